@@ -1,0 +1,47 @@
+# `make` lists the targets. The program needs no C; test.sh alone turns cgo on, for the race detector.
+export CGO_ENABLED = 0
+
+# Built by the Go in use, as it reads no code of a newer one; kept, as `go run` would ask the module proxy each time.
+STATICCHECK = .tools/staticcheck-0.8.2-$(shell go env GOVERSION)
+
+.NOTPARALLEL:
+.PHONY: help run test check lint vuln build bench fmt fuzz
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+
+run: ## start the server on an embedded database in ./data
+	go run ./cmd/tenantcontent serve
+
+test: ## every test on both databases, with the race detector, none skipped; installs PostgreSQL when missing
+	scripts/test.sh
+
+check: lint vuln test build ## what CI runs: lint, vuln, test, build
+
+lint: $(STATICCHECK) ## gofmt, go mod tidy, vet, staticcheck: complain, change nothing
+	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; } >&2
+	go mod tidy -diff
+	go vet ./...
+	$(STATICCHECK) ./...
+
+$(STATICCHECK):
+	GOBIN=$(CURDIR)/.tools go install honnef.co/go/tools/cmd/staticcheck@v0.8.2
+	mv .tools/staticcheck $@
+
+vuln: ## known vulnerabilities, where their database is reachable
+	scripts/vuln.sh
+
+build: ## compile everything; the server goes to ./bin
+	go build ./...
+	go build -trimpath -o bin/ ./cmd/tenantcontent
+
+bench: ## ratios against a bare handler, on both databases
+	scripts/needs.sh postgres
+	go run ./internal/bench
+
+fmt: ## format the code and tidy go.mod
+	gofmt -w .
+	go mod tidy
+
+fuzz: ## every fuzz target for FUZZTIME (20s) each
+	scripts/fuzz.sh

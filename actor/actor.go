@@ -1,0 +1,121 @@
+// Package actor says who calls, for which tenant and with which rights. It travels in the context.
+//
+// Every noun imports it and asks it before each query; sessions and hosts make actors.
+package actor
+
+import (
+	"context"
+	"slices"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// Role is what a user may do in a team. Roles are ordered: a higher role may all that a lower one may.
+type Role int
+
+// The roles, low to high (DECISIONS, section 1). NoRole is the role of a user without a team.
+const (
+	NoRole Role = iota
+	Member
+	Designer
+	DataWizard
+	Publisher
+	Admin
+)
+
+var roleNames = [...]string{"", "member", "designer", "dataWizard", "publisher", "admin"}
+
+// String gives the role's name as the API writes it, "" for NoRole.
+func (r Role) String() string {
+	if r < NoRole || r > Admin {
+		return ""
+	}
+	return roleNames[r]
+}
+
+// ParseRole reads a role's name as the API writes it. Errors: errs.Invalid for any other text.
+func ParseRole(name string) (Role, error) {
+	if i := slices.Index(roleNames[:], name); i > 0 {
+		return Role(i), nil
+	}
+	return NoRole, errs.New(errs.Invalid, "role must be one of member, designer, dataWizard, publisher and admin")
+}
+
+// Actor is the caller of a service: one user of one tenant, with the rights of the moment.
+type Actor struct {
+	Tenant    string          // tenant id, never empty
+	User      string          // username, never empty
+	Superuser bool            // passes every check inside its tenant, and none outside it
+	AI        bool            // holds the `ai` credential (globalPermissions.ai)
+	Teams     map[string]Role // team id to role in it
+	ReadOnly  bool            // a read-only API token: GET and HEAD alone
+	Token     string          // id of the API token that was used, "" for a session or a host's actor
+	Session   string          // id of the session that was used, "" for an API token or a host's actor
+}
+
+// Role gives the highest role over all teams; tenant-wide rules use it.
+func (a Actor) Role() Role {
+	highest := NoRole
+	for _, r := range a.Teams {
+		highest = max(highest, r)
+	}
+	return highest
+}
+
+// Permission names a tenant-wide right, as the specifications do.
+type Permission string
+
+// The tenant-wide permissions. The empty permission is what every session has.
+const (
+	ColorWrite Permission = "color:write" // Designer (part 1, Authentication); color.edit and color.delete resolve to it
+	Superuser  Permission = "superuser"   // superusers alone (part 1: bundles; part 2: domains)
+)
+
+// floors holds the lowest role that has a permission; one that is not in it belongs to superusers alone.
+var floors = map[Permission]Role{ColorWrite: Designer}
+
+// Can reports whether the actor has the permission in its tenant.
+func (a Actor) Can(p Permission) bool {
+	if p == "" || a.Superuser {
+		return true
+	}
+	floor, ok := floors[p]
+	return ok && a.Role() >= floor
+}
+
+// Require fails with errs.Forbidden when the actor has not got the permission.
+func (a Actor) Require(p Permission) error {
+	if a.Can(p) {
+		return nil
+	}
+	if floor, ok := floors[p]; ok {
+		return errs.New(errs.Forbidden, "This needs the role %s or a higher one.", floor)
+	}
+	return errs.New(errs.Forbidden, "This needs a superuser.")
+}
+
+type ctxKey struct{}
+
+// With gives a context that carries the actor.
+func With(ctx context.Context, a Actor) context.Context {
+	return context.WithValue(ctx, ctxKey{}, a)
+}
+
+// From gives the actor of a context. It fails closed, with errs.Unauthenticated: no actor, no tenant or no user
+// means no query.
+func From(ctx context.Context) (Actor, error) {
+	a, ok := ctx.Value(ctxKey{}).(Actor)
+	if !ok || a.Tenant == "" || a.User == "" {
+		return Actor{}, errs.New(errs.Unauthenticated, "Log in first.")
+	}
+	return a, nil
+}
+
+// Allowed gives the actor of a context when it has the permission. Errors: errs.Unauthenticated, errs.Forbidden.
+func Allowed(ctx context.Context, p Permission) (Actor, error) {
+	a, err := From(ctx)
+	if err != nil {
+		return Actor{}, err
+	}
+	return a, a.Require(p)
+}

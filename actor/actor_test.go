@@ -1,0 +1,70 @@
+package actor_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+func TestFromFailsClosed(t *testing.T) {
+	for name, ctx := range map[string]context.Context{
+		"no actor":  t.Context(),
+		"no tenant": actor.With(t.Context(), actor.Actor{User: "jo", Superuser: true}),
+		"no user":   actor.With(t.Context(), actor.Actor{Tenant: "acme", Superuser: true}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			_, err := actor.From(ctx)
+			is.Equal(errs.CodeOf(err), errs.Unauthenticated)
+			_, err = actor.Allowed(ctx, "")
+			is.Equal(errs.CodeOf(err), errs.Unauthenticated)
+		})
+	}
+}
+
+func TestPermissions(t *testing.T) {
+	team := func(r actor.Role) actor.Actor {
+		return actor.Actor{Tenant: "acme", User: "jo", Teams: map[string]actor.Role{"a": actor.Member, "b": r}}
+	}
+	for _, c := range []struct {
+		name       string
+		actor      actor.Actor
+		colorWrite bool
+		superuser  bool
+	}{
+		{"nobody", actor.Actor{}, false, false},
+		{"member", team(actor.Member), false, false},
+		{"designer", team(actor.Designer), true, false},
+		{"data wizard", team(actor.DataWizard), true, false},
+		{"publisher", team(actor.Publisher), true, false},
+		{"admin", team(actor.Admin), true, false},
+		{"superuser without a team", actor.Actor{Superuser: true}, true, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			is := is.New(t)
+			is.Equal(c.actor.Can(actor.ColorWrite), c.colorWrite)
+			is.Equal(c.actor.Can(actor.Superuser), c.superuser)
+			is.Equal(c.actor.Can("unheard:of"), c.superuser) // what nobody defined, nobody but a superuser has
+			is.True(c.actor.Can(""))
+			is.Equal(c.actor.Require(actor.Superuser) == nil, c.superuser)
+		})
+	}
+}
+
+func TestRoleNames(t *testing.T) {
+	is := is.New(t)
+	for r := actor.Member; r <= actor.Admin; r++ {
+		got, err := actor.ParseRole(r.String())
+		is.NoErr(err)
+		is.Equal(got, r)
+	}
+	for _, bad := range []string{"", "Admin", "owner", "ADMIN"} {
+		_, err := actor.ParseRole(bad)
+		is.Equal(errs.CodeOf(err), errs.Invalid)
+	}
+	is.Equal(actor.Role(99).String(), "")
+}

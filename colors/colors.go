@@ -1,0 +1,159 @@
+// Package colors is the tenant's palette: named colors that every session reads and designers write.
+//
+// httpapi, the root and hosts import it; colors/bunstore keeps its rows.
+package colors
+
+import (
+	"context"
+	"iter"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+// Color is one entry of a tenant's palette.
+//
+// Source: part 1, Resources, Color.
+type Color struct {
+	Tenant    string
+	Key       string    // 1 to 255 characters without control characters; unique in the tenant, case kept
+	Color     string    // "#aabbcc" or "#abc"; a palette color such as "blue:500" when it was imported
+	Source    *string   // tag of where it came from; nil for none
+	CreatedAt time.Time // UTC, whole microseconds
+	UpdatedAt time.Time // UTC, whole microseconds
+}
+
+// Permissions says what the caller may do with a color.
+type Permissions struct {
+	Edit, Delete, Write bool
+}
+
+// Store keeps colors. Implementations must pass colorstest.TestStore.
+type Store interface {
+	// Get fails with errs.NotFound when the tenant has no color with this key.
+	Get(ctx context.Context, tenant, key string) (Color, error)
+	// Page gives a page in the order of q.Sort: key (the default), createdAt or updatedAt.
+	Page(ctx context.Context, tenant string, q paging.Query) (paging.Page[Color], error)
+	// All gives the tenant's colors ordered by key, only those with this source when it is not "". It holds no
+	// connection while the caller works on a color, so the caller may take its time and write meanwhile.
+	All(ctx context.Context, tenant, source string) iter.Seq2[Color, error]
+	// Put adds a color or, when the key is taken, sets its Color and UpdatedAt alone. It gives the stored color.
+	Put(ctx context.Context, tenant string, c Color) (Color, error)
+	// PutAll does as Put for many colors of different keys, and sets Source too where it is not nil.
+	PutAll(ctx context.Context, tenant string, all []Color) error
+	// Delete removes a color. A key that is not there is no error.
+	Delete(ctx context.Context, tenant, key string) error
+	// InTx runs fn in one transaction, which all calls with its context join.
+	InTx(ctx context.Context, fn func(ctx context.Context) error) error
+}
+
+// Service is the palette's rules over a Store.
+type Service struct {
+	store Store
+	now   func() time.Time
+}
+
+// Options configure a Service. Store is required.
+type Options struct {
+	Store Store
+	Now   func() time.Time // default time.Now
+}
+
+// New makes a Service.
+func New(o Options) *Service {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Service{store: o.Store, now: o.Now}
+}
+
+// Get gives one color to any session. Errors: errs.NotFound.
+func (s *Service) Get(ctx context.Context, key string) (Color, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Color{}, err
+	}
+	return s.store.Get(ctx, a.Tenant, key)
+}
+
+// Page gives a page of the palette to any session. Errors: errs.Invalid for a sort or cursor that does not fit.
+func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Color], error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return paging.Page[Color]{}, err
+	}
+	return s.store.Page(ctx, a.Tenant, q)
+}
+
+// All gives the whole palette to any session, ordered by key. A palette that changes meanwhile may be given partly as it
+// was and partly as it is.
+func (s *Service) All(ctx context.Context) iter.Seq2[Color, error] {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return failed(err)
+	}
+	return s.store.All(ctx, a.Tenant, "")
+}
+
+func failed(err error) iter.Seq2[Color, error] {
+	return func(yield func(Color, error) bool) { yield(Color{}, err) }
+}
+
+// Put sets a color, which it makes when the key is new; its source stays. It needs the role Designer.
+// Errors: errs.Forbidden; errs.Invalid for a bad key, or for a color that is no hex ("Invalid color format").
+func (s *Service) Put(ctx context.Context, key, color string) (Color, error) {
+	a, err := actor.Allowed(ctx, actor.ColorWrite)
+	if err != nil {
+		return Color{}, err
+	}
+	if err := validKey(key); err != nil {
+		return Color{}, err
+	}
+	if !ValidHex(color) {
+		return Color{}, errs.New(errs.Invalid, "Invalid color format")
+	}
+	now := s.stamp()
+	return s.store.Put(ctx, a.Tenant, Color{Tenant: a.Tenant, Key: key, Color: color, CreatedAt: now, UpdatedAt: now})
+}
+
+// Delete removes a color; one that is not there is no error. It needs the role Designer. Errors: errs.Forbidden.
+func (s *Service) Delete(ctx context.Context, key string) error {
+	a, err := actor.Allowed(ctx, actor.ColorWrite)
+	if err != nil {
+		return err
+	}
+	return s.store.Delete(ctx, a.Tenant, key)
+}
+
+// Permissions says what the caller may do with a color. Errors: errs.NotFound.
+func (s *Service) Permissions(ctx context.Context, key string) (Permissions, error) {
+	if _, err := s.Get(ctx, key); err != nil {
+		return Permissions{}, err
+	}
+	a, err := actor.From(ctx)
+	may := a.Can(actor.ColorWrite)
+	return Permissions{Edit: may, Delete: may, Write: may}, err
+}
+
+// stamp is the time of a write, as every database can keep it.
+func (s *Service) stamp() time.Time { return s.now().UTC().Truncate(time.Microsecond) }
+
+// validKey refuses a key that is empty, longer than 255 characters, no UTF-8 or has control characters.
+func validKey(key string) error {
+	switch {
+	case key == "":
+		return errs.New(errs.Invalid, "key must not be empty")
+	case !utf8.ValidString(key):
+		return errs.New(errs.Invalid, "key must be UTF-8")
+	case utf8.RuneCountInString(key) > 255:
+		return errs.New(errs.Invalid, "key must have at most 255 characters")
+	case strings.ContainsFunc(key, unicode.IsControl):
+		return errs.New(errs.Invalid, "key must not have control characters")
+	}
+	return nil
+}

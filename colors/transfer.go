@@ -1,0 +1,210 @@
+package colors
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// batch is how many colors an import writes at once.
+const batch = 500
+
+// exported is one element of an export.
+type exported struct {
+	Key   string `json:"key"`
+	Color string `json:"color"`
+}
+
+// Export writes the palette as a JSON array of {key, color}, ordered by key, only the colors with this source when it is
+// not "". It needs the role Designer. Errors: errs.Forbidden, before the first byte.
+func (s *Service) Export(ctx context.Context, source string, w io.Writer) error {
+	a, err := actor.Allowed(ctx, actor.ColorWrite)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(w, 64<<10)
+	before := "["
+	for c, err := range s.store.All(ctx, a.Tenant, source) {
+		if err != nil {
+			return err
+		}
+		element, err := json.Marshal(exported{c.Key, c.Color})
+		if err != nil {
+			return err
+		}
+		_, _ = out.WriteString(before) // bufio keeps the error for Flush
+		_, _ = out.Write(element)
+		before = ",\n"
+	}
+	if before == "[" {
+		_, _ = out.WriteString("[")
+	}
+	_, _ = out.WriteString("]\n")
+	return out.Flush()
+}
+
+// Import reads a JSON array of {key, color, source?} and adds or overwrites the colors in one transaction; a key given
+// twice ends as its last element says. It gives the number of distinct keys. It needs the role Designer.
+//
+// It reads and writes by and by: memory grows with the number of keys, not with the size of the file.
+// Errors: errs.Forbidden; errs.Invalid naming the first bad element and what is wrong with it, and nothing is written.
+func (s *Service) Import(ctx context.Context, r io.Reader) (int, error) {
+	a, err := actor.Allowed(ctx, actor.ColorWrite)
+	if err != nil {
+		return 0, err
+	}
+	in := importer{s: s, tenant: a.Tenant, at: map[string]int{}, seen: map[string]struct{}{}}
+	err = s.store.InTx(ctx, func(ctx context.Context) error { return in.read(ctx, r) })
+	if err != nil {
+		return 0, err
+	}
+	return len(in.seen), nil
+}
+
+// importer is one running import.
+type importer struct {
+	s      *Service
+	tenant string
+	batch  []Color
+	at     map[string]int // key to its place in batch
+	seen   map[string]struct{}
+}
+
+func (in *importer) read(ctx context.Context, r io.Reader) error {
+	src := &source{r: r}
+	dec := json.NewDecoder(bufio.NewReaderSize(src, 64<<10))
+	start, err := dec.Token()
+	if err != nil {
+		return src.fault(err, "The file is not JSON.")
+	}
+	if start != json.Delim('[') {
+		return errs.New(errs.Invalid, "The file is not a JSON array.")
+	}
+	for i := 0; dec.More(); i++ {
+		if err := in.element(ctx, dec, src, i); err != nil {
+			return err
+		}
+	}
+	if _, err := dec.Token(); err != nil {
+		return src.fault(err, "The file ends in the middle of the array.")
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return src.fault(err, "The file goes on after the array.")
+	}
+	return in.flush(ctx)
+}
+
+// element reads one element of the array.
+func (in *importer) element(ctx context.Context, dec *json.Decoder, src *source, i int) error {
+	var raw json.RawMessage
+	if err := dec.Decode(&raw); err != nil {
+		return src.fault(err, "Element %d is not JSON.", i)
+	}
+	c, err := element(raw)
+	if err != nil {
+		return errs.Wrap(errs.Invalid, err, "Element %d: %s.", i, errs.MessageOf(err))
+	}
+	c.Tenant, c.CreatedAt = in.tenant, in.s.stamp()
+	c.UpdatedAt = c.CreatedAt
+	in.seen[c.Key] = struct{}{}
+	if at, ok := in.at[c.Key]; ok { // the last wins; a source given before stays when this one has none
+		if c.Source == nil {
+			c.Source = in.batch[at].Source
+		}
+		in.batch[at] = c
+		return nil
+	}
+	in.at[c.Key] = len(in.batch)
+	in.batch = append(in.batch, c)
+	if len(in.batch) < batch {
+		return nil
+	}
+	return in.flush(ctx)
+}
+
+func (in *importer) flush(ctx context.Context) error {
+	if len(in.batch) == 0 {
+		return nil
+	}
+	err := in.s.store.PutAll(ctx, in.tenant, in.batch)
+	in.batch = in.batch[:0]
+	clear(in.at)
+	return err
+}
+
+// element reads and checks {key, color, source?}. Names are matched exactly: encoding/json would take "KEY" for "key",
+// so the members are read from a map.
+func element(raw json.RawMessage) (Color, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
+		return Color{}, errs.New(errs.Invalid, "not an object")
+	}
+	var c Color
+	for name, field := range map[string]*string{"key": &c.Key, "color": &c.Color} {
+		if members[name] == nil {
+			return Color{}, errs.New(errs.Invalid, "%s is missing", name)
+		}
+		if err := json.Unmarshal(members[name], field); err != nil || string(members[name]) == "null" {
+			return Color{}, errs.New(errs.Invalid, "%s is not a string", name)
+		}
+	}
+	if m := members["source"]; m != nil {
+		if err := json.Unmarshal(m, &c.Source); err != nil {
+			return Color{}, errs.New(errs.Invalid, "source is not a string")
+		}
+	}
+	return c, c.check(raw)
+}
+
+// check refuses what no import may bring.
+func (c Color) check(raw json.RawMessage) error {
+	if err := validKey(c.Key); err != nil {
+		return err
+	}
+	if !utf8.Valid(raw) {
+		return errs.New(errs.Invalid, "not UTF-8")
+	}
+	if !Valid(c.Color) {
+		return errs.New(errs.Invalid, "%q is neither a hex nor a palette color", short(c.Color))
+	}
+	if c.Source != nil && (utf8.RuneCountInString(*c.Source) > 255 || strings.Contains(*c.Source, "\x00")) {
+		return errs.New(errs.Invalid, "source must have at most 255 characters and no NUL")
+	}
+	return nil
+}
+
+// short keeps a message short however long the text is that it quotes.
+func short(s string) string {
+	if r := []rune(s); len(r) > 40 {
+		return string(r[:40]) + "…"
+	}
+	return s
+}
+
+// source tells a file that is bad from one that could not be read.
+type source struct {
+	r   io.Reader
+	err error
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.err = err
+	}
+	return n, err
+}
+
+func (s *source) fault(err error, format string, args ...any) error {
+	if s.err != nil {
+		return s.err
+	}
+	return errs.Wrap(errs.Invalid, err, format, args...)
+}

@@ -1,0 +1,87 @@
+// Package database opens what tenantcontent runs on: a SQLite file, embedded, or PostgreSQL, by a URL.
+//
+// It links both drivers, wrapped so that they are safe to use (internal/sqlitesafe, internal/pgsafe). cmd, examples,
+// tests and hosts import it; the library does not. A host may as well open its own *bun.DB.
+package database
+
+import (
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+	"github.com/uptrace/bun/dialect/sqlitedialect"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/pgsafe"
+	"github.com/tenantcontent/tenantcontent/internal/sqlitesafe"
+)
+
+// Open opens the database that a URL names. It does not connect to a PostgreSQL yet.
+//
+//   - sqlite:<path> is a file, made with its folder when missing and readable by its owner alone;
+//   - postgres://user:password@host:port/name?sslmode=… is a PostgreSQL 14 or newer. Without sslmode the connection is
+//     plain on the loopback interface and a unix socket, and TLS with a checked certificate elsewhere. pool_max_conns=N
+//     bounds the pool (default 32), row_level_security=on tells each statement's tenant to the server's policies.
+//
+// It makes no table: see tenantcontent.Migrate. The caller closes it. Errors: errs.Invalid for a URL it cannot read; no
+// error shows the password in it.
+func Open(text string) (*bun.DB, error) {
+	scheme, path, _ := strings.Cut(text, ":")
+	switch scheme {
+	case "sqlite":
+		return openSQLite(path)
+	case "postgres", "postgresql":
+		return openPostgres(text)
+	}
+	return nil, errs.New(errs.Invalid, "the database URL must start with sqlite: or postgres://")
+}
+
+func openSQLite(path string) (*bun.DB, error) {
+	if path == "" || strings.HasPrefix(path, ":memory:") {
+		return nil, errs.New(errs.Invalid, "the database URL must name a file: sqlite:<path>")
+	}
+	if err := private(path); err != nil {
+		return nil, errs.Wrap(errs.Invalid, err, "the database file %s cannot be opened", path)
+	}
+	db, err := sqlitesafe.Open(path)
+	if err != nil {
+		return nil, errs.Wrap(errs.Invalid, err, "the database file %s cannot be opened", path)
+	}
+	return bun.NewDB(db, sqlitedialect.New()), nil
+}
+
+// private makes the file and its folder, when missing, for their owner alone.
+func private(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// openPostgres takes row_level_security=on out of the URL: then each connection is told the tenant of its statement,
+// which costs a round trip whenever that changes (see tenantcontent.EnableRowLevelSecurity).
+func openPostgres(text string) (*bun.DB, error) {
+	var cfg pgsafe.Config
+	if u, err := url.Parse(text); err == nil && u.Query().Has("row_level_security") {
+		q := u.Query()
+		if q.Get("row_level_security") == "on" {
+			cfg.Tenant = bunx.Tenant
+		}
+		q.Del("row_level_security")
+		u.RawQuery = q.Encode()
+		text = u.String()
+	}
+	db, err := pgsafe.Open(text, cfg)
+	if err != nil {
+		return nil, errs.Wrap(errs.Invalid, err, "the database URL cannot be used: %s", err)
+	}
+	return bun.NewDB(db, pgdialect.New()), nil
+}

@@ -1,0 +1,71 @@
+// Package errs is the one error vocabulary of tenantcontent: a code for programs and a sentence for people.
+//
+// Every package may import it; it imports none of ours. A cause wrapped in an error is for the log alone: only
+// MessageOf ever leaves the process.
+package errs
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Code says what kind of failure an error is. httpapi maps each code to one HTTP status.
+type Code string
+
+// The codes, with the HTTP status that httpapi gives them (DECISIONS, section 0).
+const (
+	Internal        Code = ""                // 500: a fault of ours; the message is never shown
+	Invalid         Code = "invalid"         // 400: the caller's input is wrong, and the message says where
+	Unauthenticated Code = "unauthenticated" // 401: no or bad credentials
+	Forbidden       Code = "forbidden"       // 403: a right is missing on something the caller can see
+	NotFound        Code = "not_found"       // 404: not there, of another tenant, or not visible to the caller
+	Conflict        Code = "conflict"        // 409: a taken name, slug or lock
+	TooLarge        Code = "too_large"       // 413: more bytes than allowed
+	Unsupported     Code = "unsupported"     // 415: a content type that the route does not read
+	Unprocessable   Code = "unprocessable"   // 422: only where the specification says so
+	Unavailable     Code = "unavailable"     // 503: the database is away or too slow; try again
+)
+
+// Error is an error with a code, a sentence that may be shown to anybody, and a cause that may not.
+type Error struct {
+	Code    Code
+	Message string
+	Cause   error
+}
+
+// Error gives the message and the cause, for logs.
+func (e *Error) Error() string {
+	if e.Cause == nil {
+		return e.Message
+	}
+	return e.Message + ": " + e.Cause.Error()
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// New makes an error; format and args make the sentence for people.
+func New(code Code, format string, args ...any) error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// Wrap makes an error that hides cause behind a sentence for people. The cause is logged, never shown.
+func Wrap(code Code, cause error, format string, args ...any) error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...), Cause: cause}
+}
+
+// CodeOf gives the code of the outermost Error in err's chain, and Internal when there is none.
+func CodeOf(err error) Code {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
+	}
+	return Internal
+}
+
+// MessageOf gives the sentence of the outermost Error in err's chain, and "" when there is none.
+func MessageOf(err error) string {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Message
+	}
+	return ""
+}

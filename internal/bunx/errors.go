@@ -1,0 +1,76 @@
+package bunx
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// SQLite's extended result codes that mean something to a caller.
+const (
+	sqliteBusy       = 5 // the primary code: the low byte
+	sqliteFull       = 13
+	sqliteForeignKey = 787
+	sqlitePrimaryKey = 1555
+	sqliteUnique     = 2067
+)
+
+// Err turns a driver's error into one of errs; what names the thing that the statement was about. An error that
+// carries a code of ours already is passed on. It asks for codes, never for text.
+func Err(err error, what string) error {
+	switch {
+	case err == nil, errs.CodeOf(err) != errs.Internal:
+		return err
+	case errors.Is(err, sql.ErrNoRows):
+		return errs.New(errs.NotFound, "%s not found.", what)
+	case errors.Is(err, context.Canceled):
+		return err
+	}
+	state, lite := codes(err)
+	switch {
+	case state == "23505" || lite == sqliteUnique || lite == sqlitePrimaryKey:
+		return errs.Wrap(errs.Conflict, err, "%s exists already.", what)
+	case state == "23503" || lite == sqliteForeignKey:
+		return errs.Wrap(errs.Conflict, err, "%s refers to something that does not exist, or is still referred to.", what)
+	case away(err, state, lite):
+		return errs.Wrap(errs.Unavailable, err, "The database is not available at the moment. Try again.")
+	}
+	return err
+}
+
+// codes gives the SQLSTATE of a PostgreSQL error (pgdriver or pgx) or the code of a SQLite error. The library links no
+// driver, so it asks for the methods that their errors have.
+func codes(err error) (state string, lite int) {
+	var bunpg interface{ Field(byte) string }
+	var pgx interface{ SQLState() string }
+	var sqlite interface{ Code() int }
+	switch {
+	case errors.As(err, &bunpg):
+		return bunpg.Field('C'), 0
+	case errors.As(err, &pgx):
+		return pgx.SQLState(), 0
+	case errors.As(err, &sqlite):
+		return "", sqlite.Code()
+	}
+	return "", 0
+}
+
+// away reports whether the database is gone, refuses, is too slow, or asks for another try.
+func away(err error, state string, lite int) bool {
+	switch state {
+	case "57014", "57P01", "57P02", "57P03", "53300", "53100", "53200", "40001", "40P01", "55P03", "25P03", "25006":
+		return true
+	}
+	var network net.Error
+	return strings.HasPrefix(state, "08") ||
+		lite&0xff == sqliteBusy || lite&0xff == sqliteFull ||
+		errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network)
+}

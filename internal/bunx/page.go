@@ -1,0 +1,94 @@
+package bunx
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/fold"
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+// List says how the rows of a table are paged.
+type List[R any] struct {
+	Key    string // column that is unique in the tenant; it breaks ties
+	Order  string // the list's own order, as in paging.Query.Sort
+	Sorts  []Sort[R]
+	Search string // column with fold.Text of what q searches
+}
+
+// Sort is one way to order a list.
+type Sort[R any] struct {
+	Field  string         // as the API names it
+	Column string         // NOT NULL; one that ends in _at holds a Time
+	Value  func(R) string // the row's value in the column, as an argument
+}
+
+// Page reads one page. rows is the SELECT with its model and all predicates of the list, the tenant's first; key gives
+// a row's value in List.Key. It is two statements: the count, from an index, and the rows.
+func Page[R any](ctx context.Context, rows *bun.SelectQuery, l List[R], key func(R) string, q paging.Query) (paging.Page[R], error) {
+	sort, desc, err := l.sort(q)
+	if err != nil {
+		return paging.Page[R]{}, err
+	}
+	if q.Q != "" {
+		rows = rows.Where("? LIKE ? ESCAPE '\\'", bun.Ident(l.Search), fold.Pattern(q.Q))
+	}
+	total, err := rows.Clone().Count(ctx)
+	if err != nil {
+		return paging.Page[R]{}, Err(err, "Page")
+	}
+	page := paging.Page[R]{Total: int(total)}
+	if q.Limit == 0 || q.Start >= page.Total {
+		return page, nil
+	}
+	if rows, err = l.from(rows, sort, desc, q); err != nil {
+		return paging.Page[R]{}, err
+	}
+	if err := rows.Limit(int64(q.Limit)).Scan(ctx, &page.Rows); err != nil {
+		return paging.Page[R]{}, Err(err, "Page")
+	}
+	if n := len(page.Rows); n > 0 {
+		last := page.Rows[n-1]
+		page.Last = &paging.Position{Value: sort.Value(last), Key: key(last)}
+	}
+	return page, nil
+}
+
+func (l List[R]) sort(q paging.Query) (Sort[R], bool, error) {
+	fields := make([]string, len(l.Sorts))
+	for i, s := range l.Sorts {
+		fields[i] = s.Field
+	}
+	field, desc, err := q.Order(l.Order, fields...)
+	if err != nil {
+		return Sort[R]{}, false, err
+	}
+	for _, s := range l.Sorts {
+		if s.Field == field {
+			return s, desc, nil
+		}
+	}
+	return Sort[R]{}, false, errs.New(errs.Invalid, "sort is not known")
+}
+
+// from orders the rows and starts them at the page: after the position when the query has one, else by OFFSET.
+func (l List[R]) from(rows *bun.SelectQuery, s Sort[R], desc bool, q paging.Query) (*bun.SelectQuery, error) {
+	column, id, dir, past := bun.Ident(s.Column), bun.Ident(l.Key), "ASC", ">"
+	if desc {
+		dir, past = "DESC", "<"
+	}
+	rows = rows.OrderExpr("? "+dir+", ? "+dir, column, id)
+	if q.After == nil {
+		return rows.Offset(int64(q.Start)), nil
+	}
+	if strings.HasSuffix(s.Column, "_at") {
+		if _, err := time.Parse(timeText, q.After.Value); err != nil {
+			return nil, errs.New(errs.Invalid, "cursor does not fit this list")
+		}
+	}
+	return rows.Where("(?, ?) "+past+" (?, ?)", column, id, q.After.Value, q.After.Key), nil
+}

@@ -1,0 +1,192 @@
+// Package dbtest gives tests both databases, migrated and empty.
+//
+// Tests and internal/bench import it. PostgreSQL is a throwaway server of the test's own process (internal/pgtest), with
+// row-level security switched on: there a statement that did not say for which tenant it runs sees nothing.
+package dbtest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/migrations"
+	"github.com/tenantcontent/tenantcontent/internal/pgtest"
+)
+
+// Opener gives a database of a test's own: migrated, with the tenants acme and evil, closed when the test ends.
+type Opener func(t testing.TB) *bun.DB
+
+// Each runs a test on each database, as subtests sqlite and postgres.
+func Each(t *testing.T, test func(t *testing.T, open Opener)) {
+	t.Run("sqlite", func(t *testing.T) { test(t, SQLite) })
+	t.Run("postgres", func(t *testing.T) {
+		Server(t)
+		test(t, Postgres)
+	})
+}
+
+// SQLite gives an embedded database in a file of the test's own.
+func SQLite(t testing.TB) *bun.DB {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "test.db")
+	copyFile(t, template(t), path)
+	return open(t, "sqlite:"+path)
+}
+
+// template is a migrated SQLite file, made once a process: migrating takes longer than most tests.
+func template(t testing.TB) string {
+	t.Helper()
+	path, err := madeTemplate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var madeTemplate = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "tenantcontent-template-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "template.db")
+	db, err := database.Open("sqlite:"+path)
+	if err != nil {
+		return "", err
+	}
+	if err := prepare(context.Background(), db); err != nil {
+		return "", err
+	}
+	return path, db.Close() // closing copies the log back, so that the file is whole
+})
+
+func copyFile(t testing.TB, from, to string) {
+	t.Helper()
+	in, err := os.Open(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = in.Close() }()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// cluster is the process's PostgreSQL. pgtest takes it down when the process ends, however that ends.
+var cluster = sync.OnceValues(func() (*pgtest.Cluster, error) {
+	c, err := pgtest.Start(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	admin, err := database.Open(c.URL)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = admin.Close() }()
+	// Policies do not bind a superuser, so tests log in as somebody else.
+	_, err = admin.ExecContext(context.Background(), "CREATE ROLE tester LOGIN CREATEDB")
+	return c, err
+})
+
+// Server gives the process's PostgreSQL server. Without installed server programs it skips the test loudly, unless CI
+// or TENANTCONTENT_TEST_REQUIRE_POSTGRES is set: then it fails.
+func Server(t testing.TB) *pgtest.Cluster {
+	t.Helper()
+	c, err := cluster()
+	if err == nil {
+		return c
+	}
+	if os.Getenv("CI") != "" || os.Getenv("TENANTCONTENT_TEST_REQUIRE_POSTGRES") != "" {
+		t.Fatalf("PostgreSQL: %v", err)
+	}
+	t.Skipf("NOT TESTED ON POSTGRESQL: %v", err)
+	return nil
+}
+
+var schemas atomic.Int64
+
+// PostgresURL gives the URL of an empty schema of the test's own, as a user whom row-level security binds.
+func PostgresURL(t testing.TB) string {
+	t.Helper()
+	c := Server(t)
+	name := fmt.Sprintf("t%d", schemas.Add(1))
+	admin, err := database.Open(c.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = admin.Close() }()
+	if _, err := admin.ExecContext(t.Context(), "CREATE SCHEMA "+name+" AUTHORIZATION tester"); err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.User("tester")
+	q := u.Query()
+	q.Set("search_path", name)
+	q.Set("row_level_security", "on")
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// Postgres gives a database in a schema of the test's own, with row-level security on.
+func Postgres(t testing.TB) *bun.DB {
+	t.Helper()
+	db := open(t, PostgresURL(t))
+	if err := prepare(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	if err := migrations.EnableRowLevelSecurity(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+func open(t testing.TB, url string) *bun.DB {
+	t.Helper()
+	db, err := database.Open(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// prepare migrates a database and adds the tenants that every suite uses.
+func prepare(ctx context.Context, db *bun.DB) error {
+	if err := migrations.Run(ctx, db); err != nil {
+		return err
+	}
+	for _, id := range []string{"acme", "evil"} {
+		err := bunx.Write(ctx, db, id, func(ctx context.Context, c bunx.Conn) error {
+			_, err := c.Exec(ctx, `INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at)
+				VALUES ($1, $1, '{}', '', $2, $2)`, id, bunx.Time{Time: created})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// created is when the tenants of a test were made.
+var created = time.Date(2026, 11, 20, 20, 31, 0, 0, time.UTC)

@@ -1,0 +1,43 @@
+// Package fold makes texts that compare and sort alike on every database: case and Unicode form are gone, so a column
+// of folded text needs no help from the engine, whose lower() may know ASCII only.
+//
+// Nouns and their stores import it.
+package fold
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// Text gives s without case, in composed Unicode form.
+func Text(s string) string {
+	if isPlain(s) {
+		return s
+	}
+	return norm.NFC.String(cases.Fold().String(norm.NFC.String(s)))
+}
+
+// isPlain reports whether folding leaves s as it is, cheaply: ASCII without capitals.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' {
+			return false
+		}
+	}
+	return true
+}
+
+// Search gives the text of a search column: the folded values, a line each, so that no match crosses two of them.
+func Search(values ...string) string {
+	return Text(strings.Join(values, "\n"))
+}
+
+var escape = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
+
+// Pattern gives the LIKE pattern, with \ as escape, that finds s anywhere in a search column.
+func Pattern(s string) string {
+	return "%" + escape.Replace(Text(s)) + "%"
+}

@@ -1,0 +1,199 @@
+// Package migrations holds the tables, as plain SQL for each engine under the same file names, and brings a database
+// up to them.
+//
+// The files are named and found as bun/migrate does. They are not run by it: its lock is a row that survives a crash, and
+// it notes a migration after the transaction that made it. Here all that is missing runs in one transaction, with the
+// notes and under a lock that ends with the connection, so two processes that start at once migrate once, and one that
+// is killed has done nothing and blocks nobody.
+//
+// Only the root and tests import it.
+package migrations
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
+	"github.com/uptrace/bun/migrate"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+)
+
+//go:embed sqlite postgres
+var files embed.FS
+
+//go:embed rls.sql
+var rowLevelSecurity string
+
+// Run applies what is missing. Errors: errs.Invalid when the engine is not known, or when the database has migrations
+// that this program does not know.
+func Run(ctx context.Context, db *bun.DB) error {
+	err := run(ctx, db)
+	if errs.CodeOf(err) == errs.Conflict { // PostgreSQL: another process has just made the table of notes
+		err = run(ctx, db)
+	}
+	return err
+}
+
+func run(ctx context.Context, db *bun.DB) error {
+	dir, known, err := discover(db)
+	if err != nil {
+		return err
+	}
+	return bunx.Write(ctx, db, "", func(ctx context.Context, c bunx.Conn) error {
+		if err := lock(ctx, c); err != nil {
+			return err
+		}
+		applied, err := read(ctx, c)
+		if err != nil {
+			return err
+		}
+		for _, m := range missing(known, applied) {
+			if err := apply(ctx, c, dir, m); err != nil {
+				return err
+			}
+		}
+		return unknown(known, applied)
+	})
+}
+
+// Pending says which migrations are missing. Errors: errs.Invalid as Run.
+func Pending(ctx context.Context, db *bun.DB) ([]string, error) {
+	_, known, err := discover(db)
+	if err != nil {
+		return nil, err
+	}
+	ctx, c := bunx.For(ctx, db, "")
+	table := "SELECT count(*) FROM sqlite_master WHERE name = 'tc_migrations'"
+	if c.Postgres() {
+		table = "SELECT count(to_regclass('tc_migrations'))"
+	}
+	var tables int
+	if err := c.Row(ctx, table).Scan(&tables); err != nil {
+		return nil, bunx.Err(err, "")
+	}
+	var applied map[string]bool
+	if tables > 0 {
+		if applied, err = read(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	var names []string
+	for _, m := range missing(known, applied) {
+		names = append(names, m.String())
+	}
+	return names, unknown(known, applied)
+}
+
+// EnableRowLevelSecurity puts a policy on every table with a tenant: a statement sees the rows of the tenant that the
+// setting tenantcontent.tenant names, and no row without it. PostgreSQL only; run it again after a migration.
+func EnableRowLevelSecurity(ctx context.Context, db *bun.DB) error {
+	return bunx.Write(ctx, db, "", func(ctx context.Context, c bunx.Conn) error {
+		if !c.Postgres() {
+			return errs.New(errs.Invalid, "row-level security needs PostgreSQL")
+		}
+		_, err := c.Exec(ctx, rowLevelSecurity)
+		return bunx.Err(err, "")
+	})
+}
+
+func discover(db *bun.DB) (dir string, known migrate.MigrationSlice, err error) {
+	switch db.Dialect().Name() {
+	case dialect.PG:
+		dir = "postgres"
+	case dialect.SQLite:
+		dir = "sqlite"
+	default:
+		return "", nil, errs.New(errs.Invalid, "the database must be PostgreSQL or SQLite, not %s", db.Dialect().Name())
+	}
+	sub, err := fs.Sub(files, dir)
+	if err != nil {
+		return "", nil, err
+	}
+	all := migrate.NewMigrations()
+	if err := all.Discover(sub); err != nil {
+		return "", nil, err
+	}
+	return dir, all.Sorted(), nil
+}
+
+// lock makes the table of notes and keeps other processes out until the transaction ends.
+func lock(ctx context.Context, c bunx.Conn) error {
+	const table = "CREATE TABLE IF NOT EXISTS tc_migrations (name text PRIMARY KEY, migrated_at text NOT NULL)"
+	statements := []string{table}
+	if c.Postgres() {
+		// Whoever waits here waits for the other process, however long that takes.
+		statements = []string{
+			"SET LOCAL lock_timeout = 0", "SET LOCAL statement_timeout = 0", table,
+			"LOCK TABLE tc_migrations IN SHARE ROW EXCLUSIVE MODE",
+		}
+	}
+	for _, s := range statements {
+		if _, err := c.Exec(ctx, s); err != nil {
+			return bunx.Err(err, "The table of migrations")
+		}
+	}
+	return nil
+}
+
+func read(ctx context.Context, c bunx.Conn) (map[string]bool, error) {
+	rows, err := c.Rows(ctx, "SELECT name FROM tc_migrations")
+	if err != nil {
+		return nil, bunx.Err(err, "")
+	}
+	defer func() { _ = rows.Close() }()
+	applied := map[string]bool{}
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		applied[name] = true
+	}
+	return applied, bunx.Err(errors.Join(rows.Err(), rows.Close()), "")
+}
+
+func missing(known migrate.MigrationSlice, applied map[string]bool) migrate.MigrationSlice {
+	var out migrate.MigrationSlice
+	for _, m := range known {
+		if !applied[m.String()] {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func unknown(known migrate.MigrationSlice, applied map[string]bool) error {
+	have := map[string]bool{}
+	for _, m := range known {
+		have[m.String()] = true
+	}
+	for name := range applied {
+		if !have[name] {
+			return errs.New(errs.Invalid, "the database has migration %s, which this version does not know: run a newer version", name)
+		}
+	}
+	return nil
+}
+
+// apply runs one file, statement group by statement group (a line `--bun:split` parts them), and notes it.
+func apply(ctx context.Context, c bunx.Conn, dir string, m migrate.Migration) error {
+	text, err := files.ReadFile(fmt.Sprintf("%s/%s.tx.up.sql", dir, m))
+	if err != nil {
+		return err
+	}
+	for _, group := range bytes.Split(text, []byte("--bun:split\n")) {
+		if _, err := c.Exec(ctx, string(group)); err != nil {
+			return fmt.Errorf("migration %s: %w", m, err)
+		}
+	}
+	_, err = c.Exec(ctx, "INSERT INTO tc_migrations (name, migrated_at) VALUES ($1, $2)", m.String(), bunx.At(time.Now()))
+	return err
+}

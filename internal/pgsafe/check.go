@@ -1,0 +1,77 @@
+package pgsafe
+
+import (
+	"database/sql/driver"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// check refuses what pgdriver would send in a form that the caller did not mean.
+func check(query string, args []driver.NamedValue) error {
+	if strings.IndexByte(query, 0) >= 0 {
+		return refusal("a statement must not contain NUL")
+	}
+	switch keyword(query) {
+	case "copy":
+		return refusal("COPY is not supported: use multi-row VALUES")
+	case "listen":
+		return refusal("LISTEN needs a connection of its own")
+	}
+	if len(args) > 65535 {
+		return refusal("a statement can have 65535 arguments at most")
+	}
+	for _, a := range args {
+		if a.Name != "" {
+			return refusal("named arguments are not supported")
+		}
+		if s, ok := a.Value.(string); ok && !(utf8.ValidString(s) && strings.IndexByte(s, 0) < 0) {
+			return refusal(fmt.Sprintf("argument $%d is not UTF-8 text without NUL", a.Ordinal))
+		}
+	}
+	return nil
+}
+
+// keyword returns the first word of a statement in lower case, behind white space, comments and parentheses; "" when there is none.
+func keyword(query string) string {
+	q := skip(query)
+	n := 0
+	for n < len(q) && (q[n]|0x20 >= 'a' && q[n]|0x20 <= 'z') {
+		n++
+	}
+	return strings.ToLower(q[:n])
+}
+
+// skip drops what may stand before a statement's first word.
+func skip(q string) string {
+	for {
+		q = strings.TrimLeft(q, " \t\r\n\f\v;(")
+		switch {
+		case strings.HasPrefix(q, "--"):
+			_, q, _ = strings.Cut(q, "\n")
+		case strings.HasPrefix(q, "/*"):
+			q = skipComment(q)
+		default:
+			return q
+		}
+	}
+}
+
+// skipComment drops one comment with the comments in it.
+func skipComment(q string) string {
+	depth := 0
+	for i := 0; i+1 < len(q); i++ {
+		switch q[i : i+2] {
+		case "/*":
+			depth++
+			i++
+		case "*/":
+			depth--
+			i++
+			if depth == 0 {
+				return q[i+1:]
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,149 @@
+package pgsafe
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/uptrace/bun/driver/pgdriver"
+)
+
+// conn is one safe connection. database/sql calls it from one goroutine at a time; only kill may come from another.
+type conn struct {
+	pg     *pgdriver.Conn
+	socket socket
+	dead   atomic.Bool // closed for good
+
+	open   *rows // being read: the connection has no room for another statement
+	stmts  *statements
+	inTx   bool
+	failed bool // an error in this transaction
+	tenant tenantState
+}
+
+var (
+	_ driver.ConnPrepareContext = (*conn)(nil)
+	_ driver.ConnBeginTx        = (*conn)(nil)
+	_ driver.ExecerContext      = (*conn)(nil)
+	_ driver.QueryerContext     = (*conn)(nil)
+	_ driver.Pinger             = (*conn)(nil)
+	_ driver.SessionResetter    = (*conn)(nil)
+	_ driver.Validator          = (*conn)(nil)
+)
+
+func newConn(pg *pgdriver.Conn, s socket, cfg Config) *conn {
+	return &conn{
+		pg:     pg,
+		socket: s,
+		stmts:  newStatements(cfg.StatementCache),
+		tenant: tenantState{of: cfg.Tenant, known: true}, // set to '' by the connector
+	}
+}
+
+// kill closes the connection for good, at once: whoever reads or writes fails.
+func (c *conn) kill() {
+	c.dead.Store(true)
+	_ = c.socket.Close()
+}
+
+// enter begins the use of the connection for one statement: until leave is called the end of ctx kills the
+// connection. It fails before anything was sent.
+func (c *conn) enter(ctx context.Context) (leave func(), err error) {
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case !c.IsValid():
+		return nil, driver.ErrBadConn
+	case c.open != nil:
+		return nil, refusal("the rows of an earlier statement are still open on this connection")
+	case ctx.Done() == nil:
+		return func() {}, nil
+	}
+	stop := context.AfterFunc(ctx, c.kill)
+	return func() {
+		if !stop() {
+			c.kill() // now, not when the other goroutine gets to it and the next caller has the connection
+		}
+	}, nil
+}
+
+// settle decides what the error of a statement means for the connection, and what the caller is told.
+func (c *conn) settle(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, refused := errors.AsType[refusal](err); refused {
+		return err
+	}
+	c.failed = true
+	if ordinary(err) {
+		return err
+	}
+	c.kill()
+	_, server := errors.AsType[pgdriver.Error](err)
+	switch {
+	case server:
+		return err
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, driver.ErrBadConn): // pgdriver: nothing was written
+		return driver.ErrBadConn
+	}
+	return fmt.Errorf("pgsafe: the connection is lost: %w", err)
+}
+
+// IsValid reports whether the connection can be used again; database/sql asks before it keeps one.
+func (c *conn) IsValid() bool { return !c.dead.Load() && c.pg.IsValid() }
+
+// ResetSession is called before the connection is taken from the pool.
+func (c *conn) ResetSession(context.Context) error {
+	if !c.IsValid() || c.inTx || c.open != nil || c.socket.quiet() != nil {
+		c.kill()
+		return driver.ErrBadConn
+	}
+	return nil
+}
+
+// Ping makes a round trip.
+func (c *conn) Ping(ctx context.Context) error {
+	_, err := c.control(ctx, "select 1")
+	return err
+}
+
+// control runs a statement of this package's own: no arguments, no tenant.
+func (c *conn) control(ctx context.Context, query string) (driver.Result, error) {
+	leave, err := c.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	res, err := c.pg.ExecContext(ctx, query, nil)
+	return res, c.settle(ctx, err)
+}
+
+// terminate is the message that takes leave of the server.
+var terminate = []byte{'X', 0, 0, 0, 4}
+
+// Close takes leave of the server, within a second, and closes the connection.
+func (c *conn) Close() error {
+	if c.IsValid() && c.open == nil {
+		_ = c.socket.Conn.SetDeadline(time.Now().Add(time.Second))
+		_, _ = c.pg.Conn().Write(terminate)
+	}
+	c.kill()
+	_ = c.pg.Close()
+	return nil
+}
+
+// Prepare is refused: statements with arguments are prepared by themselves.
+func (c *conn) Prepare(string) (driver.Stmt, error) {
+	return nil, refusal("Prepare is not supported: run the statement with its arguments, it is prepared once by itself")
+}
+
+// PrepareContext is refused like Prepare.
+func (c *conn) PrepareContext(_ context.Context, query string) (driver.Stmt, error) {
+	return c.Prepare(query)
+}

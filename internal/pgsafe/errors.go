@@ -1,0 +1,87 @@
+package pgsafe
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/uptrace/bun/driver/pgdriver"
+)
+
+// Code returns the SQLSTATE of an error that the server reported, or "".
+func Code(err error) string {
+	if e, ok := errors.AsType[pgdriver.Error](err); ok {
+		return e.Field('C')
+	}
+	return ""
+}
+
+// Unavailable reports whether err means that the server or the connection is gone, or that the server refuses
+// connections: worth a retry later, and not the fault of the statement. The end of the caller's context is not.
+func Unavailable(err error) bool {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	switch code := Code(err); code {
+	case "":
+		return gone(err)
+	case "57P01", "57P02", "57P03", "57P05", "53300":
+		return true
+	default:
+		return strings.HasPrefix(code, "08") && code != protocolViolation
+	}
+}
+
+// gone reports whether err is one of a lost or refused connection.
+func gone(err error) bool {
+	lost := []error{driver.ErrBadConn, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, os.ErrDeadlineExceeded,
+		syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE, syscall.ETIMEDOUT}
+	if slices.ContainsFunc(lost, func(e error) bool { return errors.Is(err, e) }) {
+		return true
+	}
+	e, ok := errors.AsType[net.Error](err)
+	_, errno := e.(syscall.Errno) // any failed system call has the methods of a net.Error
+	return ok && !errno
+}
+
+// SQLSTATEs that this package acts on.
+const (
+	protocolViolation  = "08P01" // also: the wrong number of arguments
+	featureUnsupported = "0A000" // with cachedPlanRoutine: a prepared statement's columns changed
+	noSuchStatement    = "26000"
+	failedTransaction  = "25P02"
+
+	cachedPlanRoutine = "RevalidateCachedQuery"
+)
+
+// ordinary reports whether err is a server's answer to a statement that leaves the connection fit for the next one.
+func ordinary(err error) bool {
+	e, ok := errors.AsType[pgdriver.Error](err)
+	if !ok {
+		return false
+	}
+	code, severity := e.Field('C'), e.Field('V')
+	return code != "" && code != protocolViolation && !strings.HasPrefix(code, "57P0") &&
+		severity != "FATAL" && severity != "PANIC"
+}
+
+// stale reports whether err says that a prepared statement must be prepared again. Nothing of it was executed.
+func stale(err error) bool {
+	e, ok := errors.AsType[pgdriver.Error](err)
+	if !ok {
+		return false
+	}
+	return e.Field('C') == noSuchStatement ||
+		e.Field('C') == featureUnsupported && e.Field('R') == cachedPlanRoutine
+}
+
+// refusal is an error of the caller's that is noticed before anything is sent; the connection stays as it is.
+type refusal string
+
+func (r refusal) Error() string { return "pgsafe: " + string(r) }

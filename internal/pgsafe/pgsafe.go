@@ -1,0 +1,94 @@
+// Package pgsafe makes uptrace's pgdriver safe to use: it wraps each of its connections so that a statement ends
+// with its context, a broken connection is never used again, and no caller can read another caller's rows.
+//
+// It is for the packages under internal, package database, and tests. Everything else sees a *sql.DB.
+//
+// What it promises for every connection:
+//
+//   - A statement whose context ends returns at once with the context's own error, never with an i/o timeout. The
+//     socket is closed, and the server stops the statement within client_connection_check_interval (one second).
+//   - After any error but an ordinary one from the server the connection is closed for good. A failed statement is
+//     reported as driver.ErrBadConn, which database/sql retries, only when nothing of it was sent.
+//   - A connection that died in the pool is noticed before its next statement, without a round trip.
+//   - Statements with arguments are prepared once per connection and then cost one round trip. They are single
+//     statements: the server refuses several in one string. Statements without arguments use the simple protocol.
+//   - Strings reach the server as they are: NUL and invalid UTF-8 are refused, where pgdriver drops or replaces them.
+//   - Prepare, COPY and LISTEN are refused; so is a second statement while the rows of the first are open.
+//   - Commit reports a transaction that the server rolled back.
+//
+// Prepared statements live as long as the connection, so a pooler between here and the server must keep sessions
+// (PgBouncer: pool_mode=session, or max_prepared_statements in transaction mode with Config.Tenant unset).
+// A []byte argument is a bytea: pass JSON and text as string.
+package pgsafe
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"time"
+)
+
+// Config changes how connections behave. The zero value is ready for use.
+//
+// A setting that the URL names as well (statement_timeout=5000) is taken from the URL.
+type Config struct {
+	// Tenant, when set, names the tenant of a statement from its context. The connection's setting
+	// tenantcontent.tenant follows it: it is set before a statement, a round trip, whenever it differs from what
+	// the connection has. Row-level security policies read it with current_setting('tenantcontent.tenant', true).
+	// No tenant is the empty string. nil: off, at no cost.
+	Tenant func(ctx context.Context) string
+
+	StatementTimeout         time.Duration // of one statement; default 60 s, negative: none
+	LockTimeout              time.Duration // of one wait for a lock; default 10 s, negative: none
+	IdleInTransactionTimeout time.Duration // between two statements of a transaction; default 60 s, negative: none
+
+	StatementCache int // prepared statements kept per connection; default 128
+}
+
+const (
+	defaultMaxConns       = 32
+	defaultStatementCache = 128
+	defaultConnectTimeout = 5 * time.Second // dial, TLS, log-in and settings together
+	connMaxIdleTime       = 5 * time.Minute
+)
+
+// Open returns a pool of safe connections to the database that url names. It makes no connection yet.
+//
+// At most 32 connections are open, or as many as the URL's pool_max_conns; idle ones are kept for five minutes.
+// See NewConnector for the URL.
+func Open(url string, cfg Config) (*sql.DB, error) {
+	t, err := parseURL(url)
+	if err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(newConnector(t, cfg))
+	db.SetMaxOpenConns(t.maxConns)
+	db.SetMaxIdleConns(t.maxConns)
+	db.SetConnMaxIdleTime(connMaxIdleTime)
+	return db, nil
+}
+
+// NewConnector returns a connector to the database that url names, for sql.OpenDB.
+//
+// The URL reads postgres://user:password@host:port/database?name=value (or postgresql://) as for libpq. A host that
+// begins with a slash, given as host=/var/run/postgresql, is the directory of a unix socket. Names: host, port, user,
+// password, dbname, application_name, connect_timeout (seconds, default 5), sslrootcert, sslcert, sslkey,
+// pool_max_conns (see Open), and sslmode:
+//
+//   - disable: no TLS
+//   - require (also allow and prefer, which never fall back here): TLS with any certificate, but checked as by
+//     verify-ca when sslrootcert is given
+//   - verify-ca: the certificate's chain is checked
+//   - verify-full: the chain and the host name are checked
+//   - none given: disable for a loopback host, else verify-full
+//
+// A unix socket never has TLS. Any other name is a setting of the server, such as search_path=app.
+// Defaults are localhost, 5432, user postgres and a database named like the user; the environment is not read.
+// An error about the URL never quotes the password.
+func NewConnector(url string, cfg Config) (driver.Connector, error) {
+	t, err := parseURL(url)
+	if err != nil {
+		return nil, err
+	}
+	return newConnector(t, cfg), nil
+}

@@ -1,0 +1,59 @@
+package pgsafe
+
+import (
+	"context"
+	"database/sql/driver"
+	"io"
+)
+
+// rows are the rows of one statement. The connection is theirs until the last one is read or Close is called.
+type rows struct {
+	c       *conn
+	ctx     context.Context // of the statement
+	leave   func()
+	pg      driver.Rows
+	columns []string
+	done    bool
+}
+
+func (r *rows) Columns() []string { return r.columns }
+
+// Next reads a row. After the end of the context it returns the context's error, even when pgdriver has more rows
+// in its buffer.
+func (r *rows) Next(dest []driver.Value) error {
+	if r.done {
+		return io.EOF
+	}
+	if r.c.dead.Load() {
+		return r.finish(io.ErrUnexpectedEOF)
+	}
+	switch err := r.pg.Next(dest); err {
+	case nil:
+		return nil
+	case io.EOF:
+		r.finish(nil)
+		return io.EOF
+	default:
+		return r.finish(err)
+	}
+}
+
+// Close reads the rest of the rows, or closes the connection when it cannot.
+func (r *rows) Close() error {
+	if r.done {
+		return nil
+	}
+	if r.c.dead.Load() {
+		return r.finish(io.ErrUnexpectedEOF)
+	}
+	return r.finish(r.pg.Close())
+}
+
+// finish gives the connection back.
+func (r *rows) finish(err error) error {
+	r.done = true
+	r.c.open = nil
+	err = r.c.settle(r.ctx, err)
+	r.leave()
+	return err
+}

@@ -1,0 +1,76 @@
+package pgsafe
+
+import (
+	"context"
+	"database/sql/driver"
+	"strings"
+)
+
+const (
+	tenantSetting = "tenantcontent.tenant"
+	setTenant     = "select set_config('" + tenantSetting + "', $1, false)"
+)
+
+// tenantState is what the connection's tenant setting is.
+type tenantState struct {
+	of    func(context.Context) string // nil: off
+	known bool                         // current is what the server has
+	// current is the value last set.
+	current string
+	inTx    bool // set in the open transaction: a rollback takes it back
+}
+
+// useTenant makes the setting fit the context of a statement. Transaction control passes as it is: it must work in
+// a failed transaction, and reads no rows.
+func (c *conn) useTenant(ctx context.Context, query string) error {
+	if c.tenant.of == nil {
+		return nil
+	}
+	switch keyword(query) {
+	case "rollback", "abort", "commit", "end", "savepoint", "release":
+		if !several(query) {
+			return nil
+		}
+	}
+	return c.switchTenant(ctx)
+}
+
+func (c *conn) switchTenant(ctx context.Context) error {
+	if c.tenant.of == nil {
+		return nil
+	}
+	want := c.tenant.of(ctx)
+	if c.tenant.known && c.tenant.current == want {
+		return nil
+	}
+	args := []driver.NamedValue{{Ordinal: 1, Value: want}}
+	if err := check(setTenant, args); err != nil {
+		return err
+	}
+	c.tenant.known = false
+	err := c.prepared(ctx, setTenant, args, func(s *statement) error {
+		_, err := s.ExecContext(ctx, args)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	c.tenant.known, c.tenant.current, c.tenant.inTx = true, want, c.inTx
+	return nil
+}
+
+// after forgets the value when query may have changed it: by rolling back to a savepoint, or by changing settings.
+func (t *tenantState) after(query string) {
+	if t.of == nil {
+		return
+	}
+	switch keyword(query) {
+	case "rollback", "abort", "commit", "end", "begin", "start", "prepare", "set", "reset", "discard", "do", "call":
+		t.known = false
+	default:
+		t.known = t.known && !several(query)
+	}
+}
+
+// several reports whether query may hold more than one statement.
+func several(query string) bool { return strings.IndexByte(query, ';') >= 0 }

@@ -1,0 +1,89 @@
+package pgsafe
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"time"
+)
+
+// levels are the isolation levels by their names in SQL.
+var levels = map[sql.IsolationLevel]string{
+	sql.LevelDefault:         "",
+	sql.LevelReadUncommitted: " isolation level read uncommitted",
+	sql.LevelReadCommitted:   " isolation level read committed",
+	sql.LevelRepeatableRead:  " isolation level repeatable read",
+	sql.LevelSerializable:    " isolation level serializable",
+}
+
+// Begin is for database/sql, which calls BeginTx instead.
+func (c *conn) Begin() (driver.Tx, error) { return c.BeginTx(context.Background(), driver.TxOptions{}) }
+
+// BeginTx starts a transaction, for the tenant of ctx. The end of ctx rolls it back.
+func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
+	level, ok := levels[sql.IsolationLevel(opts.Isolation)]
+	if !ok {
+		return nil, refusal("isolation level " + sql.IsolationLevel(opts.Isolation).String() + " is not supported")
+	}
+	if c.inTx {
+		return nil, refusal("the connection is in a transaction")
+	}
+	begin := "begin" + level
+	if opts.ReadOnly {
+		begin += " read only"
+	}
+	leave, err := c.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if err := c.switchTenant(ctx); err != nil {
+		return nil, c.settle(ctx, err)
+	}
+	if _, err := c.pg.ExecContext(ctx, begin, nil); err != nil {
+		return nil, c.settle(ctx, err)
+	}
+	c.inTx, c.failed, c.tenant.inTx = true, false, false
+	return &tx{c: c, ctx: ctx}, nil
+}
+
+type tx struct {
+	c   *conn
+	ctx context.Context // of BeginTx
+}
+
+// Commit fails when the server rolls back instead, as it does, without an error, after a failed statement.
+// An error that is not the server's leaves open whether the transaction is committed.
+func (t *tx) Commit() error {
+	c := t.c
+	commit := "commit"
+	if c.failed {
+		commit = "select 1; commit" // the select fails when the transaction has
+	}
+	c.inTx = false
+	_, err := c.control(t.ctx, commit)
+	if err == nil {
+		return nil
+	}
+	c.tenant.known = c.tenant.known && !c.tenant.inTx
+	if !ordinary(err) || Code(err) == failedTransaction {
+		c.kill() // rolls back
+	}
+	return err
+}
+
+// rollbackTimeout is how long the server may take to roll back before the connection is closed instead.
+const rollbackTimeout = 5 * time.Second
+
+// Rollback never fails: closing the connection, which it does when it cannot ask, rolls back as well.
+func (t *tx) Rollback() error {
+	c := t.c
+	c.inTx = false
+	c.tenant.known = c.tenant.known && !c.tenant.inTx
+	ctx, cancel := context.WithTimeout(t.ctx, rollbackTimeout)
+	defer cancel()
+	if _, err := c.control(ctx, "rollback"); err != nil {
+		c.kill()
+	}
+	return nil
+}

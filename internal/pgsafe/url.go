@@ -1,0 +1,141 @@
+package pgsafe
+
+import (
+	"cmp"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// target is a parsed URL: where to connect to, and as whom.
+type target struct {
+	network, addr            string
+	tls                      *tls.Config // nil: no TLS
+	user, password, database string
+	appName                  string
+	connectTimeout           time.Duration
+	maxConns                 int
+	settings                 []setting // of the server, sorted by name
+}
+
+type setting struct{ name, value string }
+
+// params takes the URL's query apart; what nobody took is a setting of the server.
+type params map[string][]string
+
+func (p params) take(name string) string {
+	vs := p[name]
+	delete(p, name)
+	if len(vs) == 0 {
+		return ""
+	}
+	return vs[len(vs)-1]
+}
+
+// errURL quotes nothing of the URL: a misplaced character can turn the password into a host or a port.
+var errURL = errors.New("pgsafe: the database URL is malformed: want postgres://user:password@host:port/database, " +
+	"with special characters in the password percent-encoded")
+
+func parseURL(raw string) (target, error) {
+	u, err := url.Parse(raw)
+	if err != nil || u.Opaque != "" || u.Fragment != "" || !slices.Contains([]string{"postgres", "postgresql"}, u.Scheme) {
+		return target{}, errURL
+	}
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil || !clean(u.Path) || !clean(u.User.Username()) {
+		return target{}, errURL
+	}
+	for _, vs := range query {
+		if !slices.ContainsFunc(vs, func(v string) bool { return !clean(v) }) {
+			continue
+		}
+		return target{}, errURL
+	}
+	return newTarget(u, params(query))
+}
+
+// clean reports whether s can travel in a message: text without NUL.
+func clean(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
+
+func newTarget(u *url.URL, p params) (t target, err error) {
+	password, _ := u.User.Password()
+	t.user = cmp.Or(p.take("user"), u.User.Username(), "postgres")
+	t.password = cmp.Or(p.take("password"), password)
+	t.database = cmp.Or(p.take("dbname"), strings.TrimPrefix(u.Path, "/"), t.user)
+	t.appName = cmp.Or(p.take("application_name"), "tenantcontent")
+	if !clean(t.password) {
+		return target{}, errURL
+	}
+	host := cmp.Or(p.take("host"), u.Hostname(), "localhost")
+	port, err := number("port", cmp.Or(p.take("port"), u.Port(), "5432"), 65535)
+	if err != nil {
+		return target{}, err
+	}
+	if strings.Contains(host, ",") {
+		return target{}, errors.New("pgsafe: the database URL names several hosts: want one")
+	}
+	t.network, t.addr = address(host, port)
+	if t.tls, err = tlsConfig(t.network, host, p); err != nil {
+		return target{}, err
+	}
+	seconds, err := number("connect_timeout", cmp.Or(p.take("connect_timeout"), "5"), 3600)
+	if err != nil {
+		return target{}, err
+	}
+	t.connectTimeout = time.Duration(seconds) * time.Second
+	if t.maxConns, err = number("pool_max_conns", cmp.Or(p.take("pool_max_conns"), strconv.Itoa(defaultMaxConns)), 10000); err != nil {
+		return target{}, err
+	}
+	t.settings, err = settings(p)
+	return t, err
+}
+
+// address is where to dial. Like libpq it names the socket file itself in a directory.
+func address(host string, port int) (network, addr string) {
+	if !strings.HasPrefix(host, "/") {
+		return "tcp", net.JoinHostPort(host, strconv.Itoa(port))
+	}
+	if strings.HasPrefix(path.Base(host), ".s.PGSQL.") {
+		return "unix", host
+	}
+	return "unix", path.Join(host, ".s.PGSQL."+strconv.Itoa(port))
+}
+
+func number(name, value string, most int) (int, error) {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 || n > most {
+		return 0, fmt.Errorf("pgsafe: %s in the database URL must be a number from 1 to %d", name, most)
+	}
+	return n, nil
+}
+
+var settingName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*$`)
+
+// fixed settings are what pgdriver and this package rely on.
+var fixed = []string{"client_encoding", "standard_conforming_strings", "timezone", "datestyle", "bytea_output",
+	"client_connection_check_interval"}
+
+func settings(p params) ([]setting, error) {
+	var all []setting
+	for name, vs := range p {
+		name = strings.ToLower(name)
+		if !settingName.MatchString(name) {
+			return nil, errURL
+		}
+		if slices.Contains(fixed, name) {
+			return nil, fmt.Errorf("pgsafe: the database URL must not set %s", name)
+		}
+		all = append(all, setting{name, vs[len(vs)-1]})
+	}
+	slices.SortFunc(all, func(a, b setting) int { return cmp.Compare(a.name, b.name) })
+	return all, nil
+}

@@ -1,0 +1,62 @@
+//go:build unix
+
+package pgtest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+)
+
+// elsewhere are folders that packages use and PATH usually lacks: Debian, PGDG on Red Hat, Alpine, Homebrew.
+var elsewhere = []string{
+	"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/libexec/postgresql*",
+	"/opt/homebrew/opt/postgresql@*/bin", "/usr/local/opt/postgresql@*/bin",
+}
+
+// serverBin is the folder of the server binaries: PG_BIN alone when set, else PATH, else the newest found elsewhere.
+func serverBin() (string, error) {
+	if dir := os.Getenv("PG_BIN"); dir != "" {
+		if !hasServer(dir) {
+			return "", fmt.Errorf("%w (PG_BIN=%s)", ErrNoServer, dir)
+		}
+		return dir, nil
+	}
+	if p, err := exec.LookPath("postgres"); err == nil {
+		// Resolved, because a link in PATH may stand alone, without the rest of its installation.
+		if p, err = filepath.EvalSymlinks(p); err == nil && hasServer(filepath.Dir(p)) {
+			return filepath.Dir(p), nil
+		}
+	}
+	var dirs []string
+	for _, pattern := range elsewhere {
+		found, _ := filepath.Glob(pattern) // the only error is a malformed pattern
+		dirs = append(dirs, found...)
+	}
+	dirs = slices.DeleteFunc(dirs, func(dir string) bool { return !hasServer(dir) })
+	if len(dirs) == 0 {
+		return "", ErrNoServer
+	}
+	return slices.MaxFunc(dirs, func(a, b string) int { return int(10 * (version(a) - version(b))) }), nil
+}
+
+func hasServer(dir string) bool {
+	for _, name := range []string{"initdb", "postgres"} {
+		if _, err := exec.LookPath(filepath.Join(dir, name)); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+var number = regexp.MustCompile(`\d+(\.\d+)?`)
+
+// version is the number in a folder's name: 15 for /usr/lib/postgresql/15/bin, 0 for none.
+func version(dir string) float64 {
+	v, _ := strconv.ParseFloat(number.FindString(dir), 64)
+	return v
+}

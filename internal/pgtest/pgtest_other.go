@@ -1,0 +1,14 @@
+//go:build !unix
+
+package pgtest
+
+import "context"
+
+// Cluster is a running server; this system has none.
+type Cluster struct{ URL, SocketURL, Socket string }
+
+func Start(context.Context) (*Cluster, error)    { return nil, ErrNoServer }
+func (c *Cluster) Stop()                         {}
+func (c *Cluster) Kill()                         {}
+func (c *Cluster) Shutdown()                     {}
+func (c *Cluster) Restart(context.Context) error { return ErrNoServer }

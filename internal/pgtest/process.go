@@ -1,0 +1,162 @@
+//go:build unix
+
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const tick = 5 * time.Millisecond
+
+// spawn starts a child as the server's user, in a session of its own so that a Ctrl-C or a signal to the test's process
+// group does not reach it. Children are waited for with wait4 on request, not by a goroutine, which leak checks would see.
+func (c *Cluster) spawn(stdin, out *os.File, name string, args ...string) (pid int, err error) {
+	cmd := exec.Command(name, args...)
+	cmd.Dir = c.dir
+	// Nothing of the caller's PGDATA, PGOPTIONS, locale and so on.
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: c.cred}
+	if stdin != nil {
+		cmd.Stdin = stdin
+	}
+	if out != nil {
+		cmd.Stdout, cmd.Stderr = out, out
+	}
+	if err := cmd.Start(); err != nil {
+		return 0, fmt.Errorf("pgtest: %w", err)
+	}
+	pid = cmd.Process.Pid
+	return pid, cmd.Process.Release()
+}
+
+// exited reaps the child if it has ended.
+func exited(pid int, status *syscall.WaitStatus) bool {
+	for {
+		got, err := syscall.Wait4(pid, status, syscall.WNOHANG, nil)
+		if !errors.Is(err, syscall.EINTR) {
+			return got == pid || err != nil
+		}
+	}
+}
+
+// wait waits until the child has ended and says how, or gives up with ctx.
+func wait(ctx context.Context, pid int) error {
+	var status syscall.WaitStatus
+	for !exited(pid, &status) {
+		if err := sleep(ctx); err != nil {
+			return err
+		}
+	}
+	if status != 0 {
+		return fmt.Errorf("exit status %d, signal %d", status.ExitStatus(), status.Signal())
+	}
+	return nil
+}
+
+func sleep(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(tick):
+		return nil
+	}
+}
+
+// end sends a signal, and SIGKILL to the whole server when the process has not ended ten seconds later.
+func end(pid int, sig syscall.Signal) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	syscall.Kill(pid, sig)
+	if wait(ctx, pid); ctx.Err() != nil {
+		killTree(pid)
+	}
+}
+
+// killTree kills a process and its children and returns when all are gone. The parent is stopped first, so it can start
+// no more of them; and as it does not reap them either, their state tells when they are dead.
+func killTree(pid int) {
+	syscall.Kill(pid, syscall.SIGSTOP)
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(tick) {
+		alive := liveChildren(pid)
+		for _, child := range alive {
+			syscall.Kill(child, syscall.SIGKILL)
+		}
+		if len(alive) == 0 {
+			break
+		}
+	}
+	syscall.Kill(pid, syscall.SIGKILL)
+	wait(context.Background(), pid)
+}
+
+// liveChildren lists the children of a process that are not zombies.
+func liveChildren(parent int) (pids []int) {
+	for _, p := range processes() {
+		if p.parent == parent && !strings.HasPrefix(p.state, "Z") {
+			pids = append(pids, p.pid)
+		}
+	}
+	return pids
+}
+
+type process struct {
+	pid, parent int
+	state       string
+}
+
+// processes lists all of them, from /proc or, where there is none, from ps.
+func processes() (all []process) {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, file := range stats {
+		b, _ := os.ReadFile(file) // gone by now: no text, no fields
+		pid, rest, _ := strings.Cut(string(b), " (")
+		rest = rest[strings.LastIndex(rest, ")")+1:] // the name in parentheses may hold anything
+		if f := strings.Fields(rest); len(f) > 1 {
+			all = append(all, parse(pid, f[1], f[0]))
+		}
+	}
+	if all != nil {
+		return all
+	}
+	out, _ := exec.Command("ps", "-axo", "pid=,ppid=,stat=").Output()
+	for line := range strings.Lines(string(out)) {
+		if f := strings.Fields(line); len(f) > 2 {
+			all = append(all, parse(f[0], f[1], f[2]))
+		}
+	}
+	return all
+}
+
+func parse(pid, parent, state string) process {
+	p := process{state: state}
+	p.pid, _ = strconv.Atoi(pid)
+	p.parent, _ = strconv.Atoi(parent)
+	return p
+}
+
+// serverUser is whom to run the server as: PostgreSQL refuses root, and anybody else runs it as himself (nil).
+func serverUser() (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
+		gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
+		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(err1, err2)
+	}
+	return nil, errors.New("pgtest: PostgreSQL does not run as root, and there is no user postgres or nobody to run it as")
+}

@@ -1,0 +1,107 @@
+package sqlitesafe
+
+import (
+	"context"
+	"database/sql/driver"
+)
+
+// maxStmts bounds the prepared statements of a connection. A program has a fixed set of statements with arguments; what
+// is past the bound runs unprepared.
+const maxStmts = 256
+
+// rawConn is what the SQLite driver's connection can do.
+type rawConn interface {
+	driver.Conn
+	driver.ConnPrepareContext
+	driver.QueryerContext
+	driver.ExecerContext
+}
+
+// stmtConn is a SQLite connection that keeps its statements prepared.
+type stmtConn struct {
+	conn  rawConn
+	stmts map[string]*stmt
+}
+
+type stmt struct {
+	driver.Stmt
+	busy bool // its rows are open, so it cannot run again yet
+}
+
+func open(ctx context.Context, from driver.Connector) (*stmtConn, error) {
+	c, err := from.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &stmtConn{conn: c.(rawConn), stmts: map[string]*stmt{}}, nil
+}
+
+func (c *stmtConn) Close() error {
+	for _, s := range c.stmts {
+		_ = s.Close()
+	}
+	c.stmts = nil
+	return c.conn.Close()
+}
+
+// prepared gives the idle prepared statement of a query, or nil when the query is to run unprepared: it has no
+// arguments (such text differs each time), its statement is busy, or there are too many.
+func (c *stmtConn) prepared(ctx context.Context, query string, args []driver.NamedValue) (*stmt, error) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	if s, ok := c.stmts[query]; ok {
+		if s.busy {
+			return nil, nil
+		}
+		return s, nil
+	}
+	if len(c.stmts) >= maxStmts {
+		return nil, nil
+	}
+	p, err := c.conn.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	s := &stmt{Stmt: p}
+	c.stmts[query] = s
+	return s, nil
+}
+
+func (c *stmtConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	s, err := c.prepared(ctx, query, args)
+	if err != nil {
+		return nil, err
+	}
+	if s == nil {
+		return c.conn.QueryContext(ctx, query, args)
+	}
+	r, err := s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	s.busy = true
+	return &rows{Rows: r, stmt: s}, nil
+}
+
+func (c *stmtConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	s, err := c.prepared(ctx, query, args)
+	if err != nil {
+		return nil, err
+	}
+	if s == nil {
+		return c.conn.ExecContext(ctx, query, args)
+	}
+	return s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args)
+}
+
+// rows frees their statement when they are closed.
+type rows struct {
+	driver.Rows
+	stmt *stmt
+}
+
+func (r *rows) Close() error {
+	r.stmt.busy = false
+	return r.Rows.Close()
+}

@@ -1,0 +1,64 @@
+// Package paging is how every list is asked for and answered: a page by offset or, cheaper at any depth, by the
+// position of the row before it.
+//
+// Nouns, their stores and httpapi import it.
+package paging
+
+import (
+	"strings"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// MaxLimit is the most rows a page may have (DECISIONS, section 0).
+const MaxLimit = 1000
+
+// Query asks for one page of a list.
+type Query struct {
+	Start int    // rows before the page, ≥ 0
+	Limit int    // rows of the page, 0 to MaxLimit
+	Sort  string // "field" or "-field"; "" is the list's own order
+	Q     string // case-insensitive substring filter; "" is none
+	After *Position
+}
+
+// Position is the place of a row in its list's order: the value it is sorted by, and its key, which breaks ties.
+type Position struct {
+	Value string
+	Key   string
+}
+
+// Page is one page of a list.
+type Page[T any] struct {
+	Rows  []T
+	Total int       // exact number of rows that fit the query on all pages
+	Last  *Position // of the last row; nil on an empty page
+}
+
+// Order splits Sort into its field and direction; def is used when Sort is empty. Errors: errs.Invalid when the field
+// is not one of fields.
+func (q Query) Order(def string, fields ...string) (field string, desc bool, err error) {
+	sort := q.Sort
+	if sort == "" {
+		sort = def
+	}
+	field, desc = strings.CutPrefix(sort, "-")
+	if !desc {
+		field = sort
+	}
+	for _, f := range fields {
+		if f == field {
+			return field, desc, nil
+		}
+	}
+	return "", false, errs.New(errs.Invalid, "sort must be one of %s, with a - before it for the other direction", strings.Join(fields, ", "))
+}
+
+// Map gives the same page of other rows.
+func Map[A, B any](p Page[A], f func(A) B) Page[B] {
+	out := Page[B]{Rows: make([]B, len(p.Rows)), Total: p.Total, Last: p.Last}
+	for i, r := range p.Rows {
+		out.Rows[i] = f(r)
+	}
+	return out
+}

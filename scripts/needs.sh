@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# needs.sh THING...: installs what is missing of postgres, cc and make with the system's package manager.
+set -euo pipefail
+
+say() { printf 'needs.sh: %s\n' "$*" >&2; }
+
+# Looks where internal/pgtest does.
+have_postgres() {
+	local dir
+	for dir in "${PG_BIN:-}" "$(dirname "$(readlink -f "$(command -v postgres)" || true)")" \
+		/usr/lib/postgresql/*/bin /usr/pgsql-*/bin /usr/libexec/postgresql* \
+		/opt/homebrew/opt/postgresql@*/bin /usr/local/opt/postgresql@*/bin; do
+		if [ -x "$dir/initdb" ] && [ -x "$dir/postgres" ]; then return; fi
+		if [ -n "${PG_BIN:-}" ]; then # then only there
+			say "PG_BIN=$PG_BIN holds no initdb and postgres: correct it, or unset it to use the installed ones"
+			exit 1
+		fi
+	done
+	return 1
+}
+
+# The race detector is linked against the C library: a compiler without its headers is not enough.
+have_cc() { echo '#include <stdlib.h>' | $(go env CC) -E -x c - >/dev/null 2>&1; }
+
+have_make() { command -v make >/dev/null; }
+
+# as_root COMMAND...: through sudo where needed; without a terminal sudo must not ask for a password.
+as_root() {
+	local sudo=()
+	if [ "$(id -u)" != 0 ]; then
+		sudo=(sudo)
+		[ -t 0 ] || sudo=(sudo -n)
+	fi
+	if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
+		say "not root, and no sudo here; run as root, then try again: scripts/needs.sh ${missing[*]}"
+		return 1
+	fi
+	say running: "${sudo[@]}" "$@"
+	"${sudo[@]}" "$@"
+}
+
+# package THING MANAGER: what the manager calls it.
+package() {
+	case $1:$2 in
+	postgres:apt-get | postgres:apk) echo postgresql ;;
+	postgres:dnf) echo postgresql-server ;;
+	postgres:brew) echo postgresql@17 ;;
+	cc:apt-get) echo gcc libc6-dev ;;
+	cc:dnf) echo gcc glibc-devel ;;
+	cc:apk) echo gcc musl-dev ;;
+	cc:brew) echo gcc ;;
+	make:*) echo make ;;
+	esac
+}
+
+install_packages() {
+	local manager=$1
+	shift
+	case $manager in
+	apt-get) # RUNLEVEL=1 keeps Debian from starting a server of its own, where there is no systemd
+		as_root apt-get update -q &&
+			as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -qy --no-install-recommends "$@"
+		;;
+	dnf) as_root dnf install -qy "$@" ;;
+	apk) as_root apk add -q "$@" ;;
+	brew) say "running: brew install $*" && brew install -q "$@" ;;
+	esac
+}
+
+missing=()
+for thing; do
+	"have_$thing" || missing+=("$thing")
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+say "missing: ${missing[*]}"
+
+for manager in apt-get dnf apk brew; do
+	command -v $manager >/dev/null || continue
+	packages=()
+	for thing in "${missing[@]}"; do
+		read -ra names <<<"$(package "$thing" $manager)"
+		packages+=("${names[@]}")
+	done
+	install_packages $manager "${packages[@]}" || { say "could not install ${packages[*]}" && exit 1; }
+	for thing in "${missing[@]}"; do
+		"have_$thing" || { say "$manager installed ${packages[*]}, yet $thing is not found" && exit 1; }
+	done
+	exit 0
+done
+say "no apt-get, dnf, apk or brew here: install by hand (postgres: the server with initdb; cc: $(go env CC) and C headers)"
+exit 1
