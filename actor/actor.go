@@ -119,3 +119,6 @@ func Allowed(ctx context.Context, p Permission) (Actor, error) {
 	}
 	return a, a.Require(p)
 }
+
+// Permissions lists the tenant-wide permissions, for whoever shows a caller what it may do.
+func Permissions() []Permission { return []Permission{ColorWrite} }

@@ -17,7 +17,7 @@ type List[R any] struct {
 	Key    string // column that is unique in the tenant; it breaks ties
 	Order  string // the list's own order, as in paging.Query.Sort
 	Sorts  []Sort[R]
-	Search string // column with fold.Text of what q searches
+	Search string // column with fold.Search of what q searches; "" for a list without q
 }
 
 // Sort is one way to order a list.
@@ -33,6 +33,9 @@ func Page[R any](ctx context.Context, rows *bun.SelectQuery, l List[R], key func
 	sort, desc, err := l.sort(q)
 	if err != nil {
 		return paging.Page[R]{}, err
+	}
+	if q.Q != "" && l.Search == "" {
+		return paging.Page[R]{}, errs.New(errs.Invalid, "q is not known: this list cannot be searched")
 	}
 	if q.Q != "" {
 		rows = rows.Where("? LIKE ? ESCAPE '\\'", bun.Ident(l.Search), fold.Pattern(q.Q))

@@ -63,10 +63,11 @@ func (t *Time) Scan(src any) error {
 // parse reads timeText by place, five times faster than time.Parse: a list reads two times a row. Any other text goes
 // through time.Parse.
 func (t *Time) parse(s string) error {
-	if len(s) == len(timeText) && s[4] == '-' && s[10] == 'T' && s[19] == '.' && s[26] == 'Z' {
+	if len(s) == len(timeText) && s[4] == '-' && s[7] == '-' && s[10] == 'T' && s[13] == ':' && s[16] == ':' && s[19] == '.' && s[26] == 'Z' {
 		n, ok := digits(s)
-		if ok {
-			*t = Time{time.Date(n[0], time.Month(n[1]), n[2], n[3], n[4], n[5], n[6]*1000, time.UTC)}
+		v := time.Date(n[0], time.Month(n[1]), n[2], n[3], n[4], n[5], n[6]*1000, time.UTC)
+		if ok && n[3] < 24 && n[4] < 60 && n[5] < 60 && v.Day() == n[2] && v.Month() == time.Month(n[1]) {
+			*t = Time{v}
 			return nil
 		}
 	}

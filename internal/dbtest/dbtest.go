@@ -60,7 +60,7 @@ var madeTemplate = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "template.db")
-	db, err := database.Open("sqlite:"+path)
+	db, err := database.Open("sqlite:" + path)
 	if err != nil {
 		return "", err
 	}

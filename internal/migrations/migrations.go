@@ -36,11 +36,15 @@ var rowLevelSecurity string
 // that this program does not know.
 func Run(ctx context.Context, db *bun.DB) error {
 	err := run(ctx, db)
-	if errs.CodeOf(err) == errs.Conflict { // PostgreSQL: another process has just made the table of notes
+	if errors.Is(err, errNotes) {
 		err = run(ctx, db)
 	}
 	return err
 }
+
+// errNotes says that the table of notes could not be made. On PostgreSQL that is so, with one of several codes, when
+// another process made it in the same moment.
+var errNotes = errors.New("the table of migrations cannot be made")
 
 func run(ctx context.Context, db *bun.DB) error {
 	dir, known, err := discover(db)
@@ -136,8 +140,12 @@ func lock(ctx context.Context, c bunx.Conn) error {
 		}
 	}
 	for _, s := range statements {
-		if _, err := c.Exec(ctx, s); err != nil {
-			return bunx.Err(err, "The table of migrations")
+		_, err := c.Exec(ctx, s)
+		switch {
+		case err != nil && s == table:
+			return fmt.Errorf("%w: %w", errNotes, bunx.Err(err, "The table of migrations"))
+		case err != nil:
+			return bunx.Err(err, "")
 		}
 	}
 	return nil

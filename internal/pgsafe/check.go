@@ -4,7 +4,6 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 )
 
 // check refuses what pgdriver would send in a form that the caller did not mean.
@@ -25,14 +24,15 @@ func check(query string, args []driver.NamedValue) error {
 		if a.Name != "" {
 			return refusal("named arguments are not supported")
 		}
-		if s, ok := a.Value.(string); ok && !(utf8.ValidString(s) && strings.IndexByte(s, 0) < 0) {
+		if s, ok := a.Value.(string); ok && !clean(s) {
 			return refusal(fmt.Sprintf("argument $%d is not UTF-8 text without NUL", a.Ordinal))
 		}
 	}
 	return nil
 }
 
-// keyword returns the first word of a statement in lower case, behind white space, comments and parentheses; "" when there is none.
+// keyword returns the first word of a statement in lower case, or "". White space, comments, empty statements and
+// opening parentheses may stand before it.
 func keyword(query string) string {
 	q := skip(query)
 	n := 0

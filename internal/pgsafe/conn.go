@@ -5,17 +5,16 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/uptrace/bun/driver/pgdriver"
 )
 
-// conn is one safe connection. database/sql calls it from one goroutine at a time; only kill may come from another.
+// conn is one safe connection. database/sql calls it from one goroutine at a time, and the end of
+// a context kills it from another.
 type conn struct {
 	pg     *pgdriver.Conn
-	socket socket
-	dead   atomic.Bool // closed for good
+	socket *socket
 
 	open   *rows // being read: the connection has no room for another statement
 	stmts  *statements
@@ -34,7 +33,7 @@ var (
 	_ driver.Validator          = (*conn)(nil)
 )
 
-func newConn(pg *pgdriver.Conn, s socket, cfg Config) *conn {
+func newConn(pg *pgdriver.Conn, s *socket, cfg Config) *conn {
 	return &conn{
 		pg:     pg,
 		socket: s,
@@ -43,11 +42,11 @@ func newConn(pg *pgdriver.Conn, s socket, cfg Config) *conn {
 	}
 }
 
-// kill closes the connection for good, at once: whoever reads or writes fails.
-func (c *conn) kill() {
-	c.dead.Store(true)
-	_ = c.socket.Close()
-}
+// kill closes the connection for good, at once.
+func (c *conn) kill() { c.socket.kill() }
+
+// dead reports whether the connection was killed.
+func (c *conn) dead() bool { return c.socket.killed.Load() }
 
 // enter begins the use of the connection for one statement: until leave is called the end of ctx kills the
 // connection. It fails before anything was sent.
@@ -96,7 +95,7 @@ func (c *conn) settle(ctx context.Context, err error) error {
 }
 
 // IsValid reports whether the connection can be used again; database/sql asks before it keeps one.
-func (c *conn) IsValid() bool { return !c.dead.Load() && c.pg.IsValid() }
+func (c *conn) IsValid() bool { return !c.dead() && c.pg.IsValid() }
 
 // ResetSession is called before the connection is taken from the pool.
 func (c *conn) ResetSession(context.Context) error {

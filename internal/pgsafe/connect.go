@@ -19,7 +19,7 @@ type connector struct {
 	cfg     Config
 	dialer  net.Dialer
 	setup   string // the statement that makes the settings of a new connection
-	setupNo string // the same without client_connection_check_interval, which not every server has
+	without string // the same without client_connection_check_interval, which not every server has
 }
 
 func newConnector(t target, cfg Config) *connector {
@@ -44,7 +44,7 @@ func newConnector(t target, cfg Config) *connector {
 			Enable: true, Idle: 30 * time.Second, Interval: 10 * time.Second, Count: 3,
 		}},
 		setup:   setupStatement(append(all[:len(all):len(all)], setting{"client_connection_check_interval", "1000"})),
-		setupNo: setupStatement(all),
+		without: setupStatement(all),
 	}
 }
 
@@ -76,14 +76,14 @@ func (k *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, k.failed(ctx, limited, err)
 	}
-	s := socket{raw}
-	stop := context.AfterFunc(limited, func() { _ = s.Close() })
+	s := &socket{Conn: raw}
+	stop := context.AfterFunc(limited, s.kill)
 	c, err := k.start(limited, s)
 	if !stop() && err == nil {
 		err = limited.Err()
 	}
 	if err != nil {
-		_ = s.Close() // pgdriver leaves it open
+		s.kill() // pgdriver leaves it open
 		return nil, k.failed(ctx, limited, err)
 	}
 	return c, nil
@@ -101,7 +101,7 @@ func (k *connector) failed(ctx, limited context.Context, err error) error {
 }
 
 // start lets pgdriver log in over s. pgdriver panics on some messages that no PostgreSQL sends.
-func (k *connector) start(ctx context.Context, s socket) (c *conn, err error) {
+func (k *connector) start(ctx context.Context, s *socket) (c *conn, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("pgsafe: the server does not speak PostgreSQL's protocol: %v", p)
@@ -114,13 +114,13 @@ func (k *connector) start(ctx context.Context, s socket) (c *conn, err error) {
 	c = newConn(pg.(*pgdriver.Conn), s, k.cfg)
 	_, err = c.pg.ExecContext(ctx, k.setup, nil)
 	if ordinary(err) && c.pg.IsValid() {
-		_, err = c.pg.ExecContext(ctx, k.setupNo, nil)
+		_, err = c.pg.ExecContext(ctx, k.without, nil)
 	}
 	return c, err
 }
 
 // options gives pgdriver the socket and everything that its own URL parser would; time-outs are lifted.
-func (k *connector) options(s socket) pgdriver.Option {
+func (k *connector) options(s *socket) pgdriver.Option {
 	return func(conf *pgdriver.Config) {
 		*conf = pgdriver.Config{
 			Network:    k.target.network,

@@ -207,7 +207,7 @@ func TestReadTimeout(t *testing.T) {
 	k, err := NewConnector("postgres://localhost/", Config{})
 	is.NoErr(err)
 	var conf pgdriver.Config
-	k.(*connector).options(socket{})(&conf)
+	k.(*connector).options(&socket{})(&conf)
 	is.Equal(conf.ReadTimeout, time.Duration(0))
 	is.Equal(conf.WriteTimeout, time.Duration(0))
 }

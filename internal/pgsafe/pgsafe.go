@@ -16,8 +16,9 @@
 //   - Prepare, COPY and LISTEN are refused; so is a second statement while the rows of the first are open.
 //   - Commit reports a transaction that the server rolled back.
 //
-// Prepared statements live as long as the connection, so a pooler between here and the server must keep sessions
-// (PgBouncer: pool_mode=session, or max_prepared_statements in transaction mode with Config.Tenant unset).
+// A transaction that ends with its context keeps its locks on the server for up to that second.
+// Settings and prepared statements live as long as the connection, so a pooler between here and the server must keep
+// sessions (PgBouncer: pool_mode=session).
 // A []byte argument is a bytea: pass JSON and text as string.
 package pgsafe
 

@@ -24,7 +24,7 @@ func (r *rows) Next(dest []driver.Value) error {
 	if r.done {
 		return io.EOF
 	}
-	if r.c.dead.Load() {
+	if r.c.dead() {
 		return r.finish(io.ErrUnexpectedEOF)
 	}
 	switch err := r.pg.Next(dest); err {
@@ -43,7 +43,7 @@ func (r *rows) Close() error {
 	if r.done {
 		return nil
 	}
-	if r.c.dead.Load() {
+	if r.c.dead() {
 		return r.finish(io.ErrUnexpectedEOF)
 	}
 	return r.finish(r.pg.Close())

@@ -13,11 +13,11 @@ const (
 
 // tenantState is what the connection's tenant setting is.
 type tenantState struct {
-	of    func(context.Context) string // nil: off
-	known bool                         // current is what the server has
-	// current is the value last set.
-	current string
-	inTx    bool // set in the open transaction: a rollback takes it back
+	of func(context.Context) string // nil: off
+
+	current string // what was last set
+	known   bool   // the server has it
+	inTx    bool   // it was set in the open transaction: a rollback takes it back
 }
 
 // useTenant makes the setting fit the context of a statement. Transaction control passes as it is: it must work in

@@ -55,10 +55,9 @@ func parseURL(raw string) (target, error) {
 		return target{}, errURL
 	}
 	for _, vs := range query {
-		if !slices.ContainsFunc(vs, func(v string) bool { return !clean(v) }) {
-			continue
+		if !clean(strings.Join(vs, "")) {
+			return target{}, errURL
 		}
-		return target{}, errURL
 	}
 	return newTarget(u, params(query))
 }

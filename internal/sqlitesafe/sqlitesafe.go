@@ -8,7 +8,10 @@
 //   - A transaction queues for the writer and keeps it to its end, unless it is read-only: then it is a snapshot on the
 //     connection's own reader.
 //   - Statements with arguments are prepared once per connection.
-//   - The write-ahead log is copied back by a checkpoint each second, beside the callers and not in one of them.
+//   - A transaction that SQLite itself rolled back, because a statement in it was interrupted or the disk is full, is
+//     over: its other statements fail, and so does its commit.
+//   - The write-ahead log is copied back by a checkpoint each second, beside the callers and not in one of them. Only a
+//     log that has grown long makes the writers wait for one.
 //
 // Only database and tests import it.
 package sqlitesafe
@@ -20,6 +23,8 @@ import (
 	"errors"
 	"io"
 	"net/url"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -31,10 +36,23 @@ import (
 // readers is how many callers can read at once.
 const readers = 16
 
+// limits say when the write-ahead log is copied back.
+type limits struct {
+	every time.Duration
+	most  int64 // bytes; a longer log is emptied while the writer waits
+}
+
+var usual = limits{every: time.Second, most: 64 << 20}
+
+// patience is how long writers wait for readers of an old state before a long log stays as it is until the next time.
+const patience = "100"
+
 // Open gives the pool of the file at path, which is made when it is missing. Closing the pool copies the write-ahead
 // log back into the file.
-func Open(path string) (*sql.DB, error) {
-	c, err := newConnector(path)
+func Open(path string) (*sql.DB, error) { return openPool(path, usual) }
+
+func openPool(path string, l limits) (*sql.DB, error) {
+	c, err := newConnector(path, l)
 	if err != nil {
 		return nil, err
 	}
@@ -50,15 +68,19 @@ func Open(path string) (*sql.DB, error) {
 
 // connector opens readers and owns the writer.
 type connector struct {
+	limits
+	log    string // the write-ahead log's file
 	read   driver.Connector
 	write  driver.Connector
-	turn   chan struct{} // holds one token: who has it may use writer
-	writer *stmtConn     // nil until the first use and after a failure
+	turn   chan struct{}   // holds one token: who has it may use writer
+	writer *stmtConn       // nil until the first use and after a failure
+	open   context.Context // ends with Close
 	stop   context.CancelFunc
 	done   sync.WaitGroup
 }
 
-func newConnector(path string) (*connector, error) {
+func newConnector(path string, l limits) (*connector, error) {
+	path = filepath.Clean(path) // two slashes at its start would name a host
 	read, err := sqlite.NewConnector(dsn(path, "_query_only=1"))
 	if err != nil {
 		return nil, err
@@ -68,7 +90,7 @@ func newConnector(path string) (*connector, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	c := &connector{read: read, write: write, turn: make(chan struct{}, 1), stop: stop}
+	c := &connector{limits: l, log: path + "-wal", read: read, write: write, turn: make(chan struct{}, 1), open: ctx, stop: stop}
 	c.turn <- struct{}{}
 	// The first connection makes the file and turns write-ahead logging on, before any reader opens it.
 	w, err := c.takeWriter(ctx)
@@ -94,18 +116,18 @@ func dsn(path, more string) string {
 func (c *connector) Driver() driver.Driver { return &sqlite.Driver{} }
 
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
-	r, err := open(ctx, c.read)
+	r, err := connect(ctx, c.read)
 	if err != nil {
 		return nil, err
 	}
 	return &conn{owner: c, reader: r}, nil
 }
 
-// Close ends the checkpoints and closes the writer, which is idle once the pool is closed.
+// Close ends the checkpoints, waits for a running transaction and closes the writer.
 func (c *connector) Close() error {
 	c.stop()
 	c.done.Wait()
-	<-c.turn
+	<-c.turn // and keeps it
 	if c.writer == nil {
 		return nil
 	}
@@ -115,21 +137,24 @@ func (c *connector) Close() error {
 	return errors.Join(err, w.Close())
 }
 
-// takeWriter waits for the writer. Errors: the context's, when it ends first.
+// takeWriter waits for the writer. Errors: the context's, when it ends first, and sql.ErrConnDone after Close.
 func (c *connector) takeWriter(ctx context.Context) (*stmtConn, error) {
 	select {
 	case <-c.turn:
 	case <-ctx.Done():
 		return nil, ctx.Err()
+	case <-c.open.Done():
+		return nil, sql.ErrConnDone
 	}
 	if c.writer != nil {
 		return c.writer, nil
 	}
-	w, err := open(ctx, c.write)
+	w, err := connect(ctx, c.write)
 	if err != nil {
 		c.turn <- struct{}{}
 		return nil, err
 	}
+	w.watchRollback()
 	c.writer = w
 	return w, nil
 }
@@ -143,9 +168,9 @@ func (c *connector) giveWriter(w *stmtConn, broken error) {
 	c.turn <- struct{}{}
 }
 
-// checkpoint copies the write-ahead log back into the file, as far as readers let it, once a second.
+// checkpoint copies the write-ahead log back into the file, as far as readers let it, again and again.
 func (c *connector) checkpoint(ctx context.Context) {
-	tick := time.NewTicker(time.Second)
+	tick := time.NewTicker(c.every)
 	defer tick.Stop()
 	var own *stmtConn
 	defer func() {
@@ -159,17 +184,36 @@ func (c *connector) checkpoint(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
+		var err error
 		if own == nil {
-			var err error
-			if own, err = open(ctx, c.write); err != nil {
+			if own, err = connect(ctx, c.write); err != nil {
 				continue
 			}
 		}
-		if _, err := own.ExecContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)", nil); err != nil {
+		if err = c.copyBack(ctx, own); err != nil {
 			_ = own.Close()
 			own = nil
 		}
 	}
+}
+
+// copyBack is one checkpoint. Under writers that never pause, a checkpoint beside them never reaches the end of the log,
+// which then cannot start again from its beginning and grows: a long log is emptied with the writer's turn.
+func (c *connector) copyBack(ctx context.Context, own *stmtConn) error {
+	if _, err := own.ExecContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)", nil); err != nil {
+		return err
+	}
+	if f, err := os.Stat(c.log); err != nil || f.Size() <= c.most {
+		return nil
+	}
+	select {
+	case <-c.turn:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { c.turn <- struct{}{} }()
+	_, err := own.ExecContext(ctx, "PRAGMA busy_timeout("+patience+"); PRAGMA wal_checkpoint(TRUNCATE)", nil)
+	return err
 }
 
 // conn is one place in the pool: a reader, and the writer while a transaction has it.
@@ -177,7 +221,10 @@ type conn struct {
 	owner  *connector
 	reader *stmtConn
 	tx     *stmtConn // what statements run on inside a transaction; nil outside
+	broken bool      // the reader's state is not known
 }
+
+var errLost = errors.New("sqlitesafe: the transaction was rolled back when a statement in it failed")
 
 var errPrepare = errors.New("sqlitesafe: explicit Prepare is not supported; statements with arguments are prepared by themselves")
 
@@ -185,10 +232,13 @@ func (c *conn) Prepare(string) (driver.Stmt, error) { return nil, errPrepare }
 func (c *conn) Begin() (driver.Tx, error)           { return c.BeginTx(context.Background(), driver.TxOptions{}) }
 func (c *conn) Ping(ctx context.Context) error      { return c.reader.conn.(driver.Pinger).Ping(ctx) }
 func (c *conn) Close() error                        { return c.reader.Close() }
-func (c *conn) IsValid() bool                       { return c.reader.conn.(driver.Validator).IsValid() }
+func (c *conn) IsValid() bool                       { return !c.broken && c.reader.conn.(driver.Validator).IsValid() }
 
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	if c.tx != nil {
+		if c.tx.lost {
+			return nil, errLost
+		}
 		return c.tx.QueryContext(ctx, query, args)
 	}
 	return c.reader.QueryContext(ctx, query, args)
@@ -196,6 +246,9 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	if c.tx != nil {
+		if c.tx.lost {
+			return nil, errLost
+		}
 		return c.tx.ExecContext(ctx, query, args)
 	}
 	w, err := c.owner.takeWriter(ctx)
@@ -209,7 +262,9 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 
 func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
 	if opts.ReadOnly {
-		if _, err := c.reader.ExecContext(ctx, "BEGIN", nil); err != nil {
+		// It waits for nothing. The driver reports the end of a context as an error also of a BEGIN that took effect.
+		if _, err := c.reader.ExecContext(context.Background(), "BEGIN", nil); err != nil {
+			c.broken = true
 			return nil, err
 		}
 		c.tx = c.reader
@@ -223,6 +278,7 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 		c.owner.giveWriter(w, err)
 		return nil, err
 	}
+	w.lost = false
 	c.tx = w
 	return &tx{conn: c, writes: true}, nil
 }
@@ -233,27 +289,41 @@ type tx struct {
 	writes bool
 }
 
-func (t *tx) Commit() error   { return t.end("COMMIT") }
-func (t *tx) Rollback() error { return t.end("ROLLBACK") }
+func (t *tx) Commit() error {
+	if t.conn.tx.lost {
+		t.leave(nil)
+		return errLost
+	}
+	return t.end("COMMIT")
+}
+
+func (t *tx) Rollback() error {
+	if t.conn.tx.lost {
+		t.leave(nil)
+		return nil
+	}
+	return t.end("ROLLBACK")
+}
 
 func (t *tx) end(how string) error {
+	_, err := t.conn.tx.ExecContext(context.Background(), how, nil)
+	var broken error
+	if err != nil && !t.conn.tx.lost { // a failed COMMIT leaves the transaction open
+		_, broken = t.conn.tx.ExecContext(context.Background(), "ROLLBACK", nil)
+	}
+	t.leave(broken)
+	return err
+}
+
+// leave gives back what the transaction ran on; broken says that its state is not known.
+func (t *tx) leave(broken error) {
 	on := t.conn.tx
 	t.conn.tx = nil
-	_, err := on.ExecContext(context.Background(), how, nil)
-	if err != nil { // a failed COMMIT leaves the transaction open
-		_, undo := on.ExecContext(context.Background(), "ROLLBACK", nil)
-		if how == "ROLLBACK" && strings.Contains(err.Error(), "no transaction is active") {
-			err, undo = nil, nil // SQLite had rolled back by itself, on a full disk for example
-		}
-		if undo != nil && t.writes {
-			t.conn.owner.giveWriter(on, undo)
-			return err
-		}
-	}
 	if t.writes {
-		t.conn.owner.giveWriter(on, nil)
+		t.conn.owner.giveWriter(on, broken)
+	} else {
+		t.conn.broken = t.conn.broken || broken != nil
 	}
-	return err
 }
 
 var _ io.Closer = (*connector)(nil) // sql.DB.Close calls it

@@ -3,6 +3,11 @@ package sqlitesafe
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // maxStmts bounds the prepared statements of a connection. A program has a fixed set of statements with arguments; what
@@ -21,6 +26,7 @@ type rawConn interface {
 type stmtConn struct {
 	conn  rawConn
 	stmts map[string]*stmt
+	lost  bool // the writer's transaction was rolled back
 }
 
 type stmt struct {
@@ -28,12 +34,33 @@ type stmt struct {
 	busy bool // its rows are open, so it cannot run again yet
 }
 
-func open(ctx context.Context, from driver.Connector) (*stmtConn, error) {
+// connect opens a connection. Turning write-ahead logging on fails at once, whatever the busy time-out, while another
+// process is doing the same or is closing the file: then it tries again.
+func connect(ctx context.Context, from driver.Connector) (*stmtConn, error) {
 	c, err := from.Connect(ctx)
+	for tries := 0; busy(err) && tries < 500; tries++ {
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		c, err = from.Connect(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return &stmtConn{conn: c.(rawConn), stmts: map[string]*stmt{}}, nil
+}
+
+func busy(err error) bool {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	return ok && e.Code()&0xff == sqlite3.SQLITE_BUSY
+}
+
+// watchRollback makes the connection know when a transaction ends without being asked to. Without it the statements
+// that follow would each commit by themselves.
+func (c *stmtConn) watchRollback() {
+	c.conn.(sqlite.HookRegisterer).RegisterRollbackHook(func() { c.lost = true })
 }
 
 func (c *stmtConn) Close() error {

@@ -48,8 +48,9 @@ CREATE TABLE tc_users (
     PRIMARY KEY (tenant_id, username)
 );
 CREATE UNIQUE INDEX tc_users_folded ON tc_users (tenant_id, folded);
-CREATE INDEX tc_users_label ON tc_users (tenant_id, label, username);
-CREATE INDEX tc_users_created ON tc_users (tenant_id, created_at, username);
+CREATE INDEX tc_users_label ON tc_users (tenant_id, label, folded);
+CREATE INDEX tc_users_created ON tc_users (tenant_id, created_at, folded);
+CREATE INDEX tc_users_updated ON tc_users (tenant_id, updated_at, folded);
 CREATE INDEX tc_users_domain ON tc_users (tenant_id, domain, source_id);
 CREATE INDEX tc_users_superusers ON tc_users (tenant_id, username) WHERE superuser;
 
@@ -74,6 +75,7 @@ CREATE TABLE tc_teams (
 CREATE UNIQUE INDEX tc_teams_slug ON tc_teams (tenant_id, slug);
 CREATE INDEX tc_teams_label ON tc_teams (tenant_id, label, id);
 CREATE INDEX tc_teams_created ON tc_teams (tenant_id, created_at, id);
+CREATE INDEX tc_teams_updated ON tc_teams (tenant_id, updated_at, id);
 CREATE INDEX tc_teams_domain ON tc_teams (tenant_id, domain, source_id);
 
 CREATE TABLE tc_memberships (

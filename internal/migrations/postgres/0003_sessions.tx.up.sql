@@ -18,7 +18,7 @@ CREATE TABLE tc_tokens (
     secret_hash      text COLLATE "C" NOT NULL,
     read_only        boolean NOT NULL,
     notes            text,
-    "restrict"       text,
+    restriction      text,
     host             text,
     cidr             text,
     data             text,

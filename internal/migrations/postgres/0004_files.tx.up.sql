@@ -26,6 +26,7 @@ CREATE TABLE tc_uploads (
     filename     text NOT NULL,
     content_type text NOT NULL,
     size         bigint NOT NULL,
+    chunks       integer NOT NULL,
     created_at   timestamptz(6) NOT NULL,
     expires_at   timestamptz(6) NOT NULL,
     PRIMARY KEY (tenant_id, id)

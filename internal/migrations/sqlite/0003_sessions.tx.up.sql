@@ -18,7 +18,7 @@ CREATE TABLE tc_tokens (
     secret_hash      text NOT NULL,
     read_only        integer NOT NULL,
     notes            text,
-    "restrict"       text,
+    restriction      text,
     host             text,
     cidr             text,
     data             text,

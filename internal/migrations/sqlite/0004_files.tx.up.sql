@@ -25,6 +25,7 @@ CREATE TABLE tc_uploads (
     filename     text NOT NULL,
     content_type text NOT NULL,
     size         integer NOT NULL,
+    chunks       integer NOT NULL,
     created_at   text NOT NULL,
     expires_at   text NOT NULL,
     PRIMARY KEY (tenant_id, id)

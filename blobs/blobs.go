@@ -1,0 +1,77 @@
+// Package blobs keeps bytes by key, however many they are: they are streamed in and out in chunks and never held whole
+// in memory.
+//
+// uploads and downloads import it through blobs/files; blobs/bunstore keeps the chunks in the database.
+package blobs
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// ChunkSize is how many bytes a chunk has, but for the last one of a blob. Download.chunks counts such chunks.
+const ChunkSize = 1 << 20
+
+// Info describes a complete blob.
+type Info struct {
+	ID     string
+	Size   int64 // bytes
+	Chunks int   // stored chunks of ChunkSize; 0 when the blob is empty
+}
+
+// Store keeps blobs. An id is used once: a new blob gets a new one. Implementations must pass blobstest.TestStore.
+type Store interface {
+	// Create begins a blob of at most limit bytes; at is what Sweep compares. Readers see it once it is committed.
+	// The Writer keeps ctx for its writes; when ctx carries a transaction they join it, else each full chunk is a short
+	// transaction of its own, so a slow sender holds neither a connection nor SQLite's one writer meanwhile.
+	// A taken id is errs.Conflict, at the latest from Commit.
+	Create(ctx context.Context, tenant, id string, limit int64, at time.Time) (Writer, error)
+	// Open gives a blob's bytes from any place. It holds no connection between reads, but keeps ctx for them.
+	// Errors: errs.NotFound, also for a blob that is not committed. A read of a blob that was deleted meanwhile fails.
+	Open(ctx context.Context, tenant, id string) (Reader, error)
+	// Delete removes a blob. One that is not there is no error.
+	Delete(ctx context.Context, tenant, id string) error
+	// Sweep removes blobs that were begun before a time and never committed, and gives their number. It ends the
+	// Writers that still work on one: they fail.
+	Sweep(ctx context.Context, tenant string, before time.Time) (int, error)
+}
+
+// Writer makes one blob. It is not for use by several goroutines at once.
+type Writer interface {
+	// Write adds bytes. Errors: errs.TooLarge past the limit; the context's when it has ended. After an error nothing
+	// more is taken and Commit fails with the same one.
+	io.Writer
+	// Commit completes the blob, in the transaction of this ctx when it has one.
+	Commit(ctx context.Context) (Info, error)
+	// Abort removes all that was written, also when ctx has ended, and also after a Commit whose transaction failed.
+	// What it cannot remove nobody can read, and Sweep removes it.
+	Abort()
+}
+
+// Reader reads a blob. Read and Seek are for one goroutine at a time, ReadAt for any number.
+type Reader interface {
+	io.ReadSeekCloser
+	io.ReaderAt
+	Info() Info
+}
+
+// Put streams r into a new blob. After an error, r's own one is passed on as it is, there is no blob.
+func Put(ctx context.Context, s Store, tenant, id string, limit int64, at time.Time, r io.Reader) (Info, error) {
+	w, err := s.Create(ctx, tenant, id, limit, at)
+	if err != nil {
+		return Info{}, err
+	}
+	done := false
+	defer func() { // also when r panics
+		if !done {
+			w.Abort()
+		}
+	}()
+	if _, err := io.Copy(w, r); err != nil {
+		return Info{}, err
+	}
+	info, err := w.Commit(ctx)
+	done = err == nil
+	return info, err
+}

@@ -1,0 +1,88 @@
+// Package bunstore keeps blobs in PostgreSQL or SQLite. The root imports it.
+package bunstore
+
+import (
+	"context"
+	"database/sql"
+	"io"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/blobs"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+)
+
+// piece is how many chunks Delete removes with one transaction: SQLite visits every page of them, and nobody else
+// writes meanwhile.
+const piece = 16
+
+// Store implements blobs.Store.
+type Store struct{ db *bun.DB }
+
+// New makes a Store. The tables must be there: see tenantcontent.Migrate.
+func New(db *bun.DB) *Store { return &Store{db: db} }
+
+// Create implements blobs.Store. Nothing is written before the first chunk is full.
+func (s *Store) Create(ctx context.Context, tenant, id string, limit int64, at time.Time) (blobs.Writer, error) {
+	return &writer{s: s, ctx: ctx, tenant: tenant, id: id, limit: limit, at: at}, nil
+}
+
+// Open implements blobs.Store.
+func (s *Store) Open(ctx context.Context, tenant, id string) (blobs.Reader, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	info := blobs.Info{ID: id}
+	err := c.One(ctx, "Blob", `SELECT size, chunks FROM tc_blobs WHERE tenant_id = $1 AND id = $2 AND complete`,
+		[]any{tenant, id}, &info.Size, &info.Chunks)
+	if err != nil {
+		return nil, err
+	}
+	chunks := &chunks{s: s, ctx: ctx, tenant: tenant, info: info, number: -1}
+	return &reader{SectionReader: io.NewSectionReader(chunks, 0, info.Size), chunks: chunks}, nil
+}
+
+// Delete implements blobs.Store. A blob of many chunks is hidden with the first of them and removed by and by; when that
+// is cut short, Sweep goes on.
+func (s *Store) Delete(ctx context.Context, tenant, id string) error {
+	for {
+		done, err := s.deletePiece(ctx, tenant, id)
+		if done || err != nil {
+			return err
+		}
+	}
+}
+
+func (s *Store) deletePiece(ctx context.Context, tenant, id string) (done bool, err error) {
+	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		n, err := c.Exec(ctx, `DELETE FROM tc_blob_chunks WHERE tenant_id = $1 AND blob_id = $2 AND number IN (
+			SELECT number FROM tc_blob_chunks WHERE tenant_id = $1 AND blob_id = $2 ORDER BY number DESC LIMIT $3)`,
+			tenant, id, piece)
+		if err != nil {
+			return bunx.Err(err, "Blob")
+		}
+		rest := `UPDATE tc_blobs SET complete = false WHERE tenant_id = $1 AND id = $2`
+		if done = n < piece; done {
+			rest = `DELETE FROM tc_blobs WHERE tenant_id = $1 AND id = $2`
+		}
+		_, err = c.Exec(ctx, rest, tenant, id)
+		return bunx.Err(err, "Blob")
+	})
+	return done, err
+}
+
+// Sweep implements blobs.Store.
+func (s *Store) Sweep(ctx context.Context, tenant string, before time.Time) (int, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, `SELECT id FROM tc_blobs WHERE tenant_id = $1 AND NOT complete AND created_at < $2`,
+		tenant, bunx.At(before))
+	ids, err := bunx.Scan(rows, err, func(r *sql.Rows) (id string, err error) { return id, r.Scan(&id) })
+	if err != nil {
+		return 0, bunx.Err(err, "Blob")
+	}
+	for n, id := range ids {
+		if err := s.Delete(ctx, tenant, id); err != nil {
+			return n, err
+		}
+	}
+	return len(ids), nil
+}

@@ -1,0 +1,183 @@
+// Package files keeps files for a while: what uploads and downloads share. A file is a row with its name, type, owner and
+// end, and a blob with its bytes.
+//
+// uploads and downloads import it and decide who may see a file; their bunstores keep its rows through files/bunstore.
+package files
+
+import (
+	"context"
+	"io"
+	"math"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tenantcontent/tenantcontent/blobs"
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// File is one file of a tenant.
+type File struct {
+	ID          string    // UUID, also of its blob
+	Filename    string    // 1 to 255 characters, without a path
+	ContentType string    // a media type, at most 255 bytes
+	Size        int64     // bytes
+	Chunks      int       // stored chunks of 1 MiB; 0 when it is empty
+	Username    string    // who made it
+	CreatedAt   time.Time // UTC, whole microseconds
+	ExpiresAt   time.Time // UTC, whole microseconds; from then on it is not found
+}
+
+// Store keeps the rows of files. Implementations must pass filestest.TestStore.
+type Store interface {
+	// Insert adds a file. Errors: errs.Conflict for a taken id.
+	Insert(ctx context.Context, tenant string, f File) error
+	// Get gives a file, expired or not. Errors: errs.NotFound.
+	Get(ctx context.Context, tenant, id string) (File, error)
+	// Expired gives the ids of at most limit files that expire at this time or before, the oldest first.
+	Expired(ctx context.Context, tenant string, at time.Time, limit int) ([]string, error)
+	// Delete removes a file's row. One that is not there is no error.
+	Delete(ctx context.Context, tenant, id string) error
+	// InTx runs fn in one transaction, which all calls with its context join.
+	InTx(ctx context.Context, fn func(ctx context.Context) error) error
+}
+
+// Shelf is where the files of one kind are. Store, Blobs and Noun are required.
+type Shelf struct {
+	Store    Store
+	Blobs    blobs.Store
+	Noun     string           // "Upload": names the kind in messages
+	Now      func() time.Time // default time.Now
+	NewID    func() string    // default UUIDv7
+	Limit    int64            // bytes of one file; default unlimited
+	Lifetime time.Duration    // default 24 h
+}
+
+const (
+	sweepBatch = 100            // how many expired files Sweep asks for at once
+	abandoned  = 24 * time.Hour // how long after its begin a blob that is not complete counts as left behind
+)
+
+// WithDefaults fills what is not set.
+func (s Shelf) WithDefaults() Shelf {
+	if s.Now == nil {
+		s.Now = time.Now
+	}
+	if s.NewID == nil {
+		s.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
+	}
+	if s.Limit == 0 {
+		s.Limit = math.MaxInt64
+	}
+	if s.Lifetime == 0 {
+		s.Lifetime = 24 * time.Hour
+	}
+	return s
+}
+
+// Create makes a file of the bytes that fill writes, which runs in this goroutine. The file is there when Create returns;
+// after an error, fill's own one is returned as it is, or a panic nothing of it is left.
+// Errors: errs.Invalid for a bad name or content type; errs.TooLarge.
+func (s Shelf) Create(ctx context.Context, tenant, user, filename, contentType string, fill func(io.Writer) error) (File, error) {
+	f := File{ID: s.NewID(), Username: user, CreatedAt: s.Now().UTC().Truncate(time.Microsecond)}
+	f.ExpiresAt = f.CreatedAt.Add(s.Lifetime)
+	var err error
+	if f.Filename, err = cleanName(filename, s.Noun); err != nil {
+		return File{}, err
+	}
+	if f.ContentType, err = cleanType(contentType); err != nil {
+		return File{}, err
+	}
+	w, err := s.Blobs.Create(ctx, tenant, f.ID, s.Limit, f.CreatedAt)
+	if err != nil {
+		return File{}, err
+	}
+	kept := false
+	defer func() {
+		if !kept {
+			w.Abort()
+		}
+	}()
+	if err := fill(w); err != nil {
+		return File{}, err
+	}
+	err = s.Store.InTx(ctx, func(ctx context.Context) error { // so no complete blob is without its row
+		info, err := w.Commit(ctx)
+		if err != nil {
+			return err
+		}
+		f.Size, f.Chunks = info.Size, info.Chunks
+		return s.Store.Insert(ctx, tenant, f)
+	})
+	if err != nil {
+		return File{}, err
+	}
+	kept = true
+	return f, nil
+}
+
+// Get gives a file that has not expired, when may allows it. Errors: errs.NotFound, also for an id that is no UUID.
+func (s Shelf) Get(ctx context.Context, tenant, id string, may func(File) bool) (File, error) {
+	key, err := uuid.Parse(id)
+	if err != nil || len(id) != len(key.String()) { // Parse reads other forms too
+		return File{}, s.notFound()
+	}
+	f, err := s.Store.Get(ctx, tenant, key.String())
+	if err != nil {
+		return File{}, err
+	}
+	if !s.Now().Before(f.ExpiresAt) || !may(f) {
+		return File{}, s.notFound()
+	}
+	return f, nil
+}
+
+// Open gives what Get does, with the bytes. The caller closes them.
+func (s Shelf) Open(ctx context.Context, tenant, id string, may func(File) bool) (File, blobs.Reader, error) {
+	f, err := s.Get(ctx, tenant, id, may)
+	if err != nil {
+		return File{}, nil, err
+	}
+	r, err := s.Blobs.Open(ctx, tenant, f.ID)
+	if errs.CodeOf(err) == errs.NotFound { // it is just being deleted
+		err = s.notFound()
+	}
+	if err != nil {
+		return File{}, nil, err
+	}
+	return f, r, nil
+}
+
+// Delete removes a file for good.
+func (s Shelf) Delete(ctx context.Context, tenant, id string) error {
+	// The bytes first: the row is what a sweep finds when this is cut short.
+	if err := s.Blobs.Delete(ctx, tenant, id); err != nil {
+		return err
+	}
+	return s.Store.Delete(ctx, tenant, id)
+}
+
+// Sweep removes the expired files of a tenant, and gives their number. It also removes blobs, of any kind, that were
+// begun a day ago and never completed.
+func (s Shelf) Sweep(ctx context.Context, tenant string) (int, error) {
+	now, n := s.Now(), 0
+	for {
+		ids, err := s.Store.Expired(ctx, tenant, now, sweepBatch)
+		if err != nil {
+			return n, err
+		}
+		for _, id := range ids {
+			if err := s.Delete(ctx, tenant, id); err != nil {
+				return n, err
+			}
+			n++
+		}
+		if len(ids) < sweepBatch {
+			break
+		}
+	}
+	_, err := s.Blobs.Sweep(ctx, tenant, now.Add(-abandoned))
+	return n, err
+}
+
+func (s Shelf) notFound() error { return errs.New(errs.NotFound, "%s not found.", s.Noun) }

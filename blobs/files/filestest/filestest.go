@@ -1,0 +1,142 @@
+// Package filestest checks that a files.Store keeps its promises, and what all services over one share. uploadstest and
+// downloadstest import it.
+package filestest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/blobs/files"
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+var (
+	monday  = time.Date(2026, 11, 16, 9, 0, 0, 123456000, time.UTC)
+	tuesday = monday.Add(24 * time.Hour)
+)
+
+// TestStore runs all checks of a Store. open gives an empty one whose database has the tenants acme and evil.
+func TestStore(t *testing.T, open func(t *testing.T) files.Store) {
+	for name, check := range map[string]func(*testing.T, files.Store){
+		"RoundTrip":            testRoundTrip,
+		"TakenID":              testTaken,
+		"Isolation":            testIsolation,
+		"DeleteIsIdempotent":   testDelete,
+		"Expired":              testExpired,
+		"FailedTxWritesNone":   testFailedTx,
+		"CanceledWritesNoRows": testCanceled,
+	} {
+		t.Run(name, func(t *testing.T) { check(t, open(t)) })
+	}
+}
+
+func file(id string) files.File {
+	return files.File{
+		ID: id, Filename: "'; DROP TABLE tc_uploads; --?$1.json", ContentType: "application/json", Size: 1<<40 + 1,
+		Chunks: 1<<20 + 1, Username: "jo", CreatedAt: monday, ExpiresAt: tuesday,
+	}
+}
+
+func insert(t *testing.T, s files.Store, tenant string, all ...files.File) {
+	t.Helper()
+	for _, f := range all {
+		is.New(t).NoErr(s.Insert(t.Context(), tenant, f))
+	}
+}
+
+func testRoundTrip(t *testing.T, s files.Store) {
+	is := is.New(t)
+	empty := files.File{ID: "b", Filename: strings.Repeat("ü", 255), Username: "日本 🎨", CreatedAt: monday, ExpiresAt: monday}
+	for _, want := range []files.File{file("a"), empty} {
+		insert(t, s, "acme", want)
+		got, err := s.Get(t.Context(), "acme", want.ID)
+		is.NoErr(err)
+		is.Equal(got, want)
+	}
+}
+
+func testTaken(t *testing.T, s files.Store) {
+	is := is.New(t)
+	insert(t, s, "acme", file("a"))
+	err := s.Insert(t.Context(), "acme", files.File{ID: "a", CreatedAt: monday, ExpiresAt: monday})
+	is.Equal(errs.CodeOf(err), errs.Conflict)
+	got, err := s.Get(t.Context(), "acme", "a")
+	is.NoErr(err)
+	is.Equal(got, file("a"))
+}
+
+func testIsolation(t *testing.T, s files.Store) {
+	is, ctx := is.New(t), t.Context()
+	insert(t, s, "acme", file("a"))
+	_, err := s.Get(ctx, "evil", "a")
+	is.Equal(errs.CodeOf(err), errs.NotFound) // another tenant sees nothing
+	ids, err := s.Expired(ctx, "evil", tuesday, 10)
+	is.NoErr(err)
+	is.Equal(len(ids), 0)
+	insert(t, s, "evil", file("a")) // nor what is taken
+	is.NoErr(s.Delete(ctx, "evil", "a"))
+	is.NoErr(s.Delete(ctx, "evil", "a"))
+	got, err := s.Get(ctx, "acme", "a")
+	is.NoErr(err)
+	is.Equal(got, file("a")) // and changes nothing
+}
+
+func testDelete(t *testing.T, s files.Store) {
+	is, ctx := is.New(t), t.Context()
+	insert(t, s, "acme", file("a"), file("b"))
+	is.NoErr(s.Delete(ctx, "acme", "a"))
+	is.NoErr(s.Delete(ctx, "acme", "a"))
+	_, err := s.Get(ctx, "acme", "a")
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+	_, err = s.Get(ctx, "acme", "b")
+	is.NoErr(err)
+}
+
+func testExpired(t *testing.T, s files.Store) {
+	is, ctx := is.New(t), t.Context()
+	for id, at := range map[string]time.Duration{"a": 2, "b": 1, "c": 1, "d": 3} {
+		f := file(id)
+		f.ExpiresAt = monday.Add(at * time.Microsecond)
+		insert(t, s, "acme", f)
+	}
+	for _, c := range []struct {
+		at    time.Duration
+		limit int
+		want  string
+	}{{0, 10, ""}, {1, 10, "b c"}, {2, 10, "b c a"}, {9, 10, "b c a d"}, {9, 2, "b c"}} {
+		ids, err := s.Expired(ctx, "acme", monday.Add(c.at*time.Microsecond), c.limit)
+		is.NoErr(err)
+		is.Equal(strings.Join(ids, " "), c.want)
+	}
+}
+
+func testFailedTx(t *testing.T, s files.Store) {
+	is, ctx := is.New(t), t.Context()
+	insert(t, s, "acme", file("old"))
+	fault := errors.New("fault")
+	err := s.InTx(ctx, func(ctx context.Context) error {
+		is.NoErr(errors.Join(s.Insert(ctx, "acme", file("new")), s.Delete(ctx, "acme", "old")))
+		_, err := s.Get(ctx, "acme", "new")
+		is.NoErr(err) // the transaction sees its own writes
+		return fault
+	})
+	is.True(errors.Is(err, fault))
+	_, err = s.Get(ctx, "acme", "new")
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+	_, err = s.Get(ctx, "acme", "old")
+	is.NoErr(err)
+}
+
+func testCanceled(t *testing.T, s files.Store) {
+	is := is.New(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	is.True(errors.Is(s.Insert(ctx, "acme", file("a")), context.Canceled))
+	_, err := s.Get(t.Context(), "acme", "a")
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"golang.org/x/term"
+
+	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/tenants"
+)
+
+type migrateCommand struct {
+	RowLevelSecurity bool `help:"Also make PostgreSQL keep tenants apart by policies; then open it with row_level_security=on in the URL."`
+}
+
+func (m *migrateCommand) Run(ctx context.Context, c *config, t terminal) error {
+	lib, err := c.open(t.err)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lib.DB.Close() }()
+	if err := tenantcontent.Migrate(ctx, lib.DB); err != nil {
+		return err
+	}
+	if m.RowLevelSecurity {
+		if err := tenantcontent.EnableRowLevelSecurity(ctx, lib.DB); err != nil {
+			return err
+		}
+	}
+	return say(t, "The database is up to date.")
+}
+
+type tenantAddCommand struct {
+	ID            string `arg:"" help:"Id: lower-case letters, digits and hyphens."`
+	Name          string `help:"Name (default: the id)."`
+	AdminPassword string `env:"TENANTCONTENT_ADMIN_PASSWORD" help:"Password of the superuser admin (default: a random one, printed once)." placeholder:"PASSWORD"`
+}
+
+func (a *tenantAddCommand) Run(ctx context.Context, c *config, t terminal) error {
+	return c.with(ctx, t, func(app *tenantcontent.App) error {
+		generated, err := app.AddTenant(ctx, tenants.Tenant{ID: a.ID, Name: a.Name}, a.AdminPassword)
+		if err != nil {
+			return err
+		}
+		if generated == "" {
+			return say(t, "Added the tenant %s with the superuser admin.", a.ID)
+		}
+		return say(t, "Added the tenant %s with the superuser admin, password %s (shown only now).", a.ID, generated)
+	})
+}
+
+// who names a user and where the password comes from.
+type who struct {
+	Username string `arg:"" help:"Username."`
+	Tenant   string `default:"default" help:"Id of the tenant."`
+	Password string `env:"TENANTCONTENT_PASSWORD" help:"Password (default: asked for, or the first line of the input). Better set in the environment." placeholder:"PASSWORD"`
+}
+
+type userAddCommand struct {
+	who
+}
+
+func (u *userAddCommand) Run(ctx context.Context, c *config, t terminal) error {
+	return u.run(ctx, c, t, "Added the superuser %s to the tenant %s.", func(app *tenantcontent.App, password string) error {
+		_, err := app.Principals.AddSuperuser(ctx, u.Tenant, u.Username, password)
+		return err
+	})
+}
+
+type userPasswdCommand struct {
+	who
+}
+
+func (u *userPasswdCommand) Run(ctx context.Context, c *config, t terminal) error {
+	return u.run(ctx, c, t, "Set the password of %s in the tenant %s.", func(app *tenantcontent.App, password string) error {
+		return app.Principals.SetPasswordOf(ctx, u.Tenant, u.Username, password)
+	})
+}
+
+func (w *who) run(ctx context.Context, c *config, t terminal, done string, do func(*tenantcontent.App, string) error) error {
+	password := w.Password
+	if password == "" {
+		var err error
+		if password, err = t.ask("Password: "); err != nil {
+			return err
+		}
+	}
+	return c.with(ctx, t, func(app *tenantcontent.App) error {
+		if err := do(app, password); err != nil {
+			return err
+		}
+		return say(t, done, w.Username, w.Tenant)
+	})
+}
+
+// ask reads a line that is not shown while it is typed on a terminal.
+func (t terminal) ask(prompt string) (string, error) {
+	if f, ok := t.in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		_, _ = fmt.Fprint(t.err, prompt)
+		line, err := term.ReadPassword(int(f.Fd()))
+		_, _ = fmt.Fprintln(t.err)
+		return string(line), err
+	}
+	line, err := bufio.NewReader(t.in).ReadString('\n')
+	if line = strings.TrimRight(line, "\r\n"); line == "" {
+		return "", errs.Wrap(errs.Invalid, err, "no password: set TENANTCONTENT_PASSWORD or write it to the input")
+	}
+	return line, nil
+}
+
+type rekeyCommand struct{}
+
+func (*rekeyCommand) Run(ctx context.Context, c *config, t terminal) error {
+	lib, err := c.open(t.err)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lib.DB.Close() }()
+	if err := tenantcontent.Migrate(ctx, lib.DB); err != nil {
+		return err
+	}
+	n, err := tenantcontent.Rekey(ctx, lib)
+	if err != nil {
+		return err
+	}
+	return say(t, "Encrypted %d secrets again under the first key.", n)
+}
+
+type versionCommand struct{}
+
+func (*versionCommand) Run(t terminal) error {
+	version := "devel"
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		version = info.Main.Version
+	}
+	return say(t, "tenantcontent %s", version)
+}
+
+func say(t terminal, format string, args ...any) error {
+	_, err := fmt.Fprintf(t.out, format+"\n", args...)
+	return err
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// config is what every command reads from flags and environment.
+type config struct {
+	Listen    string `env:"TENANTCONTENT_LISTEN" default:"127.0.0.1:8080" help:"Address to serve on." placeholder:"HOST:PORT"`
+	BaseURL   string `env:"TENANTCONTENT_BASE_URL" help:"Start of every link, such as https://content.example.com (default: http:// and the address)." placeholder:"URL"`
+	Database  string `env:"TENANTCONTENT_DATABASE" help:"sqlite:<path> or postgres://… (default: a file in the data folder)." placeholder:"URL"`
+	Data      string `env:"TENANTCONTENT_DATA" default:"./data" help:"Folder of the embedded database and its secret key." placeholder:"FOLDER"`
+	SecretKey string `env:"TENANTCONTENT_SECRET_KEY" help:"Encrypts secrets at rest: 32 bytes in base64 or hex; more keys behind it, parted by commas, still decrypt (default, embedded: the file secret.key in the data folder). Better set in the environment." placeholder:"KEY"`
+	LogFormat string `env:"TENANTCONTENT_LOG_FORMAT" default:"text" enum:"text,json" help:"Log format: text or json."`
+	LogLevel  string `env:"TENANTCONTENT_LOG_LEVEL" default:"info" enum:"debug,info,warn,error" help:"Log level: debug (one line a request), info, warn or error."`
+}
+
+// embedded reports whether the database is a SQLite file.
+func (c *config) embedded() bool {
+	return c.Database == "" || strings.HasPrefix(c.Database, "sqlite:")
+}
+
+// logger makes the log on a stream.
+func (c *config) logger(to io.Writer) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(c.LogLevel)) // kong has checked it
+	o := &slog.HandlerOptions{Level: level}
+	if c.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(to, o))
+	}
+	return slog.New(slog.NewTextHandler(to, o))
+}
+
+// open opens the database and turns the configuration into the library's. The caller closes the database.
+func (c *config) open(log io.Writer) (tenantcontent.Config, error) {
+	url := c.Database
+	if url == "" {
+		url = "sqlite:" + filepath.Join(c.Data, "tenantcontent.db")
+	}
+	lib := tenantcontent.Config{SecretKey: c.SecretKey, BaseURL: c.BaseURL, Log: c.logger(log)}
+	if c.SecretKey == "" {
+		if !c.embedded() {
+			return lib, errs.New(errs.Invalid, "on PostgreSQL a secret key is required: set TENANTCONTENT_SECRET_KEY, for example to the output of `openssl rand -base64 32`, and keep it")
+		}
+		if err := os.MkdirAll(c.Data, 0o700); err != nil {
+			return lib, errs.Wrap(errs.Invalid, err, "the data folder %s cannot be made: %v", c.Data, err)
+		}
+		lib.SecretKeyFile = filepath.Join(c.Data, "secret.key")
+	}
+	if lib.BaseURL == "" {
+		lib.BaseURL = "http://" + reachable(c.Listen)
+	}
+	db, err := database.Open(url)
+	lib.DB = db
+	return lib, err
+}
+
+// reachable turns an address to listen on into one to call: every interface is localhost.
+func reachable(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return listen
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// with runs fn on a migrated database whose secrets the configured key opens.
+func (c *config) with(ctx context.Context, t terminal, fn func(app *tenantcontent.App) error) error {
+	lib, err := c.open(t.err)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lib.DB.Close() }()
+	app, err := tenantcontent.Open(lib)
+	if err != nil {
+		return err
+	}
+	if err := tenantcontent.Migrate(ctx, lib.DB); err != nil {
+		return err
+	}
+	if err := app.CheckKeys(ctx); err != nil {
+		return err
+	}
+	return fn(app)
+}

@@ -1,0 +1,90 @@
+// Command tenantcontent is the server: it turns flags and environment into a tenantcontent.Config and runs it. It holds
+// no rule of its own, and nobody imports it.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// commands is the command line; kong reads the tags.
+type commands struct {
+	config
+
+	Serve   serveCommand   `cmd:"" default:"1" help:"Run the server (the default command)."`
+	Migrate migrateCommand `cmd:"" help:"Bring the database up to this version."`
+	Tenant  struct {
+		Add tenantAddCommand `cmd:"" help:"Add a tenant with its superuser admin."`
+	} `cmd:"" help:"Manage tenants."`
+	User struct {
+		Add    userAddCommand    `cmd:"" help:"Add a superuser."`
+		Passwd userPasswdCommand `cmd:"" help:"Set a user's password, and end the user's sessions."`
+	} `cmd:"" help:"Manage users."`
+	Rekey   rekeyCommand   `cmd:"" help:"Encrypt all secrets again under the first secret key. Stop the server first."`
+	Version versionCommand `cmd:"" help:"Print the version."`
+}
+
+// terminal is where a command talks to a person.
+type terminal struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// run is main without the process: it gives the exit code. 0 is success, 2 a bad configuration or command line, 1 any
+// other failure; a failure is one line on stderr.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	var c commands
+	exit := -1
+	parser, err := kong.New(&c, kong.Name("tenantcontent"), kong.UsageOnError(), kong.Writers(stdout, stderr),
+		kong.Description("Content services for multi-tenant products. Each flag can be set in the environment, too."),
+		kong.Exit(func(code int) { exit = code }), kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(terminal{stdin, stdout, stderr}))
+	if err != nil {
+		return report(stderr, err, 1)
+	}
+	command, err := parser.Parse(args)
+	if exit >= 0 { // --help
+		return exit
+	}
+	if err != nil {
+		return report(stderr, err, 2)
+	}
+	if err := command.Run(&c.config); err != nil {
+		return report(stderr, err, codeOf(err))
+	}
+	return 0
+}
+
+func codeOf(err error) int {
+	if errs.CodeOf(err) == errs.Invalid {
+		return 2
+	}
+	return 1
+}
+
+// report prints what is wrong, as shown to anybody: the sentence of one of our errors has no secret in it.
+func report(stderr io.Writer, err error, code int) int {
+	text := errs.MessageOf(err)
+	if text == "" {
+		text = err.Error()
+	} else if errs.CodeOf(err) == errs.Unavailable {
+		text = err.Error() // whoever starts a server may know why the database is away
+	}
+	_, _ = fmt.Fprintln(stderr, "tenantcontent:", text)
+	return code
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// drain is how long a server that stops waits for the requests that are running.
+const drain = 30 * time.Second
+
+type serveCommand struct {
+	AdminPassword string `env:"TENANTCONTENT_ADMIN_PASSWORD" help:"First start: password of the superuser admin (default: a random one, printed once)." placeholder:"PASSWORD"`
+}
+
+// Run serves until ctx ends: then it stops accepting, finishes what runs and closes the database.
+func (s *serveCommand) Run(ctx context.Context, c *config, t terminal) error {
+	return c.with(ctx, t, func(app *tenantcontent.App) error {
+		made, generated, err := app.FirstStart(ctx, s.AdminPassword)
+		if err != nil {
+			return err
+		}
+		listener, err := net.Listen("tcp", c.Listen)
+		if err != nil {
+			return errs.Wrap(errs.Invalid, err, "cannot listen on %s: %v", c.Listen, err)
+		}
+		if made {
+			welcome(t, c, generated)
+		}
+		log := c.logger(t.err)
+		log.Info("serving", "url", "http://"+reachable(listener.Addr().String()))
+		return serve(ctx, listener, app, log)
+	})
+}
+
+func welcome(t terminal, c *config, generated string) {
+	password := "as configured"
+	if generated != "" {
+		password = generated + " (shown only now)"
+	}
+	_, _ = fmt.Fprintf(t.out, "First start: made the tenant default with the superuser admin, password %s.\n", password)
+}
+
+// serve runs the HTTP server and the background work side by side.
+func serve(ctx context.Context, listener net.Listener, app *tenantcontent.App, log *slog.Logger) error {
+	server := &http.Server{
+		Handler: app, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() { app.Run(background) })
+	defer running.Wait()
+	defer stop()
+
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	log.Info("stopping: finishing what runs")
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+	defer cancel()
+	if err := server.Shutdown(last); err != nil {
+		return errors.Join(fmt.Errorf("some requests did not finish in %s: %w", drain, err), server.Close())
+	}
+	log.Info("stopped")
+	return nil
+}

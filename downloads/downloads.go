@@ -1,0 +1,82 @@
+// Package downloads holds files that were made for a user, such as an export, for a day.
+//
+// httpapi, the root and hosts import it; downloads/bunstore keeps its rows and a blobs.Store the bytes.
+package downloads
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/blobs"
+	"github.com/tenantcontent/tenantcontent/blobs/files"
+)
+
+// Download is one file to fetch.
+//
+// Source: part 1, Resources, Download; DECISIONS, section 2.
+type Download = files.File
+
+// Store keeps downloads. Implementations must pass downloadstest.TestStore.
+type Store = files.Store
+
+// Service is the rules of downloads over a Store: a download is for its creator alone, until it expires.
+type Service struct{ shelf files.Shelf }
+
+// Options configure a Service. Store and Blobs are required.
+type Options struct {
+	Store    Store
+	Blobs    blobs.Store
+	Now      func() time.Time // default time.Now
+	NewID    func() string    // default UUIDv7
+	Lifetime time.Duration    // default 24 h
+}
+
+// New makes a Service.
+func New(o Options) *Service {
+	return &Service{files.Shelf{
+		Store: o.Store, Blobs: o.Blobs, Noun: "Download", Now: o.Now, NewID: o.NewID, Lifetime: o.Lifetime,
+	}.WithDefaults()}
+}
+
+// Create makes a download of what write writes. write runs in this goroutine, and with this ctx may read in the
+// transaction that ctx carries; it must have closed its rows before it writes. After an error, write's own one is returned
+// as it is, or a panic there is no download. Of filename the last part of its path is kept, "download" when there is
+// none; contentType may be "" for application/octet-stream. Errors: errs.Invalid for a bad name or content type.
+func (s *Service) Create(ctx context.Context, filename, contentType string, write func(io.Writer) error) (Download, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Download{}, err
+	}
+	return s.shelf.Create(ctx, a.Tenant, a.User, filename, contentType, write)
+}
+
+// Get gives a download. Errors: errs.NotFound, also for another user's, superuser or not, and an expired one.
+func (s *Service) Get(ctx context.Context, id string) (Download, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Download{}, err
+	}
+	return s.shelf.Get(ctx, a.Tenant, id, visible(a))
+}
+
+// Open gives a download with its bytes, which can be read from any place and which the caller closes.
+// Errors: errs.NotFound, as Get.
+func (s *Service) Open(ctx context.Context, id string) (Download, io.ReadSeekCloser, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Download{}, nil, err
+	}
+	return s.shelf.Open(ctx, a.Tenant, id, visible(a))
+}
+
+// Sweep removes a tenant's expired downloads and what broken ones left, and gives the number of the former. It runs in the
+// background and asks for no actor.
+func (s *Service) Sweep(ctx context.Context, tenant string) (int, error) {
+	return s.shelf.Sweep(ctx, tenant)
+}
+
+func visible(a actor.Actor) func(Download) bool {
+	return func(d Download) bool { return d.Username == a.User }
+}

@@ -1,0 +1,155 @@
+// Package hal encodes resources, collections and detective collections as the API writes them.
+//
+// httpapi and hosts with routes of their own import it. It knows no noun and no request: links come in absolute.
+//
+// Source: part 1, Conventions 2 and 3.
+package hal
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// Link points somewhere.
+type Link struct {
+	Href      string `json:"href"`
+	Templated bool   `json:"templated,omitempty"`
+}
+
+// Links are the links of a resource by relation.
+type Links map[string]Link
+
+// Self makes links with the relation self.
+func Self(href string) Links { return Links{"self": {Href: href}} }
+
+// With adds a relation and gives the links.
+func (l Links) With(rel, href string) Links {
+	l[rel] = Link{Href: href}
+	return l
+}
+
+// Embedded are resources inside a resource, by relation.
+type Embedded map[string]any
+
+// Resource is one resource: the members of Value, which must encode to a JSON object, with its links and what is
+// embedded in it.
+type Resource struct {
+	Links    Links
+	Value    any
+	Embedded Embedded
+}
+
+// MarshalJSON puts _links first, then the members of Value, then _embedded.
+func (r Resource) MarshalJSON() ([]byte, error) {
+	links, err := json.Marshal(r.Links)
+	if err != nil {
+		return nil, err
+	}
+	value := []byte("{}")
+	if r.Value != nil {
+		if value, err = json.Marshal(r.Value); err != nil {
+			return nil, err
+		}
+	}
+	value = bytes.TrimSpace(value)
+	if len(value) < 2 || value[0] != '{' {
+		return nil, fmt.Errorf("hal: %T does not encode to a JSON object", r.Value)
+	}
+	out := append(make([]byte, 0, len(links)+len(value)+32), `{"_links":`...)
+	out = append(out, links...)
+	if members := value[1 : len(value)-1]; len(bytes.TrimSpace(members)) > 0 {
+		out = append(append(out, ','), members...)
+	}
+	if r.Embedded != nil {
+		embedded, err := json.Marshal(r.Embedded)
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(out, `,"_embedded":`...), embedded...)
+	}
+	return append(out, '}'), nil
+}
+
+// Page is where a collection stands in its list.
+type Page struct {
+	Start int `json:"start"`
+	Count int `json:"count"`
+	Total int `json:"total"`
+}
+
+// Collection is a page of resources of one relation, with further members from Extra when it is not nil.
+func Collection[T any](links Links, page Page, rel string, rows []T, extra map[string]any) Resource {
+	if rows == nil {
+		rows = []T{} // an empty page is [], not null
+	}
+	value := map[string]any{"start": page.Start, "count": page.Count, "total": page.Total}
+	for name, v := range extra {
+		value[name] = v
+	}
+	return Resource{Links: links, Value: value, Embedded: Embedded{rel: rows}}
+}
+
+// Detective is a detective collection of all values.
+//
+// The opaque identifiers, which the specification calls per run, are the place of each row here: they are the same for
+// the same catalog, so that answers can be cached and compared.
+func Detective[T any](links Links, values []T) Resource {
+	type item struct {
+		Detective string `json:"detective"`
+		ID        string `json:"id"`
+		Value     T      `json:"value"`
+	}
+	items := make([]item, len(values))
+	for i, v := range values {
+		n := strconv.Itoa(i)
+		items[i] = item{Detective: "d" + n, ID: "d" + n + ":" + n, Value: v}
+	}
+	return Resource{Links: links, Value: struct {
+		Items []item `json:"items"`
+		Page
+	}{items, Page{Count: len(items), Total: len(items)}}}
+}
+
+// Href joins path segments to an API path, each escaped so that it is one segment again when it is read:
+// Href("colors", "brand/primary 100%") is /api/colors/brand%2Fprimary%20100%25. The ":" of a natural id is spelled %3A,
+// and the segments "." and "..", which clients resolve, have their dots escaped.
+func Href(segments ...string) string {
+	var b strings.Builder
+	b.WriteString("/api")
+	for _, s := range segments {
+		b.WriteByte('/')
+		b.WriteString(Segment(s))
+	}
+	return b.String()
+}
+
+// Segment escapes one path segment.
+func Segment(s string) string {
+	if s == "." || s == ".." {
+		return strings.ReplaceAll(s, ".", "%2E")
+	}
+	return strings.ReplaceAll(url.PathEscape(s), ":", "%3A")
+}
+
+// AppendString appends s as a JSON string. It is for lists that are encoded by hand.
+func AppendString(dst []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			quoted, _ := json.Marshal(s) // a string always encodes
+			return append(dst, quoted...)
+		}
+	}
+	return append(append(append(dst, '"'), s...), '"')
+}
+
+// AppendStringOrNull appends *s as a JSON string, null for nil.
+func AppendStringOrNull(dst []byte, s *string) []byte {
+	if s == nil {
+		return append(dst, "null"...)
+	}
+	return AppendString(dst, *s)
+}

@@ -1,0 +1,151 @@
+// Package httpapi adapts the services to the documented routes: it decodes, calls one service and encodes.
+//
+// routes.go lists the whole surface. The root imports the package; a host uses it through tenantcontent.App.
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/colors"
+	"github.com/tenantcontent/tenantcontent/downloads"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/inputs"
+	"github.com/tenantcontent/tenantcontent/principals"
+	"github.com/tenantcontent/tenantcontent/sessions"
+	"github.com/tenantcontent/tenantcontent/tenants"
+	"github.com/tenantcontent/tenantcontent/uploads"
+)
+
+// Services are what the routes call.
+type Services struct {
+	Colors     *colors.Service
+	Downloads  *downloads.Service
+	Inputs     *inputs.Service
+	Principals *principals.Service
+	Sessions   *sessions.Service
+	Tenants    *tenants.Service
+	Uploads    *uploads.Service
+}
+
+// Config configures a Handler. Services, InTx and Ready are required.
+type Config struct {
+	Services
+	// InTx runs fn in one transaction, which every service called with its context joins.
+	InTx func(ctx context.Context, fn func(ctx context.Context) error) error
+	// Ready fails when the database is away or not migrated.
+	Ready func(ctx context.Context) error
+	// BaseURL starts every link, without a slash at its end; default http://127.0.0.1:8080. No link ever comes from a
+	// request's Host or X-Forwarded headers.
+	BaseURL string
+	// MaxBody bounds a JSON body in bytes; default 1 MiB.
+	MaxBody int64
+	// Log gets one line a request (debug) and every failure; default slog.Default.
+	Log *slog.Logger
+	// Authenticate says who calls; default: the session cookie or the bearer token. Errors: errs.Unauthenticated.
+	Authenticate func(r *http.Request) (actor.Actor, error)
+	// Now is the clock; default time.Now.
+	Now func() time.Time
+}
+
+// api is the receiver of all handlers.
+type api struct {
+	Config
+	router       *router
+	crossOrigin  *http.CrossOriginProtection
+	secureCookie bool
+}
+
+// New makes the handler of all routes. Errors: errs.Invalid for routes that contradict each other.
+func New(c Config) (http.Handler, error) {
+	if c.BaseURL == "" {
+		c.BaseURL = "http://127.0.0.1:8080"
+	}
+	if c.MaxBody == 0 {
+		c.MaxBody = 1 << 20
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	c.BaseURL = strings.TrimRight(c.BaseURL, "/")
+	a := &api{Config: c, crossOrigin: http.NewCrossOriginProtection(), secureCookie: strings.HasPrefix(c.BaseURL, "https:")}
+	if err := a.crossOrigin.AddTrustedOrigin(c.BaseURL); err != nil {
+		return nil, errs.Wrap(errs.Invalid, err, "the base URL %q must be a scheme and a host, such as https://content.example.com", c.BaseURL)
+	}
+	if a.Authenticate == nil {
+		a.Authenticate = a.authenticate
+	}
+	var err error
+	a.router, err = newRouter(a.routes())
+	return a, err
+}
+
+// ServeHTTP runs one request: find the route, find the caller, call the handler, write what it gives.
+func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	out := &response{ResponseWriter: w, id: requestID(r)}
+	out.Header().Set("X-Request-Id", out.id)
+	defer a.finish(out, r)
+	if err := a.serve(out, r); err != nil {
+		a.fail(out, r, err)
+	}
+}
+
+func (a *api) serve(w *response, r *http.Request) error {
+	if err := plainText(r); err != nil {
+		return err
+	}
+	route, params, err := a.router.find(r)
+	if err != nil {
+		return err
+	}
+	if err := a.crossOrigin.Check(r); err != nil && (hasCookie(r) || route.Public) {
+		return errs.Wrap(errs.Forbidden, err, "This request came from a page of another origin.")
+	}
+	req := &request{Request: r, writer: w.ResponseWriter, params: params, maxBody: a.MaxBody}
+	if !route.Public {
+		if err := a.admit(req, route); err != nil {
+			return err
+		}
+	}
+	answer, err := a.call(route, req)
+	if err != nil {
+		return err
+	}
+	return answer.write(w, req.Request)
+}
+
+// admit finds the caller and checks what the route table says about it.
+func (a *api) admit(r *request, route *Route) error {
+	who, err := a.Authenticate(r.Request)
+	if err != nil {
+		return err
+	}
+	if who.ReadOnly && r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return errs.New(errs.Forbidden, "This token can only read.")
+	}
+	r.Request = r.WithContext(actor.With(r.Context(), who))
+	return who.Require(route.Permission)
+}
+
+// call runs the handler, in one transaction when the route is transactional. What it gives is written after the
+// commit: an answer with 2xx stands for something that is kept.
+func (a *api) call(route *Route, r *request) (answer reply, err error) {
+	if !route.Tx {
+		return route.handle(r)
+	}
+	plain := r.Request
+	err = a.InTx(plain.Context(), func(ctx context.Context) error {
+		r.Request = plain.WithContext(ctx)
+		answer, err = route.handle(r)
+		return err
+	})
+	r.Request = plain
+	return answer, err
+}

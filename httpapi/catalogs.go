@@ -1,0 +1,31 @@
+package httpapi
+
+import (
+	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/inputs"
+)
+
+// listInputEditors serves GET /api/input-editors: 200 and all editors; it takes no parameter.
+func (a *api) listInputEditors(r *request) (reply, error) {
+	all, err := a.Inputs.Editors(r.Context())
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(hal.Collection(hal.Self(a.href("input-editors")), whole(len(all)), "inf:input-driver", all, nil))
+}
+
+// listInputTemplates serves GET /api/input-templates: 200 and the presets of each value type.
+func (a *api) listInputTemplates(r *request) (reply, error) {
+	all, err := a.Inputs.Templates(r.Context())
+	if err != nil {
+		return reply{}, err
+	}
+	values := make([][]inputs.Preset, len(all))
+	for i, t := range all {
+		values[i] = t.Presets
+	}
+	return ok(hal.Detective(hal.Self(a.href("input-templates")), values))
+}
+
+// whole is the page of a list that is given in one piece.
+func whole(n int) hal.Page { return hal.Page{Count: n, Total: n} }

@@ -1,0 +1,198 @@
+package httpapi
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/tenantcontent/tenantcontent/colors"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/hal"
+)
+
+// colorBody is a Color as the API writes it.
+type colorBody struct {
+	Tenant    string   `json:"tenant"`
+	Key       string   `json:"key"`
+	Color     string   `json:"color"`
+	Source    *string  `json:"source"`
+	CreatedAt hal.Time `json:"createdAt"`
+	UpdatedAt hal.Time `json:"updatedAt"`
+}
+
+func (a *api) color(c colors.Color) hal.Resource {
+	return hal.Resource{Links: hal.Self(a.href("colors", c.Key)), Value: colorBody{
+		Tenant: c.Tenant, Key: c.Key, Color: c.Color, Source: c.Source,
+		CreatedAt: hal.Time(c.CreatedAt), UpdatedAt: hal.Time(c.UpdatedAt),
+	}}
+}
+
+// href gives the absolute link to an API path.
+func (a *api) href(segments ...string) string { return a.BaseURL + hal.Href(segments...) }
+
+// listColors serves GET /api/colors: 200 and a page of the palette, 100 colors unless limit says otherwise, ordered by
+// key unless sort says otherwise (key, createdAt, updatedAt); q searches the keys.
+func (a *api) listColors(r *request) (reply, error) {
+	q, err := r.page(100)
+	if err != nil {
+		return reply{}, err
+	}
+	page, err := a.Colors.Page(r.Context(), q)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(collection(a, r, q, page, "inf:color", nil, a.color))
+}
+
+// listAllColors serves GET /api/colors-list: 200 and the whole palette as a plain array, ordered by key. Any failure is
+// 422 (part 1, Errors).
+func (a *api) listAllColors(r *request) (reply, error) {
+	return streamed(func(w io.Writer) error {
+		err := writeArray(w, a.Colors.All(r.Context()), appendColor)
+		if err != nil {
+			return errs.Wrap(errs.Unprocessable, err, "The colors cannot be listed at the moment.")
+		}
+		return nil
+	})
+}
+
+// appendColor appends one row of the flat list. It is written by hand because the list may be long.
+func appendColor(dst []byte, c colors.Color) []byte {
+	hex := colors.Hex(c.Color)
+	dst = hal.AppendString(append(dst, `{"tenant":`...), c.Tenant)
+	dst = hal.AppendString(append(dst, `,"key":`...), c.Key)
+	dst = hal.AppendString(append(dst, `,"color":`...), c.Color)
+	dst = hal.AppendStringOrNull(append(dst, `,"source":`...), c.Source)
+	dst = hal.AppendTime(append(dst, `,"createdAt":`...), c.CreatedAt)
+	dst = hal.AppendTime(append(dst, `,"updatedAt":`...), c.UpdatedAt)
+	dst = hal.AppendString(append(dst, `,"hex":`...), hex)
+	dst = hal.AppendString(append(dst, `,"named":`...), colors.Named(hex))
+	return append(dst, '}')
+}
+
+// getColor serves GET /api/colors/{key}: 200 and the color; 404.
+func (a *api) getColor(r *request) (reply, error) {
+	c, err := a.Colors.Get(r.Context(), r.param("key"))
+	if err != nil {
+		return reply{}, err
+	}
+	res := a.color(c)
+	res.Links.With("inf:permissions", a.href("colors", c.Key, "permissions"))
+	return ok(res)
+}
+
+// putColor serves PUT /api/colors/{key}: 200 and the color, which is made when the key is new; 400 "Invalid color
+// format" for anything but a hex.
+func (a *api) putColor(r *request) (reply, error) {
+	in, err := decode[struct {
+		Color string `json:"color"`
+	}](r)
+	if err != nil {
+		return reply{}, err
+	}
+	c, err := a.Colors.Put(r.Context(), r.param("key"), in.Color)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.color(c))
+}
+
+// deleteColor serves DELETE /api/colors/{key}: 200, also when the key is not there.
+func (a *api) deleteColor(r *request) (reply, error) {
+	if err := a.Colors.Delete(r.Context(), r.param("key")); err != nil {
+		return reply{}, err
+	}
+	return done()
+}
+
+// getColorPermissions serves GET /api/colors/{key}/permissions: 200 and what the caller may; 404.
+func (a *api) getColorPermissions(r *request) (reply, error) {
+	key := r.param("key")
+	p, err := a.Colors.Permissions(r.Context(), key)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(hal.Resource{Links: hal.Self(a.href("colors", key, "permissions")), Value: struct {
+		Edit   bool `json:"edit"`
+		Delete bool `json:"delete"`
+		Write  bool `json:"write"`
+	}(p)})
+}
+
+// exportColors serves POST /api/colors-export: 201 and a download of colors.json; with ?download=true 200 and the file
+// itself. source restricts it to the colors with that source; progress is taken and has no effect.
+func (a *api) exportColors(r *request) (reply, error) {
+	in, err := decode[struct {
+		Source   *string `json:"source"`
+		Progress *string `json:"progress"`
+	}](r)
+	if err != nil {
+		return reply{}, err
+	}
+	query, err := parseQuery(r.Request)
+	if err != nil {
+		return reply{}, err
+	}
+	direct, err := boolean(query, "download")
+	if err != nil {
+		return reply{}, err
+	}
+	source := ""
+	if in.Source != nil {
+		source = *in.Source
+	}
+	export := func(w io.Writer) error { return a.Colors.Export(r.Context(), source, w) }
+	if direct {
+		return attachment("colors.json", "application/json", export)
+	}
+	d, err := a.Downloads.Create(r.Context(), "colors.json", "application/json", export)
+	if err != nil {
+		return reply{}, err
+	}
+	return created(a.href("downloads", d.ID), a.download(d))
+}
+
+// attachment is 200 with a file that is made while it is sent.
+func attachment(filename, contentType string, write func(io.Writer) error) (reply, error) {
+	return reply{status: http.StatusOK, stream: write, header: map[string]string{
+		"Content-Type": contentType, "Content-Disposition": disposition(filename),
+	}}, nil
+}
+
+// boolean reads a query parameter that is true or false; left out is false, and a bare ?name is true.
+func boolean(query url.Values, name string) (bool, error) {
+	if !query.Has(name) {
+		return false, nil
+	}
+	if query.Get(name) == "" {
+		return true, nil
+	}
+	v, err := strconv.ParseBool(query.Get(name))
+	if err != nil {
+		return false, errs.New(errs.Invalid, "%s must be true or false", name)
+	}
+	return v, nil
+}
+
+// importColors serves POST /api/colors-import: 200 and the number of colors; 400 for a bad file, which changes nothing.
+func (a *api) importColors(r *request) (reply, error) {
+	in, err := decode[struct {
+		UploadID string `json:"uploadId"`
+	}](r)
+	if err != nil {
+		return reply{}, err
+	}
+	file, err := a.staged(r.Context(), in.UploadID)
+	if err != nil {
+		return reply{}, err
+	}
+	defer func() { _ = file.Close() }()
+	n, err := a.Colors.Import(r.Context(), file)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(struct {
+		ColorsImported int `json:"colorsImported"`
+	}{n})
+}

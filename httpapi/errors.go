@@ -1,0 +1,73 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// problem is the body of every failure (part 1, Conventions 7).
+type problem struct {
+	StatusCode int    `json:"statusCode"`
+	Error      string `json:"error"`
+	Message    string `json:"message"`
+}
+
+var statusOf = map[errs.Code]int{
+	errs.Invalid:         http.StatusBadRequest,
+	errs.Unauthenticated: http.StatusUnauthorized,
+	errs.Forbidden:       http.StatusForbidden,
+	errs.NotFound:        http.StatusNotFound,
+	errs.Conflict:        http.StatusConflict,
+	errs.TooLarge:        http.StatusRequestEntityTooLarge,
+	errs.Unsupported:     http.StatusUnsupportedMediaType,
+	errs.Unprocessable:   http.StatusUnprocessableEntity,
+	errs.Unavailable:     http.StatusServiceUnavailable,
+}
+
+// fail answers with an error. What is not one of ours is logged and shown as nothing but a 500.
+func (a *api) fail(w *response, r *http.Request, err error) {
+	status, message := statusOf[errs.CodeOf(err)], errs.MessageOf(err)
+	var method notAllowed
+	switch {
+	case errors.As(err, &method):
+		w.Header().Set("Allow", string(method))
+		status, message = http.StatusMethodNotAllowed, method.Error()
+	case status == 0 && errors.Is(err, context.Canceled) && r.Context().Err() != nil:
+		panic(http.ErrAbortHandler) // the caller is gone
+	case status == 0:
+		status, message = http.StatusInternalServerError, "An internal server error occurred"
+	}
+	switch status {
+	case http.StatusInternalServerError:
+		a.Log.ErrorContext(r.Context(), "request failed", "request", w.id, "method", r.Method, "path", r.URL.Path, "err", err)
+	case http.StatusServiceUnavailable:
+		w.Header().Set("Retry-After", "1")
+		a.Log.WarnContext(r.Context(), "request not served", "request", w.id, "method", r.Method, "path", r.URL.Path, "err", err)
+	case http.StatusUnauthorized:
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	case http.StatusRequestEntityTooLarge:
+		w.Header().Set("Connection", "close") // the rest of the body is not read
+	}
+	_ = reply{status: status, body: problem{StatusCode: status, Error: http.StatusText(status), Message: message}}.write(w, r)
+}
+
+// finish logs the request and turns a panic of a handler into a 500.
+func (a *api) finish(w *response, r *http.Request) {
+	p := recover()
+	switch {
+	case p == http.ErrAbortHandler:
+		a.Log.WarnContext(r.Context(), "answer cut", "request", w.id, "method", r.Method, "path", r.URL.Path, "err", w.failure)
+		panic(p)
+	case p != nil && w.status != 0:
+		a.Log.ErrorContext(r.Context(), "panic in the middle of an answer", "request", w.id, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		panic(http.ErrAbortHandler)
+	case p != nil:
+		a.fail(w, r, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+	}
+	a.Log.DebugContext(r.Context(), "request", "request", w.id, "method", r.Method, "path", r.URL.Path, "status", w.status)
+}

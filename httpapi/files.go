@@ -1,0 +1,207 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/downloads"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/uploads"
+)
+
+// uploadBody is an upload as the API writes it.
+type uploadBody struct {
+	ID          string   `json:"id"`
+	Filename    string   `json:"filename"`
+	Size        int64    `json:"size"`
+	ContentType string   `json:"contentType"`
+	CreatedAt   hal.Time `json:"createdAt"`
+	ExpiresAt   hal.Time `json:"expiresAt"`
+}
+
+func (a *api) upload(u uploads.Upload) hal.Resource {
+	return hal.Resource{Links: hal.Self(a.href("uploads", u.ID)), Value: uploadBody{
+		ID: u.ID, Filename: u.Filename, Size: u.Size, ContentType: u.ContentType,
+		CreatedAt: hal.Time(u.CreatedAt), ExpiresAt: hal.Time(u.ExpiresAt),
+	}}
+}
+
+// downloadBody is a download as the API writes it (part 1, Resources, Download).
+type downloadBody struct {
+	Type     string `json:"type"`
+	ID       string `json:"id"`
+	Filename string `json:"filename"`
+	Size     int64  `json:"size"`
+	Chunks   int    `json:"chunks"`
+	User     string `json:"user"`
+	Created  int64  `json:"created"` // epoch milliseconds
+}
+
+func (a *api) download(d downloads.Download) hal.Resource {
+	links := hal.Self(a.href("downloads", d.ID)).With("inf:content", a.href("downloads", d.ID, "content"))
+	return hal.Resource{Links: links, Value: downloadBody{
+		Type: "download", ID: d.ID, Filename: d.Filename, Size: d.Size, Chunks: d.Chunks, User: d.Username,
+		Created: d.CreatedAt.UnixMilli(),
+	}}
+}
+
+// createUpload serves POST /api/uploads: 201 and the upload, from the multipart field file or, with ?filename=, from the
+// raw body. 413 when it has too many bytes.
+func (a *api) createUpload(r *request) (reply, error) {
+	name, contentType, content, err := r.file()
+	if err != nil {
+		return reply{}, err
+	}
+	u, err := a.Uploads.Create(r.Context(), name, contentType, content)
+	if err != nil {
+		return reply{}, err
+	}
+	return created(a.href("uploads", u.ID), a.upload(u))
+}
+
+// getUpload serves GET /api/uploads/{id}: 200 and the upload; 404.
+func (a *api) getUpload(r *request) (reply, error) {
+	u, err := a.Uploads.Get(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.upload(u))
+}
+
+// deleteUpload serves DELETE /api/uploads/{id}: 200; 404.
+func (a *api) deleteUpload(r *request) (reply, error) {
+	if err := a.Uploads.Delete(r.Context(), r.param("id")); err != nil {
+		return reply{}, err
+	}
+	return done()
+}
+
+// file gives the file that a request brings, to be read once.
+func (r *request) file() (name, contentType string, content io.Reader, err error) {
+	query, err := parseQuery(r.Request)
+	if err != nil {
+		return "", "", nil, err
+	}
+	body := &sender{Reader: r.Body, control: http.NewResponseController(r.writer)}
+	given := r.Header.Get("Content-Type")
+	mediaType, params, err := mime.ParseMediaType(given)
+	if err != nil && given != "" {
+		return "", "", nil, errs.Wrap(errs.Invalid, err, "The Content-Type header cannot be read.")
+	}
+	if mediaType != "multipart/form-data" {
+		if query.Get("filename") == "" {
+			return "", "", nil, errs.New(errs.Invalid, "Send the file as the multipart field file, or as the raw body with ?filename=.")
+		}
+		return query.Get("filename"), mediaType, body, nil
+	}
+	part, err := filePart(multipart.NewReader(body, params["boundary"]))
+	if err != nil {
+		return "", "", nil, err
+	}
+	name = part.FileName()
+	if query.Get("filename") != "" {
+		name = query.Get("filename")
+	}
+	return name, part.Header.Get("Content-Type"), cut{part}, nil
+}
+
+// filePart finds the field file; the fields before it are passed over.
+func filePart(form *multipart.Reader) (*multipart.Part, error) {
+	for {
+		part, err := form.NextRawPart()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, errs.New(errs.Invalid, "The form has no field file.")
+		case err != nil:
+			return nil, errs.Wrap(errs.Invalid, err, "The form cannot be read.")
+		case part.FormName() == "file":
+			return part, nil
+		}
+	}
+}
+
+// cut names a form that ends before its file does.
+type cut struct{ io.Reader }
+
+func (c cut) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) && errs.CodeOf(err) == errs.Internal {
+		err = errs.Wrap(errs.Invalid, err, "The form cannot be read to its end.")
+	}
+	return n, err
+}
+
+// sender reads a body of any length and gives up on a sender who stands still.
+type sender struct {
+	io.Reader
+	control *http.ResponseController
+}
+
+func (s *sender) Read(p []byte) (int, error) {
+	_ = s.control.SetReadDeadline(time.Now().Add(patience)) // recorders in tests have none
+	n, err := s.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = errs.Wrap(errs.Invalid, err, "The body could not be read to its end.")
+	}
+	return n, err
+}
+
+// staged opens an upload that a body names. A bad id is a bad request here, not a missing resource (DECISIONS, section 3).
+func (a *api) staged(ctx context.Context, uploadID string) (io.ReadSeekCloser, error) {
+	if uploadID == "" {
+		return nil, errs.New(errs.Invalid, "uploadId is required")
+	}
+	_, file, err := a.Uploads.Open(ctx, uploadID)
+	if errs.CodeOf(err) == errs.NotFound {
+		return nil, errs.New(errs.Invalid, "uploadId names no upload of yours, or one that has expired")
+	}
+	return file, err
+}
+
+// getDownload serves GET /api/downloads/{id}: 200 and the download with a link to its bytes; 404.
+func (a *api) getDownload(r *request) (reply, error) {
+	d, err := a.Downloads.Get(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.download(d))
+}
+
+// getDownloadContent serves GET /api/downloads/{id}/content: 200 and the bytes, 206 for a range of them; 404.
+func (a *api) getDownloadContent(r *request) (reply, error) {
+	d, content, err := a.Downloads.Open(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	return reply{
+		header: map[string]string{"Content-Type": d.ContentType, "Content-Disposition": disposition(d.Filename)},
+		serve: func(w http.ResponseWriter, r *http.Request) {
+			defer func() { _ = content.Close() }()
+			slow := &receiver{ResponseWriter: w, control: http.NewResponseController(w)}
+			http.ServeContent(slow, r, "", d.CreatedAt, content)
+			_ = slow.control.SetWriteDeadline(time.Time{})
+		},
+	}, nil
+}
+
+// receiver gives up on a reader who stands still.
+type receiver struct {
+	http.ResponseWriter
+	control *http.ResponseController
+}
+
+func (w *receiver) Write(p []byte) (int, error) {
+	_ = w.control.SetWriteDeadline(time.Now().Add(patience))
+	return w.ResponseWriter.Write(p)
+}
+
+// disposition says that a body is a file to keep.
+func disposition(filename string) string {
+	return mime.FormatMediaType("attachment", map[string]string{"filename": filename})
+}

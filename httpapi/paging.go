@@ -1,0 +1,125 @@
+package httpapi
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+// maxSearch is how many bytes q may have.
+const maxSearch = 1000
+
+// cursor is what a next link carries beside start and limit: where its page begins, so that the database need not count
+// its way there. It holds nothing but a place in the list, and serves only the list that it was made for.
+type cursor struct {
+	List  string `json:"l"` // of the path and all parameters but start, limit and cursor
+	Start int    `json:"s"`
+	Value string `json:"v"`
+	Key   string `json:"k"`
+}
+
+// parseQuery reads the query parameters. Errors: errs.Invalid for escapes that are none.
+func parseQuery(r *http.Request) (url.Values, error) {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, errs.Wrap(errs.Invalid, err, "The query is not properly escaped.")
+	}
+	return query, nil
+}
+
+// page reads start, limit, sort, q and cursor. Errors: errs.Invalid naming the parameter.
+func (r *request) page(defaultLimit int) (paging.Query, error) {
+	query, err := parseQuery(r.Request)
+	if err != nil {
+		return paging.Query{}, err
+	}
+	q := paging.Query{Limit: defaultLimit, Sort: query.Get("sort"), Q: query.Get("q")}
+	if len(q.Q) > maxSearch {
+		return q, errs.New(errs.Invalid, "q must have at most %d bytes", maxSearch)
+	}
+	if s := query.Get("start"); s != "" {
+		if q.Start, err = strconv.Atoi(s); err != nil || q.Start < 0 {
+			return q, errs.New(errs.Invalid, "start must be a whole number from 0 on")
+		}
+	}
+	if s := query.Get("limit"); s != "" {
+		if q.Limit, err = strconv.Atoi(s); err != nil || q.Limit < 0 || q.Limit > paging.MaxLimit {
+			return q, errs.New(errs.Invalid, "limit must be a whole number from 0 to %d", paging.MaxLimit)
+		}
+	}
+	if s := query.Get("cursor"); s != "" {
+		q.After, err = position(s, r.URL.EscapedPath(), query, q.Start)
+	}
+	return q, err
+}
+
+// position reads a cursor. Errors: errs.Invalid when it is none, or one of another list or page.
+func position(text, path string, query url.Values, start int) (*paging.Position, error) {
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	var c cursor
+	if err != nil || json.Unmarshal(raw, &c) != nil || c.List != listOf(path, query) || c.Start != start ||
+		!plain(c.Value) || !plain(c.Key) {
+		return nil, errs.New(errs.Invalid, "cursor does not fit this list: follow the next links, or leave it out")
+	}
+	return &paging.Position{Value: c.Value, Key: c.Key}, nil
+}
+
+// newCursor makes the cursor of the page that starts behind a position.
+func newCursor(path string, query url.Values, start int, after *paging.Position) string {
+	raw, _ := json.Marshal(cursor{List: listOf(path, query), Start: start, Value: after.Value, Key: after.Key})
+	return base64.RawURLEncoding.EncodeToString(raw)
+}
+
+// listOf names a list: its path and all that filters and orders it.
+func listOf(path string, query url.Values) string {
+	rest := url.Values{}
+	for name, values := range query {
+		if !slices.Contains([]string{"start", "limit", "cursor"}, name) {
+			rest[name] = values
+		}
+	}
+	sum := sha256.Sum256([]byte(path + "?" + rest.Encode()))
+	return base64.RawURLEncoding.EncodeToString(sum[:9])
+}
+
+// collection encodes a page: self, prev and next links that keep all other parameters, and the rows under rel.
+func collection[T any](a *api, r *request, q paging.Query, p paging.Page[T], rel string, extra map[string]any, row func(T) hal.Resource) hal.Resource {
+	query, _ := parseQuery(r.Request) // page has read it already
+	path := r.URL.EscapedPath()
+	at := func(start int, c string) string {
+		to := url.Values{}
+		for name, values := range query {
+			to[name] = values
+		}
+		to.Set("start", strconv.Itoa(start))
+		to.Set("limit", strconv.Itoa(q.Limit))
+		if to.Del("cursor"); c != "" {
+			to.Set("cursor", c)
+		}
+		return a.BaseURL + path + "?" + to.Encode()
+	}
+	self := a.BaseURL + path
+	if len(query) > 0 {
+		self += "?" + query.Encode()
+	}
+	links, count := hal.Self(self), len(p.Rows)
+	if q.Start > 0 {
+		links.With("prev", at(max(0, q.Start-q.Limit), ""))
+	}
+	if count > 0 && q.Start+count < p.Total {
+		links.With("next", at(q.Start+count, newCursor(path, query, q.Start+count, p.Last)))
+	}
+	rows := make([]hal.Resource, count)
+	for i, v := range p.Rows {
+		rows[i] = row(v)
+	}
+	return hal.Collection(links, hal.Page{Start: q.Start, Count: count, Total: p.Total}, rel, rows, extra)
+}

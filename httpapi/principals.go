@@ -1,0 +1,67 @@
+package httpapi
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/principals"
+)
+
+// listPrincipals serves GET /api/principal-list: 200 and every user and team as a plain array, ordered by name.
+func (a *api) listPrincipals(r *request) (reply, error) {
+	who, err := actor.From(r.Context())
+	if err != nil {
+		return reply{}, err
+	}
+	return streamed(func(w io.Writer) error {
+		return writeArray(w, a.Principals.Principals(r.Context()), func(dst []byte, p principals.Principal) []byte {
+			return appendPrincipal(dst, who.Tenant, p)
+		})
+	})
+}
+
+// appendPrincipal appends one row of the list (part 2, Principal list row). It is written by hand because the list may
+// be long.
+func appendPrincipal(dst []byte, tenant string, p principals.Principal) []byte {
+	var userID, teamID *string
+	if p.Type == principals.TypeTeam {
+		teamID = &p.ID
+	} else {
+		userID = &p.ID
+	}
+	index, background, text := principals.Avatar(tenant, p.ID)
+	dst = hal.AppendString(append(dst, `{"id":`...), p.ID)
+	dst = hal.AppendStringOrNull(append(dst, `,"userId":`...), userID)
+	dst = hal.AppendStringOrNull(append(dst, `,"teamId":`...), teamID)
+	dst = hal.AppendString(append(dst, `,"type":`...), string(p.Type))
+	dst = hal.AppendString(append(dst, `,"name":`...), p.Name)
+	dst = hal.AppendStringOrNull(append(dst, `,"username":`...), userID)
+	dst = hal.AppendStringOrNull(append(dst, `,"displayName":`...), p.DisplayName)
+	dst = hal.AppendStringOrNull(append(dst, `,"email":`...), p.Email)
+	dst = hal.AppendString(append(dst, `,"initials":`...), p.Initials())
+	dst = hal.AppendString(append(dst, `,"avatarColor":{"background":`...), background)
+	dst = hal.AppendString(append(dst, `,"text":`...), text)
+	dst = strconv.AppendInt(append(dst, `},"colorIndex":`...), int64(index), 10)
+	dst = hal.AppendTimeOrNull(append(dst, `,"avatarUpdatedAt":`...), p.AvatarUpdatedAt)
+	dst = hal.AppendStringOrNull(append(dst, `,"color":`...), p.Color)
+	dst = hal.AppendStringOrNull(append(dst, `,"icon":`...), p.Icon)
+	dst = hal.AppendStringOrNull(append(dst, `,"materialIcon":`...), p.MaterialIcon)
+	dst = hal.AppendString(append(dst, `,"tenant":`...), tenant)
+	return append(dst, '}')
+}
+
+// resolvePrincipal serves GET /api/principals/{id}: 302 to the user or the team, with an empty body; 404.
+func (a *api) resolvePrincipal(r *request) (reply, error) {
+	p, err := a.Principals.Resolve(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	kind := "users"
+	if p.Type == principals.TypeTeam {
+		kind = "teams"
+	}
+	return reply{status: http.StatusFound, header: map[string]string{"Location": hal.Href(kind, p.ID)}}, nil
+}

@@ -1,0 +1,153 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"io"
+	"iter"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// reply is what a handler gives: a status, headers, and one of a JSON body, a stream or nothing.
+type reply struct {
+	status int
+	header map[string]string
+	body   any                                          // encoded as JSON; nil: an empty body
+	stream func(w io.Writer) error                      // writes a body piece by piece
+	serve  func(w http.ResponseWriter, r *http.Request) // writes all by itself: files with ranges
+}
+
+// ok is 200 with a JSON body.
+func ok(body any) (reply, error) { return reply{status: http.StatusOK, body: body}, nil }
+
+// done is 200 with an empty body, as a successful DELETE answers (part 1, Conventions 4).
+func done() (reply, error) { return reply{status: http.StatusOK}, nil }
+
+// created is 201 with Location and a JSON body.
+func created(location string, body any) (reply, error) {
+	return reply{status: http.StatusCreated, header: map[string]string{"Location": location}, body: body}, nil
+}
+
+// streamed is 200 with a JSON body that is written piece by piece.
+func streamed(write func(w io.Writer) error) (reply, error) {
+	return reply{status: http.StatusOK, stream: write}, nil
+}
+
+// write sends the reply. It fails only while nothing has been sent, so that the failure can be the answer; a stream that
+// fails later cuts the connection, so that nobody takes half an answer for a whole one.
+func (a reply) write(w *response, r *http.Request) error {
+	h := w.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	for name, value := range a.header {
+		h.Set(name, value)
+	}
+	switch {
+	case a.serve != nil:
+		a.serve(w, r)
+		return nil
+	case a.stream != nil:
+		return a.writeStream(w)
+	case a.body == nil:
+		h.Set("Content-Length", "0")
+		w.WriteHeader(a.status)
+		return nil
+	}
+	body, err := json.Marshal(a.body)
+	if err != nil {
+		return err
+	}
+	h.Set("Content-Type", "application/json; charset=utf-8")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(a.status)
+	_, _ = w.Write(body) // a caller who is gone needs no answer
+	return nil
+}
+
+func (a reply) writeStream(w *response) error {
+	if w.Header().Get("Content-Type") == "" {
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	}
+	out := &late{w: w, status: a.status, control: http.NewResponseController(w.ResponseWriter)}
+	err := a.stream(out)
+	if err == nil {
+		err = out.flush()
+	}
+	if err != nil && out.sent {
+		w.failure = err
+		panic(http.ErrAbortHandler)
+	}
+	_ = out.control.SetWriteDeadline(time.Time{}) // the connection may carry another request
+	return err
+}
+
+// late holds the first bytes of a stream back, so that a failure before them can still be the answer.
+type late struct {
+	w       *response
+	status  int
+	control *http.ResponseController
+	buf     []byte
+	sent    bool
+}
+
+// lateSize is how many bytes late gathers before it sends them.
+const lateSize = 64 << 10
+
+func (l *late) Write(p []byte) (int, error) {
+	l.buf = append(l.buf, p...)
+	if len(l.buf) < lateSize {
+		return len(p), nil
+	}
+	return len(p), l.flush()
+}
+
+func (l *late) flush() error {
+	if !l.sent {
+		l.w.WriteHeader(l.status)
+		l.sent = true
+	}
+	_ = l.control.SetWriteDeadline(time.Now().Add(patience)) // recorders in tests have none
+	_, err := l.w.Write(l.buf)
+	l.buf = l.buf[:0]
+	return err
+}
+
+// response notes what was sent, for the log.
+type response struct {
+	http.ResponseWriter
+	id      string
+	status  int
+	failure error // why the answer was cut
+}
+
+func (w *response) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap lets http.ResponseController find the connection.
+func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// writeArray writes rows as a JSON array, each as one appends it: the way of the lists that may be long.
+func writeArray[T any](w io.Writer, rows iter.Seq2[T, error], one func(dst []byte, row T) []byte) error {
+	buf, before := make([]byte, 0, 512), byte('[')
+	for row, err := range rows {
+		if err != nil {
+			return err
+		}
+		buf = one(append(buf[:0], before), row)
+		if _, err := w.Write(buf); err != nil {
+			return err
+		}
+		before = ','
+	}
+	end := "]"
+	if before == '[' {
+		end = "[]"
+	}
+	_, err := io.WriteString(w, end)
+	return err
+}

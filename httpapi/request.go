@@ -1,0 +1,138 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"github.com/julienschmidt/httprouter"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// patience is how long a sender or reader may stand still before its connection is given up.
+const patience = 30 * time.Second
+
+// request is what a handler gets.
+type request struct {
+	*http.Request
+	writer  http.ResponseWriter // for deadlines alone
+	params  httprouter.Params
+	maxBody int64
+}
+
+// param gives a path parameter, unescaped.
+func (r *request) param(name string) string { return r.params.ByName(name) }
+
+// requestID takes the caller's X-Request-Id when it is short and plain, and makes one otherwise.
+func requestID(r *http.Request) string {
+	id := r.Header.Get("X-Request-Id")
+	plain := strings.IndexFunc(id, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("-_.:", c)
+	}) < 0
+	if id == "" || len(id) > 128 || !plain {
+		return uuid.NewString()
+	}
+	return id
+}
+
+// plainText refuses a path or query with NUL or broken UTF-8: no column holds that, and no lookup should see it.
+func plainText(r *http.Request) error {
+	if !plain(r.URL.Path) {
+		return errs.New(errs.Invalid, "The path must be UTF-8 without NUL.")
+	}
+	if r.URL.RawQuery == "" {
+		return nil
+	}
+	query, err := parseQuery(r)
+	if err != nil {
+		return err
+	}
+	for name, values := range query {
+		if !plain(name) || !plain(strings.Join(values, "")) {
+			return errs.New(errs.Invalid, "The query must be UTF-8 without NUL.")
+		}
+	}
+	return nil
+}
+
+func plain(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
+
+// body reads the whole body. Errors: errs.TooLarge; errs.Invalid when it cannot be read or is no plain text.
+func (r *request) body() ([]byte, error) {
+	raw, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, r.maxBody))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, errs.New(errs.TooLarge, "The body must have at most %d bytes.", r.maxBody)
+	case err != nil:
+		return nil, errs.Wrap(errs.Invalid, err, "The body could not be read to its end.")
+	case !utf8.Valid(raw):
+		return nil, errs.New(errs.Invalid, "The body must be UTF-8.")
+	}
+	return raw, nil
+}
+
+// decode reads a JSON body into a T: a struct that has the fields which the route accepts and no other. No body is an
+// empty object. Errors: errs.Unsupported for another content type; errs.TooLarge; errs.Invalid for malformed JSON, and
+// for a known field of the wrong type, naming it.
+func decode[T any](r *request) (T, error) {
+	var in T
+	if err := r.jsonType(); err != nil {
+		return in, err
+	}
+	raw, err := r.body()
+	if err != nil {
+		return in, err
+	}
+	return in, unmarshal(raw, &in)
+}
+
+func (r *request) jsonType() error {
+	given := r.Header.Get("Content-Type")
+	if given == "" {
+		return nil
+	}
+	t, _, err := mime.ParseMediaType(given)
+	if err == nil && (t == "application/json" || strings.HasPrefix(t, "application/") && strings.HasSuffix(t, "+json")) {
+		return nil
+	}
+	return errs.New(errs.Unsupported, "The body must be JSON: send the header Content-Type: application/json.")
+}
+
+// unmarshal reads a JSON object into the struct at in.
+func unmarshal(raw []byte, in any) error {
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return nil
+	}
+	if !json.Valid(raw) {
+		var any any
+		return errs.Wrap(errs.Invalid, json.Unmarshal(raw, &any), "The body is not valid JSON.")
+	}
+	if hasNUL(raw) {
+		return errs.New(errs.Invalid, "The body must not have NUL characters.")
+	}
+	return fill(raw, in, "")
+}
+
+// hasNUL finds \u0000 in valid JSON. A backslash stands only in strings there, and starts an escape.
+func hasNUL(raw []byte) bool {
+	for i := bytes.IndexByte(raw, '\\'); i >= 0 && i < len(raw); {
+		if bytes.HasPrefix(raw[i:], []byte(`\u0000`)) {
+			return true
+		}
+		next := bytes.IndexByte(raw[min(i+2, len(raw)):], '\\')
+		if next < 0 {
+			return false
+		}
+		i += 2 + next
+	}
+	return false
+}

@@ -1,0 +1,198 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/julienschmidt/httprouter"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// Route is one row of the route table.
+type Route struct {
+	Method     string
+	Pattern    string           // httprouter's: /api/colors/:key
+	Name       string           // unique; operationId of the OpenAPI description
+	Public     bool             // needs no credentials
+	Permission actor.Permission // what the caller needs beside a session; rules about single rows are the services'
+	Tx         bool             // runs in one transaction
+	Summary    string
+
+	handle func(r *request) (reply, error)
+}
+
+// router finds the route of a request on its escaped path, so that a %2F in a parameter parts nothing.
+//
+// httprouter cannot hold a literal beside a parameter (/api/apps/drafts and /api/apps/:id). So each route is registered
+// under its shape, in which such a literal is the parameter too, and the routes of one shape are told apart by their
+// literals. The route table need not know.
+type router struct {
+	tree    *httprouter.Router
+	methods []string // in the order of Allow
+}
+
+// found is how a leaf of the tree hands out what it holds.
+type found struct {
+	http.ResponseWriter
+	route  *Route
+	params httprouter.Params
+}
+
+// candidate is one route of a shape, with the literals that the shape has as parameters.
+type candidate struct {
+	route    *Route
+	literals map[int]string // place among the shape's parameters to literal
+}
+
+func newRouter(routes []Route) (*router, error) {
+	shapes, err := shapesOf(routes)
+	if err != nil {
+		return nil, err
+	}
+	rt := &router{tree: httprouter.New()}
+	leaves := map[string][]candidate{}
+	for i := range routes {
+		leaf := routes[i].Method + " " + strings.Join(shapes[i], "/")
+		leaves[leaf] = append(leaves[leaf], candidate{&routes[i], literals(routes[i].Pattern, shapes[i])})
+		if !slices.Contains(rt.methods, routes[i].Method) {
+			rt.methods = append(rt.methods, routes[i].Method)
+		}
+	}
+	slices.Sort(rt.methods)
+	for leaf, candidates := range leaves {
+		slices.SortFunc(candidates, func(a, b candidate) int { return len(b.literals) - len(a.literals) })
+		method, shape, _ := strings.Cut(leaf, " ")
+		rt.tree.Handle(method, shape, func(w http.ResponseWriter, _ *http.Request, p httprouter.Params) {
+			w.(*found).choose(candidates, p)
+		})
+	}
+	return rt, nil
+}
+
+// choose takes the first candidate whose literals the path has.
+func (f *found) choose(candidates []candidate, p httprouter.Params) {
+	for _, c := range candidates {
+		fits := true
+		for i, literal := range c.literals {
+			fits = fits && p[i].Value == literal
+		}
+		if fits {
+			f.route, f.params = c.route, p
+			return
+		}
+	}
+}
+
+func (rt *router) lookup(method, path string) *found {
+	handle, params, _ := rt.tree.Lookup(method, path)
+	if handle == nil {
+		return nil
+	}
+	f := &found{}
+	handle(f, nil, params)
+	if f.route == nil {
+		return nil
+	}
+	return f
+}
+
+// find gives the route of a request and its parameters, unescaped once. Errors: errs.NotFound, a notAllowed.
+func (rt *router) find(r *http.Request) (*Route, httprouter.Params, error) {
+	path, method := r.URL.EscapedPath(), r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet // net/http leaves the body out
+	}
+	f := rt.lookup(method, path)
+	if f == nil {
+		return nil, nil, rt.missing(path)
+	}
+	for i, p := range f.params {
+		value, err := url.PathUnescape(p.Value)
+		if err != nil {
+			return nil, nil, errs.New(errs.Invalid, "The path is not properly escaped.")
+		}
+		f.params[i].Value = value
+	}
+	return f.route, f.params, nil
+}
+
+// missing tells a path that is not known from a method that it does not have.
+func (rt *router) missing(path string) error {
+	var allow []string
+	for _, m := range rt.methods {
+		if rt.lookup(m, path) != nil {
+			allow = append(allow, m)
+			if m == http.MethodGet {
+				allow = append(allow, http.MethodHead)
+			}
+		}
+	}
+	if len(allow) == 0 {
+		return errs.New(errs.NotFound, "There is no such route.")
+	}
+	return notAllowed(strings.Join(allow, ", "))
+}
+
+// notAllowed is the one failure that is of HTTP alone: the methods of a path that was asked with another.
+type notAllowed string
+
+func (n notAllowed) Error() string { return "This route has the methods " + string(n) + "." }
+
+// shapesOf gives the segments of each route's shape.
+func shapesOf(routes []Route) ([][]string, error) {
+	shapes := make([][]string, len(routes))
+	for i, r := range routes {
+		shapes[i] = strings.Split(r.Pattern, "/")
+	}
+	for changed := true; changed; {
+		changed = false
+		for _, a := range shapes {
+			for _, b := range shapes {
+				more, err := widen(a, b)
+				if err != nil {
+					return nil, err
+				}
+				changed = changed || more
+			}
+		}
+	}
+	return shapes, nil
+}
+
+// widen makes the first literal of a that stands where b has a parameter that parameter.
+func widen(a, b []string) (changed bool, err error) {
+	for i := range min(len(a), len(b)) {
+		switch {
+		case a[i] == b[i]:
+		case isParam(a[i]) && isParam(b[i]):
+			return false, errs.New(errs.Invalid, "routes name one place %s and %s", a[i], b[i])
+		case isParam(b[i]):
+			a[i] = b[i]
+			return true, nil
+		default:
+			return false, nil
+		}
+	}
+	return false, nil
+}
+
+func isParam(segment string) bool { return strings.HasPrefix(segment, ":") }
+
+func literals(pattern string, shape []string) map[int]string {
+	out := map[int]string{}
+	place := 0
+	for i, s := range strings.Split(pattern, "/") {
+		if !isParam(shape[i]) && !strings.HasPrefix(shape[i], "*") {
+			continue
+		}
+		if s != shape[i] {
+			out[place] = s
+		}
+		place++
+	}
+	return out
+}

@@ -1,0 +1,133 @@
+package httpapi
+
+import (
+	"mime"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/hal"
+)
+
+// cookieName is the session cookie.
+const cookieName = "sid"
+
+// loginBody is what a login brings, as JSON or as a form.
+type loginBody struct {
+	Username string `json:"username"`
+	Password string `json:"password"`
+	Tenant   string `json:"tenant"`
+}
+
+// login serves POST /api/login/{domain}: 200 with the session's token, also as a cookie; 401 "Unable to log in" for
+// every reason alike.
+func (a *api) login(r *request) (reply, error) {
+	in, err := r.loginBody()
+	if err != nil {
+		return reply{}, err
+	}
+	if named := r.Header.Get("X-Tenant"); named != "" {
+		in.Tenant = named
+	}
+	l, err := a.Sessions.Login(r.Context(), in.Tenant, r.param("domain"), in.Username, in.Password)
+	if err != nil {
+		return reply{}, err
+	}
+	self := actor.Actor{Tenant: l.Tenant, User: l.User.Username, Superuser: l.User.Superuser}
+	return reply{
+		status: http.StatusOK,
+		header: map[string]string{"Set-Cookie": a.cookie(l.Token, 0).String()},
+		body: struct {
+			Token     string       `json:"token"`
+			ExpiresAt hal.Time     `json:"expiresAt"`
+			Tenant    string       `json:"tenant"`
+			User      hal.Resource `json:"user"`
+		}{l.Token, hal.Time(l.ExpiresAt), l.Tenant, a.user(self, l.User)},
+	}, nil
+}
+
+func (r *request) loginBody() (loginBody, error) {
+	t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if t != "application/x-www-form-urlencoded" {
+		return decode[loginBody](r)
+	}
+	raw, err := r.body()
+	if err != nil {
+		return loginBody{}, err
+	}
+	form, err := url.ParseQuery(string(raw))
+	if err != nil {
+		return loginBody{}, errs.Wrap(errs.Invalid, err, "The form is not properly escaped.")
+	}
+	return loginBody{Username: form.Get("username"), Password: form.Get("password"), Tenant: form.Get("tenant")}, nil
+}
+
+// cookie carries a session's token; maxAge -1 takes it away. It ends with the browser; the session ends by itself.
+func (a *api) cookie(token string, maxAge int) *http.Cookie {
+	return &http.Cookie{
+		Name: cookieName, Value: token, Path: "/", MaxAge: maxAge,
+		HttpOnly: true, Secure: a.secureCookie, SameSite: http.SameSiteLaxMode,
+	}
+}
+
+// logout serves POST /api/logout: 200; the session ends, and its cookie.
+func (a *api) logout(r *request) (reply, error) {
+	if err := a.Sessions.Logout(r.Context()); err != nil {
+		return reply{}, err
+	}
+	return reply{status: http.StatusOK, header: map[string]string{"Set-Cookie": a.cookie("", -1).String()}}, nil
+}
+
+// getSession serves GET /api/session: 200 and who the caller is, with the highest role over all teams.
+func (a *api) getSession(r *request) (reply, error) {
+	who, err := actor.From(r.Context())
+	if err != nil {
+		return reply{}, err
+	}
+	permissions := map[string]bool{"ai": who.AI}
+	for _, p := range actor.Permissions() {
+		permissions[string(p)] = who.Can(p)
+	}
+	return ok(hal.Resource{Links: hal.Self(a.href("session")), Value: struct {
+		Tenant      string          `json:"tenant"`
+		User        string          `json:"user"`
+		Role        *string         `json:"role"` // null for a user without a team
+		Superuser   bool            `json:"superuser"`
+		Permissions map[string]bool `json:"permissions"`
+	}{who.Tenant, who.User, orNull(who.Role().String()), who.Superuser, permissions}})
+}
+
+// orNull gives nil for "".
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func hasCookie(r *http.Request) bool {
+	_, err := r.Cookie(cookieName)
+	return err == nil && r.Header.Get("Authorization") == ""
+}
+
+// authenticate reads the bearer token or, without one, the session cookie.
+func (a *api) authenticate(r *http.Request) (actor.Actor, error) {
+	credential := ""
+	if header := r.Header.Get("Authorization"); header != "" {
+		scheme, token, _ := strings.Cut(header, " ")
+		if !strings.EqualFold(scheme, "Bearer") {
+			return actor.Actor{}, errs.New(errs.Unauthenticated, "The Authorization header must be: Bearer <token>.")
+		}
+		credential = strings.TrimSpace(token)
+	} else if c, err := r.Cookie(cookieName); err == nil {
+		credential = c.Value
+	}
+	if !plain(credential) {
+		return actor.Actor{}, errs.New(errs.Unauthenticated, "Log in first.")
+	}
+	from, _ := netip.ParseAddrPort(r.RemoteAddr) // a zero address is in no range
+	return a.Sessions.Authenticate(r.Context(), credential, from.Addr())
+}

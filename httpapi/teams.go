@@ -1,0 +1,242 @@
+package httpapi
+
+import (
+	"context"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/principals"
+)
+
+// teamBody is a Team as the API writes it.
+type teamBody struct {
+	Tenant       string   `json:"tenant"`
+	ID           string   `json:"id"`
+	Name         string   `json:"name"`
+	Slug         string   `json:"slug"`
+	NaturalID    string   `json:"naturalId"`
+	Description  *string  `json:"description"`
+	Domain       string   `json:"domain"`
+	Color        *string  `json:"color"`
+	Icon         *string  `json:"icon"`
+	MaterialIcon *string  `json:"materialIcon"`
+	Source       *string  `json:"source"`
+	SourceID     *string  `json:"sourceId"`
+	CreatedAt    hal.Time `json:"createdAt"`
+	UpdatedAt    hal.Time `json:"updatedAt"`
+	avatarBody
+	Permissions teamPermissionsBody `json:"permissions"`
+}
+
+type teamPermissionsBody struct {
+	ChangeDomain  bool `json:"changeDomain"`
+	Delete        bool `json:"delete"`
+	Edit          bool `json:"edit"`
+	ManageMembers bool `json:"manageMembers"`
+	Reassign      bool `json:"reassign"`
+	Write         bool `json:"write"`
+}
+
+func (a *api) team(who actor.Actor, t principals.Team) hal.Resource {
+	links := hal.Self(a.href("teams", t.ID)).With("inf:members", a.href("teams", t.ID, "members"))
+	return hal.Resource{Links: links, Value: teamBody{
+		Tenant: t.Tenant, ID: t.ID, Name: t.Name, Slug: t.Slug, NaturalID: t.NaturalID(), Description: t.Description,
+		Domain: t.Domain, Color: t.Color, Icon: t.Icon, MaterialIcon: t.MaterialIcon, Source: t.Source, SourceID: t.SourceID,
+		CreatedAt: hal.Time(t.CreatedAt), UpdatedAt: hal.Time(t.UpdatedAt),
+		avatarBody:  avatar(t.Tenant, t.ID, principals.Initials(t.Name)),
+		Permissions: teamPermissionsBody(a.Principals.TeamPermissions(who, t)),
+	}}
+}
+
+// teamInput is what a body may say about a team; what is left out stays.
+type teamInput struct {
+	Name         *string       `json:"name"`
+	Slug         *string       `json:"slug"`
+	Description  field[string] `json:"description"`
+	Domain       field[string] `json:"domain"`
+	Color        field[string] `json:"color"`
+	Icon         field[string] `json:"icon"`
+	MaterialIcon field[string] `json:"materialIcon"`
+	Source       field[string] `json:"source"`
+	SourceID     field[string] `json:"sourceId"`
+}
+
+func (in teamInput) apply(t *principals.Team) {
+	if in.Name != nil {
+		t.Name = *in.Name
+	}
+	if in.Slug != nil {
+		t.Slug = *in.Slug
+	}
+	in.Description.applyOrNull(&t.Description)
+	in.Domain.apply(&t.Domain)
+	in.Color.applyOrNull(&t.Color)
+	in.Icon.applyOrNull(&t.Icon)
+	in.MaterialIcon.applyOrNull(&t.MaterialIcon)
+	in.Source.applyOrNull(&t.Source)
+	in.SourceID.applyOrNull(&t.SourceID)
+}
+
+// listTeams serves GET /api/teams: 200 and a page of teams, 20 unless limit says otherwise, ordered by name unless sort
+// says otherwise (name, createdAt, updatedAt); q searches name, slug and description.
+func (a *api) listTeams(r *request) (reply, error) {
+	who, err := actor.From(r.Context())
+	if err != nil {
+		return reply{}, err
+	}
+	q, err := r.page(20)
+	if err != nil {
+		return reply{}, err
+	}
+	page, err := a.Principals.Teams(r.Context(), q)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(collection(a, r, q, page, "inf:team", nil, func(t principals.Team) hal.Resource { return a.team(who, t) }))
+}
+
+// createTeam serves POST /api/teams: 201 and the team; 409 for a taken slug, which comes from the name when left out.
+func (a *api) createTeam(r *request) (reply, error) {
+	in, err := decode[teamInput](r)
+	if err != nil {
+		return reply{}, err
+	}
+	var t principals.Team
+	in.apply(&t)
+	if t, err = a.Principals.CreateTeam(r.Context(), t); err != nil {
+		return reply{}, err
+	}
+	who, err := actor.From(r.Context())
+	if err != nil {
+		return reply{}, err
+	}
+	return created(a.href("teams", t.ID), a.team(who, t))
+}
+
+// getTeam serves GET /api/teams/{id}, an id or a slug: 200 and the team; 404.
+func (a *api) getTeam(r *request) (reply, error) {
+	return a.teamReply(r)(a.Principals.Team(r.Context(), r.param("id")))
+}
+
+// teamReply encodes what a service gives: 200 and the team.
+func (a *api) teamReply(r *request) func(principals.Team, error) (reply, error) {
+	return func(t principals.Team, err error) (reply, error) {
+		if err != nil {
+			return reply{}, err
+		}
+		who, err := actor.From(r.Context())
+		if err != nil {
+			return reply{}, err
+		}
+		return ok(a.team(who, t))
+	}
+}
+
+// putTeam serves PUT /api/teams/{id}: 200 and the changed team; what the body leaves out stays. For superusers and the
+// team's admins.
+func (a *api) putTeam(r *request) (reply, error) {
+	in, err := decode[teamInput](r)
+	if err != nil {
+		return reply{}, err
+	}
+	return a.teamReply(r)(a.Principals.UpdateTeam(r.Context(), r.param("id"), func(t *principals.Team) error {
+		in.apply(t)
+		return nil
+	}))
+}
+
+// deleteTeam serves DELETE /api/teams/{id}: 200; 409 when the team owns content and no reassignTo says who gets it.
+func (a *api) deleteTeam(r *request) (reply, error) {
+	return a.deletePrincipal(r, r.param("id"), a.Principals.DeleteTeam)
+}
+
+func (a *api) deletePrincipal(r *request, id string, remove func(ctx context.Context, id, reassignTo string) error) (reply, error) {
+	query, err := parseQuery(r.Request)
+	if err != nil {
+		return reply{}, err
+	}
+	if err := remove(r.Context(), id, query.Get("reassignTo")); err != nil {
+		return reply{}, err
+	}
+	return done()
+}
+
+// memberBody is a membership as the API writes it.
+type memberBody struct {
+	TeamID      string   `json:"teamId"`
+	TeamName    string   `json:"teamName"`
+	Username    string   `json:"username"`
+	DisplayName *string  `json:"displayName"`
+	Role        string   `json:"role"`
+	CreatedAt   hal.Time `json:"createdAt"`
+	Tenant      string   `json:"tenant"`
+}
+
+func (a *api) member(tenant string, m principals.Membership) hal.Resource {
+	links := hal.Self(a.href("teams", m.TeamID, "members", m.Username)).
+		With("inf:team", a.href("teams", m.TeamID)).With("inf:user", a.href("users", m.Username))
+	return hal.Resource{Links: links, Value: memberBody{
+		TeamID: m.TeamID, TeamName: m.TeamName, Username: m.Username, DisplayName: m.DisplayName, Role: m.Role.String(),
+		CreatedAt: hal.Time(m.CreatedAt), Tenant: tenant,
+	}}
+}
+
+// listMembers serves GET /api/teams/{id}/members: 200 and all members, ordered by name; 404.
+func (a *api) listMembers(r *request) (reply, error) {
+	return a.memberList(r)(a.Principals.Members(r.Context(), r.param("id")))
+}
+
+// listMemberships serves GET /api/users/{username}/memberships: 200 and all teams of the user, ordered by name; 404.
+func (a *api) listMemberships(r *request) (reply, error) {
+	return a.memberList(r)(a.Principals.Memberships(r.Context(), r.param("username")))
+}
+
+func (a *api) memberList(r *request) func([]principals.Membership, error) (reply, error) {
+	return func(all []principals.Membership, err error) (reply, error) {
+		if err != nil {
+			return reply{}, err
+		}
+		who, err := actor.From(r.Context())
+		if err != nil {
+			return reply{}, err
+		}
+		rows := make([]hal.Resource, len(all))
+		for i, m := range all {
+			rows[i] = a.member(who.Tenant, m)
+		}
+		self := hal.Self(a.BaseURL + r.URL.EscapedPath())
+		return ok(hal.Collection(self, whole(len(rows)), "inf:membership", rows, nil))
+	}
+}
+
+// putMember serves PUT /api/teams/{id}/members/{username} {role}: 200 and the membership. For superusers and the team's
+// admins.
+func (a *api) putMember(r *request) (reply, error) {
+	in, err := decode[struct {
+		Role string `json:"role"`
+	}](r)
+	if err != nil {
+		return reply{}, err
+	}
+	who, err := actor.From(r.Context())
+	if err != nil {
+		return reply{}, err
+	}
+	role, err := actor.ParseRole(in.Role)
+	if err != nil {
+		return reply{}, err
+	}
+	m, err := a.Principals.SetMember(r.Context(), r.param("id"), r.param("username"), role)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.member(who.Tenant, m))
+}
+
+// deleteMember serves DELETE /api/teams/{id}/members/{username}: 200; 404 when the user is not in the team.
+func (a *api) deleteMember(r *request) (reply, error) {
+	if err := a.Principals.RemoveMember(r.Context(), r.param("id"), r.param("username")); err != nil {
+		return reply{}, err
+	}
+	return done()
+}

@@ -1,0 +1,118 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/sessions"
+)
+
+// tokenBody is a Token as the API writes it (part 2, Resources, Token). A personal token belongs to no entity, so the
+// columns for one are null.
+type tokenBody struct {
+	ID             string          `json:"id"`
+	Type           string          `json:"type"`
+	Tenant         string          `json:"tenant"`
+	Username       string          `json:"username"`
+	Key            string          `json:"key,omitempty"` // the credential; in the answer to its creation alone
+	ReadOnly       bool            `json:"readOnly"`
+	Notes          *string         `json:"notes"`
+	Restrict       *string         `json:"restrict"`
+	Host           *string         `json:"host"`
+	CIDR           *string         `json:"cidr"`
+	Data           json.RawMessage `json:"data"`
+	Requests       int64           `json:"requests"`
+	Blocked        int64           `json:"blocked"`
+	LastAccessedAt *hal.Time       `json:"lastAccessedAt"`
+	ExpiresAt      *hal.Time       `json:"expiresAt"`
+	AppID          *string         `json:"appId"`
+	ReportID       *string         `json:"reportId"`
+	QueryID        *string         `json:"queryId"`
+	VisualID       *string         `json:"visualId"`
+	DatasourceID   *string         `json:"datasourceId"`
+	DatasetID      *string         `json:"datasetId"`
+	AssistantID    *string         `json:"assistantId"`
+	OAuthClientID  *string         `json:"oauthClientId"`
+	CreatedAt      hal.Time        `json:"createdAt"`
+	UpdatedAt      hal.Time        `json:"updatedAt"`
+	Permissions    struct {
+		Edit   bool `json:"edit"`
+		Delete bool `json:"delete"`
+	} `json:"permissions"`
+}
+
+func (a *api) token(who actor.Actor, t sessions.Token, key string) hal.Resource {
+	body := tokenBody{
+		ID: t.ID, Type: t.Type, Tenant: who.Tenant, Username: t.Username, Key: key, ReadOnly: t.ReadOnly, Notes: t.Notes,
+		Restrict: t.Restrict, Host: t.Host, CIDR: t.CIDR, Data: t.Data, Requests: t.Requests, Blocked: t.Blocked,
+		LastAccessedAt: hal.OrNull(t.LastAccessedAt), ExpiresAt: hal.OrNull(t.ExpiresAt),
+		CreatedAt: hal.Time(t.CreatedAt), UpdatedAt: hal.Time(t.UpdatedAt),
+	}
+	if body.Data == nil {
+		body.Data = json.RawMessage("null")
+	}
+	body.Permissions.Delete = true // its owner may revoke it; nobody can edit a token
+	return hal.Resource{Links: hal.Self(a.href("tokens", t.ID)), Value: body}
+}
+
+// timestamp is a time in a body: RFC 3339.
+type timestamp struct{ time.Time }
+
+// createToken serves POST /api/tokens: 201 and the token with its key, which cannot be read again.
+func (a *api) createToken(r *request) (reply, error) {
+	who, err := actor.From(r.Context())
+	if err != nil {
+		return reply{}, err
+	}
+	in, err := decode[struct {
+		Type      field[string]    `json:"type"`
+		ReadOnly  bool             `json:"readOnly"`
+		Notes     *string          `json:"notes"`
+		Restrict  *string          `json:"restrict"`
+		CIDR      *string          `json:"cidr"`
+		ExpiresAt field[timestamp] `json:"expiresAt"`
+	}](r)
+	if err != nil {
+		return reply{}, err
+	}
+	if in.Type.Value != nil && *in.Type.Value != "personal" {
+		return reply{}, errs.New(errs.Invalid, `type must be "personal"`)
+	}
+	n := sessions.NewToken{ReadOnly: in.ReadOnly, Notes: in.Notes, Restrict: in.Restrict, CIDR: in.CIDR}
+	if in.ExpiresAt.Value != nil {
+		n.ExpiresAt = &in.ExpiresAt.Value.Time
+	}
+	t, key, err := a.Sessions.CreateToken(r.Context(), n)
+	if err != nil {
+		return reply{}, err
+	}
+	return created(a.href("tokens", t.ID), a.token(who, t, key))
+}
+
+// listTokens serves GET /api/tokens: 200 and a page of the caller's tokens, newest first, without their keys.
+func (a *api) listTokens(r *request) (reply, error) {
+	who, err := actor.From(r.Context())
+	if err != nil {
+		return reply{}, err
+	}
+	q, err := r.page(100)
+	if err != nil {
+		return reply{}, err
+	}
+	page, err := a.Sessions.Tokens(r.Context(), q)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(collection(a, r, q, page, "inf:token", nil, func(t sessions.Token) hal.Resource { return a.token(who, t, "") }))
+}
+
+// deleteToken serves DELETE /api/tokens/{id}: 200, and the token is worth nothing from now on; 404.
+func (a *api) deleteToken(r *request) (reply, error) {
+	if err := a.Sessions.DeleteToken(r.Context(), r.param("id")); err != nil {
+		return reply{}, err
+	}
+	return done()
+}

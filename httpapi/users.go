@@ -1,0 +1,299 @@
+package httpapi
+
+import (
+	"encoding/json"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/principals"
+)
+
+// userBody is a User as the API writes it (part 1, Comment, Embedded User fields).
+type userBody struct {
+	Tenant                    string                `json:"tenant"`
+	Domain                    string                `json:"domain"`
+	Username                  string                `json:"username"`
+	DisplayName               *string               `json:"displayName"`
+	FamilyName                *string               `json:"familyName"`
+	GivenName                 *string               `json:"givenName"`
+	MiddleName                *string               `json:"middleName"`
+	Email                     *string               `json:"email"`
+	Data                      json.RawMessage       `json:"data"`
+	Superuser                 bool                  `json:"superuser"`
+	Timezone                  *string               `json:"timezone"`
+	Enabled                   bool                  `json:"enabled"`
+	Source                    *string               `json:"source"`
+	SourceID                  *string               `json:"sourceId"`
+	LastViewedFeed            *hal.Time             `json:"lastViewedFeed"`
+	GlobalPermissions         globalPermissionsBody `json:"globalPermissions"`
+	UserFields                json.RawMessage       `json:"userFields"`
+	Locked                    bool                  `json:"locked"`
+	LockedAt                  *hal.Time             `json:"lockedAt"`
+	LoginAttempts             int                   `json:"loginAttempts"`
+	PasswordSetAt             *hal.Time             `json:"passwordSetAt"`
+	PasswordExpiresAt         *hal.Time             `json:"passwordExpiresAt"`
+	ForgotPasswordRequestTime *hal.Time             `json:"forgotPasswordRequestTime"`
+	MFA                       bool                  `json:"mfa"`
+	AIMessage                 *string               `json:"aiMessage"`
+	AIConsent                 bool                  `json:"aiConsent"`
+	HasSharedDatasources      bool                  `json:"hasSharedDatasources"`
+	CreatedAt                 hal.Time              `json:"createdAt"`
+	UpdatedAt                 hal.Time              `json:"updatedAt"`
+	avatarBody
+	ManagesPassword bool                `json:"managesPassword"`
+	Permissions     userPermissionsBody `json:"permissions"`
+}
+
+type globalPermissionsBody struct {
+	AI                     bool `json:"ai"`
+	JobCreation            bool `json:"jobCreation"`
+	ViewAllTeams           bool `json:"viewAllTeams"`
+	ViewAllUsers           bool `json:"viewAllUsers"`
+	PainlessScriptCreation bool `json:"painlessScriptCreation"`
+}
+
+type userPermissionsBody struct {
+	ChangeDomain         bool `json:"changeDomain"`
+	ChangeProfile        bool `json:"changeProfile"`
+	ChangePassword       bool `json:"changePassword"`
+	Delete               bool `json:"delete"`
+	Edit                 bool `json:"edit"`
+	Reassign             bool `json:"reassign"`
+	Superuser            bool `json:"superuser"`
+	Enable               bool `json:"enable"`
+	ChangeTheme          bool `json:"changeTheme"`
+	Lock                 bool `json:"lock"`
+	SetGlobalPermissions bool `json:"setGlobalPermissions"`
+	ManageLogin          bool `json:"manageLogin"`
+}
+
+// avatarBody is how a principal is drawn.
+type avatarBody struct {
+	Initials    string `json:"initials"`
+	ColorIndex  int    `json:"colorIndex"`
+	AvatarColor struct {
+		Background string `json:"background"`
+		Text       string `json:"text"`
+	} `json:"avatarColor"`
+}
+
+func avatar(tenant, id, initials string) avatarBody {
+	b := avatarBody{Initials: initials}
+	b.ColorIndex, b.AvatarColor.Background, b.AvatarColor.Text = principals.Avatar(tenant, id)
+	return b
+}
+
+// user encodes a user for the caller who.
+func (a *api) user(who actor.Actor, u principals.User) hal.Resource {
+	links := hal.Self(a.href("users", u.Username))
+	for rel, last := range map[string]string{
+		"inf:memberships": "memberships", "inf:password": "password", "inf:superuser": "superuser", "inf:viewed-feed": "viewed-feed",
+	} {
+		links.With(rel, a.href("users", u.Username, last))
+	}
+	return hal.Resource{Links: links, Value: userBody{
+		Tenant: u.Tenant, Domain: u.Domain, Username: u.Username, DisplayName: u.DisplayName, FamilyName: u.FamilyName,
+		GivenName: u.GivenName, MiddleName: u.MiddleName, Email: u.Email, Data: u.Data, Superuser: u.Superuser,
+		Timezone: u.Timezone, Enabled: u.Enabled, Source: u.Source, SourceID: u.SourceID,
+		LastViewedFeed: hal.OrNull(u.LastViewedFeed), GlobalPermissions: globalPermissionsBody(u.GlobalPermissions),
+		UserFields: u.UserFields, Locked: u.Locked, LockedAt: hal.OrNull(u.LockedAt), LoginAttempts: u.LoginAttempts,
+		PasswordSetAt: hal.OrNull(u.PasswordSetAt), PasswordExpiresAt: hal.OrNull(u.PasswordExpiresAt),
+		ForgotPasswordRequestTime: hal.OrNull(u.ForgotPasswordRequestTime), MFA: u.MFA, AIMessage: u.AIMessage,
+		AIConsent: u.AIConsent, HasSharedDatasources: u.HasSharedDatasources(),
+		CreatedAt: hal.Time(u.CreatedAt), UpdatedAt: hal.Time(u.UpdatedAt),
+		avatarBody: avatar(u.Tenant, u.Username, u.Initials()), ManagesPassword: u.ManagesPassword(),
+		Permissions: userPermissionsBody(a.Principals.UserPermissions(who, u)),
+	}}
+}
+
+// userInput is what a body may say about a user; what is left out stays.
+type userInput struct {
+	Domain            field[string]          `json:"domain"`
+	DisplayName       field[string]          `json:"displayName"`
+	FamilyName        field[string]          `json:"familyName"`
+	GivenName         field[string]          `json:"givenName"`
+	MiddleName        field[string]          `json:"middleName"`
+	Email             field[string]          `json:"email"`
+	Timezone          field[string]          `json:"timezone"`
+	Data              field[json.RawMessage] `json:"data"`
+	UserFields        field[json.RawMessage] `json:"userFields"`
+	Superuser         *bool                  `json:"superuser"`
+	Enabled           *bool                  `json:"enabled"`
+	Locked            *bool                  `json:"locked"`
+	AIConsent         *bool                  `json:"aiConsent"`
+	Source            field[string]          `json:"source"`
+	SourceID          field[string]          `json:"sourceId"`
+	PasswordExpiresAt field[timestamp]       `json:"passwordExpiresAt"`
+	GlobalPermissions struct {
+		AI                     *bool `json:"ai"`
+		JobCreation            *bool `json:"jobCreation"`
+		ViewAllTeams           *bool `json:"viewAllTeams"`
+		ViewAllUsers           *bool `json:"viewAllUsers"`
+		PainlessScriptCreation *bool `json:"painlessScriptCreation"`
+	} `json:"globalPermissions"`
+}
+
+func (in userInput) apply(u *principals.User) {
+	in.Domain.apply(&u.Domain)
+	in.DisplayName.applyOrNull(&u.DisplayName)
+	in.FamilyName.applyOrNull(&u.FamilyName)
+	in.GivenName.applyOrNull(&u.GivenName)
+	in.MiddleName.applyOrNull(&u.MiddleName)
+	in.Email.applyOrNull(&u.Email)
+	in.Timezone.applyOrNull(&u.Timezone)
+	in.Data.apply(&u.Data)
+	in.UserFields.apply(&u.UserFields)
+	in.Source.applyOrNull(&u.Source)
+	in.SourceID.applyOrNull(&u.SourceID)
+	if in.PasswordExpiresAt.Set {
+		u.PasswordExpiresAt = nil
+		if t := in.PasswordExpiresAt.Value; t != nil {
+			u.PasswordExpiresAt = &t.Time
+		}
+	}
+	g := &u.GlobalPermissions
+	for _, flag := range []struct {
+		given *bool
+		dst   *bool
+	}{
+		{in.Superuser, &u.Superuser}, {in.Enabled, &u.Enabled}, {in.Locked, &u.Locked}, {in.AIConsent, &u.AIConsent},
+		{in.GlobalPermissions.AI, &g.AI}, {in.GlobalPermissions.JobCreation, &g.JobCreation},
+		{in.GlobalPermissions.ViewAllTeams, &g.ViewAllTeams}, {in.GlobalPermissions.ViewAllUsers, &g.ViewAllUsers},
+		{in.GlobalPermissions.PainlessScriptCreation, &g.PainlessScriptCreation},
+	} {
+		if flag.given != nil {
+			*flag.dst = *flag.given
+		}
+	}
+}
+
+// listUsers serves GET /api/users: 200 and a page of users, 20 unless limit says otherwise, ordered by username unless
+// sort says otherwise (username, displayName, createdAt, updatedAt); q searches names and email.
+func (a *api) listUsers(r *request) (reply, error) {
+	who, err := actor.From(r.Context())
+	if err != nil {
+		return reply{}, err
+	}
+	q, err := r.page(20)
+	if err != nil {
+		return reply{}, err
+	}
+	page, err := a.Principals.Users(r.Context(), q)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(collection(a, r, q, page, "inf:user", nil, func(u principals.User) hal.Resource { return a.user(who, u) }))
+}
+
+// createUser serves POST /api/users: 201 and the user; 409 for a taken name. A user without a password cannot log in
+// with one.
+func (a *api) createUser(r *request) (reply, error) {
+	in, err := decode[struct {
+		Username string  `json:"username"`
+		Password *string `json:"password"`
+		userInput
+	}](r)
+	if err != nil {
+		return reply{}, err
+	}
+	u := principals.User{Username: in.Username, Enabled: true}
+	in.apply(&u)
+	password := ""
+	if in.Password != nil {
+		if password = *in.Password; password == "" {
+			return reply{}, errs.New(errs.Invalid, "password must have 8 to 256 characters")
+		}
+	}
+	u, err = a.Principals.CreateUser(r.Context(), u, password)
+	if err != nil {
+		return reply{}, err
+	}
+	who, err := actor.From(r.Context())
+	if err != nil {
+		return reply{}, err
+	}
+	return created(a.href("users", u.Username), a.user(who, u))
+}
+
+// getUser serves GET /api/users/{username}: 200 and the user; 404.
+func (a *api) getUser(r *request) (reply, error) {
+	return a.userReply(r)(a.Principals.User(r.Context(), r.param("username")))
+}
+
+// userReply encodes what a service gives: 200 and the user.
+func (a *api) userReply(r *request) func(principals.User, error) (reply, error) {
+	return func(u principals.User, err error) (reply, error) {
+		if err != nil {
+			return reply{}, err
+		}
+		who, err := actor.From(r.Context())
+		if err != nil {
+			return reply{}, err
+		}
+		return ok(a.user(who, u))
+	}
+}
+
+// putUser serves PUT /api/users/{username}: 200 and the changed user; what the body leaves out stays. Users may change
+// their own profile, superusers everything.
+func (a *api) putUser(r *request) (reply, error) {
+	in, err := decode[userInput](r)
+	if err != nil {
+		return reply{}, err
+	}
+	return a.editUser(r, in.apply)
+}
+
+func (a *api) editUser(r *request, edit func(*principals.User)) (reply, error) {
+	return a.userReply(r)(a.Principals.UpdateUser(r.Context(), r.param("username"), func(u *principals.User) error {
+		edit(u)
+		return nil
+	}))
+}
+
+// putSuperuser serves PUT /api/users/{username}/superuser {superuser}: 200 and the user; 409 for the last one.
+func (a *api) putSuperuser(r *request) (reply, error) {
+	in, err := decode[struct {
+		Superuser *bool `json:"superuser"`
+	}](r)
+	if err != nil {
+		return reply{}, err
+	}
+	if in.Superuser == nil {
+		return reply{}, errs.New(errs.Invalid, "superuser is required")
+	}
+	return a.editUser(r, func(u *principals.User) { u.Superuser = *in.Superuser })
+}
+
+// putViewedFeed serves PUT /api/users/{username}/viewed-feed: 200 and the user, whose lastViewedFeed is now.
+func (a *api) putViewedFeed(r *request) (reply, error) {
+	now := a.Now()
+	return a.editUser(r, func(u *principals.User) { u.LastViewedFeed = &now })
+}
+
+// deleteUser serves DELETE /api/users/{username}: 200; 409 when the user owns content and no reassignTo says who gets it,
+// or is the last superuser.
+func (a *api) deleteUser(r *request) (reply, error) {
+	return a.deletePrincipal(r, r.param("username"), a.Principals.DeleteUser)
+}
+
+// putPassword serves PUT /api/users/{username}/password {password, currentPassword?}: 200, and the user's sessions end.
+// The current password is needed for one's own.
+func (a *api) putPassword(r *request) (reply, error) {
+	in, err := decode[struct {
+		Password        string  `json:"password"`
+		CurrentPassword *string `json:"currentPassword"`
+	}](r)
+	if err != nil {
+		return reply{}, err
+	}
+	current := ""
+	if in.CurrentPassword != nil {
+		current = *in.CurrentPassword
+	}
+	if err := a.Principals.SetPassword(r.Context(), r.param("username"), current, in.Password); err != nil {
+		return reply{}, err
+	}
+	return done()
+}

@@ -1,0 +1,207 @@
+// Package keyring keeps secrets at rest: it seals a column's value under a key of the host, bound to the place where the
+// value is stored, and opens it nowhere else.
+//
+// A sealed value is v1.<key id>.<base64url of nonce and ciphertext>. The cipher is AES-256-GCM under a key that HKDF
+// derives from one of the ring's keys and the tenant; tenant, table, column and row are additional data. The first key
+// of the ring seals and all open, so keys change in three steps: Rotate, seal everything again, Retire.
+//
+// Stores with secrets, the root and cmd import it.
+package keyring
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"strings"
+	"unicode"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+const (
+	version = "v1"
+	keySize = 32
+)
+
+// Ring is a list of keys, never empty. It shows no key in a log or a formatted text.
+type Ring struct {
+	keys []key
+}
+
+type key struct {
+	id     string         // 8 hex digits that say nothing about secret
+	secret *[keySize]byte // a pointer, so that no way of printing an enclosing value prints it
+}
+
+// Parse reads a key ring: keys of 32 bytes in base64 (either alphabet, padded or not) or in 64 hex digits, between commas
+// or white space. The first one seals. Errors: errs.Invalid, which shows nothing of the text.
+func Parse(text string) (*Ring, error) {
+	r := &Ring{}
+	for i, word := range words(text) {
+		k, err := parseKey(word)
+		if err != nil {
+			return nil, errs.New(errs.Invalid, "Key %d of the key ring is not usable: %s.", i+1, err)
+		}
+		if r.find(k.id) != nil {
+			return nil, errs.New(errs.Invalid, "Key %d of the key ring is there already.", i+1)
+		}
+		r.keys = append(r.keys, k)
+	}
+	if len(r.keys) == 0 {
+		return nil, errs.New(errs.Invalid, "The key ring has no key.")
+	}
+	return r, nil
+}
+
+func words(text string) []string {
+	return strings.FieldsFunc(text, func(c rune) bool { return c == ',' || unicode.IsSpace(c) })
+}
+
+func parseKey(word string) (key, error) {
+	b, err := decode(word)
+	if err != nil {
+		return key{}, fmt.Errorf("want %d bytes in base64 or %d hex digits", keySize, 2*keySize) // err quotes the word
+	}
+	if len(b) != keySize {
+		return key{}, fmt.Errorf("it has %d bytes, want %d", len(b), keySize)
+	}
+	k := key{secret: (*[keySize]byte)(b)}
+	if *k.secret == [keySize]byte{} {
+		return key{}, fmt.Errorf("it is all zeros")
+	}
+	id, err := k.derive("key id", 4)
+	k.id = hex.EncodeToString(id)
+	return k, err
+}
+
+func decode(word string) ([]byte, error) {
+	if len(word) == 2*keySize {
+		if b, err := hex.DecodeString(word); err == nil {
+			return b, nil
+		}
+	}
+	word = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(word, "="))
+	return base64.RawStdEncoding.Strict().DecodeString(word)
+}
+
+// derive gives size bytes for one purpose.
+func (k key) derive(purpose string, size int) ([]byte, error) {
+	return hkdf.Key(sha256.New, k.secret[:], nil, "tenantcontent keyring "+version+" "+purpose, size)
+}
+
+// Generate gives a new random key, as Parse reads it.
+func Generate() string {
+	var b [keySize]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return base64.StdEncoding.EncodeToString(b[:])
+}
+
+// Seal encrypts a value for one place. Sealing the same value twice gives two texts.
+func (r *Ring) Seal(tenant, table, column, row string, plain []byte) (string, error) {
+	aead, err := r.keys[0].aead(tenant)
+	if err != nil {
+		return "", err
+	}
+	box := aead.Seal(nil, nil, plain, place(tenant, table, column, row))
+	return version + "." + r.keys[0].id + "." + base64.RawURLEncoding.EncodeToString(box), nil
+}
+
+// Open decrypts what Seal made for the same place. Errors: errs.Internal, as a stored value is no caller's fault: its key
+// is not in the ring, or it was changed or copied from another place.
+func (r *Ring) Open(tenant, table, column, row, sealed string) ([]byte, error) {
+	id, box, err := split(sealed)
+	if err != nil {
+		return nil, err
+	}
+	k := r.find(id)
+	if k == nil {
+		return nil, errs.New(errs.Internal, "keyring: a secret is sealed under key %s, which is not in the key ring", id)
+	}
+	aead, err := k.aead(tenant)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := aead.Open(nil, nil, box, place(tenant, table, column, row))
+	if err != nil {
+		return nil, errSealed
+	}
+	return plain, nil
+}
+
+// Current reports whether a value is sealed under the first key, so that it need not be sealed again.
+func (r *Ring) Current(sealed string) bool {
+	id, _, err := split(sealed)
+	return err == nil && id == r.keys[0].id
+}
+
+var errSealed = errs.New(errs.Internal, "keyring: a sealed value is damaged or was not sealed for the place it is in")
+
+// split takes a sealed value apart. There is one spelling of each.
+func split(sealed string) (id string, box []byte, err error) {
+	v, rest, _ := strings.Cut(sealed, ".")
+	id, text, _ := strings.Cut(rest, ".")
+	if v != version || !isID(id) || strings.ContainsAny(text, "\r\n") { // which base64 skips
+		return "", nil, errSealed
+	}
+	if box, err = base64.RawURLEncoding.Strict().DecodeString(text); err != nil {
+		return "", nil, errSealed
+	}
+	return id, box, nil
+}
+
+func isID(s string) bool {
+	return len(s) == 8 && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+func (r *Ring) find(id string) *key {
+	for i := range r.keys {
+		if r.keys[i].id == id {
+			return &r.keys[i]
+		}
+	}
+	return nil
+}
+
+func (k key) aead(tenant string) (cipher.AEAD, error) {
+	derived, err := k.derive("seal for tenant "+tenant, keySize)
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(derived)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCMWithRandomNonce(block)
+}
+
+// place gives the additional data: each part after its length, so that no two places look the same.
+func place(parts ...string) []byte {
+	b := []byte(version)
+	for _, p := range parts {
+		b = binary.BigEndian.AppendUint64(b, uint64(len(p)))
+		b = append(b, p...)
+	}
+	return b
+}
+
+// String names the keys by their ids.
+func (r Ring) String() string {
+	ids := make([]string, len(r.keys))
+	for i, k := range r.keys {
+		ids[i] = k.id
+	}
+	return "keyring(" + strings.Join(ids, " ") + ")"
+}
+
+// Format implements fmt.Formatter: every verb prints String.
+func (r Ring) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(r.String())) }
+
+// LogValue implements slog.LogValuer.
+func (r Ring) LogValue() slog.Value { return slog.StringValue(r.String()) }

@@ -1,0 +1,205 @@
+package sqlitesafe
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+)
+
+// TestLogIsBounded writes without a pause, beside reads that overlap, many times what the log may have.
+func TestLogIsBounded(t *testing.T) {
+	is, path := is.New(t), file(t)
+	const most = 1 << 20
+	db, err := openPool(path, limits{every: 20 * time.Millisecond, most: most})
+	is.NoErr(err)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				var n int
+				_ = db.QueryRowContext(ctx, "SELECT sum(length(who)) FROM t WHERE n > $1", -1).Scan(&n)
+			}
+		})
+	}
+	wrote, longest := 0, int64(0)
+	for ctx.Err() == nil {
+		write(t, db, "INSERT INTO t (id, who, n) VALUES (1, $1, 0) ON CONFLICT (id) DO UPDATE SET who = excluded.who",
+			strings.Repeat(string(rune('a'+wrote%26)), 50_001)) // SQLite writes no page that stays the same
+		wrote += 50_001
+		longest = max(longest, size(path+"-wal"))
+	}
+	wg.Wait()
+	t.Logf("wrote %d, log at most %d", wrote, longest)
+	is.True(wrote > 8*most) // else the test shows nothing
+	is.True(longest < 6*most)
+	is.NoErr(db.Close())
+}
+
+func write(t testing.TB, db *sql.DB, query string, args ...any) {
+	t.Helper()
+	if err := inTx(context.Background(), db, func(tx *sql.Tx) error {
+		_, err := tx.Exec(query, args...)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func size(path string) int64 {
+	f, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return f.Size()
+}
+
+// TestLongReadDelaysNobodyForLong: a log that a reader of an old state keeps long is left for later.
+func TestLongReadDelaysNobodyForLong(t *testing.T) {
+	is, path := is.New(t), file(t)
+	db, err := openPool(path, limits{every: 20 * time.Millisecond, most: 100_000})
+	is.NoErr(err)
+	defer func() { _ = db.Close() }()
+	old := begin(t, db, &sql.TxOptions{ReadOnly: true})
+	is.Equal(count(t, old, all), 0)
+	for range 10 {
+		start := time.Now()
+		write(t, db, "INSERT INTO t (who) VALUES ($1)", strings.Repeat("x", 50_000))
+		is.True(time.Since(start) < time.Second)
+	}
+	is.Equal(count(t, old, all), 0)
+	is.NoErr(old.Rollback())
+	for start := time.Now(); size(path+"-wal") > 100_000 && time.Since(start) < 5*time.Second; time.Sleep(10 * time.Millisecond) {
+	}
+	is.True(size(path+"-wal") <= 100_000)
+}
+
+func TestCloseLeavesOneFile(t *testing.T) {
+	is, path := is.New(t), file(t)
+	db := reopen(t, path)
+	run(t, db, "INSERT INTO t (n) VALUES (1)")
+	is.True(size(path+"-wal") > 0)
+	is.NoErr(db.Close())
+	found, err := filepath.Glob(path + "*")
+	is.NoErr(err)
+	is.Equal(found, []string{path})
+}
+
+// TestCloseWaitsForATransaction, and what is still in somebody's hands then fails instead of waiting for ever.
+func TestCloseWaitsForATransaction(t *testing.T) {
+	is, path := is.New(t), file(t)
+	db := reopen(t, path)
+	conn, err := db.Conn(t.Context())
+	is.NoErr(err)
+	tx := begin(t, db, nil)
+	_, err = tx.Exec("INSERT INTO t (n) VALUES (1)")
+	is.NoErr(err)
+	closed := make(chan error)
+	go func() { closed <- db.Close() }()
+	time.Sleep(50 * time.Millisecond)
+	is.NoErr(tx.Commit())
+	is.NoErr(<-closed)
+	_, err = conn.ExecContext(t.Context(), "INSERT INTO t (n) VALUES (2)")
+	is.True(errors.Is(err, sql.ErrConnDone))
+	is.NoErr(conn.Close())
+	is.Equal(count(t, reopen(t, path), all), 1)
+}
+
+func start(t *testing.T, path, rows string) (*exec.Cmd, *bufio.Scanner) {
+	t.Helper()
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), "SQLITESAFE_TEST_WRITE="+path, "SQLITESAFE_TEST_ROWS="+rows, "GORACE=atexit_sleep_ms=0")
+	c.Stderr = os.Stderr
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return c, bufio.NewScanner(out)
+}
+
+// TestKilledWriter finds all that was committed before kill -9.
+func TestKilledWriter(t *testing.T) {
+	is, path := is.New(t), file(t)
+	child, lines := start(t, path, "1000000")
+	said := 0
+	for said < 200 && lines.Scan() {
+		said++
+	}
+	is.NoErr(child.Process.Kill())
+	for lines.Scan() {
+		said++
+	}
+	is.True(child.Wait() != nil)
+
+	db := reopen(t, path)
+	rows := count(t, db, all)
+	is.True(said >= 200)
+	is.True(rows == said || rows == said+1) // one may have been committed and not said
+	is.Equal(count(t, db, "SELECT max(n) + 1 FROM t"), rows)
+	usable(t, db)
+}
+
+// TestTwoProcesses write at once, from 4 goroutines here and one there.
+func TestTwoProcesses(t *testing.T) {
+	is, path := is.New(t), file(t)
+	db := reopen(t, path)
+	child, lines := start(t, path, "300")
+	is.True(lines.Scan()) // it has begun
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 75 {
+				if err := inTx(t.Context(), db, func(tx *sql.Tx) error {
+					_, err := tx.Exec("INSERT INTO t (who) VALUES ($1)", "parent")
+					return err
+				}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	var out bytes.Buffer
+	for lines.Scan() {
+		out.WriteString(lines.Text() + " ")
+	}
+	if err := child.Wait(); err != nil {
+		t.Error(err, out.String())
+	}
+	wg.Wait()
+	is.Equal(count(t, db, "SELECT count(*) FROM t WHERE who = 'child'"), 300)
+	is.Equal(count(t, db, "SELECT count(*) FROM t WHERE who = 'parent'"), 300)
+}
+
+// TestProcessesOpenAtOnce make the file together.
+func TestProcessesOpenAtOnce(t *testing.T) {
+	is, path := is.New(t), filepath.Join(t.TempDir(), "new.db")
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			child, lines := start(t, path, "0")
+			for lines.Scan() {
+				t.Error(lines.Text())
+			}
+			if err := child.Wait(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	is.Equal(count(t, reopen(t, path), "SELECT count(*) FROM sqlite_master"), 0)
+}

@@ -1,0 +1,32 @@
+// Package bunstore keeps users, teams and memberships in PostgreSQL or SQLite. The root imports it.
+package bunstore
+
+import (
+	"context"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+)
+
+// Store implements principals.Store.
+type Store struct{ db *bun.DB }
+
+// New makes a Store. The tables must be there: see tenantcontent.Migrate.
+func New(db *bun.DB) *Store { return &Store{db: db} }
+
+// InTx implements principals.Store.
+func (s *Store) InTx(ctx context.Context, fn func(context.Context) error) error {
+	return bunx.InTx(ctx, s.db, fn)
+}
+
+// LockTenant implements principals.Store. Inserts that refer to the tenant go on, as they would not with FOR UPDATE; on
+// SQLite a transaction is the only writer anyway.
+func (s *Store) LockTenant(ctx context.Context, tenant string) error {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	query := `SELECT tenant_id FROM tc_tenants WHERE tenant_id = $1`
+	if c.Postgres() {
+		query += ` FOR NO KEY UPDATE`
+	}
+	return c.One(ctx, "Tenant", query, []any{tenant}, &tenant)
+}

@@ -1,0 +1,88 @@
+package bunstore
+
+import (
+	"context"
+	"database/sql"
+	"iter"
+	"strconv"
+
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/principals"
+)
+
+// chunk is how many principals Principals reads with one statement; a smaller tenant is read at one point in time.
+const chunk = 16384
+
+const (
+	selectPrincipals = `SELECT p.id, p.type, p.label, t.name, u.display_name, u.email, u.avatar_id, u.avatar_updated_at,
+		t.color, t.icon, t.material_icon FROM tc_principals p
+		LEFT JOIN tc_users u ON p.type = 'User' AND u.tenant_id = p.tenant_id AND u.username = p.id
+		LEFT JOIN tc_teams t ON p.type = 'Team' AND t.tenant_id = p.tenant_id AND t.id = p.id
+		WHERE p.tenant_id = $1 `
+	onePrincipal = selectPrincipals + `AND p.id = $2`
+)
+
+var somePrincipals = selectPrincipals + `AND p.type <> 'Everyone' AND (p.label, p.id) > ($2, $3)
+	ORDER BY p.label, p.id LIMIT ` + strconv.Itoa(chunk)
+
+// scan reads a row of selectPrincipals, and the label that it is ordered by.
+func scan(row interface{ Scan(...any) error }) (p principals.Principal, label string, err error) {
+	var teamName *string
+	var avatarAt bunx.Time
+	err = row.Scan(&p.ID, &p.Type, &label, &teamName, &p.DisplayName, &p.Email, &p.AvatarID, &avatarAt,
+		&p.Color, &p.Icon, &p.MaterialIcon)
+	p.AvatarUpdatedAt = avatarAt.Ptr()
+	switch {
+	case teamName != nil:
+		p.Name = *teamName
+	case p.DisplayName != nil:
+		p.Name = *p.DisplayName
+	default:
+		p.Name = p.ID
+	}
+	return p, label, err
+}
+
+// Principal implements principals.Store.
+func (s *Store) Principal(ctx context.Context, tenant, id string) (principals.Principal, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	p, _, err := scan(c.Row(ctx, onePrincipal, tenant, id))
+	if err != nil {
+		return principals.Principal{}, bunx.Err(err, "Principal")
+	}
+	return p, nil
+}
+
+// Principals implements principals.Store.
+func (s *Store) Principals(ctx context.Context, tenant string) iter.Seq2[principals.Principal, error] {
+	return func(yield func(principals.Principal, error) bool) {
+		label, id := "", ""
+		for {
+			some, last, err := s.some(ctx, tenant, label, id)
+			if err != nil {
+				yield(principals.Principal{}, err)
+				return
+			}
+			for _, p := range some {
+				if !yield(p, nil) {
+					return
+				}
+			}
+			if len(some) < chunk {
+				return
+			}
+			label, id = last, some[len(some)-1].ID
+		}
+	}
+}
+
+// some gives up to chunk principals after a place in the order, and the label of the last.
+func (s *Store) some(ctx context.Context, tenant, label, id string) (some []principals.Principal, last string, err error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, somePrincipals, tenant, label, id)
+	some, err = bunx.Scan(rows, err, func(rows *sql.Rows) (p principals.Principal, err error) {
+		p, last, err = scan(rows)
+		return p, err
+	})
+	return some, last, bunx.Err(err, "Principal")
+}

@@ -1,0 +1,175 @@
+package bunstore
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/fold"
+	"github.com/tenantcontent/tenantcontent/paging"
+	"github.com/tenantcontent/tenantcontent/principals"
+)
+
+// team is the table's shape.
+type team struct {
+	bun.BaseModel `bun:"table:tc_teams,alias:t"`
+
+	TenantID     string `bun:",pk"`
+	ID           string `bun:"id,pk"`
+	Name         string
+	Slug         string
+	Label        string
+	Search       string
+	Description  *string
+	Domain       string
+	Color        *string
+	Icon         *string
+	MaterialIcon *string
+	Source       *string
+	SourceID     *string `bun:"source_id"`
+	CreatedAt    bunx.Time
+	UpdatedAt    bunx.Time
+}
+
+func teamRow(tenant string, t principals.Team) team {
+	return team{
+		TenantID: tenant, ID: t.ID, Name: t.Name, Slug: t.Slug, Label: fold.Text(t.Name),
+		Search:      fold.Search(t.Name, t.Slug, or(t.Description)),
+		Description: t.Description, Domain: t.Domain, Color: t.Color, Icon: t.Icon, MaterialIcon: t.MaterialIcon,
+		Source: t.Source, SourceID: t.SourceID, CreatedAt: bunx.At(t.CreatedAt), UpdatedAt: bunx.At(t.UpdatedAt),
+	}
+}
+
+func (r team) team() principals.Team {
+	return principals.Team{
+		Tenant: r.TenantID, ID: r.ID, Name: r.Name, Slug: r.Slug, Description: r.Description, Domain: r.Domain,
+		Color: r.Color, Icon: r.Icon, MaterialIcon: r.MaterialIcon, Source: r.Source, SourceID: r.SourceID,
+		CreatedAt: r.CreatedAt.Time, UpdatedAt: r.UpdatedAt.Time,
+	}
+}
+
+var teamList = bunx.List[team]{
+	Key: "id", Order: "name", Search: "search",
+	Sorts: []bunx.Sort[team]{
+		{Field: "name", Column: "label", Value: func(r team) string { return r.Label }},
+		{Field: "createdAt", Column: "created_at", Value: func(r team) string { return r.CreatedAt.String() }},
+		{Field: "updatedAt", Column: "updated_at", Value: func(r team) string { return r.UpdatedAt.String() }},
+	},
+}
+
+// Team implements principals.Store.
+func (s *Store) Team(ctx context.Context, tenant, key string) (principals.Team, error) {
+	column := "id"
+	if uuid.Validate(key) != nil {
+		column = "slug"
+	}
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	r, err := oneTeam(ctx, c.NewSelect(), tenant, column, key)
+	return r.team(), err
+}
+
+func oneTeam(ctx context.Context, q *bun.SelectQuery, tenant, column, key string) (team, error) {
+	var r team
+	err := q.Model(&r).Where("t.tenant_id = ?", tenant).Where("t.? = ?", bun.Ident(column), key).Scan(ctx)
+	return r, bunx.Err(err, "Team")
+}
+
+// Teams implements principals.Store.
+func (s *Store) Teams(ctx context.Context, tenant string, q paging.Query) (paging.Page[principals.Team], error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows := c.NewSelect().Model((*team)(nil)).Where("t.tenant_id = ?", tenant)
+	page, err := bunx.Page(ctx, rows, teamList, func(r team) string { return r.ID }, q)
+	return paging.Map(page, team.team), err
+}
+
+const slugTaken = "A team with this slug"
+
+// InsertTeam implements principals.Store.
+func (s *Store) InsertTeam(ctx context.Context, tenant string, t principals.Team) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		r := teamRow(tenant, t)
+		_, err := c.NewInsert().Model(&r).Exec(ctx)
+		return bunx.Err(err, slugTaken)
+	})
+}
+
+// UpdateTeam implements principals.Store.
+func (s *Store) UpdateTeam(ctx context.Context, tenant, id string, edit func(*principals.Team) error) (principals.Team, error) {
+	var t principals.Team
+	err := bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		r, err := oneTeam(ctx, c.Lock(c.NewSelect()), tenant, "id", id)
+		if err != nil {
+			return err
+		}
+		t = r.team()
+		if err := edit(&t); err != nil {
+			return err
+		}
+		t.Tenant, t.ID = tenant, id
+		r = teamRow(tenant, t)
+		_, err = c.NewUpdate().Model(&r).WherePK().Exec(ctx)
+		return bunx.Err(err, slugTaken)
+	})
+	if err != nil {
+		return principals.Team{}, err
+	}
+	return t, nil
+}
+
+// DeleteTeam implements principals.Store.
+func (s *Store) DeleteTeam(ctx context.Context, tenant, id string) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		n, err := c.Exec(ctx, `DELETE FROM tc_teams WHERE tenant_id = $1 AND id = $2`, tenant, id)
+		return bunx.Found(n, err, "Team")
+	})
+}
+
+const selectMembers = `SELECT m.team_id, t.name, m.username, u.display_name, m.role, m.created_at FROM tc_memberships m
+	JOIN tc_teams t ON t.tenant_id = m.tenant_id AND t.id = m.team_id
+	JOIN tc_users u ON u.tenant_id = m.tenant_id AND u.username = m.username
+	WHERE m.tenant_id = $1 `
+
+// Members implements principals.Store.
+func (s *Store) Members(ctx context.Context, tenant, teamID string) ([]principals.Membership, error) {
+	return s.members(ctx, tenant, `AND m.team_id = $2 ORDER BY u.label, u.folded`, teamID)
+}
+
+// Memberships implements principals.Store.
+func (s *Store) Memberships(ctx context.Context, tenant, username string) ([]principals.Membership, error) {
+	return s.members(ctx, tenant, `AND m.username = $2 ORDER BY t.label, t.id`, username)
+}
+
+func (s *Store) members(ctx context.Context, tenant, which, key string) ([]principals.Membership, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, selectMembers+which, tenant, key)
+	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (principals.Membership, error) {
+		var m principals.Membership
+		var created bunx.Time
+		err := rows.Scan(&m.TeamID, &m.TeamName, &m.Username, &m.DisplayName, &m.Role, &created)
+		m.CreatedAt = created.Time
+		return m, err
+	})
+	return all, bunx.Err(err, "Member")
+}
+
+// PutMember implements principals.Store.
+func (s *Store) PutMember(ctx context.Context, tenant string, m principals.Membership) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.Exec(ctx, `INSERT INTO tc_memberships (tenant_id, team_id, username, role, created_at) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (tenant_id, team_id, username) DO UPDATE SET role = excluded.role`,
+			tenant, m.TeamID, m.Username, int(m.Role), bunx.At(m.CreatedAt))
+		return bunx.Err(err, "Member")
+	})
+}
+
+// DeleteMember implements principals.Store.
+func (s *Store) DeleteMember(ctx context.Context, tenant, teamID, username string) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		n, err := c.Exec(ctx, `DELETE FROM tc_memberships WHERE tenant_id = $1 AND team_id = $2 AND username = $3`,
+			tenant, teamID, username)
+		return bunx.Found(n, err, "Member")
+	})
+}

@@ -1,0 +1,85 @@
+package principals
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// Principals gives every user and team of the tenant to any session, ordered by name ignoring case, then by id. A list
+// that changes meanwhile may be given partly as it was and partly as it is.
+//
+// Source: part 2, Principals, GET /api/principal-list.
+func (s *Service) Principals(ctx context.Context) iter.Seq2[Principal, error] {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return func(yield func(Principal, error) bool) { yield(Principal{}, err) }
+	}
+	return s.store.Principals(ctx, a.Tenant)
+}
+
+// Resolve finds a user by name or a team by id for any session. Errors: errs.NotFound, also for Everyone, which has no
+// page.
+func (s *Service) Resolve(ctx context.Context, id string) (Principal, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Principal{}, err
+	}
+	return s.principal(ctx, a.Tenant, id)
+}
+
+func (s *Service) principal(ctx context.Context, tenant, id string) (Principal, error) {
+	key, isID := canonicalID(id)
+	if !isID && ValidUsername(id) != nil {
+		return Principal{}, errs.New(errs.NotFound, "Principal not found.")
+	}
+	return s.store.Principal(ctx, tenant, key)
+}
+
+// canonicalID gives a UUID in the one form that ids have, and any other text as it is.
+func canonicalID(id string) (string, bool) {
+	u, err := uuid.Parse(id)
+	if err != nil {
+		return id, false
+	}
+	return u.String(), true
+}
+
+// release makes a principal own nothing: what it owns passes to another one, in the transaction in ctx.
+func (s *Service) release(ctx context.Context, tenant, from, to string) error {
+	if to != "" {
+		p, err := s.principal(ctx, tenant, to)
+		if errs.CodeOf(err) == errs.NotFound || err == nil && p.ID == from {
+			return errs.New(errs.Invalid, "reassignTo must be another user or team")
+		}
+		if err != nil {
+			return err
+		}
+		to = p.ID
+	}
+	if s.content == nil {
+		return nil
+	}
+	if to != "" {
+		if _, err := s.content.Reassign(ctx, tenant, from, to); err != nil {
+			return err
+		}
+	}
+	owned, err := s.content.Owned(ctx, tenant, from)
+	if err != nil || len(owned) == 0 {
+		return err
+	}
+	var counts []string
+	for kind, n := range owned {
+		counts = append(counts, fmt.Sprintf("%s: %d", kind, n))
+	}
+	slices.Sort(counts)
+	return errs.New(errs.Conflict, "%s owns content (%s): name another owner in reassignTo.", from, strings.Join(counts, ", "))
+}

@@ -1,0 +1,130 @@
+package principals
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"golang.org/x/crypto/argon2"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// Cost is what one argon2id hashing takes.
+type Cost struct {
+	Memory  uint32 // KiB
+	Time    uint32 // passes
+	Threads uint8
+}
+
+// DefaultCost is what OWASP's Password Storage Cheat Sheet asks for: 19 MiB, two passes, one thread.
+var DefaultCost = Cost{Memory: 19 * 1024, Time: 2, Threads: 1}
+
+// The most that a stored hash may ask for, so that a hostile row cannot take the machine down.
+const (
+	maxMemory  = 64 * 1024 // KiB
+	maxTime    = 10
+	maxThreads = 4
+	maxPHC     = 256 // bytes of the text
+)
+
+const (
+	saltBytes = 16
+	keyBytes  = 32
+	minRunes  = 8
+	maxRunes  = 256
+)
+
+// phc is a hash with what it was made of: $argon2id$v=19$m=19456,t=2,p=1$salt$key.
+type phc struct {
+	cost      Cost
+	salt, key []byte
+}
+
+func (p phc) String() string {
+	b64 := base64.RawStdEncoding.EncodeToString
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, p.cost.Memory, p.cost.Time, p.cost.Threads, b64(p.salt), b64(p.key))
+}
+
+// parsePHC reads a stored hash; ok is false for any other text and for one over the bounds.
+func parsePHC(text string) (p phc, ok bool) {
+	part := strings.Split(text, "$")
+	if len(text) > maxPHC || len(part) != 6 {
+		return phc{}, false
+	}
+	if _, err := fmt.Sscanf(part[3], "m=%d,t=%d,p=%d", &p.cost.Memory, &p.cost.Time, &p.cost.Threads); err != nil {
+		return phc{}, false
+	}
+	var errSalt, errKey error
+	p.salt, errSalt = base64.RawStdEncoding.Strict().DecodeString(part[4])
+	p.key, errKey = base64.RawStdEncoding.Strict().DecodeString(part[5])
+	ok = errSalt == nil && errKey == nil && len(p.salt) >= 8 && len(p.key) >= 16 && p.cost.bounded() &&
+		p.String() == text // nothing before, between or after the numbers
+	return p, ok
+}
+
+func (c Cost) bounded() bool {
+	return c.Time >= 1 && c.Time <= maxTime && c.Threads >= 1 && c.Threads <= maxThreads &&
+		c.Memory >= 8*uint32(c.Threads) && c.Memory <= maxMemory
+}
+
+// hasher makes and checks hashes, a few at a time: each takes a lot of memory.
+type hasher struct {
+	cost Cost
+	gate chan struct{}
+	runs atomic.Int64 // hashings so far
+}
+
+func newHasher(cost Cost, atOnce int) *hasher {
+	return &hasher{cost: cost, gate: make(chan struct{}, atOnce)}
+}
+
+// hash makes a PHC string with a fresh salt. It gives the context's error when its turn does not come in time.
+func (h *hasher) hash(ctx context.Context, password string) (string, error) {
+	p := phc{cost: h.cost, salt: make([]byte, saltBytes)}
+	_, _ = rand.Read(p.salt) // never fails
+	key, err := h.key(ctx, p.cost, p.salt, password, keyBytes)
+	p.key = key
+	return p.String(), err
+}
+
+// matches reports whether a password belongs to a PHC string. It takes exactly one hashing, also when there is no usable
+// string: then it hashes at the usual cost and says no.
+func (h *hasher) matches(ctx context.Context, stored, password string) (bool, error) {
+	p, ok := parsePHC(stored)
+	if !ok {
+		p = phc{cost: h.cost, salt: make([]byte, saltBytes), key: make([]byte, keyBytes)}
+	}
+	key, err := h.key(ctx, p.cost, p.salt, password, len(p.key))
+	if err != nil {
+		return false, err
+	}
+	return subtle.ConstantTimeCompare(key, p.key) == 1 && ok, nil
+}
+
+func (h *hasher) key(ctx context.Context, c Cost, salt []byte, password string, size int) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	select {
+	case h.gate <- struct{}{}:
+		defer func() { <-h.gate }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	h.runs.Add(1)
+	return argon2.IDKey([]byte(password), salt, c.Time, c.Memory, c.Threads, uint32(size)), nil
+}
+
+// validPassword refuses what is too short, too long or no UTF-8.
+func validPassword(password string) error {
+	if n := utf8.RuneCountInString(password); n < minRunes || n > maxRunes || !utf8.ValidString(password) {
+		return errs.New(errs.Invalid, "password must have %d to %d characters", minRunes, maxRunes)
+	}
+	return nil
+}

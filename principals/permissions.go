@@ -1,0 +1,38 @@
+package principals
+
+import "github.com/tenantcontent/tenantcontent/actor"
+
+// UserPermissions says what the caller may do with a user.
+//
+// Source: part 1, Comment, Embedded User fields.
+type UserPermissions struct {
+	ChangeDomain, ChangeProfile, ChangePassword, Delete, Edit, Reassign, Superuser, Enable, ChangeTheme, Lock,
+	SetGlobalPermissions, ManageLogin bool
+}
+
+// UserPermissions says what an actor may do with a user: a superuser all, users with themselves what UpdateUser and
+// SetPassword let them. Nobody may change a password that is kept elsewhere.
+func (s *Service) UserPermissions(a actor.Actor, u User) UserPermissions {
+	all := a.Superuser && a.Tenant == u.Tenant
+	own := all || a.User == u.Username && a.Tenant == u.Tenant
+	return UserPermissions{
+		ChangeProfile: own, ChangePassword: own && u.ManagesPassword(), Edit: own, Reassign: own, ChangeTheme: own,
+		ChangeDomain: all, Delete: all, Superuser: all, Enable: all, Lock: all, SetGlobalPermissions: all, ManageLogin: all,
+	}
+}
+
+// TeamPermissions says what the caller may do with a team.
+type TeamPermissions struct {
+	ChangeDomain, Delete, Edit, ManageMembers, Reassign, Write bool
+}
+
+// TeamPermissions says what an actor may do with a team: a superuser all; an admin of the team all but delete it and
+// change its domain.
+func (s *Service) TeamPermissions(a actor.Actor, t Team) TeamPermissions {
+	all := a.Superuser && a.Tenant == t.Tenant
+	manages := all || a.Teams[t.ID] >= actor.Admin && a.Tenant == t.Tenant
+	return TeamPermissions{
+		Edit: manages, ManageMembers: manages, Reassign: manages, Write: manages,
+		ChangeDomain: all, Delete: all,
+	}
+}

@@ -1,0 +1,260 @@
+// Package principals is the people of a tenant: users, teams, who is in which team, passwords, and the one id space
+// over users and teams. It is one package because they point at each other.
+//
+// sessions, httpapi, the root, cmd and hosts import it; principals/bunstore keeps its rows.
+package principals
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"runtime"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+// Local is the id of the built-in domain, the only one whose users have passwords here.
+const Local = "local"
+
+// Everyone is the id of the synthetic principal that stands for all users.
+const Everyone = "*"
+
+// User is one person of a tenant. Times are UTC in whole microseconds; nil is null.
+//
+// Source: part 1, Comment, Embedded User fields.
+type User struct {
+	Tenant            string
+	Username          string // see ValidUsername; unique in the tenant ignoring case; never changes
+	Domain            string // id of an authentication domain, Local by default
+	DisplayName       *string
+	FamilyName        *string
+	GivenName         *string
+	MiddleName        *string
+	Email             *string
+	Timezone          *string // IANA name
+	Superuser         bool
+	Enabled           bool
+	GlobalPermissions GlobalPermissions
+	Source, SourceID  *string         // where it was imported from
+	Data, UserFields  json.RawMessage // JSON objects of at most 64 KiB, {} by default
+	LastViewedFeed    *time.Time
+
+	Locked        bool       // LockedAt is less than 15 minutes ago; set by the Service on every read
+	LockedAt      *time.Time // kept after the lock has run out, until the next login
+	LoginAttempts int        // failures since the last login
+
+	PasswordSetAt             *time.Time // sessions older than it are over
+	PasswordExpiresAt         *time.Time // no login from then on, until there is a new password
+	ForgotPasswordRequestTime *time.Time
+	MFA                       bool
+
+	AIMessage *string
+	AIConsent bool
+
+	AvatarID        *string    // key of the uploaded picture
+	AvatarUpdatedAt *time.Time // nil without one
+
+	CreatedAt, UpdatedAt time.Time // UpdatedAt does not follow logins and passwords
+}
+
+// GlobalPermissions are a user's rights beside the roles in teams.
+type GlobalPermissions struct {
+	AI, JobCreation, ViewAllTeams, ViewAllUsers, PainlessScriptCreation bool
+}
+
+// Label is what the user is called: the display name, else the username.
+func (u User) Label() string { return labelOf(u.DisplayName, u.Username) }
+
+// Initials are those of the label.
+func (u User) Initials() string { return Initials(u.Label()) }
+
+// ManagesPassword reports whether the service keeps the user's password.
+func (u User) ManagesPassword() bool { return u.Domain == Local }
+
+// HasSharedDatasources is false: the service keeps no datasources of its own yet.
+func (u User) HasSharedDatasources() bool { return false }
+
+// Team is a group of users. Its id is a principal id, as a username is.
+//
+// Source: DECISIONS, section 1; part 2, Principal list row, for color and icons.
+type Team struct {
+	Tenant       string
+	ID           string // UUIDv7, lower case
+	Name         string // 1 to 255 characters
+	Slug         string // [A-Za-z0-9][A-Za-z0-9_-]{0,127}, never of UUID form; unique in the tenant, case matters
+	Description  *string
+	Domain       string // id of the authentication domain it comes from, Local by default
+	Color        *string
+	Icon         *string
+	MaterialIcon *string
+	Source       *string
+	SourceID     *string
+	CreatedAt    time.Time // UTC, whole microseconds
+	UpdatedAt    time.Time // UTC, whole microseconds
+}
+
+// NaturalID is the slug: a team has no owner that would come before it ("<ownerId>:<slug>" in part 2, App).
+func (t Team) NaturalID() string { return t.Slug }
+
+// Membership is one user's role in one team.
+type Membership struct {
+	TeamID      string
+	TeamName    string
+	Username    string
+	DisplayName *string // of the user
+	Role        actor.Role
+	CreatedAt   time.Time // UTC, whole microseconds
+}
+
+// Type says what a principal is.
+type Type string
+
+// The types, as the API writes them.
+const (
+	TypeUser     Type = "User"
+	TypeTeam     Type = "Team"
+	TypeEveryone Type = "Everyone"
+)
+
+// Principal is a user or a team in the one id space over both.
+//
+// Source: part 2, Principal list row.
+type Principal struct {
+	ID              string // username or team id
+	Type            Type
+	Name            string     // team name, else display name, else username
+	DisplayName     *string    // of a user
+	Email           *string    // of a user
+	AvatarID        *string    // of a user
+	AvatarUpdatedAt *time.Time // of a user with an avatar
+	Color           *string    // of a team
+	Icon            *string    // of a team
+	MaterialIcon    *string    // of a team
+}
+
+// Initials are those of the name.
+func (p Principal) Initials() string { return Initials(p.Name) }
+
+// Login is what a password login needs to know of a user; times are zero for none.
+type Login struct {
+	Username  string
+	Domain    string
+	Enabled   bool
+	Hash      string // PHC string, "" for no password
+	Attempts  int
+	LockedAt  time.Time
+	SetAt     time.Time
+	ExpiresAt time.Time
+}
+
+// Store keeps users, teams and memberships. Implementations must pass principalstest.TestStore.
+type Store interface {
+	// User fails with errs.NotFound when the tenant has no user of exactly this name.
+	User(ctx context.Context, tenant, username string) (User, error)
+	// Users gives a page in the order of q.Sort: username (the default, ignoring case), displayName (the label),
+	// createdAt or updatedAt.
+	Users(ctx context.Context, tenant string, q paging.Query) (paging.Page[User], error)
+	// InsertUser adds a user without a password. It fails with errs.Conflict when the name is taken, ignoring case.
+	InsertUser(ctx context.Context, tenant string, u User) error
+	// UpdateUser calls edit with the stored user and writes the result; no other write to this user comes between. The
+	// username stays. An error from edit is returned as is and writes nothing.
+	UpdateUser(ctx context.Context, tenant, username string, edit func(*User) error) (User, error)
+	// DeleteUser removes a user and its memberships. It fails with errs.NotFound.
+	DeleteUser(ctx context.Context, tenant, username string) error
+	// OtherSuperusers counts the enabled superusers beside this user.
+	OtherSuperusers(ctx context.Context, tenant, username string) (int, error)
+
+	// Login finds a user by the folded name. It fails with errs.NotFound.
+	Login(ctx context.Context, tenant, folded string) (Login, error)
+	// EditLogin does as UpdateUser for what Login holds beside the name, domain and Enabled, and writes only what changed.
+	EditLogin(ctx context.Context, tenant, folded string, edit func(*Login) error) error
+
+	// Team finds a team by its id or, when key has no UUID form, by its slug. It fails with errs.NotFound.
+	Team(ctx context.Context, tenant, key string) (Team, error)
+	// Teams gives a page in the order of q.Sort: name (the default, ignoring case), createdAt or updatedAt.
+	Teams(ctx context.Context, tenant string, q paging.Query) (paging.Page[Team], error)
+	// InsertTeam fails with errs.Conflict when the slug is taken.
+	InsertTeam(ctx context.Context, tenant string, t Team) error
+	// UpdateTeam does as UpdateUser, by id. It fails with errs.Conflict when the slug is taken.
+	UpdateTeam(ctx context.Context, tenant, id string, edit func(*Team) error) (Team, error)
+	// DeleteTeam removes a team and its memberships. It fails with errs.NotFound.
+	DeleteTeam(ctx context.Context, tenant, id string) error
+
+	// Members gives a team's memberships in the order of the users' labels.
+	Members(ctx context.Context, tenant, teamID string) ([]Membership, error)
+	// Memberships gives a user's memberships in the order of the teams' names.
+	Memberships(ctx context.Context, tenant, username string) ([]Membership, error)
+	// PutMember adds a membership or sets the role of the one that is there. It fails with errs.Conflict when the team or
+	// the user is not there.
+	PutMember(ctx context.Context, tenant string, m Membership) error
+	// DeleteMember fails with errs.NotFound when the user is not in the team.
+	DeleteMember(ctx context.Context, tenant, teamID, username string) error
+
+	// Principal finds a user, a team or Everyone by id. It fails with errs.NotFound.
+	Principal(ctx context.Context, tenant, id string) (Principal, error)
+	// Principals gives all users and teams, not Everyone, in the order of their folded names, then ids. It holds no
+	// connection while the caller works on one.
+	Principals(ctx context.Context, tenant string) iter.Seq2[Principal, error]
+
+	// LockTenant keeps other callers of LockTenant for this tenant waiting until the transaction in ctx ends. It fails
+	// with errs.NotFound when there is no such tenant.
+	LockTenant(ctx context.Context, tenant string) error
+	// InTx runs fn in one transaction, which all calls with its context join.
+	InTx(ctx context.Context, fn func(ctx context.Context) error) error
+}
+
+// Content is what users and teams own. *entity.Registry is one.
+type Content interface {
+	Owned(ctx context.Context, tenant, owner string) (map[entity.Kind]int, error)
+	Reassign(ctx context.Context, tenant, from, to string) ([]entity.Ref, error)
+}
+
+// Service is the rules for users and teams over a Store.
+type Service struct {
+	store     Store
+	content   Content
+	now       func() time.Time
+	newID     func() string
+	passwords *hasher
+}
+
+// Options configure a Service. Store is required.
+type Options struct {
+	Store   Store
+	Content Content          // default nil: nothing is owned
+	Now     func() time.Time // default time.Now
+	NewID   func() string    // team ids; default UUIDv7
+	Cost    Cost             // of new password hashes; default DefaultCost
+}
+
+// New makes a Service.
+func New(o Options) *Service {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.NewID == nil {
+		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
+	}
+	if o.Cost == (Cost{}) {
+		o.Cost = DefaultCost
+	}
+	return &Service{
+		store: o.Store, content: o.Content, now: o.Now, newID: o.NewID,
+		passwords: newHasher(o.Cost, 2*runtime.GOMAXPROCS(0)),
+	}
+}
+
+// stamp is the time of a write, as every database can keep it.
+func (s *Service) stamp() time.Time { return s.now().UTC().Truncate(time.Microsecond) }
+
+func labelOf(display *string, name string) string {
+	if display != nil && *display != "" {
+		return *display
+	}
+	return name
+}

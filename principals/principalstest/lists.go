@@ -1,0 +1,187 @@
+package principalstest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/paging"
+	"github.com/tenantcontent/tenantcontent/principals"
+)
+
+func query(limit int) paging.Query { return paging.Query{Limit: limit} }
+
+// pages reads 25 rows in tens, by offset and by cursor, and makes sure that both give the same.
+func pages[T any](t *testing.T, sort string, page func(paging.Query) (paging.Page[T], error), key func(T) string) []string {
+	t.Helper()
+	is := is.New(t)
+	var byOffset, byCursor []string
+	var after *paging.Position
+	for start := 0; start < 25; start += 10 {
+		p, err := page(paging.Query{Start: start, Limit: 10, Sort: sort})
+		is.NoErr(err)
+		is.Equal(p.Total, 25)
+		next, err := page(paging.Query{Start: start, Limit: 10, Sort: sort, After: after})
+		is.NoErr(err)
+		after = next.Last
+		for i, row := range p.Rows {
+			byOffset, byCursor = append(byOffset, key(row)), append(byCursor, key(next.Rows[i]))
+		}
+	}
+	is.Equal(len(byOffset), 25)
+	is.Equal(byOffset, byCursor)
+	return byOffset
+}
+
+func testUserPages(t *testing.T, s principals.Store) {
+	is, ctx := is.New(t), t.Context()
+	for i := range 25 {
+		u := user(fmt.Sprintf("%c%02d", "uU"[i%2], i))
+		u.CreatedAt = monday.Add(time.Duration(i%3) * time.Hour) // ties, which the name breaks
+		u.UpdatedAt = monday.Add(-time.Duration(i) * time.Hour)
+		if i%2 == 0 {
+			name := fmt.Sprintf("Ann %d%%", i%4)
+			u.DisplayName = &name
+		}
+		addUsers(t, s, "acme", u)
+	}
+	page := func(q paging.Query) (paging.Page[principals.User], error) { return s.Users(ctx, "acme", q) }
+	key := func(u principals.User) string { return u.Username }
+	byName := pages(t, "", page, key)
+	is.Equal(byName[:3], []string{"u00", "U01", "u02"}) // case does not matter
+	is.Equal(pages(t, "username", page, key), byName)
+	backwards := pages(t, "-username", page, key)
+	slices.Reverse(backwards)
+	is.Equal(backwards, byName)
+	is.Equal(pages(t, "displayName", page, key)[:2], []string{"u00", "u04"})
+	is.Equal(pages(t, "createdAt", page, key)[:2], []string{"u00", "U03"})
+	is.Equal(pages(t, "updatedAt", page, key)[0], "u24")
+	pages(t, "-createdAt", page, key)
+	for q, total := range map[string]int{"ANN": 13, "ann 2%": 6, "_": 0, "u0": 10} {
+		p, err := s.Users(ctx, "acme", paging.Query{Limit: 5, Q: q})
+		is.NoErr(err)
+		is.Equal(p.Total, total)
+	}
+	for _, bad := range []paging.Query{{Sort: "email"}, {Limit: 1, Sort: "createdAt", After: &paging.Position{Value: "x"}}} {
+		_, err := s.Users(ctx, "acme", bad)
+		is.True(err != nil)
+	}
+}
+
+func testTeamPages(t *testing.T, s principals.Store) {
+	is, ctx := is.New(t), t.Context()
+	for i := range 25 {
+		g := team(i, fmt.Sprintf("%c %02d", "tT"[i%2], i/2))
+		g.CreatedAt = monday.Add(time.Duration(i%3) * time.Hour)
+		g.UpdatedAt = monday.Add(-time.Duration(i) * time.Hour)
+		addTeams(t, s, "acme", g)
+	}
+	page := func(q paging.Query) (paging.Page[principals.Team], error) { return s.Teams(ctx, "acme", q) }
+	key := func(g principals.Team) string { return g.ID }
+	byName := pages(t, "", page, key)
+	is.Equal(byName[:3], []string{teamID(0), teamID(1), teamID(2)})
+	is.Equal(pages(t, "name", page, key), byName)
+	is.Equal(pages(t, "createdAt", page, key)[:2], []string{teamID(0), teamID(3)})
+	is.Equal(pages(t, "updatedAt", page, key)[0], teamID(24))
+	pages(t, "-name", page, key)
+	p, err := s.Teams(ctx, "acme", paging.Query{Limit: 5, Q: "SLUG-1"})
+	is.NoErr(err)
+	is.Equal(p.Total, 11)
+}
+
+func testOrder(t *testing.T, s principals.Store) {
+	is, ctx := is.New(t), t.Context()
+	named := func(name, display string) principals.User {
+		u := user(name)
+		u.DisplayName = &display
+		return u
+	}
+	addUsers(t, s, "acme", user("bob"), user("Émile"), user("zed"), named("y", "ALF"), named("x", "alf"), named("w", "Über"),
+		named("v", "straße"), named("u", "STRASSE"), named("t", "日本"))
+	addTeams(t, s, "acme", team(1, "Bobs"), team(2, "alf"))
+	is.Equal(ids(t, s, "acme"), []string{
+		teamID(2), "x", "y", // alf, alf, ALF: alike but for case, so by id
+		"bob", teamID(1), "u", "v", "zed", "Émile", "w", "t",
+	})
+	_, err := s.UpdateUser(ctx, "acme", "y", func(u *principals.User) error { u.DisplayName = nil; return nil })
+	is.NoErr(err)
+	_, err = s.UpdateTeam(ctx, "acme", teamID(1), func(t *principals.Team) error { t.Name = "aaa"; return nil })
+	is.NoErr(err)
+	is.Equal(ids(t, s, "acme"), []string{ // labels follow
+		teamID(1), teamID(2), "x", "bob", "u", "v", "y", "zed", "Émile", "w", "t",
+	})
+	for p, err := range s.Principals(ctx, "acme") {
+		is.NoErr(err)
+		one, err := s.Principal(ctx, "acme", p.ID)
+		is.NoErr(err)
+		is.Equal(p, one) // the list and the look-up say the same
+	}
+}
+
+// testChunks has more than a store reads at once, and labels that are all the same.
+func testChunks(t *testing.T, s principals.Store) {
+	is, ctx := is.New(t), t.Context()
+	name := "same"
+	const n = 17000
+	is.NoErr(s.InTx(ctx, func(ctx context.Context) error {
+		for i := range n {
+			u := user(fmt.Sprintf("u%05d", i))
+			u.DisplayName = &name
+			if err := s.InsertUser(ctx, "acme", u); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	got := ids(t, s, "acme")
+	is.Equal(len(got), n)
+	is.True(slices.IsSorted(got))
+	is.Equal(len(slices.Compact(got)), n)
+}
+
+func testPrincipalsWithWrites(t *testing.T, s principals.Store) {
+	is, ctx := is.New(t), t.Context()
+	addUsers(t, s, "acme", user("a"), user("b"))
+	for p, err := range s.Principals(ctx, "acme") {
+		is.NoErr(err)
+		is.NoErr(s.DeleteUser(ctx, "acme", p.ID))
+	}
+	is.Equal(len(ids(t, s, "acme")), 0)
+}
+
+// testFollow adds and removes at once: afterwards the principals are the users and the teams.
+func testFollow(t *testing.T, s principals.Store) {
+	is, ctx := is.New(t), t.Context()
+	together(t, func(i int) error {
+		name, id := fmt.Sprintf("u%02d", i), teamID(i)
+		err := errors.Join(s.InsertUser(ctx, "acme", user(name)), s.InsertTeam(ctx, "acme", team(i, name+"s")))
+		if i%2 == 0 {
+			err = errors.Join(err, s.DeleteUser(ctx, "acme", name))
+		}
+		if i%3 == 0 {
+			err = errors.Join(err, s.DeleteTeam(ctx, "acme", id))
+		}
+		return err
+	})
+	users, err := s.Users(ctx, "acme", query(100))
+	is.NoErr(err)
+	teams, err := s.Teams(ctx, "acme", query(100))
+	is.NoErr(err)
+	var want []string
+	for _, u := range users.Rows {
+		want = append(want, u.Username)
+	}
+	for _, g := range teams.Rows {
+		want = append(want, g.ID)
+	}
+	got := ids(t, s, "acme")
+	slices.Sort(want)
+	slices.Sort(got)
+	is.Equal(len(want), 10+13)
+	is.Equal(got, want)
+}

@@ -1,0 +1,466 @@
+// Package principalstest checks that a principals.Store keeps its promises. Tests of stores import it.
+package principalstest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/principals"
+)
+
+var (
+	monday  = time.Date(2026, 11, 16, 9, 0, 0, 123456000, time.UTC)
+	tuesday = monday.Add(24 * time.Hour)
+)
+
+// TestStore runs all checks. open gives an empty Store whose database has the tenants acme and evil.
+func TestStore(t *testing.T, open func(t *testing.T) principals.Store) {
+	for name, check := range map[string]func(*testing.T, principals.Store){
+		"UserRoundTrip":         testUserRoundTrip,
+		"TeamRoundTrip":         testTeamRoundTrip,
+		"TakenNames":            testTaken,
+		"Logins":                testLogins,
+		"Members":               testMembers,
+		"OtherSuperusers":       testOtherSuperusers,
+		"Missing":               testMissing,
+		"Isolation":             testIsolation,
+		"FailedEditWritesNone":  testFailedEdit,
+		"FailedTxWritesNone":    testFailedTx,
+		"ParallelEditsAllLand":  testParallelEdits,
+		"LockTenantWaits":       testLockTenant,
+		"UserPages":             testUserPages,
+		"TeamPages":             testTeamPages,
+		"PrincipalsInOrder":     testOrder,
+		"PrincipalsInChunks":    testChunks,
+		"PrincipalsLetWrite":    testPrincipalsWithWrites,
+		"PrincipalsFollow":      testFollow,
+		"CanceledWritesNothing": testCanceled,
+	} {
+		t.Run(name, func(t *testing.T) { check(t, open(t)) })
+	}
+}
+
+func user(name string) principals.User {
+	return principals.User{
+		Username: name, Domain: principals.Local, Enabled: true, Data: json.RawMessage("{}"), UserFields: json.RawMessage("{}"),
+		CreatedAt: monday, UpdatedAt: monday,
+	}
+}
+
+// teamID makes a UUID of a number.
+func teamID(n int) string { return fmt.Sprintf("01932e00-0000-7000-8000-%012d", n) }
+
+func team(n int, name string) principals.Team {
+	return principals.Team{
+		ID: teamID(n), Name: name, Slug: fmt.Sprintf("slug-%d", n), Domain: principals.Local, CreatedAt: monday, UpdatedAt: monday,
+	}
+}
+
+func addUsers(t *testing.T, s principals.Store, tenant string, all ...principals.User) {
+	t.Helper()
+	for _, u := range all {
+		is.New(t).NoErr(s.InsertUser(t.Context(), tenant, u))
+	}
+}
+
+func addTeams(t *testing.T, s principals.Store, tenant string, all ...principals.Team) {
+	t.Helper()
+	for _, u := range all {
+		is.New(t).NoErr(s.InsertTeam(t.Context(), tenant, u))
+	}
+}
+
+func ids(t *testing.T, s principals.Store, tenant string) []string {
+	t.Helper()
+	got := []string{}
+	for p, err := range s.Principals(t.Context(), tenant) {
+		is.New(t).NoErr(err)
+		got = append(got, p.ID)
+	}
+	return got
+}
+
+// full is a user with a value in every field.
+func full() principals.User {
+	text := func(s string) *string { return &s }
+	at := func(n int) *time.Time { t := monday.Add(time.Duration(n) * time.Hour); return &t }
+	return principals.User{
+		Tenant: "acme", Username: "Jö.Doe+x@example.com", Domain: "ldap", DisplayName: text("Jö '; DROP -- ?$1\\"),
+		FamilyName: text("Doe"), GivenName: text("Jö"), MiddleName: text("日本 🎨"), Email: text("jo@example.com"),
+		Timezone: text("Europe/Berlin"), Superuser: true, Enabled: true,
+		GlobalPermissions: principals.GlobalPermissions{AI: true, ViewAllTeams: true, PainlessScriptCreation: true},
+		Source:            text("scan"), SourceID: text("CN=Jö,DC=example"),
+		Data: json.RawMessage(`{"a":["ü",1e400,{}]}`), UserFields: json.RawMessage(`{"b":null}`),
+		LastViewedFeed: at(1), LockedAt: at(2), LoginAttempts: 7, PasswordSetAt: at(3), PasswordExpiresAt: at(4),
+		ForgotPasswordRequestTime: at(5), MFA: true, AIMessage: text("two\nlines"), AIConsent: true,
+		AvatarID: text("a/b"), AvatarUpdatedAt: at(6), CreatedAt: monday, UpdatedAt: tuesday,
+	}
+}
+
+func testUserRoundTrip(t *testing.T, s principals.Store) {
+	is, ctx := is.New(t), t.Context()
+	want := full()
+	addUsers(t, s, "acme", want, user("plain"))
+	got, err := s.User(ctx, "acme", want.Username)
+	is.NoErr(err)
+	is.Equal(got, want)
+	plain, err := s.User(ctx, "acme", "plain")
+	is.NoErr(err)
+	bare := user("plain")
+	bare.Tenant = "acme"
+	is.Equal(plain, bare) // nil stays nil
+
+	changed, err := s.UpdateUser(ctx, "acme", "plain", func(u *principals.User) error {
+		name := u.Username
+		*u = want
+		u.Username = name
+		u.GlobalPermissions = principals.GlobalPermissions{JobCreation: true, ViewAllUsers: true}
+		return nil
+	})
+	is.NoErr(err)
+	again, err := s.User(ctx, "acme", "plain")
+	is.NoErr(err)
+	is.Equal(again, changed)
+	is.Equal(again.Email, want.Email)
+	is.Equal(again.GlobalPermissions.JobCreation, true)
+	is.Equal(again.GlobalPermissions.AI, false)
+
+	p, err := s.Principal(ctx, "acme", want.Username)
+	is.NoErr(err)
+	is.Equal(p, principals.Principal{
+		ID: want.Username, Type: principals.TypeUser, Name: *want.DisplayName, DisplayName: want.DisplayName,
+		Email: want.Email, AvatarID: want.AvatarID, AvatarUpdatedAt: want.AvatarUpdatedAt,
+	})
+	everyone, err := s.Principal(ctx, "acme", principals.Everyone)
+	is.NoErr(err)
+	is.Equal(everyone.Type, principals.TypeEveryone)
+}
+
+func testTeamRoundTrip(t *testing.T, s principals.Store) {
+	is, ctx := is.New(t), t.Context()
+	text := func(s string) *string { return &s }
+	want := principals.Team{
+		Tenant: "acme", ID: teamID(1), Name: "Büro", Slug: "Buero_1", Description: text("two\nlines"), Domain: "ldap",
+		Color: text("#abc"), Icon: text("fa-users"), MaterialIcon: text("group"), Source: text("scan"), SourceID: text("CN=x"),
+		CreatedAt: monday, UpdatedAt: tuesday,
+	}
+	addTeams(t, s, "acme", want)
+	for _, key := range []string{teamID(1), "Buero_1"} {
+		got, err := s.Team(ctx, "acme", key)
+		is.NoErr(err)
+		is.Equal(got, want)
+	}
+	p, err := s.Principal(ctx, "acme", teamID(1))
+	is.NoErr(err)
+	is.Equal(p, principals.Principal{
+		ID: teamID(1), Type: principals.TypeTeam, Name: "Büro", Color: want.Color, Icon: want.Icon, MaterialIcon: want.MaterialIcon,
+	})
+	changed, err := s.UpdateTeam(ctx, "acme", teamID(1), func(t *principals.Team) error {
+		t.Name, t.Slug, t.Description = "New", "new", nil
+		return nil
+	})
+	is.NoErr(err)
+	got, err := s.Team(ctx, "acme", "new")
+	is.NoErr(err)
+	is.Equal(got, changed)
+	is.True(got.Description == nil)
+}
+
+func testTaken(t *testing.T, s principals.Store) {
+	is, ctx := is.New(t), t.Context()
+	addUsers(t, s, "acme", user("Straße"))
+	for _, name := range []string{"Straße", "straße", "STRASSE", "strasse"} {
+		is.Equal(errs.CodeOf(s.InsertUser(ctx, "acme", user(name))), errs.Conflict) // case does not matter
+	}
+	is.NoErr(s.InsertUser(ctx, "evil", user("Straße"))) // each tenant has its own
+	addTeams(t, s, "acme", team(1, "a"), team(2, "a"))  // names may be the same
+	same := team(3, "b")
+	same.Slug = "slug-1"
+	is.Equal(errs.CodeOf(s.InsertTeam(ctx, "acme", same)), errs.Conflict)
+	_, err := s.UpdateTeam(ctx, "acme", teamID(2), func(t *principals.Team) error { t.Slug = "slug-1"; return nil })
+	is.Equal(errs.CodeOf(err), errs.Conflict)
+	is.Equal(len(ids(t, s, "acme")), 3) // a refused insert leaves no principal
+}
+
+func testLogins(t *testing.T, s principals.Store) {
+	is, ctx := is.New(t), t.Context()
+	addUsers(t, s, "acme", user("Jo"))
+	none, err := s.Login(ctx, "acme", "jo")
+	is.NoErr(err)
+	is.Equal(none, principals.Login{Username: "Jo", Domain: principals.Local, Enabled: true})
+	want := principals.Login{
+		Username: "Jo", Domain: principals.Local, Enabled: true, Hash: "$argon2id$…", Attempts: 3,
+		LockedAt: monday, SetAt: tuesday, ExpiresAt: tuesday.Add(time.Hour),
+	}
+	is.NoErr(s.EditLogin(ctx, "acme", "jo", func(l *principals.Login) error { *l = want; return nil }))
+	got, err := s.Login(ctx, "acme", "jo")
+	is.NoErr(err)
+	is.Equal(got, want)
+	u, err := s.User(ctx, "acme", "Jo")
+	is.NoErr(err)
+	is.Equal(*u.LockedAt, monday)
+	is.Equal(*u.PasswordSetAt, tuesday)
+	is.Equal(u.LoginAttempts, 3)
+	is.Equal(u.UpdatedAt, monday) // a login is no change of the user
+
+	_, err = s.UpdateUser(ctx, "acme", "Jo", func(u *principals.User) error { u.LockedAt = nil; return nil })
+	is.NoErr(err)
+	got, err = s.Login(ctx, "acme", "jo")
+	is.NoErr(err)
+	is.Equal(got.Hash, want.Hash) // an edit of the user keeps the password
+	is.True(got.LockedAt.IsZero())
+	is.NoErr(s.EditLogin(ctx, "acme", "jo", func(l *principals.Login) error { *l = none; return nil }))
+	got, err = s.Login(ctx, "acme", "jo")
+	is.NoErr(err)
+	is.Equal(got, none)
+}
+
+func member(n int, name string, r actor.Role) principals.Membership {
+	return principals.Membership{TeamID: teamID(n), Username: name, Role: r, CreatedAt: monday}
+}
+
+func testMembers(t *testing.T, s principals.Store) {
+	is, ctx := is.New(t), t.Context()
+	zoe := user("a-zoe")
+	name := "Zoe"
+	zoe.DisplayName = &name
+	addUsers(t, s, "acme", zoe, user("Bob"), user("alf"))
+	addTeams(t, s, "acme", team(1, "one"), team(2, "Another"))
+	for _, m := range []principals.Membership{
+		member(1, "a-zoe", actor.Admin), member(1, "Bob", actor.Member), member(1, "alf", actor.Member),
+		member(2, "a-zoe", actor.Designer), member(1, "Bob", actor.Publisher), // again: another role
+	} {
+		is.NoErr(s.PutMember(ctx, "acme", m))
+	}
+	in, err := s.Members(ctx, "acme", teamID(1))
+	is.NoErr(err)
+	is.Equal(in, []principals.Membership{ // by label
+		{TeamID: teamID(1), TeamName: "one", Username: "alf", Role: actor.Member, CreatedAt: monday},
+		{TeamID: teamID(1), TeamName: "one", Username: "Bob", Role: actor.Publisher, CreatedAt: monday},
+		{TeamID: teamID(1), TeamName: "one", Username: "a-zoe", DisplayName: &name, Role: actor.Admin, CreatedAt: monday},
+	})
+	of, err := s.Memberships(ctx, "acme", "a-zoe")
+	is.NoErr(err)
+	is.Equal(len(of), 2)
+	is.Equal(of[0].TeamName, "Another") // by team name
+	is.Equal(of[0].Role, actor.Designer)
+
+	is.Equal(errs.CodeOf(s.PutMember(ctx, "acme", member(9, "alf", actor.Member))), errs.Conflict)
+	is.Equal(errs.CodeOf(s.PutMember(ctx, "acme", member(1, "nobody", actor.Member))), errs.Conflict)
+	is.NoErr(s.DeleteMember(ctx, "acme", teamID(1), "alf"))
+	is.Equal(errs.CodeOf(s.DeleteMember(ctx, "acme", teamID(1), "alf")), errs.NotFound)
+	is.NoErr(s.DeleteTeam(ctx, "acme", teamID(2))) // memberships go with the team
+	is.NoErr(s.DeleteUser(ctx, "acme", "Bob"))     // and with the user
+	of, err = s.Memberships(ctx, "acme", "a-zoe")
+	is.NoErr(err)
+	is.Equal(len(of), 1)
+	in, err = s.Members(ctx, "acme", teamID(1))
+	is.NoErr(err)
+	is.Equal(len(in), 1)
+}
+
+func testOtherSuperusers(t *testing.T, s principals.Store) {
+	is, ctx := is.New(t), t.Context()
+	a, b, off := user("a"), user("b"), user("off")
+	a.Superuser, b.Superuser, off.Superuser, off.Enabled = true, true, true, false
+	addUsers(t, s, "acme", a, b, off, user("c"))
+	addUsers(t, s, "evil", a)
+	for name, want := range map[string]int{"a": 1, "off": 2, "c": 2} {
+		n, err := s.OtherSuperusers(ctx, "acme", name)
+		is.NoErr(err)
+		is.Equal(n, want)
+	}
+}
+
+func testMissing(t *testing.T, s principals.Store) {
+	addUsers(t, s, "acme", user("Jo"))
+	for name, call := range everyCall(t.Context(), s, "acme", "jo", teamID(1), "slug-1") { // a name is exact but for logins
+		if name == "Login" || name == "EditLogin" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) { is.New(t).Equal(errs.CodeOf(call()), errs.NotFound) })
+	}
+}
+
+// everyCall is each method of the Store that works on one thing and fails when it is not there.
+func everyCall(ctx context.Context, s principals.Store, tenant, name, id, slug string) map[string]func() error {
+	one := func(_ any, err error) error { return err }
+	return map[string]func() error{
+		"User": func() error { return one(s.User(ctx, tenant, name)) },
+		"UpdateUser": func() error {
+			return one(s.UpdateUser(ctx, tenant, name, func(u *principals.User) error { u.Enabled = false; return nil }))
+		},
+		"DeleteUser": func() error { return s.DeleteUser(ctx, tenant, name) },
+		"Login":      func() error { return one(s.Login(ctx, tenant, name)) },
+		"EditLogin": func() error {
+			return s.EditLogin(ctx, tenant, name, func(l *principals.Login) error { l.Hash = "x"; return nil })
+		},
+		"Team":       func() error { return one(s.Team(ctx, tenant, id)) },
+		"TeamBySlug": func() error { return one(s.Team(ctx, tenant, slug)) },
+		"UpdateTeam": func() error {
+			return one(s.UpdateTeam(ctx, tenant, id, func(t *principals.Team) error { t.Name = "x"; return nil }))
+		},
+		"DeleteTeam":    func() error { return s.DeleteTeam(ctx, tenant, id) },
+		"DeleteMember":  func() error { return s.DeleteMember(ctx, tenant, id, name) },
+		"PrincipalUser": func() error { return one(s.Principal(ctx, tenant, name)) },
+		"PrincipalTeam": func() error { return one(s.Principal(ctx, tenant, id)) },
+		"LockTenant":    func() error { return s.LockTenant(ctx, tenant+"x") },
+	}
+}
+
+func testIsolation(t *testing.T, s principals.Store) {
+	is, ctx := is.New(t), t.Context()
+	super := user("jo")
+	super.Superuser = true
+	addUsers(t, s, "acme", super)
+	addTeams(t, s, "acme", team(1, "one"))
+	is.NoErr(s.PutMember(ctx, "acme", member(1, "jo", actor.Member)))
+
+	for name, call := range everyCall(ctx, s, "evil", "jo", teamID(1), "slug-1") {
+		t.Run(name, func(t *testing.T) { is.New(t).Equal(errs.CodeOf(call()), errs.NotFound) }) // another tenant sees nothing
+	}
+	is.Equal(errs.CodeOf(s.PutMember(ctx, "evil", member(1, "jo", actor.Admin))), errs.Conflict)
+	n, err := s.OtherSuperusers(ctx, "evil", "x")
+	is.NoErr(err)
+	is.Equal(n, 0) // nor counts it
+	users, err := s.Users(ctx, "evil", query(10))
+	is.NoErr(err)
+	teams, err := s.Teams(ctx, "evil", query(10))
+	is.NoErr(err)
+	is.Equal(users.Total+teams.Total+len(users.Rows)+len(teams.Rows), 0)
+	in, err := s.Members(ctx, "evil", teamID(1))
+	is.NoErr(err)
+	of, err := s.Memberships(ctx, "evil", "jo")
+	is.NoErr(err)
+	is.Equal(len(in)+len(of)+len(ids(t, s, "evil")), 0)
+
+	addUsers(t, s, "evil", user("jo")) // the same names are other rows
+	addTeams(t, s, "evil", team(1, "theirs"))
+	is.NoErr(s.PutMember(ctx, "evil", member(1, "jo", actor.Admin)))
+	for _, name := range []string{"UpdateUser", "EditLogin", "UpdateTeam", "DeleteMember", "DeleteUser", "DeleteTeam"} {
+		is.NoErr(everyCall(ctx, s, "evil", "jo", teamID(1), "slug-1")[name]())
+	}
+	super.Tenant = "acme"
+	got, err := s.User(ctx, "acme", "jo")
+	is.NoErr(err)
+	is.Equal(got, super) // and changes nothing
+	l, err := s.Login(ctx, "acme", "jo")
+	is.NoErr(err)
+	is.Equal(l.Hash, "")
+	in, err = s.Members(ctx, "acme", teamID(1))
+	is.NoErr(err)
+	is.Equal(len(in), 1)
+	is.Equal(in[0].Role, actor.Member)
+	is.Equal(in[0].TeamName, "one")
+	is.Equal(ids(t, s, "acme"), []string{"jo", teamID(1)})
+}
+
+func testFailedEdit(t *testing.T, s principals.Store) {
+	is, ctx := is.New(t), t.Context()
+	fault := errors.New("fault")
+	addUsers(t, s, "acme", user("jo"))
+	addTeams(t, s, "acme", team(1, "one"))
+	_, err := s.UpdateUser(ctx, "acme", "jo", func(u *principals.User) error { u.Enabled = false; return fault })
+	is.Equal(err, fault)
+	_, err = s.UpdateTeam(ctx, "acme", teamID(1), func(t *principals.Team) error { t.Name = "x"; return fault })
+	is.Equal(err, fault)
+	err = s.EditLogin(ctx, "acme", "jo", func(l *principals.Login) error { l.Hash = "x"; return fault })
+	is.Equal(err, fault)
+	u, err := s.User(ctx, "acme", "jo")
+	is.NoErr(err)
+	is.True(u.Enabled)
+	one, err := s.Team(ctx, "acme", teamID(1))
+	is.NoErr(err)
+	is.Equal(one.Name, "one")
+	l, err := s.Login(ctx, "acme", "jo")
+	is.NoErr(err)
+	is.Equal(l.Hash, "")
+}
+
+func testFailedTx(t *testing.T, s principals.Store) {
+	is, ctx := is.New(t), t.Context()
+	fault := errors.New("fault")
+	addUsers(t, s, "acme", user("old"))
+	err := s.InTx(ctx, func(ctx context.Context) error {
+		is.NoErr(s.InsertUser(ctx, "acme", user("new")))
+		is.NoErr(s.InsertTeam(ctx, "acme", team(1, "one")))
+		is.NoErr(s.PutMember(ctx, "acme", member(1, "new", actor.Member)))
+		is.NoErr(s.DeleteUser(ctx, "acme", "old"))
+		_, err := s.User(ctx, "acme", "new")
+		is.NoErr(err) // the transaction sees its own writes
+		return fault
+	})
+	is.Equal(err, fault)
+	is.Equal(ids(t, s, "acme"), []string{"old"})
+}
+
+// together runs f twenty times at once and fails on any error.
+func together(t *testing.T, f func(i int) error) {
+	t.Helper()
+	var wg sync.WaitGroup
+	fails := make([]error, 20)
+	for i := range fails {
+		wg.Go(func() { fails[i] = f(i) })
+	}
+	wg.Wait()
+	is.New(t).NoErr(errors.Join(fails...))
+}
+
+func testParallelEdits(t *testing.T, s principals.Store) {
+	is, ctx := is.New(t), t.Context()
+	addUsers(t, s, "acme", user("jo"))
+	addTeams(t, s, "acme", team(1, "n"))
+	together(t, func(int) error {
+		_, userErr := s.UpdateUser(ctx, "acme", "jo", func(u *principals.User) error { u.LoginAttempts++; return nil })
+		loginErr := s.EditLogin(ctx, "acme", "jo", func(l *principals.Login) error { l.Attempts++; return nil })
+		_, teamErr := s.UpdateTeam(ctx, "acme", teamID(1), func(t *principals.Team) error { t.Name += "n"; return nil })
+		return errors.Join(userErr, loginErr, teamErr)
+	})
+	u, err := s.User(ctx, "acme", "jo")
+	is.NoErr(err)
+	is.Equal(u.LoginAttempts, 40)
+	one, err := s.Team(ctx, "acme", teamID(1))
+	is.NoErr(err)
+	is.Equal(len(one.Name), 21)
+}
+
+func testLockTenant(t *testing.T, s principals.Store) {
+	is, ctx := is.New(t), t.Context()
+	inside, most, mu := 0, 0, sync.Mutex{}
+	count := func(n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		inside += n
+		most = max(most, inside)
+	}
+	together(t, func(i int) error {
+		return s.InTx(ctx, func(ctx context.Context) error {
+			if err := s.LockTenant(ctx, "acme"); err != nil {
+				return err
+			}
+			count(1)
+			defer count(-1)
+			time.Sleep(time.Millisecond)
+			return s.InsertUser(ctx, "acme", user(fmt.Sprint("u", i)))
+		})
+	})
+	is.Equal(most, 1)
+	is.Equal(len(ids(t, s, "acme")), 20)
+}
+
+func testCanceled(t *testing.T, s principals.Store) {
+	is := is.New(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	is.True(errors.Is(s.InsertUser(ctx, "acme", user("a")), context.Canceled))
+	is.Equal(len(ids(t, s, "acme")), 0)
+}

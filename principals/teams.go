@@ -1,0 +1,207 @@
+package principals
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+// Teams gives a page of the tenant's teams to any session, sorted by name (the default), createdAt or updatedAt.
+// Errors: errs.Invalid for a sort or cursor that does not fit.
+func (s *Service) Teams(ctx context.Context, q paging.Query) (paging.Page[Team], error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return paging.Page[Team]{}, err
+	}
+	return s.store.Teams(ctx, a.Tenant, q)
+}
+
+// Team gives one team, by id or slug, to any session. Errors: errs.NotFound.
+func (s *Service) Team(ctx context.Context, id string) (Team, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Team{}, err
+	}
+	return s.team(ctx, a.Tenant, id)
+}
+
+func (s *Service) team(ctx context.Context, tenant, id string) (Team, error) {
+	key, isID := canonicalID(id)
+	if !isID && !slugForm.MatchString(id) {
+		return Team{}, errs.New(errs.NotFound, "Team not found.")
+	}
+	return s.store.Team(ctx, tenant, key)
+}
+
+// CreateTeam adds a team. It needs a superuser. ID and times are ignored; an empty Slug is made of the name, with -2, -3…
+// when that is taken; a team without a domain gets Local.
+// Errors: errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken slug.
+func (s *Service) CreateTeam(ctx context.Context, t Team) (Team, error) {
+	a, err := actor.Allowed(ctx, actor.Superuser)
+	if err != nil {
+		return Team{}, err
+	}
+	derived := t.Slug == ""
+	if derived {
+		t.Slug = slugify(t.Name)
+	}
+	if err := t.accept(); err != nil {
+		return Team{}, err
+	}
+	t.Tenant, t.ID, t.CreatedAt = a.Tenant, s.newID(), s.stamp()
+	t.UpdatedAt = t.CreatedAt
+	err = s.store.InTx(ctx, func(ctx context.Context) error {
+		if err := s.store.LockTenant(ctx, a.Tenant); err != nil {
+			return err
+		}
+		if derived {
+			if t.Slug, err = s.freeSlug(ctx, a.Tenant, t.Slug); err != nil {
+				return err
+			}
+		}
+		return s.store.InsertTeam(ctx, a.Tenant, t)
+	})
+	if err != nil {
+		return Team{}, err
+	}
+	return t, nil
+}
+
+// freeSlug gives the slug itself, or the first of slug-2, slug-3… that no team has.
+func (s *Service) freeSlug(ctx context.Context, tenant, slug string) (string, error) {
+	try := slug
+	for n := 2; ; n++ {
+		_, err := s.store.Team(ctx, tenant, try)
+		if errs.CodeOf(err) == errs.NotFound {
+			return try, nil
+		}
+		if err != nil {
+			return "", err
+		}
+		try = fmt.Sprintf("%s-%d", slug, n)
+	}
+}
+
+// UpdateTeam changes a team, found by id or slug. It needs a superuser or an admin of the team; domain, source and
+// source id are for superusers alone. ID and times are ignored.
+// Errors: errs.Forbidden; errs.NotFound; errs.Invalid naming the field; errs.Conflict for a taken slug; an error from
+// edit as it is.
+func (s *Service) UpdateTeam(ctx context.Context, id string, edit func(*Team) error) (Team, error) {
+	a, t, err := s.managed(ctx, id)
+	if err != nil {
+		return Team{}, err
+	}
+	return s.store.UpdateTeam(ctx, a.Tenant, t.ID, func(t *Team) error {
+		was := *t
+		if err := edit(t); err != nil {
+			return err
+		}
+		t.Tenant, t.ID, t.CreatedAt, t.UpdatedAt = was.Tenant, was.ID, was.CreatedAt, s.stamp()
+		if err := t.accept(); err != nil {
+			return err
+		}
+		if !a.Superuser && (t.Domain != was.Domain || !same(t.Source, was.Source) || !same(t.SourceID, was.SourceID)) {
+			return errs.New(errs.Forbidden, "Only a superuser may change where a team comes from.")
+		}
+		return nil
+	})
+}
+
+func same(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// managed gives the team when the caller manages it. Errors: errs.Forbidden, errs.NotFound.
+func (s *Service) managed(ctx context.Context, id string) (actor.Actor, Team, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return a, Team{}, err
+	}
+	t, err := s.team(ctx, a.Tenant, id)
+	if err != nil {
+		return a, Team{}, err
+	}
+	if !s.TeamPermissions(a, t).ManageMembers {
+		return a, Team{}, errs.New(errs.Forbidden, "This needs a superuser or an admin of the team.")
+	}
+	return a, t, nil
+}
+
+// DeleteTeam removes a team, found by id or slug, with its memberships. It needs a superuser. What the team owns passes
+// to reassignTo as in DeleteUser.
+// Errors: errs.Forbidden; errs.NotFound; errs.Invalid when reassignTo is the team, Everyone or nobody; errs.Conflict
+// when the team owns content and reassignTo is "".
+func (s *Service) DeleteTeam(ctx context.Context, id, reassignTo string) error {
+	a, err := actor.Allowed(ctx, actor.Superuser)
+	if err != nil {
+		return err
+	}
+	return s.store.InTx(ctx, func(ctx context.Context) error {
+		if err := s.store.LockTenant(ctx, a.Tenant); err != nil {
+			return err
+		}
+		t, err := s.team(ctx, a.Tenant, id)
+		if err != nil {
+			return err
+		}
+		if err := s.release(ctx, a.Tenant, t.ID, reassignTo); err != nil {
+			return err
+		}
+		return s.store.DeleteTeam(ctx, a.Tenant, t.ID)
+	})
+}
+
+// Members gives a team's memberships, ordered by the users' labels, to any session. The team is found by id or slug.
+// Errors: errs.NotFound.
+func (s *Service) Members(ctx context.Context, teamID string) ([]Membership, error) {
+	t, err := s.Team(ctx, teamID)
+	if err != nil {
+		return nil, err
+	}
+	return s.store.Members(ctx, t.Tenant, t.ID)
+}
+
+// Memberships gives a user's memberships, ordered by the teams' names, to any session. Errors: errs.NotFound.
+func (s *Service) Memberships(ctx context.Context, username string) ([]Membership, error) {
+	u, err := s.User(ctx, username)
+	if err != nil {
+		return nil, err
+	}
+	return s.store.Memberships(ctx, u.Tenant, u.Username)
+}
+
+// SetMember puts a user into a team, or gives a member another role. It needs a superuser or an admin of the team.
+// Errors: errs.Forbidden; errs.NotFound for the team or the user; errs.Invalid for a role that is none.
+func (s *Service) SetMember(ctx context.Context, teamID, username string, role actor.Role) (Membership, error) {
+	a, t, err := s.managed(ctx, teamID)
+	if err != nil {
+		return Membership{}, err
+	}
+	if role < actor.Member || role > actor.Admin {
+		_, err := actor.ParseRole("") // says which there are
+		return Membership{}, err
+	}
+	u, err := s.user(ctx, a.Tenant, username)
+	if err != nil {
+		return Membership{}, err
+	}
+	m := Membership{TeamID: t.ID, TeamName: t.Name, Username: u.Username, DisplayName: u.DisplayName, Role: role, CreatedAt: s.stamp()}
+	if err := s.store.PutMember(ctx, a.Tenant, m); err != nil {
+		return Membership{}, err
+	}
+	return m, nil
+}
+
+// RemoveMember takes a user out of a team. It needs a superuser or an admin of the team. Errors: errs.Forbidden;
+// errs.NotFound for the team, or when the user is not in it.
+func (s *Service) RemoveMember(ctx context.Context, teamID, username string) error {
+	a, t, err := s.managed(ctx, teamID)
+	if err != nil {
+		return err
+	}
+	if ValidUsername(username) != nil {
+		return errs.New(errs.NotFound, "Member not found.")
+	}
+	return s.store.DeleteMember(ctx, a.Tenant, t.ID, username)
+}

@@ -1,0 +1,230 @@
+package principals
+
+import (
+	"context"
+	"reflect"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/fold"
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+// Users gives a page of the tenant's users to any session, sorted by username (the default), displayName, createdAt or
+// updatedAt. Errors: errs.Invalid for a sort or cursor that does not fit.
+func (s *Service) Users(ctx context.Context, q paging.Query) (paging.Page[User], error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return paging.Page[User]{}, err
+	}
+	page, err := s.store.Users(ctx, a.Tenant, q)
+	return paging.Map(page, s.seen), err
+}
+
+// User gives one user to any session. Errors: errs.NotFound.
+func (s *Service) User(ctx context.Context, username string) (User, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return User{}, err
+	}
+	return s.user(ctx, a.Tenant, username)
+}
+
+func (s *Service) user(ctx context.Context, tenant, username string) (User, error) {
+	if ValidUsername(username) != nil { // not there, and not for the database to read
+		return User{}, errs.New(errs.NotFound, "User not found.")
+	}
+	u, err := s.store.User(ctx, tenant, username)
+	return s.seen(u), err
+}
+
+// CreateUser adds a user, without a password when it is "". It needs a superuser. What the service keeps for itself
+// (Tenant, lock, attempts, PasswordSetAt, times of the row) is ignored. A user without a domain gets Local.
+// Errors: errs.Forbidden; errs.Conflict for a taken name, ignoring case; errs.Invalid naming the field, also for a
+// password in another domain than Local.
+func (s *Service) CreateUser(ctx context.Context, u User, password string) (User, error) {
+	a, err := actor.Allowed(ctx, actor.Superuser)
+	if err != nil {
+		return User{}, err
+	}
+	return s.addUser(ctx, a.Tenant, u, password)
+}
+
+// AddSuperuser adds an enabled superuser without an actor, for the first start and the command line. Errors:
+// errs.NotFound for the tenant; errs.Conflict, errs.Invalid as CreateUser.
+func (s *Service) AddSuperuser(ctx context.Context, tenant, username, password string) (User, error) {
+	if err := validPassword(password); err != nil {
+		return User{}, err
+	}
+	return s.addUser(ctx, tenant, User{Username: username, Superuser: true, Enabled: true}, password)
+}
+
+func (s *Service) addUser(ctx context.Context, tenant string, u User, password string) (User, error) {
+	if err := u.accept(); err != nil {
+		return User{}, err
+	}
+	hash := ""
+	if password != "" {
+		if err := mayHavePassword(u); err != nil {
+			return User{}, err
+		}
+		if err := validPassword(password); err != nil {
+			return User{}, err
+		}
+		var err error
+		if hash, err = s.passwords.hash(ctx, password); err != nil { // before the transaction: it takes its time
+			return User{}, err
+		}
+	}
+	u.Tenant, u.Locked, u.LockedAt, u.LoginAttempts, u.PasswordSetAt = tenant, false, nil, 0, nil
+	u.CreatedAt = s.stamp()
+	u.UpdatedAt = u.CreatedAt
+	err := s.store.InTx(ctx, func(ctx context.Context) error {
+		if err := s.store.LockTenant(ctx, tenant); err != nil {
+			return err
+		}
+		if err := s.store.InsertUser(ctx, tenant, u); err != nil || hash == "" {
+			return err
+		}
+		return s.store.EditLogin(ctx, tenant, fold.Text(u.Username), func(l *Login) error {
+			l.Hash, l.SetAt = hash, u.CreatedAt
+			return nil
+		})
+	})
+	if err != nil {
+		return User{}, err
+	}
+	if hash != "" {
+		u.PasswordSetAt = &u.CreatedAt
+	}
+	return u, nil
+}
+
+// UpdateUser changes a user. A superuser may change all but the name and what the service keeps for itself; Locked ends
+// or begins a lock of 15 minutes, and a user who leaves the domain Local loses the password. Users may change their own
+// profile: names, email, timezone, data, user fields, consent, avatar and feed. edit replaces what it changes and writes
+// through no pointer.
+//
+// Errors: errs.Forbidden; errs.NotFound; errs.Invalid naming the field; errs.Conflict when the tenant would be left
+// without an enabled superuser; an error from edit as it is.
+func (s *Service) UpdateUser(ctx context.Context, username string, edit func(*User) error) (User, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return User{}, err
+	}
+	if a.User != username {
+		if err := a.Require(actor.Superuser); err != nil {
+			return User{}, err
+		}
+	}
+	if ValidUsername(username) != nil {
+		return User{}, errs.New(errs.NotFound, "User not found.")
+	}
+	var u User
+	err = s.store.InTx(ctx, func(ctx context.Context) error {
+		others, err := s.otherSuperusers(ctx, a, username)
+		if err != nil {
+			return err
+		}
+		left := false
+		u, err = s.store.UpdateUser(ctx, a.Tenant, username, func(u *User) error {
+			was := s.seen(*u)
+			*u = was
+			if err := edit(u); err != nil {
+				return err
+			}
+			left = was.Domain == Local && u.Domain != Local
+			return s.acceptEdit(a, was, u, others)
+		})
+		if err != nil || !left {
+			return err
+		}
+		if err := s.store.EditLogin(ctx, a.Tenant, fold.Text(username), s.newPassword("")); err != nil {
+			return err
+		}
+		u, err = s.store.User(ctx, a.Tenant, username)
+		return err
+	})
+	if err != nil {
+		return User{}, err
+	}
+	return s.seen(u), nil
+}
+
+// otherSuperusers locks the tenant, so that two cannot take away the last two superusers at once, and counts. Only a
+// superuser can take one away.
+func (s *Service) otherSuperusers(ctx context.Context, a actor.Actor, username string) (int, error) {
+	if !a.Superuser {
+		return 0, nil
+	}
+	if err := s.store.LockTenant(ctx, a.Tenant); err != nil {
+		return 0, err
+	}
+	return s.store.OtherSuperusers(ctx, a.Tenant, username)
+}
+
+// acceptEdit puts back what no edit may change and checks the rest.
+func (s *Service) acceptEdit(a actor.Actor, was User, u *User, others int) error {
+	if u.Username != was.Username {
+		return errs.New(errs.Invalid, "username cannot be changed")
+	}
+	u.Tenant, u.CreatedAt, u.UpdatedAt = was.Tenant, was.CreatedAt, was.UpdatedAt
+	u.LockedAt, u.LoginAttempts, u.PasswordSetAt = was.LockedAt, was.LoginAttempts, was.PasswordSetAt
+	if err := u.accept(); err != nil {
+		return err
+	}
+	if !a.Superuser && !reflect.DeepEqual(was, withProfile(*u, was)) {
+		return errs.New(errs.Forbidden, "Only a superuser may change more than the profile.")
+	}
+	if was.Superuser && was.Enabled && !(u.Superuser && u.Enabled) && others == 0 {
+		return errLastSuperuser
+	}
+	now := s.stamp()
+	switch {
+	case was.Locked && !u.Locked:
+		u.LockedAt, u.LoginAttempts = nil, 0
+	case !was.Locked && u.Locked:
+		u.LockedAt = &now
+	}
+	u.UpdatedAt = now
+	return nil
+}
+
+var errLastSuperuser = errs.New(errs.Conflict, "The last enabled superuser cannot be deleted, disabled or demoted.")
+
+// withProfile gives u with the profile of another: the fields that users may change of their own.
+func withProfile(u, profile User) User {
+	u.DisplayName, u.FamilyName, u.GivenName, u.MiddleName = profile.DisplayName, profile.FamilyName, profile.GivenName, profile.MiddleName
+	u.Email, u.Timezone, u.Data, u.UserFields = profile.Email, profile.Timezone, profile.Data, profile.UserFields
+	u.AIConsent, u.LastViewedFeed = profile.AIConsent, profile.LastViewedFeed
+	u.AvatarID, u.AvatarUpdatedAt = profile.AvatarID, profile.AvatarUpdatedAt
+	return u
+}
+
+// DeleteUser removes a user with memberships, sessions and tokens. It needs a superuser. What the user owns passes to
+// reassignTo, a user or team, in the same transaction.
+// Errors: errs.Forbidden; errs.NotFound; errs.Invalid when reassignTo is the user, Everyone or nobody; errs.Conflict
+// when the user owns content and reassignTo is "", or when it is the last enabled superuser.
+func (s *Service) DeleteUser(ctx context.Context, username, reassignTo string) error {
+	a, err := actor.Allowed(ctx, actor.Superuser)
+	if err != nil {
+		return err
+	}
+	return s.store.InTx(ctx, func(ctx context.Context) error {
+		others, err := s.otherSuperusers(ctx, a, username)
+		if err != nil {
+			return err
+		}
+		u, err := s.user(ctx, a.Tenant, username)
+		if err != nil {
+			return err
+		}
+		if u.Superuser && u.Enabled && others == 0 {
+			return errLastSuperuser
+		}
+		if err := s.release(ctx, a.Tenant, username, reassignTo); err != nil {
+			return err
+		}
+		return s.store.DeleteUser(ctx, a.Tenant, username)
+	})
+}

@@ -1,0 +1,199 @@
+package principals
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/mail"
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// The most characters of each field.
+const (
+	maxUsername = 128
+	maxName     = 255
+	maxEmail    = 254
+	maxSource   = 1024 // a distinguished name
+	maxSmall    = 128
+	maxText     = 16 * 1024
+	maxJSON     = 64 * 1024 // bytes
+)
+
+var slugForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
+
+// notInUsernames are the characters that part URLs, natural ids ("owner:slug") and mentions ("@name"), or that need
+// escaping in HTML, shells and queries.
+const notInUsernames = "/:\\*,;\"'`<>|?#%&$!=()[]{}^~"
+
+// ValidUsername refuses what cannot be a username: it has 1 to 128 letters, digits and marks of any script and . @ + - _
+// but does not begin or end with a dot, and has no UUID form, which team ids have. Errors: errs.Invalid.
+func ValidUsername(name string) error {
+	switch {
+	case name == "" || !plain(name, maxUsername):
+		return errs.New(errs.Invalid, "username must be 1 to 128 characters")
+	case strings.ContainsAny(name, notInUsernames) || strings.ContainsFunc(name, invisible):
+		return errs.New(errs.Invalid, "username must not have spaces, control characters or any of %s", notInUsernames)
+	case strings.HasPrefix(name, ".") || strings.HasSuffix(name, "."):
+		return errs.New(errs.Invalid, "username must not begin or end with a dot")
+	}
+	if _, isID := canonicalID(name); isID {
+		return errs.New(errs.Invalid, "username must not have the form of a UUID")
+	}
+	return nil
+}
+
+// invisible is what cannot be seen in a name: spaces, control and format characters, and what is not assigned.
+func invisible(r rune) bool { return unicode.IsSpace(r) || !unicode.IsGraphic(r) }
+
+// plain reports whether s is UTF-8 without NUL and of at most so many characters: what every database keeps.
+func plain(s string, most int) bool {
+	return utf8.ValidString(s) && !strings.Contains(s, "\x00") && utf8.RuneCountInString(s) <= most
+}
+
+// field is one optional text: as the API names it, its limit, and whether it may have several lines.
+type field struct {
+	name  string
+	value **string
+	most  int
+	lines bool
+}
+
+// check trims the texts, makes empty ones nil and refuses bad ones.
+func check(fields []field) error {
+	for _, f := range fields {
+		if *f.value == nil {
+			continue
+		}
+		s := strings.TrimSpace(**f.value)
+		if s == "" {
+			*f.value = nil
+			continue
+		}
+		*f.value = &s
+		if !plain(s, f.most) {
+			return errs.New(errs.Invalid, "%s must be UTF-8 without NUL and have at most %d characters", f.name, f.most)
+		}
+		if !f.lines && strings.ContainsFunc(s, unicode.IsControl) {
+			return errs.New(errs.Invalid, "%s must not have control characters", f.name)
+		}
+	}
+	return nil
+}
+
+// accept checks a user and fills in what was left out. Errors: errs.Invalid naming the field.
+func (u *User) accept() error {
+	if err := ValidUsername(u.Username); err != nil {
+		return err
+	}
+	if err := acceptDomain(&u.Domain); err != nil {
+		return err
+	}
+	err := check([]field{
+		{"displayName", &u.DisplayName, maxName, false}, {"familyName", &u.FamilyName, maxName, false},
+		{"givenName", &u.GivenName, maxName, false}, {"middleName", &u.MiddleName, maxName, false},
+		{"email", &u.Email, maxEmail, false}, {"timezone", &u.Timezone, maxSmall, false},
+		{"source", &u.Source, maxSource, false}, {"sourceId", &u.SourceID, maxSource, false},
+		{"avatarId", &u.AvatarID, maxSmall, false}, {"aiMessage", &u.AIMessage, maxText, true},
+	})
+	if err != nil {
+		return err
+	}
+	if u.Email != nil {
+		if a, err := mail.ParseAddress(*u.Email); err != nil || a.Address != *u.Email {
+			return errs.New(errs.Invalid, "email must be an email address")
+		}
+	}
+	if u.Timezone != nil && !validTimezone(*u.Timezone) {
+		return errs.New(errs.Invalid, "timezone must be an IANA name such as Europe/Berlin")
+	}
+	if u.Data, err = object("data", u.Data); err != nil {
+		return err
+	}
+	u.UserFields, err = object("userFields", u.UserFields)
+	for _, at := range []**time.Time{&u.LastViewedFeed, &u.PasswordExpiresAt, &u.ForgotPasswordRequestTime, &u.AvatarUpdatedAt} {
+		if *at != nil { // as every database can keep it
+			t := (*at).UTC().Truncate(time.Microsecond)
+			*at = &t
+		}
+	}
+	return err
+}
+
+// validTimezone asks the zones of the machine; a program that shall not depend on them links time/tzdata, as the library
+// does not: it is 450 KB that the host decides on.
+func validTimezone(name string) bool {
+	_, err := time.LoadLocation(name)
+	return err == nil && name != "Local"
+}
+
+// object gives a JSON object without spaces around its parts, {} for none.
+func object(name string, raw json.RawMessage) (json.RawMessage, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return json.RawMessage("{}"), nil
+	}
+	var b bytes.Buffer
+	if len(raw) > maxJSON || !utf8.Valid(raw) || json.Compact(&b, raw) != nil || b.Bytes()[0] != '{' {
+		return nil, errs.New(errs.Invalid, "%s must be a JSON object of at most %d bytes", name, maxJSON)
+	}
+	return b.Bytes(), nil
+}
+
+// acceptDomain checks the id of a domain; none is Local.
+func acceptDomain(domain *string) error {
+	if *domain == "" {
+		*domain = Local
+	}
+	if !slugForm.MatchString(*domain) {
+		return errs.New(errs.Invalid, "domain must be the id of a domain")
+	}
+	return nil
+}
+
+// accept checks a team and fills in what was left out. Errors: errs.Invalid naming the field.
+func (t *Team) accept() error {
+	t.Name = strings.TrimSpace(t.Name)
+	if t.Name == "" || !plain(t.Name, maxName) || strings.ContainsFunc(t.Name, unicode.IsControl) {
+		return errs.New(errs.Invalid, "name must be 1 to %d characters without control characters", maxName)
+	}
+	if _, isID := canonicalID(t.Slug); isID || !slugForm.MatchString(t.Slug) {
+		return errs.New(errs.Invalid, "slug must be 1 to 128 letters, digits, hyphens and underscores, begin with a letter or digit "+
+			"and not have the form of a UUID")
+	}
+	if err := acceptDomain(&t.Domain); err != nil {
+		return err
+	}
+	return check([]field{
+		{"description", &t.Description, maxText, true}, {"color", &t.Color, maxSmall, false}, {"icon", &t.Icon, maxName, false},
+		{"materialIcon", &t.MaterialIcon, maxSmall, false}, {"source", &t.Source, maxSource, false},
+		{"sourceId", &t.SourceID, maxSource, false},
+	})
+}
+
+// slugify makes a slug of a name: lower case, accents gone, hyphens between words; "team" when nothing is left.
+func slugify(name string) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(norm.NFKD.String(name)) {
+		switch {
+		case 'a' <= r && r <= 'z' || '0' <= r && r <= '9':
+			b.WriteRune(r)
+		case unicode.IsMark(r):
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+		if b.Len() == 100 { // leaves room for a number
+			break
+		}
+	}
+	slug := strings.Trim(b.String(), "-")
+	if _, isID := canonicalID(slug); isID || slug == "" {
+		return strings.TrimSuffix("team-"+slug, "-")
+	}
+	return slug
+}

@@ -1,0 +1,203 @@
+// Package bunstore keeps sessions and API tokens in PostgreSQL or SQLite. The root imports it.
+package bunstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/paging"
+	"github.com/tenantcontent/tenantcontent/sessions"
+)
+
+// Store implements sessions.Store.
+type Store struct{ db *bun.DB }
+
+// New makes a Store. The tables must be there: see tenantcontent.Migrate.
+func New(db *bun.DB) *Store { return &Store{db: db} }
+
+// holder is the text that every authentication shares: the user of a row x, a line for each team.
+const (
+	holderColumns = `u.username, u.enabled, u.superuser, u.may_ai, u.password_set_at, m.team_id, m.role`
+	holderJoins   = ` JOIN tc_users u ON u.tenant_id = x.tenant_id AND u.username = x.username
+		LEFT JOIN tc_memberships m ON m.tenant_id = x.tenant_id AND m.username = x.username
+		WHERE x.tenant_id = $1 AND x.id = $2`
+	sessionSQL = `SELECT x.created_at, x.expires_at, ` + holderColumns + ` FROM tc_sessions x` + holderJoins
+	tokenSQL   = `SELECT x.secret_hash, x.read_only, x.restriction, x.cidr, x.expires_at, ` + holderColumns + ` FROM tc_tokens x` + holderJoins
+)
+
+// authenticate runs one of the texts above. dest is where the columns before the holder's go.
+func (s *Store) authenticate(ctx context.Context, what, query, tenant, id string, dest ...any) (sessions.Holder, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, query, tenant, id)
+	if err != nil {
+		return sessions.Holder{}, bunx.Err(err, what)
+	}
+	defer func() { _ = rows.Close() }()
+	var h sessions.Holder
+	var passwordSetAt bunx.Time
+	var team *string
+	var role *int
+	dest = append(dest, &h.Username, &h.Enabled, &h.Superuser, &h.AI, &passwordSetAt, &team, &role)
+	for rows.Next() {
+		if err := rows.Scan(dest...); err != nil {
+			return sessions.Holder{}, err
+		}
+		if team != nil {
+			if h.Teams == nil {
+				h.Teams = map[string]actor.Role{}
+			}
+			h.Teams[*team] = actor.Role(*role)
+		}
+	}
+	err = errors.Join(rows.Err(), rows.Close())
+	if err == nil && h.Username == "" {
+		err = sql.ErrNoRows
+	}
+	h.PasswordSetAt = passwordSetAt.Time
+	return h, bunx.Err(err, what)
+}
+
+// InsertSession implements sessions.Store.
+func (s *Store) InsertSession(ctx context.Context, tenant string, x sessions.Session) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.Exec(ctx, `INSERT INTO tc_sessions (tenant_id, id, username, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)`,
+			tenant, x.ID, x.Username, bunx.At(x.CreatedAt), bunx.At(x.ExpiresAt))
+		return bunx.Err(err, "Session")
+	})
+}
+
+// Session implements sessions.Store.
+func (s *Store) Session(ctx context.Context, tenant, id string) (sessions.Session, sessions.Holder, error) {
+	var created, expires bunx.Time
+	h, err := s.authenticate(ctx, "Session", sessionSQL, tenant, id, &created, &expires)
+	return sessions.Session{ID: id, Username: h.Username, CreatedAt: created.Time, ExpiresAt: expires.Time}, h, err
+}
+
+// DeleteSession implements sessions.Store.
+func (s *Store) DeleteSession(ctx context.Context, tenant, id string) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.Exec(ctx, `DELETE FROM tc_sessions WHERE tenant_id = $1 AND id = $2`, tenant, id)
+		return bunx.Err(err, "Session")
+	})
+}
+
+// Sweep implements sessions.Store.
+func (s *Store) Sweep(ctx context.Context, tenant string, before time.Time) (n int, err error) {
+	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		n, err = c.Exec(ctx, `DELETE FROM tc_sessions WHERE tenant_id = $1 AND expires_at <= $2`, tenant, bunx.At(before))
+		return bunx.Err(err, "Session")
+	})
+	return n, err
+}
+
+// token is the shape of tc_tokens.
+type token struct {
+	bun.BaseModel `bun:"table:tc_tokens,alias:t"`
+
+	TenantID       string
+	ID             string
+	Type           string
+	Username       string
+	SecretHash     string
+	ReadOnly       bool
+	Notes          *string
+	Restrict       *string `bun:"restriction"`
+	Host           *string
+	CIDR           *string `bun:"cidr"`
+	Data           *string
+	Requests       int64
+	Blocked        int64
+	LastAccessedAt bunx.Time
+	ExpiresAt      bunx.Time
+	CreatedAt      bunx.Time
+	UpdatedAt      bunx.Time
+}
+
+func (t token) token() sessions.Token {
+	out := sessions.Token{
+		ID: t.ID, Type: t.Type, Username: t.Username, SecretHash: t.SecretHash, ReadOnly: t.ReadOnly, Notes: t.Notes,
+		Restrict: t.Restrict, Host: t.Host, CIDR: t.CIDR, Requests: t.Requests, Blocked: t.Blocked,
+		LastAccessedAt: t.LastAccessedAt.Ptr(), ExpiresAt: t.ExpiresAt.Ptr(), CreatedAt: t.CreatedAt.Time, UpdatedAt: t.UpdatedAt.Time,
+	}
+	if t.Data != nil {
+		out.Data = json.RawMessage(*t.Data)
+	}
+	return out
+}
+
+func tokenRow(tenant string, t sessions.Token) *token {
+	row := &token{
+		TenantID: tenant, ID: t.ID, Type: t.Type, Username: t.Username, SecretHash: t.SecretHash, ReadOnly: t.ReadOnly,
+		Notes: t.Notes, Restrict: t.Restrict, Host: t.Host, CIDR: t.CIDR, Requests: t.Requests, Blocked: t.Blocked,
+		LastAccessedAt: bunx.AtOrNull(t.LastAccessedAt), ExpiresAt: bunx.AtOrNull(t.ExpiresAt),
+		CreatedAt: bunx.At(t.CreatedAt), UpdatedAt: bunx.At(t.UpdatedAt),
+	}
+	if t.Data != nil {
+		data := string(t.Data)
+		row.Data = &data
+	}
+	return row
+}
+
+// InsertToken implements sessions.Store.
+func (s *Store) InsertToken(ctx context.Context, tenant string, t sessions.Token) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.NewInsert().Model(tokenRow(tenant, t)).Exec(ctx)
+		return bunx.Err(err, "Token")
+	})
+}
+
+// Token implements sessions.Store.
+func (s *Store) Token(ctx context.Context, tenant, id string) (sessions.Token, sessions.Holder, error) {
+	t := sessions.Token{ID: id}
+	var expires bunx.Time
+	h, err := s.authenticate(ctx, "Token", tokenSQL, tenant, id, &t.SecretHash, &t.ReadOnly, &t.Restrict, &t.CIDR, &expires)
+	t.Username, t.ExpiresAt = h.Username, expires.Ptr()
+	return t, h, err
+}
+
+var list = bunx.List[token]{
+	Key: "id", Order: "-createdAt",
+	Sorts: []bunx.Sort[token]{{Field: "createdAt", Column: "created_at", Value: func(t token) string { return t.CreatedAt.String() }}},
+}
+
+// Tokens implements sessions.Store.
+func (s *Store) Tokens(ctx context.Context, tenant, username string, q paging.Query) (paging.Page[sessions.Token], error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows := c.NewSelect().Model((*token)(nil)).Where("t.tenant_id = ?", tenant).Where("t.username = ?", username)
+	page, err := bunx.Page(ctx, rows, list, func(t token) string { return t.ID }, q)
+	return paging.Map(page, token.token), err
+}
+
+// DeleteToken implements sessions.Store.
+func (s *Store) DeleteToken(ctx context.Context, tenant, username, id string) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		n, err := c.Exec(ctx, `DELETE FROM tc_tokens WHERE tenant_id = $1 AND username = $2 AND id = $3`, tenant, username, id)
+		return bunx.Found(n, err, "Token")
+	})
+}
+
+// Count implements sessions.Store. Tokens are taken in the order of their ids, so that two at once do not deadlock.
+func (s *Store) Count(ctx context.Context, tenant string, uses map[string]sessions.Use) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		for _, id := range slices.Sorted(maps.Keys(uses)) {
+			u := uses[id]
+			_, err := c.Exec(ctx, `UPDATE tc_tokens SET requests = requests + $1, blocked = blocked + $2,
+				last_accessed_at = coalesce($3, last_accessed_at) WHERE tenant_id = $4 AND id = $5`,
+				u.Requests, u.Blocked, bunx.At(u.LastAccessedAt), tenant, id)
+			if err != nil {
+				return bunx.Err(err, "Token")
+			}
+		}
+		return nil
+	})
+}

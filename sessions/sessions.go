@@ -1,0 +1,254 @@
+// Package sessions turns credentials into an actor: it logs users in and out, and knows sessions and API tokens.
+//
+// httpapi, the root and hosts import it. It asks principals whether a password is right and keeps no password; of a
+// session or token it keeps a hash, so its rows open nothing.
+//
+// Source: DECISIONS, section 1.
+package sessions
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/paging"
+	"github.com/tenantcontent/tenantcontent/principals"
+)
+
+// Session is a user who is logged in.
+type Session struct {
+	ID        string // hash of the secret that the user holds
+	Username  string
+	CreatedAt time.Time
+	ExpiresAt time.Time
+}
+
+// Holder is the user behind a session or token, with the rights of the moment.
+type Holder struct {
+	Username      string
+	Enabled       bool
+	Superuser     bool
+	AI            bool
+	PasswordSetAt time.Time             // zero for none
+	Teams         map[string]actor.Role // team id to role
+}
+
+// Store keeps sessions and tokens. Implementations must pass sessionstest.TestStore.
+type Store interface {
+	// InsertSession fails with errs.Conflict when the tenant has no such user.
+	InsertSession(ctx context.Context, tenant string, s Session) error
+	// Session gives a session and its user. It fails with errs.NotFound.
+	Session(ctx context.Context, tenant, id string) (Session, Holder, error)
+	// DeleteSession removes a session. One that is not there is no error.
+	DeleteSession(ctx context.Context, tenant, id string) error
+	// InsertToken fails with errs.Conflict when the tenant has no such user.
+	InsertToken(ctx context.Context, tenant string, t Token) error
+	// Token gives a token and its user. It fails with errs.NotFound.
+	Token(ctx context.Context, tenant, id string) (Token, Holder, error)
+	// Tokens gives a page of a user's tokens: -createdAt (the default) or createdAt.
+	Tokens(ctx context.Context, tenant, username string, q paging.Query) (paging.Page[Token], error)
+	// DeleteToken fails with errs.NotFound when the user has no such token.
+	DeleteToken(ctx context.Context, tenant, username, id string) error
+	// Count adds to the counters of tokens; tokens that are gone are left out.
+	Count(ctx context.Context, tenant string, uses map[string]Use) error
+	// Sweep removes the sessions that ended before a time and gives their number.
+	Sweep(ctx context.Context, tenant string, before time.Time) (int, error)
+}
+
+// Directory says whether a password is right; *principals.Service does. Authenticate fails with errs.Unauthenticated.
+type Directory interface {
+	Authenticate(ctx context.Context, tenant, domain, username, password string) (principals.User, error)
+}
+
+// Tenants knows the tenants; *tenants.Service does.
+type Tenants interface {
+	IDs(ctx context.Context) ([]string, error)
+}
+
+// Options configure a Service. Store, Directory and Tenants are required.
+type Options struct {
+	Store     Store
+	Directory Directory
+	Tenants   Tenants
+	Lifetime  time.Duration    // of a session; default 12 hours
+	Now       func() time.Time // default time.Now
+	NewID     func() string    // of a token; default UUIDv7
+	NewSecret func() string    // default 32 random bytes in base64url
+}
+
+// Service is login, logout, sessions and tokens.
+type Service struct {
+	o    Options
+	uses uses
+}
+
+// New makes a Service.
+func New(o Options) *Service {
+	if o.Lifetime == 0 {
+		o.Lifetime = 12 * time.Hour
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.NewID == nil {
+		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
+	}
+	if o.NewSecret == nil {
+		o.NewSecret = newSecret
+	}
+	return &Service{o: o, uses: uses{byTenant: map[string]map[string]Use{}}}
+}
+
+func newSecret() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails: it ends the program instead
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+func hash(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// A credential is what a user holds: the kind, the tenant (so that the look-up is one row of one tenant) and a secret,
+// parted by dots. A token also has its id.
+const (
+	sessionKind = "tcs"
+	tokenKind   = "tct"
+)
+
+// Login is a new session.
+type Login struct {
+	Token     string // the credential; it is not kept and cannot be read again
+	ExpiresAt time.Time
+	Tenant    string
+	User      principals.User
+}
+
+// Login checks a password and starts a session. tenant may be empty: then it is the only tenant, else "default".
+// Errors: errs.Unauthenticated "Unable to log in", the same for every reason.
+func (s *Service) Login(ctx context.Context, tenant, domain, username, password string) (Login, error) {
+	tenant, err := s.tenant(ctx, tenant)
+	if err != nil {
+		return Login{}, err
+	}
+	user, err := s.o.Directory.Authenticate(ctx, tenant, domain, username, password)
+	if err != nil {
+		return Login{}, err
+	}
+	now := s.now()
+	secret := s.o.NewSecret()
+	session := Session{ID: hash(secret), Username: user.Username, CreatedAt: now, ExpiresAt: now.Add(s.o.Lifetime)}
+	if err := s.o.Store.InsertSession(ctx, tenant, session); err != nil {
+		return Login{}, err
+	}
+	return Login{
+		Token: sessionKind + "." + tenant + "." + secret, ExpiresAt: session.ExpiresAt, Tenant: tenant, User: user,
+	}, nil
+}
+
+func (s *Service) tenant(ctx context.Context, named string) (string, error) {
+	if named != "" {
+		return named, nil
+	}
+	ids, err := s.o.Tenants.IDs(ctx)
+	if err != nil {
+		return "", err
+	}
+	if len(ids) == 1 {
+		return ids[0], nil
+	}
+	return "default", nil
+}
+
+// Logout ends the caller's session. An API token or a host's own actor has none to end.
+func (s *Service) Logout(ctx context.Context) error {
+	a, err := actor.From(ctx)
+	if err != nil || a.Session == "" {
+		return err
+	}
+	return s.o.Store.DeleteSession(ctx, a.Tenant, a.Session)
+}
+
+// unauthenticated is the one answer to every bad credential.
+func unauthenticated() error {
+	return errs.New(errs.Unauthenticated, "The session or token is missing, not valid or has expired. Log in first.")
+}
+
+// Authenticate gives the actor of a credential that came from an address. It is one statement.
+// Errors: errs.Unauthenticated, the same for every reason.
+func (s *Service) Authenticate(ctx context.Context, credential string, from netip.Addr) (actor.Actor, error) {
+	parts := strings.Split(credential, ".")
+	switch {
+	case len(parts) == 3 && parts[0] == sessionKind:
+		return s.session(ctx, parts[1], parts[2])
+	case len(parts) == 4 && parts[0] == tokenKind:
+		return s.token(ctx, parts[1], parts[2], parts[3], from)
+	}
+	return actor.Actor{}, unauthenticated()
+}
+
+func (s *Service) session(ctx context.Context, tenant, secret string) (actor.Actor, error) {
+	session, holder, err := s.o.Store.Session(ctx, tenant, hash(secret))
+	if err != nil {
+		return actor.Actor{}, hide(err)
+	}
+	if !s.now().Before(session.ExpiresAt) || session.CreatedAt.Before(holder.PasswordSetAt) {
+		return actor.Actor{}, unauthenticated()
+	}
+	a, err := holder.actor(tenant)
+	a.Session = session.ID
+	return a, err
+}
+
+func (s *Service) token(ctx context.Context, tenant, id, secret string, from netip.Addr) (actor.Actor, error) {
+	t, holder, err := s.o.Store.Token(ctx, tenant, id)
+	if err != nil {
+		return actor.Actor{}, hide(err)
+	}
+	if subtle.ConstantTimeCompare([]byte(hash(secret)), []byte(t.SecretHash)) != 1 {
+		return actor.Actor{}, unauthenticated()
+	}
+	if !t.admits(s.now(), from) {
+		s.uses.add(tenant, id, Use{Blocked: 1})
+		return actor.Actor{}, unauthenticated()
+	}
+	a, err := holder.actor(tenant)
+	if err != nil {
+		return actor.Actor{}, err
+	}
+	s.uses.add(tenant, id, Use{Requests: 1, LastAccessedAt: s.now()})
+	a.Token, a.ReadOnly = t.ID, t.ReadOnly
+	return a, nil
+}
+
+// hide makes "no such session" the common answer and leaves other failures as they are.
+func hide(err error) error {
+	if errs.CodeOf(err) == errs.NotFound {
+		return unauthenticated()
+	}
+	return err
+}
+
+func (h Holder) actor(tenant string) (actor.Actor, error) {
+	if !h.Enabled {
+		return actor.Actor{}, unauthenticated()
+	}
+	return actor.Actor{Tenant: tenant, User: h.Username, Superuser: h.Superuser, AI: h.AI || h.Superuser, Teams: h.Teams}, nil
+}
+
+// Sweep removes the tenant's sessions that have ended, and gives their number. It needs no actor: it is background work.
+func (s *Service) Sweep(ctx context.Context, tenant string) (int, error) {
+	return s.o.Store.Sweep(ctx, tenant, s.now())
+}
+
+func (s *Service) now() time.Time { return s.o.Now().UTC().Truncate(time.Microsecond) }

@@ -1,0 +1,201 @@
+package sessions
+
+import (
+	"context"
+	"encoding/json"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+// Token is an API token: a credential without a session, of the user who made it.
+//
+// Source: part 2, Resources, Token.
+type Token struct {
+	ID             string // UUID
+	Type           string // "personal"
+	Username       string // who made it and in whose name it acts
+	SecretHash     string // never leaves the store and this package
+	ReadOnly       bool   // GET and HEAD alone
+	Notes          *string
+	Restrict       *string // "cidr" or nil
+	Host           *string
+	CIDR           *string // where it may be used from, when Restrict is "cidr"
+	Data           json.RawMessage
+	Requests       int64 // how often it was used
+	Blocked        int64 // how often it was refused for its place or time
+	LastAccessedAt *time.Time
+	ExpiresAt      *time.Time
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+}
+
+// Use is what is added to a token's counters.
+type Use struct {
+	Requests, Blocked int64
+	LastAccessedAt    time.Time // zero: leave as it is
+}
+
+// NewToken is what its maker says about a token.
+type NewToken struct {
+	ReadOnly  bool
+	Notes     *string
+	Restrict  *string
+	CIDR      *string
+	ExpiresAt *time.Time
+}
+
+// CreateToken makes a personal token for the caller and gives it with its credential, which cannot be read again.
+// A token cannot make tokens. Errors: errs.Invalid naming the field; errs.Forbidden for a caller with a token.
+func (s *Service) CreateToken(ctx context.Context, n NewToken) (t Token, credential string, err error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Token{}, "", err
+	}
+	if a.Token != "" {
+		return Token{}, "", errs.New(errs.Forbidden, "A token cannot make tokens. Log in with a password.")
+	}
+	now := s.now()
+	if err := n.validate(now); err != nil {
+		return Token{}, "", err
+	}
+	secret := s.o.NewSecret()
+	t = Token{
+		ID: s.o.NewID(), Type: "personal", Username: a.User, SecretHash: hash(secret), ReadOnly: n.ReadOnly, Notes: n.Notes,
+		Restrict: n.Restrict, CIDR: n.CIDR, ExpiresAt: n.ExpiresAt, CreatedAt: now, UpdatedAt: now,
+	}
+	if err := s.o.Store.InsertToken(ctx, a.Tenant, t); err != nil {
+		return Token{}, "", err
+	}
+	return t, strings.Join([]string{tokenKind, a.Tenant, t.ID, secret}, "."), nil
+}
+
+func (n NewToken) validate(now time.Time) error {
+	if n.Notes != nil && utf8.RuneCountInString(*n.Notes) > 1000 {
+		return errs.New(errs.Invalid, "notes must have at most 1000 characters")
+	}
+	if n.Restrict != nil && *n.Restrict != "cidr" {
+		return errs.New(errs.Invalid, `restrict must be "cidr" or null`)
+	}
+	if (n.Restrict != nil) != (n.CIDR != nil) {
+		return errs.New(errs.Invalid, `restrict "cidr" and cidr go together`)
+	}
+	if n.CIDR != nil {
+		if _, err := netip.ParsePrefix(*n.CIDR); err != nil {
+			return errs.New(errs.Invalid, "cidr must be an address range such as 192.0.2.0/24 or 2001:db8::/32")
+		}
+	}
+	if n.ExpiresAt != nil && !n.ExpiresAt.After(now) {
+		return errs.New(errs.Invalid, "expiresAt must be in the future")
+	}
+	return nil
+}
+
+// admits reports whether the token may be used at this time and from this address. Without a known address a token
+// that is restricted to a range is refused.
+func (t Token) admits(now time.Time, from netip.Addr) bool {
+	if t.ExpiresAt != nil && !now.Before(*t.ExpiresAt) {
+		return false
+	}
+	if t.Restrict == nil {
+		return true
+	}
+	if t.CIDR == nil {
+		return false
+	}
+	within, err := netip.ParsePrefix(*t.CIDR)
+	return err == nil && from.IsValid() && within.Contains(from.Unmap())
+}
+
+// Tokens gives a page of the caller's tokens, newest first. Their counters are up to date.
+func (s *Service) Tokens(ctx context.Context, q paging.Query) (paging.Page[Token], error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return paging.Page[Token]{}, err
+	}
+	if err := s.Flush(ctx, a.Tenant); err != nil {
+		return paging.Page[Token]{}, err
+	}
+	return s.o.Store.Tokens(ctx, a.Tenant, a.User, q)
+}
+
+// DeleteToken revokes one of the caller's tokens at once. Errors: errs.NotFound.
+func (s *Service) DeleteToken(ctx context.Context, id string) error {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return err
+	}
+	return s.o.Store.DeleteToken(ctx, a.Tenant, a.User, strings.ToLower(id))
+}
+
+// Flush writes the tenant's counted uses. Uses are counted in memory, so that a request with a token does not write;
+// background work flushes each second, and a list does so before it reads. A process that is killed loses what it
+// counted since.
+func (s *Service) Flush(ctx context.Context, tenant string) error {
+	counted := s.uses.take(tenant)
+	if len(counted) == 0 {
+		return nil
+	}
+	if err := s.o.Store.Count(ctx, tenant, counted); err != nil {
+		for id, u := range counted {
+			s.uses.add(tenant, id, u) // for the next time
+		}
+		return err
+	}
+	return nil
+}
+
+// FlushAll is Flush for every tenant with counted uses.
+func (s *Service) FlushAll(ctx context.Context) error {
+	for _, tenant := range s.uses.tenants() {
+		if err := s.Flush(ctx, tenant); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// uses counts what tokens did until it is written.
+type uses struct {
+	mu       sync.Mutex
+	byTenant map[string]map[string]Use
+}
+
+func (u *uses) add(tenant, id string, more Use) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.byTenant[tenant] == nil {
+		u.byTenant[tenant] = map[string]Use{}
+	}
+	have := u.byTenant[tenant][id]
+	have.Requests += more.Requests
+	have.Blocked += more.Blocked
+	if more.LastAccessedAt.After(have.LastAccessedAt) {
+		have.LastAccessedAt = more.LastAccessedAt
+	}
+	u.byTenant[tenant][id] = have
+}
+
+func (u *uses) take(tenant string) map[string]Use {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	taken := u.byTenant[tenant]
+	delete(u.byTenant, tenant)
+	return taken
+}
+
+func (u *uses) tenants() []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var all []string
+	for t := range u.byTenant {
+		all = append(all, t)
+	}
+	return all
+}

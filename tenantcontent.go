@@ -1,0 +1,277 @@
+// Package tenantcontent gives a multi-tenant product its content services: a color palette, input catalogs, users and
+// teams, files in and out, over HTTP and as a library.
+//
+// It builds the services and holds no rule of its own. A host program opens its database, calls Migrate and Open, and
+// uses the services of the App with an actor in the context, or serves the App as an http.Handler, or both.
+package tenantcontent
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	blobstore "github.com/tenantcontent/tenantcontent/blobs/bunstore"
+	"github.com/tenantcontent/tenantcontent/colors"
+	colorstore "github.com/tenantcontent/tenantcontent/colors/bunstore"
+	"github.com/tenantcontent/tenantcontent/downloads"
+	downloadstore "github.com/tenantcontent/tenantcontent/downloads/bunstore"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/httpapi"
+	"github.com/tenantcontent/tenantcontent/inputs"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/keyring"
+	"github.com/tenantcontent/tenantcontent/internal/migrations"
+	"github.com/tenantcontent/tenantcontent/principals"
+	principalstore "github.com/tenantcontent/tenantcontent/principals/bunstore"
+	"github.com/tenantcontent/tenantcontent/sessions"
+	sessionstore "github.com/tenantcontent/tenantcontent/sessions/bunstore"
+	"github.com/tenantcontent/tenantcontent/tenants"
+	tenantstore "github.com/tenantcontent/tenantcontent/tenants/bunstore"
+	"github.com/tenantcontent/tenantcontent/uploads"
+	uploadstore "github.com/tenantcontent/tenantcontent/uploads/bunstore"
+)
+
+// Config configures an App. DB and one of SecretKey and SecretKeyFile are required; everything else has a default.
+type Config struct {
+	// DB is the host's database, PostgreSQL or SQLite, with the tables of Migrate. The host opens and closes it; package
+	// database opens one that is safe to use.
+	DB *bun.DB
+	// SecretKey encrypts secrets at rest: one or more 32-byte keys in base64 or hex, parted by commas. The first encrypts,
+	// all decrypt. NewSecretKey makes one. Without it what was encrypted is lost.
+	SecretKey string
+	// SecretKeyFile holds the keys instead. It is made, with a new key and for its owner alone, when it is missing.
+	SecretKeyFile string
+
+	// BaseURL starts every link, such as https://content.example.com; default http://127.0.0.1:8080.
+	BaseURL string
+	// Log gets requests (debug) and failures; default slog.Default.
+	Log *slog.Logger
+	// Authenticate says who calls over HTTP, in place of sessions and API tokens. Errors: errs.Unauthenticated.
+	Authenticate func(r *http.Request) (actor.Actor, error)
+	// Entities are the host's kinds of content.
+	Entities []entity.Type
+	// InputEditors join the catalog of input editors.
+	InputEditors []inputs.Editor
+
+	MaxBody         int64         // bytes of a JSON body; default 1 MiB
+	MaxUpload       int64         // bytes of an upload; default 256 MiB
+	SessionLifetime time.Duration // default 12 hours
+
+	Now   func() time.Time // the clock, for tests; default time.Now
+	NewID func() string    // makes ids, for tests; default UUIDv7
+}
+
+// App is the services, built. It is an http.Handler for all routes.
+type App struct {
+	Colors     *colors.Service
+	Downloads  *downloads.Service
+	Inputs     *inputs.Service
+	Principals *principals.Service
+	Sessions   *sessions.Service
+	Tenants    *tenants.Service
+	Uploads    *uploads.Service
+
+	db      *bun.DB
+	log     *slog.Logger
+	handler http.Handler
+}
+
+// Migrate brings a database up to this version, or does nothing when it is there already. Several processes may call it
+// at once. Errors: errs.Invalid for a database that a newer version has migrated.
+func Migrate(ctx context.Context, db *bun.DB) error { return migrations.Run(ctx, db) }
+
+// EnableRowLevelSecurity makes PostgreSQL itself keep tenants apart, beside the predicates in every statement: open the
+// database with row_level_security=on (package database) and as a role that is no superuser. A read then costs about
+// twice as much. Call it again after each Migrate.
+func EnableRowLevelSecurity(ctx context.Context, db *bun.DB) error {
+	return migrations.EnableRowLevelSecurity(ctx, db)
+}
+
+// NewSecretKey makes a random key for Config.SecretKey.
+func NewSecretKey() string { return keyring.Generate() }
+
+// Open builds the services. It makes no query and starts no goroutine: see App.Run for background work.
+// Errors: errs.Invalid saying which part of the configuration is wrong.
+func Open(c Config) (*App, error) {
+	if c.DB == nil {
+		return nil, errs.New(errs.Invalid, "Config.DB is required")
+	}
+	keys, err := c.keys()
+	if err != nil {
+		return nil, err
+	}
+	registry, err := entity.NewRegistry(c.Entities...)
+	if err != nil {
+		return nil, err
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	app := &App{db: c.DB, log: c.Log}
+	if app.Inputs, err = inputs.New(c.InputEditors...); err != nil {
+		return nil, err
+	}
+	blobs := blobstore.New(c.DB)
+	app.Colors = colors.New(colors.Options{Store: colorstore.New(c.DB), Now: c.Now})
+	app.Tenants = tenants.New(tenants.Options{Store: tenantstore.New(c.DB), Keys: keys, Now: c.Now})
+	app.Principals = principals.New(principals.Options{
+		Store: principalstore.New(c.DB), Content: registry, Now: c.Now, NewID: c.NewID,
+	})
+	app.Sessions = sessions.New(sessions.Options{
+		Store: sessionstore.New(c.DB), Directory: app.Principals, Tenants: app.Tenants,
+		Lifetime: c.SessionLifetime, Now: c.Now, NewID: c.NewID,
+	})
+	app.Uploads = uploads.New(uploads.Options{
+		Store: uploadstore.New(c.DB), Blobs: blobs, Now: c.Now, NewID: c.NewID, Limit: c.MaxUpload,
+	})
+	app.Downloads = downloads.New(downloads.Options{Store: downloadstore.New(c.DB), Blobs: blobs, Now: c.Now, NewID: c.NewID})
+	app.handler, err = httpapi.New(httpapi.Config{
+		Services: httpapi.Services{
+			Colors: app.Colors, Downloads: app.Downloads, Inputs: app.Inputs, Principals: app.Principals,
+			Sessions: app.Sessions, Tenants: app.Tenants, Uploads: app.Uploads,
+		},
+		InTx: app.InTx, Ready: app.Ready, BaseURL: c.BaseURL, MaxBody: c.MaxBody, Log: c.Log, Authenticate: c.Authenticate, Now: c.Now,
+	})
+	return app, err
+}
+
+func (c Config) keys() (*keyring.Ring, error) {
+	switch {
+	case c.SecretKey != "":
+		return keyring.Parse(c.SecretKey)
+	case c.SecretKeyFile != "":
+		return keyring.LoadOrCreate(c.SecretKeyFile)
+	}
+	return nil, errs.New(errs.Invalid, "a secret key is required: NewSecretKey or `openssl rand -base64 32` makes one")
+}
+
+// ServeHTTP serves every route under /api, and /healthz and /readyz.
+func (app *App) ServeHTTP(w http.ResponseWriter, r *http.Request) { app.handler.ServeHTTP(w, r) }
+
+// InTx runs fn in one transaction, which every service called with fn's context joins. It commits when fn returns nil.
+func (app *App) InTx(ctx context.Context, fn func(ctx context.Context) error) error {
+	return bunx.InTx(ctx, app.db, fn)
+}
+
+// Ready fails when the database is away (errs.Unavailable) or not migrated to this version.
+func (app *App) Ready(ctx context.Context) error {
+	pending, err := migrations.Pending(ctx, app.db)
+	if err != nil {
+		return err
+	}
+	if len(pending) > 0 {
+		return errs.New(errs.Unavailable, "The database lacks the migration %s. Run: tenantcontent migrate", pending[0])
+	}
+	return nil
+}
+
+// CheckKeys fails with errs.Invalid when the secret key is not the one that this database was used with.
+func (app *App) CheckKeys(ctx context.Context) error { return app.Tenants.CheckKeys(ctx) }
+
+// Rekey encrypts every secret of a database again that is not encrypted under the first key, and gives their number.
+// With SecretKeyFile it first puts a new key into the file, and in the end takes the old ones out. No App may run on the
+// database meanwhile: it would not know the new key. When it fails it has lost nothing and can be run again.
+func Rekey(ctx context.Context, c Config) (int, error) {
+	inFile := c.SecretKey == "" && c.SecretKeyFile != ""
+	if inFile {
+		if _, err := keyring.Rotate(c.SecretKeyFile); err != nil {
+			return 0, err
+		}
+	}
+	app, err := Open(c)
+	if err != nil {
+		return 0, err
+	}
+	n, err := app.Tenants.Rekey(ctx)
+	if err != nil || !inFile {
+		return n, err
+	}
+	return n, keyring.Retire(c.SecretKeyFile)
+}
+
+// FirstStart gives an empty database its first tenant, default, with AI and the apps license on, and its superuser
+// admin; an empty password is replaced by a random one, which it gives back. It does nothing where there is a tenant.
+func (app *App) FirstStart(ctx context.Context, password string) (made bool, generated string, err error) {
+	ids, err := app.Tenants.IDs(ctx)
+	if err != nil || len(ids) > 0 {
+		return false, "", err
+	}
+	t := tenants.Tenant{ID: "default", Name: "Default", Settings: tenants.Settings{AI: true, Licenses: []string{"apps"}}}
+	generated, err = app.AddTenant(ctx, t, password)
+	if errs.CodeOf(err) == errs.Conflict { // another process was first
+		return false, "", nil
+	}
+	return err == nil, generated, err
+}
+
+// AddTenant makes a tenant with its superuser admin; an empty password is replaced by a random one, which it gives back.
+// Errors: errs.Invalid naming the field; errs.Conflict for a taken id.
+func (app *App) AddTenant(ctx context.Context, t tenants.Tenant, password string) (generated string, err error) {
+	if password == "" {
+		generated = rand.Text()
+		password = generated
+	}
+	err = app.InTx(ctx, func(ctx context.Context) error {
+		if _, err := app.Tenants.Add(ctx, t); err != nil {
+			return err
+		}
+		_, err := app.Principals.AddSuperuser(ctx, t.ID, "admin", password)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return generated, nil
+}
+
+// Run does the background work until ctx ends: it writes the counters of API tokens each second and removes what has
+// expired each minute. A host that does not call it keeps expired rows, which nobody can see.
+func (app *App) Run(ctx context.Context) {
+	flush, sweep := time.NewTicker(time.Second), time.NewTicker(time.Minute)
+	defer flush.Stop()
+	defer sweep.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+			defer cancel()
+			app.note("write the counters of API tokens", app.Sessions.FlushAll(last))
+			return
+		case <-flush.C:
+			app.note("write the counters of API tokens", app.Sessions.FlushAll(ctx))
+		case <-sweep.C:
+			app.note("remove what has expired", app.Sweep(ctx))
+		}
+	}
+}
+
+// Sweep removes what has expired, tenant by tenant. Run does it each minute.
+func (app *App) Sweep(ctx context.Context) error {
+	ids, err := app.Tenants.IDs(ctx)
+	if err != nil {
+		return err
+	}
+	for _, tenant := range ids {
+		for _, sweep := range []func(context.Context, string) (int, error){
+			app.Sessions.Sweep, app.Uploads.Sweep, app.Downloads.Sweep,
+		} {
+			if _, err := sweep(ctx, tenant); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// note logs the failure of background work; the next round tries again.
+func (app *App) note(what string, err error) {
+	if err != nil {
+		app.log.Warn("background work failed", "work", what, "err", err)
+	}
+}

@@ -1,0 +1,179 @@
+// Package bunstore keeps tenants in PostgreSQL or SQLite. The root imports it.
+package bunstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/tenants"
+)
+
+// secrets are the columns with sealed values, each a text that may be null. A package that adds one adds it here; key is
+// the column that tells the rows of a tenant apart, and that the value is sealed for.
+var secrets = []struct{ table, column, key string }{
+	{"tc_tenants", "key_check", "tenant_id"},
+}
+
+// Store implements tenants.Store.
+type Store struct{ db *bun.DB }
+
+// New makes a Store. The tables must be there: see tenantcontent.Migrate.
+func New(db *bun.DB) *Store { return &Store{db: db} }
+
+// settings is the JSON of the column of that name.
+type settings struct {
+	AI            ai       `json:"ai"`
+	Licenses      []string `json:"licenses"`
+	DefaultDomain string   `json:"defaultDomain"`
+	DeployFrom    []string `json:"deployFrom"`
+}
+
+type ai struct {
+	Enabled bool `json:"enabled"`
+}
+
+func encode(s tenants.Settings) (string, error) {
+	text, err := json.Marshal(settings{ai{s.AI}, s.Licenses, s.DefaultDomain, s.DeployFrom})
+	return string(text), err
+}
+
+func decode(text string) (tenants.Settings, error) {
+	s := settings{Licenses: []string{}, DefaultDomain: "local", DeployFrom: []string{}}
+	err := json.Unmarshal([]byte(text), &s)
+	return tenants.Settings{AI: s.AI.Enabled, Licenses: s.Licenses, DefaultDomain: s.DefaultDomain, DeployFrom: s.DeployFrom}, err
+}
+
+// Get implements tenants.Store.
+func (s *Store) Get(ctx context.Context, id string) (tenants.Tenant, error) {
+	ctx, c := bunx.For(ctx, s.db, id)
+	return get(ctx, c, id, "")
+}
+
+func get(ctx context.Context, c bunx.Conn, id, lock string) (tenants.Tenant, error) {
+	t := tenants.Tenant{ID: id}
+	var text string
+	var created, updated bunx.Time
+	err := c.One(ctx, "Tenant", `SELECT name, settings, created_at, updated_at FROM tc_tenants WHERE tenant_id = $1`+lock,
+		[]any{id}, &t.Name, &text, &created, &updated)
+	if err != nil {
+		return tenants.Tenant{}, err
+	}
+	t.CreatedAt, t.UpdatedAt = created.Time, updated.Time
+	t.Settings, err = decode(text)
+	return t, err
+}
+
+// lock keeps other writers from a tenant's row until the transaction ends. Inserts that refer to the row go on, as they
+// would not with FOR UPDATE.
+func lock(c bunx.Conn) string {
+	if c.Postgres() {
+		return " FOR NO KEY UPDATE"
+	}
+	return ""
+}
+
+// IDs implements tenants.Store.
+func (s *Store) IDs(ctx context.Context) ([]string, error) {
+	ctx, c := bunx.For(ctx, s.db, "")
+	rows, err := c.Rows(ctx, `SELECT tenant_id FROM tc_tenants ORDER BY tenant_id`)
+	ids, err := bunx.Scan(rows, err, func(rows *sql.Rows) (string, error) {
+		var id string
+		err := rows.Scan(&id)
+		return id, err
+	})
+	return ids, bunx.Err(err, "Tenant")
+}
+
+// Insert implements tenants.Store.
+func (s *Store) Insert(ctx context.Context, t tenants.Tenant, keyCheck string) error {
+	text, err := encode(t.Settings)
+	if err != nil {
+		return err
+	}
+	return bunx.Write(ctx, s.db, t.ID, func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.Exec(ctx, `INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at)
+			VALUES ($1, $2, $3, $4, $5, $6)`, t.ID, t.Name, text, keyCheck, bunx.At(t.CreatedAt), bunx.At(t.UpdatedAt))
+		return bunx.Err(err, "A tenant with this id")
+	})
+}
+
+// Update implements tenants.Store.
+func (s *Store) Update(ctx context.Context, id string, edit func(*tenants.Tenant) error) (tenants.Tenant, error) {
+	var t tenants.Tenant
+	err := bunx.Write(ctx, s.db, id, func(ctx context.Context, c bunx.Conn) (err error) {
+		if t, err = get(ctx, c, id, lock(c)); err != nil {
+			return err
+		}
+		if err := edit(&t); err != nil {
+			return err
+		}
+		text, err := encode(t.Settings)
+		if err != nil {
+			return err
+		}
+		n, err := c.Exec(ctx, `UPDATE tc_tenants SET name = $1, settings = $2, updated_at = $3 WHERE tenant_id = $4`,
+			t.Name, text, bunx.At(t.UpdatedAt), id)
+		return bunx.Found(n, err, "Tenant")
+	})
+	if err != nil {
+		return tenants.Tenant{}, err
+	}
+	return t, nil
+}
+
+// KeyCheck implements tenants.Store.
+func (s *Store) KeyCheck(ctx context.Context, id string) (string, error) {
+	ctx, c := bunx.For(ctx, s.db, id)
+	var sealed string
+	err := c.One(ctx, "Tenant", `SELECT key_check FROM tc_tenants WHERE tenant_id = $1`, []any{id}, &sealed)
+	return sealed, err
+}
+
+// Reseal implements tenants.Store.
+func (s *Store) Reseal(ctx context.Context, id string, reseal func(tenants.Secret) (string, error)) (int, error) {
+	written := 0
+	err := bunx.Write(ctx, s.db, id, func(ctx context.Context, c bunx.Conn) error {
+		for _, column := range secrets {
+			all, err := sealed(ctx, c, id, column.table, column.column, column.key)
+			if err != nil {
+				return err
+			}
+			for _, old := range all {
+				fresh, err := reseal(old)
+				if err != nil {
+					return err
+				}
+				if fresh == old.Sealed {
+					continue
+				}
+				_, err = c.Exec(ctx, `UPDATE `+column.table+` SET `+column.column+` = $1 WHERE tenant_id = $2 AND `+column.key+` = $3`,
+					fresh, id, old.Row)
+				if err != nil {
+					return bunx.Err(err, "Secret")
+				}
+				written++
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return written, nil
+}
+
+// sealed gives a tenant's values of one column and locks their rows.
+func sealed(ctx context.Context, c bunx.Conn, tenant, table, column, key string) ([]tenants.Secret, error) {
+	rows, err := c.Rows(ctx, `SELECT `+key+`, `+column+` FROM `+table+
+		` WHERE tenant_id = $1 AND `+column+` IS NOT NULL ORDER BY `+key+lock(c), tenant)
+	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (tenants.Secret, error) {
+		s := tenants.Secret{Table: table, Column: column}
+		err := rows.Scan(&s.Row, &s.Sealed)
+		return s, err
+	})
+	return all, bunx.Err(err, "Secret")
+}

@@ -1,0 +1,82 @@
+package tenants
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// keyCheck is the constant that each tenant keeps sealed, in column key_check.
+const keyCheck = "tenantcontent key check 1"
+
+// The place that the constant is sealed for.
+const (
+	checkTable  = "tc_tenants"
+	checkColumn = "key_check"
+)
+
+// currenter is what a Sealer may also be: it tells whether a value is sealed under the key that Seal uses.
+type currenter interface{ Current(sealed string) bool }
+
+// CheckKeys makes sure that the secrets of every tenant can be read, so that a start with the wrong key is noticed
+// before it writes anything. Errors: errs.Invalid, saying what to do.
+func (s *Service) CheckKeys(ctx context.Context) error {
+	ids, err := s.store.IDs(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		sealed, err := s.store.KeyCheck(ctx, id)
+		if err != nil {
+			return err
+		}
+		plain, err := s.keys.Open(id, checkTable, checkColumn, id, sealed)
+		if err == nil && string(plain) != keyCheck {
+			err = errors.New("it opens to something else")
+		}
+		if err != nil {
+			return errs.Wrap(errs.Invalid, err, "the secret key does not fit this database (tenant %s): start with the key that "+
+				"it was made with, or, after a change of keys, list the old key beside the new one until rekey has run", id)
+		}
+	}
+	return nil
+}
+
+// Rekey seals every secret again under the current key where it is not already, a tenant in one transaction at a time,
+// and gives how many values it wrote. It may be stopped and run again. Errors: errs.Invalid when a secret opens under no
+// key.
+func (s *Service) Rekey(ctx context.Context) (int, error) {
+	ids, err := s.store.IDs(ctx)
+	if err != nil {
+		return 0, err
+	}
+	written := 0
+	for _, id := range ids {
+		n, err := s.store.Reseal(ctx, id, func(old Secret) (string, error) { return s.reseal(id, old) })
+		if err != nil {
+			return written, err
+		}
+		written += n
+	}
+	return written, nil
+}
+
+func (s *Service) reseal(tenant string, old Secret) (string, error) {
+	if c, ok := s.keys.(currenter); ok && old.Sealed != "" && c.Current(old.Sealed) {
+		return old.Sealed, nil
+	}
+	if old.Table == checkTable && old.Column == checkColumn && old.Sealed == "" { // made outside Add
+		return s.sealCheck(tenant)
+	}
+	plain, err := s.keys.Open(tenant, old.Table, old.Column, old.Row, old.Sealed)
+	if err != nil {
+		return "", errs.Wrap(errs.Invalid, err, "%s.%s of %q in tenant %s opens under no key: list the key it was sealed with",
+			old.Table, old.Column, old.Row, tenant)
+	}
+	return s.keys.Seal(tenant, old.Table, old.Column, old.Row, plain)
+}
+
+func (s *Service) sealCheck(tenant string) (string, error) {
+	return s.keys.Seal(tenant, checkTable, checkColumn, tenant, []byte(keyCheck))
+}

@@ -1,0 +1,144 @@
+package tenants_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/tenants"
+	"github.com/tenantcontent/tenantcontent/tenants/bunstore"
+)
+
+var now = time.Date(2026, 11, 16, 9, 0, 0, 0, time.UTC)
+
+// ring is a Sealer that shows what it sealed: the last key seals, all open.
+type ring []string
+
+func (r ring) Seal(tenant, table, column, row string, plain []byte) (string, error) {
+	return strings.Join([]string{r[len(r)-1], tenant, table, column, row, string(plain)}, "|"), nil
+}
+
+func (r ring) Open(tenant, table, column, row, sealed string) ([]byte, error) {
+	for _, key := range r {
+		if plain, ok := strings.CutPrefix(sealed, strings.Join([]string{key, tenant, table, column, row, ""}, "|")); ok {
+			return []byte(plain), nil
+		}
+	}
+	return nil, errors.New("no key")
+}
+
+func (r ring) Current(sealed string) bool { return strings.HasPrefix(sealed, r[len(r)-1]+"|") }
+
+// each runs a test on each database, with a store and how to make a service over it with some keys.
+func each(t *testing.T, test func(t *testing.T, with func(keys ...string) *tenants.Service)) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		store := bunstore.New(open(t))
+		test(t, func(keys ...string) *tenants.Service {
+			return tenants.New(tenants.Options{Store: store, Keys: ring(keys), Now: func() time.Time { return now }})
+		})
+	})
+}
+
+func as(t *testing.T, a actor.Actor) context.Context { return actor.With(t.Context(), a) }
+
+func TestAddAndRead(t *testing.T) {
+	each(t, func(t *testing.T, with func(...string) *tenants.Service) {
+		is, s := is.New(t), with("a")
+		got, err := s.Add(t.Context(), tenants.Tenant{ID: "new-1"})
+		is.NoErr(err)
+		want := tenants.Tenant{
+			ID: "new-1", Name: "new-1", CreatedAt: now, UpdatedAt: now,
+			Settings: tenants.Settings{Licenses: []string{}, DefaultDomain: "local", DeployFrom: []string{}},
+		}
+		is.Equal(got, want)
+		got, err = s.Lookup(t.Context(), "new-1")
+		is.NoErr(err)
+		is.Equal(got, want)
+		got, err = s.Get(as(t, actor.Actor{Tenant: "new-1", User: "jo"}))
+		is.NoErr(err)
+		is.Equal(got, want)
+		_, err = s.Get(t.Context())
+		is.Equal(errs.CodeOf(err), errs.Unauthenticated)
+		_, err = s.Add(t.Context(), tenants.Tenant{ID: "new-1"})
+		is.Equal(errs.CodeOf(err), errs.Conflict)
+		for _, bad := range []string{"", "-a", "A", "a_b", "a.b", strings.Repeat("a", 64), "ä", "a\x00", "a\n"} {
+			_, err = s.Add(t.Context(), tenants.Tenant{ID: bad})
+			is.Equal(errs.CodeOf(err), errs.Invalid)
+			_, err = s.Lookup(t.Context(), bad)
+			is.Equal(errs.CodeOf(err), errs.NotFound)
+		}
+	})
+}
+
+func TestUpdate(t *testing.T) {
+	each(t, func(t *testing.T, with func(...string) *tenants.Service) {
+		is, s := is.New(t), with("a")
+		admin := as(t, actor.Actor{Tenant: "acme", User: "jo", Teams: map[string]actor.Role{"t": actor.Admin}})
+		super := as(t, actor.Actor{Tenant: "acme", User: "jo", Superuser: true})
+		_, err := s.Update(admin, func(*tenants.Tenant) error { t.Fatal("called"); return nil })
+		is.Equal(errs.CodeOf(err), errs.Forbidden)
+		got, err := s.Update(super, func(t *tenants.Tenant) error {
+			*t = tenants.Tenant{ID: "evil", Name: " New ", Settings: tenants.Settings{AI: true, Licenses: []string{"apps"}}}
+			return nil
+		})
+		is.NoErr(err)
+		is.Equal(got.ID, "acme") // never changes
+		is.Equal(got.Name, "New")
+		is.Equal(got.UpdatedAt, now)
+		is.True(!got.CreatedAt.IsZero())
+		is.True(got.Settings.Licensed("apps") && !got.Settings.Licensed("x"))
+
+		many := make([]string, 1001)
+		for i := range many {
+			many[i] = "a"
+		}
+		for name, bad := range map[string]func(*tenants.Tenant){
+			"name":                   func(t *tenants.Tenant) { t.Name = " " },
+			"name ":                  func(t *tenants.Tenant) { t.Name = strings.Repeat("ü", 256) },
+			"name must be":           func(t *tenants.Tenant) { t.Name = "a\x00" },
+			"settings.licenses[1]":   func(t *tenants.Tenant) { t.Settings.Licenses = []string{"apps", "\xff"} },
+			"settings.defaultDomain": func(t *tenants.Tenant) { t.Settings.DefaultDomain = "a b" },
+			"settings.deployFrom[0]": func(t *tenants.Tenant) { t.Settings.DeployFrom = []string{"A"} },
+			"settings may":           func(t *tenants.Tenant) { t.Settings.DeployFrom = many },
+		} {
+			_, err := s.Update(super, func(t *tenants.Tenant) error { bad(t); return nil })
+			is.Equal(errs.CodeOf(err), errs.Invalid)
+			is.True(strings.HasPrefix(errs.MessageOf(err), name)) // it names the field
+		}
+		evil, err := s.Lookup(t.Context(), "evil")
+		is.NoErr(err)
+		is.Equal(evil.Name, "evil")
+	})
+}
+
+func TestKeys(t *testing.T) {
+	each(t, func(t *testing.T, with func(...string) *tenants.Service) {
+		is, ctx := is.New(t), t.Context()
+		_, err := with("a").Add(ctx, tenants.Tenant{ID: "new"})
+		is.NoErr(err)
+		is.Equal(errs.CodeOf(with("a").CheckKeys(ctx)), errs.Invalid) // acme and evil were made outside Add
+		n, err := with("a").Rekey(ctx)
+		is.NoErr(err)
+		is.Equal(n, 2)
+		is.NoErr(with("a").CheckKeys(ctx))
+
+		is.Equal(errs.CodeOf(with("b").CheckKeys(ctx)), errs.Invalid)
+		_, err = with("b").Rekey(ctx)
+		is.Equal(errs.CodeOf(err), errs.Invalid) // and nothing is lost:
+		is.NoErr(with("a", "b").CheckKeys(ctx))
+		n, err = with("a", "b").Rekey(ctx)
+		is.NoErr(err)
+		is.Equal(n, 3)
+		is.NoErr(with("b").CheckKeys(ctx))
+		n, err = with("a", "b").Rekey(ctx)
+		is.NoErr(err)
+		is.Equal(n, 0) // all are under the current key
+	})
+}

@@ -1,0 +1,168 @@
+// Package tenantstest checks that a tenants.Store keeps its promises. Tests of stores import it.
+package tenantstest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/tenants"
+)
+
+var (
+	monday  = time.Date(2026, 11, 16, 9, 0, 0, 123456000, time.UTC)
+	tuesday = monday.Add(24 * time.Hour)
+)
+
+// TestStore runs all checks. open gives a Store whose database has the tenants acme and evil alone.
+func TestStore(t *testing.T, open func(t *testing.T) tenants.Store) {
+	for name, check := range map[string]func(*testing.T, tenants.Store){
+		"RoundTrip":            testRoundTrip,
+		"TakenID":              testTaken,
+		"Isolation":            testIsolation,
+		"FailedEditWritesNone": testFailedEdit,
+		"ParallelEditsAllLand": testParallelEdits,
+		"Reseal":               testReseal,
+	} {
+		t.Run(name, func(t *testing.T) { check(t, open(t)) })
+	}
+}
+
+func tenant(id string) tenants.Tenant {
+	return tenants.Tenant{
+		ID: id, Name: "Über '; --?$1\\ 🎨",
+		Settings: tenants.Settings{
+			AI: true, Licenses: []string{"apps", `"ü"`}, DefaultDomain: "ldap", DeployFrom: []string{"acme", "evil"},
+		},
+		CreatedAt: monday, UpdatedAt: tuesday,
+	}
+}
+
+func testRoundTrip(t *testing.T, s tenants.Store) {
+	is, ctx := is.New(t), t.Context()
+	want := tenant("new")
+	is.NoErr(s.Insert(ctx, want, "sealed"))
+	got, err := s.Get(ctx, "new")
+	is.NoErr(err)
+	is.Equal(got, want)
+	check, err := s.KeyCheck(ctx, "new")
+	is.NoErr(err)
+	is.Equal(check, "sealed")
+	ids, err := s.IDs(ctx)
+	is.NoErr(err)
+	is.Equal(ids, []string{"acme", "evil", "new"})
+
+	want.Name, want.UpdatedAt = "New", tuesday.Add(time.Hour)
+	want.Settings = tenants.Settings{Licenses: []string{}, DefaultDomain: "local", DeployFrom: []string{}}
+	changed, err := s.Update(ctx, "new", func(t *tenants.Tenant) error { *t = want; return nil })
+	is.NoErr(err)
+	is.Equal(changed, want)
+	got, err = s.Get(ctx, "new")
+	is.NoErr(err)
+	is.Equal(got, want)
+
+	acme, err := s.Get(ctx, "acme") // settings '{}': what was left out has its default
+	is.NoErr(err)
+	is.Equal(acme.Settings, want.Settings)
+}
+
+func testTaken(t *testing.T, s tenants.Store) {
+	is, ctx := is.New(t), t.Context()
+	is.Equal(errs.CodeOf(s.Insert(ctx, tenant("acme"), "x")), errs.Conflict)
+	acme, err := s.Get(ctx, "acme")
+	is.NoErr(err)
+	is.Equal(acme.Name, "acme")
+}
+
+func testIsolation(t *testing.T, s tenants.Store) {
+	is, ctx := is.New(t), t.Context()
+	before, err := s.Get(ctx, "acme")
+	is.NoErr(err)
+	_, err = s.Update(ctx, "evil", func(t *tenants.Tenant) error { t.Name = "x"; return nil })
+	is.NoErr(err)
+	n, err := s.Reseal(ctx, "evil", func(old tenants.Secret) (string, error) {
+		is.Equal(old.Row, "evil") // sees nothing of another tenant
+		return "resealed", nil
+	})
+	is.NoErr(err)
+	is.Equal(n, 1)
+	after, err := s.Get(ctx, "acme")
+	is.NoErr(err)
+	is.Equal(after, before)
+	check, err := s.KeyCheck(ctx, "acme")
+	is.NoErr(err)
+	is.Equal(check, "")
+
+	_, err = s.Get(ctx, "none")
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+	_, err = s.KeyCheck(ctx, "none")
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+	_, err = s.Update(ctx, "none", func(*tenants.Tenant) error { return nil })
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+	n, err = s.Reseal(ctx, "none", func(tenants.Secret) (string, error) { return "x", nil })
+	is.NoErr(err)
+	is.Equal(n, 0)
+}
+
+func testFailedEdit(t *testing.T, s tenants.Store) {
+	is, ctx := is.New(t), t.Context()
+	fault := errors.New("fault")
+	_, err := s.Update(ctx, "acme", func(t *tenants.Tenant) error { t.Name = "x"; return fault })
+	is.Equal(err, fault)
+	got, err := s.Get(ctx, "acme")
+	is.NoErr(err)
+	is.Equal(got.Name, "acme")
+	_, err = s.Reseal(ctx, "acme", func(tenants.Secret) (string, error) { return "x", fault })
+	is.Equal(err, fault)
+	check, err := s.KeyCheck(ctx, "acme")
+	is.NoErr(err)
+	is.Equal(check, "")
+}
+
+func testParallelEdits(t *testing.T, s tenants.Store) {
+	is, ctx := is.New(t), t.Context()
+	var wg sync.WaitGroup
+	fails := make([]error, 20)
+	for i := range fails {
+		wg.Go(func() {
+			_, fails[i] = s.Update(ctx, "acme", func(t *tenants.Tenant) error {
+				t.Settings.Licenses = append(t.Settings.Licenses, fmt.Sprintf("l%02d", i))
+				return nil
+			})
+		})
+	}
+	wg.Wait()
+	is.NoErr(errors.Join(fails...))
+	got, err := s.Get(ctx, "acme")
+	is.NoErr(err)
+	slices.Sort(got.Settings.Licenses)
+	is.Equal(len(slices.Compact(got.Settings.Licenses)), 20)
+}
+
+func testReseal(t *testing.T, s tenants.Store) {
+	is, ctx := is.New(t), t.Context()
+	is.NoErr(s.Insert(ctx, tenant("new"), "old"))
+	again := func(old tenants.Secret) (string, error) {
+		is.Equal(old.Table+"."+old.Column+"."+old.Row, "tc_tenants.key_check.new")
+		return strings.ReplaceAll(old.Sealed, "old", "fresh"), nil
+	}
+	n, err := s.Reseal(ctx, "new", again)
+	is.NoErr(err)
+	is.Equal(n, 1)
+	n, err = s.Reseal(ctx, "new", again)
+	is.NoErr(err)
+	is.Equal(n, 0) // nothing to write
+	check, err := s.KeyCheck(ctx, "new")
+	is.NoErr(err)
+	is.Equal(check, "fresh")
+	got, err := s.Get(ctx, "new")
+	is.NoErr(err)
+	is.Equal(got, tenant("new")) // the rest stays, UpdatedAt too
+}

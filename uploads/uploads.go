@@ -1,0 +1,105 @@
+// Package uploads holds files that a user staged for another request, such as an import, for a day.
+//
+// httpapi, the root and hosts import it; uploads/bunstore keeps its rows and a blobs.Store the bytes.
+package uploads
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/blobs"
+	"github.com/tenantcontent/tenantcontent/blobs/files"
+)
+
+// Upload is one staged file.
+//
+// Source: DECISIONS, section 2.
+type Upload = files.File
+
+// Store keeps uploads. Implementations must pass uploadstest.TestStore.
+type Store = files.Store
+
+// defaultLimit is how many bytes an upload may have.
+const defaultLimit = 256 << 20
+
+// Service is the rules of uploads over a Store: an upload is for its uploader and the tenant's superusers alone, until
+// it expires.
+type Service struct{ shelf files.Shelf }
+
+// Options configure a Service. Store and Blobs are required.
+type Options struct {
+	Store    Store
+	Blobs    blobs.Store
+	Now      func() time.Time // default time.Now
+	NewID    func() string    // default UUIDv7
+	Limit    int64            // bytes of one upload; default 256 MiB
+	Lifetime time.Duration    // default 24 h
+}
+
+// New makes a Service.
+func New(o Options) *Service {
+	if o.Limit == 0 {
+		o.Limit = defaultLimit
+	}
+	return &Service{files.Shelf{
+		Store: o.Store, Blobs: o.Blobs, Noun: "Upload", Now: o.Now, NewID: o.NewID, Limit: o.Limit, Lifetime: o.Lifetime,
+	}.WithDefaults()}
+}
+
+// Create streams r into a new upload; after an error there is none. Of filename the last part of its path is kept,
+// "upload" when there is none; contentType may be "" for application/octet-stream.
+// Errors: errs.Invalid for a bad name or content type; errs.TooLarge; r's own, as it is.
+func (s *Service) Create(ctx context.Context, filename, contentType string, r io.Reader) (Upload, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Upload{}, err
+	}
+	return s.shelf.Create(ctx, a.Tenant, a.User, filename, contentType, func(w io.Writer) error {
+		_, err := io.Copy(w, r)
+		return err
+	})
+}
+
+// Get gives an upload. Errors: errs.NotFound, also for another user's and an expired one.
+func (s *Service) Get(ctx context.Context, id string) (Upload, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Upload{}, err
+	}
+	return s.shelf.Get(ctx, a.Tenant, id, visible(a))
+}
+
+// Open gives an upload with its bytes, which can be read from any place and which the caller closes.
+// Errors: errs.NotFound, as Get.
+func (s *Service) Open(ctx context.Context, id string) (Upload, io.ReadSeekCloser, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Upload{}, nil, err
+	}
+	return s.shelf.Open(ctx, a.Tenant, id, visible(a))
+}
+
+// Delete removes an upload. Errors: errs.NotFound, as Get.
+func (s *Service) Delete(ctx context.Context, id string) error {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return err
+	}
+	u, err := s.shelf.Get(ctx, a.Tenant, id, visible(a))
+	if err != nil {
+		return err
+	}
+	return s.shelf.Delete(ctx, a.Tenant, u.ID)
+}
+
+// Sweep removes a tenant's expired uploads and what broken ones left, and gives the number of the former. It runs in the
+// background and asks for no actor.
+func (s *Service) Sweep(ctx context.Context, tenant string) (int, error) {
+	return s.shelf.Sweep(ctx, tenant)
+}
+
+func visible(a actor.Actor) func(Upload) bool {
+	return func(u Upload) bool { return u.Username == a.User || a.Superuser }
+}
