@@ -25,6 +25,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/httpapi"
 	"github.com/tenantcontent/tenantcontent/inputs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/epoch"
 	"github.com/tenantcontent/tenantcontent/internal/keyring"
 	"github.com/tenantcontent/tenantcontent/internal/migrations"
 	"github.com/tenantcontent/tenantcontent/principals"
@@ -118,13 +119,14 @@ func Open(c Config) (*App, error) {
 		return nil, err
 	}
 	blobs := blobstore.New(c.DB)
+	var changes epoch.Counter // of users, teams, sessions and tokens
 	app.Colors = colors.New(colors.Options{Store: colorstore.New(c.DB), Now: c.Now})
 	app.Tenants = tenants.New(tenants.Options{Store: tenantstore.New(c.DB), Keys: keys, Now: c.Now})
 	app.Principals = principals.New(principals.Options{
-		Store: principalstore.New(c.DB), Content: registry, Now: c.Now, NewID: c.NewID,
+		Store: principalstore.New(c.DB).Notify(changes.Bump), Content: registry, Now: c.Now, NewID: c.NewID,
 	})
 	app.Sessions = sessions.New(sessions.Options{
-		Store: sessionstore.New(c.DB), Directory: app.Principals, Tenants: app.Tenants,
+		Store: sessionstore.New(c.DB).Notify(changes.Bump), Directory: app.Principals, Tenants: app.Tenants, Changes: &changes,
 		Lifetime: c.SessionLifetime, Now: c.Now, NewID: c.NewID,
 	})
 	app.Uploads = uploads.New(uploads.Options{

@@ -69,19 +69,35 @@ func private(path string) error {
 // openPostgres takes row_level_security=on out of the URL: then each connection is told the tenant of its statement,
 // which costs a round trip whenever that changes (see tenantcontent.EnableRowLevelSecurity).
 func openPostgres(text string) (*bun.DB, error) {
+	text, on, err := cutRowLevelSecurity(text)
+	if err != nil {
+		return nil, err
+	}
 	var cfg pgsafe.Config
-	if u, err := url.Parse(text); err == nil && u.Query().Has("row_level_security") {
-		q := u.Query()
-		if q.Get("row_level_security") == "on" {
-			cfg.Tenant = bunx.Tenant
-		}
-		q.Del("row_level_security")
-		u.RawQuery = q.Encode()
-		text = u.String()
+	if on {
+		cfg.Tenant = bunx.Tenant
 	}
 	db, err := pgsafe.Open(text, cfg)
 	if err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "the database URL cannot be used: %s", err)
 	}
 	return bun.NewDB(db, pgdialect.New()), nil
+}
+
+func cutRowLevelSecurity(text string) (rest string, on bool, err error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return text, false, nil // pgsafe says so, without the password
+	}
+	q, err := url.ParseQuery(u.RawQuery)
+	values, ok := q["row_level_security"]
+	if err != nil || !ok {
+		return text, false, nil
+	}
+	if len(values) != 1 || values[0] != "on" && values[0] != "off" {
+		return "", false, errs.New(errs.Invalid, "the database URL cannot be used: row_level_security must be on or off")
+	}
+	q.Del("row_level_security")
+	u.RawQuery = q.Encode()
+	return u.String(), values[0] == "on", nil
 }

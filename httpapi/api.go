@@ -140,6 +140,9 @@ func (a *api) call(route *Route, r *request) (answer reply, err error) {
 	if !route.Tx {
 		return route.handle(r)
 	}
+	if err := r.readAhead(); err != nil {
+		return reply{}, err
+	}
 	plain := r.Request
 	err = a.InTx(plain.Context(), func(ctx context.Context) error {
 		r.Request = plain.WithContext(ctx)

@@ -11,21 +11,22 @@ import (
 	"github.com/tenantcontent/tenantcontent/hal"
 )
 
-// colorBody is a Color as the API writes it.
-type colorBody struct {
-	Tenant    string   `json:"tenant"`
-	Key       string   `json:"key"`
-	Color     string   `json:"color"`
-	Source    *string  `json:"source"`
-	CreatedAt hal.Time `json:"createdAt"`
-	UpdatedAt hal.Time `json:"updatedAt"`
+// colorBody is a Color as the API writes it. It is encoded by hand because it is read often, and a palette may be long.
+type colorBody colors.Color
+
+// AppendJSON implements hal.Appender.
+func (c colorBody) AppendJSON(dst []byte) ([]byte, error) {
+	dst = hal.AppendString(append(dst, `{"tenant":`...), c.Tenant)
+	dst = hal.AppendString(append(dst, `,"key":`...), c.Key)
+	dst = hal.AppendString(append(dst, `,"color":`...), c.Color)
+	dst = hal.AppendStringOrNull(append(dst, `,"source":`...), c.Source)
+	dst = hal.AppendTime(append(dst, `,"createdAt":`...), c.CreatedAt)
+	dst = hal.AppendTime(append(dst, `,"updatedAt":`...), c.UpdatedAt)
+	return append(dst, '}'), nil
 }
 
 func (a *api) color(c colors.Color) hal.Resource {
-	return hal.Resource{Links: hal.Self(a.href("colors", c.Key)), Value: colorBody{
-		Tenant: c.Tenant, Key: c.Key, Color: c.Color, Source: c.Source,
-		CreatedAt: hal.Time(c.CreatedAt), UpdatedAt: hal.Time(c.UpdatedAt),
-	}}
+	return hal.Resource{Links: hal.Self(a.href("colors", c.Key)), Value: colorBody(c)}
 }
 
 // href gives the absolute link to an API path.
@@ -57,16 +58,11 @@ func (a *api) listAllColors(r *request) (reply, error) {
 	})
 }
 
-// appendColor appends one row of the flat list. It is written by hand because the list may be long.
+// appendColor appends one row of the flat list: a color with its hex and palette name.
 func appendColor(dst []byte, c colors.Color) []byte {
 	hex := colors.Hex(c.Color)
-	dst = hal.AppendString(append(dst, `{"tenant":`...), c.Tenant)
-	dst = hal.AppendString(append(dst, `,"key":`...), c.Key)
-	dst = hal.AppendString(append(dst, `,"color":`...), c.Color)
-	dst = hal.AppendStringOrNull(append(dst, `,"source":`...), c.Source)
-	dst = hal.AppendTime(append(dst, `,"createdAt":`...), c.CreatedAt)
-	dst = hal.AppendTime(append(dst, `,"updatedAt":`...), c.UpdatedAt)
-	dst = hal.AppendString(append(dst, `,"hex":`...), hex)
+	dst, _ = colorBody(c).AppendJSON(dst) // never fails
+	dst = hal.AppendString(append(dst[:len(dst)-1], `,"hex":`...), hex)
 	dst = hal.AppendString(append(dst, `,"named":`...), colors.Named(hex))
 	return append(dst, '}')
 }

@@ -33,10 +33,13 @@ var statusOf = map[errs.Code]int{
 func (a *api) fail(w *response, r *http.Request, err error) {
 	status, message := statusOf[errs.CodeOf(err)], errs.MessageOf(err)
 	var method notAllowed
+	var file refused
 	switch {
 	case errors.As(err, &method):
 		w.Header().Set("Allow", string(method))
 		status, message = http.StatusMethodNotAllowed, method.Error()
+	case errors.As(err, &file):
+		status, message = int(file), file.Error()
 	case status == 0 && errors.Is(err, context.Canceled) && r.Context().Err() != nil:
 		panic(http.ErrAbortHandler) // the caller is gone
 	case status == 0:
@@ -53,7 +56,18 @@ func (a *api) fail(w *response, r *http.Request, err error) {
 	case http.StatusRequestEntityTooLarge:
 		w.Header().Set("Connection", "close") // the rest of the body is not read
 	}
+	w.Header().Del("Content-Disposition") // the file that it was for does not come
 	_ = reply{status: status, body: problem{StatusCode: status, Error: http.StatusText(status), Message: message}}.write(w, r)
+}
+
+// refused is a status of http.ServeContent: a range outside the file, or a condition of the request that does not hold.
+type refused int
+
+func (s refused) Error() string {
+	if s == http.StatusRequestedRangeNotSatisfiable {
+		return "The file has no bytes in this range."
+	}
+	return "The file is not as the request demands."
 }
 
 // finish logs the request and turns a panic of a handler into a 500.

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -88,7 +89,7 @@ func (r *request) file() (name, contentType string, content io.Reader, err error
 	if err != nil {
 		return "", "", nil, err
 	}
-	body := &sender{Reader: r.Body, control: http.NewResponseController(r.writer)}
+	body := r.sent()
 	given := r.Header.Get("Content-Type")
 	mediaType, params, err := mime.ParseMediaType(given)
 	if err != nil && given != "" {
@@ -146,7 +147,10 @@ type sender struct {
 func (s *sender) Read(p []byte) (int, error) {
 	_ = s.control.SetReadDeadline(time.Now().Add(patience)) // recorders in tests have none
 	n, err := s.Reader.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
+	switch {
+	case errors.Is(err, io.EOF):
+		_ = s.control.SetReadDeadline(time.Time{}) // what the handler does next may take longer
+	case err != nil:
 		err = errs.Wrap(errs.Invalid, err, "The body could not be read to its end.")
 	}
 	return n, err
@@ -173,7 +177,8 @@ func (a *api) getDownload(r *request) (reply, error) {
 	return ok(a.download(d))
 }
 
-// getDownloadContent serves GET /api/downloads/{id}/content: 200 and the bytes, 206 for a range of them; 404.
+// getDownloadContent serves GET /api/downloads/{id}/content: 200 and the bytes, 206 for a range of them; 404; 416 for a
+// range outside of them.
 func (a *api) getDownloadContent(r *request) (reply, error) {
 	d, content, err := a.Downloads.Open(r.Context(), r.param("id"))
 	if err != nil {
@@ -181,22 +186,38 @@ func (a *api) getDownloadContent(r *request) (reply, error) {
 	}
 	return reply{
 		header: map[string]string{"Content-Type": d.ContentType, "Content-Disposition": disposition(d.Filename)},
-		serve: func(w http.ResponseWriter, r *http.Request) {
+		serve: func(w http.ResponseWriter, r *http.Request) error {
 			defer func() { _ = content.Close() }()
 			slow := &receiver{ResponseWriter: w, control: http.NewResponseController(w)}
 			http.ServeContent(slow, r, "", d.CreatedAt, content)
 			_ = slow.control.SetWriteDeadline(time.Time{})
+			return slow.failure
 		},
 	}, nil
 }
 
-// receiver gives up on a reader who stands still.
+// receiver gives up on a reader who stands still, and holds back the failures of http.ServeContent, which are plain text.
 type receiver struct {
 	http.ResponseWriter
 	control *http.ResponseController
+	failure error
+}
+
+func (w *receiver) WriteHeader(status int) {
+	switch {
+	case status < http.StatusBadRequest:
+		w.ResponseWriter.WriteHeader(status)
+	case status < http.StatusInternalServerError:
+		w.failure = refused(status)
+	default:
+		w.failure = fmt.Errorf("http.ServeContent: %d", status)
+	}
 }
 
 func (w *receiver) Write(p []byte) (int, error) {
+	if w.failure != nil {
+		return len(p), nil
+	}
 	_ = w.control.SetWriteDeadline(time.Now().Add(patience))
 	return w.ResponseWriter.Write(p)
 }

@@ -1,21 +1,22 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"io"
 	"iter"
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/tenantcontent/tenantcontent/hal"
 )
 
 // reply is what a handler gives: a status, headers, and one of a JSON body, a stream or nothing.
 type reply struct {
 	status int
 	header map[string]string
-	body   any                                          // encoded as JSON; nil: an empty body
-	stream func(w io.Writer) error                      // writes a body piece by piece
-	serve  func(w http.ResponseWriter, r *http.Request) // writes all by itself: files with ranges
+	body   any                                                // encoded as JSON; nil: an empty body
+	stream func(w io.Writer) error                            // writes a body piece by piece
+	serve  func(w http.ResponseWriter, r *http.Request) error // writes all by itself: files with ranges
 }
 
 // ok is 200 with a JSON body.
@@ -45,8 +46,7 @@ func (a reply) write(w *response, r *http.Request) error {
 	}
 	switch {
 	case a.serve != nil:
-		a.serve(w, r)
-		return nil
+		return a.serve(w, r)
 	case a.stream != nil:
 		return a.writeStream(w)
 	case a.body == nil:
@@ -54,7 +54,7 @@ func (a reply) write(w *response, r *http.Request) error {
 		w.WriteHeader(a.status)
 		return nil
 	}
-	body, err := json.Marshal(a.body)
+	body, err := hal.Append(make([]byte, 0, 1024), a.body)
 	if err != nil {
 		return err
 	}

@@ -65,19 +65,35 @@ func plainText(r *http.Request) error {
 
 func plain(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
+// readAhead takes the body in before a transaction begins: a slow sender shall not keep one open, which on SQLite would
+// be the only writer. Errors: as body.
+func (r *request) readAhead() error {
+	raw, err := r.read()
+	r.Body = io.NopCloser(bytes.NewReader(raw))
+	return err
+}
+
 // body reads the whole body. Errors: errs.TooLarge; errs.Invalid when it cannot be read or is no plain text.
 func (r *request) body() ([]byte, error) {
-	raw, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, r.maxBody))
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		return nil, errs.New(errs.TooLarge, "The body must have at most %d bytes.", r.maxBody)
-	case err != nil:
-		return nil, errs.Wrap(errs.Invalid, err, "The body could not be read to its end.")
-	case !utf8.Valid(raw):
+	raw, err := r.read()
+	if err == nil && !utf8.Valid(raw) {
 		return nil, errs.New(errs.Invalid, "The body must be UTF-8.")
 	}
-	return raw, nil
+	return raw, err
+}
+
+func (r *request) read() ([]byte, error) {
+	raw, err := io.ReadAll(http.MaxBytesReader(nil, io.NopCloser(r.sent()), r.maxBody))
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return nil, errs.New(errs.TooLarge, "The body must have at most %d bytes.", r.maxBody)
+	}
+	return raw, err
+}
+
+// sent is the body as it comes in.
+func (r *request) sent() *sender {
+	return &sender{Reader: r.Body, control: http.NewResponseController(r.writer)}
 }
 
 // decode reads a JSON body into a T: a struct that has the fields which the route accepts and no other. No body is an

@@ -137,7 +137,7 @@ func (rt *router) missing(path string) error {
 	return notAllowed(strings.Join(allow, ", "))
 }
 
-// notAllowed is the one failure that is of HTTP alone: the methods of a path that was asked with another.
+// notAllowed is a failure that is of HTTP alone: the methods of a path that was asked with another.
 type notAllowed string
 
 func (n notAllowed) Error() string { return "This route has the methods " + string(n) + "." }

@@ -133,8 +133,9 @@ func (s *Service) UpdateUser(ctx context.Context, username string, edit func(*Us
 			if err := edit(u); err != nil {
 				return err
 			}
+			err := s.acceptEdit(a, was, u, others)
 			left = was.Domain == Local && u.Domain != Local
-			return s.acceptEdit(a, was, u, others)
+			return err
 		})
 		if err != nil || !left {
 			return err

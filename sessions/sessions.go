@@ -20,6 +20,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/epoch"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
@@ -58,7 +59,7 @@ type Store interface {
 	Tokens(ctx context.Context, tenant, username string, q paging.Query) (paging.Page[Token], error)
 	// DeleteToken fails with errs.NotFound when the user has no such token.
 	DeleteToken(ctx context.Context, tenant, username, id string) error
-	// Count adds to the counters of tokens; tokens that are gone are left out.
+	// Count adds to the counters of tokens, whose LastAccessedAt never goes back; tokens that are gone are left out.
 	Count(ctx context.Context, tenant string, uses map[string]Use) error
 	// Sweep removes the sessions that ended before a time and gives their number.
 	Sweep(ctx context.Context, tenant string, before time.Time) (int, error)
@@ -83,12 +84,22 @@ type Options struct {
 	Now       func() time.Time // default time.Now
 	NewID     func() string    // of a token; default UUIDv7
 	NewSecret func() string    // default 32 random bytes in base64url
+	// Changes counts what the stores of sessions and principals commit; default nil: every credential is looked up.
+	Changes *epoch.Counter
 }
 
 // Service is login, logout, sessions and tokens.
 type Service struct {
-	o    Options
-	uses uses
+	o        Options
+	uses     uses
+	sessions *cache[lookup[Session]]
+	tokens   *cache[lookup[Token]]
+}
+
+// lookup is what a credential stands for. It is shared by requests: nobody changes the holder's teams.
+type lookup[T any] struct {
+	of     T
+	holder Holder
 }
 
 // New makes a Service.
@@ -105,7 +116,10 @@ func New(o Options) *Service {
 	if o.NewSecret == nil {
 		o.NewSecret = newSecret
 	}
-	return &Service{o: o, uses: uses{byTenant: map[string]map[string]Use{}}}
+	return &Service{
+		o: o, uses: uses{byTenant: map[string]map[string]Use{}},
+		sessions: newCache[lookup[Session]](o.Changes), tokens: newCache[lookup[Token]](o.Changes),
+	}
 }
 
 func newSecret() string {
@@ -124,7 +138,23 @@ func hash(secret string) string {
 const (
 	sessionKind = "tcs"
 	tokenKind   = "tct"
+
+	maxCredential = 512 // bytes
 )
+
+// wellFormed reports whether the parts of a credential have only what tenant ids, UUIDs and base64url are made of.
+func wellFormed(parts []string) bool {
+	for _, p := range parts {
+		if p == "" || strings.IndexFunc(p, odd) >= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func odd(c rune) bool {
+	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_'
+}
 
 // Login is a new session.
 type Login struct {
@@ -141,19 +171,28 @@ func (s *Service) Login(ctx context.Context, tenant, domain, username, password 
 	if err != nil {
 		return Login{}, err
 	}
+	now := s.now() // before the look at the password: one that changes from now on ends this session, too
 	user, err := s.o.Directory.Authenticate(ctx, tenant, domain, username, password)
 	if err != nil {
-		return Login{}, err
+		return Login{}, refused(err)
 	}
-	now := s.now()
 	secret := s.o.NewSecret()
 	session := Session{ID: hash(secret), Username: user.Username, CreatedAt: now, ExpiresAt: now.Add(s.o.Lifetime)}
 	if err := s.o.Store.InsertSession(ctx, tenant, session); err != nil {
-		return Login{}, err
+		return Login{}, refused(err)
 	}
 	return Login{
 		Token: sessionKind + "." + tenant + "." + secret, ExpiresAt: session.ExpiresAt, Tenant: tenant, User: user,
 	}, nil
+}
+
+// refused makes a user who is deleted while logging in the common answer, and leaves other failures as they are.
+func refused(err error) error {
+	switch errs.CodeOf(err) {
+	case errs.NotFound, errs.Conflict:
+		return errs.Wrap(errs.Unauthenticated, err, "Unable to log in")
+	}
+	return err
 }
 
 func (s *Service) tenant(ctx context.Context, named string) (string, error) {
@@ -184,11 +223,15 @@ func unauthenticated() error {
 	return errs.New(errs.Unauthenticated, "The session or token is missing, not valid or has expired. Log in first.")
 }
 
-// Authenticate gives the actor of a credential that came from an address. It is one statement.
-// Errors: errs.Unauthenticated, the same for every reason.
+// Authenticate gives the actor of a credential that came from an address. It is one statement, and none for a text that
+// is no credential. Errors: errs.Unauthenticated, the same for every reason.
 func (s *Service) Authenticate(ctx context.Context, credential string, from netip.Addr) (actor.Actor, error) {
+	if len(credential) > maxCredential {
+		return actor.Actor{}, unauthenticated()
+	}
 	parts := strings.Split(credential, ".")
 	switch {
+	case !wellFormed(parts):
 	case len(parts) == 3 && parts[0] == sessionKind:
 		return s.session(ctx, parts[1], parts[2])
 	case len(parts) == 4 && parts[0] == tokenKind:
@@ -198,10 +241,15 @@ func (s *Service) Authenticate(ctx context.Context, credential string, from neti
 }
 
 func (s *Service) session(ctx context.Context, tenant, secret string) (actor.Actor, error) {
-	session, holder, err := s.o.Store.Session(ctx, tenant, hash(secret))
+	id := hash(secret)
+	found, err := s.sessions.get(tenant, id, func() (l lookup[Session], err error) {
+		l.of, l.holder, err = s.o.Store.Session(ctx, tenant, id)
+		return l, err
+	})
 	if err != nil {
 		return actor.Actor{}, hide(err)
 	}
+	session, holder := found.of, found.holder
 	if !s.now().Before(session.ExpiresAt) || session.CreatedAt.Before(holder.PasswordSetAt) {
 		return actor.Actor{}, unauthenticated()
 	}
@@ -211,10 +259,14 @@ func (s *Service) session(ctx context.Context, tenant, secret string) (actor.Act
 }
 
 func (s *Service) token(ctx context.Context, tenant, id, secret string, from netip.Addr) (actor.Actor, error) {
-	t, holder, err := s.o.Store.Token(ctx, tenant, id)
+	found, err := s.tokens.get(tenant, id, func() (l lookup[Token], err error) {
+		l.of, l.holder, err = s.o.Store.Token(ctx, tenant, id)
+		return l, err
+	})
 	if err != nil {
 		return actor.Actor{}, hide(err)
 	}
+	t, holder := found.of, found.holder
 	if subtle.ConstantTimeCompare([]byte(hash(secret)), []byte(t.SecretHash)) != 1 {
 		return actor.Actor{}, unauthenticated()
 	}

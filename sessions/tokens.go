@@ -62,7 +62,7 @@ func (s *Service) CreateToken(ctx context.Context, n NewToken) (t Token, credent
 		return Token{}, "", errs.New(errs.Forbidden, "A token cannot make tokens. Log in with a password.")
 	}
 	now := s.now()
-	if err := n.validate(now); err != nil {
+	if err := n.accept(now); err != nil {
 		return Token{}, "", err
 	}
 	secret := s.o.NewSecret()
@@ -76,9 +76,10 @@ func (s *Service) CreateToken(ctx context.Context, n NewToken) (t Token, credent
 	return t, strings.Join([]string{tokenKind, a.Tenant, t.ID, secret}, "."), nil
 }
 
-func (n NewToken) validate(now time.Time) error {
-	if n.Notes != nil && utf8.RuneCountInString(*n.Notes) > 1000 {
-		return errs.New(errs.Invalid, "notes must have at most 1000 characters")
+// accept checks what a token is to be, and makes its end one that every database can keep.
+func (n *NewToken) accept(now time.Time) error {
+	if n.Notes != nil && !plain(*n.Notes, 1000) {
+		return errs.New(errs.Invalid, "notes must be UTF-8 without NUL and have at most 1000 characters")
 	}
 	if n.Restrict != nil && *n.Restrict != "cidr" {
 		return errs.New(errs.Invalid, `restrict must be "cidr" or null`)
@@ -87,14 +88,31 @@ func (n NewToken) validate(now time.Time) error {
 		return errs.New(errs.Invalid, `restrict "cidr" and cidr go together`)
 	}
 	if n.CIDR != nil {
-		if _, err := netip.ParsePrefix(*n.CIDR); err != nil {
+		if _, err := parseRange(*n.CIDR); err != nil {
 			return errs.New(errs.Invalid, "cidr must be an address range such as 192.0.2.0/24 or 2001:db8::/32")
 		}
 	}
-	if n.ExpiresAt != nil && !n.ExpiresAt.After(now) {
-		return errs.New(errs.Invalid, "expiresAt must be in the future")
+	if n.ExpiresAt != nil {
+		end := n.ExpiresAt.UTC().Truncate(time.Microsecond)
+		if !end.After(now) || end.Year() > 9999 {
+			return errs.New(errs.Invalid, "expiresAt must be in the future, and before the year 10000")
+		}
+		n.ExpiresAt = &end
 	}
 	return nil
+}
+
+func plain(s string, most int) bool {
+	return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 && utf8.RuneCountInString(s) <= most
+}
+
+// parseRange reads a range of addresses; an IPv4 range in IPv6 form (::ffff:192.0.2.0/120) is one of IPv4.
+func parseRange(text string) (netip.Prefix, error) {
+	p, err := netip.ParsePrefix(text)
+	if err == nil && p.Addr().Is4In6() && p.Bits() >= 96 {
+		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+	}
+	return p, err
 }
 
 // admits reports whether the token may be used at this time and from this address. Without a known address a token
@@ -109,8 +127,8 @@ func (t Token) admits(now time.Time, from netip.Addr) bool {
 	if t.CIDR == nil {
 		return false
 	}
-	within, err := netip.ParsePrefix(*t.CIDR)
-	return err == nil && from.IsValid() && within.Contains(from.Unmap())
+	within, err := parseRange(*t.CIDR)
+	return err == nil && within.Contains(from.Unmap().WithZone(""))
 }
 
 // Tokens gives a page of the caller's tokens, newest first. Their counters are up to date.
@@ -130,6 +148,9 @@ func (s *Service) DeleteToken(ctx context.Context, id string) error {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return err
+	}
+	if !wellFormed([]string{id}) { // not there, and not for the database to read
+		return errs.New(errs.NotFound, "Token not found.")
 	}
 	return s.o.Store.DeleteToken(ctx, a.Tenant, a.User, strings.ToLower(id))
 }

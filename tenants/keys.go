@@ -16,9 +16,6 @@ const (
 	checkColumn = "key_check"
 )
 
-// currenter is what a Sealer may also be: it tells whether a value is sealed under the key that Seal uses.
-type currenter interface{ Current(sealed string) bool }
-
 // CheckKeys makes sure that the secrets of every tenant can be read, so that a start with the wrong key is noticed
 // before it writes anything. Errors: errs.Invalid, saying what to do.
 func (s *Service) CheckKeys(ctx context.Context) error {
@@ -63,7 +60,7 @@ func (s *Service) Rekey(ctx context.Context) (int, error) {
 }
 
 func (s *Service) reseal(tenant string, old Secret) (string, error) {
-	if c, ok := s.keys.(currenter); ok && old.Sealed != "" && c.Current(old.Sealed) {
+	if s.keys.Current(old.Sealed) {
 		return old.Sealed, nil
 	}
 	if old.Table == checkTable && old.Column == checkColumn && old.Sealed == "" { // made outside Add

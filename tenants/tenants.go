@@ -40,10 +40,12 @@ func (s Settings) Licensed(license string) bool {
 	return false
 }
 
-// Sealer encrypts secrets so that a value opens only in the place it was sealed for.
+// Sealer encrypts secrets so that a value opens only in the place it was sealed for. *keyring.Ring is one.
 type Sealer interface {
 	Seal(tenant, table, column, row string, plain []byte) (string, error)
 	Open(tenant, table, column, row, sealed string) ([]byte, error)
+	// Current reports whether a value is sealed under the key that Seal uses.
+	Current(sealed string) bool
 }
 
 // Store keeps tenants. Implementations must pass tenantstest.TestStore.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	_ "time/tzdata" // users name time zones, and a bare machine has none
 
 	"github.com/alecthomas/kong"
 

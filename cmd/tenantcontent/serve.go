@@ -24,13 +24,14 @@ type serveCommand struct {
 // Run serves until ctx ends: then it stops accepting, finishes what runs and closes the database.
 func (s *serveCommand) Run(ctx context.Context, c *config, t terminal) error {
 	return c.with(ctx, t, func(app *tenantcontent.App) error {
+		listener, err := net.Listen("tcp", c.Listen) // before the first start, whose password is printed once
+		if err != nil {
+			return errs.Wrap(errs.Invalid, err, "cannot listen on %s: %v", c.Listen, err)
+		}
+		defer func() { _ = listener.Close() }() // again, unless it never served
 		made, generated, err := app.FirstStart(ctx, s.AdminPassword)
 		if err != nil {
 			return err
-		}
-		listener, err := net.Listen("tcp", c.Listen)
-		if err != nil {
-			return errs.Wrap(errs.Invalid, err, "cannot listen on %s: %v", c.Listen, err)
 		}
 		if made {
 			welcome(t, c, generated)

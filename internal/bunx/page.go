@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/uptrace/bun"
 
@@ -34,8 +35,8 @@ func Page[R any](ctx context.Context, rows *bun.SelectQuery, l List[R], key func
 	if err != nil {
 		return paging.Page[R]{}, err
 	}
-	if q.Q != "" && l.Search == "" {
-		return paging.Page[R]{}, errs.New(errs.Invalid, "q is not known: this list cannot be searched")
+	if err := l.check(q); err != nil {
+		return paging.Page[R]{}, err
 	}
 	if q.Q != "" {
 		rows = rows.Where("? LIKE ? ESCAPE '\\'", bun.Ident(l.Search), fold.Pattern(q.Q))
@@ -60,6 +61,27 @@ func Page[R any](ctx context.Context, rows *bun.SelectQuery, l List[R], key func
 	}
 	return page, nil
 }
+
+// maxQ is the most bytes of q. SQLite refuses a LIKE pattern of 50,000, and escapes and folding lengthen it.
+const maxQ = 10_000
+
+// check refuses what no statement can carry.
+func (l List[R]) check(q paging.Query) error {
+	switch {
+	case q.Q != "" && l.Search == "":
+		return errs.New(errs.Invalid, "q is not known: this list cannot be searched")
+	case len(q.Q) > maxQ:
+		return errs.New(errs.Invalid, "q must have at most %d bytes", maxQ)
+	case !isText(q.Q):
+		return errs.New(errs.Invalid, "q must be text")
+	case q.After != nil && !(isText(q.After.Value) && isText(q.After.Key)):
+		return errs.New(errs.Invalid, "cursor does not fit this list")
+	}
+	return nil
+}
+
+// isText reports whether a database can hold s: PostgreSQL takes neither NUL nor what is not UTF-8.
+func isText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
 func (l List[R]) sort(q paging.Query) (Sort[R], bool, error) {
 	fields := make([]string, len(l.Sorts))

@@ -6,8 +6,8 @@ package dbtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -40,54 +40,36 @@ func Each(t *testing.T, test func(t *testing.T, open Opener)) {
 func SQLite(t testing.TB) *bun.DB {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "test.db")
-	copyFile(t, template(t), path)
+	whole, err := template()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	return open(t, "sqlite:"+path)
 }
 
 // template is a migrated SQLite file, made once a process: migrating takes longer than most tests.
-func template(t testing.TB) string {
-	t.Helper()
-	path, err := madeTemplate()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-var madeTemplate = sync.OnceValues(func() (string, error) {
+var template = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "tenantcontent-template-")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
+	defer func() { _ = os.RemoveAll(dir) }()
 	path := filepath.Join(dir, "template.db")
 	db, err := database.Open("sqlite:" + path)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if err := prepare(context.Background(), db); err != nil {
-		return "", err
+		return nil, errors.Join(err, db.Close())
 	}
-	return path, db.Close() // closing copies the log back, so that the file is whole
+	if err := db.Close(); err != nil { // it copies the log back, so that the file is whole
+		return nil, err
+	}
+	return os.ReadFile(path)
 })
-
-func copyFile(t testing.TB, from, to string) {
-	t.Helper()
-	in, err := os.Open(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = in.Close() }()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(out, in); err != nil {
-		t.Fatal(err)
-	}
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // cluster is the process's PostgreSQL. pgtest takes it down when the process ends, however that ends.
 var cluster = sync.OnceValues(func() (*pgtest.Cluster, error) {

@@ -17,7 +17,18 @@ func Text(s string) string {
 	if isPlain(s) {
 		return s
 	}
-	return norm.NFC.String(cases.Fold().String(norm.NFC.String(s)))
+	return norm.NFC.String(strings.Map(cherokee, cases.Fold().String(norm.NFC.String(s))))
+}
+
+// cherokee folds the one script whose small letters fold to capitals (Unicode, CaseFolding.txt); cases.Fold swaps them.
+func cherokee(r rune) rune {
+	switch {
+	case 0xab70 <= r && r <= 0xabbf:
+		return r - 0xab70 + 0x13a0
+	case 0x13f8 <= r && r <= 0x13fd:
+		return r - 8
+	}
+	return r
 }
 
 // isPlain reports whether folding leaves s as it is, cheaply: ASCII without capitals.

@@ -30,23 +30,29 @@ func schemaOf(t *testing.T, db *bun.DB) map[string]table {
 	for _, name := range list(t, db, q.tables) {
 		all[name] = table{
 			columns: list(t, db, q.columns, name), primary: strings.Join(list(t, db, q.primary, name), ""),
-			indexes: list(t, db, q.indexes, name), foreigns: list(t, db, q.foreigns, name),
+			indexes: sorted(list(t, db, q.indexes, name)), foreigns: sorted(list(t, db, q.foreigns, name)),
 		}
 	}
 	return all
 }
 
+// sorted sorts by bytes, as not every server does.
+func sorted(s []string) []string {
+	slices.Sort(s)
+	return s
+}
+
 type queries struct{ tables, columns, primary, indexes, foreigns string }
 
 var sqliteSchema = queries{
-	tables:  `SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'tc\_%' ESCAPE '\' ORDER BY 1`,
+	tables:  `SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'tc\_%' ESCAPE '\'`,
 	columns: `SELECT name || CASE WHEN "notnull" OR pk THEN ' NOT NULL' ELSE '' END FROM pragma_table_info($1) ORDER BY cid`,
 	primary: `SELECT coalesce(group_concat(name, ',' ORDER BY pk), '') FROM pragma_table_info($1) WHERE pk`,
 	indexes: `SELECT l.name || ' (' || (SELECT group_concat(name, ',' ORDER BY seqno) FROM pragma_index_info(l.name)) || ')' ||
 		CASE WHEN l."unique" THEN ' UNIQUE' ELSE '' END || CASE WHEN l.partial THEN ' WHERE' ELSE '' END
-		FROM pragma_index_list($1) l WHERE l.origin <> 'pk' ORDER BY 1`,
+		FROM pragma_index_list($1) l WHERE l.origin <> 'pk'`,
 	foreigns: `SELECT '(' || group_concat("from", ',' ORDER BY seq) || ') -> ' || "table" || ' ' || on_delete || ', ' || on_update
-		FROM pragma_foreign_key_list($1) GROUP BY id ORDER BY 1`,
+		FROM pragma_foreign_key_list($1) GROUP BY id`,
 }
 
 var postgresSchema = queries{
@@ -59,13 +65,13 @@ var postgresSchema = queries{
 		CASE WHEN i.indpred IS NOT NULL THEN ' WHERE' ELSE '' END
 		FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid, unnest(i.indkey) WITH ORDINALITY k (attnum, n), pg_attribute a
 		WHERE i.indrelid = $1::regclass AND NOT i.indisprimary AND a.attrelid = i.indrelid AND a.attnum = k.attnum
-		GROUP BY c.relname, i.indisunique, i.indpred ORDER BY 1 COLLATE "C"`,
+		GROUP BY c.relname, i.indisunique, i.indpred`,
 	foreigns: `SELECT '(' || string_agg(a.attname, ',' ORDER BY k.n) || ') -> ' || f.confrelid::regclass || ' ' ||
 		CASE f.confdeltype WHEN 'c' THEN 'CASCADE' WHEN 'a' THEN 'NO ACTION' ELSE f.confdeltype::text END || ', ' ||
 		CASE f.confupdtype WHEN 'c' THEN 'CASCADE' WHEN 'a' THEN 'NO ACTION' ELSE f.confupdtype::text END
 		FROM pg_constraint f, unnest(f.conkey) WITH ORDINALITY k (attnum, n), pg_attribute a
 		WHERE f.conrelid = $1::regclass AND f.contype = 'f' AND a.attrelid = f.conrelid AND a.attnum = k.attnum
-		GROUP BY f.oid, f.confrelid, f.confdeltype, f.confupdtype ORDER BY 1 COLLATE "C"`,
+		GROUP BY f.oid, f.confrelid, f.confdeltype, f.confupdtype`,
 }
 
 // filler gives a value that fits a column.

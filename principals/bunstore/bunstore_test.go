@@ -14,3 +14,11 @@ func TestStore(t *testing.T) {
 		principalstest.TestStore(t, func(t *testing.T) principals.Store { return bunstore.New(open(t)) })
 	})
 }
+
+// TestChunks reads the list with many statements: nothing is left out and nothing comes twice, also where labels are
+// alike.
+func TestChunks(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		principalstest.TestPrincipals(t, bunstore.NewWithChunk(open(t), 3))
+	})
+}

@@ -10,20 +10,16 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// chunk is how many principals Principals reads with one statement; a smaller tenant is read at one point in time.
-const chunk = 16384
-
 const (
 	selectPrincipals = `SELECT p.id, p.type, p.label, t.name, u.display_name, u.email, u.avatar_id, u.avatar_updated_at,
 		t.color, t.icon, t.material_icon FROM tc_principals p
 		LEFT JOIN tc_users u ON p.type = 'User' AND u.tenant_id = p.tenant_id AND u.username = p.id
 		LEFT JOIN tc_teams t ON p.type = 'Team' AND t.tenant_id = p.tenant_id AND t.id = p.id
 		WHERE p.tenant_id = $1 `
-	onePrincipal = selectPrincipals + `AND p.id = $2`
+	onePrincipal   = selectPrincipals + `AND p.id = $2`
+	somePrincipals = selectPrincipals + `AND p.type <> 'Everyone' AND (p.label, p.id) > ($2, $3)
+		ORDER BY p.label, p.id LIMIT `
 )
-
-var somePrincipals = selectPrincipals + `AND p.type <> 'Everyone' AND (p.label, p.id) > ($2, $3)
-	ORDER BY p.label, p.id LIMIT ` + strconv.Itoa(chunk)
 
 // scan reads a row of selectPrincipals, and the label that it is ordered by.
 func scan(row interface{ Scan(...any) error }) (p principals.Principal, label string, err error) {
@@ -68,7 +64,7 @@ func (s *Store) Principals(ctx context.Context, tenant string) iter.Seq2[princip
 					return
 				}
 			}
-			if len(some) < chunk {
+			if len(some) < s.chunk {
 				return
 			}
 			label, id = last, some[len(some)-1].ID
@@ -79,7 +75,7 @@ func (s *Store) Principals(ctx context.Context, tenant string) iter.Seq2[princip
 // some gives up to chunk principals after a place in the order, and the label of the last.
 func (s *Store) some(ctx context.Context, tenant, label, id string) (some []principals.Principal, last string, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, somePrincipals, tenant, label, id)
+	rows, err := c.Rows(ctx, somePrincipals+strconv.Itoa(s.chunk), tenant, label, id)
 	some, err = bunx.Scan(rows, err, func(rows *sql.Rows) (p principals.Principal, err error) {
 		p, last, err = scan(rows)
 		return p, err

@@ -89,7 +89,7 @@ const slugTaken = "A team with this slug"
 
 // InsertTeam implements principals.Store.
 func (s *Store) InsertTeam(ctx context.Context, tenant string, t principals.Team) error {
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		r := teamRow(tenant, t)
 		_, err := c.NewInsert().Model(&r).Exec(ctx)
 		return bunx.Err(err, slugTaken)
@@ -99,7 +99,7 @@ func (s *Store) InsertTeam(ctx context.Context, tenant string, t principals.Team
 // UpdateTeam implements principals.Store.
 func (s *Store) UpdateTeam(ctx context.Context, tenant, id string, edit func(*principals.Team) error) (principals.Team, error) {
 	var t principals.Team
-	err := bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	err := s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		r, err := oneTeam(ctx, c.Lock(c.NewSelect()), tenant, "id", id)
 		if err != nil {
 			return err
@@ -121,7 +121,7 @@ func (s *Store) UpdateTeam(ctx context.Context, tenant, id string, edit func(*pr
 
 // DeleteTeam implements principals.Store.
 func (s *Store) DeleteTeam(ctx context.Context, tenant, id string) error {
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		n, err := c.Exec(ctx, `DELETE FROM tc_teams WHERE tenant_id = $1 AND id = $2`, tenant, id)
 		return bunx.Found(n, err, "Team")
 	})
@@ -157,7 +157,7 @@ func (s *Store) members(ctx context.Context, tenant, which, key string) ([]princ
 
 // PutMember implements principals.Store.
 func (s *Store) PutMember(ctx context.Context, tenant string, m principals.Membership) error {
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx, `INSERT INTO tc_memberships (tenant_id, team_id, username, role, created_at) VALUES ($1, $2, $3, $4, $5)
 			ON CONFLICT (tenant_id, team_id, username) DO UPDATE SET role = excluded.role`,
 			tenant, m.TeamID, m.Username, int(m.Role), bunx.At(m.CreatedAt))
@@ -167,7 +167,7 @@ func (s *Store) PutMember(ctx context.Context, tenant string, m principals.Membe
 
 // DeleteMember implements principals.Store.
 func (s *Store) DeleteMember(ctx context.Context, tenant, teamID, username string) error {
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		n, err := c.Exec(ctx, `DELETE FROM tc_memberships WHERE tenant_id = $1 AND team_id = $2 AND username = $3`,
 			tenant, teamID, username)
 		return bunx.Found(n, err, "Member")

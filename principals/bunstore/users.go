@@ -132,7 +132,7 @@ func (s *Store) Users(ctx context.Context, tenant string, q paging.Query) (pagin
 
 // InsertUser implements principals.Store.
 func (s *Store) InsertUser(ctx context.Context, tenant string, u principals.User) error {
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		r := userRow(tenant, u)
 		_, err := c.NewInsert().Model(&r).Exec(ctx)
 		return bunx.Err(err, "A user with this name")
@@ -142,7 +142,7 @@ func (s *Store) InsertUser(ctx context.Context, tenant string, u principals.User
 // UpdateUser implements principals.Store.
 func (s *Store) UpdateUser(ctx context.Context, tenant, username string, edit func(*principals.User) error) (principals.User, error) {
 	var u principals.User
-	err := bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	err := s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		r, err := one(ctx, c.Lock(c.NewSelect()), tenant, username)
 		if err != nil {
 			return err
@@ -164,7 +164,7 @@ func (s *Store) UpdateUser(ctx context.Context, tenant, username string, edit fu
 
 // DeleteUser implements principals.Store.
 func (s *Store) DeleteUser(ctx context.Context, tenant, username string) error {
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		n, err := c.Exec(ctx, `DELETE FROM tc_users WHERE tenant_id = $1 AND username = $2`, tenant, username)
 		return bunx.Found(n, err, "User")
 	})
@@ -201,7 +201,7 @@ func login(ctx context.Context, c bunx.Conn, tenant, folded, lock string) (princ
 
 // EditLogin implements principals.Store.
 func (s *Store) EditLogin(ctx context.Context, tenant, folded string, edit func(*principals.Login) error) error {
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		was, err := login(ctx, c, tenant, folded, c.ForUpdate())
 		if err != nil {
 			return err

@@ -40,7 +40,6 @@ func TestStore(t *testing.T, open func(t *testing.T) principals.Store) {
 		"UserPages":             testUserPages,
 		"TeamPages":             testTeamPages,
 		"PrincipalsInOrder":     testOrder,
-		"PrincipalsInChunks":    testChunks,
 		"PrincipalsLetWrite":    testPrincipalsWithWrites,
 		"PrincipalsFollow":      testFollow,
 		"CanceledWritesNothing": testCanceled,

@@ -19,10 +19,19 @@ import (
 )
 
 // Store implements sessions.Store.
-type Store struct{ db *bun.DB }
+type Store struct {
+	db      *bun.DB
+	changed func(tenant string)
+}
 
 // New makes a Store. The tables must be there: see tenantcontent.Migrate.
-func New(db *bun.DB) *Store { return &Store{db: db} }
+func New(db *bun.DB) *Store { return &Store{db: db, changed: func(string) {}} }
+
+// Notify makes the store call changed after each commit that takes a credential away.
+func (s *Store) Notify(changed func(tenant string)) *Store {
+	s.changed = changed
+	return s
+}
 
 // holder is the text that every authentication shares: the user of a row x, a line for each team.
 const (
@@ -85,6 +94,7 @@ func (s *Store) Session(ctx context.Context, tenant, id string) (sessions.Sessio
 // DeleteSession implements sessions.Store.
 func (s *Store) DeleteSession(ctx context.Context, tenant, id string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		bunx.AfterCommit(ctx, func() { s.changed(tenant) })
 		_, err := c.Exec(ctx, `DELETE FROM tc_sessions WHERE tenant_id = $1 AND id = $2`, tenant, id)
 		return bunx.Err(err, "Session")
 	})
@@ -181,6 +191,7 @@ func (s *Store) Tokens(ctx context.Context, tenant, username string, q paging.Qu
 // DeleteToken implements sessions.Store.
 func (s *Store) DeleteToken(ctx context.Context, tenant, username, id string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		bunx.AfterCommit(ctx, func() { s.changed(tenant) })
 		n, err := c.Exec(ctx, `DELETE FROM tc_tokens WHERE tenant_id = $1 AND username = $2 AND id = $3`, tenant, username, id)
 		return bunx.Found(n, err, "Token")
 	})
@@ -192,7 +203,8 @@ func (s *Store) Count(ctx context.Context, tenant string, uses map[string]sessio
 		for _, id := range slices.Sorted(maps.Keys(uses)) {
 			u := uses[id]
 			_, err := c.Exec(ctx, `UPDATE tc_tokens SET requests = requests + $1, blocked = blocked + $2,
-				last_accessed_at = coalesce($3, last_accessed_at) WHERE tenant_id = $4 AND id = $5`,
+				last_accessed_at = CASE WHEN last_accessed_at > $3 THEN last_accessed_at ELSE coalesce($3, last_accessed_at) END
+				WHERE tenant_id = $4 AND id = $5`,
 				u.Requests, u.Blocked, bunx.At(u.LastAccessedAt), tenant, id)
 			if err != nil {
 				return bunx.Err(err, "Token")

@@ -1,0 +1,226 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/httpapi"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+)
+
+var update = flag.Bool("update", false, "rewrite the transcripts in testdata with what SQLite answers")
+
+// TestTranscripts replays the conversations in testdata on both databases. A line of one says:
+//
+//	# …                      a note for the reader
+//	@dana                    who calls from here on: one of people, or nobody
+//	! +24h                   so much time passes
+//	> PUT /api/colors/red …  a request with its JSON body; "> Name: value" lines are headers; a body that is not JSON, or
+//	>                        is long, comes after a line with > alone
+//
+// All other lines are the answer: status, the headers that matter, and the body indented by two spaces. Credentials are
+// random: they are written <SESSION-1>, <TOKEN-1>… in the order they appear, also in later requests.
+func TestTranscripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	is.New(t).NoErr(err)
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		for _, file := range files {
+			t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+				want, err := os.ReadFile(file)
+				is.New(t).NoErr(err)
+				s := &script{w: newWorld(t, open), given: map[string]string{}}
+				got := s.replay(t, string(want))
+				if *update && strings.Contains(t.Name(), "sqlite") {
+					is.New(t).NoErr(os.WriteFile(file, []byte(got), 0o644))
+					return
+				}
+				compare(t, file, string(want), got)
+			})
+		}
+	})
+}
+
+// compare reports the first line that differs.
+func compare(t *testing.T, file, want, got string) {
+	t.Helper()
+	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
+	for i := range max(len(w), len(g)) {
+		if i >= len(w) || i >= len(g) || w[i] != g[i] {
+			t.Fatalf("%s:%d differs (go test ./httpapi -run Transcripts -update rewrites it)\nwant: %s\n got: %s",
+				file, i+1, strings.Join(w[min(i, len(w)):min(i+3, len(w))], "\n      "), strings.Join(g[min(i, len(g)):min(i+3, len(g))], "\n      "))
+		}
+	}
+}
+
+// script is one conversation.
+type script struct {
+	w      *world
+	caller string            // "" for nobody
+	given  map[string]string // credential to its name
+	counts [2]int            // sessions and tokens named so far
+}
+
+// replay gives the conversation with the answers of now.
+func (s *script) replay(t *testing.T, text string) string {
+	var out strings.Builder
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	answered := false // what follows is the answer of before
+	for i := 0; i < len(lines); i++ {
+		switch line := lines[i]; {
+		case strings.HasPrefix(line, ">"):
+			from := i
+			for i+1 < len(lines) && strings.HasPrefix(lines[i+1], ">") {
+				i++
+			}
+			request := lines[from : i+1]
+			fmt.Fprintf(&out, "%s\n%s\n", strings.Join(request, "\n"), s.answer(t, request))
+			answered = true
+			continue
+		case strings.HasPrefix(line, "@"):
+			s.caller = strings.TrimPrefix(line[1:], "nobody")
+		case strings.HasPrefix(line, "! "):
+			d, err := time.ParseDuration(strings.TrimPrefix(line[2:], "+"))
+			is.New(t).NoErr(err)
+			s.w.pass(d)
+		case !strings.HasPrefix(line, "#") && answered:
+			continue
+		}
+		answered = false
+		out.WriteString(lines[i] + "\n")
+	}
+	return strings.TrimRight(out.String(), "\n") + "\n"
+}
+
+// answer sends a request and writes what comes back.
+func (s *script) answer(t *testing.T, request []string) string {
+	first, rest := strings.TrimPrefix(request[0], "> "), request[1:]
+	method, target, _ := strings.Cut(first, " ")
+	target, body, _ := strings.Cut(target, " ")
+	var headers []string
+	for len(rest) > 0 && strings.HasPrefix(rest[0], "> ") {
+		headers, rest = append(headers, s.filled(rest[0][2:])), rest[1:]
+	}
+	for i, line := range rest {
+		if i > 0 {
+			body += strings.TrimPrefix(strings.TrimPrefix(line, ">"), " ") + "\n"
+		}
+	}
+	r := s.w.request(t, s.caller, method, s.filled(target), s.filled(body), headers...)
+	return s.format(t, s.w.send(r), r.Header)
+}
+
+// shown are the headers that a transcript shows.
+var shown = []string{"Location", "Allow", "Set-Cookie", "Content-Disposition", "Content-Range", "WWW-Authenticate", "Retry-After"}
+
+func (s *script) format(t *testing.T, a answer, asked http.Header) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%d %s\n", a.status, http.StatusText(a.status))
+	for _, name := range shown {
+		for _, v := range a.header.Values(name) {
+			fmt.Fprintf(&out, "%s: %s\n", name, v)
+		}
+	}
+	kind := a.header.Get("Content-Type")
+	if kind != "" && kind != "application/json; charset=utf-8" {
+		fmt.Fprintf(&out, "Content-Type: %s\n", kind)
+	}
+	if asked.Get("X-Request-Id") != "" && asked.Get("X-Request-Id") == a.header.Get("X-Request-Id") {
+		fmt.Fprintf(&out, "X-Request-Id: %s\n", a.header.Get("X-Request-Id"))
+	}
+	if kind == "application/json; charset=utf-8" {
+		var b bytes.Buffer
+		is.New(t).NoErr(json.Indent(&b, []byte(a.body), "", "  "))
+		a.body = b.String()
+	}
+	if a.body != "" {
+		fmt.Fprintf(&out, "  %s\n", strings.ReplaceAll(strings.TrimRight(a.body, "\n"), "\n", "\n  "))
+	}
+	return s.named(out.String())
+}
+
+var credential = regexp.MustCompile(`tc([st])\.[a-z]+\.[A-Za-z0-9_.-]{43,}`)
+
+// named writes names for credentials, filled the other way round.
+func (s *script) named(text string) string {
+	return credential.ReplaceAllStringFunc(text, func(secret string) string {
+		if s.given[secret] == "" {
+			kind := map[byte]int{'s': 0, 't': 1}[secret[2]]
+			s.counts[kind]++
+			s.given[secret] = fmt.Sprintf("<%s-%d>", [...]string{"SESSION", "TOKEN"}[kind], s.counts[kind])
+		}
+		return s.given[secret]
+	})
+}
+
+func (s *script) filled(text string) string {
+	for secret, name := range s.given {
+		text = strings.ReplaceAll(text, name, secret)
+	}
+	return text
+}
+
+// TestEveryRouteHasATranscript fails for a route that no transcript calls with success.
+func TestEveryRouteHasATranscript(t *testing.T) {
+	served := map[string]bool{}
+	eachExchange(t, func(_, request, status string) {
+		method, target, _ := strings.Cut(strings.TrimPrefix(request, "> "), " ")
+		target, _, _ = strings.Cut(target, " ")
+		if status < "4" {
+			served[httpapi.RouteOf(method, target)] = true
+		}
+	})
+	for _, r := range httpapi.Routes() {
+		if !served[r.Name] {
+			t.Errorf("no transcript has a successful %s %s", r.Method, r.Pattern)
+		}
+	}
+}
+
+// TestTranscriptsShowNoInsides looks for what no answer may ever hold.
+func TestTranscriptsShowNoInsides(t *testing.T) {
+	insides := regexp.MustCompile(`(?i)\bselect \b|\binsert into\b|\bwhere tenant|tc_[a-z]+|sqlstate|sql:|sqlite|postgres|pgdriver|goroutine|` +
+		`\.go:|panic|runtime error|invalid character|unexpected EOF|strconv\.|\bjson: (cannot|unknown|invalid)|mime: |url: |cannot unmarshal|nil pointer|\bEOF\b|argon2|passwordHash|secretHash`)
+	files, err := filepath.Glob("testdata/*.txt")
+	is.New(t).NoErr(err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		is.New(t).NoErr(err)
+		for i, line := range strings.Split(string(text), "\n") {
+			if !strings.HasPrefix(line, ">") && !strings.HasPrefix(line, "#") && insides.MatchString(line) {
+				t.Errorf("%s:%d: %s", file, i+1, line)
+			}
+		}
+	}
+}
+
+// eachExchange gives the first line of each request in the transcripts with the first line of its answer.
+func eachExchange(t *testing.T, f func(file, request, status string)) {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*.txt")
+	is.New(t).NoErr(err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		is.New(t).NoErr(err)
+		request := ""
+		for _, line := range strings.Split(string(text), "\n") {
+			switch {
+			case strings.HasPrefix(line, ">") && request == "":
+				request = line
+			case !strings.HasPrefix(line, ">") && request != "":
+				f(file, request, line)
+				request = ""
+			}
+		}
+	}
+}

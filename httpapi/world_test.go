@@ -1,0 +1,288 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/httpapi"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/principals"
+	"github.com/tenantcontent/tenantcontent/principals/bunstore"
+)
+
+// baseURL is what every link of a world starts with.
+const baseURL = "https://content.example"
+
+// password is everybody's.
+const password = "open sesame"
+
+// people are the users of a world. All of acme's but nora are in its team Design, with id teamID.
+var people = []struct {
+	tenant, username, displayName string
+	superuser                     bool
+	role                          actor.Role
+}{
+	{"acme", "admin", "", true, actor.NoRole},
+	{"acme", "dana", "Dana Smith", false, actor.Designer},
+	{"acme", "mia", "Mia Wong", false, actor.Member},
+	{"acme", "nora", "", false, actor.NoRole},
+	{"acme", "tim", "Tim Berg", false, actor.Admin},
+	{"evil", "eve", "", true, actor.Admin},
+}
+
+// teamID is acme's team, evilTeamID the one of evil.
+var teamID, evilTeamID = id(1), id(2)
+
+// id is the nth id that a world makes.
+func id(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n) }
+
+// world is the service over a real database, with two tenants and a clock that stands still.
+type world struct {
+	app  *tenantcontent.App
+	db   *bun.DB
+	http http.Handler
+	log  syncBuffer
+
+	mu       sync.Mutex
+	time     time.Time
+	ids      int
+	sessions map[string]string // username to token
+}
+
+// newWorld makes a world; change may edit the configuration before it is opened.
+func newWorld(t testing.TB, open dbtest.Opener, change ...func(*tenantcontent.Config)) *world {
+	t.Helper()
+	is := is.New(t)
+	w := &world{db: open(t), time: time.Date(2026, 11, 20, 20, 31, 0, 123e6, time.UTC), sessions: map[string]string{}}
+	c := tenantcontent.Config{
+		DB: w.db, SecretKey: tenantcontent.NewSecretKey(), BaseURL: baseURL, Now: w.now, NewID: w.newID,
+		Log: slog.New(slog.NewTextHandler(&w.log, nil)),
+	}
+	for _, f := range change {
+		f(&c)
+	}
+	var err error
+	w.app, err = tenantcontent.Open(c)
+	is.NoErr(err)
+	w.http = w.app
+	w.settle(t)
+	return w
+}
+
+// settle makes the people and teams. Their passwords cost next to nothing to check.
+func (w *world) settle(t testing.TB) {
+	t.Helper()
+	is := is.New(t)
+	cheap := principals.New(principals.Options{
+		Store: bunstore.New(w.db), Now: w.now, NewID: w.newID, Cost: principals.Cost{Memory: 8, Time: 1, Threads: 1},
+	})
+	team := map[string]string{}
+	for _, tenant := range []struct{ id, team string }{{"acme", "Design"}, {"evil", "Heist"}} {
+		made, err := cheap.CreateTeam(w.as(t, tenant.id), principals.Team{Name: tenant.team})
+		is.NoErr(err)
+		team[tenant.id] = made.ID
+	}
+	for _, p := range people {
+		u := principals.User{Username: p.username, Superuser: p.superuser, Enabled: true}
+		if p.displayName != "" {
+			u.DisplayName = &p.displayName
+		}
+		_, err := cheap.CreateUser(w.as(t, p.tenant), u, password)
+		is.NoErr(err)
+		if p.role != actor.NoRole {
+			_, err = cheap.SetMember(w.as(t, p.tenant), team[p.tenant], p.username, p.role)
+			is.NoErr(err)
+		}
+	}
+}
+
+// as is the context of a superuser of a tenant, for calls without HTTP.
+func (w *world) as(t testing.TB, tenant string) context.Context {
+	return actor.With(t.Context(), actor.Actor{Tenant: tenant, User: "root", Superuser: true})
+}
+
+func (w *world) now() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.time
+}
+
+func (w *world) newID() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ids++
+	return id(w.ids)
+}
+
+// pass moves the clock. Sessions that have ended meanwhile are made anew when they are next needed.
+func (w *world) pass(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.time = w.time.Add(d)
+	w.sessions = map[string]string{}
+}
+
+// token is a session of a user.
+func (w *world) token(t testing.TB, username string) string {
+	t.Helper()
+	w.mu.Lock()
+	token := w.sessions[username]
+	w.mu.Unlock()
+	if token != "" {
+		return token
+	}
+	tenant := "acme"
+	if username == "eve" {
+		tenant = "evil"
+	}
+	l, err := w.app.Sessions.Login(t.Context(), tenant, "local", username, password)
+	is.New(t).NoErr(err)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sessions[username] = l.Token
+	return l.Token
+}
+
+// rebuilt serves the world's services otherwise: change edits the handler's configuration.
+func (w *world) rebuilt(t testing.TB, change func(*httpapi.Config)) {
+	t.Helper()
+	a := w.app
+	c := httpapi.Config{
+		Services: httpapi.Services{
+			Colors: a.Colors, Downloads: a.Downloads, Inputs: a.Inputs, Principals: a.Principals,
+			Sessions: a.Sessions, Tenants: a.Tenants, Uploads: a.Uploads,
+		},
+		InTx: a.InTx, Ready: a.Ready, BaseURL: baseURL, Now: w.now, Log: slog.New(slog.NewTextHandler(&w.log, nil)),
+	}
+	change(&c)
+	handler, err := httpapi.New(c)
+	is.New(t).NoErr(err)
+	w.http = handler
+}
+
+// answer is what a request got.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// do sends a request as a user, "" for nobody. A body is JSON unless a header says otherwise; headers are "Name: value".
+func (w *world) do(t testing.TB, user, method, target, body string, headers ...string) answer {
+	t.Helper()
+	return w.send(w.request(t, user, method, target, body, headers...))
+}
+
+func (w *world) request(t testing.TB, user, method, target, body string, headers ...string) *http.Request {
+	t.Helper()
+	var content io.Reader
+	if body != "" {
+		content = strings.NewReader(body)
+	}
+	r := httptest.NewRequest(method, target, content).WithContext(t.Context())
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if user != "" {
+		r.Header.Set("Authorization", "Bearer "+w.token(t, user))
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Set(name, value)
+	}
+	return r
+}
+
+func (w *world) send(r *http.Request) answer {
+	rec := httptest.NewRecorder()
+	w.http.ServeHTTP(rec, r)
+	return answer{status: rec.Code, header: rec.Header(), body: rec.Body.String()}
+}
+
+// must sends a request that has to succeed.
+func (w *world) must(t testing.TB, user, method, target, body string, headers ...string) answer {
+	t.Helper()
+	a := w.do(t, user, method, target, body, headers...)
+	if a.status >= 400 {
+		t.Fatalf("%s %s: %d %s", method, target, a.status, a.body)
+	}
+	return a
+}
+
+// message is the sentence of an answer in the error shape, with its status checked; anything else fails the test.
+func (a answer) message(t testing.TB) string {
+	t.Helper()
+	var p struct {
+		StatusCode int
+		Error      string
+		Message    string
+	}
+	d := json.NewDecoder(strings.NewReader(a.body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&p); err != nil || p.StatusCode != a.status || p.Error != http.StatusText(a.status) || p.Message == "" {
+		t.Fatalf("not the error shape: %d %s", a.status, a.body)
+	}
+	if got := a.header.Get("Content-Type"); got != "application/json; charset=utf-8" {
+		t.Fatalf("an error with Content-Type %q", got)
+	}
+	return p.Message
+}
+
+// json reads the body into a T.
+func read[T any](t testing.TB, a answer) T {
+	t.Helper()
+	var v T
+	if err := json.Unmarshal([]byte(a.body), &v); err != nil {
+		t.Fatalf("%d %s: %v", a.status, a.body, err)
+	}
+	return v
+}
+
+// page is a collection as a client sees it.
+type page struct {
+	Links               map[string]struct{ Href string } `json:"_links"`
+	Start, Count, Total int
+	Embedded            map[string][]map[string]any `json:"_embedded"`
+}
+
+// next is the target of the link next, "" for none.
+func (p page) next() string { return strings.TrimPrefix(p.Links["next"].Href, baseURL) }
+
+// upload stages a file and gives its id.
+func (w *world) upload(t testing.TB, user, content string) string {
+	t.Helper()
+	return read[struct{ ID string }](t, w.must(t, user, "POST", "/api/uploads?filename=f.json", content)).ID
+}
+
+// syncBuffer is a log that several goroutines write.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}

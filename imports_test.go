@@ -1,0 +1,292 @@
+package tenantcontent_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+)
+
+// The import rules of ARCHITECTURE.md. A name is a folder below the module, "." its root; * stands for one segment and
+// a /... at the end for the folder and all below it; ^ is the folder above the importing one. Test files are free.
+
+// nouns are the packages of one noun each. They do not import each other; what one needs of another it declares as a
+// small interface, and the root passes the other's Service.
+const nouns = "colors downloads inputs principals sessions tenants uploads"
+
+// base is what every noun and its stores and suites lean on.
+const base = "errs actor entity paging blobs blobs/files internal/epoch internal/fold"
+
+// mayImport says which of our packages a package may import. The first row that fits a package counts.
+var mayImport = []rule{
+	{"internal/dbtest internal/bench cmd/... examples/...", "..."},
+
+	{"errs internal/epoch internal/fold internal/pgsafe internal/sqlitesafe internal/pgtest", ""},
+	{"actor blobs entity hal paging internal/keyring", "errs"},
+	{"blobs/files", "errs blobs"},
+	{"internal/bunx", "errs paging internal/fold"},
+	{"internal/migrations", "errs internal/bunx"},
+	{"database", "errs internal/bunx internal/pgsafe internal/sqlitesafe"},
+
+	{"sessions sessions/sessionstest", base + " principals sessions"}, // it asks principals who a user is
+	{nouns, base},
+	{"*/bunstore blobs/files/bunstore", base + " ^ internal/bunx internal/keyring blobs/files/bunstore"},
+	{"*/*test blobs/files/filestest", base + " ^ blobs/files/filestest"}, // the suites that every store must pass
+
+	{"httpapi", base + " hal " + nouns},
+	{".", base + " hal httpapi " + nouns + " */bunstore internal/bunx internal/epoch internal/keyring internal/migrations"},
+}
+
+// mayBeImportedBy says who alone may import a package of others, by its beginning.
+var mayBeImportedBy = []rule{
+	{"github.com/uptrace/bun/driver/ modernc.org/sqlite github.com/jackc/pgx github.com/lib/pq", drivers},
+	{"github.com/uptrace/bun", drivers + " . */bunstore blobs/files/bunstore internal/..."},
+	{"net/http", ". httpapi cmd/... examples/... internal/bench"},
+	{"testing github.com/matryer/is pgregory.net/rapid", "*/*test blobs/files/filestest internal/dbtest"},
+}
+
+// drivers are who may link a SQL driver. The library links none: a host brings its own.
+const drivers = "database cmd/... examples/... internal/pgsafe internal/sqlitesafe internal/pgtest internal/dbtest internal/bench"
+
+type rule struct{ who, whom string }
+
+const module = "github.com/tenantcontent/tenantcontent"
+
+func TestImports(t *testing.T) {
+	checked := 0
+	for _, f := range sources(t) {
+		if f.test {
+			continue
+		}
+		checked++
+		for _, spec := range f.ast.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			is.New(t).NoErr(err)
+			if wrong := complaint(f.folder, imported); wrong != "" {
+				t.Errorf("%s: %s", f.path, wrong)
+			}
+			if spec.Name != nil && (spec.Name.Name == "_" && imported != "embed" || spec.Name.Name == ".") {
+				t.Errorf("%s imports %s as %s: name it, or pass it as a value", f.path, imported, spec.Name)
+			}
+		}
+	}
+	is.New(t).True(checked > 50) // the walk found the code
+}
+
+func TestNoInit(t *testing.T) {
+	for _, f := range sources(t) {
+		for _, d := range f.ast.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
+				t.Errorf("%s has a func init: make it a value that somebody passes", f.path)
+			}
+		}
+	}
+}
+
+func TestComments(t *testing.T) {
+	comments, folders := map[string]int{}, map[string]bool{}
+	for _, f := range sources(t) {
+		folders[f.folder] = true
+		if f.ast.Doc != nil {
+			comments[f.folder]++
+		}
+		if f.test || f.ast.Name.Name == "main" || strings.HasSuffix(f.path, "_other.go") { // these repeat names for other systems
+			continue
+		}
+		for _, name := range bare(f.ast) {
+			t.Errorf("%s: %s has no doc comment, or one that does not begin with its name", f.path, name)
+		}
+	}
+	for folder := range folders {
+		if comments[folder] != 1 {
+			t.Errorf("%s has %d package comments, want one", folder, comments[folder])
+		}
+	}
+}
+
+func TestRulesBite(t *testing.T) {
+	for _, c := range []struct {
+		folder, imported string
+		ok               bool
+	}{
+		{"colors", module + "/actor", true},
+		{"colors", module + "/inputs", false},
+		{"sessions", module + "/principals", true},
+		{"principals", module + "/sessions", false},
+		{"colors", module + "/colors/bunstore", false},
+		{"colors/bunstore", module + "/colors", true},
+		{"colors/bunstore", module + "/tenants", false},
+		{"colors/colorstest", module + "/colors", true},
+		{"httpapi", module + "/internal/bunx", false},
+		{"httpapi", module + "/colors/bunstore", false},
+		{"httpapi", module, false},
+		{".", module + "/database", false},
+		{"cmd/tenantcontent", module + "/database", true},
+		{"actor", module + "/colors", false},
+		{"anew", module + "/errs", false}, // in no row
+		{"colors", "net/http", false},
+		{"colors", "net/http/httptest", false},
+		{"colors", "net/netip", true},
+		{"colors", "github.com/uptrace/bun", false},
+		{"colors/bunstore", "github.com/uptrace/bun", true},
+		{"colors/bunstore", "github.com/uptrace/bun/driver/pgdriver", false},
+		{".", "modernc.org/sqlite", false},
+		{"database", "modernc.org/sqlite", true},
+		{"colors", "testing", false},
+	} {
+		t.Run(c.folder+" imports "+c.imported, func(t *testing.T) {
+			is.New(t).Equal(complaint(c.folder, c.imported) == "", c.ok)
+		})
+	}
+	f, err := parser.ParseFile(token.NewFileSet(), "", `package p
+		func Bare() {}
+		// Named is not.
+		func (T) Named() {}
+		// Something else.
+		type T struct{}
+		func (t) Hidden() {}
+		const ( A = 1; b = 2 // B
+		)
+		// These are.
+		const ( C = 1 )`, parser.ParseComments)
+	is.New(t).NoErr(err)
+	is.New(t).Equal(bare(f), []string{"Bare", "T", "A"})
+}
+
+// complaint says what is wrong about an import, "" when nothing is.
+func complaint(folder, imported string) string {
+	if rest, ours := strings.CutPrefix(imported, module); ours && (rest == "" || rest[0] == '/') {
+		target := strings.TrimPrefix(rest, "/")
+		if target == "" {
+			target = "."
+		}
+		for _, r := range mayImport {
+			if !fits(folder, folder, r.who) {
+				continue
+			}
+			if !fits(folder, target, r.whom) {
+				return fmt.Sprintf("%s must not import %s: imports point down (see mayImport)", folder, target)
+			}
+			return ""
+		}
+		return fmt.Sprintf("%s is in no row of mayImport", folder)
+	}
+	for _, r := range mayBeImportedBy {
+		begins := func(prefix string) bool {
+			return imported == prefix || strings.HasPrefix(imported, strings.TrimRight(prefix, "/")+"/")
+		}
+		if slices.ContainsFunc(strings.Fields(r.who), begins) {
+			if !fits(folder, folder, r.whom) {
+				return fmt.Sprintf("%s must not import %s (see mayBeImportedBy)", folder, imported)
+			}
+			return ""
+		}
+	}
+	return ""
+}
+
+// fits reports whether a folder is among patterns; ^ is the one above from.
+func fits(from, folder, patterns string) bool {
+	return slices.ContainsFunc(strings.Fields(patterns), func(p string) bool {
+		above, tree := strings.CutSuffix(p, "...")
+		switch {
+		case tree:
+			return strings.HasPrefix(folder+"/", above)
+		case p == "^":
+			return folder == path.Dir(from)
+		}
+		ok, err := path.Match(p, folder)
+		return ok && err == nil
+	})
+}
+
+// bare lists the exported functions, methods, types, variables and constants without a doc comment. In a group the
+// group's comment or one on the line is enough.
+func bare(f *ast.File) (names []string) {
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Name.IsExported() && exportedReceiver(d) && !about(d.Doc, d.Name.Name) {
+				names = append(names, d.Name.Name)
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch s := spec.(type) {
+				case *ast.TypeSpec:
+					if s.Name.IsExported() && !about(d.Doc, s.Name.Name) && !about(s.Doc, s.Name.Name) {
+						names = append(names, s.Name.Name)
+					}
+				case *ast.ValueSpec:
+					if s.Names[0].IsExported() && d.Doc == nil && s.Doc == nil && s.Comment == nil {
+						names = append(names, s.Names[0].Name)
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+func exportedReceiver(d *ast.FuncDecl) bool {
+	if d.Recv == nil {
+		return true
+	}
+	t := d.Recv.List[0].Type
+	for {
+		switch x := t.(type) {
+		case *ast.StarExpr:
+			t = x.X
+		case *ast.IndexExpr:
+			t = x.X
+		case *ast.Ident:
+			return x.IsExported()
+		default:
+			return true
+		}
+	}
+}
+
+func about(doc *ast.CommentGroup, name string) bool {
+	return doc != nil && slices.Contains(strings.Fields(doc.Text())[:1], name)
+}
+
+// source is one parsed file.
+type source struct {
+	path, folder string
+	test         bool
+	ast          *ast.File
+}
+
+// sources parses every Go file of the module. It runs no go list, whose answer the test cache would not know about.
+func sources(t *testing.T) []source {
+	t.Helper()
+	var all []source
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		switch name := d.Name(); {
+		case err != nil:
+			return err
+		case d.IsDir() && p != "." && (strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata"):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(name, ".go"):
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), p, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		slash := filepath.ToSlash(p)
+		all = append(all, source{path: slash, folder: path.Dir(slash), test: strings.HasSuffix(slash, "_test.go"), ast: f})
+		return nil
+	})
+	is.New(t).NoErr(err)
+	return all
+}

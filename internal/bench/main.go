@@ -1,0 +1,149 @@
+// Command bench measures the service against the bare limit, in one run, on both engines: `make bench`. Only ratios
+// travel between machines; BENCHMARKS.md keeps what was printed.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// result is one line of the report.
+type result struct {
+	name   string
+	engine string
+	ours   string // as measured
+	bare   string
+	ratio  float64 // ours to bare
+	must   string  // what the issue asks for, such as "≥ 0.60"
+	met    bool
+}
+
+func main() {
+	only := flag.String("run", "", "run only the measurements whose `name` this regular expression matches")
+	engines := flag.String("engines", "sqlite,postgres", "`list` of engines")
+	profile := flag.String("cpuprofile", "", "write a CPU profile to this `file`")
+	flag.Parse()
+	if *profile != "" {
+		f, err := os.Create(*profile)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		_ = pprof.StartCPUProfile(f)
+		defer func() { pprof.StopCPUProfile(); _ = f.Close() }()
+	}
+	if err := run(context.Background(), *only, strings.Split(*engines, ",")); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// measurement is one thing to measure on one engine.
+type measurement struct {
+	name string
+	run  func(ctx context.Context, w *world) (result, error)
+}
+
+var measurements = []measurement{
+	{"read one color", readOne},
+	{"upsert one color", upsertOne},
+	{"colors-list of 10,000", listAll},
+	{"import of 100,000", importMany},
+	{"memory of the import", importMemory},
+}
+
+func run(ctx context.Context, only string, engines []string) error {
+	pattern, err := regexp.Compile(only)
+	if err != nil {
+		return err
+	}
+	var all []result
+	for _, engine := range engines {
+		w, err := newWorld(ctx, engine)
+		if err != nil {
+			return fmt.Errorf("%s: %w", engine, err)
+		}
+		for _, m := range measurements {
+			if !pattern.MatchString(m.name) {
+				continue
+			}
+			fmt.Fprintf(os.Stderr, "%s on %s …\n", m.name, engine)
+			r, err := m.run(ctx, w)
+			if err != nil {
+				return fmt.Errorf("%s on %s: %w", m.name, engine, err)
+			}
+			r.name, r.engine = m.name, engine
+			all = append(all, r)
+		}
+		if err := w.close(); err != nil {
+			return err
+		}
+	}
+	if pattern.MatchString("start") {
+		r, err := startTime(ctx)
+		if err != nil {
+			return err
+		}
+		all = append(all, r)
+	}
+	return report(all)
+}
+
+func report(all []result) error {
+	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "measurement\tengine\tours\tbare\tratio\tmust\t")
+	for _, r := range all {
+		ratio, met := "", "reached"
+		if r.ratio > 0 {
+			ratio = fmt.Sprintf("%.2f", r.ratio)
+		}
+		if !r.met {
+			met = "NOT REACHED"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.name, r.engine, r.ours, r.bare, ratio, r.must, met)
+	}
+	return t.Flush()
+}
+
+// rounds is how often two sides are measured in turn; the median ratio counts, so that a disturbance of the machine in
+// one round does not.
+const rounds = 7
+
+// median gives the median of a few numbers.
+func median(all []float64) float64 {
+	s := slices.Sorted(slices.Values(all))
+	return s[len(s)/2]
+}
+
+// inTurn measures ours and bare one after the other, several times, and gives the medians of both and of their ratio.
+func inTurn(ours, bare func() (float64, error)) (o, b, ratio float64, err error) {
+	var os, bs, rs []float64
+	for i := range rounds + 1 {
+		x, err := ours()
+		if err != nil {
+			return 0, 0, 0, err
+		}
+		y, err := bare()
+		if err != nil {
+			return 0, 0, 0, err
+		}
+		if i == 0 { // warms caches and pools
+			continue
+		}
+		os, bs, rs = append(os, x), append(bs, y), append(rs, x/y)
+	}
+	return median(os), median(bs), median(rs), nil
+}
+
+func perSecond(n float64) string { return fmt.Sprintf("%.0f/s", n) }
+func seconds(s float64) string {
+	return time.Duration(s * float64(time.Second)).Round(time.Millisecond).String()
+}

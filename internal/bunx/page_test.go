@@ -1,0 +1,119 @@
+package bunx_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+type color struct {
+	bun.BaseModel `bun:"table:tc_colors,alias:c"`
+
+	Key       string
+	CreatedAt bunx.Time
+}
+
+var list = bunx.List[color]{
+	Key: "key", Order: "-key", Search: "search",
+	Sorts: []bunx.Sort[color]{
+		{Field: "key", Column: "key", Value: func(c color) string { return c.Key }},
+		{Field: "createdAt", Column: "created_at", Value: func(c color) string { return c.CreatedAt.String() }},
+	},
+}
+
+func page(ctx context.Context, db *bun.DB, q paging.Query) (string, paging.Page[color], error) {
+	ctx, c := bunx.For(ctx, db, "acme")
+	rows := c.NewSelect().Model((*color)(nil)).Where("c.tenant_id = ?", "acme")
+	p, err := bunx.Page(ctx, rows, list, func(c color) string { return c.Key }, q)
+	var keys []string
+	for _, r := range p.Rows {
+		keys = append(keys, r.Key)
+	}
+	return strings.Join(keys, " "), p, err
+}
+
+func TestPage(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, ctx, db := is.New(t), t.Context(), open(t)
+		at := time.Date(2026, 11, 20, 20, 31, 0, 1000, time.UTC)
+		for i, key := range []string{"a", "b%", "b_", `b\`, "bx", "ä'?"} { // two share each time
+			is.NoErr(put(ctx, db, key, at.Add(time.Duration(i/2)*time.Microsecond)))
+		}
+		for sort, want := range map[string]string{
+			"": `ä'? bx b_ b\ b% a`, "key": `a b% b\ b_ bx ä'?`, "createdAt": `a b% b\ b_ bx ä'?`, "-createdAt": `ä'? bx b_ b\ b% a`,
+		} {
+			all, p, err := page(ctx, db, paging.Query{Sort: sort, Limit: 10})
+			is.NoErr(err)
+			is.Equal(all, want)
+			is.Equal(p.Total, 6)
+			is.Equal(follow(t, db, sort), want) // by position, one row a page
+			some, _, err := page(ctx, db, paging.Query{Sort: sort, Start: 2, Limit: 2})
+			is.NoErr(err)
+			is.Equal(some, strings.Join(strings.Fields(want)[2:4], " "))
+		}
+		for q, want := range map[string]string{"B": `bx b_ b\ b%`, "%": "b%", "_": "b_", `\`: `b\`, "'": "ä'?", "?": "ä'?", "zz": "", strings.Repeat("x", 1000): ""} {
+			got, p, err := page(ctx, db, paging.Query{Q: q, Limit: 10})
+			is.NoErr(err)
+			is.Equal(got, want)
+			is.Equal(p.Total, len(strings.Fields(want)))
+		}
+		for _, q := range []paging.Query{{Limit: 0}, {Start: 6, Limit: 1}, {Start: 1 << 40, Limit: 1}} {
+			got, p, err := page(ctx, db, q)
+			is.NoErr(err)
+			is.Equal(got, "")
+			is.Equal(p.Total, 6)
+			is.Equal(p.Last, nil)
+		}
+		_, _, err := page(ctx, db, paging.Query{Sort: "color", Limit: 1})
+		is.Equal(errs.CodeOf(err), errs.Invalid)
+		_, _, err = page(ctx, db, paging.Query{Sort: "createdAt", Limit: 1, After: &paging.Position{Value: "x", Key: "a"}})
+		is.Equal(errs.CodeOf(err), errs.Invalid)
+	})
+}
+
+func follow(t *testing.T, db *bun.DB, sort string) string {
+	t.Helper()
+	var all []string
+	q := paging.Query{Sort: sort, Limit: 1}
+	for {
+		one, p, err := page(t.Context(), db, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if one == "" {
+			return strings.Join(all, " ")
+		}
+		all = append(all, one)
+		q.After, q.Start = p.Last, q.Start+1
+	}
+}
+
+// TestPageOfHostileInput is never a fault of ours.
+func TestPageOfHostileInput(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		db := open(t)
+		is.New(t).NoErr(put(t.Context(), db, "a", time.Now()))
+		for name, q := range map[string]paging.Query{
+			"long q": {Q: strings.Repeat("x", 60_000)}, "percents": {Q: strings.Repeat("%", 10_000)}, "growing": {Q: strings.Repeat("\u0390", 5_000)},
+			"NUL": {Q: "a\x00"}, "UTF-8": {Q: "\xff"}, "NUL key": {After: &paging.Position{Value: "\x00", Key: "\x00"}},
+			"UTF-8 key": {After: &paging.Position{Value: "\xff", Key: "\xff"}},
+		} {
+			t.Run(name, func(t *testing.T) {
+				q.Limit = 1
+				_, _, err := page(t.Context(), db, q)
+				if err != nil && errs.CodeOf(err) != errs.Invalid {
+					t.Error(err)
+				}
+			})
+		}
+	})
+}

@@ -1,0 +1,6 @@
+package bunstore
+
+import "github.com/uptrace/bun"
+
+// NewWithChunk makes a Store that reads few principals with a statement.
+func NewWithChunk(db *bun.DB, chunk int) *Store { return &Store{db: db, chunk: chunk} }

@@ -1,0 +1,213 @@
+package principals_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/principals"
+)
+
+// content counts what is owned, per tenant and owner.
+type content struct {
+	owned map[string]int
+	stuck bool // it cannot be reassigned
+}
+
+func (c *content) Owned(_ context.Context, tenant, owner string) (map[entity.Kind]int, error) {
+	n := c.owned[tenant+"/"+owner]
+	if n == 0 {
+		return nil, nil
+	}
+	return map[entity.Kind]int{"report": n, "app": 1}, nil
+}
+
+func (c *content) Reassign(_ context.Context, tenant, from, to string) ([]entity.Ref, error) {
+	if !c.stuck {
+		c.owned[tenant+"/"+to] += c.owned[tenant+"/"+from]
+		delete(c.owned, tenant+"/"+from)
+	}
+	return nil, nil
+}
+
+func TestDeleteWithContent(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is := is.New(t)
+		f.user(t, "jo")
+		f.user(t, "heir")
+		g := f.team(t, "Team One")
+		f.content.owned["acme/jo"] = 3
+		f.content.owned["evil/heir"] = 1
+
+		err := f.DeleteUser(root(t), "jo", "")
+		is.Equal(code(err), errs.Conflict)
+		is.True(strings.Contains(errs.MessageOf(err), "app: 1, report: 3"))
+		for _, bad := range []string{"*", "jo", "nobody", g.Slug, "01932e00-0000-7000-8000-000000000000", "a b"} {
+			is.Equal(code(f.DeleteUser(root(t), "jo", bad)), errs.Invalid)
+			is.Equal(code(f.DeleteUser(root(t), "heir", bad)) == "ok", bad == "jo") // also when nothing is owned
+			if bad == "jo" {
+				f.user(t, "heir")
+			}
+		}
+		f.content.stuck = true
+		is.Equal(code(f.DeleteUser(root(t), "jo", "heir")), errs.Conflict) // a kind that cannot change hands
+		f.content.stuck = false
+		is.NoErr(f.DeleteUser(root(t), "jo", strings.ToUpper(g.ID))) // a UUID in another form is the same
+		is.Equal(f.content.owned["acme/"+g.ID], 3)
+		_, err = f.User(root(t), "jo")
+		is.Equal(code(err), errs.NotFound)
+
+		is.Equal(code(f.DeleteTeam(root(t), g.ID, "")), errs.Conflict)
+		is.Equal(code(f.DeleteTeam(root(t), g.ID, g.ID)), errs.Invalid)
+		is.NoErr(f.DeleteTeam(root(t), g.Slug, "heir"))
+		is.Equal(f.content.owned["acme/heir"], 3)
+	})
+}
+
+func TestResolve(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is := is.New(t)
+		f.user(t, "Jo")
+		g := f.team(t, "One")
+		for _, id := range []string{"Jo", g.ID, strings.ToUpper(g.ID)} {
+			_, err := f.Resolve(root(t), id)
+			is.NoErr(err)
+		}
+		for _, id := range []string{"", "*", "jo", "One", g.Slug, "a\x00", "01932e00-0000-7000-8000-000000000000"} {
+			_, err := f.Resolve(root(t), id)
+			is.Equal(code(err), errs.NotFound)
+		}
+	})
+}
+
+func TestTeams(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is := is.New(t)
+		for name, slugs := range map[string][]string{
+			"Größe & Sales": {"gro-e-sales", "gro-e-sales-2", "gro-e-sales-3"}, "日本": {"team", "team-2"},
+			"01932E00-0000-7000-8000-000000000000": {"team-01932e00-0000-7000-8000-000000000000"},
+			strings.Repeat("x", 255):               {strings.Repeat("x", 100), strings.Repeat("x", 100) + "-2"},
+		} {
+			for _, slug := range slugs {
+				is.Equal(f.team(t, name).Slug, slug)
+			}
+		}
+		_, err := f.CreateTeam(root(t), principals.Team{Name: "x", Slug: "team"})
+		is.Equal(code(err), errs.Conflict)
+		g := f.team(t, " trimmed ")
+		is.Equal(g.Name, "trimmed")
+		is.Equal(g.NaturalID(), "trimmed")
+		empty := ""
+		got, err := f.UpdateTeam(root(t), g.ID, func(t *principals.Team) error {
+			t.ID, t.Tenant, t.Description, t.Slug = "x", "evil", &empty, "New"
+			return nil
+		})
+		is.NoErr(err)
+		is.Equal(got.ID, g.ID)
+		is.True(got.Description == nil)
+		bySlug, err := f.Team(root(t), "New")
+		is.NoErr(err)
+		is.Equal(bySlug, got)
+
+		f.user(t, "jo")
+		m, err := f.SetMember(root(t), "New", "jo", actor.Publisher)
+		is.NoErr(err)
+		in, err := f.Members(root(t), g.ID)
+		is.NoErr(err)
+		is.Equal(in, []principals.Membership{m})
+		for _, role := range []actor.Role{actor.NoRole, -1, actor.Admin + 1} {
+			_, err = f.SetMember(root(t), g.ID, "jo", role)
+			is.Equal(code(err), errs.Invalid)
+		}
+		_, err = f.SetMember(root(t), g.ID, "JO", actor.Member)
+		is.Equal(code(err), errs.NotFound)
+		is.Equal(code(f.RemoveMember(root(t), g.ID, "nobody")), errs.NotFound)
+	})
+}
+
+func TestValidation(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		long := func(n int) *string { s := strings.Repeat("ü", n); return &s }
+		text := func(s string) *string { return &s }
+		for name, edit := range map[string]func(*principals.User){
+			"domain must":      func(u *principals.User) { u.Domain = "a b" },
+			"displayName must": func(u *principals.User) { u.DisplayName = long(256) },
+			"displayName  ":    func(u *principals.User) { u.DisplayName = text("a\x00") },
+			"displayName":      func(u *principals.User) { u.DisplayName = text("a\xff") },
+			"familyName":       func(u *principals.User) { u.FamilyName = text("a\nb") },
+			"givenName":        func(u *principals.User) { u.GivenName = long(256) },
+			"middleName":       func(u *principals.User) { u.MiddleName = long(256) },
+			"email must":       func(u *principals.User) { u.Email = text("Jo <jo@example.com>") },
+			"email":            func(u *principals.User) { u.Email = text("jo") },
+			"timezone must":    func(u *principals.User) { u.Timezone = text("Mars/Olympus") },
+			"timezone":         func(u *principals.User) { u.Timezone = text("Local") },
+			"source ":          func(u *principals.User) { u.Source = long(1025) },
+			"sourceId":         func(u *principals.User) { u.SourceID = long(1025) },
+			"avatarId":         func(u *principals.User) { u.AvatarID = long(129) },
+			"aiMessage":        func(u *principals.User) { u.AIMessage = long(20000) },
+			"data":             func(u *principals.User) { u.Data = []byte(`[]`) },
+			"data ":            func(u *principals.User) { u.Data = []byte(`{"a":"` + strings.Repeat("x", 64<<10) + `"}`) },
+			"userFields":       func(u *principals.User) { u.UserFields = []byte(`{`) },
+			"userFields must":  func(u *principals.User) { u.UserFields = []byte("{\"a\":\"\xff\"}") },
+		} {
+			t.Run(name, func(t *testing.T) {
+				is, u := is.New(t), principals.User{Username: "new"}
+				edit(&u)
+				_, err := f.CreateUser(root(t), u, "")
+				is.Equal(code(err), errs.Invalid)
+				is.True(strings.HasPrefix(errs.MessageOf(err), strings.TrimSpace(name))) // it names the field
+			})
+		}
+		for name, edit := range map[string]func(*principals.Team){
+			"name":        func(g *principals.Team) { g.Name = " " },
+			"name ":       func(g *principals.Team) { g.Name = *long(256) },
+			"slug":        func(g *principals.Team) { g.Slug = "a b" },
+			"slug ":       func(g *principals.Team) { g.Slug = "01932e00-0000-7000-8000-000000000000" },
+			"domain":      func(g *principals.Team) { g.Domain = "\x00" },
+			"description": func(g *principals.Team) { g.Description = long(20000) },
+			"color":       func(g *principals.Team) { g.Color = text("a\x07") },
+			"icon":        func(g *principals.Team) { g.Icon = long(256) },
+			"materialIco": func(g *principals.Team) { g.MaterialIcon = long(129) },
+			"source":      func(g *principals.Team) { g.Source = long(1025) },
+			"sourceId":    func(g *principals.Team) { g.SourceID = long(1025) },
+		} {
+			t.Run("team "+name, func(t *testing.T) {
+				is, g := is.New(t), principals.Team{Name: "new"}
+				edit(&g)
+				_, err := f.CreateTeam(root(t), g)
+				is.Equal(code(err), errs.Invalid)
+				is.True(strings.HasPrefix(errs.MessageOf(err), strings.TrimSpace(name)))
+			})
+		}
+		is := is.New(t)
+		u, err := f.CreateUser(root(t), principals.User{
+			Username: "new", DisplayName: text("  Jo "), Email: text(""), Timezone: text("UTC"), Data: []byte(" { \"a\" : 1 } "),
+		}, "")
+		is.NoErr(err)
+		is.Equal(*u.DisplayName, "Jo")
+		is.True(u.Email == nil)
+		is.Equal(string(u.Data), `{"a":1}`)
+		got, err := f.User(root(t), "new")
+		is.NoErr(err)
+		is.Equal(got, u)
+	})
+}
+
+func TestUsernames(t *testing.T) {
+	is := is.New(t)
+	for _, good := range []string{"jo", "Jo.Doe+x@example.com", "a-b_c", "日本", "é", "e\u0301", "123", strings.Repeat("ü", 128), "01932e00"} {
+		is.NoErr(principals.ValidUsername(good))
+	}
+	for _, bad := range []string{
+		"", "*", "a b", "a\u00a0b", "a\tb", "a\x00", "a\xff", "a/b", "a:b", `a\b`, "a*", "a,b", "a;b", `a"b`, "a'b", "a<b", "a>b", "a|b", "a?b",
+		"a#b", "a%b", "a\u200bb", "a\u202eb", "..", ".a", "a.", strings.Repeat("ü", 129), "01932e00-0000-7000-8000-000000000000",
+		"01932E00000070008000000000000000",
+	} {
+		is.Equal(code(principals.ValidUsername(bad)), errs.Invalid)
+	}
+}

@@ -1,0 +1,4 @@
+package principals
+
+// Hashings is how many passwords a service has hashed.
+func Hashings(s *Service) int { return int(s.passwords.runs.Load()) }

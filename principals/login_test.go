@@ -1,0 +1,274 @@
+package principals_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/principals"
+)
+
+func (f *fixture) login(t *testing.T, name, password string) error {
+	t.Helper()
+	_, err := f.Authenticate(t.Context(), "acme", "local", name, password)
+	return err
+}
+
+func TestAuthenticate(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is := is.New(t)
+		f.user(t, "Jö")
+		_, err := f.CreateUser(root(t), principals.User{Username: "none", Enabled: true}, "")
+		is.NoErr(err)
+		_, err = f.CreateUser(root(t), principals.User{Username: "off"}, password)
+		is.NoErr(err)
+		past := monday.Add(-time.Hour)
+		_, err = f.CreateUser(root(t), principals.User{Username: "old", Enabled: true, PasswordExpiresAt: &past}, password)
+		is.NoErr(err)
+		f.user(t, "moved")
+		_, err = f.UpdateUser(root(t), "moved", func(u *principals.User) error { u.Domain = "ldap"; return nil })
+		is.NoErr(err)
+
+		for _, name := range []string{"Jö", "jö", "JÖ", "Jo\u0308"} {
+			u, err := f.Authenticate(t.Context(), "acme", "local", name, password)
+			is.NoErr(err)
+			is.Equal(u.Username, "Jö")
+		}
+		for name, c := range map[string]struct{ tenant, domain, user, password string }{
+			"tenant":         {"none", "local", "Jö", password},
+			"other tenant":   {"evil", "local", "Jö", password},
+			"odd tenant":     {"\x00\xff", "local", "Jö", password},
+			"domain":         {"acme", "ldap", "Jö", password},
+			"no domain":      {"acme", "", "Jö", password},
+			"user":           {"acme", "local", "nobody", password},
+			"odd user":       {"acme", "local", "Jö\x00", password},
+			"long user":      {"acme", "local", strings.Repeat("x", 1<<20), password},
+			"no user":        {"acme", "local", "", password},
+			"wrong":          {"acme", "local", "Jö", "wrong horse"},
+			"empty":          {"acme", "local", "Jö", ""},
+			"too long":       {"acme", "local", "Jö", strings.Repeat("x", 1<<20)},
+			"no password":    {"acme", "local", "none", ""},
+			"none set":       {"acme", "local", "none", password},
+			"disabled":       {"acme", "local", "off", password},
+			"expired":        {"acme", "local", "old", password},
+			"another domain": {"acme", "local", "moved", password},
+			"its own domain": {"acme", "ldap", "moved", password},
+		} {
+			t.Run(name, func(t *testing.T) {
+				is, before := is.New(t), principals.Hashings(f.Service)
+				_, err := f.Authenticate(t.Context(), c.tenant, c.domain, c.user, c.password)
+				is.Equal(errs.CodeOf(err), errs.Unauthenticated)
+				is.Equal(errs.MessageOf(err), "Unable to log in")
+				is.Equal(principals.Hashings(f.Service)-before, 1)
+			})
+		}
+	})
+}
+
+func TestLock(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is := is.New(t)
+		f.user(t, "jo")
+		state := func() (int, bool) {
+			u, err := f.User(root(t), "jo")
+			is.NoErr(err)
+			return u.LoginAttempts, u.Locked
+		}
+		fail := func(times int) {
+			for range times {
+				is.Equal(code(f.login(t, "jo", "wrong horse")), errs.Unauthenticated)
+			}
+		}
+		want := func(attempts int, locked bool) {
+			t.Helper()
+			n, l := state()
+			is.Equal(n, attempts)
+			is.Equal(l, locked)
+		}
+		fail(9)
+		want(9, false)
+		is.NoErr(f.login(t, "jo", password)) // success starts the count again
+		want(0, false)
+		fail(10)
+		want(10, true)
+		before := principals.Hashings(f.Service)
+		is.Equal(code(f.login(t, "jo", password)), errs.Unauthenticated) // the right one does not help
+		is.Equal(principals.Hashings(f.Service)-before, 1)
+		fail(3)
+		want(10, true) // nothing counts, nor is the lock made longer
+		f.now = f.now.Add(15*time.Minute - time.Microsecond)
+		is.Equal(code(f.login(t, "jo", password)), errs.Unauthenticated)
+		f.now = f.now.Add(time.Microsecond)
+		want(10, false)
+		fail(1)
+		want(1, false) // ten more tries
+		fail(9)
+		want(10, true)
+
+		_, err := f.UpdateUser(root(t), "jo", func(u *principals.User) error { u.Locked = false; return nil })
+		is.NoErr(err)
+		want(0, false)
+		is.NoErr(f.login(t, "jo", password))
+		_, err = f.UpdateUser(root(t), "jo", func(u *principals.User) error { u.Locked = true; return nil })
+		is.NoErr(err)
+		is.Equal(code(f.login(t, "jo", password)), errs.Unauthenticated)
+		is.NoErr(f.SetPassword(root(t), "jo", "", "another horse")) // a superuser's reset ends the lock
+		is.NoErr(f.login(t, "jo", "another horse"))
+		want(0, false)
+	})
+}
+
+// TestParallelLogins counts exactly, however many try at once.
+func TestParallelLogins(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is := is.New(t)
+		at := func(n int, password string) (passed int64) {
+			var wg sync.WaitGroup
+			var ok atomic.Int64
+			for range n {
+				wg.Go(func() {
+					_, err := f.Authenticate(t.Context(), "acme", "local", "jo", password)
+					switch {
+					case err == nil:
+						ok.Add(1)
+					case errs.CodeOf(err) != errs.Unauthenticated:
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+			return ok.Load()
+		}
+		attempts := func() int {
+			u, err := f.User(root(t), "jo")
+			is.NoErr(err)
+			return u.LoginAttempts
+		}
+		f.user(t, "jo")
+		is.Equal(at(9, "wrong horse"), int64(0))
+		is.Equal(attempts(), 9)
+		is.Equal(at(200, password), int64(200))
+		is.Equal(attempts(), 0)
+		is.Equal(at(1000, "wrong horse"), int64(0))
+		is.Equal(attempts(), 10)
+		is.Equal(at(20, password), int64(0)) // locked
+	})
+}
+
+// TestGuessBehindTheLock: what is found after the lock is not told, even when it was tried before it.
+func TestGuessBehindTheLock(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is := is.New(t)
+		f.user(t, "jo")
+		l, err := f.store.Login(t.Context(), "acme", "jo")
+		is.NoErr(err)
+		slow := principals.New(principals.Options{Store: lateStore{f.store, l}, Now: func() time.Time { return f.now }, Cost: cheap})
+		for range 10 {
+			is.True(f.login(t, "jo", "wrong horse") != nil)
+		}
+		_, err = slow.Authenticate(t.Context(), "acme", "local", "jo", password) // read the user before the lock
+		is.Equal(code(err), errs.Unauthenticated)
+	})
+}
+
+// lateStore reads a login as it was.
+type lateStore struct {
+	principals.Store
+	login principals.Login
+}
+
+func (s lateStore) Login(context.Context, string, string) (principals.Login, error) {
+	return s.login, nil
+}
+
+// brokenStore finds no database.
+type brokenStore struct{ principals.Store }
+
+func (brokenStore) Login(context.Context, string, string) (principals.Login, error) {
+	return principals.Login{}, errs.New(errs.Unavailable, "away")
+}
+
+func TestAuthenticateFaults(t *testing.T) {
+	is := is.New(t)
+	s := principals.New(principals.Options{Store: brokenStore{}, Cost: cheap})
+	_, err := s.Authenticate(t.Context(), "acme", "local", "jo", password)
+	is.Equal(code(err), errs.Unavailable) // nothing was found out, so it is no refusal
+	s = principals.New(principals.Options{Store: lateStore{}, Cost: cheap})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = s.Authenticate(ctx, "acme", "local", "jo", password)
+	is.True(errors.Is(err, context.Canceled))
+}
+
+func TestSetPassword(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is := is.New(t)
+		was := f.user(t, "jo")
+		is.Equal(*was.PasswordSetAt, monday)
+		soon := monday.Add(time.Minute)
+		_, err := f.UpdateUser(root(t), "jo", func(u *principals.User) error { u.PasswordExpiresAt = &soon; return nil })
+		is.NoErr(err)
+		f.now = f.now.Add(time.Second)
+		is.NoErr(f.SetPassword(self(t, "jo"), "jo", password, "another horse"))
+		u, err := f.User(root(t), "jo")
+		is.NoErr(err)
+		is.Equal(*u.PasswordSetAt, f.now) // older sessions are over
+		is.True(u.PasswordExpiresAt == nil)
+		is.True(f.login(t, "jo", password) != nil)
+		is.NoErr(f.login(t, "jo", "another horse"))
+
+		for _, bad := range []string{"", "1234567", strings.Repeat("ü", 257), "12345678\xff"} {
+			is.Equal(code(f.SetPassword(root(t), "jo", "", bad)), errs.Invalid)
+		}
+		is.NoErr(f.SetPassword(root(t), "jo", "", strings.Repeat("ü", 256)))
+		is.NoErr(f.login(t, "jo", strings.Repeat("ü", 256)))
+		is.NoErr(f.SetPasswordOf(t.Context(), "acme", "jo", "12345678"))
+		is.Equal(code(f.SetPasswordOf(t.Context(), "acme", "JO", "12345678")), errs.NotFound) // names are exact
+		is.Equal(code(f.SetPasswordOf(t.Context(), "none", "jo", "12345678")), errs.NotFound)
+
+		for range 10 {
+			is.Equal(code(f.SetPassword(self(t, "jo"), "jo", "wrong horse", "another horse")), errs.Forbidden)
+		}
+		is.Equal(code(f.SetPassword(self(t, "jo"), "jo", "12345678", "another horse")), errs.Forbidden) // locked
+		is.True(f.login(t, "jo", "12345678") != nil)
+
+		_, err = f.CreateUser(root(t), principals.User{Username: "away", Domain: "ldap", Enabled: true}, "")
+		is.NoErr(err)
+		is.Equal(code(f.SetPassword(root(t), "away", "", "12345678")), errs.Invalid)
+		_, err = f.CreateUser(root(t), principals.User{Username: "away2", Domain: "ldap"}, "12345678")
+		is.Equal(code(err), errs.Invalid)
+
+		// who leaves the domain local and comes back has no password
+		f.user(t, "back")
+		for _, domain := range []string{"ldap", "local"} {
+			_, err = f.UpdateUser(root(t), "back", func(u *principals.User) error { u.Domain = domain; return nil })
+			is.NoErr(err)
+		}
+		is.True(f.login(t, "back", password) != nil)
+	})
+}
+
+func TestAddSuperuser(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is := is.New(t)
+		u, err := f.AddSuperuser(t.Context(), "acme", "admin", password)
+		is.NoErr(err)
+		is.True(u.Superuser && u.Enabled && u.Domain == "local")
+		got, err := f.Authenticate(t.Context(), "acme", "local", "admin", password)
+		is.NoErr(err)
+		is.Equal(got, u)
+		_, err = f.AddSuperuser(t.Context(), "acme", "ADMIN", password)
+		is.Equal(code(err), errs.Conflict)
+		_, err = f.AddSuperuser(t.Context(), "none", "admin", password)
+		is.Equal(code(err), errs.NotFound)
+		_, err = f.AddSuperuser(t.Context(), "evil", "admin", "short")
+		is.Equal(code(err), errs.Invalid)
+	})
+}
