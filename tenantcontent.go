@@ -140,7 +140,10 @@ func Open(c Config) (*App, error) {
 		},
 		InTx: app.InTx, Ready: app.Ready, BaseURL: c.BaseURL, MaxBody: c.MaxBody, Log: c.Log, Authenticate: c.Authenticate, Now: c.Now,
 	})
-	return app, err
+	if err != nil {
+		return nil, err
+	}
+	return app, nil
 }
 
 func (c Config) keys() (*keyring.Ring, error) {

@@ -137,7 +137,7 @@ func (a *api) admit(r *request, route *Route) error {
 // call runs the handler, in one transaction when the route is transactional. What it gives is written after the
 // commit: an answer with 2xx stands for something that is kept.
 func (a *api) call(route *Route, r *request) (answer reply, err error) {
-	if !route.Tx {
+	if !route.Tx || route.OneStatement {
 		return route.handle(r)
 	}
 	if err := r.readAhead(); err != nil {

@@ -20,7 +20,9 @@ type Route struct {
 	Public     bool             // needs no credentials
 	Permission actor.Permission // what the caller needs beside a session; rules about single rows are the services'
 	Tx         bool             // runs in one transaction
-	Summary    string
+	// OneStatement says of a transactional route that its service writes with one statement, which is the transaction.
+	OneStatement bool
+	Summary      string
 
 	handle func(r *request) (reply, error)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/epoch"
 	"github.com/tenantcontent/tenantcontent/principals"
 	principalstore "github.com/tenantcontent/tenantcontent/principals/bunstore"
 	"github.com/tenantcontent/tenantcontent/sessions"
@@ -22,7 +23,8 @@ const password = "correct horse battery"
 
 var monday = time.Date(2026, 11, 16, 9, 0, 0, 123456000, time.UTC)
 
-// fixture is a Service over a database with the user jo, a superuser of acme and of evil.
+// fixture is a Service over a database with the user jo, a superuser of acme and of evil. It keeps look-ups for a moment,
+// as the root's does.
 type fixture struct {
 	*sessions.Service
 	db      *bun.DB
@@ -35,12 +37,13 @@ type fixture struct {
 func newFixture(t *testing.T, db *bun.DB) *fixture {
 	t.Helper()
 	is, f := is.New(t), &fixture{db: db, now: monday, tenants: fixedTenants{"acme", "evil"}}
+	var changes epoch.Counter
 	clock := func() time.Time { return f.now }
 	f.users = principals.New(principals.Options{
-		Store: principalstore.New(db), Now: clock, Cost: principals.Cost{Memory: 64, Time: 1, Threads: 1},
+		Store: principalstore.New(db).Notify(changes.Bump), Now: clock, Cost: principals.Cost{Memory: 64, Time: 1, Threads: 1},
 	})
-	f.spy = &spy{Store: bunstore.New(db)}
-	f.Service = sessions.New(sessions.Options{Store: f.spy, Directory: f.users, Tenants: &f.tenants, Now: clock})
+	f.spy = &spy{Store: bunstore.New(db).Notify(changes.Bump)}
+	f.Service = sessions.New(sessions.Options{Store: f.spy, Directory: f.users, Tenants: &f.tenants, Now: clock, Changes: &changes})
 	for _, tenant := range []string{"acme", "evil"} {
 		_, err := f.users.AddSuperuser(t.Context(), tenant, "jo", password)
 		is.NoErr(err)
@@ -297,6 +300,50 @@ func TestDisabledUserIsRefusedAtOnce(t *testing.T) {
 			is.NoErr(err)
 		}
 		is.NoErr(f.users.DeleteUser(as, "jo", ""))
+		for _, credential := range []string{l.Token, key} {
+			_, err = f.Authenticate(ctx, credential, loopback)
+			refused(t, err)
+		}
+	})
+}
+
+func TestManyRequestsCostOneLookup(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is, ctx := is.New(t), t.Context()
+		l := f.login(t)
+		_, key := f.token(t, sessions.NewToken{})
+		began := time.Now()
+		for range 100 {
+			for _, credential := range []string{l.Token, key} {
+				_, err := f.Authenticate(ctx, credential, loopback)
+				is.NoErr(err)
+			}
+		}
+		is.True(f.spy.lookups.Load() <= 2*(1+int64(time.Since(began)/time.Second)))
+	})
+}
+
+func TestAnotherProcessRevokes(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is, ctx := is.New(t), t.Context()
+		other := sessions.New(sessions.Options{
+			Store: bunstore.New(f.db), Directory: f.users, Tenants: &f.tenants, Now: func() time.Time { return f.now },
+		})
+		l := f.login(t)
+		made, key := f.token(t, sessions.NewToken{})
+		for _, credential := range []string{l.Token, key} {
+			_, err := f.Authenticate(ctx, credential, loopback)
+			is.NoErr(err)
+		}
+		is.NoErr(other.DeleteToken(f.as(t), made.ID))
+		a, err := other.Authenticate(ctx, l.Token, loopback)
+		is.NoErr(err)
+		is.NoErr(other.Logout(actor.With(ctx, a)))
+		for _, credential := range []string{l.Token, key} {
+			_, err = other.Authenticate(ctx, credential, loopback)
+			refused(t, err)
+		}
+		time.Sleep(1100 * time.Millisecond) // it is seen elsewhere after a second
 		for _, credential := range []string{l.Token, key} {
 			_, err = f.Authenticate(ctx, credential, loopback)
 			refused(t, err)

@@ -116,7 +116,7 @@ func (s *Store) some(ctx context.Context, tenant, source, after string) ([]color
 
 // Put implements colors.Store.
 func (s *Store) Put(ctx context.Context, tenant string, color colors.Color) (colors.Color, error) {
-	err := bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	err := bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		var created bunx.Time
 		err := c.One(ctx, "Color", `INSERT INTO tc_colors (tenant_id, key, search, color, source, created_at, updated_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7)
@@ -149,7 +149,7 @@ func (s *Store) PutAll(ctx context.Context, tenant string, all []colors.Color) e
 
 // Delete implements colors.Store.
 func (s *Store) Delete(ctx context.Context, tenant, key string) error {
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx, `DELETE FROM tc_colors WHERE tenant_id = $1 AND key = $2`, tenant, key)
 		return bunx.Err(err, "Color")
 	})

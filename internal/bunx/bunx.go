@@ -100,6 +100,15 @@ func Write(ctx context.Context, db *bun.DB, tenant string, fn func(ctx context.C
 	})
 }
 
+// WriteOne is Write for fn that runs one statement. On PostgreSQL a statement is a transaction by itself, and BEGIN and
+// COMMIT would be two more round trips. fn registers no AfterCommit.
+func WriteOne(ctx context.Context, db *bun.DB, tenant string, fn func(ctx context.Context, c Conn) error) error {
+	if own, c := For(ctx, db, tenant); c.Postgres() && !c.inTx {
+		return fn(own, c)
+	}
+	return Write(ctx, db, tenant, fn)
+}
+
 // AfterCommit runs f when the transaction in ctx has been committed, at once when there is none, never when it is
 // rolled back.
 func AfterCommit(ctx context.Context, f func()) {

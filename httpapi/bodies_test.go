@@ -1,0 +1,261 @@
+package httpapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/httpapi"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+)
+
+// eachBody calls test with every route that reads a JSON body. The samples succeed as often as they are sent, or answer 409.
+func eachBody(t *testing.T, test func(t *testing.T, s stock, r httpapi.Route)) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		s := stocked(t, open)
+		for _, r := range httpapi.Routes() {
+			if decodes(r) {
+				t.Run(r.Name, func(t *testing.T) { test(t, s, r) })
+			}
+		}
+	})
+}
+
+// taken reports whether a sample went through.
+func (a answer) taken() bool { return a.status < 300 || a.status == 409 }
+
+func (s stock) sendBody(t *testing.T, r httpapi.Route, body string, headers ...string) answer {
+	t.Helper()
+	return s.do(t, who(r), r.Method, s.target(r), body, headers...)
+}
+
+// wrong are values of the wrong type for a kind of field.
+var wrong = map[string][]string{
+	"string":   {`1`, `true`, `[]`, `{}`, `["x"]`, `null`},
+	"string?":  {`1`, `true`, `[]`, `{}`},
+	"bool":     {`1`, `"true"`, `[]`, `{}`, `null`},
+	"bool?":    {`1`, `"true"`, `[]`, `{}`},
+	"time?":    {`1`, `true`, `[]`, `{}`, `"soon"`, `""`, `"2026-11-20"`},
+	"object":   {`1`, `true`, `"x"`, `[]`, `null`},
+	"object?":  {`1`, `true`, `"x"`, `[]`},
+	"strings?": {`1`, `true`, `"x"`, `{}`, `[1]`, `["x", {}]`, `[null, 1]`},
+}
+
+func TestWrongTypes(t *testing.T) {
+	eachBody(t, func(t *testing.T, s stock, r httpapi.Route) {
+		for _, f := range samples[r.Name].fields {
+			path, kind, _ := strings.Cut(f, " ")
+			for _, value := range wrong[kind] {
+				body := merged(t, s.body(r), object(path, value))
+				a := s.sendBody(t, r, body)
+				if a.status != 400 || !strings.HasPrefix(a.message(t), path+" must be ") {
+					t.Errorf("%s: %d %s", body, a.status, a.body)
+				}
+			}
+		}
+	})
+}
+
+// TestFoldedNames: encoding/json would take each of these for the field.
+func TestFoldedNames(t *testing.T) {
+	eachBody(t, func(t *testing.T, s stock, r httpapi.Route) {
+		for _, f := range samples[r.Name].fields {
+			path, kind, _ := strings.Cut(f, " ")
+			for _, folded := range foldings(path) {
+				body := merged(t, s.body(r), object(folded, wrong[kind][0]))
+				if a := s.sendBody(t, r, body); !a.taken() {
+					t.Errorf("%s: %d %s", body, a.status, a.body)
+				}
+			}
+		}
+	})
+}
+
+// foldings are other spellings of a path's last name.
+func foldings(path string) []string {
+	at := strings.LastIndex(path, ".") + 1
+	name := path[at:]
+	var all []string
+	for _, other := range []string{
+		strings.ToUpper(name), string(unicode.ToUpper(rune(name[0]))) + name[1:], strings.ReplaceAll(name, "k", "\u212a"),
+		strings.ReplaceAll(name, "s", "\u017f"),
+	} {
+		if other != name {
+			all = append(all, path[:at]+other)
+		}
+	}
+	return all
+}
+
+// TestServerOwnedFields: what a body says about these has no effect, in any row of the tenant.
+func TestServerOwnedFields(t *testing.T) {
+	var names []string
+	for _, name := range []string{
+		"id", "tenant", "createdAt", "updatedAt", "ownerId", "username", "key", "user", "userId", "teamId", "naturalId", "passwordHash",
+		"secretHash", "password_hash", "passwordSetAt", "lockedAt", "tenant_id", "tenantId", "host", "expires", "created", "size", "chunks", "_links", "_embedded",
+	} {
+		names = append(names, fmt.Sprintf("%q: %q", name, "2001-01-01T00:00:00Z"))
+	}
+	intruder := "{" + strings.Join(names, ", ") + "}"
+	eachBody(t, func(t *testing.T, s stock, r httpapi.Route) {
+		more := map[string]json.RawMessage{}
+		is.New(t).NoErr(json.Unmarshal([]byte(intruder), &more))
+		for _, f := range samples[r.Name].fields {
+			delete(more, strings.Fields(f)[0])
+		}
+		if r.Name == "login" || r.Name == "putTenant" {
+			delete(more, "id")
+		}
+		extra, err := json.Marshal(more)
+		is.New(t).NoErr(err)
+		a := s.sendBody(t, r, merged(t, s.body(r), string(extra)))
+		if !a.taken() || strings.Contains(a.body, "2001-01-01") {
+			t.Errorf("%d %s", a.status, a.body)
+		}
+		for _, tenant := range []string{"acme", "evil"} {
+			if strings.Contains(s.dump(t, tenant), "2001-01-01") {
+				t.Error("it is in the database")
+			}
+		}
+	})
+}
+
+func TestMalformedBodies(t *testing.T) {
+	const notJSON, notObject = "The body is not valid JSON.", "The body must be a JSON object."
+	eachBody(t, func(t *testing.T, s stock, r httpapi.Route) {
+		name := strings.Fields(samples[r.Name].fields[0])[0]
+		for body, message := range map[string]string{
+			`{`: notJSON, `{"a":}`: notJSON, `{} x`: notJSON, `{}{}`: notJSON, `{'a': 1}`: notJSON, `{"a": 01}`: notJSON, "{\"a\": \"\n\"}": notJSON,
+			`{"a": NaN}`: notJSON, `{"a": "\ud800x`: notJSON, "\xef\xbb\xbf{}": notJSON, "{\"a\": \"\x00\"}": notJSON, "\x00": notJSON,
+			strings.Repeat("[", 20_000): notJSON, strings.Repeat(`{"a":`, 20_000): notJSON,
+			`{"a": ` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`: notJSON,
+			`[]`: notObject, `[{}]`: notObject, `"x"`: notObject, `null`: notObject, `7`: notObject, `true`: notObject,
+			`{"` + name + `": "a\u0000b"}`: "The body must not have NUL characters.", `{"a\u0000": 1}`: "The body must not have NUL characters.",
+			`{"a": "\\\u0000"}`:         "The body must not have NUL characters.",
+			"{\"a\": \"\xff\"}":         "The body must be UTF-8.",
+			"{\"a\": \"\xed\xa0\x80\"}": "The body must be UTF-8.",
+		} {
+			a := s.sendBody(t, r, body)
+			if a.status != 400 || a.message(t) != message {
+				t.Errorf("%.60q: %d %s", body, a.status, a.body)
+			}
+		}
+		if a := s.sendBody(t, r, merged(t, s.body(r), `{"a": "\\u0000"}`)); !a.taken() { // a backslash and u0000
+			t.Errorf("%d %s", a.status, a.body)
+		}
+	})
+}
+
+func TestContentTypes(t *testing.T) {
+	eachBody(t, func(t *testing.T, s stock, r httpapi.Route) {
+		for kind, fits := range map[string]bool{
+			"application/json": true, "application/json; charset=utf-8": true, "APPLICATION/JSON;charset=UTF-8": true,
+			"application/hal+json": true, "application/problem+json; charset=utf-8": true,
+			"text/plain": false, "text/json": false, "multipart/form-data; boundary=x": false, "application/octet-stream": false,
+			"application/jsonp": false, "application/xml": false, "nonsense": false, "application/json; charset": false, "*/*": false,
+			"application/x-www-form-urlencoded": r.Name == "login",
+		} {
+			body := s.body(r)
+			if strings.HasSuffix(kind, "urlencoded") {
+				body = "username=dana&password=open+sesame&tenant=acme"
+			}
+			a := s.sendBody(t, r, body, "Content-Type: "+kind)
+			if fits && !a.taken() || !fits && a.status != 415 {
+				t.Errorf("%s: %d %s", kind, a.status, a.body)
+			}
+			if !fits {
+				a.message(t)
+			}
+		}
+	})
+}
+
+func TestBodySize(t *testing.T) {
+	const most = 1 << 20
+	eachBody(t, func(t *testing.T, s stock, r httpapi.Route) {
+		body := s.body(r)
+		if a := s.sendBody(t, r, body+strings.Repeat(" ", most-len(body))); !a.taken() {
+			t.Errorf("%d bytes: %d %s", most, a.status, a.body)
+		}
+		a := s.sendBody(t, r, body+strings.Repeat(" ", most-len(body)+1))
+		if a.status != 413 || a.message(t) != "The body must have at most 1048576 bytes." {
+			t.Errorf("%d bytes: %d %s", most+1, a.status, a.body)
+		}
+	})
+}
+
+// TestCommits: what a transactional route did is gone when its commit fails, and the answer is no success.
+func TestCommits(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		s := stocked(t, open)
+		whole := s.http
+		s.rebuilt(t, func(c *httpapi.Config) {
+			inTx := c.InTx
+			c.InTx = func(ctx context.Context, fn func(context.Context) error) error {
+				return inTx(ctx, func(ctx context.Context) error {
+					if err := fn(ctx); err != nil {
+						return err
+					}
+					return errs.New(errs.Unavailable, "The commit fails.")
+				})
+			}
+		})
+		failing := s.http
+		s.token(t, "admin")
+		for _, r := range httpapi.Routes() {
+			if !r.Tx || r.OneStatement {
+				continue // one statement: there is no commit to fail alone
+			}
+			before := s.dump(t, "acme")
+			s.http = failing
+			if a := s.call(t, "admin", r); a.status != 503 || a.message(t) != "The commit fails." || a.header.Get("Set-Cookie") != "" {
+				t.Errorf("%s: %d %s", r.Name, a.status, a.body)
+			}
+			if s.dump(t, "acme") != before {
+				t.Errorf("%s left something", r.Name)
+			}
+			s.http = whole
+			if a := s.call(t, "admin", r); a.status >= 300 || s.dump(t, "acme") == before {
+				t.Errorf("%s writes nothing: %d %s", r.Name, a.status, a.body)
+			}
+		}
+	})
+}
+
+// TestTransactionalRoutes: those of the specification are in the table.
+func TestTransactionalRoutes(t *testing.T) {
+	for _, r := range httpapi.Routes() {
+		if slices.Contains([]string{"putColor", "deleteColor"}, r.Name) && !r.Tx {
+			t.Errorf("%s is not transactional", r.Name)
+		}
+	}
+}
+
+// TestSlowSender: a sender who stands still in the middle of a body keeps nobody else from writing.
+func TestSlowSender(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is := is.New(t)
+		s := stocked(t, open)
+		server := httptest.NewServer(s.http)
+		defer server.Close()
+		conn, err := net.Dial("tcp", server.Listener.Addr().String())
+		is.NoErr(err)
+		defer func() { _ = conn.Close() }()
+		_, err = fmt.Fprintf(conn, "PUT /api/users/mia HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: 100\r\n\r\n{", s.token(t, "mia"))
+		is.NoErr(err)
+		time.Sleep(50 * time.Millisecond) // it is being read by now
+		start := time.Now()
+		s.must(t, "dana", "PUT", "/api/colors/red", `{"color": "#00ff00"}`)
+		is.True(time.Since(start) < 2*time.Second)
+	})
+}
