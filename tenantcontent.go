@@ -123,7 +123,7 @@ func Open(c Config) (*App, error) {
 	app.Colors = colors.New(colors.Options{Store: colorstore.New(c.DB), Now: c.Now})
 	app.Tenants = tenants.New(tenants.Options{Store: tenantstore.New(c.DB), Keys: keys, Now: c.Now})
 	app.Principals = principals.New(principals.Options{
-		Store: principalstore.New(c.DB).Notify(changes.Bump), Content: registry, Now: c.Now, NewID: c.NewID,
+		Store: principalstore.New(c.DB).Notify(changes.Bump), Blobs: blobs, Content: registry, Now: c.Now, NewID: c.NewID,
 	})
 	app.Sessions = sessions.New(sessions.Options{
 		Store: sessionstore.New(c.DB).Notify(changes.Bump), Directory: app.Principals, Tenants: app.Tenants, Changes: &changes,

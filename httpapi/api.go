@@ -105,7 +105,7 @@ func (a *api) serve(w *response, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := a.crossOrigin.Check(r); err != nil && (hasCookie(r) || route.Public) {
+	if err := a.crossOrigin.Check(r); err != nil && (route.Public || !hasBearer(r)) {
 		return errs.Wrap(errs.Forbidden, err, "This request came from a page of another origin.")
 	}
 	req := &request{Request: r, writer: w.ResponseWriter, params: params, maxBody: a.MaxBody}

@@ -55,7 +55,7 @@ func (a *api) download(d downloads.Download) hal.Resource {
 // createUpload serves POST /api/uploads: 201 and the upload, from the multipart field file or, with ?filename=, from the
 // raw body. 413 when it has too many bytes.
 func (a *api) createUpload(r *request) (reply, error) {
-	name, contentType, content, err := r.file()
+	name, contentType, content, err := r.file("")
 	if err != nil {
 		return reply{}, err
 	}
@@ -83,8 +83,9 @@ func (a *api) deleteUpload(r *request) (reply, error) {
 	return done()
 }
 
-// file gives the file that a request brings, to be read once.
-func (r *request) file() (name, contentType string, content io.Reader, err error) {
+// file gives the file that a request brings, to be read once: the multipart field file, or the raw body with ?filename=,
+// which a route may do without by naming it otherwise.
+func (r *request) file(otherwise string) (name, contentType string, content io.Reader, err error) {
 	query, err := parseQuery(r.Request)
 	if err != nil {
 		return "", "", nil, err
@@ -96,10 +97,13 @@ func (r *request) file() (name, contentType string, content io.Reader, err error
 		return "", "", nil, errs.Wrap(errs.Invalid, err, "The Content-Type header cannot be read.")
 	}
 	if mediaType != "multipart/form-data" {
-		if query.Get("filename") == "" {
+		if name = query.Get("filename"); name == "" {
+			name = otherwise
+		}
+		if name == "" {
 			return "", "", nil, errs.New(errs.Invalid, "Send the file as the multipart field file, or as the raw body with ?filename=.")
 		}
-		return query.Get("filename"), mediaType, body, nil
+		return name, mediaType, body, nil
 	}
 	part, err := filePart(multipart.NewReader(body, params["boundary"]))
 	if err != nil {
@@ -184,16 +188,22 @@ func (a *api) getDownloadContent(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return reply{
-		header: map[string]string{"Content-Type": d.ContentType, "Content-Disposition": disposition(d.Filename)},
-		serve: func(w http.ResponseWriter, r *http.Request) error {
-			defer func() { _ = content.Close() }()
-			slow := &receiver{ResponseWriter: w, control: http.NewResponseController(w)}
-			http.ServeContent(slow, r, "", d.CreatedAt, content)
-			_ = slow.control.SetWriteDeadline(time.Time{})
-			return slow.failure
-		},
-	}, nil
+	return file(d.ContentType, d.Filename, d.CreatedAt, content)
+}
+
+// file is 200 with stored bytes, 206 for a range of them; named, it is a file to keep.
+func file(contentType, name string, modified time.Time, content io.ReadSeekCloser) (reply, error) {
+	header := map[string]string{"Content-Type": contentType}
+	if name != "" {
+		header["Content-Disposition"] = disposition(name)
+	}
+	return reply{header: header, serve: func(w http.ResponseWriter, r *http.Request) error {
+		defer func() { _ = content.Close() }()
+		slow := &receiver{ResponseWriter: w, control: http.NewResponseController(w)}
+		http.ServeContent(slow, r, "", modified, content)
+		_ = slow.control.SetWriteDeadline(time.Time{})
+		return slow.failure
+	}}, nil
 }
 
 // receiver gives up on a reader who stands still, and holds back the failures of http.ServeContent, which are plain text.

@@ -79,7 +79,7 @@ func text(v any) string {
 // user_fields hold JSON.
 var unmarked = regexp.MustCompile(`^(tenant_id|id|team_id|blob_id|username|folded|label|search|key|slug|type|role|number|bytes|size|chunks|complete|` +
 	`superuser|enabled|may_.*|login_attempts|mfa|ai_consent|read_only|requests|blocked|restriction|domain|content_type|` +
-	`last_viewed_feed|password_hash|secret_hash|key_check|settings|data|user_fields|.*_at)$`)
+	`last_viewed_feed|avatar_id|password_hash|secret_hash|key_check|settings|data|user_fields|.*_at)$`)
 
 // mark writes a tenant's mark into every column of its rows that takes one, and makes things whose keys have it.
 func (s stock) mark(t testing.TB, tenant, superuser string) {

@@ -18,14 +18,14 @@ func (a *api) listPrincipals(r *request) (reply, error) {
 	}
 	return streamed(func(w io.Writer) error {
 		return writeArray(w, a.Principals.Principals(r.Context()), func(dst []byte, p principals.Principal) []byte {
-			return appendPrincipal(dst, who.Tenant, p)
+			return a.appendPrincipal(dst, who.Tenant, p)
 		})
 	})
 }
 
 // appendPrincipal appends one row of the list (part 2, Principal list row). It is written by hand because the list may
 // be long.
-func appendPrincipal(dst []byte, tenant string, p principals.Principal) []byte {
+func (a *api) appendPrincipal(dst []byte, tenant string, p principals.Principal) []byte {
 	var userID, teamID *string
 	if p.Type == principals.TypeTeam {
 		teamID = &p.ID
@@ -45,6 +45,9 @@ func appendPrincipal(dst []byte, tenant string, p principals.Principal) []byte {
 	dst = hal.AppendString(append(dst, `,"avatarColor":{"background":`...), background)
 	dst = hal.AppendString(append(dst, `,"text":`...), text)
 	dst = strconv.AppendInt(append(dst, `},"colorIndex":`...), int64(index), 10)
+	if p.AvatarUpdatedAt != nil {
+		dst = hal.AppendString(append(dst, `,"avatarUrl":`...), a.href("users", p.ID, "avatar"))
+	}
 	dst = hal.AppendTimeOrNull(append(dst, `,"avatarUpdatedAt":`...), p.AvatarUpdatedAt)
 	dst = hal.AppendStringOrNull(append(dst, `,"color":`...), p.Color)
 	dst = hal.AppendStringOrNull(append(dst, `,"icon":`...), p.Icon)

@@ -52,6 +52,8 @@ var samples = map[string]sample{
 	"putPassword":   {body: `{"password": "long enough"}`, fields: []string{"password string", "currentPassword string?"}},
 	"putSuperuser":  {body: `{"superuser": true}`, fields: []string{"superuser bool?"}},
 	"putViewedFeed": {},
+	"putAvatar":     {body: gif},
+	"deleteAvatar":  {},
 	"createTeam":    {body: `{"name": "Sales", "slug": "sales"}`, fields: teamFields},
 	"putTeam":       {body: `{"name": "Design & Co"}`, fields: teamFields},
 	"deleteTeam":    {last: "spare"},
@@ -60,6 +62,9 @@ var samples = map[string]sample{
 	"createUpload":  {query: "?filename=f.json", body: `[]`},
 	"deleteUpload":  {},
 }
+
+// gif is as much of a picture as a server looks at.
+const gif = "GIF89a"
 
 // stock is a world in which tenant acme has one of everything.
 type stock struct {
@@ -74,6 +79,7 @@ func stocked(t testing.TB, open dbtest.Opener) stock {
 	w.must(t, "admin", "PUT", "/api/colors/gone", `{"color": "#ff0000"}`)
 	w.must(t, "admin", "POST", "/api/users", `{"username": "gone"}`)
 	w.must(t, "admin", "POST", "/api/teams", `{"name": "Spare"}`)
+	w.must(t, "mia", "PUT", "/api/users/mia/avatar", gif)
 	id := func(a answer) string { return read[struct{ ID string }](t, a).ID }
 	return stock{w, map[string]string{
 		"colors": "red", "principals": "mia", "login": "local", "users": "mia", "members": "mia", "teams": teamID,

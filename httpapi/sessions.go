@@ -108,9 +108,11 @@ func orNull(s string) *string {
 	return &s
 }
 
-func hasCookie(r *http.Request) bool {
-	_, err := r.Cookie(cookieName)
-	return err == nil && r.Header.Get("Authorization") == ""
+// hasBearer reports whether a request brings a token, which no browser adds by itself. Any other credential, also one that
+// only a host's own Authenticate knows, may be one that a browser adds.
+func hasBearer(r *http.Request) bool {
+	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	return strings.EqualFold(scheme, "Bearer")
 }
 
 // authenticate reads the bearer token or, without one, the session cookie.

@@ -68,27 +68,12 @@ type userPermissionsBody struct {
 	ManageLogin          bool `json:"manageLogin"`
 }
 
-// avatarBody is how a principal is drawn.
-type avatarBody struct {
-	Initials    string `json:"initials"`
-	ColorIndex  int    `json:"colorIndex"`
-	AvatarColor struct {
-		Background string `json:"background"`
-		Text       string `json:"text"`
-	} `json:"avatarColor"`
-}
-
-func avatar(tenant, id, initials string) avatarBody {
-	b := avatarBody{Initials: initials}
-	b.ColorIndex, b.AvatarColor.Background, b.AvatarColor.Text = principals.Avatar(tenant, id)
-	return b
-}
-
 // user encodes a user for the caller who.
 func (a *api) user(who actor.Actor, u principals.User) hal.Resource {
 	links := hal.Self(a.href("users", u.Username))
 	for rel, last := range map[string]string{
 		"inf:memberships": "memberships", "inf:password": "password", "inf:superuser": "superuser", "inf:viewed-feed": "viewed-feed",
+		"inf:avatar-upload": "avatar",
 	} {
 		links.With(rel, a.href("users", u.Username, last))
 	}
@@ -102,7 +87,7 @@ func (a *api) user(who actor.Actor, u principals.User) hal.Resource {
 		ForgotPasswordRequestTime: hal.OrNull(u.ForgotPasswordRequestTime), MFA: u.MFA, AIMessage: u.AIMessage,
 		AIConsent: u.AIConsent, HasSharedDatasources: u.HasSharedDatasources(),
 		CreatedAt: hal.Time(u.CreatedAt), UpdatedAt: hal.Time(u.UpdatedAt),
-		avatarBody: avatar(u.Tenant, u.Username, u.Initials()), ManagesPassword: u.ManagesPassword(),
+		avatarBody: a.userAvatar(u), ManagesPassword: u.ManagesPassword(),
 		Permissions: userPermissionsBody(a.Principals.UserPermissions(who, u)),
 	}}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/blobs"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
@@ -217,15 +218,17 @@ type Content interface {
 // Service is the rules for users and teams over a Store.
 type Service struct {
 	store     Store
+	blobs     blobs.Store
 	content   Content
 	now       func() time.Time
 	newID     func() string
 	passwords *hasher
 }
 
-// Options configure a Service. Store is required.
+// Options configure a Service. Store is required, and Blobs for pictures.
 type Options struct {
 	Store   Store
+	Blobs   blobs.Store
 	Content Content          // default nil: nothing is owned
 	Now     func() time.Time // default time.Now
 	NewID   func() string    // team ids; default UUIDv7
@@ -244,7 +247,7 @@ func New(o Options) *Service {
 		o.Cost = DefaultCost
 	}
 	return &Service{
-		store: o.Store, content: o.Content, now: o.Now, newID: o.NewID,
+		store: o.Store, blobs: o.Blobs, content: o.Content, now: o.Now, newID: o.NewID,
 		passwords: newHasher(o.Cost, 2*runtime.GOMAXPROCS(0)),
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/blobs"
+	blobstore "github.com/tenantcontent/tenantcontent/blobs/bunstore"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 	"github.com/tenantcontent/tenantcontent/paging"
@@ -29,6 +31,7 @@ const password = "correct horse"
 type fixture struct {
 	*principals.Service
 	store   principals.Store
+	blobs   blobs.Store
 	now     time.Time
 	content *content
 }
@@ -36,9 +39,10 @@ type fixture struct {
 // each runs a test on each database.
 func each(t *testing.T, test func(t *testing.T, f *fixture)) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
-		f := &fixture{store: bunstore.New(open(t)), now: monday, content: &content{owned: map[string]int{}}}
+		db := open(t)
+		f := &fixture{store: bunstore.New(db), blobs: blobstore.New(db), now: monday, content: &content{owned: map[string]int{}}}
 		f.Service = principals.New(principals.Options{
-			Store: f.store, Content: f.content, Now: func() time.Time { return f.now }, Cost: cheap,
+			Store: f.store, Blobs: f.blobs, Content: f.content, Now: func() time.Time { return f.now }, Cost: cheap,
 		})
 		test(t, f)
 	})

@@ -226,6 +226,11 @@ func (s *Service) DeleteUser(ctx context.Context, username, reassignTo string) e
 		if err := s.release(ctx, a.Tenant, username, reassignTo); err != nil {
 			return err
 		}
+		if u.AvatarID != nil {
+			if err := s.blobs.Delete(ctx, a.Tenant, *u.AvatarID); err != nil {
+				return err
+			}
+		}
 		return s.store.DeleteUser(ctx, a.Tenant, username)
 	})
 }

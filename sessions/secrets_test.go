@@ -108,5 +108,5 @@ func TestRefusedLoginsTakeTheSameTime(t *testing.T) {
 		shortest, longest = min(shortest, took), max(longest, took)
 	}
 	t.Log(best)
-	is.True(longest < 2*shortest) // one hashing each
+	is.True(longest < 3*shortest) // one hashing each; without it a refusal is 20 times faster
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -48,10 +49,7 @@ func (c *config) open(log io.Writer) (tenantcontent.Config, error) {
 		url = "sqlite:" + filepath.Join(c.Data, "tenantcontent.db")
 	}
 	lib := tenantcontent.Config{SecretKey: c.SecretKey, BaseURL: c.BaseURL, Log: c.logger(log)}
-	if c.SecretKey == "" {
-		if !c.embedded() {
-			return lib, errs.New(errs.Invalid, "on PostgreSQL a secret key is required: set TENANTCONTENT_SECRET_KEY, for example to the output of `openssl rand -base64 32`, and keep it")
-		}
+	if c.SecretKey == "" && c.embedded() {
 		if err := os.MkdirAll(c.Data, 0o700); err != nil {
 			return lib, errs.Wrap(errs.Invalid, err, "the data folder %s cannot be made: %v", c.Data, err)
 		}
@@ -61,6 +59,9 @@ func (c *config) open(log io.Writer) (tenantcontent.Config, error) {
 		lib.BaseURL = "http://" + reachable(c.Listen)
 	}
 	db, err := database.Open(url)
+	if err == nil && lib.SecretKey == "" && lib.SecretKeyFile == "" {
+		err = errors.Join(db.Close(), errs.New(errs.Invalid, "on PostgreSQL a secret key is required: set TENANTCONTENT_SECRET_KEY, for example to the output of `openssl rand -base64 32`, and keep it"))
+	}
 	lib.DB = db
 	return lib, err
 }

@@ -23,6 +23,9 @@ type serveCommand struct {
 
 // Run serves until ctx ends: then it stops accepting, finishes what runs and closes the database.
 func (s *serveCommand) Run(ctx context.Context, c *config, t terminal) error {
+	if _, err := net.ResolveTCPAddr("tcp", c.Listen); err != nil {
+		return errs.Wrap(errs.Invalid, err, "cannot listen on %s: %v", c.Listen, err)
+	}
 	return c.with(ctx, t, func(app *tenantcontent.App) error {
 		listener, err := net.Listen("tcp", c.Listen) // before the first start, whose password is printed once
 		if err != nil {

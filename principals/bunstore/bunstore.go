@@ -20,7 +20,7 @@ type Store struct {
 }
 
 // New makes a Store. The tables must be there: see tenantcontent.Migrate.
-func New(db *bun.DB) *Store { return &Store{db: db, chunk: chunk, changed: func(string) {}} }
+func New(db *bun.DB) *Store { return &Store{db: db, chunk: chunk} }
 
 // Notify makes the store call changed after each commit: it may have changed what the tenant's sessions may do.
 func (s *Store) Notify(changed func(tenant string)) *Store {
@@ -31,7 +31,9 @@ func (s *Store) Notify(changed func(tenant string)) *Store {
 // write is bunx.Write, and tells of the change.
 func (s *Store) write(ctx context.Context, tenant string, fn func(ctx context.Context, c bunx.Conn) error) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		bunx.AfterCommit(ctx, func() { s.changed(tenant) })
+		if s.changed != nil {
+			bunx.AfterCommit(ctx, func() { s.changed(tenant) })
+		}
 		return fn(ctx, c)
 	})
 }

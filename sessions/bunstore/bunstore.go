@@ -25,12 +25,18 @@ type Store struct {
 }
 
 // New makes a Store. The tables must be there: see tenantcontent.Migrate.
-func New(db *bun.DB) *Store { return &Store{db: db, changed: func(string) {}} }
+func New(db *bun.DB) *Store { return &Store{db: db} }
 
 // Notify makes the store call changed after each commit that takes a credential away.
 func (s *Store) Notify(changed func(tenant string)) *Store {
 	s.changed = changed
 	return s
+}
+
+func (s *Store) announce(ctx context.Context, tenant string) {
+	if s.changed != nil {
+		bunx.AfterCommit(ctx, func() { s.changed(tenant) })
+	}
 }
 
 // holder is the text that every authentication shares: the user of a row x, a line for each team.
@@ -94,7 +100,7 @@ func (s *Store) Session(ctx context.Context, tenant, id string) (sessions.Sessio
 // DeleteSession implements sessions.Store.
 func (s *Store) DeleteSession(ctx context.Context, tenant, id string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		bunx.AfterCommit(ctx, func() { s.changed(tenant) })
+		s.announce(ctx, tenant)
 		_, err := c.Exec(ctx, `DELETE FROM tc_sessions WHERE tenant_id = $1 AND id = $2`, tenant, id)
 		return bunx.Err(err, "Session")
 	})
@@ -191,7 +197,7 @@ func (s *Store) Tokens(ctx context.Context, tenant, username string, q paging.Qu
 // DeleteToken implements sessions.Store.
 func (s *Store) DeleteToken(ctx context.Context, tenant, username, id string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		bunx.AfterCommit(ctx, func() { s.changed(tenant) })
+		s.announce(ctx, tenant)
 		n, err := c.Exec(ctx, `DELETE FROM tc_tokens WHERE tenant_id = $1 AND username = $2 AND id = $3`, tenant, username, id)
 		return bunx.Found(n, err, "Token")
 	})

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+)
+
+// secret stands where a password or key is; no output may have it.
+const secret = "s3cr3t-XyZZy-w0rd"
+
+// fails runs a command that has to fail with one line, on stderr, that shows no secret and says what.
+func fails(t *testing.T, code int, says, stdin string, args ...string) {
+	t.Helper()
+	is := is.New(t)
+	got, stdout, stderr := cli(t, stdin, args...)
+	t.Log(stderr)
+	is.Equal(got, code)
+	is.Equal(stdout, "")
+	is.True(strings.HasPrefix(stderr, "tenantcontent: "))
+	is.Equal(strings.Count(stderr, "\n"), 1) // one line
+	is.True(strings.HasSuffix(stderr, "\n"))
+	is.True(strings.Contains(stderr, says))
+	is.True(!strings.Contains(stderr, secret))
+	is.True(!strings.Contains(stderr, key))
+}
+
+func TestBadConfiguration(t *testing.T) {
+	data := "--data=" + filepath.Join(t.TempDir(), "data")
+	file := filepath.Join(t.TempDir(), "file")
+	is.New(t).NoErr(os.WriteFile(file, []byte(strings.Repeat("no database ", 1000)), 0o600))
+	for name, c := range map[string]struct {
+		says string
+		args []string
+	}{
+		"flag":                {"unknown flag --nope", []string{"--nope"}},
+		"flag of a command":   {"unknown flag --admin-pasword", []string{"serve", "--admin-pasword=" + secret}},
+		"command":             {"unexpected argument sreve", []string{"sreve"}},
+		"no argument":         {`expected "<id>"`, []string{"tenant", "add"}},
+		"log format":          {"--log-format", []string{"--log-format=xml"}},
+		"log level":           {"--log-level", []string{"--log-level=loud"}},
+		"other database":      {"sqlite: or postgres://", []string{"--database=mysql://u:" + secret + "@h/db"}},
+		"no URL":              {"sqlite: or postgres://", []string{"--database=" + secret}},
+		"no file":             {"must name a file", []string{"--database=sqlite:", data}},
+		"in memory":           {"must name a file", []string{"--database=sqlite::memory:", data}},
+		"folder as a file":    {"cannot be opened", []string{"--database=sqlite:" + t.TempDir(), data}},
+		"PostgreSQL, no key":  {"TENANTCONTENT_SECRET_KEY", []string{"--database=postgres://u:" + secret + "@127.0.0.1/db"}},
+		"PostgreSQL port":     {"database URL", []string{"--database=postgres://u:" + secret + "@h:port/db", "--secret-key=" + key}},
+		"PostgreSQL password": {"percent-encoded", []string{"--database=postgres://u:" + secret + "%@h/db", "--secret-key=" + key}},
+		"PostgreSQL setting":  {"pool_max_conns", []string{"--database=postgres://u:" + secret + "@h/db?pool_max_conns=no", "--secret-key=" + key}},
+		"key":                 {"Key 1", []string{"--secret-key=" + secret, data}},
+		"second key":          {"Key 2", []string{"--secret-key=" + key + "," + secret, data}},
+		"base URL":            {"base URL", []string{"--base-url=content.example.com", data}},
+		"base URL with path":  {"base URL", []string{"--base-url=https://content.example.com/sub", data}},
+		"address":             {"cannot listen", []string{"--listen=127.0.0.1:notaport", data}},
+		"address of another":  {"cannot listen", []string{"--listen=192.0.2.1:80", data}},
+		"data folder":         {"data folder", []string{"--data=" + filepath.Join(file, "data")}},
+		"admin password":      {"password must have", []string{"serve", "--admin-password=s3cr3t-", data}},
+		"tenant id":           {"id must be", []string{"tenant", "add", "Not An Id", data}},
+		"no database in file": {"database", []string{"--database=sqlite:" + file, data}},
+	} {
+		t.Run(name, func(t *testing.T) { fails(t, 2, c.says, "", c.args...) })
+	}
+}
+
+func TestFailuresThatAreNoConfiguration(t *testing.T) {
+	data := "--data=" + filepath.Join(t.TempDir(), "data")
+	done(t, "", "tenant", "add", "acme", "--admin-password="+password, data)
+	fails(t, 1, "exists already", "", "tenant", "add", "acme", "--admin-password="+secret, data)
+	fails(t, 1, "exists already", secret, "user", "add", "admin", "--tenant=acme", data)
+	fails(t, 1, "not found", secret, "user", "add", "jo", "--tenant=nowhere", data)
+	fails(t, 1, "not found", secret, "user", "passwd", "jo", "--tenant=acme", data)
+	fails(t, 2, "no password", "", "user", "add", "jo", "--tenant=acme", data)
+	fails(t, 2, "password must have", "s3cr3t\n", "user", "add", "jo", "--tenant=acme", data)
+	fails(t, 1, "127.0.0.1:1", "", "migrate", "--database=postgres://u:"+secret+"@127.0.0.1:1/db", "--secret-key="+key)
+}
+
+func TestPostgresThatRefuses(t *testing.T) {
+	url := dbtest.PostgresURL(t)
+	wrong := strings.Replace(url, "tester@", "nobody-here:"+secret+"@", 1)
+	is.New(t).True(wrong != url)
+	fails(t, 1, "nobody-here", "", "migrate", "--database="+wrong, "--secret-key="+key)
+}
+
+func TestWrongKeyForTheDatabase(t *testing.T) {
+	is, data := is.New(t), filepath.Join(t.TempDir(), "data")
+	done(t, "", "tenant", "add", "acme", "--admin-password="+password, "--data="+data)
+	fails(t, 2, "the secret key does not fit this database", "", "serve", "--listen=127.0.0.1:0", "--data="+data, "--secret-key="+key)
+	is.NoErr(os.Chmod(filepath.Join(data, "secret.key"), 0o644))
+	fails(t, 2, "chmod 600", "", "serve", "--listen=127.0.0.1:0", "--data="+data)
+	is.NoErr(os.Remove(filepath.Join(data, "secret.key")))
+	fails(t, 2, "the secret key does not fit this database", "", "serve", "--listen=127.0.0.1:0", "--data="+data)
+}
+
+func TestDatabaseOfANewerVersion(t *testing.T) {
+	is, data := is.New(t), filepath.Join(t.TempDir(), "data")
+	done(t, "", "migrate", "--data="+data)
+	db, err := database.Open("sqlite:" + filepath.Join(data, "tenantcontent.db"))
+	is.NoErr(err)
+	_, err = db.ExecContext(t.Context(), "INSERT INTO tc_migrations (name, migrated_at) VALUES ('9999_later', '')")
+	is.NoErr(err)
+	is.NoErr(db.Close())
+	fails(t, 2, "run a newer version", "", "serve", "--listen=127.0.0.1:0", "--data="+data)
+}
+
+func TestTakenAddressLosesNoPassword(t *testing.T) {
+	is, data := is.New(t), "--data="+filepath.Join(t.TempDir(), "data")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	is.NoErr(err)
+	defer func() { _ = l.Close() }()
+	fails(t, 2, "cannot listen", "", "serve", "--listen="+l.Addr().String(), data)
+	s := serving(t, data)
+	is.True(strings.Contains(s.stdout.String(), "First start")) // it was not spent on the start that failed
+}
+
+func TestDataIsForItsOwnerAlone(t *testing.T) {
+	is, data := is.New(t), filepath.Join(t.TempDir(), "a", "data")
+	s := serving(t, "--data="+data)
+	s.login(t, "", "admin", passwordIn(t, s.stdout.String()))
+	files := 0
+	is.NoErr(filepath.WalkDir(filepath.Dir(data), func(path string, d fs.DirEntry, err error) error {
+		is.NoErr(err)
+		info, err := d.Info()
+		is.NoErr(err)
+		want := fs.FileMode(0o600)
+		if d.IsDir() {
+			want = 0o700
+		} else {
+			files++
+		}
+		if info.Mode().Perm() != want {
+			t.Errorf("%s has the mode %o, want %o", path, info.Mode().Perm(), want)
+		}
+		return nil
+	}))
+	is.True(files >= 2) // the key and the database, and what belongs to it
+}
+
+func TestHelpShowsNoSecret(t *testing.T) {
+	is := is.New(t)
+	for _, name := range []string{"SECRET_KEY", "ADMIN_PASSWORD", "PASSWORD", "DATABASE"} {
+		t.Setenv("TENANTCONTENT_"+name, secret)
+	}
+	for _, args := range [][]string{{"--help"}, {"serve", "--help"}, {"user", "add", "--help"}, {"tenant", "add", "--help"}} {
+		text := done(t, "", args...)
+		is.True(strings.Contains(text, "TENANTCONTENT_SECRET_KEY"))
+		is.True(!strings.Contains(text, secret))
+	}
+}

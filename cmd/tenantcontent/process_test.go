@@ -1,0 +1,147 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+)
+
+func TestStartsInATwinkling(t *testing.T) {
+	is, data := is.New(t), "--data="+filepath.Join(t.TempDir(), "data")
+	_, err := built()
+	is.NoErr(err)
+	is.Equal(spawn(t, data).stop(), 0) // makes the file
+	best := time.Hour
+	for range 5 {
+		began := time.Now()
+		s := spawn(t, data)
+		best = min(best, time.Since(began))
+		is.Equal(s.stop(), 0)
+	}
+	t.Logf("ready after %s, the best of five starts", best)
+	is.True(best < 300*time.Millisecond)
+}
+
+func TestTwoStartAtOnce(t *testing.T) {
+	eachPlace(t, func(t *testing.T, flags []string) {
+		is := is.New(t)
+		one, two := begin(t, flags...), begin(t, flags...)
+		one.await(t, func() bool { return false })
+		two.await(t, func() bool { return false })
+		is.Equal(strings.Count(one.stdout.String()+two.stdout.String(), "First start"), 1)
+		token := one.login(t, "", "admin", password)
+		status, body := call(t, "PUT", two.url+"/api/colors/red", token, `{"color":"#f00"}`) // one session, one palette
+		is.Equal(status, http.StatusOK)
+		status, _ = call(t, "GET", one.url+"/api/colors/red", two.login(t, "", "admin", password), "")
+		is.Equal(status, http.StatusOK)
+		is.Equal(field(t, body, "tenant"), "default")
+		is.Equal(one.stop(), 0)
+		is.Equal(two.stop(), 0)
+	})
+}
+
+func TestStopFinishesWhatRuns(t *testing.T) {
+	eachPlace(t, func(t *testing.T, flags []string) {
+		is, s := is.New(t), spawn(t, flags...)
+		token := s.login(t, "", "admin", password)
+		s.importColors(t, token, 50000)
+
+		// An upload of which only a part has arrived, and a list of which only a part has been read.
+		in, out := io.Pipe()
+		uploaded := make(chan string, 1)
+		go func() {
+			req, err := http.NewRequest("POST", s.url+"/api/uploads?filename=slow.txt", in)
+			if err == nil {
+				req.Header.Set("Authorization", "Bearer "+token)
+				var res *http.Response
+				if res, err = http.DefaultClient.Do(req); err == nil {
+					var body []byte
+					body, err = io.ReadAll(res.Body)
+					uploaded <- fmt.Sprint(res.StatusCode, " ", string(body))
+					return
+				}
+			}
+			uploaded <- err.Error()
+		}()
+		_, err := out.Write([]byte(strings.Repeat("x", 3<<20)))
+		is.NoErr(err)
+		list := slowList(t, s, token)
+
+		code := make(chan int, 1)
+		go func() { code <- s.stop() }()
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) { // new ones are refused
+			is.True(time.Now().Before(deadline))
+			c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+			if err != nil {
+				break
+			}
+			_ = c.Close()
+		}
+		is.Equal(len(code), 0) // it waits
+
+		_, err = out.Write([]byte("the end"))
+		is.NoErr(err)
+		is.NoErr(out.Close())
+		answer := <-uploaded
+		is.True(strings.HasPrefix(answer, "201 "))
+		is.True(strings.Contains(answer, fmt.Sprintf(`"size":%d`, 3<<20+7)))
+		body, err := io.ReadAll(list)
+		is.NoErr(err) // to its proper end
+		is.Equal(strings.Count(string(body), `"key":`), 50000)
+		is.Equal(<-code, 0)
+		is.True(!strings.Contains(s.stderr.String(), "level=ERROR"))
+	})
+}
+
+// slowList asks for the whole palette over a connection with small buffers, and reads nothing of the body yet.
+func slowList(t *testing.T, s *server, token string) io.Reader {
+	t.Helper()
+	is := is.New(t)
+	c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	is.NoErr(err)
+	t.Cleanup(func() { _ = c.Close() })
+	is.NoErr(c.(*net.TCPConn).SetReadBuffer(4096))
+	_, err = fmt.Fprintf(c, "GET /api/colors-list HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", token)
+	is.NoErr(err)
+	res, err := http.ReadResponse(bufio.NewReader(c), nil)
+	is.NoErr(err)
+	is.Equal(res.StatusCode, http.StatusOK)
+	return res.Body
+}
+
+// colorFile is an export of n colors.
+func colorFile(n int) string {
+	var b strings.Builder
+	b.WriteByte('[')
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"key":"import-%06d","color":"#%06x"}`, i, i)
+	}
+	b.WriteByte(']')
+	return b.String()
+}
+
+// upload stages a file and gives its id.
+func (s *server) upload(t *testing.T, token, content string) string {
+	t.Helper()
+	status, body := call(t, "POST", s.url+"/api/uploads?filename=colors.json", token, content)
+	is.New(t).Equal(status, http.StatusCreated)
+	return field(t, body, "id")
+}
+
+func (s *server) importColors(t *testing.T, token string, n int) {
+	t.Helper()
+	status, body := call(t, "POST", s.url+"/api/colors-import", token, `{"uploadId":"`+s.upload(t, token, colorFile(n))+`"}`)
+	is.New(t).Equal(status, http.StatusOK)
+	is.New(t).Equal(body, fmt.Sprintf(`{"colorsImported":%d}`, n))
+}

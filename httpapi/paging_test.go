@@ -1,0 +1,161 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+)
+
+// paint gives acme n colors, c00000 and so on.
+func (w *world) paint(t testing.TB, n int) {
+	t.Helper()
+	var file strings.Builder
+	for i := range n {
+		fmt.Fprintf(&file, `,{"key":"c%05d","color":"#ABC"}`, i)
+	}
+	_, err := w.app.Colors.Import(w.as(t, "acme"), strings.NewReader("["+strings.TrimPrefix(file.String(), ",")+"]"))
+	is.New(t).NoErr(err)
+}
+
+// follow gives the keys on all pages from target on. between runs after each page.
+func (w *world) follow(t testing.TB, target string, between func(p page)) []string {
+	t.Helper()
+	var keys []string
+	for target != "" {
+		p := read[page](t, w.must(t, "mia", "GET", target, ""))
+		for _, row := range p.Embedded["inf:color"] {
+			keys = append(keys, row["key"].(string))
+		}
+		between(p)
+		target = p.next()
+	}
+	return keys
+}
+
+func TestFollowingNext(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is := is.New(t)
+		w := newWorld(t, open)
+		w.paint(t, 1050)
+		for _, sort := range []string{"", "key", "-key", "createdAt", "-createdAt", "updatedAt", "-updatedAt"} {
+			pages := 0
+			keys := w.follow(t, "/api/colors?sort="+sort, func(p page) {
+				pages++
+				is.Equal(p.Total, 1050)
+				is.Equal(p.Count, min(100, 1050-p.Start))
+			})
+			is.Equal(pages, 11)
+			is.Equal(len(keys), 1050)
+			if strings.HasPrefix(sort, "-") {
+				slices.Reverse(keys)
+			}
+			is.True(slices.IsSorted(keys))
+			is.Equal(len(slices.Compact(keys)), 1050)
+		}
+	})
+}
+
+// TestFollowingNextMeanwhile: rows that come and go before the position move nothing behind it.
+func TestFollowingNextMeanwhile(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is := is.New(t)
+		w := newWorld(t, open)
+		w.paint(t, 1050)
+		n := 0
+		keys := w.follow(t, "/api/colors?limit=70", func(page) {
+			w.must(t, "dana", "PUT", fmt.Sprintf("/api/colors/a%d", n), `{"color": "#000"}`)
+			w.must(t, "dana", "PUT", fmt.Sprintf("/api/colors/b%d", n), `{"color": "#000"}`)
+			w.must(t, "dana", "DELETE", fmt.Sprintf("/api/colors/c%05d", n), "")
+			n++
+		})
+		is.Equal(len(keys), 1050)
+		is.True(slices.IsSorted(keys))
+		is.Equal(keys[0], "c00000")
+		is.Equal(len(slices.Compact(keys)), 1050)
+	})
+}
+
+func TestPrev(t *testing.T) {
+	is := is.New(t)
+	w := newWorld(t, dbtest.SQLite)
+	w.paint(t, 30)
+	var starts []int
+	for target := "/api/colors?start=25&limit=10&q=C"; target != ""; {
+		p := read[page](t, w.must(t, "mia", "GET", target, ""))
+		starts = append(starts, p.Start)
+		target = strings.TrimPrefix(p.Links["prev"].Href, baseURL)
+	}
+	is.Equal(starts, []int{25, 15, 5, 0})
+}
+
+func TestPageEdges(t *testing.T) {
+	is := is.New(t)
+	w := newWorld(t, dbtest.SQLite)
+	w.paint(t, 1005)
+	for target, want := range map[string][2]int{ // count, total
+		"/api/colors": {100, 1005}, "/api/colors?limit=0": {0, 1005}, "/api/colors?limit=1000": {1000, 1005},
+		"/api/colors?start=1005": {0, 1005}, "/api/colors?start=1004": {1, 1005}, "/api/colors?start=9223372036854775807": {0, 1005},
+		"/api/colors?start=&limit=&sort=&q=&cursor=": {100, 1005}, "/api/colors?q=C0000": {10, 10}, "/api/colors?q=%25": {0, 0},
+		"/api/colors?q=c_0": {0, 0}, "/api/colors?q=%5C": {0, 0}, "/api/colors?q=%27": {0, 0}, "/api/users": {5, 5}, "/api/teams": {1, 1},
+	} {
+		p := read[page](t, w.must(t, "mia", "GET", target, ""))
+		is.Equal([2]int{p.Count, p.Total}, want)
+		is.Equal(p.next() != "", p.Count > 0 && p.Start+p.Count < p.Total)
+		is.Equal(p.Links["prev"].Href != "", p.Start > 0)
+	}
+	for i := range 20 {
+		w.must(t, "admin", "POST", "/api/users", fmt.Sprintf(`{"username": "u%02d"}`, i))
+		w.must(t, "admin", "POST", "/api/teams", fmt.Sprintf(`{"name": "u%02d"}`, i))
+	}
+	is.Equal(read[page](t, w.must(t, "mia", "GET", "/api/users", "")).Count, 20) // the default of users and teams
+	is.Equal(read[page](t, w.must(t, "mia", "GET", "/api/teams", "")).Count, 20)
+	is.Equal(w.do(t, "mia", "GET", "/api/colors?q="+strings.Repeat("x", 1000), "").status, 200)
+	is.Equal(w.do(t, "mia", "GET", "/api/colors?q="+strings.Repeat("x", 1001), "").message(t), "q must have at most 1000 bytes")
+}
+
+// TestLinksKeepParameters: whatever else the query says goes on.
+func TestLinksKeepParameters(t *testing.T) {
+	is := is.New(t)
+	w := newWorld(t, dbtest.SQLite)
+	w.paint(t, 30)
+	p := read[page](t, w.must(t, "mia", "GET", "/api/colors?start=10&limit=5&sort=-key&q=c0&a=1&a=2&b=%26%3D", ""))
+	for rel, start := range map[string]string{"self": "10", "next": "15", "prev": "5"} {
+		u, err := url.Parse(p.Links[rel].Href)
+		is.NoErr(err)
+		q := u.Query()
+		is.Equal(q.Has("cursor"), rel == "next")
+		q.Del("cursor")
+		is.Equal(q, url.Values{"start": {start}, "limit": {"5"}, "sort": {"-key"}, "q": {"c0"}, "a": {"1", "2"}, "b": {"&="}})
+	}
+}
+
+// TestForeignCursor: a cursor serves the list that it was made for and no other.
+func TestForeignCursor(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is := is.New(t)
+		w := newWorld(t, open)
+		w.paint(t, 30)
+		next := read[page](t, w.must(t, "mia", "GET", "/api/colors?limit=10&q=c", "")).next()
+		u, err := url.Parse(next)
+		is.NoErr(err)
+		cursor := "&cursor=" + u.Query().Get("cursor")
+		for _, target := range []string{
+			"/api/colors?start=11&limit=10&q=c", "/api/colors?limit=10&q=c", "/api/colors?start=10&limit=10", "/api/colors?start=10&limit=10&q=C",
+			"/api/colors?start=10&limit=10&q=c&sort=-key", "/api/colors?start=10&limit=10&q=c&sort=createdAt", "/api/users?start=10&limit=10&q=c",
+			"/api/colors?start=10&limit=10&q=c&x=1",
+		} {
+			a := w.do(t, "mia", "GET", target+cursor, "")
+			is.Equal(a.status, 400)
+			is.True(strings.HasPrefix(a.message(t), "cursor does not fit"))
+		}
+		is.Equal(w.must(t, "mia", "GET", "/api/colors?start=10&limit=3&q=c"+cursor, "").status, 200) // limit may change
+		stranger := read[page](t, w.must(t, "eve", "GET", next, ""))                                 // a place, not a right
+		is.Equal(stranger.Count+stranger.Total, 0)
+	})
+}

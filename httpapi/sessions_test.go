@@ -1,0 +1,153 @@
+package httpapi_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/httpapi"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+)
+
+const login = `{"username": "dana", "password": "open sesame", "tenant": "acme"}`
+
+// cookie logs dana in and gives the cookie.
+func (w *world) cookie(t testing.TB) *http.Cookie {
+	t.Helper()
+	a := w.must(t, "", "POST", "/api/login/local", login)
+	c, err := http.ParseSetCookie(a.header.Get("Set-Cookie"))
+	is.New(t).NoErr(err)
+	return c
+}
+
+func TestCookie(t *testing.T) {
+	is := is.New(t)
+	w := newWorld(t, dbtest.SQLite)
+	c := w.cookie(t)
+	is.Equal(c.Name, "sid")
+	is.Equal(c.Path, "/")
+	is.Equal(c.Domain, "") // of this host alone
+	is.Equal(c.SameSite, http.SameSiteLaxMode)
+	is.True(c.HttpOnly)
+	is.True(c.Secure) // the base URL is https
+	header := "Cookie: other=1; sid=" + c.Value
+	is.Equal(read[map[string]any](t, w.must(t, "", "GET", "/api/session", "", header))["user"], "dana")
+	is.Equal(read[map[string]any](t, w.must(t, "mia", "GET", "/api/session", "", header))["user"], "mia") // a token comes first
+
+	out := w.must(t, "", "POST", "/api/logout", "", header)
+	gone, err := http.ParseSetCookie(out.header.Get("Set-Cookie"))
+	is.NoErr(err)
+	is.Equal(gone.Name+gone.Value+gone.Path, "sid/")
+	is.Equal(gone.MaxAge, -1)
+	is.Equal(w.do(t, "", "GET", "/api/session", "", header).status, 401)
+
+	plain := newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) { c.BaseURL = "http://localhost:8080/" })
+	is.True(!plain.cookie(t).Secure)
+}
+
+// pages says of where a request comes from whether a cookie may write there.
+var pages = map[string]bool{
+	"":                            true,                                                                                               // no browser
+	"Sec-Fetch-Site: same-origin": true, "Sec-Fetch-Site: none": true, "Origin: " + baseURL: true, "Origin: http://example.com": true, // the Host
+	"Sec-Fetch-Site: cross-site": false, "Sec-Fetch-Site: same-site": false, "Sec-Fetch-Site: x": false,
+	"Origin: https://evil.example": false, "Origin: null": false, "Origin: https://content.example.evil": false, "Origin: x": false,
+}
+
+// TestCrossOrigin: a page of another origin writes nothing with the cookie that a browser adds, whatever the route.
+func TestCrossOrigin(t *testing.T) {
+	s := stocked(t, dbtest.SQLite)
+	for _, r := range httpapi.Routes() {
+		for page, may := range pages {
+			headers := []string{"Cookie: sid=" + s.token(t, who(r))}
+			if page != "" {
+				headers = append(headers, page)
+			}
+			if r.Method == "GET" {
+				if a := s.call(t, "", r, headers...); a.status >= 400 {
+					t.Errorf("%s %s: %d", r.Name, page, a.status) // what it reads, the browser hides from the page
+				}
+				continue
+			}
+			if may {
+				continue // TestCookieWrites
+			}
+			before := s.dump(t, "acme")
+			if a := s.call(t, "", r, headers...); a.status != 403 || a.message(t) != "This request came from a page of another origin." ||
+				a.header.Get("Set-Cookie") != "" || s.dump(t, "acme") != before {
+				t.Errorf("%s %s: %d %s", r.Name, page, a.status, a.body)
+			}
+		}
+	}
+}
+
+func TestCookieWrites(t *testing.T) {
+	is := is.New(t)
+	s := stocked(t, dbtest.SQLite)
+	cookie := "Cookie: sid=" + s.token(t, "admin")
+	for page, may := range pages {
+		headers := strings.Split(page, "\n")
+		a := s.do(t, "", "PUT", "/api/colors/red", `{"color": "#ff0000"}`, append(headers, cookie)...)
+		is.Equal(a.status == 200, may)
+		a = s.do(t, "admin", "PUT", "/api/colors/red", `{"color": "#ff0000"}`, append(headers, cookie)...)
+		is.Equal(a.status, 200) // no browser adds a token by itself
+		a = s.do(t, "", "POST", "/api/login/local", login, headers...)
+		is.Equal(a.status == 200, may)
+		is.Equal(a.header.Get("Set-Cookie") != "", may)
+	}
+}
+
+// TestHostAuthenticator: a host that knows callers by a cookie of its own is kept from other origins as well.
+func TestHostAuthenticator(t *testing.T) {
+	is := is.New(t)
+	w := newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) {
+		c.Authenticate = func(r *http.Request) (actor.Actor, error) {
+			return actor.Actor{Tenant: "acme", User: "guest", Superuser: true}, nil
+		}
+	})
+	red := func(headers ...string) int {
+		return w.do(t, "", "PUT", "/api/colors/red", `{"color": "#ff0000"}`, headers...).status
+	}
+	is.Equal(red("Cookie: host=1"), 200)
+	is.Equal(red("Cookie: host=1", "Sec-Fetch-Site: cross-site"), 403)
+	is.Equal(red("Authorization: Basic eDp4", "Sec-Fetch-Site: cross-site"), 403)
+	is.Equal(read[map[string]any](t, w.must(t, "", "GET", "/api/session", ""))["user"], "guest")
+	is.Equal(w.must(t, "", "POST", "/api/logout", "").status, 200) // it has no session to end
+}
+
+// TestSessionsEnd: a new password ends the sessions of before, a deleted or disabled user has none.
+func TestSessionsEnd(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is := is.New(t)
+		w := newWorld(t, open)
+		status := func(token string) int {
+			return w.do(t, "", "GET", "/api/session", "", "Authorization: Bearer "+token).status
+		}
+		mia, nora, dana := w.token(t, "mia"), w.token(t, "nora"), w.token(t, "dana")
+		w.pass(time.Minute)
+		w.must(t, "admin", "PUT", "/api/users/mia/password", `{"password": "long enough"}`)
+		w.must(t, "admin", "DELETE", "/api/users/nora", "")
+		w.must(t, "admin", "PUT", "/api/users/dana", `{"enabled": false}`)
+		is.Equal([]int{status(mia), status(nora), status(dana)}, []int{401, 401, 401})
+		w.must(t, "admin", "PUT", "/api/users/dana", `{"enabled": true}`)
+		is.Equal(status(dana), 200)
+	})
+}
+
+// TestSecretsAreNotKept: neither a session's nor a token's secret, nor a password, is in a row or in the log.
+func TestSecretsAreNotKept(t *testing.T) {
+	is := is.New(t)
+	s := stocked(t, dbtest.SQLite)
+	token := read[struct{ Key string }](t, s.must(t, "admin", "POST", "/api/tokens", `{}`)).Key
+	session := s.token(t, "dana")
+	s.do(t, "", "GET", "/api/session", "", "Authorization: Bearer "+session+"x")
+	kept := s.dump(t, "acme") + s.log.String()
+	for _, secret := range []string{password, token[strings.LastIndex(token, ".")+1:], session[strings.LastIndex(session, ".")+1:]} {
+		is.True(!strings.Contains(kept, secret))
+	}
+	is.True(!strings.Contains(s.must(t, "admin", "GET", "/api/tokens", "").body, "tct."))
+}

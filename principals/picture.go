@@ -1,0 +1,80 @@
+package principals
+
+import (
+	"context"
+	"io"
+
+	"github.com/google/uuid"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/blobs"
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// MaxPicture is how many bytes a user's picture may have.
+const MaxPicture = 1 << 20
+
+// SetPicture stores a user's picture in place of the one before. Users set their own, superusers anybody's. Whether the
+// bytes are a picture is for the caller to know.
+// Errors: errs.Forbidden; errs.NotFound; errs.TooLarge past MaxPicture; r's own.
+func (s *Service) SetPicture(ctx context.Context, username string, r io.Reader) (User, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return User{}, err
+	}
+	var u User
+	err = s.store.InTx(ctx, func(ctx context.Context) error {
+		id := uuid.Must(uuid.NewV7()).String()
+		u, err = s.changePicture(ctx, a, username, &id)
+		if err != nil {
+			return err
+		}
+		_, err = blobs.Put(ctx, s.blobs, a.Tenant, id, MaxPicture, s.stamp(), r)
+		return err
+	})
+	return u, err
+}
+
+// RemovePicture takes a user's picture away; without one it does nothing. Errors: errs.Forbidden; errs.NotFound.
+func (s *Service) RemovePicture(ctx context.Context, username string) (User, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return User{}, err
+	}
+	var u User
+	err = s.store.InTx(ctx, func(ctx context.Context) error {
+		u, err = s.changePicture(ctx, a, username, nil)
+		return err
+	})
+	return u, err
+}
+
+// changePicture points the user at another picture, and removes the bytes of the one before.
+func (s *Service) changePicture(ctx context.Context, a actor.Actor, username string, id *string) (User, error) {
+	var before *string
+	u, err := s.UpdateUser(ctx, username, func(u *User) error {
+		before, u.AvatarID, u.AvatarUpdatedAt = u.AvatarID, id, nil
+		if now := s.stamp(); id != nil {
+			u.AvatarUpdatedAt = &now
+		}
+		return nil
+	})
+	if err != nil || before == nil {
+		return u, err
+	}
+	return u, s.blobs.Delete(ctx, a.Tenant, *before)
+}
+
+// Picture gives a user's picture to any session; the caller closes it. Errors: errs.NotFound, also for a user without
+// one.
+func (s *Service) Picture(ctx context.Context, username string) (User, io.ReadSeekCloser, error) {
+	u, err := s.User(ctx, username)
+	if err != nil {
+		return User{}, nil, err
+	}
+	if u.AvatarID == nil {
+		return User{}, nil, errs.New(errs.NotFound, "The user has no picture.")
+	}
+	r, err := s.blobs.Open(ctx, u.Tenant, *u.AvatarID)
+	return u, r, err
+}
