@@ -16,18 +16,32 @@ type Kind string
 // Ref points at one piece of content.
 type Ref struct {
 	Kind    Kind
-	ID      string // UUID
+	ID      string // UUID; a username for a user
 	Name    string
 	OwnerID string // principal id, "" for content that nobody owns
+	System  bool   // belongs to the service itself: system jobs stay out of bundles
+	Draft   bool   // a draft of another piece; it can be found by its id alone
 }
 
-// Type is what the host can do with one kind. A nil function means that the kind cannot do that.
+// Key names one piece of content.
+type Key struct {
+	Kind Kind
+	ID   string
+}
+
+// Type is what the host can do with one kind. A nil field means that the kind cannot do that.
 type Type struct {
 	Kind Kind
+	// Lookup finds a piece by its id or its natural id ("owner:slug"). Errors: errs.NotFound.
+	Lookup func(ctx context.Context, tenant, id string) (Ref, error)
+	// Commented says that pieces of the kind can be commented. It needs Lookup.
+	Commented bool
 	// Owned counts what a principal owns.
 	Owned func(ctx context.Context, tenant, owner string) (int, error)
 	// Reassign moves all that from owns to to and names each moved piece. It joins the transaction in ctx.
 	Reassign func(ctx context.Context, tenant, from, to string) ([]Ref, error)
+	// Porter moves pieces of the kind between tenants.
+	Porter Porter
 }
 
 // Registry knows the kinds of one host, in the order of their registration.
@@ -45,6 +59,34 @@ func NewRegistry(types ...Type) (*Registry, error) {
 		seen[t.Kind] = true
 	}
 	return &Registry{types: types}, nil
+}
+
+// Type gives what the host can do with a kind.
+func (r *Registry) Type(kind Kind) (Type, bool) {
+	for _, t := range r.types {
+		if t.Kind == kind {
+			return t, true
+		}
+	}
+	return Type{}, false
+}
+
+// Kinds lists the kinds in the order of their registration.
+func (r *Registry) Kinds() []Kind {
+	kinds := make([]Kind, len(r.types))
+	for i, t := range r.types {
+		kinds[i] = t.Kind
+	}
+	return kinds
+}
+
+// Lookup finds a piece of a kind by its id or natural id. Errors: errs.NotFound, also when the kind cannot be looked up.
+func (r *Registry) Lookup(ctx context.Context, tenant string, kind Kind, id string) (Ref, error) {
+	t, ok := r.Type(kind)
+	if !ok || t.Lookup == nil {
+		return Ref{}, errs.New(errs.NotFound, "There is no %s that could be looked up.", kind)
+	}
+	return t.Lookup(ctx, tenant, id)
 }
 
 // Owned counts, per kind, what a principal owns. Kinds of which it owns nothing are left out.

@@ -3,6 +3,8 @@ package httpapi
 import (
 	"net/http"
 	"net/url"
+
+	"github.com/tenantcontent/tenantcontent/paging"
 )
 
 // Routes gives the route table to the tests that are made from it.
@@ -23,4 +25,14 @@ func RouteOf(method, target string) string {
 		return ""
 	}
 	return route.Name
+}
+
+// CursorQuery makes the query of a page that starts at a position of a client's own making.
+func CursorQuery(path, sort, value, key string) string {
+	query := url.Values{}
+	if sort != "" {
+		query.Set("sort", sort)
+	}
+	query.Set("cursor", newCursor(path, query, 0, &paging.Position{Value: value, Key: key}))
+	return query.Encode()
 }

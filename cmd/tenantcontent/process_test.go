@@ -108,7 +108,7 @@ func slowList(t *testing.T, s *server, token string) io.Reader {
 	c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 	is.NoErr(err)
 	t.Cleanup(func() { _ = c.Close() })
-	is.NoErr(c.(*net.TCPConn).SetReadBuffer(4096))
+	is.NoErr(c.(*net.TCPConn).SetReadBuffer(64 << 10))
 	_, err = fmt.Fprintf(c, "GET /api/colors-list HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", token)
 	is.NoErr(err)
 	res, err := http.ReadResponse(bufio.NewReader(c), nil)

@@ -1,0 +1,80 @@
+package entity
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+)
+
+// Row is one piece of content on its way between tenants: its columns as a JSON object. It never holds a secret, a
+// password hash, a token or a value of an environment.
+type Row struct {
+	Key
+	JSON json.RawMessage
+}
+
+// Rule says what an import does with a row that is there already.
+type Rule string
+
+// The rules (DECISIONS, section 7).
+const (
+	Skip      Rule = "skip"
+	Overwrite Rule = "overwrite"
+	Fail      Rule = "fail" // errs.Conflict on the first row that is there
+)
+
+// Arrival is what an import did with a row.
+type Arrival string
+
+// The arrivals.
+const (
+	Created Arrival = "created"
+	Updated Arrival = "updated"
+	Skipped Arrival = "skipped"
+)
+
+// Landing is how rows come into a tenant.
+type Landing struct {
+	Rule  Rule
+	Owner string // principal id that gets the rows whose own owner the tenant does not know
+}
+
+// Porter moves the pieces of one kind between tenants. All methods join the transaction in ctx, and keep to the tenant
+// they are given. Implementations must pass bundletest.TestPorter.
+type Porter interface {
+	// IDs gives the ids of all pieces but drafts and system pieces, ordered.
+	IDs(ctx context.Context, tenant string) ([]string, error)
+	// Needs gives what each of some pieces depends on, in a fixed order; pieces that are not there are left out.
+	Needs(ctx context.Context, tenant string, ids []string) (map[string][]Key, error)
+	// Export gives the rows of some pieces in the order of ids; the same content gives the same bytes. It holds no
+	// connection while the caller works on a row. A piece that is not there is errs.NotFound.
+	Export(ctx context.Context, tenant string, ids []string) iter.Seq2[Row, error]
+	// Import writes rows of other tenants, of one kind and with different ids, and says for each what happened; warnings
+	// are sentences for people, such as that an owner is not known. A row keeps its id. What a row may not say, it does
+	// not get: a user row makes no superuser. Errors: errs.Invalid naming the row and field; errs.Conflict naming the
+	// row, with the rule Fail, or when something else has its slug.
+	Import(ctx context.Context, tenant string, rows []Row, l Landing) (arrivals []Arrival, warnings []string, err error)
+	// Remove deletes pieces; those that are not there are no error. It gives the number of deleted ones.
+	Remove(ctx context.Context, tenant string, ids []string) (int, error)
+}
+
+// File is one file of a piece, such as a library's.
+type File struct {
+	Path        string // relative, with slashes, clean
+	ContentType string
+	Size        int64
+}
+
+// FilePorter is a Porter whose pieces have files.
+type FilePorter interface {
+	Porter
+	// Files lists the files of a piece, ordered by path.
+	Files(ctx context.Context, tenant, id string) ([]File, error)
+	// OpenFile gives the bytes of a file. The caller closes it.
+	OpenFile(ctx context.Context, tenant, id, path string) (io.ReadCloser, error)
+	// PutFile writes a file of a piece that Import has written. Errors: errs.Invalid for a bad path; r's own.
+	PutFile(ctx context.Context, tenant, id string, f File, r io.Reader) error
+	// KeepFiles removes the files of a piece whose paths are not among these.
+	KeepFiles(ctx context.Context, tenant, id string, paths []string) error
+}
