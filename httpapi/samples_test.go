@@ -46,7 +46,7 @@ var samples = map[string]sample{
 	"putTenant":     {body: `{"name": "Acme Inc."}`, fields: []string{"name string?", "settings object", "settings.ai object", "settings.ai.enabled bool?", "settings.licenses strings?", "settings.defaultDomain string?", "settings.deployFrom strings?"}},
 	"createToken":   {body: `{"notes": "new"}`, fields: []string{"type string?", "readOnly bool", "notes string?", "restrict string?", "cidr string?", "expiresAt time?"}},
 	"deleteToken":   {},
-	"createUser":    {body: `{"username": "ana", "password": "long enough"}`, fields: append([]string{"username string", "password string?"}, userFields...)},
+	"createUser":    {body: `{"username": "ana"}`, fields: append([]string{"username string", "password string?"}, userFields...)},
 	"putUser":       {body: `{"displayName": "Mia W."}`, fields: userFields},
 	"deleteUser":    {last: "gone"},
 	"putPassword":   {body: `{"password": "long enough"}`, fields: []string{"password string", "currentPassword string?"}},

@@ -68,10 +68,12 @@ func (b broken) All(ctx context.Context, tenant, source string) iter.Seq2[colors
 	}
 }
 
-// breaks puts a broken store under a stocked world. client keeps a connection to it.
+// breaks puts a broken store under a stocked world.
 func (s stock) breaks(t testing.TB, b broken) {
 	t.Helper()
-	b.Store = bunstore.New(s.db)
+	if b.Store == nil {
+		b.Store = bunstore.New(s.db)
+	}
 	s.rebuilt(t, func(c *httpapi.Config) { c.Colors = colors.New(colors.Options{Store: b, Now: s.now}) })
 }
 
@@ -125,13 +127,13 @@ func TestStoreFails(t *testing.T) {
 // TestCutStreams: a list that fails in the middle ends in the middle, so that nobody takes it for whole.
 func TestCutStreams(t *testing.T) {
 	for name, b := range map[string]broken{
-		"error": {after: 4000, err: errs.New(errs.Unavailable, "away")}, "panic": {after: 4000, panics: true},
+		"error": {Store: endless{n: 5000}, after: 4000, err: errs.New(errs.Unavailable, "away")},
+		"panic": {Store: endless{n: 5000}, after: 4000, panics: true},
 	} {
 		for _, call := range [][2]string{{"GET", "/api/colors-list"}, {"POST", "/api/colors-export?download=true"}} {
 			t.Run(name+call[1], func(t *testing.T) {
 				is := is.New(t)
 				s := stocked(t, dbtest.SQLite)
-				s.paint(t, 5000)
 				s.breaks(t, b)
 				server := httptest.NewServer(s.http)
 				defer server.Close()
@@ -243,7 +245,7 @@ func TestListIsNotHeld(t *testing.T) {
 	is := is.New(t)
 	s := stocked(t, dbtest.SQLite)
 	s.rebuilt(t, func(c *httpapi.Config) {
-		c.Colors = colors.New(colors.Options{Store: endless{bunstore.New(s.db), 200_000}, Now: s.now})
+		c.Colors = colors.New(colors.Options{Store: endless{n: 200_000}, Now: s.now})
 	})
 	r := s.request(t, "mia", "GET", "/api/colors-list", "")
 	before := heap()

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
@@ -58,8 +59,19 @@ func (a *api) token(who actor.Actor, t sessions.Token, key string) hal.Resource 
 	return hal.Resource{Links: hal.Self(a.href("tokens", t.ID)), Value: body}
 }
 
-// timestamp is a time in a body: RFC 3339.
+// timestamp is a time in a body: RFC 3339, from the year 1 to 9999 in UTC as every database can keep it.
 type timestamp struct{ time.Time }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *timestamp) UnmarshalJSON(raw []byte) error {
+	if err := t.Time.UnmarshalJSON(raw); err != nil {
+		return err
+	}
+	if year := t.UTC().Year(); year < 1 || year > 9999 {
+		return fmt.Errorf("the year %d", year)
+	}
+	return nil
+}
 
 // createToken serves POST /api/tokens: 201 and the token with its key, which cannot be read again.
 func (a *api) createToken(r *request) (reply, error) {

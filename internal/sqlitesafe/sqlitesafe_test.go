@@ -335,3 +335,41 @@ func TestPrepareIsRefused(t *testing.T) {
 	_, err := pool(t).PrepareContext(t.Context(), all)
 	is.New(t).Equal(err, errPrepare)
 }
+
+func TestWaitingWritersKeepNobodyFromReading(t *testing.T) {
+	db := pool(t)
+	run(t, db, "CREATE TABLE n (i integer)")
+	long := begin(t, db, nil)
+	ctx, stop := context.WithCancel(t.Context())
+	var waiting sync.WaitGroup
+	for range 4 * readers {
+		waiting.Go(func() {
+			if tx, err := db.BeginTx(ctx, nil); err == nil {
+				_ = tx.Rollback()
+			}
+		})
+	}
+	for db.Stats().InUse <= 4*readers { // the long one and all who wait
+		time.Sleep(time.Millisecond)
+	}
+	usable := soon(t)
+	is.New(t).NoErr(db.QueryRowContext(usable, "SELECT count(*) FROM n").Err())
+	stop()
+	waiting.Wait()
+	is.New(t).NoErr(long.Rollback())
+}
+
+func TestWriterThatIsNotFreeInTime(t *testing.T) {
+	is := is.New(t)
+	db, err := openPool(file(t), limits{every: time.Second, most: 1 << 20, wait: 20 * time.Millisecond})
+	is.NoErr(err)
+	defer func() { is.NoErr(db.Close()) }()
+	long := begin(t, db, nil)
+	_, err = db.BeginTx(t.Context(), nil)
+	is.True(errors.Is(err, errBusy{}))
+	_, err = db.ExecContext(t.Context(), "CREATE TABLE n (i integer)")
+	is.True(errors.Is(err, errBusy{}))
+	is.NoErr(long.Rollback())
+	_, err = db.ExecContext(t.Context(), "CREATE TABLE n (i integer)")
+	is.NoErr(err)
+}
