@@ -16,22 +16,24 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
 
-// tables are those of the service, with their columns.
-func (w *world) tables(t testing.TB) map[string][]string {
+// tables are those of the service, with their columns, all or those of texts alone.
+func (w *world) tables(t testing.TB, texts bool) map[string][]string {
 	t.Helper()
 	is := is.New(t)
-	query := `SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name LIKE 'tc_%'`
+	query := `SELECT m.name, c.name, lower(c.type) FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name LIKE 'tc_%'`
 	if w.db.Dialect().Name() == dialect.PG {
-		query = `SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = current_schema() AND table_name LIKE 'tc_%'`
+		query = `SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = current_schema() AND table_name LIKE 'tc_%'`
 	}
 	rows, err := w.db.QueryContext(t.Context(), query)
 	is.NoErr(err)
 	defer func() { _ = rows.Close() }()
 	all := map[string][]string{}
 	for rows.Next() {
-		var table, column string
-		is.NoErr(rows.Scan(&table, &column))
-		all[table] = append(all[table], column)
+		var table, column, kind string
+		is.NoErr(rows.Scan(&table, &column, &kind))
+		if kind == "text" || !texts {
+			all[table] = append(all[table], column)
+		}
 	}
 	is.NoErr(rows.Err())
 	return all
@@ -42,7 +44,7 @@ func (w *world) dump(t testing.TB, tenant string) string {
 	t.Helper()
 	is := is.New(t)
 	var lines []string
-	for table, columns := range w.tables(t) {
+	for table, columns := range w.tables(t, false) {
 		if !slices.Contains(columns, "tenant_id") || table == "tc_sessions" {
 			continue
 		}
@@ -75,11 +77,10 @@ func text(v any) string {
 	return fmt.Sprint(v)
 }
 
-// unmarked are the columns that cannot hold any text: keys, numbers, times, and what logins need. settings, data and
+// unmarked are the columns of texts that cannot hold just any: keys, times, and what logins need. settings, data and
 // user_fields hold JSON.
-var unmarked = regexp.MustCompile(`^(tenant_id|id|team_id|blob_id|username|folded|label|search|key|slug|type|role|number|bytes|size|chunks|complete|` +
-	`superuser|enabled|may_.*|login_attempts|mfa|ai_consent|read_only|requests|blocked|restriction|domain|content_type|` +
-	`last_viewed_feed|avatar_id|password_hash|secret_hash|key_check|settings|data|user_fields|.*_at)$`)
+var unmarked = regexp.MustCompile(`^(tenant_id|id|.*[a-z]_id|username|folded|label|search|key|slug|type|restriction|domain|content_type|` +
+	`password_hash|secret_hash|key_check|settings|data|user_fields|last_viewed_feed|.*_at)$`)
 
 // mark writes a tenant's mark into every column of its rows that takes one, and makes things whose keys have it.
 func (s stock) mark(t testing.TB, tenant, superuser string) {
@@ -94,9 +95,9 @@ func (s stock) mark(t testing.TB, tenant, superuser string) {
 	s.must(t, superuser, "POST", "/api/tokens", `{}`)
 	s.upload(t, superuser, `[{"key": "`+mark+`", "color": "red"}]`)
 	s.must(t, superuser, "POST", "/api/colors-export", `{}`)
-	for table, columns := range s.tables(t) {
+	for table, columns := range s.tables(t, true) {
 		for _, column := range columns {
-			if !slices.Contains(columns, "tenant_id") || unmarked.MatchString(column) {
+			if !slices.Contains(columns, "tenant_id") || unmarked.MatchString(column) && column != "source_id" {
 				continue
 			}
 			is.NoErr(bunx.Write(t.Context(), s.db, tenant, func(ctx context.Context, c bunx.Conn) error {

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -10,8 +11,10 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/httpapi"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
 const login = `{"username": "dana", "password": "open sesame", "tenant": "acme"}`
@@ -61,27 +64,28 @@ var pages = map[string]bool{
 // TestCrossOrigin: a page of another origin writes nothing with the cookie that a browser adds, whatever the route.
 func TestCrossOrigin(t *testing.T) {
 	s := stocked(t, dbtest.SQLite)
+	before := s.dump(t, "acme")
 	for _, r := range httpapi.Routes() {
 		for page, may := range pages {
 			headers := []string{"Cookie: sid=" + s.token(t, who(r))}
 			if page != "" {
 				headers = append(headers, page)
 			}
-			if r.Method == "GET" {
+			switch {
+			case r.Method == "GET":
 				if a := s.call(t, "", r, headers...); a.status >= 400 {
 					t.Errorf("%s %s: %d", r.Name, page, a.status) // what it reads, the browser hides from the page
 				}
-				continue
-			}
-			if may {
-				continue // TestCookieWrites
-			}
-			before := s.dump(t, "acme")
-			if a := s.call(t, "", r, headers...); a.status != 403 || a.message(t) != "This request came from a page of another origin." ||
-				a.header.Get("Set-Cookie") != "" || s.dump(t, "acme") != before {
-				t.Errorf("%s %s: %d %s", r.Name, page, a.status, a.body)
+			case !may:
+				a := s.call(t, "", r, headers...)
+				if a.status != 403 || a.message(t) != "This request came from a page of another origin." || a.header.Get("Set-Cookie") != "" {
+					t.Errorf("%s %s: %d %s", r.Name, page, a.status, a.body)
+				}
 			}
 		}
+	}
+	if s.dump(t, "acme") != before {
+		t.Error("something was written")
 	}
 }
 
@@ -150,4 +154,64 @@ func TestSecretsAreNotKept(t *testing.T) {
 		is.True(!strings.Contains(kept, secret))
 	}
 	is.True(!strings.Contains(s.must(t, "admin", "GET", "/api/tokens", "").body, "tct."))
+}
+
+// TestTenantOfLogin: one that names no tenant is of default when there are several.
+func TestTenantOfLogin(t *testing.T) {
+	is := is.New(t)
+	w := newWorld(t, dbtest.SQLite)
+	_, err := w.app.AddTenant(t.Context(), tenants.Tenant{ID: "default"}, password)
+	is.NoErr(err)
+	const admin = `{"username": "admin", "password": "open sesame"}`
+	for header, tenant := range map[string]string{"X-Tenant: acme": "acme", "X-Tenant: ": "default", "X-Tenant: default": "default"} {
+		a := w.must(t, "", "POST", "/api/login/local", admin, header)
+		is.Equal(read[struct{ Tenant string }](t, a).Tenant, tenant)
+	}
+	is.Equal(w.do(t, "", "POST", "/api/login/local", admin, "X-Tenant: evil").status, 401)
+	is.Equal(w.do(t, "", "POST", "/api/login/local", admin, "X-Tenant: a\xff").status, 401)
+}
+
+// TestDeletingAnOwner: content keeps its owner from being deleted, until somebody else gets it.
+func TestDeletingAnOwner(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is := is.New(t)
+		owner := map[string]string{"r1": "mia", "r2": "mia", "r3": teamID}
+		w := newWorld(t, open, func(c *tenantcontent.Config) { c.Entities = []entity.Type{reports(owner)} })
+		for target, message := range map[string]string{
+			"/api/users/mia":    "mia owns content (report: 2): name another owner in reassignTo.",
+			"/api/teams/design": teamID + " owns content (report: 1): name another owner in reassignTo.",
+		} {
+			a := w.do(t, "admin", "DELETE", target, "")
+			is.Equal(a.status, 409)
+			is.Equal(a.message(t), message)
+		}
+		is.Equal(w.do(t, "admin", "DELETE", "/api/users/mia?reassignTo=eve", "").status, 400)
+		w.must(t, "admin", "DELETE", "/api/users/mia?reassignTo="+teamID, "")
+		w.must(t, "admin", "DELETE", "/api/teams/design?reassignTo=dana", "")
+		is.Equal(owner, map[string]string{"r1": "dana", "r2": "dana", "r3": "dana"})
+	})
+}
+
+// reports is a kind of content whose owners are in a map.
+func reports(owner map[string]string) entity.Type {
+	return entity.Type{
+		Kind: "report",
+		Owned: func(_ context.Context, _, of string) (n int, err error) {
+			for _, o := range owner {
+				if o == of {
+					n++
+				}
+			}
+			return n, nil
+		},
+		Reassign: func(_ context.Context, _, from, to string) (moved []entity.Ref, err error) {
+			for id, o := range owner {
+				if o == from {
+					owner[id] = to
+					moved = append(moved, entity.Ref{Kind: "report", ID: id, OwnerID: to})
+				}
+			}
+			return moved, nil
+		},
+	}
 }

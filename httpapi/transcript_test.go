@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,8 +33,7 @@ var update = flag.Bool("update", false, "rewrite the transcripts in testdata wit
 // All other lines are the answer: status, the headers that matter, and the body indented by two spaces. Credentials are
 // random: they are written <SESSION-1>, <TOKEN-1>… in the order they appear, also in later requests.
 func TestTranscripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	is.New(t).NoErr(err)
+	files := transcripts(t)
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		for _, file := range files {
 			t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
@@ -49,6 +49,14 @@ func TestTranscripts(t *testing.T) {
 			})
 		}
 	})
+}
+
+// transcripts are the files in testdata but for that of TestQueries.
+func transcripts(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*.txt")
+	is.New(t).NoErr(err)
+	return slices.DeleteFunc(files, func(file string) bool { return file == queriesFile })
 }
 
 // compare reports the first line that differs.
@@ -191,8 +199,7 @@ func TestEveryRouteHasATranscript(t *testing.T) {
 func TestTranscriptsShowNoInsides(t *testing.T) {
 	insides := regexp.MustCompile(`(?i)\bselect \b|\binsert into\b|\bwhere tenant|tc_[a-z]+|sqlstate|sql:|sqlite|postgres|pgdriver|goroutine|` +
 		`\.go:|panic|runtime error|invalid character|unexpected EOF|strconv\.|\bjson: (cannot|unknown|invalid)|mime: |url: |cannot unmarshal|nil pointer|\bEOF\b|argon2|passwordHash|secretHash`)
-	files, err := filepath.Glob("testdata/*.txt")
-	is.New(t).NoErr(err)
+	files := transcripts(t)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		is.New(t).NoErr(err)
@@ -207,8 +214,7 @@ func TestTranscriptsShowNoInsides(t *testing.T) {
 // eachExchange gives the first line of each request in the transcripts with the first line of its answer.
 func eachExchange(t *testing.T, f func(file, request, status string)) {
 	t.Helper()
-	files, err := filepath.Glob("testdata/*.txt")
-	is.New(t).NoErr(err)
+	files := transcripts(t)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		is.New(t).NoErr(err)

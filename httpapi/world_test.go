@@ -45,8 +45,8 @@ var people = []struct {
 	{"evil", "eve", "", true, actor.Admin},
 }
 
-// teamID is acme's team, evilTeamID the one of evil.
-var teamID, evilTeamID = id(1), id(2)
+// teamID is acme's team; that of evil is the second.
+var teamID = id(1)
 
 // id is the nth id that a world makes.
 func id(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n) }

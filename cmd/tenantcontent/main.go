@@ -18,6 +18,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
@@ -36,6 +37,7 @@ type commands struct {
 		Add    userAddCommand    `cmd:"" help:"Add a superuser."`
 		Passwd userPasswdCommand `cmd:"" help:"Set a user's password, and end the user's sessions."`
 	} `cmd:"" help:"Manage users."`
+	Bundle  bundleCommands `cmd:"" help:"Move bundles between files and a running server."`
 	Rekey   rekeyCommand   `cmd:"" help:"Encrypt all secrets again under the first secret key. Stop the server first."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 }
@@ -65,7 +67,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err != nil {
 		return report(stderr, err, 2)
 	}
-	if err := command.Run(&c.config); err != nil {
+	if err := command.Run(&c.config, &c.Bundle); err != nil {
 		return report(stderr, err, codeOf(err))
 	}
 	return 0

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -56,35 +57,27 @@ func TestStopFinishesWhatRuns(t *testing.T) {
 
 		// An upload of which only a part has arrived, and a list of which only a part has been read.
 		in, out := io.Pipe()
+		req, err := http.NewRequest("POST", s.url+"/api/uploads?filename=slow.txt", in)
+		is.NoErr(err)
+		req.Header.Set("Authorization", "Bearer "+token)
 		uploaded := make(chan string, 1)
 		go func() {
-			req, err := http.NewRequest("POST", s.url+"/api/uploads?filename=slow.txt", in)
-			if err == nil {
-				req.Header.Set("Authorization", "Bearer "+token)
-				var res *http.Response
-				if res, err = http.DefaultClient.Do(req); err == nil {
-					var body []byte
-					body, err = io.ReadAll(res.Body)
-					uploaded <- fmt.Sprint(res.StatusCode, " ", string(body))
-					return
-				}
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				uploaded <- err.Error()
+				return
 			}
-			uploaded <- err.Error()
+			defer func() { _ = res.Body.Close() }()
+			body, err := io.ReadAll(res.Body)
+			uploaded <- fmt.Sprint(res.StatusCode, " ", string(body), err)
 		}()
-		_, err := out.Write([]byte(strings.Repeat("x", 3<<20)))
+		_, err = out.Write([]byte(strings.Repeat("x", 3<<20)))
 		is.NoErr(err)
 		list := slowList(t, s, token)
 
 		code := make(chan int, 1)
 		go func() { code <- s.stop() }()
-		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) { // new ones are refused
-			is.True(time.Now().Before(deadline))
-			c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-			if err != nil {
-				break
-			}
-			_ = c.Close()
-		}
+		s.refuses(t)
 		is.Equal(len(code), 0) // it waits
 
 		_, err = out.Write([]byte("the end"))
@@ -99,6 +92,36 @@ func TestStopFinishesWhatRuns(t *testing.T) {
 		is.Equal(<-code, 0)
 		is.True(!strings.Contains(s.stderr.String(), "level=ERROR"))
 	})
+}
+
+// refuses waits until new connections are refused.
+func (s *server) refuses(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		if err != nil {
+			return
+		}
+		_ = c.Close()
+	}
+	t.Fatal("it still takes connections")
+}
+
+func TestSecondSignalEndsAtOnce(t *testing.T) {
+	t.Setenv("TENANTCONTENT_ADMIN_PASSWORD", password)
+	is, s := is.New(t), spawn(t, onSQLite(t)...)
+	c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	is.NoErr(err)
+	defer func() { _ = c.Close() }()
+	_, err = fmt.Fprintf(c, "POST /api/uploads?filename=x HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: 9\r\n\r\nx",
+		s.login(t, "", "admin", password))
+	is.NoErr(err)
+	time.Sleep(100 * time.Millisecond) // for the request to begin
+	is.NoErr(s.cmd.Process.Signal(syscall.SIGTERM))
+	s.refuses(t)
+	began := time.Now()
+	is.Equal(s.stop(), -1) // by the signal
+	is.True(time.Since(began) < 5*time.Second)
 }
 
 // slowList asks for the whole palette over a connection with small buffers, and reads nothing of the body yet.

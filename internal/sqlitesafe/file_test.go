@@ -43,7 +43,7 @@ func TestLogIsBounded(t *testing.T) {
 	}
 	wg.Wait()
 	t.Logf("wrote %d, log at most %d", wrote, longest)
-	is.True(wrote > 8*most) // else the test shows nothing
+	is.True(wrote > 8*most)             // else the test shows nothing
 	is.True(longest < int64(wrote)*3/4) // without a bound it is longer than what was written, however slow the machine
 	is.NoErr(db.Close())
 }
