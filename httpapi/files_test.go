@@ -87,6 +87,16 @@ func TestUploadSize(t *testing.T) {
 	})
 }
 
+// TestPictureSize: a picture has at most 1 MiB.
+func TestPictureSize(t *testing.T) {
+	is := is.New(t)
+	s := stocked(t, dbtest.SQLite)
+	picture := gif + strings.Repeat("x", 1<<20-len(gif))
+	is.Equal(s.do(t, "mia", "PUT", "/api/users/mia/avatar", picture).status, 200)
+	is.Equal(s.do(t, "mia", "PUT", "/api/users/mia/avatar", picture+"x").status, 413)
+	is.Equal(s.must(t, "nora", "GET", "/api/users/mia/avatar", "").body, picture)
+}
+
 // TestRanges reads parts of a file of three chunks over a connection.
 func TestRanges(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {

@@ -134,7 +134,7 @@ func FuzzPaging(f *testing.F) {
 
 // FuzzCursor: a cursor is the client's to change, and nothing it says makes a 500, on either database.
 func FuzzCursor(f *testing.F) {
-	for _, v := range []string{"", "x", "2026-11-20T20:31:00.000000Z", "0001-01-01T00:00:00.000000Z", "9999-12-31T23:59:59.999999Z", "2026-13-01T00:00:00.000000Z", "\x00", "\xff", "'", "infinity"} {
+	for _, v := range []string{"", "x", "2026-11-20T20:31:00.000000Z", "0000-01-01T00:00:00.000000Z", "0001-01-01T00:00:00.000000Z", "9999-12-31T23:59:59.999999Z", "2026-13-01T00:00:00.000000Z", "\x00", "\xff", "'", "infinity"} {
 		f.Add("-createdAt", v, "k")
 		f.Add("updatedAt", v, v)
 		f.Add("", v, v)
@@ -145,9 +145,6 @@ func FuzzCursor(f *testing.F) {
 		w.must(f, "admin", "POST", "/api/tokens", `{}`)
 	}
 	f.Fuzz(func(t *testing.T, sort, value, key string) {
-		if strings.HasPrefix(value, "0000-") {
-			return // a 500 of internal/bunx: PostgreSQL has no year 0
-		}
 		for _, w := range worlds {
 			for _, path := range []string{"/api/colors", "/api/users", "/api/teams", "/api/tokens"} {
 				a, _ := w.raw(t, "admin", "GET", path+"?"+httpapi.CursorQuery(path, sort, value, key), "")

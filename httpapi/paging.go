@@ -114,7 +114,7 @@ func collection[T any](a *api, r *request, q paging.Query, p paging.Page[T], rel
 	if q.Start > 0 {
 		links.With("prev", at(max(0, q.Start-q.Limit), ""))
 	}
-	if count > 0 && q.Start+count < p.Total {
+	if p.More {
 		links.With("next", at(q.Start+count, newCursor(path, query, q.Start+count, p.Last)))
 	}
 	rows := make([]hal.Resource, count)

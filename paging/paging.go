@@ -32,6 +32,7 @@ type Position struct {
 type Page[T any] struct {
 	Rows  []T
 	Total int       // exact number of rows that fit the query on all pages
+	More  bool      // rows follow; also when so many were deleted meanwhile that Total says otherwise
 	Last  *Position // of the last row; nil on an empty page
 }
 
@@ -56,7 +57,7 @@ func (q Query) Order(def string, fields ...string) (field string, desc bool, err
 
 // Map gives the same page of other rows.
 func Map[A, B any](p Page[A], f func(A) B) Page[B] {
-	out := Page[B]{Rows: make([]B, len(p.Rows)), Total: p.Total, Last: p.Last}
+	out := Page[B]{Rows: make([]B, len(p.Rows)), Total: p.Total, More: p.More, Last: p.Last}
 	for i, r := range p.Rows {
 		out.Rows[i] = f(r)
 	}

@@ -112,10 +112,10 @@ func (s *Service) SetPassword(ctx context.Context, username, current, password s
 	if err != nil {
 		return err
 	}
+	if err := s.selfOrSuperuser(ctx, a, username); err != nil {
+		return err
+	}
 	if a.User != username {
-		if err := a.Require(actor.Superuser); err != nil {
-			return err
-		}
 		return s.SetPasswordOf(ctx, a.Tenant, username, password)
 	}
 	if err := s.takesPassword(ctx, a.Tenant, username, password); err != nil {

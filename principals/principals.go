@@ -160,6 +160,8 @@ type Store interface {
 	// Users gives a page in the order of q.Sort: username (the default, ignoring case), displayName (the label),
 	// createdAt or updatedAt.
 	Users(ctx context.Context, tenant string, q paging.Query) (paging.Page[User], error)
+	// UsersNamed gives the users whose folded names are among these, in no order.
+	UsersNamed(ctx context.Context, tenant string, folded []string) ([]User, error)
 	// InsertUser adds a user without a password. It fails with errs.Conflict when the name is taken, ignoring case.
 	InsertUser(ctx context.Context, tenant string, u User) error
 	// UpdateUser calls edit with the stored user and writes the result; no other write to this user comes between. The

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -219,6 +220,30 @@ func TestCapabilities(t *testing.T) {
 }
 
 // TestLastSuperuser takes all superusers away at once, in three ways: one stays.
+func TestUsersByName(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is := is.New(t)
+		f.user(t, "jo")
+		shown := "Al"
+		_, err := f.UpdateUser(root(t), f.user(t, "AL").Username, func(u *principals.User) error { u.DisplayName = &shown; return nil })
+		is.NoErr(err)
+		names := []string{"JO", "jo", "al", "nobody", "", "no name", "a\x00", "\xff", strings.Repeat("x", 129)}
+		users, err := f.UsersByName(self(t, "jo"), names)
+		is.NoErr(err)
+		is.Equal(len(users), 2)
+		is.Equal(users["jo"].Username, "jo")
+		is.Equal(users["AL"].Tenant, "acme")
+		shownNames, err := f.DisplayNames(self(t, "jo"), names)
+		is.NoErr(err)
+		is.Equal(shownNames, map[string]*string{"jo": nil, "AL": &shown})
+		other, err := f.UsersByName(as(t, actor.Actor{Tenant: "evil", User: "eve", Superuser: true}), names)
+		is.NoErr(err)
+		is.Equal(len(other), 0)
+		_, err = f.UsersByName(t.Context(), names)
+		is.Equal(code(err), errs.Unauthenticated)
+	})
+}
+
 func TestLastSuperuser(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)

@@ -3,6 +3,7 @@ package principals
 import (
 	"context"
 	"reflect"
+	"slices"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -36,6 +37,38 @@ func (s *Service) user(ctx context.Context, tenant, username string) (User, erro
 	}
 	u, err := s.store.User(ctx, tenant, username)
 	return s.seen(u), err
+}
+
+// UsersByName gives any session the users whose names are among some, ignoring case, by their exact names. It is one
+// statement. Names that no user has are left out.
+func (s *Service) UsersByName(ctx context.Context, names []string) (map[string]User, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var folded []string
+	for _, name := range names {
+		if ValidUsername(name) == nil {
+			folded = append(folded, fold.Text(name))
+		}
+	}
+	slices.Sort(folded)
+	found, err := s.store.UsersNamed(ctx, a.Tenant, slices.Compact(folded))
+	users := make(map[string]User, len(found))
+	for _, u := range found {
+		users[u.Username] = s.seen(u)
+	}
+	return users, err
+}
+
+// DisplayNames does as UsersByName and gives the display names alone, nil for none.
+func (s *Service) DisplayNames(ctx context.Context, names []string) (map[string]*string, error) {
+	users, err := s.UsersByName(ctx, names)
+	shown := make(map[string]*string, len(users))
+	for name, u := range users {
+		shown[name] = u.DisplayName
+	}
+	return shown, err
 }
 
 // CreateUser adds a user, without a password when it is "". It needs a superuser. What the service keeps for itself
@@ -112,13 +145,8 @@ func (s *Service) UpdateUser(ctx context.Context, username string, edit func(*Us
 	if err != nil {
 		return User{}, err
 	}
-	if a.User != username {
-		if err := a.Require(actor.Superuser); err != nil {
-			return User{}, err
-		}
-	}
-	if ValidUsername(username) != nil {
-		return User{}, errs.New(errs.NotFound, "User not found.")
+	if err := s.selfOrSuperuser(ctx, a, username); err != nil {
+		return User{}, err
 	}
 	var u User
 	err = s.store.InTx(ctx, func(ctx context.Context) error {
@@ -150,6 +178,21 @@ func (s *Service) UpdateUser(ctx context.Context, username string, edit func(*Us
 		return User{}, err
 	}
 	return s.seen(u), nil
+}
+
+// selfOrSuperuser refuses callers who may not change this user. Everybody sees users, so one who is not there is
+// errs.NotFound to all.
+func (s *Service) selfOrSuperuser(ctx context.Context, a actor.Actor, username string) error {
+	if ValidUsername(username) != nil {
+		return errs.New(errs.NotFound, "User not found.")
+	}
+	if a.User == username || a.Superuser {
+		return nil
+	}
+	if _, err := s.user(ctx, a.Tenant, username); err != nil {
+		return err
+	}
+	return a.Require(actor.Superuser)
 }
 
 // otherSuperusers locks the tenant, so that two cannot take away the last two superusers at once, and counts. Only a

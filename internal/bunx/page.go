@@ -31,6 +31,20 @@ type Sort[R any] struct {
 // Page reads one page. rows is the SELECT with its model and all predicates of the list, the tenant's first; key gives
 // a row's value in List.Key. It is two statements: the count, from an index, and the rows.
 func Page[R any](ctx context.Context, rows *bun.SelectQuery, l List[R], key func(R) string, q paging.Query) (paging.Page[R], error) {
+	return page(ctx, rows, l, key, q, func(ctx context.Context, rows *bun.SelectQuery) (int, error) {
+		n, err := rows.Clone().Count(ctx)
+		return int(n), err
+	})
+}
+
+// Counted is Page for a list without q whose total is kept in a row. It is one statement, which costs the same in a list
+// of any length: a count reads the whole index.
+func Counted[R any](ctx context.Context, rows *bun.SelectQuery, l List[R], key func(R) string, q paging.Query, total int) (paging.Page[R], error) {
+	return page(ctx, rows, l, key, q, func(context.Context, *bun.SelectQuery) (int, error) { return total, nil })
+}
+
+func page[R any](ctx context.Context, rows *bun.SelectQuery, l List[R], key func(R) string, q paging.Query,
+	count func(context.Context, *bun.SelectQuery) (int, error)) (paging.Page[R], error) {
 	sort, desc, err := l.sort(q)
 	if err != nil {
 		return paging.Page[R]{}, err
@@ -41,19 +55,22 @@ func Page[R any](ctx context.Context, rows *bun.SelectQuery, l List[R], key func
 	if q.Q != "" {
 		rows = rows.Where("? LIKE ? ESCAPE '\\'", bun.Ident(l.Search), fold.Pattern(q.Q))
 	}
-	total, err := rows.Clone().Count(ctx)
+	total, err := count(ctx, rows)
 	if err != nil {
 		return paging.Page[R]{}, Err(err, "Page")
 	}
-	page := paging.Page[R]{Total: int(total)}
-	if q.Limit == 0 || q.Start >= page.Total {
+	page := paging.Page[R]{Total: total}
+	if q.Limit == 0 || q.After == nil && q.Start >= page.Total {
 		return page, nil
 	}
 	if rows, err = l.from(rows, sort, desc, q); err != nil {
 		return paging.Page[R]{}, err
 	}
-	if err := rows.Limit(int64(q.Limit)).Scan(ctx, &page.Rows); err != nil {
+	if err := rows.Limit(int64(q.Limit)+1).Scan(ctx, &page.Rows); err != nil { // one more tells whether there are more
 		return paging.Page[R]{}, Err(err, "Page")
+	}
+	if page.More = len(page.Rows) > q.Limit; page.More {
+		page.Rows = page.Rows[:q.Limit]
 	}
 	if n := len(page.Rows); n > 0 {
 		last := page.Rows[n-1]
@@ -111,7 +128,7 @@ func (l List[R]) from(rows *bun.SelectQuery, s Sort[R], desc bool, q paging.Quer
 		return rows.Offset(int64(q.Start)), nil
 	}
 	if strings.HasSuffix(s.Column, "_at") {
-		if _, err := time.Parse(timeText, q.After.Value); err != nil {
+		if at, err := time.Parse(timeText, q.After.Value); err != nil || at.Year() < 1 { // PostgreSQL has no year 0
 			return nil, errs.New(errs.Invalid, "cursor does not fit this list")
 		}
 	}

@@ -130,6 +130,21 @@ func (s *Store) Users(ctx context.Context, tenant string, q paging.Query) (pagin
 	return paging.Map(page, user.user), err
 }
 
+// UsersNamed implements principals.Store.
+func (s *Store) UsersNamed(ctx context.Context, tenant string, folded []string) ([]principals.User, error) {
+	if len(folded) == 0 {
+		return nil, nil
+	}
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	var rows []user
+	err := c.NewSelect().Model(&rows).Where("u.tenant_id = ?", tenant).Where("u.folded IN (?)", bun.List(folded)).Scan(ctx)
+	users := make([]principals.User, len(rows))
+	for i, r := range rows {
+		users[i] = r.user()
+	}
+	return users, bunx.Err(err, "User")
+}
+
 // InsertUser implements principals.Store.
 func (s *Store) InsertUser(ctx context.Context, tenant string, u principals.User) error {
 	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {

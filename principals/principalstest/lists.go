@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,6 +71,21 @@ func testUserPages(t *testing.T, s principals.Store) {
 		_, err := s.Users(ctx, "acme", bad)
 		is.True(err != nil)
 	}
+}
+
+func testUsersNamed(t *testing.T, s principals.Store) {
+	is, ctx := is.New(t), t.Context()
+	addUsers(t, s, "acme", full(), user("Jo"), user("al"))
+	addUsers(t, s, "evil", user("jo"), user("eve"))
+	got, err := s.UsersNamed(ctx, "acme", []string{"jo", "jö.doe+x@example.com", "eve", "nobody", "o'; --", "?"})
+	is.NoErr(err)
+	slices.SortFunc(got, func(a, b principals.User) int { return strings.Compare(a.Username, b.Username) })
+	jo := user("Jo")
+	jo.Tenant = "acme"
+	is.Equal(got, []principals.User{jo, full()})
+	got, err = s.UsersNamed(ctx, "acme", nil)
+	is.NoErr(err)
+	is.Equal(len(got), 0)
 }
 
 func testTeamPages(t *testing.T, s principals.Store) {

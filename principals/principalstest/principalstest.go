@@ -38,6 +38,7 @@ func TestStore(t *testing.T, open func(t *testing.T) principals.Store) {
 		"ParallelEditsAllLand":  testParallelEdits,
 		"LockTenantWaits":       testLockTenant,
 		"UserPages":             testUserPages,
+		"UsersNamed":            testUsersNamed,
 		"TeamPages":             testTeamPages,
 		"PrincipalsInOrder":     testOrder,
 		"PrincipalsLetWrite":    testPrincipalsWithWrites,

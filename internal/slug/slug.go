@@ -1,0 +1,42 @@
+// Package slug makes and checks the names that stand in URLs for a piece of content.
+//
+// Nouns import it.
+package slug
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/google/uuid"
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/tenantcontent/tenantcontent/internal/fold"
+)
+
+var form = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
+
+// Valid reports whether s is a slug: 1 to 128 letters, digits, hyphens and underscores of ASCII that begin with a letter
+// or digit, and no UUID, which is an id.
+func Valid(s string) bool { return form.MatchString(s) && uuid.Validate(s) != nil }
+
+// Of makes a slug of a name: lower case, accents gone, hyphens between words, at most 100 characters, so that there is
+// room for a number. noun is what it is called, and begins with, when that would leave nothing or a UUID.
+func Of(name, noun string) string {
+	var b strings.Builder
+	for _, r := range norm.NFKD.String(fold.Text(name)) {
+		switch {
+		case b.Len() == 100:
+		case 'a' <= r && r <= 'z' || '0' <= r && r <= '9':
+			b.WriteRune(r)
+		case unicode.IsMark(r):
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+	}
+	s := strings.Trim(b.String(), "-")
+	if !Valid(s) {
+		return strings.TrimSuffix(noun+"-"+s, "-")
+	}
+	return s
+}

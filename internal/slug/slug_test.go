@@ -1,0 +1,31 @@
+package slug_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/internal/slug"
+)
+
+func TestOf(t *testing.T) {
+	for name, want := range map[string]string{
+		"Sales 2026": "sales-2026", "  Crème brûlée! ": "creme-brulee", "ﬁne": "fine", "Größe": "grosse", "日本": "x", "": "x", "--": "x", "a/b\\c": "a-b-c",
+		"0190163d-8694-739b-aea5-966c26f8ad91": "x-0190163d-8694-739b-aea5-966c26f8ad91", strings.Repeat("ab ", 99): strings.Repeat("ab-", 33) + "a",
+	} {
+		got := slug.Of(name, "x")
+		is.New(t).Equal(got, want)
+		is.New(t).True(slug.Valid(got))
+	}
+}
+
+func TestValid(t *testing.T) {
+	for s, want := range map[string]bool{
+		"a": true, "A_b-9": true, strings.Repeat("a", 128): true, strings.Repeat("a", 129): false, "": false, "-a": false, "_a": false,
+		"a b": false, "ä": false, "a.b": false, "a\n": false, "0190163d-8694-739b-aea5-966c26f8ad91": false,
+		"0190163D-8694-739B-AEA5-966C26F8AD91": false, "0190163d8694739baea5966c26f8ad91": false,
+	} {
+		is.New(t).Equal(slug.Valid(s), want)
+	}
+}
