@@ -24,17 +24,18 @@ import (
 const nouns = "aiinstr bundles colors comments downloads entities inputs principals sessions tenants uploads"
 
 // base is what every noun and its stores and suites lean on.
-const base = "errs actor entity paging blobs blobs/files internal/epoch internal/fold internal/port"
+const base = "errs actor entity paging blobs blobs/files internal/epoch internal/escapes internal/fold internal/port internal/slug"
 
 // mayImport says which of our packages a package may import. The first row that fits a package counts.
 var mayImport = []rule{
 	{"internal/dbtest internal/bench cmd/... examples/...", "..."},
 
-	{"errs internal/epoch internal/fold internal/pgsafe internal/sqlitesafe internal/pgtest", ""},
+	{"errs internal/epoch internal/escapes internal/fold internal/pgsafe internal/sqlitesafe internal/pgtest", ""},
 	{"actor blobs entity hal paging internal/keyring", "errs"},
 	{"blobs/files", "errs blobs"},
 	{"internal/bunx", "errs paging internal/fold"},
 	{"internal/port", "errs entity"},
+	{"internal/slug", "internal/fold"},
 	{"internal/migrations", "errs internal/bunx"},
 	{"database", "errs internal/bunx internal/pgsafe internal/sqlitesafe"},
 

@@ -8,18 +8,29 @@ package tenantcontent
 import (
 	"context"
 	"crypto/rand"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/aiinstr"
+	instructionstore "github.com/tenantcontent/tenantcontent/aiinstr/bunstore"
 	blobstore "github.com/tenantcontent/tenantcontent/blobs/bunstore"
+	"github.com/tenantcontent/tenantcontent/bundles"
+	bundlestore "github.com/tenantcontent/tenantcontent/bundles/bunstore"
 	"github.com/tenantcontent/tenantcontent/colors"
 	colorstore "github.com/tenantcontent/tenantcontent/colors/bunstore"
+	"github.com/tenantcontent/tenantcontent/comments"
+	commentstore "github.com/tenantcontent/tenantcontent/comments/bunstore"
 	"github.com/tenantcontent/tenantcontent/downloads"
 	downloadstore "github.com/tenantcontent/tenantcontent/downloads/bunstore"
+	"github.com/tenantcontent/tenantcontent/entities"
+	entitystore "github.com/tenantcontent/tenantcontent/entities/bunstore"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/httpapi"
@@ -55,8 +66,11 @@ type Config struct {
 	Log *slog.Logger
 	// Authenticate says who calls over HTTP, in place of sessions and API tokens. Errors: errs.Unauthenticated.
 	Authenticate func(r *http.Request) (actor.Actor, error)
-	// Entities are the host's kinds of content.
+	// Entities are the host's kinds of content: each joins the ready ones, or replaces the one of its kind, whose plain
+	// routes are gone then.
 	Entities []entity.Type
+	// BundleDrivers are the host's types of bundle entries: each joins the ready ones, or replaces the one with its id.
+	BundleDrivers []bundles.Driver
 	// InputEditors join the catalog of input editors.
 	InputEditors []inputs.Editor
 
@@ -70,13 +84,17 @@ type Config struct {
 
 // App is the services, built. It is an http.Handler for all routes.
 type App struct {
-	Colors     *colors.Service
-	Downloads  *downloads.Service
-	Inputs     *inputs.Service
-	Principals *principals.Service
-	Sessions   *sessions.Service
-	Tenants    *tenants.Service
-	Uploads    *uploads.Service
+	AIInstructions *aiinstr.Service
+	Entities       *entities.Service
+	Bundles        *bundles.Service
+	Colors         *colors.Service
+	Comments       *comments.Service
+	Downloads      *downloads.Service
+	Inputs         *inputs.Service
+	Principals     *principals.Service
+	Sessions       *sessions.Service
+	Tenants        *tenants.Service
+	Uploads        *uploads.Service
 
 	db      *bun.DB
 	log     *slog.Logger
@@ -107,10 +125,6 @@ func Open(c Config) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	registry, err := entity.NewRegistry(c.Entities...)
-	if err != nil {
-		return nil, err
-	}
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
@@ -119,31 +133,75 @@ func Open(c Config) (*App, error) {
 		return nil, err
 	}
 	blobs := blobstore.New(c.DB)
-	var changes epoch.Counter // of users, teams, sessions and tokens
+	var changes, settings epoch.Counter // of users, teams, sessions and tokens; of tenants
+	directory := principalstore.New(c.DB).Notify(changes.Bump)
 	app.Colors = colors.New(colors.Options{Store: colorstore.New(c.DB), Now: c.Now})
-	app.Tenants = tenants.New(tenants.Options{Store: tenantstore.New(c.DB), Keys: keys, Now: c.Now})
-	app.Principals = principals.New(principals.Options{
-		Store: principalstore.New(c.DB).Notify(changes.Bump), Blobs: blobs, Content: registry, Now: c.Now, NewID: c.NewID,
+	app.Tenants = tenants.New(tenants.Options{
+		Store: tenantstore.New(c.DB).Notify(settings.Bump), Keys: keys, Changes: &settings, Now: c.Now,
 	})
-	app.Sessions = sessions.New(sessions.Options{
-		Store: sessionstore.New(c.DB).Notify(changes.Bump), Directory: app.Principals, Tenants: app.Tenants, Changes: &changes,
-		Lifetime: c.SessionLifetime, Now: c.Now, NewID: c.NewID,
+	app.AIInstructions = aiinstr.New(aiinstr.Options{
+		Store: instructionstore.New(c.DB), Switch: app.Tenants, Directory: directory, Now: c.Now, NewID: c.NewID,
 	})
 	app.Uploads = uploads.New(uploads.Options{
 		Store: uploadstore.New(c.DB), Blobs: blobs, Now: c.Now, NewID: c.NewID, Limit: c.MaxUpload,
 	})
 	app.Downloads = downloads.New(downloads.Options{Store: downloadstore.New(c.DB), Blobs: blobs, Now: c.Now, NewID: c.NewID})
+	principal := principals.Options{Store: directory, Blobs: blobs, Forget: app.forget, Now: c.Now, NewID: c.NewID}
+	elsewhere := append(principals.Types(principal), app.AIInstructions.Type())
+	app.Entities = entities.New(entities.Options{
+		Store: entitystore.New(c.DB), Blobs: blobs, Directory: directory, Others: replaced(elsewhere, c.Entities),
+		Limit: c.MaxUpload, Now: c.Now, NewID: c.NewID,
+	})
+	registry, err := entity.NewRegistry(replaced(append(elsewhere, app.Entities.Types()...), c.Entities)...)
+	if err != nil {
+		return nil, err
+	}
+	principal.Content = registry
+	app.Principals = principals.New(principal)
+	said := commentstore.New(c.DB)
+	app.Comments = comments.New(comments.Options{
+		Store: said, Queue: said, Entities: registry, Users: app.Principals, Now: c.Now, NewID: c.NewID,
+	})
+	app.Sessions = sessions.New(sessions.Options{
+		Store: sessionstore.New(c.DB).Notify(changes.Bump), Directory: app.Principals, Tenants: app.Tenants, Changes: &changes,
+		Lifetime: c.SessionLifetime, Now: c.Now, NewID: c.NewID,
+	})
+	app.Bundles, err = bundles.New(bundles.Options{
+		Store: bundlestore.New(c.DB), Tenants: app.Tenants, Downloads: app.Downloads, People: people{app.Principals},
+		Content: registry, Global: []entity.Type{app.Colors.Type(), app.AIInstructions.Type()}, Drivers: c.BundleDrivers, Now: c.Now, NewID: c.NewID,
+	})
+	if err != nil {
+		return nil, err
+	}
 	app.handler, err = httpapi.New(httpapi.Config{
 		Services: httpapi.Services{
-			Colors: app.Colors, Downloads: app.Downloads, Inputs: app.Inputs, Principals: app.Principals,
+			AIInstructions: app.AIInstructions, Entities: app.Entities,
+			Bundles: app.Bundles,
+			Colors:  app.Colors, Comments: app.Comments, Downloads: app.Downloads, Inputs: app.Inputs, Principals: app.Principals,
 			Sessions: app.Sessions, Tenants: app.Tenants, Uploads: app.Uploads,
 		},
-		InTx: app.InTx, Ready: app.Ready, BaseURL: c.BaseURL, MaxBody: c.MaxBody, Log: c.Log, Authenticate: c.Authenticate, Now: c.Now,
+		HostKinds: kinds(c.Entities),
+		InTx:      app.InTx, Ready: app.Ready, BaseURL: c.BaseURL, MaxBody: c.MaxBody, Log: c.Log, Authenticate: c.Authenticate, Now: c.Now,
 	})
 	if err != nil {
 		return nil, err
 	}
 	return app, nil
+}
+
+// replaced gives the ready types but for those of which the host has its own, and the host's behind them.
+func replaced(ready, own []entity.Type) []entity.Type {
+	mine := kinds(own)
+	ready = slices.DeleteFunc(slices.Clone(ready), func(t entity.Type) bool { return slices.Contains(mine, t.Kind) })
+	return append(ready, own...)
+}
+
+func kinds(types []entity.Type) []entity.Kind {
+	kinds := make([]entity.Kind, len(types))
+	for i, t := range types {
+		kinds[i] = t.Kind
+	}
+	return kinds
 }
 
 func (c Config) keys() (*keyring.Ring, error) {
@@ -256,22 +314,28 @@ func (app *App) Run(ctx context.Context) {
 	}
 }
 
+// forget removes the files of a user who is deleted.
+func (app *App) forget(ctx context.Context, tenant, username string) error {
+	return errors.Join(app.Uploads.Forget(ctx, tenant, username), app.Downloads.Forget(ctx, tenant, username))
+}
+
 // Sweep removes what has expired, tenant by tenant. Run does it each minute.
 func (app *App) Sweep(ctx context.Context) error {
 	ids, err := app.Tenants.IDs(ctx)
 	if err != nil {
 		return err
 	}
+	var failed []error // one tenant's failure is not the others'
 	for _, tenant := range ids {
 		for _, sweep := range []func(context.Context, string) (int, error){
 			app.Sessions.Sweep, app.Uploads.Sweep, app.Downloads.Sweep,
 		} {
 			if _, err := sweep(ctx, tenant); err != nil {
-				return err
+				failed = append(failed, fmt.Errorf("tenant %s: %w", tenant, err))
 			}
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // note logs the failure of background work; the next round tries again.

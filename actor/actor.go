@@ -68,25 +68,41 @@ type Permission string
 // The tenant-wide permissions. The empty permission is what every session has.
 const (
 	ColorWrite Permission = "color:write" // Designer (part 1, Authentication); color.edit and color.delete resolve to it
-	Superuser  Permission = "superuser"   // superusers alone (part 1: bundles; part 2: domains)
+	// EntityWrite is Designer too: make a report, a dataset or another plain entity (DECISIONS, section 6).
+	EntityWrite Permission = "entity:write"
+	Superuser   Permission = "superuser" // superusers alone (part 1: bundles; part 2: domains)
 )
 
 // floors holds the lowest role that has a permission; one that is not in it belongs to superusers alone.
-var floors = map[Permission]Role{ColorWrite: Designer}
+var floors = map[Permission]Role{ColorWrite: Designer, EntityWrite: Designer}
 
 // Can reports whether the actor has the permission in its tenant.
 func (a Actor) Can(p Permission) bool {
-	if p == "" || a.Superuser {
+	switch {
+	case p == "":
+		return true
+	case a.ReadOnly: // every permission is one to write
+		return false
+	case a.Superuser:
 		return true
 	}
 	floor, ok := floors[p]
 	return ok && a.Role() >= floor
 }
 
+// Owns reports whether the actor may do with a row of this owner what its owner may: it is the owner, a Designer in the
+// owning team, or a superuser (DECISIONS, section 6).
+func (a Actor) Owns(ownerID string) bool {
+	return a.Superuser || a.User == ownerID || a.Teams[ownerID] >= Designer
+}
+
 // Require fails with errs.Forbidden when the actor has not got the permission.
 func (a Actor) Require(p Permission) error {
 	if a.Can(p) {
 		return nil
+	}
+	if a.ReadOnly {
+		return errs.New(errs.Forbidden, "This token can only read.")
 	}
 	if floor, ok := floors[p]; ok {
 		return errs.New(errs.Forbidden, "This needs the role %s or a higher one.", floor)
@@ -121,4 +137,4 @@ func Allowed(ctx context.Context, p Permission) (Actor, error) {
 }
 
 // Permissions lists the tenant-wide permissions, for whoever shows a caller what it may do.
-func Permissions() []Permission { return []Permission{ColorWrite} }
+func Permissions() []Permission { return []Permission{ColorWrite, EntityWrite} }

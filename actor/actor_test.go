@@ -55,6 +55,14 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
+func TestReadOnlyMayNothingThatWrites(t *testing.T) {
+	is := is.New(t)
+	a := actor.Actor{Tenant: "acme", User: "jo", Superuser: true, ReadOnly: true}
+	is.True(a.Can(""))
+	is.True(!a.Can(actor.ColorWrite))
+	is.Equal(errs.MessageOf(a.Require(actor.Superuser)), "This token can only read.")
+}
+
 func TestRoleNames(t *testing.T) {
 	is := is.New(t)
 	for r := actor.Member; r <= actor.Admin; r++ {

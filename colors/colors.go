@@ -48,6 +48,10 @@ type Store interface {
 	PutAll(ctx context.Context, tenant string, all []Color) error
 	// Delete removes a color. A key that is not there is no error.
 	Delete(ctx context.Context, tenant, key string) error
+	PorterStore
+	// Lock keeps other callers of Lock for this tenant waiting until the transaction in ctx ends. It fails with
+	// errs.NotFound when there is no such tenant.
+	Lock(ctx context.Context, tenant string) error
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
 }

@@ -11,10 +11,17 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/escapes"
 )
 
-// batch is how many colors an import writes at once.
-const batch = 500
+const (
+	// batch is how many colors an import writes at once.
+	batch = 500
+	// maxElements bounds an import, which keeps SQLite's other writers waiting.
+	maxElements = 250000
+	// maxElement is how many bytes an element may have, with what is read ahead of it.
+	maxElement = 256 << 10
+)
 
 // exported is one element of an export.
 type exported struct {
@@ -51,70 +58,56 @@ func (s *Service) Export(ctx context.Context, source string, w io.Writer) error 
 }
 
 // Import reads a JSON array of {key, color, source?} and adds or overwrites the colors in one transaction; a key given
-// twice ends as its last element says. It gives the number of distinct keys. It needs the role Designer.
+// twice ends as its last element says, and a color keeps its source when no element gives one. It gives the number of
+// distinct keys. It needs the role Designer.
 //
-// It reads and writes by and by: memory grows with the number of keys, not with the size of the file.
+// The file is read twice: once to check it, before a transaction begins, and once to write it. Both read by and by, so
+// memory grows with the number of keys and not with the size of the file. Two imports into a tenant wait for each other.
 // Errors: errs.Forbidden; errs.Invalid naming the first bad element and what is wrong with it, and nothing is written.
-func (s *Service) Import(ctx context.Context, r io.Reader) (int, error) {
+func (s *Service) Import(ctx context.Context, r io.ReadSeeker) (int, error) {
 	a, err := actor.Allowed(ctx, actor.ColorWrite)
 	if err != nil {
 		return 0, err
 	}
-	in := importer{s: s, tenant: a.Tenant, at: map[string]int{}, seen: map[string]struct{}{}}
-	err = s.store.InTx(ctx, func(ctx context.Context) error { return in.read(ctx, r) })
+	seen := map[string]struct{}{}
+	err = elements(r, func(c Color) error {
+		seen[c.Key] = struct{}{}
+		return nil
+	})
 	if err != nil {
 		return 0, err
 	}
-	return len(in.seen), nil
+	if _, err := r.Seek(0, io.SeekStart); err != nil {
+		return 0, err
+	}
+	in := importer{store: s.store, tenant: a.Tenant, at: map[string]int{}}
+	err = s.store.InTx(ctx, func(ctx context.Context) error {
+		if err := s.store.Lock(ctx, a.Tenant); err != nil {
+			return err
+		}
+		now := s.stamp()
+		err := elements(r, func(c Color) error {
+			c.Tenant, c.CreatedAt, c.UpdatedAt = a.Tenant, now, now
+			return in.add(ctx, c)
+		})
+		if err != nil {
+			return err
+		}
+		return in.flush(ctx)
+	})
+	return len(seen), err
 }
 
-// importer is one running import.
+// importer gathers colors and writes them in batches.
 type importer struct {
-	s      *Service
+	store  Store
 	tenant string
 	batch  []Color
 	at     map[string]int // key to its place in batch
-	seen   map[string]struct{}
 }
 
-func (in *importer) read(ctx context.Context, r io.Reader) error {
-	src := &source{r: r}
-	dec := json.NewDecoder(bufio.NewReaderSize(src, 64<<10))
-	start, err := dec.Token()
-	if err != nil {
-		return src.fault(err, "The file is not JSON.")
-	}
-	if start != json.Delim('[') {
-		return errs.New(errs.Invalid, "The file is not a JSON array.")
-	}
-	for i := 0; dec.More(); i++ {
-		if err := in.element(ctx, dec, src, i); err != nil {
-			return err
-		}
-	}
-	if _, err := dec.Token(); err != nil {
-		return src.fault(err, "The file ends in the middle of the array.")
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return src.fault(err, "The file goes on after the array.")
-	}
-	return in.flush(ctx)
-}
-
-// element reads one element of the array.
-func (in *importer) element(ctx context.Context, dec *json.Decoder, src *source, i int) error {
-	var raw json.RawMessage
-	if err := dec.Decode(&raw); err != nil {
-		return src.fault(err, "Element %d is not JSON.", i)
-	}
-	c, err := element(raw)
-	if err != nil {
-		return errs.Wrap(errs.Invalid, err, "Element %d: %s.", i, errs.MessageOf(err))
-	}
-	c.Tenant, c.CreatedAt = in.tenant, in.s.stamp()
-	c.UpdatedAt = c.CreatedAt
-	in.seen[c.Key] = struct{}{}
-	if at, ok := in.at[c.Key]; ok { // the last wins; a source given before stays when this one has none
+func (in *importer) add(ctx context.Context, c Color) error {
+	if at, ok := in.at[c.Key]; ok {
 		if c.Source == nil {
 			c.Source = in.batch[at].Source
 		}
@@ -133,10 +126,48 @@ func (in *importer) flush(ctx context.Context) error {
 	if len(in.batch) == 0 {
 		return nil
 	}
-	err := in.s.store.PutAll(ctx, in.tenant, in.batch)
+	err := in.store.PutAll(ctx, in.tenant, in.batch)
 	in.batch = in.batch[:0]
 	clear(in.at)
 	return err
+}
+
+// elements reads and checks the elements of an import, one after the other.
+func elements(r io.Reader, one func(Color) error) error {
+	src := &source{r: r, i: -1}
+	dec := json.NewDecoder(bufio.NewReaderSize(src, 64<<10))
+	start, err := dec.Token()
+	if err != nil {
+		return src.fault(err, "The file is not JSON.")
+	}
+	if start != json.Delim('[') {
+		return errs.New(errs.Invalid, "The file is not a JSON array.")
+	}
+	for i := 0; dec.More(); i++ {
+		if i == maxElements {
+			return errs.New(errs.Invalid, "The file has more than %d elements: split it.", maxElements)
+		}
+		src.next(i)
+		var raw json.RawMessage
+		if err := dec.Decode(&raw); err != nil {
+			return src.fault(err, "Element %d is not JSON.", i)
+		}
+		c, err := element(raw)
+		if err != nil {
+			return errs.Wrap(errs.Invalid, err, "Element %d: %s.", i, errs.MessageOf(err))
+		}
+		if err := one(c); err != nil {
+			return err
+		}
+	}
+	if _, err := dec.Token(); err != nil {
+		return src.fault(err, "The file ends in the middle of the array.")
+	}
+	src.next(-1)
+	if _, err := dec.Token(); err != io.EOF {
+		return src.fault(err, "The file goes on after the array.")
+	}
+	return nil
 }
 
 // element reads and checks {key, color, source?}. Names are matched exactly: encoding/json would take "KEY" for "key",
@@ -159,6 +190,9 @@ func element(raw json.RawMessage) (Color, error) {
 		if err := json.Unmarshal(m, &c.Source); err != nil {
 			return Color{}, errs.New(errs.Invalid, "source is not a string")
 		}
+		if c.Source != nil && *c.Source == "" {
+			c.Source = nil
+		}
 	}
 	return c, c.check(raw)
 }
@@ -168,8 +202,8 @@ func (c Color) check(raw json.RawMessage) error {
 	if err := validKey(c.Key); err != nil {
 		return err
 	}
-	if !utf8.Valid(raw) {
-		return errs.New(errs.Invalid, "not UTF-8")
+	if !utf8.Valid(raw) || escapes.Bad(raw) {
+		return errs.New(errs.Invalid, "not UTF-8, or with NUL characters or halves of surrogate pairs")
 	}
 	if !Valid(c.Color) {
 		return errs.New(errs.Invalid, "%q is neither a hex nor a palette color", short(c.Color))
@@ -188,14 +222,26 @@ func short(s string) string {
 	return s
 }
 
-// source tells a file that is bad from one that could not be read.
+// source tells a file that is bad from one that could not be read, and ends an element that is too long.
 type source struct {
-	r   io.Reader
-	err error
+	r    io.Reader
+	err  error
+	i    int // the element that is being read
+	left int // bytes until it is too long
 }
 
+// next begins an element.
+func (s *source) next(i int) { s.i, s.left = i, maxElement }
+
 func (s *source) Read(p []byte) (int, error) {
+	if s.i >= 0 && s.left <= 0 && s.err == nil {
+		s.err = errs.New(errs.Invalid, "Element %d is too long.", s.i)
+	}
+	if s.err != nil {
+		return 0, s.err
+	}
 	n, err := s.r.Read(p)
+	s.left -= n
 	if err != nil && !errors.Is(err, io.EOF) {
 		s.err = err
 	}

@@ -21,6 +21,10 @@ type Download = files.File
 // Store keeps downloads. Implementations must pass downloadstest.TestStore.
 type Store = files.Store
 
+// Superusers is the Username of a download that the service itself made: it is for all superusers of the tenant. No user
+// can be called so.
+const Superusers = "*"
+
 // Service is the rules of downloads over a Store: a download is for its creator alone, until it expires.
 type Service struct{ shelf files.Shelf }
 
@@ -52,6 +56,14 @@ func (s *Service) Create(ctx context.Context, filename, contentType string, writ
 	return s.shelf.Create(ctx, a.Tenant, a.User, filename, contentType, write)
 }
 
+// Keep makes a download, as Create does, that the superusers of a tenant may fetch until it has been there for a lifetime.
+// It asks for no actor: what keeps a download, such as a deploy into another tenant, has its own rules.
+func (s *Service) Keep(ctx context.Context, tenant, filename, contentType string, lifetime time.Duration, write func(io.Writer) error) (Download, error) {
+	shelf := s.shelf
+	shelf.Lifetime = lifetime
+	return shelf.Create(ctx, tenant, Superusers, filename, contentType, write)
+}
+
 // Get gives a download. Errors: errs.NotFound, also for another user's, superuser or not, and an expired one.
 func (s *Service) Get(ctx context.Context, id string) (Download, error) {
 	a, err := actor.From(ctx)
@@ -71,6 +83,11 @@ func (s *Service) Open(ctx context.Context, id string) (Download, io.ReadSeekClo
 	return s.shelf.Open(ctx, a.Tenant, id, visible(a))
 }
 
+// Forget removes all downloads of a user who is deleted. It asks for no actor.
+func (s *Service) Forget(ctx context.Context, tenant, username string) error {
+	return s.shelf.Forget(ctx, tenant, username)
+}
+
 // Sweep removes a tenant's expired downloads and what broken ones left, and gives the number of the former. It runs in the
 // background and asks for no actor.
 func (s *Service) Sweep(ctx context.Context, tenant string) (int, error) {
@@ -78,5 +95,5 @@ func (s *Service) Sweep(ctx context.Context, tenant string) (int, error) {
 }
 
 func visible(a actor.Actor) func(Download) bool {
-	return func(d Download) bool { return d.Username == a.User }
+	return func(d Download) bool { return d.Username == a.User || d.Username == Superusers && a.Superuser }
 }

@@ -149,7 +149,7 @@ func Detective[T any](links Links, values []T) Resource {
 
 // Href joins path segments to an API path, each escaped so that it is one segment again when it is read:
 // Href("colors", "brand/primary 100%") is /api/colors/brand%2Fprimary%20100%25. The ":" of a natural id is spelled %3A,
-// and the segments "." and "..", which clients resolve, have their dots escaped.
+// and the segments "." and ".." have their dots escaped, because clients resolve them. (Browsers resolve them even so.)
 func Href(segments ...string) string {
 	var b strings.Builder
 	b.WriteString("/api")

@@ -11,8 +11,13 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/aiinstr"
+	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/colors"
+	"github.com/tenantcontent/tenantcontent/comments"
 	"github.com/tenantcontent/tenantcontent/downloads"
+	"github.com/tenantcontent/tenantcontent/entities"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/inputs"
 	"github.com/tenantcontent/tenantcontent/principals"
@@ -23,18 +28,24 @@ import (
 
 // Services are what the routes call.
 type Services struct {
-	Colors     *colors.Service
-	Downloads  *downloads.Service
-	Inputs     *inputs.Service
-	Principals *principals.Service
-	Sessions   *sessions.Service
-	Tenants    *tenants.Service
-	Uploads    *uploads.Service
+	AIInstructions *aiinstr.Service
+	Entities       *entities.Service
+	Bundles        *bundles.Service
+	Colors         *colors.Service
+	Comments       *comments.Service
+	Downloads      *downloads.Service
+	Inputs         *inputs.Service
+	Principals     *principals.Service
+	Sessions       *sessions.Service
+	Tenants        *tenants.Service
+	Uploads        *uploads.Service
 }
 
 // Config configures a Handler. Services, InTx and Ready are required.
 type Config struct {
 	Services
+	// HostKinds are the ready kinds of content that the host keeps itself: they have no plain routes here.
+	HostKinds []entity.Kind
 	// InTx runs fn in one transaction, which every service called with its context joins.
 	InTx func(ctx context.Context, fn func(ctx context.Context) error) error
 	// Ready fails when the database is away or not migrated.
@@ -89,7 +100,7 @@ func New(c Config) (http.Handler, error) {
 
 // ServeHTTP runs one request: find the route, find the caller, call the handler, write what it gives.
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	out := &response{ResponseWriter: w, id: requestID(r)}
+	out := &response{ResponseWriter: w, id: requestID(r), sender: newSender(w, r)}
 	out.Header().Set("X-Request-Id", out.id)
 	defer a.finish(out, r)
 	if err := a.serve(out, r); err != nil {
@@ -108,7 +119,7 @@ func (a *api) serve(w *response, r *http.Request) error {
 	if err := a.crossOrigin.Check(r); err != nil && (route.Public || !hasBearer(r)) {
 		return errs.Wrap(errs.Forbidden, err, "This request came from a page of another origin.")
 	}
-	req := &request{Request: r, writer: w.ResponseWriter, params: params, maxBody: a.MaxBody}
+	req := &request{Request: r, sender: w.sender, params: params, maxBody: a.MaxBody}
 	if !route.Public {
 		if err := a.admit(req, route); err != nil {
 			return err
@@ -130,6 +141,7 @@ func (a *api) admit(r *request, route *Route) error {
 	if who.ReadOnly && r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return errs.New(errs.Forbidden, "This token can only read.")
 	}
+	r.who = who
 	r.Request = r.WithContext(actor.With(r.Context(), who))
 	return who.Require(route.Permission)
 }
@@ -137,7 +149,7 @@ func (a *api) admit(r *request, route *Route) error {
 // call runs the handler, in one transaction when the route is transactional. What it gives is written after the
 // commit: an answer with 2xx stands for something that is kept.
 func (a *api) call(route *Route, r *request) (answer reply, err error) {
-	if !route.Tx || route.OneStatement {
+	if !route.Tx || route.OwnTx {
 		return route.handle(r)
 	}
 	if err := r.readAhead(); err != nil {

@@ -140,8 +140,8 @@ func TestMalformedBodies(t *testing.T) {
 			strings.Repeat("[", 20_000): notJSON, strings.Repeat(`{"a":`, 20_000): notJSON,
 			`{"a": ` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`: notJSON,
 			`[]`: notObject, `[{}]`: notObject, `"x"`: notObject, `null`: notObject, `7`: notObject, `true`: notObject,
-			`{"` + name + `": "a\u0000b"}`: "The body must not have NUL characters.", `{"a\u0000": 1}`: "The body must not have NUL characters.",
-			`{"a": "\\\u0000"}`:         "The body must not have NUL characters.",
+			`{"` + name + `": "a\u0000b"}`: "The body must not have NUL characters or halves of surrogate pairs.", `{"a\u0000": 1}`: "The body must not have NUL characters or halves of surrogate pairs.",
+			`{"a": "\\\u0000"}`:         "The body must not have NUL characters or halves of surrogate pairs.",
 			"{\"a\": \"\xff\"}":         "The body must be UTF-8.",
 			"{\"a\": \"\xed\xa0\x80\"}": "The body must be UTF-8.",
 		} {
@@ -213,7 +213,7 @@ func TestCommits(t *testing.T) {
 		failing := s.http
 		s.token(t, "admin")
 		for _, r := range httpapi.Routes() {
-			if !r.Tx || r.OneStatement {
+			if !r.Tx || r.OwnTx {
 				continue // one statement: there is no commit to fail alone
 			}
 			before := s.dump(t, "acme")

@@ -8,6 +8,7 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/downloads"
@@ -142,18 +143,58 @@ func (c cut) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// sender reads a body of any length and gives up on a sender who stands still.
+// sender is a body as it comes in. Who does not send it in time is given up, whether a handler reads it or not.
 type sender struct {
-	io.Reader
+	io.ReadCloser
 	control *http.ResponseController
+	file    bool // of any length: the patience is for standing still, not for all of it
+	ended   bool
+}
+
+// sent is the body, to be read in pieces whatever its length.
+func (r *request) sent() io.Reader {
+	if r.sender != nil {
+		r.sender.file = true
+	}
+	return r.Body
+}
+
+// newSender starts the clock of a request's body; nil when it has none.
+func newSender(w http.ResponseWriter, r *http.Request) *sender {
+	if r.ContentLength == 0 {
+		return nil
+	}
+	s := &sender{ReadCloser: r.Body, control: http.NewResponseController(w)}
+	s.within(patience)
+	r.Body = s
+	return s
+}
+
+// within bounds the time for the rest of the body; 0 takes the bound away. Recorders in tests have none.
+func (s *sender) within(d time.Duration) {
+	var end time.Time
+	if d > 0 {
+		end = time.Now().Add(d)
+	}
+	_ = s.control.SetReadDeadline(end)
+}
+
+// leave is called when the answer begins: net/http reads what is left of a body before it sends one.
+func (s *sender) leave() {
+	if s != nil && !s.ended {
+		s.within(time.Second)
+	}
 }
 
 func (s *sender) Read(p []byte) (int, error) {
-	_ = s.control.SetReadDeadline(time.Now().Add(patience)) // recorders in tests have none
-	n, err := s.Reader.Read(p)
+	if s.file {
+		s.within(patience)
+	}
+	n, err := s.ReadCloser.Read(p)
 	switch {
 	case errors.Is(err, io.EOF):
-		_ = s.control.SetReadDeadline(time.Time{}) // what the handler does next may take longer
+		s.ended = true
+		s.within(0) // what the handler does next may take longer
 	case err != nil:
 		err = errs.Wrap(errs.Invalid, err, "The body could not be read to its end.")
 	}
@@ -199,12 +240,18 @@ func file(contentType, name string, modified time.Time, content io.ReadSeekClose
 	}
 	return reply{header: header, serve: func(w http.ResponseWriter, r *http.Request) error {
 		defer func() { _ = content.Close() }()
+		if strings.Count(r.Header.Get("Range"), ",") >= maxRanges {
+			r.Header.Del("Range") // each range may read a chunk of its own; the whole file is cheaper
+		}
 		slow := &receiver{ResponseWriter: w, control: http.NewResponseController(w)}
 		http.ServeContent(slow, r, "", modified, content)
 		_ = slow.control.SetWriteDeadline(time.Time{})
 		return slow.failure
 	}}, nil
 }
+
+// maxRanges is how many ranges of a file one answer gives.
+const maxRanges = 8
 
 // receiver gives up on a reader who stands still, and holds back the failures of http.ServeContent, which are plain text.
 type receiver struct {

@@ -117,6 +117,7 @@ func (l *late) flush() error {
 type response struct {
 	http.ResponseWriter
 	id      string
+	sender  *sender
 	status  int
 	failure error // why the answer was cut
 }
@@ -124,6 +125,7 @@ type response struct {
 func (w *response) WriteHeader(status int) {
 	if w.status == 0 {
 		w.status = status
+		w.sender.leave()
 	}
 	w.ResponseWriter.WriteHeader(status)
 }

@@ -14,7 +14,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/julienschmidt/httprouter"
 
+	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/escapes"
 )
 
 // patience is how long a sender or reader may stand still before its connection is given up.
@@ -23,8 +25,9 @@ const patience = 30 * time.Second
 // request is what a handler gets.
 type request struct {
 	*http.Request
-	writer  http.ResponseWriter // for deadlines alone
+	sender  *sender // the body as it comes in; nil for none
 	params  httprouter.Params
+	who     actor.Actor // the caller; zero on a public route
 	maxBody int64
 }
 
@@ -83,17 +86,12 @@ func (r *request) body() ([]byte, error) {
 }
 
 func (r *request) read() ([]byte, error) {
-	raw, err := io.ReadAll(http.MaxBytesReader(nil, io.NopCloser(r.sent()), r.maxBody))
+	raw, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, r.maxBody))
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {
 		return nil, errs.New(errs.TooLarge, "The body must have at most %d bytes.", r.maxBody)
 	}
 	return raw, err
-}
-
-// sent is the body as it comes in.
-func (r *request) sent() *sender {
-	return &sender{Reader: r.Body, control: http.NewResponseController(r.writer)}
 }
 
 // decode reads a JSON body into a T: a struct that has the fields which the route accepts and no other. No body is an
@@ -132,23 +130,8 @@ func unmarshal(raw []byte, in any) error {
 		var any any
 		return errs.Wrap(errs.Invalid, json.Unmarshal(raw, &any), "The body is not valid JSON.")
 	}
-	if hasNUL(raw) {
-		return errs.New(errs.Invalid, "The body must not have NUL characters.")
+	if escapes.Bad(raw) {
+		return errs.New(errs.Invalid, "The body must not have NUL characters or halves of surrogate pairs.")
 	}
 	return fill(raw, in, "")
-}
-
-// hasNUL finds \u0000 in valid JSON. A backslash stands only in strings there, and starts an escape.
-func hasNUL(raw []byte) bool {
-	for i := bytes.IndexByte(raw, '\\'); i >= 0 && i < len(raw); {
-		if bytes.HasPrefix(raw[i:], []byte(`\u0000`)) {
-			return true
-		}
-		next := bytes.IndexByte(raw[min(i+2, len(raw)):], '\\')
-		if next < 0 {
-			return false
-		}
-		i += 2 + next
-	}
-	return false
 }

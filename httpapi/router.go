@@ -15,14 +15,15 @@ import (
 // Route is one row of the route table.
 type Route struct {
 	Method     string
-	Pattern    string           // httprouter's: /api/colors/:key
+	Pattern    string           // httprouter's: /api/colors/:key, /api/libraries/:id/contents/*path
 	Name       string           // unique; operationId of the OpenAPI description
 	Public     bool             // needs no credentials
 	Permission actor.Permission // what the caller needs beside a session; rules about single rows are the services'
 	Tx         bool             // runs in one transaction
-	// OneStatement says of a transactional route that its service writes with one statement, which is the transaction.
-	OneStatement bool
-	Summary      string
+	// OwnTx says of a transactional route that its service makes the transaction: of its only statement, or after it has
+	// checked what it is given.
+	OwnTx   bool
+	Summary string
 
 	handle func(r *request) (reply, error)
 }
@@ -82,11 +83,17 @@ func (f *found) choose(candidates []candidate, p httprouter.Params) {
 		for i, literal := range c.literals {
 			fits = fits && p[i].Value == literal
 		}
-		if fits {
+		if fits && !hasGap(c.route.Pattern, p) {
 			f.route, f.params = c.route, p
 			return
 		}
 	}
+}
+
+// hasGap reports whether a catch-all stands for an empty segment: /contents/, /contents//x and /contents/x/ are no routes,
+// as with a parameter. httprouter gives its value with the slash before it, and always last.
+func hasGap(pattern string, p httprouter.Params) bool {
+	return strings.Contains(pattern, "/*") && strings.Contains(p[len(p)-1].Value+"/", "//")
 }
 
 func (rt *router) lookup(method, path string) *found {
@@ -113,7 +120,7 @@ func (rt *router) find(r *http.Request) (*Route, httprouter.Params, error) {
 		return nil, nil, rt.missing(path)
 	}
 	for i, p := range f.params {
-		value, err := url.PathUnescape(p.Value)
+		value, err := url.PathUnescape(strings.TrimPrefix(p.Value, "/")) // a catch-all begins with one
 		if err != nil {
 			return nil, nil, errs.New(errs.Invalid, "The path is not properly escaped.")
 		}
@@ -170,6 +177,8 @@ func widen(a, b []string) (changed bool, err error) {
 	for i := range min(len(a), len(b)) {
 		switch {
 		case a[i] == b[i]:
+		case isCatchAll(a[i]) || isCatchAll(b[i]):
+			return false, errs.New(errs.Invalid, "routes part at %s and %s: nothing can stand beside a catch-all", a[i], b[i])
 		case isParam(a[i]) && isParam(b[i]):
 			return false, errs.New(errs.Invalid, "routes name one place %s and %s", a[i], b[i])
 		case isParam(b[i]):
@@ -184,11 +193,13 @@ func widen(a, b []string) (changed bool, err error) {
 
 func isParam(segment string) bool { return strings.HasPrefix(segment, ":") }
 
+func isCatchAll(segment string) bool { return strings.HasPrefix(segment, "*") }
+
 func literals(pattern string, shape []string) map[int]string {
 	out := map[int]string{}
 	place := 0
 	for i, s := range strings.Split(pattern, "/") {
-		if !isParam(shape[i]) && !strings.HasPrefix(shape[i], "*") {
+		if !isParam(shape[i]) && !isCatchAll(shape[i]) {
 			continue
 		}
 		if s != shape[i] {

@@ -11,16 +11,58 @@ import (
 // 401, 404 and 405 answers, and the tests that are made from it.
 func (a *api) routes() []Route {
 	const get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
-	return []Route{
+	return append([]Route{
 		// Part 1: colors
 		{Method: get, Pattern: "/api/colors", Name: "listColors", Summary: "The palette, page by page", handle: a.listColors},
 		{Method: get, Pattern: "/api/colors-list", Name: "listAllColors", Summary: "The whole palette with hex and palette name", handle: a.listAllColors},
 		{Method: get, Pattern: "/api/colors/:key", Name: "getColor", Summary: "One color", handle: a.getColor},
-		{Method: put, Pattern: "/api/colors/:key", Name: "putColor", Permission: actor.ColorWrite, Tx: true, OneStatement: true, Summary: "Set a color", handle: a.putColor},
-		{Method: del, Pattern: "/api/colors/:key", Name: "deleteColor", Permission: actor.ColorWrite, Tx: true, OneStatement: true, Summary: "Remove a color", handle: a.deleteColor},
+		{Method: put, Pattern: "/api/colors/:key", Name: "putColor", Permission: actor.ColorWrite, Tx: true, OwnTx: true, Summary: "Set a color", handle: a.putColor},
+		{Method: del, Pattern: "/api/colors/:key", Name: "deleteColor", Permission: actor.ColorWrite, Tx: true, OwnTx: true, Summary: "Remove a color", handle: a.deleteColor},
 		{Method: get, Pattern: "/api/colors/:key/permissions", Name: "getColorPermissions", Summary: "What the caller may do with a color", handle: a.getColorPermissions},
 		{Method: post, Pattern: "/api/colors-export", Name: "exportColors", Permission: actor.ColorWrite, Summary: "Export the palette to a file", handle: a.exportColors},
-		{Method: post, Pattern: "/api/colors-import", Name: "importColors", Permission: actor.ColorWrite, Tx: true, Summary: "Import colors from an uploaded file", handle: a.importColors},
+		{Method: post, Pattern: "/api/colors-import", Name: "importColors", Permission: actor.ColorWrite, Tx: true, OwnTx: true, Summary: "Import colors from an uploaded file", handle: a.importColors},
+
+		// Part 1: bundles
+		{Method: get, Pattern: "/api/bundle-drivers", Name: "listBundleDrivers", Summary: "The types of bundle entries", handle: a.listBundleDrivers},
+		{Method: get, Pattern: "/api/bundle-drivers/:id", Name: "getBundleDriver", Summary: "One type of bundle entries", handle: a.getBundleDriver},
+		{Method: get, Pattern: "/api/bundle-templates", Name: "listBundleTemplates", Summary: "The builders of bundle entries", handle: a.listBundleTemplates},
+		{Method: get, Pattern: "/api/bundle-list", Name: "listAllBundles", Summary: "All bundles without entries", handle: a.listAllBundles},
+		{Method: get, Pattern: "/api/bundles", Name: "listBundles", Summary: "The bundles with their entries", handle: a.listBundles},
+		{Method: post, Pattern: "/api/bundles", Name: "createBundle", Permission: actor.Superuser, Tx: true, Summary: "Add a bundle", handle: a.createBundle},
+		{Method: get, Pattern: "/api/bundles/:id", Name: "getBundle", Summary: "One bundle with its entries", handle: a.getBundle},
+		{Method: put, Pattern: "/api/bundles/:id", Name: "putBundle", Permission: actor.Superuser, Tx: true, Summary: "Change a bundle", handle: a.putBundle},
+		{Method: del, Pattern: "/api/bundles/:id", Name: "deleteBundle", Permission: actor.Superuser, Tx: true, Summary: "Remove a bundle", handle: a.deleteBundle},
+		{Method: get, Pattern: "/api/bundles/:id/entries", Name: "listBundleEntries", Summary: "The entries of a bundle with what they refer to", handle: a.listBundleEntries},
+		{Method: post, Pattern: "/api/bundles/:id/entries", Name: "createBundleEntry", Permission: actor.Superuser, Tx: true, Summary: "Add an entry to a bundle", handle: a.createBundleEntry},
+		{Method: get, Pattern: "/api/bundles/:id/entries/:entry", Name: "getBundleEntry", Summary: "One entry of a bundle", handle: a.getBundleEntry},
+		{Method: put, Pattern: "/api/bundles/:id/entries/:entry", Name: "putBundleEntry", Permission: actor.Superuser, Tx: true, Summary: "Change the data of an entry", handle: a.putBundleEntry},
+		{Method: del, Pattern: "/api/bundles/:id/entries/:entry", Name: "deleteBundleEntry", Permission: actor.Superuser, Tx: true, Summary: "Take an entry out of a bundle", handle: a.deleteBundleEntry},
+
+		// Part 1: archives
+		{Method: post, Pattern: "/api/bundles/:id/_export", Name: "exportBundle", Permission: actor.Superuser, Summary: "The archive of a bundle", handle: a.exportBundle},
+		{Method: post, Pattern: "/api/bundles/:id/_deploy", Name: "deployBundle", Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Bring a bundle into other tenants", handle: a.deployBundle},
+		{Method: post, Pattern: "/api/_import-bundle", Name: "importBundle", Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Import an archive", handle: a.importBundle},
+		{Method: post, Pattern: "/api/_bundle", Name: "exportEntries", Permission: actor.Superuser, Summary: "The archive of entries without a bundle", handle: a.exportEntries},
+		{Method: post, Pattern: "/api/_bundle-deploy", Name: "deployEntries", Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Bring entries without a bundle into other tenants", handle: a.deployEntries},
+		{Method: post, Pattern: "/api/_restore", Name: "restoreArchive", Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Replace content by an archive's", handle: a.restoreArchive},
+		{Method: post, Pattern: "/api/_restore-from-file", Name: "restoreFile", Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Replace content by a staged archive's", handle: a.restoreFile},
+
+		// Part 1: AI instructions. withAI checks the rights, which come after the tenant's AI switch.
+		{Method: get, Pattern: "/api/ai-instructions", Name: "listInstructions", Summary: "The AI instructions", handle: a.withAI(a.listInstructions)},
+		{Method: post, Pattern: "/api/ai-instructions", Name: "createInstruction", Tx: true, Summary: "Add an AI instruction", handle: a.withAI(a.createInstruction)},
+		{Method: get, Pattern: "/api/ai-instructions/:id", Name: "getInstruction", Summary: "One AI instruction", handle: a.withAI(a.getInstruction)},
+		{Method: put, Pattern: "/api/ai-instructions/:id", Name: "putInstruction", Tx: true, Summary: "Change an AI instruction", handle: a.withAI(a.putInstruction)},
+		{Method: del, Pattern: "/api/ai-instructions/:id", Name: "deleteInstruction", Tx: true, Summary: "Remove an AI instruction", handle: a.withAI(a.deleteInstruction)},
+
+		// Part 1: comments by id; then (ext) what follows from them. Those on one piece of content are in commentRoutes.
+		{Method: get, Pattern: "/api/comments/:id", Name: "getComment", Summary: "One comment with its author", handle: a.getComment},
+		{Method: get, Pattern: "/api/comments/:id/replies", Name: "listReplies", Summary: "The replies to a comment", handle: a.listReplies},
+		{Method: post, Pattern: "/api/comments/:id/replies", Name: "createReply", Tx: true, Summary: "Reply to a comment", handle: a.createReply},
+		{Method: put, Pattern: "/api/comments/:id", Name: "putComment", Tx: true, Summary: "Change a comment", handle: a.putComment},
+		{Method: del, Pattern: "/api/comments/:id", Name: "deleteComment", Tx: true, Summary: "Remove a comment with its replies", handle: a.deleteComment},
+		{Method: get, Pattern: "/api/activities", Name: "listActivities", Summary: "What happened to content", handle: a.listActivities},
+		{Method: get, Pattern: "/api/notifications", Name: "listNotifications", Summary: "The caller's notifications", handle: a.listNotifications},
+		{Method: get, Pattern: "/api/users/:username/feed", Name: "listFeed", Summary: "What others did that concerns a user", handle: a.listFeed},
 
 		// Part 1: input catalogs
 		{Method: get, Pattern: "/api/input-editors", Name: "listInputEditors", Summary: "The input editors", handle: a.listInputEditors},
@@ -38,6 +80,7 @@ func (a *api) routes() []Route {
 		{Method: put, Pattern: "/api/tenant", Name: "putTenant", Permission: actor.Superuser, Tx: true, Summary: "Change the tenant's name and settings", handle: a.putTenant},
 		{Method: get, Pattern: "/api/tokens", Name: "listTokens", Summary: "The caller's API tokens", handle: a.listTokens},
 		{Method: post, Pattern: "/api/tokens", Name: "createToken", Tx: true, Summary: "Make an API token", handle: a.createToken},
+		{Method: get, Pattern: "/api/tokens/:id", Name: "getToken", Summary: "One of the caller's API tokens", handle: a.getToken},
 		{Method: del, Pattern: "/api/tokens/:id", Name: "deleteToken", Tx: true, Summary: "Revoke an API token", handle: a.deleteToken},
 
 		// (ext) users
@@ -61,6 +104,7 @@ func (a *api) routes() []Route {
 		{Method: put, Pattern: "/api/teams/:id", Name: "putTeam", Tx: true, Summary: "Change a team", handle: a.putTeam},
 		{Method: del, Pattern: "/api/teams/:id", Name: "deleteTeam", Permission: actor.Superuser, Tx: true, Summary: "Remove a team", handle: a.deleteTeam},
 		{Method: get, Pattern: "/api/teams/:id/members", Name: "listMembers", Summary: "The members of a team", handle: a.listMembers},
+		{Method: get, Pattern: "/api/teams/:id/members/:username", Name: "getMember", Summary: "One membership", handle: a.getMember},
 		{Method: put, Pattern: "/api/teams/:id/members/:username", Name: "putMember", Tx: true, Summary: "Add a member or change a role", handle: a.putMember},
 		{Method: del, Pattern: "/api/teams/:id/members/:username", Name: "deleteMember", Tx: true, Summary: "Remove a member", handle: a.deleteMember},
 
@@ -74,5 +118,5 @@ func (a *api) routes() []Route {
 		// (ext) for whoever runs the server
 		{Method: get, Pattern: "/healthz", Name: "health", Public: true, Summary: "The process runs", handle: a.health},
 		{Method: get, Pattern: "/readyz", Name: "ready", Public: true, Summary: "The database answers and is migrated", handle: a.ready},
-	}
+	}, append(a.commentRoutes(), a.entityRoutes()...)...) // (ext) comments on each kind, and the plain routes of the ready kinds
 }

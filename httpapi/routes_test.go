@@ -219,7 +219,8 @@ func TestRequestID(t *testing.T) {
 func TestBadPages(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		s := stocked(t, open)
-		for _, path := range []string{"/api/colors", "/api/tokens", "/api/users", "/api/teams"} {
+		for _, path := range []string{"/api/colors", "/api/tokens", "/api/users", "/api/teams", "/api/activities", "/api/notifications", "/api/users/mia/feed",
+			"/api/teams/design/comments", "/api/comments/" + s.param["comments"] + "/replies"} {
 			for name, values := range map[string][]string{
 				"start":  {"-1", "x", "1.5", "1e3", "9223372036854775808", "%20", "0x1", "%D9%A1"},
 				"limit":  {"-1", "1001", "x", "1.0", "9223372036854775808", "%20"},

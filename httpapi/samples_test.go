@@ -9,6 +9,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"github.com/tenantcontent/tenantcontent/comments"
 	"github.com/tenantcontent/tenantcontent/httpapi"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
@@ -35,33 +36,47 @@ var teamFields = []string{
 	"materialIcon string?", "source string?", "sourceId string?",
 }
 
+// saySomething is the sample of a comment on any kind.
+var saySomething = sample{body: `{"message": "Look, @mia"}`, fields: []string{"message string"}}
+
 // samples has every route that does more than answer a GET. UPLOAD stands for the id of a staged file.
-var samples = map[string]sample{
+var samples = withBundles(withContent(map[string]sample{
 	"putColor":      {body: `{"color": "#123456"}`, fields: []string{"color string"}},
 	"exportColors":  {body: `{"source": "atlas"}`, fields: []string{"source string?", "progress string?"}},
 	"importColors":  {body: `{"uploadId": "UPLOAD"}`, fields: []string{"uploadId string"}},
 	"deleteColor":   {last: "gone"},
-	"login":         {body: `{"username": "dana", "password": "open sesame", "tenant": "acme"}`, fields: []string{"username string", "password string", "tenant string"}},
-	"logout":        {user: "nora"},
-	"putTenant":     {body: `{"name": "Acme Inc."}`, fields: []string{"name string?", "settings object", "settings.ai object", "settings.ai.enabled bool?", "settings.licenses strings?", "settings.defaultDomain string?", "settings.deployFrom strings?"}},
-	"createToken":   {body: `{"notes": "new"}`, fields: []string{"type string?", "readOnly bool", "notes string?", "restrict string?", "cidr string?", "expiresAt time?"}},
-	"deleteToken":   {},
-	"createUser":    {body: `{"username": "ana"}`, fields: append([]string{"username string", "password string?"}, userFields...)},
-	"putUser":       {body: `{"displayName": "Mia W."}`, fields: userFields},
-	"deleteUser":    {last: "gone"},
-	"putPassword":   {body: `{"password": "long enough"}`, fields: []string{"password string", "currentPassword string?"}},
-	"putSuperuser":  {body: `{"superuser": true}`, fields: []string{"superuser bool?"}},
-	"putViewedFeed": {},
-	"putAvatar":     {body: gif},
-	"deleteAvatar":  {},
-	"createTeam":    {body: `{"name": "Sales", "slug": "sales"}`, fields: teamFields},
-	"putTeam":       {body: `{"name": "Design & Co"}`, fields: teamFields},
-	"deleteTeam":    {last: "spare"},
-	"putMember":     {last: "nora", body: `{"role": "designer"}`, fields: []string{"role string"}},
-	"deleteMember":  {last: "dana"},
-	"createUpload":  {query: "?filename=f.json", body: `[]`},
-	"deleteUpload":  {},
-}
+	"createReply":   {body: `{"message": "Hi @mia"}`, fields: []string{"message string"}},
+	"putComment":    {body: `{"message": "Hello @tim"}`, fields: []string{"message string?", "public bool?"}},
+	"deleteComment": {},
+
+	"createReportComment": saySomething, "createDatasetComment": saySomething, "createDatasourceComment": saySomething,
+	"createQueryComment": saySomething, "createTeamComment": saySomething, "createJobComment": saySomething,
+	"createTemplateComment": saySomething, "createAssistantComment": saySomething, "createLibraryComment": saySomething,
+
+	"login":             {body: `{"username": "dana", "password": "open sesame", "tenant": "acme"}`, fields: []string{"username string", "password string", "tenant string"}},
+	"logout":            {user: "nora"},
+	"putTenant":         {body: `{"name": "Acme Inc."}`, fields: []string{"name string?", "settings object", "settings.ai object", "settings.ai.enabled bool?", "settings.licenses strings?", "settings.defaultDomain string?", "settings.deployFrom strings?"}},
+	"createToken":       {body: `{"notes": "new"}`, fields: []string{"type string?", "readOnly bool", "notes string?", "restrict string?", "cidr string?", "expiresAt time?"}},
+	"deleteToken":       {},
+	"createUser":        {body: `{"username": "ana"}`, fields: append([]string{"username string", "password string?"}, userFields...)},
+	"putUser":           {body: `{"displayName": "Mia W."}`, fields: userFields},
+	"deleteUser":        {last: "gone"},
+	"putPassword":       {body: `{"password": "long enough"}`, fields: []string{"password string", "currentPassword string?"}},
+	"putSuperuser":      {body: `{"superuser": true}`, fields: []string{"superuser bool?"}},
+	"putViewedFeed":     {},
+	"putAvatar":         {body: gif},
+	"deleteAvatar":      {},
+	"createTeam":        {body: `{"name": "Sales", "slug": "sales"}`, fields: teamFields},
+	"putTeam":           {body: `{"name": "Design & Co"}`, fields: teamFields},
+	"deleteTeam":        {last: "spare"},
+	"putMember":         {last: "nora", body: `{"role": "designer"}`, fields: []string{"role string"}},
+	"deleteMember":      {last: "dana"},
+	"createUpload":      {query: "?filename=f.json", body: `[]`},
+	"deleteUpload":      {},
+	"createInstruction": {body: `{"slug": "style", "content": "short"}`, fields: []string{"slug string", "description string?", "content string"}},
+	"putInstruction":    {body: `{"content": "short"}`, fields: []string{"description string?", "content string"}},
+	"deleteInstruction": {last: "gone"},
+}))
 
 // gif is as much of a picture as a server looks at.
 const gif = "GIF89a"
@@ -81,12 +96,21 @@ func stocked(t testing.TB, open dbtest.Opener) stock {
 	w.must(t, "admin", "POST", "/api/teams", `{"name": "Spare"}`)
 	w.must(t, "mia", "PUT", "/api/users/mia/avatar", gif)
 	id := func(a answer) string { return read[struct{ ID string }](t, a).ID }
-	return stock{w, map[string]string{
+	s := stock{w, map[string]string{
 		"colors": "red", "principals": "mia", "login": "local", "users": "mia", "members": "mia", "teams": teamID,
 		"uploads":   w.upload(t, "admin", `[{"key": "sky", "color": "blue"}]`),
 		"downloads": id(w.must(t, "admin", "POST", "/api/colors-export", `{}`)),
 		"tokens":    id(w.must(t, "admin", "POST", "/api/tokens", `{}`)),
+		"comments":  id(w.must(t, "admin", "POST", "/api/teams/"+teamID+"/comments", `{"message": "Hi @mia"}`)),
 	}}
+	stockContent(t, w, s.param)
+	for _, p := range comments.Parents {
+		if s.param[p.Plural] == "" {
+			s.param[p.Plural] = id(w.must(t, "admin", "POST", "/api/"+p.Plural, `{"name": "Mine"}`))
+		}
+	}
+	stockBundles(t, w, s.param)
+	return s
 }
 
 // target is the path of a route with things of acme for its parameters.
@@ -94,7 +118,7 @@ func (s stock) target(r httpapi.Route) string {
 	parts := strings.Split(r.Pattern, "/")
 	last := 0
 	for i, p := range parts {
-		if strings.HasPrefix(p, ":") {
+		if strings.HasPrefix(p, ":") || strings.HasPrefix(p, "*") {
 			parts[i], last = s.param[parts[i-1]], i
 		}
 	}
@@ -106,7 +130,7 @@ func (s stock) target(r httpapi.Route) string {
 }
 
 func (s stock) body(r httpapi.Route) string {
-	return strings.ReplaceAll(samples[r.Name].body, "UPLOAD", s.param["uploads"])
+	return strings.NewReplacer("UPLOAD", s.param["uploads"], "STAGED", s.param["staged"], "ARCHIVE", s.param["archive"]).Replace(samples[r.Name].body)
 }
 
 // call calls a route with its sample as somebody.

@@ -83,13 +83,9 @@ func (a *api) logout(r *request) (reply, error) {
 
 // getSession serves GET /api/session: 200 and who the caller is, with the highest role over all teams.
 func (a *api) getSession(r *request) (reply, error) {
-	who, err := actor.From(r.Context())
-	if err != nil {
-		return reply{}, err
-	}
-	permissions := map[string]bool{"ai": who.AI}
+	permissions := map[string]bool{"ai": r.who.AI}
 	for _, p := range actor.Permissions() {
-		permissions[string(p)] = who.Can(p)
+		permissions[string(p)] = r.who.Can(p)
 	}
 	return ok(hal.Resource{Links: hal.Self(a.href("session")), Value: struct {
 		Tenant      string          `json:"tenant"`
@@ -97,7 +93,7 @@ func (a *api) getSession(r *request) (reply, error) {
 		Role        *string         `json:"role"` // null for a user without a team
 		Superuser   bool            `json:"superuser"`
 		Permissions map[string]bool `json:"permissions"`
-	}{who.Tenant, who.User, orNull(who.Role().String()), who.Superuser, permissions}})
+	}{r.who.Tenant, r.who.User, orNull(r.who.Role().String()), r.who.Superuser, permissions}})
 }
 
 // orNull gives nil for "".

@@ -80,10 +80,6 @@ func (in teamInput) apply(t *principals.Team) {
 // listTeams serves GET /api/teams: 200 and a page of teams, 20 unless limit says otherwise, ordered by name unless sort
 // says otherwise (name, createdAt, updatedAt); q searches name, slug and description.
 func (a *api) listTeams(r *request) (reply, error) {
-	who, err := actor.From(r.Context())
-	if err != nil {
-		return reply{}, err
-	}
 	q, err := r.page(20)
 	if err != nil {
 		return reply{}, err
@@ -92,7 +88,7 @@ func (a *api) listTeams(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(collection(a, r, q, page, "inf:team", nil, func(t principals.Team) hal.Resource { return a.team(who, t) }))
+	return ok(collection(a, r, q, page, "inf:team", nil, func(t principals.Team) hal.Resource { return a.team(r.who, t) }))
 }
 
 // createTeam serves POST /api/teams: 201 and the team; 409 for a taken slug, which comes from the name when left out.
@@ -106,11 +102,7 @@ func (a *api) createTeam(r *request) (reply, error) {
 	if t, err = a.Principals.CreateTeam(r.Context(), t); err != nil {
 		return reply{}, err
 	}
-	who, err := actor.From(r.Context())
-	if err != nil {
-		return reply{}, err
-	}
-	return created(a.href("teams", t.ID), a.team(who, t))
+	return created(a.href("teams", t.ID), a.team(r.who, t))
 }
 
 // getTeam serves GET /api/teams/{id}, an id or a slug: 200 and the team; 404.
@@ -124,11 +116,7 @@ func (a *api) teamReply(r *request) func(principals.Team, error) (reply, error) 
 		if err != nil {
 			return reply{}, err
 		}
-		who, err := actor.From(r.Context())
-		if err != nil {
-			return reply{}, err
-		}
-		return ok(a.team(who, t))
+		return ok(a.team(r.who, t))
 	}
 }
 
@@ -196,17 +184,22 @@ func (a *api) memberList(r *request) func([]principals.Membership, error) (reply
 		if err != nil {
 			return reply{}, err
 		}
-		who, err := actor.From(r.Context())
-		if err != nil {
-			return reply{}, err
-		}
 		rows := make([]hal.Resource, len(all))
 		for i, m := range all {
-			rows[i] = a.member(who.Tenant, m)
+			rows[i] = a.member(r.who.Tenant, m)
 		}
 		self := hal.Self(a.BaseURL + r.URL.EscapedPath())
 		return ok(hal.Collection(self, whole(len(rows)), "inf:membership", rows, nil))
 	}
+}
+
+// getMember serves GET /api/teams/{id}/members/{username}: 200 and the membership; 404.
+func (a *api) getMember(r *request) (reply, error) {
+	m, err := a.Principals.Member(r.Context(), r.param("id"), r.param("username"))
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.member(r.who.Tenant, m))
 }
 
 // putMember serves PUT /api/teams/{id}/members/{username} {role}: 200 and the membership. For superusers and the team's
@@ -218,10 +211,6 @@ func (a *api) putMember(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	who, err := actor.From(r.Context())
-	if err != nil {
-		return reply{}, err
-	}
 	role, err := actor.ParseRole(in.Role)
 	if err != nil {
 		return reply{}, err
@@ -230,7 +219,7 @@ func (a *api) putMember(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(a.member(who.Tenant, m))
+	return ok(a.member(r.who.Tenant, m))
 }
 
 // deleteMember serves DELETE /api/teams/{id}/members/{username}: 200; 404 when the user is not in the team.

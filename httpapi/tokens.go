@@ -18,7 +18,6 @@ type tokenBody struct {
 	Type           string          `json:"type"`
 	Tenant         string          `json:"tenant"`
 	Username       string          `json:"username"`
-	Key            string          `json:"key,omitempty"` // the credential; in the answer to its creation alone
 	ReadOnly       bool            `json:"readOnly"`
 	Notes          *string         `json:"notes"`
 	Restrict       *string         `json:"restrict"`
@@ -37,6 +36,8 @@ type tokenBody struct {
 	DatasetID      *string         `json:"datasetId"`
 	AssistantID    *string         `json:"assistantId"`
 	OAuthClientID  *string         `json:"oauthClientId"`
+	Assistant      *struct{}       `json:"assistant"`
+	OAuthClient    *struct{}       `json:"oauthClient"`
 	CreatedAt      hal.Time        `json:"createdAt"`
 	UpdatedAt      hal.Time        `json:"updatedAt"`
 	Permissions    struct {
@@ -45,9 +46,13 @@ type tokenBody struct {
 	} `json:"permissions"`
 }
 
-func (a *api) token(who actor.Actor, t sessions.Token, key string) hal.Resource {
+func (a *api) token(who actor.Actor, t sessions.Token) hal.Resource {
+	return hal.Resource{Links: hal.Self(a.href("tokens", t.ID)), Value: newTokenBody(who, t)}
+}
+
+func newTokenBody(who actor.Actor, t sessions.Token) tokenBody {
 	body := tokenBody{
-		ID: t.ID, Type: t.Type, Tenant: who.Tenant, Username: t.Username, Key: key, ReadOnly: t.ReadOnly, Notes: t.Notes,
+		ID: t.ID, Type: t.Type, Tenant: who.Tenant, Username: t.Username, ReadOnly: t.ReadOnly, Notes: t.Notes,
 		Restrict: t.Restrict, Host: t.Host, CIDR: t.CIDR, Data: t.Data, Requests: t.Requests, Blocked: t.Blocked,
 		LastAccessedAt: hal.OrNull(t.LastAccessedAt), ExpiresAt: hal.OrNull(t.ExpiresAt),
 		CreatedAt: hal.Time(t.CreatedAt), UpdatedAt: hal.Time(t.UpdatedAt),
@@ -56,7 +61,21 @@ func (a *api) token(who actor.Actor, t sessions.Token, key string) hal.Resource 
 		body.Data = json.RawMessage("null")
 	}
 	body.Permissions.Delete = true // its owner may revoke it; nobody can edit a token
-	return hal.Resource{Links: hal.Self(a.href("tokens", t.ID)), Value: body}
+	return body
+}
+
+// newToken is a Token as the answer to its creation has it.
+type newToken struct {
+	tokenBody
+	Key      string       `json:"key"`      // the credential, which cannot be read again
+	Resource *string      `json:"resource"` // name of the app of a webhook token; null for a personal one
+	User     tokenCreator `json:"user"`
+}
+
+type tokenCreator struct {
+	DisplayName *string             `json:"displayName"`
+	Email       *string             `json:"email"`
+	Permissions userPermissionsBody `json:"permissions"`
 }
 
 // timestamp is a time in a body: RFC 3339, from the year 1 to 9999 in UTC as every database can keep it.
@@ -75,10 +94,6 @@ func (t *timestamp) UnmarshalJSON(raw []byte) error {
 
 // createToken serves POST /api/tokens: 201 and the token with its key, which cannot be read again.
 func (a *api) createToken(r *request) (reply, error) {
-	who, err := actor.From(r.Context())
-	if err != nil {
-		return reply{}, err
-	}
 	in, err := decode[struct {
 		Type      field[string]    `json:"type"`
 		ReadOnly  bool             `json:"readOnly"`
@@ -101,15 +116,19 @@ func (a *api) createToken(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return created(a.href("tokens", t.ID), a.token(who, t, key))
+	u, err := a.Principals.User(r.Context(), r.who.User)
+	if err != nil {
+		return reply{}, err
+	}
+	self := a.href("tokens", t.ID)
+	return created(self, hal.Resource{Links: hal.Self(self), Value: newToken{
+		tokenBody: newTokenBody(r.who, t), Key: key,
+		User: tokenCreator{u.DisplayName, u.Email, userPermissionsBody(a.Principals.UserPermissions(r.who, u))},
+	}})
 }
 
 // listTokens serves GET /api/tokens: 200 and a page of the caller's tokens, newest first, without their keys.
 func (a *api) listTokens(r *request) (reply, error) {
-	who, err := actor.From(r.Context())
-	if err != nil {
-		return reply{}, err
-	}
 	q, err := r.page(100)
 	if err != nil {
 		return reply{}, err
@@ -118,7 +137,16 @@ func (a *api) listTokens(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(collection(a, r, q, page, "inf:token", nil, func(t sessions.Token) hal.Resource { return a.token(who, t, "") }))
+	return ok(collection(a, r, q, page, "inf:token", nil, func(t sessions.Token) hal.Resource { return a.token(r.who, t) }))
+}
+
+// getToken serves GET /api/tokens/{id}: 200 and one of the caller's tokens, without its key; 404.
+func (a *api) getToken(r *request) (reply, error) {
+	t, err := a.Sessions.Token(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.token(r.who, t))
 }
 
 // deleteToken serves DELETE /api/tokens/{id}: 200, and the token is worth nothing from now on; 404.

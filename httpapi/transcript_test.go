@@ -31,7 +31,8 @@ var update = flag.Bool("update", false, "rewrite the transcripts in testdata wit
 //	>                        is long, comes after a line with > alone
 //
 // All other lines are the answer: status, the headers that matter, and the body indented by two spaces. Credentials are
-// random: they are written <SESSION-1>, <TOKEN-1>… in the order they appear, also in later requests.
+// random: they are written <SESSION-1>, <TOKEN-1>… in the order they appear, also in later requests. So are archives, which
+// are shown unpacked.
 func TestTranscripts(t *testing.T) {
 	files := transcripts(t)
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
@@ -76,7 +77,7 @@ type script struct {
 	w      *world
 	caller string            // "" for nobody
 	given  map[string]string // credential to its name
-	counts [2]int            // sessions and tokens named so far
+	counts [3]int            // sessions, tokens and archives named so far
 }
 
 // replay gives the conversation with the answers of now.
@@ -150,6 +151,9 @@ func (s *script) format(t *testing.T, a answer, asked http.Header) string {
 		var b bytes.Buffer
 		is.New(t).NoErr(json.Indent(&b, []byte(a.body), "", "  "))
 		a.body = b.String()
+	}
+	if kind == "application/gzip" {
+		a.body = s.archive(t, a.body)
 	}
 	if a.body != "" {
 		fmt.Fprintf(&out, "  %s\n", strings.ReplaceAll(strings.TrimRight(a.body, "\n"), "\n", "\n  "))

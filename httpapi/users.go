@@ -72,7 +72,7 @@ type userPermissionsBody struct {
 func (a *api) user(who actor.Actor, u principals.User) hal.Resource {
 	links := hal.Self(a.href("users", u.Username))
 	for rel, last := range map[string]string{
-		"inf:memberships": "memberships", "inf:password": "password", "inf:superuser": "superuser", "inf:viewed-feed": "viewed-feed",
+		"inf:memberships": "memberships", "inf:password": "password", "inf:superuser": "superuser", "inf:feed": "feed", "inf:viewed-feed": "viewed-feed",
 		"inf:avatar-upload": "avatar",
 	} {
 		links.With(rel, a.href("users", u.Username, last))
@@ -156,10 +156,6 @@ func (in userInput) apply(u *principals.User) {
 // listUsers serves GET /api/users: 200 and a page of users, 20 unless limit says otherwise, ordered by username unless
 // sort says otherwise (username, displayName, createdAt, updatedAt); q searches names and email.
 func (a *api) listUsers(r *request) (reply, error) {
-	who, err := actor.From(r.Context())
-	if err != nil {
-		return reply{}, err
-	}
 	q, err := r.page(20)
 	if err != nil {
 		return reply{}, err
@@ -168,7 +164,7 @@ func (a *api) listUsers(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(collection(a, r, q, page, "inf:user", nil, func(u principals.User) hal.Resource { return a.user(who, u) }))
+	return ok(collection(a, r, q, page, "inf:user", nil, func(u principals.User) hal.Resource { return a.user(r.who, u) }))
 }
 
 // createUser serves POST /api/users: 201 and the user; 409 for a taken name. A user without a password cannot log in
@@ -194,11 +190,7 @@ func (a *api) createUser(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	who, err := actor.From(r.Context())
-	if err != nil {
-		return reply{}, err
-	}
-	return created(a.href("users", u.Username), a.user(who, u))
+	return created(a.href("users", u.Username), a.user(r.who, u))
 }
 
 // getUser serves GET /api/users/{username}: 200 and the user; 404.
@@ -212,11 +204,7 @@ func (a *api) userReply(r *request) func(principals.User, error) (reply, error) 
 		if err != nil {
 			return reply{}, err
 		}
-		who, err := actor.From(r.Context())
-		if err != nil {
-			return reply{}, err
-		}
-		return ok(a.user(who, u))
+		return ok(a.user(r.who, u))
 	}
 }
 

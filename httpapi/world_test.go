@@ -164,7 +164,8 @@ func (w *world) rebuilt(t testing.TB, change func(*httpapi.Config)) {
 	a := w.app
 	c := httpapi.Config{
 		Services: httpapi.Services{
-			Colors: a.Colors, Downloads: a.Downloads, Inputs: a.Inputs, Principals: a.Principals,
+			AIInstructions: a.AIInstructions, Entities: a.Entities, Bundles: a.Bundles,
+			Colors: a.Colors, Comments: a.Comments, Downloads: a.Downloads, Inputs: a.Inputs, Principals: a.Principals,
 			Sessions: a.Sessions, Tenants: a.Tenants, Uploads: a.Uploads,
 		},
 		InTx: a.InTx, Ready: a.Ready, BaseURL: baseURL, Now: w.now, Log: slog.New(slog.NewTextHandler(&w.log, nil)),

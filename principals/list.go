@@ -46,7 +46,7 @@ func (s *Service) principal(ctx context.Context, tenant, id string) (Principal, 
 // canonicalID gives a UUID in the one form that ids have, and any other text as it is.
 func canonicalID(id string) (string, bool) {
 	u, err := uuid.Parse(id)
-	if err != nil {
+	if err != nil || len(id) != len(u.String()) { // Parse reads other forms, too
 		return id, false
 	}
 	return u.String(), true

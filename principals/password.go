@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"sync/atomic"
+	"time"
 	"unicode/utf8"
 
 	"golang.org/x/crypto/argon2"
@@ -73,6 +74,9 @@ func (c Cost) bounded() bool {
 		c.Memory >= 8*uint32(c.Threads) && c.Memory <= maxMemory
 }
 
+// maxQueue is how long a password waits for its turn to be hashed.
+const maxQueue = 10 * time.Second
+
 // hasher makes and checks hashes, a few at a time: each takes a lot of memory.
 type hasher struct {
 	cost Cost
@@ -111,11 +115,16 @@ func (h *hasher) key(ctx context.Context, c Cost, salt []byte, password string, 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	turn, cancel := context.WithTimeout(ctx, maxQueue)
+	defer cancel()
 	select {
 	case h.gate <- struct{}{}:
 		defer func() { <-h.gate }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	case <-turn.Done():
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, errs.New(errs.Unavailable, "Too many passwords are being checked at the moment. Try again.")
 	}
 	h.runs.Add(1)
 	return argon2.IDKey([]byte(password), salt, c.Time, c.Memory, c.Threads, uint32(size)), nil

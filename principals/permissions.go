@@ -13,8 +13,8 @@ type UserPermissions struct {
 // UserPermissions says what an actor may do with a user: a superuser all, users with themselves what UpdateUser and
 // SetPassword let them. Nobody may change a password that is kept elsewhere.
 func (s *Service) UserPermissions(a actor.Actor, u User) UserPermissions {
-	all := a.Superuser && a.Tenant == u.Tenant
-	own := all || a.User == u.Username && a.Tenant == u.Tenant
+	all := a.Superuser && a.Tenant == u.Tenant && !a.ReadOnly
+	own := all || a.User == u.Username && a.Tenant == u.Tenant && !a.ReadOnly
 	return UserPermissions{
 		ChangeProfile: own, ChangePassword: own && u.ManagesPassword(), Edit: own, Reassign: own, ChangeTheme: own,
 		ChangeDomain: all, Delete: all, Superuser: all, Enable: all, Lock: all, SetGlobalPermissions: all, ManageLogin: all,
@@ -29,8 +29,8 @@ type TeamPermissions struct {
 // TeamPermissions says what an actor may do with a team: a superuser all; an admin of the team all but delete it and
 // change its domain.
 func (s *Service) TeamPermissions(a actor.Actor, t Team) TeamPermissions {
-	all := a.Superuser && a.Tenant == t.Tenant
-	manages := all || a.Teams[t.ID] >= actor.Admin && a.Tenant == t.Tenant
+	all := a.Superuser && a.Tenant == t.Tenant && !a.ReadOnly
+	manages := all || a.Teams[t.ID] >= actor.Admin && a.Tenant == t.Tenant && !a.ReadOnly
 	return TeamPermissions{
 		Edit: manages, ManageMembers: manages, Reassign: manages, Write: manages,
 		ChangeDomain: all, Delete: all,

@@ -204,6 +204,8 @@ type Store interface {
 	// connection while the caller works on one.
 	Principals(ctx context.Context, tenant string) iter.Seq2[Principal, error]
 
+	PorterStore
+
 	// LockTenant keeps other callers of LockTenant for this tenant waiting until the transaction in ctx ends. It fails
 	// with errs.NotFound when there is no such tenant.
 	LockTenant(ctx context.Context, tenant string) error
@@ -222,6 +224,7 @@ type Service struct {
 	store     Store
 	blobs     blobs.Store
 	content   Content
+	forget    func(ctx context.Context, tenant, username string) error
 	now       func() time.Time
 	newID     func() string
 	passwords *hasher
@@ -231,10 +234,12 @@ type Service struct {
 type Options struct {
 	Store   Store
 	Blobs   blobs.Store
-	Content Content          // default nil: nothing is owned
-	Now     func() time.Time // default time.Now
-	NewID   func() string    // team ids; default UUIDv7
-	Cost    Cost             // of new password hashes; default DefaultCost
+	Content Content // default nil: nothing is owned
+	// Forget removes what a user leaves behind that nobody else gets, in the transaction in ctx, when the user is deleted.
+	Forget func(ctx context.Context, tenant, username string) error
+	Now    func() time.Time // default time.Now
+	NewID  func() string    // team ids; default UUIDv7
+	Cost   Cost             // of new password hashes; default DefaultCost
 }
 
 // New makes a Service.
@@ -249,7 +254,7 @@ func New(o Options) *Service {
 		o.Cost = DefaultCost
 	}
 	return &Service{
-		store: o.Store, blobs: o.Blobs, content: o.Content, now: o.Now, newID: o.NewID,
+		store: o.Store, blobs: o.Blobs, content: o.Content, forget: o.Forget, now: o.Now, newID: o.NewID,
 		passwords: newHasher(o.Cost, 2*runtime.GOMAXPROCS(0)),
 	}
 }

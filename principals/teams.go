@@ -162,6 +162,20 @@ func (s *Service) Members(ctx context.Context, teamID string) ([]Membership, err
 	return s.store.Members(ctx, t.Tenant, t.ID)
 }
 
+// Member gives one membership to any session. The team is found by id or slug. Errors: errs.NotFound.
+func (s *Service) Member(ctx context.Context, teamID, username string) (Membership, error) {
+	all, err := s.Members(ctx, teamID)
+	if err != nil {
+		return Membership{}, err
+	}
+	for _, m := range all {
+		if m.Username == username {
+			return m, nil
+		}
+	}
+	return Membership{}, errs.New(errs.NotFound, "Member not found.")
+}
+
 // Memberships gives a user's memberships, ordered by the teams' names, to any session. Errors: errs.NotFound.
 func (s *Service) Memberships(ctx context.Context, username string) ([]Membership, error) {
 	u, err := s.User(ctx, username)

@@ -220,7 +220,7 @@ func (s *Service) acceptEdit(a actor.Actor, was User, u *User, others int) error
 	if !a.Superuser && !reflect.DeepEqual(was, withProfile(*u, was)) {
 		return errs.New(errs.Forbidden, "Only a superuser may change more than the profile.")
 	}
-	if was.Superuser && was.Enabled && !(u.Superuser && u.Enabled) && others == 0 {
+	if was.Superuser && was.Enabled && others == 0 && !staysAbleToLogIn(was, *u) {
 		return errLastSuperuser
 	}
 	now := s.stamp()
@@ -234,7 +234,13 @@ func (s *Service) acceptEdit(a actor.Actor, was User, u *User, others int) error
 	return nil
 }
 
-var errLastSuperuser = errs.New(errs.Conflict, "The last enabled superuser cannot be deleted, disabled or demoted.")
+// staysAbleToLogIn reports whether an edit leaves a superuser one who can log in.
+func staysAbleToLogIn(was, u User) bool {
+	return u.Superuser && u.Enabled && u.Domain == was.Domain && (was.Locked || !u.Locked) &&
+		(u.PasswordExpiresAt == nil || was.PasswordExpiresAt != nil && !u.PasswordExpiresAt.Before(*was.PasswordExpiresAt))
+}
+
+var errLastSuperuser = errs.New(errs.Conflict, "The last enabled superuser cannot be deleted, disabled, demoted or kept from logging in.")
 
 // withProfile gives u with the profile of another: the fields that users may change of their own.
 func withProfile(u, profile User) User {
@@ -268,6 +274,11 @@ func (s *Service) DeleteUser(ctx context.Context, username, reassignTo string) e
 		}
 		if err := s.release(ctx, a.Tenant, username, reassignTo); err != nil {
 			return err
+		}
+		if s.forget != nil {
+			if err := s.forget(ctx, a.Tenant, username); err != nil {
+				return err
+			}
 		}
 		if u.AvatarID != nil {
 			if err := s.blobs.Delete(ctx, a.Tenant, *u.AvatarID); err != nil {

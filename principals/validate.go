@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/google/uuid"
+
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
@@ -43,7 +45,10 @@ func ValidUsername(name string) error {
 	case strings.HasPrefix(name, ".") || strings.HasSuffix(name, "."):
 		return errs.New(errs.Invalid, "username must not begin or end with a dot")
 	}
-	if _, isID := canonicalID(name); isID {
+	if !strings.ContainsFunc(name, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+		return errs.New(errs.Invalid, "username must have a letter or digit")
+	}
+	if uuid.Validate(name) == nil { // in any of the forms that it has
 		return errs.New(errs.Invalid, "username must not have the form of a UUID")
 	}
 	return nil

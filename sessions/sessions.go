@@ -57,6 +57,8 @@ type Store interface {
 	Token(ctx context.Context, tenant, id string) (Token, Holder, error)
 	// Tokens gives a page of a user's tokens: -createdAt (the default) or createdAt.
 	Tokens(ctx context.Context, tenant, username string, q paging.Query) (paging.Page[Token], error)
+	// UserToken gives one of a user's tokens. It fails with errs.NotFound.
+	UserToken(ctx context.Context, tenant, username, id string) (Token, error)
 	// DeleteToken fails with errs.NotFound when the user has no such token.
 	DeleteToken(ctx context.Context, tenant, username, id string) error
 	// Count adds to the counters of tokens, whose LastAccessedAt never goes back; tokens that are gone are left out.
@@ -92,8 +94,8 @@ type Options struct {
 type Service struct {
 	o        Options
 	uses     uses
-	sessions *cache[lookup[Session]]
-	tokens   *cache[lookup[Token]]
+	sessions *epoch.Cache[lookup[Session]]
+	tokens   *epoch.Cache[lookup[Token]]
 }
 
 // lookup is what a credential stands for. It is shared by requests: nobody changes the holder's teams.
@@ -118,7 +120,7 @@ func New(o Options) *Service {
 	}
 	return &Service{
 		o: o, uses: uses{byTenant: map[string]map[string]Use{}},
-		sessions: newCache[lookup[Session]](o.Changes), tokens: newCache[lookup[Token]](o.Changes),
+		sessions: epoch.NewCache[lookup[Session]](o.Changes), tokens: epoch.NewCache[lookup[Token]](o.Changes),
 	}
 }
 
@@ -242,7 +244,7 @@ func (s *Service) Authenticate(ctx context.Context, credential string, from neti
 
 func (s *Service) session(ctx context.Context, tenant, secret string) (actor.Actor, error) {
 	id := hash(secret)
-	found, err := s.sessions.get(tenant, id, func() (l lookup[Session], err error) {
+	found, err := s.sessions.Get(tenant, id, func() (l lookup[Session], err error) {
 		l.of, l.holder, err = s.o.Store.Session(ctx, tenant, id)
 		return l, err
 	})
@@ -259,7 +261,7 @@ func (s *Service) session(ctx context.Context, tenant, secret string) (actor.Act
 }
 
 func (s *Service) token(ctx context.Context, tenant, id, secret string, from netip.Addr) (actor.Actor, error) {
-	found, err := s.tokens.get(tenant, id, func() (l lookup[Token], err error) {
+	found, err := s.tokens.Get(tenant, id, func() (l lookup[Token], err error) {
 		l.of, l.holder, err = s.o.Store.Token(ctx, tenant, id)
 		return l, err
 	})

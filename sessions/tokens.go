@@ -143,6 +143,21 @@ func (s *Service) Tokens(ctx context.Context, q paging.Query) (paging.Page[Token
 	return s.o.Store.Tokens(ctx, a.Tenant, a.User, q)
 }
 
+// Token gives one of the caller's tokens. Its counters are up to date. Errors: errs.NotFound.
+func (s *Service) Token(ctx context.Context, id string) (Token, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Token{}, err
+	}
+	if !wellFormed([]string{id}) {
+		return Token{}, errs.New(errs.NotFound, "Token not found.")
+	}
+	if err := s.Flush(ctx, a.Tenant); err != nil {
+		return Token{}, err
+	}
+	return s.o.Store.UserToken(ctx, a.Tenant, a.User, strings.ToLower(id))
+}
+
 // DeleteToken revokes one of the caller's tokens at once. Errors: errs.NotFound.
 func (s *Service) DeleteToken(ctx context.Context, id string) error {
 	a, err := actor.From(ctx)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/epoch"
 )
 
 // Tenant is one customer of the service. Every other row belongs to one.
@@ -78,13 +79,15 @@ type Service struct {
 	store Store
 	keys  Sealer
 	now   func() time.Time
+	ai    *epoch.Cache[bool]
 }
 
 // Options configure a Service. Store and Keys are required.
 type Options struct {
-	Store Store
-	Keys  Sealer
-	Now   func() time.Time // default time.Now
+	Store   Store
+	Keys    Sealer
+	Changes *epoch.Counter   // counts what the Store commits; default nil: AIEnabled keeps nothing in memory
+	Now     func() time.Time // default time.Now
 }
 
 // New makes a Service.
@@ -92,7 +95,7 @@ func New(o Options) *Service {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Service{store: o.Store, keys: o.Keys, now: o.Now}
+	return &Service{store: o.Store, keys: o.Keys, now: o.Now, ai: epoch.NewCache[bool](o.Changes)}
 }
 
 // Get gives the caller's tenant to any session.
@@ -151,6 +154,12 @@ func (s *Service) Lookup(ctx context.Context, id string) (Tenant, error) {
 		return Tenant{}, errs.New(errs.NotFound, "Tenant not found.")
 	}
 	return s.store.Get(ctx, id)
+}
+
+// DeployFrom gives the ids of the tenants that may deploy bundles into a tenant, without an actor. Errors: errs.NotFound.
+func (s *Service) DeployFrom(ctx context.Context, id string) ([]string, error) {
+	t, err := s.Lookup(ctx, id)
+	return t.Settings.DeployFrom, err
 }
 
 // IDs gives the ids of all tenants without an actor, ordered.

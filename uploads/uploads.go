@@ -21,8 +21,11 @@ type Upload = files.File
 // Store keeps uploads. Implementations must pass uploadstest.TestStore.
 type Store = files.Store
 
-// defaultLimit is how many bytes an upload may have.
-const defaultLimit = 256 << 20
+// How many bytes an upload, and all uploads of a user that have not expired, may have.
+const (
+	defaultLimit = 256 << 20
+	defaultQuota = 1 << 30
+)
 
 // Service is the rules of uploads over a Store: an upload is for its uploader and the tenant's superusers alone, until
 // it expires.
@@ -35,6 +38,7 @@ type Options struct {
 	Now      func() time.Time // default time.Now
 	NewID    func() string    // default UUIDv7
 	Limit    int64            // bytes of one upload; default 256 MiB
+	Quota    int64            // bytes of all uploads of a user; default 1 GiB
 	Lifetime time.Duration    // default 24 h
 }
 
@@ -43,8 +47,11 @@ func New(o Options) *Service {
 	if o.Limit == 0 {
 		o.Limit = defaultLimit
 	}
+	if o.Quota == 0 {
+		o.Quota = max(defaultQuota, o.Limit)
+	}
 	return &Service{files.Shelf{
-		Store: o.Store, Blobs: o.Blobs, Noun: "Upload", Now: o.Now, NewID: o.NewID, Limit: o.Limit, Lifetime: o.Lifetime,
+		Store: o.Store, Blobs: o.Blobs, Noun: "Upload", Now: o.Now, NewID: o.NewID, Limit: o.Limit, Quota: o.Quota, Lifetime: o.Lifetime,
 	}.WithDefaults()}
 }
 
@@ -92,6 +99,11 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 		return err
 	}
 	return s.shelf.Delete(ctx, a.Tenant, u.ID)
+}
+
+// Forget removes all uploads of a user who is deleted. It asks for no actor.
+func (s *Service) Forget(ctx context.Context, tenant, username string) error {
+	return s.shelf.Forget(ctx, tenant, username)
 }
 
 // Sweep removes a tenant's expired uploads and what broken ones left, and gives the number of the former. It runs in the

@@ -36,6 +36,10 @@ type Store interface {
 	Get(ctx context.Context, tenant, id string) (File, error)
 	// Expired gives the ids of at most limit files that expire at this time or before, the oldest first.
 	Expired(ctx context.Context, tenant string, at time.Time, limit int) ([]string, error)
+	// OfUser gives the ids of at most limit files of a user.
+	OfUser(ctx context.Context, tenant, username string, limit int) ([]string, error)
+	// Held gives the bytes of all files of a user.
+	Held(ctx context.Context, tenant, username string) (int64, error)
 	// Delete removes a file's row. One that is not there is no error.
 	Delete(ctx context.Context, tenant, id string) error
 	// InTx runs fn in one transaction, which all calls with its context join.
@@ -50,6 +54,7 @@ type Shelf struct {
 	Now      func() time.Time // default time.Now
 	NewID    func() string    // default UUIDv7
 	Limit    int64            // bytes of one file; default unlimited
+	Quota    int64            // bytes of all files of a user, not exactly when several are made at once; default unlimited
 	Lifetime time.Duration    // default 24 h
 }
 
@@ -68,6 +73,9 @@ func (s Shelf) WithDefaults() Shelf {
 	}
 	if s.Limit == 0 {
 		s.Limit = math.MaxInt64
+	}
+	if s.Quota == 0 {
+		s.Quota = math.MaxInt64
 	}
 	if s.Lifetime == 0 {
 		s.Lifetime = 24 * time.Hour
@@ -88,7 +96,11 @@ func (s Shelf) Create(ctx context.Context, tenant, user, filename, contentType s
 	if f.ContentType, err = cleanType(contentType); err != nil {
 		return File{}, err
 	}
-	w, err := s.Blobs.Create(ctx, tenant, f.ID, s.Limit, f.CreatedAt)
+	limit, err := s.room(ctx, tenant, user)
+	if err != nil {
+		return File{}, err
+	}
+	w, err := s.Blobs.Create(ctx, tenant, f.ID, limit, f.CreatedAt)
 	if err != nil {
 		return File{}, err
 	}
@@ -114,6 +126,33 @@ func (s Shelf) Create(ctx context.Context, tenant, user, filename, contentType s
 	}
 	kept = true
 	return f, nil
+}
+
+// room gives how many bytes the user's next file may have.
+func (s Shelf) room(ctx context.Context, tenant, user string) (int64, error) {
+	if s.Quota == math.MaxInt64 {
+		return s.Limit, nil
+	}
+	held, err := s.Store.Held(ctx, tenant, user)
+	if err == nil && held >= s.Quota {
+		err = errs.New(errs.TooLarge, "Your files hold %d bytes of %d: remove some, or wait until they expire.", held, s.Quota)
+	}
+	return min(s.Limit, s.Quota-held), err
+}
+
+// Forget removes all files of a user, who is deleted: another one of the same name shall not find them.
+func (s Shelf) Forget(ctx context.Context, tenant, user string) error {
+	for {
+		ids, err := s.Store.OfUser(ctx, tenant, user, sweepBatch)
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		for _, id := range ids {
+			if err := s.Delete(ctx, tenant, id); err != nil {
+				return err
+			}
+		}
+	}
 }
 
 // Get gives a file that has not expired, when may allows it. Errors: errs.NotFound, also for an id that is no UUID.

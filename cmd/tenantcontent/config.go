@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/database"
@@ -17,13 +18,16 @@ import (
 
 // config is what every command reads from flags and environment.
 type config struct {
-	Listen    string `env:"TENANTCONTENT_LISTEN" default:"127.0.0.1:8080" help:"Address to serve on." placeholder:"HOST:PORT"`
-	BaseURL   string `env:"TENANTCONTENT_BASE_URL" help:"Start of every link, such as https://content.example.com (default: http:// and the address)." placeholder:"URL"`
-	Database  string `env:"TENANTCONTENT_DATABASE" help:"sqlite:<path> or postgres://… (default: a file in the data folder)." placeholder:"URL"`
-	Data      string `env:"TENANTCONTENT_DATA" default:"./data" help:"Folder of the embedded database and its secret key." placeholder:"FOLDER"`
-	SecretKey string `env:"TENANTCONTENT_SECRET_KEY" help:"Encrypts secrets at rest: 32 bytes in base64 or hex; more keys behind it, parted by commas, still decrypt (default, embedded: the file secret.key in the data folder). Better set in the environment." placeholder:"KEY"`
-	LogFormat string `env:"TENANTCONTENT_LOG_FORMAT" default:"text" enum:"text,json" help:"Log format: text or json."`
-	LogLevel  string `env:"TENANTCONTENT_LOG_LEVEL" default:"info" enum:"debug,info,warn,error" help:"Log level: debug (one line a request), info, warn or error."`
+	Listen          string        `env:"TENANTCONTENT_LISTEN" default:"127.0.0.1:8080" help:"Address to serve on." placeholder:"HOST:PORT"`
+	BaseURL         string        `env:"TENANTCONTENT_BASE_URL" help:"Start of every link, such as https://content.example.com (default: http:// and the address)." placeholder:"URL"`
+	Database        string        `env:"TENANTCONTENT_DATABASE" help:"sqlite:<path> or postgres://… (default: a file in the data folder)." placeholder:"URL"`
+	Data            string        `env:"TENANTCONTENT_DATA" default:"./data" help:"Folder of the embedded database and its secret key." placeholder:"FOLDER"`
+	SecretKey       string        `env:"TENANTCONTENT_SECRET_KEY" help:"Encrypts secrets at rest: 32 bytes in base64 or hex; more keys behind it, parted by commas, still decrypt (default, embedded: the file secret.key in the data folder). Better set in the environment." placeholder:"KEY"`
+	MaxBody         int64         `env:"TENANTCONTENT_MAX_BODY" default:"1048576" help:"Bytes of a JSON body." placeholder:"BYTES"`
+	MaxUpload       int64         `env:"TENANTCONTENT_MAX_UPLOAD" default:"268435456" help:"Bytes of an uploaded file." placeholder:"BYTES"`
+	SessionLifetime time.Duration `env:"TENANTCONTENT_SESSION_LIFETIME" default:"12h" help:"How long a log-in lasts." placeholder:"TIME"`
+	LogFormat       string        `env:"TENANTCONTENT_LOG_FORMAT" default:"text" enum:"text,json" help:"Log format: text or json."`
+	LogLevel        string        `env:"TENANTCONTENT_LOG_LEVEL" default:"info" enum:"debug,info,warn,error" help:"Log level: debug (one line a request), info, warn or error."`
 }
 
 // embedded reports whether the database is a SQLite file.
@@ -48,7 +52,11 @@ func (c *config) open(log io.Writer) (tenantcontent.Config, error) {
 	if url == "" {
 		url = "sqlite:" + filepath.Join(c.Data, "tenantcontent.db")
 	}
-	lib := tenantcontent.Config{SecretKey: c.SecretKey, BaseURL: c.BaseURL, Log: c.logger(log)}
+	lib := tenantcontent.Config{SecretKey: c.SecretKey, BaseURL: c.BaseURL, Log: c.logger(log),
+		MaxBody: c.MaxBody, MaxUpload: c.MaxUpload, SessionLifetime: c.SessionLifetime}
+	if c.MaxBody < 1 || c.MaxUpload < 1 || c.SessionLifetime < time.Second {
+		return lib, errs.New(errs.Invalid, "max-body and max-upload must be at least 1, and session-lifetime at least 1s")
+	}
 	if c.SecretKey == "" && c.embedded() {
 		if err := os.MkdirAll(c.Data, 0o700); err != nil {
 			return lib, errs.Wrap(errs.Invalid, err, "the data folder %s cannot be made: %v", c.Data, err)

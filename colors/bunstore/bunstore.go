@@ -57,6 +57,11 @@ func (s *Store) InTx(ctx context.Context, fn func(context.Context) error) error 
 	return bunx.InTx(ctx, s.db, fn)
 }
 
+// Lock implements colors.Store.
+func (s *Store) Lock(ctx context.Context, tenant string) error {
+	return bunx.LockTenant(ctx, s.db, tenant)
+}
+
 // Get implements colors.Store.
 func (s *Store) Get(ctx context.Context, tenant, key string) (colors.Color, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)

@@ -39,6 +39,7 @@ func TestStore(t *testing.T, open func(t *testing.T) downloads.Options) {
 		"SweepsAbandoned":      testAbandoned,
 		"WriteRunsHere":        testGoroutines,
 		"WriterIsOverAtTheEnd": testLateWrite,
+		"KeptForSuperusers":    testKeep,
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := open(t)
@@ -177,4 +178,24 @@ func testLateWrite(t *testing.T, o downloads.Options) {
 	is.NoErr(err)
 	_, err = kept.Write(make([]byte, 1<<20))
 	is.True(err != nil)
+}
+
+// testKeep: what the service keeps is for the superusers of that one tenant, for as long as it says.
+func testKeep(t *testing.T, o downloads.Options) {
+	is, now := is.New(t), time.Date(2026, 11, 16, 9, 0, 0, 0, time.UTC)
+	o.Now = func() time.Time { return now }
+	s := downloads.New(o)
+	d, err := s.Keep(t.Context(), "acme", "before.tgz", "application/gzip", 7*24*time.Hour, copied(strings.NewReader("x")))
+	is.NoErr(err)
+	is.Equal(d.ExpiresAt, now.Add(7*24*time.Hour))
+	filestest.Hidden(t, filestest.As(t, "acme", "jo"), reading{s})
+	filestest.Hidden(t, filestest.As(t, "evil", "root"), reading{s})
+	now = d.ExpiresAt.Add(-time.Microsecond)
+	_, r, err := s.Open(filestest.As(t, "acme", "root"), d.ID)
+	is.NoErr(err)
+	content, err := io.ReadAll(r)
+	is.NoErr(err)
+	is.Equal(string(content), "x")
+	now = d.ExpiresAt
+	filestest.Hidden(t, filestest.As(t, "acme", "root"), reading{s})
 }

@@ -164,6 +164,17 @@ func (c Conn) Lock(q *bun.SelectQuery) *bun.SelectQuery {
 	return q
 }
 
+// LockTenant keeps other callers of it for this tenant waiting until the transaction in ctx ends. Inserts that refer to
+// the tenant go on, as they would not with FOR UPDATE; on SQLite a transaction is the only writer anyway.
+func LockTenant(ctx context.Context, db *bun.DB, tenant string) error {
+	ctx, c := For(ctx, db, tenant)
+	query := `SELECT tenant_id FROM tc_tenants WHERE tenant_id = $1`
+	if c.Postgres() {
+		query += ` FOR NO KEY UPDATE`
+	}
+	return c.One(ctx, "Tenant", query, []any{tenant}, &tenant)
+}
+
 // Found turns "no row was changed" into errs.NotFound about what, and passes any error on.
 func Found(n int, err error, what string) error {
 	if err == nil && n == 0 {

@@ -38,6 +38,8 @@ func Err(err error, what string) error {
 		return errs.Wrap(errs.Conflict, err, "%s exists already.", what)
 	case state == "23503" || lite == sqliteForeignKey:
 		return errs.Wrap(errs.Conflict, err, "%s refers to something that does not exist, or is still referred to.", what)
+	case state == "40P01" || state == "40001":
+		return errs.Wrap(errs.Unavailable, err, "Another change got in the way. Try again.")
 	case away(err, state, lite):
 		return errs.Wrap(errs.Unavailable, err, "The database is not available at the moment. Try again.")
 	}

@@ -117,3 +117,27 @@ func TestPageOfHostileInput(t *testing.T) {
 		}
 	})
 }
+
+// TestCounted: the total is what the caller says, and the rest is as in Page.
+func TestCounted(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, ctx, db := is.New(t), t.Context(), open(t)
+		for _, key := range []string{"a", "b", "c"} {
+			is.NoErr(put(ctx, db, key, time.Date(2026, 11, 20, 20, 31, 0, 0, time.UTC)))
+		}
+		counted := func(q paging.Query, total int) (paging.Page[color], error) {
+			ctx, c := bunx.For(ctx, db, "acme")
+			rows := c.NewSelect().Model((*color)(nil)).Where("c.tenant_id = ?", "acme")
+			return bunx.Counted(ctx, rows, list, func(c color) string { return c.Key }, q, total)
+		}
+		p, err := counted(paging.Query{Limit: 2, Sort: "key"}, 7)
+		is.NoErr(err)
+		is.Equal(p.Total, 7)
+		is.Equal(len(p.Rows), 2)
+		p, err = counted(paging.Query{Limit: 2, Start: 2, Sort: "key", After: p.Last}, 7)
+		is.NoErr(err)
+		is.Equal(p.Rows[0].Key, "c")
+		_, err = counted(paging.Query{Limit: 2, Sort: "x"}, 7)
+		is.Equal(errs.CodeOf(err), errs.Invalid)
+	})
+}

@@ -2,6 +2,7 @@ package dbtest_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/matryer/is"
@@ -52,4 +53,22 @@ func TestPostgresUserIsBound(t *testing.T) {
 	var n int
 	is.NoErr(db.QueryRowContext(t.Context(), "SELECT count(*) FROM tc_principals").Scan(&n))
 	is.Equal(n, 0)
+}
+
+func TestCounted(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is := is.New(t)
+		db, count := dbtest.Counted(t, open)
+		is.Equal(len(count.Take()), 0) // migrating is not noted
+		is.Equal(principals(t, db, "acme"), 1)
+		is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
+			_, err := c.NewUpdate().Table("tc_principals").Set("label = 'x'").Where("tenant_id = 'acme'").Exec(ctx)
+			return err
+		}))
+		all := count.Take()
+		is.Equal(len(all), 2) // fixed text and the builder's, without BEGIN and COMMIT
+		is.Equal(all[0], "SELECT count(*) FROM tc_principals WHERE tenant_id = $1")
+		is.True(strings.HasPrefix(all[1], "UPDATE"))
+		is.Equal(len(count.Take()), 0)
+	})
 }

@@ -136,7 +136,7 @@ func TestPanicAndRollback(t *testing.T) {
 	usable(t, db)
 }
 
-func TestNestedRowsOfOneStatement(t *testing.T) {
+func TestNestedRowsOfOwnTx(t *testing.T) {
 	is, db := is.New(t), pool(t)
 	run(t, db, "INSERT INTO t (n) VALUES (1), (2), (3)")
 	const query = "SELECT n FROM t WHERE n > $1 ORDER BY n"

@@ -43,13 +43,7 @@ func (s *Store) InTx(ctx context.Context, fn func(context.Context) error) error 
 	return bunx.InTx(ctx, s.db, fn)
 }
 
-// LockTenant implements principals.Store. Inserts that refer to the tenant go on, as they would not with FOR UPDATE; on
-// SQLite a transaction is the only writer anyway.
+// LockTenant implements principals.Store.
 func (s *Store) LockTenant(ctx context.Context, tenant string) error {
-	ctx, c := bunx.For(ctx, s.db, tenant)
-	query := `SELECT tenant_id FROM tc_tenants WHERE tenant_id = $1`
-	if c.Postgres() {
-		query += ` FOR NO KEY UPDATE`
-	}
-	return c.One(ctx, "Tenant", query, []any{tenant}, &tenant)
+	return bunx.LockTenant(ctx, s.db, tenant)
 }

@@ -44,6 +44,10 @@ func TestStore(t *testing.T, open func(t *testing.T) principals.Store) {
 		"PrincipalsLetWrite":    testPrincipalsWithWrites,
 		"PrincipalsFollow":      testFollow,
 		"CanceledWritesNothing": testCanceled,
+		"Known":                 testKnown,
+		"PutUsers":              testPutUsers,
+		"PutTeams":              testPutTeams,
+		"PorterIsolation":       testPorterIsolation,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
 	}

@@ -194,6 +194,14 @@ func (s *Store) Tokens(ctx context.Context, tenant, username string, q paging.Qu
 	return paging.Map(page, token.token), err
 }
 
+// UserToken implements sessions.Store.
+func (s *Store) UserToken(ctx context.Context, tenant, username, id string) (sessions.Token, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	var t token
+	err := c.NewSelect().Model(&t).Where("t.tenant_id = ?", tenant).Where("t.username = ?", username).Where("t.id = ?", id).Scan(ctx)
+	return t.token(), bunx.Err(err, "Token")
+}
+
 // DeleteToken implements sessions.Store.
 func (s *Store) DeleteToken(ctx context.Context, tenant, username, id string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {

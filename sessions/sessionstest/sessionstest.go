@@ -241,6 +241,11 @@ func testDelete(t *testing.T, s Stores) {
 	_, _, err = s.Session(ctx, "acme", "b")
 	is.NoErr(err)
 
+	one, err := s.UserToken(ctx, "acme", "jo", tokenID(1))
+	is.NoErr(err)
+	is.Equal(one, token(1, "jo"))
+	_, err = s.UserToken(ctx, "acme", "kim", tokenID(1))
+	is.Equal(errs.CodeOf(err), errs.NotFound)                                           // another user's
 	is.Equal(errs.CodeOf(s.DeleteToken(ctx, "acme", "kim", tokenID(1))), errs.NotFound) // another user's
 	is.NoErr(s.DeleteToken(ctx, "acme", "jo", tokenID(1)))
 	is.Equal(errs.CodeOf(s.DeleteToken(ctx, "acme", "jo", tokenID(1))), errs.NotFound)
@@ -280,6 +285,8 @@ func testIsolation(t *testing.T, s Stores) {
 	is.NoErr(err)
 	is.Equal(page.Total, 1) // nor counts it
 	is.Equal(page.Rows, []sessions.Token{token(2, "jo")})
+	_, err = s.UserToken(ctx, "evil", "jo", tokenID(1))
+	is.Equal(errs.CodeOf(err), errs.NotFound)
 	is.Equal(errs.CodeOf(s.DeleteToken(ctx, "evil", "jo", tokenID(1))), errs.NotFound)
 
 	is.NoErr(s.DeleteSession(ctx, "evil", "a"))

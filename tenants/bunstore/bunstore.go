@@ -19,10 +19,19 @@ var secrets = []struct{ table, column, key string }{
 }
 
 // Store implements tenants.Store.
-type Store struct{ db *bun.DB }
+type Store struct {
+	db      *bun.DB
+	changed func(tenant string)
+}
 
 // New makes a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
+
+// Notify makes the store call changed after each commit of an Update.
+func (s *Store) Notify(changed func(tenant string)) *Store {
+	s.changed = changed
+	return s
+}
 
 // settings is the JSON of the column of that name.
 type settings struct {
@@ -105,6 +114,9 @@ func (s *Store) Insert(ctx context.Context, t tenants.Tenant, keyCheck string) e
 func (s *Store) Update(ctx context.Context, id string, edit func(*tenants.Tenant) error) (tenants.Tenant, error) {
 	var t tenants.Tenant
 	err := bunx.Write(ctx, s.db, id, func(ctx context.Context, c bunx.Conn) (err error) {
+		if s.changed != nil {
+			bunx.AfterCommit(ctx, func() { s.changed(id) })
+		}
 		if t, err = get(ctx, c, id, lock(c)); err != nil {
 			return err
 		}

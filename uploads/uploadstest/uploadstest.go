@@ -4,6 +4,7 @@ package uploadstest
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -32,6 +33,8 @@ func TestStore(t *testing.T, open func(t *testing.T) uploads.Options) {
 		"Delete":        testDelete,
 		"Limit":         testLimit,
 		"Lifetime":      testLifetime,
+		"Quota":         testQuota,
+		"Forget":        testForget,
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := open(t)
@@ -45,6 +48,38 @@ func create(t *testing.T, s *uploads.Service) {
 	t.Helper()
 	_, err := s.Create(filestest.As(t, "acme", "jo"), "a", "", strings.NewReader("x"))
 	is.New(t).NoErr(err)
+}
+
+func testQuota(t *testing.T, o uploads.Options) {
+	n := 0
+	o.Quota, o.NewID = 5, func() string { n++; return fmt.Sprintf("01932e00-0000-7000-8000-%012d", n) }
+	is, s, jo := is.New(t), uploads.New(o), filestest.As(t, "acme", "jo")
+	_, err := s.Create(jo, "a", "", strings.NewReader("123"))
+	is.NoErr(err)
+	_, err = s.Create(jo, "b", "", strings.NewReader("123"))
+	is.Equal(errs.CodeOf(err), errs.TooLarge) // 2 bytes are left
+	_, err = s.Create(jo, "c", "", strings.NewReader("12"))
+	is.NoErr(err)
+	_, err = s.Create(jo, "d", "", strings.NewReader(""))
+	is.Equal(errs.CodeOf(err), errs.TooLarge)
+	_, err = s.Create(filestest.As(t, "acme", "mia"), "e", "", strings.NewReader("12345"))
+	is.NoErr(err) // each user has as much
+	_, err = s.Create(filestest.As(t, "evil", "jo"), "f", "", strings.NewReader("12345"))
+	is.NoErr(err)
+}
+
+func testForget(t *testing.T, o uploads.Options) {
+	is, s := is.New(t), uploads.New(o)
+	create(t, s)
+	is.NoErr(s.Forget(t.Context(), "evil", "jo"))
+	is.NoErr(s.Forget(t.Context(), "acme", "mia"))
+	_, err := s.Get(filestest.As(t, "acme", "jo"), filestest.ID)
+	is.NoErr(err) // another tenant's and another user's stay
+	is.NoErr(s.Forget(t.Context(), "acme", "jo"))
+	_, err = s.Get(filestest.As(t, "acme", "jo"), filestest.ID)
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+	_, err = o.Blobs.Open(t.Context(), "acme", filestest.ID)
+	is.Equal(errs.CodeOf(err), errs.NotFound) // the bytes are gone, too
 }
 
 func testSuperuser(t *testing.T, o uploads.Options) {

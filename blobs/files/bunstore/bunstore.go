@@ -14,9 +14,10 @@ import (
 
 // Store implements files.Store.
 type Store struct {
-	db                           *bun.DB
-	noun                         string
-	insert, get, expired, remove string
+	db   *bun.DB
+	noun string
+	// The statements, by what they do.
+	insert, get, expired, ofUser, held, remove string
 }
 
 // New makes a Store over a table of the program's own; noun names a row in messages.
@@ -27,6 +28,8 @@ func New(db *bun.DB, table, noun string) *Store {
 		insert:  `INSERT INTO ` + table + ` (tenant_id, ` + columns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 		get:     `SELECT ` + columns + ` FROM ` + table + ` WHERE tenant_id = $1 AND id = $2`,
 		expired: `SELECT id FROM ` + table + ` WHERE tenant_id = $1 AND expires_at <= $2 ORDER BY expires_at, id LIMIT $3`,
+		ofUser:  `SELECT id FROM ` + table + ` WHERE tenant_id = $1 AND username = $2 ORDER BY id LIMIT $3`,
+		held:    `SELECT CAST(coalesce(sum(size), 0) AS bigint) FROM ` + table + ` WHERE tenant_id = $1 AND username = $2`,
 		remove:  `DELETE FROM ` + table + ` WHERE tenant_id = $1 AND id = $2`,
 	}
 }
@@ -62,6 +65,20 @@ func (s *Store) Expired(ctx context.Context, tenant string, at time.Time, limit 
 	rows, err := c.Rows(ctx, s.expired, tenant, bunx.At(at), limit)
 	ids, err := bunx.Scan(rows, err, func(r *sql.Rows) (id string, err error) { return id, r.Scan(&id) })
 	return ids, bunx.Err(err, s.noun)
+}
+
+// OfUser implements files.Store.
+func (s *Store) OfUser(ctx context.Context, tenant, username string, limit int) ([]string, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, s.ofUser, tenant, username, limit)
+	ids, err := bunx.Scan(rows, err, func(r *sql.Rows) (id string, err error) { return id, r.Scan(&id) })
+	return ids, bunx.Err(err, s.noun)
+}
+
+// Held implements files.Store.
+func (s *Store) Held(ctx context.Context, tenant, username string) (n int64, err error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	return n, c.One(ctx, s.noun, s.held, []any{tenant, username}, &n)
 }
 
 // Delete implements files.Store.

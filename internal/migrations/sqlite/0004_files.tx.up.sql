@@ -30,6 +30,7 @@ CREATE TABLE tc_uploads (
     expires_at   text NOT NULL,
     PRIMARY KEY (tenant_id, id)
 ) STRICT;
+CREATE INDEX tc_uploads_user ON tc_uploads (tenant_id, username, id);
 CREATE INDEX tc_uploads_expires ON tc_uploads (tenant_id, expires_at);
 
 CREATE TABLE tc_downloads (
@@ -44,4 +45,5 @@ CREATE TABLE tc_downloads (
     expires_at   text NOT NULL,
     PRIMARY KEY (tenant_id, id)
 ) STRICT;
+CREATE INDEX tc_downloads_user ON tc_downloads (tenant_id, username, id);
 CREATE INDEX tc_downloads_expires ON tc_downloads (tenant_id, expires_at);

@@ -1,10 +1,8 @@
-package sessions
+package epoch
 
 import (
 	"sync"
 	"time"
-
-	"github.com/tenantcontent/tenantcontent/internal/epoch"
 )
 
 const (
@@ -15,10 +13,9 @@ const (
 	maxKept = 10000
 )
 
-// cache keeps the look-ups of credentials for a moment, so that a caller who sends many requests costs one statement a
-// second and not one each.
-type cache[T any] struct {
-	changes *epoch.Counter // of what a look-up depends on; nil: nothing is kept
+// Cache keeps look-ups for a moment, so that who sends many requests costs one statement a second and not one each.
+type Cache[T any] struct {
+	changes *Counter // of what a look-up depends on; nil: nothing is kept
 	mu      sync.RWMutex
 	kept    map[place]kept[T]
 }
@@ -31,12 +28,13 @@ type kept[T any] struct {
 	at    time.Time
 }
 
-func newCache[T any](changes *epoch.Counter) *cache[T] {
-	return &cache[T]{changes: changes, kept: map[place]kept[T]{}}
+// NewCache makes a Cache of what depends on the rows whose changes are counted. Without a counter it keeps nothing.
+func NewCache[T any](changes *Counter) *Cache[T] {
+	return &Cache[T]{changes: changes, kept: map[place]kept[T]{}}
 }
 
-// get gives what load gave a moment ago, or loads it. A failure is not kept.
-func (c *cache[T]) get(tenant, id string, load func() (T, error)) (T, error) {
+// Get gives what load gave a moment ago, or loads it. A failure is not kept.
+func (c *Cache[T]) Get(tenant, id string, load func() (T, error)) (T, error) {
 	if c.changes == nil {
 		return load()
 	}

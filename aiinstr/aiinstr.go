@@ -1,0 +1,240 @@
+// Package aiinstr is the tenant's AI instructions: prompt texts by slug, which other AI texts draw in as ${slug}.
+//
+// httpapi, the root and hosts import it; aiinstr/bunstore keeps its rows.
+package aiinstr
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+// Kind is the kind of content that an instruction is for bundles and reassignment.
+const Kind entity.Kind = "aiInstruction"
+
+// Instruction is one prompt text of a tenant.
+//
+// Source: part 1, Resources, AiInstruction.
+type Instruction struct {
+	Tenant      string
+	ID          string    // UUID, set by Create
+	Slug        string    // [A-Za-z0-9][A-Za-z0-9_-]{0,127}, never of UUID form; unique in the tenant; never changes
+	Description *string   // at most 4 KiB, never blank; nil for none
+	Content     string    // 1 byte to 256 KiB, not blank, kept as it is
+	OwnerID     string    // principal id: the creator, until somebody else gets it
+	CreatedAt   time.Time // UTC, whole microseconds
+	UpdatedAt   time.Time // UTC, whole microseconds
+}
+
+// Permissions say what the caller may do with an instruction, or, of a list, with every instruction of the tenant.
+type Permissions struct {
+	Edit, Delete, Write, ChangeOwner, Copy bool
+}
+
+// Store keeps instructions. Implementations must pass aiinstrtest.TestStore.
+type Store interface {
+	// Get finds an instruction by its id or, when key has no UUID form, by its slug. It fails with errs.NotFound.
+	Get(ctx context.Context, tenant, key string) (Instruction, error)
+	// Page gives a page in the order of q.Sort: slug (the default), createdAt or updatedAt.
+	Page(ctx context.Context, tenant string, q paging.Query) (paging.Page[Instruction], error)
+	// Contents gives the contents of those of some slugs that are there. It fails with errs.Invalid when they have more
+	// than most bytes together, before it has read more.
+	Contents(ctx context.Context, tenant string, slugs []string, most int) (map[string]string, error)
+	// Insert fails with errs.Conflict when the slug is taken.
+	Insert(ctx context.Context, tenant string, i Instruction) error
+	// Update calls edit with the stored instruction, found as by Get, and writes the result but for Tenant, ID, Slug,
+	// OwnerID and CreatedAt; no other write to it comes between. An error from edit is returned as is and writes nothing.
+	Update(ctx context.Context, tenant, key string, edit func(*Instruction) error) (Instruction, error)
+	// Delete calls may with the stored instruction, found as by Get, and removes it. An error from may is returned as is
+	// and removes nothing.
+	Delete(ctx context.Context, tenant, key string, may func(Instruction) error) error
+
+	// IDs gives the ids of all instructions, ordered.
+	IDs(ctx context.Context, tenant string) ([]string, error)
+	// Some gives those of some instructions that are there, in any order.
+	Some(ctx context.Context, tenant string, ids []string) ([]Instruction, error)
+	// Slugs gives the ids of those of some slugs that are taken.
+	Slugs(ctx context.Context, tenant string, slugs []string) (map[string]string, error)
+	// PutAll adds instructions or overwrites those whose ids are there, all but CreatedAt; there are the latter's ids. A
+	// slug must be free, or belong to one that is overwritten. It fails with errs.Conflict.
+	PutAll(ctx context.Context, tenant string, all []Instruction, there []string) error
+	// Remove deletes instructions and gives the number of those that were there.
+	Remove(ctx context.Context, tenant string, ids []string) (int, error)
+	// Owned counts what a principal owns.
+	Owned(ctx context.Context, tenant, owner string) (int, error)
+	// Reassign moves all that from owns to to, locking rows in the order of their ids, and gives what it moved,
+	// without descriptions and contents.
+	Reassign(ctx context.Context, tenant, from, to string, at time.Time) ([]Instruction, error)
+
+	// InTx runs fn in one transaction, which all calls with its context join.
+	InTx(ctx context.Context, fn func(ctx context.Context) error) error
+}
+
+// Switch says whether a tenant's AI module is on. *tenants.Service is one.
+type Switch interface {
+	AIEnabled(ctx context.Context, tenant string) (bool, error)
+}
+
+// Directory knows the principals of a tenant.
+type Directory interface {
+	// Known gives those of some principal ids that are there.
+	Known(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
+}
+
+// Service is the rules for instructions over a Store.
+type Service struct {
+	store     Store
+	ai        Switch
+	directory Directory
+	now       func() time.Time
+	newID     func() string
+}
+
+// Options configure a Service. Store and Switch are required, and Directory for imports.
+type Options struct {
+	Store     Store
+	Switch    Switch
+	Directory Directory
+	Now       func() time.Time // default time.Now
+	NewID     func() string    // default UUIDv7
+}
+
+// New makes a Service.
+func New(o Options) *Service {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.NewID == nil {
+		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
+	}
+	return &Service{store: o.Store, ai: o.Switch, directory: o.Directory, now: o.Now, newID: o.NewID}
+}
+
+// Allowed gives the actor when it may use AI instructions: every method begins with it, and a route before it reads
+// anything. Errors: errs.Invalid "AI is not enabled on the system"; errs.Forbidden without the ai credential.
+//
+// Source: part 1, Authentication.
+func (s *Service) Allowed(ctx context.Context) (actor.Actor, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return actor.Actor{}, err
+	}
+	on, err := s.ai.AIEnabled(ctx, a.Tenant)
+	if err != nil {
+		return actor.Actor{}, err
+	}
+	if !on {
+		return actor.Actor{}, errs.New(errs.Invalid, "AI is not enabled on the system")
+	}
+	if !a.AI && !a.Superuser {
+		return actor.Actor{}, errs.New(errs.Forbidden, "This needs the ai credential.")
+	}
+	return a, nil
+}
+
+// List gives a page of the instructions, sorted by slug (the default), createdAt or updatedAt; q searches slug and
+// description. Errors: as Allowed; errs.Invalid for a sort or cursor that does not fit.
+func (s *Service) List(ctx context.Context, q paging.Query) (paging.Page[Instruction], error) {
+	a, err := s.Allowed(ctx)
+	if err != nil {
+		return paging.Page[Instruction]{}, err
+	}
+	return s.store.Page(ctx, a.Tenant, q)
+}
+
+// Get gives an instruction, found by id or slug. Errors: as Allowed; errs.NotFound.
+func (s *Service) Get(ctx context.Context, key string) (Instruction, error) {
+	a, err := s.Allowed(ctx)
+	if err != nil {
+		return Instruction{}, err
+	}
+	if key, err = place(key); err != nil {
+		return Instruction{}, err
+	}
+	return s.store.Get(ctx, a.Tenant, key)
+}
+
+// Create adds an instruction of the caller's. Tenant, ID, OwnerID and times are ignored; a blank description is none.
+// Errors: as Allowed; errs.Invalid naming the field; errs.Conflict for a taken slug.
+func (s *Service) Create(ctx context.Context, i Instruction) (Instruction, error) {
+	a, err := s.Allowed(ctx)
+	if err != nil {
+		return Instruction{}, err
+	}
+	if err := i.accept(); err != nil {
+		return Instruction{}, err
+	}
+	i.Tenant, i.ID, i.OwnerID, i.CreatedAt = a.Tenant, s.newID(), a.User, s.stamp()
+	i.UpdatedAt = i.CreatedAt
+	if err := s.store.Insert(ctx, a.Tenant, i); err != nil {
+		return Instruction{}, err
+	}
+	return i, nil
+}
+
+// Update changes description and content of an instruction, found by id or slug; what else edit changes is put back.
+// It is for the owner and superusers.
+// Errors: as Allowed; errs.NotFound; errs.Forbidden; errs.Invalid naming the field; an error from edit as it is.
+func (s *Service) Update(ctx context.Context, key string, edit func(*Instruction) error) (Instruction, error) {
+	a, err := s.Allowed(ctx)
+	if err != nil {
+		return Instruction{}, err
+	}
+	if key, err = place(key); err != nil {
+		return Instruction{}, err
+	}
+	return s.store.Update(ctx, a.Tenant, key, func(i *Instruction) error {
+		was := *i
+		if err := owned(a, was); err != nil {
+			return err
+		}
+		if err := edit(i); err != nil {
+			return err
+		}
+		i.Tenant, i.ID, i.Slug, i.OwnerID, i.CreatedAt = was.Tenant, was.ID, was.Slug, was.OwnerID, was.CreatedAt
+		i.UpdatedAt = s.stamp()
+		return i.accept()
+	})
+}
+
+// Delete removes an instruction, found by id or slug, for good. It is for the owner and superusers.
+// Errors: as Allowed; errs.NotFound; errs.Forbidden.
+func (s *Service) Delete(ctx context.Context, key string) error {
+	a, err := s.Allowed(ctx)
+	if err != nil {
+		return err
+	}
+	if key, err = place(key); err != nil {
+		return err
+	}
+	return s.store.Delete(ctx, a.Tenant, key, func(i Instruction) error { return owned(a, i) })
+}
+
+// Permissions says what an actor may do with an instruction: its owner and superusers all; everybody who may use AI can
+// copy it, which is to create one with its text.
+func (s *Service) Permissions(a actor.Actor, i Instruction) Permissions {
+	own := a.Owns(i.OwnerID)
+	return Permissions{Edit: own, Delete: own, Write: own, ChangeOwner: own, Copy: true}
+}
+
+// ListPermissions says what an actor may do with the instructions as such: write and copy for everybody who may use AI,
+// the rest, which goes for the instructions of all owners, for superusers.
+func (s *Service) ListPermissions(a actor.Actor) Permissions {
+	return Permissions{Edit: a.Superuser, Delete: a.Superuser, ChangeOwner: a.Superuser, Write: true, Copy: true}
+}
+
+func owned(a actor.Actor, i Instruction) error {
+	if !a.Owns(i.OwnerID) {
+		return errs.New(errs.Forbidden, "This needs the owner of the instruction or a superuser.")
+	}
+	return nil
+}
+
+// stamp is the time of a write, as every database can keep it.
+func (s *Service) stamp() time.Time { return s.now().UTC().Truncate(time.Microsecond) }

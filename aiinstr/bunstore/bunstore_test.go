@@ -1,0 +1,16 @@
+package bunstore_test
+
+import (
+	"testing"
+
+	"github.com/tenantcontent/tenantcontent/aiinstr"
+	"github.com/tenantcontent/tenantcontent/aiinstr/aiinstrtest"
+	"github.com/tenantcontent/tenantcontent/aiinstr/bunstore"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+)
+
+func TestStore(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		aiinstrtest.TestStore(t, func(t *testing.T) aiinstr.Store { return bunstore.New(open(t)) })
+	})
+}

@@ -1,0 +1,104 @@
+package bunstore
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/aiinstr"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+)
+
+// IDs implements aiinstr.Store.
+func (s *Store) IDs(ctx context.Context, tenant string) ([]string, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, `SELECT id FROM tc_ai_instructions WHERE tenant_id = $1 ORDER BY id`, tenant)
+	ids, err := bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) })
+	return ids, bunx.Err(err, what)
+}
+
+// Some implements aiinstr.Store.
+func (s *Store) Some(ctx context.Context, tenant string, ids []string) ([]aiinstr.Instruction, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, `SELECT `+columns+` FROM tc_ai_instructions WHERE tenant_id = $1 AND id IN `+bunx.In(2, len(ids)),
+		bunx.Args(ids, tenant)...)
+	some, err := bunx.Scan(rows, err, scanRows)
+	return some, bunx.Err(err, what)
+}
+
+// Slugs implements aiinstr.Store.
+func (s *Store) Slugs(ctx context.Context, tenant string, slugs []string) (map[string]string, error) {
+	ids := map[string]string{}
+	if len(slugs) == 0 {
+		return ids, nil
+	}
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, `SELECT slug, id FROM tc_ai_instructions WHERE tenant_id = $1 AND slug IN `+bunx.In(2, len(slugs)),
+		bunx.Args(slugs, tenant)...)
+	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
+		var slug, id string
+		err = rows.Scan(&slug, &id)
+		ids[slug] = id
+		return none, err
+	})
+	return ids, bunx.Err(err, what)
+}
+
+// PutAll implements aiinstr.Store. A slug may pass from one row to another that is written with it, so the slugs of all
+// rows that are there give way first: an id is a slug that nothing else can have.
+func (s *Store) PutAll(ctx context.Context, tenant string, all []aiinstr.Instruction, there []string) error {
+	if len(all) == 0 {
+		return nil
+	}
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		if len(there) > 0 {
+			_, err := c.Exec(ctx, `UPDATE tc_ai_instructions SET slug = id WHERE tenant_id = $1 AND id IN `+bunx.In(2, len(there)),
+				bunx.Args(there, tenant)...)
+			if err != nil {
+				return bunx.Err(err, what)
+			}
+		}
+		return put(ctx, c, tenant, all, ` ON CONFLICT (tenant_id, id) DO UPDATE SET slug = excluded.slug, search = excluded.search,
+			description = excluded.description, content = excluded.content, owner_id = excluded.owner_id, updated_at = excluded.updated_at`)
+	})
+}
+
+// Remove implements aiinstr.Store.
+func (s *Store) Remove(ctx context.Context, tenant string, ids []string) (n int, err error) {
+	if len(ids) == 0 {
+		return 0, nil
+	}
+	err = bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) (err error) {
+		n, err = c.Exec(ctx, `DELETE FROM tc_ai_instructions WHERE tenant_id = $1 AND id IN `+bunx.In(2, len(ids)), bunx.Args(ids, tenant)...)
+		return bunx.Err(err, what)
+	})
+	return n, err
+}
+
+// Owned implements aiinstr.Store.
+func (s *Store) Owned(ctx context.Context, tenant, owner string) (n int, err error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	err = c.One(ctx, what, `SELECT count(*) FROM tc_ai_instructions WHERE tenant_id = $1 AND owner_id = $2`, []any{tenant, owner}, &n)
+	return n, err
+}
+
+// Reassign implements aiinstr.Store.
+func (s *Store) Reassign(ctx context.Context, tenant, from, to string, at time.Time) (moved []aiinstr.Instruction, err error) {
+	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		rows, err := c.Rows(ctx, `SELECT tenant_id, id, slug, NULL, '', owner_id, created_at, updated_at FROM tc_ai_instructions
+			WHERE tenant_id = $1 AND owner_id = $2 ORDER BY id`+c.ForUpdate(), tenant, from)
+		if moved, err = bunx.Scan(rows, err, scanRows); err != nil || len(moved) == 0 {
+			return bunx.Err(err, what)
+		}
+		for n := range moved {
+			moved[n].OwnerID, moved[n].UpdatedAt = to, at
+		}
+		_, err = c.Exec(ctx, `UPDATE tc_ai_instructions SET owner_id = $1, updated_at = $2 WHERE tenant_id = $3 AND owner_id = $4`,
+			to, bunx.At(at), tenant, from)
+		return bunx.Err(err, what)
+	})
+	return moved, err
+}

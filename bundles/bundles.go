@@ -1,0 +1,178 @@
+// Package bundles is the manifests of content that a tenant ships, and the archives that carry it to another tenant.
+//
+// httpapi, the root and hosts import it; bundles/bunstore keeps its rows, bundles/archive is the file's format, and
+// bundles/bundletest checks a host's own kinds and drivers. It reaches content of every kind through entity.Porter.
+package bundles
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tenantcontent/tenantcontent/blobs/files"
+	"github.com/tenantcontent/tenantcontent/bundles/archive"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+// Bundle is a named manifest of content. It has no owner: any superuser of the tenant manages it.
+//
+// Source: part 1, Resources, Bundle.
+type Bundle struct {
+	Tenant      string
+	ID          string    // UUIDv7, lower case
+	Name        string    // 1 to 255 characters
+	Slug        string    // see internal/slug; unique in the tenant, case matters
+	Description *string   // at most 16 KiB
+	Entries     []Entry   // in the order in which they were added; nil where a method says so
+	CreatedAt   time.Time // UTC, whole microseconds
+	UpdatedAt   time.Time // UTC, whole microseconds
+}
+
+// NaturalID is the slug.
+func (b Bundle) NaturalID() string { return b.Slug }
+
+// Entry is one piece of content in a bundle, or with a type that refers to nothing, all of some kinds.
+//
+// Source: part 1, Resources, BundleEntry.
+type Entry struct {
+	Tenant    string
+	ID        string          // UUIDv7, lower case
+	BundleID  string          // UUID
+	Type      string          // id of a driver
+	EntityID  string          // of the piece; "" for a type that refers to nothing
+	Data      json.RawMessage // options for the driver: a JSON object of at most 64 KiB, {} by default
+	CreatedAt time.Time       // UTC, whole microseconds
+	UpdatedAt time.Time       // UTC, whole microseconds
+
+	// Ref is the piece, nil when it is not there any more or the type refers to nothing. The Service finds it where a
+	// method says so; it is not stored.
+	Ref *entity.Ref
+}
+
+// Store keeps bundles and their entries. Implementations must pass bundlestest.TestStore.
+type Store interface {
+	// Get finds a bundle, with its entries, by id or, when key has no UUID form, by slug. Errors: errs.NotFound.
+	Get(ctx context.Context, tenant, key string) (Bundle, error)
+	// Page gives a page with entries, in the order of q.Sort: createdAt (the default), name, or updatedAt. The number of
+	// statements does not depend on the number of bundles.
+	Page(ctx context.Context, tenant string, q paging.Query) (paging.Page[Bundle], error)
+	// All gives all bundles without entries, in the order of createdAt.
+	All(ctx context.Context, tenant string) ([]Bundle, error)
+	// Insert adds a bundle without entries. Errors: errs.Conflict for a taken slug.
+	Insert(ctx context.Context, tenant string, b Bundle) error
+	// Update calls edit with the bundle that Get finds and writes its name, slug, description and UpdatedAt; no other
+	// Update of it comes between. An error from edit is returned as is and writes nothing. Errors: errs.NotFound;
+	// errs.Conflict for a taken slug.
+	Update(ctx context.Context, tenant, key string, edit func(*Bundle) error) (Bundle, error)
+	// Delete removes the bundle that Get finds, with its entries. Errors: errs.NotFound.
+	Delete(ctx context.Context, tenant, key string) error
+
+	// Entries gives a page of a bundle's entries in the order of q.Sort: createdAt (the default), type, or updatedAt.
+	Entries(ctx context.Context, tenant, bundleID string, q paging.Query) (paging.Page[Entry], error)
+	// Entry fails with errs.NotFound when the bundle has no entry with this id.
+	Entry(ctx context.Context, tenant, bundleID, id string) (Entry, error)
+	// InsertEntry adds an entry. Errors: errs.Conflict when the bundle has one with the same type and EntityID.
+	InsertEntry(ctx context.Context, tenant string, e Entry) error
+	// SetData writes an entry's data and UpdatedAt, and gives the entry. Errors: errs.NotFound.
+	SetData(ctx context.Context, tenant, bundleID, id string, data json.RawMessage, at time.Time) (Entry, error)
+	// DeleteEntry fails with errs.NotFound when the bundle has no entry with this id.
+	DeleteEntry(ctx context.Context, tenant, bundleID, id string) error
+
+	// Deployed gives what the deploys of a bundle of another tenant brought into this one, ordered, and of it what no
+	// other bundle brought too.
+	Deployed(ctx context.Context, tenant, source, bundleID string) (all, alone []entity.Key, err error)
+	// SetDeployed replaces what Deployed gives.
+	SetDeployed(ctx context.Context, tenant, source, bundleID string, keys []entity.Key) error
+
+	// Lock keeps other callers of Lock for this tenant waiting until the transaction in ctx ends. Errors: errs.NotFound
+	// when there is no such tenant.
+	Lock(ctx context.Context, tenant string) error
+	// InTx runs fn in one transaction, which all calls with its context join.
+	InTx(ctx context.Context, fn func(ctx context.Context) error) error
+	// Rehearse runs fn as InTx does and rolls back what it did. Errors: fn's own; errs.Invalid, before fn runs, when ctx
+	// carries a transaction, which would keep it.
+	Rehearse(ctx context.Context, fn func(ctx context.Context) error) error
+}
+
+// Tenants says who may deploy where. *tenants.Service is one.
+type Tenants interface {
+	// DeployFrom gives the ids of the tenants that may deploy into a tenant. Errors: errs.NotFound.
+	DeployFrom(ctx context.Context, tenant string) ([]string, error)
+}
+
+// Downloads keeps archives. *downloads.Service is one.
+type Downloads interface {
+	// Keep makes a download, of what write writes, that the superusers of a tenant may fetch. It joins the transaction in
+	// ctx.
+	Keep(ctx context.Context, tenant, filename, contentType string, lifetime time.Duration, write func(io.Writer) error) (files.File, error)
+}
+
+// People is what an import needs to know of a tenant's users.
+type People interface {
+	// Superusers gives the names of the enabled superusers, ordered.
+	Superusers(ctx context.Context, tenant string) ([]string, error)
+	// Known gives, of some ids, those of users and teams that are there.
+	Known(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
+}
+
+// Service is the rules of bundles over a Store.
+type Service struct {
+	store     Store
+	tenants   Tenants
+	downloads Downloads
+	people    People
+	content   *entity.Registry
+	drivers   []Driver
+	porters   map[entity.Kind]entity.Porter
+	kinds     []entity.Kind // of porters, each after those that it may need
+	limits    archive.Limits
+	size      int64
+	now       func() time.Time
+	newID     func() string
+}
+
+// Options configure a Service. Store, Tenants, Downloads, People and Content are required.
+type Options struct {
+	Store     Store
+	Tenants   Tenants
+	Downloads Downloads
+	People    People
+	Content   *entity.Registry // the kinds
+	Global    []entity.Type    // the kinds that an entry of type global ships beside those of Content: whole, each
+	Drivers   []Driver         // of the host: each joins the ready ones, or takes the place of the one with its id
+
+	Limits archive.Limits   // of what is imported
+	Size   int64            // most bytes of an archive that is sent in; default 4 GiB
+	Now    func() time.Time // default time.Now
+	NewID  func() string    // default UUIDv7
+}
+
+// New makes a Service. Errors: errs.Invalid for a bad driver, or two with one id.
+func New(o Options) (*Service, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.NewID == nil {
+		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
+	}
+	if o.Size == 0 {
+		o.Size = 4 << 30
+	}
+	drivers, err := allDrivers(o.Content, o.Global, o.Drivers)
+	if err != nil {
+		return nil, err
+	}
+	s := &Service{
+		store: o.Store, tenants: o.Tenants, downloads: o.Downloads, people: o.People, content: o.Content, drivers: drivers,
+		limits: o.Limits.WithDefaults(), size: o.Size, now: o.Now, newID: o.NewID,
+	}
+	s.porters, s.kinds = portersOf(o.Content, drivers)
+	return s, nil
+}
+
+// stamp is the time of a write, as every database can keep it.
+func (s *Service) stamp() time.Time { return s.now().UTC().Truncate(time.Microsecond) }

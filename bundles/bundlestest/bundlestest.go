@@ -1,0 +1,403 @@
+// Package bundlestest checks that a bundles.Store keeps its promises. Tests of stores import it.
+package bundlestest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/bundles"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+var monday = time.Date(2026, 11, 16, 9, 0, 0, 123456000, time.UTC)
+
+// TestStore runs all checks. open gives an empty Store whose database has the tenants acme and evil.
+func TestStore(t *testing.T, open func(t *testing.T) bundles.Store) {
+	for name, check := range map[string]func(*testing.T, bundles.Store){
+		"RoundTrip":             testRoundTrip,
+		"TakenSlug":             testTakenSlug,
+		"Update":                testUpdate,
+		"Delete":                testDelete,
+		"Entries":               testEntries,
+		"SameReference":         testSameReference,
+		"Isolation":             testIsolation,
+		"FailedEditWritesNone":  testFailedEdit,
+		"ParallelEditsAllLand":  testParallelEdits,
+		"Pages":                 testPages,
+		"EntryPages":            testEntryPages,
+		"Deployments":           testDeployments,
+		"LockWaits":             testLock,
+		"RehearsalLeavesNone":   testRehearse,
+		"FailedTxWritesNone":    testFailedTx,
+		"CanceledWritesNothing": testCanceled,
+	} {
+		t.Run(name, func(t *testing.T) { check(t, open(t)) })
+	}
+}
+
+func id(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n) }
+
+// bundle is the nth bundle of a test.
+func bundle(n int) bundles.Bundle {
+	at := monday.Add(time.Duration(n) * time.Minute)
+	return bundles.Bundle{ID: id(n), Name: fmt.Sprintf("Bundle %d", n), Slug: fmt.Sprintf("bundle-%d", n), CreatedAt: at, UpdatedAt: at}
+}
+
+// entry is the nth entry of the mth bundle.
+func entry(n, m int) bundles.Entry {
+	at := monday.Add(time.Duration(n) * time.Minute)
+	return bundles.Entry{
+		ID: id(1000 + n), BundleID: id(m), Type: "tagged", EntityID: id(5000 + n), Data: json.RawMessage(`{}`), CreatedAt: at, UpdatedAt: at,
+	}
+}
+
+func add(t *testing.T, s bundles.Store, tenant string, b bundles.Bundle, entries ...bundles.Entry) {
+	t.Helper()
+	is.New(t).NoErr(s.Insert(t.Context(), tenant, b))
+	for _, e := range entries {
+		is.New(t).NoErr(s.InsertEntry(t.Context(), tenant, e))
+	}
+}
+
+// of is a bundle as a store of acme gives it.
+func of(b bundles.Bundle, entries ...bundles.Entry) bundles.Bundle {
+	b.Tenant, b.Entries = "acme", []bundles.Entry{}
+	for _, e := range entries {
+		e.Tenant = "acme"
+		b.Entries = append(b.Entries, e)
+	}
+	return b
+}
+
+func testRoundTrip(t *testing.T, s bundles.Store) {
+	is, ctx := is.New(t), t.Context()
+	text := "'; DROP TABLE tc_bundles; --?$1\\ 日本 🎨\n<b>"
+	b, e := bundle(1), entry(1, 1)
+	b.Name, b.Description, b.Slug, b.UpdatedAt = text, &text, "A_b-9", monday.Add(time.Hour)
+	e.Type, e.EntityID, e.Data, e.UpdatedAt = "user", text, json.RawMessage(`{"b":1,"a":["ü",null]}`), monday.Add(time.Hour)
+	second := entry(2, 1)
+	second.Type, second.EntityID = "global", ""
+	add(t, s, "acme", b, second, e)
+	for _, key := range []string{b.ID, b.Slug} {
+		got, err := s.Get(ctx, "acme", key)
+		is.NoErr(err)
+		is.Equal(got, of(b, e, second)) // in the order of createdAt
+	}
+	one, err := s.Entry(ctx, "acme", b.ID, e.ID)
+	is.NoErr(err)
+	is.Equal(one, of(b, e).Entries[0])
+	for _, key := range []string{id(9), "a_b-9", ""} {
+		_, err = s.Get(ctx, "acme", key)
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+	}
+	all, err := s.All(ctx, "acme")
+	is.NoErr(err)
+	want := of(b)
+	want.Entries = nil
+	is.Equal(all, []bundles.Bundle{want})
+}
+
+func testTakenSlug(t *testing.T, s bundles.Store) {
+	is, ctx := is.New(t), t.Context()
+	add(t, s, "acme", bundle(1))
+	add(t, s, "acme", bundle(2))
+	add(t, s, "evil", bundle(1))
+	other := bundle(3)
+	other.Slug = bundle(1).Slug
+	is.Equal(errs.CodeOf(s.Insert(ctx, "acme", other)), errs.Conflict)
+	_, err := s.Update(ctx, "acme", id(2), func(b *bundles.Bundle) error { b.Slug = "bundle-1"; return nil })
+	is.Equal(errs.CodeOf(err), errs.Conflict)
+	other.Slug = "BUNDLE-1" // case matters
+	is.NoErr(s.Insert(ctx, "acme", other))
+}
+
+func testUpdate(t *testing.T, s bundles.Store) {
+	is, ctx := is.New(t), t.Context()
+	add(t, s, "acme", bundle(1), entry(1, 1))
+	add(t, s, "acme", bundle(2), entry(2, 2))
+	text := "new"
+	got, err := s.Update(ctx, "acme", "bundle-1", func(b *bundles.Bundle) error {
+		is.Equal(*b, of(bundle(1), entry(1, 1)))
+		b.Name, b.Slug, b.Description, b.UpdatedAt = "New", "new", &text, monday.Add(time.Hour)
+		b.ID, b.Tenant, b.CreatedAt, b.Entries = id(7), "evil", monday.Add(time.Hour), nil // have no effect
+		return nil
+	})
+	is.NoErr(err)
+	want := of(bundle(1), entry(1, 1))
+	want.Name, want.Slug, want.Description, want.UpdatedAt = "New", "new", &text, monday.Add(time.Hour)
+	is.Equal(got, want)
+	again, err := s.Get(ctx, "acme", "new")
+	is.NoErr(err)
+	is.Equal(again, want)
+	other, err := s.Get(ctx, "acme", id(2))
+	is.NoErr(err)
+	is.Equal(other, of(bundle(2), entry(2, 2)))
+	_, err = s.Update(ctx, "acme", "bundle-1", func(*bundles.Bundle) error { return nil })
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+}
+
+func testDelete(t *testing.T, s bundles.Store) {
+	is, ctx := is.New(t), t.Context()
+	add(t, s, "acme", bundle(1), entry(1, 1), entry(2, 1))
+	add(t, s, "acme", bundle(2), entry(3, 2))
+	is.NoErr(s.Delete(ctx, "acme", "bundle-1"))
+	is.Equal(errs.CodeOf(s.Delete(ctx, "acme", "bundle-1")), errs.NotFound)
+	_, err := s.Entry(ctx, "acme", id(1), id(1001))
+	is.Equal(errs.CodeOf(err), errs.NotFound) // they go with it
+	is.NoErr(s.DeleteEntry(ctx, "acme", id(2), id(1003)))
+	is.Equal(errs.CodeOf(s.DeleteEntry(ctx, "acme", id(2), id(1003))), errs.NotFound)
+	is.NoErr(s.Delete(ctx, "acme", id(2)))
+	all, err := s.All(ctx, "acme")
+	is.NoErr(err)
+	is.Equal(len(all), 0)
+}
+
+func testEntries(t *testing.T, s bundles.Store) {
+	is, ctx := is.New(t), t.Context()
+	add(t, s, "acme", bundle(1), entry(1, 1))
+	add(t, s, "acme", bundle(2))
+	at := monday.Add(time.Hour)
+	got, err := s.SetData(ctx, "acme", id(1), id(1001), json.RawMessage(`{"a":1}`), at)
+	is.NoErr(err)
+	want := of(bundle(1), entry(1, 1)).Entries[0]
+	want.Data, want.UpdatedAt = json.RawMessage(`{"a":1}`), at
+	is.Equal(got, want)
+	for _, other := range []string{id(2), id(3)} { // the entry of another bundle
+		_, err = s.SetData(ctx, "acme", other, id(1001), json.RawMessage(`{}`), at)
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+		_, err = s.Entry(ctx, "acme", other, id(1001))
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+		is.Equal(errs.CodeOf(s.DeleteEntry(ctx, "acme", other, id(1001))), errs.NotFound)
+	}
+	e := entry(9, 77) // of no bundle
+	is.Equal(errs.CodeOf(s.InsertEntry(ctx, "acme", e)), errs.Conflict)
+}
+
+func testSameReference(t *testing.T, s bundles.Store) {
+	is, ctx := is.New(t), t.Context()
+	add(t, s, "acme", bundle(1), entry(1, 1))
+	add(t, s, "acme", bundle(2))
+	e := entry(1, 1)
+	e.ID = id(77)
+	is.Equal(errs.CodeOf(s.InsertEntry(ctx, "acme", e)), errs.Conflict)
+	e.Type = "report" // the same id of another type
+	is.NoErr(s.InsertEntry(ctx, "acme", e))
+	e = entry(1, 2)
+	e.ID = id(78)
+	is.NoErr(s.InsertEntry(ctx, "acme", e)) // in another bundle
+	for n, want := range []errs.Code{errs.Internal, errs.Conflict} {
+		e := bundles.Entry{ID: id(80 + n), BundleID: id(1), Type: "global", Data: json.RawMessage(`{}`), CreatedAt: monday, UpdatedAt: monday}
+		is.Equal(errs.CodeOf(s.InsertEntry(ctx, "acme", e)), want)
+	}
+}
+
+func testIsolation(t *testing.T, s bundles.Store) {
+	is, ctx := is.New(t), t.Context()
+	add(t, s, "acme", bundle(1), entry(1, 1))
+	_, err := s.Get(ctx, "evil", id(1))
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+	_, err = s.Update(ctx, "evil", "bundle-1", func(*bundles.Bundle) error { return nil })
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+	is.Equal(errs.CodeOf(s.Delete(ctx, "evil", id(1))), errs.NotFound)
+	is.Equal(errs.CodeOf(s.DeleteEntry(ctx, "evil", id(1), id(1001))), errs.NotFound)
+	is.Equal(errs.CodeOf(s.InsertEntry(ctx, "evil", entry(2, 1))), errs.Conflict) // there is no such bundle
+	_, err = s.SetData(ctx, "evil", id(1), id(1001), json.RawMessage(`{}`), monday)
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+	page, err := s.Page(ctx, "evil", paging.Query{Limit: 10})
+	is.NoErr(err)
+	is.Equal(page.Total+len(page.Rows), 0)
+	entries, err := s.Entries(ctx, "evil", id(1), paging.Query{Limit: 10})
+	is.NoErr(err)
+	is.Equal(entries.Total+len(entries.Rows), 0)
+	add(t, s, "evil", bundle(1), entry(1, 1)) // the same ids
+	is.NoErr(s.Delete(ctx, "evil", id(1)))
+	got, err := s.Get(ctx, "acme", id(1))
+	is.NoErr(err)
+	is.Equal(got, of(bundle(1), entry(1, 1)))
+}
+
+func testFailedEdit(t *testing.T, s bundles.Store) {
+	is, ctx, fault := is.New(t), t.Context(), errors.New("fault")
+	add(t, s, "acme", bundle(1))
+	_, err := s.Update(ctx, "acme", id(1), func(b *bundles.Bundle) error { b.Name = "x"; return fault })
+	is.Equal(err, fault)
+	got, err := s.Get(ctx, "acme", id(1))
+	is.NoErr(err)
+	is.Equal(got, of(bundle(1)))
+}
+
+func testParallelEdits(t *testing.T, s bundles.Store) {
+	is, ctx := is.New(t), t.Context()
+	add(t, s, "acme", bundle(1))
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			_, err := s.Update(ctx, "acme", id(1), func(b *bundles.Bundle) error { b.Name += "x"; return nil })
+			is.NoErr(err)
+		})
+	}
+	all.Wait()
+	got, err := s.Get(ctx, "acme", id(1))
+	is.NoErr(err)
+	is.Equal(got.Name, bundle(1).Name+strings.Repeat("x", 20))
+}
+
+func testPages(t *testing.T, s bundles.Store) {
+	is, ctx := is.New(t), t.Context()
+	for n := range 25 {
+		b := bundle(n)
+		b.UpdatedAt = monday.Add(time.Duration(n*7%25) * time.Hour)
+		add(t, s, "acme", b, entry(2*n, n), entry(2*n+1, n))
+	}
+	for _, sort := range []string{"", "createdAt", "-createdAt", "name", "-name", "updatedAt", "-updatedAt"} {
+		q, seen := paging.Query{Limit: 10, Sort: sort}, map[string]bool{}
+		for range 3 {
+			page, err := s.Page(ctx, "acme", q)
+			is.NoErr(err)
+			is.Equal(page.Total, 25)
+			for _, b := range page.Rows {
+				seen[b.ID] = true
+				is.Equal(len(b.Entries), 2)
+				is.Equal(b.Entries[0].BundleID, b.ID)
+			}
+			q.Start, q.After = q.Start+10, page.Last
+		}
+		is.Equal(len(seen), 25)
+	}
+	page, err := s.Page(ctx, "acme", paging.Query{Limit: 10, Q: "BUNDLE-7"})
+	is.NoErr(err)
+	is.Equal(page.Total, 1)
+	_, err = s.Page(ctx, "acme", paging.Query{Limit: 10, Sort: "slug"})
+	is.Equal(errs.CodeOf(err), errs.Invalid)
+}
+
+func testEntryPages(t *testing.T, s bundles.Store) {
+	is, ctx := is.New(t), t.Context()
+	add(t, s, "acme", bundle(1))
+	add(t, s, "acme", bundle(2), entry(77, 2))
+	for n := range 25 {
+		is.NoErr(s.InsertEntry(ctx, "acme", entry(n, 1)))
+	}
+	for _, sort := range []string{"", "-createdAt", "type", "-type", "updatedAt"} {
+		q, seen := paging.Query{Limit: 10, Sort: sort}, map[string]bool{}
+		for range 3 {
+			page, err := s.Entries(ctx, "acme", id(1), q)
+			is.NoErr(err)
+			is.Equal(page.Total, 25)
+			for _, e := range page.Rows {
+				seen[e.ID] = true
+			}
+			q.Start, q.After = q.Start+10, page.Last
+		}
+		is.Equal(len(seen), 25)
+	}
+	_, err := s.Entries(ctx, "acme", id(1), paging.Query{Limit: 10, Q: "x"})
+	is.Equal(errs.CodeOf(err), errs.Invalid)
+}
+
+func testDeployments(t *testing.T, s bundles.Store) {
+	is, ctx := is.New(t), t.Context()
+	var many []entity.Key
+	for n := range 1203 { // several statements
+		many = append(many, entity.Key{Kind: "color", ID: fmt.Sprintf("c%05d", n)})
+	}
+	shared, own := entity.Key{Kind: "tag", ID: "b"}, entity.Key{Kind: "tag", ID: "a"}
+	is.NoErr(s.SetDeployed(ctx, "acme", "evil", id(1), many))
+	is.NoErr(s.SetDeployed(ctx, "acme", "evil", id(2), []entity.Key{shared, own}))
+	is.NoErr(s.SetDeployed(ctx, "acme", "other", id(2), []entity.Key{shared}))
+	is.NoErr(s.SetDeployed(ctx, "evil", "evil", id(2), []entity.Key{own})) // another tenant's matters not
+	all, alone, err := s.Deployed(ctx, "acme", "evil", id(1))
+	is.NoErr(err)
+	is.Equal(all, many)
+	is.Equal(alone, many)
+	all, alone, err = s.Deployed(ctx, "acme", "evil", id(2))
+	is.NoErr(err)
+	is.Equal(all, []entity.Key{own, shared})
+	is.Equal(alone, []entity.Key{own})
+	is.NoErr(s.SetDeployed(ctx, "acme", "other", id(2), nil))
+	_, alone, err = s.Deployed(ctx, "acme", "evil", id(2))
+	is.NoErr(err)
+	is.Equal(alone, []entity.Key{own, shared})
+	all, alone, err = s.Deployed(ctx, "acme", "evil", id(3))
+	is.NoErr(err)
+	is.Equal(len(all)+len(alone), 0)
+}
+
+func testLock(t *testing.T, s bundles.Store) {
+	is, ctx := is.New(t), t.Context()
+	is.Equal(errs.CodeOf(s.Lock(ctx, "nobody")), errs.NotFound)
+	locked, order := make(chan struct{}), make(chan string, 2)
+	var all sync.WaitGroup
+	all.Go(func() {
+		is.NoErr(s.InTx(ctx, func(ctx context.Context) error {
+			is.NoErr(s.Lock(ctx, "acme"))
+			close(locked)
+			time.Sleep(50 * time.Millisecond)
+			order <- "first"
+			return nil
+		}))
+	})
+	<-locked
+	is.NoErr(s.InTx(ctx, func(ctx context.Context) error {
+		is.NoErr(s.Lock(ctx, "acme"))
+		order <- "second"
+		return nil
+	}))
+	all.Wait()
+	is.Equal(<-order, "first")
+}
+
+func testRehearse(t *testing.T, s bundles.Store) {
+	is, ctx, fault := is.New(t), t.Context(), errors.New("fault")
+	for _, want := range []error{nil, fault} {
+		err := s.Rehearse(ctx, func(ctx context.Context) error {
+			is.NoErr(s.Insert(ctx, "acme", bundle(1)))
+			_, err := s.Get(ctx, "acme", id(1))
+			is.NoErr(err)
+			return want
+		})
+		is.Equal(err, want)
+		_, err = s.Get(ctx, "acme", id(1))
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+	}
+	is.NoErr(s.InTx(ctx, func(ctx context.Context) error {
+		err := s.Rehearse(ctx, func(context.Context) error { t.Error("it ran"); return nil })
+		is.Equal(errs.CodeOf(err), errs.Invalid)
+		return nil
+	}))
+}
+
+func testFailedTx(t *testing.T, s bundles.Store) {
+	is, ctx, fault := is.New(t), t.Context(), errors.New("fault")
+	err := s.InTx(ctx, func(ctx context.Context) error {
+		is.NoErr(s.Insert(ctx, "acme", bundle(1)))
+		is.NoErr(s.InsertEntry(ctx, "acme", entry(1, 1)))
+		is.NoErr(s.SetDeployed(ctx, "acme", "evil", id(1), []entity.Key{{Kind: "tag", ID: "a"}}))
+		return fault
+	})
+	is.Equal(err, fault)
+	_, err = s.Get(ctx, "acme", id(1))
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+	all, _, err := s.Deployed(ctx, "acme", "evil", id(1))
+	is.NoErr(err)
+	is.Equal(len(all), 0)
+}
+
+func testCanceled(t *testing.T, s bundles.Store) {
+	is := is.New(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	is.True(errors.Is(s.Insert(ctx, "acme", bundle(1)), context.Canceled))
+	_, err := s.Get(t.Context(), "acme", id(1))
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+}

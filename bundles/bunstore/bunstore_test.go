@@ -1,0 +1,16 @@
+package bunstore_test
+
+import (
+	"testing"
+
+	"github.com/tenantcontent/tenantcontent/bundles"
+	"github.com/tenantcontent/tenantcontent/bundles/bundlestest"
+	"github.com/tenantcontent/tenantcontent/bundles/bunstore"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+)
+
+func TestStore(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		bundlestest.TestStore(t, func(t *testing.T) bundles.Store { return bunstore.New(open(t)) })
+	})
+}

@@ -1,0 +1,142 @@
+package bunstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/bundles"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+// entry is the table's shape.
+type entry struct {
+	bun.BaseModel `bun:"table:tc_bundle_entries,alias:e"`
+
+	TenantID  string `bun:",pk"`
+	ID        string `bun:"id,pk"`
+	BundleID  string `bun:"bundle_id"`
+	Type      string
+	EntityID  string `bun:"entity_id"`
+	Data      string
+	CreatedAt bunx.Time
+	UpdatedAt bunx.Time
+}
+
+func (r entry) entry() bundles.Entry {
+	return bundles.Entry{
+		Tenant: r.TenantID, ID: r.ID, BundleID: r.BundleID, Type: r.Type, EntityID: r.EntityID, Data: json.RawMessage(r.Data),
+		CreatedAt: r.CreatedAt.Time, UpdatedAt: r.UpdatedAt.Time,
+	}
+}
+
+var entryList = bunx.List[entry]{
+	Key: "id", Order: "createdAt",
+	Sorts: []bunx.Sort[entry]{
+		{Field: "createdAt", Column: "created_at", Value: func(r entry) string { return r.CreatedAt.String() }},
+		{Field: "type", Column: "type", Value: func(r entry) string { return r.Type }},
+		{Field: "updatedAt", Column: "updated_at", Value: func(r entry) string { return r.UpdatedAt.String() }},
+	},
+}
+
+// Entries implements bundles.Store.
+func (s *Store) Entries(ctx context.Context, tenant, bundleID string, q paging.Query) (paging.Page[bundles.Entry], error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows := c.NewSelect().Model((*entry)(nil)).Where("e.tenant_id = ?", tenant).Where("e.bundle_id = ?", bundleID)
+	page, err := bunx.Page(ctx, rows, entryList, func(r entry) string { return r.ID }, q)
+	return paging.Map(page, entry.entry), err
+}
+
+// Entry implements bundles.Store.
+func (s *Store) Entry(ctx context.Context, tenant, bundleID, id string) (bundles.Entry, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	var r entry
+	err := c.NewSelect().Model(&r).Where("e.tenant_id = ?", tenant).Where("e.bundle_id = ?", bundleID).Where("e.id = ?", id).Scan(ctx)
+	if err != nil {
+		return bundles.Entry{}, bunx.Err(err, "Entry")
+	}
+	return r.entry(), nil
+}
+
+// InsertEntry implements bundles.Store.
+func (s *Store) InsertEntry(ctx context.Context, tenant string, e bundles.Entry) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.NewInsert().Model(&entry{
+			TenantID: tenant, ID: e.ID, BundleID: e.BundleID, Type: e.Type, EntityID: e.EntityID, Data: string(e.Data),
+			CreatedAt: bunx.At(e.CreatedAt), UpdatedAt: bunx.At(e.UpdatedAt),
+		}).Exec(ctx)
+		return bunx.Err(err, "This entry of the bundle")
+	})
+}
+
+// SetData implements bundles.Store.
+func (s *Store) SetData(ctx context.Context, tenant, bundleID, id string, data json.RawMessage, at time.Time) (e bundles.Entry, err error) {
+	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		n, err := c.Exec(ctx, `UPDATE tc_bundle_entries SET data = $4, updated_at = $5 WHERE tenant_id = $1 AND bundle_id = $2 AND id = $3`,
+			tenant, bundleID, id, string(data), bunx.At(at))
+		if err := bunx.Found(n, err, "Entry"); err != nil {
+			return err
+		}
+		e, err = s.Entry(ctx, tenant, bundleID, id)
+		return err
+	})
+	return e, err
+}
+
+// DeleteEntry implements bundles.Store.
+func (s *Store) DeleteEntry(ctx context.Context, tenant, bundleID, id string) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		n, err := c.Exec(ctx, `DELETE FROM tc_bundle_entries WHERE tenant_id = $1 AND bundle_id = $2 AND id = $3`, tenant, bundleID, id)
+		return bunx.Found(n, err, "Entry")
+	})
+}
+
+// Deployed implements bundles.Store.
+func (s *Store) Deployed(ctx context.Context, tenant, source, bundleID string) (all, alone []entity.Key, err error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, `SELECT d.kind, d.entity_id, EXISTS (SELECT 1 FROM tc_deployments o WHERE o.tenant_id = d.tenant_id
+			AND o.kind = d.kind AND o.entity_id = d.entity_id AND (o.source_tenant, o.bundle_id) <> (d.source_tenant, d.bundle_id))
+		FROM tc_deployments d WHERE d.tenant_id = $1 AND d.source_tenant = $2 AND d.bundle_id = $3 ORDER BY d.kind, d.entity_id`,
+		tenant, source, bundleID)
+	all, err = bunx.Scan(rows, err, func(rows *sql.Rows) (k entity.Key, err error) {
+		var shared bool
+		err = rows.Scan(&k.Kind, &k.ID, &shared)
+		if !shared {
+			alone = append(alone, k)
+		}
+		return k, err
+	})
+	return all, alone, bunx.Err(err, "Deployment")
+}
+
+// batch is how many deployments one statement writes.
+const batch = 500
+
+// SetDeployed implements bundles.Store.
+func (s *Store) SetDeployed(ctx context.Context, tenant, source, bundleID string, keys []entity.Key) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.Exec(ctx, `DELETE FROM tc_deployments WHERE tenant_id = $1 AND source_tenant = $2 AND bundle_id = $3`, tenant, source, bundleID)
+		if err != nil {
+			return bunx.Err(err, "Deployment")
+		}
+		for len(keys) > 0 {
+			some := keys[:min(batch, len(keys))]
+			keys = keys[len(some):]
+			args := make([]any, 0, 5*len(some))
+			for _, k := range some {
+				args = append(args, tenant, source, bundleID, string(k.Kind), k.ID)
+			}
+			_, err := c.Exec(ctx, `INSERT INTO tc_deployments (tenant_id, source_tenant, bundle_id, kind, entity_id) VALUES `+
+				bunx.Values(len(some), 5), args...)
+			if err != nil {
+				return bunx.Err(err, "Deployment")
+			}
+		}
+		return nil
+	})
+}

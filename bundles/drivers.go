@@ -1,0 +1,242 @@
+package bundles
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// Driver is one type of bundle entry. Implementations must pass bundletest.TestDriver.
+type Driver interface {
+	// Descriptor says how the type is called and shown. Its ID is stored with each entry, so it never changes.
+	Descriptor() Descriptor
+	// Content gives what entries of the type ship: of a type with a Column one kind, with Lookup and Porter, of which each
+	// entry ships one piece and all that it needs; of a type without, any number, and each entry ships all pieces of all
+	// of them.
+	Content() []entity.Type
+}
+
+// Finder is a Driver that finds many pieces at once. A list of entries asks one that is none piece by piece.
+type Finder interface {
+	Driver
+	// Find gives the pieces with these ids that are there, by id.
+	Find(ctx context.Context, tenant string, ids []string) (map[string]entity.Ref, error)
+}
+
+// Descriptor describes a Driver.
+//
+// Source: part 1, Bundle driver descriptor, Bundle builder item.
+type Descriptor struct {
+	ID     string // the entry's type
+	Name   string // i18n key
+	Label  string // English name of its builder, "" for a type without one
+	Column string // the entry's member that refers to the piece, such as "reportId"; "" for a type that refers to nothing
+	Icon   Icon
+	Editor string // component that edits an entry's data
+}
+
+// Icon is how a driver is drawn. Exactly one of its fields is set.
+type Icon struct {
+	Material string // name of a Material icon
+	Name     string // name of an icon of the client
+	SVG      string // the picture itself
+}
+
+// ready is the one table of the types that the library brings, in the order of the specification: type, entity kind and
+// column follow from each other but for the three first.
+var ready = []struct{ id, kind, column, icon, label string }{
+	{"code", "code", "codeId", "code", "Code"},
+	{"global", "", "", "public", ""},
+	{"assistant", "assistant", "assistantId", "assistant", "Assistant"},
+	{"dataset", "dataset", "datasetId", "dataset", "Dataset"},
+	{"datasource", "datasource", "datasourceId", "storage", "Datasource"},
+	{"query", "query", "queryId", "manage_search", "Query"},
+	{"report", "report", "reportId", "assessment", "Report"},
+	{"tagged", "tag", "tagId", "label", "Tag"},
+	{"user", "user", "username", "person", "User"},
+	{"team", "team", "teamId", "group", "Team"},
+	{"job", "job", "jobId", "schedule", "Job"},
+	{"template", "template", "templateId", "description", "Template"},
+	{"letterhead", "letterhead", "letterheadId", "mail", "Letterhead"},
+	{"library", "library", "libraryId", "folder", "Library"},
+	{"app", "app", "appId", "apps", "App"},
+	{"toolkit", "toolkit", "toolkitId", "build", "Toolkit"},
+	{"integration", "integration", "integrationId", "extension", "Integration"},
+}
+
+// Columns are the members of an entry that refer to a piece, in the order in which the specification lists them. Exactly
+// the one of the entry's type is set.
+var Columns = strings.Fields("tagId reportId datasetId datasourceId queryId teamId jobId templateId letterheadId assistantId " +
+	"libraryId codeId appId toolkitId integrationId username")
+
+// order is in which order rows travel: each kind comes after those that its pieces may need. Kinds that are not in it, a
+// host's own, come last, in the order of their registration.
+var order = strings.Fields("user team tag color aiInstruction datasource dataset query visual template letterhead code library " +
+	"integration toolkit file assistant report app job")
+
+// driver is a ready Driver.
+type driver struct {
+	about   Descriptor
+	content []entity.Type
+}
+
+func (d driver) Descriptor() Descriptor { return d.about }
+func (d driver) Content() []entity.Type { return d.content }
+
+// allDrivers gives the ready drivers with the host's: each in the place of the one with its id, or behind them.
+func allDrivers(content *entity.Registry, global []entity.Type, own []Driver) ([]Driver, error) {
+	all := make([]Driver, 0, len(ready)+len(own))
+	for _, r := range ready {
+		d := driver{content: global, about: Descriptor{
+			ID: r.id, Name: "bundle:" + r.id, Label: r.label, Column: r.column, Icon: Icon{Material: r.icon},
+			Editor: "bundle" + strings.ToUpper(r.id[:1]) + r.id[1:],
+		}}
+		if r.column != "" {
+			t, _ := content.Type(entity.Kind(r.kind)) // a host may do without: then nothing can be referred to
+			t.Kind = entity.Kind(r.kind)
+			d.content = []entity.Type{t}
+		}
+		all = append(all, d)
+	}
+	seen := map[string]bool{}
+	for _, d := range own {
+		if err := CheckDriver(d); err != nil {
+			return nil, err
+		}
+		id := d.Descriptor().ID
+		if seen[id] {
+			return nil, errs.New(errs.Invalid, "two bundle drivers have the id %q", id)
+		}
+		seen[id] = true
+		if i := slices.IndexFunc(all, func(d Driver) bool { return d.Descriptor().ID == id }); i >= 0 {
+			all[i] = d
+		} else {
+			all = append(all, d)
+		}
+	}
+	return all, nil
+}
+
+// CheckDriver refuses a driver that contradicts itself. Errors: errs.Invalid saying what is wrong.
+func CheckDriver(d Driver) error {
+	about, content := d.Descriptor(), d.Content()
+	wrong := func(what string) error {
+		return errs.New(errs.Invalid, "the bundle driver %q %s", about.ID, what)
+	}
+	hints := 0
+	for _, hint := range []string{about.Icon.Material, about.Icon.Name, about.Icon.SVG} {
+		if hint != "" {
+			hints++
+		}
+	}
+	switch {
+	case about.ID == "" || about.Name == "" || about.Editor == "":
+		return wrong("must have an id, a name and an editor")
+	case hints != 1:
+		return wrong("must have exactly one icon")
+	case slices.Contains([]string{"type", "data", "id", "tenant", "bundleId", "createdAt", "updatedAt"}, about.Column):
+		return wrong("must not call its column " + about.Column)
+	case about.Column != "" && (len(content) != 1 || content[0].Lookup == nil):
+		return wrong("must have one kind of content, with Lookup, as it has a column")
+	}
+	for _, t := range content {
+		if t.Kind == "" || t.Porter == nil || strings.ContainsAny(string(t.Kind), "/\\.%\x00") {
+			return wrong("must have a kind and a Porter for all its content")
+		}
+	}
+	return nil
+}
+
+// portersOf gives how each kind moves, a driver's before the registry's, and in which order.
+func portersOf(content *entity.Registry, drivers []Driver) (map[entity.Kind]entity.Porter, []entity.Kind) {
+	porters, kinds := map[entity.Kind]entity.Porter{}, []entity.Kind{}
+	add := func(t entity.Type) {
+		if t.Porter != nil && porters[t.Kind] == nil {
+			porters[t.Kind] = t.Porter
+			kinds = append(kinds, t.Kind)
+		}
+	}
+	for _, d := range drivers {
+		for _, t := range d.Content() {
+			add(t)
+		}
+	}
+	for _, kind := range content.Kinds() {
+		t, _ := content.Type(kind)
+		add(t)
+	}
+	place := func(k entity.Kind) int {
+		if i := slices.Index(order, string(k)); i >= 0 {
+			return i
+		}
+		return len(order)
+	}
+	slices.SortStableFunc(kinds, func(a, b entity.Kind) int { return cmp.Compare(place(a), place(b)) })
+	return porters, kinds
+}
+
+// Drivers gives the types of entries to any session, in the order of registration.
+func (s *Service) Drivers(ctx context.Context) ([]Descriptor, error) {
+	if _, err := actor.From(ctx); err != nil {
+		return nil, err
+	}
+	all := make([]Descriptor, len(s.drivers))
+	for i, d := range s.drivers {
+		all[i] = d.Descriptor()
+	}
+	return all, nil
+}
+
+// Driver gives one type of entries to any session. Errors: errs.Invalid for an id that is not registered.
+func (s *Service) Driver(ctx context.Context, id string) (Descriptor, error) {
+	if _, err := actor.From(ctx); err != nil {
+		return Descriptor{}, err
+	}
+	d, err := s.driver(id)
+	if err != nil {
+		return Descriptor{}, err
+	}
+	return d.Descriptor(), nil
+}
+
+// Column gives the member of an entry of a type that refers to the piece, "" for none.
+func (s *Service) Column(kind string) string {
+	d, err := s.driver(kind)
+	if err != nil {
+		return ""
+	}
+	return d.Descriptor().Column
+}
+
+func (s *Service) driver(id string) (Driver, error) {
+	for _, d := range s.drivers {
+		if d.Descriptor().ID == id {
+			return d, nil
+		}
+	}
+	return nil, errs.New(errs.Invalid, "There is no bundle driver %q.", short(id))
+}
+
+// shippable refuses what bundles never ship. Errors: errs.Invalid.
+func shippable(ref entity.Ref) error {
+	switch {
+	case ref.System && ref.Kind == "job":
+		return errs.New(errs.Invalid, "System jobs cannot be added to bundles")
+	case ref.System || ref.Draft:
+		return errs.New(errs.Invalid, "Drafts and what belongs to the service cannot be added to bundles.")
+	}
+	return nil
+}
+
+// short keeps a message short however long the text is that it quotes.
+func short(s string) string {
+	if r := []rune(s); len(r) > 40 {
+		return string(r[:40]) + "…"
+	}
+	return s
+}

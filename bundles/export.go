@@ -1,0 +1,244 @@
+package bundles
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"slices"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/bundles/archive"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// batch is how many pieces a Porter is asked for at once.
+const batch = 500
+
+// batchBytes ends a batch of rows early, so that few long rows need no more memory than many short ones.
+const batchBytes = 8 << 20
+
+// ContentType is the media type of an archive.
+const ContentType = archive.ContentType
+
+// Manifest is what an export without a bundle ships. Entries need their Type, EntityID (an id or natural id) and Data
+// alone.
+type Manifest struct {
+	Name    string // default "Content"
+	Entries []Entry
+}
+
+// Export is content that is ready to be written to an archive.
+type Export struct {
+	s      *Service
+	tenant string
+	header archive.Header
+	plan   plan
+}
+
+// plan is the pieces of an archive: by kind, ordered by id.
+type plan map[entity.Kind][]string
+
+// Filename is what the archive is called.
+func (e *Export) Filename() string {
+	if e.header.Bundle.Slug == "" {
+		return "content.tgz"
+	}
+	return e.header.Bundle.Slug + ".tgz"
+}
+
+// Write writes the archive piece by piece, each as it is at that moment: it holds no transaction. Errors: errs.NotFound
+// when a piece goes away meanwhile; w's own.
+func (e *Export) Write(ctx context.Context, w io.Writer) error {
+	return e.s.write(ctx, e.tenant, e.header, e.plan, w)
+}
+
+// Export finds all that a bundle, by id or slug, ships: what its entries refer to and all that those need. What is not
+// there any more is left out. It needs a superuser. Errors: errs.Forbidden; errs.NotFound.
+func (s *Service) Export(ctx context.Context, bundle string) (*Export, error) {
+	a, err := actor.Allowed(ctx, actor.Superuser)
+	if err != nil {
+		return nil, err
+	}
+	b, err := s.get(ctx, a.Tenant, bundle)
+	if err != nil {
+		return nil, err
+	}
+	return s.export(ctx, a.Tenant, archive.Bundle{ID: b.ID, Name: b.Name, Slug: b.Slug, Description: b.Description}, b.Entries)
+}
+
+// ExportManifest does as Export for entries that no bundle has. Errors: errs.Forbidden; errs.Invalid as AddEntry, also
+// for no entries.
+func (s *Service) ExportManifest(ctx context.Context, m Manifest) (*Export, error) {
+	a, err := actor.Allowed(ctx, actor.Superuser)
+	if err != nil {
+		return nil, err
+	}
+	if len(m.Entries) == 0 {
+		return nil, errs.New(errs.Invalid, "entries must have at least one entry")
+	}
+	if m.Name == "" {
+		m.Name = "Content"
+	}
+	b := Bundle{Name: m.Name, Slug: "content"}
+	if err := b.accept(); err != nil {
+		return nil, err
+	}
+	entries := make([]Entry, len(m.Entries))
+	for i, e := range m.Entries {
+		if entries[i], err = s.entry(ctx, a.Tenant, e.Type, e.EntityID, e.Data); err != nil {
+			if errs.CodeOf(err) == errs.Invalid {
+				err = errs.Wrap(errs.Invalid, err, "entries[%d]: %s", i, errs.MessageOf(err))
+			}
+			return nil, err
+		}
+	}
+	return s.export(ctx, a.Tenant, archive.Bundle{Name: b.Name}, entries)
+}
+
+func (s *Service) export(ctx context.Context, tenant string, b archive.Bundle, entries []Entry) (*Export, error) {
+	p, err := s.closure(ctx, tenant, entries)
+	if err != nil {
+		return nil, err
+	}
+	h := archive.Header{Tenant: tenant, Bundle: b, Entries: make([]json.RawMessage, len(entries)), Counts: p.counts()}
+	for i, e := range entries {
+		d, err := s.driver(e.Type)
+		column := ""
+		if err == nil { // else a type that the host has no more
+			column = d.Descriptor().Column
+		}
+		if h.Entries[i], err = json.Marshal(shipped{e, column}); err != nil {
+			return nil, err
+		}
+	}
+	return &Export{s: s, tenant: tenant, header: h, plan: p}, nil
+}
+
+// shipped is an entry as bundle.json has it.
+type shipped struct {
+	Entry
+	column string
+}
+
+// MarshalJSON implements json.Marshaler: type, reference and data.
+func (e shipped) MarshalJSON() ([]byte, error) {
+	members := map[string]any{"type": e.Type, "data": e.Data}
+	if e.column != "" {
+		members[e.column] = e.EntityID
+	}
+	return json.Marshal(members) // in the order of the names
+}
+
+func (p plan) counts() map[entity.Kind]int {
+	counts := map[entity.Kind]int{}
+	for kind, ids := range p {
+		counts[kind] = len(ids)
+	}
+	return counts
+}
+
+// closure gives the pieces of some entries and all that they need, level by level: each is asked once, so circles end.
+func (s *Service) closure(ctx context.Context, tenant string, entries []Entry) (plan, error) {
+	wanted := map[entity.Kind][]string{}
+	seen := map[entity.Key]bool{}
+	want := func(k entity.Key) {
+		if s.porters[k.Kind] != nil && !seen[k] {
+			seen[k] = true
+			wanted[k.Kind] = append(wanted[k.Kind], k.ID)
+		}
+	}
+	for _, e := range entries {
+		d, err := s.driver(e.Type)
+		if err != nil {
+			continue // a type that the host has no more
+		}
+		for _, t := range d.Content() {
+			ids := []string{e.EntityID}
+			if d.Descriptor().Column == "" && t.Porter != nil {
+				if ids, err = t.Porter.IDs(ctx, tenant); err != nil {
+					return nil, err
+				}
+			}
+			for _, id := range ids {
+				want(entity.Key{Kind: t.Kind, ID: id})
+			}
+		}
+	}
+	p := plan{}
+	for len(wanted) > 0 {
+		level := wanted
+		wanted = map[entity.Kind][]string{}
+		for _, kind := range s.kinds {
+			for ids := range slices.Chunk(level[kind], batch) {
+				needs, err := s.porters[kind].Needs(ctx, tenant, ids)
+				if err != nil {
+					return nil, err
+				}
+				for _, id := range ids {
+					keys, there := needs[id]
+					if !there {
+						continue
+					}
+					p[kind] = append(p[kind], id)
+					for _, k := range keys {
+						want(k)
+					}
+				}
+			}
+		}
+	}
+	for _, ids := range p {
+		slices.Sort(ids)
+	}
+	return p, nil
+}
+
+// write writes the pieces of a plan, and their files, to an archive.
+func (s *Service) write(ctx context.Context, tenant string, h archive.Header, p plan, w io.Writer) error {
+	out, err := archive.NewWriter(w, h)
+	if err != nil {
+		return err
+	}
+	for _, kind := range s.kinds {
+		for ids := range slices.Chunk(p[kind], batch) {
+			for row, err := range s.porters[kind].Export(ctx, tenant, ids) {
+				if err != nil {
+					return err
+				}
+				if err := out.Row(row); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for _, kind := range s.kinds {
+		if porter, ok := s.porters[kind].(entity.FilePorter); ok {
+			for _, id := range p[kind] {
+				if err := writeFiles(ctx, tenant, id, porter, out); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return out.Close()
+}
+
+func writeFiles(ctx context.Context, tenant, id string, porter entity.FilePorter, out *archive.Writer) error {
+	files, err := porter.Files(ctx, tenant, id)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		r, err := porter.OpenFile(ctx, tenant, id, f.Path)
+		if err != nil {
+			return err
+		}
+		err = out.File(id, f, r)
+		_ = r.Close() // it was read to its end, or failed
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

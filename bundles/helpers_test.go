@@ -1,0 +1,37 @@
+package bundles_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/entities"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+type ctx = context.Context
+
+func pageOf(n int) paging.Query { return paging.Query{Limit: n} }
+
+// circle changes what a piece's data says.
+func circle(t testing.TB, w *world, kind entity.Kind, id, data string) {
+	t.Helper()
+	_, err := w.Entities.Update(w.as(t, "acme"), kind, id, func(e *entities.Entity) error { e.Data = json.RawMessage(data); return nil })
+	is.New(t).NoErr(err)
+}
+
+// libraries puts another porter in the place of that of libraries.
+func libraries(w *world, wrap func(entity.FilePorter) entity.Porter) func(*tenantcontent.Config) {
+	return func(c *tenantcontent.Config) {
+		for _, kind := range w.Entities.Types() {
+			if kind.Kind == entities.Library {
+				kind.Porter = wrap(kind.Porter.(entity.FilePorter))
+				c.Entities = []entity.Type{kind}
+			}
+		}
+	}
+}

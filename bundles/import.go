@@ -1,0 +1,396 @@
+package bundles
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/bundles/archive"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// How says how an archive is imported.
+type How struct {
+	Rule    entity.Rule // default Skip; Overwrite of a deploy
+	Owner   string      // principal id that gets the rows whose owner is not known here; default: the caller
+	DryRun  bool        // do all of it, and take it back
+	Changes bool        // list each row in Report.Changes
+}
+
+// Counts is what became of rows.
+type Counts struct {
+	Created, Updated, Skipped, Deleted int
+}
+
+// Change is what became of one row: an arrival, or "deleted".
+type Change struct {
+	Action string
+	entity.Key
+}
+
+// Report is what an import did.
+type Report struct {
+	Counts
+	ByKind   map[entity.Kind]Counts
+	Warnings []string // sentences for people, at most 1,000
+	Changes  []Change // nil unless How asks for them
+	Archive  *Kept    // of what a restore or deploy replaced; nil when that was nothing, and after a dry run
+}
+
+// maxWarnings bounds the answer to an import of many rows that all lack their owner.
+const maxWarnings = 1000
+
+// Import reads an archive into the caller's tenant, in one transaction. It needs a superuser.
+//
+// The archive is read twice: first to its end, so that nothing is begun for one that is not whole, then to be imported.
+// What cannot be read again, as a request's body, is taken into a temporary file first: a slow sender holds no
+// transaction. Errors: errs.Forbidden; errs.Invalid for a bad archive, option or row, naming it; errs.TooLarge;
+// errs.Conflict naming the row, with the rule Fail, or when something else has its slug; r's own, as they are. After an
+// error nothing is written.
+func (s *Service) Import(ctx context.Context, r io.Reader, o How) (Report, error) {
+	a, err := actor.Allowed(ctx, actor.Superuser)
+	if err != nil {
+		return Report{}, err
+	}
+	o.Rule = cmp.Or(o.Rule, entity.Skip)
+	return s.bring(ctx, a, r, o, false)
+}
+
+// Restore makes, for every kind that an archive has or counts, the caller's tenant's rows exactly the archive's, as Import
+// with the rule Overwrite; those that the archive has not are removed. It keeps the caller's own user and the last
+// superuser, with a warning. It first keeps an archive of all rows of those kinds. It needs a superuser.
+// Errors: as Import.
+func (s *Service) Restore(ctx context.Context, r io.Reader, o How) (Report, error) {
+	a, err := actor.Allowed(ctx, actor.Superuser)
+	if err != nil {
+		return Report{}, err
+	}
+	o.Rule = entity.Overwrite
+	return s.bring(ctx, a, r, o, true)
+}
+
+func (s *Service) bring(ctx context.Context, a actor.Actor, r io.Reader, o How, restore bool) (report Report, err error) {
+	if err := o.check(); err != nil {
+		return Report{}, err
+	}
+	in, end, err := s.again(r)
+	if err != nil {
+		return Report{}, err
+	}
+	defer end()
+	look, err := s.survey(in)
+	if err != nil {
+		return Report{}, err
+	}
+	err = s.transaction(ctx, o, func(ctx context.Context) error {
+		l := s.landing(a.Tenant, look, o)
+		if err := s.store.Lock(ctx, a.Tenant); err != nil {
+			return err
+		}
+		if l.into.Owner, err = s.owner(ctx, a.Tenant, a.User, o.Owner); err != nil {
+			return err
+		}
+		if restore {
+			l.self = a.User
+			if err := l.clear(ctx); err != nil {
+				return err
+			}
+		}
+		err := l.run(ctx, in)
+		report = l.report
+		return err
+	})
+	if err != nil {
+		return Report{}, err
+	}
+	if o.DryRun {
+		report.Archive = nil
+	}
+	return report, nil
+}
+
+func (o How) check() error {
+	if !slices.Contains([]entity.Rule{entity.Skip, entity.Overwrite, entity.Fail}, o.Rule) {
+		return errs.New(errs.Invalid, "updateRule must be one of skip, overwrite and fail")
+	}
+	return nil
+}
+
+func (s *Service) transaction(ctx context.Context, o How, fn func(context.Context) error) error {
+	if o.DryRun {
+		return s.store.Rehearse(ctx, fn)
+	}
+	return s.store.InTx(ctx, fn)
+}
+
+// owner gives who gets the rows whose owner the tenant does not know: who is named, else the caller, else, where the
+// caller is no user of the tenant, its first superuser.
+func (s *Service) owner(ctx context.Context, tenant, caller, named string) (string, error) {
+	who := cmp.Or(named, caller)
+	known, err := s.people.Known(ctx, tenant, []string{who})
+	switch {
+	case err != nil || known[who] && who != "*":
+		return who, err
+	case named != "":
+		return "", errs.New(errs.Invalid, "owner must be a user or team of the tenant")
+	}
+	supers, err := s.people.Superusers(ctx, tenant)
+	if err != nil || len(supers) == 0 {
+		return caller, err
+	}
+	return supers[0], nil
+}
+
+// again makes an archive readable from its beginning more than once. end gives back what that took.
+func (s *Service) again(r io.Reader) (in io.ReadSeeker, end func(), err error) {
+	if in, ok := r.(io.ReadSeeker); ok {
+		return in, func() {}, nil
+	}
+	return s.spool(func(w io.Writer) error {
+		n, err := io.Copy(w, io.LimitReader(r, s.size+1))
+		if err == nil && n > s.size {
+			return errs.New(errs.TooLarge, "The archive must have at most %d bytes.", s.size)
+		}
+		return err
+	})
+}
+
+// spool gives a temporary file of what write writes. Where the system allows it the file has no name from the beginning,
+// so that it is gone with the process, however that ends.
+func (s *Service) spool(write func(io.Writer) error) (in io.ReadSeeker, end func(), err error) {
+	f, err := os.CreateTemp("", "tenantcontent-*.tgz")
+	if err != nil {
+		return nil, nil, err
+	}
+	unlinked := os.Remove(f.Name()) == nil
+	end = func() {
+		_ = f.Close() // it was read, or is of no use
+		if !unlinked {
+			_ = os.Remove(f.Name())
+		}
+	}
+	if err := write(f); err != nil {
+		end()
+		return nil, nil, err
+	}
+	return f, end, nil
+}
+
+// survey is what an archive has, found by reading it to its end.
+type survey struct {
+	header archive.Header
+	ids    map[entity.Kind]map[string]bool
+	files  map[string][]string // id of a piece to the paths of its files
+}
+
+// survey checks an archive and finds what it has. Errors: errs.Invalid; the reader's own.
+func (s *Service) survey(in io.ReadSeeker) (survey, error) {
+	r, err := s.open(in)
+	if err != nil {
+		return survey{}, err
+	}
+	look := survey{header: r.Header(), ids: map[entity.Kind]map[string]bool{}, files: map[string][]string{}}
+	for kind := range look.header.Counts {
+		if s.porters[kind] == nil {
+			return survey{}, errs.New(errs.Invalid, "The archive has rows of the kind %q, which is not known here.", short(string(kind)))
+		}
+		look.ids[kind] = map[string]bool{}
+	}
+	for {
+		m, err := r.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return look, nil
+		case err != nil:
+			return survey{}, err
+		case m.File != nil:
+			if s.fileKind(look, m.ID) == "" {
+				return survey{}, errs.New(errs.Invalid, "The archive's file %q of %q belongs to no row of it that has files.", short(m.File.Path), short(m.ID))
+			}
+			look.files[m.ID] = append(look.files[m.ID], m.File.Path)
+		default:
+			look.ids[m.Kind][m.ID] = true
+		}
+	}
+}
+
+func (s *Service) open(in io.ReadSeeker) (*archive.Reader, error) {
+	if _, err := in.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	return archive.NewReader(in, s.limits)
+}
+
+// fileKind gives the kind with files that has a row with this id, "" for none.
+func (s *Service) fileKind(look survey, id string) entity.Kind {
+	for kind, ids := range look.ids {
+		if _, ok := s.porters[kind].(entity.FilePorter); ok && ids[id] {
+			return kind
+		}
+	}
+	return ""
+}
+
+// landing is one import into one tenant, in a transaction.
+type landing struct {
+	s      *Service
+	tenant string
+	look   survey
+	into   entity.Landing
+	report Report
+	list   bool
+	self   string // username that stays, "" for none
+
+	rows    []entity.Row // not imported yet, of one kind
+	bytes   int
+	created map[entity.Key]bool
+	skipped map[entity.Key]bool
+	dropped int // warnings beyond the most
+}
+
+func (s *Service) landing(tenant string, look survey, o How) *landing {
+	l := &landing{
+		s: s, tenant: tenant, look: look, into: entity.Landing{Rule: o.Rule}, list: o.Changes,
+		report:  Report{ByKind: map[entity.Kind]Counts{}, Warnings: []string{}},
+		created: map[entity.Key]bool{}, skipped: map[entity.Key]bool{},
+	}
+	for kind := range look.header.Counts {
+		l.report.ByKind[kind] = Counts{}
+	}
+	if o.Changes {
+		l.report.Changes = []Change{}
+	}
+	return l
+}
+
+// run reads the archive into the tenant. The survey has found it to be whole.
+func (l *landing) run(ctx context.Context, in io.ReadSeeker) error {
+	r, err := l.s.open(in)
+	if err != nil {
+		return err
+	}
+	for {
+		m, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if m.File != nil {
+			err = l.file(ctx, m, r)
+		} else {
+			err = l.row(ctx, m)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := l.flush(ctx); err != nil {
+		return err
+	}
+	if l.dropped > 0 {
+		l.report.Warnings = append(l.report.Warnings, fmt.Sprintf("There are %d more warnings.", l.dropped))
+	}
+	return nil
+}
+
+func compareKeys(a, b entity.Key) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
+}
+
+func (l *landing) row(ctx context.Context, m archive.Member) error {
+	if len(l.rows) > 0 && (l.rows[0].Kind != m.Kind || len(l.rows) == batch || l.bytes+len(m.JSON) > batchBytes) {
+		if err := l.flush(ctx); err != nil {
+			return err
+		}
+	}
+	l.rows, l.bytes = append(l.rows, entity.Row{Key: m.Key, JSON: m.JSON}), l.bytes+len(m.JSON)
+	return nil
+}
+
+// flush imports the rows that were gathered.
+func (l *landing) flush(ctx context.Context) error {
+	if len(l.rows) == 0 {
+		return nil
+	}
+	kind := l.rows[0].Kind
+	arrivals, warnings, err := l.s.porters[kind].Import(ctx, l.tenant, l.rows, l.into)
+	if err != nil {
+		return err
+	}
+	if len(arrivals) != len(l.rows) {
+		return fmt.Errorf("bundles: the porter of %s gave %d arrivals for %d rows", kind, len(arrivals), len(l.rows))
+	}
+	for i, arrival := range arrivals {
+		if err := l.arrive(ctx, l.rows[i].Key, arrival); err != nil {
+			return err
+		}
+	}
+	l.warn(warnings...)
+	clear(l.rows)
+	l.rows, l.bytes = l.rows[:0], 0
+	return nil
+}
+
+// arrive notes what became of a row. The files that an overwritten piece is not to have go before the archive's come: a
+// path may differ from another one in case alone, or be a folder now.
+func (l *landing) arrive(ctx context.Context, k entity.Key, arrival entity.Arrival) error {
+	l.count(k, string(arrival))
+	switch arrival {
+	case entity.Created:
+		l.created[k] = true
+	case entity.Skipped:
+		l.skipped[k] = true
+	case entity.Updated:
+		if p, ok := l.s.porters[k.Kind].(entity.FilePorter); ok {
+			return p.KeepFiles(ctx, l.tenant, k.ID, l.look.files[k.ID])
+		}
+	}
+	return nil
+}
+
+func (l *landing) file(ctx context.Context, m archive.Member, r io.Reader) error {
+	if err := l.flush(ctx); err != nil {
+		return err
+	}
+	k := entity.Key{Kind: l.s.fileKind(l.look, m.ID), ID: m.ID}
+	if l.skipped[k] {
+		return nil // and so are its files
+	}
+	return l.s.porters[k.Kind].(entity.FilePorter).PutFile(ctx, l.tenant, k.ID, *m.File, r)
+}
+
+func (l *landing) count(k entity.Key, action string) {
+	by := l.report.ByKind[k.Kind]
+	for _, c := range []*Counts{&l.report.Counts, &by} {
+		switch action {
+		case string(entity.Created):
+			c.Created++
+		case string(entity.Updated):
+			c.Updated++
+		case string(entity.Skipped):
+			c.Skipped++
+		case deleted:
+			c.Deleted++
+		}
+	}
+	l.report.ByKind[k.Kind] = by
+	if l.list {
+		l.report.Changes = append(l.report.Changes, Change{action, k})
+	}
+}
+
+const deleted = "deleted"
+
+func (l *landing) warn(warnings ...string) {
+	fit := min(len(warnings), max(0, maxWarnings-len(l.report.Warnings)))
+	l.report.Warnings = append(l.report.Warnings, warnings[:fit]...)
+	l.dropped += len(warnings) - fit
+}

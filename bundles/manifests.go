@@ -1,0 +1,387 @@
+package bundles
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/slug"
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+const (
+	maxName        = 255       // characters
+	maxDescription = 16 * 1024 // bytes
+	maxData        = 64 * 1024 // bytes
+)
+
+// Page gives a page of bundles with their entries to any session, sorted by createdAt (the default), name or updatedAt.
+// Errors: errs.Invalid for a sort or cursor that does not fit.
+func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Bundle], error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return paging.Page[Bundle]{}, err
+	}
+	return s.store.Page(ctx, a.Tenant, q)
+}
+
+// All gives all bundles, without entries, to any session.
+func (s *Service) All(ctx context.Context) ([]Bundle, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.store.All(ctx, a.Tenant)
+}
+
+// Get gives one bundle with its entries, by id or slug, to any session. Errors: errs.NotFound.
+func (s *Service) Get(ctx context.Context, id string) (Bundle, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Bundle{}, err
+	}
+	return s.get(ctx, a.Tenant, id)
+}
+
+func (s *Service) get(ctx context.Context, tenant, id string) (Bundle, error) {
+	key, err := bundleKey(id)
+	if err != nil {
+		return Bundle{}, err
+	}
+	return s.store.Get(ctx, tenant, key)
+}
+
+// bundleKey gives an id in the one form that ids have, and a slug as it is.
+func bundleKey(id string) (string, error) {
+	if u, err := uuid.Parse(id); err == nil {
+		return u.String(), nil
+	}
+	if !slug.Valid(id) {
+		return "", errs.New(errs.NotFound, "Bundle not found.")
+	}
+	return id, nil
+}
+
+// Create adds a bundle of a name, slug and description. It needs a superuser. An empty slug is made of the name, with
+// -2, -3… when that is taken. Errors: errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken slug.
+func (s *Service) Create(ctx context.Context, b Bundle) (Bundle, error) {
+	a, err := actor.Allowed(ctx, actor.Superuser)
+	if err != nil {
+		return Bundle{}, err
+	}
+	derived := strings.TrimSpace(b.Slug) == ""
+	if derived {
+		b.Slug = slug.Of(b.Name, "bundle")
+	}
+	if err := b.accept(); err != nil {
+		return Bundle{}, err
+	}
+	b.Tenant, b.ID, b.CreatedAt, b.Entries = a.Tenant, s.newID(), s.stamp(), []Entry{}
+	b.UpdatedAt = b.CreatedAt
+	err = s.store.InTx(ctx, func(ctx context.Context) error {
+		if derived {
+			if err := s.store.Lock(ctx, a.Tenant); err != nil { // so that two of one name get two slugs
+				return err
+			}
+			if b.Slug, err = s.freeSlug(ctx, a.Tenant, b.Slug); err != nil {
+				return err
+			}
+		}
+		return s.store.Insert(ctx, a.Tenant, b)
+	})
+	if err != nil {
+		return Bundle{}, err
+	}
+	return b, nil
+}
+
+// freeSlug gives the slug itself, or the first of slug-2, slug-3… that no bundle has.
+func (s *Service) freeSlug(ctx context.Context, tenant, wanted string) (string, error) {
+	try := wanted
+	for n := 2; ; n++ {
+		_, err := s.store.Get(ctx, tenant, try)
+		if errs.CodeOf(err) == errs.NotFound {
+			return try, nil
+		}
+		if err != nil {
+			return "", err
+		}
+		try = fmt.Sprintf("%s-%d", wanted, n)
+	}
+}
+
+// Update changes the name, slug and description of a bundle, found by id or slug. It needs a superuser. What else edit
+// changes is ignored. Errors: errs.Forbidden; errs.NotFound; errs.Invalid naming the field; errs.Conflict for a taken
+// slug; an error from edit as it is.
+func (s *Service) Update(ctx context.Context, id string, edit func(*Bundle) error) (Bundle, error) {
+	a, err := actor.Allowed(ctx, actor.Superuser)
+	if err != nil {
+		return Bundle{}, err
+	}
+	key, err := bundleKey(id)
+	if err != nil {
+		return Bundle{}, err
+	}
+	return s.store.Update(ctx, a.Tenant, key, func(b *Bundle) error {
+		was := *b
+		if err := edit(b); err != nil {
+			return err
+		}
+		b.Tenant, b.ID, b.Entries, b.CreatedAt, b.UpdatedAt = was.Tenant, was.ID, was.Entries, was.CreatedAt, s.stamp()
+		return b.accept()
+	})
+}
+
+// Delete removes a bundle, found by id or slug, with its entries; what they refer to stays. It needs a superuser.
+// Errors: errs.Forbidden; errs.NotFound.
+func (s *Service) Delete(ctx context.Context, id string) error {
+	a, err := actor.Allowed(ctx, actor.Superuser)
+	if err != nil {
+		return err
+	}
+	key, err := bundleKey(id)
+	if err != nil {
+		return err
+	}
+	return s.store.Delete(ctx, a.Tenant, key)
+}
+
+// accept checks what a caller may say about a bundle. Errors: errs.Invalid naming the field.
+func (b *Bundle) accept() error {
+	b.Name = strings.TrimSpace(b.Name)
+	switch {
+	case b.Name == "":
+		return errs.New(errs.Invalid, "name is required")
+	case utf8.RuneCountInString(b.Name) > maxName || !text(b.Name) || strings.ContainsFunc(b.Name, unicode.IsControl):
+		return errs.New(errs.Invalid, "name must have at most %d characters, and no control characters", maxName)
+	case !slug.Valid(b.Slug):
+		return errs.New(errs.Invalid, "slug must be 1 to 128 letters, digits, hyphens and underscores, begin with a letter or digit, and be no UUID")
+	}
+	if b.Description == nil {
+		return nil
+	}
+	if d := strings.TrimSpace(*b.Description); d == "" {
+		b.Description = nil
+	} else if b.Description = &d; len(d) > maxDescription || !text(d) {
+		return errs.New(errs.Invalid, "description must have at most %d bytes, and no NUL", maxDescription)
+	}
+	return nil
+}
+
+// text reports whether every database keeps s.
+func text(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
+
+// Entries gives a page of a bundle's entries, with what they refer to, to any session, sorted by createdAt (the default),
+// type or updatedAt. Errors: errs.NotFound; errs.Invalid for a sort or cursor that does not fit.
+func (s *Service) Entries(ctx context.Context, bundle string, q paging.Query) (paging.Page[Entry], error) {
+	b, err := s.Get(ctx, bundle)
+	if err != nil {
+		return paging.Page[Entry]{}, err
+	}
+	page, err := s.store.Entries(ctx, b.Tenant, b.ID, q)
+	if err != nil {
+		return paging.Page[Entry]{}, err
+	}
+	return page, s.resolve(ctx, b.Tenant, page.Rows)
+}
+
+// Entry gives one entry of a bundle, with what it refers to, to any session. Errors: errs.NotFound.
+func (s *Service) Entry(ctx context.Context, bundle, id string) (Entry, error) {
+	b, err := s.Get(ctx, bundle)
+	if err != nil {
+		return Entry{}, err
+	}
+	key, err := entryKey(id)
+	if err != nil {
+		return Entry{}, err
+	}
+	return s.resolved(ctx)(s.store.Entry(ctx, b.Tenant, b.ID, key))
+}
+
+// resolved finds what a single entry refers to.
+func (s *Service) resolved(ctx context.Context) func(Entry, error) (Entry, error) {
+	return func(e Entry, err error) (Entry, error) {
+		if err != nil {
+			return Entry{}, err
+		}
+		one := []Entry{e}
+		err = s.resolve(ctx, e.Tenant, one)
+		return one[0], err
+	}
+}
+
+func entryKey(id string) (string, error) {
+	u, err := uuid.Parse(id)
+	if err != nil {
+		return "", errs.New(errs.NotFound, "Entry not found.")
+	}
+	return u.String(), nil
+}
+
+// resolve sets Ref of each entry whose piece is there: with one call per type for those that can.
+func (s *Service) resolve(ctx context.Context, tenant string, entries []Entry) error {
+	ids := map[string][]string{}
+	for _, e := range entries {
+		if e.EntityID != "" {
+			ids[e.Type] = append(ids[e.Type], e.EntityID)
+		}
+	}
+	found := map[string]map[string]entity.Ref{}
+	for kind, of := range ids {
+		d, err := s.driver(kind)
+		if err != nil {
+			continue // a type that the host has no more
+		}
+		if found[kind], err = find(ctx, d, tenant, of); err != nil {
+			return err
+		}
+	}
+	for i, e := range entries {
+		if ref, ok := found[e.Type][e.EntityID]; ok {
+			entries[i].Ref = &ref
+		}
+	}
+	return nil
+}
+
+// find gives the pieces that are there, by id.
+func find(ctx context.Context, d Driver, tenant string, ids []string) (map[string]entity.Ref, error) {
+	if f, ok := d.(Finder); ok {
+		return f.Find(ctx, tenant, ids)
+	}
+	found := map[string]entity.Ref{}
+	for _, id := range ids {
+		ref, err := lookup(ctx, d, tenant, id)
+		if errs.CodeOf(err) == errs.NotFound {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		found[id] = ref
+	}
+	return found, nil
+}
+
+func lookup(ctx context.Context, d Driver, tenant, id string) (entity.Ref, error) {
+	content := d.Content()
+	if len(content) != 1 || content[0].Lookup == nil {
+		return entity.Ref{}, errs.New(errs.NotFound, "There is no %s that could be looked up.", d.Descriptor().ID)
+	}
+	return content[0].Lookup(ctx, tenant, id)
+}
+
+// AddEntry adds a piece of content, by its id or natural id, to a bundle. It needs a superuser. reference is ignored for
+// a type that refers to nothing; empty data is {}. Errors: errs.Forbidden; errs.NotFound for the bundle; errs.Invalid for
+// an unregistered type, a missing or unknown reference, a system job, or bad data; errs.Conflict when the bundle has it.
+func (s *Service) AddEntry(ctx context.Context, bundle, kind, reference string, data json.RawMessage) (Entry, error) {
+	a, err := actor.Allowed(ctx, actor.Superuser)
+	if err != nil {
+		return Entry{}, err
+	}
+	b, err := s.get(ctx, a.Tenant, bundle)
+	if err != nil {
+		return Entry{}, err
+	}
+	e, err := s.entry(ctx, a.Tenant, kind, reference, data)
+	if err != nil {
+		return Entry{}, err
+	}
+	e.ID, e.BundleID, e.CreatedAt = s.newID(), b.ID, s.stamp()
+	e.UpdatedAt = e.CreatedAt
+	if err := s.store.InsertEntry(ctx, a.Tenant, e); err != nil {
+		return Entry{}, err
+	}
+	return e, nil
+}
+
+// entry checks what a caller says about an entry.
+func (s *Service) entry(ctx context.Context, tenant, kind, reference string, data json.RawMessage) (Entry, error) {
+	d, err := s.driver(kind)
+	if err != nil {
+		return Entry{}, err
+	}
+	e := Entry{Tenant: tenant, Type: kind}
+	if e.Data, err = object(data); err != nil {
+		return Entry{}, err
+	}
+	column := d.Descriptor().Column
+	if column == "" {
+		return e, nil
+	}
+	if reference == "" {
+		return Entry{}, errs.New(errs.Invalid, "%s is required", column)
+	}
+	ref, err := lookup(ctx, d, tenant, reference)
+	if errs.CodeOf(err) == errs.NotFound {
+		return Entry{}, errs.New(errs.Invalid, "%s names no %s that is there", column, d.Content()[0].Kind)
+	}
+	if err != nil {
+		return Entry{}, err
+	}
+	e.EntityID, e.Ref = ref.ID, &ref
+	return e, shippable(ref)
+}
+
+// SetData replaces the data of an entry; empty data is {}. It needs a superuser. Errors: errs.Forbidden; errs.NotFound;
+// errs.Invalid for bad data.
+func (s *Service) SetData(ctx context.Context, bundle, id string, data json.RawMessage) (Entry, error) {
+	a, err := actor.Allowed(ctx, actor.Superuser)
+	if err != nil {
+		return Entry{}, err
+	}
+	b, err := s.get(ctx, a.Tenant, bundle)
+	if err != nil {
+		return Entry{}, err
+	}
+	key, err := entryKey(id)
+	if err != nil {
+		return Entry{}, err
+	}
+	if data, err = object(data); err != nil {
+		return Entry{}, err
+	}
+	return s.resolved(ctx)(s.store.SetData(ctx, a.Tenant, b.ID, key, data, s.stamp()))
+}
+
+// DeleteEntry takes an entry out of a bundle; what it refers to stays. It needs a superuser. Errors: errs.Forbidden;
+// errs.NotFound.
+func (s *Service) DeleteEntry(ctx context.Context, bundle, id string) error {
+	a, err := actor.Allowed(ctx, actor.Superuser)
+	if err != nil {
+		return err
+	}
+	b, err := s.get(ctx, a.Tenant, bundle)
+	if err != nil {
+		return err
+	}
+	key, err := entryKey(id)
+	if err != nil {
+		return err
+	}
+	return s.store.DeleteEntry(ctx, a.Tenant, b.ID, key)
+}
+
+// object checks an entry's data: a JSON object, {} when there is none. Errors: errs.Invalid.
+func object(data json.RawMessage) (json.RawMessage, error) {
+	if data = bytes.TrimSpace(data); len(data) == 0 || string(data) == "null" {
+		return json.RawMessage("{}"), nil
+	}
+	var out bytes.Buffer
+	if data[0] != '{' || json.Compact(&out, data) != nil || !utf8.Valid(data) {
+		return nil, errs.New(errs.Invalid, "data must be an object")
+	}
+	if out.Len() > maxData {
+		return nil, errs.New(errs.Invalid, "data must have at most %d bytes", maxData)
+	}
+	return out.Bytes(), nil
+}

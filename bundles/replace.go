@@ -1,0 +1,158 @@
+package bundles
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/blobs/files"
+	"github.com/tenantcontent/tenantcontent/bundles/archive"
+	"github.com/tenantcontent/tenantcontent/entity"
+)
+
+// Kept is the archive of what a restore or deploy replaced: a download of the tenant that it was in, for its superusers,
+// for a week. Restoring it brings those rows back.
+type Kept = files.File
+
+// lifetime is how long such an archive is kept.
+const lifetime = 7 * 24 * time.Hour
+
+// clear removes all rows of the archive's kinds that the archive has not, after it has kept an archive of all rows that
+// are there. They go before the archive's come, so that names and slugs are free.
+func (l *landing) clear(ctx context.Context) error {
+	there, others := plan{}, plan{}
+	for kind, incoming := range l.look.ids {
+		ids, err := l.s.porters[kind].IDs(ctx, l.tenant)
+		if err != nil {
+			return err
+		}
+		if len(ids) > 0 {
+			there[kind] = slices.Sorted(slices.Values(ids))
+		}
+		for _, id := range there[kind] {
+			if !incoming[id] {
+				others[kind] = append(others[kind], id)
+			}
+		}
+	}
+	// Kinds that are empty now are counted too: a restore of the kept archive empties them again.
+	if err := l.keep(ctx, "restore", there, l.look.header.Counts); err != nil {
+		return err
+	}
+	return l.remove(ctx, others)
+}
+
+// replace removes what earlier deploys of a bundle brought and this one has not, after it has kept an archive of that and
+// of what will be overwritten.
+func (l *landing) replace(ctx context.Context, gone plan) error {
+	old := plan{}
+	for _, kind := range l.s.kinds {
+		if len(gone[kind]) == 0 && (l.into.Rule != entity.Overwrite || len(l.look.ids[kind]) == 0) {
+			continue
+		}
+		ids, err := l.s.porters[kind].IDs(ctx, l.tenant)
+		if err != nil {
+			return err
+		}
+		going := map[string]bool{}
+		for _, id := range gone[kind] {
+			going[id] = true
+		}
+		for _, id := range slices.Sorted(slices.Values(ids)) {
+			if going[id] || l.into.Rule == entity.Overwrite && l.look.ids[kind][id] {
+				old[kind] = append(old[kind], id)
+			}
+		}
+	}
+	if err := l.keep(ctx, "deploy", old, nil); err != nil {
+		return err
+	}
+	return l.remove(ctx, gone)
+}
+
+// keep makes a download of some rows of the tenant. counts names kinds that have none.
+func (l *landing) keep(ctx context.Context, before string, p plan, counts map[entity.Kind]int) error {
+	if len(p) == 0 {
+		return nil
+	}
+	h := archive.Header{Tenant: l.tenant, Bundle: archive.Bundle{Name: "Before a " + before}, Counts: p.counts()}
+	for kind := range counts {
+		h.Counts[kind] += 0
+	}
+	name := fmt.Sprintf("before-%s-%s.tgz", before, l.s.stamp().Format("20060102-150405"))
+	f, err := l.s.downloads.Keep(ctx, l.tenant, name, archive.ContentType, lifetime, func(w io.Writer) error {
+		return l.s.write(ctx, l.tenant, h, p, w)
+	})
+	l.report.Archive = &f
+	return err
+}
+
+// remove deletes pieces, the kinds that need others first. What deleted users and teams own passes to the landing's
+// owner.
+func (l *landing) remove(ctx context.Context, p plan) error {
+	for _, kind := range slices.Backward(l.s.kinds) {
+		ids, err := l.spare(ctx, kind, p[kind])
+		if err != nil {
+			return err
+		}
+		if kind == "user" || kind == "team" {
+			if err := l.pass(ctx, ids); err != nil {
+				return err
+			}
+		}
+		for some := range slices.Chunk(ids, batch) {
+			if _, err := l.s.porters[kind].Remove(ctx, l.tenant, some); err != nil {
+				return err
+			}
+		}
+		for _, id := range ids {
+			l.count(entity.Key{Kind: kind, ID: id}, deleted)
+		}
+	}
+	return nil
+}
+
+// spare takes out of the users that go the caller and, when it would be the last enabled one, a superuser.
+func (l *landing) spare(ctx context.Context, kind entity.Kind, ids []string) ([]string, error) {
+	if kind != "user" || len(ids) == 0 {
+		return ids, nil
+	}
+	stays := map[string]string{}
+	if l.self != "" {
+		stays[l.self] = "it is yours"
+	}
+	supers, err := l.s.people.Superusers(ctx, l.tenant)
+	if err != nil {
+		return nil, err
+	}
+	left := slices.ContainsFunc(supers, func(name string) bool { return stays[name] != "" || !slices.Contains(ids, name) })
+	if !left && len(supers) > 0 {
+		stays[supers[0]] = "it is the last superuser"
+	}
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		if stays[id] == "" {
+			return false
+		}
+		l.warn(fmt.Sprintf("The user %s stays: %s.", id, stays[id]))
+		return true
+	}), nil
+}
+
+// pass gives what some principals own to the landing's owner.
+func (l *landing) pass(ctx context.Context, ids []string) error {
+	for _, id := range ids {
+		if id == l.into.Owner {
+			continue
+		}
+		moved, err := l.s.content.Reassign(ctx, l.tenant, id, l.into.Owner)
+		if err != nil {
+			return err
+		}
+		if len(moved) > 0 {
+			l.warn(fmt.Sprintf("%s owned %d pieces of content, which %s owns now.", id, len(moved), l.into.Owner))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,295 @@
+package bundles_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"maps"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/bundles"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+)
+
+// TestEveryTypeTravels from one tenant to another, and to the other engine and back: what arrives is what left.
+func TestEveryTypeTravels(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is := is.New(t)
+		w := newWorld(t, open(t))
+		entries := w.everything(t, "acme")
+		first := w.export(t, "acme", w.bundle(t, "All", entries...).ID)
+		is.Equal(w.export(t, "acme", "all"), first) // byte by byte
+		header, all := unpacked(t, first)
+		is.Equal(len(header.Entries), len(entries))
+		for _, kind := range []entity.Kind{"user", "team", "color", "aiInstruction", "datasource", "dataset", "library", "app", "tag"} {
+			is.True(header.Counts[kind] > 0)
+		}
+		is.Equal(header.Counts["color"], 4)
+
+		r, err := w.Bundles.Import(w.as(t, "evil"), bytes.NewReader(first), bundles.How{})
+		is.NoErr(err)
+		is.Equal(r.Warnings, []string{}) // evil knows the owner
+		is.Equal(r.Skipped, 1)           // jo is there
+		is.Equal(r.Created, len(all)-3-1)
+		is.Equal(r.ByKind["color"].Created, 4)
+		_, there := unpacked(t, w.export(t, "evil", "", entries...))
+		is.Equal(without(there, "user jo"), without(all, "user jo"))
+
+		r, err = w.Bundles.Import(w.as(t, "evil"), bytes.NewReader(first), bundles.How{Rule: entity.Overwrite})
+		is.NoErr(err)
+		is.Equal([]int{r.Created, r.Updated, r.Skipped, r.Deleted}, []int{0, len(all) - 3, 0, 0})
+		_, there = unpacked(t, w.export(t, "evil", "", entries...))
+		is.Equal(without(there, "user jo"), without(all, "user jo"))
+
+		other := dbtest.Postgres
+		if strings.Contains(t.Name(), "postgres") {
+			other = dbtest.SQLite
+		} else {
+			dbtest.Server(t)
+		}
+		far := newWorld(t, other(t))
+		_, err = far.Bundles.Import(far.as(t, "acme"), bytes.NewReader(first), bundles.How{Rule: entity.Overwrite})
+		is.NoErr(err)
+		back := far.export(t, "acme", "", entries...)
+		_, there = unpacked(t, back)
+		is.Equal(without(there, "user jo"), without(all, "user jo")) // jo's own creation time is each database's
+		before := w.dump(t, "acme")
+		_, err = w.Bundles.Import(w.as(t, "acme"), bytes.NewReader(back), bundles.How{Rule: entity.Overwrite})
+		is.NoErr(err)
+		is.Equal(w.dump(t, "acme"), before)
+	})
+}
+
+func without(all map[string]string, name string) map[string]string {
+	all = maps.Clone(all)
+	delete(all, name)
+	return all
+}
+
+// TestClosure ships what is needed, once, also in circles, and nothing else; what is gone is left out.
+func TestClosure(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is := is.New(t)
+		a := w.make(t, "acme", "dataset", "A", `{}`)
+		b := w.make(t, "acme", "query", "B", `{"datasetId": "`+a+`"}`)
+		circle(t, w, "dataset", a, `{"queryId": "`+b+`"}`)
+		gone := w.make(t, "acme", "report", "C", `{"queryId": "`+b+`"}`)
+		w.make(t, "acme", "report", "Not asked for", `{}`)
+		bundle := w.bundle(t, "Circle", "dataset "+a, "report "+gone)
+		is.NoErr(w.Entities.Delete(w.as(t, "acme"), "report", gone))
+		header, all := unpacked(t, w.export(t, "acme", bundle.Slug))
+		is.Equal(header.Counts, map[entity.Kind]int{"dataset": 1, "query": 1})
+		is.Equal(len(all), 2)
+		page, err := w.Bundles.Entries(w.as(t, "acme"), bundle.ID, pageOf(10))
+		is.NoErr(err)
+		is.Equal(page.Rows[0].Ref.Name, "A")
+		is.Equal(page.Rows[1].Ref, nil) // its report is gone
+	})
+}
+
+// TestNothingSecretTravels: of users neither a password nor the right of a superuser goes out, and none comes in.
+func TestNothingSecretTravels(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is := is.New(t)
+		_, all := unpacked(t, w.export(t, "acme", "", "user admin", "user jo"))
+		for _, row := range all {
+			low := strings.ToLower(row)
+			for _, word := range []string{"argon2", "password", "superuser", "token", "secret", "hash"} {
+				is.True(!strings.Contains(low, word))
+			}
+		}
+		hash := "$argon2id$v=19$m=8,t=1,p=1$YWFhYWFhYWE$YWFhYWFhYWE"
+		hostile := packed(t, map[string]string{"user mallory": `{"superuser": true, "enabled": true, "passwordHash": "` + hash + `", "password": "x",
+			"password_hash": "` + hash + `", "globalPermissions": {"superuser": true}}`, "user jo": `{"superuser": true}`}, nil)
+		for _, how := range []bundles.How{{}, {Rule: entity.Overwrite}} {
+			_, err := w.Bundles.Import(w.as(t, "acme"), bytes.NewReader(hostile), how)
+			is.NoErr(err)
+			is.True(!strings.Contains(w.dump(t, "acme"), "YWFhYWFhYWE"))
+			for _, name := range []string{"mallory", "jo"} {
+				u, err := w.Principals.User(w.as(t, "acme"), name)
+				is.NoErr(err)
+				is.True(!u.Superuser)
+				is.Equal(u.PasswordSetAt != nil, name == "jo") // jo keeps what was there
+			}
+		}
+		_, err := w.Bundles.Restore(w.as(t, "acme"), bytes.NewReader(hostile), bundles.How{})
+		is.NoErr(err)
+		u, err := w.Principals.User(w.as(t, "acme"), "mallory")
+		is.NoErr(err)
+		is.True(!u.Superuser)
+	})
+}
+
+// TestRules of an import, and whom the rows belong to whose owner is not known.
+func TestRules(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is, evil := is.New(t), w.as(t, "evil")
+		tag := w.make(t, "acme", "tag", "Blue", `{}`)
+		file := w.export(t, "acme", "", "tagged "+tag)
+		_, rows := unpacked(t, file)
+		stranger := packed(t, map[string]string{"tag " + tag: strings.Replace(rows["tag "+tag], `"jo"`, `"stranger"`, 1)}, nil)
+		for owner, want := range map[string]string{"": "eve", "jo": "jo"} {
+			r, err := w.Bundles.Import(evil, bytes.NewReader(stranger), bundles.How{Owner: owner, Rule: entity.Overwrite, Changes: true})
+			is.NoErr(err)
+			is.Equal(len(r.Warnings), 1)
+			is.True(strings.Contains(r.Warnings[0], "stranger"))
+			e, err := w.Entities.Get(evil, "tag", tag)
+			is.NoErr(err)
+			is.Equal(e.OwnerID, want)
+			is.Equal(len(r.Changes), 1)
+		}
+		_, err := w.Bundles.Import(evil, bytes.NewReader(file), bundles.How{Rule: entity.Fail})
+		is.Equal(errs.CodeOf(err), errs.Conflict)
+		is.True(strings.Contains(errs.MessageOf(err), tag))
+		r, err := w.Bundles.Import(evil, bytes.NewReader(file), bundles.How{Changes: true})
+		is.NoErr(err)
+		is.Equal(r.Changes, []bundles.Change{{Action: "skipped", Key: entity.Key{Kind: "tag", ID: tag}}})
+		for _, how := range []bundles.How{{Rule: "x"}, {Owner: "nobody"}, {Owner: "*"}} {
+			_, err = w.Bundles.Import(evil, bytes.NewReader(file), how)
+			is.Equal(errs.CodeOf(err), errs.Invalid)
+		}
+	})
+}
+
+// TestDryRun counts as the real thing does, and writes nothing.
+func TestDryRun(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is, evil := is.New(t), w.as(t, "evil")
+		entries := w.everything(t, "acme")
+		w.make(t, "evil", "tag", "Goes", `{}`)
+		b := w.bundle(t, "All", entries...)
+		file := w.export(t, "acme", b.ID)
+		before := w.dump(t, "evil")
+		dry, err := w.Bundles.Restore(evil, bytes.NewReader(file), bundles.How{DryRun: true, Changes: true})
+		is.NoErr(err)
+		is.Equal(dry.Archive, nil)
+		_, err = w.Bundles.Deploy(w.as(t, "acme"), b.ID, []string{"evil", "acme"}, bundles.How{DryRun: true})
+		is.NoErr(err)
+		is.Equal(w.dump(t, "evil"), before)
+		done, err := w.Bundles.Restore(evil, bytes.NewReader(file), bundles.How{Changes: true})
+		is.NoErr(err)
+		is.True(done.Archive != nil)
+		done.Archive = nil
+		is.Equal(done, dry)
+		is.True(done.Deleted > 0)
+	})
+}
+
+// TestRefusedArchives: of a bad archive nothing is written, however far it goes before it is bad.
+func TestRefusedArchives(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is, evil := is.New(t), w.as(t, "evil")
+		file := w.export(t, "acme", "", w.everything(t, "acme")...)
+		id := "0190163d-8694-739b-aea5-966c26f8ad91"
+		good := `{"name": "x", "ownerId": "jo", "data": {}}`
+		before := w.dump(t, "evil")
+		for name, bad := range map[string][]byte{
+			"empty": nil, "text": []byte("hello"), "cut": file[:len(file)-20], "junk": append(bytes.Clone(file), 'x'),
+			"unknown kind":    packed(t, map[string]string{"color red": `{"color": "#fff"}`, "gadget x": `{}`}, nil),
+			"counted unknown": packed(t, map[string]string{}, map[entity.Kind]int{"gadget": 0}),
+			"bad row":         packed(t, map[string]string{"tag " + id: good, "color red": `{"color": "#fff"}`, "color x": `{"color": 7}`}, nil),
+			"bad id":          packed(t, map[string]string{"tag x": good}, nil),
+			"file of nobody":  packed(t, map[string]string{"tag " + id: good, "file " + id + " a": "x"}, nil),
+			"bad path":        packed(t, map[string]string{"library " + id: good, "file " + id + " a": "x", "file " + id + " a/b": "x"}, nil),
+		} {
+			for _, restore := range []bool{false, true} {
+				call := w.Bundles.Import
+				if restore {
+					call = w.Bundles.Restore
+				}
+				_, err := call(evil, bytes.NewReader(bad), bundles.How{})
+				if code := errs.CodeOf(err); code != errs.Invalid && code != errs.Conflict {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		}
+		broken := errors.New("broken")
+		_, err := w.Bundles.Import(evil, io.MultiReader(bytes.NewReader(file[:5000]), iotest.ErrReader(broken)), bundles.How{})
+		is.Equal(err, broken)
+		is.Equal(w.dump(t, "evil"), before)
+	})
+}
+
+// failing is a library porter whose files fail from the nth on.
+type failing struct {
+	entity.FilePorter
+	left  *int
+	fault error
+}
+
+func (f failing) PutFile(ctx ctx, tenant, id string, file entity.File, r io.Reader) error {
+	if *f.left--; *f.left < 0 {
+		return f.fault
+	}
+	return f.FilePorter.PutFile(ctx, tenant, id, file, r)
+}
+
+// TestFailingFile: when a file in the middle fails, nothing is left, not even the rows and files before it.
+func TestFailingFile(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, fault := is.New(t), errors.New("fault")
+		db := open(t)
+		w := newWorld(t, db)
+		entries := w.everything(t, "acme")
+		file := w.export(t, "acme", "", entries...)
+		b := w.bundle(t, "All", entries...)
+		w.make(t, "evil", "library", "Old", `{}`)
+		before, here := w.dump(t, "evil"), w.dump(t, "acme")
+		for left := range 3 {
+			broken := opened(t, db, libraries(w, func(p entity.FilePorter) entity.Porter { return failing{p, &left, fault} }))
+			for _, call := range []func() error{
+				func() error {
+					_, err := broken.Bundles.Import(w.as(t, "evil"), bytes.NewReader(file), bundles.How{})
+					return err
+				},
+				func() error {
+					_, err := broken.Bundles.Restore(w.as(t, "evil"), bytes.NewReader(file), bundles.How{})
+					return err
+				},
+				func() error {
+					_, err := broken.Bundles.Deploy(w.as(t, "acme"), b.ID, []string{"evil"}, bundles.How{})
+					return err
+				},
+			} {
+				n := left
+				is.Equal(call(), fault)
+				left = n
+				is.Equal(w.dump(t, "evil"), before)
+			}
+		}
+		is.Equal(w.dump(t, "acme"), here)
+	})
+}
+
+// TestFilesFollow: a library that is overwritten has the archive's files and no other, whatever lay in their way.
+func TestFilesFollow(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is, acme := is.New(t), w.as(t, "acme")
+		library := w.make(t, "acme", "library", "L", `{}`)
+		put := func(path, content string) {
+			_, err := w.Entities.PutFile(acme, library, path, "", strings.NewReader(content))
+			is.NoErr(err)
+		}
+		put("a.txt", "a")
+		put("dir/b.txt", "b")
+		old := w.export(t, "acme", "", "library "+library)
+		is.NoErr(w.Entities.DeleteFile(acme, library, "a.txt"))
+		is.NoErr(w.Entities.DeleteFile(acme, library, "dir/b.txt"))
+		put("A.txt", "case")
+		put("dir", "a file now")
+		put("more", "x")
+		_, err := w.Bundles.Import(acme, bytes.NewReader(old), bundles.How{Rule: entity.Skip})
+		is.NoErr(err)
+		_, now := unpacked(t, w.export(t, "acme", "", "library "+library))
+		is.Equal(len(now), 4) // as it was: skipped with its files
+		_, err = w.Bundles.Import(acme, bytes.NewReader(old), bundles.How{Rule: entity.Overwrite})
+		is.NoErr(err)
+		is.Equal(w.export(t, "acme", "", "library "+library), old)
+	})
+}

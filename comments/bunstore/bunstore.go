@@ -1,0 +1,131 @@
+// Package bunstore keeps comments, activities and notifications in PostgreSQL or SQLite. The root imports it.
+package bunstore
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/comments"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+// Store implements comments.Store and comments.Queue.
+type Store struct{ db *bun.DB }
+
+// New makes a Store. The tables must be there: see tenantcontent.Migrate.
+func New(db *bun.DB) *Store { return &Store{db: db} }
+
+// row is the table's shape but for the number of replies.
+type row struct {
+	bun.BaseModel `bun:"table:tc_comments,alias:c"`
+
+	TenantID  string `bun:"tenant_id"`
+	ID        string `bun:"id"`
+	Kind      entity.Kind
+	EntityID  string  `bun:"entity_id"`
+	ParentID  *string `bun:"parent_id"`
+	UserID    string  `bun:"user_id"`
+	Message   string
+	Public    bool
+	Mentions  *string // JSON
+	CreatedAt bunx.Time
+	UpdatedAt bunx.Time
+}
+
+// mention is how mentions are kept.
+type mention struct {
+	Username    string  `json:"username"`
+	DisplayName *string `json:"displayName"`
+}
+
+func (r row) comment() comments.Comment {
+	return comments.Comment{
+		Tenant: r.TenantID, ID: r.ID, Message: r.Message, Public: r.Public, UserID: r.UserID,
+		Entity: entity.Key{Kind: r.Kind, ID: r.EntityID}, ParentID: r.ParentID, Mentions: parse(r.Mentions),
+		CreatedAt: r.CreatedAt.Time, UpdatedAt: r.UpdatedAt.Time,
+	}
+}
+
+func parse(text *string) []comments.Mention {
+	if text == nil {
+		return nil
+	}
+	var kept []mention
+	_ = json.Unmarshal([]byte(*text), &kept) // it is what format wrote
+	var all []comments.Mention
+	for _, m := range kept {
+		all = append(all, comments.Mention(m))
+	}
+	return all
+}
+
+func format(all []comments.Mention) *string {
+	if len(all) == 0 {
+		return nil
+	}
+	kept := make([]mention, len(all))
+	for i, m := range all {
+		kept[i] = mention(m)
+	}
+	raw, _ := json.Marshal(kept) // strings always encode
+	text := string(raw)
+	return &text
+}
+
+var list = bunx.List[row]{
+	Key: "id", Order: "-createdAt",
+	Sorts: []bunx.Sort[row]{{Field: "createdAt", Column: "created_at", Value: func(r row) string { return r.CreatedAt.String() }}},
+}
+
+func (r row) key() string { return r.ID }
+
+// InTx implements comments.Store.
+func (s *Store) InTx(ctx context.Context, fn func(context.Context) error) error {
+	return bunx.InTx(ctx, s.db, fn)
+}
+
+// Get implements comments.Store.
+func (s *Store) Get(ctx context.Context, tenant, id string) (comments.Comment, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	return get(ctx, c, tenant, id, "")
+}
+
+func get(ctx context.Context, c bunx.Conn, tenant, id, lock string) (comments.Comment, error) {
+	r := row{TenantID: tenant, ID: id}
+	err := c.One(ctx, "Comment", `SELECT kind, entity_id, parent_id, user_id, message, public, mentions, created_at, updated_at
+		FROM tc_comments WHERE tenant_id = $1 AND id = $2`+lock, []any{tenant, id},
+		&r.Kind, &r.EntityID, &r.ParentID, &r.UserID, &r.Message, &r.Public, &r.Mentions, &r.CreatedAt, &r.UpdatedAt)
+	return r.comment(), err
+}
+
+// Replies implements comments.Store.
+func (s *Store) Replies(ctx context.Context, tenant, id string, q paging.Query) (paging.Page[comments.Comment], error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	var total int
+	err := c.One(ctx, "Comment", `SELECT replies FROM tc_comments WHERE tenant_id = $1 AND id = $2`, []any{tenant, id}, &total)
+	if err != nil {
+		return paging.Page[comments.Comment]{}, err
+	}
+	rows := c.NewSelect().Model((*row)(nil)).Where("c.tenant_id = ?", tenant).Where("c.parent_id = ?", id)
+	page, err := bunx.Counted(ctx, rows, list, row.key, q, total)
+	return paging.Map(page, row.comment), err
+}
+
+// Top implements comments.Store.
+func (s *Store) Top(ctx context.Context, tenant string, of entity.Key, q paging.Query) (paging.Page[comments.Comment], error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	var total int
+	err := c.Row(ctx, `SELECT coalesce(sum(total), 0) FROM tc_comment_threads WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3`,
+		tenant, of.Kind, of.ID).Scan(&total) // no row before the first comment
+	if err != nil {
+		return paging.Page[comments.Comment]{}, bunx.Err(err, "Comment")
+	}
+	rows := c.NewSelect().Model((*row)(nil)).Where("c.tenant_id = ?", tenant).
+		Where("c.kind = ?", of.Kind).Where("c.entity_id = ?", of.ID).Where("c.parent_id IS NULL")
+	page, err := bunx.Counted(ctx, rows, list, row.key, q, total)
+	return paging.Map(page, row.comment), err
+}

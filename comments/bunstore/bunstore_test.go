@@ -1,0 +1,243 @@
+package bunstore_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
+
+	"github.com/tenantcontent/tenantcontent/comments"
+	"github.com/tenantcontent/tenantcontent/comments/bunstore"
+	"github.com/tenantcontent/tenantcontent/comments/commentstest"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/paging"
+	"github.com/tenantcontent/tenantcontent/principals"
+	principalstore "github.com/tenantcontent/tenantcontent/principals/bunstore"
+)
+
+var monday = time.Date(2026, 11, 16, 9, 0, 0, 0, time.UTC)
+
+func TestStore(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		commentstest.TestStore(t, func(t *testing.T) commentstest.Store { return bunstore.New(people(t, open(t))) })
+	})
+}
+
+// people adds the users jo and mia to both tenants.
+func people(t *testing.T, db *bun.DB) *bun.DB {
+	t.Helper()
+	users := principalstore.New(db)
+	for _, tenant := range []string{"acme", "evil"} {
+		for _, name := range []string{"jo", "mia"} {
+			is.New(t).NoErr(users.InsertUser(t.Context(), tenant, principals.User{
+				Username: name, Domain: principals.Local, Data: json.RawMessage("{}"), UserFields: json.RawMessage("{}"), CreatedAt: monday, UpdatedAt: monday,
+			}))
+		}
+	}
+	return db
+}
+
+// grow writes n comments on a report, their ids its name and a number, in bulk, with activities and feeds when loud.
+// parent gives the one that the ith replies to, -1 for none.
+func grow(t testing.TB, db *bun.DB, of string, n int, loud bool, parent func(i int) int) {
+	t.Helper()
+	id := func(i int) any {
+		if i < 0 {
+			return nil
+		}
+		return fmt.Sprintf("%s%06d", of, i)
+	}
+	replies, top := make([]int, n), 0
+	for i := range n {
+		if p := parent(i); p >= 0 {
+			replies[p]++
+		} else {
+			top++
+		}
+	}
+	is.New(t).NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
+		if _, err := c.Exec(ctx, `INSERT INTO tc_comment_threads VALUES ('acme', 'report', $1, $2)`, of, top); err != nil {
+			return err
+		}
+		const chunk = 500
+		for from := 0; from < n; from += chunk {
+			var rows, activities, feed []any
+			to := min(n, from+chunk)
+			for i := from; i < to; i++ {
+				at := bunx.At(monday.Add(time.Duration(i) * time.Second))
+				rows = append(rows, "acme", id(i), "report", of, id(parent(i)), "jo", "says", false, replies[i], at, at)
+				activities = append(activities, "acme", id(i), "reportAddedComment", "report", of, id(i), "jo", "says", at)
+				feed = append(feed, "acme", id(i), "mia", at)
+			}
+			for _, insert := range []struct {
+				into string
+				args []any
+			}{
+				{"tc_comments (tenant_id, id, kind, entity_id, parent_id, user_id, message, public, replies, created_at, updated_at)", rows},
+				{"tc_activities (tenant_id, id, type, kind, entity_id, comment_id, user_id, excerpt, created_at)", activities},
+				{"tc_feed (tenant_id, activity_id, username, created_at)", feed},
+			} {
+				if !loud && !strings.HasPrefix(insert.into, "tc_comments") {
+					continue
+				}
+				columns := strings.Count(insert.into, ",") + 1
+				if _, err := c.Exec(ctx, "INSERT INTO "+insert.into+" VALUES "+bunx.Values(to-from, columns), insert.args...); err != nil {
+					return err
+				}
+			}
+			if from == 0 && c.Postgres() { // as autovacuum does: PostgreSQL else checks foreign keys by whichever index has the tenant
+				if _, err := c.Exec(ctx, "ANALYZE tc_comments, tc_activities, tc_users"); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}))
+}
+
+// TestDeepThread: a thread of 10,000 replies below each other goes with a handful of statements.
+func TestDeepThread(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, ctx := is.New(t), t.Context()
+		db, count := dbtest.Counted(t, func(t testing.TB) *bun.DB { return people(t.(*testing.T), open(t)) })
+		s := bunstore.New(db)
+		grow(t, db, "deep", 10_001, true, func(i int) int { return i - 1 })
+		grow(t, db, "wide", 1000, true, func(i int) int { return -1 })
+		count.Take()
+		is.NoErr(s.Delete(ctx, "acme", "deep000001"))
+		is.True(len(count.Take()) < 6)
+		for id, code := range map[string]errs.Code{"deep000000": "", "deep000001": errs.NotFound, "deep005000": errs.NotFound, "deep010000": errs.NotFound, "wide000500": ""} {
+			_, err := s.Get(ctx, "acme", id)
+			is.Equal(errs.CodeOf(err), code)
+		}
+		p, err := s.Activities(ctx, "acme", entity.Key{}, paging.Query{Limit: 0})
+		is.NoErr(err)
+		is.Equal(p.Total, 1001)
+		feed, err := s.Feed(ctx, "acme", "mia", paging.Query{Limit: 0})
+		is.NoErr(err)
+		is.Equal(feed.Total, 1001)
+		replies, err := s.Replies(ctx, "acme", "deep000000", paging.Query{Limit: 10})
+		is.NoErr(err)
+		is.Equal(replies.Total, 0)
+	})
+}
+
+// TestLongThread: a page of 100,000 replies or comments is read from indexes alone, without a sort and a count.
+func TestLongThread(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, ctx := is.New(t), t.Context()
+		db, count := dbtest.Counted(t, func(t testing.TB) *bun.DB { return people(t.(*testing.T), open(t)) })
+		s := bunstore.New(db)
+		long := 100_000
+		if db.Dialect().Name() == dialect.SQLite {
+			long = 5_000 // its plans do not depend on sizes
+		}
+		grow(t, db, "long", long+1, false, func(i int) int { return min(i, 1) - 1 }) // replies to the first
+		grow(t, db, "flat", 5_000, true, func(i int) int { return -1 })
+		_, err := db.ExecContext(ctx, "ANALYZE")
+		is.NoErr(err)
+		flat := entity.Key{Kind: "report", ID: "flat"}
+		for name, page := range map[string]func(q paging.Query) (int, *paging.Position, error){
+			"replies": func(q paging.Query) (int, *paging.Position, error) {
+				p, err := s.Replies(ctx, "acme", "long000000", q)
+				return p.Total, p.Last, err
+			},
+			"top": func(q paging.Query) (int, *paging.Position, error) {
+				p, err := s.Top(ctx, "acme", flat, q)
+				return p.Total, p.Last, err
+			},
+			"activities": func(q paging.Query) (int, *paging.Position, error) {
+				p, err := s.Activities(ctx, "acme", flat, q)
+				return p.Total, p.Last, err
+			},
+			"feed": func(q paging.Query) (int, *paging.Position, error) {
+				p, err := s.Feed(ctx, "acme", "mia", q)
+				return p.Total, p.Last, err
+			},
+		} {
+			for _, sort := range []string{"-createdAt", "createdAt"} {
+				count.Take()
+				total, last, err := page(paging.Query{Limit: 100, Sort: sort})
+				is.NoErr(err)
+				is.Equal(total, map[string]int{"replies": long, "top": 5_000, "activities": 5_000, "feed": 5_000}[name])
+				first := count.Take()
+				_, _, err = page(paging.Query{Start: 100, Limit: 100, Sort: sort, After: last})
+				is.NoErr(err)
+				second := count.Take()
+				is.Equal(len(first)+len(second), 4)
+				for _, statement := range []string{first[1], second[1]} {
+					if plan := explain(t, db, statement); strings.Contains(plan, "Seq Scan") || strings.Contains(plan, "Sort") ||
+						strings.Contains(plan, "SCAN") || strings.Contains(plan, "TEMP B-TREE") || !strings.Contains(plan, "tc_") {
+						t.Errorf("%s %s:\n%s\n%s", name, sort, statement, plan)
+					}
+				}
+				if name == "replies" || name == "top" { // their totals are kept
+					is.True(!strings.Contains(strings.Join(first, ""), "count("))
+				}
+			}
+		}
+	})
+}
+
+// explain gives the plan of a statement without arguments.
+func explain(t *testing.T, db *bun.DB, statement string) string {
+	t.Helper()
+	is := is.New(t)
+	ctx, c := bunx.For(t.Context(), db, "acme")
+	prefix := "EXPLAIN QUERY PLAN "
+	if c.Postgres() {
+		prefix = "EXPLAIN "
+	}
+	rows, err := c.Rows(ctx, prefix+statement)
+	is.NoErr(err)
+	defer func() { _ = rows.Close() }()
+	columns, err := rows.Columns()
+	is.NoErr(err)
+	var plan strings.Builder
+	for rows.Next() {
+		values := make([]any, len(columns))
+		for i := range values {
+			values[i] = new(any)
+		}
+		is.NoErr(rows.Scan(values...))
+		fmt.Fprintln(&plan, *values[len(values)-1].(*any))
+	}
+	is.NoErr(rows.Err())
+	return plan.String()
+}
+
+// TestDeletedUser: what a deleted user said stays; feed and notifications go.
+func TestDeletedUser(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, ctx := is.New(t), t.Context()
+		db := people(t, open(t))
+		s := bunstore.New(db)
+		grow(t, db, "r", 3, true, func(i int) int { return i - 1 })
+		id := "r000001"
+		is.NoErr(s.Enqueue(ctx, "acme", []comments.Notification{{ID: "n", Username: "mia", CommentID: &id, CreatedAt: monday, UpdatedAt: monday}}))
+		for _, name := range []string{"jo", "mia"} {
+			is.NoErr(principalstore.New(db).DeleteUser(ctx, "acme", name))
+		}
+		c, err := s.Get(ctx, "acme", id)
+		is.NoErr(err)
+		is.Equal(c.UserID, "jo")
+		feed, err := s.Feed(ctx, "acme", "mia", paging.Query{Limit: 1})
+		is.NoErr(err)
+		is.Equal(feed.Total, 0)
+		queued, err := s.Notifications(ctx, "acme", "mia", paging.Query{Limit: 1})
+		is.NoErr(err)
+		is.Equal(queued.Total, 0)
+		all, err := s.Activities(ctx, "acme", entity.Key{}, paging.Query{Limit: 1})
+		is.NoErr(err)
+		is.Equal(all.Total, 3)
+	})
+}

@@ -1,0 +1,108 @@
+package bunstore
+
+import (
+	"context"
+
+	"github.com/tenantcontent/tenantcontent/comments"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+)
+
+// Insert implements comments.Store.
+func (s *Store) Insert(ctx context.Context, tenant string, n comments.Comment) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		if err := add(ctx, c, tenant, n.Entity, n.ParentID, 1); err != nil {
+			return err
+		}
+		_, err := c.Exec(ctx, `INSERT INTO tc_comments (tenant_id, id, kind, entity_id, parent_id, user_id, message, public, mentions,
+			replies, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10, $11)`,
+			tenant, n.ID, n.Entity.Kind, n.Entity.ID, n.ParentID, n.UserID, n.Message, n.Public, format(n.Mentions),
+			bunx.At(n.CreatedAt), bunx.At(n.UpdatedAt))
+		return bunx.Err(err, "A comment with this id")
+	})
+}
+
+// add counts a comment that comes (1) or goes (-1), and locks the threads of its entity until the transaction ends: so
+// nobody replies to a comment that somebody else is about to remove.
+func add(ctx context.Context, c bunx.Conn, tenant string, of entity.Key, parent *string, n int) error {
+	top := n
+	if parent != nil {
+		top = 0
+	}
+	_, err := c.Exec(ctx, `INSERT INTO tc_comment_threads (tenant_id, kind, entity_id, total) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (tenant_id, kind, entity_id) DO UPDATE SET total = tc_comment_threads.total + excluded.total`,
+		tenant, of.Kind, of.ID, top)
+	if err != nil || parent == nil {
+		return bunx.Err(err, "Comment")
+	}
+	changed, err := c.Exec(ctx, `UPDATE tc_comments SET replies = replies + $1
+		WHERE tenant_id = $2 AND id = $3 AND kind = $4 AND entity_id = $5`, n, tenant, *parent, of.Kind, of.ID)
+	return bunx.Found(changed, err, "Comment")
+}
+
+// Update implements comments.Store.
+func (s *Store) Update(ctx context.Context, tenant, id string, edit func(*comments.Comment) error) (comments.Comment, error) {
+	var n comments.Comment
+	err := bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		was, err := get(ctx, c, tenant, id, c.ForUpdate())
+		if err != nil {
+			return err
+		}
+		changed := was
+		if err := edit(&changed); err != nil {
+			return err
+		}
+		n = was
+		n.Message, n.Public, n.Mentions, n.UpdatedAt = changed.Message, changed.Public, changed.Mentions, changed.UpdatedAt
+		_, err = c.Exec(ctx, `UPDATE tc_comments SET message = $1, public = $2, mentions = $3, updated_at = $4
+			WHERE tenant_id = $5 AND id = $6`, n.Message, n.Public, format(n.Mentions), bunx.At(n.UpdatedAt), tenant, id)
+		return bunx.Err(err, "Comment")
+	})
+	if err != nil {
+		return comments.Comment{}, err
+	}
+	return n, nil
+}
+
+// removeBelow removes the comments that a SELECT of ids finds, with all below them. Activities and notifications go by
+// their foreign keys. It is one statement and no recursion, however deep the thread is; CROSS
+// JOIN makes SQLite look up the replies of each comment, as it would not by itself.
+func removeBelow(first string) string {
+	return `WITH RECURSIVE thread (id) AS (` + first + ` UNION ALL
+		SELECT c.id FROM thread t CROSS JOIN tc_comments c WHERE c.tenant_id = $1 AND c.parent_id = t.id)
+		DELETE FROM tc_comments WHERE tenant_id = $1 AND id IN (SELECT id FROM thread)`
+}
+
+var (
+	removeOne = removeBelow(`SELECT id FROM tc_comments WHERE tenant_id = $1 AND id = $2`)
+	removeAll = removeBelow(`SELECT id FROM tc_comments WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3 AND parent_id IS NULL`)
+)
+
+// Delete implements comments.Store.
+func (s *Store) Delete(ctx context.Context, tenant, id string) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		gone, err := get(ctx, c, tenant, id, "")
+		if err != nil {
+			return err
+		}
+		if err := add(ctx, c, tenant, gone.Entity, gone.ParentID, -1); err != nil {
+			return err
+		}
+		n, err := c.Exec(ctx, removeOne, tenant, id)
+		return bunx.Found(n, err, "Comment")
+	})
+}
+
+// Forget implements comments.Store.
+func (s *Store) Forget(ctx context.Context, tenant string, of entity.Key) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		if err := add(ctx, c, tenant, of, nil, 0); err != nil {
+			return err
+		}
+		if _, err := c.Exec(ctx, removeAll, tenant, of.Kind, of.ID); err != nil {
+			return bunx.Err(err, "Comment")
+		}
+		_, err := c.Exec(ctx, `DELETE FROM tc_comment_threads WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3`, tenant, of.Kind, of.ID)
+		return bunx.Err(err, "Comment")
+	})
+}

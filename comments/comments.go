@@ -1,0 +1,184 @@
+// Package comments is what people say about pieces of content: comments with replies of any depth, the users they
+// mention, and what follows from them: activities, feeds and notifications.
+//
+// httpapi, the root and hosts import it; comments/bunstore keeps its rows.
+package comments
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+// MaxMessage is the most bytes of a message (DECISIONS, section 6).
+const MaxMessage = 64 << 10
+
+// Comment is one thing that a user said about a piece of content, or in reply to another comment on it.
+//
+// Source: part 1, Resources, Comment.
+type Comment struct {
+	Tenant    string
+	ID        string // UUIDv7, lower case
+	Message   string // UTF-8 without NUL, at most MaxMessage bytes, maybe empty
+	Public    bool
+	UserID    string     // username of the author, who may have been deleted since
+	Entity    entity.Key // what it is about; the same for a whole thread
+	ParentID  *string    // the comment it replies to; nil on top
+	Mentions  []Mention  // the users it mentions, in order of appearance; nil for none
+	CreatedAt time.Time  // UTC, whole microseconds
+	UpdatedAt time.Time  // UTC, whole microseconds
+
+	May Permissions // of the caller; set by the Service on every answer
+}
+
+// Permissions says what the caller may do with a comment.
+type Permissions struct {
+	Edit, Delete bool
+}
+
+// Mention is one user that a message mentions, as the user was called then.
+type Mention struct {
+	Username    string
+	DisplayName *string
+}
+
+// Edit is what an edit may change of a comment; nil leaves alone.
+type Edit struct {
+	Message *string
+	Public  *bool
+}
+
+// Store keeps comments and what follows from them. Implementations must pass commentstest.TestStore.
+type Store interface {
+	// Get fails with errs.NotFound when the tenant has no comment with this id.
+	Get(ctx context.Context, tenant, id string) (Comment, error)
+	// Replies gives a page of the direct replies to a comment, newest first (-createdAt), or by createdAt. It costs the
+	// same in a thread of any length. It fails with errs.NotFound when the comment is not there.
+	Replies(ctx context.Context, tenant, id string, q paging.Query) (paging.Page[Comment], error)
+	// Top gives a page of the comments on a piece of content that reply to none, as Replies does.
+	Top(ctx context.Context, tenant string, of entity.Key, q paging.Query) (paging.Page[Comment], error)
+	// Insert adds a comment. It fails with errs.NotFound when the parent is not there, or is about something else.
+	Insert(ctx context.Context, tenant string, c Comment) error
+	// Update calls edit with the stored comment and writes its Message, Public, Mentions and UpdatedAt; no other write to
+	// this comment comes between. An error from edit is returned as is and writes nothing.
+	Update(ctx context.Context, tenant, id string, edit func(*Comment) error) (Comment, error)
+	// Delete removes a comment with all replies below it, their activities and notifications, however deep. No reply that
+	// is added meanwhile is left without its parent. It fails with errs.NotFound.
+	Delete(ctx context.Context, tenant, id string) error
+	// Forget removes all comments on a piece of content. None is no error.
+	Forget(ctx context.Context, tenant string, of entity.Key) error
+
+	// PutActivity adds an activity, or rebuilds the one that its comment has, which keeps id and time; concerned are the
+	// users in whose feeds it is.
+	PutActivity(ctx context.Context, tenant string, a Activity, concerned []string) error
+	// Activities gives a page of the activities on a piece of content, or of all with the zero Key, newest first.
+	Activities(ctx context.Context, tenant string, of entity.Key, q paging.Query) (paging.Page[Activity], error)
+	// Feed gives a page of the activities that concern a user, newest first.
+	Feed(ctx context.Context, tenant, username string, q paging.Query) (paging.Page[Activity], error)
+	// Notifications gives a page of a user's notifications, newest first.
+	Notifications(ctx context.Context, tenant, username string, q paging.Query) (paging.Page[Notification], error)
+
+	// InTx runs fn in one transaction, which all calls with its context join.
+	InTx(ctx context.Context, fn func(ctx context.Context) error) error
+}
+
+// Users are the people of a tenant. *principals.Service is one.
+type Users interface {
+	// DisplayNames gives the users of the caller's tenant whose names are among these, ignoring case: the exact name of
+	// each with the display name, nil for none.
+	DisplayNames(ctx context.Context, names []string) (map[string]*string, error)
+}
+
+// Service is the rules for comments over a Store.
+type Service struct {
+	store    Store
+	queue    Queue
+	entities *entity.Registry
+	users    Users
+	now      func() time.Time
+	newID    func() string
+}
+
+// Options configure a Service. Store, Queue, Entities and Users are required.
+type Options struct {
+	Store    Store
+	Queue    Queue            // of notifications; the Store of comments/bunstore is one
+	Entities *entity.Registry // what can be commented
+	Users    Users
+	Now      func() time.Time // default time.Now
+	NewID    func() string    // default UUIDv7
+}
+
+// New makes a Service.
+func New(o Options) *Service {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.NewID == nil {
+		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
+	}
+	return &Service{store: o.Store, queue: o.Queue, entities: o.Entities, users: o.Users, now: o.Now, newID: o.NewID}
+}
+
+// stamp is the time of a write, as every database can keep it.
+func (s *Service) stamp() time.Time { return s.now().UTC().Truncate(time.Microsecond) }
+
+// canonicalID gives a UUID in the one form that ids have. Errors: errs.Invalid for any other text.
+func canonicalID(id string) (string, error) {
+	u, err := uuid.Parse(id)
+	if err != nil {
+		return "", errs.New(errs.Invalid, "id must be a UUID")
+	}
+	return u.String(), nil
+}
+
+// find finds a piece of content that can be commented, by id or natural id. Errors: errs.Invalid "Unknown entity type for
+// comment" when the kind cannot be; errs.NotFound.
+func (s *Service) find(ctx context.Context, tenant string, kind entity.Kind, id string) (entity.Ref, error) {
+	if !s.takes(kind) {
+		return entity.Ref{}, errs.New(errs.Invalid, "Unknown entity type for comment")
+	}
+	return s.entities.Lookup(ctx, tenant, kind, id)
+}
+
+// takes reports whether pieces of a kind can be commented here.
+func (s *Service) takes(kind entity.Kind) bool {
+	t, ok := s.entities.Type(kind)
+	return ok && t.Commented && t.Lookup != nil && parentOf(kind) != nil
+}
+
+// see fills in what the caller may do with comments of one piece of content. The author and a superuser may do all; an
+// admin and who owns the piece may edit (part 1, Authentication).
+func (s *Service) see(ctx context.Context, a actor.Actor, all []Comment) error {
+	editor := a.Superuser || a.Role() >= actor.Admin
+	other := slices.IndexFunc(all, func(c Comment) bool { return c.UserID != a.User })
+	if !editor && other >= 0 {
+		owner, err := s.owner(ctx, a.Tenant, all[other].Entity)
+		if err != nil {
+			return err
+		}
+		editor = owner == a.User
+	}
+	for i := range all {
+		own := all[i].UserID == a.User
+		all[i].May = Permissions{Edit: own || editor, Delete: own || a.Superuser}
+	}
+	return nil
+}
+
+// owner gives the principal id of who owns a piece of content, "" when it cannot be found any more.
+func (s *Service) owner(ctx context.Context, tenant string, of entity.Key) (string, error) {
+	ref, err := s.find(ctx, tenant, of.Kind, of.ID)
+	switch errs.CodeOf(err) {
+	case errs.NotFound, errs.Invalid:
+		return "", nil
+	}
+	return ref.OwnerID, err
+}

@@ -1,0 +1,159 @@
+package commentstest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/comments"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+func activity(id, comment string) comments.Activity {
+	return comments.Activity{
+		Tenant: "acme", ID: id, Type: "reportAddedComment", Entity: sales, CommentID: &comment, UserID: "jo", Excerpt: "of " + id, CreatedAt: monday,
+	}
+}
+
+func notification(id, comment, username string) comments.Notification {
+	return comments.Notification{
+		Tenant: "acme", ID: id, Username: username, Type: comments.TypeMention, State: comments.Pending, Title: "title '?$1", Body: "body\nü",
+		Entity: sales, CommentID: &comment, CreatedAt: monday, UpdatedAt: tuesday,
+	}
+}
+
+func testActivities(t *testing.T, s Store) {
+	is, ctx := is.New(t), t.Context()
+	insert(t, s, "acme", comment("1", ""), comment("2", ""))
+	first, second := activity("a", "1"), activity("b", "2")
+	second.CreatedAt = tuesday
+	free := comments.Activity{Tenant: "acme", ID: "c", Type: "other", Entity: orders, UserID: "mia", CreatedAt: tuesday.Add(time.Hour)}
+	for _, a := range []comments.Activity{first, second, free} {
+		is.NoErr(s.PutActivity(ctx, "acme", a, nil))
+	}
+	list := func(of entity.Key, want ...comments.Activity) {
+		t.Helper()
+		p, err := s.Activities(ctx, "acme", of, paging.Query{Limit: 10})
+		is.NoErr(err)
+		is.Equal(p.Total, len(want))
+		is.Equal(append([]comments.Activity{}, p.Rows...), append([]comments.Activity{}, want...))
+	}
+	list(entity.Key{}, free, second, first)
+	list(sales, second, first)
+	list(orders, free)
+	list(entity.Key{Kind: "dataset", ID: "sales"})
+
+	again := activity("x", "1")
+	again.Excerpt, again.CreatedAt = "new", tuesday
+	is.NoErr(s.PutActivity(ctx, "acme", again, nil))
+	first.Excerpt = "new" // id and time stay
+	list(sales, second, first)
+
+	p, err := s.Activities(ctx, "acme", entity.Key{}, paging.Query{Limit: 2})
+	is.NoErr(err)
+	p, err = s.Activities(ctx, "acme", entity.Key{}, paging.Query{Limit: 2, Start: 2, After: p.Last})
+	is.NoErr(err)
+	is.Equal(p.Rows, []comments.Activity{first})
+	p, err = s.Activities(ctx, "acme", entity.Key{}, paging.Query{Limit: 1, Sort: "createdAt"})
+	is.NoErr(err)
+	is.Equal(p.Rows, []comments.Activity{first})
+	_, err = s.Activities(ctx, "acme", entity.Key{}, paging.Query{Limit: 1, Sort: "type"})
+	is.Equal(errs.CodeOf(err), errs.Invalid)
+}
+
+// testActivitiesGo: with their comment, and those of all replies with it.
+func testActivitiesGo(t *testing.T, s Store) {
+	is, ctx := is.New(t), t.Context()
+	insert(t, s, "acme", comment("1", ""), comment("1a", "1"), comment("1aa", "1a"), comment("2", ""))
+	for _, id := range []string{"1", "1a", "1aa", "2"} {
+		is.NoErr(s.PutActivity(ctx, "acme", activity("a"+id, id), []string{"mia"}))
+		is.NoErr(s.Enqueue(ctx, "acme", []comments.Notification{notification("n"+id, id, "mia")}))
+	}
+	is.NoErr(s.Delete(ctx, "acme", "1"))
+	p, err := s.Activities(ctx, "acme", sales, paging.Query{Limit: 10})
+	is.NoErr(err)
+	is.Equal(p.Rows, []comments.Activity{activity("a2", "2")})
+	feed, err := s.Feed(ctx, "acme", "mia", paging.Query{Limit: 10})
+	is.NoErr(err)
+	is.Equal(feed.Rows, p.Rows)
+	queued, err := s.Notifications(ctx, "acme", "mia", paging.Query{Limit: 10})
+	is.NoErr(err)
+	is.Equal(queued.Rows, []comments.Notification{notification("n2", "2", "mia")})
+}
+
+func testFeed(t *testing.T, s Store) {
+	is, ctx := is.New(t), t.Context()
+	for i := range 25 {
+		id := fmt.Sprintf("%02d", i)
+		insert(t, s, "acme", comment(id, ""))
+		a := activity(id, id)
+		a.CreatedAt = monday.Add(time.Duration(i/2) * time.Hour)
+		concerned := []string{"mia"}
+		if i == 7 {
+			concerned = []string{"jo", "mia"}
+		}
+		is.NoErr(s.PutActivity(ctx, "acme", a, concerned))
+	}
+	feed := func(user string, q paging.Query) (ids []string, p paging.Page[comments.Activity]) {
+		t.Helper()
+		p, err := s.Feed(ctx, "acme", user, q)
+		is.NoErr(err)
+		for _, a := range p.Rows {
+			ids = append(ids, a.ID)
+		}
+		return ids, p
+	}
+	ids, p := feed("mia", paging.Query{Limit: 3})
+	is.Equal(ids, []string{"24", "23", "22"})
+	is.Equal(p.Total, 25)
+	ids, _ = feed("mia", paging.Query{Limit: 3, Start: 3, After: p.Last})
+	is.Equal(ids, []string{"21", "20", "19"})
+	ids, _ = feed("mia", paging.Query{Limit: 3, Start: 3})
+	is.Equal(ids, []string{"21", "20", "19"})
+	ids, _ = feed("mia", paging.Query{Limit: 2, Sort: "createdAt"})
+	is.Equal(ids, []string{"00", "01"})
+	ids, p = feed("jo", paging.Query{Limit: 3})
+	is.Equal(ids, []string{"07"})
+	is.Equal(p.Total, 1)
+
+	is.NoErr(s.PutActivity(ctx, "acme", activity("x", "07"), []string{"mia"})) // it concerns jo no more
+	ids, _ = feed("jo", paging.Query{Limit: 3})
+	is.Equal(len(ids), 0)
+	_, p = feed("mia", paging.Query{Limit: 3})
+	is.Equal(p.Total, 25)
+	_, err := s.Feed(ctx, "acme", "mia", paging.Query{Limit: 1, After: &paging.Position{Value: "x"}})
+	is.Equal(errs.CodeOf(err), errs.Invalid)
+}
+
+func testNotifications(t *testing.T, s Store) {
+	is, ctx := is.New(t), t.Context()
+	insert(t, s, "acme", comment("1", ""), comment("2", ""))
+	first, second := notification("n1", "1", "mia"), notification("n2", "2", "mia")
+	second.CreatedAt = tuesday
+	free := comments.Notification{
+		Tenant: "acme", ID: "n3", Username: "mia", Type: "note", State: comments.Dead, Title: "", Body: "", CreatedAt: tuesday.Add(time.Hour), UpdatedAt: monday,
+	}
+	is.NoErr(s.Enqueue(ctx, "acme", nil))
+	is.NoErr(s.Enqueue(ctx, "acme", []comments.Notification{first, second, free, notification("n4", "1", "jo")}))
+	again, other, twin := notification("n5", "1", "mia"), notification("n6", "2", "jo"), free
+	again.Body, twin.ID = "new", "n7"
+	is.NoErr(s.Enqueue(ctx, "acme", []comments.Notification{again, other, twin})) // again is there already
+	p, err := s.Notifications(ctx, "acme", "mia", paging.Query{Limit: 10})
+	is.NoErr(err)
+	is.Equal(p.Rows, []comments.Notification{twin, free, second, first})
+	is.Equal(p.Total, 4)
+	p, err = s.Notifications(ctx, "acme", "jo", paging.Query{Limit: 1})
+	is.NoErr(err)
+	is.Equal(p.Total, 2)
+	next, err := s.Notifications(ctx, "acme", "jo", paging.Query{Limit: 1, Start: 1, After: p.Last})
+	is.NoErr(err)
+	is.Equal(next.Rows, []comments.Notification{notification("n4", "1", "jo")})
+	is.NoErr(s.Delete(ctx, "acme", "1"))
+	p, err = s.Notifications(ctx, "acme", "mia", paging.Query{Limit: 10})
+	is.NoErr(err)
+	is.Equal(p.Total, 3)
+}

@@ -1,0 +1,18 @@
+package comments
+
+// Candidates gives the names that a message is searched for.
+func Candidates(message string) []string {
+	var names []string
+	for _, s := range scan(message) {
+		names = append(names, s.names()...)
+	}
+	return names
+}
+
+// Mentioned gives the users that a message mentions, of some that are there.
+func Mentioned(message string, users map[string]*string) []Mention {
+	return resolve(scan(message), users)
+}
+
+// NameRune reports whether a mention may have a rune in it.
+func NameRune(r rune) bool { return nameRune(r) }

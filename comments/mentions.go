@@ -1,0 +1,134 @@
+package comments
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/tenantcontent/tenantcontent/internal/fold"
+)
+
+const (
+	maxCandidates = 100 // names that one message is searched for
+	maxName       = 128 // characters of a username
+)
+
+// notInNames are the visible characters that no username has (principals.ValidUsername; a test keeps both together).
+const notInNames = "/:\\*,;\"'`<>|?#%&$!=()[]{}^~"
+
+// spot is one place in a message that may be a mention: an @ at the start of a word.
+type spot struct {
+	at         int // of the @, in bytes
+	candidates []candidate
+}
+
+// candidate is a name that may be meant, longest first in its spot.
+type candidate struct {
+	name   string
+	folded string
+	end    int // in bytes
+}
+
+func (s spot) names() []string {
+	names := make([]string, len(s.candidates))
+	for i, c := range s.candidates {
+		names[i] = c.name
+	}
+	return names
+}
+
+// scan finds what may be mentions.
+//
+// A mention is an @ that no letter, digit, mark, _ or other @ stands before, and a username right behind it. As usernames
+// may have punctuation in them, what follows can be read in several ways: in "@jo.smith." it is jo.smith or jo. So each
+// beginning of the run of characters that usernames have is a candidate when it ends with the run, or before a character
+// that is no letter, digit or mark; the longest that is a user counts (resolve). The first 100 candidates of a message
+// are looked at.
+func scan(message string) []spot {
+	var spots []spot
+	left := maxCandidates
+	before := ' '
+	for i, r := range message {
+		if r == '@' && !wordRune(before) && before != '_' && before != '@' {
+			if all := candidates(message, i+1); len(all) > 0 {
+				if len(all) > left {
+					all = all[:left]
+				}
+				spots, left = append(spots, spot{at: i, candidates: all}), left-len(all)
+			}
+			if left == 0 {
+				break
+			}
+		}
+		before = r
+	}
+	return spots
+}
+
+// candidates gives the names that may begin at a place of a message, longest first.
+func candidates(message string, from int) []candidate {
+	var all []candidate
+	ends := func(end int) { // a name may end here, but for a dot
+		if name := message[from:end]; name[0] != '.' && name[len(name)-1] != '.' {
+			all = append(all, candidate{name: name, folded: fold.Text(name), end: end})
+		}
+	}
+	runes, end, named := 0, from, false // named: there was a letter or digit, without which it is no name
+	for end < len(message) {
+		r, size := utf8.DecodeRuneInString(message[end:])
+		if !nameRune(r) {
+			break
+		}
+		if named && !wordRune(r) {
+			ends(end)
+		}
+		if runes == maxName { // one too many: the run is no name as a whole
+			slices.Reverse(all)
+			return all
+		}
+		named = named || unicode.IsLetter(r) || unicode.IsDigit(r)
+		end, runes = end+size, runes+1
+	}
+	if named {
+		ends(end)
+	}
+	slices.Reverse(all)
+	return all
+}
+
+// wordRune reports whether r belongs to a word.
+func wordRune(r rune) bool { return unicode.In(r, unicode.L, unicode.M, unicode.Nd) }
+
+// nameRune reports whether a username may have r in it.
+func nameRune(r rune) bool {
+	return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !strings.ContainsRune(notInNames, r)
+}
+
+// resolve gives the users that spots mention, each once, in order of appearance. users holds exact names and display names.
+// A spot inside a longer mention is part of it.
+func resolve(spots []spot, users map[string]*string) []Mention {
+	exact := make(map[string]string, len(users))
+	for name := range users {
+		exact[fold.Text(name)] = name
+	}
+	var mentions []Mention
+	end := 0
+	for _, s := range spots {
+		if s.at < end {
+			continue
+		}
+		for _, c := range s.candidates {
+			name, ok := exact[c.folded]
+			if !ok {
+				continue
+			}
+			end = c.end
+			if !slices.ContainsFunc(mentions, func(m Mention) bool { return m.Username == name }) {
+				mentions = append(mentions, Mention{Username: name, DisplayName: users[name]})
+			}
+			break
+		}
+	}
+	return mentions
+}

@@ -1,0 +1,136 @@
+package comments_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/comments"
+	"github.com/tenantcontent/tenantcontent/internal/fold"
+	"github.com/tenantcontent/tenantcontent/principals"
+)
+
+// directory is a tenant's users: exact names with display names.
+type directory map[string]*string
+
+func (d directory) DisplayNames(_ context.Context, names []string) (map[string]*string, error) {
+	found := map[string]*string{}
+	for _, name := range names {
+		for exact, shown := range d {
+			if fold.Text(name) == fold.Text(exact) {
+				found[exact] = shown
+			}
+		}
+	}
+	return found, nil
+}
+
+// mentioned gives the mentions of a message, parted by spaces.
+func mentioned(message string, users directory) string {
+	found, _ := users.DisplayNames(context.Background(), comments.Candidates(message))
+	var names []string
+	for _, m := range comments.Mentioned(message, found) {
+		names = append(names, m.Username)
+	}
+	return strings.Join(names, " ")
+}
+
+func TestMentions(t *testing.T) {
+	long := strings.Repeat("x", 128)
+	users := directory{}
+	for _, name := range []string{"jo", "jo.smith", "Mia", "jö", "straße", "a", "b-", "jo@example.com", "日本", "x_y", "n1", long, "jo…"} {
+		users[name] = nil
+	}
+	for message, want := range map[string]string{
+		"": "", "hello": "", "@": "", "@@": "", "@ jo": "", "@nobody": "",
+		"@jo": "jo", "hi @jo, look": "jo", "@jo.": "jo", "@jo...": "jo", "@jo!": "jo", "@jo?": "jo", "(@jo)": "jo", "@jo's": "jo", "@jo:": "jo", "*@jo*": "jo",
+		"@jo-": "jo", "@jo_": "jo", "@jo+1": "jo", "\n@jo\n": "jo", "\t@jo": "jo", "“@jo”": "jo", "@jo\u00a0x": "jo", "@jo\u200bx": "jo", "- @jo": "jo", "...@jo": "jo",
+		"@jo.smith": "jo.smith", "@jo.smith.": "jo.smith", "@jo.smithy": "jo", "@jo.smith-x": "jo.smith", // the longest that is a user
+		"@JO": "jo", "@mia": "Mia", "@MIA @mia @Mia": "Mia", "@JÖ": "jö", "@jo\u0308": "jö", "@STRASSE": "straße", // whatever the case, by its exact name
+		"@joe": "", "x@jo": "", "1@jo": "", "jo@jo": "", "_@jo": "", "@@jo": "", "é@jo": "", "mail@example.com": "", // not at a word's start
+		"@jo@example.com": "jo@example.com", "@jo@mia": "jo", "@jo @mia @nobody @a": "jo Mia a", "@b-": "b-", "@b": "", "@b-.": "b-",
+		"@mia @jo @mia": "Mia jo", "@日本": "日本", "@日本語": "", "@日本。": "日本", "@x_y": "x_y", "@x_": "", "@n1": "n1", "@n": "", "@jo/x": "jo", "/@jo": "jo",
+		"@" + long: long, "@" + long + "x": "", "@" + long + ".": long, "@" + long + "-x": long,
+		"@jo…@mia": "jo… Mia", "@.jo": "", "@-jo": "", "\x00@jo": "jo", "@jo\x00": "jo", "@jo\xff": "jo", "@\xff": "",
+	} {
+		if got := mentioned(message, users); got != want {
+			t.Errorf("%q mentions %q, want %q", message, got, want)
+		}
+	}
+}
+
+func TestMentionsAreBounded(t *testing.T) {
+	is := is.New(t)
+	users, message := directory{}, ""
+	for i := range 200 {
+		name := fmt.Sprintf("u%03d", i)
+		users[name] = nil
+		message += "@" + name + " "
+	}
+	is.Equal(len(comments.Candidates(message)), 100)
+	is.Equal(strings.Count(mentioned(message, users), "u"), 100)
+	is.Equal(len(comments.Candidates(strings.Repeat("@a-", 20_000))), 100)
+	is.Equal(len(comments.Candidates(strings.Repeat("@-", 30_000))), 0) // a name has a letter or digit
+	is.Equal(len(comments.Candidates("@"+strings.Repeat("x", 60_000))), 0)
+}
+
+// TestNameRunes: what may be in a mention is what principals takes for usernames.
+func TestNameRunes(t *testing.T) {
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		if !utf8.ValidRune(r) {
+			continue
+		}
+		if want := principals.ValidUsername("a"+string(r)+"a") == nil; comments.NameRune(r) != want {
+			t.Errorf("%U: %v, want %v", r, !want, want)
+		}
+	}
+}
+
+func TestExcerpt(t *testing.T) {
+	is := is.New(t)
+	for message, want := range map[string]string{
+		"": "", " \n\t ": "", "a": "a", "  a\r\n\tb  c ": "a b c", strings.Repeat("ü", 201): strings.Repeat("ü", 200), "a\u2028b": "a b",
+		strings.Repeat("x", 199) + " y": strings.Repeat("x", 199), strings.Repeat("x", 198) + "  yy": strings.Repeat("x", 198) + " y",
+	} {
+		is.Equal(comments.Excerpt(message), want)
+	}
+}
+
+// FuzzMentions: whatever a message says, candidates are bounded and valid usernames but for their form as a UUID, each
+// stands in the message behind an @, and each user is mentioned once.
+func FuzzMentions(f *testing.F) {
+	for _, message := range []string{"@jo", "hi @jo.", "@jo.smith @MIA", "@@", "x@jo", "@jo@mia", "@jo\u0308", "@\xff", "@.a.", strings.Repeat("@a-", 50), "@日本"} {
+		f.Add(message, "jo")
+	}
+	f.Add("@a.b-c", "A.B")
+	f.Fuzz(func(t *testing.T, message, username string) {
+		all := comments.Candidates(message)
+		if len(all) > 100 {
+			t.Fatalf("%d candidates", len(all))
+		}
+		for _, name := range all {
+			err := principals.ValidUsername(name)
+			if err != nil && utf8.ValidString(name) && !strings.Contains(err.Error(), "UUID") || !strings.Contains(message, "@"+name) {
+				t.Fatalf("candidate %q: %v", name, err)
+			}
+		}
+		if principals.ValidUsername(username) != nil {
+			return
+		}
+		users := map[string]*string{username: nil}
+		for _, text := range []string{message, message + " @" + username, message + " @" + username + "."} {
+			mentions := comments.Mentioned(text, users)
+			if len(mentions) > 1 || len(mentions) == 1 && mentions[0].Username != username {
+				t.Fatalf("%q mentions %v", text, mentions)
+			}
+			if text != message && len(all) < 50 && len(mentions) == 0 && len(comments.Candidates(text)) < 100 {
+				t.Fatalf("%q does not mention %q", text, username)
+			}
+		}
+	})
+}

@@ -1,0 +1,122 @@
+package comments
+
+import (
+	"context"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+// Get gives one comment to any session. Errors: errs.Invalid for an id that is no UUID; errs.NotFound.
+func (s *Service) Get(ctx context.Context, id string) (Comment, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Comment{}, err
+	}
+	if id, err = canonicalID(id); err != nil {
+		return Comment{}, err
+	}
+	c, err := s.store.Get(ctx, a.Tenant, id)
+	if err != nil {
+		return Comment{}, err
+	}
+	return s.one(ctx, a, c)
+}
+
+func (s *Service) one(ctx context.Context, a actor.Actor, c Comment) (Comment, error) {
+	all := []Comment{c}
+	err := s.see(ctx, a, all)
+	return all[0], err
+}
+
+// Replies gives a page of the direct replies to a comment to any session, newest first unless q says otherwise.
+// Errors: errs.Invalid for an id that is no UUID, and for a sort or cursor that does not fit; errs.NotFound.
+func (s *Service) Replies(ctx context.Context, id string, q paging.Query) (paging.Page[Comment], error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return paging.Page[Comment]{}, err
+	}
+	if id, err = canonicalID(id); err != nil {
+		return paging.Page[Comment]{}, err
+	}
+	page, err := s.store.Replies(ctx, a.Tenant, id, q)
+	if err != nil {
+		return paging.Page[Comment]{}, err
+	}
+	return page, s.see(ctx, a, page.Rows)
+}
+
+// Top gives a page of the comments on a piece of content that reply to none, to any session, as Replies does. id is an id
+// or a natural id. Errors: errs.Invalid "Unknown entity type for comment", and as Replies; errs.NotFound.
+func (s *Service) Top(ctx context.Context, kind entity.Kind, id string, q paging.Query) (paging.Page[Comment], error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return paging.Page[Comment]{}, err
+	}
+	ref, err := s.find(ctx, a.Tenant, kind, id)
+	if err != nil {
+		return paging.Page[Comment]{}, err
+	}
+	page, err := s.store.Top(ctx, a.Tenant, entity.Key{Kind: ref.Kind, ID: ref.ID}, q)
+	if err != nil {
+		return paging.Page[Comment]{}, err
+	}
+	return page, s.see(ctx, a, page.Rows)
+}
+
+// Activities gives a page of the activities on a piece of content to any session, or of all of the tenant when kind and id
+// are "", newest first. id is an id or a natural id. Errors: errs.Invalid when only one of both is given, and for a sort
+// or cursor that does not fit; errs.NotFound.
+func (s *Service) Activities(ctx context.Context, kind entity.Kind, id string, q paging.Query) (paging.Page[Activity], error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return paging.Page[Activity]{}, err
+	}
+	if (kind == "") != (id == "") {
+		return paging.Page[Activity]{}, errs.New(errs.Invalid, "entityType and entityId go together: give both or none")
+	}
+	var of entity.Key
+	if kind != "" {
+		ref, err := s.entities.Lookup(ctx, a.Tenant, kind, id)
+		if err != nil {
+			return paging.Page[Activity]{}, err
+		}
+		of = entity.Key{Kind: ref.Kind, ID: ref.ID}
+	}
+	return s.store.Activities(ctx, a.Tenant, of, q)
+}
+
+// Feed gives a page of the activities of others that concern a user, newest first: those on content that the user owned
+// when they happened, in reply to the user, and with a mention of the user. It is for the user and superusers.
+// Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a sort or cursor that does not fit.
+func (s *Service) Feed(ctx context.Context, username string, q paging.Query) (paging.Page[Activity], error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return paging.Page[Activity]{}, err
+	}
+	if username != a.User {
+		known, err := s.users.DisplayNames(ctx, []string{username})
+		if err != nil {
+			return paging.Page[Activity]{}, err
+		}
+		if _, ok := known[username]; !ok {
+			return paging.Page[Activity]{}, errs.New(errs.NotFound, "User not found.")
+		}
+		if !a.Superuser {
+			return paging.Page[Activity]{}, errs.New(errs.Forbidden, "This needs a superuser.")
+		}
+	}
+	return s.store.Feed(ctx, a.Tenant, username, q)
+}
+
+// Notifications gives a page of the caller's own notifications, newest first. Errors: errs.Invalid for a sort or cursor
+// that does not fit.
+func (s *Service) Notifications(ctx context.Context, q paging.Query) (paging.Page[Notification], error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return paging.Page[Notification]{}, err
+	}
+	return s.store.Notifications(ctx, a.Tenant, a.User, q)
+}

@@ -1,0 +1,184 @@
+package comments
+
+import (
+	"context"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// Create adds a comment on a piece of content, which any session may. id is an id or a natural id.
+// Errors: errs.Invalid "Unknown entity type for comment", and for a bad message; errs.NotFound.
+func (s *Service) Create(ctx context.Context, kind entity.Kind, id, message string) (Comment, error) {
+	return s.add(ctx, message, func(ctx context.Context, a actor.Actor) (entity.Ref, *Comment, error) {
+		ref, err := s.find(ctx, a.Tenant, kind, id)
+		return ref, nil, err
+	})
+}
+
+// Reply adds a reply to a comment, which any session may. It is about what the comment is about.
+// Errors: errs.Invalid for an id that is no UUID, for a bad message, and "Unknown entity type for comment"; errs.NotFound.
+func (s *Service) Reply(ctx context.Context, id, message string) (Comment, error) {
+	return s.add(ctx, message, func(ctx context.Context, a actor.Actor) (entity.Ref, *Comment, error) {
+		id, err := canonicalID(id)
+		if err != nil {
+			return entity.Ref{}, nil, err
+		}
+		parent, err := s.store.Get(ctx, a.Tenant, id)
+		if err != nil {
+			return entity.Ref{}, nil, err
+		}
+		ref, err := s.find(ctx, a.Tenant, parent.Entity.Kind, parent.Entity.ID)
+		return ref, &parent, err
+	})
+}
+
+// add adds a comment below what place finds, a piece of content or a comment on it, in one transaction.
+func (s *Service) add(ctx context.Context, message string,
+	place func(context.Context, actor.Actor) (entity.Ref, *Comment, error)) (Comment, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Comment{}, err
+	}
+	c := Comment{Tenant: a.Tenant, ID: s.newID(), Message: message, UserID: a.User, CreatedAt: s.stamp()}
+	c.UpdatedAt = c.CreatedAt
+	err = s.store.InTx(ctx, func(ctx context.Context) error {
+		ref, parent, err := place(ctx, a)
+		if err != nil {
+			return err
+		}
+		if err := validMessage(message); err != nil {
+			return err
+		}
+		c.Entity = entity.Key{Kind: ref.Kind, ID: ref.ID}
+		if parent != nil {
+			c.ParentID, c.Entity = &parent.ID, parent.Entity
+		}
+		people, err := s.people(ctx, c, ref, parent)
+		if err != nil {
+			return err
+		}
+		c.Mentions = people.mentions
+		if err := s.store.Insert(ctx, a.Tenant, c); err != nil {
+			return err
+		}
+		if err := s.tell(ctx, c, people); err != nil {
+			return err
+		}
+		c, err = s.one(ctx, a, c)
+		return err
+	})
+	if err != nil {
+		return Comment{}, err
+	}
+	return c, nil
+}
+
+// Update changes a comment's message and whether it is public, and rebuilds its activity. It is for the author,
+// superusers, admins, and who owns what the comment is about. Users who are mentioned for the first time are notified.
+// Errors: errs.Invalid for an id that is no UUID and for a bad message; errs.NotFound; errs.Forbidden.
+func (s *Service) Update(ctx context.Context, id string, e Edit) (Comment, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Comment{}, err
+	}
+	if id, err = canonicalID(id); err != nil {
+		return Comment{}, err
+	}
+	var c Comment
+	err = s.store.InTx(ctx, func(ctx context.Context) error {
+		var people people
+		c, err = s.store.Update(ctx, a.Tenant, id, func(c *Comment) error {
+			people, err = s.edit(ctx, a, c, e)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if err := s.tell(ctx, c, people); err != nil {
+			return err
+		}
+		c, err = s.one(ctx, a, c)
+		return err
+	})
+	if err != nil {
+		return Comment{}, err
+	}
+	return c, nil
+}
+
+// edit changes a comment when the caller may, and gives the people whom it then concerns.
+func (s *Service) edit(ctx context.Context, a actor.Actor, c *Comment, e Edit) (people, error) {
+	seen, err := s.one(ctx, a, *c)
+	if err != nil {
+		return people{}, err
+	}
+	if !seen.May.Edit {
+		return people{}, errs.New(errs.Forbidden, "Only the author, an admin and the owner of the %s may edit this comment.", c.Entity.Kind)
+	}
+	if e.Message != nil {
+		if err := validMessage(*e.Message); err != nil {
+			return people{}, err
+		}
+		c.Message = *e.Message
+	}
+	if e.Public != nil {
+		c.Public = *e.Public
+	}
+	var parent *Comment
+	if c.ParentID != nil {
+		p, err := s.store.Get(ctx, a.Tenant, *c.ParentID)
+		if err != nil {
+			return people{}, err
+		}
+		parent = &p
+	}
+	owner, err := s.owner(ctx, a.Tenant, c.Entity)
+	if err != nil {
+		return people{}, err
+	}
+	all, err := s.people(ctx, *c, entity.Ref{OwnerID: owner}, parent)
+	c.Mentions, c.UpdatedAt = all.mentions, s.stamp()
+	return all, err
+}
+
+// Delete removes a comment with all replies below it. It is for the author and superusers.
+// Errors: errs.Invalid for an id that is no UUID; errs.NotFound; errs.Forbidden.
+func (s *Service) Delete(ctx context.Context, id string) error {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return err
+	}
+	if id, err = canonicalID(id); err != nil {
+		return err
+	}
+	return s.store.InTx(ctx, func(ctx context.Context) error {
+		c, err := s.store.Get(ctx, a.Tenant, id)
+		if err != nil {
+			return err
+		}
+		if c.UserID != a.User && !a.Superuser {
+			return errs.New(errs.Forbidden, "Only the author and a superuser may delete this comment.")
+		}
+		return s.store.Delete(ctx, a.Tenant, id)
+	})
+}
+
+// Forget removes all comments on a piece of content, for whoever removes the piece. It joins the transaction in ctx.
+func (s *Service) Forget(ctx context.Context, tenant string, of entity.Key) error {
+	return s.store.Forget(ctx, tenant, of)
+}
+
+// validMessage refuses what is too long or no text.
+func validMessage(message string) error {
+	switch {
+	case len(message) > MaxMessage:
+		return errs.New(errs.Invalid, "message must have at most %d bytes", MaxMessage)
+	case !utf8.ValidString(message) || strings.IndexByte(message, 0) >= 0:
+		return errs.New(errs.Invalid, "message must be UTF-8 without NUL")
+	}
+	return nil
+}

@@ -1,0 +1,336 @@
+// Package entities is the ready kinds of content: reports, datasets, libraries and the others of DECISIONS, section 6,
+// that have no package of their own, all over one table; a library's files too.
+//
+// httpapi, the root and hosts import it; entities/bunstore keeps its rows.
+package entities
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/blobs"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+// Library is the kind whose pieces have files.
+const Library entity.Kind = "library"
+
+// Ready is one ready kind.
+type Ready struct {
+	Kind      entity.Kind
+	Plural    string // as in /api/datasets
+	Commented bool   // can be commented
+	Limit     int    // rows of a page unless its query says otherwise (DECISIONS, section 0)
+	// DraftsEnd says that reassignment removes the drafts of the source principal instead of moving them (part 2,
+	// Reassign rules 2).
+	DraftsEnd bool
+}
+
+// Kinds gives the ready kinds in their order, which is also the order of locks: what depends on something comes after it.
+func Kinds() []Ready {
+	return []Ready{
+		{Kind: "datasource", Plural: "datasources", Commented: true, Limit: 100},
+		{Kind: "dataset", Plural: "datasets", Commented: true, Limit: 100, DraftsEnd: true},
+		{Kind: "query", Plural: "queries", Commented: true, Limit: 100, DraftsEnd: true},
+		{Kind: "visual", Plural: "visuals", Limit: 100},
+		{Kind: "report", Plural: "reports", Commented: true, Limit: 100, DraftsEnd: true},
+		{Kind: "letterhead", Plural: "letterheads", Limit: 100},
+		{Kind: "template", Plural: "templates", Commented: true, Limit: 100},
+		{Kind: "job", Plural: "jobs", Commented: true, Limit: 100},
+		{Kind: "tag", Plural: "tags", Limit: 100},
+		{Kind: "code", Plural: "codes", Limit: 100},
+		{Kind: "toolkit", Plural: "toolkits", Limit: 100},
+		{Kind: "integration", Plural: "integrations", Limit: 100},
+		{Kind: "file", Plural: "files", Limit: 100},
+		{Kind: Library, Plural: "libraries", Commented: true, Limit: 100},
+		{Kind: "assistant", Plural: "assistants", Commented: true, Limit: 20},
+		{Kind: "app", Plural: "apps", Limit: 20},
+	}
+}
+
+// Entity is one piece of a ready kind.
+//
+// Source: DECISIONS, section 6.
+type Entity struct {
+	Tenant      string
+	Kind        entity.Kind
+	ID          string          // UUID, lower case; set by Create
+	Name        string          // 1 to 255 characters, without control characters
+	Slug        *string         // [A-Za-z0-9][A-Za-z0-9_-]{0,127}, never of UUID form; unique per kind and owner but for drafts; nil for none
+	Description *string         // at most 16,384 characters; nil for none
+	OwnerID     string          // principal id
+	Data        json.RawMessage // a JSON object of at most 1 MiB without spaces around its parts
+	EditingID   *string         // a draft: id of the piece that it is a draft of
+	System      bool            // belongs to the service itself; nobody edits or deletes it through a session
+	Source      *string         // where it was imported from
+	SourceID    *string
+	CreatedAt   time.Time // UTC, whole microseconds
+	UpdatedAt   time.Time // UTC, whole microseconds
+}
+
+// NaturalID is "<ownerId>:<slug>", or the id of a piece without a slug and of a draft.
+func (e Entity) NaturalID() string {
+	if e.Slug == nil || e.EditingID != nil {
+		return e.ID
+	}
+	return e.OwnerID + ":" + *e.Slug
+}
+
+// Ref is the piece as the registry knows it.
+func (e Entity) Ref() entity.Ref {
+	return entity.Ref{Kind: e.Kind, ID: e.ID, Name: e.Name, OwnerID: e.OwnerID, System: e.System, Draft: e.EditingID != nil}
+}
+
+// Permissions say what the caller may do with a piece.
+type Permissions struct {
+	Edit, Delete, Write, Rename bool
+}
+
+// Place is how a piece is found: by its id, or by owner and slug when ID is "".
+type Place struct{ ID, Owner, Slug string }
+
+// Store keeps the pieces of all ready kinds, and the names of libraries' files. Implementations must pass
+// entitiestest.TestStore.
+type Store interface {
+	// Get fails with errs.NotFound. Drafts are found by id alone.
+	Get(ctx context.Context, tenant string, kind entity.Kind, at Place) (Entity, error)
+	// Page gives a page without drafts in the order of q.Sort: name (the default, ignoring case), createdAt or updatedAt.
+	Page(ctx context.Context, tenant string, kind entity.Kind, q paging.Query) (paging.Page[Entity], error)
+	// Insert fails with errs.Conflict when the slug is taken.
+	Insert(ctx context.Context, tenant string, e Entity) error
+	// Update calls edit with the stored piece and writes the result but for Tenant, Kind, ID and CreatedAt; no other write
+	// to it comes between. An error from edit is returned as is and writes nothing. It fails with errs.NotFound, and with
+	// errs.Conflict when the slug is taken.
+	Update(ctx context.Context, tenant string, kind entity.Kind, at Place, edit func(*Entity) error) (Entity, error)
+	// Delete calls may with the stored piece, removes it with the names of its files and gives the files' blobs. An error
+	// from may is returned as is and removes nothing. It fails with errs.NotFound.
+	Delete(ctx context.Context, tenant string, kind entity.Kind, at Place, may func(Entity) error) (blobs []string, err error)
+
+	// Owned counts what a principal owns of a kind, with drafts.
+	Owned(ctx context.Context, tenant string, kind entity.Kind, owner string) (int, error)
+	// Reassign moves all that from owns of a kind to to, locking rows in the order of their ids, and gives what it moved,
+	// without Data. Where to has the slug already, the moved piece gets slug-2, slug-3… With endDrafts, drafts are removed.
+	Reassign(ctx context.Context, tenant string, kind entity.Kind, from, to string, endDrafts bool, at time.Time) ([]Entity, error)
+
+	// IDs gives the ids of all pieces of a kind but drafts and system pieces, ordered.
+	IDs(ctx context.Context, tenant string, kind entity.Kind) ([]string, error)
+	// Some gives those of some pieces that are there, drafts too, in any order.
+	Some(ctx context.Context, tenant string, kind entity.Kind, ids []string) ([]Entity, error)
+	// Heads does as Some, without Data, and locks the rows.
+	Heads(ctx context.Context, tenant string, kind entity.Kind, ids []string) ([]Entity, error)
+	// Shippable gives those of some ids of each kind that name a piece which is neither a draft nor a system piece.
+	Shippable(ctx context.Context, tenant string, ids []string) (map[entity.Key]bool, error)
+	// Slugs gives the pieces of a kind, but drafts, that have one of some slugs, without Data.
+	Slugs(ctx context.Context, tenant string, kind entity.Kind, slugs []string) ([]Entity, error)
+	// PutAll adds pieces of one kind with one statement, or overwrites those whose ids are there, all but CreatedAt,
+	// EditingID and System; there are the latter's ids. A slug must be free, or belong to one that is overwritten. It
+	// fails with errs.Conflict.
+	PutAll(ctx context.Context, tenant string, kind entity.Kind, all []Entity, there []string) error
+	// Remove deletes pieces with the names of their files, and gives the number of those that were there and the files'
+	// blobs.
+	Remove(ctx context.Context, tenant string, kind entity.Kind, ids []string) (n int, blobs []string, err error)
+
+	// File fails with errs.NotFound when the library has no file of exactly this path.
+	File(ctx context.Context, tenant, library, path string) (File, error)
+	// Files gives a page of a library's files in the order of q.Sort: path (the default) or updatedAt.
+	Files(ctx context.Context, tenant, library string, q paging.Query) (paging.Page[File], error)
+	// AllFiles gives all files of a library, ordered by path.
+	AllFiles(ctx context.Context, tenant, library string) ([]File, error)
+	// PutFile names a file of a library and gives the blob of the one that it replaces, "" for none. It fails with
+	// errs.NotFound when there is no such library, and with errs.Conflict when another path differs in case alone, or
+	// goes through this one as if it was a folder, or the other way round. may is asked as by Delete.
+	PutFile(ctx context.Context, tenant, library string, f File, may func(Entity) error) (replaced string, err error)
+	// DeleteFile removes the name of a file and gives its blob. It fails with errs.NotFound.
+	DeleteFile(ctx context.Context, tenant, library, path string) (blob string, err error)
+
+	// InTx runs fn in one transaction, which all calls with its context join.
+	InTx(ctx context.Context, fn func(ctx context.Context) error) error
+}
+
+// Directory knows the principals of a tenant.
+type Directory interface {
+	// Known gives those of some principal ids that are there.
+	Known(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
+}
+
+// Service is the rules for the ready kinds over a Store.
+type Service struct {
+	store     Store
+	blobs     blobs.Store
+	directory Directory
+	others    []entity.Type
+	now       func() time.Time
+	newID     func() string
+	limit     int64
+}
+
+// Options configure a Service. Store is required, Blobs for files and Directory for imports.
+type Options struct {
+	Store     Store
+	Blobs     blobs.Store
+	Directory Directory
+	// Others are the kinds that are kept elsewhere: what a piece's data refers to of these is found by their Lookup. One
+	// that is a ready kind too replaces it.
+	Others []entity.Type
+	Limit  int64            // bytes of a file; default 256 MiB
+	Now    func() time.Time // default time.Now
+	NewID  func() string    // default UUIDv7
+}
+
+// New makes a Service.
+func New(o Options) *Service {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.NewID == nil {
+		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
+	}
+	if o.Limit == 0 {
+		o.Limit = 256 << 20
+	}
+	return &Service{
+		store: o.Store, blobs: o.Blobs, directory: o.Directory, others: o.Others, now: o.Now, newID: o.NewID, limit: o.Limit,
+	}
+}
+
+// Page gives a page of a kind's pieces, but drafts, to any session, sorted by name (the default), createdAt or updatedAt;
+// q searches name, slug and description. Errors: errs.Invalid for a sort or cursor that does not fit.
+func (s *Service) Page(ctx context.Context, kind entity.Kind, q paging.Query) (paging.Page[Entity], error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return paging.Page[Entity]{}, err
+	}
+	return s.store.Page(ctx, a.Tenant, kind, q)
+}
+
+// Get gives one piece, found by id or natural id, to any session. Errors: errs.NotFound.
+func (s *Service) Get(ctx context.Context, kind entity.Kind, id string) (Entity, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Entity{}, err
+	}
+	return s.find(ctx, a.Tenant, kind, id)
+}
+
+func (s *Service) find(ctx context.Context, tenant string, kind entity.Kind, id string) (Entity, error) {
+	at, err := place(kind, id)
+	if err != nil {
+		return Entity{}, err
+	}
+	return s.store.Get(ctx, tenant, kind, at)
+}
+
+// Create adds a piece of e.Kind, which its caller owns. It needs the role Designer. Tenant, ID, OwnerID and times are
+// ignored; EditingID and System are taken: no route sets them, so they are for library code.
+// Errors: errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken slug.
+func (s *Service) Create(ctx context.Context, e Entity) (Entity, error) {
+	a, err := actor.Allowed(ctx, actor.EntityWrite)
+	if err != nil {
+		return Entity{}, err
+	}
+	if err := e.accept(); err != nil {
+		return Entity{}, err
+	}
+	e.Tenant, e.ID, e.OwnerID, e.CreatedAt = a.Tenant, s.newID(), a.User, s.stamp()
+	e.UpdatedAt = e.CreatedAt
+	if err := s.store.Insert(ctx, a.Tenant, e); err != nil {
+		return Entity{}, err
+	}
+	return e, nil
+}
+
+// Update changes a piece, found by id or natural id. It is for its owner, the Designers of an owning team and
+// superusers; a system piece is nobody's. Kind, OwnerID, EditingID, System and what the service keeps are put back.
+// Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken slug; an error from
+// edit as it is.
+func (s *Service) Update(ctx context.Context, kind entity.Kind, id string, edit func(*Entity) error) (Entity, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Entity{}, err
+	}
+	at, err := place(kind, id)
+	if err != nil {
+		return Entity{}, err
+	}
+	return s.store.Update(ctx, a.Tenant, kind, at, func(e *Entity) error {
+		was := *e
+		if err := may(a, was); err != nil {
+			return err
+		}
+		if err := edit(e); err != nil {
+			return err
+		}
+		e.Tenant, e.Kind, e.ID, e.OwnerID, e.CreatedAt = was.Tenant, was.Kind, was.ID, was.OwnerID, was.CreatedAt
+		e.EditingID, e.System, e.UpdatedAt = was.EditingID, was.System, s.stamp()
+		return e.accept()
+	})
+}
+
+// SetSystem makes a piece one of the service itself, or a plain one. It is for library code: it asks for no actor, and no
+// route calls it. Errors: errs.NotFound.
+func (s *Service) SetSystem(ctx context.Context, tenant string, kind entity.Kind, id string, system bool) (Entity, error) {
+	at, err := place(kind, id)
+	if err != nil {
+		return Entity{}, err
+	}
+	return s.store.Update(ctx, tenant, kind, at, func(e *Entity) error {
+		e.System, e.UpdatedAt = system, s.stamp()
+		return nil
+	})
+}
+
+// Delete removes a piece, found by id or natural id, and a library's files with it. It is for those who may change it.
+// Errors: errs.NotFound; errs.Forbidden.
+func (s *Service) Delete(ctx context.Context, kind entity.Kind, id string) error {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return err
+	}
+	at, err := place(kind, id)
+	if err != nil {
+		return err
+	}
+	return s.store.InTx(ctx, func(ctx context.Context) error {
+		blobs, err := s.store.Delete(ctx, a.Tenant, kind, at, func(e Entity) error { return may(a, e) })
+		if err != nil {
+			return err
+		}
+		return s.drop(ctx, a.Tenant, blobs)
+	})
+}
+
+// drop removes the bytes of files.
+func (s *Service) drop(ctx context.Context, tenant string, ids []string) error {
+	for _, id := range ids {
+		if err := s.blobs.Delete(ctx, tenant, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Permissions says what an actor may do with a piece.
+func (s *Service) Permissions(a actor.Actor, e Entity) Permissions {
+	all := may(a, e) == nil
+	return Permissions{Edit: all, Delete: all, Write: all, Rename: all}
+}
+
+// may refuses who may not change a piece.
+func may(a actor.Actor, e Entity) error {
+	switch {
+	case e.System:
+		return errs.New(errs.Forbidden, "This %s belongs to the system.", e.Kind)
+	case !a.Owns(e.OwnerID):
+		return errs.New(errs.Forbidden, "This needs the owner of the %s, a designer of the owning team or a superuser.", e.Kind)
+	}
+	return nil
+}
+
+// stamp is the time of a write, as every database can keep it.
+func (s *Service) stamp() time.Time { return s.now().UTC().Truncate(time.Microsecond) }

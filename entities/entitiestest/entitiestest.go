@@ -1,0 +1,585 @@
+// Package entitiestest checks that an entities.Store keeps its promises. Tests of stores import it.
+package entitiestest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/entities"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+var (
+	monday  = time.Date(2026, 11, 16, 9, 0, 0, 123456000, time.UTC)
+	tuesday = monday.Add(24 * time.Hour)
+)
+
+// TestStore runs all checks. open gives an empty Store whose database has the tenants acme and evil.
+func TestStore(t *testing.T, open func(t *testing.T) entities.Store) {
+	for name, check := range map[string]func(*testing.T, entities.Store){
+		"RoundTrip":          testRoundTrip,
+		"Slugs":              testSlugs,
+		"Update":             testUpdate,
+		"Delete":             testDelete,
+		"Isolation":          testIsolation,
+		"FailedTxWritesNone": testFailedTx,
+		"ParallelEditsLand":  testParallelEdits,
+		"Pages":              testPages,
+		"Drafts":             testDrafts,
+		"Some":               testSome,
+		"PutAll":             testPutAll,
+		"SlugsPassOn":        testSlugsPassOn,
+		"Reassign":           testReassign,
+		"ReassignRenames":    testReassignRenames,
+		"Files":              testFiles,
+		"FilesClash":         testFilesClash,
+		"FilesGo":            testFilesGo,
+		"ParallelFiles":      testParallelFiles,
+		"CanceledWritesNone": testCanceled,
+	} {
+		t.Run(name, func(t *testing.T) { check(t, open(t)) })
+	}
+}
+
+// id is the nth id.
+func id(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n) }
+
+func at(n int) entities.Place { return entities.Place{ID: id(n)} }
+
+func piece(n int, slug string) entities.Entity {
+	e := entities.Entity{
+		Tenant: "acme", Kind: "report", ID: id(n), Name: "Name " + slug, OwnerID: "jo", Data: json.RawMessage(`{}`), CreatedAt: monday, UpdatedAt: monday,
+	}
+	if slug != "" {
+		e.Slug = &slug
+	}
+	return e
+}
+
+func library(n int) entities.Entity {
+	e := piece(n, "")
+	e.Kind, e.Name = entities.Library, "Library"
+	return e
+}
+
+func insert(t *testing.T, s entities.Store, all ...entities.Entity) {
+	t.Helper()
+	for _, e := range all {
+		is.New(t).NoErr(s.Insert(t.Context(), e.Tenant, e))
+	}
+}
+
+func yes(entities.Entity) error { return nil }
+
+func testRoundTrip(t *testing.T, s entities.Store) {
+	is, ctx := is.New(t), t.Context()
+	slug, text, editing := strings.Repeat("A", 128), "'; DROP TABLE x; --?$1 \\ ✓\n", id(50)
+	for n, want := range []entities.Entity{
+		{Name: "Every field", Slug: &slug, Description: &text, Data: json.RawMessage(`{"a":[1,{"b":"\u0000ü"}]}`), Source: &text, SourceID: &text, System: true},
+		{Name: strings.Repeat("ü", 255), Data: json.RawMessage(`{"a":"` + strings.Repeat("x", 1<<20) + `"}`)},
+		{Name: "Draft", Slug: &slug, EditingID: &editing, Data: json.RawMessage(`{}`)},
+	} {
+		want.Tenant, want.Kind, want.ID, want.OwnerID, want.CreatedAt, want.UpdatedAt = "acme", "dataset", id(n), "jo", monday, tuesday
+		insert(t, s, want)
+		got, err := s.Get(ctx, "acme", "dataset", at(n))
+		is.NoErr(err)
+		is.Equal(got, want)
+		_, err = s.Get(ctx, "acme", "report", at(n)) // of another kind
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+	}
+	got, err := s.Get(ctx, "acme", "dataset", entities.Place{Owner: "jo", Slug: slug})
+	is.NoErr(err)
+	is.Equal(got.ID, id(0)) // and not the draft
+	for _, at := range []entities.Place{{Owner: "mia", Slug: slug}, {Owner: "jo", Slug: strings.ToLower(slug)}, at(9)} {
+		_, err := s.Get(ctx, "acme", "dataset", at)
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+	}
+}
+
+func testSlugs(t *testing.T, s entities.Store) {
+	is := is.New(t)
+	insert(t, s, piece(1, "a"), piece(2, ""), piece(3, ""), piece(4, "A"))
+	is.Equal(errs.CodeOf(s.Insert(t.Context(), "acme", piece(5, "a"))), errs.Conflict)
+	owner, kind, tenant := piece(6, "a"), piece(7, "a"), piece(1, "a")
+	owner.OwnerID, kind.Kind, tenant.Tenant = "mia", "query", "evil"
+	insert(t, s, owner, kind, tenant) // free for another owner, kind and tenant
+	_, err := s.Update(t.Context(), "acme", "report", at(4), func(e *entities.Entity) error {
+		e.Slug = piece(0, "a").Slug
+		return nil
+	})
+	is.Equal(errs.CodeOf(err), errs.Conflict)
+}
+
+func testUpdate(t *testing.T, s entities.Store) {
+	is, ctx := is.New(t), t.Context()
+	insert(t, s, piece(1, "a"))
+	want := piece(1, "b")
+	want.Description, want.Source, want.SourceID, want.OwnerID, want.System = want.Slug, want.Slug, want.Slug, "mia", true
+	want.Data, want.UpdatedAt = json.RawMessage(`{"new":1}`), tuesday
+	got, err := s.Update(ctx, "acme", "report", entities.Place{Owner: "jo", Slug: "a"}, func(e *entities.Entity) error {
+		is.Equal(*e, piece(1, "a"))
+		*e = want
+		e.Tenant, e.Kind, e.ID, e.CreatedAt = "evil", "query", id(9), tuesday // stay
+		return nil
+	})
+	is.NoErr(err)
+	is.Equal(got, want)
+	got, err = s.Get(ctx, "acme", "report", at(1))
+	is.NoErr(err)
+	is.Equal(got, want)
+	page, err := s.Page(ctx, "acme", "report", paging.Query{Limit: 5, Q: "NAME B"})
+	is.NoErr(err)
+	is.Equal(page.Total, 1) // is searched as it is now
+
+	fault := errors.New("fault")
+	_, err = s.Update(ctx, "acme", "report", at(1), func(e *entities.Entity) error {
+		e.Name = "worse"
+		return fault
+	})
+	is.Equal(err, fault)
+	got, err = s.Get(ctx, "acme", "report", at(1))
+	is.NoErr(err)
+	is.Equal(got, want)
+	_, err = s.Update(ctx, "acme", "report", at(7), func(*entities.Entity) error { return fault })
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+}
+
+func testDelete(t *testing.T, s entities.Store) {
+	is, ctx, fault := is.New(t), t.Context(), errors.New("fault")
+	insert(t, s, piece(1, "a"))
+	_, err := s.Delete(ctx, "acme", "report", at(1), func(entities.Entity) error { return fault })
+	is.Equal(err, fault)
+	blobs, err := s.Delete(ctx, "acme", "report", entities.Place{Owner: "jo", Slug: "a"}, yes)
+	is.NoErr(err)
+	is.Equal(len(blobs), 0)
+	_, err = s.Delete(ctx, "acme", "report", at(1), yes)
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+}
+
+func testIsolation(t *testing.T, s entities.Store) {
+	is, ctx := is.New(t), t.Context()
+	insert(t, s, piece(1, "a"), library(2))
+	_, err := s.PutFile(ctx, "acme", id(2), entities.File{Path: "f", BlobID: "b", ContentType: "text/plain", UpdatedAt: monday}, yes)
+	is.NoErr(err)
+	for _, where := range []entities.Place{at(1), {Owner: "jo", Slug: "a"}} {
+		_, err := s.Get(ctx, "evil", "report", where)
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+		_, err = s.Update(ctx, "evil", "report", where, func(*entities.Entity) error { return nil })
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+		_, err = s.Delete(ctx, "evil", "report", where, yes)
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+	}
+	page, err := s.Page(ctx, "evil", "report", paging.Query{Limit: 5})
+	is.NoErr(err)
+	is.Equal(page.Total, 0)
+	n, err := s.Owned(ctx, "evil", "report", "jo")
+	is.NoErr(err)
+	is.Equal(n, 0)
+	moved, err := s.Reassign(ctx, "evil", "report", "jo", "eve", true, tuesday)
+	is.NoErr(err)
+	is.Equal(len(moved), 0)
+	n, _, err = s.Remove(ctx, "evil", "library", []string{id(2)})
+	is.NoErr(err)
+	is.Equal(n, 0)
+	there, err := s.Shippable(ctx, "evil", []string{id(1)})
+	is.NoErr(err)
+	is.Equal(len(there), 0)
+	_, err = s.File(ctx, "evil", id(2), "f")
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+	_, err = s.PutFile(ctx, "evil", id(2), entities.File{Path: "f", BlobID: "c", UpdatedAt: monday}, yes)
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+	_, err = s.DeleteFile(ctx, "evil", id(2), "f")
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+	all, err := s.AllFiles(ctx, "evil", id(2))
+	is.NoErr(err)
+	is.Equal(len(all), 0)
+	other := piece(1, "z")
+	other.Name = "theirs"
+	is.NoErr(s.PutAll(ctx, "evil", "report", []entities.Entity{other}, []string{id(1)}))
+
+	got, err := s.Get(ctx, "acme", "report", at(1))
+	is.NoErr(err)
+	is.Equal(got, piece(1, "a")) // untouched
+	f, err := s.File(ctx, "acme", id(2), "f")
+	is.NoErr(err)
+	is.Equal(f.BlobID, "b")
+}
+
+func testFailedTx(t *testing.T, s entities.Store) {
+	is, ctx, fault := is.New(t), t.Context(), errors.New("fault")
+	insert(t, s, piece(1, "old"), library(3))
+	err := s.InTx(ctx, func(ctx context.Context) error {
+		is.NoErr(s.Insert(ctx, "acme", piece(2, "new")))
+		_, err := s.Delete(ctx, "acme", "report", at(1), yes)
+		is.NoErr(err)
+		_, err = s.PutFile(ctx, "acme", id(3), entities.File{Path: "f", BlobID: "b", UpdatedAt: monday}, yes)
+		is.NoErr(err)
+		return fault
+	})
+	is.Equal(err, fault)
+	ids, err := s.IDs(ctx, "acme", "report")
+	is.NoErr(err)
+	is.Equal(ids, []string{id(1)})
+	files, err := s.AllFiles(ctx, "acme", id(3))
+	is.NoErr(err)
+	is.Equal(len(files), 0)
+}
+
+func testParallelEdits(t *testing.T, s entities.Store) {
+	is := is.New(t)
+	insert(t, s, piece(1, "n"))
+	each(t, 20, func(int) error {
+		_, err := s.Update(t.Context(), "acme", "report", entities.Place{Owner: "jo", Slug: "n"}, func(e *entities.Entity) error {
+			e.Name += "x"
+			return nil
+		})
+		return err
+	})
+	got, err := s.Get(t.Context(), "acme", "report", at(1))
+	is.NoErr(err)
+	is.Equal(got.Name, "Name n"+strings.Repeat("x", 20))
+}
+
+// each runs n at once, all of which have to succeed.
+func each(t *testing.T, n int, f func(i int) error) {
+	t.Helper()
+	var wg sync.WaitGroup
+	fails := make(chan error, n)
+	for i := range n {
+		wg.Go(func() { fails <- f(i) })
+	}
+	wg.Wait()
+	close(fails)
+	for err := range fails {
+		is.New(t).NoErr(err)
+	}
+}
+
+func testPages(t *testing.T, s entities.Store) {
+	ctx := t.Context()
+	for n := range 25 {
+		e := piece(n, fmt.Sprintf("s%02d", n))
+		e.Name = fmt.Sprintf("name %02d", n/2) // ties, which the id breaks
+		if n%2 == 1 {
+			e.Name = strings.ToUpper(e.Name) // case does not matter
+		}
+		e.CreatedAt = monday.Add(time.Duration(n%3) * time.Hour)
+		e.UpdatedAt = e.CreatedAt
+		insert(t, s, e)
+	}
+	for _, sort := range []string{"", "name", "-name", "createdAt", "-updatedAt"} {
+		is := is.New(t)
+		var byOffset, byCursor []string
+		var after *paging.Position
+		for start := 0; start < 25; start += 10 {
+			page, err := s.Page(ctx, "acme", "report", paging.Query{Start: start, Limit: 10, Sort: sort})
+			is.NoErr(err)
+			is.Equal(page.Total, 25)
+			next, err := s.Page(ctx, "acme", "report", paging.Query{Start: start, Limit: 10, Sort: sort, After: after})
+			is.NoErr(err)
+			after = next.Last
+			for i, e := range page.Rows {
+				byOffset = append(byOffset, e.ID)
+				byCursor = append(byCursor, next.Rows[i].ID)
+			}
+		}
+		is.Equal(byOffset, byCursor)
+		is.Equal(len(slices.Compact(slices.Sorted(slices.Values(byOffset)))), 25)
+		if sort == "" {
+			is.True(slices.IsSorted(byOffset))
+		}
+	}
+	is := is.New(t)
+	for q, total := range map[string]int{"S1": 10, "nAME 00": 2, "%": 0, "_": 0, "jo": 0} {
+		page, err := s.Page(ctx, "acme", "report", paging.Query{Limit: 5, Q: q})
+		is.NoErr(err)
+		is.Equal(page.Total, total)
+	}
+	page, err := s.Page(ctx, "acme", "query", paging.Query{Limit: 5})
+	is.NoErr(err)
+	is.Equal(page.Total, 0) // of another kind
+	_, err = s.Page(ctx, "acme", "report", paging.Query{Limit: 5, Sort: "data"})
+	is.Equal(errs.CodeOf(err), errs.Invalid)
+}
+
+func testDrafts(t *testing.T, s entities.Store) {
+	is, ctx := is.New(t), t.Context()
+	draft, system, original := piece(2, "a"), piece(3, "b"), id(1)
+	draft.EditingID, system.System = &original, true
+	insert(t, s, piece(1, "a"), draft, system)
+	page, err := s.Page(ctx, "acme", "report", paging.Query{Limit: 5})
+	is.NoErr(err)
+	is.Equal(page.Total, 2) // no draft
+	ids, err := s.IDs(ctx, "acme", "report")
+	is.NoErr(err)
+	is.Equal(ids, []string{id(1)}) // no system piece either
+	there, err := s.Shippable(ctx, "acme", []string{id(1), id(2), id(3), id(4)})
+	is.NoErr(err)
+	is.Equal(there, map[entity.Key]bool{{Kind: "report", ID: id(1)}: true})
+	some, err := s.Slugs(ctx, "acme", "report", []string{"a", "b", "c"})
+	is.NoErr(err)
+	is.Equal(len(some), 2)
+	n, err := s.Owned(ctx, "acme", "report", "jo")
+	is.NoErr(err)
+	is.Equal(n, 3)
+}
+
+func testSome(t *testing.T, s entities.Store) {
+	is, ctx := is.New(t), t.Context()
+	e := piece(1, "a")
+	e.Data = json.RawMessage(`{"a":1}`)
+	insert(t, s, e, piece(2, ""))
+	some, err := s.Some(ctx, "acme", "report", []string{id(7), id(1)})
+	is.NoErr(err)
+	is.Equal(some, []entities.Entity{e})
+	heads, err := s.Heads(ctx, "acme", "report", []string{id(2), id(7), id(1)})
+	is.NoErr(err)
+	is.Equal(len(heads), 2)
+	is.Equal(len(heads[0].Data), 0)
+	for _, read := range []func(context.Context, string, entity.Kind, []string) ([]entities.Entity, error){s.Some, s.Heads, s.Slugs} {
+		none, err := read(ctx, "acme", "report", nil)
+		is.NoErr(err)
+		is.Equal(len(none), 0)
+	}
+	there, err := s.Shippable(ctx, "acme", nil)
+	is.NoErr(err)
+	is.Equal(len(there), 0)
+	is.NoErr(s.PutAll(ctx, "acme", "report", nil, nil))
+	n, _, err := s.Remove(ctx, "acme", "report", nil)
+	is.NoErr(err)
+	is.Equal(n, 0)
+}
+
+func testPutAll(t *testing.T, s entities.Store) {
+	is, ctx := is.New(t), t.Context()
+	insert(t, s, piece(1, "a"))
+	over, fresh := piece(1, "a2"), piece(2, "b")
+	over.Name, over.OwnerID, over.Data, over.CreatedAt, over.UpdatedAt = "new", "mia", json.RawMessage(`{"n":1}`), tuesday, tuesday
+	is.NoErr(s.PutAll(ctx, "acme", "report", []entities.Entity{over, fresh}, []string{id(1)}))
+	over.CreatedAt = monday // stays
+	got, err := s.Get(ctx, "acme", "report", at(1))
+	is.NoErr(err)
+	is.Equal(got, over)
+	err = s.PutAll(ctx, "acme", "report", []entities.Entity{piece(3, "b")}, nil)
+	is.Equal(errs.CodeOf(err), errs.Conflict)
+
+	var many []entities.Entity
+	for n := range 500 {
+		many = append(many, piece(1000+n, fmt.Sprintf("m%d", n)))
+	}
+	is.NoErr(s.PutAll(ctx, "acme", "report", many, nil))
+	ids, err := s.IDs(ctx, "acme", "report")
+	is.NoErr(err)
+	is.Equal(len(ids), 502)
+	n, _, err := s.Remove(ctx, "acme", "report", ids)
+	is.NoErr(err)
+	is.Equal(n, 502)
+}
+
+func testSlugsPassOn(t *testing.T, s entities.Store) {
+	is, ctx := is.New(t), t.Context()
+	insert(t, s, piece(1, "a"), piece(2, "b"))
+	is.NoErr(s.PutAll(ctx, "acme", "report", []entities.Entity{piece(1, "b"), piece(2, "c"), piece(3, "a")}, []string{id(1), id(2)}))
+	for slug, n := range map[string]int{"a": 3, "b": 1, "c": 2} {
+		got, err := s.Get(ctx, "acme", "report", entities.Place{Owner: "jo", Slug: slug})
+		is.NoErr(err)
+		is.Equal(got.ID, id(n))
+	}
+}
+
+func testReassign(t *testing.T, s entities.Store) {
+	is, ctx := is.New(t), t.Context()
+	draft, original, other := piece(3, "c"), id(1), piece(4, "")
+	draft.EditingID, other.Kind = &original, "query"
+	insert(t, s, piece(2, "b"), piece(1, "a"), draft, other)
+	moved, err := s.Reassign(ctx, "acme", "report", "jo", "mia", false, tuesday)
+	is.NoErr(err)
+	is.Equal(len(moved), 3) // with the draft
+	is.Equal([]string{moved[0].ID, moved[1].ID, moved[2].ID}, []string{id(1), id(2), id(3)})
+	is.Equal(moved[0].OwnerID+*moved[0].Slug, "miaa")
+	got, err := s.Get(ctx, "acme", "report", at(1))
+	is.NoErr(err)
+	is.Equal(got.OwnerID, "mia")
+	is.Equal(got.UpdatedAt, tuesday)
+	got, err = s.Get(ctx, "acme", "query", at(4))
+	is.NoErr(err)
+	is.Equal(got.OwnerID, "jo") // of another kind
+
+	moved, err = s.Reassign(ctx, "acme", "report", "mia", "jo", true, tuesday)
+	is.NoErr(err)
+	is.Equal(len(moved), 2) // the draft is gone
+	_, err = s.Get(ctx, "acme", "report", at(3))
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+}
+
+func testReassignRenames(t *testing.T, s entities.Store) {
+	is, ctx := is.New(t), t.Context()
+	long := strings.Repeat("x", 128)
+	theirs, theirLong := piece(10, "a"), piece(11, long)
+	theirs.OwnerID, theirLong.OwnerID = "mia", "mia"
+	insert(t, s, theirs, theirLong, piece(1, "a"), piece(2, "a-2"), piece(3, long), piece(4, "b"))
+	moved, err := s.Reassign(ctx, "acme", "report", "jo", "mia", true, tuesday)
+	is.NoErr(err)
+	for i, want := range []string{"a-3", "a-2", strings.Repeat("x", 126) + "-2", "b"} {
+		is.Equal(*moved[i].Slug, want)
+		got, err := s.Get(ctx, "acme", "report", entities.Place{Owner: "mia", Slug: want})
+		is.NoErr(err)
+		is.Equal(got.ID, id(i+1))
+	}
+}
+
+func testFiles(t *testing.T, s entities.Store) {
+	is, ctx := is.New(t), t.Context()
+	insert(t, s, library(1), library(2), piece(3, ""))
+	want := []entities.File{
+		{Path: "a.txt", BlobID: "b1", Size: 5, ContentType: "text/plain; charset=utf-8", UpdatedAt: monday},
+		{Path: "dir/ü 100%.js", BlobID: "b2", Size: 1 << 40, ContentType: "text/javascript", UpdatedAt: tuesday},
+		{Path: strings.Repeat("x", 1024), BlobID: "b3", ContentType: "a/b", UpdatedAt: monday},
+	}
+	for _, f := range want {
+		replaced, err := s.PutFile(ctx, "acme", id(1), f, func(e entities.Entity) error {
+			is.Equal(e.ID, id(1))
+			return nil
+		})
+		is.NoErr(err)
+		is.Equal(replaced, "")
+		got, err := s.File(ctx, "acme", id(1), f.Path)
+		is.NoErr(err)
+		is.Equal(got, f)
+	}
+	all, err := s.AllFiles(ctx, "acme", id(1))
+	is.NoErr(err)
+	is.Equal(all, want)
+	page, err := s.Files(ctx, "acme", id(1), paging.Query{Limit: 2, Sort: "-updatedAt"})
+	is.NoErr(err)
+	is.Equal(page.Total, 3)
+	is.Equal(page.Rows[0], want[1])
+	page, err = s.Files(ctx, "acme", id(1), paging.Query{Limit: 2, Start: 1, After: &paging.Position{Value: "a.txt", Key: "a.txt"}})
+	is.NoErr(err)
+	is.Equal(page.Rows, want[1:])
+
+	fresh := entities.File{Path: "a.txt", BlobID: "b4", Size: 6, ContentType: "text/x", UpdatedAt: tuesday}
+	replaced, err := s.PutFile(ctx, "acme", id(1), fresh, yes)
+	is.NoErr(err)
+	is.Equal(replaced, "b1")
+	got, err := s.File(ctx, "acme", id(1), "a.txt")
+	is.NoErr(err)
+	is.Equal(got, fresh)
+	blob, err := s.DeleteFile(ctx, "acme", id(1), "a.txt")
+	is.NoErr(err)
+	is.Equal(blob, "b4")
+	_, err = s.DeleteFile(ctx, "acme", id(1), "a.txt")
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+	for _, library := range []string{id(3), id(7)} { // of another kind, and none
+		_, err = s.PutFile(ctx, "acme", library, fresh, yes)
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+	}
+	fault := errors.New("fault")
+	_, err = s.PutFile(ctx, "acme", id(2), fresh, func(entities.Entity) error { return fault })
+	is.Equal(err, fault)
+	all, err = s.AllFiles(ctx, "acme", id(2))
+	is.NoErr(err)
+	is.Equal(len(all), 0)
+}
+
+func testFilesClash(t *testing.T, s entities.Store) {
+	is, ctx := is.New(t), t.Context()
+	insert(t, s, library(1), library(2))
+	put := func(path string) error {
+		_, err := s.PutFile(ctx, "acme", id(1), entities.File{Path: path, BlobID: path, UpdatedAt: monday}, yes)
+		return err
+	}
+	for _, path := range []string{"src/Main.js", "readme", "dir/sub/a", "dir-x", "dir.x", "dir0", "b%"} {
+		is.NoErr(put(path))
+	}
+	for _, path := range []string{"src/main.js", "SRC/Main.js", "README", "src", "SRC", "readme/x", "Readme/x/y", "dir", "dir/sub", "DIR/Sub/A/b"} {
+		is.Equal(errs.CodeOf(put(path)), errs.Conflict)
+	}
+	for _, path := range []string{"src/Main.js", "src/main.jsx", "readme.md", "read", "dir/sub/b", "dir/su", "bx"} {
+		is.NoErr(put(path))
+	}
+	_, err := s.PutFile(ctx, "acme", id(2), entities.File{Path: "README", BlobID: "x", UpdatedAt: monday}, yes)
+	is.NoErr(err) // another library
+}
+
+func testFilesGo(t *testing.T, s entities.Store) {
+	is, ctx := is.New(t), t.Context()
+	insert(t, s, library(1), library(2), library(3))
+	for n := range 9 {
+		_, err := s.PutFile(ctx, "acme", id(1+n%3), entities.File{Path: fmt.Sprint("f", n), BlobID: fmt.Sprint("b", n), UpdatedAt: monday}, yes)
+		is.NoErr(err)
+	}
+	blobs, err := s.Delete(ctx, "acme", entities.Library, at(1), yes)
+	is.NoErr(err)
+	is.Equal(slices.Sorted(slices.Values(blobs)), []string{"b0", "b3", "b6"})
+	n, blobs, err := s.Remove(ctx, "acme", entities.Library, []string{id(3), id(1)})
+	is.NoErr(err)
+	is.Equal(n, 1)
+	is.Equal(slices.Sorted(slices.Values(blobs)), []string{"b2", "b5", "b8"})
+	all, err := s.AllFiles(ctx, "acme", id(2))
+	is.NoErr(err)
+	is.Equal(len(all), 3)
+}
+
+// testParallelFiles: of twins that come at once one gets in; and no file outlives its library.
+func testParallelFiles(t *testing.T, s entities.Store) {
+	is, ctx := is.New(t), t.Context()
+	insert(t, s, library(1))
+	var mu sync.Mutex
+	got := 0
+	each(t, 10, func(i int) error {
+		path := []byte("readme.txt")
+		path[i] -= 'a' - 'A' // a spelling of its own
+		if path[i] < 'A' {
+			path[i] += 'a' - 'A'
+		}
+		_, err := s.PutFile(ctx, "acme", id(1), entities.File{Path: string(path), BlobID: fmt.Sprint(i), UpdatedAt: monday}, yes)
+		mu.Lock()
+		defer mu.Unlock()
+		switch errs.CodeOf(err) {
+		case errs.Conflict:
+			return nil
+		case errs.Internal:
+			if err == nil {
+				got++
+			}
+		}
+		return err
+	})
+	is.Equal(got, 1)
+	each(t, 10, func(i int) error {
+		if i == 5 {
+			_, err := s.Delete(ctx, "acme", entities.Library, at(1), yes)
+			return err
+		}
+		_, err := s.PutFile(ctx, "acme", id(1), entities.File{Path: fmt.Sprint("f", i), BlobID: fmt.Sprint("f", i), UpdatedAt: monday}, yes)
+		if errs.CodeOf(err) == errs.NotFound {
+			return nil
+		}
+		return err
+	})
+	all, err := s.AllFiles(ctx, "acme", id(1))
+	is.NoErr(err)
+	is.Equal(len(all), 0)
+}
+
+func testCanceled(t *testing.T, s entities.Store) {
+	is := is.New(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	is.True(errors.Is(s.Insert(ctx, "acme", piece(1, "a")), context.Canceled))
+	ids, err := s.IDs(t.Context(), "acme", "report")
+	is.NoErr(err)
+	is.Equal(len(ids), 0)
+}

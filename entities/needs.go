@@ -1,0 +1,173 @@
+package entities
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/port"
+)
+
+// Needs implements entity.Porter. A piece depends on what its data names: at any depth, a member "<kind>Id" with a string
+// or "<kind>Ids" with an array of strings, such as a report's "datasetId", whose text is the id of a piece of that kind
+// that is there and is neither a draft nor a system piece. Kinds are the ready ones and those of Options.Others. The
+// dependencies are ordered by kind, as in Kinds with the others behind, then by id.
+func (p porter) Needs(ctx context.Context, tenant string, ids []string) (map[string][]entity.Key, error) {
+	needs := map[string][]entity.Key{}
+	for batch := range port.Chunks(ids) {
+		some, err := p.s.store.Some(ctx, tenant, p.kind, batch)
+		if err != nil {
+			return nil, err
+		}
+		named := make(map[string][]entity.Key, len(some))
+		var all []entity.Key
+		for _, e := range some {
+			named[e.ID] = p.s.named(e)
+			all = append(all, named[e.ID]...)
+		}
+		there, err := p.s.there(ctx, tenant, all)
+		if err != nil {
+			return nil, err
+		}
+		for id, keys := range named {
+			needs[id] = slices.DeleteFunc(keys, func(k entity.Key) bool { return !there[k] })
+		}
+	}
+	return needs, nil
+}
+
+// there gives those of some keys that name a piece which can be shipped.
+func (s *Service) there(ctx context.Context, tenant string, keys []entity.Key) (map[entity.Key]bool, error) {
+	there, asked := map[entity.Key]bool{}, map[entity.Key]bool{}
+	var own []string
+	for _, k := range keys {
+		if asked[k] {
+			continue
+		}
+		asked[k] = true
+		t, elsewhere := s.other(k.Kind)
+		switch {
+		case !elsewhere:
+			own = append(own, k.ID)
+		case t.Lookup != nil:
+			ref, err := t.Lookup(ctx, tenant, k.ID)
+			if err != nil && errs.CodeOf(err) != errs.NotFound {
+				return nil, err
+			}
+			there[k] = err == nil && ref.ID == k.ID && !ref.Draft && !ref.System
+		}
+	}
+	slices.Sort(own)
+	for batch := range port.Chunks(slices.Compact(own)) {
+		some, err := s.store.Shippable(ctx, tenant, batch)
+		if err != nil {
+			return nil, err
+		}
+		for k := range some {
+			there[k] = asked[k]
+		}
+	}
+	return there, nil
+}
+
+// named gives what a piece's data names, whether it is there or not: each once, in the order of Needs, and never itself.
+func (s *Service) named(e Entity) []entity.Key {
+	places := s.places()
+	found := map[entity.Key]bool{}
+	d := json.NewDecoder(bytes.NewReader(e.Data))
+	walk(d, func(kind entity.Kind, id string) {
+		if _, ok := places[kind]; ok && (kind != e.Kind || id != e.ID) && plain(id, maxOwner) && id != "" {
+			found[entity.Key{Kind: kind, ID: id}] = true
+		}
+	})
+	keys := make([]entity.Key, 0, len(found))
+	for k := range found {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b entity.Key) int {
+		if c := places[a.Kind] - places[b.Kind]; c != 0 {
+			return c
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	return keys
+}
+
+// places gives each kind its place in the order of Needs.
+func (s *Service) places() map[entity.Kind]int {
+	places := map[entity.Kind]int{}
+	for _, k := range Kinds() {
+		places[k.Kind] = len(places)
+	}
+	for _, t := range s.others {
+		if _, ok := places[t.Kind]; !ok {
+			places[t.Kind] = len(places)
+		}
+	}
+	return places
+}
+
+// level is one object or array that a walk is in.
+type level struct {
+	object bool
+	key    bool        // the next token is a member's name
+	kind   entity.Kind // of the strings here: of a member's value, or of the elements of an array
+	many   bool        // the member's name was "<kind>Ids"
+}
+
+// walk reads a JSON text token by token, without recursion, and tells what its members name.
+func walk(d *json.Decoder, tell func(kind entity.Kind, id string)) {
+	levels := []level{{}}
+	for {
+		t, err := d.Token()
+		if err != nil { // the end: data is JSON
+			return
+		}
+		at := &levels[len(levels)-1]
+		if at.object && at.key {
+			if name, ok := t.(string); ok {
+				at.kind, at.many = kindOf(name)
+				at.key = false
+				continue
+			}
+		}
+		switch t := t.(type) {
+		case json.Delim:
+			switch t {
+			case '{':
+				levels = append(levels, level{object: true, key: true})
+				continue
+			case '[':
+				inner := level{}
+				if at.object && at.many {
+					inner.kind = at.kind
+				}
+				levels = append(levels, inner)
+				continue
+			}
+			levels = levels[:len(levels)-1] // a level ends
+			at = &levels[len(levels)-1]
+		case string:
+			if at.kind != "" && !(at.object && at.many) {
+				tell(at.kind, t)
+			}
+		}
+		at.key = at.object
+	}
+}
+
+// kindOf reads a member's name: "datasetId" is one dataset, "datasetIds" are many.
+func kindOf(name string) (kind entity.Kind, many bool) {
+	if k, ok := strings.CutSuffix(name, "Ids"); ok {
+		return entity.Kind(k), true
+	}
+	k, ok := strings.CutSuffix(name, "Id")
+	if !ok {
+		return "", false
+	}
+	return entity.Kind(k), false
+}

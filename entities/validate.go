@@ -1,0 +1,114 @@
+package entities
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/slug"
+)
+
+// The most that each field may have.
+const (
+	maxName        = 255 // characters
+	maxDescription = 16 * 1024
+	maxSource      = 1024
+	maxData        = 1 << 20 // bytes
+	maxOwner       = 128
+)
+
+// place reads an id or a natural id. Errors: errs.NotFound.
+func place(kind entity.Kind, id string) (Place, error) {
+	if u, err := uuid.Parse(id); err == nil {
+		return Place{ID: u.String()}, nil
+	}
+	if at := strings.LastIndexByte(id, ':'); at > 0 && slug.Valid(id[at+1:]) {
+		if owner := id[:at]; plain(owner, maxOwner) {
+			if u, err := uuid.Parse(owner); err == nil { // a team
+				owner = u.String()
+			}
+			return Place{Owner: owner, Slug: id[at+1:]}, nil
+		}
+	}
+	return Place{}, notFound(kind) // not there, and not for the database to read
+}
+
+func notFound(kind entity.Kind) error { return errs.New(errs.NotFound, "%s not found.", Noun(kind)) }
+
+// Noun is a kind as a sentence begins with it.
+func Noun(kind entity.Kind) string { return strings.ToUpper(string(kind[:1])) + string(kind[1:]) }
+
+// WithArticle is a kind with its article: "a report", "an app".
+func WithArticle(kind entity.Kind) string {
+	if strings.ContainsRune("aeiou", rune(kind[0])) {
+		return "an " + string(kind)
+	}
+	return "a " + string(kind)
+}
+
+// plain reports whether s is UTF-8 without NUL and of at most so many characters: what every database keeps.
+func plain(s string, most int) bool {
+	return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 && utf8.RuneCountInString(s) <= most
+}
+
+// accept checks a piece and fills in what was left out. Errors: errs.Invalid naming the field.
+func (e *Entity) accept() error {
+	e.Name = strings.TrimSpace(e.Name)
+	if e.Name == "" || !plain(e.Name, maxName) || strings.ContainsFunc(e.Name, unicode.IsControl) {
+		return errs.New(errs.Invalid, "name must be 1 to %d characters without control characters", maxName)
+	}
+	if e.Slug != nil && *e.Slug == "" {
+		e.Slug = nil
+	}
+	if e.Slug != nil && !slug.Valid(*e.Slug) {
+		return errs.New(errs.Invalid, "slug must be 1 to 128 letters, digits, hyphens and underscores, begin with a letter or digit "+
+			"and not have the form of a UUID")
+	}
+	for _, f := range []struct {
+		name  string
+		value **string
+		most  int
+	}{
+		{"description", &e.Description, maxDescription}, {"source", &e.Source, maxSource}, {"sourceId", &e.SourceID, maxSource},
+	} {
+		if *f.value == nil {
+			continue
+		}
+		s := strings.TrimSpace(**f.value)
+		if *f.value = &s; s == "" {
+			*f.value = nil
+		}
+		if !plain(s, f.most) {
+			return errs.New(errs.Invalid, "%s must be UTF-8 without NUL and have at most %d characters", f.name, f.most)
+		}
+	}
+	if e.EditingID != nil {
+		u, err := uuid.Parse(*e.EditingID)
+		if err != nil {
+			return errs.New(errs.Invalid, "editingId must be a UUID")
+		}
+		id := u.String()
+		e.EditingID = &id
+	}
+	var err error
+	e.Data, err = object(e.Data)
+	return err
+}
+
+// object gives a JSON object without spaces around its parts, {} for none.
+func object(raw json.RawMessage) (json.RawMessage, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return json.RawMessage("{}"), nil
+	}
+	var b bytes.Buffer
+	if !utf8.Valid(raw) || json.Compact(&b, raw) != nil || b.Bytes()[0] != '{' || b.Len() > maxData {
+		return nil, errs.New(errs.Invalid, "data must be a JSON object of at most %d bytes", maxData)
+	}
+	return b.Bytes(), nil
+}

@@ -1,0 +1,83 @@
+package bundledriver_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/bundles"
+	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/examples/bundledriver"
+	"github.com/tenantcontent/tenantcontent/tenants"
+)
+
+func Example() {
+	ctx := context.Background()
+	folder, err := os.MkdirTemp("", "bundledriver")
+	check(err)
+	defer os.RemoveAll(folder)
+	db, err := database.Open("sqlite:" + filepath.Join(folder, "content.db"))
+	check(err)
+	defer db.Close()
+	check(tenantcontent.Migrate(ctx, db))
+	_, err = db.ExecContext(ctx, bundledriver.Table)
+	check(err)
+
+	// The host's kind, and the type of bundle entries that ships it.
+	recipes := bundledriver.Recipes{DB: db}
+	app, err := tenantcontent.Open(tenantcontent.Config{
+		DB: db, SecretKey: tenantcontent.NewSecretKey(),
+		Entities: []entity.Type{recipes.Type()}, BundleDrivers: []bundles.Driver{recipes},
+	})
+	check(err)
+	for _, tenant := range []string{"north", "south"} {
+		_, err = app.AddTenant(ctx, tenants.Tenant{ID: tenant}, "a long password")
+		check(err)
+	}
+	for _, r := range []bundledriver.Recipe{
+		{TenantID: "north", ID: "dough", Title: "Dough", Steps: "Knead."},
+		{TenantID: "north", ID: "pizza", Title: "Pizza", Steps: "Bake.", PartOf: "dough"},
+		{TenantID: "north", ID: "soup", Title: "Soup", Steps: "Cook."},
+	} {
+		_, err = db.NewInsert().Model(&r).Exec(ctx)
+		check(err)
+	}
+
+	// A superuser of one tenant makes a bundle and exports it. What the pizza needs goes with it.
+	north := actor.With(ctx, actor.Actor{Tenant: "north", User: "admin", Superuser: true})
+	b, err := app.Bundles.Create(north, bundles.Bundle{Name: "Italian"})
+	check(err)
+	_, err = app.Bundles.AddEntry(north, b.ID, "recipe", "pizza", nil)
+	check(err)
+	export, err := app.Bundles.Export(north, b.Slug)
+	check(err)
+	var file bytes.Buffer
+	check(export.Write(north, &file))
+	fmt.Println(export.Filename())
+
+	// One of another tenant imports it.
+	south := actor.With(ctx, actor.Actor{Tenant: "south", User: "admin", Superuser: true})
+	report, err := app.Bundles.Import(south, &file, bundles.How{})
+	check(err)
+	fmt.Println(report.Created, "created")
+	ids, err := recipes.IDs(ctx, "south")
+	check(err)
+	fmt.Println(ids)
+
+	// Output:
+	// italian.tgz
+	// 2 created
+	// [dough pizza]
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}

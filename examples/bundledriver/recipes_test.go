@@ -1,0 +1,40 @@
+package bundledriver_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/bundles"
+	"github.com/tenantcontent/tenantcontent/bundles/bundletest"
+	"github.com/tenantcontent/tenantcontent/examples/bundledriver"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+)
+
+// TestRecipes: a host opens its own database here.
+func TestRecipes(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		bundletest.TestDriver(t, func(t *testing.T) (bundles.Driver, bundletest.Fixture) {
+			db := open(t)
+			if _, err := db.ExecContext(t.Context(), bundledriver.Table); err != nil {
+				t.Fatal(err)
+			}
+			recipes := bundledriver.Recipes{DB: db}
+			return recipes, bundletest.Fixture{
+				Kind: bundledriver.Kind, Porter: recipes, Tenants: [2]string{"acme", "evil"},
+				Make: func(t *testing.T, tenant string, n int) string {
+					r := bundledriver.Recipe{TenantID: tenant, ID: fmt.Sprint("recipe-", n), Title: "R"}
+					ctx, conn := tenantcontent.Conn(t.Context(), db, tenant)
+					if _, err := conn.NewInsert().Model(&r).Exec(ctx); err != nil {
+						t.Fatal(err)
+					}
+					return r.ID
+				},
+				InTx: func(ctx context.Context, fn func(context.Context) error) error {
+					return tenantcontent.InTx(ctx, db, fn)
+				},
+			}
+		})
+	})
+}

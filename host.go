@@ -1,0 +1,51 @@
+package tenantcontent
+
+import (
+	"context"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/paging"
+	"github.com/tenantcontent/tenantcontent/principals"
+)
+
+// people is what bundles asks about the users of a tenant, which need not be the caller's.
+type people struct{ *principals.Service }
+
+// Superusers implements bundles.People. It asks as the tenant itself.
+func (p people) Superusers(ctx context.Context, tenant string) ([]string, error) {
+	ctx = actor.With(ctx, actor.Actor{Tenant: tenant, User: principals.Everyone, Superuser: true})
+	var names []string
+	q := paging.Query{Limit: paging.MaxLimit}
+	for {
+		page, err := p.Users(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, u := range page.Rows {
+			if u.Superuser && u.Enabled {
+				names = append(names, u.Username)
+			}
+		}
+		if len(page.Rows) < q.Limit {
+			return names, nil
+		}
+		q.Start, q.After = q.Start+len(page.Rows), page.Last
+	}
+}
+
+// Conn gives a host's own entity.Porter, or anything else of its own that is called with a context of ours, where to run
+// the statements of a tenant: in the transaction that ctx carries, or in none. Run them with the context that it gives.
+// Where row-level security is on, and the host's tables have policies like ours, PostgreSQL reads the tenant from it.
+func Conn(ctx context.Context, db *bun.DB, tenant string) (context.Context, bun.IDB) {
+	ctx, c := bunx.For(ctx, db, tenant)
+	return ctx, c.IDB
+}
+
+// InTx runs fn in one transaction, as App.InTx does, for a host's own entity.Porter that is made before the App. Inside a
+// transaction it joins.
+func InTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) error {
+	return bunx.InTx(ctx, db, fn)
+}

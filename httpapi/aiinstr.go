@@ -1,0 +1,127 @@
+package httpapi
+
+import (
+	"strings"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/aiinstr"
+	"github.com/tenantcontent/tenantcontent/hal"
+)
+
+// instructionBody is an AI instruction as the API writes it (part 1, Resources, AiInstruction).
+type instructionBody struct {
+	Tenant      string                     `json:"tenant"`
+	ID          string                     `json:"id"`
+	Slug        string                     `json:"slug"`
+	Description *string                    `json:"description"`
+	Content     string                     `json:"content"`
+	OwnerID     string                     `json:"ownerId"`
+	CreatedAt   hal.Time                   `json:"createdAt"`
+	UpdatedAt   hal.Time                   `json:"updatedAt"`
+	Permissions instructionPermissionsBody `json:"permissions"`
+}
+
+type instructionPermissionsBody struct {
+	Edit        bool `json:"edit"`
+	Delete      bool `json:"delete"`
+	Write       bool `json:"write"`
+	ChangeOwner bool `json:"changeOwner"`
+	Copy        bool `json:"copy"`
+}
+
+func (a *api) instruction(who actor.Actor, i aiinstr.Instruction) hal.Resource {
+	return hal.Resource{Links: hal.Self(a.href("ai-instructions", i.Slug)), Value: instructionBody{
+		Tenant: i.Tenant, ID: i.ID, Slug: i.Slug, Description: i.Description, Content: i.Content, OwnerID: i.OwnerID,
+		CreatedAt: hal.Time(i.CreatedAt), UpdatedAt: hal.Time(i.UpdatedAt),
+		Permissions: instructionPermissionsBody(a.AIInstructions.Permissions(who, i)),
+	}}
+}
+
+// withAI makes a handler of an AI route: before it reads anything of the request, AI has to be on in the tenant (400) and
+// the caller has to hold the ai credential (403).
+func (a *api) withAI(handle func(r *request, who actor.Actor) (reply, error)) func(r *request) (reply, error) {
+	return func(r *request) (reply, error) {
+		who, err := a.AIInstructions.Allowed(r.Context())
+		if err != nil {
+			return reply{}, err
+		}
+		return handle(r, who)
+	}
+}
+
+// listInstructions serves GET /api/ai-instructions: 200 and a page of instructions, 100 unless limit says otherwise,
+// ordered by slug unless sort says otherwise (slug, createdAt, updatedAt); q searches slug and description. The
+// permissions beside the page are those for the instructions of all owners.
+func (a *api) listInstructions(r *request, who actor.Actor) (reply, error) {
+	q, err := r.page(100)
+	if err != nil {
+		return reply{}, err
+	}
+	page, err := a.AIInstructions.List(r.Context(), q)
+	if err != nil {
+		return reply{}, err
+	}
+	extra := map[string]any{"permissions": instructionPermissionsBody(a.AIInstructions.ListPermissions(who))}
+	return ok(collection(a, r, q, page, "inf:ai-instruction", extra, func(i aiinstr.Instruction) hal.Resource {
+		return a.instruction(who, i)
+	}))
+}
+
+// createInstruction serves POST /api/ai-instructions: 201 and the instruction, with Location at its slug; a description
+// that is blank or null counts as left out. 400 without slug or content; 409 for a taken slug.
+func (a *api) createInstruction(r *request, who actor.Actor) (reply, error) {
+	in, err := decode[struct {
+		Slug        string  `json:"slug"`
+		Description *string `json:"description"`
+		Content     string  `json:"content"`
+	}](r)
+	if err != nil {
+		return reply{}, err
+	}
+	i, err := a.AIInstructions.Create(r.Context(), aiinstr.Instruction{Slug: in.Slug, Description: in.Description, Content: in.Content})
+	if err != nil {
+		return reply{}, err
+	}
+	return created(a.href("ai-instructions", i.Slug), a.instruction(who, i))
+}
+
+// getInstruction serves GET /api/ai-instructions/{id}, an id or a slug: 200 and the instruction; 404.
+func (a *api) getInstruction(r *request, who actor.Actor) (reply, error) {
+	i, err := a.AIInstructions.Get(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.instruction(who, i))
+}
+
+// putInstruction serves PUT /api/ai-instructions/{id}: 200 and the instruction with the new content; a description that is
+// blank or null counts as left out, and then the old one stays. A slug is passed over. 403 for others than the owner and
+// superusers.
+func (a *api) putInstruction(r *request, who actor.Actor) (reply, error) {
+	in, err := decode[struct {
+		Description *string `json:"description"`
+		Content     string  `json:"content"`
+	}](r)
+	if err != nil {
+		return reply{}, err
+	}
+	i, err := a.AIInstructions.Update(r.Context(), r.param("id"), func(i *aiinstr.Instruction) error {
+		if in.Description != nil && strings.TrimSpace(*in.Description) != "" {
+			i.Description = in.Description
+		}
+		i.Content = in.Content
+		return nil
+	})
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.instruction(who, i))
+}
+
+// deleteInstruction serves DELETE /api/ai-instructions/{id}: 200; 404; 403 for others than the owner and superusers.
+func (a *api) deleteInstruction(r *request, _ actor.Actor) (reply, error) {
+	if err := a.AIInstructions.Delete(r.Context(), r.param("id")); err != nil {
+		return reply{}, err
+	}
+	return done()
+}

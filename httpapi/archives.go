@@ -1,0 +1,283 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/tenantcontent/tenantcontent/bundles"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/hal"
+)
+
+// countsBody is what became of rows (DECISIONS, section 7).
+type countsBody struct {
+	Created int `json:"created"`
+	Updated int `json:"updated"`
+	Skipped int `json:"skipped"`
+	Deleted int `json:"deleted"`
+}
+
+// reportBody is what an import did.
+type reportBody struct {
+	countsBody
+	ByType   map[entity.Kind]countsBody `json:"byType"`
+	Warnings []string                   `json:"warnings"`
+	Changes  []changeBody               `json:"changes,omitempty"`
+}
+
+type changeBody struct {
+	Action string      `json:"action"`
+	Type   entity.Kind `json:"type"`
+	ID     string      `json:"id"`
+}
+
+// keptBody names the archive of what was replaced.
+type keptBody struct {
+	ID        string   `json:"id"`
+	Filename  string   `json:"filename"`
+	Size      int64    `json:"size"`
+	ExpiresAt hal.Time `json:"expiresAt"`
+	Href      string   `json:"href"`
+}
+
+func report(r bundles.Report) reportBody {
+	body := reportBody{countsBody: countsBody(r.Counts), ByType: map[entity.Kind]countsBody{}, Warnings: r.Warnings}
+	if body.Warnings == nil {
+		body.Warnings = []string{}
+	}
+	for kind, n := range r.ByKind {
+		body.ByType[kind] = countsBody(n)
+	}
+	for _, c := range r.Changes {
+		body.Changes = append(body.Changes, changeBody{c.Action, c.Kind, c.ID})
+	}
+	return body
+}
+
+// kept is null when nothing was replaced, and after a dry run.
+func (a *api) kept(k *bundles.Kept) *keptBody {
+	if k == nil {
+		return nil
+	}
+	return &keptBody{k.ID, k.Filename, k.Size, hal.Time(k.ExpiresAt), a.href("downloads", k.ID)}
+}
+
+// exportBundle serves POST /api/bundles/{id}/_export: 200 and the archive of what the bundle refers to and all that it
+// needs, streamed; 404. It takes no body.
+func (a *api) exportBundle(r *request) (reply, error) {
+	e, err := a.Bundles.Export(r.Context(), r.param("id"))
+	return streamedArchive(r, e, err)
+}
+
+func streamedArchive(r *request, e *bundles.Export, err error) (reply, error) {
+	if err != nil {
+		return reply{}, err
+	}
+	return attachment(e.Filename(), bundles.ContentType, func(w io.Writer) error { return e.Write(r.Context(), w) })
+}
+
+// deployInput is what a body says about a deploy.
+type deployInput struct {
+	Tenants    []string      `json:"tenants"`
+	UpdateRule field[string] `json:"updateRule"`
+	DryRun     field[bool]   `json:"dryRun"`
+	Changes    field[bool]   `json:"changes"`
+}
+
+func (in deployInput) how() bundles.How {
+	var how bundles.How
+	var rule string
+	in.UpdateRule.apply(&rule)
+	in.DryRun.apply(&how.DryRun)
+	in.Changes.apply(&how.Changes)
+	how.Rule = entity.Rule(rule)
+	return how
+}
+
+// deployBundle serves POST /api/bundles/{id}/_deploy: 200 and what was done in each tenant; 403 naming a tenant that does
+// not let the caller's deploy, and nothing is deployed anywhere; 404. Rows that are there are overwritten unless updateRule
+// says otherwise. With changes each row is listed (ext).
+func (a *api) deployBundle(r *request) (reply, error) {
+	in, err := decode[deployInput](r)
+	if err != nil {
+		return reply{}, err
+	}
+	results, err := a.Bundles.Deploy(r.Context(), r.param("id"), in.Tenants, in.how())
+	return a.deployed(results, err)
+}
+
+// deployed encodes the results of a deploy. A tenant that failed when others had been deployed to has an error, in the
+// shape of all errors, and counts of 0.
+func (a *api) deployed(results []bundles.Deployed, err error) (reply, error) {
+	if err != nil {
+		return reply{}, err
+	}
+	type result struct {
+		Tenant string `json:"tenant"`
+		reportBody
+		Archive *keptBody `json:"archive"`
+		Error   *problem  `json:"error,omitempty"`
+	}
+	rows := make([]result, len(results))
+	for i, d := range results {
+		rows[i] = result{Tenant: d.Tenant, reportBody: report(d.Report), Archive: a.kept(d.Archive)}
+		if d.Err != nil {
+			p := a.problemOf(d.Err)
+			rows[i].Error = &p
+		}
+	}
+	return ok(map[string]any{"results": rows})
+}
+
+// importBundle serves POST /api/_import-bundle, the multipart field file or the raw archive: 200 and what became of the
+// rows; 400 naming what is wrong with the archive, 409 naming a row, and nothing is written. Options are query parameters:
+// updateRule (skip, overwrite or fail; default skip), owner, dryRun, and changes, which lists each row (ext).
+func (a *api) importBundle(r *request) (reply, error) {
+	how, err := r.how()
+	if err != nil {
+		return reply{}, err
+	}
+	_, _, content, err := r.file("archive.tgz")
+	if err != nil {
+		return reply{}, err
+	}
+	done, err := a.Bundles.Import(r.Context(), content, how)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(report(done))
+}
+
+// how reads the options of an import.
+func (r *request) how() (how bundles.How, err error) {
+	query, err := parseQuery(r.Request)
+	if err != nil {
+		return how, err
+	}
+	how.Rule, how.Owner = entity.Rule(query.Get("updateRule")), query.Get("owner")
+	for name, into := range map[string]*bool{"dryRun": &how.DryRun, "changes": &how.Changes} {
+		if *into, err = boolean(query, name); err != nil {
+			return how, err
+		}
+	}
+	return how, nil
+}
+
+// manifestInput is what a body says about an export without a bundle.
+type manifestInput struct {
+	Name    field[string]     `json:"name"`
+	Entries []json.RawMessage `json:"entries"`
+}
+
+func (a *api) manifest(r *request, in manifestInput) (bundles.Manifest, error) {
+	var m bundles.Manifest
+	in.Name.apply(&m.Name)
+	for i, raw := range in.Entries {
+		path := fmt.Sprintf("entries[%d]", i)
+		var members map[string]json.RawMessage
+		if err := fill(raw, &members, path); err != nil {
+			return m, err
+		}
+		e, err := a.entryInput(r, members, path)
+		if err != nil {
+			return m, err
+		}
+		m.Entries = append(m.Entries, e)
+	}
+	return m, nil
+}
+
+// exportEntries serves POST /api/_bundle: 200 and the archive of some entries, which no bundle has, streamed; 400 as for
+// the entry of a bundle.
+func (a *api) exportEntries(r *request) (reply, error) {
+	in, err := decode[manifestInput](r)
+	if err != nil {
+		return reply{}, err
+	}
+	m, err := a.manifest(r, in)
+	if err != nil {
+		return reply{}, err
+	}
+	e, err := a.Bundles.ExportManifest(r.Context(), m)
+	return streamedArchive(r, e, err)
+}
+
+// deployEntries serves POST /api/_bundle-deploy: as _bundle and _deploy in one step.
+func (a *api) deployEntries(r *request) (reply, error) {
+	in, err := decode[struct {
+		manifestInput
+		deployInput
+	}](r)
+	if err != nil {
+		return reply{}, err
+	}
+	m, err := a.manifest(r, in.manifestInput)
+	if err != nil {
+		return reply{}, err
+	}
+	return a.deployed(a.Bundles.DeployManifest(r.Context(), m, in.Tenants, in.how()))
+}
+
+// restoreArchive serves POST /api/_restore, the archive as body: 200 and what became of the rows. For every kind in the
+// archive the tenant's rows become exactly the archive's. dryRun, owner and changes are query parameters.
+func (a *api) restoreArchive(r *request) (reply, error) {
+	_, _, content, err := r.file("archive.tgz")
+	if err != nil {
+		return reply{}, err
+	}
+	return a.restore(r, content)
+}
+
+// restoreFile serves POST /api/_restore-from-file: as _restore, with the archive as the multipart field file, as the
+// body, or as JSON {uploadId} of a staged one.
+func (a *api) restoreFile(r *request) (reply, error) {
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if kind != "application/json" && !strings.HasSuffix(kind, "+json") {
+		return a.restoreArchive(r)
+	}
+	in, err := decode[struct {
+		UploadID string `json:"uploadId"`
+	}](r)
+	if err != nil {
+		return reply{}, err
+	}
+	file, err := a.staged(r.Context(), in.UploadID)
+	if err != nil {
+		return reply{}, err
+	}
+	defer func() { _ = file.Close() }()
+	return a.restore(r, file)
+}
+
+func (a *api) restore(r *request, content io.Reader) (reply, error) {
+	how, err := r.how()
+	if err != nil {
+		return reply{}, err
+	}
+	if how.Rule != "" && how.Rule != entity.Overwrite {
+		return reply{}, errs.New(errs.Invalid, "updateRule must be overwrite for a restore, or left out")
+	}
+	restored, err := a.Bundles.Restore(r.Context(), content, how)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(struct {
+		reportBody
+		Archive *keptBody `json:"archive"`
+	}{report(restored), a.kept(restored.Archive)})
+}
+
+// problemOf is the error shape of a failure that is part of an answer.
+func (a *api) problemOf(err error) problem {
+	status, message := statusOf[errs.CodeOf(err)], errs.MessageOf(err)
+	if status == 0 {
+		a.Log.Error("part of a request failed", "err", err)
+		status, message = http.StatusInternalServerError, "An internal server error occurred"
+	}
+	return problem{StatusCode: status, Error: http.StatusText(status), Message: message}
+}

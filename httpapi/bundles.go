@@ -1,0 +1,406 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/bundles"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/hal"
+)
+
+// bundleBody is a Bundle as the API writes it (part 1, Resources, Bundle).
+type bundleBody struct {
+	Tenant      string      `json:"tenant"`
+	ID          string      `json:"id"`
+	Name        string      `json:"name"`
+	Slug        string      `json:"slug"`
+	NaturalID   string      `json:"naturalId"`
+	Description *string     `json:"description"`
+	CreatedAt   hal.Time    `json:"createdAt"`
+	UpdatedAt   hal.Time    `json:"updatedAt"`
+	Entries     []entryBody `json:"entries"`
+}
+
+func (a *api) bundle(b bundles.Bundle) hal.Resource {
+	body := bundleBody{
+		Tenant: b.Tenant, ID: b.ID, Name: b.Name, Slug: b.Slug, NaturalID: b.NaturalID(), Description: b.Description,
+		CreatedAt: hal.Time(b.CreatedAt), UpdatedAt: hal.Time(b.UpdatedAt), Entries: make([]entryBody, len(b.Entries)),
+	}
+	for i, e := range b.Entries {
+		body.Entries[i] = entryBody{Entry: e, column: a.Bundles.Column(e.Type)}
+	}
+	links := hal.Self(a.href("bundles", b.ID)).With("inf:entries", a.href("bundles", b.ID, "entries")).
+		With("inf:download", a.href("bundles", b.ID, "_export")).With("inf:deploy", a.href("bundles", b.ID, "_deploy"))
+	return hal.Resource{Links: links, Value: body}
+}
+
+// entryBody is a BundleEntry as the API writes it: every reference column, of which the type's own is set.
+type entryBody struct {
+	bundles.Entry
+	column string     // of the type
+	found  *foundBody // what it refers to; looked up says whether somebody looked
+	looked bool
+}
+
+// resolvedKinds are the kinds that a resolved entry has a member for, null for all but its own.
+var resolvedKinds = []entity.Kind{
+	"report", "dataset", "query", "datasource", "team", "user", "job", "template", "assistant", "library", "letterhead", "code",
+}
+
+// MarshalJSON implements json.Marshaler.
+func (e entryBody) MarshalJSON() ([]byte, error) { return e.AppendJSON(nil) }
+
+// AppendJSON implements hal.Appender.
+func (e entryBody) AppendJSON(dst []byte) ([]byte, error) {
+	dst = hal.AppendString(append(dst, `{"tenant":`...), e.Tenant)
+	dst = hal.AppendString(append(dst, `,"id":`...), e.ID)
+	dst = hal.AppendString(append(dst, `,"bundleId":`...), e.BundleID)
+	dst = hal.AppendString(append(dst, `,"type":`...), e.Type)
+	dst = append(append(dst, `,"data":`...), e.Data...)
+	columns := bundles.Columns
+	if e.column != "" && !slices.Contains(columns, e.column) { // of a host's own type
+		columns = append(slices.Clone(columns), e.column)
+	}
+	for _, column := range columns {
+		dst = append(hal.AppendString(append(dst, ','), column), ':')
+		if column == e.column {
+			dst = hal.AppendString(dst, e.EntityID)
+		} else {
+			dst = append(dst, "null"...)
+		}
+	}
+	if e.looked {
+		for _, kind := range resolvedKinds {
+			dst = append(hal.AppendString(append(dst, ','), string(kind)), ':')
+			var found any = json.RawMessage("null")
+			if e.found != nil && e.Ref.Kind == kind {
+				found = e.found
+			}
+			encoded, err := json.Marshal(found)
+			if err != nil {
+				return nil, err
+			}
+			dst = append(dst, encoded...)
+		}
+	}
+	dst = hal.AppendTime(append(dst, `,"createdAt":`...), e.CreatedAt)
+	dst = hal.AppendTime(append(dst, `,"updatedAt":`...), e.UpdatedAt)
+	return append(dst, '}'), nil
+}
+
+// foundBody is the piece that an entry refers to.
+type foundBody struct {
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Permissions struct {
+		Edit   bool `json:"edit"`
+		Delete bool `json:"delete"`
+		Write  bool `json:"write"`
+		Rename bool `json:"rename"`
+	} `json:"permissions"`
+}
+
+// entry encodes one entry with its driver and what it refers to.
+func (a *api) entry(who actor.Actor, e bundles.Entry, d bundles.Descriptor) hal.Resource {
+	links := hal.Self(a.href("bundles", e.BundleID, "entries", e.ID)).With("inf:bundle-driver", a.href("bundle-drivers", e.Type))
+	body := entryBody{Entry: e, column: d.Column, looked: true}
+	embedded := hal.Embedded{}
+	if d.ID != "" { // the host may have dropped the type
+		embedded["inf:bundle-driver"] = a.bundleDriver(d)
+	}
+	if e.Ref != nil {
+		may := who.Owns(e.Ref.OwnerID)
+		body.found = &foundBody{ID: e.Ref.ID, Name: e.Ref.Name}
+		p := &body.found.Permissions
+		p.Edit, p.Delete, p.Write, p.Rename = may, may, may, may
+		embedded["inf:"+string(e.Ref.Kind)] = body.found
+	}
+	return hal.Resource{Links: links, Value: body, Embedded: embedded}
+}
+
+// bundleDriver encodes a driver (part 1, Bundle driver descriptor).
+func (a *api) bundleDriver(d bundles.Descriptor) hal.Resource {
+	value := map[string]any{"id": d.ID, "name": d.Name, "editor": component(d)}
+	iconHint(value, d.Icon)
+	return hal.Resource{Links: hal.Self(a.href("bundle-drivers", d.ID)), Value: value}
+}
+
+func component(d bundles.Descriptor) map[string]any {
+	return map[string]any{d.Editor: struct{}{}}
+}
+
+// iconHint sets the one member that says how a driver is drawn.
+func iconHint(value map[string]any, i bundles.Icon) {
+	for name, hint := range map[string]string{"materialIcon": i.Material, "icon": i.Name, "iconSvg": i.SVG} {
+		if hint != "" {
+			value[name] = hint
+		}
+	}
+}
+
+// listBundleDrivers serves GET /api/bundle-drivers: 200 and all drivers in the order of registration.
+func (a *api) listBundleDrivers(r *request) (reply, error) {
+	all, err := a.Bundles.Drivers(r.Context())
+	if err != nil {
+		return reply{}, err
+	}
+	rows := make([]hal.Resource, len(all))
+	for i, d := range all {
+		rows[i] = a.bundleDriver(d)
+	}
+	return ok(hal.Collection(hal.Self(a.href("bundle-drivers")), whole(len(rows)), "inf:bundle-driver", rows, nil))
+}
+
+// getBundleDriver serves GET /api/bundle-drivers/{id}: 200 and the driver; 400 for an id that is not registered.
+func (a *api) getBundleDriver(r *request) (reply, error) {
+	d, err := a.Bundles.Driver(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.bundleDriver(d))
+}
+
+// listBundleTemplates serves GET /api/bundle-templates: 200 and a builder for each type that has one.
+func (a *api) listBundleTemplates(r *request) (reply, error) {
+	all, err := a.Bundles.Drivers(r.Context())
+	if err != nil {
+		return reply{}, err
+	}
+	items := []map[string]any{}
+	for _, d := range all {
+		if d.Label == "" {
+			continue
+		}
+		item := map[string]any{
+			"group": "__top", "name": d.Label, "entry": map[string]string{"type": d.ID}, "component": component(d),
+		}
+		iconHint(item, d.Icon)
+		items = append(items, item)
+	}
+	return ok(hal.Detective(hal.Self(a.href("bundle-templates")), items))
+}
+
+// listAllBundles serves GET /api/bundle-list: 200 and all bundles without entries as a plain array, oldest first.
+func (a *api) listAllBundles(r *request) (reply, error) {
+	all, err := a.Bundles.All(r.Context())
+	if err != nil {
+		return reply{}, err
+	}
+	type row struct {
+		ID          string   `json:"id"`
+		NaturalID   string   `json:"naturalId"`
+		Name        string   `json:"name"`
+		Description *string  `json:"description"`
+		CreatedAt   hal.Time `json:"createdAt"`
+		UpdatedAt   hal.Time `json:"updatedAt"`
+	}
+	rows := make([]row, len(all))
+	for i, b := range all {
+		rows[i] = row{b.ID, b.NaturalID(), b.Name, b.Description, hal.Time(b.CreatedAt), hal.Time(b.UpdatedAt)}
+	}
+	return ok(rows)
+}
+
+// listBundles serves GET /api/bundles: 200 and a page of bundles with their entries, 20 unless limit says otherwise,
+// oldest first unless sort says otherwise (createdAt, name, updatedAt); q searches name, slug and description.
+func (a *api) listBundles(r *request) (reply, error) {
+	q, err := r.page(20)
+	if err != nil {
+		return reply{}, err
+	}
+	page, err := a.Bundles.Page(r.Context(), q)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(collection(a, r, q, page, "inf:bundle", nil, a.bundle))
+}
+
+// bundleInput is what a body may say about a bundle; what is left out stays.
+type bundleInput struct {
+	Name        field[string] `json:"name"`
+	Slug        field[string] `json:"slug"`
+	Description field[string] `json:"description"`
+}
+
+func (in bundleInput) apply(b *bundles.Bundle) {
+	in.Name.apply(&b.Name)
+	in.Slug.apply(&b.Slug)
+	in.Description.applyOrNull(&b.Description)
+}
+
+// createBundle serves POST /api/bundles: 201 and the bundle; 400 without a name; 409 for a taken slug, which comes from
+// the name when left out. Location has the slug.
+func (a *api) createBundle(r *request) (reply, error) {
+	in, err := decode[bundleInput](r)
+	if err != nil {
+		return reply{}, err
+	}
+	var b bundles.Bundle
+	in.apply(&b)
+	if b, err = a.Bundles.Create(r.Context(), b); err != nil {
+		return reply{}, err
+	}
+	return created(a.href("bundles", b.Slug), a.bundle(b))
+}
+
+// getBundle serves GET /api/bundles/{id}, an id or a slug: 200 and the bundle with its entries; 404.
+func (a *api) getBundle(r *request) (reply, error) {
+	b, err := a.Bundles.Get(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.bundle(b))
+}
+
+// putBundle serves PUT /api/bundles/{id}: 200 and the changed bundle with its entries; what the body leaves out stays.
+func (a *api) putBundle(r *request) (reply, error) {
+	in, err := decode[bundleInput](r)
+	if err != nil {
+		return reply{}, err
+	}
+	b, err := a.Bundles.Update(r.Context(), r.param("id"), func(b *bundles.Bundle) error { in.apply(b); return nil })
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.bundle(b))
+}
+
+// deleteBundle serves DELETE /api/bundles/{id}: 200; 404. The entries go with it, what they refer to stays.
+func (a *api) deleteBundle(r *request) (reply, error) {
+	if err := a.Bundles.Delete(r.Context(), r.param("id")); err != nil {
+		return reply{}, err
+	}
+	return done()
+}
+
+// listBundleEntries serves GET /api/bundles/{id}/entries: 200 and a page of entries with their drivers and what they refer
+// to, 100 unless limit says otherwise, in the order in which they were added unless sort says otherwise (createdAt, type,
+// updatedAt); 404.
+func (a *api) listBundleEntries(r *request) (reply, error) {
+	q, err := r.page(100)
+	if err != nil {
+		return reply{}, err
+	}
+	page, err := a.Bundles.Entries(r.Context(), r.param("id"), q)
+	if err != nil {
+		return reply{}, err
+	}
+	all, err := a.Bundles.Drivers(r.Context())
+	if err != nil {
+		return reply{}, err
+	}
+	byID := map[string]bundles.Descriptor{}
+	for _, d := range all {
+		byID[d.ID] = d
+	}
+	return ok(collection(a, r, q, page, "inf:bundle-entry", nil, func(e bundles.Entry) hal.Resource { return a.entry(r.who, e, byID[e.Type]) }))
+}
+
+// createBundleEntry serves POST /api/bundles/{id}/entries: 201 and the entry; 400 for an unregistered type, for a
+// reference that is missing or names nothing, and for a system job; 404; 409 when the bundle has it already. The reference
+// is in the column of the type, and those of other types are dropped.
+func (a *api) createBundleEntry(r *request) (reply, error) {
+	in, err := decode[map[string]json.RawMessage](r)
+	if err != nil {
+		return reply{}, err
+	}
+	e, err := a.entryInput(r, in, "")
+	if err != nil {
+		return reply{}, err
+	}
+	e, err = a.Bundles.AddEntry(r.Context(), r.param("id"), e.Type, e.EntityID, e.Data)
+	if err != nil {
+		return reply{}, err
+	}
+	return a.entryReply(r, e, true)
+}
+
+// entryInput reads what a body says about an entry. path names it in messages.
+func (a *api) entryInput(r *request, in map[string]json.RawMessage, path string) (bundles.Entry, error) {
+	var e bundles.Entry
+	read := func(name string, into any) (bool, error) {
+		raw, given := in[name]
+		if !given {
+			return false, nil
+		}
+		return true, fill(raw, into, join(path, name))
+	}
+	given, err := read("type", &e.Type)
+	if err != nil {
+		return e, err
+	}
+	if !given {
+		return e, errs.New(errs.Invalid, "%s is required", join(path, "type"))
+	}
+	var data field[map[string]json.RawMessage]
+	if _, err := read("data", &data); err != nil {
+		return e, err
+	}
+	if data.Value != nil {
+		e.Data = in["data"]
+	}
+	d, err := a.Bundles.Driver(r.Context(), e.Type)
+	if err != nil || d.Column == "" {
+		return e, err
+	}
+	_, err = read(d.Column, &e.EntityID)
+	return e, err
+}
+
+func (a *api) entryReply(r *request, e bundles.Entry, isNew bool) (reply, error) {
+	d, err := a.Bundles.Driver(r.Context(), e.Type)
+	if err != nil && errs.CodeOf(err) != errs.Invalid { // the host may have dropped the type
+		return reply{}, err
+	}
+	body := a.entry(r.who, e, d)
+	if isNew {
+		return created(body.Links["self"].Href, body)
+	}
+	return ok(body)
+}
+
+// getBundleEntry serves GET /api/bundles/{id}/entries/{entry}: 200 and the entry; 404 when the bundle or the entry is not
+// there.
+func (a *api) getBundleEntry(r *request) (reply, error) {
+	e, err := a.Bundles.Entry(r.Context(), r.param("id"), r.param("entry"))
+	if err != nil {
+		return reply{}, err
+	}
+	return a.entryReply(r, e, false)
+}
+
+// putBundleEntry serves PUT /api/bundles/{id}/entries/{entry}: 200 and the entry with other data; 404.
+func (a *api) putBundleEntry(r *request) (reply, error) {
+	in, err := decode[struct {
+		Data field[json.RawMessage] `json:"data"`
+	}](r)
+	if err != nil {
+		return reply{}, err
+	}
+	bundle, id := r.param("id"), r.param("entry")
+	if !in.Data.Set { // nothing to change, for whoever may change it
+		e, err := a.Bundles.Entry(r.Context(), bundle, id)
+		if err != nil {
+			return reply{}, err
+		}
+		return a.entryReply(r, e, false)
+	}
+	var data json.RawMessage
+	in.Data.apply(&data)
+	e, err := a.Bundles.SetData(r.Context(), bundle, id, data)
+	if err != nil {
+		return reply{}, err
+	}
+	return a.entryReply(r, e, false)
+}
+
+// deleteBundleEntry serves DELETE /api/bundles/{id}/entries/{entry}: 200; 404. What it refers to stays.
+func (a *api) deleteBundleEntry(r *request) (reply, error) {
+	if err := a.Bundles.DeleteEntry(r.Context(), r.param("id"), r.param("entry")); err != nil {
+		return reply{}, err
+	}
+	return done()
+}

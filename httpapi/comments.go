@@ -1,0 +1,334 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/comments"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+// commentBody is a Comment as the API writes it (part 1, Resources, Comment). It is encoded by hand because one of its
+// nine parent columns is set, and lists of comments are read often.
+type commentBody struct {
+	comments.Comment
+	user json.RawMessage // the author, for the answer to an edit; nil leaves the member out
+}
+
+// AppendJSON implements hal.Appender.
+func (c commentBody) AppendJSON(dst []byte) ([]byte, error) {
+	dst = hal.AppendString(append(dst, `{"tenant":`...), c.Tenant)
+	dst = hal.AppendString(append(dst, `,"id":`...), c.ID)
+	dst = hal.AppendString(append(dst, `,"message":`...), c.Message)
+	dst = appendBool(append(dst, `,"public":`...), c.Public)
+	dst = hal.AppendString(append(dst, `,"userId":`...), c.UserID)
+	for _, p := range comments.Parents {
+		var id *string
+		if p.Kind == c.Entity.Kind {
+			id = &c.Entity.ID
+		}
+		dst = hal.AppendStringOrNull(append(hal.AppendString(append(dst, ','), p.Column), ':'), id)
+	}
+	dst = hal.AppendStringOrNull(append(dst, `,"parentId":`...), c.ParentID)
+	dst = append(dst, `,"mentions":`...)
+	if c.Mentions == nil {
+		dst = append(dst, "null"...)
+	}
+	for i, m := range c.Mentions {
+		dst = append(dst, "[,"[min(i, 1)])
+		dst = hal.AppendString(append(dst, `{"username":`...), m.Username)
+		dst = hal.AppendStringOrNull(append(dst, `,"displayName":`...), m.DisplayName)
+		if dst = append(dst, '}'); i == len(c.Mentions)-1 {
+			dst = append(dst, ']')
+		}
+	}
+	dst = appendBool(append(dst, `,"permissions":{"edit":`...), c.May.Edit)
+	dst = appendBool(append(dst, `,"delete":`...), c.May.Delete)
+	dst = hal.AppendTime(append(dst, `},"createdAt":`...), c.CreatedAt)
+	dst = hal.AppendTime(append(dst, `,"updatedAt":`...), c.UpdatedAt)
+	if c.user != nil {
+		dst = append(append(dst, `,"user":`...), c.user...)
+	}
+	return append(dst, '}'), nil
+}
+
+func appendBool(dst []byte, v bool) []byte {
+	if v {
+		return append(dst, "true"...)
+	}
+	return append(dst, "false"...)
+}
+
+func (a *api) comment(c comments.Comment) hal.Resource {
+	links := hal.Self(a.href("comments", c.ID)).With("inf:comments", a.href("comments", c.ID, "replies"))
+	return hal.Resource{Links: links, Value: commentBody{Comment: c}}
+}
+
+// authors gives the authors of comments by name, each encoded once for the caller; one who has been deleted is null. It is
+// one statement.
+func (a *api) authors(ctx context.Context, all ...comments.Comment) (map[string]json.RawMessage, error) {
+	who, err := actor.From(ctx)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	names := make([]string, len(all))
+	encoded := map[string]json.RawMessage{}
+	for i, c := range all {
+		names[i], encoded[c.UserID] = c.UserID, json.RawMessage("null")
+	}
+	users, err := a.Principals.UsersByName(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	for name, u := range users {
+		if encoded[name], err = a.user(who, u).MarshalJSON(); err != nil {
+			return nil, err
+		}
+	}
+	return encoded, nil
+}
+
+// signed is a comment with its author embedded.
+func (a *api) signed(c comments.Comment, authors map[string]json.RawMessage) hal.Resource {
+	res := a.comment(c)
+	res.Embedded = hal.Embedded{"inf:user": authors[c.UserID]}
+	return res
+}
+
+// commentList encodes a page of comments with their authors: the page's rows and all of its authors are one statement each.
+func (a *api) commentList(r *request, page func(q paging.Query) (paging.Page[comments.Comment], error)) (reply, error) {
+	q, err := r.page(100)
+	if err != nil {
+		return reply{}, err
+	}
+	rows, err := page(q)
+	if err != nil {
+		return reply{}, err
+	}
+	authors, err := a.authors(r.Context(), rows.Rows...)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(collection(a, r, q, rows, "inf:comment", nil, func(c comments.Comment) hal.Resource { return a.signed(c, authors) }))
+}
+
+// createdComment encodes a new comment: 201 and the comment with its author.
+func (a *api) createdComment(r *request, create func(message string) (comments.Comment, error)) (reply, error) {
+	in, err := decode[struct {
+		Message string `json:"message"`
+	}](r)
+	if err != nil {
+		return reply{}, err
+	}
+	c, err := create(in.Message)
+	if err != nil {
+		return reply{}, err
+	}
+	authors, err := a.authors(r.Context(), c)
+	if err != nil {
+		return reply{}, err
+	}
+	return created(a.href("comments", c.ID), a.signed(c, authors))
+}
+
+// getComment serves GET /api/comments/{id}: 200 and the comment with its author, null for one who has been deleted; 400
+// for an id that is no UUID; 404.
+func (a *api) getComment(r *request) (reply, error) {
+	c, err := a.Comments.Get(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	authors, err := a.authors(r.Context(), c)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.signed(c, authors))
+}
+
+// listReplies serves GET /api/comments/{id}/replies: 200 and a page of the direct replies with their authors, 100 unless
+// limit says otherwise, newest first unless sort says otherwise (createdAt).
+func (a *api) listReplies(r *request) (reply, error) {
+	return a.commentList(r, func(q paging.Query) (paging.Page[comments.Comment], error) {
+		return a.Comments.Replies(r.Context(), r.param("id"), q)
+	})
+}
+
+// createReply serves POST /api/comments/{id}/replies {message?}: 201 and the reply with its author; 400 "Unknown entity
+// type for comment" when what the comment is about cannot be looked up. No message is an empty one.
+func (a *api) createReply(r *request) (reply, error) {
+	return a.createdComment(r, func(message string) (comments.Comment, error) {
+		return a.Comments.Reply(r.Context(), r.param("id"), message)
+	})
+}
+
+// putComment serves PUT /api/comments/{id} {message?, public?}: 200 and the changed comment with its author under user; what
+// the body leaves out stays. For the author, superusers, admins, and who owns what the comment is about.
+func (a *api) putComment(r *request) (reply, error) {
+	in, err := decode[struct {
+		Message *string `json:"message"`
+		Public  *bool   `json:"public"`
+	}](r)
+	if err != nil {
+		return reply{}, err
+	}
+	c, err := a.Comments.Update(r.Context(), r.param("id"), comments.Edit{Message: in.Message, Public: in.Public})
+	if err != nil {
+		return reply{}, err
+	}
+	authors, err := a.authors(r.Context(), c)
+	if err != nil {
+		return reply{}, err
+	}
+	res := a.comment(c)
+	res.Value = commentBody{Comment: c, user: authors[c.UserID]}
+	return ok(res)
+}
+
+// deleteComment serves DELETE /api/comments/{id}: 200, and all replies below it go too. For the author and superusers.
+func (a *api) deleteComment(r *request) (reply, error) {
+	if err := a.Comments.Delete(r.Context(), r.param("id")); err != nil {
+		return reply{}, err
+	}
+	return done()
+}
+
+// commentRoutes are GET and POST /api/{plural}/{id}/comments for each kind that can be commented; id is an id or a natural
+// id. GET gives 200 and a page of the comments that reply to none, as listReplies does; POST {message?} gives 201 and the
+// comment, as createReply does.
+func (a *api) commentRoutes() []Route {
+	var all []Route
+	for _, p := range comments.Parents {
+		pattern := "/api/" + p.Plural + "/:id/comments"
+		title := string(p.Kind[0]-'a'+'A') + string(p.Kind[1:])
+		all = append(all,
+			Route{Method: http.MethodGet, Pattern: pattern, Name: "list" + title + "Comments", Summary: "The comments on a " + string(p.Kind), handle: a.listCommentsOf(p.Kind)},
+			Route{Method: http.MethodPost, Pattern: pattern, Name: "create" + title + "Comment", Tx: true, Summary: "Comment on a " + string(p.Kind), handle: a.createCommentOn(p.Kind)},
+		)
+	}
+	return all
+}
+
+func (a *api) listCommentsOf(kind entity.Kind) func(r *request) (reply, error) {
+	return func(r *request) (reply, error) {
+		return a.commentList(r, func(q paging.Query) (paging.Page[comments.Comment], error) {
+			return a.Comments.Top(r.Context(), kind, r.param("id"), q)
+		})
+	}
+}
+
+func (a *api) createCommentOn(kind entity.Kind) func(r *request) (reply, error) {
+	return func(r *request) (reply, error) {
+		return a.createdComment(r, func(message string) (comments.Comment, error) {
+			return a.Comments.Create(r.Context(), kind, r.param("id"), message)
+		})
+	}
+}
+
+// activityBody is an Activity as the API writes it (DECISIONS, section 6).
+type activityBody struct {
+	Tenant     string   `json:"tenant"`
+	ID         string   `json:"id"`
+	Type       string   `json:"type"`
+	EntityType string   `json:"entityType"`
+	EntityID   string   `json:"entityId"`
+	CommentID  *string  `json:"commentId"`
+	UserID     string   `json:"userId"`
+	Excerpt    string   `json:"excerpt"`
+	CreatedAt  hal.Time `json:"createdAt"`
+}
+
+// activityRow is one row of a list. It links to its comment, not to itself: an activity has no page of its own.
+func (a *api) activityRow(v comments.Activity) hal.Resource {
+	return hal.Resource{Links: a.commentLink(v.CommentID), Value: activityBody{
+		Tenant: v.Tenant, ID: v.ID, Type: v.Type, EntityType: string(v.Entity.Kind), EntityID: v.Entity.ID,
+		CommentID: v.CommentID, UserID: v.UserID, Excerpt: v.Excerpt, CreatedAt: hal.Time(v.CreatedAt),
+	}}
+}
+
+// commentLink is the link to the comment that a row is about.
+func (a *api) commentLink(id *string) hal.Links {
+	links := hal.Links{}
+	if id != nil {
+		links.With("inf:comment", a.href("comments", *id))
+	}
+	return links
+}
+
+// listActivities serves GET /api/activities?entityType=&entityId=: 200 and a page of the activities on a piece of content,
+// whose entityId is an id or a natural id, or of all of the tenant without both, 100 unless limit says otherwise, newest
+// first unless sort says otherwise (createdAt); 400 for one of both alone; 404.
+func (a *api) listActivities(r *request) (reply, error) {
+	query, err := parseQuery(r.Request)
+	if err != nil {
+		return reply{}, err
+	}
+	return a.activityList(r, func(q paging.Query) (paging.Page[comments.Activity], error) {
+		return a.Comments.Activities(r.Context(), entity.Kind(query.Get("entityType")), query.Get("entityId"), q)
+	})
+}
+
+// listFeed serves GET /api/users/{username}/feed: 200 and a page of the activities of others that concern the user: on
+// content that the user owned when they happened, in reply to the user, or with a mention of the user. Paged as
+// listActivities. For the user and superusers; 404.
+func (a *api) listFeed(r *request) (reply, error) {
+	return a.activityList(r, func(q paging.Query) (paging.Page[comments.Activity], error) {
+		return a.Comments.Feed(r.Context(), r.param("username"), q)
+	})
+}
+
+func (a *api) activityList(r *request, page func(q paging.Query) (paging.Page[comments.Activity], error)) (reply, error) {
+	q, err := r.page(100)
+	if err != nil {
+		return reply{}, err
+	}
+	rows, err := page(q)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(collection(a, r, q, rows, "inf:activity", nil, a.activityRow))
+}
+
+// notificationBody is a Notification as the API writes it.
+type notificationBody struct {
+	Tenant     string   `json:"tenant"`
+	ID         string   `json:"id"`
+	Type       string   `json:"type"`
+	Username   string   `json:"username"`
+	State      string   `json:"state"`
+	Title      string   `json:"title"`
+	Body       string   `json:"body"`
+	EntityType *string  `json:"entityType"`
+	EntityID   *string  `json:"entityId"`
+	CommentID  *string  `json:"commentId"`
+	CreatedAt  hal.Time `json:"createdAt"`
+	UpdatedAt  hal.Time `json:"updatedAt"`
+}
+
+func (a *api) notification(n comments.Notification) hal.Resource {
+	body := notificationBody{
+		Tenant: n.Tenant, ID: n.ID, Type: n.Type, Username: n.Username, State: string(n.State), Title: n.Title, Body: n.Body,
+		CommentID: n.CommentID, CreatedAt: hal.Time(n.CreatedAt), UpdatedAt: hal.Time(n.UpdatedAt),
+	}
+	if kind := string(n.Entity.Kind); kind != "" {
+		body.EntityType, body.EntityID = &kind, &n.Entity.ID
+	}
+	return hal.Resource{Links: a.commentLink(n.CommentID), Value: body}
+}
+
+// listNotifications serves GET /api/notifications: 200 and a page of the caller's own notifications, 100 unless limit says
+// otherwise, newest first unless sort says otherwise (createdAt).
+func (a *api) listNotifications(r *request) (reply, error) {
+	q, err := r.page(100)
+	if err != nil {
+		return reply{}, err
+	}
+	page, err := a.Comments.Notifications(r.Context(), q)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(collection(a, r, q, page, "inf:notification", nil, a.notification))
+}

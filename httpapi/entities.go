@@ -1,0 +1,281 @@
+package httpapi
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"mime"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entities"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/hal"
+)
+
+// entityRoutes are the plain routes of the ready kinds (DECISIONS, section 6), but of those that the host keeps itself.
+func (a *api) entityRoutes() []Route {
+	const get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
+	var routes []Route
+	for _, k := range entities.Kinds() {
+		if slices.Contains(a.HostKinds, k.Kind) {
+			continue
+		}
+		e := entityKind{api: a, Ready: k}
+		all, one := "/api/"+k.Plural, "/api/"+k.Plural+"/:id"
+		many := "list" + entities.Noun(entity.Kind(k.Plural))
+		name := entities.Noun(k.Kind)
+		routes = append(routes,
+			Route{Method: get, Pattern: all, Name: many, Summary: "The " + k.Plural, handle: e.list},
+			Route{Method: post, Pattern: all, Name: "create" + name, Permission: actor.EntityWrite, Tx: true, Summary: "Add " + entities.WithArticle(k.Kind), handle: e.create},
+			Route{Method: get, Pattern: one, Name: "get" + name, Summary: "One " + string(k.Kind), handle: e.get},
+			Route{Method: put, Pattern: one, Name: "put" + name, Tx: true, Summary: "Change " + entities.WithArticle(k.Kind), handle: e.put},
+			Route{Method: del, Pattern: one, Name: "delete" + name, Tx: true, Summary: "Remove " + entities.WithArticle(k.Kind), handle: e.remove},
+		)
+		if k.Kind == entities.Library {
+			routes = append(routes,
+				Route{Method: get, Pattern: one + "/contents", Name: "listLibraryFiles", Summary: "The files of a library", handle: a.listLibraryFiles},
+				Route{Method: get, Pattern: one + "/contents/*path", Name: "getLibraryFile", Summary: "The bytes of a library's file", handle: a.getLibraryFile},
+				Route{Method: put, Pattern: one + "/contents/*path", Name: "putLibraryFile", Summary: "Write a file of a library", handle: a.putLibraryFile},
+				Route{Method: del, Pattern: one + "/contents/*path", Name: "deleteLibraryFile", Tx: true, Summary: "Remove a file of a library", handle: a.deleteLibraryFile},
+			)
+		}
+	}
+	return routes
+}
+
+// entityKind has the handlers of one kind.
+type entityKind struct {
+	*api
+	entities.Ready
+}
+
+// entityBody is a piece of a ready kind as the API writes it (DECISIONS, section 6).
+type entityBody struct {
+	Tenant      string                `json:"tenant"`
+	ID          string                `json:"id"`
+	Name        string                `json:"name"`
+	Slug        *string               `json:"slug"`
+	NaturalID   string                `json:"naturalId"`
+	Description *string               `json:"description"`
+	OwnerID     string                `json:"ownerId"`
+	Data        json.RawMessage       `json:"data"`
+	EditingID   *string               `json:"editingId"`
+	System      bool                  `json:"system"`
+	Source      *string               `json:"source"`
+	SourceID    *string               `json:"sourceId"`
+	CreatedAt   hal.Time              `json:"createdAt"`
+	UpdatedAt   hal.Time              `json:"updatedAt"`
+	Permissions entityPermissionsBody `json:"permissions"`
+}
+
+type entityPermissionsBody struct {
+	Edit   bool `json:"edit"`
+	Delete bool `json:"delete"`
+	Write  bool `json:"write"`
+	Rename bool `json:"rename"`
+}
+
+func (e entityKind) resource(who actor.Actor, v entities.Entity) hal.Resource {
+	links := hal.Self(e.href(e.Plural, v.ID))
+	if e.Kind == entities.Library {
+		links.With("inf:contents", e.href(e.Plural, v.ID, "contents"))
+	}
+	return hal.Resource{Links: links, Value: entityBody{
+		Tenant: v.Tenant, ID: v.ID, Name: v.Name, Slug: v.Slug, NaturalID: v.NaturalID(), Description: v.Description, OwnerID: v.OwnerID,
+		Data: v.Data, EditingID: v.EditingID, System: v.System, Source: v.Source, SourceID: v.SourceID,
+		CreatedAt: hal.Time(v.CreatedAt), UpdatedAt: hal.Time(v.UpdatedAt),
+		Permissions: entityPermissionsBody(e.Entities.Permissions(who, v)),
+	}}
+}
+
+// entityInput is what a body may say about a piece; what is left out stays. Owner, draft and system are not for bodies.
+type entityInput struct {
+	Name        *string                `json:"name"`
+	Slug        field[string]          `json:"slug"`
+	Description field[string]          `json:"description"`
+	Data        field[json.RawMessage] `json:"data"`
+	Source      field[string]          `json:"source"`
+	SourceID    field[string]          `json:"sourceId"`
+}
+
+func (in entityInput) apply(v *entities.Entity) {
+	if in.Name != nil {
+		v.Name = *in.Name
+	}
+	in.Slug.applyOrNull(&v.Slug)
+	in.Description.applyOrNull(&v.Description)
+	in.Data.apply(&v.Data)
+	in.Source.applyOrNull(&v.Source)
+	in.SourceID.applyOrNull(&v.SourceID)
+}
+
+// list serves GET /api/{plural}: 200 and a page without drafts, 100 (apps and assistants 20) unless limit says otherwise,
+// ordered by name unless sort says otherwise (name, createdAt, updatedAt); q searches name, slug and description.
+func (e entityKind) list(r *request) (reply, error) {
+	q, err := r.page(e.Limit)
+	if err != nil {
+		return reply{}, err
+	}
+	page, err := e.Entities.Page(r.Context(), e.Kind, q)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(collection(e.api, r, q, page, "inf:"+string(e.Kind), nil, func(v entities.Entity) hal.Resource { return e.resource(r.who, v) }))
+}
+
+// create serves POST /api/{plural}: 201 and the piece, which the caller owns; 409 for a slug that the caller has used.
+func (e entityKind) create(r *request) (reply, error) {
+	in, err := decode[entityInput](r)
+	if err != nil {
+		return reply{}, err
+	}
+	v := entities.Entity{Kind: e.Kind}
+	in.apply(&v)
+	if v, err = e.Entities.Create(r.Context(), v); err != nil {
+		return reply{}, err
+	}
+	return created(e.href(e.Plural, v.ID), e.resource(r.who, v))
+}
+
+// get serves GET /api/{plural}/{id}, an id or a natural id: 200 and the piece; 404. A draft is found by its id alone.
+func (e entityKind) get(r *request) (reply, error) {
+	return e.reply(r)(e.Entities.Get(r.Context(), e.Kind, r.param("id")))
+}
+
+// reply encodes what a service gives: 200 and the piece.
+func (e entityKind) reply(r *request) func(entities.Entity, error) (reply, error) {
+	return func(v entities.Entity, err error) (reply, error) {
+		if err != nil {
+			return reply{}, err
+		}
+		return ok(e.resource(r.who, v))
+	}
+}
+
+// put serves PUT /api/{plural}/{id}: 200 and the changed piece; what the body leaves out stays. For the owner, designers of
+// an owning team and superusers, and for nobody when it belongs to the system.
+func (e entityKind) put(r *request) (reply, error) {
+	in, err := decode[entityInput](r)
+	if err != nil {
+		return reply{}, err
+	}
+	return e.reply(r)(e.Entities.Update(r.Context(), e.Kind, r.param("id"), func(v *entities.Entity) error {
+		in.apply(v)
+		return nil
+	}))
+}
+
+// remove serves DELETE /api/{plural}/{id}: 200; 404; 403 as for a PUT. A library's files go with it.
+func (e entityKind) remove(r *request) (reply, error) {
+	if err := e.Entities.Delete(r.Context(), e.Kind, r.param("id")); err != nil {
+		return reply{}, err
+	}
+	return done()
+}
+
+// libraryFileBody is a library's file as the API writes it.
+type libraryFileBody struct {
+	Path        string   `json:"path"`
+	Size        int64    `json:"size"`
+	ContentType string   `json:"contentType"`
+	UpdatedAt   hal.Time `json:"updatedAt"`
+}
+
+func (a *api) libraryFile(library string, f entities.File) hal.Resource {
+	href := a.href(append([]string{"libraries", library, "contents"}, strings.Split(f.Path, "/")...)...)
+	return hal.Resource{Links: hal.Self(href), Value: libraryFileBody{
+		Path: f.Path, Size: f.Size, ContentType: f.ContentType, UpdatedAt: hal.Time(f.UpdatedAt),
+	}}
+}
+
+// listLibraryFiles serves GET /api/libraries/{id}/contents: 200 and a page of the library's files, 100 unless limit says
+// otherwise, ordered by path unless sort says otherwise (path, updatedAt); 404.
+func (a *api) listLibraryFiles(r *request) (reply, error) {
+	q, err := r.page(100)
+	if err != nil {
+		return reply{}, err
+	}
+	page, err := a.Entities.Files(r.Context(), r.param("id"), q)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(collection(a, r, q, page, "inf:content", nil, func(f entities.File) hal.Resource { return a.libraryFile(r.param("id"), f) }))
+}
+
+// getLibraryFile serves GET /api/libraries/{id}/contents/{path}: 200 and the bytes, 206 for a range of them, always as a
+// file to keep: what tenants write shall not run as a page of this origin; 404.
+func (a *api) getLibraryFile(r *request) (reply, error) {
+	f, content, err := a.Entities.OpenFile(r.Context(), r.param("id"), r.param("path"))
+	if err != nil {
+		return reply{}, err
+	}
+	return file(f.ContentType, path.Base(f.Path), f.UpdatedAt, content)
+}
+
+// putLibraryFile serves PUT /api/libraries/{id}/contents/{path}: 200 and the file. The body is the file's bytes, or with
+// the content type application/json {content, contentType?, encoding?}, where encoding "base64" says how content is
+// written. Without a content type the file has that of its ending; a JSON file is sent as application/octet-stream or in
+// content. For those who may change the library; 409 for a path that differs from another one in case alone.
+func (a *api) putLibraryFile(r *request) (reply, error) {
+	content, contentType, err := r.fileContent()
+	if err != nil {
+		return reply{}, err
+	}
+	f, err := a.Entities.PutFile(r.Context(), r.param("id"), r.param("path"), contentType, content)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.libraryFile(r.param("id"), f))
+}
+
+// fileContent gives the bytes that a PUT brings and their content type, "" for that of the path's ending.
+func (r *request) fileContent() (content io.Reader, contentType string, err error) {
+	given := r.Header.Get("Content-Type")
+	mediaType, _, err := mime.ParseMediaType(given)
+	switch {
+	case given == "" || mediaType == "application/octet-stream":
+		return r.sent(), "", nil
+	case err != nil:
+		return nil, "", errs.Wrap(errs.Invalid, err, "The Content-Type header cannot be read.")
+	case mediaType != "application/json":
+		return r.sent(), given, nil
+	}
+	in, err := decode[struct {
+		Content     *string `json:"content"`
+		ContentType *string `json:"contentType"`
+		Encoding    *string `json:"encoding"`
+	}](r)
+	if err != nil {
+		return nil, "", err
+	}
+	if in.Content == nil {
+		return nil, "", errs.New(errs.Invalid, "content is required")
+	}
+	if in.ContentType != nil {
+		contentType = *in.ContentType
+	}
+	switch {
+	case in.Encoding == nil:
+		return strings.NewReader(*in.Content), contentType, nil
+	case *in.Encoding != "base64":
+		return nil, "", errs.New(errs.Invalid, `encoding must be "base64", or left out`)
+	}
+	raw, err := base64.StdEncoding.DecodeString(*in.Content)
+	if err != nil {
+		return nil, "", errs.Wrap(errs.Invalid, err, "content must be base64")
+	}
+	return strings.NewReader(string(raw)), contentType, nil
+}
+
+// deleteLibraryFile serves DELETE /api/libraries/{id}/contents/{path}: 200; 404; 403 as for a PUT.
+func (a *api) deleteLibraryFile(r *request) (reply, error) {
+	if err := a.Entities.DeleteFile(r.Context(), r.param("id"), r.param("path")); err != nil {
+		return reply{}, err
+	}
+	return done()
+}
