@@ -150,7 +150,7 @@ func Open(c Config) (*App, error) {
 	elsewhere := append(principals.Types(principal), app.AIInstructions.Type())
 	app.Entities = entities.New(entities.Options{
 		Store: entitystore.New(c.DB), Blobs: blobs, Directory: directory, Others: replaced(elsewhere, c.Entities),
-		Limit: c.MaxUpload, Now: c.Now, NewID: c.NewID,
+		Forget: app.forget, Limit: c.MaxUpload, Now: c.Now, NewID: c.NewID,
 	})
 	registry, err := entity.NewRegistry(replaced(append(elsewhere, app.Entities.Types()...), c.Entities)...)
 	if err != nil {
@@ -314,9 +314,12 @@ func (app *App) Run(ctx context.Context) {
 	}
 }
 
-// forget removes the files of a user who is deleted.
-func (app *App) forget(ctx context.Context, tenant, username string) error {
-	return errors.Join(app.Uploads.Forget(ctx, tenant, username), app.Downloads.Forget(ctx, tenant, username))
+// forget removes what hangs on a piece, a team or a user that is deleted: its comments, or the user's files.
+func (app *App) forget(ctx context.Context, tenant string, gone entity.Key) error {
+	if gone.Kind == principals.KindUser {
+		return errors.Join(app.Uploads.Forget(ctx, tenant, gone.ID), app.Downloads.Forget(ctx, tenant, gone.ID))
+	}
+	return app.Comments.Forget(ctx, tenant, gone)
 }
 
 // Sweep removes what has expired, tenant by tenant. Run does it each minute.

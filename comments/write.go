@@ -169,6 +169,9 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 
 // Forget removes all comments on a piece of content, for whoever removes the piece. It joins the transaction in ctx.
 func (s *Service) Forget(ctx context.Context, tenant string, of entity.Key) error {
+	if parentOf(of.Kind) == nil {
+		return nil
+	}
 	return s.store.Forget(ctx, tenant, of)
 }
 

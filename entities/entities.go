@@ -165,6 +165,7 @@ type Service struct {
 	blobs     blobs.Store
 	directory Directory
 	others    []entity.Type
+	forget    func(ctx context.Context, tenant string, gone entity.Key) error
 	now       func() time.Time
 	newID     func() string
 	limit     int64
@@ -178,6 +179,8 @@ type Options struct {
 	// Others are the kinds that are kept elsewhere: what a piece's data refers to of these is found by their Lookup. One
 	// that is a ready kind too replaces it.
 	Others []entity.Type
+	// Forget removes what hangs on a piece that is deleted, such as its comments, in the transaction in ctx; nil for nothing.
+	Forget func(ctx context.Context, tenant string, gone entity.Key) error
 	Limit  int64            // bytes of a file; default 256 MiB
 	Now    func() time.Time // default time.Now
 	NewID  func() string    // default UUIDv7
@@ -195,7 +198,7 @@ func New(o Options) *Service {
 		o.Limit = 256 << 20
 	}
 	return &Service{
-		store: o.Store, blobs: o.Blobs, directory: o.Directory, others: o.Others, now: o.Now, newID: o.NewID, limit: o.Limit,
+		store: o.Store, blobs: o.Blobs, directory: o.Directory, others: o.Others, forget: o.Forget, now: o.Now, newID: o.NewID, limit: o.Limit,
 	}
 }
 
@@ -297,12 +300,32 @@ func (s *Service) Delete(ctx context.Context, kind entity.Kind, id string) error
 		return err
 	}
 	return s.store.InTx(ctx, func(ctx context.Context) error {
-		blobs, err := s.store.Delete(ctx, a.Tenant, kind, at, func(e Entity) error { return may(a, e) })
+		gone := entity.Key{Kind: kind}
+		blobs, err := s.store.Delete(ctx, a.Tenant, kind, at, func(e Entity) error {
+			gone.ID = e.ID
+			return may(a, e)
+		})
 		if err != nil {
+			return err
+		}
+		if err := s.forgetAll(ctx, a.Tenant, gone); err != nil {
 			return err
 		}
 		return s.drop(ctx, a.Tenant, blobs)
 	})
+}
+
+// forgetAll removes what hangs on pieces that are deleted.
+func (s *Service) forgetAll(ctx context.Context, tenant string, gone ...entity.Key) error {
+	if s.forget == nil {
+		return nil
+	}
+	for _, key := range gone {
+		if err := s.forget(ctx, tenant, key); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // drop removes the bytes of files.

@@ -201,6 +201,11 @@ func (p porter) Remove(ctx context.Context, tenant string, ids []string) (int, e
 			if err := p.s.drop(ctx, tenant, blobs); err != nil {
 				return err
 			}
+			for _, id := range batch {
+				if err := p.s.forgetAll(ctx, tenant, entity.Key{Kind: p.kind, ID: id}); err != nil {
+					return err
+				}
+			}
 			n += some
 		}
 		return nil

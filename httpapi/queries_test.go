@@ -38,6 +38,7 @@ func TestQueries(t *testing.T) {
 	}
 	var out strings.Builder
 	for _, r := range httpapi.Routes() {
+		s.must(t, "admin", "GET", "/api/ai-instructions?limit=0", "") // whether AI is on was asked a moment ago too
 		n.take()
 		a := s.call(t, who(r), r)
 		is.True(a.status < 400)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/matryer/is"
 
-	"github.com/tenantcontent/tenantcontent/comments"
 	"github.com/tenantcontent/tenantcontent/httpapi"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
@@ -104,11 +103,6 @@ func stocked(t testing.TB, open dbtest.Opener) stock {
 		"comments":  id(w.must(t, "admin", "POST", "/api/teams/"+teamID+"/comments", `{"message": "Hi @mia"}`)),
 	}}
 	stockContent(t, w, s.param)
-	for _, p := range comments.Parents {
-		if s.param[p.Plural] == "" {
-			s.param[p.Plural] = id(w.must(t, "admin", "POST", "/api/"+p.Plural, `{"name": "Mine"}`))
-		}
-	}
 	stockBundles(t, w, s.param)
 	return s
 }

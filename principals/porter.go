@@ -244,6 +244,9 @@ func (p userPorter) Remove(ctx context.Context, tenant string, ids []string) (in
 			return err
 		}
 		for batch := range port.Chunks(ids) {
+			if err := p.s.forgetAll(ctx, tenant, KindUser, batch...); err != nil {
+				return err
+			}
 			some, pictures, err := p.s.store.DeleteUsers(ctx, tenant, batch)
 			if err != nil {
 				return err
@@ -519,6 +522,9 @@ func (p teamPorter) Remove(ctx context.Context, tenant string, ids []string) (in
 	n := 0
 	err := p.s.store.InTx(ctx, func(ctx context.Context) error {
 		for batch := range port.Chunks(ids) {
+			if err := p.s.forgetAll(ctx, tenant, KindTeam, batch...); err != nil {
+				return err
+			}
 			some, err := p.s.store.DeleteTeams(ctx, tenant, batch)
 			if err != nil {
 				return err

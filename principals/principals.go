@@ -224,7 +224,7 @@ type Service struct {
 	store     Store
 	blobs     blobs.Store
 	content   Content
-	forget    func(ctx context.Context, tenant, username string) error
+	forget    func(ctx context.Context, tenant string, gone entity.Key) error
 	now       func() time.Time
 	newID     func() string
 	passwords *hasher
@@ -235,8 +235,9 @@ type Options struct {
 	Store   Store
 	Blobs   blobs.Store
 	Content Content // default nil: nothing is owned
-	// Forget removes what a user leaves behind that nobody else gets, in the transaction in ctx, when the user is deleted.
-	Forget func(ctx context.Context, tenant, username string) error
+	// Forget removes what a user or team leaves behind that nobody else gets, such as files and comments on a team, in the
+	// transaction in ctx, when it is deleted; nil for nothing.
+	Forget func(ctx context.Context, tenant string, gone entity.Key) error
 	Now    func() time.Time // default time.Now
 	NewID  func() string    // team ids; default UUIDv7
 	Cost   Cost             // of new password hashes; default DefaultCost

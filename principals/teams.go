@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/slug"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -46,7 +47,7 @@ func (s *Service) CreateTeam(ctx context.Context, t Team) (Team, error) {
 	}
 	derived := t.Slug == ""
 	if derived {
-		t.Slug = slugify(t.Name)
+		t.Slug = slug.Of(t.Name, "team")
 	}
 	if err := t.accept(); err != nil {
 		return Team{}, err
@@ -71,8 +72,8 @@ func (s *Service) CreateTeam(ctx context.Context, t Team) (Team, error) {
 }
 
 // freeSlug gives the slug itself, or the first of slug-2, slug-3… that no team has.
-func (s *Service) freeSlug(ctx context.Context, tenant, slug string) (string, error) {
-	try := slug
+func (s *Service) freeSlug(ctx context.Context, tenant, wanted string) (string, error) {
+	try := wanted
 	for n := 2; ; n++ {
 		_, err := s.store.Team(ctx, tenant, try)
 		if errs.CodeOf(err) == errs.NotFound {
@@ -81,7 +82,7 @@ func (s *Service) freeSlug(ctx context.Context, tenant, slug string) (string, er
 		if err != nil {
 			return "", err
 		}
-		try = fmt.Sprintf("%s-%d", slug, n)
+		try = fmt.Sprintf("%s-%d", wanted, n)
 	}
 }
 
@@ -146,6 +147,9 @@ func (s *Service) DeleteTeam(ctx context.Context, id, reassignTo string) error {
 			return err
 		}
 		if err := s.release(ctx, a.Tenant, t.ID, reassignTo); err != nil {
+			return err
+		}
+		if err := s.forgetAll(ctx, a.Tenant, KindTeam, t.ID); err != nil {
 			return err
 		}
 		return s.store.DeleteTeam(ctx, a.Tenant, t.ID)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
 	"github.com/tenantcontent/tenantcontent/paging"
@@ -251,6 +252,19 @@ func withProfile(u, profile User) User {
 	return u
 }
 
+// forgetAll removes what users or teams that are deleted leave behind.
+func (s *Service) forgetAll(ctx context.Context, tenant string, kind entity.Kind, ids ...string) error {
+	if s.forget == nil {
+		return nil
+	}
+	for _, id := range ids {
+		if err := s.forget(ctx, tenant, entity.Key{Kind: kind, ID: id}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // DeleteUser removes a user with memberships, sessions and tokens. It needs a superuser. What the user owns passes to
 // reassignTo, a user or team, in the same transaction.
 // Errors: errs.Forbidden; errs.NotFound; errs.Invalid when reassignTo is the user, Everyone or nobody; errs.Conflict
@@ -275,10 +289,8 @@ func (s *Service) DeleteUser(ctx context.Context, username, reassignTo string) e
 		if err := s.release(ctx, a.Tenant, username, reassignTo); err != nil {
 			return err
 		}
-		if s.forget != nil {
-			if err := s.forget(ctx, a.Tenant, username); err != nil {
-				return err
-			}
+		if err := s.forgetAll(ctx, a.Tenant, KindUser, username); err != nil {
+			return err
 		}
 		if u.AvatarID != nil {
 			if err := s.blobs.Delete(ctx, a.Tenant, *u.AvatarID); err != nil {

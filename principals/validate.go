@@ -10,11 +10,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/text/unicode/norm"
-
 	"github.com/google/uuid"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/slug"
 )
 
 // The most characters of each field.
@@ -167,7 +166,7 @@ func (t *Team) accept() error {
 	if t.Name == "" || !plain(t.Name, maxName) || strings.ContainsFunc(t.Name, unicode.IsControl) {
 		return errs.New(errs.Invalid, "name must be 1 to %d characters without control characters", maxName)
 	}
-	if _, isID := canonicalID(t.Slug); isID || !slugForm.MatchString(t.Slug) {
+	if !slug.Valid(t.Slug) {
 		return errs.New(errs.Invalid, "slug must be 1 to 128 letters, digits, hyphens and underscores, begin with a letter or digit "+
 			"and not have the form of a UUID")
 	}
@@ -179,26 +178,4 @@ func (t *Team) accept() error {
 		{"materialIcon", &t.MaterialIcon, maxSmall, false}, {"source", &t.Source, maxSource, false},
 		{"sourceId", &t.SourceID, maxSource, false},
 	})
-}
-
-// slugify makes a slug of a name: lower case, accents gone, hyphens between words; "team" when nothing is left.
-func slugify(name string) string {
-	var b strings.Builder
-	for _, r := range strings.ToLower(norm.NFKD.String(name)) {
-		switch {
-		case 'a' <= r && r <= 'z' || '0' <= r && r <= '9':
-			b.WriteRune(r)
-		case unicode.IsMark(r):
-		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
-			b.WriteByte('-')
-		}
-		if b.Len() == 100 { // leaves room for a number
-			break
-		}
-	}
-	slug := strings.Trim(b.String(), "-")
-	if _, isID := canonicalID(slug); isID || slug == "" {
-		return strings.TrimSuffix("team-"+slug, "-")
-	}
-	return slug
 }

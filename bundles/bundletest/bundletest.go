@@ -192,8 +192,8 @@ func testRoundTrip(_ *testing.T, f *fixture) {
 	ids := f.some(3)
 	rows := f.export(f.here, ids)
 	f.Equal(f.land(f.there, rows, entity.Fail), []entity.Arrival{entity.Created, entity.Created, entity.Created})
-	f.Equal(f.ids(f.there, ids), ids)               // a row keeps its id
-	f.Equal(f.export(f.there, ids), rows)           // and all that it says
+	f.Equal(f.ids(f.there, ids), ids)                  // a row keeps its id
+	f.Equal(f.export(f.there, ids), rows)              // and all that it says
 	f.Equal(len(f.land(f.there, nil, entity.Skip)), 0) // nothing is nothing
 }
 

@@ -59,6 +59,8 @@ var measurements = []measurement{
 	{"colors-list of 10,000", listAll},
 	{"import of 100,000", importMany},
 	{"memory of the import", importMemory},
+	{"bundle export of 100 MiB", exportMany},
+	{"bundle import of 100 MiB", importBundle},
 	{"page of a thread of 100,000", readThread},
 }
 
