@@ -1,0 +1,100 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+)
+
+// shipped is a server with a bundle of one report, which needs one dataset.
+type shipped struct {
+	*server
+	flags           []string // of the client
+	dataset, report string
+}
+
+func ship(t *testing.T) *shipped {
+	t.Helper()
+	s := &shipped{server: serving(t, "--data="+t.TempDir(), "--admin-password="+password)}
+	token := s.login(t, "default", "admin", password)
+	s.flags = []string{"--server=" + s.url, "--token=" + token}
+	create := func(path, body string) string {
+		status, text := call(t, "POST", s.url+"/api/"+path, token, body)
+		is.New(t).Equal(status, 201)
+		return field(t, text, "id")
+	}
+	s.dataset = create("datasets", `{"name": "Orders"}`)
+	s.report = create("reports", `{"name": "Sales", "data": {"datasetId": "`+s.dataset+`"}}`)
+	create("bundles", `{"name": "Sales"}`)
+	create("bundles/sales/entries", `{"type": "report", "reportId": "`+s.report+`"}`)
+	return s
+}
+
+// drop deletes the report on the server.
+func (s *shipped) drop(t *testing.T) {
+	t.Helper()
+	status, _ := call(t, "DELETE", s.url+"/api/reports/"+s.report, strings.TrimPrefix(s.flags[1], "--token="), "")
+	is.New(t).Equal(status, 200)
+}
+
+func (s *shipped) bundle(args ...string) []string {
+	return append(append([]string{"bundle"}, args...), s.flags...)
+}
+
+func TestBundleThereAndBack(t *testing.T) {
+	is, s := is.New(t), ship(t)
+	file := filepath.Join(t.TempDir(), "sales.tgz")
+	is.True(strings.HasPrefix(done(t, "", s.bundle("export", file, "--bundle=sales")...), "Wrote "+file))
+	same := done(t, "", s.bundle("export", "-", "--bundle=sales")...)
+	written, err := os.ReadFile(file)
+	is.NoErr(err)
+	is.Equal(string(written), same) // the same bytes each time
+
+	s.drop(t)
+	want := "+ report " + s.report + "\n" +
+		"dataset        0 created, 0 updated, 1 skipped, 0 deleted\n" +
+		"report         1 created, 0 updated, 0 skipped, 0 deleted\n" +
+		"total          1 created, 0 updated, 1 skipped, 0 deleted\n"
+	is.Equal(done(t, "", s.bundle("diff", file)...), want)
+	is.Equal(done(t, "", s.bundle("diff", file)...), want) // it changed nothing
+	is.Equal(done(t, "", s.bundle("import", file)...), strings.TrimPrefix(want, "+ report "+s.report+"\n"))
+
+	var answer struct{ Created, Updated, Skipped int }
+	is.NoErr(json.Unmarshal([]byte(done(t, "", s.bundle("import", file, "--json", "--update-rule=overwrite")...)), &answer))
+	is.Equal(answer.Updated, 2)
+	is.Equal(done(t, "", s.bundle("diff", file, "--update-rule=overwrite")...)[:10], "~ dataset ")
+}
+
+func TestBundleFailures(t *testing.T) {
+	s := ship(t)
+	dir := t.TempDir()
+	bad := filepath.Join(dir, "bad.tgz")
+	is.New(t).NoErr(os.WriteFile(bad, []byte("no archive"), 0o600))
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"no such bundle": {s.bundle("export", filepath.Join(dir, "x.tgz"), "--bundle=nope"), 1, "404 Not Found: Bundle not found."},
+		"no such file":   {s.bundle("import", filepath.Join(dir, "nope.tgz")), 2, "cannot read"},
+		"no archive":     {s.bundle("diff", bad), 1, "400 Bad Request"},
+		"no token":       {[]string{"bundle", "diff", bad, "--server=" + s.url}, 2, "TENANTCONTENT_TOKEN"},
+		"wrong token":    {[]string{"bundle", "diff", bad, "--server=" + s.url, "--token=tcs.default.x"}, 1, "401 Unauthorized"},
+		"no server":      {[]string{"bundle", "diff", bad, "--server=http://127.0.0.1:1", "--token=x"}, 1, "cannot reach http://127.0.0.1:1"},
+		"unknown rule":   {s.bundle("import", bad, "--update-rule=merge"), 2, "update-rule"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			code, _, stderr := cli(t, "", c.args...)
+			is.Equal(code, c.code)
+			is.True(strings.Contains(stderr, c.says))
+		})
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "x.tgz*"))
+	is.New(t).NoErr(err)
+	is.New(t).Equal(len(left), 0) // a failed export leaves no file
+}
