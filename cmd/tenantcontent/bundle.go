@@ -103,6 +103,9 @@ func (a arrivalFlags) send(ctx context.Context, b *bundleCommands, t terminal, m
 	if err != nil {
 		return nil, c, err
 	}
+	if !info.Mode().IsRegular() {
+		return nil, c, errs.New(errs.Invalid, "%s is not a file", a.File)
+	}
 	more.Set("updateRule", a.UpdateRule)
 	if a.Owner != "" {
 		more.Set("owner", a.Owner)

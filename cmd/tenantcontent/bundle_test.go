@@ -81,6 +81,7 @@ func TestBundleFailures(t *testing.T) {
 	}{
 		"no such bundle": {s.bundle("export", filepath.Join(dir, "x.tgz"), "--bundle=nope"), 1, "404 Not Found: Bundle not found."},
 		"no such file":   {s.bundle("import", filepath.Join(dir, "nope.tgz")), 2, "cannot read"},
+		"a folder":       {s.bundle("import", dir), 2, "is not a file"},
 		"no archive":     {s.bundle("diff", bad), 1, "400 Bad Request"},
 		"no token":       {[]string{"bundle", "diff", bad, "--server=" + s.url}, 2, "TENANTCONTENT_TOKEN"},
 		"wrong token":    {[]string{"bundle", "diff", bad, "--server=" + s.url, "--token=tcs.default.x"}, 1, "401 Unauthorized"},

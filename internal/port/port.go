@@ -101,7 +101,7 @@ func Owner(k entity.Key, owner string, known map[string]bool, l entity.Landing, 
 	switch {
 	case owner == "":
 		return l.Owner
-	case known[owner]:
+	case known[owner] && owner != "*": // everyone is a principal, and owns nothing
 		return owner
 	}
 	*warnings = append(*warnings, fmt.Sprintf("%s %s: its owner %s is not known here; %s owns it now.", k.Kind, k.ID, Short(owner), l.Owner))
