@@ -76,6 +76,7 @@ type Config struct {
 
 	MaxBody         int64         // bytes of a JSON body; default 1 MiB
 	MaxUpload       int64         // bytes of an upload; default 256 MiB
+	MaxArchive      int64         // bytes of an archive that is sent in; default 4 GiB
 	SessionLifetime time.Duration // default 12 hours
 
 	Now   func() time.Time // the clock, for tests; default time.Now
@@ -168,7 +169,7 @@ func Open(c Config) (*App, error) {
 	})
 	app.Bundles, err = bundles.New(bundles.Options{
 		Store: bundlestore.New(c.DB), Tenants: app.Tenants, Downloads: app.Downloads, People: people{app.Principals},
-		Content: registry, Global: []entity.Type{app.Colors.Type(), app.AIInstructions.Type()}, Drivers: c.BundleDrivers, Now: c.Now, NewID: c.NewID,
+		Content: registry, Global: []entity.Type{app.Colors.Type(), app.AIInstructions.Type()}, Drivers: c.BundleDrivers, Size: c.MaxArchive, Now: c.Now, NewID: c.NewID,
 	})
 	if err != nil {
 		return nil, err

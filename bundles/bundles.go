@@ -93,6 +93,8 @@ type Store interface {
 	Lock(ctx context.Context, tenant string) error
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
+	// Joined reports whether ctx carries a transaction.
+	Joined(ctx context.Context) bool
 	// Rehearse runs fn as InTx does and rolls back what it did. Errors: fn's own; errs.Invalid, before fn runs, when ctx
 	// carries a transaction, which would keep it.
 	Rehearse(ctx context.Context, fn func(ctx context.Context) error) error

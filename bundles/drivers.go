@@ -21,13 +21,6 @@ type Driver interface {
 	Content() []entity.Type
 }
 
-// Finder is a Driver that finds many pieces at once. A list of entries asks one that is none piece by piece.
-type Finder interface {
-	Driver
-	// Find gives the pieces with these ids that are there, by id.
-	Find(ctx context.Context, tenant string, ids []string) (map[string]entity.Ref, error)
-}
-
 // Descriptor describes a Driver.
 //
 // Source: part 1, Bundle driver descriptor, Bundle builder item.

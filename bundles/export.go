@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"iter"
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/actor"
@@ -12,8 +13,12 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// batch is how many pieces a Porter is asked for at once.
-const batch = 500
+const (
+	batch = 500 // how many pieces a Porter is asked about at once
+	// rowBatch is how many rows travel at once. Rows may be long; and modernc.org/sqlite looks for the name of each of a
+	// statement's parameters among all of them, so that two statements of 250 rows cost less than one of 500.
+	rowBatch = 250
+)
 
 // batchBytes ends a batch of rows early, so that few long rows need no more memory than many short ones.
 const batchBytes = 8 << 20
@@ -28,12 +33,12 @@ type Manifest struct {
 	Entries []Entry
 }
 
-// Export is content that is ready to be written to an archive.
+// Export is what an archive is going to ship.
 type Export struct {
-	s      *Service
-	tenant string
-	header archive.Header
-	plan   plan
+	s       *Service
+	tenant  string
+	header  archive.Header // without counts
+	entries []Entry
 }
 
 // plan is the pieces of an archive: by kind, ordered by id.
@@ -47,14 +52,24 @@ func (e *Export) Filename() string {
 	return e.header.Bundle.Slug + ".tgz"
 }
 
-// Write writes the archive piece by piece, each as it is at that moment: it holds no transaction. Errors: errs.NotFound
-// when a piece goes away meanwhile; w's own.
+// Write finds all that the entries need and writes the archive, piece by piece, each as it is at that moment: it holds no
+// transaction. The first bytes come before it begins to look. What is not there is left out. Errors: errs.NotFound when a
+// piece goes away meanwhile; w's own.
 func (e *Export) Write(ctx context.Context, w io.Writer) error {
-	return e.s.write(ctx, e.tenant, e.header, e.plan, w)
+	out, err := archive.Begin(w)
+	if err != nil {
+		return err
+	}
+	p, err := e.s.closure(ctx, e.tenant, e.entries)
+	if err != nil {
+		return err
+	}
+	h := e.header
+	h.Counts = p.counts()
+	return e.s.write(ctx, e.tenant, h, p, out)
 }
 
-// Export finds all that a bundle, by id or slug, ships: what its entries refer to and all that those need. What is not
-// there any more is left out. It needs a superuser. Errors: errs.Forbidden; errs.NotFound.
+// Export gives what a bundle, by id or slug, ships: what its entries refer to and all that those need. It needs a superuser. Errors: errs.Forbidden; errs.NotFound.
 func (s *Service) Export(ctx context.Context, bundle string) (*Export, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -64,7 +79,7 @@ func (s *Service) Export(ctx context.Context, bundle string) (*Export, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.export(ctx, a.Tenant, archive.Bundle{ID: b.ID, Name: b.Name, Slug: b.Slug, Description: b.Description}, b.Entries)
+	return s.export(a.Tenant, archive.Bundle{ID: b.ID, Name: b.Name, Slug: b.Slug, Description: b.Description}, b.Entries)
 }
 
 // ExportManifest does as Export for entries that no bundle has. Errors: errs.Forbidden; errs.Invalid as AddEntry, also
@@ -93,15 +108,11 @@ func (s *Service) ExportManifest(ctx context.Context, m Manifest) (*Export, erro
 			return nil, err
 		}
 	}
-	return s.export(ctx, a.Tenant, archive.Bundle{Name: b.Name}, entries)
+	return s.export(a.Tenant, archive.Bundle{Name: b.Name}, entries)
 }
 
-func (s *Service) export(ctx context.Context, tenant string, b archive.Bundle, entries []Entry) (*Export, error) {
-	p, err := s.closure(ctx, tenant, entries)
-	if err != nil {
-		return nil, err
-	}
-	h := archive.Header{Tenant: tenant, Bundle: b, Entries: make([]json.RawMessage, len(entries)), Counts: p.counts()}
+func (s *Service) export(tenant string, b archive.Bundle, entries []Entry) (*Export, error) {
+	h := archive.Header{Tenant: tenant, Bundle: b, Entries: make([]json.RawMessage, len(entries))}
 	for i, e := range entries {
 		d, err := s.driver(e.Type)
 		column := ""
@@ -112,7 +123,7 @@ func (s *Service) export(ctx context.Context, tenant string, b archive.Bundle, e
 			return nil, err
 		}
 	}
-	return &Export{s: s, tenant: tenant, header: h, plan: p}, nil
+	return &Export{s: s, tenant: tenant, header: h, entries: entries}, nil
 }
 
 // shipped is an entry as bundle.json has it.
@@ -194,21 +205,22 @@ func (s *Service) closure(ctx context.Context, tenant string, entries []Entry) (
 	return p, nil
 }
 
-// write writes the pieces of a plan, and their files, to an archive.
-func (s *Service) write(ctx context.Context, tenant string, h archive.Header, p plan, w io.Writer) error {
-	out, err := archive.NewWriter(w, h)
-	if err != nil {
+// write writes the header, the pieces of a plan and their files to an archive that was begun.
+func (s *Service) write(ctx context.Context, tenant string, h archive.Header, p plan, out *archive.Writer) error {
+	if err := out.Header(h); err != nil {
 		return err
 	}
 	for _, kind := range s.kinds {
-		for ids := range slices.Chunk(p[kind], batch) {
-			for row, err := range s.porters[kind].Export(ctx, tenant, ids) {
-				if err != nil {
-					return err
-				}
-				if err := out.Row(row); err != nil {
-					return err
-				}
+		rows := rowsOf(p[kind], func(ids []string) iter.Seq2[entity.Row, error] { return s.porters[kind].Export(ctx, tenant, ids) })
+		if !s.store.Joined(ctx) {
+			rows = ahead(rows)
+		}
+		for row, err := range rows {
+			if err != nil {
+				return err
+			}
+			if err := out.Row(row); err != nil {
+				return err
 			}
 		}
 	}

@@ -191,7 +191,7 @@ type survey struct {
 
 // survey checks an archive and finds what it has. Errors: errs.Invalid; the reader's own.
 func (s *Service) survey(in io.ReadSeeker) (survey, error) {
-	r, err := s.open(in)
+	r, err := s.open(in, archive.NewReader)
 	if err != nil {
 		return survey{}, err
 	}
@@ -220,11 +220,11 @@ func (s *Service) survey(in io.ReadSeeker) (survey, error) {
 	}
 }
 
-func (s *Service) open(in io.ReadSeeker) (*archive.Reader, error) {
+func (s *Service) open(in io.ReadSeeker, read func(io.Reader, archive.Limits) (*archive.Reader, error)) (*archive.Reader, error) {
 	if _, err := in.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
-	return archive.NewReader(in, s.limits)
+	return read(in, s.limits)
 }
 
 // fileKind gives the kind with files that has a row with this id, "" for none.
@@ -271,7 +271,7 @@ func (s *Service) landing(tenant string, look survey, o How) *landing {
 
 // run reads the archive into the tenant. The survey has found it to be whole.
 func (l *landing) run(ctx context.Context, in io.ReadSeeker) error {
-	r, err := l.s.open(in)
+	r, err := l.s.open(in, archive.Again)
 	if err != nil {
 		return err
 	}
@@ -306,7 +306,7 @@ func compareKeys(a, b entity.Key) int {
 }
 
 func (l *landing) row(ctx context.Context, m archive.Member) error {
-	if len(l.rows) > 0 && (l.rows[0].Kind != m.Kind || len(l.rows) == batch || l.bytes+len(m.JSON) > batchBytes) {
+	if len(l.rows) > 0 && (l.rows[0].Kind != m.Kind || len(l.rows) == rowBatch || l.bytes+len(m.JSON) > batchBytes) {
 		if err := l.flush(ctx); err != nil {
 			return err
 		}

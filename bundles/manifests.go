@@ -14,6 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/escapes"
 	"github.com/tenantcontent/tenantcontent/internal/slug"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
@@ -255,8 +256,8 @@ func (s *Service) resolve(ctx context.Context, tenant string, entries []Entry) e
 
 // find gives the pieces that are there, by id.
 func find(ctx context.Context, d Driver, tenant string, ids []string) (map[string]entity.Ref, error) {
-	if f, ok := d.(Finder); ok {
-		return f.Find(ctx, tenant, ids)
+	if content := d.Content(); len(content) == 1 && content[0].Find != nil {
+		return content[0].Find(ctx, tenant, ids)
 	}
 	found := map[string]entity.Ref{}
 	for _, id := range ids {
@@ -379,6 +380,9 @@ func object(data json.RawMessage) (json.RawMessage, error) {
 	var out bytes.Buffer
 	if data[0] != '{' || json.Compact(&out, data) != nil || !utf8.Valid(data) {
 		return nil, errs.New(errs.Invalid, "data must be an object")
+	}
+	if escapes.Bad(data) {
+		return nil, errs.New(errs.Invalid, "data must not have NUL characters or halves of surrogate pairs")
 	}
 	if out.Len() > maxData {
 		return nil, errs.New(errs.Invalid, "data must have at most %d bytes", maxData)

@@ -83,7 +83,11 @@ func (l *landing) keep(ctx context.Context, before string, p plan, counts map[en
 	}
 	name := fmt.Sprintf("before-%s-%s.tgz", before, l.s.stamp().Format("20060102-150405"))
 	f, err := l.s.downloads.Keep(ctx, l.tenant, name, archive.ContentType, lifetime, func(w io.Writer) error {
-		return l.s.write(ctx, l.tenant, h, p, w)
+		out, err := archive.Begin(w)
+		if err != nil {
+			return err
+		}
+		return l.s.write(ctx, l.tenant, h, p, out)
 	})
 	l.report.Archive = &f
 	return err

@@ -3,6 +3,7 @@ package bundles_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/principals"
 )
 
 // TestEveryTypeTravels from one tenant to another, and to the other engine and back: what arrives is what left.
@@ -292,4 +294,48 @@ func TestFilesFollow(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(w.export(t, "acme", "", "library "+library), old)
 	})
+}
+
+// TestStatements: a list costs the same number of statements however many bundles and entries it has.
+func TestStatements(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is := is.New(t)
+		db, counter := dbtest.Counted(t, open)
+		w := newWorld(t, db)
+		acme := w.as(t, "acme")
+		var b bundles.Bundle
+		var bundlesCost, entriesCost []int
+		for _, n := range []int{1, 12} {
+			for i := range n {
+				tag := w.make(t, "acme", "tag", fmt.Sprint("t", n, "-", i), `{}`)
+				b = w.bundle(t, "B", "tagged "+tag, "report "+w.make(t, "acme", "report", fmt.Sprint("r", n, "-", i), `{}`), "user jo")
+				_, err := w.Bundles.AddEntry(acme, b.ID, "team", w.team(t), nil)
+				is.NoErr(err)
+			}
+			for i := range n {
+				_, err := w.Bundles.AddEntry(acme, b.ID, "tagged", w.make(t, "acme", "tag", fmt.Sprint("x", n, "-", i), `{}`), nil)
+				is.NoErr(err)
+			}
+			counter.Take()
+			page, err := w.Bundles.Page(acme, pageOf(100))
+			is.NoErr(err)
+			is.Equal(len(page.Rows[len(page.Rows)-1].Entries), 4+n)
+			bundlesCost = append(bundlesCost, len(counter.Take()))
+			entries, err := w.Bundles.Entries(acme, b.ID, pageOf(100))
+			is.NoErr(err)
+			for _, e := range entries.Rows {
+				is.True(e.Ref != nil)
+			}
+			entriesCost = append(entriesCost, len(counter.Take()))
+		}
+		is.Equal(bundlesCost, []int{3, 3})                 // count, bundles, entries
+		is.Equal(entriesCost, []int{2 + 2 + 4, 2 + 2 + 4}) // the bundle, count and entries, and one for each type
+	})
+}
+
+func (w *world) team(t *testing.T) string {
+	t.Helper()
+	team, err := w.Principals.CreateTeam(w.as(t, "acme"), principals.Team{Name: "T"})
+	is.New(t).NoErr(err)
+	return team.ID
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/port"
 )
 
 // Types gives the entity.Type of each ready kind, in the order of Kinds, but for those that Options.Others replaces.
@@ -44,6 +45,19 @@ func (s *Service) entityType(k Ready) entity.Type {
 				return entity.Ref{}, err
 			}
 			return e.Ref(), nil
+		},
+		Find: func(ctx context.Context, tenant string, ids []string) (map[string]entity.Ref, error) {
+			found := map[string]entity.Ref{}
+			for batch := range port.Chunks(ids) {
+				some, err := s.store.Heads(ctx, tenant, k.Kind, batch)
+				if err != nil {
+					return nil, err
+				}
+				for _, e := range some {
+					found[e.ID] = e.Ref()
+				}
+			}
+			return found, nil
 		},
 		Owned: func(ctx context.Context, tenant, owner string) (int, error) {
 			return s.store.Owned(ctx, tenant, k.Kind, owner)

@@ -34,6 +34,8 @@ type Type struct {
 	Kind Kind
 	// Lookup finds a piece by its id or its natural id ("owner:slug"). Errors: errs.NotFound.
 	Lookup func(ctx context.Context, tenant, id string) (Ref, error)
+	// Find finds many pieces by their ids at once, and gives those that are there by id. nil: they are looked up one by one.
+	Find func(ctx context.Context, tenant string, ids []string) (map[string]Ref, error)
 	// Commented says that pieces of the kind can be commented. It needs Lookup.
 	Commented bool
 	// Owned counts what a principal owns.

@@ -78,7 +78,9 @@ func streamedArchive(r *request, e *bundles.Export, err error) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return attachment(e.Filename(), bundles.ContentType, func(w io.Writer) error { return e.Write(r.Context(), w) })
+	answer, err := attachment(e.Filename(), bundles.ContentType, func(w io.Writer) error { return e.Write(r.Context(), w) })
+	answer.early = true // finding what is needed may take a while
+	return answer, err
 }
 
 // deployInput is what a body says about a deploy.

@@ -7,13 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 
+	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/bundles/archive"
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
 
 // withBundles adds the samples of bundles and archives. ARCHIVE stands for the bytes of an archive, STAGED for the id of
@@ -89,5 +94,47 @@ func (s *script) archive(t testing.TB, packed string) string {
 		content, err := io.ReadAll(members)
 		is.NoErr(err)
 		fmt.Fprintf(&out, "%s\n  %s\n", h.Name, strings.ReplaceAll(strings.TrimSpace(string(content)), "\n", "\n  "))
+	}
+}
+
+// TestSlowArchive: a sender who stands still in the middle of an archive keeps nobody from writing, and leaves nothing.
+func TestSlowArchive(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is := is.New(t)
+		s := stocked(t, open)
+		server := httptest.NewServer(s.http)
+		defer server.Close()
+		before := s.dump(t, "evil")
+		for _, path := range []string{"/api/_import-bundle", "/api/_restore", "/api/_restore-from-file"} {
+			conn, err := net.Dial("tcp", server.Listener.Addr().String())
+			is.NoErr(err)
+			_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/gzip\r\nContent-Length: 10000\r\n\r\n%s",
+				path, s.token(t, "eve"), s.param["archive"])
+			is.NoErr(err)
+			time.Sleep(50 * time.Millisecond) // it is being read by now
+			start := time.Now()
+			s.must(t, "dana", "PUT", "/api/colors/red", `{"color": "#00ff00"}`)
+			is.True(time.Since(start) < 2*time.Second)
+			is.NoErr(conn.Close())
+		}
+		is.Equal(s.dump(t, "evil"), before)
+	})
+}
+
+// TestArchiveSize: a form's and a body's archive are bounded alike.
+func TestArchiveSize(t *testing.T) {
+	is := is.New(t)
+	s := stocked(t, dbtest.SQLite)
+	size := int64(len(s.param["archive"]))
+	w := newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) { c.MaxArchive = size })
+	body, kind := form(t, "a.tgz", s.param["archive"])
+	w.must(t, "admin", "POST", "/api/_import-bundle", s.param["archive"])
+	w.must(t, "admin", "POST", "/api/_import-bundle", body, "Content-Type: "+kind)
+	body, kind = form(t, "a.tgz", s.param["archive"]+"x")
+	for _, a := range []answer{
+		w.do(t, "admin", "POST", "/api/_import-bundle", s.param["archive"]+"x"), w.do(t, "admin", "POST", "/api/_restore", body, "Content-Type: "+kind),
+	} {
+		is.Equal(a.status, 413)
+		is.Equal(a.message(t), fmt.Sprintf("The archive must have at most %d bytes.", size))
 	}
 }

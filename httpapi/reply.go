@@ -17,6 +17,7 @@ type reply struct {
 	body   any                                                // encoded as JSON; nil: an empty body
 	stream func(w io.Writer) error                            // writes a body piece by piece
 	serve  func(w http.ResponseWriter, r *http.Request) error // writes all by itself: files with ranges
+	early  bool                                               // of a stream: its first bytes go out at once
 }
 
 // ok is 200 with a JSON body.
@@ -69,7 +70,7 @@ func (a reply) writeStream(w *response) error {
 	if w.Header().Get("Content-Type") == "" {
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	}
-	out := &late{w: w, status: a.status, control: http.NewResponseController(w.ResponseWriter)}
+	out := &late{w: w, status: a.status, control: http.NewResponseController(w.ResponseWriter), early: a.early}
 	err := a.stream(out)
 	if err == nil {
 		err = out.flush()
@@ -89,6 +90,7 @@ type late struct {
 	control *http.ResponseController
 	buf     []byte
 	sent    bool
+	early   bool
 }
 
 // lateSize is how many bytes late gathers before it sends them.
@@ -96,7 +98,14 @@ const lateSize = 64 << 10
 
 func (l *late) Write(p []byte) (int, error) {
 	l.buf = append(l.buf, p...)
-	if len(l.buf) < lateSize {
+	switch {
+	case l.early && !l.sent:
+		if err := l.flush(); err != nil {
+			return len(p), err
+		}
+		_ = l.control.Flush() // as far as the writer can
+		return len(p), nil
+	case len(l.buf) < lateSize:
 		return len(p), nil
 	}
 	return len(p), l.flush()

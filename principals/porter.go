@@ -64,20 +64,48 @@ func Types(o Options) []entity.Type {
 	s := New(o)
 	return []entity.Type{
 		{
-			Kind: KindUser, Porter: userPorter{s},
+			Kind: KindUser, Porter: userPorter{s}, Find: s.findUsers,
 			Lookup: func(ctx context.Context, tenant, id string) (entity.Ref, error) {
 				u, err := s.user(ctx, tenant, id)
 				return entity.Ref{Kind: KindUser, ID: u.Username, Name: u.Label()}, err
 			},
 		},
 		{
-			Kind: KindTeam, Porter: teamPorter{s}, Commented: true,
+			Kind: KindTeam, Porter: teamPorter{s}, Commented: true, Find: s.findTeams,
 			Lookup: func(ctx context.Context, tenant, id string) (entity.Ref, error) {
 				t, err := s.team(ctx, tenant, id)
 				return entity.Ref{Kind: KindTeam, ID: t.ID, Name: t.Name}, err
 			},
 		},
 	}
+}
+
+func (s *Service) findUsers(ctx context.Context, tenant string, usernames []string) (map[string]entity.Ref, error) {
+	found := map[string]entity.Ref{}
+	for batch := range port.Chunks(usernames) {
+		some, err := s.store.SomeUsers(ctx, tenant, batch)
+		if err != nil {
+			return nil, err
+		}
+		for _, u := range some {
+			found[u.Username] = entity.Ref{Kind: KindUser, ID: u.Username, Name: u.Label()}
+		}
+	}
+	return found, nil
+}
+
+func (s *Service) findTeams(ctx context.Context, tenant string, ids []string) (map[string]entity.Ref, error) {
+	found := map[string]entity.Ref{}
+	for batch := range port.Chunks(ids) {
+		some, err := s.store.SomeTeams(ctx, tenant, batch)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range some {
+			found[t.ID] = entity.Ref{Kind: KindTeam, ID: t.ID, Name: t.Name}
+		}
+	}
+	return found, nil
 }
 
 // userPorter moves users. Passwords, locks, sessions, pictures and what only they themselves say stay behind, and nobody

@@ -361,6 +361,7 @@ func TestHostile(t *testing.T) {
 		"row two":         {row(`{}{}`), "not a JSON object"},
 		"row not UTF-8":   {row("{\"a\": \"\xff\"}"), "not a JSON object"},
 		"row with NUL":    {row(`{"a": "\u0000"}`), "NUL"},
+		"row with half":   {row(`{"a": "\ud800x"}`), "surrogate"},
 		"row with a NUL2": {row(`{"a": "\\\u0000"}`), "NUL"},
 		"row too long":    {row(`{"a": "` + random(5<<20) + `"}`), `bytes: at most 4194304 are allowed`},
 		"bomb in a file":  {zipped(tarred(t, first, red, member("files/"+id+"/a", zeros))), "more than 200 times"},

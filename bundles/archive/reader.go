@@ -15,6 +15,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/escapes"
 )
 
 // Reader reads one archive. It trusts nothing: what is wrong is errs.Invalid and names the member. What it gave before
@@ -37,6 +38,8 @@ type Reader struct {
 	name string // of the file that is being read
 	hash hash.Hash
 	err  error // the first one; it stays
+
+	again bool // it was found whole before
 }
 
 // NewReader reads the header. Errors: errs.Invalid; r's own, as they are.
@@ -53,6 +56,16 @@ func NewReader(r io.Reader, l Limits) (*Reader, error) {
 	a.zip.Multistream(false)
 	a.tar = tar.NewReader(&unpacked{a: a})
 	return a, a.readHeader()
+}
+
+// Again reads an archive once more that a Reader has read to its end: it does not compute the checksums again, nor look
+// whether rows are JSON. The bytes must be the same ones.
+func Again(r io.Reader, l Limits) (*Reader, error) {
+	a, err := NewReader(r, l)
+	if err == nil {
+		a.again = true
+	}
+	return a, err
 }
 
 // Header gives bundle.json.
@@ -80,7 +93,9 @@ func (a *Reader) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	n, err := a.tar.Read(p)
-	a.hash.Write(p[:n])
+	if !a.again {
+		a.hash.Write(p[:n])
+	}
 	if err == io.EOF {
 		a.sums[a.name], a.name = sum(a.hash.Sum(nil)), ""
 		return n, io.EOF
@@ -144,6 +159,9 @@ func (a *Reader) next() (Member, error) {
 	if err := a.plain(h); err != nil {
 		return Member{}, err
 	}
+	if h.Name == sumsName && a.again {
+		return Member{}, io.EOF
+	}
 	if h.Name == sumsName {
 		if err := a.finish(h); err != nil {
 			return Member{}, err
@@ -205,13 +223,16 @@ func (a *Reader) row(h *tar.Header, m Member) (Member, error) {
 	if err != nil {
 		return Member{}, err
 	}
+	m.JSON = raw
+	if a.again {
+		return m, nil
+	}
 	if !json.Valid(raw) || !utf8.Valid(raw) || raw[0] != '{' {
 		return Member{}, bad(h.Name, "is not a JSON object")
 	}
-	if hasNUL(raw) {
-		return Member{}, bad(h.Name, "has a NUL character")
+	if escapes.Bad(raw) {
+		return Member{}, bad(h.Name, "has a NUL character or half of a surrogate pair")
 	}
-	m.JSON = raw
 	return m, nil
 }
 
@@ -224,7 +245,9 @@ func (a *Reader) whole(h *tar.Header, most int64) ([]byte, error) {
 	if _, err := io.ReadFull(a.tar, raw); err != nil {
 		return nil, a.fault(err)
 	}
-	a.sums[h.Name] = sha256.Sum256(raw)
+	if !a.again {
+		a.sums[h.Name] = sha256.Sum256(raw)
+	}
 	return raw, nil
 }
 
@@ -354,23 +377,4 @@ func (u *unpacked) Read(p []byte) (int, error) {
 		return 0, errs.New(errs.Invalid, "The archive unpacks to more than %d times its size.", l.Ratio)
 	}
 	return n, err
-}
-
-// hasNUL finds \u0000 in valid JSON, which no database keeps.
-func hasNUL(raw []byte) bool {
-	for at := 0; ; {
-		i := bytes.Index(raw[at:], []byte(`\u0000`))
-		if i < 0 {
-			return false
-		}
-		at += i
-		slashes := 0
-		for at-slashes > 0 && raw[at-slashes-1] == '\\' {
-			slashes++
-		}
-		if slashes%2 == 0 {
-			return true
-		}
-		at++
-	}
 }

@@ -27,8 +27,30 @@ type Writer struct {
 	sums   []sum
 }
 
-// NewWriter begins an archive. The Writer makes h's format and version.
+// NewWriter begins an archive with its header.
 func NewWriter(w io.Writer, h Header) (*Writer, error) {
+	a, err := Begin(w)
+	if err != nil {
+		return nil, err
+	}
+	return a, a.Header(h)
+}
+
+// Begin begins an archive before its header is known: who waits for it sees at once that it comes. Header must follow.
+func Begin(w io.Writer) (*Writer, error) {
+	out := bufio.NewWriterSize(w, 64<<10)
+	zip, err := newPacker(out)
+	if err != nil {
+		return nil, err
+	}
+	return &Writer{
+		out: out, zip: zip, tar: tar.NewWriter(zip), counts: map[entity.Kind]int{}, kinds: map[entity.Kind]bool{},
+		twins: map[string]struct{}{},
+	}, out.Flush()
+}
+
+// Header writes bundle.json. The Writer makes h's format and version.
+func (a *Writer) Header(h Header) error {
 	h.Format, h.Version = Format, Version
 	if h.Entries == nil {
 		h.Entries = []json.RawMessage{}
@@ -36,23 +58,14 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	if h.Counts == nil {
 		h.Counts = map[entity.Kind]int{}
 	}
-	out := bufio.NewWriterSize(w, 64<<10)
-	zip, err := newPacker(out)
-	if err != nil {
-		return nil, err
-	}
-	a := &Writer{
-		out: out, zip: zip, tar: tar.NewWriter(zip), counts: map[entity.Kind]int{}, kinds: map[entity.Kind]bool{},
-		twins: map[string]struct{}{},
-	}
 	for k, n := range h.Counts {
 		a.counts[k] = n
 	}
 	head, err := json.MarshalIndent(h, "", "  ")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return a, a.member(headerName, "", append(head, '\n'))
+	return a.member(headerName, "", append(head, '\n'))
 }
 
 // Row adds a row. Rows of one kind come together, with different ids. Errors: errs.Invalid for a row that a Reader would

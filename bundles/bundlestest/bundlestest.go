@@ -370,7 +370,9 @@ func testRehearse(t *testing.T, s bundles.Store) {
 		_, err = s.Get(ctx, "acme", id(1))
 		is.Equal(errs.CodeOf(err), errs.NotFound)
 	}
+	is.True(!s.Joined(ctx))
 	is.NoErr(s.InTx(ctx, func(ctx context.Context) error {
+		is.True(s.Joined(ctx))
 		err := s.Rehearse(ctx, func(context.Context) error { t.Error("it ran"); return nil })
 		is.Equal(errs.CodeOf(err), errs.Invalid)
 		return nil

@@ -54,6 +54,14 @@ func TestDriver(t *testing.T, open func(t *testing.T) (bundles.Driver, Fixture))
 		is.Equal(errs.CodeOf(err), errs.NotFound) // of another tenant
 		_, err = content.Lookup(t.Context(), f.Tenants[0], "there is none")
 		is.Equal(errs.CodeOf(err), errs.NotFound)
+		if content.Find == nil {
+			return
+		}
+		for tenant, want := range map[string]map[string]entity.Ref{f.Tenants[0]: {id: ref}, f.Tenants[1]: {}} {
+			found, err := content.Find(t.Context(), tenant, []string{id, "there is none"})
+			is.NoErr(err)
+			is.Equal(found, want)
+		}
 	})
 	TestPorter(t, func(t *testing.T) Fixture { _, f := open(t); return f })
 }

@@ -71,13 +71,19 @@ func (s *Store) InTx(ctx context.Context, fn func(context.Context) error) error 
 	return bunx.InTx(ctx, s.db, fn)
 }
 
+// Joined implements bundles.Store.
+func (s *Store) Joined(ctx context.Context) bool {
+	_, c := bunx.For(ctx, s.db, bunx.Tenant(ctx))
+	_, running := c.IDB.(bun.Tx)
+	return running
+}
+
 // errRehearsed ends a rehearsal that went well.
 var errRehearsed = errors.New("rehearsed")
 
 // Rehearse implements bundles.Store.
 func (s *Store) Rehearse(ctx context.Context, fn func(context.Context) error) error {
-	_, c := bunx.For(ctx, s.db, bunx.Tenant(ctx))
-	if _, running := c.IDB.(bun.Tx); running {
+	if s.Joined(ctx) {
 		return errs.New(errs.Invalid, "A dry run must not run in another transaction.")
 	}
 	err := bunx.InTx(ctx, s.db, func(ctx context.Context) error {
