@@ -71,6 +71,8 @@ const (
 	// EntityWrite is Designer too: make a report, a dataset or another plain entity (DECISIONS, section 6).
 	EntityWrite Permission = "entity:write"
 	Superuser   Permission = "superuser" // superusers alone (part 1: bundles; part 2: domains)
+	// SuperuserRead is what superusers alone may read (part 2: domains), also with a read-only token.
+	SuperuserRead Permission = "superuser:read"
 )
 
 // floors holds the lowest role that has a permission; one that is not in it belongs to superusers alone.
@@ -81,7 +83,7 @@ func (a Actor) Can(p Permission) bool {
 	switch {
 	case p == "":
 		return true
-	case a.ReadOnly: // every permission is one to write
+	case a.ReadOnly && p != SuperuserRead: // every other permission is one to write
 		return false
 	case a.Superuser:
 		return true
@@ -101,7 +103,7 @@ func (a Actor) Require(p Permission) error {
 	if a.Can(p) {
 		return nil
 	}
-	if a.ReadOnly {
+	if a.ReadOnly && p != SuperuserRead {
 		return errs.New(errs.Forbidden, "This token can only read.")
 	}
 	if floor, ok := floors[p]; ok {

@@ -23,6 +23,7 @@ const (
 	TooLarge        Code = "too_large"       // 413: more bytes than allowed
 	Unsupported     Code = "unsupported"     // 415: a content type that the route does not read
 	Unprocessable   Code = "unprocessable"   // 422: only where the specification says so
+	Upstream        Code = "upstream"        // 502: a server that this one asks, such as a directory, is away or refuses
 	Unavailable     Code = "unavailable"     // 503: the database is away or too slow; try again
 )
 
