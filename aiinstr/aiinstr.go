@@ -61,13 +61,17 @@ type Store interface {
 	Some(ctx context.Context, tenant string, ids []string) ([]Instruction, error)
 	// Slugs gives the ids of those of some slugs that are taken.
 	Slugs(ctx context.Context, tenant string, slugs []string) (map[string]string, error)
-	// PutAll adds instructions or overwrites those whose ids are there, all but CreatedAt; there are the latter's ids. A
-	// slug must be free, or belong to one that is overwritten. It fails with errs.Conflict.
-	PutAll(ctx context.Context, tenant string, all []Instruction, there []string) error
+	// PutAll adds instructions or overwrites those whose ids are there, all but CreatedAt. A slug must be free, or belong to
+	// one that is overwritten, whose id is then among yield. It fails with errs.Conflict.
+	PutAll(ctx context.Context, tenant string, all []Instruction, yield []string) error
 	// Remove deletes instructions and gives the number of those that were there.
 	Remove(ctx context.Context, tenant string, ids []string) (int, error)
 	// Owned counts what a principal owns.
 	Owned(ctx context.Context, tenant, owner string) (int, error)
+	// Owners gives the ids of all who own something, each once.
+	Owners(ctx context.Context, tenant string) ([]string, error)
+	// RenameOwners gives what principals own to their new ids; names maps old ids to new ones, and no new one is an old one.
+	RenameOwners(ctx context.Context, tenant string, names map[string]string) error
 	// Reassign moves all that from owns to to, locking rows in the order of their ids, and gives what it moved,
 	// without descriptions and contents.
 	Reassign(ctx context.Context, tenant, from, to string, at time.Time) ([]Instruction, error)

@@ -2,12 +2,9 @@ package aiinstr
 
 import (
 	"context"
-	"iter"
-
-	"github.com/google/uuid"
+	"maps"
 
 	"github.com/tenantcontent/tenantcontent/entity"
-	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/port"
 )
 
@@ -24,14 +21,13 @@ func (s *Service) Type() entity.Type {
 			i, err := s.store.Get(ctx, tenant, key)
 			return i.ref(), err
 		},
-		Owned: s.store.Owned,
+		Find: func(ctx context.Context, tenant string, ids []string) (map[string]entity.Ref, error) {
+			return port.Find(ctx, tenant, ids, s.store.Some, Instruction.ref)
+		},
+		Owned: s.store.Owned, Owners: s.store.Owners, Rename: s.store.RenameOwners,
 		Reassign: func(ctx context.Context, tenant, from, to string) ([]entity.Ref, error) {
 			moved, err := s.store.Reassign(ctx, tenant, from, to, s.stamp())
-			refs := make([]entity.Ref, len(moved))
-			for n, i := range moved {
-				refs[n] = i.ref()
-			}
-			return refs, err
+			return port.Refs(moved, Instruction.ref), err
 		},
 		Porter: s.Porter(),
 	}
@@ -42,9 +38,18 @@ func (i Instruction) ref() entity.Ref {
 }
 
 // Porter moves instructions between tenants.
-func (s *Service) Porter() entity.Porter { return porter{s} }
-
-type porter struct{ s *Service }
+func (s *Service) Porter() entity.Porter {
+	return port.Porter[Instruction]{
+		Kind: Kind, ID: func(i Instruction) string { return i.ID },
+		All: s.store.IDs, Some: s.store.Some, Row: toColumns, Refs: s.refs, Read: s.readRow,
+		Owner: func(i *Instruction) *string { return &i.OwnerID }, People: s.directory,
+		Natural: func(i Instruction) string { return i.Slug }, Taken: s.store.Slugs,
+		Put: func(ctx context.Context, b *port.Batch[Instruction]) error {
+			return s.store.PutAll(ctx, b.Tenant, b.Write, b.Yield)
+		},
+		Drop: s.store.Remove, InTx: s.store.InTx,
+	}
+}
 
 // columns are an instruction on its way.
 type columns struct {
@@ -56,38 +61,40 @@ type columns struct {
 	UpdatedAt   string  `json:"updatedAt"`
 }
 
-// IDs implements entity.Porter.
-func (p porter) IDs(ctx context.Context, tenant string) ([]string, error) {
-	return p.s.store.IDs(ctx, tenant)
+func toColumns(i Instruction) any {
+	return columns{i.Slug, i.Description, i.Content, i.OwnerID, port.Time(i.CreatedAt), port.Time(i.UpdatedAt)}
 }
 
-// Needs implements entity.Porter: an instruction needs those that its content refers to, at any depth once their own
-// needs are asked for.
-func (p porter) Needs(ctx context.Context, tenant string, ids []string) (map[string][]entity.Key, error) {
-	needs := map[string][]entity.Key{}
-	for batch := range port.Chunks(ids) {
-		some, err := p.s.store.Some(ctx, tenant, batch)
+// readRow checks a row of another tenant.
+func (s *Service) readRow(tenant string, r entity.Row) (Instruction, error) {
+	c, now := port.ReadUUID(r), s.stamp()
+	i := Instruction{
+		Tenant: tenant, ID: r.ID, Slug: c.Text("slug"), Description: c.TextOrNull("description"), Content: c.Text("content"),
+		OwnerID: c.Text("ownerId"), CreatedAt: c.Time("createdAt", now), UpdatedAt: c.Time("updatedAt", now),
+	}
+	err := c.Accept(i.accept)
+	return i, err
+}
+
+// refs gives what some instructions need: those that their content refers to, at any depth once their own needs are asked
+// for.
+func (s *Service) refs(ctx context.Context, tenant string, some []Instruction) (map[string][]entity.Key, error) {
+	slugs, parsed := []string{}, expansion{texts: map[string][]part{}, asked: map[string]bool{}}
+	for _, i := range some {
+		parsed.texts[i.ID] = parse(i.Content)
+		slugs = append(slugs, parsed.ask(i.ID)...)
+	}
+	taken := map[string]string{}
+	for batch := range port.Chunks(slugs) {
+		more, err := s.store.Slugs(ctx, tenant, batch)
 		if err != nil {
 			return nil, err
 		}
-		slugs, refs := []string{}, expansion{texts: map[string][]part{}, asked: map[string]bool{}}
-		for _, i := range some {
-			refs.texts[i.ID] = parse(i.Content)
-			slugs = append(slugs, refs.ask(i.ID)...)
-		}
-		taken := map[string]string{}
-		for some := range port.Chunks(slugs) {
-			more, err := p.s.store.Slugs(ctx, tenant, some)
-			if err != nil {
-				return nil, err
-			}
-			for slug, id := range more {
-				taken[slug] = id
-			}
-		}
-		for _, i := range some {
-			needs[i.ID] = needed(i.ID, refs.texts[i.ID], taken)
-		}
+		maps.Copy(taken, more)
+	}
+	needs := map[string][]entity.Key{}
+	for _, i := range some {
+		needs[i.ID] = needed(i.ID, parsed.texts[i.ID], taken)
 	}
 	return needs, nil
 }
@@ -103,133 +110,4 @@ func needed(own string, parts []part, taken map[string]string) []entity.Key {
 		}
 	}
 	return keys
-}
-
-// Export implements entity.Porter.
-func (p porter) Export(ctx context.Context, tenant string, ids []string) iter.Seq2[entity.Row, error] {
-	return port.Export(ids, func(batch []string) (map[string]entity.Row, error) {
-		some, err := p.s.store.Some(ctx, tenant, batch)
-		rows := make(map[string]entity.Row, len(some))
-		for _, i := range some {
-			if err != nil {
-				break
-			}
-			rows[i.ID], err = port.Row(Kind, i.ID, columns{
-				i.Slug, i.Description, i.Content, i.OwnerID, port.Time(i.CreatedAt), port.Time(i.UpdatedAt),
-			})
-		}
-		return rows, err
-	}, func(id string) error { return errs.New(errs.NotFound, "AI instruction %s not found.", id) })
-}
-
-// Import implements entity.Porter. An instruction whose slug another one has here is errs.Conflict.
-func (p porter) Import(ctx context.Context, tenant string, rows []entity.Row, l entity.Landing) (arrivals []entity.Arrival, warnings []string, err error) {
-	if err := port.Check(Kind, rows); err != nil {
-		return nil, nil, err
-	}
-	err = p.s.store.InTx(ctx, func(ctx context.Context) error {
-		for batch := range port.Chunks(rows) {
-			some, err := p.land(ctx, tenant, batch, l, &warnings)
-			if err != nil {
-				return err
-			}
-			arrivals = append(arrivals, some...)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	return arrivals, warnings, nil
-}
-
-// land imports one batch.
-func (p porter) land(ctx context.Context, tenant string, rows []entity.Row, l entity.Landing, warnings *[]string) ([]entity.Arrival, error) {
-	there, err := p.s.store.Some(ctx, tenant, port.IDs(rows))
-	if err != nil {
-		return nil, err
-	}
-	arrivals, err := port.Arrive(rows, port.In(there, func(i Instruction) string { return i.ID }), l.Rule)
-	if err != nil {
-		return nil, err
-	}
-	all := make([]Instruction, len(rows))
-	owners, slugs := []string{}, []string{}
-	for n, r := range rows {
-		if all[n], err = p.s.read(tenant, r); err != nil {
-			return nil, err
-		}
-		owners, slugs = append(owners, all[n].OwnerID), append(slugs, all[n].Slug)
-	}
-	known, err := port.Known(ctx, p.s.directory, tenant, owners)
-	if err != nil {
-		return nil, err
-	}
-	taken, err := p.s.store.Slugs(ctx, tenant, slugs)
-	if err != nil {
-		return nil, err
-	}
-	written := map[string]string{} // slug to id, of what is written
-	over := map[string]bool{}      // ids that are overwritten
-	var write []Instruction
-	var overwritten []string
-	for n, i := range all {
-		if arrivals[n] == entity.Skipped {
-			continue
-		}
-		i.OwnerID = port.Owner(rows[n].Key, i.OwnerID, known, l, warnings)
-		if other, ok := written[i.Slug]; ok {
-			return nil, slugTaken(i, other)
-		}
-		written[i.Slug] = i.ID
-		write = append(write, i)
-		if arrivals[n] == entity.Updated {
-			over[i.ID], overwritten = true, append(overwritten, i.ID)
-		}
-	}
-	for _, i := range write {
-		if other, ok := taken[i.Slug]; ok && other != i.ID && !over[other] {
-			return nil, slugTaken(i, other)
-		}
-	}
-	if len(write) == 0 {
-		return arrivals, nil
-	}
-	return arrivals, p.s.store.PutAll(ctx, tenant, write, overwritten)
-}
-
-func slugTaken(i Instruction, other string) error {
-	return errs.New(errs.Conflict, "%s %s: the slug %s belongs to %s.", Kind, i.ID, i.Slug, other)
-}
-
-// read checks a row of another tenant.
-func (s *Service) read(tenant string, r entity.Row) (Instruction, error) {
-	if id, err := uuid.Parse(r.ID); err != nil || id.String() != r.ID {
-		return Instruction{}, port.Bad(r.Key, "the id must be a UUID")
-	}
-	c, now := port.Read(r), s.stamp()
-	i := Instruction{
-		Tenant: tenant, ID: r.ID, Slug: c.Text("slug"), Description: c.TextOrNull("description"), Content: c.Text("content"),
-		OwnerID: c.Text("ownerId"), CreatedAt: c.Time("createdAt", now), UpdatedAt: c.Time("updatedAt", now),
-	}
-	if c.Err() != nil {
-		return Instruction{}, c.Err()
-	}
-	return i, port.Why(r.Key, i.accept())
-}
-
-// Remove implements entity.Porter.
-func (p porter) Remove(ctx context.Context, tenant string, ids []string) (int, error) {
-	n := 0
-	err := p.s.store.InTx(ctx, func(ctx context.Context) error {
-		for batch := range port.Chunks(ids) {
-			some, err := p.s.store.Remove(ctx, tenant, batch)
-			if err != nil {
-				return err
-			}
-			n += some
-		}
-		return nil
-	})
-	return n, err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/porttest"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -145,20 +146,6 @@ func TestAccept(t *testing.T) {
 	is.NoErr(err)
 }
 
-// export gives all rows of a tenant.
-func export(t testing.TB, p entity.Porter, tenant string) []entity.Row {
-	t.Helper()
-	is := is.New(t)
-	ids, err := p.IDs(t.Context(), tenant)
-	is.NoErr(err)
-	var rows []entity.Row
-	for r, err := range p.Export(t.Context(), tenant, ids) {
-		is.NoErr(err)
-		rows = append(rows, r)
-	}
-	return rows
-}
-
 func TestPorter(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, s := is.New(t), service(t, open)
@@ -174,12 +161,12 @@ func TestPorter(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(needs, map[string][]entity.Key{id(1): nil, id(2): {{Kind: "aiInstruction", ID: id(1)}}})
 
-		rows := export(t, p, "acme")
+		rows := porttest.Rows(t, p, "acme")
 		arrivals, warnings, err := p.Import(ctx, "evil", rows, entity.Landing{Rule: entity.Fail, Owner: "eve"})
 		is.NoErr(err)
 		is.Equal(arrivals, []entity.Arrival{entity.Created, entity.Created})
 		is.Equal(len(warnings), 0)
-		is.Equal(export(t, p, "evil"), rows) // the same bytes
+		is.Equal(porttest.Rows(t, p, "evil"), rows) // the same bytes
 
 		for rule, want := range map[entity.Rule]entity.Arrival{entity.Skip: entity.Skipped, entity.Overwrite: entity.Updated} {
 			arrivals, _, err = p.Import(ctx, "evil", rows[:1], entity.Landing{Rule: rule, Owner: "eve"})

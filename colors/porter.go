@@ -2,7 +2,6 @@ package colors
 
 import (
 	"context"
-	"iter"
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -33,15 +32,25 @@ func (s *Service) Type() entity.Type {
 				return entity.Ref{}, errs.New(errs.NotFound, "Color not found.")
 			}
 			c, err := s.store.Get(ctx, tenant, id)
-			return entity.Ref{Kind: Kind, ID: c.Key, Name: c.Key}, err
+			return c.ref(), err
+		},
+		Find: func(ctx context.Context, tenant string, keys []string) (map[string]entity.Ref, error) {
+			return port.Find(ctx, tenant, keys, s.store.Some, Color.ref)
 		},
 	}
 }
 
-// Porter moves colors between tenants. It asks for no actor: its callers have their own rules.
-func (s *Service) Porter() entity.Porter { return porter{s} }
+func (c Color) ref() entity.Ref { return entity.Ref{Kind: Kind, ID: c.Key, Name: c.Key} }
 
-type porter struct{ s *Service }
+// Porter moves colors between tenants.
+func (s *Service) Porter() entity.Porter {
+	return port.Porter[Color]{
+		Kind: Kind, ID: func(c Color) string { return c.Key },
+		All: s.store.Keys, Some: s.store.Some, Row: toColumns, Read: s.readRow,
+		Put:  func(ctx context.Context, b *port.Batch[Color]) error { return s.store.Replace(ctx, b.Tenant, b.Write) },
+		Drop: s.store.Remove, InTx: s.store.InTx,
+	}
+}
 
 // columns are a color on its way.
 type columns struct {
@@ -51,88 +60,8 @@ type columns struct {
 	UpdatedAt string  `json:"updatedAt"`
 }
 
-// IDs implements entity.Porter.
-func (p porter) IDs(ctx context.Context, tenant string) ([]string, error) {
-	return p.s.store.Keys(ctx, tenant)
-}
-
-// Needs implements entity.Porter: a color needs nothing.
-func (p porter) Needs(ctx context.Context, tenant string, ids []string) (map[string][]entity.Key, error) {
-	needs := map[string][]entity.Key{}
-	for batch := range port.Chunks(ids) {
-		some, err := p.s.store.Some(ctx, tenant, batch)
-		if err != nil {
-			return nil, err
-		}
-		for _, c := range some {
-			needs[c.Key] = nil
-		}
-	}
-	return needs, nil
-}
-
-// Export implements entity.Porter.
-func (p porter) Export(ctx context.Context, tenant string, ids []string) iter.Seq2[entity.Row, error] {
-	return port.Export(ids, func(batch []string) (map[string]entity.Row, error) {
-		some, err := p.s.store.Some(ctx, tenant, batch)
-		if err != nil {
-			return nil, err
-		}
-		rows := make(map[string]entity.Row, len(some))
-		for _, c := range some {
-			rows[c.Key], err = port.Row(Kind, c.Key, columns{c.Color, c.Source, port.Time(c.CreatedAt), port.Time(c.UpdatedAt)})
-			if err != nil {
-				return nil, err
-			}
-		}
-		return rows, nil
-	}, func(id string) error { return errs.New(errs.NotFound, "color %s not found.", id) })
-}
-
-// Import implements entity.Porter.
-func (p porter) Import(ctx context.Context, tenant string, rows []entity.Row, l entity.Landing) (arrivals []entity.Arrival, warnings []string, err error) {
-	if err := port.Check(Kind, rows); err != nil {
-		return nil, nil, err
-	}
-	err = p.s.store.InTx(ctx, func(ctx context.Context) error {
-		for batch := range port.Chunks(rows) {
-			some, err := p.land(ctx, tenant, batch, l)
-			if err != nil {
-				return err
-			}
-			arrivals = append(arrivals, some...)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	return arrivals, nil, nil
-}
-
-func (p porter) land(ctx context.Context, tenant string, rows []entity.Row, l entity.Landing) ([]entity.Arrival, error) {
-	all := make([]Color, len(rows))
-	for i, r := range rows {
-		var err error
-		if all[i], err = p.s.readRow(tenant, r); err != nil {
-			return nil, err
-		}
-	}
-	there, err := p.s.store.Some(ctx, tenant, port.IDs(rows))
-	if err != nil {
-		return nil, err
-	}
-	arrivals, err := port.Arrive(rows, port.In(there, func(c Color) string { return c.Key }), l.Rule)
-	if err != nil {
-		return nil, err
-	}
-	write := make([]Color, 0, len(all))
-	for i, c := range all {
-		if arrivals[i] != entity.Skipped {
-			write = append(write, c)
-		}
-	}
-	return arrivals, p.s.store.Replace(ctx, tenant, write)
+func toColumns(c Color) any {
+	return columns{c.Color, c.Source, port.Time(c.CreatedAt), port.Time(c.UpdatedAt)}
 }
 
 // readRow checks a row of another tenant.
@@ -142,24 +71,5 @@ func (s *Service) readRow(tenant string, r entity.Row) (Color, error) {
 		Tenant: tenant, Key: r.ID, Color: row.Text("color"), Source: row.TextOrNull("source"),
 		CreatedAt: row.Time("createdAt", now), UpdatedAt: row.Time("updatedAt", now),
 	}
-	if row.Err() != nil {
-		return Color{}, row.Err()
-	}
-	return c, port.Why(r.Key, c.check(r.JSON))
-}
-
-// Remove implements entity.Porter.
-func (p porter) Remove(ctx context.Context, tenant string, ids []string) (int, error) {
-	n := 0
-	err := p.s.store.InTx(ctx, func(ctx context.Context) error {
-		for batch := range port.Chunks(ids) {
-			some, err := p.s.store.Remove(ctx, tenant, batch)
-			if err != nil {
-				return err
-			}
-			n += some
-		}
-		return nil
-	})
-	return n, err
+	return c, row.Accept(func() error { return c.check(r.JSON) })
 }

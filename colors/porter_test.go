@@ -13,20 +13,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/porttest"
 )
-
-func exported(t testing.TB, p entity.Porter, tenant string) []entity.Row {
-	t.Helper()
-	is := is.New(t)
-	ids, err := p.IDs(t.Context(), tenant)
-	is.NoErr(err)
-	var rows []entity.Row
-	for r, err := range p.Export(t.Context(), tenant, ids) {
-		is.NoErr(err)
-		rows = append(rows, r)
-	}
-	return rows
-}
 
 func TestPorter(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
@@ -40,13 +28,13 @@ func TestPorter(t *testing.T) {
 		_, err := s.Import(root, strings.NewReader("["+file.String()[1:]+"]"))
 		is.NoErr(err)
 		p := s.Type().Porter
-		rows := exported(t, p, "acme")
+		rows := porttest.Rows(t, p, "acme")
 		is.Equal(len(rows), 1003)
 		land := entity.Landing{Rule: entity.Fail}
 		_, warnings, err := p.Import(ctx, "evil", rows, land)
 		is.NoErr(err)
 		is.Equal(len(warnings), 0)
-		is.Equal(exported(t, p, "evil"), rows) // the same bytes
+		is.Equal(porttest.Rows(t, p, "evil"), rows) // the same bytes
 		_, _, err = p.Import(ctx, "evil", rows, land)
 		is.Equal(errs.CodeOf(err), errs.Conflict)
 
@@ -77,7 +65,7 @@ func TestPorter(t *testing.T) {
 		n, err := p.Remove(ctx, "evil", []string{rows[0].ID, rows[1].ID, "none"})
 		is.NoErr(err)
 		is.Equal(n, 2)
-		is.Equal(len(exported(t, p, "acme")), 1003)
+		is.Equal(len(porttest.Rows(t, p, "acme")), 1003)
 		needs, err := p.Needs(ctx, "acme", []string{rows[0].ID, "none"})
 		is.NoErr(err)
 		is.Equal(needs, map[string][]entity.Key{rows[0].ID: nil})

@@ -114,9 +114,16 @@ type Store interface {
 
 	// Owned counts what a principal owns of a kind, with drafts.
 	Owned(ctx context.Context, tenant string, kind entity.Kind, owner string) (int, error)
+	// Owners gives the ids of all who own something of a kind, drafts too, each once.
+	Owners(ctx context.Context, tenant string, kind entity.Kind) ([]string, error)
+	// RenameOwners gives what principals own of a kind, drafts too, to their new ids; names maps old ids to new ones, and no
+	// new one is an old one or owns anything.
+	RenameOwners(ctx context.Context, tenant string, kind entity.Kind, names map[string]string) error
+	// EndDrafts removes an owner's drafts of a kind and gives their ids.
+	EndDrafts(ctx context.Context, tenant string, kind entity.Kind, owner string) ([]string, error)
 	// Reassign moves all that from owns of a kind to to, locking rows in the order of their ids, and gives what it moved,
-	// without Data. Where to has the slug already, the moved piece gets slug-2, slug-3… With endDrafts, drafts are removed.
-	Reassign(ctx context.Context, tenant string, kind entity.Kind, from, to string, endDrafts bool, at time.Time) ([]Entity, error)
+	// without Data. Where to has the slug already, the moved piece gets slug-2, slug-3…
+	Reassign(ctx context.Context, tenant string, kind entity.Kind, from, to string, at time.Time) ([]Entity, error)
 
 	// IDs gives the ids of all pieces of a kind but drafts and system pieces, ordered.
 	IDs(ctx context.Context, tenant string, kind entity.Kind) ([]string, error)
@@ -124,14 +131,14 @@ type Store interface {
 	Some(ctx context.Context, tenant string, kind entity.Kind, ids []string) ([]Entity, error)
 	// Heads does as Some, without Data, and locks the rows.
 	Heads(ctx context.Context, tenant string, kind entity.Kind, ids []string) ([]Entity, error)
-	// Shippable gives those of some ids of each kind that name a piece which is neither a draft nor a system piece.
-	Shippable(ctx context.Context, tenant string, ids []string) (map[entity.Key]bool, error)
-	// Slugs gives the pieces of a kind, but drafts, that have one of some slugs, without Data.
-	Slugs(ctx context.Context, tenant string, kind entity.Kind, slugs []string) ([]Entity, error)
+	// Shippable gives those of some keys that name a piece which is neither a draft nor a system piece.
+	Shippable(ctx context.Context, tenant string, keys []entity.Key) (map[entity.Key]bool, error)
+	// Slugs gives the pieces of a kind, but drafts, that have one of some owners and slugs, without Data.
+	Slugs(ctx context.Context, tenant string, kind entity.Kind, at []Place) ([]Entity, error)
 	// PutAll adds pieces of one kind with one statement, or overwrites those whose ids are there, all but CreatedAt,
-	// EditingID and System; there are the latter's ids. A slug must be free, or belong to one that is overwritten. It
+	// EditingID and System. A slug must be free, or belong to one that is overwritten, whose id is then among yield. It
 	// fails with errs.Conflict.
-	PutAll(ctx context.Context, tenant string, kind entity.Kind, all []Entity, there []string) error
+	PutAll(ctx context.Context, tenant string, kind entity.Kind, all []Entity, yield []string) error
 	// Remove deletes pieces with the names of their files, and gives the number of those that were there and the files'
 	// blobs.
 	Remove(ctx context.Context, tenant string, kind entity.Kind, ids []string) (n int, blobs []string, err error)
@@ -165,7 +172,7 @@ type Service struct {
 	blobs     blobs.Store
 	directory Directory
 	others    []entity.Type
-	forget    func(ctx context.Context, tenant string, gone entity.Key) error
+	forget    func(ctx context.Context, tenant string, gone ...entity.Key) error
 	now       func() time.Time
 	newID     func() string
 	limit     int64
@@ -179,8 +186,8 @@ type Options struct {
 	// Others are the kinds that are kept elsewhere: what a piece's data refers to of these is found by their Lookup. One
 	// that is a ready kind too replaces it.
 	Others []entity.Type
-	// Forget removes what hangs on a piece that is deleted, such as its comments, in the transaction in ctx; nil for nothing.
-	Forget func(ctx context.Context, tenant string, gone entity.Key) error
+	// Forget removes what hangs on pieces that are deleted, such as comments, in the transaction in ctx; nil for nothing.
+	Forget func(ctx context.Context, tenant string, gone ...entity.Key) error
 	Limit  int64            // bytes of a file; default 256 MiB
 	Now    func() time.Time // default time.Now
 	NewID  func() string    // default UUIDv7
@@ -320,12 +327,7 @@ func (s *Service) forgetAll(ctx context.Context, tenant string, gone ...entity.K
 	if s.forget == nil {
 		return nil
 	}
-	for _, key := range gone {
-		if err := s.forget(ctx, tenant, key); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.forget(ctx, tenant, gone...)
 }
 
 // drop removes the bytes of files.

@@ -9,7 +9,10 @@ import (
 )
 
 // filePorter is the porter of libraries.
-type filePorter struct{ porter }
+type filePorter struct {
+	entity.Porter
+	s *Service
+}
 
 var _ entity.FilePorter = filePorter{}
 
@@ -38,19 +41,19 @@ func (p filePorter) OpenFile(ctx context.Context, tenant, id, path string) (io.R
 // PutFile implements entity.FilePorter.
 func (p filePorter) PutFile(ctx context.Context, tenant, id string, f entity.File, r io.Reader) error {
 	_, err := p.s.putFile(ctx, tenant, id, f.Path, f.ContentType, r, func(Entity) error { return nil })
-	return port.Why(entity.Key{Kind: p.kind, ID: id}, err)
+	return port.Why(entity.Key{Kind: Library, ID: id}, err)
 }
 
 // KeepFiles implements entity.FilePorter.
 func (p filePorter) KeepFiles(ctx context.Context, tenant, id string, paths []string) error {
-	keep := port.In(paths, func(path string) string { return path })
+	keep := port.Set(paths)
 	return p.s.store.InTx(ctx, func(ctx context.Context) error {
 		all, err := p.s.store.AllFiles(ctx, tenant, id)
 		if err != nil {
 			return err
 		}
 		for _, f := range all {
-			if keep(f.Path) {
+			if keep[f.Path] {
 				continue
 			}
 			if err := p.s.deleteFile(ctx, tenant, id, f.Path); err != nil {

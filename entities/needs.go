@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,30 +13,23 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/port"
 )
 
-// Needs implements entity.Porter. A piece depends on what its data names: at any depth, a member "<kind>Id" with a string
+// refs gives what each of some pieces needs: what its data names. That is, at any depth, a member "<kind>Id" with a string
 // or "<kind>Ids" with an array of strings, such as a report's "datasetId", whose text is the id of a piece of that kind
 // that is there and is neither a draft nor a system piece. Kinds are the ready ones and those of Options.Others. The
 // dependencies are ordered by kind, as in Kinds with the others behind, then by id.
-func (p porter) Needs(ctx context.Context, tenant string, ids []string) (map[string][]entity.Key, error) {
-	needs := map[string][]entity.Key{}
-	for batch := range port.Chunks(ids) {
-		some, err := p.s.store.Some(ctx, tenant, p.kind, batch)
-		if err != nil {
-			return nil, err
-		}
-		named := make(map[string][]entity.Key, len(some))
-		var all []entity.Key
-		for _, e := range some {
-			named[e.ID] = p.s.named(e)
-			all = append(all, named[e.ID]...)
-		}
-		there, err := p.s.there(ctx, tenant, all)
-		if err != nil {
-			return nil, err
-		}
-		for id, keys := range named {
-			needs[id] = slices.DeleteFunc(keys, func(k entity.Key) bool { return !there[k] })
-		}
+func (s *Service) refs(ctx context.Context, tenant string, some []Entity) (map[string][]entity.Key, error) {
+	needs := make(map[string][]entity.Key, len(some))
+	var all []entity.Key
+	for _, e := range some {
+		needs[e.ID] = s.named(e)
+		all = append(all, needs[e.ID]...)
+	}
+	there, err := s.there(ctx, tenant, all)
+	if err != nil {
+		return nil, err
+	}
+	for id, keys := range needs {
+		needs[id] = slices.DeleteFunc(keys, func(k entity.Key) bool { return !there[k] })
 	}
 	return needs, nil
 }
@@ -43,7 +37,7 @@ func (p porter) Needs(ctx context.Context, tenant string, ids []string) (map[str
 // there gives those of some keys that name a piece which can be shipped.
 func (s *Service) there(ctx context.Context, tenant string, keys []entity.Key) (map[entity.Key]bool, error) {
 	there, asked := map[entity.Key]bool{}, map[entity.Key]bool{}
-	var own []string
+	var own []entity.Key
 	for _, k := range keys {
 		if asked[k] {
 			continue
@@ -52,7 +46,7 @@ func (s *Service) there(ctx context.Context, tenant string, keys []entity.Key) (
 		t, elsewhere := s.other(k.Kind)
 		switch {
 		case !elsewhere:
-			own = append(own, k.ID)
+			own = append(own, k)
 		case t.Lookup != nil:
 			ref, err := t.Lookup(ctx, tenant, k.ID)
 			if err != nil && errs.CodeOf(err) != errs.NotFound {
@@ -61,20 +55,17 @@ func (s *Service) there(ctx context.Context, tenant string, keys []entity.Key) (
 			there[k] = err == nil && ref.ID == k.ID && !ref.Draft && !ref.System
 		}
 	}
-	slices.Sort(own)
-	for batch := range port.Chunks(slices.Compact(own)) {
+	for batch := range port.Chunks(own) {
 		some, err := s.store.Shippable(ctx, tenant, batch)
 		if err != nil {
 			return nil, err
 		}
-		for k := range some {
-			there[k] = asked[k]
-		}
+		maps.Copy(there, some)
 	}
 	return there, nil
 }
 
-// named gives what a piece's data names, whether it is there or not: each once, in the order of Needs, and never itself.
+// named gives what a piece's data names, whether it is there or not: each once, in the order of refs, and never itself.
 func (s *Service) named(e Entity) []entity.Key {
 	places := s.places()
 	found := map[entity.Key]bool{}
@@ -96,7 +87,7 @@ func (s *Service) named(e Entity) []entity.Key {
 	return keys
 }
 
-// places gives each kind its place in the order of Needs.
+// places gives each kind its place in the order of refs.
 func (s *Service) places() map[entity.Kind]int {
 	places := map[entity.Kind]int{}
 	for _, k := range Kinds() {
@@ -121,6 +112,9 @@ type level struct {
 // walk reads JSON without recursion and tells what its members name. It looks at structure and strings alone, ten times as
 // fast as json.Decoder: an export walks through all that it ships. The text must be valid.
 func walk(text []byte, tell func(kind entity.Kind, id string)) {
+	if !bytes.Contains(text, []byte("Id")) && bytes.IndexByte(text, '\\') < 0 { // no such name, nor one with escapes
+		return
+	}
 	levels := []level{{}}
 	for i := 0; i < len(text); i++ {
 		at := &levels[len(levels)-1]

@@ -22,6 +22,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/porttest"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -187,20 +188,6 @@ func TestNeeds(t *testing.T) {
 	})
 }
 
-// export gives all rows of a tenant's pieces of a kind.
-func export(t testing.TB, p entity.Porter, tenant string) []entity.Row {
-	t.Helper()
-	is := is.New(t)
-	ids, err := p.IDs(t.Context(), tenant)
-	is.NoErr(err)
-	var rows []entity.Row
-	for r, err := range p.Export(t.Context(), tenant, ids) {
-		is.NoErr(err)
-		rows = append(rows, r)
-	}
-	return rows
-}
-
 func TestPorterRoundTrip(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, s := is.New(t), service(t, open(t))
@@ -209,14 +196,14 @@ func TestPorterRoundTrip(t *testing.T) {
 			create(t, s, "report", fmt.Sprintf("s%d", n), `{"n":"<&>","big":12345678901234567890.10}`, func(e *entities.Entity) { e.Description, e.Source, e.SourceID = &text, &text, &text })
 		}
 		p, ctx := typeOf(t, s, "report").Porter, t.Context()
-		rows := export(t, p, "acme")
+		rows := porttest.Rows(t, p, "acme")
 		is.Equal(len(rows), 1203)
-		is.Equal(export(t, p, "acme"), rows)
+		is.Equal(porttest.Rows(t, p, "acme"), rows)
 		arrivals, warnings, err := p.Import(ctx, "evil", rows, entity.Landing{Rule: entity.Skip, Owner: "eve"})
 		is.NoErr(err)
 		is.Equal(len(warnings), 0)
 		is.Equal(slices.Compact(arrivals), []entity.Arrival{entity.Created})
-		is.Equal(export(t, p, "evil"), rows) // the same bytes
+		is.Equal(porttest.Rows(t, p, "evil"), rows) // the same bytes
 		got, err := s.Get(actor.With(ctx, actor.Actor{Tenant: "evil", User: "eve"}), "report", "jo:s7")
 		is.NoErr(err)
 		want, err := s.Get(jo(t), "report", "jo:s7")
@@ -226,7 +213,7 @@ func TestPorterRoundTrip(t *testing.T) {
 		n, err := p.Remove(ctx, "evil", append(ids(rows), id(99999)))
 		is.NoErr(err)
 		is.Equal(n, 1203)
-		is.Equal(len(export(t, p, "acme")), 1203)
+		is.Equal(len(porttest.Rows(t, p, "acme")), 1203)
 
 		for r, err := range p.Export(ctx, "acme", []string{rows[0].ID, id(99999)}) {
 			if r.ID == "" {
@@ -325,6 +312,60 @@ func TestImportRules(t *testing.T) {
 	})
 }
 
+// TestSecrets stay behind in an export, and an import keeps those that the tenant has, in as many rows as there are.
+func TestSecrets(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, s := is.New(t), service(t, open(t))
+		p, ctx := typeOf(t, s, "app").Porter, t.Context()
+		land := entity.Landing{Rule: entity.Overwrite, Owner: "jo"}
+		const apps = 70 // more than are read at once
+		data := func(n int) string {
+			return fmt.Sprintf(`{"defn":{"env":{"URL":"u%d","DEBUG":true}},"webhookSecret":"w%d","n":1.50,"mask":"********"}`, n, n)
+		}
+		for n := range apps {
+			create(t, s, "app", "", data(n+1))
+		}
+		rows := porttest.Rows(t, p, "acme")
+		masked := `{"defn":{"env":{"URL":"********","DEBUG":"********"}},"webhookSecret":"********","n":1.50,"mask":"********"}`
+		for _, r := range rows {
+			is.True(strings.Contains(string(r.JSON), `"data":`+masked+`,`))
+		}
+		is.Equal(porttest.Rows(t, p, "acme"), rows)
+
+		_, warnings, err := p.Import(ctx, "acme", rows, land)
+		is.NoErr(err)
+		is.Equal(len(warnings), 0)
+		sums := &entity.Tally{}
+		for range 2 { // made, then overwritten: it has none yet
+			_, warnings, err = p.Import(ctx, "evil", rows, entity.Landing{Rule: entity.Overwrite, Owner: "eve", Tally: sums})
+			is.NoErr(err)
+			is.Equal(len(warnings), 0)
+		}
+		is.Equal(sums.Warnings(), []string{"420 secrets of 140 app rows did not travel: set them again here."})
+		for n := range apps {
+			for tenant, want := range map[string]string{"acme": data(n + 1), "evil": `{"defn":{"env":{}},"n":1.50,"mask":"********"}`} {
+				e, err := s.Get(actor.With(ctx, actor.Actor{Tenant: tenant, User: "x"}), "app", id(n+1))
+				is.NoErr(err)
+				is.Equal(string(e.Data), want)
+			}
+		}
+
+		// An archive is believed no secret: neither one that is here nor a new one.
+		hostile := []entity.Row{
+			{Key: rows[0].Key, JSON: []byte(`{"name": "x", "data": {"webhookSecret": "mine", "defn": {"env": {"URL": "http://evil"}}}}`)},
+			{Key: entity.Key{Kind: "app", ID: id(99)}, JSON: []byte(`{"name": "x", "data": {"webhookSecret": "mine"}}`)},
+		}
+		_, warnings, err = p.Import(ctx, "acme", hostile, land)
+		is.NoErr(err)
+		is.Equal(warnings, []string{"1 secret of 1 app row did not travel: set them again here."})
+		for n, want := range map[int]string{1: `{"webhookSecret":"w1","defn":{"env":{"URL":"u1"}}}`, 99: `{}`} {
+			e, err := s.Get(jo(t), "app", id(n))
+			is.NoErr(err)
+			is.Equal(string(e.Data), want)
+		}
+	})
+}
+
 // TestStatements: what the service asks of the database.
 func TestStatements(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
@@ -383,7 +424,7 @@ func TestFilePorter(t *testing.T) {
 			is.NoErr(err)
 		}
 		p, ctx := typeOf(t, s, "library").Porter.(entity.FilePorter), t.Context()
-		_, _, err := p.Import(ctx, "evil", export(t, p, "acme"), entity.Landing{Rule: entity.Fail, Owner: "eve"})
+		_, _, err := p.Import(ctx, "evil", porttest.Rows(t, p, "acme"), entity.Landing{Rule: entity.Fail, Owner: "eve"})
 		is.NoErr(err)
 		files, err := p.Files(ctx, "acme", lib)
 		is.NoErr(err)

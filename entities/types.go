@@ -33,9 +33,9 @@ func (s *Service) other(kind entity.Kind) (entity.Type, bool) {
 }
 
 func (s *Service) entityType(k Ready) entity.Type {
-	var p entity.Porter = porter{s, k.Kind}
+	var p entity.Porter = s.porter(k.Kind)
 	if k.Kind == Library {
-		p = filePorter{porter{s, k.Kind}}
+		p = filePorter{p, s}
 	}
 	return entity.Type{
 		Kind: k.Kind, Commented: k.Commented, Porter: p,
@@ -47,31 +47,38 @@ func (s *Service) entityType(k Ready) entity.Type {
 			return e.Ref(), nil
 		},
 		Find: func(ctx context.Context, tenant string, ids []string) (map[string]entity.Ref, error) {
-			found := map[string]entity.Ref{}
-			for batch := range port.Chunks(ids) {
-				some, err := s.store.Heads(ctx, tenant, k.Kind, batch)
-				if err != nil {
-					return nil, err
-				}
-				for _, e := range some {
-					found[e.ID] = e.Ref()
-				}
-			}
-			return found, nil
+			return port.Find(ctx, tenant, ids, func(ctx context.Context, tenant string, ids []string) ([]Entity, error) {
+				return s.store.Heads(ctx, tenant, k.Kind, ids)
+			}, Entity.Ref)
 		},
 		Owned: func(ctx context.Context, tenant, owner string) (int, error) {
 			return s.store.Owned(ctx, tenant, k.Kind, owner)
 		},
+		Owners: func(ctx context.Context, tenant string) ([]string, error) { return s.store.Owners(ctx, tenant, k.Kind) },
+		Rename: func(ctx context.Context, tenant string, names map[string]string) error {
+			return s.store.RenameOwners(ctx, tenant, k.Kind, names)
+		},
 		Reassign: func(ctx context.Context, tenant, from, to string) ([]entity.Ref, error) {
-			moved, err := s.store.Reassign(ctx, tenant, k.Kind, from, to, k.DraftsEnd, s.stamp())
-			if err != nil {
-				return nil, err
+			if k.DraftsEnd {
+				if err := s.endDrafts(ctx, tenant, k.Kind, from); err != nil {
+					return nil, err
+				}
 			}
-			refs := make([]entity.Ref, len(moved))
-			for i, e := range moved {
-				refs[i] = e.Ref()
-			}
-			return refs, nil
+			moved, err := s.store.Reassign(ctx, tenant, k.Kind, from, to, s.stamp())
+			return port.Refs(moved, Entity.Ref), err
 		},
 	}
+}
+
+// endDrafts removes an owner's drafts of a kind with what hangs on them.
+func (s *Service) endDrafts(ctx context.Context, tenant string, kind entity.Kind, owner string) error {
+	ids, err := s.store.EndDrafts(ctx, tenant, kind, owner)
+	if err != nil {
+		return err
+	}
+	ended := make([]entity.Key, len(ids))
+	for i, id := range ids {
+		ended[i] = entity.Key{Kind: kind, ID: id}
+	}
+	return s.forgetAll(ctx, tenant, ended...)
 }

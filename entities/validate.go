@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/rawjson"
 	"github.com/tenantcontent/tenantcontent/internal/slug"
 )
 
@@ -59,6 +60,26 @@ func plain(s string, most int) bool {
 
 // accept checks a piece and fills in what was left out. Errors: errs.Invalid naming the field.
 func (e *Entity) accept() error {
+	if err := e.acceptColumns(); err != nil {
+		return err
+	}
+	var err error
+	e.Data, err = object(e.Data)
+	return err
+}
+
+// acceptRow is accept for a row, whose data was found to be valid JSON when the row was read.
+func (e *Entity) acceptRow() error {
+	if err := e.acceptColumns(); err != nil {
+		return err
+	}
+	var err error
+	e.Data, err = valid(e.Data)
+	return err
+}
+
+// acceptColumns is accept for all but the data.
+func (e *Entity) acceptColumns() error {
 	e.Name = strings.TrimSpace(e.Name)
 	if e.Name == "" || !plain(e.Name, maxName) || strings.ContainsFunc(e.Name, unicode.IsControl) {
 		return errs.New(errs.Invalid, "name must be 1 to %d characters without control characters", maxName)
@@ -96,19 +117,44 @@ func (e *Entity) accept() error {
 		id := u.String()
 		e.EditingID = &id
 	}
-	var err error
-	e.Data, err = object(e.Data)
-	return err
+	return nil
 }
 
 // object gives a JSON object without spaces around its parts, {} for none.
 func object(raw json.RawMessage) (json.RawMessage, error) {
+	if len(raw) > 0 && !(utf8.Valid(raw) && rawjson.Valid(raw)) {
+		return nil, errData
+	}
+	return valid(raw)
+}
+
+var errData = errs.New(errs.Invalid, "data must be a JSON object of at most %d bytes", maxData)
+
+// valid is object for JSON that is known to be valid. Most of what travels is long and has no spaces: it stays as it is.
+func valid(raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return json.RawMessage("{}"), nil
 	}
-	var b bytes.Buffer
-	if !utf8.Valid(raw) || json.Compact(&b, raw) != nil || b.Bytes()[0] != '{' || b.Len() > maxData {
-		return nil, errs.New(errs.Invalid, "data must be a JSON object of at most %d bytes", maxData)
+	if spaced(raw) {
+		var b bytes.Buffer
+		_ = json.Compact(&b, raw) // it is valid
+		raw = b.Bytes()
 	}
-	return b.Bytes(), nil
+	if raw[0] != '{' || len(raw) > maxData {
+		return nil, errData
+	}
+	return raw, nil
+}
+
+// spaced reports whether valid JSON has a space around one of its parts.
+func spaced(text []byte) bool {
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			i += 1 + closing(text[i+1:])
+		case ' ', '\t', '\r', '\n':
+			return true
+		}
+	}
+	return false
 }

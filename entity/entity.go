@@ -6,6 +6,8 @@ package entity
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 )
@@ -40,8 +42,14 @@ type Type struct {
 	Commented bool
 	// Owned counts what a principal owns.
 	Owned func(ctx context.Context, tenant, owner string) (int, error)
+	// Owners gives the ids of all principals that own something, each once. nil: they are asked one by one with Owned.
+	Owners func(ctx context.Context, tenant string) ([]string, error)
 	// Reassign moves all that from owns to to and names each moved piece. It joins the transaction in ctx.
 	Reassign func(ctx context.Context, tenant, from, to string) ([]Ref, error)
+	// Rename gives what principals own, drafts too, to the new ids of the same principals; names maps old ids to new ones.
+	// No new id is an old one or owns anything, so the order does not matter. It joins the transaction in ctx. nil: Reassign
+	// does it.
+	Rename func(ctx context.Context, tenant string, names map[string]string) error
 	// Porter moves pieces of the kind between tenants.
 	Porter Porter
 }
@@ -109,12 +117,81 @@ func (r *Registry) Owned(ctx context.Context, tenant, owner string) (map[Kind]in
 	return counts, nil
 }
 
+// Owners gives, of some principal ids, those that own something of any kind.
+func (r *Registry) Owners(ctx context.Context, tenant string, among []string) (map[string]bool, error) {
+	asked, owners := make(map[string]bool, len(among)), map[string]bool{}
+	for _, id := range among {
+		asked[id] = true
+	}
+	for _, t := range r.types {
+		some, err := t.owners(ctx, tenant, among)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range some {
+			if asked[id] {
+				owners[id] = true
+			}
+		}
+	}
+	return owners, nil
+}
+
+func (t Type) owners(ctx context.Context, tenant string, among []string) (owners []string, err error) {
+	switch {
+	case t.Owners != nil:
+		return t.Owners(ctx, tenant)
+	case t.Owned == nil:
+		return nil, nil
+	}
+	for _, id := range among {
+		n, err := t.Owned(ctx, tenant, id)
+		if err != nil {
+			return nil, err
+		}
+		if n > 0 {
+			owners = append(owners, id)
+		}
+	}
+	return owners, nil
+}
+
+// Rename gives what principals own to their new ids, kind by kind in the order of registration: see Type.Rename.
+func (r *Registry) Rename(ctx context.Context, tenant string, names map[string]string) error {
+	for _, t := range r.types {
+		if err := t.rename(ctx, tenant, names); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t Type) rename(ctx context.Context, tenant string, names map[string]string) error {
+	if t.Rename != nil {
+		return t.Rename(ctx, tenant, names)
+	}
+	if t.Reassign == nil {
+		return nil
+	}
+	for _, from := range slices.Sorted(maps.Keys(names)) {
+		if _, err := t.Reassign(ctx, tenant, from, names[from]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Reassign moves all that from owns to to, kind by kind in the order of registration, so that two at once lock rows in
 // the same order. It joins the transaction in ctx.
 func (r *Registry) Reassign(ctx context.Context, tenant, from, to string) ([]Ref, error) {
+	return r.ReassignOnly(ctx, tenant, from, to, r.Kinds()...)
+}
+
+// ReassignOnly does as Reassign for some kinds; those that are not known are left out.
+func (r *Registry) ReassignOnly(ctx context.Context, tenant, from, to string, kinds ...Kind) ([]Ref, error) {
 	var moved []Ref
 	for _, t := range r.types {
-		if t.Reassign == nil {
+		if t.Reassign == nil || !slices.Contains(kinds, t.Kind) {
 			continue
 		}
 		refs, err := t.Reassign(ctx, tenant, from, to)

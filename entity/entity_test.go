@@ -3,6 +3,7 @@ package entity_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/matryer/is"
@@ -43,6 +44,53 @@ func TestRegistry(t *testing.T) {
 	})
 }
 
+// TestOwners asks kinds that cannot list their owners one by one.
+func TestOwners(t *testing.T) {
+	is, failed := is.New(t), errors.New("no")
+	one := entity.Type{Kind: "one", Owned: func(_ context.Context, _, owner string) (int, error) { return len(owner) - 2, nil }}
+	list := entity.Type{Kind: "list", Owners: func(context.Context, string) ([]string, error) { return []string{"al", "stranger"}, nil }}
+	r, err := entity.NewRegistry(one, list, entity.Type{Kind: "plain"})
+	is.NoErr(err)
+	owners, err := r.Owners(t.Context(), "acme", []string{"jo", "al", "mia"})
+	is.NoErr(err)
+	is.Equal(owners, map[string]bool{"al": true, "mia": true})
+	for _, bad := range []entity.Type{kind("bad", 0, failed), {Kind: "bad", Owners: func(context.Context, string) ([]string, error) { return nil, failed }}} {
+		r, err := entity.NewRegistry(one, bad)
+		is.NoErr(err)
+		_, err = r.Owners(t.Context(), "acme", []string{"jo"})
+		is.Equal(err, failed)
+	}
+}
+
+func TestRename(t *testing.T) {
+	is, failed := is.New(t), errors.New("no")
+	var did []string
+	by := func(k entity.Kind, err error) (byHand, own entity.Type) {
+		byHand = entity.Type{Kind: k, Reassign: func(_ context.Context, tenant, from, to string) ([]entity.Ref, error) {
+			did = append(did, fmt.Sprint(k, tenant, from, to))
+			return nil, err
+		}}
+		own = byHand
+		own.Rename = func(_ context.Context, tenant string, names map[string]string) error {
+			did = append(did, fmt.Sprint(k, tenant, names))
+			return err
+		}
+		return byHand, own
+	}
+	byHand, _ := by("a", nil)
+	_, own := by("b", nil)
+	r, err := entity.NewRegistry(own, byHand, entity.Type{Kind: "plain"})
+	is.NoErr(err)
+	is.NoErr(r.Rename(t.Context(), "acme", map[string]string{"jo": "joe", "al": "alf"}))
+	is.Equal(did, []string{"bacmemap[al:alf jo:joe]", "aacmealalf", "aacmejojoe"})
+	byHand, own = by("c", failed)
+	for _, bad := range []entity.Type{byHand, own} {
+		r, err := entity.NewRegistry(bad)
+		is.NoErr(err)
+		is.Equal(r.Rename(t.Context(), "acme", map[string]string{"jo": "joe"}), failed)
+	}
+}
+
 func TestRegistryStopsAtAnError(t *testing.T) {
 	is, failed := is.New(t), errors.New("no")
 	r, err := entity.NewRegistry(kind("a", 1, nil), kind("b", 1, failed))
@@ -61,4 +109,18 @@ func TestEmptyRegistry(t *testing.T) {
 	counts, err := r.Owned(t.Context(), "acme", "jo")
 	is.NoErr(err)
 	is.Equal(len(counts), 0)
+}
+
+func TestTally(t *testing.T) {
+	is := is.New(t)
+	var sums entity.Tally
+	is.Equal(len(sums.Warnings()), 0)
+	counts := []entity.Count{{N: 1, Of: "secret"}, {N: 1, Of: "dataset row"}}
+	sums.Add("%s of %s stayed behind.", counts...)
+	sums.Add("%s of %s stayed behind.", entity.Count{N: 2, Of: "secret"}, entity.Count{N: 1, Of: "user row"})
+	sums.Add("%s came.", entity.Count{N: 0, Of: "user"})
+	is.Equal(sums.Warnings()[0], "1 secret of 1 dataset row stayed behind.")
+	sums.Add("%s of %s stayed behind.", entity.Count{N: 3, Of: "secret"}, entity.Count{N: 0, Of: "dataset row"})
+	is.Equal(sums.Warnings(), []string{"4 secrets of 1 dataset row stayed behind.", "2 secrets of 1 user row stayed behind.", "0 users came."})
+	is.Equal(counts[0].N, 1) // the caller's own
 }

@@ -8,7 +8,8 @@ import (
 )
 
 // Row is one piece of content on its way between tenants: its columns as a JSON object. It never holds a secret, a
-// password hash, a token or a value of an environment.
+// password hash, a token or a value of an environment. Where ids can be used again, such as a user's name, a member
+// createdAt tells a piece from a later one: see bundles.Service.Deploy.
 type Row struct {
 	Key
 	JSON json.RawMessage
@@ -38,10 +39,14 @@ const (
 type Landing struct {
 	Rule  Rule
 	Owner string // principal id that gets the rows whose own owner the tenant does not know
+	Tally *Tally // takes the warnings that are sums over all rows; nil: each Import gives its own
 }
 
 // Porter moves the pieces of one kind between tenants. All methods join the transaction in ctx, and keep to the tenant
 // they are given. Implementations must pass bundletest.TestPorter.
+//
+// No secret travels. A kind leaves out the columns that it knows to be secret; JSON that it does not know the members of,
+// such as data that its users make up, it gives to MaskSecrets in Export and to KeepSecrets in Import.
 type Porter interface {
 	// IDs gives the ids of all pieces but drafts and system pieces, ordered.
 	IDs(ctx context.Context, tenant string) ([]string, error)
@@ -52,8 +57,8 @@ type Porter interface {
 	Export(ctx context.Context, tenant string, ids []string) iter.Seq2[Row, error]
 	// Import writes rows of other tenants, of one kind and with different ids, and says for each what happened; warnings
 	// are sentences for people, such as that an owner is not known. A row keeps its id. What a row may not say, it does
-	// not get: a user row makes no superuser. Errors: errs.Invalid naming the row and field; errs.Conflict naming the
-	// row, with the rule Fail, or when something else has its slug.
+	// not get: a user row makes no superuser, and changes no rights of a user who is there. Errors: errs.Invalid naming the
+	// row and field; errs.Conflict naming the row, with the rule Fail, or when something else has its slug.
 	Import(ctx context.Context, tenant string, rows []Row, l Landing) (arrivals []Arrival, warnings []string, err error)
 	// Remove deletes pieces; those that are not there are no error. It gives the number of deleted ones.
 	Remove(ctx context.Context, tenant string, ids []string) (int, error)
@@ -69,7 +74,8 @@ type File struct {
 // FilePorter is a Porter whose pieces have files.
 type FilePorter interface {
 	Porter
-	// Files lists the files of a piece, ordered by path.
+	// Files lists the files of a piece, ordered by path. No two paths differ in case or Unicode form alone, and none is a
+	// folder of another one: no archive takes such files, so the piece could not travel.
 	Files(ctx context.Context, tenant, id string) ([]File, error)
 	// OpenFile gives the bytes of a file. The caller closes it.
 	OpenFile(ctx context.Context, tenant, id, path string) (io.ReadCloser, error)

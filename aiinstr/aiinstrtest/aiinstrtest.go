@@ -38,6 +38,7 @@ func TestStore(t *testing.T, open func(t *testing.T) aiinstr.Store) {
 		"PutAll":              testPutAll,
 		"SlugsPassOn":         testSlugsPassOn,
 		"OwnedAndReassigned":  testReassign,
+		"RenameOwners":        testRenameOwners,
 		"CanceledWritesNone":  testCanceled,
 		"EmptyListsAreNoSQLs": testEmpty,
 	} {
@@ -314,6 +315,30 @@ func testReassign(t *testing.T, s aiinstr.Store) {
 	is.NoErr(err)
 	is.Equal(got.Content, "content of a")
 	is.Equal(got.UpdatedAt, tuesday)
+}
+
+func owners(t *testing.T, s aiinstr.Store, tenant string) string {
+	t.Helper()
+	ids, err := s.Owners(t.Context(), tenant)
+	is.New(t).NoErr(err)
+	slices.Sort(ids)
+	return strings.Join(ids, " ")
+}
+
+func testRenameOwners(t *testing.T, s aiinstr.Store) {
+	is, ctx := is.New(t), t.Context()
+	theirs := instruction(3, "c")
+	theirs.OwnerID = "mia"
+	insert(t, s, instruction(1, "a"), instruction(2, "b"), theirs)
+	is.Equal(owners(t, s, "acme"), "jo mia")
+	is.Equal(owners(t, s, "evil"), "")
+	is.NoErr(s.RenameOwners(ctx, "evil", map[string]string{"jo": "eve"}))
+	is.NoErr(s.RenameOwners(ctx, "acme", map[string]string{"jo": "Joe", "none": "nobody"}))
+	is.Equal(owners(t, s, "acme"), "Joe mia")
+	got, err := s.Get(ctx, "acme", "a")
+	is.NoErr(err)
+	is.Equal(got.OwnerID, "Joe")
+	is.Equal(got.UpdatedAt, monday) // nobody has changed it
 }
 
 func testCanceled(t *testing.T, s aiinstr.Store) {

@@ -19,12 +19,8 @@ func (s *Store) IDs(ctx context.Context, tenant string) ([]string, error) {
 
 // Some implements aiinstr.Store.
 func (s *Store) Some(ctx context.Context, tenant string, ids []string) ([]aiinstr.Instruction, error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT `+columns+` FROM tc_ai_instructions WHERE tenant_id = $1 AND id IN `+bunx.In(2, len(ids)),
-		bunx.Args(ids, tenant)...)
+	rows, err := c.Find(ctx, bunx.Lookup{Columns: columns, Table: `tc_ai_instructions`, Where: `tenant_id = $1`, Key: `id`}, ids, tenant)
 	some, err := bunx.Scan(rows, err, scanRows)
 	return some, bunx.Err(err, what)
 }
@@ -32,12 +28,8 @@ func (s *Store) Some(ctx context.Context, tenant string, ids []string) ([]aiinst
 // Slugs implements aiinstr.Store.
 func (s *Store) Slugs(ctx context.Context, tenant string, slugs []string) (map[string]string, error) {
 	ids := map[string]string{}
-	if len(slugs) == 0 {
-		return ids, nil
-	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT slug, id FROM tc_ai_instructions WHERE tenant_id = $1 AND slug IN `+bunx.In(2, len(slugs)),
-		bunx.Args(slugs, tenant)...)
+	rows, err := c.Find(ctx, bunx.Lookup{Columns: `slug, id`, Table: `tc_ai_instructions`, Where: `tenant_id = $1`, Key: `slug`}, slugs, tenant)
 	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
 		var slug, id string
 		err = rows.Scan(&slug, &id)
@@ -47,16 +39,16 @@ func (s *Store) Slugs(ctx context.Context, tenant string, slugs []string) (map[s
 	return ids, bunx.Err(err, what)
 }
 
-// PutAll implements aiinstr.Store. A slug may pass from one row to another that is written with it, so the slugs of all
-// rows that are there give way first: an id is a slug that nothing else can have.
-func (s *Store) PutAll(ctx context.Context, tenant string, all []aiinstr.Instruction, there []string) error {
+// PutAll implements aiinstr.Store. A slug may pass from one row to another that is written with it, so those of yield
+// give way first: an id is a slug that nothing else can have.
+func (s *Store) PutAll(ctx context.Context, tenant string, all []aiinstr.Instruction, yield []string) error {
 	if len(all) == 0 {
 		return nil
 	}
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		if len(there) > 0 {
-			_, err := c.Exec(ctx, `UPDATE tc_ai_instructions SET slug = id WHERE tenant_id = $1 AND id IN `+bunx.In(2, len(there)),
-				bunx.Args(there, tenant)...)
+		if len(yield) > 0 {
+			_, err := c.Exec(ctx, `UPDATE tc_ai_instructions SET slug = id WHERE tenant_id = $1 AND id IN `+c.Among(2, 1),
+				tenant, bunx.Keys(yield))
 			if err != nil {
 				return bunx.Err(err, what)
 			}
@@ -72,7 +64,7 @@ func (s *Store) Remove(ctx context.Context, tenant string, ids []string) (n int,
 		return 0, nil
 	}
 	err = bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) (err error) {
-		n, err = c.Exec(ctx, `DELETE FROM tc_ai_instructions WHERE tenant_id = $1 AND id IN `+bunx.In(2, len(ids)), bunx.Args(ids, tenant)...)
+		n, err = c.Exec(ctx, `DELETE FROM tc_ai_instructions WHERE tenant_id = $1 AND id IN `+c.Among(2, 1), tenant, bunx.Keys(ids))
 		return bunx.Err(err, what)
 	})
 	return n, err
@@ -83,6 +75,21 @@ func (s *Store) Owned(ctx context.Context, tenant, owner string) (n int, err err
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	err = c.One(ctx, what, `SELECT count(*) FROM tc_ai_instructions WHERE tenant_id = $1 AND owner_id = $2`, []any{tenant, owner}, &n)
 	return n, err
+}
+
+// Owners implements aiinstr.Store.
+func (s *Store) Owners(ctx context.Context, tenant string) ([]string, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, `SELECT DISTINCT owner_id FROM tc_ai_instructions WHERE tenant_id = $1`, tenant)
+	owners, err := bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) })
+	return owners, bunx.Err(err, what)
+}
+
+// RenameOwners implements aiinstr.Store.
+func (s *Store) RenameOwners(ctx context.Context, tenant string, names map[string]string) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		return bunx.Err(c.Rename(ctx, tenant, "tc_ai_instructions", "owner_id", names), what)
+	})
 }
 
 // Reassign implements aiinstr.Store.

@@ -19,12 +19,10 @@ func (s *Store) Keys(ctx context.Context, tenant string) ([]string, error) {
 
 // Some implements colors.PorterStore.
 func (s *Store) Some(ctx context.Context, tenant string, keys []string) ([]colors.Color, error) {
-	if len(keys) == 0 {
-		return nil, nil
-	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT key, color, source, created_at, updated_at FROM tc_colors WHERE tenant_id = $1 AND key IN `+
-		bunx.In(2, len(keys)), bunx.Args(keys, tenant)...)
+	rows, err := c.Find(ctx, bunx.Lookup{
+		Columns: `key, color, source, created_at, updated_at`, Table: `tc_colors`, Where: `tenant_id = $1`, Key: `key`,
+	}, keys, tenant)
 	some, err := bunx.Scan(rows, err, func(rows *sql.Rows) (colors.Color, error) {
 		r := row{TenantID: tenant}
 		err := rows.Scan(&r.Key, &r.Color, &r.Source, &r.CreatedAt, &r.UpdatedAt)
@@ -57,7 +55,7 @@ func (s *Store) Remove(ctx context.Context, tenant string, keys []string) (n int
 		return 0, nil
 	}
 	err = bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) (err error) {
-		n, err = c.Exec(ctx, `DELETE FROM tc_colors WHERE tenant_id = $1 AND key IN `+bunx.In(2, len(keys)), bunx.Args(keys, tenant)...)
+		n, err = c.Exec(ctx, `DELETE FROM tc_colors WHERE tenant_id = $1 AND key IN `+c.Among(2, 1), tenant, bunx.Keys(keys))
 		return bunx.Err(err, "Color")
 	})
 	return n, err

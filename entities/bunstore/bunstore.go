@@ -192,13 +192,13 @@ func (s *Store) Delete(ctx context.Context, tenant string, kind entity.Kind, at 
 
 // remove deletes rows, and the names of libraries' files with them.
 func remove(ctx context.Context, c bunx.Conn, tenant string, kind entity.Kind, ids []string) (n int, blobs []string, err error) {
-	n, err = c.Exec(ctx, `DELETE FROM tc_entities WHERE tenant_id = $1 AND kind = $2 AND id IN `+bunx.In(3, len(ids)),
-		bunx.Args(ids, tenant, kind)...)
+	n, err = c.Exec(ctx, `DELETE FROM tc_entities WHERE tenant_id = $1 AND kind = $2 AND id IN `+c.Among(3, 1),
+		tenant, kind, bunx.Keys(ids))
 	if err != nil || kind != entities.Library {
 		return n, nil, bunx.Err(err, entities.Noun(kind))
 	}
-	rows, err := c.Rows(ctx, `DELETE FROM tc_library_files WHERE tenant_id = $1 AND library_id IN `+bunx.In(2, len(ids))+` RETURNING blob_id`,
-		bunx.Args(ids, tenant)...)
+	rows, err := c.Rows(ctx, `DELETE FROM tc_library_files WHERE tenant_id = $1 AND library_id IN `+c.Among(2, 1)+` RETURNING blob_id`,
+		tenant, bunx.Keys(ids))
 	blobs, err = bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) })
 	return n, blobs, bunx.Err(err, "File")
 }

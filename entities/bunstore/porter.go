@@ -23,47 +23,46 @@ func (s *Store) IDs(ctx context.Context, tenant string, kind entity.Kind) ([]str
 
 // Some implements entities.Store.
 func (s *Store) Some(ctx context.Context, tenant string, kind entity.Kind, ids []string) ([]entities.Entity, error) {
-	ctx, c := bunx.For(ctx, s.db, tenant)
-	return some(ctx, c, whole, tenant, kind, `id`, ids, "")
+	return s.find(ctx, tenant, kind, bunx.Lookup{Columns: whole}, ids)
 }
 
 // Heads implements entities.Store.
 func (s *Store) Heads(ctx context.Context, tenant string, kind entity.Kind, ids []string) ([]entities.Entity, error) {
-	ctx, c := bunx.For(ctx, s.db, tenant)
-	return some(ctx, c, heads, tenant, kind, `id`, ids, ` ORDER BY id`+c.ForUpdate())
+	return s.find(ctx, tenant, kind, bunx.Lookup{Columns: heads, Lock: true}, ids)
 }
 
-// Slugs implements entities.Store.
-func (s *Store) Slugs(ctx context.Context, tenant string, kind entity.Kind, slugs []string) ([]entities.Entity, error) {
+// find reads the rows of a kind that have some ids.
+func (s *Store) find(ctx context.Context, tenant string, kind entity.Kind, l bunx.Lookup, ids []string) ([]entities.Entity, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	return some(ctx, c, heads, tenant, kind, `editing_id IS NULL AND slug`, slugs, "")
-}
-
-// some reads the rows of a kind with one of some values in a column.
-func some(ctx context.Context, c bunx.Conn, columns, tenant string, kind entity.Kind, column string, values []string, rest string) ([]entities.Entity, error) {
-	if len(values) == 0 {
-		return nil, nil
-	}
-	rows, err := c.Rows(ctx, `SELECT `+columns+` FROM tc_entities WHERE tenant_id = $1 AND kind = $2 AND `+column+` IN `+
-		bunx.In(3, len(values))+rest, bunx.Args(values, tenant, kind)...)
+	l.Table, l.Where, l.Key = `tc_entities`, `tenant_id = $1 AND kind = $2`, `id`
+	rows, err := c.Find(ctx, l, ids, tenant, kind)
 	all, err := bunx.Scan(rows, err, scanner(tenant, kind))
 	return all, bunx.Err(err, entities.Noun(kind))
 }
 
-// Shippable implements entities.Store. Each kind is asked by its own, so that the primary key serves all of it.
-func (s *Store) Shippable(ctx context.Context, tenant string, ids []string) (map[entity.Key]bool, error) {
-	there := map[entity.Key]bool{}
-	if len(ids) == 0 {
-		return there, nil
-	}
-	kinds := make([]string, 0, len(entities.Kinds()))
-	for _, k := range entities.Kinds() {
-		kinds = append(kinds, string(k.Kind))
+// Slugs implements entities.Store.
+func (s *Store) Slugs(ctx context.Context, tenant string, kind entity.Kind, at []entities.Place) ([]entities.Entity, error) {
+	owners, slugs := make([]string, len(at)), make([]string, len(at))
+	for i, p := range at {
+		owners[i], slugs[i] = p.Owner, p.Slug
 	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT kind, id FROM tc_entities WHERE tenant_id = $1 AND kind IN `+bunx.In(2, len(kinds))+
-		` AND id IN `+bunx.In(2+len(kinds), len(ids))+` AND editing_id IS NULL AND NOT system`,
-		append(bunx.Args(kinds, tenant), bunx.Args(ids)...)...)
+	rows, err := c.Rows(ctx, `SELECT `+heads+` FROM tc_entities WHERE tenant_id = $1 AND kind = $2 AND editing_id IS NULL
+		AND (owner_id, slug) IN `+c.Among(3, 2), tenant, kind, bunx.Keys(owners, slugs))
+	all, err := bunx.Scan(rows, err, scanner(tenant, kind))
+	return all, bunx.Err(err, entities.Noun(kind))
+}
+
+// Shippable implements entities.Store.
+func (s *Store) Shippable(ctx context.Context, tenant string, keys []entity.Key) (map[entity.Key]bool, error) {
+	kinds, ids := make([]string, len(keys)), make([]string, len(keys))
+	for i, k := range keys {
+		kinds[i], ids[i] = string(k.Kind), k.ID
+	}
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, `SELECT kind, id FROM tc_entities WHERE tenant_id = $1 AND (kind, id) IN `+c.Among(2, 2)+
+		` AND editing_id IS NULL AND NOT system`, tenant, bunx.Keys(kinds, ids))
+	there := map[entity.Key]bool{}
 	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (k entity.Key, err error) {
 		err = rows.Scan(&k.Kind, &k.ID)
 		there[k] = true
@@ -72,16 +71,16 @@ func (s *Store) Shippable(ctx context.Context, tenant string, ids []string) (map
 	return there, bunx.Err(err, "Entity")
 }
 
-// PutAll implements entities.Store. A slug may pass from one row to another that is written with it, so the slugs of the
-// rows that are there give way first.
-func (s *Store) PutAll(ctx context.Context, tenant string, kind entity.Kind, all []entities.Entity, there []string) error {
+// PutAll implements entities.Store. A slug may pass from one row to another that is written with it, so those of yield
+// give way first.
+func (s *Store) PutAll(ctx context.Context, tenant string, kind entity.Kind, all []entities.Entity, yield []string) error {
 	if len(all) == 0 {
 		return nil
 	}
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		if len(there) > 0 {
+		if len(yield) > 0 {
 			_, err := c.Exec(ctx, `UPDATE tc_entities SET slug = NULL WHERE tenant_id = $1 AND kind = $2 AND slug IS NOT NULL AND id IN `+
-				bunx.In(3, len(there)), bunx.Args(there, tenant, kind)...)
+				c.Among(3, 1), tenant, kind, bunx.Keys(yield))
 			if err != nil {
 				return bunx.Err(err, entities.Noun(kind))
 			}
@@ -99,7 +98,7 @@ func (s *Store) Remove(ctx context.Context, tenant string, kind entity.Kind, ids
 		return 0, nil, nil
 	}
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) (err error) {
-		if _, err := some(ctx, c, heads, tenant, kind, `id`, ids, ` ORDER BY id`+c.ForUpdate()); err != nil {
+		if _, err := s.Heads(ctx, tenant, kind, ids); err != nil {
 			return err
 		}
 		n, blobs, err = remove(ctx, c, tenant, kind, ids)
@@ -116,16 +115,35 @@ func (s *Store) Owned(ctx context.Context, tenant string, kind entity.Kind, owne
 	return n, err
 }
 
-// Reassign implements entities.Store.
-func (s *Store) Reassign(ctx context.Context, tenant string, kind entity.Kind, from, to string, endDrafts bool, at time.Time) (moved []entities.Entity, err error) {
+// Owners implements entities.Store.
+func (s *Store) Owners(ctx context.Context, tenant string, kind entity.Kind) ([]string, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, `SELECT DISTINCT owner_id FROM tc_entities WHERE tenant_id = $1 AND kind = $2`, tenant, kind)
+	owners, err := bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) })
+	return owners, bunx.Err(err, entities.Noun(kind))
+}
+
+// RenameOwners implements entities.Store.
+func (s *Store) RenameOwners(ctx context.Context, tenant string, kind entity.Kind, names map[string]string) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		return bunx.Err(c.Rename(ctx, tenant, "tc_entities", "owner_id", names, bunx.Is{Column: "kind", Value: kind}), slugTaken(kind))
+	})
+}
+
+// EndDrafts implements entities.Store.
+func (s *Store) EndDrafts(ctx context.Context, tenant string, kind entity.Kind, owner string) (ended []string, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		if endDrafts {
-			_, err := c.Exec(ctx, `DELETE FROM tc_entities WHERE tenant_id = $1 AND owner_id = $2 AND kind = $3 AND editing_id IS NOT NULL`,
-				tenant, from, kind)
-			if err != nil {
-				return bunx.Err(err, entities.Noun(kind))
-			}
-		}
+		rows, err := c.Rows(ctx, `DELETE FROM tc_entities WHERE tenant_id = $1 AND owner_id = $2 AND kind = $3 AND editing_id IS NOT NULL
+			RETURNING id`, tenant, owner, kind)
+		ended, err = bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) })
+		return bunx.Err(err, entities.Noun(kind))
+	})
+	return ended, err
+}
+
+// Reassign implements entities.Store.
+func (s *Store) Reassign(ctx context.Context, tenant string, kind entity.Kind, from, to string, at time.Time) (moved []entities.Entity, err error) {
+	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		rows, err := c.Rows(ctx, `SELECT `+heads+` FROM tc_entities WHERE tenant_id = $1 AND owner_id = $2 AND kind = $3
 			ORDER BY id`+c.ForUpdate(), tenant, from, kind)
 		if moved, err = bunx.Scan(rows, err, scanner(tenant, kind)); err != nil || len(moved) == 0 {

@@ -42,6 +42,7 @@ func TestStore(t *testing.T, open func(t *testing.T) entities.Store) {
 		"SlugsPassOn":        testSlugsPassOn,
 		"Reassign":           testReassign,
 		"ReassignRenames":    testReassignRenames,
+		"RenameOwners":       testRenameOwners,
 		"Files":              testFiles,
 		"FilesClash":         testFilesClash,
 		"FilesGo":            testFilesGo,
@@ -54,6 +55,14 @@ func TestStore(t *testing.T, open func(t *testing.T) entities.Store) {
 
 // id is the nth id.
 func id(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n) }
+
+// keys are those of reports.
+func keys(ns ...int) (all []entity.Key) {
+	for _, n := range ns {
+		all = append(all, entity.Key{Kind: "report", ID: id(n)})
+	}
+	return all
+}
 
 func at(n int) entities.Place { return entities.Place{ID: id(n)} }
 
@@ -186,13 +195,13 @@ func testIsolation(t *testing.T, s entities.Store) {
 	n, err := s.Owned(ctx, "evil", "report", "jo")
 	is.NoErr(err)
 	is.Equal(n, 0)
-	moved, err := s.Reassign(ctx, "evil", "report", "jo", "eve", true, tuesday)
+	moved, err := s.Reassign(ctx, "evil", "report", "jo", "eve", tuesday)
 	is.NoErr(err)
 	is.Equal(len(moved), 0)
 	n, _, err = s.Remove(ctx, "evil", "library", []string{id(2)})
 	is.NoErr(err)
 	is.Equal(n, 0)
-	there, err := s.Shippable(ctx, "evil", []string{id(1)})
+	there, err := s.Shippable(ctx, "evil", keys(1))
 	is.NoErr(err)
 	is.Equal(len(there), 0)
 	_, err = s.File(ctx, "evil", id(2), "f")
@@ -324,10 +333,10 @@ func testDrafts(t *testing.T, s entities.Store) {
 	ids, err := s.IDs(ctx, "acme", "report")
 	is.NoErr(err)
 	is.Equal(ids, []string{id(1)}) // no system piece either
-	there, err := s.Shippable(ctx, "acme", []string{id(1), id(2), id(3), id(4)})
+	there, err := s.Shippable(ctx, "acme", append(keys(1, 2, 3, 4), entity.Key{Kind: "query", ID: id(1)}))
 	is.NoErr(err)
 	is.Equal(there, map[entity.Key]bool{{Kind: "report", ID: id(1)}: true})
-	some, err := s.Slugs(ctx, "acme", "report", []string{"a", "b", "c"})
+	some, err := s.Slugs(ctx, "acme", "report", []entities.Place{{Owner: "jo", Slug: "a"}, {Owner: "jo", Slug: "b"}, {Owner: "mia", Slug: "a"}, {Owner: "jo", Slug: "c"}})
 	is.NoErr(err)
 	is.Equal(len(some), 2)
 	n, err := s.Owned(ctx, "acme", "report", "jo")
@@ -347,11 +356,14 @@ func testSome(t *testing.T, s entities.Store) {
 	is.NoErr(err)
 	is.Equal(len(heads), 2)
 	is.Equal(len(heads[0].Data), 0)
-	for _, read := range []func(context.Context, string, entity.Kind, []string) ([]entities.Entity, error){s.Some, s.Heads, s.Slugs} {
+	for _, read := range []func(context.Context, string, entity.Kind, []string) ([]entities.Entity, error){s.Some, s.Heads} {
 		none, err := read(ctx, "acme", "report", nil)
 		is.NoErr(err)
 		is.Equal(len(none), 0)
 	}
+	none, err := s.Slugs(ctx, "acme", "report", nil)
+	is.NoErr(err)
+	is.Equal(len(none), 0)
 	there, err := s.Shippable(ctx, "acme", nil)
 	is.NoErr(err)
 	is.Equal(len(there), 0)
@@ -403,7 +415,7 @@ func testReassign(t *testing.T, s entities.Store) {
 	draft, original, other := piece(3, "c"), id(1), piece(4, "")
 	draft.EditingID, other.Kind = &original, "query"
 	insert(t, s, piece(2, "b"), piece(1, "a"), draft, other)
-	moved, err := s.Reassign(ctx, "acme", "report", "jo", "mia", false, tuesday)
+	moved, err := s.Reassign(ctx, "acme", "report", "jo", "mia", tuesday)
 	is.NoErr(err)
 	is.Equal(len(moved), 3) // with the draft
 	is.Equal([]string{moved[0].ID, moved[1].ID, moved[2].ID}, []string{id(1), id(2), id(3)})
@@ -416,7 +428,17 @@ func testReassign(t *testing.T, s entities.Store) {
 	is.NoErr(err)
 	is.Equal(got.OwnerID, "jo") // of another kind
 
-	moved, err = s.Reassign(ctx, "acme", "report", "mia", "jo", true, tuesday)
+	for _, c := range []struct {
+		tenant string
+		kind   entity.Kind
+		owner  string
+		want   []string
+	}{{"evil", "report", "mia", nil}, {"acme", "query", "mia", nil}, {"acme", "report", "jo", nil}, {"acme", "report", "mia", []string{id(3)}}} {
+		ended, err := s.EndDrafts(ctx, c.tenant, c.kind, c.owner)
+		is.NoErr(err)
+		is.Equal(ended, c.want)
+	}
+	moved, err = s.Reassign(ctx, "acme", "report", "mia", "jo", tuesday)
 	is.NoErr(err)
 	is.Equal(len(moved), 2) // the draft is gone
 	_, err = s.Get(ctx, "acme", "report", at(3))
@@ -429,13 +451,43 @@ func testReassignRenames(t *testing.T, s entities.Store) {
 	theirs, theirLong := piece(10, "a"), piece(11, long)
 	theirs.OwnerID, theirLong.OwnerID = "mia", "mia"
 	insert(t, s, theirs, theirLong, piece(1, "a"), piece(2, "a-2"), piece(3, long), piece(4, "b"))
-	moved, err := s.Reassign(ctx, "acme", "report", "jo", "mia", true, tuesday)
+	moved, err := s.Reassign(ctx, "acme", "report", "jo", "mia", tuesday)
 	is.NoErr(err)
 	for i, want := range []string{"a-3", "a-2", strings.Repeat("x", 126) + "-2", "b"} {
 		is.Equal(*moved[i].Slug, want)
 		got, err := s.Get(ctx, "acme", "report", entities.Place{Owner: "mia", Slug: want})
 		is.NoErr(err)
 		is.Equal(got.ID, id(i+1))
+	}
+}
+
+func owners(t *testing.T, s entities.Store, tenant string, kind entity.Kind) string {
+	t.Helper()
+	ids, err := s.Owners(t.Context(), tenant, kind)
+	is.New(t).NoErr(err)
+	slices.Sort(ids)
+	return strings.Join(ids, " ")
+}
+
+func testRenameOwners(t *testing.T, s entities.Store) {
+	is, ctx := is.New(t), t.Context()
+	draft, theirs, query, original := piece(2, "a"), piece(3, "a"), piece(4, "a"), id(1)
+	draft.EditingID, theirs.OwnerID, query.Kind = &original, "mia", "query"
+	insert(t, s, piece(1, "a"), draft, theirs, query)
+	is.Equal(owners(t, s, "acme", "report"), "jo mia")
+	is.Equal(owners(t, s, "acme", "query"), "jo")
+	is.Equal(owners(t, s, "evil", "report"), "")
+	names := map[string]string{"jo": "Joe", "mia": "maria", "none": "nobody"}
+	is.NoErr(s.RenameOwners(ctx, "evil", "report", names))
+	is.NoErr(s.RenameOwners(ctx, "acme", "report", names))
+	is.Equal(owners(t, s, "acme", "report"), "Joe maria")
+	is.Equal(owners(t, s, "acme", "query"), "jo") // of another kind
+	for n, owner := range map[int]string{1: "Joe", 2: "Joe", 3: "maria"} {
+		got, err := s.Get(ctx, "acme", "report", at(n))
+		is.NoErr(err)
+		is.Equal(got.OwnerID, owner)
+		is.Equal(got.EditingID != nil, n == 2) // a draft stays one
+		is.Equal(got.UpdatedAt, monday)        // nobody has changed it
 	}
 }
 

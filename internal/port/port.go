@@ -1,42 +1,32 @@
-// Package port is what Porters share: reading the columns of a row that comes from elsewhere, the rules of an import,
-// and whom its rows belong to.
+// Package port is what Porters share: all of a Porter but what is special about its kind, and reading the columns of a row
+// that comes from elsewhere.
 //
 // Nouns with a Porter import it.
 package port
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/google/uuid"
+
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/rawjson"
 )
-
-// Batch is how many rows a Porter reads or writes with one statement.
-const Batch = 500
 
 // timeText is how a row has a time: UTC, whole microseconds.
 const timeText = "2006-01-02T15:04:05.000000Z"
 
 // Time writes a time as a row has it.
 func Time(t time.Time) string { return t.UTC().Format(timeText) }
-
-// Row makes a row of columns, a struct with json tags. The same columns give the same bytes, and raw JSON in them stays
-// as it is.
-func Row(kind entity.Kind, id string, columns any) (entity.Row, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(columns)
-	return entity.Row{Key: entity.Key{Kind: kind, ID: id}, JSON: bytes.TrimSuffix(b.Bytes(), []byte("\n"))}, err
-}
 
 // Bad is errs.Invalid about a row.
 func Bad(k entity.Key, format string, args ...any) error {
@@ -59,59 +49,8 @@ func Short(s string) string {
 	return s
 }
 
-// Check refuses rows of another kind and ids given twice. Errors: errs.Invalid.
-func Check(kind entity.Kind, rows []entity.Row) error {
-	seen := make(map[string]bool, len(rows))
-	for _, r := range rows {
-		if r.Kind != kind {
-			return Bad(r.Key, "is not of the kind %s", kind)
-		}
-		if seen[r.ID] {
-			return Bad(r.Key, "is given twice")
-		}
-		seen[r.ID] = true
-	}
-	return nil
-}
-
-// Arrive says what an import does with each row. Errors: errs.Conflict naming the first row that is there when the rule
-// is Fail; errs.Invalid for an unknown rule.
-func Arrive(rows []entity.Row, there func(id string) bool, rule entity.Rule) ([]entity.Arrival, error) {
-	if !slices.Contains([]entity.Rule{entity.Skip, entity.Overwrite, entity.Fail}, rule) {
-		return nil, errs.New(errs.Invalid, "updateRule must be one of skip, overwrite and fail")
-	}
-	out := make([]entity.Arrival, len(rows))
-	for i, r := range rows {
-		switch {
-		case !there(r.ID):
-			out[i] = entity.Created
-		case rule == entity.Fail:
-			return nil, errs.New(errs.Conflict, "%s %s exists already.", r.Kind, r.ID)
-		case rule == entity.Overwrite:
-			out[i] = entity.Updated
-		default:
-			out[i] = entity.Skipped
-		}
-	}
-	return out, nil
-}
-
-// Owner gives a row's owner where the tenant knows it, else that of the landing, with a warning when the row has one.
-func Owner(k entity.Key, owner string, known map[string]bool, l entity.Landing, warnings *[]string) string {
-	switch {
-	case owner == "":
-		return l.Owner
-	case known[owner] && owner != "*": // everyone is a principal, and owns nothing
-		return owner
-	}
-	*warnings = append(*warnings, fmt.Sprintf("%s %s: its owner %s is not known here; %s owns it now.", k.Kind, k.ID, Short(owner), l.Owner))
-	return l.Owner
-}
-
-// Chunks gives consecutive parts of at most Batch elements.
-func Chunks[T any](all []T) func(yield func([]T) bool) {
-	return slices.Chunk(all, Batch)
-}
+// Chunks gives consecutive parts of at most 500 elements.
+func Chunks[T any](all []T) iter.Seq[[]T] { return slices.Chunk(all, chunk) }
 
 // Columns are the columns of a row that comes from elsewhere. The first one that is wrong stays the error. Names are
 // matched exactly, and columns that nobody asks for are passed over.
@@ -123,15 +62,31 @@ type Columns struct {
 
 // Read reads a row.
 func Read(r entity.Row) *Columns {
-	c := &Columns{key: r.Key}
-	if !utf8.Valid(r.JSON) || json.Unmarshal(r.JSON, &c.members) != nil || c.members == nil {
+	c, ok := &Columns{key: r.Key}, false
+	if c.members, ok = rawjson.Members(r.JSON); !ok || !utf8.Valid(r.JSON) {
 		c.err = Bad(r.Key, "is not a JSON object")
 	}
 	return c
 }
 
+// ReadUUID reads a row whose id must be a UUID in lower case.
+func ReadUUID(r entity.Row) *Columns {
+	if id, err := uuid.Parse(r.ID); err != nil || id.String() != r.ID {
+		return &Columns{err: Bad(r.Key, "the id must be a UUID in lower case")}
+	}
+	return Read(r)
+}
+
 // Err is the first fault: errs.Invalid naming the row and the column.
 func (c *Columns) Err() error { return c.err }
+
+// Accept gives the first fault, else what accept says about a piece of these columns, naming the row.
+func (c *Columns) Accept(accept func() error) error {
+	if c.err != nil {
+		return c.err
+	}
+	return Why(c.key, accept())
+}
 
 // read fills dst with a column. It reports false when the column is left out, null or wrong.
 func (c *Columns) read(name string, dst any, want string) bool {
@@ -176,8 +131,10 @@ func (c *Columns) Flag(name string, otherwise bool) bool {
 
 // JSON gives raw JSON, nil when it is left out.
 func (c *Columns) JSON(name string) json.RawMessage {
-	var raw json.RawMessage
-	c.read(name, &raw, "JSON")
+	raw := c.members[name]
+	if c.err != nil || string(raw) == "null" {
+		return nil
+	}
 	return raw
 }
 
@@ -197,22 +154,22 @@ func (c *Columns) Time(name string, otherwise time.Time) time.Time {
 	return t.UTC().Truncate(time.Microsecond)
 }
 
-// IDs gives the ids of rows.
-func IDs(rows []entity.Row) []string {
-	ids := make([]string, len(rows))
-	for i, r := range rows {
-		ids[i] = r.ID
+// IDs gives the ids of some values.
+func IDs[T any](some []T, id func(T) string) []string {
+	ids := make([]string, len(some))
+	for i, v := range some {
+		ids[i] = id(v)
 	}
 	return ids
 }
 
-// In gives a test for the ids of some values.
-func In[T any](some []T, id func(T) string) func(id string) bool {
-	there := make(map[string]bool, len(some))
-	for _, v := range some {
-		there[id(v)] = true
+// Set gives the set of some ids.
+func Set(ids []string) map[string]bool {
+	set := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		set[id] = true
 	}
-	return func(id string) bool { return there[id] }
+	return set
 }
 
 // Directory knows the principals of a tenant.
@@ -222,35 +179,15 @@ type Directory interface {
 
 // Known asks a directory for some principals, each once; "" is none.
 func Known(ctx context.Context, d Directory, tenant string, ids []string) (map[string]bool, error) {
-	ids = slices.Clone(ids)
-	slices.Sort(ids)
-	ids = slices.DeleteFunc(slices.Compact(ids), func(id string) bool { return id == "" })
-	if len(ids) == 0 {
-		return map[string]bool{}, nil
-	}
-	return d.Known(ctx, tenant, ids)
-}
-
-// Export gives rows in the order of ids, loaded batch by batch, so that it holds no connection while its caller works on
-// a row. missing makes the error for one that is not there.
-func Export(ids []string, load func(batch []string) (map[string]entity.Row, error), missing func(id string) error) iter.Seq2[entity.Row, error] {
-	return func(yield func(entity.Row, error) bool) {
-		for batch := range Chunks(ids) {
-			rows, err := load(batch)
-			if err != nil {
-				yield(entity.Row{}, err)
-				return
-			}
-			for _, id := range batch {
-				row, ok := rows[id]
-				if !ok {
-					yield(entity.Row{}, missing(id))
-					return
-				}
-				if !yield(row, nil) {
-					return
-				}
-			}
+	asked := Set(ids)
+	delete(asked, "")
+	known := make(map[string]bool, len(asked))
+	for batch := range Chunks(slices.Sorted(maps.Keys(asked))) {
+		some, err := d.Known(ctx, tenant, batch)
+		if err != nil {
+			return nil, err
 		}
+		maps.Copy(known, some)
 	}
+	return known, nil
 }

@@ -1,0 +1,175 @@
+package entity
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// Mask stands in a row that travels where the piece has a secret.
+const Mask = "********"
+
+// MaskSecrets gives free JSON, such as a piece's data, with a Mask for each of its secrets; the rest stays byte by byte.
+// What has none is given back as it is. A Porter calls it for all JSON whose members its kind does not name itself.
+//
+// A secret is, at any depth, the value of a member whose name says so; letters alone count, in either case, so that
+// "API-Key 2" is apikey. Names are secret that end with password(s), passwd, pwd, passphrase, passcode, secret(s), token,
+// apikey(s), accesskey, accountkey, encryptionkey, privatekey(s), secretkey, sharedkey, signingkey, sshkey, credential(s),
+// authorization, connectionstring, with passwordhash, secrethash or tokenhash, or with accesstokens, apitokens, authtokens
+// or refreshtokens, and the names bearer, cookie(s), setcookie, databaseurl, dsn, jwt, pass, dbpass, smtppass, userpass, pw
+// and tokens. It is masked whatever it is, but for null, true, false, what is empty, and a number under a plural, which
+// is a count. Every member or element below env, envvars, environment or environmentvariables is a secret, or the text
+// or number that such a member is, but for null and what is empty.
+//
+// What a text says, such as a password within a URL, nobody can tell. What is not JSON is not given back.
+//
+// Source: DECISIONS, section 7.
+func MaskSecrets(data json.RawMessage) json.RawMessage {
+	switch {
+	case !suspicious(data):
+		return data
+	case !json.Valid(data):
+		return nil
+	}
+	var out []byte
+	done := 0
+	walk(data, func(_ []level, p place) {
+		out = append(append(out, data[done:p.value]...), `"`+Mask+`"`...)
+		done = p.end
+	}, func(level) {})
+	if done == 0 {
+		return data
+	}
+	return append(out, data[done:]...)
+}
+
+// KeepSecrets gives free JSON of an archive with the secrets that ours, the same JSON of the tenant's piece, has at the
+// same places; ours is nil for a piece that the tenant has not. A place is the same when the names of the members above it
+// are, and the positions in arrays that have the same length. Secrets that ours has not are left out with their names, and
+// their number is lost. An archive is never believed a secret, a Mask or not. A Porter calls it for what it calls
+// MaskSecrets for.
+func KeepSecrets(data, ours json.RawMessage) (kept json.RawMessage, lost int) {
+	switch {
+	case !suspicious(data):
+		return data, 0
+	case !json.Valid(data):
+		return nil, 0
+	case !json.Valid(ours):
+		ours = nil
+	}
+	t := newTree()
+	walk(ours, func(levels []level, p place) {
+		n := t.node(levels, true)
+		t.nodes[n].value = ours[p.value:p.end]
+	}, func(l level) { t.close(l, 0) })
+	var places []place
+	walk(data, func(levels []level, p place) {
+		p.node = t.node(levels, false)
+		places = append(places, p)
+	}, func(l level) { t.close(l, 1) })
+	if len(places) == 0 {
+		return data, 0
+	}
+	t.compare()
+	out, done := make([]byte, 0, len(data)), 0
+	for _, p := range places {
+		if v := t.kept(p.node); v != nil {
+			out = append(append(out, data[done:p.value]...), v...)
+			done = p.end
+			continue
+		}
+		lost++
+		out = bytes.TrimRight(append(out, data[done:p.begin]...), space)
+		done = p.end
+		rest := bytes.TrimLeft(data[done:], space)
+		switch { // one of the commas around it goes with it
+		case bytes.HasSuffix(out, []byte{','}):
+			out = out[:len(out)-1]
+		case bytes.HasPrefix(rest, []byte{','}):
+			done = len(data) - len(rest) + 1
+		}
+	}
+	return append(out, data[done:]...), lost
+}
+
+// tree is the places of secrets in two texts. Its first node is the text itself.
+type tree struct {
+	nodes []node
+	steps map[step]int
+}
+
+// step leads from a node to a member, or to an element when name is "".
+type step struct {
+	from  int
+	name  string // with its quotes
+	index int
+}
+
+type node struct {
+	parent int
+	sizes  [2]int // of arrays, in the one text and the other
+	value  []byte // nil for none
+	same   bool   // all arrays above are as long in both
+}
+
+// What a level has instead of a node.
+const (
+	unknown = -1 // nobody has asked yet
+	absent  = -2 // the other text has none
+)
+
+func newTree() *tree { return &tree{nodes: []node{{same: true}}, steps: map[step]int{}} }
+
+// node finds the innermost place of a walk. It may make it when it is not there.
+func (t *tree) node(levels []level, may bool) int {
+	known := len(levels) - 1
+	for levels[known].node == unknown {
+		known--
+	}
+	for i := known; i < len(levels)-1; i++ {
+		levels[i+1].node = t.step(levels[i], may)
+	}
+	return t.step(levels[len(levels)-1], may)
+}
+
+func (t *tree) step(l level, may bool) int {
+	if l.node == absent {
+		return absent
+	}
+	s := step{from: l.node, index: l.index}
+	if l.object {
+		s.name, s.index = `"`+string(unquoted(l.name))+`"`, 0
+	}
+	n, ok := t.steps[s]
+	switch {
+	case ok:
+		return n
+	case !may:
+		return absent
+	}
+	t.nodes = append(t.nodes, node{parent: l.node})
+	t.steps[s] = len(t.nodes) - 1
+	return t.steps[s]
+}
+
+// close notes the length of an array.
+func (t *tree) close(l level, text int) {
+	if !l.object && l.node >= 0 {
+		t.nodes[l.node].sizes[text] = l.index + 1
+	}
+}
+
+// compare finds the places that are the same: parents come before their children.
+func (t *tree) compare() {
+	for i := 1; i < len(t.nodes); i++ {
+		n := &t.nodes[i]
+		n.same = t.nodes[n.parent].same && n.sizes[0] == n.sizes[1]
+	}
+}
+
+// kept gives the value of a place that is the same, nil for none.
+func (t *tree) kept(node int) []byte {
+	if node == absent || !t.nodes[node].same {
+		return nil
+	}
+	return t.nodes[node].value
+}

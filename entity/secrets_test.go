@@ -1,0 +1,343 @@
+package entity_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/entity"
+)
+
+func TestMaskSecrets(t *testing.T) {
+	for text, want := range map[string]string{
+		`{}`: `{}`, `[]`: `[]`, `7`: `7`, `"password"`: `"password"`, ``: ``, `null`: `null`,
+		`{"password":"x","a":1.50,"b":[1e9,-0]}`:                    `{"password":"********","a":1.50,"b":[1e9,-0]}`,
+		`{ "API-Key 2" : "x" , "a" : [ {"Client_Secret":"y"} ] }`:   `{ "API-Key 2" : "********" , "a" : [ {"Client_Secret":"********"} ] }`,
+		`{"token":7,"dbRolePassword":-1.5,"webhookSecret":"a\"b"}`:  `{"token":"********","dbRolePassword":"********","webhookSecret":"********"}`,
+		`{"credentials":{"a":["}",{}]},"secrets":[1,2],"x":"y"}`:    `{"credentials":"********","secrets":"********","x":"y"}`,
+		`{"pass\u0077ord":"x","\u0070wd":"x","secre\u0074":"x"}`:    `{"pass\u0077ord":"********","\u0070wd":"********","secre\u0074":"********"}`,
+		`{"password":null,"token":true,"secret":"","apiKey":[ ]}`:   `{"password":null,"token":true,"secret":"","apiKey":[ ]}`,
+		`{"tokens":12,"secrets":3,"maxTokens":["a"],"pass":1}`:      `{"tokens":12,"secrets":3,"maxTokens":["a"],"pass":"********"}`,
+		`{"a":"********","secretary":"x","key":"x","bypass":"x"}`:   `{"a":"********","secretary":"x","key":"x","bypass":"x"}`,
+		`{"defn":{"env":{"A":"x","B":{"c":1},"C":true,"D":null}}}`:  `{"defn":{"env":{"A":"********","B":"********","C":"********","D":null}}}`,
+		`{"env":["A=1",{"a":1},7],"environment":"x","nodeEnv":"x"}`: `{"env":["********","********","********"],"environment":"********","nodeEnv":"x"}`,
+		`{"env":{},"environment":true,"ENV_VARS":{"A":""}}`:         `{"env":{},"environment":true,"ENV_VARS":{"A":""}}`,
+		`{"text":"the \"password\": x","passwordª":"x","ª":"x"}`:    `{"text":"the \"password\": x","passwordª":"x","ª":"x"}`,
+		`{"headers":{"Authorization":"Bearer x","Cookie":"a=b"}}`:   `{"headers":{"Authorization":"********","Cookie":"********"}}`,
+		`{"password":"********","x":{"env":{"PATH":"********"}}}`:   `{"password":"********","x":{"env":{"PATH":"********"}}}`,
+		`{"a\"password":"x","b":1}`:                                 `{"a\"password":"********","b":1}`,
+	} {
+		got := string(entity.MaskSecrets([]byte(text)))
+		if got != want {
+			t.Errorf("%s\n got %s\nwant %s", text, got, want)
+		}
+		is.New(t).Equal(string(entity.MaskSecrets([]byte(got))), got)
+	}
+}
+
+// TestSecretNames: each of the words, however it is written, and names that only look like them.
+func TestSecretNames(t *testing.T) {
+	masked := func(name string) bool {
+		quoted, err := json.Marshal(map[string]string{name: "x"})
+		is.New(t).NoErr(err)
+		return !bytes.Equal(entity.MaskSecrets(quoted), quoted)
+	}
+	for _, name := range strings.Fields(`password passwords passwd pwd passphrase passcode secret secrets token apiKey api_keys access-key
+		AccountKey encryptionKey privateKey PRIVATE_KEYS secretKey SharedKey signingKey sshKey credential credentials authorization
+		connectionString passwordHash secretHash tokenHash accessTokens apiTokens authTokens refreshTokens bearer cookie cookies
+		Set-Cookie DATABASE_URL dsn jwt pass dbPass smtpPass userPass pw tokens clientSecret accessToken refreshToken bindPassword
+		webhookSecret dbRolePassword X-Api-Key Proxy-Authorization oauth2Token password2 smtp.password AWS_SECRET_ACCESS_KEY
+		env environment envVars ENVIRONMENT_VARIABLES`) {
+		if !masked(name) {
+			t.Errorf("%s is no secret", name)
+		}
+	}
+	for _, name := range strings.Fields(`passwordId secretary tokenizer keys key monkey apiKeyId accessKeyId compass bypass designTokens maxTokens
+		envelope environments nodeEnv bearerFormat description title author auth authorizationUrl sass upwd2x publicKey cookieless ñ p`) {
+		if masked(name) {
+			t.Errorf("%s is a secret", name)
+		}
+	}
+}
+
+func TestKeepSecrets(t *testing.T) {
+	for _, c := range []struct {
+		data, ours, want string
+		lost             int
+	}{
+		{`{"password":"********","a":2}`, `{"a":1,"password":"x"}`, `{"password":"x","a":2}`, 0},
+		{`{"password":"********"}`, ``, `{}`, 1},
+		{`{"password":"mine"}`, `{"password":{"b":[1.0]}}`, `{"password":{"b":[1.0]}}`, 0}, // an archive is believed no secret
+		{`{"password":"mine"}`, `{}`, `{}`, 1},
+		{`{"password":""}`, `{"password":"x"}`, `{"password":""}`, 0},
+		{`{"password":"********"}`, `{"password":""}`, `{}`, 1},
+		{`{"a":"********","b":["********"]}`, `{"a":"x","b":["y"]}`, `{"a":"********","b":["********"]}`, 0},
+		{`{"token":1,"a":2,"pwd":3,"jwt":4,"b":5}`, `{"pwd":"x"}`, `{"a":2,"pwd":"x","b":5}`, 2},
+		{`{ "token" : 1 , "pwd" : 2 , "a" : 3 , "jwt" : 4 }`, ``, `{ "a" : 3  }`, 3},
+		{`{ "token" : 1 , "pwd" : 2 }`, ``, `{ }`, 2},
+		{`{"a":[{"pwd":"m","n":1},{"pwd":"m"}]}`, `{"a":[{"pwd":"x"},{"pwd":"y"}]}`, `{"a":[{"pwd":"x","n":1},{"pwd":"y"}]}`, 0},
+		{`{"a":[{"pwd":"m","n":1},{"pwd":"m"}]}`, `{"a":[{"pwd":"x"}]}`, `{"a":[{"n":1},{}]}`, 2},
+		{`{"a":[{"pwd":"m"}]}`, `{"a":[{"pwd":"x"},7]}`, `{"a":[{}]}`, 1},
+		{`{"a":[[{"pwd":"m"}],[{"pwd":"m"}]]}`, `{"a":[[{"pwd":"x"}],[{"pwd":"y"},1]]}`, `{"a":[[{"pwd":"x"}],[{}]]}`, 1},
+		{`{"a":[{"pwd":"m"}]}`, `{"a":{"0":{"pwd":"x"}}}`, `{"a":[{}]}`, 1},
+		{`{"a":{"":{"pwd":"m"}}}`, `{"a":[{"pwd":"x"}]}`, `{"a":{"":{}}}`, 1},
+		{`{"env":{"A":"m","B":"m","C":"m"}}`, `{"env":{"B":"b","A":{"x":[1]}}}`, `{"env":{"A":{"x":[1]},"B":"b"}}`, 1},
+		{`{"env":["m","m"]}`, `{"env":["a",{"b":1}]}`, `{"env":["a",{"b":1}]}`, 0},
+		{`{"env":["m","m"]}`, `{"env":["a"]}`, `{"env":[]}`, 2},
+		{`{"env":"m"}`, `{"env":{"A":"x"}}`, `{}`, 1},
+		{`{"env":{"A":"m"}}`, `{"env":"x"}`, `{"env":{}}`, 1},
+		{`{"p\u0077d":"m"}`, `{"\u0070wd":"x"}`, `{"p\u0077d":"x"}`, 0},
+		{`{"x":{"pwd":"m"}}`, `{"pwd":"x","X":{"pwd":"x"},"y":{"x":{"pwd":"x"}}}`, `{"x":{}}`, 1}, // another place
+		{`{"pwd":"m"}`, `{"pwd":"x","pwd":"y"}`, `{"pwd":"y"}`, 0},
+	} {
+		got, lost := entity.KeepSecrets([]byte(c.data), []byte(c.ours))
+		if string(got) != c.want || lost != c.lost {
+			t.Errorf("%s of %s\n got %s, %d lost\nwant %s, %d lost", c.data, c.ours, got, lost, c.want, c.lost)
+		}
+	}
+}
+
+// TestDeepSecrets: neither depth nor number makes it slow, as that of its square would be.
+func TestDeepSecrets(t *testing.T) {
+	is := is.New(t)
+	deep := strings.Repeat(`{"a":[`, 4900) + `{"pwd":"x"}` + strings.Repeat(`]}`, 4900)
+	chain := strings.Repeat(`{"token":"x","env":["y"],"a":[`, 4900) + strings.Repeat(`]}`, 4900)
+	wide := `[` + strings.Repeat(`{"pwd":"x"},`, 80_000) + `7]`
+	begin := time.Now()
+	for _, text := range []string{deep, chain, wide, `"` + strings.Repeat(`\":`, 300_000) + `"`, `{"` + strings.Repeat(`password\":`, 90_000) + `":1}`} {
+		masked := entity.MaskSecrets([]byte(text))
+		kept, lost := entity.KeepSecrets(masked, []byte(text))
+		is.True(string(kept) == text)
+		is.Equal(lost, 0)
+	}
+	is.True(time.Since(begin) < 5*time.Second)
+}
+
+// FuzzSecrets compares with what a plain program makes of the decoded JSON.
+func FuzzSecrets(f *testing.F) {
+	for _, s := range []string{
+		`{"password":"x","a":[1.0,{"env":{"A":1,"b":[]}}]}`, `{ "token" : {"a":1} , "x":[[]], "env":[1,null,"",[2]]}`, `{"a\"pwd\\":"x","\u0070wd":"","tokens":3}`,
+		`[{"env":"x","jwt":true},{"jwt":{}}]`, `"\"pwd\":1"`, `{"env":{"env":{"a":1}},"pwd":{"pwd":1}}`, "{\"pw\x7fd\":1}", `{"passwordª":1,"a":":"}`, `{`, `}`, `]]`, `{"a`, `"\`,
+	} {
+		f.Add([]byte(s), []byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text, other []byte) {
+		masked := entity.MaskSecrets(slices.Clone(text))
+		kept, lost := entity.KeepSecrets(text, other) // neither has to be JSON
+		if !json.Valid(text) {
+			if len(masked) > 0 && !bytes.Equal(masked, text) {
+				t.Fatalf("%s is %s", text, masked)
+			}
+			return
+		}
+		value := decoded(t, text)
+		if hidden, n := hide(value, true); n == 0 {
+			if !bytes.Equal(masked, text) || !bytes.Equal(kept, text) || lost != 0 {
+				t.Fatalf("%s has no secret, and is %s", text, masked)
+			}
+		} else if !same(decoded(t, masked), hidden) {
+			t.Fatalf("%s is %s", text, masked)
+		}
+		if again := entity.MaskSecrets(masked); !bytes.Equal(again, masked) {
+			t.Fatalf("%s again is %s", masked, again)
+		}
+		bare, n := hide(value, false)
+		left, lost := entity.KeepSecrets(masked, nil)
+		if !same(decoded(t, left), bare) || lost < n {
+			t.Fatalf("%s, of which nothing is here, is %s (%d)", masked, left, lost)
+		}
+		if json.Valid(other) && !json.Valid(kept) {
+			t.Fatalf("%s of %s is %s", text, other, kept)
+		}
+		if doubled(text) {
+			return // which of two members of one name it is, no place says
+		}
+		if back, lost := entity.KeepSecrets(masked, text); !bytes.Equal(back, text) || lost != 0 {
+			t.Fatalf("%s was %s", back, text)
+		}
+	})
+}
+
+func decoded(t *testing.T, text []byte) (v any) {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return v
+}
+
+func same(a, b any) bool { return fmt.Sprintf("%#v", a) == fmt.Sprintf("%#v", b) }
+
+// doubled reports whether an object of a text has two members of one name.
+func doubled(text []byte) bool {
+	colons := 0
+	var v any
+	_ = json.Unmarshal(text, &v)
+	count(v, &colons)
+	inStrings, escaped, quoted, all := 0, false, false, 0
+	for _, c := range text {
+		switch {
+		case escaped:
+			escaped = false
+		case c == '\\':
+			escaped = true
+		case c == '"':
+			quoted = !quoted
+		case c == ':' && quoted:
+			inStrings++
+		case c == ':':
+			all++
+		}
+	}
+	return all != colons
+}
+
+func count(v any, members *int) {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			count(e, members)
+		}
+	case map[string]any:
+		*members += len(v)
+		for _, e := range v {
+			count(e, members)
+		}
+	}
+}
+
+// hide masks the secrets of decoded JSON, or leaves them out, and counts them.
+func hide(v any, mask bool) (any, int) {
+	n := 0
+	put := func(set func(any), v any, named string) {
+		some := 0
+		switch {
+		case named == "env":
+			v, some = hideAll(v, mask)
+		case conceals(v, named):
+			v, some = entity.Mask, 1
+		default:
+			v, some = hide(v, mask)
+		}
+		if n += some; v != entity.Mask || some != 1 || mask {
+			set(v)
+		}
+	}
+	switch v := v.(type) {
+	case []any:
+		out := []any{}
+		for _, e := range v {
+			put(func(e any) { out = append(out, e) }, e, "")
+		}
+		return out, n
+	case map[string]any:
+		out := map[string]any{}
+		for name, e := range v {
+			put(func(e any) { out[name] = e }, e, called(name))
+		}
+		return out, n
+	}
+	return v, 0
+}
+
+// hideAll does so with an environment.
+func hideAll(v any, mask bool) (any, int) {
+	n := 0
+	switch v := v.(type) {
+	case []any:
+		out := []any{}
+		for _, e := range v {
+			if conceals(e, "env") {
+				if n++; !mask {
+					continue
+				}
+				e = entity.Mask
+			}
+			out = append(out, e)
+		}
+		return out, n
+	case map[string]any:
+		out := map[string]any{}
+		for name, e := range v {
+			if conceals(e, "env") {
+				if n++; !mask {
+					continue
+				}
+				e = entity.Mask
+			}
+			out[name] = e
+		}
+		return out, n
+	}
+	if _, ok := v.(bool); !ok && conceals(v, "env") {
+		return entity.Mask, 1
+	}
+	return v, 0
+}
+
+func conceals(v any, named string) bool {
+	if named == "" {
+		return false
+	}
+	switch v := v.(type) {
+	case nil:
+		return false
+	case bool:
+		return named == "env"
+	case string:
+		return v != ""
+	case json.Number:
+		return named != "secrets"
+	case []any:
+		return len(v) > 0
+	}
+	return len(v.(map[string]any)) > 0
+}
+
+// called gives what a name is: "env", "secret", "secrets" when it is a plural, "" for no secret.
+func called(name string) string {
+	letters := strings.Map(func(r rune) rune {
+		switch {
+		case r < 0x80 && !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'):
+			return -1
+		case r < 0x80:
+			return r | 0x20
+		}
+		return 'ª'
+	}, name)
+	if slices.Contains([]string{"env", "envvars", "environment", "environmentvariables"}, letters) {
+		return "env"
+	}
+	found := slices.Contains(strings.Fields("bearer cookie cookies setcookie databaseurl dsn jwt pass dbpass smtppass userpass pw tokens"), letters)
+	for _, end := range strings.Fields("password passwords passwd pwd passphrase passcode secret secrets token apikey apikeys accesskey accountkey " +
+		"encryptionkey privatekey privatekeys secretkey sharedkey signingkey sshkey credential credentials authorization connectionstring " +
+		"passwordhash secrethash tokenhash accesstokens apitokens authtokens refreshtokens") {
+		found = found || strings.HasSuffix(letters, end)
+	}
+	switch {
+	case !found:
+		return ""
+	case strings.HasSuffix(letters, "s") && !strings.HasSuffix(letters, "ss"):
+		return "secrets"
+	}
+	return "secret"
+}
+
+// BenchmarkMaskSecrets of 1 MiB that has none, as an export does with all data.
+func BenchmarkMaskSecrets(b *testing.B) {
+	text := []byte(`{"fields":[` + strings.Repeat(`{"field":"column_1","label":"Column 1","description":"","width":200,"formula":"3f9a8b7c6d5e4f30"},`, 10_000) + `1]}`)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		if !bytes.Equal(entity.MaskSecrets(text)[:1], text[:1]) {
+			b.Fatal("not the text")
+		}
+	}
+}

@@ -1,0 +1,251 @@
+package port
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// Batch is some rows of an import, of different ids, on their way into a tenant.
+type Batch[T any] struct {
+	Tenant string
+	Write  []T          // the pieces of the rows, but for those that are skipped
+	There  map[string]T // what the tenant has of all rows, by id, as Porter.There gives it
+	Over   []string     // the ids of those of Write that are there
+	Yield  []string     // the ids of those of Over whose slug another one of Write takes
+
+	into     entity.Landing
+	arrivals []entity.Arrival
+	warnings []string
+}
+
+// Warn adds a sentence for people.
+func (b *Batch[T]) Warn(format string, args ...any) {
+	b.warnings = append(b.warnings, fmt.Sprintf(format, args...))
+}
+
+// Sum adds to a sentence for people that says it once for all rows of the import, if the first count is not 0. See
+// entity.Tally.
+func (b *Batch[T]) Sum(sentence string, counts ...entity.Count) {
+	if counts[0].N > 0 {
+		b.into.Tally.Add(sentence, counts...)
+	}
+}
+
+// check refuses an unknown rule, rows of another kind and ids given twice. Errors: errs.Invalid.
+func (p Porter[T]) check(rows []entity.Row, rule entity.Rule) error {
+	if !slices.Contains([]entity.Rule{entity.Skip, entity.Overwrite, entity.Fail}, rule) {
+		return errs.New(errs.Invalid, "updateRule must be one of skip, overwrite and fail")
+	}
+	seen := make(map[string]bool, len(rows))
+	for _, r := range rows {
+		if r.Kind != p.Kind {
+			return Bad(r.Key, "is not of the kind %s", p.Kind)
+		}
+		if seen[r.ID] {
+			return Bad(r.Key, "is given twice")
+		}
+		seen[r.ID] = true
+	}
+	return nil
+}
+
+// land imports one batch.
+func (p Porter[T]) land(ctx context.Context, tenant string, rows []entity.Row, l entity.Landing) (*Batch[T], error) {
+	pieces := make([]T, len(rows))
+	for i, r := range rows {
+		var err error
+		if pieces[i], err = p.Read(tenant, r); err != nil {
+			return nil, err
+		}
+	}
+	there, err := p.there(ctx, tenant, pieces)
+	if err != nil {
+		return nil, err
+	}
+	b := &Batch[T]{Tenant: tenant, There: p.byID(there), into: l}
+	for _, piece := range pieces {
+		if err := p.arrive(b, piece); err != nil {
+			return nil, err
+		}
+	}
+	if len(b.Write) == 0 {
+		return b, nil
+	}
+	for _, step := range []func(context.Context, *Batch[T]) error{p.own, p.claim, p.keepSecrets, p.Put} {
+		if err := step(ctx, b); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+func (p Porter[T]) there(ctx context.Context, tenant string, pieces []T) ([]T, error) {
+	if p.There != nil {
+		return p.There(ctx, tenant, pieces)
+	}
+	return p.Some(ctx, tenant, IDs(pieces, p.ID))
+}
+
+func (p Porter[T]) byID(pieces []T) map[string]T {
+	by := make(map[string]T, len(pieces))
+	for _, piece := range pieces {
+		by[p.ID(piece)] = piece
+	}
+	return by
+}
+
+// arrive says what becomes of a piece. Errors: errs.Conflict when it is there and the rule is Fail.
+func (p Porter[T]) arrive(b *Batch[T], piece T) error {
+	id := p.ID(piece)
+	old, there := b.There[id]
+	arrival := entity.Created
+	switch {
+	case there && b.into.Rule == entity.Fail:
+		return errs.New(errs.Conflict, "%s %s exists already.", p.Kind, id)
+	case there && b.into.Rule == entity.Skip:
+		arrival = entity.Skipped
+	case there && p.spare(old) != "":
+		arrival = entity.Skipped
+		b.Warn("%s %s %s and stays as it is.", p.Kind, id, p.spare(old))
+	case there:
+		arrival = entity.Updated
+		b.Over = append(b.Over, id)
+	}
+	if b.arrivals = append(b.arrivals, arrival); arrival != entity.Skipped {
+		b.Write = append(b.Write, piece)
+	}
+	return nil
+}
+
+func (p Porter[T]) spare(old T) string {
+	if p.Spare == nil {
+		return ""
+	}
+	return p.Spare(old)
+}
+
+// own gives each piece the owner of its row where the tenant knows it, else that of the landing.
+func (p Porter[T]) own(ctx context.Context, b *Batch[T]) error {
+	if p.Owner == nil {
+		return nil
+	}
+	known, err := Known(ctx, p.People, b.Tenant, IDs(b.Write, func(piece T) string { return *p.Owner(&piece) }))
+	if err != nil {
+		return err
+	}
+	for i := range b.Write {
+		owner := p.Owner(&b.Write[i])
+		if known[*owner] && *owner != "*" { // everyone is a principal, and owns nothing
+			continue
+		}
+		if *owner != "" {
+			b.Warn("%s %s: its owner %s is not known here; %s owns it now.", p.Kind, p.ID(b.Write[i]), Short(*owner), b.into.Owner)
+		}
+		*owner = b.into.Owner
+	}
+	return nil
+}
+
+// claim refuses a slug that another piece has and keeps. Errors: errs.Conflict.
+func (p Porter[T]) claim(ctx context.Context, b *Batch[T]) error {
+	if p.Natural == nil {
+		return nil
+	}
+	claimed, naturals := map[string]string{}, []string{}
+	for _, piece := range b.Write {
+		natural, id := p.Natural(piece), p.ID(piece)
+		if natural == "" {
+			continue
+		}
+		if other, ok := claimed[natural]; ok {
+			return p.taken(id, natural, other)
+		}
+		claimed[natural] = id
+		if old, there := b.There[id]; !there || p.Natural(old) != natural { // else it is its own
+			naturals = append(naturals, natural)
+		}
+	}
+	for _, id := range b.Over {
+		if to, ok := claimed[p.Natural(b.There[id])]; ok && to != id {
+			b.Yield = append(b.Yield, id)
+		}
+	}
+	if len(naturals) == 0 {
+		return nil
+	}
+	taken, err := p.Taken(ctx, b.Tenant, naturals)
+	if err != nil {
+		return err
+	}
+	leaves := Set(b.Over)
+	for _, piece := range b.Write {
+		natural, id := p.Natural(piece), p.ID(piece)
+		if other, ok := taken[natural]; ok && natural != "" && other != id && !leaves[other] {
+			return p.taken(id, natural, other)
+		}
+	}
+	return nil
+}
+
+func (p Porter[T]) taken(id, natural, other string) error {
+	return errs.New(errs.Conflict, "%s %s: the slug %s belongs to %s.", p.Kind, id, slugOf(natural), other)
+}
+
+// slugOf gives what comes behind the owner in a natural id.
+func slugOf(natural string) string { return natural[strings.LastIndexByte(natural, ':')+1:] }
+
+// few is how many pieces of the tenant are read at once for their secrets: each may be long.
+const few = 32
+
+// keepSecrets puts the tenant's own secrets where the rows have masks.
+func (p Porter[T]) keepSecrets(ctx context.Context, b *Batch[T]) error {
+	var created, over []*T
+	for i := range b.Write {
+		piece := &b.Write[i]
+		if !slices.ContainsFunc(p.free(piece), hasSecrets) {
+			continue
+		}
+		if _, there := b.There[p.ID(*piece)]; there {
+			over = append(over, piece)
+		} else {
+			created = append(created, piece)
+		}
+	}
+	p.reveal(b, created, nil)
+	for some := range slices.Chunk(over, few) {
+		ours, err := p.Some(ctx, b.Tenant, IDs(some, func(piece *T) string { return p.ID(*piece) }))
+		if err != nil {
+			return err
+		}
+		p.reveal(b, some, p.byID(ours))
+	}
+	return nil
+}
+
+func hasSecrets(data *json.RawMessage) bool {
+	_, secrets := entity.KeepSecrets(*data, nil)
+	return secrets > 0
+}
+
+// reveal gives pieces the secrets of ours, and tells how many there are none for.
+func (p Porter[T]) reveal(b *Batch[T], pieces []*T, ours map[string]T) {
+	secrets, rows := 0, 0
+	for _, piece := range pieces {
+		own, before := ours[p.ID(*piece)], secrets
+		was := p.Free(&own)
+		for i, data := range p.Free(piece) {
+			kept, lost := entity.KeepSecrets(*data, *was[i])
+			*data, secrets = kept, secrets+lost
+		}
+		if secrets > before {
+			rows++
+		}
+	}
+	b.Sum("%s of %s did not travel: set them again here.", entity.Count{N: secrets, Of: "secret"}, entity.Count{N: rows, Of: string(p.Kind) + " row"})
+}

@@ -1,0 +1,224 @@
+package port
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// chunk is how many pieces a Porter reads or writes with one statement.
+const chunk = 500
+
+// Some gives those of at most 500 pieces that are there, in any order.
+type Some[T any] func(ctx context.Context, tenant string, ids []string) ([]T, error)
+
+// Porter is an entity.Porter that is made of what is special about a kind, whose pieces are Ts. It asks for no actor: its
+// callers have their own rules.
+type Porter[T any] struct {
+	Kind entity.Kind
+	ID   func(T) string
+
+	All  func(ctx context.Context, tenant string) ([]string, error) // the ids of all pieces that travel, ordered
+	Some Some[T]                                                    // none that does not travel
+	Row  func(T) any                                                // the columns of a piece, a struct with json tags
+	// Refs gives what each of some pieces needs, in a fixed order. nil: they need nothing.
+	Refs func(ctx context.Context, tenant string, some []T) (map[string][]entity.Key, error)
+
+	// Read checks a row of another tenant. Errors: errs.Invalid naming the row and the column.
+	Read func(tenant string, r entity.Row) (T, error)
+	// There gives those of some pieces of other tenants that are there. nil: Some does.
+	There func(ctx context.Context, tenant string, pieces []T) ([]T, error)
+	// Spare says why a piece that is there is not overwritten, such as "is a superuser here", "" if it is. nil: all are.
+	Spare func(T) string
+	// Owner is where a piece has its owner, whom People may know. nil: nobody owns it.
+	Owner  func(*T) *string
+	People Directory
+	// Natural gives the natural id of a piece, "<owner>:<slug>", or its slug where the tenant has each slug once, "" for none.
+	// Taken gives the ids of the pieces that have some natural ids, by natural id. nil: there are none.
+	Natural func(T) string
+	Taken   func(ctx context.Context, tenant string, naturals []string) (map[string]string, error)
+	// Free is where a piece has JSON whose members the kind does not know, and which may have secrets. Row has it as it is.
+	// nil: nowhere.
+	Free func(*T) []*json.RawMessage
+	// Put writes b.Write, some of which overwrite.
+	Put func(ctx context.Context, b *Batch[T]) error
+
+	// Drop removes at most 500 pieces and gives the number of those that were there.
+	Drop func(ctx context.Context, tenant string, ids []string) (int, error)
+	// InTx runs fn in one transaction, which all calls with its context join.
+	InTx func(ctx context.Context, fn func(ctx context.Context) error) error
+}
+
+// IDs implements entity.Porter.
+func (p Porter[T]) IDs(ctx context.Context, tenant string) ([]string, error) {
+	return p.All(ctx, tenant)
+}
+
+// Needs implements entity.Porter.
+func (p Porter[T]) Needs(ctx context.Context, tenant string, ids []string) (map[string][]entity.Key, error) {
+	needs := make(map[string][]entity.Key, len(ids))
+	for batch := range Chunks(ids) {
+		some, err := p.Some(ctx, tenant, batch)
+		if err != nil {
+			return nil, err
+		}
+		var refs map[string][]entity.Key
+		if p.Refs != nil {
+			if refs, err = p.Refs(ctx, tenant, some); err != nil {
+				return nil, err
+			}
+		}
+		for _, piece := range some {
+			needs[p.ID(piece)] = refs[p.ID(piece)]
+		}
+	}
+	return needs, nil
+}
+
+// Export implements entity.Porter.
+func (p Porter[T]) Export(ctx context.Context, tenant string, ids []string) iter.Seq2[entity.Row, error] {
+	return func(yield func(entity.Row, error) bool) {
+		for batch := range Chunks(ids) {
+			rows, err := p.rows(ctx, tenant, batch)
+			if err != nil {
+				yield(entity.Row{}, err)
+				return
+			}
+			for _, id := range batch {
+				row, ok := rows[id]
+				if !ok {
+					yield(entity.Row{}, errs.New(errs.NotFound, "%s %s not found.", p.Kind, id))
+					return
+				}
+				if !yield(row, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (p Porter[T]) rows(ctx context.Context, tenant string, ids []string) (map[string]entity.Row, error) {
+	some, err := p.Some(ctx, tenant, ids)
+	if err != nil {
+		return nil, err
+	}
+	rows := make(map[string]entity.Row, len(some))
+	for _, piece := range some {
+		id := p.ID(piece)
+		if rows[id], err = p.row(piece); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+// hole stands for free JSON while a row is made: a text with the number of a piece's free JSON, which neither encoding/json
+// nor anybody else would write so.
+const hole = `"\u0068\u006f\u006c\u0065 `
+
+// row makes the row of a piece. Free JSON, which is long, is put in at the end: encoding/json would look through it once
+// more.
+func (p Porter[T]) row(piece T) (entity.Row, error) {
+	var free []json.RawMessage
+	size := 0
+	for _, data := range p.free(&piece) {
+		if *data = entity.MaskSecrets(*data); len(*data) > 0 {
+			free, size = append(free, *data), size+len(*data)
+			*data = fmt.Appendf(nil, `%s%c"`, hole, '0'+len(free)-1)
+		}
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(p.Row(piece))
+	row := make([]byte, 0, b.Len()+size)
+	for i, part := range bytes.Split(bytes.TrimSuffix(b.Bytes(), []byte("\n")), []byte(hole)) {
+		if i > 0 { // it begins with the number and a quote
+			row = append(row, free[part[0]-'0']...)
+			part = part[2:]
+		}
+		row = append(row, part...)
+	}
+	return entity.Row{Key: entity.Key{Kind: p.Kind, ID: p.ID(piece)}, JSON: row}, err
+}
+
+func (p Porter[T]) free(piece *T) []*json.RawMessage {
+	if p.Free == nil {
+		return nil
+	}
+	return p.Free(piece)
+}
+
+// Import implements entity.Porter.
+func (p Porter[T]) Import(ctx context.Context, tenant string, rows []entity.Row, l entity.Landing) (arrivals []entity.Arrival, warnings []string, err error) {
+	if err := p.check(rows, l.Rule); err != nil {
+		return nil, nil, err
+	}
+	own := &entity.Tally{}
+	if l.Tally == nil {
+		l.Tally = own
+	}
+	err = p.InTx(ctx, func(ctx context.Context) error {
+		for some := range Chunks(rows) {
+			b, err := p.land(ctx, tenant, some, l)
+			if err != nil {
+				return err
+			}
+			arrivals, warnings = append(arrivals, b.arrivals...), append(warnings, b.warnings...)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return arrivals, append(warnings, own.Warnings()...), nil
+}
+
+// Remove implements entity.Porter.
+func (p Porter[T]) Remove(ctx context.Context, tenant string, ids []string) (int, error) {
+	removed := 0
+	err := p.InTx(ctx, func(ctx context.Context) error {
+		for batch := range Chunks(ids) {
+			n, err := p.Drop(ctx, tenant, batch)
+			if err != nil {
+				return err
+			}
+			removed += n
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return removed, nil
+}
+
+// Find gives what the registry knows of those of some pieces that are there, by id.
+func Find[T any](ctx context.Context, tenant string, ids []string, some Some[T], ref func(T) entity.Ref) (map[string]entity.Ref, error) {
+	found := map[string]entity.Ref{}
+	for batch := range Chunks(ids) {
+		all, err := some(ctx, tenant, batch)
+		if err != nil {
+			return nil, err
+		}
+		for _, piece := range all {
+			found[ref(piece).ID] = ref(piece)
+		}
+	}
+	return found, nil
+}
+
+// Refs gives what the registry knows of some pieces.
+func Refs[T any](some []T, ref func(T) entity.Ref) []entity.Ref {
+	refs := make([]entity.Ref, len(some))
+	for i, piece := range some {
+		refs[i] = ref(piece)
+	}
+	return refs
+}

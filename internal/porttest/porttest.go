@@ -1,0 +1,25 @@
+// Package porttest is what tests of Porters share.
+//
+// Tests of nouns import it.
+package porttest
+
+import (
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/entity"
+)
+
+// Rows gives the rows of all pieces of a tenant that a Porter moves.
+func Rows(t testing.TB, p entity.Porter, tenant string) (rows []entity.Row) {
+	t.Helper()
+	is := is.New(t)
+	ids, err := p.IDs(t.Context(), tenant)
+	is.NoErr(err)
+	for r, err := range p.Export(t.Context(), tenant, ids) {
+		is.NoErr(err)
+		rows = append(rows, r)
+	}
+	return rows
+}
