@@ -1,33 +1,36 @@
 package bundles
 
 import (
+	"errors"
+	"io"
 	"iter"
 
+	"github.com/tenantcontent/tenantcontent/bundles/archive"
 	"github.com/tenantcontent/tenantcontent/entity"
 )
 
-// fetched is what a sequence of rows gave, or that it panicked.
-type fetched struct {
-	row   entity.Row
+// fetched is what a sequence gave, or that it panicked.
+type fetched[T any] struct {
+	it    T
 	err   error
 	panic any
 }
 
-// ahead reads rows while their taker works on those before, in a goroutine that is over when the sequence is. It is for
-// rows that are read outside of a transaction: that is for one goroutine at a time.
-func ahead(rows iter.Seq2[entity.Row, error]) iter.Seq2[entity.Row, error] {
-	return func(yield func(entity.Row, error) bool) {
-		next, enough := make(chan fetched, rowBatch), make(chan struct{})
+// ahead makes a sequence while its taker works on what it gave before, in a goroutine that is over when the sequence is; so
+// many may wait for the taker. It is for what is read outside of a transaction: that is for one goroutine at a time.
+func ahead[T any](all iter.Seq2[T, error], waiting int) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		next, enough := make(chan fetched[T], waiting), make(chan struct{})
 		go func() {
 			defer close(next)
 			defer func() {
 				if p := recover(); p != nil {
-					next <- fetched{panic: p}
+					next <- fetched[T]{panic: p}
 				}
 			}()
-			for row, err := range rows {
+			for it, err := range all {
 				select {
-				case next <- fetched{row: row, err: err}:
+				case next <- fetched[T]{it: it, err: err}:
 				case <-enough:
 					return
 				}
@@ -42,7 +45,7 @@ func ahead(rows iter.Seq2[entity.Row, error]) iter.Seq2[entity.Row, error] {
 			if f.panic != nil {
 				panic(f.panic)
 			}
-			if !yield(f.row, f.err) {
+			if !yield(f.it, f.err) {
 				return
 			}
 		}
@@ -60,6 +63,35 @@ func rowsOf(ids []string, export func(ids []string) iter.Seq2[entity.Row, error]
 					return
 				}
 			}
+		}
+	}
+}
+
+// batches gives the rows of an archive as they are imported: each batch is of one kind. behind becomes the first file, if
+// there is one.
+func batches(r *archive.Reader, behind *archive.Member) iter.Seq2[[]entity.Row, error] {
+	return func(yield func([]entity.Row, error) bool) {
+		rows, size := []entity.Row{}, 0
+		for {
+			m, err := r.Next()
+			full := len(rows) == rowBatch || size+len(m.JSON) > batchBytes
+			if len(rows) > 0 && (full || err != nil || m.File != nil || m.Kind != rows[0].Kind) {
+				if !yield(rows, nil) {
+					return
+				}
+				rows, size = make([]entity.Row, 0, rowBatch), 0
+			}
+			switch {
+			case errors.Is(err, io.EOF):
+				return
+			case err != nil:
+				yield(nil, err)
+				return
+			case m.File != nil:
+				*behind = m
+				return
+			}
+			rows, size = append(rows, entity.Row{Key: m.Key, JSON: m.JSON}), size+len(m.JSON)
 		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tenantcontent/tenantcontent/blobs/files"
-	"github.com/tenantcontent/tenantcontent/bundles/archive"
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -53,6 +53,25 @@ type Entry struct {
 	Ref *entity.Ref
 }
 
+// Deployment is one piece that a deploy of a bundle brought into a tenant.
+type Deployment struct {
+	entity.Key
+	Mark   string // tells the piece from a later one with its id; "" where no other one gets it
+	Shared bool   // the deploys of another bundle brought it too
+}
+
+// Hanging counts what is removed with pieces of content and is in no archive.
+type Hanging struct {
+	Comments        int // on the pieces, without their replies
+	Passwords       int // of users, as all that follow
+	SuperuserRights int
+	Tokens          int // API tokens
+	Sessions        int // that have not expired
+	Pictures        int
+	Files           int            // uploads and downloads that have not expired
+	Memberships     map[string]int // by team
+}
+
 // Store keeps bundles and their entries. Implementations must pass bundlestest.TestStore.
 type Store interface {
 	// Get finds a bundle, with its entries, by id or, when key has no UUID form, by slug. Errors: errs.NotFound.
@@ -82,11 +101,20 @@ type Store interface {
 	// DeleteEntry fails with errs.NotFound when the bundle has no entry with this id.
 	DeleteEntry(ctx context.Context, tenant, bundleID, id string) error
 
-	// Deployed gives what the deploys of a bundle of another tenant brought into this one, ordered, and of it what no
-	// other bundle brought too.
-	Deployed(ctx context.Context, tenant, source, bundleID string) (all, alone []entity.Key, err error)
-	// SetDeployed replaces what Deployed gives.
-	SetDeployed(ctx context.Context, tenant, source, bundleID string, keys []entity.Key) error
+	// Deployed gives what the deploys of a bundle of another tenant brought into this one, ordered by kind and id.
+	Deployed(ctx context.Context, tenant, source, bundleID string) ([]Deployment, error)
+	// Brought gives, of some pieces of a kind, the marks of those that the deploys of any bundle brought, by id.
+	Brought(ctx context.Context, tenant string, kind entity.Kind, ids []string) (map[string]string, error)
+	// SetDeployed replaces what Deployed gives. The marks become those of the pieces, whichever bundles brought them;
+	// Shared is ignored.
+	SetDeployed(ctx context.Context, tenant, source, bundleID string, all []Deployment) error
+
+	// RenameUsers gives the entries and deployments of users their new names; names maps old ones to new ones, and no new
+	// one is an old one. Those of users who had the new names before, and are gone, are removed.
+	RenameUsers(ctx context.Context, tenant string, names map[string]string) error
+
+	// Hanging counts what hangs on some pieces of a kind at a time. It asks of hundreds of pieces at once.
+	Hanging(ctx context.Context, tenant string, kind entity.Kind, ids []string, at time.Time) (Hanging, error)
 
 	// Lock keeps other callers of Lock for this tenant waiting until the transaction in ctx ends. Errors: errs.NotFound
 	// when there is no such tenant.
@@ -131,7 +159,7 @@ type Service struct {
 	drivers   []Driver
 	porters   map[entity.Kind]entity.Porter
 	kinds     []entity.Kind // of porters, each after those that it may need
-	limits    archive.Limits
+	limits    Limits
 	size      int64
 	now       func() time.Time
 	newID     func() string
@@ -147,13 +175,13 @@ type Options struct {
 	Global    []entity.Type    // the kinds that an entry of type global ships beside those of Content: whole, each
 	Drivers   []Driver         // of the host: each joins the ready ones, or takes the place of the one with its id
 
-	Limits archive.Limits   // of what is imported
-	Size   int64            // most bytes of an archive that is sent in; default 4 GiB
+	Limits Limits           // of archives that are sent in, and that are made
+	Size   int64            // most bytes of such an archive as it is sent, packed; default 4 GiB
 	Now    func() time.Time // default time.Now
 	NewID  func() string    // default UUIDv7
 }
 
-// New makes a Service. Errors: errs.Invalid for a bad driver, or two with one id.
+// New makes a Service. Errors: errs.Invalid for a bad limit or driver, or two drivers with one id.
 func New(o Options) (*Service, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -163,6 +191,12 @@ func New(o Options) (*Service, error) {
 	}
 	if o.Size == 0 {
 		o.Size = 4 << 30
+	}
+	if err := o.Limits.Check(); err != nil {
+		return nil, err
+	}
+	if o.Size < 0 {
+		return nil, errs.New(errs.Invalid, "the size of an archive must not be negative")
 	}
 	drivers, err := allDrivers(o.Content, o.Global, o.Drivers)
 	if err != nil {

@@ -20,14 +20,21 @@ type Deployed struct {
 }
 
 // Deploy exports a bundle and imports it into other tenants, each in a transaction of its own, with the rule Overwrite
-// unless another one is given. Rows that an earlier deploy of the bundle made in a tenant, and that the bundle ships no
-// more, are removed there, unless another bundle ships them there too. It first keeps, in each tenant, an archive of what
-// it will replace. It needs a superuser.
+// unless another one is given. It first keeps, in each tenant, an archive of what it will replace, and warns of what that
+// cannot bring back. It needs a superuser.
 //
-// All tenants are checked before anything is done: each must be the caller's own or list it in deployFrom.
+// A tenant remembers what each bundle brought. What it ships no more is removed there, whatever the rule, unless another
+// bundle brought it too, or it is not the piece that came: a tenant that deletes it and makes its own under the same name
+// or key keeps that, with a warning, and so does one whose own piece was overwritten. A piece that comes back from an
+// archive is the one that it was. Which one it is, a row's createdAt says; of a kind whose rows have none, one that was
+// changed counts as the tenant's own. With the rule Fail a bundle can be deployed once: then its rows are there.
+//
+// All tenants are checked before anything is done: each must be the caller's own or list it in deployFrom. It is asked
+// again in each one's transaction.
 // Errors: errs.Forbidden naming the first that does not, also for one that is not there; errs.Invalid for no tenants or a
-// bad option; errs.NotFound for the bundle; as Import for the first tenant. When a later tenant fails the ones before are
-// deployed to: its Err says why, and the next ones are tried.
+// bad option; errs.NotFound for the bundle; as Import. What goes wrong in the first tenant is the error, and nothing was
+// deployed anywhere. Once one is deployed to, it stays so: what goes wrong in a later one is its Err, that one is as it
+// was, and the next ones are tried.
 func (s *Service) Deploy(ctx context.Context, bundle string, tenants []string, o How) ([]Deployed, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -73,16 +80,24 @@ func (s *Service) mayDeploy(ctx context.Context, a actor.Actor, tenants []string
 		return errs.New(errs.Invalid, "tenants must name at least one tenant")
 	}
 	for _, tenant := range tenants {
-		if tenant == a.Tenant {
-			continue
-		}
-		from, err := s.tenants.DeployFrom(ctx, tenant)
-		if err != nil && errs.CodeOf(err) != errs.NotFound {
+		if err := s.lets(ctx, tenant, a.Tenant); err != nil {
 			return err
 		}
-		if !slices.Contains(from, a.Tenant) { // one that is not there looks the same
-			return errs.New(errs.Forbidden, "The tenant %q does not let %s deploy into it: see its deployFrom.", short(tenant), a.Tenant)
-		}
+	}
+	return nil
+}
+
+// lets asks whether a tenant lets another one deploy into it. Errors: errs.Forbidden, also when it is not there.
+func (s *Service) lets(ctx context.Context, tenant, source string) error {
+	if tenant == source {
+		return nil
+	}
+	from, err := s.tenants.DeployFrom(ctx, tenant)
+	if err != nil && errs.CodeOf(err) != errs.NotFound {
+		return err
+	}
+	if !slices.Contains(from, source) {
+		return errs.New(errs.Forbidden, "The tenant %q does not let %s deploy into it: see its deployFrom.", short(tenant), source)
 	}
 	return nil
 }
@@ -119,17 +134,20 @@ func (s *Service) deployTo(ctx context.Context, a actor.Actor, tenant, bundle st
 		if err := s.store.Lock(ctx, tenant); err != nil {
 			return err
 		}
+		if err := s.lets(ctx, tenant, a.Tenant); err != nil { // no more, perhaps
+			return err
+		}
 		if l.into.Owner, err = s.owner(ctx, tenant, a.User, ""); err != nil {
 			return err
 		}
 		if tenant == a.Tenant {
 			l.self = a.User
 		}
-		before, gone, err := s.earlier(ctx, tenant, a.Tenant, bundle, look)
+		before, err := l.recall(ctx, a.Tenant, bundle)
 		if err != nil {
 			return err
 		}
-		if err := l.replace(ctx, gone); err != nil {
+		if err := l.replace(ctx, before.gone); err != nil {
 			return err
 		}
 		if err := l.run(ctx, in); err != nil {
@@ -139,39 +157,10 @@ func (s *Service) deployTo(ctx context.Context, a actor.Actor, tenant, bundle st
 		if bundle == "" {
 			return nil
 		}
-		for k := range l.created {
-			if !slices.Contains(before, k) {
-				before = append(before, k)
-			}
-		}
-		slices.SortFunc(before, compareKeys)
-		return s.store.SetDeployed(ctx, tenant, a.Tenant, bundle, slices.Compact(before))
+		return l.remember(ctx, a.Tenant, bundle, before.stays)
 	})
 	if o.DryRun {
 		report.Archive = nil
 	}
 	return report, err
-}
-
-// earlier gives what earlier deploys of a bundle made and this one ships again, and what is to go.
-func (s *Service) earlier(ctx context.Context, tenant, source, bundle string, look survey) (stays []entity.Key, gone plan, err error) {
-	gone = plan{}
-	if bundle == "" {
-		return nil, gone, nil
-	}
-	all, alone, err := s.store.Deployed(ctx, tenant, source, bundle)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, k := range all {
-		if look.ids[k.Kind][k.ID] {
-			stays = append(stays, k)
-		}
-	}
-	for _, k := range alone {
-		if !look.ids[k.Kind][k.ID] && s.porters[k.Kind] != nil {
-			gone[k.Kind] = append(gone[k.Kind], k.ID)
-		}
-	}
-	return stays, gone, nil
 }

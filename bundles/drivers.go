@@ -173,6 +173,19 @@ func portersOf(content *entity.Registry, drivers []Driver) (map[entity.Kind]enti
 	return porters, kinds
 }
 
+// typeOf gives what the host can do with a kind: a driver's before the registry's, as portersOf.
+func (s *Service) typeOf(kind entity.Kind) entity.Type {
+	for _, d := range s.drivers {
+		for _, t := range d.Content() {
+			if t.Kind == kind && t.Porter != nil {
+				return t
+			}
+		}
+	}
+	t, _ := s.content.Type(kind)
+	return t
+}
+
 // Drivers gives the types of entries to any session, in the order of registration.
 func (s *Service) Drivers(ctx context.Context) ([]Descriptor, error) {
 	if _, err := actor.From(ctx); err != nil {

@@ -14,10 +14,8 @@ import (
 )
 
 const (
-	batch = 500 // how many pieces a Porter is asked about at once
-	// rowBatch is how many rows travel at once. Rows may be long; and modernc.org/sqlite looks for the name of each of a
-	// statement's parameters among all of them, so that two statements of 250 rows cost less than one of 500.
-	rowBatch = 250
+	batch    = 500 // how many pieces a Porter is asked about at once
+	rowBatch = 250 // how many rows travel at once: they may be long
 )
 
 // batchBytes ends a batch of rows early, so that few long rows need no more memory than many short ones.
@@ -52,11 +50,17 @@ func (e *Export) Filename() string {
 	return e.header.Bundle.Slug + ".tgz"
 }
 
-// Write finds all that the entries need and writes the archive, piece by piece, each as it is at that moment: it holds no
-// transaction. The first bytes come before it begins to look. What is not there is left out. Errors: errs.NotFound when a
-// piece goes away meanwhile; w's own.
+// Write finds all that the entries need and writes the archive. The first bytes come before it begins to look. It holds no
+// transaction and, while w is slow, no connection: a transaction would be as long as w is slow, which PostgreSQL ends after
+// a minute and which keeps SQLite's log from being copied back. So an export is no snapshot. What is shipped is found
+// first, and of that each batch of at most 250 rows is as it was at one moment, those of another one at a later moment.
+// What is not there when it is looked for is left out; what is made later is not shipped.
+//
+// Errors: errs.Conflict when a piece that was found goes away before it is written; errs.Invalid when the archive would be
+// one that cannot be sent in here, see Limits. What w has by then is no archive, as it has no end, and over HTTP the
+// connection is cut. w's own.
 func (e *Export) Write(ctx context.Context, w io.Writer) error {
-	out, err := archive.Begin(w)
+	out, err := e.s.begin(w)
 	if err != nil {
 		return err
 	}
@@ -66,7 +70,7 @@ func (e *Export) Write(ctx context.Context, w io.Writer) error {
 	}
 	h := e.header
 	h.Counts = p.counts()
-	return e.s.write(ctx, e.tenant, h, p, out)
+	return e.s.write(ctx, e.tenant, h, p, out, func(entity.Row) {})
 }
 
 // Export gives what a bundle, by id or slug, ships: what its entries refer to and all that those need. It needs a superuser. Errors: errs.Forbidden; errs.NotFound.
@@ -134,7 +138,7 @@ type shipped struct {
 
 // MarshalJSON implements json.Marshaler: type, reference and data.
 func (e shipped) MarshalJSON() ([]byte, error) {
-	members := map[string]any{"type": e.Type, "data": e.Data}
+	members := map[string]any{"type": e.Type, "data": entity.MaskSecrets(e.Data)}
 	if e.column != "" {
 		members[e.column] = e.EntityID
 	}
@@ -205,15 +209,30 @@ func (s *Service) closure(ctx context.Context, tenant string, entries []Entry) (
 	return p, nil
 }
 
-// write writes the header, the pieces of a plan and their files to an archive that was begun.
-func (s *Service) write(ctx context.Context, tenant string, h archive.Header, p plan, out *archive.Writer) error {
+// write writes the header, the pieces of a plan and their files to an archive that was begun, and tells see of each row.
+func (s *Service) write(ctx context.Context, tenant string, h archive.Header, p plan, out *archive.Writer, see func(entity.Row)) error {
+	return changed(s.pack(ctx, tenant, h, p, out, see))
+}
+
+// changed tells that a piece which was found is not there any more.
+func changed(err error) error {
+	if errs.CodeOf(err) == errs.NotFound {
+		return errs.Wrap(errs.Conflict, err, "The content was changed meanwhile: try again.")
+	}
+	return err
+}
+
+func (s *Service) pack(ctx context.Context, tenant string, h archive.Header, p plan, out *archive.Writer, see func(entity.Row)) error {
+	if err := s.apart(p); err != nil {
+		return err
+	}
 	if err := out.Header(h); err != nil {
 		return err
 	}
 	for _, kind := range s.kinds {
 		rows := rowsOf(p[kind], func(ids []string) iter.Seq2[entity.Row, error] { return s.porters[kind].Export(ctx, tenant, ids) })
 		if !s.store.Joined(ctx) {
-			rows = ahead(rows)
+			rows = ahead(rows, rowBatch)
 		}
 		for row, err := range rows {
 			if err != nil {
@@ -222,6 +241,7 @@ func (s *Service) write(ctx context.Context, tenant string, h archive.Header, p 
 			if err := out.Row(row); err != nil {
 				return err
 			}
+			see(row)
 		}
 	}
 	for _, kind := range s.kinds {

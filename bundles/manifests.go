@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/bundles/archive"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/escapes"
@@ -242,8 +243,10 @@ func (s *Service) resolve(ctx context.Context, tenant string, entries []Entry) e
 		if err != nil {
 			continue // a type that the host has no more
 		}
-		if found[kind], err = find(ctx, d, tenant, of); err != nil {
-			return err
+		if content := d.Content(); len(content) == 1 {
+			if found[kind], err = find(ctx, content[0], tenant, of); err != nil {
+				return err
+			}
 		}
 	}
 	for i, e := range entries {
@@ -254,14 +257,17 @@ func (s *Service) resolve(ctx context.Context, tenant string, entries []Entry) e
 	return nil
 }
 
-// find gives the pieces that are there, by id.
-func find(ctx context.Context, d Driver, tenant string, ids []string) (map[string]entity.Ref, error) {
-	if content := d.Content(); len(content) == 1 && content[0].Find != nil {
-		return content[0].Find(ctx, tenant, ids)
+// find gives the pieces that are there, by id; none of a kind that cannot be looked up.
+func find(ctx context.Context, t entity.Type, tenant string, ids []string) (map[string]entity.Ref, error) {
+	if t.Find != nil {
+		return t.Find(ctx, tenant, ids)
 	}
 	found := map[string]entity.Ref{}
+	if t.Lookup == nil {
+		return found, nil
+	}
 	for _, id := range ids {
-		ref, err := lookup(ctx, d, tenant, id)
+		ref, err := t.Lookup(ctx, tenant, id)
 		if errs.CodeOf(err) == errs.NotFound {
 			continue
 		}
@@ -383,6 +389,9 @@ func object(data json.RawMessage) (json.RawMessage, error) {
 	}
 	if escapes.Bad(data) {
 		return nil, errs.New(errs.Invalid, "data must not have NUL characters or halves of surrogate pairs")
+	}
+	if archive.TooDeep(out.Bytes()) {
+		return nil, errs.New(errs.Invalid, "data must not be nested more than %d levels deep", archive.MaxNesting)
 	}
 	if out.Len() > maxData {
 		return nil, errs.New(errs.Invalid, "data must have at most %d bytes", maxData)

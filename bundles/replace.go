@@ -1,6 +1,7 @@
 package bundles
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -10,10 +11,13 @@ import (
 	"github.com/tenantcontent/tenantcontent/blobs/files"
 	"github.com/tenantcontent/tenantcontent/bundles/archive"
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
 )
 
 // Kept is the archive of what a restore or deploy replaced: a download of the tenant that it was in, for its superusers,
-// for a week. Restoring it brings those rows back.
+// for a week. To take a restore back, restore it. To take a deploy back, import it with the rule Overwrite, and remove what
+// the deploy made: of each kind it has no more than the rows that were replaced, and a restore would remove all others.
+// What it cannot bring back is among the warnings.
 type Kept = files.File
 
 // lifetime is how long such an archive is kept.
@@ -38,57 +42,72 @@ func (l *landing) clear(ctx context.Context) error {
 		}
 	}
 	// Kinds that are empty now are counted too: a restore of the kept archive empties them again.
-	if err := l.keep(ctx, "restore", there, l.look.header.Counts); err != nil {
+	if err := l.keep(ctx, "restore", there, others, l.look.header.Counts); err != nil {
 		return err
 	}
 	return l.remove(ctx, others)
 }
 
 // replace removes what earlier deploys of a bundle brought and this one has not, after it has kept an archive of that and
-// of what will be overwritten.
+// of what will be overwritten. What is not there any more, or belongs to the system now, is left alone.
 func (l *landing) replace(ctx context.Context, gone plan) error {
-	old := plan{}
+	old, going := plan{}, plan{}
 	for _, kind := range l.s.kinds {
-		if len(gone[kind]) == 0 && (l.into.Rule != entity.Overwrite || len(l.look.ids[kind]) == 0) {
+		over := l.look.ids[kind]
+		if l.into.Rule != entity.Overwrite {
+			over = nil
+		}
+		if len(gone[kind])+len(over) == 0 {
 			continue
 		}
 		ids, err := l.s.porters[kind].IDs(ctx, l.tenant)
 		if err != nil {
 			return err
 		}
-		going := map[string]bool{}
+		leaves := map[string]bool{}
 		for _, id := range gone[kind] {
-			going[id] = true
+			leaves[id] = true
 		}
 		for _, id := range slices.Sorted(slices.Values(ids)) {
-			if going[id] || l.into.Rule == entity.Overwrite && l.look.ids[kind][id] {
+			if leaves[id] {
+				going[kind] = append(going[kind], id)
+			}
+			if leaves[id] || over[id] {
 				old[kind] = append(old[kind], id)
 			}
 		}
 	}
-	if err := l.keep(ctx, "deploy", old, nil); err != nil {
+	if err := l.keep(ctx, "deploy", old, going, nil); err != nil {
 		return err
 	}
-	return l.remove(ctx, gone)
+	return l.remove(ctx, going)
 }
 
-// keep makes a download of some rows of the tenant. counts names kinds that have none.
-func (l *landing) keep(ctx context.Context, before string, p plan, counts map[entity.Kind]int) error {
+// keep makes a download of some rows of the tenant, of which some are going to be removed. counts names kinds that have none.
+func (l *landing) keep(ctx context.Context, before string, p, going plan, counts map[entity.Kind]int) error {
 	if len(p) == 0 {
 		return nil
 	}
+	l.kept = p
 	h := archive.Header{Tenant: l.tenant, Bundle: archive.Bundle{Name: "Before a " + before}, Counts: p.counts()}
 	for kind := range counts {
 		h.Counts[kind] += 0
 	}
 	name := fmt.Sprintf("before-%s-%s.tgz", before, l.s.stamp().Format("20060102-150405"))
 	f, err := l.s.downloads.Keep(ctx, l.tenant, name, archive.ContentType, lifetime, func(w io.Writer) error {
-		out, err := archive.Begin(w)
+		out, err := l.s.begin(w)
 		if err != nil {
 			return err
 		}
-		return l.s.write(ctx, l.tenant, h, p, out)
+		return l.s.write(ctx, l.tenant, h, p, out, func(row entity.Row) {
+			if going.has(row.Key) {
+				l.lost.secrets += bytes.Count(row.JSON, []byte(`"`+entity.Mask+`"`))
+			}
+		})
 	})
+	if errs.CodeOf(err) == errs.Invalid {
+		err = errs.Wrap(errs.Invalid, err, "What the %s replaces cannot be kept, so nothing is done: %s", before, errs.MessageOf(err))
+	}
 	l.report.Archive = &f
 	return err
 }
@@ -106,14 +125,32 @@ func (l *landing) remove(ctx context.Context, p plan) error {
 				return err
 			}
 		}
+		if err := l.lose(ctx, kind, ids); err != nil {
+			return err
+		}
 		for some := range slices.Chunk(ids, batch) {
-			if _, err := l.s.porters[kind].Remove(ctx, l.tenant, some); err != nil {
+			if err := l.drop(ctx, kind, some); err != nil {
 				return err
 			}
 		}
-		for _, id := range ids {
-			l.count(entity.Key{Kind: kind, ID: id}, deleted)
+	}
+	l.warnOfLosses()
+	return nil
+}
+
+func (l *landing) drop(ctx context.Context, kind entity.Kind, ids []string) error {
+	names := map[string]string{}
+	if l.list {
+		var err error
+		if names, err = l.names(ctx, kind, ids); err != nil {
+			return err
 		}
+	}
+	if _, err := l.s.porters[kind].Remove(ctx, l.tenant, ids); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		l.count(Change{deleted, entity.Key{Kind: kind, ID: id}, names[id]})
 	}
 	return nil
 }
@@ -154,9 +191,15 @@ func (l *landing) pass(ctx context.Context, ids []string) error {
 		if err != nil {
 			return err
 		}
-		if len(moved) > 0 {
-			l.warn(fmt.Sprintf("%s owned %d pieces of content, which %s owns now.", id, len(moved), l.into.Owner))
+		if len(moved) == 0 {
+			continue
 		}
+		said := fmt.Sprintf("%s owned %s of content, which %s owns now.", id, entity.Count{N: len(moved), Of: "piece"}, l.into.Owner)
+		lost := slices.DeleteFunc(moved, func(r entity.Ref) bool { return l.kept.has(entity.Key{Kind: r.Kind, ID: r.ID}) })
+		if len(lost) > 0 {
+			said += fmt.Sprintf(" The archive of what is replaced does not give %d of them back.", len(lost))
+		}
+		l.warn(said)
 	}
 	return nil
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/entities"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/principals"
 )
 
 // fetch reads the archive that a restore or deploy kept, as a superuser of its tenant.
@@ -62,7 +61,7 @@ func TestRestore(t *testing.T) {
 		r, err := w.Bundles.Restore(acme, bytes.NewReader(old), bundles.How{Changes: true})
 		is.NoErr(err)
 		is.Equal(r.Counts, bundles.Counts{Created: 1, Updated: 2, Deleted: 1})
-		is.Equal(r.Changes[0], bundles.Change{Action: "deleted", Key: entity.Key{Kind: "tag", ID: other}})
+		is.Equal(r.Changes[0], bundles.Change{Action: "deleted", Key: entity.Key{Kind: "tag", ID: other}, Name: "Goes"})
 		is.Equal(w.export(t, "acme", "", "tagged "+stays, "tagged "+goes, "library "+library), old)
 		is.Equal(w.names(t, "acme", "report"), "Untouched")
 		// All is as it was, but for the archive that was kept.
@@ -128,7 +127,11 @@ func TestRestoreOfUsers(t *testing.T) {
 		r, err := w.Bundles.Restore(w.as(t, "acme"), bytes.NewReader(file), bundles.How{})
 		is.NoErr(err)
 		is.Equal(r.Counts, bundles.Counts{Created: 1, Deleted: 1})
-		is.Equal(r.Warnings, []string{"The user admin stays: it is yours.", "jo owned 1 pieces of content, which admin owns now."})
+		is.Equal(r.Warnings, []string{
+			"The user admin stays: it is yours.",
+			"jo owned 1 piece of content, which admin owns now. The archive of what is replaced does not give 1 of them back.",
+			"Lost with 1 user: 1 password. The archive of what is replaced does not hold them.",
+		})
 		e, err := w.Entities.Get(w.as(t, "acme"), "tag", tag)
 		is.NoErr(err)
 		is.Equal(e.OwnerID, "admin")
@@ -145,7 +148,7 @@ func TestRestoreOfUsers(t *testing.T) {
 		is.NoErr(err)
 		r, err = w.Bundles.Restore(w.as(t, "acme"), bytes.NewReader(packed(t, map[string]string{"user second": `{}`}, nil)), bundles.How{})
 		is.NoErr(err)
-		is.Equal(r.Warnings, []string{"The user admin stays: it is yours."})
+		is.Equal(r.Warnings, []string{"The user admin stays: it is yours.", "user second is a superuser here and stays as it is."})
 		u, err := w.Principals.User(w.as(t, "acme"), "second")
 		is.NoErr(err)
 		is.True(u.Superuser) // as it was here
@@ -382,7 +385,7 @@ func TestSizeIsBounded(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is := is.New(t)
 		file := w.export(t, "acme", "", "tagged "+w.make(t, "acme", "tag", "One", `{}`))
-		registry, err := entity.NewRegistry(append(w.Entities.Types(), principals.Types(principals.Options{})...)...)
+		registry, err := entity.NewRegistry(w.Entities.Types()...)
 		is.NoErr(err)
 		for size, code := range map[int64]errs.Code{int64(len(file)): errs.Unauthenticated, int64(len(file)) - 1: errs.TooLarge} {
 			s, err := bundles.New(bundles.Options{Content: registry, Size: size, Limits: archive.Limits{}, Store: panicking{}})

@@ -198,7 +198,7 @@ func packed(t testing.TB, rows map[string]string, counts map[entity.Kind]int) []
 	}
 	maps.Copy(h.Counts, counts)
 	var b bytes.Buffer
-	w, err := archive.NewWriter(&b, h)
+	w, err := archive.NewWriter(&b, h, archive.Limits{})
 	is.NoErr(err)
 	for _, pass := range []bool{false, true} {
 		for _, name := range names {

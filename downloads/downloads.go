@@ -11,6 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/blobs"
 	"github.com/tenantcontent/tenantcontent/blobs/files"
+	"github.com/tenantcontent/tenantcontent/paging"
 )
 
 // Download is one file to fetch.
@@ -25,7 +26,8 @@ type Store = files.Store
 // can be called so.
 const Superusers = "*"
 
-// Service is the rules of downloads over a Store: a download is for its creator alone, until it expires.
+// Service is the rules of downloads over a Store: a download is for its creator alone, or for the superusers of its
+// tenant, until it expires.
 type Service struct{ shelf files.Shelf }
 
 // Options configure a Service. Store and Blobs are required.
@@ -64,13 +66,29 @@ func (s *Service) Keep(ctx context.Context, tenant, filename, contentType string
 	return shelf.Create(ctx, tenant, Superusers, filename, contentType, write)
 }
 
-// Get gives a download. Errors: errs.NotFound, also for another user's, superuser or not, and an expired one.
+// Get gives a download: the caller's own or, for a superuser, one that is for all superusers. Errors: errs.NotFound, also
+// for another user's, superuser or not, and an expired one.
 func (s *Service) Get(ctx context.Context, id string) (Download, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return Download{}, err
 	}
 	return s.shelf.Get(ctx, a.Tenant, id, visible(a))
+}
+
+// Page gives a page of what Get gives: the caller's downloads and, for a superuser, those that are for all superusers. The
+// newest are first, or the oldest when it is sorted by createdAt. Errors: errs.Invalid for a sort or cursor that does not
+// fit.
+func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Download], error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return paging.Page[Download]{}, err
+	}
+	users := []string{a.User}
+	if a.Superuser {
+		users = append(users, Superusers)
+	}
+	return s.shelf.Store.Page(ctx, a.Tenant, users, s.shelf.Now(), q)
 }
 
 // Open gives a download with its bytes, which can be read from any place and which the caller closes.
@@ -83,9 +101,15 @@ func (s *Service) Open(ctx context.Context, id string) (Download, io.ReadSeekClo
 	return s.shelf.Open(ctx, a.Tenant, id, visible(a))
 }
 
-// Forget removes all downloads of a user who is deleted. It asks for no actor.
-func (s *Service) Forget(ctx context.Context, tenant, username string) error {
-	return s.shelf.Forget(ctx, tenant, username)
+// Forget removes all downloads of users who are deleted. It asks for no actor.
+func (s *Service) Forget(ctx context.Context, tenant string, usernames ...string) error {
+	return s.shelf.Forget(ctx, tenant, usernames...)
+}
+
+// RenameUsers gives the downloads of users who are renamed to their new names: names maps old ones to new ones, and no new
+// one is an old one. It asks for no actor.
+func (s *Service) RenameUsers(ctx context.Context, tenant string, names map[string]string) error {
+	return s.shelf.Store.RenameUsers(ctx, tenant, names)
 }
 
 // Sweep removes a tenant's expired downloads and what broken ones left, and gives the number of the former. It runs in the

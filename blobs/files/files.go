@@ -8,12 +8,14 @@ import (
 	"context"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/tenantcontent/tenantcontent/blobs"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/paging"
 )
 
 // File is one file of a tenant.
@@ -36,8 +38,14 @@ type Store interface {
 	Get(ctx context.Context, tenant, id string) (File, error)
 	// Expired gives the ids of at most limit files that expire at this time or before, the oldest first.
 	Expired(ctx context.Context, tenant string, at time.Time, limit int) ([]string, error)
-	// OfUser gives the ids of at most limit files of a user.
-	OfUser(ctx context.Context, tenant, username string, limit int) ([]string, error)
+	// Page gives a page of the files of some users, at least one, that have not expired by then, in the order of q.Sort:
+	// createdAt, the newest first unless it says otherwise.
+	Page(ctx context.Context, tenant string, usernames []string, at time.Time, q paging.Query) (paging.Page[File], error)
+	// OfUsers gives the ids of at most limit files of some users, at least one.
+	OfUsers(ctx context.Context, tenant string, usernames []string, limit int) ([]string, error)
+	// RenameUsers gives the files of users to their new names; names maps old ones to new ones, and no new one is an old
+	// one.
+	RenameUsers(ctx context.Context, tenant string, names map[string]string) error
 	// Held gives the bytes of all files of a user.
 	Held(ctx context.Context, tenant, username string) (int64, error)
 	// Delete removes a file's row. One that is not there is no error.
@@ -60,6 +68,7 @@ type Shelf struct {
 
 const (
 	sweepBatch = 100            // how many expired files Sweep asks for at once
+	userBatch  = 500            // for how many users Forget asks at once
 	abandoned  = 24 * time.Hour // how long after its begin a blob that is not complete counts as left behind
 )
 
@@ -140,10 +149,19 @@ func (s Shelf) room(ctx context.Context, tenant, user string) (int64, error) {
 	return min(s.Limit, s.Quota-held), err
 }
 
-// Forget removes all files of a user, who is deleted: another one of the same name shall not find them.
-func (s Shelf) Forget(ctx context.Context, tenant, user string) error {
+// Forget removes all files of users who are deleted: others of the same names shall not find them.
+func (s Shelf) Forget(ctx context.Context, tenant string, users ...string) error {
+	for some := range slices.Chunk(users, userBatch) {
+		if err := s.forget(ctx, tenant, some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s Shelf) forget(ctx context.Context, tenant string, users []string) error {
 	for {
-		ids, err := s.Store.OfUser(ctx, tenant, user, sweepBatch)
+		ids, err := s.Store.OfUsers(ctx, tenant, users, sweepBatch)
 		if err != nil || len(ids) == 0 {
 			return err
 		}

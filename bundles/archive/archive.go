@@ -13,14 +13,12 @@ package archive
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"path"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/fold"
 )
 
 // Format and Version say what a file is. A reader refuses a newer version.
@@ -32,25 +30,6 @@ const (
 // ContentType is the media type of an archive.
 const ContentType = "application/gzip"
 
-// Header is bundle.json.
-type Header struct {
-	Format  string            `json:"format"`  // set by NewWriter
-	Version int               `json:"version"` // set by NewWriter
-	Tenant  string            `json:"tenant"`  // where the content is from
-	Bundle  Bundle            `json:"bundle"`
-	Entries []json.RawMessage `json:"entries"` // as the API writes them: type, reference, data
-	// Counts is how many rows of each kind there are. A kind without rows may be named too: a restore empties it.
-	Counts map[entity.Kind]int `json:"counts"`
-}
-
-// Bundle is the manifest that an archive was made of; it is empty but for its name when there is none.
-type Bundle struct {
-	ID          string  `json:"id,omitempty"`
-	Name        string  `json:"name"`
-	Slug        string  `json:"slug,omitempty"`
-	Description *string `json:"description,omitempty"`
-}
-
 // Member is a row or a file of an archive.
 type Member struct {
 	entity.Key              // of a file: ID alone
@@ -58,39 +37,11 @@ type Member struct {
 	File       *entity.File // nil for a row
 }
 
-// Limits bound what a Reader takes. What is 0 has its default.
-type Limits struct {
-	Members int   // number of members; default 200,000
-	Bytes   int64 // unpacked; default 4 GiB
-	Row     int64 // bytes of one row; default 4 MiB
-	Ratio   int64 // unpacked to packed bytes, after the first MiB; default 200
-}
-
-// WithDefaults fills what is not set.
-func (l Limits) WithDefaults() Limits {
-	set := func(v *int64, to int64) {
-		if *v == 0 {
-			*v = to
-		}
-	}
-	if l.Members == 0 {
-		l.Members = 200_000
-	}
-	set(&l.Bytes, 4<<30)
-	set(&l.Row, 4<<20)
-	set(&l.Ratio, 200)
-	return l
-}
-
 const (
 	headerName = "bundle.json"
 	sumsName   = "checksums.json"
 	rowsFolder = "entities/"
 	filFolder  = "files/"
-
-	maxHeader = 16 << 20 // bytes of bundle.json
-	maxName   = 4096     // bytes of a member's name
-	free      = 1 << 20  // bytes before the ratio counts
 
 	// typeRecord is the PAX record that carries a file's content type.
 	typeRecord = "TENANTCONTENT.contentType"
@@ -107,6 +58,9 @@ func rowName(k entity.Key) string {
 	return rowsFolder + string(k.Kind) + "/" + escapeID(k.ID) + ".json"
 }
 
+// fileName is the member of a file of a piece.
+func fileName(id, path string) string { return filFolder + escapeID(id) + "/" + escapePath(path) }
+
 const hexDigits = "0123456789abcdef"
 
 func escapeID(id string) string {
@@ -115,15 +69,9 @@ func escapeID(id string) string {
 	})
 }
 
-// escapePath spells a file's path: as it is, but for %, backslashes and control characters. twin escapes all but digits
-// and what parts a path, for one that differs from another one in case or Unicode form alone.
-func escapePath(p string, twin bool) string {
-	return escape(p, func(c byte, _ int) bool {
-		if twin {
-			return '0' <= c && c <= '9' || strings.IndexByte("/.-_", c) >= 0
-		}
-		return c != '%' && c >= ' ' && c != 0x7f && c != '\\'
-	})
+// escapePath spells a file's path: as it is, but for %, backslashes and control characters.
+func escapePath(p string) string {
+	return escape(p, func(c byte, _ int) bool { return c != '%' && c >= ' ' && c != 0x7f && c != '\\' })
 }
 
 func escape(s string, plain func(c byte, i int) bool) string {
@@ -159,11 +107,8 @@ func unescape(s string) (string, bool) {
 	return b.String(), utf8.ValidString(b.String())
 }
 
-// parse finds out what a member is by its name. Errors: errs.Invalid naming it.
+// parse finds out what a member is by its name, which is clean. Errors: errs.Invalid naming it.
 func parse(name string) (Member, error) {
-	if err := cleanName(name); err != nil {
-		return Member{}, err
-	}
 	if rest, ok := strings.CutPrefix(name, rowsFolder); ok {
 		kind, file, _ := strings.Cut(rest, "/")
 		escaped, isJSON := strings.CutSuffix(file, ".json")
@@ -176,22 +121,11 @@ func parse(name string) (Member, error) {
 		escaped, escapedPath, _ := strings.Cut(rest, "/")
 		id, ok := unescape(escaped)
 		p, okPath := unescape(escapedPath)
-		if ok && okPath && id != "" && escapeID(id) == escaped && (escapePath(p, false) == escapedPath || escapePath(p, true) == escapedPath) {
+		if ok && okPath && id != "" && escapeID(id) == escaped && escapePath(p) == escapedPath {
 			return Member{Key: entity.Key{ID: id}, File: &entity.File{Path: p}}, cleanPath(p, name)
 		}
 	}
 	return Member{}, bad(name, "is not one that an archive has")
-}
-
-// cleanName refuses names that no archive of this format has, whatever they are for.
-func cleanName(name string) error {
-	switch {
-	case len(name) > maxName:
-		return bad(name, "has too long a name")
-	case !utf8.ValidString(name):
-		return bad(name, "has a name that is not UTF-8")
-	}
-	return cleanPath(name, name)
 }
 
 // cleanPath refuses paths that lead out of where they are unpacked.
@@ -209,11 +143,13 @@ func cleanPath(p, name string) error {
 
 // bad names the member that is wrong.
 func bad(name, what string, args ...any) error {
-	if r := []rune(name); len(r) > 200 {
-		name = string(r[:200]) + "…"
-	}
-	return errs.New(errs.Invalid, "The archive's member %q "+what+".", append([]any{name}, args...)...)
+	return errs.New(errs.Invalid, "The archive's member %q "+what+".", append([]any{short(name)}, args...)...)
 }
 
-// twinOf is a name without case and in one Unicode form: names that share it are one file on some file system.
-func twinOf(name string) string { return fold.Text(name) }
+// short keeps a message short however long the text is that it quotes.
+func short(s string) string {
+	if len(s) <= 200 {
+		return s
+	}
+	return strings.ToValidUTF8(s[:200], "") + "…"
+}

@@ -40,7 +40,7 @@ var pieces = []piece{
 	{kind: "color", id: strings.Repeat("Ü", 255), content: `{"x": "\\u0000"}`},
 	{kind: "library", id: "0190163d-8694-739b-aea5-966c26f8ad91", content: `{}`},
 	{id: "0190163d-8694-739b-aea5-966c26f8ad91", path: "README.md", content: "# Hello\x00", contentType: "text/markdown"},
-	{id: "0190163d-8694-739b-aea5-966c26f8ad91", path: "readme.md", content: ""}, // a twin, which is spelled otherwise
+	{id: "0190163d-8694-739b-aea5-966c26f8ad91", path: "README", content: ""},
 	{id: "0190163d-8694-739b-aea5-966c26f8ad91", path: "src/100%/ü é.js", content: "x", contentType: "text/javascript; charset=utf-8"},
 	{id: "0190163d-8694-739b-aea5-966c26f8ad91", path: strings.Repeat("long/", 60) + "a", content: "y"},
 }
@@ -59,7 +59,7 @@ func pack(t testing.TB, all []piece) []byte {
 	t.Helper()
 	is := is.New(t)
 	var b bytes.Buffer
-	w, err := archive.NewWriter(&b, header(all))
+	w, err := archive.NewWriter(&b, header(all), archive.Limits{})
 	is.NoErr(err)
 	for _, p := range all {
 		if p.path == "" {
@@ -276,7 +276,7 @@ func TestHostile(t *testing.T) {
 		"other format":    {begun(`{"format": "zip", "version": 1}`), "format"},
 		"newer":           {begun(strings.Replace(good, `"version": 1`, `"version": 2`, 1)), "version 2"},
 		"older":           {begun(strings.Replace(good, `"version": 1`, `"version": 0`, 1)), "version 0"},
-		"header no JSON":  {begun(`{`), "format"},
+		"header no JSON":  {begun(`{`), `"bundle.json" is not a JSON object`},
 		"header wrong":    {begun(strings.Replace(good, `"entries": []`, `"entries": 5`, 1)), "bundle.json cannot be read"},
 		"negative count":  {begun(strings.Replace(good, `"color": 1`, `"color": -1`, 1)), "counts -1"},
 		"fewer rows":      {begun(strings.Replace(good, `"color": 1`, `"color": 2`, 1)), "bundle.json counts 2"},
@@ -347,6 +347,22 @@ func TestHostile(t *testing.T) {
 			h.PAXRecords = map[string]string{"TENANTCONTENT.contentType": strings.Repeat("x", 300)}
 		})), "content type"},
 
+		"folder of a file": {made(t, first, red, member("files/"+id+"/a", ""), member("files/"+id+"/a-b", ""), member("files/"+id+"/a/b", "")),
+			`"files/` + id + `/a" is a file, and a folder of "files/` + id + `/a/b" too`},
+		"file of a folder":   {made(t, first, red, member("files/"+id+"/a/b/c", ""), member("files/"+id+"/A/B", "")), `/A/B" is a file, and a folder of`},
+		"long PAX record":    {zipped(paxed(t, pax("SCHILY.xattr."+strings.Repeat("x", 9000), "x"))), "has the extended header"},
+		"many PAX records":   {zipped(paxed(t, strings.Repeat(pax("path", "entities/color/red.json"), 1000))), `member behind "bundle.json" has more than 16384 bytes`},
+		"PAX at the begin":   {zipped(paxed(t, strings.Repeat(pax("path", "bundle.json"), 1000))[1024:]), `member behind "the beginning" has more than 16384 bytes`},
+		"other twin escape":  {named("files/" + id + "/%52%45%41"), "is not one"},
+		"column twice":       {row(`{"name": "a", "name": "b"}`), `"entities/color/red.json" gives "name" twice`},
+		"escaped twice":      {row(`{"name": "a", "n\u0061me": "b"}`), `"entities/color/red.json" gives "name" twice`},
+		"header says twice":  {begun(strings.Replace(good, `"version": 1`, `"version": 1, "version": 1`, 1)), `"bundle.json" gives "version" twice`},
+		"long kind":          {begun(strings.Replace(good, `"color": 1`, `"`+strings.Repeat("k", 9000)+`": -1`, 1)), "counts -1 of"},
+		"long missing kind":  {begun(strings.Replace(good, `"color": 1`, `"color": 1, "`+strings.Repeat("k", 9000)+`": 1`, 1)), "has 0 rows of kkk"},
+		"long name in a sum": {zipped(tarred(t, first, red, member("checksums.json", `{"`+strings.Repeat("a", 500)+`": "x"}`))), `names "aaa`},
+		"sums are cut off":   {zipped(tarred(t, first, red, member("checksums.json", `{"bundle.json": `))), "does not fit its checksum"},
+		"sums and null":      {zipped(tarred(t, first, red, member("checksums.json", sums([]raw{first, red}).content+"null"))), "checksums.json cannot be read"},
+
 		"twice":         {zipped(tarred(t, first, red, red)), `"entities/color/red.json" is there twice`},
 		"file twice":    {zipped(tarred(t, first, red, member("files/"+id+"/a", ""), member("files/"+id+"/a", ""))), "is there twice"},
 		"case twin":     {zipped(tarred(t, first, red, member("files/"+id+"/a", ""), member("files/"+id+"/A", ""))), "differs in case"},
@@ -366,7 +382,7 @@ func TestHostile(t *testing.T) {
 		"row too long":    {row(`{"a": "` + random(5<<20) + `"}`), `bytes: at most 4194304 are allowed`},
 		"bomb in a file":  {zipped(tarred(t, first, red, member("files/"+id+"/a", zeros))), "more than 200 times"},
 		"bomb after":      {zipped(append(tarred(t, first, red, sums([]raw{first, red})), zeros...)), "goes on after its end"},
-		"bomb in a sum":   {zipped(tarred(t, first, red, member("checksums.json", "{"+strings.Repeat(" ", 8<<20)+"}"))), "more than 200 times"},
+		"bomb in a sum":   {zipped(tarred(t, first, red, member("checksums.json", "{"+strings.Repeat(" ", 8<<20)+"}"))), `"checksums.json" has 8388610 bytes`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
@@ -478,7 +494,7 @@ func TestWriterRefuses(t *testing.T) {
 			return w.File("x", entity.File{Path: "a", Size: 1}, iotest.ErrReader(errors.New("broken")))
 		},
 	} {
-		w, err := archive.NewWriter(io.Discard, archive.Header{})
+		w, err := archive.NewWriter(io.Discard, archive.Header{}, archive.Limits{})
 		is.New(t).NoErr(err)
 		if write(w) == nil {
 			t.Error(name)

@@ -6,80 +6,85 @@ import (
 	"io"
 
 	"github.com/klauspost/compress/flate"
+
+	"github.com/tenantcontent/tenantcontent/errs"
 )
 
 // packer is a gzip writer that never packs so tightly that a Reader would take the archive for a bomb: content that says
-// the same over and over is partly stored as it is.
+// the same over and over is partly stored as it is. Nor does it write more than a Reader would unpack.
 type packer struct {
 	out    *counting
 	flate  *flate.Writer
 	stored bool // as it is
 	crc    uint32
 	size   int64
+	most   int64 // of size
+	times  int64 // as tight as it may be: half of what a Reader takes
 	next   int64 // size at which the ratio is looked at again
 }
 
 // level 2 packs JSON at several hundred MB/s; level 6 would make it a tenth smaller.
 const level = 2
 
-const (
-	look     = 64 << 10 // bytes between two looks at the ratio
-	tightest = 100      // times: half of what a Reader takes
-)
+// window is how many bytes are between two looks at the ratio.
+const window = 64 << 10
 
-func newPacker(w io.Writer) (*packer, error) {
-	p := &packer{out: &counting{w: w}, next: free / 2}
+func newPacker(w io.Writer, l Limits) (*packer, error) {
+	p := &packer{out: &counting{w: w}, most: l.Bytes, times: l.Ratio / 2, next: free / 2}
 	// No name and no time; the system is unknown.
 	if _, err := p.out.Write([]byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}); err != nil {
 		return nil, err
 	}
-	var err error
-	p.flate, err = flate.NewWriter(p.out, level)
-	return p, err
+	return p, p.turn(p.times == 0)
 }
 
 // Write implements io.Writer.
 func (p *packer) Write(b []byte) (n int, err error) {
 	for n < len(b) {
-		some := b[n:min(len(b), n+look)]
+		some := b[n:min(len(b), n+window)]
 		if _, err := p.flate.Write(some); err != nil {
 			return n, err
 		}
 		n += len(some)
 		p.crc = crc32.Update(p.crc, crc32.IEEETable, some)
-		if p.size += int64(len(some)); p.size >= p.next {
-			if err := p.turn(); err != nil {
+		if p.size += int64(len(some)); p.size > p.most {
+			return n, errs.New(errs.Invalid, "An archive must have at most %d bytes when it is unpacked.", p.most)
+		}
+		if p.size >= p.next {
+			if err := p.look(); err != nil {
 				return n, err
 			}
-			p.next = p.size + look
+			p.next = p.size + window
 		}
 	}
 	return n, nil
 }
 
-// turn stores what comes as it is while the ratio is too high, and packs it while it is not. Blocks of both kinds follow
+// look stores what comes as it is while the ratio is too high, and packs it while it is not. Blocks of both kinds follow
 // each other in one stream.
-func (p *packer) turn() error {
-	tight := p.size > tightest*p.out.n
-	if tight && !p.stored { // much of it may not be written yet
-		if err := p.flate.Flush(); err != nil {
-			return err
-		}
-		tight = p.size > tightest*p.out.n
-	}
-	if tight == p.stored {
+func (p *packer) look() error {
+	if p.tight() == p.stored {
 		return nil
 	}
-	if err := p.flate.Flush(); err != nil {
+	if err := p.flate.Flush(); err != nil { // much of it may not be written yet
 		return err
 	}
-	p.stored = tight
+	if p.tight() == p.stored {
+		return nil
+	}
+	return p.turn(!p.stored)
+}
+
+func (p *packer) tight() bool { return p.times == 0 || p.size/p.times > p.out.n }
+
+// turn begins blocks that are stored, or packed. They refer to nothing before them.
+func (p *packer) turn(stored bool) (err error) {
 	to := level
-	if tight {
+	if stored {
 		to = flate.NoCompression
 	}
-	var err error
-	p.flate, err = flate.NewWriter(p.out, to) // it refers to nothing before it
+	p.stored = stored
+	p.flate, err = flate.NewWriter(p.out, to)
 	return err
 }
 

@@ -13,23 +13,30 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Writer writes one archive.
+// Writer writes one archive. It writes none that a Reader with the same Limits would not take: what does not fit is
+// errs.Invalid. What it wrote counts only when Close has succeeded.
 type Writer struct {
+	limits Limits
 	out    *bufio.Writer
 	zip    *packer
 	tar    *tar.Writer
+	names  names
 	counts map[entity.Kind]int
 	kinds  map[entity.Kind]bool // begun
 	kind   entity.Kind          // of the last row
 	files  bool                 // rows are over
-	twins  map[string]struct{}
-	names  []string // in order, with sums
-	sums   []sum
+	sums   []line
 }
 
-// NewWriter begins an archive with its header.
-func NewWriter(w io.Writer, h Header) (*Writer, error) {
-	a, err := Begin(w)
+// line is a member and its checksum.
+type line struct {
+	name string
+	sum  sum
+}
+
+// NewWriter begins an archive with its header. Errors: errs.Invalid for one that is too long or nested too deep.
+func NewWriter(w io.Writer, h Header, l Limits) (*Writer, error) {
+	a, err := Begin(w, l)
 	if err != nil {
 		return nil, err
 	}
@@ -37,63 +44,56 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 }
 
 // Begin begins an archive before its header is known: who waits for it sees at once that it comes. Header must follow.
-func Begin(w io.Writer) (*Writer, error) {
+func Begin(w io.Writer, l Limits) (*Writer, error) {
+	l = l.WithDefaults()
 	out := bufio.NewWriterSize(w, 64<<10)
-	zip, err := newPacker(out)
+	zip, err := newPacker(out, l)
 	if err != nil {
 		return nil, err
 	}
 	return &Writer{
-		out: out, zip: zip, tar: tar.NewWriter(zip), counts: map[entity.Kind]int{}, kinds: map[entity.Kind]bool{},
-		twins: map[string]struct{}{},
+		limits: l, out: out, zip: zip, tar: tar.NewWriter(zip), names: newNames(l), counts: map[entity.Kind]int{},
+		kinds: map[entity.Kind]bool{},
 	}, out.Flush()
 }
 
-// Header writes bundle.json. The Writer makes h's format and version.
+// Header writes bundle.json. Errors: as NewWriter.
 func (a *Writer) Header(h Header) error {
-	h.Format, h.Version = Format, Version
-	if h.Entries == nil {
-		h.Entries = []json.RawMessage{}
-	}
-	if h.Counts == nil {
-		h.Counts = map[entity.Kind]int{}
-	}
 	for k, n := range h.Counts {
 		a.counts[k] = n
 	}
-	head, err := json.MarshalIndent(h, "", "  ")
+	raw, err := h.bytes()
 	if err != nil {
 		return err
 	}
-	return a.member(headerName, "", append(head, '\n'))
+	return a.member(headerName, raw)
 }
 
 // Row adds a row. Rows of one kind come together, with different ids. Errors: errs.Invalid for a row that a Reader would
 // not take.
 func (a *Writer) Row(r entity.Row) error {
 	name := rowName(r.Key)
-	if r.Kind != a.kind {
-		if a.files || a.kinds[r.Kind] {
-			return fmt.Errorf("archive: %s is out of order", name)
-		}
-		a.kind, a.kinds[r.Kind] = r.Kind, true
+	if a.files || r.Kind != a.kind && a.kinds[r.Kind] {
+		return fmt.Errorf("archive: %s is out of order", name)
 	}
-	if limit := (Limits{}).WithDefaults().Row; int64(len(r.JSON)) > limit {
-		return errs.New(errs.Invalid, "The %s %s has %d bytes: an archive takes at most %d.", r.Kind, r.ID, len(r.JSON), limit)
+	a.kind, a.kinds[r.Kind] = r.Kind, true
+	if int64(len(r.JSON)) > a.limits.Row {
+		return errs.New(errs.Invalid, "The %s %s has %d bytes: an archive takes at most %d.", r.Kind, short(r.ID), len(r.JSON), a.limits.Row)
+	}
+	if wrong := wrongObject(r.JSON); wrong != "" {
+		return bad(name, "%s", wrong)
 	}
 	a.counts[r.Kind]--
-	return a.member(name, "", r.JSON)
+	return a.member(name, r.JSON)
 }
 
-// File adds a file of a piece whose row was added: f.Size bytes of r. Files come after all rows.
+// File adds a file of a piece whose row was added: f.Size bytes of r. Files come after all rows. Errors: errs.Invalid for
+// a path or content type that a Reader would not take; r's own.
 func (a *Writer) File(id string, f entity.File, r io.Reader) error {
 	a.files = true
-	name := filFolder + escapeID(id) + "/" + escapePath(f.Path, false)
-	if _, taken := a.twins[twinOf(name)]; taken {
-		name = filFolder + escapeID(id) + "/" + escapePath(f.Path, true)
-	}
-	if err := cleanPath(f.Path, name); err != nil {
-		return err
+	name := fileName(id, f.Path)
+	if !typeFits(f.ContentType) {
+		return bad(name, "has a bad content type")
 	}
 	if err := a.begin(name, f.ContentType, f.Size); err != nil {
 		return err
@@ -103,31 +103,22 @@ func (a *Writer) File(id string, f entity.File, r io.Reader) error {
 	if err == nil && n != f.Size {
 		err = fmt.Errorf("archive: %s has %d bytes, not %d", name, n, f.Size)
 	}
-	a.sums = append(a.sums, sum(h.Sum(nil)))
+	a.sums = append(a.sums, line{name, sum(h.Sum(nil))})
 	return err
 }
 
-// Close ends the archive with its checksums. It does not close the writer below.
+// Close ends the archive with its checksums. It does not close the writer below. Errors: errs.Invalid for a file that is
+// a folder of another one, and for one member or byte too many.
 func (a *Writer) Close() error {
 	for kind, n := range a.counts {
 		if n != 0 {
 			return fmt.Errorf("archive: %d rows of %s less than the header says", n, kind)
 		}
 	}
-	size := int64(len("{\n\n}\n"))
-	for i, name := range a.names {
-		size += int64(len(sumLine(name, a.sums[i], i == 0)))
-	}
-	if err := a.tar.WriteHeader(plainHeader(sumsName, size)); err != nil {
+	if err := a.names.clash(); err != nil {
 		return err
 	}
-	_, _ = io.WriteString(a.tar, "{\n") // the tar writer keeps its error
-	for i, name := range a.names {
-		if _, err := a.tar.Write(sumLine(name, a.sums[i], i == 0)); err != nil {
-			return err
-		}
-	}
-	if _, err := io.WriteString(a.tar, "\n}\n"); err != nil {
+	if err := a.checksums(); err != nil {
 		return err
 	}
 	if err := a.tar.Close(); err != nil {
@@ -139,41 +130,57 @@ func (a *Writer) Close() error {
 	return a.out.Flush()
 }
 
-// sumLine is one line of checksums.json: a member of one JSON object, in the order of the archive.
-func sumLine(name string, s sum, first bool) []byte {
-	quoted, _ := json.Marshal(name) // a string always encodes
-	line := append(append(quoted, `: "`...), s.String()+`"`...)
-	if first {
-		return line
+// checksums writes checksums.json: one JSON object with a line for each member, in the order of the archive.
+func (a *Writer) checksums() error {
+	size := int64(len("{\n\n}\n"))
+	for i, l := range a.sums {
+		size += int64(len(l.text(i == 0)))
 	}
-	return append([]byte(",\n"), line...)
-}
-
-func (a *Writer) member(name, contentType string, content []byte) error {
-	if err := a.begin(name, contentType, int64(len(content))); err != nil {
+	if err := a.begin(sumsName, "", size); err != nil {
 		return err
 	}
-	a.sums = append(a.sums, sha256.Sum256(content))
+	_, _ = io.WriteString(a.tar, "{\n") // the tar writer keeps its error
+	for i, l := range a.sums {
+		if _, err := a.tar.Write(l.text(i == 0)); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(a.tar, "\n}\n")
+	return err
+}
+
+func (l line) text(first bool) []byte {
+	quoted, _ := json.Marshal(l.name) // a string always encodes
+	text := append(append(quoted, `: "`...), l.sum.String()+`"`...)
+	if first {
+		return text
+	}
+	return append([]byte(",\n"), text...)
+}
+
+func (a *Writer) member(name string, content []byte) error {
+	if err := a.begin(name, "", int64(len(content))); err != nil {
+		return err
+	}
+	a.sums = append(a.sums, line{name, sha256.Sum256(content)})
 	_, err := a.tar.Write(content)
 	return err
 }
 
-// begin writes a member's header and keeps its name.
+// begin writes what tar says about a member.
 func (a *Writer) begin(name, contentType string, size int64) error {
-	twin := twinOf(name)
-	if _, taken := a.twins[twin]; taken {
-		return errs.New(errs.Invalid, "Two members of the archive would be called %q.", name)
+	if err := a.names.add(name); err != nil {
+		return err
 	}
-	a.twins[twin] = struct{}{}
-	a.names = append(a.names, name)
-	h := plainHeader(name, size)
+	if name != headerName && name != sumsName {
+		if _, err := parse(name); err != nil { // such as that of a kind with a slash
+			return err
+		}
+	}
+	// Nothing that depends on the time or the machine.
+	h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644, ModTime: time.Unix(0, 0)}
 	if contentType != "" {
 		h.PAXRecords = map[string]string{typeRecord: contentType}
 	}
 	return a.tar.WriteHeader(h)
-}
-
-// plainHeader says nothing that depends on the time or the machine.
-func plainHeader(name string, size int64) *tar.Header {
-	return &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644, ModTime: time.Unix(0, 0)}
 }

@@ -36,6 +36,8 @@ func TestStore(t *testing.T, open func(t *testing.T) bundles.Store) {
 		"Pages":                 testPages,
 		"EntryPages":            testEntryPages,
 		"Deployments":           testDeployments,
+		"MarksOfDeployments":    testMarks,
+		"RenameUsers":           testRenameUsers,
 		"LockWaits":             testLock,
 		"RehearsalLeavesNone":   testRehearse,
 		"FailedTxWritesNone":    testFailedTx,
@@ -305,32 +307,63 @@ func testEntryPages(t *testing.T, s bundles.Store) {
 	is.Equal(errs.CodeOf(err), errs.Invalid)
 }
 
+// brought is a piece that a deploy brought.
+func brought(kind entity.Kind, id, mark string, shared bool) bundles.Deployment {
+	return bundles.Deployment{Key: entity.Key{Kind: kind, ID: id}, Mark: mark, Shared: shared}
+}
+
 func testDeployments(t *testing.T, s bundles.Store) {
 	is, ctx := is.New(t), t.Context()
-	var many []entity.Key
+	var many []bundles.Deployment
+	ids, marks := []string{"another"}, map[string]string{}
 	for n := range 1203 { // several statements
-		many = append(many, entity.Key{Kind: "color", ID: fmt.Sprintf("c%05d", n)})
+		d := brought("color", fmt.Sprintf("c%05d", n), fmt.Sprint(n), false)
+		many, ids, marks[d.ID] = append(many, d), append(ids, d.ID), d.Mark
 	}
-	shared, own := entity.Key{Kind: "tag", ID: "b"}, entity.Key{Kind: "tag", ID: "a"}
 	is.NoErr(s.SetDeployed(ctx, "acme", "evil", id(1), many))
-	is.NoErr(s.SetDeployed(ctx, "acme", "evil", id(2), []entity.Key{shared, own}))
-	is.NoErr(s.SetDeployed(ctx, "acme", "other", id(2), []entity.Key{shared}))
-	is.NoErr(s.SetDeployed(ctx, "evil", "evil", id(2), []entity.Key{own})) // another tenant's matters not
-	all, alone, err := s.Deployed(ctx, "acme", "evil", id(1))
+	is.NoErr(s.SetDeployed(ctx, "acme", "evil", id(2), []bundles.Deployment{brought("tag", "b", "1", false), brought("tag", "a", "", false)}))
+	is.NoErr(s.SetDeployed(ctx, "acme", "other", id(2), []bundles.Deployment{brought("tag", "b", "1", false)}))
+	is.NoErr(s.SetDeployed(ctx, "evil", "evil", id(2), []bundles.Deployment{brought("tag", "a", "", false)})) // another tenant's matters not
+	for bundle, want := range map[string][]bundles.Deployment{
+		id(1): many, id(2): {brought("tag", "a", "", false), brought("tag", "b", "1", true)}, id(3): nil,
+	} {
+		all, err := s.Deployed(ctx, "acme", "evil", bundle)
+		is.NoErr(err)
+		is.Equal(all, want)
+	}
+	got, err := s.Brought(ctx, "acme", "color", ids)
 	is.NoErr(err)
-	is.Equal(all, many)
-	is.Equal(alone, many)
-	all, alone, err = s.Deployed(ctx, "acme", "evil", id(2))
-	is.NoErr(err)
-	is.Equal(all, []entity.Key{own, shared})
-	is.Equal(alone, []entity.Key{own})
+	is.Equal(got, marks)
 	is.NoErr(s.SetDeployed(ctx, "acme", "other", id(2), nil))
-	_, alone, err = s.Deployed(ctx, "acme", "evil", id(2))
+	all, err := s.Deployed(ctx, "acme", "evil", id(2))
 	is.NoErr(err)
-	is.Equal(alone, []entity.Key{own, shared})
-	all, alone, err = s.Deployed(ctx, "acme", "evil", id(3))
+	is.Equal(all, []bundles.Deployment{brought("tag", "a", "", false), brought("tag", "b", "1", false)})
+}
+
+// testMarks: a piece has one mark, whichever bundles brought it.
+func testMarks(t *testing.T, s bundles.Store) {
+	is, ctx := is.New(t), t.Context()
+	for tenant, mark := range map[string]string{"acme": "old", "evil": "evil's"} {
+		is.NoErr(s.SetDeployed(ctx, tenant, "far", id(1), []bundles.Deployment{
+			brought("tag", "a", mark, false), brought("tag", "b", mark, false), brought("user", "a", mark, false),
+		}))
+	}
+	is.NoErr(s.SetDeployed(ctx, "acme", "far", id(2), []bundles.Deployment{brought("tag", "a", "new", false)}))
+	for _, c := range []struct {
+		tenant string
+		kind   entity.Kind
+		want   map[string]string
+	}{
+		{"acme", "tag", map[string]string{"a": "new", "b": "old"}}, {"acme", "user", map[string]string{"a": "old"}},
+		{"acme", "color", map[string]string{}}, {"evil", "tag", map[string]string{"a": "evil's", "b": "evil's"}},
+	} {
+		got, err := s.Brought(ctx, c.tenant, c.kind, []string{"a", "b", "c"})
+		is.NoErr(err)
+		is.Equal(got, c.want)
+	}
+	none, err := s.Brought(ctx, "acme", "tag", nil)
 	is.NoErr(err)
-	is.Equal(len(all)+len(alone), 0)
+	is.Equal(len(none), 0)
 }
 
 func testLock(t *testing.T, s bundles.Store) {
@@ -384,13 +417,13 @@ func testFailedTx(t *testing.T, s bundles.Store) {
 	err := s.InTx(ctx, func(ctx context.Context) error {
 		is.NoErr(s.Insert(ctx, "acme", bundle(1)))
 		is.NoErr(s.InsertEntry(ctx, "acme", entry(1, 1)))
-		is.NoErr(s.SetDeployed(ctx, "acme", "evil", id(1), []entity.Key{{Kind: "tag", ID: "a"}}))
+		is.NoErr(s.SetDeployed(ctx, "acme", "evil", id(1), []bundles.Deployment{brought("tag", "a", "", false)}))
 		return fault
 	})
 	is.Equal(err, fault)
 	_, err = s.Get(ctx, "acme", id(1))
 	is.Equal(errs.CodeOf(err), errs.NotFound)
-	all, _, err := s.Deployed(ctx, "acme", "evil", id(1))
+	all, err := s.Deployed(ctx, "acme", "evil", id(1))
 	is.NoErr(err)
 	is.Equal(len(all), 0)
 }

@@ -98,14 +98,9 @@ func (s *Store) Rehearse(ctx context.Context, fn func(context.Context) error) er
 	return err
 }
 
-// Lock implements bundles.Store. The lock lets others write rows of the tenant: those refer to its key alone.
+// Lock implements bundles.Store.
 func (s *Store) Lock(ctx context.Context, tenant string) error {
-	ctx, c := bunx.For(ctx, s.db, tenant)
-	query := `SELECT tenant_id FROM tc_tenants WHERE tenant_id = $1`
-	if c.Postgres() {
-		query += ` FOR NO KEY UPDATE`
-	}
-	return c.One(ctx, "Tenant", query, []any{tenant}, new(string))
+	return bunx.LockTenant(ctx, s.db, tenant)
 }
 
 // Get implements bundles.Store.

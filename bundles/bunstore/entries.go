@@ -2,14 +2,12 @@ package bunstore
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"time"
 
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent/bundles"
-	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
@@ -93,50 +91,5 @@ func (s *Store) DeleteEntry(ctx context.Context, tenant, bundleID, id string) er
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		n, err := c.Exec(ctx, `DELETE FROM tc_bundle_entries WHERE tenant_id = $1 AND bundle_id = $2 AND id = $3`, tenant, bundleID, id)
 		return bunx.Found(n, err, "Entry")
-	})
-}
-
-// Deployed implements bundles.Store.
-func (s *Store) Deployed(ctx context.Context, tenant, source, bundleID string) (all, alone []entity.Key, err error) {
-	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT d.kind, d.entity_id, EXISTS (SELECT 1 FROM tc_deployments o WHERE o.tenant_id = d.tenant_id
-			AND o.kind = d.kind AND o.entity_id = d.entity_id AND (o.source_tenant, o.bundle_id) <> (d.source_tenant, d.bundle_id))
-		FROM tc_deployments d WHERE d.tenant_id = $1 AND d.source_tenant = $2 AND d.bundle_id = $3 ORDER BY d.kind, d.entity_id`,
-		tenant, source, bundleID)
-	all, err = bunx.Scan(rows, err, func(rows *sql.Rows) (k entity.Key, err error) {
-		var shared bool
-		err = rows.Scan(&k.Kind, &k.ID, &shared)
-		if !shared {
-			alone = append(alone, k)
-		}
-		return k, err
-	})
-	return all, alone, bunx.Err(err, "Deployment")
-}
-
-// batch is how many deployments one statement writes.
-const batch = 500
-
-// SetDeployed implements bundles.Store.
-func (s *Store) SetDeployed(ctx context.Context, tenant, source, bundleID string, keys []entity.Key) error {
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.Exec(ctx, `DELETE FROM tc_deployments WHERE tenant_id = $1 AND source_tenant = $2 AND bundle_id = $3`, tenant, source, bundleID)
-		if err != nil {
-			return bunx.Err(err, "Deployment")
-		}
-		for len(keys) > 0 {
-			some := keys[:min(batch, len(keys))]
-			keys = keys[len(some):]
-			args := make([]any, 0, 5*len(some))
-			for _, k := range some {
-				args = append(args, tenant, source, bundleID, string(k.Kind), k.ID)
-			}
-			_, err := c.Exec(ctx, `INSERT INTO tc_deployments (tenant_id, source_tenant, bundle_id, kind, entity_id) VALUES `+
-				bunx.Values(len(some), 5), args...)
-			if err != nil {
-				return bunx.Err(err, "Deployment")
-			}
-		}
-		return nil
 	})
 }

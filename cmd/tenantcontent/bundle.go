@@ -67,51 +67,73 @@ func unfinished(err error) error {
 
 // arrivalFlags are the options that import and diff share.
 type arrivalFlags struct {
-	File       string `arg:"" help:"Archive to read." placeholder:"FILE"`
+	File       string `arg:"" help:"Archive to read; - is the input." placeholder:"FILE"`
 	UpdateRule string `default:"skip" enum:"skip,overwrite,fail" help:"What happens to rows that are there: skip, overwrite or fail."`
 	Owner      string `help:"User or team that gets the rows whose owner is not known (default: you)." placeholder:"ID"`
 }
 
+// tally is what became of rows. A diff alone tells those that are overwritten with what they say already.
+type tally struct {
+	Created   int  `json:"created"`
+	Updated   int  `json:"updated"`
+	Unchanged *int `json:"unchanged"`
+	Skipped   int  `json:"skipped"`
+	Deleted   int  `json:"deleted"`
+}
+
+func (n tally) String() string {
+	same := ""
+	if n.Unchanged != nil {
+		same = fmt.Sprintf(" %d unchanged,", *n.Unchanged)
+	}
+	return fmt.Sprintf("%d created, %d updated,%s %d skipped, %d deleted", n.Created, n.Updated, same, n.Skipped, n.Deleted)
+}
+
 // counts is the server's answer to an import.
 type counts struct {
-	Created  int      `json:"created"`
-	Updated  int      `json:"updated"`
-	Skipped  int      `json:"skipped"`
-	Deleted  int      `json:"deleted"`
-	Warnings []string `json:"warnings"`
-	ByType   map[string]struct {
-		Created int `json:"created"`
-		Updated int `json:"updated"`
-		Skipped int `json:"skipped"`
-		Deleted int `json:"deleted"`
-	} `json:"byType"`
-	Changes []struct {
+	tally
+	Warnings []string         `json:"warnings"`
+	ByType   map[string]tally `json:"byType"`
+	Changes  []struct {
 		Action string `json:"action"`
 		Type   string `json:"type"`
 		ID     string `json:"id"`
+		Name   string `json:"name"`
 	} `json:"changes"`
 }
 
-// send uploads the file and gives the server's answer as it came, and read.
-func (a arrivalFlags) send(ctx context.Context, b *bundleCommands, t terminal, more url.Values) (raw []byte, c counts, err error) {
+// open gives the archive and its size, -1 when nobody knows that yet.
+func (a arrivalFlags) open(t terminal) (io.ReadCloser, int64, error) {
+	if a.File == "-" {
+		return io.NopCloser(t.in), -1, nil
+	}
 	f, err := os.Open(a.File)
 	if err != nil {
-		return nil, c, errs.Wrap(errs.Invalid, err, "cannot read %s: %v", a.File, err)
+		return nil, 0, errs.Wrap(errs.Invalid, err, "cannot read %s: %v", a.File, err)
 	}
-	defer func() { _ = f.Close() }()
 	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errs.New(errs.Invalid, "%s is not a file", a.File)
+	}
+	if err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	return f, info.Size(), nil
+}
+
+// send uploads the archive and gives the server's answer as it came, and read.
+func (a arrivalFlags) send(ctx context.Context, b *bundleCommands, t terminal, more url.Values) (raw []byte, c counts, err error) {
+	f, size, err := a.open(t)
 	if err != nil {
 		return nil, c, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, c, errs.New(errs.Invalid, "%s is not a file", a.File)
-	}
+	defer func() { _ = f.Close() }()
 	more.Set("updateRule", a.UpdateRule)
 	if a.Owner != "" {
 		more.Set("owner", a.Owner)
 	}
-	body, finish := t.progress(f, info.Size(), "upload")
-	res, err := b.client.send(ctx, "POST", "/api/_import-bundle?"+more.Encode(), body, info.Size())
+	body, finish := t.progress(f, size, "upload")
+	res, err := b.client.send(ctx, "POST", "/api/_import-bundle?"+more.Encode(), body, size)
 	if err = errors.Join(err, finish()); err != nil {
 		return nil, c, err
 	}
@@ -147,14 +169,19 @@ func (d *bundleDiffCommand) Run(ctx context.Context, b *bundleCommands, t termin
 	return b.answer(t, raw, c.diff()+c.text())
 }
 
-// diff is a line for each row that would change: + is new, ~ is overwritten, - is removed.
+// diff is a line for each row that would change: + is new, ~ is overwritten with something else, - is removed.
 func (c counts) diff() string {
 	var out bytes.Buffer
 	for _, change := range c.Changes {
 		sign, ok := map[string]string{"created": "+", "updated": "~", "deleted": "-"}[change.Action]
-		if ok {
-			fmt.Fprintf(&out, "%s %s %s\n", sign, change.Type, change.ID)
+		if !ok {
+			continue
 		}
+		fmt.Fprintf(&out, "%s %s %s", sign, change.Type, change.ID)
+		if change.Name != "" && change.Name != change.ID {
+			fmt.Fprintf(&out, " %q", change.Name) // whatever is in it, it does nothing to a terminal
+		}
+		out.WriteByte('\n')
 	}
 	return out.String()
 }
@@ -163,12 +190,11 @@ func (c counts) diff() string {
 func (c counts) text() string {
 	var out bytes.Buffer
 	for _, kind := range slices.Sorted(maps.Keys(c.ByType)) {
-		n := c.ByType[kind]
-		fmt.Fprintf(&out, "%-14s %d created, %d updated, %d skipped, %d deleted\n", kind, n.Created, n.Updated, n.Skipped, n.Deleted)
+		fmt.Fprintf(&out, "%-14s %s\n", kind, c.ByType[kind])
 	}
 	for _, w := range c.Warnings {
 		fmt.Fprintf(&out, "warning: %s\n", w)
 	}
-	fmt.Fprintf(&out, "%-14s %d created, %d updated, %d skipped, %d deleted", "total", c.Created, c.Updated, c.Skipped, c.Deleted)
+	fmt.Fprintf(&out, "%-14s %s", "total", c.tally)
 	return out.String()
 }

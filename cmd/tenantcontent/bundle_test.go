@@ -55,18 +55,58 @@ func TestBundleThereAndBack(t *testing.T) {
 	is.Equal(string(written), same) // the same bytes each time
 
 	s.drop(t)
-	want := "+ report " + s.report + "\n" +
-		"dataset        0 created, 0 updated, 1 skipped, 0 deleted\n" +
-		"report         1 created, 0 updated, 0 skipped, 0 deleted\n" +
-		"total          1 created, 0 updated, 1 skipped, 0 deleted\n"
-	is.Equal(done(t, "", s.bundle("diff", file)...), want)
-	is.Equal(done(t, "", s.bundle("diff", file)...), want) // it changed nothing
-	is.Equal(done(t, "", s.bundle("import", file)...), strings.TrimPrefix(want, "+ report "+s.report+"\n"))
+	added := "+ report " + s.report + " \"Sales\"\n"
+	counts := "dataset        0 created, 0 updated, 0 unchanged, 1 skipped, 0 deleted\n" +
+		"report         1 created, 0 updated, 0 unchanged, 0 skipped, 0 deleted\n" +
+		"total          1 created, 0 updated, 0 unchanged, 1 skipped, 0 deleted\n"
+	is.Equal(done(t, "", s.bundle("diff", file)...), added+counts)
+	is.Equal(done(t, same, s.bundle("diff", "-")...), added+counts) // it changed nothing
+	is.Equal(done(t, same, s.bundle("import", "-")...), strings.ReplaceAll(counts, " 0 unchanged,", ""))
+	is.Equal(done(t, "", s.bundle("import", file, "--update-rule=overwrite")...),
+		"dataset        0 created, 1 updated, 0 skipped, 0 deleted\n"+
+			"report         0 created, 1 updated, 0 skipped, 0 deleted\n"+
+			"total          0 created, 2 updated, 0 skipped, 0 deleted\n")
+}
 
-	var answer struct{ Created, Updated, Skipped int }
-	is.NoErr(json.Unmarshal([]byte(done(t, "", s.bundle("import", file, "--json", "--update-rule=overwrite")...)), &answer))
-	is.Equal(answer.Updated, 2)
-	is.Equal(done(t, "", s.bundle("diff", file, "--update-rule=overwrite")...)[:10], "~ dataset ")
+// TestBundleDiff tells what an import would overwrite with something else from what it would leave as it is.
+func TestBundleDiff(t *testing.T) {
+	is, s := is.New(t), ship(t)
+	file := filepath.Join(t.TempDir(), "sales.tgz")
+	done(t, "", s.bundle("export", file, "--bundle=sales")...)
+	diff := func(more ...string) string {
+		return done(t, "", s.bundle(append([]string{"diff", file, "--update-rule=overwrite"}, more...)...)...)
+	}
+	is.Equal(diff(), "dataset        0 created, 0 updated, 1 unchanged, 0 skipped, 0 deleted\n"+
+		"report         0 created, 0 updated, 1 unchanged, 0 skipped, 0 deleted\n"+
+		"total          0 created, 0 updated, 2 unchanged, 0 skipped, 0 deleted\n")
+	status, _ := call(t, "PUT", s.url+"/api/datasets/"+s.dataset, strings.TrimPrefix(s.flags[1], "--token="), `{"description": "New"}`)
+	is.Equal(status, 200)
+	is.True(strings.HasPrefix(diff(), "~ dataset "+s.dataset+" \"Orders\"\ndataset        0 created, 1 updated, 0 unchanged,"))
+
+	var answer struct {
+		Updated, Unchanged int
+		Changes            []struct{ Action, Type, ID, Name string }
+	}
+	is.NoErr(json.Unmarshal([]byte(diff("--json")), &answer))
+	is.Equal(answer.Updated, 1)
+	is.Equal(answer.Unchanged, 1)
+	is.Equal(answer.Changes, []struct{ Action, Type, ID, Name string }{
+		{"updated", "dataset", s.dataset, "Orders"}, {"unchanged", "report", s.report, "Sales"},
+	})
+}
+
+// TestClientHelp shows what a client takes, and nothing of the server's.
+func TestClientHelp(t *testing.T) {
+	for _, args := range []string{"bundle", "bundle export", "bundle import", "bundle diff", "version"} {
+		is := is.New(t)
+		text := done(t, "", append(strings.Fields(args), "--help")...)
+		is.Equal(strings.Contains(text, "--token"), args != "version")
+		for _, flag := range []string{"--listen", "--secret-key", "--database", "--data", "--max-body", "--log-level"} {
+			is.True(!strings.Contains(text, flag))
+		}
+		is.True(strings.Contains(text, "--help"))
+	}
+	is.New(t).True(strings.Contains(done(t, "", "migrate", "--help"), "--database"))
 }
 
 func TestBundleFailures(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
 )
@@ -28,6 +29,12 @@ type config struct {
 	SessionLifetime time.Duration `env:"TENANTCONTENT_SESSION_LIFETIME" default:"12h" help:"How long a log-in lasts." placeholder:"TIME"`
 	LogFormat       string        `env:"TENANTCONTENT_LOG_FORMAT" default:"text" enum:"text,json" help:"Log format: text or json."`
 	LogLevel        string        `env:"TENANTCONTENT_LOG_LEVEL" default:"info" enum:"debug,info,warn,error" help:"Log level: debug (one line a request), info, warn or error."`
+
+	MaxArchive        int64 `env:"TENANTCONTENT_MAX_ARCHIVE" default:"4294967296" help:"Bytes of a bundle's archive as it is sent, packed." placeholder:"BYTES"`
+	MaxArchiveBytes   int64 `env:"TENANTCONTENT_MAX_ARCHIVE_BYTES" default:"4294967296" help:"Bytes of an archive when it is unpacked." placeholder:"BYTES"`
+	MaxArchiveMembers int   `env:"TENANTCONTENT_MAX_ARCHIVE_MEMBERS" default:"200000" help:"Rows and files of an archive." placeholder:"NUMBER"`
+	MaxArchiveRow     int64 `env:"TENANTCONTENT_MAX_ARCHIVE_ROW" default:"4194304" help:"Bytes of one row of an archive." placeholder:"BYTES"`
+	MaxArchiveRatio   int64 `env:"TENANTCONTENT_MAX_ARCHIVE_RATIO" default:"200" help:"How many times as many bytes an archive may have when it is unpacked." placeholder:"TIMES"`
 }
 
 // embedded reports whether the database is a SQLite file.
@@ -53,9 +60,11 @@ func (c *config) open(log io.Writer) (tenantcontent.Config, error) {
 		url = "sqlite:" + filepath.Join(c.Data, "tenantcontent.db")
 	}
 	lib := tenantcontent.Config{SecretKey: c.SecretKey, BaseURL: c.BaseURL, Log: c.logger(log),
-		MaxBody: c.MaxBody, MaxUpload: c.MaxUpload, SessionLifetime: c.SessionLifetime}
-	if c.MaxBody < 1 || c.MaxUpload < 1 || c.SessionLifetime < time.Second {
-		return lib, errs.New(errs.Invalid, "max-body and max-upload must be at least 1, and session-lifetime at least 1s")
+		MaxBody: c.MaxBody, MaxUpload: c.MaxUpload, MaxArchive: c.MaxArchive, SessionLifetime: c.SessionLifetime,
+		ArchiveLimits: bundles.Limits{Members: c.MaxArchiveMembers, Bytes: c.MaxArchiveBytes, Row: c.MaxArchiveRow, Ratio: c.MaxArchiveRatio}}
+	least := min(c.MaxBody, c.MaxUpload, c.MaxArchive, c.MaxArchiveBytes, int64(c.MaxArchiveMembers), c.MaxArchiveRow, c.MaxArchiveRatio)
+	if least < 1 || c.SessionLifetime < time.Second {
+		return lib, errs.New(errs.Invalid, "each max- setting must be at least 1, and session-lifetime at least 1s")
 	}
 	if c.SecretKey == "" && c.embedded() {
 		if err := os.MkdirAll(c.Data, 0o700); err != nil {

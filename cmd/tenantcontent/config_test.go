@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -8,8 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/alecthomas/kong"
 	"github.com/matryer/is"
 
+	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
@@ -60,6 +64,9 @@ func TestBadConfiguration(t *testing.T) {
 		"second key":          {"Key 2", []string{"--secret-key=" + key + "," + secret, data}},
 		"base URL":            {"base URL", []string{"--base-url=content.example.com", data}},
 		"base URL with path":  {"base URL", []string{"--base-url=https://content.example.com/sub", data}},
+		"no archive":          {"each max- setting", []string{"--max-archive=0", data}},
+		"no members":          {"each max- setting", []string{"--max-archive-members=-1", data}},
+		"ratio":               {"--max-archive-ratio", []string{"--max-archive-ratio=tight", data}},
 		"address":             {"cannot listen", []string{"--listen=127.0.0.1:notaport", data}},
 		"address of another":  {"cannot listen", []string{"--listen=192.0.2.1:80", data}},
 		"data folder":         {"data folder", []string{"--data=" + filepath.Join(file, "data")}},
@@ -69,6 +76,32 @@ func TestBadConfiguration(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { fails(t, 2, c.says, "", c.args...) })
 	}
+}
+
+// TestArchiveLimits: without a setting they are the library's own, and each setting reaches it.
+func TestArchiveLimits(t *testing.T) {
+	is := is.New(t)
+	open := func(args ...string) tenantcontent.Config {
+		t.Helper()
+		var c commands
+		parser, err := kong.New(&c)
+		is.NoErr(err)
+		_, err = parser.Parse(append(args, "--data="+filepath.Join(t.TempDir(), "data")))
+		is.NoErr(err)
+		lib, err := c.open(io.Discard)
+		is.NoErr(err)
+		is.NoErr(lib.DB.Close())
+		return lib
+	}
+	lib := open()
+	is.Equal(lib.ArchiveLimits, bundles.Limits{}.WithDefaults())
+	is.Equal(lib.MaxArchive, int64(4<<30))
+	t.Setenv("TENANTCONTENT_MAX_ARCHIVE", "1")
+	t.Setenv("TENANTCONTENT_MAX_ARCHIVE_MEMBERS", "2")
+	t.Setenv("TENANTCONTENT_MAX_ARCHIVE_ROW", "4")
+	lib = open("--max-archive-bytes=3", "--max-archive-ratio=5")
+	is.Equal(lib.ArchiveLimits, bundles.Limits{Members: 2, Bytes: 3, Row: 4, Ratio: 5})
+	is.Equal(lib.MaxArchive, int64(1))
 }
 
 func TestFailuresThatAreNoConfiguration(t *testing.T) {

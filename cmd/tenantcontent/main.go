@@ -53,7 +53,7 @@ type terminal struct {
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var c commands
 	exit := -1
-	parser, err := kong.New(&c, kong.Name("tenantcontent"), kong.UsageOnError(), kong.Writers(stdout, stderr),
+	parser, err := kong.New(&c, kong.Name("tenantcontent"), kong.UsageOnError(), kong.Writers(stdout, stderr), kong.Help(help),
 		kong.Description("Content services for multi-tenant products. Each flag can be set in the environment, too."),
 		kong.Exit(func(code int) { exit = code }), kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(terminal{stdin, stdout, stderr}))

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"runtime"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/blobs/files/filestest"
 	"github.com/tenantcontent/tenantcontent/downloads"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/paging"
 )
 
 // TestStore runs all checks. open gives empty stores of rows and blobs, whose database has the tenants acme and evil.
@@ -40,6 +42,7 @@ func TestStore(t *testing.T, open func(t *testing.T) downloads.Options) {
 		"WriteRunsHere":        testGoroutines,
 		"WriterIsOverAtTheEnd": testLateWrite,
 		"KeptForSuperusers":    testKeep,
+		"Pages":                testPage,
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := open(t)
@@ -198,4 +201,41 @@ func testKeep(t *testing.T, o downloads.Options) {
 	is.Equal(string(content), "x")
 	now = d.ExpiresAt
 	filestest.Hidden(t, filestest.As(t, "acme", "root"), reading{s})
+}
+
+// testPage: a list has what its reader may fetch.
+func testPage(t *testing.T, o downloads.Options) {
+	is, now := is.New(t), time.Date(2026, 11, 16, 9, 0, 0, 0, time.UTC)
+	n := 0
+	o.Now = func() time.Time { return now }
+	o.NewID = func() string { n++; return fmt.Sprintf("018f0000-0000-7000-8000-%012d", n) }
+	s := downloads.New(o)
+	for _, name := range []string{"jo", "root", "jo"} {
+		_, err := s.Create(filestest.As(t, "acme", name), fmt.Sprint(name, n+1), "", copied(strings.NewReader("x")))
+		is.NoErr(err)
+		now = now.Add(time.Second)
+	}
+	_, err := s.Keep(t.Context(), "acme", "kept", "", time.Hour, copied(strings.NewReader("x")))
+	is.NoErr(err)
+	list := func(tenant, user string) (names []string) {
+		page, err := s.Page(filestest.As(t, tenant, user), paging.Query{Limit: 10})
+		is.NoErr(err)
+		is.Equal(page.Total, len(page.Rows))
+		for _, d := range page.Rows {
+			got, err := s.Get(filestest.As(t, tenant, user), d.ID)
+			is.NoErr(err)
+			is.Equal(got, d)
+			names = append(names, d.Filename)
+		}
+		return names
+	}
+	is.Equal(list("acme", "jo"), []string{"jo3", "jo1"}) // the newest first
+	is.Equal(list("acme", "root"), []string{"kept", "root2"})
+	is.Equal(list("acme", "mo"), nil)
+	is.Equal(list("evil", "root"), nil) // another tenant
+	is.Equal(list("evil", "jo"), nil)
+	now = now.Add(time.Hour)
+	is.Equal(list("acme", "root"), []string{"root2"}) // it has expired
+	_, err = s.Page(t.Context(), paging.Query{Limit: 10})
+	is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 }

@@ -5,6 +5,7 @@ package uploadstest
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -75,7 +76,12 @@ func testForget(t *testing.T, o uploads.Options) {
 	is.NoErr(s.Forget(t.Context(), "acme", "mia"))
 	_, err := s.Get(filestest.As(t, "acme", "jo"), filestest.ID)
 	is.NoErr(err) // another tenant's and another user's stay
-	is.NoErr(s.Forget(t.Context(), "acme", "jo"))
+	users := []string{"jo"}
+	for n := range 600 { // more than are asked about at once
+		users = append(users, fmt.Sprint("user", n))
+	}
+	slices.Reverse(users)
+	is.NoErr(s.Forget(t.Context(), "acme", users...))
 	_, err = s.Get(filestest.As(t, "acme", "jo"), filestest.ID)
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 	_, err = o.Blobs.Open(t.Context(), "acme", filestest.ID)

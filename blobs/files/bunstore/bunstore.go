@@ -14,21 +14,21 @@ import (
 
 // Store implements files.Store.
 type Store struct {
-	db   *bun.DB
-	noun string
+	db          *bun.DB
+	table, noun string
 	// The statements, by what they do.
-	insert, get, expired, ofUser, held, remove string
+	insert, get, expired, ofUsers, held, remove string
 }
 
 // New makes a Store over a table of the program's own; noun names a row in messages.
 func New(db *bun.DB, table, noun string) *Store {
 	const columns = "id, username, filename, content_type, size, chunks, created_at, expires_at"
 	return &Store{
-		db: db, noun: noun,
+		db: db, table: table, noun: noun,
 		insert:  `INSERT INTO ` + table + ` (tenant_id, ` + columns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 		get:     `SELECT ` + columns + ` FROM ` + table + ` WHERE tenant_id = $1 AND id = $2`,
 		expired: `SELECT id FROM ` + table + ` WHERE tenant_id = $1 AND expires_at <= $2 ORDER BY expires_at, id LIMIT $3`,
-		ofUser:  `SELECT id FROM ` + table + ` WHERE tenant_id = $1 AND username = $2 ORDER BY id LIMIT $3`,
+		ofUsers: `SELECT id FROM ` + table + ` WHERE tenant_id = $1 AND username IN `,
 		held:    `SELECT CAST(coalesce(sum(size), 0) AS bigint) FROM ` + table + ` WHERE tenant_id = $1 AND username = $2`,
 		remove:  `DELETE FROM ` + table + ` WHERE tenant_id = $1 AND id = $2`,
 	}
@@ -67,12 +67,19 @@ func (s *Store) Expired(ctx context.Context, tenant string, at time.Time, limit 
 	return ids, bunx.Err(err, s.noun)
 }
 
-// OfUser implements files.Store.
-func (s *Store) OfUser(ctx context.Context, tenant, username string, limit int) ([]string, error) {
+// OfUsers implements files.Store.
+func (s *Store) OfUsers(ctx context.Context, tenant string, usernames []string, limit int) ([]string, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, s.ofUser, tenant, username, limit)
+	rows, err := c.Rows(ctx, s.ofUsers+bunx.In(3, len(usernames))+` LIMIT $2`, bunx.Args(usernames, tenant, limit)...)
 	ids, err := bunx.Scan(rows, err, func(r *sql.Rows) (id string, err error) { return id, r.Scan(&id) })
 	return ids, bunx.Err(err, s.noun)
+}
+
+// RenameUsers implements files.Store.
+func (s *Store) RenameUsers(ctx context.Context, tenant string, names map[string]string) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		return bunx.Err(c.Rename(ctx, tenant, s.table, "username", names), s.noun)
+	})
 }
 
 // Held implements files.Store.

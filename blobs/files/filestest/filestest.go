@@ -5,6 +5,7 @@ package filestest
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +29,9 @@ func TestStore(t *testing.T, open func(t *testing.T) files.Store) {
 		"Isolation":            testIsolation,
 		"DeleteIsIdempotent":   testDelete,
 		"Expired":              testExpired,
+		"Pages":                testPage,
+		"OfUsers":              testOfUsers,
+		"RenameUsers":          testRenameUsers,
 		"FailedTxWritesNone":   testFailedTx,
 		"CanceledWritesNoRows": testCanceled,
 	} {
@@ -113,6 +117,44 @@ func testExpired(t *testing.T, s files.Store) {
 		is.NoErr(err)
 		is.Equal(strings.Join(ids, " "), c.want)
 	}
+}
+
+// of makes a file of a user.
+func of(username, id string) files.File {
+	f := file(id)
+	f.Username = username
+	return f
+}
+
+func ofUsers(t *testing.T, s files.Store, tenant string, limit int, usernames ...string) string {
+	t.Helper()
+	ids, err := s.OfUsers(t.Context(), tenant, usernames, limit)
+	is.New(t).NoErr(err)
+	slices.Sort(ids)
+	return strings.Join(ids, " ")
+}
+
+func testOfUsers(t *testing.T, s files.Store) {
+	is := is.New(t)
+	insert(t, s, "acme", of("jo", "a"), of("mia", "b"), of("jo", "c"), of("JO", "d"))
+	insert(t, s, "evil", of("jo", "e"))
+	is.Equal(ofUsers(t, s, "acme", 10, "jo"), "a c")
+	is.Equal(ofUsers(t, s, "acme", 10, "jo", "mia", "none"), "a b c")
+	is.Equal(len(ofUsers(t, s, "acme", 2, "jo", "mia")), len("a b"))
+	is.Equal(ofUsers(t, s, "acme", 10, "none"), "")
+}
+
+func testRenameUsers(t *testing.T, s files.Store) {
+	is := is.New(t)
+	insert(t, s, "acme", of("jo", "a"), of("mia", "b"), of("jo", "c"), of("other", "d"))
+	insert(t, s, "evil", of("jo", "e"))
+	is.NoErr(s.RenameUsers(t.Context(), "acme", map[string]string{"jo": "Joe", "mia": "maria", "none": "nobody"}))
+	is.NoErr(s.RenameUsers(t.Context(), "acme", nil))
+	is.Equal(ofUsers(t, s, "acme", 10, "Joe"), "a c")
+	is.Equal(ofUsers(t, s, "acme", 10, "maria"), "b")
+	is.Equal(ofUsers(t, s, "acme", 10, "other"), "d")
+	is.Equal(ofUsers(t, s, "acme", 10, "jo", "mia"), "")
+	is.Equal(ofUsers(t, s, "evil", 10, "jo"), "e") // another tenant's stays
 }
 
 func testFailedTx(t *testing.T, s files.Store) {

@@ -24,6 +24,7 @@ type Service interface {
 	Get(ctx context.Context, id string) (files.File, error)
 	Open(ctx context.Context, id string) (files.File, io.ReadSeekCloser, error)
 	Sweep(ctx context.Context, tenant string) (int, error)
+	RenameUsers(ctx context.Context, tenant string, names map[string]string) error
 }
 
 // Settings are what a check sets of a Service.
@@ -53,6 +54,7 @@ func TestService(t *testing.T, noun string, open func(t *testing.T, set Settings
 	t.Run("FailedLeavesNone", func(t *testing.T) { testServiceFailed(t, open(t, fixed)) })
 	t.Run("TakenIDChangesNothing", func(t *testing.T) { testServiceTaken(t, open(t, fixed)) })
 	t.Run("Expiry", func(t *testing.T) { testExpiry(t, open) })
+	t.Run("RenameUsers", func(t *testing.T) { testServiceRenameUsers(t, open(t, fixed)) })
 	t.Run("SweepsMany", func(t *testing.T) { testSweepMany(t, open) })
 }
 
@@ -85,6 +87,18 @@ func testCreate(t *testing.T, s Service) {
 		is.Equal(end, int64(size))
 		is.NoErr(r.Close())
 	}
+}
+
+func testServiceRenameUsers(t *testing.T, s Service) {
+	is := is.New(t)
+	_, err := s.Create(As(t, "acme", "jo"), "a", "", strings.NewReader("x"))
+	is.NoErr(err)
+	is.NoErr(s.RenameUsers(t.Context(), "evil", map[string]string{"jo": "Joe"}))
+	is.NoErr(s.RenameUsers(t.Context(), "acme", map[string]string{"jo": "joe"}))
+	f, err := s.Get(As(t, "acme", "joe"), ID)
+	is.NoErr(err)
+	is.Equal(f.Username, "joe")
+	Hidden(t, As(t, "acme", "jo"), s)
 }
 
 func testNames(t *testing.T, noun string, s Service) {

@@ -1,0 +1,87 @@
+package archive
+
+import (
+	"encoding/json"
+
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// Header is bundle.json.
+type Header struct {
+	Format  string            `json:"format"`  // set by the Writer
+	Version int               `json:"version"` // set by the Writer
+	Tenant  string            `json:"tenant"`  // where the content is from
+	Bundle  Bundle            `json:"bundle"`
+	Entries []json.RawMessage `json:"entries"` // as the API writes them: type, reference, data; see MaxNesting
+	// Counts is how many rows of each kind there are. A kind without rows may be named too: a restore empties it.
+	Counts map[entity.Kind]int `json:"counts"`
+}
+
+// Bundle is the manifest that an archive was made of; it is empty but for its name when there is none.
+type Bundle struct {
+	ID          string  `json:"id,omitempty"`
+	Name        string  `json:"name"`
+	Slug        string  `json:"slug,omitempty"`
+	Description *string `json:"description,omitempty"`
+}
+
+// bytes writes bundle.json. Errors: errs.Invalid for one that no Reader would take.
+func (h Header) bytes() ([]byte, error) {
+	h.Format, h.Version = Format, Version
+	if h.Entries == nil {
+		h.Entries = []json.RawMessage{}
+	}
+	if h.Counts == nil {
+		h.Counts = map[entity.Kind]int{}
+	}
+	raw, err := json.Marshal(h) // compact: what is nested deep would else grow with the square of its levels
+	if err != nil {
+		return nil, err
+	}
+	if len(raw) > maxHeader {
+		return nil, bad(headerName, "has %d bytes: at most %d are allowed", len(raw), maxHeader)
+	}
+	return raw, checkHeader(raw)
+}
+
+// checkHeader looks at bundle.json before it is read: what it says may take many times its bytes.
+func checkHeader(raw []byte) error {
+	if wrong := wrongObject(raw); wrong != "" {
+		return bad(headerName, "%s", wrong)
+	}
+	switch deep, wide := shape(raw); {
+	case deep > maxDepth:
+		return bad(headerName, "is nested more than %d levels deep", maxDepth)
+	case wide > maxWidth:
+		return bad(headerName, "has more than %d entries and kinds", maxWidth)
+	}
+	return nil
+}
+
+// parseHeader reads bundle.json.
+func parseHeader(raw []byte) (h Header, err error) {
+	if err := checkHeader(raw); err != nil {
+		return h, err
+	}
+	// The format first: a newer version may have another shape.
+	var is struct {
+		Format  string `json:"format"`
+		Version int    `json:"version"`
+	}
+	if err := json.Unmarshal(raw, &is); err != nil || is.Format != Format {
+		return h, errs.New(errs.Invalid, "The archive's bundle.json does not say the format %s.", Format)
+	}
+	if is.Version != Version {
+		return h, errs.New(errs.Invalid, "The archive's bundle.json says version %d: this program reads version %d.", is.Version, Version)
+	}
+	if err := json.Unmarshal(raw, &h); err != nil {
+		return h, errs.Wrap(errs.Invalid, err, "The archive's bundle.json cannot be read.")
+	}
+	for kind, n := range h.Counts {
+		if n < 0 || kind == "" {
+			return h, errs.New(errs.Invalid, "The archive's bundle.json counts %d of %q.", n, short(string(kind)))
+		}
+	}
+	return h, nil
+}

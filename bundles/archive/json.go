@@ -1,0 +1,70 @@
+package archive
+
+import (
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/tenantcontent/tenantcontent/internal/escapes"
+	"github.com/tenantcontent/tenantcontent/internal/rawjson"
+)
+
+// wrongObject says why JSON cannot be a row or bundle.json, as the end of a sentence; "" when it can. A name that is given
+// twice is refused, as two readers may take it in two ways; what is in the values is for whoever made them.
+func wrongObject(raw []byte) (wrong string) {
+	if !utf8.Valid(raw) || len(raw) == 0 || raw[0] != '{' {
+		return "is not a JSON object"
+	}
+	seen := map[string]bool{}
+	object := rawjson.Each(raw, func(name string, _ json.RawMessage) {
+		switch {
+		case wrong != "":
+		case seen[name]:
+			wrong = fmt.Sprintf("gives %q twice", short(name))
+		case len(seen) == maxColumns:
+			wrong = fmt.Sprintf("has more than %d names", maxColumns)
+		}
+		if wrong == "" {
+			seen[name] = true
+		}
+	})
+	switch {
+	case !object:
+		return "is not a JSON object"
+	case wrong == "" && escapes.Bad(raw):
+		return "has a NUL character or half of a surrogate pair"
+	}
+	return wrong
+}
+
+// TooDeep reports whether valid JSON is nested too deep for the data of an entry.
+func TooDeep(raw []byte) bool {
+	deep, _ := shape(raw)
+	return deep > MaxNesting
+}
+
+// shape gives how many levels valid JSON has, and how many values are in the first two of them, all but the first one of
+// each object and array.
+func shape(raw []byte) (deep, wide int) {
+	level := 0
+	for i := 0; i < len(raw); i++ {
+		switch raw[i] {
+		case '{', '[':
+			level++
+			deep = max(deep, level)
+		case '}', ']':
+			level--
+		case ',':
+			if level <= 2 {
+				wide++
+			}
+		case '"':
+			for i++; raw[i] != '"'; i++ {
+				if raw[i] == '\\' {
+					i++
+				}
+			}
+		}
+	}
+	return deep, wide
+}

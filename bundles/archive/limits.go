@@ -1,0 +1,58 @@
+package archive
+
+import "github.com/tenantcontent/tenantcontent/errs"
+
+// Limits bound an archive, read or written: what one program writes, another one with the same limits reads. What is 0
+// has its default. Beside them, the names of all members may have 128 bytes each on average, or 1 MiB together.
+//
+// Source: DECISIONS, section 7.
+type Limits struct {
+	Members int   // number of members: rows, files, bundle.json and checksums.json; default 200,000
+	Bytes   int64 // unpacked; default 4 GiB
+	Row     int64 // bytes of one row; default 4 MiB
+	Ratio   int64 // unpacked to packed bytes, after the first MiB; default 200. A Writer stays below by packing less
+}
+
+// Check refuses what is no limit. Errors: errs.Invalid naming it.
+func (l Limits) Check() error {
+	for name, v := range map[string]int64{"Members": int64(l.Members), "Bytes": l.Bytes, "Row": l.Row, "Ratio": l.Ratio} {
+		if v < 0 {
+			return errs.New(errs.Invalid, "the archive limit %s must not be negative", name)
+		}
+	}
+	return nil
+}
+
+// WithDefaults fills what is not set.
+func (l Limits) WithDefaults() Limits {
+	set := func(v *int64, to int64) {
+		if *v == 0 {
+			*v = to
+		}
+	}
+	if l.Members == 0 {
+		l.Members = 200_000
+	}
+	set(&l.Bytes, 4<<30)
+	set(&l.Row, 4<<20)
+	set(&l.Ratio, 200)
+	return l
+}
+
+// names is the most bytes of all names together. They are what a Reader and a Writer keep in memory.
+func (l Limits) names() int { return max(128*l.Members, 1<<20) }
+
+// MaxNesting is how deep the data of an entry may be nested.
+const MaxNesting = 64
+
+const (
+	maxHeader  = 16 << 20       // bytes of bundle.json
+	maxWidth   = 100_000        // entries and kinds of bundle.json
+	maxDepth   = MaxNesting + 3 // levels of bundle.json: itself, the array of entries, an entry, and its data
+	maxColumns = 10_000         // members of a row, and of bundle.json
+	maxName    = 4096           // bytes of a member's name
+	maxType    = 255            // bytes of a file's content type
+	maxTar     = 16 << 10       // bytes that tar says about a member: a name and a content type need fewer
+	maxToken   = 32 << 10       // bytes of a text of checksums.json: a name with each byte of it escaped needs fewer
+	free       = 1 << 20        // bytes before the ratio counts
+)

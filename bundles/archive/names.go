@@ -1,0 +1,81 @@
+package archive
+
+import (
+	"crypto/sha256"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/fold"
+)
+
+// names are the names of the members that an archive has by now, as a Reader and a Writer look at them.
+type names struct {
+	limits Limits
+	seen   map[[16]byte]struct{} // digests of folded names
+	bytes  int
+	files  []file
+}
+
+// file is the name of a file's member, as it is and folded.
+type file struct{ name, folded string }
+
+func newNames(l Limits) names { return names{limits: l, seen: map[[16]byte]struct{}{}} }
+
+// add refuses one member too many, and a name that is not clean, or that is the same file as another one on some file
+// system. Errors: errs.Invalid naming it.
+func (n *names) add(name string) error {
+	n.bytes += len(name)
+	switch {
+	case len(n.seen) >= n.limits.Members:
+		return errs.New(errs.Invalid, "An archive must have at most %d members.", n.limits.Members)
+	case len(name) > maxName:
+		return bad(name, "has too long a name")
+	case n.bytes > n.limits.names():
+		return errs.New(errs.Invalid, "The names of an archive's members must have at most %d bytes together.", n.limits.names())
+	case !utf8.ValidString(name):
+		return bad(name, "has a name that is not UTF-8")
+	}
+	if err := cleanPath(name, name); err != nil {
+		return err
+	}
+	folded := fold.Text(name)
+	sum := sha256.Sum256([]byte(folded))
+	twin := [16]byte(sum[:16])
+	if _, taken := n.seen[twin]; taken {
+		return bad(name, "is there twice, or another one differs in case alone")
+	}
+	n.seen[twin] = struct{}{}
+	if strings.HasPrefix(name, filFolder) {
+		n.files = append(n.files, file{name, folded})
+	}
+	return nil
+}
+
+// clash refuses a file that would be a folder of another one on some file system. Errors: errs.Invalid naming both.
+func (n *names) clash() error {
+	slices.SortFunc(n.files, func(a, b file) int { return folderFirst(a.folded, b.folded) })
+	for i, below := range n.files[min(1, len(n.files)):] {
+		if f := n.files[i]; strings.HasPrefix(below.folded, f.folded+"/") {
+			return bad(f.name, "is a file, and a folder of %q too", short(below.name))
+		}
+	}
+	return nil
+}
+
+// folderFirst compares names so that what is in a folder comes right behind its name: / is before all other characters.
+func folderFirst(a, b string) int {
+	for i := range min(len(a), len(b)) {
+		switch {
+		case a[i] == b[i]:
+		case a[i] == '/':
+			return -1
+		case b[i] == '/':
+			return 1
+		default:
+			return int(a[i]) - int(b[i])
+		}
+	}
+	return len(a) - len(b)
+}

@@ -1,0 +1,74 @@
+package bunstore
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+
+	"github.com/tenantcontent/tenantcontent/bundles"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+)
+
+// batch is how many deployments one statement reads or writes.
+const batch = 500
+
+// Deployed implements bundles.Store.
+func (s *Store) Deployed(ctx context.Context, tenant, source, bundleID string) ([]bundles.Deployment, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, `SELECT d.kind, d.entity_id, d.mark, EXISTS (SELECT 1 FROM tc_deployments o WHERE o.tenant_id = d.tenant_id
+			AND o.kind = d.kind AND o.entity_id = d.entity_id AND (o.source_tenant, o.bundle_id) <> (d.source_tenant, d.bundle_id))
+		FROM tc_deployments d WHERE d.tenant_id = $1 AND d.source_tenant = $2 AND d.bundle_id = $3 ORDER BY d.kind, d.entity_id`,
+		tenant, source, bundleID)
+	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (d bundles.Deployment, err error) {
+		err = rows.Scan(&d.Kind, &d.ID, &d.Mark, &d.Shared)
+		return d, err
+	})
+	return all, bunx.Err(err, "Deployment")
+}
+
+// Brought implements bundles.Store.
+func (s *Store) Brought(ctx context.Context, tenant string, kind entity.Kind, ids []string) (map[string]string, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	marks := map[string]string{}
+	for some := range slices.Chunk(ids, batch) {
+		rows, err := c.Rows(ctx, `SELECT DISTINCT entity_id, mark FROM tc_deployments WHERE tenant_id = $1 AND kind = $2 AND entity_id IN `+
+			bunx.In(3, len(some)), bunx.Args(some, tenant, string(kind))...)
+		_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) {
+			var mark string
+			err = rows.Scan(&id, &mark)
+			marks[id] = mark
+			return id, err
+		})
+		if err != nil {
+			return nil, bunx.Err(err, "Deployment")
+		}
+	}
+	return marks, nil
+}
+
+// SetDeployed implements bundles.Store.
+func (s *Store) SetDeployed(ctx context.Context, tenant, source, bundleID string, all []bundles.Deployment) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.Exec(ctx, `DELETE FROM tc_deployments WHERE tenant_id = $1 AND source_tenant = $2 AND bundle_id = $3`, tenant, source, bundleID)
+		if err != nil {
+			return bunx.Err(err, "Deployment")
+		}
+		for some := range slices.Chunk(all, batch) {
+			args := make([]any, 0, 6*len(some))
+			for _, d := range some {
+				args = append(args, tenant, source, bundleID, string(d.Kind), d.ID, d.Mark)
+			}
+			_, err := c.Exec(ctx, `INSERT INTO tc_deployments (tenant_id, source_tenant, bundle_id, kind, entity_id, mark) VALUES `+
+				bunx.Values(len(some), 6), args...)
+			if err != nil {
+				return bunx.Err(err, "Deployment")
+			}
+		}
+		_, err = c.Exec(ctx, `UPDATE tc_deployments SET mark = d.mark FROM tc_deployments d
+			WHERE tc_deployments.tenant_id = $1 AND d.tenant_id = $1 AND d.source_tenant = $2 AND d.bundle_id = $3
+			AND tc_deployments.kind = d.kind AND tc_deployments.entity_id = d.entity_id AND tc_deployments.mark <> d.mark`,
+			tenant, source, bundleID)
+		return bunx.Err(err, "Deployment")
+	})
+}

@@ -1,0 +1,56 @@
+package bunstore
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/bundles"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+)
+
+// Hanging implements bundles.Store. It reads the tables of other nouns, as none of them knows of what is lost with it.
+func (s *Store) Hanging(ctx context.Context, tenant string, kind entity.Kind, ids []string, at time.Time) (bundles.Hanging, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	h := bundles.Hanging{Memberships: map[string]int{}}
+	for some := range slices.Chunk(ids, batch) {
+		n := 0
+		err := c.One(ctx, "Comment", `SELECT count(*) FROM tc_comments WHERE tenant_id = $1 AND kind = $2 AND parent_id IS NULL AND entity_id IN `+
+			bunx.In(3, len(some)), bunx.Args(some, tenant, string(kind)), &n)
+		if err == nil && kind == "user" {
+			err = s.ofUsers(ctx, c, tenant, some, at, &h)
+		}
+		if err != nil {
+			return h, err
+		}
+		h.Comments += n
+	}
+	return h, nil
+}
+
+// ofUsers adds what hangs on some users.
+func (s *Store) ofUsers(ctx context.Context, c bunx.Conn, tenant string, names []string, at time.Time, h *bundles.Hanging) error {
+	var n [6]int
+	these := `tenant_id = $1 AND username IN ` + bunx.In(3, len(names))
+	err := c.One(ctx, "User", `SELECT count(password_hash), count(CASE WHEN superuser THEN 1 END), count(avatar_id),
+		(SELECT count(*) FROM tc_tokens WHERE `+these+`), (SELECT count(*) FROM tc_sessions WHERE expires_at > $2 AND `+these+`),
+		(SELECT count(*) FROM tc_uploads WHERE expires_at > $2 AND `+these+`) + (SELECT count(*) FROM tc_downloads WHERE expires_at > $2 AND `+these+`)
+		FROM tc_users WHERE `+these, bunx.Args(names, tenant, bunx.At(at)), &n[0], &n[1], &n[2], &n[3], &n[4], &n[5])
+	if err != nil {
+		return err
+	}
+	for i, count := range []*int{&h.Passwords, &h.SuperuserRights, &h.Pictures, &h.Tokens, &h.Sessions, &h.Files} {
+		*count += n[i]
+	}
+	rows, err := c.Rows(ctx, `SELECT team_id, count(*) FROM tc_memberships WHERE tenant_id = $1 AND username IN `+bunx.In(2, len(names))+
+		` GROUP BY team_id`, bunx.Args(names, tenant)...)
+	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (team string, err error) {
+		var n int
+		err = rows.Scan(&team, &n)
+		h.Memberships[team] += n
+		return team, err
+	})
+	return bunx.Err(err, "Membership")
+}

@@ -1,0 +1,76 @@
+package bundles_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/bundles"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+)
+
+// vanishing is a world in which the report of a bundle goes away while the library before it is exported, and is made
+// again by again.
+func vanishing(t *testing.T, open dbtest.Opener) (s *world, b bundles.Bundle, again func()) {
+	db := open(t)
+	w := newWorld(t, db)
+	report := w.make(t, "acme", "report", "R", `{}`)
+	b = w.bundle(t, "B", "library "+w.make(t, "acme", "library", "L", `{}`), "report "+report)
+	kept := w.export(t, "acme", b.ID)
+	var once sync.Once
+	s = opened(t, db, libraries(w, func(p entity.FilePorter) entity.Porter {
+		return meddling{p, func() {
+			once.Do(func() {
+				if err := w.Entities.Delete(w.as(t, "acme"), "report", report); err != nil {
+					t.Error(err)
+				}
+			})
+		}}
+	}))
+	return s, b, func() {
+		_, err := w.Bundles.Import(w.as(t, "acme"), bytes.NewReader(kept), bundles.How{})
+		is.New(t).NoErr(err)
+		once = sync.Once{}
+	}
+}
+
+// TestPieceGoesAway while it is exported: what was written has no end, and nobody takes it for an archive.
+func TestPieceGoesAway(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is := is.New(t)
+		w, b, again := vanishing(t, open)
+		acme := w.as(t, "acme")
+		e, err := w.Bundles.Export(acme, b.ID)
+		is.NoErr(err)
+		var part bytes.Buffer
+		is.Equal(errs.CodeOf(e.Write(acme, &part)), errs.Conflict)
+		_, err = w.Bundles.Import(acme, bytes.NewReader(part.Bytes()), bundles.How{})
+		is.Equal(errs.CodeOf(err), errs.Invalid)
+
+		again()
+		_, err = w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
+		is.Equal(errs.CodeOf(err), errs.Conflict)
+		is.Equal(w.names(t, "evil", "library"), "") // nothing is deployed
+
+		again()
+		login, err := w.Sessions.Login(t.Context(), "acme", "local", "admin", "open sesame")
+		is.NoErr(err)
+		server := httptest.NewServer(w)
+		defer server.Close()
+		req, err := http.NewRequest(http.MethodPost, server.URL+"/api/bundles/b/_export", nil)
+		is.NoErr(err)
+		req.Header.Set("Authorization", "Bearer "+login.Token)
+		res, err := http.DefaultClient.Do(req)
+		is.NoErr(err)
+		_, err = io.Copy(io.Discard, res.Body)
+		is.True(err != nil) // the connection is cut
+		is.NoErr(res.Body.Close())
+	})
+}

@@ -1,0 +1,151 @@
+package bundles_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/bundles"
+	"github.com/tenantcontent/tenantcontent/entities"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+)
+
+// TestTightTenant: content that says the same 10,000 times over is exported, replaced, and restored from the archive that
+// was kept, whatever the expansion ratio.
+func TestTightTenant(t *testing.T) {
+	for _, ratio := range []int64{0, 2} {
+		t.Run(fmt.Sprint(ratio), func(t *testing.T) {
+			dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+				is := is.New(t)
+				w := newWorld(t, open(t), func(c *tenantcontent.Config) { c.ArchiveLimits.Ratio = ratio })
+				acme := w.as(t, "acme")
+				library := w.make(t, "acme", "library", "Zeros", `{}`)
+				zeros := strings.NewReader(strings.Repeat("\x00", 10<<20))
+				_, err := w.Entities.PutFile(acme, library, "zeros", "", zeros)
+				is.NoErr(err)
+				for i := range 5 {
+					w.make(t, "acme", "dataset", fmt.Sprint("Same ", i), `{"same": "`+strings.Repeat("same", 200_000)+`"}`)
+				}
+				whole := w.export(t, "acme", "", "library "+library)
+				before := content(w, t)
+				done, err := w.Bundles.Restore(acme, bytes.NewReader(packed(t, nil, map[entity.Kind]int{"library": 0, "dataset": 0})), bundles.How{})
+				is.NoErr(err)
+				is.Equal(done.Deleted, 6)
+				_, err = w.Bundles.Restore(acme, bytes.NewReader(w.fetch(t, "acme", done.Archive)), bundles.How{})
+				is.NoErr(err)
+				is.Equal(content(w, t), before)
+				_, err = w.Bundles.Import(acme, bytes.NewReader(whole), bundles.How{Rule: entity.Overwrite})
+				is.NoErr(err)
+			})
+		})
+	}
+}
+
+// content is the content of acme, without what is kept of it.
+func content(w *world, t *testing.T) string {
+	return strings.Join(lines(w.dump(t, "acme"), "tc_blobs", "tc_downloads"), "\n")
+}
+
+// TestWhatCannotBeKeptStays: when the automatic archive would be one that cannot be sent in again, nothing is removed.
+func TestWhatCannotBeKeptStays(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is := is.New(t)
+		one := w.make(t, "acme", "tag", "One", `{}`)
+		file := w.export(t, "acme", "", "tagged "+one)
+		b := w.bundle(t, "Tags", "tagged "+one)
+		for i := range 20 {
+			w.make(t, "acme", "tag", fmt.Sprint("Other ", i), `{"random": "`+random(2000)+`"}`)
+		}
+		circle(t, w, "tag", one, `{"random": "`+random(60_000)+`"}`)
+		before := content(w, t)
+		for name, c := range map[string]struct {
+			change  func(c *tenantcontent.Config)
+			message string
+			deploys bool // one row is not too much
+		}{
+			"members": {func(c *tenantcontent.Config) { c.ArchiveLimits.Members = 10 }, "at most 10 members", true},
+			"bytes":   {func(c *tenantcontent.Config) { c.ArchiveLimits.Bytes = 50_000 }, "at most 50000 bytes when it is unpacked", false},
+			"row":     {func(c *tenantcontent.Config) { c.ArchiveLimits.Row = 50_000 }, "an archive takes at most 50000", false},
+			"packed":  {func(c *tenantcontent.Config) { c.MaxArchive = 20_000 }, "at most 20000 bytes", false},
+		} {
+			t.Run(name, func(t *testing.T) {
+				is := is.New(t)
+				narrow := opened(t, w.db, c.change)
+				_, restore := narrow.Bundles.Restore(w.as(t, "acme"), bytes.NewReader(file), bundles.How{})
+				_, rehearse := narrow.Bundles.Restore(w.as(t, "acme"), bytes.NewReader(file), bundles.How{DryRun: true})
+				_, deploy := narrow.Bundles.Deploy(w.as(t, "acme"), b.ID, []string{"acme"}, bundles.How{})
+				for _, err := range []error{restore, rehearse} {
+					is.Equal(errs.CodeOf(err), errs.Invalid)
+					is.True(strings.HasPrefix(errs.MessageOf(err), "What the restore replaces cannot be kept, so nothing is done: "))
+					is.True(strings.Contains(errs.MessageOf(err), c.message))
+				}
+				is.Equal(deploy == nil, c.deploys)
+				is.Equal(content(w, t), before)
+			})
+		}
+		for _, bad := range []func(c *tenantcontent.Config){
+			func(c *tenantcontent.Config) { c.ArchiveLimits.Ratio = -1 }, func(c *tenantcontent.Config) { c.MaxArchive = -1 },
+		} {
+			c := tenantcontent.Config{DB: w.db, SecretKey: tenantcontent.NewSecretKey()}
+			bad(&c)
+			_, err := tenantcontent.Open(c)
+			is.Equal(errs.CodeOf(err), errs.Invalid)
+		}
+	})
+}
+
+// random is text that does not pack.
+func random(n int) string {
+	var b strings.Builder
+	for b.Len() < n {
+		b.WriteString(tenantcontent.NewSecretKey()[:40])
+	}
+	return b.String()
+}
+
+// TestLimitsOfAnImport: the configured limits hold for what is sent in.
+func TestLimitsOfAnImport(t *testing.T) {
+	is := is.New(t)
+	w := newWorld(t, dbtest.SQLite(t))
+	file := w.export(t, "acme", "", "tagged "+w.make(t, "acme", "tag", "One", `{"text": "`+strings.Repeat("text", 10_000)+`"}`), "user jo")
+	for limits, message := range map[bundles.Limits]string{
+		{}: "", {Members: 4}: "", {Members: 3}: "at most 3 members", {Bytes: 40_000}: "more than 40000 bytes", {Row: 40_000}: "at most 40000 are allowed",
+	} {
+		narrow := opened(t, w.db, func(c *tenantcontent.Config) { c.ArchiveLimits = limits })
+		_, err := narrow.Bundles.Import(w.as(t, "evil"), bytes.NewReader(file), bundles.How{})
+		is.Equal(err == nil, message == "")
+		is.True(strings.Contains(errs.MessageOf(err), message))
+	}
+}
+
+// TestNestedData: an entry's data is nested so deep and no deeper, so that its bundle always travels.
+func TestNestedData(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is, acme := is.New(t), w.as(t, "acme")
+		tag := w.make(t, "acme", "tag", "One", `{}`)
+		b := w.bundle(t, "Deep")
+		nested := func(levels int) []byte {
+			return []byte(strings.Repeat(`{"a":`, levels-1) + `{}` + strings.Repeat(`}`, levels-1))
+		}
+		e, err := w.Bundles.AddEntry(acme, b.ID, "tagged", tag, nested(64))
+		is.NoErr(err)
+		_, err = w.Bundles.Import(acme, bytes.NewReader(w.export(t, "acme", b.ID)), bundles.How{})
+		is.NoErr(err)
+		_, add := w.Bundles.AddEntry(acme, b.ID, "global", "", nested(65))
+		_, set := w.Bundles.SetData(acme, b.ID, e.ID, nested(65))
+		_, manifest := w.Bundles.ExportManifest(acme, bundles.Manifest{Entries: []bundles.Entry{{Type: "global", Data: nested(10_000)}}})
+		for _, err := range []error{add, set, manifest} {
+			is.Equal(errs.CodeOf(err), errs.Invalid)
+			is.True(strings.HasSuffix(errs.MessageOf(err), "data must not be nested more than 64 levels deep"))
+		}
+		circle(t, w, entities.Library, w.make(t, "acme", "library", "L", `{}`), string(nested(9_000))) // rows may
+		_, err = w.Bundles.Restore(acme, bytes.NewReader(packed(t, nil, map[entity.Kind]int{"library": 0})), bundles.How{})
+		is.NoErr(err)
+	})
+}

@@ -1,0 +1,180 @@
+package bundles_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/bundles"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/principals"
+	"github.com/tenantcontent/tenantcontent/sessions"
+)
+
+// attach hangs on the users jo, kim and lee of a tenant, and on a report, what no archive holds.
+func (w *world) attach(t *testing.T, tenant string) (team string) {
+	t.Helper()
+	is, super := is.New(t), w.as(t, tenant)
+	_, err := w.Principals.CreateUser(super, principals.User{Username: "kim", Enabled: true}, "")
+	is.NoErr(err)
+	_, err = w.Principals.AddSuperuser(t.Context(), tenant, "lee", "a long password")
+	is.NoErr(err)
+	var teams []string
+	for _, name := range []string{"Design", "Sales"} {
+		team, err := w.Principals.CreateTeam(super, principals.Team{Name: name})
+		is.NoErr(err)
+		teams = append(teams, team.ID)
+		_, err = w.Principals.SetMember(super, team.ID, "jo", actor.Member)
+		is.NoErr(err)
+	}
+	_, err = w.Principals.SetMember(super, teams[0], "kim", actor.Admin)
+	is.NoErr(err)
+	_, err = w.Sessions.Login(t.Context(), tenant, "local", "jo", "jo has a secret")
+	is.NoErr(err)
+	for _, name := range []string{"jo", "jo", "kim"} {
+		who := actor.With(t.Context(), actor.Actor{Tenant: tenant, User: name})
+		_, _, err = w.Sessions.CreateToken(who, sessions.NewToken{})
+		is.NoErr(err)
+		_, err = w.Uploads.Create(who, "a", "", strings.NewReader("x"))
+		is.NoErr(err)
+	}
+	_, err = w.Principals.SetPicture(actor.With(t.Context(), actor.Actor{Tenant: tenant, User: "jo"}), "jo", strings.NewReader("GIF89a"))
+	is.NoErr(err)
+	report := w.make(t, tenant, "report", "Goes", `{"password": "x", "deep": [{"apiKey": "y"}]}`)
+	c, err := w.Comments.Create(super, "report", report, "one")
+	is.NoErr(err)
+	_, err = w.Comments.Reply(super, c.ID, "two")
+	is.NoErr(err)
+	_, err = w.Comments.Create(super, "report", report, "three")
+	is.NoErr(err)
+	return teams[0]
+}
+
+const notHeld = " The archive of what is replaced does not hold them."
+
+// TestRestoreSaysWhatIsLost before it is done, too: what hangs on users and content and is in no archive.
+func TestRestoreSaysWhatIsLost(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is, acme := is.New(t), w.as(t, "acme")
+		team := w.attach(t, "acme")
+		w.attach(t, "evil") // is not counted
+		file := packed(t, map[string]string{"user newcomer": `{}`, "report 00000000-0000-7000-8000-000000000001": `{"name": "R", "ownerId": "admin"}`}, nil)
+		want := []string{
+			"The user admin stays: it is yours.",
+			"Lost with the content that is removed: 2 secrets, 2 comment threads." + notHeld,
+			"Lost with 3 users: 2 passwords, 1 superuser right, 3 API tokens, 1 session, 3 team memberships, 1 picture, 3 files." + notHeld,
+		}
+		for _, dry := range []bool{true, false} {
+			r, err := w.Bundles.Restore(acme, bytes.NewReader(file), bundles.How{DryRun: dry})
+			is.NoErr(err)
+			is.Equal(r.Warnings, want)
+		}
+		for _, name := range []string{"jo", "kim", "lee"} {
+			_, err := w.Principals.User(acme, name)
+			is.True(err != nil)
+		}
+		members, err := w.Principals.Members(acme, team)
+		is.NoErr(err)
+		is.Equal(len(members), 0)
+	})
+}
+
+// TestTeamsHoldMembers: the memberships of teams that are replaced too are in the archive.
+func TestTeamsHoldMembers(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is, acme := is.New(t), w.as(t, "acme")
+		team := w.attach(t, "acme")
+		file := packed(t, map[string]string{"team " + team: `{"name": "Design", "slug": "design"}`, "user newcomer": `{}`}, nil)
+		r, err := w.Bundles.Restore(acme, bytes.NewReader(file), bundles.How{})
+		is.NoErr(err)
+		is.Equal(len(r.Warnings), 3)
+		is.True(!strings.Contains(r.Warnings[2], "membership"))
+		is.True(strings.Contains(r.Warnings[1], "jo owned 1 piece of content, which admin owns now. The archive of what is replaced does not give 1 of them back."))
+		_, err = w.Bundles.Restore(acme, bytes.NewReader(w.fetch(t, "acme", r.Archive)), bundles.How{})
+		is.NoErr(err)
+		members, err := w.Principals.Members(acme, team)
+		is.NoErr(err)
+		is.Equal(len(members), 2) // and come back with it
+	})
+}
+
+// TestOwnersAreHeld: content that is replaced too comes back to its owner with the archive.
+func TestOwnersAreHeld(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is, acme := is.New(t), w.as(t, "acme")
+		tag := w.make(t, "acme", "tag", "Held", `{}`)
+		file := packed(t, map[string]string{"user newcomer": `{}`, "tag " + tag: `{"name": "Held", "ownerId": "jo"}`}, nil)
+		r, err := w.Bundles.Restore(acme, bytes.NewReader(file), bundles.How{})
+		is.NoErr(err)
+		is.Equal(r.Warnings[1], "jo owned 1 piece of content, which admin owns now.")
+		_, err = w.Bundles.Restore(acme, bytes.NewReader(w.fetch(t, "acme", r.Archive)), bundles.How{})
+		is.NoErr(err)
+		e, err := w.Entities.Get(acme, "tag", tag)
+		is.NoErr(err)
+		is.Equal(e.OwnerID, "jo")
+	})
+}
+
+// TestDeploySaysWhatIsLost with a user whom a bundle ships no more; the memberships of a team that goes too are held.
+func TestDeploySaysWhatIsLost(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
+		_, err := w.Principals.CreateUser(acme, principals.User{Username: "sam"}, "")
+		is.NoErr(err)
+		team := w.team(t)
+		b := w.bundle(t, "B", "user sam", "team "+team)
+		deploy := func() bundles.Report {
+			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
+			is.NoErr(err)
+			return done[0].Report
+		}
+		deploy()
+		is.NoErr(w.Principals.SetPasswordOf(t.Context(), "evil", "sam", "a long password"))
+		own, err := w.Principals.CreateTeam(evil, principals.Team{Name: "Own"})
+		is.NoErr(err)
+		for _, id := range []string{team, own.ID} {
+			_, err = w.Principals.SetMember(evil, id, "sam", actor.Member)
+			is.NoErr(err)
+		}
+		is.NoErr(w.Principals.DeleteUser(acme, "sam", ""))
+		is.NoErr(w.Principals.DeleteTeam(acme, team, ""))
+		r := deploy()
+		is.Equal(r.Deleted, 2)
+		is.Equal(r.Warnings, []string{"Lost with 1 user: 1 password, 1 team membership." + notHeld})
+	})
+}
+
+// TestLossesAreCountedAtOnce: with as many statements for twenty users and tags as for two.
+func TestLossesAreCountedAtOnce(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is := is.New(t)
+		db, counter := dbtest.Counted(t, open)
+		w := newWorld(t, db)
+		var cost []int
+		for tenant, n := range map[string]int{"acme": 2, "evil": 20} {
+			for i := range n {
+				_, err := w.Principals.CreateUser(w.as(t, tenant), principals.User{Username: fmt.Sprint("u", i)}, "")
+				is.NoErr(err)
+				w.make(t, tenant, "tag", fmt.Sprint("t", i), `{}`)
+			}
+			file := packed(t, map[string]string{"user jo": `{}`}, map[entity.Kind]int{"tag": 0})
+			counter.Take()
+			r, err := w.Bundles.Restore(w.as(t, tenant), bytes.NewReader(file), bundles.How{DryRun: true})
+			is.NoErr(err)
+			is.Equal(r.Deleted, 2*n)
+			asked := 0
+			for _, q := range counter.Take() {
+				if strings.Contains(q, "count(*) FROM tc_comments ") || strings.Contains(q, "count(*) FROM tc_tokens ") {
+					asked++
+				}
+			}
+			cost = append(cost, asked)
+		}
+		is.Equal(cost, []int{3, 3}) // comments on tags and on users, and all of users but their memberships
+	})
+}

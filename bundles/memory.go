@@ -1,0 +1,158 @@
+package bundles
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/tenantcontent/tenantcontent/entity"
+)
+
+// memory is what earlier deploys brought into a tenant and is still there.
+type memory struct {
+	stays map[entity.Key]bool // of any bundle, and shipped again
+	gone  plan                // of this bundle alone, and shipped no more
+}
+
+// recall asks what earlier deploys brought. A piece counts only as long as it is the one that came: who deletes it and
+// makes another one with its id has one of their own.
+func (l *landing) recall(ctx context.Context, source, bundle string) (memory, error) {
+	m := memory{stays: map[entity.Key]bool{}, gone: plan{}}
+	if bundle == "" {
+		return m, nil
+	}
+	before, err := l.s.store.Deployed(ctx, l.tenant, source, bundle)
+	if err != nil {
+		return m, err
+	}
+	dropped := map[entity.Kind]map[string]string{}
+	for _, d := range before {
+		if d.Shared || l.look.ids[d.Kind][d.ID] {
+			continue
+		}
+		if dropped[d.Kind] == nil {
+			dropped[d.Kind] = map[string]string{}
+		}
+		dropped[d.Kind][d.ID] = d.Mark
+	}
+	for _, kind := range l.s.kinds {
+		same, others, err := l.sift(ctx, kind, dropped[kind])
+		if err != nil {
+			return m, err
+		}
+		m.gone[kind] = same
+		for _, id := range others {
+			l.warn(fmt.Sprintf("%s %s stays: it is not the one that the bundle brought.", kind, id))
+		}
+	}
+	for kind, ids := range l.look.ids {
+		marks, err := l.s.store.Brought(ctx, l.tenant, kind, slices.Collect(maps.Keys(ids)))
+		if err != nil {
+			return m, err
+		}
+		same, _, err := l.sift(ctx, kind, marks)
+		if err != nil {
+			return m, err
+		}
+		for _, id := range same {
+			m.stays[entity.Key{Kind: kind, ID: id}] = true
+		}
+	}
+	return m, nil
+}
+
+// sift parts pieces into those that have the marks they had and others; what is not there is neither. Both are ordered.
+func (l *landing) sift(ctx context.Context, kind entity.Kind, marks map[string]string) (same, others []string, err error) {
+	ids := slices.Sorted(maps.Keys(marks))
+	now, err := l.s.marks(ctx, l.tenant, kind, ids)
+	for _, id := range ids {
+		switch mark, there := now[id]; {
+		case there && mark == marks[id]:
+			same = append(same, id)
+		case there:
+			others = append(others, id)
+		}
+	}
+	return same, others, err
+}
+
+// remember keeps what the deploys of a bundle have brought: what this one made, and what was brought before and is
+// shipped again.
+func (l *landing) remember(ctx context.Context, source, bundle string, stays map[entity.Key]bool) error {
+	brought := plan{}
+	for _, keys := range []map[entity.Key]bool{stays, l.created} {
+		for k := range keys {
+			brought[k.Kind] = append(brought[k.Kind], k.ID)
+		}
+	}
+	var all []Deployment
+	for kind, ids := range brought {
+		marks, err := l.s.marks(ctx, l.tenant, kind, ids)
+		if err != nil {
+			return err
+		}
+		for id, mark := range marks {
+			all = append(all, Deployment{Key: entity.Key{Kind: kind, ID: id}, Mark: mark})
+		}
+	}
+	slices.SortFunc(all, func(a, b Deployment) int { return compareKeys(a.Key, b.Key) })
+	return l.s.store.SetDeployed(ctx, l.tenant, source, bundle, all)
+}
+
+// marks tells pieces from later ones with their ids, such as a user's name or a color's key. What is not there has none.
+// An id that is random is never used again: its mark is empty, and nobody looks whether it is there.
+func (s *Service) marks(ctx context.Context, tenant string, kind entity.Kind, ids []string) (map[string]string, error) {
+	marks, again := map[string]string{}, []string{}
+	for _, id := range ids {
+		if u, err := uuid.Parse(id); err == nil && (u.Version() == 4 || u.Version() == 7) {
+			marks[id] = ""
+		} else {
+			again = append(again, id)
+		}
+	}
+	for row, err := range s.present(ctx, tenant, kind, again) {
+		if err != nil {
+			return nil, changed(err)
+		}
+		marks[row.ID] = mark(row.JSON)
+	}
+	return marks, nil
+}
+
+// mark is of when the piece was made, where its row says that in createdAt, else of all that the row says.
+func mark(row json.RawMessage) string {
+	var made struct {
+		CreatedAt string `json:"createdAt"`
+	}
+	if json.Unmarshal(row, &made) == nil && made.CreatedAt != "" {
+		row = json.RawMessage(made.CreatedAt)
+	}
+	sum := sha256.Sum256(row)
+	return hex.EncodeToString(sum[:])
+}
+
+// present gives the rows of those of some pieces that are there, in their order.
+func (s *Service) present(ctx context.Context, tenant string, kind entity.Kind, ids []string) iter.Seq2[entity.Row, error] {
+	return rowsOf(ids, func(some []string) iter.Seq2[entity.Row, error] {
+		return func(yield func(entity.Row, error) bool) {
+			needs, err := s.porters[kind].Needs(ctx, tenant, some)
+			if err != nil {
+				yield(entity.Row{}, err)
+				return
+			}
+			there := slices.DeleteFunc(slices.Clone(some), func(id string) bool { _, ok := needs[id]; return !ok })
+			for row, err := range s.porters[kind].Export(ctx, tenant, there) {
+				if !yield(row, err) || err != nil {
+					return
+				}
+			}
+		}
+	})
+}

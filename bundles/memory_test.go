@@ -1,0 +1,238 @@
+package bundles_test
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/bundles"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/examples/bundledriver"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/principals"
+)
+
+// shipping is a world in which acme has a bundle of a user kim, a color and a recipe, which is the host's own kind.
+type shipping struct {
+	*world
+	t       *testing.T
+	recipes bundledriver.Recipes
+	bundle  bundles.Bundle
+}
+
+// eachShipping has deployed the bundle to evil once.
+func eachShipping(t *testing.T, test func(is *is.I, s *shipping)) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, db := is.New(t), open(t)
+		_, err := db.ExecContext(t.Context(), bundledriver.Table)
+		is.NoErr(err)
+		recipes := bundledriver.Recipes{DB: db}
+		w := newWorld(t, db, func(c *tenantcontent.Config) {
+			c.Entities, c.BundleDrivers = []entity.Type{recipes.Type()}, []bundles.Driver{recipes}
+		})
+		s := &shipping{world: w, t: t, recipes: recipes}
+		s.own("acme", "acme's")
+		s.bundle = w.bundle(t, "All", "user kim", "global ", "recipe dough")
+		is.Equal(s.deploy(bundles.How{}).Counts, bundles.Counts{Created: 3})
+		test(is, s)
+	})
+}
+
+// own makes the three pieces in a tenant.
+func (s *shipping) own(tenant, said string) {
+	s.t.Helper()
+	is, ctx := is.New(s.t), s.as(s.t, tenant)
+	_, err := s.Principals.CreateUser(ctx, principals.User{Username: "kim", DisplayName: &said, Enabled: true}, "")
+	is.NoErr(err)
+	_, err = s.Colors.Put(ctx, "brand", "#00ff00")
+	is.NoErr(err)
+	ctx, conn := tenantcontent.Conn(ctx, s.db, tenant)
+	_, err = conn.NewInsert().Model(&bundledriver.Recipe{TenantID: tenant, ID: "dough", Title: said}).Exec(ctx)
+	is.NoErr(err)
+}
+
+// delete removes them as their owners do, through no archive.
+func (s *shipping) delete(tenant string) {
+	s.t.Helper()
+	is, ctx := is.New(s.t), s.as(s.t, tenant)
+	is.NoErr(s.Principals.DeleteUser(ctx, "kim", ""))
+	is.NoErr(s.Colors.Delete(ctx, "brand"))
+	_, err := s.recipes.Remove(ctx, tenant, []string{"dough"})
+	is.NoErr(err)
+}
+
+// there says which of them a tenant has.
+func (s *shipping) there(tenant string) (there string) {
+	s.t.Helper()
+	is, ctx := is.New(s.t), s.as(s.t, tenant)
+	_, err := s.Principals.User(ctx, "kim")
+	_, other := s.Colors.Get(ctx, "brand")
+	ids, err2 := s.recipes.IDs(ctx, tenant)
+	is.NoErr(err2)
+	return fmt.Sprint(err == nil, other == nil, len(ids) == 1)
+}
+
+// drop takes them out of the bundle and the source.
+func (s *shipping) drop() {
+	s.t.Helper()
+	entries, err := s.Bundles.Entries(s.as(s.t, "acme"), s.bundle.ID, pageOf(10))
+	is.New(s.t).NoErr(err)
+	for _, e := range entries.Rows {
+		if e.Type != "global" {
+			is.New(s.t).NoErr(s.Bundles.DeleteEntry(s.as(s.t, "acme"), s.bundle.ID, e.ID))
+		}
+	}
+	s.delete("acme")
+}
+
+func (s *shipping) deploy(how bundles.How) bundles.Report {
+	s.t.Helper()
+	done, err := s.Bundles.Deploy(s.as(s.t, "acme"), s.bundle.ID, []string{"evil"}, how)
+	is.New(s.t).NoErr(err)
+	return done[0].Report
+}
+
+// TestDroppedIsRemoved also by a deploy that overwrites nothing, and when the tenant has changed it meanwhile.
+func TestDroppedIsRemoved(t *testing.T) {
+	for _, rule := range []entity.Rule{entity.Overwrite, entity.Skip, entity.Fail} {
+		eachShipping(t, func(is *is.I, s *shipping) {
+			is.Equal(s.deploy(bundles.How{}).Counts, bundles.Counts{Updated: 3})
+			_, err := s.Principals.UpdateUser(s.as(s.t, "evil"), "kim", func(u *principals.User) error { u.Enabled = false; return nil })
+			is.NoErr(err)
+			_, err = s.Colors.Put(s.as(s.t, "evil"), "brand", "#0000ff")
+			is.NoErr(err)
+			s.drop()
+			is.Equal(s.deploy(bundles.How{Rule: rule}).Counts, bundles.Counts{Deleted: 3})
+			is.Equal(s.there("evil"), "false false false")
+			is.Equal(s.deploy(bundles.How{Rule: rule}).Counts, bundles.Counts{})
+		})
+	}
+}
+
+// TestOwnInItsPlaceStays: what a tenant makes after it has deleted what came is its own, though it has the same key.
+func TestOwnInItsPlaceStays(t *testing.T) {
+	eachShipping(t, func(is *is.I, s *shipping) {
+		s.delete("evil")
+		s.own("evil", "evil's")
+		s.drop()
+		dry := s.deploy(bundles.How{DryRun: true})
+		r := s.deploy(bundles.How{})
+		is.Equal(dry, r)
+		is.Equal(r.Counts, bundles.Counts{})
+		is.Equal(r.Archive, nil)
+		is.Equal(r.Warnings, []string{
+			"user kim stays: it is not the one that the bundle brought.", "color brand stays: it is not the one that the bundle brought.",
+			"recipe dough stays: it is not the one that the bundle brought.",
+		})
+		is.Equal(s.there("evil"), "true true true")
+		r = s.deploy(bundles.How{}) // it is forgotten
+		is.Equal(len(r.Warnings), 0)
+		is.Equal(s.there("evil"), "true true true")
+	})
+}
+
+// TestOverwrittenOwnStays: a deploy that overwrites a tenant's own piece, or skips it, does not make it the bundle's.
+func TestOverwrittenOwnStays(t *testing.T) {
+	for rule, counts := range map[entity.Rule]bundles.Counts{entity.Overwrite: {Updated: 3}, entity.Skip: {Skipped: 3}} {
+		eachShipping(t, func(is *is.I, s *shipping) {
+			s.delete("evil")
+			s.own("evil", "evil's")
+			is.Equal(s.deploy(bundles.How{Rule: rule}).Counts, counts)
+			s.drop()
+			is.Equal(s.deploy(bundles.How{}).Counts, bundles.Counts{})
+			is.Equal(s.there("evil"), "true true true")
+		})
+	}
+}
+
+// TestDeployedAgain: what a tenant has deleted comes again with the next deploy, and is the bundle's.
+func TestDeployedAgain(t *testing.T) {
+	eachShipping(t, func(is *is.I, s *shipping) {
+		s.delete("evil")
+		is.Equal(s.deploy(bundles.How{}).Counts, bundles.Counts{Created: 3})
+		s.drop()
+		is.Equal(s.deploy(bundles.How{}).Counts, bundles.Counts{Deleted: 3})
+	})
+}
+
+// TestDeletedIsNotCounted when a deploy does not ship it any more.
+func TestDeletedIsNotCounted(t *testing.T) {
+	eachShipping(t, func(is *is.I, s *shipping) {
+		tag := s.make(t, "acme", "tag", "T", `{}`)
+		_, err := s.Bundles.AddEntry(s.as(t, "acme"), s.bundle.ID, "tagged", tag, nil)
+		is.NoErr(err)
+		s.deploy(bundles.How{})
+		is.NoErr(s.Entities.Delete(s.as(t, "evil"), "tag", tag))
+		is.NoErr(s.Entities.Delete(s.as(t, "acme"), "tag", tag))
+		s.delete("evil")
+		s.drop()
+		r := s.deploy(bundles.How{})
+		is.Equal(r.Counts, bundles.Counts{})
+		is.Equal(len(r.Warnings), 0)
+	})
+}
+
+// TestDeployedAndRestored: an archive brings back the piece that it was. What a deploy removed is the tenant's own then.
+func TestDeployedAndRestored(t *testing.T) {
+	eachShipping(t, func(is *is.I, s *shipping) {
+		evil := s.as(t, "evil")
+		file := s.export(t, "evil", "", "user kim", "global ", "recipe dough")
+		s.delete("evil")
+		_, err := s.Bundles.Import(evil, bytes.NewReader(file), bundles.How{})
+		is.NoErr(err)
+		s.drop()
+		r := s.deploy(bundles.How{})
+		is.Equal(r.Counts, bundles.Counts{Deleted: 3})
+		_, err = s.Bundles.Import(evil, bytes.NewReader(s.fetch(t, "evil", r.Archive)), bundles.How{})
+		is.NoErr(err)
+		is.Equal(s.deploy(bundles.How{}).Counts, bundles.Counts{})
+		is.Equal(s.there("evil"), "true true true")
+	})
+}
+
+// TestTwoBundlesShipIt: it goes when neither ships it any more, whichever made it.
+func TestTwoBundlesShipIt(t *testing.T) {
+	eachShipping(t, func(is *is.I, s *shipping) {
+		first := s.bundle
+		s.bundle = s.world.bundle(t, "Other", "user kim", "global ", "recipe dough")
+		second := s.bundle
+		is.Equal(s.deploy(bundles.How{}).Counts, bundles.Counts{Updated: 3})
+		s.bundle = first
+		s.drop()
+		is.Equal(s.deploy(bundles.How{}).Counts, bundles.Counts{})
+		is.Equal(s.there("evil"), "true true true")
+		s.bundle = second
+		is.Equal(s.deploy(bundles.How{}).Counts, bundles.Counts{Deleted: 3})
+	})
+}
+
+// TestChangedHostPieceStays: nothing but its content tells a piece whose rows do not say when it was made.
+func TestChangedHostPieceStays(t *testing.T) {
+	eachShipping(t, func(is *is.I, s *shipping) {
+		ctx, conn := tenantcontent.Conn(s.as(t, "evil"), s.db, "evil")
+		_, err := conn.NewUpdate().Model(&bundledriver.Recipe{TenantID: "evil", ID: "dough", Title: "Changed"}).WherePK().Exec(ctx)
+		is.NoErr(err)
+		s.drop()
+		is.Equal(s.deploy(bundles.How{}).Counts, bundles.Counts{Deleted: 2})
+		is.Equal(s.there("evil"), "false false true")
+	})
+}
+
+// TestSystemPieceStays: what a tenant gave to the system is not for bundles to remove.
+func TestSystemPieceStays(t *testing.T) {
+	eachShipping(t, func(is *is.I, s *shipping) {
+		job := s.make(t, "acme", "job", "Nightly", `{}`)
+		_, err := s.Bundles.AddEntry(s.as(t, "acme"), s.bundle.ID, "job", job, nil)
+		is.NoErr(err)
+		s.deploy(bundles.How{})
+		_, err = s.Entities.SetSystem(t.Context(), "evil", "job", job, true)
+		is.NoErr(err)
+		is.NoErr(s.Entities.Delete(s.as(t, "acme"), "job", job))
+		is.Equal(s.deploy(bundles.How{}).Counts, bundles.Counts{Updated: 3})
+		_, err = s.Entities.Get(s.as(t, "evil"), "job", job)
+		is.NoErr(err)
+	})
+}

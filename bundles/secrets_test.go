@@ -1,0 +1,119 @@
+package bundles_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/bundles"
+	"github.com/tenantcontent/tenantcontent/entities"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/principals"
+)
+
+func (w *world) data(t testing.TB, tenant string, kind entity.Kind, id string) string {
+	t.Helper()
+	e, err := w.Entities.Get(w.as(t, tenant), kind, id)
+	is.New(t).NoErr(err)
+	return string(e.Data)
+}
+
+func (w *world) setData(t testing.TB, tenant string, kind entity.Kind, id, data string) {
+	t.Helper()
+	_, err := w.Entities.Update(w.as(t, tenant), kind, id, func(e *entities.Entity) error { e.Data = json.RawMessage(data); return nil })
+	is.New(t).NoErr(err)
+}
+
+// TestSecretsStay where they are: no archive has them, a deploy keeps those of the target, and a restore of what it
+// replaced keeps them too.
+func TestSecretsStay(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
+		source := w.make(t, "acme", "datasource", "Warehouse", `{"host":"a","password":"acme-secret","port":5432}`)
+		app := w.make(t, "acme", "app", "App", `{"defn":{"env":{"KEY":"acme-secret","HOME":"/home/acme-secret"}}}`)
+		b := w.bundle(t, "All", "datasource "+source)
+		options := json.RawMessage(`{"token":"acme-secret","n":1.0}`)
+		_, err := w.Bundles.AddEntry(acme, b.ID, "app", app, options)
+		is.NoErr(err)
+		file := w.export(t, "acme", b.ID)
+		header, rows := unpacked(t, file)
+		is.True(!strings.Contains(fmt.Sprintf("%s %s", header.Entries, rows), "acme-secret"))
+		is.Equal(w.export(t, "acme", b.ID), file) // the same bytes
+
+		deploy := func() bundles.Report {
+			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
+			is.NoErr(err)
+			return done[0].Report
+		}
+		is.Equal(deploy().Warnings, []string{
+			"1 secret of 1 datasource row did not travel: set them again here.", "2 secrets of 1 app row did not travel: set them again here.",
+		})
+		is.Equal(w.data(t, "evil", "datasource", source)+w.data(t, "evil", "app", app), `{"host":"a","port":5432}{"defn":{"env":{}}}`)
+		w.setData(t, "evil", "datasource", source, `{"password":"evil-secret","host":"b"}`)
+		w.setData(t, "evil", "app", app, `{"defn":{"env":{"KEY":"evil-secret","HOME":"/evil","MORE":"x"}}}`)
+		again := deploy()
+		is.Equal(len(again.Warnings), 0)
+		is.Equal(w.data(t, "evil", "datasource", source), `{"host":"a","password":"evil-secret","port":5432}`)
+		is.Equal(w.data(t, "evil", "app", app), `{"defn":{"env":{"KEY":"evil-secret","HOME":"/evil"}}}`)
+
+		kept := w.fetch(t, "evil", again.Archive)
+		_, rows = unpacked(t, kept)
+		is.True(!strings.Contains(fmt.Sprint(rows), "evil-secret"))
+		is.NoErr(w.Entities.Delete(evil, "app", app))
+		r, err := w.Bundles.Restore(evil, bytes.NewReader(kept), bundles.How{})
+		is.NoErr(err)
+		is.Equal(r.Warnings, []string{"3 secrets of 1 app row did not travel: set them again here."})
+		is.Equal(w.data(t, "evil", "datasource", source), `{"password":"evil-secret","host":"b"}`) // back, with the secret that was here
+	})
+}
+
+// TestOneWarningForAllRows however many batches they come in.
+func TestOneWarningForAllRows(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		rows := map[string]string{}
+		for n := range 600 {
+			rows[fmt.Sprintf("dataset 01932e00-0000-7000-8000-%012d", n)] = `{"name": "x", "ownerId": "jo", "data": {"apiKey": "x", "a": [{"token": "y"}]}}`
+		}
+		r, err := w.Bundles.Import(w.as(t, "acme"), bytes.NewReader(packed(t, rows, nil)), bundles.How{})
+		is.New(t).NoErr(err)
+		is.New(t).Equal(r.Warnings, []string{"1200 secrets of 600 dataset rows did not travel: set them again here."})
+	})
+}
+
+// TestNobodyTakesOver a superuser through an archive, whatever way it comes in, nor gets more rights than before.
+func TestNobodyTakesOver(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is, acme, mail := is.New(t), w.as(t, "acme"), "admin@acme.example"
+		_, err := w.Principals.UpdateUser(acme, "admin", func(u *principals.User) error { u.Email = &mail; return nil })
+		is.NoErr(err)
+		before, err := w.Principals.User(acme, "admin")
+		is.NoErr(err)
+		all := `{"superuser": true, "enabled": false, "ai": true, "viewAllUsers": true, "email": "eve@evil.example", "displayName": "The boss"}`
+		hostile := packed(t, map[string]string{"user admin": all, "user jo": all, "user mallory": all}, nil)
+		for _, bring := range []func() (bundles.Report, error){
+			func() (bundles.Report, error) {
+				return w.Bundles.Import(acme, bytes.NewReader(hostile), bundles.How{Rule: entity.Overwrite})
+			},
+			func() (bundles.Report, error) {
+				return w.Bundles.Restore(acme, bytes.NewReader(hostile), bundles.How{})
+			},
+		} {
+			r, err := bring()
+			is.NoErr(err)
+			is.Equal(r.Skipped, 1)
+			is.True(strings.Contains(strings.Join(r.Warnings, "\n"), "user admin is a superuser here and stays as it is."))
+			after, err := w.Principals.User(acme, "admin")
+			is.NoErr(err)
+			is.Equal(after, before)
+			for name, enabled := range map[string]bool{"jo": true, "mallory": false} {
+				u, err := w.Principals.User(acme, name)
+				is.NoErr(err)
+				is.Equal([]any{u.Superuser, u.Enabled, u.GlobalPermissions}, []any{false, enabled, principals.GlobalPermissions{}})
+			}
+		}
+	})
+}
