@@ -76,7 +76,7 @@ func (s *Service) people(ctx context.Context, c Comment, about entity.Ref, paren
 		names = append(names, spot.names()...)
 	}
 	direct := []string{about.OwnerID}
-	if parent != nil {
+	if parent != nil && !parent.AuthorGone {
 		direct = append(direct, parent.UserID)
 	}
 	users, err := s.users.DisplayNames(ctx, append(names, direct...))
@@ -84,14 +84,14 @@ func (s *Service) people(ctx context.Context, c Comment, about entity.Ref, paren
 		return people{}, err
 	}
 	all := people{author: c.UserID, mentions: resolve(spots, users)}
-	if shown := users[c.UserID]; shown != nil {
+	if shown := users[c.UserID]; shown != nil && !c.AuthorGone {
 		all.author = *shown
 	}
 	for _, m := range all.mentions {
 		direct = append(direct, m.Username)
 	}
 	for _, name := range direct {
-		if _, user := users[name]; user && name != c.UserID && !slices.Contains(all.concerned, name) {
+		if _, user := users[name]; user && !c.by(name) && !slices.Contains(all.concerned, name) {
 			all.concerned = append(all.concerned, name)
 		}
 	}
@@ -110,7 +110,7 @@ func (s *Service) tell(ctx context.Context, c Comment, p people) error {
 	}
 	var all []Notification
 	for _, m := range c.Mentions {
-		if m.Username == c.UserID {
+		if c.by(m.Username) {
 			continue
 		}
 		all = append(all, Notification{

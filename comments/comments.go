@@ -28,15 +28,22 @@ type Comment struct {
 	ID        string // UUIDv7, lower case
 	Message   string // UTF-8 without NUL, at most MaxMessage bytes, maybe empty
 	Public    bool
-	UserID    string     // username of the author, who may have been deleted since
+	UserID    string     // username of the author
 	Entity    entity.Key // what it is about; the same for a whole thread
 	ParentID  *string    // the comment it replies to; nil on top
-	Mentions  []Mention  // the users it mentions, in order of appearance; nil for none
+	Mentions  []Mention  // the users it mentions, in order of appearance, at most 100; nil for none
 	CreatedAt time.Time  // UTC, whole microseconds
 	UpdatedAt time.Time  // UTC, whole microseconds
 
+	// AuthorGone says that the author has been deleted. A user with the name of UserID is somebody else, who has no more to
+	// do with the comment than others. Nothing takes it back, not even a restore of the user.
+	AuthorGone bool
+
 	May Permissions // of the caller; set by the Service on every answer
 }
+
+// by reports whether a user is the author.
+func (c Comment) by(username string) bool { return !c.AuthorGone && c.UserID == username }
 
 // Permissions says what the caller may do with a comment.
 type Permissions struct {
@@ -64,7 +71,7 @@ type Store interface {
 	Replies(ctx context.Context, tenant, id string, q paging.Query) (paging.Page[Comment], error)
 	// Top gives a page of the comments on a piece of content that reply to none, as Replies does.
 	Top(ctx context.Context, tenant string, of entity.Key, q paging.Query) (paging.Page[Comment], error)
-	// Insert adds a comment. It fails with errs.NotFound when the parent is not there, or is about something else.
+	// Insert adds a comment, whose author is there. It fails with errs.NotFound when the parent is not there, or is about something else.
 	Insert(ctx context.Context, tenant string, c Comment) error
 	// Update calls edit with the stored comment and writes its Message, Public, Mentions and UpdatedAt; no other write to
 	// this comment comes between. An error from edit is returned as is and writes nothing.
@@ -74,6 +81,12 @@ type Store interface {
 	Delete(ctx context.Context, tenant, id string) error
 	// Forget removes all comments on a piece of content. None is no error.
 	Forget(ctx context.Context, tenant string, of entity.Key) error
+	// ForgetAuthors sets AuthorGone of all that some users said, for whoever deletes the users.
+	ForgetAuthors(ctx context.Context, tenant string, usernames ...string) error
+	// RenameUsers gives comments, mentions and activities the new names of users; names maps old ones to new ones, and no
+	// new one is an old one. Messages stay as they are, and so does what others said who had the names before and are gone.
+	// Feeds and notifications follow their users by themselves.
+	RenameUsers(ctx context.Context, tenant string, names map[string]string) error
 
 	// PutActivity adds an activity, or rebuilds the one that its comment has, which keeps id and time; concerned are the
 	// users in whose feeds it is.
@@ -158,7 +171,7 @@ func (s *Service) takes(kind entity.Kind) bool {
 // admin and who owns the piece may edit (part 1, Authentication).
 func (s *Service) see(ctx context.Context, a actor.Actor, all []Comment) error {
 	editor := a.Superuser || a.Role() >= actor.Admin
-	other := slices.IndexFunc(all, func(c Comment) bool { return c.UserID != a.User })
+	other := slices.IndexFunc(all, func(c Comment) bool { return !c.by(a.User) })
 	if !editor && other >= 0 {
 		owner, err := s.owner(ctx, a.Tenant, all[other].Entity)
 		if err != nil {
@@ -167,7 +180,7 @@ func (s *Service) see(ctx context.Context, a actor.Actor, all []Comment) error {
 		editor = owner == a.User
 	}
 	for i := range all {
-		own := all[i].UserID == a.User
+		own := all[i].by(a.User)
 		all[i].May = Permissions{Edit: own || editor, Delete: own || a.Superuser}
 	}
 	return nil

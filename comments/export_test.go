@@ -9,6 +9,9 @@ func Candidates(message string) []string {
 	return names
 }
 
+// Spots gives how many places of a message may be mentions.
+func Spots(message string) int { return len(scan(message)) }
+
 // Mentioned gives the users that a message mentions, of some that are there.
 func Mentioned(message string, users map[string]*string) []Mention {
 	return resolve(scan(message), users)

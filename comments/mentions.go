@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	maxCandidates = 100 // names that one message is searched for
+	maxSpots      = 100 // places of one message that may be mentions
+	maxCandidates = 16  // names that one of them may be read as
 	maxName       = 128 // characters of a username
 )
 
@@ -43,21 +44,20 @@ func (s spot) names() []string {
 // A mention is an @ that no letter, digit, mark, _ or other @ stands before, and a username right behind it. As usernames
 // may have punctuation in them, what follows can be read in several ways: in "@jo.smith." it is jo.smith or jo. So each
 // beginning of the run of characters that usernames have is a candidate when it ends with the run, or before a character
-// that is no letter, digit or mark; the longest that is a user counts (resolve). The first 100 candidates of a message
-// are looked at.
+// that is no letter, digit or mark; the longest that is a user counts (resolve).
+//
+// The first 100 spots of a message count, and of each the 16 shortest candidates, which are all of a username with up to
+// 15 such characters in it. So at most 100 users are mentioned and notified; any other @ is text, and the message is kept
+// as it is.
 func scan(message string) []spot {
 	var spots []spot
-	left := maxCandidates
 	before := ' '
 	for i, r := range message {
 		if r == '@' && !wordRune(before) && before != '_' && before != '@' {
 			if all := candidates(message, i+1); len(all) > 0 {
-				if len(all) > left {
-					all = all[:left]
-				}
-				spots, left = append(spots, spot{at: i, candidates: all}), left-len(all)
+				spots = append(spots, spot{at: i, candidates: all})
 			}
-			if left == 0 {
+			if len(spots) == maxSpots {
 				break
 			}
 		}
@@ -70,7 +70,7 @@ func scan(message string) []spot {
 func candidates(message string, from int) []candidate {
 	var all []candidate
 	ends := func(end int) { // a name may end here, but for a dot
-		if name := message[from:end]; name[0] != '.' && name[len(name)-1] != '.' {
+		if name := message[from:end]; name[0] != '.' && name[len(name)-1] != '.' && len(all) < maxCandidates {
 			all = append(all, candidate{name: name, folded: fold.Text(name), end: end})
 		}
 	}

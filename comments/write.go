@@ -160,7 +160,7 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		if c.UserID != a.User && !a.Superuser {
+		if !c.by(a.User) && !a.Superuser {
 			return errs.New(errs.Forbidden, "Only the author and a superuser may delete this comment.")
 		}
 		return s.store.Delete(ctx, a.Tenant, id)
@@ -173,6 +173,19 @@ func (s *Service) Forget(ctx context.Context, tenant string, of entity.Key) erro
 		return nil
 	}
 	return s.store.Forget(ctx, tenant, of)
+}
+
+// ForgetAuthors parts what some users said from their names, for whoever deletes the users: it stays, under those names,
+// and users who get them later are not its authors. It joins the transaction in ctx and asks for no actor.
+func (s *Service) ForgetAuthors(ctx context.Context, tenant string, usernames ...string) error {
+	return s.store.ForgetAuthors(ctx, tenant, usernames...)
+}
+
+// RenameUsers gives what users said, and where they are mentioned, the new names of users who are renamed: names maps old
+// ones to new ones, and no new one is an old one. What a message says stays as it was said. It joins the transaction in
+// ctx and asks for no actor.
+func (s *Service) RenameUsers(ctx context.Context, tenant string, names map[string]string) error {
+	return s.store.RenameUsers(ctx, tenant, names)
 }
 
 // validMessage refuses what is too long or no text.

@@ -29,6 +29,7 @@ type row struct {
 	EntityID  string  `bun:"entity_id"`
 	ParentID  *string `bun:"parent_id"`
 	UserID    string  `bun:"user_id"`
+	Gone      bool    `bun:"author_gone"`
 	Message   string
 	Public    bool
 	Mentions  *string // JSON
@@ -44,7 +45,7 @@ type mention struct {
 
 func (r row) comment() comments.Comment {
 	return comments.Comment{
-		Tenant: r.TenantID, ID: r.ID, Message: r.Message, Public: r.Public, UserID: r.UserID,
+		Tenant: r.TenantID, ID: r.ID, Message: r.Message, Public: r.Public, UserID: r.UserID, AuthorGone: r.Gone,
 		Entity: entity.Key{Kind: r.Kind, ID: r.EntityID}, ParentID: r.ParentID, Mentions: parse(r.Mentions),
 		CreatedAt: r.CreatedAt.Time, UpdatedAt: r.UpdatedAt.Time,
 	}
@@ -96,9 +97,9 @@ func (s *Store) Get(ctx context.Context, tenant, id string) (comments.Comment, e
 
 func get(ctx context.Context, c bunx.Conn, tenant, id, lock string) (comments.Comment, error) {
 	r := row{TenantID: tenant, ID: id}
-	err := c.One(ctx, "Comment", `SELECT kind, entity_id, parent_id, user_id, message, public, mentions, created_at, updated_at
+	err := c.One(ctx, "Comment", `SELECT kind, entity_id, parent_id, user_id, author_gone, message, public, mentions, created_at, updated_at
 		FROM tc_comments WHERE tenant_id = $1 AND id = $2`+lock, []any{tenant, id},
-		&r.Kind, &r.EntityID, &r.ParentID, &r.UserID, &r.Message, &r.Public, &r.Mentions, &r.CreatedAt, &r.UpdatedAt)
+		&r.Kind, &r.EntityID, &r.ParentID, &r.UserID, &r.Gone, &r.Message, &r.Public, &r.Mentions, &r.CreatedAt, &r.UpdatedAt)
 	return r.comment(), err
 }
 

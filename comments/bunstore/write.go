@@ -2,6 +2,7 @@ package bunstore
 
 import (
 	"context"
+	"slices"
 
 	"github.com/tenantcontent/tenantcontent/comments"
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -104,5 +105,24 @@ func (s *Store) Forget(ctx context.Context, tenant string, of entity.Key) error 
 		}
 		_, err := c.Exec(ctx, `DELETE FROM tc_comment_threads WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3`, tenant, of.Kind, of.ID)
 		return bunx.Err(err, "Comment")
+	})
+}
+
+// authorBatch is how many users one statement forgets.
+const authorBatch = 500
+
+// ForgetAuthors implements comments.Store.
+func (s *Store) ForgetAuthors(ctx context.Context, tenant string, usernames ...string) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		for some := range slices.Chunk(usernames, authorBatch) {
+			for _, table := range []string{"tc_comments", "tc_activities"} {
+				_, err := c.Exec(ctx, `UPDATE `+table+` SET author_gone = true WHERE tenant_id = $1 AND NOT author_gone AND user_id IN `+
+					bunx.In(2, len(some)), bunx.Args(some, tenant)...)
+				if err != nil {
+					return bunx.Err(err, "Comment")
+				}
+			}
+		}
+		return nil
 	})
 }

@@ -43,6 +43,8 @@ func TestStore(t *testing.T, open func(t *testing.T) Store) {
 		"Threads":               testThreads,
 		"DeleteBelow":           testDelete,
 		"Forget":                testForget,
+		"ForgetAuthors":         testForgetAuthors,
+		"RenameUsers":           testRenameUsers,
 		"FailedEditWritesNone":  testFailedEdit,
 		"FailedTxWritesNone":    testFailedTx,
 		"ParallelEditsAllLand":  testParallelEdits,

@@ -1,0 +1,65 @@
+package commentstest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/comments"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+// testForgetAuthors: what some users of one tenant said is nobody's then, however often it is edited; who gets their names
+// later says things of their own.
+func testForgetAuthors(t *testing.T, s Store) {
+	is, ctx := is.New(t), t.Context()
+	said, asked, other := comment("1", ""), comment("2", "1"), comment("3", "1")
+	asked.UserID, other.UserID = "mia", "joan"
+	insert(t, s, "acme", said, asked, other)
+	theirs := said
+	theirs.Tenant = "evil"
+	insert(t, s, "evil", theirs)
+	is.NoErr(s.PutActivity(ctx, "acme", activity("a", "1"), []string{"mia"}))
+	names := []string{"jo", "mia"}
+	for n := range 1000 { // more than one statement takes
+		names = append(names, fmt.Sprintf("nobody%d", n))
+	}
+	is.NoErr(s.ForgetAuthors(ctx, "acme"))
+	is.NoErr(s.ForgetAuthors(ctx, "acme", names...))
+	is.NoErr(s.ForgetAuthors(ctx, "acme", "jo")) // again
+
+	said.AuthorGone, asked.AuthorGone = true, true
+	for _, want := range []comments.Comment{said, asked, other, theirs} { // and nothing else has changed
+		got, err := s.Get(ctx, want.Tenant, want.ID)
+		is.NoErr(err)
+		is.Equal(got, want)
+	}
+	page, err := s.Replies(ctx, "acme", "1", paging.Query{Limit: 10, Sort: "createdAt"})
+	is.NoErr(err)
+	is.Equal(page.Rows, []comments.Comment{asked, other}) // a list says so too
+	got, err := s.Update(ctx, "acme", "1", func(c *comments.Comment) error {
+		is.True(c.AuthorGone)
+		c.AuthorGone = false
+		return nil
+	})
+	is.NoErr(err)
+	is.Equal(got, said) // nothing takes it back
+
+	later := comment("4", "1")
+	insert(t, s, "acme", later)
+	got, err = s.Get(ctx, "acme", "4")
+	is.NoErr(err)
+	is.Equal(got, later)
+	is.NoErr(s.RenameUsers(ctx, "acme", map[string]string{"jo": "joe"})) // who has the name now
+	later.UserID = "joe"
+	for _, want := range []comments.Comment{said, later} {
+		got, err := s.Get(ctx, "acme", want.ID)
+		is.NoErr(err)
+		is.Equal(got, want)
+	}
+	activities, err := s.Activities(ctx, "acme", entity.Key{}, paging.Query{Limit: 1})
+	is.NoErr(err)
+	is.Equal(activities.Rows[0].UserID, "jo")
+}
