@@ -16,7 +16,8 @@ import (
 // content counts what is owned, per tenant and owner.
 type content struct {
 	owned map[string]int
-	stuck bool // it cannot be reassigned
+	stuck bool          // it cannot be reassigned
+	kinds []entity.Kind // of the last ReassignOnly
 }
 
 func (c *content) Owned(_ context.Context, tenant, owner string) (map[entity.Kind]int, error) {
@@ -27,12 +28,38 @@ func (c *content) Owned(_ context.Context, tenant, owner string) (map[entity.Kin
 	return map[entity.Kind]int{"report": n, "app": 1}, nil
 }
 
+func (c *content) Owners(ctx context.Context, tenant string, among []string) (map[string]bool, error) {
+	owners := map[string]bool{}
+	for _, id := range among {
+		if owned, _ := c.Owned(ctx, tenant, id); owned != nil {
+			owners[id] = true
+		}
+	}
+	return owners, nil
+}
+
+func (c *content) Rename(_ context.Context, tenant string, names map[string]string) error {
+	for was, becomes := range names {
+		if n := c.owned[tenant+"/"+was]; n > 0 {
+			c.owned[tenant+"/"+becomes] = n
+			delete(c.owned, tenant+"/"+was)
+		}
+	}
+	return nil
+}
+
 func (c *content) Reassign(_ context.Context, tenant, from, to string) ([]entity.Ref, error) {
 	if !c.stuck {
 		c.owned[tenant+"/"+to] += c.owned[tenant+"/"+from]
 		delete(c.owned, tenant+"/"+from)
 	}
 	return nil, nil
+}
+
+func (c *content) ReassignOnly(ctx context.Context, tenant, from, to string, kinds ...entity.Kind) ([]entity.Ref, error) {
+	c.kinds = kinds
+	_, err := c.Reassign(ctx, tenant, from, to)
+	return []entity.Ref{{Kind: "report", ID: "r", Name: "R", OwnerID: to}}, err
 }
 
 func TestDeleteWithContent(t *testing.T) {

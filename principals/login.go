@@ -34,7 +34,7 @@ func (s *Service) Authenticate(ctx context.Context, tenant, domain, username, pa
 		return User{}, err
 	}
 	if found == "" {
-		return User{}, errs.New(errs.Unauthenticated, "Unable to log in")
+		return User{}, errRefused
 	}
 	u, err := s.store.User(ctx, tenant, found)
 	return s.seen(u), err
@@ -80,8 +80,12 @@ func (s *Service) passes(ctx context.Context, tenant, domain, username, password
 
 // open reports whether a right password would do.
 func (l Login) open(now time.Time) bool {
-	return l.Domain == Local && l.Enabled && l.Hash != "" && !locked(l.LockedAt, now) &&
-		(l.ExpiresAt.IsZero() || now.Before(l.ExpiresAt))
+	return l.Domain == Local && l.Hash != "" && l.free(now)
+}
+
+// free reports whether nothing but a wrong password would keep the user out.
+func (l Login) free(now time.Time) bool {
+	return l.Enabled && !locked(l.LockedAt, now) && (l.ExpiresAt.IsZero() || now.Before(l.ExpiresAt))
 }
 
 // fail counts a failure. A lock that has run out starts the count again.

@@ -11,25 +11,13 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/porttest"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
 func (f *fixture) types() (user, team entity.Type) {
 	types := principals.Types(principals.Options{Store: f.store, Blobs: f.blobs, Now: func() time.Time { return f.now }})
 	return types[0], types[1]
-}
-
-func exported(t testing.TB, p entity.Porter, tenant string) []entity.Row {
-	t.Helper()
-	is := is.New(t)
-	ids, err := p.IDs(t.Context(), tenant)
-	is.NoErr(err)
-	var rows []entity.Row
-	for r, err := range p.Export(t.Context(), tenant, ids) {
-		is.NoErr(err)
-		rows = append(rows, r)
-	}
-	return rows
 }
 
 func userRow(name, text string) []entity.Row {
@@ -77,7 +65,7 @@ func TestUserPorter(t *testing.T) {
 			is.NoErr(err)
 		}
 		user, _ := f.types()
-		rows := exported(t, user.Porter, "acme")
+		rows := porttest.Rows(t, user.Porter, "acme")
 		for _, r := range rows {
 			for _, secret := range []string{"password", "argon", "superuser", "locked", "avatar"} {
 				is.True(!strings.Contains(strings.ToLower(string(r.JSON)), secret))
@@ -87,22 +75,17 @@ func TestUserPorter(t *testing.T) {
 		arrivals, warnings, err := user.Porter.Import(ctx, "evil", rows, land)
 		is.NoErr(err)
 		is.Equal(arrivals, []entity.Arrival{entity.Created, entity.Created, entity.Created})
-		is.Equal(len(warnings), 0)
-		is.Equal(exported(t, user.Porter, "evil"), rows) // the same bytes
+		is.Equal(warnings, []string{"3 users came without the global permissions that the archive has: grant them again here."})
+		for i, r := range porttest.Rows(t, user.Porter, "evil") {
+			is.Equal(string(r.JSON), strings.Replace(string(rows[i].JSON), `"ai":true`, `"ai":false`, 1)) // but for that the same bytes
+		}
 		u, err := f.store.User(ctx, "evil", "u0")
 		is.NoErr(err)
-		is.Equal([]any{u.Superuser, u.PasswordSetAt == nil, u.GlobalPermissions.AI}, []any{false, true, true})
+		is.Equal([]any{u.Superuser, u.PasswordSetAt == nil, u.GlobalPermissions, u.Enabled}, []any{false, true, principals.GlobalPermissions{}, true})
 
 		_, _, err = user.Porter.Import(ctx, "evil", rows, land)
 		is.Equal(errs.MessageOf(err), "user u0 exists already.")
 		land.Rule = entity.Overwrite
-		asks := `{"superuser": true, "passwordHash": "x", "locked": true, "enabled": false, "SUPERUSER": true, "domain": "corp"}`
-		arrivals, _, err = user.Porter.Import(ctx, "acme", userRow("u1", asks), land)
-		is.NoErr(err)
-		is.Equal(arrivals, []entity.Arrival{entity.Updated})
-		u, err = f.store.User(ctx, "acme", "u1")
-		is.NoErr(err)
-		is.Equal([]any{u.Superuser, u.Enabled, u.Domain, u.PasswordSetAt != nil}, []any{false, false, principals.Local, true})
 		for name, text := range map[string]string{"u 9": `{}`, "u9": `{"email": "no"}`, "u8": `{"data": []}`, "u7": `{"enabled": "yes"}`, "u6": `[]`} {
 			_, _, err := user.Porter.Import(ctx, "acme", userRow(name, text), land)
 			is.Equal(errs.CodeOf(err), errs.Invalid)
@@ -124,6 +107,90 @@ func TestUserPorter(t *testing.T) {
 	})
 }
 
+// TestNobodyGetsRights from an archive that whoever made it likes: those who are there neither rise nor fall, superusers
+// keep even their e-mail, and those who are new begin with nothing.
+func TestNobodyGetsRights(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is, ctx, mail := is.New(t), t.Context(), "boss@acme.example"
+		for name, edit := range map[string]func(*principals.User){
+			"boss": func(u *principals.User) { u.Superuser, u.Email = true, &mail },
+			"jo":   func(u *principals.User) { u.GlobalPermissions.AI = true },
+			"left": func(u *principals.User) { u.Enabled = false },
+		} {
+			f.user(t, name)
+			_, err := f.UpdateUser(root(t), name, func(u *principals.User) error { edit(u); return nil })
+			is.NoErr(err)
+		}
+		before, err := f.store.User(ctx, "acme", "boss")
+		is.NoErr(err)
+		all := `{"superuser": true, "SUPERUSER": true, "enabled": %t, "ai": true, "jobCreation": true, "viewAllTeams": true, "viewAllUsers": true,
+			"painlessScriptCreation": true, "globalPermissions": {"ai": true}, "email": "eve@evil.example", "displayName": "Boss", "domain": "corp",
+			"source": "corp", "sourceId": "cn=eve", "password": "x", "passwordHash": "x", "locked": %t, "data": {"a": 1}, "createdAt": "2001-01-01T00:00:00Z"}`
+		user, _ := f.types()
+		for name, enabled := range map[string]bool{"boss": false, "jo": false, "left": true, "new": true, "newleft": false} {
+			arrivals, warnings, err := user.Porter.Import(ctx, "acme", userRow(name, fmt.Sprintf(all, enabled, !enabled)), entity.Landing{Rule: entity.Overwrite})
+			is.NoErr(err)
+			u, err := f.store.User(ctx, "acme", name)
+			is.NoErr(err)
+			is.Equal(u.Locked || u.LockedAt != nil, false)
+			want := map[string]struct {
+				arrival entity.Arrival
+				warning string
+				rights  string
+			}{
+				"boss":    {entity.Skipped, "user boss is a superuser here and stays as it is.", "true true {false false false false false} local"},
+				"jo":      {entity.Updated, "1 user kept domain, global permissions and whether enabled as they are here, where the archive has others.", "false true {true false false false false} local"},
+				"left":    {entity.Updated, "1 user kept domain, global permissions and whether enabled as they are here, where the archive has others.", "false false {false false false false false} local"},
+				"new":     {entity.Created, "1 user came without the global permissions that the archive has: grant them again here.", "false true {false false false false false} corp"},
+				"newleft": {entity.Created, "1 user came without the global permissions that the archive has: grant them again here.", "false false {false false false false false} corp"},
+			}[name]
+			is.Equal(arrivals, []entity.Arrival{want.arrival})
+			is.Equal(warnings, []string{want.warning})
+			is.Equal(fmt.Sprintln(u.Superuser, u.Enabled, u.GlobalPermissions, u.Domain), want.rights+"\n")
+			is.Equal(u.PasswordSetAt != nil, want.arrival != entity.Created) // their own, or none
+			if want.arrival == entity.Updated {
+				is.Equal([]any{*u.Email, *u.DisplayName, string(u.Data), u.SourceID == nil}, []any{"eve@evil.example", "Boss", `{"a":1}`, true})
+			}
+		}
+		after, err := f.store.User(ctx, "acme", "boss")
+		is.NoErr(err)
+		is.Equal(after, before) // every field
+		_, _, err = user.Porter.Import(ctx, "acme", userRow("BOSS", `{"email": "eve@evil.example"}`), entity.Landing{Rule: entity.Overwrite})
+		is.Equal(errs.MessageOf(err), "user BOSS: the name belongs to boss.")
+	})
+}
+
+// TestSecretsOfUsers stay behind, and an import keeps those that are here.
+func TestSecretsOfUsers(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is, ctx := is.New(t), t.Context()
+		for _, name := range []string{"jo", "mia"} {
+			f.user(t, name)
+			_, err := f.UpdateUser(root(t), name, func(u *principals.User) error {
+				u.Data, u.UserFields = []byte(`{"apiKey":"k-`+name+`","n":1.0}`), []byte(`{"x":[{"pwd":"p-`+name+`"}]}`)
+				return nil
+			})
+			is.NoErr(err)
+		}
+		user, _ := f.types()
+		rows := porttest.Rows(t, user.Porter, "acme")
+		is.True(strings.Contains(string(rows[0].JSON), `"data":{"apiKey":"********","n":1.0},"userFields":{"x":[{"pwd":"********"}]}`))
+		land := entity.Landing{Rule: entity.Overwrite}
+		_, err := f.UpdateUser(root(t), "jo", func(u *principals.User) error { u.Data = []byte(`{"apiKey":"new","n":2}`); return nil })
+		is.NoErr(err)
+		_, err = user.Porter.Remove(ctx, "acme", []string{"mia"})
+		is.NoErr(err)
+		_, warnings, err := user.Porter.Import(ctx, "acme", rows, land)
+		is.NoErr(err)
+		is.Equal(warnings, []string{"2 secrets of 1 user row did not travel: set them again here."})
+		for name, want := range map[string]string{"jo": `{"apiKey":"new","n":1.0}{"x":[{"pwd":"p-jo"}]}`, "mia": `{"n":1.0}{"x":[{}]}`} {
+			u, err := f.store.User(ctx, "acme", name)
+			is.NoErr(err)
+			is.Equal(string(u.Data)+string(u.UserFields), want)
+		}
+	})
+}
+
 func TestTeamPorter(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is, ctx := is.New(t), t.Context()
@@ -136,7 +203,7 @@ func TestTeamPorter(t *testing.T) {
 		_, err = f.SetMember(root(t), made.ID, "mia", actor.Admin)
 		is.NoErr(err)
 		_, team := f.types()
-		rows := exported(t, team.Porter, "acme")
+		rows := porttest.Rows(t, team.Porter, "acme")
 		is.True(strings.Contains(string(rows[0].JSON), `"members":{"jo":"designer","mia":"admin"}`))
 
 		land := entity.Landing{Rule: entity.Overwrite, Owner: "eve"}
@@ -148,14 +215,24 @@ func TestTeamPorter(t *testing.T) {
 		arrivals, warnings, err := team.Porter.Import(ctx, "evil", rows, land)
 		is.NoErr(err)
 		is.Equal(arrivals, []entity.Arrival{entity.Created})
-		is.Equal(warnings, []string{"team " + made.ID + ": its member mia is not a user here and is left out."})
+		is.Equal(warnings, []string{
+			"team " + made.ID + ": its member mia is not a user here and is left out.",
+			"team " + made.ID + ": 1 user got a higher role in it than before: jo is designer.",
+		})
 		_, err = f.SetMember(evil, made.ID, "stranger", actor.Admin)
 		is.NoErr(err)
 		_, err = f.SetMember(evil, made.ID, "jo", actor.Member)
 		is.NoErr(err)
-		arrivals, _, err = team.Porter.Import(ctx, "evil", rows, land)
+		arrivals, warnings, err = team.Porter.Import(ctx, "evil", rows, land)
 		is.NoErr(err)
 		is.Equal(arrivals, []entity.Arrival{entity.Updated})
+		is.Equal(len(warnings), 2) // again: jo was but a member
+		_, warnings, err = team.Porter.Import(ctx, "evil", rows, land)
+		is.NoErr(err)
+		is.Equal(len(warnings), 1) // nobody rises
+		u, err := f.store.User(ctx, "evil", "jo")
+		is.NoErr(err)
+		is.True(!u.Superuser)
 		members, err := f.Members(evil, made.ID)
 		is.NoErr(err)
 		is.Equal(len(members), 1) // those of the row alone
@@ -174,7 +251,23 @@ func TestTeamPorter(t *testing.T) {
 			is.True(err != nil)
 			is.True(strings.HasPrefix(errs.MessageOf(err), "team "+id+": "+want))
 		}
-		n, err := team.Porter.Remove(ctx, "evil", []string{made.ID, id})
+		crowd := []string{}
+		for n := range 12 {
+			name := fmt.Sprintf("u%02d", n)
+			_, err := f.CreateUser(evil, principals.User{Username: name}, "")
+			is.NoErr(err)
+			crowd = append(crowd, fmt.Sprintf(`"%s": "admin"`, name))
+		}
+		text := `{"name": "Crowd", "slug": "crowd", "members": {` + strings.Join(crowd, ",") + `}}`
+		_, warnings, err = team.Porter.Import(ctx, "evil", []entity.Row{{Key: entity.Key{Kind: "team", ID: id}, JSON: []byte(text)}}, land)
+		is.NoErr(err)
+		is.Equal(len(warnings), 1)
+		is.True(strings.HasPrefix(warnings[0], "team "+id+": 12 users got a higher role in it than before: u00 is admin, u01 is admin, "))
+		is.True(strings.HasSuffix(warnings[0], "u09 is admin, …."))
+		n, err := team.Porter.Remove(ctx, "evil", []string{id})
+		is.NoErr(err)
+		is.Equal(n, 1)
+		n, err = team.Porter.Remove(ctx, "evil", []string{made.ID, id})
 		is.NoErr(err)
 		is.Equal(n, 1)
 		needs, err := team.Porter.Needs(ctx, "acme", []string{made.ID, id})

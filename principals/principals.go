@@ -30,7 +30,7 @@ const Everyone = "*"
 // Source: part 1, Comment, Embedded User fields.
 type User struct {
 	Tenant            string
-	Username          string // see ValidUsername; unique in the tenant ignoring case; never changes
+	Username          string // see ValidUsername; unique in the tenant ignoring case; changes with that in a directory alone
 	Domain            string // id of an authentication domain, Local by default
 	DisplayName       *string
 	FamilyName        *string
@@ -40,8 +40,9 @@ type User struct {
 	Timezone          *string // IANA name
 	Superuser         bool
 	Enabled           bool
+	DirectoryDisabled bool // it was a directory that took Enabled away, and may give it back; only the Service sets it
 	GlobalPermissions GlobalPermissions
-	Source, SourceID  *string         // where it was imported from
+	Source, SourceID  *string         // where it was imported from: a domain's driver and the id there
 	Data, UserFields  json.RawMessage // JSON objects of at most 64 KiB, {} by default
 	LastViewedFeed    *time.Time
 
@@ -95,8 +96,10 @@ type Team struct {
 	MaterialIcon *string
 	Source       *string
 	SourceID     *string
-	CreatedAt    time.Time // UTC, whole microseconds
-	UpdatedAt    time.Time // UTC, whole microseconds
+	// DirectoryGone says that the group that it comes from is not in the directory any more; only the Service sets it.
+	DirectoryGone bool
+	CreatedAt     time.Time // UTC, whole microseconds
+	UpdatedAt     time.Time // UTC, whole microseconds
 }
 
 // NaturalID is the slug: a team has no owner that would come before it ("<ownerId>:<slug>" in part 2, App).
@@ -205,6 +208,7 @@ type Store interface {
 	Principals(ctx context.Context, tenant string) iter.Seq2[Principal, error]
 
 	PorterStore
+	DirectoryStore
 
 	// LockTenant keeps other callers of LockTenant for this tenant waiting until the transaction in ctx ends. It fails
 	// with errs.NotFound when there is no such tenant.
@@ -216,18 +220,23 @@ type Store interface {
 // Content is what users and teams own. *entity.Registry is one.
 type Content interface {
 	Owned(ctx context.Context, tenant, owner string) (map[entity.Kind]int, error)
+	Owners(ctx context.Context, tenant string, among []string) (map[string]bool, error)
+	Rename(ctx context.Context, tenant string, names map[string]string) error
 	Reassign(ctx context.Context, tenant, from, to string) ([]entity.Ref, error)
+	ReassignOnly(ctx context.Context, tenant, from, to string, kinds ...entity.Kind) ([]entity.Ref, error)
 }
 
 // Service is the rules for users and teams over a Store.
 type Service struct {
-	store     Store
-	blobs     blobs.Store
-	content   Content
-	forget    func(ctx context.Context, tenant string, gone entity.Key) error
-	now       func() time.Time
-	newID     func() string
-	passwords *hasher
+	store       Store
+	blobs       blobs.Store
+	content     Content
+	forget      func(ctx context.Context, tenant string, gone ...entity.Key) error
+	renamed     func(ctx context.Context, tenant string, names map[string]string) error
+	knownDomain func(ctx context.Context, tenant, id string) error
+	now         func() time.Time
+	newID       func() string
+	passwords   *hasher
 }
 
 // Options configure a Service. Store is required, and Blobs for pictures.
@@ -235,12 +244,18 @@ type Options struct {
 	Store   Store
 	Blobs   blobs.Store
 	Content Content // default nil: nothing is owned
-	// Forget removes what a user or team leaves behind that nobody else gets, such as files and comments on a team, in the
-	// transaction in ctx, when it is deleted; nil for nothing.
-	Forget func(ctx context.Context, tenant string, gone entity.Key) error
-	Now    func() time.Time // default time.Now
-	NewID  func() string    // team ids; default UUIDv7
-	Cost   Cost             // of new password hashes; default DefaultCost
+	// Forget removes what users or teams leave behind that nobody else gets, such as files and comments on a team, in the
+	// transaction in ctx, when they are deleted; nil for nothing.
+	Forget func(ctx context.Context, tenant string, gone ...entity.Key) error
+	// Renamed writes the new names of users wherever the old ones are kept beside Store and Content, in the transaction in
+	// ctx. names maps old to new; no new name is an old one, nor that of another user. nil: nowhere.
+	Renamed func(ctx context.Context, tenant string, names map[string]string) error
+	// KnownDomain fails with errs.Invalid when a tenant has no domain with this id. It is asked, in the transaction in ctx,
+	// whenever a user or team gets another domain than Local; nil: every domain is known.
+	KnownDomain func(ctx context.Context, tenant, id string) error
+	Now         func() time.Time // default time.Now
+	NewID       func() string    // team ids; default UUIDv7
+	Cost        Cost             // of new password hashes; default DefaultCost
 }
 
 // New makes a Service.
@@ -255,7 +270,8 @@ func New(o Options) *Service {
 		o.Cost = DefaultCost
 	}
 	return &Service{
-		store: o.Store, blobs: o.Blobs, content: o.Content, forget: o.Forget, now: o.Now, newID: o.NewID,
+		store: o.Store, blobs: o.Blobs, content: o.Content, forget: o.Forget, renamed: o.Renamed, knownDomain: o.KnownDomain,
+		now: o.Now, newID: o.NewID,
 		passwords: newHasher(o.Cost, 2*runtime.GOMAXPROCS(0)),
 	}
 }

@@ -52,10 +52,13 @@ func (s *Service) CreateTeam(ctx context.Context, t Team) (Team, error) {
 	if err := t.accept(); err != nil {
 		return Team{}, err
 	}
-	t.Tenant, t.ID, t.CreatedAt = a.Tenant, s.newID(), s.stamp()
+	t.Tenant, t.ID, t.CreatedAt, t.DirectoryGone = a.Tenant, s.newID(), s.stamp(), false
 	t.UpdatedAt = t.CreatedAt
 	err = s.store.InTx(ctx, func(ctx context.Context) error {
 		if err := s.store.LockTenant(ctx, a.Tenant); err != nil {
+			return err
+		}
+		if err := s.movesTo(ctx, a.Tenant, Local, t.Domain); err != nil {
 			return err
 		}
 		if derived {
@@ -95,20 +98,27 @@ func (s *Service) UpdateTeam(ctx context.Context, id string, edit func(*Team) er
 	if err != nil {
 		return Team{}, err
 	}
-	return s.store.UpdateTeam(ctx, a.Tenant, t.ID, func(t *Team) error {
-		was := *t
-		if err := edit(t); err != nil {
-			return err
-		}
-		t.Tenant, t.ID, t.CreatedAt, t.UpdatedAt = was.Tenant, was.ID, was.CreatedAt, s.stamp()
-		if err := t.accept(); err != nil {
-			return err
-		}
-		if !a.Superuser && (t.Domain != was.Domain || !same(t.Source, was.Source) || !same(t.SourceID, was.SourceID)) {
-			return errs.New(errs.Forbidden, "Only a superuser may change where a team comes from.")
-		}
-		return nil
+	err = s.store.InTx(ctx, func(ctx context.Context) error {
+		t, err = s.store.UpdateTeam(ctx, a.Tenant, t.ID, func(t *Team) error {
+			was := *t
+			if err := edit(t); err != nil {
+				return err
+			}
+			t.Tenant, t.ID, t.CreatedAt, t.UpdatedAt, t.DirectoryGone = was.Tenant, was.ID, was.CreatedAt, s.stamp(), was.DirectoryGone
+			if err := t.accept(); err != nil {
+				return err
+			}
+			if !a.Superuser && (t.Domain != was.Domain || !same(t.Source, was.Source) || !same(t.SourceID, was.SourceID)) {
+				return errs.New(errs.Forbidden, "Only a superuser may change where a team comes from.")
+			}
+			return s.movesTo(ctx, a.Tenant, was.Domain, t.Domain)
+		})
+		return err
 	})
+	if err != nil {
+		return Team{}, err
+	}
+	return t, nil
 }
 
 func same(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }

@@ -110,11 +110,14 @@ func (s *Service) addUser(ctx context.Context, tenant string, u User, password s
 			return User{}, err
 		}
 	}
-	u.Tenant, u.Locked, u.LockedAt, u.LoginAttempts, u.PasswordSetAt = tenant, false, nil, 0, nil
+	u.Tenant, u.Locked, u.LockedAt, u.LoginAttempts, u.PasswordSetAt, u.DirectoryDisabled = tenant, false, nil, 0, nil, false
 	u.CreatedAt = s.stamp()
 	u.UpdatedAt = u.CreatedAt
 	err := s.store.InTx(ctx, func(ctx context.Context) error {
 		if err := s.store.LockTenant(ctx, tenant); err != nil {
+			return err
+		}
+		if err := s.movesTo(ctx, tenant, Local, u.Domain); err != nil {
 			return err
 		}
 		if err := s.store.InsertUser(ctx, tenant, u); err != nil || hash == "" {
@@ -162,9 +165,11 @@ func (s *Service) UpdateUser(ctx context.Context, username string, edit func(*Us
 			if err := edit(u); err != nil {
 				return err
 			}
-			err := s.acceptEdit(a, was, u, others)
+			if err := s.acceptEdit(a, was, u, others); err != nil {
+				return err
+			}
 			left = was.Domain == Local && u.Domain != Local
-			return err
+			return s.movesTo(ctx, a.Tenant, was.Domain, u.Domain)
 		})
 		if err != nil || !left {
 			return err
@@ -215,6 +220,7 @@ func (s *Service) acceptEdit(a actor.Actor, was User, u *User, others int) error
 	}
 	u.Tenant, u.CreatedAt, u.UpdatedAt = was.Tenant, was.CreatedAt, was.UpdatedAt
 	u.LockedAt, u.LoginAttempts, u.PasswordSetAt = was.LockedAt, was.LoginAttempts, was.PasswordSetAt
+	u.DirectoryDisabled = was.DirectoryDisabled && u.Enabled == was.Enabled
 	if err := u.accept(); err != nil {
 		return err
 	}
@@ -233,6 +239,14 @@ func (s *Service) acceptEdit(a actor.Actor, was User, u *User, others int) error
 	}
 	u.UpdatedAt = now
 	return nil
+}
+
+// movesTo refuses a domain that a user or team gets and the tenant has not.
+func (s *Service) movesTo(ctx context.Context, tenant, from, to string) error {
+	if s.knownDomain == nil || to == from || to == Local {
+		return nil
+	}
+	return s.knownDomain(ctx, tenant, to)
 }
 
 // staysAbleToLogIn reports whether an edit leaves a superuser one who can log in.
@@ -257,12 +271,11 @@ func (s *Service) forgetAll(ctx context.Context, tenant string, kind entity.Kind
 	if s.forget == nil {
 		return nil
 	}
-	for _, id := range ids {
-		if err := s.forget(ctx, tenant, entity.Key{Kind: kind, ID: id}); err != nil {
-			return err
-		}
+	gone := make([]entity.Key, len(ids))
+	for i, id := range ids {
+		gone[i] = entity.Key{Kind: kind, ID: id}
 	}
-	return nil
+	return s.forget(ctx, tenant, gone...)
 }
 
 // DeleteUser removes a user with memberships, sessions and tokens. It needs a superuser. What the user owns passes to

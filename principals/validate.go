@@ -109,13 +109,11 @@ func (u *User) accept() error {
 	if err != nil {
 		return err
 	}
-	if u.Email != nil {
-		if a, err := mail.ParseAddress(*u.Email); err != nil || a.Address != *u.Email {
-			return errs.New(errs.Invalid, "email must be an email address")
-		}
+	if u.Email != nil && !validEmail(*u.Email) {
+		return errEmail
 	}
 	if u.Timezone != nil && !validTimezone(*u.Timezone) {
-		return errs.New(errs.Invalid, "timezone must be an IANA name such as Europe/Berlin")
+		return errTimezone
 	}
 	if u.Data, err = object("data", u.Data); err != nil {
 		return err
@@ -128,6 +126,16 @@ func (u *User) accept() error {
 		}
 	}
 	return err
+}
+
+var (
+	errEmail    = errs.New(errs.Invalid, "email must be an email address")
+	errTimezone = errs.New(errs.Invalid, "timezone must be an IANA name such as Europe/Berlin")
+)
+
+func validEmail(email string) bool {
+	a, err := mail.ParseAddress(email)
+	return err == nil && a.Address == email
 }
 
 // validTimezone asks the zones of the machine; a program that shall not depend on them links time/tzdata, as the library

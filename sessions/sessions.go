@@ -67,7 +67,8 @@ type Store interface {
 	Sweep(ctx context.Context, tenant string, before time.Time) (int, error)
 }
 
-// Directory says whether a password is right; *principals.Service does. Authenticate fails with errs.Unauthenticated.
+// Directory says whether a password is right in a domain; *domains.Service does, and for the domain local alone
+// *principals.Service. Authenticate fails with errs.Unauthenticated.
 type Directory interface {
 	Authenticate(ctx context.Context, tenant, domain, username, password string) (principals.User, error)
 }
@@ -166,10 +167,11 @@ type Login struct {
 	User      principals.User
 }
 
-// Login checks a password and starts a session. tenant may be empty: then it is the only tenant, else "default".
-// Errors: errs.Unauthenticated "Unable to log in", the same for every reason.
+// Login checks a password and starts a session. tenant may be empty: see Tenant.
+// Errors: errs.Unauthenticated "Unable to log in", the same for every reason; errs.Upstream when the domain's directory
+// cannot be asked.
 func (s *Service) Login(ctx context.Context, tenant, domain, username, password string) (Login, error) {
-	tenant, err := s.tenant(ctx, tenant)
+	tenant, err := s.Tenant(ctx, tenant)
 	if err != nil {
 		return Login{}, err
 	}
@@ -178,6 +180,16 @@ func (s *Service) Login(ctx context.Context, tenant, domain, username, password 
 	if err != nil {
 		return Login{}, refused(err)
 	}
+	return s.start(ctx, tenant, user, now)
+}
+
+// Start starts a session without an actor for a user whom a domain has let in: a login at a provider. Errors:
+// errs.Unauthenticated when the user is gone.
+func (s *Service) Start(ctx context.Context, tenant string, user principals.User) (Login, error) {
+	return s.start(ctx, tenant, user, s.now())
+}
+
+func (s *Service) start(ctx context.Context, tenant string, user principals.User, now time.Time) (Login, error) {
 	secret := s.o.NewSecret()
 	session := Session{ID: hash(secret), Username: user.Username, CreatedAt: now, ExpiresAt: now.Add(s.o.Lifetime)}
 	if err := s.o.Store.InsertSession(ctx, tenant, session); err != nil {
@@ -197,7 +209,8 @@ func refused(err error) error {
 	return err
 }
 
-func (s *Service) tenant(ctx context.Context, named string) (string, error) {
+// Tenant gives the tenant of a login that names this one: itself, and for "" the only tenant, else "default".
+func (s *Service) Tenant(ctx context.Context, named string) (string, error) {
 	if named != "" {
 		return named, nil
 	}

@@ -162,6 +162,12 @@ func (s *Service) DeployFrom(ctx context.Context, id string) ([]string, error) {
 	return t.Settings.DeployFrom, err
 }
 
+// DefaultDomain gives the id of a tenant's default authentication domain without an actor. Errors: errs.NotFound.
+func (s *Service) DefaultDomain(ctx context.Context, id string) (string, error) {
+	t, err := s.Lookup(ctx, id)
+	return t.Settings.DefaultDomain, err
+}
+
 // IDs gives the ids of all tenants without an actor, ordered.
 func (s *Service) IDs(ctx context.Context) ([]string, error) { return s.store.IDs(ctx) }
 

@@ -22,7 +22,7 @@ func (s *Store) Known(ctx context.Context, tenant string, ids []string) (map[str
 		return known, nil
 	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	some, err := texts(c.Rows(ctx, `SELECT id FROM tc_principals WHERE tenant_id = $1 AND id IN `+bunx.In(2, len(ids)), bunx.Args(ids, tenant)...))
+	some, err := texts(c.Find(ctx, bunx.Lookup{Columns: `id`, Table: `tc_principals`, Where: `tenant_id = $1`, Key: `id`}, ids, tenant))
 	for _, id := range some {
 		known[id] = true
 	}
@@ -80,7 +80,7 @@ func (s *Store) TeamsWithSlugs(ctx context.Context, tenant string, slugs []strin
 		return ids, nil
 	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT slug, id FROM tc_teams WHERE tenant_id = $1 AND slug IN `+bunx.In(2, len(slugs)), bunx.Args(slugs, tenant)...)
+	rows, err := c.Find(ctx, bunx.Lookup{Columns: `slug, id`, Table: `tc_teams`, Where: `tenant_id = $1`, Key: `slug`}, slugs, tenant)
 	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
 		var slug, id string
 		err = rows.Scan(&slug, &id)
@@ -97,7 +97,7 @@ func (s *Store) MembersOf(ctx context.Context, tenant string, teamIDs []string) 
 	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(ctx, `SELECT team_id, username, role, created_at FROM tc_memberships WHERE tenant_id = $1 AND team_id IN `+
-		bunx.In(2, len(teamIDs))+` ORDER BY team_id, username`, bunx.Args(teamIDs, tenant)...)
+		c.Among(2, 1)+` ORDER BY team_id, username`, tenant, bunx.Keys(teamIDs))
 	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (m principals.Membership, err error) {
 		var created bunx.Time
 		err = rows.Scan(&m.TeamID, &m.Username, &m.Role, &created)
@@ -120,19 +120,19 @@ func (s *Store) PutUsers(ctx context.Context, tenant string, all []principals.Us
 	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		q := c.NewInsert().Model(&rows).On("CONFLICT (tenant_id, username) DO UPDATE")
 		for _, column := range []string{
-			"label", "search", "display_name", "family_name", "given_name", "middle_name", "email", "timezone", "may_ai", "may_create_jobs",
-			"may_view_all_teams", "may_view_all_users", "may_script", "source", "source_id", "data", "user_fields", "updated_at",
+			"label", "search", "display_name", "family_name", "given_name", "middle_name", "email", "timezone", "data", "user_fields",
+			"updated_at",
 		} {
 			q = q.Set("? = excluded.?", bun.Ident(column), bun.Ident(column))
 		}
-		_, err := q.Set("enabled = CASE WHEN u.superuser THEN u.enabled ELSE excluded.enabled END").Exec(ctx)
+		_, err := q.Where("NOT u.superuser").Exec(ctx)
 		return bunx.Err(err, "A user with this name")
 	})
 }
 
 // PutTeams implements principals.PorterStore. A slug may pass from one team to another that is written with it, so the
-// slugs of those that are there give way first: an id is a slug that no other team can have.
-func (s *Store) PutTeams(ctx context.Context, tenant string, all []principals.Team, there []string) error {
+// slugs of yield give way first: an id is a slug that no other team can have.
+func (s *Store) PutTeams(ctx context.Context, tenant string, all []principals.Team, yield []string) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -141,8 +141,8 @@ func (s *Store) PutTeams(ctx context.Context, tenant string, all []principals.Te
 		rows[i] = teamRow(tenant, t)
 	}
 	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
-		if len(there) > 0 {
-			_, err := c.Exec(ctx, `UPDATE tc_teams SET slug = id WHERE tenant_id = $1 AND id IN `+bunx.In(2, len(there)), bunx.Args(there, tenant)...)
+		if len(yield) > 0 {
+			_, err := c.Exec(ctx, `UPDATE tc_teams SET slug = id WHERE tenant_id = $1 AND id IN `+c.Among(2, 1), tenant, bunx.Keys(yield))
 			if err != nil {
 				return bunx.Err(err, "Team")
 			}
@@ -181,8 +181,8 @@ func (s *Store) DeleteUsers(ctx context.Context, tenant string, usernames []stri
 		return 0, nil, nil
 	}
 	err = s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
-		some, err := texts(c.Rows(ctx, `DELETE FROM tc_users WHERE tenant_id = $1 AND username IN `+bunx.In(2, len(usernames))+
-			` RETURNING coalesce(avatar_id, '')`, bunx.Args(usernames, tenant)...))
+		some, err := texts(c.Rows(ctx, `DELETE FROM tc_users WHERE tenant_id = $1 AND username IN `+c.Among(2, 1)+
+			` RETURNING coalesce(avatar_id, '')`, tenant, bunx.Keys(usernames)))
 		for _, id := range some {
 			if id != "" {
 				pictures = append(pictures, id)
@@ -200,7 +200,7 @@ func (s *Store) DeleteTeams(ctx context.Context, tenant string, ids []string) (n
 		return 0, nil
 	}
 	err = s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) (err error) {
-		n, err = c.Exec(ctx, `DELETE FROM tc_teams WHERE tenant_id = $1 AND id IN `+bunx.In(2, len(ids)), bunx.Args(ids, tenant)...)
+		n, err = c.Exec(ctx, `DELETE FROM tc_teams WHERE tenant_id = $1 AND id IN `+c.Among(2, 1), tenant, bunx.Keys(ids))
 		return bunx.Err(err, "Team")
 	})
 	return n, err

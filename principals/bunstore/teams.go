@@ -17,21 +17,22 @@ import (
 type team struct {
 	bun.BaseModel `bun:"table:tc_teams,alias:t"`
 
-	TenantID     string `bun:",pk"`
-	ID           string `bun:"id,pk"`
-	Name         string
-	Slug         string
-	Label        string
-	Search       string
-	Description  *string
-	Domain       string
-	Color        *string
-	Icon         *string
-	MaterialIcon *string
-	Source       *string
-	SourceID     *string `bun:"source_id"`
-	CreatedAt    bunx.Time
-	UpdatedAt    bunx.Time
+	TenantID      string `bun:",pk"`
+	ID            string `bun:"id,pk"`
+	Name          string
+	Slug          string
+	Label         string
+	Search        string
+	Description   *string
+	Domain        string
+	Color         *string
+	Icon          *string
+	MaterialIcon  *string
+	Source        *string
+	SourceID      *string `bun:"source_id"`
+	DirectoryGone bool
+	CreatedAt     bunx.Time
+	UpdatedAt     bunx.Time
 }
 
 func teamRow(tenant string, t principals.Team) team {
@@ -39,14 +40,14 @@ func teamRow(tenant string, t principals.Team) team {
 		TenantID: tenant, ID: t.ID, Name: t.Name, Slug: t.Slug, Label: fold.Text(t.Name),
 		Search:      fold.Search(t.Name, t.Slug, or(t.Description)),
 		Description: t.Description, Domain: t.Domain, Color: t.Color, Icon: t.Icon, MaterialIcon: t.MaterialIcon,
-		Source: t.Source, SourceID: t.SourceID, CreatedAt: bunx.At(t.CreatedAt), UpdatedAt: bunx.At(t.UpdatedAt),
+		Source: t.Source, SourceID: t.SourceID, DirectoryGone: t.DirectoryGone, CreatedAt: bunx.At(t.CreatedAt), UpdatedAt: bunx.At(t.UpdatedAt),
 	}
 }
 
 func (r team) team() principals.Team {
 	return principals.Team{
 		Tenant: r.TenantID, ID: r.ID, Name: r.Name, Slug: r.Slug, Description: r.Description, Domain: r.Domain,
-		Color: r.Color, Icon: r.Icon, MaterialIcon: r.MaterialIcon, Source: r.Source, SourceID: r.SourceID,
+		Color: r.Color, Icon: r.Icon, MaterialIcon: r.MaterialIcon, Source: r.Source, SourceID: r.SourceID, DirectoryGone: r.DirectoryGone,
 		CreatedAt: r.CreatedAt.Time, UpdatedAt: r.UpdatedAt.Time,
 	}
 }

@@ -30,6 +30,7 @@ type user struct {
 	Timezone          *string
 	Superuser         bool
 	Enabled           bool
+	DirectoryDisabled bool
 	MayAI             bool `bun:"may_ai"`
 	MayCreateJobs     bool
 	MayViewAllTeams   bool
@@ -61,7 +62,7 @@ func userRow(tenant string, u principals.User) user {
 		Search: fold.Search(u.Username, or(u.DisplayName), or(u.GivenName), or(u.MiddleName), or(u.FamilyName), or(u.Email)),
 		Domain: u.Domain, DisplayName: u.DisplayName, FamilyName: u.FamilyName, GivenName: u.GivenName, MiddleName: u.MiddleName,
 		Email: u.Email, Timezone: u.Timezone, Superuser: u.Superuser, Enabled: u.Enabled,
-		MayAI: may.AI, MayCreateJobs: may.JobCreation, MayViewAllTeams: may.ViewAllTeams, MayViewAllUsers: may.ViewAllUsers,
+		DirectoryDisabled: u.DirectoryDisabled, MayAI: may.AI, MayCreateJobs: may.JobCreation, MayViewAllTeams: may.ViewAllTeams, MayViewAllUsers: may.ViewAllUsers,
 		MayScript: may.PainlessScriptCreation,
 		Source:    u.Source, SourceID: u.SourceID, Data: string(u.Data), UserFields: string(u.UserFields),
 		PasswordSetAt: bunx.AtOrNull(u.PasswordSetAt), PasswordExpiresAt: bunx.AtOrNull(u.PasswordExpiresAt),
@@ -78,6 +79,7 @@ func (r user) user() principals.User {
 		Tenant: r.TenantID, Username: r.Username, Domain: r.Domain,
 		DisplayName: r.DisplayName, FamilyName: r.FamilyName, GivenName: r.GivenName, MiddleName: r.MiddleName,
 		Email: r.Email, Timezone: r.Timezone, Superuser: r.Superuser, Enabled: r.Enabled,
+		DirectoryDisabled: r.DirectoryDisabled,
 		GlobalPermissions: principals.GlobalPermissions{
 			AI: r.MayAI, JobCreation: r.MayCreateJobs, ViewAllTeams: r.MayViewAllTeams, ViewAllUsers: r.MayViewAllUsers,
 			PainlessScriptCreation: r.MayScript,

@@ -38,8 +38,8 @@ func testPutUsers(t *testing.T, s principals.Store) {
 	fresh, over, demoted := user("mia"), user("jo"), user("boss")
 	fresh.DisplayName, fresh.Superuser = &name, true // makes nobody a superuser
 	over.DisplayName, over.Enabled, over.Domain, over.CreatedAt, over.UpdatedAt = &name, false, "corp", tuesday, tuesday
-	over.GlobalPermissions.AI = true
-	demoted.Enabled = false
+	over.GlobalPermissions.AI, over.Superuser, over.SourceID = true, true, &name
+	demoted.Enabled, demoted.Email, demoted.DisplayName = false, &name, &name
 	is.NoErr(s.PutUsers(ctx, "acme", []principals.User{fresh, over, demoted}))
 	some, err := s.SomeUsers(ctx, "acme", []string{"mia", "jo", "boss", "none"})
 	is.NoErr(err)
@@ -49,9 +49,10 @@ func testPutUsers(t *testing.T, s principals.Store) {
 		case "mia":
 			is.Equal([]any{u.Superuser, *u.DisplayName, u.Enabled}, []any{false, "Mia", true})
 		case "jo":
-			is.Equal([]any{u.Enabled, u.Domain, u.GlobalPermissions.AI, u.CreatedAt, u.UpdatedAt}, []any{false, principals.Local, true, monday, tuesday})
+			is.Equal([]any{*u.DisplayName, u.CreatedAt, u.UpdatedAt}, []any{"Mia", monday, tuesday})
+			is.Equal([]any{u.Enabled, u.Domain, u.GlobalPermissions.AI, u.Superuser, u.SourceID == nil}, []any{true, principals.Local, false, false, true})
 		case "boss":
-			is.Equal([]any{u.Superuser, u.Enabled}, []any{true, true})
+			is.Equal([]any{u.Superuser, u.Enabled, u.Email == nil, u.DisplayName == nil, u.UpdatedAt}, []any{true, true, true, true, monday})
 		}
 	}
 	known, err := s.Known(ctx, "acme", []string{"mia"})
@@ -127,13 +128,13 @@ func testPorterIsolation(t *testing.T, s principals.Store) {
 	members, err := s.MembersOf(ctx, "evil", []string{teamID(1)})
 	is.NoErr(err)
 	is.Equal(len(users)+len(teams)+len(slugs)+len(members), 0)
-	theirs := user("jo")
-	theirs.Enabled = false
+	theirs, name := user("jo"), "Theirs"
+	theirs.DisplayName = &name
 	is.NoErr(s.PutUsers(ctx, "evil", []principals.User{theirs}))
 	is.NoErr(s.PutTeams(ctx, "evil", []principals.Team{team(1, "Theirs")}, []string{teamID(1)}))
 	u, err := s.User(ctx, "acme", "jo")
 	is.NoErr(err)
-	is.True(u.Enabled)
+	is.Equal(u.DisplayName, nil)
 	mine, err := s.Team(ctx, "acme", teamID(1))
 	is.NoErr(err)
 	is.Equal(mine.Name+mine.Slug, "Aslug-1")

@@ -48,6 +48,14 @@ func TestStore(t *testing.T, open func(t *testing.T) principals.Store) {
 		"PutUsers":              testPutUsers,
 		"PutTeams":              testPutTeams,
 		"PorterIsolation":       testPorterIsolation,
+		"DomainUsers":           testDomainUsers,
+		"AddDirectoryUsers":     testAddDirectoryUsers,
+		"EditDirectoryUsers":    testEditDirectoryUsers,
+		"RenameUsers":           testRenameUsers,
+		"DomainTeams":           testDomainTeams,
+		"DomainMembers":         testDomainMembers,
+		"DomainCounts":          testDomainCounts,
+		"DirectoryIsolation":    testDirectoryIsolation,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
 	}
@@ -100,7 +108,7 @@ func full() principals.User {
 	return principals.User{
 		Tenant: "acme", Username: "Jö.Doe+x@example.com", Domain: "ldap", DisplayName: text("Jö '; DROP -- ?$1\\"),
 		FamilyName: text("Doe"), GivenName: text("Jö"), MiddleName: text("日本 🎨"), Email: text("jo@example.com"),
-		Timezone: text("Europe/Berlin"), Superuser: true, Enabled: true,
+		Timezone: text("Europe/Berlin"), Superuser: true, Enabled: true, DirectoryDisabled: true,
 		GlobalPermissions: principals.GlobalPermissions{AI: true, ViewAllTeams: true, PainlessScriptCreation: true},
 		Source:            text("scan"), SourceID: text("CN=Jö,DC=example"),
 		Data: json.RawMessage(`{"a":["ü",1e400,{}]}`), UserFields: json.RawMessage(`{"b":null}`),
@@ -154,7 +162,7 @@ func testTeamRoundTrip(t *testing.T, s principals.Store) {
 	text := func(s string) *string { return &s }
 	want := principals.Team{
 		Tenant: "acme", ID: teamID(1), Name: "Büro", Slug: "Buero_1", Description: text("two\nlines"), Domain: "ldap",
-		Color: text("#abc"), Icon: text("fa-users"), MaterialIcon: text("group"), Source: text("scan"), SourceID: text("CN=x"),
+		Color: text("#abc"), Icon: text("fa-users"), MaterialIcon: text("group"), Source: text("scan"), SourceID: text("CN=x"), DirectoryGone: true,
 		CreatedAt: monday, UpdatedAt: tuesday,
 	}
 	addTeams(t, s, "acme", want)

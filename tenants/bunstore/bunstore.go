@@ -16,6 +16,8 @@ import (
 // the column that tells the rows of a tenant apart, and that the value is sealed for.
 var secrets = []struct{ table, column, key string }{
 	{"tc_tenants", "key_check", "tenant_id"},
+	{"tc_domains", "secrets", "id"},
+	{"tc_domain_logins", "memory", "id"},
 }
 
 // Store implements tenants.Store.

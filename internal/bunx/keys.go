@@ -1,0 +1,68 @@
+package bunx
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Keys makes one argument of any number of keys, for Find and Among: of the texts of each of their columns. The text of
+// the statement, and its plan, is the same for all numbers.
+func Keys(columns ...[]string) string {
+	all := make([][]string, len(columns[0]))
+	for i := range all {
+		for _, texts := range columns {
+			all[i] = append(all[i], texts[i])
+		}
+	}
+	raw, _ := json.Marshal(all) // texts always encode
+	return string(raw)
+}
+
+// Among gives what follows IN, so that columns, in parentheses where there are several, are those of one of the Keys
+// that are argument $n.
+func (c Conn) Among(n, columns int) string {
+	from, each := fmt.Sprintf("json_each($%d)", n), "value"
+	if c.Postgres() {
+		from, each = fmt.Sprintf("json_array_elements($%d) AS sought(key)", n), "key"
+	}
+	parts := make([]string, columns)
+	for i := range parts {
+		parts[i] = fmt.Sprintf("%s ->> %d", each, i)
+	}
+	return "(SELECT " + strings.Join(parts, ", ") + " FROM " + from + ")"
+}
+
+// Lookup is a SELECT of rows by the keys that an index ends with.
+type Lookup struct {
+	Columns string
+	Table   string
+	Where   string // on the columns of the index before the key, with arguments from $1
+	Key     string // column
+	Lock    bool   // the rows, in the order of the keys, until the transaction ends
+}
+
+// Find runs a Lookup with the arguments of its Where. Only the rows that are there come, a key given twice perhaps twice.
+//
+// PostgreSQL goes to the index once for each key. An IN leaves it the choice to read all that Where lets through and compare
+// it with all keys, and that is what it does while it has no statistics, such as in the minute after a large import.
+func (c Conn) Find(ctx context.Context, l Lookup, keys []string, args ...any) (*sql.Rows, error) {
+	n := len(args) + 1
+	var query string
+	if c.Postgres() {
+		lock := ""
+		if l.Lock {
+			keys = slices.Sorted(slices.Values(keys))
+			lock = c.ForUpdate()
+		}
+		// Without OFFSET it would be an ordinary join.
+		query = fmt.Sprintf(`SELECT found.* FROM json_array_elements($%d) AS sought(key) CROSS JOIN LATERAL
+			(SELECT %s FROM %s WHERE %s AND %s = sought.key ->> 0 OFFSET 0%s) AS found`, n, l.Columns, l.Table, l.Where, l.Key, lock)
+	} else {
+		query = fmt.Sprintf(`SELECT %s FROM %s WHERE %s AND %s IN %s`, l.Columns, l.Table, l.Where, l.Key, c.Among(n, 1))
+	}
+	return c.Rows(ctx, query, append(args, Keys(keys))...)
+}

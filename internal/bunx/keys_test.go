@@ -1,0 +1,139 @@
+package bunx_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+)
+
+// odd are keys that mean something to SQL or to JSON.
+var odd = []string{
+	"", " ", "a", "A", "ä", "'", `"`, `\`, `\\"`, "';DROP TABLE tc_colors;--", "$1", "?", ":a", "{a,b}", `["a"]`, "null", "1", "<&>", "\u2028", "😀", "a\nb",
+}
+
+var byKey = bunx.Lookup{Columns: "key", Table: "tc_colors", Where: "tenant_id = $1", Key: "key"}
+
+func find(t testing.TB, db *bun.DB, tenant string, keys ...string) []string {
+	t.Helper()
+	ctx, c := bunx.For(t.Context(), db, tenant)
+	return sorted(t)(c.Find(ctx, byKey, keys, tenant))
+}
+
+func sorted(t testing.TB) func(*sql.Rows, error) []string {
+	return func(rows *sql.Rows, err error) []string {
+		all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (key string, err error) { return key, rows.Scan(&key) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(all)
+		return all
+	}
+}
+
+func TestFind(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, db := is.New(t), open(t)
+		for _, key := range odd {
+			is.Equal(len(find(t, db, "acme", odd...)), slices.Index(odd, key)) // those that are there, and no others
+			is.NoErr(put(t.Context(), db, key, time.Now()))
+			is.Equal(find(t, db, "acme", key, "none"), []string{key})
+		}
+		is.Equal(find(t, db, "acme", odd...), slices.Sorted(slices.Values(odd)))
+		is.Equal(len(find(t, db, "acme")), 0)
+		is.Equal(len(find(t, db, "evil", odd...)), 0)
+		is.Equal(len(find(t, db, "acme", "\xff")), 0)
+	})
+}
+
+func TestAmong(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, db := is.New(t), open(t)
+		for _, key := range odd {
+			is.NoErr(put(t.Context(), db, key, time.Now()))
+		}
+		ctx, c := bunx.For(t.Context(), db, "acme")
+		pairs := bunx.Keys(append(slices.Clone(odd), "a"), append(slices.Repeat([]string{"#fff"}, len(odd)-1), "#000", "#000"))
+		all := sorted(t)(c.Rows(ctx, `SELECT key FROM tc_colors WHERE tenant_id = $1 AND (key, color) IN `+c.Among(2, 2), "acme", pairs))
+		is.Equal(all, slices.Sorted(slices.Values(odd[:len(odd)-1]))) // the last pair but one has another color
+
+		remove := func(keys ...string) (n int) {
+			is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) (err error) {
+				n, err = c.Exec(ctx, `DELETE FROM tc_colors WHERE tenant_id = $1 AND key IN `+c.Among(2, 1), "acme", bunx.Keys(keys))
+				return err
+			}))
+			return n
+		}
+		is.Equal(remove(), 0)
+		is.Equal(remove("none", `\`, `\`), 1)
+		is.Equal(remove(odd...), len(odd)-1)
+	})
+}
+
+// TestFindLocks has one transaction wait for another one that has found the same rows, and see what that wrote.
+func TestFindLocks(t *testing.T) {
+	locked := byKey
+	locked.Columns, locked.Lock = "search", true
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, db := is.New(t), open(t)
+		is.NoErr(put(t.Context(), db, "a", time.Now()))
+		is.NoErr(put(t.Context(), db, "b", time.Now()))
+		done := make(chan error)
+		for i := range 20 {
+			keys := []string{"a", "b"}
+			if i%2 == 1 {
+				slices.Reverse(keys) // waits for nobody who waits for it
+			}
+			go func() {
+				done <- bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
+					rows, err := c.Find(ctx, locked, keys, "acme")
+					all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (s string, err error) { return s, rows.Scan(&s) })
+					if err != nil {
+						return err
+					}
+					longest := max(len(all[0]), len(all[1]))
+					_, err = c.Exec(ctx, `UPDATE tc_colors SET search = $1 WHERE tenant_id = $2`, strings.Repeat("x", longest+1), "acme")
+					return err
+				})
+			}()
+		}
+		for range 20 {
+			is.NoErr(<-done)
+		}
+		ctx, c := bunx.For(t.Context(), db, "acme")
+		var length int
+		is.NoErr(c.One(ctx, "Color", "SELECT length(search) FROM tc_colors WHERE key = $1", []any{"b"}, &length))
+		is.Equal(length, 21)
+	})
+}
+
+// TestFindNeedsNoStatistics looks at the plan for a table that PostgreSQL has never counted.
+func TestFindNeedsNoStatistics(t *testing.T) {
+	dbtest.Server(t)
+	is := is.New(t)
+	db, counter := dbtest.Counted(t, dbtest.Postgres)
+	keys := make([]string, 2000)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("color-%d", i)
+	}
+	is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.Exec(ctx, `INSERT INTO tc_colors (tenant_id, key, search, color, created_at, updated_at)
+			SELECT 'acme', key ->> 0, '', '#fff', now(), now() FROM json_array_elements($1) AS all_keys(key)`, bunx.Keys(keys))
+		return err
+	}))
+	counter.Take()
+	is.Equal(len(find(t, db, "acme", keys[:250]...)), 250)
+	ctx, c := bunx.For(t.Context(), db, "acme")
+	plan := strings.Join(sorted(t)(c.Rows(ctx, "EXPLAIN "+counter.Take()[0], "acme", bunx.Keys(keys[:250]))), "\n")
+	is.True(regexp.MustCompile(`Index Cond: .*tenant_id.* AND \(key = \(sought.key ->> 0\)\)`).MatchString(plan))
+}

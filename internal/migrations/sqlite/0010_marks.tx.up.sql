@@ -1,0 +1,2 @@
+-- Tells a piece that a deploy brought from one that got its id later.
+ALTER TABLE tc_deployments ADD COLUMN mark text NOT NULL DEFAULT '';

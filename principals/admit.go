@@ -1,0 +1,222 @@
+package principals
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/fold"
+)
+
+var errRefused = errs.New(errs.Unauthenticated, "Unable to log in")
+
+// refusedFor is errRefused with the reason, which is for the log.
+func refusedFor(reason error) error {
+	if errs.MessageOf(reason) == errs.MessageOf(errRefused) { // it is one already
+		return reason
+	}
+	return errs.Wrap(errs.Unauthenticated, reason, "%s", errs.MessageOf(errRefused))
+}
+
+// Refuse takes the time of a password check and fails with errs.Unauthenticated "Unable to log in". It is for logins that
+// nothing can come of, such as those at an unknown domain. Other errors are those of Authenticate.
+func (s *Service) Refuse(ctx context.Context, password string) error {
+	if _, err := s.passwords.matches(ctx, "", password); err != nil {
+		return err
+	}
+	return errRefused
+}
+
+// Try is a password login that somebody else checks, such as a directory, followed by Admit. Failures of a user of the
+// domain, found by the name that was typed, are counted and lock as in Authenticate; only check's errs.Unauthenticated is
+// one, and its other errors are passed on.
+//
+// A user of the domain who is locked, disabled or expired is refused without check, in the time of a password check here.
+// For every other name check is called, and takes the time that it takes: also for one that nobody has, or that a user of
+// another domain has, so nobody learns of those. Every refusal is errs.Unauthenticated "Unable to log in".
+//
+// The counts are transactions of their own: do not call it inside one.
+func (s *Service) Try(ctx context.Context, tenant, domain, source, username string, check func(ctx context.Context) (Identity, error)) (User, error) {
+	if err := foreign(domain); err != nil {
+		return User{}, err
+	}
+	folded := ""
+	if plain(tenant, 255) && plain(username, maxUsername) {
+		folded = fold.Text(username)
+	} else {
+		tenant = "" // nobody's
+	}
+	l, err := s.store.Login(ctx, tenant, folded)
+	if err != nil && errs.CodeOf(err) != errs.NotFound {
+		return User{}, err
+	}
+	ours := err == nil && l.Domain == domain
+	if ours && !l.free(s.now()) {
+		return User{}, s.Refuse(ctx, "")
+	}
+	who, err := check(ctx)
+	switch {
+	case errs.CodeOf(err) == errs.Unauthenticated && ours:
+		return User{}, s.settle(ctx, tenant, domain, folded, func(l *Login) { l.fail(s.stamp()) }, refusedFor(err))
+	case errs.CodeOf(err) == errs.Unauthenticated:
+		return User{}, refusedFor(err)
+	case err != nil:
+		return User{}, err
+	}
+	u, err := s.Admit(ctx, tenant, domain, source, who)
+	if err != nil || u.LoginAttempts == 0 && u.LockedAt == nil {
+		return u, err
+	}
+	return s.forgiven(ctx, u)
+}
+
+// forgiven ends the count of a user who is let in.
+func (s *Service) forgiven(ctx context.Context, u User) (User, error) {
+	in := false
+	err := s.settle(ctx, u.Tenant, u.Domain, fold.Text(u.Username), func(l *Login) {
+		l.Attempts, l.LockedAt, in = 0, time.Time{}, true
+	}, nil)
+	if err != nil {
+		return User{}, err
+	}
+	if !in { // the tenth failure was faster
+		return User{}, errRefused
+	}
+	u.LoginAttempts, u.LockedAt = 0, nil
+	return u, nil
+}
+
+// settle changes the login of a user of a domain who may still log in, also when the caller has hung up. It gives then when
+// that was done, or there was nothing to do.
+func (s *Service) settle(ctx context.Context, tenant, domain, folded string, change func(*Login), then error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	defer cancel()
+	err := s.store.EditLogin(ctx, tenant, folded, func(l *Login) error {
+		if l.Domain == domain && l.free(s.now()) {
+			change(l)
+		}
+		return nil
+	})
+	if err != nil && errs.CodeOf(err) != errs.NotFound {
+		return err
+	}
+	return then
+}
+
+// Admit gives the user of somebody whom a domain has let in, with the profile and the name that the domain knows: the user
+// of the domain with the source id; else the one of that name without a source id, who is tied to it; else a new one
+// without rights. A user whose new name cannot be had keeps the old one. Nothing is written when nothing differs. It joins
+// the transaction in ctx, and two first logins at once make one user.
+//
+// Errors: errs.Invalid for the domain Local; errs.Unauthenticated "Unable to log in" for somebody who is disabled there or
+// here, locked or expired here, has no id, or would need a user's name that is bad, or that a user of another domain or
+// with another source id has.
+func (s *Service) Admit(ctx context.Context, tenant, domain, source string, who Identity) (User, error) {
+	if err := foreign(domain); err != nil {
+		return User{}, err
+	}
+	if !validSourceID(who.ID) || who.Disabled {
+		return User{}, refusedFor(errors.New("the entry has no id, or is disabled"))
+	}
+	scribe := newScribe(source, func(string, ...any) {})
+	u, err := s.store.UserFrom(ctx, tenant, domain, who.ID)
+	if err == nil && (!s.mayEnter(u) || s.upToDate(scribe, u, who)) {
+		return s.entering(u)
+	}
+	if err != nil && errs.CodeOf(err) != errs.NotFound {
+		return User{}, err
+	}
+	err = s.store.InTx(ctx, func(ctx context.Context) error {
+		if err := s.store.LockTenant(ctx, tenant); err != nil {
+			return err
+		}
+		u, err = s.admit(ctx, tenant, domain, scribe, who)
+		return err
+	})
+	switch {
+	case errs.CodeOf(err) == errs.NotFound: // the tenant, or a user who is just deleted
+		return User{}, errRefused
+	case err != nil:
+		return User{}, err
+	}
+	return s.entering(u)
+}
+
+// admit finds, ties or makes the user and brings it up to date, as the only one in the tenant who does.
+func (s *Service) admit(ctx context.Context, tenant, domain string, scribe *scribe, who Identity) (User, error) {
+	free, holder, err := s.nameFor(ctx, tenant, who.Username)
+	if err != nil {
+		return User{}, err
+	}
+	u, err := s.store.UserFrom(ctx, tenant, domain, who.ID)
+	if errs.CodeOf(err) == errs.NotFound {
+		switch {
+		case free:
+			return s.greet(ctx, tenant, domain, scribe.fresh(who))
+		case holder.Domain != domain:
+			return User{}, refusedFor(errors.New("no user can have this name, or one of another domain has it"))
+		}
+		u, err = s.store.User(ctx, tenant, holder.Username)
+		if err == nil && u.SourceID != nil {
+			err = refusedFor(errors.New("the name is that of another entry's user"))
+		}
+	}
+	if err != nil || !s.mayEnter(u) {
+		return u, err
+	}
+	now, name := s.stamp(), u.Username
+	if (free || holder.Username == name) && name != who.Username {
+		name = who.Username
+		if err := s.rename(ctx, tenant, map[string]string{u.Username: name}, now); err != nil {
+			return User{}, err
+		}
+	}
+	err = s.store.EditDirectoryUsers(ctx, tenant, []string{name}, now, func(u *DirectoryUser) { scribe.profile(u, who) })
+	if err != nil {
+		return User{}, err
+	}
+	return s.store.User(ctx, tenant, name)
+}
+
+// nameFor says whether a username can be had, or who has it. A bad one is neither free nor anybody's.
+func (s *Service) nameFor(ctx context.Context, tenant, name string) (free bool, holder Holder, err error) {
+	if ValidUsername(name) != nil {
+		return false, Holder{}, nil
+	}
+	folded := fold.Text(name)
+	holders, err := s.store.Holders(ctx, tenant, []string{folded})
+	holder, held := holders[folded]
+	return !held && err == nil, holder, err
+}
+
+// greet makes a user.
+func (s *Service) greet(ctx context.Context, tenant, domain string, u DirectoryUser) (User, error) {
+	if err := s.store.AddDirectoryUsers(ctx, tenant, domain, []DirectoryUser{u}, s.stamp()); err != nil {
+		return User{}, err
+	}
+	return s.store.User(ctx, tenant, u.Username)
+}
+
+// upToDate reports whether a user has what the domain knows.
+func (s *Service) upToDate(scribe *scribe, u User, who Identity) bool {
+	is := DirectoryUser{
+		Source: orEmpty(u.Source), SourceID: orEmpty(u.SourceID), DisplayName: orEmpty(u.DisplayName), FamilyName: orEmpty(u.FamilyName),
+		GivenName: orEmpty(u.GivenName), MiddleName: orEmpty(u.MiddleName), Email: orEmpty(u.Email), Timezone: orEmpty(u.Timezone),
+	}
+	was := is
+	scribe.profile(&is, who)
+	return is == was && u.Username == who.Username
+}
+
+// mayEnter reports whether a user whom somebody else has checked may log in.
+func (s *Service) mayEnter(u User) bool {
+	return u.Enabled && !s.seen(u).Locked && (u.PasswordExpiresAt == nil || s.now().Before(*u.PasswordExpiresAt))
+}
+
+func (s *Service) entering(u User) (User, error) {
+	if !s.mayEnter(u) {
+		return User{}, refusedFor(errors.New("the user is disabled, locked or expired"))
+	}
+	return s.seen(u), nil
+}

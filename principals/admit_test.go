@@ -1,0 +1,358 @@
+package principals_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/principals"
+)
+
+// admit lets somebody in to the domain ldap of acme.
+func (f *fixture) admit(t *testing.T, who identity) (principals.User, error) {
+	t.Helper()
+	return f.Admit(t.Context(), "acme", "ldap", "LDAP", who)
+}
+
+// refused is what every login that fails gives.
+func refused(t *testing.T, err error) {
+	t.Helper()
+	is := is.New(t)
+	is.Equal(code(err), errs.Unauthenticated)
+	is.Equal(errs.MessageOf(err), "Unable to log in")
+}
+
+func TestAdmit(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is := is.New(t)
+		jo := identity{ID: "1", Username: "jo", DisplayName: "Jo", Email: "jo@example.com", Timezone: "Mars"}
+		u, err := f.admit(t, jo)
+		is.NoErr(err)
+		is.Equal(u, principals.User{ // the first time
+			Tenant: "acme", Username: "jo", Domain: "ldap", DisplayName: text("Jo"), Email: text("jo@example.com"), Enabled: true,
+			Source: text("LDAP"), SourceID: text("1"), Data: []byte("{}"), UserFields: []byte("{}"), CreatedAt: monday, UpdatedAt: monday,
+		})
+		is.Equal(f.get(t, "jo"), u)
+		f.now = f.now.Add(time.Hour)
+		again, err := f.admit(t, jo)
+		is.NoErr(err)
+		is.Equal(again, u) // nothing is written
+
+		f.content.owned["acme/jo"] = 3
+		f.edit(t, "jo", func(u *principals.User) { u.GlobalPermissions.AI = true })
+		jo.Username, jo.DisplayName, jo.Email = "Joe", "", "joe@example.com"
+		u, err = f.admit(t, jo)
+		is.NoErr(err)
+		is.Equal([]any{u.Username, *u.DisplayName, *u.Email, u.GlobalPermissions.AI}, []any{"Joe", "Jo", "joe@example.com", true})
+		is.Equal(u.UpdatedAt, f.now)
+		is.Equal(f.content.owned, map[string]int{"acme/Joe": 3})
+		f.gone(t, "jo")
+		jo.Username = "joe"
+		u, err = f.admit(t, jo)
+		is.NoErr(err)
+		is.Equal(u.Username, "joe") // another spelling
+
+		// A user of the domain without a source id is tied by name.
+		_, err = f.CreateUser(root(t), principals.User{Username: "mia", Domain: "ldap", Enabled: true}, "")
+		is.NoErr(err)
+		u, err = f.admit(t, identity{ID: "2", Username: "MIA"})
+		is.NoErr(err)
+		is.Equal([]any{u.Username, *u.SourceID}, []any{"MIA", "2"})
+
+		// Who is known keeps a name that is better than none.
+		f.user(t, "local")
+		for _, name := range []string{"local", "a b", "", "MIA"} {
+			u, err = f.admit(t, identity{ID: "1", Username: name, GivenName: "Given " + name})
+			is.NoErr(err)
+			is.Equal([]any{u.Username, *u.GivenName}, []any{"joe", strings.TrimSpace("Given " + name)})
+		}
+	})
+}
+
+func TestAdmitRefuses(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is := is.New(t)
+		f.user(t, "local")
+		past := monday.Add(-time.Hour)
+		for name, edit := range map[string]func(*principals.User){
+			"ok": func(*principals.User) {}, "off": func(u *principals.User) { u.Enabled = false }, "locked": func(u *principals.User) { u.Locked = true },
+			"expired": func(u *principals.User) { u.PasswordExpiresAt = &past },
+		} {
+			_, err := f.admit(t, identity{ID: "id of " + name, Username: name})
+			is.NoErr(err)
+			f.edit(t, name, edit)
+		}
+		_, err := f.CreateUser(root(t), principals.User{Username: "pending", Domain: "ldap"}, "")
+		is.NoErr(err)
+		for name, who := range map[string]identity{
+			"disabled here": {ID: "id of off", Username: "off"}, "disabled and changed": {ID: "id of off", Username: "on", Email: "a@example.com"},
+			"locked": {ID: "id of locked", Username: "locked"}, "expired": {ID: "id of expired", Username: "expired"},
+			"disabled there": {ID: "id of ok", Username: "ok", Disabled: true}, "not tied while disabled": {ID: "9", Username: "pending"},
+			"of another domain": {ID: "9", Username: "LOCAL"}, "somebody else's": {ID: "9", Username: "ok"},
+			"bad name": {ID: "9", Username: "a b"}, "no name": {ID: "9"}, "no id": {Username: "new"}, "bad id": {ID: "\x00", Username: "new"},
+			"long id": {ID: strings.Repeat("x", 256), Username: "new"}, "odd name": {ID: "9", Username: "\xff\x00"},
+		} {
+			t.Run(name, func(t *testing.T) {
+				u, err := f.admit(t, who)
+				refused(t, err)
+				is.Equal(u, principals.User{})
+			})
+		}
+		f.gone(t, "new")
+		is.Equal(f.get(t, "off").Email, nil)
+		is.Equal(f.get(t, "pending").SourceID, nil)
+		_, err = f.Admit(t.Context(), "none", "ldap", "LDAP", identity{ID: "1", Username: "jo"})
+		refused(t, err)
+		for _, other := range [][2]string{{"evil", "ldap"}, {"acme", "saml"}} { // the same id elsewhere is somebody else's
+			_, err = f.Admit(t.Context(), other[0], other[1], "LDAP", identity{ID: "id of ok", Username: "other"})
+			is.NoErr(err)
+		}
+		is.Equal(*f.get(t, "ok").SourceID, "id of ok")
+	})
+}
+
+// TestFirstLoginsAtOnce make one user, and all of them log in.
+func TestFirstLoginsAtOnce(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is := is.New(t)
+		at := func(who identity) {
+			t.Helper()
+			var wg sync.WaitGroup
+			fails := make([]error, 20)
+			looks := &waitingStore{Store: f.store, left: len(fails), all: make(chan struct{})}
+			s := principals.New(principals.Options{Store: looks, Now: func() time.Time { return f.now }})
+			for i := range fails {
+				wg.Go(func() {
+					u, err := s.Admit(t.Context(), "acme", "ldap", "LDAP", who)
+					if err == nil && u.Username != who.Username {
+						err = fmt.Errorf("%s got in", u.Username)
+					}
+					fails[i] = err
+				})
+			}
+			wg.Wait()
+			is.NoErr(errors.Join(fails...))
+			content, err := f.DomainContent(t.Context(), "acme")
+			is.NoErr(err)
+			is.Equal(content, map[string]principals.DomainCounts{"ldap": {Users: 1}})
+		}
+		at(identity{ID: "1", Username: "jo", Email: "jo@example.com"})
+		at(identity{ID: "1", Username: "joe", Email: "joe@example.com"}) // renamed, in the meantime
+	})
+}
+
+// waitingStore has nobody go on before all have looked for a user.
+type waitingStore struct {
+	principals.Store
+	mu   sync.Mutex
+	left int
+	all  chan struct{}
+}
+
+func (s *waitingStore) UserFrom(ctx context.Context, tenant, domain, sourceID string) (principals.User, error) {
+	u, err := s.Store.UserFrom(ctx, tenant, domain, sourceID)
+	s.mu.Lock()
+	if s.left--; s.left == 0 {
+		close(s.all)
+	}
+	waits := s.left > 0
+	s.mu.Unlock()
+	if waits {
+		<-s.all
+	}
+	return u, err
+}
+
+// directory checks passwords: each is "right".
+type directory struct {
+	calls atomic.Int64
+	known map[string]identity // by the name that is typed
+}
+
+func (d *directory) check(username, password string) func(context.Context) (identity, error) {
+	return func(context.Context) (identity, error) {
+		d.calls.Add(1)
+		who, ok := d.known[username]
+		if !ok || password != "right" {
+			return identity{}, errs.New(errs.Unauthenticated, "The directory refuses %s.", username)
+		}
+		return who, nil
+	}
+}
+
+func (f *fixture) try(t *testing.T, d *directory, username, password string) error {
+	_, err := f.Try(t.Context(), "acme", "ldap", "LDAP", username, d.check(username, password))
+	return err
+}
+
+func TestTry(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is := is.New(t)
+		d := &directory{known: map[string]identity{
+			"jo": {ID: "1", Username: "jo"}, "JO": {ID: "1", Username: "jo"}, "jo@example.com": {ID: "1", Username: "jo"}, "local": {ID: "2", Username: "local"},
+		}}
+		f.user(t, "local")
+		u, err := f.Try(t.Context(), "acme", "ldap", "LDAP", "jo", d.check("jo", "right"))
+		is.NoErr(err)
+		is.Equal(u, f.get(t, "jo"))
+		fail := func(name string, times int) {
+			t.Helper()
+			for range times {
+				refused(t, f.try(t, d, name, "wrong"))
+			}
+		}
+		want := func(attempts int, locked bool) {
+			t.Helper()
+			u := f.get(t, "jo")
+			is.Equal([]any{u.LoginAttempts, u.Locked}, []any{attempts, locked})
+		}
+		fail("JO", 9)
+		want(9, false)
+		u, err = f.Try(t.Context(), "acme", "ldap", "LDAP", "JO", d.check("JO", "right"))
+		is.NoErr(err)
+		is.Equal(u.LoginAttempts, 0)
+		want(0, false) // the count starts again
+		fail("jo", 10)
+		want(10, true)
+		calls, hashings := d.calls.Load(), principals.Hashings(f.Service)
+		refused(t, f.try(t, d, "jo", "right"))
+		is.Equal(d.calls.Load(), calls) // the directory is not asked
+		is.Equal(principals.Hashings(f.Service)-hashings, 1)
+		refused(t, f.try(t, d, "jo@example.com", "right")) // nor does another way in help
+		is.Equal(d.calls.Load(), calls+1)
+		want(10, true)
+		f.now = f.now.Add(15 * time.Minute)
+		fail("jo", 1)
+		want(1, false) // ten more tries
+		is.NoErr(f.try(t, d, "jo@example.com", "right"))
+		want(0, false)
+		fail("jo", 10)
+		f.now = f.now.Add(15 * time.Minute)
+		is.NoErr(f.try(t, d, "jo", "right"))
+		is.Equal(f.get(t, "jo").LockedAt, nil)
+
+		f.edit(t, "jo", func(u *principals.User) { u.Enabled = false })
+		calls = d.calls.Load()
+		refused(t, f.try(t, d, "jo", "right"))
+		is.Equal(d.calls.Load(), calls)
+
+		// Names that nobody has, or a user of another domain, are the directory's to refuse.
+		for _, name := range []string{"nobody", "local", "", "\x00", "\xff", strings.Repeat("x", 1<<16)} {
+			calls, hashings := d.calls.Load(), principals.Hashings(f.Service)
+			fail(name, 12)
+			is.Equal(d.calls.Load(), calls+12)
+			is.Equal(principals.Hashings(f.Service), hashings)
+		}
+		is.Equal(f.get(t, "local").LoginAttempts, 0)
+		refused(t, f.try(t, d, "local", "right")) // the directory's local is not ours
+		_, err = f.Try(t.Context(), "\x00", "ldap", "LDAP", "jo", d.check("jo", "wrong"))
+		refused(t, err)
+		_, err = f.Try(t.Context(), "acme", "local", "LDAP", "jo", d.check("jo", "right"))
+		is.Equal(code(err), errs.Invalid)
+	})
+}
+
+// TestTryFaults: what is no refusal is passed on, and not counted.
+func TestTryFaults(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is, fault := is.New(t), errs.New(errs.Upstream, "The directory is away.")
+		d := &directory{known: map[string]identity{"jo": {ID: "1", Username: "jo"}}}
+		is.NoErr(f.try(t, d, "jo", "right"))
+		for _, err := range []error{fault, errors.New("other"), context.Canceled} {
+			_, got := f.Try(t.Context(), "acme", "ldap", "LDAP", "jo", func(context.Context) (identity, error) { return identity{}, err })
+			is.Equal(got, err)
+		}
+		is.Equal(f.get(t, "jo").LoginAttempts, 0)
+		_, err := f.Try(t.Context(), "acme", "ldap", "LDAP", "jo", func(ctx context.Context) (identity, error) {
+			f.edit(t, "jo", func(u *principals.User) { u.Domain = "saml" }) // who has moved meanwhile is not counted here
+			return d.check("jo", "wrong")(ctx)
+		})
+		refused(t, err)
+		is.Equal(f.get(t, "jo").LoginAttempts, 0)
+		f.edit(t, "jo", func(u *principals.User) { u.Domain = "ldap" })
+		ctx, cancel := context.WithCancel(t.Context())
+		_, err = f.Try(ctx, "acme", "ldap", "LDAP", "jo", func(context.Context) (identity, error) {
+			cancel() // the caller hangs up when the answer is there
+			return d.check("jo", "wrong")(ctx)
+		})
+		refused(t, err)
+		is.Equal(f.get(t, "jo").LoginAttempts, 1)
+		s := principals.New(principals.Options{Store: brokenStore{}, Cost: cheap})
+		_, err = s.Try(t.Context(), "acme", "ldap", "LDAP", "jo", d.check("jo", "right"))
+		is.Equal(code(err), errs.Unavailable)
+	})
+}
+
+// TestParallelTries counts exactly, and who is right is refused behind the lock.
+func TestParallelTries(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is := is.New(t)
+		d := &directory{known: map[string]identity{"jo": {ID: "1", Username: "jo"}}}
+		is.NoErr(f.try(t, d, "jo", "right"))
+		var wg sync.WaitGroup
+		for range 100 {
+			wg.Go(func() {
+				if err := f.try(t, d, "jo", "wrong"); code(err) != errs.Unauthenticated {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		u := f.get(t, "jo")
+		is.Equal([]any{u.LoginAttempts, u.Locked}, []any{10, true})
+
+		f.edit(t, "jo", func(u *principals.User) { u.Locked = false })
+		_, err := f.Try(t.Context(), "acme", "ldap", "LDAP", "jo", func(ctx context.Context) (identity, error) {
+			for range 10 {
+				refused(t, f.try(t, d, "jo", "wrong"))
+			}
+			return d.check("jo", "right")(ctx) // asked before the lock, answered behind it
+		})
+		refused(t, err)
+		is.True(f.get(t, "jo").Locked)
+
+		// Between the user's being let in and the end of the count, others are faster.
+		f.edit(t, "jo", func(u *principals.User) { u.Locked = false })
+		refused(t, f.try(t, d, "jo", "wrong"))
+		late := principals.New(principals.Options{Store: &lateLock{f.store, func() {
+			for range 9 {
+				refused(t, f.try(t, d, "jo", "wrong"))
+			}
+		}}, Now: func() time.Time { return f.now }})
+		_, err = late.Try(t.Context(), "acme", "ldap", "LDAP", "jo", d.check("jo", "right"))
+		refused(t, err)
+		is.True(f.get(t, "jo").Locked)
+	})
+}
+
+// lateLock does something before the first change of a login.
+type lateLock struct {
+	principals.Store
+	before func()
+}
+
+func (s *lateLock) EditLogin(ctx context.Context, tenant, folded string, edit func(*principals.Login) error) error {
+	if before := s.before; before != nil {
+		s.before = nil
+		before()
+	}
+	return s.Store.EditLogin(ctx, tenant, folded, edit)
+}
+
+func TestRefuse(t *testing.T) {
+	is := is.New(t)
+	s := principals.New(principals.Options{Cost: cheap})
+	refused(t, s.Refuse(t.Context(), "secret"))
+	is.Equal(principals.Hashings(s), 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	is.True(errors.Is(s.Refuse(ctx, "secret"), context.Canceled))
+}

@@ -1,0 +1,98 @@
+package bunstore
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/principals"
+)
+
+// DomainTeams implements principals.DirectoryStore.
+func (s *Store) DomainTeams(ctx context.Context, tenant, domain string) ([]principals.Team, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	var rows []team
+	err := c.NewSelect().Model(&rows).Where("t.tenant_id = ?", tenant).Where("t.domain = ?", domain).OrderExpr("t.id").Scan(ctx)
+	teams := make([]principals.Team, len(rows))
+	for i, r := range rows {
+		teams[i] = r.team()
+	}
+	return teams, bunx.Err(err, "Team")
+}
+
+// Slugs implements principals.DirectoryStore.
+func (s *Store) Slugs(ctx context.Context, tenant string) ([]string, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	slugs, err := texts(c.Rows(ctx, `SELECT slug FROM tc_teams WHERE tenant_id = $1`, tenant))
+	return slugs, bunx.Err(err, "Team")
+}
+
+// DomainSeats implements principals.DirectoryStore.
+func (s *Store) DomainSeats(ctx context.Context, tenant, domain string, each func(principals.Seat)) error {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.NewSelect().TableExpr("tc_teams AS t").Join("JOIN tc_memberships AS m ON m.tenant_id = t.tenant_id AND m.team_id = t.id").
+		ColumnExpr("m.team_id, m.username").Where("t.tenant_id = ?", tenant).Where("t.domain = ?", domain).Rows(ctx)
+	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
+		var seat principals.Seat
+		if err = rows.Scan(&seat.TeamID, &seat.Username); err == nil {
+			each(seat)
+		}
+		return none, err
+	})
+	return bunx.Err(err, "Member")
+}
+
+// AddMembers implements principals.DirectoryStore.
+func (s *Store) AddMembers(ctx context.Context, tenant string, all []principals.Membership) error {
+	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+		const columns = 5
+		for some := range slices.Chunk(all, batch) {
+			args := make([]any, 0, columns*len(some))
+			for _, m := range some {
+				args = append(args, tenant, m.TeamID, m.Username, int(m.Role), bunx.At(m.CreatedAt))
+			}
+			_, err := c.Exec(ctx, `INSERT INTO tc_memberships (tenant_id, team_id, username, role, created_at) VALUES `+
+				bunx.Values(len(some), columns)+` ON CONFLICT (tenant_id, team_id, username) DO NOTHING`, args...)
+			if err != nil {
+				return bunx.Err(err, "Member")
+			}
+		}
+		return nil
+	})
+}
+
+// DeleteMembers implements principals.DirectoryStore.
+func (s *Store) DeleteMembers(ctx context.Context, tenant string, all []principals.Seat) error {
+	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+		for some := range slices.Chunk(all, batch) {
+			var teams, names []string
+			for _, seat := range some {
+				teams, names = append(teams, seat.TeamID), append(names, seat.Username)
+			}
+			_, err := c.Exec(ctx, `DELETE FROM tc_memberships WHERE tenant_id = $1 AND (team_id, username) IN `+c.Among(2, 2),
+				tenant, bunx.Keys(teams, names))
+			if err != nil {
+				return bunx.Err(err, "Member")
+			}
+		}
+		return nil
+	})
+}
+
+// DomainCounts implements principals.DirectoryStore.
+func (s *Store) DomainCounts(ctx context.Context, tenant string) (map[string]principals.DomainCounts, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, `SELECT domain, count(*), 0 FROM tc_users WHERE tenant_id = $1 GROUP BY domain
+		UNION ALL SELECT domain, 0, count(*) FROM tc_teams WHERE tenant_id = $1 GROUP BY domain`, tenant)
+	counts := map[string]principals.DomainCounts{}
+	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
+		var domain string
+		var n principals.DomainCounts
+		err = rows.Scan(&domain, &n.Users, &n.Teams)
+		sum := counts[domain]
+		counts[domain] = principals.DomainCounts{Users: sum.Users + n.Users, Teams: sum.Teams + n.Teams}
+		return none, err
+	})
+	return counts, bunx.Err(err, "Domain")
+}

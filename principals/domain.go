@@ -1,0 +1,107 @@
+package principals
+
+import (
+	"context"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/port"
+)
+
+// DomainContent counts the users and teams of every domain that has any. It asks for no actor.
+func (s *Service) DomainContent(ctx context.Context, tenant string) (map[string]DomainCounts, error) {
+	return s.store.DomainCounts(ctx, tenant)
+}
+
+// RemoveDomain deletes the users and teams of a domain with memberships, sessions, tokens, files and pictures. What they
+// own passes to another user or team. It joins the transaction in ctx, or is one, and asks for no actor.
+//
+// Errors: errs.Invalid for the domain Local, or when to is Everyone or nobody; errs.Conflict when to is of the domain, when
+// the tenant would be left without an enabled superuser, or when something that they own cannot be passed on; errs.NotFound
+// for the tenant.
+func (s *Service) RemoveDomain(ctx context.Context, tenant, domain, to string) error {
+	if err := foreign(domain); err != nil {
+		return err
+	}
+	return s.store.InTx(ctx, func(ctx context.Context) error {
+		if err := s.store.LockTenant(ctx, tenant); err != nil {
+			return err
+		}
+		if err := s.outside(ctx, tenant, domain, to); err != nil {
+			return err
+		}
+		var users, teams []string
+		if err := s.store.DomainUsers(ctx, tenant, domain, func(u DirectoryUser) { users = append(users, u.Username) }); err != nil {
+			return err
+		}
+		of, err := s.store.DomainTeams(ctx, tenant, domain)
+		if err != nil {
+			return err
+		}
+		for _, t := range of {
+			teams = append(teams, t.ID)
+		}
+		if err := s.bequeath(ctx, tenant, append(users[:len(users):len(users)], teams...), to); err != nil {
+			return err
+		}
+		for some := range port.Chunks(teams) {
+			if _, err := s.dropTeams(ctx, tenant, some); err != nil {
+				return err
+			}
+		}
+		for some := range port.Chunks(users) {
+			if _, err := s.dropUsers(ctx, tenant, some); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// outside refuses a heir who goes with the domain, or is none.
+func (s *Service) outside(ctx context.Context, tenant, domain, to string) error {
+	p, err := s.principal(ctx, tenant, to)
+	if errs.CodeOf(err) == errs.NotFound || err == nil && p.Type == TypeEveryone {
+		return errs.New(errs.Invalid, "What the domain's users and teams own must pass to a user or team.")
+	}
+	if err != nil {
+		return err
+	}
+	of := ""
+	if p.Type == TypeTeam {
+		t, err := s.store.Team(ctx, tenant, p.ID)
+		if err != nil {
+			return err
+		}
+		of = t.Domain
+	} else {
+		u, err := s.store.User(ctx, tenant, p.ID)
+		if err != nil {
+			return err
+		}
+		of = u.Domain
+	}
+	if of == domain {
+		return errs.New(errs.Conflict, "What the domain's users and teams own cannot pass to %s, who is one of them.", to)
+	}
+	return nil
+}
+
+// bequeath passes on what some principals own. It asks who owns anything at all first: of many, few do.
+func (s *Service) bequeath(ctx context.Context, tenant string, from []string, to string) error {
+	if s.content == nil {
+		return nil
+	}
+	owners, err := s.content.Owners(ctx, tenant, from)
+	if err != nil {
+		return err
+	}
+	for _, id := range from {
+		if !owners[id] {
+			continue
+		}
+		if err := s.release(ctx, tenant, id, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,224 @@
+package principals
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/fold"
+)
+
+// plan is what a scan does. It is made in memory and in steps, in this order: newPlan; user for each user of the domain;
+// tie; name with who has the names that unsure asks for; decide; then what plan_teams.go has. The same snapshot and
+// users give the same plan, however the snapshot is ordered.
+//
+// A tenant may have a hundred thousand people, so it keeps no copies of what the snapshot has and only a few bytes of each
+// user.
+type plan struct {
+	domain string
+	snap   Snapshot
+	scribe *scribe
+	warnings
+	report SyncReport
+
+	byID   map[string]int32 // people by their ids
+	order  []int32          // people who can be used, ordered by id
+	person []person         // of snap.People
+
+	known   []known          // the users of the domain
+	byName  map[string]int32 // known by username
+	loose   map[string]int32 // known without a source id, by folded username
+	enabled int              // of known
+
+	creates []int32           // people
+	edits   []int32           // known
+	renames map[string]string // of known
+
+	planOfTeams
+}
+
+// none is the place of nobody.
+const none = -1
+
+// person is what becomes of an entry for a person.
+type person struct {
+	user  int32 // known, or none
+	named bool  // the username can be one
+	stays bool  // the username cannot be had: the user keeps the name, or there is none
+}
+
+// known is a user of the domain.
+type known struct {
+	name                       string
+	person                     int32 // or none
+	enabled, superuser, noted  bool  // noted: see User.DirectoryDisabled
+	alone                      bool  // not to be touched
+	differs, disables, enables bool
+}
+
+func newPlan(domain string, snap Snapshot, source string) *plan {
+	p := &plan{
+		domain: domain, snap: snap, byID: make(map[string]int32, len(snap.People)), person: make([]person, len(snap.People)),
+		byName: map[string]int32{}, loose: map[string]int32{}, renames: map[string]string{},
+	}
+	p.scribe = newScribe(source, p.warn)
+	for _, i := range sortedByID(snap.People, func(who Identity) string { return who.ID }) {
+		who := &snap.People[i]
+		p.person[i] = person{user: none}
+		if !validSourceID(who.ID) {
+			p.warn("%s: the entry has no id of 1 to %d characters and is skipped.", shown(who.Username), maxSourceID)
+			continue
+		}
+		if first, twice := p.byID[who.ID]; twice {
+			p.warn("%s: the entry has the same id as that of %s (%s) and is skipped.", shown(who.Username),
+				shown(snap.People[first].Username), shown(who.ID))
+			continue
+		}
+		p.byID[who.ID], p.order = i, append(p.order, i)
+		p.person[i].named = ValidUsername(who.Username) == nil
+	}
+	return p
+}
+
+// sortedByID gives the places of some entries in the order of their ids.
+func sortedByID[T any](all []T, id func(T) string) []int32 {
+	order := make([]int32, len(all))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(id(all[a]), id(all[b])) })
+	return order
+}
+
+// user notes a user of the domain. They come ordered by username.
+func (p *plan) user(u DirectoryUser) {
+	at, k := int32(len(p.known)), known{name: u.Username, person: none, enabled: u.Enabled, superuser: u.Superuser, noted: u.DirectoryDisabled}
+	p.byName[u.Username] = at
+	if u.Enabled {
+		p.enabled++
+	}
+	i, found := p.byID[u.SourceID]
+	switch {
+	case u.SourceID == "":
+		p.loose[fold.Text(u.Username)] = at
+	case found && p.gives(i, u.Username):
+		k.person, p.person[i].user = i, at
+		was := u
+		p.scribe.profile(&u, p.snap.People[i])
+		k.differs = u != was
+	case found:
+		k.alone = true
+	}
+	p.known = append(p.known, k)
+}
+
+// gives reports whether an entry gets a user with its id: of several, which only a superuser can have made, the one with
+// its name, else the first. The others are left alone.
+func (p *plan) gives(i int32, username string) bool {
+	at := p.person[i].user
+	if at == none {
+		return true
+	}
+	other := &p.known[at]
+	better := fold.Text(username) == fold.Text(p.snap.People[i].Username)
+	if better {
+		other.person, other.differs, other.alone = none, false, true
+	}
+	p.warn("%s and %s have the same sourceId: one is left alone. Take it away from the wrong one.", other.name, username)
+	return better
+}
+
+// tie gives the users without a source id to the people of their names.
+func (p *plan) tie() {
+	for _, i := range p.order {
+		if p.person[i].user != none || !p.person[i].named {
+			continue
+		}
+		name := fold.Text(p.snap.People[i].Username)
+		if at, found := p.loose[name]; found {
+			delete(p.loose, name)
+			p.person[i].user = at
+			p.known[at].person, p.known[at].differs = i, true
+			p.scribe.fresh(p.snap.People[i]) // for what it warns of
+		}
+	}
+}
+
+// decide says what is done with each user. superusers is how many the tenant has that are enabled.
+func (p *plan) decide(superusers int) {
+	count := &p.report.Users
+	for _, i := range p.order {
+		switch who := &p.snap.People[i]; {
+		case p.person[i].user == none && !p.person[i].stays:
+			p.creates = append(p.creates, i)
+			p.scribe.fresh(*who) // for what it warns of
+		case p.person[i].user != none && !p.person[i].stays && p.known[p.person[i].user].name != who.Username:
+			p.renames[p.known[p.person[i].user].name] = who.Username
+		}
+	}
+	count.Created = len(p.creates)
+	for at := range p.known {
+		k := &p.known[at]
+		if k.enables = !k.enabled && k.noted && p.present(k); k.enables && k.superuser {
+			superusers++
+		}
+	}
+	for at := range p.known {
+		k := &p.known[at]
+		if !k.alone && k.enabled && !p.present(k) {
+			if k.disables = !k.superuser || superusers > 1; !k.disables {
+				p.warn("%s is the last enabled superuser and stays enabled.", k.name)
+			} else if k.superuser {
+				superusers--
+			}
+		}
+		if k.differs || k.disables || k.enables {
+			p.edits = append(p.edits, int32(at))
+		}
+		switch _, renamed := p.renames[k.name]; {
+		case k.disables:
+			count.Disabled++
+		case k.differs || k.enables || renamed:
+			count.Updated++
+		default:
+			count.Unchanged++
+		}
+	}
+}
+
+// present reports whether the directory has a user's entry, and lets it log in.
+func (p *plan) present(k *known) bool {
+	return k.person != none && !p.snap.People[k.person].Disabled
+}
+
+// nameOf gives the username that a known user has in the end.
+func (p *plan) nameOf(at int32) string {
+	if name, renamed := p.renames[p.known[at].name]; renamed {
+		return name
+	}
+	return p.known[at].name
+}
+
+// edit writes what is decided of a known user.
+func (p *plan) edit(s *scribe, at int32, u *DirectoryUser) {
+	k := &p.known[at]
+	if k.person != none {
+		s.profile(u, p.snap.People[k.person])
+	}
+	switch {
+	case k.disables:
+		u.Enabled, u.DirectoryDisabled = false, true
+	case k.enables:
+		u.Enabled, u.DirectoryDisabled = true, false
+	}
+}
+
+// guard refuses what looks like a directory that is half away: more than a fifth of the enabled users, and more than ten,
+// would be disabled. Errors: errs.Conflict.
+func (p *plan) guard() error {
+	if n := p.report.Users.Disabled; n > 10 && 5*n > p.enabled {
+		return errs.New(errs.Conflict, "The scan would disable %d of %d users of the domain %s; nothing was changed. "+
+			"Look at the directory, or scan with force=true.", n, p.enabled, p.domain)
+	}
+	return nil
+}

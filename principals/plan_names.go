@@ -1,0 +1,89 @@
+package principals
+
+import (
+	"slices"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/fold"
+)
+
+// unsure gives the folded names that people get and have not got yet.
+func (p *plan) unsure() (names []string) {
+	for _, i := range p.order {
+		if name := fold.Text(p.snap.People[i].Username); p.person[i].named && !p.has(i, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// has reports whether the user of a person has a folded name.
+func (p *plan) has(i int32, name string) bool {
+	at := p.person[i].user
+	return at != none && fold.Text(p.known[at].name) == name
+}
+
+// name decides who is called what. Who has a name keeps it; else the first by id gets it, when nobody else has it or who
+// has it gives it up. holders are those who have the names that unsure gave.
+func (p *plan) name(holders map[string]Holder) {
+	claims := make(map[string]int32, len(p.order))
+	for _, i := range p.order {
+		if name := fold.Text(p.snap.People[i].Username); p.person[i].named && p.has(i, name) {
+			claims[name] = i
+		}
+	}
+	var staying []int32
+	for _, i := range p.order {
+		who := &p.snap.People[i]
+		name := fold.Text(who.Username)
+		first, taken := claims[name]
+		switch holder, held := holders[name]; {
+		case !p.person[i].named:
+			p.refuse(i, errs.MessageOf(ValidUsername(who.Username)))
+		case taken && first == i:
+			continue
+		case taken:
+			p.refuse(i, "the name is that of the entry "+shown(p.snap.People[first].ID))
+		case held && p.keeps(holder):
+			claims[name] = i
+			p.refuse(i, "the name is that of the user "+holder.Username+" of the domain "+holder.Domain)
+		default:
+			claims[name] = i
+			continue
+		}
+		staying = append(staying, i)
+	}
+	for len(staying) > 0 { // who stays keeps a name that somebody else may have counted on
+		i := staying[len(staying)-1]
+		staying = staying[:len(staying)-1]
+		p.person[i].stays = true
+		if p.person[i].user == none {
+			continue
+		}
+		keeps := p.known[p.person[i].user].name
+		if other, claimed := claims[fold.Text(keeps)]; claimed && other != i && !p.person[other].stays {
+			p.refuse(other, "the name is that of the user "+keeps+", who keeps it")
+			staying = append(staying, other)
+		}
+	}
+}
+
+// keeps reports whether a user is none whom this scan may give another name.
+func (p *plan) keeps(h Holder) bool {
+	if h.Domain != p.domain {
+		return true
+	}
+	at, found := p.byName[h.Username]
+	return !found || p.known[at].person == none
+}
+
+// refuse says that somebody does not get the username that the directory has.
+func (p *plan) refuse(i int32, why string) {
+	who := &p.snap.People[i]
+	what := "the entry is skipped"
+	if at := p.person[i].user; at != none {
+		what = "the user stays " + p.known[at].name
+	}
+	p.warn("%s (%s): %s; %s.", shown(who.Username), shown(who.ID), why, what)
+}

@@ -1,0 +1,366 @@
+package principals
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+	"pgregory.net/rapid"
+
+	"github.com/tenantcontent/tenantcontent/internal/fold"
+)
+
+// world is a tenant in memory.
+type world struct {
+	users   map[string]resident // by username
+	teams   map[string]Team     // by id
+	members map[Seat]string     // to the role
+}
+
+type resident struct {
+	DirectoryUser
+	domain string
+}
+
+func (w world) clone() world {
+	return world{maps.Clone(w.users), maps.Clone(w.teams), maps.Clone(w.members)}
+}
+
+func (w world) superusers() (n int) {
+	for _, u := range w.users {
+		if u.Superuser && u.Enabled {
+			n++
+		}
+	}
+	return n
+}
+
+// plan does what Service.plan does.
+func (w world) plan(snap Snapshot) *plan {
+	p := newPlan("ldap", snap, "LDAP")
+	holders := map[string]Holder{}
+	for _, name := range slices.Sorted(maps.Keys(w.users)) {
+		u := w.users[name]
+		holders[fold.Text(name)] = Holder{name, u.domain}
+		if u.domain == "ldap" {
+			p.user(u.DirectoryUser)
+		}
+	}
+	p.tie()
+	asked := map[string]Holder{}
+	for _, name := range p.unsure() {
+		if h, ok := holders[name]; ok {
+			asked[name] = h
+		}
+	}
+	p.name(asked)
+	p.decide(w.superusers())
+	var teams []Team
+	var slugs []string
+	for _, id := range slices.Sorted(maps.Keys(w.teams)) {
+		slugs = append(slugs, w.teams[id].Slug)
+		if w.teams[id].Domain == "ldap" {
+			teams = append(teams, w.teams[id])
+		}
+	}
+	n := len(w.teams)
+	p.teams(teams, func() string { n++; return fmt.Sprint("team", n) })
+	p.slugs(slugs)
+	p.sit()
+	for _, seat := range slices.SortedFunc(maps.Keys(w.members), func(a, b Seat) int { return strings.Compare(a.TeamID+a.Username, b.TeamID+b.Username) }) {
+		if w.teams[seat.TeamID].Domain == "ldap" {
+			p.seat(seat)
+		}
+	}
+	return p
+}
+
+// apply does what Service.apply does, and complains where a store would.
+func (w world) apply(p *plan, complain func(string, ...any)) {
+	for _, step := range steps(p.renames) {
+		for was, becomes := range step {
+			_, free := w.users[becomes]
+			_, chain := step[becomes]
+			if u, there := w.users[was]; free || chain || !there {
+				complain("%s cannot become %s: %v", was, becomes, step)
+			} else {
+				delete(w.users, was)
+				u.Username = becomes
+				w.users[becomes] = u
+			}
+			for seat, role := range maps.Clone(w.members) {
+				if seat.Username == was {
+					delete(w.members, seat)
+					w.members[Seat{seat.TeamID, becomes}] = role
+				}
+			}
+		}
+	}
+	for _, at := range p.edits {
+		u := w.users[p.nameOf(at)]
+		p.edit(p.scribe.silent(), at, &u.DirectoryUser)
+		w.users[u.Username] = u
+	}
+	for _, i := range p.creates {
+		u := resident{p.scribe.silent().fresh(p.snap.People[i]), "ldap"}
+		if _, there := w.users[u.Username]; there {
+			complain("%s is there", u.Username)
+		}
+		w.users[u.Username] = u
+	}
+	for _, t := range slices.Concat(p.newTeams, p.oldTeams) {
+		w.teams[t.ID] = t
+	}
+	for _, seat := range p.leave {
+		if _, there := w.members[seat]; !there {
+			complain("%v is not there", seat)
+		}
+		delete(w.members, seat)
+	}
+	for _, seat := range p.join() {
+		if _, there := w.members[seat]; there {
+			complain("%v is there", seat)
+		}
+		if _, there := w.users[seat.Username]; !there {
+			complain("%s is nobody", seat.Username)
+		}
+		w.members[seat] = "member"
+	}
+}
+
+var (
+	someNames = rapid.SampledFrom([]string{"a", "A", "b", "B", "c", "d", "e", "é", "E\u0301", "x y", ""})
+	someIDs   = rapid.SampledFrom([]string{"1", "2", "3", "4", "5", "6", "", " 7", "\x00"})
+	someTexts = rapid.SampledFrom([]string{"", "Jo", " Jo ", "a\nb", "jo@example.com", "Europe/Berlin"})
+)
+
+// anyWorld has few names and ids, so that they clash.
+func anyWorld(t *rapid.T) world {
+	w := world{map[string]resident{}, map[string]Team{}, map[Seat]string{}}
+	taken := map[string]bool{}
+	for range rapid.IntRange(0, 7).Draw(t, "users") {
+		name := someNames.Draw(t, "name")
+		if ValidUsername(name) != nil || taken[fold.Text(name)] {
+			continue
+		}
+		taken[fold.Text(name)] = true
+		id := someIDs.Draw(t, "sourceId")
+		if !validSourceID(id) {
+			id = ""
+		}
+		u := DirectoryUser{
+			Username: name, SourceID: id, Superuser: rapid.Bool().Draw(t, "superuser"), Enabled: rapid.Bool().Draw(t, "enabled"),
+			DirectoryDisabled: rapid.Bool().Draw(t, "noted"), DisplayName: strings.TrimSpace(rapid.SampledFrom([]string{"", "Jo"}).Draw(t, "shown")),
+		}
+		u.DirectoryDisabled = u.DirectoryDisabled && !u.Enabled
+		w.users[name] = resident{u, rapid.SampledFrom([]string{"ldap", "ldap", "saml"}).Draw(t, "domain")}
+	}
+	for n := range rapid.IntRange(0, 4).Draw(t, "teams") {
+		team := Team{
+			ID: fmt.Sprint("t", n), Name: "Jo", Slug: fmt.Sprint("jo-", n), Domain: rapid.SampledFrom([]string{"ldap", "ldap", "saml"}).Draw(t, "domain"),
+			DirectoryGone: rapid.Bool().Draw(t, "gone"),
+		}
+		if id := someIDs.Draw(t, "sourceId"); validSourceID(id) {
+			team.SourceID = &id
+		}
+		w.teams[team.ID] = team
+		for _, name := range slices.Sorted(maps.Keys(w.users)) {
+			if rapid.Bool().Draw(t, "member") {
+				w.members[Seat{team.ID, name}] = rapid.SampledFrom([]string{"member", "admin"}).Draw(t, "role")
+			}
+		}
+	}
+	return w
+}
+
+func anySnapshot(t *rapid.T) (snap Snapshot) {
+	for range rapid.IntRange(0, 7).Draw(t, "people") {
+		snap.People = append(snap.People, Identity{
+			ID: someIDs.Draw(t, "id"), Username: someNames.Draw(t, "name"), Disabled: rapid.IntRange(0, 3).Draw(t, "disabled") == 0,
+			DisplayName: someTexts.Draw(t, "shown"), Email: someTexts.Draw(t, "email"), Timezone: someTexts.Draw(t, "zone"),
+		})
+	}
+	for range rapid.IntRange(0, 4).Draw(t, "groups") {
+		snap.Groups = append(snap.Groups, Group{
+			ID: someIDs.Draw(t, "id"), Name: someTexts.Draw(t, "name"), Description: someTexts.Draw(t, "description"),
+			Members: rapid.SliceOfN(someIDs, 0, 5).Draw(t, "members"),
+		})
+	}
+	return snap
+}
+
+// TestPlans makes plans for small tenants full of clashes, does what they say and looks at what became of them.
+func TestPlans(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		before, snap := anyWorld(t), anySnapshot(t)
+		after := before.clone()
+		p := before.plan(snap)
+		after.apply(p, t.Fatalf)
+		checkUsers(t, before, after, p)
+		checkTeams(t, before, after, p)
+		again := after.plan(snap)
+		if n := len(again.renames) + len(again.edits) + len(again.creates) + len(again.newTeams) + len(again.oldTeams) + len(again.leave) + len(again.join()); n > 0 {
+			t.Fatalf("a second scan writes %d more: %+v", n, again)
+		}
+		if r := again.report; r.Users.Created+r.Users.Updated+r.Users.Disabled+r.Teams.Created+r.Teams.Updated+r.Teams.Disabled > 0 {
+			t.Fatalf("a second scan reports %+v", r)
+		}
+	})
+}
+
+func checkUsers(t *rapid.T, before, after world, p *plan) {
+	people := map[string]Identity{}
+	for _, who := range slices.Backward(p.snap.People) { // the first of an id counts
+		people[who.ID] = who
+	}
+	names, ids, ours := map[string]bool{}, map[string]int{}, 0
+	for name, u := range after.users {
+		was, there := before.users[name]
+		switch {
+		case ValidUsername(name) != nil, name != u.Username, names[fold.Text(name)]:
+			t.Fatalf("%q is a bad name", name)
+		case u.domain != "ldap":
+			if u != was {
+				t.Fatalf("%s of another domain is %+v", name, u)
+			}
+			continue
+		}
+		names[fold.Text(name)], ours = true, ours+1
+		if ids[u.SourceID]++; u.SourceID != "" {
+			if who, here := people[u.SourceID]; u.Enabled && (!here || who.Disabled) && ids[u.SourceID] == 1 && after.superusers() > 1 && !shares(p, name) {
+				t.Fatalf("%s is enabled and gone", name)
+			}
+		} else if u.Enabled && !(u.Superuser && after.superusers() == 1) {
+			t.Fatalf("%s is enabled and nobody", name)
+		}
+		if u.DirectoryDisabled && u.Enabled {
+			t.Fatalf("%s is both", name)
+		}
+		if there && was.domain == "ldap" && was.SourceID == u.SourceID {
+			if was.Superuser != u.Superuser || !was.Enabled && !was.DirectoryDisabled && u.Enabled {
+				t.Fatalf("%s was %+v and is %+v", name, was, u)
+			}
+		}
+	}
+	r := p.report.Users
+	if len(after.users) != len(before.users)+r.Created || ours != r.Created+r.Updated+r.Disabled+r.Unchanged {
+		t.Fatalf("of %d users became %d: %+v", len(before.users), len(after.users), r)
+	}
+	if before.superusers() > 0 && after.superusers() == 0 {
+		t.Fatal("no superuser is left")
+	}
+}
+
+func checkTeams(t *rapid.T, before, after world, p *plan) {
+	people := map[string]string{} // source id to username
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(after.users))) {
+		u := after.users[name]
+		if _, here := p.byID[u.SourceID]; here && u.domain == "ldap" && !shares(p, name) {
+			people[u.SourceID] = name
+		}
+	}
+	slugs := map[string]bool{}
+	for id, team := range after.teams {
+		if slugs[team.Slug] || team.Slug == "" {
+			t.Fatalf("%s is the slug of two", team.Slug)
+		}
+		slugs[team.Slug] = true
+		place, ours := p.byTeam[id]
+		if !ours {
+			if was := before.teams[id]; was != team {
+				t.Fatalf("team %s is %+v", id, team)
+			}
+			continue
+		}
+		wants := map[string]bool{}
+		if group := p.groups[place]; group != none {
+			for _, member := range p.snap.Groups[group].Members {
+				wants[people[member]] = true
+			}
+		} else if !team.DirectoryGone {
+			t.Fatalf("team %s is not gone", id)
+		}
+		for name, u := range after.users {
+			if u.domain != "ldap" || shares(p, name) {
+				continue
+			}
+			if _, member := after.members[Seat{id, name}]; member != wants[name] {
+				t.Fatalf("%s in team %s: %v", name, id, member)
+			}
+		}
+	}
+	for seat, role := range before.members { // who stays keeps the role; other domains' users and teams are as they were
+		now, stays := after.members[seat]
+		if u := before.users[seat.Username]; (u.domain != "ldap" || shares(p, seat.Username)) && now != role {
+			t.Fatalf("%v is %q", seat, now)
+		}
+		if _, moved := p.renames[seat.Username]; !moved && stays && now != role && len(p.renames) == 0 {
+			t.Fatalf("%v was %q and is %q", seat, role, now)
+		}
+	}
+}
+
+// shares reports whether a user who was there is left alone.
+func shares(p *plan, name string) bool {
+	at, there := p.byName[name]
+	return there && p.known[at].alone
+}
+
+// TestOrderMatters not: however a directory orders its entries, the same comes of them.
+func TestOrderMatters(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w, snap := anyWorld(t), anySnapshot(t)
+		seen := map[string]bool{}
+		snap.People = slices.DeleteFunc(snap.People, func(who Identity) bool {
+			twice := seen[who.ID]
+			seen[who.ID] = true
+			return twice
+		})
+		other := Snapshot{People: rapid.Permutation(snap.People).Draw(t, "people"), Groups: snap.Groups}
+		one, two := w.clone(), w.clone()
+		one.apply(w.plan(snap), t.Fatalf)
+		two.apply(w.plan(other), t.Fatalf)
+		if !maps.Equal(one.users, two.users) || !maps.Equal(one.members, two.members) {
+			t.Fatalf("%+v\n%+v", one, two)
+		}
+	})
+}
+
+func TestSteps(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pool := []string{"a", "b", "c", "d", "e", "f"}
+		from := rapid.Permutation(pool).Draw(t, "from")[:rapid.IntRange(0, 6).Draw(t, "n")]
+		names := map[string]string{}
+		for i, to := range rapid.Permutation(append(pool, "x", "y")).Draw(t, "to")[:len(from)] {
+			if to != from[i] {
+				names[from[i]] = to
+			}
+		}
+		called := map[string]string{}
+		for _, name := range pool {
+			called[name] = name
+		}
+		for _, step := range steps(names) {
+			for _, becomes := range step {
+				if _, chain := step[becomes]; chain {
+					t.Fatalf("%v", step)
+				}
+			}
+			for who, name := range called {
+				if becomes, ok := step[name]; ok {
+					called[who] = becomes
+				}
+			}
+		}
+		for _, name := range pool {
+			if want, ok := names[name]; ok && called[name] != want || !ok && called[name] != name {
+				t.Fatalf("%s is %s", name, called[name])
+			}
+		}
+	})
+	is := is.New(t)
+	is.Equal(steps(map[string]string{"jo": "Jo"}), [2]map[string]string{{}, {"jo": "Jo"}}) // another spelling is no other name
+}

@@ -1,0 +1,182 @@
+package principals
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/port"
+)
+
+// staffed is a team with the roles of its members, by username.
+type staffed struct {
+	Team
+	members map[string]actor.Role
+}
+
+// teamPorter moves teams with the roles of their members, who are shipped by those who want them there. A team that is
+// written gets the members of its row that are users here, and no others.
+func (s *Service) teamPorter() entity.Porter {
+	return port.Porter[staffed]{
+		Kind: KindTeam, ID: func(t staffed) string { return t.ID },
+		All: s.store.TeamIDs, Some: s.staffed, Row: toTeamColumns, Read: s.readTeam,
+		Natural: func(t staffed) string { return t.Slug }, Taken: s.store.TeamsWithSlugs,
+		Put: s.putTeams, Drop: s.dropTeams, InTx: s.store.InTx,
+	}
+}
+
+// teamColumns are a team on its way.
+type teamColumns struct {
+	Name         string            `json:"name"`
+	Slug         string            `json:"slug"`
+	Description  *string           `json:"description"`
+	Domain       string            `json:"domain"`
+	Color        *string           `json:"color"`
+	Icon         *string           `json:"icon"`
+	MaterialIcon *string           `json:"materialIcon"`
+	Source       *string           `json:"source"`
+	SourceID     *string           `json:"sourceId"`
+	Members      map[string]string `json:"members"` // username to role
+	CreatedAt    string            `json:"createdAt"`
+	UpdatedAt    string            `json:"updatedAt"`
+}
+
+func toTeamColumns(t staffed) any {
+	members := make(map[string]string, len(t.members))
+	for name, role := range t.members {
+		members[name] = role.String()
+	}
+	return teamColumns{
+		t.Name, t.Slug, t.Description, t.Domain, t.Color, t.Icon, t.MaterialIcon, t.Source, t.SourceID, members,
+		port.Time(t.CreatedAt), port.Time(t.UpdatedAt),
+	}
+}
+
+// readTeam checks a row of another tenant.
+func (s *Service) readTeam(tenant string, r entity.Row) (staffed, error) {
+	c, now := port.ReadUUID(r), s.stamp()
+	t := staffed{members: map[string]actor.Role{}, Team: Team{
+		Tenant: tenant, ID: r.ID, Name: c.Text("name"), Slug: c.Text("slug"), Description: c.TextOrNull("description"), Domain: c.Text("domain"),
+		Color: c.TextOrNull("color"), Icon: c.TextOrNull("icon"), MaterialIcon: c.TextOrNull("materialIcon"), Source: c.TextOrNull("source"),
+		SourceID: c.TextOrNull("sourceId"), CreatedAt: c.Time("createdAt", now), UpdatedAt: c.Time("updatedAt", now),
+	}}
+	members := c.Texts("members")
+	for name, role := range members {
+		parsed, err := actor.ParseRole(role)
+		if err == nil {
+			err = ValidUsername(name)
+		}
+		if err != nil {
+			return staffed{}, port.Bad(r.Key, "members: %s: %s", port.Short(name), strings.TrimSuffix(errs.MessageOf(err), "."))
+		}
+		t.members[name] = parsed
+	}
+	err := c.Accept(t.accept)
+	return t, err
+}
+
+// staffed gives teams with their members.
+func (s *Service) staffed(ctx context.Context, tenant string, ids []string) ([]staffed, error) {
+	some, err := s.store.SomeTeams(ctx, tenant, ids)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.store.MembersOf(ctx, tenant, ids)
+	members := map[string]map[string]actor.Role{}
+	teams := make([]staffed, len(some))
+	for i, t := range some {
+		members[t.ID] = map[string]actor.Role{}
+		teams[i] = staffed{t, members[t.ID]}
+	}
+	for _, m := range all {
+		if of := members[m.TeamID]; of != nil {
+			of[m.Username] = m.Role
+		}
+	}
+	return teams, err
+}
+
+// putTeams writes teams and makes their members those that the rows name.
+func (s *Service) putTeams(ctx context.Context, b *port.Batch[staffed]) error {
+	teams, names := make([]Team, len(b.Write)), []string{}
+	for i, t := range b.Write {
+		teams[i] = t.Team
+		names = slices.AppendSeq(names, maps.Keys(t.members))
+	}
+	if err := s.store.PutTeams(ctx, b.Tenant, teams, b.Yield); err != nil {
+		return err
+	}
+	known, err := port.Known(ctx, s, b.Tenant, names)
+	if err != nil {
+		return err
+	}
+	var join []Membership
+	for _, t := range b.Write {
+		before := b.There[t.ID].members
+		if err := s.dismiss(ctx, b.Tenant, t, before); err != nil {
+			return err
+		}
+		join = append(join, s.enroll(b, t, before, known)...)
+	}
+	for batch := range port.Chunks(join) {
+		if err := s.store.PutMembers(ctx, b.Tenant, batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dismiss removes the members that a team is not to have.
+func (s *Service) dismiss(ctx context.Context, tenant string, t staffed, before map[string]actor.Role) error {
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if _, stays := t.members[name]; stays {
+			continue
+		}
+		if err := s.store.DeleteMember(ctx, tenant, t.ID, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// named is how many of the users that got a role a warning names.
+const named = 10
+
+// enroll gives the memberships that a team is to get, and warns of whom it gives more rights than before.
+func (s *Service) enroll(b *port.Batch[staffed], t staffed, before map[string]actor.Role, known map[string]bool) (join []Membership) {
+	var raised []string
+	for _, name := range slices.Sorted(maps.Keys(t.members)) {
+		role := t.members[name]
+		switch {
+		case !known[name]:
+			b.Warn("team %s: its member %s is not a user here and is left out.", t.ID, port.Short(name))
+			continue
+		case role > before[name]:
+			raised = append(raised, fmt.Sprintf("%s is %s", name, role))
+		case role == before[name]:
+			continue
+		}
+		join = append(join, Membership{TeamID: t.ID, Username: name, Role: role, CreatedAt: s.stamp()})
+	}
+	if n := len(raised); n > 0 {
+		list := strings.Join(raised[:min(n, named)], ", ")
+		if n > named {
+			list += ", …"
+		}
+		b.Warn("team %s: %s got a higher role in it than before: %s.", t.ID, entity.Count{N: n, Of: "user"}, list)
+	}
+	return join
+}
+
+// dropTeams removes teams with their memberships.
+func (s *Service) dropTeams(ctx context.Context, tenant string, ids []string) (int, error) {
+	if err := s.forgetAll(ctx, tenant, KindTeam, ids...); err != nil {
+		return 0, err
+	}
+	return s.store.DeleteTeams(ctx, tenant, ids)
+}

@@ -1,0 +1,150 @@
+package principals
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/fold"
+	"github.com/tenantcontent/tenantcontent/internal/port"
+)
+
+// userPorter moves users. Passwords, locks, sessions, pictures and what only they themselves say stay behind.
+//
+// An import raises nobody's rights and locks nobody out: whoever is there keeps domain, source, password, lock, global
+// permissions and whether enabled, and a superuser all there is, so that nobody gets at one through another e-mail. New
+// users are no superusers and have no global permissions. A name that somebody has in another spelling is errs.Conflict.
+func (s *Service) userPorter() entity.Porter {
+	return port.Porter[User]{
+		Kind: KindUser, ID: func(u User) string { return u.Username },
+		All: s.store.UserIDs, Some: s.store.SomeUsers, Row: toUserColumns, Read: s.readUser, There: s.named,
+		Spare: func(u User) string {
+			if u.Superuser {
+				return "is a superuser here"
+			}
+			return ""
+		},
+		Free: func(u *User) []*json.RawMessage { return []*json.RawMessage{&u.Data, &u.UserFields} },
+		Put:  s.putUsers, Drop: s.dropUsers, InTx: s.store.InTx,
+	}
+}
+
+// userColumns are a user on its way.
+type userColumns struct {
+	Domain      string          `json:"domain"`
+	DisplayName *string         `json:"displayName"`
+	FamilyName  *string         `json:"familyName"`
+	GivenName   *string         `json:"givenName"`
+	MiddleName  *string         `json:"middleName"`
+	Email       *string         `json:"email"`
+	Timezone    *string         `json:"timezone"`
+	Enabled     bool            `json:"enabled"`
+	AI          bool            `json:"ai"`
+	JobCreation bool            `json:"jobCreation"`
+	AllTeams    bool            `json:"viewAllTeams"`
+	AllUsers    bool            `json:"viewAllUsers"`
+	Script      bool            `json:"painlessScriptCreation"`
+	Source      *string         `json:"source"`
+	SourceID    *string         `json:"sourceId"`
+	Data        json.RawMessage `json:"data"`
+	UserFields  json.RawMessage `json:"userFields"`
+	CreatedAt   string          `json:"createdAt"`
+	UpdatedAt   string          `json:"updatedAt"`
+}
+
+func toUserColumns(u User) any {
+	may := u.GlobalPermissions
+	return userColumns{
+		u.Domain, u.DisplayName, u.FamilyName, u.GivenName, u.MiddleName, u.Email, u.Timezone, u.Enabled, may.AI, may.JobCreation,
+		may.ViewAllTeams, may.ViewAllUsers, may.PainlessScriptCreation, u.Source, u.SourceID, u.Data, u.UserFields,
+		port.Time(u.CreatedAt), port.Time(u.UpdatedAt),
+	}
+}
+
+// readUser checks a row of another tenant.
+func (s *Service) readUser(tenant string, r entity.Row) (User, error) {
+	c, now := port.Read(r), s.stamp()
+	u := User{
+		Tenant: tenant, Username: r.ID, Domain: c.Text("domain"), DisplayName: c.TextOrNull("displayName"), FamilyName: c.TextOrNull("familyName"),
+		GivenName: c.TextOrNull("givenName"), MiddleName: c.TextOrNull("middleName"), Email: c.TextOrNull("email"),
+		Timezone: c.TextOrNull("timezone"), Enabled: c.Flag("enabled", true), Source: c.TextOrNull("source"), SourceID: c.TextOrNull("sourceId"),
+		Data: c.JSON("data"), UserFields: c.JSON("userFields"), CreatedAt: c.Time("createdAt", now), UpdatedAt: c.Time("updatedAt", now),
+		GlobalPermissions: GlobalPermissions{
+			AI: c.Flag("ai", false), JobCreation: c.Flag("jobCreation", false), ViewAllTeams: c.Flag("viewAllTeams", false),
+			ViewAllUsers: c.Flag("viewAllUsers", false), PainlessScriptCreation: c.Flag("painlessScriptCreation", false),
+		},
+	}
+	err := c.Accept(u.accept)
+	return u, err
+}
+
+// named gives those of some users that are there. Errors: errs.Conflict when a name is there, or given, in two spellings.
+func (s *Service) named(ctx context.Context, tenant string, users []User) ([]User, error) {
+	folded, spelled := make([]string, len(users)), map[string]string{} // folded to exact name
+	for i, u := range users {
+		folded[i] = fold.Text(u.Username)
+		if other, ok := spelled[folded[i]]; ok {
+			return nil, nameTaken(u.Username, other)
+		}
+		spelled[folded[i]] = u.Username
+	}
+	there, err := s.store.UsersNamed(ctx, tenant, folded)
+	for _, u := range there {
+		if name := spelled[fold.Text(u.Username)]; name != u.Username {
+			return nil, nameTaken(name, u.Username)
+		}
+	}
+	return there, err
+}
+
+func nameTaken(name, other string) error {
+	return errs.New(errs.Conflict, "user %s: the name belongs to %s.", name, other)
+}
+
+// putUsers writes users, and tells of what they do not get.
+func (s *Service) putUsers(ctx context.Context, b *port.Batch[User]) error {
+	without, kept := 0, 0
+	for i := range b.Write {
+		u := &b.Write[i]
+		old, there := b.There[u.Username]
+		switch {
+		case there && (u.Enabled != old.Enabled || u.GlobalPermissions != old.GlobalPermissions || u.Domain != old.Domain):
+			kept++
+		case !there && u.GlobalPermissions != GlobalPermissions{}:
+			without++
+			u.GlobalPermissions = GlobalPermissions{}
+		}
+	}
+	b.Sum("%s came without the global permissions that the archive has: grant them again here.", entity.Count{N: without, Of: "user"})
+	b.Sum("%s kept domain, global permissions and whether enabled as they are here, where the archive has others.", entity.Count{N: kept, Of: "user"})
+	return s.store.PutUsers(ctx, b.Tenant, b.Write)
+}
+
+// dropUsers removes users. Errors: errs.Conflict when the tenant would be left without an enabled superuser.
+func (s *Service) dropUsers(ctx context.Context, tenant string, usernames []string) (int, error) {
+	if err := s.store.LockTenant(ctx, tenant); err != nil {
+		return 0, err
+	}
+	before, err := s.store.OtherSuperusers(ctx, tenant, "")
+	if err != nil {
+		return 0, err
+	}
+	if err := s.forgetAll(ctx, tenant, KindUser, usernames...); err != nil {
+		return 0, err
+	}
+	n, pictures, err := s.store.DeleteUsers(ctx, tenant, usernames)
+	if err != nil {
+		return 0, err
+	}
+	for _, id := range pictures {
+		if err := s.blobs.Delete(ctx, tenant, id); err != nil {
+			return 0, err
+		}
+	}
+	after, err := s.store.OtherSuperusers(ctx, tenant, "")
+	if err == nil && before > 0 && after == 0 {
+		err = errLastSuperuser
+	}
+	return n, err
+}

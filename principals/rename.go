@@ -1,0 +1,53 @@
+package principals
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tenantcontent/tenantcontent/internal/fold"
+)
+
+// rename gives users other names, and everything that names them. Names may pass from one to another, in a circle too, but
+// must not be those of other users. It joins the transaction in ctx.
+func (s *Service) rename(ctx context.Context, tenant string, names map[string]string, at time.Time) error {
+	for _, step := range steps(names) {
+		if len(step) == 0 {
+			continue
+		}
+		if err := s.store.RenameUsers(ctx, tenant, step, at); err != nil {
+			return err
+		}
+		if s.content != nil {
+			if err := s.content.Rename(ctx, tenant, step); err != nil {
+				return err
+			}
+		}
+		if s.renamed != nil {
+			if err := s.renamed(ctx, tenant, step); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// steps parts renames in two, in each of which no new name is an old one: who has a name that somebody else gets is first
+// called what nobody can be called, a UUID.
+func steps(names map[string]string) (steps [2]map[string]string) {
+	away, there := map[string]string{}, map[string]string{}
+	wanted := map[string]string{} // by folded name, who gets it
+	for was, becomes := range names {
+		wanted[fold.Text(becomes)] = was
+	}
+	for was, becomes := range names {
+		if who, gets := wanted[fold.Text(was)]; gets && who != was {
+			between := uuid.Must(uuid.NewV7()).String()
+			away[was] = between
+			was = between
+		}
+		there[was] = becomes
+	}
+	return [2]map[string]string{away, there}
+}

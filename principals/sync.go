@@ -1,0 +1,210 @@
+package principals
+
+import (
+	"context"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/port"
+)
+
+// Snapshot is all that a directory has.
+type Snapshot struct {
+	People []Identity
+	Groups []Group
+}
+
+// SyncOptions are how a Sync runs.
+type SyncOptions struct {
+	Source   string                // id of the driver, kept as User.Source and Team.Source
+	Force    bool                  // disable however many users are gone
+	DryRun   bool                  // report, and write nothing; what is refused without Force is refused all the same
+	Progress func(done, total int) // called from time to time while it writes; may be nil
+}
+
+// SyncCounts say what became of users or teams. Each is counted once: who is disabled is not also updated.
+type SyncCounts struct{ Created, Updated, Disabled, Unchanged int }
+
+// SyncReport is what a Sync did, or would do.
+type SyncReport struct {
+	Users, Teams   SyncCounts // a team is disabled when its group is gone: once
+	Added, Removed int        // memberships
+	Warnings       []string   // at most 1,000, and how many there are beside
+}
+
+// Sync makes the users and teams of a domain what its directory says, in the transaction in ctx or one of its own. It asks
+// for no actor.
+//
+// Users are known by the ids of their entries, so one who is renamed there is renamed here, with all that names them. A
+// user of the domain without a source id is tied to the entry of that name. Who is gone or disabled in the directory is
+// disabled, never deleted, and enabled again when they come back; whom a superuser has disabled stays disabled, and so
+// stays the last enabled superuser of the tenant enabled. No directory makes a superuser or gives a global permission.
+//
+// Groups become teams, which keep their slugs. In these the directory decides about the domain's users: new ones get the
+// role member, the others keep theirs. A team whose group is gone stays, without them.
+//
+// What cannot be had, such as a username of another domain's user, is left out with a warning: no entry is an error.
+//
+// Errors: errs.Invalid for the domain Local; errs.NotFound for the tenant; errs.Conflict when more than a fifth of the
+// enabled users of the domain, and more than ten, would be disabled without Force, or when somebody else makes a user in
+// this moment.
+//
+// Source: part 2, Authentication domains; DECISIONS, section 8.
+func (s *Service) Sync(ctx context.Context, tenant, domain string, snap Snapshot, o SyncOptions) (SyncReport, error) {
+	if err := foreign(domain); err != nil {
+		return SyncReport{}, err
+	}
+	var report SyncReport
+	err := s.store.InTx(ctx, func(ctx context.Context) error {
+		if err := s.store.LockTenant(ctx, tenant); err != nil {
+			return err
+		}
+		p, err := s.plan(ctx, tenant, domain, snap, o.Source)
+		if err != nil {
+			return err
+		}
+		if !o.Force {
+			if err := p.guard(); err != nil {
+				return err
+			}
+		}
+		join := p.join()
+		report = p.report
+		report.Added, report.Removed, report.Warnings = len(join), len(p.leave), p.sentences()
+		if o.DryRun {
+			return nil
+		}
+		return s.apply(ctx, tenant, p, join, o.Progress)
+	})
+	if err != nil {
+		return SyncReport{}, err
+	}
+	return report, nil
+}
+
+// foreign refuses the domain whose users nobody else knows.
+func foreign(domain string) error {
+	if domain == Local {
+		return errs.New(errs.Invalid, "Users of the domain %s come from nowhere else.", Local)
+	}
+	return acceptDomain(&domain)
+}
+
+// plan reads each table once, and who has the names that are new.
+func (s *Service) plan(ctx context.Context, tenant, domain string, snap Snapshot, source string) (*plan, error) {
+	p := newPlan(domain, snap, source)
+	if err := s.store.DomainUsers(ctx, tenant, domain, p.user); err != nil {
+		return nil, err
+	}
+	p.tie()
+	holders, err := s.store.Holders(ctx, tenant, p.unsure())
+	if err != nil {
+		return nil, err
+	}
+	p.name(holders)
+	superusers, err := s.store.OtherSuperusers(ctx, tenant, "")
+	if err != nil {
+		return nil, err
+	}
+	p.decide(superusers)
+	existing, err := s.store.DomainTeams(ctx, tenant, domain)
+	if err != nil {
+		return nil, err
+	}
+	p.teams(existing, s.newID)
+	if len(p.newTeams) > 0 {
+		slugs, err := s.store.Slugs(ctx, tenant)
+		if err != nil {
+			return nil, err
+		}
+		p.slugs(slugs)
+	}
+	p.sit()
+	return p, s.store.DomainSeats(ctx, tenant, domain, p.seat)
+}
+
+// apply writes what is planned, in batches. Names are free before somebody else gets them, and there are users and teams
+// before there are memberships.
+func (s *Service) apply(ctx context.Context, tenant string, p *plan, join []Seat, progress func(done, total int)) error {
+	now, done := s.stamp(), 0
+	total := len(p.renames) + len(p.edits) + len(p.creates) + len(p.newTeams) + len(p.oldTeams) + len(p.leave) + len(join)
+	step := func(n int, err error) error {
+		if done += n; err == nil && progress != nil {
+			progress(done, total)
+		}
+		return err
+	}
+	if len(p.renames) > 0 {
+		if err := step(len(p.renames), s.rename(ctx, tenant, p.renames, now)); err != nil {
+			return err
+		}
+	}
+	if err := s.applyUsers(ctx, tenant, p, now, step); err != nil {
+		return err
+	}
+	if err := s.applyTeams(ctx, tenant, p, now, step); err != nil {
+		return err
+	}
+	for some := range port.Chunks(p.leave) {
+		if err := step(len(some), s.store.DeleteMembers(ctx, tenant, some)); err != nil {
+			return err
+		}
+	}
+	for some := range port.Chunks(join) {
+		members := make([]Membership, len(some))
+		for i, seat := range some {
+			members[i] = Membership{TeamID: seat.TeamID, Username: seat.Username, Role: actor.Member, CreatedAt: now}
+		}
+		if err := step(len(some), s.store.AddMembers(ctx, tenant, members)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) applyUsers(ctx context.Context, tenant string, p *plan, now time.Time, step func(int, error) error) error {
+	silent := p.scribe.silent()
+	for some := range port.Chunks(p.edits) {
+		names, places := make([]string, len(some)), make(map[string]int32, len(some))
+		for i, at := range some {
+			names[i] = p.nameOf(at)
+			places[names[i]] = at
+		}
+		err := s.store.EditDirectoryUsers(ctx, tenant, names, now, func(u *DirectoryUser) { p.edit(silent, places[u.Username], u) })
+		if err := step(len(some), err); err != nil {
+			return err
+		}
+	}
+	for some := range port.Chunks(p.creates) {
+		users := make([]DirectoryUser, len(some))
+		for i, at := range some {
+			users[i] = silent.fresh(p.snap.People[at])
+		}
+		if err := step(len(some), s.store.AddDirectoryUsers(ctx, tenant, p.domain, users, now)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) applyTeams(ctx context.Context, tenant string, p *plan, now time.Time, step func(int, error) error) error {
+	for some := range port.Chunks(p.newTeams) {
+		for i := range some {
+			some[i].Tenant, some[i].CreatedAt, some[i].UpdatedAt = tenant, now, now
+		}
+		if err := step(len(some), s.store.PutTeams(ctx, tenant, some, nil)); err != nil {
+			return err
+		}
+	}
+	for _, t := range p.oldTeams {
+		_, err := s.store.UpdateTeam(ctx, tenant, t.ID, func(stored *Team) error {
+			stored.Name, stored.Description, stored.Source, stored.DirectoryGone, stored.UpdatedAt = t.Name, t.Description, t.Source, t.DirectoryGone, now
+			return nil
+		})
+		if err := step(1, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
