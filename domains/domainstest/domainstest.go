@@ -1,0 +1,377 @@
+// Package domainstest checks that a domains.Store keeps its promises. Tests of stores import it.
+package domainstest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+var (
+	monday  = time.Date(2026, 11, 16, 9, 0, 0, 123456000, time.UTC)
+	tuesday = monday.Add(24 * time.Hour)
+)
+
+// TestStore runs all checks. open gives a Store whose database has the tenants acme and evil, each with the domain local
+// alone.
+func TestStore(t *testing.T, open func(t *testing.T) domains.Store) {
+	for name, check := range map[string]func(*testing.T, domains.Store){
+		"LocalIsThere":       testLocal,
+		"RoundTrip":          testRoundTrip,
+		"TakenID":            testTakenID,
+		"Update":             testUpdate,
+		"Delete":             testDelete,
+		"Isolation":          testIsolation,
+		"FailedTxWritesNone": testFailedTx,
+		"ParallelEditsLand":  testParallelEdits,
+		"Pages":              testPages,
+		"Logins":             testLogins,
+		"LoginsAreTakenOnce": testTakenOnce,
+		"Scans":              testScans,
+		"OneScanAtATime":     testOneScan,
+	} {
+		t.Run(name, func(t *testing.T) { check(t, open(t)) })
+	}
+}
+
+func domain(id string) domains.Domain {
+	name := strings.ToUpper(id)
+	return domains.Domain{Tenant: "acme", ID: id, Name: &name, Type: "LDAP", CreatedAt: monday, UpdatedAt: monday}
+}
+
+func insert(t *testing.T, s domains.Store, all ...domains.Domain) {
+	t.Helper()
+	for _, d := range all {
+		is.New(t).NoErr(s.Insert(t.Context(), d.Tenant, d))
+	}
+}
+
+func testLocal(t *testing.T, s domains.Store) {
+	for _, tenant := range []string{"acme", "evil"} {
+		is := is.New(t)
+		d, err := s.Get(t.Context(), tenant, "local")
+		is.NoErr(err)
+		is.Equal(*d.Name, "Local")
+		is.Equal(d.Type, "local")
+		is.True(d.Config == nil && d.Description == nil && d.ScannedAt == nil && d.Sealed == "")
+		is.True(!d.CreatedAt.IsZero())
+	}
+}
+
+func testRoundTrip(t *testing.T, s domains.Store) {
+	is, ctx := is.New(t), t.Context()
+	name, about := "Häuser '; DROP TABLE x; --?$1", "short ✓\nand long"
+	for _, want := range []domains.Domain{
+		{ID: "full", Name: &name, Description: &about, Type: "AD", Config: json.RawMessage(`{"url": "ldap://x","n":1.50}`),
+			Sealed: "v1.x.y", ScannedAt: &tuesday, CreatedAt: monday, UpdatedAt: tuesday},
+		{ID: "bare", Type: "of-a-host", CreatedAt: monday, UpdatedAt: monday},
+	} {
+		want.Tenant = "acme"
+		insert(t, s, want)
+		got, err := s.Get(ctx, "acme", want.ID)
+		is.NoErr(err)
+		is.Equal(got, want)
+	}
+	all, err := s.All(ctx, "acme")
+	is.NoErr(err)
+	is.Equal(ids(all), []string{"bare", "full", "local"})
+	is.NoErr(s.SetScanned(ctx, "acme", "bare", tuesday))
+	got, err := s.Get(ctx, "acme", "bare")
+	is.NoErr(err)
+	is.Equal(*got.ScannedAt, tuesday)
+	is.Equal(got.UpdatedAt, monday)
+	for _, id := range []string{"FULL", "other", ""} {
+		_, err := s.Get(ctx, "acme", id)
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+		is.Equal(errs.CodeOf(s.SetScanned(ctx, "acme", id, tuesday)), errs.NotFound)
+	}
+}
+
+func ids(all []domains.Domain) []string {
+	var ids []string
+	for _, d := range all {
+		ids = append(ids, d.ID)
+	}
+	return ids
+}
+
+func testTakenID(t *testing.T, s domains.Store) {
+	is := is.New(t)
+	is.Equal(errs.CodeOf(s.Insert(t.Context(), "acme", domain("local"))), errs.Conflict)
+	insert(t, s, domain("ldap"))
+	is.Equal(errs.CodeOf(s.Insert(t.Context(), "acme", domain("ldap"))), errs.Conflict)
+}
+
+func testUpdate(t *testing.T, s domains.Store) {
+	is, ctx := is.New(t), t.Context()
+	insert(t, s, domain("ldap"))
+	about := "more"
+	got, err := s.Update(ctx, "acme", "ldap", func(d *domains.Domain) error {
+		d.Tenant, d.ID, d.CreatedAt, d.ScannedAt = "evil", "other", tuesday, &tuesday // which stay
+		d.Name, d.Description, d.Type, d.Config, d.Sealed, d.UpdatedAt = nil, &about, "SAML", json.RawMessage(`{}`), "s", tuesday
+		return nil
+	})
+	is.NoErr(err)
+	want := domains.Domain{Tenant: "acme", ID: "ldap", Description: &about, Type: "SAML", Config: json.RawMessage(`{}`), Sealed: "s",
+		CreatedAt: monday, UpdatedAt: tuesday}
+	is.Equal(got, want)
+	got, err = s.Get(ctx, "acme", "ldap")
+	is.NoErr(err)
+	is.Equal(got, want)
+	no := errors.New("no")
+	_, err = s.Update(ctx, "acme", "ldap", func(d *domains.Domain) error { d.Type = "x"; return no })
+	is.Equal(err, no)
+	got, err = s.Get(ctx, "acme", "ldap")
+	is.NoErr(err)
+	is.Equal(got, want)
+	_, err = s.Update(ctx, "acme", "other", func(*domains.Domain) error { t.Error("called"); return nil })
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+}
+
+func testDelete(t *testing.T, s domains.Store) {
+	is, ctx := is.New(t), t.Context()
+	insert(t, s, domain("ldap"), domain("saml"))
+	is.NoErr(s.PutLogin(ctx, "acme", pending("a", "ldap")))
+	is.NoErr(s.BeginScan(ctx, "acme", "ldap", run("1", monday), monday))
+	is.NoErr(s.Delete(ctx, "acme", "ldap"))
+	is.Equal(errs.CodeOf(s.Delete(ctx, "acme", "ldap")), errs.NotFound)
+	_, err := s.TakeLogin(ctx, "acme", "a", "browser")
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+	last, err := s.LastScan(ctx, "acme", "ldap")
+	is.NoErr(err)
+	is.Equal(last, domains.Run{})
+	_, err = s.Get(ctx, "acme", "saml")
+	is.NoErr(err)
+	is.Equal(errs.CodeOf(s.PutLogin(ctx, "acme", pending("b", "ldap"))), errs.Conflict)
+	is.Equal(errs.CodeOf(s.BeginScan(ctx, "acme", "ldap", run("1", monday), monday)), errs.Conflict)
+}
+
+func testIsolation(t *testing.T, s domains.Store) {
+	is, ctx := is.New(t), t.Context()
+	insert(t, s, domain("ldap"))
+	is.NoErr(s.PutLogin(ctx, "acme", pending("a", "ldap")))
+	is.NoErr(s.BeginScan(ctx, "acme", "ldap", run("1", monday), monday))
+	want, err := s.Get(ctx, "acme", "ldap")
+	is.NoErr(err)
+
+	_, err = s.Get(ctx, "evil", "ldap")
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+	_, err = s.Update(ctx, "evil", "ldap", func(d *domains.Domain) error { d.Type = "x"; return nil })
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+	is.Equal(errs.CodeOf(s.Delete(ctx, "evil", "ldap")), errs.NotFound)
+	is.Equal(errs.CodeOf(s.SetScanned(ctx, "evil", "ldap", tuesday)), errs.NotFound)
+	all, err := s.All(ctx, "evil")
+	is.NoErr(err)
+	is.Equal(ids(all), []string{"local"})
+	page, err := s.Page(ctx, "evil", paging.Query{Limit: 10, Q: "ldap"})
+	is.NoErr(err)
+	is.Equal(page.Total, 0)
+	_, err = s.TakeLogin(ctx, "evil", "a", "browser")
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+	n, err := s.Sweep(ctx, "evil", tuesday.AddDate(1, 0, 0))
+	is.NoErr(err)
+	is.Equal(n, 0)
+	last, err := s.LastScan(ctx, "evil", "ldap")
+	is.NoErr(err)
+	is.Equal(last, domains.Run{})
+	is.Equal(errs.CodeOf(s.HoldScan(ctx, "evil", "ldap", "1")), errs.Conflict)
+	is.NoErr(s.NoteScan(ctx, "evil", "ldap", run("1", tuesday)))
+	other := domain("ldap")
+	other.Tenant, other.Type = "evil", "OIDC" // the same id in another tenant
+	insert(t, s, other)
+
+	got, err := s.Get(ctx, "acme", "ldap")
+	is.NoErr(err)
+	is.Equal(got, want)
+	last, err = s.LastScan(ctx, "acme", "ldap")
+	is.NoErr(err)
+	is.Equal(last, run("1", monday))
+	_, err = s.TakeLogin(ctx, "acme", "a", "browser")
+	is.NoErr(err)
+}
+
+func testFailedTx(t *testing.T, s domains.Store) {
+	is, ctx, no := is.New(t), t.Context(), errors.New("no")
+	err := s.InTx(ctx, func(ctx context.Context) error {
+		is.NoErr(s.Insert(ctx, "acme", domain("ldap")))
+		is.NoErr(s.PutLogin(ctx, "acme", pending("a", "ldap")))
+		return no
+	})
+	is.Equal(err, no)
+	_, err = s.Get(ctx, "acme", "ldap")
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+}
+
+func testParallelEdits(t *testing.T, s domains.Store) {
+	is, ctx := is.New(t), t.Context()
+	insert(t, s, domain("ldap"))
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			_, err := s.Update(ctx, "acme", "ldap", func(d *domains.Domain) error { d.Sealed += "x"; return nil })
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	got, err := s.Get(ctx, "acme", "ldap")
+	is.NoErr(err)
+	is.Equal(len(got.Sealed), 20)
+}
+
+func testPages(t *testing.T, s domains.Store) {
+	is, ctx := is.New(t), t.Context()
+	for i, name := range []string{"Äpfel", "b", "C", "d"} {
+		d := domain(fmt.Sprintf("x%d", i))
+		d.Name, d.CreatedAt = &name, monday.Add(-time.Duration(i)*time.Hour)
+		insert(t, s, d)
+	}
+	bare := domain("e-bare")
+	bare.Name = nil // sorted by its id
+	insert(t, s, bare)
+	for _, c := range []struct {
+		q    paging.Query
+		want []string
+	}{
+		{paging.Query{Limit: 3}, []string{"x1", "x2", "x3"}},
+		{paging.Query{Start: 3, Limit: 3}, []string{"e-bare", "local", "x0"}},
+		{paging.Query{Limit: 2, Sort: "-id"}, []string{"x3", "x2"}},
+		{paging.Query{Limit: 1, Sort: "createdAt"}, []string{"x3"}},
+		{paging.Query{Limit: 9, Q: "äPFEL"}, []string{"x0"}},
+	} {
+		page, err := s.Page(ctx, "acme", c.q)
+		is.NoErr(err)
+		is.Equal(ids(page.Rows), c.want)
+	}
+	page, err := s.Page(ctx, "acme", paging.Query{Limit: 4})
+	is.NoErr(err)
+	is.Equal(page.Total, 6)
+	page, err = s.Page(ctx, "acme", paging.Query{Limit: 4, After: page.Last})
+	is.NoErr(err)
+	is.Equal(ids(page.Rows), []string{"local", "x0"})
+	_, err = s.Page(ctx, "acme", paging.Query{Limit: 4, Sort: "config"})
+	is.Equal(errs.CodeOf(err), errs.Invalid)
+}
+
+func pending(id, domain string) domains.Pending {
+	return domains.Pending{ID: id, Domain: domain, Browser: "browser", Memory: "sealed", ReturnTo: "/x?y=1", ExpiresAt: monday}
+}
+
+func testLogins(t *testing.T, s domains.Store) {
+	is, ctx := is.New(t), t.Context()
+	insert(t, s, domain("oidc"))
+	want := pending("a", "oidc")
+	is.NoErr(s.PutLogin(ctx, "acme", want))
+	_, err := s.TakeLogin(ctx, "acme", "a", "another")
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+	got, err := s.TakeLogin(ctx, "acme", "a", "browser")
+	is.NoErr(err)
+	is.Equal(got, want)
+	_, err = s.TakeLogin(ctx, "acme", "a", "browser")
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+
+	is.NoErr(s.PutLogin(ctx, "acme", pending("old", "oidc")))
+	fresh := pending("new", "oidc")
+	fresh.ExpiresAt = tuesday
+	is.NoErr(s.PutLogin(ctx, "acme", fresh))
+	n, err := s.Sweep(ctx, "acme", tuesday)
+	is.NoErr(err)
+	is.Equal(n, 1)
+	_, err = s.TakeLogin(ctx, "acme", "new", "browser")
+	is.NoErr(err)
+}
+
+func testTakenOnce(t *testing.T, s domains.Store) {
+	is, ctx := is.New(t), t.Context()
+	insert(t, s, domain("oidc"))
+	is.NoErr(s.PutLogin(ctx, "acme", pending("a", "oidc")))
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	taken := 0
+	for range 10 {
+		all.Go(func() {
+			_, err := s.TakeLogin(ctx, "acme", "a", "browser")
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				taken++
+			} else if errs.CodeOf(err) != errs.NotFound {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	is.Equal(taken, 1)
+}
+
+func run(id string, at time.Time) domains.Run {
+	return domains.Run{ID: id, Phase: domains.Reading, StartedAt: at, HeardAt: at}
+}
+
+func testScans(t *testing.T, s domains.Store) {
+	is, ctx := is.New(t), t.Context()
+	insert(t, s, domain("ldap"))
+	last, err := s.LastScan(ctx, "acme", "ldap")
+	is.NoErr(err)
+	is.Equal(last, domains.Run{})
+	is.NoErr(s.BeginScan(ctx, "acme", "ldap", run("1", monday), monday))
+	is.Equal(errs.CodeOf(s.BeginScan(ctx, "acme", "ldap", run("2", monday), monday)), errs.Conflict)
+	ended := run("1", monday)
+	ended.Phase, ended.Users, ended.Groups, ended.Written, ended.Total = domains.Failed, 20000, 200, 7, 9
+	ended.Error, ended.HeardAt, ended.FinishedAt = "The directory ✓", tuesday, &tuesday
+	is.NoErr(s.NoteScan(ctx, "acme", "ldap", ended))
+	last, err = s.LastScan(ctx, "acme", "ldap")
+	is.NoErr(err)
+	is.Equal(last, ended)
+
+	next := run("2", monday) // one that has ended is replaced at any time, also by a dry run
+	next.DryRun = true
+	is.NoErr(s.BeginScan(ctx, "acme", "ldap", next, monday))
+	is.NoErr(s.NoteScan(ctx, "acme", "ldap", ended)) // which is not there any more
+	last, err = s.LastScan(ctx, "acme", "ldap")
+	is.NoErr(err)
+	is.Equal(last, next)
+	is.Equal(errs.CodeOf(s.BeginScan(ctx, "acme", "ldap", run("3", tuesday), monday)), errs.Conflict)
+	is.NoErr(s.BeginScan(ctx, "acme", "ldap", run("3", tuesday), tuesday)) // nothing was heard of it since Monday
+	is.Equal(errs.CodeOf(s.HoldScan(ctx, "acme", "ldap", "2")), errs.Conflict)
+	is.NoErr(s.HoldScan(ctx, "acme", "ldap", "3"))
+}
+
+func testOneScan(t *testing.T, s domains.Store) {
+	is, ctx := is.New(t), t.Context()
+	insert(t, s, domain("ldap"))
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var began []string
+	for i := range 10 {
+		all.Go(func() {
+			id := fmt.Sprint(i)
+			err := s.BeginScan(ctx, "acme", "ldap", run(id, tuesday), monday)
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				began = append(began, id)
+			} else if errs.CodeOf(err) != errs.Conflict {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	is.Equal(len(began), 1)
+	last, err := s.LastScan(ctx, "acme", "ldap")
+	is.NoErr(err)
+	is.True(slices.Contains(began, last.ID))
+}

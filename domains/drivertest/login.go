@@ -1,0 +1,107 @@
+package drivertest
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// wrong is a password that nobody has.
+const wrong = "nobody's password, c4f1"
+
+// password gives the realm as a PasswordLogin, and the fixture's person; false where there is none.
+func (f *fixture) password() (domains.PasswordLogin, bool) {
+	f.t.Helper()
+	login, ok := f.open(f.Config).(domains.PasswordLogin)
+	f.True(!ok || f.Login != "" && f.Password != "") // the fixture has to know somebody
+	return login, ok
+}
+
+func testPassword(t *testing.T, f *fixture) {
+	login, ok := f.password()
+	if !ok {
+		return
+	}
+	ctx := t.Context()
+	who, err := login.Login(ctx, f.Login, f.Password)
+	f.NoErr(err)
+	f.checkIdentity(who)
+	f.True(!who.Disabled)
+	again, err := login.Login(ctx, f.Login, f.Password)
+	f.NoErr(err)
+	f.Equal(again, who)
+
+	_, err = login.Login(ctx, f.Login, wrong)
+	f.fails(err, errs.Unauthenticated, wrong)
+	message := errs.MessageOf(err)
+	refuse := func(username, password string) {
+		t.Helper()
+		_, err := login.Login(ctx, username, password)
+		f.fails(err, errs.Unauthenticated, password)
+		f.Equal(errs.MessageOf(err), message) // every refusal is alike
+	}
+	for _, username := range strangers(f.Login) {
+		refuse(username, f.Password)
+		refuse(username, wrong)
+	}
+	for _, password := range []string{
+		f.Password + " ", strings.ToUpper(f.Password) + "x", f.Password + "\x00", wrong + strings.Repeat("x", 100_000),
+	} {
+		refuse(f.Login, password)
+	}
+	for username, password := range f.Refused {
+		refuse(username, password)
+	}
+	for _, username := range []string{f.Login, "", "nobody at all"} {
+		_, err := login.Login(ctx, username, "")
+		f.True(err != nil) // an empty password never lets in
+	}
+	_, err = login.Login(ctx, "", f.Password)
+	f.True(err != nil)
+}
+
+// strangers are names that are not somebody's: what would be if it were not escaped, and what would break.
+func strangers(login string) []string {
+	return []string{
+		"nobody at all", "*", login + "*", "*)(uid=*", "*)(objectClass=*", login + ")(objectClass=*", login + ")(|(a=*)", "(" + login + ")",
+		`\`, `\2a`, `*\00`, login + `\`, "\x00", login + "\x00", "\x00" + login, login + "\n", login + " ", " " + login,
+		login + ",ou=people", "uid=" + login, "cn=" + login, login + "\u200b", login + "\xff", "\xff\xfe", "' OR '1'='1", login + "' --",
+		"../" + login, "\u202e" + login, strings.Repeat("x", 100_000), strings.Repeat("(", 10_000), "%00", "${" + login + "}",
+	}
+}
+
+func (f *fixture) checkIdentity(who domains.Identity) {
+	f.t.Helper()
+	f.True(who.ID != "" && len(who.ID) <= 255)
+	f.True(who.Username != "")
+	for _, s := range []string{who.ID, who.Username, who.DisplayName, who.GivenName, who.FamilyName, who.Email, who.Timezone} {
+		f.True(!strings.Contains(s, "\x00") && strings.ToValidUTF8(s, "") == s) // a database keeps it
+	}
+}
+
+func testParallel(t *testing.T, f *fixture) {
+	login, ok := f.password()
+	if !ok {
+		return
+	}
+	who, err := login.Login(t.Context(), f.Login, f.Password)
+	f.NoErr(err)
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			if i%2 == 1 {
+				if _, err := login.Login(t.Context(), f.Login, wrong); errs.CodeOf(err) != errs.Unauthenticated {
+					t.Errorf("a wrong password among others: %v", err)
+				}
+				return
+			}
+			if got, err := login.Login(t.Context(), f.Login, f.Password); err != nil || got != who {
+				t.Errorf("a right password among others: %v, %v", got, err)
+			}
+		})
+	}
+	all.Wait()
+}

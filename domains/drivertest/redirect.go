@@ -1,0 +1,55 @@
+package drivertest
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+func testRedirect(t *testing.T, f *fixture) {
+	login, ok := f.open(f.Config).(domains.RedirectLogin)
+	if !ok {
+		return
+	}
+	ctx := t.Context()
+	const state, other = "acme.first-state", "acme.second-state"
+	location, memory, err := login.Begin(ctx, f.Endpoints, state)
+	f.NoErr(err)
+	u, err := url.Parse(location)
+	f.NoErr(err)
+	f.True(u.Host != "" && (u.Scheme == "https" || u.Scheme == "http"))
+	f.True(strings.Contains(u.RawQuery, url.QueryEscape(state))) // it comes back
+	otherLocation, otherMemory, err := login.Begin(ctx, f.Endpoints, other)
+	f.NoErr(err)
+	f.True(location != otherLocation)
+	f.True(string(memory) != string(otherMemory)) // no answer fits two logins
+
+	// Nothing that anybody can make up is an answer.
+	for _, params := range []url.Values{
+		{}, {"state": {state}}, {"state": {state}, "code": {""}}, {"RelayState": {state}, "SAMLResponse": {""}},
+		{"error": {"access_denied"}, "state": {state}}, {"RelayState": {state}, "SAMLResponse": {"%%%"}},
+		{"RelayState": {state}, "SAMLResponse": {"PHNhbWxwOlJlc3BvbnNlLz4="}}, {"state": {state, other}, "code": {"a", "b"}},
+	} {
+		for _, memory := range [][]byte{memory, otherMemory, nil, []byte("nonsense"), []byte("{}")} {
+			_, err := login.Finish(ctx, f.Endpoints, memory, domains.Answer{Params: params, State: state})
+			f.True(err != nil)
+			f.hides(err)
+			code := errs.CodeOf(err)
+			f.True(code == errs.Unauthenticated || code == errs.Upstream)
+		}
+	}
+}
+
+func testMetadata(_ *testing.T, f *fixture) {
+	m, ok := f.open(f.Config).(domains.Metadata)
+	if !ok {
+		return
+	}
+	document, contentType, err := m.Metadata(f.Endpoints)
+	f.NoErr(err)
+	f.True(len(document) > 0)
+	f.True(strings.Contains(contentType, "/"))
+}

@@ -1,0 +1,113 @@
+package ldap
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	goldap "github.com/go-ldap/ldap/v3"
+
+	"github.com/tenantcontent/tenantcontent/domains"
+)
+
+// realm is a directory as a configuration describes it.
+type realm struct {
+	flavor
+	dial                 Dial
+	url                  string // for people
+	address              string // host and port
+	tls                  *tls.Config
+	secure, startTLS     bool
+	bindDN, bindPassword string
+
+	people, groups         part
+	attributes             map[string]string // as flavor's
+	groupName, groupMember string
+	pageSize               uint32
+	timeout                time.Duration
+}
+
+// part is where to search for what.
+type part struct{ base, filter string }
+
+var (
+	_ domains.PasswordLogin = (*realm)(nil)
+	_ domains.Directory     = (*realm)(nil)
+)
+
+func open(f flavor, config json.RawMessage, dial Dial) (domains.Realm, error) {
+	m := readMembers(config)
+	r := &realm{flavor: f, dial: dial}
+	r.readConnection(m)
+	base := m.dn("baseDN", "")
+	r.groupName, r.groupMember = m.attribute("groupName", "cn"), m.attribute("groupMember", "member")
+	r.people = part{m.dn("userBaseDN", base), m.filter("userFilter", f.userFilter)}
+	r.groups = part{m.dn("groupBaseDN", base), m.filter("groupFilter", f.groupFilter(r.groupMember))}
+	r.attributes = m.attributes(f.attributes)
+	r.pageSize = uint32(m.number("pageSize", 1000, 1, 10_000))
+	r.timeout = time.Duration(m.number("timeoutMs", 10_000, 100, 300_000)) * time.Millisecond
+	if base == "" {
+		m.bad("baseDN", "a distinguished name such as dc=example,dc=org")
+	}
+	if m.err != nil {
+		return nil, m.err
+	}
+	if r.dial == nil {
+		r.dial = (&net.Dialer{}).DialContext
+	}
+	return r, nil
+}
+
+// readConnection reads how to get to the directory.
+func (r *realm) readConnection(m *members) {
+	u, err := url.Parse(m.text("url", "", maxText))
+	if err != nil || u.Scheme != "ldap" && u.Scheme != "ldaps" {
+		m.bad("url", "an address that begins with ldap:// or ldaps://")
+		return
+	}
+	port, err := strconv.ParseUint(u.Port(), 10, 16)
+	if u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" ||
+		u.Port() != "" && (err != nil || port == 0) {
+		m.bad("url", "an address of a host and perhaps a port alone, such as ldaps://ldap.example.org:636")
+		return
+	}
+	r.secure, r.startTLS = u.Scheme == "ldaps", m.flag("startTLS")
+	if r.secure && r.startTLS {
+		m.bad("startTLS", "false where url begins with ldaps://, which is TLS already")
+	}
+	r.url = u.Scheme + "://" + u.Host
+	r.address = net.JoinHostPort(u.Hostname(), defaultPort(u))
+	r.tls = &tls.Config{ServerName: u.Hostname(), RootCAs: m.certificates("caCert"), MinVersion: tls.VersionTLS12}
+	r.bindDN, r.bindPassword = m.text("bindDN", "", maxText), m.text("bindPassword", "", maxText)
+	switch {
+	case r.bindDN == "" && r.bindPassword != "":
+		m.bad("bindDN", "given where bindPassword is")
+	case r.bindDN != "" && r.bindPassword == "":
+		m.bad("bindPassword", "given where bindDN is")
+	}
+}
+
+func defaultPort(u *url.URL) string {
+	switch {
+	case u.Port() != "":
+		return u.Port()
+	case u.Scheme == "ldaps":
+		return goldap.DefaultLdapsPort
+	}
+	return goldap.DefaultLdapPort
+}
+
+// groupClass is the filter for the groups of LDAP that have a member attribute.
+func groupClass(member string) string {
+	switch strings.ToLower(member) {
+	case "uniquemember":
+		return "(objectClass=groupOfUniqueNames)"
+	case "memberuid":
+		return "(objectClass=posixGroup)"
+	}
+	return "(objectClass=groupOfNames)"
+}

@@ -1,0 +1,172 @@
+package ldap
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strings"
+
+	goldap "github.com/go-ldap/ldap/v3"
+
+	"github.com/tenantcontent/tenantcontent/domains"
+)
+
+// errEnough is the end of a scan that its reader does not want to go on.
+var errEnough = errors.New("enough")
+
+// Entries implements domains.Directory.
+func (r *realm) Entries(ctx context.Context) iter.Seq2[domains.Entry, error] {
+	return func(yield func(domains.Entry, error) bool) {
+		err := r.read(ctx, func(e domains.Entry) error {
+			if !yield(e, nil) {
+				return errEnough
+			}
+			return nil
+		})
+		if err != nil && err != errEnough {
+			yield(domains.Entry{}, err)
+		}
+	}
+}
+
+// read gives every person, then every group.
+func (r *realm) read(ctx context.Context, give func(domains.Entry) error) error {
+	c, err := r.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	s := &scan{conn: c, give: give, personAt: map[string]int32{}, groupAt: map[string]int32{}, keyed: map[key]int32{}}
+	if err := c.each(r.people, r.personAttributes(), s.person); err != nil {
+		return err
+	}
+	if err := c.each(r.groups, []string{r.idAttribute, r.groupName, "description", r.groupMember}, s.group); err != nil {
+		return err
+	}
+	for _, more := range s.ranged {
+		if err := s.rest(more); err != nil {
+			return err
+		}
+	}
+	c.release() // all is read
+	return s.giveGroups()
+}
+
+// memberName is the attribute of people that groups of the class posixGroup name them by.
+const memberName = "uid"
+
+// membersByName reports whether groups name people, and not DNs.
+func (r *realm) membersByName() bool { return strings.EqualFold(r.groupMember, "memberUid") }
+
+// scan is a scan under way. Of people it keeps no more than their ids and the keys that groups name them by.
+type scan struct {
+	*conn
+	give func(domains.Entry) error
+	keys keys
+
+	ids      []string         // of people
+	personAt map[string]int32 // id -> place in ids
+	keyed    map[key]int32    // DN or name of people -> place in ids, nobody where two share one
+	all      []*group
+	groupAt  map[string]int32 // id -> place in all
+	ranged   []ranged
+}
+
+// nobody is the place of a key that two people share.
+const nobody = -1
+
+// person takes an entry that userFilter fits. One that comes twice, perhaps because it was renamed meanwhile, counts once.
+func (s *scan) person(e *goldap.Entry) error {
+	who, err := s.identity(e)
+	if err != nil {
+		return err
+	}
+	at, again := s.personAt[who.ID]
+	if !again {
+		at = int32(len(s.ids))
+		s.personAt[who.ID] = at
+		s.ids = append(s.ids, who.ID)
+	}
+	for _, k := range s.keysOf(e) {
+		if other, taken := s.keyed[k]; taken && other != at {
+			s.keyed[k] = nobody
+		} else {
+			s.keyed[k] = at
+		}
+	}
+	if again {
+		return nil
+	}
+	return s.give(domains.Entry{Person: &who})
+}
+
+// keysOf gives what groups may name a person by.
+func (s *scan) keysOf(e *goldap.Entry) []key {
+	if !s.membersByName() {
+		return []key{s.keys.dn(e.DN)}
+	}
+	var all []key
+	for _, name := range e.GetEqualFoldAttributeValues(memberName) {
+		all = append(all, s.keys.name(name))
+	}
+	return all
+}
+
+// group takes an entry that groupFilter fits.
+func (s *scan) group(e *goldap.Entry) error {
+	id, err := s.idOf(e)
+	if err != nil {
+		return err
+	}
+	if _, again := s.groupAt[id]; again {
+		return nil
+	}
+	s.groupAt[id] = int32(len(s.all))
+	g := &group{id: id, key: s.keys.dn(e.DN), name: textOf(e, s.groupName), description: textOf(e, "description")}
+	s.all = append(s.all, g)
+	next, err := s.members(g, e)
+	if next > 0 {
+		s.ranged = append(s.ranged, ranged{g, e.DN, next})
+	}
+	return err
+}
+
+// members takes the members of a group that an entry has. Active Directory gives 1,500 at most at a time, as an attribute
+// such as member;range=0-1499: of that, members gives where to go on, 0 when there is no more. It is -1 where no attribute
+// is such a range.
+func (s *scan) members(g *group, e *goldap.Entry) (next int, err error) {
+	next = -1
+	for _, a := range e.Attributes {
+		name, option, _ := strings.Cut(a.Name, ";")
+		if !strings.EqualFold(name, s.groupMember) {
+			continue
+		}
+		for _, value := range a.Values {
+			s.member(g, value)
+		}
+		if bounds, ok := strings.CutPrefix(strings.ToLower(option), "range="); ok {
+			if next, ok = afterRange(bounds); !ok {
+				return 0, s.noSense(e.DN)
+			}
+		}
+	}
+	return next, nil
+}
+
+// member adds a member to a group.
+func (s *scan) member(g *group, value string) {
+	var k key
+	switch {
+	case s.membersByName():
+		k = s.keys.name(value)
+	case strings.EqualFold(s.groupMember, "uniqueMember"):
+		k = s.keys.dn(withoutBits(value))
+	default:
+		k = s.keys.dn(value)
+	}
+	if at, ok := s.keyed[k]; !ok {
+		g.others = append(g.others, k)
+	} else if at != nobody {
+		g.people = append(g.people, at)
+	}
+}

@@ -1,0 +1,102 @@
+package ldap
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"strings"
+
+	goldap "github.com/go-ldap/ldap/v3"
+
+	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// maxID is the longest id, in bytes.
+const maxID = 255
+
+// maxValue is how much of a value is kept, in bytes. It is more than any field takes, so a longer one stays too long.
+const maxValue = 4096
+
+// accountDisabled is the flag ACCOUNTDISABLE of userAccountControl.
+const accountDisabled = 2
+
+// personAttributes are what is asked of a person.
+func (r *realm) personAttributes() []string {
+	names := []string{r.idAttribute}
+	for _, name := range r.attributes {
+		if name != "" {
+			names = append(names, name)
+		}
+	}
+	if r.control != "" {
+		names = append(names, r.control)
+	}
+	if r.membersByName() {
+		names = append(names, memberName)
+	}
+	return names
+}
+
+// identity makes a person of an entry.
+func (r *realm) identity(e *goldap.Entry) (domains.Identity, error) {
+	id, err := r.idOf(e)
+	return domains.Identity{
+		ID:          id,
+		Username:    r.text(e, "username"),
+		DisplayName: r.text(e, "displayName"),
+		GivenName:   r.text(e, "givenName"),
+		FamilyName:  r.text(e, "familyName"),
+		Email:       r.text(e, "emailAttribute"),
+		Timezone:    r.text(e, "timezone"),
+		Disabled:    r.isDisabled(e),
+	}, err
+}
+
+// text gives what a person's attribute says; key is that of the configuration.
+func (r *realm) text(e *goldap.Entry, key string) string { return textOf(e, r.attributes[key]) }
+
+// textOf gives the first value of an attribute as a text that a database can keep, "" for none.
+func textOf(e *goldap.Entry, attribute string) string {
+	if attribute == "" {
+		return ""
+	}
+	s := e.GetEqualFoldAttributeValue(attribute)
+	s = s[:min(len(s), maxValue)]
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
+}
+
+// idOf gives what ties an entry to its user or team: it stays through renames.
+func (r *realm) idOf(e *goldap.Entry) (string, error) {
+	id := e.GetEqualFoldRawAttributeValue(r.idAttribute)
+	switch {
+	case r.binaryID && len(id) == 16:
+		return guid(id), nil
+	case !r.binaryID && len(id) > 0 && len(id) <= maxID:
+		return strings.ToLower(textOf(e, r.idAttribute)), nil
+	}
+	return "", errs.New(errs.Upstream, "The directory %s shows no usable %s of %s: see whether %s may read it.",
+		r.url, r.idAttribute, e.DN, r.reader())
+}
+
+// guid writes an objectGUID as Active Directory's tools do: its first three numbers have their low byte first.
+func guid(b []byte) string {
+	return fmt.Sprintf("%08x-%04x-%04x-%x-%x", binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint16(b[4:]),
+		binary.LittleEndian.Uint16(b[6:]), b[8:10], b[10:16])
+}
+
+// reader is who searches, for people.
+func (r *realm) reader() string {
+	if r.bindDN == "" {
+		return "an anonymous reader"
+	}
+	return r.bindDN
+}
+
+func (r *realm) isDisabled(e *goldap.Entry) bool {
+	if r.control == "" {
+		return false
+	}
+	flags, err := strconv.ParseInt(e.GetEqualFoldAttributeValue(r.control), 10, 64)
+	return err == nil && flags&accountDisabled != 0 // an account that does not show its flags is not disabled
+}

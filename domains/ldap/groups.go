@@ -1,0 +1,140 @@
+package ldap
+
+import (
+	"iter"
+
+	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// maxMemberships bounds what groups within groups may add up to: ten thousand such groups of everybody would fill the
+// memory.
+const maxMemberships = 10_000_000
+
+// group is a group that was read.
+type group struct {
+	id, name, description string
+
+	key    key     // of its DN
+	people []int32 // members, as places in scan.ids; after gather, those of groups in the group too
+	others []key   // members that are not among the people that were read
+	groups []int32 // those of others that are groups, as places in scan.all
+}
+
+// giveGroups gives every group with all of its members.
+func (s *scan) giveGroups() error {
+	places := make(map[key]int32, len(s.all))
+	for i, g := range s.all {
+		places[g.key] = int32(i)
+	}
+	for _, g := range s.all {
+		for _, k := range g.others {
+			if at, ok := places[k]; ok {
+				g.groups = append(g.groups, at)
+			}
+		}
+		g.others = nil
+	}
+	if err := s.gather(); err != nil {
+		return err
+	}
+	for _, g := range s.all {
+		members := make([]string, len(g.people))
+		for i, at := range g.people {
+			members[i] = s.ids[at]
+		}
+		if err := s.give(domains.Entry{Group: &domains.Group{ID: g.id, Name: g.name, Description: g.description, Members: members}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gather adds to each group the people of the groups in it.
+func (s *scan) gather() error {
+	seen := make([]int32, len(s.ids)) // the circle, from 1 on, that somebody was seen in last
+	circle, given := int32(0), 0
+	for members := range s.circles() {
+		if s.ctx.Err() != nil {
+			return s.failed(s.ctx.Err(), s.brokeOff)
+		}
+		circle++
+		var people []int32
+		add := func(some []int32) {
+			for _, at := range some {
+				if seen[at] != circle {
+					seen[at] = circle
+					people = append(people, at)
+				}
+			}
+		}
+		for _, at := range members {
+			add(s.all[at].people)
+			for _, inner := range s.all[at].groups { // of an earlier circle, and so complete, or of this one
+				add(s.all[inner].people)
+			}
+		}
+		for _, at := range members {
+			s.all[at].people = people
+		}
+		if given += len(people) * len(members); given > maxMemberships {
+			return errs.New(errs.Upstream, "The groups of the directory %s have more than %d members, "+
+				"those of groups within them too: narrow groupFilter.", s.url, maxMemberships)
+		}
+	}
+	return nil
+}
+
+// circles gives the groups by the circles that they form, most of them of one group, each after all that is in it: the
+// strongly connected components, by Tarjan's algorithm without recursion, as a directory may nest deeply.
+func (s *scan) circles() iter.Seq[[]int32] {
+	return func(yield func([]int32) bool) {
+		n := len(s.all)
+		number, low := make([]int32, n), make([]int32, n) // number 0: not reached yet
+		next, open := make([]int, n), make([]bool, n)
+		var path, pending []int32
+		reached := int32(0)
+		enter := func(at int32) {
+			reached++
+			number[at], low[at], open[at] = reached, reached, true
+			path, pending = append(path, at), append(pending, at)
+		}
+		for root := range int32(n) {
+			if number[root] == 0 {
+				enter(root)
+			}
+			for len(path) > 0 {
+				at := path[len(path)-1]
+				if inner := s.all[at].groups; next[at] < len(inner) {
+					to := inner[next[at]]
+					next[at]++
+					if number[to] == 0 {
+						enter(to)
+					} else if open[to] {
+						low[at] = min(low[at], number[to])
+					}
+					continue
+				}
+				path = path[:len(path)-1]
+				if len(path) > 0 {
+					outer := path[len(path)-1]
+					low[outer] = min(low[outer], low[at])
+				}
+				if low[at] != number[at] {
+					continue
+				}
+				first := len(pending) - 1
+				for pending[first] != at {
+					first--
+				}
+				for _, member := range pending[first:] {
+					open[member] = false
+				}
+				if !yield(pending[first:]) {
+					return
+				}
+				pending = pending[:first]
+			}
+		}
+	}
+}

@@ -1,0 +1,232 @@
+package domains
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/principals"
+)
+
+// Pending is a login that is under way at a provider.
+type Pending struct {
+	ID        string // hash of the state
+	Domain    string
+	Browser   string // hash of what the browser that began it holds
+	Memory    string // what the driver wants to know again, sealed
+	ReturnTo  string // path at this service where the browser goes in the end, "" for none
+	ExpiresAt time.Time
+}
+
+// patience is how long a login at a provider may take.
+const patience = 10 * time.Minute
+
+func newSecret() string {
+	var b [12]byte
+	_, _ = rand.Read(b[:]) // never fails: it ends the program instead
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+func hash(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// refusal is the one answer to every login that fails. The cause is logged.
+func refusal(cause error) error {
+	if errs.MessageOf(cause) == "Unable to log in" { // it is one already
+		return cause
+	}
+	return errs.Wrap(errs.Unauthenticated, cause, "Unable to log in")
+}
+
+// Authenticate checks a name and a password without an actor, for sessions: principals does for the domain local, and
+// the domain's directory for others. The first login makes the user.
+//
+// Errors: errs.Unauthenticated "Unable to log in", the same for every reason; errs.Upstream when the directory cannot be
+// asked. An empty password is never sent to a directory.
+func (s *Service) Authenticate(ctx context.Context, tenant, domain, username, password string) (principals.User, error) {
+	if domain == Local {
+		return s.o.People.Authenticate(ctx, tenant, domain, username, password)
+	}
+	d, err := s.get(ctx, tenant, domain)
+	if err != nil && errs.CodeOf(err) != errs.NotFound {
+		return principals.User{}, err
+	}
+	var login PasswordLogin
+	if err == nil && username != "" && password != "" && plain(username) && text(password) {
+		if realm, err := s.open(d); err == nil {
+			login, _ = realm.(PasswordLogin)
+		} else if errs.CodeOf(err) != errs.Invalid {
+			return principals.User{}, err
+		}
+	}
+	if login == nil {
+		return principals.User{}, s.o.People.Refuse(ctx, password)
+	}
+	select {
+	case s.asking <- struct{}{}:
+		defer func() { <-s.asking }()
+	case <-ctx.Done():
+		return principals.User{}, ctx.Err()
+	}
+	u, err := s.o.People.Try(ctx, tenant, domain, d.Type, username, func(ctx context.Context) (Identity, error) {
+		return login.Login(ctx, username, password)
+	})
+	return u, hidden(err)
+}
+
+// hidden keeps what a directory said from whoever has not logged in.
+func hidden(err error) error {
+	switch errs.CodeOf(err) {
+	case errs.Unauthenticated:
+		return refusal(err)
+	case errs.Upstream:
+		return errs.Wrap(errs.Upstream, err, "The domain's directory cannot be asked at the moment. Try again.")
+	}
+	return err
+}
+
+// Started is a login that was sent to a provider.
+type Started struct {
+	Location string // where the browser goes
+	State    string // comes back with it
+	Browser  string // secret that the browser keeps meanwhile, so that nobody else's browser can end this login
+	Ends     time.Time
+}
+
+// errNoSSO is the answer for every tenant and domain without a redirect login.
+func errNoSSO() error {
+	return errs.New(errs.NotFound, "There is no single sign-on here.")
+}
+
+// redirects gives a domain that logs in by redirects, with its realm.
+func (s *Service) redirects(ctx context.Context, tenant, domain string) (Domain, RedirectLogin, error) {
+	d, err := s.get(ctx, tenant, domain)
+	if err != nil {
+		if errs.CodeOf(err) == errs.NotFound {
+			err = errNoSSO()
+		}
+		return Domain{}, nil, err
+	}
+	realm, err := s.open(d)
+	if err != nil {
+		if errs.CodeOf(err) == errs.Invalid {
+			err = errNoSSO()
+		}
+		return Domain{}, nil, err
+	}
+	login, ok := realm.(RedirectLogin)
+	if !ok {
+		return Domain{}, nil, errNoSSO()
+	}
+	return d, login, nil
+}
+
+// Begin starts a login at a domain's provider, without an actor. returnTo is a path at this service, "" for none.
+// Errors: errs.NotFound, the same for every reason; errs.Invalid for another returnTo; errs.Upstream.
+func (s *Service) Begin(ctx context.Context, tenant, domain string, at Endpoints, returnTo string) (Started, error) {
+	if !isPath(returnTo) {
+		return Started{}, errs.New(errs.Invalid, "returnTo must be a path of this service, such as /apps")
+	}
+	d, login, err := s.redirects(ctx, tenant, domain)
+	if err != nil {
+		return Started{}, err
+	}
+	// A state names its tenant, so that one address of this service serves all. SAML's has room for 80 bytes.
+	begun := Started{State: tenant + "." + s.o.NewSecret(), Browser: s.o.NewSecret(), Ends: s.stamp().Add(patience)}
+	location, memory, err := login.Begin(ctx, at, begun.State)
+	if err != nil {
+		return Started{}, hidden(err)
+	}
+	begun.Location = location
+	p := Pending{ID: hash(begun.State), Domain: d.ID, Browser: hash(begun.Browser), ReturnTo: returnTo, ExpiresAt: begun.Ends}
+	if p.Memory, err = s.o.Keys.Seal(tenant, loginsTable, loginsColumn, p.ID, memory); err != nil {
+		return Started{}, err
+	}
+	return begun, s.o.Store.PutLogin(ctx, tenant, p)
+}
+
+// The place that a driver's memory of a login is sealed for; the row is the login's id.
+const (
+	loginsTable  = "tc_domain_logins"
+	loginsColumn = "memory"
+)
+
+// isPath reports whether a browser takes s, or none, for a path of the service that it is at.
+func isPath(s string) bool {
+	if s == "" {
+		return true
+	}
+	u, err := url.Parse(s)
+	return err == nil && u.Scheme == "" && u.Host == "" && len(s) <= 2048 && plain(s) &&
+		s[0] == '/' && !strings.HasPrefix(s, "//") && !strings.Contains(s, `\`)
+}
+
+// Finished is a login that came back from a provider.
+type Finished struct {
+	Tenant   string
+	User     principals.User
+	ReturnTo string
+}
+
+// Finish ends a login that Begin started, without an actor. browser is the secret that the browser kept. The first login
+// makes the user. A login can be ended once, by its own browser, whether it succeeds or not.
+// Errors: errs.Unauthenticated "Unable to log in", the same for every reason; errs.Upstream.
+func (s *Service) Finish(ctx context.Context, domain string, at Endpoints, state, browser string, params url.Values) (Finished, error) {
+	tenant, _, ok := strings.Cut(state, ".")
+	if !ok || !plain(state) || len(state) > 255 {
+		return Finished{}, refusal(errs.New(errs.Invalid, "the state is malformed"))
+	}
+	p, err := s.o.Store.TakeLogin(ctx, tenant, hash(state), hash(browser))
+	switch {
+	case errs.CodeOf(err) == errs.NotFound:
+		return Finished{}, refusal(err)
+	case err != nil:
+		return Finished{}, err
+	case p.Domain != domain || !s.o.Now().Before(p.ExpiresAt):
+		return Finished{}, refusal(errs.New(errs.Invalid, "the login is of another domain, or took too long"))
+	}
+	d, login, err := s.redirects(ctx, tenant, domain)
+	if err != nil {
+		if errs.CodeOf(err) == errs.NotFound {
+			err = refusal(err)
+		}
+		return Finished{}, err
+	}
+	memory, err := s.o.Keys.Open(tenant, loginsTable, loginsColumn, p.ID, p.Memory)
+	if err != nil {
+		return Finished{}, err
+	}
+	who, err := login.Finish(ctx, at, memory, Answer{Params: params, State: state})
+	if err != nil {
+		return Finished{}, hidden(err)
+	}
+	u, err := s.o.People.Admit(ctx, tenant, domain, d.Type, who)
+	return Finished{Tenant: tenant, User: u, ReturnTo: p.ReturnTo}, hidden(err)
+}
+
+// Metadata describes this service to a domain's provider, without an actor: providers read it by themselves.
+// Errors: errs.NotFound, the same for every reason.
+func (s *Service) Metadata(ctx context.Context, tenant, domain string, at Endpoints) (document []byte, contentType string, err error) {
+	_, login, err := s.redirects(ctx, tenant, domain)
+	if err != nil {
+		return nil, "", err
+	}
+	m, ok := login.(Metadata)
+	if !ok {
+		return nil, "", errNoSSO()
+	}
+	return m.Metadata(at)
+}
+
+// Sweep removes the tenant's logins that were never ended, and gives their number. It needs no actor: it is background
+// work.
+func (s *Service) Sweep(ctx context.Context, tenant string) (int, error) {
+	return s.o.Store.Sweep(ctx, tenant, s.stamp())
+}

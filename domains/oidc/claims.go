@@ -1,0 +1,169 @@
+package oidc
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	goidc "github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"github.com/tenantcontent/tenantcontent/domains"
+)
+
+// claims are what a provider says of a person.
+type claims map[string]any
+
+// text gives a claim that is a string, "" for every other one and for one with NUL, which no database keeps.
+func (c claims) text(name string) string {
+	s, _ := c[name].(string)
+	if strings.IndexByte(s, 0) >= 0 {
+		return ""
+	}
+	return s
+}
+
+// skew is how far the provider's clock may be ahead of this one.
+const skew = 5 * time.Minute
+
+// noting keeps the error of a key set: the verifier makes a text of it.
+type noting struct {
+	goidc.KeySet
+	err error
+}
+
+// VerifySignature gives the payload of a token.
+func (n *noting) VerifySignature(ctx context.Context, jwt string) (payload []byte, err error) {
+	payload, n.err = n.KeySet.VerifySignature(ctx, jwt)
+	return payload, n.err
+}
+
+// verify gives the claims of the ID token that came with an access token. Errors: errs.Unauthenticated when it is not
+// for this login; errs.Upstream when there is none, or the provider's keys cannot be had.
+func (r *realm) verify(ctx context.Context, p *provider, token *oauth2.Token, nonce string) (claims, error) {
+	raw, _ := token.Extra("id_token").(string)
+	if raw == "" {
+		return nil, r.fault(errors.New("there is no id_token"))
+	}
+	keys := &noting{KeySet: p.keys}
+	check := &goidc.Config{ClientID: r.clientID, Now: r.now}
+	for _, a := range algorithms {
+		check.SupportedSigningAlgs = append(check.SupportedSigningAlgs, string(a))
+	}
+	id, err := goidc.NewVerifier(r.issuer, keys, check).Verify(ctx, raw) // signature, iss, aud, exp, nbf
+	switch {
+	case keys.err != nil && !errors.Is(keys.err, errForged):
+		return nil, r.fault(keys.err)
+	case err != nil:
+		return nil, refuse("%s", strings.ReplaceAll(err.Error(), raw, "********"))
+	}
+	var c claims
+	if err := id.Claims(&c); err != nil {
+		return nil, refuse("%s", err)
+	}
+	_, named := c["azp"]
+	switch {
+	case (named || len(id.Audience) > 1) && c.text("azp") != r.clientID:
+		return nil, refuse("the ID token is for another client")
+	case id.IssuedAt.IsZero() || id.IssuedAt.After(r.now().Add(skew)):
+		return nil, refuse("the ID token was issued at no time, or in the future")
+	case c.text("nonce") != nonce:
+		return nil, refuse("the ID token is for another login")
+	case c.text("sub") != id.Subject || !isSubject(id.Subject):
+		return nil, refuse("the ID token has no sub of 1 to 255 characters")
+	case id.AccessTokenHash != "" && id.VerifyAccessToken(token.AccessToken) != nil:
+		return nil, refuse("the ID token is for another access token")
+	}
+	return c, nil
+}
+
+// isSubject reports whether a sub is as the standard has it, so that two of them never become one.
+func isSubject(s string) bool {
+	bad := func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }
+	return s != "" && len(s) <= 255 && !strings.ContainsFunc(s, bad)
+}
+
+// complete adds what userinfo says to the claims when some that are configured are missing.
+// Errors: errs.Unauthenticated when it speaks of somebody else; errs.Upstream.
+func (r *realm) complete(ctx context.Context, p *provider, token *oauth2.Token, c claims) error {
+	var missing []string
+	for _, name := range r.claims {
+		if name != "" && c.text(name) == "" {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) == 0 || p.userinfo == "" {
+		return nil
+	}
+	more, err := r.ask(ctx, p, token)
+	if err != nil {
+		return r.fault(err, token.AccessToken)
+	}
+	if more.text("sub") != c.text("sub") {
+		return refuse("userinfo speaks of somebody else")
+	}
+	if slices.Contains(missing, "email") {
+		missing = append(missing, "email_verified") // it is said of that address
+	}
+	for _, name := range missing {
+		c[name] = more[name]
+	}
+	return nil
+}
+
+// ask gives what userinfo says, which may be a signed token.
+func (r *realm) ask(ctx context.Context, p *provider, token *oauth2.Token) (claims, error) {
+	body, kind, err := fetch(ctx, r.client, p.userinfo, token)
+	if err != nil {
+		return nil, err
+	}
+	if kind == "application/jwt" {
+		if body, err = p.keys.VerifySignature(ctx, strings.TrimSpace(string(body))); err != nil {
+			return nil, err
+		}
+	}
+	var c claims
+	err = json.Unmarshal(body, &c)
+	return c, err
+}
+
+// identity makes a person of claims.
+func (r *realm) identity(c claims) (domains.Identity, error) {
+	delete(c, "") // what is not asked for has this name
+	of := func(attribute string) string { return c.text(r.claims[attribute]) }
+	sub, username := c.text("sub"), of("username")
+	if username == "" {
+		username = sub
+	} else if r.claims["username"] == "email" && !c.verified() {
+		return domains.Identity{}, refuse("the e-mail address, which is the username, is not verified")
+	}
+	return domains.Identity{
+		ID:          qualified(r.issuer, sub),
+		Username:    username,
+		DisplayName: of("displayName"),
+		GivenName:   of("givenName"),
+		FamilyName:  of("familyName"),
+		Email:       of("email"),
+		Timezone:    of("timezone"),
+	}, nil
+}
+
+// verified reports whether the provider has seen that the e-mail address is the person's. Some write true as a string.
+func (c claims) verified() bool { return c["email_verified"] == true || c["email_verified"] == "true" }
+
+// qualified is a sub of an issuer, so that another issuer's is never taken for it. An issuer has no #.
+func qualified(issuer, sub string) string {
+	id := issuer + "#" + sub
+	if len(id) <= 255 {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,131 @@
+package oidc
+
+import (
+	"encoding/json"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// config is what a domain's configuration says.
+type config struct {
+	issuer, clientID, clientSecret string
+	scopes                         []string
+	claims                         map[string]string // attribute to claim, "" for one that is not asked for
+}
+
+// attributes are the members of claims with their defaults.
+var attributes = []struct{ name, claim string }{
+	{"username", "preferred_username"},
+	{"email", "email"},
+	{"displayName", "name"},
+	{"timezone", "zoneinfo"},
+	{"givenName", "given_name"},
+	{"familyName", "family_name"},
+}
+
+const (
+	maxIssuer = 1024 // bytes
+	maxText   = 1024 // bytes
+	maxScopes = 50
+)
+
+// object is a JSON object whose members are found by their exact names.
+type object map[string]json.RawMessage
+
+// read reads a configuration. Errors: errs.Invalid naming the member.
+func read(raw json.RawMessage) (config, error) {
+	var o, claims object
+	if err := json.Unmarshal(raw, &o); err != nil || o == nil {
+		return config{}, errs.New(errs.Invalid, "config must be a JSON object")
+	}
+	c := config{claims: map[string]string{}}
+	for _, err := range []error{
+		o.read("issuer", "a string", "issuer", &c.issuer),
+		o.read("clientID", "a string", "clientID", &c.clientID),
+		o.read("clientSecret", "a string", "clientSecret", &c.clientSecret),
+		o.read("scopes", "an array of strings", "scopes", &c.scopes),
+		o.read("claims", "an object", "claims", &claims),
+	} {
+		if err != nil {
+			return config{}, err
+		}
+	}
+	if c.scopes == nil {
+		c.scopes = []string{"openid", "profile", "email"}
+	}
+	for _, a := range attributes {
+		claim := a.claim
+		if err := claims.read(a.name, "a string", "claims."+a.name, &claim); err != nil {
+			return config{}, err
+		}
+		c.claims[a.name] = claim
+	}
+	return c, c.check()
+}
+
+// read puts a member into a variable, which keeps its value when there is none.
+func (o object) read(name, kind, called string, into any) error {
+	raw, there := o[name]
+	if !there || string(raw) == "null" {
+		return nil
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return errs.New(errs.Invalid, "%s must be %s", called, kind)
+	}
+	return nil
+}
+
+// check looks at what is in the members, and puts openid among the scopes.
+func (c *config) check() error {
+	switch {
+	case !isIssuer(c.issuer):
+		return errs.New(errs.Invalid, "issuer must be an https address without user, query and fragment, such as "+
+			"https://login.example.com (http is for localhost alone)")
+	case c.clientID == "" || len(c.clientID) > maxText:
+		return errs.New(errs.Invalid, "clientID must be what the provider calls this service, 1 to %d bytes", maxText)
+	case len(c.clientSecret) > maxText:
+		return errs.New(errs.Invalid, "clientSecret must have at most %d bytes", maxText)
+	case len(c.scopes) > maxScopes || slices.ContainsFunc(c.scopes, func(s string) bool { return !isScope(s) }):
+		return errs.New(errs.Invalid, "scopes must be at most %d scopes without spaces and quotes, such as openid", maxScopes)
+	case c.claims["username"] == "":
+		return errs.New(errs.Invalid, "claims.username must be the name of a claim, such as preferred_username")
+	}
+	for _, a := range attributes {
+		if len(c.claims[a.name]) > maxText {
+			return errs.New(errs.Invalid, "claims.%s must have at most %d bytes", a.name, maxText)
+		}
+	}
+	if !slices.Contains(c.scopes, "openid") {
+		c.scopes = append([]string{"openid"}, c.scopes...)
+	}
+	return nil
+}
+
+func isIssuer(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && len(s) <= maxIssuer && !strings.ContainsAny(s, "?#") && u.User == nil && isSafe(u, true)
+}
+
+// isPlain reports whether an issuer is asked without TLS, which only one on this machine is.
+func isPlain(issuer string) bool { return strings.HasPrefix(strings.ToLower(issuer), "http:") }
+
+// isSafe reports whether nobody on the way can read what is sent to an address, or change it: https, or, where plain
+// allows it, http on this machine.
+func isSafe(u *url.URL, plain bool) bool {
+	return u.Hostname() != "" && (u.Scheme == "https" || plain && u.Scheme == "http" && isLoopback(u.Hostname()))
+}
+
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
+}
+
+// isScope is the scope-token of RFC 6749, of at most 255 bytes.
+func isScope(s string) bool {
+	bad := func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }
+	return s != "" && len(s) <= 255 && !strings.ContainsFunc(s, bad)
+}

@@ -1,0 +1,139 @@
+package oidc
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	goidc "github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// memory is what Finish must know of a login. Issuer is in it as the domain may have been given another one meanwhile.
+type memory struct {
+	Issuer   string `json:"issuer"`
+	Verifier string `json:"verifier"`
+	Nonce    string `json:"nonce"`
+}
+
+// patience is how long all requests of a Finish may take.
+const patience = 30 * time.Second
+
+// Begin sends the browser to the provider. Errors: errs.Upstream.
+func (r *realm) Begin(ctx context.Context, at domains.Endpoints, state string) (string, []byte, error) {
+	p, err := r.provider(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	m := memory{Issuer: r.issuer, Verifier: oauth2.GenerateVerifier(), Nonce: rand.Text()}
+	kept, err := json.Marshal(m)
+	if err != nil {
+		return "", nil, err
+	}
+	return p.oauth.AuthCodeURL(state, callback(at), goidc.Nonce(m.Nonce), oauth2.S256ChallengeOption(m.Verifier)), kept, nil
+}
+
+// Finish exchanges the code that the browser brought, and checks who the provider says has logged in.
+//
+// The claims come from the ID token; when one that is configured is not in it, the rest comes from the userinfo endpoint,
+// where the provider has one. A person without the username claim is called by sub, which the provider never gives to
+// another one. Where usernames are e-mail addresses (claims.username is email), one that the provider does not call
+// verified is refused. Errors: errs.Unauthenticated; errs.Upstream.
+func (r *realm) Finish(ctx context.Context, at domains.Endpoints, kept []byte, answer domains.Answer) (domains.Identity, error) {
+	ctx, cancel := context.WithTimeout(goidc.ClientContext(ctx, r.client), patience)
+	defer cancel()
+	var m memory
+	if err := json.Unmarshal(kept, &m); err != nil || m.Issuer != r.issuer || m.Verifier == "" || m.Nonce == "" {
+		return domains.Identity{}, refuse("the login was begun at another issuer")
+	}
+	p, err := r.provider(ctx)
+	if err != nil {
+		return domains.Identity{}, err
+	}
+	code, err := r.code(p, answer.Params)
+	if err != nil {
+		return domains.Identity{}, err
+	}
+	token, err := r.exchange(ctx, p, at, code, m.Verifier)
+	if err != nil {
+		return domains.Identity{}, err
+	}
+	c, err := r.verify(ctx, p, token, m.Nonce)
+	if err != nil {
+		return domains.Identity{}, err
+	}
+	if err := r.complete(ctx, p, token, c); err != nil {
+		return domains.Identity{}, err
+	}
+	return r.identity(c)
+}
+
+// code takes the code out of the parameters when this provider sent them, and not another one that the browser was
+// lured to (RFC 9207).
+func (r *realm) code(p *provider, params url.Values) (string, error) {
+	for _, name := range []string{"iss", "error", "code"} {
+		if len(params[name]) > 1 {
+			return "", refuse("the parameter %s came twice", name)
+		}
+	}
+	switch {
+	case params.Has("iss") && params.Get("iss") != r.issuer, !params.Has("iss") && p.namesIssuer:
+		return "", refuse("the answer is of the issuer %q", params.Get("iss"))
+	case params.Has("error"):
+		return "", refuse("the provider says %s: %s", params.Get("error"), params.Get("error_description"))
+	case params.Get("code") == "":
+		return "", refuse("there is no code")
+	}
+	return params.Get("code"), nil
+}
+
+// exchange gives the tokens for a code. Errors: errs.Unauthenticated for a code that is not good; errs.Upstream.
+func (r *realm) exchange(ctx context.Context, p *provider, at domains.Endpoints, code, verifier string) (*oauth2.Token, error) {
+	token, err := p.oauth.Exchange(ctx, code, callback(at), oauth2.VerifierOption(verifier))
+	if err == nil {
+		return token, nil
+	}
+	secrets := []string{r.clientSecret, url.QueryEscape(r.clientSecret), code, verifier}
+	answer, answered := errors.AsType[*oauth2.RetrieveError](err)
+	if !answered || answer.ErrorCode == "" {
+		return nil, r.fault(err, secrets...)
+	}
+	cause := reason(answer.ErrorCode+": "+answer.ErrorDescription, secrets...)
+	if answer.ErrorCode == "invalid_grant" {
+		return nil, refuse("the code is not good: %s", cause)
+	}
+	return nil, errs.Wrap(errs.Upstream, cause, "The OpenID provider %s refuses this service: look at the domain's clientID and clientSecret.", r.issuer)
+}
+
+func callback(at domains.Endpoints) oauth2.AuthCodeOption {
+	return oauth2.SetAuthURLParam("redirect_uri", at.Callback)
+}
+
+// refuse is the one answer to every login that fails. Its reason is for the log.
+func refuse(format string, args ...any) error {
+	return errs.Wrap(errs.Unauthenticated, reason(fmt.Sprintf(format, args...)), "Unable to log in")
+}
+
+// maxReason is how many bytes of a reason are logged: most of it is what others say.
+const maxReason = 300
+
+// reason is a short text for the log without the secrets that a provider may quote.
+func reason(text string, secrets ...string) error {
+	for _, s := range secrets {
+		if s != "" {
+			text = strings.ReplaceAll(text, s, "********")
+		}
+	}
+	if len(text) > maxReason {
+		text = strings.ToValidUTF8(text[:maxReason], "") + "…"
+	}
+	return errors.New(text)
+}

@@ -1,0 +1,68 @@
+// Package oidc is the domain driver OIDC: people log in at an OpenID Connect provider, where their browser is sent.
+//
+// The root, cmd and hosts import it. It speaks the authorization code flow with PKCE, a nonce and the provider's own keys.
+//
+// Source: part 2, Authentication domains; DECISIONS, section 8; OpenID Connect Core 1.0 and Discovery 1.0; RFC 9207.
+package oidc
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/domains"
+)
+
+// Driver is the driver OIDC. Its zero value is ready.
+type Driver struct {
+	// Client makes the requests to providers; a host that must not be led to its own network gives one whose dialer
+	// refuses private addresses. Its Timeout is for each request, 0 is 10 seconds. Default: one over
+	// http.DefaultTransport. Whatever it is, an answer has at most 1 MiB, a redirect is followed three times at most, and
+	// no request leaves https but to a provider on this machine.
+	Client *http.Client
+	Now    func() time.Time // default time.Now
+}
+
+// Info describes the driver.
+func (Driver) Info() domains.Info {
+	defaults := map[string]string{}
+	for _, a := range attributes {
+		defaults[a.name] = a.claim
+	}
+	return domains.Info{
+		ID:             "OIDC",
+		Name:           "OpenID Connect",
+		Group:          "Single sign-on",
+		LoginComponent: "oidc-login",
+		EditComponent:  map[string]any{"name": "oidc-edit"},
+		LoginMethod:    http.MethodGet,
+		Secrets:        []string{"clientSecret"},
+		Defaults:       defaults,
+	}
+}
+
+// Open reads a configuration: {issuer, clientID, clientSecret, scopes, claims}.
+//
+//   - issuer: what the provider calls itself, character by character: an https address (http on this machine alone: localhost
+//     or a loopback address) without user, query and fragment, of at most 1,024 bytes. Its discovery document is below it.
+//   - clientID: what the provider calls this service, 1 to 1,024 bytes.
+//   - clientSecret: left out or empty for a public client.
+//   - scopes: at most 50 scopes to ask for, openid always among them; default openid, profile, email.
+//   - claims: the claims that {username, email, displayName, timezone, givenName, familyName} are taken from; defaults
+//     preferred_username, email, name, zoneinfo, given_name, family_name. An empty one is not asked for; username must not
+//     be empty. A person without that claim is called by sub. Where it is email, an address that the provider does not
+//     call verified is refused.
+//
+// null is as good as left out. Nothing is asked of the provider before somebody logs in.
+// Errors: errs.Invalid naming the member.
+func (d Driver) Open(raw json.RawMessage) (domains.Realm, error) {
+	c, err := read(raw)
+	if err != nil {
+		return nil, err
+	}
+	now := d.Now
+	if now == nil {
+		now = time.Now
+	}
+	return &realm{config: c, client: guarded(d.Client, isPlain(c.issuer)), now: now}, nil
+}

@@ -1,0 +1,100 @@
+package oidc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	goidc "github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// realm is a domain whose people log in at an OpenID provider.
+type realm struct {
+	config
+	client *http.Client
+	now    func() time.Time
+	found  shared[*provider]
+}
+
+// provider is what is known of the provider: its addresses and its keys.
+type provider struct {
+	oauth       *oauth2.Config
+	keys        *keySet
+	userinfo    string // "" for none
+	namesIssuer bool   // it says with every answer who it is (RFC 9207)
+	until       time.Time
+}
+
+// freshness is for how long the discovery document and the keys are believed: a key that the provider withdraws is of no
+// use after it.
+const freshness = time.Hour
+
+// provider gives what is known of the provider. Errors: errs.Upstream.
+func (r *realm) provider(ctx context.Context) (*provider, error) {
+	found, err := r.found.get(ctx, func(p *reading[*provider]) bool { return r.now().Before(p.value.until) }, r.discover)
+	if err != nil {
+		return nil, r.fault(err)
+	}
+	return found.value, nil
+}
+
+// discover reads the discovery document. The client's time-out ends it, as it serves more than one caller.
+func (r *realm) discover() (*provider, error) {
+	until := r.now().Add(freshness)
+	found, err := goidc.NewProvider(goidc.ClientContext(context.Background(), r.client), r.issuer) // refuses another issuer's
+	if err != nil {
+		return nil, err
+	}
+	var more struct {
+		Keys        string   `json:"jwks_uri"`
+		Methods     []string `json:"token_endpoint_auth_methods_supported"`
+		NamesIssuer bool     `json:"authorization_response_iss_parameter_supported"`
+	}
+	if err := found.Claims(&more); err != nil {
+		return nil, err
+	}
+	at := found.Endpoint()
+	for _, address := range []string{at.AuthURL, at.TokenURL, more.Keys} {
+		if u, err := url.Parse(address); err != nil || !isSafe(u, isPlain(r.issuer)) || u.Fragment != "" {
+			return nil, fmt.Errorf("%q is not an https address", address)
+		}
+	}
+	at.AuthStyle = authStyle(r.clientSecret, more.Methods)
+	return &provider{
+		oauth:       &oauth2.Config{ClientID: r.clientID, ClientSecret: r.clientSecret, Endpoint: at, Scopes: r.scopes},
+		keys:        &keySet{client: r.client, at: more.Keys},
+		userinfo:    found.UserInfoEndpoint(),
+		namesIssuer: more.NamesIssuer,
+		until:       until,
+	}, nil
+}
+
+// authStyle is how this client proves who it is. A provider that does not say is tried with both; one that does is asked
+// once, as a code is good for one use.
+func authStyle(secret string, methods []string) oauth2.AuthStyle {
+	switch {
+	case secret == "":
+		return oauth2.AuthStyleInParams // a public client gives its id alone
+	case slices.Contains(methods, "client_secret_basic"):
+		return oauth2.AuthStyleInHeader
+	case slices.Contains(methods, "client_secret_post"):
+		return oauth2.AuthStyleInParams
+	}
+	return oauth2.AuthStyleAutoDetect
+}
+
+// fault is the error of a provider that is away, or whose answer is of no use.
+func (r *realm) fault(cause error, secrets ...string) error {
+	what := "gives an answer that cannot be used"
+	if _, sent := errors.AsType[*url.Error](cause); sent || errors.Is(cause, context.Canceled) || errors.Is(cause, context.DeadlineExceeded) {
+		what = "cannot be reached"
+	}
+	return errs.Wrap(errs.Upstream, reason(cause.Error(), secrets...), "The OpenID provider %s %s.", r.issuer, what)
+}

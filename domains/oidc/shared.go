@@ -1,0 +1,55 @@
+package oidc
+
+import (
+	"context"
+	"sync"
+)
+
+// shared is something that is read from the provider and kept. Callers at the same time wait for one reading, which goes
+// on when one of them goes away.
+type shared[T any] struct {
+	mu   sync.Mutex
+	last *reading[T]
+}
+
+// reading is one of them.
+type reading[T any] struct {
+	done  chan struct{} // closed when the rest is set
+	value T
+	err   error
+}
+
+// get gives the last reading that worked when it is good, or a new one. Errors: those of read, and ctx's.
+func (s *shared[T]) get(ctx context.Context, good func(*reading[T]) bool, read func() (T, error)) (*reading[T], error) {
+	r := s.begin(good, read)
+	select {
+	case <-r.done:
+		return r, r.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (s *shared[T]) begin(good func(*reading[T]) bool, read func() (T, error)) *reading[T] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last != nil && (!s.last.over() || s.last.err == nil && good(s.last)) {
+		return s.last
+	}
+	r := &reading[T]{done: make(chan struct{})}
+	s.last = r
+	go func() {
+		defer close(r.done)
+		r.value, r.err = read()
+	}()
+	return r
+}
+
+func (r *reading[T]) over() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
+}

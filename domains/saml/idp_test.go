@@ -1,0 +1,139 @@
+package saml_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/beevik/etree"
+	crewjam "github.com/crewjam/saml"
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/domains/saml"
+	"github.com/tenantcontent/tenantcontent/internal/samltest"
+)
+
+// at is where the domain is at this service.
+var at = domains.Endpoints{
+	ACS:      "https://content.example/api/login/sso/acs",
+	Metadata: "https://content.example/api/login/sso/metadata",
+}
+
+// idp is a real identity provider at which a test opens domains.
+type idp struct{ *samltest.Provider }
+
+func newIDP(t testing.TB) *idp {
+	t.Helper()
+	return &idp{samltest.New(t)}
+}
+
+// realm opens a domain at the provider, and makes it known there. more are members of the configuration.
+func (p *idp) realm(t testing.TB, more map[string]any) login {
+	t.Helper()
+	config := map[string]any{"metadataXML": p.Metadata(t, nil)}
+	for name, value := range more {
+		config[name] = value
+	}
+	r := open(t, config)
+	document, contentType, err := r.Metadata(at)
+	is.New(t).NoErr(err)
+	is.New(t).Equal(contentType, "application/samlmetadata+xml")
+	p.Put(t, "/services/content", document)
+	return r
+}
+
+// login is what a realm of this driver can do.
+type login interface {
+	domains.RedirectLogin
+	domains.Metadata
+}
+
+func open(t testing.TB, config map[string]any) login {
+	t.Helper()
+	text, err := json.Marshal(config)
+	is.New(t).NoErr(err)
+	r, err := saml.Driver{}.Open(text)
+	is.New(t).NoErr(err)
+	return r.(login)
+}
+
+// visit is one login that has begun, with the request as the provider got it.
+type visit struct {
+	realm   login
+	memory  []byte
+	request *crewjam.IdpAuthnRequest
+}
+
+// begin sends jo to the provider, who makes the assertion that it would sign.
+func (p *idp) begin(t testing.TB, r login) *visit {
+	t.Helper()
+	is := is.New(t)
+	location, memory, err := r.Begin(t.Context(), at, "acme.state")
+	is.NoErr(err)
+	request, err := crewjam.NewIdpAuthnRequest(&p.IDP, httptest.NewRequest(http.MethodGet, location, nil))
+	is.NoErr(err)
+	is.NoErr(request.Validate())
+	is.Equal(request.RelayState, "acme.state")
+	is.NoErr(crewjam.DefaultAssertionMaker{}.MakeAssertion(request, &crewjam.Session{
+		NameID: "jo@example.com", UserName: "jo", UserEmail: "jo@example.com", UserSurname: "Doe", UserGivenName: "Jo", CreateTime: time.Now(),
+	}))
+	return &visit{r, memory, request}
+}
+
+// assertion is what the provider says, changed before it is signed.
+func (v *visit) assertion(change func(*crewjam.Assertion)) *etree.Element {
+	if change != nil {
+		change(v.request.Assertion)
+	}
+	return v.request.Assertion.Element()
+}
+
+// response puts elements into an answer to the request.
+func (v *visit) response(inside ...*etree.Element) *etree.Element {
+	r := crewjam.Response{
+		ID: "id-response", Version: "2.0", IssueInstant: time.Now().UTC(), InResponseTo: v.request.Request.ID, Destination: at.ACS,
+		Issuer: &crewjam.Issuer{Value: v.request.IDP.Metadata().EntityID},
+		Status: crewjam.Status{StatusCode: crewjam.StatusCode{Value: crewjam.StatusSuccess}},
+	}
+	el := r.Element()
+	for _, child := range inside {
+		el.AddChild(child)
+	}
+	return el
+}
+
+// finish brings a response back.
+func (v *visit) finish(t testing.TB, response *etree.Element) (domains.Identity, error) {
+	t.Helper()
+	return v.bring(t, text(t, response))
+}
+
+// bring brings the bytes of a response back.
+func (v *visit) bring(t testing.TB, document []byte) (domains.Identity, error) {
+	t.Helper()
+	form := url.Values{"SAMLResponse": {base64.StdEncoding.EncodeToString(document)}, "RelayState": {"acme.state"}}
+	return v.realm.Finish(t.Context(), at, v.memory, domains.Answer{Params: form, State: "acme.state"})
+}
+
+// text writes an element without giving it to a new parent.
+func text(t testing.TB, el *etree.Element) []byte {
+	t.Helper()
+	tree := etree.NewDocument()
+	tree.SetRoot(el.Copy())
+	document, err := tree.WriteToBytes()
+	is.New(t).NoErr(err)
+	return document
+}
+
+// parsed reads an element again, so that it is what a receiver sees.
+func parsed(t testing.TB, document []byte) *etree.Element {
+	t.Helper()
+	tree := etree.NewDocument()
+	is.New(t).NoErr(tree.ReadFromBytes(document))
+	return tree.Root()
+}

@@ -1,0 +1,90 @@
+// Package saml is the domain driver for single sign-on by SAML 2.0: the Web Browser SSO profile, begun here, with the
+// request by HTTP-Redirect and the response by HTTP-POST. Hosts import it.
+//
+// A login is let in by an assertion that a key of the provider's metadata has signed, itself or with the response around
+// it, with SHA-256 or better. It must be the only one in the response, for this service (audience), this address
+// (recipient), this login (InResponseTo) and this moment, give or take a minute. So a login that begins at the provider is
+// refused.
+//
+// A person's id is the NameID where its format is persistent, else the value of the attribute for the username, which then
+// must never pass to somebody else; never a transient NameID, nor an e-mail address as such. Either is qualified by the
+// provider's entity id, so that nobody of another provider is taken for somebody of this one.
+//
+// Not supported: providers that want requests signed (their metadata is refused) or that encrypt assertions (this service
+// has no key, and its metadata offers none), logout, artifacts, and signatures on metadata: what comes over TLS is trusted.
+//
+// The types and the request are crewjam/saml's, the signatures goxmldsig's. crewjam's ParseXMLResponse is not used: it
+// reads the assertion as it came rather than as it was signed, takes an absent audience or confirmation for a fitting one,
+// panics without a subject, and reads clock and skew from globals.
+//
+// Source: part 2, Domain driver and Domain template; DECISIONS, section 8.
+package saml
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/domains"
+)
+
+// Driver is the driver SAML. Its zero value is ready, and its realms are RedirectLogin and Metadata.
+type Driver struct {
+	// Client fetches metadata from the addresses in configurations; a host that must not be led to its own network gives
+	// one whose dialer refuses private addresses. Default: one over http.DefaultTransport. Whatever it is, an answer has at
+	// most 1 MiB and takes at most ten seconds, and a redirect is not followed.
+	Client *http.Client
+}
+
+// defaults are the attributes of a new domain, under the names that LDAP directories give them.
+var defaults = map[string]string{
+	"username": "uid", "email": "mail", "displayName": "displayName", "timezone": "timezone",
+	"givenName": "givenName", "familyName": "sn",
+}
+
+// Info describes the driver.
+func (Driver) Info() domains.Info {
+	return domains.Info{
+		ID:             "SAML",
+		Name:           "SAML",
+		Group:          "Single sign-on",
+		LoginComponent: "saml-login",
+		EditComponent:  map[string]any{"name": "saml-edit"},
+		LoginMethod:    http.MethodGet,
+		Defaults:       maps.Clone(defaults),
+	}
+}
+
+// Open reads a configuration: {metadataURL | metadataXML, entityID, attributes}.
+//
+//   - metadataURL: where the provider's metadata is: an https address without user and password (http on this machine
+//     alone: localhost or a loopback address). It is fetched when somebody logs in, and kept as long as it says, for a
+//     minute at least and an hour at most.
+//   - metadataXML: the metadata itself, instead.
+//   - entityID: what the provider calls this service, a URI of at most 1,024 bytes; default the address of the metadata of
+//     this service.
+//   - attributes: the attributes that {username, email, displayName, timezone, givenName, familyName} are taken from, by
+//     Name or else by FriendlyName; default Info's Defaults. An empty one is not read; username must not be empty, and the
+//     provider must send one value of it.
+//
+// null is as good as left out. Metadata must be of one provider that speaks SAML 2.0, with an HTTP-Redirect address (https,
+// or on this machine) and a certificate for signing. A list of entities may stand around it.
+// Errors: errs.Invalid naming the member.
+func (d Driver) Open(config json.RawMessage) (domains.Realm, error) {
+	return open(config, d.client())
+}
+
+// patience is how long the metadata of a provider is waited for.
+const patience = 10 * time.Second
+
+// client gives the client that fetches metadata. A redirect is an answer like others: who follows it asks an address that
+// nobody has configured.
+func (d Driver) client() *http.Client {
+	var c http.Client
+	if d.Client != nil {
+		c = *d.Client
+	}
+	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &c
+}

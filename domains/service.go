@@ -1,0 +1,268 @@
+package domains
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/slug"
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+// Drivers gives every driver to any session, in the order of registration.
+func (s *Service) Drivers(ctx context.Context) ([]Info, error) {
+	_, err := actor.From(ctx)
+	return slices.Clone(s.infos), err
+}
+
+// Driver gives one driver to a superuser. Errors: errs.Forbidden; errs.NotFound.
+func (s *Service) Driver(ctx context.Context, id string) (Info, error) {
+	if _, err := actor.Allowed(ctx, actor.SuperuserRead); err != nil {
+		return Info{}, err
+	}
+	info, _, ok := s.driver(id)
+	if !ok {
+		return Info{}, errs.New(errs.NotFound, "Domain driver not found.")
+	}
+	return info, nil
+}
+
+// Info describes the driver of a type, which need not be registered any more.
+func (s *Service) Info(id string) (Info, bool) {
+	info, _, ok := s.driver(id)
+	return info, ok
+}
+
+func (s *Service) driver(id string) (Info, Driver, bool) {
+	i := slices.IndexFunc(s.infos, func(i Info) bool { return i.ID == id })
+	if i < 0 {
+		return Info{}, nil, false
+	}
+	return s.infos[i], s.drivers[i], true
+}
+
+// Page gives a page of the tenant's domains to any session, sorted by name (the default), id, createdAt or updatedAt;
+// q searches id, name and description. Errors: errs.Invalid for a sort or cursor that does not fit.
+func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Domain], error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return paging.Page[Domain]{}, err
+	}
+	page, err := s.o.Store.Page(ctx, a.Tenant, q)
+	return paging.Map(page, s.masked), err
+}
+
+// All gives every domain to any session, ordered by id.
+func (s *Service) All(ctx context.Context) ([]Domain, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.o.Store.All(ctx, a.Tenant)
+	for i, d := range all {
+		all[i] = s.masked(d)
+	}
+	return all, err
+}
+
+// Get gives one domain to a superuser. Errors: errs.Forbidden; errs.NotFound.
+func (s *Service) Get(ctx context.Context, id string) (Domain, error) {
+	a, err := actor.Allowed(ctx, actor.SuperuserRead)
+	if err != nil {
+		return Domain{}, err
+	}
+	d, err := s.get(ctx, a.Tenant, id)
+	return s.masked(d), err
+}
+
+// get also spares the database what cannot be an id: a login brings both.
+func (s *Service) get(ctx context.Context, tenant, id string) (Domain, error) {
+	if !slug.Valid(id) || !plain(tenant) {
+		return Domain{}, errNotFound
+	}
+	return s.o.Store.Get(ctx, tenant, id)
+}
+
+var errNotFound = errs.New(errs.NotFound, "Domain not found.")
+
+// Default gives the id of the tenant's default domain to any session.
+func (s *Service) Default(ctx context.Context) (string, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return "", err
+	}
+	return s.o.Tenants.DefaultDomain(ctx, a.Tenant)
+}
+
+// Content is how many users and teams a domain has.
+type Content struct {
+	ID           string
+	Users, Teams int
+}
+
+// Contents gives any session the content of every domain, ordered by id.
+func (s *Service) Contents(ctx context.Context) ([]Content, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.o.Store.All(ctx, a.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	counts, err := s.o.People.DomainContent(ctx, a.Tenant)
+	contents := make([]Content, len(all))
+	for i, d := range all {
+		contents[i] = Content{d.ID, counts[d.ID].Users, counts[d.ID].Teams}
+	}
+	return contents, err
+}
+
+// Create adds a domain. It needs a superuser. ID, made of the name, times and Tenant are ignored.
+// Errors: errs.Forbidden; errs.Invalid naming the field, also for the type local; errs.Conflict for a taken id.
+func (s *Service) Create(ctx context.Context, d Domain) (Domain, error) {
+	a, err := actor.Allowed(ctx, actor.Superuser)
+	if err != nil {
+		return Domain{}, err
+	}
+	switch {
+	case d.Name == nil || strings.TrimSpace(*d.Name) == "":
+		return Domain{}, errs.New(errs.Invalid, "name is required")
+	case d.Type == Local:
+		return Domain{}, errs.New(errs.Invalid, "type must not be local: the one domain of that type is there already")
+	}
+	given := d.Config
+	d.Tenant, d.ID, d.Config, d.Sealed, d.ScannedAt = a.Tenant, slug.Of(*d.Name, "domain"), nil, "", nil
+	if err := s.accept(&d, given); err != nil {
+		return Domain{}, err
+	}
+	d.CreatedAt = s.stamp()
+	d.UpdatedAt = d.CreatedAt
+	err = s.o.Store.InTx(ctx, func(ctx context.Context) error {
+		all, err := s.o.Store.All(ctx, a.Tenant)
+		if err != nil {
+			return err
+		}
+		if len(all) >= maxDomains {
+			return errs.New(errs.Conflict, "A tenant can have at most %d domains.", maxDomains)
+		}
+		return s.o.Store.Insert(ctx, a.Tenant, d)
+	})
+	if err != nil {
+		return Domain{}, err
+	}
+	return s.masked(d), nil
+}
+
+// Update changes name, description, type and configuration of a domain. It needs a superuser. edit gets the
+// configuration with its secrets masked; those that it leaves masked, or out, stay.
+// Errors: errs.Forbidden; errs.NotFound; errs.Invalid naming the field, also for another type of local; an error from
+// edit as it is.
+func (s *Service) Update(ctx context.Context, id string, edit func(*Domain) error) (Domain, error) {
+	a, err := actor.Allowed(ctx, actor.Superuser)
+	if err != nil {
+		return Domain{}, err
+	}
+	if !slug.Valid(id) {
+		return Domain{}, errNotFound
+	}
+	d, err := s.o.Store.Update(ctx, a.Tenant, id, func(d *Domain) error {
+		was := *d
+		*d = s.masked(*d)
+		if err := edit(d); err != nil {
+			return err
+		}
+		given := d.Config
+		d.Tenant, d.ID, d.Config, d.Sealed, d.ScannedAt, d.CreatedAt = was.Tenant, was.ID, was.Config, was.Sealed, was.ScannedAt, was.CreatedAt
+		d.UpdatedAt = s.stamp()
+		if (was.ID == Local || d.Type == Local) && d.Type != was.Type {
+			return errs.New(errs.Invalid, "type must stay %s", was.Type)
+		}
+		return s.accept(d, given)
+	})
+	if err != nil {
+		return Domain{}, err
+	}
+	return s.masked(d), nil
+}
+
+// Delete removes a domain with its users and teams; what they own passes to the caller, in one transaction. It needs a
+// superuser of another domain. Errors: errs.Forbidden; errs.NotFound; errs.Invalid for local; errs.Conflict when the
+// caller is of the domain, when the tenant would be left without an enabled superuser, or while a scan of it runs.
+func (s *Service) Delete(ctx context.Context, id string) error {
+	a, err := actor.Allowed(ctx, actor.Superuser)
+	if err != nil {
+		return err
+	}
+	if id == Local {
+		return errs.New(errs.Invalid, "The domain local cannot be deleted.")
+	}
+	return s.o.Store.InTx(ctx, func(ctx context.Context) error {
+		if _, err := s.get(ctx, a.Tenant, id); err != nil {
+			return err
+		}
+		if run, err := s.state(ctx, a.Tenant, id); err != nil || run.live(s.o.Now()) {
+			if err == nil {
+				err = errs.New(errs.Conflict, "The domain is being scanned. Try again when that has ended.")
+			}
+			return err
+		}
+		if err := s.o.People.RemoveDomain(ctx, a.Tenant, id, a.User); err != nil {
+			return err
+		}
+		return s.o.Store.Delete(ctx, a.Tenant, id)
+	})
+}
+
+// Known fails with errs.Invalid when the tenant has no domain of an id. It asks for no actor: principals calls it.
+func (s *Service) Known(ctx context.Context, tenant, id string) error {
+	_, err := s.get(ctx, tenant, id)
+	if errs.CodeOf(err) == errs.NotFound {
+		return errs.New(errs.Invalid, "domain must be the id of a domain of the tenant")
+	}
+	return err
+}
+
+// Permissions say what the caller may do with a domain.
+type Permissions struct{ Edit, Delete, Write, Scan bool }
+
+// Permissions says what an actor may do with a domain: a superuser all but delete local.
+func (s *Service) Permissions(a actor.Actor, d Domain) Permissions {
+	all := a.Can(actor.Superuser)
+	info, _ := s.Info(d.Type)
+	return Permissions{Edit: all, Write: all, Delete: all && d.ID != Local, Scan: all && info.ScanComponent != nil}
+}
+
+const (
+	maxName        = 255     // characters
+	maxDescription = 4 << 10 // bytes
+	maxConfig      = 512 << 10
+)
+
+// accept checks a domain and merges the configuration that was given into it.
+func (s *Service) accept(d *Domain, given json.RawMessage) error {
+	if d.Name != nil {
+		if n := utf8.RuneCountInString(*d.Name); n < 1 || n > maxName || !plain(*d.Name) {
+			return errs.New(errs.Invalid, "name must have 1 to %d characters, and no control characters", maxName)
+		}
+	}
+	if d.Description != nil && (len(*d.Description) > maxDescription || !text(*d.Description)) {
+		return errs.New(errs.Invalid, "description must have at most %d bytes of text", maxDescription)
+	}
+	info, driver, ok := s.driver(d.Type)
+	if !ok {
+		return errs.New(errs.Invalid, "type must be the id of a domain driver: see /api/domain-drivers")
+	}
+	return s.configure(d, info, driver, given)
+}
+
+func plain(s string) bool {
+	return text(s) && strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) < 0
+}
+
+// text reports whether every database can keep s.
+func text(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }

@@ -1,0 +1,178 @@
+package domains_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/domains/bunstore"
+	"github.com/tenantcontent/tenantcontent/domains/local"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/keyring"
+	"github.com/tenantcontent/tenantcontent/principals"
+	people "github.com/tenantcontent/tenantcontent/principals/bunstore"
+)
+
+// paper is a driver of a directory on paper: its people are what a test says, and their password is the configuration's.
+type paper struct {
+	mu    sync.Mutex
+	all   []domains.Entry
+	err   error         // of Entries, after all; and of Login
+	wait  chan struct{} // Entries waits for it in the middle; nil: it does not
+	tries int           // logins that asked
+}
+
+func (*paper) Info() domains.Info {
+	return domains.Info{
+		ID: "paper", Name: "Paper", Group: "Directories", LoginComponent: "password", LoginMethod: "POST", UsernameParam: "username",
+		PasswordParam: "password", ScanComponent: map[string]any{"scan": struct{}{}}, Secrets: []string{"password", "pin"},
+		Defaults: map[string]string{"username": "uid"},
+	}
+}
+
+func (p *paper) Open(config json.RawMessage) (domains.Realm, error) {
+	var c struct{ URL, Password string }
+	if err := json.Unmarshal(config, &c); err != nil {
+		return nil, errs.New(errs.Invalid, "url must be text")
+	}
+	if c.URL == "" {
+		return nil, errs.New(errs.Invalid, "url is required")
+	}
+	return &desk{p, c.Password}, nil
+}
+
+// desk is paper's realm.
+type desk struct {
+	*paper
+	password string
+}
+
+func (d *desk) Login(_ context.Context, username, password string) (domains.Identity, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.tries++
+	if d.err != nil {
+		return domains.Identity{}, d.err
+	}
+	for _, e := range d.all {
+		if e.Person != nil && e.Person.Username == username && password == d.password {
+			return *e.Person, nil
+		}
+	}
+	return domains.Identity{}, errs.New(errs.Unauthenticated, "nobody of this name, or a wrong password")
+}
+
+func (d *desk) Entries(ctx context.Context) iter.Seq2[domains.Entry, error] {
+	return func(yield func(domains.Entry, error) bool) {
+		for i, e := range d.all {
+			if i == 100 && d.wait != nil {
+				select {
+				case <-d.wait:
+				case <-ctx.Done():
+					yield(domains.Entry{}, ctx.Err())
+					return
+				}
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+		if d.err != nil {
+			yield(domains.Entry{}, d.err)
+		}
+	}
+}
+
+func person(n int) domains.Entry {
+	return domains.Entry{Person: &domains.Identity{
+		ID: fmt.Sprintf("id-%04d", n), Username: fmt.Sprintf("user%04d", n), DisplayName: fmt.Sprintf("User %d", n),
+	}}
+}
+
+// gate is a driver of a provider that lets everybody in who brings its memory back.
+type gate struct{}
+
+func (gate) Info() domains.Info {
+	return domains.Info{ID: "gate", Name: "Gate", LoginMethod: "GET", LoginComponent: "redirect"}
+}
+
+func (gate) Open(json.RawMessage) (domains.Realm, error) { return gate{}, nil }
+
+func (gate) Begin(_ context.Context, at domains.Endpoints, state string) (string, []byte, error) {
+	return "https://provider.example/?" + url.Values{"state": {state}, "back": {at.Callback}}.Encode(), []byte("memory of " + state), nil
+}
+
+func (gate) Finish(_ context.Context, _ domains.Endpoints, memory []byte, a domains.Answer) (domains.Identity, error) {
+	if string(memory) != "memory of "+a.State || a.Params.Get("code") == "" {
+		return domains.Identity{}, errs.New(errs.Unauthenticated, "not the one")
+	}
+	return domains.Identity{ID: a.Params.Get("code"), Username: "gate-" + a.Params.Get("code")}, nil
+}
+
+// world is the services over one database.
+type world struct {
+	*domains.Service
+	db     *bun.DB
+	store  *bunstore.Store
+	people *principals.Service
+	paper  *paper
+	clock  time.Time
+}
+
+type settings struct{}
+
+func (settings) DefaultDomain(context.Context, string) (string, error) { return "ldap", nil }
+
+func newWorld(t *testing.T, open dbtest.Opener) *world {
+	t.Helper()
+	is := is.New(t)
+	keys, err := keyring.Parse(keyring.Generate())
+	is.NoErr(err)
+	w := &world{db: open(t), paper: &paper{}, clock: time.Date(2026, 11, 20, 20, 31, 0, 0, time.UTC)}
+	now := func() time.Time { return w.clock }
+	w.store = bunstore.New(w.db)
+	w.people = principals.New(principals.Options{Store: people.New(w.db), Now: now, Cost: principals.Cost{Memory: 8, Time: 1, Threads: 1}})
+	w.Service, err = domains.New(domains.Options{
+		Store: w.store, People: w.people, Tenants: settings{}, Keys: keys, Now: now,
+		Drivers: []domains.Driver{local.Driver{}, w.paper, gate{}},
+	})
+	is.NoErr(err)
+	for _, tenant := range []string{"acme", "evil"} {
+		_, err = w.people.AddSuperuser(t.Context(), tenant, "root", "correct horse")
+		is.NoErr(err)
+	}
+	return w
+}
+
+func as(t testing.TB, tenant, user string, super bool) context.Context {
+	return actor.With(t.Context(), actor.Actor{Tenant: tenant, User: user, Superuser: super})
+}
+
+// root is acme's superuser.
+func root(t testing.TB) context.Context { return as(t, "acme", "root", true) }
+
+// add makes a domain in acme.
+func (w *world) add(t testing.TB, name, driver, config string) domains.Domain {
+	t.Helper()
+	d, err := w.Create(root(t), domains.Domain{Name: &name, Type: driver, Config: json.RawMessage(config)})
+	is.New(t).NoErr(err)
+	return d
+}
+
+func (w *world) user(t testing.TB, name string) principals.User {
+	t.Helper()
+	u, err := w.people.User(root(t), name)
+	is.New(t).NoErr(err)
+	return u
+}

@@ -1,0 +1,105 @@
+// Package samltest runs SAML identity providers for tests, over HTTP on this machine: crewjam's own, and the keys to sign
+// what such a provider never would.
+package samltest
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"html"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"testing"
+
+	crewjam "github.com/crewjam/saml"
+	"github.com/crewjam/saml/samlidp"
+	"github.com/matryer/is"
+	dsig "github.com/russellhaering/goxmldsig"
+)
+
+// Provider is a real identity provider. It signs assertions with the key of Ours.
+type Provider struct {
+	*samlidp.Server
+	URL string
+}
+
+// New starts a provider, which ends with the test.
+func New(t testing.TB) *Provider {
+	t.Helper()
+	is := is.New(t)
+	p := &Provider{}
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.ServeHTTP(w, r) }))
+	t.Cleanup(web.Close)
+	u, err := url.Parse(web.URL)
+	is.NoErr(err)
+	p.URL = web.URL
+	p.Server, err = samlidp.New(samlidp.Options{
+		URL: *u, Key: Ours().Key, Certificate: Ours().Cert, Store: &samlidp.MemoryStore{}, Logger: log.New(io.Discard, "", 0),
+	})
+	is.NoErr(err)
+	p.IDP.SignatureMethod = dsig.RSASHA256SignatureMethod
+	p.IDP.LoginURL = p.IDP.SSOURL // so that whoever logs in goes on to the service
+	return p
+}
+
+// Put stores something at the provider: a service's metadata below /services/.
+func (p *Provider) Put(t testing.TB, path string, body []byte) {
+	t.Helper()
+	is := is.New(t)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, p.URL+path, bytes.NewReader(body))
+	is.NoErr(err)
+	res, err := http.DefaultClient.Do(req)
+	is.NoErr(err)
+	is.NoErr(res.Body.Close())
+	is.Equal(res.StatusCode, http.StatusNoContent)
+}
+
+// Person is somebody who can log in at the provider.
+type Person struct {
+	Name     string `json:"name"`
+	Password string `json:"password"`
+	Email    string `json:"email"`
+	Surname  string `json:"surname"`
+	Given    string `json:"given_name"`
+}
+
+// PutPerson makes or changes somebody at the provider. Who is logged in there keeps what was so far.
+func (p *Provider) PutPerson(t testing.TB, who Person) {
+	t.Helper()
+	body, err := json.Marshal(who)
+	is.New(t).NoErr(err)
+	p.Put(t, "/users/"+who.Name, body)
+}
+
+// Metadata is the provider's, changed.
+func (p *Provider) Metadata(t testing.TB, change func(*crewjam.EntityDescriptor)) string {
+	t.Helper()
+	e := p.IDP.Metadata()
+	if change != nil {
+		change(e)
+	}
+	text, err := xml.Marshal(e)
+	is.New(t).NoErr(err)
+	return string(text)
+}
+
+var (
+	formAction = regexp.MustCompile(`action="([^"]*)"`)
+	formInput  = regexp.MustCompile(`name="([^"]*)"[^>]* value="([^"]*)"`)
+)
+
+// Form gives the form of a page of the provider: where it goes, "" for a page without one, and what is in it.
+func Form(page []byte) (action string, fields url.Values) {
+	if m := formAction.FindSubmatch(page); m != nil {
+		action = html.UnescapeString(string(m[1]))
+	}
+	fields = url.Values{}
+	for _, m := range formInput.FindAllSubmatch(page, -1) {
+		fields.Set(string(m[1]), html.UnescapeString(string(m[2])))
+	}
+	return action, fields
+}
