@@ -15,6 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/colors"
 	"github.com/tenantcontent/tenantcontent/comments"
+	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/downloads"
 	"github.com/tenantcontent/tenantcontent/entities"
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -33,6 +34,7 @@ type Services struct {
 	Bundles        *bundles.Service
 	Colors         *colors.Service
 	Comments       *comments.Service
+	Domains        *domains.Service
 	Downloads      *downloads.Service
 	Inputs         *inputs.Service
 	Principals     *principals.Service
@@ -116,7 +118,7 @@ func (a *api) serve(w *response, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := a.crossOrigin.Check(r); err != nil && (route.Public || !hasBearer(r)) {
+	if err := a.crossOrigin.Check(r); err != nil && !route.Foreign && (route.Public || !hasBearer(r)) {
 		return errs.Wrap(errs.Forbidden, err, "This request came from a page of another origin.")
 	}
 	req := &request{Request: r, sender: w.sender, params: params, maxBody: a.MaxBody}

@@ -18,8 +18,18 @@ import (
 type countsBody struct {
 	Created int `json:"created"`
 	Updated int `json:"updated"`
-	Skipped int `json:"skipped"`
-	Deleted int `json:"deleted"`
+	// Unchanged says what it said before and is not among the updated; it is there when changes are asked for alone (ext).
+	Unchanged *int `json:"unchanged,omitempty"`
+	Skipped   int  `json:"skipped"`
+	Deleted   int  `json:"deleted"`
+}
+
+func counts(c bundles.Counts, changes bool) countsBody {
+	body := countsBody{Created: c.Created, Updated: c.Updated, Skipped: c.Skipped, Deleted: c.Deleted}
+	if changes {
+		body.Unchanged = &c.Unchanged
+	}
+	return body
 }
 
 // reportBody is what an import did.
@@ -31,9 +41,10 @@ type reportBody struct {
 }
 
 type changeBody struct {
-	Action string      `json:"action"`
+	Action string      `json:"action"` // created, updated, unchanged, skipped or deleted
 	Type   entity.Kind `json:"type"`
 	ID     string      `json:"id"`
+	Name   string      `json:"name"` // "" for a kind that has no names
 }
 
 // keptBody names the archive of what was replaced.
@@ -46,15 +57,16 @@ type keptBody struct {
 }
 
 func report(r bundles.Report) reportBody {
-	body := reportBody{countsBody: countsBody(r.Counts), ByType: map[entity.Kind]countsBody{}, Warnings: r.Warnings}
+	listed := r.Changes != nil
+	body := reportBody{countsBody: counts(r.Counts, listed), ByType: map[entity.Kind]countsBody{}, Warnings: r.Warnings}
 	if body.Warnings == nil {
 		body.Warnings = []string{}
 	}
 	for kind, n := range r.ByKind {
-		body.ByType[kind] = countsBody(n)
+		body.ByType[kind] = counts(n, listed)
 	}
 	for _, c := range r.Changes {
-		body.Changes = append(body.Changes, changeBody{c.Action, c.Kind, c.ID})
+		body.Changes = append(body.Changes, changeBody{c.Action, c.Kind, c.ID, c.Name})
 	}
 	return body
 }
@@ -103,7 +115,9 @@ func (in deployInput) how() bundles.How {
 
 // deployBundle serves POST /api/bundles/{id}/_deploy: 200 and what was done in each tenant; 403 naming a tenant that does
 // not let the caller's deploy, and nothing is deployed anywhere; 404. Rows that are there are overwritten unless updateRule
-// says otherwise. With changes each row is listed (ext).
+// says otherwise; what an earlier deploy brought and the bundle ships no more is removed, whatever updateRule says. When the
+// first tenant fails, its failure is the answer and nothing is deployed anywhere; when a later one does, it is left as it
+// was, its result has an error, and the others are deployed to. With changes each row is listed (ext).
 func (a *api) deployBundle(r *request) (reply, error) {
 	in, err := decode[deployInput](r)
 	if err != nil {
@@ -137,14 +151,15 @@ func (a *api) deployed(results []bundles.Deployed, err error) (reply, error) {
 }
 
 // importBundle serves POST /api/_import-bundle, the multipart field file or the raw archive: 200 and what became of the
-// rows; 400 naming what is wrong with the archive, 409 naming a row, and nothing is written. Options are query parameters:
-// updateRule (skip, overwrite or fail; default skip), owner, dryRun, and changes, which lists each row (ext).
+// rows; 400 naming what is wrong with the archive, 409 naming a row, 415 for JSON or text, and nothing is written. Options
+// are query parameters: updateRule (skip, overwrite or fail; default skip), owner, dryRun, and changes, which lists each
+// row with its name, and tells updated ones from those that are unchanged by it (ext).
 func (a *api) importBundle(r *request) (reply, error) {
 	how, err := r.how()
 	if err != nil {
 		return reply{}, err
 	}
-	_, _, content, err := r.file("archive.tgz")
+	content, err := r.archive()
 	if err != nil {
 		return reply{}, err
 	}
@@ -154,6 +169,20 @@ func (a *api) importBundle(r *request) (reply, error) {
 	}
 	return ok(report(done))
 }
+
+// archive gives the archive that a request brings, as file does. Errors: errs.Unsupported for JSON or text, which is none:
+// who sends that means another route, or forgets to say what it is.
+func (r *request) archive() (io.Reader, error) {
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if isJSON(kind) || strings.HasPrefix(kind, "text/") {
+		return nil, errs.New(errs.Unsupported, "The body must be an archive, not JSON or text: send the .tgz with the header "+
+			"Content-Type: %s, or as the multipart field file.", bundles.ContentType)
+	}
+	_, _, content, err := r.file("archive.tgz")
+	return content, err
+}
+
+func isJSON(kind string) bool { return kind == "application/json" || strings.HasSuffix(kind, "+json") }
 
 // how reads the options of an import.
 func (r *request) how() (how bundles.How, err error) {
@@ -226,9 +255,11 @@ func (a *api) deployEntries(r *request) (reply, error) {
 }
 
 // restoreArchive serves POST /api/_restore, the archive as body: 200 and what became of the rows. For every kind in the
-// archive the tenant's rows become exactly the archive's. dryRun, owner and changes are query parameters.
+// archive the tenant's rows become exactly the archive's; 415 for JSON or text. What was there is kept for a
+// week as the download that archive names; the warnings, of a dry run too, say what that cannot bring back. dryRun, owner
+// and changes are query parameters.
 func (a *api) restoreArchive(r *request) (reply, error) {
-	_, _, content, err := r.file("archive.tgz")
+	content, err := r.archive()
 	if err != nil {
 		return reply{}, err
 	}
@@ -239,7 +270,7 @@ func (a *api) restoreArchive(r *request) (reply, error) {
 // body, or as JSON {uploadId} of a staged one.
 func (a *api) restoreFile(r *request) (reply, error) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if kind != "application/json" && !strings.HasSuffix(kind, "+json") {
+	if !isJSON(kind) {
 		return a.restoreArchive(r)
 	}
 	in, err := decode[struct {

@@ -63,7 +63,7 @@ func colorArchive(t testing.TB, colors map[string]string) string {
 	is := is.New(t)
 	var b bytes.Buffer
 	h := archive.Header{Tenant: "far", Bundle: archive.Bundle{Name: "Colors"}, Counts: map[entity.Kind]int{"color": len(colors)}}
-	w, err := archive.NewWriter(&b, h)
+	w, err := archive.NewWriter(&b, h, archive.Limits{})
 	is.NoErr(err)
 	for key, color := range colors {
 		is.NoErr(w.Row(entity.Row{Key: entity.Key{Kind: "color", ID: key}, JSON: []byte(`{"color": "` + color + `"}`)}))
@@ -119,6 +119,30 @@ func TestSlowArchive(t *testing.T) {
 		}
 		is.Equal(s.dump(t, "evil"), before)
 	})
+}
+
+// TestArchiveContentType: what says that it is JSON or text is no archive; what says nothing, or anything else, may be one.
+func TestArchiveContentType(t *testing.T) {
+	is := is.New(t)
+	w := newWorld(t, dbtest.SQLite)
+	packed := colorArchive(t, map[string]string{"red": "#ff0000"})
+	for kind, status := range map[string]int{
+		"application/json": 415, "Application/JSON; charset=utf-8": 415, "application/hal+json": 415, "text/plain": 415, "text/html; charset=utf-8": 415,
+		"application/gzip": 200, "application/x-tar": 200, "application/octet-stream": 200, "application/x-www-form-urlencoded": 200, "": 200, "/": 400,
+	} {
+		for _, target := range []string{"/api/_import-bundle", "/api/_restore", "/api/_restore-from-file"} {
+			want := status
+			if status == 415 && !strings.HasPrefix(kind, "text/") && target == "/api/_restore-from-file" {
+				want = 400 // there JSON is an uploadId, and this is no JSON
+			}
+			a := w.do(t, "admin", "POST", target, packed, "Content-Type: "+kind)
+			if a.status != want || want == 415 && !strings.Contains(a.message(t), "application/gzip") {
+				t.Errorf("%s as %s: %d, want %d", target, kind, a.status, want)
+			}
+		}
+	}
+	colors := read[[]any](t, w.must(t, "admin", "GET", "/api/colors-list", ""))
+	is.Equal(len(colors), 1)
 }
 
 // TestArchiveSize: a form's and a body's archive are bounded alike.

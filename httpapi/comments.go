@@ -68,22 +68,23 @@ func (a *api) comment(c comments.Comment) hal.Resource {
 	return hal.Resource{Links: links, Value: commentBody{Comment: c}}
 }
 
-// authors gives the authors of comments by name, each encoded once for the caller; one who has been deleted is null. It is
-// one statement.
+// authors gives the authors of comments by name, each encoded once for the caller. It is one statement.
 func (a *api) authors(ctx context.Context, all ...comments.Comment) (map[string]json.RawMessage, error) {
 	who, err := actor.From(ctx)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	names := make([]string, len(all))
-	encoded := map[string]json.RawMessage{}
-	for i, c := range all {
-		names[i], encoded[c.UserID] = c.UserID, json.RawMessage("null")
+	var names []string
+	for _, c := range all {
+		if !c.AuthorGone {
+			names = append(names, c.UserID)
+		}
 	}
 	users, err := a.Principals.UsersByName(ctx, names)
 	if err != nil {
 		return nil, err
 	}
+	encoded := make(map[string]json.RawMessage, len(users))
 	for name, u := range users {
 		if encoded[name], err = a.user(who, u).MarshalJSON(); err != nil {
 			return nil, err
@@ -92,10 +93,18 @@ func (a *api) authors(ctx context.Context, all ...comments.Comment) (map[string]
 	return encoded, nil
 }
 
+// authorOf gives the author of a comment: null for one who has been deleted, also when another user has the name now.
+func authorOf(c comments.Comment, authors map[string]json.RawMessage) json.RawMessage {
+	if author, ok := authors[c.UserID]; ok && !c.AuthorGone {
+		return author
+	}
+	return json.RawMessage("null")
+}
+
 // signed is a comment with its author embedded.
 func (a *api) signed(c comments.Comment, authors map[string]json.RawMessage) hal.Resource {
 	res := a.comment(c)
-	res.Embedded = hal.Embedded{"inf:user": authors[c.UserID]}
+	res.Embedded = hal.Embedded{"inf:user": authorOf(c, authors)}
 	return res
 }
 
@@ -135,8 +144,9 @@ func (a *api) createdComment(r *request, create func(message string) (comments.C
 	return created(a.href("comments", c.ID), a.signed(c, authors))
 }
 
-// getComment serves GET /api/comments/{id}: 200 and the comment with its author, null for one who has been deleted; 400
-// for an id that is no UUID; 404.
+// getComment serves GET /api/comments/{id}: 200 and the comment with its author; 400 for an id that is no UUID; 404. Here
+// and wherever a comment has its author, one who has been deleted is null: userId alone says who it was. A user who gets
+// that name later is somebody else: neither shown as the author nor let to edit or delete the comment.
 func (a *api) getComment(r *request) (reply, error) {
 	c, err := a.Comments.Get(r.Context(), r.param("id"))
 	if err != nil {
@@ -158,7 +168,8 @@ func (a *api) listReplies(r *request) (reply, error) {
 }
 
 // createReply serves POST /api/comments/{id}/replies {message?}: 201 and the reply with its author; 400 "Unknown entity
-// type for comment" when what the comment is about cannot be looked up. No message is an empty one.
+// type for comment" when what the comment is about cannot be looked up. No message is an empty one. The first 100 places
+// of it that may be an @mention are looked at; what comes after them is kept as text, and mentions nobody.
 func (a *api) createReply(r *request) (reply, error) {
 	return a.createdComment(r, func(message string) (comments.Comment, error) {
 		return a.Comments.Reply(r.Context(), r.param("id"), message)
@@ -184,7 +195,7 @@ func (a *api) putComment(r *request) (reply, error) {
 		return reply{}, err
 	}
 	res := a.comment(c)
-	res.Value = commentBody{Comment: c, user: authors[c.UserID]}
+	res.Value = commentBody{Comment: c, user: authorOf(c, authors)}
 	return ok(res)
 }
 

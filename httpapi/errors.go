@@ -26,6 +26,7 @@ var statusOf = map[errs.Code]int{
 	errs.TooLarge:        http.StatusRequestEntityTooLarge,
 	errs.Unsupported:     http.StatusUnsupportedMediaType,
 	errs.Unprocessable:   http.StatusUnprocessableEntity,
+	errs.Upstream:        http.StatusBadGateway,
 	errs.Unavailable:     http.StatusServiceUnavailable,
 }
 
@@ -48,11 +49,16 @@ func (a *api) fail(w *response, r *http.Request, err error) {
 	switch status {
 	case http.StatusInternalServerError:
 		a.Log.ErrorContext(r.Context(), "request failed", "request", w.id, "method", r.Method, "path", r.URL.Path, "err", err)
+	case http.StatusBadGateway:
+		a.Log.WarnContext(r.Context(), "another server failed", "request", w.id, "method", r.Method, "path", r.URL.Path, "err", err)
 	case http.StatusServiceUnavailable:
 		w.Header().Set("Retry-After", "1")
 		a.Log.WarnContext(r.Context(), "request not served", "request", w.id, "method", r.Method, "path", r.URL.Path, "err", err)
 	case http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", "Bearer")
+		if errors.Unwrap(err) != nil { // a login, and nobody else will say why it failed
+			a.Log.InfoContext(r.Context(), "not let in", "request", w.id, "method", r.Method, "path", r.URL.Path, "err", err)
+		}
 	case http.StatusRequestEntityTooLarge:
 		w.Header().Set("Connection", "close") // the rest of the body is not read
 	}

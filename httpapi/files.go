@@ -213,6 +213,21 @@ func (a *api) staged(ctx context.Context, uploadID string) (io.ReadSeekCloser, e
 	return file, err
 }
 
+// listDownloads serves GET /api/downloads (ext): the caller's downloads and, for a superuser, those that are kept for all
+// superusers of the tenant, such as what a deploy from another tenant has replaced. The newest are first; sort is
+// createdAt or -createdAt.
+func (a *api) listDownloads(r *request) (reply, error) {
+	q, err := r.page(100)
+	if err != nil {
+		return reply{}, err
+	}
+	page, err := a.Downloads.Page(r.Context(), q)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(collection(a, r, q, page, "inf:download", nil, a.download))
+}
+
 // getDownload serves GET /api/downloads/{id}: 200 and the download with a link to its bytes; 404.
 func (a *api) getDownload(r *request) (reply, error) {
 	d, err := a.Downloads.Get(r.Context(), r.param("id"))

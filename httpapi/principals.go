@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
@@ -49,6 +50,42 @@ func (a *api) appendPrincipal(dst []byte, tenant string, p principals.Principal)
 	dst = hal.AppendStringOrNull(append(dst, `,"materialIcon":`...), p.MaterialIcon)
 	dst = hal.AppendString(append(dst, `,"tenant":`...), tenant)
 	return append(dst, '}')
+}
+
+// reassignPrincipal serves POST /api/principals/{id}/_reassign: 200 and what has a new owner, as a plain array; 400 when to
+// is unknown, * or the principal itself; 401 for callers who may not; 404.
+func (a *api) reassignPrincipal(r *request) (reply, error) {
+	in, err := decode[struct {
+		To string `json:"to"`
+	}](r)
+	if err != nil {
+		return reply{}, err
+	}
+	if in.To == "" {
+		return reply{}, errs.New(errs.Invalid, "to is required")
+	}
+	moved, err := a.Principals.Reassign(r.Context(), r.param("id"), in.To)
+	if err != nil {
+		return reply{}, err
+	}
+	return streamed(func(w io.Writer) error {
+		row := []byte{'['}
+		for i, ref := range moved {
+			if i > 0 {
+				row = append(row, ',')
+			}
+			row = hal.AppendString(append(row, `{"type":`...), string(ref.Kind))
+			row = hal.AppendString(append(row, `,"id":`...), ref.ID)
+			row = hal.AppendString(append(row, `,"name":`...), ref.Name)
+			row = append(hal.AppendString(append(row, `,"ownerId":`...), ref.OwnerID), '}')
+			if _, err := w.Write(row); err != nil {
+				return err
+			}
+			row = row[:0]
+		}
+		_, err := w.Write(append(row, ']'))
+		return err
+	})
 }
 
 // resolvePrincipal serves GET /api/principals/{id}: 302 to the user or the team, with an empty body; 404.

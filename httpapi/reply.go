@@ -12,12 +12,13 @@ import (
 
 // reply is what a handler gives: a status, headers, and one of a JSON body, a stream or nothing.
 type reply struct {
-	status int
-	header map[string]string
-	body   any                                                // encoded as JSON; nil: an empty body
-	stream func(w io.Writer) error                            // writes a body piece by piece
-	serve  func(w http.ResponseWriter, r *http.Request) error // writes all by itself: files with ranges
-	early  bool                                               // of a stream: its first bytes go out at once
+	status  int
+	header  map[string]string
+	cookies []*http.Cookie
+	body    any                                                // encoded as JSON; nil: an empty body
+	stream  func(w io.Writer) error                            // writes a body piece by piece
+	serve   func(w http.ResponseWriter, r *http.Request) error // writes all by itself: files with ranges
+	early   bool                                               // of a stream: its first bytes go out at once
 }
 
 // ok is 200 with a JSON body.
@@ -44,6 +45,9 @@ func (a reply) write(w *response, r *http.Request) error {
 	h.Set("Cache-Control", "no-store")
 	for name, value := range a.header {
 		h.Set(name, value)
+	}
+	for _, c := range a.cookies {
+		http.SetCookie(w, c)
 	}
 	switch {
 	case a.serve != nil:

@@ -68,9 +68,30 @@ func (a *api) routes() []Route {
 		{Method: get, Pattern: "/api/input-editors", Name: "listInputEditors", Summary: "The input editors", handle: a.listInputEditors},
 		{Method: get, Pattern: "/api/input-templates", Name: "listInputTemplates", Summary: "The suggested inputs of each value type", handle: a.listInputTemplates},
 
+		// Part 2: authentication domains; then (ext) the scan of one domain, and logins at a provider
+		{Method: get, Pattern: "/api/domain-templates", Name: "listDomainTemplates", Summary: "The kinds of new domains", handle: a.listDomainTemplates},
+		{Method: get, Pattern: "/api/domain-drivers", Name: "listDomainDrivers", Summary: "The domain drivers", handle: a.listDomainDrivers},
+		{Method: get, Pattern: "/api/domain-drivers/:id", Name: "getDomainDriver", Permission: actor.SuperuserRead, Summary: "One domain driver", handle: a.getDomainDriver},
+		{Method: post, Pattern: "/api/domain-drivers/:id/_scan", Name: "scanDriver", Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Scan the directories of a driver's domains", handle: a.scanDriver},
+		{Method: get, Pattern: "/api/domains", Name: "listDomains", Summary: "The domains, page by page", handle: a.listDomains},
+		{Method: get, Pattern: "/api/domains-content", Name: "listDomainContents", Summary: "How many users and teams each domain has", handle: a.listDomainContents},
+		{Method: get, Pattern: "/api/domains-list", Name: "listAllDomains", Summary: "All domains but local", handle: a.listAllDomains},
+		{Method: get, Pattern: "/api/domains/:id", Name: "getDomain", Permission: actor.SuperuserRead, Summary: "One domain", handle: a.getDomain},
+		{Method: get, Pattern: "/api/domains/:id/driver", Name: "getDriverOfDomain", Permission: actor.SuperuserRead, Summary: "The driver of a domain", handle: a.getDriverOfDomain},
+		{Method: post, Pattern: "/api/domains", Name: "createDomain", Permission: actor.Superuser, Tx: true, Summary: "Add a domain", handle: a.createDomain},
+		{Method: put, Pattern: "/api/domains/:id", Name: "putDomain", Permission: actor.Superuser, Tx: true, Summary: "Change a domain", handle: a.putDomain},
+		{Method: del, Pattern: "/api/domains/:id", Name: "deleteDomain", Permission: actor.Superuser, Tx: true, Summary: "Remove a domain with its users and teams", handle: a.deleteDomain},
+		{Method: post, Pattern: "/api/domains/:id/driver/_scan", Name: "scanDomain", Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Scan the directory of one domain", handle: a.scanDomain},
+		{Method: get, Pattern: "/api/domains/:id/scan", Name: "getScan", Permission: actor.SuperuserRead, Summary: "How far the scan of a domain is", handle: a.getScan},
+		{Method: get, Pattern: "/api/login/:domain/sso", Name: "beginSSO", Public: true, Summary: "Log in at the domain's provider", handle: a.beginSSO},
+		{Method: get, Pattern: "/api/login/:domain/callback", Name: "finishSSO", Public: true, Summary: "Come back from an OpenID provider", handle: a.finishSSO},
+		{Method: post, Pattern: "/api/login/:domain/acs", Name: "finishSAML", Public: true, Foreign: true, Summary: "Come back from a SAML provider", handle: a.finishSAML},
+		{Method: get, Pattern: "/api/login/:domain/metadata", Name: "getSSOMetadata", Public: true, Summary: "What a SAML provider needs to know", handle: a.getSSOMetadata},
+
 		// Part 2: principals
 		{Method: get, Pattern: "/api/principal-list", Name: "listPrincipals", Summary: "Every user and team", handle: a.listPrincipals},
 		{Method: get, Pattern: "/api/principals/:id", Name: "resolvePrincipal", Summary: "Redirect to the user or team", handle: a.resolvePrincipal},
+		{Method: post, Pattern: "/api/principals/:id/_reassign", Name: "reassignPrincipal", Tx: true, OwnTx: true, Summary: "Give a principal's content to another one", handle: a.reassignPrincipal},
 
 		// (ext) who calls
 		{Method: post, Pattern: "/api/login/:domain", Name: "login", Public: true, Summary: "Log in with a password", handle: a.login},
@@ -112,6 +133,7 @@ func (a *api) routes() []Route {
 		{Method: post, Pattern: "/api/uploads", Name: "createUpload", Summary: "Stage a file", handle: a.createUpload},
 		{Method: get, Pattern: "/api/uploads/:id", Name: "getUpload", Summary: "A staged file", handle: a.getUpload},
 		{Method: del, Pattern: "/api/uploads/:id", Name: "deleteUpload", Tx: true, Summary: "Remove a staged file", handle: a.deleteUpload},
+		{Method: get, Pattern: "/api/downloads", Name: "listDownloads", Summary: "The files made for the caller", handle: a.listDownloads},
 		{Method: get, Pattern: "/api/downloads/:id", Name: "getDownload", Summary: "A file made for the caller", handle: a.getDownload},
 		{Method: get, Pattern: "/api/downloads/:id/content", Name: "getDownloadContent", Summary: "The bytes of a download", handle: a.getDownloadContent},
 

@@ -180,7 +180,7 @@ func TestHead(t *testing.T) {
 	server := httptest.NewServer(s.http)
 	defer server.Close()
 	for _, r := range httpapi.Routes() {
-		if r.Method != http.MethodGet {
+		if r.Method != http.MethodGet || r.Name == "finishSSO" { // which can be called once a login
 			continue
 		}
 		get := s.call(t, "admin", r)

@@ -39,7 +39,7 @@ var teamFields = []string{
 var saySomething = sample{body: `{"message": "Look, @mia"}`, fields: []string{"message string"}}
 
 // samples has every route that does more than answer a GET. UPLOAD stands for the id of a staged file.
-var samples = withBundles(withContent(map[string]sample{
+var samples = withDomains(withBundles(withContent(map[string]sample{
 	"putColor":      {body: `{"color": "#123456"}`, fields: []string{"color string"}},
 	"exportColors":  {body: `{"source": "atlas"}`, fields: []string{"source string?", "progress string?"}},
 	"importColors":  {body: `{"uploadId": "UPLOAD"}`, fields: []string{"uploadId string"}},
@@ -75,7 +75,8 @@ var samples = withBundles(withContent(map[string]sample{
 	"createInstruction": {body: `{"slug": "style", "content": "short"}`, fields: []string{"slug string", "description string?", "content string"}},
 	"putInstruction":    {body: `{"content": "short"}`, fields: []string{"description string?", "content string"}},
 	"deleteInstruction": {last: "gone"},
-}))
+	"reassignPrincipal": {body: `{"to": "dana"}`, fields: []string{"to string"}},
+})))
 
 // gif is as much of a picture as a server looks at.
 const gif = "GIF89a"
@@ -88,7 +89,7 @@ type stock struct {
 
 // stocked makes a world with things of acme's admin in it.
 func stocked(t testing.TB, open dbtest.Opener) stock {
-	w := newWorld(t, open)
+	w := newWorld(t, open, withDrivers)
 	w.must(t, "admin", "PUT", "/api/colors/red", `{"color": "#ff0000"}`)
 	w.must(t, "admin", "PUT", "/api/colors/gone", `{"color": "#ff0000"}`)
 	w.must(t, "admin", "POST", "/api/users", `{"username": "gone"}`)
@@ -104,6 +105,7 @@ func stocked(t testing.TB, open dbtest.Opener) stock {
 	}}
 	stockContent(t, w, s.param)
 	stockBundles(t, w, s.param)
+	stockDomains(t, w, s.param)
 	return s
 }
 
@@ -130,6 +132,14 @@ func (s stock) body(r httpapi.Route) string {
 // call calls a route with its sample as somebody.
 func (s stock) call(t testing.TB, user string, r httpapi.Route, headers ...string) answer {
 	t.Helper()
+	switch r.Name {
+	case "finishSSO":
+		params, cookie := s.handshake(t, "state", "sue")
+		return s.do(t, user, r.Method, s.target(r)+"?"+params, "", append(headers, cookie)...)
+	case "finishSAML":
+		params, cookie := s.handshake(t, "RelayState", "sue")
+		return s.do(t, user, r.Method, s.target(r), params, append(headers, urlencoded, cookie)...)
+	}
 	return s.do(t, user, r.Method, s.target(r), s.body(r), headers...)
 }
 

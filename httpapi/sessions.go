@@ -10,6 +10,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
 // cookieName is the session cookie.
@@ -23,7 +24,7 @@ type loginBody struct {
 }
 
 // login serves POST /api/login/{domain}: 200 with the session's token, also as a cookie; 401 "Unable to log in" for
-// every reason alike.
+// every reason alike; 502 when the domain's directory cannot be asked.
 func (a *api) login(r *request) (reply, error) {
 	in, err := r.loginBody()
 	if err != nil {
@@ -36,17 +37,22 @@ func (a *api) login(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
+	return a.loggedIn(l), nil
+}
+
+// loggedIn answers with a new session: 200, its token and its cookie.
+func (a *api) loggedIn(l sessions.Login) reply {
 	self := actor.Actor{Tenant: l.Tenant, User: l.User.Username, Superuser: l.User.Superuser}
 	return reply{
-		status: http.StatusOK,
-		header: map[string]string{"Set-Cookie": a.cookie(l.Token, 0).String()},
+		status:  http.StatusOK,
+		cookies: []*http.Cookie{a.cookie(l.Token, 0)},
 		body: struct {
 			Token     string       `json:"token"`
 			ExpiresAt hal.Time     `json:"expiresAt"`
 			Tenant    string       `json:"tenant"`
 			User      hal.Resource `json:"user"`
 		}{l.Token, hal.Time(l.ExpiresAt), l.Tenant, a.user(self, l.User)},
-	}, nil
+	}
 }
 
 func (r *request) loginBody() (loginBody, error) {
@@ -78,7 +84,7 @@ func (a *api) logout(r *request) (reply, error) {
 	if err := a.Sessions.Logout(r.Context()); err != nil {
 		return reply{}, err
 	}
-	return reply{status: http.StatusOK, header: map[string]string{"Set-Cookie": a.cookie("", -1).String()}}, nil
+	return reply{status: http.StatusOK, cookies: []*http.Cookie{a.cookie("", -1)}}, nil
 }
 
 // getSession serves GET /api/session: 200 and who the caller is, with the highest role over all teams.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/httpapi"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
@@ -31,8 +32,9 @@ var update = flag.Bool("update", false, "rewrite the transcripts in testdata wit
 //	>                        is long, comes after a line with > alone
 //
 // All other lines are the answer: status, the headers that matter, and the body indented by two spaces. Credentials are
-// random: they are written <SESSION-1>, <TOKEN-1>… in the order they appear, also in later requests. So are archives, which
-// are shown unpacked.
+// random: they are written <SESSION-1>, <TOKEN-1>… in the order they appear, also in later requests; so are <STATE-1> and
+// <BROWSER-1> of a login at a provider. Archives are shown unpacked. In a file whose name begins with host-, a host has
+// added the domain drivers of domains_test.go.
 func TestTranscripts(t *testing.T) {
 	files := transcripts(t)
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
@@ -40,7 +42,11 @@ func TestTranscripts(t *testing.T) {
 			t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 				want, err := os.ReadFile(file)
 				is.New(t).NoErr(err)
-				s := &script{w: newWorld(t, open), given: map[string]string{}}
+				var host []func(*tenantcontent.Config)
+				if strings.HasPrefix(filepath.Base(file), "host-") {
+					host = append(host, withDrivers)
+				}
+				s := &script{w: newWorld(t, open, host...), given: map[string]string{}}
 				got := s.replay(t, string(want))
 				if *update && strings.Contains(t.Name(), "sqlite") {
 					is.New(t).NoErr(os.WriteFile(file, []byte(got), 0o644))
@@ -77,7 +83,7 @@ type script struct {
 	w      *world
 	caller string            // "" for nobody
 	given  map[string]string // credential to its name
-	counts [3]int            // sessions, tokens and archives named so far
+	counts [4]int            // sessions, tokens, archives and logins at a provider named so far
 }
 
 // replay gives the conversation with the answers of now.
@@ -161,10 +167,28 @@ func (s *script) format(t *testing.T, a answer, asked http.Header) string {
 	return s.named(out.String())
 }
 
+var (
+	loginCookie = regexp.MustCompile(`sso-([A-Za-z0-9_-]{16})=([A-Za-z0-9_-]{16})`)
+	took        = regexp.MustCompile(`"durationMs": \d+`)
+)
+
 var credential = regexp.MustCompile(`tc([st])\.[a-z]+\.[A-Za-z0-9_.-]{43,}`)
 
 // named writes names for credentials, filled the other way round.
 func (s *script) named(text string) string {
+	for _, login := range loginCookie.FindAllStringSubmatch(text, -1) {
+		if s.given[login[1]] == "" {
+			s.counts[3]++
+			s.given[login[1]] = fmt.Sprintf("<STATE-%d>", s.counts[3])
+			s.given[login[2]] = fmt.Sprintf("<BROWSER-%d>", s.counts[3])
+		}
+	}
+	for secret, name := range s.given {
+		if strings.HasPrefix(name, "<STATE") || strings.HasPrefix(name, "<BROWSER") {
+			text = strings.ReplaceAll(text, secret, name)
+		}
+	}
+	text = took.ReplaceAllString(text, `"durationMs": <MS>`)
 	return credential.ReplaceAllStringFunc(text, func(secret string) string {
 		if s.given[secret] == "" {
 			kind := map[byte]int{'s': 0, 't': 1}[secret[2]]

@@ -165,7 +165,7 @@ func (w *world) rebuilt(t testing.TB, change func(*httpapi.Config)) {
 	c := httpapi.Config{
 		Services: httpapi.Services{
 			AIInstructions: a.AIInstructions, Entities: a.Entities, Bundles: a.Bundles,
-			Colors: a.Colors, Comments: a.Comments, Downloads: a.Downloads, Inputs: a.Inputs, Principals: a.Principals,
+			Colors: a.Colors, Comments: a.Comments, Domains: a.Domains, Downloads: a.Downloads, Inputs: a.Inputs, Principals: a.Principals,
 			Sessions: a.Sessions, Tenants: a.Tenants, Uploads: a.Uploads,
 		},
 		InTx: a.InTx, Ready: a.Ready, BaseURL: baseURL, Now: w.now, Log: slog.New(slog.NewTextHandler(&w.log, nil)),
@@ -183,7 +183,8 @@ type answer struct {
 	body   string
 }
 
-// do sends a request as a user, "" for nobody. A body is JSON unless a header says otherwise; headers are "Name: value".
+// do sends a request as a user, "" for nobody. A body is JSON, or an archive when it is gzip, unless a header says
+// otherwise; headers are "Name: value".
 func (w *world) do(t testing.TB, user, method, target, body string, headers ...string) answer {
 	t.Helper()
 	return w.send(w.request(t, user, method, target, body, headers...))
@@ -198,6 +199,9 @@ func (w *world) request(t testing.TB, user, method, target, body string, headers
 	r := httptest.NewRequest(method, target, content).WithContext(t.Context())
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
+	}
+	if strings.HasPrefix(body, "\x1f\x8b") {
+		r.Header.Set("Content-Type", "application/gzip")
 	}
 	if user != "" {
 		r.Header.Set("Authorization", "Bearer "+w.token(t, user))

@@ -1,0 +1,380 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+
+	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/hal"
+)
+
+// domainBody is a Domain as the API writes it (part 2, Resources, Domain).
+type domainBody struct {
+	Tenant      string          `json:"tenant"`
+	ID          string          `json:"id"`
+	Name        *string         `json:"name"`
+	Description *string         `json:"description"`
+	Type        string          `json:"type"`
+	Config      json.RawMessage `json:"config"` // its secrets masked
+	ScannedAt   *hal.Time       `json:"scannedAt"`
+	Public      publicBody      `json:"public"`
+	CreatedAt   hal.Time        `json:"createdAt"`
+	UpdatedAt   hal.Time        `json:"updatedAt"`
+}
+
+// publicBody is what a login page may know of a domain: for a login at a provider, where it starts.
+type publicBody struct {
+	SSO string `json:"sso,omitempty"`
+}
+
+func (a *api) public(d domains.Domain) publicBody {
+	if info, _ := a.Domains.Info(d.Type); info.LoginMethod == http.MethodGet {
+		return publicBody{SSO: a.href("login", d.ID, "sso") + "?tenant=" + url.QueryEscape(d.Tenant)}
+	}
+	return publicBody{}
+}
+
+func (a *api) domain(d domains.Domain) hal.Resource {
+	links := hal.Self(a.href("domains", d.ID)).With("inf:driver", a.href("domains", d.ID, "driver"))
+	return hal.Resource{Links: links, Embedded: a.embeddedDriver(d), Value: domainBody{
+		Tenant: d.Tenant, ID: d.ID, Name: d.Name, Description: d.Description, Type: d.Type, Config: orNullJSON(d.Config),
+		ScannedAt: hal.OrNull(d.ScannedAt), Public: a.public(d), CreatedAt: hal.Time(d.CreatedAt), UpdatedAt: hal.Time(d.UpdatedAt),
+	}}
+}
+
+func orNullJSON(raw json.RawMessage) json.RawMessage {
+	if raw == nil {
+		return json.RawMessage("null")
+	}
+	return raw
+}
+
+// embeddedDriver is empty for a type that the host has dropped.
+func (a *api) embeddedDriver(d domains.Domain) hal.Embedded {
+	info, ok := a.Domains.Info(d.Type)
+	if !ok {
+		return hal.Embedded{}
+	}
+	return hal.Embedded{"inf:driver": a.domainDriver(info, hal.Self(a.href("domain-drivers", info.ID)))}
+}
+
+// domainDriver encodes a driver (part 2, Domain driver).
+func (a *api) domainDriver(i domains.Info, links hal.Links) hal.Resource {
+	return hal.Resource{Links: links, Value: struct {
+		ID              string         `json:"id"`
+		Name            string         `json:"name"`
+		Group           string         `json:"group"`
+		Image           string         `json:"image,omitempty"`
+		LoginComponent  string         `json:"loginComponent"`
+		EditComponent   map[string]any `json:"editComponent,omitempty"`
+		ScanComponent   map[string]any `json:"scanComponent,omitempty"`
+		LoginMethod     string         `json:"loginMethod"`
+		UsernameParam   *string        `json:"usernameParam"`
+		PasswordParam   *string        `json:"passwordParam"`
+		ManagesPassword bool           `json:"managesPassword"`
+	}{
+		i.ID, i.Name, i.Group, i.Image, i.LoginComponent, i.EditComponent, i.ScanComponent, i.LoginMethod,
+		orNull(i.UsernameParam), orNull(i.PasswordParam), i.ManagesPassword,
+	}}
+}
+
+// listDomainTemplates serves GET /api/domain-templates: 200 and a template for each driver that has one.
+func (a *api) listDomainTemplates(r *request) (reply, error) {
+	all, err := a.Domains.Drivers(r.Context())
+	if err != nil {
+		return reply{}, err
+	}
+	type domain struct {
+		Type     string            `json:"type"`
+		Defaults map[string]string `json:"defaults"`
+	}
+	type template struct {
+		Name   string `json:"name"`
+		Group  string `json:"group"`
+		Domain domain `json:"domain"`
+	}
+	items := []template{}
+	for _, i := range all {
+		if i.Defaults != nil {
+			items = append(items, template{i.Name, i.Group, domain{i.ID, i.Defaults}})
+		}
+	}
+	return ok(hal.Detective(hal.Self(a.href("domain-templates")), items))
+}
+
+// listDomainDrivers serves GET /api/domain-drivers: 200 and all drivers in the order of registration.
+func (a *api) listDomainDrivers(r *request) (reply, error) {
+	all, err := a.Domains.Drivers(r.Context())
+	if err != nil {
+		return reply{}, err
+	}
+	rows := make([]hal.Resource, len(all))
+	for i, d := range all {
+		rows[i] = a.domainDriver(d, hal.Self(a.href("domain-drivers", d.ID)))
+	}
+	return ok(hal.Collection(hal.Self(a.href("domain-drivers")), whole(len(rows)), "inf:domain-driver", rows, nil))
+}
+
+// getDomainDriver serves GET /api/domain-drivers/{id}: 200 and the driver, for superusers; 404.
+func (a *api) getDomainDriver(r *request) (reply, error) {
+	d, err := a.Domains.Driver(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.domainDriver(d, hal.Self(a.href("domain-drivers", d.ID)).With("inf:scan", a.href("domain-drivers", d.ID, "_scan"))))
+}
+
+// listDomains serves GET /api/domains: 200 and a page of domains, also local, 100 unless limit says otherwise, ordered by
+// name unless sort says otherwise (name, id, createdAt, updatedAt); q searches id, name and description.
+func (a *api) listDomains(r *request) (reply, error) {
+	q, err := r.page(100)
+	if err != nil {
+		return reply{}, err
+	}
+	page, err := a.Domains.Page(r.Context(), q)
+	if err != nil {
+		return reply{}, err
+	}
+	type row struct {
+		ID     string     `json:"id"`
+		Type   string     `json:"type"`
+		Name   *string    `json:"name"`
+		Public publicBody `json:"public"`
+	}
+	return ok(collection(a, r, q, page, "inf:domain", nil, func(d domains.Domain) hal.Resource {
+		return hal.Resource{
+			Links: hal.Self(a.href("domains", d.ID)), Value: row{d.ID, d.Type, d.Name, a.public(d)}, Embedded: a.embeddedDriver(d),
+		}
+	}))
+}
+
+// listDomainContents serves GET /api/domains-content: 200 and how many users and teams each domain has, as a plain array.
+func (a *api) listDomainContents(r *request) (reply, error) {
+	all, err := a.Domains.Contents(r.Context())
+	if err != nil {
+		return reply{}, err
+	}
+	type row struct {
+		ID        string `json:"id"`
+		UserCount int    `json:"userCount"`
+		TeamCount int    `json:"teamCount"`
+	}
+	rows := make([]row, len(all))
+	for i, c := range all {
+		rows[i] = row{c.ID, c.Users, c.Teams}
+	}
+	return ok(rows)
+}
+
+// listAllDomains serves GET /api/domains-list: 200 and every domain but local as a plain array, its secrets masked.
+// default says whether it is the tenant's default domain.
+func (a *api) listAllDomains(r *request) (reply, error) {
+	all, err := a.Domains.All(r.Context())
+	if err != nil {
+		return reply{}, err
+	}
+	first, err := a.Domains.Default(r.Context())
+	if err != nil {
+		return reply{}, err
+	}
+	type permissions struct {
+		Edit   bool `json:"edit"`
+		Delete bool `json:"delete"`
+		Write  bool `json:"write"`
+		Scan   bool `json:"scan"`
+	}
+	type row struct {
+		ID          string          `json:"id"`
+		Name        *string         `json:"name"`
+		Description *string         `json:"description"`
+		Type        string          `json:"type"`
+		Config      json.RawMessage `json:"config"`
+		CreatedAt   hal.Time        `json:"createdAt"`
+		ScannedAt   *hal.Time       `json:"scannedAt"`
+		UpdatedAt   hal.Time        `json:"updatedAt"`
+		Default     bool            `json:"default"`
+		Permissions permissions     `json:"permissions"`
+	}
+	rows := []row{}
+	for _, d := range all {
+		if d.Type != domains.Local {
+			rows = append(rows, row{
+				d.ID, d.Name, d.Description, d.Type, orNullJSON(d.Config), hal.Time(d.CreatedAt), hal.OrNull(d.ScannedAt),
+				hal.Time(d.UpdatedAt), d.ID == first, permissions(a.Domains.Permissions(r.who, d)),
+			})
+		}
+	}
+	return ok(rows)
+}
+
+// createDomain serves POST /api/domains: 200 and the domain, whose id is made of the name; 400 naming a field, also one of
+// config; 409 for a taken id.
+func (a *api) createDomain(r *request) (reply, error) {
+	in, err := decode[struct {
+		Name        string                 `json:"name"`
+		Type        string                 `json:"type"`
+		Description field[string]          `json:"description"`
+		Config      field[json.RawMessage] `json:"config"`
+	}](r)
+	if err != nil {
+		return reply{}, err
+	}
+	d := domains.Domain{Name: &in.Name, Type: in.Type}
+	in.Description.applyOrNull(&d.Description)
+	in.Config.apply(&d.Config)
+	return a.domainReply(a.Domains.Create(r.Context(), d))
+}
+
+func (a *api) domainReply(d domains.Domain, err error) (reply, error) {
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.domain(d))
+}
+
+// getDomain serves GET /api/domains/{id}: 200 and the domain, its secrets masked, for superusers; 404.
+func (a *api) getDomain(r *request) (reply, error) {
+	return a.domainReply(a.Domains.Get(r.Context(), r.param("id")))
+}
+
+// putDomain serves PUT /api/domains/{id}: 200 and the changed domain. The body needs id, which changes nothing, and type;
+// a config takes the place of the one before, but for secrets that are masked or left out.
+func (a *api) putDomain(r *request) (reply, error) {
+	in, err := decode[struct {
+		ID     string                 `json:"id"`
+		Type   string                 `json:"type"`
+		Name   field[string]          `json:"name"`
+		Config field[json.RawMessage] `json:"config"`
+	}](r)
+	switch {
+	case err != nil:
+		return reply{}, err
+	case in.ID == "":
+		return reply{}, errs.New(errs.Invalid, "id is required")
+	case in.Type == "":
+		return reply{}, errs.New(errs.Invalid, "type is required")
+	}
+	return a.domainReply(a.Domains.Update(r.Context(), r.param("id"), func(d *domains.Domain) error {
+		d.Type = in.Type
+		in.Name.applyOrNull(&d.Name)
+		in.Config.apply(&d.Config)
+		return nil
+	}))
+}
+
+// deleteDomain serves DELETE /api/domains/{id}: 200. Its users and teams go with it, and what they own passes to the
+// caller; 400 for local; 409 when the caller is one of them, or no superuser would be left.
+func (a *api) deleteDomain(r *request) (reply, error) {
+	if err := a.Domains.Delete(r.Context(), r.param("id")); err != nil {
+		return reply{}, err
+	}
+	return done()
+}
+
+// getDriverOfDomain serves GET /api/domains/{id}/driver: 200 and the domain's driver; 404.
+func (a *api) getDriverOfDomain(r *request) (reply, error) {
+	d, err := a.Domains.Get(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	info, known := a.Domains.Info(d.Type)
+	if !known {
+		return reply{}, errs.New(errs.NotFound, "Domain driver not found.")
+	}
+	return ok(a.domainDriver(info, hal.Self(a.href("domains", d.ID, "driver")).With("inf:scan", a.href("domains", d.ID, "driver", "_scan"))))
+}
+
+// scanDriver serves POST /api/domain-drivers/{id}/_scan: 200 and what the scan of every domain with the driver did, of one
+// with ?domain=. dryRun=true writes nothing; force=true disables many users, too. 400 for a driver that cannot scan; 404;
+// 409 while another scan runs, or with the counts when many users would be disabled; 502 when a directory cannot be read.
+func (a *api) scanDriver(r *request) (reply, error) {
+	o, err := r.scanOptions()
+	if err != nil {
+		return reply{}, err
+	}
+	return scanReply(a.Domains.Scan(r.Context(), r.param("id"), o))
+}
+
+// scanDomain serves POST /api/domains/{id}/driver/_scan: as scanDriver, for one domain.
+func (a *api) scanDomain(r *request) (reply, error) {
+	o, err := r.scanOptions()
+	if err != nil {
+		return reply{}, err
+	}
+	return scanReply(a.Domains.ScanDomain(r.Context(), r.param("id"), o))
+}
+
+func (r *request) scanOptions() (o domains.ScanOptions, err error) {
+	query, err := parseQuery(r.Request)
+	if err != nil {
+		return o, err
+	}
+	o.Domain = query.Get("domain")
+	for name, into := range map[string]*bool{"dryRun": &o.DryRun, "force": &o.Force} {
+		if *into, err = boolean(query, name); err != nil {
+			return o, err
+		}
+	}
+	return o, nil
+}
+
+func scanReply(all []domains.Scanned, err error) (reply, error) {
+	if err != nil {
+		return reply{}, err
+	}
+	type memberships struct {
+		Added   int `json:"added"`
+		Removed int `json:"removed"`
+	}
+	type row struct {
+		ID          string      `json:"id"`
+		ScannedAt   *hal.Time   `json:"scannedAt"`
+		Users       countsOf    `json:"users"`
+		Teams       countsOf    `json:"teams"`
+		Memberships memberships `json:"memberships"`
+		Warnings    []string    `json:"warnings"`
+		DurationMs  int64       `json:"durationMs"`
+	}
+	rows := make([]row, len(all))
+	for i, d := range all {
+		rows[i] = row{
+			d.ID, hal.OrNull(d.ScannedAt), countsOf(d.Users), countsOf(d.Teams), memberships{d.Added, d.Removed},
+			append([]string{}, d.Warnings...), d.Duration.Milliseconds(),
+		}
+	}
+	return ok(map[string]any{"domains": rows})
+}
+
+// countsOf is what a scan did to users or teams.
+type countsOf struct {
+	Created   int `json:"created"`
+	Updated   int `json:"updated"`
+	Disabled  int `json:"disabled"`
+	Unchanged int `json:"unchanged"`
+}
+
+// getScan serves GET /api/domains/{id}/scan: 200 and the scan of the domain that runs, or ran last: phase (reading,
+// writing, done, failed; null for none), what was read and written so far, when, and the last error; 404.
+func (a *api) getScan(r *request) (reply, error) {
+	run, err := a.Domains.ScanState(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	var started *hal.Time
+	if !run.StartedAt.IsZero() {
+		started = hal.OrNull(&run.StartedAt)
+	}
+	return ok(hal.Resource{Links: hal.Self(a.href("domains", r.param("id"), "scan")), Value: struct {
+		Phase      *string   `json:"phase"`
+		DryRun     bool      `json:"dryRun"`
+		Users      int       `json:"users"`
+		Groups     int       `json:"groups"`
+		Written    int       `json:"written"`
+		Total      int       `json:"total"`
+		StartedAt  *hal.Time `json:"startedAt"`
+		FinishedAt *hal.Time `json:"finishedAt"`
+		LastError  *string   `json:"lastError"`
+	}{orNull(string(run.Phase)), run.DryRun, run.Users, run.Groups, run.Written, run.Total, started, hal.OrNull(run.FinishedAt), orNull(run.Error)}})
+}

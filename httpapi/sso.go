@@ -1,0 +1,143 @@
+package httpapi
+
+import (
+	"cmp"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// endpoints are where a domain's provider finds this service. The tenant is in the state of a login, and in the query of
+// the metadata.
+func (a *api) endpoints(tenant, domain string) domains.Endpoints {
+	return domains.Endpoints{
+		Callback: a.href("login", domain, "callback"),
+		ACS:      a.href("login", domain, "acs"),
+		Metadata: a.href("login", domain, "metadata") + "?tenant=" + url.QueryEscape(tenant),
+	}
+}
+
+// tenantOf gives the tenant of a request without a session: header X-Tenant, else the query's tenant, else the only one,
+// else default.
+func (a *api) tenantOf(r *request, query url.Values) (string, error) {
+	return a.Sessions.Tenant(r.Context(), cmp.Or(r.Header.Get("X-Tenant"), query.Get("tenant")))
+}
+
+// beginSSO serves GET /api/login/{domain}/sso: 302 to the domain's provider. returnTo is the path where the browser goes
+// after the login; without it the login answers as one with a password does. 404 for every domain without one.
+func (a *api) beginSSO(r *request) (reply, error) {
+	query, err := parseQuery(r.Request)
+	if err != nil {
+		return reply{}, err
+	}
+	tenant, err := a.tenantOf(r, query)
+	if err != nil {
+		return reply{}, err
+	}
+	domain := r.param("domain")
+	begun, err := a.Domains.Begin(r.Context(), tenant, domain, a.endpoints(tenant, domain), query.Get("returnTo"))
+	if err != nil {
+		return reply{}, err
+	}
+	return reply{
+		status: http.StatusFound, header: map[string]string{"Location": begun.Location},
+		cookies: []*http.Cookie{a.loginCookie(begun.State, begun.Browser, begun.Ends)},
+	}, nil
+}
+
+// loginCookie ties a login at a provider to the browser that began it. SAML comes back with a POST from another site, to
+// which browsers bring the cookie only when it says SameSite=None, and that only over https.
+func (a *api) loginCookie(state, browser string, ends time.Time) *http.Cookie {
+	c := &http.Cookie{
+		Name: loginCookieName(state), Value: browser, Path: "/api/login/", Expires: ends,
+		HttpOnly: true, Secure: a.secureCookie, SameSite: http.SameSiteLaxMode,
+	}
+	if a.secureCookie {
+		c.SameSite = http.SameSiteNoneMode
+	}
+	return c
+}
+
+// loginCookieName differs for each login, so that two may be under way in one browser.
+func loginCookieName(state string) string {
+	return "sso-" + state[strings.LastIndexByte(state, '.')+1:]
+}
+
+// finishSSO serves GET /api/login/{domain}/callback, where OpenID Connect comes back: 303 to the path that the login was
+// begun with, or 200 with the session's token, as a login with a password answers; both set the session's cookie. 401
+// "Unable to log in" for every reason alike, also for the second use of an answer.
+func (a *api) finishSSO(r *request) (reply, error) {
+	query, err := parseQuery(r.Request)
+	if err != nil {
+		return reply{}, err
+	}
+	return a.finishLogin(r, query.Get("state"), query)
+}
+
+// finishSAML serves POST /api/login/{domain}/acs, where SAML comes back with a form: as finishSSO. The route is open to
+// forms of other origins: that is where it comes from, and the cookie of the login's own browser has to come with it.
+func (a *api) finishSAML(r *request) (reply, error) {
+	if t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); t != "application/x-www-form-urlencoded" {
+		return reply{}, errs.New(errs.Unsupported, "The Content-Type must be application/x-www-form-urlencoded.")
+	}
+	raw, err := r.body()
+	if err != nil {
+		return reply{}, err
+	}
+	form, err := url.ParseQuery(string(raw))
+	if err != nil {
+		return reply{}, errs.Wrap(errs.Invalid, err, "The form is not properly escaped.")
+	}
+	return a.finishLogin(r, form.Get("RelayState"), form)
+}
+
+func (a *api) finishLogin(r *request, state string, params url.Values) (reply, error) {
+	browser := ""
+	if c, err := r.Cookie(loginCookieName(state)); err == nil {
+		browser = c.Value
+	}
+	domain := r.param("domain")
+	tenant, _, _ := strings.Cut(state, ".")
+	done, err := a.Domains.Finish(r.Context(), domain, a.endpoints(tenant, domain), state, browser, params)
+	if err != nil {
+		return reply{}, err
+	}
+	l, err := a.Sessions.Start(r.Context(), done.Tenant, done.User)
+	if err != nil {
+		return reply{}, err
+	}
+	answer := a.loggedIn(l)
+	answer.cookies = append(answer.cookies, a.loginCookie(state, "", time.Unix(0, 0)))
+	if done.ReturnTo != "" {
+		answer.status, answer.body = http.StatusSeeOther, nil
+		answer.header = map[string]string{"Location": a.BaseURL + done.ReturnTo}
+	}
+	return answer, nil
+}
+
+// getSSOMetadata serves GET /api/login/{domain}/metadata: 200 and what the domain's provider has to know of this service;
+// 404 for every domain without it.
+func (a *api) getSSOMetadata(r *request) (reply, error) {
+	query, err := parseQuery(r.Request)
+	if err != nil {
+		return reply{}, err
+	}
+	tenant, err := a.tenantOf(r, query)
+	if err != nil {
+		return reply{}, err
+	}
+	domain := r.param("domain")
+	document, contentType, err := a.Domains.Metadata(r.Context(), tenant, domain, a.endpoints(tenant, domain))
+	if err != nil {
+		return reply{}, err
+	}
+	return reply{status: http.StatusOK, header: map[string]string{"Content-Type": contentType}, serve: func(w http.ResponseWriter, _ *http.Request) error {
+		_, _ = w.Write(document) // a caller who is gone needs no answer
+		return nil
+	}}, nil
+}
