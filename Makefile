@@ -13,7 +13,7 @@ help: ## list the targets
 run: ## start the server on an embedded database in ./data
 	go run ./cmd/tenantcontent serve
 
-test: ## every test on both databases, with the race detector, none skipped; installs PostgreSQL when missing
+test: ## every test on both databases, with the race detector, none skipped; installs PostgreSQL, slapd and Chromium when missing
 	scripts/test.sh
 
 check: lint vuln test build ## what CI runs: lint, vuln, test, build
@@ -36,7 +36,7 @@ build: ## compile everything; the server goes to ./bin
 	go build -trimpath -o bin/ ./cmd/tenantcontent
 
 bench: ## ratios against a bare handler, on both databases
-	scripts/needs.sh postgres
+	scripts/needs.sh postgres slapd
 	go run ./internal/bench
 
 fmt: ## format the code and tidy go.mod

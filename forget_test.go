@@ -1,11 +1,19 @@
 package tenantcontent_test
 
 import (
+	"bytes"
+	"context"
+	"io"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/matryer/is"
 
+	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/bundles"
+	"github.com/tenantcontent/tenantcontent/comments"
 	"github.com/tenantcontent/tenantcontent/entities"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -57,4 +65,71 @@ func TestDeletedContentLeavesNoComments(t *testing.T) {
 			is.Equal(errs.CodeOf(err), errs.NotFound)
 		}
 	})
+}
+
+// TestDeletedUserKeepsNoWords: what a user said stays when the user is deleted, on its own, with the content reassigned or
+// by a restore, but whoever gets the name then is not its author.
+func TestDeletedUserKeepsNoWords(t *testing.T) {
+	for name, remove := range map[string]func(ctx context.Context, app *tenantcontent.App) error{
+		"alone": func(ctx context.Context, app *tenantcontent.App) error {
+			return app.Principals.DeleteUser(ctx, "mia", "")
+		},
+		"reassigned": func(ctx context.Context, app *tenantcontent.App) error {
+			return app.Principals.DeleteUser(ctx, "mia", "jo")
+		},
+		"restored": func(ctx context.Context, app *tenantcontent.App) error {
+			_, err := app.Bundles.Restore(ctx, users(ctx, app), bundles.How{})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
+				is, root := is.New(t), as(t.Context(), "acme")
+				app := open(t, opener(t), time.Now)
+				for _, tenant := range []string{"acme", "evil"} {
+					_, err := app.Principals.AddSuperuser(root, tenant, "jo", password)
+					is.NoErr(err)
+					_, err = app.Principals.CreateUser(as(root, tenant), principals.User{Username: "mia", Enabled: true}, "")
+					is.NoErr(err)
+				}
+				said := map[string]string{}
+				for _, tenant := range []string{"acme", "evil"} {
+					team, err := app.Principals.CreateTeam(as(root, tenant), principals.Team{Name: "Sales"})
+					is.NoErr(err)
+					c, err := app.Comments.Create(mia(root, tenant), "team", team.ID, "hello")
+					is.NoErr(err)
+					said[tenant] = c.ID
+				}
+				is.NoErr(remove(root, app))
+				_, err := app.Principals.CreateUser(root, principals.User{Username: "mia", Enabled: true}, "")
+				is.NoErr(err)
+
+				c, err := app.Comments.Get(mia(root, "acme"), said["acme"])
+				is.NoErr(err)
+				is.True(c.AuthorGone)
+				is.Equal(c.UserID, "mia")
+				is.Equal(c.May, comments.Permissions{})
+				is.Equal(errs.CodeOf(app.Comments.Delete(mia(root, "acme"), c.ID)), errs.Forbidden)
+				is.NoErr(app.Comments.Delete(mia(root, "evil"), said["evil"])) // the other tenant's mia is still there
+			})
+		})
+	}
+}
+
+// mia is an ordinary user of a tenant.
+func mia(ctx context.Context, tenant string) context.Context {
+	return actor.With(ctx, actor.Actor{Tenant: tenant, User: "mia"})
+}
+
+// users is an archive that has of all users jo.
+func users(ctx context.Context, app *tenantcontent.App) io.Reader {
+	var packed bytes.Buffer
+	e, err := app.Bundles.ExportManifest(ctx, bundles.Manifest{Entries: []bundles.Entry{{Type: "user", EntityID: "jo"}}})
+	if err == nil {
+		err = e.Write(ctx, &packed)
+	}
+	if err != nil {
+		return iotest.ErrReader(err)
+	}
+	return &packed
 }

@@ -21,40 +21,45 @@ import (
 
 // nouns are the packages of one noun each. They do not import each other; what one needs of another it declares as a
 // small interface, and the root passes the other's Service.
-const nouns = "aiinstr bundles colors comments downloads entities inputs principals sessions tenants uploads"
+const nouns = "aiinstr bundles colors comments domains downloads entities inputs principals sessions tenants uploads"
+
+// domainDrivers are the ready drivers of authentication domains.
+const domainDrivers = "domains/local domains/ldap domains/saml domains/oidc"
 
 // base is what every noun and its stores and suites lean on.
-const base = "errs actor entity paging blobs blobs/files internal/epoch internal/escapes internal/fold internal/port internal/slug"
+const base = "errs actor entity paging blobs blobs/files internal/epoch internal/escapes internal/fold internal/port internal/rawjson internal/slug"
 
 // mayImport says which of our packages a package may import. The first row that fits a package counts.
 var mayImport = []rule{
 	{"internal/dbtest internal/bench cmd/... examples/...", "..."},
 
-	{"errs internal/epoch internal/escapes internal/fold internal/pgsafe internal/sqlitesafe internal/pgtest", ""},
+	{"errs internal/epoch internal/escapes internal/fold internal/rawjson internal/pgsafe internal/sqlitesafe internal/pgtest internal/slapd", ""},
 	{"actor blobs entity hal paging internal/keyring", "errs"},
-	{"blobs/files", "errs blobs"},
+	{"blobs/files", "errs blobs paging"},
 	{"internal/bunx", "errs paging internal/fold"},
-	{"internal/port", "errs entity"},
+	{"internal/port", "errs entity internal/rawjson"},
 	{"internal/slug", "internal/fold"},
 	{"internal/migrations", "errs internal/bunx"},
 	{"database", "errs internal/bunx internal/pgsafe internal/sqlitesafe"},
 
 	{"sessions sessions/sessionstest", base + " principals sessions"}, // it asks principals who a user is
+	{"domains domains/domainstest", base + " principals domains"},     // what a directory says becomes users and teams
+	{domainDrivers + " domains/drivertest", "errs domains"},
 	{"bundles", base + " bundles/archive"},
 	{nouns + " bundles/archive", base},
 	{"*/bunstore blobs/files/bunstore", base + " ^ internal/bunx internal/keyring blobs/files/bunstore"},
 	{"*/*test blobs/files/filestest", base + " ^ blobs/files/filestest"}, // the suites that every store must pass
 
 	{"httpapi", base + " hal " + nouns},
-	{".", base + " hal httpapi " + nouns + " */bunstore internal/bunx internal/epoch internal/keyring internal/migrations"},
+	{".", base + " hal httpapi " + nouns + " " + domainDrivers + " */bunstore internal/bunx internal/epoch internal/keyring internal/migrations"},
 }
 
 // mayBeImportedBy says who alone may import a package of others, by its beginning.
 var mayBeImportedBy = []rule{
 	{"github.com/uptrace/bun/driver/ modernc.org/sqlite github.com/jackc/pgx github.com/lib/pq", drivers},
 	{"github.com/uptrace/bun", drivers + " . */bunstore blobs/files/bunstore internal/..."},
-	{"net/http", ". httpapi cmd/... examples/... internal/bench"},
-	{"testing github.com/matryer/is pgregory.net/rapid", "*/*test blobs/files/filestest internal/dbtest"},
+	{"net/http", ". httpapi cmd/... examples/... internal/bench domains/saml domains/oidc internal/samltest internal/oidctest"},
+	{"testing github.com/matryer/is pgregory.net/rapid", "*/*test blobs/files/filestest internal/dbtest internal/slapd"},
 }
 
 // drivers are who may link a SQL driver. The library links none: a host brings its own.

@@ -27,6 +27,12 @@ import (
 	colorstore "github.com/tenantcontent/tenantcontent/colors/bunstore"
 	"github.com/tenantcontent/tenantcontent/comments"
 	commentstore "github.com/tenantcontent/tenantcontent/comments/bunstore"
+	"github.com/tenantcontent/tenantcontent/domains"
+	domainstore "github.com/tenantcontent/tenantcontent/domains/bunstore"
+	"github.com/tenantcontent/tenantcontent/domains/ldap"
+	"github.com/tenantcontent/tenantcontent/domains/local"
+	"github.com/tenantcontent/tenantcontent/domains/oidc"
+	"github.com/tenantcontent/tenantcontent/domains/saml"
 	"github.com/tenantcontent/tenantcontent/downloads"
 	downloadstore "github.com/tenantcontent/tenantcontent/downloads/bunstore"
 	"github.com/tenantcontent/tenantcontent/entities"
@@ -71,12 +77,22 @@ type Config struct {
 	Entities []entity.Type
 	// BundleDrivers are the host's types of bundle entries: each joins the ready ones, or replaces the one with its id.
 	BundleDrivers []bundles.Driver
+	// DomainDrivers are the host's ways to authenticate people: each joins the ready ones, or replaces the one with its id.
+	DomainDrivers []domains.Driver
 	// InputEditors join the catalog of input editors.
 	InputEditors []inputs.Editor
 
-	MaxBody         int64         // bytes of a JSON body; default 1 MiB
-	MaxUpload       int64         // bytes of an upload; default 256 MiB
-	MaxArchive      int64         // bytes of an archive that is sent in; default 4 GiB
+	MaxBody int64 // bytes of a JSON body; default 1 MiB
+	// MaxUpload is the most bytes of an upload, and of each file of a library, also of one that comes in an archive; default
+	// 256 MiB. An archive that is staged as an upload, for POST /api/_restore-from-file {uploadId}, is bounded by it too.
+	MaxUpload int64
+	// MaxArchive is the most bytes of an archive as it is sent, packed, in the body of an import or restore; default 4 GiB.
+	// No larger one is made: a restore or deploy whose automatic archive could not be sent in again does nothing.
+	MaxArchive int64
+	// ArchiveLimits bound what an archive has when it is unpacked: members, bytes, the bytes of one row, and the expansion
+	// ratio. They hold for archives that are sent in and for those that are made. A server that is to take the archives of
+	// another one needs limits that are as wide.
+	ArchiveLimits   bundles.Limits
 	SessionLifetime time.Duration // default 12 hours
 
 	Now   func() time.Time // the clock, for tests; default time.Now
@@ -90,6 +106,7 @@ type App struct {
 	Bundles        *bundles.Service
 	Colors         *colors.Service
 	Comments       *comments.Service
+	Domains        *domains.Service
 	Downloads      *downloads.Service
 	Inputs         *inputs.Service
 	Principals     *principals.Service
@@ -147,7 +164,8 @@ func Open(c Config) (*App, error) {
 		Store: uploadstore.New(c.DB), Blobs: blobs, Now: c.Now, NewID: c.NewID, Limit: c.MaxUpload,
 	})
 	app.Downloads = downloads.New(downloads.Options{Store: downloadstore.New(c.DB), Blobs: blobs, Now: c.Now, NewID: c.NewID})
-	principal := principals.Options{Store: directory, Blobs: blobs, Forget: app.forget, Now: c.Now, NewID: c.NewID}
+	principal := principals.Options{Store: directory, Blobs: blobs, Forget: app.forget, Renamed: app.renamed, Now: c.Now, NewID: c.NewID}
+	principal.KnownDomain = func(ctx context.Context, tenant, id string) error { return app.Domains.Known(ctx, tenant, id) }
 	elsewhere := append(principals.Types(principal), app.AIInstructions.Type())
 	app.Entities = entities.New(entities.Options{
 		Store: entitystore.New(c.DB), Blobs: blobs, Directory: directory, Others: replaced(elsewhere, c.Entities),
@@ -163,13 +181,19 @@ func Open(c Config) (*App, error) {
 	app.Comments = comments.New(comments.Options{
 		Store: said, Queue: said, Entities: registry, Users: app.Principals, Now: c.Now, NewID: c.NewID,
 	})
+	app.Domains, err = domains.New(domains.Options{
+		Store: domainstore.New(c.DB), People: app.Principals, Tenants: app.Tenants, Keys: keys, Drivers: drivers(c.DomainDrivers), Now: c.Now,
+	})
+	if err != nil {
+		return nil, err
+	}
 	app.Sessions = sessions.New(sessions.Options{
-		Store: sessionstore.New(c.DB).Notify(changes.Bump), Directory: app.Principals, Tenants: app.Tenants, Changes: &changes,
+		Store: sessionstore.New(c.DB).Notify(changes.Bump), Directory: app.Domains, Tenants: app.Tenants, Changes: &changes,
 		Lifetime: c.SessionLifetime, Now: c.Now, NewID: c.NewID,
 	})
 	app.Bundles, err = bundles.New(bundles.Options{
 		Store: bundlestore.New(c.DB), Tenants: app.Tenants, Downloads: app.Downloads, People: people{app.Principals},
-		Content: registry, Global: []entity.Type{app.Colors.Type(), app.AIInstructions.Type()}, Drivers: c.BundleDrivers, Size: c.MaxArchive, Now: c.Now, NewID: c.NewID,
+		Content: registry, Global: []entity.Type{app.Colors.Type(), app.AIInstructions.Type()}, Drivers: c.BundleDrivers, Limits: c.ArchiveLimits, Size: c.MaxArchive, Now: c.Now, NewID: c.NewID,
 	})
 	if err != nil {
 		return nil, err
@@ -178,7 +202,7 @@ func Open(c Config) (*App, error) {
 		Services: httpapi.Services{
 			AIInstructions: app.AIInstructions, Entities: app.Entities,
 			Bundles: app.Bundles,
-			Colors:  app.Colors, Comments: app.Comments, Downloads: app.Downloads, Inputs: app.Inputs, Principals: app.Principals,
+			Colors:  app.Colors, Comments: app.Comments, Domains: app.Domains, Downloads: app.Downloads, Inputs: app.Inputs, Principals: app.Principals,
 			Sessions: app.Sessions, Tenants: app.Tenants, Uploads: app.Uploads,
 		},
 		HostKinds: kinds(c.Entities),
@@ -195,6 +219,19 @@ func replaced(ready, own []entity.Type) []entity.Type {
 	mine := kinds(own)
 	ready = slices.DeleteFunc(slices.Clone(ready), func(t entity.Type) bool { return slices.Contains(mine, t.Kind) })
 	return append(ready, own...)
+}
+
+// drivers gives the ready domain drivers in their order (DECISIONS, section 8), each or the host's own in its place, and
+// the host's other ones behind them.
+func drivers(own []domains.Driver) []domains.Driver {
+	all := []domains.Driver{local.Driver{}, ldap.AD{}, ldap.LDAP{}, saml.Driver{}, oidc.Driver{}}
+	for i, ready := range all {
+		if n := slices.IndexFunc(own, func(d domains.Driver) bool { return d.Info().ID == ready.Info().ID }); n >= 0 {
+			all[i] = own[n]
+			own = slices.Delete(slices.Clone(own), n, n+1)
+		}
+	}
+	return append(all, own...)
 }
 
 func kinds(types []entity.Type) []entity.Kind {
@@ -315,12 +352,39 @@ func (app *App) Run(ctx context.Context) {
 	}
 }
 
-// forget removes what hangs on a piece, a team or a user that is deleted: its comments, or the user's files.
-func (app *App) forget(ctx context.Context, tenant string, gone entity.Key) error {
-	if gone.Kind == principals.KindUser {
-		return errors.Join(app.Uploads.Forget(ctx, tenant, gone.ID), app.Downloads.Forget(ctx, tenant, gone.ID))
+// forget removes what hangs on pieces, teams and users that are deleted: the comments on them, or the users' files. What
+// the users said stays, and is nobody's.
+func (app *App) forget(ctx context.Context, tenant string, gone ...entity.Key) error {
+	var users []string
+	for _, key := range gone {
+		if key.Kind == principals.KindUser {
+			users = append(users, key.ID)
+			continue
+		}
+		if err := app.Comments.Forget(ctx, tenant, key); err != nil {
+			return err
+		}
 	}
-	return app.Comments.Forget(ctx, tenant, gone)
+	if err := app.Comments.ForgetAuthors(ctx, tenant, users...); err != nil {
+		return err
+	}
+	if err := app.Uploads.Forget(ctx, tenant, users...); err != nil {
+		return err
+	}
+	return app.Downloads.Forget(ctx, tenant, users...)
+}
+
+// renamed gives users who are called something else now what is theirs, wherever a name is kept. What their rows and
+// owners of content need is done before.
+func (app *App) renamed(ctx context.Context, tenant string, names map[string]string) error {
+	for _, rename := range []func(context.Context, string, map[string]string) error{
+		app.Uploads.RenameUsers, app.Downloads.RenameUsers, app.Comments.RenameUsers, app.Bundles.RenameUsers,
+	} {
+		if err := rename(ctx, tenant, names); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Sweep removes what has expired, tenant by tenant. Run does it each minute.
@@ -332,7 +396,7 @@ func (app *App) Sweep(ctx context.Context) error {
 	var failed []error // one tenant's failure is not the others'
 	for _, tenant := range ids {
 		for _, sweep := range []func(context.Context, string) (int, error){
-			app.Sessions.Sweep, app.Uploads.Sweep, app.Downloads.Sweep,
+			app.Sessions.Sweep, app.Uploads.Sweep, app.Downloads.Sweep, app.Domains.Sweep,
 		} {
 			if _, err := sweep(ctx, tenant); err != nil {
 				failed = append(failed, fmt.Errorf("tenant %s: %w", tenant, err))

@@ -62,15 +62,13 @@ type Store interface {
 	// Update calls edit with the stored domain and writes the result but for Tenant, ID, ScannedAt and CreatedAt; no other
 	// write to it comes between. An error from edit is returned as is and writes nothing. It fails with errs.NotFound.
 	Update(ctx context.Context, tenant, id string, edit func(*Domain) error) (Domain, error)
-	// Delete removes a domain with its scan and the logins that are under way. It fails with errs.NotFound.
+	// Delete removes a domain with the notes of its scan and logins. It fails with errs.NotFound.
 	Delete(ctx context.Context, tenant, id string) error
 
-	// PutLogin keeps a login that is under way. It fails with errs.Conflict when the domain is gone.
-	PutLogin(ctx context.Context, tenant string, l Pending) error
-	// TakeLogin gives the login with this ID and Browser and removes it: of several callers one gets it. It fails with
-	// errs.NotFound.
-	TakeLogin(ctx context.Context, tenant, id, browser string) (Pending, error)
-	// Sweep removes the logins that ended before a time and gives their number.
+	// UseLogin notes that a login at a provider is ended, until it could not be ended any more. It fails with errs.Conflict
+	// for one that was noted before, so that of several callers one succeeds, and when the domain is gone.
+	UseLogin(ctx context.Context, tenant, domain, id string, until time.Time) error
+	// Sweep removes the notes of logins until before a time and gives their number.
 	Sweep(ctx context.Context, tenant string, before time.Time) (int, error)
 
 	// BeginScan notes that a scan runs. It fails with errs.Conflict while another one runs that was heard of since stale,
@@ -121,8 +119,7 @@ type Options struct {
 	Drivers []Driver         // in the order in which they are listed, each with its own id
 	Now     func() time.Time // default time.Now
 	NewID   func() string    // of a scan; default UUIDv7
-	// NewSecret makes the random part of a login's state and what ties it to a browser; default 12 random bytes in
-	// base64url.
+	// NewSecret makes the random part of a login's state; default 12 random bytes in base64url.
 	NewSecret func() string
 }
 

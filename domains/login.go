@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
+	"fmt"
 	"net/url"
 	"strings"
 	"time"
@@ -13,15 +15,23 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// Pending is a login that is under way at a provider.
-type Pending struct {
-	ID        string // hash of the state
-	Domain    string
-	Browser   string // hash of what the browser that began it holds
-	Memory    string // what the driver wants to know again, sealed
-	ReturnTo  string // path at this service where the browser goes in the end, "" for none
-	ExpiresAt time.Time
+// pending is a login that is under way at a provider. Its own browser keeps it, sealed for its state, in a cookie: who
+// has not logged in writes nothing here.
+type pending struct {
+	Domain   string    `json:"d"`
+	Memory   []byte    `json:"m"` // what the driver wants to know again
+	ReturnTo string    `json:"r"` // path at this service where the browser goes in the end, "" for none
+	Ends     time.Time `json:"e"`
 }
+
+// The place that a pending login is sealed for; the row is the state's hash. It is in no table.
+const (
+	pendingTable  = "cookie"
+	pendingColumn = "login"
+)
+
+// maxPending is how many bytes of a cookie browsers surely keep.
+const maxPending = 3800
 
 // patience is how long a login at a provider may take.
 const patience = 10 * time.Minute
@@ -96,7 +106,7 @@ func hidden(err error) error {
 type Started struct {
 	Location string // where the browser goes
 	State    string // comes back with it
-	Browser  string // secret that the browser keeps meanwhile, so that nobody else's browser can end this login
+	Browser  string // what the browser keeps meanwhile, so that no other one can end this login
 	Ends     time.Time
 }
 
@@ -139,24 +149,22 @@ func (s *Service) Begin(ctx context.Context, tenant, domain string, at Endpoints
 		return Started{}, err
 	}
 	// A state names its tenant, so that one address of this service serves all. SAML's has room for 80 bytes.
-	begun := Started{State: tenant + "." + s.o.NewSecret(), Browser: s.o.NewSecret(), Ends: s.stamp().Add(patience)}
+	begun := Started{State: tenant + "." + s.o.NewSecret(), Ends: s.stamp().Add(patience)}
 	location, memory, err := login.Begin(ctx, at, begun.State)
 	if err != nil {
 		return Started{}, hidden(err)
 	}
 	begun.Location = location
-	p := Pending{ID: hash(begun.State), Domain: d.ID, Browser: hash(begun.Browser), ReturnTo: returnTo, ExpiresAt: begun.Ends}
-	if p.Memory, err = s.o.Keys.Seal(tenant, loginsTable, loginsColumn, p.ID, memory); err != nil {
+	plain, err := json.Marshal(pending{Domain: d.ID, Memory: memory, ReturnTo: returnTo, Ends: begun.Ends})
+	if err != nil {
 		return Started{}, err
 	}
-	return begun, s.o.Store.PutLogin(ctx, tenant, p)
+	begun.Browser, err = s.o.Keys.Seal(tenant, pendingTable, pendingColumn, hash(begun.State), plain)
+	if err == nil && len(begun.Browser) > maxPending {
+		err = fmt.Errorf("domains: the driver %s wants to know too much again: %d bytes", d.Type, len(memory))
+	}
+	return begun, err
 }
-
-// The place that a driver's memory of a login is sealed for; the row is the login's id.
-const (
-	loginsTable  = "tc_domain_logins"
-	loginsColumn = "memory"
-)
 
 // isPath reports whether a browser takes s, or none, for a path of the service that it is at.
 func isPath(s string) bool {
@@ -164,7 +172,7 @@ func isPath(s string) bool {
 		return true
 	}
 	u, err := url.Parse(s)
-	return err == nil && u.Scheme == "" && u.Host == "" && len(s) <= 2048 && plain(s) &&
+	return err == nil && u.Scheme == "" && u.Host == "" && len(s) <= 1024 && plain(s) &&
 		s[0] == '/' && !strings.HasPrefix(s, "//") && !strings.Contains(s, `\`)
 }
 
@@ -175,22 +183,26 @@ type Finished struct {
 	ReturnTo string
 }
 
-// Finish ends a login that Begin started, without an actor. browser is the secret that the browser kept. The first login
-// makes the user. A login can be ended once, by its own browser, whether it succeeds or not.
+// Finish ends a login that Begin started, without an actor. browser is what the browser kept. The first login makes the
+// user. A login can be ended once, by its own browser, whether it succeeds or not.
 // Errors: errs.Unauthenticated "Unable to log in", the same for every reason; errs.Upstream.
 func (s *Service) Finish(ctx context.Context, domain string, at Endpoints, state, browser string, params url.Values) (Finished, error) {
-	tenant, _, ok := strings.Cut(state, ".")
-	if !ok || !plain(state) || len(state) > 255 {
-		return Finished{}, refusal(errs.New(errs.Invalid, "the state is malformed"))
+	tenant, _, _ := strings.Cut(state, ".")
+	p, err := s.pending(tenant, state, browser)
+	if err != nil {
+		return Finished{}, refusal(err)
 	}
-	p, err := s.o.Store.TakeLogin(ctx, tenant, hash(state), hash(browser))
+	if !s.o.Now().Before(p.Ends) {
+		return Finished{}, refusal(errs.New(errs.Invalid, "the login took too long"))
+	}
+	err = s.o.Store.UseLogin(ctx, tenant, p.Domain, hash(state), p.Ends)
 	switch {
-	case errs.CodeOf(err) == errs.NotFound:
+	case errs.CodeOf(err) == errs.Conflict:
 		return Finished{}, refusal(err)
 	case err != nil:
 		return Finished{}, err
-	case p.Domain != domain || !s.o.Now().Before(p.ExpiresAt):
-		return Finished{}, refusal(errs.New(errs.Invalid, "the login is of another domain, or took too long"))
+	case p.Domain != domain:
+		return Finished{}, refusal(errs.New(errs.Invalid, "the login is of another domain"))
 	}
 	d, login, err := s.redirects(ctx, tenant, domain)
 	if err != nil {
@@ -199,16 +211,25 @@ func (s *Service) Finish(ctx context.Context, domain string, at Endpoints, state
 		}
 		return Finished{}, err
 	}
-	memory, err := s.o.Keys.Open(tenant, loginsTable, loginsColumn, p.ID, p.Memory)
-	if err != nil {
-		return Finished{}, err
-	}
-	who, err := login.Finish(ctx, at, memory, Answer{Params: params, State: state})
+	who, err := login.Finish(ctx, at, p.Memory, Answer{Params: params, State: state})
 	if err != nil {
 		return Finished{}, hidden(err)
 	}
 	u, err := s.o.People.Admit(ctx, tenant, domain, d.Type, who)
 	return Finished{Tenant: tenant, User: u, ReturnTo: p.ReturnTo}, hidden(err)
+}
+
+// pending opens what a login's browser has kept.
+func (s *Service) pending(tenant, state, browser string) (p pending, err error) {
+	if len(browser) > maxPending || len(state) > 255 {
+		return p, errs.New(errs.Invalid, "the state or its cookie is too long")
+	}
+	plain, err := s.o.Keys.Open(tenant, pendingTable, pendingColumn, hash(state), browser)
+	if err != nil {
+		return p, err
+	}
+	err = json.Unmarshal(plain, &p)
+	return p, err
 }
 
 // Metadata describes this service to a domain's provider, without an actor: providers read it by themselves.
@@ -225,7 +246,7 @@ func (s *Service) Metadata(ctx context.Context, tenant, domain string, at Endpoi
 	return m.Metadata(at)
 }
 
-// Sweep removes the tenant's logins that were never ended, and gives their number. It needs no actor: it is background
+// Sweep removes the notes of the tenant's logins that could not be ended any more, and gives their number. It needs no actor: it is background
 // work.
 func (s *Service) Sweep(ctx context.Context, tenant string) (int, error) {
 	return s.o.Store.Sweep(ctx, tenant, s.stamp())

@@ -22,20 +22,20 @@ func (a *api) endpoints(tenant, domain string) domains.Endpoints {
 	}
 }
 
-// tenantOf gives the tenant of a request without a session: header X-Tenant, else the query's tenant, else the only one,
-// else default.
-func (a *api) tenantOf(r *request, query url.Values) (string, error) {
-	return a.Sessions.Tenant(r.Context(), cmp.Or(r.Header.Get("X-Tenant"), query.Get("tenant")))
+// anonymous gives the query of a request without a session, and its tenant: header X-Tenant, else the query's tenant, else
+// the only one, else default.
+func (a *api) anonymous(r *request) (query url.Values, tenant string, err error) {
+	if query, err = parseQuery(r.Request); err != nil {
+		return nil, "", err
+	}
+	tenant, err = a.Sessions.Tenant(r.Context(), cmp.Or(r.Header.Get("X-Tenant"), query.Get("tenant")))
+	return query, tenant, err
 }
 
 // beginSSO serves GET /api/login/{domain}/sso: 302 to the domain's provider. returnTo is the path where the browser goes
 // after the login; without it the login answers as one with a password does. 404 for every domain without one.
 func (a *api) beginSSO(r *request) (reply, error) {
-	query, err := parseQuery(r.Request)
-	if err != nil {
-		return reply{}, err
-	}
-	tenant, err := a.tenantOf(r, query)
+	query, tenant, err := a.anonymous(r)
 	if err != nil {
 		return reply{}, err
 	}
@@ -123,11 +123,7 @@ func (a *api) finishLogin(r *request, state string, params url.Values) (reply, e
 // getSSOMetadata serves GET /api/login/{domain}/metadata: 200 and what the domain's provider has to know of this service;
 // 404 for every domain without it.
 func (a *api) getSSOMetadata(r *request) (reply, error) {
-	query, err := parseQuery(r.Request)
-	if err != nil {
-		return reply{}, err
-	}
-	tenant, err := a.tenantOf(r, query)
+	_, tenant, err := a.anonymous(r)
 	if err != nil {
 		return reply{}, err
 	}

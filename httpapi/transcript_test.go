@@ -168,7 +168,7 @@ func (s *script) format(t *testing.T, a answer, asked http.Header) string {
 }
 
 var (
-	loginCookie = regexp.MustCompile(`sso-([A-Za-z0-9_-]{16})=([A-Za-z0-9_-]{16})`)
+	loginCookie = regexp.MustCompile(`sso-([A-Za-z0-9_-]{16})=([A-Za-z0-9_.-]+)`)
 	took        = regexp.MustCompile(`"durationMs": \d+`)
 )
 

@@ -104,7 +104,14 @@ func (s *Service) staffed(ctx context.Context, tenant string, ids []string) ([]s
 // putTeams writes teams and makes their members those that the rows name.
 func (s *Service) putTeams(ctx context.Context, b *port.Batch[staffed]) error {
 	teams, names := make([]Team, len(b.Write)), []string{}
+	arriving := arrivals{s: s, tenant: b.Tenant, domains: map[string]string{}}
 	for i, t := range b.Write {
+		if _, there := b.There[t.ID]; !there {
+			var err error
+			if t.Domain, err = arriving.domain(ctx, t.Domain); err != nil {
+				return err
+			}
+		}
 		teams[i] = t.Team
 		names = slices.AppendSeq(names, maps.Keys(t.members))
 	}

@@ -1,6 +1,7 @@
 package principals_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -273,5 +274,31 @@ func TestTeamPorter(t *testing.T) {
 		needs, err := team.Porter.Needs(ctx, "acme", []string{made.ID, id})
 		is.NoErr(err)
 		is.Equal(needs, map[string][]entity.Key{made.ID: nil})
+	})
+}
+
+// TestArrivingDomain: who comes from a domain that the tenant has not is of the domain local, or whoever makes it later
+// would own them.
+func TestArrivingDomain(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is := is.New(t)
+		types := principals.Types(principals.Options{
+			Store: f.store, Blobs: f.blobs, Now: func() time.Time { return f.now },
+			KnownDomain: func(_ context.Context, _, id string) error {
+				if id != "staff" {
+					return errs.New(errs.Invalid, "domain must be the id of a domain of the tenant")
+				}
+				return nil
+			},
+		})
+		into := entity.Landing{Rule: entity.Overwrite, Owner: "admin", Tally: &entity.Tally{}}
+		for name, want := range map[string]string{"staff": "staff", "nowhere": principals.Local} {
+			_, _, err := types[0].Porter.Import(t.Context(), "acme", userRow("of-"+name, `{"domain": "`+name+`", "enabled": true}`), into)
+			is.NoErr(err)
+			got, err := f.User(root(t), "of-"+name)
+			is.NoErr(err)
+			is.Equal(got.Domain, want)
+		}
+		is.Equal(into.Tally.Warnings(), []string{"1 user came from a domain that is not here and is of the domain local: its people cannot log in by it."})
 	})
 }

@@ -104,10 +104,21 @@ func nameTaken(name, other string) error {
 
 // putUsers writes users, and tells of what they do not get.
 func (s *Service) putUsers(ctx context.Context, b *port.Batch[User]) error {
-	without, kept := 0, 0
+	without, kept, local := 0, 0, 0
+	arriving := arrivals{s: s, tenant: b.Tenant, domains: map[string]string{}}
 	for i := range b.Write {
 		u := &b.Write[i]
 		old, there := b.There[u.Username]
+		if !there {
+			here, err := arriving.domain(ctx, u.Domain)
+			if err != nil {
+				return err
+			}
+			if here != u.Domain {
+				u.Domain = here
+				local++
+			}
+		}
 		switch {
 		case there && (u.Enabled != old.Enabled || u.GlobalPermissions != old.GlobalPermissions || u.Domain != old.Domain):
 			kept++
@@ -117,8 +128,36 @@ func (s *Service) putUsers(ctx context.Context, b *port.Batch[User]) error {
 		}
 	}
 	b.Sum("%s came without the global permissions that the archive has: grant them again here.", entity.Count{N: without, Of: "user"})
+	b.Sum("%s came from a domain that is not here and is of the domain local: its people cannot log in by it.", entity.Count{N: local, Of: "user"})
 	b.Sum("%s kept domain, global permissions and whether enabled as they are here, where the archive has others.", entity.Count{N: kept, Of: "user"})
 	return s.store.PutUsers(ctx, b.Tenant, b.Write)
+}
+
+// arrivals are users or teams that are new to a tenant.
+type arrivals struct {
+	s       *Service
+	tenant  string
+	domains map[string]string // of the archive, to the one here
+}
+
+// domain gives the domain of somebody who comes from one: Local when the tenant has none of that id. Else they would belong
+// to whoever makes it later.
+func (a arrivals) domain(ctx context.Context, from string) (string, error) {
+	if here, asked := a.domains[from]; asked {
+		return here, nil
+	}
+	here := from
+	if from != Local && a.s.knownDomain != nil {
+		err := a.s.knownDomain(ctx, a.tenant, from)
+		if errs.CodeOf(err) == errs.Invalid {
+			here, err = Local, nil
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	a.domains[from] = here
+	return here, nil
 }
 
 // dropUsers removes users. Errors: errs.Conflict when the tenant would be left without an enabled superuser.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# needs.sh THING...: installs what is missing of postgres, cc and make with the system's package manager.
+# needs.sh THING...: installs what is missing of postgres, slapd, browser, cc and make with the system's package manager.
 set -euo pipefail
 
 say() { printf 'needs.sh: %s\n' "$*" >&2; }
@@ -15,6 +15,36 @@ have_postgres() {
 			say "PG_BIN=$PG_BIN holds no initdb and postgres: correct it, or unset it to use the installed ones"
 			exit 1
 		fi
+	done
+	return 1
+}
+
+# Looks where internal/slapd does.
+have_slapd() {
+	local file
+	if [ -n "${SLAPD:-}" ]; then # then only there
+		[ -x "$SLAPD" ] && return
+		say "SLAPD=$SLAPD is no program: correct it, or unset it to use the installed one"
+		exit 1
+	fi
+	for file in "$(command -v slapd || true)" /usr/sbin/slapd /usr/lib/openldap/slapd /usr/local/libexec/slapd \
+		/opt/homebrew/opt/openldap/libexec/slapd /usr/local/opt/openldap/libexec/slapd; do
+		if [ -x "$file" ]; then return; fi
+	done
+	return 1
+}
+
+# Looks where internal/endtoend does.
+have_browser() {
+	local file
+	if [ -n "${CHROMIUM:-}" ]; then # then only there
+		command -v "$CHROMIUM" >/dev/null && return
+		say "CHROMIUM=$CHROMIUM is no program: correct it, or unset it to use the installed one"
+		exit 1
+	fi
+	for file in chromium chromium-browser google-chrome google-chrome-stable \
+		"/Applications/Chromium.app/Contents/MacOS/Chromium" "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"; do
+		if command -v "$file" >/dev/null; then return; fi
 	done
 	return 1
 }
@@ -45,6 +75,11 @@ package() {
 	postgres:apt-get | postgres:apk) echo postgresql ;;
 	postgres:dnf) echo postgresql-server ;;
 	postgres:brew) echo postgresql@17 ;;
+	slapd:apt-get) echo slapd ;;
+	slapd:dnf) echo openldap-servers ;;
+	slapd:apk) echo openldap openldap-back-mdb openldap-overlay-refint ;;
+	slapd:brew) echo openldap ;;
+	browser:*) echo chromium ;;
 	cc:apt-get) echo gcc libc6-dev ;;
 	cc:dnf) echo gcc glibc-devel ;;
 	cc:apk) echo gcc musl-dev ;;
@@ -53,13 +88,19 @@ package() {
 	esac
 }
 
+# stop_slapd PACKAGE...: systemd has started the directory that comes with Debian's slapd. Nobody wants that one.
+stop_slapd() {
+	[[ " $* " != *" slapd "* || ! -d /run/systemd/system ]] || as_root systemctl disable -q --now slapd
+}
+
 install_packages() {
 	local manager=$1
 	shift
 	case $manager in
 	apt-get) # RUNLEVEL=1 keeps Debian from starting a server of its own, where there is no systemd
 		as_root apt-get update -q &&
-			as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -qy --no-install-recommends "$@"
+			as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -qy --no-install-recommends "$@" &&
+			stop_slapd "$@"
 		;;
 	dnf) as_root dnf install -qy "$@" ;;
 	apk) as_root apk add -q "$@" ;;
@@ -87,5 +128,5 @@ for manager in apt-get dnf apk brew; do
 	done
 	exit 0
 done
-say "no apt-get, dnf, apk or brew here: install by hand (postgres: the server with initdb; cc: $(go env CC) and C headers)"
+say "no apt-get, dnf, apk or brew here: install by hand (postgres: the server with initdb; slapd: OpenLDAP's server; browser: Chromium; cc: $(go env CC) and C headers)"
 exit 1

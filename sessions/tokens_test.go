@@ -66,7 +66,7 @@ func TestTokenIsRefused(t *testing.T) {
 		_, other := f.token(t, sessions.NewToken{})
 		parts, others := strings.Split(credential, "."), strings.Split(other, ".")
 		for name, bad := range map[string]string{
-			"wrong secret":          strings.Join([]string{"tct", "acme", made.ID, "A" + parts[3][1:]}, "."),
+			"wrong secret":          strings.Join([]string{"tct", "acme", made.ID, parts[3][1:] + parts[3][:1]}, "."),
 			"another token's":       strings.Join([]string{"tct", "acme", made.ID, others[3]}, "."),
 			"the hash":              strings.Join([]string{"tct", "acme", made.ID, made.SecretHash}, "."),
 			"another tenant":        strings.Replace(credential, "acme", "evil", 1),

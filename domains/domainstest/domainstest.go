@@ -38,7 +38,7 @@ func TestStore(t *testing.T, open func(t *testing.T) domains.Store) {
 		"ParallelEditsLand":  testParallelEdits,
 		"Pages":              testPages,
 		"Logins":             testLogins,
-		"LoginsAreTakenOnce": testTakenOnce,
+		"LoginsAreUsedOnce":  testUsedOnce,
 		"Scans":              testScans,
 		"OneScanAtATime":     testOneScan,
 	} {
@@ -143,25 +143,23 @@ func testUpdate(t *testing.T, s domains.Store) {
 func testDelete(t *testing.T, s domains.Store) {
 	is, ctx := is.New(t), t.Context()
 	insert(t, s, domain("ldap"), domain("saml"))
-	is.NoErr(s.PutLogin(ctx, "acme", pending("a", "ldap")))
+	is.NoErr(s.UseLogin(ctx, "acme", "ldap", "a", monday))
 	is.NoErr(s.BeginScan(ctx, "acme", "ldap", run("1", monday), monday))
 	is.NoErr(s.Delete(ctx, "acme", "ldap"))
 	is.Equal(errs.CodeOf(s.Delete(ctx, "acme", "ldap")), errs.NotFound)
-	_, err := s.TakeLogin(ctx, "acme", "a", "browser")
-	is.Equal(errs.CodeOf(err), errs.NotFound)
 	last, err := s.LastScan(ctx, "acme", "ldap")
 	is.NoErr(err)
 	is.Equal(last, domains.Run{})
 	_, err = s.Get(ctx, "acme", "saml")
 	is.NoErr(err)
-	is.Equal(errs.CodeOf(s.PutLogin(ctx, "acme", pending("b", "ldap"))), errs.Conflict)
+	is.Equal(errs.CodeOf(s.UseLogin(ctx, "acme", "ldap", "b", monday)), errs.Conflict)
 	is.Equal(errs.CodeOf(s.BeginScan(ctx, "acme", "ldap", run("1", monday), monday)), errs.Conflict)
 }
 
 func testIsolation(t *testing.T, s domains.Store) {
 	is, ctx := is.New(t), t.Context()
 	insert(t, s, domain("ldap"))
-	is.NoErr(s.PutLogin(ctx, "acme", pending("a", "ldap")))
+	is.NoErr(s.UseLogin(ctx, "acme", "ldap", "a", monday))
 	is.NoErr(s.BeginScan(ctx, "acme", "ldap", run("1", monday), monday))
 	want, err := s.Get(ctx, "acme", "ldap")
 	is.NoErr(err)
@@ -178,8 +176,6 @@ func testIsolation(t *testing.T, s domains.Store) {
 	page, err := s.Page(ctx, "evil", paging.Query{Limit: 10, Q: "ldap"})
 	is.NoErr(err)
 	is.Equal(page.Total, 0)
-	_, err = s.TakeLogin(ctx, "evil", "a", "browser")
-	is.Equal(errs.CodeOf(err), errs.NotFound)
 	n, err := s.Sweep(ctx, "evil", tuesday.AddDate(1, 0, 0))
 	is.NoErr(err)
 	is.Equal(n, 0)
@@ -198,15 +194,15 @@ func testIsolation(t *testing.T, s domains.Store) {
 	last, err = s.LastScan(ctx, "acme", "ldap")
 	is.NoErr(err)
 	is.Equal(last, run("1", monday))
-	_, err = s.TakeLogin(ctx, "acme", "a", "browser")
-	is.NoErr(err)
+	is.NoErr(s.UseLogin(ctx, "evil", "ldap", "a", monday)) // which acme's is nothing to
+	is.Equal(errs.CodeOf(s.UseLogin(ctx, "acme", "ldap", "a", monday)), errs.Conflict)
 }
 
 func testFailedTx(t *testing.T, s domains.Store) {
 	is, ctx, no := is.New(t), t.Context(), errors.New("no")
 	err := s.InTx(ctx, func(ctx context.Context) error {
 		is.NoErr(s.Insert(ctx, "acme", domain("ldap")))
-		is.NoErr(s.PutLogin(ctx, "acme", pending("a", "ldap")))
+		is.NoErr(s.UseLogin(ctx, "acme", "ldap", "a", monday))
 		return no
 	})
 	is.Equal(err, no)
@@ -266,55 +262,41 @@ func testPages(t *testing.T, s domains.Store) {
 	is.Equal(errs.CodeOf(err), errs.Invalid)
 }
 
-func pending(id, domain string) domains.Pending {
-	return domains.Pending{ID: id, Domain: domain, Browser: "browser", Memory: "sealed", ReturnTo: "/x?y=1", ExpiresAt: monday}
-}
-
 func testLogins(t *testing.T, s domains.Store) {
 	is, ctx := is.New(t), t.Context()
-	insert(t, s, domain("oidc"))
-	want := pending("a", "oidc")
-	is.NoErr(s.PutLogin(ctx, "acme", want))
-	_, err := s.TakeLogin(ctx, "acme", "a", "another")
-	is.Equal(errs.CodeOf(err), errs.NotFound)
-	got, err := s.TakeLogin(ctx, "acme", "a", "browser")
-	is.NoErr(err)
-	is.Equal(got, want)
-	_, err = s.TakeLogin(ctx, "acme", "a", "browser")
-	is.Equal(errs.CodeOf(err), errs.NotFound)
-
-	is.NoErr(s.PutLogin(ctx, "acme", pending("old", "oidc")))
-	fresh := pending("new", "oidc")
-	fresh.ExpiresAt = tuesday
-	is.NoErr(s.PutLogin(ctx, "acme", fresh))
+	insert(t, s, domain("oidc"), domain("saml"))
+	is.NoErr(s.UseLogin(ctx, "acme", "oidc", "old", monday))
+	is.NoErr(s.UseLogin(ctx, "acme", "oidc", "new", tuesday))
+	for _, domain := range []string{"oidc", "saml"} {
+		is.Equal(errs.CodeOf(s.UseLogin(ctx, "acme", domain, "old", tuesday)), errs.Conflict)
+	}
 	n, err := s.Sweep(ctx, "acme", tuesday)
 	is.NoErr(err)
 	is.Equal(n, 1)
-	_, err = s.TakeLogin(ctx, "acme", "new", "browser")
-	is.NoErr(err)
+	is.NoErr(s.UseLogin(ctx, "acme", "oidc", "old", monday))
+	is.Equal(errs.CodeOf(s.UseLogin(ctx, "acme", "oidc", "new", tuesday)), errs.Conflict)
 }
 
-func testTakenOnce(t *testing.T, s domains.Store) {
+func testUsedOnce(t *testing.T, s domains.Store) {
 	is, ctx := is.New(t), t.Context()
 	insert(t, s, domain("oidc"))
-	is.NoErr(s.PutLogin(ctx, "acme", pending("a", "oidc")))
 	var all sync.WaitGroup
 	var mu sync.Mutex
-	taken := 0
+	used := 0
 	for range 10 {
 		all.Go(func() {
-			_, err := s.TakeLogin(ctx, "acme", "a", "browser")
+			err := s.UseLogin(ctx, "acme", "oidc", "a", monday)
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
-				taken++
-			} else if errs.CodeOf(err) != errs.NotFound {
+				used++
+			} else if errs.CodeOf(err) != errs.Conflict {
 				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
-	is.Equal(taken, 1)
+	is.Equal(used, 1)
 }
 
 func run(id string, at time.Time) domains.Run {

@@ -74,11 +74,6 @@ func (w *world) shipment(ctx context.Context) (end func() error, err error) {
 	if _, err := w.insertShipped(ctx, rows); err != nil {
 		return nil, err
 	}
-	if w.engine == "postgres" { // as its autovacuum does within a minute
-		if _, err := w.db.ExecContext(ctx, "ANALYZE tc_entities"); err != nil {
-			return nil, err
-		}
-	}
 	ids := make([]string, len(rows))
 	for i, row := range rows {
 		ids[i] = row[0]

@@ -62,6 +62,13 @@ var measurements = []measurement{
 	{"bundle export of 100 MiB", exportMany},
 	{"bundle import of 100 MiB", importBundle},
 	{"page of a thread of 100,000", readThread},
+	{"principal-list of 100,000", listPrincipals},
+	{"reassign of 100,000", reassignMany},
+	{"scan of 20,000", scanAll},
+	{"scan again", scanAgain},
+	{"memory of a scan of 100,000", scanMemory},
+	{"login", loginCost},
+	{"1,000 logins at once", loginMany},
 }
 
 func run(ctx context.Context, only string, engines []string) error {

@@ -86,7 +86,7 @@ func (c *stmtConn) prepared(ctx context.Context, query string, args []driver.Nam
 	if len(c.stmts) >= maxStmts {
 		return nil, nil
 	}
-	p, err := c.conn.PrepareContext(ctx, query)
+	p, err := c.conn.PrepareContext(ctx, positional(query, len(args)))
 	if err != nil {
 		return nil, err
 	}

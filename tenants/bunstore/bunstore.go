@@ -17,7 +17,6 @@ import (
 var secrets = []struct{ table, column, key string }{
 	{"tc_tenants", "key_check", "tenant_id"},
 	{"tc_domains", "secrets", "id"},
-	{"tc_domain_logins", "memory", "id"},
 }
 
 // Store implements tenants.Store.

@@ -17,13 +17,11 @@ CREATE INDEX tc_domains_label ON tc_domains (tenant_id, label, id);
 CREATE INDEX tc_domains_created ON tc_domains (tenant_id, created_at, id);
 CREATE INDEX tc_domains_updated ON tc_domains (tenant_id, updated_at, id);
 
+-- The logins at a provider that were ended, so that none is ended twice.
 CREATE TABLE tc_domain_logins (
     tenant_id  text NOT NULL,
     id         text NOT NULL,
     domain_id  text NOT NULL,
-    browser    text NOT NULL,
-    memory     text NOT NULL,
-    return_to  text NOT NULL,
     expires_at text NOT NULL,
     PRIMARY KEY (tenant_id, id),
     FOREIGN KEY (tenant_id, domain_id) REFERENCES tc_domains ON DELETE CASCADE

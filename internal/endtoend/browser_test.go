@@ -1,0 +1,139 @@
+package endtoend_test
+
+import (
+	"context"
+	"crypto/tls"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/storage"
+	"github.com/chromedp/chromedp"
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/oidctest"
+	"github.com/tenantcontent/tenantcontent/internal/samltest"
+)
+
+// chromium finds the program where scripts/needs.sh does: in CHROMIUM alone when that is set, else in PATH and where macOS
+// has it.
+func chromium() string {
+	names := []string{
+		"chromium", "chromium-browser", "google-chrome", "google-chrome-stable",
+		"/Applications/Chromium.app/Contents/MacOS/Chromium", "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+	}
+	if only := os.Getenv("CHROMIUM"); only != "" {
+		names = []string{only}
+	}
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+const noBrowser = "no Chromium found: `make test` installs it, as does `apt-get install chromium`; or name the program in CHROMIUM"
+
+// newBrowser starts a browser that ends with the test. Without one it skips the test loudly, unless CI or
+// TENANTCONTENT_TEST_REQUIRE_BROWSER is set: then it fails.
+func newBrowser(t *testing.T) context.Context {
+	t.Helper()
+	path := chromium()
+	if path == "" {
+		if os.Getenv("CI") != "" || os.Getenv("TENANTCONTENT_TEST_REQUIRE_BROWSER") != "" {
+			t.Fatal(noBrowser)
+		}
+		t.Skip("NOT TESTED IN A BROWSER: " + noBrowser)
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
+		chromedp.NoSandbox, chromedp.IgnoreCertErrors) // root cannot have a sandbox
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	ctx, end := chromedp.NewExecAllocator(ctx, options...)
+	t.Cleanup(end)
+	ctx, leave := chromedp.NewContext(ctx)
+	t.Cleanup(leave)
+	return ctx
+}
+
+// cookies gives all that the browser has, by the beginnings of their names.
+func cookies(ctx context.Context, t *testing.T) map[string]network.Cookie {
+	t.Helper()
+	all, err := chromedp.Run(ctx, func(ctx context.Context, tab *chromedp.Target) (storage.GetCookiesResult, error) {
+		return cdp.Call(ctx, tab, storage.GetCookies, storage.GetCookiesParams{})
+	})
+	is.New(t).NoErr(err)
+	found := map[string]network.Cookie{}
+	for _, c := range all.Cookies {
+		name, _, _ := strings.Cut(c.Name, "-")
+		found[name] = *c
+	}
+	return found
+}
+
+// landed waits until the browser is at a page of the server, and gives its text. Scripts of the page see no cookie.
+func landed(ctx context.Context, t *testing.T, at string) string {
+	t.Helper()
+	for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+		there, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`document.readyState === "complete" && location.href === "`+at+`"`))
+		if err != nil || !there { // a page that is being left has no answer
+			continue
+		}
+		text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`document.cookie + document.body.innerText`))
+		is.New(t).NoErr(err)
+		return text
+	}
+	t.Fatal("the browser did not come to", at)
+	return ""
+}
+
+// TestBrowser: the cookies do in a real browser what they are there for.
+func TestBrowser(t *testing.T) {
+	t.Run("OIDC", func(t *testing.T) {
+		is, ctx, p, w := is.New(t), newBrowser(t), oidctest.New(t), newWorld(t, dbtest.SQLite)
+		p.Ask = true
+		id := w.admin.domain(t, "Work", "OIDC", oidcConfig(p))
+		is.NoErr(chromedp.Do(ctx, chromedp.Navigate(w.sso("acme", id, "/api/session?x=1")), chromedp.WaitVisible("#agree")))
+		kept := cookies(ctx, t)["sso"]
+		is.True(kept.HTTPOnly && kept.SameSite == network.CookieSameSiteLax)
+		is.NoErr(chromedp.Do(ctx, chromedp.Click("#agree")))
+		text := landed(ctx, t, w.url+"/api/session?x=1")
+		is.Equal(read[struct{ User string }](t, answer{body: text}).User, "jo")
+		all := cookies(ctx, t)
+		is.Equal(len(all), 1) // that of the login has served
+		sid := all["sid"]
+		is.True(sid.HTTPOnly && sid.Session && sid.SameSite == network.CookieSameSiteLax && sid.Domain == "localhost")
+	})
+	for name, secure := range map[string]*tls.Config{"SAML": {}, "SAML over plain HTTP": nil} {
+		t.Run(name, func(t *testing.T) {
+			is, ctx, p := is.New(t), newBrowser(t), samltest.New(t)
+			w := serve(t, dbtest.SQLite(t), tenantcontent.NewSecretKey(), secure)
+			p.PutPerson(t, samlJo)
+			id := w.admin.entry(t, p, "acme")
+			is.NoErr(chromedp.Do(ctx, chromedp.Navigate(w.sso("acme", id, "/api/session")), chromedp.WaitVisible("input[name=user]")))
+			kept := cookies(ctx, t)["sso"]
+			is.NoErr(chromedp.Do(ctx, chromedp.SendKeys("input[name=user]", samlJo.Name),
+				chromedp.SendKeys("input[name=password]", samlJo.Password), chromedp.Submit("input[name=user]")))
+			if secure == nil { // then a browser brings no cookie along with a form of another site
+				is.True(kept.HTTPOnly && kept.SameSite == network.CookieSameSiteLax)
+				is.True(strings.Contains(landed(ctx, t, w.url+"/api/login/"+id+"/acs"), "Unable to log in"))
+				is.Equal(cookies(ctx, t)["sid"], network.Cookie{})
+				return
+			}
+			is.True(kept.HTTPOnly && kept.Secure && kept.SameSite == network.CookieSameSiteNone)
+			text := landed(ctx, t, w.url+"/api/session")
+			is.Equal(read[struct{ User string }](t, answer{body: text}).User, "jo")
+			all := cookies(ctx, t)
+			is.Equal(all["sso"], network.Cookie{})
+			sid := all["sid"]
+			is.True(sid.HTTPOnly && sid.Secure && sid.Session && sid.SameSite == network.CookieSameSiteLax)
+		})
+	}
+}

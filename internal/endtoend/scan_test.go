@@ -1,0 +1,254 @@
+package endtoend_test
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-ldap/ldap/v3"
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/slapd"
+)
+
+// crowd is a directory with many people.
+func crowd(people int) *slapd.Tree {
+	tree := slapd.LDAP()
+	tree.Crowd(people, 2, people)
+	return tree
+}
+
+// retire deletes the first people of a crowd.
+func retire(t *testing.T, s *slapd.Server, from, to int) {
+	t.Helper()
+	is.New(t).NoErr(s.Change(func(c *ldap.Conn) error {
+		for i := from; i < to; i++ {
+			if err := c.Del(ldap.NewDelRequest(personDN(slapd.UserName(i)), nil)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
+// stuck waits until a proxy that lets 250 entries through has got another one.
+func stuck(t *testing.T, p *slapd.Proxy) bool {
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline) && t.Context().Err() == nil; time.Sleep(time.Millisecond) {
+		if p.Entries() > 250 {
+			return true
+		}
+	}
+	return false
+}
+
+// TestGuard: a directory that has lost many people at once is not believed before somebody has looked.
+func TestGuard(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, s, w := is.New(t), slapd.Test(t, crowd(100)), newWorld(t, open)
+		id := w.admin.domain(t, "Staff", "LDAP", s.Config(s.URL, nil))
+		w.admin.scan(t, id, "")
+		was := w.admin.users(t, id)
+		is.Equal(len(was), 100)
+
+		retire(t, s, 0, 30)
+		for _, path := range []string{"/api/domains/staff/driver/_scan", "/api/domain-drivers/LDAP/_scan", "/api/domain-drivers/LDAP/_scan?dryRun=true"} {
+			refused := w.admin.do(t, "POST", path, "").refused(t, http.StatusConflict)
+			is.True(strings.Contains(refused, "would disable 30 of 100 users of the domain staff"))
+			is.Equal(w.admin.run(t, id).LastError, refused)
+		}
+		is.Equal(w.admin.users(t, id), was)
+
+		is.Equal(w.admin.scan(t, id, "?force=true&dryRun=true").Users, counts{Disabled: 30, Unchanged: 70})
+		is.Equal(w.admin.users(t, id), was)
+		is.Equal(w.admin.scan(t, id, "?force=true").Users, counts{Disabled: 30, Unchanged: 70})
+		for name, u := range w.admin.users(t, id) {
+			is.Equal(u.Enabled, name > slapd.UserName(29))
+		}
+		is.Equal(w.admin.run(t, id).LastError, "")
+
+		retire(t, s, 30, 40) // ten are never too many
+		is.Equal(w.admin.scan(t, id, "").Users, counts{Disabled: 10, Unchanged: 90})
+	})
+}
+
+// TestAway: a directory that is away, breaks off or says nothing changes nothing, and whoever asked is told.
+func TestAway(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, s, w := is.New(t), slapd.Test(t, crowd(500)), newWorld(t, open)
+		small := map[string]any{"pageSize": 100, "timeoutMs": 1000}
+		config := s.Config(s.URL, small)
+		id := w.admin.domain(t, "Staff", "LDAP", config)
+		w.admin.scan(t, id, "")
+		was, teams := w.admin.users(t, id), w.admin.must(t, "GET", "/api/teams", "").body
+		retire(t, s, 0, 5)
+		is.NoErr(s.Rename(personDN(slapd.UserName(7)), "uid=sam"))
+		fails := func(why string) {
+			t.Helper()
+			said := w.admin.do(t, "POST", "/api/domains/staff/driver/_scan?force=true", "").refused(t, http.StatusBadGateway)
+			if !strings.Contains(said, why) {
+				t.Errorf("said %q, want %q", said, why)
+			}
+			after := w.admin.run(t, id)
+			is.Equal(after.Phase, "failed")
+			is.Equal(after.LastError, said)
+			is.True(after.FinishedAt != nil)
+			is.Equal(w.admin.users(t, id), was)
+			is.Equal(w.admin.must(t, "GET", "/api/teams", "").body, teams)
+		}
+
+		cut, err := s.Cut(250) // in the middle of page 3
+		is.NoErr(err)
+		defer cut.Close()
+		w.admin.reconfigure(t, id, "LDAP", s.Config(cut.URL, small))
+		fails("broke off")
+		silent, err := s.Stall(250)
+		is.NoErr(err)
+		defer silent.Close()
+		w.admin.reconfigure(t, id, "LDAP", s.Config(silent.URL, small))
+		fails("does not answer in time")
+		w.admin.reconfigure(t, id, "LDAP", s.Config(s.URL, map[string]any{"bindPassword": "not it"}))
+		fails("refuses the bind")
+		w.admin.reconfigure(t, id, "LDAP", s.Config(s.TLSURL, map[string]any{"caCert": nil}))
+		fails("TLS")
+
+		dying, err := s.Stall(250)
+		is.NoErr(err)
+		defer dying.Close()
+		w.admin.reconfigure(t, id, "LDAP", s.Config(dying.URL, nil))
+		go func() { // it dies while page 3 is on its way
+			stuck(t, dying)
+			s.Stop()
+			dying.Close()
+		}()
+		fails("broke off")
+		w.admin.reconfigure(t, id, "LDAP", config)
+		fails("cannot be reached")
+
+		name := slapd.UserName(20)
+		said := w.login(t, "acme", id, name, secretOf(name)).refused(t, http.StatusBadGateway)
+		is.True(!strings.Contains(said, "127.0.0.1")) // who has not logged in need not know where it is
+		is.Equal(w.in(t, "acme", "local", "admin", password).who(t), "admin")
+		w.login(t, "acme", id, name, "").stranger(t)
+	})
+}
+
+// TestScansAtOnce: a domain is scanned once at a time, also by two processes, and everybody sees it.
+func TestScansAtOnce(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, s, db, key := is.New(t), slapd.Test(t, crowd(500)), open(t), tenantcontent.NewSecretKey()
+		w, other := serve(t, db, key, nil), serve(t, db, key, nil)
+		silent, err := s.Stall(250)
+		is.NoErr(err)
+		defer silent.Close()
+		id := w.admin.domain(t, "Staff", "LDAP", s.Config(silent.URL, nil))
+		second := w.admin.domain(t, "Second", "LDAP", s.Config(s.URL, map[string]any{"userFilter": "(uid=" + slapd.UserName(1) + ")"}))
+		ended := make(chan answer)
+		go func() { ended <- w.admin.do(t, "POST", "/api/domains/staff/driver/_scan", "") }()
+		is.True(stuck(t, silent))
+		for w.admin.run(t, id).Users == 0 { // what has come is counted by the hundred
+			time.Sleep(time.Millisecond)
+		}
+		for _, admin := range []*caller{w.admin, other.admin} {
+			for _, path := range []string{"/api/domains/staff/driver/_scan", "/api/domain-drivers/LDAP/_scan", "/api/domains/staff/driver/_scan?dryRun=true"} {
+				is.True(strings.Contains(admin.do(t, "POST", path, "").refused(t, http.StatusConflict), "being scanned"))
+			}
+			is.True(strings.Contains(admin.do(t, "DELETE", "/api/domains/staff", "").refused(t, http.StatusConflict), "being scanned"))
+			state := admin.run(t, id)
+			is.Equal(state.Phase, "reading")
+			is.True(state.FinishedAt == nil && state.LastError == "")
+		}
+		is.Equal(w.admin.scan(t, second, "").Users, counts{Created: 1}) // another domain is free
+		silent.Close()
+		a := <-ended
+		a.refused(t, http.StatusBadGateway)
+		is.Equal(len(w.admin.users(t, id)), 0)
+
+		w.admin.reconfigure(t, id, "LDAP", s.Config(s.URL, nil))
+		var all sync.WaitGroup
+		answers := make([]answer, 8)
+		for i := range answers {
+			all.Go(func() {
+				answers[i] = []*caller{w.admin, other.admin}[i%2].do(t, "POST", "/api/domains/staff/driver/_scan", "")
+			})
+		}
+		all.Wait()
+		made := 0
+		for _, a := range answers {
+			if a.status == http.StatusConflict {
+				continue
+			}
+			is.Equal(a.status, http.StatusOK)
+			made += read[struct{ Domains []scanned }](t, a).Domains[0].Users.Created
+		}
+		is.Equal(made, 499) // once each; user000002 is of the other domain
+	})
+}
+
+// TestLoginsMeanwhile: people log in for the first time, several times at once, while a scan brings them in: each is one
+// user, and everybody gets in.
+func TestLoginsMeanwhile(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, s, w := is.New(t), slapd.Test(t, crowd(200)), newWorld(t, open)
+		id := w.admin.domain(t, "Staff", "LDAP", s.Config(s.URL, nil))
+		var all sync.WaitGroup
+		for i := range 5 {
+			for range 4 {
+				all.Go(func() {
+					name := slapd.UserName(40 * i)
+					if a := w.login(t, "acme", id, name, secretOf(name)); a.status != http.StatusOK {
+						t.Errorf("%s: %d %s", name, a.status, a.body)
+					}
+				})
+			}
+		}
+		var scan answer
+		all.Go(func() { scan = w.admin.do(t, "POST", "/api/domains/staff/driver/_scan", "") })
+		all.Wait()
+		is.Equal(scan.status, http.StatusOK)
+		is.Equal(len(w.admin.users(t, id)), 200)
+		is.Equal(w.admin.scan(t, id, "").Users, counts{Unchanged: 200})
+	})
+}
+
+// TestProgress: how far a long scan is can be read while it runs.
+func TestProgress(t *testing.T) {
+	for name, c := range map[string]struct {
+		open   dbtest.Opener
+		people int
+	}{
+		"sqlite":   {dbtest.SQLite, 5_000}, // under the race detector it is the slower one
+		"postgres": {dbtest.Postgres, 20_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is, s, w := is.New(t), slapd.Test(t, crowd(c.people)), newWorld(t, c.open)
+			id := w.admin.domain(t, "Staff", "LDAP", s.Config(s.URL, nil))
+			ended := make(chan answer, 1)
+			began := time.Now()
+			go func() { ended <- w.admin.do(t, "POST", "/api/domains/staff/driver/_scan", "") }()
+			seen := map[string]int{} // phase to different states
+			for last := (run{}); len(ended) == 0; time.Sleep(5 * time.Millisecond) {
+				now := w.admin.run(t, id)
+				if now.Users < last.Users || now.Written < last.Written || now.Written > now.Total || now.Users > c.people {
+					t.Fatalf("%+v after %+v", now, last)
+				}
+				if now != last {
+					seen[now.Phase]++
+				}
+				last = now
+			}
+			a := <-ended
+			t.Log("scanned in", time.Since(began), "and seen", seen)
+			is.Equal(a.status, http.StatusOK)
+			is.Equal(read[struct{ Domains []scanned }](t, a).Domains[0].Users, counts{Created: c.people})
+			is.True(seen["reading"] > 2 && seen["writing"] > 2)
+			done := w.admin.run(t, id)
+			is.Equal(done.Phase, "done")
+			is.Equal(done.Users, c.people)
+			is.True(done.Total > c.people && done.Written == done.Total)
+		})
+	}
+}

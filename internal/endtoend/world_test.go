@@ -1,0 +1,235 @@
+package endtoend_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/matryer/is"
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+)
+
+// password is that of admin, the superuser of each tenant.
+const password = "correct horse battery"
+
+// world is the server on a database with the tenants acme and evil, over HTTP.
+type world struct {
+	app   *tenantcontent.App
+	url   string
+	log   syncBuffer
+	way   *http.Transport // of requests to it
+	admin *caller         // of acme
+}
+
+func newWorld(t *testing.T, open dbtest.Opener) *world {
+	t.Helper()
+	return serve(t, open(t), tenantcontent.NewSecretKey(), nil)
+}
+
+// serve serves a database, over TLS when a configuration for it is given. The superusers are made where they are missing.
+func serve(t *testing.T, db *bun.DB, key string, secure *tls.Config) *world {
+	t.Helper()
+	is, w := is.New(t), &world{way: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // it certifies itself
+	t.Cleanup(w.way.CloseIdleConnections)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.app.ServeHTTP(rw, r) }))
+	scheme, start := "http", server.Start
+	if server.TLS = secure; secure != nil {
+		scheme, start = "https", server.StartTLS
+	}
+	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	is.NoErr(err)
+	w.url = scheme + "://localhost:" + port
+	w.app, err = tenantcontent.Open(tenantcontent.Config{
+		DB: db, SecretKey: key, BaseURL: w.url, Log: slog.New(slog.NewTextHandler(&w.log, nil)),
+	})
+	is.NoErr(err)
+	start()
+	t.Cleanup(server.Close)
+	for _, tenant := range []string{"acme", "evil"} {
+		if _, err := w.app.Principals.AddSuperuser(t.Context(), tenant, "admin", password); errs.CodeOf(err) != errs.Conflict {
+			is.NoErr(err)
+		}
+	}
+	w.admin = w.in(t, "acme", "local", "admin", password)
+	return w
+}
+
+// caller is somebody who calls the server with a token, "" for none.
+type caller struct {
+	w     *world
+	token string
+}
+
+// in logs somebody in, who has to get in.
+func (w *world) in(t testing.TB, tenant, domain, username, password string) *caller {
+	t.Helper()
+	a := w.login(t, tenant, domain, username, password)
+	if a.status != http.StatusOK {
+		t.Fatalf("%s of %s cannot log in: %d %s", username, domain, a.status, a.body)
+	}
+	return &caller{w, read[struct{ Token string }](t, a).Token}
+}
+
+// login tries to log somebody in.
+func (w *world) login(t testing.TB, tenant, domain, username, password string) answer {
+	t.Helper()
+	body, err := json.Marshal(map[string]string{"tenant": tenant, "username": username, "password": password})
+	is.New(t).NoErr(err)
+	return (&caller{w, ""}).do(t, "POST", "/api/login/"+domain, string(body))
+}
+
+// answer is what a request got.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// do sends a request. A body is JSON.
+func (c *caller) do(t testing.TB, method, path, body string) answer {
+	t.Helper()
+	is := is.New(t)
+	r, err := http.NewRequestWithContext(t.Context(), method, c.w.url+path, strings.NewReader(body))
+	is.NoErr(err)
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if c.token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	res, err := c.w.way.RoundTrip(r)
+	is.NoErr(err)
+	return received(t, res)
+}
+
+func received(t testing.TB, res *http.Response) answer {
+	t.Helper()
+	body, err := io.ReadAll(res.Body)
+	is.New(t).NoErr(err)
+	is.New(t).NoErr(res.Body.Close())
+	return answer{res.StatusCode, res.Header, string(body)}
+}
+
+// must sends a request that has to succeed.
+func (c *caller) must(t testing.TB, method, path, body string) answer {
+	t.Helper()
+	a := c.do(t, method, path, body)
+	if a.status >= 300 {
+		t.Fatalf("%s %s: %d %s", method, path, a.status, a.body)
+	}
+	return a
+}
+
+// refused checks that a request fails with a status, and gives the sentence.
+func (a answer) refused(t testing.TB, status int) string {
+	t.Helper()
+	p := read[struct {
+		StatusCode int
+		Message    string
+	}](t, a)
+	if a.status != status || p.StatusCode != status || p.Message == "" {
+		t.Fatalf("want %d, got %d %s", status, a.status, a.body)
+	}
+	return p.Message
+}
+
+// stranger checks that a login or a credential is refused as every other one is.
+func (a answer) stranger(t testing.TB) {
+	t.Helper()
+	if m := a.refused(t, http.StatusUnauthorized); m != "Unable to log in" && !strings.HasSuffix(m, "Log in first.") || len(a.header.Values("Set-Cookie")) > 0 {
+		t.Fatalf("%s %v", a.body, a.header)
+	}
+}
+
+// read reads an answer's body.
+func read[T any](t testing.TB, a answer) (v T) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(a.body), &v); err != nil {
+		t.Fatalf("%d %s: %v", a.status, a.body, err)
+	}
+	return v
+}
+
+// who gives the user that a caller is.
+func (c *caller) who(t testing.TB) string {
+	t.Helper()
+	return read[struct{ User string }](t, c.must(t, "GET", "/api/session", "")).User
+}
+
+// user is what the tests look at of a user.
+type user struct {
+	Username, Domain, Email, DisplayName, SourceID string
+	Enabled, Superuser                             bool
+}
+
+func (c *caller) user(t testing.TB, name string) user {
+	t.Helper()
+	return read[user](t, c.must(t, "GET", "/api/users/"+name, ""))
+}
+
+// users gives the users of a domain by name.
+func (c *caller) users(t testing.TB, domain string) map[string]user {
+	t.Helper()
+	all := map[string]user{}
+	list := read[struct {
+		Embedded map[string][]user `json:"_embedded"`
+	}](t, c.must(t, "GET", "/api/users?limit=1000", ""))
+	for _, u := range list.Embedded["inf:user"] {
+		if u.Domain == domain {
+			all[u.Username] = u
+		}
+	}
+	return all
+}
+
+// create posts and gives the new thing's id.
+func (c *caller) create(t testing.TB, path, body string) string {
+	t.Helper()
+	return read[struct{ ID string }](t, c.must(t, "POST", path, body)).ID
+}
+
+// domain makes a domain and gives its id.
+func (c *caller) domain(t testing.TB, name, driver string, config any) string {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"name": name, "type": driver, "config": config})
+	is.New(t).NoErr(err)
+	return c.create(t, "/api/domains", string(body))
+}
+
+// reconfigure changes the configuration of a domain.
+func (c *caller) reconfigure(t testing.TB, id, driver string, config any) {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"id": id, "type": driver, "config": config})
+	is.New(t).NoErr(err)
+	c.must(t, "PUT", "/api/domains/"+id, string(body))
+}
+
+// syncBuffer is a log that several goroutines write.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}

@@ -1,0 +1,343 @@
+package tenantcontent_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/comments"
+	"github.com/tenantcontent/tenantcontent/entities"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/paging"
+	"github.com/tenantcontent/tenantcontent/principals"
+	"github.com/tenantcontent/tenantcontent/sessions"
+)
+
+// noUsernames are the columns that no user's name is kept in: ids and names of other things, keys, and what people or
+// programs wrote, in which a name is but a word. A column that is not here, and not renamed, fails TestRenameReachesAll:
+// name it here or in app.renamed.
+var noUsernames = []string{
+	"id", "tenant_id", "team_id", "activity_id", "comment_id", "parent_id", "bundle_id", "library_id", "blob_id", "avatar_id", "domain_id",
+	"editing_id", "source", "source_id", "source_tenant", "domain", "kind", "type", "state", "phase", "mark", "key", "path", "filename", "content_type",
+	"name", "slug", "label", "search", "folded", "description", "title", "body", "message", "excerpt", "content", "notes", "display_name", "family_name",
+	"given_name", "middle_name", "email", "timezone", "color", "icon", "material_icon", "ai_message", "host", "cidr", "restriction", "return_to", "error",
+	"data", "user_fields", "settings", "config",
+	"secret_hash", "password_hash", "key_check", "secrets", "memory", "browser",
+}
+
+// ofReports are the tables whose rows are of, or about, content and never users.
+var ofReports = []string{"tc_entities", "tc_comments", "tc_comment_threads", "tc_activities", "tc_notifications"}
+
+// column is a column of text.
+type column struct{ table, name string }
+
+// columnsOf gives all columns of the program's tables, with the statement's idea of something to put in.
+func columnsOf(t *testing.T, db *bun.DB) (text []column, filler map[column]string) {
+	t.Helper()
+	ctx, c := bunx.For(t.Context(), db, "acme")
+	query := `SELECT m.name, c.name, c.type, c."notnull" OR c.pk FROM sqlite_master m, pragma_table_info(m.name) c
+		WHERE m.type = 'table' AND m.name LIKE 'tc\_%' ESCAPE '\' ORDER BY 1, c.cid`
+	if c.Postgres() {
+		query = `SELECT table_name, column_name, data_type, is_nullable = 'NO' FROM information_schema.columns
+			WHERE table_schema = current_schema() ORDER BY 1, ordinal_position`
+	}
+	filler = map[column]string{}
+	rows, err := c.Rows(ctx, query)
+	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (at column, err error) {
+		var kind string
+		var required bool
+		err = rows.Scan(&at.table, &at.name, &kind, &required)
+		switch kind = strings.ToLower(kind); {
+		case kind == "text" && !strings.HasSuffix(at.name, "_at"):
+			text = append(text, at)
+		case !required:
+		case kind == "bytea":
+			filler[at] = "''"
+		case kind == "blob":
+			filler[at] = "x''"
+		case kind == "boolean":
+			filler[at] = "false"
+		case kind == "text" || strings.HasPrefix(kind, "timestamp"):
+			filler[at] = "'2026-11-20T20:31:00.000000Z'"
+		default:
+			filler[at] = "0"
+		}
+		return at, err
+	})
+	is.New(t).NoErr(err)
+	return text, filler
+}
+
+// sow puts a row into every table that refers to the user old-name of acme in every column that may.
+func sow(t *testing.T, db *bun.DB) {
+	t.Helper()
+	text, filler := columnsOf(t, db)
+	rows := map[string][]string{} // by table, columns and values in turn
+	for at, value := range filler {
+		rows[at.table] = append(rows[at.table], at.name, value)
+	}
+	for _, at := range text {
+		value := "'old-name'"
+		switch {
+		case at.name == "tenant_id":
+			value = "'acme'"
+		case at.name == "parent_id" || at.name == "editing_id":
+			value = "NULL"
+		case at.name == "kind" && slices.Contains(ofReports, at.table):
+			value = "'report'"
+		case at.name == "kind" || at.name == "type":
+			value = "'user'"
+		case at.name == "entity_id" && slices.Contains(ofReports, at.table):
+			value = "'x'"
+		case at.name == "mentions":
+			value = `'[{"username":"other","displayName":null},{"username":"old-name","displayName":"Old"}]'`
+		case slices.Contains(noUsernames, at.name):
+			value = "'x'"
+		}
+		rows[at.table] = append(rows[at.table], at.name, value)
+	}
+	for _, made := range []string{"tc_tenants", "tc_users", "tc_principals", "tc_migrations"} { // are there
+		delete(rows, made)
+	}
+	var last error
+	for round := 0; len(rows) > 0; round++ { // a table may need the row of another one
+		if round > 10 {
+			t.Fatal(last)
+		}
+		for table, row := range rows {
+			var names, values []string
+			for pair := range slices.Chunk(row, 2) {
+				names, values = append(names, pair[0]), append(values, pair[1])
+			}
+			err := bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
+				_, err := c.Exec(ctx, fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)", table, strings.Join(names, ", "), strings.Join(values, ", ")))
+				return err
+			})
+			if last = err; err == nil {
+				delete(rows, table)
+			}
+		}
+	}
+}
+
+// holding gives the columns in which a text occurs.
+func holding(t *testing.T, db *bun.DB, text string) (found []string) {
+	t.Helper()
+	columns, _ := columnsOf(t, db)
+	ctx, c := bunx.For(t.Context(), db, "acme")
+	for _, at := range columns {
+		if at.table == "tc_migrations" {
+			continue
+		}
+		var n int
+		is.New(t).NoErr(c.Row(ctx, fmt.Sprintf("SELECT count(*) FROM %s WHERE tenant_id = 'acme' AND %s LIKE '%%%s%%'", at.table, at.name, text)).Scan(&n))
+		if n > 0 {
+			found = append(found, at.table+"."+at.name)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// TestRenameReachesAll: after a rename nothing names the user as before, in whatever table.
+func TestRenameReachesAll(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
+		is, db := is.New(t), opener(t)
+		app := open(t, db, time.Now)
+		admit := func(name string) {
+			_, err := app.Principals.Admit(t.Context(), "acme", "ldap", "LDAP", principals.Identity{ID: "1", Username: name})
+			is.NoErr(err)
+		}
+		admit("old-name")
+		sow(t, db)
+		before := holding(t, db, "old-name")
+		is.True(len(before) > 15)
+		admit("new-name")
+		is.Equal(holding(t, db, "old-name"), nil)
+		is.Equal(holding(t, db, "new-name"), before)
+		is.Equal(holding(t, db, "other"), []string{"tc_comments.mentions"})
+	})
+}
+
+// world is what somebody has who is renamed.
+type world struct {
+	app           *tenantcontent.App
+	token         string
+	report, draft entities.Entity
+	comment       comments.Comment
+	upload        string
+}
+
+// TestRenamedUserKeepsAll has two people swap their names, with all that is theirs.
+func TestRenamedUserKeepsAll(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
+		is := is.New(t)
+		app := open(t, opener(t), time.Now)
+		scan := func(first, second string) principals.SyncReport {
+			r, err := app.Principals.Sync(t.Context(), "acme", "ldap", principals.Snapshot{People: []principals.Identity{
+				{ID: "1", Username: first}, {ID: "2", Username: second},
+			}}, principals.SyncOptions{Source: "LDAP"})
+			is.NoErr(err)
+			return r
+		}
+		scan("jo", "mia")
+		_, err := app.Principals.AddSuperuser(t.Context(), "acme", "root", password)
+		is.NoErr(err)
+		jo, mia := settle(t, app, "jo"), settle(t, app, "mia")
+		jo.check(t, "jo")
+		mia.check(t, "mia")
+		is.Equal(scan("mia", "jo").Users, principals.SyncCounts{Updated: 2})
+		jo.check(t, "mia") // at once: what is kept for a moment of sessions is looked up again
+		mia.check(t, "jo")
+		scan("x", "y")
+		jo.check(t, "x")
+		mia.check(t, "y")
+		_, err = app.Principals.CreateUser(actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "root", Superuser: true}),
+			principals.User{Username: "jo", Enabled: true}, password)
+		is.NoErr(err) // the old names are free, and nothing is behind them
+		ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "jo"})
+		_, err = app.Uploads.Get(ctx, jo.upload)
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+		page, err := app.Comments.Notifications(ctx, paging.Query{Limit: 10})
+		is.NoErr(err)
+		is.Equal(page.Total, 0)
+	})
+}
+
+// settle gives somebody something of everything.
+func settle(t *testing.T, app *tenantcontent.App, name string) *world {
+	t.Helper()
+	is, w := is.New(t), &world{app: app}
+	ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: name, Teams: map[string]actor.Role{"t": actor.Designer}})
+	var err error
+	_, w.token, err = app.Sessions.CreateToken(ctx, sessions.NewToken{})
+	is.NoErr(err)
+	w.report, err = app.Entities.Create(ctx, entities.Entity{Kind: "report", Name: "Sales", Slug: &[]string{"sales"}[0]})
+	is.NoErr(err)
+	w.draft, err = app.Entities.Create(ctx, entities.Entity{Kind: "report", Name: "Sales", Slug: &[]string{"sales"}[0], EditingID: &w.report.ID})
+	is.NoErr(err)
+	w.comment, err = app.Comments.Create(ctx, "report", w.report.ID, "@jo and @mia")
+	is.NoErr(err)
+	upload, err := app.Uploads.Create(ctx, "a.txt", "", strings.NewReader("a"))
+	is.NoErr(err)
+	w.upload = upload.ID
+	return w
+}
+
+// check looks at all that settle made.
+func (w *world) check(t *testing.T, name string) {
+	t.Helper()
+	is := is.New(t)
+	a, err := w.app.Sessions.Authenticate(t.Context(), w.token, netip.Addr{})
+	is.NoErr(err)
+	is.Equal(a.User, name)
+	ctx := actor.With(t.Context(), a)
+	for _, was := range []entities.Entity{w.report, w.draft} {
+		e, err := w.app.Entities.Get(ctx, "report", was.ID)
+		is.NoErr(err)
+		is.Equal(e.OwnerID, name)
+		is.Equal(e.UpdatedAt, was.UpdatedAt) // it is the same piece
+	}
+	e, err := w.app.Entities.Get(ctx, "report", name+":sales")
+	is.NoErr(err)
+	is.Equal(e.ID, w.report.ID)
+	c, err := w.app.Comments.Get(ctx, w.comment.ID)
+	is.NoErr(err)
+	is.Equal(c.UserID, name)
+	is.True(c.May.Delete)
+	is.Equal(len(c.Mentions), 2)
+	is.True(slices.ContainsFunc(c.Mentions, func(m comments.Mention) bool { return m.Username == name }))
+	_, err = w.app.Uploads.Get(ctx, w.upload)
+	is.NoErr(err)
+	feed, err := w.app.Comments.Feed(ctx, name, paging.Query{Limit: 10})
+	is.NoErr(err)
+	is.Equal(feed.Total, 1) // what the other one said
+	activities, err := w.app.Comments.Activities(ctx, "report", w.report.ID, paging.Query{Limit: 10})
+	is.NoErr(err)
+	is.Equal(activities.Rows[0].UserID, name)
+}
+
+// TestRemovedDomainLeavesNothing but content, which somebody else has then.
+func TestRemovedDomainLeavesNothing(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
+		is, db := is.New(t), opener(t)
+		app := open(t, db, time.Now)
+		_, err := app.Principals.AddSuperuser(t.Context(), "acme", "jo", password)
+		is.NoErr(err)
+		_, err = app.Principals.Sync(t.Context(), "acme", "ldap", principals.Snapshot{
+			People: []principals.Identity{{ID: "1", Username: "jo.ldap"}, {ID: "2", Username: "mia"}}, Groups: []principals.Group{{ID: "g", Name: "Sales"}},
+		}, principals.SyncOptions{Source: "LDAP"})
+		is.NoErr(err)
+		mia := settle(t, app, "mia")
+		team, err := app.Principals.Team(as(t.Context(), "acme"), "sales")
+		is.NoErr(err)
+		said, err := app.Comments.Create(as(t.Context(), "acme"), principals.KindTeam, team.ID, "hello")
+		is.NoErr(err)
+		is.NoErr(app.Principals.RemoveDomain(t.Context(), "acme", "ldap", "jo"))
+		_, err = app.Sessions.Authenticate(t.Context(), mia.token, netip.Addr{})
+		is.Equal(errs.CodeOf(err), errs.Unauthenticated)
+		_, err = app.Comments.Get(as(t.Context(), "acme"), said.ID)
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+		is.Equal(rows(t, db, "acme"), [6]int{}) // no session, file or token
+		e, err := app.Entities.Get(as(t.Context(), "acme"), "report", mia.report.ID)
+		is.NoErr(err)
+		is.Equal(e.OwnerID, "jo")
+		_, err = app.Entities.Get(as(t.Context(), "acme"), "report", mia.draft.ID)
+		is.Equal(errs.CodeOf(err), errs.NotFound) // drafts end with who began them
+	})
+}
+
+// BenchmarkManyOfADomain renames 20,000 people who own 2,000 reports, as a company does that gives itself another name, and
+// removes them: go test . -run - -bench ManyOfADomain -benchtime 1x
+func BenchmarkManyOfADomain(b *testing.B) {
+	for engine, opener := range map[string]dbtest.Opener{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
+		b.Run(engine, func(b *testing.B) {
+			for b.Loop() {
+				app, err := tenantcontent.Open(tenantcontent.Config{DB: opener(b), SecretKey: tenantcontent.NewSecretKey()})
+				if err == nil {
+					_, err = app.Principals.AddSuperuser(b.Context(), "acme", "root", password)
+				}
+				scan := func(host string) {
+					snap := principals.Snapshot{}
+					for n := range 20_000 {
+						snap.People = append(snap.People, principals.Identity{ID: fmt.Sprint(n), Username: fmt.Sprintf("user%d@%s", n, host)})
+					}
+					if err == nil {
+						_, err = app.Principals.Sync(b.Context(), "acme", "ldap", snap, principals.SyncOptions{Source: "LDAP"})
+					}
+				}
+				scan("old.example")
+				for n := range 2_000 {
+					ctx := actor.With(b.Context(), actor.Actor{Tenant: "acme", User: fmt.Sprintf("user%d@old.example", n*10), Superuser: true})
+					if err == nil {
+						_, err = app.Entities.Create(ctx, entities.Entity{Kind: entity.Kind("report"), Name: "Sales"})
+					}
+				}
+				begin := time.Now()
+				scan("new.example")
+				b.ReportMetric(time.Since(begin).Seconds(), "rename-s")
+				begin = time.Now()
+				if err == nil {
+					err = app.Principals.RemoveDomain(b.Context(), "acme", "ldap", "root")
+				}
+				b.ReportMetric(time.Since(begin).Seconds(), "remove-s")
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
