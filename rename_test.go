@@ -16,6 +16,7 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/comments"
+	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/entities"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -157,6 +158,7 @@ func TestRenameReachesAll(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
 		is, db := is.New(t), opener(t)
 		app := open(t, db, time.Now)
+		addLDAP(t, app)
 		admit := func(name string) {
 			_, err := app.Principals.Admit(t.Context(), "acme", "ldap", "LDAP", principals.Identity{ID: "1", Username: name})
 			is.NoErr(err)
@@ -170,6 +172,13 @@ func TestRenameReachesAll(t *testing.T) {
 		is.Equal(holding(t, db, "new-name"), before)
 		is.Equal(holding(t, db, "other"), []string{"tc_comments.mentions"})
 	})
+}
+
+// addLDAP adds the domain ldap.
+func addLDAP(t testing.TB, app *tenantcontent.App) {
+	t.Helper()
+	_, err := app.Domains.Create(as(t.Context(), "acme"), domains.Domain{Name: &[]string{"ldap"}[0], Type: "LDAP"})
+	is.New(t).NoErr(err)
 }
 
 // world is what somebody has who is renamed.
@@ -186,6 +195,7 @@ func TestRenamedUserKeepsAll(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
 		is := is.New(t)
 		app := open(t, opener(t), time.Now)
+		addLDAP(t, app)
 		scan := func(first, second string) principals.SyncReport {
 			r, err := app.Principals.Sync(t.Context(), "acme", "ldap", principals.Snapshot{People: []principals.Identity{
 				{ID: "1", Username: first}, {ID: "2", Username: second},
@@ -275,6 +285,7 @@ func TestRemovedDomainLeavesNothing(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
 		is, db := is.New(t), opener(t)
 		app := open(t, db, time.Now)
+		addLDAP(t, app)
 		_, err := app.Principals.AddSuperuser(t.Context(), "acme", "jo", password)
 		is.NoErr(err)
 		_, err = app.Principals.Sync(t.Context(), "acme", "ldap", principals.Snapshot{
@@ -309,6 +320,9 @@ func BenchmarkManyOfADomain(b *testing.B) {
 				app, err := tenantcontent.Open(tenantcontent.Config{DB: opener(b), SecretKey: tenantcontent.NewSecretKey()})
 				if err == nil {
 					_, err = app.Principals.AddSuperuser(b.Context(), "acme", "root", password)
+				}
+				if err == nil {
+					addLDAP(b, app)
 				}
 				scan := func(host string) {
 					snap := principals.Snapshot{}

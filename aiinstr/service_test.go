@@ -40,7 +40,7 @@ func id(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n) }
 func service(t testing.TB, open dbtest.Opener) *aiinstr.Service {
 	n := 0
 	return aiinstr.New(aiinstr.Options{
-		Store: bunstore.New(open(t)), Switch: switches{"acme": true, "evil": true}, Directory: people{"jo": true},
+		Store: bunstore.New(dbtest.People(t, open(t), "jo", "mia", "root")), Switch: switches{"acme": true, "evil": true}, Directory: people{"jo": true},
 		Now:   func() time.Time { return time.Date(2026, 11, 20, 20, 31, 0, 0, time.UTC) },
 		NewID: func() string { n++; return id(n) },
 	})

@@ -50,7 +50,7 @@ var widget = entity.Type{Kind: "widget", Lookup: func(_ context.Context, _, id s
 func service(t testing.TB, db *bun.DB, others ...entity.Type) *entities.Service {
 	n := 0
 	return entities.New(entities.Options{
-		Store: bunstore.New(db), Blobs: blobstore.New(db), Directory: people{"jo", id(77)}, Others: others, Limit: 3 << 20,
+		Store: bunstore.New(dbtest.People(t, db, "jo", "mia", "root")), Blobs: blobstore.New(db), Directory: people{"jo", id(77)}, Others: others, Limit: 3 << 20,
 		Now:   func() time.Time { return time.Date(2026, 11, 20, 20, 31, 0, 0, time.UTC) },
 		NewID: func() string { n++; return id(n) },
 	})
@@ -357,7 +357,10 @@ func TestSecrets(t *testing.T) {
 		}
 		_, warnings, err = p.Import(ctx, "acme", hostile, land)
 		is.NoErr(err)
-		is.Equal(warnings, []string{"1 secret of 1 app row did not travel: set them again here."})
+		is.Equal(warnings, []string{
+			"1 secret of 1 app row did not travel: set them again here.",
+			"1 secret of 1 app row got lost with what was replaced: set them again here.", // DEBUG
+		})
 		for n, want := range map[int]string{1: `{"webhookSecret":"w1","defn":{"env":{"URL":"u1"}}}`, 99: `{}`} {
 			e, err := s.Get(jo(t), "app", id(n))
 			is.NoErr(err)

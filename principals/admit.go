@@ -29,12 +29,14 @@ func (s *Service) Refuse(ctx context.Context, password string) error {
 }
 
 // Try is a password login that somebody else checks, such as a directory, followed by Admit. Failures of a user of the
-// domain, found by the name that was typed, are counted and lock as in Authenticate; only check's errs.Unauthenticated is
-// one, and its other errors are passed on.
+// domain are counted and lock as in Authenticate; only check's errs.Unauthenticated is one, and its other errors are passed
+// on. The user is the one with the source id that check gives with its refusal, else the one of the name that was typed.
+// What is tried at names without any user here is not counted.
 //
-// A user of the domain who is locked, disabled or expired is refused without check, in the time of a password check here.
-// For every other name check is called, and takes the time that it takes: also for one that nobody has, or that a user of
-// another domain has, so nobody learns of those. Every refusal is errs.Unauthenticated "Unable to log in".
+// A user of the domain with that name who is locked, disabled or expired is refused without check, in the time of a password
+// check here. For every other name check is called, and takes the time that it takes: also for one that nobody has, or that
+// a user of another domain has, so nobody learns of those; a user who is found by the source id alone is refused after it.
+// Every refusal is errs.Unauthenticated "Unable to log in".
 //
 // The counts are transactions of their own: do not call it inside one.
 func (s *Service) Try(ctx context.Context, tenant, domain, source, username string, check func(ctx context.Context) (Identity, error)) (User, error) {
@@ -57,10 +59,11 @@ func (s *Service) Try(ctx context.Context, tenant, domain, source, username stri
 	}
 	who, err := check(ctx)
 	switch {
-	case errs.CodeOf(err) == errs.Unauthenticated && ours:
-		return User{}, s.settle(ctx, tenant, domain, folded, func(l *Login) { l.fail(s.stamp()) }, refusedFor(err))
 	case errs.CodeOf(err) == errs.Unauthenticated:
-		return User{}, refusedFor(err)
+		if !ours {
+			folded = ""
+		}
+		return User{}, s.failed(ctx, tenant, domain, folded, who.ID, refusedFor(err))
 	case err != nil:
 		return User{}, err
 	}
@@ -69,6 +72,26 @@ func (s *Service) Try(ctx context.Context, tenant, domain, source, username stri
 		return u, err
 	}
 	return s.forgiven(ctx, u)
+}
+
+// failed counts a failure of the user with a source id, else of the one with a folded name, and gives then. Both may be "".
+// It counts also when the caller has hung up.
+func (s *Service) failed(ctx context.Context, tenant, domain, folded, sourceID string, then error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	defer cancel()
+	if validSourceID(sourceID) {
+		u, err := s.store.UserFrom(ctx, tenant, domain, sourceID)
+		switch {
+		case err == nil:
+			folded = fold.Text(u.Username)
+		case errs.CodeOf(err) != errs.NotFound:
+			return err
+		}
+	}
+	if folded == "" {
+		return then
+	}
+	return s.settle(ctx, tenant, domain, folded, func(l *Login) { l.fail(s.stamp()) }, then)
 }
 
 // forgiven ends the count of a user who is let in.
@@ -111,7 +134,7 @@ func (s *Service) settle(ctx context.Context, tenant, domain, folded string, cha
 //
 // Errors: errs.Invalid for the domain Local; errs.Unauthenticated "Unable to log in" for somebody who is disabled there or
 // here, locked or expired here, has no id, or would need a user's name that is bad, or that a user of another domain or
-// with another source id has.
+// with another source id has; also when the tenant has no such domain any more.
 func (s *Service) Admit(ctx context.Context, tenant, domain, source string, who Identity) (User, error) {
 	if err := foreign(domain); err != nil {
 		return User{}, err
@@ -127,15 +150,19 @@ func (s *Service) Admit(ctx context.Context, tenant, domain, source string, who 
 	if err != nil && errs.CodeOf(err) != errs.NotFound {
 		return User{}, err
 	}
+	// A user whom this found is gone at once when the domain is, and then there is no session for it.
 	err = s.store.InTx(ctx, func(ctx context.Context) error {
 		if err := s.store.LockTenant(ctx, tenant); err != nil {
+			return err
+		}
+		if err := s.stillThere(ctx, tenant, domain); err != nil { // it may be deleted since it let somebody in
 			return err
 		}
 		u, err = s.admit(ctx, tenant, domain, scribe, who)
 		return err
 	})
 	switch {
-	case errs.CodeOf(err) == errs.NotFound: // the tenant, or a user who is just deleted
+	case errs.CodeOf(err) == errs.NotFound: // the tenant, or a domain or user that is just deleted
 		return User{}, errRefused
 	case err != nil:
 		return User{}, err

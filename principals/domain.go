@@ -2,6 +2,7 @@ package principals
 
 import (
 	"context"
+	"slices"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/port"
@@ -40,7 +41,11 @@ func (s *Service) RemoveDomain(ctx context.Context, tenant, domain, to string) e
 		for _, t := range of {
 			teams = append(teams, t.ID)
 		}
-		if err := s.bequeath(ctx, tenant, append(users[:len(users):len(users)], teams...), to); err != nil {
+		going := slices.Concat(users, teams)
+		if err := s.store.LockPrincipals(ctx, tenant, append(going, to)); err != nil {
+			return err
+		}
+		if err := s.bequeath(ctx, tenant, going, to); err != nil {
 			return err
 		}
 		for some := range port.Chunks(teams) {
@@ -86,7 +91,7 @@ func (s *Service) outside(ctx context.Context, tenant, domain, to string) error 
 	return nil
 }
 
-// bequeath passes on what some principals own. It asks who owns anything at all first: of many, few do.
+// bequeath passes on what some locked principals own. It asks who owns anything at all first: of many, few do.
 func (s *Service) bequeath(ctx context.Context, tenant string, from []string, to string) error {
 	if s.content == nil {
 		return nil
@@ -99,7 +104,7 @@ func (s *Service) bequeath(ctx context.Context, tenant string, from []string, to
 		if !owners[id] {
 			continue
 		}
-		if err := s.release(ctx, tenant, id, to); err != nil {
+		if err := s.passOn(ctx, tenant, id, to); err != nil {
 			return err
 		}
 	}

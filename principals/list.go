@@ -64,6 +64,14 @@ func (s *Service) release(ctx context.Context, tenant, from, to string) error {
 		}
 		to = p.ID
 	}
+	if err := s.store.LockPrincipals(ctx, tenant, []string{from, to}); err != nil {
+		return err
+	}
+	return s.passOn(ctx, tenant, from, to)
+}
+
+// passOn gives what a locked principal owns to another one, "" for nobody, and fails with errs.Conflict when it owns anything then.
+func (s *Service) passOn(ctx context.Context, tenant, from, to string) error {
 	if s.content == nil {
 		return nil
 	}
@@ -81,5 +89,9 @@ func (s *Service) release(ctx context.Context, tenant, from, to string) error {
 		counts = append(counts, fmt.Sprintf("%s: %d", kind, n))
 	}
 	slices.Sort(counts)
-	return errs.New(errs.Conflict, "%s owns content (%s): name another owner in reassignTo.", from, strings.Join(counts, ", "))
+	what := "%s owns content (%s): name another owner in reassignTo."
+	if to != "" {
+		what = "%s owns content that cannot be passed on (%s): remove it first."
+	}
+	return errs.New(errs.Conflict, what, from, strings.Join(counts, ", "))
 }

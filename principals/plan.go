@@ -2,9 +2,10 @@ package principals
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
-	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
 )
 
@@ -213,12 +214,17 @@ func (p *plan) edit(s *scribe, at int32, u *DirectoryUser) {
 	}
 }
 
-// guard refuses what looks like a directory that is half away: more than a fifth of the enabled users, and more than ten,
-// would be disabled. Errors: errs.Conflict.
-func (p *plan) guard() error {
-	if n := p.report.Users.Disabled; n > 10 && 5*n > p.enabled {
-		return errs.New(errs.Conflict, "The scan would disable %d of %d users of the domain %s; nothing was changed. "+
-			"Look at the directory, or scan with force=true.", n, p.enabled, p.domain)
+// losses says what looks like a directory that is half away, "" for nothing: more than a fifth of the enabled users, or of
+// their memberships, and more than ten of them, would go.
+func (p *plan) losses() string {
+	var all []string
+	if n := p.report.Users.Disabled; tooMany(n, p.enabled) {
+		all = append(all, fmt.Sprintf("disable %d of %d users of the domain %s", n, p.enabled, p.domain))
 	}
-	return nil
+	if n := len(p.leave); tooMany(n, p.members) {
+		all = append(all, fmt.Sprintf("remove %d of %d memberships in the teams of the domain %s", n, p.members, p.domain))
+	}
+	return strings.Join(all, " and ")
 }
+
+func tooMany(n, of int) bool { return n > 10 && 5*n > of }

@@ -19,7 +19,9 @@ type planOfTeams struct {
 
 	seats []uint64 // those that the directory has, ordered: a place in teamIDs and one in snap.People
 	taken []bool   // of seats
-	leave []Seat   // by the usernames that the users have in the end
+
+	members int    // that the domain's users have in its teams
+	leave   []Seat // by the usernames that the users have in the end
 }
 
 // teams finds out which group is which team. existing are those of the domain, ordered by id.
@@ -143,18 +145,23 @@ func (p *plan) sit() {
 }
 
 // seat notes a place that a user has. Those of users of other domains, and in teams that no group is of, are nobody's
-// business here.
+// business here. Who cannot log in keeps it, with the role.
 func (p *plan) seat(s Seat) {
 	team, found := p.byTeam[s.TeamID]
 	user, ours := p.byName[s.Username]
 	if !found || !ours || p.known[user].alone {
 		return
 	}
-	if i := p.known[user].person; i != none {
-		if at, stays := slices.BinarySearch(p.seats, uint64(team)<<32|uint64(i)); stays {
+	p.members++
+	k := &p.known[user]
+	if k.person != none {
+		if at, stays := slices.BinarySearch(p.seats, uint64(team)<<32|uint64(k.person)); stays {
 			p.taken[at] = true
 			return
 		}
+	}
+	if !p.present(k) {
+		return
 	}
 	p.leave = append(p.leave, Seat{TeamID: p.teamIDs[team], Username: p.nameOf(user)})
 }

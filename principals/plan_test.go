@@ -283,6 +283,12 @@ func checkTeams(t *rapid.T, before, after world, p *plan) {
 		} else if !team.DirectoryGone {
 			t.Fatalf("team %s is not gone", id)
 		}
+		for at := range p.known { // who cannot log in keeps the place
+			k := &p.known[at]
+			if _, member := before.members[Seat{id, k.name}]; member && !p.present(k) {
+				wants[p.nameOf(int32(at))] = true
+			}
+		}
 		for name, u := range after.users {
 			if u.domain != "ldap" || shares(p, name) {
 				continue

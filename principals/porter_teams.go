@@ -125,10 +125,11 @@ func (s *Service) putTeams(ctx context.Context, b *port.Batch[staffed]) error {
 	var join []Membership
 	for _, t := range b.Write {
 		before := b.There[t.ID].members
-		if err := s.dismiss(ctx, b.Tenant, t, before); err != nil {
+		dismissed, err := s.dismiss(ctx, b.Tenant, t, before)
+		if err != nil {
 			return err
 		}
-		join = append(join, s.enroll(b, t, before, known)...)
+		join = append(join, s.enroll(b, t, before, known, dismissed)...)
 	}
 	for batch := range port.Chunks(join) {
 		if err := s.store.PutMembers(ctx, b.Tenant, batch); err != nil {
@@ -138,25 +139,29 @@ func (s *Service) putTeams(ctx context.Context, b *port.Batch[staffed]) error {
 	return nil
 }
 
-// dismiss removes the members that a team is not to have.
-func (s *Service) dismiss(ctx context.Context, tenant string, t staffed, before map[string]actor.Role) error {
+// dismiss removes the members that a team is not to have, and gives their names.
+func (s *Service) dismiss(ctx context.Context, tenant string, t staffed, before map[string]actor.Role) (gone []string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(before)) {
 		if _, stays := t.members[name]; stays {
 			continue
 		}
 		if err := s.store.DeleteMember(ctx, tenant, t.ID, name); err != nil {
-			return err
+			return nil, err
 		}
+		gone = append(gone, name)
 	}
-	return nil
+	return gone, nil
 }
 
-// named is how many of the users that got a role a warning names.
+// named is how many of the users that got or lost a role a warning names.
 const named = 10
 
-// enroll gives the memberships that a team is to get, and warns of whom it gives more rights than before.
-func (s *Service) enroll(b *port.Batch[staffed], t staffed, before map[string]actor.Role, known map[string]bool) (join []Membership) {
-	var raised []string
+// enroll gives the memberships that a team is to get, and warns of whom it gives more rights than before or fewer.
+func (s *Service) enroll(b *port.Batch[staffed], t staffed, before map[string]actor.Role, known map[string]bool, dismissed []string) (join []Membership) {
+	var raised, lowered []string
+	for _, name := range dismissed {
+		lowered = append(lowered, name+" is no member")
+	}
 	for _, name := range slices.Sorted(maps.Keys(t.members)) {
 		role := t.members[name]
 		switch {
@@ -167,17 +172,27 @@ func (s *Service) enroll(b *port.Batch[staffed], t staffed, before map[string]ac
 			raised = append(raised, fmt.Sprintf("%s is %s", name, role))
 		case role == before[name]:
 			continue
+		default:
+			lowered = append(lowered, fmt.Sprintf("%s is %s", name, role))
 		}
 		join = append(join, Membership{TeamID: t.ID, Username: name, Role: role, CreatedAt: s.stamp()})
 	}
-	if n := len(raised); n > 0 {
-		list := strings.Join(raised[:min(n, named)], ", ")
-		if n > named {
-			list += ", …"
-		}
-		b.Warn("team %s: %s got a higher role in it than before: %s.", t.ID, entity.Count{N: n, Of: "user"}, list)
-	}
+	tell(b, t, "higher", raised)
+	tell(b, t, "lower", lowered)
 	return join
+}
+
+// tell warns, once for a team, of the users whose roles changed.
+func tell(b *port.Batch[staffed], t staffed, which string, roles []string) {
+	n := len(roles)
+	if n == 0 {
+		return
+	}
+	list := strings.Join(roles[:min(n, named)], ", ")
+	if n > named {
+		list += ", …"
+	}
+	b.Warn("team %s: %s got a %s role in it than before: %s.", t.ID, entity.Count{N: n, Of: "user"}, which, list)
 }
 
 // dropTeams removes teams with their memberships.

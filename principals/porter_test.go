@@ -146,7 +146,10 @@ func TestNobodyGetsRights(t *testing.T) {
 				"newleft": {entity.Created, "1 user came without the global permissions that the archive has: grant them again here.", "false false {false false false false false} corp"},
 			}[name]
 			is.Equal(arrivals, []entity.Arrival{want.arrival})
-			is.Equal(warnings, []string{want.warning})
+			is.Equal(warnings[0], want.warning)
+			if want.arrival != entity.Skipped {
+				is.Equal(warnings[1:], []string{"1 user got no superuser right, which the archive asks for: no import gives it."})
+			}
 			is.Equal(fmt.Sprintln(u.Superuser, u.Enabled, u.GlobalPermissions, u.Domain), want.rights+"\n")
 			is.Equal(u.PasswordSetAt != nil, want.arrival != entity.Created) // their own, or none
 			if want.arrival == entity.Updated {
@@ -227,7 +230,10 @@ func TestTeamPorter(t *testing.T) {
 		arrivals, warnings, err = team.Porter.Import(ctx, "evil", rows, land)
 		is.NoErr(err)
 		is.Equal(arrivals, []entity.Arrival{entity.Updated})
-		is.Equal(len(warnings), 2) // again: jo was but a member
+		is.Equal(warnings[1:], []string{ // jo was but a member
+			"team " + made.ID + ": 1 user got a higher role in it than before: jo is designer.",
+			"team " + made.ID + ": 1 user got a lower role in it than before: stranger is no member.",
+		})
 		_, warnings, err = team.Porter.Import(ctx, "evil", rows, land)
 		is.NoErr(err)
 		is.Equal(len(warnings), 1) // nobody rises
@@ -265,6 +271,12 @@ func TestTeamPorter(t *testing.T) {
 		is.Equal(len(warnings), 1)
 		is.True(strings.HasPrefix(warnings[0], "team "+id+": 12 users got a higher role in it than before: u00 is admin, u01 is admin, "))
 		is.True(strings.HasSuffix(warnings[0], "u09 is admin, …."))
+		text = `{"name": "Crowd", "slug": "crowd", "members": {"u00": "admin", "u11": "member", "u10": "designer"}}`
+		_, warnings, err = team.Porter.Import(ctx, "evil", []entity.Row{{Key: entity.Key{Kind: "team", ID: id}, JSON: []byte(text)}}, land)
+		is.NoErr(err)
+		is.Equal(warnings, []string{"team " + id + ": 11 users got a lower role in it than before: u01 is no member, u02 is no member, " +
+			"u03 is no member, u04 is no member, u05 is no member, u06 is no member, u07 is no member, u08 is no member, u09 is no member, " +
+			"u10 is designer, …."})
 		n, err := team.Porter.Remove(ctx, "evil", []string{id})
 		is.NoErr(err)
 		is.Equal(n, 1)

@@ -69,7 +69,8 @@ func (s *Service) readUser(tenant string, r entity.Row) (User, error) {
 		Tenant: tenant, Username: r.ID, Domain: c.Text("domain"), DisplayName: c.TextOrNull("displayName"), FamilyName: c.TextOrNull("familyName"),
 		GivenName: c.TextOrNull("givenName"), MiddleName: c.TextOrNull("middleName"), Email: c.TextOrNull("email"),
 		Timezone: c.TextOrNull("timezone"), Enabled: c.Flag("enabled", true), Source: c.TextOrNull("source"), SourceID: c.TextOrNull("sourceId"),
-		Data: c.JSON("data"), UserFields: c.JSON("userFields"), CreatedAt: c.Time("createdAt", now), UpdatedAt: c.Time("updatedAt", now),
+		Superuser: c.Flag("superuser", false), Data: c.JSON("data"), UserFields: c.JSON("userFields"),
+		CreatedAt: c.Time("createdAt", now), UpdatedAt: c.Time("updatedAt", now),
 		GlobalPermissions: GlobalPermissions{
 			AI: c.Flag("ai", false), JobCreation: c.Flag("jobCreation", false), ViewAllTeams: c.Flag("viewAllTeams", false),
 			ViewAllUsers: c.Flag("viewAllUsers", false), PainlessScriptCreation: c.Flag("painlessScriptCreation", false),
@@ -104,7 +105,7 @@ func nameTaken(name, other string) error {
 
 // putUsers writes users, and tells of what they do not get.
 func (s *Service) putUsers(ctx context.Context, b *port.Batch[User]) error {
-	without, kept, local := 0, 0, 0
+	without, kept, local, supers := 0, 0, 0, 0
 	arriving := arrivals{s: s, tenant: b.Tenant, domains: map[string]string{}}
 	for i := range b.Write {
 		u := &b.Write[i]
@@ -119,6 +120,10 @@ func (s *Service) putUsers(ctx context.Context, b *port.Batch[User]) error {
 				local++
 			}
 		}
+		if u.Superuser {
+			u.Superuser = false
+			supers++
+		}
 		switch {
 		case there && (u.Enabled != old.Enabled || u.GlobalPermissions != old.GlobalPermissions || u.Domain != old.Domain):
 			kept++
@@ -130,6 +135,7 @@ func (s *Service) putUsers(ctx context.Context, b *port.Batch[User]) error {
 	b.Sum("%s came without the global permissions that the archive has: grant them again here.", entity.Count{N: without, Of: "user"})
 	b.Sum("%s came from a domain that is not here and is of the domain local: its people cannot log in by it.", entity.Count{N: local, Of: "user"})
 	b.Sum("%s kept domain, global permissions and whether enabled as they are here, where the archive has others.", entity.Count{N: kept, Of: "user"})
+	b.Sum("%s got no superuser right, which the archive asks for: no import gives it.", entity.Count{N: supers, Of: "user"})
 	return s.store.PutUsers(ctx, b.Tenant, b.Write)
 }
 

@@ -210,6 +210,9 @@ type Store interface {
 	PorterStore
 	DirectoryStore
 
+	// LockPrincipals keeps content from being added for users and teams until the transaction in ctx ends, and waits for what
+	// is just being added. Those that are not there are no error. It comes after LockTenant.
+	LockPrincipals(ctx context.Context, tenant string, ids []string) error
 	// LockTenant keeps other callers of LockTenant for this tenant waiting until the transaction in ctx ends. It fails
 	// with errs.NotFound when there is no such tenant.
 	LockTenant(ctx context.Context, tenant string) error
@@ -251,7 +254,7 @@ type Options struct {
 	// ctx. names maps old to new; no new name is an old one, nor that of another user. nil: nowhere.
 	Renamed func(ctx context.Context, tenant string, names map[string]string) error
 	// KnownDomain fails with errs.Invalid when a tenant has no domain with this id. It is asked, in the transaction in ctx,
-	// whenever a user or team gets another domain than Local; nil: every domain is known.
+	// whenever a user or team gets another domain than Local, and by Admit and Sync; nil: every domain is known.
 	KnownDomain func(ctx context.Context, tenant, id string) error
 	Now         func() time.Time // default time.Now
 	NewID       func() string    // team ids; default UUIDv7

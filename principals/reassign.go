@@ -46,6 +46,9 @@ func (s *Service) Reassign(ctx context.Context, from, to string) (moved []entity
 		if err != nil || s.content == nil {
 			return err
 		}
+		if err := s.store.LockPrincipals(ctx, a.Tenant, []string{source.ID, target.ID}); err != nil {
+			return err
+		}
 		moved, err = s.content.ReassignOnly(ctx, a.Tenant, source.ID, target.ID, Reassigned...)
 		return err
 	})

@@ -2,6 +2,8 @@ package principals
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,6 +14,9 @@ import (
 // rename gives users other names, and everything that names them. Names may pass from one to another, in a circle too, but
 // must not be those of other users. It joins the transaction in ctx.
 func (s *Service) rename(ctx context.Context, tenant string, names map[string]string, at time.Time) error {
+	if err := s.store.LockPrincipals(ctx, tenant, slices.Collect(maps.Keys(names))); err != nil {
+		return err
+	}
 	for _, step := range steps(names) {
 		if len(step) == 0 {
 			continue

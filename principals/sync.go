@@ -2,6 +2,7 @@ package principals
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
@@ -18,8 +19,8 @@ type Snapshot struct {
 // SyncOptions are how a Sync runs.
 type SyncOptions struct {
 	Source   string                // id of the driver, kept as User.Source and Team.Source
-	Force    bool                  // disable however many users are gone
-	DryRun   bool                  // report, and write nothing; what is refused without Force is refused all the same
+	Force    bool                  // disable and remove however much is gone
+	DryRun   bool                  // report, and write nothing; the first warning says what would be refused without Force
 	Progress func(done, total int) // called from time to time while it writes; may be nil
 }
 
@@ -30,7 +31,7 @@ type SyncCounts struct{ Created, Updated, Disabled, Unchanged int }
 type SyncReport struct {
 	Users, Teams   SyncCounts // a team is disabled when its group is gone: once
 	Added, Removed int        // memberships
-	Warnings       []string   // at most 1,000, and how many there are beside
+	Warnings       []string   // at most 1,000, how many there are beside, and in front the one of a dry run
 }
 
 // Sync makes the users and teams of a domain what its directory says, in the transaction in ctx or one of its own. It asks
@@ -42,13 +43,14 @@ type SyncReport struct {
 // stays the last enabled superuser of the tenant enabled. No directory makes a superuser or gives a global permission.
 //
 // Groups become teams, which keep their slugs. In these the directory decides about the domain's users: new ones get the
-// role member, the others keep theirs. A team whose group is gone stays, without them.
+// role member, the others keep theirs. Who is gone or disabled keeps place and role, for when they come back. A team whose
+// group is gone stays, without the others.
 //
 // What cannot be had, such as a username of another domain's user, is left out with a warning: no entry is an error.
 //
-// Errors: errs.Invalid for the domain Local; errs.NotFound for the tenant; errs.Conflict when more than a fifth of the
-// enabled users of the domain, and more than ten, would be disabled without Force, or when somebody else makes a user in
-// this moment.
+// Errors: errs.Invalid for the domain Local; errs.NotFound for the tenant or the domain; errs.Conflict when more than a fifth
+// of the enabled users of the domain, and more than ten, would be disabled, or as many of their memberships in its teams
+// removed, without Force and DryRun; or when somebody else makes a user in this moment.
 //
 // Source: part 2, Authentication domains; DECISIONS, section 8.
 func (s *Service) Sync(ctx context.Context, tenant, domain string, snap Snapshot, o SyncOptions) (SyncReport, error) {
@@ -60,18 +62,26 @@ func (s *Service) Sync(ctx context.Context, tenant, domain string, snap Snapshot
 		if err := s.store.LockTenant(ctx, tenant); err != nil {
 			return err
 		}
+		if err := s.stillThere(ctx, tenant, domain); err != nil {
+			return err
+		}
 		p, err := s.plan(ctx, tenant, domain, snap, o.Source)
 		if err != nil {
 			return err
 		}
+		losses := ""
 		if !o.Force {
-			if err := p.guard(); err != nil {
-				return err
-			}
+			losses = p.losses()
+		}
+		if losses != "" && !o.DryRun {
+			return errs.New(errs.Conflict, "The scan would %s; nothing was changed. Look at the directory, or scan with force=true.", losses)
 		}
 		join := p.join()
 		report = p.report
 		report.Added, report.Removed, report.Warnings = len(join), len(p.leave), p.sentences()
+		if losses != "" {
+			report.Warnings = slices.Insert(report.Warnings, 0, "Without force=true the scan would be refused: it would "+losses+".")
+		}
 		if o.DryRun {
 			return nil
 		}

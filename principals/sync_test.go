@@ -423,14 +423,23 @@ func TestGuard(t *testing.T) {
 		f.scan(t, snapshot{People: all})
 		is.Equal(f.scan(t, snapshot{People: all[:48]}).Users.Disabled, 12) // 20 % of 60
 		f.scan(t, snapshot{People: all})
-		for _, o := range []principals.SyncOptions{{}, {DryRun: true}} {
-			_, err := f.Sync(t.Context(), "acme", "ldap", snapshot{People: all[:47]}, o)
-			is.Equal(code(err), errs.Conflict)
-			is.Equal(errs.MessageOf(err), "The scan would disable 13 of 60 users of the domain ldap; nothing was changed. "+
-				"Look at the directory, or scan with force=true.")
-		}
+		_, err := f.Sync(t.Context(), "acme", "ldap", snapshot{People: all[:47]}, principals.SyncOptions{})
+		is.Equal(code(err), errs.Conflict)
+		is.Equal(errs.MessageOf(err), "The scan would disable 13 of 60 users of the domain ldap; nothing was changed. "+
+			"Look at the directory, or scan with force=true.")
+		dry := principals.SyncOptions{Source: "LDAP", DryRun: true}
+		odd := append(slices.Clone(all[:47]), identity{Username: "odd"})
+		r, err := f.Sync(t.Context(), "acme", "ldap", snapshot{People: odd}, dry)
+		is.NoErr(err)
+		is.Equal(r.Users, counts{Disabled: 13, Unchanged: 47})
+		is.Equal(len(r.Warnings), 2)
+		is.Equal(r.Warnings[0], "Without force=true the scan would be refused: it would disable 13 of 60 users of the domain ldap.")
+		dry.Force = true
+		r, err = f.Sync(t.Context(), "acme", "ldap", snapshot{People: all[:47]}, dry)
+		is.NoErr(err)
+		is.Equal(len(r.Warnings), 0)
 		is.True(f.get(t, "u59").Enabled)
-		r, err := f.Sync(t.Context(), "acme", "ldap", snapshot{}, principals.SyncOptions{Source: "LDAP", Force: true})
+		r, err = f.Sync(t.Context(), "acme", "ldap", snapshot{}, principals.SyncOptions{Source: "LDAP", Force: true})
 		is.NoErr(err)
 		is.Equal(r.Users, counts{Disabled: 60})
 	})

@@ -249,6 +249,15 @@ func (s *Service) movesTo(ctx context.Context, tenant, from, to string) error {
 	return s.knownDomain(ctx, tenant, to)
 }
 
+// stillThere fails with errs.NotFound when a tenant, which is locked, has no domain with this id.
+func (s *Service) stillThere(ctx context.Context, tenant, domain string) error {
+	err := s.movesTo(ctx, tenant, Local, domain)
+	if errs.CodeOf(err) == errs.Invalid {
+		return errs.New(errs.NotFound, "Domain not found.")
+	}
+	return err
+}
+
 // staysAbleToLogIn reports whether an edit leaves a superuser one who can log in.
 func staysAbleToLogIn(was, u User) bool {
 	return u.Superuser && u.Enabled && u.Domain == was.Domain && (was.Locked || !u.Locked) &&

@@ -23,7 +23,8 @@ var (
 	tuesday = monday.Add(24 * time.Hour)
 )
 
-// TestStore runs all checks. open gives an empty Store whose database has the tenants acme and evil.
+// TestStore runs all checks. open gives an empty Store whose database has the tenants acme and evil, each with the
+// principals jo, mia and the UUID that ends with 99.
 func TestStore(t *testing.T, open func(t *testing.T) aiinstr.Store) {
 	for name, check := range map[string]func(*testing.T, aiinstr.Store){
 		"RoundTrip":           testRoundTrip,
@@ -38,7 +39,9 @@ func TestStore(t *testing.T, open func(t *testing.T) aiinstr.Store) {
 		"PutAll":              testPutAll,
 		"SlugsPassOn":         testSlugsPassOn,
 		"OwnedAndReassigned":  testReassign,
+		"ReassignTells":       testReassignTells,
 		"RenameOwners":        testRenameOwners,
+		"NoOwner":             testNoOwner,
 		"CanceledWritesNone":  testCanceled,
 		"EmptyListsAreNoSQLs": testEmpty,
 	} {

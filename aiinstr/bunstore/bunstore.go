@@ -131,7 +131,10 @@ func (s *Store) contents(ctx context.Context, tenant string, slugs []string, mos
 
 // Insert implements aiinstr.Store.
 func (s *Store) Insert(ctx context.Context, tenant string, i aiinstr.Instruction) error {
-	return bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		if err := c.HoldPrincipal(ctx, tenant, i.OwnerID); err != nil {
+			return err
+		}
 		return put(ctx, c, tenant, []aiinstr.Instruction{i}, "")
 	})
 }

@@ -3,6 +3,8 @@ package bunstore
 import (
 	"context"
 	"database/sql"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/aiinstr"
@@ -95,17 +97,11 @@ func (s *Store) RenameOwners(ctx context.Context, tenant string, names map[strin
 // Reassign implements aiinstr.Store.
 func (s *Store) Reassign(ctx context.Context, tenant, from, to string, at time.Time) (moved []aiinstr.Instruction, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		rows, err := c.Rows(ctx, `SELECT tenant_id, id, slug, NULL, '', owner_id, created_at, updated_at FROM tc_ai_instructions
-			WHERE tenant_id = $1 AND owner_id = $2 ORDER BY id`+c.ForUpdate(), tenant, from)
-		if moved, err = bunx.Scan(rows, err, scanRows); err != nil || len(moved) == 0 {
-			return bunx.Err(err, what)
-		}
-		for n := range moved {
-			moved[n].OwnerID, moved[n].UpdatedAt = to, at
-		}
-		_, err = c.Exec(ctx, `UPDATE tc_ai_instructions SET owner_id = $1, updated_at = $2 WHERE tenant_id = $3 AND owner_id = $4`,
-			to, bunx.At(at), tenant, from)
+		rows, err := c.Rows(ctx, `UPDATE tc_ai_instructions SET owner_id = $1, updated_at = $2 WHERE tenant_id = $3 AND owner_id = $4
+			RETURNING tenant_id, id, slug, NULL, '', owner_id, created_at, updated_at`, to, bunx.At(at), tenant, from)
+		moved, err = bunx.Scan(rows, err, scanRows)
 		return bunx.Err(err, what)
 	})
+	slices.SortFunc(moved, func(a, b aiinstr.Instruction) int { return strings.Compare(a.ID, b.ID) })
 	return moved, err
 }

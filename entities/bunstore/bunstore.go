@@ -123,7 +123,10 @@ func or(s *string) string {
 
 // Insert implements entities.Store.
 func (s *Store) Insert(ctx context.Context, tenant string, e entities.Entity) error {
-	return bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		if err := c.HoldPrincipal(ctx, tenant, e.OwnerID); err != nil {
+			return err
+		}
 		return put(ctx, c, tenant, e.Kind, []entities.Entity{e}, "")
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/entities"
@@ -55,20 +57,23 @@ func (s *Store) Slugs(ctx context.Context, tenant string, kind entity.Kind, at [
 
 // Shippable implements entities.Store.
 func (s *Store) Shippable(ctx context.Context, tenant string, keys []entity.Key) (map[entity.Key]bool, error) {
-	kinds, ids := make([]string, len(keys)), make([]string, len(keys))
-	for i, k := range keys {
-		kinds[i], ids[i] = string(k.Kind), k.ID
+	ids := map[entity.Kind][]string{}
+	for _, k := range keys {
+		ids[k.Kind] = append(ids[k.Kind], k.ID)
 	}
-	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT kind, id FROM tc_entities WHERE tenant_id = $1 AND (kind, id) IN `+c.Among(2, 2)+
-		` AND editing_id IS NULL AND NOT system`, tenant, bunx.Keys(kinds, ids))
 	there := map[entity.Key]bool{}
-	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (k entity.Key, err error) {
-		err = rows.Scan(&k.Kind, &k.ID)
-		there[k] = true
-		return k, err
-	})
-	return there, bunx.Err(err, "Entity")
+	for kind, some := range ids {
+		all, err := s.find(ctx, tenant, kind, bunx.Lookup{Columns: heads}, some)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range all {
+			if e.EditingID == nil && !e.System {
+				there[entity.Key{Kind: kind, ID: e.ID}] = true
+			}
+		}
+	}
+	return there, nil
 }
 
 // PutAll implements entities.Store. A slug may pass from one row to another that is written with it, so those of yield
@@ -144,47 +149,40 @@ func (s *Store) EndDrafts(ctx context.Context, tenant string, kind entity.Kind, 
 // Reassign implements entities.Store.
 func (s *Store) Reassign(ctx context.Context, tenant string, kind entity.Kind, from, to string, at time.Time) (moved []entities.Entity, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		rows, err := c.Rows(ctx, `SELECT `+heads+` FROM tc_entities WHERE tenant_id = $1 AND owner_id = $2 AND kind = $3
-			ORDER BY id`+c.ForUpdate(), tenant, from, kind)
-		if moved, err = bunx.Scan(rows, err, scanner(tenant, kind)); err != nil || len(moved) == 0 {
-			return bunx.Err(err, entities.Noun(kind))
-		}
-		if err := s.rename(ctx, c, tenant, kind, moved, to); err != nil {
+		if err := yield(ctx, c, tenant, kind, from, to); err != nil {
 			return err
 		}
-		for i := range moved {
-			moved[i].OwnerID, moved[i].UpdatedAt = to, at
-		}
-		_, err = c.Exec(ctx, `UPDATE tc_entities SET owner_id = $1, updated_at = $2 WHERE tenant_id = $3 AND owner_id = $4 AND kind = $5`,
-			to, bunx.At(at), tenant, from, kind)
+		rows, err := c.Rows(ctx, `UPDATE tc_entities SET owner_id = $1, updated_at = $2 WHERE tenant_id = $3 AND owner_id = $4 AND kind = $5
+			RETURNING `+heads, to, bunx.At(at), tenant, from, kind)
+		moved, err = bunx.Scan(rows, err, scanner(tenant, kind))
 		return bunx.Err(err, slugTaken(kind))
 	})
+	slices.SortFunc(moved, func(a, b entities.Entity) int { return strings.Compare(a.ID, b.ID) })
 	return moved, err
 }
 
-// rename gives the pieces whose slugs their new owner has already the first of slug-2, slug-3… that is free.
-func (s *Store) rename(ctx context.Context, c bunx.Conn, tenant string, kind entity.Kind, moved []entities.Entity, to string) error {
-	rows, err := c.Rows(ctx, `SELECT slug FROM tc_entities WHERE tenant_id = $1 AND owner_id = $2 AND kind = $3 AND slug IS NOT NULL
-		AND editing_id IS NULL`, tenant, to, kind)
-	slugs, err := bunx.Scan(rows, err, func(rows *sql.Rows) (slug string, err error) { return slug, rows.Scan(&slug) })
+// yield gives the pieces of from whose slugs to has already the first of slug-2, slug-3… that neither has.
+func yield(ctx context.Context, c bunx.Conn, tenant string, kind entity.Kind, from, to string) error {
+	const slugs = `SELECT slug FROM tc_entities WHERE tenant_id = $1 AND kind = $2 AND slug IS NOT NULL AND editing_id IS NULL AND owner_id `
+	rows, err := c.Rows(ctx, `SELECT `+heads+` FROM tc_entities WHERE tenant_id = $1 AND kind = $2 AND owner_id = $3 AND editing_id IS NULL
+		AND slug IN (`+slugs+`= $4) ORDER BY id`+c.ForUpdate(), tenant, kind, from, to)
+	clash, err := bunx.Scan(rows, err, scanner(tenant, kind))
+	if err != nil || len(clash) == 0 {
+		return bunx.Err(err, entities.Noun(kind))
+	}
+	taken := map[string]bool{}
+	rows, err = c.Rows(ctx, slugs+`IN ($3, $4)`, tenant, kind, from, to)
+	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (slug string, err error) {
+		err = rows.Scan(&slug)
+		taken[slug] = true
+		return slug, err
+	})
 	if err != nil {
 		return bunx.Err(err, entities.Noun(kind))
 	}
-	taken, clash := map[string]bool{}, map[string]bool{}
-	for _, slug := range slugs {
-		taken[slug], clash[slug] = true, true
-	}
-	for _, e := range moved {
-		if e.Slug != nil {
-			taken[*e.Slug] = true
-		}
-	}
-	for i, e := range moved {
-		if e.Slug == nil || e.EditingID != nil || !clash[*e.Slug] {
-			continue
-		}
+	for _, e := range clash {
 		free := firstFree(*e.Slug, taken)
-		taken[free], moved[i].Slug = true, &free
+		taken[free] = true
 		_, err := c.Exec(ctx, `UPDATE tc_entities SET slug = $1, search = $2 WHERE tenant_id = $3 AND kind = $4 AND id = $5`,
 			free, fold.Search(e.Name, free, or(e.Description)), tenant, kind, e.ID)
 		if err != nil {

@@ -25,7 +25,8 @@ var (
 	tuesday = monday.Add(24 * time.Hour)
 )
 
-// TestStore runs all checks. open gives an empty Store whose database has the tenants acme and evil.
+// TestStore runs all checks. open gives an empty Store whose database has the tenants acme and evil, each with the
+// principals jo and mia.
 func TestStore(t *testing.T, open func(t *testing.T) entities.Store) {
 	for name, check := range map[string]func(*testing.T, entities.Store){
 		"RoundTrip":          testRoundTrip,
@@ -42,7 +43,9 @@ func TestStore(t *testing.T, open func(t *testing.T) entities.Store) {
 		"SlugsPassOn":        testSlugsPassOn,
 		"Reassign":           testReassign,
 		"ReassignRenames":    testReassignRenames,
+		"ReassignTells":      testReassignTells,
 		"RenameOwners":       testRenameOwners,
+		"NoOwner":            testNoOwner,
 		"Files":              testFiles,
 		"FilesClash":         testFilesClash,
 		"FilesGo":            testFilesGo,

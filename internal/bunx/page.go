@@ -31,43 +31,61 @@ type Sort[R any] struct {
 // Page reads one page. rows is the SELECT with its model and all predicates of the list, the tenant's first; key gives
 // a row's value in List.Key. It is two statements: the count, from an index, and the rows.
 func Page[R any](ctx context.Context, rows *bun.SelectQuery, l List[R], key func(R) string, q paging.Query) (paging.Page[R], error) {
-	return page(ctx, rows, l, key, q, func(ctx context.Context, rows *bun.SelectQuery) (int, error) {
-		n, err := rows.Clone().Count(ctx)
-		return int(n), err
-	})
-}
-
-// Counted is Page for a list without q whose total is kept in a row. It is one statement, which costs the same in a list
-// of any length: a count reads the whole index.
-func Counted[R any](ctx context.Context, rows *bun.SelectQuery, l List[R], key func(R) string, q paging.Query, total int) (paging.Page[R], error) {
-	return page(ctx, rows, l, key, q, func(context.Context, *bun.SelectQuery) (int, error) { return total, nil })
-}
-
-func page[R any](ctx context.Context, rows *bun.SelectQuery, l List[R], key func(R) string, q paging.Query,
-	count func(context.Context, *bun.SelectQuery) (int, error)) (paging.Page[R], error) {
-	sort, desc, err := l.sort(q)
-	if err != nil {
-		return paging.Page[R]{}, err
-	}
 	if err := l.check(q); err != nil {
 		return paging.Page[R]{}, err
 	}
 	if q.Q != "" {
 		rows = rows.Where("? LIKE ? ESCAPE '\\'", bun.Ident(l.Search), fold.Pattern(q.Q))
 	}
-	total, err := count(ctx, rows)
+	n, err := rows.Clone().Count(ctx)
 	if err != nil {
 		return paging.Page[R]{}, Err(err, "Page")
 	}
-	page := paging.Page[R]{Total: total}
+	page := paging.Page[R]{Total: int(n)}
 	if q.Limit == 0 || q.After == nil && q.Start >= page.Total {
 		return page, nil
 	}
+	err = l.read(ctx, rows, key, q, &page)
+	return page, err
+}
+
+// Counted is Page for a list without q whose total is kept in a row: kept is the SELECT of that one number, and total gives
+// it from a row, which has it as the column total. It is one statement, which costs the same in a list of any length: a
+// count reads the whole index. A page without rows is one statement more. Errors: errs.NotFound about what, when kept
+// gives no row.
+func Counted[R any](ctx context.Context, rows, kept *bun.SelectQuery, what string, l List[R], key func(R) string, total func(R) int,
+	q paging.Query) (page paging.Page[R], err error) {
+	if err := l.check(q); err != nil {
+		return page, err
+	}
+	if q.Limit > 0 {
+		rows = rows.ColumnExpr("?TableColumns").ColumnExpr("(?) AS total", kept)
+		if q.After == nil && q.Start > 0 {
+			rows = rows.Where("? < (?)", q.Start, kept) // no row is passed over in vain
+		}
+		if err := l.read(ctx, rows, key, q, &page); err != nil {
+			return page, err
+		}
+	}
+	if len(page.Rows) > 0 {
+		page.Total = total(page.Rows[0])
+		return page, nil
+	}
+	err = Err(kept.Scan(ctx, &page.Total), what)
+	return page, err
+}
+
+// read fills a page with its rows.
+func (l List[R]) read(ctx context.Context, rows *bun.SelectQuery, key func(R) string, q paging.Query, page *paging.Page[R]) error {
+	sort, desc, err := l.sort(q)
+	if err != nil {
+		return err
+	}
 	if rows, err = l.from(rows, sort, desc, q); err != nil {
-		return paging.Page[R]{}, err
+		return err
 	}
 	if err := rows.Limit(int64(q.Limit)+1).Scan(ctx, &page.Rows); err != nil { // one more tells whether there are more
-		return paging.Page[R]{}, Err(err, "Page")
+		return Err(err, "Page")
 	}
 	if page.More = len(page.Rows) > q.Limit; page.More {
 		page.Rows = page.Rows[:q.Limit]
@@ -76,14 +94,17 @@ func page[R any](ctx context.Context, rows *bun.SelectQuery, l List[R], key func
 		last := page.Rows[n-1]
 		page.Last = &paging.Position{Value: sort.Value(last), Key: key(last)}
 	}
-	return page, nil
+	return nil
 }
 
 // maxQ is the most bytes of q. SQLite refuses a LIKE pattern of 50,000, and escapes and folding lengthen it.
 const maxQ = 10_000
 
-// check refuses what no statement can carry.
+// check refuses an unknown order, and what no statement can carry.
 func (l List[R]) check(q paging.Query) error {
+	if _, _, err := l.sort(q); err != nil {
+		return err
+	}
 	switch {
 	case q.Q != "" && l.Search == "":
 		return errs.New(errs.Invalid, "q is not known: this list cannot be searched")

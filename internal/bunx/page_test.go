@@ -118,26 +118,60 @@ func TestPageOfHostileInput(t *testing.T) {
 	})
 }
 
-// TestCounted: the total is what the caller says, and the rest is as in Page.
+// counted is a color of a list whose total is kept.
+type counted struct {
+	color `bun:",extend"`
+	Total int `bun:",scanonly"`
+}
+
+var countedList = bunx.List[counted]{
+	Key: "key", Order: "key", Sorts: []bunx.Sort[counted]{{Field: "key", Column: "key", Value: func(c counted) string { return c.Key }}},
+}
+
+// TestCounted: the total is what the other statement gives, also on an empty page, and the rest is as in Page.
 func TestCounted(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
-		is, ctx, db := is.New(t), t.Context(), open(t)
+		is, ctx := is.New(t), t.Context()
+		db, count := dbtest.Counted(t, func(t testing.TB) *bun.DB { return open(t.(*testing.T)) })
 		for _, key := range []string{"a", "b", "c"} {
 			is.NoErr(put(ctx, db, key, time.Date(2026, 11, 20, 20, 31, 0, 0, time.UTC)))
 		}
-		counted := func(q paging.Query, total int) (paging.Page[color], error) {
+		read := func(q paging.Query, of string) (paging.Page[counted], int, error) {
 			ctx, c := bunx.For(ctx, db, "acme")
-			rows := c.NewSelect().Model((*color)(nil)).Where("c.tenant_id = ?", "acme")
-			return bunx.Counted(ctx, rows, list, func(c color) string { return c.Key }, q, total)
+			rows := c.NewSelect().Model((*counted)(nil)).Where("c.tenant_id = ?", "acme")
+			kept := c.NewSelect().Table("tc_colors").ColumnExpr("length(key) + 6").Where("tenant_id = ?", "acme").Where("key = ?", of)
+			count.Take()
+			p, err := bunx.Counted(ctx, rows, kept, "Palette", countedList, func(c counted) string { return c.Key },
+				func(c counted) int { return c.Total }, q)
+			return p, len(count.Take()), err
 		}
-		p, err := counted(paging.Query{Limit: 2, Sort: "key"}, 7)
+		first, statements, err := read(paging.Query{Limit: 2}, "a")
 		is.NoErr(err)
-		is.Equal(p.Total, 7)
-		is.Equal(len(p.Rows), 2)
-		p, err = counted(paging.Query{Limit: 2, Start: 2, Sort: "key", After: p.Last}, 7)
-		is.NoErr(err)
-		is.Equal(p.Rows[0].Key, "c")
-		_, err = counted(paging.Query{Limit: 2, Sort: "x"}, 7)
-		is.Equal(errs.CodeOf(err), errs.Invalid)
+		is.Equal(statements, 1)
+		is.Equal(first.Total, 7)
+		is.Equal(len(first.Rows), 2)
+		is.True(first.More)
+		for _, q := range []paging.Query{{Limit: 2, Start: 2}, {Limit: 2, Start: 2, After: first.Last}} {
+			p, statements, err := read(q, "a")
+			is.NoErr(err)
+			is.Equal(statements, 1)
+			is.Equal(len(p.Rows), 1)
+			is.Equal(p.Rows[0].Key, "c")
+			is.Equal(p.Total, 7)
+			is.True(!p.More)
+		}
+		for _, q := range []paging.Query{{Limit: 0}, {Limit: 2, Start: 100}, {Limit: 2, After: &paging.Position{Value: "c", Key: "c"}}} {
+			p, _, err := read(q, "a")
+			is.NoErr(err)
+			is.Equal(len(p.Rows), 0)
+			is.Equal(p.Total, 7)
+		}
+		_, _, err = read(paging.Query{Limit: 0}, "nobody")
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+		is.Equal(errs.MessageOf(err), "Palette not found.")
+		for _, q := range []paging.Query{{Limit: 2, Sort: "x"}, {Limit: 0, Sort: "x"}, {Limit: 2, Q: "x"}} {
+			_, _, err = read(q, "a")
+			is.Equal(errs.CodeOf(err), errs.Invalid)
+		}
 	})
 }

@@ -170,5 +170,26 @@ func prepare(ctx context.Context, db *bun.DB) error {
 	return nil
 }
 
+// People adds principals with some ids to both tenants, for content to be theirs. They are no users: nobody can log in.
+func People(t testing.TB, db *bun.DB, ids ...string) *bun.DB {
+	t.Helper()
+	for _, tenant := range []string{"acme", "evil"} {
+		err := bunx.Write(t.Context(), db, tenant, func(ctx context.Context, c bunx.Conn) error {
+			for _, id := range ids {
+				_, err := c.Exec(ctx, `INSERT INTO tc_principals (tenant_id, id, type, label) VALUES ($1, $2, 'User', $2)
+					ON CONFLICT DO NOTHING`, tenant, id)
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return db
+}
+
 // created is when the tenants of a test were made.
 var created = time.Date(2026, 11, 20, 20, 31, 0, 0, time.UTC)

@@ -52,7 +52,8 @@ func TestTransactionEndsWithItsContext(t *testing.T) {
 	_, err = tx.Exec("insert into t values (1)")
 	is.NoErr(err)
 	cancel()
-	is.True(errors.Is(tx.Commit(), context.Canceled))
+	err = tx.Commit()
+	is.True(errors.Is(err, context.Canceled) || errors.Is(err, sql.ErrTxDone)) // database/sql may have rolled back by then
 	is.Equal(one[int](t, db, "select count(*) from t"), 0)
 
 	tx, err = db.Begin() // a statement's own context ends: the transaction is gone with its connection

@@ -7,7 +7,7 @@
 //   - Outside a transaction Query reads, and a statement that writes fails there; Exec queues for the writer.
 //   - A transaction queues for the writer and keeps it to its end, unless it is read-only: then it is a snapshot on the
 //     connection's own reader.
-//   - Statements with arguments are prepared once per connection.
+//   - Statements with arguments are prepared once per connection, those with many so that binding them costs little.
 //   - A transaction that SQLite itself rolled back, because a statement in it was interrupted or the disk is full, is
 //     over: its other statements fail, and so does its commit.
 //   - The write-ahead log is copied back by a checkpoint each second, beside the callers and not in one of them. Only a

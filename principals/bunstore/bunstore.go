@@ -3,6 +3,7 @@ package bunstore
 
 import (
 	"context"
+	"slices"
 
 	"github.com/uptrace/bun"
 
@@ -41,6 +42,21 @@ func (s *Store) write(ctx context.Context, tenant string, fn func(ctx context.Co
 // InTx implements principals.Store.
 func (s *Store) InTx(ctx context.Context, fn func(context.Context) error) error {
 	return bunx.InTx(ctx, s.db, fn)
+}
+
+// LockPrincipals implements principals.Store.
+func (s *Store) LockPrincipals(ctx context.Context, tenant string, ids []string) error {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	if !c.Postgres() { // a transaction is the only writer anyway
+		return nil
+	}
+	rows := bunx.Lookup{Columns: "id", Table: "tc_principals", Where: "tenant_id = $1", Key: "id", Lock: true}
+	for some := range slices.Chunk(slices.Sorted(slices.Values(ids)), batch) {
+		if _, err := texts(c.Find(ctx, rows, some, tenant)); err != nil {
+			return bunx.Err(err, "Principal")
+		}
+	}
+	return nil
 }
 
 // LockTenant implements principals.Store.

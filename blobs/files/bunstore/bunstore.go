@@ -42,6 +42,9 @@ func (s *Store) InTx(ctx context.Context, fn func(context.Context) error) error 
 // Insert implements files.Store.
 func (s *Store) Insert(ctx context.Context, tenant string, f files.File) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		if err := c.HoldPrincipal(ctx, tenant, f.Username); err != nil {
+			return err
+		}
 		_, err := c.Exec(ctx, s.insert, tenant, f.ID, f.Username, f.Filename, f.ContentType, f.Size, f.Chunks,
 			bunx.At(f.CreatedAt), bunx.At(f.ExpiresAt))
 		return bunx.Err(err, s.noun)

@@ -21,11 +21,13 @@ var (
 	tuesday = monday.Add(24 * time.Hour)
 )
 
-// TestStore runs all checks of a Store. open gives an empty one whose database has the tenants acme and evil.
+// TestStore runs all checks of a Store. open gives an empty one whose database has the tenants acme and evil, each with the
+// principals jo, joe, mia, mo, root and 日本 🎨.
 func TestStore(t *testing.T, open func(t *testing.T) files.Store) {
 	for name, check := range map[string]func(*testing.T, files.Store){
 		"RoundTrip":            testRoundTrip,
 		"TakenID":              testTaken,
+		"NoUser":               testNoUser,
 		"Isolation":            testIsolation,
 		"DeleteIsIdempotent":   testDelete,
 		"Expired":              testExpired,
@@ -67,11 +69,18 @@ func testRoundTrip(t *testing.T, s files.Store) {
 func testTaken(t *testing.T, s files.Store) {
 	is := is.New(t)
 	insert(t, s, "acme", file("a"))
-	err := s.Insert(t.Context(), "acme", files.File{ID: "a", CreatedAt: monday, ExpiresAt: monday})
+	err := s.Insert(t.Context(), "acme", files.File{ID: "a", Username: "jo", CreatedAt: monday, ExpiresAt: monday})
 	is.Equal(errs.CodeOf(err), errs.Conflict)
 	got, err := s.Get(t.Context(), "acme", "a")
 	is.NoErr(err)
 	is.Equal(got, file("a"))
+}
+
+func testNoUser(t *testing.T, s files.Store) {
+	is := is.New(t)
+	is.Equal(errs.CodeOf(s.Insert(t.Context(), "acme", of("nobody", "a"))), errs.Unauthenticated)
+	_, err := s.Get(t.Context(), "acme", "a")
+	is.Equal(errs.CodeOf(err), errs.NotFound)
 }
 
 func testIsolation(t *testing.T, s files.Store) {
@@ -136,7 +145,7 @@ func ofUsers(t *testing.T, s files.Store, tenant string, limit int, usernames ..
 
 func testOfUsers(t *testing.T, s files.Store) {
 	is := is.New(t)
-	insert(t, s, "acme", of("jo", "a"), of("mia", "b"), of("jo", "c"), of("JO", "d"))
+	insert(t, s, "acme", of("jo", "a"), of("mia", "b"), of("jo", "c"), of("joe", "d"))
 	insert(t, s, "evil", of("jo", "e"))
 	is.Equal(ofUsers(t, s, "acme", 10, "jo"), "a c")
 	is.Equal(ofUsers(t, s, "acme", 10, "jo", "mia", "none"), "a b c")
@@ -146,13 +155,13 @@ func testOfUsers(t *testing.T, s files.Store) {
 
 func testRenameUsers(t *testing.T, s files.Store) {
 	is := is.New(t)
-	insert(t, s, "acme", of("jo", "a"), of("mia", "b"), of("jo", "c"), of("other", "d"))
+	insert(t, s, "acme", of("jo", "a"), of("mia", "b"), of("jo", "c"), of("mo", "d"))
 	insert(t, s, "evil", of("jo", "e"))
 	is.NoErr(s.RenameUsers(t.Context(), "acme", map[string]string{"jo": "Joe", "mia": "maria", "none": "nobody"}))
 	is.NoErr(s.RenameUsers(t.Context(), "acme", nil))
 	is.Equal(ofUsers(t, s, "acme", 10, "Joe"), "a c")
 	is.Equal(ofUsers(t, s, "acme", 10, "maria"), "b")
-	is.Equal(ofUsers(t, s, "acme", 10, "other"), "d")
+	is.Equal(ofUsers(t, s, "acme", 10, "mo"), "d")
 	is.Equal(ofUsers(t, s, "acme", 10, "jo", "mia"), "")
 	is.Equal(ofUsers(t, s, "evil", 10, "jo"), "e") // another tenant's stays
 }
