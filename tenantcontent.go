@@ -154,8 +154,9 @@ func Open(c Config) (*App, error) {
 	var changes, settings epoch.Counter // of users, teams, sessions and tokens; of tenants
 	directory := principalstore.New(c.DB).Notify(changes.Bump)
 	app.Colors = colors.New(colors.Options{Store: colorstore.New(c.DB), Now: c.Now})
+	known := func(ctx context.Context, tenant, id string) error { return app.Domains.Known(ctx, tenant, id) }
 	app.Tenants = tenants.New(tenants.Options{
-		Store: tenantstore.New(c.DB).Notify(settings.Bump), Keys: keys, Changes: &settings, Now: c.Now,
+		Store: tenantstore.New(c.DB).Notify(settings.Bump), Keys: keys, Changes: &settings, KnownDomain: known, Now: c.Now,
 	})
 	app.AIInstructions = aiinstr.New(aiinstr.Options{
 		Store: instructionstore.New(c.DB), Switch: app.Tenants, Directory: directory, Now: c.Now, NewID: c.NewID,
@@ -165,7 +166,7 @@ func Open(c Config) (*App, error) {
 	})
 	app.Downloads = downloads.New(downloads.Options{Store: downloadstore.New(c.DB), Blobs: blobs, Now: c.Now, NewID: c.NewID})
 	principal := principals.Options{Store: directory, Blobs: blobs, Forget: app.forget, Renamed: app.renamed, Now: c.Now, NewID: c.NewID}
-	principal.KnownDomain = func(ctx context.Context, tenant, id string) error { return app.Domains.Known(ctx, tenant, id) }
+	principal.KnownDomain = known
 	elsewhere := append(principals.Types(principal), app.AIInstructions.Type())
 	app.Entities = entities.New(entities.Options{
 		Store: entitystore.New(c.DB), Blobs: blobs, Directory: directory, Others: replaced(elsewhere, c.Entities),

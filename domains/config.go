@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -32,6 +34,9 @@ func (s *Service) configure(d *Domain, info Info, driver Driver, given json.RawM
 	if err != nil {
 		return err
 	}
+	if err := info.knows(open); err != nil {
+		return err
+	}
 	stored, err := s.secrets(*d)
 	if err != nil {
 		return err
@@ -48,9 +53,6 @@ func (s *Service) configure(d *Domain, info Info, driver Driver, given json.RawM
 			secrets[name] = value
 		}
 		delete(open, name)
-	}
-	if d.Type == Local && len(open) > 0 {
-		return errs.New(errs.Invalid, "config must be left out: the domain local has none")
 	}
 	if d.Config, err = json.Marshal(open); err != nil {
 		return err
@@ -83,6 +85,41 @@ func readConfig(given json.RawMessage, secret []string) (members, error) {
 		}
 	}
 	return open, nil
+}
+
+// knows refuses what a configuration may not have.
+func (i Info) knows(open members) error {
+	if i.Members == nil {
+		return nil
+	}
+	for name, value := range open {
+		if !slices.Contains(i.Members, name) {
+			return errs.New(errs.Invalid, "config.%s is not known: the driver %s has %s", short(name), i.ID, strings.Join(top(i.Members), ", "))
+		}
+		var inner members
+		if !slices.ContainsFunc(i.Members, func(m string) bool { return strings.HasPrefix(m, name+".") }) || json.Unmarshal(value, &inner) != nil {
+			continue // nothing is said of its members, or it has none: the driver looks at it
+		}
+		for member := range inner {
+			if !slices.Contains(i.Members, name+"."+member) {
+				return errs.New(errs.Invalid, "config.%s.%s is not known", name, short(member))
+			}
+		}
+	}
+	return nil
+}
+
+// top gives the members that are in no other one.
+func top(all []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(m string) bool { return strings.Contains(m, ".") })
+}
+
+// short keeps a message short.
+func short(name string) string {
+	if len(name) > 64 {
+		return strings.ToValidUTF8(name[:64], "") + "…"
+	}
+	return name
 }
 
 // inConfig makes a driver's complaint about a member one about the domain's.
@@ -143,6 +180,24 @@ func (s *Service) masked(d Domain) Domain {
 		}
 	}
 	d.Sealed = ""
+	return d
+}
+
+// withoutQueries gives a masked domain as those may see it who may not change it: an address in its configuration may
+// have a key in its query.
+func withoutQueries(d Domain) Domain {
+	var all members
+	if d.Config == nil || json.Unmarshal(d.Config, &all) != nil {
+		return d
+	}
+	for name, value := range all {
+		var address string
+		if json.Unmarshal(value, &address) == nil && strings.Contains(address, "://") {
+			before, _, _ := strings.Cut(address, "?")
+			all[name], _ = json.Marshal(before)
+		}
+	}
+	d.Config, _ = json.Marshal(all) // which has just been read
 	return d
 }
 

@@ -61,6 +61,17 @@ func TestSecrets(t *testing.T) {
 	})
 }
 
+// TestOthersSeeNoQueries: what may be a key in an address is for superusers.
+func TestOthersSeeNoQueries(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite)
+	w.add(t, "Books", "paper", `{"url": "https://x.example/meta?apikey=hush"}`)
+	for super, want := range map[bool]string{true: `{"url":"https://x.example/meta?apikey=hush"}`, false: `{"url":"https://x.example/meta"}`} {
+		all, err := w.All(as(t, "acme", "jo", super))
+		is.NoErr(err)
+		is.Equal(string(all[0].Config), want)
+	}
+}
+
 // TestBadDomains: each is refused with a message that begins with the field.
 func TestBadDomains(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
@@ -74,6 +85,8 @@ func TestBadDomains(t *testing.T) {
 		"config must":        {Name: &name, Type: "paper", Config: json.RawMessage(`[]`)},
 		"config.url is":      {Name: &name, Type: "paper", Config: json.RawMessage(`{}`)},
 		"config.url must":    {Name: &name, Type: "paper", Config: json.RawMessage(`{"url": 1}`)},
+		"config.pasword is":  {Name: &name, Type: "paper", Config: json.RawMessage(`{"url": "x", "pasword": "open"}`)},
+		"config.map.pin is":  {Name: &name, Type: "paper", Config: json.RawMessage(`{"url": "x", "map": {"uid": "a", "pin": "open"}}`)},
 		"config.PASSWORD mu": {Name: &name, Type: "paper", Config: json.RawMessage(`{"url": "x", "PASSWORD": "open"}`)},
 		"config must be":     {Name: &name, Type: "paper", Config: json.RawMessage(`{"url": "\u0000"}`)},
 		"config must have":   {Name: &name, Type: "paper", Config: json.RawMessage(`{"url": "` + strings.Repeat("x", 600<<10) + `"}`)},

@@ -84,6 +84,9 @@ type Store interface {
 	// SetScanned sets ScannedAt.
 	SetScanned(ctx context.Context, tenant, domain string, at time.Time) error
 
+	// LockTenant keeps other callers of LockTenant for this tenant, in any package, waiting until the transaction in ctx
+	// ends. It fails with errs.NotFound. What locks other rows too calls it first.
+	LockTenant(ctx context.Context, tenant string) error
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
 }
@@ -97,6 +100,8 @@ type Sealer interface {
 // Tenants knows each tenant's default domain. *tenants.Service does.
 type Tenants interface {
 	DefaultDomain(ctx context.Context, tenant string) (string, error)
+	// ForgetDomain makes Local the default domain of a tenant whose default is domain, in the transaction in ctx.
+	ForgetDomain(ctx context.Context, tenant, domain string) error
 }
 
 // People turns what a domain says into users and teams. *principals.Service does: see there.
@@ -129,7 +134,9 @@ type Service struct {
 	drivers []Driver
 	infos   []Info
 	realms  realms
-	asking  chan struct{} // a place for each login that asks a directory
+	asking  *places       // of the logins that ask a directory
+	scans   chan struct{} // a place for each scan
+	limits  limits
 
 	mu      sync.Mutex
 	running map[place]*Run // scans of this process
@@ -138,8 +145,13 @@ type Service struct {
 // place is a domain of a tenant.
 type place struct{ tenant, domain string }
 
-// maxAsking is how many logins of one process ask directories at once; more wait.
-const maxAsking = 64
+// limits are how long something may take.
+type limits struct {
+	check   time.Duration // of a password, by a directory
+	refusal time.Duration // a refused login takes as long at least
+	read    time.Duration // of one domain's directory, by a scan
+	beat    time.Duration // between two signs of life of a scan that reads
+}
 
 // New makes a Service. Errors: errs.Invalid for a driver without an id, or two with one.
 func New(o Options) (*Service, error) {
@@ -153,7 +165,8 @@ func New(o Options) (*Service, error) {
 		o.NewSecret = newSecret
 	}
 	s := &Service{
-		o: o, drivers: o.Drivers, running: map[place]*Run{}, asking: make(chan struct{}, maxAsking),
+		o: o, drivers: o.Drivers, running: map[place]*Run{}, asking: newPlaces(), scans: make(chan struct{}, maxScans),
+		limits: limits{check: maxCheck, refusal: minRefusal, read: maxRead, beat: beat},
 		realms: realms{opened: map[place]opened{}},
 	}
 	for _, d := range o.Drivers {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"iter"
 	"net/url"
+	"slices"
 
 	"github.com/tenantcontent/tenantcontent/principals"
 )
@@ -37,8 +38,22 @@ type Info struct {
 	// ManagesPassword says that this service keeps the passwords of the driver's people and can change them: local alone.
 	ManagesPassword bool
 
-	Secrets  []string          // top-level members of the configuration that are write-only
+	// Members are what a configuration may have; others are refused, so that nothing is kept, and shown, that only looks like
+	// a secret. "attributes.username" is the member of a member; where there is such a name, the object may have no others.
+	// nil: any.
+	Members  []string
+	Secrets  []string          // those of the top level that are write-only
 	Defaults map[string]string // attributes of a new domain, for the template; nil: there is no template
+}
+
+// Below gives the names of the members of a member, for Info.Members, in order.
+func Below[T any](member string, of map[string]T) []string {
+	var names []string
+	for name := range of {
+		names = append(names, member+"."+name)
+	}
+	slices.Sort(names)
+	return names
 }
 
 // Realm is one configured domain, opened. What it can do it says with the interfaces below; it may have any of them.
@@ -48,7 +63,9 @@ type Realm interface{}
 // PasswordLogin is a Realm whose people log in with a name and a password that the realm checks.
 type PasswordLogin interface {
 	// Login never gets an empty name or password.
-	// Errors: errs.Unauthenticated for every refusal alike; errs.Upstream when nothing could be found out.
+	// Errors: errs.Unauthenticated for every refusal alike, with the Identity, or its ID alone, when it is known whom the
+	// password was for: the failure counts against that user, whatever name was typed; errs.Upstream when nothing could be
+	// found out.
 	Login(ctx context.Context, username, password string) (Identity, error)
 }
 

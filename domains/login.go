@@ -55,15 +55,39 @@ func refusal(cause error) error {
 	return errs.Wrap(errs.Unauthenticated, cause, "Unable to log in")
 }
 
+const (
+	maxCheck   = 15 * time.Second
+	minRefusal = 150 * time.Millisecond
+)
+
 // Authenticate checks a name and a password without an actor, for sessions: principals does for the domain local, and
 // the domain's directory for others. The first login makes the user.
 //
+// A directory has 15 seconds to answer, whatever the configuration says, and is asked by 8 logins at once at most. Every
+// refusal outside of local takes 150 milliseconds at least, so that its time does not tell whether there is such a domain,
+// or whether somebody is locked.
+//
 // Errors: errs.Unauthenticated "Unable to log in", the same for every reason; errs.Upstream when the directory cannot be
-// asked. An empty password is never sent to a directory.
+// asked; errs.Unavailable after 5 seconds when too many others are asking it. An empty password is never sent to a
+// directory.
 func (s *Service) Authenticate(ctx context.Context, tenant, domain, username, password string) (principals.User, error) {
 	if domain == Local {
 		return s.o.People.Authenticate(ctx, tenant, domain, username, password)
 	}
+	soonest := time.NewTimer(s.limits.refusal)
+	defer soonest.Stop()
+	u, err := s.authenticate(ctx, tenant, domain, username, password)
+	if errs.CodeOf(err) == errs.Unauthenticated {
+		select {
+		case <-soonest.C:
+		case <-ctx.Done():
+			return principals.User{}, ctx.Err()
+		}
+	}
+	return u, err
+}
+
+func (s *Service) authenticate(ctx context.Context, tenant, domain, username, password string) (principals.User, error) {
 	d, err := s.get(ctx, tenant, domain)
 	if err != nil && errs.CodeOf(err) != errs.NotFound {
 		return principals.User{}, err
@@ -79,16 +103,26 @@ func (s *Service) Authenticate(ctx context.Context, tenant, domain, username, pa
 	if login == nil {
 		return principals.User{}, s.o.People.Refuse(ctx, password)
 	}
-	select {
-	case s.asking <- struct{}{}:
-		defer func() { <-s.asking }()
-	case <-ctx.Done():
-		return principals.User{}, ctx.Err()
-	}
 	u, err := s.o.People.Try(ctx, tenant, domain, d.Type, username, func(ctx context.Context) (Identity, error) {
-		return login.Login(ctx, username, password)
+		return s.check(ctx, place{tenant, domain}, login, username, password)
 	})
 	return u, hidden(err)
+}
+
+// check asks a directory, in a place of its own and not for long.
+func (s *Service) check(ctx context.Context, at place, login PasswordLogin, username, password string) (Identity, error) {
+	leave, err := s.asking.take(ctx, at)
+	if err != nil {
+		return Identity{}, err
+	}
+	defer leave()
+	limited, cancel := context.WithTimeout(ctx, s.limits.check)
+	defer cancel()
+	who, err := login.Login(limited, username, password)
+	if err != nil && errs.CodeOf(err) != errs.Unauthenticated && limited.Err() != nil && ctx.Err() == nil {
+		err = errs.Wrap(errs.Upstream, err, "The directory has not checked the password in %v.", s.limits.check)
+	}
+	return who, err
 }
 
 // hidden keeps what a directory said from whoever has not logged in.
@@ -148,8 +182,7 @@ func (s *Service) Begin(ctx context.Context, tenant, domain string, at Endpoints
 	if err != nil {
 		return Started{}, err
 	}
-	// A state names its tenant, so that one address of this service serves all. SAML's has room for 80 bytes.
-	begun := Started{State: tenant + "." + s.o.NewSecret(), Ends: s.stamp().Add(patience)}
+	begun := Started{State: s.o.NewSecret(), Ends: s.stamp().Add(patience)}
 	location, memory, err := login.Begin(ctx, at, begun.State)
 	if err != nil {
 		return Started{}, hidden(err)
@@ -183,11 +216,10 @@ type Finished struct {
 	ReturnTo string
 }
 
-// Finish ends a login that Begin started, without an actor. browser is what the browser kept. The first login makes the
-// user. A login can be ended once, by its own browser, whether it succeeds or not.
+// Finish ends a login that Begin started, without an actor. tenant and domain are those of the address that the provider
+// sent the browser to, and browser is what that has kept. The first login makes the user. A login can be ended once, by its own browser, whether it succeeds or not.
 // Errors: errs.Unauthenticated "Unable to log in", the same for every reason; errs.Upstream.
-func (s *Service) Finish(ctx context.Context, domain string, at Endpoints, state, browser string, params url.Values) (Finished, error) {
-	tenant, _, _ := strings.Cut(state, ".")
+func (s *Service) Finish(ctx context.Context, tenant, domain string, at Endpoints, state, browser string, params url.Values) (Finished, error) {
 	p, err := s.pending(tenant, state, browser)
 	if err != nil {
 		return Finished{}, refusal(err)

@@ -91,7 +91,7 @@ func TestRedirectLogin(t *testing.T) {
 			return b
 		}
 		b := begin()
-		done, err := w.Finish(t.Context(), "gate", at("gate"), b.State, b.Browser, code)
+		done, err := w.Finish(t.Context(), "acme", "gate", at("gate"), b.State, b.Browser, code)
 		is.NoErr(err)
 		is.Equal(done.Tenant, "acme")
 		is.Equal(done.ReturnTo, "/apps?x=1")
@@ -100,7 +100,7 @@ func TestRedirectLogin(t *testing.T) {
 
 		refused := func(domain, state, browser string, params url.Values) {
 			t.Helper()
-			_, err := w.Finish(t.Context(), domain, at(domain), state, browser, params)
+			_, err := w.Finish(t.Context(), "acme", domain, at(domain), state, browser, params)
 			is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 			is.Equal(errs.MessageOf(err), "Unable to log in")
 		}
@@ -108,7 +108,7 @@ func TestRedirectLogin(t *testing.T) {
 		b = begin()
 		refused("gate", b.State, begin().Browser, code)
 		refused("gate", b.State, "", code)
-		_, err = w.Finish(t.Context(), "gate", at("gate"), b.State, b.Browser, code) // those did not use it up
+		_, err = w.Finish(t.Context(), "acme", "gate", at("gate"), b.State, b.Browser, code) // those did not use it up
 		is.NoErr(err)
 		b = begin()
 		refused("other", b.State, b.Browser, code)
@@ -116,7 +116,11 @@ func TestRedirectLogin(t *testing.T) {
 		refused("gate", b.State, b.Browser, nil) // the provider's own refusal
 		refused("gate", b.State, b.Browser, code)
 		b = begin()
-		refused("gate", strings.Replace(b.State, "acme.", "evil.", 1), b.Browser, code)
+		for _, tenant := range []string{"evil", "nobody", "", "a\x00"} { // where another tenant's provider sends browsers
+			_, err := w.Finish(t.Context(), tenant, "gate", at("gate"), b.State, b.Browser, code)
+			is.Equal(errs.CodeOf(err), errs.Unauthenticated)
+			is.Equal(errs.MessageOf(err), "Unable to log in")
+		}
 		for _, state := range []string{"", ".", "acme", "acme.", "no\x00body.x", strings.Repeat("x", 300) + ".y"} {
 			refused("gate", state, b.Browser, code)
 		}
@@ -156,7 +160,7 @@ func TestFinishAtOnce(t *testing.T) {
 		in := 0
 		for range 8 {
 			all.Go(func() {
-				_, err := w.Finish(t.Context(), "gate", at("gate"), b.State, b.Browser, url.Values{"code": {"jo"}})
+				_, err := w.Finish(t.Context(), "acme", "gate", at("gate"), b.State, b.Browser, url.Values{"code": {"jo"}})
 				mu.Lock()
 				defer mu.Unlock()
 				if err == nil {

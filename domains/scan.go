@@ -45,7 +45,7 @@ func (r Run) live(now time.Time) bool {
 // ScanOptions say how to scan.
 type ScanOptions struct {
 	Domain string // of the driver's; "" for all
-	Force  bool   // also when many users would be disabled
+	Force  bool   // also when many users would be disabled, or memberships removed
 	DryRun bool   // report, and write nothing
 }
 
@@ -59,11 +59,13 @@ type Scanned struct {
 
 // Scan reads the directories of all of the tenant's domains with a driver and makes their users and teams what those say:
 // see principals.Service.Sync. All directories are read before anything is written, and what is written is one
-// transaction. It needs a superuser.
+// transaction. It ends with ctx. It needs a superuser.
 //
 // Errors: errs.Forbidden; errs.NotFound for the driver; errs.Invalid when it cannot scan, or has no domain with the id of
 // o.Domain; errs.Conflict while another scan of a domain runs, and, with the counts, when too many users would be
-// disabled and o.Force is not set; errs.Upstream when a directory cannot be read. Nothing is written then.
+// disabled, or memberships removed, and neither o.Force nor o.DryRun is set; errs.Upstream when a directory cannot be
+// read, not within 30 minutes, or has more than this service keeps in memory; errs.Unavailable while two other scans run in
+// this process. Nothing is written then.
 func (s *Service) Scan(ctx context.Context, driver string, o ScanOptions) ([]Scanned, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -124,6 +126,7 @@ func (s *Service) state(ctx context.Context, tenant, id string) (Run, error) {
 	}
 	s.mu.Unlock()
 	if mine != nil {
+		run.HeardAt = s.stamp()
 		return run, nil
 	}
 	run, err := s.o.Store.LastScan(ctx, tenant, id)
@@ -131,191 +134,4 @@ func (s *Service) state(ctx context.Context, tenant, id string) (Run, error) {
 		run.Phase, run.FinishedAt, run.Error = Failed, &run.HeardAt, "The process that scanned has ended."
 	}
 	return run, err
-}
-
-// scanning is the scan of one domain.
-type scanning struct {
-	s      *Service
-	domain Domain
-	run    Run
-	from   Directory // nil for a domain without a configuration
-	found  principals.Snapshot
-	began  time.Time
-	said   time.Time // of the last note
-	result Scanned
-}
-
-func (s *Service) scan(ctx context.Context, driver string, some []Domain, o ScanOptions) (results []Scanned, err error) {
-	if info, _, ok := s.driver(driver); ok && info.ScanComponent == nil {
-		return nil, errs.New(errs.Invalid, "The driver %s has no directory to scan.", driver)
-	}
-	var all []*scanning
-	defer func() {
-		for _, one := range all {
-			one.end(ctx, err)
-		}
-	}()
-	for _, d := range some {
-		one, err := s.beginScan(ctx, d, o)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, one)
-	}
-	for _, one := range all {
-		if err := one.read(ctx); err != nil {
-			return nil, err
-		}
-	}
-	err = s.o.Store.InTx(ctx, func(ctx context.Context) error {
-		for _, one := range all {
-			if err := one.write(ctx, o); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	results = []Scanned{}
-	for _, one := range all {
-		results = append(results, one.result)
-	}
-	return results, err
-}
-
-func (s *Service) beginScan(ctx context.Context, d Domain, o ScanOptions) (*scanning, error) {
-	one := &scanning{s: s, domain: d, began: time.Now()}
-	realm, err := s.open(d)
-	switch {
-	case d.Config == nil && o.Domain == "": // one that nobody has filled in yet keeps nobody else from a scan
-	case err != nil:
-		return nil, err
-	default:
-		var ok bool
-		if one.from, ok = realm.(Directory); !ok {
-			return nil, errs.New(errs.Invalid, "The domain %s has no directory to scan.", d.ID)
-		}
-	}
-	now := s.stamp()
-	one.run = Run{ID: s.o.NewID(), Phase: Reading, DryRun: o.DryRun, StartedAt: now, HeardAt: now}
-	if err := s.o.Store.BeginScan(ctx, d.Tenant, d.ID, one.run, now.Add(-silence)); err != nil {
-		return nil, err
-	}
-	one.show()
-	return one, nil
-}
-
-// show makes the state of the scan readable in this process.
-func (one *scanning) show() {
-	one.s.mu.Lock()
-	defer one.s.mu.Unlock()
-	run := one.run
-	one.s.running[place{one.domain.Tenant, one.domain.ID}] = &run
-}
-
-// beat is how often a scan that reads tells other processes that it lives.
-const beat = 5 * time.Second
-
-// tell shows the state here at once, and to other processes from time to time.
-func (one *scanning) tell(ctx context.Context) error {
-	one.show()
-	if time.Since(one.said) < beat {
-		return nil
-	}
-	one.said, one.run.HeardAt = time.Now(), one.s.stamp()
-	return one.s.o.Store.NoteScan(ctx, one.domain.Tenant, one.domain.ID, one.run)
-}
-
-// maxEntries bounds what a directory may hold.
-const maxEntries = 2_000_000
-
-// read takes the whole directory into memory: what is not whole changes nothing.
-func (one *scanning) read(ctx context.Context) error {
-	if one.from == nil {
-		return nil
-	}
-	for e, err := range one.from.Entries(ctx) {
-		if err != nil {
-			return err
-		}
-		if e.Person != nil {
-			one.found.People = append(one.found.People, *e.Person)
-			one.run.Users++
-		}
-		if e.Group != nil {
-			one.found.Groups = append(one.found.Groups, *e.Group)
-			one.run.Groups++
-		}
-		n := one.run.Users + one.run.Groups
-		if n > maxEntries {
-			return errs.New(errs.Upstream, "The directory of the domain %s has more than %d entries: narrow its filters.", one.domain.ID, maxEntries)
-		}
-		if n%100 == 0 {
-			if err := one.tell(ctx); err != nil {
-				return err
-			}
-		}
-	}
-	one.run.Phase, one.run.HeardAt = Writing, one.s.stamp()
-	one.show()
-	return one.s.o.Store.NoteScan(ctx, one.domain.Tenant, one.domain.ID, one.run)
-}
-
-// write joins the transaction of all domains.
-func (one *scanning) write(ctx context.Context, o ScanOptions) error {
-	s, d := one.s, one.domain
-	one.result = Scanned{ID: d.ID, ScannedAt: d.ScannedAt}
-	if one.from == nil {
-		one.result.Warnings = []string{"The domain has no configuration."}
-		one.result.Duration = time.Since(one.began)
-		return nil
-	}
-	if err := s.o.Store.HoldScan(ctx, d.Tenant, d.ID, one.run.ID); err != nil {
-		return err
-	}
-	now, err := s.o.Store.Get(ctx, d.Tenant, d.ID)
-	if err != nil {
-		return err
-	}
-	if string(now.Config) != string(d.Config) || now.Sealed != d.Sealed || now.Type != d.Type {
-		return errs.New(errs.Conflict, "The configuration of the domain %s was changed meanwhile. Scan again.", d.ID)
-	}
-	one.result.SyncReport, err = s.o.People.Sync(ctx, d.Tenant, d.ID, one.found, principals.SyncOptions{
-		Source: d.Type, Force: o.Force, DryRun: o.DryRun,
-		Progress: func(done, total int) {
-			one.run.Written, one.run.Total = done, total
-			one.show()
-		},
-	})
-	if err != nil {
-		return err
-	}
-	one.found = principals.Snapshot{}
-	one.result.Duration = time.Since(one.began)
-	if o.DryRun {
-		return nil
-	}
-	at := s.stamp()
-	one.result.ScannedAt = &at
-	return s.o.Store.SetScanned(ctx, d.Tenant, d.ID, at)
-}
-
-// settleTime is how long the note of an ended scan may take after its caller has gone.
-const settleTime = 10 * time.Second
-
-// end notes how the scan ended. What cannot be noted counts as dead after a while.
-func (one *scanning) end(ctx context.Context, failure error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
-	defer cancel()
-	at := one.s.stamp()
-	one.run.Phase, one.run.FinishedAt, one.run.HeardAt = Done, &at, at
-	if failure != nil {
-		one.run.Phase, one.run.Error = Failed, errs.MessageOf(failure)
-		if one.run.Error == "" {
-			one.run.Error = "The scan was broken off."
-		}
-	}
-	_ = one.s.o.Store.NoteScan(ctx, one.domain.Tenant, one.domain.ID, one.run)
-	one.s.mu.Lock()
-	defer one.s.mu.Unlock()
-	delete(one.s.running, place{one.domain.Tenant, one.domain.ID})
 }

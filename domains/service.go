@@ -56,7 +56,7 @@ func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Domain]
 	return paging.Map(page, s.masked), err
 }
 
-// All gives every domain to any session, ordered by id.
+// All gives every domain to any session, ordered by id; to others than superusers without the queries of addresses.
 func (s *Service) All(ctx context.Context) ([]Domain, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -64,7 +64,9 @@ func (s *Service) All(ctx context.Context) ([]Domain, error) {
 	}
 	all, err := s.o.Store.All(ctx, a.Tenant)
 	for i, d := range all {
-		all[i] = s.masked(d)
+		if all[i] = s.masked(d); !a.Can(actor.SuperuserRead) {
+			all[i] = withoutQueries(all[i])
+		}
 	}
 	return all, err
 }
@@ -135,6 +137,9 @@ func (s *Service) Create(ctx context.Context, d Domain) (Domain, error) {
 	case d.Type == Local:
 		return Domain{}, errs.New(errs.Invalid, "type must not be local: the one domain of that type is there already")
 	}
+	if slug.Of(*d.Name, "") == "" {
+		return Domain{}, errs.New(errs.Invalid, "name must have a letter or digit that an id can be made of: a to z, 0 to 9")
+	}
 	given := d.Config
 	d.Tenant, d.ID, d.Config, d.Sealed, d.ScannedAt = a.Tenant, slug.Of(*d.Name, "domain"), nil, "", nil
 	if err := s.accept(&d, given); err != nil {
@@ -191,7 +196,7 @@ func (s *Service) Update(ctx context.Context, id string, edit func(*Domain) erro
 }
 
 // Delete removes a domain with its users and teams; what they own passes to the caller, in one transaction. It needs a
-// superuser of another domain. Errors: errs.Forbidden; errs.NotFound; errs.Invalid for local; errs.Conflict when the
+// superuser of another domain. Where it is the tenant's default domain, that is local from then on. Errors: errs.Forbidden; errs.NotFound; errs.Invalid for local; errs.Conflict when the
 // caller is of the domain, when the tenant would be left without an enabled superuser, or while a scan of it runs.
 func (s *Service) Delete(ctx context.Context, id string) error {
 	a, err := actor.Allowed(ctx, actor.Superuser)
@@ -202,6 +207,9 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 		return errs.New(errs.Invalid, "The domain local cannot be deleted.")
 	}
 	return s.o.Store.InTx(ctx, func(ctx context.Context) error {
+		if err := s.o.Store.LockTenant(ctx, a.Tenant); err != nil { // before the note of a scan, as a scan does
+			return err
+		}
 		if _, err := s.get(ctx, a.Tenant, id); err != nil {
 			return err
 		}
@@ -209,6 +217,9 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 			if err == nil {
 				err = errs.New(errs.Conflict, "The domain is being scanned. Try again when that has ended.")
 			}
+			return err
+		}
+		if err := s.o.Tenants.ForgetDomain(ctx, a.Tenant, id); err != nil {
 			return err
 		}
 		if err := s.o.People.RemoveDomain(ctx, a.Tenant, id, a.User); err != nil {

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/domains/bunstore"
+	"github.com/tenantcontent/tenantcontent/domains/ldap"
 	"github.com/tenantcontent/tenantcontent/domains/local"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
@@ -37,6 +39,7 @@ func (*paper) Info() domains.Info {
 	return domains.Info{
 		ID: "paper", Name: "Paper", Group: "Directories", LoginComponent: "password", LoginMethod: "POST", UsernameParam: "username",
 		PasswordParam: "password", ScanComponent: map[string]any{"scan": struct{}{}}, Secrets: []string{"password", "pin"},
+		Members:  []string{"url", "password", "pin", "n", "map", "map.uid"},
 		Defaults: map[string]string{"username": "uid"},
 	}
 }
@@ -128,11 +131,16 @@ type world struct {
 	people *principals.Service
 	paper  *paper
 	clock  time.Time
+	late   atomic.Int64 // nanoseconds, for tests that go on meanwhile
+
+	with func(t *testing.T, people domains.People) *domains.Service // another service over the same database
 }
 
 type settings struct{}
 
 func (settings) DefaultDomain(context.Context, string) (string, error) { return "ldap", nil }
+
+func (settings) ForgetDomain(context.Context, string, string) error { return nil }
 
 func newWorld(t *testing.T, open dbtest.Opener) *world {
 	t.Helper()
@@ -140,14 +148,19 @@ func newWorld(t *testing.T, open dbtest.Opener) *world {
 	keys, err := keyring.Parse(keyring.Generate())
 	is.NoErr(err)
 	w := &world{db: open(t), paper: &paper{}, clock: time.Date(2026, 11, 20, 20, 31, 0, 0, time.UTC)}
-	now := func() time.Time { return w.clock }
+	now := func() time.Time { return w.clock.Add(time.Duration(w.late.Load())) }
 	w.store = bunstore.New(w.db)
 	w.people = principals.New(principals.Options{Store: people.New(w.db), Now: now, Cost: principals.Cost{Memory: 8, Time: 1, Threads: 1}})
-	w.Service, err = domains.New(domains.Options{
-		Store: w.store, People: w.people, Tenants: settings{}, Keys: keys, Now: now,
-		Drivers: []domains.Driver{local.Driver{}, w.paper, gate{}},
-	})
-	is.NoErr(err)
+	w.with = func(t *testing.T, people domains.People) *domains.Service {
+		t.Helper()
+		s, err := domains.New(domains.Options{
+			Store: w.store, People: people, Tenants: settings{}, Keys: keys, Now: now,
+			Drivers: []domains.Driver{local.Driver{}, ldap.LDAP{}, w.paper, gate{}},
+		})
+		is.NoErr(err)
+		return s
+	}
+	w.Service = w.with(t, w.people)
 	for _, tenant := range []string{"acme", "evil"} {
 		_, err = w.people.AddSuperuser(t.Context(), tenant, "root", "correct horse")
 		is.NoErr(err)

@@ -60,6 +60,8 @@ type Store interface {
 	// Update calls edit with the stored tenant and writes its name, settings and UpdatedAt; no other Update of this
 	// tenant comes between. An error from edit is returned as is and writes nothing.
 	Update(ctx context.Context, id string, edit func(*Tenant) error) (Tenant, error)
+	// InTx runs fn in one transaction, which all calls with its context join.
+	InTx(ctx context.Context, fn func(ctx context.Context) error) error
 	// KeyCheck gives the sealed text that Insert was given, or that Reseal made of it.
 	KeyCheck(ctx context.Context, id string) (string, error)
 	// Reseal calls reseal with each sealed value of a tenant, in every table, and writes what it gives where that
@@ -78,6 +80,7 @@ type Secret struct {
 type Service struct {
 	store Store
 	keys  Sealer
+	known func(ctx context.Context, tenant, id string) error
 	now   func() time.Time
 	ai    *epoch.Cache[bool]
 }
@@ -88,6 +91,9 @@ type Options struct {
 	Keys    Sealer
 	Changes *epoch.Counter   // counts what the Store commits; default nil: AIEnabled keeps nothing in memory
 	Now     func() time.Time // default time.Now
+	// KnownDomain fails with errs.Invalid when a tenant has no authentication domain of an id. Default nil: Update takes
+	// every id for the default domain. It is not asked about local.
+	KnownDomain func(ctx context.Context, tenant, id string) error
 }
 
 // New makes a Service.
@@ -95,7 +101,7 @@ func New(o Options) *Service {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Service{store: o.Store, keys: o.Keys, now: o.Now, ai: epoch.NewCache[bool](o.Changes)}
+	return &Service{store: o.Store, keys: o.Keys, known: o.KnownDomain, now: o.Now, ai: epoch.NewCache[bool](o.Changes)}
 }
 
 // Get gives the caller's tenant to any session.
@@ -114,14 +120,54 @@ func (s *Service) Update(ctx context.Context, edit func(*Tenant) error) (Tenant,
 	if err != nil {
 		return Tenant{}, err
 	}
-	return s.store.Update(ctx, a.Tenant, func(t *Tenant) error {
-		was := *t
-		if err := edit(t); err != nil {
-			return err
-		}
-		t.ID, t.CreatedAt, t.UpdatedAt = was.ID, was.CreatedAt, s.stamp()
-		return t.accept()
+	var t Tenant
+	err = s.store.InTx(ctx, func(ctx context.Context) (err error) {
+		t, err = s.store.Update(ctx, a.Tenant, func(t *Tenant) error {
+			was := *t
+			if err := edit(t); err != nil {
+				return err
+			}
+			t.ID, t.CreatedAt, t.UpdatedAt = was.ID, was.CreatedAt, s.stamp()
+			if err := t.accept(); err != nil {
+				return err
+			}
+			return s.acceptDomain(ctx, was, *t)
+		})
+		return err
 	})
+	if err != nil {
+		return Tenant{}, err
+	}
+	return t, nil
+}
+
+// acceptDomain refuses a new default domain that the tenant does not have.
+func (s *Service) acceptDomain(ctx context.Context, was, t Tenant) error {
+	id := t.Settings.DefaultDomain
+	if s.known == nil || id == local || id == was.Settings.DefaultDomain {
+		return nil
+	}
+	err := s.known(ctx, t.ID, id)
+	if errs.CodeOf(err) == errs.Invalid {
+		return errs.New(errs.Invalid, "settings.defaultDomain must be the id of a domain of the tenant")
+	}
+	return err
+}
+
+// ForgetDomain makes local a tenant's default domain again where that is a domain which goes. It joins the transaction in
+// ctx and asks for no actor. Errors: errs.NotFound.
+func (s *Service) ForgetDomain(ctx context.Context, id, domain string) error {
+	t, err := s.Lookup(ctx, id)
+	if err != nil || t.Settings.DefaultDomain != domain {
+		return err
+	}
+	_, err = s.store.Update(ctx, id, func(t *Tenant) error {
+		if t.Settings.DefaultDomain == domain {
+			t.Settings.DefaultDomain, t.UpdatedAt = local, s.stamp()
+		}
+		return nil
+	})
+	return err
 }
 
 // Add makes a tenant, for the library and the command line: it asks for no actor. A tenant without a name is named as

@@ -118,6 +118,59 @@ func TestUpdate(t *testing.T) {
 	})
 }
 
+// TestDefaultDomain: a new default domain must be one of the tenant's, and one that goes is local again.
+func TestDefaultDomain(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is := is.New(t)
+		away := errors.New("away")
+		s := tenants.New(tenants.Options{
+			Store: bunstore.New(open(t)), Keys: ring{"a"}, Now: func() time.Time { return now },
+			KnownDomain: func(_ context.Context, tenant, id string) error {
+				switch tenant + " " + id {
+				case "acme ldap":
+					return nil
+				case "acme away":
+					return away
+				}
+				return errs.New(errs.Invalid, "domain must be known")
+			},
+		})
+		set := func(tenant, domain string) error {
+			super := as(t, actor.Actor{Tenant: tenant, User: "jo", Superuser: true})
+			got, err := s.Update(super, func(t *tenants.Tenant) error { t.Settings.DefaultDomain = domain; return nil })
+			is.Equal(got.Settings.DefaultDomain == domain, err == nil)
+			return err
+		}
+		has := func(tenant, want string) {
+			t.Helper()
+			got, err := s.DefaultDomain(t.Context(), tenant)
+			is.NoErr(err)
+			is.Equal(got, want)
+		}
+		for _, tenant := range []string{"acme", "evil"} {
+			err := set(tenant, "nowhere")
+			is.Equal(errs.CodeOf(err), errs.Invalid)
+			is.Equal(errs.MessageOf(err), "settings.defaultDomain must be the id of a domain of the tenant")
+			is.NoErr(set(tenant, "local"))
+		}
+		is.Equal(set("acme", "away"), away)
+		is.NoErr(set("acme", "ldap"))
+		is.Equal(errs.CodeOf(set("evil", "ldap")), errs.Invalid) // another tenant's
+		has("acme", "ldap")
+
+		_, err := s.Add(t.Context(), tenants.Tenant{ID: "old", Settings: tenants.Settings{DefaultDomain: "gone"}})
+		is.NoErr(err)
+		is.NoErr(set("old", "gone")) // one that does not change is not looked at
+
+		is.NoErr(s.ForgetDomain(t.Context(), "acme", "other"))
+		is.NoErr(s.ForgetDomain(t.Context(), "evil", "ldap"))
+		has("acme", "ldap")
+		is.NoErr(s.ForgetDomain(t.Context(), "acme", "ldap"))
+		has("acme", "local")
+		is.Equal(errs.CodeOf(s.ForgetDomain(t.Context(), "nobody", "ldap")), errs.NotFound)
+	})
+}
+
 func TestKeys(t *testing.T) {
 	each(t, func(t *testing.T, with func(...string) *tenants.Service) {
 		is, ctx := is.New(t), t.Context()

@@ -14,6 +14,9 @@ var (
 	domainForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
 )
 
+// local is the id of the domain that every tenant has.
+const local = "local"
+
 // The most entries that the lists of Settings may have.
 const (
 	maxLicenses   = 100
@@ -31,7 +34,7 @@ func (t *Tenant) accept() error {
 	}
 	set := &t.Settings
 	if set.DefaultDomain == "" {
-		set.DefaultDomain = "local"
+		set.DefaultDomain = local
 	}
 	if !domainForm.MatchString(set.DefaultDomain) {
 		return errs.New(errs.Invalid, "settings.defaultDomain must be the id of a domain")

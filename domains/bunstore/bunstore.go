@@ -90,6 +90,11 @@ func (s *Store) InTx(ctx context.Context, fn func(context.Context) error) error 
 	return bunx.InTx(ctx, s.db, fn)
 }
 
+// LockTenant implements domains.Store.
+func (s *Store) LockTenant(ctx context.Context, tenant string) error {
+	return bunx.LockTenant(ctx, s.db, tenant)
+}
+
 // Get implements domains.Store.
 func (s *Store) Get(ctx context.Context, tenant, id string) (domains.Domain, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)

@@ -41,6 +41,7 @@ func TestStore(t *testing.T, open func(t *testing.T) domains.Store) {
 		"LoginsAreUsedOnce":  testUsedOnce,
 		"Scans":              testScans,
 		"OneScanAtATime":     testOneScan,
+		"LockTenantWaits":    testLockTenant,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
 	}
@@ -330,6 +331,38 @@ func testScans(t *testing.T, s domains.Store) {
 	is.NoErr(s.BeginScan(ctx, "acme", "ldap", run("3", tuesday), tuesday)) // nothing was heard of it since Monday
 	is.Equal(errs.CodeOf(s.HoldScan(ctx, "acme", "ldap", "2")), errs.Conflict)
 	is.NoErr(s.HoldScan(ctx, "acme", "ldap", "3"))
+}
+
+func testLockTenant(t *testing.T, s domains.Store) {
+	is, ctx := is.New(t), t.Context()
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	inside, most := 0, 0
+	count := func(n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		inside += n
+		most = max(most, inside)
+	}
+	for i := range 10 {
+		all.Go(func() {
+			err := s.InTx(ctx, func(ctx context.Context) error {
+				if err := s.LockTenant(ctx, "acme"); err != nil {
+					return err
+				}
+				count(1)
+				defer count(-1)
+				time.Sleep(time.Millisecond)
+				return s.Insert(ctx, "acme", domain(fmt.Sprint("d", i)))
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	is.Equal(most, 1)
+	is.Equal(errs.CodeOf(s.LockTenant(ctx, "nobody")), errs.NotFound)
 }
 
 func testOneScan(t *testing.T, s domains.Store) {

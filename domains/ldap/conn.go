@@ -26,8 +26,9 @@ type conn struct {
 	forget func() bool // that ctx closes raw
 }
 
-// connect gives a connection with TLS where it is configured, bound as the service. Close it.
-func (r *realm) connect(ctx context.Context) (*conn, error) {
+// connect gives a connection with TLS where it is configured, bound as the service, on which the directory may send most
+// bytes. Close it.
+func (r *realm) connect(ctx context.Context, most int64) (*conn, error) {
 	c := &conn{realm: r, ctx: ctx}
 	if err := c.reach(); err != nil {
 		return nil, err
@@ -39,7 +40,7 @@ func (r *realm) connect(ctx context.Context) (*conn, error) {
 		c.release()
 		return nil, c.failed(err, c.noTLS)
 	}
-	c.frames = newFrames(transport)
+	c.frames = newFrames(transport, most)
 	c.Conn = goldap.NewConn(c.frames, true) // true: go-ldap has nothing to do with TLS
 	c.Start()
 	if r.bindDN == "" {

@@ -31,7 +31,7 @@ func (r *realm) Entries(ctx context.Context) iter.Seq2[domains.Entry, error] {
 
 // read gives every person, then every group.
 func (r *realm) read(ctx context.Context, give func(domains.Entry) error) error {
-	c, err := r.connect(ctx)
+	c, err := r.connect(ctx, maxBytes)
 	if err != nil {
 		return err
 	}
@@ -70,6 +70,8 @@ type scan struct {
 	all      []*group
 	groupAt  map[string]int32 // id -> place in all
 	ranged   []ranged
+
+	memberships int // read so far
 }
 
 // nobody is the place of a key that two people share.
@@ -122,7 +124,7 @@ func (s *scan) group(e *goldap.Entry) error {
 		return nil
 	}
 	s.groupAt[id] = int32(len(s.all))
-	g := &group{id: id, key: s.keys.dn(e.DN), name: textOf(e, s.groupName), description: textOf(e, "description")}
+	g := &group{id: id, key: s.keys.dn(e.DN), name: textOf(e, s.groupName, maxValue), description: textOf(e, "description", maxDescription)}
 	s.all = append(s.all, g)
 	next, err := s.members(g, e)
 	if next > 0 {
@@ -140,6 +142,9 @@ func (s *scan) members(g *group, e *goldap.Entry) (next int, err error) {
 		name, option, _ := strings.Cut(a.Name, ";")
 		if !strings.EqualFold(name, s.groupMember) {
 			continue
+		}
+		if s.memberships += len(a.Values); s.memberships > maxMemberships {
+			return 0, s.tooMany()
 		}
 		for _, value := range a.Values {
 			s.member(g, value)

@@ -15,8 +15,11 @@ import (
 // maxID is the longest id, in bytes.
 const maxID = 255
 
-// maxValue is how much of a value is kept, in bytes. It is more than any field takes, so a longer one stays too long.
-const maxValue = 4096
+// How much of a value is kept, in bytes: one more than its field takes at most, so that a longer one stays too long.
+const (
+	maxValue       = 4*255 + 1
+	maxDescription = 4*16*1024 + 1 // of a group
+)
 
 // accountDisabled is the flag ACCOUNTDISABLE of userAccountControl.
 const accountDisabled = 2
@@ -54,15 +57,19 @@ func (r *realm) identity(e *goldap.Entry) (domains.Identity, error) {
 }
 
 // text gives what a person's attribute says; key is that of the configuration.
-func (r *realm) text(e *goldap.Entry, key string) string { return textOf(e, r.attributes[key]) }
+func (r *realm) text(e *goldap.Entry, key string) string {
+	return textOf(e, r.attributes[key], maxValue)
+}
 
-// textOf gives the first value of an attribute as a text that a database can keep, "" for none.
-func textOf(e *goldap.Entry, attribute string) string {
+// textOf gives the first value of an attribute, up to most bytes, as a text that a database can keep, "" for none.
+func textOf(e *goldap.Entry, attribute string, most int) string {
 	if attribute == "" {
 		return ""
 	}
 	s := e.GetEqualFoldAttributeValue(attribute)
-	s = s[:min(len(s), maxValue)]
+	if len(s) > most {
+		s = strings.Clone(s[:most]) // so that the rest does not stay in memory
+	}
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
 }
 
@@ -73,7 +80,7 @@ func (r *realm) idOf(e *goldap.Entry) (string, error) {
 	case r.binaryID && len(id) == 16:
 		return guid(id), nil
 	case !r.binaryID && len(id) > 0 && len(id) <= maxID:
-		return strings.ToLower(textOf(e, r.idAttribute)), nil
+		return strings.ToLower(textOf(e, r.idAttribute, maxID)), nil
 	}
 	return "", errs.New(errs.Upstream, "The directory %s shows no usable %s of %s: see whether %s may read it.",
 		r.url, r.idAttribute, e.DN, r.reader())

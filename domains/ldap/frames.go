@@ -7,15 +7,25 @@ import (
 	"io"
 	"net"
 	"sync/atomic"
+	"time"
 )
 
-// What a directory may send on one connection. go-ldap takes everything, and needs many times the size of a message for
-// one of tiny elements: without bounds a bad directory of one tenant takes the memory of all.
+// What a directory may send on one connection. go-ldap takes everything, and needs about three times the size of a message,
+// and 200 bytes more for each element: without bounds a bad directory of one tenant takes the memory of all. 100,000 people
+// take about 30 MiB on the way, page by page.
 const (
 	maxMessage  = 16 << 20  // bytes of one message, such as a group of 100,000 members
-	maxElements = 400_000   // values of one message, and what they are wrapped in
-	maxMessages = 1_000_000 // an entry is a message
-	maxBytes    = 512 << 20 // of all messages
+	maxElements = 150_000   // values of one message, and what they are wrapped in
+	maxMessages = 1_000_000 // an entry is a message; domains takes no more entries either
+	maxBytes    = 256 << 20 // of all messages of a scan; domains keeps no more texts either
+
+	maxLoginBytes = 64 << 10 // of all messages of a login, which asks for one entry
+)
+
+// heavy is a message that comes alone, as go-ldap reads ahead: bytes, with 64 for each element.
+const (
+	heavy        = 1 << 20
+	elementBytes = 64
 )
 
 var (
@@ -29,12 +39,30 @@ type frames struct {
 	in       *bufio.Reader // from Conn
 	buffer   []byte
 	rest     []byte // of the message in buffer
-	messages int
+	most     int64  // bytes of all messages
 	bytes    int64
-	exceeded atomic.Bool // a bound
+	messages atomic.Int64 // handed out
+	taken    atomic.Int64 // of these, by whoever reads a page
+	exceeded atomic.Bool  // a bound
 }
 
-func newFrames(c net.Conn) *frames { return &frames{Conn: c, in: bufio.NewReader(c)} }
+func newFrames(c net.Conn, most int64) *frames {
+	return &frames{Conn: c, in: bufio.NewReader(c), most: most}
+}
+
+// settle says that all messages so far were taken.
+func (f *frames) settle() { f.taken.Store(f.messages.Load()) }
+
+// alone waits until the messages before this one were taken, or for a second: of those that are no part of a page nobody
+// says so.
+func (f *frames) alone() {
+	for range 100 {
+		if f.taken.Load() >= f.messages.Load()-1 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
 
 // Read implements net.Conn.
 func (f *frames) Read(p []byte) (int, error) {
@@ -63,19 +91,26 @@ func (f *frames) next() error {
 		return inMessage(err)
 	}
 	length, err := elementLength(head[:size])
-	f.messages, f.bytes = f.messages+1, f.bytes+int64(length)
+	f.bytes += int64(length)
 	switch {
 	case err != nil:
 		return err
-	case length > maxMessage, f.messages > maxMessages, f.bytes > maxBytes:
+	case length > maxMessage, f.messages.Add(1) > maxMessages, f.bytes > f.most:
 		return errTooMuch
 	}
 	f.buffer = append(f.buffer[:0], head[:size]...)
 	if f.buffer, err = readOn(f.in, f.buffer, length); err != nil {
 		return err
 	}
+	elements, err := countElements(f.buffer)
+	if err != nil {
+		return err
+	}
+	if length+elementBytes*elements > heavy {
+		f.alone()
+	}
 	f.rest = f.buffer
-	return checkElements(f.buffer)
+	return nil
 }
 
 // inMessage makes an end that comes within a message an error.
@@ -100,26 +135,26 @@ func readOn(r io.Reader, b []byte, n int) ([]byte, error) {
 	return b, nil
 }
 
-// checkElements walks over a message's elements, those within others too, and counts them.
-func checkElements(b []byte) error {
-	for count := 1; len(b) > 0; count++ {
-		if count > maxElements {
-			return errTooMuch
+// countElements walks over a message's elements, those within others too.
+func countElements(b []byte) (count int, err error) {
+	for ; len(b) > 0; count++ {
+		if count == maxElements {
+			return 0, errTooMuch
 		}
 		if len(b) < 2 || b[0]&0x1f == 0x1f || 2+lengthBytes(b[1]) > len(b) { // LDAP has no tags of several bytes
-			return errMalformed
+			return 0, errMalformed
 		}
 		head := 2 + lengthBytes(b[1])
 		length, err := elementLength(b[:head])
 		if err != nil || length > len(b)-head {
-			return errMalformed
+			return 0, errMalformed
 		}
 		if constructed := b[0]&0x20 != 0; !constructed {
 			head += length
 		}
 		b = b[head:]
 	}
-	return nil
+	return count, nil
 }
 
 // lengthBytes is how many bytes more a length has that begins with b.

@@ -19,7 +19,7 @@ type reading struct {
 
 func (r reading) Read(p []byte) (int, error) { return r.Reader.Read(p) }
 
-func framesOf(b []byte) *frames { return newFrames(reading{Reader: bytes.NewReader(b)}) }
+func framesOf(b []byte) *frames { return newFrames(reading{Reader: bytes.NewReader(b)}, maxBytes) }
 
 // message is a small answer.
 func message() []byte {
@@ -41,14 +41,14 @@ func TestFramesPassOn(t *testing.T) {
 
 func TestFramesBounds(t *testing.T) {
 	is := is.New(t)
-	for _, f := range []*frames{
-		{messages: maxMessages}, {bytes: maxBytes},
+	for _, full := range []func(f *frames){
+		func(f *frames) { f.messages.Store(maxMessages) }, func(f *frames) { f.bytes = maxBytes }, func(f *frames) { f.most = 100 },
 	} {
-		g := framesOf(message())
-		g.messages, g.bytes = f.messages, f.bytes
-		_, err := io.ReadAll(g)
+		f := framesOf(message())
+		full(f)
+		_, err := io.ReadAll(f)
 		is.True(errors.Is(err, errTooMuch))
-		is.True(g.exceeded.Load())
+		is.True(f.exceeded.Load())
 	}
 	for name, b := range map[string][]byte{
 		"indefinite length": {0x30, 0x80, 0, 0},

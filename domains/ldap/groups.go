@@ -7,9 +7,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// maxMemberships bounds what groups within groups may add up to: ten thousand such groups of everybody would fill the
-// memory.
-const maxMemberships = 10_000_000
+// maxMemberships bounds the members that are read, and what groups within groups add up to: ten thousand such groups of
+// everybody would fill the memory. domains keeps about as many.
+const maxMemberships = 5_000_000
 
 // group is a group that was read.
 type group struct {
@@ -78,11 +78,15 @@ func (s *scan) gather() error {
 			s.all[at].people = people
 		}
 		if given += len(people) * len(members); given > maxMemberships {
-			return errs.New(errs.Upstream, "The groups of the directory %s have more than %d members, "+
-				"those of groups within them too: narrow groupFilter.", s.url, maxMemberships)
+			return s.tooMany()
 		}
 	}
 	return nil
+}
+
+func (s *scan) tooMany() error {
+	return errs.New(errs.Upstream, "The groups of the directory %s have more than %d members, "+
+		"those of groups within them too: narrow groupFilter.", s.url, maxMemberships)
 }
 
 // circles gives the groups by the circles that they form, most of them of one group, each after all that is in it: the

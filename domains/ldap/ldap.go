@@ -59,7 +59,8 @@ func (LDAP) Info() domains.Info { return standard.info() }
 //   - attributes: which attributes say what of a person, see Info's Defaults; "" is not asked for, but username must be.
 //   - groupName, groupMember: attributes of a group, default cn and member.
 //   - pageSize: entries a page, 1 to 10000, default 1000. timeoutMs: how long to wait for an answer, 100 to 300000,
-//     default 10000: for the connection with its TLS, for a bind, for the next entry.
+//     default 10000: for the connection with its TLS, for a bind, for the next entry. domains ends a login after 15 seconds
+//     all the same.
 //
 // Errors: errs.Invalid naming the member.
 func (d AD) Open(config json.RawMessage) (domains.Realm, error) {
@@ -115,7 +116,11 @@ func (f flavor) info() domains.Info {
 		LoginMethod:    "POST",
 		UsernameParam:  "username",
 		PasswordParam:  "password",
-		Secrets:        []string{"bindPassword"},
-		Defaults:       maps.Clone(f.attributes),
+		Members: append([]string{
+			"url", "startTLS", "caCert", "bindDN", "bindPassword", "baseDN", "userBaseDN", "userFilter", "groupBaseDN", "groupFilter", "attributes",
+			"groupName", "groupMember", "pageSize", "timeoutMs",
+		}, domains.Below("attributes", f.attributes)...),
+		Secrets:  []string{"bindPassword"},
+		Defaults: maps.Clone(f.attributes),
 	}
 }

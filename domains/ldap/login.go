@@ -16,12 +16,12 @@ import (
 // maxUsername is the longest name that is looked for, in bytes.
 const maxUsername = 256
 
-// Login implements domains.PasswordLogin. Whoever is not found costs as many questions as whoever is.
+// Login implements domains.PasswordLogin, and says whom a refused password was for. Whoever is not found costs as many questions as whoever is.
 func (r *realm) Login(ctx context.Context, username, password string) (domains.Identity, error) {
 	if username == "" || password == "" { // a bind without a password succeeds with most directories, as nobody
 		return domains.Identity{}, refused("no name or no password")
 	}
-	c, err := r.connect(ctx)
+	c, err := r.connect(ctx, maxLoginBytes)
 	if err != nil {
 		return domains.Identity{}, err
 	}
@@ -46,9 +46,9 @@ func (r *realm) Login(ctx context.Context, username, password string) (domains.I
 	case err != nil:
 		return domains.Identity{}, err
 	case !ok:
-		return domains.Identity{}, refused("the directory refuses the password")
+		return who, refused("the directory refuses the password")
 	case who.Disabled:
-		return domains.Identity{}, refused("the account is disabled")
+		return who, refused("the account is disabled")
 	}
 	return who, nil
 }

@@ -33,10 +33,12 @@ func (c *conn) page(p part, r *goldap.SearchRequest, fn func(*goldap.Entry) erro
 	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel() // it ends go-ldap's goroutine when fn does not want more
 	c.awake()
-	results := c.SearchAsync(ctx, r, 64)
+	c.frames.settle()
+	results := c.SearchAsync(ctx, r, 16)
 	var end *goldap.ControlPaging
 	for results.Next() {
 		c.awake()
+		c.frames.taken.Add(1)
 		e := results.Entry()
 		if e == nil {
 			if control, ok := goldap.FindControl(results.Controls(), goldap.ControlTypePaging).(*goldap.ControlPaging); ok {
@@ -64,6 +66,7 @@ func (c *conn) page(p part, r *goldap.SearchRequest, fn func(*goldap.Entry) erro
 // few searches without pages. When there is more than sizeLimit, it gives an error with goldap.LDAPResultSizeLimitExceeded.
 func (c *conn) few(r *goldap.SearchRequest) ([]*goldap.Entry, error) {
 	c.awake()
+	c.frames.settle()
 	found, err := c.Search(r)
 	if err != nil {
 		return nil, err

@@ -27,6 +27,7 @@ func (Driver) Info() domains.Info {
 		UsernameParam:   "username",
 		PasswordParam:   "password",
 		ManagesPassword: true,
+		Members:         []string{},
 	}
 }
 

@@ -57,6 +57,11 @@ func decode(text string) (tenants.Settings, error) {
 	return tenants.Settings{AI: s.AI.Enabled, Licenses: s.Licenses, DefaultDomain: s.DefaultDomain, DeployFrom: s.DeployFrom}, err
 }
 
+// InTx implements tenants.Store.
+func (s *Store) InTx(ctx context.Context, fn func(context.Context) error) error {
+	return bunx.InTx(ctx, s.db, fn)
+}
+
 // Get implements tenants.Store.
 func (s *Store) Get(ctx context.Context, id string) (tenants.Tenant, error) {
 	ctx, c := bunx.For(ctx, s.db, id)

@@ -2,6 +2,7 @@
 package tenantstest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -29,6 +30,7 @@ func TestStore(t *testing.T, open func(t *testing.T) tenants.Store) {
 		"Isolation":            testIsolation,
 		"FailedEditWritesNone": testFailedEdit,
 		"ParallelEditsAllLand": testParallelEdits,
+		"FailedTxWritesNone":   testFailedTx,
 		"Reseal":               testReseal,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
@@ -124,6 +126,21 @@ func testFailedEdit(t *testing.T, s tenants.Store) {
 	check, err := s.KeyCheck(ctx, "acme")
 	is.NoErr(err)
 	is.Equal(check, "")
+}
+
+func testFailedTx(t *testing.T, s tenants.Store) {
+	is, no := is.New(t), errors.New("no")
+	was, err := s.Get(t.Context(), "acme")
+	is.NoErr(err)
+	err = s.InTx(t.Context(), func(ctx context.Context) error {
+		_, err := s.Update(ctx, "acme", func(t *tenants.Tenant) error { t.Name = "New"; return nil })
+		is.NoErr(err)
+		return no
+	})
+	is.Equal(err, no)
+	got, err := s.Get(t.Context(), "acme")
+	is.NoErr(err)
+	is.Equal(got, was)
 }
 
 func testParallelEdits(t *testing.T, s tenants.Store) {

@@ -1,0 +1,228 @@
+package domains
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/principals"
+)
+
+// scanning is the scan of one domain.
+type scanning struct {
+	s      *Service
+	domain Domain
+	run    Run
+	from   Directory // nil for a domain without a configuration
+	found  principals.Snapshot
+	began  time.Time
+	result Scanned
+}
+
+// maxScans is how many scans of one process run at once: each has a directory in memory.
+const maxScans = 2
+
+func (s *Service) scan(ctx context.Context, driver string, some []Domain, o ScanOptions) (results []Scanned, err error) {
+	if info, _, ok := s.driver(driver); ok && info.ScanComponent == nil {
+		return nil, errs.New(errs.Invalid, "The driver %s has no directory to scan.", driver)
+	}
+	select {
+	case s.scans <- struct{}{}:
+		defer func() { <-s.scans }()
+	default:
+		return nil, errs.New(errs.Unavailable, "Two scans run already. Try again later.")
+	}
+	var all []*scanning
+	at := "" // the domain that something is done with
+	defer func() {
+		for _, one := range all {
+			one.end(ctx, at, err)
+		}
+	}()
+	for _, d := range some {
+		at = d.ID
+		one, err := s.beginScan(ctx, d, o)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	if at, err = s.readAll(ctx, all); err != nil {
+		return nil, err
+	}
+	for _, one := range all {
+		one.run.Phase = Writing
+		one.show()
+		if err := one.note(ctx); err != nil {
+			return nil, err
+		}
+	}
+	err = s.o.Store.InTx(ctx, func(ctx context.Context) error {
+		at, err = s.writeAll(ctx, all, o)
+		return err
+	})
+	results = []Scanned{}
+	for _, one := range all {
+		results = append(results, one.result)
+	}
+	return results, err
+}
+
+// readAll reads every directory, and gives the domain of the one that failed.
+func (s *Service) readAll(ctx context.Context, all []*scanning) (at string, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	var beats sync.WaitGroup
+	beats.Go(func() { s.beatAll(ctx, all) })
+	defer func() {
+		cancel()
+		beats.Wait()
+	}()
+	for _, one := range all {
+		if err := one.read(ctx); err != nil {
+			return one.domain.ID, err
+		}
+	}
+	return "", nil
+}
+
+// beat is how often a scan that reads tells other processes that it lives.
+const beat = 5 * time.Second
+
+// beatAll does so for all domains of a scan, also for those that wait for others, until ctx ends. A beat that cannot be
+// written is left out.
+func (s *Service) beatAll(ctx context.Context, all []*scanning) {
+	ticker := time.NewTicker(s.limits.beat)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		for _, one := range all {
+			_ = one.note(ctx)
+		}
+	}
+}
+
+// note writes what is shown of the scan, which is heard of with that.
+func (one *scanning) note(ctx context.Context) error {
+	s, d := one.s, one.domain
+	s.mu.Lock()
+	run := *s.running[place{d.Tenant, d.ID}]
+	s.mu.Unlock()
+	run.HeardAt = s.stamp()
+	return s.o.Store.NoteScan(ctx, d.Tenant, d.ID, run)
+}
+
+// writeAll joins a transaction, and gives the domain that failed.
+func (s *Service) writeAll(ctx context.Context, all []*scanning, o ScanOptions) (at string, err error) {
+	for i, one := range all {
+		d := one.domain
+		if i == 0 { // before the notes, as Delete does
+			if err := s.o.Store.LockTenant(ctx, d.Tenant); err != nil {
+				return d.ID, err
+			}
+		}
+		if err := s.o.Store.HoldScan(ctx, d.Tenant, d.ID, one.run.ID); err != nil {
+			return d.ID, err
+		}
+	}
+	for _, one := range all {
+		if err := one.write(ctx, o); err != nil {
+			return one.domain.ID, err
+		}
+	}
+	return "", nil
+}
+
+func (s *Service) beginScan(ctx context.Context, d Domain, o ScanOptions) (*scanning, error) {
+	one := &scanning{s: s, domain: d, began: time.Now()}
+	realm, err := s.open(d)
+	switch {
+	case d.Config == nil && o.Domain == "": // one that nobody has filled in yet keeps nobody else from a scan
+	case err != nil:
+		return nil, err
+	default:
+		var ok bool
+		if one.from, ok = realm.(Directory); !ok {
+			return nil, errs.New(errs.Invalid, "The domain %s has no directory to scan.", d.ID)
+		}
+	}
+	now := s.stamp()
+	one.run = Run{ID: s.o.NewID(), Phase: Reading, DryRun: o.DryRun, StartedAt: now, HeardAt: now}
+	if err := s.o.Store.BeginScan(ctx, d.Tenant, d.ID, one.run, now.Add(-silence)); err != nil {
+		return nil, err
+	}
+	one.show()
+	return one, nil
+}
+
+// show makes the state of the scan readable in this process.
+func (one *scanning) show() {
+	one.s.mu.Lock()
+	defer one.s.mu.Unlock()
+	run := one.run
+	one.s.running[place{one.domain.Tenant, one.domain.ID}] = &run
+}
+
+// write joins the transaction of all domains.
+func (one *scanning) write(ctx context.Context, o ScanOptions) error {
+	s, d := one.s, one.domain
+	one.result = Scanned{ID: d.ID, ScannedAt: d.ScannedAt}
+	if one.from == nil {
+		one.result.Warnings = []string{"The domain has no configuration."}
+		one.result.Duration = time.Since(one.began)
+		return nil
+	}
+	now, err := s.o.Store.Get(ctx, d.Tenant, d.ID)
+	if err != nil {
+		return err
+	}
+	if string(now.Config) != string(d.Config) || now.Sealed != d.Sealed || now.Type != d.Type {
+		return errs.New(errs.Conflict, "The configuration of the domain %s was changed meanwhile. Scan again.", d.ID)
+	}
+	one.result.SyncReport, err = s.o.People.Sync(ctx, d.Tenant, d.ID, one.found, principals.SyncOptions{
+		Source: d.Type, Force: o.Force, DryRun: o.DryRun,
+		Progress: func(done, total int) {
+			one.run.Written, one.run.Total = done, total
+			one.show()
+		},
+	})
+	if err != nil {
+		return err
+	}
+	one.found = principals.Snapshot{}
+	one.result.Duration = time.Since(one.began)
+	if o.DryRun {
+		return nil
+	}
+	at := s.stamp()
+	one.result.ScannedAt = &at
+	return s.o.Store.SetScanned(ctx, d.Tenant, d.ID, at)
+}
+
+// settleTime is how long the note of an ended scan may take after its caller has gone.
+const settleTime = 10 * time.Second
+
+// end notes how the scan ended; at is the domain that failed, "" for all. What cannot be noted counts as dead after a while.
+func (one *scanning) end(ctx context.Context, at string, failure error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	defer cancel()
+	now := one.s.stamp()
+	one.run.Phase, one.run.FinishedAt, one.run.HeardAt = Done, &now, now
+	if failure != nil {
+		one.run.Phase, one.run.Error = Failed, errs.MessageOf(failure)
+		switch {
+		case at != "" && at != one.domain.ID:
+			one.run.Error = "Nothing was written: the scan of the domain " + at + " failed."
+		case one.run.Error == "":
+			one.run.Error = "The scan was broken off."
+		}
+	}
+	_ = one.s.o.Store.NoteScan(ctx, one.domain.Tenant, one.domain.ID, one.run)
+	one.s.mu.Lock()
+	defer one.s.mu.Unlock()
+	delete(one.s.running, place{one.domain.Tenant, one.domain.ID})
+}
