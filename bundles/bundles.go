@@ -65,10 +65,12 @@ type Hanging struct {
 	Comments        int // on the pieces, without their replies
 	Passwords       int // of users, as all that follow
 	SuperuserRights int
+	Permissions     int // global ones
 	Tokens          int // API tokens
 	Sessions        int // that have not expired
 	Pictures        int
 	Files           int            // uploads and downloads that have not expired
+	Authorships     int            // comments, which stay and are nobody's
 	Memberships     map[string]int // by team
 }
 

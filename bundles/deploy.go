@@ -3,6 +3,7 @@ package bundles
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"slices"
 
@@ -21,7 +22,7 @@ type Deployed struct {
 
 // Deploy exports a bundle and imports it into other tenants, each in a transaction of its own, with the rule Overwrite
 // unless another one is given. It first keeps, in each tenant, an archive of what it will replace, and warns of what that
-// cannot bring back. It needs a superuser.
+// cannot bring back, and of entries that refer to nothing any more. It needs a superuser.
 //
 // A tenant remembers what each bundle brought. What it ships no more is removed there, whatever the rule, unless another
 // bundle brought it too, or it is not the piece that came: a tenant that deletes it and makes its own under the same name
@@ -103,13 +104,17 @@ func (s *Service) lets(ctx context.Context, tenant, source string) error {
 }
 
 func (s *Service) deploy(ctx context.Context, a actor.Actor, e *Export, bundle string, tenants []string, o How) ([]Deployed, error) {
-	in, end, err := s.spool(func(w io.Writer) error { return e.Write(ctx, w) })
+	from := shipment{bundle: bundle}
+	in, end, err := s.spool(func(w io.Writer) (err error) {
+		from.dangling, err = e.write(ctx, w)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	look, err := s.survey(in)
-	if err != nil {
+	from.in = in
+	if from.look, err = s.survey(in); err != nil {
 		return nil, err
 	}
 	var results []Deployed
@@ -118,7 +123,7 @@ func (s *Service) deploy(ctx context.Context, a actor.Actor, e *Export, bundle s
 		if slices.Contains(tenants[:i], tenant) {
 			continue
 		}
-		report, err := s.deployTo(ctx, a, tenant, bundle, look, in, o)
+		report, err := s.deployTo(ctx, a, tenant, from, o)
 		if err != nil && (!done || ctx.Err() != nil) {
 			return nil, err
 		}
@@ -128,9 +133,20 @@ func (s *Service) deploy(ctx context.Context, a actor.Actor, e *Export, bundle s
 	return results, nil
 }
 
-func (s *Service) deployTo(ctx context.Context, a actor.Actor, tenant, bundle string, look survey, in io.ReadSeeker, o How) (report Report, err error) {
+// shipment is what a deploy brings into each tenant.
+type shipment struct {
+	bundle   string // id, "" for none
+	look     survey
+	in       io.ReadSeeker
+	dangling []Entry
+}
+
+func (s *Service) deployTo(ctx context.Context, a actor.Actor, tenant string, from shipment, o How) (report Report, err error) {
 	err = s.transaction(ctx, o, func(ctx context.Context) error {
-		l := s.landing(tenant, look, o)
+		l := s.landing(tenant, from.look, o)
+		for _, e := range from.dangling {
+			l.warn(fmt.Sprintf("The bundle's entry %s %s refers to nothing any more.", e.Type, short(e.EntityID)))
+		}
 		if err := s.store.Lock(ctx, tenant); err != nil {
 			return err
 		}
@@ -143,21 +159,21 @@ func (s *Service) deployTo(ctx context.Context, a actor.Actor, tenant, bundle st
 		if tenant == a.Tenant {
 			l.self = a.User
 		}
-		before, err := l.recall(ctx, a.Tenant, bundle)
+		before, err := l.recall(ctx, a.Tenant, from.bundle)
 		if err != nil {
 			return err
 		}
 		if err := l.replace(ctx, before.gone); err != nil {
 			return err
 		}
-		if err := l.run(ctx, in); err != nil {
+		if err := l.run(ctx, from.in); err != nil {
 			return err
 		}
 		report = l.report
-		if bundle == "" {
+		if from.bundle == "" {
 			return nil
 		}
-		return l.remember(ctx, a.Tenant, bundle, before.stays)
+		return l.remember(ctx, a.Tenant, from.bundle, before.stays)
 	})
 	if o.DryRun {
 		report.Archive = nil

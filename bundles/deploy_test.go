@@ -11,7 +11,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
@@ -52,4 +54,65 @@ func TestLeaveIsAskedAgain(t *testing.T) {
 			is.Equal(errs.CodeOf(done[1].Err), errs.Forbidden)
 		})
 	}
+}
+
+// TestEntriesOfNothing: a deploy names the entries whose pieces the source has no more, before it removes those of the target.
+func TestEntriesOfNothing(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is, acme := is.New(t), w.as(t, "acme")
+		goes, stays := w.make(t, "acme", "report", "Goes", `{}`), w.make(t, "acme", "report", "Stays", `{}`)
+		b := w.bundle(t, "B", "report "+goes, "global ", "report "+stays)
+		deploy := func(how bundles.How) bundles.Report {
+			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, how)
+			is.NoErr(err)
+			return done[0].Report
+		}
+		is.Equal(deploy(bundles.How{}).Warnings, []string{})
+		is.NoErr(w.Entities.Delete(acme, "report", goes))
+		for _, dry := range []bool{true, false} {
+			r := deploy(bundles.How{DryRun: dry})
+			is.Equal(r.Deleted, 1)
+			is.Equal(r.Warnings, []string{"The bundle's entry report " + goes + " refers to nothing any more."})
+		}
+	})
+}
+
+// TestTypesThatAreGone: so does an entry of a type that the host has no more.
+func TestTypesThatAreGone(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, db := is.New(t), open(t)
+		w := newWorld(t, db)
+		b := w.bundle(t, "B", "report "+w.make(t, "acme", "report", "R", `{}`))
+		ctx, c := bunx.For(t.Context(), db, "acme")
+		_, err := c.Exec(ctx, `UPDATE tc_bundle_entries SET type = 'gadget', entity_id = $1 WHERE tenant_id = $2`, "x-1", "acme")
+		is.NoErr(err)
+		done, err := w.Bundles.Deploy(w.as(t, "acme"), b.ID, []string{"evil"}, bundles.How{})
+		is.NoErr(err)
+		is.Equal(done[0].Warnings, []string{"The bundle's entry gadget x-1 refers to nothing any more."})
+	})
+}
+
+// TestSupersAreNotReplaced and so need not be kept, by a deploy that comes to somebody with another one's name.
+func TestSupersAreNotReplaced(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is, acme := is.New(t), w.as(t, "acme")
+		_, err := w.Principals.CreateUser(acme, principals.User{Username: "eve"}, "")
+		is.NoErr(err)
+		b := w.bundle(t, "B", "user eve")
+		for _, other := range []bool{false, true} {
+			if other {
+				_, err := w.Bundles.AddEntry(acme, b.ID, "user", "jo", nil)
+				is.NoErr(err)
+			}
+			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
+			is.NoErr(err)
+			is.Equal(done[0].Skipped, 1)
+			is.Equal(done[0].Archive != nil, other)
+			if other {
+				_, rows := unpacked(t, w.fetch(t, "evil", done[0].Archive))
+				is.Equal(len(rows), 1)
+				is.True(rows["user jo"] != "")
+			}
+		}
+	})
 }

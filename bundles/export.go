@@ -60,17 +60,23 @@ func (e *Export) Filename() string {
 // one that cannot be sent in here, see Limits. What w has by then is no archive, as it has no end, and over HTTP the
 // connection is cut. w's own.
 func (e *Export) Write(ctx context.Context, w io.Writer) error {
+	_, err := e.write(ctx, w)
+	return err
+}
+
+// write does as Write and gives the entries that refer to nothing any more.
+func (e *Export) write(ctx context.Context, w io.Writer) (dangling []Entry, err error) {
 	out, err := e.s.begin(w)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p, err := e.s.closure(ctx, e.tenant, e.entries)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	h := e.header
 	h.Counts = p.counts()
-	return e.s.write(ctx, e.tenant, h, p, out, func(entity.Row) {})
+	return e.s.dangling(p, e.entries), e.s.write(ctx, e.tenant, h, p, out, func(entity.Row) {})
 }
 
 // Export gives what a bundle, by id or slug, ships: what its entries refer to and all that those need. It needs a superuser. Errors: errs.Forbidden; errs.NotFound.
@@ -87,7 +93,7 @@ func (s *Service) Export(ctx context.Context, bundle string) (*Export, error) {
 }
 
 // ExportManifest does as Export for entries that no bundle has. Errors: errs.Forbidden; errs.Invalid as AddEntry, also
-// for no entries.
+// for no entries; errs.Conflict naming one that is there twice.
 func (s *Service) ExportManifest(ctx context.Context, m Manifest) (*Export, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -103,7 +109,7 @@ func (s *Service) ExportManifest(ctx context.Context, m Manifest) (*Export, erro
 	if err := b.accept(); err != nil {
 		return nil, err
 	}
-	entries := make([]Entry, len(m.Entries))
+	entries, first := make([]Entry, len(m.Entries)), map[[2]string]int{}
 	for i, e := range m.Entries {
 		if entries[i], err = s.entry(ctx, a.Tenant, e.Type, e.EntityID, e.Data); err != nil {
 			if errs.CodeOf(err) == errs.Invalid {
@@ -111,6 +117,11 @@ func (s *Service) ExportManifest(ctx context.Context, m Manifest) (*Export, erro
 			}
 			return nil, err
 		}
+		reference := [2]string{e.Type, entries[i].EntityID}
+		if twin, ok := first[reference]; ok {
+			return nil, errs.New(errs.Conflict, "entries[%d] is the same as entries[%d].", i, twin)
+		}
+		first[reference] = i
 	}
 	return s.export(a.Tenant, archive.Bundle{Name: b.Name}, entries)
 }
@@ -207,6 +218,18 @@ func (s *Service) closure(ctx context.Context, tenant string, entries []Entry) (
 		slices.Sort(ids)
 	}
 	return p, nil
+}
+
+// dangling gives those of some entries whose pieces a plan has not: they are not there any more, or their types are not.
+func (s *Service) dangling(p plan, entries []Entry) (gone []Entry) {
+	for _, e := range entries {
+		d, err := s.driver(e.Type)
+		shipped := func(t entity.Type) bool { return p.has(entity.Key{Kind: t.Kind, ID: e.EntityID}) }
+		if e.EntityID != "" && (err != nil || !slices.ContainsFunc(d.Content(), shipped)) {
+			gone = append(gone, e)
+		}
+	}
+	return gone
 }
 
 // write writes the header, the pieces of a plan and their files to an archive that was begun, and tells see of each row.

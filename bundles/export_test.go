@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 
@@ -72,5 +73,27 @@ func TestPieceGoesAway(t *testing.T) {
 		_, err = io.Copy(io.Discard, res.Body)
 		is.True(err != nil) // the connection is cut
 		is.NoErr(res.Body.Close())
+	})
+}
+
+// TestTwiceTheSame: entries without a bundle may not be the same either, however they are named.
+func TestTwiceTheSame(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is, acme := is.New(t), w.as(t, "acme")
+		tag, report := w.make(t, "acme", "tag", "Red", `{}`), w.make(t, "acme", "report", "Red", `{}`)
+		first := []bundles.Entry{{Type: "global"}, {Type: "tagged", EntityID: tag}, {Type: "report", EntityID: report}}
+		_, err := w.Bundles.ExportManifest(acme, bundles.Manifest{Entries: first})
+		is.NoErr(err)
+		for want, e := range map[string]bundles.Entry{
+			"entries[3] is the same as entries[0].": {Type: "global", EntityID: "ignored"},
+			"entries[3] is the same as entries[1].": {Type: "tagged", EntityID: "jo:red", Data: []byte(`{"other":1}`)},
+		} {
+			m := bundles.Manifest{Entries: append(slices.Clone(first), e)}
+			_, err := w.Bundles.ExportManifest(acme, m)
+			is.Equal(errs.CodeOf(err), errs.Conflict)
+			is.Equal(errs.MessageOf(err), want)
+			_, err = w.Bundles.DeployManifest(acme, m, []string{"evil"}, bundles.How{})
+			is.Equal(errs.MessageOf(err), want)
+		}
 	})
 }

@@ -33,10 +33,12 @@ func (l *landing) lose(ctx context.Context, kind entity.Kind, ids []string) erro
 	all.users += len(ids)
 	all.Passwords += h.Passwords
 	all.SuperuserRights += h.SuperuserRights
+	all.Permissions += h.Permissions
 	all.Tokens += h.Tokens
 	all.Sessions += h.Sessions
 	all.Pictures += h.Pictures
 	all.Files += h.Files
+	all.Authorships += h.Authorships
 	for team, n := range h.Memberships {
 		if !l.kept.has(entity.Key{Kind: "team", ID: team}) {
 			all.memberships += n
@@ -61,9 +63,10 @@ func (l *landing) warnOfLosses() {
 	h := l.lost
 	lost("the content that is removed", entity.Count{N: h.secrets, Of: "secret"}, entity.Count{N: h.Comments, Of: "comment thread"})
 	lost(entity.Count{N: h.users, Of: "user"}.String(), entity.Count{N: h.Passwords, Of: "password"},
-		entity.Count{N: h.SuperuserRights, Of: "superuser right"}, entity.Count{N: h.Tokens, Of: "API token"},
-		entity.Count{N: h.Sessions, Of: "session"}, entity.Count{N: h.memberships, Of: "team membership"},
-		entity.Count{N: h.Pictures, Of: "picture"}, entity.Count{N: h.Files, Of: "file"})
+		entity.Count{N: h.SuperuserRights, Of: "superuser right"}, entity.Count{N: h.Permissions, Of: "global permission"},
+		entity.Count{N: h.Tokens, Of: "API token"}, entity.Count{N: h.Sessions, Of: "session"},
+		entity.Count{N: h.memberships, Of: "team membership"}, entity.Count{N: h.Pictures, Of: "picture"},
+		entity.Count{N: h.Files, Of: "file"}, entity.Count{N: h.Authorships, Of: "comment authorship"})
 }
 
 // has reports whether a plan names a piece. Its ids are ordered.

@@ -64,15 +64,20 @@ func (l *landing) replace(ctx context.Context, gone plan) error {
 		if err != nil {
 			return err
 		}
-		leaves := map[string]bool{}
+		leaves, supers := map[string]bool{}, []string{}
 		for _, id := range gone[kind] {
 			leaves[id] = true
+		}
+		if kind == "user" && len(over) > 0 { // they are not overwritten
+			if supers, err = l.s.people.Superusers(ctx, l.tenant); err != nil {
+				return err
+			}
 		}
 		for _, id := range slices.Sorted(slices.Values(ids)) {
 			if leaves[id] {
 				going[kind] = append(going[kind], id)
 			}
-			if leaves[id] || over[id] {
+			if leaves[id] || over[id] && !slices.Contains(supers, id) {
 				old[kind] = append(old[kind], id)
 			}
 		}

@@ -56,7 +56,7 @@ func TestSecretsStay(t *testing.T) {
 		w.setData(t, "evil", "datasource", source, `{"password":"evil-secret","host":"b"}`)
 		w.setData(t, "evil", "app", app, `{"defn":{"env":{"KEY":"evil-secret","HOME":"/evil","MORE":"x"}}}`)
 		again := deploy()
-		is.Equal(len(again.Warnings), 0)
+		is.Equal(again.Warnings, []string{"1 secret of 1 app row got lost with what was replaced: set them again here."})
 		is.Equal(w.data(t, "evil", "datasource", source), `{"host":"a","password":"evil-secret","port":5432}`)
 		is.Equal(w.data(t, "evil", "app", app), `{"defn":{"env":{"KEY":"evil-secret","HOME":"/evil"}}}`)
 
@@ -68,6 +68,41 @@ func TestSecretsStay(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(r.Warnings, []string{"3 secrets of 1 app row did not travel: set them again here."})
 		is.Equal(w.data(t, "evil", "datasource", source), `{"password":"evil-secret","host":"b"}`) // back, with the secret that was here
+	})
+}
+
+// TestSecretsThatGo with what overwrites them are told of, by kind, and before it is done: no archive has them.
+func TestSecretsThatGo(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is, acme, rows := is.New(t), w.as(t, "acme"), map[string]string{}
+		for name, data := range map[string]string{
+			"All":    `{"password":"x","deep":[{"token":"y"},{"token":"z"}]}`, // all of it goes
+			"Some":   `{"password":"x","env":{"A":"1","B":"2"}}`,              // B goes
+			"Length": `{"a":[{"pwd":"x"},1]}`,                                 // an array of another length is another place
+			"None":   `{"password":"x","n":1}`,
+			"Plain":  `{"n":1}`,
+		} {
+			new := map[string]string{
+				"All": `{"host":"a","password":""}`, "Some": `{"env":{"A":"********"},"password":"********"}`, "Length": `{"a":[{}]}`,
+				"None": `{"password":"********"}`, "Plain": `{}`,
+			}[name]
+			rows["datasource "+w.make(t, "acme", "datasource", name, data)] = `{"name":"` + name + `","ownerId":"jo","data":` + new + `}`
+		}
+		_, err := w.Principals.UpdateUser(acme, "jo", func(u *principals.User) error { u.UserFields = []byte(`{"pin":{"passcode":1}}`); return nil })
+		is.NoErr(err)
+		rows["user jo"] = `{"domain":"local"}`
+		file := packed(t, rows, nil)
+		for _, how := range []bundles.How{{Rule: entity.Overwrite, DryRun: true}, {Rule: entity.Overwrite}} {
+			r, err := w.Bundles.Import(acme, bytes.NewReader(file), how)
+			is.NoErr(err)
+			is.Equal(r.Warnings, []string{
+				"5 secrets of 3 datasource rows got lost with what was replaced: set them again here.",
+				"1 secret of 1 user row got lost with what was replaced: set them again here.",
+			})
+		}
+		r, err := w.Bundles.Import(acme, bytes.NewReader(file), bundles.How{Rule: entity.Overwrite})
+		is.NoErr(err)
+		is.Equal(len(r.Warnings), 0) // they are gone
 	})
 }
 

@@ -71,7 +71,8 @@ type Store interface {
 	Replies(ctx context.Context, tenant, id string, q paging.Query) (paging.Page[Comment], error)
 	// Top gives a page of the comments on a piece of content that reply to none, as Replies does.
 	Top(ctx context.Context, tenant string, of entity.Key, q paging.Query) (paging.Page[Comment], error)
-	// Insert adds a comment, whose author is there. It fails with errs.NotFound when the parent is not there, or is about something else.
+	// Insert adds a comment. It fails with errs.NotFound when the parent is not there, or is about something else, and with
+	// errs.Unauthenticated when the author is not there.
 	Insert(ctx context.Context, tenant string, c Comment) error
 	// Update calls edit with the stored comment and writes its Message, Public, Mentions and UpdatedAt; no other write to
 	// this comment comes between. An error from edit is returned as is and writes nothing.
@@ -167,23 +168,31 @@ func (s *Service) takes(kind entity.Kind) bool {
 	return ok && t.Commented && t.Lookup != nil && parentOf(kind) != nil
 }
 
-// see fills in what the caller may do with comments of one piece of content. The author and a superuser may do all; an
-// admin and who owns the piece may edit (part 1, Authentication).
+// see fills in what the caller may do with comments of one piece of content, as show does. It looks the owner up when that
+// matters.
 func (s *Service) see(ctx context.Context, a actor.Actor, all []Comment) error {
-	editor := a.Superuser || a.Role() >= actor.Admin
+	var owner string
 	other := slices.IndexFunc(all, func(c Comment) bool { return !c.by(a.User) })
-	if !editor && other >= 0 {
-		owner, err := s.owner(ctx, a.Tenant, all[other].Entity)
-		if err != nil {
+	if other >= 0 && !editsAll(a) {
+		var err error
+		if owner, err = s.owner(ctx, a.Tenant, all[other].Entity); err != nil {
 			return err
 		}
-		editor = owner == a.User
 	}
+	show(a, all, owner)
+	return nil
+}
+
+func editsAll(a actor.Actor) bool { return a.Superuser || a.Role() >= actor.Admin }
+
+// show fills in what the caller may do with comments of one piece of content, which has this owner. The author and a
+// superuser may do all; an admin and who owns the piece may edit (part 1, Authentication).
+func show(a actor.Actor, all []Comment, owner string) {
+	editor := editsAll(a) || owner == a.User
 	for i := range all {
 		own := all[i].by(a.User)
 		all[i].May = Permissions{Edit: own || editor, Delete: own || a.Superuser}
 	}
-	return nil
 }
 
 // owner gives the principal id of who owns a piece of content, "" when it cannot be found any more.

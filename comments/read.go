@@ -63,7 +63,8 @@ func (s *Service) Top(ctx context.Context, kind entity.Kind, id string, q paging
 	if err != nil {
 		return paging.Page[Comment]{}, err
 	}
-	return page, s.see(ctx, a, page.Rows)
+	show(a, page.Rows, ref.OwnerID)
+	return page, nil
 }
 
 // Activities gives a page of the activities on a piece of content to any session, or of all of the tenant when kind and id

@@ -115,9 +115,10 @@ func (in deployInput) how() bundles.How {
 
 // deployBundle serves POST /api/bundles/{id}/_deploy: 200 and what was done in each tenant; 403 naming a tenant that does
 // not let the caller's deploy, and nothing is deployed anywhere; 404. Rows that are there are overwritten unless updateRule
-// says otherwise; what an earlier deploy brought and the bundle ships no more is removed, whatever updateRule says. When the
-// first tenant fails, its failure is the answer and nothing is deployed anywhere; when a later one does, it is left as it
-// was, its result has an error, and the others are deployed to. With changes each row is listed (ext).
+// says otherwise; what an earlier deploy brought and the bundle ships no more is removed, whatever updateRule says. Entries
+// that refer to nothing any more are among the warnings. When the first tenant fails, its failure is the answer and nothing
+// is deployed anywhere; when a later one does, it is left as it was, its result has an error, and the others are deployed
+// to. With changes each row is listed (ext).
 func (a *api) deployBundle(r *request) (reply, error) {
 	in, err := decode[deployInput](r)
 	if err != nil {
@@ -223,8 +224,8 @@ func (a *api) manifest(r *request, in manifestInput) (bundles.Manifest, error) {
 	return m, nil
 }
 
-// exportEntries serves POST /api/_bundle: 200 and the archive of some entries, which no bundle has, streamed; 400 as for
-// the entry of a bundle.
+// exportEntries serves POST /api/_bundle: 200 and the archive of some entries, which no bundle has, streamed; 400 and 409 as
+// for the entries of a bundle, naming the one.
 func (a *api) exportEntries(r *request) (reply, error) {
 	in, err := decode[manifestInput](r)
 	if err != nil {

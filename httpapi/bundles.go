@@ -343,6 +343,9 @@ func (a *api) entryInput(r *request, in map[string]json.RawMessage, path string)
 		e.Data = in["data"]
 	}
 	d, err := a.Bundles.Driver(r.Context(), e.Type)
+	if path != "" && errs.CodeOf(err) == errs.Invalid {
+		err = errs.Wrap(errs.Invalid, err, "%s: %s", path, errs.MessageOf(err))
+	}
 	if err != nil || d.Column == "" {
 		return e, err
 	}

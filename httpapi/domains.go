@@ -287,8 +287,9 @@ func (a *api) getDriverOfDomain(r *request) (reply, error) {
 }
 
 // scanDriver serves POST /api/domain-drivers/{id}/_scan: 200 and what the scan of every domain with the driver did, of one
-// with ?domain=. dryRun=true writes nothing; force=true disables many users, too. 400 for a driver that cannot scan; 404;
-// 409 while another scan runs, or with the counts when many users would be disabled; 502 when a directory cannot be read.
+// with ?domain=. dryRun=true writes nothing; force=true disables many users, or removes many memberships, too. 400 for a driver
+// that cannot scan; 404; 409 while another scan runs, or with the counts when many would be; 502 when a directory cannot be read,
+// or not in 30 minutes; 503 while two other scans run. A client that hangs up ends the scan; getScan shows how far it is.
 func (a *api) scanDriver(r *request) (reply, error) {
 	o, err := r.scanOptions()
 	if err != nil {

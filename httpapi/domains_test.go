@@ -124,7 +124,7 @@ func (w *world) handshake(t testing.TB, state, code string) (params string, cook
 	to, err := url.Parse(a.header.Get("Location"))
 	is.New(t).NoErr(err)
 	cookie, _, _ = strings.Cut(a.header.Get("Set-Cookie"), ";")
-	return url.Values{state: {to.Query().Get("state")}, "code": {code}}.Encode(), "Cookie: " + cookie
+	return url.Values{state: {to.Query().Get("state")}, "code": {code}, "tenant": {"acme"}}.Encode(), "Cookie: " + cookie
 }
 
 const urlencoded = "Content-Type: application/x-www-form-urlencoded"
@@ -136,15 +136,17 @@ func TestSSO(t *testing.T) {
 		stockDomains(t, w, map[string]string{})
 		a := w.must(t, "", "GET", "/api/login/gate/sso?returnTo=%2Fapps%3Fx%3D1", "", "X-Tenant: acme")
 		is.Equal(a.status, http.StatusFound)
-		is.True(strings.HasPrefix(a.header.Get("Location"), "https://provider.example/?state=acme."))
+		is.True(strings.HasPrefix(a.header.Get("Location"), "https://provider.example/?state="))
 		cookie := a.header.Get("Set-Cookie")
 		for _, part := range []string{"sso-", "Path=/api/login/", "HttpOnly", "Secure", "SameSite=None"} {
 			is.True(strings.Contains(cookie, part))
 		}
 		to, err := url.Parse(a.header.Get("Location"))
 		is.NoErr(err)
-		back := "/api/login/gate/callback?code=jo&state=" + to.Query().Get("state")
+		back := "/api/login/gate/callback?tenant=acme&code=jo&state=" + to.Query().Get("state")
 		cookie, _, _ = strings.Cut(cookie, ";")
+		elsewhere := strings.Replace(back, "tenant=acme", "tenant=evil", 1) // where the provider of another tenant sends browsers
+		is.Equal(w.do(t, "", "GET", elsewhere, "", "Cookie: "+strings.SplitN(cookie, ";", 2)[0]).status, 401)
 		is.Equal(w.do(t, "", "GET", back, "").status, 401) // another browser, which does not use it up
 		is.Equal(w.do(t, "", "HEAD", back, "").status, 401)
 		a = w.do(t, "", "GET", back, "", "Cookie: "+cookie)
@@ -158,14 +160,14 @@ func TestSSO(t *testing.T) {
 		is.Equal(w.do(t, "", "GET", back, "", "Cookie: "+cookie).message(t), "Unable to log in")
 
 		params, cookie := w.handshake(t, "RelayState", "sam") // a form of the provider's page
-		a = w.do(t, "", "POST", "/api/login/gate/acs", params, urlencoded, cookie, "Sec-Fetch-Site: cross-site", "Origin: https://provider.example")
+		a = w.do(t, "", "POST", "/api/login/gate/acs?tenant=acme", params, urlencoded, cookie, "Sec-Fetch-Site: cross-site", "Origin: https://provider.example")
 		is.Equal(a.status, 200)
 		is.Equal(read[struct{ Tenant string }](t, a).Tenant, "acme")
-		is.Equal(w.do(t, "", "POST", "/api/login/gate/acs", params, urlencoded, cookie).status, 401)
+		is.Equal(w.do(t, "", "POST", "/api/login/gate/acs?tenant=acme", params, urlencoded, cookie).status, 401)
 		is.Equal(w.do(t, "", "POST", "/api/login/gate/acs", `{}`).status, 415)
 		is.Equal(w.do(t, "", "POST", "/api/login/local", `{}`, "Sec-Fetch-Site: cross-site").status, 403) // no other route is open to them
 		a = w.must(t, "", "GET", "/api/login/gate/metadata?tenant=acme", "")
-		is.Equal(a.body, "<here>"+baseURL+"/api/login/gate/acs</here>")
+		is.Equal(a.body, "<here>"+baseURL+"/api/login/gate/acs?tenant=acme</here>")
 		for _, path := range []string{"/api/login/local/sso?tenant=acme", "/api/login/gate/sso?tenant=evil", "/api/login/gate/sso", "/api/login/books/metadata?tenant=acme", "/api/login/gate/metadata?tenant=x%20y"} {
 			is.Equal(w.do(t, "", "GET", path, "").message(t), "There is no single sign-on here.")
 		}

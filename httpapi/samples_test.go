@@ -138,7 +138,7 @@ func (s stock) call(t testing.TB, user string, r httpapi.Route, headers ...strin
 		return s.do(t, user, r.Method, s.target(r)+"?"+params, "", append(headers, cookie)...)
 	case "finishSAML":
 		params, cookie := s.handshake(t, "RelayState", "sue")
-		return s.do(t, user, r.Method, s.target(r), params, append(headers, urlencoded, cookie)...)
+		return s.do(t, user, r.Method, s.target(r)+"?tenant=acme", params, append(headers, urlencoded, cookie)...)
 	}
 	return s.do(t, user, r.Method, s.target(r), s.body(r), headers...)
 }

@@ -12,14 +12,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// endpoints are where a domain's provider finds this service. The tenant is in the state of a login, and in the query of
-// the metadata.
+// endpoints are where a domain's provider finds this service. Each names the tenant: an answer for one tenant's provider
+// never comes where another one's is expected (RFC 9700, mix-up).
 func (a *api) endpoints(tenant, domain string) domains.Endpoints {
-	return domains.Endpoints{
-		Callback: a.href("login", domain, "callback"),
-		ACS:      a.href("login", domain, "acs"),
-		Metadata: a.href("login", domain, "metadata") + "?tenant=" + url.QueryEscape(tenant),
-	}
+	at := func(last string) string { return a.href("login", domain, last) + "?tenant=" + url.QueryEscape(tenant) }
+	return domains.Endpoints{Callback: at("callback"), ACS: at("acs"), Metadata: at("metadata")}
 }
 
 // anonymous gives the query of a request without a session, and its tenant: header X-Tenant, else the query's tenant, else
@@ -76,7 +73,9 @@ func (a *api) finishSSO(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return a.finishLogin(r, query.Get("state"), query)
+	tenant, state := query.Get("tenant"), query.Get("state")
+	query.Del("tenant") // which is ours, not the provider's
+	return a.finishLogin(r, tenant, state, query)
 }
 
 // finishSAML serves POST /api/login/{domain}/acs, where SAML comes back with a form: as finishSSO. The route is open to
@@ -93,17 +92,20 @@ func (a *api) finishSAML(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, errs.Wrap(errs.Invalid, err, "The form is not properly escaped.")
 	}
-	return a.finishLogin(r, form.Get("RelayState"), form)
+	query, err := parseQuery(r.Request)
+	if err != nil {
+		return reply{}, err
+	}
+	return a.finishLogin(r, query.Get("tenant"), form.Get("RelayState"), form)
 }
 
-func (a *api) finishLogin(r *request, state string, params url.Values) (reply, error) {
+func (a *api) finishLogin(r *request, tenant, state string, params url.Values) (reply, error) {
 	browser := ""
 	if c, err := r.Cookie(loginCookieName(state)); err == nil {
 		browser = c.Value
 	}
 	domain := r.param("domain")
-	tenant, _, _ := strings.Cut(state, ".")
-	done, err := a.Domains.Finish(r.Context(), domain, a.endpoints(tenant, domain), state, browser, params)
+	done, err := a.Domains.Finish(r.Context(), tenant, domain, a.endpoints(tenant, domain), state, browser, params)
 	if err != nil {
 		return reply{}, err
 	}

@@ -32,16 +32,19 @@ func (s *Store) Hanging(ctx context.Context, tenant string, kind entity.Kind, id
 
 // ofUsers adds what hangs on some users.
 func (s *Store) ofUsers(ctx context.Context, c bunx.Conn, tenant string, names []string, at time.Time, h *bundles.Hanging) error {
-	var n [6]int
+	var n [8]int
 	these := `tenant_id = $1 AND username IN ` + bunx.In(3, len(names))
 	err := c.One(ctx, "User", `SELECT count(password_hash), count(CASE WHEN superuser THEN 1 END), count(avatar_id),
 		(SELECT count(*) FROM tc_tokens WHERE `+these+`), (SELECT count(*) FROM tc_sessions WHERE expires_at > $2 AND `+these+`),
-		(SELECT count(*) FROM tc_uploads WHERE expires_at > $2 AND `+these+`) + (SELECT count(*) FROM tc_downloads WHERE expires_at > $2 AND `+these+`)
-		FROM tc_users WHERE `+these, bunx.Args(names, tenant, bunx.At(at)), &n[0], &n[1], &n[2], &n[3], &n[4], &n[5])
+		(SELECT count(*) FROM tc_uploads WHERE expires_at > $2 AND `+these+`) + (SELECT count(*) FROM tc_downloads WHERE expires_at > $2 AND `+these+`),
+		count(CASE WHEN may_ai THEN 1 END) + count(CASE WHEN may_create_jobs THEN 1 END) + count(CASE WHEN may_view_all_teams THEN 1 END) +
+		count(CASE WHEN may_view_all_users THEN 1 END) + count(CASE WHEN may_script THEN 1 END),
+		(SELECT count(*) FROM tc_comments WHERE tenant_id = $1 AND NOT author_gone AND user_id IN `+bunx.In(3, len(names))+`)
+		FROM tc_users WHERE `+these, bunx.Args(names, tenant, bunx.At(at)), &n[0], &n[1], &n[2], &n[3], &n[4], &n[5], &n[6], &n[7])
 	if err != nil {
 		return err
 	}
-	for i, count := range []*int{&h.Passwords, &h.SuperuserRights, &h.Pictures, &h.Tokens, &h.Sessions, &h.Files} {
+	for i, count := range []*int{&h.Passwords, &h.SuperuserRights, &h.Pictures, &h.Tokens, &h.Sessions, &h.Files, &h.Permissions, &h.Authorships} {
 		*count += n[i]
 	}
 	rows, err := c.Rows(ctx, `SELECT team_id, count(*) FROM tc_memberships WHERE tenant_id = $1 AND username IN `+bunx.In(2, len(names))+

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -23,7 +25,7 @@ type bundleCommands struct {
 
 	Export bundleExportCommand `cmd:"" help:"Write a bundle to a file."`
 	Import bundleImportCommand `cmd:"" help:"Import a file into the token's tenant."`
-	Diff   bundleDiffCommand   `cmd:"" help:"Print what an import would change, and change nothing."`
+	Diff   bundleDiffCommand   `cmd:"" help:"Print what an import would change, and change nothing. It stops at the first row that cannot be imported."`
 }
 
 type bundleExportCommand struct {
@@ -43,19 +45,31 @@ func (e *bundleExportCommand) Run(ctx context.Context, b *bundleCommands, t term
 		_, err := io.Copy(t.out, body)
 		return errors.Join(unfinished(err), finish())
 	}
-	part := e.File + ".part"
-	f, err := os.OpenFile(part, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return errs.Wrap(errs.Invalid, err, "cannot write %s: %v", part, err)
-	}
-	n, err := io.Copy(f, body)
-	if err = errors.Join(unfinished(err), f.Close(), finish()); err != nil {
-		return errors.Join(err, os.Remove(part))
-	}
-	if err := os.Rename(part, e.File); err != nil {
+	n, err := e.save(body)
+	if err = errors.Join(err, finish()); err != nil {
 		return err
 	}
-	return b.answer(t, fmt.Appendf(nil, `{"file":%q,"bytes":%d}`, e.File, n), fmt.Sprintf("Wrote %s (%d bytes).", e.File, n))
+	raw, err := json.Marshal(map[string]any{"file": e.File, "bytes": n})
+	if err != nil {
+		return err
+	}
+	return b.answer(t, raw, fmt.Sprintf("Wrote %s (%d bytes).", e.File, n))
+}
+
+// save writes the file and gives its size.
+func (e *bundleExportCommand) save(body io.Reader) (int64, error) {
+	f, err := os.CreateTemp(filepath.Dir(e.File), ".bundle-*.part") // a name that nothing has
+	if err != nil {
+		return 0, errs.Wrap(errs.Invalid, err, "cannot write %s: %v", e.File, err)
+	}
+	n, err := io.Copy(f, body)
+	if err = errors.Join(unfinished(err), f.Close()); err == nil {
+		err = os.Rename(f.Name(), e.File)
+	}
+	if err != nil {
+		return 0, errors.Join(err, os.Remove(f.Name()))
+	}
+	return n, nil
 }
 
 func unfinished(err error) error {
@@ -161,8 +175,12 @@ type bundleDiffCommand struct {
 	arrivalFlags
 }
 
+// Run fails as the import would, but says that the server looked no further.
 func (d *bundleDiffCommand) Run(ctx context.Context, b *bundleCommands, t terminal) error {
 	raw, c, err := d.send(ctx, b, t, url.Values{"dryRun": {"true"}, "changes": {"true"}})
+	if refused := (*refusal)(nil); errors.As(err, &refused) && refused.code == http.StatusConflict {
+		return errs.Wrap(errs.Conflict, err, "%v\nA diff stops at the first row that cannot be imported: there may be more.", err)
+	}
 	if err != nil {
 		return err
 	}

@@ -95,6 +95,63 @@ func TestBundleDiff(t *testing.T) {
 	})
 }
 
+// TestBundleExportFile: an export leaves other files as they are, whatever they are called, and answers valid JSON.
+func TestBundleExportFile(t *testing.T) {
+	is, s, dir := is.New(t), ship(t), t.TempDir()
+	file, mine := filepath.Join(dir, "s\x01\"\u2028.tgz"), filepath.Join(dir, "mine")
+	is.NoErr(os.WriteFile(mine, []byte("mine"), 0o600))
+	is.NoErr(os.WriteFile(file, []byte("old"), 0o600))
+	is.NoErr(os.Symlink(mine, file+".part"))
+	code, _, _ := cli(t, "", s.bundle("export", file, "--bundle=nope")...)
+	is.Equal(code, 1)
+	old, err := os.ReadFile(file)
+	is.NoErr(err)
+	is.Equal(string(old), "old")
+
+	var answer struct {
+		File  string
+		Bytes int64
+	}
+	is.NoErr(json.Unmarshal([]byte(done(t, "", s.bundle("export", file, "--bundle=sales", "--json")...)), &answer))
+	is.Equal(answer.File, file)
+	info, err := os.Stat(file)
+	is.NoErr(err)
+	is.Equal(answer.Bytes, info.Size())
+	text, err := os.ReadFile(file + ".part") // through the link
+	is.NoErr(err)
+	is.Equal(string(text), "mine")
+
+	code, _, stderr := cli(t, "", s.bundle("export", dir, "--bundle=sales")...) // a folder has the name
+	is.Equal(code, 1)
+	is.True(strings.Contains(stderr, dir))
+	for _, folder := range []string{dir, filepath.Dir(dir)} {
+		left, err := filepath.Glob(filepath.Join(folder, ".bundle-*"))
+		is.NoErr(err)
+		is.Equal(len(left), 0)
+	}
+}
+
+// TestBundleDiffStops: what cannot be imported ends a diff, which says so.
+func TestBundleDiffStops(t *testing.T) {
+	is, s := is.New(t), ship(t)
+	file, token := filepath.Join(t.TempDir(), "sales.tgz"), strings.TrimPrefix(s.flags[1], "--token=")
+	status, _ := call(t, "PUT", s.url+"/api/reports/"+s.report, token, `{"slug": "sales"}`)
+	is.Equal(status, 200)
+	done(t, "", s.bundle("export", file, "--bundle=sales")...)
+	s.drop(t)
+	status, _ = call(t, "POST", s.url+"/api/reports", token, `{"name": "Other", "slug": "sales"}`)
+	is.Equal(status, 201)
+	for _, command := range []string{"diff", "import"} {
+		code, stdout, stderr := cli(t, "", s.bundle(command, file)...)
+		is.Equal(code, 1)
+		is.Equal(stdout, "")
+		is.True(strings.Contains(stderr, "409 Conflict: "))
+		is.Equal(strings.Contains(stderr, "A diff stops at the first row that cannot be imported"), command == "diff")
+	}
+	is.True(strings.Contains(strings.Join(strings.Fields(done(t, "", "bundle", "--help")), " "), "stops at the first row that cannot be imported"))
+	is.True(strings.Contains(strings.Join(strings.Fields(done(t, "", "bundle", "diff", "--help")), " "), "stops at the first row that cannot be imported"))
+}
+
 // TestClientHelp shows what a client takes, and nothing of the server's.
 func TestClientHelp(t *testing.T) {
 	for _, args := range []string{"bundle", "bundle export", "bundle import", "bundle diff", "version"} {

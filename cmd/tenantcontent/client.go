@@ -52,8 +52,16 @@ func (c client) send(ctx context.Context, method, path string, body io.Reader, s
 	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&problem); err != nil || problem.Message == "" {
 		problem.Message = "no message"
 	}
-	return nil, fmt.Errorf("%s answered %s: %s", c.Server, res.Status, problem.Message)
+	return nil, &refusal{res.StatusCode, fmt.Sprintf("%s answered %s: %s", c.Server, res.Status, problem.Message)}
 }
+
+// refusal is an answer of the server that is not 2xx.
+type refusal struct {
+	code int // HTTP status
+	text string
+}
+
+func (r *refusal) Error() string { return r.text }
 
 // answer prints what the server said: as it came for scripts, as text for people.
 func (c client) answer(t terminal, raw []byte, text string) error {
@@ -63,13 +71,14 @@ func (c client) answer(t terminal, raw []byte, text string) error {
 	return say(t, "%s", text)
 }
 
-// progress shows how far a reader has been read, when a person watches a terminal. finish ends the display.
+// progress shows how many bytes of a reader have been read, when a person watches a terminal. It shows no rate, which is
+// that of the machine's buffers as long as they take all. finish ends the display.
 func (t terminal) progress(r io.Reader, size int64, what string) (body io.Reader, finish func() error) {
 	f, ok := t.err.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return r, func() error { return nil }
 	}
-	bar := progressbar.NewOptions64(size, progressbar.OptionSetWriter(f), progressbar.OptionSetDescription(what),
-		progressbar.OptionShowBytes(true), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
+	bar := progressbar.NewOptions64(size, progressbar.OptionSetWriter(f), progressbar.OptionSetDescription(what+" (bytes)"),
+		progressbar.OptionShowCount(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
 	return io.TeeReader(r, bar), bar.Finish
 }

@@ -77,12 +77,20 @@ func format(all []comments.Mention) *string {
 	return &text
 }
 
-var list = bunx.List[row]{
-	Key: "id", Order: "-createdAt",
-	Sorts: []bunx.Sort[row]{{Field: "createdAt", Column: "created_at", Value: func(r row) string { return r.CreatedAt.String() }}},
+// listed is a row of a list, with the total of the list.
+type listed struct {
+	row   `bun:",extend"`
+	Total int `bun:",scanonly"`
 }
 
-func (r row) key() string { return r.ID }
+func (r listed) key() string { return r.ID }
+
+func (r listed) total() int { return r.Total }
+
+var list = bunx.List[listed]{
+	Key: "id", Order: "-createdAt",
+	Sorts: []bunx.Sort[listed]{{Field: "createdAt", Column: "created_at", Value: func(r listed) string { return r.CreatedAt.String() }}},
+}
 
 // InTx implements comments.Store.
 func (s *Store) InTx(ctx context.Context, fn func(context.Context) error) error {
@@ -106,27 +114,24 @@ func get(ctx context.Context, c bunx.Conn, tenant, id, lock string) (comments.Co
 // Replies implements comments.Store.
 func (s *Store) Replies(ctx context.Context, tenant, id string, q paging.Query) (paging.Page[comments.Comment], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	var total int
-	err := c.One(ctx, "Comment", `SELECT replies FROM tc_comments WHERE tenant_id = $1 AND id = $2`, []any{tenant, id}, &total)
-	if err != nil {
-		return paging.Page[comments.Comment]{}, err
-	}
-	rows := c.NewSelect().Model((*row)(nil)).Where("c.tenant_id = ?", tenant).Where("c.parent_id = ?", id)
-	page, err := bunx.Counted(ctx, rows, list, row.key, q, total)
-	return paging.Map(page, row.comment), err
+	kept := c.NewSelect().Table("tc_comments").Column("replies").Where("tenant_id = ?", tenant).Where("id = ?", id)
+	rows := c.NewSelect().Model((*listed)(nil)).Where("c.tenant_id = ?", tenant).Where("c.parent_id = ?", id)
+	return page(ctx, rows, kept, q)
 }
 
 // Top implements comments.Store.
 func (s *Store) Top(ctx context.Context, tenant string, of entity.Key, q paging.Query) (paging.Page[comments.Comment], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	var total int
-	err := c.Row(ctx, `SELECT coalesce(sum(total), 0) FROM tc_comment_threads WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3`,
-		tenant, of.Kind, of.ID).Scan(&total) // no row before the first comment
-	if err != nil {
-		return paging.Page[comments.Comment]{}, bunx.Err(err, "Comment")
-	}
-	rows := c.NewSelect().Model((*row)(nil)).Where("c.tenant_id = ?", tenant).
+	kept := c.NewSelect().Table("tc_comment_threads").
+		ColumnExpr("coalesce(max(total), 0)"). // no row before the first comment
+		Where("tenant_id = ?", tenant).Where("kind = ?", of.Kind).Where("entity_id = ?", of.ID)
+	rows := c.NewSelect().Model((*listed)(nil)).Where("c.tenant_id = ?", tenant).
 		Where("c.kind = ?", of.Kind).Where("c.entity_id = ?", of.ID).Where("c.parent_id IS NULL")
-	page, err := bunx.Counted(ctx, rows, list, row.key, q, total)
-	return paging.Map(page, row.comment), err
+	return page(ctx, rows, kept, q)
+}
+
+// page reads comments whose total is kept.
+func page(ctx context.Context, rows, kept *bun.SelectQuery, q paging.Query) (paging.Page[comments.Comment], error) {
+	p, err := bunx.Counted(ctx, rows, kept, "Comment", list, listed.key, listed.total, q)
+	return paging.Map(p, func(r listed) comments.Comment { return r.comment() }), err
 }

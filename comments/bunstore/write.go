@@ -12,6 +12,9 @@ import (
 // Insert implements comments.Store.
 func (s *Store) Insert(ctx context.Context, tenant string, n comments.Comment) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		if err := c.HoldPrincipal(ctx, tenant, n.UserID); err != nil {
+			return err
+		}
 		if err := add(ctx, c, tenant, n.Entity, n.ParentID, 1); err != nil {
 			return err
 		}

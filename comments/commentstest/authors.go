@@ -8,8 +8,20 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/comments"
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
+
+// testNoAuthor: nobody says something after they are gone, and it counts as no comment.
+func testNoAuthor(t *testing.T, s Store) {
+	is := is.New(t)
+	c := comment("1", "")
+	c.UserID = "nobody"
+	is.Equal(errs.CodeOf(s.Insert(t.Context(), "acme", c)), errs.Unauthenticated)
+	page, err := s.Top(t.Context(), "acme", sales, paging.Query{Limit: 10, Sort: "createdAt"})
+	is.NoErr(err)
+	is.Equal(page.Total, 0)
+}
 
 // testForgetAuthors: what some users of one tenant said is nobody's then, however often it is edited; who gets their names
 // later says things of their own.

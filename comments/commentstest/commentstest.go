@@ -34,10 +34,11 @@ type Store interface {
 }
 
 // TestStore runs all checks. open gives an empty Store whose database has the tenants acme and evil, each with the users
-// jo and mia.
+// jo and mia and the principals joan and Jö.Doe@example.com.
 func TestStore(t *testing.T, open func(t *testing.T) Store) {
 	for name, check := range map[string]func(*testing.T, Store){
 		"RoundTrip":             testRoundTrip,
+		"NoAuthor":              testNoAuthor,
 		"Missing":               testMissing,
 		"Isolation":             testIsolation,
 		"Threads":               testThreads,
@@ -371,7 +372,8 @@ func testPages(t *testing.T, s Store) {
 			slices.Reverse(oldest)
 			is.Equal(oldest, newest)
 			is.True(strings.HasSuffix(newest[0], "23")) // of the last hour, the last id
-			for _, q := range []paging.Query{{Limit: 0}, {Limit: 5, Start: 1000}} {
+			last := &paging.Position{Value: monday.Add(-time.Hour).Format(time.RFC3339Nano), Key: "0"}
+			for _, q := range []paging.Query{{Limit: 0}, {Limit: 5, Start: 25}, {Limit: 5, Start: 1000}, {Limit: 5, Start: 25, After: last}} {
 				p, err := page(q)
 				is.NoErr(err)
 				is.Equal(p.Total, 25)

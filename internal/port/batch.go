@@ -2,7 +2,6 @@ package port
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -203,14 +202,15 @@ func slugOf(natural string) string { return natural[strings.LastIndexByte(natura
 // few is how many pieces of the tenant are read at once for their secrets: each may be long.
 const few = 32
 
-// keepSecrets puts the tenant's own secrets where the rows have masks.
+// keepSecrets puts the tenant's own secrets where the rows have masks. All that is overwritten is read for that: what the
+// rows have no place for is lost, and told of.
 func (p Porter[T]) keepSecrets(ctx context.Context, b *Batch[T]) error {
+	if p.Free == nil {
+		return nil
+	}
 	var created, over []*T
 	for i := range b.Write {
 		piece := &b.Write[i]
-		if !slices.ContainsFunc(p.free(piece), hasSecrets) {
-			continue
-		}
 		if _, there := b.There[p.ID(*piece)]; there {
 			over = append(over, piece)
 		} else {
@@ -228,24 +228,18 @@ func (p Porter[T]) keepSecrets(ctx context.Context, b *Batch[T]) error {
 	return nil
 }
 
-func hasSecrets(data *json.RawMessage) bool {
-	_, secrets := entity.KeepSecrets(*data, nil)
-	return secrets > 0
-}
-
-// reveal gives pieces the secrets of ours, and tells how many there are none for.
+// reveal gives pieces the secrets of ours, and tells how many there are none for, and how many of ours have no place.
 func (p Porter[T]) reveal(b *Batch[T], pieces []*T, ours map[string]T) {
-	secrets, rows := 0, 0
 	for _, piece := range pieces {
-		own, before := ours[p.ID(*piece)], secrets
+		own, missing, lost := ours[p.ID(*piece)], 0, 0
 		was := p.Free(&own)
 		for i, data := range p.Free(piece) {
-			kept, lost := entity.KeepSecrets(*data, *was[i])
-			*data, secrets = kept, secrets+lost
+			kept, without := entity.KeepSecrets(*data, *was[i])
+			_, homeless := entity.KeepSecrets(*was[i], kept)
+			*data, missing, lost = kept, missing+without, lost+homeless
 		}
-		if secrets > before {
-			rows++
-		}
+		row := entity.Count{N: 1, Of: string(p.Kind) + " row"}
+		b.Sum("%s of %s did not travel: set them again here.", entity.Count{N: missing, Of: "secret"}, row)
+		b.Sum("%s of %s got lost with what was replaced: set them again here.", entity.Count{N: lost, Of: "secret"}, row)
 	}
-	b.Sum("%s of %s did not travel: set them again here.", entity.Count{N: secrets, Of: "secret"}, entity.Count{N: rows, Of: string(p.Kind) + " row"})
 }
