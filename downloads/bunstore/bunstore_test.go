@@ -20,7 +20,7 @@ import (
 func TestStore(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		downloadstest.TestStore(t, func(t *testing.T) downloads.Options {
-			db := open(t)
+			db := dbtest.People(t, open(t), "jo", "joe", "mia", "mo", "root", "日本 🎨")
 			return downloads.Options{Store: bunstore.New(db), Blobs: blobstore.New(db)}
 		})
 	})
@@ -29,7 +29,7 @@ func TestStore(t *testing.T) {
 // TestBytesComeWithTheirRow: were the blob complete before its row is there, a crash between them would leave it for ever.
 func TestBytesComeWithTheirRow(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
-		is, db := is.New(t), open(t)
+		is, db := is.New(t), dbtest.People(t, open(t), "jo")
 		store := watched{bunstore.New(db), blobstore.New(db), t}
 		_, err := downloads.New(downloads.Options{Store: store, Blobs: store.blobs}).Create(
 			filestest.As(t, "acme", "jo"), "a", "", func(w io.Writer) error {

@@ -50,7 +50,7 @@ func TestSAML(t *testing.T) {
 		id := w.admin.entry(t, p, "acme")
 		begin := w.sso("acme", id, "/api/session")
 		action, form := jo.atProvider(t, begin, samlJo)
-		is.Equal(action, w.url+"/api/login/entry/acs")
+		is.Equal(action, w.url+"/api/login/entry/acs?tenant=acme")
 		is.Equal(jo.at.Hostname(), "127.0.0.1") // which is not localhost
 
 		newClient(t).post(t, action, form).stranger(t) // without the cookie
@@ -164,7 +164,7 @@ func TestSAMLAttacks(t *testing.T) {
 		refused(spoil("jo@example.com", "boss@example.com"))
 		refused(spoil("tenant=acme", "tenant=evil"))
 		refused(func(action string, form url.Values) string { form.Del("SAMLResponse"); return action })
-		refused(func(action string, form url.Values) string { form.Set("RelayState", "acme.made-up"); return action })
+		refused(func(action string, form url.Values) string { form.Set("RelayState", "made-up"); return action })
 		refused(func(action string, form url.Values) string { return strings.Replace(action, id, other, 1) })
 		for _, name := range []string{"response", "state"} {
 			var theirs url.Values // of another login of the same person
@@ -179,14 +179,15 @@ func TestSAMLAttacks(t *testing.T) {
 			})
 		}
 
-		// Both tenants come back to one address: what was signed for one is nothing for the other.
+		// Each tenant has an address of its own: what was signed for one is nothing for the other.
 		to, ours := jo.atProvider(t, begin, samlJo)
 		action, theirs := jo.atProvider(t, w.sso("evil", id, "/api/session"), samlJo)
-		is.Equal(to, action)
-		jo.post(t, action, url.Values{"RelayState": theirs["RelayState"], "SAMLResponse": ours["SAMLResponse"]}).stranger(t)
-		is.True(strings.HasPrefix(ours.Get("RelayState"), "acme."))
-		jo.post(t, action, url.Values{"RelayState": {"evil." + ours.Get("RelayState")[5:]}, "SAMLResponse": theirs["SAMLResponse"]}).stranger(t)
+		is.Equal(strings.Replace(to, "tenant=acme", "tenant=evil", 1), action)
+		for _, at := range []string{to, action} {
+			jo.post(t, at, url.Values{"RelayState": theirs["RelayState"], "SAMLResponse": ours["SAMLResponse"]}).stranger(t)
+		}
+		jo.post(t, action, ours).stranger(t)
 		is.Equal(len(w.admin.users(t, id))+len(eve.users(t, id)), 0)
-		is.Equal(read[struct{ Tenant string }](t, jo.post(t, action, ours)).Tenant, "acme")
+		is.Equal(read[struct{ Tenant string }](t, jo.post(t, to, ours)).Tenant, "acme")
 	})
 }

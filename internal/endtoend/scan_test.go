@@ -55,7 +55,10 @@ func TestGuard(t *testing.T) {
 		is.Equal(len(was), 100)
 
 		retire(t, s, 0, 30)
-		for _, path := range []string{"/api/domains/staff/driver/_scan", "/api/domain-drivers/LDAP/_scan", "/api/domain-drivers/LDAP/_scan?dryRun=true"} {
+		dry := w.admin.scan(t, id, "?dryRun=true")
+		is.Equal(dry.Users, counts{Disabled: 30, Unchanged: 70})
+		is.Equal(dry.Warnings[0], "Without force=true the scan would be refused: it would disable 30 of 100 users of the domain staff.")
+		for _, path := range []string{"/api/domains/staff/driver/_scan", "/api/domain-drivers/LDAP/_scan"} {
 			refused := w.admin.do(t, "POST", path, "").refused(t, http.StatusConflict)
 			is.True(strings.Contains(refused, "would disable 30 of 100 users of the domain staff"))
 			is.Equal(w.admin.run(t, id).LastError, refused)
@@ -178,7 +181,7 @@ func TestScansAtOnce(t *testing.T) {
 		all.Wait()
 		made := 0
 		for _, a := range answers {
-			if a.status == http.StatusConflict {
+			if a.status == http.StatusConflict || a.status == http.StatusServiceUnavailable { // this one runs, or two do
 				continue
 			}
 			is.Equal(a.status, http.StatusOK)

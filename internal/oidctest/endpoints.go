@@ -48,7 +48,15 @@ func (p *Provider) serveAuthorize(w http.ResponseWriter, r *http.Request) {
 	code := rand.Text()
 	p.codes[code] = grant{q.Get("client_id"), q.Get("redirect_uri"), q.Get("code_challenge"), q.Get("nonce")}
 	back := url.Values{"code": {code}, "state": {q.Get("state")}}
-	http.Redirect(w, r, q.Get("redirect_uri")+"?"+back.Encode(), http.StatusFound)
+	to, err := url.Parse(q.Get("redirect_uri")) // which may have a query of its own (RFC 6749, 3.1.2)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	query := to.Query()
+	maps.Copy(query, back)
+	to.RawQuery = query.Encode()
+	http.Redirect(w, r, to.String(), http.StatusFound)
 }
 
 func (p *Provider) serveToken(w http.ResponseWriter, r *http.Request) {

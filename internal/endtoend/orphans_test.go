@@ -1,0 +1,115 @@
+package endtoend_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entities"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/principals"
+)
+
+// TestNoOrphans: what somebody makes while they are renamed or deleted is theirs or their heir's, or is not made. It never
+// belongs to nobody, whose name another one may get.
+func TestNoOrphans(t *testing.T) {
+	config := map[string]any{"issuer": "https://login.example.com", "clientID": "x"}
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, db := is.New(t), open(t)
+		w := serve(t, db, "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=", nil)
+		topic := w.admin.create(t, "/api/reports", `{"name":"Topic"}`)
+		for n, end := range []func(domain, name string) error{
+			func(_, name string) error { return w.app.Principals.DeleteUser(root(t), name, "admin") },
+			func(domain, name string) error {
+				_, err := w.app.Principals.Admit(t.Context(), "acme", domain, "OIDC", principals.Identity{ID: name, Username: name + "new"})
+				return err
+			},
+			func(domain, _ string) error { return w.app.Domains.Delete(root(t), domain) },
+			func(domain, _ string) error { // in a scan
+				_, err := w.app.Principals.Sync(t.Context(), "acme", domain, principals.Snapshot{People: []principals.Identity{
+					{ID: "jo3", Username: "mia3"}, {ID: "mia3", Username: "jo3x"},
+				}}, principals.SyncOptions{Source: "OIDC"})
+				return err
+			},
+		} {
+			name, domain := fmt.Sprint("jo", n), w.admin.domain(t, fmt.Sprint("Work ", n), "OIDC", config)
+			_, err := w.app.Principals.Admit(t.Context(), "acme", domain, "OIDC", principals.Identity{ID: name, Username: name})
+			is.NoErr(err)
+			stop := w.busy(t, name, topic)
+			time.Sleep(50 * time.Millisecond)
+			err = end(domain, name)
+			time.Sleep(20 * time.Millisecond)
+			stop()
+			is.NoErr(err)
+			is.Equal(orphans(t, db), 0)
+			_, err = w.app.Domains.Get(root(t), domain)
+			if errs.CodeOf(err) == errs.NotFound { // whoever it has let in comes too late
+				_, err = w.app.Principals.Admit(t.Context(), "acme", domain, "OIDC", principals.Identity{ID: name, Username: name})
+				is.Equal(errs.CodeOf(err), errs.Unauthenticated)
+			}
+		}
+	})
+}
+
+// root is the superuser of acme.
+func root(t *testing.T) context.Context {
+	return actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "admin", Superuser: true})
+}
+
+// busy makes content as somebody, several pieces at once, until stop is called. It may fail when they are not there any more.
+func (w *world) busy(t *testing.T, name, topic string) (stop func()) {
+	ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: name, Superuser: true})
+	ended := make(chan struct{})
+	var all sync.WaitGroup
+	for _, add := range []func() error{
+		func() error {
+			_, err := w.app.Entities.Create(ctx, entities.Entity{Kind: "report", Name: "x"})
+			return err
+		},
+		func() error {
+			_, err := w.app.Entities.Create(ctx, entities.Entity{Kind: "query", Name: "x"})
+			return err
+		},
+		func() error { _, err := w.app.Comments.Create(ctx, "report", topic, "x"); return err },
+		func() error { _, err := w.app.Uploads.Create(ctx, "a", "", strings.NewReader("a")); return err },
+	} {
+		all.Go(func() {
+			for made := 0; ; made++ {
+				select {
+				case <-ended:
+					if made == 0 {
+						t.Error("nothing was made")
+					}
+					return
+				default:
+				}
+				if err := add(); err != nil && errs.CodeOf(err) != errs.Unauthenticated {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	return func() { close(ended); all.Wait() }
+}
+
+// orphans counts what belongs to nobody.
+func orphans(t *testing.T, db *bun.DB) (n int) {
+	t.Helper()
+	ctx, c := bunx.For(t.Context(), db, "acme")
+	is.New(t).NoErr(c.One(ctx, "Owner", `SELECT count(*) FROM (
+		SELECT owner_id AS owner FROM tc_entities WHERE tenant_id = $1
+		UNION ALL SELECT username FROM tc_uploads WHERE tenant_id = $1
+		UNION ALL SELECT user_id FROM tc_comments WHERE tenant_id = $1 AND NOT author_gone
+		) AS owned WHERE owner NOT IN (SELECT id FROM tc_principals WHERE tenant_id = $1)`, []any{"acme"}, &n))
+	return n
+}
