@@ -90,28 +90,44 @@ func newHasher(cost Cost, atOnce int) *hasher {
 
 // hash makes a PHC string with a fresh salt. It gives the context's error when its turn does not come in time.
 func (h *hasher) hash(ctx context.Context, password string) (string, error) {
+	leave, err := h.enter(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
 	p := phc{cost: h.cost, salt: make([]byte, saltBytes)}
 	_, _ = rand.Read(p.salt) // never fails
-	key, err := h.key(ctx, p.cost, p.salt, password, keyBytes)
-	p.key = key
-	return p.String(), err
+	p.key = h.key(p.cost, p.salt, password, keyBytes)
+	return p.String(), nil
 }
 
 // matches reports whether a password belongs to a PHC string. It takes exactly one hashing, also when there is no usable
 // string: then it hashes at the usual cost and says no.
 func (h *hasher) matches(ctx context.Context, stored, password string) (bool, error) {
+	leave, err := h.enter(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer leave()
+	return h.check(stored, password), nil
+}
+
+// check is matches for whoever has entered.
+func (h *hasher) check(stored, password string) bool {
 	p, ok := parsePHC(stored)
 	if !ok {
 		p = phc{cost: h.cost, salt: make([]byte, saltBytes), key: make([]byte, keyBytes)}
 	}
-	key, err := h.key(ctx, p.cost, p.salt, password, len(p.key))
-	if err != nil {
-		return false, err
-	}
-	return subtle.ConstantTimeCompare(key, p.key) == 1 && ok, nil
+	return subtle.ConstantTimeCompare(h.key(p.cost, p.salt, password, len(p.key)), p.key) == 1 && ok
 }
 
-func (h *hasher) key(ctx context.Context, c Cost, salt []byte, password string, size int) ([]byte, error) {
+func (h *hasher) key(c Cost, salt []byte, password string, size int) []byte {
+	h.runs.Add(1)
+	return argon2.IDKey([]byte(password), salt, c.Time, c.Memory, c.Threads, uint32(size))
+}
+
+// enter waits for a turn: few passwords are hashed at once. Whoever enters leaves.
+func (h *hasher) enter(ctx context.Context) (leave func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -119,15 +135,13 @@ func (h *hasher) key(ctx context.Context, c Cost, salt []byte, password string, 
 	defer cancel()
 	select {
 	case h.gate <- struct{}{}:
-		defer func() { <-h.gate }()
+		return func() { <-h.gate }, nil
 	case <-turn.Done():
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		return nil, errs.New(errs.Unavailable, "Too many passwords are being checked at the moment. Try again.")
 	}
-	h.runs.Add(1)
-	return argon2.IDKey([]byte(password), salt, c.Time, c.Memory, c.Threads, uint32(size)), nil
 }
 
 // validPassword refuses what is too short, too long or no UTF-8.

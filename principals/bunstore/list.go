@@ -11,17 +11,24 @@ import (
 )
 
 const (
-	selectPrincipals = `SELECT p.id, p.type, p.label, t.name, u.display_name, u.email, u.avatar_id, u.avatar_updated_at,
+	onePrincipal = `SELECT p.id, p.type, p.label, t.name, u.display_name, u.email, u.avatar_id, u.avatar_updated_at,
 		t.color, t.icon, t.material_icon FROM tc_principals p
 		LEFT JOIN tc_users u ON p.type = 'User' AND u.tenant_id = p.tenant_id AND u.username = p.id
 		LEFT JOIN tc_teams t ON p.type = 'Team' AND t.tenant_id = p.tenant_id AND t.id = p.id
-		WHERE p.tenant_id = $1 `
-	onePrincipal   = selectPrincipals + `AND p.id = $2`
-	somePrincipals = selectPrincipals + `AND p.type <> 'Everyone' AND (p.label, p.id) > ($2, $3)
-		ORDER BY p.label, p.id LIMIT `
+		WHERE p.tenant_id = $1 AND p.id = $2`
+	// somePrincipals merges users and teams, each in the order of its index on label: tc_principals would be joined to
+	// both row by row. What a label is compared with alone is for the index.
+	somePrincipals = `SELECT id, type, label, name, display_name, email, avatar_id, avatar_updated_at, color, icon, material_icon FROM (
+		SELECT username AS id, 'User' AS type, label, NULL AS name, display_name, email, avatar_id, avatar_updated_at,
+			NULL AS color, NULL AS icon, NULL AS material_icon
+			FROM tc_users WHERE tenant_id = $1 AND label >= $2 AND (label, username) > ($2, $3)
+		UNION ALL
+		SELECT id, 'Team', label, name, NULL, NULL, NULL, NULL, color, icon, material_icon
+			FROM tc_teams WHERE tenant_id = $1 AND label >= $2 AND (label, id) > ($2, $3)
+		) AS p ORDER BY label, id LIMIT `
 )
 
-// scan reads a row of selectPrincipals, and the label that it is ordered by.
+// scan reads a row of either, and the label that it is ordered by.
 func scan(row interface{ Scan(...any) error }) (p principals.Principal, label string, err error) {
 	var teamName *string
 	var avatarAt bunx.Time
