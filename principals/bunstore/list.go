@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"iter"
-	"strconv"
 
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/principals"
@@ -16,16 +15,16 @@ const (
 		LEFT JOIN tc_users u ON p.type = 'User' AND u.tenant_id = p.tenant_id AND u.username = p.id
 		LEFT JOIN tc_teams t ON p.type = 'Team' AND t.tenant_id = p.tenant_id AND t.id = p.id
 		WHERE p.tenant_id = $1 AND p.id = $2`
-	// somePrincipals merges users and teams, each in the order of its index on label: tc_principals would be joined to
-	// both row by row. What a label is compared with alone is for the index.
-	somePrincipals = `SELECT id, type, label, name, display_name, email, avatar_id, avatar_updated_at, color, icon, material_icon FROM (
+	// somePrincipals merges the next users and the next teams, each read in the order of its index on label: tc_principals
+	// would be joined to both row by row. What a label is compared with alone is for the index.
+	somePrincipals = `SELECT * FROM (
 		SELECT username AS id, 'User' AS type, label, NULL AS name, display_name, email, avatar_id, avatar_updated_at,
 			NULL AS color, NULL AS icon, NULL AS material_icon
-			FROM tc_users WHERE tenant_id = $1 AND label >= $2 AND (label, username) > ($2, $3)
-		UNION ALL
-		SELECT id, 'Team', label, name, NULL, NULL, NULL, NULL, color, icon, material_icon
-			FROM tc_teams WHERE tenant_id = $1 AND label >= $2 AND (label, id) > ($2, $3)
-		) AS p ORDER BY label, id LIMIT `
+			FROM tc_users WHERE tenant_id = $1 AND label >= $2 AND (label, username) > ($2, $3) ORDER BY label, username LIMIT $4) AS u
+		UNION ALL SELECT * FROM (
+		SELECT id, 'Team', label, name, NULL, NULL, NULL, CAST(NULL AS timestamptz), color, icon, material_icon
+			FROM tc_teams WHERE tenant_id = $1 AND label >= $2 AND (label, id) > ($2, $3) ORDER BY label, id LIMIT $4) AS t
+		ORDER BY label, id LIMIT $4`
 )
 
 // scan reads a row of either, and the label that it is ordered by.
@@ -82,7 +81,7 @@ func (s *Store) Principals(ctx context.Context, tenant string) iter.Seq2[princip
 // some gives up to chunk principals after a place in the order, and the label of the last.
 func (s *Store) some(ctx context.Context, tenant, label, id string) (some []principals.Principal, last string, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, somePrincipals+strconv.Itoa(s.chunk), tenant, label, id)
+	rows, err := c.Rows(ctx, somePrincipals, tenant, label, id, s.chunk)
 	some, err = bunx.Scan(rows, err, func(rows *sql.Rows) (p principals.Principal, err error) {
 		p, last, err = scan(rows)
 		return p, err
