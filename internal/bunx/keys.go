@@ -25,13 +25,15 @@ func Keys(columns ...[]string) string {
 // Among gives what follows IN, so that columns, in parentheses where there are several, are those of one of the Keys
 // that are argument $n.
 func (c Conn) Among(n, columns int) string {
-	from, each := fmt.Sprintf("json_each($%d)", n), "value"
-	if c.Postgres() {
-		from, each = fmt.Sprintf("json_array_elements($%d) AS sought(key)", n), "key"
-	}
 	parts := make([]string, columns)
 	for i := range parts {
-		parts[i] = fmt.Sprintf("%s ->> %d", each, i)
+		parts[i] = fmt.Sprintf("value ->> %d", i)
+	}
+	from := fmt.Sprintf("json_each($%d)", n)
+	if c.Postgres() {
+		// With OFFSET the comparison is with a column, not with ->>. PostgreSQL does not call that one leakproof, so it would
+		// not look it up in an index of a table with row level security.
+		from = fmt.Sprintf("json_array_elements($%d) OFFSET 0", n)
 	}
 	return "(SELECT " + strings.Join(parts, ", ") + " FROM " + from + ")"
 }
@@ -59,8 +61,8 @@ func (c Conn) Find(ctx context.Context, l Lookup, keys []string, args ...any) (*
 			lock = c.ForUpdate()
 		}
 		// Without OFFSET it would be an ordinary join.
-		query = fmt.Sprintf(`SELECT found.* FROM json_array_elements($%d) AS sought(key) CROSS JOIN LATERAL
-			(SELECT %s FROM %s WHERE %s AND %s = sought.key ->> 0 OFFSET 0%s) AS found`, n, l.Columns, l.Table, l.Where, l.Key, lock)
+		query = fmt.Sprintf(`SELECT found.* FROM %s AS sought(key) CROSS JOIN LATERAL
+			(SELECT %s FROM %s WHERE %s AND %s = sought.key OFFSET 0%s) AS found`, c.Among(n, 1), l.Columns, l.Table, l.Where, l.Key, lock)
 	} else {
 		query = fmt.Sprintf(`SELECT %s FROM %s WHERE %s AND %s IN %s`, l.Columns, l.Table, l.Where, l.Key, c.Among(n, 1))
 	}

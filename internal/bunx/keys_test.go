@@ -135,5 +135,5 @@ func TestFindNeedsNoStatistics(t *testing.T) {
 	is.Equal(len(find(t, db, "acme", keys[:250]...)), 250)
 	ctx, c := bunx.For(t.Context(), db, "acme")
 	plan := strings.Join(sorted(t)(c.Rows(ctx, "EXPLAIN "+counter.Take()[0], "acme", bunx.Keys(keys[:250]))), "\n")
-	is.True(regexp.MustCompile(`Index Cond: .*tenant_id.* AND \(key = \(sought.key ->> 0\)\)`).MatchString(plan))
+	is.True(regexp.MustCompile(`Index Cond: .*tenant_id.* AND \(key = `).MatchString(plan))
 }
