@@ -33,7 +33,7 @@ const base = "errs actor entity paging blobs blobs/files internal/epoch internal
 var mayImport = []rule{
 	{"internal/dbtest internal/bench cmd/... examples/...", "..."},
 
-	{"errs internal/epoch internal/escapes internal/fold internal/rawjson internal/pgsafe internal/sqlitesafe internal/pgtest internal/slapd", ""},
+	{"errs internal/egress internal/epoch internal/escapes internal/fold internal/rawjson internal/pgsafe internal/sqlitesafe internal/pgtest internal/slapd", ""},
 	{"actor blobs entity hal paging internal/keyring", "errs"},
 	{"blobs/files", "errs blobs paging"},
 	{"internal/bunx", "errs paging internal/fold"},
@@ -51,14 +51,14 @@ var mayImport = []rule{
 	{"*/*test blobs/files/filestest", base + " ^ blobs/files/filestest"}, // the suites that every store must pass
 
 	{"httpapi", base + " hal " + nouns},
-	{".", base + " hal httpapi " + nouns + " " + domainDrivers + " */bunstore internal/bunx internal/epoch internal/keyring internal/migrations"},
+	{".", base + " hal httpapi " + nouns + " " + domainDrivers + " */bunstore internal/bunx internal/egress internal/epoch internal/keyring internal/migrations"},
 }
 
 // mayBeImportedBy says who alone may import a package of others, by its beginning.
 var mayBeImportedBy = []rule{
 	{"github.com/uptrace/bun/driver/ modernc.org/sqlite github.com/jackc/pgx github.com/lib/pq", drivers},
 	{"github.com/uptrace/bun", drivers + " . */bunstore blobs/files/bunstore internal/..."},
-	{"net/http", ". httpapi cmd/... examples/... internal/bench domains/saml domains/oidc internal/samltest internal/oidctest"},
+	{"net/http", ". httpapi cmd/... examples/... internal/bench domains/saml domains/oidc internal/egress internal/samltest internal/oidctest"},
 	{"testing github.com/matryer/is pgregory.net/rapid", "*/*test blobs/files/filestest internal/dbtest internal/slapd"},
 }
 

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -42,6 +43,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/httpapi"
 	"github.com/tenantcontent/tenantcontent/inputs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/egress"
 	"github.com/tenantcontent/tenantcontent/internal/epoch"
 	"github.com/tenantcontent/tenantcontent/internal/keyring"
 	"github.com/tenantcontent/tenantcontent/internal/migrations"
@@ -79,6 +81,10 @@ type Config struct {
 	BundleDrivers []bundles.Driver
 	// DomainDrivers are the host's ways to authenticate people: each joins the ready ones, or replaces the one with its id.
 	DomainDrivers []domains.Driver
+	// DenyNetworks are where the ready domain drivers never connect to, whatever a superuser configures as the address of a
+	// directory or provider, and whatever its name resolves to. nil is the link-local networks, where clouds hand out a
+	// machine's own credentials; an empty list denies nothing. A host's own drivers see to it themselves.
+	DenyNetworks []netip.Prefix
 	// InputEditors join the catalog of input editors.
 	InputEditors []inputs.Editor
 
@@ -183,7 +189,7 @@ func Open(c Config) (*App, error) {
 		Store: said, Queue: said, Entities: registry, Users: app.Principals, Now: c.Now, NewID: c.NewID,
 	})
 	app.Domains, err = domains.New(domains.Options{
-		Store: domainstore.New(c.DB), People: app.Principals, Tenants: app.Tenants, Keys: keys, Drivers: drivers(c.DomainDrivers), Now: c.Now,
+		Store: domainstore.New(c.DB), People: app.Principals, Tenants: app.Tenants, Keys: keys, Drivers: drivers(c.DomainDrivers, c.DenyNetworks), Now: c.Now,
 	})
 	if err != nil {
 		return nil, err
@@ -224,8 +230,12 @@ func replaced(ready, own []entity.Type) []entity.Type {
 
 // drivers gives the ready domain drivers in their order (DECISIONS, section 8), each or the host's own in its place, and
 // the host's other ones behind them.
-func drivers(own []domains.Driver) []domains.Driver {
-	all := []domains.Driver{local.Driver{}, ldap.AD{}, ldap.LDAP{}, saml.Driver{}, oidc.Driver{}}
+func drivers(own []domains.Driver, denied []netip.Prefix) []domains.Driver {
+	if denied == nil {
+		denied = egress.LinkLocal
+	}
+	dial, client := egress.Dialer(denied).DialContext, egress.Client(denied)
+	all := []domains.Driver{local.Driver{}, ldap.AD{Dial: dial}, ldap.LDAP{Dial: dial}, saml.Driver{Client: client}, oidc.Driver{Client: client}}
 	for i, ready := range all {
 		if n := slices.IndexFunc(own, func(d domains.Driver) bool { return d.Info().ID == ready.Info().ID }); n >= 0 {
 			all[i] = own[n]

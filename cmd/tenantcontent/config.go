@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,6 +28,7 @@ type config struct {
 	MaxBody         int64         `env:"TENANTCONTENT_MAX_BODY" default:"1048576" help:"Bytes of a JSON body." placeholder:"BYTES"`
 	MaxUpload       int64         `env:"TENANTCONTENT_MAX_UPLOAD" default:"268435456" help:"Bytes of an uploaded file." placeholder:"BYTES"`
 	SessionLifetime time.Duration `env:"TENANTCONTENT_SESSION_LIFETIME" default:"12h" help:"How long a log-in lasts." placeholder:"TIME"`
+	DenyNetworks    string        `env:"TENANTCONTENT_DENY_NETWORKS" default:"169.254.0.0/16,fe80::/10" help:"Networks that no domain's directory or provider may be in, parted by commas, or none." placeholder:"NETWORKS"`
 	LogFormat       string        `env:"TENANTCONTENT_LOG_FORMAT" default:"text" enum:"text,json" help:"Log format: text or json."`
 	LogLevel        string        `env:"TENANTCONTENT_LOG_LEVEL" default:"info" enum:"debug,info,warn,error" help:"Log level: debug (one line a request), info, warn or error."`
 
@@ -66,6 +68,10 @@ func (c *config) open(log io.Writer) (tenantcontent.Config, error) {
 	if least < 1 || c.SessionLifetime < time.Second {
 		return lib, errs.New(errs.Invalid, "each max- setting must be at least 1, and session-lifetime at least 1s")
 	}
+	var err error
+	if lib.DenyNetworks, err = networks(c.DenyNetworks); err != nil {
+		return lib, err
+	}
 	if c.SecretKey == "" && c.embedded() {
 		if err := os.MkdirAll(c.Data, 0o700); err != nil {
 			return lib, errs.Wrap(errs.Invalid, err, "the data folder %s cannot be made: %v", c.Data, err)
@@ -81,6 +87,22 @@ func (c *config) open(log io.Writer) (tenantcontent.Config, error) {
 	}
 	lib.DB = db
 	return lib, err
+}
+
+// networks reads deny-networks.
+func networks(text string) ([]netip.Prefix, error) {
+	all := []netip.Prefix{}
+	if text == "none" {
+		return all, nil
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		network, err := netip.ParsePrefix(strings.TrimSpace(part))
+		if err != nil {
+			return nil, errs.Wrap(errs.Invalid, err, "deny-networks must be none, or networks such as 10.0.0.0/8 parted by commas")
+		}
+		all = append(all, network)
+	}
+	return all, nil
 }
 
 // reachable turns an address to listen on into one to call: every interface is localhost.

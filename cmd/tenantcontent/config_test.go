@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"io/fs"
 	"net"
@@ -67,6 +68,7 @@ func TestBadConfiguration(t *testing.T) {
 		"no archive":          {"each max- setting", []string{"--max-archive=0", data}},
 		"no members":          {"each max- setting", []string{"--max-archive-members=-1", data}},
 		"ratio":               {"--max-archive-ratio", []string{"--max-archive-ratio=tight", data}},
+		"networks":            {"deny-networks must be", []string{"--deny-networks=10.0.0.0/8,nowhere", data}},
 		"address":             {"cannot listen", []string{"--listen=127.0.0.1:notaport", data}},
 		"address of another":  {"cannot listen", []string{"--listen=192.0.2.1:80", data}},
 		"data folder":         {"data folder", []string{"--data=" + filepath.Join(file, "data")}},
@@ -78,30 +80,45 @@ func TestBadConfiguration(t *testing.T) {
 	}
 }
 
+// parsed gives what flags and environment make of the library's configuration.
+func parsed(t *testing.T, args ...string) tenantcontent.Config {
+	t.Helper()
+	is := is.New(t)
+	var c commands
+	parser, err := kong.New(&c)
+	is.NoErr(err)
+	_, err = parser.Parse(append(args, "--data="+filepath.Join(t.TempDir(), "data")))
+	is.NoErr(err)
+	lib, err := c.open(io.Discard)
+	is.NoErr(err)
+	is.NoErr(lib.DB.Close())
+	return lib
+}
+
 // TestArchiveLimits: without a setting they are the library's own, and each setting reaches it.
 func TestArchiveLimits(t *testing.T) {
 	is := is.New(t)
-	open := func(args ...string) tenantcontent.Config {
-		t.Helper()
-		var c commands
-		parser, err := kong.New(&c)
-		is.NoErr(err)
-		_, err = parser.Parse(append(args, "--data="+filepath.Join(t.TempDir(), "data")))
-		is.NoErr(err)
-		lib, err := c.open(io.Discard)
-		is.NoErr(err)
-		is.NoErr(lib.DB.Close())
-		return lib
-	}
-	lib := open()
+	lib := parsed(t)
 	is.Equal(lib.ArchiveLimits, bundles.Limits{}.WithDefaults())
 	is.Equal(lib.MaxArchive, int64(4<<30))
 	t.Setenv("TENANTCONTENT_MAX_ARCHIVE", "1")
 	t.Setenv("TENANTCONTENT_MAX_ARCHIVE_MEMBERS", "2")
 	t.Setenv("TENANTCONTENT_MAX_ARCHIVE_ROW", "4")
-	lib = open("--max-archive-bytes=3", "--max-archive-ratio=5")
+	lib = parsed(t, "--max-archive-bytes=3", "--max-archive-ratio=5")
 	is.Equal(lib.ArchiveLimits, bundles.Limits{Members: 2, Bytes: 3, Row: 4, Ratio: 5})
 	is.Equal(lib.MaxArchive, int64(1))
+}
+
+// TestDenyNetworks: without a setting they are the library's own; none is none.
+func TestDenyNetworks(t *testing.T) {
+	is := is.New(t)
+	for text, want := range map[string]string{
+		"": "[169.254.0.0/16 fe80::/10]", "--deny-networks=none": "[]", "--deny-networks=10.0.0.0/8,::1/128": "[10.0.0.0/8 ::1/128]",
+	} {
+		lib := parsed(t, strings.Fields(text)...)
+		is.Equal(fmt.Sprint(lib.DenyNetworks), want)
+		is.True(lib.DenyNetworks != nil)
+	}
 }
 
 func TestFailuresThatAreNoConfiguration(t *testing.T) {

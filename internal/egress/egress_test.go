@@ -1,0 +1,48 @@
+package egress_test
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/internal/egress"
+)
+
+var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+
+func TestDialer(t *testing.T) {
+	is := is.New(t)
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	is.NoErr(err)
+	for _, host := range []string{"127.0.0.1", "localhost", "::ffff:127.0.0.1", "127.1.2.3"} {
+		_, err := egress.Dialer(loopback).DialContext(t.Context(), "tcp", net.JoinHostPort(host, port))
+		is.True(err != nil)
+		is.True(strings.Contains(err.Error(), "denied by configuration")) // and not refused by the other side
+	}
+	c, err := egress.Dialer(egress.LinkLocal).DialContext(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", port))
+	is.NoErr(err)
+	is.NoErr(c.Close())
+	for _, address := range []string{"169.254.169.254:80", "[::ffff:169.254.169.254]:80", "[fe80::1%1]:80"} {
+		_, err := egress.Dialer(egress.LinkLocal).DialContext(t.Context(), "tcp", address)
+		is.True(strings.Contains(err.Error(), "denied by configuration"))
+	}
+}
+
+func TestClient(t *testing.T) {
+	is := is.New(t)
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	answer, err := egress.Client(egress.LinkLocal).Get(server.URL)
+	is.NoErr(err)
+	is.NoErr(answer.Body.Close())
+	_, err = egress.Client(loopback).Get(server.URL)
+	is.True(err != nil)
+	is.True(strings.Contains(err.Error(), "denied by configuration"))
+}

@@ -1,0 +1,79 @@
+package endtoend_test
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+)
+
+// TestDeniedNetworks: a superuser cannot make the server connect to where its operator does not want it to, by no driver
+// and by no name for it; without a setting that is where clouds keep credentials.
+func TestDeniedNetworks(t *testing.T) {
+	is := is.New(t)
+	db, key := dbtest.SQLite(t), tenantcontent.NewSecretKey()
+	w := serve(t, db, key, nil)
+	inside, err := net.Listen("tcp", "127.0.0.1:0")
+	is.NoErr(err)
+	t.Cleanup(func() { _ = inside.Close() })
+	var reached atomic.Int64
+	go func() {
+		for {
+			c, err := inside.Accept()
+			if err != nil {
+				return
+			}
+			reached.Add(1)
+			_ = c.Close()
+		}
+	}()
+	_, port, err := net.SplitHostPort(inside.Addr().String())
+	is.NoErr(err)
+	local := "localhost:" + port
+	for id, config := range map[string]map[string]any{
+		"LDAP":  {"url": "ldap://" + local, "baseDN": "dc=example,dc=org"},
+		"AD":    {"url": "ldaps://127.0.0.1:" + port, "baseDN": "dc=example,dc=org"},
+		"SAML":  {"metadataURL": "http://" + local + "/metadata"},
+		"OIDC":  {"issuer": "http://" + local, "clientID": "us"},
+		"Cloud": {"url": "ldap://169.254.169.254:80", "baseDN": "dc=example,dc=org"},
+	} {
+		driver := id
+		if id == "Cloud" {
+			driver = "LDAP"
+		}
+		body, err := json.Marshal(map[string]any{"id": strings.ToLower(id), "name": id, "type": driver, "config": config})
+		is.NoErr(err)
+		w.admin.must(t, "POST", "/api/domains", string(body))
+	}
+	ask := func() {
+		t.Helper()
+		for _, id := range []string{"ldap", "ad"} {
+			w.admin.do(t, "POST", "/api/domains/"+id+"/driver/_scan", "").refused(t, 502)
+			w.login(t, "acme", id, "jo", "secret").refused(t, 502)
+		}
+		for _, id := range []string{"saml", "oidc"} {
+			(&caller{w, ""}).do(t, "GET", "/api/login/"+id+"/sso?tenant=acme", "").refused(t, 502)
+		}
+	}
+	ask()
+	is.True(reached.Load() > 0) // the addresses are right
+	is.True(strings.Contains(w.admin.do(t, "POST", "/api/domains/cloud/driver/_scan", "").refused(t, 502), "cannot be reached"))
+	is.True(strings.Contains(w.log.String(), "denied by configuration"))
+
+	w.app, err = tenantcontent.Open(tenantcontent.Config{
+		DB: db, SecretKey: key, BaseURL: w.url, Log: slog.New(slog.NewTextHandler(&w.log, nil)),
+		DenyNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
+	})
+	is.NoErr(err)
+	reached.Store(0)
+	ask()
+	is.Equal(reached.Load(), int64(0))
+}
