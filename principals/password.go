@@ -74,8 +74,9 @@ func (c Cost) bounded() bool {
 		c.Memory >= 8*uint32(c.Threads) && c.Memory <= maxMemory
 }
 
-// maxQueue is how long a password waits for its turn to be hashed.
-const maxQueue = 10 * time.Second
+// maxQueue is how long a password waits for its turn to be hashed: a thousand people on a Monday morning all get in, one
+// after the other.
+const maxQueue = 30 * time.Second
 
 // hasher makes and checks hashes, a few at a time: each takes a lot of memory.
 type hasher struct {
