@@ -68,7 +68,7 @@ const (
 // or whether somebody is locked.
 //
 // Errors: errs.Unauthenticated "Unable to log in", the same for every reason; errs.Upstream when the directory cannot be
-// asked; errs.Unavailable after 5 seconds when too many others are asking it. An empty password is never sent to a
+// asked; errs.Unavailable after 30 seconds when too many others are asking it. An empty password is never sent to a
 // directory.
 func (s *Service) Authenticate(ctx context.Context, tenant, domain, username, password string) (principals.User, error) {
 	if domain == Local {
@@ -103,19 +103,21 @@ func (s *Service) authenticate(ctx context.Context, tenant, domain, username, pa
 	if login == nil {
 		return principals.User{}, s.o.People.Refuse(ctx, password)
 	}
+	// The place is for all of it: a thousand first logins at once wait for each other in the database, too, and shall not take
+	// every connection meanwhile.
+	leave, err := s.asking.take(ctx, place{tenant, domain})
+	if err != nil {
+		return principals.User{}, err
+	}
+	defer leave()
 	u, err := s.o.People.Try(ctx, tenant, domain, d.Type, username, func(ctx context.Context) (Identity, error) {
-		return s.check(ctx, place{tenant, domain}, login, username, password)
+		return s.check(ctx, login, username, password)
 	})
 	return u, hidden(err)
 }
 
-// check asks a directory, in a place of its own and not for long.
-func (s *Service) check(ctx context.Context, at place, login PasswordLogin, username, password string) (Identity, error) {
-	leave, err := s.asking.take(ctx, at)
-	if err != nil {
-		return Identity{}, err
-	}
-	defer leave()
+// check asks a directory, not for long.
+func (s *Service) check(ctx context.Context, login PasswordLogin, username, password string) (Identity, error) {
 	limited, cancel := context.WithTimeout(ctx, s.limits.check)
 	defer cancel()
 	who, err := login.Login(limited, username, password)

@@ -9,14 +9,10 @@ import (
 	"net/http"
 	"runtime"
 	"strconv"
-	"sync"
 	"time"
-
-	"golang.org/x/crypto/argon2"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
-	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/principals"
@@ -248,75 +244,4 @@ func reassignMany(ctx context.Context, w *world) (result, error) {
 	}
 	o, b, ratio, err := inTurn(ours, bare)
 	return result{ours: seconds(o), bare: seconds(b), ratio: ratio, must: "≤ 2.00", met: ratio <= 2}, err
-}
-
-// loginMany logs 1,000 people in at once, while one caller goes on reading a color.
-func loginMany(ctx context.Context, w *world) (result, error) {
-	var wait time.Duration
-	full := 0
-	grown, err := peak(func() error {
-		stop, done := make(chan struct{}), make(chan error)
-		go func() {
-			done <- w.readMeanwhile(stop, &wait)
-		}()
-		var all sync.WaitGroup
-		fails := make([]error, 1000)
-		for i := range fails {
-			all.Go(func() { _, fails[i] = w.app.Sessions.Login(ctx, "default", "local", "admin", password) })
-		}
-		all.Wait()
-		close(stop)
-		for _, err := range fails {
-			switch {
-			case errs.CodeOf(err) == errs.Unavailable: // told to try again: the queue is full
-				full++
-			case err != nil:
-				return err
-			}
-		}
-		return <-done
-	})
-	return result{
-		ours: fmt.Sprintf("%.0f MiB, %d of 1,000 told to try again, a read waits %s at most", grown, full, wait.Round(time.Millisecond)),
-		must: "< 256 MiB, others served (< 1s)",
-		met:  grown < 256 && wait < time.Second,
-	}, err
-}
-
-// readMeanwhile reads a color again and again, and notes the longest time that took.
-func (w *world) readMeanwhile(stop chan struct{}, longest *time.Duration) error {
-	c, err := dial(w.ours, w.token)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.conn.Close() }()
-	for {
-		select {
-		case <-stop:
-			return nil
-		default:
-		}
-		begin := time.Now()
-		if _, err := c.do("GET", "/api/colors/color-000001", ""); err != nil {
-			return err
-		}
-		*longest = max(*longest, time.Since(begin))
-	}
-}
-
-// loginCost compares a login with the hashing of one password.
-func loginCost(ctx context.Context, w *world) (result, error) {
-	login := func() (float64, error) {
-		begin := time.Now()
-		_, err := w.app.Sessions.Login(ctx, "default", "local", "admin", password)
-		return time.Since(begin).Seconds(), err
-	}
-	salt, c := make([]byte, 16), principals.DefaultCost
-	hash := func() (float64, error) {
-		begin := time.Now()
-		argon2.IDKey([]byte(password), salt, c.Time, c.Memory, c.Threads, 32)
-		return time.Since(begin).Seconds(), nil
-	}
-	ours, bare, ratio, err := inTurn(login, hash)
-	return result{ours: seconds(ours), bare: seconds(bare), ratio: ratio, must: "≤ 1.50", met: ratio <= 1.5}, err
 }
