@@ -1,6 +1,9 @@
 package domains
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Hurry shortens how long a login waits for its place and for a directory, and how long a scan may read and is silent.
 func (s *Service) Hurry(wait, check, read, beat time.Duration) {
@@ -12,6 +15,23 @@ func (s *Service) Waiting() int {
 	s.asking.mu.Lock()
 	defer s.asking.mu.Unlock()
 	return len(s.asking.at)
+}
+
+// Crowd takes all places at a domain.
+func (s *Service) Crowd(ctx context.Context, tenant, domain string) (leave func(), err error) {
+	var all []func()
+	for range maxAskingAt {
+		leave, err := s.asking.take(ctx, place{tenant, domain})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, leave)
+	}
+	return func() {
+		for _, leave := range all {
+			leave()
+		}
+	}, nil
 }
 
 // MaxTexts is how much a scan keeps.

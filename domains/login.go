@@ -219,8 +219,10 @@ type Finished struct {
 }
 
 // Finish ends a login that Begin started, without an actor. tenant and domain are those of the address that the provider
-// sent the browser to, and browser is what that has kept. The first login makes the user. A login can be ended once, by its own browser, whether it succeeds or not.
-// Errors: errs.Unauthenticated "Unable to log in", the same for every reason; errs.Upstream.
+// sent the browser to, and browser is what that has kept. The first login makes the user. A login can be ended once, by its
+// own browser, whether it succeeds or not. As with Authenticate, 8 do at once.
+// Errors: errs.Unauthenticated "Unable to log in", the same for every reason; errs.Upstream; errs.Unavailable when it has
+// not been ended and may be tried again.
 func (s *Service) Finish(ctx context.Context, tenant, domain string, at Endpoints, state, browser string, params url.Values) (Finished, error) {
 	p, err := s.pending(tenant, state, browser)
 	if err != nil {
@@ -229,6 +231,11 @@ func (s *Service) Finish(ctx context.Context, tenant, domain string, at Endpoint
 	if !s.o.Now().Before(p.Ends) {
 		return Finished{}, refusal(errs.New(errs.Invalid, "the login took too long"))
 	}
+	leave, err := s.asking.take(ctx, place{tenant, domain})
+	if err != nil {
+		return Finished{}, err
+	}
+	defer leave()
 	err = s.o.Store.UseLogin(ctx, tenant, p.Domain, hash(state), p.Ends)
 	switch {
 	case errs.CodeOf(err) == errs.Conflict:

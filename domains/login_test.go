@@ -174,3 +174,21 @@ func TestFinishAtOnce(t *testing.T) {
 		is.Equal(in, 1)
 	})
 }
+
+// TestFinishInACrowd: a callback for which there is no place may come again.
+func TestFinishInACrowd(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite)
+	w.Hurry(50*time.Millisecond, time.Minute, time.Minute, time.Minute)
+	w.add(t, "Gate", "gate", `{}`)
+	b, err := w.Begin(t.Context(), "acme", "gate", at("gate"), "")
+	is.NoErr(err)
+	finish := func() error {
+		_, err := w.Finish(t.Context(), "acme", "gate", at("gate"), b.State, b.Browser, url.Values{"code": {"jo"}})
+		return err
+	}
+	leave, err := w.Crowd(t.Context(), "acme", "gate")
+	is.NoErr(err)
+	is.Equal(errs.CodeOf(finish()), errs.Unavailable)
+	leave()
+	is.NoErr(finish())
+}

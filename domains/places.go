@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	maxAsking   = 64               // logins of one process that ask directories at once
+	maxAsking   = 64               // logins of one process that ask directories and providers at once
 	maxAskingAt = 8                // of these, at one domain: a directory that hangs holds up its own people alone
 	maxWait     = 30 * time.Second // for a place: a thousand people at once all get in, one after the other
 )
 
-// places are those of the logins that ask directories.
+// places are those of the logins that ask directories and providers.
 type places struct {
 	all  chan struct{}
 	wait time.Duration // how long a login waits for its place
