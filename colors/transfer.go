@@ -12,6 +12,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/escapes"
+	"github.com/tenantcontent/tenantcontent/internal/rawjson"
 )
 
 const (
@@ -170,31 +171,53 @@ func elements(r io.Reader, one func(Color) error) error {
 	return nil
 }
 
-// element reads and checks {key, color, source?}. Names are matched exactly: encoding/json would take "KEY" for "key",
-// so the members are read from a map.
+// element reads and checks {key, color, source?}. Names are matched exactly: encoding/json would take "KEY" for "key". Of a
+// name given twice the last one counts.
 func element(raw json.RawMessage) (Color, error) {
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
+	var key, color, source json.RawMessage
+	object := rawjson.Each(raw, func(name string, value json.RawMessage) {
+		switch name {
+		case "key":
+			key = value
+		case "color":
+			color = value
+		case "source":
+			source = value
+		}
+	})
+	if !object {
 		return Color{}, errs.New(errs.Invalid, "not an object")
 	}
 	var c Color
-	for name, field := range map[string]*string{"key": &c.Key, "color": &c.Color} {
-		if members[name] == nil {
-			return Color{}, errs.New(errs.Invalid, "%s is missing", name)
-		}
-		if err := json.Unmarshal(members[name], field); err != nil || string(members[name]) == "null" {
-			return Color{}, errs.New(errs.Invalid, "%s is not a string", name)
-		}
+	var err error
+	if c.Key, err = text("key", key); err != nil {
+		return Color{}, err
 	}
-	if m := members["source"]; m != nil {
-		if err := json.Unmarshal(m, &c.Source); err != nil {
-			return Color{}, errs.New(errs.Invalid, "source is not a string")
+	if c.Color, err = text("color", color); err != nil {
+		return Color{}, err
+	}
+	if source != nil && string(source) != "null" {
+		from, err := text("source", source)
+		if err != nil {
+			return Color{}, err
 		}
-		if c.Source != nil && *c.Source == "" {
-			c.Source = nil
+		if from != "" {
+			c.Source = &from
 		}
 	}
 	return c, c.check(raw)
+}
+
+// text reads a member that must be a string.
+func text(name string, value json.RawMessage) (string, error) {
+	if value == nil {
+		return "", errs.New(errs.Invalid, "%s is missing", name)
+	}
+	s, ok := rawjson.Text(value)
+	if !ok {
+		return "", errs.New(errs.Invalid, "%s is not a string", name)
+	}
+	return s, nil
 }
 
 // check refuses what no import may bring.

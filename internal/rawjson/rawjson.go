@@ -4,7 +4,11 @@
 // Nouns that read JSON, bundles/archive and internal/port import it.
 package rawjson
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf8"
+)
 
 // maxDepth is how deep objects and arrays may be nested, as in encoding/json.
 const maxDepth = 10_000
@@ -40,8 +44,8 @@ func Each(raw []byte, member func(name string, value json.RawMessage)) bool {
 		if colon < 0 {
 			return false
 		}
-		var key string
-		if json.Unmarshal(raw[at:colon], &key) != nil {
+		key, ok := Text(bytes.TrimRight(raw[at:colon], " \n\t\r"))
+		if !ok {
 			return false
 		}
 		begin := space(raw, colon+1)
@@ -58,6 +62,19 @@ func Each(raw []byte, member func(name string, value json.RawMessage)) bool {
 		}
 		at = space(raw, at+1)
 	}
+}
+
+// Text gives the text of a JSON string, and whether raw, which is valid JSON without spaces around it, is one.
+func Text(raw []byte) (string, bool) {
+	if !is(raw, 0, '"') {
+		return "", false
+	}
+	if body := raw[1 : len(raw)-1]; bytes.IndexByte(body, '\\') < 0 && utf8.Valid(body) {
+		return string(body), true
+	}
+	var s string
+	err := json.Unmarshal(raw, &s)
+	return s, err == nil
 }
 
 // Each of these gets a text and where in it something begins, and gives where that has ended, or -1 when it is not there.

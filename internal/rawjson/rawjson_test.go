@@ -1,6 +1,7 @@
 package rawjson_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -15,7 +16,7 @@ import (
 // texts are valid and not valid.
 var texts = []string{
 	``, ` `, `{}`, `[]`, "\t[ ]\r\n", `{ }`, `null`, `nul`, `nulls`, `true`, `false`, `tru`, `""`, `"`, `"a`, `"\`, `"\"`, `"\\"`, `"\x"`,
-	`"\u12"`, `"\u12aF"`, `"\u12ag"`, "\"\n\"", "\"\x7f\xff\"", `'a'`, `0`, `-0`, `01`, `-`, `+1`, `1.`, `.5`, `1.5`, `1e5`, `1E+5`, `1e-`, `1e`, `-1.25e-07`,
+	`"\u12"`, `"\u12aF"`, `"\u12ag"`, `"\ud83d\ude00 \ud83d"`, `"\u0000ä"`, "\"\n\"", "\"\x7f\xff\"", `'a'`, `0`, `-0`, `01`, `-`, `+1`, `1.`, `.5`, `1.5`, `1e5`, `1E+5`, `1e-`, `1e`, `-1.25e-07`,
 	`1 2`, `[1,2]`, `[1 2]`, `[1,]`, `[,1]`, `[1`, `[1}`, `{"a":1}`, `{"a":1,}`, `{"a" : [ 1 , {"b":null} ] , "c":{}}`, `{a:1}`, `{"a"1}`, `{"a":}`, `{"a"}`,
 	`{"a":1 "b":2}`, `{"a":1]`, `{"a":1`, `{"a":1}}`, `{"a":1} x`, `{"a":1,"a":2}`, `{"\u0061":1,"b\n":"x"}`, `{1:2}`, `{"a":[}`, `]`, `}`, `,`, `:`,
 	`{"":""}`, `[[[]]]`, `[[]`, `[{}]`, `[nullx]`, `{"a":tru}`, "\xef\xbb\xbf{}", `{"a":NaN}`,
@@ -31,6 +32,15 @@ func same(t *testing.T, raw []byte) {
 	got, ok := rawjson.Members(raw)
 	if ok != object || ok && !reflect.DeepEqual(got, want) {
 		t.Fatalf("%.100q has the members %q, not %q", raw, want, got)
+	}
+	if !json.Valid(raw) {
+		return
+	}
+	raw = bytes.Trim(raw, " \t\r\n")
+	var words string
+	isText := raw[0] == '"' && json.Unmarshal(raw, &words) == nil
+	if got, ok := rawjson.Text(raw); ok != isText || got != words {
+		t.Fatalf("%.100q is the text %q, %v, not %q", raw, words, isText, got)
 	}
 }
 
