@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/turns"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
@@ -134,8 +135,8 @@ type Service struct {
 	drivers []Driver
 	infos   []Info
 	realms  realms
-	asking  *places       // of the logins that ask a directory
-	scans   chan struct{} // a place for each scan
+	asking  *turns.Turns[place] // of the logins that ask a directory
+	scans   chan struct{}       // a place for each scan
 	limits  limits
 
 	mu      sync.Mutex
@@ -165,7 +166,7 @@ func New(o Options) (*Service, error) {
 		o.NewSecret = newSecret
 	}
 	s := &Service{
-		o: o, drivers: o.Drivers, running: map[place]*Run{}, asking: newPlaces(), scans: make(chan struct{}, maxScans),
+		o: o, drivers: o.Drivers, running: map[place]*Run{}, asking: turns.New[place](maxAskingAt, maxAsking, maxWait), scans: make(chan struct{}, maxScans),
 		limits: limits{check: maxCheck, refusal: minRefusal, read: maxRead, beat: beat},
 		realms: realms{opened: map[place]opened{}},
 	}

@@ -6,12 +6,14 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/turns"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
@@ -58,7 +60,20 @@ func refusal(cause error) error {
 const (
 	maxCheck   = 15 * time.Second
 	minRefusal = 150 * time.Millisecond
+
+	maxAsking   = 64               // logins of one process that ask directories and providers at once
+	maxAskingAt = 8                // of these, at one domain: a directory that hangs holds up its own people alone
+	maxWait     = 30 * time.Second // for a place: a thousand people at once all get in, one after the other
 )
+
+// takePlace waits for a place among those who log in at a domain. Errors: errs.Unavailable.
+func (s *Service) takePlace(ctx context.Context, at place) (leave func(), err error) {
+	leave, err = s.asking.Take(ctx, at)
+	if errors.Is(err, turns.ErrLate) {
+		err = errs.Wrap(errs.Unavailable, err, "Too many people log in at this domain at the moment. Try again.")
+	}
+	return leave, err
+}
 
 // Authenticate checks a name and a password without an actor, for sessions: principals does for the domain local, and
 // the domain's directory for others. The first login makes the user.
@@ -105,7 +120,7 @@ func (s *Service) authenticate(ctx context.Context, tenant, domain, username, pa
 	}
 	// The place is for all of it: a thousand first logins at once wait for each other in the database, too, and shall not take
 	// every connection meanwhile.
-	leave, err := s.asking.take(ctx, place{tenant, domain})
+	leave, err := s.takePlace(ctx, place{tenant, domain})
 	if err != nil {
 		return principals.User{}, err
 	}
@@ -231,7 +246,7 @@ func (s *Service) Finish(ctx context.Context, tenant, domain string, at Endpoint
 	if !s.o.Now().Before(p.Ends) {
 		return Finished{}, refusal(errs.New(errs.Invalid, "the login took too long"))
 	}
-	leave, err := s.asking.take(ctx, place{tenant, domain})
+	leave, err := s.takePlace(ctx, place{tenant, domain})
 	if err != nil {
 		return Finished{}, err
 	}

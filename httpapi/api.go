@@ -5,6 +5,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -21,6 +22,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/inputs"
+	"github.com/tenantcontent/tenantcontent/internal/turns"
 	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/sessions"
 	"github.com/tenantcontent/tenantcontent/tenants"
@@ -71,7 +73,15 @@ type api struct {
 	router       *router
 	crossOrigin  *http.CrossOriginProtection
 	secureCookie bool
+	writing      *turns.Turns[string] // by tenant
 }
+
+// The writes of a tenant mostly wait for each other in the database, each with a connection of its own. So that a tenant
+// that sends many does not take the connections of all, few of them are there at once.
+const (
+	maxWriting = 16
+	maxWait    = 30 * time.Second
+)
 
 // New makes the handler of all routes. Errors: errs.Invalid for routes that contradict each other.
 func New(c Config) (http.Handler, error) {
@@ -88,7 +98,10 @@ func New(c Config) (http.Handler, error) {
 		c.Now = time.Now
 	}
 	c.BaseURL = strings.TrimRight(c.BaseURL, "/")
-	a := &api{Config: c, crossOrigin: http.NewCrossOriginProtection(), secureCookie: strings.HasPrefix(c.BaseURL, "https:")}
+	a := &api{
+		Config: c, crossOrigin: http.NewCrossOriginProtection(), secureCookie: strings.HasPrefix(c.BaseURL, "https:"),
+		writing: turns.New[string](maxWriting, 0, maxWait),
+	}
 	if err := a.crossOrigin.AddTrustedOrigin(c.BaseURL); err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "the base URL %q must be a scheme and a host, such as https://content.example.com", c.BaseURL)
 	}
@@ -157,6 +170,14 @@ func (a *api) call(route *Route, r *request) (answer reply, err error) {
 	if err := r.readAhead(); err != nil {
 		return reply{}, err
 	}
+	leave, err := a.writing.Take(r.Context(), r.who.Tenant)
+	if errors.Is(err, turns.ErrLate) {
+		err = errs.Wrap(errs.Unavailable, err, "Too much is written in this tenant at the moment. Try again.")
+	}
+	if err != nil {
+		return reply{}, err
+	}
+	defer leave()
 	plain := r.Request
 	err = a.InTx(plain.Context(), func(ctx context.Context) error {
 		r.Request = plain.WithContext(ctx)
