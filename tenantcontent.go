@@ -72,7 +72,8 @@ type Config struct {
 	BaseURL string
 	// Log gets requests (debug) and failures; default slog.Default.
 	Log *slog.Logger
-	// Authenticate says who calls over HTTP, in place of sessions and API tokens. Errors: errs.Unauthenticated.
+	// Authenticate says who calls over HTTP, in place of sessions and API tokens. Whoever is to make content must be a user of
+	// the tenant (App.Principals.CreateUser): content belongs to somebody. Errors: errs.Unauthenticated.
 	Authenticate func(r *http.Request) (actor.Actor, error)
 	// Entities are the host's kinds of content: each joins the ready ones, or replaces the one of its kind, whose plain
 	// routes are gone then.
@@ -329,11 +330,15 @@ func (app *App) AddTenant(ctx context.Context, t tenants.Tenant, password string
 		generated = rand.Text()
 		password = generated
 	}
+	addAdmin, err := app.Principals.NewSuperuser(ctx, "admin", password)
+	if err != nil {
+		return "", err
+	}
 	err = app.InTx(ctx, func(ctx context.Context) error {
 		if _, err := app.Tenants.Add(ctx, t); err != nil {
 			return err
 		}
-		_, err := app.Principals.AddSuperuser(ctx, t.ID, "admin", password)
+		_, err := addAdmin(ctx, t.ID)
 		return err
 	})
 	if err != nil {

@@ -46,7 +46,7 @@ type Store interface {
 	// Contents gives the contents of those of some slugs that are there. It fails with errs.Invalid when they have more
 	// than most bytes together, before it has read more.
 	Contents(ctx context.Context, tenant string, slugs []string, most int) (map[string]string, error)
-	// Insert fails with errs.Conflict when the slug is taken, and with errs.Unauthenticated when the owner is no user or team.
+	// Insert fails with errs.Conflict when the slug is taken, and with errs.Forbidden when the owner is no user or team.
 	Insert(ctx context.Context, tenant string, i Instruction) error
 	// Update calls edit with the stored instruction, found as by Get, and writes the result but for Tenant, ID, Slug,
 	// OwnerID and CreatedAt; no other write to it comes between. An error from edit is returned as is and writes nothing.

@@ -72,7 +72,7 @@ type Store interface {
 	// Top gives a page of the comments on a piece of content that reply to none, as Replies does.
 	Top(ctx context.Context, tenant string, of entity.Key, q paging.Query) (paging.Page[Comment], error)
 	// Insert adds a comment. It fails with errs.NotFound when the parent is not there, or is about something else, and with
-	// errs.Unauthenticated when the author is not there.
+	// errs.Forbidden when the author is not there.
 	Insert(ctx context.Context, tenant string, c Comment) error
 	// Update calls edit with the stored comment and writes its Message, Public, Mentions and UpdatedAt; no other write to
 	// this comment comes between. An error from edit is returned as is and writes nothing.

@@ -65,6 +65,13 @@ func (s *Service) add(ctx context.Context, message string,
 		if err := s.store.Insert(ctx, a.Tenant, c); err != nil {
 			return err
 		}
+		if parent == nil {
+			// What is commented may have been deleted since it was found. Whoever deletes it forgets its comments, and one of
+			// both has waited for the other in Insert.
+			if _, err := s.find(ctx, a.Tenant, c.Entity.Kind, c.Entity.ID); err != nil {
+				return err
+			}
+		}
 		if err := s.tell(ctx, c, people); err != nil {
 			return err
 		}

@@ -102,7 +102,7 @@ type Store interface {
 	Get(ctx context.Context, tenant string, kind entity.Kind, at Place) (Entity, error)
 	// Page gives a page without drafts in the order of q.Sort: name (the default, ignoring case), createdAt or updatedAt.
 	Page(ctx context.Context, tenant string, kind entity.Kind, q paging.Query) (paging.Page[Entity], error)
-	// Insert fails with errs.Conflict when the slug is taken, and with errs.Unauthenticated when the owner is no user or team.
+	// Insert fails with errs.Conflict when the slug is taken, and with errs.Forbidden when the owner is no user or team.
 	Insert(ctx context.Context, tenant string, e Entity) error
 	// Update calls edit with the stored piece and writes the result but for Tenant, Kind, ID and CreatedAt; no other write
 	// to it comes between. An error from edit is returned as is and writes nothing. It fails with errs.NotFound, and with

@@ -106,7 +106,7 @@ func (a *api) routes() []Route {
 
 		// (ext) users
 		{Method: get, Pattern: "/api/users", Name: "listUsers", Summary: "The users", handle: a.listUsers},
-		{Method: post, Pattern: "/api/users", Name: "createUser", Permission: actor.Superuser, Tx: true, Summary: "Add a user", handle: a.createUser},
+		{Method: post, Pattern: "/api/users", Name: "createUser", Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Add a user", handle: a.createUser},
 		{Method: get, Pattern: "/api/users/:username", Name: "getUser", Summary: "One user", handle: a.getUser},
 		{Method: put, Pattern: "/api/users/:username", Name: "putUser", Tx: true, Summary: "Change a user", handle: a.putUser},
 		{Method: del, Pattern: "/api/users/:username", Name: "deleteUser", Permission: actor.Superuser, Tx: true, Summary: "Remove a user", handle: a.deleteUser},

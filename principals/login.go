@@ -19,6 +19,13 @@ const (
 // settleTime is how long the note of an attempt may take after its caller has gone.
 const settleTime = 10 * time.Second
 
+// The note of an attempt waits for whoever writes to the same user, such as an import, with a connection to the database.
+// So few of a tenant do at once, and not all turns of the passwords are theirs.
+const (
+	maxCounting   = 4
+	maxAllCounted = 16
+)
+
 // Authenticate checks a password without an actor, for sessions. Users are found ignoring case; only those of the
 // domain Local can pass.
 //
@@ -48,25 +55,26 @@ func (s *Service) passes(ctx context.Context, tenant, domain, username, password
 	if utf8.RuneCountInString(password) > maxRunes {
 		password = "" // nobody's either
 	}
-	// The turn is for all of it: a thousand logins at once shall not take every connection to the database.
-	leave, err := s.passwords.enter(ctx)
+	folded := fold.Text(username)
+	l, right, err := s.check(ctx, tenant, folded, password)
 	if err != nil {
 		return "", err
 	}
-	defer leave()
-	folded := fold.Text(username)
-	l, err := s.store.Login(ctx, tenant, folded)
-	if err != nil && errs.CodeOf(err) != errs.NotFound {
-		return "", err
+	if domain != Local || !l.open(s.now()) { // neither counted nor let in
+		return "", nil
 	}
-	right := s.passwords.check(l.Hash, password)
 	// A caller that hangs up now shall not have tried for nothing.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
+	leave, err := s.counting.Take(ctx, tenant)
+	if err != nil {
+		return "", errs.Wrap(errs.Unavailable, err, "Too many people of this tenant log in at the moment. Try again.")
+	}
+	defer leave()
 	found := ""
 	err = s.store.EditLogin(ctx, tenant, folded, func(now *Login) error {
 		switch {
-		case domain != Local || !now.open(s.now()): // neither counted nor let in
+		case !now.open(s.now()): // it was closed meanwhile
 		case right && password != "" && now.Hash == l.Hash:
 			now.Attempts, now.LockedAt = 0, time.Time{}
 			found = now.Username
@@ -79,6 +87,21 @@ func (s *Service) passes(ctx context.Context, tenant, domain, username, password
 		return "", err
 	}
 	return found, nil
+}
+
+// check looks a login up and hashes the password, in the one turn: a thousand logins at once shall not take every connection
+// to the database. It gives no login, and takes its time, when there is none.
+func (s *Service) check(ctx context.Context, tenant, folded, password string) (l Login, right bool, err error) {
+	leave, err := s.passwords.enter(ctx)
+	if err != nil {
+		return Login{}, false, err
+	}
+	defer leave()
+	l, err = s.store.Login(ctx, tenant, folded)
+	if err != nil && errs.CodeOf(err) != errs.NotFound {
+		return Login{}, false, err
+	}
+	return l, s.passwords.check(l.Hash, password), nil
 }
 
 // open reports whether a right password would do.

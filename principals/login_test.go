@@ -11,8 +11,12 @@ import (
 
 	"github.com/matryer/is"
 
+	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 	"github.com/tenantcontent/tenantcontent/principals"
+	"github.com/tenantcontent/tenantcontent/principals/bunstore"
 )
 
 func (f *fixture) login(t *testing.T, name, password string) error {
@@ -186,6 +190,63 @@ type lateStore struct {
 
 func (s lateStore) Login(context.Context, string, string) (principals.Login, error) {
 	return s.login, nil
+}
+
+// TestPasswordChangedMeanwhile: a password that was right when it was looked up, and is not any more when it has been
+// hashed, is refused.
+func TestPasswordChangedMeanwhile(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is := is.New(t)
+		f.user(t, "jo")
+		l, err := f.store.Login(t.Context(), "acme", "jo")
+		is.NoErr(err)
+		is.NoErr(f.SetPasswordOf(t.Context(), "acme", "jo", "another horse"))
+		slow := principals.New(principals.Options{Store: lateStore{f.store, l}, Now: func() time.Time { return f.now }, Cost: cheap})
+		_, err = slow.Authenticate(t.Context(), "acme", "local", "jo", password)
+		is.Equal(code(err), errs.Unauthenticated)
+		is.NoErr(f.login(t, "jo", "another horse"))
+	})
+}
+
+// TestLoginsBesideLockedRows: somebody writes to users for long, an import for example. Logins as these users wait for it;
+// those of other tenants do not, nor those whose user is of a directory, or nobody.
+func TestLoginsBesideLockedRows(t *testing.T) {
+	is := is.New(t)
+	db := dbtest.Postgres(t)
+	s := principals.New(principals.Options{Store: bunstore.New(db), Cost: cheap})
+	eve := as(t, actor.Actor{Tenant: "evil", User: "root", Superuser: true})
+	for _, ctx := range []context.Context{root(t), eve} {
+		_, err := s.CreateUser(ctx, principals.User{Username: "jo", Enabled: true}, password)
+		is.NoErr(err)
+	}
+	for _, name := range []string{"far", "near"} {
+		_, err := s.CreateUser(root(t), principals.User{Username: name, Enabled: true, Domain: map[string]string{"far": "ldap"}[name]}, "")
+		is.NoErr(err)
+	}
+	var trying sync.WaitGroup
+	err := bunx.Write(t.Context(), db, "acme", func(_ context.Context, c bunx.Conn) error {
+		if _, err := c.Exec(t.Context(), `UPDATE tc_users SET email = 'x' WHERE tenant_id = $1`, "acme"); err != nil {
+			return err
+		}
+		for range 100 {
+			trying.Go(func() {
+				if _, err := s.Authenticate(t.Context(), "acme", "local", "jo", "wrong horse"); code(err) != errs.Unauthenticated {
+					t.Error(err)
+				}
+			})
+		}
+		for range 50 { // while those wait
+			_, err := s.Authenticate(t.Context(), "evil", "local", "jo", password)
+			is.NoErr(err)
+			for _, name := range []string{"far", "near", "nobody"} {
+				_, err = s.Authenticate(t.Context(), "acme", "local", name, password)
+				is.Equal(code(err), errs.Unauthenticated)
+			}
+		}
+		return nil
+	})
+	is.NoErr(err)
+	trying.Wait()
 }
 
 // brokenStore finds no database.

@@ -99,6 +99,9 @@ func (s *Service) UpdateTeam(ctx context.Context, id string, edit func(*Team) er
 		return Team{}, err
 	}
 	err = s.store.InTx(ctx, func(ctx context.Context) error {
+		if err := s.store.LockTenant(ctx, a.Tenant); err != nil { // as with users, and so that its domain is not deleted meanwhile
+			return err
+		}
 		t, err = s.store.UpdateTeam(ctx, a.Tenant, t.ID, func(t *Team) error {
 			was := *t
 			if err := edit(t); err != nil {

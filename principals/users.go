@@ -81,35 +81,50 @@ func (s *Service) CreateUser(ctx context.Context, u User, password string) (User
 	if err != nil {
 		return User{}, err
 	}
-	return s.addUser(ctx, a.Tenant, u, password)
+	hash, err := s.newHash(ctx, &u, password)
+	if err != nil {
+		return User{}, err
+	}
+	return s.addUser(ctx, a.Tenant, u, hash)
 }
 
-// AddSuperuser adds an enabled superuser without an actor, for the first start and the command line. Errors:
-// errs.NotFound for the tenant; errs.Conflict, errs.Invalid as CreateUser.
+// AddSuperuser adds an enabled superuser without an actor, for the command line. Errors: errs.NotFound for the tenant;
+// errs.Conflict, errs.Invalid as CreateUser. Do not call it inside a transaction, as the password's turn to be hashed may
+// take long to come: see NewSuperuser.
 func (s *Service) AddSuperuser(ctx context.Context, tenant, username, password string) (User, error) {
-	if err := validPassword(password); err != nil {
+	add, err := s.NewSuperuser(ctx, username, password)
+	if err != nil {
 		return User{}, err
 	}
-	return s.addUser(ctx, tenant, User{Username: username, Superuser: true, Enabled: true}, password)
+	return add(ctx, tenant)
 }
 
-func (s *Service) addUser(ctx context.Context, tenant string, u User, password string) (User, error) {
-	if err := u.accept(); err != nil {
-		return User{}, err
+// NewSuperuser hashes the password of an enabled superuser, and gives what adds the user as AddSuperuser does, also inside a
+// transaction. Errors: errs.Invalid.
+func (s *Service) NewSuperuser(ctx context.Context, username, password string) (add func(ctx context.Context, tenant string) (User, error), err error) {
+	if err := validPassword(password); err != nil {
+		return nil, err
 	}
-	hash := ""
-	if password != "" {
-		if err := mayHavePassword(u); err != nil {
-			return User{}, err
-		}
-		if err := validPassword(password); err != nil {
-			return User{}, err
-		}
-		var err error
-		if hash, err = s.passwords.hash(ctx, password); err != nil { // before the transaction: it takes its time
-			return User{}, err
-		}
+	u := User{Username: username, Superuser: true, Enabled: true}
+	hash, err := s.newHash(ctx, &u, password)
+	return func(ctx context.Context, tenant string) (User, error) { return s.addUser(ctx, tenant, u, hash) }, err
+}
+
+// newHash accepts a new user, and hashes the password, "" for none. It comes before the transaction: it takes its time.
+func (s *Service) newHash(ctx context.Context, u *User, password string) (string, error) {
+	if err := u.accept(); err != nil || password == "" {
+		return "", err
 	}
+	if err := mayHavePassword(*u); err != nil {
+		return "", err
+	}
+	if err := validPassword(password); err != nil {
+		return "", err
+	}
+	return s.passwords.hash(ctx, password)
+}
+
+func (s *Service) addUser(ctx context.Context, tenant string, u User, hash string) (User, error) {
 	u.Tenant, u.Locked, u.LockedAt, u.LoginAttempts, u.PasswordSetAt, u.DirectoryDisabled = tenant, false, nil, 0, nil, false
 	u.CreatedAt = s.stamp()
 	u.UpdatedAt = u.CreatedAt
@@ -201,13 +216,11 @@ func (s *Service) selfOrSuperuser(ctx context.Context, a actor.Actor, username s
 	return a.Require(actor.Superuser)
 }
 
-// otherSuperusers locks the tenant, so that two cannot take away the last two superusers at once, and counts. Only a
-// superuser can take one away.
+// otherSuperusers locks the tenant and counts: two cannot take away the last two superusers at once. Only a superuser can
+// take one away. Who edits themselves locks it, too: all that locks several users or teams begins so, and cannot meet in a
+// circle.
 func (s *Service) otherSuperusers(ctx context.Context, a actor.Actor, username string) (int, error) {
-	if !a.Superuser {
-		return 0, nil
-	}
-	if err := s.store.LockTenant(ctx, a.Tenant); err != nil {
+	if err := s.store.LockTenant(ctx, a.Tenant); err != nil || !a.Superuser {
 		return 0, err
 	}
 	return s.store.OtherSuperusers(ctx, a.Tenant, username)

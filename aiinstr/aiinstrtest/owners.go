@@ -16,7 +16,7 @@ func testNoOwner(t *testing.T, s aiinstr.Store) {
 	is := is.New(t)
 	i := instruction(1, "a")
 	i.OwnerID = "nobody"
-	is.Equal(errs.CodeOf(s.Insert(t.Context(), "acme", i)), errs.Unauthenticated)
+	is.Equal(errs.CodeOf(s.Insert(t.Context(), "acme", i)), errs.Forbidden)
 	n, err := s.Owned(t.Context(), "acme", "nobody")
 	is.NoErr(err)
 	is.Equal(n, 0)

@@ -32,7 +32,7 @@ type File struct {
 
 // Store keeps the rows of files. Implementations must pass filestest.TestStore.
 type Store interface {
-	// Insert adds a file. Errors: errs.Conflict for a taken id; errs.Unauthenticated when its user is not there.
+	// Insert adds a file. Errors: errs.Conflict for a taken id; errs.Forbidden when its user is not there.
 	Insert(ctx context.Context, tenant string, f File) error
 	// Get gives a file, expired or not. Errors: errs.NotFound.
 	Get(ctx context.Context, tenant, id string) (File, error)

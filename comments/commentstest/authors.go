@@ -17,7 +17,7 @@ func testNoAuthor(t *testing.T, s Store) {
 	is := is.New(t)
 	c := comment("1", "")
 	c.UserID = "nobody"
-	is.Equal(errs.CodeOf(s.Insert(t.Context(), "acme", c)), errs.Unauthenticated)
+	is.Equal(errs.CodeOf(s.Insert(t.Context(), "acme", c)), errs.Forbidden)
 	page, err := s.Top(t.Context(), "acme", sales, paging.Query{Limit: 10, Sort: "createdAt"})
 	is.NoErr(err)
 	is.Equal(page.Total, 0)

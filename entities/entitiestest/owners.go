@@ -16,7 +16,7 @@ func testNoOwner(t *testing.T, s entities.Store) {
 	is := is.New(t)
 	e := piece(1, "a")
 	e.OwnerID = "nobody"
-	is.Equal(errs.CodeOf(s.Insert(t.Context(), "acme", e)), errs.Unauthenticated)
+	is.Equal(errs.CodeOf(s.Insert(t.Context(), "acme", e)), errs.Forbidden)
 	n, err := s.Owned(t.Context(), "acme", "report", "nobody")
 	is.NoErr(err)
 	is.Equal(n, 0)

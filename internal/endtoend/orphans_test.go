@@ -2,7 +2,9 @@ package endtoend_test
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/aiinstr"
 	"github.com/tenantcontent/tenantcontent/entities"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
@@ -26,9 +29,25 @@ func TestNoOrphans(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
 		w := serve(t, db, "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=", nil)
+		w.admin.must(t, "PUT", "/api/tenant", `{"settings": {"ai": {"enabled": true}}}`)
 		topic := w.admin.create(t, "/api/reports", `{"name":"Topic"}`)
 		for n, end := range []func(domain, name string) error{
 			func(_, name string) error { return w.app.Principals.DeleteUser(root(t), name, "admin") },
+			func(_, name string) error {
+				return w.app.InTx(root(t), func(ctx context.Context) error {
+					if _, err := w.app.Principals.Reassign(ctx, name, "admin"); err != nil {
+						return err
+					}
+					time.Sleep(20 * time.Millisecond) // time to make more, if that did not wait
+					ctx, c := bunx.For(ctx, db, "acme")
+					left := 0
+					err := c.One(ctx, "Entity", `SELECT count(*) FROM tc_entities WHERE tenant_id = $1 AND owner_id = $2`, []any{"acme", name}, &left)
+					if err == nil && left > 0 {
+						err = fmt.Errorf("%d pieces are left to %s", left, name)
+					}
+					return err
+				})
+			},
 			func(domain, name string) error {
 				_, err := w.app.Principals.Admit(t.Context(), "acme", domain, "OIDC", principals.Identity{ID: name, Username: name + "new"})
 				return err
@@ -45,7 +64,6 @@ func TestNoOrphans(t *testing.T) {
 			_, err := w.app.Principals.Admit(t.Context(), "acme", domain, "OIDC", principals.Identity{ID: name, Username: name})
 			is.NoErr(err)
 			stop := w.busy(t, name, topic)
-			time.Sleep(50 * time.Millisecond)
 			err = end(domain, name)
 			time.Sleep(20 * time.Millisecond)
 			stop()
@@ -65,11 +83,12 @@ func root(t *testing.T) context.Context {
 	return actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "admin", Superuser: true})
 }
 
-// busy makes content as somebody, several pieces at once, until stop is called. It may fail when they are not there any more.
+// busy makes content as somebody, several pieces at once, until stop is called, and returns when some of each is there. It
+// may fail when they are not there any more.
 func (w *world) busy(t *testing.T, name, topic string) (stop func()) {
-	ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: name, Superuser: true})
+	ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: name, Superuser: true, AI: true})
 	ended := make(chan struct{})
-	var all sync.WaitGroup
+	var all, made sync.WaitGroup
 	for _, add := range []func() error{
 		func() error {
 			_, err := w.app.Entities.Create(ctx, entities.Entity{Kind: "report", Name: "x"})
@@ -81,24 +100,34 @@ func (w *world) busy(t *testing.T, name, topic string) (stop func()) {
 		},
 		func() error { _, err := w.app.Comments.Create(ctx, "report", topic, "x"); return err },
 		func() error { _, err := w.app.Uploads.Create(ctx, "a", "", strings.NewReader("a")); return err },
+		func() error {
+			_, err := w.app.Downloads.Create(ctx, "a", "", func(to io.Writer) error { _, err := to.Write([]byte("a")); return err })
+			return err
+		},
+		func() error {
+			_, err := w.app.AIInstructions.Create(ctx, aiinstr.Instruction{Slug: "x" + rand.Text(), Content: "x"})
+			return err
+		},
 	} {
+		made.Add(1)
 		all.Go(func() {
-			for made := 0; ; made++ {
+			first := sync.OnceFunc(made.Done)
+			defer first()
+			for {
 				select {
 				case <-ended:
-					if made == 0 {
-						t.Error("nothing was made")
-					}
 					return
 				default:
 				}
-				if err := add(); err != nil && errs.CodeOf(err) != errs.Unauthenticated {
+				if err := add(); err != nil && errs.CodeOf(err) != errs.Forbidden {
 					t.Error(err)
 					return
 				}
+				first()
 			}
 		})
 	}
+	made.Wait()
 	return func() { close(ended); all.Wait() }
 }
 
@@ -109,6 +138,8 @@ func orphans(t *testing.T, db *bun.DB) (n int) {
 	is.New(t).NoErr(c.One(ctx, "Owner", `SELECT count(*) FROM (
 		SELECT owner_id AS owner FROM tc_entities WHERE tenant_id = $1
 		UNION ALL SELECT username FROM tc_uploads WHERE tenant_id = $1
+		UNION ALL SELECT username FROM tc_downloads WHERE tenant_id = $1
+		UNION ALL SELECT owner_id FROM tc_ai_instructions WHERE tenant_id = $1
 		UNION ALL SELECT user_id FROM tc_comments WHERE tenant_id = $1 AND NOT author_gone
 		) AS owned WHERE owner NOT IN (SELECT id FROM tc_principals WHERE tenant_id = $1)`, []any{"acme"}, &n))
 	return n

@@ -78,7 +78,7 @@ func testTaken(t *testing.T, s files.Store) {
 
 func testNoUser(t *testing.T, s files.Store) {
 	is := is.New(t)
-	is.Equal(errs.CodeOf(s.Insert(t.Context(), "acme", of("nobody", "a"))), errs.Unauthenticated)
+	is.Equal(errs.CodeOf(s.Insert(t.Context(), "acme", of("nobody", "a"))), errs.Forbidden)
 	_, err := s.Get(t.Context(), "acme", "a")
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 }

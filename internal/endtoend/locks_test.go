@@ -1,0 +1,93 @@
+package endtoend_test
+
+import (
+	"context"
+	"crypto/rand"
+	"testing"
+
+	"github.com/matryer/is"
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/principals"
+)
+
+// TestNobodyWaitsInACircle: who saves their profile or a team meets whoever renames or deletes them, and one waits for the
+// other. A deadlock would have cost a scan all that it has read.
+func TestNobodyWaitsInACircle(t *testing.T) {
+	is, db := is.New(t), dbtest.Postgres(t)
+	w := newWorld(t, func(testing.TB) *bun.DB { return db })
+	domain := w.admin.domain(t, "Work", "OIDC", map[string]any{"issuer": "https://login.example.com", "clientID": "x"})
+	for _, name := range []string{"jo", "mia"} {
+		_, err := w.app.Principals.Admit(t.Context(), "acme", domain, "OIDC", principals.Identity{ID: name, Username: name})
+		is.NoErr(err)
+	}
+	after := make(chan error, 1)
+	meet := func(edit func(meanwhile func()) error, other func() error) {
+		t.Helper()
+		is.NoErr(edit(func() {
+			go func() { after <- other() }()
+			waiting(t, db, 1)
+		}))
+		is.NoErr(<-after)
+	}
+	profile := func(name string) func(func()) error {
+		return func(meanwhile func()) error {
+			who := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: name})
+			_, err := w.app.Principals.UpdateUser(who, name, func(u *principals.User) error {
+				meanwhile()
+				label := "New name"
+				u.DisplayName = &label
+				return nil
+			})
+			return err
+		}
+	}
+	meet(profile("jo"), func() error {
+		_, err := w.app.Principals.Sync(t.Context(), "acme", domain, principals.Snapshot{People: []principals.Identity{
+			{ID: "jo", Username: "joanna"}, {ID: "mia", Username: "mia"},
+		}}, principals.SyncOptions{Source: "OIDC"})
+		return err
+	})
+	meet(profile("mia"), func() error { return w.app.Principals.DeleteUser(root(t), "mia", "") })
+
+	team, err := w.app.Principals.CreateTeam(root(t), principals.Team{Name: "G"})
+	is.NoErr(err)
+	meet(func(meanwhile func()) error {
+		_, err := w.app.Principals.UpdateTeam(root(t), team.ID, func(team *principals.Team) error {
+			meanwhile()
+			team.Name, team.Domain = "H", domain
+			return nil
+		})
+		return err
+	}, func() error { return w.app.Domains.Delete(root(t), domain) })
+	_, err = w.app.Principals.Team(root(t), team.ID)
+	is.Equal(errs.CodeOf(err), errs.NotFound) // it went with its domain, and is not that of the next one with this id
+
+	team, err = w.app.Principals.CreateTeam(root(t), principals.Team{Name: "I"})
+	is.NoErr(err)
+	meet(func(meanwhile func()) error {
+		_, err := w.app.Principals.UpdateTeam(root(t), team.ID, func(team *principals.Team) error { meanwhile(); team.Name = "J"; return nil })
+		return err
+	}, func() error { return w.app.Principals.DeleteTeam(root(t), team.ID, "") })
+}
+
+// TestHashedOutsideTransactions: a password may wait long for its turn to be hashed. On SQLite a transaction would keep
+// everybody else from writing meanwhile, and those logins, too, that have the turns and wait to write.
+func TestHashedOutsideTransactions(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	w := newWorld(t, dbtest.SQLite)
+	for range 8 {
+		go func() {
+			for ctx.Err() == nil {
+				_, _ = w.app.Sessions.Login(ctx, "acme", "local", "admin", password)
+			}
+		}()
+	}
+	for range 3 {
+		w.admin.must(t, "POST", "/api/users", `{"username":"u`+rand.Text()+`","password":"a long password"}`) // was 503
+	}
+}
