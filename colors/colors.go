@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/turns"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -58,8 +59,9 @@ type Store interface {
 
 // Service is the palette's rules over a Store.
 type Service struct {
-	store Store
-	now   func() time.Time
+	store     Store
+	now       func() time.Time
+	importing *turns.Turns[string] // by tenant
 }
 
 // Options configure a Service. Store is required.
@@ -73,7 +75,7 @@ func New(o Options) *Service {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Service{store: o.Store, now: o.Now}
+	return &Service{store: o.Store, now: o.Now, importing: turns.New[string](1, maxImports, maxWait)}
 }
 
 // Get gives one color to any session. Errors: errs.NotFound.

@@ -7,12 +7,14 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/escapes"
 	"github.com/tenantcontent/tenantcontent/internal/rawjson"
+	"github.com/tenantcontent/tenantcontent/internal/turns"
 )
 
 const (
@@ -22,6 +24,11 @@ const (
 	maxElements = 250000
 	// maxElement is how many bytes an element may have, with what is read ahead of it.
 	maxElement = 256 << 10
+
+	// maxImports is how many imports write at once, each with a connection and another one to read its file. Those of one
+	// tenant would wait for each other with theirs.
+	maxImports = 4
+	maxWait    = 30 * time.Second
 )
 
 // exported is one element of an export.
@@ -63,8 +70,10 @@ func (s *Service) Export(ctx context.Context, source string, w io.Writer) error 
 // distinct keys. It needs the role Designer.
 //
 // The file is read twice: once to check it, before a transaction begins, and once to write it. Both read by and by, so
-// memory grows with the number of keys and not with the size of the file. Two imports into a tenant wait for each other.
-// Errors: errs.Forbidden; errs.Invalid naming the first bad element and what is wrong with it, and nothing is written.
+// memory grows with the number of keys and not with the size of the file. Imports into a tenant wait for each other, up to 30
+// seconds.
+// Errors: errs.Forbidden; errs.Invalid naming the first bad element and what is wrong with it, and nothing is written;
+// errs.Unavailable when other imports take too long.
 func (s *Service) Import(ctx context.Context, r io.ReadSeeker) (int, error) {
 	a, err := actor.Allowed(ctx, actor.ColorWrite)
 	if err != nil {
@@ -81,6 +90,14 @@ func (s *Service) Import(ctx context.Context, r io.ReadSeeker) (int, error) {
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return 0, err
 	}
+	leave, err := s.importing.Take(ctx, a.Tenant)
+	if errors.Is(err, turns.ErrLate) {
+		err = errs.Wrap(errs.Unavailable, err, "Other imports are under way. Try again.")
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
 	in := importer{store: s.store, tenant: a.Tenant, at: map[string]int{}}
 	err = s.store.InTx(ctx, func(ctx context.Context) error {
 		if err := s.store.Lock(ctx, a.Tenant); err != nil {

@@ -3,11 +3,13 @@ package bunstore_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/matryer/is"
+	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/colors"
@@ -96,5 +98,39 @@ func TestImportsAtOnce(t *testing.T) {
 		for range 6 {
 			is.New(t).NoErr(<-fails)
 		}
+	})
+}
+
+// asking is a file that takes a connection to be read, as an upload does.
+type asking struct {
+	io.ReadSeeker
+	db *bun.DB
+}
+
+func (a asking) Read(p []byte) (int, error) {
+	var n int
+	if err := a.db.QueryRow("SELECT 1").Scan(&n); err != nil {
+		return 0, err
+	}
+	return a.ReadSeeker.Read(p)
+}
+
+// TestImportsLeaveConnections: imports that wait for each other do not hold the connections that the one which writes needs.
+func TestImportsLeaveConnections(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		db := open(t)
+		db.SetMaxOpenConns(2)
+		s := colors.New(colors.Options{Store: bunstore.New(db)})
+		ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "dana", Superuser: true})
+		file := "[" + strings.Repeat(`{"key": "a", "color": "#aaa"},`+"\n", 5000) + `{"key": "b", "color": "#bbb"}]`
+		var all sync.WaitGroup
+		for range 6 {
+			all.Go(func() {
+				if _, err := s.Import(ctx, asking{strings.NewReader(file), db}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
 	})
 }
