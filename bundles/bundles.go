@@ -96,7 +96,9 @@ type Store interface {
 	Entries(ctx context.Context, tenant, bundleID string, q paging.Query) (paging.Page[Entry], error)
 	// Entry fails with errs.NotFound when the bundle has no entry with this id.
 	Entry(ctx context.Context, tenant, bundleID, id string) (Entry, error)
-	// InsertEntry adds an entry. Errors: errs.Conflict when the bundle has one with the same type and EntityID.
+	// InsertEntry adds an entry. A user or team that it refers to, as its Ref says, keeps its id until the transaction ends:
+	// RenameUsers waits, and finds the entry. Errors: errs.Conflict when the bundle has one with the same type and EntityID;
+	// errs.Invalid when that user or team is not there any more.
 	InsertEntry(ctx context.Context, tenant string, e Entry) error
 	// SetData writes an entry's data and UpdatedAt, and gives the entry. Errors: errs.NotFound.
 	SetData(ctx context.Context, tenant, bundleID, id string, data json.RawMessage, at time.Time) (Entry, error)
@@ -149,6 +151,9 @@ type People interface {
 	Superusers(ctx context.Context, tenant string) ([]string, error)
 	// Known gives, of some ids, those of users and teams that are there.
 	Known(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
+	// LockPrincipals keeps content from being added for users and teams until the transaction in ctx ends, and waits for
+	// what is just being added. It comes after Store.Lock.
+	LockPrincipals(ctx context.Context, tenant string, ids []string) error
 }
 
 // Service is the rules of bundles over a Store.

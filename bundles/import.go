@@ -60,10 +60,10 @@ func (s *Service) Import(ctx context.Context, r io.Reader, o How) (Report, error
 }
 
 // Restore makes, for every kind that an archive has or counts, the caller's tenant's rows exactly the archive's, as Import
-// with the rule Overwrite; those that the archive has not are removed. It keeps the caller's own user and the last
-// superuser, with a warning. It first keeps an archive of all rows of those kinds, and warns of what that cannot bring
-// back: what hangs on the removed rows, such as passwords and comments. It needs a superuser. Errors: as Import;
-// errs.Invalid when what is replaced is too much for an archive that can be sent in again: see Limits.
+// with the rule Overwrite; those that the archive has not are removed. It keeps the caller's own user, whoever gets what the
+// others owned, and the last superuser, with a warning. It first keeps an archive of all rows of those kinds, and warns of
+// what that cannot bring back: what hangs on the removed rows, such as passwords and comments. It needs a superuser.
+// Errors: as Import; errs.Invalid when what is replaced is too much for an archive that can be sent in again: see Limits.
 func (s *Service) Restore(ctx context.Context, r io.Reader, o How) (Report, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"time"
 
@@ -120,11 +121,12 @@ func (l *landing) keep(ctx context.Context, before string, p, going plan, counts
 // remove deletes pieces, the kinds that need others first. What deleted users and teams own passes to the landing's
 // owner.
 func (l *landing) remove(ctx context.Context, p plan) error {
+	p, err := l.hold(ctx, p)
+	if err != nil {
+		return err
+	}
 	for _, kind := range slices.Backward(l.s.kinds) {
-		ids, err := l.spare(ctx, kind, p[kind])
-		if err != nil {
-			return err
-		}
+		ids := p[kind]
 		if kind == "user" || kind == "team" {
 			if err := l.pass(ctx, ids); err != nil {
 				return err
@@ -141,6 +143,24 @@ func (l *landing) remove(ctx context.Context, p plan) error {
 	}
 	l.warnOfLosses()
 	return nil
+}
+
+// hold gives a plan without the users and teams that stay, and keeps the others from getting more content. That comes before
+// anything is removed: who is just making content for them may need what is removed, and would wait for it, and it for them.
+func (l *landing) hold(ctx context.Context, p plan) (plan, error) {
+	p = maps.Clone(p)
+	var going []string
+	for _, kind := range []entity.Kind{"user", "team"} {
+		ids, err := l.spare(ctx, kind, p[kind])
+		if err != nil {
+			return nil, err
+		}
+		p[kind], going = ids, append(going, ids...)
+	}
+	if len(going) == 0 {
+		return p, nil
+	}
+	return p, l.s.people.LockPrincipals(ctx, l.tenant, append(going, l.into.Owner))
 }
 
 func (l *landing) drop(ctx context.Context, kind entity.Kind, ids []string) error {
@@ -160,28 +180,32 @@ func (l *landing) drop(ctx context.Context, kind entity.Kind, ids []string) erro
 	return nil
 }
 
-// spare takes out of the users that go the caller and, when it would be the last enabled one, a superuser.
+// spare takes out of the users or teams that go the landing's owner, the caller and, when it would be the last enabled one,
+// a superuser.
 func (l *landing) spare(ctx context.Context, kind entity.Kind, ids []string) ([]string, error) {
-	if kind != "user" || len(ids) == 0 {
-		return ids, nil
+	if len(ids) == 0 {
+		return nil, nil
 	}
-	stays := map[string]string{}
-	if l.self != "" {
-		stays[l.self] = "it is yours"
-	}
-	supers, err := l.s.people.Superusers(ctx, l.tenant)
-	if err != nil {
-		return nil, err
-	}
-	left := slices.ContainsFunc(supers, func(name string) bool { return stays[name] != "" || !slices.Contains(ids, name) })
-	if !left && len(supers) > 0 {
-		stays[supers[0]] = "it is the last superuser"
+	stays := map[string]string{l.into.Owner: "it gets what has no other owner"}
+	if kind == "user" {
+		if l.self != "" {
+			stays[l.self] = "it is yours"
+		}
+		supers, err := l.s.people.Superusers(ctx, l.tenant)
+		if err != nil {
+			return nil, err
+		}
+		left := slices.ContainsFunc(supers, func(name string) bool { return name == l.self || !slices.Contains(ids, name) })
+		if !left && len(supers) > 0 {
+			last := max(0, slices.Index(supers, l.into.Owner))
+			stays[supers[last]] = "it is the last superuser"
+		}
 	}
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
 		if stays[id] == "" {
 			return false
 		}
-		l.warn(fmt.Sprintf("The user %s stays: %s.", id, stays[id]))
+		l.warn(fmt.Sprintf("The %s %s stays: %s.", kind, id, stays[id]))
 		return true
 	}), nil
 }
@@ -189,9 +213,6 @@ func (l *landing) spare(ctx context.Context, kind entity.Kind, ids []string) ([]
 // pass gives what some principals own to the landing's owner.
 func (l *landing) pass(ctx context.Context, ids []string) error {
 	for _, id := range ids {
-		if id == l.into.Owner {
-			continue
-		}
 		moved, err := l.s.content.Reassign(ctx, l.tenant, id, l.into.Owner)
 		if err != nil {
 			return err

@@ -6,6 +6,8 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/bundles"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
 )
 
 // testRenameUsers: what is said of the deleted user maria is not said of mia, who gets her name.
@@ -42,4 +44,22 @@ func testRenameUsers(t *testing.T, s bundles.Store) {
 	all, err = s.Deployed(ctx, "evil", "far", id(1))
 	is.NoErr(err)
 	is.Equal(len(all), 4)
+}
+
+// testNoPrincipal: who has gone when the entry comes is not referred to.
+func testNoPrincipal(t *testing.T, s bundles.Store) {
+	is, ctx := is.New(t), t.Context()
+	add(t, s, "acme", bundle(1))
+	for n, c := range []struct {
+		kind entity.Kind
+		id   string
+		want errs.Code
+	}{{"user", "nobody", errs.Invalid}, {"team", id(7), errs.Invalid}, {"user", "jo", errs.Internal}, {"report", id(7), errs.Internal}} {
+		e := entry(n, 1)
+		e.Type, e.EntityID, e.Ref = string(c.kind), c.id, &entity.Ref{Kind: c.kind, ID: c.id}
+		is.Equal(errs.CodeOf(s.InsertEntry(ctx, "acme", e)), c.want) // errs.Internal is that of nil
+	}
+	b, err := s.Get(ctx, "acme", id(1))
+	is.NoErr(err)
+	is.Equal(len(b.Entries), 2)
 }

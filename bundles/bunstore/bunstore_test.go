@@ -11,6 +11,6 @@ import (
 
 func TestStore(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
-		bundlestest.TestStore(t, func(t *testing.T) bundles.Store { return bunstore.New(open(t)) })
+		bundlestest.TestStore(t, func(t *testing.T) bundles.Store { return bunstore.New(dbtest.People(t, open(t), "jo")) })
 	})
 }

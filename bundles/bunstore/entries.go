@@ -8,6 +8,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent/bundles"
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
@@ -64,6 +65,15 @@ func (s *Store) Entry(ctx context.Context, tenant, bundleID, id string) (bundles
 // InsertEntry implements bundles.Store.
 func (s *Store) InsertEntry(ctx context.Context, tenant string, e bundles.Entry) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		if r := e.Ref; r != nil && (r.Kind == "user" || r.Kind == "team") {
+			err := c.HoldPrincipal(ctx, tenant, e.EntityID)
+			if errs.CodeOf(err) == errs.Forbidden {
+				err = errs.New(errs.Invalid, "The %s %s is not there any more.", r.Kind, e.EntityID)
+			}
+			if err != nil {
+				return err
+			}
+		}
 		_, err := c.NewInsert().Model(&entry{
 			TenantID: tenant, ID: e.ID, BundleID: e.BundleID, Type: e.Type, EntityID: e.EntityID, Data: string(e.Data),
 			CreatedAt: bunx.At(e.CreatedAt), UpdatedAt: bunx.At(e.UpdatedAt),
