@@ -2,12 +2,13 @@ package domains
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/escapes"
@@ -24,7 +25,7 @@ const (
 type members = map[string]json.RawMessage
 
 // configure merges a configuration that was given into a domain's: a secret that is masked or left out keeps the stored
-// one, an empty one or null goes. It checks the result with the driver. nil or null is none at all, also no secret.
+// one, an empty one or null goes; the mask is refused where none is stored. It checks the result with the driver. nil or null is none at all, also no secret.
 func (s *Service) configure(d *Domain, info Info, driver Driver, given json.RawMessage) error {
 	if given = bytes.TrimSpace(given); len(given) == 0 || string(given) == "null" {
 		d.Config, d.Sealed = nil, ""
@@ -44,8 +45,11 @@ func (s *Service) configure(d *Domain, info Info, driver Driver, given json.RawM
 	secrets := members{}
 	for _, name := range info.Secrets {
 		value, there := open[name]
+		masked := string(value) == `"`+Mask+`"`
 		switch {
-		case !there || string(value) == `"`+Mask+`"`:
+		case masked && stored[name] == nil:
+			return errs.New(errs.Invalid, "config.%s is masked, but there is none to keep: send the secret itself, or leave it out", name)
+		case !there || masked:
 			if stored[name] != nil {
 				secrets[name] = stored[name]
 			}
@@ -94,7 +98,7 @@ func (i Info) knows(open members) error {
 	}
 	for name, value := range open {
 		if !slices.Contains(i.Members, name) {
-			return errs.New(errs.Invalid, "config.%s is not known: the driver %s has %s", short(name), i.ID, strings.Join(top(i.Members), ", "))
+			return errs.New(errs.Invalid, "config.%s is not known: the driver %s has %s", short(name), i.ID, cmp.Or(strings.Join(top(i.Members), ", "), "none"))
 		}
 		var inner members
 		if !slices.ContainsFunc(i.Members, func(m string) bool { return strings.HasPrefix(m, name+".") }) || json.Unmarshal(value, &inner) != nil {
@@ -166,14 +170,17 @@ func together(object json.RawMessage, more members) (json.RawMessage, error) {
 	return json.Marshal(all)
 }
 
-// masked gives a domain as anybody may see it. All secrets of the driver are masked where there is any: which of them
-// are set is sealed, too.
+// masked gives a domain as anybody may see it, with a mask for each secret that is stored; for all of the driver's where the
+// key does not open them.
 func (s *Service) masked(d Domain) Domain {
 	if d.Sealed != "" {
 		more := members{}
 		info, _ := s.Info(d.Type)
+		stored, err := s.secrets(d)
 		for _, name := range info.Secrets {
-			more[name] = json.RawMessage(`"` + Mask + `"`)
+			if err != nil || stored[name] != nil {
+				more[name] = json.RawMessage(`"` + Mask + `"`)
+			}
 		}
 		if config, err := together(d.Config, more); err == nil { // it was written by configure
 			d.Config = config
@@ -182,6 +189,9 @@ func (s *Service) masked(d Domain) Domain {
 	d.Sealed = ""
 	return d
 }
+
+// isAddress finds an address as a driver may read it. Other texts, such as a document with addresses in it, are none.
+var isAddress = regexp.MustCompile(`^\s*[A-Za-z][A-Za-z0-9+.-]*://`)
 
 // withoutQueries gives a masked domain as those may see it who may not change it: an address in its configuration may
 // have a key in its query.
@@ -192,67 +202,11 @@ func withoutQueries(d Domain) Domain {
 	}
 	for name, value := range all {
 		var address string
-		if json.Unmarshal(value, &address) == nil && strings.Contains(address, "://") {
+		if json.Unmarshal(value, &address) == nil && isAddress.MatchString(address) {
 			before, _, _ := strings.Cut(address, "?")
 			all[name], _ = json.Marshal(before)
 		}
 	}
 	d.Config, _ = json.Marshal(all) // which has just been read
 	return d
-}
-
-// realms keeps opened realms, so that what one has learned, such as a provider's keys, serves the next login.
-type realms struct {
-	mu     sync.Mutex
-	opened map[place]opened
-}
-
-type opened struct {
-	of    settings
-	realm Realm
-}
-
-// settings are what a realm was opened with.
-type settings struct{ driver, config, sealed string }
-
-// maxRealms bounds the realms in memory.
-const maxRealms = 1000
-
-// open gives a domain's realm, the one of the last time where its configuration is the same. Errors: errs.Invalid when it
-// has none, or one that its driver refuses.
-func (s *Service) open(d Domain) (Realm, error) {
-	at := place{d.Tenant, d.ID}
-	want := settings{d.Type, string(d.Config), d.Sealed}
-	s.realms.mu.Lock()
-	o, ok := s.realms.opened[at]
-	s.realms.mu.Unlock()
-	if ok && o.of == want {
-		return o.realm, nil
-	}
-	_, driver, ok := s.driver(d.Type)
-	if !ok {
-		return nil, errs.New(errs.Invalid, "The domain %s has the type %s, which is not known here.", d.ID, d.Type)
-	}
-	if d.Config == nil {
-		return nil, errs.New(errs.Invalid, "The domain %s has no configuration.", d.ID)
-	}
-	secrets, err := s.secrets(d)
-	if err != nil {
-		return nil, err
-	}
-	whole, err := together(d.Config, secrets)
-	if err != nil {
-		return nil, err
-	}
-	realm, err := driver.Open(whole)
-	if err != nil {
-		return nil, inConfig(err)
-	}
-	s.realms.mu.Lock()
-	defer s.realms.mu.Unlock()
-	if len(s.realms.opened) >= maxRealms {
-		clear(s.realms.opened)
-	}
-	s.realms.opened[at] = opened{want, realm}
-	return realm, nil
 }

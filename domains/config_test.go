@@ -1,9 +1,12 @@
 package domains_test
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 
@@ -19,7 +22,7 @@ func TestSecrets(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
 		d := w.add(t, "Books", "paper", `{"url": "ldap://x", "password": "hush-hush", "pin": "", "n": 1.50}`)
-		is.Equal(string(d.Config), `{"n":1.50,"password":"********","pin":"********","url":"ldap://x"}`)
+		is.Equal(string(d.Config), `{"n":1.50,"password":"********","url":"ldap://x"}`)
 		is.Equal(d.Sealed, "")
 		w.paper.all = []domains.Entry{person(1)}
 		in := func(password string) bool {
@@ -36,7 +39,7 @@ func TestSecrets(t *testing.T) {
 		}
 		put(`{"url": "ldap://y", "password": "********"}`)
 		is.True(in("hush-hush"))
-		is.Equal(string(put(`{"url": "ldap://z"}`).Config), `{"password":"********","pin":"********","url":"ldap://z"}`)
+		is.Equal(string(put(`{"url": "ldap://z"}`).Config), `{"password":"********","url":"ldap://z"}`)
 		is.True(in("hush-hush"))
 		put(`{"url": "ldap://z", "password": "other"}`)
 		is.True(in("other") && !in("hush-hush"))
@@ -61,14 +64,132 @@ func TestSecrets(t *testing.T) {
 	})
 }
 
+// TestNothingBehindTheMask: a mask keeps what is stored, and stands for nothing else.
+func TestNothingBehindTheMask(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite)
+	put := func(config string) error {
+		t.Helper()
+		_, err := w.Update(root(t), "books", func(d *domains.Domain) error { d.Config = json.RawMessage(config); return nil })
+		return err
+	}
+	none := func(err error) {
+		t.Helper()
+		is.Equal(errs.CodeOf(err), errs.Invalid)
+		is.Equal(errs.MessageOf(err), "config.pin is masked, but there is none to keep: send the secret itself, or leave it out")
+	}
+	name := "Books"
+	_, err := w.Create(root(t), domains.Domain{Name: &name, Type: "paper", Config: json.RawMessage(`{"url": "x", "pin": "********"}`)})
+	none(err)
+	w.add(t, name, "paper", `{"url": "x", "password": "hush-hush"}`)
+	none(put(`{"url": "x", "password": "********", "pin": "********"}`))
+	is.NoErr(put(`{"url": "x", "password": "********", "pin": "1"}`))
+	is.NoErr(put(`{"url": "x", "password": null, "pin": "********"}`))
+	is.NoErr(put(`{"url": "x", "pin": ""}`))
+	none(put(`{"url": "x", "pin": "********"}`))
+}
+
+// TestTooMuchConfiguration: lists show all configurations of a tenant, so all together are bounded.
+func TestTooMuchConfiguration(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open)
+		of := func(kib int) string { return `{"url": "` + strings.Repeat("x", kib<<10) + `"}` }
+		for i := range 16 {
+			w.add(t, fmt.Sprint("d", i), "paper", of(511)) // 16 KiB are left
+		}
+		put := func(id, config string) error {
+			t.Helper()
+			_, err := w.Update(root(t), id, func(d *domains.Domain) error { d.Config = json.RawMessage(config); return nil })
+			return err
+		}
+		tooLarge := func(err error) {
+			t.Helper()
+			is.Equal(errs.CodeOf(err), errs.Invalid)
+			is.True(strings.HasPrefix(errs.MessageOf(err), "config is too large: those of all domains of a tenant together may have 8388608 bytes"))
+		}
+		create := func(name, config string) error {
+			t.Helper()
+			_, err := w.Create(root(t), domains.Domain{Name: &name, Type: "paper", Config: json.RawMessage(config)})
+			return err
+		}
+		w.add(t, "e0", "paper", of(7))
+		w.add(t, "e1", "paper", of(7))
+		tooLarge(create("more", of(7)))
+		is.NoErr(create("empty", ""))
+		tooLarge(put("empty", of(7)))
+		is.NoErr(put("d0", of(500)))
+		is.NoErr(put("empty", of(7)))
+		tooLarge(put("d0", of(511)))
+		tooLarge(put("empty", `{"url": "x", "password": "`+strings.Repeat("x", 20<<10)+`"}`)) // what is sealed counts
+		is.NoErr(w.store.Insert(t.Context(), "acme", domains.Domain{ID: "old", Type: "paper", Config: json.RawMessage(of(511)), CreatedAt: w.clock, UpdatedAt: w.clock}))
+		tooLarge(put("e0", of(8)))
+		is.NoErr(put("e0", of(7)))                  // what does not grow may stay, also in a tenant that has too much
+		w.addTo(t, "evil", "own", "paper", of(511)) // another tenant has its own
+	})
+}
+
+// TestOneChangeOfConfigurations: nobody adds to a tenant's configurations while somebody else does, so that both together
+// keep to the bound.
+func TestOneChangeOfConfigurations(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open)
+		w.add(t, "Books", "paper", `{"url": "x"}`)
+		name := "Other"
+		other := domains.Domain{Name: &name, Type: "paper", Config: json.RawMessage(`{"url": "x"}`)}
+		for _, change := range []func(context.Context) error{
+			func(ctx context.Context) error { _, err := w.Create(ctx, other); return err },
+			func(ctx context.Context) error {
+				_, err := w.Update(ctx, "books", func(d *domains.Domain) error { d.Config = other.Config; return nil })
+				return err
+			},
+		} {
+			is.NoErr(w.store.InTx(t.Context(), func(ctx context.Context) error {
+				is.NoErr(w.store.LockTenant(ctx, "acme"))
+				waiting, cancel := context.WithTimeout(root(t), 100*time.Millisecond)
+				defer cancel()
+				is.True(change(waiting) != nil)
+				return nil
+			}))
+			is.NoErr(change(root(t)))
+		}
+	})
+}
+
+// TestBlankName: a name of blanks alone is none, also where there was a better one.
+func TestBlankName(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite)
+	w.add(t, "Books", "paper", `{"url": "x"}`)
+	for _, name := range []string{"", "  ", "\u00a0"} {
+		_, err := w.Update(root(t), "books", func(d *domains.Domain) error { d.Name = &name; return nil })
+		is.Equal(errs.CodeOf(err), errs.Invalid)
+		is.True(strings.HasPrefix(errs.MessageOf(err), "name must"))
+	}
+}
+
 // TestOthersSeeNoQueries: what may be a key in an address is for superusers.
 func TestOthersSeeNoQueries(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
-	w.add(t, "Books", "paper", `{"url": "https://x.example/meta?apikey=hush"}`)
-	for super, want := range map[bool]string{true: `{"url":"https://x.example/meta?apikey=hush"}`, false: `{"url":"https://x.example/meta"}`} {
+	shown := func(super bool) (url string) {
+		t.Helper()
 		all, err := w.All(as(t, "acme", "jo", super))
 		is.NoErr(err)
-		is.Equal(string(all[0].Config), want)
+		var config struct{ URL string }
+		is.NoErr(json.Unmarshal(all[0].Config, &config))
+		return config.URL
+	}
+	w.add(t, "Books", "paper", `{"url": "x"}`)
+	for stored, want := range map[string]string{
+		"https://x.example/meta?apikey=hush":                        "https://x.example/meta",
+		" HTTPS+unix://x.example?apikey=hush":                       " HTTPS+unix://x.example",
+		`<?xml version="1.0"?><md:X Location="https://x.example"/>`: `<?xml version="1.0"?><md:X Location="https://x.example"/>`,
+		"who? see https://x.example":                                "who? see https://x.example",
+	} {
+		_, err := w.Update(root(t), "books", func(d *domains.Domain) (err error) {
+			d.Config, err = json.Marshal(map[string]string{"url": stored})
+			return err
+		})
+		is.NoErr(err)
+		is.Equal(shown(true), stored)
+		is.Equal(shown(false), want)
 	}
 }
 
@@ -106,6 +227,7 @@ func TestBadDomains(t *testing.T) {
 	is.Equal(errs.CodeOf(err), errs.Invalid)
 	_, err = w.Update(root(t), "local", func(d *domains.Domain) error { d.Config = json.RawMessage(`{"a":1}`); return nil })
 	is.Equal(errs.CodeOf(err), errs.Invalid)
+	is.Equal(errs.MessageOf(err), "config.a is not known: the driver local has none")
 	is.Equal(errs.CodeOf(w.Delete(root(t), "local")), errs.Invalid)
 	is.Equal(errs.CodeOf(w.Delete(root(t), "nowhere")), errs.NotFound)
 	_, err = w.Get(as(t, "acme", "jo", false), "books")

@@ -17,7 +17,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/turns"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
@@ -47,17 +46,23 @@ type Domain struct {
 // Mask stands for a secret wherever a configuration is read, and keeps the stored one where it is written.
 const Mask = "********"
 
-// maxDomains is how many domains a tenant can have: lists without pages read them all.
-const maxDomains = 1000
+// What a tenant can have: lists without pages read it all.
+const (
+	maxDomains = 1000
+	maxConfigs = 8 << 20 // bytes of all configurations together
+)
 
 // Store keeps domains. Implementations must pass domainstest.TestStore.
 type Store interface {
 	// Get fails with errs.NotFound when the tenant has no such domain.
 	Get(ctx context.Context, tenant, id string) (Domain, error)
-	// Page gives a page in the order of q.Sort: name (the default, ignoring case), id, createdAt or updatedAt.
+	// Page gives a page in the order of q.Sort: name (the default, ignoring case), id, createdAt or updatedAt. Config and
+	// Sealed are left out.
 	Page(ctx context.Context, tenant string, q paging.Query) (paging.Page[Domain], error)
-	// All gives every domain, ordered by id.
-	All(ctx context.Context, tenant string) ([]Domain, error)
+	// All gives every domain of a type, "" for all of them, ordered by id.
+	All(ctx context.Context, tenant, driver string) ([]Domain, error)
+	// Size gives the number of domains, and of the bytes of all their Config and Sealed.
+	Size(ctx context.Context, tenant string) (n, bytes int, err error)
 	// Insert fails with errs.Conflict when the id is taken.
 	Insert(ctx context.Context, tenant string, d Domain) error
 	// Update calls edit with the stored domain and writes the result but for Tenant, ID, ScannedAt and CreatedAt; no other
@@ -135,12 +140,11 @@ type Service struct {
 	drivers []Driver
 	infos   []Info
 	realms  realms
-	asking  *turns.Turns[place] // of the logins that ask a directory
-	scans   chan struct{}       // a place for each scan
+	places  places
 	limits  limits
 
 	mu      sync.Mutex
-	running map[place]*Run // scans of this process
+	running map[place]*scanning // scans of this process, the last that has begun of each domain
 }
 
 // place is a domain of a tenant.
@@ -148,6 +152,7 @@ type place struct{ tenant, domain string }
 
 // limits are how long something may take.
 type limits struct {
+	wait    time.Duration // for a login's place
 	check   time.Duration // of a password, by a directory
 	refusal time.Duration // a refused login takes as long at least
 	read    time.Duration // of one domain's directory, by a scan
@@ -166,8 +171,8 @@ func New(o Options) (*Service, error) {
 		o.NewSecret = newSecret
 	}
 	s := &Service{
-		o: o, drivers: o.Drivers, running: map[place]*Run{}, asking: turns.New[place](maxAskingAt, maxAsking, maxWait), scans: make(chan struct{}, maxScans),
-		limits: limits{check: maxCheck, refusal: minRefusal, read: maxRead, beat: beat},
+		o: o, drivers: o.Drivers, running: map[place]*scanning{}, places: newPlaces(),
+		limits: limits{wait: maxWait, check: maxCheck, refusal: minRefusal, read: maxRead, beat: beat},
 		realms: realms{opened: map[place]opened{}},
 	}
 	for _, d := range o.Drivers {

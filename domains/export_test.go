@@ -2,19 +2,18 @@ package domains
 
 import (
 	"context"
+	"strconv"
+	"strings"
 	"time"
-
-	"github.com/tenantcontent/tenantcontent/internal/turns"
 )
 
 // Hurry shortens how long a login waits for its place and for a directory, and how long a scan may read and is silent.
 func (s *Service) Hurry(wait, check, read, beat time.Duration) {
-	s.asking = turns.New[place](maxAskingAt, maxAsking, wait)
-	s.limits.check, s.limits.read, s.limits.beat = check, read, beat
+	s.limits.wait, s.limits.check, s.limits.read, s.limits.beat = wait, check, read, beat
 }
 
-// Waiting gives the number of domains at which somebody logs in.
-func (s *Service) Waiting() int { return s.asking.Keys() }
+// Waiting gives the number of domains, and of tenants, at which somebody logs in.
+func (s *Service) Waiting() int { return s.places.at.Keys() + s.places.of.Keys() }
 
 // Crowd takes all places at a domain.
 func (s *Service) Crowd(ctx context.Context, tenant, domain string) (leave func(), err error) {
@@ -31,6 +30,32 @@ func (s *Service) Crowd(ctx context.Context, tenant, domain string) (leave func(
 			leave()
 		}
 	}, nil
+}
+
+// Scanning is the scan of one domain.
+type Scanning = scanning
+
+// BeginScan begins one, whatever else runs.
+func (s *Service) BeginScan(ctx context.Context, d Domain) (*Scanning, error) {
+	return s.beginScan(ctx, d, ScanOptions{})
+}
+
+// Beat shows how far the scan is, here and to other processes.
+func (one *Scanning) Beat(ctx context.Context) error {
+	one.show()
+	return one.note(ctx)
+}
+
+// End ends it.
+func (one *Scanning) End(ctx context.Context) { one.end(ctx, "", nil) }
+
+// KeepRealms keeps realms, each twice, whose settings have so many bytes, and gives how many are kept then, and their bytes.
+func KeepRealms(n, bytes int) (kept, all int) {
+	r := realms{opened: map[place]opened{}}
+	for i := range 2 * n {
+		r.keep(place{"acme", strconv.Itoa(i / 2)}, opened{of: settings{config: strings.Repeat("x", bytes)}})
+	}
+	return len(r.opened), r.bytes
 }
 
 // MaxTexts is how much a scan keeps.

@@ -1,19 +1,18 @@
 package domains
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/turns"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
@@ -60,35 +59,20 @@ func refusal(cause error) error {
 const (
 	maxCheck   = 15 * time.Second
 	minRefusal = 150 * time.Millisecond
-
-	maxAsking   = 64               // logins of one process that ask directories and providers at once
-	maxAskingAt = 8                // of these, at one domain: a directory that hangs holds up its own people alone
-	maxWait     = 30 * time.Second // for a place: a thousand people at once all get in, one after the other
 )
-
-// takePlace waits for a place among those who log in at a domain. Errors: errs.Unavailable.
-func (s *Service) takePlace(ctx context.Context, at place) (leave func(), err error) {
-	leave, err = s.asking.Take(ctx, at)
-	if errors.Is(err, turns.ErrLate) {
-		err = errs.Wrap(errs.Unavailable, err, "Too many people log in at this domain at the moment. Try again.")
-	}
-	return leave, err
-}
 
 // Authenticate checks a name and a password without an actor, for sessions: principals does for the domain local, and
 // the domain's directory for others. The first login makes the user.
 //
-// A directory has 15 seconds to answer, whatever the configuration says, and is asked by 8 logins at once at most. Every
-// refusal outside of local takes 150 milliseconds at least, so that its time does not tell whether there is such a domain,
-// or whether somebody is locked.
+// A directory has 15 seconds to answer, whatever the configuration says, and is asked by 8 logins at once at most, and by 16
+// of one tenant. Every refusal takes 150 milliseconds at least, so that its time does not tell whether there is such a domain
+// or user. For a user who is locked or disabled here the directory is asked about nobody, so that neither the
+// time nor the answer tells who is a user here, and nobody is locked in the directory by what is tried at a locked user.
 //
 // Errors: errs.Unauthenticated "Unable to log in", the same for every reason; errs.Upstream when the directory cannot be
 // asked; errs.Unavailable after 30 seconds when too many others are asking it. An empty password is never sent to a
 // directory.
 func (s *Service) Authenticate(ctx context.Context, tenant, domain, username, password string) (principals.User, error) {
-	if domain == Local {
-		return s.o.People.Authenticate(ctx, tenant, domain, username, password)
-	}
 	soonest := time.NewTimer(s.limits.refusal)
 	defer soonest.Stop()
 	u, err := s.authenticate(ctx, tenant, domain, username, password)
@@ -103,6 +87,9 @@ func (s *Service) Authenticate(ctx context.Context, tenant, domain, username, pa
 }
 
 func (s *Service) authenticate(ctx context.Context, tenant, domain, username, password string) (principals.User, error) {
+	if domain == Local {
+		return s.o.People.Authenticate(ctx, tenant, domain, username, password)
+	}
 	d, err := s.get(ctx, tenant, domain)
 	if err != nil && errs.CodeOf(err) != errs.NotFound {
 		return principals.User{}, err
@@ -125,9 +112,16 @@ func (s *Service) authenticate(ctx context.Context, tenant, domain, username, pa
 		return principals.User{}, err
 	}
 	defer leave()
+	asked := false
 	u, err := s.o.People.Try(ctx, tenant, domain, d.Type, username, func(ctx context.Context) (Identity, error) {
+		asked = true
 		return s.check(ctx, login, username, password)
 	})
+	if !asked && errs.CodeOf(err) == errs.Unauthenticated {
+		if _, failed := s.check(ctx, login, rand.Text(), rand.Text()); failed != nil && errs.CodeOf(failed) != errs.Unauthenticated {
+			err = failed
+		}
+	}
 	return u, hidden(err)
 }
 
@@ -190,7 +184,7 @@ func (s *Service) redirects(ctx context.Context, tenant, domain string) (Domain,
 }
 
 // Begin starts a login at a domain's provider, without an actor. returnTo is a path at this service, "" for none.
-// Errors: errs.NotFound, the same for every reason; errs.Invalid for another returnTo; errs.Upstream.
+// Errors: errs.NotFound, the same for every reason; errs.Invalid for another returnTo, and for one that is too long; errs.Upstream.
 func (s *Service) Begin(ctx context.Context, tenant, domain string, at Endpoints, returnTo string) (Started, error) {
 	if !isPath(returnTo) {
 		return Started{}, errs.New(errs.Invalid, "returnTo must be a path of this service, such as /apps")
@@ -205,15 +199,32 @@ func (s *Service) Begin(ctx context.Context, tenant, domain string, at Endpoints
 		return Started{}, hidden(err)
 	}
 	begun.Location = location
-	plain, err := json.Marshal(pending{Domain: d.ID, Memory: memory, ReturnTo: returnTo, Ends: begun.Ends})
-	if err != nil {
-		return Started{}, err
+	p := pending{Domain: d.ID, Memory: memory, ReturnTo: returnTo, Ends: begun.Ends}
+	begun.Browser, err = s.keep(tenant, begun.State, p)
+	if err != nil || len(begun.Browser) <= maxPending {
+		return begun, err
 	}
-	begun.Browser, err = s.o.Keys.Seal(tenant, pendingTable, pendingColumn, hash(begun.State), plain)
-	if err == nil && len(begun.Browser) > maxPending {
+	p.ReturnTo = ""
+	without, err := s.keep(tenant, begun.State, p)
+	switch {
+	case err != nil:
+	case len(without) > maxPending:
 		err = fmt.Errorf("domains: the driver %s wants to know too much again: %d bytes", d.Type, len(memory))
+	default:
+		err = errs.New(errs.Invalid, "returnTo is too long for a login at this domain")
 	}
-	return begun, err
+	return Started{}, err
+}
+
+// keep seals a login for its browser.
+func (s *Service) keep(tenant, state string, p pending) (string, error) {
+	var plain bytes.Buffer
+	to := json.NewEncoder(&plain)
+	to.SetEscapeHTML(false) // a path has many &
+	if err := to.Encode(p); err != nil {
+		return "", err
+	}
+	return s.o.Keys.Seal(tenant, pendingTable, pendingColumn, hash(state), plain.Bytes())
 }
 
 // isPath reports whether a browser takes s, or none, for a path of the service that it is at.
@@ -235,7 +246,7 @@ type Finished struct {
 
 // Finish ends a login that Begin started, without an actor. tenant and domain are those of the address that the provider
 // sent the browser to, and browser is what that has kept. The first login makes the user. A login can be ended once, by its
-// own browser, whether it succeeds or not. As with Authenticate, 8 do at once.
+// own browser, whether it succeeds or not. As with Authenticate, 8 do at once at a domain, and 16 in a tenant.
 // Errors: errs.Unauthenticated "Unable to log in", the same for every reason; errs.Upstream; errs.Unavailable when it has
 // not been ended and may be tried again.
 func (s *Service) Finish(ctx context.Context, tenant, domain string, at Endpoints, state, browser string, params url.Values) (Finished, error) {

@@ -1,6 +1,8 @@
 package domains_test
 
 import (
+	"context"
+	"encoding/json"
 	"net/url"
 	"strings"
 	"sync"
@@ -51,7 +53,7 @@ func TestPasswordLogin(t *testing.T) {
 	})
 }
 
-// TestDirectoryLock: ten wrong passwords lock a user of a directory, which is not asked any more then.
+// TestDirectoryLock: ten wrong passwords lock a user of a directory, which is not asked for them any more then.
 func TestDirectoryLock(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	w.add(t, "Books", "paper", `{"url": "x", "password": "secret"}`)
@@ -64,9 +66,9 @@ func TestDirectoryLock(t *testing.T) {
 	for range 10 {
 		is.Equal(errs.CodeOf(try("wrong")), errs.Unauthenticated)
 	}
-	asked := w.paper.tries
+	is.Equal(w.paper.asked, "user0001")
 	is.Equal(errs.CodeOf(try("secret")), errs.Unauthenticated)
-	is.Equal(w.paper.tries, asked)
+	is.True(w.paper.asked != "user0001")
 	w.clock = w.clock.Add(16 * time.Minute)
 	is.NoErr(try("secret"))
 }
@@ -143,9 +145,75 @@ func TestRedirectLogin(t *testing.T) {
 			_, err := w.Begin(t.Context(), "acme", "gate", at("gate"), bad)
 			is.Equal(errs.CodeOf(err), errs.Invalid)
 		}
+		for _, long := range []string{"/" + strings.Repeat("<", 1023), "/" + strings.Repeat("&", 1023), "/" + strings.Repeat(`"`, 1023)} {
+			b, err := w.Begin(t.Context(), "acme", "gate", at("gate"), long)
+			is.NoErr(err)
+			done, err := w.Finish(t.Context(), "acme", "gate", at("gate"), b.State, b.Browser, code)
+			is.NoErr(err)
+			is.Equal(done.ReturnTo, long)
+		}
 		_, _, err = w.Metadata(t.Context(), "acme", "gate", at("gate"))
 		is.Equal(errs.CodeOf(err), errs.NotFound)
 	})
+}
+
+// wordy is a driver of a provider of which one has to know much again.
+type wordy struct {
+	gate
+	memory int // bytes
+}
+
+func (w wordy) Open(json.RawMessage) (domains.Realm, error) { return w, nil }
+
+func (w wordy) Begin(context.Context, domains.Endpoints, string) (string, []byte, error) {
+	return "https://provider.example/", make([]byte, w.memory), nil
+}
+
+// TestTooLongForTheCookie: when it is the path that makes a login too long for its cookie, its sender is told so; what a
+// driver alone makes too long is a fault.
+func TestTooLongForTheCookie(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite)
+	w.add(t, "Gate", "gate", `{}`)
+	begin := func(memory int, returnTo string) error {
+		s := w.with(t, func(o *domains.Options) { o.Drivers = []domains.Driver{wordy{memory: memory}} })
+		_, err := s.Begin(t.Context(), "acme", "gate", at("gate"), returnTo)
+		return err
+	}
+	long := "/" + strings.Repeat("x", 1023)
+	is.NoErr(begin(1000, long))
+	err := begin(1600, long)
+	is.Equal(errs.CodeOf(err), errs.Invalid)
+	is.True(strings.HasPrefix(errs.MessageOf(err), "returnTo is too long"))
+	is.NoErr(begin(1600, "/"))
+	err = begin(4000, "/")
+	is.True(err != nil && errs.CodeOf(err) == errs.Internal)
+}
+
+// allKeys opens everything as one login.
+type allKeys struct {
+	domains.Sealer
+	login string
+}
+
+func (k allKeys) Open(string, string, string, string, string) ([]byte, error) {
+	return []byte(k.login), nil
+}
+
+// TestBoundsOfTheCookie: of what is longer than this service makes it nothing is looked at.
+func TestBoundsOfTheCookie(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite)
+	w.add(t, "Gate", "gate", `{}`)
+	finish := func(state, cookie int) errs.Code {
+		s := w.with(t, func(o *domains.Options) {
+			memory, _ := json.Marshal([]byte("memory of " + strings.Repeat("s", state)))
+			o.Keys = allKeys{o.Keys, `{"d": "gate", "m": ` + string(memory) + `, "e": "2100-01-01T00:00:00Z"}`}
+		})
+		_, err := s.Finish(t.Context(), "acme", "gate", at("gate"), strings.Repeat("s", state), strings.Repeat("c", cookie), url.Values{"code": {"jo"}})
+		return errs.CodeOf(err)
+	}
+	is.Equal(finish(256, 10), errs.Unauthenticated)
+	is.Equal(finish(10, 3801), errs.Unauthenticated)
+	is.Equal(finish(255, 3800), errs.Internal) // no error
 }
 
 // TestFinishAtOnce: of parallel callbacks one logs in.

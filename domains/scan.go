@@ -2,6 +2,7 @@ package domains
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
@@ -62,10 +63,10 @@ type Scanned struct {
 // transaction. It ends with ctx. It needs a superuser.
 //
 // Errors: errs.Forbidden; errs.NotFound for the driver; errs.Invalid when it cannot scan, or has no domain with the id of
-// o.Domain; errs.Conflict while another scan of a domain runs, and, with the counts, when too many users would be
+// o.Domain; errs.Conflict while another scan of a domain runs, or of any domain of the tenant in this process, and, with the counts, when too many users would be
 // disabled, or memberships removed, and neither o.Force nor o.DryRun is set; errs.Upstream when a directory cannot be
-// read, not within 30 minutes, or has more than this service keeps in memory; errs.Unavailable while two other scans run in
-// this process. Nothing is written then.
+// read, not within 30 minutes, or has more than this service keeps in memory; errs.Unavailable while two other
+// tenants scan in this process. Nothing is written then.
 func (s *Service) Scan(ctx context.Context, driver string, o ScanOptions) ([]Scanned, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -74,20 +75,17 @@ func (s *Service) Scan(ctx context.Context, driver string, o ScanOptions) ([]Sca
 	if _, _, ok := s.driver(driver); !ok {
 		return nil, errs.New(errs.NotFound, "Domain driver not found.")
 	}
-	all, err := s.o.Store.All(ctx, a.Tenant)
+	all, err := s.o.Store.All(ctx, a.Tenant, driver)
 	if err != nil {
 		return nil, err
 	}
-	var some []Domain
-	for _, d := range all {
-		if d.Type == driver && (o.Domain == "" || d.ID == o.Domain) {
-			some = append(some, d)
+	if o.Domain != "" {
+		all = slices.DeleteFunc(all, func(d Domain) bool { return d.ID != o.Domain })
+		if len(all) == 0 {
+			return nil, errs.New(errs.Invalid, "domain must be the id of a domain with the driver %s", driver)
 		}
 	}
-	if o.Domain != "" && len(some) == 0 {
-		return nil, errs.New(errs.Invalid, "domain must be the id of a domain with the driver %s", driver)
-	}
-	return s.scan(ctx, driver, some, o)
+	return s.scan(ctx, a.Tenant, driver, all, o)
 }
 
 // ScanDomain does as Scan for one domain. Errors: as Scan; errs.NotFound for the domain.
@@ -101,7 +99,7 @@ func (s *Service) ScanDomain(ctx context.Context, id string, o ScanOptions) ([]S
 		return nil, err
 	}
 	o.Domain = id
-	return s.scan(ctx, d.Type, []Domain{d}, o)
+	return s.scan(ctx, a.Tenant, d.Type, []Domain{d}, o)
 }
 
 // ScanState gives the scan of a domain that runs, or ran last. It needs a superuser. A scan whose process has ended
@@ -122,7 +120,7 @@ func (s *Service) state(ctx context.Context, tenant, id string) (Run, error) {
 	mine := s.running[place{tenant, id}]
 	var run Run
 	if mine != nil {
-		run = *mine
+		run = mine.shown
 	}
 	s.mu.Unlock()
 	if mine != nil {

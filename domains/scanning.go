@@ -14,25 +14,22 @@ type scanning struct {
 	s      *Service
 	domain Domain
 	run    Run
+	shown  Run       // to others: what run was a moment ago, guarded by Service.mu
 	from   Directory // nil for a domain without a configuration
 	found  principals.Snapshot
 	began  time.Time
 	result Scanned
 }
 
-// maxScans is how many scans of one process run at once: each has a directory in memory.
-const maxScans = 2
-
-func (s *Service) scan(ctx context.Context, driver string, some []Domain, o ScanOptions) (results []Scanned, err error) {
+func (s *Service) scan(ctx context.Context, tenant, driver string, some []Domain, o ScanOptions) (results []Scanned, err error) {
 	if info, _, ok := s.driver(driver); ok && info.ScanComponent == nil {
 		return nil, errs.New(errs.Invalid, "The driver %s has no directory to scan.", driver)
 	}
-	select {
-	case s.scans <- struct{}{}:
-		defer func() { <-s.scans }()
-	default:
-		return nil, errs.New(errs.Unavailable, "Two scans run already. Try again later.")
+	leave, err := s.takeScan(ctx, tenant)
+	if err != nil {
+		return nil, err
 	}
+	defer leave()
 	var all []*scanning
 	at := "" // the domain that something is done with
 	defer func() {
@@ -110,7 +107,7 @@ func (s *Service) beatAll(ctx context.Context, all []*scanning) {
 func (one *scanning) note(ctx context.Context) error {
 	s, d := one.s, one.domain
 	s.mu.Lock()
-	run := *s.running[place{d.Tenant, d.ID}]
+	run := one.shown
 	s.mu.Unlock()
 	run.HeardAt = s.stamp()
 	return s.o.Store.NoteScan(ctx, d.Tenant, d.ID, run)
@@ -152,19 +149,39 @@ func (s *Service) beginScan(ctx context.Context, d Domain, o ScanOptions) (*scan
 	}
 	now := s.stamp()
 	one.run = Run{ID: s.o.NewID(), Phase: Reading, DryRun: o.DryRun, StartedAt: now, HeardAt: now}
-	if err := s.o.Store.BeginScan(ctx, d.Tenant, d.ID, one.run, now.Add(-silence)); err != nil {
+	if err := one.begin(ctx, now.Add(-silence)); err != nil {
 		return nil, err
 	}
-	one.show()
 	return one, nil
+}
+
+// begin notes that the scan runs. A caller who hangs up does not break the note off; one that may be there all the same is
+// ended, as nobody else would end it.
+func (one *scanning) begin(ctx context.Context, stale time.Time) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s, d := one.s, one.domain
+	noting, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	defer cancel()
+	if err := s.o.Store.BeginScan(noting, d.Tenant, d.ID, one.run, stale); err != nil {
+		if errs.CodeOf(err) != errs.Conflict {
+			one.end(ctx, d.ID, err)
+		}
+		return err
+	}
+	one.show()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running[place{d.Tenant, d.ID}] = one
+	return nil
 }
 
 // show makes the state of the scan readable in this process.
 func (one *scanning) show() {
 	one.s.mu.Lock()
 	defer one.s.mu.Unlock()
-	run := one.run
-	one.s.running[place{one.domain.Tenant, one.domain.ID}] = &run
+	one.shown = one.run
 }
 
 // write joins the transaction of all domains.
@@ -203,7 +220,7 @@ func (one *scanning) write(ctx context.Context, o ScanOptions) error {
 	return s.o.Store.SetScanned(ctx, d.Tenant, d.ID, at)
 }
 
-// settleTime is how long the note of an ended scan may take after its caller has gone.
+// settleTime is how long the note of a scan that begins or has ended may take, also after its caller has gone.
 const settleTime = 10 * time.Second
 
 // end notes how the scan ended; at is the domain that failed, "" for all. What cannot be noted counts as dead after a while.
@@ -224,5 +241,7 @@ func (one *scanning) end(ctx context.Context, at string, failure error) {
 	_ = one.s.o.Store.NoteScan(ctx, one.domain.Tenant, one.domain.ID, one.run)
 	one.s.mu.Lock()
 	defer one.s.mu.Unlock()
-	delete(one.s.running, place{one.domain.Tenant, one.domain.ID})
+	if at := (place{one.domain.Tenant, one.domain.ID}); one.s.running[at] == one { // no other scan has taken its place
+		delete(one.s.running, at)
+	}
 }

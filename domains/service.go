@@ -45,15 +45,14 @@ func (s *Service) driver(id string) (Info, Driver, bool) {
 	return s.infos[i], s.drivers[i], true
 }
 
-// Page gives a page of the tenant's domains to any session, sorted by name (the default), id, createdAt or updatedAt;
-// q searches id, name and description. Errors: errs.Invalid for a sort or cursor that does not fit.
+// Page gives a page of the tenant's domains, without their configurations, to any session, sorted by name (the default), id,
+// createdAt or updatedAt; q searches id, name and description. Errors: errs.Invalid for a sort or cursor that does not fit.
 func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Domain], error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return paging.Page[Domain]{}, err
 	}
-	page, err := s.o.Store.Page(ctx, a.Tenant, q)
-	return paging.Map(page, s.masked), err
+	return s.o.Store.Page(ctx, a.Tenant, q)
 }
 
 // All gives every domain to any session, ordered by id; to others than superusers without the queries of addresses.
@@ -62,7 +61,7 @@ func (s *Service) All(ctx context.Context) ([]Domain, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.o.Store.All(ctx, a.Tenant)
+	all, err := s.o.Store.All(ctx, a.Tenant, "")
 	for i, d := range all {
 		if all[i] = s.masked(d); !a.Can(actor.SuperuserRead) {
 			all[i] = withoutQueries(all[i])
@@ -112,20 +111,21 @@ func (s *Service) Contents(ctx context.Context) ([]Content, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.o.Store.All(ctx, a.Tenant)
+	all, err := s.o.Store.Page(ctx, a.Tenant, paging.Query{Sort: "id", Limit: maxDomains}) // which are all
 	if err != nil {
 		return nil, err
 	}
 	counts, err := s.o.People.DomainContent(ctx, a.Tenant)
-	contents := make([]Content, len(all))
-	for i, d := range all {
+	contents := make([]Content, len(all.Rows))
+	for i, d := range all.Rows {
 		contents[i] = Content{d.ID, counts[d.ID].Users, counts[d.ID].Teams}
 	}
 	return contents, err
 }
 
 // Create adds a domain. It needs a superuser. ID, made of the name, times and Tenant are ignored.
-// Errors: errs.Forbidden; errs.Invalid naming the field, also for the type local; errs.Conflict for a taken id.
+// Errors: errs.Forbidden; errs.Invalid naming the field, also for the type local, and when all configurations of the tenant
+// together would have more than 8 MiB; errs.Conflict for a taken id, and in a tenant with 1,000 domains.
 func (s *Service) Create(ctx context.Context, d Domain) (Domain, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -148,12 +148,15 @@ func (s *Service) Create(ctx context.Context, d Domain) (Domain, error) {
 	d.CreatedAt = s.stamp()
 	d.UpdatedAt = d.CreatedAt
 	err = s.o.Store.InTx(ctx, func(ctx context.Context) error {
-		all, err := s.o.Store.All(ctx, a.Tenant)
+		n, bytes, err := s.size(ctx, a.Tenant)
+		if err == nil && n >= maxDomains {
+			err = errs.New(errs.Conflict, "A tenant can have at most %d domains.", maxDomains)
+		}
+		if err == nil {
+			err = fits(d.bytes(), 0, bytes)
+		}
 		if err != nil {
 			return err
-		}
-		if len(all) >= maxDomains {
-			return errs.New(errs.Conflict, "A tenant can have at most %d domains.", maxDomains)
 		}
 		return s.o.Store.Insert(ctx, a.Tenant, d)
 	})
@@ -165,8 +168,8 @@ func (s *Service) Create(ctx context.Context, d Domain) (Domain, error) {
 
 // Update changes name, description, type and configuration of a domain. It needs a superuser. edit gets the
 // configuration with its secrets masked; those that it leaves masked, or out, stay.
-// Errors: errs.Forbidden; errs.NotFound; errs.Invalid naming the field, also for another type of local; an error from
-// edit as it is.
+// Errors: errs.Forbidden; errs.NotFound; errs.Invalid naming the field, also for another type of local, and as Create when
+// the configuration grows; an error from edit as it is.
 func (s *Service) Update(ctx context.Context, id string, edit func(*Domain) error) (Domain, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -175,24 +178,60 @@ func (s *Service) Update(ctx context.Context, id string, edit func(*Domain) erro
 	if !slug.Valid(id) {
 		return Domain{}, errNotFound
 	}
-	d, err := s.o.Store.Update(ctx, a.Tenant, id, func(d *Domain) error {
-		was := *d
-		*d = s.masked(*d)
-		if err := edit(d); err != nil {
+	var d Domain
+	err = s.o.Store.InTx(ctx, func(ctx context.Context) error {
+		_, bytes, err := s.size(ctx, a.Tenant)
+		if err != nil {
 			return err
 		}
-		given := d.Config
-		d.Tenant, d.ID, d.Config, d.Sealed, d.ScannedAt, d.CreatedAt = was.Tenant, was.ID, was.Config, was.Sealed, was.ScannedAt, was.CreatedAt
-		d.UpdatedAt = s.stamp()
-		if (was.ID == Local || d.Type == Local) && d.Type != was.Type {
-			return errs.New(errs.Invalid, "type must stay %s", was.Type)
-		}
-		return s.accept(d, given)
+		d, err = s.o.Store.Update(ctx, a.Tenant, id, func(d *Domain) error {
+			return s.edit(d, edit, bytes)
+		})
+		return err
 	})
 	if err != nil {
 		return Domain{}, err
 	}
 	return s.masked(d), nil
+}
+
+// size is Store.Size, which nobody changes before the transaction in ctx ends.
+func (s *Service) size(ctx context.Context, tenant string) (n, bytes int, err error) {
+	if err := s.o.Store.LockTenant(ctx, tenant); err != nil {
+		return 0, 0, err
+	}
+	return s.o.Store.Size(ctx, tenant)
+}
+
+// bytes is what a domain's configuration takes of maxConfigs.
+func (d Domain) bytes() int { return len(d.Config) + len(d.Sealed) }
+
+// fits refuses a configuration that grows beyond what those of a tenant may have together. All are bytes.
+func fits(now, before, others int) error {
+	if now > before && now+others > maxConfigs {
+		return errs.New(errs.Invalid, "config is too large: those of all domains of a tenant together may have %d bytes, and the others have %d",
+			maxConfigs, others)
+	}
+	return nil
+}
+
+// edit changes a domain as edit says and as it may be; all are the bytes of the tenant's configurations.
+func (s *Service) edit(d *Domain, edit func(*Domain) error, all int) error {
+	was := *d
+	*d = s.masked(*d)
+	if err := edit(d); err != nil {
+		return err
+	}
+	given := d.Config
+	d.Tenant, d.ID, d.Config, d.Sealed, d.ScannedAt, d.CreatedAt = was.Tenant, was.ID, was.Config, was.Sealed, was.ScannedAt, was.CreatedAt
+	d.UpdatedAt = s.stamp()
+	if (was.ID == Local || d.Type == Local) && d.Type != was.Type {
+		return errs.New(errs.Invalid, "type must stay %s", was.Type)
+	}
+	if err := s.accept(d, given); err != nil {
+		return err
+	}
+	return fits(d.bytes(), was.bytes(), all-was.bytes())
 }
 
 // Delete removes a domain with its users and teams; what they own passes to the caller, in one transaction. It needs a
@@ -257,8 +296,8 @@ const (
 // accept checks a domain and merges the configuration that was given into it.
 func (s *Service) accept(d *Domain, given json.RawMessage) error {
 	if d.Name != nil {
-		if n := utf8.RuneCountInString(*d.Name); n < 1 || n > maxName || !plain(*d.Name) {
-			return errs.New(errs.Invalid, "name must have 1 to %d characters, and no control characters", maxName)
+		if strings.TrimSpace(*d.Name) == "" || utf8.RuneCountInString(*d.Name) > maxName || !plain(*d.Name) {
+			return errs.New(errs.Invalid, "name must have 1 to %d characters, not blanks alone, and no control characters", maxName)
 		}
 	}
 	if d.Description != nil && (len(*d.Description) > maxDescription || !text(*d.Description)) {

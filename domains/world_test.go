@@ -32,7 +32,9 @@ type paper struct {
 	all   []domains.Entry
 	err   error         // of Entries, after all; and of Login
 	wait  chan struct{} // Entries waits for it in the middle; nil: it does not
+	delay time.Duration // of each login
 	tries int           // logins that asked
+	asked string        // the name that the last one asked for
 }
 
 func (*paper) Info() domains.Info {
@@ -65,6 +67,8 @@ func (d *desk) Login(_ context.Context, username, password string) (domains.Iden
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.tries++
+	d.asked = username
+	time.Sleep(d.delay)
 	if d.err != nil {
 		return domains.Identity{}, d.err
 	}
@@ -133,7 +137,7 @@ type world struct {
 	clock  time.Time
 	late   atomic.Int64 // nanoseconds, for tests that go on meanwhile
 
-	with func(t *testing.T, people domains.People) *domains.Service // another service over the same database
+	with func(t *testing.T, change func(*domains.Options)) *domains.Service // another service over the same database
 }
 
 type settings struct{}
@@ -151,16 +155,18 @@ func newWorld(t *testing.T, open dbtest.Opener) *world {
 	now := func() time.Time { return w.clock.Add(time.Duration(w.late.Load())) }
 	w.store = bunstore.New(w.db)
 	w.people = principals.New(principals.Options{Store: people.New(w.db), Now: now, Cost: principals.Cost{Memory: 8, Time: 1, Threads: 1}})
-	w.with = func(t *testing.T, people domains.People) *domains.Service {
+	w.with = func(t *testing.T, change func(*domains.Options)) *domains.Service {
 		t.Helper()
-		s, err := domains.New(domains.Options{
-			Store: w.store, People: people, Tenants: settings{}, Keys: keys, Now: now,
+		o := domains.Options{
+			Store: w.store, People: w.people, Tenants: settings{}, Keys: keys, Now: now,
 			Drivers: []domains.Driver{local.Driver{}, ldap.LDAP{}, w.paper, gate{}},
-		})
+		}
+		change(&o)
+		s, err := domains.New(o)
 		is.NoErr(err)
 		return s
 	}
-	w.Service = w.with(t, w.people)
+	w.Service = w.with(t, func(*domains.Options) {})
 	for _, tenant := range []string{"acme", "evil"} {
 		_, err = w.people.AddSuperuser(t.Context(), tenant, "root", "correct horse")
 		is.NoErr(err)
@@ -178,7 +184,12 @@ func root(t testing.TB) context.Context { return as(t, "acme", "root", true) }
 // add makes a domain in acme.
 func (w *world) add(t testing.TB, name, driver, config string) domains.Domain {
 	t.Helper()
-	d, err := w.Create(root(t), domains.Domain{Name: &name, Type: driver, Config: json.RawMessage(config)})
+	return w.addTo(t, "acme", name, driver, config)
+}
+
+func (w *world) addTo(t testing.TB, tenant, name, driver, config string) domains.Domain {
+	t.Helper()
+	d, err := w.Create(as(t, tenant, "root", true), domains.Domain{Name: &name, Type: driver, Config: json.RawMessage(config)})
 	is.New(t).NoErr(err)
 	return d
 }

@@ -210,7 +210,7 @@ func (a *api) listAllDomains(r *request) (reply, error) {
 }
 
 // createDomain serves POST /api/domains: 200 and the domain, whose id is made of the name; 400 naming a field, also one of
-// config; 409 for a taken id.
+// config, and when those of all domains together would have more than 8 MiB; 409 for a taken id.
 func (a *api) createDomain(r *request) (reply, error) {
 	in, err := decode[struct {
 		Name        string                 `json:"name"`
@@ -240,7 +240,8 @@ func (a *api) getDomain(r *request) (reply, error) {
 }
 
 // putDomain serves PUT /api/domains/{id}: 200 and the changed domain. The body needs id, which changes nothing, and type;
-// a config takes the place of the one before, but for secrets that are masked or left out.
+// a config takes the place of the one before, but for secrets that are masked or left out. 400 as createDomain, also for a
+// mask where there is no secret.
 func (a *api) putDomain(r *request) (reply, error) {
 	in, err := decode[struct {
 		ID     string                 `json:"id"`
@@ -288,8 +289,8 @@ func (a *api) getDriverOfDomain(r *request) (reply, error) {
 
 // scanDriver serves POST /api/domain-drivers/{id}/_scan: 200 and what the scan of every domain with the driver did, of one
 // with ?domain=. dryRun=true writes nothing; force=true disables many users, or removes many memberships, too. 400 for a driver
-// that cannot scan; 404; 409 while another scan runs, or with the counts when many would be; 502 when a directory cannot be read,
-// or not in 30 minutes; 503 while two other scans run. A client that hangs up ends the scan; getScan shows how far it is.
+// that cannot scan; 404; 409 while another scan of the tenant runs, or with the counts when many would be; 502 when a directory
+// cannot be read, or not in 30 minutes; 503 while two other tenants scan. A client that hangs up ends the scan; getScan shows how far it is.
 func (a *api) scanDriver(r *request) (reply, error) {
 	o, err := r.scanOptions()
 	if err != nil {

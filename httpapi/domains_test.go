@@ -76,8 +76,8 @@ func (gate) Begin(_ context.Context, _ domains.Endpoints, state string) (string,
 }
 
 func (gate) Finish(_ context.Context, _ domains.Endpoints, memory []byte, a domains.Answer) (domains.Identity, error) {
-	code := a.Params.Get("code")
-	if code == "" || string(memory) != a.State {
+	code, ours := a.Params.Get("code"), a.Params.Has("state") && a.Params.Has("tenant") // which no provider adds to a query
+	if code == "" || ours || string(memory) != a.State {
 		return domains.Identity{}, errs.New(errs.Unauthenticated, "no")
 	}
 	return domains.Identity{ID: code, Username: code}, nil
@@ -173,6 +173,39 @@ func TestSSO(t *testing.T) {
 		}
 		is.Equal(w.do(t, "", "GET", "/api/login/gate/sso?tenant=acme&returnTo=//evil.example", "").status, 400)
 	})
+}
+
+// TestTenantOfSSO: who begins says the tenant as elsewhere, the header before the query; who comes back, in the query alone,
+// as it stands in the address that the provider knows.
+func TestTenantOfSSO(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite, withDrivers)
+	stockDomains(t, w, map[string]string{})
+	for _, path := range []string{"/api/login/gate/sso", "/api/login/gate/metadata"} {
+		for query, want := range map[[2]string]bool{
+			{"acme", ""}: true, {"acme", "evil"}: true, {"", "acme"}: true, {"evil", "acme"}: false, {"", "evil"}: false, {"evil", ""}: false,
+		} {
+			var header []string
+			if query[0] != "" {
+				header = append(header, "X-Tenant: "+query[0])
+			}
+			a := w.do(t, "", "GET", path+"?tenant="+query[1], "", header...)
+			is.Equal(a.status < 400, want)
+		}
+	}
+	for state, method := range map[string]string{"state": "GET", "RelayState": "POST"} {
+		for _, c := range []struct {
+			query, header string
+			want          int
+		}{{"evil", "acme", 401}, {"", "acme", 401}, {"acme", "evil", 200}} {
+			params, cookie := w.handshake(t, state, "jo")
+			params = strings.TrimSuffix(params, "&tenant=acme")
+			path, body := "/api/login/gate/callback?"+params+"&", ""
+			if method == "POST" {
+				path, body = "/api/login/gate/acs?", params
+			}
+			is.Equal(w.do(t, "", method, path+"tenant="+c.query, body, urlencoded, cookie, "X-Tenant: "+c.header).status, c.want)
+		}
+	}
 }
 
 // TestDirectoryOverHTTP: a scan's answer, its state, and a login with a directory's password.

@@ -33,9 +33,9 @@ func (s *Service) Refuse(ctx context.Context, password string) error {
 // on. The user is the one with the source id that check gives with its refusal, else the one of the name that was typed.
 // What is tried at names without any user here is not counted.
 //
-// A user of the domain with that name who is locked, disabled or expired is refused without check, in the time of a password
-// check here. For every other name check is called, and takes the time that it takes: also for one that nobody has, or that
-// a user of another domain has, so nobody learns of those; a user who is found by the source id alone is refused after it.
+// A user of the domain with that name who is locked, disabled or expired is refused without check, at once: the caller sees to the
+// time. For every other name check is called, and takes the time that it takes: also for one that nobody has, or that a user
+// of another domain has, so nobody learns of those; a user who is found by the source id alone is refused after it.
 // Every refusal is errs.Unauthenticated "Unable to log in".
 //
 // The counts are transactions of their own: do not call it inside one.
@@ -55,7 +55,7 @@ func (s *Service) Try(ctx context.Context, tenant, domain, source, username stri
 	}
 	ours := err == nil && l.Domain == domain
 	if ours && !l.free(s.now()) {
-		return User{}, s.Refuse(ctx, "")
+		return User{}, refusedFor(errors.New("the user is locked, disabled or expired"))
 	}
 	who, err := check(ctx)
 	switch {

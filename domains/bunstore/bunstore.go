@@ -111,21 +111,33 @@ func one(ctx context.Context, q *bun.SelectQuery, tenant, id string) (row, error
 // Page implements domains.Store.
 func (s *Store) Page(ctx context.Context, tenant string, q paging.Query) (paging.Page[domains.Domain], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows := c.NewSelect().Model((*row)(nil)).Where("d.tenant_id = ?", tenant)
+	rows := c.NewSelect().Model((*row)(nil)).ExcludeColumn("config", "secrets", "search").Where("d.tenant_id = ?", tenant)
 	page, err := bunx.Page(ctx, rows, list, func(r row) string { return r.ID }, q)
 	return paging.Map(page, row.domain), err
 }
 
 // All implements domains.Store.
-func (s *Store) All(ctx context.Context, tenant string) ([]domains.Domain, error) {
+func (s *Store) All(ctx context.Context, tenant, driver string) ([]domains.Domain, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	var rows []row
-	err := c.NewSelect().Model(&rows).Where("d.tenant_id = ?", tenant).OrderExpr("d.id").Scan(ctx)
+	q := c.NewSelect().Model(&rows).ExcludeColumn("label", "search").Where("d.tenant_id = ?", tenant)
+	if driver != "" {
+		q.Where("d.type = ?", driver)
+	}
+	err := q.OrderExpr("d.id").Scan(ctx)
 	all := make([]domains.Domain, len(rows))
 	for i, r := range rows {
 		all[i] = r.domain()
 	}
 	return all, bunx.Err(err, "Domain")
+}
+
+// Size implements domains.Store.
+func (s *Store) Size(ctx context.Context, tenant string) (n, bytes int, err error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	err = c.One(ctx, "Domain", `SELECT count(*), coalesce(sum(coalesce(octet_length(config), 0) + coalesce(octet_length(secrets), 0)), 0)
+		FROM tc_domains WHERE tenant_id = $1`, []any{tenant}, &n, &bytes)
+	return n, bytes, err
 }
 
 // Insert implements domains.Store.

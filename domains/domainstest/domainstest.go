@@ -37,6 +37,7 @@ func TestStore(t *testing.T, open func(t *testing.T) domains.Store) {
 		"FailedTxWritesNone": testFailedTx,
 		"ParallelEditsLand":  testParallelEdits,
 		"Pages":              testPages,
+		"Size":               testSize,
 		"Logins":             testLogins,
 		"LoginsAreUsedOnce":  testUsedOnce,
 		"Scans":              testScans,
@@ -85,9 +86,21 @@ func testRoundTrip(t *testing.T, s domains.Store) {
 		is.NoErr(err)
 		is.Equal(got, want)
 	}
-	all, err := s.All(ctx, "acme")
+	all, err := s.All(ctx, "acme", "")
 	is.NoErr(err)
 	is.Equal(ids(all), []string{"bare", "full", "local"})
+	full, err := s.Get(ctx, "acme", "full")
+	is.NoErr(err)
+	is.Equal(all[1], full)
+	for driver, want := range map[string][]string{"AD": {"full"}, "local": {"local"}, "ad": nil} {
+		some, err := s.All(ctx, "acme", driver)
+		is.NoErr(err)
+		is.Equal(ids(some), want)
+	}
+	page, err := s.Page(ctx, "acme", paging.Query{Limit: 9, Q: "häuser"})
+	is.NoErr(err)
+	full.Config, full.Sealed = nil, "" // of which there may be much
+	is.Equal(page.Rows, []domains.Domain{full})
 	is.NoErr(s.SetScanned(ctx, "acme", "bare", tuesday))
 	got, err := s.Get(ctx, "acme", "bare")
 	is.NoErr(err)
@@ -98,6 +111,23 @@ func testRoundTrip(t *testing.T, s domains.Store) {
 		is.Equal(errs.CodeOf(err), errs.NotFound)
 		is.Equal(errs.CodeOf(s.SetScanned(ctx, "acme", id, tuesday)), errs.NotFound)
 	}
+}
+
+func testSize(t *testing.T, s domains.Store) {
+	is, ctx := is.New(t), t.Context()
+	size := func(tenant string) [2]int {
+		t.Helper()
+		n, bytes, err := s.Size(ctx, tenant)
+		is.NoErr(err)
+		return [2]int{n, bytes}
+	}
+	is.Equal(size("acme"), [2]int{1, 0})
+	open, sealed := domain("open"), domain("sealed")
+	open.Config, sealed.Config, sealed.Sealed = json.RawMessage(`{"cn":"Häuser"}`), json.RawMessage(`{}`), "v1.x"
+	insert(t, s, open, sealed, domain("bare"))
+	is.Equal(size("acme"), [2]int{4, len(open.Config) + 2 + 4})
+	is.Equal(size("evil"), [2]int{1, 0})
+	is.Equal(size("nobody"), [2]int{0, 0})
 }
 
 func ids(all []domains.Domain) []string {
@@ -171,7 +201,7 @@ func testIsolation(t *testing.T, s domains.Store) {
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 	is.Equal(errs.CodeOf(s.Delete(ctx, "evil", "ldap")), errs.NotFound)
 	is.Equal(errs.CodeOf(s.SetScanned(ctx, "evil", "ldap", tuesday)), errs.NotFound)
-	all, err := s.All(ctx, "evil")
+	all, err := s.All(ctx, "evil", "")
 	is.NoErr(err)
 	is.Equal(ids(all), []string{"local"})
 	page, err := s.Page(ctx, "evil", paging.Query{Limit: 10, Q: "ldap"})

@@ -1,8 +1,11 @@
 package ldap
 
 import (
+	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 	"unicode/utf8"
 
 	goldap "github.com/go-ldap/ldap/v3"
@@ -35,26 +38,31 @@ func TestTooManyMembers(t *testing.T) {
 	is.Equal(errs.CodeOf(err), errs.Upstream)
 }
 
-// TestHeavyComesAlone: a large message waits until those before it were taken.
+// TestHeavyComesAlone: a message that is large, or has many elements, waits until those before it were taken, for a second at
+// most.
 func TestHeavyComesAlone(t *testing.T) {
-	is := is.New(t)
-	f := framesOf(nil)
-	f.messages.Store(3)
-	waited := make(chan struct{})
-	go func() {
-		f.alone()
-		close(waited)
-	}()
-	select {
-	case <-waited:
-		t.Fatal("it did not wait")
-	default:
-	}
-	f.taken.Add(1)
-	f.taken.Add(1)
-	<-waited
-	f.messages.Add(1)
-	f.settle()
-	f.alone()
-	is.Equal(f.taken.Load(), int64(4))
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		// after gives how long a message waits that comes after another one, which is taken so much later, -1 for never.
+		after := func(second []byte, taken time.Duration) time.Duration {
+			first := message(300)
+			f := framesOf(append(first, second...))
+			_, err := io.ReadFull(f, make([]byte, len(first)))
+			is.NoErr(err)
+			if taken >= 0 {
+				time.AfterFunc(taken, f.settle)
+			}
+			synctest.Wait()
+			begun := time.Now()
+			_, err = io.ReadFull(f, make([]byte, len(second)))
+			is.NoErr(err)
+			return time.Since(begun)
+		}
+		for _, large := range [][]byte{message(heavy), message(make([]int, heavy/elementBytes)...)} {
+			is.Equal(after(large, 95*time.Millisecond), 100*time.Millisecond)
+			is.Equal(after(large, 0), time.Duration(0))
+			is.Equal(after(large, -1), time.Second)
+		}
+		is.Equal(after(message(heavy/2), -1), time.Duration(0))
+	})
 }

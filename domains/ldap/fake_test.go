@@ -65,7 +65,7 @@ func newFake(t *testing.T, answer func(r asked)) *fake {
 }
 
 func (f *fake) config() json.RawMessage {
-	return json.RawMessage(fmt.Sprintf(`{"url": %q, "bindDN": "cn=reader", "bindPassword": "reader's secret", "baseDN": "dc=x", "timeoutMs": 1000}`, f.url))
+	return json.RawMessage(fmt.Sprintf(`{"url": %q, "bindDN": "cn=reader", "bindPassword": "reader's secret", "baseDN": "dc=x", "timeoutMs": 3000}`, f.url))
 }
 
 func (f *fake) serve(c net.Conn) {

@@ -21,17 +21,19 @@ func (r reading) Read(p []byte) (int, error) { return r.Reader.Read(p) }
 
 func framesOf(b []byte) *frames { return newFrames(reading{Reader: bytes.NewReader(b)}, maxBytes) }
 
-// message is a small answer.
-func message() []byte {
+// message is an answer with values of so many bytes.
+func message(values ...int) []byte {
 	p := ber.NewSequence("LDAPMessage")
 	p.AppendChild(ber.NewInteger(ber.ClassUniversal, ber.TypePrimitive, ber.TagInteger, 7, ""))
-	p.AppendChild(ber.NewString(ber.ClassUniversal, ber.TypePrimitive, ber.TagOctetString, string(make([]byte, 300)), ""))
+	for _, n := range values {
+		p.AppendChild(ber.NewString(ber.ClassUniversal, ber.TypePrimitive, ber.TagOctetString, string(make([]byte, n)), ""))
+	}
 	return p.Bytes()
 }
 
 func TestFramesPassOn(t *testing.T) {
 	is := is.New(t)
-	three := bytes.Repeat(message(), 3)
+	three := bytes.Repeat(message(300), 3)
 	got, err := io.ReadAll(framesOf(three))
 	is.NoErr(err)
 	is.Equal(got, three)
@@ -44,7 +46,7 @@ func TestFramesBounds(t *testing.T) {
 	for _, full := range []func(f *frames){
 		func(f *frames) { f.messages.Store(maxMessages) }, func(f *frames) { f.bytes = maxBytes }, func(f *frames) { f.most = 100 },
 	} {
-		f := framesOf(message())
+		f := framesOf(message(300))
 		full(f)
 		_, err := io.ReadAll(f)
 		is.True(errors.Is(err, errTooMuch))
@@ -69,7 +71,7 @@ func TestFramesBounds(t *testing.T) {
 
 // FuzzFrames: what passes has as many elements as are allowed, and no more bytes are taken than came.
 func FuzzFrames(f *testing.F) {
-	f.Add(message())
+	f.Add(message(300))
 	f.Add([]byte{0x30, 0x84, 0xff, 0xff, 0xff, 0xff})
 	f.Add([]byte{0x30, 0x06, 0x30, 0x02, 0x04, 0x00, 0x05, 0x00})
 	f.Fuzz(func(t *testing.T, b []byte) {

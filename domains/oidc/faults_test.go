@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -311,6 +312,17 @@ func TestDocumentIsKept(t *testing.T) {
 	is.Equal(p.Count(document), 3)
 }
 
+// waiting is a context that tells when somebody waits, as who waits looks for its end, too.
+type waiting struct {
+	context.Context
+	tell func()
+}
+
+func (w waiting) Done() <-chan struct{} {
+	w.tell()
+	return w.Context.Done()
+}
+
 func TestManyWaitForOneDocument(t *testing.T) {
 	is := is.New(t)
 	p := newProvider(t)
@@ -329,12 +341,14 @@ func TestManyWaitForOneDocument(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	go begin(ctx, first)
 	<-asked
+	var all sync.WaitGroup
+	all.Add(cap(others))
 	for range cap(others) {
-		go begin(t.Context(), others)
+		go begin(waiting{t.Context(), sync.OnceFunc(all.Done)}, others)
 	}
+	all.Wait() // for the first one's document, or, if they were wrong, for one of their own
 	leave()
 	faulty(t, p, <-first, "canceled") // it does not wait, and takes nobody with it
-	time.Sleep(50 * time.Millisecond) // whoever does not wait for the first one has asked by now
 	close(release)
 	for range cap(others) {
 		is.NoErr(<-others)

@@ -28,7 +28,8 @@ type queue struct {
 	users int // who have a turn or wait for one
 }
 
-// New makes turns: each for one key at once, all for all keys together (0: any number); wait is how long one waits.
+// New makes turns: each for one key at once, all for all keys together (0: any number); wait is how long one waits (0: not at
+// all).
 func New[K comparable](each, all int, wait time.Duration) *Turns[K] {
 	t := &Turns[K]{each: each, wait: wait, at: map[K]*queue{}}
 	if all > 0 {
@@ -37,17 +38,18 @@ func New[K comparable](each, all int, wait time.Duration) *Turns[K] {
 	return t
 }
 
-// Take waits for a turn, and gives how to end it. Errors: ErrLate; the context's own.
+// Take waits for a turn, and gives how to end it. A context that ends with the cause ErrLate bounds several Takes together.
+// Errors: ErrLate; the context's own cause.
 func (t *Turns[K]) Take(ctx context.Context, key K) (leave func(), err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, t.wait, ErrLate)
+	defer cancel()
 	q := t.join(key)
-	late := time.NewTimer(t.wait)
-	defer late.Stop()
-	if err := enter(ctx, q.taken, late.C); err != nil {
+	if err := enter(ctx, q.taken); err != nil {
 		t.quit(key, q)
 		return nil, err
 	}
 	if t.all != nil {
-		if err := enter(ctx, t.all, late.C); err != nil {
+		if err := enter(ctx, t.all); err != nil {
 			<-q.taken
 			t.quit(key, q)
 			return nil, err
@@ -69,14 +71,17 @@ func (t *Turns[K]) Keys() int {
 	return len(t.at)
 }
 
-func enter(ctx context.Context, taken chan struct{}, late <-chan time.Time) error {
+func enter(ctx context.Context, taken chan struct{}) error {
+	select {
+	case taken <- struct{}{}: // also when there is no time to wait
+		return nil
+	default:
+	}
 	select {
 	case taken <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return ctx.Err()
-	case <-late:
-		return ErrLate
+		return context.Cause(ctx)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,6 +51,51 @@ func TestTurns(t *testing.T) {
 	})
 }
 
+// TestNoneIsLost: who waits in vain for the bound of all keys gives back the turn of the own one.
+func TestNoneIsLost(t *testing.T) {
+	is := is.New(t)
+	all := turns.New[string](2, 2, 0)
+	take := func(key string) func() {
+		t.Helper()
+		leave, err := all.Take(t.Context(), key)
+		is.NoErr(err)
+		return leave
+	}
+	for range 3 {
+		first, other := take("a"), take("b")
+		_, err := all.Take(t.Context(), "a")
+		is.Equal(err, turns.ErrLate)
+		other()
+		second := take("a")
+		_, err = all.Take(t.Context(), "b")
+		is.Equal(err, turns.ErrLate) // a has both
+		second()
+		first()
+		is.Equal(all.Keys(), 0)
+	}
+}
+
+// TestTwoTogether: a context bounds how long one waits for two turns, one after the other.
+func TestTwoTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		one, other := turns.New[string](1, 0, time.Minute), turns.New[string](1, 0, time.Minute)
+		leave, err := one.Take(t.Context(), "a")
+		is.NoErr(err)
+		_, err = other.Take(t.Context(), "a")
+		is.NoErr(err)
+		time.AfterFunc(700*time.Millisecond, leave)
+		begun := time.Now()
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, turns.ErrLate)
+		defer cancel()
+		_, err = one.Take(ctx, "a")
+		is.NoErr(err)
+		_, err = other.Take(ctx, "a")
+		is.Equal(err, turns.ErrLate)
+		is.Equal(time.Since(begun), time.Second)
+	})
+}
+
 func TestNoBoundForAll(t *testing.T) {
 	is := is.New(t)
 	all := turns.New[int](1, 0, time.Second)
@@ -64,8 +108,16 @@ func TestNoBoundForAll(t *testing.T) {
 func TestNeverMore(t *testing.T) {
 	is := is.New(t)
 	all := turns.New[int](3, 5, time.Minute)
-	var at [2]atomic.Int64
-	var most atomic.Int64
+	var mu sync.Mutex
+	var at, most [2]int
+	together, mostTogether := 0, 0
+	count := func(key, n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		at[key] += n
+		together += n
+		most[key], mostTogether = max(most[key], at[key]), max(mostTogether, together)
+	}
 	var doing sync.WaitGroup
 	for i := range 200 {
 		doing.Go(func() {
@@ -74,13 +126,14 @@ func TestNeverMore(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			most.Store(max(most.Load(), at[i%2].Add(1)))
+			count(i%2, 1)
 			time.Sleep(time.Millisecond / 10)
-			at[i%2].Add(-1)
+			count(i%2, -1)
 			leave()
 		})
 	}
 	doing.Wait()
-	is.True(most.Load() <= 3)
+	is.True(most[0] <= 3 && most[1] <= 3)
+	is.True(mostTogether <= 5)
 	is.Equal(all.Keys(), 0)
 }
