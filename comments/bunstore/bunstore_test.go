@@ -145,10 +145,10 @@ func TestLongThread(t *testing.T) {
 		grow(t, db, "flat", 5_000, true, func(i int) int { return -1 })
 		is.NoErr(bunx.Write(ctx, db, "acme", func(ctx context.Context, c bunx.Conn) error { // a table of one page is rather read whole
 			var rows []any
-			for i := range 500 {
+			for i := range 5_000 {
 				rows = append(rows, "acme", "report", fmt.Sprint(i), 0)
 			}
-			_, err := c.Exec(ctx, "INSERT INTO tc_comment_threads VALUES "+bunx.Values(500, 4), rows...)
+			_, err := c.Exec(ctx, "INSERT INTO tc_comment_threads VALUES "+bunx.Values(5_000, 4), rows...)
 			return err
 		}))
 		_, err := db.ExecContext(ctx, "ANALYZE")

@@ -63,9 +63,9 @@ func (f *traffic) stop() {
 func some(t *testing.T, n *atomic.Int64, by int64) {
 	t.Helper()
 	before := n.Load()
-	for deadline := time.Now().Add(10 * time.Second); n.Load() < before+by; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); n.Load() < before+by; time.Sleep(time.Millisecond) {
 		if t.Failed() || time.Now().After(deadline) {
-			t.Fatalf("%d of %d after ten seconds", n.Load()-before, by)
+			t.Fatalf("%d of %d after a minute", n.Load()-before, by)
 		}
 	}
 }
@@ -96,7 +96,7 @@ func TestServerIsKilledAndComesBack(t *testing.T) {
 	last := time.Unix(0, f.lastRefused.Load())
 	t.Logf("last 503 %s after Restart was called, which took %s; %d good, %d refused", last.Sub(began), back.Sub(began), f.good.Load(), f.refused.Load())
 	recovered := last.Sub(back)
-	is.True(recovered < 5*time.Second)
+	is.True(recovered < 20*time.Second)
 	refused := f.refused.Load()
 	some(t, &f.good, 500)
 	is.Equal(f.refused.Load(), refused)

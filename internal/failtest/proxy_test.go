@@ -90,7 +90,7 @@ func TestConnectionsCutInTheMiddleOfAnswers(t *testing.T) {
 	some(t, &f.good, 500)
 	recovered := time.Unix(0, f.lastRefused.Load()).Sub(stopped)
 	t.Logf("%d cuts, %d good, %d refused, right again after %s", p.cuts.Load(), f.good.Load(), f.refused.Load(), max(recovered, 0))
-	is.True(recovered < 5*time.Second)
+	is.True(recovered < 20*time.Second)
 	is.True(f.refused.Load() > 0)
 	f.stop()
 	w.idle(t)
@@ -164,7 +164,7 @@ func TestCallersWhoHangUpLeakNoConnection(t *testing.T) {
 		is.True(ok)
 	}
 	var open int // and the server has ended the transactions, with their locks
-	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		is.NoErr(w.db.QueryRowContext(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'
 			AND usename = current_user`).Scan(&open))
 		if open == 0 || time.Now().After(deadline) {
@@ -181,7 +181,7 @@ func TestStatementBehindALock(t *testing.T) {
 	} {
 		t.Run(c.setting, func(t *testing.T) {
 			is, u := is.New(t), plainURL(t)
-			w := newWorld(t, u, with(u, c.setting, "300"))
+			w := newWorld(t, u, with(u, c.setting, "2000")) // also for the request that has to succeed
 			tx, err := w.db.BeginTx(t.Context(), nil)
 			is.NoErr(err)
 			_, err = tx.ExecContext(t.Context(), c.lock)
@@ -191,7 +191,7 @@ func TestStatementBehindALock(t *testing.T) {
 			is.NoErr(err)
 			is.Equal(ok, false) // a proper 503
 			took := time.Since(began)
-			is.True(took >= 250*time.Millisecond && took < 3*time.Second)
+			is.True(took >= 1900*time.Millisecond && took < 9*time.Second) // without the setting it is lock_timeout's usual 10 s
 			is.NoErr(tx.Rollback())
 			ok, err = w.color(t.Context(), c.method, "k-0")
 			is.NoErr(err)

@@ -98,7 +98,7 @@ func token() string { return fmt.Sprintf("tcs.acme.s%d", rand.IntN(10000)) }
 // idle waits until no request holds a connection.
 func (w *world) idle(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); w.db.Stats().InUse > 0; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); w.db.Stats().InUse > 0; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d connections are in use, and nobody calls", w.db.Stats().InUse)
 		}

@@ -231,7 +231,7 @@ func TestKilledMigrator(t *testing.T) {
 		select {
 		case err := <-done:
 			is.NoErr(err)
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("the killed process blocks others")
 		}
 		is.Equal(applied(t, db), names(t, "sqlite"))

@@ -127,9 +127,9 @@ func one[T any](t testing.TB, q querier, query string, args ...any) (v T) {
 	return v
 }
 
-// soon is a context that ends while a statement runs.
+// soon is a context that ends while a statement runs, and not before it has begun, on a slow machine either.
 func soon(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
 	t.Cleanup(cancel)
 	return ctx
 }

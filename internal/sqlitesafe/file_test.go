@@ -17,14 +17,13 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestLogIsBounded writes without a pause, beside reads that overlap, many times what the log may have.
+// TestLogIsBounded writes without a pause, beside reads that overlap: a log that has grown long is cut, again and again.
 func TestLogIsBounded(t *testing.T) {
 	is, path := is.New(t), file(t)
 	const most = 1 << 20
 	db, err := openPool(path, limits{every: 20 * time.Millisecond, most: most, wait: usual.wait})
 	is.NoErr(err)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
+	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	for range 3 {
 		wg.Go(func() {
@@ -34,17 +33,21 @@ func TestLogIsBounded(t *testing.T) {
 			}
 		})
 	}
-	wrote, longest := 0, int64(0)
-	for ctx.Err() == nil {
+	wrote, cuts, last := 0, 0, int64(0)
+	for cuts < 4 && wrote < 100*most { // bytes, not time: a slow machine writes less between two checkpoints
 		write(t, db, "INSERT INTO t (id, who, n) VALUES (1, $1, 0) ON CONFLICT (id) DO UPDATE SET who = excluded.who",
 			strings.Repeat(string(rune('a'+wrote%26)), 50_001)) // SQLite writes no page that stays the same
 		wrote += 50_001
-		longest = max(longest, size(path+"-wal"))
+		now := size(path + "-wal")
+		if now < last { // an ordinary checkpoint leaves the file as long as it is
+			cuts++
+		}
+		last = now
 	}
+	cancel()
 	wg.Wait()
-	t.Logf("wrote %d, log at most %d", wrote, longest)
-	is.True(wrote > 8*most)             // else the test shows nothing
-	is.True(longest < int64(wrote)*3/4) // without a bound it is longer than what was written, however slow the machine
+	t.Logf("wrote %d", wrote)
+	is.Equal(cuts, 4)
 	is.NoErr(db.Close())
 }
 
@@ -74,14 +77,15 @@ func TestLongReadDelaysNobodyForLong(t *testing.T) {
 	defer func() { _ = db.Close() }()
 	old := begin(t, db, &sql.TxOptions{ReadOnly: true})
 	is.Equal(count(t, old, all), 0)
-	for range 10 {
-		start := time.Now()
+	start := time.Now()
+	for range 6 {
 		write(t, db, "INSERT INTO t (who) VALUES ($1)", strings.Repeat("x", 50_000))
-		is.True(time.Since(start) < time.Second)
+		time.Sleep(50 * time.Millisecond)           // a checkpoint begins
+		is.True(time.Since(start) < 15*time.Second) // the usual busy_timeout would hold up most of them for 10 s each
 	}
 	is.Equal(count(t, old, all), 0)
 	is.NoErr(old.Rollback())
-	for start := time.Now(); size(path+"-wal") > 100_000 && time.Since(start) < 5*time.Second; time.Sleep(10 * time.Millisecond) {
+	for start := time.Now(); size(path+"-wal") > 100_000 && time.Since(start) < 30*time.Second; time.Sleep(10 * time.Millisecond) {
 	}
 	is.True(size(path+"-wal") <= 100_000)
 }

@@ -117,7 +117,7 @@ func count(t testing.TB, q interface {
 // usable fails the test unless a write and a read work at once.
 func usable(t testing.TB, db *sql.DB) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	if err := inTx(ctx, db, func(tx *sql.Tx) error {
 		_, err := tx.Exec("INSERT INTO t (who) VALUES ('usable')")
@@ -133,9 +133,9 @@ func usable(t testing.TB, db *sql.DB) {
 	}
 }
 
-// soon is a context that ends while a statement runs.
+// soon is a context that ends while a statement runs, and not before it has begun, on a slow machine either.
 func soon(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
 	t.Cleanup(cancel)
 	return ctx
 }
