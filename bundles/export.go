@@ -57,8 +57,8 @@ func (e *Export) Filename() string {
 // What is not there when it is looked for is left out; what is made later is not shipped.
 //
 // Errors: errs.Conflict when a piece that was found goes away before it is written; errs.Invalid when the archive would be
-// one that cannot be sent in here, see Limits. What w has by then is no archive, as it has no end, and over HTTP the
-// connection is cut. w's own.
+// one that cannot be sent in here, see Limits. What w has by then is no archive, as it has no end; over HTTP the connection
+// is cut once a part of it has been sent. w's own.
 func (e *Export) Write(ctx context.Context, w io.Writer) error {
 	_, err := e.write(ctx, w)
 	return err
@@ -79,7 +79,9 @@ func (e *Export) write(ctx context.Context, w io.Writer) (dangling []Entry, err 
 	return e.s.dangling(p, e.entries), e.s.write(ctx, e.tenant, h, p, out, func(entity.Row) {})
 }
 
-// Export gives what a bundle, by id or slug, ships: what its entries refer to and all that those need. It needs a superuser. Errors: errs.Forbidden; errs.NotFound.
+// Export gives what a bundle, by id or slug, ships: what its entries refer to and all that those need. It needs a superuser.
+// Errors: errs.Forbidden; errs.NotFound; errs.Invalid when its entries alone, also those that refer to nothing any more, are
+// more than an archive takes.
 func (s *Service) Export(ctx context.Context, bundle string) (*Export, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -93,7 +95,7 @@ func (s *Service) Export(ctx context.Context, bundle string) (*Export, error) {
 }
 
 // ExportManifest does as Export for entries that no bundle has. Errors: errs.Forbidden; errs.Invalid as AddEntry, also
-// for no entries; errs.Conflict naming one that is there twice.
+// for no entries, and as Export; errs.Conflict naming one that is there twice.
 func (s *Service) ExportManifest(ctx context.Context, m Manifest) (*Export, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -128,17 +130,35 @@ func (s *Service) ExportManifest(ctx context.Context, m Manifest) (*Export, erro
 
 func (s *Service) export(tenant string, b archive.Bundle, entries []Entry) (*Export, error) {
 	h := archive.Header{Tenant: tenant, Bundle: b, Entries: make([]json.RawMessage, len(entries))}
+	named := plan{}
 	for i, e := range entries {
 		d, err := s.driver(e.Type)
 		column := ""
 		if err == nil { // else a type that the host has no more
 			column = d.Descriptor().Column
 		}
+		if column != "" {
+			kind := d.Content()[0].Kind
+			named[kind] = append(named[kind], e.EntityID)
+		}
 		if h.Entries[i], err = json.Marshal(shipped{e, column}); err != nil {
 			return nil, err
 		}
 	}
-	return &Export{s: s, tenant: tenant, header: h, entries: entries}, nil
+	return &Export{s: s, tenant: tenant, header: h, entries: entries}, s.fits(h, named)
+}
+
+// fits refuses entries that cannot be shipped whatever they need, before anything is sent. Errors: errs.Invalid.
+func (s *Service) fits(h archive.Header, named plan) error {
+	for kind, ids := range named {
+		slices.Sort(ids)
+		named[kind] = slices.Compact(ids) // entries of two types may be of one kind
+	}
+	h.Counts = named.counts()
+	if err := h.Check(s.limits); err != nil {
+		return errs.Wrap(errs.CodeOf(err), err, "The entries do not fit into one archive: make several bundles of them. %s", errs.MessageOf(err))
+	}
+	return nil
 }
 
 // shipped is an entry as bundle.json has it.

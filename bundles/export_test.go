@@ -2,15 +2,18 @@ package bundles_test
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/matryer/is"
 
+	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -71,8 +74,38 @@ func TestPieceGoesAway(t *testing.T) {
 		res, err := http.DefaultClient.Do(req)
 		is.NoErr(err)
 		_, err = io.Copy(io.Discard, res.Body)
-		is.True(err != nil) // the connection is cut
+		is.True(res.StatusCode == http.StatusConflict || err != nil) // the connection is cut when it took long to find out
 		is.NoErr(res.Body.Close())
+	})
+}
+
+// TestEntriesThatNeverFit: entries that no archive takes, each as the API takes it, are refused before anything is written.
+func TestEntriesThatNeverFit(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is, acme := is.New(t), w.as(t, "acme")
+		var m bundles.Manifest
+		for i := range 257 {
+			tag := w.make(t, "acme", "tag", fmt.Sprint("Tag ", i), `{}`)
+			m.Entries = append(m.Entries, bundles.Entry{Type: "tagged", EntityID: tag, Data: []byte(`{"a":"` + strings.Repeat("x", 65_500) + `"}`)})
+		}
+		_, err := w.Bundles.ExportManifest(acme, m)
+		is.Equal(errs.CodeOf(err), errs.Invalid)
+		is.True(strings.HasPrefix(errs.MessageOf(err), "The entries do not fit into one archive: make several bundles of them. "))
+		is.True(strings.HasSuffix(errs.MessageOf(err), "bytes: at most 16777216 are allowed."))
+		_, err = w.Bundles.DeployManifest(acme, m, []string{"evil"}, bundles.How{})
+		is.Equal(errs.CodeOf(err), errs.Invalid)
+
+		m.Entries = m.Entries[:250]
+		_, err = w.Bundles.ExportManifest(acme, m)
+		is.NoErr(err)
+		narrow := opened(t, w.db, func(c *tenantcontent.Config) { c.ArchiveLimits.Members = 252 })
+		e, err := narrow.Bundles.ExportManifest(acme, m)
+		is.NoErr(err)
+		is.NoErr(e.Write(acme, io.Discard)) // as many as there may be
+		narrow = opened(t, w.db, func(c *tenantcontent.Config) { c.ArchiveLimits.Members = 251 })
+		_, err = narrow.Bundles.ExportManifest(acme, m)
+		is.Equal(errs.CodeOf(err), errs.Invalid)
+		is.True(strings.HasSuffix(errs.MessageOf(err), "An archive must have at most 251 members."))
 	})
 }
 

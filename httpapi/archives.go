@@ -80,7 +80,8 @@ func (a *api) kept(k *bundles.Kept) *keptBody {
 }
 
 // exportBundle serves POST /api/bundles/{id}/_export: 200 and the archive of what the bundle refers to and all that it
-// needs, streamed; 404. It takes no body.
+// needs, streamed; 400 naming what does not fit into an archive, 404. It takes no body. What is found out when a part of
+// the archive has been sent cuts the connection, and the log has it.
 func (a *api) exportBundle(r *request) (reply, error) {
 	e, err := a.Bundles.Export(r.Context(), r.param("id"))
 	return streamedArchive(r, e, err)

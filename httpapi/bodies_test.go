@@ -256,6 +256,6 @@ func TestSlowSender(t *testing.T) {
 		time.Sleep(50 * time.Millisecond) // it is being read by now
 		start := time.Now()
 		s.must(t, "dana", "PUT", "/api/colors/red", `{"color": "#00ff00"}`)
-		is.True(time.Since(start) < 2*time.Second)
+		is.True(time.Since(start) < 10*time.Second) // not the 30 s until the sender is given up
 	})
 }

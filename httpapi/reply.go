@@ -5,6 +5,7 @@ import (
 	"iter"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/hal"
@@ -18,7 +19,7 @@ type reply struct {
 	body    any                                                // encoded as JSON; nil: an empty body
 	stream  func(w io.Writer) error                            // writes a body piece by piece
 	serve   func(w http.ResponseWriter, r *http.Request) error // writes all by itself: files with ranges
-	early   bool                                               // of a stream: its first bytes go out at once
+	early   bool                                               // of a stream: its first bytes go out soon
 }
 
 // ok is 200 with a JSON body.
@@ -74,12 +75,16 @@ func (a reply) writeStream(w *response) error {
 	if w.Header().Get("Content-Type") == "" {
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	}
-	out := &late{w: w, status: a.status, control: http.NewResponseController(w.ResponseWriter), early: a.early}
+	out := &late{w: w, status: a.status, control: http.NewResponseController(w.ResponseWriter)}
+	if a.early {
+		defer time.AfterFunc(hesitation, out.begin).Stop()
+		defer out.end() // it may just have fired
+	}
 	err := a.stream(out)
 	if err == nil {
-		err = out.flush()
+		err = out.finish()
 	}
-	if err != nil && out.sent {
+	if sent := out.end(); err != nil && sent {
 		w.failure = err
 		panic(http.ErrAbortHandler)
 	}
@@ -92,27 +97,55 @@ type late struct {
 	w       *response
 	status  int
 	control *http.ResponseController
-	buf     []byte
-	sent    bool
-	early   bool
+
+	mu    sync.Mutex // begin has a goroutine of its own
+	buf   []byte
+	sent  bool
+	ended bool
 }
 
-// lateSize is how many bytes late gathers before it sends them.
-const lateSize = 64 << 10
+const (
+	// lateSize is how many bytes late gathers before it sends them.
+	lateSize = 64 << 10
+	// hesitation is how long an early stream may fail with an answer of its own: half of what a caller waits at most for
+	// the first byte of an archive.
+	hesitation = 100 * time.Millisecond
+)
 
 func (l *late) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.buf = append(l.buf, p...)
-	switch {
-	case l.early && !l.sent:
-		if err := l.flush(); err != nil {
-			return len(p), err
-		}
-		_ = l.control.Flush() // as far as the writer can
-		return len(p), nil
-	case len(l.buf) < lateSize:
+	if len(l.buf) < lateSize {
 		return len(p), nil
 	}
 	return len(p), l.flush()
+}
+
+// begin sends what there is, if nothing was sent yet. What goes wrong goes wrong for the next Write, too.
+func (l *late) begin() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.sent || l.ended {
+		return
+	}
+	_ = l.flush()
+	_ = l.control.Flush() // as far as the writer can
+}
+
+// finish sends the rest.
+func (l *late) finish() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.flush()
+}
+
+// end keeps begin from sending anything, and reports whether something was sent.
+func (l *late) end() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = true
+	return l.sent
 }
 
 func (l *late) flush() error {

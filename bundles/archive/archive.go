@@ -45,6 +45,11 @@ const (
 
 	// typeRecord is the PAX record that carries a file's content type.
 	typeRecord = "TENANTCONTENT.contentType"
+
+	// sizeRecord is the PAX record that carries a size of more than maxOctal bytes, 8 GiB less one: tar's eleven octal
+	// digits end there. A smaller one must not have it, so that no two programs read two sizes.
+	sizeRecord = "size"
+	maxOctal   = 1<<33 - 1
 )
 
 // sum is the checksum of one member.

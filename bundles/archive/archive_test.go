@@ -434,6 +434,44 @@ func paxed(t testing.TB, records string) []byte {
 	return resummed(file, 1024)
 }
 
+// TestLargeFile: a file of 8 GiB or more, whose size tar writes into an extended record, is read as it is written, when the
+// limits allow it. A smaller one has no such record.
+func TestLargeFile(t *testing.T) {
+	is := is.New(t)
+	var b bytes.Buffer
+	wide := archive.Limits{Bytes: 64 << 30}
+	w, err := archive.NewWriter(&b, archive.Header{}, wide)
+	is.NoErr(err)
+	begin := io.LimitReader(rand.NewChaCha8([32]byte{}), 1<<20)
+	is.True(w.File("1", entity.File{Path: "a", Size: 9 << 30}, begin) != nil) // the rest is missing
+	a, err := archive.NewReader(&b, wide)
+	is.NoErr(err)
+	m, err := a.Next()
+	is.NoErr(err)
+	is.Equal(*m.File, entity.File{Path: "a", Size: 9 << 30})
+
+	for _, c := range []struct {
+		size    int64
+		limits  archive.Limits
+		message string
+	}{
+		{8 << 30, wide, "The archive is cut off."}, // it was taken
+		{8 << 30, archive.Limits{}, `"files/1/a" has 8589934592 bytes: an archive must not have more than 4294967296 bytes when it is unpacked`},
+		{1<<63 - 1, wide, `"files/1/a" has 9223372036854775807 bytes`},
+		{64<<30 - 1024, wide, "bytes when it is unpacked"}, // with what was before it
+		{8<<30 - 1, wide, `has the extended header "size"`},
+		{0, wide, `has the extended header "size"`},
+		{-1, wide, "damaged"},
+	} {
+		file := paxed(t, pax("path", "files/1/a")+pax("size", fmt.Sprint(c.size)))
+		_, err := unpack(bytes.NewReader(zipped(file)), c.limits)
+		is.Equal(errs.CodeOf(err), errs.Invalid)
+		if !strings.Contains(errs.MessageOf(err), c.message) {
+			t.Errorf("%d: %v", c.size, err)
+		}
+	}
+}
+
 func random(n int) string {
 	b := make([]byte, n/2)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(b)

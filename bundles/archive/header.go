@@ -26,8 +26,22 @@ type Bundle struct {
 	Description *string `json:"description,omitempty"`
 }
 
-// bytes writes bundle.json. Errors: errs.Invalid for one that no Reader would take.
-func (h Header) bytes() ([]byte, error) {
+// Check refuses a header with which no archive keeps the limits, whatever follows. Who does not know all Counts yet may
+// give those that are known. Errors: errs.Invalid for one that is too long or nested too deep, and for too many rows.
+func (h Header) Check(l Limits) error {
+	_, err := h.bytes(l.WithDefaults())
+	return err
+}
+
+// bytes writes bundle.json. Errors: as Check.
+func (h Header) bytes(l Limits) ([]byte, error) {
+	members := 2 // bundle.json and checksums.json
+	for _, n := range h.Counts {
+		members += n
+	}
+	if members > l.Members {
+		return nil, tooMany(l)
+	}
 	h.Format, h.Version = Format, Version
 	if h.Entries == nil {
 		h.Entries = []json.RawMessage{}

@@ -105,6 +105,27 @@ func TestWriterKeepsLimits(t *testing.T) {
 	}
 }
 
+// TestHeaderCheck: a header by itself says that no archive can have it, before anything is written.
+func TestHeaderCheck(t *testing.T) {
+	is := is.New(t)
+	counts := map[entity.Kind]int{"tag": 6, "color": 4}
+	is.NoErr(archive.Header{Counts: counts}.Check(archive.Limits{Members: 12}))
+	for message, c := range map[string]struct {
+		header archive.Header
+		limits archive.Limits
+	}{
+		"at most 11 members":           {archive.Header{Counts: counts}, archive.Limits{Members: 11}},
+		"at most 16777216 are allowed": {archive.Header{Bundle: archive.Bundle{Name: strings.Repeat("x", 16<<20)}}, archive.Limits{}},
+	} {
+		err := c.header.Check(c.limits)
+		is.Equal(errs.CodeOf(err), errs.Invalid)
+		is.True(strings.Contains(errs.MessageOf(err), message))
+		var b bytes.Buffer
+		_, written := archive.NewWriter(&b, c.header, c.limits)
+		is.Equal(errs.MessageOf(written), errs.MessageOf(err))
+	}
+}
+
 // nested is an object of so many levels.
 func nested(levels int) string {
 	return strings.Repeat(`{"a":`, levels-1) + `{}` + strings.Repeat(`}`, levels-1)

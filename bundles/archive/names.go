@@ -29,7 +29,7 @@ func (n *names) add(name string) error {
 	n.bytes += len(name)
 	switch {
 	case len(n.seen) >= n.limits.Members:
-		return errs.New(errs.Invalid, "An archive must have at most %d members.", n.limits.Members)
+		return tooMany(n.limits)
 	case len(name) > maxName:
 		return bad(name, "has too long a name")
 	case n.bytes > n.limits.names():
@@ -51,6 +51,10 @@ func (n *names) add(name string) error {
 		n.files = append(n.files, file{name, folded})
 	}
 	return nil
+}
+
+func tooMany(l Limits) error {
+	return errs.New(errs.Invalid, "An archive must have at most %d members.", l.Members)
 }
 
 // clash refuses a file that would be a folder of another one on some file system. Errors: errs.Invalid naming both.

@@ -185,12 +185,15 @@ func (a *Reader) plain(h *tar.Header) error {
 		return bad(h.Name, "is not a plain file")
 	}
 	for record := range h.PAXRecords {
-		if record != "path" && record != typeRecord {
+		if record != "path" && record != typeRecord && (record != sizeRecord || h.Size <= maxOctal) {
 			return bad(h.Name, "has the extended header %q", short(record))
 		}
 	}
 	if t, ok := h.PAXRecords[typeRecord]; ok && !typeFits(t) {
 		return bad(h.Name, "has a bad content type")
+	}
+	if h.Size > maxOctal && h.Size > a.limits.Bytes-a.src.unpacked {
+		return bad(h.Name, "has %d bytes: an archive must not have more than %d bytes when it is unpacked", h.Size, a.limits.Bytes)
 	}
 	a.last = strings.Clone(h.Name) // tar's is a part of all that it says
 	return a.names.add(a.last)

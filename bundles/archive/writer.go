@@ -34,7 +34,7 @@ type line struct {
 	sum  sum
 }
 
-// NewWriter begins an archive with its header. Errors: errs.Invalid for one that is too long or nested too deep.
+// NewWriter begins an archive with its header. Errors: as Header.Check.
 func NewWriter(w io.Writer, h Header, l Limits) (*Writer, error) {
 	a, err := Begin(w, l)
 	if err != nil {
@@ -62,7 +62,7 @@ func (a *Writer) Header(h Header) error {
 	for k, n := range h.Counts {
 		a.counts[k] = n
 	}
-	raw, err := h.bytes()
+	raw, err := h.bytes(a.limits)
 	if err != nil {
 		return err
 	}

@@ -35,6 +35,9 @@ type bundleExportCommand struct {
 
 // Run downloads to a file beside the wanted one and renames it at the end, so that half an archive never has its name.
 func (e *bundleExportCommand) Run(ctx context.Context, b *bundleCommands, t terminal) error {
+	if err := e.check(); err != nil {
+		return err
+	}
 	res, err := b.send(ctx, "POST", hal.Href("bundles", e.Bundle, "_export"), nil, 0)
 	if err != nil {
 		return err
@@ -43,7 +46,7 @@ func (e *bundleExportCommand) Run(ctx context.Context, b *bundleCommands, t term
 	body, finish := t.progress(res.Body, res.ContentLength, "export")
 	if e.File == "-" {
 		_, err := io.Copy(t.out, body)
-		return errors.Join(unfinished(err), finish())
+		return errors.Join(err, finish())
 	}
 	n, err := e.save(body)
 	if err = errors.Join(err, finish()); err != nil {
@@ -56,6 +59,18 @@ func (e *bundleExportCommand) Run(ctx context.Context, b *bundleCommands, t term
 	return b.answer(t, raw, fmt.Sprintf("Wrote %s (%d bytes).", e.File, n))
 }
 
+// check refuses to replace what is no file.
+func (e *bundleExportCommand) check() error {
+	info, err := os.Stat(e.File)
+	switch {
+	case e.File == "-" || err != nil || info.Mode().IsRegular(): // what is not there is made
+		return nil
+	case info.IsDir():
+		return errs.New(errs.Invalid, "cannot write %s: it is a folder", e.File)
+	}
+	return errs.New(errs.Invalid, "cannot write %s: it is no plain file; - is the output", e.File)
+}
+
 // save writes the file and gives its size.
 func (e *bundleExportCommand) save(body io.Reader) (int64, error) {
 	f, err := os.CreateTemp(filepath.Dir(e.File), ".bundle-*.part") // a name that nothing has
@@ -63,20 +78,13 @@ func (e *bundleExportCommand) save(body io.Reader) (int64, error) {
 		return 0, errs.Wrap(errs.Invalid, err, "cannot write %s: %v", e.File, err)
 	}
 	n, err := io.Copy(f, body)
-	if err = errors.Join(unfinished(err), f.Close()); err == nil {
+	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), e.File)
 	}
 	if err != nil {
 		return 0, errors.Join(err, os.Remove(f.Name()))
 	}
 	return n, nil
-}
-
-func unfinished(err error) error {
-	if err == nil {
-		return nil
-	}
-	return errs.Wrap(errs.Unavailable, err, "the export was cut off: try again")
 }
 
 // arrivalFlags are the options that import and diff share.
@@ -106,13 +114,13 @@ func (n tally) String() string {
 // counts is the server's answer to an import.
 type counts struct {
 	tally
-	Warnings []string         `json:"warnings"`
-	ByType   map[string]tally `json:"byType"`
+	Warnings []foreign         `json:"warnings"`
+	ByType   map[foreign]tally `json:"byType"`
 	Changes  []struct {
-		Action string `json:"action"`
-		Type   string `json:"type"`
-		ID     string `json:"id"`
-		Name   string `json:"name"`
+		Action string  `json:"action"`
+		Type   foreign `json:"type"`
+		ID     foreign `json:"id"`
+		Name   foreign `json:"name"`
 	} `json:"changes"`
 }
 
@@ -126,11 +134,14 @@ func (a arrivalFlags) open(t terminal) (io.ReadCloser, int64, error) {
 		return nil, 0, errs.Wrap(errs.Invalid, err, "cannot read %s: %v", a.File, err)
 	}
 	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errs.New(errs.Invalid, "%s is not a file", a.File)
+	if err == nil && info.IsDir() {
+		err = errs.New(errs.Invalid, "cannot read %s: it is a folder", a.File)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, 0, errors.Join(err, f.Close())
+	case !info.Mode().IsRegular(): // such as the output of another command
+		return f, -1, nil
 	}
 	return f, info.Size(), nil
 }
@@ -197,7 +208,7 @@ func (c counts) diff() string {
 		}
 		fmt.Fprintf(&out, "%s %s %s", sign, change.Type, change.ID)
 		if change.Name != "" && change.Name != change.ID {
-			fmt.Fprintf(&out, " %q", change.Name) // whatever is in it, it does nothing to a terminal
+			fmt.Fprintf(&out, ` "%s"`, change.Name)
 		}
 		out.WriteByte('\n')
 	}

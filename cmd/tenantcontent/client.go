@@ -1,14 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
@@ -29,6 +33,9 @@ func (c client) send(ctx context.Context, method, path string, body io.Reader, s
 	if c.Token == "" {
 		return nil, errs.New(errs.Invalid, "no token: set TENANTCONTENT_TOKEN to an API token (POST /api/tokens makes one)")
 	}
+	if u, err := url.Parse(c.Server); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, errs.Wrap(errs.Invalid, err, "the server's URL %q must be http:// or https:// and a host, such as http://127.0.0.1:8080", c.Server)
+	}
 	req, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(c.Server, "/")+path, body)
 	if err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "the server's URL %q cannot be used", c.Server)
@@ -43,16 +50,32 @@ func (c client) send(ctx context.Context, method, path string, body io.Reader, s
 		return nil, errs.Wrap(errs.Unavailable, err, "cannot reach %s", c.Server)
 	}
 	if res.StatusCode < 300 {
+		res.Body = &whole{res.Body, res.Header.Get("X-Request-Id")}
 		return res, nil
 	}
 	defer func() { _ = res.Body.Close() }()
 	var problem struct {
-		Message string `json:"message"`
+		Message foreign `json:"message"`
 	}
 	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&problem); err != nil || problem.Message == "" {
 		problem.Message = "no message"
 	}
-	return nil, &refusal{res.StatusCode, fmt.Sprintf("%s answered %s: %s", c.Server, res.Status, problem.Message)}
+	return nil, &refusal{res.StatusCode, fmt.Sprintf("%s answered %d %s: %s", c.Server, res.StatusCode, http.StatusText(res.StatusCode), problem.Message)}
+}
+
+// whole is the body of an answer. When it is cut off, the reason is in the server's log: an answer that has begun can say
+// nothing else.
+type whole struct {
+	io.ReadCloser
+	request string // X-Request-Id
+}
+
+func (w *whole) Read(p []byte) (int, error) {
+	n, err := w.ReadCloser.Read(p)
+	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
+		return n, err
+	}
+	return n, errs.Wrap(errs.Unavailable, err, "the answer was cut off; the server's log says why (request %s)", harmless(w.request))
 }
 
 // refusal is an answer of the server that is not 2xx.
@@ -63,12 +86,39 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.text }
 
-// answer prints what the server said: as it came for scripts, as text for people.
+// answer prints what the server said: as JSON for scripts, as text for people.
 func (c client) answer(t terminal, raw []byte, text string) error {
-	if c.JSON {
-		return say(t, "%s", raw)
+	if !c.JSON {
+		return say(t, "%s", text)
 	}
-	return say(t, "%s", text)
+	var compact bytes.Buffer // so that control characters are in its texts alone, where JSON has escapes for them
+	if err := json.Compact(&compact, raw); err != nil {
+		return err
+	}
+	return say(t, "%s", harmless(compact.String()))
+}
+
+// foreign is a text from a server or an archive, made harmless as it is read.
+type foreign string
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (f *foreign) UnmarshalText(text []byte) error {
+	*f = foreign(harmless(string(text)))
+	return nil
+}
+
+// harmless escapes what a terminal would obey, not show: control characters, line ends too, and those that turn the
+// direction of text. The escapes are JSON's.
+func harmless(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
 
 // progress shows how many bytes of a reader have been read, when a person watches a terminal. It shows no rate, which is
