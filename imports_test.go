@@ -37,7 +37,7 @@ var mayImport = []rule{
 	{"actor blobs entity hal paging internal/keyring", "errs"},
 	{"blobs/files", "errs blobs paging"},
 	{"internal/bunx", "errs paging internal/fold"},
-	{"internal/port", "errs entity internal/rawjson"},
+	{"internal/port", "errs entity internal/escapes internal/rawjson"},
 	{"internal/slug", "internal/fold"},
 	{"internal/migrations", "errs internal/bunx"},
 	{"database", "errs internal/bunx internal/pgsafe internal/sqlitesafe"},

@@ -1,6 +1,7 @@
 package bundles_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -132,6 +133,14 @@ func TestReadyPorters(t *testing.T) {
 					f.Make = func(t *testing.T, tenant string, n int) string {
 						return w.make(t, tenant, kind, strings.Repeat("n", n), `{"a": [1, "<é>"]}`)
 					}
+					f.Free = &bundletest.Free{
+						Set: func(t *testing.T, tenant, id string, data json.RawMessage) {
+							w.setData(t, tenant, kind, id, string(data))
+						},
+						Get: func(t *testing.T, tenant, id string) json.RawMessage {
+							return json.RawMessage(w.data(t, tenant, kind, id))
+						},
+					}
 					return f
 				})
 			})
@@ -164,6 +173,19 @@ func TestReadyPorters(t *testing.T) {
 						team, err := w.Principals.CreateTeam(w.as(t, tenant), principals.Team{Name: name})
 						is.New(t).NoErr(err)
 						return team.ID
+					}
+					if kind == principals.KindUser {
+						f.Free = &bundletest.Free{
+							Set: func(t *testing.T, tenant, id string, data json.RawMessage) {
+								_, err := w.Principals.UpdateUser(w.as(t, tenant), id, func(u *principals.User) error { u.UserFields = data; return nil })
+								is.New(t).NoErr(err)
+							},
+							Get: func(t *testing.T, tenant, id string) json.RawMessage {
+								u, err := w.Principals.User(w.as(t, tenant), id)
+								is.New(t).NoErr(err)
+								return u.UserFields
+							},
+						}
 					}
 					return f
 				})

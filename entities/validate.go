@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/port"
 	"github.com/tenantcontent/tenantcontent/internal/rawjson"
 	"github.com/tenantcontent/tenantcontent/internal/slug"
 )
@@ -68,14 +69,20 @@ func (e *Entity) accept() error {
 	return err
 }
 
-// acceptRow is accept for a row, whose data was found to be valid JSON when the row was read.
+// acceptRow is accept for a row, whose data was found to be valid JSON when the row was read. What its secrets take does not
+// count: a mask may be longer than the secret was, and the ones that are here come from data that was accepted here.
 func (e *Entity) acceptRow() error {
 	if err := e.acceptColumns(); err != nil {
 		return err
 	}
 	var err error
-	e.Data, err = valid(e.Data)
-	return err
+	if e.Data, err = valid(e.Data); err != nil || len(e.Data) <= maxData {
+		return err
+	}
+	if bare, _ := entity.KeepSecrets(e.Data, nil); len(bare) > maxData {
+		return errData
+	}
+	return nil
 }
 
 // acceptColumns is accept for all but the data.
@@ -125,12 +132,20 @@ func object(raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) > 0 && !(utf8.Valid(raw) && rawjson.Valid(raw)) {
 		return nil, errData
 	}
-	return valid(raw)
+	data, err := valid(raw)
+	if err != nil || len(data) > maxData {
+		return nil, errData
+	}
+	if wrong := port.Unfit(data); wrong != "" {
+		return nil, errs.New(errs.Invalid, "data %s", wrong)
+	}
+	return data, nil
 }
 
 var errData = errs.New(errs.Invalid, "data must be a JSON object of at most %d bytes", maxData)
 
-// valid is object for JSON that is known to be valid. Most of what travels is long and has no spaces: it stays as it is.
+// valid is object, whatever the size, for JSON that is known to be valid. Most of what travels is long and has no spaces: it
+// stays as it is.
 func valid(raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return json.RawMessage("{}"), nil
@@ -140,7 +155,7 @@ func valid(raw json.RawMessage) (json.RawMessage, error) {
 		_ = json.Compact(&b, raw) // it is valid
 		raw = b.Bytes()
 	}
-	if raw[0] != '{' || len(raw) > maxData {
+	if raw[0] != '{' {
 		return nil, errData
 	}
 	return raw, nil

@@ -46,7 +46,8 @@ type Landing struct {
 // they are given. Implementations must pass bundletest.TestPorter.
 //
 // No secret travels. A kind leaves out the columns that it knows to be secret; JSON that it does not know the members of,
-// such as data that its users make up, it gives to MaskSecrets in Export and to KeepSecrets in Import.
+// such as data that its users make up, it gives to MaskSecrets in Export and to KeepSecrets in Import. Masks may make a row
+// longer than its piece: what a kind refuses for its size it does not refuse for what secrets take.
 type Porter interface {
 	// IDs gives the ids of all pieces but drafts and system pieces, ordered.
 	IDs(ctx context.Context, tenant string) ([]string, error)

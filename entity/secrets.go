@@ -13,12 +13,21 @@ const Mask = "********"
 //
 // A secret is, at any depth, the value of a member whose name says so; letters alone count, in either case, so that
 // "API-Key 2" is apikey. Names are secret that end with password(s), passwd, pwd, passphrase, passcode, secret(s), token,
-// apikey(s), accesskey, accountkey, encryptionkey, privatekey(s), secretkey, sharedkey, signingkey, sshkey, credential(s),
-// authorization, connectionstring, with passwordhash, secrethash or tokenhash, or with accesstokens, apitokens, authtokens
-// or refreshtokens, and the names bearer, cookie(s), setcookie, databaseurl, dsn, jwt, pass, dbpass, smtppass, userpass, pw
-// and tokens. It is masked whatever it is, but for null, true, false, what is empty, and a number under a plural, which
-// is a count. Every member or element below env, envvars, environment or environmentvariables is a secret, or the text
-// or number that such a member is, but for null and what is empty.
+// apikey(s), accesskey, accountkey, clientkey, encryptionkey, hmackey, masterkey, privatekey(s), secretkey, sessionkey,
+// sharedkey, signingkey, sshkey, storagekey, credential(s), authorization, connectionstring, connstring,
+// sharedaccesssignature, with passwordhash, secrethash or tokenhash, or with accesstokens, apitokens, authtokens or
+// refreshtokens; those with one or two of base, confirm, confirmation, content, data, default, encoded, encrypted, json,
+// pem, string and value(s) behind that; and the names bearer, cookie(s), setcookie, databaseurl, dsn, jwt, otp, pass, dbpass,
+// smtppass, userpass, pin, pw and tokens. It is masked whatever it is, but for null, true, false, what is empty, and a number
+// under a plural, which is a count.
+//
+// What is in an environment is secret too, whatever it is but for null and what is empty. An environment is the value of a
+// member whose name ends with env, envvars, envvariables, environment(s), environmentvars or environmentvariables: each
+// member of an object, a list as a whole, and a text that has an equals sign, as that of nodeEnv has none. It is any text or
+// number when that is all the name and it is not environments.
+//
+// In an object whose member name, key, header or id is a text like one of these names, a member whose name ends with value(s)
+// or default is what it would be under that name: {"name": "Authorization", "value": "********"}.
 //
 // What a text says, such as a password within a URL, nobody can tell. What is not JSON is not given back.
 //
@@ -44,9 +53,9 @@ func MaskSecrets(data json.RawMessage) json.RawMessage {
 
 // KeepSecrets gives free JSON of an archive with the secrets that ours, the same JSON of the tenant's piece, has at the
 // same places; ours is nil for a piece that the tenant has not. A place is the same when the names of the members above it
-// are, and the positions in arrays that have the same length. Secrets that ours has not are left out with their names, and
-// their number is lost. An archive is never believed a secret, a Mask or not. A Porter calls it for what it calls
-// MaskSecrets for.
+// are, and those that say of a value that it is secret, and the positions in arrays that have the same length. Secrets that
+// ours has not are left out with their names, and their number is lost. An archive is never believed a secret, a Mask or
+// not. A Porter calls it for what it calls MaskSecrets for.
 func KeepSecrets(data, ours json.RawMessage) (kept json.RawMessage, lost int) {
 	switch {
 	case !suspicious(data):
@@ -100,7 +109,7 @@ type tree struct {
 // step leads from a node to a member, or to an element when name is "".
 type step struct {
 	from  int
-	name  string // with its quotes
+	name  string // with its quotes, and the title of a pair behind it
 	index int
 }
 
@@ -137,7 +146,7 @@ func (t *tree) step(l level, may bool) int {
 	}
 	s := step{from: l.node, index: l.index}
 	if l.object {
-		s.name, s.index = `"`+string(unquoted(l.name))+`"`, 0
+		s.name, s.index = `"`+string(unquoted(l.name))+`"`+l.title, 0
 	}
 	n, ok := t.steps[s]
 	switch {

@@ -6,113 +6,80 @@ import (
 	"strings"
 )
 
-// class is what a member's name says of its value.
-type class int
-
-const (
-	plain       class = iota
-	secret            // whatever it is
-	manySecrets       // a number is a count of them
-	environment
-)
-
-type word struct {
-	letters string
-	class   class
-	whole   bool // nothing stands before it
-}
-
-// words are the names of secrets by their last two letters. MaskSecrets documents them.
-var words = func() (by [26 * 26][]word) {
-	add := func(of class, whole bool, all string) {
-		for _, letters := range strings.Fields(all) {
-			w, last := word{letters, of, whole}, len(letters)-1
-			if of == secret && letters[last] == 's' && letters[last-1] != 's' {
-				w.class = manySecrets
-			}
-			at := &by[tail(letters[last-1], letters[last])]
-			*at = append(*at, w)
-		}
-	}
-	add(secret, false, "password passwords passwd pwd passphrase passcode secret secrets token apikey apikeys accesskey accountkey "+
-		"encryptionkey privatekey privatekeys secretkey sharedkey signingkey sshkey credential credentials authorization "+
-		"connectionstring passwordhash secrethash tokenhash accesstokens apitokens authtokens refreshtokens")
-	add(secret, true, "bearer cookie cookies setcookie databaseurl dsn jwt pass dbpass smtppass userpass pw tokens")
-	add(environment, true, "env envvars environment environmentvariables")
-	return by
-}()
-
-func tail(a, b byte) int { return int(a|0x20-'a')*26 + int(b|0x20-'a') }
-
-func letter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
-
-// classOf reads a name that has no escapes.
-func classOf(name []byte) class {
-	var buffer [24]byte // longer than all words
-	at := len(buffer)
-	for i := len(name) - 1; i >= 0 && at > 0; i-- {
-		switch c := name[i]; {
-		case letter(c):
-			at--
-			buffer[at] = c | 0x20
-		case c >= 0x80: // a letter of no word
-			at--
-			buffer[at] = c
-		}
-	}
-	letters := buffer[at:]
-	n := len(letters)
-	if n < 2 || letters[n-1] >= 0x80 || letters[n-2] >= 0x80 {
-		return plain
-	}
-	for _, w := range words[tail(letters[n-2], letters[n-1])] {
-		if begin := n - len(w.letters); begin >= 0 && (begin == 0 || !w.whole) && string(letters[begin:]) == w.letters {
-			return w.class
-		}
-	}
-	return plain
-}
-
 // space is what may stand between the parts of JSON.
 const space = " \t\r\n"
 
-// suspicious reports false, as fast as it can, when JSON has no name that could be a secret's.
-func suspicious(text []byte) bool {
-	for i := 0; ; i++ {
-		colon := bytes.IndexByte(text[i:], ':')
-		if colon < 0 {
-			return false
-		}
-		i += colon
-		end := i - 1
-		for end >= 0 && strings.IndexByte(space, text[end]) >= 0 {
-			end--
-		}
-		if end < 1 || text[end] != '"' || innocent(text[:end]) {
-			continue
-		}
-		begin := bytes.LastIndexByte(text[:end], '"') + 1
-		name := text[begin:end]
-		if bytes.IndexByte(name, '\\') >= 0 || begin > 1 && text[begin-2] == '\\' || classOf(name) != plain {
-			return true
-		}
-	}
+// pair is an object such as {"name": "password", "value": "x"}: what its value is, its name says.
+type pair struct {
+	class class
+	name  string
 }
 
-// innocent reports whether a name ends with two letters, as no escape of a letter does, that no word ends with.
-func innocent(name []byte) bool {
-	n := len(name)
-	return n > 1 && letter(name[n-1]) && letter(name[n-2]) && words[tail(name[n-2], name[n-1])] == nil
+// pairs finds the pairs of a text, by where they begin.
+func pairs(text []byte) map[int]pair {
+	all, open := map[int]pair{}, []int{}
+	for i := 0; i < len(text); {
+		switch text[i] {
+		case '{', '[':
+			open = append(open, i)
+		case '}', ']':
+			open = open[:len(open)-1]
+		case '"':
+			end := after(text, i)
+			name, ok := titled(text[i+1:end-1], text[end:])
+			i = end
+			if !ok {
+				continue
+			}
+			at, of := open[len(open)-1], classOf(name)
+			if was := all[at].class; of.hidden() && (was == plain || of < was) {
+				all[at] = pair{of, string(name)}
+			}
+			continue
+		}
+		i++
+	}
+	return all
+}
+
+// titled gives the text behind the name of a member that gives its object a name.
+func titled(name, behind []byte) (title []byte, ok bool) {
+	behind = bytes.TrimLeft(behind, space)
+	if len(behind) == 0 || behind[0] != ':' {
+		return nil, false
+	}
+	behind = bytes.TrimLeft(behind[1:], space)
+	if behind[0] != '"' || classOf(unquoted(name)) != titling {
+		return nil, false
+	}
+	return unquoted(behind[1 : after(behind, 0)-1]), true
 }
 
 // level is one object or array that a walk is in.
 type level struct {
 	object bool
+	pair   pair
 	class  class  // of all that is in it: environment, or plain
 	name   []byte // of the member that it is at, without quotes; nil when its name comes next
+	title  string // of the pair that this member is the value of
 	begin  int    // where that member begins
 	index  int    // of the member or element that it is at
 	node   int    // of a tree
+}
+
+// named gives what the name of the member that it is at says.
+func (l *level) named() class {
+	if !l.object || l.class != plain {
+		return l.class
+	}
+	switch c := classOf(unquoted(l.name)); {
+	case c.hidden():
+		return c
+	case c == valued:
+		l.title = l.pair.name
+		return l.pair.class
+	}
+	return plain
 }
 
 // place is where a secret is in a text.
@@ -125,7 +92,7 @@ type place struct {
 // walk tells the secrets of JSON in their order, with all that it is in then, and tells each object and array at its end.
 // The text must be valid. It needs no recursion.
 func walk(text []byte, found func([]level, place), closed func(level)) {
-	levels := []level{{}}
+	levels, pairs := []level{{}}, pairs(text)
 	for i := 0; i < len(text); {
 		at := &levels[len(levels)-1]
 		switch c := text[i]; {
@@ -133,7 +100,7 @@ func walk(text []byte, found func([]level, place), closed func(level)) {
 			i++
 		case c == ',':
 			at.index++
-			at.name = nil
+			at.name, at.title = nil, ""
 			i++
 		case c == '}' || c == ']':
 			closed(*at)
@@ -147,18 +114,15 @@ func walk(text []byte, found func([]level, place), closed func(level)) {
 			if !at.object {
 				at.begin = i
 			}
-			named := at.class
-			if at.object && named == plain {
-				named = classOf(unquoted(at.name))
-			}
-			whole := named == environment && at.class == plain
+			named := at.named()
+			whole := at.class == plain && (named == environment || named == environments)
 			switch {
 			case hides(text[i:], named, whole):
 				end := after(text, i)
 				found(levels, place{begin: at.begin, value: i, end: end})
 				i = end
 			case c == '{' || c == '[':
-				inner := level{object: c == '{', node: unknown}
+				inner := level{object: c == '{', pair: pairs[i], node: unknown}
 				if whole {
 					inner.class = environment
 				}
@@ -171,7 +135,7 @@ func walk(text []byte, found func([]level, place), closed func(level)) {
 	}
 }
 
-// hides reports whether a value is a secret. A whole environment is none, only what is in it.
+// hides reports whether a value is a secret. Of a whole environment that is an object only what is in it is one.
 func hides(value []byte, named class, whole bool) bool {
 	switch c := value[0]; {
 	case named == plain || c == 'n':
@@ -179,12 +143,13 @@ func hides(value []byte, named class, whole bool) bool {
 	case c == 't' || c == 'f':
 		return named == environment && !whole
 	case c == '"':
-		return !bytes.HasPrefix(value, []byte(`""`))
+		text := unquoted(value[1 : after(value, 0)-1])
+		return len(text) > 0 && (named != environments || string(text) == Mask || bytes.IndexByte(text, '=') >= 0)
 	case c == '{' || c == '[':
 		rest := bytes.TrimLeft(value[1:], space)
-		return !whole && len(rest) > 0 && rest[0] != '}' && rest[0] != ']'
+		return !(whole && c == '{') && len(rest) > 0 && rest[0] != '}' && rest[0] != ']'
 	}
-	return named != manySecrets
+	return named != manySecrets && named != environments
 }
 
 // after gives where the value that begins at i has ended.

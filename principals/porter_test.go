@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/matryer/is"
+	"pgregory.net/rapid"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -186,12 +187,55 @@ func TestSecretsOfUsers(t *testing.T) {
 		is.NoErr(err)
 		_, warnings, err := user.Porter.Import(ctx, "acme", rows, land)
 		is.NoErr(err)
-		is.Equal(warnings, []string{"2 secrets of 1 user row did not travel: set them again here."})
+		is.Equal(warnings, []string{
+			"2 secrets of 1 user row did not travel: set them again here.",
+			"1 secret of 1 user row stayed while what is around them changed: check where they go.", // n is 1.0 again
+		})
 		for name, want := range map[string]string{"jo": `{"apiKey":"new","n":1.0}{"x":[{"pwd":"p-jo"}]}`, "mia": `{"n":1.0}{"x":[{}]}`} {
 			u, err := f.store.User(ctx, "acme", name)
 			is.NoErr(err)
 			is.Equal(string(u.Data)+string(u.UserFields), want)
 		}
+	})
+}
+
+// TestWhatUsersSayTravels, however long their rows are with masks in the places of their secrets.
+func TestWhatUsersSayTravels(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		ctx, admin := t.Context(), root(t)
+		user, _ := f.types()
+		travels := func(t is.T, data, fields []byte) {
+			is := is.New(t)
+			_, err := f.UpdateUser(admin, "jo", func(u *principals.User) error {
+				u.Data, u.UserFields = data, fields
+				return nil
+			})
+			is.NoErr(err)
+			porttest.Travels(ctx, t, user.Porter, "acme", "evil", "jo")
+			for _, tenant := range []string{"acme", "evil"} {
+				u, err := f.store.User(ctx, tenant, "jo")
+				is.NoErr(err)
+				for _, free := range [][2][]byte{{u.Data, data}, {u.UserFields, fields}} {
+					bare, _ := entity.KeepSecrets(free[1], nil)
+					is.True(string(free[0]) == string(bare)) // all but the secrets
+				}
+			}
+		}
+		f.user(t, "jo")
+		rapid.Check(t, func(t *rapid.T) { travels(t, porttest.Free().Draw(t, "data"), porttest.Free().Draw(t, "userFields")) })
+		for _, fat := range porttest.Fat(64 << 10) {
+			travels(t, fat, fat)
+		}
+		for data, want := range map[string]string{
+			`{"a":"\u0000"}`: "userFields must not have NUL characters or halves of surrogate pairs",
+			strings.Repeat(`{"":`, 9999) + `{}` + strings.Repeat(`}`, 9999): "userFields must not be nested more than 9999 levels deep",
+		} {
+			_, err := f.UpdateUser(root(t), "jo", func(u *principals.User) error { u.UserFields = []byte(data); return nil })
+			is.New(t).Equal(errs.MessageOf(err), want)
+		}
+		long := `{"a":"` + strings.Repeat("x", 64<<10) + `"}`
+		_, _, err := user.Porter.Import(ctx, "evil", userRow("jo", `{"data":`+long+`}`), entity.Landing{Rule: entity.Overwrite})
+		is.New(t).Equal(errs.MessageOf(err), "user jo: data must be a JSON object of at most 65536 bytes")
 	})
 }
 

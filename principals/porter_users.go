@@ -76,7 +76,7 @@ func (s *Service) readUser(tenant string, r entity.Row) (User, error) {
 			ViewAllUsers: c.Flag("viewAllUsers", false), PainlessScriptCreation: c.Flag("painlessScriptCreation", false),
 		},
 	}
-	err := c.Accept(u.accept)
+	err := c.Accept(u.acceptRow)
 	return u, err
 }
 

@@ -12,7 +12,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/port"
 	"github.com/tenantcontent/tenantcontent/internal/slug"
 )
 
@@ -92,7 +94,12 @@ func check(fields []field) error {
 }
 
 // accept checks a user and fills in what was left out. Errors: errs.Invalid naming the field.
-func (u *User) accept() error {
+func (u *User) accept() error { return u.acceptWith(object) }
+
+// acceptRow is accept for a row, whose JSON was found to be valid when the row was read.
+func (u *User) acceptRow() error { return u.acceptWith(objectOfRow) }
+
+func (u *User) acceptWith(object func(name string, raw json.RawMessage) (json.RawMessage, error)) error {
 	if err := ValidUsername(u.Username); err != nil {
 		return err
 	}
@@ -154,7 +161,22 @@ func object(name string, raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) > maxJSON || !utf8.Valid(raw) || json.Compact(&b, raw) != nil || b.Bytes()[0] != '{' {
 		return nil, errs.New(errs.Invalid, "%s must be a JSON object of at most %d bytes", name, maxJSON)
 	}
+	if wrong := port.Unfit(raw); wrong != "" {
+		return nil, errs.New(errs.Invalid, "%s %s", name, wrong)
+	}
 	return b.Bytes(), nil
+}
+
+// objectOfRow is object where what secrets take does not count: a mask may be longer than the secret was, and the ones that
+// are here come from JSON that was accepted here.
+func objectOfRow(name string, raw json.RawMessage) (json.RawMessage, error) {
+	bare, _ := entity.KeepSecrets(raw, nil)
+	if _, err := object(name, bare); err != nil || len(raw) == 0 {
+		return json.RawMessage("{}"), err
+	}
+	var b bytes.Buffer
+	err := json.Compact(&b, raw)
+	return b.Bytes(), err
 }
 
 // acceptDomain checks the id of a domain; none is Local.

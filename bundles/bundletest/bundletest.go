@@ -5,6 +5,7 @@ package bundletest
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"slices"
@@ -29,6 +30,15 @@ type Fixture struct {
 	Make func(t *testing.T, tenant string, n int) string
 	// InTx runs fn in one transaction, which the Porter joins. nil: the Porter's store has none.
 	InTx func(ctx context.Context, fn func(ctx context.Context) error) error
+	// Free is JSON of a piece that its kind does not know the members of, which may have secrets: see entity.Porter. nil:
+	// the kind has none. A kind with more of it has a fixture for each.
+	Free *Free
+}
+
+// Free sets and reads JSON of a piece that is there.
+type Free struct {
+	Set func(t *testing.T, tenant, id string, data json.RawMessage)
+	Get func(t *testing.T, tenant, id string) json.RawMessage
 }
 
 // TestDriver runs all checks of a driver: of itself, and of the Porter that the fixture has. The fixture's kind must be
@@ -78,6 +88,7 @@ func TestPorter(t *testing.T, open func(t *testing.T) Fixture) {
 		"Transaction": testTransaction,
 		"Remove":      testRemove,
 		"Files":       testFiles,
+		"Secrets":     testSecrets,
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := open(t)

@@ -1,6 +1,7 @@
 package port
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -228,18 +229,24 @@ func (p Porter[T]) keepSecrets(ctx context.Context, b *Batch[T]) error {
 	return nil
 }
 
-// reveal gives pieces the secrets of ours, and tells how many there are none for, and how many of ours have no place.
+// reveal gives pieces the secrets of ours, and tells how many there are none for, how many of ours have no place, and how
+// many have one in JSON that says something else now: a password that goes to another host.
 func (p Porter[T]) reveal(b *Batch[T], pieces []*T, ours map[string]T) {
 	for _, piece := range pieces {
-		own, missing, lost := ours[p.ID(*piece)], 0, 0
+		own, missing, lost, moved := ours[p.ID(*piece)], 0, 0, 0
 		was := p.Free(&own)
 		for i, data := range p.Free(piece) {
 			kept, without := entity.KeepSecrets(*data, *was[i])
-			_, homeless := entity.KeepSecrets(*was[i], kept)
+			rest, homeless := entity.KeepSecrets(*was[i], kept) // both have the same secrets
+			if len(rest) > 0 && !bytes.Equal(rest, kept) {
+				_, n := entity.KeepSecrets(kept, nil)
+				moved += n
+			}
 			*data, missing, lost = kept, missing+without, lost+homeless
 		}
 		row := entity.Count{N: 1, Of: string(p.Kind) + " row"}
 		b.Sum("%s of %s did not travel: set them again here.", entity.Count{N: missing, Of: "secret"}, row)
 		b.Sum("%s of %s got lost with what was replaced: set them again here.", entity.Count{N: lost, Of: "secret"}, row)
+		b.Sum("%s of %s stayed while what is around them changed: check where they go.", entity.Count{N: moved, Of: "secret"}, row)
 	}
 }

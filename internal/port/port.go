@@ -7,6 +7,7 @@ package port
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/escapes"
 	"github.com/tenantcontent/tenantcontent/internal/rawjson"
 )
 
@@ -33,12 +35,26 @@ func Bad(k entity.Key, format string, args ...any) error {
 	return errs.New(errs.Invalid, "%s %s: %s", k.Kind, Short(k.ID), fmt.Sprintf(format, args...))
 }
 
-// Why is errs.Invalid about a row, for the reason that another error gives; errors of other codes are passed on.
+// Why is errs.Invalid about a row, for the reason and with the cause that another error gives; errors of other codes are
+// passed on.
 func Why(k entity.Key, err error) error {
-	if errs.CodeOf(err) != errs.Invalid {
+	why, ok := errors.AsType[*errs.Error](err)
+	if !ok || why.Code != errs.Invalid {
 		return err
 	}
-	return errs.Wrap(errs.Invalid, err, "%s %s: %s", k.Kind, Short(k.ID), errs.MessageOf(err))
+	return errs.Wrap(errs.Invalid, why.Cause, "%s %s: %s", k.Kind, Short(k.ID), why.Message)
+}
+
+// Unfit says why valid JSON cannot be a part of a row, as the end of a sentence; "" when it can. A kind whose pieces have
+// free JSON refuses it for that: or no archive would take them.
+func Unfit(data json.RawMessage) string {
+	switch {
+	case escapes.Bad(data):
+		return "must not have NUL characters or halves of surrogate pairs"
+	case !rawjson.Valid(slices.Concat([]byte(`{"data":`), data, []byte(`}`))):
+		return "must not be nested more than 9999 levels deep" // and one of the row
+	}
+	return ""
 }
 
 // Short keeps a message short however long the text is that it quotes.

@@ -3,11 +3,14 @@ package port_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"testing"
 
 	"github.com/matryer/is"
 
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/port"
 )
 
@@ -49,6 +52,44 @@ func TestExportIsAsEncodingJSONWrites(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestSecretsThatMove are told of: those that stay where other things around them do not.
+func TestSecretsThatMove(t *testing.T) {
+	is := is.New(t)
+	ours := piece{Name: "p", A: json.RawMessage(`{"host":"a","password":"x"}`), B: json.RawMessage(`{"env":{"A":"y","B":"z"},"n":1}`)}
+	porter := port.Porter[piece]{
+		Kind: "thing", ID: func(p piece) string { return p.Name },
+		Some: func(context.Context, string, []string) ([]piece, error) { return []piece{ours}, nil },
+		Free: func(p *piece) []*json.RawMessage { return []*json.RawMessage{&p.A, &p.B} },
+		Read: func(_ string, r entity.Row) (p piece, err error) { return p, json.Unmarshal(r.JSON, &p) },
+		Put:  func(context.Context, *port.Batch[piece]) error { return nil },
+		InTx: func(ctx context.Context, fn func(context.Context) error) error { return fn(ctx) },
+	}
+	const stayed = "%s of 1 thing row stayed while what is around them changed: check where they go."
+	lost := "1 secret of 1 thing row got lost with what was replaced: set them again here."
+	for row, want := range map[string][]string{
+		`{"name":"p","a":{"host":"a","password":"*"},"b":{"env":{"A":"*","B":"*"},"n":1}}`: nil,
+		`{"name":"p","a":{"host":"b","password":"*"},"b":{"env":{"A":"*","B":"*"},"n":1}}`: {fmt.Sprintf(stayed, "1 secret")},
+		`{"name":"p","a":{"host":"b","password":"*"},"b":{"env":{"A":"*","B":"*"},"n":2}}`: {fmt.Sprintf(stayed, "3 secrets")},
+		`{"name":"p","a":{"host":"b"},"b":{"env":{"A":"*","B":"*"},"n":1}}`:                {lost}, // none stayed there
+		`{"name":"p","a":{"host":"a","password":"*"},"b":{"env":{"A":"*"},"n":1}}`:         {lost}, // and that is all that changed
+	} {
+		_, warnings, err := porter.Import(t.Context(), "acme", []entity.Row{{Key: entity.Key{Kind: "thing", ID: "p"}, JSON: []byte(row)}}, entity.Landing{Rule: entity.Overwrite})
+		is.NoErr(err)
+		is.Equal(warnings, want)
+	}
+}
+
+// TestWhySaysItOnce, and keeps the cause for the log.
+func TestWhySaysItOnce(t *testing.T) {
+	is, k, cause := is.New(t), entity.Key{Kind: "thing", ID: "p"}, errors.New("cause")
+	is.Equal(port.Why(k, errs.New(errs.Invalid, "name must be short")).Error(), "thing p: name must be short")
+	err := port.Why(k, fmt.Errorf("reading: %w", errs.Wrap(errs.Invalid, cause, "name must be short")))
+	is.Equal(err.Error(), "thing p: name must be short: cause")
+	is.True(errors.Is(err, cause))
+	is.Equal(port.Why(k, cause), cause)
+	is.Equal(port.Why(k, nil), nil)
 }
 
 func TestExportMasksSecrets(t *testing.T) {
