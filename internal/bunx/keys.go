@@ -31,9 +31,7 @@ func (c Conn) Among(n, columns int) string {
 	}
 	from := fmt.Sprintf("json_each($%d)", n)
 	if c.Postgres() {
-		// With OFFSET the comparison is with a column, not with ->>. PostgreSQL does not call that one leakproof, so it would
-		// not look it up in an index of a table with row level security.
-		from = fmt.Sprintf("json_array_elements($%d) OFFSET 0", n)
+		from = fmt.Sprintf("json_array_elements($%d)", n)
 	}
 	return "(SELECT " + strings.Join(parts, ", ") + " FROM " + from + ")"
 }
@@ -60,9 +58,10 @@ func (c Conn) Find(ctx context.Context, l Lookup, keys []string, args ...any) (*
 			keys = slices.Sorted(slices.Values(keys))
 			lock = c.ForUpdate()
 		}
-		// Without OFFSET it would be an ordinary join.
-		query = fmt.Sprintf(`SELECT found.* FROM %s AS sought(key) CROSS JOIN LATERAL
-			(SELECT %s FROM %s WHERE %s AND %s = sought.key OFFSET 0%s) AS found`, c.Among(n, 1), l.Columns, l.Table, l.Where, l.Key, lock)
+		// The second OFFSET keeps it from being an ordinary join. With the first one key is a column and no ->>: that is not
+		// leakproof, so PostgreSQL would not look it up in an index of a table with row level security.
+		query = fmt.Sprintf(`SELECT found.* FROM (SELECT value ->> 0 FROM json_array_elements($%d) OFFSET 0) AS sought(key) CROSS JOIN LATERAL
+			(SELECT %s FROM %s WHERE %s AND %s = sought.key OFFSET 0%s) AS found`, n, l.Columns, l.Table, l.Where, l.Key, lock)
 	} else {
 		query = fmt.Sprintf(`SELECT %s FROM %s WHERE %s AND %s IN %s`, l.Columns, l.Table, l.Where, l.Key, c.Among(n, 1))
 	}
