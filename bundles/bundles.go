@@ -15,6 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/blobs/files"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/turns"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -56,7 +57,7 @@ type Entry struct {
 // Deployment is one piece that a deploy of a bundle brought into a tenant.
 type Deployment struct {
 	entity.Key
-	Mark   string // tells the piece from a later one with its id; "" where no other one gets it
+	Mark   string // tells the piece from a later one with its id
 	Shared bool   // the deploys of another bundle brought it too
 }
 
@@ -66,6 +67,10 @@ type Hanging struct {
 	Passwords       int // of users, as all that follow
 	SuperuserRights int
 	Permissions     int // global ones
+	MFA             int // settings that are on
+	AIConsents      int
+	AIMessages      int
+	Notifications   int
 	Tokens          int // API tokens
 	Sessions        int // that have not expired
 	Pictures        int
@@ -116,6 +121,9 @@ type Store interface {
 	// RenameUsers gives the entries and deployments of users their new names; names maps old ones to new ones, and no new
 	// one is an old one. Those of users who had the new names before, and are gone, are removed.
 	RenameUsers(ctx context.Context, tenant string, names map[string]string) error
+
+	// Superusers gives, of some users, the names of those that are superusers, enabled or not.
+	Superusers(ctx context.Context, tenant string, usernames []string) ([]string, error)
 
 	// Hanging counts what hangs on some pieces of a kind at a time. It asks of hundreds of pieces at once.
 	Hanging(ctx context.Context, tenant string, kind entity.Kind, ids []string, at time.Time) (Hanging, error)
@@ -168,6 +176,7 @@ type Service struct {
 	kinds     []entity.Kind // of porters, each after those that it may need
 	limits    Limits
 	size      int64
+	landings  *turns.Turns[string] // by tenant
 	now       func() time.Time
 	newID     func() string
 }
@@ -211,7 +220,7 @@ func New(o Options) (*Service, error) {
 	}
 	s := &Service{
 		store: o.Store, tenants: o.Tenants, downloads: o.Downloads, people: o.People, content: o.Content, drivers: drivers,
-		limits: o.Limits.WithDefaults(), size: o.Size, now: o.Now, newID: o.NewID,
+		limits: o.Limits.WithDefaults(), size: o.Size, landings: turns.New[string](1, maxLandings, maxWait), now: o.Now, newID: o.NewID,
 	}
 	s.porters, s.kinds = portersOf(o.Content, drivers)
 	return s, nil

@@ -11,13 +11,14 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/rawjson"
 )
 
 // Change is what became of one row: an arrival, or one of the two below.
 type Change struct {
 	Action string
 	entity.Key
-	Name string // "" for a kind that cannot be looked up
+	Name string // "" for a kind that cannot be looked up; in another tenant than the caller's what the archive says, else the id
 }
 
 const (
@@ -81,14 +82,41 @@ func (l *landing) changes(ctx context.Context, kind entity.Kind, arrivals []enti
 	return all, nil
 }
 
-// names gives the names of those of some pieces that are there, by id.
+// names gives the names of those of some pieces that are there, by id. In another tenant than the caller's it asks nobody:
+// they are what the gathered rows say, else the ids.
 func (l *landing) names(ctx context.Context, kind entity.Kind, ids []string) (map[string]string, error) {
+	if l.abroad {
+		return l.shippedNames(kind, ids), nil
+	}
 	refs, err := find(ctx, l.s.typeOf(kind), l.tenant, ids)
 	names := make(map[string]string, len(refs))
 	for id, ref := range refs {
 		names[id] = ref.Name
 	}
 	return names, err
+}
+
+func (l *landing) shippedNames(kind entity.Kind, ids []string) map[string]string {
+	names := make(map[string]string, len(ids))
+	for _, id := range ids {
+		names[id] = id
+	}
+	for _, r := range l.rows {
+		if name := column(r.JSON, "name"); r.Kind == kind && name != "" {
+			names[r.ID] = name
+		}
+	}
+	return names
+}
+
+// column gives a text that a row says, "" for none.
+func column(row json.RawMessage, name string) (text string) {
+	rawjson.Each(row, func(member string, value json.RawMessage) {
+		if member == name {
+			text, _ = rawjson.Text(value)
+		}
+	})
+	return text
 }
 
 // samePiece is a piece with files that is unchanged so far.

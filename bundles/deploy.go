@@ -25,10 +25,20 @@ type Deployed struct {
 // cannot bring back, and of entries that refer to nothing any more. It needs a superuser.
 //
 // A tenant remembers what each bundle brought. What it ships no more is removed there, whatever the rule, unless another
-// bundle brought it too, or it is not the piece that came: a tenant that deletes it and makes its own under the same name
+// bundle brought it too, or it is not the piece that came: a tenant that deletes it and makes its own under the same id, name
 // or key keeps that, with a warning, and so does one whose own piece was overwritten. A piece that comes back from an
 // archive is the one that it was. Which one it is, a row's createdAt says; of a kind whose rows have none, one that was
 // changed counts as the tenant's own. With the rule Fail a bundle can be deployed once: then its rows are there.
+//
+// In another tenant than the caller's all superusers stay as well, also those whom the bundle once brought, with a
+// warning. What is answered there, in a dry run too, is for the caller, who may not know that tenant's users. So it counts,
+// and names what the bundle has or once brought: a change has the name that the archive's row gives, else the id; what stays
+// does so without a reason; whoever gets the content of removed users is not named; and of the warnings of Porters, which may
+// name anybody, there is only the number, but for those that are sums. An import of the bundle's archive by the tenant's own
+// superusers says it all. That a piece is there, and whether it says the same, the counts do tell.
+//
+// Deploys and imports into one tenant wait for each other, up to 30 seconds; a deploy to several tenants waits for one after
+// the other.
 //
 // All tenants are checked before anything is done: each must be the caller's own or list it in deployFrom. It is asked
 // again in each one's transaction.
@@ -142,7 +152,7 @@ type shipment struct {
 }
 
 func (s *Service) deployTo(ctx context.Context, a actor.Actor, tenant string, from shipment, o How) (report Report, err error) {
-	err = s.transaction(ctx, o, func(ctx context.Context) error {
+	err = s.transaction(ctx, tenant, o, func(ctx context.Context) error {
 		l := s.landing(tenant, from.look, o)
 		for _, e := range from.dangling {
 			l.warn(fmt.Sprintf("The bundle's entry %s %s refers to nothing any more.", e.Type, short(e.EntityID)))
@@ -156,9 +166,7 @@ func (s *Service) deployTo(ctx context.Context, a actor.Actor, tenant string, fr
 		if l.into.Owner, err = s.owner(ctx, tenant, a.User, ""); err != nil {
 			return err
 		}
-		if tenant == a.Tenant {
-			l.self = a.User
-		}
+		l.self, l.abroad = a.User, tenant != a.Tenant
 		before, err := l.recall(ctx, a.Tenant, from.bundle)
 		if err != nil {
 			return err

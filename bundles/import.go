@@ -7,11 +7,13 @@ import (
 	"io"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/bundles/archive"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/turns"
 )
 
 // How says how an archive is imported.
@@ -37,6 +39,13 @@ type Report struct {
 	Archive  *Kept    // of what a restore or deploy replaced; nil when that was nothing, and after a dry run
 }
 
+const (
+	// maxLandings is how many archives land at once, each with a connection and another one to read an upload. Those of one
+	// tenant would wait for each other with theirs.
+	maxLandings = 4
+	maxWait     = 30 * time.Second
+)
+
 // maxWarnings bounds the answer to an import of many rows that all lack their owner.
 const maxWarnings = 1000
 
@@ -45,11 +54,13 @@ const maxWarnings = 1000
 // The archive is read twice: first to its end, so that nothing is begun for one that is not whole, then to be imported.
 // What cannot be read again, as a request's body, is taken into a temporary file first: a slow sender holds no
 // transaction. A dry run holds one as the real thing does: on SQLite others wait with their writes until it is over, a
-// second or two for 20,000 rows of a few KB.
+// second or two for 20,000 rows of a few KB. Imports, restores and deploys into one tenant wait for each other, up to 30
+// seconds, before their transactions begin; in a transaction of the caller's, which holds what they would wait for, they do
+// not.
 //
 // Errors: errs.Forbidden; errs.Invalid for a bad archive, option or row, naming it; errs.TooLarge;
-// errs.Conflict naming the row, with the rule Fail, or when something else has its slug; r's own, as they are. After an
-// error nothing is written.
+// errs.Conflict naming the row, with the rule Fail, or when something else has its slug; errs.Unavailable when other imports
+// take too long; r's own, as they are. After an error nothing is written.
 func (s *Service) Import(ctx context.Context, r io.Reader, o How) (Report, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -62,7 +73,9 @@ func (s *Service) Import(ctx context.Context, r io.Reader, o How) (Report, error
 // Restore makes, for every kind that an archive has or counts, the caller's tenant's rows exactly the archive's, as Import
 // with the rule Overwrite; those that the archive has not are removed. It keeps the caller's own user, whoever gets what the
 // others owned, and the last superuser, with a warning. It first keeps an archive of all rows of those kinds, and warns of
-// what that cannot bring back: what hangs on the removed rows, such as passwords and comments. It needs a superuser.
+// what that cannot bring back: what hangs on the removed rows, such as passwords and comments, see Hanging. Of users it does
+// not tell of what follows from that and of what passes by itself: when a password expires, locks, and what they have seen of
+// their feeds. It waits as Import does, and needs a superuser.
 // Errors: as Import; errs.Invalid when what is replaced is too much for an archive that can be sent in again: see Limits.
 func (s *Service) Restore(ctx context.Context, r io.Reader, o How) (Report, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
@@ -86,7 +99,7 @@ func (s *Service) bring(ctx context.Context, a actor.Actor, r io.Reader, o How, 
 	if err != nil {
 		return Report{}, err
 	}
-	err = s.transaction(ctx, o, func(ctx context.Context) error {
+	err = s.transaction(ctx, a.Tenant, o, func(ctx context.Context) error {
 		l := s.landing(a.Tenant, look, o)
 		if err := s.store.Lock(ctx, a.Tenant); err != nil {
 			return err
@@ -120,7 +133,18 @@ func (o How) check() error {
 	return nil
 }
 
-func (s *Service) transaction(ctx context.Context, o How, fn func(context.Context) error) error {
+// transaction runs fn when it is the tenant's turn. Errors: fn's own; errs.Unavailable.
+func (s *Service) transaction(ctx context.Context, tenant string, o How, fn func(context.Context) error) error {
+	if !s.store.Joined(ctx) {
+		leave, err := s.landings.Take(ctx, tenant)
+		if errors.Is(err, turns.ErrLate) {
+			err = errs.Wrap(errs.Unavailable, err, "Other imports are under way. Try again.")
+		}
+		if err != nil {
+			return err
+		}
+		defer leave()
+	}
 	if o.DryRun {
 		return s.store.Rehearse(ctx, fn)
 	}

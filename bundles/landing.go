@@ -20,7 +20,8 @@ type landing struct {
 	into   entity.Landing
 	report Report
 	list   bool
-	self   string // username that stays, "" for none
+	self   string // the caller's username
+	abroad bool   // in another tenant than the caller's: what it answers must not tell of that one's users
 
 	rows    []entity.Row // that are being imported, of one kind
 	created map[entity.Key]bool
@@ -104,8 +105,32 @@ func (l *landing) flush(ctx context.Context) error {
 			return err
 		}
 	}
-	l.warn(warnings...)
+	if l.abroad {
+		l.withhold(kind, arrivals, len(warnings))
+	} else {
+		l.warn(warnings...)
+	}
 	return nil
+}
+
+// withhold warns instead of a Porter, whose sentences may name users of the tenant and tell of their rights: n of them. It
+// says which rows were to be overwritten and were not, and how many sentences there are beside.
+func (l *landing) withhold(kind entity.Kind, arrivals []entity.Arrival, n int) {
+	for i, arrival := range arrivals {
+		if arrival == entity.Skipped && l.into.Rule == entity.Overwrite {
+			l.stays(kind, l.rows[i].ID)
+			n--
+		}
+	}
+	if n > 0 {
+		l.into.Tally.Add("Left out: %s, which may tell of the tenant's users. An import of the archive there has all warnings.",
+			entity.Count{N: n, Of: string(kind) + " warning"})
+	}
+}
+
+// stays warns that a piece stays, and not why: that may be the tenant's own affair.
+func (l *landing) stays(kind entity.Kind, id string) {
+	l.warn(fmt.Sprintf("%s %s stays as it is.", kind, id))
 }
 
 // arrive notes what became of a row. The files that an overwritten piece is not to have go before the archive's come: a

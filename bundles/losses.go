@@ -34,6 +34,10 @@ func (l *landing) lose(ctx context.Context, kind entity.Kind, ids []string) erro
 	all.Passwords += h.Passwords
 	all.SuperuserRights += h.SuperuserRights
 	all.Permissions += h.Permissions
+	all.MFA += h.MFA
+	all.AIConsents += h.AIConsents
+	all.AIMessages += h.AIMessages
+	all.Notifications += h.Notifications
 	all.Tokens += h.Tokens
 	all.Sessions += h.Sessions
 	all.Pictures += h.Pictures
@@ -64,6 +68,8 @@ func (l *landing) warnOfLosses() {
 	lost("the content that is removed", entity.Count{N: h.secrets, Of: "secret"}, entity.Count{N: h.Comments, Of: "comment thread"})
 	lost(entity.Count{N: h.users, Of: "user"}.String(), entity.Count{N: h.Passwords, Of: "password"},
 		entity.Count{N: h.SuperuserRights, Of: "superuser right"}, entity.Count{N: h.Permissions, Of: "global permission"},
+		entity.Count{N: h.MFA, Of: "multi-factor setting"}, entity.Count{N: h.AIConsents, Of: "AI consent"},
+		entity.Count{N: h.AIMessages, Of: "AI message"}, entity.Count{N: h.Notifications, Of: "notification"},
 		entity.Count{N: h.Tokens, Of: "API token"}, entity.Count{N: h.Sessions, Of: "session"},
 		entity.Count{N: h.memberships, Of: "team membership"}, entity.Count{N: h.Pictures, Of: "picture"},
 		entity.Count{N: h.Files, Of: "file"}, entity.Count{N: h.Authorships, Of: "comment authorship"})

@@ -44,13 +44,18 @@ func (w *world) attach(t *testing.T, tenant string) (team string) {
 		is.NoErr(err)
 	}
 	_, err = w.Principals.UpdateUser(super, "jo", func(u *principals.User) error {
+		prompt := "Be kind."
 		u.GlobalPermissions.AI, u.GlobalPermissions.ViewAllUsers = true, true
+		u.MFA, u.AIConsent, u.AIMessage = true, true, &prompt
 		return nil
 	})
 	is.NoErr(err)
-	_, err = w.Principals.UpdateUser(super, "kim", func(u *principals.User) error { u.GlobalPermissions.AI = true; return nil })
+	_, err = w.Principals.UpdateUser(super, "kim", func(u *principals.User) error {
+		u.GlobalPermissions.AI, u.AIConsent = true, true
+		return nil
+	})
 	is.NoErr(err)
-	on, err := w.Comments.Create(super, "team", teams[0], "of admin, who stays")
+	on, err := w.Comments.Create(super, "team", teams[0], "of admin, who stays, to @jo and @kim")
 	is.NoErr(err)
 	_, err = w.Comments.Reply(actor.With(t.Context(), actor.Actor{Tenant: tenant, User: "jo"}), on.ID, "of jo")
 	is.NoErr(err)
@@ -78,8 +83,8 @@ func TestRestoreSaysWhatIsLost(t *testing.T) {
 		want := []string{
 			"The user admin stays: it is yours.",
 			"Lost with the content that is removed: 2 secrets, 2 comment threads." + notHeld,
-			"Lost with 3 users: 2 passwords, 1 superuser right, 3 global permissions, 3 API tokens, 1 session, " +
-				"3 team memberships, 1 picture, 3 files, 1 comment authorship." + notHeld,
+			"Lost with 3 users: 2 passwords, 1 superuser right, 3 global permissions, " +
+				"1 multi-factor setting, 2 AI consents, 1 AI message, 2 notifications, 3 API tokens, 1 session, 3 team memberships, 1 picture, 3 files, 1 comment authorship." + notHeld,
 		}
 		for _, dry := range []bool{true, false} {
 			r, err := w.Bundles.Restore(acme, bytes.NewReader(file), bundles.How{DryRun: dry})
@@ -93,6 +98,24 @@ func TestRestoreSaysWhatIsLost(t *testing.T) {
 		members, err := w.Principals.Members(acme, team)
 		is.NoErr(err)
 		is.Equal(len(members), 0)
+	})
+}
+
+// TestWhatStaysIsNotLost: the secrets of a user who is not removed.
+func TestWhatStaysIsNotLost(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is, acme := is.New(t), w.as(t, "acme")
+		for name, fields := range map[string]string{"admin": `{"token": "x", "apiKey": "y"}`, "jo": `{"token": "z"}`} {
+			_, err := w.Principals.UpdateUser(acme, name, func(u *principals.User) error { u.UserFields = []byte(fields); return nil })
+			is.NoErr(err)
+		}
+		r, err := w.Bundles.Restore(acme, bytes.NewReader(packed(t, map[string]string{"user newcomer": `{}`}, nil)), bundles.How{})
+		is.NoErr(err)
+		is.Equal(r.Warnings, []string{
+			"The user admin stays: it is yours.", "Lost with the content that is removed: 1 secret." + notHeld, "Lost with 1 user: 1 password." + notHeld,
+		})
+		_, rows := unpacked(t, w.fetch(t, "acme", r.Archive))
+		is.Equal(len(rows), 2) // all that were there
 	})
 }
 

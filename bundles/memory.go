@@ -5,12 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"iter"
 	"maps"
 	"slices"
-
-	"github.com/google/uuid"
 
 	"github.com/tenantcontent/tenantcontent/entity"
 )
@@ -49,7 +46,7 @@ func (l *landing) recall(ctx context.Context, source, bundle string) (memory, er
 		}
 		m.gone[kind] = same
 		for _, id := range others {
-			l.warn(fmt.Sprintf("%s %s stays: it is not the one that the bundle brought.", kind, id))
+			l.stays(kind, id)
 		}
 	}
 	for kind, ids := range l.look.ids {
@@ -106,18 +103,11 @@ func (l *landing) remember(ctx context.Context, source, bundle string, stays map
 	return l.s.store.SetDeployed(ctx, l.tenant, source, bundle, all)
 }
 
-// marks tells pieces from later ones with their ids, such as a user's name or a color's key. What is not there has none.
-// An id that is random is never used again: its mark is empty, and nobody looks whether it is there.
+// marks tells pieces from later ones with their ids, such as a user's name or a color's key. What is not there has none. The
+// form of an id does not tell whether it can be used again: a color's key may look like any other kind's id.
 func (s *Service) marks(ctx context.Context, tenant string, kind entity.Kind, ids []string) (map[string]string, error) {
-	marks, again := map[string]string{}, []string{}
-	for _, id := range ids {
-		if u, err := uuid.Parse(id); err == nil && (u.Version() == 4 || u.Version() == 7) {
-			marks[id] = ""
-		} else {
-			again = append(again, id)
-		}
-	}
-	for row, err := range s.present(ctx, tenant, kind, again) {
+	marks := map[string]string{}
+	for row, err := range s.present(ctx, tenant, kind, ids) {
 		if err != nil {
 			return nil, changed(err)
 		}
@@ -128,13 +118,11 @@ func (s *Service) marks(ctx context.Context, tenant string, kind entity.Kind, id
 
 // mark is of when the piece was made, where its row says that in createdAt, else of all that the row says.
 func mark(row json.RawMessage) string {
-	var made struct {
-		CreatedAt string `json:"createdAt"`
+	said := []byte(row)
+	if made := column(row, "createdAt"); made != "" {
+		said = []byte(made)
 	}
-	if json.Unmarshal(row, &made) == nil && made.CreatedAt != "" {
-		row = json.RawMessage(made.CreatedAt)
-	}
-	sum := sha256.Sum256(row)
+	sum := sha256.Sum256(said)
 	return hex.EncodeToString(sum[:])
 }
 

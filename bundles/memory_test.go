@@ -3,6 +3,8 @@ package bundles_test
 import (
 	"bytes"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/matryer/is"
@@ -124,8 +126,7 @@ func TestOwnInItsPlaceStays(t *testing.T) {
 		is.Equal(r.Counts, bundles.Counts{})
 		is.Equal(r.Archive, nil)
 		is.Equal(r.Warnings, []string{
-			"user kim stays: it is not the one that the bundle brought.", "color brand stays: it is not the one that the bundle brought.",
-			"recipe dough stays: it is not the one that the bundle brought.",
+			"user kim stays as it is.", "color brand stays as it is.", "recipe dough stays as it is.",
 		})
 		is.Equal(s.there("evil"), "true true true")
 		r = s.deploy(bundles.How{}) // it is forgotten
@@ -218,6 +219,43 @@ func TestChangedHostPieceStays(t *testing.T) {
 		s.drop()
 		is.Equal(s.deploy(bundles.How{}).Counts, bundles.Counts{Deleted: 2})
 		is.Equal(s.there("evil"), "false false true")
+	})
+}
+
+// TestNoFormOfAKeyTells that it is not used again.
+func TestNoFormOfAKeyTells(t *testing.T) {
+	const id = "d41d8cd9-8f00-4204-a980-0998ecf8427e"
+	keys := []string{id, strings.ToUpper(id), strings.ReplaceAll(id, "-", ""), "{" + id + "}", "urn:uuid:" + id}
+	each(t, func(t *testing.T, w *world) {
+		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
+		b := w.bundle(t, "B", "global ")
+		deploy := func() bundles.Report {
+			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
+			is.NoErr(err)
+			return done[0].Report
+		}
+		for _, key := range append(keys, "stays the bundle's") {
+			_, err := w.Colors.Put(acme, key, "#ff0000")
+			is.NoErr(err)
+		}
+		deploy()
+		for _, key := range keys {
+			is.NoErr(w.Colors.Delete(evil, key))
+			_, err := w.Colors.Put(evil, key, "#00ff00")
+			is.NoErr(err)
+		}
+		for _, key := range append(keys, "stays the bundle's") {
+			is.NoErr(w.Colors.Delete(acme, key))
+		}
+		r := deploy()
+		is.Equal(r.Counts, bundles.Counts{Deleted: 1})
+		is.Equal(len(r.Warnings), len(keys))
+		for _, key := range keys {
+			is.True(slices.Contains(r.Warnings, "color "+key+" stays as it is."))
+			c, err := w.Colors.Get(evil, key)
+			is.NoErr(err)
+			is.Equal(c.Color, "#00ff00")
+		}
 	})
 }
 

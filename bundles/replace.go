@@ -42,11 +42,15 @@ func (l *landing) clear(ctx context.Context) error {
 			}
 		}
 	}
-	// Kinds that are empty now are counted too: a restore of the kept archive empties them again.
-	if err := l.keep(ctx, "restore", there, others, l.look.header.Counts); err != nil {
+	going, err := l.hold(ctx, others)
+	if err != nil {
 		return err
 	}
-	return l.remove(ctx, others)
+	// Kinds that are empty now are counted too: a restore of the kept archive empties them again.
+	if err := l.keep(ctx, "restore", there, going, l.look.header.Counts); err != nil {
+		return err
+	}
+	return l.remove(ctx, going)
 }
 
 // replace removes what earlier deploys of a bundle brought and this one has not, after it has kept an archive of that and
@@ -70,17 +74,26 @@ func (l *landing) replace(ctx context.Context, gone plan) error {
 			leaves[id] = true
 		}
 		if kind == "user" && len(over) > 0 { // they are not overwritten
-			if supers, err = l.s.people.Superusers(ctx, l.tenant); err != nil {
+			if supers, err = l.s.store.Superusers(ctx, l.tenant, slices.Collect(maps.Keys(over))); err != nil {
 				return err
 			}
 		}
 		for _, id := range slices.Sorted(slices.Values(ids)) {
-			if leaves[id] {
+			switch {
+			case leaves[id]:
 				going[kind] = append(going[kind], id)
-			}
-			if leaves[id] || over[id] && !slices.Contains(supers, id) {
+			case over[id] && !slices.Contains(supers, id):
 				old[kind] = append(old[kind], id)
 			}
+		}
+	}
+	going, err := l.hold(ctx, going)
+	if err != nil {
+		return err
+	}
+	for kind, ids := range going {
+		if len(ids) > 0 {
+			old[kind] = slices.Sorted(slices.Values(append(old[kind], ids...)))
 		}
 	}
 	if err := l.keep(ctx, "deploy", old, going, nil); err != nil {
@@ -118,13 +131,9 @@ func (l *landing) keep(ctx context.Context, before string, p, going plan, counts
 	return err
 }
 
-// remove deletes pieces, the kinds that need others first. What deleted users and teams own passes to the landing's
+// remove deletes pieces, the kinds that need others first, after hold and keep. What deleted users and teams own passes to the landing's
 // owner.
 func (l *landing) remove(ctx context.Context, p plan) error {
-	p, err := l.hold(ctx, p)
-	if err != nil {
-		return err
-	}
 	for _, kind := range slices.Backward(l.s.kinds) {
 		ids := p[kind]
 		if kind == "user" || kind == "team" {
@@ -180,34 +189,52 @@ func (l *landing) drop(ctx context.Context, kind entity.Kind, ids []string) erro
 	return nil
 }
 
-// spare takes out of the users or teams that go the landing's owner, the caller and, when it would be the last enabled one,
-// a superuser.
+// spare takes out of the users or teams that go those that stay, and warns of them: the landing's owner, and the users whom
+// spareUsers names.
 func (l *landing) spare(ctx context.Context, kind entity.Kind, ids []string) ([]string, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	stays := map[string]string{l.into.Owner: "it gets what has no other owner"}
+	why := map[string]string{l.into.Owner: "it gets what has no other owner"}
 	if kind == "user" {
-		if l.self != "" {
-			stays[l.self] = "it is yours"
-		}
-		supers, err := l.s.people.Superusers(ctx, l.tenant)
-		if err != nil {
+		if err := l.spareUsers(ctx, ids, why); err != nil {
 			return nil, err
-		}
-		left := slices.ContainsFunc(supers, func(name string) bool { return name == l.self || !slices.Contains(ids, name) })
-		if !left && len(supers) > 0 {
-			last := max(0, slices.Index(supers, l.into.Owner))
-			stays[supers[last]] = "it is the last superuser"
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
-		if stays[id] == "" {
+		switch {
+		case why[id] == "":
 			return false
+		case l.abroad:
+			l.stays(kind, id)
+		default:
+			l.warn(fmt.Sprintf("The %s %s stays: %s.", kind, id, why[id]))
 		}
-		l.warn(fmt.Sprintf("The %s %s stays: %s.", kind, id, stays[id]))
 		return true
 	}), nil
+}
+
+// spareUsers says which of the users that go stay, and why: the caller and, when it would be the last enabled one, a superuser.
+// In another tenant all superusers stay: whom that one has made a superuser is not for the caller to remove.
+func (l *landing) spareUsers(ctx context.Context, ids []string, why map[string]string) error {
+	if l.abroad {
+		supers, err := l.s.store.Superusers(ctx, l.tenant, ids)
+		for _, name := range supers {
+			why[name] = "it is a superuser"
+		}
+		return err
+	}
+	why[l.self] = "it is yours"
+	supers, err := l.s.people.Superusers(ctx, l.tenant)
+	if err != nil {
+		return err
+	}
+	left := slices.ContainsFunc(supers, func(name string) bool { return name == l.self || !slices.Contains(ids, name) })
+	if !left && len(supers) > 0 {
+		last := max(0, slices.Index(supers, l.into.Owner))
+		why[supers[last]] = "it is the last superuser"
+	}
+	return nil
 }
 
 // pass gives what some principals own to the landing's owner.
@@ -220,7 +247,11 @@ func (l *landing) pass(ctx context.Context, ids []string) error {
 		if len(moved) == 0 {
 			continue
 		}
-		said := fmt.Sprintf("%s owned %s of content, which %s owns now.", id, entity.Count{N: len(moved), Of: "piece"}, l.into.Owner)
+		owner := l.into.Owner
+		if l.abroad {
+			owner = "somebody else"
+		}
+		said := fmt.Sprintf("%s owned %s of content, which %s owns now.", id, entity.Count{N: len(moved), Of: "piece"}, owner)
 		lost := slices.DeleteFunc(moved, func(r entity.Ref) bool { return l.kept.has(entity.Key{Kind: r.Kind, ID: r.ID}) })
 		if len(lost) > 0 {
 			said += fmt.Sprintf(" The archive of what is replaced does not give %d of them back.", len(lost))

@@ -400,3 +400,5 @@ func TestSizeIsBounded(t *testing.T) {
 type panicking struct{ bundles.Store }
 
 func (panicking) InTx(ctx, func(ctx) error) error { return errs.New(errs.Unauthenticated, "reached") }
+
+func (panicking) Joined(ctx) bool { return false }

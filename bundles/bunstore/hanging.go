@@ -30,21 +30,45 @@ func (s *Store) Hanging(ctx context.Context, tenant string, kind entity.Kind, id
 	return h, nil
 }
 
+// Superusers implements bundles.Store.
+func (s *Store) Superusers(ctx context.Context, tenant string, usernames []string) ([]string, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	var all []string
+	for some := range slices.Chunk(usernames, batch) {
+		rows, err := c.Rows(ctx, `SELECT username FROM tc_users WHERE tenant_id = $1 AND superuser AND username IN `+bunx.In(2, len(some)),
+			bunx.Args(some, tenant)...)
+		names, err := bunx.Scan(rows, err, func(rows *sql.Rows) (name string, err error) {
+			err = rows.Scan(&name)
+			return name, err
+		})
+		if err != nil {
+			return nil, bunx.Err(err, "User")
+		}
+		all = append(all, names...)
+	}
+	return all, nil
+}
+
 // ofUsers adds what hangs on some users.
 func (s *Store) ofUsers(ctx context.Context, c bunx.Conn, tenant string, names []string, at time.Time, h *bundles.Hanging) error {
-	var n [8]int
+	var n [12]int
 	these := `tenant_id = $1 AND username IN ` + bunx.In(3, len(names))
 	err := c.One(ctx, "User", `SELECT count(password_hash), count(CASE WHEN superuser THEN 1 END), count(avatar_id),
 		(SELECT count(*) FROM tc_tokens WHERE `+these+`), (SELECT count(*) FROM tc_sessions WHERE expires_at > $2 AND `+these+`),
 		(SELECT count(*) FROM tc_uploads WHERE expires_at > $2 AND `+these+`) + (SELECT count(*) FROM tc_downloads WHERE expires_at > $2 AND `+these+`),
 		count(CASE WHEN may_ai THEN 1 END) + count(CASE WHEN may_create_jobs THEN 1 END) + count(CASE WHEN may_view_all_teams THEN 1 END) +
 		count(CASE WHEN may_view_all_users THEN 1 END) + count(CASE WHEN may_script THEN 1 END),
-		(SELECT count(*) FROM tc_comments WHERE tenant_id = $1 AND NOT author_gone AND user_id IN `+bunx.In(3, len(names))+`)
-		FROM tc_users WHERE `+these, bunx.Args(names, tenant, bunx.At(at)), &n[0], &n[1], &n[2], &n[3], &n[4], &n[5], &n[6], &n[7])
+		(SELECT count(*) FROM tc_comments WHERE tenant_id = $1 AND NOT author_gone AND user_id IN `+bunx.In(3, len(names))+`),
+		count(CASE WHEN mfa THEN 1 END), count(CASE WHEN ai_consent THEN 1 END), count(ai_message),
+		(SELECT count(*) FROM tc_notifications WHERE `+these+`)
+		FROM tc_users WHERE `+these, bunx.Args(names, tenant, bunx.At(at)), &n[0], &n[1], &n[2], &n[3], &n[4], &n[5], &n[6], &n[7], &n[8], &n[9], &n[10], &n[11])
 	if err != nil {
 		return err
 	}
-	for i, count := range []*int{&h.Passwords, &h.SuperuserRights, &h.Pictures, &h.Tokens, &h.Sessions, &h.Files, &h.Permissions, &h.Authorships} {
+	for i, count := range []*int{
+		&h.Passwords, &h.SuperuserRights, &h.Pictures, &h.Tokens, &h.Sessions, &h.Files, &h.Permissions, &h.Authorships,
+		&h.MFA, &h.AIConsents, &h.AIMessages, &h.Notifications,
+	} {
 		*count += n[i]
 	}
 	rows, err := c.Rows(ctx, `SELECT team_id, count(*) FROM tc_memberships WHERE tenant_id = $1 AND username IN `+bunx.In(2, len(names))+
