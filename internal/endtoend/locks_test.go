@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 	"github.com/uptrace/bun"
@@ -89,5 +90,22 @@ func TestHashedOutsideTransactions(t *testing.T) {
 	}
 	for range 3 {
 		w.admin.must(t, "POST", "/api/users", `{"username":"u`+rand.Text()+`","password":"a long password"}`) // was 503
+	}
+}
+
+// waiting waits until n sessions of a database wait for a lock.
+func waiting(t *testing.T, db *bun.DB, n int) {
+	t.Helper()
+	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		var now int
+		err := db.QueryRowContext(t.Context(), `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&now)
+		is.New(t).NoErr(err)
+		if now >= n {
+			return
+		}
+		if time.Since(begun) > 20*time.Second {
+			t.Fatalf("%d wait for a lock, not %d", now, n)
+		}
 	}
 }
