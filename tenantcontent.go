@@ -83,8 +83,8 @@ type Config struct {
 	// DomainDrivers are the host's ways to authenticate people: each joins the ready ones, or replaces the one with its id.
 	DomainDrivers []domains.Driver
 	// DenyNetworks are where the ready domain drivers never connect to, whatever a superuser configures as the address of a
-	// directory or provider, and whatever its name resolves to. nil is the link-local networks, where clouds hand out a
-	// machine's own credentials; an empty list denies nothing. A host's own drivers see to it themselves.
+	// directory or provider, and whatever its name resolves to. nil is where clouds hand out a machine's own
+	// credentials: the link-local networks and fd00:ec2::254; an empty list denies nothing. A host's own drivers see to it themselves.
 	DenyNetworks []netip.Prefix
 	// InputEditors join the catalog of input editors.
 	InputEditors []inputs.Editor
@@ -233,7 +233,7 @@ func replaced(ready, own []entity.Type) []entity.Type {
 // the host's other ones behind them.
 func drivers(own []domains.Driver, denied []netip.Prefix) []domains.Driver {
 	if denied == nil {
-		denied = egress.LinkLocal
+		denied = egress.Default
 	}
 	dial, client := egress.Dialer(denied).DialContext, egress.Client(denied)
 	all := []domains.Driver{local.Driver{}, ldap.AD{Dial: dial}, ldap.LDAP{Dial: dial}, saml.Driver{Client: client}, oidc.Driver{Client: client}}

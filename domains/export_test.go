@@ -15,10 +15,10 @@ func (s *Service) Hurry(wait, check, read, beat time.Duration) {
 // Waiting gives the number of domains, and of tenants, at which somebody logs in.
 func (s *Service) Waiting() int { return s.places.at.Keys() + s.places.of.Keys() }
 
-// Crowd takes all places at a domain.
-func (s *Service) Crowd(ctx context.Context, tenant, domain string) (leave func(), err error) {
+// Crowd takes some places at a domain.
+func (s *Service) Crowd(ctx context.Context, tenant, domain string, n int) (leave func(), err error) {
 	var all []func()
-	for range maxAskingAt {
+	for range n {
 		leave, err := s.takePlace(ctx, place{tenant, domain})
 		if err != nil {
 			return nil, err

@@ -81,22 +81,24 @@ func TestOneTenantHangs(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	w.Hurry(50*time.Millisecond, time.Minute, time.Minute, time.Minute)
 	var leave []func()
-	crowd := func(tenant, domain string) error {
-		left, err := w.Crowd(t.Context(), tenant, domain)
+	crowd := func(tenant, domain string, n int) error {
+		left, err := w.Crowd(t.Context(), tenant, domain, n)
 		if err == nil {
 			leave = append(leave, left)
 		}
 		return err
 	}
-	for _, tenant := range []string{"a", "b", "c", "d"} {
-		is.NoErr(crowd(tenant, "x"))
-		is.NoErr(crowd(tenant, "y"))
-		is.Equal(errs.CodeOf(crowd(tenant, "z")), errs.Unavailable) // a tenant has 16
+	for _, tenant := range []string{"a", "b", "c", "d", "e"} {
+		is.NoErr(crowd(tenant, "x", 8))
+		is.Equal(errs.CodeOf(crowd(tenant, "x", 1)), errs.Unavailable) // a domain has 8
+		is.NoErr(crowd(tenant, "y", 4))
+		is.Equal(errs.CodeOf(crowd(tenant, "z", 1)), errs.Unavailable) // a tenant has 12
 	}
-	is.Equal(errs.CodeOf(crowd("e", "x")), errs.Unavailable) // all have 64
+	is.NoErr(crowd("f", "x", 4))
+	is.Equal(errs.CodeOf(crowd("g", "x", 1)), errs.Unavailable) // all have 64
 	leave[0]()
-	is.NoErr(crowd("e", "x"))
-	is.Equal(errs.CodeOf(crowd("a", "x")), errs.Unavailable)
+	is.NoErr(crowd("g", "x", 8))
+	is.Equal(errs.CodeOf(crowd("a", "x", 1)), errs.Unavailable)
 	for _, left := range leave[1:] {
 		left()
 	}

@@ -37,6 +37,9 @@ const maxPending = 3800
 // patience is how long a login at a provider may take.
 const patience = 10 * time.Minute
 
+// kept is how long a used login is remembered when it could not be used any more: longer than a statement may wait.
+const kept = time.Minute
+
 func newSecret() string {
 	var b [12]byte
 	_, _ = rand.Read(b[:]) // never fails: it ends the program instead
@@ -64,7 +67,7 @@ const (
 // Authenticate checks a name and a password without an actor, for sessions: principals does for the domain local, and
 // the domain's directory for others. The first login makes the user.
 //
-// A directory has 15 seconds to answer, whatever the configuration says, and is asked by 8 logins at once at most, and by 16
+// A directory has 15 seconds to answer, whatever the configuration says, and is asked by 8 logins at once at most, and by 12
 // of one tenant. Every refusal takes 150 milliseconds at least, so that its time does not tell whether there is such a domain
 // or user. For a user who is locked or disabled here the directory is asked about nobody, so that neither the
 // time nor the answer tells who is a user here, and nobody is locked in the directory by what is tried at a locked user.
@@ -90,19 +93,11 @@ func (s *Service) authenticate(ctx context.Context, tenant, domain, username, pa
 	if domain == Local {
 		return s.o.People.Authenticate(ctx, tenant, domain, username, password)
 	}
-	d, err := s.get(ctx, tenant, domain)
-	if err != nil && errs.CodeOf(err) != errs.NotFound {
+	_, login, err := s.asks(ctx, tenant, domain)
+	if err != nil {
 		return principals.User{}, err
 	}
-	var login PasswordLogin
-	if err == nil && username != "" && password != "" && plain(username) && text(password) {
-		if realm, err := s.open(d); err == nil {
-			login, _ = realm.(PasswordLogin)
-		} else if errs.CodeOf(err) != errs.Invalid {
-			return principals.User{}, err
-		}
-	}
-	if login == nil {
+	if login == nil || username == "" || password == "" || !plain(username) || !text(password) {
 		return principals.User{}, s.o.People.Refuse(ctx, password)
 	}
 	// The place is for all of it: a thousand first logins at once wait for each other in the database, too, and shall not take
@@ -112,6 +107,13 @@ func (s *Service) authenticate(ctx context.Context, tenant, domain, username, pa
 		return principals.User{}, err
 	}
 	defer leave()
+	d, login, err := s.asks(ctx, tenant, domain) // as it is after the wait
+	if err != nil {
+		return principals.User{}, err
+	}
+	if login == nil {
+		return principals.User{}, s.o.People.Refuse(ctx, password)
+	}
 	asked := false
 	u, err := s.o.People.Try(ctx, tenant, domain, d.Type, username, func(ctx context.Context) (Identity, error) {
 		asked = true
@@ -123,6 +125,23 @@ func (s *Service) authenticate(ctx context.Context, tenant, domain, username, pa
 		}
 	}
 	return u, hidden(err)
+}
+
+// asks gives a domain, and what checks its passwords: nil when there is none, and for a domain that is not there.
+func (s *Service) asks(ctx context.Context, tenant, domain string) (Domain, PasswordLogin, error) {
+	d, err := s.get(ctx, tenant, domain)
+	if errs.CodeOf(err) == errs.NotFound {
+		return Domain{}, nil, nil
+	}
+	if err != nil {
+		return Domain{}, nil, err
+	}
+	realm, err := s.open(d)
+	if err != nil && errs.CodeOf(err) != errs.Invalid {
+		return Domain{}, nil, err
+	}
+	login, _ := realm.(PasswordLogin)
+	return d, login, nil
 }
 
 // check asks a directory, not for long.
@@ -246,7 +265,7 @@ type Finished struct {
 
 // Finish ends a login that Begin started, without an actor. tenant and domain are those of the address that the provider
 // sent the browser to, and browser is what that has kept. The first login makes the user. A login can be ended once, by its
-// own browser, whether it succeeds or not. As with Authenticate, 8 do at once at a domain, and 16 in a tenant.
+// own browser, whether it succeeds or not. As with Authenticate, 8 do at once at a domain, and 12 in a tenant.
 // Errors: errs.Unauthenticated "Unable to log in", the same for every reason; errs.Upstream; errs.Unavailable when it has
 // not been ended and may be tried again.
 func (s *Service) Finish(ctx context.Context, tenant, domain string, at Endpoints, state, browser string, params url.Values) (Finished, error) {
@@ -254,15 +273,15 @@ func (s *Service) Finish(ctx context.Context, tenant, domain string, at Endpoint
 	if err != nil {
 		return Finished{}, refusal(err)
 	}
-	if !s.o.Now().Before(p.Ends) {
-		return Finished{}, refusal(errs.New(errs.Invalid, "the login took too long"))
-	}
 	leave, err := s.takePlace(ctx, place{tenant, domain})
 	if err != nil {
 		return Finished{}, err
 	}
 	defer leave()
-	err = s.o.Store.UseLogin(ctx, tenant, p.Domain, hash(state), p.Ends)
+	if !s.o.Now().Before(p.Ends) { // asked after the wait: once it has ended, Sweep forgets that a login was used
+		return Finished{}, refusal(errs.New(errs.Invalid, "the login took too long"))
+	}
+	err = s.o.Store.UseLogin(ctx, tenant, p.Domain, hash(state), p.Ends.Add(kept))
 	switch {
 	case errs.CodeOf(err) == errs.Conflict:
 		return Finished{}, refusal(err)

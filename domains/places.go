@@ -12,7 +12,7 @@ import (
 // How many logins of one process ask directories and providers at once.
 const (
 	maxAsking   = 64
-	maxAskingOf = 16 // of one tenant, so that none takes the places of all
+	maxAskingOf = 12 // of one tenant, so that none takes the places of all
 	maxAskingAt = 8  // at one domain: a directory that hangs holds up its own people alone
 
 	maxWait = 30 * time.Second // for a place: a thousand people at once all get in, one after the other

@@ -77,9 +77,11 @@ type api struct {
 }
 
 // The writes of a tenant mostly wait for each other in the database, each with a connection of its own. So that a tenant
-// that sends many does not take the connections of all, few of them are there at once.
+// that sends many does not take the connections of all, few of them are there at once. With its log-ins (domains,
+// principals), imports and scans, which have bounds of their own, a tenant has less than the 32 connections of package
+// database.
 const (
-	maxWriting = 16
+	maxWriting = 8
 	maxWait    = 30 * time.Second
 )
 
@@ -161,6 +163,16 @@ func (a *api) admit(r *request, route *Route) error {
 	return who.Require(route.Permission)
 }
 
+// turn waits for a turn among the writes of the caller's tenant: call does for a transaction of its own, a handler whose
+// service makes one that may wait for others. Errors: errs.Unavailable.
+func (a *api) turn(r *request) (leave func(), err error) {
+	leave, err = a.writing.Take(r.Context(), r.who.Tenant)
+	if errors.Is(err, turns.ErrLate) {
+		err = errs.Wrap(errs.Unavailable, err, "Too much is written in this tenant at the moment. Try again.")
+	}
+	return leave, err
+}
+
 // call runs the handler, in one transaction when the route is transactional. What it gives is written after the
 // commit: an answer with 2xx stands for something that is kept.
 func (a *api) call(route *Route, r *request) (answer reply, err error) {
@@ -170,10 +182,7 @@ func (a *api) call(route *Route, r *request) (answer reply, err error) {
 	if err := r.readAhead(); err != nil {
 		return reply{}, err
 	}
-	leave, err := a.writing.Take(r.Context(), r.who.Tenant)
-	if errors.Is(err, turns.ErrLate) {
-		err = errs.Wrap(errs.Unavailable, err, "Too much is written in this tenant at the moment. Try again.")
-	}
+	leave, err := a.turn(r)
 	if err != nil {
 		return reply{}, err
 	}

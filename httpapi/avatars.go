@@ -55,6 +55,11 @@ func (a *api) putAvatar(r *request) (reply, error) {
 	if !slices.Contains(pictures, http.DetectContentType(picture)) {
 		return reply{}, errs.New(errs.Unsupported, "The picture must be a PNG, JPEG, GIF or WebP.")
 	}
+	leave, err := a.turn(r)
+	if err != nil {
+		return reply{}, err
+	}
+	defer leave()
 	return a.userReply(r)(a.Principals.SetPicture(r.Context(), r.param("username"), bytes.NewReader(picture)))
 }
 

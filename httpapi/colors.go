@@ -171,7 +171,8 @@ func boolean(query url.Values, name string) (bool, error) {
 	return v, nil
 }
 
-// importColors serves POST /api/colors-import: 200 and the number of colors; 400 for a bad file, which changes nothing.
+// importColors serves POST /api/colors-import: 200 and the number of colors; 400 for a bad file, which changes nothing;
+// 503 when other imports take too long.
 func (a *api) importColors(r *request) (reply, error) {
 	in, err := decode[struct {
 		UploadID string `json:"uploadId"`

@@ -64,6 +64,11 @@ func (a *api) reassignPrincipal(r *request) (reply, error) {
 	if in.To == "" {
 		return reply{}, errs.New(errs.Invalid, "to is required")
 	}
+	leave, err := a.turn(r)
+	if err != nil {
+		return reply{}, err
+	}
+	defer leave()
 	moved, err := a.Principals.Reassign(r.Context(), r.param("id"), in.To)
 	if err != nil {
 		return reply{}, err

@@ -113,7 +113,7 @@ func (a *api) routes() []Route {
 		{Method: put, Pattern: "/api/users/:username/password", Name: "putPassword", Summary: "Change a password", handle: a.putPassword},
 		{Method: get, Pattern: "/api/users/:username/memberships", Name: "listMemberships", Summary: "The teams of a user", handle: a.listMemberships},
 		{Method: put, Pattern: "/api/users/:username/superuser", Name: "putSuperuser", Permission: actor.Superuser, Tx: true, Summary: "Make or unmake a superuser", handle: a.putSuperuser},
-		{Method: put, Pattern: "/api/users/:username/viewed-feed", Name: "putViewedFeed", Tx: true, Summary: "Note that the user has seen the feed", handle: a.putViewedFeed},
+		{Method: put, Pattern: "/api/users/:username/viewed-feed", Name: "putViewedFeed", Tx: true, OwnTx: true, Summary: "Note that the user has seen the feed", handle: a.putViewedFeed},
 		{Method: get, Pattern: "/api/users/:username/avatar", Name: "getAvatar", Summary: "A user's picture", handle: a.getAvatar},
 		{Method: put, Pattern: "/api/users/:username/avatar", Name: "putAvatar", Summary: "Set a user's picture", handle: a.putAvatar},
 		{Method: del, Pattern: "/api/users/:username/avatar", Name: "deleteAvatar", Tx: true, Summary: "Remove a user's picture", handle: a.deleteAvatar},

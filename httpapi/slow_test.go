@@ -78,9 +78,9 @@ func TestManyWrites(t *testing.T) {
 	for range 40 {
 		send(write("admin"))
 	}
-	until(16)
+	until(8)
 	send(write("eve"))
-	until(17)
+	until(9)
 	close(free)
 	writing.Wait()
 	is.Equal(inside.Load(), int64(41))

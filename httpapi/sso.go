@@ -30,7 +30,8 @@ func (a *api) anonymous(r *request) (query url.Values, tenant string, err error)
 }
 
 // beginSSO serves GET /api/login/{domain}/sso: 302 to the domain's provider. returnTo is the path where the browser goes
-// after the login; without it the login answers as one with a password does. 404 for every domain without one.
+// after the login; without it the login answers as one with a password does. 404 for every domain without one; 400
+// for a returnTo that is no path, or too long for this domain.
 func (a *api) beginSSO(r *request) (reply, error) {
 	query, tenant, err := a.anonymous(r)
 	if err != nil {
@@ -67,7 +68,8 @@ func loginCookieName(state string) string {
 
 // finishSSO serves GET /api/login/{domain}/callback, where OpenID Connect comes back: 303 to the path that the login was
 // begun with, or 200 with the session's token, as a login with a password answers; both set the session's cookie. 401
-// "Unable to log in" for every reason alike, also for the second use of an answer.
+// "Unable to log in" for every reason alike, also for the second use of an answer; 503 when too many log in: the same address
+// may be tried again.
 func (a *api) finishSSO(r *request) (reply, error) {
 	query, err := parseQuery(r.Request)
 	if err != nil {

@@ -186,6 +186,11 @@ func (a *api) createUser(r *request) (reply, error) {
 			return reply{}, errs.New(errs.Invalid, "password must have 8 to 256 characters")
 		}
 	}
+	leave, err := a.turn(r)
+	if err != nil {
+		return reply{}, err
+	}
+	defer leave()
 	u, err = a.Principals.CreateUser(r.Context(), u, password)
 	if err != nil {
 		return reply{}, err
@@ -241,8 +246,7 @@ func (a *api) putSuperuser(r *request) (reply, error) {
 
 // putViewedFeed serves PUT /api/users/{username}/viewed-feed: 200 and the user, whose lastViewedFeed is now.
 func (a *api) putViewedFeed(r *request) (reply, error) {
-	now := a.Now()
-	return a.editUser(r, func(u *principals.User) { u.LastViewedFeed = &now })
+	return a.userReply(r)(a.Principals.SawFeed(r.Context(), r.param("username")))
 }
 
 // deleteUser serves DELETE /api/users/{username}: 200; 409 when the user owns content and no reassignTo says who gets it,

@@ -88,9 +88,6 @@ func (s *Service) failed(ctx context.Context, tenant, domain, folded, sourceID s
 			return err
 		}
 	}
-	if folded == "" {
-		return then
-	}
 	return s.settle(ctx, tenant, domain, folded, func(l *Login) { l.fail(s.stamp()) }, then)
 }
 

@@ -173,6 +173,9 @@ type Store interface {
 	UpdateUser(ctx context.Context, tenant, username string, edit func(*User) error) (User, error)
 	// DeleteUser removes a user and its memberships. It fails with errs.NotFound.
 	DeleteUser(ctx context.Context, tenant, username string) error
+	// SawFeed writes LastViewedFeed and UpdatedAt of a user, and waits for nobody but those who write to the same row. It
+	// fails with errs.NotFound.
+	SawFeed(ctx context.Context, tenant, username string, at time.Time) error
 	// OtherSuperusers counts the enabled superusers beside this user.
 	OtherSuperusers(ctx context.Context, tenant, username string) (int, error)
 

@@ -201,6 +201,22 @@ func (s *Service) UpdateUser(ctx context.Context, username string, edit func(*Us
 	return s.seen(u), nil
 }
 
+// SawFeed notes that a user has seen the feed now. It is for the user and superusers. It waits for nobody but those who
+// change this user. Errors: errs.Forbidden; errs.NotFound.
+func (s *Service) SawFeed(ctx context.Context, username string) (User, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return User{}, err
+	}
+	if err := s.selfOrSuperuser(ctx, a, username); err != nil {
+		return User{}, err
+	}
+	if err := s.store.SawFeed(ctx, a.Tenant, username, s.stamp()); err != nil {
+		return User{}, err
+	}
+	return s.user(ctx, a.Tenant, username)
+}
+
 // selfOrSuperuser refuses callers who may not change this user. Everybody sees users, so one who is not there is
 // errs.NotFound to all.
 func (s *Service) selfOrSuperuser(ctx context.Context, a actor.Actor, username string) error {

@@ -28,7 +28,7 @@ type config struct {
 	MaxBody         int64         `env:"TENANTCONTENT_MAX_BODY" default:"1048576" help:"Bytes of a JSON body." placeholder:"BYTES"`
 	MaxUpload       int64         `env:"TENANTCONTENT_MAX_UPLOAD" default:"268435456" help:"Bytes of an uploaded file." placeholder:"BYTES"`
 	SessionLifetime time.Duration `env:"TENANTCONTENT_SESSION_LIFETIME" default:"12h" help:"How long a log-in lasts." placeholder:"TIME"`
-	DenyNetworks    string        `env:"TENANTCONTENT_DENY_NETWORKS" default:"169.254.0.0/16,fe80::/10" help:"Networks that no domain's directory or provider may be in, parted by commas, or none." placeholder:"NETWORKS"`
+	DenyNetworks    string        `env:"TENANTCONTENT_DENY_NETWORKS" default:"169.254.0.0/16,fe80::/10,fd00:ec2::254/128" help:"Networks that no domain's directory or provider may be in, parted by commas, or none." placeholder:"NETWORKS"`
 	LogFormat       string        `env:"TENANTCONTENT_LOG_FORMAT" default:"text" enum:"text,json" help:"Log format: text or json."`
 	LogLevel        string        `env:"TENANTCONTENT_LOG_LEVEL" default:"info" enum:"debug,info,warn,error" help:"Log level: debug (one line a request), info, warn or error."`
 

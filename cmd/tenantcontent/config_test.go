@@ -113,7 +113,7 @@ func TestArchiveLimits(t *testing.T) {
 func TestDenyNetworks(t *testing.T) {
 	is := is.New(t)
 	for text, want := range map[string]string{
-		"": "[169.254.0.0/16 fe80::/10]", "--deny-networks=none": "[]", "--deny-networks=10.0.0.0/8,::1/128": "[10.0.0.0/8 ::1/128]",
+		"": "[169.254.0.0/16 fe80::/10 fd00:ec2::254/128]", "--deny-networks=none": "[]", "--deny-networks=10.0.0.0/8,::1/128": "[10.0.0.0/8 ::1/128]",
 	} {
 		lib := parsed(t, strings.Fields(text)...)
 		is.Equal(fmt.Sprint(lib.DenyNetworks), want)

@@ -21,16 +21,19 @@ func TestDialer(t *testing.T) {
 	defer server.Close()
 	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
 	is.NoErr(err)
+	mapped := []netip.Prefix{netip.MustParsePrefix("::ffff:127.0.0.0/104")}
+	_, err = egress.Dialer(mapped).DialContext(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", port))
+	is.True(err != nil)
 	for _, host := range []string{"127.0.0.1", "localhost", "::ffff:127.0.0.1", "127.1.2.3"} {
 		_, err := egress.Dialer(loopback).DialContext(t.Context(), "tcp", net.JoinHostPort(host, port))
 		is.True(err != nil)
 		is.True(strings.Contains(err.Error(), "denied by configuration")) // and not refused by the other side
 	}
-	c, err := egress.Dialer(egress.LinkLocal).DialContext(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", port))
+	c, err := egress.Dialer(egress.Default).DialContext(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", port))
 	is.NoErr(err)
 	is.NoErr(c.Close())
-	for _, address := range []string{"169.254.169.254:80", "[::ffff:169.254.169.254]:80", "[fe80::1%1]:80"} {
-		_, err := egress.Dialer(egress.LinkLocal).DialContext(t.Context(), "tcp", address)
+	for _, address := range []string{"169.254.169.254:80", "[::ffff:169.254.169.254]:80", "[fe80::1%1]:80", "[fd00:ec2::254]:80", "[64:ff9b::a9fe:a9fe]:80"} {
+		_, err := egress.Dialer(egress.Default).DialContext(t.Context(), "tcp", address)
 		is.True(strings.Contains(err.Error(), "denied by configuration"))
 	}
 }
@@ -39,7 +42,7 @@ func TestClient(t *testing.T) {
 	is := is.New(t)
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
-	answer, err := egress.Client(egress.LinkLocal).Get(server.URL)
+	answer, err := egress.Client(egress.Default).Get(server.URL)
 	is.NoErr(err)
 	is.NoErr(answer.Body.Close())
 	_, err = egress.Client(loopback).Get(server.URL)

@@ -3,6 +3,8 @@ package endtoend_test
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
@@ -73,6 +76,44 @@ func TestNobodyWaitsInACircle(t *testing.T) {
 		_, err := w.app.Principals.UpdateTeam(root(t), team.ID, func(team *principals.Team) error { meanwhile(); team.Name = "J"; return nil })
 		return err
 	}, func() error { return w.app.Principals.DeleteTeam(root(t), team.ID, "") })
+}
+
+// TestTenantsKeepConnections: while something long has a tenant's lock, the tenant's other requests wait for it without
+// taking the connections of all.
+func TestTenantsKeepConnections(t *testing.T) {
+	is, db := is.New(t), dbtest.Postgres(t)
+	w := newWorld(t, func(testing.TB) *bun.DB { return db })
+	eve := w.in(t, "evil", "local", "admin", password)
+	w.admin.must(t, "POST", "/api/users", `{"username":"jo","password":"a long password"}`)
+	jo := w.in(t, "acme", "local", "jo", "a long password")
+	picture := "GIF89a" + string(make([]byte, 20))
+	var all sync.WaitGroup
+	is.NoErr(bunx.InTx(t.Context(), db, func(ctx context.Context) error {
+		if err := bunx.LockTenant(ctx, db, "acme"); err != nil {
+			return err
+		}
+		for i := range 40 {
+			for _, send := range []func() answer{
+				func() answer { return jo.do(t, "PUT", "/api/users/jo/avatar", picture) },
+				func() answer { return jo.do(t, "PUT", "/api/users/jo/viewed-feed", "") },
+				func() answer { return w.admin.do(t, "POST", "/api/users", fmt.Sprintf(`{"username":"u%d"}`, i)) },
+				func() answer { return jo.do(t, "POST", "/api/principals/jo/_reassign", `{"to":"admin"}`) },
+			} {
+				all.Go(func() {
+					if a := send(); a.status >= 300 {
+						t.Error(a.status, a.body)
+					}
+				})
+			}
+		}
+		waiting(t, db, 8)
+		for range 20 {
+			eve.must(t, "GET", "/api/users", "")
+		}
+		jo.must(t, "PUT", "/api/users/jo/viewed-feed", "")
+		return nil
+	}))
+	all.Wait()
 }
 
 // TestHashedOutsideTransactions: a password may wait long for its turn to be hashed. On SQLite a transaction would keep

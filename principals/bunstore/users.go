@@ -3,6 +3,7 @@ package bunstore
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/uptrace/bun"
 
@@ -214,6 +215,15 @@ func login(ctx context.Context, c bunx.Conn, tenant, folded, lock string) (princ
 	}
 	l.Hash, l.LockedAt, l.SetAt, l.ExpiresAt = or(hash), lockedAt.Time, setAt.Time, expiresAt.Time
 	return l, nil
+}
+
+// SawFeed implements principals.Store.
+func (s *Store) SawFeed(ctx context.Context, tenant, username string, at time.Time) error {
+	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+		n, err := c.Exec(ctx, `UPDATE tc_users SET last_viewed_feed = $1, updated_at = $1 WHERE tenant_id = $2 AND username = $3`,
+			bunx.At(at), tenant, username)
+		return bunx.Found(n, bunx.Err(err, "User"), "User")
+	})
 }
 
 // EditLogin implements principals.Store.

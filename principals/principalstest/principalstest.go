@@ -31,6 +31,7 @@ func TestStore(t *testing.T, open func(t *testing.T) principals.Store) {
 		"Logins":                testLogins,
 		"Members":               testMembers,
 		"OtherSuperusers":       testOtherSuperusers,
+		"SawFeed":               testSawFeed,
 		"Missing":               testMissing,
 		"Isolation":             testIsolation,
 		"FailedEditWritesNone":  testFailedEdit,
@@ -280,6 +281,21 @@ func testMembers(t *testing.T, s principals.Store) {
 	is.Equal(len(in), 1)
 }
 
+func testSawFeed(t *testing.T, s principals.Store) {
+	is, ctx := is.New(t), t.Context()
+	jo := user("jo")
+	addUsers(t, s, "acme", jo, user("mia"))
+	is.NoErr(s.SawFeed(ctx, "acme", "jo", tuesday))
+	seen := tuesday
+	jo.LastViewedFeed, jo.UpdatedAt = &seen, tuesday
+	for _, want := range []principals.User{jo, user("mia")} {
+		want.Tenant = "acme"
+		got, err := s.User(ctx, "acme", want.Username)
+		is.NoErr(err)
+		is.Equal(got, want)
+	}
+}
+
 func testOtherSuperusers(t *testing.T, s principals.Store) {
 	is, ctx := is.New(t), t.Context()
 	a, b, off := user("a"), user("b"), user("off")
@@ -312,6 +328,7 @@ func everyCall(ctx context.Context, s principals.Store, tenant, name, id, slug s
 			return one(s.UpdateUser(ctx, tenant, name, func(u *principals.User) error { u.Enabled = false; return nil }))
 		},
 		"DeleteUser": func() error { return s.DeleteUser(ctx, tenant, name) },
+		"SawFeed":    func() error { return s.SawFeed(ctx, tenant, name, tuesday) },
 		"Login":      func() error { return one(s.Login(ctx, tenant, name)) },
 		"EditLogin": func() error {
 			return s.EditLogin(ctx, tenant, name, func(l *principals.Login) error { l.Hash = "x"; return nil })
