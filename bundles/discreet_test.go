@@ -2,6 +2,7 @@ package bundles_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -69,7 +70,7 @@ func TestSuperusersOfATargetStay(t *testing.T) {
 	})
 }
 
-// TestDeployTellsNothingOfUsers of the target: what they are called, who is a superuser, who is in which team.
+// TestDeployTellsNothingOfUsers of the target: what they are called, who is a superuser, who is in which team, what they have.
 func TestDeployTellsNothingOfUsers(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
@@ -103,6 +104,7 @@ func TestDeployTellsNothingOfUsers(t *testing.T) {
 		}
 		r := deploy(bundles.How{DryRun: true})
 		is.Equal(r.Warnings, []string{
+			"Left out: 1 user warning, which may tell of the tenant's users. An import of the archive there has all warnings.",
 			"Left out: 1 team warning, which may tell of the tenant's users. An import of the archive there has all warnings.",
 			"Left out: 1 report warning, which may tell of the tenant's users. An import of the archive there has all warnings.",
 			"user eve stays as it is.",
@@ -120,8 +122,16 @@ func TestDeployTellsNothingOfUsers(t *testing.T) {
 		sam := actor.With(t.Context(), actor.Actor{Tenant: "evil", User: "sam", Superuser: true})
 		_, err = w.Entities.Create(sam, entities.Entity{Kind: "query", Name: "Sam's"})
 		is.NoErr(err)
+		_, err = w.Principals.UpdateUser(evil, "sam", func(u *principals.User) error {
+			u.MFA, u.AIConsent, u.GlobalPermissions.AI = true, true, true
+			return nil
+		})
+		is.NoErr(err)
+		is.NoErr(w.Principals.SetPasswordOf(t.Context(), "evil", "sam", "a long password"))
 		w.undo(t, b.ID, "sam")
 		r = deploy(bundles.How{DryRun: true})
+		lost := slices.DeleteFunc(slices.Clone(r.Warnings), func(said string) bool { return !strings.HasPrefix(said, "Lost") })
+		is.Equal(lost, []string{"Lost with 1 user: what hangs on it. The archive of what is replaced does not hold that."})
 		is.True(strings.Contains(strings.Join(r.Warnings, "\n"), "sam owned 1 piece of content, which somebody else owns now."))
 		is.Equal(r.Changes[0], bundles.Change{Action: "deleted", Key: entity.Key{Kind: "user", ID: "sam"}, Name: "sam"})
 

@@ -113,13 +113,12 @@ func (l *landing) flush(ctx context.Context) error {
 	return nil
 }
 
-// withhold warns instead of a Porter, whose sentences may name users of the tenant and tell of their rights: n of them. It
-// says which rows were to be overwritten and were not, and how many sentences there are beside.
+// withhold warns instead of a Porter, whose n sentences may name users of the tenant and tell of their rights. It says how many
+// they are, and itself which rows were to be overwritten and were not.
 func (l *landing) withhold(kind entity.Kind, arrivals []entity.Arrival, n int) {
 	for i, arrival := range arrivals {
 		if arrival == entity.Skipped && l.into.Rule == entity.Overwrite {
 			l.stays(kind, l.rows[i].ID)
-			n--
 		}
 	}
 	if n > 0 {
@@ -128,7 +127,7 @@ func (l *landing) withhold(kind entity.Kind, arrivals []entity.Arrival, n int) {
 	}
 }
 
-// stays warns that a piece stays, and not why: that may be the tenant's own affair.
+// stays warns that a piece stays, and not why: abroad that may be the tenant's own affair.
 func (l *landing) stays(kind entity.Kind, id string) {
 	l.warn(fmt.Sprintf("%s %s stays as it is.", kind, id))
 }

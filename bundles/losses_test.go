@@ -155,7 +155,7 @@ func TestOwnersAreHeld(t *testing.T) {
 	})
 }
 
-// TestDeploySaysWhatIsLost with a user whom a bundle ships no more; the memberships of a team that goes too are held.
+// TestDeploySaysWhatIsLost with a user whom a bundle ships no more, and not what: the user is of another tenant.
 func TestDeploySaysWhatIsLost(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
@@ -180,7 +180,7 @@ func TestDeploySaysWhatIsLost(t *testing.T) {
 		is.NoErr(w.Principals.DeleteTeam(acme, team, ""))
 		r := deploy()
 		is.Equal(r.Deleted, 2)
-		is.Equal(r.Warnings[2:], []string{"Lost with 1 user: 1 password, 1 team membership." + notHeld})
+		is.Equal(r.Warnings[2:], []string{"Lost with 1 user: what hangs on it. The archive of what is replaced does not hold that."})
 	})
 }
 

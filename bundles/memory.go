@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -46,7 +47,11 @@ func (l *landing) recall(ctx context.Context, source, bundle string) (memory, er
 		}
 		m.gone[kind] = same
 		for _, id := range others {
-			l.stays(kind, id)
+			if l.abroad {
+				l.stays(kind, id)
+			} else {
+				l.warn(fmt.Sprintf("%s %s stays: it is not the one that the bundle brought.", kind, id))
+			}
 		}
 	}
 	for kind, ids := range l.look.ids {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/bundles"
+	"github.com/tenantcontent/tenantcontent/bundles/bunstore"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/examples/bundledriver"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
@@ -132,6 +133,23 @@ func TestOwnInItsPlaceStays(t *testing.T) {
 		r = s.deploy(bundles.How{}) // it is forgotten
 		is.Equal(len(r.Warnings), 0)
 		is.Equal(s.there("evil"), "true true true")
+	})
+}
+
+// TestOwnInItsPlaceHere: in the caller's own tenant the reason is told.
+func TestOwnInItsPlaceHere(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is, acme := is.New(t), w.as(t, "acme")
+		_, err := w.Colors.Put(acme, "brand", "#ff0000")
+		is.NoErr(err)
+		b := w.bundle(t, "B", "user jo")
+		other := bundles.Deployment{Key: entity.Key{Kind: "color", ID: "brand"}, Mark: "of an earlier one"}
+		is.NoErr(bunstore.New(w.db).SetDeployed(acme, "acme", "acme", b.ID, []bundles.Deployment{other}))
+		done, err := w.Bundles.Deploy(acme, b.ID, []string{"acme"}, bundles.How{})
+		is.NoErr(err)
+		is.Equal(done[0].Report.Warnings, []string{"color brand stays: it is not the one that the bundle brought."})
+		_, err = w.Colors.Get(acme, "brand")
+		is.NoErr(err)
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/bundles/archive"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/port"
 )
 
 // Kept is the archive of what a restore or deploy replaced: a download of the tenant that it was in, for its superusers,
@@ -69,20 +70,19 @@ func (l *landing) replace(ctx context.Context, gone plan) error {
 		if err != nil {
 			return err
 		}
-		leaves, supers := map[string]bool{}, []string{}
-		for _, id := range gone[kind] {
-			leaves[id] = true
-		}
+		leaves, spared := port.Set(gone[kind]), map[string]bool{}
 		if kind == "user" && len(over) > 0 { // they are not overwritten
-			if supers, err = l.s.store.Superusers(ctx, l.tenant, slices.Collect(maps.Keys(over))); err != nil {
+			supers, err := l.s.store.Superusers(ctx, l.tenant, slices.Collect(maps.Keys(over)))
+			if err != nil {
 				return err
 			}
+			spared = port.Set(supers)
 		}
 		for _, id := range slices.Sorted(slices.Values(ids)) {
 			switch {
 			case leaves[id]:
 				going[kind] = append(going[kind], id)
-			case over[id] && !slices.Contains(supers, id):
+			case over[id] && !spared[id]:
 				old[kind] = append(old[kind], id)
 			}
 		}
@@ -229,7 +229,8 @@ func (l *landing) spareUsers(ctx context.Context, ids []string, why map[string]s
 	if err != nil {
 		return err
 	}
-	left := slices.ContainsFunc(supers, func(name string) bool { return name == l.self || !slices.Contains(ids, name) })
+	goes := port.Set(ids)
+	left := slices.ContainsFunc(supers, func(name string) bool { return name == l.self || !goes[name] })
 	if !left && len(supers) > 0 {
 		last := max(0, slices.Index(supers, l.into.Owner))
 		why[supers[last]] = "it is the last superuser"

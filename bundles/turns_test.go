@@ -76,13 +76,19 @@ func TestLateImports(t *testing.T) {
 		tag := w.make(t, "acme", "tag", "T", `{}`)
 		b, file := w.bundle(t, "B", "tagged "+tag), w.export(t, "acme", "", "tagged "+tag)
 		h := halting{bytes.NewReader(file), new(int), make(chan struct{}), make(chan struct{})}
-		var first sync.WaitGroup
-		first.Go(func() {
-			r, err := w.Bundles.Import(evil, h, bundles.How{})
-			is.NoErr(err)
-			is.Equal(r.Created, 1)
-		})
-		<-h.reached
+		var first bundles.Report
+		var failed error
+		ended, goOn := make(chan struct{}), sync.OnceFunc(func() { close(h.goOn) })
+		go func() {
+			defer close(ended)
+			first, failed = w.Bundles.Import(evil, h, bundles.How{})
+		}()
+		defer func() { goOn(); <-ended }()
+		select {
+		case <-h.reached:
+		case <-ended:
+			t.Fatal("the first import did not halt:", failed)
+		}
 		for _, land := range []func(tenant context.Context) error{
 			func(ctx context.Context) error {
 				_, err := w.Bundles.Import(ctx, bytes.NewReader(file), bundles.How{})
@@ -99,12 +105,17 @@ func TestLateImports(t *testing.T) {
 			is.Equal(errs.CodeOf(err), errs.Unavailable)
 			is.Equal(errs.MessageOf(err), "Other imports are under way. Try again.")
 		}
-		late, cancel := context.WithTimeoutCause(w.as(t, "acme"), 3*time.Second, turns.ErrLate) // it exports first
-		defer cancel()
-		_, err := w.Bundles.Deploy(late, b.ID, []string{"evil"}, bundles.How{})
+		var err error
+		for wait := 3 * time.Second; wait < time.Minute && errs.CodeOf(err) != errs.Unavailable; wait *= 4 { // it exports first
+			late, cancel := context.WithTimeoutCause(w.as(t, "acme"), wait, turns.ErrLate)
+			_, err = w.Bundles.Deploy(late, b.ID, []string{"evil"}, bundles.How{})
+			cancel()
+		}
 		is.Equal(errs.CodeOf(err), errs.Unavailable)
-		close(h.goOn)
-		first.Wait()
+		goOn()
+		<-ended
+		is.NoErr(failed)
+		is.Equal(first.Created, 1)
 		done, err := w.Bundles.Deploy(w.as(t, "acme"), b.ID, []string{"evil", "acme"}, bundles.How{}) // one turn after the other
 		is.NoErr(err)
 		is.Equal(len(done), 2)

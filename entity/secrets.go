@@ -21,10 +21,11 @@ const Mask = "********"
 // smtppass, userpass, pin, pw and tokens. It is masked whatever it is, but for null, true, false, what is empty, and a number
 // under a plural, which is a count.
 //
-// What is in an environment is secret too, whatever it is but for null and what is empty. An environment is the value of a
-// member whose name ends with env, envvars, envvariables, environment(s), environmentvars or environmentvariables: each
-// member of an object, a list as a whole, and a text that has an equals sign, as that of nodeEnv has none. It is any text or
-// number when that is all the name and it is not environments.
+// What is in an environment is secret too, whatever it is but for null and what is empty: each member of an object, and a list
+// as a whole. An environment is the value of a member whose name is env, envvars, envvariables, environment, environmentvars or
+// environmentvariables, a text or number too. Where the name is environments, or only ends with one of these words, it is a
+// text that has an equals sign, as that of nodeEnv has none, a list with such a text, or a Mask, or with objects that have a
+// value, or an object with a text in it that is no secret by its own name.
 //
 // In an object whose member name, key, header or id is a text like one of these names, a member whose name ends with value(s)
 // or default is what it would be under that name: {"name": "Authorization", "value": "********"}.
@@ -55,7 +56,8 @@ func MaskSecrets(data json.RawMessage) json.RawMessage {
 // same places; ours is nil for a piece that the tenant has not. A place is the same when the names of the members above it
 // are, and those that say of a value that it is secret, and the positions in arrays that have the same length. Secrets that
 // ours has not are left out with their names, and their number is lost. An archive is never believed a secret, a Mask or
-// not. A Porter calls it for what it calls MaskSecrets for.
+// not. A Porter calls it for what it calls MaskSecrets for. It puts in no more bytes than ours has, so that an archive which
+// names one place a thousand times makes nothing large; the rest is lost.
 func KeepSecrets(data, ours json.RawMessage) (kept json.RawMessage, lost int) {
 	switch {
 	case !suspicious(data):
@@ -79,9 +81,10 @@ func KeepSecrets(data, ours json.RawMessage) (kept json.RawMessage, lost int) {
 		return data, 0
 	}
 	t.compare()
-	out, done := make([]byte, 0, len(data)), 0
+	out, done, left := make([]byte, 0, len(data)), 0, len(ours)
 	for _, p := range places {
-		if v := t.kept(p.node); v != nil {
+		if v := t.kept(p.node); v != nil && len(v) <= left {
+			left -= len(v)
 			out = append(append(out, data[done:p.value]...), v...)
 			done = p.end
 			continue

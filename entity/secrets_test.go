@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -18,35 +19,51 @@ import (
 func TestMaskSecrets(t *testing.T) {
 	for text, want := range map[string]string{
 		`{}`: `{}`, `[]`: `[]`, `7`: `7`, `"password"`: `"password"`, ``: ``, `null`: `null`,
-		`{"password":"x","a":1.50,"b":[1e9,-0]}`:                      `{"password":"********","a":1.50,"b":[1e9,-0]}`,
-		`{ "API-Key 2" : "x" , "a" : [ {"Client_Secret":"y"} ] }`:     `{ "API-Key 2" : "********" , "a" : [ {"Client_Secret":"********"} ] }`,
-		`{"token":7,"dbRolePassword":-1.5,"webhookSecret":"a\"b"}`:    `{"token":"********","dbRolePassword":"********","webhookSecret":"********"}`,
-		`{"credentials":{"a":["}",{}]},"secrets":[1,2],"x":"y"}`:      `{"credentials":"********","secrets":"********","x":"y"}`,
-		`{"pass\u0077ord":"x","\u0070wd":"x","secre\u0074":"x"}`:      `{"pass\u0077ord":"********","\u0070wd":"********","secre\u0074":"********"}`,
-		`{"password":null,"token":true,"secret":"","apiKey":[ ]}`:     `{"password":null,"token":true,"secret":"","apiKey":[ ]}`,
-		`{"tokens":12,"secrets":3,"maxTokens":["a"],"pass":1}`:        `{"tokens":12,"secrets":3,"maxTokens":["a"],"pass":"********"}`,
-		`{"a":"********","secretary":"x","key":"x","bypass":"x"}`:     `{"a":"********","secretary":"x","key":"x","bypass":"x"}`,
-		`{"defn":{"env":{"A":"x","B":{"c":1},"C":true,"D":null}}}`:    `{"defn":{"env":{"A":"********","B":"********","C":"********","D":null}}}`,
-		`{"env":["A=1",{"a":1},7],"environment":"x","nodeEnv":"x"}`:   `{"env":"********","environment":"********","nodeEnv":"x"}`,
-		`{"extraEnv":"A=x","nodeEnv":"\u0041\u003dx","devEnv":["x"]}`: `{"extraEnv":"********","nodeEnv":"********","devEnv":"********"}`,
-		`{"environments":{"prod":{"A":"x"},"n":1,"b":true,"0":0}}`:    `{"environments":{"prod":"********","n":"********","b":"********","0":"********"}}`,
-		`{"devEnv":{"A":{},"B":null,"C":""},"testEnv":3,"n":false}`:   `{"devEnv":{"A":{},"B":null,"C":""},"testEnv":3,"n":false}`,
-		`{"h":[{"name":"Authorization","value":"x"},{"value":"y"}]}`:  `{"h":[{"name":"Authorization","value":"********"},{"value":"y"}]}`,
-		`{"value" : {"a":1} , "KEY" : "API-Key", "x":1}`:              `{"value" : "********" , "KEY" : "API-Key", "x":1}`, // behind its value
-		`{"id":"pin","default":1234,"values":["x"],"label":"pin"}`:    `{"id":"pin","default":"********","values":"********","label":"pin"}`,
-		`{"header":"env","value":{"A":"x"},"x":{"value":"y"}}`:        `{"header":"env","value":{"A":"********"},"x":{"value":"y"}}`,
-		`{"n\u0061me":"passwor\u0064","v\u0061lue":"x"}`:              `{"n\u0061me":"passwor\u0064","v\u0061lue":"********"}`,
-		`{"id":"token","name":"tokens","value":3}`:                    `{"id":"token","name":"tokens","value":"********"}`,
-		`{"name":"tokens","value":3,"a":{"name":"jwt"},"values":0}`:   `{"name":"tokens","value":3,"a":{"name":"jwt"},"values":0}`,
-		`{"name":"password","value":true,"default":"","a":["pw"]}`:    `{"name":"password","value":true,"default":"","a":["pw"]}`,
-		`{"name":["password"],"key":"key","id":1,"value":"x"}`:        `{"name":["password"],"key":"key","id":1,"value":"x"}`,
-		`{"field":{"name":"password"},"label":"pin","value":"x"}`:     `{"field":{"name":"password"},"label":"pin","value":"x"}`,
-		`[{"name":"pinned","value":"x"},"name",{"value":"secret"}]`:   `[{"name":"pinned","value":"x"},"name",{"value":"secret"}]`,
-		`{"env":{},"environment":true,"ENV_VARS":{"A":""}}`:           `{"env":{},"environment":true,"ENV_VARS":{"A":""}}`,
-		`{"text":"the \"password\": x","passwordª":"x","ª":"x"}`:      `{"text":"the \"password\": x","passwordª":"x","ª":"x"}`,
-		`{"headers":{"Authorization":"Bearer x","Cookie":"a=b"}}`:     `{"headers":{"Authorization":"********","Cookie":"********"}}`,
-		`{"password":"********","x":{"env":{"PATH":"********"}}}`:     `{"password":"********","x":{"env":{"PATH":"********"}}}`,
-		`{"a\"password":"x","b":1}`:                                   `{"a\"password":"********","b":1}`,
+		`{"password":"x","a":1.50,"b":[1e9,-0]}`:                                 `{"password":"********","a":1.50,"b":[1e9,-0]}`,
+		`{ "API-Key 2" : "x" , "a" : [ {"Client_Secret":"y"} ] }`:                `{ "API-Key 2" : "********" , "a" : [ {"Client_Secret":"********"} ] }`,
+		`{"token":7,"dbRolePassword":-1.5,"webhookSecret":"a\"b"}`:               `{"token":"********","dbRolePassword":"********","webhookSecret":"********"}`,
+		`{"credentials":{"a":["}",{}]},"secrets":[1,2],"x":"y"}`:                 `{"credentials":"********","secrets":"********","x":"y"}`,
+		`{"authorizati\u006fn":"x","e\u006ev":{"A":"x"}}`:                        `{"authorizati\u006fn":"********","e\u006ev":{"A":"********"}}`,
+		`{"connstri\u006eg":"x"}`:                                                `{"connstri\u006eg":"********"}`,
+		`{"secretJs\u006fn":"x"}`:                                                `{"secretJs\u006fn":"********"}`,
+		`{"Authorizati\u004Fn":"x"}`:                                             `{"Authorizati\u004Fn":"********"}`,
+		`{"authorizati\u006fn":"x"}`:                                             `{"authorizati\u006fn":"********"}`,
+		`{"e\u006ev":["x"]}`:                                                     `{"e\u006ev":"********"}`,
+		`{"passwor\bd":"x"}`:                                                     `{"passwor\bd":"********"}`,
+		`{"pass\u0077ord":"x","\u0070wd":"x","secre\u0074":"x"}`:                 `{"pass\u0077ord":"********","\u0070wd":"********","secre\u0074":"********"}`,
+		`{"password":null,"token":true,"secret":"","apiKey":[ ]}`:                `{"password":null,"token":true,"secret":"","apiKey":[ ]}`,
+		`{"tokens":12,"secrets":3,"maxTokens":["a"],"pass":1}`:                   `{"tokens":12,"secrets":3,"maxTokens":["a"],"pass":"********"}`,
+		`{"a":"********","secretary":"x","key":"x","bypass":"x"}`:                `{"a":"********","secretary":"x","key":"x","bypass":"x"}`,
+		`{"defn":{"env":{"A":"x","B":{"c":1},"C":true,"D":null}}}`:               `{"defn":{"env":{"A":"********","B":"********","C":"********","D":null}}}`,
+		`{"env":["A=1",{"a":1},7],"environment":"x","nodeEnv":"x"}`:              `{"env":"********","environment":"********","nodeEnv":"x"}`,
+		`{"extraEnv":"A=x","nodeEnv":"\u0041\u003dx","devEnv":["x"]}`:            `{"extraEnv":"********","nodeEnv":"********","devEnv":["x"]}`,
+		`{"devEnv":{"A":"b=","n":1,"b":true,"c":{"d":0},"e":null}}`:              `{"devEnv":{"A":"********","n":"********","b":"********","c":"********","e":null}}`,
+		`{"environments":["dev",{"a":1},"A\u003db"],"x":["A=b"]}`:                `{"environments":"********","x":["A=b"]}`,
+		`{"envVars":["A=b"],"environments":{"dev":{"zoom":3}}}`:                  `{"envVars":"********","environments":{"dev":{"zoom":3}}}`,
+		`{"extraEnv":{"DB_PASS_URL":"x"},"jobEnv":[{"name":"FOO","value":"x"}]}`: `{"extraEnv":{"DB_PASS_URL":"********"},"jobEnv":"********"}`,
+		`{"targetEnvironments":["dev","prod"],"testEnv":{"a":{"b":"c"}}}`:        `{"targetEnvironments":["dev","prod"],"testEnv":{"a":{"b":"c"}}}`,
+		`{"environments":{"dev":{"env":{"A":"x"},"list":["A=b"]}}}`:              `{"environments":{"dev":{"env":{"A":"********"},"list":["A=b"]}}}`,
+		`{"devEnv":{"password":"a=b","nodeEnv":"a=b","zoom":3}}`:                 `{"devEnv":{"password":"********","nodeEnv":"********","zoom":3}}`,
+		`{"devEnv":{"value":"a=b","zoom":3,"name":"pin"}}`:                       `{"devEnv":{"value":"********","zoom":3,"name":"pin"}}`,
+		`{"devEnv":{"value":"a=b","zoom":3,"name":"x"}}`:                         `{"devEnv":{"value":"********","zoom":"********","name":"********"}}`,
+		`{"devEnv":[["A=b"],{"name":"A=b"},"x"],"testEnv":["A="]}`:               `{"devEnv":[["A=b"],{"name":"A=b"},"x"],"testEnv":"********"}`,
+		`{"devEnv":{"A":{},"B":null,"C":""},"testEnv":3,"n":false}`:              `{"devEnv":{"A":{},"B":null,"C":""},"testEnv":3,"n":false}`,
+		`{"h":[{"name":"Authorization","value":"x"},{"value":"y"}]}`:             `{"h":[{"name":"Authorization","value":"********"},{"value":"y"}]}`,
+		`{"value" : {"a":1} , "KEY" : "API-Key", "x":1}`:                         `{"value" : "********" , "KEY" : "API-Key", "x":1}`, // behind its value
+		`{"id":"pin","default":1234,"values":["x"],"label":"pin"}`:               `{"id":"pin","default":"********","values":"********","label":"pin"}`,
+		`{"header":"env","value":{"A":"x"},"x":{"value":"y"}}`:                   `{"header":"env","value":{"A":"********"},"x":{"value":"y"}}`,
+		`{"n\u0061me":"passwor\u0064","v\u0061lue":"x"}`:                         `{"n\u0061me":"passwor\u0064","v\u0061lue":"********"}`,
+		`{"id":"token","name":"tokens","value":3}`:                               `{"id":"token","name":"tokens","value":"********"}`,
+		`{"name":"tokens","value":3,"a":{"name":"jwt"},"values":0}`:              `{"name":"tokens","value":3,"a":{"name":"jwt"},"values":0}`,
+		`{"name":"password","value":true,"default":"","a":["pw"]}`:               `{"name":"password","value":true,"default":"","a":["pw"]}`,
+		`{"name":["password"],"key":"key","id":1,"value":"x"}`:                   `{"name":["password"],"key":"key","id":1,"value":"x"}`,
+		`{"field":{"name":"password"},"label":"pin","value":"x"}`:                `{"field":{"name":"password"},"label":"pin","value":"x"}`,
+		`[{"name":"pinned","value":"x"},"name",{"value":"secret"}]`:              `[{"name":"pinned","value":"x"},"name",{"value":"secret"}]`,
+		`{"env":{},"environment":true,"ENV_VARS":{"A":""}}`:                      `{"env":{},"environment":true,"ENV_VARS":{"A":""}}`,
+		`{"text":"the \"password\": x","passwordª":"x","ª":"x"}`:                 `{"text":"the \"password\": x","passwordª":"x","ª":"x"}`,
+		`{"headers":{"Authorization":"Bearer x","Cookie":"a=b"}}`:                `{"headers":{"Authorization":"********","Cookie":"********"}}`,
+		`{"password":"********","x":{"env":{"PATH":"********"}}}`:                `{"password":"********","x":{"env":{"PATH":"********"}}}`,
+		`{"a\"password":"x","b":1}`:                                              `{"a\"password":"********","b":1}`,
 	} {
 		got := string(entity.MaskSecrets([]byte(text)))
 		if got != want {
@@ -117,8 +134,8 @@ func TestKeepSecrets(t *testing.T) {
 		{`[{"name":"pwd","value":"m"}]`, `[{"name":"x","value":"s"}]`, `[{"name":"pwd"}]`, 1},
 		{`{"value":{"A":"m"},"key":"env"}`, `{"key":"env","value":{"A":"s"}}`, `{"value":{"A":"s"},"key":"env"}`, 0},
 		{`{"value":{"A":"m"},"key":"env"}`, `{"key":"devEnv","value":{"A":"s"}}`, `{"value":{},"key":"env"}`, 1},
-		{`{"extraEnv":"********","devEnv":"A=m","nodeEnv":"x"}`, `{"extraEnv":"A=s","devEnv":["s"],"nodeEnv":"A=s"}`, `{"extraEnv":"A=s","devEnv":["s"],"nodeEnv":"x"}`, 0},
-		{`{"extraEnv":{"A":"m"},"keyPem":"x","secretPem":"m"}`, `{"extraEnv":{"A":"s"},"secretPem":"t"}`, `{"extraEnv":{"A":"s"},"keyPem":"x","secretPem":"t"}`, 0},
+		{`{"extraEnv":"********","devEnv":"A=m","nodeEnv":"x"}`, `{"extraEnv":"A=s","devEnv":["B=s"],"nodeEnv":"A=s"}`, `{"extraEnv":"A=s","devEnv":["B=s"],"nodeEnv":"x"}`, 0},
+		{`{"extraEnv":{"A":"********"},"keyPem":"x","secretPem":"m"}`, `{"extraEnv":{"A":"s="},"secretPem":"t"}`, `{"extraEnv":{"A":"s="},"keyPem":"x","secretPem":"t"}`, 0},
 		{`{"env":"m"}`, `{"env":{"A":"x"}}`, `{}`, 1},
 		{`{"env":{"A":"m"}}`, `{"env":"x"}`, `{"env":{}}`, 1},
 		{`{"p\u0077d":"m"}`, `{"\u0070wd":"x"}`, `{"p\u0077d":"x"}`, 0},
@@ -132,6 +149,36 @@ func TestKeepSecrets(t *testing.T) {
 	}
 }
 
+// TestSecretsAreNotMultiplied by an archive that names the place of one many times.
+func TestSecretsAreNotMultiplied(t *testing.T) {
+	is := is.New(t)
+	data := `{"a":1` + strings.Repeat(`,"password":"m"`, 500) + `}`
+	kept, lost := entity.KeepSecrets([]byte(data), []byte(`{"password":"`+strings.Repeat("x", 100_000)+`"}`))
+	is.Equal(string(kept), `{"a":1,"password":"`+strings.Repeat("x", 100_000)+`"}`)
+	is.Equal(lost, 499)
+}
+
+// TestLongTitles of pairs are not held once for each of their values.
+func TestLongTitles(t *testing.T) {
+	is := is.New(t)
+	var object strings.Builder
+	fmt.Fprintf(&object, `{"name":"%spassword"`, strings.Repeat("x", 1<<16))
+	for i := range 4000 {
+		fmt.Fprintf(&object, `,"%svalue":"x"`, strings.Repeat("ab", i%7)+strings.Repeat("c", i/7))
+	}
+	text := []byte(object.String() + `}`)
+	var before, behind runtime.MemStats
+	runtime.ReadMemStats(&before)
+	kept, lost := entity.KeepSecrets(text, text)
+	runtime.ReadMemStats(&behind)
+	is.True(bytes.Equal(kept, text))
+	is.Equal(lost, 0)
+	is.True(behind.TotalAlloc-before.TotalAlloc < 64<<20) // 4000 titles are 256 MB
+	other := bytes.Replace(text, []byte("xpassword"), []byte("ypassword"), 1)
+	_, lost = entity.KeepSecrets(other, text)
+	is.Equal(lost, 4000) // of another title
+}
+
 // TestDeepSecrets: neither depth nor number makes it slow, as their product would be, which is minutes here.
 func TestDeepSecrets(t *testing.T) {
 	is := is.New(t)
@@ -141,6 +188,7 @@ func TestDeepSecrets(t *testing.T) {
 	begin := time.Now()
 	for _, text := range []string{
 		nested(`{"a":[`, `]}`), nested(`{"token":"x","env":["y"],"a":[`, `]}`), nested(`{"value":[`, `],"name":"x"}`), nested(`{"key":"x","default":{"value":`, `}}`),
+		nested(`{"devEnv":[`, `,"A=b"]}`), nested(`{"devEnv":{"environments":`, `}}`), nested(`{"devEnv":{"A":"=","nodeEnv":`, `}}`),
 		`[` + strings.Repeat(`{"pwd":"x"},`, 80_000) + `7]`, `[` + strings.Repeat(`{"value":"x","name":"pwd"},`, 80_000) + `7]`,
 		`"` + strings.Repeat(`\":`, 300_000) + `"`, `{"` + strings.Repeat(`password\":`, 90_000) + `":1}`,
 	} {
@@ -157,6 +205,7 @@ func FuzzSecrets(f *testing.F) {
 	for _, s := range []string{
 		`{"password":"x","a":[1.0,{"env":{"A":1,"b":[]}}]}`, `{ "token" : {"a":1} , "x":[[]], "env":[1,null,"",[2]]}`, `{"a\"pwd\\":"x","\u0070wd":"","tokens":3}`,
 		`{"a":[{"name":"pin","value":1},{"values":["x"],"KEY":"devEnv"},{"id":"jwt","default":{"a":"b"}}],"x_env":{"a":1},"env_json":"A=x"}`,
+		`{"devEnv":{"value":"a=b","c":1,"name":"pin","password":"="},"testEnv":[["="],"="],"x":[{"environments":{"a":{"b":"="},"c":["="]}},{"x_env":{"value":"=","d":[]}}]}`,
 		`[{"env":"x","jwt":true},{"jwt":{}}]`, `"\"pwd\":1"`, `{"env":{"env":{"a":1}},"pwd":{"pwd":1}}`, "{\"pw\x7fd\":1}", `{"passwordª":1,"a":":"}`, `{`, `}`, `]]`, `{"a`, `"\`,
 	} {
 		f.Add([]byte(s), []byte(s))
@@ -255,6 +304,9 @@ func hide(v any, mask bool) (any, int) { return hideIn(v, mask, "") }
 func hideIn(v any, mask bool, in string) (any, int) {
 	n := 0
 	put := func(set func(any), v any, named string) {
+		if named == "envs" && !holdsVariables(v) {
+			named = ""
+		}
 		_, object := v.(map[string]any)
 		some := 0
 		switch whole := named == "env" || named == "envs"; {
@@ -295,6 +347,44 @@ func hideIn(v any, mask bool, in string) (any, int) {
 	return v, 0
 }
 
+// holdsVariables reports whether a value whose name ends as that of an environment is one.
+func holdsVariables(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return v == entity.Mask || strings.Contains(v, "=")
+	case []any:
+		return slices.ContainsFunc(v, func(e any) bool {
+			if object, ok := e.(map[string]any); ok {
+				return gives(object)
+			}
+			text, ok := e.(string)
+			return ok && holdsVariables(text)
+		})
+	case map[string]any:
+		for name, e := range v {
+			named := strings.TrimPrefix(called(name), "title")
+			if named == "value" {
+				named = title(v)
+			}
+			text, ok := e.(string)
+			if ok && named == "" && text != "" && (called(name) == "" || holdsVariables(text)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// gives reports whether an object has a text for a value.
+func gives(object map[string]any) bool {
+	for name, e := range object {
+		if text, ok := e.(string); ok && text != "" && called(name) == "value" {
+			return true
+		}
+	}
+	return false
+}
+
 // title gives what the name of an object is.
 func title(object map[string]any) string {
 	var all []string
@@ -321,9 +411,9 @@ func conceals(v any, named string) bool {
 	case bool:
 		return named == "inside"
 	case string:
-		return v != "" && (named != "envs" || v == entity.Mask || strings.Contains(v, "="))
+		return v != ""
 	case json.Number:
-		return named != "secrets" && named != "envs"
+		return named != "secrets"
 	case []any:
 		return len(v) > 0
 	}

@@ -9,56 +9,10 @@ import (
 // space is what may stand between the parts of JSON.
 const space = " \t\r\n"
 
-// pair is an object such as {"name": "password", "value": "x"}: what its value is, its name says.
-type pair struct {
-	class class
-	name  string
-}
-
-// pairs finds the pairs of a text, by where they begin.
-func pairs(text []byte) map[int]pair {
-	all, open := map[int]pair{}, []int{}
-	for i := 0; i < len(text); {
-		switch text[i] {
-		case '{', '[':
-			open = append(open, i)
-		case '}', ']':
-			open = open[:len(open)-1]
-		case '"':
-			end := after(text, i)
-			name, ok := titled(text[i+1:end-1], text[end:])
-			i = end
-			if !ok {
-				continue
-			}
-			at, of := open[len(open)-1], classOf(name)
-			if was := all[at].class; of.hidden() && (was == plain || of < was) {
-				all[at] = pair{of, string(name)}
-			}
-			continue
-		}
-		i++
-	}
-	return all
-}
-
-// titled gives the text behind the name of a member that gives its object a name.
-func titled(name, behind []byte) (title []byte, ok bool) {
-	behind = bytes.TrimLeft(behind, space)
-	if len(behind) == 0 || behind[0] != ':' {
-		return nil, false
-	}
-	behind = bytes.TrimLeft(behind[1:], space)
-	if behind[0] != '"' || classOf(unquoted(name)) != titling {
-		return nil, false
-	}
-	return unquoted(behind[1 : after(behind, 0)-1]), true
-}
-
 // level is one object or array that a walk is in.
 type level struct {
 	object bool
-	pair   pair
+	traits traits
 	class  class  // of all that is in it: environment, or plain
 	name   []byte // of the member that it is at, without quotes; nil when its name comes next
 	title  string // of the pair that this member is the value of
@@ -76,8 +30,8 @@ func (l *level) named() class {
 	case c.hidden():
 		return c
 	case c == valued:
-		l.title = l.pair.name
-		return l.pair.class
+		l.title = l.traits.title
+		return l.traits.class
 	}
 	return plain
 }
@@ -92,7 +46,7 @@ type place struct {
 // walk tells the secrets of JSON in their order, with all that it is in then, and tells each object and array at its end.
 // The text must be valid. It needs no recursion.
 func walk(text []byte, found func([]level, place), closed func(level)) {
-	levels, pairs := []level{{}}, pairs(text)
+	levels, all := []level{{}}, survey(text)
 	for i := 0; i < len(text); {
 		at := &levels[len(levels)-1]
 		switch c := text[i]; {
@@ -115,6 +69,9 @@ func walk(text []byte, found func([]level, place), closed func(level)) {
 				at.begin = i
 			}
 			named := at.named()
+			if named == environments && c != '"' && !all[i].holdsVariables() {
+				named = plain
+			}
 			whole := at.class == plain && (named == environment || named == environments)
 			switch {
 			case hides(text[i:], named, whole):
@@ -122,7 +79,7 @@ func walk(text []byte, found func([]level, place), closed func(level)) {
 				found(levels, place{begin: at.begin, value: i, end: end})
 				i = end
 			case c == '{' || c == '[':
-				inner := level{object: c == '{', pair: pairs[i], node: unknown}
+				inner := level{object: c == '{', traits: all[i], node: unknown}
 				if whole {
 					inner.class = environment
 				}
@@ -144,12 +101,12 @@ func hides(value []byte, named class, whole bool) bool {
 		return named == environment && !whole
 	case c == '"':
 		text := unquoted(value[1 : after(value, 0)-1])
-		return len(text) > 0 && (named != environments || string(text) == Mask || bytes.IndexByte(text, '=') >= 0)
+		return len(text) > 0 && (named != environments || setsVariable(text))
 	case c == '{' || c == '[':
 		rest := bytes.TrimLeft(value[1:], space)
 		return !(whole && c == '{') && len(rest) > 0 && rest[0] != '}' && rest[0] != ']'
 	}
-	return named != manySecrets && named != environments
+	return named != manySecrets
 }
 
 // after gives where the value that begins at i has ended.

@@ -13,7 +13,7 @@ const (
 	secret            // whatever it is
 	manySecrets       // a number is a count of them
 	environment
-	environments // where it is a text, one that sets something: a nodeEnv is production
+	environments // where texts set something: a nodeEnv is production
 	titling      // it is the name of a pair
 	valued       // what the name of its pair says
 	ending       // says nothing beside what stands before it
@@ -145,8 +145,10 @@ func telling(text []byte) bool {
 	return bytes.IndexByte(title, '\\') >= 0 || classOf(title).hidden()
 }
 
-// innocent reports whether a name ends with two letters, as no escape of a letter does, that no word ends with.
+// innocent reports whether a name ends with two letters that no word ends with. Neither may be of an escape, as the f in
+// authorizati\u006fn is: one that the last letter but one is of begins seven bytes before the end at most.
 func innocent(name []byte) bool {
 	n := len(name)
-	return n > 1 && letter(name[n-1]) && letter(name[n-2]) && words[tail(name[n-2], name[n-1])] == nil
+	return n > 1 && letter(name[n-1]) && letter(name[n-2]) && words[tail(name[n-2], name[n-1])] == nil &&
+		bytes.IndexByte(name[max(0, n-7):], '\\') < 0
 }

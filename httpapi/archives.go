@@ -80,8 +80,9 @@ func (a *api) kept(k *bundles.Kept) *keptBody {
 }
 
 // exportBundle serves POST /api/bundles/{id}/_export: 200 and the archive of what the bundle refers to and all that it
-// needs, streamed; 400 naming what does not fit into an archive, 404. It takes no body. What is found out when a part of
-// the archive has been sent cuts the connection, and the log has it.
+// needs, streamed; 400 naming what does not fit into an archive, 404, 409 with "The content was changed meanwhile: try
+// again." when a piece has been deleted since it was found. It takes no body. What is found out after 100 ms, when a part of
+// the archive may have been sent, cuts the connection, and the log has it.
 func (a *api) exportBundle(r *request) (reply, error) {
 	e, err := a.Bundles.Export(r.Context(), r.param("id"))
 	return streamedArchive(r, e, err)
@@ -119,7 +120,7 @@ func (in deployInput) how() bundles.How {
 // says otherwise; what an earlier deploy brought and the bundle ships no more is removed, whatever updateRule says. Entries
 // that refer to nothing any more are among the warnings. When the first tenant fails, its failure is the answer and nothing
 // is deployed anywhere; when a later one does, it is left as it was, its result has an error, and the others are deployed
-// to. With changes each row is listed (ext).
+// to. A failure may be 503 with "Other imports are under way. Try again." With changes each row is listed (ext).
 func (a *api) deployBundle(r *request) (reply, error) {
 	in, err := decode[deployInput](r)
 	if err != nil {
@@ -153,9 +154,10 @@ func (a *api) deployed(results []bundles.Deployed, err error) (reply, error) {
 }
 
 // importBundle serves POST /api/_import-bundle, the multipart field file or the raw archive: 200 and what became of the
-// rows; 400 naming what is wrong with the archive, 409 naming a row, 415 for JSON or text, and nothing is written. Options
-// are query parameters: updateRule (skip, overwrite or fail; default skip), owner, dryRun, and changes, which lists each
-// row with its name, and tells updated ones from those that are unchanged by it (ext).
+// rows; 400 naming what is wrong with the archive, 409 naming a row, 415 for JSON or text, 503 with "Other imports are under
+// way. Try again.", and nothing is written. Options are query parameters: updateRule (skip, overwrite or fail; default skip),
+// owner, dryRun, and changes, which lists each row with its name, and tells updated ones from those that are unchanged by it
+// (ext).
 func (a *api) importBundle(r *request) (reply, error) {
 	how, err := r.how()
 	if err != nil {
@@ -226,7 +228,7 @@ func (a *api) manifest(r *request, in manifestInput) (bundles.Manifest, error) {
 }
 
 // exportEntries serves POST /api/_bundle: 200 and the archive of some entries, which no bundle has, streamed; 400 and 409 as
-// for the entries of a bundle, naming the one.
+// for the entries of a bundle, naming the one, and 409 as for _export.
 func (a *api) exportEntries(r *request) (reply, error) {
 	in, err := decode[manifestInput](r)
 	if err != nil {
@@ -257,9 +259,9 @@ func (a *api) deployEntries(r *request) (reply, error) {
 }
 
 // restoreArchive serves POST /api/_restore, the archive as body: 200 and what became of the rows. For every kind in the
-// archive the tenant's rows become exactly the archive's; 415 for JSON or text. What was there is kept for a
-// week as the download that archive names; the warnings, of a dry run too, say what that cannot bring back. dryRun, owner
-// and changes are query parameters.
+// archive the tenant's rows become exactly the archive's; 415 for JSON or text, 503 as for an import. What was there is
+// kept for a week as the download that archive names; the warnings, of a dry run too, say what that cannot bring back.
+// dryRun, owner and changes are query parameters.
 func (a *api) restoreArchive(r *request) (reply, error) {
 	content, err := r.archive()
 	if err != nil {
