@@ -82,8 +82,7 @@ func (w *world) thread(ctx context.Context, n int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, err = w.db.ExecContext(ctx, "ANALYZE")
-	return "/api/comments/" + first.ID + "/replies", err
+	return "/api/comments/" + first.ID + "/replies", w.analyze(ctx)
 }
 
 // next gives the target of the link next of a page.
