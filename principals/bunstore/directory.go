@@ -46,8 +46,9 @@ func (s *Store) DomainUsers(ctx context.Context, tenant, domain string, each fun
 func (s *Store) UserFrom(ctx context.Context, tenant, domain, sourceID string) (principals.User, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	var r user
+	// By the bare column SQLite would read all users of the tenant in that order until it finds one.
 	err := c.NewSelect().Model(&r).Where("u.tenant_id = ?", tenant).Where("u.domain = ?", domain).Where("u.source_id = ?", sourceID).
-		OrderExpr("u.username").Limit(1).Scan(ctx)
+		OrderExpr("u.username || ''").Limit(1).Scan(ctx)
 	if err != nil {
 		return principals.User{}, bunx.Err(err, "User")
 	}
