@@ -33,8 +33,8 @@ const base = "errs actor entity paging blobs blobs/files internal/epoch internal
 var mayImport = []rule{
 	{"internal/dbtest internal/bench cmd/... examples/...", "..."},
 
-	{"errs internal/egress internal/epoch internal/escapes internal/fold internal/rawjson internal/pgsafe internal/sqlitesafe internal/turns internal/pgtest internal/slapd", ""},
-	{"actor blobs entity hal paging internal/keyring", "errs"},
+	{"errs internal/egress internal/epoch internal/escapes internal/fold internal/rawjson internal/pgsafe internal/sqlitesafe internal/pgtest internal/slapd", ""},
+	{"actor blobs entity hal paging internal/keyring internal/turns", "errs"},
 	{"blobs/files", "errs blobs paging"},
 	{"internal/bunx", "errs paging internal/fold"},
 	{"internal/port", "errs entity internal/escapes internal/rawjson"},

@@ -137,11 +137,8 @@ func (o How) check() error {
 func (s *Service) transaction(ctx context.Context, tenant string, o How, fn func(context.Context) error) error {
 	if !s.store.Joined(ctx) {
 		leave, err := s.landings.Take(ctx, tenant)
-		if errors.Is(err, turns.ErrLate) {
-			err = errs.Wrap(errs.Unavailable, err, "Other imports are under way. Try again.")
-		}
 		if err != nil {
-			return err
+			return turns.Busy(err, "Other imports are under way. Try again.")
 		}
 		defer leave()
 	}

@@ -91,11 +91,8 @@ func (s *Service) Import(ctx context.Context, r io.ReadSeeker) (int, error) {
 		return 0, err
 	}
 	leave, err := s.importing.Take(ctx, a.Tenant)
-	if errors.Is(err, turns.ErrLate) {
-		err = errs.Wrap(errs.Unavailable, err, "Other imports are under way. Try again.")
-	}
 	if err != nil {
-		return 0, err
+		return 0, turns.Busy(err, "Other imports are under way. Try again.")
 	}
 	defer leave()
 	in := importer{store: s.store, tenant: a.Tenant, at: map[string]int{}}

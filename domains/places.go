@@ -44,9 +44,7 @@ func (s *Service) takePlace(ctx context.Context, at place) (leave func(), err er
 	ctx, cancel := context.WithTimeoutCause(ctx, s.limits.wait, turns.ErrLate)
 	defer cancel()
 	defer func() {
-		if errors.Is(err, turns.ErrLate) {
-			err = errs.Wrap(errs.Unavailable, err, "Too many people log in at this domain, or in this tenant, at the moment. Try again.")
-		}
+		err = turns.Busy(err, "Too many people log in at this domain, or in this tenant, at the moment. Try again.")
 	}()
 	here, err := s.places.at.Take(ctx, at)
 	if err != nil {

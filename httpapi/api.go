@@ -5,7 +5,6 @@ package httpapi
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -167,10 +166,7 @@ func (a *api) admit(r *request, route *Route) error {
 // service makes one that may wait for others. Errors: errs.Unavailable.
 func (a *api) turn(r *request) (leave func(), err error) {
 	leave, err = a.writing.Take(r.Context(), r.who.Tenant)
-	if errors.Is(err, turns.ErrLate) {
-		err = errs.Wrap(errs.Unavailable, err, "Too much is written in this tenant at the moment. Try again.")
-	}
-	return leave, err
+	return leave, turns.Busy(err, "Too much is written in this tenant at the moment. Try again.")
 }
 
 // call runs the handler, in one transaction when the route is transactional. What it gives is written after the

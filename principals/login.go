@@ -8,6 +8,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
+	"github.com/tenantcontent/tenantcontent/internal/turns"
 )
 
 // Ten failures in a row lock a user for 15 minutes (DECISIONS, section 1).
@@ -63,14 +64,14 @@ func (s *Service) passes(ctx context.Context, tenant, domain, username, password
 	if domain != Local || !l.open(s.now()) {
 		folded = "" // neither counted nor let in; the way is the same, so that its time tells nothing
 	}
-	// A caller that hangs up now shall not have tried for nothing.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
-	defer cancel()
+	ctx = context.WithoutCancel(ctx) // a caller that hangs up now shall not have tried for nothing
 	leave, err := s.counting.Take(ctx, tenant)
 	if err != nil {
-		return "", errs.Wrap(errs.Unavailable, err, "Too many people of this tenant log in at the moment. Try again.")
+		return "", turns.Busy(err, "Too many people of this tenant log in at the moment. Try again.")
 	}
 	defer leave()
+	ctx, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
 	found := ""
 	err = s.store.EditLogin(ctx, tenant, folded, func(now *Login) error {
 		switch {

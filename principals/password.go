@@ -14,6 +14,7 @@ import (
 	"golang.org/x/crypto/argon2"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/turns"
 )
 
 // Cost is what one argon2id hashing takes.
@@ -81,12 +82,12 @@ const maxQueue = 30 * time.Second
 // hasher makes and checks hashes, a few at a time: each takes a lot of memory.
 type hasher struct {
 	cost Cost
-	gate chan struct{}
+	gate *turns.Turns[struct{}]
 	runs atomic.Int64 // hashings so far
 }
 
 func newHasher(cost Cost, atOnce int) *hasher {
-	return &hasher{cost: cost, gate: make(chan struct{}, atOnce)}
+	return &hasher{cost: cost, gate: turns.New[struct{}](atOnce, 0, maxQueue)}
 }
 
 // hash makes a PHC string with a fresh salt. It gives the context's error when its turn does not come in time.
@@ -132,17 +133,8 @@ func (h *hasher) enter(ctx context.Context) (leave func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	turn, cancel := context.WithTimeout(ctx, maxQueue)
-	defer cancel()
-	select {
-	case h.gate <- struct{}{}:
-		return func() { <-h.gate }, nil
-	case <-turn.Done():
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		return nil, errs.New(errs.Unavailable, "Too many passwords are being checked at the moment. Try again.")
-	}
+	leave, err = h.gate.Take(ctx, struct{}{})
+	return leave, turns.Busy(err, "Too many passwords are being checked at the moment. Try again.")
 }
 
 // validPassword refuses what is too short, too long or no UTF-8.

@@ -70,10 +70,10 @@ func FuzzPHC(f *testing.F) {
 func TestGateRespectsContext(t *testing.T) {
 	is := is.New(t)
 	h := newHasher(Cost{Memory: 8, Time: 1, Threads: 1}, 1)
-	h.gate <- struct{}{} // somebody is hashing
+	_, err := h.enter(t.Context()) // somebody is hashing
+	is.NoErr(err)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
-	var err error
 	wg.Go(func() { _, err = h.hash(ctx, "x") })
 	cancel()
 	wg.Wait()

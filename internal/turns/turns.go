@@ -7,10 +7,20 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/tenantcontent/tenantcontent/errs"
 )
 
 // ErrLate is for who has waited in vain.
 var ErrLate = errors.New("no turn came in time")
+
+// Busy gives errs.Unavailable with a sentence in the place of ErrLate, and any other error, or none, as it is.
+func Busy(err error, sentence string) error {
+	if errors.Is(err, ErrLate) {
+		return errs.Wrap(errs.Unavailable, err, "%s", sentence)
+	}
+	return err
+}
 
 // Turns are those of all keys. Use New.
 type Turns[K comparable] struct {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/turns"
 )
 
@@ -94,6 +95,16 @@ func TestTwoTogether(t *testing.T) {
 		is.Equal(err, turns.ErrLate)
 		is.Equal(time.Since(begun), time.Second)
 	})
+}
+
+func TestBusy(t *testing.T) {
+	is := is.New(t)
+	is.NoErr(turns.Busy(nil, "Too many."))
+	is.Equal(turns.Busy(context.Canceled, "Too many."), context.Canceled)
+	err := turns.Busy(turns.ErrLate, "Too many.")
+	is.Equal(errs.CodeOf(err), errs.Unavailable)
+	is.Equal(errs.MessageOf(err), "Too many.")
+	is.True(errors.Is(err, turns.ErrLate))
 }
 
 func TestNoBoundForAll(t *testing.T) {
