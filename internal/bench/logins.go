@@ -118,14 +118,11 @@ func (w *world) readMeanwhile(stop chan struct{}, longest *time.Duration) error 
 
 // loginDirectory compares a login that a directory checks with asking it bare: two connections, one search, one password.
 func loginDirectory(ctx context.Context, w *world) (result, error) {
-	d, err := w.newDirectory(ctx, manyLogins, 0, 0)
+	d, err := w.newStaff(ctx, manyLogins, 0, 0)
 	if err != nil {
 		return result{}, err
 	}
 	defer d.server.Stop()
-	if err := d.fresh(); err != nil {
-		return result{}, err
-	}
 	name := slapd.UserName(0)
 	ours := func() (float64, error) { return w.login(ctx, crowd, "staff", name, slapd.PasswordOf(name)) }
 	o, b, ratio, err := inTurn(ours, func() (float64, error) { return d.bareLogin(name) })
@@ -135,38 +132,34 @@ func loginDirectory(ctx context.Context, w *world) (result, error) {
 // bareLogin times how long a directory takes to say that a password is right.
 func (d *directory) bareLogin(name string) (float64, error) {
 	begin := time.Now()
-	c, err := goldap.DialURL(d.server.URL)
+	c, err := d.bareDial(slapd.ReaderDN, slapd.ReaderPassword)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = c.Close() }()
-	if err := c.Bind(slapd.ReaderDN, slapd.ReaderPassword); err != nil {
-		return 0, err
-	}
 	found, err := c.Search(goldap.NewSearchRequest(slapd.BaseDN, goldap.ScopeWholeSubtree, goldap.NeverDerefAliases, 2, 0, false,
 		"(uid="+goldap.EscapeFilter(name)+")", nil, nil))
-	if err != nil || len(found.Entries) != 1 {
-		return 0, fmt.Errorf("%d entries for %s: %v", len(found.Entries), name, err)
-	}
-	theirs, err := goldap.DialURL(d.server.URL)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = theirs.Close() }()
-	err = theirs.Bind(found.Entries[0].DN, slapd.PasswordOf(name))
-	return time.Since(begin).Seconds(), err
+	if n := len(found.Entries); n != 1 {
+		return 0, fmt.Errorf("there are %d entries for %s", n, name)
+	}
+	theirs, err := d.bareDial(found.Entries[0].DN, slapd.PasswordOf(name))
+	if err != nil {
+		return 0, err
+	}
+	took := time.Since(begin).Seconds()
+	return took, theirs.Close()
 }
 
 // loginManyDirectory logs 1,000 people in at once who have never been here, while one caller goes on reading a color.
 func loginManyDirectory(ctx context.Context, w *world) (result, error) {
-	d, err := w.newDirectory(ctx, manyLogins, 0, 0)
+	d, err := w.newStaff(ctx, manyLogins, 0, 0)
 	if err != nil {
 		return result{}, err
 	}
 	defer d.server.Stop()
-	if err := d.fresh(); err != nil {
-		return result{}, err
-	}
 	return w.atOnce(func(i int) error {
 		name := slapd.UserName(i)
 		_, err := w.login(ctx, crowd, "staff", name, slapd.PasswordOf(name))
