@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/matryer/is"
-	"github.com/tenantcontent/tenantcontent/internal/pgtest"
 	"github.com/uptrace/bun/driver/pgdriver"
 	"go.uber.org/goleak"
 )
@@ -54,11 +53,8 @@ func TestStatementTimeout(t *testing.T) {
 }
 
 func TestUnixSocket(t *testing.T) {
-	server(t)
-	if cluster == nil {
-		t.Skip("the server is not ours")
-	}
-	for _, u := range []string{cluster.SocketURL, "postgres:///postgres?user=postgres&host=" + cluster.Socket} {
+	own := ownServer(t)
+	for _, u := range []string{own.SocketURL, "postgres:///postgres?user=postgres&host=" + own.Socket} {
 		is, db := is.New(t), openSafe(t, u, Config{})
 		is.Equal(one[int](t, db, "select $1::int", 1), 1)
 	}
@@ -243,14 +239,7 @@ func TestNoGoroutineStays(t *testing.T) {
 }
 
 func TestServerComesBack(t *testing.T) {
-	is := is.New(t)
-	server(t)
-	if cluster == nil {
-		t.Skip("the server is not ours")
-	}
-	own, err := pgtest.Start(t.Context())
-	is.NoErr(err)
-	defer own.Stop()
+	is, own := is.New(t), ownServer(t)
 	db, err := Open(own.URL, Config{})
 	is.NoErr(err)
 	defer db.Close()

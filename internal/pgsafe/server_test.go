@@ -45,13 +45,26 @@ func TestMain(m *testing.M) {
 // server is the URL of the tests' server.
 func server(t testing.TB) string {
 	u, err := startServer()
-	if errors.Is(err, pgtest.ErrNoServer) && os.Getenv("CI") == "" {
+	need(t, err)
+	return u
+}
+
+// ownServer is a server of one test, also where the environment names another one.
+func ownServer(t testing.TB) *pgtest.Cluster {
+	c, err := pgtest.Start(t.Context())
+	need(t, err)
+	t.Cleanup(c.Stop)
+	return c
+}
+
+// need fails a test that cannot have its server. It skips it on a machine without the programs, but not in `make test`.
+func need(t testing.TB, err error) {
+	if errors.Is(err, pgtest.ErrNoServer) && os.Getenv("TENANTCONTENT_TEST_REQUIRE_POSTGRES") == "" && os.Getenv("CI") == "" {
 		t.Skip(err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return u
 }
 
 // inSchema makes an empty schema for one test and returns a URL whose connections work in it.
