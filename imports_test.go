@@ -48,7 +48,7 @@ var mayImport = []rule{
 	{"bundles", base + " bundles/archive"},
 	{nouns + " bundles/archive", base},
 	{"*/bunstore blobs/files/bunstore", base + " ^ internal/bunx internal/keyring blobs/files/bunstore"},
-	{"*/*test blobs/files/filestest", base + " ^ blobs/files/filestest"}, // the suites that every store must pass
+	{"*/*test blobs/files/filestest", base + " ^ blobs/files/filestest internal/porttest"}, // the suites that every store must pass
 
 	{"httpapi", base + " hal " + nouns},
 	{".", base + " hal httpapi " + nouns + " " + domainDrivers + " */bunstore internal/bunx internal/egress internal/epoch internal/keyring internal/migrations"},

@@ -4,60 +4,31 @@ import (
 	"context"
 	"fmt"
 	"testing"
-
-	"github.com/matryer/is"
+	"time"
 
 	"github.com/tenantcontent/tenantcontent/aiinstr"
-	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/porttest"
 )
 
-// testNoOwner: nothing is kept for somebody who is not there, whom another one may come to be called like.
-func testNoOwner(t *testing.T, s aiinstr.Store) {
-	is := is.New(t)
-	i := instruction(1, "a")
-	i.OwnerID = "nobody"
-	is.Equal(errs.CodeOf(s.Insert(t.Context(), "acme", i)), errs.Forbidden)
-	n, err := s.Owned(t.Context(), "acme", "nobody")
-	is.NoErr(err)
-	is.Equal(n, 0)
+func ownership(s aiinstr.Store) porttest.Owners {
+	return porttest.Owners{
+		Insert: func(ctx context.Context, n int, owner string) error {
+			i := instruction(n, fmt.Sprint("s", n))
+			i.OwnerID = owner
+			return s.Insert(ctx, "acme", i)
+		},
+		Owned: func(ctx context.Context, owner string) (int, error) { return s.Owned(ctx, "acme", owner) },
+		Reassign: func(ctx context.Context, from, to string, at time.Time) (all []porttest.Moved, err error) {
+			moved, err := s.Reassign(ctx, "acme", from, to, at)
+			for _, i := range moved {
+				all = append(all, porttest.Moved{ID: i.ID, OwnerID: i.OwnerID, UpdatedAt: i.UpdatedAt})
+			}
+			return all, err
+		},
+		InTx: s.InTx,
+	}
 }
 
-// testReassignTells: what is moved is told, also while more is coming.
-func testReassignTells(t *testing.T, s aiinstr.Store) {
-	is, ctx := is.New(t), t.Context()
-	const pieces = 60
-	done := make(chan error)
-	go func() {
-		var err error
-		for n := 0; n < pieces && err == nil; n++ {
-			err = s.Insert(ctx, "acme", instruction(n+1, fmt.Sprint("s", n)))
-		}
-		done <- err
-	}()
-	told := map[string]bool{}
-	reassign := func() {
-		is.NoErr(s.InTx(ctx, func(ctx context.Context) error {
-			moved, err := s.Reassign(ctx, "acme", "jo", "mia", tuesday)
-			for _, i := range moved {
-				is.True(!told[i.ID])
-				is.Equal(i.OwnerID, "mia")
-				is.Equal(i.UpdatedAt, tuesday)
-				told[i.ID] = true
-			}
-			return err
-		}))
-	}
-	for ended := false; !ended; {
-		select {
-		case err := <-done:
-			is.NoErr(err)
-			ended = true
-		default:
-		}
-		reassign()
-	}
-	is.Equal(len(told), pieces)
-	n, err := s.Owned(ctx, "acme", "mia")
-	is.NoErr(err)
-	is.Equal(n, pieces)
-}
+func testNoOwner(t *testing.T, s aiinstr.Store) { ownership(s).NoOwner(t) }
+
+func testReassignTells(t *testing.T, s aiinstr.Store) { ownership(s).ReassignTells(t, tuesday) }

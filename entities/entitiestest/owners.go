@@ -4,60 +4,31 @@ import (
 	"context"
 	"fmt"
 	"testing"
-
-	"github.com/matryer/is"
+	"time"
 
 	"github.com/tenantcontent/tenantcontent/entities"
-	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/porttest"
 )
 
-// testNoOwner: nothing is kept for somebody who is not there, whom another one may come to be called like.
-func testNoOwner(t *testing.T, s entities.Store) {
-	is := is.New(t)
-	e := piece(1, "a")
-	e.OwnerID = "nobody"
-	is.Equal(errs.CodeOf(s.Insert(t.Context(), "acme", e)), errs.Forbidden)
-	n, err := s.Owned(t.Context(), "acme", "report", "nobody")
-	is.NoErr(err)
-	is.Equal(n, 0)
+func ownership(s entities.Store) porttest.Owners {
+	return porttest.Owners{
+		Insert: func(ctx context.Context, n int, owner string) error {
+			e := piece(n, fmt.Sprint("s", n))
+			e.OwnerID = owner
+			return s.Insert(ctx, "acme", e)
+		},
+		Owned: func(ctx context.Context, owner string) (int, error) { return s.Owned(ctx, "acme", "report", owner) },
+		Reassign: func(ctx context.Context, from, to string, at time.Time) (all []porttest.Moved, err error) {
+			moved, err := s.Reassign(ctx, "acme", "report", from, to, at)
+			for _, e := range moved {
+				all = append(all, porttest.Moved{ID: e.ID, OwnerID: e.OwnerID, UpdatedAt: e.UpdatedAt})
+			}
+			return all, err
+		},
+		InTx: s.InTx,
+	}
 }
 
-// testReassignTells: what is moved is told, also while more is coming.
-func testReassignTells(t *testing.T, s entities.Store) {
-	is, ctx := is.New(t), t.Context()
-	const pieces = 60
-	done := make(chan error)
-	go func() {
-		var err error
-		for n := 0; n < pieces && err == nil; n++ {
-			err = s.Insert(ctx, "acme", piece(n+1, fmt.Sprint("s", n)))
-		}
-		done <- err
-	}()
-	told := map[string]bool{}
-	reassign := func() {
-		is.NoErr(s.InTx(ctx, func(ctx context.Context) error {
-			moved, err := s.Reassign(ctx, "acme", "report", "jo", "mia", tuesday)
-			for _, e := range moved {
-				is.True(!told[e.ID])
-				is.Equal(e.OwnerID, "mia")
-				is.Equal(e.UpdatedAt, tuesday)
-				told[e.ID] = true
-			}
-			return err
-		}))
-	}
-	for ended := false; !ended; {
-		select {
-		case err := <-done:
-			is.NoErr(err)
-			ended = true
-		default:
-		}
-		reassign()
-	}
-	is.Equal(len(told), pieces)
-	n, err := s.Owned(ctx, "acme", "report", "mia")
-	is.NoErr(err)
-	is.Equal(n, pieces)
-}
+func testNoOwner(t *testing.T, s entities.Store) { ownership(s).NoOwner(t) }
+
+func testReassignTells(t *testing.T, s entities.Store) { ownership(s).ReassignTells(t, tuesday) }

@@ -1,6 +1,6 @@
-// Package porttest is what tests of Porters share.
+// Package porttest is what tests of Porters, and of Stores whose pieces have owners, share.
 //
-// Tests of nouns import it.
+// Tests and suites of nouns import it.
 package porttest
 
 import (
