@@ -15,7 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/blobs/files"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/turns"
+	"github.com/tenantcontent/tenantcontent/internal/limiter"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -176,7 +176,7 @@ type Service struct {
 	kinds     []entity.Kind // of porters, each after those that it may need
 	limits    Limits
 	size      int64
-	landings  *turns.Turns[string] // by tenant
+	landings  *limiter.Limiter // by tenant
 	now       func() time.Time
 	newID     func() string
 }
@@ -220,7 +220,7 @@ func New(o Options) (*Service, error) {
 	}
 	s := &Service{
 		store: o.Store, tenants: o.Tenants, downloads: o.Downloads, people: o.People, content: o.Content, drivers: drivers,
-		limits: o.Limits.WithDefaults(), size: o.Size, landings: turns.New[string](1, maxLandings, maxWait), now: o.Now, newID: o.NewID,
+		limits: o.Limits.WithDefaults(), size: o.Size, landings: limiter.New(limiter.Options{Capacity: maxLandings, PerKey: 1, Timeout: maxWait}), now: o.Now, newID: o.NewID,
 	}
 	s.porters, s.kinds = portersOf(o.Content, drivers)
 	return s, nil

@@ -13,7 +13,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/bundles/archive"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/turns"
+	"github.com/tenantcontent/tenantcontent/internal/limiter"
 )
 
 // How says how an archive is imported.
@@ -136,9 +136,9 @@ func (o How) check() error {
 // transaction runs fn when it is the tenant's turn. Errors: fn's own; errs.Unavailable.
 func (s *Service) transaction(ctx context.Context, tenant string, o How, fn func(context.Context) error) error {
 	if !s.store.Joined(ctx) {
-		leave, err := s.landings.Take(ctx, tenant)
+		leave, err := s.landings.Acquire(ctx, 1, tenant)
 		if err != nil {
-			return turns.Busy(err, "Other imports are under way. Try again.")
+			return limiter.Unavailable(err, "Other imports are under way. Try again.")
 		}
 		defer leave()
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/turns"
+	"github.com/tenantcontent/tenantcontent/internal/limiter"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -61,7 +61,7 @@ type Store interface {
 type Service struct {
 	store     Store
 	now       func() time.Time
-	importing *turns.Turns[string] // by tenant
+	importing *limiter.Limiter // by tenant
 }
 
 // Options configure a Service. Store is required.
@@ -75,7 +75,7 @@ func New(o Options) *Service {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Service{store: o.Store, now: o.Now, importing: turns.New[string](1, maxImports, maxWait)}
+	return &Service{store: o.Store, now: o.Now, importing: limiter.New(limiter.Options{Capacity: maxImports, PerKey: 1, Timeout: maxWait})}
 }
 
 // Get gives one color to any session. Errors: errs.NotFound.

@@ -13,8 +13,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/escapes"
+	"github.com/tenantcontent/tenantcontent/internal/limiter"
 	"github.com/tenantcontent/tenantcontent/internal/rawjson"
-	"github.com/tenantcontent/tenantcontent/internal/turns"
 )
 
 const (
@@ -90,9 +90,9 @@ func (s *Service) Import(ctx context.Context, r io.ReadSeeker) (int, error) {
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return 0, err
 	}
-	leave, err := s.importing.Take(ctx, a.Tenant)
+	leave, err := s.importing.Acquire(ctx, 1, a.Tenant)
 	if err != nil {
-		return 0, turns.Busy(err, "Other imports are under way. Try again.")
+		return 0, limiter.Unavailable(err, "Other imports are under way. Try again.")
 	}
 	defer leave()
 	in := importer{store: s.store, tenant: a.Tenant, at: map[string]int{}}

@@ -12,8 +12,8 @@ func (s *Service) Hurry(wait, check, read, beat time.Duration) {
 	s.limits.wait, s.limits.check, s.limits.read, s.limits.beat = wait, check, read, beat
 }
 
-// Waiting gives the number of domains, and of tenants, at which somebody logs in.
-func (s *Service) Waiting() int { return s.places.at.Keys() + s.places.of.Keys() }
+// Waiting returns the number of tenants at whose domains somebody logs in.
+func (s *Service) Waiting() int { return s.places.logins.Keys() }
 
 // Crowd takes some places at a domain.
 func (s *Service) Crowd(ctx context.Context, tenant, domain string, n int) (leave func(), err error) {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/turns"
+	"github.com/tenantcontent/tenantcontent/internal/limiter"
 )
 
 // How many logins of one process ask directories and providers at once.
@@ -26,58 +26,42 @@ const (
 
 // places are those of the logins and the scans.
 type places struct {
-	at     *turns.Turns[place]  // of logins at a domain
-	of     *turns.Turns[string] // of these, of a tenant
-	scanOf *turns.Turns[string] // of scans of a tenant
-	scan   chan struct{}        // of all scans
+	logins *limiter.Limiter // by tenant and domain
+	scanOf *limiter.Limiter // of scans, by tenant
+	scan   *limiter.Limiter // of all scans
 }
 
 func newPlaces() places {
 	return places{
-		at: turns.New[place](maxAskingAt, 0, maxWait), of: turns.New[string](maxAskingOf, maxAsking, maxWait),
-		scanOf: turns.New[string](maxScansOf, 0, 0), scan: make(chan struct{}, maxScans),
+		logins: limiter.New(limiter.Options{Capacity: maxAsking, PerKey: maxAskingOf, PerSubkey: maxAskingAt, Timeout: maxWait}),
+		scanOf: limiter.New(limiter.Options{PerKey: maxScansOf}), scan: limiter.New(limiter.Options{Capacity: maxScans}),
 	}
 }
 
 // takePlace waits for a place among those who log in at a domain. Errors: errs.Unavailable.
 func (s *Service) takePlace(ctx context.Context, at place) (leave func(), err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.limits.wait, turns.ErrLate)
+	ctx, cancel := context.WithTimeoutCause(ctx, s.limits.wait, limiter.ErrBusy)
 	defer cancel()
-	defer func() {
-		err = turns.Busy(err, "Too many people log in at this domain, or in this tenant, at the moment. Try again.")
-	}()
-	here, err := s.places.at.Take(ctx, at)
-	if err != nil {
-		return nil, err
-	}
-	there, err := s.places.of.Take(ctx, at.tenant)
-	if err != nil {
-		here()
-		return nil, err
-	}
-	return func() {
-		there()
-		here()
-	}, nil
+	leave, err = s.places.logins.Acquire(ctx, 1, at.tenant, at.domain)
+	return leave, limiter.Unavailable(err, "Too many people log in at this domain, or in this tenant, at the moment. Try again.")
 }
 
 // takeScan takes the place of a scan. Errors: errs.Conflict while another one of the tenant runs; errs.Unavailable.
 func (s *Service) takeScan(ctx context.Context, tenant string) (leave func(), err error) {
-	own, err := s.places.scanOf.Take(ctx, tenant)
-	if errors.Is(err, turns.ErrLate) {
+	own, err := s.places.scanOf.Acquire(ctx, 1, tenant)
+	if errors.Is(err, limiter.ErrBusy) {
 		err = errs.New(errs.Conflict, "A domain of this tenant is being scanned already. Try again when that has ended.")
 	}
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case s.places.scan <- struct{}{}:
-		return func() {
-			<-s.places.scan
-			own()
-		}, nil
-	default:
+	all, err := s.places.scan.Acquire(ctx, 1)
+	if err != nil {
 		own()
-		return nil, errs.New(errs.Unavailable, "Two scans of other tenants run already. Try again later.")
+		return nil, limiter.Unavailable(err, "Two scans of other tenants run already. Try again later.")
 	}
+	return func() {
+		all()
+		own()
+	}, nil
 }

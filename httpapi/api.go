@@ -21,7 +21,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/inputs"
-	"github.com/tenantcontent/tenantcontent/internal/turns"
+	"github.com/tenantcontent/tenantcontent/internal/limiter"
 	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/sessions"
 	"github.com/tenantcontent/tenantcontent/tenants"
@@ -72,7 +72,7 @@ type api struct {
 	router       *router
 	crossOrigin  *http.CrossOriginProtection
 	secureCookie bool
-	writing      *turns.Turns[string] // by tenant
+	writing      *limiter.Limiter // by tenant
 }
 
 // The writes of a tenant mostly wait for each other in the database, each with a connection of its own. So that a tenant
@@ -101,7 +101,7 @@ func New(c Config) (http.Handler, error) {
 	c.BaseURL = strings.TrimRight(c.BaseURL, "/")
 	a := &api{
 		Config: c, crossOrigin: http.NewCrossOriginProtection(), secureCookie: strings.HasPrefix(c.BaseURL, "https:"),
-		writing: turns.New[string](maxWriting, 0, maxWait),
+		writing: limiter.New(limiter.Options{PerKey: maxWriting, Timeout: maxWait}),
 	}
 	if err := a.crossOrigin.AddTrustedOrigin(c.BaseURL); err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "the base URL %q must be a scheme and a host, such as https://content.example.com", c.BaseURL)
@@ -165,8 +165,8 @@ func (a *api) admit(r *request, route *Route) error {
 // turn waits for a turn among the writes of the caller's tenant: call does for a transaction of its own, a handler whose
 // service makes one that may wait for others. Errors: errs.Unavailable.
 func (a *api) turn(r *request) (leave func(), err error) {
-	leave, err = a.writing.Take(r.Context(), r.who.Tenant)
-	return leave, turns.Busy(err, "Too much is written in this tenant at the moment. Try again.")
+	leave, err = a.writing.Acquire(r.Context(), 1, r.who.Tenant)
+	return leave, limiter.Unavailable(err, "Too much is written in this tenant at the moment. Try again.")
 }
 
 // call runs the handler, in one transaction when the route is transactional. What it gives is written after the

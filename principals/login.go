@@ -8,7 +8,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
-	"github.com/tenantcontent/tenantcontent/internal/turns"
+	"github.com/tenantcontent/tenantcontent/internal/limiter"
 )
 
 // Ten failures in a row lock a user for 15 minutes (DECISIONS, section 1).
@@ -65,9 +65,9 @@ func (s *Service) passes(ctx context.Context, tenant, domain, username, password
 		folded = "" // neither counted nor let in; the way is the same, so that its time tells nothing
 	}
 	ctx = context.WithoutCancel(ctx) // a caller that hangs up now shall not have tried for nothing
-	leave, err := s.counting.Take(ctx, tenant)
+	leave, err := s.counting.Acquire(ctx, 1, tenant)
 	if err != nil {
-		return "", turns.Busy(err, "Too many people of this tenant log in at the moment. Try again.")
+		return "", limiter.Unavailable(err, "Too many people of this tenant log in at the moment. Try again.")
 	}
 	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, settleTime)

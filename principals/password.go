@@ -14,7 +14,7 @@ import (
 	"golang.org/x/crypto/argon2"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/turns"
+	"github.com/tenantcontent/tenantcontent/internal/limiter"
 )
 
 // Cost is what one argon2id hashing takes.
@@ -82,12 +82,12 @@ const maxQueue = 30 * time.Second
 // hasher makes and checks hashes, a few at a time: each takes a lot of memory.
 type hasher struct {
 	cost Cost
-	gate *turns.Turns[struct{}]
+	gate *limiter.Limiter
 	runs atomic.Int64 // hashings so far
 }
 
 func newHasher(cost Cost, atOnce int) *hasher {
-	return &hasher{cost: cost, gate: turns.New[struct{}](atOnce, 0, maxQueue)}
+	return &hasher{cost: cost, gate: limiter.New(limiter.Options{Capacity: int64(atOnce), Timeout: maxQueue})}
 }
 
 // hash makes a PHC string with a fresh salt. It gives the context's error when its turn does not come in time.
@@ -133,8 +133,8 @@ func (h *hasher) enter(ctx context.Context) (leave func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	leave, err = h.gate.Take(ctx, struct{}{})
-	return leave, turns.Busy(err, "Too many passwords are being checked at the moment. Try again.")
+	leave, err = h.gate.Acquire(ctx, 1)
+	return leave, limiter.Unavailable(err, "Too many passwords are being checked at the moment. Try again.")
 }
 
 // validPassword refuses what is too short, too long or no UTF-8.

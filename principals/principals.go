@@ -16,7 +16,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/blobs"
 	"github.com/tenantcontent/tenantcontent/entity"
-	"github.com/tenantcontent/tenantcontent/internal/turns"
+	"github.com/tenantcontent/tenantcontent/internal/limiter"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -244,7 +244,7 @@ type Service struct {
 	now         func() time.Time
 	newID       func() string
 	passwords   *hasher
-	counting    *turns.Turns[string] // of logins that note an attempt, by tenant
+	counting    *limiter.Limiter // of logins that note an attempt, by tenant
 }
 
 // Options configure a Service. Store is required, and Blobs for pictures.
@@ -281,7 +281,7 @@ func New(o Options) *Service {
 		store: o.Store, blobs: o.Blobs, content: o.Content, forget: o.Forget, renamed: o.Renamed, knownDomain: o.KnownDomain,
 		now: o.Now, newID: o.NewID,
 		passwords: newHasher(o.Cost, 2*runtime.GOMAXPROCS(0)),
-		counting:  turns.New[string](maxCounting, maxAllCounted, settleTime),
+		counting:  limiter.New(limiter.Options{Capacity: maxAllCounted, PerKey: maxCounting, Timeout: settleTime}),
 	}
 }
 

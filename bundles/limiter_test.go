@@ -14,7 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
-	"github.com/tenantcontent/tenantcontent/internal/turns"
+	"github.com/tenantcontent/tenantcontent/internal/limiter"
 )
 
 // asking is an archive that takes a connection to be read, as an upload does.
@@ -99,7 +99,7 @@ func TestLateImports(t *testing.T) {
 				return err
 			},
 		} {
-			late, cancel := context.WithTimeoutCause(evil, 0, turns.ErrLate)
+			late, cancel := context.WithTimeoutCause(evil, 0, limiter.ErrBusy)
 			err := land(late)
 			cancel()
 			is.Equal(errs.CodeOf(err), errs.Unavailable)
@@ -107,7 +107,7 @@ func TestLateImports(t *testing.T) {
 		}
 		var err error
 		for wait := 3 * time.Second; wait < time.Minute && errs.CodeOf(err) != errs.Unavailable; wait *= 4 { // it exports first
-			late, cancel := context.WithTimeoutCause(w.as(t, "acme"), wait, turns.ErrLate)
+			late, cancel := context.WithTimeoutCause(w.as(t, "acme"), wait, limiter.ErrBusy)
 			_, err = w.Bundles.Deploy(late, b.ID, []string{"evil"}, bundles.How{})
 			cancel()
 		}

@@ -1,0 +1,280 @@
+// Package limiter bounds how much is done at once, fairly between those who ask.
+//
+// Nouns and httpapi import it.
+package limiter
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// ErrBusy is returned by Acquire if the caller waited in vain, or if too many wait already.
+var ErrBusy = errors.New("the limit is reached, and no place became free in time")
+
+// Unavailable returns errs.Unavailable with the sentence if err is ErrBusy, and err itself otherwise.
+func Unavailable(err error, sentence string) error {
+	if errors.Is(err, ErrBusy) {
+		return errs.Wrap(errs.Unavailable, err, "%s", sentence)
+	}
+	return err
+}
+
+// Options configure a Limiter. A bound of 0 is no bound.
+type Options struct {
+	Capacity  int64 // most weight at once
+	PerKey    int64 // most weight at once of one first key, such as a tenant
+	PerSubkey int64 // most weight at once of one second key beneath its first key, such as a user of the tenant
+
+	Timeout     time.Duration // how long a caller waits; 0: not at all
+	Queue       int           // most callers that wait at once; default 10,000
+	QueuePerKey int           // most of them with the same first key; default Queue
+}
+
+// A Limiter admits callers up to its bounds and has the others wait. Waiting callers are served in turn by their first
+// key, and in order of arrival among those with the same one; a caller whose second key is at its bound holds up only its
+// equals. So a key with a thousand waiting callers does not hold up the first caller of another key, and a heavy caller is
+// not overtaken for ever by light ones. Keys are forgotten when nobody uses them.
+type Limiter struct {
+	o Options
+
+	mu      sync.Mutex
+	used    int64
+	waiting int
+	keys    map[string]*key
+	ring    list.List // of *key: those that have waiting callers, the next one to be served first
+}
+
+// key is the state of a first key that is in use.
+type key struct {
+	name    string
+	used    int64
+	subkeys map[string]int64 // weight in use, of those above 0
+	waiting list.List        // of *waiter, in order of arrival
+	place   *list.Element    // in Limiter.ring; nil if nobody waits
+}
+
+type waiter struct {
+	weight   int64
+	subkey   string
+	admitted chan struct{} // closed when the caller is admitted
+	in       bool
+}
+
+// New returns a Limiter.
+func New(o Options) *Limiter {
+	if o.Queue == 0 {
+		o.Queue = 10_000
+	}
+	if o.QueuePerKey == 0 {
+		o.QueuePerKey = o.Queue
+	}
+	return &Limiter{o: o, keys: map[string]*key{}}
+}
+
+// Acquire waits until weight fits under all bounds and returns the function that frees it again; further calls of that
+// function do nothing. At most two keys count: the first and the second one of Options. A weight above a bound counts as
+// that bound, so such a caller is admitted when it is alone; one of less than 1 counts as 1.
+//
+// A caller that fits is admitted even if ctx has ended. Acquire returns ErrBusy if Options.Timeout passes or too many wait,
+// and the cause of ctx if ctx ends: a context with the cause ErrBusy bounds the time of several Acquires together.
+func (l *Limiter) Acquire(ctx context.Context, weight int64, keys ...string) (release func(), err error) {
+	first, second := "", ""
+	if len(keys) > 0 {
+		first = keys[0]
+	}
+	if len(keys) > 1 {
+		second = keys[1]
+	}
+	w := &waiter{weight: l.clamp(weight), subkey: second}
+	l.mu.Lock()
+	k := l.keys[first]
+	if k == nil {
+		k = &key{name: first}
+		l.keys[first] = k
+	}
+	if l.waiting == 0 && l.fits(k, w) {
+		l.enter(k, w)
+		l.mu.Unlock()
+		return l.releaser(k, w), nil
+	}
+	at := l.enqueue(k, w)
+	l.serve()
+	in := w.in
+	full := l.waiting > l.o.Queue || k.waiting.Len() > l.o.QueuePerKey
+	if !in && (full || l.o.Timeout <= 0) {
+		l.leave(k, at)
+		l.serve()
+		l.mu.Unlock()
+		return nil, ErrBusy
+	}
+	l.mu.Unlock()
+	if !in {
+		err = l.wait(ctx, w)
+	}
+	if err == nil {
+		return l.releaser(k, w), nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if w.in { // just now
+		l.free(k, w)
+	} else {
+		l.leave(k, at)
+	}
+	l.serve()
+	return nil, err
+}
+
+// Keys returns the number of first keys that are in use.
+func (l *Limiter) Keys() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.keys)
+}
+
+// wait returns nil when the caller is admitted, and the reason when its time is over before that.
+func (l *Limiter) wait(ctx context.Context, w *waiter) error {
+	timeout := time.NewTimer(l.o.Timeout)
+	defer timeout.Stop()
+	select {
+	case <-w.admitted:
+		return nil
+	case <-timeout.C:
+		return ErrBusy
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (l *Limiter) clamp(weight int64) int64 {
+	weight = max(weight, 1)
+	for _, bound := range []int64{l.o.Capacity, l.o.PerKey, l.o.PerSubkey} {
+		if bound > 0 {
+			weight = min(weight, bound)
+		}
+	}
+	return weight
+}
+
+func under(used, weight, bound int64) bool { return bound <= 0 || used+weight <= bound }
+
+func (l *Limiter) fits(k *key, w *waiter) bool {
+	return under(l.used, w.weight, l.o.Capacity) && under(k.used, w.weight, l.o.PerKey) &&
+		under(k.subkeys[w.subkey], w.weight, l.o.PerSubkey)
+}
+
+func (l *Limiter) enter(k *key, w *waiter) {
+	w.in = true
+	l.used += w.weight
+	k.used += w.weight
+	if l.o.PerSubkey > 0 {
+		if k.subkeys == nil {
+			k.subkeys = map[string]int64{}
+		}
+		k.subkeys[w.subkey] += w.weight
+	}
+}
+
+func (l *Limiter) free(k *key, w *waiter) {
+	l.used -= w.weight
+	k.used -= w.weight
+	if left := k.subkeys[w.subkey] - w.weight; left > 0 {
+		k.subkeys[w.subkey] = left
+	} else {
+		delete(k.subkeys, w.subkey)
+	}
+	l.forget(k)
+}
+
+func (l *Limiter) releaser(k *key, w *waiter) func() {
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if !w.in {
+			return
+		}
+		w.in = false
+		l.free(k, w)
+		l.serve()
+	}
+}
+
+func (l *Limiter) enqueue(k *key, w *waiter) *list.Element {
+	w.admitted = make(chan struct{})
+	l.waiting++
+	if k.place == nil {
+		k.place = l.ring.PushBack(k)
+	}
+	return k.waiting.PushBack(w)
+}
+
+// leave ends the waiting of a caller.
+func (l *Limiter) leave(k *key, at *list.Element) {
+	k.waiting.Remove(at)
+	l.waiting--
+	if k.waiting.Len() == 0 {
+		l.ring.Remove(k.place)
+		k.place = nil
+	}
+	l.forget(k)
+}
+
+func (l *Limiter) forget(k *key) {
+	if k.used == 0 && k.waiting.Len() == 0 {
+		delete(l.keys, k.name)
+	}
+}
+
+// serve admits waiting callers, one of each key after the other, until none fits. It stops at one that only lacks
+// Capacity, so that lighter ones do not overtake it.
+func (l *Limiter) serve() {
+	for passed, e := 0, l.ring.Front(); e != nil && passed < l.ring.Len(); {
+		if l.o.Capacity > 0 && l.used >= l.o.Capacity {
+			return
+		}
+		k, next := e.Value.(*key), e.Next()
+		at := l.next(k)
+		switch {
+		case at == nil:
+			passed++
+		case !under(l.used, at.Value.(*waiter).weight, l.o.Capacity):
+			return
+		default:
+			w := at.Value.(*waiter)
+			l.enter(k, w)
+			l.ring.MoveToBack(e)
+			l.leave(k, at)
+			close(w.admitted)
+			passed = 0
+		}
+		if e = next; e == nil {
+			e = l.ring.Front()
+		}
+	}
+}
+
+// next returns the first waiting caller of k whom no bound of its keys keeps out, or nil.
+func (l *Limiter) next(k *key) *list.Element {
+	var full map[string]bool
+	for at := k.waiting.Front(); at != nil; at = at.Next() {
+		w := at.Value.(*waiter)
+		switch {
+		case full[w.subkey]:
+		case !under(k.subkeys[w.subkey], w.weight, l.o.PerSubkey):
+			if full == nil {
+				full = map[string]bool{}
+			}
+			full[w.subkey] = true
+		case !under(k.used, w.weight, l.o.PerKey):
+			return nil
+		default:
+			return at
+		}
+	}
+	return nil
+}
