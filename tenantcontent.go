@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -278,10 +279,13 @@ func (app *App) Ready(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(pending) > 0 {
-		return errs.New(errs.Unavailable, "The database lacks the migration %s. Run: tenantcontent migrate", pending[0])
+	switch {
+	case len(pending) == 0:
+		return nil
+	case strings.HasPrefix(pending[0], "0001"):
+		return errs.New(errs.Unavailable, "The database has no tables yet. Run: tenantcontent migrate")
 	}
-	return nil
+	return errs.New(errs.Unavailable, "The database lacks the migration %s. Run: tenantcontent migrate", pending[0])
 }
 
 // CheckKeys fails with errs.Invalid when the secret key is not the one that this database was used with.
@@ -291,18 +295,24 @@ func (app *App) CheckKeys(ctx context.Context) error { return app.Tenants.CheckK
 // With SecretKeyFile it first puts a new key into the file, and in the end takes the old ones out. No App may run on the
 // database meanwhile: it would not know the new key. When it fails it has lost nothing and can be run again.
 func Rekey(ctx context.Context, c Config) (int, error) {
-	inFile := c.SecretKey == "" && c.SecretKeyFile != ""
-	if inFile {
-		if _, err := keyring.Rotate(c.SecretKeyFile); err != nil {
-			return 0, err
-		}
-	}
 	app, err := Open(c)
 	if err != nil {
 		return 0, err
 	}
+	if err := app.Ready(ctx); err != nil {
+		return 0, err
+	}
+	if c.SecretKey != "" {
+		return app.Tenants.Rekey(ctx)
+	}
+	if _, err := keyring.Rotate(c.SecretKeyFile); err != nil {
+		return 0, err
+	}
+	if app, err = Open(c); err != nil { // with the new key
+		return 0, err
+	}
 	n, err := app.Tenants.Rekey(ctx)
-	if err != nil || !inFile {
+	if err != nil {
 		return n, err
 	}
 	return n, keyring.Retire(c.SecretKeyFile)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -16,15 +17,25 @@ import (
 )
 
 type migrateCommand struct {
+	storage
 	RowLevelSecurity bool `help:"Also make PostgreSQL keep tenants apart by policies; then open it with row_level_security=on in the URL."`
 }
 
-func (m *migrateCommand) Run(ctx context.Context, c *config, t terminal) error {
-	lib, err := c.open(t.err)
-	if err != nil {
+// Run makes the database and its key file where they are missing. On PostgreSQL it needs no key.
+func (m *migrateCommand) Run(ctx context.Context, t terminal) error {
+	if err := m.make(); err != nil {
+		return err
+	}
+	lib := tenantcontent.Config{Log: slog.New(slog.NewTextHandler(t.err, nil))}
+	if err := m.openWithoutKey(&lib); err != nil {
 		return err
 	}
 	defer func() { _ = lib.DB.Close() }()
+	if lib.SecretKey != "" || lib.SecretKeyFile != "" {
+		if _, err := tenantcontent.Open(lib); err != nil {
+			return err
+		}
+	}
 	if err := tenantcontent.Migrate(ctx, lib.DB); err != nil {
 		return err
 	}
@@ -37,13 +48,14 @@ func (m *migrateCommand) Run(ctx context.Context, c *config, t terminal) error {
 }
 
 type tenantAddCommand struct {
+	storage
 	ID            string `arg:"" help:"Id: lower-case letters, digits and hyphens."`
-	Name          string `help:"Name (default: the id)."`
+	Name          string `help:"Name (default: the id)." placeholder:"NAME"`
 	AdminPassword string `env:"TENANTCONTENT_ADMIN_PASSWORD" help:"Password of the superuser admin (default: a random one, printed once)." placeholder:"PASSWORD"`
 }
 
-func (a *tenantAddCommand) Run(ctx context.Context, c *config, t terminal) error {
-	return c.with(ctx, t, func(app *tenantcontent.App) error {
+func (a *tenantAddCommand) Run(ctx context.Context, t terminal) error {
+	return a.with(ctx, t, func(app *tenantcontent.App) error {
 		generated, err := app.AddTenant(ctx, tenants.Tenant{ID: a.ID, Name: a.Name}, a.AdminPassword)
 		if err != nil {
 			return err
@@ -57,8 +69,9 @@ func (a *tenantAddCommand) Run(ctx context.Context, c *config, t terminal) error
 
 // who names a user and where the password comes from.
 type who struct {
+	storage
 	Username string `arg:"" help:"Username."`
-	Tenant   string `default:"default" help:"Id of the tenant."`
+	Tenant   string `default:"default" help:"Id of the tenant." placeholder:"ID"`
 	Password string `env:"TENANTCONTENT_PASSWORD" help:"Password (default: asked for, or the first line of the input). Better set in the environment." placeholder:"PASSWORD"`
 }
 
@@ -66,8 +79,8 @@ type userAddCommand struct {
 	who
 }
 
-func (u *userAddCommand) Run(ctx context.Context, c *config, t terminal) error {
-	return u.run(ctx, c, t, "Added the superuser %s to the tenant %s.", func(app *tenantcontent.App, password string) error {
+func (u *userAddCommand) Run(ctx context.Context, t terminal) error {
+	return u.run(ctx, t, "Added the superuser %s to the tenant %s.", func(app *tenantcontent.App, password string) error {
 		_, err := app.Principals.AddSuperuser(ctx, u.Tenant, u.Username, password)
 		return err
 	})
@@ -77,13 +90,13 @@ type userPasswdCommand struct {
 	who
 }
 
-func (u *userPasswdCommand) Run(ctx context.Context, c *config, t terminal) error {
-	return u.run(ctx, c, t, "Set the password of %s in the tenant %s.", func(app *tenantcontent.App, password string) error {
+func (u *userPasswdCommand) Run(ctx context.Context, t terminal) error {
+	return u.run(ctx, t, "Set the password of %s in the tenant %s.", func(app *tenantcontent.App, password string) error {
 		return app.Principals.SetPasswordOf(ctx, u.Tenant, u.Username, password)
 	})
 }
 
-func (w *who) run(ctx context.Context, c *config, t terminal, done string, do func(*tenantcontent.App, string) error) error {
+func (w *who) run(ctx context.Context, t terminal, done string, do func(*tenantcontent.App, string) error) error {
 	password := w.Password
 	if password == "" {
 		var err error
@@ -91,7 +104,7 @@ func (w *who) run(ctx context.Context, c *config, t terminal, done string, do fu
 			return err
 		}
 	}
-	return c.with(ctx, t, func(app *tenantcontent.App) error {
+	return w.with(ctx, t, func(app *tenantcontent.App) error {
 		if err := do(app, password); err != nil {
 			return err
 		}
@@ -114,17 +127,19 @@ func (t terminal) ask(prompt string) (string, error) {
 	return line, nil
 }
 
-type rekeyCommand struct{}
+type rekeyCommand struct {
+	storage
+}
 
-func (*rekeyCommand) Run(ctx context.Context, c *config, t terminal) error {
-	lib, err := c.open(t.err)
-	if err != nil {
+func (r *rekeyCommand) Run(ctx context.Context, t terminal) error {
+	if err := r.find(); err != nil {
+		return err
+	}
+	lib := tenantcontent.Config{Log: slog.New(slog.NewTextHandler(t.err, nil))}
+	if err := r.open(&lib); err != nil {
 		return err
 	}
 	defer func() { _ = lib.DB.Close() }()
-	if err := tenantcontent.Migrate(ctx, lib.DB); err != nil {
-		return err
-	}
 	n, err := tenantcontent.Rekey(ctx, lib)
 	if err != nil {
 		return err
@@ -134,12 +149,14 @@ func (*rekeyCommand) Run(ctx context.Context, c *config, t terminal) error {
 
 type versionCommand struct{}
 
-func (*versionCommand) Run(t terminal) error {
-	version := "devel"
+func (*versionCommand) Run(t terminal) error { return say(t, "tenantcontent %s", version()) }
+
+// version returns the version that the program was built as.
+func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		version = info.Main.Version
+		return info.Main.Version
 	}
-	return say(t, "tenantcontent %s", version)
+	return "devel"
 }
 
 func say(t terminal, format string, args ...any) error {

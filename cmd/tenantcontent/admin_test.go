@@ -57,7 +57,7 @@ func TestFirstStartWithPassword(t *testing.T) {
 }
 
 func TestTenantAdd(t *testing.T) {
-	is, data := is.New(t), "--data="+filepath.Join(t.TempDir(), "data")
+	is, data := is.New(t), "--data="+migrated(t)
 	random := passwordIn(t, done(t, "", "tenant", "add", "acme", "--name=Acme Inc.", data))
 	t.Setenv("TENANTCONTENT_ADMIN_PASSWORD", password)
 	is.True(!strings.Contains(done(t, "", "tenant", "add", "evil", data), password))
@@ -71,7 +71,7 @@ func TestTenantAdd(t *testing.T) {
 }
 
 func TestUsers(t *testing.T) {
-	is, data := is.New(t), "--data="+filepath.Join(t.TempDir(), "data")
+	is, data := is.New(t), "--data="+migrated(t)
 	done(t, "", "tenant", "add", "default", "--admin-password="+password, data)
 	done(t, password+"\n", "user", "add", "jo", data)
 	done(t, password+"\r\nmore\n", "user", "add", "kim", data) // the first line, however it ends
@@ -122,6 +122,7 @@ func TestRekeyOfAConfiguredRing(t *testing.T) {
 	t.Setenv("TENANTCONTENT_ADMIN_PASSWORD", password)
 	eachPlace(t, func(t *testing.T, flags []string) {
 		base := append(flags, "--secret-key="+key)
+		done(t, "", append([]string{"migrate"}, base...)...)
 		done(t, "", append([]string{"tenant", "add", "default"}, base...)...)
 		both := append(flags, "--secret-key="+newer+","+key)
 		is.True(strings.Contains(done(t, "", append([]string{"rekey"}, both...)...), "Encrypted 1 secrets"))

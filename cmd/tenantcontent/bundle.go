@@ -90,7 +90,7 @@ func (e *bundleExportCommand) save(body io.Reader) (int64, error) {
 // arrivalFlags are the options that import and diff share.
 type arrivalFlags struct {
 	File       string `arg:"" help:"Archive to read; - is the input." placeholder:"FILE"`
-	UpdateRule string `default:"skip" enum:"skip,overwrite,fail" help:"What happens to rows that are there: skip, overwrite or fail."`
+	UpdateRule string `default:"skip" enum:"skip,overwrite,fail" help:"What happens to rows that are there: skip, overwrite or fail." placeholder:"RULE"`
 	Owner      string `help:"User or team that gets the rows whose owner is not known (default: you)." placeholder:"ID"`
 }
 

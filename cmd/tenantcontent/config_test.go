@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent"
@@ -47,8 +46,8 @@ func TestBadConfiguration(t *testing.T) {
 		args []string
 	}{
 		"flag":                {"unknown flag --nope", []string{"--nope"}},
-		"flag of a command":   {"unknown flag --admin-pasword", []string{"serve", "--admin-pasword=" + secret}},
-		"command":             {"unexpected argument sreve", []string{"sreve"}},
+		"flag of a command":   {"unknown flag --admin-pasword: did you mean --admin-password?", []string{"serve", "--admin-pasword=" + secret}},
+		"command":             {"unknown command sreve: did you mean serve?", []string{"sreve"}},
 		"no argument":         {`expected "<id>"`, []string{"tenant", "add"}},
 		"log format":          {"--log-format", []string{"--log-format=xml"}},
 		"log level":           {"--log-level", []string{"--log-level=loud"}},
@@ -65,15 +64,23 @@ func TestBadConfiguration(t *testing.T) {
 		"second key":          {"Key 2", []string{"--secret-key=" + key + "," + secret, data}},
 		"base URL":            {"base URL", []string{"--base-url=content.example.com", data}},
 		"base URL with path":  {"base URL", []string{"--base-url=https://content.example.com/sub", data}},
-		"no archive":          {"each max- setting", []string{"--max-archive=0", data}},
-		"no members":          {"each max- setting", []string{"--max-archive-members=-1", data}},
+		"no archive":          {"--max-archive: \"0\" is no size", []string{"--max-archive=0", data}},
+		"no members":          {"--max-archive-members: \"-1\" is no number", []string{"--max-archive-members=-1", data}},
+		"size":                {"such as 64MiB", []string{"--max-body=x", data}},
+		"size below nothing":  {"--max-upload: \"-1\" is no size", []string{"serve", "--max-upload=-1", data}},
+		"lifetime":            {"--session-lifetime: \"12\" is no time", []string{"--session-lifetime=12", data}},
+		"flag of a sibling":   {"unknown flag --max-body", []string{"migrate", "--max-body=1MiB", data}},
+		"no folder":           {"the folder " + file + "-none of the database", []string{"--database=sqlite:" + file + "-none/x.db", data}},
+		"command below":       {"unknown command ad: did you mean add?", []string{"user", "ad"}},
+		"nonsense":            {"unknown command gibberish: `tenantcontent help` lists", []string{"gibberish"}},
+		"flag like another":   {"unknown flag --max-boddy: did you mean --max-body?", []string{"--max-boddy=1"}},
 		"ratio":               {"--max-archive-ratio", []string{"--max-archive-ratio=tight", data}},
 		"networks":            {"deny-networks must be", []string{"--deny-networks=10.0.0.0/8,nowhere", data}},
 		"address":             {"cannot listen", []string{"--listen=127.0.0.1:notaport", data}},
 		"address of another":  {"cannot listen", []string{"--listen=192.0.2.1:80", data}},
 		"data folder":         {"data folder", []string{"--data=" + filepath.Join(file, "data")}},
 		"admin password":      {"password must have", []string{"serve", "--admin-password=s3cr3t-", data}},
-		"tenant id":           {"id must be", []string{"tenant", "add", "Not An Id", data}},
+		"tenant id":           {"id must be", []string{"tenant", "add", "Not An Id", "--data=" + migrated(t)}},
 		"no database in file": {"database", []string{"--database=sqlite:" + file, data}},
 	} {
 		t.Run(name, func(t *testing.T) { fails(t, 2, c.says, "", c.args...) })
@@ -85,13 +92,12 @@ func parsed(t *testing.T, args ...string) tenantcontent.Config {
 	t.Helper()
 	is := is.New(t)
 	var c commands
-	parser, err := kong.New(&c)
+	parser, err := newParser(&c, io.Discard, io.Discard, func(int) {})
 	is.NoErr(err)
-	_, err = parser.Parse(append(args, "--data="+filepath.Join(t.TempDir(), "data")))
+	_, err = parser.Parse(append([]string{"serve"}, args...))
 	is.NoErr(err)
-	lib, err := c.open(io.Discard)
+	lib, err := c.Serve.library()
 	is.NoErr(err)
-	is.NoErr(lib.DB.Close())
 	return lib
 }
 
@@ -122,7 +128,7 @@ func TestDenyNetworks(t *testing.T) {
 }
 
 func TestFailuresThatAreNoConfiguration(t *testing.T) {
-	data := "--data=" + filepath.Join(t.TempDir(), "data")
+	data := "--data=" + migrated(t)
 	done(t, "", "tenant", "add", "acme", "--admin-password="+password, data)
 	fails(t, 1, "exists already", "", "tenant", "add", "acme", "--admin-password="+secret, data)
 	fails(t, 1, "exists already", secret, "user", "add", "admin", "--tenant=acme", data)
@@ -141,7 +147,7 @@ func TestPostgresThatRefuses(t *testing.T) {
 }
 
 func TestWrongKeyForTheDatabase(t *testing.T) {
-	is, data := is.New(t), filepath.Join(t.TempDir(), "data")
+	is, data := is.New(t), migrated(t)
 	done(t, "", "tenant", "add", "acme", "--admin-password="+password, "--data="+data)
 	fails(t, 2, "the secret key does not fit this database", "", "serve", "--listen=127.0.0.1:0", "--data="+data, "--secret-key="+key)
 	is.NoErr(os.Chmod(filepath.Join(data, "secret.key"), 0o644))
@@ -194,12 +200,87 @@ func TestDataIsForItsOwnerAlone(t *testing.T) {
 	is.True(files >= 2) // the key and the database, and what belongs to it
 }
 
+// migrated returns a data folder with a migrated database and its key.
+func migrated(t *testing.T) string {
+	t.Helper()
+	data := filepath.Join(t.TempDir(), "data")
+	done(t, "", "migrate", "--data="+data)
+	return data
+}
+
+// TestOnlyServeAndMigrateMakeADatabase: the others say where they looked and leave nothing behind.
+func TestOnlyServeAndMigrateMakeADatabase(t *testing.T) {
+	dir := t.TempDir()
+	for _, args := range []string{"tenant add acme", "user add jo --password=long-enough", "user passwd jo --password=long-enough", "rekey"} {
+		for flag, says := range map[string]string{
+			"--data=" + dir + "/data":                "there is no database at " + dir + "/data/tenantcontent.db",
+			"--database=sqlite:" + dir + "/x.db":     "there is no database at " + dir + "/x.db",
+			"--database=sqlite:" + dir + "/sub/x.db": "the folder " + dir + "/sub of the database",
+		} {
+			fails(t, 2, says, "", append(strings.Fields(args), flag, "--secret-key="+key)...)
+		}
+	}
+	left, err := os.ReadDir(dir)
+	is.New(t).NoErr(err)
+	is.New(t).Equal(len(left), 0)
+
+	data := migrated(t)
+	is.New(t).NoErr(os.Remove(filepath.Join(data, "secret.key")))
+	fails(t, 2, "there is no secret key at "+data, "", "tenant", "add", "acme", "--data="+data)
+}
+
+// TestNeverMigrated: one line names the command to run, on both databases.
+func TestNeverMigrated(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "empty.db")
+	is.New(t).NoErr(os.WriteFile(file, nil, 0o600))
+	fails(t, 1, "The database has no tables yet. Run: tenantcontent migrate", "", "tenant", "add", "acme", "--database=sqlite:"+file, "--secret-key="+key)
+	fails(t, 1, "The database has no tables yet. Run: tenantcontent migrate", "", append([]string{"rekey"}, onPostgres(t)...)...)
+}
+
+// TestSizes are read and printed alike.
+func TestSizes(t *testing.T) {
+	for text, want := range map[string]int64{"1": 1, "1B": 1, "64MiB": 64 << 20, "1536KiB": 1536 << 10, "4GiB": 4 << 30, "8TiB": 8 << 40} {
+		var s size
+		is.New(t).NoErr(s.UnmarshalText([]byte(text)))
+		is.New(t).Equal(int64(s), want)
+		is.New(t).Equal(strings.TrimSuffix(s.String(), "B"), strings.TrimSuffix(text, "B"))
+	}
+	for _, text := range []string{"", "x", "-1", "0", "1.5MiB", "64M", "MiB", "1 MiB", "9999999TiB", "64MiBB"} {
+		var s size
+		is.New(t).True(s.UnmarshalText([]byte(text)) != nil)
+	}
+}
+
+// TestHelpListsWhatACommandUses, with defaults, and nothing else.
+func TestHelpListsWhatACommandUses(t *testing.T) {
+	for command, c := range map[string]struct{ has, hasNot string }{
+		"serve":         {"--listen --max-body 1MiB --max-archive-members 200000 --database --log-level --admin-password", "--token --name --version"},
+		"migrate":       {"--database --data ./data --row-level-security", "--listen --max-body --log-level"},
+		"tenant add":    {"--database --name --admin-password", "--listen --max-body --log-level"},
+		"user passwd":   {"--database --tenant --password", "--listen --admin-password"},
+		"rekey":         {"--database --secret-key", "--listen --admin-password"},
+		"bundle import": {"--server --token --update-rule skip --dry-run", "--database --secret-key"},
+		"version":       {"--help", "--database --token"},
+	} {
+		text := done(t, "", append([]string{"help"}, strings.Fields(command)...)...)
+		is.New(t).Equal(text, done(t, "", append(strings.Fields(command), "--help")...))
+		for _, word := range strings.Fields(c.has) {
+			is.New(t).True(strings.Contains(text, word))
+		}
+		for _, word := range strings.Fields(c.hasNot) {
+			is.New(t).True(!strings.Contains(text, word))
+		}
+	}
+	is.New(t).Equal(done(t, "", "help"), done(t, "", "--help"))
+	is.New(t).Equal(done(t, "", "version"), done(t, "", "--version"))
+}
+
 func TestHelpShowsNoSecret(t *testing.T) {
 	is := is.New(t)
 	for _, name := range []string{"SECRET_KEY", "ADMIN_PASSWORD", "PASSWORD", "DATABASE"} {
 		t.Setenv("TENANTCONTENT_"+name, secret)
 	}
-	for _, args := range [][]string{{"--help"}, {"serve", "--help"}, {"user", "add", "--help"}, {"tenant", "add", "--help"}} {
+	for _, args := range [][]string{{"serve", "--help"}, {"user", "add", "--help"}, {"tenant", "add", "--help"}} {
 		text := done(t, "", args...)
 		is.True(strings.Contains(text, "TENANTCONTENT_SECRET_KEY"))
 		is.True(!strings.Contains(text, secret))

@@ -24,12 +24,10 @@ func main() {
 	os.Exit(code)
 }
 
-// commands is the command line; kong reads the tags.
+// commands is the command line; kong reads the tags. Each command has the flags that it uses and no other.
 type commands struct {
-	config
-
-	Serve   serveCommand   `cmd:"" default:"1" help:"Run the server (the default command)."`
-	Migrate migrateCommand `cmd:"" help:"Bring the database up to this version."`
+	Serve   serveCommand   `cmd:"" help:"Run the server (the default command)."`
+	Migrate migrateCommand `cmd:"" help:"Make the database, or bring it up to this version."`
 	Tenant  struct {
 		Add tenantAddCommand `cmd:"" help:"Add a tenant with its superuser admin."`
 	} `cmd:"" help:"Manage tenants."`
@@ -39,7 +37,10 @@ type commands struct {
 	} `cmd:"" help:"Manage users."`
 	Bundle  bundleCommands `cmd:"" help:"Move bundles between files and a running server."`
 	Rekey   rekeyCommand   `cmd:"" help:"Encrypt all secrets again under the first secret key. Stop the server first."`
+	Help    helpCommand    `cmd:"" help:"Show how a command is used."`
 	Version versionCommand `cmd:"" help:"Print the version."`
+
+	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
 
 // terminal is where a command talks to a person.
@@ -53,21 +54,19 @@ type terminal struct {
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var c commands
 	exit := -1
-	parser, err := kong.New(&c, kong.Name("tenantcontent"), kong.UsageOnError(), kong.Writers(stdout, stderr), kong.Help(help),
-		kong.Description("Content services for multi-tenant products. Each flag can be set in the environment, too."),
-		kong.Exit(func(code int) { exit = code }), kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(terminal{stdin, stdout, stderr}))
+	parser, err := newParser(&c, stdout, stderr, func(code int) { exit = code })
 	if err != nil {
 		return report(stderr, err, 1)
 	}
-	command, err := parser.Parse(args)
-	if exit >= 0 { // --help
+	command, err := parser.Parse(named(args))
+	if exit >= 0 { // --help or --version
 		return exit
 	}
 	if err != nil {
-		return report(stderr, err, 2)
+		return report(stderr, explained(err), 2)
 	}
-	if err := command.Run(&c.config, &c.Bundle); err != nil {
+	command.BindTo(ctx, (*context.Context)(nil))
+	if err := command.Run(terminal{stdin, stdout, stderr}, &c.Bundle); err != nil {
 		return report(stderr, err, codeOf(err))
 	}
 	return 0

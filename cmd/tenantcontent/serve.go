@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,34 +20,65 @@ import (
 const drain = 30 * time.Second
 
 type serveCommand struct {
+	config
+	storage
+	logging
 	AdminPassword string `env:"TENANTCONTENT_ADMIN_PASSWORD" help:"First start: password of the superuser admin (default: a random one, printed once)." placeholder:"PASSWORD"`
 }
 
 // Run serves until ctx ends: then it stops accepting, finishes what runs and closes the database.
-func (s *serveCommand) Run(ctx context.Context, c *config, t terminal) error {
-	if _, err := net.ResolveTCPAddr("tcp", c.Listen); err != nil {
-		return errs.Wrap(errs.Invalid, err, "cannot listen on %s: %v", c.Listen, err)
+func (s *serveCommand) Run(ctx context.Context, t terminal) error {
+	lib, err := s.library()
+	if err != nil {
+		return err
 	}
-	return c.with(ctx, t, func(app *tenantcontent.App) error {
-		listener, err := net.Listen("tcp", c.Listen) // before the first start, whose password is printed once
-		if err != nil {
-			return errs.Wrap(errs.Invalid, err, "cannot listen on %s: %v", c.Listen, err)
-		}
-		defer func() { _ = listener.Close() }() // again, unless it never served
-		made, generated, err := app.FirstStart(ctx, s.AdminPassword)
-		if err != nil {
-			return err
-		}
-		if made {
-			welcome(t, c, generated)
-		}
-		log := c.logger(t.err)
-		log.Info("serving", "url", "http://"+reachable(listener.Addr().String()))
-		return serve(ctx, listener, app, log)
-	})
+	if _, err := net.ResolveTCPAddr("tcp", s.Listen); err != nil {
+		return errs.Wrap(errs.Invalid, err, "cannot listen on %s: %v", s.Listen, err)
+	}
+	if err := s.make(); err != nil {
+		return err
+	}
+	lib.Log = s.logger(t.err)
+	if err := s.open(&lib); err != nil {
+		return err
+	}
+	defer func() { _ = lib.DB.Close() }()
+	app, err := tenantcontent.Open(lib)
+	if err != nil {
+		return err
+	}
+	if err := tenantcontent.Migrate(ctx, lib.DB); err != nil {
+		return err
+	}
+	if err := app.CheckKeys(ctx); err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", s.Listen) // before the first start, whose password is printed once
+	if err != nil {
+		return errs.Wrap(errs.Invalid, err, "cannot listen on %s: %v", s.Listen, err)
+	}
+	defer func() { _ = listener.Close() }() // again, unless it never served
+	made, generated, err := app.FirstStart(ctx, s.AdminPassword)
+	if err != nil {
+		return err
+	}
+	if made {
+		welcome(t, generated)
+	}
+	lib.Log.Info("serving", "url", address(listener.Addr().String(), lib.BaseURL))
+	return serve(ctx, listener, app, lib.Log)
 }
 
-func welcome(t terminal, c *config, generated string) {
+// address returns the URL to call a server at: the address it listens on, with the path of its base URL.
+func address(listen, base string) string {
+	path := ""
+	if u, err := url.Parse(base); err == nil {
+		path = strings.TrimRight(u.EscapedPath(), "/")
+	}
+	return "http://" + reachable(listen) + path
+}
+
+func welcome(t terminal, generated string) {
 	password := "as configured"
 	if generated != "" {
 		password = generated + " (shown only now)"
