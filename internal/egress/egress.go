@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -22,36 +23,58 @@ var Default = []netip.Prefix{
 // nat64 are the addresses behind which a gateway reaches IPv4.
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
-// plain gives an address as IPv4 where it stands for such a one.
-func plain(ip netip.Addr) netip.Addr {
-	if ip = ip.Unmap().WithZone(""); nat64.Contains(ip) {
+// forms returns the addresses that one stands for: itself, as IPv4 where it is one in another form, and the loopback
+// addresses for an unspecified one (0.0.0.0, ::), where a connection ends at this machine.
+func forms(ip netip.Addr) []netip.Addr {
+	ip = ip.Unmap()
+	if nat64.Contains(ip) {
 		b := ip.As16()
-		return netip.AddrFrom4([4]byte(b[12:]))
+		ip = netip.AddrFrom4([4]byte(b[12:]))
 	}
-	return ip
+	if ip.IsUnspecified() {
+		return []netip.Addr{ip, netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
+	}
+	return []netip.Addr{ip}
 }
 
-// Dialer makes a dialer that connects to no address in the denied networks. It looks at the address that a name has been
-// resolved to, at the moment of the connection.
-func Dialer(denied []netip.Prefix) *net.Dialer {
-	denied = slices.Clone(denied)
-	for i, network := range denied {
-		if at := network.Addr(); at.Is4In6() && network.Bits() >= 96 { // ::ffff:10.0.0.0/104
-			denied[i] = netip.PrefixFrom(at.Unmap(), network.Bits()-96)
-		}
-	}
-	return &net.Dialer{ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
-		at, err := netip.ParseAddrPort(address)
-		if err != nil {
-			return err
-		}
-		ip := plain(at.Addr())
+// networks are those that are denied.
+type networks []netip.Prefix
+
+// check returns an error for an address in one of the networks.
+func (denied networks) check(ip netip.Addr) error {
+	for _, form := range forms(ip) {
 		for _, network := range denied {
-			if network.Contains(ip) {
+			if network.Contains(form) {
 				return fmt.Errorf("connections to the network %s are denied by configuration", network)
 			}
 		}
-		return nil
+	}
+	return nil
+}
+
+// Dialer makes a dialer that connects to no address in the denied networks. It checks the address that a name has been
+// resolved to, at the moment of the connection. An unspecified address, such as 0.0.0.0, counts as a loopback address.
+func Dialer(denied []netip.Prefix) *net.Dialer {
+	out := networks(slices.Clone(denied))
+	for i, network := range out {
+		if at := network.Addr(); at.Is4In6() && network.Bits() >= 96 { // ::ffff:10.0.0.0/104
+			out[i] = netip.PrefixFrom(at.Unmap(), network.Bits()-96)
+		}
+	}
+	return &net.Dialer{ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
+		host, _, err := net.SplitHostPort(address)
+		if err != nil {
+			return err
+		}
+		host, _, _ = strings.Cut(host, "%")
+		ip := netip.IPv4Unspecified() // no host is this machine, too
+		if host != "" {
+			ip, err = netip.ParseAddr(host)
+		}
+		if err != nil {
+			return err
+		}
+		return out.check(ip)
 	}}
 }
 

@@ -29,6 +29,15 @@ func TestDialer(t *testing.T) {
 		is.True(err != nil)
 		is.True(strings.Contains(err.Error(), "denied by configuration")) // and not refused by the other side
 	}
+	for _, host := range []string{"0.0.0.0", "::", "::ffff:0.0.0.0", "0:0:0:0:0:0:0:0", "::1", "::ffff:127.0.0.1%lo", "64:ff9b::", "64:ff9b::7f00:1", ""} {
+		for _, network := range []string{"tcp", "tcp4", "tcp6"} {
+			_, err := egress.Dialer(loopback).DialContext(t.Context(), network, net.JoinHostPort(host, port))
+			is.True(err != nil)
+			if !strings.Contains(err.Error(), "denied by configuration") && !strings.Contains(err.Error(), "no suitable address") {
+				t.Errorf("%s %q: %v", network, host, err)
+			}
+		}
+	}
 	c, err := egress.Dialer(egress.Default).DialContext(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", port))
 	is.NoErr(err)
 	is.NoErr(c.Close())

@@ -41,12 +41,15 @@ func TestDeniedNetworks(t *testing.T) {
 	for id, config := range map[string]map[string]any{
 		"LDAP":  {"url": "ldap://" + local, "baseDN": "dc=example,dc=org"},
 		"AD":    {"url": "ldaps://127.0.0.1:" + port, "baseDN": "dc=example,dc=org"},
+		"Any4":  {"url": "ldap://0.0.0.0:" + port, "baseDN": "dc=example,dc=org"},
+		"Any6":  {"url": "ldap://[::]:" + port, "baseDN": "dc=example,dc=org"},
+		"Any46": {"url": "ldap://[::ffff:0.0.0.0]:" + port, "baseDN": "dc=example,dc=org"},
 		"SAML":  {"metadataURL": "http://" + local + "/metadata"},
 		"OIDC":  {"issuer": "http://" + local, "clientID": "us"},
 		"Cloud": {"url": "ldap://169.254.169.254:80", "baseDN": "dc=example,dc=org"},
 	} {
 		driver := id
-		if id == "Cloud" {
+		if id == "Cloud" || strings.HasPrefix(id, "Any") {
 			driver = "LDAP"
 		}
 		body, err := json.Marshal(map[string]any{"id": strings.ToLower(id), "name": id, "type": driver, "config": config})
@@ -55,7 +58,7 @@ func TestDeniedNetworks(t *testing.T) {
 	}
 	ask := func() {
 		t.Helper()
-		for _, id := range []string{"ldap", "ad"} {
+		for _, id := range []string{"ldap", "ad", "any4", "any6", "any46"} {
 			w.admin.do(t, "POST", "/api/domains/"+id+"/driver/_scan", "").refused(t, 502)
 			w.login(t, "acme", id, "jo", "secret").refused(t, 502)
 		}
