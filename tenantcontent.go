@@ -61,7 +61,8 @@ import (
 // Config configures an App. DB and one of SecretKey and SecretKeyFile are required; everything else has a default.
 type Config struct {
 	// DB is the host's database, PostgreSQL or SQLite, with the tables of Migrate. The host opens and closes it; package
-	// database opens one that is safe to use.
+	// database opens one that is safe to use. Another SQLite database must be limited to one connection
+	// (DB.SetMaxOpenConns(1)): SQLite has one writer, and the others of a pool fail while it writes.
 	DB *bun.DB
 	// SecretKey encrypts secrets at rest: one or more 32-byte keys in base64 or hex, parted by commas. The first encrypts,
 	// all decrypt. NewSecretKey makes one. Without it what was encrypted is lost.
@@ -69,13 +70,19 @@ type Config struct {
 	// SecretKeyFile holds the keys instead. It is made, with a new key and for its owner alone, when it is missing.
 	SecretKeyFile string
 
-	// BaseURL starts every link, such as https://content.example.com; default http://127.0.0.1:8080.
+	// BaseURL starts every link, such as https://content.example.com; default http://127.0.0.1:8080. With a path, such as
+	// https://example.com/content, the App is mounted there: it serves requests below the path, and also those from which
+	// a proxy or http.StripPrefix has taken it away. Cookies are for the path alone.
 	BaseURL string
 	// Log gets requests (debug) and failures; default slog.Default.
 	Log *slog.Logger
 	// Authenticate says who calls over HTTP, in place of sessions and API tokens. Whoever is to make content must be a user of
 	// the tenant (App.Principals.CreateUser): content belongs to somebody. Errors: errs.Unauthenticated.
+	// The routes that log in (/api/login/…, with a password or at a provider) are not there then; see KeepLogins.
 	Authenticate func(r *http.Request) (actor.Actor, error)
+	// KeepLogins keeps the routes that log in beside Authenticate, for a host that reads their sessions itself
+	// (App.Sessions.Authenticate).
+	KeepLogins bool
 	// Entities are the host's kinds of content: each joins the ready ones, or replaces the one of its kind, whose plain
 	// routes are gone then.
 	Entities []entity.Type
@@ -147,6 +154,9 @@ func Open(c Config) (*App, error) {
 	if c.DB == nil {
 		return nil, errs.New(errs.Invalid, "Config.DB is required")
 	}
+	if !bunx.TakesWriters(c.DB) {
+		return nil, errs.New(errs.Invalid, "Config.DB is a SQLite database with several connections: SQLite has one writer, and what the others write meanwhile fails (SQLITE_BUSY). Open it with package database, or limit it to one connection with SetMaxOpenConns(1).")
+	}
 	keys, err := c.keys()
 	if err != nil {
 		return nil, err
@@ -215,7 +225,7 @@ func Open(c Config) (*App, error) {
 			Sessions: app.Sessions, Tenants: app.Tenants, Uploads: app.Uploads,
 		},
 		HostKinds: kinds(c.Entities),
-		InTx:      app.InTx, Ready: app.Ready, BaseURL: c.BaseURL, MaxBody: c.MaxBody, Log: c.Log, Authenticate: c.Authenticate, Now: c.Now,
+		InTx:      app.InTx, Ready: app.Ready, BaseURL: c.BaseURL, MaxBody: c.MaxBody, Log: c.Log, Authenticate: c.Authenticate, KeepLogins: c.KeepLogins, Now: c.Now,
 	})
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,8 +54,9 @@ type Config struct {
 	InTx func(ctx context.Context, fn func(ctx context.Context) error) error
 	// Ready fails when the database is away or not migrated.
 	Ready func(ctx context.Context) error
-	// BaseURL starts every link, without a slash at its end; default http://127.0.0.1:8080. No link ever comes from a
-	// request's Host or X-Forwarded headers.
+	// BaseURL starts every link; default http://127.0.0.1:8080. It may have a path, such as https://example.com/content:
+	// requests are then served below /content, and also without it, for a proxy or an http.StripPrefix that takes it away.
+	// No link ever comes from a request's Host or X-Forwarded headers.
 	BaseURL string
 	// MaxBody bounds a JSON body in bytes; default 1 MiB.
 	MaxBody int64
@@ -62,6 +64,8 @@ type Config struct {
 	Log *slog.Logger
 	// Authenticate says who calls; default: the session cookie or the bearer token. Errors: errs.Unauthenticated.
 	Authenticate func(r *http.Request) (actor.Actor, error)
+	// KeepLogins keeps the routes below /api/login beside Authenticate. Without it they are not there.
+	KeepLogins bool
 	// Now is the clock; default time.Now.
 	Now func() time.Time
 }
@@ -72,6 +76,8 @@ type api struct {
 	router       *router
 	crossOrigin  *http.CrossOriginProtection
 	secureCookie bool
+	mount        string           // path of BaseURL, without a slash at its end
+	logins       bool             // the routes that log in are there
 	writing      *limiter.Limiter // by tenant
 }
 
@@ -84,7 +90,7 @@ const (
 	maxWait    = 30 * time.Second
 )
 
-// New makes the handler of all routes. Errors: errs.Invalid for routes that contradict each other.
+// New makes the handler of all routes. Errors: errs.Invalid for a BaseURL that is none.
 func New(c Config) (http.Handler, error) {
 	if c.BaseURL == "" {
 		c.BaseURL = "http://127.0.0.1:8080"
@@ -98,19 +104,23 @@ func New(c Config) (http.Handler, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	c.BaseURL = strings.TrimRight(c.BaseURL, "/")
+	origin, mount, err := parseBaseURL(c.BaseURL)
+	if err != nil {
+		return nil, err
+	}
+	c.BaseURL = origin + mount
 	a := &api{
-		Config: c, crossOrigin: http.NewCrossOriginProtection(), secureCookie: strings.HasPrefix(c.BaseURL, "https:"),
+		Config: c, crossOrigin: http.NewCrossOriginProtection(), secureCookie: strings.HasPrefix(origin, "https:"), mount: mount,
+		logins:  c.Authenticate == nil || c.KeepLogins,
 		writing: limiter.New(limiter.Options{PerKey: maxWriting, Timeout: maxWait}),
 	}
-	if err := a.crossOrigin.AddTrustedOrigin(c.BaseURL); err != nil {
-		return nil, errs.Wrap(errs.Invalid, err, "the base URL %q must be a scheme and a host, such as https://content.example.com", c.BaseURL)
+	if err := a.crossOrigin.AddTrustedOrigin(origin); err != nil {
+		return nil, err
 	}
 	if a.Authenticate == nil {
 		a.Authenticate = a.authenticate
 	}
-	var err error
-	a.router, err = newRouter(a.routes())
+	a.router, err = newRouter(slices.DeleteFunc(a.routes(), func(r Route) bool { return r.Login && !a.logins }))
 	return a, err
 }
 
@@ -128,6 +138,7 @@ func (a *api) serve(w *response, r *http.Request) error {
 	if err := plainText(r); err != nil {
 		return err
 	}
+	r = unmounted(r, a.mount)
 	route, params, err := a.router.find(r)
 	if err != nil {
 		return err

@@ -19,6 +19,7 @@ type Route struct {
 	Name       string           // unique; operationId of the OpenAPI description
 	Public     bool             // needs no credentials
 	Foreign    bool             // forms of other origins may send to it
+	Login      bool             // is part of logging in, which a host may do by itself
 	Permission actor.Permission // what the caller needs beside a session; rules about single rows are the services'
 	Tx         bool             // runs in one transaction
 	// OwnTx says of a transactional route that its service makes the transaction: of its only statement, or after it has

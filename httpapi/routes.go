@@ -83,10 +83,10 @@ func (a *api) routes() []Route {
 		{Method: del, Pattern: "/api/domains/:id", Name: "deleteDomain", Permission: actor.Superuser, Tx: true, Summary: "Remove a domain with its users and teams", handle: a.deleteDomain},
 		{Method: post, Pattern: "/api/domains/:id/driver/_scan", Name: "scanDomain", Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Scan the directory of one domain", handle: a.scanDomain},
 		{Method: get, Pattern: "/api/domains/:id/scan", Name: "getScan", Permission: actor.SuperuserRead, Summary: "How far the scan of a domain is", handle: a.getScan},
-		{Method: get, Pattern: "/api/login/:domain/sso", Name: "beginSSO", Public: true, Summary: "Log in at the domain's provider", handle: a.beginSSO},
-		{Method: get, Pattern: "/api/login/:domain/callback", Name: "finishSSO", Public: true, Summary: "Come back from an OpenID provider", handle: a.finishSSO},
-		{Method: post, Pattern: "/api/login/:domain/acs", Name: "finishSAML", Public: true, Foreign: true, Summary: "Come back from a SAML provider", handle: a.finishSAML},
-		{Method: get, Pattern: "/api/login/:domain/metadata", Name: "getSSOMetadata", Public: true, Summary: "What a SAML provider needs to know", handle: a.getSSOMetadata},
+		{Method: get, Pattern: "/api/login/:domain/sso", Name: "beginSSO", Public: true, Login: true, Summary: "Log in at the domain's provider", handle: a.beginSSO},
+		{Method: get, Pattern: "/api/login/:domain/callback", Name: "finishSSO", Public: true, Login: true, Summary: "Come back from an OpenID provider", handle: a.finishSSO},
+		{Method: post, Pattern: "/api/login/:domain/acs", Name: "finishSAML", Public: true, Login: true, Foreign: true, Summary: "Come back from a SAML provider", handle: a.finishSAML},
+		{Method: get, Pattern: "/api/login/:domain/metadata", Name: "getSSOMetadata", Public: true, Login: true, Summary: "What a SAML provider needs to know", handle: a.getSSOMetadata},
 
 		// Part 2: principals
 		{Method: get, Pattern: "/api/principal-list", Name: "listPrincipals", Summary: "Every user and team", handle: a.listPrincipals},
@@ -94,7 +94,7 @@ func (a *api) routes() []Route {
 		{Method: post, Pattern: "/api/principals/:id/_reassign", Name: "reassignPrincipal", Tx: true, OwnTx: true, Summary: "Give a principal's content to another one", handle: a.reassignPrincipal},
 
 		// (ext) who calls
-		{Method: post, Pattern: "/api/login/:domain", Name: "login", Public: true, Summary: "Log in with a password", handle: a.login},
+		{Method: post, Pattern: "/api/login/:domain", Name: "login", Public: true, Login: true, Summary: "Log in with a password", handle: a.login},
 		{Method: post, Pattern: "/api/logout", Name: "logout", Summary: "End the session", handle: a.logout},
 		{Method: get, Pattern: "/api/session", Name: "getSession", Summary: "Who the caller is", handle: a.getSession},
 		{Method: get, Pattern: "/api/tenant", Name: "getTenant", Summary: "The caller's tenant", handle: a.getTenant},

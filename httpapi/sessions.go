@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"mime"
 	"net/http"
 	"net/netip"
@@ -74,7 +75,7 @@ func (r *request) loginBody() (loginBody, error) {
 // cookie carries a session's token; maxAge -1 takes it away. It ends with the browser; the session ends by itself.
 func (a *api) cookie(token string, maxAge int) *http.Cookie {
 	return &http.Cookie{
-		Name: cookieName, Value: token, Path: "/", MaxAge: maxAge,
+		Name: cookieName, Value: token, Path: cmp.Or(a.mount, "/"), MaxAge: maxAge,
 		HttpOnly: true, Secure: a.secureCookie, SameSite: http.SameSiteLaxMode,
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/httpapi"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 	"github.com/tenantcontent/tenantcontent/tenants"
@@ -52,6 +53,66 @@ func TestCookie(t *testing.T) {
 
 	plain := newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) { c.BaseURL = "http://localhost:8080/" })
 	is.True(!plain.cookie(t).Secure)
+	below := newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) { c.BaseURL = "http://localhost:8080/a/content/" })
+	is.Equal(below.cookie(t).Path, "/a/content") // and not the cookie of what else is at the host
+}
+
+// TestMounted: a service below a path serves that path, and what a proxy has taken it away from, and nothing beside it.
+func TestMounted(t *testing.T) {
+	is := is.New(t)
+	w := newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) { c.BaseURL = "https://example.com/content" })
+	for target, status := range map[string]int{
+		"/content/healthz": 200, "/healthz": 200, "/content/api/colors": 200, "/api/colors": 200, "/content/api/colors/a%2Fb%20c": 404,
+		"/contentapi/colors": 404, "/contents/api/colors": 404, "/content/content/api/colors": 404, "/content": 404,
+		"/%63ontent/api/colors/a%2Fb": 404, "/other/api/colors": 404,
+	} {
+		a := w.do(t, "dana", "GET", target, "")
+		if a.status != status {
+			t.Errorf("%s: %d", target, a.status)
+		}
+	}
+	w.must(t, "dana", "PUT", "/content/api/colors/a%2Fb", `{"color": "#ff0000"}`)
+	is.Equal(read[page](t, w.must(t, "dana", "GET", "/content/api/colors?limit=1", "")).Links["self"].Href, "https://example.com/content/api/colors?limit=1")
+	is.True(strings.Contains(w.must(t, "dana", "GET", "/api/colors/a%2Fb", "").body, `"https://example.com/content/api/colors/a%2Fb"`))
+	is.Equal(w.do(t, "", "POST", "/content/api/login/local", login, "Origin: https://example.com").status, 200) // the origin has no path
+
+	for _, bad := range []string{
+		"content", "ftp://example.com", "https://", "https://:80", "https://example.com?x", "https://example.com/a?", "https://example.com/a#b", "https://jo@example.com",
+		"https://example.com/a//b", "https://example.com/../a", "https://example.com/a%2Fb", "https://example.com/a b", "https://example.com/;a",
+	} {
+		_, err := httpapi.New(httpapi.Config{BaseURL: bad})
+		if errs.CodeOf(err) != errs.Invalid || !strings.Contains(err.Error(), "base URL") {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
+
+// TestHostLogins: the routes that log in are gone where a host knows callers by itself, unless it keeps them.
+func TestHostLogins(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		w := newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) {
+			c.KeepLogins = keep
+			c.Authenticate = func(*http.Request) (actor.Actor, error) {
+				return actor.Actor{Tenant: "acme", User: "dana"}, nil
+			}
+		})
+		is := is.New(t)
+		is.Equal(w.do(t, "", "GET", "/api/session", "").status, 200)
+		for target, there := range map[string]int{"POST /api/login/local": 200, "GET /api/login/local/sso": 404, "GET /api/login/local/callback": 401, "GET /api/login/local/metadata": 404} {
+			method, path, _ := strings.Cut(target, " ")
+			body := ""
+			if method == "POST" {
+				body = login
+			}
+			a := w.do(t, "", method, path, body)
+			if keep {
+				is.Equal(a.status, there)
+			} else {
+				is.Equal(a.message(t), "There is no such route.")
+			}
+		}
+		is.Equal(w.do(t, "", "POST", "/api/login/local/acs", "a=b", "Content-Type: application/x-www-form-urlencoded").status, map[bool]int{true: 401, false: 404}[keep])
+	}
 }
 
 // pages says of where a request comes from whether a cookie may write there.

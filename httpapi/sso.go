@@ -52,7 +52,7 @@ func (a *api) beginSSO(r *request) (reply, error) {
 // which browsers bring the cookie only when it says SameSite=None, and that only over https.
 func (a *api) loginCookie(state, browser string, ends time.Time) *http.Cookie {
 	c := &http.Cookie{
-		Name: loginCookieName(state), Value: browser, Path: "/api/login/", Expires: ends,
+		Name: loginCookieName(state), Value: browser, Path: a.mount + "/api/login/", Expires: ends,
 		HttpOnly: true, Secure: a.secureCookie, SameSite: http.SameSiteLaxMode,
 	}
 	if a.secureCookie {

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -42,11 +43,7 @@ func TestTranscripts(t *testing.T) {
 			t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 				want, err := os.ReadFile(file)
 				is.New(t).NoErr(err)
-				var host []func(*tenantcontent.Config)
-				if strings.HasPrefix(filepath.Base(file), "host-") {
-					host = append(host, withDrivers)
-				}
-				s := &script{w: newWorld(t, open, host...), given: map[string]string{}}
+				s := &script{w: newWorld(t, open, hostOf(file)), given: map[string]string{}}
 				got := s.replay(t, string(want))
 				if *update && strings.Contains(t.Name(), "sqlite") {
 					is.New(t).NoErr(os.WriteFile(file, []byte(got), 0o644))
@@ -56,6 +53,31 @@ func TestTranscripts(t *testing.T) {
 			})
 		}
 	})
+}
+
+// hostOf returns what the host of a transcript configures.
+func hostOf(file string) func(*tenantcontent.Config) {
+	if strings.HasPrefix(filepath.Base(file), "host-") {
+		return withDrivers
+	}
+	return func(*tenantcontent.Config) {}
+}
+
+// TestTranscriptsBelowAPath replays the conversations with a service that is mounted below a path. The answers differ
+// in nothing but that path: in links, Location, the addresses that providers are given, and cookies.
+func TestTranscriptsBelowAPath(t *testing.T) {
+	for _, file := range transcripts(t) {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			want, err := os.ReadFile(file)
+			is.New(t).NoErr(err)
+			w := newWorld(t, dbtest.SQLite, hostOf(file), func(c *tenantcontent.Config) { c.BaseURL = baseURL + "/content/" })
+			s := &script{w: w, mount: "/content", given: map[string]string{}}
+			compare(t, file, string(want), s.replay(t, string(want)))
+			if strings.Contains(string(want), "https://content.example/") && s.moved == 0 {
+				t.Error("no link has the path")
+			}
+		})
+	}
 }
 
 // transcripts are the files in testdata but for that of TestQueries.
@@ -84,6 +106,8 @@ type script struct {
 	caller string            // "" for nobody
 	given  map[string]string // credential to its name
 	counts [4]int            // sessions, tokens, archives and logins at a provider named so far
+	mount  string            // path that the service is mounted below
+	moved  int               // answers that had the path
 }
 
 // replay gives the conversation with the answers of now.
@@ -131,8 +155,30 @@ func (s *script) answer(t *testing.T, request []string) string {
 			body += strings.TrimPrefix(strings.TrimPrefix(line, ">"), " ") + "\n"
 		}
 	}
-	r := s.w.request(t, s.caller, method, s.filled(target), s.filled(body), headers...)
-	return s.format(t, s.w.send(r), r.Header)
+	r := s.w.request(t, s.caller, method, s.mount+s.filled(target), s.filled(body), headers...)
+	return s.unmounted(s.format(t, s.w.send(r), r.Header))
+}
+
+// unmounted takes the path that the service is mounted below out of an answer.
+func (s *script) unmounted(text string) string {
+	if s.mount == "" {
+		return text
+	}
+	plain := text
+	for _, at := range []string{baseURL, url.QueryEscape(baseURL), "Path="} {
+		path := s.mount
+		if strings.Contains(at, "%") {
+			path = url.QueryEscape(path)
+		}
+		if at == "Path=" {
+			plain = strings.ReplaceAll(plain, at+path+";", at+"/;")
+		}
+		plain = strings.ReplaceAll(plain, at+path, at)
+	}
+	if plain != text {
+		s.moved++
+	}
+	return plain
 }
 
 // shown are the headers that a transcript shows.

@@ -16,7 +16,7 @@ import (
 // config is the settings of the server.
 type config struct {
 	Listen          string   `env:"TENANTCONTENT_LISTEN" default:"127.0.0.1:8080" help:"Address to serve on." placeholder:"HOST:PORT"`
-	BaseURL         string   `env:"TENANTCONTENT_BASE_URL" help:"Start of every link, such as https://content.example.com (default: http:// and the address)." placeholder:"URL"`
+	BaseURL         string   `env:"TENANTCONTENT_BASE_URL" help:"Start of every link, such as https://content.example.com or https://example.com/content (default: http:// and the address)." placeholder:"URL"`
 	MaxBody         size     `env:"TENANTCONTENT_MAX_BODY" default:"1MiB" help:"Size of a JSON body." placeholder:"SIZE"`
 	MaxUpload       size     `env:"TENANTCONTENT_MAX_UPLOAD" default:"256MiB" help:"Size of an uploaded file." placeholder:"SIZE"`
 	SessionLifetime lifetime `env:"TENANTCONTENT_SESSION_LIFETIME" default:"12h" help:"How long a log-in lasts." placeholder:"TIME"`

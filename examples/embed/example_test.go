@@ -40,7 +40,7 @@ func Example() {
 	defer stop()
 	go app.Run(running) // background work, until its context ends
 
-	// Tenants are made once, with a superuser who can also log in over HTTP.
+	// Tenants are made once, with a superuser. (Who calls over HTTP is for Authenticate to say: nobody logs in here.)
 	_, err = app.AddTenant(ctx, tenants.Tenant{ID: "acme", Name: "Acme Inc."}, "a long password")
 	check(err)
 

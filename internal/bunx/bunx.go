@@ -223,3 +223,10 @@ func Values(rows, columns int) string {
 	b.WriteByte(')')
 	return b.String()
 }
+
+// TakesWriters reports whether a database takes several callers that write: any PostgreSQL, and a SQLite whose driver has
+// writers queue (internal/sqlitesafe) or that has one connection.
+func TakesWriters(db *bun.DB) bool {
+	_, queue := db.Driver().(interface{ QueuesWriters() })
+	return queue || db.Dialect().Name() != dialect.SQLite || db.Stats().MaxOpenConnections == 1
+}

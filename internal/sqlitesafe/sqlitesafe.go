@@ -118,7 +118,13 @@ func dsn(path, more string) string {
 	return "file:" + escaped + "?" + strings.TrimPrefix(more+"&"+q.Encode(), "&")
 }
 
-func (c *connector) Driver() driver.Driver { return &sqlite.Driver{} }
+func (c *connector) Driver() driver.Driver { return safeDriver{&sqlite.Driver{}} }
+
+// safeDriver is by what a program that does not import this package knows its pools: see bunx.TakesWriters.
+type safeDriver struct{ *sqlite.Driver }
+
+// QueuesWriters says that transactions wait for each other.
+func (safeDriver) QueuesWriters() {}
 
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return &conn{owner: c}, ctx.Err()
