@@ -5,6 +5,7 @@
 package database
 
 import (
+	"context"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -25,7 +26,9 @@ import (
 //   - sqlite:<path> is a file, made with its folder when missing and readable by its owner alone;
 //   - postgres://user:password@host:port/name?sslmode=… is a PostgreSQL 14 or newer. Without sslmode the connection is
 //     plain on the loopback interface and a unix socket, and TLS with a checked certificate elsewhere. pool_max_conns=N
-//     bounds the pool (default 32), row_level_security=on tells each statement's tenant to the server's policies.
+//     bounds the pool (default 32). A server that is silent for read_timeout (default 10s) during a read outside of a
+//     transaction, write_timeout (30s) during a write or long_timeout (90s) during a statement of an import, restore, deploy
+//     or scan is given up: errs.Unavailable. row_level_security=on tells each statement's tenant to the server's policies.
 //
 // It makes no table: see tenantcontent.Migrate. The caller closes it. Errors: errs.Invalid for a URL it cannot read; no
 // error shows the password in it.
@@ -73,7 +76,7 @@ func openPostgres(text string) (*bun.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	var cfg pgsafe.Config
+	cfg := pgsafe.Config{Work: func(ctx context.Context) pgsafe.Work { return pgsafe.Work(bunx.WorkOf(ctx)) }}
 	if on {
 		cfg.Tenant = bunx.Tenant
 	}

@@ -68,7 +68,7 @@ const slugTaken = "A bundle with this slug"
 
 // InTx implements bundles.Store.
 func (s *Store) InTx(ctx context.Context, fn func(context.Context) error) error {
-	return bunx.InTx(ctx, s.db, fn)
+	return bunx.InTx(bunx.WithWork(ctx, bunx.Long), s.db, fn)
 }
 
 // Joined implements bundles.Store.
@@ -86,7 +86,7 @@ func (s *Store) Rehearse(ctx context.Context, fn func(context.Context) error) er
 	if s.Joined(ctx) {
 		return errs.New(errs.Invalid, "A dry run must not run in another transaction.")
 	}
-	err := bunx.InTx(ctx, s.db, func(ctx context.Context) error {
+	err := s.InTx(ctx, func(ctx context.Context) error {
 		if err := fn(ctx); err != nil {
 			return err
 		}

@@ -54,7 +54,7 @@ var list = bunx.List[row]{
 
 // InTx implements colors.Store.
 func (s *Store) InTx(ctx context.Context, fn func(context.Context) error) error {
-	return bunx.InTx(ctx, s.db, fn)
+	return bunx.InTx(bunx.WithWork(ctx, bunx.Long), s.db, fn)
 }
 
 // Lock implements colors.Store.

@@ -87,7 +87,7 @@ var list = bunx.List[row]{
 
 // InTx implements domains.Store.
 func (s *Store) InTx(ctx context.Context, fn func(context.Context) error) error {
-	return bunx.InTx(ctx, s.db, fn)
+	return bunx.InTx(bunx.WithWork(ctx, bunx.Long), s.db, fn)
 }
 
 // LockTenant implements domains.Store.

@@ -7,6 +7,7 @@ package bunx
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"strconv"
 	"strings"
@@ -35,6 +36,7 @@ type fixed interface {
 
 type txKey struct{}
 type tenantKey struct{}
+type workKey struct{}
 
 // running is a transaction in a context.
 type running struct {
@@ -62,7 +64,30 @@ func Tenant(ctx context.Context) string {
 	return t
 }
 
+// Work is how long the statements of a context may take before package database gives a PostgreSQL up that does not
+// answer. Its values are those of pgsafe.Work.
+type Work int
+
+// The kinds of work.
+const (
+	Short     Work = iota // what a request usually does
+	Long                  // an import, restore, deploy or scan
+	Unbounded             // a migration
+)
+
+// WithWork returns a context for the statements of some work, and for the transaction that begins with it.
+func WithWork(ctx context.Context, w Work) context.Context {
+	return context.WithValue(ctx, workKey{}, w)
+}
+
+// WorkOf returns what WithWork put into the context; Short is the default.
+func WorkOf(ctx context.Context) Work {
+	w, _ := ctx.Value(workKey{}).(Work)
+	return w
+}
+
 // InTx runs fn in a transaction and commits when it returns nil. Inside a transaction of the same database it joins.
+// When the connection is lost during the COMMIT, the error is errs.Unavailable and says that the change may have been made.
 // Every write goes through it: on SQLite a write outside a transaction keeps the log from being copied back (NOTES).
 func InTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) error {
 	if r, ok := ctx.Value(txKey{}).(*running); ok && r.db == db {
@@ -84,7 +109,7 @@ func InTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) e
 	}
 	done = true
 	if err := tx.Commit(); err != nil {
-		return Err(err, "")
+		return unconfirmed(Err(err, ""), !errors.Is(err, driver.ErrBadConn))
 	}
 	for _, f := range r.after {
 		f()
@@ -104,7 +129,8 @@ func Write(ctx context.Context, db *bun.DB, tenant string, fn func(ctx context.C
 // COMMIT would be two more round trips. fn registers no AfterCommit.
 func WriteOne(ctx context.Context, db *bun.DB, tenant string, fn func(ctx context.Context, c Conn) error) error {
 	if own, c := For(ctx, db, tenant); c.Postgres() && !c.inTx {
-		return fn(own, c)
+		err := fn(own, c)
+		return unconfirmed(err, lost(err))
 	}
 	return Write(ctx, db, tenant, fn)
 }

@@ -46,6 +46,24 @@ func Err(err error, what string) error {
 	return err
 }
 
+// unconfirmed is for the error of a COMMIT, or of a statement that commits by itself. When it was sent, and the server has
+// not said that it failed, the change may have been made.
+func unconfirmed(err error, sent bool) error {
+	if !sent || errs.CodeOf(err) != errs.Unavailable {
+		return err
+	}
+	if state, lite := codes(err); state != "" || lite != 0 {
+		return err
+	}
+	return errs.Wrap(errs.Unavailable, err, "The database did not answer: the change may or may not have been made. Look before you try again.")
+}
+
+// lost reports whether the connection was lost after a statement had been sent. Package pgsafe marks such errors.
+func lost(err error) bool {
+	var e interface{ StatementSent() bool }
+	return errors.As(err, &e) && e.StatementSent()
+}
+
 // codes gives the SQLSTATE of a PostgreSQL error (pgdriver or pgx) or the code of a SQLite error. The library links no
 // driver, so it asks for the methods that their errors have.
 func codes(err error) (state string, lite int) {

@@ -150,3 +150,43 @@ func TestErrOfLostServer(t *testing.T) {
 	is.NoErr(server.Restart(t.Context()))
 	is.NoErr(read("SELECT 1"))
 }
+
+// TestErrOfUnansweredCommit: a change whose end the server has not reported is neither done nor undone.
+func TestErrOfUnansweredCommit(t *testing.T) {
+	dbtest.Server(t) // skips, or fails, where there is none
+	is := is.New(t)
+	server, err := pgtest.Start(t.Context())
+	is.NoErr(err)
+	defer server.Stop()
+	db, err := database.Open(server.URL + "&read_timeout=500ms&write_timeout=500ms&connect_timeout=1")
+	is.NoErr(err)
+	defer func() { _ = db.Close() }()
+	is.NoErr(exec(t.Context(), db, "CREATE TABLE t (n int)"))
+	insert := func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.Exec(ctx, "INSERT INTO t VALUES (1)")
+		return bunx.Err(err, "Thing")
+	}
+	const away, unknown = "The database is not available at the moment. Try again.",
+		"The database did not answer: the change may or may not have been made. Look before you try again."
+	refused := func(err error, message string) {
+		t.Helper()
+		is.Helper()
+		is.Equal(errs.CodeOf(err), errs.Unavailable)
+		is.Equal(errs.MessageOf(err), message)
+	}
+
+	refused(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
+		defer server.Freeze()
+		return insert(ctx, c)
+	}), unknown)
+	refused(bunx.WriteOne(t.Context(), db, "acme", insert), away) // no connection: it was not sent
+	server.Thaw()
+	for err = errors.New("not tried"); err != nil; {
+		err = db.PingContext(t.Context())
+	}
+	refused(bunx.WriteOne(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
+		server.Freeze()
+		return insert(ctx, c)
+	}), unknown)
+	server.Thaw()
+}

@@ -116,3 +116,23 @@ func TestShutDownOfTheServer(t *testing.T) { // politely, as for an upgrade
 	some(t, &f.good, 500)
 	f.stop()
 }
+
+// TestServerIsFrozen: a server whose processes are stopped keeps nobody waiting, and is used again when they go on.
+func TestServerIsFrozen(t *testing.T) {
+	is, cluster := is.New(t), dbtest.Server(t)
+	u := plainURL(t)
+	w := newWorld(t, u, with(with(with(u, "read_timeout", "500ms"), "write_timeout", "500ms"), "connect_timeout", "1"))
+	f := w.traffic(t)
+	some(t, &f.good, 200)
+	cluster.Freeze()
+	defer cluster.Thaw()
+	some(t, &f.refused, 50) // each a proper 503
+	status, body, err := w.do(t.Context(), "GET", "/readyz", "")
+	is.NoErr(err)
+	is.Equal(status, http.StatusServiceUnavailable)
+	is.NoErr(properly503(body))
+	cluster.Thaw()
+	some(t, &f.good, 200)
+	f.stop()
+	w.idle(t)
+}

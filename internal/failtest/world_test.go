@@ -155,7 +155,9 @@ func properly503(text string) error {
 		Error, Message string
 	}
 	err := json.Unmarshal([]byte(text), &got)
-	if err != nil || got.StatusCode != 503 || got.Error != "Service Unavailable" || got.Message != "The database is not available at the moment. Try again." {
+	away := got.Message == "The database is not available at the moment. Try again." ||
+		got.Message == "The database did not answer: the change may or may not have been made. Look before you try again."
+	if err != nil || got.StatusCode != 503 || got.Error != "Service Unavailable" || !away {
 		return fmt.Errorf("not the error shape: %s", text)
 	}
 	return nil

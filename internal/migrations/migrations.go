@@ -51,7 +51,7 @@ func run(ctx context.Context, db *bun.DB) error {
 	if err != nil {
 		return err
 	}
-	return bunx.Write(ctx, db, "", func(ctx context.Context, c bunx.Conn) error {
+	return bunx.Write(bunx.WithWork(ctx, bunx.Unbounded), db, "", func(ctx context.Context, c bunx.Conn) error {
 		if err := lock(ctx, c); err != nil {
 			return err
 		}
@@ -99,7 +99,7 @@ func Pending(ctx context.Context, db *bun.DB) ([]string, error) {
 // EnableRowLevelSecurity puts a policy on every table with a tenant: a statement sees the rows of the tenant that the
 // setting tenantcontent.tenant names, and no row without it. PostgreSQL only; run it again after a migration.
 func EnableRowLevelSecurity(ctx context.Context, db *bun.DB) error {
-	return bunx.Write(ctx, db, "", func(ctx context.Context, c bunx.Conn) error {
+	return bunx.Write(bunx.WithWork(ctx, bunx.Unbounded), db, "", func(ctx context.Context, c bunx.Conn) error {
 		if !c.Postgres() {
 			return errs.New(errs.Invalid, "row-level security needs PostgreSQL")
 		}

@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/uptrace/bun/driver/pgdriver"
@@ -21,6 +22,7 @@ type conn struct {
 	inTx   bool
 	failed bool // an error in this transaction
 	tenant tenantState
+	limits timeouts
 }
 
 var (
@@ -33,8 +35,9 @@ var (
 	_ driver.Validator          = (*conn)(nil)
 )
 
-func newConn(pg *pgdriver.Conn, s *socket, cfg Config) *conn {
+func newConn(pg *pgdriver.Conn, s *socket, cfg Config, limits timeouts) *conn {
 	return &conn{
+		limits: limits,
 		pg:     pg,
 		socket: s,
 		stmts:  newStatements(cfg.StatementCache),
@@ -49,8 +52,8 @@ func (c *conn) kill() { c.socket.kill() }
 func (c *conn) dead() bool { return c.socket.killed.Load() }
 
 // enter begins the use of the connection for one statement: until leave is called the end of ctx kills the
-// connection. It fails before anything was sent.
-func (c *conn) enter(ctx context.Context) (leave func(), err error) {
+// connection, and so does a server that is silent for the timeout. It fails before anything was sent.
+func (c *conn) enter(ctx context.Context, timeout time.Duration) (leave func(), err error) {
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -58,7 +61,9 @@ func (c *conn) enter(ctx context.Context) (leave func(), err error) {
 		return nil, driver.ErrBadConn
 	case c.open != nil:
 		return nil, refusal("the rows of an earlier statement are still open on this connection")
-	case ctx.Done() == nil:
+	}
+	c.socket.timeout = timeout
+	if ctx.Done() == nil {
 		return func() {}, nil
 	}
 	stop := context.AfterFunc(ctx, c.kill)
@@ -88,10 +93,12 @@ func (c *conn) settle(ctx context.Context, err error) error {
 		return err
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case c.socket.timedOut.Load():
+		return lostError{fmt.Errorf("the server has not answered within %s: %w", c.socket.timeout, os.ErrDeadlineExceeded)}
 	case errors.Is(err, driver.ErrBadConn): // pgdriver: nothing was written
 		return driver.ErrBadConn
 	}
-	return fmt.Errorf("pgsafe: the connection is lost: %w", err)
+	return lostError{fmt.Errorf("the connection is lost: %w", err)}
 }
 
 // IsValid reports whether the connection can be used again; database/sql asks before it keeps one.
@@ -108,13 +115,13 @@ func (c *conn) ResetSession(context.Context) error {
 
 // Ping makes a round trip.
 func (c *conn) Ping(ctx context.Context) error {
-	_, err := c.control(ctx, "select 1")
+	_, err := c.control(ctx, c.limits.read, "select 1")
 	return err
 }
 
 // control runs a statement of this package's own: no arguments, no tenant.
-func (c *conn) control(ctx context.Context, query string) (driver.Result, error) {
-	leave, err := c.enter(ctx)
+func (c *conn) control(ctx context.Context, timeout time.Duration, query string) (driver.Result, error) {
+	leave, err := c.enter(ctx, timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +136,7 @@ var terminate = []byte{'X', 0, 0, 0, 4}
 // Close takes leave of the server, within a second, and closes the connection.
 func (c *conn) Close() error {
 	if c.IsValid() && c.open == nil {
-		_ = c.socket.Conn.SetDeadline(time.Now().Add(time.Second))
+		c.socket.timeout = time.Second
 		_, _ = c.pg.Conn().Write(terminate)
 	}
 	c.kill()

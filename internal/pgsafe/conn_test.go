@@ -110,9 +110,9 @@ func TestLeaveIsFinal(t *testing.T) {
 	is := is.New(t)
 	for range 1000 {
 		near, far := net.Pipe()
-		c := newConn(&pgdriver.Conn{}, &socket{Conn: near}, Config{})
+		c := newConn(&pgdriver.Conn{}, &socket{Conn: near}, Config{}, timeouts{})
 		ctx, cancel := context.WithCancel(t.Context())
-		leave, err := c.enter(ctx)
+		leave, err := c.enter(ctx, 0)
 		is.NoErr(err)
 		cancel()
 		leave()

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/uptrace/bun/driver/pgdriver"
@@ -20,7 +21,16 @@ type connector struct {
 	dialer  net.Dialer
 	setup   string // the statement that makes the settings of a new connection
 	without string // the same without client_connection_check_interval, which not every server has
+	limits  timeouts
+
+	mu         sync.Mutex
+	silent     error     // of the last attempt that took all of its time
+	silentTill time.Time // until then no other one is made
 }
+
+// silence is how long a server that did not answer is left alone. The callers who wait for a connection meanwhile
+// are told at once: one after the other, each with connect_timeout, they would wait for minutes.
+const silence = time.Second
 
 func newConnector(t target, cfg Config) *connector {
 	if cfg.StatementCache <= 0 {
@@ -38,6 +48,7 @@ func newConnector(t target, cfg Config) *connector {
 		all = append(all, setting{tenantSetting, ""})
 	}
 	return &connector{
+		limits: newTimeouts(t, cfg),
 		target: t,
 		cfg:    cfg,
 		dialer: net.Dialer{KeepAliveConfig: net.KeepAliveConfig{
@@ -68,8 +79,12 @@ func setupStatement(all []setting) string {
 // literal quotes s; pgdriver insists on standard_conforming_strings.
 func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// Connect dials, logs in and makes the settings, within connect_timeout. It leaves no socket behind when it fails.
+// Connect dials, logs in and makes the settings, within connect_timeout. It leaves no socket behind when it fails. Within
+// a second after an attempt that has had no answer it fails at once.
 func (k *connector) Connect(ctx context.Context) (driver.Conn, error) {
+	if err := k.isSilent(); err != nil {
+		return nil, err
+	}
 	limited, cancel := context.WithTimeout(ctx, k.target.connectTimeout)
 	defer cancel()
 	raw, err := k.dialer.DialContext(limited, k.target.network, k.target.addr)
@@ -95,9 +110,23 @@ func (k *connector) failed(ctx, limited context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case limited.Err() != nil:
-		err = os.ErrDeadlineExceeded
+		err = fmt.Errorf("pgsafe: connect to %s: %w", k.target.addr, os.ErrDeadlineExceeded)
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.silent, k.silentTill = err, time.Now().Add(silence)
+		return err
 	}
 	return fmt.Errorf("pgsafe: connect to %s: %w", k.target.addr, err)
+}
+
+// isSilent returns the error of an attempt that has just had no answer.
+func (k *connector) isSilent() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if time.Now().Before(k.silentTill) {
+		return k.silent
+	}
+	return nil
 }
 
 // start lets pgdriver log in over s. pgdriver panics on some messages that no PostgreSQL sends.
@@ -111,7 +140,7 @@ func (k *connector) start(ctx context.Context, s *socket) (c *conn, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c = newConn(pg.(*pgdriver.Conn), s, k.cfg)
+	c = newConn(pg.(*pgdriver.Conn), s, k.cfg, k.limits)
 	_, err = c.pg.ExecContext(ctx, k.setup, nil)
 	if ordinary(err) && c.pg.IsValid() {
 		_, err = c.pg.ExecContext(ctx, k.without, nil)

@@ -81,6 +81,16 @@ func stale(err error) bool {
 		e.Field('C') == featureUnsupported && e.Field('R') == cachedPlanRoutine
 }
 
+// lostError is for a connection that is lost after something was sent: nobody knows whether it was done.
+type lostError struct{ err error }
+
+func (l lostError) Error() string { return "pgsafe: " + l.err.Error() }
+
+func (l lostError) Unwrap() error { return l.err }
+
+// StatementSent tells package bunx so.
+func (l lostError) StatementSent() bool { return true }
+
 // refusal is an error of the caller's that is noticed before anything is sent; the connection stays as it is.
 type refusal string
 

@@ -7,6 +7,9 @@
 //
 //   - A statement whose context ends returns at once with the context's own error, never with an i/o timeout. The
 //     socket is closed, and the server stops the statement within client_connection_check_interval (one second).
+//   - A server that is silent for a statement's timeout, as when its machine or its processes hang, loses the
+//     connection: the error is one for which Unavailable reports true. Neither then nor after another loss does a caller
+//     know whether the statement, or the COMMIT, was done.
 //   - After any error but an ordinary one from the server the connection is closed for good. A failed statement is
 //     reported as driver.ErrBadConn, which database/sql retries, only when nothing of it was sent.
 //   - A connection that died in the pool is noticed before its next statement, without a round trip.
@@ -43,6 +46,14 @@ type Config struct {
 	LockTimeout              time.Duration // of one wait for a lock; default 10 s, negative: none
 	IdleInTransactionTimeout time.Duration // between two statements of a transaction; default 60 s, negative: none
 
+	// The connection is given up when the server is silent for as long as this; negative: never. ReadTimeout is that of
+	// queries outside of transactions, of BEGIN and of pings, default 10 s; WriteTimeout that of other statements and of
+	// COMMIT, default 30 s; LongTimeout that of the statements and the COMMIT of Long work, default 90 s. Here,
+	// not at the server as StatementTimeout: the two do not know of each other.
+	ReadTimeout, WriteTimeout, LongTimeout time.Duration
+	// Work, when set, is the kind of work of a statement by its context. nil: all is Short.
+	Work func(ctx context.Context) Work
+
 	StatementCache int // prepared statements kept per connection; default 128
 }
 
@@ -73,8 +84,8 @@ func Open(url string, cfg Config) (*sql.DB, error) {
 //
 // The URL reads postgres://user:password@host:port/database?name=value (or postgresql://) as for libpq. A host that
 // begins with a slash, given as host=/var/run/postgresql, is the directory of a unix socket. Names: host, port, user,
-// password, dbname, application_name, connect_timeout (seconds, default 5), sslrootcert, sslcert, sslkey,
-// pool_max_conns (see Open), and sslmode:
+// password, dbname, application_name, connect_timeout (seconds, default 5), read_timeout, write_timeout and long_timeout
+// (seconds, or as 250ms and 2m; see Config), sslrootcert, sslcert, sslkey, pool_max_conns (see Open), and sslmode:
 //
 //   - disable: no TLS
 //   - require (also allow and prefer, which never fall back here): TLS with any certificate, but checked as by

@@ -11,7 +11,7 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 	if err := check(query, args); err != nil {
 		return nil, err
 	}
-	leave, err := c.enter(ctx)
+	leave, err := c.enter(ctx, c.timeout(ctx, query))
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 	if err := check(query, args); err != nil {
 		return nil, err
 	}
-	leave, err := c.enter(ctx)
+	leave, err := c.enter(ctx, c.timeout(ctx, query))
 	if err != nil {
 		return nil, err
 	}

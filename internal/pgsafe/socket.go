@@ -3,16 +3,20 @@ package pgsafe
 import (
 	"errors"
 	"net"
+	"os"
 	"sync/atomic"
 	"syscall"
 	"time"
 )
 
-// socket is the connection under pgdriver (and under TLS). Deadlines do nothing: a statement ends with its context,
-// which closes the socket, and never with an i/o timeout that leaves an answer to be read by the next caller.
+// socket is the connection under pgdriver (and under TLS). Deadlines that pgdriver sets do nothing: a statement ends with
+// its context, or when the server has not been heard of for the statement's timeout, and both close the socket. So no
+// i/o timeout leaves an answer to be read by the next caller.
 type socket struct {
 	net.Conn
-	killed atomic.Bool
+	timeout  time.Duration // of each read and write; 0: none. Only whoever uses the connection sets it.
+	killed   atomic.Bool
+	timedOut atomic.Bool // and killed for it
 }
 
 func (*socket) SetDeadline(time.Time) error      { return nil }
@@ -25,13 +29,39 @@ func (s *socket) kill() {
 	_ = s.Conn.Close()
 }
 
-// Write swallows what is written after kill, of which pgdriver would make a line on stderr. Its next read fails.
+// Read waits for the server no longer than the timeout.
+func (s *socket) Read(b []byte) (int, error) {
+	_ = s.Conn.SetReadDeadline(s.deadline()) // fails on a closed socket alone, and so does the read
+	n, err := s.Conn.Read(b)
+	s.check(err)
+	return n, err
+}
+
+// Write waits for the server no longer than the timeout. It swallows what is written after kill, of which pgdriver would
+// make a line on stderr. Its next read fails.
 func (s *socket) Write(b []byte) (int, error) {
+	_ = s.Conn.SetWriteDeadline(s.deadline())
 	n, err := s.Conn.Write(b)
+	s.check(err)
 	if err != nil && s.killed.Load() {
 		return len(b), nil
 	}
 	return n, err
+}
+
+func (s *socket) deadline() time.Time {
+	if s.timeout <= 0 {
+		return time.Time{}
+	}
+	return time.Now().Add(s.timeout)
+}
+
+// check kills the connection when err is a timeout.
+func (s *socket) check(err error) {
+	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) {
+		s.timedOut.Store(true)
+		s.kill()
+	}
 }
 
 var errUnsolicited = errors.New("pgsafe: the server spoke while the connection was idle")
@@ -47,6 +77,7 @@ func (s *socket) quiet() error {
 	if err != nil {
 		return err
 	}
+	_ = s.Conn.SetReadDeadline(time.Time{}) // that of the last statement has passed
 	var peekErr error
 	if err := raw.Read(func(fd uintptr) bool {
 		peekErr = peek(fd)

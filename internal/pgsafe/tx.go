@@ -32,7 +32,7 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 	if opts.ReadOnly {
 		begin += " read only"
 	}
-	leave, err := c.enter(ctx)
+	leave, err := c.enter(ctx, c.limits.read)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (t *tx) Commit() error {
 		commit = "select 1; commit" // the select fails when the transaction has
 	}
 	c.inTx = false
-	_, err := c.control(t.ctx, commit)
+	_, err := c.control(t.ctx, c.limits.of(c.limits.work(t.ctx), c.limits.write), commit)
 	if err == nil {
 		return nil
 	}
@@ -80,9 +80,11 @@ func (t *tx) Rollback() error {
 	c := t.c
 	c.inTx = false
 	c.tenant.known = c.tenant.known && !c.tenant.inTx
-	ctx, cancel := context.WithTimeout(t.ctx, rollbackTimeout)
-	defer cancel()
-	if _, err := c.control(ctx, "rollback"); err != nil {
+	timeout := rollbackTimeout
+	if c.limits.read > 0 {
+		timeout = min(timeout, c.limits.read)
+	}
+	if _, err := c.control(t.ctx, timeout, "rollback"); err != nil {
 		c.kill()
 	}
 	return nil

@@ -23,6 +23,9 @@ type target struct {
 	user, password, database string
 	appName                  string
 	connectTimeout           time.Duration
+	readTimeout              time.Duration // this and the next two: 0 when the URL does not name it
+	writeTimeout             time.Duration
+	longTimeout              time.Duration
 	maxConns                 int
 	settings                 []setting // of the server, sorted by name
 }
@@ -91,6 +94,13 @@ func newTarget(u *url.URL, p params) (t target, err error) {
 		return target{}, err
 	}
 	t.connectTimeout = time.Duration(seconds) * time.Second
+	for name, to := range map[string]*time.Duration{
+		"read_timeout": &t.readTimeout, "write_timeout": &t.writeTimeout, "long_timeout": &t.longTimeout,
+	} {
+		if *to, err = duration(name, p.take(name)); err != nil {
+			return target{}, err
+		}
+	}
 	if t.maxConns, err = number("pool_max_conns", cmp.Or(p.take("pool_max_conns"), strconv.Itoa(defaultMaxConns)), 10000); err != nil {
 		return target{}, err
 	}
@@ -115,6 +125,21 @@ func number(name, value string, most int) (int, error) {
 		return 0, fmt.Errorf("pgsafe: %s in the database URL must be a number from 1 to %d", name, most)
 	}
 	return n, nil
+}
+
+// duration reads seconds, or a time with its unit; 0 for "".
+func duration(name, value string) (time.Duration, error) {
+	if value == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(value)
+	if n, numberErr := strconv.Atoi(value); numberErr == nil && n <= 3600 {
+		d, err = time.Duration(n)*time.Second, nil
+	}
+	if err != nil || d <= 0 || d > time.Hour {
+		return 0, fmt.Errorf("pgsafe: %s in the database URL must be seconds, or a time such as 250ms or 2m, of an hour at most", name)
+	}
+	return d, nil
 }
 
 var settingName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*$`)

@@ -238,6 +238,7 @@ func (c *Cluster) Shutdown() {
 
 func (c *Cluster) shutdown() {
 	if c.server != 0 {
+		signalTree(c.server, syscall.SIGCONT)
 		end(c.server, syscall.SIGINT) // PostgreSQL's "fast" shutdown
 		c.gone()
 	}
@@ -250,6 +251,21 @@ func (c *Cluster) Kill() {
 	if c.server != 0 {
 		killTree(c.server)
 		c.gone()
+	}
+}
+
+// Freeze stops the server's processes with SIGSTOP, as a machine does that hangs: connections stay, and nothing answers.
+// Thaw lets them go on.
+func (c *Cluster) Freeze() { c.signal(syscall.SIGSTOP) }
+
+// Thaw undoes Freeze.
+func (c *Cluster) Thaw() { c.signal(syscall.SIGCONT) }
+
+func (c *Cluster) signal(sig syscall.Signal) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.server != 0 {
+		signalTree(c.server, sig)
 	}
 }
 

@@ -10,5 +10,7 @@ type Cluster struct{ URL, SocketURL, Socket string }
 func Start(context.Context) (*Cluster, error)    { return nil, ErrNoServer }
 func (c *Cluster) Stop()                         {}
 func (c *Cluster) Kill()                         {}
+func (c *Cluster) Freeze()                       {}
+func (c *Cluster) Thaw()                         {}
 func (c *Cluster) Shutdown()                     {}
 func (c *Cluster) Restart(context.Context) error { return ErrNoServer }

@@ -99,6 +99,14 @@ func killTree(pid int) {
 	wait(context.Background(), pid)
 }
 
+// signalTree sends a signal to a process, then to its children. The parent comes first: stopped, it starts no more of them.
+func signalTree(pid int, sig syscall.Signal) {
+	syscall.Kill(pid, sig)
+	for _, child := range liveChildren(pid) {
+		syscall.Kill(child, sig)
+	}
+}
+
 // liveChildren lists the children of a process that are not zombies.
 func liveChildren(parent int) (pids []int) {
 	for _, p := range processes() {

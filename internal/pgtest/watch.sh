@@ -8,6 +8,7 @@ lock=$1/data/postmaster.pid
 
 i=0
 if [ "$pid" -gt 0 ]; then
+	kill -CONT "$pid" $(ps -o pid= --ppid "$pid") # after Freeze
 	kill -QUIT "$pid" # PostgreSQL's "immediate" shutdown
 	# A server removes its lock file last; its process may stay as a zombie where process 1 reaps nothing.
 	while [ -e "$lock" ] && kill -0 "$pid" && [ $i -lt 80 ]; do sleep 0.1; i=$((i + 1)); done
