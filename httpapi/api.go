@@ -74,6 +74,7 @@ type Config struct {
 type api struct {
 	Config
 	router       *router
+	byName       map[string]*Route
 	crossOrigin  *http.CrossOriginProtection
 	secureCookie bool
 	mount        string           // path of BaseURL, without a slash at its end
@@ -120,7 +121,12 @@ func New(c Config) (http.Handler, error) {
 	if a.Authenticate == nil {
 		a.Authenticate = a.authenticate
 	}
-	a.router, err = newRouter(slices.DeleteFunc(a.routes(), func(r Route) bool { return r.Login && !a.logins }))
+	routes := slices.DeleteFunc(a.routes(), func(r Route) bool { return r.Login && !a.logins })
+	a.byName = make(map[string]*Route, len(routes))
+	for i := range routes {
+		a.byName[routes[i].Name] = &routes[i]
+	}
+	a.router, err = newRouter(routes)
 	return a, err
 }
 
@@ -151,6 +157,14 @@ func (a *api) serve(w *response, r *http.Request) error {
 		if err := a.admit(req, route); err != nil {
 			return err
 		}
+	}
+	if !route.AnyType && r.Method != http.MethodDelete { // whose answer is empty
+		name, acceptable := mediaType(r.Header)
+		if !acceptable {
+			return failure{http.StatusNotAcceptable, "This route answers application/json or application/hal+json: name one of them in the header Accept."}
+		}
+		w.hal = name == typeHAL
+		w.Header().Add("Vary", "Accept")
 	}
 	answer, err := a.call(route, req)
 	if err != nil {

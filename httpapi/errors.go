@@ -35,10 +35,13 @@ func (a *api) fail(w *response, r *http.Request, err error) {
 	status, message := statusOf[errs.CodeOf(err)], errs.MessageOf(err)
 	var method notAllowed
 	var file refused
+	var own failure
 	switch {
 	case errors.As(err, &method):
 		w.Header().Set("Allow", string(method))
 		status, message = http.StatusMethodNotAllowed, method.Error()
+	case errors.As(err, &own):
+		status, message = own.status, own.message
 	case errors.As(err, &file):
 		status, message = int(file), file.Error()
 	case status == 0 && errors.Is(err, context.Canceled) && r.Context().Err() != nil:
@@ -62,9 +65,18 @@ func (a *api) fail(w *response, r *http.Request, err error) {
 	case http.StatusRequestEntityTooLarge:
 		w.Header().Set("Connection", "close") // the rest of the body is not read
 	}
+	w.hal = false
 	w.Header().Del("Content-Disposition") // the file that it was for does not come
 	_ = reply{status: status, body: problem{StatusCode: status, Error: http.StatusText(status), Message: message}}.write(w, r)
 }
+
+// failure is an error that is of HTTP alone.
+type failure struct {
+	status  int
+	message string
+}
+
+func (f failure) Error() string { return f.message }
 
 // refused is a status of http.ServeContent: a range outside the file, or a condition of the request that does not hold.
 type refused int

@@ -36,3 +36,6 @@ func CursorQuery(path, sort, value, key string) string {
 	query.Set("cursor", newCursor(path, query, 0, &paging.Position{Value: value, Key: key}))
 	return query.Encode()
 }
+
+// MediaType returns the media type of an answer.
+func MediaType(h http.Header) (string, bool) { return mediaType(h) }

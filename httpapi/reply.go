@@ -64,7 +64,7 @@ func (a reply) write(w *response, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	h.Set("Content-Type", "application/json; charset=utf-8")
+	w.setType()
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(a.status)
 	_, _ = w.Write(body) // a caller who is gone needs no answer
@@ -73,7 +73,7 @@ func (a reply) write(w *response, r *http.Request) error {
 
 func (a reply) writeStream(w *response) error {
 	if w.Header().Get("Content-Type") == "" {
-		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+		w.setType()
 	}
 	out := &late{w: w, status: a.status, control: http.NewResponseController(w.ResponseWriter)}
 	if a.early {
@@ -166,6 +166,16 @@ type response struct {
 	sender  *sender
 	status  int
 	failure error // why the answer was cut
+	hal     bool  // the client prefers application/hal+json
+}
+
+// setType sets the media type of a JSON answer.
+func (w *response) setType() {
+	name := typeJSON
+	if w.hal {
+		name = typeHAL
+	}
+	w.Header().Set("Content-Type", name)
 }
 
 func (w *response) WriteHeader(status int) {

@@ -24,7 +24,9 @@ type Route struct {
 	Tx         bool             // runs in one transaction
 	// OwnTx says of a transactional route that its service makes the transaction: of its only statement, or after it has
 	// checked what it is given.
-	OwnTx   bool
+	OwnTx bool
+	// AnyType says that the answer is a file, a page, a redirect or empty, whatever media types the client accepts.
+	AnyType bool
 	Summary string
 
 	handle func(r *request) (reply, error)

@@ -19,7 +19,7 @@ func (a *api) routes() []Route {
 		{Method: put, Pattern: "/api/colors/:key", Name: "putColor", Permission: actor.ColorWrite, Tx: true, OwnTx: true, Summary: "Set a color", handle: a.putColor},
 		{Method: del, Pattern: "/api/colors/:key", Name: "deleteColor", Permission: actor.ColorWrite, Tx: true, OwnTx: true, Summary: "Remove a color", handle: a.deleteColor},
 		{Method: get, Pattern: "/api/colors/:key/permissions", Name: "getColorPermissions", Summary: "What the caller may do with a color", handle: a.getColorPermissions},
-		{Method: post, Pattern: "/api/colors-export", Name: "exportColors", Permission: actor.ColorWrite, Summary: "Export the palette to a file", handle: a.exportColors},
+		{Method: post, Pattern: "/api/colors-export", Name: "exportColors", Permission: actor.ColorWrite, AnyType: true, Summary: "Export the palette to a file", handle: a.exportColors},
 		{Method: post, Pattern: "/api/colors-import", Name: "importColors", Permission: actor.ColorWrite, Tx: true, OwnTx: true, Summary: "Import colors from an uploaded file", handle: a.importColors},
 
 		// Part 1: bundles
@@ -39,10 +39,10 @@ func (a *api) routes() []Route {
 		{Method: del, Pattern: "/api/bundles/:id/entries/:entry", Name: "deleteBundleEntry", Permission: actor.Superuser, Tx: true, Summary: "Take an entry out of a bundle", handle: a.deleteBundleEntry},
 
 		// Part 1: archives
-		{Method: post, Pattern: "/api/bundles/:id/_export", Name: "exportBundle", Permission: actor.Superuser, Summary: "The archive of a bundle", handle: a.exportBundle},
+		{Method: post, Pattern: "/api/bundles/:id/_export", Name: "exportBundle", Permission: actor.Superuser, AnyType: true, Summary: "The archive of a bundle", handle: a.exportBundle},
 		{Method: post, Pattern: "/api/bundles/:id/_deploy", Name: "deployBundle", Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Bring a bundle into other tenants", handle: a.deployBundle},
 		{Method: post, Pattern: "/api/_import-bundle", Name: "importBundle", Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Import an archive", handle: a.importBundle},
-		{Method: post, Pattern: "/api/_bundle", Name: "exportEntries", Permission: actor.Superuser, Summary: "The archive of entries without a bundle", handle: a.exportEntries},
+		{Method: post, Pattern: "/api/_bundle", Name: "exportEntries", Permission: actor.Superuser, AnyType: true, Summary: "The archive of entries without a bundle", handle: a.exportEntries},
 		{Method: post, Pattern: "/api/_bundle-deploy", Name: "deployEntries", Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Bring entries without a bundle into other tenants", handle: a.deployEntries},
 		{Method: post, Pattern: "/api/_restore", Name: "restoreArchive", Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Replace content by an archive's", handle: a.restoreArchive},
 		{Method: post, Pattern: "/api/_restore-from-file", Name: "restoreFile", Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Replace content by a staged archive's", handle: a.restoreFile},
@@ -83,19 +83,19 @@ func (a *api) routes() []Route {
 		{Method: del, Pattern: "/api/domains/:id", Name: "deleteDomain", Permission: actor.Superuser, Tx: true, Summary: "Remove a domain with its users and teams", handle: a.deleteDomain},
 		{Method: post, Pattern: "/api/domains/:id/driver/_scan", Name: "scanDomain", Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Scan the directory of one domain", handle: a.scanDomain},
 		{Method: get, Pattern: "/api/domains/:id/scan", Name: "getScan", Permission: actor.SuperuserRead, Summary: "How far the scan of a domain is", handle: a.getScan},
-		{Method: get, Pattern: "/api/login/:domain/sso", Name: "beginSSO", Public: true, Login: true, Summary: "Log in at the domain's provider", handle: a.beginSSO},
-		{Method: get, Pattern: "/api/login/:domain/callback", Name: "finishSSO", Public: true, Login: true, Summary: "Come back from an OpenID provider", handle: a.finishSSO},
-		{Method: post, Pattern: "/api/login/:domain/acs", Name: "finishSAML", Public: true, Login: true, Foreign: true, Summary: "Come back from a SAML provider", handle: a.finishSAML},
-		{Method: get, Pattern: "/api/login/:domain/metadata", Name: "getSSOMetadata", Public: true, Login: true, Summary: "What a SAML provider needs to know", handle: a.getSSOMetadata},
+		{Method: get, Pattern: "/api/login/:domain/sso", Name: "beginSSO", Public: true, Login: true, AnyType: true, Summary: "Log in at the domain's provider", handle: a.beginSSO},
+		{Method: get, Pattern: "/api/login/:domain/callback", Name: "finishSSO", Public: true, Login: true, AnyType: true, Summary: "Come back from an OpenID provider", handle: a.finishSSO},
+		{Method: post, Pattern: "/api/login/:domain/acs", Name: "finishSAML", Public: true, Login: true, Foreign: true, AnyType: true, Summary: "Come back from a SAML provider", handle: a.finishSAML},
+		{Method: get, Pattern: "/api/login/:domain/metadata", Name: "getSSOMetadata", Public: true, Login: true, AnyType: true, Summary: "What a SAML provider needs to know", handle: a.getSSOMetadata},
 
 		// Part 2: principals
 		{Method: get, Pattern: "/api/principal-list", Name: "listPrincipals", Summary: "Every user and team", handle: a.listPrincipals},
-		{Method: get, Pattern: "/api/principals/:id", Name: "resolvePrincipal", Summary: "Redirect to the user or team", handle: a.resolvePrincipal},
+		{Method: get, Pattern: "/api/principals/:id", Name: "resolvePrincipal", AnyType: true, Summary: "Redirect to the user or team", handle: a.resolvePrincipal},
 		{Method: post, Pattern: "/api/principals/:id/_reassign", Name: "reassignPrincipal", Tx: true, OwnTx: true, Summary: "Give a principal's content to another one", handle: a.reassignPrincipal},
 
 		// (ext) who calls
 		{Method: post, Pattern: "/api/login/:domain", Name: "login", Public: true, Login: true, Summary: "Log in with a password", handle: a.login},
-		{Method: post, Pattern: "/api/logout", Name: "logout", Summary: "End the session", handle: a.logout},
+		{Method: post, Pattern: "/api/logout", Name: "logout", AnyType: true, Summary: "End the session", handle: a.logout},
 		{Method: get, Pattern: "/api/session", Name: "getSession", Summary: "Who the caller is", handle: a.getSession},
 		{Method: get, Pattern: "/api/tenant", Name: "getTenant", Summary: "The caller's tenant", handle: a.getTenant},
 		{Method: put, Pattern: "/api/tenant", Name: "putTenant", Permission: actor.Superuser, Tx: true, Summary: "Change the tenant's name and settings", handle: a.putTenant},
@@ -110,11 +110,11 @@ func (a *api) routes() []Route {
 		{Method: get, Pattern: "/api/users/:username", Name: "getUser", Summary: "One user", handle: a.getUser},
 		{Method: put, Pattern: "/api/users/:username", Name: "putUser", Tx: true, Summary: "Change a user", handle: a.putUser},
 		{Method: del, Pattern: "/api/users/:username", Name: "deleteUser", Permission: actor.Superuser, Tx: true, Summary: "Remove a user", handle: a.deleteUser},
-		{Method: put, Pattern: "/api/users/:username/password", Name: "putPassword", Summary: "Change a password", handle: a.putPassword},
+		{Method: put, Pattern: "/api/users/:username/password", Name: "putPassword", AnyType: true, Summary: "Change a password", handle: a.putPassword},
 		{Method: get, Pattern: "/api/users/:username/memberships", Name: "listMemberships", Summary: "The teams of a user", handle: a.listMemberships},
 		{Method: put, Pattern: "/api/users/:username/superuser", Name: "putSuperuser", Permission: actor.Superuser, Tx: true, Summary: "Make or unmake a superuser", handle: a.putSuperuser},
 		{Method: put, Pattern: "/api/users/:username/viewed-feed", Name: "putViewedFeed", Tx: true, OwnTx: true, Summary: "Note that the user has seen the feed", handle: a.putViewedFeed},
-		{Method: get, Pattern: "/api/users/:username/avatar", Name: "getAvatar", Summary: "A user's picture", handle: a.getAvatar},
+		{Method: get, Pattern: "/api/users/:username/avatar", Name: "getAvatar", AnyType: true, Summary: "A user's picture", handle: a.getAvatar},
 		{Method: put, Pattern: "/api/users/:username/avatar", Name: "putAvatar", Summary: "Set a user's picture", handle: a.putAvatar},
 		{Method: del, Pattern: "/api/users/:username/avatar", Name: "deleteAvatar", Tx: true, Summary: "Remove a user's picture", handle: a.deleteAvatar},
 
@@ -135,10 +135,15 @@ func (a *api) routes() []Route {
 		{Method: del, Pattern: "/api/uploads/:id", Name: "deleteUpload", Tx: true, Summary: "Remove a staged file", handle: a.deleteUpload},
 		{Method: get, Pattern: "/api/downloads", Name: "listDownloads", Summary: "The files made for the caller", handle: a.listDownloads},
 		{Method: get, Pattern: "/api/downloads/:id", Name: "getDownload", Summary: "A file made for the caller", handle: a.getDownload},
-		{Method: get, Pattern: "/api/downloads/:id/content", Name: "getDownloadContent", Summary: "The bytes of a download", handle: a.getDownloadContent},
+		{Method: get, Pattern: "/api/downloads/:id/content", Name: "getDownloadContent", AnyType: true, Summary: "The bytes of a download", handle: a.getDownloadContent},
+
+		// (ext) where everything begins
+		{Method: get, Pattern: "/api", Name: "getRoot", Public: true, Summary: "The root: a link to everything that the caller may use", handle: a.getRoot},
+		{Method: get, Pattern: "/api/", Name: "getRootSlash", Public: true, Summary: "The root, with a slash", handle: a.getRoot},
+		{Method: get, Pattern: "/", Name: "getPage", Public: true, AnyType: true, Summary: "A page for people who come with a browser", handle: a.getPage},
 
 		// (ext) for whoever runs the server
-		{Method: get, Pattern: "/healthz", Name: "health", Public: true, Summary: "The process runs", handle: a.health},
-		{Method: get, Pattern: "/readyz", Name: "ready", Public: true, Summary: "The database answers and is migrated", handle: a.ready},
+		{Method: get, Pattern: "/healthz", Name: "health", Public: true, AnyType: true, Summary: "The process runs", handle: a.health},
+		{Method: get, Pattern: "/readyz", Name: "ready", Public: true, AnyType: true, Summary: "The database answers and is migrated", handle: a.ready},
 	}, append(a.commentRoutes(), a.entityRoutes()...)...) // (ext) comments on each kind, and the plain routes of the ready kinds
 }

@@ -139,6 +139,9 @@ func TestPaths(t *testing.T) {
 	s := stocked(t, dbtest.SQLite)
 	for _, r := range httpapi.Routes() {
 		path, _, _ := strings.Cut(s.target(r), "?")
+		if path == "/" || path == "/api" || path == "/api/" { // the root is spelled in two ways, and the page has no segment
+			continue
+		}
 		last := path[strings.LastIndex(path, "/")+1:]
 		first := strings.Split(path, "/")[1]
 		want := map[string]int{
@@ -163,7 +166,7 @@ func TestPaths(t *testing.T) {
 			a.message(t)
 		}
 	}
-	for _, target := range []string{"/", "/api/..", "/api/../api/colors", "/api/colors/../colors", "/api/colors/red/..", "/api", "/api/", "/api/nothing", "/healthz/", "/api/healthz", "/favicon.ico", "/api/colors/red/permissions/x"} {
+	for _, target := range []string{"//", "/api/..", "/api/../api/colors", "/api/colors/../colors", "/api/colors/red/..", "/api//", "/API", "/%61pi", "/api/nothing", "/healthz/", "/api/healthz", "/favicon.ico", "/api/colors/red/permissions/x"} {
 		a := s.do(t, "admin", "GET", target, "")
 		is.New(t).Equal(a.message(t), "There is no such route.")
 		is.New(t).Equal(a.status, 404)

@@ -199,7 +199,7 @@ func (s *script) format(t *testing.T, a answer, asked http.Header) string {
 	if asked.Get("X-Request-Id") != "" && asked.Get("X-Request-Id") == a.header.Get("X-Request-Id") {
 		fmt.Fprintf(&out, "X-Request-Id: %s\n", a.header.Get("X-Request-Id"))
 	}
-	if kind == "application/json; charset=utf-8" {
+	if kind == "application/json; charset=utf-8" || kind == "application/hal+json" {
 		var b bytes.Buffer
 		is.New(t).NoErr(json.Indent(&b, []byte(a.body), "", "  "))
 		a.body = b.String()

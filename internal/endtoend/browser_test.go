@@ -94,6 +94,27 @@ func landed(ctx context.Context, t *testing.T, at string) string {
 	return ""
 }
 
+// TestPage: the page at / shows in a real browser, with its style and without any request for something else, and leads on.
+func TestPage(t *testing.T) {
+	is, ctx, w := is.New(t), newBrowser(t), newWorld(t, dbtest.SQLite)
+	is.NoErr(chromedp.Do(ctx, chromedp.Navigate(w.url+"/")))
+	text := landed(ctx, t, w.url+"/")
+	is.True(strings.Contains(text, "Content service"))
+	for script, want := range map[string]string{
+		`document.documentElement.lang`: "en",
+		`document.title`:                "Content service",
+		`getComputedStyle(document.body).maxWidth !== "none" ? "styled" : "no"`:                                 "styled", // the policy admits the style
+		`String(performance.getEntriesByType("resource").filter(e => !e.name.endsWith("/favicon.ico")).length)`: "0",
+		`String(document.querySelectorAll("main h1").length)`:                                                   "1",
+	} {
+		got, err := chromedp.Run(ctx, chromedp.Evaluate[string](script))
+		is.NoErr(err)
+		is.Equal(got, want)
+	}
+	is.NoErr(chromedp.Do(ctx, chromedp.Click(`a[href="`+w.url+`/api"]`)))
+	is.True(strings.Contains(landed(ctx, t, w.url+"/api"), "inf:login"))
+}
+
 // TestBrowser: the cookies do in a real browser what they are there for.
 func TestBrowser(t *testing.T) {
 	t.Run("OIDC", func(t *testing.T) {

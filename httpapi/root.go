@@ -1,0 +1,170 @@
+package httpapi
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"html/template"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entities"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/hal"
+)
+
+// relation is a link of the root: a relation and the route that it leads to.
+type relation struct{ rel, route string }
+
+// relations are the links of the root for a session, but for those of the kinds of content. A route that the caller may
+// not use has no link.
+var relations = []relation{
+	{"inf:colors", "listColors"}, {"inf:colors-list", "listAllColors"}, {"inf:color", "getColor"},
+	{"inf:colors-export", "exportColors"}, {"inf:colors-import", "importColors"},
+	{"inf:bundle-drivers", "listBundleDrivers"}, {"inf:bundle-driver", "getBundleDriver"},
+	{"inf:bundle-templates", "listBundleTemplates"}, {"inf:bundle-list", "listAllBundles"},
+	{"inf:bundles", "listBundles"}, {"inf:bundle", "getBundle"},
+	{"inf:import-bundle", "importBundle"}, {"inf:export-entries", "exportEntries"}, {"inf:deploy-entries", "deployEntries"},
+	{"inf:restore", "restoreArchive"}, {"inf:restore-from-file", "restoreFile"},
+	{"inf:ai-instructions", "listInstructions"}, {"inf:ai-instruction", "getInstruction"},
+	{"inf:comment", "getComment"}, {"inf:activities", "listActivities"}, {"inf:notifications", "listNotifications"},
+	{"inf:feed", "listFeed"},
+	{"inf:input-editors", "listInputEditors"}, {"inf:input-templates", "listInputTemplates"},
+	{"inf:domain-templates", "listDomainTemplates"}, {"inf:domain-drivers", "listDomainDrivers"},
+	{"inf:domain-driver", "getDomainDriver"}, {"inf:domains", "listDomains"}, {"inf:domain", "getDomain"},
+	{"inf:domains-content-count", "listDomainContents"}, {"inf:domains-list", "listAllDomains"},
+	{"inf:principal-list", "listPrincipals"}, {"inf:principal", "resolvePrincipal"}, {"inf:reassign", "reassignPrincipal"},
+	{"inf:session", "getSession"}, {"inf:logout", "logout"}, {"inf:tenant", "getTenant"},
+	{"inf:tokens", "listTokens"}, {"inf:token", "getToken"},
+	{"inf:users", "listUsers"}, {"inf:user", "getUser"}, {"inf:teams", "listTeams"}, {"inf:team", "getTeam"},
+	{"inf:uploads", "createUpload"}, {"inf:upload", "getUpload"},
+	{"inf:downloads", "listDownloads"}, {"inf:download", "getDownload"},
+}
+
+// The query parameters of lists, as a template names them.
+const (
+	paged    = "start,limit,sort"
+	searched = paged + ",q"
+)
+
+// queries are the query parameters of the routes that the root links to.
+var queries = map[string]string{
+	"listColors": searched, "listBundles": searched, "listInstructions": searched, "listDomains": searched, "listUsers": searched,
+	"listTeams": searched, "listTokens": paged, "listDownloads": paged, "listNotifications": paged,
+	"listActivities": paged + ",entityType,entityId", "listFeed": paged, "beginSSO": "tenant,returnTo", "createUpload": "filename",
+	"exportColors": "download",
+}
+
+// doors are the links of the root without a session.
+var doors = []relation{{"inf:login", "login"}, {"inf:sso", "beginSSO"}}
+
+// getRoot serves GET /api and /api/: 200 and a link to each collection and route that the caller may use, templated where
+// it takes parameters, and in total how many of the caller's notifications are unread. Without a session it has the links
+// for logging in.
+func (a *api) getRoot(r *request) (reply, error) {
+	self := hal.Self(a.href())
+	who, err := a.Authenticate(r.Request)
+	switch {
+	case errs.CodeOf(err) == errs.Unauthenticated:
+		return ok(hal.Resource{Links: a.linksTo(self, doors, actor.Actor{})})
+	case err != nil:
+		return reply{}, err
+	}
+	ctx := actor.With(r.Context(), who)
+	all := slices.DeleteFunc(slices.Clone(relations), func(l relation) bool { return strings.HasPrefix(l.rel, "inf:ai-") })
+	if _, err := a.AIInstructions.Allowed(ctx); err == nil {
+		all = relations
+	}
+	for _, k := range entities.Kinds() {
+		all = append(all, relation{"inf:" + k.Plural, "list" + entities.Noun(entity.Kind(k.Plural))}, relation{"inf:" + string(k.Kind), "get" + entities.Noun(k.Kind)})
+	}
+	links := a.linksTo(self, all, who)
+	links.With("inf:feed", a.href("users", who.User, "feed"))
+	return ok(hal.Resource{Links: links, Value: struct {
+		Tenant string `json:"tenant"`
+		User   string `json:"user"`
+	}{who.Tenant, who.User}})
+}
+
+// linksTo adds links to routes that the caller may use.
+func (a *api) linksTo(links hal.Links, all []relation, who actor.Actor) hal.Links {
+	for _, l := range all {
+		route := a.byName[l.route]
+		writes := route != nil && route.Method != http.MethodGet
+		if route == nil || !who.Can(route.Permission) || writes && who.ReadOnly {
+			continue
+		}
+		links[l.rel] = a.linkTo(route)
+	}
+	return links
+}
+
+// linkTo returns the link to a route, an RFC 6570 template if the route takes parameters.
+func (a *api) linkTo(route *Route) hal.Link {
+	segments := strings.Split(route.Pattern, "/")
+	templated := false
+	for i, s := range segments {
+		if isParam(s) {
+			segments[i], templated = "{"+s[1:]+"}", true
+		}
+	}
+	l := hal.Link{Href: a.BaseURL + strings.Join(segments, "/"), Templated: templated}
+	query := queries[route.Name]
+	if query == "" && strings.HasPrefix(route.Name, "list") && slices.ContainsFunc(entities.Kinds(), func(k entities.Ready) bool {
+		return route.Pattern == "/api/"+k.Plural
+	}) {
+		query = searched
+	}
+	if query != "" {
+		l.Href, l.Templated = l.Href+"{?"+query+"}", true
+	}
+	return l
+}
+
+// getPage serves GET /: 200 and a page for people that tells what the server is and where its parts are.
+func (a *api) getPage(*request) (reply, error) {
+	header := map[string]string{
+		"Content-Type": "text/html; charset=utf-8",
+		"Content-Security-Policy": "default-src 'none'; style-src '" + pageStyleHash +
+			"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+		"Referrer-Policy": "no-referrer",
+	}
+	return reply{status: http.StatusOK, header: header, stream: func(w io.Writer) error {
+		return page.Execute(w, map[string]any{"Style": template.CSS(pageStyle), "Root": a.href(), "Session": a.href("session"), "Ready": a.BaseURL + "/readyz"})
+	}}, nil
+}
+
+const pageStyle = `body{font:1rem/1.5 system-ui,sans-serif;max-width:40rem;margin:2rem auto;padding:0 1rem;color:#1b1b1b;background:#fff}` +
+	`a{color:#0b57d0}code{background:#f1f3f4}@media(prefers-color-scheme:dark){body{color:#e8eaed;background:#202124}a{color:#8ab4f8}code{background:#3c4043}}`
+
+var pageStyleHash = func() string {
+	sum := sha256.Sum256([]byte(pageStyle))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}()
+
+var page = template.Must(template.New("page").Parse(`<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Content service</title>
+<style>{{.Style}}</style>
+</head>
+<body>
+<main>
+<h1>Content service</h1>
+<p>This server is an HTTP and JSON interface to the content of its tenants: colors, bundles, AI instructions, comments, users
+and teams. It is made for programs.</p>
+<ul>
+<li><a href="{{.Root}}">The interface</a> lists where everything is. Every answer has links to what belongs to it.</li>
+<li><a href="{{.Session}}">Your session</a> tells who you are. To log in, a program sends a username and a password to
+<code>POST {{.Root}}/login/local</code>.</li>
+<li><a href="{{.Ready}}">The state of the server</a> tells whether it is ready.</li>
+</ul>
+</main>
+</body>
+</html>
+`))
