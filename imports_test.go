@@ -35,7 +35,7 @@ var mayImport = []rule{
 
 	{"errs internal/egress internal/epoch internal/escapes internal/fold internal/rawjson internal/pgsafe internal/sqlitesafe internal/pgtest internal/slapd internal/uuids", ""},
 	{"actor blobs entity hal paging internal/keyring internal/limiter", "errs"},
-	{"blobs/files", "errs blobs paging"},
+	{"blobs/files", "errs blobs paging internal/uuids"},
 	{"internal/bunx", "errs paging internal/fold"},
 	{"internal/port", "errs entity internal/escapes internal/rawjson internal/uuids"},
 	{"internal/slug", "internal/fold internal/uuids"},
@@ -100,6 +100,24 @@ func TestNoInit(t *testing.T) {
 				t.Errorf("%s has a func init: make it a value that somebody passes", f.path)
 			}
 		}
+	}
+}
+
+// TestOneReaderOfIDs keeps ids to the one spelling that internal/uuids reads: uuid.Parse and its like read others, too.
+func TestOneReaderOfIDs(t *testing.T) {
+	readers := []string{"Parse", "ParseBytes", "MustParse", "Validate"}
+	for _, f := range sources(t) {
+		if f.folder == "internal/uuids" {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok {
+				if x, ok := s.X.(*ast.Ident); ok && x.Name == "uuid" && slices.Contains(readers, s.Sel.Name) {
+					t.Errorf("%s uses uuid.%s: read ids with internal/uuids", f.path, s.Sel.Name)
+				}
+			}
+			return true
+		})
 	}
 }
 

@@ -4,10 +4,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/google/uuid"
-
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/slug"
+	"github.com/tenantcontent/tenantcontent/internal/uuids"
 )
 
 // The most bytes of each text.
@@ -18,8 +17,8 @@ const (
 
 // place gives what the Store finds an instruction by: an id in its one form, or a slug. Errors: errs.NotFound.
 func place(key string) (string, error) {
-	if id, err := uuid.Parse(key); err == nil {
-		return id.String(), nil
+	if id, ok := uuids.Parse(key); ok {
+		return id, nil
 	}
 	if !slug.Valid(key) { // not there, and not for the database to read
 		return "", errs.New(errs.NotFound, "AI instruction not found.")

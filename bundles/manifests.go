@@ -9,14 +9,13 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/google/uuid"
-
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/bundles/archive"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/escapes"
 	"github.com/tenantcontent/tenantcontent/internal/slug"
+	"github.com/tenantcontent/tenantcontent/internal/uuids"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -64,8 +63,8 @@ func (s *Service) get(ctx context.Context, tenant, id string) (Bundle, error) {
 
 // bundleKey gives an id in the one form that ids have, and a slug as it is.
 func bundleKey(id string) (string, error) {
-	if u, err := uuid.Parse(id); err == nil {
-		return u.String(), nil
+	if key, ok := uuids.Parse(id); ok {
+		return key, nil
 	}
 	if !slug.Valid(id) {
 		return "", errs.New(errs.NotFound, "Bundle not found.")
@@ -222,11 +221,11 @@ func (s *Service) resolved(ctx context.Context) func(Entry, error) (Entry, error
 }
 
 func entryKey(id string) (string, error) {
-	u, err := uuid.Parse(id)
-	if err != nil {
+	key, ok := uuids.Parse(id)
+	if !ok {
 		return "", errs.New(errs.NotFound, "Entry not found.")
 	}
-	return u.String(), nil
+	return key, nil
 }
 
 // resolve sets Ref of each entry whose piece is there: with one call per type for those that can.

@@ -14,6 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/uuids"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -146,11 +147,11 @@ func (s *Service) stamp() time.Time { return s.now().UTC().Truncate(time.Microse
 
 // canonicalID gives a UUID in the one form that ids have. Errors: errs.Invalid for any other text.
 func canonicalID(id string) (string, error) {
-	u, err := uuid.Parse(id)
-	if err != nil {
+	key, ok := uuids.Parse(id)
+	if !ok {
 		return "", errs.New(errs.Invalid, "id must be a UUID")
 	}
-	return u.String(), nil
+	return key, nil
 }
 
 // find finds a piece of content that can be commented, by id or natural id. Errors: errs.Invalid "Unknown entity type for

@@ -7,13 +7,12 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/google/uuid"
-
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/port"
 	"github.com/tenantcontent/tenantcontent/internal/rawjson"
 	"github.com/tenantcontent/tenantcontent/internal/slug"
+	"github.com/tenantcontent/tenantcontent/internal/uuids"
 )
 
 // The most that each field may have.
@@ -27,13 +26,13 @@ const (
 
 // place reads an id or a natural id. Errors: errs.NotFound.
 func place(kind entity.Kind, id string) (Place, error) {
-	if u, err := uuid.Parse(id); err == nil {
-		return Place{ID: u.String()}, nil
+	if key, ok := uuids.Parse(id); ok {
+		return Place{ID: key}, nil
 	}
 	if at := strings.LastIndexByte(id, ':'); at > 0 && slug.Valid(id[at+1:]) {
 		if owner := id[:at]; plain(owner, maxOwner) {
-			if u, err := uuid.Parse(owner); err == nil { // a team
-				owner = u.String()
+			if team, ok := uuids.Parse(owner); ok {
+				owner = team
 			}
 			return Place{Owner: owner, Slug: id[at+1:]}, nil
 		}
@@ -117,11 +116,10 @@ func (e *Entity) acceptColumns() error {
 		}
 	}
 	if e.EditingID != nil {
-		u, err := uuid.Parse(*e.EditingID)
-		if err != nil {
+		id, ok := uuids.Parse(*e.EditingID)
+		if !ok {
 			return errs.New(errs.Invalid, "editingId must be a UUID")
 		}
-		id := u.String()
 		e.EditingID = &id
 	}
 	return nil

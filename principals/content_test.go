@@ -227,13 +227,12 @@ func TestValidation(t *testing.T) {
 
 func TestUsernames(t *testing.T) {
 	is := is.New(t)
-	for _, good := range []string{"jo", "Jo.Doe+x@example.com", "a-b_c", "日本", "é", "e\u0301", "123", strings.Repeat("ü", 128), "01932e00"} {
+	for _, good := range []string{"jo", "Jo.Doe+x@example.com", "a-b_c", "日本", "é", "e\u0301", "123", strings.Repeat("ü", 128), "01932e00", "01932E00000070008000000000000000"} {
 		is.NoErr(principals.ValidUsername(good))
 	}
 	for _, bad := range []string{
 		"", "*", "a b", "a\u00a0b", "a\tb", "a\x00", "a\xff", "a/b", "a:b", `a\b`, "a*", "a,b", "a;b", `a"b`, "a'b", "a<b", "a>b", "a|b", "a?b",
 		"a#b", "a%b", "a\u200bb", "a\u202eb", "..", ".a", "a.", "@", "+_-", "\u0301", strings.Repeat("ü", 129), "01932e00-0000-7000-8000-000000000000",
-		"01932E00000070008000000000000000",
 	} {
 		is.Equal(code(principals.ValidUsername(bad)), errs.Invalid)
 	}

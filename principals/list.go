@@ -7,10 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/uuids"
 )
 
 // Principals gives every user and team of the tenant to any session, ordered by name ignoring case, then by id. A list
@@ -45,11 +44,10 @@ func (s *Service) principal(ctx context.Context, tenant, id string) (Principal, 
 
 // canonicalID gives a UUID in the one form that ids have, and any other text as it is.
 func canonicalID(id string) (string, bool) {
-	u, err := uuid.Parse(id)
-	if err != nil || len(id) != len(u.String()) { // Parse reads other forms, too
-		return id, false
+	if key, ok := uuids.Parse(id); ok {
+		return key, true
 	}
-	return u.String(), true
+	return id, false
 }
 
 // release makes a principal own nothing: what it owns passes to another one, in the transaction in ctx.

@@ -10,12 +10,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/google/uuid"
-
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/port"
 	"github.com/tenantcontent/tenantcontent/internal/slug"
+	"github.com/tenantcontent/tenantcontent/internal/uuids"
 )
 
 // The most characters of each field.
@@ -49,7 +48,7 @@ func ValidUsername(name string) error {
 	if !strings.ContainsFunc(name, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
 		return errs.New(errs.Invalid, "username must have a letter or digit")
 	}
-	if uuid.Validate(name) == nil { // in any of the forms that it has
+	if uuids.Valid(name) {
 		return errs.New(errs.Invalid, "username must not have the form of a UUID")
 	}
 	return nil

@@ -5,13 +5,13 @@ import (
 	"context"
 	"database/sql"
 
-	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent/aiinstr"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
+	"github.com/tenantcontent/tenantcontent/internal/uuids"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -77,7 +77,7 @@ func (s *Store) Get(ctx context.Context, tenant, key string) (aiinstr.Instructio
 
 func get(ctx context.Context, c bunx.Conn, tenant, key, lock string) (aiinstr.Instruction, error) {
 	column := "id"
-	if uuid.Validate(key) != nil {
+	if !uuids.Valid(key) {
 		column = "slug"
 	}
 	i, err := scan(c.Row(ctx, `SELECT `+columns+` FROM tc_ai_instructions WHERE tenant_id = $1 AND `+column+` = $2`+lock, tenant, key))

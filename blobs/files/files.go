@@ -15,6 +15,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/blobs"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/uuids"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -175,11 +176,11 @@ func (s Shelf) forget(ctx context.Context, tenant string, users []string) error 
 
 // Get gives a file that has not expired, when may allows it. Errors: errs.NotFound, also for an id that is no UUID.
 func (s Shelf) Get(ctx context.Context, tenant, id string, may func(File) bool) (File, error) {
-	key, err := uuid.Parse(id)
-	if err != nil || len(id) != len(key.String()) { // Parse reads other forms too
+	key, ok := uuids.Parse(id)
+	if !ok {
 		return File{}, s.notFound()
 	}
-	f, err := s.Store.Get(ctx, tenant, key.String())
+	f, err := s.Store.Get(ctx, tenant, key)
 	if err != nil {
 		return File{}, err
 	}

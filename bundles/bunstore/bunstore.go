@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 
-	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
+	"github.com/tenantcontent/tenantcontent/internal/uuids"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -111,7 +111,7 @@ func (s *Store) Get(ctx context.Context, tenant, key string) (bundles.Bundle, er
 
 func get(ctx context.Context, c bunx.Conn, q *bun.SelectQuery, tenant, key string) (bundles.Bundle, error) {
 	column := "slug"
-	if uuid.Validate(key) == nil {
+	if uuids.Valid(key) {
 		column = "id"
 	}
 	var r bundle
@@ -200,7 +200,7 @@ func (s *Store) Update(ctx context.Context, tenant, key string, edit func(*bundl
 // Delete implements bundles.Store.
 func (s *Store) Delete(ctx context.Context, tenant, key string) error {
 	column := "slug"
-	if uuid.Validate(key) == nil {
+	if uuids.Valid(key) {
 		column = "id"
 	}
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {

@@ -16,12 +16,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/uuid"
-
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/escapes"
 	"github.com/tenantcontent/tenantcontent/internal/rawjson"
+	"github.com/tenantcontent/tenantcontent/internal/uuids"
 )
 
 // timeText is how a row has a time: UTC, whole microseconds.
@@ -87,7 +86,7 @@ func Read(r entity.Row) *Columns {
 
 // ReadUUID reads a row whose id must be a UUID in lower case.
 func ReadUUID(r entity.Row) *Columns {
-	if id, err := uuid.Parse(r.ID); err != nil || id.String() != r.ID {
+	if id, ok := uuids.Parse(r.ID); !ok || id != r.ID {
 		return &Columns{err: Bad(r.Key, "the id must be a UUID in lower case")}
 	}
 	return Read(r)

@@ -8,17 +8,17 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/google/uuid"
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/tenantcontent/tenantcontent/internal/fold"
+	"github.com/tenantcontent/tenantcontent/internal/uuids"
 )
 
 var form = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
 
 // Valid reports whether s is a slug: 1 to 128 letters, digits, hyphens and underscores of ASCII that begin with a letter
-// or digit, and no UUID, which is an id.
-func Valid(s string) bool { return form.MatchString(s) && uuid.Validate(s) != nil }
+// or digit, and do not spell an id. One that contains an id is a slug like any other.
+func Valid(s string) bool { return form.MatchString(s) && !uuids.Valid(s) }
 
 // Of makes a slug of a name: lower case, accents gone, hyphens between words, at most 100 characters, so that there is
 // room for a number. noun is what it is called, and begins with, when that would leave nothing or a UUID.

@@ -24,7 +24,8 @@ func TestValid(t *testing.T) {
 	for s, want := range map[string]bool{
 		"a": true, "A_b-9": true, strings.Repeat("a", 128): true, strings.Repeat("a", 129): false, "": false, "-a": false, "_a": false,
 		"a b": false, "ä": false, "a.b": false, "a\n": false, "0190163d-8694-739b-aea5-966c26f8ad91": false,
-		"0190163D-8694-739B-AEA5-966C26F8AD91": false, "0190163d8694739baea5966c26f8ad91": false,
+		"0190163D-8694-739B-AEA5-966C26F8AD91": false, "0190163d8694739baea5966c26f8ad91": true,
+		"a0190163d-8694-739b-aea5-966c26f8ad91b": true,
 	} {
 		is.New(t).Equal(slug.Valid(s), want)
 	}

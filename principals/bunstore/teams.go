@@ -4,11 +4,11 @@ import (
 	"context"
 	"database/sql"
 
-	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
+	"github.com/tenantcontent/tenantcontent/internal/uuids"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
@@ -64,7 +64,7 @@ var teamList = bunx.List[team]{
 // Team implements principals.Store.
 func (s *Store) Team(ctx context.Context, tenant, key string) (principals.Team, error) {
 	column := "id"
-	if uuid.Validate(key) != nil {
+	if !uuids.Valid(key) {
 		column = "slug"
 	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
