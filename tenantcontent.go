@@ -175,6 +175,9 @@ func Open(c Config) (*App, error) {
 	known := func(ctx context.Context, tenant, id string) error { return app.Domains.Known(ctx, tenant, id) }
 	app.Tenants = tenants.New(tenants.Options{
 		Store: tenantstore.New(c.DB).Notify(settings.Bump), Keys: keys, Changes: &settings, KnownDomain: known, Now: c.Now,
+		KnownUser: func(ctx context.Context, tenant, username string) (bool, error) {
+			return app.Principals.HasUser(ctx, tenant, username)
+		},
 	})
 	app.AIInstructions = aiinstr.New(aiinstr.Options{
 		Store: instructionstore.New(c.DB), Switch: app.Tenants, Directory: directory, Now: c.Now, NewID: c.NewID,
@@ -212,7 +215,7 @@ func Open(c Config) (*App, error) {
 	})
 	app.Bundles, err = bundles.New(bundles.Options{
 		Store: bundlestore.New(c.DB), Tenants: app.Tenants, Downloads: app.Downloads, People: people{app.Principals},
-		Content: registry, Global: []entity.Type{app.Colors.Type(), app.AIInstructions.Type()}, Drivers: c.BundleDrivers, Limits: c.ArchiveLimits, Size: c.MaxArchive, Now: c.Now, NewID: c.NewID,
+		Content: registry, Global: []entity.Type{app.Colors.Type(), app.AIInstructions.Type()}, Drivers: c.BundleDrivers, Limits: c.ArchiveLimits, Size: c.MaxArchive, Now: c.Now, NewID: c.NewID, Notify: app.Comments.NotifyUsers,
 	})
 	if err != nil {
 		return nil, err
@@ -407,6 +410,9 @@ func (app *App) forget(ctx context.Context, tenant string, gone ...entity.Key) e
 	if err := app.Uploads.Forget(ctx, tenant, users...); err != nil {
 		return err
 	}
+	if err := app.Tenants.ForgetUsers(ctx, tenant, users...); err != nil {
+		return err
+	}
 	return app.Downloads.Forget(ctx, tenant, users...)
 }
 
@@ -414,7 +420,7 @@ func (app *App) forget(ctx context.Context, tenant string, gone ...entity.Key) e
 // owners of content need is done before.
 func (app *App) renamed(ctx context.Context, tenant string, names map[string]string) error {
 	for _, rename := range []func(context.Context, string, map[string]string) error{
-		app.Uploads.RenameUsers, app.Downloads.RenameUsers, app.Comments.RenameUsers, app.Bundles.RenameUsers,
+		app.Uploads.RenameUsers, app.Downloads.RenameUsers, app.Comments.RenameUsers, app.Bundles.RenameUsers, app.Tenants.RenameUsers,
 	} {
 		if err := rename(ctx, tenant, names); err != nil {
 			return err

@@ -142,8 +142,9 @@ type Store interface {
 
 // Tenants says who may deploy where. *tenants.Service is one.
 type Tenants interface {
-	// DeployFrom gives the ids of the tenants that may deploy into a tenant. Errors: errs.NotFound.
-	DeployFrom(ctx context.Context, tenant string) ([]string, error)
+	// DeploysFrom reports whether a source may deploy into a tenant, and the user who gets what comes from there, "" for
+	// none. It returns errs.NotFound if there is no such tenant.
+	DeploysFrom(ctx context.Context, tenant, source string) (allowed bool, runAs string, err error)
 }
 
 // Downloads keeps archives. *downloads.Service is one.
@@ -177,6 +178,7 @@ type Service struct {
 	limits    Limits
 	size      int64
 	landings  *limiter.Limiter // by tenant
+	notify    func(ctx context.Context, tenant string, users []string, title, body string) error
 	now       func() time.Time
 	newID     func() string
 }
@@ -190,6 +192,8 @@ type Options struct {
 	Content   *entity.Registry // the kinds
 	Global    []entity.Type    // the kinds that an entry of type global ships beside those of Content: whole, each
 	Drivers   []Driver         // of the host: each joins the ready ones, or takes the place of the one with its id
+	// Notify tells some users of a tenant, in the transaction in ctx, what a deploy from another one left out. nil: nobody.
+	Notify func(ctx context.Context, tenant string, users []string, title, body string) error
 
 	Limits Limits           // of archives that are sent in, and that are made
 	Size   int64            // most bytes of such an archive as it is sent, packed; default 4 GiB
@@ -220,6 +224,7 @@ func New(o Options) (*Service, error) {
 	}
 	s := &Service{
 		store: o.Store, tenants: o.Tenants, downloads: o.Downloads, people: o.People, content: o.Content, drivers: drivers,
+		notify: o.Notify,
 		limits: o.Limits.WithDefaults(), size: o.Size, landings: limiter.New(limiter.Options{Capacity: maxLandings, PerKey: 1, Timeout: maxWait}), now: o.Now, newID: o.NewID,
 	}
 	s.porters, s.kinds = portersOf(o.Content, drivers)

@@ -85,7 +85,7 @@ func (l *landing) changes(ctx context.Context, kind entity.Kind, arrivals []enti
 // names gives the names of those of some pieces that are there, by id. In another tenant than the caller's it asks nobody:
 // they are what the gathered rows say, else the ids.
 func (l *landing) names(ctx context.Context, kind entity.Kind, ids []string) (map[string]string, error) {
-	if l.abroad {
+	if l.crossTenant {
 		return l.shippedNames(kind, ids), nil
 	}
 	refs, err := find(ctx, l.s.typeOf(kind), l.tenant, ids)

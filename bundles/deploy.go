@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/actor"
@@ -30,12 +31,17 @@ type Deployed struct {
 // archive is the one that it was. Which one it is, a row's createdAt says; of a kind whose rows have none, one that was
 // changed counts as the tenant's own. With the rule Fail a bundle can be deployed once: then its rows are there.
 //
-// In another tenant than the caller's all superusers stay as well, also those whom the bundle once brought, with a
-// warning. What is answered there, in a dry run too, is for the caller, who may not know that tenant's users. So it counts,
-// and names what the bundle has or once brought: a change has the name that the archive's row gives, else the id; what stays
-// does so without a reason; whoever gets the content of removed users is not named; and of the warnings of Porters, which may
-// name anybody, there is only the number, but for those that are sums. An import of the bundle's archive by the tenant's own
-// superusers says it all. That a piece is there, and whether it says the same, the counts do tell.
+// Into another tenant than the caller's a deploy brings no rights: see entity.Landing.CrossTenant. Its users are neither
+// changed nor removed, teams come without members, and teams that no deploy brought are left alone. What is new belongs to the
+// user whom the tenant's deployFrom names for the source, else to its first superuser, but for what belongs to users and teams
+// that come with it. The tenant's superusers are told in a notification what was left out and done.
+//
+// What is answered there, in a dry run too, is for the caller, who may not know that tenant's users. So it counts, users as
+// created when the bundle first brings them and then as skipped, whether they were there or not, and names what the bundle has or once brought: a change has the name that the
+// archive's row has, else the id; what stays does so without a reason; whoever gets the content of removed teams is not named;
+// and of the warnings of Porters, which may name anybody, there is only the number, but for those that are sums. An import of
+// the bundle's archive by the tenant's own superusers brings all. That a piece other than a user is there, and whether it says
+// the same, the counts do tell.
 //
 // Deploys and imports into one tenant wait for each other, up to 30 seconds; a deploy to several tenants waits for one after
 // the other.
@@ -91,26 +97,27 @@ func (s *Service) mayDeploy(ctx context.Context, a actor.Actor, tenants []string
 		return errs.New(errs.Invalid, "tenants must name at least one tenant")
 	}
 	for _, tenant := range tenants {
-		if err := s.lets(ctx, tenant, a.Tenant); err != nil {
+		if _, err := s.lets(ctx, tenant, a.Tenant); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// lets asks whether a tenant lets another one deploy into it. Errors: errs.Forbidden, also when it is not there.
-func (s *Service) lets(ctx context.Context, tenant, source string) error {
+// lets asks whether a tenant lets another one deploy into it, and for the user who gets what comes, "" for none. It returns
+// errs.Forbidden if it does not, also when it is not there.
+func (s *Service) lets(ctx context.Context, tenant, source string) (runAs string, err error) {
 	if tenant == source {
-		return nil
+		return "", nil
 	}
-	from, err := s.tenants.DeployFrom(ctx, tenant)
+	allowed, runAs, err := s.tenants.DeploysFrom(ctx, tenant, source)
 	if err != nil && errs.CodeOf(err) != errs.NotFound {
-		return err
+		return "", err
 	}
-	if !slices.Contains(from, source) {
-		return errs.New(errs.Forbidden, "The tenant %q does not let %s deploy into it: see its deployFrom.", short(tenant), source)
+	if !allowed {
+		return "", errs.New(errs.Forbidden, "The tenant %q does not let %s deploy into it: see its deployFrom.", short(tenant), source)
 	}
-	return nil
+	return runAs, nil
 }
 
 func (s *Service) deploy(ctx context.Context, a actor.Actor, e *Export, bundle string, tenants []string, o How) ([]Deployed, error) {
@@ -160,13 +167,19 @@ func (s *Service) deployTo(ctx context.Context, a actor.Actor, tenant string, fr
 		if err := s.store.Lock(ctx, tenant); err != nil {
 			return err
 		}
-		if err := s.lets(ctx, tenant, a.Tenant); err != nil { // no more, perhaps
+		runAs, err := s.lets(ctx, tenant, a.Tenant)
+		if err != nil { // no more, perhaps
 			return err
 		}
-		if l.into.Owner, err = s.owner(ctx, tenant, a.User, ""); err != nil {
+		l.self, l.crossTenant = a.User, tenant != a.Tenant
+		if l.crossTenant {
+			err = l.fromTenant(ctx, runAs)
+		} else {
+			l.into.Owner, err = s.owner(ctx, tenant, a.User, "")
+		}
+		if err != nil {
 			return err
 		}
-		l.self, l.abroad = a.User, tenant != a.Tenant
 		before, err := l.recall(ctx, a.Tenant, from.bundle)
 		if err != nil {
 			return err
@@ -178,6 +191,11 @@ func (s *Service) deployTo(ctx context.Context, a actor.Actor, tenant string, fr
 			return err
 		}
 		report = l.report
+		if l.crossTenant {
+			if err := l.notify(ctx, a.Tenant); err != nil {
+				return err
+			}
+		}
 		if from.bundle == "" {
 			return nil
 		}
@@ -187,4 +205,30 @@ func (s *Service) deployTo(ctx context.Context, a actor.Actor, tenant string, fr
 		report.Archive = nil
 	}
 	return report, err
+}
+
+// fromTenant prepares a landing that comes from another tenant: who owns what is new, and which of its teams deploys brought.
+func (l *landing) fromTenant(ctx context.Context, runAs string) error {
+	l.into.CrossTenant, l.into.Brought = true, map[string]bool{}
+	known := map[string]bool{}
+	var err error
+	if runAs != "" {
+		if known, err = l.s.people.Known(ctx, l.tenant, []string{runAs}); err != nil {
+			return err
+		}
+	}
+	if known[runAs] {
+		l.into.Owner = runAs
+	} else if l.into.Owner, err = l.s.firstSuperuser(ctx, l.tenant, l.self); err != nil {
+		return err
+	}
+	marks, err := l.s.store.Brought(ctx, l.tenant, "team", slices.Collect(maps.Keys(l.look.ids["team"])))
+	if err != nil {
+		return err
+	}
+	teams, _, err := l.sift(ctx, "team", marks)
+	for _, id := range teams {
+		l.into.Brought[id] = true
+	}
+	return err
 }

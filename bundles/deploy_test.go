@@ -67,7 +67,7 @@ func TestEntriesOfNothing(t *testing.T) {
 			is.NoErr(err)
 			return done[0].Report
 		}
-		is.Equal(deploy(bundles.How{}).Warnings, []string{})
+		is.Equal(deploy(bundles.How{}).Warnings, []string{"The owner of 2 new pieces did not come along: the tenant's own people own what is new there."})
 		is.NoErr(w.Entities.Delete(acme, "report", goes))
 		for _, dry := range []bool{true, false} {
 			r := deploy(bundles.How{DryRun: dry})
@@ -92,27 +92,15 @@ func TestTypesThatAreGone(t *testing.T) {
 	})
 }
 
-// TestSupersAreNotReplaced and so need not be kept, by a deploy that comes to somebody with another one's name.
-func TestSupersAreNotReplaced(t *testing.T) {
+// TestUsersOfOthersAreNotReplaced and so need not be kept, by a deploy that comes to somebody with another one's name.
+func TestUsersOfOthersAreNotReplaced(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme := is.New(t), w.as(t, "acme")
 		_, err := w.Principals.CreateUser(acme, principals.User{Username: "eve"}, "")
 		is.NoErr(err)
-		b := w.bundle(t, "B", "user eve")
-		for _, other := range []bool{false, true} {
-			if other {
-				_, err := w.Bundles.AddEntry(acme, b.ID, "user", "jo", nil)
-				is.NoErr(err)
-			}
-			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
-			is.NoErr(err)
-			is.Equal(done[0].Skipped, 1)
-			is.Equal(done[0].Archive != nil, other)
-			if other {
-				_, rows := unpacked(t, w.fetch(t, "evil", done[0].Archive))
-				is.Equal(len(rows), 1)
-				is.True(rows["user jo"] != "")
-			}
-		}
+		b := w.bundle(t, "B", "user eve", "user jo")
+		done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
+		is.NoErr(err)
+		is.Equal(done[0].Archive, nil)
 	})
 }

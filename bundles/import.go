@@ -159,9 +159,14 @@ func (s *Service) owner(ctx context.Context, tenant, caller, named string) (stri
 	case named != "":
 		return "", errs.New(errs.Invalid, "owner must be a user or team of the tenant")
 	}
+	return s.firstSuperuser(ctx, tenant, caller)
+}
+
+// firstSuperuser returns the first superuser of a tenant by name, otherwise when it has none.
+func (s *Service) firstSuperuser(ctx context.Context, tenant, otherwise string) (string, error) {
 	supers, err := s.people.Superusers(ctx, tenant)
 	if err != nil || len(supers) == 0 {
-		return caller, err
+		return otherwise, err
 	}
 	return supers[0], nil
 }

@@ -3,13 +3,16 @@ package bundles
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/tenantcontent/tenantcontent/bundles/archive"
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/rawjson"
 )
 
 // landing is one import into one tenant, in a transaction.
@@ -21,7 +24,11 @@ type landing struct {
 	report Report
 	list   bool
 	self   string // the caller's username
-	abroad bool   // in another tenant than the caller's: what it answers must not tell of that one's users
+
+	crossTenant bool            // in another tenant than the caller's: what it answers must not tell of that one's users
+	people      entity.Tally    // crossTenant: sums of the porters of users and teams, for the tenant's own superusers alone
+	shipped     map[string]bool // crossTenant: the users whom earlier deploys of the bundle had
+	notice      []string        // crossTenant: warnings for the tenant's own superusers alone
 
 	rows    []entity.Row // that are being imported, of one kind
 	created map[entity.Key]bool
@@ -71,6 +78,7 @@ func (l *landing) run(ctx context.Context, in io.ReadSeeker) error {
 			return err
 		}
 	}
+	l.notice = slices.Insert(l.notice, 0, append(l.into.Tally.Warnings(), l.people.Warnings()...)...)
 	l.report.Warnings = slices.Insert(l.report.Warnings, 0, l.into.Tally.Warnings()...)
 	if l.dropped > 0 {
 		l.report.Warnings = append(l.report.Warnings, fmt.Sprintf("There are %d more warnings.", l.dropped))
@@ -89,7 +97,11 @@ func (l *landing) flush(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	arrivals, warnings, err := l.s.porters[kind].Import(ctx, l.tenant, l.rows, l.into)
+	into := l.into
+	if l.crossTenant && isPrincipal(kind) {
+		into.Tally = &l.people
+	}
+	arrivals, warnings, err := l.s.porters[kind].Import(ctx, l.tenant, l.rows, into)
 	if err != nil {
 		return err
 	}
@@ -105,17 +117,27 @@ func (l *landing) flush(ctx context.Context) error {
 			return err
 		}
 	}
-	if l.abroad {
-		l.withhold(kind, arrivals, len(warnings))
+	if l.crossTenant {
+		l.withhold(kind, arrivals, warnings)
 	} else {
 		l.warn(warnings...)
 	}
 	return nil
 }
 
-// withhold warns instead of a Porter, whose n sentences may name users of the tenant and tell of their rights. It says how many
-// they are, and itself which rows were to be overwritten and were not.
-func (l *landing) withhold(kind entity.Kind, arrivals []entity.Arrival, n int) {
+// isPrincipal reports whether a kind is that of users or of teams.
+func isPrincipal(kind entity.Kind) bool { return kind == "user" || kind == "team" }
+
+// withhold warns instead of a Porter, whose sentences may name users of the tenant and tell of their rights: those are for the
+// tenant's own superusers. The caller is told how many they are and which rows were to be overwritten and were not, and of
+// users nothing that depends on who is there.
+func (l *landing) withhold(kind entity.Kind, arrivals []entity.Arrival, warnings []string) {
+	l.notice = append(l.notice, warnings[:min(len(warnings), max(0, maxWarnings-len(l.notice)))]...)
+	l.tellOfRights(kind, arrivals)
+	if kind == "user" {
+		return
+	}
+	n := len(warnings)
 	for i, arrival := range arrivals {
 		if arrival == entity.Skipped && l.into.Rule == entity.Overwrite {
 			l.stays(kind, l.rows[i].ID)
@@ -127,9 +149,74 @@ func (l *landing) withhold(kind entity.Kind, arrivals []entity.Arrival, n int) {
 	}
 }
 
-// stays warns that a piece stays, and not why: abroad that may be the tenant's own affair.
+// tellOfRights warns of what rows of another tenant say and a deploy from there does not give: profiles, roles and ownership.
+func (l *landing) tellOfRights(kind entity.Kind, arrivals []entity.Arrival) {
+	if kind == "user" {
+		l.into.Tally.Add("%s came with the profile alone, and who was there already stays unchanged. The counts do not tell who was: "+
+			"users are created when a bundle first brings them, and skipped later.", entity.Count{N: len(l.rows), Of: "user"})
+		return
+	}
+	members, owned := 0, 0
+	for i, r := range l.rows {
+		switch {
+		case kind == "team":
+			members += memberCount(r.JSON)
+		case arrivals[i] == entity.Created:
+			if owner := column(r.JSON, "ownerId"); owner != "" && !l.ships(owner) {
+				owned++
+			}
+		}
+	}
+	if members > 0 {
+		l.into.Tally.Add("%s of teams did not come along: roles in a tenant are given by its own people.", entity.Count{N: members, Of: "member"})
+	}
+	if owned > 0 {
+		l.into.Tally.Add("The owner of %s did not come along: the tenant's own people own what is new there.", entity.Count{N: owned, Of: "new piece"})
+	}
+}
+
+// ships reports whether a user or team is in the archive.
+func (l *landing) ships(principal string) bool {
+	return l.look.ids["user"][principal] || l.look.ids["team"][principal]
+}
+
+// memberCount returns how many members the row of a team has.
+func memberCount(row json.RawMessage) (n int) {
+	rawjson.Each(row, func(member string, value json.RawMessage) {
+		if member == "members" {
+			rawjson.Each(value, func(string, json.RawMessage) { n++ })
+		}
+	})
+	return n
+}
+
+// stays warns that a piece of another tenant stays, and not why: that may be its own affair. That a user is there is.
 func (l *landing) stays(kind entity.Kind, id string) {
-	l.warn(fmt.Sprintf("%s %s stays as it is.", kind, id))
+	said := fmt.Sprintf("%s %s stays as it is.", kind, id)
+	l.notice = append(l.notice, said)
+	if kind != "user" {
+		l.warn(said)
+	}
+}
+
+// maxNotice bounds the lines of the notification of a deploy from another tenant.
+const maxNotice = 100
+
+// notify tells the superusers of a tenant that another one deployed into what was left out and what was done.
+func (l *landing) notify(ctx context.Context, source string) error {
+	n := len(l.notice)
+	if n == 0 || l.s.notify == nil {
+		return nil
+	}
+	supers, err := l.s.people.Superusers(ctx, l.tenant)
+	if err != nil || len(supers) == 0 {
+		return err
+	}
+	lines := slices.Clone(l.notice[:min(n, maxNotice)])
+	if n > maxNotice {
+		lines = append(lines, fmt.Sprintf("There are %d more warnings.", n-maxNotice))
+	}
+	return l.s.notify(ctx, l.tenant, supers, "What a deploy from the tenant "+source+" left out", strings.Join(lines, "\n"))
 }
 
 // arrive notes what became of a row. The files that an overwritten piece is not to have go before the archive's come: a
@@ -138,6 +225,9 @@ func (l *landing) arrive(ctx context.Context, c Change) error {
 	switch c.Action {
 	case string(entity.Created):
 		l.created[c.Key] = true
+		if l.crossTenant && isPrincipal(c.Kind) {
+			l.into.Brought[c.ID] = true
+		}
 	case string(entity.Skipped):
 		l.skipped[c.Key] = true
 	default:
@@ -163,6 +253,11 @@ func (l *landing) file(ctx context.Context, m archive.Member, r io.Reader) error
 }
 
 func (l *landing) count(c Change) {
+	if l.crossTenant && c.Kind == "user" { // who was there is not told
+		if c.Action = string(entity.Created); l.shipped[c.ID] {
+			c.Action = string(entity.Skipped)
+		}
+	}
 	l.add(c.Kind, c.Action, 1)
 	if l.list {
 		l.report.Changes = append(l.report.Changes, c)

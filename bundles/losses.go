@@ -51,8 +51,7 @@ func (l *landing) lose(ctx context.Context, kind entity.Kind, ids []string) erro
 	return nil
 }
 
-// warnOfLosses says what was noted, also in a dry run: so that a person can decide first. Abroad it does not say what hangs on
-// users: who has which rights is that tenant's own affair.
+// warnOfLosses says what was noted, also in a dry run: so that a person can decide first.
 func (l *landing) warnOfLosses() {
 	lost := func(with string, all ...entity.Count) {
 		var what []string
@@ -67,15 +66,7 @@ func (l *landing) warnOfLosses() {
 	}
 	h := l.lost
 	lost("the content that is removed", entity.Count{N: h.secrets, Of: "secret"}, entity.Count{N: h.Comments, Of: "comment thread"})
-	users, them := entity.Count{N: h.users, Of: "user"}.String(), "them"
-	if h.users == 1 {
-		them = "it"
-	}
-	if l.abroad && h.users > 0 {
-		l.warn(fmt.Sprintf("Lost with %s: what hangs on %s. The archive of what is replaced does not hold that.", users, them))
-		return
-	}
-	lost(users, entity.Count{N: h.Passwords, Of: "password"},
+	lost(entity.Count{N: h.users, Of: "user"}.String(), entity.Count{N: h.Passwords, Of: "password"},
 		entity.Count{N: h.SuperuserRights, Of: "superuser right"}, entity.Count{N: h.Permissions, Of: "global permission"},
 		entity.Count{N: h.MFA, Of: "multi-factor setting"}, entity.Count{N: h.AIConsents, Of: "AI consent"},
 		entity.Count{N: h.AIMessages, Of: "AI message"}, entity.Count{N: h.Notifications, Of: "notification"},

@@ -31,7 +31,11 @@ func (l *landing) recall(ctx context.Context, source, bundle string) (memory, er
 		return m, err
 	}
 	dropped := map[entity.Kind]map[string]string{}
+	l.shipped = map[string]bool{}
 	for _, d := range before {
+		if d.Kind == shippedUser || d.Kind == "user" {
+			l.shipped[d.ID] = true
+		}
 		if d.Shared || l.look.ids[d.Kind][d.ID] {
 			continue
 		}
@@ -47,7 +51,7 @@ func (l *landing) recall(ctx context.Context, source, bundle string) (memory, er
 		}
 		m.gone[kind] = same
 		for _, id := range others {
-			if l.abroad {
+			if l.crossTenant {
 				l.stays(kind, id)
 			} else {
 				l.warn(fmt.Sprintf("%s %s stays: it is not the one that the bundle brought.", kind, id))
@@ -69,6 +73,10 @@ func (l *landing) recall(ctx context.Context, source, bundle string) (memory, er
 	}
 	return m, nil
 }
+
+// shippedUser is the kind of the deployments that note which users a bundle of another tenant had, whether they were there
+// before or not. The tenant's users are not that one's to remove.
+const shippedUser entity.Kind = "user of another tenant"
 
 // sift parts pieces into those that have the marks they had and others; what is not there is neither. Both are ordered.
 func (l *landing) sift(ctx context.Context, kind entity.Kind, marks map[string]string) (same, others []string, err error) {
@@ -95,6 +103,12 @@ func (l *landing) remember(ctx context.Context, source, bundle string, stays map
 		}
 	}
 	var all []Deployment
+	if l.crossTenant {
+		delete(brought, "user")
+		for id := range l.look.ids["user"] {
+			all = append(all, Deployment{Key: entity.Key{Kind: shippedUser, ID: id}})
+		}
+	}
 	for kind, ids := range brought {
 		marks, err := l.s.marks(ctx, l.tenant, kind, ids)
 		if err != nil {

@@ -70,13 +70,10 @@ func (l *landing) replace(ctx context.Context, gone plan) error {
 		if err != nil {
 			return err
 		}
-		leaves, spared := port.Set(gone[kind]), map[string]bool{}
-		if kind == "user" && len(over) > 0 { // they are not overwritten
-			supers, err := l.s.store.Superusers(ctx, l.tenant, slices.Collect(maps.Keys(over)))
-			if err != nil {
-				return err
-			}
-			spared = port.Set(supers)
+		leaves := port.Set(gone[kind])
+		spared, err := l.leftAlone(ctx, kind, over)
+		if err != nil {
+			return err
 		}
 		for _, id := range slices.Sorted(slices.Values(ids)) {
 			switch {
@@ -100,6 +97,24 @@ func (l *landing) replace(ctx context.Context, gone plan) error {
 		return err
 	}
 	return l.remove(ctx, going)
+}
+
+// leftAlone returns which users or teams of the archive are not overwritten, whatever the rule, if they are there.
+func (l *landing) leftAlone(ctx context.Context, kind entity.Kind, over map[string]bool) (map[string]bool, error) {
+	switch {
+	case len(over) == 0 || !isPrincipal(kind):
+		return nil, nil
+	case l.crossTenant && kind == "user":
+		return over, nil
+	case l.crossTenant:
+		alone := maps.Clone(over)
+		maps.DeleteFunc(alone, func(id string, _ bool) bool { return l.into.Brought[id] })
+		return alone, nil
+	case kind == "team":
+		return nil, nil
+	}
+	supers, err := l.s.store.Superusers(ctx, l.tenant, slices.Collect(maps.Keys(over)))
+	return port.Set(supers), err
 }
 
 // keep makes a download of some rows of the tenant, of which some are going to be removed. counts names kinds that have none.
@@ -205,7 +220,7 @@ func (l *landing) spare(ctx context.Context, kind entity.Kind, ids []string) ([]
 		switch {
 		case why[id] == "":
 			return false
-		case l.abroad:
+		case l.crossTenant:
 			l.stays(kind, id)
 		default:
 			l.warn(fmt.Sprintf("The %s %s stays: %s.", kind, id, why[id]))
@@ -215,14 +230,13 @@ func (l *landing) spare(ctx context.Context, kind entity.Kind, ids []string) ([]
 }
 
 // spareUsers says which of the users that go stay, and why: the caller and, when it would be the last enabled one, a superuser.
-// In another tenant all superusers stay: whom that one has made a superuser is not for the caller to remove.
+// In another tenant all stay: its users are not for the caller to remove.
 func (l *landing) spareUsers(ctx context.Context, ids []string, why map[string]string) error {
-	if l.abroad {
-		supers, err := l.s.store.Superusers(ctx, l.tenant, ids)
-		for _, name := range supers {
-			why[name] = "it is a superuser"
+	if l.crossTenant {
+		for _, name := range ids {
+			why[name] = "it is a user there"
 		}
-		return err
+		return nil
 	}
 	why[l.self] = "it is yours"
 	supers, err := l.s.people.Superusers(ctx, l.tenant)
@@ -249,7 +263,7 @@ func (l *landing) pass(ctx context.Context, ids []string) error {
 			continue
 		}
 		owner := l.into.Owner
-		if l.abroad {
+		if l.crossTenant {
 			owner = "somebody else"
 		}
 		said := fmt.Sprintf("%s owned %s of content, which %s owns now.", id, entity.Count{N: len(moved), Of: "piece"}, owner)

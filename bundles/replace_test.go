@@ -176,7 +176,7 @@ func TestDeploy(t *testing.T) {
 		is.Equal(r.Archive, nil) // nothing was replaced
 		e, err := w.Entities.Get(w.as(t, "evil"), "tag", one)
 		is.NoErr(err)
-		is.Equal(e.OwnerID, "jo")
+		is.Equal(e.OwnerID, "eve")
 
 		circle(t, w, "tag", one, `{"v": 2}`)
 		r = deploy()
@@ -283,9 +283,11 @@ func TestDeployFails(t *testing.T) {
 		b := w.bundle(t, "Tags", "tagged "+w.make(t, "acme", "tag", "One", `{}`))
 		_, err := w.Bundles.Deploy(acme, b.ID, []string{"evil", "acme"}, bundles.How{})
 		is.NoErr(err)
-		w.make(t, "evil", "tag", "New", `{}`)
+		slug := "new"
+		_, err = w.Entities.Create(w.as(t, "evil"), entities.Entity{Kind: "tag", Name: "New", Slug: &slug})
+		is.NoErr(err)
 		before := w.dump(t, "evil")
-		second := w.make(t, "acme", "tag", "New", `{}`) // whose slug jo has there
+		second := w.make(t, "acme", "tag", "New", `{}`) // whose slug eve has there
 		_, err = w.Bundles.AddEntry(acme, b.ID, "tagged", second, nil)
 		is.NoErr(err)
 		_, err = w.Bundles.Deploy(acme, b.ID, []string{"evil", "acme"}, bundles.How{})

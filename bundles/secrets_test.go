@@ -50,7 +50,9 @@ func TestSecretsStay(t *testing.T) {
 			return done[0].Report
 		}
 		is.Equal(deploy().Warnings, []string{
-			"1 secret of 1 datasource row did not travel: set them again here.", "2 secrets of 1 app row did not travel: set them again here.",
+			"1 secret of 1 datasource row did not travel: set them again here.",
+			"The owner of 2 new pieces did not come along: the tenant's own people own what is new there.",
+			"2 secrets of 1 app row did not travel: set them again here.",
 		})
 		is.Equal(w.data(t, "evil", "datasource", source)+w.data(t, "evil", "app", app), `{"host":"a","port":5432}{"defn":{"env":{}}}`)
 		w.setData(t, "evil", "datasource", source, `{"password":"evil-secret","host":"b"}`)

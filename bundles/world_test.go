@@ -48,7 +48,7 @@ func newWorld(t testing.TB, db *bun.DB, change ...func(*tenantcontent.Config)) *
 		_, err = cheap.CreateUser(w.as(t, tenant), principals.User{Username: "jo", Enabled: true}, "jo has a secret")
 		is.NoErr(err)
 	}
-	_, err := w.Tenants.Update(w.as(t, "evil"), func(s *tenants.Tenant) error { s.Settings.DeployFrom = []string{"acme"}; return nil })
+	_, err := w.Tenants.Update(w.as(t, "evil"), func(s *tenants.Tenant) error { s.Settings.DeployFrom = tenants.Sources("acme"); return nil })
 	is.NoErr(err)
 	return w
 }

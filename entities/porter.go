@@ -19,7 +19,7 @@ func (s *Service) porter(kind entity.Kind) port.Porter[Entity] {
 		All:  func(ctx context.Context, tenant string) ([]string, error) { return s.store.IDs(ctx, tenant, kind) },
 		Some: s.some(kind), Row: toColumns, Refs: s.refs,
 		Read: func(tenant string, r entity.Row) (Entity, error) { return s.readRow(tenant, kind, r) },
-		There: func(ctx context.Context, tenant string, pieces []Entity) ([]Entity, error) {
+		There: func(ctx context.Context, tenant string, pieces []Entity, _ entity.Landing) ([]Entity, error) {
 			return s.heads(ctx, tenant, kind, pieces)
 		},
 		Spare: func(e Entity) string {

@@ -40,6 +40,14 @@ type Landing struct {
 	Rule  Rule
 	Owner string // principal id that gets the rows whose own owner the tenant does not know
 	Tally *Tally // takes the warnings that are sums over all rows; nil: each Import gives its own
+
+	// CrossTenant reports a deploy from another tenant, whose caller has no rights in this one. No row then gives a role, a
+	// right, a profile or content to a principal who is there: users stay as they are, teams come without members, a row
+	// that is there keeps its owner, and a new one belongs to Owner unless Brought has the row's own.
+	CrossTenant bool
+	// Brought has the ids of the principals that deploys of the source tenant made, this one's included. It is nil without
+	// CrossTenant.
+	Brought map[string]bool
 }
 
 // Porter moves the pieces of one kind between tenants. All methods join the transaction in ctx, and keep to the tenant

@@ -48,6 +48,7 @@ var wrong = map[string][]string{
 	"time?":    {`1`, `true`, `[]`, `{}`, `"soon"`, `""`, `"2026-11-20"`},
 	"object":   {`1`, `true`, `"x"`, `[]`, `null`},
 	"object?":  {`1`, `true`, `"x"`, `[]`},
+	"array?":   {`1`, `true`, `"x"`, `{}`},
 	"strings?": {`1`, `true`, `"x"`, `{}`, `[1]`, `["x", {}]`, `[null, 1]`},
 }
 

@@ -54,7 +54,7 @@ var samples = withDomains(withBundles(withContent(map[string]sample{
 
 	"login":             {body: `{"username": "dana", "password": "open sesame", "tenant": "acme"}`, fields: []string{"username string", "password string", "tenant string"}},
 	"logout":            {user: "nora"},
-	"putTenant":         {body: `{"name": "Acme Inc."}`, fields: []string{"name string?", "settings object", "settings.ai object", "settings.ai.enabled bool?", "settings.licenses strings?", "settings.defaultDomain string?", "settings.deployFrom strings?"}},
+	"putTenant":         {body: `{"name": "Acme Inc."}`, fields: []string{"name string?", "settings object", "settings.ai object", "settings.ai.enabled bool?", "settings.licenses strings?", "settings.defaultDomain string?", "settings.deployFrom array?"}},
 	"createToken":       {body: `{"notes": "new"}`, fields: []string{"type string?", "readOnly bool", "notes string?", "restrict string?", "cidr string?", "expiresAt time?"}},
 	"deleteToken":       {},
 	"createUser":        {body: `{"username": "ana"}`, fields: append([]string{"username string", "password string?"}, userFields...)},

@@ -1,6 +1,11 @@
 package httpapi
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
@@ -20,7 +25,55 @@ type settingsBody struct {
 	} `json:"ai"`
 	Licenses      []string `json:"licenses"`
 	DefaultDomain string   `json:"defaultDomain"`
-	DeployFrom    []string `json:"deployFrom"`
+	DeployFrom    sources  `json:"deployFrom"`
+}
+
+// sources are the tenants that may deploy into another one: each its id, or {tenant, runAs} with the username of who owns
+// what comes from there.
+type sources []tenants.Source
+
+// MarshalJSON writes each as it was given.
+func (s sources) MarshalJSON() ([]byte, error) {
+	all := make([]any, len(s))
+	for i, from := range s {
+		all[i] = from.Tenant
+		if from.RunAs != "" {
+			all[i] = struct {
+				Tenant string `json:"tenant"`
+				RunAs  string `json:"runAs"`
+			}(from)
+		}
+	}
+	return json.Marshal(all)
+}
+
+func (s *sources) fillField(raw json.RawMessage, path string) error {
+	var all []json.RawMessage
+	if json.Unmarshal(raw, &all) != nil {
+		return errs.New(errs.Invalid, "%s must be an array of tenant ids and of {tenant, runAs}", path)
+	}
+	*s = make(sources, len(all))
+	for i, one := range all {
+		from, at := &(*s)[i], fmt.Sprintf("%s[%d]", path, i)
+		if json.Unmarshal(one, &from.Tenant) == nil && !isNull(one) {
+			continue
+		}
+		var given struct {
+			Tenant string `json:"tenant"`
+			RunAs  string `json:"runAs"`
+		}
+		if bytes.TrimSpace(one)[0] != '{' {
+			return errs.New(errs.Invalid, "%s must be the id of a tenant, or {tenant, runAs} with a username", at)
+		}
+		if err := fill(one, &given, at); err != nil {
+			return err
+		}
+		if given.RunAs == "" {
+			return errs.New(errs.Invalid, "%s.runAs must be the username of a user of the tenant", at)
+		}
+		*from = tenants.Source(given)
+	}
+	return nil
 }
 
 func (a *api) tenant(t tenants.Tenant) hal.Resource {
@@ -28,7 +81,7 @@ func (a *api) tenant(t tenants.Tenant) hal.Resource {
 	body.Settings.AI.Enabled = t.Settings.AI
 	body.Settings.Licenses = append([]string{}, t.Settings.Licenses...)
 	body.Settings.DefaultDomain = t.Settings.DefaultDomain
-	body.Settings.DeployFrom = append([]string{}, t.Settings.DeployFrom...)
+	body.Settings.DeployFrom = t.Settings.DeployFrom
 	return hal.Resource{Links: hal.Self(a.href("tenant")), Value: body}
 }
 
@@ -51,7 +104,7 @@ func (a *api) putTenant(r *request) (reply, error) {
 			} `json:"ai"`
 			Licenses      field[[]string] `json:"licenses"`
 			DefaultDomain field[string]   `json:"defaultDomain"`
-			DeployFrom    field[[]string] `json:"deployFrom"`
+			DeployFrom    field[sources]  `json:"deployFrom"`
 		} `json:"settings"`
 	}](r)
 	if err != nil {
@@ -66,7 +119,7 @@ func (a *api) putTenant(r *request) (reply, error) {
 		}
 		in.Settings.Licenses.apply(&t.Settings.Licenses)
 		in.Settings.DefaultDomain.apply(&t.Settings.DefaultDomain)
-		in.Settings.DeployFrom.apply(&t.Settings.DeployFrom)
+		in.Settings.DeployFrom.apply((*sources)(&t.Settings.DeployFrom))
 		return nil
 	})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/port"
 )
 
@@ -46,6 +47,15 @@ type PorterStore interface {
 // Known gives those of some principal ids of a tenant, Everyone's too, that are there. It asks for no actor.
 func (s *Service) Known(ctx context.Context, tenant string, ids []string) (map[string]bool, error) {
 	return s.store.Known(ctx, tenant, ids)
+}
+
+// HasUser reports whether a tenant has a user of exactly this name. It needs no actor.
+func (s *Service) HasUser(ctx context.Context, tenant, username string) (bool, error) {
+	_, err := s.user(ctx, tenant, username)
+	if errs.CodeOf(err) == errs.NotFound {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // Types gives what a host can do with teams and users: find them and ship them; teams can be commented. It needs of the

@@ -20,12 +20,19 @@ type staffed struct {
 }
 
 // teamPorter moves teams with the roles of their members, who are shipped by those who want them there. A team that is
-// written gets the members of its row that are users here, and no others.
+// written gets the members of its row that are users here, and no others. A deploy from another tenant gives a team no
+// members and takes none away, and leaves a team alone that no deploy of that tenant made.
 func (s *Service) teamPorter() entity.Porter {
 	return port.Porter[staffed]{
 		Kind: KindTeam, ID: func(t staffed) string { return t.ID },
 		All: s.store.TeamIDs, Some: s.staffed, Row: toTeamColumns, Read: s.readTeam,
 		Natural: func(t staffed) string { return t.Slug }, Taken: s.store.TeamsWithSlugs,
+		Guard: func(t staffed, l entity.Landing) string {
+			if l.Brought[t.ID] {
+				return ""
+			}
+			return "is a team here"
+		},
 		Put: s.putTeams, Drop: s.dropTeams, InTx: s.store.InTx,
 	}
 }
@@ -115,7 +122,7 @@ func (s *Service) putTeams(ctx context.Context, b *port.Batch[staffed]) error {
 		teams[i] = t.Team
 		names = slices.AppendSeq(names, maps.Keys(t.members))
 	}
-	if err := s.store.PutTeams(ctx, b.Tenant, teams, b.Yield); err != nil {
+	if err := s.store.PutTeams(ctx, b.Tenant, teams, b.Yield); err != nil || b.CrossTenant() {
 		return err
 	}
 	known, err := port.Known(ctx, s, b.Tenant, names)

@@ -15,6 +15,7 @@ import (
 // An import raises nobody's rights and locks nobody out: whoever is there keeps domain, source, password, lock, global
 // permissions and whether enabled, and a superuser all there is, so that nobody gets at one through another e-mail. New
 // users are no superusers and have no global permissions. A name that somebody has in another spelling is errs.Conflict.
+// A deploy from another tenant leaves whoever is there as they are, whatever the rule and the spelling.
 func (s *Service) userPorter() entity.Porter {
 	return port.Porter[User]{
 		Kind: KindUser, ID: func(u User) string { return u.Username },
@@ -25,8 +26,9 @@ func (s *Service) userPorter() entity.Porter {
 			}
 			return ""
 		},
-		Free: func(u *User) []*json.RawMessage { return []*json.RawMessage{&u.Data, &u.UserFields} },
-		Put:  s.putUsers, Drop: s.dropUsers, InTx: s.store.InTx,
+		Guard: func(User, entity.Landing) string { return "is a user here" },
+		Free:  func(u *User) []*json.RawMessage { return []*json.RawMessage{&u.Data, &u.UserFields} },
+		Put:   s.putUsers, Drop: s.dropUsers, InTx: s.store.InTx,
 	}
 }
 
@@ -80,8 +82,9 @@ func (s *Service) readUser(tenant string, r entity.Row) (User, error) {
 	return u, err
 }
 
-// named gives those of some users that are there. Errors: errs.Conflict when a name is there, or given, in two spellings.
-func (s *Service) named(ctx context.Context, tenant string, users []User) ([]User, error) {
+// named returns those of some users that are there. It returns errs.Conflict if a name is given in two spellings, or is
+// there in another one. In a deploy from another tenant, who is there in another spelling is returned with the name given.
+func (s *Service) named(ctx context.Context, tenant string, users []User, l entity.Landing) ([]User, error) {
 	folded, spelled := make([]string, len(users)), map[string]string{} // folded to exact name
 	for i, u := range users {
 		folded[i] = fold.Text(u.Username)
@@ -91,8 +94,11 @@ func (s *Service) named(ctx context.Context, tenant string, users []User) ([]Use
 		spelled[folded[i]] = u.Username
 	}
 	there, err := s.store.UsersNamed(ctx, tenant, folded)
-	for _, u := range there {
-		if name := spelled[fold.Text(u.Username)]; name != u.Username {
+	for i, u := range there {
+		switch name := spelled[fold.Text(u.Username)]; {
+		case name != u.Username && l.CrossTenant:
+			there[i].Username = name
+		case name != u.Username:
 			return nil, nameTaken(name, u.Username)
 		}
 	}

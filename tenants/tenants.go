@@ -5,6 +5,7 @@ package tenants
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
@@ -28,7 +29,22 @@ type Settings struct {
 	AI            bool     // the AI module (part 1, AI instructions)
 	Licenses      []string // such as "apps"
 	DefaultDomain string   // authentication domain of a login that names none; "local" when it was not set
-	DeployFrom    []string // ids of the tenants that may deploy bundles into this one
+	DeployFrom    []Source // the tenants that may deploy bundles into this one, each once
+}
+
+// Source is a tenant that may deploy bundles into another one.
+type Source struct {
+	Tenant string // its id
+	RunAs  string // username, in the tenant deployed into, of who owns and runs what comes; "" for none
+}
+
+// Sources returns tenants without users who run what comes.
+func Sources(ids ...string) []Source {
+	all := make([]Source, len(ids))
+	for i, id := range ids {
+		all[i].Tenant = id
+	}
+	return all
 }
 
 // Licensed reports whether the tenant has a license.
@@ -81,6 +97,7 @@ type Service struct {
 	store Store
 	keys  Sealer
 	known func(ctx context.Context, tenant, id string) error
+	user  func(ctx context.Context, tenant, username string) (bool, error)
 	now   func() time.Time
 	ai    *epoch.Cache[bool]
 }
@@ -94,6 +111,8 @@ type Options struct {
 	// KnownDomain fails with errs.Invalid when a tenant has no authentication domain of an id. Default nil: Update takes
 	// every id for the default domain. It is not asked about local.
 	KnownDomain func(ctx context.Context, tenant, id string) error
+	// KnownUser reports whether a tenant has a user. Default nil: Update takes every name in DeployFrom.
+	KnownUser func(ctx context.Context, tenant, username string) (bool, error)
 }
 
 // New makes a Service.
@@ -101,7 +120,7 @@ func New(o Options) *Service {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Service{store: o.Store, keys: o.Keys, known: o.KnownDomain, now: o.Now, ai: epoch.NewCache[bool](o.Changes)}
+	return &Service{store: o.Store, keys: o.Keys, known: o.KnownDomain, user: o.KnownUser, now: o.Now, ai: epoch.NewCache[bool](o.Changes)}
 }
 
 // Get gives the caller's tenant to any session.
@@ -129,6 +148,9 @@ func (s *Service) Update(ctx context.Context, edit func(*Tenant) error) (Tenant,
 			}
 			t.ID, t.CreatedAt, t.UpdatedAt = was.ID, was.CreatedAt, s.stamp()
 			if err := t.accept(); err != nil {
+				return err
+			}
+			if err := s.acceptSources(ctx, was, *t); err != nil {
 				return err
 			}
 			return s.acceptDomain(ctx, was, *t)
@@ -202,10 +224,62 @@ func (s *Service) Lookup(ctx context.Context, id string) (Tenant, error) {
 	return s.store.Get(ctx, id)
 }
 
-// DeployFrom gives the ids of the tenants that may deploy bundles into a tenant, without an actor. Errors: errs.NotFound.
-func (s *Service) DeployFrom(ctx context.Context, id string) ([]string, error) {
+// acceptSources refuses a user in DeployFrom whom the tenant does not have, but for one who was there before.
+func (s *Service) acceptSources(ctx context.Context, was, t Tenant) error {
+	for i, from := range t.Settings.DeployFrom {
+		if s.user == nil || from.RunAs == "" || slices.Contains(was.Settings.DeployFrom, from) {
+			continue
+		}
+		there, err := s.user(ctx, t.ID, from.RunAs)
+		if err != nil {
+			return err
+		}
+		if !there {
+			return errs.New(errs.Invalid, "settings.deployFrom[%d].runAs must be the username of a user of the tenant", i)
+		}
+	}
+	return nil
+}
+
+// DeploysFrom reports whether a source may deploy bundles into a tenant, and the user who owns and runs what comes from
+// there, "" for none. It needs no actor. It returns errs.NotFound if there is no such tenant.
+func (s *Service) DeploysFrom(ctx context.Context, id, source string) (allowed bool, runAs string, err error) {
 	t, err := s.Lookup(ctx, id)
-	return t.Settings.DeployFrom, err
+	for _, from := range t.Settings.DeployFrom {
+		if from.Tenant == source {
+			return true, from.RunAs, err
+		}
+	}
+	return false, "", err
+}
+
+// RenameUsers changes the names of users in DeployFrom. names maps old ones to new ones; a new name "" removes the user. It
+// joins the transaction in ctx and needs no actor.
+func (s *Service) RenameUsers(ctx context.Context, id string, names map[string]string) error {
+	t, err := s.Lookup(ctx, id)
+	if err != nil || !slices.ContainsFunc(t.Settings.DeployFrom, func(from Source) bool { _, ok := names[from.RunAs]; return ok }) {
+		return err
+	}
+	_, err = s.store.Update(ctx, id, func(t *Tenant) error {
+		for i, from := range t.Settings.DeployFrom {
+			if name, ok := names[from.RunAs]; ok {
+				t.Settings.DeployFrom[i].RunAs = name
+			}
+		}
+		t.UpdatedAt = s.stamp()
+		return nil
+	})
+	return err
+}
+
+// ForgetUsers removes users who are deleted from DeployFrom: who gets such a name later is somebody else. It joins the
+// transaction in ctx and needs no actor.
+func (s *Service) ForgetUsers(ctx context.Context, id string, names ...string) error {
+	gone := make(map[string]string, len(names))
+	for _, name := range names {
+		gone[name] = ""
+	}
+	return s.RenameUsers(ctx, id, gone)
 }
 
 // DefaultDomain gives the id of a tenant's default authentication domain without an actor. Errors: errs.NotFound.

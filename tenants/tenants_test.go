@@ -55,7 +55,7 @@ func TestAddAndRead(t *testing.T) {
 		is.NoErr(err)
 		want := tenants.Tenant{
 			ID: "new-1", Name: "new-1", CreatedAt: now, UpdatedAt: now,
-			Settings: tenants.Settings{Licenses: []string{}, DefaultDomain: "local", DeployFrom: []string{}},
+			Settings: tenants.Settings{Licenses: []string{}, DefaultDomain: "local", DeployFrom: tenants.Sources()},
 		}
 		is.Equal(got, want)
 		got, err = s.Lookup(t.Context(), "new-1")
@@ -105,8 +105,8 @@ func TestUpdate(t *testing.T) {
 			"name must be":           func(t *tenants.Tenant) { t.Name = "a\x00" },
 			"settings.licenses[1]":   func(t *tenants.Tenant) { t.Settings.Licenses = []string{"apps", "\xff"} },
 			"settings.defaultDomain": func(t *tenants.Tenant) { t.Settings.DefaultDomain = "a b" },
-			"settings.deployFrom[0]": func(t *tenants.Tenant) { t.Settings.DeployFrom = []string{"A"} },
-			"settings may":           func(t *tenants.Tenant) { t.Settings.DeployFrom = many },
+			"settings.deployFrom[0]": func(t *tenants.Tenant) { t.Settings.DeployFrom = tenants.Sources("A") },
+			"settings may":           func(t *tenants.Tenant) { t.Settings.DeployFrom = tenants.Sources(many...) },
 		} {
 			_, err := s.Update(super, func(t *tenants.Tenant) error { bad(t); return nil })
 			is.Equal(errs.CodeOf(err), errs.Invalid)

@@ -47,16 +47,23 @@ func (t *Tenant) accept() error {
 			return errs.New(errs.Invalid, "settings.licenses[%d] must be 1 to 64 characters without control characters", i)
 		}
 	}
-	for i, id := range set.DeployFrom {
-		if !ValidID(id) {
-			return errs.New(errs.Invalid, "settings.deployFrom[%d] must be the id of a tenant", i)
+	seen := make(map[string]bool, len(set.DeployFrom))
+	for i, from := range set.DeployFrom {
+		switch {
+		case !ValidID(from.Tenant):
+			return errs.New(errs.Invalid, "settings.deployFrom[%d] must be the id of a tenant, or {tenant, runAs} with a username", i)
+		case seen[from.Tenant]:
+			return errs.New(errs.Invalid, "settings.deployFrom[%d] has the tenant %s once more", i, from.Tenant)
+		case from.RunAs != "" && !line(from.RunAs, 256):
+			return errs.New(errs.Invalid, "settings.deployFrom[%d].runAs must be the username of a user of the tenant", i)
 		}
+		seen[from.Tenant] = true
 	}
 	if set.Licenses == nil {
 		set.Licenses = []string{}
 	}
 	if set.DeployFrom == nil {
-		set.DeployFrom = []string{}
+		set.DeployFrom = []Source{}
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func (p Porter[T]) land(ctx context.Context, tenant string, rows []entity.Row, l
 			return nil, err
 		}
 	}
-	there, err := p.there(ctx, tenant, pieces)
+	there, err := p.there(ctx, tenant, pieces, l)
 	if err != nil {
 		return nil, err
 	}
@@ -85,9 +85,9 @@ func (p Porter[T]) land(ctx context.Context, tenant string, rows []entity.Row, l
 	return b, nil
 }
 
-func (p Porter[T]) there(ctx context.Context, tenant string, pieces []T) ([]T, error) {
+func (p Porter[T]) there(ctx context.Context, tenant string, pieces []T, l entity.Landing) ([]T, error) {
 	if p.There != nil {
-		return p.There(ctx, tenant, pieces)
+		return p.There(ctx, tenant, pieces, l)
 	}
 	return p.Some(ctx, tenant, IDs(pieces, p.ID))
 }
@@ -106,6 +106,9 @@ func (p Porter[T]) arrive(b *Batch[T], piece T) error {
 	old, there := b.There[id]
 	arrival := entity.Created
 	switch {
+	case there && p.guard(old, b.into) != "":
+		arrival = entity.Skipped
+		b.Warn("%s %s %s and stays as it is.", p.Kind, id, p.guard(old, b.into))
 	case there && b.into.Rule == entity.Fail:
 		return errs.New(errs.Conflict, "%s %s exists already.", p.Kind, id)
 	case there && b.into.Rule == entity.Skip:
@@ -130,9 +133,23 @@ func (p Porter[T]) spare(old T) string {
 	return p.Spare(old)
 }
 
-// own gives each piece the owner of its row where the tenant knows it, else that of the landing.
+func (p Porter[T]) guard(old T, l entity.Landing) string {
+	if p.Guard == nil || !l.CrossTenant {
+		return ""
+	}
+	return p.Guard(old, l)
+}
+
+// CrossTenant reports whether the rows come by a deploy from another tenant: see entity.Landing.
+func (b *Batch[T]) CrossTenant() bool { return b.into.CrossTenant }
+
+// own sets the owner of each piece to that of its row where the tenant knows it, else to the landing's Owner.
 func (p Porter[T]) own(ctx context.Context, b *Batch[T]) error {
 	if p.Owner == nil {
+		return nil
+	}
+	if b.into.CrossTenant {
+		p.ownCrossTenant(b)
 		return nil
 	}
 	known, err := Known(ctx, p.People, b.Tenant, IDs(b.Write, func(piece T) string { return *p.Owner(&piece) }))
@@ -150,6 +167,19 @@ func (p Porter[T]) own(ctx context.Context, b *Batch[T]) error {
 		*owner = b.into.Owner
 	}
 	return nil
+}
+
+// ownCrossTenant keeps the owners of the pieces that are there. A new piece belongs to its row's owner only where a deploy
+// brought that principal.
+func (p Porter[T]) ownCrossTenant(b *Batch[T]) {
+	for i := range b.Write {
+		owner := p.Owner(&b.Write[i])
+		if old, there := b.There[p.ID(b.Write[i])]; there {
+			*owner = *p.Owner(&old)
+		} else if !b.into.Brought[*owner] {
+			*owner = b.into.Owner
+		}
+	}
 }
 
 // claim refuses a slug that another piece has and keeps. Errors: errs.Conflict.

@@ -32,9 +32,12 @@ type Porter[T any] struct {
 	// Read checks a row of another tenant. Errors: errs.Invalid naming the row and the column.
 	Read func(tenant string, r entity.Row) (T, error)
 	// There gives those of some pieces of other tenants that are there. nil: Some does.
-	There func(ctx context.Context, tenant string, pieces []T) ([]T, error)
-	// Spare says why a piece that is there is not overwritten, such as "is a superuser here", "" if it is. nil: all are.
+	There func(ctx context.Context, tenant string, pieces []T, l entity.Landing) ([]T, error)
+	// Spare returns why a piece that is there is not overwritten, such as "is a superuser here", "" if it is. nil: all are.
 	Spare func(T) string
+	// Guard returns why a deploy from another tenant leaves a piece that is there as it is, whatever the rule, "" if it does
+	// not. nil: none.
+	Guard func(T, entity.Landing) string
 	// Owner is where a piece has its owner, whom People may know. nil: nobody owns it.
 	Owner  func(*T) *string
 	People Directory

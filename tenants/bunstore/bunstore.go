@@ -39,7 +39,24 @@ type settings struct {
 	AI            ai       `json:"ai"`
 	Licenses      []string `json:"licenses"`
 	DefaultDomain string   `json:"defaultDomain"`
-	DeployFrom    []string `json:"deployFrom"`
+	DeployFrom    []source `json:"deployFrom"`
+}
+
+// source is written as the tenant's id when it names no user.
+type source tenants.Source
+
+func (s source) MarshalJSON() ([]byte, error) {
+	if s.RunAs == "" {
+		return json.Marshal(s.Tenant)
+	}
+	return json.Marshal(map[string]string{"tenant": s.Tenant, "runAs": s.RunAs})
+}
+
+func (s *source) UnmarshalJSON(text []byte) error {
+	if text[0] == '"' {
+		return json.Unmarshal(text, &s.Tenant)
+	}
+	return json.Unmarshal(text, (*tenants.Source)(s))
 }
 
 type ai struct {
@@ -47,14 +64,22 @@ type ai struct {
 }
 
 func encode(s tenants.Settings) (string, error) {
-	text, err := json.Marshal(settings{ai{s.AI}, s.Licenses, s.DefaultDomain, s.DeployFrom})
+	from := make([]source, len(s.DeployFrom))
+	for i, f := range s.DeployFrom {
+		from[i] = source(f)
+	}
+	text, err := json.Marshal(settings{ai{s.AI}, s.Licenses, s.DefaultDomain, from})
 	return string(text), err
 }
 
 func decode(text string) (tenants.Settings, error) {
-	s := settings{Licenses: []string{}, DefaultDomain: "local", DeployFrom: []string{}}
+	s := settings{Licenses: []string{}, DefaultDomain: "local"}
 	err := json.Unmarshal([]byte(text), &s)
-	return tenants.Settings{AI: s.AI.Enabled, Licenses: s.Licenses, DefaultDomain: s.DefaultDomain, DeployFrom: s.DeployFrom}, err
+	from := make([]tenants.Source, len(s.DeployFrom))
+	for i, f := range s.DeployFrom {
+		from[i] = tenants.Source(f)
+	}
+	return tenants.Settings{AI: s.AI.Enabled, Licenses: s.Licenses, DefaultDomain: s.DefaultDomain, DeployFrom: from}, err
 }
 
 // InTx implements tenants.Store.

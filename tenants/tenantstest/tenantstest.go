@@ -41,7 +41,7 @@ func tenant(id string) tenants.Tenant {
 	return tenants.Tenant{
 		ID: id, Name: "Über '; --?$1\\ 🎨",
 		Settings: tenants.Settings{
-			AI: true, Licenses: []string{"apps", `"ü"`}, DefaultDomain: "ldap", DeployFrom: []string{"acme", "evil"},
+			AI: true, Licenses: []string{"apps", `"ü"`}, DefaultDomain: "ldap", DeployFrom: tenants.Sources("acme", "evil"),
 		},
 		CreatedAt: monday, UpdatedAt: tuesday,
 	}
@@ -62,7 +62,7 @@ func testRoundTrip(t *testing.T, s tenants.Store) {
 	is.Equal(ids, []string{"acme", "evil", "new"})
 
 	want.Name, want.UpdatedAt = "New", tuesday.Add(time.Hour)
-	want.Settings = tenants.Settings{Licenses: []string{}, DefaultDomain: "local", DeployFrom: []string{}}
+	want.Settings = tenants.Settings{Licenses: []string{}, DefaultDomain: "local", DeployFrom: tenants.Sources()}
 	changed, err := s.Update(ctx, "new", func(t *tenants.Tenant) error { *t = want; return nil })
 	is.NoErr(err)
 	is.Equal(changed, want)

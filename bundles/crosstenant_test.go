@@ -1,0 +1,267 @@
+package bundles_test
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/bundles"
+	"github.com/tenantcontent/tenantcontent/entities"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/principals"
+	"github.com/tenantcontent/tenantcontent/tenants"
+)
+
+// same makes a user with an email in both tenants.
+func (w *world) same(t *testing.T, name string) {
+	t.Helper()
+	for _, tenant := range []string{"acme", "evil"} {
+		email := name + "@" + tenant + ".example"
+		_, err := w.Principals.CreateUser(w.as(t, tenant), principals.User{Username: name, Enabled: true, Email: &email}, "")
+		is.New(t).NoErr(err)
+	}
+}
+
+// owner is who owns a report of evil.
+func (w *world) owner(t *testing.T, id string) string {
+	t.Helper()
+	e, err := w.Entities.Get(w.as(t, "evil"), "report", id)
+	is.New(t).NoErr(err)
+	return e.OwnerID
+}
+
+// told returns what the notifications of a user of evil say.
+func (w *world) told(t *testing.T, username string) string {
+	t.Helper()
+	page, err := w.Comments.Notifications(actor.With(t.Context(), actor.Actor{Tenant: "evil", User: username}), pageOf(100))
+	is.New(t).NoErr(err)
+	var all []string
+	for _, n := range page.Rows {
+		all = append(all, n.Title+"\n"+n.Body)
+	}
+	return strings.Join(all, "\n")
+}
+
+// TestDeployGivesNoRights to users of another tenant: no role, no profile and no content, whether a bundle or a manifest is
+// deployed, and whatever the rule. An import of the same archive by the tenant's own superuser gives them.
+func TestDeployGivesNoRights(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
+		w.same(t, "mallory")
+		_, err := w.Principals.CreateUser(acme, principals.User{Username: "sam", Enabled: true}, "")
+		is.NoErr(err)
+		team := w.team(t)
+		for name, role := range map[string]actor.Role{"mallory": actor.Admin, "jo": actor.Member, "sam": actor.Publisher} {
+			_, err := w.Principals.SetMember(acme, team, name, role)
+			is.NoErr(err)
+		}
+		of := func(owner, name string) string {
+			ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: owner, Superuser: true})
+			e, err := w.Entities.Create(ctx, entities.Entity{Kind: "report", Name: name})
+			is.NoErr(err)
+			return e.ID
+		}
+		mallorys, sams := of("mallory", "M"), of("sam", "S")
+		entries := []string{"user mallory", "user sam", "team " + team, "report " + mallorys, "report " + sams}
+		b := w.bundle(t, "B", entries...)
+		var m bundles.Manifest
+		for _, e := range entries {
+			kind, id, _ := strings.Cut(e, " ")
+			m.Entries = append(m.Entries, bundles.Entry{Type: kind, EntityID: id})
+		}
+		check := func() {
+			u, err := w.Principals.User(evil, "mallory")
+			is.NoErr(err)
+			is.Equal(*u.Email, "mallory@evil.example")
+			members, err := w.Principals.Members(evil, team)
+			is.NoErr(err)
+			is.Equal(len(members), 0)
+			is.Equal(w.owner(t, mallorys), "eve")
+			is.Equal(w.owner(t, sams), "sam") // who came along
+		}
+		left := []string{
+			"2 users came with the profile alone, and who was there already stays unchanged. The counts do not tell who was: users are created when a bundle first brings them, and skipped later.",
+			"3 members of teams did not come along: roles in a tenant are given by its own people.",
+		}
+		for i, rule := range []entity.Rule{entity.Overwrite, entity.Overwrite, entity.Skip} {
+			for _, dry := range []bool{true, false} {
+				done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{Rule: rule, DryRun: dry})
+				is.NoErr(err)
+				is.Equal(done[0].ByKind["user"], []bundles.Counts{{Created: 2}, {Skipped: 2}, {Skipped: 2}}[i])
+				is.Equal(done[0].Warnings, left)
+			}
+			check()
+		}
+		_, err = w.Bundles.DeployManifest(acme, m, []string{"evil"}, bundles.How{})
+		is.NoErr(err)
+		check()
+		said := w.told(t, "eve")
+		for _, want := range append(left, "What a deploy from the tenant acme left out", "user mallory is a user here and stays as it is.") {
+			is.True(strings.Contains(said, want))
+		}
+		is.Equal(w.told(t, "mallory"), "")
+
+		email := "changed@acme.example"
+		_, err = w.Principals.UpdateUser(acme, "mallory", func(u *principals.User) error { u.Email = &email; return nil })
+		is.NoErr(err)
+		_, err = w.Bundles.Import(evil, strings.NewReader(string(w.export(t, "acme", b.ID))), bundles.How{Rule: entity.Overwrite})
+		is.NoErr(err)
+		u, err := w.Principals.User(evil, "mallory")
+		is.NoErr(err)
+		is.Equal(*u.Email, email)
+		members, err := w.Principals.Members(evil, team)
+		is.NoErr(err)
+		is.Equal(len(members), 3)
+		is.Equal(w.owner(t, mallorys), "mallory")
+	})
+}
+
+// TestDeployTellsNotWhoIsThere: the answers are the same, whoever is a user of the target, in whatever spelling.
+func TestDeployTellsNotWhoIsThere(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
+		var answers []string
+		for _, name := range []string{"abel", "cain"} {
+			_, err := w.Principals.CreateUser(acme, principals.User{Username: name, Enabled: true, GlobalPermissions: principals.GlobalPermissions{AI: true}}, "")
+			is.NoErr(err)
+			if name == "abel" {
+				_, err = w.Principals.CreateUser(evil, principals.User{Username: "Abel", Enabled: true}, "")
+				is.NoErr(err)
+			}
+			ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: name, Superuser: true})
+			report, err := w.Entities.Create(ctx, entities.Entity{Kind: "report", Name: "R"})
+			is.NoErr(err)
+			b := w.bundle(t, "Of "+name, "user "+name, "report "+report.ID)
+			answer := ""
+			for _, how := range []bundles.How{{DryRun: true}, {Rule: entity.Fail}, {}, {Rule: entity.Skip}, {Changes: true}} {
+				done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, how)
+				is.NoErr(err)
+				r := done[0].Report
+				r.Archive = nil
+				text, err := json.Marshal(r)
+				is.NoErr(err)
+				answer += strings.NewReplacer(name, "X", report.ID, "R").Replace(string(text))
+				if how.Rule == entity.Fail { // or it would be there
+					is.NoErr(w.Entities.Delete(evil, "report", report.ID))
+				}
+			}
+			w.undo(t, b.ID, name)
+			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
+			is.NoErr(err)
+			is.Equal(done[0].Warnings, []string{})
+			answers = append(answers, answer)
+		}
+		is.Equal(answers[0], answers[1])
+	})
+}
+
+// TestDeployLeavesTeamsAlone that no deploy made; it renames those that one made, and keeps the members that they have by now.
+func TestDeployLeavesTeamsAlone(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
+		brought, imported := w.team(t), ""
+		made, err := w.Principals.CreateTeam(acme, principals.Team{Name: "Other"})
+		is.NoErr(err)
+		imported = made.ID
+		_, err = w.Bundles.Import(evil, strings.NewReader(string(w.export(t, "acme", "", "team "+imported))), bundles.How{})
+		is.NoErr(err)
+		b := w.bundle(t, "B", "team "+brought, "team "+imported)
+		deploy := func() bundles.Counts {
+			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
+			is.NoErr(err)
+			return done[0].Counts
+		}
+		is.Equal(deploy(), bundles.Counts{Created: 1, Skipped: 1})
+		_, err = w.Principals.SetMember(evil, brought, "jo", actor.Designer)
+		is.NoErr(err)
+		for _, id := range []string{brought, imported} {
+			_, err = w.Principals.UpdateTeam(acme, id, func(t *principals.Team) error { t.Name += " of acme"; return nil })
+			is.NoErr(err)
+		}
+		is.Equal(deploy(), bundles.Counts{Updated: 1, Skipped: 1})
+		for id, name := range map[string]string{brought: "T of acme", imported: "Other"} {
+			got, err := w.Principals.Team(evil, id)
+			is.NoErr(err)
+			is.Equal(got.Name, name)
+		}
+		members, err := w.Principals.Members(evil, brought)
+		is.NoErr(err)
+		is.Equal(len(members), 1)
+	})
+}
+
+// TestDeployKeepsOwners: a row that is there keeps its owner, and a new one belongs to the user whom deployFrom names.
+func TestDeployKeepsOwners(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
+		w.same(t, "mallory")
+		w.same(t, "runner")
+		first, second := w.make(t, "acme", "report", "First", `{}`), w.make(t, "acme", "report", "Second", `{}`)
+		b := w.bundle(t, "B", "report "+first)
+		deploy := func() {
+			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
+			is.NoErr(err)
+			is.NoErr(done[0].Err)
+		}
+		runAs := func(name string) {
+			_, err := w.Tenants.Update(evil, func(s *tenants.Tenant) error {
+				s.Settings.DeployFrom = []tenants.Source{{Tenant: "acme", RunAs: name}}
+				return nil
+			})
+			is.NoErr(err)
+		}
+		deploy()
+		is.Equal(w.owner(t, first), "eve")
+		_, err := w.Principals.Reassign(evil, "eve", "jo")
+		is.NoErr(err)
+		_, err = w.Principals.Reassign(acme, "jo", "mallory")
+		is.NoErr(err)
+		_, err = w.Bundles.AddEntry(acme, b.ID, "report", second, nil)
+		is.NoErr(err)
+		runAs("runner")
+		deploy()
+		is.Equal(w.owner(t, first), "jo")
+		is.Equal(w.owner(t, second), "runner")
+
+		is.NoErr(w.Entities.Delete(evil, "report", second))
+		is.NoErr(w.Principals.DeleteUser(evil, "runner", ""))
+		t0, err := w.Tenants.Get(evil)
+		is.NoErr(err)
+		is.Equal(t0.Settings.DeployFrom, tenants.Sources("acme")) // a later runner is somebody else
+		deploy()
+		is.Equal(w.owner(t, second), "eve")
+	})
+}
+
+// learning is a porter that keeps the landings that it was given.
+type learning struct {
+	entity.FilePorter
+	got *[]entity.Landing
+}
+
+func (l learning) Import(ctx ctx, tenant string, rows []entity.Row, into entity.Landing) ([]entity.Arrival, []string, error) {
+	*l.got = append(*l.got, into)
+	return l.FilePorter.Import(ctx, tenant, rows, into)
+}
+
+// TestPortersLearnOfOtherTenants: a host's own kind is told that a deploy comes from another tenant, and which principals did.
+func TestPortersLearnOfOtherTenants(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is, acme := is.New(t), w.as(t, "acme")
+		var got []entity.Landing
+		s := opened(t, w.db, libraries(w, func(p entity.FilePorter) entity.Porter { return learning{p, &got} }))
+		_, err := w.Principals.CreateUser(acme, principals.User{Username: "sam", Enabled: true}, "")
+		is.NoErr(err)
+		b := w.bundle(t, "B", "library "+w.make(t, "acme", "library", "L", `{}`), "user sam", "user jo")
+		_, err = s.Bundles.Deploy(acme, b.ID, []string{"evil", "acme"}, bundles.How{})
+		is.NoErr(err)
+		is.Equal([]bool{got[0].CrossTenant, got[1].CrossTenant}, []bool{true, false})
+		is.Equal(slices.Collect(maps.Keys(got[0].Brought)), []string{"sam"})
+		is.Equal(got[0].Owner, "eve")
+	})
+}
