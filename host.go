@@ -18,22 +18,14 @@ type people struct{ *principals.Service }
 func (p people) Superusers(ctx context.Context, tenant string) ([]string, error) {
 	ctx = actor.With(ctx, actor.Actor{Tenant: tenant, User: principals.Everyone, Superuser: true})
 	var names []string
-	q := paging.Query{Limit: paging.MaxLimit}
-	for {
-		page, err := p.Users(ctx, q)
-		if err != nil {
-			return nil, err
+	err := paging.Each(paging.Query{Limit: paging.MaxLimit}, func(q paging.Query) (paging.Page[principals.User], error) {
+		return p.Users(ctx, q)
+	}, func(u principals.User) {
+		if u.Superuser && u.Enabled {
+			names = append(names, u.Username)
 		}
-		for _, u := range page.Rows {
-			if u.Superuser && u.Enabled {
-				names = append(names, u.Username)
-			}
-		}
-		if len(page.Rows) < q.Limit {
-			return names, nil
-		}
-		q.Start, q.After = q.Start+len(page.Rows), page.Last
-	}
+	})
+	return names, err
 }
 
 // Conn gives a host's own entity.Porter, or anything else of its own that is called with a context of ours, where to run

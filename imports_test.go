@@ -42,13 +42,13 @@ var mayImport = []rule{
 	{"internal/migrations", "errs internal/bunx"},
 	{"database", "errs internal/bunx internal/pgsafe internal/sqlitesafe"},
 
-	{"sessions sessions/sessionstest", base + " principals sessions"}, // it asks principals who a user is
-	{"domains domains/domainstest", base + " principals domains"},     // what a directory says becomes users and teams
+	{"sessions sessions/sessionstest", base + " principals sessions paging/pagingtest"}, // it asks principals who a user is
+	{"domains domains/domainstest", base + " principals domains paging/pagingtest"},     // what a directory says becomes users and teams
 	{domainDrivers + " domains/drivertest", "errs domains"},
 	{"bundles", base + " bundles/archive"},
 	{nouns + " bundles/archive", base},
 	{"*/bunstore blobs/files/bunstore", base + " ^ internal/bunx internal/keyring blobs/files/bunstore"},
-	{"*/*test blobs/files/filestest", base + " ^ blobs/files/filestest internal/porttest"}, // the suites that every store must pass
+	{"*/*test blobs/files/filestest", base + " ^ blobs/files/filestest internal/porttest paging/pagingtest"}, // the suites that every store must pass
 
 	{"httpapi", base + " hal " + nouns},
 	{".", base + " hal httpapi " + nouns + " " + domainDrivers + " */bunstore internal/bunx internal/egress internal/epoch internal/keyring internal/migrations"},

@@ -111,15 +111,16 @@ func (s *Service) Contents(ctx context.Context) ([]Content, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.o.Store.Page(ctx, a.Tenant, paging.Query{Sort: "id", Limit: maxDomains}) // which are all
+	counts, err := s.o.People.DomainContent(ctx, a.Tenant)
 	if err != nil {
 		return nil, err
 	}
-	counts, err := s.o.People.DomainContent(ctx, a.Tenant)
-	contents := make([]Content, len(all.Rows))
-	for i, d := range all.Rows {
-		contents[i] = Content{d.ID, counts[d.ID].Users, counts[d.ID].Teams}
-	}
+	var contents []Content
+	err = paging.Each(paging.Query{Sort: "id", Limit: paging.MaxLimit}, func(q paging.Query) (paging.Page[Domain], error) {
+		return s.o.Store.Page(ctx, a.Tenant, q)
+	}, func(d Domain) {
+		contents = append(contents, Content{d.ID, counts[d.ID].Users, counts[d.ID].Teams})
+	})
 	return contents, err
 }
 

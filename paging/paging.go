@@ -16,7 +16,7 @@ const MaxLimit = 1000
 // Query asks for one page of a list.
 type Query struct {
 	Start int    // rows before the page, ≥ 0
-	Limit int    // rows of the page, 0 to MaxLimit
+	Limit int    // most rows of the page, 0 to MaxLimit; it ends earlier when they pass MaxBytes
 	Sort  string // "field" or "-field"; "" is the list's own order
 	Q     string // case-insensitive substring filter; "" is none
 	After *Position
@@ -53,6 +53,23 @@ func (q Query) Order(def string, fields ...string) (field string, desc bool, err
 		}
 	}
 	return "", false, errs.New(errs.Invalid, "sort must be one of %s, with a - before it for the other direction", strings.Join(fields, ", "))
+}
+
+// Each calls fn with every row from q on, page after page.
+func Each[T any](q Query, page func(Query) (Page[T], error), fn func(T)) error {
+	for {
+		p, err := page(q)
+		if err != nil {
+			return err
+		}
+		for _, r := range p.Rows {
+			fn(r)
+		}
+		if !p.More {
+			return nil
+		}
+		q.Start, q.After = q.Start+len(p.Rows), p.Last
+	}
 }
 
 // Map gives the same page of other rows.

@@ -16,6 +16,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/aiinstr"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/paging"
+	"github.com/tenantcontent/tenantcontent/paging/pagingtest"
 )
 
 var (
@@ -249,6 +250,9 @@ func testPages(t *testing.T, s aiinstr.Store) {
 			is.True(slices.IsSorted(byOffset))
 		}
 	}
+	pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[aiinstr.Instruction], error) {
+		return s.Page(ctx, "acme", q)
+	})
 	is := is.New(t)
 	for q, total := range map[string]int{"sLUG-1": 10, "%": 0, "_": 0, "content": 0} {
 		page, err := s.Page(ctx, "acme", paging.Query{Limit: 5, Q: q})

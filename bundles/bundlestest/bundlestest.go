@@ -17,6 +17,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/paging"
+	"github.com/tenantcontent/tenantcontent/paging/pagingtest"
 )
 
 var monday = time.Date(2026, 11, 16, 9, 0, 0, 123456000, time.UTC)
@@ -277,6 +278,9 @@ func testPages(t *testing.T, s bundles.Store) {
 		}
 		is.Equal(len(seen), 25)
 	}
+	pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[bundles.Bundle], error) {
+		return s.Page(ctx, "acme", q)
+	})
 	page, err := s.Page(ctx, "acme", paging.Query{Limit: 10, Q: "BUNDLE-7"})
 	is.NoErr(err)
 	is.Equal(page.Total, 1)
@@ -304,6 +308,9 @@ func testEntryPages(t *testing.T, s bundles.Store) {
 		}
 		is.Equal(len(seen), 25)
 	}
+	pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[bundles.Entry], error) {
+		return s.Entries(ctx, "acme", id(1), q)
+	})
 	_, err := s.Entries(ctx, "acme", id(1), paging.Query{Limit: 10, Q: "x"})
 	is.Equal(errs.CodeOf(err), errs.Invalid)
 }

@@ -120,46 +120,71 @@ func get(ctx context.Context, c bunx.Conn, q *bun.SelectQuery, tenant, key strin
 		return bundles.Bundle{}, bunx.Err(err, "Bundle")
 	}
 	one := []bundles.Bundle{r.bundle()}
-	err = withEntries(ctx, c, tenant, one)
+	_, err = addEntries(ctx, c, tenant, one, paging.NewWholeMeter(ctx))
 	return one[0], err
 }
 
-// withEntries reads the entries of some bundles with one statement.
-func withEntries(ctx context.Context, c bunx.Conn, tenant string, some []bundles.Bundle) error {
+// withEntries reads the entries of bundles into them, with one statement, and returns of how many bundles: it ends with the
+// one whose entries fill a page, which has all of its own.
+func withEntries(ctx context.Context, c bunx.Conn, tenant string, some []bundles.Bundle) (int, error) {
 	if len(some) == 0 {
-		return nil
+		return 0, nil
 	}
+	whole, err := addEntries(ctx, c, tenant, some, paging.NewMeter(ctx))
+	if whole || err != nil {
+		return len(some), err
+	}
+	meter := paging.NewWholeMeter(ctx)
+	for i := range some {
+		if _, err := addEntries(ctx, c, tenant, some[i:i+1], meter); err != nil || meter.Full() {
+			return i + 1, err
+		}
+	}
+	return len(some), nil
+}
+
+// addEntries reads the entries of bundles into them, and reports whether these are all.
+func addEntries(ctx context.Context, c bunx.Conn, tenant string, some []bundles.Bundle, meter *paging.Meter) (bool, error) {
 	ids, place := make([]string, len(some)), make(map[string]int, len(some))
 	for i := range some {
 		ids[i], place[some[i].ID], some[i].Entries = some[i].ID, i, []bundles.Entry{}
 	}
-	var rows []entry
-	err := c.NewSelect().Model(&rows).Where("e.tenant_id = ?", tenant).Where("e.bundle_id IN (?)", bun.List(ids)).
-		OrderExpr("e.bundle_id, e.created_at, e.id").Scan(ctx)
+	rows, more, err := bunx.Bounded[entry](ctx, c.NewSelect().Model((*entry)(nil)).Where("e.tenant_id = ?", tenant).
+		Where("e.bundle_id IN (?)", bun.List(ids)).OrderExpr("e.bundle_id, e.created_at, e.id"), meter)
+	if err != nil || more {
+		return false, bunx.Err(err, "Entry")
+	}
 	for _, r := range rows {
 		b := &some[place[r.BundleID]]
 		b.Entries = append(b.Entries, r.entry())
 	}
-	return bunx.Err(err, "Entry")
+	return true, nil
 }
 
 // Page implements bundles.Store.
 func (s *Store) Page(ctx context.Context, tenant string, q paging.Query) (paging.Page[bundles.Bundle], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows := c.NewSelect().Model((*bundle)(nil)).Where("b.tenant_id = ?", tenant)
-	found, err := bunx.Page(ctx, rows, list, func(r bundle) string { return r.ID }, q)
+	key := func(r bundle) string { return r.ID }
+	found, err := bunx.Page(ctx, rows, list, key, q)
 	if err != nil {
 		return paging.Page[bundles.Bundle]{}, err
 	}
 	page := paging.Map(found, bundle.bundle)
-	return page, withEntries(ctx, c, tenant, page.Rows)
+	n, err := withEntries(ctx, c, tenant, page.Rows)
+	if err != nil || n == len(page.Rows) {
+		return page, err
+	}
+	err = list.Cut(&found, n, key, q)
+	page.Rows, page.More, page.Last = page.Rows[:n], found.More, found.Last
+	return page, err
 }
 
 // All implements bundles.Store.
 func (s *Store) All(ctx context.Context, tenant string) ([]bundles.Bundle, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	var rows []bundle
-	err := c.NewSelect().Model(&rows).Where("b.tenant_id = ?", tenant).OrderExpr("b.created_at, b.id").Scan(ctx)
+	rows, _, err := bunx.Bounded[bundle](ctx, c.NewSelect().Model((*bundle)(nil)).Where("b.tenant_id = ?", tenant).
+		OrderExpr("b.created_at, b.id"), paging.NewWholeMeter(ctx))
 	all := make([]bundles.Bundle, len(rows))
 	for i, r := range rows {
 		all[i] = r.bundle()

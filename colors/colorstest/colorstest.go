@@ -15,6 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/colors"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/paging"
+	"github.com/tenantcontent/tenantcontent/paging/pagingtest"
 )
 
 var (
@@ -208,6 +209,9 @@ func testPages(t *testing.T, s colors.Store) {
 			}
 			is.Equal(len(byOffset), 25)
 			is.Equal(byOffset, byCursor) // both ways give the same rows in the same order
+			pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[colors.Color], error) {
+				return s.Page(ctx, "acme", paging.Query{Start: q.Start, Limit: q.Limit, Sort: sort, After: q.After})
+			})
 		})
 	}
 	for _, c := range []struct {

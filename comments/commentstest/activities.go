@@ -1,6 +1,7 @@
 package commentstest
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/paging"
+	"github.com/tenantcontent/tenantcontent/paging/pagingtest"
 )
 
 func activity(id, comment string) comments.Activity {
@@ -53,6 +55,9 @@ func testActivities(t *testing.T, s Store) {
 	first.Excerpt = "new" // id and time stay
 	list(sales, second, first)
 
+	pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[comments.Activity], error) {
+		return s.Activities(ctx, "acme", entity.Key{}, q)
+	})
 	p, err := s.Activities(ctx, "acme", entity.Key{}, paging.Query{Limit: 2})
 	is.NoErr(err)
 	p, err = s.Activities(ctx, "acme", entity.Key{}, paging.Query{Limit: 2, Start: 2, After: p.Last})
@@ -116,6 +121,9 @@ func testFeed(t *testing.T, s Store) {
 	is.Equal(ids, []string{"21", "20", "19"})
 	ids, _ = feed("mia", paging.Query{Limit: 2, Sort: "createdAt"})
 	is.Equal(ids, []string{"00", "01"})
+	pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[comments.Activity], error) {
+		return s.Feed(ctx, "acme", "mia", q)
+	})
 	ids, p = feed("jo", paging.Query{Limit: 3})
 	is.Equal(ids, []string{"07"})
 	is.Equal(p.Total, 1)
@@ -146,6 +154,9 @@ func testNotifications(t *testing.T, s Store) {
 	is.NoErr(err)
 	is.Equal(p.Rows, []comments.Notification{twin, free, second, first})
 	is.Equal(p.Total, 4)
+	pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[comments.Notification], error) {
+		return s.Notifications(ctx, "acme", "mia", q)
+	})
 	p, err = s.Notifications(ctx, "acme", "jo", paging.Query{Limit: 1})
 	is.NoErr(err)
 	is.Equal(p.Total, 2)

@@ -17,6 +17,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/paging"
+	"github.com/tenantcontent/tenantcontent/paging/pagingtest"
 )
 
 var (
@@ -388,6 +389,12 @@ func testPages(t *testing.T, s Store) {
 			}
 		})
 	}
+	pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[comments.Comment], error) {
+		return s.Replies(ctx, "acme", "root", q)
+	})
+	pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[comments.Comment], error) {
+		return s.Top(ctx, "acme", orders, q)
+	})
 	_, err := s.Replies(ctx, "acme", "nobody", paging.Query{Limit: 0})
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 }

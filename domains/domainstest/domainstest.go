@@ -17,6 +17,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/paging"
+	"github.com/tenantcontent/tenantcontent/paging/pagingtest"
 )
 
 var (
@@ -283,6 +284,9 @@ func testPages(t *testing.T, s domains.Store) {
 		is.NoErr(err)
 		is.Equal(ids(page.Rows), c.want)
 	}
+	pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[domains.Domain], error) {
+		return s.Page(ctx, "acme", q)
+	})
 	page, err := s.Page(ctx, "acme", paging.Query{Limit: 4})
 	is.NoErr(err)
 	is.Equal(page.Total, 6)

@@ -18,6 +18,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/paging"
+	"github.com/tenantcontent/tenantcontent/paging/pagingtest"
 )
 
 var (
@@ -312,6 +313,9 @@ func testPages(t *testing.T, s entities.Store) {
 			is.True(slices.IsSorted(byOffset))
 		}
 	}
+	pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[entities.Entity], error) {
+		return s.Page(ctx, "acme", "report", q)
+	})
 	is := is.New(t)
 	for q, total := range map[string]int{"S1": 10, "nAME 00": 2, "%": 0, "_": 0, "jo": 0} {
 		page, err := s.Page(ctx, "acme", "report", paging.Query{Limit: 5, Q: q})
@@ -523,6 +527,9 @@ func testFiles(t *testing.T, s entities.Store) {
 	page, err = s.Files(ctx, "acme", id(1), paging.Query{Limit: 2, Start: 1, After: &paging.Position{Value: "a.txt", Key: "a.txt"}})
 	is.NoErr(err)
 	is.Equal(page.Rows, want[1:])
+	pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[entities.File], error) {
+		return s.Files(ctx, "acme", id(1), q)
+	})
 
 	fresh := entities.File{Path: "a.txt", BlobID: "b4", Size: 6, ContentType: "text/x", UpdatedAt: tuesday}
 	replaced, err := s.PutFile(ctx, "acme", id(1), fresh, yes)

@@ -28,7 +28,7 @@ type Sort[R any] struct {
 	Value  func(R) string // the row's value in the column, as an argument
 }
 
-// Page reads one page. rows is the SELECT with its model and all predicates of the list, the tenant's first; key gives
+// Page reads one page, which ends before q.Limit when its rows pass paging.MaxBytes. rows is the SELECT with its model and all predicates of the list, the tenant's first; key gives
 // a row's value in List.Key. It is two statements: the count, from an index, and the rows.
 func Page[R any](ctx context.Context, rows *bun.SelectQuery, l List[R], key func(R) string, q paging.Query) (paging.Page[R], error) {
 	if err := l.check(q); err != nil {
@@ -84,17 +84,31 @@ func (l List[R]) read(ctx context.Context, rows *bun.SelectQuery, key func(R) st
 	if rows, err = l.from(rows, sort, desc, q); err != nil {
 		return err
 	}
-	if err := rows.Limit(int64(q.Limit)+1).Scan(ctx, &page.Rows); err != nil { // one more tells whether there are more
+	page.Rows, page.More, err = Bounded[R](ctx, rows.Limit(int64(q.Limit)+1), paging.NewMeter(ctx)) // one more tells whether there are more
+	if err != nil {
 		return Err(err, "Page")
 	}
-	if page.More = len(page.Rows) > q.Limit; page.More {
-		page.Rows = page.Rows[:q.Limit]
+	l.cut(page, q.Limit, sort, key)
+	return nil
+}
+
+// Cut ends a page of the query q with its n-th row.
+func (l List[R]) Cut(page *paging.Page[R], n int, key func(R) string, q paging.Query) error {
+	sort, _, err := l.sort(q)
+	if err == nil {
+		l.cut(page, n, sort, key)
 	}
-	if n := len(page.Rows); n > 0 {
-		last := page.Rows[n-1]
+	return err
+}
+
+func (l List[R]) cut(page *paging.Page[R], n int, sort Sort[R], key func(R) string) {
+	if len(page.Rows) > n {
+		page.Rows, page.More = page.Rows[:n], true
+	}
+	if page.Last = nil; len(page.Rows) > 0 {
+		last := page.Rows[len(page.Rows)-1]
 		page.Last = &paging.Position{Value: sort.Value(last), Key: key(last)}
 	}
-	return nil
 }
 
 // maxQ is the most bytes of q. SQLite refuses a LIKE pattern of 50,000, and escapes and folding lengthen it.

@@ -97,6 +97,49 @@ func follow(t *testing.T, db *bun.DB, sort string) string {
 	}
 }
 
+// TestPageBytes: a page ends with the row that passes the bound; what it holds is counted from 64 KiB on, and the reading
+// ends with the error of who counts.
+func TestPageBytes(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, db := is.New(t), open(t)
+		for i := range 10 {
+			is.NoErr(put(t.Context(), db, string(rune('a'+i))+strings.Repeat("x", 20_000), time.Now()))
+		}
+		read := func(l paging.Limits, q paging.Query) (int, paging.Page[color], error) {
+			_, p, err := page(paging.WithLimits(t.Context(), l), db, q)
+			return len(p.Rows), p, err
+		}
+		n, p, err := read(paging.Limits{}, paging.Query{Limit: 10})
+		is.NoErr(err)
+		is.Equal(n, 10)
+		is.True(!p.More)
+		n, p, err = read(paging.Limits{MaxBytes: 70_000}, paging.Query{Limit: 10})
+		is.NoErr(err)
+		is.Equal(n, 4)
+		is.True(p.More)
+		is.Equal(p.Total, 10)
+		n, p, err = read(paging.Limits{MaxBytes: 70_000}, paging.Query{Limit: 10, Start: 8, After: &paging.Position{Value: "c", Key: "c"}})
+		is.NoErr(err)
+		is.Equal(n, 2)
+		is.True(!p.More) // with the last row of the list
+
+		held := 0
+		hold := func(n int) error { held += n; return nil }
+		_, _, err = read(paging.Limits{Hold: hold}, paging.Query{Limit: 1})
+		is.NoErr(err)
+		is.Equal(held, 0)
+		_, _, err = read(paging.Limits{Hold: hold}, paging.Query{Limit: 10})
+		is.NoErr(err)
+		is.True(held >= 200_000)
+		enough := errs.New(errs.Unavailable, "enough")
+		_, _, err = read(paging.Limits{Hold: func(int) error { return enough }}, paging.Query{Limit: 10})
+		is.Equal(err, enough)
+		n, _, err = read(paging.Limits{}, paging.Query{Limit: 1}) // the connection is free again
+		is.NoErr(err)
+		is.Equal(n, 1)
+	})
+}
+
 // TestPageOfHostileInput is never a fault of ours.
 func TestPageOfHostileInput(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {

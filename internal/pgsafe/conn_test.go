@@ -146,6 +146,34 @@ func TestRowsClosedAfterTheContext(t *testing.T) {
 }
 
 // A value that pgdriver cannot read leaves it in the middle of a row.
+// TestRowsClosedEarly: what is left of a long answer is not waited for, unless a transaction needs the connection.
+func TestRowsClosedEarly(t *testing.T) {
+	is, db := is.New(t), openSafe(t, server(t), Config{})
+	db.SetMaxOpenConns(1)
+	closeAfterOne := func(q interface {
+		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	}, n int) {
+		t.Helper()
+		rows, err := q.QueryContext(t.Context(), "select repeat('x', 1000) from generate_series(1, $1::int)", n)
+		is.NoErr(err)
+		is.True(rows.Next())
+		is.NoErr(rows.Close())
+	}
+	pid := one[int](t, db, "select pg_backend_pid()")
+	closeAfterOne(db, 100)
+	is.Equal(one[int](t, db, "select pg_backend_pid()"), pid)
+	closeAfterOne(db, 100_000)
+	other := one[int](t, db, "select pg_backend_pid()")
+	is.True(other != pid)
+	tx, err := db.Begin()
+	is.NoErr(err)
+	closeAfterOne(tx, 1000)
+	var same int
+	is.NoErr(tx.QueryRow("select pg_backend_pid()").Scan(&same))
+	is.Equal(same, other)
+	is.NoErr(tx.Commit())
+}
+
 func TestUnreadableValue(t *testing.T) {
 	is, db := is.New(t), openSafe(t, server(t), Config{})
 	pid := one[int](t, db, "select pg_backend_pid()")

@@ -38,15 +38,42 @@ func (r *rows) Next(dest []driver.Value) error {
 	}
 }
 
-// Close reads the rest of the rows, or closes the connection when it cannot.
+// maxRest is how many bytes of further rows Close reads, to keep the connection.
+const maxRest = 256 << 10
+
+// Close reads the rest of the rows. Outside a transaction it closes the connection when it cannot, or when the rest is long:
+// the server would send all of it.
 func (r *rows) Close() error {
 	if r.done {
 		return nil
 	}
-	if r.c.dead() {
-		return r.finish(io.ErrUnexpectedEOF)
+	if r.c.inTx {
+		if r.c.dead() {
+			return r.finish(io.ErrUnexpectedEOF)
+		}
+		return r.finish(r.pg.Close())
 	}
-	return r.finish(r.pg.Close())
+	dest := make([]driver.Value, len(r.columns))
+	for rest := 0; rest <= maxRest; {
+		switch err := r.Next(dest); err {
+		case nil:
+		case io.EOF:
+			return nil
+		default:
+			return err
+		}
+		for _, v := range dest {
+			switch v := v.(type) {
+			case string:
+				rest += len(v)
+			case []byte:
+				rest += len(v)
+			}
+			rest += 8
+		}
+	}
+	r.c.kill()
+	return r.finish(nil)
 }
 
 // finish gives the connection back.

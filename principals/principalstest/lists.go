@@ -1,6 +1,7 @@
 package principalstest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,22 +12,23 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/paging"
+	"github.com/tenantcontent/tenantcontent/paging/pagingtest"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
 func query(limit int) paging.Query { return paging.Query{Limit: limit} }
 
 // pages reads 25 rows in tens, by offset and by cursor, and makes sure that both give the same.
-func pages[T any](t *testing.T, sort string, page func(paging.Query) (paging.Page[T], error), key func(T) string) []string {
+func pages[T any](t *testing.T, sort string, page func(context.Context, paging.Query) (paging.Page[T], error), key func(T) string) []string {
 	t.Helper()
 	is := is.New(t)
 	var byOffset, byCursor []string
 	var after *paging.Position
 	for start := 0; start < 25; start += 10 {
-		p, err := page(paging.Query{Start: start, Limit: 10, Sort: sort})
+		p, err := page(t.Context(), paging.Query{Start: start, Limit: 10, Sort: sort})
 		is.NoErr(err)
 		is.Equal(p.Total, 25)
-		next, err := page(paging.Query{Start: start, Limit: 10, Sort: sort, After: after})
+		next, err := page(t.Context(), paging.Query{Start: start, Limit: 10, Sort: sort, After: after})
 		is.NoErr(err)
 		after = next.Last
 		for i, row := range p.Rows {
@@ -35,6 +37,10 @@ func pages[T any](t *testing.T, sort string, page func(paging.Query) (paging.Pag
 	}
 	is.Equal(len(byOffset), 25)
 	is.Equal(byOffset, byCursor)
+	pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[T], error) {
+		q.Sort = sort
+		return page(ctx, q)
+	})
 	return byOffset
 }
 
@@ -50,7 +56,9 @@ func testUserPages(t *testing.T, s principals.Store) {
 		}
 		addUsers(t, s, "acme", u)
 	}
-	page := func(q paging.Query) (paging.Page[principals.User], error) { return s.Users(ctx, "acme", q) }
+	page := func(ctx context.Context, q paging.Query) (paging.Page[principals.User], error) {
+		return s.Users(ctx, "acme", q)
+	}
 	key := func(u principals.User) string { return u.Username }
 	byName := pages(t, "", page, key)
 	is.Equal(byName[:3], []string{"u00", "U01", "u02"}) // case does not matter
@@ -96,7 +104,9 @@ func testTeamPages(t *testing.T, s principals.Store) {
 		g.UpdatedAt = monday.Add(-time.Duration(i) * time.Hour)
 		addTeams(t, s, "acme", g)
 	}
-	page := func(q paging.Query) (paging.Page[principals.Team], error) { return s.Teams(ctx, "acme", q) }
+	page := func(ctx context.Context, q paging.Query) (paging.Page[principals.Team], error) {
+		return s.Teams(ctx, "acme", q)
+	}
 	key := func(g principals.Team) string { return g.ID }
 	byName := pages(t, "", page, key)
 	is.Equal(byName[:3], []string{teamID(0), teamID(1), teamID(2)})

@@ -15,6 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/paging"
+	"github.com/tenantcontent/tenantcontent/paging/pagingtest"
 	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
@@ -405,6 +406,9 @@ func testPages(t *testing.T, s Stores) {
 			}
 		})
 	}
+	pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[sessions.Token], error) {
+		return s.Tokens(ctx, "acme", "jo", q)
+	})
 	page, err := s.Tokens(ctx, "acme", "jo", paging.Query{Limit: 0})
 	is.NoErr(err)
 	is.Equal(page.Total, 25)

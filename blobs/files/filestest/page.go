@@ -1,6 +1,7 @@
 package filestest
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/blobs/files"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/paging"
+	"github.com/tenantcontent/tenantcontent/paging/pagingtest"
 )
 
 // paged follows a list of files to its end, two at a time, and gives their ids.
@@ -46,6 +48,9 @@ func testPage(t *testing.T, s files.Store) {
 	for sort, want := range map[string]string{"": "edbca", "-createdAt": "edbca", "createdAt": "acbde"} {
 		is.Equal(paged(t, s, "acme", sort, "jo"), want)
 	}
+	pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[files.File], error) {
+		return s.Page(ctx, "acme", []string{"jo", "mia"}, monday, q)
+	})
 	is.Equal(len(paged(t, s, "acme", "", "jo", "mia")), 6)
 	is.Equal(paged(t, s, "acme", "", "nobody"), "")
 	is.Equal(paged(t, s, "evil", "", "jo", "mia"), "x") // another tenant sees its own alone

@@ -1,0 +1,66 @@
+package paging
+
+import "context"
+
+// MaxBytes is how many bytes the rows of one page have at most, but for the row that passes this bound: the page ends
+// with it.
+const MaxBytes = 4 << 20
+
+// Limits bound the memory of what is read with a context. The zero value is what a context without limits has.
+type Limits struct {
+	// MaxBytes ends a page; 0: the constant MaxBytes.
+	MaxBytes int
+	// Hold is told how many more bytes are held, from freeBytes of one page on. Its error ends the reading. nil: nothing
+	// is counted.
+	Hold func(bytes int) error
+}
+
+type limitsKey struct{}
+
+// WithLimits returns a context that bounds what is read with it.
+func WithLimits(ctx context.Context, l Limits) context.Context {
+	return context.WithValue(ctx, limitsKey{}, l)
+}
+
+// A Meter counts the bytes of rows as they are read. Every Store that reads a page counts its rows with one.
+type Meter struct {
+	limits Limits
+	whole  bool
+	bytes  int
+	held   int
+}
+
+// NewMeter returns a Meter of one page with the limits of ctx.
+func NewMeter(ctx context.Context) *Meter {
+	l, _ := ctx.Value(limitsKey{}).(Limits)
+	if l.MaxBytes == 0 {
+		l.MaxBytes = MaxBytes
+	}
+	return &Meter{limits: l}
+}
+
+// NewWholeMeter returns a Meter whose Add never reports true, for what is not read in pages.
+func NewWholeMeter(ctx context.Context) *Meter {
+	m := NewMeter(ctx)
+	m.whole = true
+	return m
+}
+
+const (
+	freeBytes = 64 << 10  // of a page that count as nothing, so that small pages cost nothing
+	holdStep  = 256 << 10 // bytes are counted in steps
+)
+
+// Add counts bytes that were read, and reports whether the page is full with them. It fails when no more may be held.
+func (m *Meter) Add(bytes int) (full bool, err error) {
+	m.bytes += bytes
+	if m.limits.Hold != nil && m.bytes > freeBytes && m.bytes > m.held {
+		step := max(holdStep, m.bytes-m.held)
+		m.held += step
+		err = m.limits.Hold(step)
+	}
+	return m.Full() && !m.whole, err
+}
+
+// Full reports whether what was counted fills a page.
+func (m *Meter) Full() bool { return m.bytes > m.limits.MaxBytes }

@@ -1,0 +1,37 @@
+// Package pagingtest has what every list of a Store must pass.
+package pagingtest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+// TestBytes checks that the pages of a list end with the row that passes the bound in bytes, and that following them leads
+// through the same rows as a page without that bound. The list has at least two rows, and fewer than a page may have.
+func TestBytes[T any](t *testing.T, page func(ctx context.Context, q paging.Query) (paging.Page[T], error)) {
+	t.Helper()
+	is := is.New(t)
+	whole, err := page(t.Context(), paging.Query{Limit: paging.MaxLimit})
+	is.NoErr(err)
+	is.True(whole.Total >= 2)
+	is.True(!whole.More)
+	is.Equal(len(whole.Rows), whole.Total)
+
+	ctx := paging.WithLimits(t.Context(), paging.Limits{MaxBytes: 1}) // any row passes it
+	var last *paging.Position
+	for i := range whole.Rows {
+		var p paging.Page[T]
+		for _, limit := range []int{1, paging.MaxLimit} {
+			p, err = page(ctx, paging.Query{Start: i, Limit: limit, After: last})
+			is.NoErr(err)
+			is.Equal(p.Rows, whole.Rows[i:i+1])
+			is.Equal(p.Total, whole.Total)
+			is.Equal(p.More, i+1 < whole.Total)
+		}
+		last = p.Last
+	}
+}
