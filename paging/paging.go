@@ -10,7 +10,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// MaxLimit is the most rows a page may have (DECISIONS, section 0).
+// MaxLimit is the most rows a page may have.
 const MaxLimit = 1000
 
 // Query asks for one page of a list.
