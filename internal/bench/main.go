@@ -30,6 +30,7 @@ type result struct {
 func main() {
 	only := flag.String("run", "", "run only the measurements whose `name` this regular expression matches")
 	engines := flag.String("engines", "sqlite,postgres", "`list` of engines")
+	beside := flag.Duration("beside", 5*time.Second, "how long to measure beside each load of a busy `tenant`")
 	profile := flag.String("cpuprofile", "", "write a CPU profile to this `file`")
 	flag.Parse()
 	if *profile != "" {
@@ -41,7 +42,7 @@ func main() {
 		_ = pprof.StartCPUProfile(f)
 		defer func() { pprof.StopCPUProfile(); _ = f.Close() }()
 	}
-	if err := run(context.Background(), *only, strings.Split(*engines, ",")); err != nil {
+	if err := run(context.Background(), *only, strings.Split(*engines, ","), *beside); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -73,32 +74,22 @@ var measurements = []measurement{
 	{"1,000 logins at a directory at once", loginManyDirectory},
 }
 
-func run(ctx context.Context, only string, engines []string) error {
+func run(ctx context.Context, only string, engines []string, beside time.Duration) error {
 	pattern, err := regexp.Compile(only)
 	if err != nil {
 		return err
 	}
 	var all []result
 	for _, engine := range engines {
-		w, err := newWorld(ctx, engine)
+		some, err := measure(ctx, engine, pattern)
 		if err != nil {
 			return fmt.Errorf("%s: %w", engine, err)
 		}
-		for _, m := range measurements {
-			if !pattern.MatchString(m.name) {
-				continue
-			}
-			fmt.Fprintf(os.Stderr, "%s on %s …\n", m.name, engine)
-			r, err := m.run(ctx, w)
-			if err != nil {
-				return fmt.Errorf("%s on %s: %w", m.name, engine, err)
-			}
-			r.name, r.engine = m.name, engine
-			all = append(all, r)
+		all = append(all, some...)
+		if some, err = besideBusyTenant(ctx, engine, pattern, beside); err != nil {
+			return fmt.Errorf("%s: %w", engine, err)
 		}
-		if err := w.close(); err != nil {
-			return err
-		}
+		all = append(all, some...)
 	}
 	if pattern.MatchString("start") {
 		r, err := startTime(ctx)
@@ -108,6 +99,28 @@ func run(ctx context.Context, only string, engines []string) error {
 		all = append(all, r)
 	}
 	return report(all)
+}
+
+// measure runs the measurements whose names match, in one process with the service.
+func measure(ctx context.Context, engine string, pattern *regexp.Regexp) (all []result, err error) {
+	some := slices.DeleteFunc(slices.Clone(measurements), func(m measurement) bool { return !pattern.MatchString(m.name) })
+	if len(some) == 0 {
+		return nil, nil
+	}
+	w, err := newWorld(ctx, engine)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range some {
+		fmt.Fprintf(os.Stderr, "%s on %s …\n", m.name, engine)
+		r, err := m.run(ctx, w)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", m.name, err)
+		}
+		r.name, r.engine = m.name, engine
+		all = append(all, r)
+	}
+	return all, w.close()
 }
 
 func report(all []result) error {
