@@ -80,6 +80,7 @@ type api struct {
 	mount        string           // path of BaseURL, without a slash at its end
 	logins       bool             // the routes that log in are there
 	writing      *limiter.Limiter // by tenant
+	heavy        heavy
 }
 
 // The writes of a tenant mostly wait for each other in the database, each with a connection of its own. So that a tenant
@@ -114,6 +115,7 @@ func New(c Config) (http.Handler, error) {
 		Config: c, crossOrigin: http.NewCrossOriginProtection(), secureCookie: strings.HasPrefix(origin, "https:"), mount: mount,
 		logins:  c.Authenticate == nil || c.KeepLogins,
 		writing: limiter.New(limiter.Options{PerKey: maxWriting, Timeout: maxWait}),
+		heavy:   newHeavy(),
 	}
 	if err := a.crossOrigin.AddTrustedOrigin(origin); err != nil {
 		return nil, err
@@ -166,6 +168,10 @@ func (a *api) serve(w *response, r *http.Request) error {
 		w.hal = name == typeHAL
 		w.Header().Add("Vary", "Accept")
 	}
+	if w.place, err = a.heavy.place(req, weigh(route, r)); err != nil {
+		return err
+	}
+	defer w.place.leave()
 	answer, err := a.call(route, req)
 	if err != nil {
 		return err

@@ -87,6 +87,11 @@ func (a *api) putColor(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
+	leave, err := a.turn(r)
+	if err != nil {
+		return reply{}, err
+	}
+	defer leave()
 	c, err := a.Colors.Put(r.Context(), r.param("key"), in.Color)
 	if err != nil {
 		return reply{}, err
@@ -96,6 +101,11 @@ func (a *api) putColor(r *request) (reply, error) {
 
 // deleteColor serves DELETE /api/colors/{key}: 200, also when the key is not there.
 func (a *api) deleteColor(r *request) (reply, error) {
+	leave, err := a.turn(r)
+	if err != nil {
+		return reply{}, err
+	}
+	defer leave()
 	if err := a.Colors.Delete(r.Context(), r.param("key")); err != nil {
 		return reply{}, err
 	}

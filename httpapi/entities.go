@@ -39,8 +39,8 @@ func (a *api) entityRoutes() []Route {
 		if k.Kind == entities.Library {
 			routes = append(routes,
 				Route{Method: get, Pattern: one + "/contents", Name: "listLibraryFiles", Summary: "The files of a library", handle: a.listLibraryFiles},
-				Route{Method: get, Pattern: one + "/contents/*path", Name: "getLibraryFile", AnyType: true, Summary: "The bytes of a library's file", handle: a.getLibraryFile},
-				Route{Method: put, Pattern: one + "/contents/*path", Name: "putLibraryFile", Summary: "Write a file of a library", handle: a.putLibraryFile},
+				Route{Method: get, Pattern: one + "/contents/*path", Name: "getLibraryFile", Heavy: brief, AnyType: true, Summary: "The bytes of a library's file", handle: a.getLibraryFile},
+				Route{Method: put, Pattern: one + "/contents/*path", Name: "putLibraryFile", Heavy: brief, Summary: "Write a file of a library", handle: a.putLibraryFile},
 				Route{Method: del, Pattern: one + "/contents/*path", Name: "deleteLibraryFile", Tx: true, Summary: "Remove a file of a library", handle: a.deleteLibraryFile},
 			)
 		}

@@ -1,9 +1,13 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 	"net/url"
+	"time"
 
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/internal/limiter"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -25,6 +29,41 @@ func RouteOf(method, target string) string {
 		return ""
 	}
 	return route.Name
+}
+
+// OneHeavyPlace leaves a handler of New one place for brief requests and one for long ones.
+func OneHeavyPlace(h http.Handler, timeout time.Duration) {
+	o := limiter.Options{Capacity: 1, Timeout: timeout}
+	h.(*api).heavy = heavy{brief: limiter.New(o), long: limiter.New(o)}
+}
+
+// TakeHeavyPlaces waits for the places of both sorts as a tenant's requests do, and returns the function that frees them.
+func TakeHeavyPlaces(ctx context.Context, h http.Handler, tenant string) (leave func(), err error) {
+	r := &request{Request: (&http.Request{}).WithContext(ctx), who: actor.Actor{Tenant: tenant}}
+	one, err := h.(*api).heavy.place(r, brief)
+	if err != nil {
+		return nil, err
+	}
+	two, err := h.(*api).heavy.place(r, long)
+	return func() { two.leave(); one.leave() }, err
+}
+
+// HeavyTenants returns how many tenants have heavy requests that compute or wait.
+func HeavyTenants(h http.Handler) int { return h.(*api).heavy.brief.Keys() }
+
+// IsHeavy reports whether a request takes a place.
+func IsHeavy(method, target string) bool {
+	u, err := url.ParseRequestURI(target)
+	if err != nil {
+		return false
+	}
+	r := &http.Request{Method: method, URL: u}
+	rt, err := newRouter(Routes())
+	if err != nil {
+		return false
+	}
+	route, _, err := rt.find(r)
+	return err == nil && weigh(route, r) != light
 }
 
 // CursorQuery makes the query of a page that starts at a position of a client's own making.

@@ -119,7 +119,7 @@ func (l *late) Write(p []byte) (int, error) {
 	if len(l.buf) < lateSize {
 		return len(p), nil
 	}
-	return len(p), l.flush()
+	return len(p), l.flush(l.w)
 }
 
 // begin sends what there is, if nothing was sent yet. What goes wrong goes wrong for the next Write, too.
@@ -129,15 +129,15 @@ func (l *late) begin() {
 	if l.sent || l.ended {
 		return
 	}
-	_ = l.flush()
-	_ = l.control.Flush() // as far as the writer can
+	_ = l.flush(l.w.ResponseWriter) // the request keeps its place: it is still computing
+	_ = l.control.Flush()           // as far as the writer can
 }
 
 // finish sends the rest.
 func (l *late) finish() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.flush()
+	return l.flush(l.w)
 }
 
 // end keeps begin from sending anything, and reports whether something was sent.
@@ -148,13 +148,13 @@ func (l *late) end() bool {
 	return l.sent
 }
 
-func (l *late) flush() error {
+func (l *late) flush(to io.Writer) error {
 	if !l.sent {
 		l.w.WriteHeader(l.status)
 		l.sent = true
 	}
 	_ = l.control.SetWriteDeadline(time.Now().Add(patience)) // recorders in tests have none
-	_, err := l.w.Write(l.buf)
+	_, err := to.Write(l.buf)
 	l.buf = l.buf[:0]
 	return err
 }
@@ -166,7 +166,8 @@ type response struct {
 	sender  *sender
 	status  int
 	failure error // why the answer was cut
-	hal     bool  // the client prefers application/hal+json
+	place   *place
+	hal     bool // the client prefers application/hal+json
 }
 
 // setType sets the media type of a JSON answer.
@@ -184,6 +185,13 @@ func (w *response) WriteHeader(status int) {
 		w.sender.leave()
 	}
 	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write waits for the client, and the request has no place meanwhile.
+func (w *response) Write(p []byte) (int, error) {
+	w.place.rest()
+	defer w.place.resume()
+	return w.ResponseWriter.Write(p)
 }
 
 // Unwrap lets http.ResponseController find the connection.

@@ -22,6 +22,7 @@ type Route struct {
 	Login      bool             // is part of logging in, which a host may do by itself
 	Permission actor.Permission // what the caller needs beside a session; rules about single rows are the services'
 	Tx         bool             // runs in one transaction
+	Heavy      heaviness        // how much it computes whatever it is asked
 	// OwnTx says of a transactional route that its service makes the transaction: of its only statement, or after it has
 	// checked what it is given.
 	OwnTx bool

@@ -14,19 +14,19 @@ func (a *api) routes() []Route {
 	return append([]Route{
 		// Part 1: colors
 		{Method: get, Pattern: "/api/colors", Name: "listColors", Summary: "The palette, page by page", handle: a.listColors},
-		{Method: get, Pattern: "/api/colors-list", Name: "listAllColors", Summary: "The whole palette with hex and palette name", handle: a.listAllColors},
+		{Method: get, Pattern: "/api/colors-list", Name: "listAllColors", Heavy: brief, Summary: "The whole palette with hex and palette name", handle: a.listAllColors},
 		{Method: get, Pattern: "/api/colors/:key", Name: "getColor", Summary: "One color", handle: a.getColor},
 		{Method: put, Pattern: "/api/colors/:key", Name: "putColor", Permission: actor.ColorWrite, Tx: true, OwnTx: true, Summary: "Set a color", handle: a.putColor},
 		{Method: del, Pattern: "/api/colors/:key", Name: "deleteColor", Permission: actor.ColorWrite, Tx: true, OwnTx: true, Summary: "Remove a color", handle: a.deleteColor},
 		{Method: get, Pattern: "/api/colors/:key/permissions", Name: "getColorPermissions", Summary: "What the caller may do with a color", handle: a.getColorPermissions},
-		{Method: post, Pattern: "/api/colors-export", Name: "exportColors", Permission: actor.ColorWrite, AnyType: true, Summary: "Export the palette to a file", handle: a.exportColors},
-		{Method: post, Pattern: "/api/colors-import", Name: "importColors", Permission: actor.ColorWrite, Tx: true, OwnTx: true, Summary: "Import colors from an uploaded file", handle: a.importColors},
+		{Method: post, Pattern: "/api/colors-export", Name: "exportColors", Heavy: brief, Permission: actor.ColorWrite, AnyType: true, Summary: "Export the palette to a file", handle: a.exportColors},
+		{Method: post, Pattern: "/api/colors-import", Name: "importColors", Heavy: long, Permission: actor.ColorWrite, Tx: true, OwnTx: true, Summary: "Import colors from an uploaded file", handle: a.importColors},
 
 		// Part 1: bundles
 		{Method: get, Pattern: "/api/bundle-drivers", Name: "listBundleDrivers", Summary: "The types of bundle entries", handle: a.listBundleDrivers},
 		{Method: get, Pattern: "/api/bundle-drivers/:id", Name: "getBundleDriver", Summary: "One type of bundle entries", handle: a.getBundleDriver},
 		{Method: get, Pattern: "/api/bundle-templates", Name: "listBundleTemplates", Summary: "The builders of bundle entries", handle: a.listBundleTemplates},
-		{Method: get, Pattern: "/api/bundle-list", Name: "listAllBundles", Summary: "All bundles without entries", handle: a.listAllBundles},
+		{Method: get, Pattern: "/api/bundle-list", Name: "listAllBundles", Heavy: brief, Summary: "All bundles without entries", handle: a.listAllBundles},
 		{Method: get, Pattern: "/api/bundles", Name: "listBundles", Summary: "The bundles with their entries", handle: a.listBundles},
 		{Method: post, Pattern: "/api/bundles", Name: "createBundle", Permission: actor.Superuser, Tx: true, Summary: "Add a bundle", handle: a.createBundle},
 		{Method: get, Pattern: "/api/bundles/:id", Name: "getBundle", Summary: "One bundle with its entries", handle: a.getBundle},
@@ -39,13 +39,13 @@ func (a *api) routes() []Route {
 		{Method: del, Pattern: "/api/bundles/:id/entries/:entry", Name: "deleteBundleEntry", Permission: actor.Superuser, Tx: true, Summary: "Take an entry out of a bundle", handle: a.deleteBundleEntry},
 
 		// Part 1: archives
-		{Method: post, Pattern: "/api/bundles/:id/_export", Name: "exportBundle", Permission: actor.Superuser, AnyType: true, Summary: "The archive of a bundle", handle: a.exportBundle},
-		{Method: post, Pattern: "/api/bundles/:id/_deploy", Name: "deployBundle", Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Bring a bundle into other tenants", handle: a.deployBundle},
-		{Method: post, Pattern: "/api/_import-bundle", Name: "importBundle", Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Import an archive", handle: a.importBundle},
-		{Method: post, Pattern: "/api/_bundle", Name: "exportEntries", Permission: actor.Superuser, AnyType: true, Summary: "The archive of entries without a bundle", handle: a.exportEntries},
-		{Method: post, Pattern: "/api/_bundle-deploy", Name: "deployEntries", Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Bring entries without a bundle into other tenants", handle: a.deployEntries},
-		{Method: post, Pattern: "/api/_restore", Name: "restoreArchive", Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Replace content by an archive's", handle: a.restoreArchive},
-		{Method: post, Pattern: "/api/_restore-from-file", Name: "restoreFile", Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Replace content by a staged archive's", handle: a.restoreFile},
+		{Method: post, Pattern: "/api/bundles/:id/_export", Name: "exportBundle", Heavy: brief, Permission: actor.Superuser, AnyType: true, Summary: "The archive of a bundle", handle: a.exportBundle},
+		{Method: post, Pattern: "/api/bundles/:id/_deploy", Name: "deployBundle", Heavy: long, Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Bring a bundle into other tenants", handle: a.deployBundle},
+		{Method: post, Pattern: "/api/_import-bundle", Name: "importBundle", Heavy: long, Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Import an archive", handle: a.importBundle},
+		{Method: post, Pattern: "/api/_bundle", Name: "exportEntries", Heavy: brief, Permission: actor.Superuser, AnyType: true, Summary: "The archive of entries without a bundle", handle: a.exportEntries},
+		{Method: post, Pattern: "/api/_bundle-deploy", Name: "deployEntries", Heavy: long, Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Bring entries without a bundle into other tenants", handle: a.deployEntries},
+		{Method: post, Pattern: "/api/_restore", Name: "restoreArchive", Heavy: long, Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Replace content by an archive's", handle: a.restoreArchive},
+		{Method: post, Pattern: "/api/_restore-from-file", Name: "restoreFile", Heavy: long, Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Replace content by a staged archive's", handle: a.restoreFile},
 
 		// Part 1: AI instructions. withAI checks the rights, which come after the tenant's AI switch.
 		{Method: get, Pattern: "/api/ai-instructions", Name: "listInstructions", Summary: "The AI instructions", handle: a.withAI(a.listInstructions)},
@@ -89,9 +89,9 @@ func (a *api) routes() []Route {
 		{Method: get, Pattern: "/api/login/:domain/metadata", Name: "getSSOMetadata", Public: true, Login: true, AnyType: true, Summary: "What a SAML provider needs to know", handle: a.getSSOMetadata},
 
 		// Part 2: principals
-		{Method: get, Pattern: "/api/principal-list", Name: "listPrincipals", Summary: "Every user and team", handle: a.listPrincipals},
+		{Method: get, Pattern: "/api/principal-list", Name: "listPrincipals", Heavy: brief, Summary: "Every user and team", handle: a.listPrincipals},
 		{Method: get, Pattern: "/api/principals/:id", Name: "resolvePrincipal", AnyType: true, Summary: "Redirect to the user or team", handle: a.resolvePrincipal},
-		{Method: post, Pattern: "/api/principals/:id/_reassign", Name: "reassignPrincipal", Tx: true, OwnTx: true, Summary: "Give a principal's content to another one", handle: a.reassignPrincipal},
+		{Method: post, Pattern: "/api/principals/:id/_reassign", Name: "reassignPrincipal", Heavy: long, Tx: true, OwnTx: true, Summary: "Give a principal's content to another one", handle: a.reassignPrincipal},
 
 		// (ext) who calls
 		{Method: post, Pattern: "/api/login/:domain", Name: "login", Public: true, Login: true, Summary: "Log in with a password", handle: a.login},
@@ -130,12 +130,12 @@ func (a *api) routes() []Route {
 		{Method: del, Pattern: "/api/teams/:id/members/:username", Name: "deleteMember", Tx: true, Summary: "Remove a member", handle: a.deleteMember},
 
 		// (ext) files in and out
-		{Method: post, Pattern: "/api/uploads", Name: "createUpload", Summary: "Stage a file", handle: a.createUpload},
+		{Method: post, Pattern: "/api/uploads", Name: "createUpload", Heavy: brief, Summary: "Stage a file", handle: a.createUpload},
 		{Method: get, Pattern: "/api/uploads/:id", Name: "getUpload", Summary: "A staged file", handle: a.getUpload},
 		{Method: del, Pattern: "/api/uploads/:id", Name: "deleteUpload", Tx: true, Summary: "Remove a staged file", handle: a.deleteUpload},
 		{Method: get, Pattern: "/api/downloads", Name: "listDownloads", Summary: "The files made for the caller", handle: a.listDownloads},
 		{Method: get, Pattern: "/api/downloads/:id", Name: "getDownload", Summary: "A file made for the caller", handle: a.getDownload},
-		{Method: get, Pattern: "/api/downloads/:id/content", Name: "getDownloadContent", AnyType: true, Summary: "The bytes of a download", handle: a.getDownloadContent},
+		{Method: get, Pattern: "/api/downloads/:id/content", Name: "getDownloadContent", Heavy: brief, AnyType: true, Summary: "The bytes of a download", handle: a.getDownloadContent},
 
 		// (ext) where everything begins
 		{Method: get, Pattern: "/api", Name: "getRoot", Public: true, Summary: "The root: a link to everything that the caller may use", handle: a.getRoot},

@@ -1,0 +1,143 @@
+package httpapi_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/httpapi"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+)
+
+func TestHeavyRequests(t *testing.T) {
+	for _, c := range []struct {
+		method, target string
+		heavy          bool
+	}{
+		{"GET", "/api/colors/red", false},
+		{"GET", "/api/colors", false},
+		{"GET", "/api/colors?q=", false},
+		{"GET", "/api/colors?limit=200&start=10000", false},
+		{"GET", "/api/colors?limit=many", false},
+		{"PUT", "/api/colors/red?q=x", false},
+		{"GET", "/api/session", false},
+		{"GET", "/api/colors?q=x", true},
+		{"GET", "/api/reports?limit=201", true},
+		{"GET", "/api/users?start=10001", true},
+		{"GET", "/api/colors-list", true},
+		{"GET", "/api/principal-list", true},
+		{"POST", "/api/uploads", true},
+		{"POST", "/api/bundles/b/_export", true},
+		{"POST", "/api/_import-bundle?dryRun=true", true},
+		{"POST", "/api/_restore", true},
+		{"POST", "/api/_bundle-deploy", true},
+	} {
+		if httpapi.IsHeavy(c.method, c.target) != c.heavy {
+			t.Errorf("%s %s: heavy is %v", c.method, c.target, !c.heavy)
+		}
+	}
+}
+
+// crowded is a world with one place for brief requests and one for long ones.
+func crowded(t *testing.T, timeout time.Duration) *world {
+	w := newWorld(t, dbtest.SQLite)
+	w.rebuilt(t, func(*httpapi.Config) {})
+	httpapi.OneHeavyPlace(w.http, timeout)
+	w.must(t, "admin", "PUT", "/api/colors/red", `{"color": "#ff0000"}`)
+	return w
+}
+
+// TestLightRequestsPassHeavyOnes: while all places are taken, light requests are served, and heavy ones told when to try again.
+func TestLightRequestsPassHeavyOnes(t *testing.T) {
+	is, w := is.New(t), crowded(t, time.Millisecond)
+	leave, err := httpapi.TakeHeavyPlaces(t.Context(), w.http, "evil")
+	is.NoErr(err)
+	w.must(t, "dana", "GET", "/api/colors/red", "")
+	w.must(t, "dana", "GET", "/api/colors?limit=20", "")
+	w.must(t, "admin", "PUT", "/api/colors/blue", `{"color": "#0000ff"}`)
+	for _, target := range []string{"GET /api/colors?q=r", "GET /api/colors?limit=1000", "POST /api/_restore", "POST /api/uploads?filename=x"} {
+		method, path, _ := strings.Cut(target, " ")
+		a := w.do(t, "admin", method, path, "", "Content-Type: application/gzip")
+		is.Equal(a.status, http.StatusServiceUnavailable)
+		is.Equal(a.message(t), "Too much that takes long is under way in this tenant, or in all. Try again.")
+		is.Equal(a.header.Get("Retry-After"), "1")
+	}
+	leave()
+	w.must(t, "admin", "GET", "/api/colors?q=r", "")
+	w.must(t, "admin", "GET", "/api/colors?q=r", "") // the first one has left its place
+	is.Equal(httpapi.HeavyTenants(w.http), 0)
+}
+
+// TestHeavyRequestsTakeTurns: a tenant with one heavy request waits for one of a tenant with many, not for all.
+func TestHeavyRequestsTakeTurns(t *testing.T) {
+	is, w := is.New(t), crowded(t, time.Minute)
+	leave, err := httpapi.TakeHeavyPlaces(t.Context(), w.http, "first")
+	is.NoErr(err)
+	admitted := make(chan string)
+	for n, tenant := range []string{"acme", "acme", "acme", "acme", "evil"} {
+		go func() {
+			leave, err := httpapi.TakeHeavyPlaces(t.Context(), w.http, tenant)
+			is.NoErr(err)
+			admitted <- tenant
+			leave()
+		}()
+		for tenants := min(2+n/4, 3); httpapi.HeavyTenants(w.http) < tenants; {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	leave()
+	var order []string
+	for range 5 {
+		order = append(order, <-admitted)
+	}
+	is.True(order[0] == "evil" || order[1] == "evil")
+}
+
+// stalled is a client that takes no byte of its answer until it goes on.
+type stalled struct {
+	*httptest.ResponseRecorder
+	writing chan struct{}
+	goOn    chan struct{}
+}
+
+func (s stalled) Write(p []byte) (int, error) {
+	s.writing <- struct{}{}
+	<-s.goOn
+	return s.ResponseRecorder.Write(p)
+}
+
+// TestSlowClientsHoldNoPlace: who sends a file or takes a list slowly keeps nobody waiting.
+func TestSlowClientsHoldNoPlace(t *testing.T) {
+	is, w := is.New(t), crowded(t, time.Minute)
+	body, sent := io.Pipe()
+	upload := w.request(t, "dana", "POST", "/api/uploads?filename=x", "")
+	upload.Body, upload.ContentLength = body, -1
+	uploaded := make(chan answer)
+	go func() { uploaded <- w.send(upload) }()
+	_, err := sent.Write([]byte("some")) // was read
+	is.NoErr(err)
+
+	reader := stalled{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
+	listed := make(chan struct{})
+	list := w.request(t, "dana", "GET", "/api/colors-list", "")
+	go func() {
+		defer close(listed)
+		w.http.ServeHTTP(reader, list)
+	}()
+	<-reader.writing
+
+	w.must(t, "mia", "GET", "/api/colors?q=r", "")
+	w.must(t, "eve", "GET", "/api/colors?limit=1000", "")
+
+	close(reader.goOn)
+	<-listed
+	is.Equal(reader.Code, http.StatusOK)
+	is.NoErr(sent.Close())
+	is.Equal((<-uploaded).status, http.StatusCreated)
+	is.Equal(httpapi.HeavyTenants(w.http), 0)
+}
