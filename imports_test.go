@@ -39,7 +39,7 @@ var mayImport = []rule{
 	{"internal/bunx", "errs paging internal/fold"},
 	{"internal/port", "errs entity internal/escapes internal/rawjson internal/uuids"},
 	{"internal/slug", "internal/fold internal/uuids"},
-	{"internal/migrations", "errs internal/bunx"},
+	{"internal/migrations internal/dblock", "errs internal/bunx"},
 	{"database", "errs internal/bunx internal/pgsafe internal/sqlitesafe"},
 
 	{"sessions sessions/sessionstest", base + " principals sessions paging/pagingtest"}, // it asks principals who a user is
@@ -51,7 +51,7 @@ var mayImport = []rule{
 	{"*/*test blobs/files/filestest", base + " ^ blobs/files/filestest internal/porttest paging/pagingtest"}, // the suites that every store must pass
 
 	{"httpapi", base + " hal " + nouns},
-	{".", base + " hal httpapi " + nouns + " " + domainDrivers + " */bunstore internal/bunx internal/egress internal/epoch internal/keyring internal/migrations"},
+	{".", base + " hal httpapi " + nouns + " " + domainDrivers + " */bunstore internal/bunx internal/dblock internal/egress internal/epoch internal/keyring internal/migrations"},
 }
 
 // mayBeImportedBy says who alone may import a package of others, by its beginning.

@@ -44,6 +44,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/httpapi"
 	"github.com/tenantcontent/tenantcontent/inputs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/dblock"
 	"github.com/tenantcontent/tenantcontent/internal/egress"
 	"github.com/tenantcontent/tenantcontent/internal/epoch"
 	"github.com/tenantcontent/tenantcontent/internal/keyring"
@@ -129,9 +130,11 @@ type App struct {
 	Tenants        *tenants.Service
 	Uploads        *uploads.Service
 
-	db      *bun.DB
-	log     *slog.Logger
-	handler http.Handler
+	db         *bun.DB
+	log        *slog.Logger
+	handler    http.Handler
+	inUse      inUse
+	visibility visibility
 }
 
 // Migrate brings a database up to this version, or does nothing when it is there already. Several processes may call it
@@ -139,9 +142,10 @@ type App struct {
 func Migrate(ctx context.Context, db *bun.DB) error { return migrations.Run(ctx, db) }
 
 // EnableRowLevelSecurity makes PostgreSQL itself keep tenants apart, beside the predicates in every statement: open the
-// database with row_level_security=on (package database) and as a role that is no superuser. A read then costs about
-// twice as much. Call it again after each Migrate.
-func EnableRowLevelSecurity(ctx context.Context, db *bun.DB) error {
+// database with row_level_security=on (package database) and as a role that is no superuser, or nothing is served. A read
+// then costs about twice as much. It returns the tables that it was switched on for, none when it was on. Later calls of
+// Migrate keep it on for new tables.
+func EnableRowLevelSecurity(ctx context.Context, db *bun.DB) (tables []string, err error) {
 	return migrations.EnableRowLevelSecurity(ctx, db)
 }
 
@@ -228,7 +232,7 @@ func Open(c Config) (*App, error) {
 			Sessions: app.Sessions, Tenants: app.Tenants, Uploads: app.Uploads,
 		},
 		HostKinds: kinds(c.Entities),
-		InTx:      app.InTx, Ready: app.Ready, BaseURL: c.BaseURL, MaxBody: c.MaxBody, Log: c.Log, Authenticate: c.Authenticate, KeepLogins: c.KeepLogins, Now: c.Now,
+		InTx:      app.InTx, Ready: app.Ready, Visible: app.visible, BaseURL: c.BaseURL, MaxBody: c.MaxBody, Log: c.Log, Authenticate: c.Authenticate, KeepLogins: c.KeepLogins, Now: c.Now,
 	})
 	if err != nil {
 		return nil, err
@@ -286,7 +290,8 @@ func (app *App) InTx(ctx context.Context, fn func(ctx context.Context) error) er
 	return bunx.InTx(ctx, app.db, fn)
 }
 
-// Ready fails when the database is away (errs.Unavailable) or not migrated to this version.
+// Ready fails with errs.Unavailable when the database is away or not migrated to this version, or when row-level security
+// is on in it and it was not opened for that.
 func (app *App) Ready(ctx context.Context) error {
 	pending, err := migrations.Pending(ctx, app.db)
 	if err != nil {
@@ -294,7 +299,7 @@ func (app *App) Ready(ctx context.Context) error {
 	}
 	switch {
 	case len(pending) == 0:
-		return nil
+		return migrations.Visible(ctx, app.db)
 	case strings.HasPrefix(pending[0], "0001"):
 		return errs.New(errs.Unavailable, "The database has no tables yet. Run: tenantcontent migrate")
 	}
@@ -304,10 +309,11 @@ func (app *App) Ready(ctx context.Context) error {
 // CheckKeys fails with errs.Invalid when the secret key is not the one that this database was used with.
 func (app *App) CheckKeys(ctx context.Context) error { return app.Tenants.CheckKeys(ctx) }
 
-// Rekey encrypts every secret of a database again that is not encrypted under the first key, and gives their number.
-// With SecretKeyFile it first puts a new key into the file, and in the end takes the old ones out. No App may run on the
-// database meanwhile: it would not know the new key. When it fails it has lost nothing and can be run again.
-func Rekey(ctx context.Context, c Config) (int, error) {
+// Rekey encrypts every secret of a database again that is not encrypted under the first key, and returns their number.
+// With SecretKeyFile it first puts a new key into the file, and in the end takes the old ones out; a database without a
+// secret keeps its key. When it fails it has lost nothing and can be run again. Errors: errs.Conflict naming the programs
+// that use the secrets, such as a running server: they would not know the new key (see App.Lock).
+func Rekey(ctx context.Context, c Config) (n int, err error) {
 	app, err := Open(c)
 	if err != nil {
 		return 0, err
@@ -315,7 +321,15 @@ func Rekey(ctx context.Context, c Config) (int, error) {
 	if err := app.Ready(ctx); err != nil {
 		return 0, err
 	}
-	if c.SecretKey != "" {
+	lock, err := dblock.Alone(ctx, c.DB, "rekey")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	if ids, err := app.Tenants.IDs(ctx); err != nil || len(ids) == 0 || c.SecretKey != "" {
+		if err != nil {
+			return 0, err
+		}
 		return app.Tenants.Rekey(ctx)
 	}
 	if _, err := keyring.Rotate(c.SecretKeyFile); err != nil {
@@ -324,8 +338,7 @@ func Rekey(ctx context.Context, c Config) (int, error) {
 	if app, err = Open(c); err != nil { // with the new key
 		return 0, err
 	}
-	n, err := app.Tenants.Rekey(ctx)
-	if err != nil {
+	if n, err = app.Tenants.Rekey(ctx); err != nil {
 		return n, err
 	}
 	return n, keyring.Retire(c.SecretKeyFile)
@@ -371,8 +384,25 @@ func (app *App) AddTenant(ctx context.Context, t tenants.Tenant, password string
 }
 
 // Run does the background work until ctx ends: it writes the counters of API tokens each second and removes what has
-// expired each minute. A host that does not call it keeps expired rows, which nobody can see.
-func (app *App) Run(ctx context.Context) {
+// expired each minute. A host that does not call it keeps expired rows, which nobody can see, and loses what it encrypts
+// beside a Rekey: Run holds the lock that keeps it away (see Lock). It returns nil when ctx ends. It ends by itself, with
+// an error, when the secret key is being changed or was changed while the lock was lost: the host is to stop then.
+func (app *App) Run(ctx context.Context) (err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	held := make(chan error, 1)
+	go func() {
+		held <- app.keepLock(ctx)
+		stop()
+	}()
+	app.work(ctx)
+	err = <-held
+	app.note("give back the lock of the secret key", app.Unlock())
+	return err
+}
+
+// work is the background work on rows.
+func (app *App) work(ctx context.Context) {
 	flush, sweep := time.NewTicker(time.Second), time.NewTicker(time.Minute)
 	defer flush.Stop()
 	defer sweep.Stop()

@@ -54,6 +54,9 @@ type Config struct {
 	InTx func(ctx context.Context, fn func(ctx context.Context) error) error
 	// Ready fails when the database is away or not migrated.
 	Ready func(ctx context.Context) error
+	// Visible fails when the database hides its rows from this program, so that every credential looks wrong. It is asked
+	// before a 401, whose place its error takes; default: never.
+	Visible func(ctx context.Context) error
 	// BaseURL starts every link; default http://127.0.0.1:8080. It may have a path, such as https://example.com/content:
 	// requests are then served below /content, and also without it, for a proxy or an http.StripPrefix that takes it away.
 	// No link ever comes from a request's Host or X-Forwarded headers.

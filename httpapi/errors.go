@@ -32,6 +32,11 @@ var statusOf = map[errs.Code]int{
 
 // fail answers with an error. What is not one of ours is logged and shown as nothing but a 500.
 func (a *api) fail(w *response, r *http.Request, err error) {
+	if errs.CodeOf(err) == errs.Unauthenticated && a.Visible != nil {
+		if hidden := a.Visible(r.Context()); hidden != nil { // the credential may well be right
+			err = hidden
+		}
+	}
 	status, message := statusOf[errs.CodeOf(err)], errs.MessageOf(err)
 	var method notAllowed
 	var file refused

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/uptrace/bun"
 	"golang.org/x/term"
 
 	"github.com/tenantcontent/tenantcontent"
@@ -40,11 +41,23 @@ func (m *migrateCommand) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	if m.RowLevelSecurity {
-		if err := tenantcontent.EnableRowLevelSecurity(ctx, lib.DB); err != nil {
+		if err := m.isolate(ctx, t, lib.DB); err != nil {
 			return err
 		}
 	}
 	return say(t, "The database is up to date.")
+}
+
+// isolate switches row-level security on, and says so where it was not.
+func (m *migrateCommand) isolate(ctx context.Context, t terminal, db *bun.DB) error {
+	tables, err := tenantcontent.EnableRowLevelSecurity(ctx, db)
+	switch {
+	case err != nil:
+		return err
+	case len(tables) == 0:
+		return say(t, "Row-level security was on already.")
+	}
+	return say(t, "Switched on row-level security for %d tables. From now on the database URL needs row_level_security=on and a role that is no superuser: a server without them does not start.", len(tables))
 }
 
 type tenantAddCommand struct {
@@ -56,6 +69,10 @@ type tenantAddCommand struct {
 
 func (a *tenantAddCommand) Run(ctx context.Context, t terminal) error {
 	return a.with(ctx, t, func(app *tenantcontent.App) error {
+		if err := app.Lock(ctx, "tenant add"); err != nil { // it encrypts
+			return err
+		}
+		defer func() { _ = app.Unlock() }()
 		generated, err := app.AddTenant(ctx, tenants.Tenant{ID: a.ID, Name: a.Name}, a.AdminPassword)
 		if err != nil {
 			return err
@@ -144,7 +161,17 @@ func (r *rekeyCommand) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	return say(t, "Encrypted %d secrets again under the first key.", n)
+	secrets := fmt.Sprintf("%d secrets", n)
+	if n == 1 {
+		secrets = "1 secret"
+	}
+	switch {
+	case n == 0:
+		return say(t, "No secret is encrypted under another key than the first: nothing was changed.")
+	case r.keyFile() != "":
+		return say(t, "Encrypted %s again. The key in %s was replaced; keep a new copy of it.", secrets, r.keyFile())
+	}
+	return say(t, "Encrypted %s again under the first key: the keys behind it are needed no more. Keep a copy of the first.", secrets)
 }
 
 type versionCommand struct{}

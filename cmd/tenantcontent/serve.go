@@ -50,7 +50,7 @@ func (s *serveCommand) Run(ctx context.Context, t terminal) error {
 	if err := tenantcontent.Migrate(ctx, lib.DB); err != nil {
 		return err
 	}
-	if err := app.CheckKeys(ctx); err != nil {
+	if err := app.Ready(ctx); err != nil {
 		return err
 	}
 	listener, err := net.Listen("tcp", s.Listen) // before the first start, whose password is printed once
@@ -58,6 +58,11 @@ func (s *serveCommand) Run(ctx context.Context, t terminal) error {
 		return errs.Wrap(errs.Invalid, err, "cannot listen on %s: %v", s.Listen, err)
 	}
 	defer func() { _ = listener.Close() }() // again, unless it never served
+	url := address(listener.Addr().String(), lib.BaseURL)
+	if err := app.Lock(ctx, url); err != nil {
+		return err
+	}
+	defer func() { _ = app.Unlock() }()
 	made, generated, err := app.FirstStart(ctx, s.AdminPassword)
 	if err != nil {
 		return err
@@ -65,7 +70,7 @@ func (s *serveCommand) Run(ctx context.Context, t terminal) error {
 	if made {
 		welcome(t, generated)
 	}
-	lib.Log.Info("serving", "url", address(listener.Addr().String(), lib.BaseURL))
+	lib.Log.Info("serving", "url", url)
 	return serve(ctx, listener, app, lib.Log)
 }
 
@@ -94,15 +99,19 @@ func serve(ctx context.Context, listener net.Listener, app *tenantcontent.App, l
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
-	running.Go(func() { app.Run(background) })
+	failed := make(chan error, 2)
+	running.Go(func() {
+		if err := app.Run(background); err != nil {
+			failed <- err
+		}
+	})
 	defer running.Wait()
 	defer stop()
 
-	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	select {
 	case err := <-failed:
-		return err
+		return errors.Join(err, server.Close())
 	case <-ctx.Done():
 	}
 	log.Info("stopping: finishing what runs")

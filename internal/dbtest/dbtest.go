@@ -136,7 +136,7 @@ func Postgres(t testing.TB) *bun.DB {
 	if err := prepare(t.Context(), db); err != nil {
 		t.Fatal(err)
 	}
-	if err := migrations.EnableRowLevelSecurity(t.Context(), db); err != nil {
+	if _, err := migrations.EnableRowLevelSecurity(t.Context(), db); err != nil {
 		t.Fatal(err)
 	}
 	return db

@@ -12,6 +12,7 @@ package migrations
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
@@ -59,8 +60,14 @@ func run(ctx context.Context, db *bun.DB) error {
 		if err != nil {
 			return err
 		}
-		for _, m := range missing(known, applied) {
+		lacking := missing(known, applied)
+		for _, m := range lacking {
 			if err := apply(ctx, c, dir, m); err != nil {
+				return err
+			}
+		}
+		if len(lacking) > 0 {
+			if err := extendPolicies(ctx, c); err != nil {
 				return err
 			}
 		}
@@ -97,15 +104,67 @@ func Pending(ctx context.Context, db *bun.DB) ([]string, error) {
 }
 
 // EnableRowLevelSecurity puts a policy on every table with a tenant: a statement sees the rows of the tenant that the
-// setting tenantcontent.tenant names, and no row without it. PostgreSQL only; run it again after a migration.
-func EnableRowLevelSecurity(ctx context.Context, db *bun.DB) error {
-	return bunx.Write(bunx.WithWork(ctx, bunx.Unbounded), db, "", func(ctx context.Context, c bunx.Conn) error {
+// setting tenantcontent.tenant names, and no row without it. It returns the tables that had none. PostgreSQL only.
+func EnableRowLevelSecurity(ctx context.Context, db *bun.DB) (tables []string, err error) {
+	err = bunx.Write(ctx, db, "", func(ctx context.Context, c bunx.Conn) error {
 		if !c.Postgres() {
 			return errs.New(errs.Invalid, "row-level security needs PostgreSQL")
 		}
-		_, err := c.Exec(ctx, rowLevelSecurity)
+		rows, err := c.Rows(ctx, withoutPolicy)
+		tables, err = bunx.Scan(rows, err, func(rows *sql.Rows) (name string, err error) { return name, rows.Scan(&name) })
+		if err == nil && len(tables) > 0 {
+			_, err = c.Exec(ctx, rowLevelSecurity)
+		}
 		return bunx.Err(err, "")
 	})
+	return tables, err
+}
+
+// withoutPolicy lists the tables that rls.sql would change.
+const withoutPolicy = `SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id'
+	WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND c.relname LIKE 'tc\_%' AND c.relname <> 'tc_tenants'
+		AND NOT (c.relrowsecurity AND c.relforcerowsecurity
+			AND EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = c.oid AND p.polname = 'tc_tenant'))
+	ORDER BY c.relname`
+
+// probe is a tenant that nobody has.
+const probe = "-"
+
+// Visible fails with errs.Unavailable, saying what to change, where row-level security is on and this program's connections
+// do not tell the server their tenant, so that they see no row, or log in as a role that the policies do not bind.
+func Visible(ctx context.Context, db *bun.DB) error {
+	ctx, c := bunx.For(ctx, db, probe)
+	if !c.Postgres() {
+		return nil
+	}
+	var on, binds bool
+	var tenant, role string
+	err := c.Row(ctx, `SELECT c.relrowsecurity, row_security_active(c.oid), coalesce(current_setting('tenantcontent.tenant', true), ''), current_user
+		FROM pg_class c WHERE c.oid = to_regclass('tc_users')`).Scan(&on, &binds, &tenant, &role)
+	switch {
+	case errors.Is(err, sql.ErrNoRows): // not migrated
+		return nil
+	case err != nil:
+		return bunx.Err(err, "")
+	case on && !binds:
+		return errs.New(errs.Unavailable, "Row-level security is on in this database and does not bind the role %s: log in as a role that is no superuser and has no BYPASSRLS.", role)
+	case on && tenant != probe:
+		return errs.New(errs.Unavailable, "Row-level security is on in this database, and it is not told the tenant: add row_level_security=on to the database URL.")
+	}
+	return nil
+}
+
+// extendPolicies puts the policies on new tables, too, where row-level security is on.
+func extendPolicies(ctx context.Context, c bunx.Conn) error {
+	if !c.Postgres() {
+		return nil
+	}
+	var on bool
+	if err := c.Row(ctx, `SELECT relrowsecurity FROM pg_class WHERE oid = to_regclass('tc_users')`).Scan(&on); err != nil || !on {
+		return bunx.Err(err, "")
+	}
+	_, err := c.Exec(ctx, rowLevelSecurity)
+	return bunx.Err(err, "")
 }
 
 func discover(db *bun.DB) (dir string, known migrate.MigrationSlice, err error) {

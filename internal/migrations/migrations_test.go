@@ -239,7 +239,7 @@ func TestKilledMigrator(t *testing.T) {
 }
 
 func TestRowLevelSecurityOnSQLite(t *testing.T) {
-	err := migrations.EnableRowLevelSecurity(t.Context(), dbtest.SQLite(t))
+	_, err := migrations.EnableRowLevelSecurity(t.Context(), dbtest.SQLite(t))
 	is.New(t).Equal(errs.CodeOf(err), errs.Invalid)
 }
 
@@ -247,7 +247,14 @@ func TestRowLevelSecurityOnSQLite(t *testing.T) {
 func TestRowLevelSecurityIsOnEveryTable(t *testing.T) {
 	dbtest.Server(t)
 	is, db := is.New(t), dbtest.Postgres(t)
-	is.NoErr(migrations.EnableRowLevelSecurity(t.Context(), db))
+	tables, err := migrations.EnableRowLevelSecurity(t.Context(), db)
+	is.NoErr(err)
+	is.Equal(len(tables), 0) // it was on
+	_, err = db.ExecContext(t.Context(), "ALTER TABLE tc_colors NO FORCE ROW LEVEL SECURITY; DROP POLICY tc_tenant ON tc_users")
+	is.NoErr(err)
+	tables, err = migrations.EnableRowLevelSecurity(t.Context(), db)
+	is.NoErr(err)
+	is.Equal(tables, []string{"tc_colors", "tc_users"})
 	open := list(t, db, `SELECT c.relname FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'
 		AND NOT (c.relrowsecurity AND c.relforcerowsecurity AND EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = c.oid)) ORDER BY 1`)
 	is.Equal(open, []string{"tc_migrations", "tc_tenants"})

@@ -1,0 +1,95 @@
+// Package dblock keeps programs that use the secrets of a database, and a change of the keys of these secrets, apart. Many
+// may use them at once; who changes the keys is alone.
+//
+// On PostgreSQL it is an advisory lock of a session, whose connection is the lock's own: no request waits for it. It ends
+// with that connection. On SQLite it is a lock on a file beside the database. Both end with the process, however that
+// ends, and neither is on the path of correctness of anything else.
+//
+// The root imports it.
+package dblock
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// Lock is held until Release or the end of the process. The zero value is one that nobody needs: that of a database in memory.
+type Lock struct {
+	session *session // PostgreSQL
+	file    *file    // SQLite
+}
+
+// Share takes the lock of a database beside others. purpose, such as an address, says to people what holds it. Errors:
+// errs.Conflict, naming the program, while the keys are being changed.
+func Share(ctx context.Context, db *bun.DB, purpose string) (*Lock, error) {
+	return take(ctx, db, purpose, true)
+}
+
+// Alone takes the lock of a database with nobody beside. Errors: errs.Conflict, naming the programs that hold it.
+func Alone(ctx context.Context, db *bun.DB, purpose string) (*Lock, error) {
+	return take(ctx, db, purpose, false)
+}
+
+func take(ctx context.Context, db *bun.DB, purpose string, shared bool) (*Lock, error) {
+	var l Lock
+	var err error
+	if holder := describe(purpose); db.Dialect().Name() == dialect.PG {
+		l.session, err = openSession(ctx, db, holder, shared)
+	} else {
+		l.file, err = lockFile(ctx, db, holder, shared)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &l, nil
+}
+
+// Check fails when the lock was lost with its connection. Release it then, and take another.
+func (l *Lock) Check(ctx context.Context) error {
+	if l.session == nil {
+		return nil
+	}
+	return l.session.check(ctx)
+}
+
+// Release gives the lock back.
+func (l *Lock) Release() error {
+	switch {
+	case l.session != nil:
+		return l.session.close()
+	case l.file != nil:
+		return l.file.unlock()
+	}
+	return nil
+}
+
+// describe names this process for people, shortest first: PostgreSQL keeps 63 bytes.
+func describe(purpose string) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "this machine"
+	}
+	if purpose == "" {
+		purpose = "a program"
+	}
+	return fmt.Sprintf("%s (process %d on %s)", purpose, os.Getpid(), host)
+}
+
+// taken is the error of a lock that others have.
+func taken(shared bool, holders []string) error {
+	if len(holders) == 0 {
+		holders = []string{"another program"}
+	}
+	who := strings.Join(holders, ", ")
+	if shared {
+		return errs.New(errs.Conflict, "The secret key of this database is being changed by %s: wait until it has ended.", who)
+	}
+	return errs.New(errs.Conflict, "The secrets of this database are in use by %s: stop it first, or what it encrypts from now on is lost.", who)
+}
