@@ -6,6 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"net"
+	"net/netip"
+	"net/url"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,8 +29,10 @@ const (
 type members = map[string]json.RawMessage
 
 // configure merges a configuration that was given into a domain's: a secret that is masked or left out keeps the stored
-// one, an empty one or null goes; the mask is refused where none is stored. It checks the result with the driver. nil or null is none at all, also no secret.
-func (s *Service) configure(d *Domain, info Info, driver Driver, given json.RawMessage) error {
+// one, an empty one or null goes; the mask is refused where none is stored, and where the secret would go to another server than
+// it came for. It checks the result with the driver. nil or null is none at all, also no secret. was is the domain as it is
+// stored.
+func (s *Service) configure(d *Domain, was Domain, info Info, driver Driver, given json.RawMessage) error {
 	if given = bytes.TrimSpace(given); len(given) == 0 || string(given) == "null" {
 		d.Config, d.Sealed = nil, ""
 		return nil
@@ -42,7 +48,7 @@ func (s *Service) configure(d *Domain, info Info, driver Driver, given json.RawM
 	if err != nil {
 		return err
 	}
-	secrets := members{}
+	secrets, kept := members{}, []string{}
 	for _, name := range info.Secrets {
 		value, there := open[name]
 		masked := string(value) == `"`+Mask+`"`
@@ -52,6 +58,7 @@ func (s *Service) configure(d *Domain, info Info, driver Driver, given json.RawM
 		case !there || masked:
 			if stored[name] != nil {
 				secrets[name] = stored[name]
+				kept = append(kept, name)
 			}
 		case string(value) != "null" && string(value) != `""`:
 			secrets[name] = value
@@ -65,10 +72,96 @@ func (s *Service) configure(d *Domain, info Info, driver Driver, given json.RawM
 	if err != nil {
 		return err
 	}
-	if _, err := driver.Open(whole); err != nil {
+	realm, err := driver.Open(whole)
+	if err != nil {
 		return inConfig(err)
 	}
+	if len(kept) > 0 {
+		if err := s.staysWhereItWas(was, *d, realm, driver, kept, secrets); err != nil {
+			return err
+		}
+	}
 	return s.seal(d, secrets)
+}
+
+// staysWhereItWas refuses secrets that are kept from a domain as it was and would go elsewhere: whoever changes the address
+// knows them, or is not to learn them.
+func (s *Service) staysWhereItWas(was, now Domain, realm Realm, driver Driver, kept []string, secrets members) error {
+	if was.Type == now.Type && sameJSON(was.Config, now.Config) {
+		return nil
+	}
+	by := redirected(was, now)
+	if sender, ok := realm.(SecretSender); ok {
+		by = "the configuration"
+		if before, err := s.open(was); err == nil {
+			by = sender.Redirects(before)
+		}
+	}
+	if by == "" {
+		return nil
+	}
+	if by != "the configuration" && by != "type" {
+		by = "config." + by
+	}
+	without := maps.Clone(secrets)
+	delete(without, kept[0])
+	drop := ""
+	if whole, err := together(now.Config, without); err == nil {
+		if _, err := driver.Open(whole); err == nil {
+			drop = ", or null to drop it"
+		}
+	}
+	return errs.New(errs.Invalid, "config.%s must be sent again%s: %s changes where it is sent", kept[0], drop, by)
+}
+
+// sameJSON reports whether two configurations have the same members.
+func sameJSON(a, b json.RawMessage) bool {
+	var one, other any
+	return json.Unmarshal(a, &one) == nil && json.Unmarshal(b, &other) == nil && reflect.DeepEqual(one, other)
+}
+
+// redirected returns the first member of a configuration that is an address and not the same as before, "type" for another
+// driver, and "" for none.
+func redirected(was, now Domain) string {
+	if was.Type != now.Type {
+		return "type"
+	}
+	before, after := addresses(was.Config), addresses(now.Config)
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		if after[name] != before[name] {
+			return name
+		}
+	}
+	return ""
+}
+
+// addresses returns the members of a configuration that are addresses.
+func addresses(config json.RawMessage) map[string]string {
+	var all members
+	found := map[string]string{}
+	_ = json.Unmarshal(config, &all) // which is an object, or has none
+	for name, value := range all {
+		var address string
+		if json.Unmarshal(value, &address) == nil && isAddress.MatchString(address) {
+			found[name] = address
+		}
+	}
+	return found
+}
+
+// SameServer returns an address in one form for all spellings of one scheme, host, port and path: without case in scheme and
+// host, with the port that the scheme stands for, and without a dot behind the host and a slash behind the path. ports has
+// the schemes' own ports. Drivers compare addresses by it.
+func SameServer(address string, ports map[string]string) string {
+	u, err := url.Parse(strings.TrimSpace(address))
+	if err != nil {
+		return address
+	}
+	scheme, host := strings.ToLower(u.Scheme), strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+	if ip, err := netip.ParseAddr(host); err == nil {
+		host = ip.Unmap().String()
+	}
+	return scheme + "://" + net.JoinHostPort(host, cmp.Or(u.Port(), ports[scheme])) + strings.TrimRight(u.EscapedPath(), "/")
 }
 
 // readConfig reads a configuration. A member that differs from a secret's name in case alone is refused: a driver may

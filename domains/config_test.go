@@ -37,9 +37,9 @@ func TestSecrets(t *testing.T) {
 			is.NoErr(err)
 			return d
 		}
-		put(`{"url": "ldap://y", "password": "********"}`)
+		put(`{"url": "ldap://x", "password": "********", "n": 2}`)
 		is.True(in("hush-hush"))
-		is.Equal(string(put(`{"url": "ldap://z"}`).Config), `{"password":"********","url":"ldap://z"}`)
+		is.Equal(string(put(`{"url": "ldap://x"}`).Config), `{"password":"********","url":"ldap://x"}`)
 		is.True(in("hush-hush"))
 		put(`{"url": "ldap://z", "password": "other"}`)
 		is.True(in("other") && !in("hush-hush"))
@@ -62,6 +62,74 @@ func TestSecrets(t *testing.T) {
 		is.Equal(string(put(`{"url": "ldap://z", "password": null}`).Config), `{"url":"ldap://z"}`)
 		is.Equal(put(`null`).Config, nil)
 	})
+}
+
+// TestSecretsStayWhereTheyWere: a stored secret goes to no address that came without it, of a driver that does not say where
+// its secrets go, and the message says what to send.
+func TestSecretsStayWhereTheyWere(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite)
+	w.add(t, "Books", "paper", `{"url": "ldap://x", "password": "hush-hush", "n": 1}`)
+	w.paper.all = []domains.Entry{person(1)}
+	for config, name := range map[string]string{
+		`{"url": "ldap://evil", "password": "********"}`: "url", `{"url": "ldap://evil"}`: "url", `{"url": "ldap://x", "n": "ldap://evil"}`: "n",
+	} {
+		_, err := w.Update(root(t), "books", func(d *domains.Domain) error { d.Config = json.RawMessage(config); return nil })
+		is.Equal(errs.CodeOf(err), errs.Invalid)
+		is.Equal(errs.MessageOf(err), "config.password must be sent again, or null to drop it: config."+name+" changes where it is sent")
+	}
+	_, err := w.Authenticate(t.Context(), "acme", "books", "user0001", "hush-hush")
+	is.NoErr(err) // nothing was written
+	for _, config := range []string{`{"url": "ldap://new", "password": "sent again"}`, `{"url": "ldap://newer", "password": null}`} {
+		_, err := w.Update(root(t), "books", func(d *domains.Domain) error { d.Config = json.RawMessage(config); return nil })
+		is.NoErr(err)
+	}
+}
+
+func TestSameServer(t *testing.T) {
+	ports := map[string]string{"https": "443", "ldap": "389"}
+	for _, same := range [][]string{
+		{"https://login.example.com", "HTTPS://Login.Example.COM:443/", "https://login.example.com.", " https://login.example.com:443 "},
+		{"https://login.example.com/a", "https://login.example.com/a/"},
+		{"ldap://[2001:db8::1]:389", "ldap://[2001:DB8:0::1]"}, {"ldap://192.0.2.1", "ldap://[::ffff:192.0.2.1]/"},
+	} {
+		for _, address := range same {
+			if got, want := domains.SameServer(address, ports), domains.SameServer(same[0], ports); got != want {
+				t.Errorf("%s is %s, want %s", address, got, want)
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for _, address := range []string{"https://a", "http://a", "https://a:444", "https://b", "https://a/x", "https://a/X", "https://a/x%2Fy", "https://a/x/y"} {
+		form := domains.SameServer(address, ports)
+		if seen[form] {
+			t.Errorf("%s is the same as another one", address)
+		}
+		seen[form] = true
+	}
+}
+
+// TestUnready: a domain that cannot work yet says why, and so does the refusal of a login there, for the log alone.
+func TestUnready(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite)
+	d := w.add(t, "Books", "paper", `null`)
+	is.Equal(d.Unready, "The domain books has no configuration.")
+	_, err := w.Authenticate(t.Context(), "acme", "books", "jo", "x")
+	is.Equal(errs.MessageOf(err), "Unable to log in")
+	is.True(strings.Contains(err.Error(), "The domain books has no configuration."))
+	d, err = w.Update(root(t), "books", func(d *domains.Domain) error { d.Config = json.RawMessage(`{"url": "ldap://x"}`); return nil })
+	is.NoErr(err)
+	is.Equal(d.Unready, "")
+	ctx, c := bunx.For(t.Context(), w.db, "acme")
+	_, err = c.Exec(ctx, `UPDATE tc_domains SET config = '{"url": 1}', secrets = NULL WHERE tenant_id = 'acme' AND id = 'books'`)
+	is.NoErr(err)
+	d, err = w.Get(root(t), "books")
+	is.NoErr(err)
+	is.True(strings.HasPrefix(d.Unready, "config.url "))
+	_, err = w.Authenticate(t.Context(), "acme", "books", "jo", "x")
+	is.True(strings.Contains(err.Error(), "config.url "))
+	d, err = w.Get(root(t), "local")
+	is.NoErr(err)
+	is.Equal(d.Unready, "")
 }
 
 // TestNothingBehindTheMask: a mask keeps what is stored, and stands for nothing else.

@@ -38,6 +38,10 @@ type Domain struct {
 	CreatedAt   time.Time       // UTC, whole microseconds
 	UpdatedAt   time.Time       // UTC, whole microseconds; scans leave it
 
+	// Unready is why nobody can log in here yet, such as that there is no configuration, "" for no reason. The Service sets
+	// it where it returns one domain; it is not stored.
+	Unready string
+
 	// Sealed is the configuration's secrets, a JSON object, encrypted; "" for none. It is for the Store: the Service gives
 	// none out and takes none.
 	Sealed string

@@ -60,6 +60,16 @@ func Below[T any](member string, of map[string]T) []string {
 // Methods may be called at the same time. A call ends with its context.
 type Realm interface{}
 
+// SecretSender is a Realm whose secrets go to a server. A stored secret is kept when a configuration changes only where the
+// realm of the new one sends it nowhere else. Of a Realm without this interface, every address in the configuration is a place
+// that secrets go to.
+type SecretSender interface {
+	// Redirects returns the member of the configuration by which this realm sends secrets to another server than before, or
+	// lets others read them, "" for none. Two spellings of one address are the same. before is the realm of the
+	// configuration until now, of any driver.
+	Redirects(before Realm) string
+}
+
 // PasswordLogin is a Realm whose people log in with a name and a password that the realm checks.
 type PasswordLogin interface {
 	// Login never gets an empty name or password.

@@ -93,12 +93,12 @@ func (s *Service) authenticate(ctx context.Context, tenant, domain, username, pa
 	if domain == Local {
 		return s.o.People.Authenticate(ctx, tenant, domain, username, password)
 	}
-	_, login, err := s.asks(ctx, tenant, domain)
+	_, login, why, err := s.asks(ctx, tenant, domain)
 	if err != nil {
 		return principals.User{}, err
 	}
 	if login == nil || username == "" || password == "" || !plain(username) || !text(password) {
-		return principals.User{}, s.o.People.Refuse(ctx, password)
+		return principals.User{}, s.refuse(ctx, password, why)
 	}
 	// The place is for all of it: a thousand first logins at once wait for each other in the database, too, and shall not take
 	// every connection meanwhile.
@@ -107,12 +107,12 @@ func (s *Service) authenticate(ctx context.Context, tenant, domain, username, pa
 		return principals.User{}, err
 	}
 	defer leave()
-	d, login, err := s.asks(ctx, tenant, domain) // as it is after the wait
+	d, login, why, err := s.asks(ctx, tenant, domain) // as it is after the wait
 	if err != nil {
 		return principals.User{}, err
 	}
 	if login == nil {
-		return principals.User{}, s.o.People.Refuse(ctx, password)
+		return principals.User{}, s.refuse(ctx, password, why)
 	}
 	asked := false
 	u, err := s.o.People.Try(ctx, tenant, domain, d.Type, username, func(ctx context.Context) (Identity, error) {
@@ -127,21 +127,33 @@ func (s *Service) authenticate(ctx context.Context, tenant, domain, username, pa
 	return u, hidden(err)
 }
 
-// asks gives a domain, and what checks its passwords: nil when there is none, and for a domain that is not there.
-func (s *Service) asks(ctx context.Context, tenant, domain string) (Domain, PasswordLogin, error) {
-	d, err := s.get(ctx, tenant, domain)
+// refuse refuses a login for a reason that is logged, nil for any.
+func (s *Service) refuse(ctx context.Context, password string, why error) error {
+	err := s.o.People.Refuse(ctx, password)
+	if why != nil && errs.CodeOf(err) == errs.Unauthenticated {
+		return errs.Wrap(errs.Unauthenticated, why, "Unable to log in")
+	}
+	return err
+}
+
+// asks returns a domain, and what checks its passwords: nil, and why, when there is none, and for a domain that is not there.
+func (s *Service) asks(ctx context.Context, tenant, domain string) (d Domain, login PasswordLogin, why, err error) {
+	d, err = s.get(ctx, tenant, domain)
 	if errs.CodeOf(err) == errs.NotFound {
-		return Domain{}, nil, nil
+		return Domain{}, nil, err, nil
 	}
 	if err != nil {
-		return Domain{}, nil, err
+		return Domain{}, nil, nil, err
 	}
-	realm, err := s.open(d)
-	if err != nil && errs.CodeOf(err) != errs.Invalid {
-		return Domain{}, nil, err
+	realm, why := s.open(d)
+	if why != nil && errs.CodeOf(why) != errs.Invalid {
+		return Domain{}, nil, nil, why
 	}
-	login, _ := realm.(PasswordLogin)
-	return d, login, nil
+	login, can := realm.(PasswordLogin)
+	if !can && why == nil {
+		why = errs.New(errs.Invalid, "The domain %s is not for logins with a password.", d.ID)
+	}
+	return d, login, why, nil
 }
 
 // check asks a directory, not for long.
@@ -174,9 +186,9 @@ type Started struct {
 	Ends     time.Time
 }
 
-// errNoSSO is the answer for every tenant and domain without a redirect login.
-func errNoSSO() error {
-	return errs.New(errs.NotFound, "There is no single sign-on here.")
+// errNoSSO is the answer for every tenant and domain without a redirect login. Why is logged.
+func errNoSSO(why error) error {
+	return errs.Wrap(errs.NotFound, why, "There is no single sign-on here.")
 }
 
 // redirects gives a domain that logs in by redirects, with its realm.
@@ -184,20 +196,20 @@ func (s *Service) redirects(ctx context.Context, tenant, domain string) (Domain,
 	d, err := s.get(ctx, tenant, domain)
 	if err != nil {
 		if errs.CodeOf(err) == errs.NotFound {
-			err = errNoSSO()
+			err = errNoSSO(err)
 		}
 		return Domain{}, nil, err
 	}
 	realm, err := s.open(d)
 	if err != nil {
 		if errs.CodeOf(err) == errs.Invalid {
-			err = errNoSSO()
+			err = errNoSSO(err)
 		}
 		return Domain{}, nil, err
 	}
 	login, ok := realm.(RedirectLogin)
 	if !ok {
-		return Domain{}, nil, errNoSSO()
+		return Domain{}, nil, errNoSSO(errs.New(errs.Invalid, "The domain %s is not for single sign-on.", d.ID))
 	}
 	return d, login, nil
 }
@@ -327,7 +339,7 @@ func (s *Service) Metadata(ctx context.Context, tenant, domain string, at Endpoi
 	}
 	m, ok := login.(Metadata)
 	if !ok {
-		return nil, "", errNoSSO()
+		return nil, "", errNoSSO(errs.New(errs.Invalid, "The domain %s has no metadata.", domain))
 	}
 	return m.Metadata(at)
 }

@@ -77,7 +77,22 @@ func (s *Service) Get(ctx context.Context, id string) (Domain, error) {
 		return Domain{}, err
 	}
 	d, err := s.get(ctx, a.Tenant, id)
-	return s.masked(d), err
+	if err != nil {
+		return Domain{}, err
+	}
+	return s.shown(d), nil
+}
+
+// shown is masked with Unready.
+func (s *Service) shown(d Domain) Domain {
+	if d.ID != Local {
+		if _, err := s.open(d); errs.CodeOf(err) == errs.Invalid {
+			d.Unready = errs.MessageOf(err)
+		} else if err != nil {
+			d.Unready = "Its secrets cannot be read with this service's key: send them again."
+		}
+	}
+	return s.masked(d)
 }
 
 // get also spares the database what cannot be an id: a login brings both.
@@ -143,7 +158,7 @@ func (s *Service) Create(ctx context.Context, d Domain) (Domain, error) {
 	}
 	given := d.Config
 	d.Tenant, d.ID, d.Config, d.Sealed, d.ScannedAt = a.Tenant, slug.Of(*d.Name, "domain"), nil, "", nil
-	if err := s.accept(&d, given); err != nil {
+	if err := s.accept(&d, d, given); err != nil {
 		return Domain{}, err
 	}
 	d.CreatedAt = s.stamp()
@@ -164,11 +179,12 @@ func (s *Service) Create(ctx context.Context, d Domain) (Domain, error) {
 	if err != nil {
 		return Domain{}, err
 	}
-	return s.masked(d), nil
+	return s.shown(d), nil
 }
 
 // Update changes name, description, type and configuration of a domain. It needs a superuser. edit gets the
-// configuration with its secrets masked; those that it leaves masked, or out, stay.
+// configuration with its secrets masked; those that it leaves masked, or out, stay,
+// unless they would go to another server then: errs.Invalid naming the secret that must be sent again.
 // Errors: errs.Forbidden; errs.NotFound; errs.Invalid naming the field, also for another type of local, and as Create when
 // the configuration grows; an error from edit as it is.
 func (s *Service) Update(ctx context.Context, id string, edit func(*Domain) error) (Domain, error) {
@@ -193,7 +209,7 @@ func (s *Service) Update(ctx context.Context, id string, edit func(*Domain) erro
 	if err != nil {
 		return Domain{}, err
 	}
-	return s.masked(d), nil
+	return s.shown(d), nil
 }
 
 // size is Store.Size, which nobody changes before the transaction in ctx ends.
@@ -229,7 +245,7 @@ func (s *Service) edit(d *Domain, edit func(*Domain) error, all int) error {
 	if (was.ID == Local || d.Type == Local) && d.Type != was.Type {
 		return errs.New(errs.Invalid, "type must stay %s", was.Type)
 	}
-	if err := s.accept(d, given); err != nil {
+	if err := s.accept(d, was, given); err != nil {
 		return err
 	}
 	return fits(d.bytes(), was.bytes(), all-was.bytes())
@@ -294,8 +310,8 @@ const (
 	maxConfig      = 512 << 10
 )
 
-// accept checks a domain and merges the configuration that was given into it.
-func (s *Service) accept(d *Domain, given json.RawMessage) error {
+// accept checks a domain and merges the configuration that was given into it. was is the domain as it is stored.
+func (s *Service) accept(d *Domain, was Domain, given json.RawMessage) error {
 	if d.Name != nil {
 		if strings.TrimSpace(*d.Name) == "" || utf8.RuneCountInString(*d.Name) > maxName || !plain(*d.Name) {
 			return errs.New(errs.Invalid, "name must have 1 to %d characters, not blanks alone, and no control characters", maxName)
@@ -308,7 +324,7 @@ func (s *Service) accept(d *Domain, given json.RawMessage) error {
 	if !ok {
 		return errs.New(errs.Invalid, "type must be the id of a domain driver: see /api/domain-drivers")
 	}
-	return s.configure(d, info, driver, given)
+	return s.configure(d, was, info, driver, given)
 }
 
 func plain(s string) bool {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
@@ -26,7 +27,9 @@ type domainBody struct {
 
 // publicBody is what a login page may know of a domain: for a login at a provider, where it starts.
 type publicBody struct {
-	SSO string `json:"sso,omitempty"`
+	SSO    string `json:"sso,omitempty"`
+	Ready  *bool  `json:"ready,omitempty"`  // whether people can log in; of a domain alone
+	Reason string `json:"reason,omitempty"` // why not
 }
 
 func (a *api) public(d domains.Domain) publicBody {
@@ -38,9 +41,11 @@ func (a *api) public(d domains.Domain) publicBody {
 
 func (a *api) domain(d domains.Domain) hal.Resource {
 	links := hal.Self(a.href("domains", d.ID)).With("inf:driver", a.href("domains", d.ID, "driver"))
+	public, ready := a.public(d), d.Unready == ""
+	public.Ready, public.Reason = &ready, d.Unready
 	return hal.Resource{Links: links, Embedded: a.embeddedDriver(d), Value: domainBody{
 		Tenant: d.Tenant, ID: d.ID, Name: d.Name, Description: d.Description, Type: d.Type, Config: orNullJSON(d.Config),
-		ScannedAt: hal.OrNull(d.ScannedAt), Public: a.public(d), CreatedAt: hal.Time(d.CreatedAt), UpdatedAt: hal.Time(d.UpdatedAt),
+		ScannedAt: hal.OrNull(d.ScannedAt), Public: public, CreatedAt: hal.Time(d.CreatedAt), UpdatedAt: hal.Time(d.UpdatedAt),
 	}}
 }
 
@@ -123,7 +128,7 @@ func (a *api) getDomainDriver(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(a.domainDriver(d, hal.Self(a.href("domain-drivers", d.ID)).With("inf:scan", a.href("domain-drivers", d.ID, "_scan"))))
+	return ok(a.domainDriver(d, a.scannable(r, d, hal.Self(a.href("domain-drivers", d.ID)), "domain-drivers", d.ID)))
 }
 
 // listDomains serves GET /api/domains: 200 and a page of domains, also local, 100 unless limit says otherwise, ordered by
@@ -234,14 +239,15 @@ func (a *api) domainReply(d domains.Domain, err error) (reply, error) {
 	return ok(a.domain(d))
 }
 
-// getDomain serves GET /api/domains/{id}: 200 and the domain, its secrets masked, for superusers; 404.
+// getDomain serves GET /api/domains/{id}: 200 and the domain, its secrets masked, for superusers; 404. public.ready is false
+// while nobody can log in, with the reason.
 func (a *api) getDomain(r *request) (reply, error) {
 	return a.domainReply(a.Domains.Get(r.Context(), r.param("id")))
 }
 
 // putDomain serves PUT /api/domains/{id}: 200 and the changed domain. The body needs id, which changes nothing, and type;
 // a config takes the place of the one before, but for secrets that are masked or left out. 400 as createDomain, also for a
-// mask where there is no secret.
+// mask where there is no secret, and for one that is masked or left out where the config sends it to another server than before.
 func (a *api) putDomain(r *request) (reply, error) {
 	in, err := decode[struct {
 		ID     string                 `json:"id"`
@@ -284,7 +290,15 @@ func (a *api) getDriverOfDomain(r *request) (reply, error) {
 	if !known {
 		return reply{}, errs.New(errs.NotFound, "Domain driver not found.")
 	}
-	return ok(a.domainDriver(info, hal.Self(a.href("domains", d.ID, "driver")).With("inf:scan", a.href("domains", d.ID, "driver", "_scan"))))
+	return ok(a.domainDriver(info, a.scannable(r, info, hal.Self(a.href("domains", d.ID, "driver")), "domains", d.ID, "driver")))
+}
+
+// scannable adds the link of a scan below a path, where the driver can scan and the caller may.
+func (a *api) scannable(r *request, i domains.Info, links hal.Links, path ...string) hal.Links {
+	if i.ScanComponent == nil || !r.who.Can(actor.Superuser) {
+		return links
+	}
+	return links.With("inf:scan", a.href(append(path, "_scan")...))
 }
 
 // scanDriver serves POST /api/domain-drivers/{id}/_scan: 200 and what the scan of every domain with the driver did, of one

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ type realm struct {
 	url                  string // for people
 	address              string // host and port
 	tls                  *tls.Config
+	caCerts              []string // the bytes of each
 	secure, startTLS     bool
 	bindDN, bindPassword string
 
@@ -37,6 +39,7 @@ type part struct{ base, filter string }
 var (
 	_ domains.PasswordLogin = (*realm)(nil)
 	_ domains.Directory     = (*realm)(nil)
+	_ domains.SecretSender  = (*realm)(nil)
 )
 
 func open(f flavor, config json.RawMessage, dial Dial) (domains.Realm, error) {
@@ -81,7 +84,9 @@ func (r *realm) readConnection(m *members) {
 	}
 	r.url = u.Scheme + "://" + u.Host
 	r.address = net.JoinHostPort(u.Hostname(), defaultPort(u))
-	r.tls = &tls.Config{ServerName: u.Hostname(), RootCAs: m.certificates("caCert"), MinVersion: tls.VersionTLS12}
+	pool, certs := m.certificates("caCert")
+	r.caCerts = certs
+	r.tls = &tls.Config{ServerName: u.Hostname(), RootCAs: pool, MinVersion: tls.VersionTLS12}
 	r.bindDN, r.bindPassword = m.text("bindDN", "", maxText), m.text("bindPassword", "", maxText)
 	switch {
 	case r.bindDN == "" && r.bindPassword != "":
@@ -89,6 +94,22 @@ func (r *realm) readConnection(m *members) {
 	case r.bindDN != "" && r.bindPassword == "":
 		m.bad("bindPassword", "given where bindDN is")
 	}
+}
+
+// Redirects implements domains.SecretSender: the password goes to the server of url, in the clear without TLS, and to whoever
+// has a certificate by caCert.
+func (r *realm) Redirects(before domains.Realm) string {
+	ports := map[string]string{"ldap": goldap.DefaultLdapPort, "ldaps": goldap.DefaultLdapsPort}
+	was, ok := before.(*realm)
+	switch {
+	case !ok || domains.SameServer(was.url, ports) != domains.SameServer(r.url, ports):
+		return "url"
+	case was.startTLS && !r.startTLS:
+		return "startTLS"
+	case slices.ContainsFunc(r.caCerts, func(cert string) bool { return !slices.Contains(was.caCerts, cert) }):
+		return "caCert"
+	}
+	return ""
 }
 
 func defaultPort(u *url.URL) string {

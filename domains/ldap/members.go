@@ -122,10 +122,10 @@ func (m *members) attributes(defaults map[string]string) map[string]string {
 }
 
 // certificates gives the system's certificates and those of a member. nil stands for the system's alone.
-func (m *members) certificates(name string) *x509.CertPool {
+func (m *members) certificates(name string) (pool *x509.CertPool, each []string) {
 	rest := []byte(m.text(name, "", maxCACert))
 	if len(rest) == 0 {
-		return nil
+		return nil, nil
 	}
 	pool, err := x509.SystemCertPool()
 	if err != nil { // the system has none
@@ -137,13 +137,14 @@ func (m *members) certificates(name string) *x509.CertPool {
 			if !found {
 				m.bad(name, "certificates in PEM")
 			}
-			return pool
+			return pool, each
 		}
 		cert, err := x509.ParseCertificate(block.Bytes)
 		if block.Type != "CERTIFICATE" || err != nil {
 			m.bad(name, "certificates in PEM and nothing else")
-			return pool
+			return pool, each
 		}
 		pool.AddCert(cert)
+		each = append(each, string(block.Bytes))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
@@ -108,6 +109,15 @@ func (c *config) check() error {
 func isIssuer(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && len(s) <= maxIssuer && !strings.ContainsAny(s, "?#") && u.User == nil && isSafe(u, true)
+}
+
+// Redirects implements domains.SecretSender: the secret goes where the issuer says.
+func (r *realm) Redirects(before domains.Realm) string {
+	ports := map[string]string{"https": "443", "http": "80"}
+	if was, ok := before.(*realm); !ok || domains.SameServer(was.issuer, ports) != domains.SameServer(r.issuer, ports) {
+		return "issuer"
+	}
+	return ""
 }
 
 // isPlain reports whether an issuer is asked without TLS, which only one on this machine is.

@@ -63,6 +63,22 @@ func TestGoodConfigs(t *testing.T) {
 	}
 }
 
+// TestRedirects: another issuer gets the client's secret, another spelling of the same one does not.
+func TestRedirects(t *testing.T) {
+	open := func(issuer string) domains.Realm {
+		r, err := oidc.Driver{}.Open(json.RawMessage(`{"issuer": "` + issuer + `", "clientID": "x", "clientSecret": "y"}`))
+		is.New(t).NoErr(err)
+		return r
+	}
+	before := open("https://login.example.com/one")
+	for issuer, want := range map[string]string{
+		"https://login.example.com/one": "", "https://login.example.com/one/": "", "https://LOGIN.example.com:443/one": "",
+		"https://login.example.com/two": "issuer", "https://login.example.org/one": "issuer", "https://login.example.com:444/one": "issuer",
+	} {
+		is.New(t).Equal(open(issuer).(domains.SecretSender).Redirects(before), want)
+	}
+}
+
 func TestBadConfigs(t *testing.T) {
 	long := strings.Repeat("x", 1025)
 	for config, begins := range map[string]string{
