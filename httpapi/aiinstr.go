@@ -37,22 +37,16 @@ func (a *api) instruction(who actor.Actor, i aiinstr.Instruction) hal.Resource {
 	}}
 }
 
-// withAI makes a handler of an AI route: before it reads anything of the request, AI has to be on in the tenant (400) and
-// the caller has to hold the ai credential (403).
-func (a *api) withAI(handle func(r *request, who actor.Actor) (reply, error)) func(r *request) (reply, error) {
-	return func(r *request) (reply, error) {
-		who, err := a.AIInstructions.Allowed(r.Context())
-		if err != nil {
-			return reply{}, err
-		}
-		return handle(r, who)
-	}
+// needsAI guards the AI routes: AI has to be on in the tenant (400), and the caller has to hold the ai credential (403).
+func (a *api) needsAI(r *request) error {
+	_, err := a.AIInstructions.Allowed(r.Context())
+	return err
 }
 
 // listInstructions serves GET /api/ai-instructions: 200 and a page of instructions, 100 unless limit says otherwise,
 // ordered by slug unless sort says otherwise (slug, createdAt, updatedAt); q searches slug and description. The
 // permissions beside the page are those for the instructions of all owners.
-func (a *api) listInstructions(r *request, who actor.Actor) (reply, error) {
+func (a *api) listInstructions(r *request) (reply, error) {
 	q, err := r.page(100)
 	if err != nil {
 		return reply{}, err
@@ -61,15 +55,15 @@ func (a *api) listInstructions(r *request, who actor.Actor) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	extra := map[string]any{"permissions": instructionPermissionsBody(a.AIInstructions.ListPermissions(who))}
+	extra := map[string]any{"permissions": instructionPermissionsBody(a.AIInstructions.ListPermissions(r.who))}
 	return ok(collection(a, r, q, page, "inf:ai-instruction", extra, func(i aiinstr.Instruction) hal.Resource {
-		return a.instruction(who, i)
+		return a.instruction(r.who, i)
 	}))
 }
 
 // createInstruction serves POST /api/ai-instructions: 201 and the instruction, with Location at its slug; a description
 // that is blank or null counts as left out. 400 without slug or content; 409 for a taken slug.
-func (a *api) createInstruction(r *request, who actor.Actor) (reply, error) {
+func (a *api) createInstruction(r *request) (reply, error) {
 	in, err := decode[struct {
 		Slug        string  `json:"slug"`
 		Description *string `json:"description"`
@@ -82,22 +76,22 @@ func (a *api) createInstruction(r *request, who actor.Actor) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return created(a.href("ai-instructions", i.Slug), a.instruction(who, i))
+	return created(a.href("ai-instructions", i.Slug), a.instruction(r.who, i))
 }
 
 // getInstruction serves GET /api/ai-instructions/{id}, an id or a slug: 200 and the instruction; 404.
-func (a *api) getInstruction(r *request, who actor.Actor) (reply, error) {
+func (a *api) getInstruction(r *request) (reply, error) {
 	i, err := a.AIInstructions.Get(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(a.instruction(who, i))
+	return ok(a.instruction(r.who, i))
 }
 
 // putInstruction serves PUT /api/ai-instructions/{id}: 200 and the instruction with the new content; a description that is
 // blank or null counts as left out, and then the old one stays. A slug is passed over. 403 for others than the owner and
 // superusers.
-func (a *api) putInstruction(r *request, who actor.Actor) (reply, error) {
+func (a *api) putInstruction(r *request) (reply, error) {
 	in, err := decode[struct {
 		Description *string `json:"description"`
 		Content     string  `json:"content"`
@@ -115,11 +109,11 @@ func (a *api) putInstruction(r *request, who actor.Actor) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(a.instruction(who, i))
+	return ok(a.instruction(r.who, i))
 }
 
 // deleteInstruction serves DELETE /api/ai-instructions/{id}: 200; 404; 403 for others than the owner and superusers.
-func (a *api) deleteInstruction(r *request, _ actor.Actor) (reply, error) {
+func (a *api) deleteInstruction(r *request) (reply, error) {
 	if err := a.AIInstructions.Delete(r.Context(), r.param("id")); err != nil {
 		return reply{}, err
 	}

@@ -188,13 +188,18 @@ func (a *api) admit(r *request, route *Route) error {
 	if err != nil {
 		return err
 	}
-	if who.ReadOnly && r.Method != http.MethodGet && r.Method != http.MethodHead {
+	if who.ReadOnly && !isRead(r.Method) {
 		return errs.New(errs.Forbidden, "This token can only read.")
 	}
 	r.who = who
 	r.Request = r.WithContext(actor.With(r.Context(), who))
-	return who.Require(route.Permission)
+	if err := who.Require(route.Permission); err != nil || route.guard == nil {
+		return err
+	}
+	return route.guard(r)
 }
+
+func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }
 
 // turn waits for a turn among the writes of the caller's tenant: call does for a transaction of its own, a handler whose
 // service makes one that may wait for others. Errors: errs.Unavailable.
@@ -206,6 +211,14 @@ func (a *api) turn(r *request) (leave func(), err error) {
 // call runs the handler, in one transaction when the route is transactional. What it gives is written after the
 // commit: an answer with 2xx stands for something that is kept.
 func (a *api) call(route *Route, r *request) (answer reply, err error) {
+	if route.Options != nil {
+		err = r.readOptions(route)
+	} else {
+		err = r.checkQuery(route)
+	}
+	if err != nil {
+		return reply{}, err
+	}
 	if !route.Tx || route.OwnTx {
 		return route.handle(r)
 	}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"strings"
 
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -122,7 +121,7 @@ func (in deployInput) how() bundles.How {
 // is deployed anywhere; when a later one does, it is left as it was, its result has an error, and the others are deployed
 // to. A failure may be 503 with "Other imports are under way. Try again." With changes each row is listed (ext).
 func (a *api) deployBundle(r *request) (reply, error) {
-	in, err := decode[deployInput](r)
+	in, err := options[deployInput](r)
 	if err != nil {
 		return reply{}, err
 	}
@@ -155,52 +154,51 @@ func (a *api) deployed(results []bundles.Deployed, err error) (reply, error) {
 
 // importBundle serves POST /api/_import-bundle, the multipart field file or the raw archive: 200 and what became of the
 // rows; 400 naming what is wrong with the archive, 409 naming a row, 415 for JSON or text, 503 with "Other imports are under
-// way. Try again.", and nothing is written. Options are query parameters: updateRule (skip, overwrite or fail; default skip),
+// way. Try again.", and nothing is written. Options: updateRule (skip, overwrite or fail; default skip),
 // owner, dryRun, and changes, which lists each row with its name, and tells updated ones from those that are unchanged by it
 // (ext).
 func (a *api) importBundle(r *request) (reply, error) {
-	how, err := r.how()
+	in, err := options[importInput](r)
 	if err != nil {
 		return reply{}, err
 	}
-	content, err := r.archive()
-	if err != nil {
-		return reply{}, err
-	}
-	done, err := a.Bundles.Import(r.Context(), content, how)
+	done, err := a.Bundles.Import(r.Context(), r.archive(), in.how())
 	if err != nil {
 		return reply{}, err
 	}
 	return ok(report(done))
 }
 
-// archive gives the archive that a request brings, as file does. Errors: errs.Unsupported for JSON or text, which is none:
-// who sends that means another route, or forgets to say what it is.
-func (r *request) archive() (io.Reader, error) {
-	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if isJSON(kind) || strings.HasPrefix(kind, "text/") {
-		return nil, errs.New(errs.Unsupported, "The body must be an archive, not JSON or text: send the .tgz with the header "+
-			"Content-Type: %s, or as the multipart field file.", bundles.ContentType)
+// archive returns the archive that a request brings, to be read once. Of a form it is the last field.
+func (r *request) archive() io.Reader {
+	if r.part != nil {
+		return cut{&lastField{file: r.part, form: r.form}}
 	}
-	_, _, content, err := r.file("archive.tgz")
-	return content, err
+	return r.sent()
 }
 
-func isJSON(kind string) bool { return kind == "application/json" || strings.HasSuffix(kind, "+json") }
+// importInput are the options of an import.
+type importInput struct {
+	UpdateRule field[string] `json:"updateRule"`
+	Owner      field[string] `json:"owner"`
+	DryRun     field[bool]   `json:"dryRun"`
+	Changes    field[bool]   `json:"changes"`
+}
 
-// how reads the options of an import.
-func (r *request) how() (how bundles.How, err error) {
-	query, err := parseQuery(r.Request)
-	if err != nil {
-		return how, err
-	}
-	how.Rule, how.Owner = entity.Rule(query.Get("updateRule")), query.Get("owner")
-	for name, into := range map[string]*bool{"dryRun": &how.DryRun, "changes": &how.Changes} {
-		if *into, err = boolean(query, name); err != nil {
-			return how, err
-		}
-	}
-	return how, nil
+func (in importInput) how() (how bundles.How) {
+	var rule string
+	in.UpdateRule.apply(&rule)
+	in.Owner.apply(&how.Owner)
+	in.DryRun.apply(&how.DryRun)
+	in.Changes.apply(&how.Changes)
+	how.Rule = entity.Rule(rule)
+	return how
+}
+
+// restoreInput are the options of a restore from a file.
+type restoreInput struct {
+	importInput
+	UploadID field[string] `json:"uploadId"`
 }
 
 // manifestInput is what a body says about an export without a bundle.
@@ -230,7 +228,7 @@ func (a *api) manifest(r *request, in manifestInput) (bundles.Manifest, error) {
 // exportEntries serves POST /api/_bundle: 200 and the archive of some entries, which no bundle has, streamed; 400 and 409 as
 // for the entries of a bundle, naming the one, and 409 as for _export.
 func (a *api) exportEntries(r *request) (reply, error) {
-	in, err := decode[manifestInput](r)
+	in, err := options[manifestInput](r)
 	if err != nil {
 		return reply{}, err
 	}
@@ -242,12 +240,15 @@ func (a *api) exportEntries(r *request) (reply, error) {
 	return streamedArchive(r, e, err)
 }
 
+// deployEntriesInput is what is deployed without a bundle, and how.
+type deployEntriesInput struct {
+	manifestInput
+	deployInput
+}
+
 // deployEntries serves POST /api/_bundle-deploy: as _bundle and _deploy in one step.
 func (a *api) deployEntries(r *request) (reply, error) {
-	in, err := decode[struct {
-		manifestInput
-		deployInput
-	}](r)
+	in, err := options[deployEntriesInput](r)
 	if err != nil {
 		return reply{}, err
 	}
@@ -261,41 +262,39 @@ func (a *api) deployEntries(r *request) (reply, error) {
 // restoreArchive serves POST /api/_restore, the archive as body: 200 and what became of the rows. For every kind in the
 // archive the tenant's rows become exactly the archive's; 415 for JSON or text, 503 as for an import. What was there is
 // kept for a week as the download that archive names; the warnings, of a dry run too, say what that cannot bring back.
-// dryRun, owner and changes are query parameters.
+// The options are dryRun, owner and changes, and updateRule, which is overwrite if anything.
 func (a *api) restoreArchive(r *request) (reply, error) {
-	content, err := r.archive()
+	in, err := options[importInput](r)
 	if err != nil {
 		return reply{}, err
 	}
-	return a.restore(r, content)
+	return a.restore(r, r.archive(), in.how())
 }
 
 // restoreFile serves POST /api/_restore-from-file: as _restore, with the archive as the multipart field file, as the
-// body, or as JSON {uploadId} of a staged one.
+// body, or as the option uploadId of a staged one, which then is all that the request brings.
 func (a *api) restoreFile(r *request) (reply, error) {
-	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if !isJSON(kind) {
-		return a.restoreArchive(r)
-	}
-	in, err := decode[struct {
-		UploadID string `json:"uploadId"`
-	}](r)
+	in, err := options[restoreInput](r)
 	if err != nil {
 		return reply{}, err
 	}
-	file, err := a.staged(r.Context(), in.UploadID)
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if brings := r.ContentLength != 0 && !isJSON(kind); brings && !in.UploadID.Set {
+		return a.restore(r, r.archive(), in.how())
+	} else if brings {
+		return reply{}, errs.New(errs.Invalid, "uploadId names a file beside the one that is sent: leave one of them out")
+	}
+	var id string
+	in.UploadID.apply(&id)
+	file, err := a.staged(r.Context(), id)
 	if err != nil {
 		return reply{}, err
 	}
 	defer func() { _ = file.Close() }()
-	return a.restore(r, file)
+	return a.restore(r, file, in.how())
 }
 
-func (a *api) restore(r *request, content io.Reader) (reply, error) {
-	how, err := r.how()
-	if err != nil {
-		return reply{}, err
-	}
+func (a *api) restore(r *request, content io.Reader, how bundles.How) (reply, error) {
 	if how.Rule != "" && how.Rule != entity.Overwrite {
 		return reply{}, errs.New(errs.Invalid, "updateRule must be overwrite for a restore, or left out")
 	}

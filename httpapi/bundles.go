@@ -147,11 +147,7 @@ func (a *api) listBundleDrivers(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	rows := make([]hal.Resource, len(all))
-	for i, d := range all {
-		rows[i] = a.bundleDriver(d)
-	}
-	return ok(hal.Collection(hal.Self(a.href("bundle-drivers")), whole(len(rows)), "inf:bundle-driver", rows, nil))
+	return catalog(a, r, all, "inf:bundle-driver", a.bundleDriver)
 }
 
 // getBundleDriver serves GET /api/bundle-drivers/{id}: 200 and the driver; 400 for an id that is not registered.

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/inputs"
+	"github.com/tenantcontent/tenantcontent/paging"
 )
 
 // listInputEditors serves GET /api/input-editors: 200 and all editors; it takes no parameter.
@@ -25,6 +26,18 @@ func (a *api) listInputTemplates(r *request) (reply, error) {
 		values[i] = t.Presets
 	}
 	return ok(hal.Detective(hal.Self(a.href("input-templates")), values))
+}
+
+// catalog encodes a page of a list that is held in memory.
+func catalog[T any](a *api, r *request, all []T, rel string, row func(T) hal.Resource) (reply, error) {
+	q, err := r.page(100)
+	if err != nil {
+		return reply{}, err
+	}
+	from := min(q.Start, len(all))
+	to := min(from+q.Limit, len(all))
+	p := paging.Page[T]{Rows: all[from:to], Total: len(all), More: to < len(all)}
+	return ok(collection(a, r, q, p, rel, nil, row))
 }
 
 // whole is the page of a list that is given in one piece.

@@ -1,10 +1,9 @@
 package httpapi
 
 import (
+	"bytes"
 	"io"
 	"net/http"
-	"net/url"
-	"strconv"
 
 	"github.com/tenantcontent/tenantcontent/colors"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -79,13 +78,26 @@ func (a *api) getColor(r *request) (reply, error) {
 }
 
 // putColor serves PUT /api/colors/{key}: 200 and the color, which is made when the key is new; 400 "Invalid color
-// format" for anything but a hex.
+// format" for all JSON but an object whose color is a hex.
 func (a *api) putColor(r *request) (reply, error) {
-	in, err := decode[struct {
-		Color string `json:"color"`
-	}](r)
+	if err := r.jsonType(); err != nil {
+		return reply{}, err
+	}
+	raw, err := r.body()
 	if err != nil {
 		return reply{}, err
+	}
+	var in struct {
+		Color string `json:"color"`
+	}
+	if len(bytes.TrimSpace(raw)) > 0 {
+		err = validJSON(raw)
+	}
+	if err != nil {
+		return reply{}, err
+	}
+	if fill(raw, &in, "") != nil { // what is no object with a string is no hex
+		in.Color = ""
 	}
 	leave, err := a.turn(r)
 	if err != nil {
@@ -126,21 +138,17 @@ func (a *api) getColorPermissions(r *request) (reply, error) {
 	}(p)})
 }
 
-// exportColors serves POST /api/colors-export: 201 and a download of colors.json; with ?download=true 200 and the file
+// exportColorsInput are the options of an export of the palette.
+type exportColorsInput struct {
+	Source   *string `json:"source"`
+	Progress *string `json:"progress"`
+	Download bool    `json:"download"`
+}
+
+// exportColors serves POST /api/colors-export: 201 and a download of colors.json; with download=true 200 and the file
 // itself. source restricts it to the colors with that source; progress is taken and has no effect.
 func (a *api) exportColors(r *request) (reply, error) {
-	in, err := decode[struct {
-		Source   *string `json:"source"`
-		Progress *string `json:"progress"`
-	}](r)
-	if err != nil {
-		return reply{}, err
-	}
-	query, err := parseQuery(r.Request)
-	if err != nil {
-		return reply{}, err
-	}
-	direct, err := boolean(query, "download")
+	in, err := options[exportColorsInput](r)
 	if err != nil {
 		return reply{}, err
 	}
@@ -149,7 +157,7 @@ func (a *api) exportColors(r *request) (reply, error) {
 		source = *in.Source
 	}
 	export := func(w io.Writer) error { return a.Colors.Export(r.Context(), source, w) }
-	if direct {
+	if in.Download {
 		return attachment("colors.json", "application/json", export)
 	}
 	d, err := a.Downloads.Create(r.Context(), "colors.json", "application/json", export)
@@ -166,27 +174,15 @@ func attachment(filename, contentType string, write func(io.Writer) error) (repl
 	}}, nil
 }
 
-// boolean reads a query parameter that is true or false; left out is false, and a bare ?name is true.
-func boolean(query url.Values, name string) (bool, error) {
-	if !query.Has(name) {
-		return false, nil
-	}
-	if query.Get(name) == "" {
-		return true, nil
-	}
-	v, err := strconv.ParseBool(query.Get(name))
-	if err != nil {
-		return false, errs.New(errs.Invalid, "%s must be true or false", name)
-	}
-	return v, nil
+// importColorsInput names the staged file.
+type importColorsInput struct {
+	UploadID string `json:"uploadId"`
 }
 
 // importColors serves POST /api/colors-import: 200 and the number of colors; 400 for a bad file, which changes nothing;
 // 503 when other imports take too long.
 func (a *api) importColors(r *request) (reply, error) {
-	in, err := decode[struct {
-		UploadID string `json:"uploadId"`
-	}](r)
+	in, err := options[importColorsInput](r)
 	if err != nil {
 		return reply{}, err
 	}

@@ -216,7 +216,7 @@ func (a *api) commentRoutes() []Route {
 		pattern := "/api/" + p.Plural + "/:id/comments"
 		title := string(p.Kind[0]-'a'+'A') + string(p.Kind[1:])
 		all = append(all,
-			Route{Method: http.MethodGet, Pattern: pattern, Name: "list" + title + "Comments", Summary: "The comments on a " + string(p.Kind), handle: a.listCommentsOf(p.Kind)},
+			Route{Method: http.MethodGet, Pattern: pattern, Name: "list" + title + "Comments", Query: paged, Summary: "The comments on a " + string(p.Kind), handle: a.listCommentsOf(p.Kind)},
 			Route{Method: http.MethodPost, Pattern: pattern, Name: "create" + title + "Comment", Tx: true, Summary: "Comment on a " + string(p.Kind), handle: a.createCommentOn(p.Kind)},
 		)
 	}

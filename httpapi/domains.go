@@ -109,17 +109,16 @@ func (a *api) listDomainTemplates(r *request) (reply, error) {
 	return ok(hal.Detective(hal.Self(a.href("domain-templates")), items))
 }
 
-// listDomainDrivers serves GET /api/domain-drivers: 200 and all drivers in the order of registration.
+// listDomainDrivers serves GET /api/domain-drivers: 200 and a page of drivers in the order of registration,
+// 100 unless limit says otherwise.
 func (a *api) listDomainDrivers(r *request) (reply, error) {
 	all, err := a.Domains.Drivers(r.Context())
 	if err != nil {
 		return reply{}, err
 	}
-	rows := make([]hal.Resource, len(all))
-	for i, d := range all {
-		rows[i] = a.domainDriver(d, hal.Self(a.href("domain-drivers", d.ID)))
-	}
-	return ok(hal.Collection(hal.Self(a.href("domain-drivers")), whole(len(rows)), "inf:domain-driver", rows, nil))
+	return catalog(a, r, all, "inf:domain-driver", func(d domains.Info) hal.Resource {
+		return a.domainDriver(d, hal.Self(a.href("domain-drivers", d.ID)))
+	})
 }
 
 // getDomainDriver serves GET /api/domain-drivers/{id}: 200 and the driver, for superusers; 404.
@@ -306,34 +305,34 @@ func (a *api) scannable(r *request, i domains.Info, links hal.Links, path ...str
 // that cannot scan; 404; 409 while another scan of the tenant runs, or with the counts when many would be; 502 when a directory
 // cannot be read, or not in 30 minutes; 503 while two other tenants scan. A client that hangs up ends the scan; getScan shows how far it is.
 func (a *api) scanDriver(r *request) (reply, error) {
-	o, err := r.scanOptions()
+	in, err := options[scanInput](r)
 	if err != nil {
 		return reply{}, err
 	}
-	return scanReply(a.Domains.Scan(r.Context(), r.param("id"), o))
+	return scanReply(a.Domains.Scan(r.Context(), r.param("id"), in.options()))
 }
 
-// scanDomain serves POST /api/domains/{id}/driver/_scan: as scanDriver, for one domain.
+// scanDomain serves POST /api/domains/{id}/driver/_scan: as scanDriver, for one domain, which is all that domain may name.
 func (a *api) scanDomain(r *request) (reply, error) {
-	o, err := r.scanOptions()
+	in, err := options[scanInput](r)
 	if err != nil {
 		return reply{}, err
 	}
-	return scanReply(a.Domains.ScanDomain(r.Context(), r.param("id"), o))
+	if in.Domain != "" && in.Domain != r.param("id") {
+		return reply{}, errs.New(errs.Invalid, "domain must be that of the path, or left out")
+	}
+	return scanReply(a.Domains.ScanDomain(r.Context(), r.param("id"), in.options()))
 }
 
-func (r *request) scanOptions() (o domains.ScanOptions, err error) {
-	query, err := parseQuery(r.Request)
-	if err != nil {
-		return o, err
-	}
-	o.Domain = query.Get("domain")
-	for name, into := range map[string]*bool{"dryRun": &o.DryRun, "force": &o.Force} {
-		if *into, err = boolean(query, name); err != nil {
-			return o, err
-		}
-	}
-	return o, nil
+// scanInput are the options of a scan.
+type scanInput struct {
+	Domain string `json:"domain"`
+	DryRun bool   `json:"dryRun"`
+	Force  bool   `json:"force"`
+}
+
+func (in scanInput) options() domains.ScanOptions {
+	return domains.ScanOptions{Domain: in.Domain, DryRun: in.DryRun, Force: in.Force}
 }
 
 func scanReply(all []domains.Scanned, err error) (reply, error) {

@@ -30,18 +30,18 @@ func (a *api) entityRoutes() []Route {
 		many := "list" + entities.Noun(entity.Kind(k.Plural))
 		name := entities.Noun(k.Kind)
 		routes = append(routes,
-			Route{Method: get, Pattern: all, Name: many, Summary: "The " + k.Plural, handle: e.list},
+			Route{Method: get, Pattern: all, Name: many, Query: searched, Summary: "The " + k.Plural, handle: e.list},
 			Route{Method: post, Pattern: all, Name: "create" + name, Permission: actor.EntityWrite, Tx: true, Summary: "Add " + entities.WithArticle(k.Kind), handle: e.create},
 			Route{Method: get, Pattern: one, Name: "get" + name, Summary: "One " + string(k.Kind), handle: e.get},
 			Route{Method: put, Pattern: one, Name: "put" + name, Tx: true, Summary: "Change " + entities.WithArticle(k.Kind), handle: e.put},
-			Route{Method: del, Pattern: one, Name: "delete" + name, Tx: true, Summary: "Remove " + entities.WithArticle(k.Kind), handle: e.remove},
+			Route{Method: del, Pattern: one, Name: "delete" + name, Tx: true, Options: noOptions{}, Summary: "Remove " + entities.WithArticle(k.Kind), handle: e.remove},
 		)
 		if k.Kind == entities.Library {
 			routes = append(routes,
-				Route{Method: get, Pattern: one + "/contents", Name: "listLibraryFiles", Summary: "The files of a library", handle: a.listLibraryFiles},
+				Route{Method: get, Pattern: one + "/contents", Name: "listLibraryFiles", Query: paged, Summary: "The files of a library", handle: a.listLibraryFiles},
 				Route{Method: get, Pattern: one + "/contents/*path", Name: "getLibraryFile", Heavy: brief, AnyType: true, Summary: "The bytes of a library's file", handle: a.getLibraryFile},
 				Route{Method: put, Pattern: one + "/contents/*path", Name: "putLibraryFile", Heavy: brief, Summary: "Write a file of a library", handle: a.putLibraryFile},
-				Route{Method: del, Pattern: one + "/contents/*path", Name: "deleteLibraryFile", Tx: true, Summary: "Remove a file of a library", handle: a.deleteLibraryFile},
+				Route{Method: del, Pattern: one + "/contents/*path", Name: "deleteLibraryFile", Tx: true, Options: noOptions{}, Summary: "Remove a file of a library", handle: a.deleteLibraryFile},
 			)
 		}
 	}

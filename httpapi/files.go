@@ -1,12 +1,12 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
-	"mime/multipart"
 	"net/http"
 	"strings"
 	"time"
@@ -84,52 +84,31 @@ func (a *api) deleteUpload(r *request) (reply, error) {
 	return done()
 }
 
-// file gives the file that a request brings, to be read once: the multipart field file, or the raw body with ?filename=,
+// file returns the file that a request brings, to be read once: the multipart field file, or the raw body with ?filename=,
 // which a route may do without by naming it otherwise.
 func (r *request) file(otherwise string) (name, contentType string, content io.Reader, err error) {
 	query, err := parseQuery(r.Request)
 	if err != nil {
 		return "", "", nil, err
 	}
-	body := r.sent()
 	given := r.Header.Get("Content-Type")
-	mediaType, params, err := mime.ParseMediaType(given)
+	mediaType, _, err := mime.ParseMediaType(given)
 	if err != nil && given != "" {
 		return "", "", nil, errs.Wrap(errs.Invalid, err, "The Content-Type header cannot be read.")
 	}
 	if mediaType != "multipart/form-data" {
-		if name = query.Get("filename"); name == "" {
-			name = otherwise
-		}
-		if name == "" {
+		if name = cmp.Or(query.Get("filename"), otherwise); name == "" {
 			return "", "", nil, errs.New(errs.Invalid, "Send the file as the multipart field file, or as the raw body with ?filename=.")
 		}
-		return name, mediaType, body, nil
+		return name, mediaType, r.sent(), nil
 	}
-	part, err := filePart(multipart.NewReader(body, params["boundary"]))
-	if err != nil {
+	if err := r.readForm(func(string, []byte) error { return nil }); err != nil {
 		return "", "", nil, err
 	}
-	name = part.FileName()
-	if query.Get("filename") != "" {
-		name = query.Get("filename")
+	if name = query.Get("filename"); name == "" {
+		name = r.part.FileName()
 	}
-	return name, part.Header.Get("Content-Type"), cut{part}, nil
-}
-
-// filePart finds the field file; the fields before it are passed over.
-func filePart(form *multipart.Reader) (*multipart.Part, error) {
-	for {
-		part, err := form.NextRawPart()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil, errs.New(errs.Invalid, "The form has no field file.")
-		case err != nil:
-			return nil, errs.Wrap(errs.Invalid, err, "The form cannot be read.")
-		case part.FormName() == "file":
-			return part, nil
-		}
-	}
+	return name, r.part.Header.Get("Content-Type"), cut{r.part}, nil
 }
 
 // cut names a form that ends before its file does.

@@ -112,10 +112,18 @@ func collection[T any](a *api, r *request, q paging.Query, p paging.Page[T], rel
 	}
 	links, count := hal.Self(self), len(p.Rows)
 	if q.Start > 0 {
-		links.With("prev", at(max(0, q.Start-q.Limit), ""))
+		before := max(0, q.Start-q.Limit)
+		if q.Start >= p.Total && q.Limit > 0 { // nothing is here: the last page is before it
+			before = max(0, p.Total-1) / q.Limit * q.Limit
+		}
+		links.With("prev", at(before, ""))
 	}
 	if p.More {
-		links.With("next", at(q.Start+count, newCursor(path, query, q.Start+count, p.Last)))
+		next := ""
+		if p.Last != nil {
+			next = newCursor(path, query, q.Start+count, p.Last)
+		}
+		links.With("next", at(q.Start+count, next))
 	}
 	rows := make([]hal.Resource, count)
 	for i, v := range p.Rows {

@@ -122,19 +122,19 @@ func TestPageEdges(t *testing.T) {
 	is.Equal(w.do(t, "mia", "GET", "/api/colors?q="+strings.Repeat("x", 1001), "").message(t), "q must have at most 1000 bytes")
 }
 
-// TestLinksKeepParameters: whatever else the query says goes on.
+// TestLinksKeepParameters: what filters and orders a list goes on.
 func TestLinksKeepParameters(t *testing.T) {
 	is := is.New(t)
 	w := newWorld(t, dbtest.SQLite)
 	w.paint(t, 30)
-	p := read[page](t, w.must(t, "mia", "GET", "/api/colors?start=10&limit=5&sort=-key&q=c10&a=1&a=2&b=%26%3D", ""))
+	p := read[page](t, w.must(t, "mia", "GET", "/api/colors?start=10&limit=5&sort=-key&q=c10", ""))
 	for rel, start := range map[string]string{"self": "10", "next": "15", "prev": "5"} {
 		u, err := url.Parse(p.Links[rel].Href)
 		is.NoErr(err)
 		q := u.Query()
 		is.Equal(q.Has("cursor"), rel == "next")
 		q.Del("cursor")
-		is.Equal(q, url.Values{"start": {start}, "limit": {"5"}, "sort": {"-key"}, "q": {"c10"}, "a": {"1", "2"}, "b": {"&="}})
+		is.Equal(q, url.Values{"start": {start}, "limit": {"5"}, "sort": {"-key"}, "q": {"c10"}})
 	}
 }
 
@@ -151,7 +151,6 @@ func TestForeignCursor(t *testing.T) {
 		for _, target := range []string{
 			"/api/colors?start=11&limit=10&q=c", "/api/colors?limit=10&q=c", "/api/colors?start=10&limit=10", "/api/colors?start=10&limit=10&q=C",
 			"/api/colors?start=10&limit=10&q=c&sort=-key", "/api/colors?start=10&limit=10&q=c&sort=createdAt", "/api/users?start=10&limit=10&q=c",
-			"/api/colors?start=10&limit=10&q=c&x=1",
 		} {
 			a := w.do(t, "mia", "GET", target+cursor, "")
 			is.Equal(a.status, 400)

@@ -52,12 +52,15 @@ func (a *api) appendPrincipal(dst []byte, tenant string, p principals.Principal)
 	return append(dst, '}')
 }
 
+// reassignInput says who gets what a principal owns.
+type reassignInput struct {
+	To string `json:"to"`
+}
+
 // reassignPrincipal serves POST /api/principals/{id}/_reassign: 200 and what has a new owner, as a plain array; 400 when to
 // is unknown, * or the principal itself; 401 for callers who may not; 404.
 func (a *api) reassignPrincipal(r *request) (reply, error) {
-	in, err := decode[struct {
-		To string `json:"to"`
-	}](r)
+	in, err := options[reassignInput](r)
 	if err != nil {
 		return reply{}, err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"mime"
+	"mime/multipart"
 	"net/http"
 	"strings"
 	"time"
@@ -29,6 +30,9 @@ type request struct {
 	params  httprouter.Params
 	who     actor.Actor // the caller; zero on a public route
 	maxBody int64
+	options map[string]json.RawMessage // of an action route, by name
+	form    *multipart.Reader          // of which part is the file; nil until readForm
+	part    *multipart.Part
 }
 
 // param gives a path parameter, unescaped.
@@ -126,6 +130,14 @@ func unmarshal(raw []byte, in any) error {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil
 	}
+	if err := validJSON(raw); err != nil {
+		return err
+	}
+	return fill(raw, in, "")
+}
+
+// validJSON refuses what is no JSON, and what no database keeps.
+func validJSON(raw []byte) error {
 	if !json.Valid(raw) {
 		var any any
 		return errs.Wrap(errs.Invalid, json.Unmarshal(raw, &any), "The body is not valid JSON.")
@@ -133,5 +145,5 @@ func unmarshal(raw []byte, in any) error {
 	if escapes.Bad(raw) {
 		return errs.New(errs.Invalid, "The body must not have NUL characters or halves of surrogate pairs.")
 	}
-	return fill(raw, in, "")
+	return nil
 }

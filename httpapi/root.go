@@ -44,19 +44,8 @@ var relations = []relation{
 	{"inf:downloads", "listDownloads"}, {"inf:download", "getDownload"},
 }
 
-// The query parameters of lists, as a template names them.
-const (
-	paged    = "start,limit,sort"
-	searched = paged + ",q"
-)
-
-// queries are the query parameters of the routes that the root links to.
-var queries = map[string]string{
-	"listColors": searched, "listBundles": searched, "listInstructions": searched, "listDomains": searched, "listUsers": searched,
-	"listTeams": searched, "listTokens": paged, "listDownloads": paged, "listNotifications": paged,
-	"listActivities": paged + ",entityType,entityId", "listFeed": paged, "beginSSO": "tenant,returnTo", "createUpload": "filename",
-	"exportColors": "download",
-}
+// parameters are the query parameters of links whose routes do not declare them in Query, or take more in a body.
+var parameters = map[string][]string{"beginSSO": {"tenant", "returnTo"}, "exportColors": {"download"}}
 
 // doors are the links of the root without a session.
 var doors = []relation{{"inf:login", "login"}, {"inf:sso", "beginSSO"}}
@@ -112,14 +101,14 @@ func (a *api) linkTo(route *Route) hal.Link {
 		}
 	}
 	l := hal.Link{Href: a.BaseURL + strings.Join(segments, "/"), Templated: templated}
-	query := queries[route.Name]
-	if query == "" && strings.HasPrefix(route.Name, "list") && slices.ContainsFunc(entities.Kinds(), func(k entities.Ready) bool {
-		return route.Pattern == "/api/"+k.Plural
-	}) {
-		query = searched
+	query := parameters[route.Name]
+	for _, name := range route.Query {
+		if name != "cursor" { // which only next and prev links have
+			query = append(query, name)
+		}
 	}
-	if query != "" {
-		l.Href, l.Templated = l.Href+"{?"+query+"}", true
+	if len(query) > 0 {
+		l.Href, l.Templated = l.Href+"{?"+strings.Join(query, ",")+"}", true
 	}
 	return l
 }

@@ -28,8 +28,17 @@ type Route struct {
 	OwnTx bool
 	// AnyType says that the answer is a file, a page, a redirect or empty, whatever media types the client accepts.
 	AnyType bool
+	// Query names the query parameters of a list or a write: another one is 400, and so is the same one twice. Reads
+	// without it, as of single resources, take any.
+	Query []string
+	// Options is a value of the struct of an action route's options, noOptions for none. They may stand in the query, in
+	// the JSON body and in form fields before the file; others are 400.
+	Options any
+	// File says of an action route that it takes an archive: as the body, or as the form field file.
+	File    bool
 	Summary string
 
+	guard  func(r *request) error // what else the caller needs, asked before anything else of the request is looked at
 	handle func(r *request) (reply, error)
 }
 

@@ -2,8 +2,17 @@ package httpapi
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+)
+
+// The query parameters of lists.
+var (
+	none     = []string{} // a list that is one array
+	window   = []string{"start", "limit"}
+	paged    = []string{"start", "limit", "sort", "cursor"}
+	searched = []string{"start", "limit", "sort", "cursor", "q"}
 )
 
 // routes is the route table: the whole surface in the order of the specifications, with the routes of DECISIONS that
@@ -13,75 +22,75 @@ func (a *api) routes() []Route {
 	const get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
 	return append([]Route{
 		// Part 1: colors
-		{Method: get, Pattern: "/api/colors", Name: "listColors", Summary: "The palette, page by page", handle: a.listColors},
+		{Method: get, Pattern: "/api/colors", Name: "listColors", Query: searched, Summary: "The palette, page by page", handle: a.listColors},
 		{Method: get, Pattern: "/api/colors-list", Name: "listAllColors", Heavy: brief, Summary: "The whole palette with hex and palette name", handle: a.listAllColors},
 		{Method: get, Pattern: "/api/colors/:key", Name: "getColor", Summary: "One color", handle: a.getColor},
 		{Method: put, Pattern: "/api/colors/:key", Name: "putColor", Permission: actor.ColorWrite, Tx: true, OwnTx: true, Summary: "Set a color", handle: a.putColor},
-		{Method: del, Pattern: "/api/colors/:key", Name: "deleteColor", Permission: actor.ColorWrite, Tx: true, OwnTx: true, Summary: "Remove a color", handle: a.deleteColor},
+		{Method: del, Pattern: "/api/colors/:key", Name: "deleteColor", Permission: actor.ColorWrite, Tx: true, OwnTx: true, Options: noOptions{}, Summary: "Remove a color", handle: a.deleteColor},
 		{Method: get, Pattern: "/api/colors/:key/permissions", Name: "getColorPermissions", Summary: "What the caller may do with a color", handle: a.getColorPermissions},
-		{Method: post, Pattern: "/api/colors-export", Name: "exportColors", Heavy: brief, Permission: actor.ColorWrite, AnyType: true, Summary: "Export the palette to a file", handle: a.exportColors},
-		{Method: post, Pattern: "/api/colors-import", Name: "importColors", Heavy: long, Permission: actor.ColorWrite, Tx: true, OwnTx: true, Summary: "Import colors from an uploaded file", handle: a.importColors},
+		{Method: post, Pattern: "/api/colors-export", Name: "exportColors", Heavy: brief, Permission: actor.ColorWrite, AnyType: true, Options: exportColorsInput{}, Summary: "Export the palette to a file", handle: a.exportColors},
+		{Method: post, Pattern: "/api/colors-import", Name: "importColors", Heavy: long, Permission: actor.ColorWrite, Tx: true, OwnTx: true, Options: importColorsInput{}, Summary: "Import colors from an uploaded file", handle: a.importColors},
 
 		// Part 1: bundles
-		{Method: get, Pattern: "/api/bundle-drivers", Name: "listBundleDrivers", Summary: "The types of bundle entries", handle: a.listBundleDrivers},
+		{Method: get, Pattern: "/api/bundle-drivers", Name: "listBundleDrivers", Query: window, Summary: "The types of bundle entries", handle: a.listBundleDrivers},
 		{Method: get, Pattern: "/api/bundle-drivers/:id", Name: "getBundleDriver", Summary: "One type of bundle entries", handle: a.getBundleDriver},
-		{Method: get, Pattern: "/api/bundle-templates", Name: "listBundleTemplates", Summary: "The builders of bundle entries", handle: a.listBundleTemplates},
-		{Method: get, Pattern: "/api/bundle-list", Name: "listAllBundles", Heavy: brief, Summary: "All bundles without entries", handle: a.listAllBundles},
-		{Method: get, Pattern: "/api/bundles", Name: "listBundles", Summary: "The bundles with their entries", handle: a.listBundles},
+		{Method: get, Pattern: "/api/bundle-templates", Name: "listBundleTemplates", Query: none, Summary: "The builders of bundle entries", handle: a.listBundleTemplates},
+		{Method: get, Pattern: "/api/bundle-list", Name: "listAllBundles", Heavy: brief, Query: none, Summary: "All bundles without entries", handle: a.listAllBundles},
+		{Method: get, Pattern: "/api/bundles", Name: "listBundles", Query: searched, Summary: "The bundles with their entries", handle: a.listBundles},
 		{Method: post, Pattern: "/api/bundles", Name: "createBundle", Permission: actor.Superuser, Tx: true, Summary: "Add a bundle", handle: a.createBundle},
 		{Method: get, Pattern: "/api/bundles/:id", Name: "getBundle", Summary: "One bundle with its entries", handle: a.getBundle},
 		{Method: put, Pattern: "/api/bundles/:id", Name: "putBundle", Permission: actor.Superuser, Tx: true, Summary: "Change a bundle", handle: a.putBundle},
-		{Method: del, Pattern: "/api/bundles/:id", Name: "deleteBundle", Permission: actor.Superuser, Tx: true, Summary: "Remove a bundle", handle: a.deleteBundle},
-		{Method: get, Pattern: "/api/bundles/:id/entries", Name: "listBundleEntries", Summary: "The entries of a bundle with what they refer to", handle: a.listBundleEntries},
+		{Method: del, Pattern: "/api/bundles/:id", Name: "deleteBundle", Permission: actor.Superuser, Tx: true, Options: noOptions{}, Summary: "Remove a bundle", handle: a.deleteBundle},
+		{Method: get, Pattern: "/api/bundles/:id/entries", Name: "listBundleEntries", Query: paged, Summary: "The entries of a bundle with what they refer to", handle: a.listBundleEntries},
 		{Method: post, Pattern: "/api/bundles/:id/entries", Name: "createBundleEntry", Permission: actor.Superuser, Tx: true, Summary: "Add an entry to a bundle", handle: a.createBundleEntry},
 		{Method: get, Pattern: "/api/bundles/:id/entries/:entry", Name: "getBundleEntry", Summary: "One entry of a bundle", handle: a.getBundleEntry},
 		{Method: put, Pattern: "/api/bundles/:id/entries/:entry", Name: "putBundleEntry", Permission: actor.Superuser, Tx: true, Summary: "Change the data of an entry", handle: a.putBundleEntry},
-		{Method: del, Pattern: "/api/bundles/:id/entries/:entry", Name: "deleteBundleEntry", Permission: actor.Superuser, Tx: true, Summary: "Take an entry out of a bundle", handle: a.deleteBundleEntry},
+		{Method: del, Pattern: "/api/bundles/:id/entries/:entry", Name: "deleteBundleEntry", Permission: actor.Superuser, Tx: true, Options: noOptions{}, Summary: "Take an entry out of a bundle", handle: a.deleteBundleEntry},
 
 		// Part 1: archives
-		{Method: post, Pattern: "/api/bundles/:id/_export", Name: "exportBundle", Heavy: brief, Permission: actor.Superuser, AnyType: true, Summary: "The archive of a bundle", handle: a.exportBundle},
-		{Method: post, Pattern: "/api/bundles/:id/_deploy", Name: "deployBundle", Heavy: long, Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Bring a bundle into other tenants", handle: a.deployBundle},
-		{Method: post, Pattern: "/api/_import-bundle", Name: "importBundle", Heavy: long, Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Import an archive", handle: a.importBundle},
-		{Method: post, Pattern: "/api/_bundle", Name: "exportEntries", Heavy: brief, Permission: actor.Superuser, AnyType: true, Summary: "The archive of entries without a bundle", handle: a.exportEntries},
-		{Method: post, Pattern: "/api/_bundle-deploy", Name: "deployEntries", Heavy: long, Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Bring entries without a bundle into other tenants", handle: a.deployEntries},
-		{Method: post, Pattern: "/api/_restore", Name: "restoreArchive", Heavy: long, Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Replace content by an archive's", handle: a.restoreArchive},
-		{Method: post, Pattern: "/api/_restore-from-file", Name: "restoreFile", Heavy: long, Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Replace content by a staged archive's", handle: a.restoreFile},
+		{Method: post, Pattern: "/api/bundles/:id/_export", Name: "exportBundle", Heavy: brief, Permission: actor.Superuser, AnyType: true, Options: noOptions{}, Summary: "The archive of a bundle", handle: a.exportBundle},
+		{Method: post, Pattern: "/api/bundles/:id/_deploy", Name: "deployBundle", Heavy: long, Permission: actor.Superuser, Tx: true, OwnTx: true, Options: deployInput{}, Summary: "Bring a bundle into other tenants", handle: a.deployBundle},
+		{Method: post, Pattern: "/api/_import-bundle", Name: "importBundle", Heavy: long, Permission: actor.Superuser, Tx: true, OwnTx: true, Options: importInput{}, File: true, Summary: "Import an archive", handle: a.importBundle},
+		{Method: post, Pattern: "/api/_bundle", Name: "exportEntries", Heavy: brief, Permission: actor.Superuser, AnyType: true, Options: manifestInput{}, Summary: "The archive of entries without a bundle", handle: a.exportEntries},
+		{Method: post, Pattern: "/api/_bundle-deploy", Name: "deployEntries", Heavy: long, Permission: actor.Superuser, Tx: true, OwnTx: true, Options: deployEntriesInput{}, Summary: "Bring entries without a bundle into other tenants", handle: a.deployEntries},
+		{Method: post, Pattern: "/api/_restore", Name: "restoreArchive", Heavy: long, Permission: actor.Superuser, Tx: true, OwnTx: true, Options: importInput{}, File: true, Summary: "Replace content by an archive's", handle: a.restoreArchive},
+		{Method: post, Pattern: "/api/_restore-from-file", Name: "restoreFile", Heavy: long, Permission: actor.Superuser, Tx: true, OwnTx: true, Options: restoreInput{}, File: true, Summary: "Replace content by a staged archive's", handle: a.restoreFile},
 
-		// Part 1: AI instructions. withAI checks the rights, which come after the tenant's AI switch.
-		{Method: get, Pattern: "/api/ai-instructions", Name: "listInstructions", Summary: "The AI instructions", handle: a.withAI(a.listInstructions)},
-		{Method: post, Pattern: "/api/ai-instructions", Name: "createInstruction", Tx: true, Summary: "Add an AI instruction", handle: a.withAI(a.createInstruction)},
-		{Method: get, Pattern: "/api/ai-instructions/:id", Name: "getInstruction", Summary: "One AI instruction", handle: a.withAI(a.getInstruction)},
-		{Method: put, Pattern: "/api/ai-instructions/:id", Name: "putInstruction", Tx: true, Summary: "Change an AI instruction", handle: a.withAI(a.putInstruction)},
-		{Method: del, Pattern: "/api/ai-instructions/:id", Name: "deleteInstruction", Tx: true, Summary: "Remove an AI instruction", handle: a.withAI(a.deleteInstruction)},
+		// Part 1: AI instructions. The rights come after the tenant's AI switch: needsAI asks both.
+		{Method: get, Pattern: "/api/ai-instructions", Name: "listInstructions", Query: searched, Summary: "The AI instructions", guard: a.needsAI, handle: a.listInstructions},
+		{Method: post, Pattern: "/api/ai-instructions", Name: "createInstruction", Tx: true, Summary: "Add an AI instruction", guard: a.needsAI, handle: a.createInstruction},
+		{Method: get, Pattern: "/api/ai-instructions/:id", Name: "getInstruction", Summary: "One AI instruction", guard: a.needsAI, handle: a.getInstruction},
+		{Method: put, Pattern: "/api/ai-instructions/:id", Name: "putInstruction", Tx: true, Summary: "Change an AI instruction", guard: a.needsAI, handle: a.putInstruction},
+		{Method: del, Pattern: "/api/ai-instructions/:id", Name: "deleteInstruction", Tx: true, Options: noOptions{}, Summary: "Remove an AI instruction", guard: a.needsAI, handle: a.deleteInstruction},
 
 		// Part 1: comments by id; then (ext) what follows from them. Those on one piece of content are in commentRoutes.
 		{Method: get, Pattern: "/api/comments/:id", Name: "getComment", Summary: "One comment with its author", handle: a.getComment},
-		{Method: get, Pattern: "/api/comments/:id/replies", Name: "listReplies", Summary: "The replies to a comment", handle: a.listReplies},
+		{Method: get, Pattern: "/api/comments/:id/replies", Name: "listReplies", Query: paged, Summary: "The replies to a comment", handle: a.listReplies},
 		{Method: post, Pattern: "/api/comments/:id/replies", Name: "createReply", Tx: true, Summary: "Reply to a comment", handle: a.createReply},
 		{Method: put, Pattern: "/api/comments/:id", Name: "putComment", Tx: true, Summary: "Change a comment", handle: a.putComment},
-		{Method: del, Pattern: "/api/comments/:id", Name: "deleteComment", Tx: true, Summary: "Remove a comment with its replies", handle: a.deleteComment},
-		{Method: get, Pattern: "/api/activities", Name: "listActivities", Summary: "What happened to content", handle: a.listActivities},
-		{Method: get, Pattern: "/api/notifications", Name: "listNotifications", Summary: "The caller's notifications", handle: a.listNotifications},
-		{Method: get, Pattern: "/api/users/:username/feed", Name: "listFeed", Summary: "What others did that concerns a user", handle: a.listFeed},
+		{Method: del, Pattern: "/api/comments/:id", Name: "deleteComment", Tx: true, Options: noOptions{}, Summary: "Remove a comment with its replies", handle: a.deleteComment},
+		{Method: get, Pattern: "/api/activities", Name: "listActivities", Query: append(slices.Clone(paged), "entityType", "entityId"), Summary: "What happened to content", handle: a.listActivities},
+		{Method: get, Pattern: "/api/notifications", Name: "listNotifications", Query: paged, Summary: "The caller's notifications", handle: a.listNotifications},
+		{Method: get, Pattern: "/api/users/:username/feed", Name: "listFeed", Query: paged, Summary: "What others did that concerns a user", handle: a.listFeed},
 
 		// Part 1: input catalogs
 		{Method: get, Pattern: "/api/input-editors", Name: "listInputEditors", Summary: "The input editors", handle: a.listInputEditors},
 		{Method: get, Pattern: "/api/input-templates", Name: "listInputTemplates", Summary: "The suggested inputs of each value type", handle: a.listInputTemplates},
 
 		// Part 2: authentication domains; then (ext) the scan of one domain, and logins at a provider
-		{Method: get, Pattern: "/api/domain-templates", Name: "listDomainTemplates", Summary: "The kinds of new domains", handle: a.listDomainTemplates},
-		{Method: get, Pattern: "/api/domain-drivers", Name: "listDomainDrivers", Summary: "The domain drivers", handle: a.listDomainDrivers},
+		{Method: get, Pattern: "/api/domain-templates", Name: "listDomainTemplates", Query: none, Summary: "The kinds of new domains", handle: a.listDomainTemplates},
+		{Method: get, Pattern: "/api/domain-drivers", Name: "listDomainDrivers", Query: window, Summary: "The domain drivers", handle: a.listDomainDrivers},
 		{Method: get, Pattern: "/api/domain-drivers/:id", Name: "getDomainDriver", Permission: actor.SuperuserRead, Summary: "One domain driver", handle: a.getDomainDriver},
-		{Method: post, Pattern: "/api/domain-drivers/:id/_scan", Name: "scanDriver", Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Scan the directories of a driver's domains", handle: a.scanDriver},
-		{Method: get, Pattern: "/api/domains", Name: "listDomains", Summary: "The domains, page by page", handle: a.listDomains},
-		{Method: get, Pattern: "/api/domains-content", Name: "listDomainContents", Summary: "How many users and teams each domain has", handle: a.listDomainContents},
-		{Method: get, Pattern: "/api/domains-list", Name: "listAllDomains", Summary: "All domains but local", handle: a.listAllDomains},
+		{Method: post, Pattern: "/api/domain-drivers/:id/_scan", Name: "scanDriver", Permission: actor.Superuser, Tx: true, OwnTx: true, Options: scanInput{}, Summary: "Scan the directories of a driver's domains", handle: a.scanDriver},
+		{Method: get, Pattern: "/api/domains", Name: "listDomains", Query: searched, Summary: "The domains, page by page", handle: a.listDomains},
+		{Method: get, Pattern: "/api/domains-content", Name: "listDomainContents", Query: none, Summary: "How many users and teams each domain has", handle: a.listDomainContents},
+		{Method: get, Pattern: "/api/domains-list", Name: "listAllDomains", Query: none, Summary: "All domains but local", handle: a.listAllDomains},
 		{Method: get, Pattern: "/api/domains/:id", Name: "getDomain", Permission: actor.SuperuserRead, Summary: "One domain", handle: a.getDomain},
 		{Method: get, Pattern: "/api/domains/:id/driver", Name: "getDriverOfDomain", Permission: actor.SuperuserRead, Summary: "The driver of a domain", handle: a.getDriverOfDomain},
 		{Method: post, Pattern: "/api/domains", Name: "createDomain", Permission: actor.Superuser, Tx: true, Summary: "Add a domain", handle: a.createDomain},
 		{Method: put, Pattern: "/api/domains/:id", Name: "putDomain", Permission: actor.Superuser, Tx: true, Summary: "Change a domain", handle: a.putDomain},
-		{Method: del, Pattern: "/api/domains/:id", Name: "deleteDomain", Permission: actor.Superuser, Tx: true, Summary: "Remove a domain with its users and teams", handle: a.deleteDomain},
-		{Method: post, Pattern: "/api/domains/:id/driver/_scan", Name: "scanDomain", Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Scan the directory of one domain", handle: a.scanDomain},
+		{Method: del, Pattern: "/api/domains/:id", Name: "deleteDomain", Permission: actor.Superuser, Tx: true, Options: noOptions{}, Summary: "Remove a domain with its users and teams", handle: a.deleteDomain},
+		{Method: post, Pattern: "/api/domains/:id/driver/_scan", Name: "scanDomain", Permission: actor.Superuser, Tx: true, OwnTx: true, Options: scanInput{}, Summary: "Scan the directory of one domain", handle: a.scanDomain},
 		{Method: get, Pattern: "/api/domains/:id/scan", Name: "getScan", Permission: actor.SuperuserRead, Summary: "How far the scan of a domain is", handle: a.getScan},
 		{Method: get, Pattern: "/api/login/:domain/sso", Name: "beginSSO", Public: true, Login: true, AnyType: true, Summary: "Log in at the domain's provider", handle: a.beginSSO},
 		{Method: get, Pattern: "/api/login/:domain/callback", Name: "finishSSO", Public: true, Login: true, AnyType: true, Summary: "Come back from an OpenID provider", handle: a.finishSSO},
@@ -89,9 +98,9 @@ func (a *api) routes() []Route {
 		{Method: get, Pattern: "/api/login/:domain/metadata", Name: "getSSOMetadata", Public: true, Login: true, AnyType: true, Summary: "What a SAML provider needs to know", handle: a.getSSOMetadata},
 
 		// Part 2: principals
-		{Method: get, Pattern: "/api/principal-list", Name: "listPrincipals", Heavy: brief, Summary: "Every user and team", handle: a.listPrincipals},
+		{Method: get, Pattern: "/api/principal-list", Name: "listPrincipals", Heavy: brief, Query: none, Summary: "Every user and team", handle: a.listPrincipals},
 		{Method: get, Pattern: "/api/principals/:id", Name: "resolvePrincipal", AnyType: true, Summary: "Redirect to the user or team", handle: a.resolvePrincipal},
-		{Method: post, Pattern: "/api/principals/:id/_reassign", Name: "reassignPrincipal", Heavy: long, Tx: true, OwnTx: true, Summary: "Give a principal's content to another one", handle: a.reassignPrincipal},
+		{Method: post, Pattern: "/api/principals/:id/_reassign", Name: "reassignPrincipal", Heavy: long, Tx: true, OwnTx: true, Options: reassignInput{}, Summary: "Give a principal's content to another one", handle: a.reassignPrincipal},
 
 		// (ext) who calls
 		{Method: post, Pattern: "/api/login/:domain", Name: "login", Public: true, Login: true, Summary: "Log in with a password", handle: a.login},
@@ -99,41 +108,41 @@ func (a *api) routes() []Route {
 		{Method: get, Pattern: "/api/session", Name: "getSession", Summary: "Who the caller is", handle: a.getSession},
 		{Method: get, Pattern: "/api/tenant", Name: "getTenant", Summary: "The caller's tenant", handle: a.getTenant},
 		{Method: put, Pattern: "/api/tenant", Name: "putTenant", Permission: actor.Superuser, Tx: true, Summary: "Change the tenant's name and settings", handle: a.putTenant},
-		{Method: get, Pattern: "/api/tokens", Name: "listTokens", Summary: "The caller's API tokens", handle: a.listTokens},
+		{Method: get, Pattern: "/api/tokens", Name: "listTokens", Query: paged, Summary: "The caller's API tokens", handle: a.listTokens},
 		{Method: post, Pattern: "/api/tokens", Name: "createToken", Tx: true, Summary: "Make an API token", handle: a.createToken},
 		{Method: get, Pattern: "/api/tokens/:id", Name: "getToken", Summary: "One of the caller's API tokens", handle: a.getToken},
-		{Method: del, Pattern: "/api/tokens/:id", Name: "deleteToken", Tx: true, Summary: "Revoke an API token", handle: a.deleteToken},
+		{Method: del, Pattern: "/api/tokens/:id", Name: "deleteToken", Tx: true, Options: noOptions{}, Summary: "Revoke an API token", handle: a.deleteToken},
 
 		// (ext) users
-		{Method: get, Pattern: "/api/users", Name: "listUsers", Summary: "The users", handle: a.listUsers},
+		{Method: get, Pattern: "/api/users", Name: "listUsers", Query: searched, Summary: "The users", handle: a.listUsers},
 		{Method: post, Pattern: "/api/users", Name: "createUser", Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Add a user", handle: a.createUser},
 		{Method: get, Pattern: "/api/users/:username", Name: "getUser", Summary: "One user", handle: a.getUser},
 		{Method: put, Pattern: "/api/users/:username", Name: "putUser", Tx: true, Summary: "Change a user", handle: a.putUser},
-		{Method: del, Pattern: "/api/users/:username", Name: "deleteUser", Permission: actor.Superuser, Tx: true, Summary: "Remove a user", handle: a.deleteUser},
+		{Method: del, Pattern: "/api/users/:username", Name: "deleteUser", Permission: actor.Superuser, Tx: true, Options: deletePrincipalInput{}, Summary: "Remove a user", handle: a.deleteUser},
 		{Method: put, Pattern: "/api/users/:username/password", Name: "putPassword", AnyType: true, Summary: "Change a password", handle: a.putPassword},
-		{Method: get, Pattern: "/api/users/:username/memberships", Name: "listMemberships", Summary: "The teams of a user", handle: a.listMemberships},
+		{Method: get, Pattern: "/api/users/:username/memberships", Name: "listMemberships", Query: none, Summary: "The teams of a user", handle: a.listMemberships},
 		{Method: put, Pattern: "/api/users/:username/superuser", Name: "putSuperuser", Permission: actor.Superuser, Tx: true, Summary: "Make or unmake a superuser", handle: a.putSuperuser},
 		{Method: put, Pattern: "/api/users/:username/viewed-feed", Name: "putViewedFeed", Tx: true, OwnTx: true, Summary: "Note that the user has seen the feed", handle: a.putViewedFeed},
 		{Method: get, Pattern: "/api/users/:username/avatar", Name: "getAvatar", AnyType: true, Summary: "A user's picture", handle: a.getAvatar},
-		{Method: put, Pattern: "/api/users/:username/avatar", Name: "putAvatar", Summary: "Set a user's picture", handle: a.putAvatar},
-		{Method: del, Pattern: "/api/users/:username/avatar", Name: "deleteAvatar", Tx: true, Summary: "Remove a user's picture", handle: a.deleteAvatar},
+		{Method: put, Pattern: "/api/users/:username/avatar", Name: "putAvatar", Query: []string{"filename"}, Summary: "Set a user's picture", handle: a.putAvatar},
+		{Method: del, Pattern: "/api/users/:username/avatar", Name: "deleteAvatar", Tx: true, Options: noOptions{}, Summary: "Remove a user's picture", handle: a.deleteAvatar},
 
 		// (ext) teams
-		{Method: get, Pattern: "/api/teams", Name: "listTeams", Summary: "The teams", handle: a.listTeams},
+		{Method: get, Pattern: "/api/teams", Name: "listTeams", Query: searched, Summary: "The teams", handle: a.listTeams},
 		{Method: post, Pattern: "/api/teams", Name: "createTeam", Permission: actor.Superuser, Tx: true, Summary: "Add a team", handle: a.createTeam},
 		{Method: get, Pattern: "/api/teams/:id", Name: "getTeam", Summary: "One team", handle: a.getTeam},
 		{Method: put, Pattern: "/api/teams/:id", Name: "putTeam", Tx: true, Summary: "Change a team", handle: a.putTeam},
-		{Method: del, Pattern: "/api/teams/:id", Name: "deleteTeam", Permission: actor.Superuser, Tx: true, Summary: "Remove a team", handle: a.deleteTeam},
-		{Method: get, Pattern: "/api/teams/:id/members", Name: "listMembers", Summary: "The members of a team", handle: a.listMembers},
+		{Method: del, Pattern: "/api/teams/:id", Name: "deleteTeam", Permission: actor.Superuser, Tx: true, Options: deletePrincipalInput{}, Summary: "Remove a team", handle: a.deleteTeam},
+		{Method: get, Pattern: "/api/teams/:id/members", Name: "listMembers", Query: none, Summary: "The members of a team", handle: a.listMembers},
 		{Method: get, Pattern: "/api/teams/:id/members/:username", Name: "getMember", Summary: "One membership", handle: a.getMember},
 		{Method: put, Pattern: "/api/teams/:id/members/:username", Name: "putMember", Tx: true, Summary: "Add a member or change a role", handle: a.putMember},
-		{Method: del, Pattern: "/api/teams/:id/members/:username", Name: "deleteMember", Tx: true, Summary: "Remove a member", handle: a.deleteMember},
+		{Method: del, Pattern: "/api/teams/:id/members/:username", Name: "deleteMember", Tx: true, Options: noOptions{}, Summary: "Remove a member", handle: a.deleteMember},
 
 		// (ext) files in and out
-		{Method: post, Pattern: "/api/uploads", Name: "createUpload", Heavy: brief, Summary: "Stage a file", handle: a.createUpload},
+		{Method: post, Pattern: "/api/uploads", Name: "createUpload", Heavy: brief, Query: []string{"filename"}, Summary: "Stage a file", handle: a.createUpload},
 		{Method: get, Pattern: "/api/uploads/:id", Name: "getUpload", Summary: "A staged file", handle: a.getUpload},
-		{Method: del, Pattern: "/api/uploads/:id", Name: "deleteUpload", Tx: true, Summary: "Remove a staged file", handle: a.deleteUpload},
-		{Method: get, Pattern: "/api/downloads", Name: "listDownloads", Summary: "The files made for the caller", handle: a.listDownloads},
+		{Method: del, Pattern: "/api/uploads/:id", Name: "deleteUpload", Tx: true, Options: noOptions{}, Summary: "Remove a staged file", handle: a.deleteUpload},
+		{Method: get, Pattern: "/api/downloads", Name: "listDownloads", Query: paged, Summary: "The files made for the caller", handle: a.listDownloads},
 		{Method: get, Pattern: "/api/downloads/:id", Name: "getDownload", Summary: "A file made for the caller", handle: a.getDownload},
 		{Method: get, Pattern: "/api/downloads/:id/content", Name: "getDownloadContent", Heavy: brief, AnyType: true, Summary: "The bytes of a download", handle: a.getDownloadContent},
 

@@ -41,7 +41,7 @@ var saySomething = sample{body: `{"message": "Look, @mia"}`, fields: []string{"m
 // samples has every route that does more than answer a GET. UPLOAD stands for the id of a staged file.
 var samples = withDomains(withBundles(withContent(map[string]sample{
 	"putColor":      {body: `{"color": "#123456"}`, fields: []string{"color string"}},
-	"exportColors":  {body: `{"source": "atlas"}`, fields: []string{"source string?", "progress string?"}},
+	"exportColors":  {body: `{"source": "atlas"}`, fields: []string{"source string?", "progress string?", "download bool"}},
 	"importColors":  {body: `{"uploadId": "UPLOAD"}`, fields: []string{"uploadId string"}},
 	"deleteColor":   {last: "gone"},
 	"createReply":   {body: `{"message": "Hi @mia"}`, fields: []string{"message string"}},

@@ -138,12 +138,17 @@ func (a *api) deleteTeam(r *request) (reply, error) {
 	return a.deletePrincipal(r, r.param("id"), a.Principals.DeleteTeam)
 }
 
+// deletePrincipalInput says who gets what a principal owns.
+type deletePrincipalInput struct {
+	ReassignTo string `json:"reassignTo"`
+}
+
 func (a *api) deletePrincipal(r *request, id string, remove func(ctx context.Context, id, reassignTo string) error) (reply, error) {
-	query, err := parseQuery(r.Request)
+	in, err := options[deletePrincipalInput](r)
 	if err != nil {
 		return reply{}, err
 	}
-	if err := remove(r.Context(), id, query.Get("reassignTo")); err != nil {
+	if err := remove(r.Context(), id, in.ReassignTo); err != nil {
 		return reply{}, err
 	}
 	return done()

@@ -1,0 +1,337 @@
+package httpapi
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tenantcontent/tenantcontent/bundles"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/escapes"
+)
+
+// noOptions is the declaration of an action route without options.
+type noOptions struct{}
+
+// options returns the options of an action route, of which T is the declaration in the route table. They come from the
+// query, the JSON body and the form fields before the file alike. Errors: errs.Invalid naming an option of the wrong type.
+func options[T any](r *request) (T, error) {
+	var in T
+	return in, fillStruct(r.options, reflect.ValueOf(&in).Elem(), "")
+}
+
+// readOptions reads the options of an action route from everywhere. Of a route with a file it reads a form up to the file,
+// and nothing of a file that is the body. Errors: errs.Invalid for an option that the route does not know, or that is
+// given twice with different values; errs.Unsupported for another content type; errs.TooLarge.
+func (r *request) readOptions(route *Route) error {
+	known := map[string]reflect.Type{}
+	optionTypes(reflect.TypeOf(route.Options), known)
+	r.options = map[string]json.RawMessage{}
+	query, err := parseQuery(r.Request)
+	if err != nil {
+		return err
+	}
+	for _, name := range sortedKeys(query) {
+		for _, text := range query[name] {
+			if err := r.addText(known, name, text); err != nil {
+				return err
+			}
+		}
+	}
+	if route.File {
+		_, byID := known["uploadId"]
+		return r.readFileOptions(known, byID)
+	}
+	return r.readJSONOptions(known)
+}
+
+// readFileOptions reads what a request with a file says beside it. byID: JSON may name a staged file instead.
+func (r *request) readFileOptions(known map[string]reflect.Type, byID bool) error {
+	given := r.Header.Get("Content-Type")
+	kind, _, err := mime.ParseMediaType(given)
+	switch {
+	case err != nil && given != "":
+		return errs.Wrap(errs.Invalid, err, "The Content-Type header cannot be read.")
+	case isJSON(kind) && byID:
+		return r.readJSONOptions(known)
+	case kind == "application/x-www-form-urlencoded" && r.ContentLength != 0 && r.isGzip(): // curl says so of all that it sends
+		return nil
+	case isJSON(kind) || strings.HasPrefix(kind, "text/") || kind == "application/x-www-form-urlencoded" && r.ContentLength != 0:
+		return errs.New(errs.Unsupported, "The body must be an archive, not JSON, text or a form without a file: send the .tgz with the "+
+			"header Content-Type: %s, or as the multipart field file.", bundles.ContentType)
+	case kind == "multipart/form-data":
+		return r.readForm(func(name string, value []byte) error {
+			if !plain(string(value)) {
+				return errs.New(errs.Invalid, "%s must be UTF-8 without NUL", name)
+			}
+			return r.addText(known, name, string(value))
+		})
+	}
+	return nil
+}
+
+// isGzip reports whether the body begins as gzip does.
+func (r *request) isGzip() bool {
+	body := bufio.NewReader(r.sent())
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{body, r.Body}
+	first, _ := body.Peek(2)
+	return string(first) == "\x1f\x8b"
+}
+
+func isJSON(kind string) bool { return kind == "application/json" || strings.HasSuffix(kind, "+json") }
+
+// readJSONOptions reads the members of a JSON body.
+func (r *request) readJSONOptions(known map[string]reflect.Type) error {
+	if r.ContentLength == 0 {
+		return nil
+	}
+	if err := r.jsonType(); err != nil {
+		return err
+	}
+	raw, err := r.body()
+	if err != nil || len(bytes.TrimSpace(raw)) == 0 {
+		return err
+	}
+	if err := validJSON(raw); err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if first, _ := d.Token(); first != json.Delim('{') {
+		return wrongType("", reflect.TypeFor[struct{}]())
+	}
+	for d.More() { // a map would keep one of two members with the same name
+		name, err := d.Token()
+		if err != nil {
+			return err
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return err
+		}
+		if err := r.addOption(known, name.(string), value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addText adds an option that is given as text.
+func (r *request) addText(known map[string]reflect.Type, name, text string) error {
+	t, ok := known[name]
+	if !ok {
+		return unknownName("option", name, sortedKeys(known))
+	}
+	raw, err := jsonOf(t, name, text)
+	if err != nil {
+		return err
+	}
+	return r.addOption(known, name, raw)
+}
+
+func (r *request) addOption(known map[string]reflect.Type, name string, raw json.RawMessage) error {
+	if _, ok := known[name]; !ok {
+		return unknownName("option", name, sortedKeys(known))
+	}
+	if before, twice := r.options[name]; twice && !sameJSON(before, raw) {
+		return errs.New(errs.Invalid, "%s is given twice with different values: give it once", name)
+	}
+	r.options[name] = raw
+	return nil
+}
+
+func sameJSON(a, b json.RawMessage) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+}
+
+// optionTypes adds the names and types of a struct's fields, as fill finds them.
+func optionTypes(t reflect.Type, into map[string]reflect.Type) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Anonymous {
+			optionTypes(f.Type, into)
+			continue
+		}
+		of := f.Type
+		if of.Kind() == reflect.Struct { // a field[T]
+			value, _ := of.FieldByName("Value")
+			of = value.Type
+		}
+		if of.Kind() == reflect.Pointer {
+			of = of.Elem()
+		}
+		into[f.Tag.Get("json")] = of
+	}
+}
+
+// jsonOf turns the text of a parameter or form field into JSON for an option of type t: a string as it is, an empty
+// boolean as true, an array of strings with commas between them, and anything else as JSON.
+func jsonOf(t reflect.Type, name, text string) (json.RawMessage, error) {
+	switch {
+	case t.Kind() == reflect.String:
+		return json.Marshal(text)
+	case t.Kind() == reflect.Bool && text == "":
+		return json.RawMessage("true"), nil
+	case t.Kind() == reflect.Bool:
+		v, err := strconv.ParseBool(text)
+		if err != nil {
+			return nil, wrongType(name, t)
+		}
+		return strconv.AppendBool(nil, v), nil
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.String:
+		return json.Marshal(strings.FieldsFunc(text, func(c rune) bool { return c == ',' }))
+	}
+	if raw := []byte(text); json.Valid(raw) && !escapes.Bad(raw) {
+		return raw, nil
+	}
+	return nil, errs.New(errs.Invalid, "%s must be JSON", name)
+}
+
+// readForm reads a form up to its field file, which r.part then is, and calls field with each field before it. All of them
+// together may have as many bytes as a JSON body. Errors: errs.Invalid for a form that cannot be read; errs.TooLarge.
+func (r *request) readForm(field func(name string, value []byte) error) error {
+	_, params, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	r.form = multipart.NewReader(r.sent(), params["boundary"])
+	for left := r.maxBody; ; {
+		part, err := r.form.NextRawPart()
+		switch {
+		case errors.Is(err, io.EOF):
+			return errs.New(errs.Invalid, "The form has no field file.")
+		case err != nil:
+			return errs.Wrap(errs.Invalid, err, "The form cannot be read.")
+		case part.FormName() == "file":
+			r.part = part
+			return nil
+		}
+		value, err := io.ReadAll(io.LimitReader(part, left+1))
+		if left -= int64(len(value)); err != nil {
+			return errs.Wrap(errs.Invalid, err, "The form cannot be read.")
+		}
+		if left < 0 {
+			return errs.New(errs.TooLarge, "The form fields before the file must have at most %d bytes.", r.maxBody)
+		}
+		if err := field(part.FormName(), value); err != nil {
+			return err
+		}
+	}
+}
+
+// lastField is the file of a form, after which no other field may come: what it says would be read when the file has been
+// used. Its end is the end of the form.
+type lastField struct {
+	file io.Reader
+	form *multipart.Reader
+	end  error // what the end was
+}
+
+func (l *lastField) Read(p []byte) (n int, err error) {
+	if l.end != nil {
+		return 0, l.end
+	}
+	n, err = l.file.Read(p)
+	if !errors.Is(err, io.EOF) {
+		return n, err
+	}
+	l.end = l.after()
+	return n, l.end
+}
+
+// after returns io.EOF when the form ends.
+func (l *lastField) after() error {
+	part, err := l.form.NextRawPart()
+	if err == nil {
+		return errs.New(errs.Invalid, "The form field %s comes after the file: send it before.", part.FormName())
+	}
+	return err
+}
+
+// checkQuery refuses a query parameter that a list or a write does not know, or that is given twice; reads of single
+// resources take any. Errors: errs.Invalid naming it and those that the route has.
+func (r *request) checkQuery(route *Route) error {
+	if route.Public || route.Query == nil && isRead(r.Method) || r.URL.RawQuery == "" {
+		return nil
+	}
+	query, err := parseQuery(r.Request)
+	if err != nil {
+		return err
+	}
+	for _, name := range sortedKeys(query) {
+		if !slices.Contains(route.Query, name) {
+			return unknownName("query parameter", name, route.Query)
+		}
+		if len(query[name]) > 1 {
+			return errs.New(errs.Invalid, "The query parameter %s is given twice: give it once.", name)
+		}
+	}
+	return nil
+}
+
+// unknownName names what a route does not know, and what may have been meant.
+func unknownName(what, name string, known []string) error {
+	if len(name) > 64 {
+		name = strings.ToValidUTF8(name[:64], "") + "…"
+	}
+	if meant := nearest(name, known); meant != "" {
+		return errs.New(errs.Invalid, "unknown %s %s: did you mean %s?", what, name, meant)
+	}
+	if len(known) == 0 {
+		return errs.New(errs.Invalid, "unknown %s %s: this route has none", what, name)
+	}
+	return errs.New(errs.Invalid, "unknown %s %s: this route has %s", what, name, strings.Join(known, ", "))
+}
+
+// nearest returns the name that another one is a misspelling of, "" for none: but for case and hyphens, at most a third of
+// its letters differ.
+func nearest(name string, known []string) string {
+	best, least := "", len(name)/3+1
+	for _, k := range known {
+		if d := distance(plainName(name), plainName(k)); d < least {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+func plainName(s string) string {
+	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(s))
+}
+
+// distance is the number of letters to add, drop or change to make a of b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0]++
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(diagonal+cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
