@@ -27,15 +27,15 @@ const nouns = "aiinstr bundles colors comments domains downloads entities inputs
 const domainDrivers = "domains/local domains/ldap domains/saml domains/oidc"
 
 // base is what every noun and its stores and suites lean on.
-const base = "errs actor entity paging blobs blobs/files internal/epoch internal/escapes internal/fold internal/port internal/rawjson internal/slug internal/limiter internal/uuids"
+const base = "errs actor entity paging blobs blobs/files internal/epoch internal/escapes internal/fold internal/guard internal/port internal/rawjson internal/slug internal/limiter internal/uuids"
 
 // mayImport says which of our packages a package may import. The first row that fits a package counts.
 var mayImport = []rule{
 	{"internal/dbtest internal/bench cmd/... examples/...", "..."},
 
 	{"errs internal/egress internal/epoch internal/escapes internal/fold internal/rawjson internal/pgsafe internal/sqlitesafe internal/pgtest internal/slapd internal/uuids", ""},
-	{"actor blobs entity hal paging internal/keyring internal/limiter", "errs"},
-	{"blobs/files", "errs blobs paging internal/uuids"},
+	{"actor blobs entity hal paging internal/guard internal/keyring internal/limiter", "errs"},
+	{"blobs/files", "errs blobs paging internal/guard internal/uuids"},
 	{"internal/bunx", "errs paging internal/fold"},
 	{"internal/port", "errs entity internal/escapes internal/rawjson internal/uuids"},
 	{"internal/slug", "internal/fold internal/uuids"},

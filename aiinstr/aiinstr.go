@@ -12,6 +12,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -30,6 +31,11 @@ type Instruction struct {
 	OwnerID     string    // principal id: the creator, until somebody else gets it
 	CreatedAt   time.Time // UTC, whole microseconds
 	UpdatedAt   time.Time // UTC, whole microseconds
+}
+
+// Version changes with every change of the row.
+func (i Instruction) Version() string {
+	return guard.Version(i.ID, i.Slug, i.Description, i.Content, i.OwnerID, i.CreatedAt, i.UpdatedAt)
 }
 
 // Permissions say what the caller may do with an instruction, or, of a list, with every instruction of the tenant.

@@ -15,6 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/blobs/files"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/internal/limiter"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
@@ -31,6 +32,11 @@ type Bundle struct {
 	Entries     []Entry   // in the order in which they were added; nil where a method says so
 	CreatedAt   time.Time // UTC, whole microseconds
 	UpdatedAt   time.Time // UTC, whole microseconds
+}
+
+// Version changes with every change of the row, not with its entries.
+func (b Bundle) Version() string {
+	return guard.Version(b.ID, b.Name, b.Slug, b.Description, b.CreatedAt, b.UpdatedAt)
 }
 
 // NaturalID is the slug.
@@ -52,6 +58,11 @@ type Entry struct {
 	// Ref is the piece, nil when it is not there any more or the type refers to nothing. The Service finds it where a
 	// method says so; it is not stored.
 	Ref *entity.Ref
+}
+
+// Version changes with every change of the row.
+func (e Entry) Version() string {
+	return guard.Version(e.ID, e.Type, e.EntityID, e.Data, e.CreatedAt, e.UpdatedAt)
 }
 
 // Deployment is one piece that a deploy of a bundle brought into a tenant.

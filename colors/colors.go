@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/internal/limiter"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
@@ -27,6 +28,11 @@ type Color struct {
 	Source    *string   // tag of where it came from; nil for none
 	CreatedAt time.Time // UTC, whole microseconds
 	UpdatedAt time.Time // UTC, whole microseconds
+}
+
+// Version changes with every change of the row.
+func (c Color) Version() string {
+	return guard.Version(c.Key, c.Color, c.Source, c.CreatedAt, c.UpdatedAt)
 }
 
 // Permissions says what the caller may do with a color.

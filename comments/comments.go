@@ -14,6 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/internal/uuids"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
@@ -49,6 +50,15 @@ func (c Comment) by(username string) bool { return !c.AuthorGone && c.UserID == 
 // Permissions says what the caller may do with a comment.
 type Permissions struct {
 	Edit, Delete bool
+}
+
+// Version changes with every change of the row.
+func (c Comment) Version() string {
+	mentioned := make([]string, len(c.Mentions))
+	for i, m := range c.Mentions {
+		mentioned[i] = m.Username
+	}
+	return guard.Version(c.ID, c.Message, c.Public, c.UserID, c.AuthorGone, c.ParentID, mentioned, c.CreatedAt, c.UpdatedAt)
 }
 
 // Mention is one user that a message mentions, as the user was called then.

@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
@@ -45,6 +46,11 @@ type Domain struct {
 	// Sealed is the configuration's secrets, a JSON object, encrypted; "" for none. It is for the Store: the Service gives
 	// none out and takes none.
 	Sealed string
+}
+
+// Version changes with every change of the row: each change of the configuration moves UpdatedAt.
+func (d Domain) Version() string {
+	return guard.Version(d.ID, d.Name, d.Description, d.Type, d.CreatedAt, d.UpdatedAt)
 }
 
 // Mask stands for a secret wherever a configuration is read, and keeps the stored one where it is written.

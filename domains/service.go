@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/tenantcontent/tenantcontent/actor"
@@ -241,7 +242,9 @@ func (s *Service) edit(d *Domain, edit func(*Domain) error, all int) error {
 	}
 	given := d.Config
 	d.Tenant, d.ID, d.Config, d.Sealed, d.ScannedAt, d.CreatedAt = was.Tenant, was.ID, was.Config, was.Sealed, was.ScannedAt, was.CreatedAt
-	d.UpdatedAt = s.stamp()
+	if d.UpdatedAt = s.stamp(); !d.UpdatedAt.After(was.UpdatedAt) { // so that the version tells every edit
+		d.UpdatedAt = was.UpdatedAt.Add(time.Microsecond)
+	}
 	if (was.ID == Local || d.Type == Local) && d.Type != was.Type {
 		return errs.New(errs.Invalid, "type must stay %s", was.Type)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/blobs"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -72,6 +73,11 @@ type Entity struct {
 	SourceID    *string
 	CreatedAt   time.Time // UTC, whole microseconds
 	UpdatedAt   time.Time // UTC, whole microseconds
+}
+
+// Version changes with every change of the row.
+func (e Entity) Version() string {
+	return guard.Version(e.ID, e.Name, e.Slug, e.Description, e.OwnerID, e.Data, e.EditingID, e.System, e.Source, e.SourceID, e.CreatedAt, e.UpdatedAt)
 }
 
 // NaturalID is "<ownerId>:<slug>", or the id of a piece without a slug and of a draft.

@@ -20,6 +20,7 @@ const (
 	Forbidden       Code = "forbidden"       // 403: a right is missing on something the caller can see
 	NotFound        Code = "not_found"       // 404: not there, of another tenant, or not visible to the caller
 	Conflict        Code = "conflict"        // 409: a taken name, slug or lock
+	Stale           Code = "stale"           // 412: the resource is not as the headers of the request demand
 	TooLarge        Code = "too_large"       // 413: more bytes than allowed
 	Unsupported     Code = "unsupported"     // 415: a content type that the route does not read
 	Unprocessable   Code = "unprocessable"   // 422: only where the specification says so

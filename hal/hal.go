@@ -42,6 +42,13 @@ type Resource struct {
 	Links    Links
 	Value    any
 	Embedded Embedded
+
+	// Row is the row that the resource shows, nil for none; its version is the first part of the tag. Beside is what Value and Embedded have
+	// beside the row, such as permissions; nil means that it cannot be told from the row. See Tag.
+	Row    interface{ Version() string }
+	Beside any
+	// List says that the resource is a collection, which has no tag.
+	List bool
 }
 
 // Appender is a value that appends itself as JSON, faster than encoding/json by reflection. Answers that are read often
@@ -123,7 +130,7 @@ func Collection[T any](links Links, page Page, rel string, rows []T, extra map[s
 	for name, v := range extra {
 		value[name] = v
 	}
-	return Resource{Links: links, Value: value, Embedded: Embedded{rel: rows}}
+	return Resource{Links: links, Value: value, Embedded: Embedded{rel: rows}, List: true}
 }
 
 // Detective is a detective collection of all values.
@@ -141,7 +148,7 @@ func Detective[T any](links Links, values []T) Resource {
 		n := strconv.Itoa(i)
 		items[i] = item{Detective: "d" + n, ID: "d" + n + ":" + n, Value: v}
 	}
-	return Resource{Links: links, Value: struct {
+	return Resource{List: true, Links: links, Value: struct {
 		Items []item `json:"items"`
 		Page
 	}{items, Page{Count: len(items), Total: len(items)}}}

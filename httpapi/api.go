@@ -171,6 +171,10 @@ func (a *api) serve(w *response, r *http.Request) error {
 		w.hal = name == typeHAL
 		w.Header().Add("Vary", "Accept")
 	}
+	if req.conditions, err = newConditions(r.Header); err != nil && !route.AnyType { // http.ServeContent reads those of files
+		return err
+	}
+	w.conditions = req.conditions
 	if w.place, err = a.heavy.place(req, weigh(route, r)); err != nil {
 		return err
 	}
@@ -204,6 +208,9 @@ func isRead(method string) bool { return method == http.MethodGet || method == h
 // turn waits for a turn among the writes of the caller's tenant: call does for a transaction of its own, a handler whose
 // service makes one that may wait for others. Errors: errs.Unavailable.
 func (a *api) turn(r *request) (leave func(), err error) {
+	if r.turn { // a conditional write, whose handler would take another one
+		return func() {}, nil
+	}
 	leave, err = a.writing.Acquire(r.Context(), 1, r.who.Tenant)
 	return leave, limiter.Unavailable(err, "Too much is written in this tenant at the moment. Try again.")
 }
@@ -219,7 +226,11 @@ func (a *api) call(route *Route, r *request) (answer reply, err error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if !route.Tx || route.OwnTx {
+	g, err := r.guarded(route)
+	if err != nil {
+		return reply{}, err
+	}
+	if (!route.Tx || route.OwnTx) && g == nil {
 		return route.handle(r)
 	}
 	if err := r.readAhead(); err != nil {
@@ -230,10 +241,11 @@ func (a *api) call(route *Route, r *request) (answer reply, err error) {
 		return reply{}, err
 	}
 	defer leave()
+	r.turn = true
 	plain := r.Request
 	err = a.InTx(plain.Context(), func(ctx context.Context) error {
 		r.Request = plain.WithContext(ctx)
-		answer, err = route.handle(r)
+		answer, err = handleGuarded(ctx, route, r, g)
 		return err
 	})
 	r.Request = plain

@@ -9,6 +9,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
 )
 
 // bundleBody is a Bundle as the API writes it (part 1, Resources, Bundle).
@@ -34,7 +35,7 @@ func (a *api) bundle(b bundles.Bundle) hal.Resource {
 	}
 	links := hal.Self(a.href("bundles", b.ID)).With("inf:entries", a.href("bundles", b.ID, "entries")).
 		With("inf:download", a.href("bundles", b.ID, "_export")).With("inf:deploy", a.href("bundles", b.ID, "_deploy"))
-	return hal.Resource{Links: links, Value: body}
+	return hal.Resource{Links: links, Value: body, Row: b}
 }
 
 // entryBody is a BundleEntry as the API writes it: every reference column, of which the type's own is set.
@@ -118,7 +119,7 @@ func (a *api) entry(who actor.Actor, e bundles.Entry, d bundles.Descriptor) hal.
 		p.Edit, p.Delete, p.Write, p.Rename = may, may, may, may
 		embedded["inf:"+string(e.Ref.Kind)] = body.found
 	}
-	return hal.Resource{Links: links, Value: body, Embedded: embedded}
+	return hal.Resource{Links: links, Value: body, Embedded: embedded, Row: e}
 }
 
 // bundleDriver encodes a driver (part 1, Bundle driver descriptor).
@@ -383,6 +384,9 @@ func (a *api) putBundleEntry(r *request) (reply, error) {
 	if !in.Data.Set { // nothing to change, for whoever may change it
 		e, err := a.Bundles.Entry(r.Context(), bundle, id)
 		if err != nil {
+			return reply{}, err
+		}
+		if err := guard.Check(r.Context(), "bundle-entry", e); err != nil {
 			return reply{}, err
 		}
 		return a.entryReply(r, e, false)

@@ -25,7 +25,8 @@ func (c colorBody) AppendJSON(dst []byte) ([]byte, error) {
 }
 
 func (a *api) color(c colors.Color) hal.Resource {
-	return hal.Resource{Links: hal.Self(a.href("colors", c.Key)), Value: colorBody(c)}
+	links := hal.Self(a.href("colors", c.Key)).With("inf:permissions", a.href("colors", c.Key, "permissions"))
+	return hal.Resource{Links: links, Value: colorBody(c), Row: c, Beside: hal.Nothing{}}
 }
 
 // href gives the absolute link to an API path.
@@ -72,9 +73,7 @@ func (a *api) getColor(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	res := a.color(c)
-	res.Links.With("inf:permissions", a.href("colors", c.Key, "permissions"))
-	return ok(res)
+	return ok(a.color(c))
 }
 
 // putColor serves PUT /api/colors/{key}: 200 and the color, which is made when the key is new; 400 "Invalid color

@@ -63,9 +63,17 @@ func appendBool(dst []byte, v bool) []byte {
 	return append(dst, "false"...)
 }
 
-func (a *api) comment(c comments.Comment) hal.Resource {
+// besideComment is what a comment has beside its row.
+type besideComment struct {
+	May      comments.Permissions
+	Mentions []comments.Mention
+	Author   json.RawMessage
+}
+
+// comment encodes a comment, whose author is embedded or a member.
+func (a *api) comment(c comments.Comment, author json.RawMessage) hal.Resource {
 	links := hal.Self(a.href("comments", c.ID)).With("inf:comments", a.href("comments", c.ID, "replies"))
-	return hal.Resource{Links: links, Value: commentBody{Comment: c}}
+	return hal.Resource{Links: links, Value: commentBody{Comment: c}, Row: c, Beside: besideComment{c.May, c.Mentions, author}}
 }
 
 // authors gives the authors of comments by name, each encoded once for the caller. It is one statement.
@@ -103,8 +111,9 @@ func authorOf(c comments.Comment, authors map[string]json.RawMessage) json.RawMe
 
 // signed is a comment with its author embedded.
 func (a *api) signed(c comments.Comment, authors map[string]json.RawMessage) hal.Resource {
-	res := a.comment(c)
-	res.Embedded = hal.Embedded{"inf:user": authorOf(c, authors)}
+	author := authorOf(c, authors)
+	res := a.comment(c, author)
+	res.Embedded = hal.Embedded{"inf:user": author}
 	return res
 }
 
@@ -194,8 +203,9 @@ func (a *api) putComment(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	res := a.comment(c)
-	res.Value = commentBody{Comment: c, user: authorOf(c, authors)}
+	author := authorOf(c, authors)
+	res := a.comment(c, author)
+	res.Value = commentBody{Comment: c, user: author}
 	return ok(res)
 }
 

@@ -43,7 +43,7 @@ func (a *api) domain(d domains.Domain) hal.Resource {
 	links := hal.Self(a.href("domains", d.ID)).With("inf:driver", a.href("domains", d.ID, "driver"))
 	public, ready := a.public(d), d.Unready == ""
 	public.Ready, public.Reason = &ready, d.Unready
-	return hal.Resource{Links: links, Embedded: a.embeddedDriver(d), Value: domainBody{
+	return hal.Resource{Links: links, Embedded: a.embeddedDriver(d), Row: d, Value: domainBody{
 		Tenant: d.Tenant, ID: d.ID, Name: d.Name, Description: d.Description, Type: d.Type, Config: orNullJSON(d.Config),
 		ScannedAt: hal.OrNull(d.ScannedAt), Public: public, CreatedAt: hal.Time(d.CreatedAt), UpdatedAt: hal.Time(d.UpdatedAt),
 	}}

@@ -33,8 +33,8 @@ func (a *api) entityRoutes() []Route {
 			Route{Method: get, Pattern: all, Name: many, Query: searched, Summary: "The " + k.Plural, handle: e.list},
 			Route{Method: post, Pattern: all, Name: "create" + name, Permission: actor.EntityWrite, Tx: true, Summary: "Add " + entities.WithArticle(k.Kind), handle: e.create},
 			Route{Method: get, Pattern: one, Name: "get" + name, Summary: "One " + string(k.Kind), handle: e.get},
-			Route{Method: put, Pattern: one, Name: "put" + name, Tx: true, Summary: "Change " + entities.WithArticle(k.Kind), handle: e.put},
-			Route{Method: del, Pattern: one, Name: "delete" + name, Tx: true, Options: noOptions{}, Summary: "Remove " + entities.WithArticle(k.Kind), handle: e.remove},
+			Route{Method: put, Pattern: one, Name: "put" + name, Row: string(k.Kind), Tx: true, Summary: "Change " + entities.WithArticle(k.Kind), handle: e.put},
+			Route{Method: del, Pattern: one, Name: "delete" + name, Row: string(k.Kind), Tx: true, Options: noOptions{}, Summary: "Remove " + entities.WithArticle(k.Kind), handle: e.remove},
 		)
 		if k.Kind == entities.Library {
 			routes = append(routes,
@@ -85,11 +85,12 @@ func (e entityKind) resource(who actor.Actor, v entities.Entity) hal.Resource {
 	if e.Kind == entities.Library {
 		links.With("inf:contents", e.href(e.Plural, v.ID, "contents"))
 	}
-	return hal.Resource{Links: links, Value: entityBody{
+	may := entityPermissionsBody(e.Entities.Permissions(who, v))
+	return hal.Resource{Links: links, Row: v, Beside: may, Value: entityBody{
 		Tenant: v.Tenant, ID: v.ID, Name: v.Name, Slug: v.Slug, NaturalID: v.NaturalID(), Description: v.Description, OwnerID: v.OwnerID,
 		Data: v.Data, EditingID: v.EditingID, System: v.System, Source: v.Source, SourceID: v.SourceID,
 		CreatedAt: hal.Time(v.CreatedAt), UpdatedAt: hal.Time(v.UpdatedAt),
-		Permissions: entityPermissionsBody(e.Entities.Permissions(who, v)),
+		Permissions: may,
 	}}
 }
 

@@ -23,6 +23,7 @@ var statusOf = map[errs.Code]int{
 	errs.Forbidden:       http.StatusForbidden,
 	errs.NotFound:        http.StatusNotFound,
 	errs.Conflict:        http.StatusConflict,
+	errs.Stale:           http.StatusPreconditionFailed,
 	errs.TooLarge:        http.StatusRequestEntityTooLarge,
 	errs.Unsupported:     http.StatusUnsupportedMediaType,
 	errs.Unprocessable:   http.StatusUnprocessableEntity,

@@ -28,7 +28,7 @@ type uploadBody struct {
 }
 
 func (a *api) upload(u uploads.Upload) hal.Resource {
-	return hal.Resource{Links: hal.Self(a.href("uploads", u.ID)), Value: uploadBody{
+	return hal.Resource{Links: hal.Self(a.href("uploads", u.ID)), Row: u, Value: uploadBody{
 		ID: u.ID, Filename: u.Filename, Size: u.Size, ContentType: u.ContentType,
 		CreatedAt: hal.Time(u.CreatedAt), ExpiresAt: hal.Time(u.ExpiresAt),
 	}}

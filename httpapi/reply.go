@@ -60,9 +60,32 @@ func (a reply) write(w *response, r *http.Request) error {
 		w.WriteHeader(a.status)
 		return nil
 	}
+	res, single := a.body.(hal.Resource)
+	single = single && !res.List && a.status == http.StatusOK
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	tagged := single && (reads || r.Method == http.MethodPut)
+	if tagged && res.Beside != nil {
+		tag, err := res.Tag()
+		if err != nil {
+			return err
+		}
+		h["Etag"] = []string{tag}
+		if reads && w.conditions.unchanged(tag) {
+			w.WriteHeader(http.StatusNotModified)
+			return nil
+		}
+	}
 	body, err := hal.Append(make([]byte, 0, 1024), a.body)
 	if err != nil {
 		return err
+	}
+	if tagged && res.Beside == nil {
+		tag := res.TagOf(body)
+		h["Etag"] = []string{tag}
+		if reads && w.conditions.unchanged(tag) {
+			w.WriteHeader(http.StatusNotModified)
+			return nil
+		}
 	}
 	w.setType()
 	h.Set("Content-Length", strconv.Itoa(len(body)))
@@ -168,6 +191,8 @@ type response struct {
 	failure error // why the answer was cut
 	place   *place
 	hal     bool // the client prefers application/hal+json
+
+	conditions *conditions // of the request; nil for none
 }
 
 // setType sets the media type of a JSON answer.

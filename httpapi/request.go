@@ -33,6 +33,9 @@ type request struct {
 	options map[string]json.RawMessage // of an action route, by name
 	form    *multipart.Reader          // of which part is the file; nil until readForm
 	part    *multipart.Part
+
+	conditions *conditions // nil for none
+	turn       bool        // the request has its turn among the writes of the tenant
 }
 
 // param gives a path parameter, unescaped.

@@ -26,6 +26,8 @@ type Route struct {
 	// OwnTx says of a transactional route that its service makes the transaction: of its only statement, or after it has
 	// checked what it is given.
 	OwnTx bool
+	// Row names the noun whose row a PUT or DELETE writes, for the stores that check its conditions.
+	Row string
 	// AnyType says that the answer is a file, a page, a redirect or empty, whatever media types the client accepts.
 	AnyType bool
 	// Query names the query parameters of a list or a write: another one is 400, and so is the same one twice. Reads

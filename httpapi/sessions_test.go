@@ -63,7 +63,7 @@ func TestMounted(t *testing.T) {
 	w := newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) { c.BaseURL = "https://example.com/content" })
 	for target, status := range map[string]int{
 		"/content/healthz": 200, "/healthz": 200, "/content/api/colors": 200, "/api/colors": 200, "/content/api/colors/a%2Fb%20c": 404,
-		"/contentapi/colors": 404, "/contents/api/colors": 404, "/content/content/api/colors": 404, "/content": 404,
+		"/contentapi/colors": 404, "/contents/api/colors": 404, "/content/content/api/colors": 404, "/content": 200, "/content/": 200, "/content/api": 200, "/contents": 404,
 		"/%63ontent/api/colors/a%2Fb": 404, "/other/api/colors": 404,
 	} {
 		a := w.do(t, "dana", "GET", target, "")

@@ -82,7 +82,7 @@ func (a *api) tenant(t tenants.Tenant) hal.Resource {
 	body.Settings.Licenses = append([]string{}, t.Settings.Licenses...)
 	body.Settings.DefaultDomain = t.Settings.DefaultDomain
 	body.Settings.DeployFrom = t.Settings.DeployFrom
-	return hal.Resource{Links: hal.Self(a.href("tenant")), Value: body}
+	return hal.Resource{Links: hal.Self(a.href("tenant")), Value: body, Row: t}
 }
 
 // getTenant serves GET /api/tenant: 200 and the caller's tenant.

@@ -77,7 +77,7 @@ func (a *api) user(who actor.Actor, u principals.User) hal.Resource {
 	} {
 		links.With(rel, a.href("users", u.Username, last))
 	}
-	return hal.Resource{Links: links, Value: userBody{
+	return hal.Resource{Links: links, Row: u, Value: userBody{
 		Tenant: u.Tenant, Domain: u.Domain, Username: u.Username, DisplayName: u.DisplayName, FamilyName: u.FamilyName,
 		GivenName: u.GivenName, MiddleName: u.MiddleName, Email: u.Email, Data: u.Data, Superuser: u.Superuser,
 		Timezone: u.Timezone, Enabled: u.Enabled, Source: u.Source, SourceID: u.SourceID,

@@ -16,6 +16,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/blobs"
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/internal/limiter"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
@@ -65,6 +66,14 @@ type User struct {
 	CreatedAt, UpdatedAt time.Time // UpdatedAt does not follow logins and passwords
 }
 
+// Version changes with every change of the row: logins, pictures and the feed change none.
+func (u User) Version() string {
+	return guard.Version(u.Username, u.Domain, u.DisplayName, u.FamilyName, u.GivenName, u.MiddleName, u.Email, u.Timezone,
+		u.Superuser, u.Enabled, u.GlobalPermissions.AI, u.GlobalPermissions.JobCreation, u.GlobalPermissions.ViewAllTeams,
+		u.GlobalPermissions.ViewAllUsers, u.GlobalPermissions.PainlessScriptCreation, u.Source, u.SourceID, u.Data, u.UserFields,
+		u.PasswordExpiresAt, u.MFA, u.AIMessage, u.AIConsent, u.CreatedAt, u.UpdatedAt)
+}
+
 // GlobalPermissions are a user's rights beside the roles in teams.
 type GlobalPermissions struct {
 	AI, JobCreation, ViewAllTeams, ViewAllUsers, PainlessScriptCreation bool
@@ -103,6 +112,12 @@ type Team struct {
 	UpdatedAt     time.Time // UTC, whole microseconds
 }
 
+// Version changes with every change of the row.
+func (t Team) Version() string {
+	return guard.Version(t.ID, t.Name, t.Slug, t.Description, t.Domain, t.Color, t.Icon, t.MaterialIcon, t.Source, t.SourceID, t.CreatedAt,
+		t.UpdatedAt)
+}
+
 // NaturalID is the slug: a team has no owner that would come before it ("<ownerId>:<slug>" in part 2, App).
 func (t Team) NaturalID() string { return t.Slug }
 
@@ -114,6 +129,11 @@ type Membership struct {
 	DisplayName *string // of the user
 	Role        actor.Role
 	CreatedAt   time.Time // UTC, whole microseconds
+}
+
+// Version changes with every change of the row.
+func (m Membership) Version() string {
+	return guard.Version(m.TeamID, m.Username, int(m.Role), m.CreatedAt)
 }
 
 // Type says what a principal is.
@@ -201,6 +221,8 @@ type Store interface {
 	Memberships(ctx context.Context, tenant, username string) ([]Membership, error)
 	// PutMember adds a membership or sets the role of the one that is there. It fails with errs.Conflict when the team or
 	// the user is not there.
+	// Member fails with errs.NotFound if the user is not in the team.
+	Member(ctx context.Context, tenant, teamID, username string) (Membership, error)
 	PutMember(ctx context.Context, tenant string, m Membership) error
 	// DeleteMember fails with errs.NotFound when the user is not in the team.
 	DeleteMember(ctx context.Context, tenant, teamID, username string) error

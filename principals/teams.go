@@ -181,16 +181,14 @@ func (s *Service) Members(ctx context.Context, teamID string) ([]Membership, err
 
 // Member gives one membership to any session. The team is found by id or slug. Errors: errs.NotFound.
 func (s *Service) Member(ctx context.Context, teamID, username string) (Membership, error) {
-	all, err := s.Members(ctx, teamID)
+	t, err := s.Team(ctx, teamID)
 	if err != nil {
 		return Membership{}, err
 	}
-	for _, m := range all {
-		if m.Username == username {
-			return m, nil
-		}
+	if ValidUsername(username) != nil {
+		return Membership{}, errs.New(errs.NotFound, "Member not found.")
 	}
-	return Membership{}, errs.New(errs.NotFound, "Member not found.")
+	return s.store.Member(ctx, t.Tenant, t.ID, username)
 }
 
 // Memberships gives a user's memberships, ordered by the teams' names, to any session. Errors: errs.NotFound.
@@ -221,7 +219,7 @@ func (s *Service) SetMember(ctx context.Context, teamID, username string, role a
 	if err := s.store.PutMember(ctx, a.Tenant, m); err != nil {
 		return Membership{}, err
 	}
-	return m, nil
+	return s.store.Member(ctx, a.Tenant, m.TeamID, m.Username) // which may have been there for long
 }
 
 // RemoveMember takes a user out of a team. It needs a superuser or an admin of the team. Errors: errs.Forbidden;

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -34,6 +35,11 @@ type Token struct {
 	ExpiresAt      *time.Time
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
+}
+
+// Version changes with every change of the row; its counters are none.
+func (t Token) Version() string {
+	return guard.Version(t.ID, t.ReadOnly, t.Notes, t.Restrict, t.Host, t.CIDR, t.Data, t.ExpiresAt, t.CreatedAt, t.UpdatedAt)
 }
 
 // Use is what is added to a token's counters.
@@ -166,6 +172,15 @@ func (s *Service) DeleteToken(ctx context.Context, id string) error {
 	}
 	if !wellFormed([]string{id}) { // not there, and not for the database to read
 		return errs.New(errs.NotFound, "Token not found.")
+	}
+	if guard.Of(ctx, "token") != nil { // nothing changes a token but its removal
+		t, err := s.o.Store.UserToken(ctx, a.Tenant, a.User, strings.ToLower(id))
+		if err != nil {
+			return err
+		}
+		if err := guard.Check(ctx, "token", t); err != nil {
+			return err
+		}
 	}
 	return s.o.Store.DeleteToken(ctx, a.Tenant, a.User, strings.ToLower(id))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/epoch"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
 )
 
 // Tenant is one customer of the service. Every other row belongs to one.
@@ -22,6 +23,15 @@ type Tenant struct {
 	Settings  Settings
 	CreatedAt time.Time // UTC, whole microseconds
 	UpdatedAt time.Time // UTC, whole microseconds
+}
+
+// Version changes with every change of the row.
+func (t Tenant) Version() string {
+	from := make([]string, 0, 2*len(t.Settings.DeployFrom))
+	for _, s := range t.Settings.DeployFrom {
+		from = append(from, s.Tenant, s.RunAs)
+	}
+	return guard.Version(t.ID, t.Name, t.Settings.AI, t.Settings.Licenses, t.Settings.DefaultDomain, from, t.CreatedAt, t.UpdatedAt)
 }
 
 // Settings are what a tenant has switched on.

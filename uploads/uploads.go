@@ -11,6 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/blobs"
 	"github.com/tenantcontent/tenantcontent/blobs/files"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
 )
 
 // Upload is one staged file.
@@ -96,6 +97,9 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 	}
 	u, err := s.shelf.Get(ctx, a.Tenant, id, visible(a))
 	if err != nil {
+		return err
+	}
+	if err := guard.Check(ctx, "upload", u); err != nil { // nothing changes an upload but its removal
 		return err
 	}
 	return s.shelf.Delete(ctx, a.Tenant, u.ID)

@@ -11,6 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/internal/uuids"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
@@ -167,6 +168,9 @@ func (s *Store) Update(ctx context.Context, tenant, key string, edit func(*aiins
 		if err := edit(&i); err != nil {
 			return err
 		}
+		if err := guard.Check(ctx, "ai-instruction", was); err != nil {
+			return err
+		}
 		i.Tenant, i.ID, i.Slug, i.OwnerID, i.CreatedAt = was.Tenant, was.ID, was.Slug, was.OwnerID, was.CreatedAt
 		description := ""
 		if i.Description != nil {
@@ -191,6 +195,9 @@ func (s *Store) Delete(ctx context.Context, tenant, key string, may func(aiinstr
 			return err
 		}
 		if err := may(i); err != nil {
+			return err
+		}
+		if err := guard.Check(ctx, "ai-instruction", i); err != nil {
 			return err
 		}
 		n, err := c.Exec(ctx, `DELETE FROM tc_ai_instructions WHERE tenant_id = $1 AND id = $2`, tenant, i.ID)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/blobs"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/internal/uuids"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
@@ -29,6 +30,11 @@ type File struct {
 	Username    string    // who made it
 	CreatedAt   time.Time // UTC, whole microseconds
 	ExpiresAt   time.Time // UTC, whole microseconds; from then on it is not found
+}
+
+// Version is that of a row that nothing changes but its removal.
+func (f File) Version() string {
+	return guard.Version(f.ID, f.Filename, f.ContentType, f.Size, f.Username, f.CreatedAt, f.ExpiresAt)
 }
 
 // Store keeps the rows of files. Implementations must pass filestest.TestStore.

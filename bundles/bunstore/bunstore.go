@@ -11,6 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/internal/uuids"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
@@ -211,6 +212,9 @@ func (s *Store) Update(ctx context.Context, tenant, key string, edit func(*bundl
 		if err := edit(&b); err != nil {
 			return err
 		}
+		if err := guard.Check(ctx, "bundle", was); err != nil {
+			return err
+		}
 		b.Tenant, b.ID, b.CreatedAt, b.Entries = was.Tenant, was.ID, was.CreatedAt, was.Entries
 		r := bundleRow(tenant, b)
 		_, err := c.NewUpdate().Model(&r).WherePK().Exec(ctx)
@@ -229,6 +233,15 @@ func (s *Store) Delete(ctx context.Context, tenant, key string) error {
 		column = "id"
 	}
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		if guard.Of(ctx, "bundle") != nil {
+			b, err := get(ctx, c, c.Lock(c.NewSelect()), tenant, key)
+			if err != nil {
+				return err
+			}
+			if err := guard.Check(ctx, "bundle", b); err != nil {
+				return err
+			}
+		}
 		n, err := c.Exec(ctx, `DELETE FROM tc_bundles WHERE tenant_id = $1 AND `+column+` = $2`, tenant, key)
 		return bunx.Found(n, err, "Bundle")
 	})

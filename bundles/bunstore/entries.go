@@ -10,6 +10,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -54,12 +55,28 @@ func (s *Store) Entries(ctx context.Context, tenant, bundleID string, q paging.Q
 // Entry implements bundles.Store.
 func (s *Store) Entry(ctx context.Context, tenant, bundleID, id string) (bundles.Entry, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
+	return getEntry(ctx, c.NewSelect(), tenant, bundleID, id)
+}
+
+func getEntry(ctx context.Context, q *bun.SelectQuery, tenant, bundleID, id string) (bundles.Entry, error) {
 	var r entry
-	err := c.NewSelect().Model(&r).Where("e.tenant_id = ?", tenant).Where("e.bundle_id = ?", bundleID).Where("e.id = ?", id).Scan(ctx)
+	err := q.Model(&r).Where("e.tenant_id = ?", tenant).Where("e.bundle_id = ?", bundleID).Where("e.id = ?", id).Scan(ctx)
 	if err != nil {
 		return bundles.Entry{}, bunx.Err(err, "Entry")
 	}
 	return r.entry(), nil
+}
+
+// check checks the guard of a write to an entry, if it has one.
+func check(ctx context.Context, c bunx.Conn, tenant, bundleID, id string) error {
+	if guard.Of(ctx, "bundle-entry") == nil {
+		return nil
+	}
+	e, err := getEntry(ctx, c.Lock(c.NewSelect()), tenant, bundleID, id)
+	if err != nil {
+		return err
+	}
+	return guard.Check(ctx, "bundle-entry", e)
 }
 
 // InsertEntry implements bundles.Store.
@@ -85,6 +102,9 @@ func (s *Store) InsertEntry(ctx context.Context, tenant string, e bundles.Entry)
 // SetData implements bundles.Store.
 func (s *Store) SetData(ctx context.Context, tenant, bundleID, id string, data json.RawMessage, at time.Time) (e bundles.Entry, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		if err := check(ctx, c, tenant, bundleID, id); err != nil {
+			return err
+		}
 		n, err := c.Exec(ctx, `UPDATE tc_bundle_entries SET data = $4, updated_at = $5 WHERE tenant_id = $1 AND bundle_id = $2 AND id = $3`,
 			tenant, bundleID, id, string(data), bunx.At(at))
 		if err := bunx.Found(n, err, "Entry"); err != nil {
@@ -99,6 +119,9 @@ func (s *Store) SetData(ctx context.Context, tenant, bundleID, id string, data j
 // DeleteEntry implements bundles.Store.
 func (s *Store) DeleteEntry(ctx context.Context, tenant, bundleID, id string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		if err := check(ctx, c, tenant, bundleID, id); err != nil {
+			return err
+		}
 		n, err := c.Exec(ctx, `DELETE FROM tc_bundle_entries WHERE tenant_id = $1 AND bundle_id = $2 AND id = $3`, tenant, bundleID, id)
 		return bunx.Found(n, err, "Entry")
 	})

@@ -10,8 +10,10 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent/colors"
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -121,6 +123,9 @@ func (s *Store) some(ctx context.Context, tenant, source, after string) ([]color
 
 // Put implements colors.Store.
 func (s *Store) Put(ctx context.Context, tenant string, color colors.Color) (colors.Color, error) {
+	if guard.Of(ctx, "color") != nil {
+		return s.putGuarded(ctx, tenant, color)
+	}
 	err := bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		var created bunx.Time
 		err := c.One(ctx, "Color", `INSERT INTO tc_colors (tenant_id, key, search, color, source, created_at, updated_at)
@@ -133,6 +138,50 @@ func (s *Store) Put(ctx context.Context, tenant string, color colors.Color) (col
 		return err
 	})
 	return color, err
+}
+
+// putGuarded is Put if the color is as the guard in ctx demands.
+func (s *Store) putGuarded(ctx context.Context, tenant string, color colors.Color) (colors.Color, error) {
+	color.Tenant = tenant
+	err := bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		g := guard.Of(ctx, "color")
+		was, err := check(ctx, c, tenant, color.Key)
+		if err != nil {
+			return err
+		}
+		if was == nil {
+			if err := g.Missing(); err != nil {
+				return err
+			}
+			n, err := c.Exec(ctx, `INSERT INTO tc_colors (tenant_id, key, search, color, source, created_at, updated_at)
+				VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (tenant_id, key) DO NOTHING`,
+				tenant, color.Key, fold.Text(color.Key), color.Color, color.Source, bunx.At(color.CreatedAt), bunx.At(color.UpdatedAt))
+			if err == nil && n == 0 { // somebody else added it meanwhile
+				return guard.Stale()
+			}
+			return bunx.Err(err, "Color")
+		}
+		color.Source, color.CreatedAt = was.Source, was.CreatedAt
+		_, err = c.Exec(ctx, `UPDATE tc_colors SET color = $3, updated_at = $4 WHERE tenant_id = $1 AND key = $2`,
+			tenant, color.Key, color.Color, bunx.At(color.UpdatedAt))
+		return bunx.Err(err, "Color")
+	})
+	return color, err
+}
+
+// check locks a color and checks the guard in ctx against it. It returns nil if there is no such color.
+func check(ctx context.Context, c bunx.Conn, tenant, key string) (*colors.Color, error) {
+	r := row{TenantID: tenant, Key: key}
+	err := c.One(ctx, "Color", `SELECT color, source, created_at, updated_at FROM tc_colors WHERE tenant_id = $1 AND key = $2`+c.ForUpdate(),
+		[]any{tenant, key}, &r.Color, &r.Source, &r.CreatedAt, &r.UpdatedAt)
+	if errs.CodeOf(err) == errs.NotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	color := r.color()
+	return &color, guard.Check(ctx, "color", color)
 }
 
 // PutAll implements colors.Store.
@@ -155,6 +204,11 @@ func (s *Store) PutAll(ctx context.Context, tenant string, all []colors.Color) e
 // Delete implements colors.Store.
 func (s *Store) Delete(ctx context.Context, tenant, key string) error {
 	return bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		if guard.Of(ctx, "color") != nil {
+			if _, err := check(ctx, c, tenant, key); err != nil {
+				return err
+			}
+		}
 		_, err := c.Exec(ctx, `DELETE FROM tc_colors WHERE tenant_id = $1 AND key = $2`, tenant, key)
 		return bunx.Err(err, "Color")
 	})

@@ -7,6 +7,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/comments"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
 )
 
 // Insert implements comments.Store.
@@ -56,6 +57,9 @@ func (s *Store) Update(ctx context.Context, tenant, id string, edit func(*commen
 		if err := edit(&changed); err != nil {
 			return err
 		}
+		if err := guard.Check(ctx, "comment", was); err != nil {
+			return err
+		}
 		n = was
 		n.Message, n.Public, n.Mentions, n.UpdatedAt = changed.Message, changed.Public, changed.Mentions, changed.UpdatedAt
 		_, err = c.Exec(ctx, `UPDATE tc_comments SET message = $1, public = $2, mentions = $3, updated_at = $4
@@ -91,6 +95,14 @@ func (s *Store) Delete(ctx context.Context, tenant, id string) error {
 		}
 		if err := add(ctx, c, tenant, gone.Entity, gone.ParentID, -1); err != nil {
 			return err
+		}
+		if guard.Of(ctx, "comment") != nil { // locked in the order of all who remove comments
+			if gone, err = get(ctx, c, tenant, id, c.ForUpdate()); err != nil {
+				return err
+			}
+			if err := guard.Check(ctx, "comment", gone); err != nil {
+				return err
+			}
 		}
 		n, err := c.Exec(ctx, removeOne, tenant, id)
 		return bunx.Found(n, err, "Comment")

@@ -11,6 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -161,6 +162,9 @@ func (s *Store) Update(ctx context.Context, tenant, id string, edit func(*domain
 		if err := edit(&d); err != nil {
 			return err
 		}
+		if err := guard.Check(ctx, "domain", was.domain()); err != nil {
+			return err
+		}
 		d.Tenant, d.ID, d.ScannedAt, d.CreatedAt = tenant, id, was.ScannedAt.Ptr(), was.CreatedAt.Time
 		r := rowOf(tenant, d)
 		_, err = c.NewUpdate().Model(&r).WherePK().Exec(ctx)
@@ -175,6 +179,15 @@ func (s *Store) Update(ctx context.Context, tenant, id string, edit func(*domain
 // Delete implements domains.Store.
 func (s *Store) Delete(ctx context.Context, tenant, id string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		if guard.Of(ctx, "domain") != nil {
+			was, err := one(ctx, c.Lock(c.NewSelect()), tenant, id)
+			if err != nil {
+				return err
+			}
+			if err := guard.Check(ctx, "domain", was.domain()); err != nil {
+				return err
+			}
+		}
 		n, err := c.Exec(ctx, `DELETE FROM tc_domains WHERE tenant_id = $1 AND id = $2`, tenant, id)
 		return bunx.Found(n, err, "Domain")
 	})

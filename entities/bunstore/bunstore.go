@@ -12,6 +12,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -159,6 +160,9 @@ func (s *Store) Update(ctx context.Context, tenant string, kind entity.Kind, at 
 		if err := edit(&e); err != nil {
 			return err
 		}
+		if err := guard.Check(ctx, string(kind), was); err != nil {
+			return err
+		}
 		e.Tenant, e.Kind, e.ID, e.CreatedAt = was.Tenant, was.Kind, was.ID, was.CreatedAt
 		n, err := c.Exec(ctx, `UPDATE tc_entities SET name = $1, label = $2, search = $3, slug = $4, description = $5, owner_id = $6,
 			data = $7, editing_id = $8, system = $9, source = $10, source_id = $11, updated_at = $12
@@ -184,6 +188,9 @@ func (s *Store) Delete(ctx context.Context, tenant string, kind entity.Kind, at 
 			return err
 		}
 		if err := may(e); err != nil {
+			return err
+		}
+		if err := guard.Check(ctx, string(kind), e); err != nil {
 			return err
 		}
 		var n int

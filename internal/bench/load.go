@@ -21,6 +21,7 @@ type caller struct {
 	in   *bufio.Reader
 	host string
 	auth string
+	more string // further header lines, each with its end
 }
 
 func dial(address, token string) (*caller, error) {
@@ -33,7 +34,7 @@ func dial(address, token string) (*caller, error) {
 
 // do sends one request and reads its answer to the end; it gives the number of bytes of the body.
 func (c *caller) do(method, path, body string) (int64, error) {
-	head := method + " " + path + " HTTP/1.1\r\nHost: " + c.host + "\r\n" + c.auth
+	head := method + " " + path + " HTTP/1.1\r\nHost: " + c.host + "\r\n" + c.auth + c.more
 	if body != "" {
 		head += fmt.Sprintf("Content-Type: application/json\r\nContent-Length: %d\r\n", len(body))
 	}
@@ -48,7 +49,7 @@ func (c *caller) answer() (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if !strings.HasPrefix(string(status), "HTTP/1.1 2") {
+	if !strings.HasPrefix(string(status), "HTTP/1.1 2") && !strings.HasPrefix(string(status), "HTTP/1.1 304") {
 		return 0, errors.New(string(status))
 	}
 	length, chunked := int64(0), false

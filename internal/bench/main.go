@@ -57,6 +57,8 @@ type measurement struct {
 var measurements = []measurement{
 	{"read one color", readOne},
 	{"upsert one color", upsertOne},
+	{"color unchanged (304)", unchangedSmall},
+	{"dataset of 1 MiB unchanged (304)", unchangedLarge},
 	{"colors-list of 10,000", listAll},
 	{"import of 100,000", importMany},
 	{"memory of the import", importMemory},

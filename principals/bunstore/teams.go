@@ -6,8 +6,10 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/internal/uuids"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
@@ -106,7 +108,11 @@ func (s *Store) UpdateTeam(ctx context.Context, tenant, id string, edit func(*pr
 			return err
 		}
 		t = r.team()
+		was := t
 		if err := edit(&t); err != nil {
+			return err
+		}
+		if err := guard.Check(ctx, "team", was); err != nil {
 			return err
 		}
 		t.Tenant, t.ID = tenant, id
@@ -123,6 +129,15 @@ func (s *Store) UpdateTeam(ctx context.Context, tenant, id string, edit func(*pr
 // DeleteTeam implements principals.Store.
 func (s *Store) DeleteTeam(ctx context.Context, tenant, id string) error {
 	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+		if guard.Of(ctx, "team") != nil {
+			r, err := oneTeam(ctx, c.Lock(c.NewSelect()), tenant, "id", id)
+			if err != nil {
+				return err
+			}
+			if err := guard.Check(ctx, "team", r.team()); err != nil {
+				return err
+			}
+		}
 		n, err := c.Exec(ctx, `DELETE FROM tc_teams WHERE tenant_id = $1 AND id = $2`, tenant, id)
 		return bunx.Found(n, err, "Team")
 	})
@@ -143,9 +158,9 @@ func (s *Store) Memberships(ctx context.Context, tenant, username string) ([]pri
 	return s.members(ctx, tenant, `AND m.username = $2 ORDER BY t.label, t.id`, username)
 }
 
-func (s *Store) members(ctx context.Context, tenant, which, key string) ([]principals.Membership, error) {
+func (s *Store) members(ctx context.Context, tenant, which string, keys ...string) ([]principals.Membership, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, selectMembers+which, tenant, key)
+	rows, err := c.Rows(ctx, selectMembers+which, bunx.Args(keys, tenant)...)
 	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (principals.Membership, error) {
 		var m principals.Membership
 		var created bunx.Time
@@ -159,16 +174,70 @@ func (s *Store) members(ctx context.Context, tenant, which, key string) ([]princ
 // PutMember implements principals.Store.
 func (s *Store) PutMember(ctx context.Context, tenant string, m principals.Membership) error {
 	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.Exec(ctx, `INSERT INTO tc_memberships (tenant_id, team_id, username, role, created_at) VALUES ($1, $2, $3, $4, $5)
+		exists, err := checkMember(ctx, c, tenant, m.TeamID, m.Username)
+		if err != nil {
+			return err
+		}
+		if g := guard.Of(ctx, "member"); g != nil && !exists {
+			return addMember(ctx, c, tenant, m, g)
+		}
+		_, err = c.Exec(ctx, `INSERT INTO tc_memberships (tenant_id, team_id, username, role, created_at) VALUES ($1, $2, $3, $4, $5)
 			ON CONFLICT (tenant_id, team_id, username) DO UPDATE SET role = excluded.role`,
 			tenant, m.TeamID, m.Username, int(m.Role), bunx.At(m.CreatedAt))
 		return bunx.Err(err, "Member")
 	})
 }
 
+// checkMember checks the guard of a write to a membership, if it has one, and reports whether the membership exists.
+func checkMember(ctx context.Context, c bunx.Conn, tenant, teamID, username string) (exists bool, err error) {
+	if guard.Of(ctx, "member") == nil {
+		return false, nil
+	}
+	m := principals.Membership{TeamID: teamID, Username: username}
+	var created bunx.Time
+	err = c.One(ctx, "Member", `SELECT role, created_at FROM tc_memberships WHERE tenant_id = $1 AND team_id = $2 AND username = $3`+c.ForUpdate(),
+		[]any{tenant, teamID, username}, &m.Role, &created)
+	if errs.CodeOf(err) == errs.NotFound {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	m.CreatedAt = created.Time
+	return true, guard.Check(ctx, "member", m)
+}
+
+// addMember adds a membership that must not exist, unless its guard does not admit that.
+func addMember(ctx context.Context, c bunx.Conn, tenant string, m principals.Membership, g *guard.Guard) error {
+	if err := g.Missing(); err != nil {
+		return err
+	}
+	n, err := c.Exec(ctx, `INSERT INTO tc_memberships (tenant_id, team_id, username, role, created_at) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (tenant_id, team_id, username) DO NOTHING`, tenant, m.TeamID, m.Username, int(m.Role), bunx.At(m.CreatedAt))
+	if err == nil && n == 0 { // somebody else added it meanwhile
+		return guard.Stale()
+	}
+	return bunx.Err(err, "Member")
+}
+
+// Member implements principals.Store.
+func (s *Store) Member(ctx context.Context, tenant, teamID, username string) (principals.Membership, error) {
+	some, err := s.members(ctx, tenant, `AND m.team_id = $2 AND m.username = $3`, teamID, username)
+	if err == nil && len(some) == 0 {
+		return principals.Membership{}, errs.New(errs.NotFound, "Member not found.")
+	}
+	if err != nil {
+		return principals.Membership{}, err
+	}
+	return some[0], nil
+}
+
 // DeleteMember implements principals.Store.
 func (s *Store) DeleteMember(ctx context.Context, tenant, teamID, username string) error {
 	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+		if _, err := checkMember(ctx, c, tenant, teamID, username); err != nil {
+			return err
+		}
 		n, err := c.Exec(ctx, `DELETE FROM tc_memberships WHERE tenant_id = $1 AND team_id = $2 AND username = $3`,
 			tenant, teamID, username)
 		return bunx.Found(n, err, "Member")

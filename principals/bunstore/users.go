@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
@@ -166,7 +167,11 @@ func (s *Store) UpdateUser(ctx context.Context, tenant, username string, edit fu
 			return err
 		}
 		u = r.user()
+		was := u
 		if err := edit(&u); err != nil {
+			return err
+		}
+		if err := guard.Check(ctx, "user", was); err != nil {
 			return err
 		}
 		u.Tenant, u.Username = tenant, username
@@ -183,6 +188,15 @@ func (s *Store) UpdateUser(ctx context.Context, tenant, username string, edit fu
 // DeleteUser implements principals.Store.
 func (s *Store) DeleteUser(ctx context.Context, tenant, username string) error {
 	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+		if guard.Of(ctx, "user") != nil {
+			r, err := one(ctx, c.Lock(c.NewSelect()), tenant, username)
+			if err != nil {
+				return err
+			}
+			if err := guard.Check(ctx, "user", r.user()); err != nil {
+				return err
+			}
+		}
 		n, err := c.Exec(ctx, `DELETE FROM tc_users WHERE tenant_id = $1 AND username = $2`, tenant, username)
 		return bunx.Found(n, err, "User")
 	})

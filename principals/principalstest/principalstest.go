@@ -267,6 +267,14 @@ func testMembers(t *testing.T, s principals.Store) {
 	is.Equal(of[0].TeamName, "Another") // by team name
 	is.Equal(of[0].Role, actor.Designer)
 
+	one, err := s.Member(ctx, "acme", teamID(1), "a-zoe")
+	is.NoErr(err)
+	is.Equal(one, in[2])
+	for _, missing := range [][3]string{{"evil", teamID(1), "a-zoe"}, {"acme", teamID(2), "Bob"}, {"acme", teamID(1), "nobody"}} {
+		_, err = s.Member(ctx, missing[0], missing[1], missing[2])
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+	}
+
 	is.Equal(errs.CodeOf(s.PutMember(ctx, "acme", member(9, "alf", actor.Member))), errs.Conflict)
 	is.Equal(errs.CodeOf(s.PutMember(ctx, "acme", member(1, "nobody", actor.Member))), errs.Conflict)
 	is.NoErr(s.DeleteMember(ctx, "acme", teamID(1), "alf"))

@@ -9,6 +9,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
@@ -151,7 +152,11 @@ func (s *Store) Update(ctx context.Context, id string, edit func(*tenants.Tenant
 		if t, err = get(ctx, c, id, lock(c)); err != nil {
 			return err
 		}
+		was := t
 		if err := edit(&t); err != nil {
+			return err
+		}
+		if err := guard.Check(ctx, "tenant", was); err != nil {
 			return err
 		}
 		text, err := encode(t.Settings)
