@@ -284,8 +284,13 @@ func exportedReceiver(d *ast.FuncDecl) bool {
 	}
 }
 
+// about reports whether the comment begins with the name, or with an article and the name.
 func about(doc *ast.CommentGroup, name string) bool {
-	return doc != nil && slices.Contains(strings.Fields(doc.Text())[:1], name)
+	if doc == nil {
+		return false
+	}
+	words := append(strings.Fields(doc.Text()), "", "")
+	return words[0] == name || (words[0] == "A" || words[0] == "An" || words[0] == "The") && strings.TrimRight(words[1], ",") == name
 }
 
 // source is one parsed file.
