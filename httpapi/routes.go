@@ -119,7 +119,7 @@ func (a *api) routes() []Route {
 		{Method: get, Pattern: "/api/users/:username", Name: "getUser", Summary: "One user", handle: a.getUser},
 		{Method: put, Pattern: "/api/users/:username", Name: "putUser", Row: "user", Tx: true, Summary: "Change a user", handle: a.putUser},
 		{Method: del, Pattern: "/api/users/:username", Name: "deleteUser", Row: "user", Permission: actor.Superuser, Tx: true, Options: deletePrincipalInput{}, Summary: "Remove a user", handle: a.deleteUser},
-		{Method: put, Pattern: "/api/users/:username/password", Name: "putPassword", AnyType: true, Summary: "Change a password", handle: a.putPassword},
+		{Method: put, Pattern: "/api/users/:username/password", Name: "putPassword", Query: []string{"revokeTokens"}, Summary: "Change a password", handle: a.putPassword},
 		{Method: get, Pattern: "/api/users/:username/memberships", Name: "listMemberships", Query: none, Summary: "The teams of a user", handle: a.listMemberships},
 		{Method: put, Pattern: "/api/users/:username/superuser", Name: "putSuperuser", Row: "user", Permission: actor.Superuser, Tx: true, Summary: "Make or unmake a superuser", handle: a.putSuperuser},
 		{Method: put, Pattern: "/api/users/:username/viewed-feed", Name: "putViewedFeed", Tx: true, OwnTx: true, Summary: "Note that the user has seen the feed", handle: a.putViewedFeed},

@@ -30,6 +30,29 @@ func (w *world) cookie(t testing.TB) *http.Cookie {
 	return c
 }
 
+// TestPasswordAndTokens: a new password leaves API tokens alive and says how many, or revokes them at once.
+func TestPasswordAndTokens(t *testing.T) {
+	is := is.New(t)
+	w := newWorld(t, dbtest.SQLite)
+	type answer struct{ RevokedTokens, LiveTokens int }
+	var secret string
+	for range 2 {
+		secret = read[map[string]any](t, w.must(t, "dana", "POST", "/api/tokens", `{"notes": "CLI"}`))["key"].(string)
+	}
+	put := func(query string) answer {
+		return read[answer](t, w.must(t, "admin", "PUT", "/api/users/dana/password"+query, `{"password": "a new password"}`))
+	}
+	before := put("")
+	is.Equal(before.RevokedTokens, 0)
+	is.True(before.LiveTokens >= 2)
+	is.Equal(put("?revokeTokens=false"), before)
+	is.Equal(w.do(t, "", "GET", "/api/session", "", "Authorization: Bearer "+secret).status, 200)
+	is.Equal(put("?revokeTokens=true"), answer{RevokedTokens: before.LiveTokens})
+	is.Equal(w.do(t, "", "GET", "/api/session", "", "Authorization: Bearer "+secret).status, 401)
+	refused := w.do(t, "admin", "PUT", "/api/users/dana/password?revokeTokens=true", `{"password": "short"}`)
+	is.Equal(refused.status, 400)
+}
+
 func TestCookie(t *testing.T) {
 	is := is.New(t)
 	w := newWorld(t, dbtest.SQLite)

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
 
 	"github.com/tenantcontent/tenantcontent/actor"
@@ -255,8 +256,8 @@ func (a *api) deleteUser(r *request) (reply, error) {
 	return a.deletePrincipal(r, r.param("username"), a.Principals.DeleteUser)
 }
 
-// putPassword serves PUT /api/users/{username}/password {password, currentPassword?}: 200, and the user's sessions end.
-// The current password is needed for one's own.
+// putPassword serves PUT /api/users/{username}/password {password, currentPassword?}: 200 {revokedTokens, liveTokens}, and the
+// user's sessions end. The current password is needed for one's own. API tokens live on, but with ?revokeTokens=true.
 func (a *api) putPassword(r *request) (reply, error) {
 	in, err := decode[struct {
 		Password        string  `json:"password"`
@@ -269,8 +270,38 @@ func (a *api) putPassword(r *request) (reply, error) {
 	if in.CurrentPassword != nil {
 		current = *in.CurrentPassword
 	}
-	if err := a.Principals.SetPassword(r.Context(), r.param("username"), current, in.Password); err != nil {
+	revoke, err := r.revokeTokens()
+	if err != nil {
 		return reply{}, err
 	}
-	return done()
+	var said struct {
+		Revoked int `json:"revokedTokens"`
+		Live    int `json:"liveTokens"`
+	}
+	username := r.param("username")
+	err = a.Principals.SetPassword(r.Context(), username, current, in.Password, func(ctx context.Context) (err error) {
+		if revoke {
+			said.Revoked, err = a.Sessions.RevokeTokens(ctx, username)
+		} else {
+			said.Live, err = a.Sessions.LiveTokens(ctx, username)
+		}
+		return err
+	})
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(said)
+}
+
+// revokeTokens reads the option of that name, which is true or false and nothing else.
+func (r *request) revokeTokens() (bool, error) {
+	query, err := parseQuery(r.Request)
+	if err != nil {
+		return false, err
+	}
+	given := query.Get("revokeTokens")
+	if query.Has("revokeTokens") && given != "true" && given != "false" {
+		return false, errs.New(errs.Invalid, "revokeTokens must be true or false")
+	}
+	return given == "true", nil
 }

@@ -136,9 +136,10 @@ func (s *Service) seen(u User) User {
 
 // SetPassword changes a password and so ends the user's sessions. A user may change their own and has to know the
 // current one, which counts as a login does; a superuser sets that of others, whose failures and lock it ends.
+// What else belongs to the change, also, runs in its transaction.
 // Errors: errs.Forbidden, also for a wrong current password; errs.NotFound; errs.Invalid for a password of less than 8
 // or more than 256 characters, or when the user's domain is not Local.
-func (s *Service) SetPassword(ctx context.Context, username, current, password string) error {
+func (s *Service) SetPassword(ctx context.Context, username, current, password string, also ...func(context.Context) error) error {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return err
@@ -147,7 +148,7 @@ func (s *Service) SetPassword(ctx context.Context, username, current, password s
 		return err
 	}
 	if a.User != username {
-		return s.SetPasswordOf(ctx, a.Tenant, username, password)
+		return s.SetPasswordOf(ctx, a.Tenant, username, password, also...)
 	}
 	if err := s.takesPassword(ctx, a.Tenant, username, password); err != nil {
 		return err
@@ -159,12 +160,12 @@ func (s *Service) SetPassword(ctx context.Context, username, current, password s
 	if found == "" {
 		return errs.New(errs.Forbidden, "The current password is wrong, or the user is locked.")
 	}
-	return s.SetPasswordOf(ctx, a.Tenant, username, password)
+	return s.SetPasswordOf(ctx, a.Tenant, username, password, also...)
 }
 
 // SetPasswordOf sets a password without an actor, for the command line. Errors: errs.NotFound, errs.Invalid as in
 // SetPassword.
-func (s *Service) SetPasswordOf(ctx context.Context, tenant, username, password string) error {
+func (s *Service) SetPasswordOf(ctx context.Context, tenant, username, password string, also ...func(context.Context) error) error {
 	if err := s.takesPassword(ctx, tenant, username, password); err != nil {
 		return err
 	}
@@ -172,7 +173,15 @@ func (s *Service) SetPasswordOf(ctx context.Context, tenant, username, password 
 	if err != nil {
 		return err
 	}
-	return s.store.EditLogin(ctx, tenant, fold.Text(username), s.newPassword(hash))
+	return s.store.InTx(ctx, func(ctx context.Context) error {
+		err := s.store.EditLogin(ctx, tenant, fold.Text(username), s.newPassword(hash))
+		for _, and := range also {
+			if err == nil {
+				err = and(ctx)
+			}
+		}
+		return err
+	})
 }
 
 // takesPassword refuses a bad password, and any for a user who is not there or not in the domain Local.

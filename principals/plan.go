@@ -214,14 +214,16 @@ func (p *plan) edit(s *scribe, at int32, u *DirectoryUser) {
 	}
 }
 
-// losses says what looks like a directory that is half away, "" for nothing: more than a fifth of the enabled users, or of
-// their memberships, and more than ten of them, would go.
+// losses returns what looks like a directory that is half away, or a filter that is wrong, "" for nothing: more than a fifth of
+// the enabled users, or of their memberships, and more than ten of them, would go; or of however few, more than half of the
+// users, or any where the directory has nobody, and memberships where it has no group.
 func (p *plan) losses() string {
 	var all []string
-	if n := p.report.Users.Disabled; tooMany(n, p.enabled) {
+	nobody, noGroup := len(p.snap.People) == 0, len(p.snap.Groups) == 0
+	if n := p.report.Users.Disabled; tooMany(n, p.enabled) || 2*n > p.enabled || nobody && n > 0 {
 		all = append(all, fmt.Sprintf("disable %d of %d users of the domain %s", n, p.enabled, p.domain))
 	}
-	if n := len(p.leave); tooMany(n, p.members) {
+	if n := len(p.leave); tooMany(n, p.members) || noGroup && n > 0 {
 		all = append(all, fmt.Sprintf("remove %d of %d memberships in the teams of the domain %s", n, p.members, p.domain))
 	}
 	return strings.Join(all, " and ")

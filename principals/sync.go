@@ -50,7 +50,8 @@ type SyncReport struct {
 //
 // Errors: errs.Invalid for the domain Local; errs.NotFound for the tenant or the domain; errs.Conflict when more than a fifth
 // of the enabled users of the domain, and more than ten, would be disabled, or as many of their memberships in its teams
-// removed, without Force and DryRun; or when somebody else makes a user in this moment.
+// removed, without Force and DryRun, and also for however few, when more than half of the users would be disabled, or the
+// snapshot has nobody, or no group of the members; or when somebody else makes a user in this moment.
 //
 // Source: part 2, Authentication domains; DECISIONS, section 8.
 func (s *Service) Sync(ctx context.Context, tenant, domain string, snap Snapshot, o SyncOptions) (SyncReport, error) {

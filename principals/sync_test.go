@@ -44,6 +44,14 @@ func (f *fixture) scan(t *testing.T, snap snapshot) principals.SyncReport {
 	return r
 }
 
+// forced is scan of a directory in which most of what was there is gone.
+func (f *fixture) forced(t *testing.T, snap snapshot) principals.SyncReport {
+	t.Helper()
+	r, err := f.Sync(t.Context(), "acme", "ldap", snap, principals.SyncOptions{Source: "LDAP", Force: true})
+	is.New(t).NoErr(err)
+	return r
+}
+
 func (f *fixture) get(t *testing.T, name string) principals.User {
 	t.Helper()
 	u, err := f.User(root(t), name)
@@ -369,7 +377,7 @@ func TestGoneAndBack(t *testing.T) {
 		is.Equal(f.scan(t, snapshot{People: people("jo")}).Users, counts{Unchanged: 3}) // once
 		disabled := people("jo", "mia", "off")
 		disabled[0].Disabled, disabled[1].Disabled = true, true
-		is.Equal(f.scan(t, snapshot{People: disabled}).Users, counts{Disabled: 1, Unchanged: 2})
+		is.Equal(f.forced(t, snapshot{People: disabled}).Users, counts{Disabled: 1, Unchanged: 2})
 		enabled("jo", false, true)
 		is.Equal(f.scan(t, all).Users, counts{Updated: 2, Unchanged: 1}) // back
 		enabled("jo", true, false)
@@ -406,6 +414,35 @@ func TestLastSuperuserStaysEnabled(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(f.scan(t, snapshot{}).Users, counts{Disabled: 1, Unchanged: 2})
 		is.True(!f.get(t, "b").Enabled)
+	})
+}
+
+// TestGuardOfFew: a filter that finds nobody, or less than half of those who were there, changes nothing without force,
+// however few they are. A dry run shows it.
+func TestGuardOfFew(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is := is.New(t)
+		all := snapshot{People: people("a", "b", "c", "d"), Groups: []group{{ID: "g", Name: "All", Members: []string{"id of a"}}}}
+		f.scan(t, all)
+		for _, c := range []struct {
+			snap   snapshot
+			losses string
+		}{
+			{snapshot{Groups: all.Groups}, "disable 4 of 4 users of the domain ldap"},
+			{snapshot{People: people("a"), Groups: all.Groups}, "disable 3 of 4 users of the domain ldap"},
+			{snapshot{People: all.People}, "remove 1 of 1 memberships in the teams of the domain ldap"},
+		} {
+			_, err := f.Sync(t.Context(), "acme", "ldap", c.snap, principals.SyncOptions{Source: "LDAP"})
+			is.Equal(code(err), errs.Conflict)
+			is.Equal(errs.MessageOf(err), "The scan would "+c.losses+"; nothing was changed. Look at the directory, or scan with force=true.")
+			r, err := f.Sync(t.Context(), "acme", "ldap", c.snap, principals.SyncOptions{Source: "LDAP", DryRun: true})
+			is.NoErr(err)
+			is.Equal(r.Warnings[0], "Without force=true the scan would be refused: it would "+c.losses+".")
+			is.True(f.get(t, "d").Enabled)
+		}
+		is.Equal(f.scan(t, snapshot{People: people("a", "b"), Groups: all.Groups}).Users.Disabled, 2) // half is not more than half
+		is.Equal(f.forced(t, snapshot{}).Users.Disabled, 2)
+		is.Equal(f.scan(t, snapshot{}).Users, counts{Unchanged: 4}) // nobody is left to be disabled
 	})
 }
 
@@ -567,8 +604,8 @@ func TestScanIsolation(t *testing.T) {
 		is.Equal(r.Users, counts{})
 		is.Equal(r.Teams, counts{Created: 1})
 		is.Equal(len(r.Warnings), 2)
-		f.scan(t, snapshot{People: []identity{{ID: "id of jo", Username: "joe"}}})
-		f.scan(t, snapshot{})
+		f.forced(t, snapshot{People: []identity{{ID: "id of jo", Username: "joe"}}})
+		f.forced(t, snapshot{})
 		is.Equal(users("evil"), theirs)
 		is.Equal(users("acme"), others)
 		evil := as(t, actor.Actor{Tenant: "evil", User: "x"})

@@ -61,6 +61,10 @@ type Store interface {
 	UserToken(ctx context.Context, tenant, username, id string) (Token, error)
 	// DeleteToken fails with errs.NotFound when the user has no such token.
 	DeleteToken(ctx context.Context, tenant, username, id string) error
+	// LiveTokens returns how many tokens of a user have not expired at a time.
+	LiveTokens(ctx context.Context, tenant, username string, at time.Time) (int, error)
+	// DeleteTokens removes the tokens of a user and returns their number.
+	DeleteTokens(ctx context.Context, tenant, username string) (int, error)
 	// Count adds to the counters of tokens, whose LastAccessedAt never goes back; tokens that are gone are left out.
 	Count(ctx context.Context, tenant string, uses map[string]Use) error
 	// Sweep removes the sessions that ended before a time and gives their number.

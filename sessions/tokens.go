@@ -185,6 +185,35 @@ func (s *Service) DeleteToken(ctx context.Context, id string) error {
 	return s.o.Store.DeleteToken(ctx, a.Tenant, a.User, strings.ToLower(id))
 }
 
+// LiveTokens returns how many tokens of a user of the caller's tenant have not expired. It is for the user and superusers.
+// It returns errs.Forbidden.
+func (s *Service) LiveTokens(ctx context.Context, username string) (int, error) {
+	a, err := ofUser(ctx, username)
+	if err != nil {
+		return 0, err
+	}
+	return s.o.Store.LiveTokens(ctx, a.Tenant, username, s.o.Now())
+}
+
+// RevokeTokens revokes all tokens of a user of the caller's tenant at once, in the transaction in ctx if there is one, and
+// returns their number. It is for the user and superusers. It returns errs.Forbidden.
+func (s *Service) RevokeTokens(ctx context.Context, username string) (int, error) {
+	a, err := ofUser(ctx, username)
+	if err != nil {
+		return 0, err
+	}
+	return s.o.Store.DeleteTokens(ctx, a.Tenant, username)
+}
+
+// ofUser returns the caller, who must be a user or a superuser.
+func ofUser(ctx context.Context, username string) (actor.Actor, error) {
+	a, err := actor.From(ctx)
+	if err == nil && a.User != username {
+		err = a.Require(actor.Superuser)
+	}
+	return a, err
+}
+
 // Flush writes the tenant's counted uses. Uses are counted in memory, so that a request with a token does not write;
 // background work flushes each second, and a list does so before it reads. A process that is killed loses what it
 // counted since.

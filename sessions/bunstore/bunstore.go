@@ -211,6 +211,24 @@ func (s *Store) DeleteToken(ctx context.Context, tenant, username, id string) er
 	})
 }
 
+// LiveTokens implements sessions.Store.
+func (s *Store) LiveTokens(ctx context.Context, tenant, username string, at time.Time) (n int, err error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	err = c.One(ctx, "Token", `SELECT count(*) FROM tc_tokens WHERE tenant_id = $1 AND username = $2 AND (expires_at IS NULL OR expires_at > $3)`,
+		[]any{tenant, username, bunx.At(at)}, &n)
+	return n, err
+}
+
+// DeleteTokens implements sessions.Store.
+func (s *Store) DeleteTokens(ctx context.Context, tenant, username string) (n int, err error) {
+	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) (err error) {
+		s.announce(ctx, tenant)
+		n, err = c.Exec(ctx, `DELETE FROM tc_tokens WHERE tenant_id = $1 AND username = $2`, tenant, username)
+		return bunx.Err(err, "Token")
+	})
+	return n, err
+}
+
 // Count implements sessions.Store. Tokens are taken in the order of their ids, so that two at once do not deadlock.
 func (s *Store) Count(ctx context.Context, tenant string, uses map[string]sessions.Use) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {

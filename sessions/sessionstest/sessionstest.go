@@ -42,6 +42,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Stores) {
 		"TakenIDs":              testTaken,
 		"Missing":               testMissing,
 		"DeletesAreForOne":      testDelete,
+		"RevokeAll":             testRevokeAll,
 		"GoneWithTheirUser":     testUserDeleted,
 		"Isolation":             testIsolation,
 		"CountAdds":             testCount,
@@ -229,6 +230,27 @@ func testMissing(t *testing.T, s Stores) {
 	is.NoErr(s.DeleteSession(ctx, "acme", "nope"))
 	is.Equal(errs.CodeOf(s.DeleteToken(ctx, "acme", "jo", tokenID(9))), errs.NotFound)
 	is.NoErr(s.Count(ctx, "acme", nil))
+}
+
+func testRevokeAll(t *testing.T, s Stores) {
+	is, ctx := is.New(t), t.Context()
+	old, tuesday := token(3, "jo"), monday.Add(24*time.Hour)
+	old.ExpiresAt = &tuesday
+	s.addToken(t, "acme", token(1, "jo"), token(2, "jo"), old, token(4, "kim"))
+	s.addToken(t, "evil", token(5, "jo"))
+	for at, want := range map[time.Time]int{monday: 3, tuesday: 2, tuesday.Add(time.Hour): 2} {
+		n, err := s.LiveTokens(ctx, "acme", "jo", at)
+		is.NoErr(err)
+		is.Equal(n, want)
+	}
+	for _, want := range []int{3, 0} {
+		n, err := s.DeleteTokens(ctx, "acme", "jo")
+		is.NoErr(err)
+		is.Equal(n, want)
+	}
+	is.Equal(len(s.stored(t, "acme", "jo")), 0)
+	is.Equal(len(s.stored(t, "acme", "kim")), 1)
+	is.Equal(len(s.stored(t, "evil", "jo")), 1)
 }
 
 func testDelete(t *testing.T, s Stores) {
