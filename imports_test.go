@@ -33,14 +33,15 @@ const base = "errs actor entity paging blobs blobs/files internal/epoch internal
 var mayImport = []rule{
 	{"internal/dbtest internal/bench cmd/... examples/...", "..."},
 
-	{"errs internal/egress internal/epoch internal/escapes internal/fold internal/rawjson internal/pgsafe internal/sqlitesafe internal/pgtest internal/slapd internal/uuids", ""},
+	{"errs internal/egress internal/epoch internal/escapes internal/fold internal/rawjson internal/pgsafe internal/pgtest internal/slapd internal/uuids", ""},
+	{"internal/sqlitesafe", "internal/limiter"},
 	{"actor blobs entity hal paging internal/guard internal/keyring internal/limiter", "errs"},
 	{"blobs/files", "errs blobs paging internal/guard internal/uuids"},
 	{"internal/bunx", "errs paging internal/fold"},
 	{"internal/port", "errs entity internal/escapes internal/rawjson internal/uuids"},
 	{"internal/slug", "internal/fold internal/uuids"},
 	{"internal/migrations internal/dblock", "errs internal/bunx"},
-	{"database", "errs internal/bunx internal/pgsafe internal/sqlitesafe"},
+	{"database", "actor errs internal/bunx internal/pgsafe internal/sqlitesafe"},
 
 	{"sessions sessions/sessionstest", base + " principals sessions paging/pagingtest"}, // it asks principals who a user is
 	{"domains domains/domainstest", base + " principals domains paging/pagingtest"},     // what a directory says becomes users and teams

@@ -15,6 +15,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 	"github.com/uptrace/bun/dialect/sqlitedialect"
 
+	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/pgsafe"
@@ -50,11 +51,20 @@ func openSQLite(path string) (*bun.DB, error) {
 	if err := private(path); err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "the database file %s cannot be opened", path)
 	}
-	db, err := sqlitesafe.Open(path)
+	db, err := sqlitesafe.Open(path, tenantOf)
 	if err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "the database file %s cannot be opened", path)
 	}
 	return bun.NewDB(db, sqlitedialect.New()), nil
+}
+
+// tenantOf returns whose a statement is: the tenant of bunx.For, else that of who calls.
+func tenantOf(ctx context.Context) string {
+	if t := bunx.Tenant(ctx); t != "" {
+		return t
+	}
+	a, _ := actor.From(ctx)
+	return a.Tenant
 }
 
 // private makes the file and its folder, when missing, for their owner alone.

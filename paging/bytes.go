@@ -22,7 +22,7 @@ func WithLimits(ctx context.Context, l Limits) context.Context {
 	return context.WithValue(ctx, limitsKey{}, l)
 }
 
-// A Meter counts the bytes of rows as they are read. Every Store that reads a page counts its rows with one.
+// Meter counts the bytes of rows as they are read. Every Store that reads a page counts its rows with one.
 type Meter struct {
 	limits Limits
 	whole  bool

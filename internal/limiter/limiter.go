@@ -35,7 +35,7 @@ type Options struct {
 	QueuePerKey int           // most of them with the same first key; default Queue
 }
 
-// A Limiter admits callers up to its bounds and has the others wait. Waiting callers are served in turn by their first
+// Limiter admits callers up to its bounds and has the others wait. Waiting callers are served in turn by their first
 // key, and in order of arrival among those with the same one; a caller whose second key is at its bound holds up only its
 // equals. So a key with a thousand waiting callers does not hold up the first caller of another key, and a heavy caller is
 // not overtaken for ever by light ones. Keys are forgotten when nobody uses them.
@@ -135,6 +135,13 @@ func (l *Limiter) Keys() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.keys)
+}
+
+// Waiting returns the number of callers that wait.
+func (l *Limiter) Waiting() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.waiting
 }
 
 // wait returns nil when the caller is admitted, and the reason when its time is over before that.

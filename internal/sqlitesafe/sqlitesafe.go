@@ -6,7 +6,8 @@
 //
 //   - Outside a transaction Query reads, and a statement that writes fails there; Exec queues for the writer.
 //   - A transaction queues for the writer and keeps it to its end, unless it is read-only: then it is a snapshot on the
-//     connection's own reader.
+//     connection's own reader. The queue serves one tenant after the other: a tenant that writes much does not hold up the
+//     writes of others by more than one transaction.
 //   - Statements with arguments are prepared once per connection, those with many so that binding them costs little.
 //   - A transaction that SQLite itself rolled back, because a statement in it was interrupted or the disk is full, is
 //     over: its other statements fail, and so does its commit.
@@ -31,6 +32,8 @@ import (
 	"time"
 
 	"modernc.org/sqlite"
+
+	"github.com/tenantcontent/tenantcontent/internal/limiter"
 )
 
 const (
@@ -41,11 +44,13 @@ const (
 	places = 512
 )
 
-// limits say when the write-ahead log is copied back, and how long writers queue.
+// limits say when the write-ahead log is copied back, and how writers queue.
 type limits struct {
 	every time.Duration
 	most  int64         // bytes; a longer log is emptied while the writer waits
 	wait  time.Duration // for the writer's turn
+
+	tenant func(ctx context.Context) string // whose turn it is to be; nil: all are one
 }
 
 var usual = limits{every: time.Second, most: 64 << 20, wait: 30 * time.Second}
@@ -54,8 +59,12 @@ var usual = limits{every: time.Second, most: 64 << 20, wait: 30 * time.Second}
 const patience = "100"
 
 // Open gives the pool of the file at path, which is made when it is missing. Closing the pool copies the write-ahead
-// log back into the file.
-func Open(path string) (*sql.DB, error) { return openPool(path, usual) }
+// log back into the file. tenant returns the tenant of a context, for the queue of the writer; nil is one tenant for all.
+func Open(path string, tenant func(ctx context.Context) string) (*sql.DB, error) {
+	l := usual
+	l.tenant = tenant
+	return openPool(path, l)
+}
 
 func openPool(path string, l limits) (*sql.DB, error) {
 	c, err := newConnector(path, l)
@@ -77,9 +86,10 @@ type connector struct {
 	log    string // the write-ahead log's file
 	read   driver.Connector
 	write  driver.Connector
-	turn   chan struct{}   // holds one token: who has it may use writer
-	writer *stmtConn       // nil until the first use and after a failure
-	open   context.Context // ends with Close
+	turns  *limiter.Limiter // of one at once, who may use writer
+	end    func()           // ends the turn of who has it
+	writer *stmtConn        // nil until the first use and after a failure
+	open   context.Context  // ends with Close
 	stop   context.CancelFunc
 	done   sync.WaitGroup
 }
@@ -95,8 +105,11 @@ func newConnector(path string, l limits) (*connector, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	c := &connector{limits: l, log: path + "-wal", read: read, write: write, turn: make(chan struct{}, 1), open: ctx, stop: stop}
-	c.turn <- struct{}{}
+	if l.tenant == nil {
+		l.tenant = func(context.Context) string { return "" }
+	}
+	turns := limiter.New(limiter.Options{Capacity: 1, Timeout: l.wait})
+	c := &connector{limits: l, log: path + "-wal", read: read, write: write, turns: turns, open: ctx, stop: stop}
 	// The first connection makes the file and turns write-ahead logging on, before any reader opens it.
 	w, err := c.takeWriter(ctx)
 	if err != nil {
@@ -134,7 +147,11 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 func (c *connector) Close() error {
 	c.stop()
 	c.done.Wait()
-	<-c.turn // and keeps it
+	for { // and keeps the turn
+		if _, err := c.turns.Acquire(context.Background(), 1); err == nil {
+			break
+		}
+	}
 	if c.writer == nil {
 		return nil
 	}
@@ -144,26 +161,36 @@ func (c *connector) Close() error {
 	return errors.Join(err, w.Close())
 }
 
-// takeWriter waits for the writer. Errors: the context's, when it ends first; errBusy when the turn does not come; sql.ErrConnDone
-// after Close.
+// takeTurn waits for the writer's turn. Errors: the context's, when it ends first; errBusy when the turn does not come;
+// sql.ErrConnDone after Close.
+func (c *connector) takeTurn(ctx context.Context) error {
+	either, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.open, cancel)()
+	end, err := c.turns.Acquire(either, 1, c.tenant(ctx))
+	switch {
+	case err == nil:
+		c.end = end
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case c.open.Err() != nil:
+		return sql.ErrConnDone
+	}
+	return errBusy{}
+}
+
+// takeWriter waits for the writer. Errors: as takeTurn.
 func (c *connector) takeWriter(ctx context.Context) (*stmtConn, error) {
-	timer := time.NewTimer(c.wait)
-	defer timer.Stop()
-	select {
-	case <-c.turn:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-timer.C:
-		return nil, errBusy{}
-	case <-c.open.Done():
-		return nil, sql.ErrConnDone
+	if err := c.takeTurn(ctx); err != nil {
+		return nil, err
 	}
 	if c.writer != nil {
 		return c.writer, nil
 	}
 	w, err := connect(ctx, c.write)
 	if err != nil {
-		c.turn <- struct{}{}
+		c.end()
 		return nil, err
 	}
 	w.watchRollback()
@@ -177,7 +204,7 @@ func (c *connector) giveWriter(w *stmtConn, broken error) {
 		_ = w.Close()
 		c.writer = nil
 	}
-	c.turn <- struct{}{}
+	c.end()
 }
 
 // checkpoint copies the write-ahead log back into the file, as far as readers let it, again and again.
@@ -218,12 +245,10 @@ func (c *connector) copyBack(ctx context.Context, own *stmtConn) error {
 	if f, err := os.Stat(c.log); err != nil || f.Size() <= c.most {
 		return nil
 	}
-	select {
-	case <-c.turn:
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := c.takeTurn(ctx); err != nil {
+		return ctx.Err() // a busy writer is no failure: it is tried again
 	}
-	defer func() { c.turn <- struct{}{} }()
+	defer c.end()
 	_, err := own.ExecContext(ctx, "PRAGMA busy_timeout("+patience+"); PRAGMA wal_checkpoint(TRUNCATE)", nil)
 	return err
 }

@@ -301,7 +301,7 @@ func TestOddPaths(t *testing.T) {
 	for _, name := range []string{"a?b", "a#b", "a%b", "a%3fb", "a b", "a&b=c", "ä", "a;b'c\"d", "?mode=memory", ":memory:"} {
 		t.Run(name, func(t *testing.T) {
 			is, path := is.New(t), filepath.Join(t.TempDir(), name)
-			db, err := Open("/" + path) // two slashes at its start
+			db, err := Open("/"+path, nil) // two slashes at its start
 			is.NoErr(err)
 			run(t, db, "CREATE TABLE t (id INTEGER PRIMARY KEY)")
 			is.NoErr(db.Close())
@@ -325,9 +325,9 @@ func TestRelativePath(t *testing.T) {
 
 func TestOpenFails(t *testing.T) {
 	is := is.New(t)
-	_, err := Open(filepath.Join(t.TempDir(), "missing", "test.db"))
+	_, err := Open(filepath.Join(t.TempDir(), "missing", "test.db"), nil)
 	is.True(err != nil)
-	_, err = Open(t.TempDir()) // a folder
+	_, err = Open(t.TempDir(), nil) // a folder
 	is.True(err != nil)
 }
 
@@ -373,4 +373,31 @@ func TestWriterThatIsNotFreeInTime(t *testing.T) {
 	is.NoErr(long.Rollback())
 	_, err = db.ExecContext(t.Context(), "CREATE TABLE n (i integer)")
 	is.NoErr(err)
+}
+
+// TestWriterTakesTurnsByTenant: a tenant with one write waits for one of a tenant with many, not for all.
+func TestWriterTakesTurnsByTenant(t *testing.T) {
+	is := is.New(t)
+	type key struct{}
+	l := usual
+	l.tenant = func(ctx context.Context) string { who, _ := ctx.Value(key{}).(string); return who }
+	c, err := newConnector(file(t), l)
+	is.NoErr(err)
+	db := sql.OpenDB(c)
+	defer func() { is.NoErr(db.Close()) }()
+	run(t, db, "CREATE TABLE queue (n INTEGER PRIMARY KEY, who TEXT) STRICT")
+	long := begin(t, db, nil)
+	var writers sync.WaitGroup
+	for n, who := range []string{"a", "a", "a", "a", "a", "b"} {
+		writers.Go(func() {
+			_, err := db.ExecContext(context.WithValue(t.Context(), key{}, who), "INSERT INTO queue (who) VALUES (?)", who)
+			is.NoErr(err)
+		})
+		for c.turns.Waiting() < n+1 {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	is.NoErr(long.Rollback())
+	writers.Wait()
+	is.True(count(t, db, "SELECT n FROM queue WHERE who = 'b'") <= 2)
 }
