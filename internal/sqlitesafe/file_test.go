@@ -38,7 +38,7 @@ func TestLogIsBounded(t *testing.T) {
 		write(t, db, "INSERT INTO t (id, who, n) VALUES (1, $1, 0) ON CONFLICT (id) DO UPDATE SET who = excluded.who",
 			strings.Repeat(string(rune('a'+wrote%26)), 50_001)) // SQLite writes no page that stays the same
 		wrote += 50_001
-		now := size(path + "-wal")
+		now := sizeOf(path + "-wal")
 		if now < last { // an ordinary checkpoint leaves the file as long as it is
 			cuts++
 		}
@@ -61,7 +61,7 @@ func write(t testing.TB, db *sql.DB, query string, args ...any) {
 	}
 }
 
-func size(path string) int64 {
+func sizeOf(path string) int64 {
 	f, err := os.Stat(path)
 	if err != nil {
 		return 0
@@ -85,16 +85,16 @@ func TestLongReadDelaysNobodyForLong(t *testing.T) {
 	}
 	is.Equal(count(t, old, all), 0)
 	is.NoErr(old.Rollback())
-	for start := time.Now(); size(path+"-wal") > 100_000 && time.Since(start) < 30*time.Second; time.Sleep(10 * time.Millisecond) {
+	for start := time.Now(); sizeOf(path+"-wal") > 100_000 && time.Since(start) < 30*time.Second; time.Sleep(10 * time.Millisecond) {
 	}
-	is.True(size(path+"-wal") <= 100_000)
+	is.True(sizeOf(path+"-wal") <= 100_000)
 }
 
 func TestCloseLeavesOneFile(t *testing.T) {
 	is, path := is.New(t), file(t)
 	db := reopen(t, path)
 	run(t, db, "INSERT INTO t (n) VALUES (1)")
-	is.True(size(path+"-wal") > 0)
+	is.True(sizeOf(path+"-wal") > 0)
 	is.NoErr(db.Close())
 	found, err := filepath.Glob(path + "*")
 	is.NoErr(err)
@@ -206,4 +206,18 @@ func TestProcessesOpenAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	is.Equal(count(t, reopen(t, path), "SELECT count(*) FROM sqlite_master"), 0)
+}
+
+// TestMuchWrittenWaitsForTheLog: the log does not grow without end under transactions that write much, and small ones pass.
+func TestMuchWrittenWaitsForTheLog(t *testing.T) {
+	is, path := is.New(t), file(t)
+	const most = 4 << 20
+	db, err := openPool(path, limits{every: time.Hour, most: most, wait: usual.wait}) // no checkpoint but those that are waited for
+	is.NoErr(err)
+	defer func() { is.NoErr(db.Close()) }()
+	for i := range 40 {
+		write(t, db, "INSERT INTO t (id, who, n) VALUES (1, $1, 0) ON CONFLICT (id) DO UPDATE SET who = excluded.who",
+			strings.Repeat(string(rune('a'+i%26)), 1<<20))
+		is.True(sizeOf(path+"-wal") < 3*most)
+	}
 }

@@ -11,8 +11,9 @@
 //   - Statements with arguments are prepared once per connection, those with many so that binding them costs little.
 //   - A transaction that SQLite itself rolled back, because a statement in it was interrupted or the disk is full, is
 //     over: its other statements fail, and so does its commit.
-//   - The write-ahead log is copied back by a checkpoint each second, beside the callers and not in one of them. Only a
-//     log that has grown long makes the writers wait for one.
+//   - The write-ahead log is copied back by a checkpoint each second, beside the callers and not in one of them. Who writes
+//     more than the log can take waits for it after the commit, without the writer. Only the last bit of a log that has
+//     grown long is copied back while the writers wait.
 //
 // Only database and tests import it.
 package sqlitesafe
@@ -55,6 +56,18 @@ type limits struct {
 
 var usual = limits{every: time.Second, most: 64 << 20, wait: 30 * time.Second}
 
+const (
+	// much is how many bytes of arguments a transaction has that waits when the log is long, such as a chunk of a file. One
+	// of tooMuch is an import: it does not come again at once, and has kept others waiting already.
+	much, tooMuch = 256 << 10, 4 << 20
+	// brake is how long it waits at most.
+	brake = 2 * time.Second
+	// A long log is copied back beside the writers again and again, until that is brief or these rounds are over: then as
+	// little is left as is written meanwhile.
+	rounds = 16
+	brief  = 20 * time.Millisecond
+)
+
 // patience is how long writers wait for readers of an old state before a long log stays as it is until the next time.
 const patience = "100"
 
@@ -89,9 +102,13 @@ type connector struct {
 	turns  *limiter.Limiter // of one at once, who may use writer
 	end    func()           // ends the turn of who has it
 	writer *stmtConn        // nil until the first use and after a failure
+	wake   chan struct{}    // has a token when a checkpoint is to begin before its time
 	open   context.Context  // ends with Close
 	stop   context.CancelFunc
 	done   sync.WaitGroup
+
+	mu     sync.Mutex
+	copied chan struct{} // closed with the end of the next checkpoint
 }
 
 func newConnector(path string, l limits) (*connector, error) {
@@ -109,7 +126,8 @@ func newConnector(path string, l limits) (*connector, error) {
 		l.tenant = func(context.Context) string { return "" }
 	}
 	turns := limiter.New(limiter.Options{Capacity: 1, Timeout: l.wait})
-	c := &connector{limits: l, log: path + "-wal", read: read, write: write, turns: turns, open: ctx, stop: stop}
+	c := &connector{limits: l, log: path + "-wal", read: read, write: write, turns: turns, open: ctx, stop: stop,
+		wake: make(chan struct{}, 1), copied: make(chan struct{})}
 	// The first connection makes the file and turns write-ahead logging on, before any reader opens it.
 	w, err := c.takeWriter(ctx)
 	if err != nil {
@@ -222,6 +240,7 @@ func (c *connector) checkpoint(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		case <-c.wake:
 		}
 		var err error
 		if own == nil {
@@ -233,17 +252,27 @@ func (c *connector) checkpoint(ctx context.Context) {
 			_ = own.Close()
 			own = nil
 		}
+		c.mu.Lock()
+		close(c.copied)
+		c.copied = make(chan struct{})
+		c.mu.Unlock()
 	}
 }
 
 // copyBack is one checkpoint. Under writers that never pause, a checkpoint beside them never reaches the end of the log,
 // which then cannot start again from its beginning and grows: a long log is emptied with the writer's turn.
 func (c *connector) copyBack(ctx context.Context, own *stmtConn) error {
-	if _, err := own.ExecContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)", nil); err != nil {
-		return err
-	}
-	if f, err := os.Stat(c.log); err != nil || f.Size() <= c.most {
-		return nil
+	for range rounds {
+		began := time.Now()
+		if _, err := own.ExecContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)", nil); err != nil {
+			return err
+		}
+		if !c.long() {
+			return nil
+		}
+		if time.Since(began) < brief {
+			break
+		}
 	}
 	if err := c.takeTurn(ctx); err != nil {
 		return ctx.Err() // a busy writer is no failure: it is tried again
@@ -253,11 +282,53 @@ func (c *connector) copyBack(ctx context.Context, own *stmtConn) error {
 	return err
 }
 
+// long reports whether the log is to be copied back to its end.
+func (c *connector) long() bool {
+	f, err := os.Stat(c.log)
+	return err == nil && f.Size() > c.most
+}
+
+// slow has a caller wait that has committed so many bytes, until a checkpoint has ended, when the log is long. Without that
+// it would grow faster than it is copied back, and all writers wait for all of it in the end.
+func (c *connector) slow(bytes int) {
+	if bytes < much || bytes >= tooMuch || !c.long() {
+		return
+	}
+	c.mu.Lock()
+	copied := c.copied
+	c.mu.Unlock()
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+	limit := time.NewTimer(brake)
+	defer limit.Stop()
+	select {
+	case <-copied:
+	case <-limit.C:
+	case <-c.open.Done():
+	}
+}
+
+// size returns how many bytes of text and blobs some arguments have.
+func size(args []driver.NamedValue) (n int) {
+	for _, a := range args {
+		switch v := a.Value.(type) {
+		case string:
+			n += len(v)
+		case []byte:
+			n += len(v)
+		}
+	}
+	return n
+}
+
 // conn is one place in the pool: a reader, and the writer while a transaction has it.
 type conn struct {
 	owner  *connector
 	reader *stmtConn // nil until the first read: who only waits for the writer needs none
 	tx     *stmtConn // what statements run on inside a transaction; nil outside
+	wrote  int       // bytes of the arguments in this transaction
 	broken bool      // the reader's state is not known
 }
 
@@ -324,6 +395,7 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 		if c.tx.lost {
 			return nil, errLost
 		}
+		c.wrote += size(args)
 		return c.tx.ExecContext(ctx, query, args)
 	}
 	w, err := c.owner.takeWriter(ctx)
@@ -332,6 +404,7 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 	}
 	res, err := w.ExecContext(ctx, query, args)
 	c.owner.giveWriter(w, ctx.Err()) // an interrupted statement leaves no transaction, but doubt
+	c.owner.slow(size(args))
 	return res, err
 }
 
@@ -358,7 +431,7 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 		return nil, err
 	}
 	w.lost = false
-	c.tx = w
+	c.tx, c.wrote = w, 0
 	return &tx{conn: c, writes: true}, nil
 }
 
@@ -373,7 +446,11 @@ func (t *tx) Commit() error {
 		t.leave(nil)
 		return errLost
 	}
-	return t.end("COMMIT")
+	err := t.end("COMMIT")
+	if err == nil && t.writes {
+		t.conn.owner.slow(t.conn.wrote)
+	}
+	return err
 }
 
 func (t *tx) Rollback() error {
