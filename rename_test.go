@@ -221,7 +221,7 @@ func TestRenamedUserKeepsAll(t *testing.T) {
 		ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "jo"})
 		_, err = app.Uploads.Get(ctx, jo.upload)
 		is.Equal(errs.CodeOf(err), errs.NotFound)
-		page, err := app.Comments.Notifications(ctx, paging.Query{Limit: 10})
+		page, err := app.Comments.Notifications(ctx, comments.NotificationFilter{}, paging.Query{Limit: 10})
 		is.NoErr(err)
 		is.Equal(page.Total, 0)
 	})

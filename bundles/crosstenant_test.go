@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/bundles"
+	"github.com/tenantcontent/tenantcontent/comments"
 	"github.com/tenantcontent/tenantcontent/entities"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/principals"
@@ -38,7 +39,7 @@ func (w *world) owner(t *testing.T, id string) string {
 // told returns what the notifications of a user of evil say.
 func (w *world) told(t *testing.T, username string) string {
 	t.Helper()
-	page, err := w.Comments.Notifications(actor.With(t.Context(), actor.Actor{Tenant: "evil", User: username}), pageOf(100))
+	page, err := w.Comments.Notifications(actor.With(t.Context(), actor.Actor{Tenant: "evil", User: username}), comments.NotificationFilter{}, pageOf(100))
 	is.New(t).NoErr(err)
 	var all []string
 	for _, n := range page.Rows {

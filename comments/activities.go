@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
 )
 
 // Activity is something that happened to a piece of content.
@@ -47,7 +48,20 @@ type Notification struct {
 	Entity    entity.Key // zero for none
 	CommentID *string    // it goes with it
 	CreatedAt time.Time  // UTC, whole microseconds
-	UpdatedAt time.Time  // UTC, whole microseconds; of its State
+	UpdatedAt time.Time  // UTC, whole microseconds; of its State and of ReadAt
+	ReadAt    *time.Time // UTC, whole microseconds; nil while it is unread
+}
+
+// Version changes with every change of the row.
+func (n Notification) Version() string {
+	return guard.Version(n.ID, n.Type, n.Username, string(n.State), n.Title, n.Body, string(n.Entity.Kind), n.Entity.ID, n.CommentID,
+		n.ReadAt, n.CreatedAt, n.UpdatedAt)
+}
+
+// NotificationFilter says which notifications of a user a list has; the zero value admits all.
+type NotificationFilter struct {
+	Since time.Time // those that were made then or later; zero for all
+	Read  *bool     // those that are read, or unread; nil for both
 }
 
 // TypeMention is the Type of a notification for a user whom a comment mentions.

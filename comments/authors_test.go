@@ -99,7 +99,7 @@ func TestManyMentions(t *testing.T) {
 		is.Equal(c.Message, message.String())
 		is.Equal(len(c.Mentions), 100)
 		for i, want := range map[int]int{0: 1, 99: 1, 100: 0, 119: 0} {
-			page, err := f.Notifications(by(t, fmt.Sprintf("first.last-%03d_x", i)), paging.Query{Limit: 10})
+			page, err := f.Notifications(by(t, fmt.Sprintf("first.last-%03d_x", i)), comments.NotificationFilter{}, paging.Query{Limit: 10})
 			is.NoErr(err)
 			is.Equal(page.Total, want)
 		}

@@ -108,7 +108,16 @@ type Store interface {
 	// Feed gives a page of the activities that concern a user, newest first.
 	Feed(ctx context.Context, tenant, username string, q paging.Query) (paging.Page[Activity], error)
 	// Notifications gives a page of a user's notifications, newest first.
-	Notifications(ctx context.Context, tenant, username string, q paging.Query) (paging.Page[Notification], error)
+	Notifications(ctx context.Context, tenant, username string, f NotificationFilter, q paging.Query) (paging.Page[Notification], error)
+	// Notification returns one of a user's notifications. It fails with errs.NotFound.
+	Notification(ctx context.Context, tenant, username, id string) (Notification, error)
+	// SetRead sets ReadAt, nil for unread, and UpdatedAt of one of a user's notifications, and returns it as it is then. One
+	// that is read, or unread, already stays as it is. It checks the guard in ctx. It fails with errs.NotFound.
+	SetRead(ctx context.Context, tenant, username, id string, read bool, at time.Time) (Notification, error)
+	// SetAllRead does as SetRead for all notifications of a user, and returns how many have changed.
+	SetAllRead(ctx context.Context, tenant, username string, read bool, at time.Time) (int, error)
+	// Unread returns how many of a user's notifications are unread.
+	Unread(ctx context.Context, tenant, username string) (int, error)
 
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error

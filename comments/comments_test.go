@@ -285,7 +285,7 @@ func TestNobody(t *testing.T) {
 		_, update := f.Update(ctx, c.ID, comments.Edit{})
 		_, activities := f.Activities(ctx, "", "", paging.Query{})
 		_, feed := f.Feed(ctx, "jo", paging.Query{})
-		_, notifications := f.Notifications(ctx, paging.Query{})
+		_, notifications := f.Notifications(ctx, comments.NotificationFilter{}, paging.Query{})
 		for _, err := range []error{get, replies, top, create, reply, update, f.Delete(ctx, c.ID), activities, feed, notifications} {
 			is.Equal(code(err), errs.Unauthenticated)
 		}
@@ -311,7 +311,7 @@ func TestOtherTenant(t *testing.T) {
 		all, err := f.Activities(ctx, "", "", paging.Query{Limit: 10})
 		is.NoErr(err)
 		is.Equal(all.Total, 0)
-		own, err := f.Notifications(ctx, paging.Query{Limit: 10})
+		own, err := f.Notifications(ctx, comments.NotificationFilter{}, paging.Query{Limit: 10})
 		is.NoErr(err)
 		is.Equal(own.Total, 0)
 	})
@@ -322,7 +322,7 @@ func (f *fixture) notes(t *testing.T, users ...string) string {
 	t.Helper()
 	var all []string
 	for _, user := range users {
-		page, err := f.Notifications(by(t, user), paging.Query{Limit: 100, Sort: "createdAt"})
+		page, err := f.Notifications(by(t, user), comments.NotificationFilter{}, paging.Query{Limit: 100, Sort: "createdAt"})
 		is.New(t).NoErr(err)
 		for _, n := range page.Rows {
 			is.New(t).Equal(n.State, comments.Pending)

@@ -6,6 +6,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/uuids"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -114,10 +115,61 @@ func (s *Service) Feed(ctx context.Context, username string, q paging.Query) (pa
 
 // Notifications gives a page of the caller's own notifications, newest first. Errors: errs.Invalid for a sort or cursor
 // that does not fit.
-func (s *Service) Notifications(ctx context.Context, q paging.Query) (paging.Page[Notification], error) {
+func (s *Service) Notifications(ctx context.Context, f NotificationFilter, q paging.Query) (paging.Page[Notification], error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return paging.Page[Notification]{}, err
 	}
-	return s.store.Notifications(ctx, a.Tenant, a.User, q)
+	return s.store.Notifications(ctx, a.Tenant, a.User, f, q)
+}
+
+// Notification returns one of the caller's own notifications. Errors: errs.NotFound.
+func (s *Service) Notification(ctx context.Context, id string) (Notification, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Notification{}, err
+	}
+	if id, err = notificationID(id); err != nil {
+		return Notification{}, err
+	}
+	return s.store.Notification(ctx, a.Tenant, a.User, id)
+}
+
+// SetRead notes that the caller has read one of their own notifications, or has not. Errors: errs.NotFound.
+func (s *Service) SetRead(ctx context.Context, id string, read bool) (Notification, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Notification{}, err
+	}
+	if id, err = notificationID(id); err != nil {
+		return Notification{}, err
+	}
+	return s.store.SetRead(ctx, a.Tenant, a.User, id, read, s.stamp())
+}
+
+// SetAllRead does as SetRead for all of the caller's own notifications, and returns how many have changed.
+func (s *Service) SetAllRead(ctx context.Context, read bool) (int, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return s.store.SetAllRead(ctx, a.Tenant, a.User, read, s.stamp())
+}
+
+// Unread returns how many of the caller's own notifications are unread.
+func (s *Service) Unread(ctx context.Context) (int, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return s.store.Unread(ctx, a.Tenant, a.User)
+}
+
+// notificationID returns an id in lower case. Errors: errs.NotFound for what is no id.
+func notificationID(id string) (string, error) {
+	canonical, ok := uuids.Parse(id)
+	if !ok {
+		return "", errs.New(errs.NotFound, "Notification not found.")
+	}
+	return canonical, nil
 }

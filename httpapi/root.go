@@ -31,6 +31,7 @@ var relations = []relation{
 	{"inf:restore", "restoreArchive"}, {"inf:restore-from-file", "restoreFile"},
 	{"inf:ai-instructions", "listInstructions"}, {"inf:ai-instruction", "getInstruction"},
 	{"inf:comment", "getComment"}, {"inf:activities", "listActivities"}, {"inf:notifications", "listNotifications"},
+	{"inf:notification", "getNotification"},
 	{"inf:feed", "listFeed"},
 	{"inf:input-editors", "listInputEditors"}, {"inf:input-templates", "listInputTemplates"},
 	{"inf:domain-templates", "listDomainTemplates"}, {"inf:domain-drivers", "listDomainDrivers"},
@@ -72,10 +73,15 @@ func (a *api) getRoot(r *request) (reply, error) {
 	}
 	links := a.linksTo(self, all, who)
 	links.With("inf:feed", a.href("users", who.User, "feed"))
+	unread, err := a.Comments.Unread(ctx)
+	if err != nil {
+		return reply{}, err
+	}
 	return ok(hal.Resource{Links: links, Value: struct {
 		Tenant string `json:"tenant"`
 		User   string `json:"user"`
-	}{who.Tenant, who.User}})
+		Total  int    `json:"total"`
+	}{who.Tenant, who.User, unread}})
 }
 
 // linksTo adds links to routes that the caller may use.

@@ -70,7 +70,10 @@ func (a *api) routes() []Route {
 		{Method: put, Pattern: "/api/comments/:id", Name: "putComment", Row: "comment", Tx: true, Summary: "Change a comment", handle: a.putComment},
 		{Method: del, Pattern: "/api/comments/:id", Name: "deleteComment", Row: "comment", Tx: true, Options: noOptions{}, Summary: "Remove a comment with its replies", handle: a.deleteComment},
 		{Method: get, Pattern: "/api/activities", Name: "listActivities", Query: append(slices.Clone(paged), "entityType", "entityId"), Summary: "What happened to content", handle: a.listActivities},
-		{Method: get, Pattern: "/api/notifications", Name: "listNotifications", Query: paged, Summary: "The caller's notifications", handle: a.listNotifications},
+		{Method: get, Pattern: "/api/notifications", Name: "listNotifications", Query: append(slices.Clone(paged), "state", "since"), Summary: "The caller's notifications", handle: a.listNotifications},
+		{Method: put, Pattern: "/api/notifications", Name: "putNotifications", Query: none, Tx: true, Summary: "Mark all of the caller's notifications as read or unread", handle: a.putNotifications},
+		{Method: get, Pattern: "/api/notifications/:id", Name: "getNotification", Summary: "One of the caller's notifications", handle: a.getNotification},
+		{Method: put, Pattern: "/api/notifications/:id", Name: "putNotification", Row: "notification", Tx: true, Summary: "Mark a notification as read or unread", handle: a.putNotification},
 		{Method: get, Pattern: "/api/users/:username/feed", Name: "listFeed", Query: paged, Summary: "What others did that concerns a user", handle: a.listFeed},
 
 		// Part 1: input catalogs

@@ -48,6 +48,9 @@ var samples = withDomains(withBundles(withContent(map[string]sample{
 	"putComment":    {body: `{"message": "Hello @tim"}`, fields: []string{"message string?", "public bool?"}},
 	"deleteComment": {},
 
+	"putNotifications": {body: `{"state": "read"}`, fields: []string{"state string"}},
+	"putNotification":  {body: `{"state": "unread"}`, fields: []string{"state string"}},
+
 	"createReportComment": saySomething, "createDatasetComment": saySomething, "createDatasourceComment": saySomething,
 	"createQueryComment": saySomething, "createTeamComment": saySomething, "createJobComment": saySomething,
 	"createTemplateComment": saySomething, "createAssistantComment": saySomething, "createLibraryComment": saySomething,
@@ -103,6 +106,9 @@ func stocked(t testing.TB, open dbtest.Opener) stock {
 		"tokens":    id(w.must(t, "admin", "POST", "/api/tokens", `{}`)),
 		"comments":  id(w.must(t, "admin", "POST", "/api/teams/"+teamID+"/comments", `{"message": "Hi @mia"}`)),
 	}}
+	w.must(t, "dana", "POST", "/api/teams/"+teamID+"/comments", `{"message": "Hi @admin"}`)
+	told := read[page](t, w.must(t, "admin", "GET", "/api/notifications", ""))
+	s.param["notifications"], _ = told.Embedded["inf:notification"][0]["id"].(string)
 	stockContent(t, w, s.param)
 	stockBundles(t, w, s.param)
 	stockDomains(t, w, s.param)

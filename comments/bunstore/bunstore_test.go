@@ -248,7 +248,7 @@ func TestDeletedUser(t *testing.T) {
 		feed, err := s.Feed(ctx, "acme", "mia", paging.Query{Limit: 1})
 		is.NoErr(err)
 		is.Equal(feed.Total, 0)
-		queued, err := s.Notifications(ctx, "acme", "mia", paging.Query{Limit: 1})
+		queued, err := s.Notifications(ctx, "acme", "mia", comments.NotificationFilter{}, paging.Query{Limit: 1})
 		is.NoErr(err)
 		is.Equal(queued.Total, 0)
 		all, err := s.Activities(ctx, "acme", entity.Key{}, paging.Query{Limit: 1})

@@ -85,7 +85,7 @@ func testActivitiesGo(t *testing.T, s Store) {
 	feed, err := s.Feed(ctx, "acme", "mia", paging.Query{Limit: 10})
 	is.NoErr(err)
 	is.Equal(feed.Rows, p.Rows)
-	queued, err := s.Notifications(ctx, "acme", "mia", paging.Query{Limit: 10})
+	queued, err := s.Notifications(ctx, "acme", "mia", comments.NotificationFilter{}, paging.Query{Limit: 10})
 	is.NoErr(err)
 	is.Equal(queued.Rows, []comments.Notification{notification("n2", "2", "mia")})
 }
@@ -150,21 +150,80 @@ func testNotifications(t *testing.T, s Store) {
 	again, other, twin := notification("n5", "1", "mia"), notification("n6", "2", "jo"), free
 	again.Body, twin.ID = "new", "n7"
 	is.NoErr(s.Enqueue(ctx, "acme", []comments.Notification{again, other, twin})) // again is there already
-	p, err := s.Notifications(ctx, "acme", "mia", paging.Query{Limit: 10})
+	p, err := s.Notifications(ctx, "acme", "mia", comments.NotificationFilter{}, paging.Query{Limit: 10})
 	is.NoErr(err)
 	is.Equal(p.Rows, []comments.Notification{twin, free, second, first})
 	is.Equal(p.Total, 4)
 	pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[comments.Notification], error) {
-		return s.Notifications(ctx, "acme", "mia", q)
+		return s.Notifications(ctx, "acme", "mia", comments.NotificationFilter{}, q)
 	})
-	p, err = s.Notifications(ctx, "acme", "jo", paging.Query{Limit: 1})
+	p, err = s.Notifications(ctx, "acme", "jo", comments.NotificationFilter{}, paging.Query{Limit: 1})
 	is.NoErr(err)
 	is.Equal(p.Total, 2)
-	next, err := s.Notifications(ctx, "acme", "jo", paging.Query{Limit: 1, Start: 1, After: p.Last})
+	next, err := s.Notifications(ctx, "acme", "jo", comments.NotificationFilter{}, paging.Query{Limit: 1, Start: 1, After: p.Last})
 	is.NoErr(err)
 	is.Equal(next.Rows, []comments.Notification{notification("n4", "1", "jo")})
+	testRead(t, s)
 	is.NoErr(s.Delete(ctx, "acme", "1"))
-	p, err = s.Notifications(ctx, "acme", "mia", paging.Query{Limit: 10})
+	p, err = s.Notifications(ctx, "acme", "mia", comments.NotificationFilter{}, paging.Query{Limit: 10})
 	is.NoErr(err)
 	is.Equal(p.Total, 3)
+}
+
+// testRead has the notifications n7, n3, n2 and n1 of mia, newest first, of which n7 and n3 are of one time, and two of jo.
+func testRead(t *testing.T, s Store) {
+	is, ctx := is.New(t), t.Context()
+	yes, no := true, false
+	ids := func(f comments.NotificationFilter) (ids []string) {
+		p, err := s.Notifications(ctx, "acme", "mia", f, paging.Query{Limit: 10})
+		is.NoErr(err)
+		is.Equal(p.Total, len(p.Rows))
+		for _, n := range p.Rows {
+			ids = append(ids, n.ID)
+		}
+		return ids
+	}
+	unread := func(tenant, user string) int {
+		n, err := s.Unread(ctx, tenant, user)
+		is.NoErr(err)
+		return n
+	}
+	is.Equal(unread("acme", "mia"), 4)
+	is.Equal(unread("evil", "mia"), 0)
+	at := tuesday.Add(2 * time.Hour)
+	n, err := s.SetRead(ctx, "acme", "mia", "n2", true, at)
+	is.NoErr(err)
+	is.Equal(*n.ReadAt, at)
+	is.Equal(n.UpdatedAt, at)
+	again, err := s.SetRead(ctx, "acme", "mia", "n2", true, at.Add(time.Hour)) // it is read already
+	is.NoErr(err)
+	is.Equal(again, n)
+	stored, err := s.Notification(ctx, "acme", "mia", "n2")
+	is.NoErr(err)
+	is.Equal(stored, n)
+	is.Equal(unread("acme", "mia"), 3)
+	is.Equal(ids(comments.NotificationFilter{Read: &yes}), []string{"n2"})
+	is.Equal(ids(comments.NotificationFilter{Read: &no}), []string{"n7", "n3", "n1"})
+	is.Equal(ids(comments.NotificationFilter{Since: tuesday}), []string{"n7", "n3", "n2"}) // n2 is of that very time
+	is.Equal(ids(comments.NotificationFilter{Since: tuesday.Add(time.Microsecond), Read: &no}), []string{"n7", "n3"})
+	for _, of := range [][3]string{{"acme", "jo", "n2"}, {"evil", "mia", "n2"}, {"acme", "mia", "n9"}} { // not theirs, or not there
+		_, err = s.Notification(ctx, of[0], of[1], of[2])
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+		_, err = s.SetRead(ctx, of[0], of[1], of[2], false, at)
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+	}
+	changed, err := s.SetAllRead(ctx, "acme", "mia", true, at)
+	is.NoErr(err)
+	is.Equal(changed, 3)
+	is.Equal(unread("acme", "mia"), 0)
+	is.Equal(unread("acme", "jo"), 2)
+	changed, err = s.SetAllRead(ctx, "acme", "mia", false, at)
+	is.NoErr(err)
+	is.Equal(changed, 4)
+	n, err = s.SetRead(ctx, "acme", "mia", "n2", true, at)
+	is.NoErr(err)
+	n, err = s.SetRead(ctx, "acme", "mia", "n2", false, at)
+	is.NoErr(err)
+	is.Equal(n.ReadAt, nil)
+	is.Equal(unread("acme", "mia"), 4)
 }

@@ -186,7 +186,7 @@ func testIsolation(t *testing.T, s Store) {
 	feed, err := s.Feed(ctx, "evil", "mia", paging.Query{Limit: 10})
 	is.NoErr(err)
 	is.Equal(feed.Total, 0)
-	queued, err := s.Notifications(ctx, "evil", "mia", paging.Query{Limit: 10})
+	queued, err := s.Notifications(ctx, "evil", "mia", comments.NotificationFilter{}, paging.Query{Limit: 10})
 	is.NoErr(err)
 	is.Equal(queued.Total, 0)
 
@@ -284,7 +284,7 @@ func testFailedTx(t *testing.T, s Store) {
 	p, err := s.Activities(ctx, "acme", entity.Key{}, paging.Query{Limit: 10})
 	is.NoErr(err)
 	is.Equal(p.Total, 0)
-	queued, err := s.Notifications(ctx, "acme", "mia", paging.Query{Limit: 10})
+	queued, err := s.Notifications(ctx, "acme", "mia", comments.NotificationFilter{}, paging.Query{Limit: 10})
 	is.NoErr(err)
 	is.Equal(queued.Total, 0)
 }

@@ -1,0 +1,159 @@
+package httpapi
+
+import (
+	"net/url"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/comments"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/hal"
+)
+
+// The states of a notification for its user.
+const (
+	stateRead   = "read"
+	stateUnread = "unread"
+)
+
+// notificationBody is a Notification as the API writes it.
+type notificationBody struct {
+	Tenant     string    `json:"tenant"`
+	ID         string    `json:"id"`
+	Type       string    `json:"type"`
+	Username   string    `json:"username"`
+	State      string    `json:"state"` // read or unread
+	ReadAt     *hal.Time `json:"readAt"`
+	Delivery   string    `json:"delivery"` // how far it was sent: pending, dispatched, delivered, failed or dead
+	Title      string    `json:"title"`
+	Body       string    `json:"body"`
+	EntityType *string   `json:"entityType"`
+	EntityID   *string   `json:"entityId"`
+	CommentID  *string   `json:"commentId"`
+	CreatedAt  hal.Time  `json:"createdAt"`
+	UpdatedAt  hal.Time  `json:"updatedAt"`
+}
+
+func (a *api) notification(n comments.Notification) hal.Resource {
+	body := notificationBody{
+		Tenant: n.Tenant, ID: n.ID, Type: n.Type, Username: n.Username, State: stateUnread, ReadAt: hal.OrNull(n.ReadAt),
+		Delivery: string(n.State), Title: n.Title, Body: n.Body, CommentID: n.CommentID,
+		CreatedAt: hal.Time(n.CreatedAt), UpdatedAt: hal.Time(n.UpdatedAt),
+	}
+	if n.ReadAt != nil {
+		body.State = stateRead
+	}
+	if kind := string(n.Entity.Kind); kind != "" {
+		body.EntityType, body.EntityID = &kind, &n.Entity.ID
+	}
+	links := a.commentLink(n.CommentID).With("self", a.href("notifications", n.ID)).With("inf:notifications", a.href("notifications"))
+	return hal.Resource{Links: links, Value: body, Row: n}
+}
+
+// listNotifications serves GET /api/notifications: 200 and a page of the caller's own notifications, 100 unless limit says
+// otherwise, newest first unless sort says otherwise (createdAt). state=read or state=unread admits those alone, since=
+// those that were made at that time or later.
+func (a *api) listNotifications(r *request) (reply, error) {
+	q, err := r.page(100)
+	if err != nil {
+		return reply{}, err
+	}
+	query, err := parseQuery(r.Request)
+	if err != nil {
+		return reply{}, err
+	}
+	filter, err := notificationFilter(query)
+	if err != nil {
+		return reply{}, err
+	}
+	page, err := a.Comments.Notifications(r.Context(), filter, q)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(collection(a, r, q, page, "inf:notification", nil, a.notification))
+}
+
+func notificationFilter(query url.Values) (f comments.NotificationFilter, err error) {
+	if query.Has("state") {
+		read, err := readState(query.Get("state"))
+		if err != nil {
+			return f, err
+		}
+		f.Read = &read
+	}
+	if query.Has("since") {
+		since, err := time.Parse(time.RFC3339, query.Get("since"))
+		if err != nil || since.UTC().Year() < 1 || since.UTC().Year() > 9999 {
+			return f, errs.New(errs.Invalid, "since must be a time such as 2026-11-20T20:31:00.123Z")
+		}
+		f.Since = since
+	}
+	return f, nil
+}
+
+// readState reports whether a state is read. Errors: errs.Invalid for what is neither read nor unread.
+func readState(state string) (bool, error) {
+	if state != stateRead && state != stateUnread {
+		return false, errs.New(errs.Invalid, "state must be read or unread")
+	}
+	return state == stateRead, nil
+}
+
+// getNotification serves GET /api/notifications/{id}: 200 and one of the caller's own notifications; 404.
+func (a *api) getNotification(r *request) (reply, error) {
+	n, err := a.Comments.Notification(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.notification(n))
+}
+
+// stateInput is what a body says about notifications.
+type stateInput struct {
+	State string `json:"state"`
+}
+
+func (r *request) readState() (bool, error) {
+	in, err := decode[stateInput](r)
+	if err != nil {
+		return false, err
+	}
+	if in.State == "" {
+		return false, errs.New(errs.Invalid, "state is required: read or unread")
+	}
+	return readState(in.State)
+}
+
+// putNotification serves PUT /api/notifications/{id} {state}: 200 and the notification, which is read or unread from then on;
+// 400 for another state; 404.
+func (a *api) putNotification(r *request) (reply, error) {
+	read, err := r.readState()
+	if err != nil {
+		return reply{}, err
+	}
+	n, err := a.Comments.SetRead(r.Context(), r.param("id"), read)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.notification(n))
+}
+
+// putNotifications serves PUT /api/notifications {state}: 200, how many of the caller's notifications have changed, and how many
+// are unread then in total; 400 for another state.
+func (a *api) putNotifications(r *request) (reply, error) {
+	read, err := r.readState()
+	if err != nil {
+		return reply{}, err
+	}
+	updated, err := a.Comments.SetAllRead(r.Context(), read)
+	if err != nil {
+		return reply{}, err
+	}
+	unread, err := a.Comments.Unread(r.Context())
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(hal.Resource{List: true, Links: hal.Self(a.href("notifications")), Value: struct {
+		Updated int `json:"updated"`
+		Unread  int `json:"unread"`
+	}{updated, unread}})
+}
