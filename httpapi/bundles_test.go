@@ -4,11 +4,13 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -179,6 +181,30 @@ func TestExportRefused(t *testing.T) {
 		is.Equal(a.message(t), "The entries do not fit into one archive: make several bundles of them. An archive must have at most 2 members.")
 		is.Equal(a.header.Get("Content-Disposition"), "")
 	}
+}
+
+// TestClientGone: who hangs up before the answer leaves one line at info, with the status 499, and none of an error.
+func TestClientGone(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		token := read[struct{ Token string }](t, w.must(t, "", "POST", "/api/login/local", login)).Token
+		for _, target := range []string{"GET /api/colors", "POST /api/bundles", "DELETE /api/bundles/b"} {
+			method, path, _ := strings.Cut(target, " ")
+			r := httptest.NewRequest(method, path, strings.NewReader(`{"name": "B"}`)).WithContext(ctx)
+			r.Header.Set("Authorization", "Bearer "+token)
+			r.Header.Set("Content-Type", "application/json")
+			func() {
+				defer func() { is.Equal(recover(), http.ErrAbortHandler) }()
+				w.http.ServeHTTP(httptest.NewRecorder(), r)
+			}()
+		}
+		log := w.log.String()
+		is.Equal(strings.Count(log, `level=INFO msg="client gone"`), 3)
+		is.Equal(strings.Count(log, "status=499"), 3)
+		is.True(!strings.Contains(log, "level=ERROR") && !strings.Contains(log, "level=WARN"))
+	})
 }
 
 // TestExportCut: what turns out to fit into no archive when a part of it has been sent is cut, and the log says why under

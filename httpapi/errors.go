@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"syscall"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 )
@@ -50,8 +51,9 @@ func (a *api) fail(w *response, r *http.Request, err error) {
 		status, message = own.status, own.message
 	case errors.As(err, &file):
 		status, message = int(file), file.Error()
-	case status == 0 && errors.Is(err, context.Canceled) && r.Context().Err() != nil:
-		panic(http.ErrAbortHandler) // the caller is gone
+	case (status == 0 || status >= 500) && gone(r):
+		w.failure = err
+		panic(http.ErrAbortHandler)
 	case status == 0:
 		status, message = http.StatusInternalServerError, "An internal server error occurred"
 	}
@@ -94,14 +96,23 @@ func (s refused) Error() string {
 	return "The file is not as the request demands."
 }
 
+// statusClientGone is what the log has as the status of a request whose client hung up: nginx's own.
+const statusClientGone = 499
+
+// gone reports whether the client has hung up.
+func gone(r *http.Request) bool { return errors.Is(r.Context().Err(), context.Canceled) }
+
 // finish logs the request and turns a panic of a handler into a 500.
 func (a *api) finish(w *response, r *http.Request) {
 	p := recover()
 	switch {
+	case p == http.ErrAbortHandler && (gone(r) || errors.Is(w.failure, syscall.EPIPE) || errors.Is(w.failure, syscall.ECONNRESET)):
+		a.Log.InfoContext(r.Context(), "client gone", "request", w.id, "method", r.Method, "path", r.URL.Path, "status", statusClientGone, "err", w.failure)
+		panic(p)
 	case p == http.ErrAbortHandler:
 		a.Log.WarnContext(r.Context(), "answer cut", "request", w.id, "method", r.Method, "path", r.URL.Path, "err", w.failure)
 		panic(p)
-	case p != nil && w.status != 0:
+	case p != nil && (w.status != 0 || gone(r)):
 		a.Log.ErrorContext(r.Context(), "panic in the middle of an answer", "request", w.id, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 		panic(http.ErrAbortHandler)
 	case p != nil:

@@ -105,16 +105,25 @@ func InTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) e
 		}
 	}()
 	if err := fn(context.WithValue(ctx, txKey{}, r)); err != nil {
-		return err
+		return ended(ctx, err)
 	}
 	done = true
 	if err := tx.Commit(); err != nil {
-		return unconfirmed(Err(err, ""), !errors.Is(err, driver.ErrBadConn))
+		sent := !errors.Is(err, driver.ErrBadConn) && !errors.Is(err, sql.ErrTxDone)
+		return unconfirmed(Err(ended(ctx, err), ""), sent)
 	}
 	for _, f := range r.after {
 		f()
 	}
 	return nil
+}
+
+// ended returns the context's error in place of the one that a transaction gives after its context has rolled it back.
+func ended(ctx context.Context, err error) error {
+	if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
+		return Err(ctx.Err(), "")
+	}
+	return err
 }
 
 // Write is InTx for one tenant's statements.

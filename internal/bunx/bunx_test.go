@@ -197,3 +197,25 @@ func TestValues(t *testing.T) {
 	is.Equal(bunx.Values(1, 1), "($1)")
 	is.Equal(bunx.Values(2, 3), "($1,$2,$3),($4,$5,$6)")
 }
+
+// TestCommitAfterItsContext: a commit that the end of its context forestalls is that context's error, and nothing is written.
+func TestCommitAfterItsContext(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, db := is.New(t), open(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		err := bunx.Write(ctx, db, "acme", func(ctx context.Context, c bunx.Conn) error {
+			_, err := c.Exec(ctx, `UPDATE tc_tenants SET name = 'changed' WHERE tenant_id = 'acme'`)
+			cancel()
+			for err == nil { // until the transaction has been rolled back
+				_, err = c.Exec(context.WithoutCancel(ctx), `UPDATE tc_tenants SET name = 'changed' WHERE tenant_id = 'acme'`)
+			}
+			is.True(errors.Is(err, sql.ErrTxDone))
+			return nil
+		})
+		is.True(errors.Is(err, context.Canceled))
+		var name string
+		ctx, c := bunx.For(t.Context(), db, "acme")
+		is.NoErr(c.Row(ctx, `SELECT name FROM tc_tenants WHERE tenant_id = 'acme'`).Scan(&name))
+		is.True(name != "changed")
+	})
+}
