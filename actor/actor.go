@@ -93,9 +93,9 @@ func (a Actor) Can(p Permission) bool {
 }
 
 // Owns reports whether the actor may do with a row of this owner what its owner may: it is the owner, a Designer in the
-// owning team, or a superuser (DECISIONS, section 6).
+// owning team, or a superuser. All of that is writing, which a read-only token never may.
 func (a Actor) Owns(ownerID string) bool {
-	return a.Superuser || a.User == ownerID || a.Teams[ownerID] >= Designer
+	return !a.ReadOnly && (a.Superuser || a.User == ownerID || a.Teams[ownerID] >= Designer)
 }
 
 // Require fails with errs.Forbidden when the actor has not got the permission.

@@ -227,16 +227,18 @@ func (s *Service) Delete(ctx context.Context, key string) error {
 }
 
 // Permissions says what an actor may do with an instruction: its owner and superusers all; everybody who may use AI can
-// copy it, which is to create one with its text.
+// copy it, which is to create one with its text. A read-only token may do nothing.
 func (s *Service) Permissions(a actor.Actor, i Instruction) Permissions {
 	own := a.Owns(i.OwnerID)
-	return Permissions{Edit: own, Delete: own, Write: own, ChangeOwner: own, Copy: true}
+	return Permissions{Edit: own, Delete: own, Write: own, ChangeOwner: own, Copy: !a.ReadOnly}
 }
 
 // ListPermissions says what an actor may do with the instructions as such: write and copy for everybody who may use AI,
 // the rest, which goes for the instructions of all owners, for superusers.
 func (s *Service) ListPermissions(a actor.Actor) Permissions {
-	return Permissions{Edit: a.Superuser, Delete: a.Superuser, ChangeOwner: a.Superuser, Write: true, Copy: true}
+	writes := !a.ReadOnly
+	all := a.Superuser && writes
+	return Permissions{Edit: all, Delete: all, ChangeOwner: all, Write: writes, Copy: writes}
 }
 
 func owned(a actor.Actor, i Instruction) error {

@@ -206,12 +206,13 @@ func (s *Service) see(ctx context.Context, a actor.Actor, all []Comment) error {
 func editsAll(a actor.Actor) bool { return a.Superuser || a.Role() >= actor.Admin }
 
 // show fills in what the caller may do with comments of one piece of content, which has this owner. The author and a
-// superuser may do all; an admin and who owns the piece may edit (part 1, Authentication).
+// superuser may do all; an admin and who owns the piece may edit. A read-only token may do
+// nothing.
 func show(a actor.Actor, all []Comment, owner string) {
 	editor := editsAll(a) || owner == a.User
 	for i := range all {
 		own := all[i].by(a.User)
-		all[i].May = Permissions{Edit: own || editor, Delete: own || a.Superuser}
+		all[i].May = Permissions{Edit: !a.ReadOnly && (own || editor), Delete: !a.ReadOnly && (own || a.Superuser)}
 	}
 }
 

@@ -23,6 +23,8 @@ type Ref struct {
 	OwnerID string // principal id, "" for content that nobody owns
 	System  bool   // belongs to the service itself: system jobs stay out of bundles
 	Draft   bool   // a draft of another piece; it can be found by its id alone
+	// External says of a user that a directory or provider keeps the password.
+	External bool
 }
 
 // Key names one piece of content.

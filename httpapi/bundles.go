@@ -6,10 +6,12 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/bundles"
+	"github.com/tenantcontent/tenantcontent/entities"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/internal/guard"
+	"github.com/tenantcontent/tenantcontent/principals"
 )
 
 // bundleBody is a Bundle as the API writes it (part 1, Resources, Bundle).
@@ -96,12 +98,22 @@ func (e entryBody) AppendJSON(dst []byte) ([]byte, error) {
 type foundBody struct {
 	ID          string `json:"id"`
 	Name        string `json:"name"`
-	Permissions struct {
-		Edit   bool `json:"edit"`
-		Delete bool `json:"delete"`
-		Write  bool `json:"write"`
-		Rename bool `json:"rename"`
-	} `json:"permissions"`
+	Permissions any    `json:"permissions"`
+}
+
+// permissionsOf returns what a caller may do with a piece of content, as the routes of its kind show it.
+func (a *api) permissionsOf(who actor.Actor, ref entity.Ref) any {
+	switch ref.Kind {
+	case principals.KindUser:
+		u := principals.User{Tenant: who.Tenant, Username: ref.ID}
+		if !ref.External {
+			u.Domain = principals.Local
+		}
+		return userPermissionsBody(a.Principals.UserPermissions(who, u))
+	case principals.KindTeam:
+		return teamPermissionsBody(a.Principals.TeamPermissions(who, principals.Team{Tenant: who.Tenant, ID: ref.ID}))
+	}
+	return entityPermissionsBody(a.Entities.Permissions(who, entities.Entity{Kind: ref.Kind, OwnerID: ref.OwnerID, System: ref.System}))
 }
 
 // entry encodes one entry with its driver and what it refers to.
@@ -113,10 +125,7 @@ func (a *api) entry(who actor.Actor, e bundles.Entry, d bundles.Descriptor) hal.
 		embedded["inf:bundle-driver"] = a.bundleDriver(d)
 	}
 	if e.Ref != nil {
-		may := who.Owns(e.Ref.OwnerID)
-		body.found = &foundBody{ID: e.Ref.ID, Name: e.Ref.Name}
-		p := &body.found.Permissions
-		p.Edit, p.Delete, p.Write, p.Rename = may, may, may, may
+		body.found = &foundBody{ID: e.Ref.ID, Name: e.Ref.Name, Permissions: a.permissionsOf(who, *e.Ref)}
 		embedded["inf:"+string(e.Ref.Kind)] = body.found
 	}
 	return hal.Resource{Links: links, Value: body, Embedded: embedded, Row: e}

@@ -89,8 +89,9 @@ func (a *api) logout(r *request) (reply, error) {
 }
 
 // getSession serves GET /api/session: 200 and who the caller is, with the highest role over all teams.
+// The permissions of a read-only token are all false, also ai: it reads what AI users read.
 func (a *api) getSession(r *request) (reply, error) {
-	permissions := map[string]bool{"ai": r.who.AI}
+	permissions := map[string]bool{"ai": r.who.AI && !r.who.ReadOnly}
 	for _, p := range actor.Permissions() {
 		permissions[string(p)] = r.who.Can(p)
 	}

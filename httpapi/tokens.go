@@ -60,7 +60,7 @@ func newTokenBody(who actor.Actor, t sessions.Token) tokenBody {
 	if body.Data == nil {
 		body.Data = json.RawMessage("null")
 	}
-	body.Permissions.Delete = true // its owner may revoke it; nobody can edit a token
+	body.Permissions.Delete = !who.ReadOnly // its owner may revoke it; nobody can edit a token
 	return body
 }
 

@@ -86,6 +86,8 @@ func Types(o Options) []entity.Type {
 	}
 }
 
-func (u User) ref() entity.Ref { return entity.Ref{Kind: KindUser, ID: u.Username, Name: u.Label()} }
+func (u User) ref() entity.Ref {
+	return entity.Ref{Kind: KindUser, ID: u.Username, Name: u.Label(), External: !u.ManagesPassword()}
+}
 
 func (t Team) ref() entity.Ref { return entity.Ref{Kind: KindTeam, ID: t.ID, Name: t.Name} }
