@@ -132,7 +132,7 @@ type App struct {
 
 	db         *bun.DB
 	log        *slog.Logger
-	handler    http.Handler
+	handler    httpapi.Handler
 	inUse      inUse
 	visibility visibility
 }
@@ -284,6 +284,11 @@ func (c Config) keys() (*keyring.Ring, error) {
 
 // ServeHTTP serves every route under /api, and /healthz and /readyz.
 func (app *App) ServeHTTP(w http.ResponseWriter, r *http.Request) { app.handler.ServeHTTP(w, r) }
+
+// Drain waits until no request runs, for at most as long as ctx lasts, and returns the cause of ctx if some still do then.
+// From its call on, clients that take or send nothing for 2 seconds are cut. Call it when the server has stopped listening,
+// before its connections are closed.
+func (app *App) Drain(ctx context.Context) error { return app.handler.Drain(ctx) }
 
 // InTx runs fn in one transaction, which every service called with fn's context joins. It commits when fn returns nil.
 func (app *App) InTx(ctx context.Context, fn func(ctx context.Context) error) error {

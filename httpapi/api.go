@@ -69,8 +69,21 @@ type Config struct {
 	Authenticate func(r *http.Request) (actor.Actor, error)
 	// KeepLogins keeps the routes below /api/login beside Authenticate. Without it they are not there.
 	KeepLogins bool
+	// Idle is how long a client may take or send nothing before its connection is cut; default 30 seconds. After that it
+	// must take or send 1 KiB a second on average.
+	Idle time.Duration
+	// Memory bounds what large answers, and large bodies, hold at once.
+	Memory Memory
 	// Now is the clock; default time.Now.
 	Now func() time.Time
+}
+
+// Handler serves the routes.
+type Handler interface {
+	http.Handler
+	// Drain waits until no request runs, for at most as long as ctx lasts, and returns the cause of ctx if some still do
+	// then. From its call on, clients that take or send nothing for 2 seconds are cut.
+	Drain(ctx context.Context) error
 }
 
 // api is the receiver of all handlers.
@@ -84,6 +97,9 @@ type api struct {
 	logins       bool             // the routes that log in are there
 	writing      *limiter.Limiter // by tenant
 	heavy        heavy
+	transfers    transfers
+	answers      *limiter.Limiter // bytes of large answers, by tenant and user
+	bodies       *limiter.Limiter // the same of large bodies
 }
 
 // The writes of a tenant mostly wait for each other in the database, each with a connection of its own. So that a tenant
@@ -96,7 +112,7 @@ const (
 )
 
 // New makes the handler of all routes. Errors: errs.Invalid for a BaseURL that is none.
-func New(c Config) (http.Handler, error) {
+func New(c Config) (Handler, error) {
 	if c.BaseURL == "" {
 		c.BaseURL = "http://127.0.0.1:8080"
 	}
@@ -114,11 +130,16 @@ func New(c Config) (http.Handler, error) {
 		return nil, err
 	}
 	c.BaseURL = origin + mount
+	if c.Idle == 0 {
+		c.Idle = defaultIdle
+	}
+	c.Memory = c.Memory.withDefaults()
 	a := &api{
 		Config: c, crossOrigin: http.NewCrossOriginProtection(), secureCookie: strings.HasPrefix(origin, "https:"), mount: mount,
 		logins:  c.Authenticate == nil || c.KeepLogins,
 		writing: limiter.New(limiter.Options{PerKey: maxWriting, Timeout: maxWait}),
 		heavy:   newHeavy(),
+		answers: c.Memory.limiter(), bodies: c.Memory.limiter(), transfers: transfers{idle: c.Idle, drained: 2 * time.Second},
 	}
 	if err := a.crossOrigin.AddTrustedOrigin(origin); err != nil {
 		return nil, err
@@ -137,11 +158,23 @@ func New(c Config) (http.Handler, error) {
 
 // ServeHTTP runs one request: find the route, find the caller, call the handler, write what it gives.
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	out := &response{ResponseWriter: w, id: requestID(r), sender: newSender(w, r)}
+	a.transfers.running.Add(1)
+	defer a.transfers.running.Add(-1)
+	out := a.newResponse(w)
+	out.id = requestID(r)
+	out.sender = newSender(out, r)
 	out.Header().Set("X-Request-Id", out.id)
+	defer out.end()
 	defer a.finish(out, r)
 	if err := a.serve(out, r); err != nil {
 		a.fail(out, r, err)
+	}
+}
+
+func (a *api) newResponse(w http.ResponseWriter) *response {
+	return &response{
+		ResponseWriter: w, control: http.NewResponseController(w), transfers: &a.transfers,
+		memory: memory{limiter: a.answers, most: a.Memory.User},
 	}
 }
 
@@ -157,7 +190,9 @@ func (a *api) serve(w *response, r *http.Request) error {
 	if err := a.crossOrigin.Check(r); err != nil && !route.Foreign && (route.Public || !hasBearer(r)) {
 		return errs.Wrap(errs.Forbidden, err, "This request came from a page of another origin.")
 	}
-	req := &request{Request: r, sender: w.sender, params: params, maxBody: a.MaxBody}
+	req := &request{
+		Request: r, sender: w.sender, params: params, maxBody: a.MaxBody, bodies: memory{limiter: a.bodies, most: a.Memory.User},
+	}
 	if !route.Public {
 		if err := a.admit(req, route); err != nil {
 			return err
@@ -179,11 +214,8 @@ func (a *api) serve(w *response, r *http.Request) error {
 		return err
 	}
 	defer w.place.leave()
-	answer, err := a.call(route, req)
-	if err != nil {
-		return err
-	}
-	return answer.write(w, req.Request)
+	defer req.bodies.release()
+	return a.answer(w, route, req)
 }
 
 // admit finds the caller and checks what the route table says about it.

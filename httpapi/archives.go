@@ -174,7 +174,7 @@ func (r *request) archive() io.Reader {
 	if r.part != nil {
 		return cut{&lastField{file: r.part, form: r.form}}
 	}
-	return r.sent()
+	return r.Body
 }
 
 // importInput are the options of an import.

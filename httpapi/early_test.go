@@ -32,7 +32,7 @@ func TestEarly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // a clock of its own, which jumps
 				is, rec := is.New(t), httptest.NewRecorder()
-				out := &response{ResponseWriter: rec}
+				out := (&api{}).newResponse(rec)
 				answer := reply{status: http.StatusOK, early: true, stream: func(w io.Writer) error {
 					_, err := w.Write(make([]byte, c.size))
 					is.NoErr(err)
@@ -67,7 +67,7 @@ func TestEarlyPanic(t *testing.T) {
 	}}
 	func() {
 		defer func() { is.Equal(recover(), "broken") }()
-		_ = answer.write(&response{ResponseWriter: rec}, nil)
+		_ = answer.write((&api{}).newResponse(rec), nil)
 	}()
 	out.begin()
 	is.True(!rec.Flushed)

@@ -240,11 +240,11 @@ func (r *request) fileContent() (content io.Reader, contentType string, err erro
 	mediaType, _, err := mime.ParseMediaType(given)
 	switch {
 	case given == "" || mediaType == "application/octet-stream":
-		return r.sent(), "", nil
+		return r.Body, "", nil
 	case err != nil:
 		return nil, "", errs.Wrap(errs.Invalid, err, "The Content-Type header cannot be read.")
 	case mediaType != "application/json":
-		return r.sent(), given, nil
+		return r.Body, given, nil
 	}
 	in, err := decode[struct {
 		Content     *string `json:"content"`

@@ -100,7 +100,7 @@ func (r *request) file(otherwise string) (name, contentType string, content io.R
 		if name = cmp.Or(query.Get("filename"), otherwise); name == "" {
 			return "", "", nil, errs.New(errs.Invalid, "Send the file as the multipart field file, or as the raw body with ?filename=.")
 		}
-		return name, mediaType, r.sent(), nil
+		return name, mediaType, r.Body, nil
 	}
 	if err := r.readForm(func(string, []byte) error { return nil }); err != nil {
 		return "", "", nil, err
@@ -125,55 +125,44 @@ func (c cut) Read(p []byte) (int, error) {
 // sender is a body as it comes in. Who does not send it in time is given up, whether a handler reads it or not.
 type sender struct {
 	io.ReadCloser
+	*transfer
 	control *http.ResponseController
-	file    bool // of any length: the patience is for standing still, not for all of it
 	ended   bool
 }
 
-// sent is the body, to be read in pieces whatever its length.
-func (r *request) sent() io.Reader {
-	if r.sender != nil {
-		r.sender.file = true
-	}
-	return r.Body
-}
-
 // newSender starts the clock of a request's body; nil when it has none.
-func newSender(w http.ResponseWriter, r *http.Request) *sender {
+func newSender(w *response, r *http.Request) *sender {
 	if r.ContentLength == 0 {
 		return nil
 	}
-	s := &sender{ReadCloser: r.Body, control: http.NewResponseController(w)}
-	s.within(patience)
+	s := &sender{ReadCloser: r.Body, control: w.control, transfer: w.transfers.begin(w.control.SetReadDeadline)}
+	s.extend()
 	r.Body = s
 	return s
-}
-
-// within bounds the time for the rest of the body; 0 takes the bound away. Recorders in tests have none.
-func (s *sender) within(d time.Duration) {
-	var end time.Time
-	if d > 0 {
-		end = time.Now().Add(d)
-	}
-	_ = s.control.SetReadDeadline(end)
 }
 
 // leave is called when the answer begins: net/http reads what is left of a body before it sends one.
 func (s *sender) leave() {
 	if s != nil && !s.ended {
-		s.within(time.Second)
+		s.transfer.end()
+		_ = s.control.SetReadDeadline(time.Now().Add(time.Second))
+	}
+}
+
+// end is called when the request has been answered.
+func (s *sender) end() {
+	if s != nil {
+		s.transfer.end()
 	}
 }
 
 func (s *sender) Read(p []byte) (int, error) {
-	if s.file {
-		s.within(patience)
-	}
-	n, err := s.ReadCloser.Read(p)
+	n, err := s.step(func() (int, error) { return s.ReadCloser.Read(p) })
 	switch {
 	case errors.Is(err, io.EOF):
 		s.ended = true
-		s.within(0) // what the handler does next may take longer
+		s.transfer.end()
+		_ = s.control.SetReadDeadline(time.Time{}) // what the handler does next may take longer
 	case err != nil:
 		err = errs.Wrap(errs.Invalid, err, "The body could not be read to its end.")
 	}
@@ -237,20 +226,18 @@ func file(contentType, name string, modified time.Time, content io.ReadSeekClose
 		if strings.Count(r.Header.Get("Range"), ",") >= maxRanges {
 			r.Header.Del("Range") // each range may read a chunk of its own; the whole file is cheaper
 		}
-		slow := &receiver{ResponseWriter: w, control: http.NewResponseController(w)}
-		http.ServeContent(slow, r, "", modified, content)
-		_ = slow.control.SetWriteDeadline(time.Time{})
-		return slow.failure
+		to := &receiver{ResponseWriter: w}
+		http.ServeContent(to, r, "", modified, content)
+		return to.failure
 	}}, nil
 }
 
 // maxRanges is how many ranges of a file one answer gives.
 const maxRanges = 8
 
-// receiver gives up on a reader who stands still, and holds back the failures of http.ServeContent, which are plain text.
+// receiver holds back the failures of http.ServeContent, which are plain text.
 type receiver struct {
 	http.ResponseWriter
-	control *http.ResponseController
 	failure error
 }
 
@@ -269,7 +256,6 @@ func (w *receiver) Write(p []byte) (int, error) {
 	if w.failure != nil {
 		return len(p), nil
 	}
-	_ = w.control.SetWriteDeadline(time.Now().Add(patience))
 	return w.ResponseWriter.Write(p)
 }
 

@@ -80,7 +80,7 @@ func (r *request) readFileOptions(known map[string]reflect.Type, byID bool) erro
 
 // isGzip reports whether the body begins as gzip does.
 func (r *request) isGzip() bool {
-	body := bufio.NewReader(r.sent())
+	body := bufio.NewReader(r.Body)
 	r.Body = struct {
 		io.Reader
 		io.Closer
@@ -202,7 +202,7 @@ func jsonOf(t reflect.Type, name, text string) (json.RawMessage, error) {
 // together may have as many bytes as a JSON body. Errors: errs.Invalid for a form that cannot be read; errs.TooLarge.
 func (r *request) readForm(field func(name string, value []byte) error) error {
 	_, params, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	r.form = multipart.NewReader(r.sent(), params["boundary"])
+	r.form = multipart.NewReader(r.Body, params["boundary"])
 	for left := r.maxBody; ; {
 		part, err := r.form.NextRawPart()
 		switch {

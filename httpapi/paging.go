@@ -90,7 +90,8 @@ func listOf(path string, query url.Values) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }
 
-// collection encodes a page: self, prev and next links that keep all other parameters, and the rows under rel.
+// collection encodes a page: self, prev and next links that keep all other parameters, and the rows under rel, which are
+// made when they are written.
 func collection[T any](a *api, r *request, q paging.Query, p paging.Page[T], rel string, extra map[string]any, row func(T) hal.Resource) hal.Resource {
 	query, _ := parseQuery(r.Request) // page has read it already
 	path := r.URL.EscapedPath()
@@ -125,9 +126,13 @@ func collection[T any](a *api, r *request, q paging.Query, p paging.Page[T], rel
 		}
 		links.With("next", at(q.Start+count, next))
 	}
-	rows := make([]hal.Resource, count)
-	for i, v := range p.Rows {
-		rows[i] = row(v)
-	}
-	return hal.Collection(links, hal.Page{Start: q.Start, Count: count, Total: p.Total}, rel, rows, extra)
+	res := hal.Collection[hal.Resource](links, hal.Page{Start: q.Start, Count: count, Total: p.Total}, rel, nil, extra)
+	res.Embedded[rel] = hal.Rows(func(yield func(hal.Resource) bool) {
+		for _, v := range p.Rows {
+			if !yield(row(v)) {
+				return
+			}
+		}
+	})
+	return res
 }

@@ -61,7 +61,10 @@ func (a reply) write(w *response, r *http.Request) error {
 		return nil
 	}
 	res, single := a.body.(hal.Resource)
-	single = single && !res.List && a.status == http.StatusOK
+	if res.List {
+		return a.writeList(w)
+	}
+	single = single && a.status == http.StatusOK
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	tagged := single && (reads || r.Method == http.MethodPut)
 	if tagged && res.Beside != nil {
@@ -76,7 +79,11 @@ func (a reply) write(w *response, r *http.Request) error {
 		}
 	}
 	body, err := hal.Append(make([]byte, 0, 1024), a.body)
+	if err == nil && w.counted && len(body) > small {
+		err = w.memory.hold(len(body))
+	}
 	if err != nil {
+		h.Del("Etag")
 		return err
 	}
 	if tagged && res.Beside == nil {
@@ -90,15 +97,48 @@ func (a reply) write(w *response, r *http.Request) error {
 	w.setType()
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(a.status)
+	w.place.leave()
 	_, _ = w.Write(body) // a caller who is gone needs no answer
 	return nil
+}
+
+// writeList sends a collection: at once when it is small, and otherwise row by row.
+func (a reply) writeList(w *response) error {
+	sent := false
+	send := func(body []byte) error {
+		if !sent {
+			w.setType()
+			w.WriteHeader(a.status)
+			sent = true
+		}
+		_, err := w.Write(body)
+		return err
+	}
+	body, err := hal.Stream(make([]byte, 0, 1024), a.body, func(body []byte) ([]byte, error) {
+		if len(body) < lateSize {
+			return body, nil
+		}
+		return body[:0], send(body)
+	})
+	if err == nil {
+		if !sent {
+			w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		}
+		w.place.leave()
+		err = send(body)
+	}
+	if err != nil && sent {
+		w.failure = err
+		panic(http.ErrAbortHandler)
+	}
+	return err
 }
 
 func (a reply) writeStream(w *response) error {
 	if w.Header().Get("Content-Type") == "" {
 		w.setType()
 	}
-	out := &late{w: w, status: a.status, control: http.NewResponseController(w.ResponseWriter)}
+	out := &late{w: w, status: a.status, control: w.control}
 	if a.early {
 		defer time.AfterFunc(hesitation, out.begin).Stop()
 		defer out.end() // it may just have fired
@@ -111,7 +151,6 @@ func (a reply) writeStream(w *response) error {
 		w.failure = err
 		panic(http.ErrAbortHandler)
 	}
-	_ = out.control.SetWriteDeadline(time.Time{}) // the connection may carry another request
 	return err
 }
 
@@ -176,7 +215,6 @@ func (l *late) flush(to io.Writer) error {
 		l.w.WriteHeader(l.status)
 		l.sent = true
 	}
-	_ = l.control.SetWriteDeadline(time.Now().Add(patience)) // recorders in tests have none
 	_, err := to.Write(l.buf)
 	l.buf = l.buf[:0]
 	return err
@@ -186,6 +224,7 @@ func (l *late) flush(to io.Writer) error {
 type response struct {
 	http.ResponseWriter
 	id      string
+	control *http.ResponseController
 	sender  *sender
 	status  int
 	failure error // why the answer was cut
@@ -193,6 +232,12 @@ type response struct {
 	hal     bool // the client prefers application/hal+json
 
 	conditions *conditions // of the request; nil for none
+
+	transfers *transfers
+	out       *transfer // the answer, unless it is tiny
+	cut       bool      // the client did not take it
+	memory    memory    // what the answer holds
+	counted   bool      // and it counts
 }
 
 // setType sets the media type of a JSON answer.
@@ -208,15 +253,17 @@ func (w *response) WriteHeader(status int) {
 	if w.status == 0 {
 		w.status = status
 		w.sender.leave()
+		_ = w.control.SetWriteDeadline(time.Now().Add(w.transfers.patience())) // also of an answer without a body
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write waits for the client, and the request has no place meanwhile.
-func (w *response) Write(p []byte) (int, error) {
-	w.place.rest()
-	defer w.place.resume()
-	return w.ResponseWriter.Write(p)
+// end is called when the request has been answered.
+func (w *response) end() {
+	w.flush()
+	w.out.end()
+	w.sender.end()
+	w.memory.release()
 }
 
 // Unwrap lets http.ResponseController find the connection.

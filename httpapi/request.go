@@ -9,7 +9,6 @@ import (
 	"mime/multipart"
 	"net/http"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
@@ -18,10 +17,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/escapes"
+	"github.com/tenantcontent/tenantcontent/internal/limiter"
 )
-
-// patience is how long a sender or reader may stand still before its connection is given up.
-const patience = 30 * time.Second
 
 // request is what a handler gets.
 type request struct {
@@ -36,6 +33,8 @@ type request struct {
 
 	conditions *conditions // nil for none
 	turn       bool        // the request has its turn among the writes of the tenant
+
+	bodies memory // what the body holds
 }
 
 // param gives a path parameter, unescaped.
@@ -93,12 +92,29 @@ func (r *request) body() ([]byte, error) {
 }
 
 func (r *request) read() ([]byte, error) {
-	raw, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, r.maxBody))
+	body := http.MaxBytesReader(nil, r.Body, r.maxBody)
+	raw, err := io.ReadAll(io.LimitReader(body, small+1))
+	if len(raw) > small && err == nil {
+		if err := r.bodies.acquire(r.Context(), bodySize(r.ContentLength, r.maxBody)); err != nil {
+			return nil, limiter.Unavailable(err, "Too many large bodies are on their way at the moment. Try again.")
+		}
+		var rest []byte
+		rest, err = io.ReadAll(body)
+		raw = append(raw, rest...)
+	}
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {
 		return nil, errs.New(errs.TooLarge, "The body must have at most %d bytes.", r.maxBody)
 	}
 	return raw, err
+}
+
+// bodySize is how many bytes a body may have.
+func bodySize(announced, most int64) int64 {
+	if announced < 0 {
+		return most
+	}
+	return min(announced, most)
 }
 
 // decode reads a JSON body into a T: a struct that has the fields which the route accepts and no other. No body is an

@@ -16,8 +16,12 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// drain is how long a server that stops waits for the requests that are running.
-const drain = 30 * time.Second
+// drain is how long a server that stops waits for the requests that are running, and linger how long, after these, for
+// connections that it would close when they are idle.
+const (
+	drain  = 30 * time.Second
+	linger = time.Second
+)
 
 type serveCommand struct {
 	config
@@ -117,8 +121,19 @@ func serve(ctx context.Context, listener net.Listener, app *tenantcontent.App, l
 	log.Info("stopping: finishing what runs")
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
-	if err := server.Shutdown(last); err != nil {
-		return errors.Join(fmt.Errorf("some requests did not finish in %s: %w", drain, err), server.Close())
+	shutdown, closed := context.WithCancel(last)
+	var closing sync.WaitGroup
+	closing.Go(func() { _ = server.Shutdown(shutdown) }) // no new connections; those that are idle are closed
+	err := app.Drain(last)
+	timer := time.AfterFunc(linger, closed)
+	closing.Wait()
+	timer.Stop()
+	closed()
+	if err != nil {
+		err = fmt.Errorf("some requests did not finish in %s: %w", drain, err)
+	}
+	if err := errors.Join(err, server.Close()); err != nil {
+		return err
 	}
 	log.Info("stopped")
 	return nil

@@ -1,0 +1,147 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// What a client must do at least, so that it is not cut: take or send a byte within Config.Idle, and after that minRate on
+// average. The time that this server needs itself does not count.
+const (
+	defaultIdle = 30 * time.Second
+	minRate     = 1 << 10 // bytes a second
+
+	pieceSize = 16 << 10 // bytes of an answer that are written at once, each with a deadline of its own
+	tinySize  = 2 << 10  // an answer that net/http keeps in its buffer until the handler has returned
+)
+
+// transfers are the bodies and answers that are on their way, of all requests.
+type transfers struct {
+	idle     time.Duration // of Config
+	drained  time.Duration // idle while the server stops
+	draining atomic.Bool
+	running  atomic.Int64 // requests
+
+	mu  sync.Mutex
+	all map[*transfer]struct{}
+}
+
+// transfer is a body that comes in, or an answer that goes out. Its deadlines are those of the connection.
+type transfer struct {
+	of       *transfers
+	deadline func(time.Time) error // recorders in tests have none
+
+	mu    sync.Mutex // Drain has a goroutine of its own
+	bytes int64
+	spent time.Duration // waiting for the client
+}
+
+// begin returns a transfer that Drain can end. The caller ends it.
+func (t *transfers) begin(deadline func(time.Time) error) *transfer {
+	one := &transfer{of: t, deadline: deadline}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.all == nil {
+		t.all = map[*transfer]struct{}{}
+	}
+	t.all[one] = struct{}{}
+	return one
+}
+
+// end forgets a transfer; nil is none.
+func (one *transfer) end() {
+	if one != nil {
+		one.of.mu.Lock()
+		defer one.of.mu.Unlock()
+		delete(one.of.all, one)
+	}
+}
+
+// step does one read or write of a transfer within the time that the client has for it.
+func (one *transfer) step(do func() (int, error)) (int, error) {
+	begun := one.extend()
+	n, err := do()
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	one.bytes += int64(n)
+	one.spent += time.Since(begun)
+	return n, err
+}
+
+// extend sets the deadline of the next step.
+func (one *transfer) extend() time.Time {
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	allowed, now := one.of.patience(), time.Now()
+	if earned := time.Duration(one.bytes) * time.Second / minRate; one.spent > earned {
+		allowed -= min(allowed, one.spent-earned)
+	}
+	_ = one.deadline(now.Add(allowed))
+	return now
+}
+
+// patience is how long a client may do nothing.
+func (t *transfers) patience() time.Duration {
+	if t.draining.Load() {
+		return min(t.idle, t.drained)
+	}
+	return t.idle
+}
+
+// Drain waits until no request runs, for at most as long as ctx lasts, and returns the cause of ctx if some still do then.
+// From its call on, clients that take or send nothing for a short while are cut.
+func (a *api) Drain(ctx context.Context) error {
+	t := &a.transfers
+	t.draining.Store(true)
+	t.mu.Lock()
+	for one := range t.all {
+		one.extend()
+	}
+	t.mu.Unlock()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for t.running.Load() > 0 {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// Write writes a part of an answer, in pieces: a client that takes nothing, or too little, is cut. It waits for the client,
+// and the request has no place meanwhile.
+func (w *response) Write(p []byte) (int, error) {
+	w.place.rest()
+	defer w.place.resume()
+	if w.out == nil && len(p) <= tinySize {
+		return w.ResponseWriter.Write(p) // with the deadline of WriteHeader, which net/http takes back when all is sent
+	}
+	if w.out == nil {
+		w.out = w.transfers.begin(w.control.SetWriteDeadline)
+	}
+	written := 0
+	for len(p) > 0 {
+		piece := p[:min(len(p), pieceSize)]
+		n, err := w.out.step(func() (int, error) { return w.ResponseWriter.Write(piece) })
+		written += n
+		if err != nil {
+			w.cut = true
+			return written, err
+		}
+		p = p[len(piece):]
+	}
+	return written, nil
+}
+
+// flush sends what net/http keeps, while Drain can still cut a client who does not take it.
+func (w *response) flush() {
+	if w.out != nil && !w.cut {
+		_, err := w.out.step(func() (int, error) { return 0, w.control.Flush() })
+		w.cut = err != nil && w.status != 0 && err != http.ErrNotSupported
+	}
+}
