@@ -11,7 +11,8 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
 
 run: ## start the server on an embedded database in ./data
-	go run ./cmd/tenantcontent serve
+	@go build -trimpath -o bin/ ./cmd/tenantcontent
+	bin/tenantcontent serve
 
 test: ## every test on both databases, with the race detector, none skipped; installs PostgreSQL, slapd and Chromium when missing
 	scripts/test.sh

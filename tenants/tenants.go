@@ -88,6 +88,10 @@ type Store interface {
 	Update(ctx context.Context, id string, edit func(*Tenant) error) (Tenant, error)
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
+	// Delete removes a tenant and every row of it. It fails with errs.NotFound.
+	Delete(ctx context.Context, id string) error
+	// Counts returns how many rows a tenant has of what people know by name. A tenant that is not there has none.
+	Counts(ctx context.Context, id string) ([]Count, error)
 	// KeyCheck gives the sealed text that Insert was given, or that Reseal made of it.
 	KeyCheck(ctx context.Context, id string) (string, error)
 	// Reseal calls reseal with each sealed value of a tenant, in every table, and writes what it gives where that
@@ -100,6 +104,12 @@ type Store interface {
 type Secret struct {
 	Table, Column, Row string
 	Sealed             string
+}
+
+// Count is how many rows a tenant has of a thing, such as users.
+type Count struct {
+	Of string
+	N  int
 }
 
 // Service is the rules for tenants over a Store.
@@ -296,6 +306,23 @@ func (s *Service) ForgetUsers(ctx context.Context, id string, names ...string) e
 func (s *Service) DefaultDomain(ctx context.Context, id string) (string, error) {
 	t, err := s.Lookup(ctx, id)
 	return t.Settings.DefaultDomain, err
+}
+
+// Delete removes a tenant and all that it has, for the library and the command line: it asks for no actor. Errors:
+// errs.NotFound.
+func (s *Service) Delete(ctx context.Context, id string) error {
+	if _, err := s.Lookup(ctx, id); err != nil {
+		return err
+	}
+	return s.store.Delete(ctx, id)
+}
+
+// Counts returns what a tenant has, without an actor, also what it has none of. Errors: errs.NotFound.
+func (s *Service) Counts(ctx context.Context, id string) ([]Count, error) {
+	if _, err := s.Lookup(ctx, id); err != nil {
+		return nil, err
+	}
+	return s.store.Counts(ctx, id)
 }
 
 // IDs gives the ids of all tenants without an actor, ordered.

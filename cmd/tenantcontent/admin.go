@@ -3,7 +3,9 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"runtime/debug"
@@ -117,7 +119,7 @@ func (w *who) run(ctx context.Context, t terminal, done string, do func(*tenantc
 	password := w.Password
 	if password == "" {
 		var err error
-		if password, err = t.ask("Password: "); err != nil {
+		if password, err = t.ask(ctx, "Password: "); err != nil {
 			return err
 		}
 	}
@@ -129,19 +131,70 @@ func (w *who) run(ctx context.Context, t terminal, done string, do func(*tenantc
 	})
 }
 
-// ask reads a line that is not shown while it is typed on a terminal.
-func (t terminal) ask(prompt string) (string, error) {
-	if f, ok := t.in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		_, _ = fmt.Fprint(t.err, prompt)
-		line, err := term.ReadPassword(int(f.Fd()))
-		_, _ = fmt.Fprintln(t.err)
+// keyboard returns the file descriptor of the terminal that a person types at, false when the input is none.
+func (t terminal) keyboard() (fd int, ok bool) {
+	f, ok := t.in.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return 0, false
+	}
+	return int(f.Fd()), true
+}
+
+// ask reads a password: a line that is not shown while it is typed on a terminal.
+func (t terminal) ask(ctx context.Context, prompt string) (string, error) {
+	fd, ok := t.keyboard()
+	if !ok {
+		line, err := t.line(ctx, "")
+		if err == nil && line == "" {
+			err = errs.New(errs.Invalid, "no password: set TENANTCONTENT_PASSWORD or write it to the input")
+		}
+		return line, err
+	}
+	shown, err := term.GetState(fd)
+	if err != nil {
+		return "", err
+	}
+	_, _ = fmt.Fprint(t.err, prompt)
+	line, err := await(ctx, func() (string, error) {
+		line, err := term.ReadPassword(fd)
 		return string(line), err
+	})
+	_, _ = fmt.Fprintln(t.err)
+	if ctx.Err() != nil {
+		return "", errors.Join(err, term.Restore(fd, shown)) // who reads still has the echo off
 	}
-	line, err := bufio.NewReader(t.in).ReadString('\n')
-	if line = strings.TrimRight(line, "\r\n"); line == "" {
-		return "", errs.Wrap(errs.Invalid, err, "no password: set TENANTCONTENT_PASSWORD or write it to the input")
+	return line, err
+}
+
+// line reads a line, "" at the end of the input.
+func (t terminal) line(ctx context.Context, prompt string) (string, error) {
+	_, _ = fmt.Fprint(t.err, prompt)
+	return await(ctx, func() (string, error) {
+		line, err := bufio.NewReader(t.in).ReadString('\n')
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return strings.TrimRight(line, "\r\n"), err
+	})
+}
+
+// await returns what read returns, or the error of ctx when that ends first: a read from a terminal cannot be ended.
+func await(ctx context.Context, read func() (string, error)) (string, error) {
+	type result struct {
+		line string
+		err  error
 	}
-	return line, nil
+	got := make(chan result, 1)
+	go func() {
+		line, err := read()
+		got <- result{line, err}
+	}()
+	select {
+	case r := <-got:
+		return r.line, r.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
 }
 
 type rekeyCommand struct {
@@ -158,6 +211,9 @@ func (r *rekeyCommand) Run(ctx context.Context, t terminal) error {
 	}
 	defer func() { _ = lib.DB.Close() }()
 	n, err := tenantcontent.Rekey(ctx, lib)
+	if interruption(ctx, err) != nil {
+		return interrupted("some secrets may be under the new key already, and nothing is lost: run rekey again")
+	}
 	if err != nil {
 		return err
 	}

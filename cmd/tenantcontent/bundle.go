@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
@@ -38,18 +39,13 @@ func (e *bundleExportCommand) Run(ctx context.Context, b *bundleCommands, t term
 	if err := e.check(); err != nil {
 		return err
 	}
-	res, err := b.send(ctx, "POST", hal.Href("bundles", e.Bundle, "_export"), nil, 0)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = res.Body.Close() }()
-	body, finish := t.progress(res.Body, res.ContentLength, "export")
-	if e.File == "-" {
-		_, err := io.Copy(t.out, body)
-		return errors.Join(err, finish())
-	}
-	n, err := e.save(body)
-	if err = errors.Join(err, finish()); err != nil {
+	n, err := e.download(ctx, b, t)
+	switch {
+	case interruption(ctx, err) != nil && e.File == "-":
+		return interrupted("the output is not whole")
+	case interruption(ctx, err) != nil:
+		return interrupted("nothing was written")
+	case err != nil || e.File == "-":
 		return err
 	}
 	raw, err := json.Marshal(map[string]any{"file": e.File, "bytes": n})
@@ -57,6 +53,24 @@ func (e *bundleExportCommand) Run(ctx context.Context, b *bundleCommands, t term
 		return err
 	}
 	return b.answer(t, raw, fmt.Sprintf("Wrote %s (%d bytes).", e.File, n))
+}
+
+// download writes what the server answers, and returns its size.
+func (e *bundleExportCommand) download(ctx context.Context, b *bundleCommands, t terminal) (int64, error) {
+	shown := t.progress()
+	defer shown.finish()
+	shown.begin("the server packs", 0)
+	res, err := b.send(ctx, "POST", hal.Href("bundles", e.Bundle, "_export"), nil, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	shown.begin("receiving", res.ContentLength)
+	body := io.TeeReader(res.Body, shown)
+	if e.File == "-" {
+		return io.Copy(t.out, body)
+	}
+	return e.save(body)
 }
 
 // check refuses to replace what is no file.
@@ -157,16 +171,53 @@ func (a arrivalFlags) send(ctx context.Context, b *bundleCommands, t terminal, m
 	if a.Owner != "" {
 		more.Set("owner", a.Owner)
 	}
-	body, finish := t.progress(f, size, "upload")
+	shown := t.progress()
+	defer shown.finish()
+	shown.begin("sending", size)
+	body := &upload{Reader: io.TeeReader(f, shown), left: size, progress: shown}
 	res, err := b.client.send(ctx, "POST", "/api/_import-bundle?"+more.Encode(), body, size)
-	if err = errors.Join(err, finish()); err != nil {
-		return nil, c, err
+	if err == nil {
+		defer func() { _ = res.Body.Close() }()
+		raw, err = io.ReadAll(res.Body)
 	}
-	defer func() { _ = res.Body.Close() }()
-	if raw, err = io.ReadAll(res.Body); err != nil {
-		return nil, c, err
+	if err != nil {
+		return nil, c, body.outcome(ctx, err, more.Get("dryRun") == "true")
 	}
 	return raw, c, json.Unmarshal(raw, &c)
+}
+
+// outcome returns err with what is known of the import that it ended.
+func (u *upload) outcome(ctx context.Context, err error, dry bool) error {
+	stopped := interruption(ctx, err) != nil
+	switch {
+	case stopped && dry:
+		return interrupted("a dry run changes nothing")
+	case stopped && u.sent.Load():
+		return interrupted("the server has the whole archive, and may have imported it: `bundle diff` shows whether it has")
+	case stopped:
+		return interrupted("nothing was imported")
+	case !dry && u.sent.Load() && errs.CodeOf(err) == errs.Unavailable:
+		return errs.Wrap(errs.Unavailable, err, "the server has the whole archive and did not answer: `bundle diff` shows whether it was imported")
+	}
+	return err
+}
+
+// upload is an archive on its way to the server.
+type upload struct {
+	io.Reader
+	left     int64 // below 0 when nobody knows
+	sent     atomic.Bool
+	progress *progress
+}
+
+// Read notes when the server gets the last byte: from then on nobody here knows what it does.
+func (u *upload) Read(p []byte) (int, error) {
+	n, err := u.Reader.Read(p)
+	u.left -= int64(n)
+	if (u.left == 0 || errors.Is(err, io.EOF)) && !u.sent.Swap(true) {
+		u.progress.begin("sent; the server checks and imports", 0)
+	}
+	return n, err
 }
 
 type bundleImportCommand struct {

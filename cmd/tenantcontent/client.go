@@ -9,13 +9,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
-	"time"
 	"unicode"
-
-	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 )
@@ -46,6 +41,9 @@ func (c client) send(ctx context.Context, method, path string, body io.Reader, s
 		req.Header.Set("Content-Type", "application/gzip")
 	}
 	res, err := http.DefaultClient.Do(req)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		return nil, errs.Wrap(errs.Unavailable, err, "cannot reach %s", c.Server)
 	}
@@ -119,16 +117,4 @@ func harmless(s string) string {
 		}
 	}
 	return b.String()
-}
-
-// progress shows how many bytes of a reader have been read, when a person watches a terminal. It shows no rate, which is
-// that of the machine's buffers as long as they take all. finish ends the display.
-func (t terminal) progress(r io.Reader, size int64, what string) (body io.Reader, finish func() error) {
-	f, ok := t.err.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return r, func() error { return nil }
-	}
-	bar := progressbar.NewOptions64(size, progressbar.OptionSetWriter(f), progressbar.OptionSetDescription(what+" (bytes)"),
-		progressbar.OptionShowCount(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
-	return io.TeeReader(r, bar), bar.Finish
 }

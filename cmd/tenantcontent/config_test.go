@@ -63,7 +63,6 @@ func TestBadConfiguration(t *testing.T) {
 		"key":                 {"Key 1", []string{"--secret-key=" + secret, data}},
 		"second key":          {"Key 2", []string{"--secret-key=" + key + "," + secret, data}},
 		"base URL":            {"base URL", []string{"--base-url=content.example.com", data}},
-		"base URL with path":  {"base URL", []string{"--base-url=https://content.example.com/sub", data}},
 		"no archive":          {"--max-archive: \"0\" is no size", []string{"--max-archive=0", data}},
 		"no members":          {"--max-archive-members: \"-1\" is no number", []string{"--max-archive-members=-1", data}},
 		"size":                {"such as 64MiB", []string{"--max-body=x", data}},

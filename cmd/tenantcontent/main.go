@@ -29,16 +29,23 @@ type commands struct {
 	Serve   serveCommand   `cmd:"" help:"Run the server (the default command)."`
 	Migrate migrateCommand `cmd:"" help:"Make the database, or bring it up to this version."`
 	Tenant  struct {
-		Add tenantAddCommand `cmd:"" help:"Add a tenant with its superuser admin."`
+		Add    tenantAddCommand    `cmd:"" help:"Add a tenant with its superuser admin."`
+		List   tenantListCommand   `cmd:"" help:"List the tenants."`
+		Show   tenantShowCommand   `cmd:"" help:"Show a tenant's settings and how much it has."`
+		Delete tenantDeleteCommand `cmd:"" help:"Delete a tenant and all that it has."`
 	} `cmd:"" help:"Manage tenants."`
+	Domain struct {
+		List domainListCommand `cmd:"" help:"List the authentication domains of a tenant."`
+	} `cmd:"" help:"Look at authentication domains."`
 	User struct {
 		Add    userAddCommand    `cmd:"" help:"Add a superuser."`
 		Passwd userPasswdCommand `cmd:"" help:"Set a user's password, and end the user's sessions."`
 	} `cmd:"" help:"Manage users."`
-	Bundle  bundleCommands `cmd:"" help:"Move bundles between files and a running server."`
-	Rekey   rekeyCommand   `cmd:"" help:"Encrypt all secrets again under the first secret key. Stop the server first."`
-	Help    helpCommand    `cmd:"" help:"Show how a command is used."`
-	Version versionCommand `cmd:"" help:"Print the version."`
+	Bundle     bundleCommands    `cmd:"" help:"Move bundles between files and a running server."`
+	Rekey      rekeyCommand      `cmd:"" help:"Encrypt all secrets again under the first secret key. Stop the server first."`
+	Help       helpCommand       `cmd:"" help:"Show how a command is used."`
+	Completion completionCommand `cmd:"" help:"Print a script that completes this command line in a shell."`
+	Version    versionCommand    `cmd:"" help:"Print the version."`
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
@@ -49,14 +56,18 @@ type terminal struct {
 	out, err io.Writer
 }
 
-// run is main without the process: it gives the exit code. 0 is success, 2 a bad configuration or command line, 1 any
-// other failure; a failure is one line on stderr.
+// run is main without the process: it gives the exit code. 0 is success, 2 a bad configuration or command line, 130
+// the end by Ctrl-C, 1 any other failure; a failure is one line on stderr.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var c commands
 	exit := -1
 	parser, err := newParser(&c, stdout, stderr, func(code int) { exit = code })
 	if err != nil {
 		return report(stderr, err, 1)
+	}
+	if len(args) > 0 && args[0] == completing {
+		complete(parser.Model, args[1:], stdout)
+		return 0
 	}
 	command, err := parser.Parse(named(args))
 	if exit >= 0 { // --help or --version
@@ -67,6 +78,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
 	if err := command.Run(terminal{stdin, stdout, stderr}, &c.Bundle); err != nil {
+		if stopped := interruption(ctx, err); stopped != nil {
+			return report(stderr, stopped, exitInterrupted)
+		}
 		return report(stderr, err, codeOf(err))
 	}
 	return 0

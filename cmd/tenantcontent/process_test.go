@@ -168,3 +168,13 @@ func (s *server) importColors(t *testing.T, token string, n int) {
 	is.New(t).Equal(status, http.StatusOK)
 	is.New(t).Equal(body, fmt.Sprintf(`{"colorsImported":%d}`, n))
 }
+
+// TestFirstLineNamesTheBasePath, below which everything is.
+func TestFirstLineNamesTheBasePath(t *testing.T) {
+	is := is.New(t)
+	s := serving(t, "--data="+filepath.Join(t.TempDir(), "data"), "--base-url=https://example.com/content/", "--admin-password="+password)
+	is.True(strings.HasSuffix(s.url, "/content"))
+	first, _, _ := strings.Cut(s.stderr.String(), "\n")
+	is.True(strings.Contains(first, "url="+s.url))
+	s.login(t, "", "admin", password)
+}

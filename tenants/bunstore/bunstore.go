@@ -173,6 +173,37 @@ func (s *Store) Update(ctx context.Context, id string, edit func(*tenants.Tenant
 	return t, nil
 }
 
+// Delete implements tenants.Store. What the tenant has goes with its row.
+func (s *Store) Delete(ctx context.Context, id string) error {
+	return bunx.Write(ctx, s.db, id, func(ctx context.Context, c bunx.Conn) error {
+		if s.changed != nil {
+			bunx.AfterCommit(ctx, func() { s.changed(id) })
+		}
+		n, err := c.Exec(ctx, `DELETE FROM tc_tenants WHERE tenant_id = $1`, id)
+		return bunx.Found(n, err, "Tenant")
+	})
+}
+
+// counted are the tables that people know by name.
+var counted = []struct{ table, of string }{
+	{"tc_users", "users"}, {"tc_teams", "teams"}, {"tc_entities", "pieces of content"}, {"tc_bundles", "bundles"},
+	{"tc_colors", "colors"}, {"tc_ai_instructions", "AI instructions"}, {"tc_comments", "comments"},
+	{"tc_blobs", "files"}, {"tc_domains", "domains"}, {"tc_tokens", "API tokens"},
+}
+
+// Counts implements tenants.Store.
+func (s *Store) Counts(ctx context.Context, id string) ([]tenants.Count, error) {
+	ctx, c := bunx.For(ctx, s.db, id)
+	all := make([]tenants.Count, len(counted))
+	for i, t := range counted {
+		all[i].Of = t.of
+		if err := c.One(ctx, "Tenant", `SELECT count(*) FROM `+t.table+` WHERE tenant_id = $1`, []any{id}, &all[i].N); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
 // KeyCheck implements tenants.Store.
 func (s *Store) KeyCheck(ctx context.Context, id string) (string, error) {
 	ctx, c := bunx.For(ctx, s.db, id)

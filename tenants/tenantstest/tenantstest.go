@@ -32,6 +32,7 @@ func TestStore(t *testing.T, open func(t *testing.T) tenants.Store) {
 		"ParallelEditsAllLand": testParallelEdits,
 		"FailedTxWritesNone":   testFailedTx,
 		"Reseal":               testReseal,
+		"Delete":               testDelete,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
 	}
@@ -111,6 +112,26 @@ func testIsolation(t *testing.T, s tenants.Store) {
 	n, err = s.Reseal(ctx, "none", func(tenants.Secret) (string, error) { return "x", nil })
 	is.NoErr(err)
 	is.Equal(n, 0)
+}
+
+func testDelete(t *testing.T, s tenants.Store) {
+	is, ctx := is.New(t), t.Context()
+	is.NoErr(s.Insert(ctx, tenant("new"), "sealed"))
+	counts, err := s.Counts(ctx, "new")
+	is.NoErr(err)
+	is.Equal(counts[len(counts)-2], tenants.Count{Of: "domains", N: 1}) // local, which each tenant has
+	is.NoErr(s.Delete(ctx, "new"))
+	_, err = s.Get(ctx, "new")
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+	counts, err = s.Counts(ctx, "new")
+	is.NoErr(err)
+	for _, c := range counts {
+		is.Equal(c.N, 0)
+	}
+	is.Equal(errs.CodeOf(s.Delete(ctx, "new")), errs.NotFound)
+	ids, err := s.IDs(ctx)
+	is.NoErr(err)
+	is.Equal(ids, []string{"acme", "evil"}) // the others stay
 }
 
 func testFailedEdit(t *testing.T, s tenants.Store) {

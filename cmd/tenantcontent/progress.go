@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// progress is a line on a terminal that says what goes on: the phase, and how many bytes have passed. nil shows nothing.
+type progress struct {
+	out   io.Writer
+	width int
+	ended chan struct{}
+	gone  sync.WaitGroup
+
+	mu    sync.Mutex
+	phase string
+	began time.Time
+	done  size
+	all   size // 0 when nobody knows
+}
+
+// progress returns the line of a command, nil when nobody watches. The caller ends it with finish.
+func (t terminal) progress() *progress {
+	f, ok := t.err.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return nil
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || width < 20 {
+		width = 80
+	}
+	p := &progress{out: f, width: width - 1, ended: make(chan struct{})}
+	p.gone.Go(p.draw)
+	return p
+}
+
+// begin starts a phase, with the number of bytes in all, 0 or less when nobody knows or none pass.
+func (p *progress) begin(phase string, all int64) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.phase, p.began, p.done, p.all = phase, time.Now(), 0, size(max(all, 0))
+}
+
+// Write counts bytes.
+func (p *progress) Write(b []byte) (int, error) {
+	if p != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.done += size(len(b))
+	}
+	return len(b), nil
+}
+
+// finish takes the line away.
+func (p *progress) finish() {
+	if p == nil {
+		return
+	}
+	close(p.ended)
+	p.gone.Wait()
+}
+
+func (p *progress) draw() {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		_, _ = fmt.Fprint(p.out, "\r\x1b[K"+p.line(time.Now()))
+		select {
+		case <-p.ended:
+			_, _ = fmt.Fprint(p.out, "\r\x1b[K")
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// line returns the line as it is now, no wider than the terminal.
+func (p *progress) line(now time.Time) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	text := fmt.Sprintf("%s, %d s", p.phase, int(now.Sub(p.began).Seconds()))
+	switch {
+	case p.phase == "":
+		return ""
+	case p.all > 0:
+		const bar = 20
+		full := int(bar * min(p.done, p.all) / p.all)
+		text = fmt.Sprintf("%s [%s%s] %s of %s", p.phase, strings.Repeat("=", full), strings.Repeat(" ", bar-full), p.done.about(), p.all.about())
+	case p.done > 0:
+		text = fmt.Sprintf("%s %s", p.phase, p.done.about())
+	}
+	return text[:min(len(text), p.width)]
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/tenants"
+)
+
+type tenantListCommand struct {
+	storage
+}
+
+func (l *tenantListCommand) Run(ctx context.Context, t terminal) error {
+	return l.with(ctx, t, func(app *tenantcontent.App) error {
+		ids, err := app.Tenants.IDs(ctx)
+		if err != nil {
+			return err
+		}
+		rows := [][]string{{"ID", "NAME", "CREATED"}}
+		for _, id := range ids {
+			tenant, err := app.Tenants.Lookup(ctx, id)
+			if err != nil {
+				return err
+			}
+			rows = append(rows, []string{id, harmless(tenant.Name), day(tenant.CreatedAt)})
+		}
+		return table(t, rows)
+	})
+}
+
+type tenantShowCommand struct {
+	storage
+	ID string `arg:"" help:"Id of the tenant."`
+}
+
+func (s *tenantShowCommand) Run(ctx context.Context, t terminal) error {
+	return s.with(ctx, t, func(app *tenantcontent.App) error {
+		tenant, err := app.Tenants.Lookup(ctx, s.ID)
+		if err != nil {
+			return err
+		}
+		counts, err := app.Tenants.Counts(ctx, s.ID)
+		if err != nil {
+			return err
+		}
+		sources := make([]string, len(tenant.Settings.DeployFrom))
+		for i, from := range tenant.Settings.DeployFrom {
+			sources[i] = from.Tenant
+		}
+		rows := [][]string{
+			{"id", tenant.ID}, {"name", harmless(tenant.Name)}, {"created", day(tenant.CreatedAt)},
+			{"AI", map[bool]string{true: "on", false: "off"}[tenant.Settings.AI]}, {"licenses", list(tenant.Settings.Licenses)},
+			{"default domain", tenant.Settings.DefaultDomain}, {"deploys from", list(sources)},
+		}
+		for _, c := range counts {
+			rows = append(rows, []string{c.Of, fmt.Sprint(c.N)})
+		}
+		return table(t, rows)
+	})
+}
+
+type tenantDeleteCommand struct {
+	storage
+	ID  string `arg:"" help:"Id of the tenant."`
+	Yes bool   `help:"Do not ask."`
+}
+
+// Run says what goes, asks for the id on a terminal, and removes it.
+func (d *tenantDeleteCommand) Run(ctx context.Context, t terminal) error {
+	return d.with(ctx, t, func(app *tenantcontent.App) error {
+		counts, err := app.Tenants.Counts(ctx, d.ID)
+		if err != nil {
+			return err
+		}
+		if !d.Yes {
+			if _, ok := t.keyboard(); !ok {
+				return errs.New(errs.Invalid, "nothing was deleted: without a terminal to ask on, deleting the tenant %s needs --yes (it has %s)", d.ID, summary(counts))
+			}
+			_, _ = fmt.Fprintf(t.err, "The tenant %s has %s. There is no way back.\n", d.ID, summary(counts))
+			typed, err := t.line(ctx, "Type its id to delete it: ")
+			if err != nil {
+				return err
+			}
+			if typed != d.ID {
+				return errs.New(errs.Invalid, "nothing was deleted: %q is not the id %s", harmless(typed), d.ID)
+			}
+		}
+		if err := app.Tenants.Delete(ctx, d.ID); err != nil {
+			return err
+		}
+		return say(t, "Deleted the tenant %s with %s.", d.ID, summary(counts))
+	})
+}
+
+// summary lists what there is of things, such as "2 users, 1 domains".
+func summary(counts []tenants.Count) string {
+	var parts []string
+	for _, c := range counts {
+		of := c.Of
+		if c.N == 1 { // every name ends so
+			of = strings.Replace(strings.TrimSuffix(of, "s"), "pieces", "piece", 1)
+		}
+		if c.N > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", c.N, of))
+		}
+	}
+	return list(parts)
+}
+
+type domainListCommand struct {
+	storage
+	Tenant string `default:"default" help:"Id of the tenant." placeholder:"ID"`
+}
+
+func (l *domainListCommand) Run(ctx context.Context, t terminal) error {
+	return l.with(ctx, t, func(app *tenantcontent.App) error {
+		if _, err := app.Tenants.Lookup(ctx, l.Tenant); err != nil {
+			return err
+		}
+		all, err := app.Domains.All(actor.With(ctx, actor.Actor{Tenant: l.Tenant, User: "*", Superuser: true}))
+		if err != nil {
+			return err
+		}
+		rows := [][]string{{"ID", "TYPE", "NAME", "LAST SCAN"}}
+		for _, d := range all {
+			name, scanned := "", "-"
+			if d.Name != nil {
+				name = harmless(*d.Name)
+			}
+			if d.ScannedAt != nil {
+				scanned = d.ScannedAt.UTC().Format(time.RFC3339)
+			}
+			rows = append(rows, []string{d.ID, d.Type, name, scanned})
+		}
+		return table(t, rows)
+	})
+}
+
+// table prints rows in columns.
+func table(t terminal, rows [][]string) error {
+	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		if _, err := fmt.Fprintln(w, strings.Join(row, "\t")); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
+
+func day(at time.Time) string { return at.UTC().Format(time.DateOnly) }
+
+// list returns words for people, "nothing" for none.
+func list(words []string) string {
+	if len(words) == 0 {
+		return "nothing"
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// TestTenants lists, shows and deletes tenants, on both databases, with all that they have.
+func TestTenants(t *testing.T) {
+	eachPlace(t, func(t *testing.T, flags []string) {
+		is, s := is.New(t), serving(t, flags...)
+		with := func(args ...string) []string { return append(args, flags...) }
+		done(t, "", with("tenant", "add", "acme", "--name=Acme Inc.")...)
+		token := s.login(t, "acme", "admin", password)
+		status, body := call(t, "POST", s.url+"/api/reports", token, `{"name": "Sales", "slug": "sales"}`)
+		is.Equal(status, 201)
+		path := s.url + "/api/reports/" + field(t, body, "id") + "/comments"
+		status, body = call(t, "POST", path, token, `{"message": "Is this right, @admin?"}`)
+		is.Equal(status, 201)
+		status, _ = call(t, "POST", s.url+"/api/comments/"+field(t, body, "id")+"/replies", token, `{"message": "It is."}`)
+		is.Equal(status, 201)
+
+		said := done(t, "", with("tenant", "list")...)
+		is.Equal(strings.Fields(said)[:3], []string{"ID", "NAME", "CREATED"})
+		is.True(strings.Contains(said, "acme     Acme Inc.  20"))
+		said = done(t, "", with("tenant", "show", "acme")...)
+		is.True(strings.Contains(said, "name               Acme Inc.\n"))
+		is.True(strings.Contains(said, "pieces of content  1\n"))
+		is.True(strings.Contains(said, "comments           2\n"))
+		said = done(t, "", with("domain", "list", "--tenant=acme")...)
+		is.Equal(strings.Join(strings.Fields(strings.Split(said, "\n")[1]), " "), "local local Local -")
+
+		const has = "1 user, 1 piece of content, 2 comments, 1 domain"
+		fails(t, 2, "deleting the tenant acme needs --yes (it has "+has+")", "acme\n", with("tenant", "delete", "acme")...)
+		is.Equal(done(t, "", with("tenant", "delete", "acme", "--yes")...), "Deleted the tenant acme with "+has+".\n")
+		for _, args := range []string{"tenant show acme", "tenant delete acme --yes", "domain list --tenant=acme"} {
+			fails(t, 1, "Tenant not found", "", with(strings.Fields(args)...)...)
+		}
+		is.True(!strings.Contains(done(t, "", with("tenant", "list")...), "acme"))
+		s.login(t, "default", "admin", password) // who was not meant is still there
+	})
+}
+
+// TestCompletion loads each script into its shell where that is installed, bash always, and asks bash for words.
+func TestCompletion(t *testing.T) {
+	is, dir := is.New(t), t.TempDir()
+	program, err := built()
+	is.NoErr(err)
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		script := done(t, "", "completion", shell)
+		file := filepath.Join(dir, shell)
+		is.NoErr(os.WriteFile(file, []byte(script), 0o600))
+		if path, err := exec.LookPath(shell); err == nil {
+			text, err := exec.Command(path, "-n", file).CombinedOutput()
+			is.Equal(string(text), "")
+			is.NoErr(err)
+		}
+	}
+	for line, want := range map[string]string{
+		"s":                           "serve",
+		"tenant ":                     "add list show delete",
+		"help ten":                    "tenant",
+		"bundle import --up":          "--update-rule",
+		"serve --log-level ":          "debug info warn error",
+		"serve --log-level = w":       "warn",
+		"--log-format json serve --l": "--listen --log-format --log-level",
+		"completion z":                "zsh",
+		"bundle import ":              "",
+		"tenant add --name x a":       "",
+	} {
+		words := strings.Split(line, " ")
+		const ask = `source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _tenantcontent; echo "${COMPREPLY[*]}"`
+		text, err := exec.Command("bash", append([]string{"-c", ask, "bash", filepath.Join(dir, "bash"), program}, words...)...).CombinedOutput()
+		is.NoErr(err)
+		is.Equal(strings.Join(strings.Fields(string(text)), " "), want)
+	}
+	fails(t, 2, "bash", "", "completion", "csh")
+}
