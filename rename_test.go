@@ -36,7 +36,7 @@ var noUsernames = []string{
 	"name", "slug", "label", "search", "folded", "description", "title", "body", "message", "excerpt", "content", "notes", "display_name", "family_name",
 	"given_name", "middle_name", "email", "timezone", "color", "icon", "material_icon", "ai_message", "host", "cidr", "restriction", "return_to", "error",
 	"data", "user_fields", "settings", "config",
-	"secret_hash", "password_hash", "key_check", "secrets", "memory", "browser",
+	"network", "recent_failures", "secret_hash", "password_hash", "key_check", "secrets", "memory", "browser",
 }
 
 // ofReports are the tables whose rows are of, or about, content and never users.

@@ -81,6 +81,11 @@ type Config struct {
 	// the tenant (App.Principals.CreateUser): content belongs to somebody. Errors: errs.Unauthenticated.
 	// The routes that log in (/api/login/…, with a password or at a provider) are not there then; see KeepLogins.
 	Authenticate func(r *http.Request) (actor.Actor, error)
+	// TrustedProxies are the networks of the proxies that requests come through. From them, and from nobody else, the header
+	// X-Forwarded-For, or Forwarded where there is no such header, is read from the right up to the first address that is not
+	// in these networks: that is the client's, in the log, for the locks of logins and for API tokens of a range of
+	// addresses. Each proxy must add to the header that is read. Default: none, the client's address is the connection's.
+	TrustedProxies []netip.Prefix
 	// KeepLogins keeps the routes that log in beside Authenticate, for a host that reads their sessions itself
 	// (App.Sessions.Authenticate).
 	KeepLogins bool
@@ -190,7 +195,7 @@ func Open(c Config) (*App, error) {
 		Store: uploadstore.New(c.DB), Blobs: blobs, Now: c.Now, NewID: c.NewID, Limit: c.MaxUpload,
 	})
 	app.Downloads = downloads.New(downloads.Options{Store: downloadstore.New(c.DB), Blobs: blobs, Now: c.Now, NewID: c.NewID})
-	principal := principals.Options{Store: directory, Blobs: blobs, Forget: app.forget, Renamed: app.renamed, Now: c.Now, NewID: c.NewID}
+	principal := principals.Options{Store: directory, Blobs: blobs, Forget: app.forget, Renamed: app.renamed, Now: c.Now, NewID: c.NewID, Log: c.Log}
 	principal.KnownDomain = known
 	elsewhere := append(principals.Types(principal), app.AIInstructions.Type())
 	app.Entities = entities.New(entities.Options{
@@ -232,7 +237,7 @@ func Open(c Config) (*App, error) {
 			Sessions: app.Sessions, Tenants: app.Tenants, Uploads: app.Uploads,
 		},
 		HostKinds: kinds(c.Entities),
-		InTx:      app.InTx, Ready: app.Ready, Visible: app.visible, BaseURL: c.BaseURL, MaxBody: c.MaxBody, Log: c.Log, Authenticate: c.Authenticate, KeepLogins: c.KeepLogins, Now: c.Now,
+		InTx:      app.InTx, Ready: app.Ready, Visible: app.visible, BaseURL: c.BaseURL, MaxBody: c.MaxBody, Log: c.Log, Authenticate: c.Authenticate, KeepLogins: c.KeepLogins, TrustedProxies: c.TrustedProxies, Now: c.Now,
 	})
 	if err != nil {
 		return nil, err
@@ -473,7 +478,7 @@ func (app *App) Sweep(ctx context.Context) error {
 	var failed []error // one tenant's failure is not the others'
 	for _, tenant := range ids {
 		for _, sweep := range []func(context.Context, string) (int, error){
-			app.Sessions.Sweep, app.Uploads.Sweep, app.Downloads.Sweep, app.Domains.Sweep,
+			app.Sessions.Sweep, app.Uploads.Sweep, app.Downloads.Sweep, app.Domains.Sweep, app.Principals.Sweep,
 		} {
 			if _, err := sweep(ctx, tenant); err != nil {
 				failed = append(failed, fmt.Errorf("tenant %s: %w", tenant, err))

@@ -123,7 +123,6 @@ type Tenants interface {
 // People turns what a domain says into users and teams. *principals.Service does: see there.
 type People interface {
 	Authenticate(ctx context.Context, tenant, domain, username, password string) (principals.User, error)
-	Refuse(ctx context.Context, password string) error
 	Try(ctx context.Context, tenant, domain, source, username string, check func(context.Context) (Identity, error)) (principals.User, error)
 	Admit(ctx context.Context, tenant, domain, source string, who Identity) (principals.User, error)
 	Sync(ctx context.Context, tenant, domain string, all principals.Snapshot, o principals.SyncOptions) (principals.SyncReport, error)

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -82,8 +83,7 @@ func (s *Service) Authenticate(ctx context.Context, tenant, domain, username, pa
 	if errs.CodeOf(err) == errs.Unauthenticated {
 		select {
 		case <-soonest.C:
-		case <-ctx.Done():
-			return principals.User{}, ctx.Err()
+		case <-ctx.Done(): // nobody is there to be told
 		}
 	}
 	return u, err
@@ -93,12 +93,11 @@ func (s *Service) authenticate(ctx context.Context, tenant, domain, username, pa
 	if domain == Local {
 		return s.o.People.Authenticate(ctx, tenant, domain, username, password)
 	}
-	_, login, why, err := s.asks(ctx, tenant, domain)
-	if err != nil {
+	if _, _, err := s.asks(ctx, tenant, domain); err != nil {
 		return principals.User{}, err
 	}
-	if login == nil || username == "" || password == "" || !plain(username) || !text(password) {
-		return principals.User{}, s.refuse(ctx, password, why)
+	if username == "" || password == "" || !plain(username) || !text(password) {
+		return principals.User{}, refusal(errors.New("the name or the password is empty, or not a text"))
 	}
 	// The place is for all of it: a thousand first logins at once wait for each other in the database, too, and shall not take
 	// every connection meanwhile.
@@ -107,12 +106,9 @@ func (s *Service) authenticate(ctx context.Context, tenant, domain, username, pa
 		return principals.User{}, err
 	}
 	defer leave()
-	d, login, why, err := s.asks(ctx, tenant, domain) // as it is after the wait
+	d, login, err := s.asks(ctx, tenant, domain) // as it is after the wait
 	if err != nil {
 		return principals.User{}, err
-	}
-	if login == nil {
-		return principals.User{}, s.refuse(ctx, password, why)
 	}
 	asked := false
 	u, err := s.o.People.Try(ctx, tenant, domain, d.Type, username, func(ctx context.Context) (Identity, error) {
@@ -127,33 +123,23 @@ func (s *Service) authenticate(ctx context.Context, tenant, domain, username, pa
 	return u, hidden(err)
 }
 
-// refuse refuses a login for a reason that is logged, nil for any.
-func (s *Service) refuse(ctx context.Context, password string, why error) error {
-	err := s.o.People.Refuse(ctx, password)
-	if why != nil && errs.CodeOf(err) == errs.Unauthenticated {
-		return errs.Wrap(errs.Unauthenticated, why, "Unable to log in")
+// asks returns a domain, and what checks its passwords. Errors: the refusal of a login if there is none.
+func (s *Service) asks(ctx context.Context, tenant, domain string) (Domain, PasswordLogin, error) {
+	d, err := s.get(ctx, tenant, domain)
+	if err == nil {
+		var realm Realm
+		if realm, err = s.open(d); err == nil {
+			if login, ok := realm.(PasswordLogin); ok {
+				return d, login, nil
+			}
+			err = errs.New(errs.Invalid, "The domain %s is not for logins with a password.", d.ID)
+		}
 	}
-	return err
-}
-
-// asks returns a domain, and what checks its passwords: nil, and why, when there is none, and for a domain that is not there.
-func (s *Service) asks(ctx context.Context, tenant, domain string) (d Domain, login PasswordLogin, why, err error) {
-	d, err = s.get(ctx, tenant, domain)
-	if errs.CodeOf(err) == errs.NotFound {
-		return Domain{}, nil, err, nil
+	switch errs.CodeOf(err) {
+	case errs.NotFound, errs.Invalid:
+		err = refusal(err)
 	}
-	if err != nil {
-		return Domain{}, nil, nil, err
-	}
-	realm, why := s.open(d)
-	if why != nil && errs.CodeOf(why) != errs.Invalid {
-		return Domain{}, nil, nil, why
-	}
-	login, can := realm.(PasswordLogin)
-	if !can && why == nil {
-		why = errs.New(errs.Invalid, "The domain %s is not for logins with a password.", d.ID)
-	}
-	return d, login, why, nil
+	return Domain{}, nil, err
 }
 
 // check asks a directory, not for long.

@@ -25,6 +25,7 @@ const (
 	Unsupported     Code = "unsupported"     // 415: a content type that the route does not read
 	Unprocessable   Code = "unprocessable"   // 422: only where the specification says so
 	Upstream        Code = "upstream"        // 502: a server that this one asks, such as a directory, is away or refuses
+	Busy            Code = "busy"            // 429: too much at once from this caller; try again later
 	Unavailable     Code = "unavailable"     // 503: the database is away or too slow; try again
 )
 

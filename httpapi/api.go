@@ -7,6 +7,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -67,6 +68,9 @@ type Config struct {
 	Log *slog.Logger
 	// Authenticate says who calls; default: the session cookie or the bearer token. Errors: errs.Unauthenticated.
 	Authenticate func(r *http.Request) (actor.Actor, error)
+	// TrustedProxies are the networks of the proxies whose X-Forwarded-For or Forwarded header names the client; default:
+	// none, the client is at the other end of the connection.
+	TrustedProxies []netip.Prefix
 	// KeepLogins keeps the routes below /api/login beside Authenticate. Without it they are not there.
 	KeepLogins bool
 	// Idle is how long a client may take or send nothing before its connection is cut; default 30 seconds. After that it
@@ -93,8 +97,9 @@ type api struct {
 	byName       map[string]*Route
 	crossOrigin  *http.CrossOriginProtection
 	secureCookie bool
-	mount        string           // path of BaseURL, without a slash at its end
-	logins       bool             // the routes that log in are there
+	mount        string // path of BaseURL, without a slash at its end
+	logins       bool   // the routes that log in are there
+	proxies      trustedProxies
 	writing      *limiter.Limiter // by tenant
 	heavy        heavy
 	transfers    transfers
@@ -134,9 +139,14 @@ func New(c Config) (Handler, error) {
 		c.Idle = defaultIdle
 	}
 	c.Memory = c.Memory.withDefaults()
+	proxies, err := newTrustedProxies(c.TrustedProxies)
+	if err != nil {
+		return nil, err
+	}
 	a := &api{
 		Config: c, crossOrigin: http.NewCrossOriginProtection(), secureCookie: strings.HasPrefix(origin, "https:"), mount: mount,
 		logins:  c.Authenticate == nil || c.KeepLogins,
+		proxies: proxies,
 		writing: limiter.New(limiter.Options{PerKey: maxWriting, Timeout: maxWait}),
 		heavy:   newHeavy(),
 		answers: c.Memory.limiter(), bodies: c.Memory.limiter(), transfers: transfers{idle: c.Idle, drained: 2 * time.Second},
@@ -163,6 +173,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	out := a.newResponse(w)
 	out.id = requestID(r)
 	out.sender = newSender(out, r)
+	r = r.WithContext(actor.WithOrigin(r.Context(), actor.Origin{Address: a.proxies.client(r), Request: out.id}))
 	out.Header().Set("X-Request-Id", out.id)
 	defer out.end()
 	defer a.finish(out, r)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"syscall"
@@ -29,6 +30,7 @@ var statusOf = map[errs.Code]int{
 	errs.Unsupported:     http.StatusUnsupportedMediaType,
 	errs.Unprocessable:   http.StatusUnprocessableEntity,
 	errs.Upstream:        http.StatusBadGateway,
+	errs.Busy:            http.StatusTooManyRequests,
 	errs.Unavailable:     http.StatusServiceUnavailable,
 }
 
@@ -57,19 +59,23 @@ func (a *api) fail(w *response, r *http.Request, err error) {
 	case status == 0:
 		status, message = http.StatusInternalServerError, "An internal server error occurred"
 	}
+	log := a.Log
+	if errors.As(err, new(refusedLogin)) && status != http.StatusInternalServerError { // has its line
+		log = slog.New(slog.DiscardHandler)
+	}
 	switch status {
 	case http.StatusInternalServerError:
-		a.Log.ErrorContext(r.Context(), "request failed", "request", w.id, "method", r.Method, "path", r.URL.Path, "err", err)
+		log.ErrorContext(r.Context(), "request failed", "request", w.id, "method", r.Method, "path", r.URL.Path, "err", err)
 	case http.StatusBadGateway:
-		a.Log.WarnContext(r.Context(), "another server failed", "request", w.id, "method", r.Method, "path", r.URL.Path, "err", err)
+		log.WarnContext(r.Context(), "another server failed", "request", w.id, "method", r.Method, "path", r.URL.Path, "err", err)
+	case http.StatusTooManyRequests:
+		w.Header().Set("Retry-After", "5")
+		log.InfoContext(r.Context(), "request not served", "request", w.id, "method", r.Method, "path", r.URL.Path, "err", err)
 	case http.StatusServiceUnavailable:
 		w.Header().Set("Retry-After", "1")
-		a.Log.WarnContext(r.Context(), "request not served", "request", w.id, "method", r.Method, "path", r.URL.Path, "err", err)
+		log.WarnContext(r.Context(), "request not served", "request", w.id, "method", r.Method, "path", r.URL.Path, "err", err)
 	case http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		if errors.Unwrap(err) != nil { // a login, and nobody else will say why it failed
-			a.Log.InfoContext(r.Context(), "not let in", "request", w.id, "method", r.Method, "path", r.URL.Path, "err", err)
-		}
 	case http.StatusRequestEntityTooLarge:
 		w.Header().Set("Connection", "close") // the rest of the body is not read
 	}
@@ -118,5 +124,5 @@ func (a *api) finish(w *response, r *http.Request) {
 	case p != nil:
 		a.fail(w, r, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
 	}
-	a.Log.DebugContext(r.Context(), "request", "request", w.id, "method", r.Method, "path", r.URL.Path, "status", w.status)
+	a.Log.DebugContext(r.Context(), "request", "request", w.id, "client", clientOf(r), "method", r.Method, "path", r.URL.Path, "status", w.status)
 }

@@ -80,7 +80,7 @@ func text(v any) string {
 // unmarked are the columns of texts that cannot hold just any: keys, times, and what logins need. settings, data,
 // user_fields and mentions hold JSON.
 var unmarked = regexp.MustCompile(`^(tenant_id|id|.*[a-z]_id|username|folded|label|search|key|slug|type|restriction|domain|content_type|` +
-	`password_hash|secret_hash|key_check|config|secrets|phase|settings|data|user_fields|kind|source_tenant|path|mentions|last_viewed_feed|.*_at)$`)
+	`network|recent_failures|password_hash|secret_hash|key_check|config|secrets|phase|settings|data|user_fields|kind|source_tenant|path|mentions|last_viewed_feed|.*_at)$`)
 
 // mark writes a tenant's mark into every column of its rows that takes one, and makes things whose keys have it.
 func (s stock) mark(t testing.TB, tenant, superuser string) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"mime"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 
@@ -19,24 +18,26 @@ const cookieName = "sid"
 
 // loginBody is what a login brings, as JSON or as a form.
 type loginBody struct {
-	Username string `json:"username"`
-	Password string `json:"password"`
-	Tenant   string `json:"tenant"`
+	Username *string `json:"username"`
+	Password *string `json:"password"`
+	Tenant   string  `json:"tenant"`
 }
 
 // login serves POST /api/login/{domain}: 200 with the session's token, also as a cookie; 401 "Unable to log in" for
-// every reason alike; 502 when the domain's directory cannot be asked.
+// every reason alike; 400 naming username or password where it is missing; 429 when too many log in at the tenant or from
+// the client's network; 502 when the domain's directory cannot be asked. Each refusal is a line in the log with its reason.
 func (a *api) login(r *request) (reply, error) {
 	in, err := r.loginBody()
 	if err != nil {
 		return reply{}, err
 	}
-	if named := r.Header.Get("X-Tenant"); named != "" {
-		in.Tenant = named
-	}
-	l, err := a.Sessions.Login(r.Context(), in.Tenant, r.param("domain"), in.Username, in.Password)
+	tenant, err := a.Sessions.Tenant(r.Context(), cmp.Or(r.Header.Get("X-Tenant"), in.Tenant))
 	if err != nil {
 		return reply{}, err
+	}
+	l, err := a.Sessions.Login(r.Context(), tenant, r.param("domain"), *in.Username, *in.Password)
+	if err != nil {
+		return reply{}, a.refuseLogin(r, tenant, r.param("domain"), *in.Username, err)
 	}
 	return a.loggedIn(l), nil
 }
@@ -56,20 +57,42 @@ func (a *api) loggedIn(l sessions.Login) reply {
 	}
 }
 
-func (r *request) loginBody() (loginBody, error) {
-	t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if t != "application/x-www-form-urlencoded" {
-		return decode[loginBody](r)
+// loginBody reads the body of a login. Errors: errs.Invalid naming username or password where it is missing;
+// errs.Unsupported for another content type than JSON and that of a form.
+func (r *request) loginBody() (in loginBody, err error) {
+	if t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); t == "application/x-www-form-urlencoded" {
+		in, err = r.loginForm()
+	} else {
+		in, err = decode[loginBody](r)
 	}
+	switch {
+	case errs.CodeOf(err) == errs.Unsupported:
+		err = errs.New(errs.Unsupported, "The body must be JSON or a form: send the header Content-Type: application/json, or application/x-www-form-urlencoded.")
+	case err != nil:
+	case in.Username == nil:
+		err = errs.New(errs.Invalid, "username is required")
+	case in.Password == nil:
+		err = errs.New(errs.Invalid, "password is required")
+	}
+	return in, err
+}
+
+func (r *request) loginForm() (in loginBody, err error) {
 	raw, err := r.body()
 	if err != nil {
-		return loginBody{}, err
+		return in, err
 	}
 	form, err := url.ParseQuery(string(raw))
 	if err != nil {
-		return loginBody{}, errs.Wrap(errs.Invalid, err, "The form is not properly escaped.")
+		return in, errs.Wrap(errs.Invalid, err, "The form is not properly escaped.")
 	}
-	return loginBody{Username: form.Get("username"), Password: form.Get("password"), Tenant: form.Get("tenant")}, nil
+	for name, field := range map[string]**string{"username": &in.Username, "password": &in.Password} {
+		if given := form.Get(name); form.Has(name) {
+			*field = &given
+		}
+	}
+	in.Tenant = form.Get("tenant")
+	return in, nil
 }
 
 // cookie carries a session's token; maxAge -1 takes it away. It ends with the browser; the session ends by itself.
@@ -134,6 +157,5 @@ func (a *api) authenticate(r *http.Request) (actor.Actor, error) {
 	if !plain(credential) {
 		return actor.Actor{}, errs.New(errs.Unauthenticated, "Log in first.")
 	}
-	from, _ := netip.ParseAddrPort(r.RemoteAddr) // a zero address is in no range
-	return a.Sessions.Authenticate(r.Context(), credential, from.Addr())
+	return a.Sessions.Authenticate(r.Context(), credential, actor.OriginOf(r.Context()).Address) // a zero address is in no range
 }

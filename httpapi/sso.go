@@ -40,7 +40,7 @@ func (a *api) beginSSO(r *request) (reply, error) {
 	domain := r.param("domain")
 	begun, err := a.Domains.Begin(r.Context(), tenant, domain, a.endpoints(tenant, domain), query.Get("returnTo"))
 	if err != nil {
-		return reply{}, err
+		return reply{}, a.refuseLogin(r, tenant, domain, "", err)
 	}
 	return reply{
 		status: http.StatusFound, header: map[string]string{"Location": begun.Location},
@@ -109,11 +109,11 @@ func (a *api) finishLogin(r *request, tenant, state string, params url.Values) (
 	domain := r.param("domain")
 	done, err := a.Domains.Finish(r.Context(), tenant, domain, a.endpoints(tenant, domain), state, browser, params)
 	if err != nil {
-		return reply{}, err
+		return reply{}, a.refuseLogin(r, tenant, domain, done.User.Username, err)
 	}
 	l, err := a.Sessions.Start(r.Context(), done.Tenant, done.User)
 	if err != nil {
-		return reply{}, err
+		return reply{}, a.refuseLogin(r, tenant, domain, done.User.Username, err)
 	}
 	answer := a.loggedIn(l)
 	answer.cookies = append(answer.cookies, a.loginCookie(state, "", time.Unix(0, 0)))

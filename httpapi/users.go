@@ -221,6 +221,11 @@ func (a *api) putUser(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
+	if in.Locked != nil && !*in.Locked && r.who.Superuser { // also where it is not locked but for some networks
+		if err := a.Principals.Unlock(r.Context(), r.param("username")); err != nil {
+			return reply{}, err
+		}
+	}
 	return a.editUser(r, in.apply)
 }
 

@@ -3,8 +3,8 @@ package principals
 import (
 	"context"
 	"errors"
-	"time"
 
+	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
 )
@@ -13,19 +13,13 @@ var errRefused = errs.New(errs.Unauthenticated, "Unable to log in")
 
 // refusedFor is errRefused with the reason, which is for the log.
 func refusedFor(reason error) error {
+	if reason == nil {
+		return errRefused
+	}
 	if errs.MessageOf(reason) == errs.MessageOf(errRefused) { // it is one already
 		return reason
 	}
 	return errs.Wrap(errs.Unauthenticated, reason, "%s", errs.MessageOf(errRefused))
-}
-
-// Refuse takes the time of a password check and fails with errs.Unauthenticated "Unable to log in". It is for logins that
-// nothing can come of, such as those at an unknown domain. Other errors are those of Authenticate.
-func (s *Service) Refuse(ctx context.Context, password string) error {
-	if _, err := s.passwords.matches(ctx, "", password); err != nil {
-		return err
-	}
-	return errRefused
 }
 
 // Try is a password login that somebody else checks, such as a directory, followed by Admit. Failures of a user of the
@@ -49,13 +43,13 @@ func (s *Service) Try(ctx context.Context, tenant, domain, source, username stri
 	} else {
 		tenant = "" // nobody's
 	}
-	l, err := s.store.Login(ctx, tenant, folded)
+	l, err := s.store.Login(ctx, tenant, folded, actor.OriginOf(ctx).Network())
 	if err != nil && errs.CodeOf(err) != errs.NotFound {
 		return User{}, err
 	}
 	ours := err == nil && l.Domain == domain
-	if ours && !l.free(s.now()) {
-		return User{}, refusedFor(errors.New("the user is locked, disabled or expired"))
+	if why := l.closed(domain, s.now()); ours && why != nil {
+		return User{}, refusedFor(why)
 	}
 	who, err := check(ctx)
 	switch {
@@ -67,11 +61,7 @@ func (s *Service) Try(ctx context.Context, tenant, domain, source, username stri
 	case err != nil:
 		return User{}, err
 	}
-	u, err := s.Admit(ctx, tenant, domain, source, who)
-	if err != nil || u.LoginAttempts == 0 && u.LockedAt == nil {
-		return u, err
-	}
-	return s.forgiven(ctx, u)
+	return s.Admit(ctx, tenant, domain, source, who)
 }
 
 // failed counts a failure of the user with a source id, else of the one with a folded name, and gives then. Both may be "".
@@ -88,39 +78,17 @@ func (s *Service) failed(ctx context.Context, tenant, domain, folded, sourceID s
 			return err
 		}
 	}
-	return s.settle(ctx, tenant, domain, folded, func(l *Login) { l.fail(s.stamp()) }, then)
-}
-
-// forgiven ends the count of a user who is let in.
-func (s *Service) forgiven(ctx context.Context, u User) (User, error) {
-	in := false
-	err := s.settle(ctx, u.Tenant, u.Domain, fold.Text(u.Username), func(l *Login) {
-		l.Attempts, l.LockedAt, in = 0, time.Time{}, true
-	}, nil)
-	if err != nil {
-		return User{}, err
-	}
-	if !in { // the tenth failure was faster
-		return User{}, errRefused
-	}
-	u.LoginAttempts, u.LockedAt = 0, nil
-	return u, nil
-}
-
-// settle changes the login of a user of a domain who may still log in, also when the caller has hung up. It gives then when
-// that was done, or there was nothing to do.
-func (s *Service) settle(ctx context.Context, tenant, domain, folded string, change func(*Login), then error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
-	defer cancel()
-	err := s.store.EditLogin(ctx, tenant, folded, func(l *Login) error {
-		if l.Domain == domain && l.free(s.now()) {
-			change(l)
+	username, lock := "", ""
+	err := s.store.EditLogin(ctx, tenant, folded, actor.OriginOf(ctx).Network(), func(l *Login) error {
+		if l.closed(domain, s.now()) == nil {
+			username, lock = l.Username, l.fail(s.stamp())
 		}
 		return nil
 	})
 	if err != nil && errs.CodeOf(err) != errs.NotFound {
 		return err
 	}
+	s.noteLock(ctx, "user locked", tenant, username, lock)
 	return then
 }
 
@@ -141,8 +109,11 @@ func (s *Service) Admit(ctx context.Context, tenant, domain, source string, who 
 	}
 	scribe := newScribe(source, func(string, ...any) {})
 	u, err := s.store.UserFrom(ctx, tenant, domain, who.ID)
-	if err == nil && (!s.mayEnter(u) || s.upToDate(scribe, u, who)) {
-		return s.entering(u)
+	if err == nil {
+		err = s.mayEnter(ctx, u)
+	}
+	if err == nil && s.upToDate(scribe, u, who) {
+		return s.enter(ctx, u)
 	}
 	if err != nil && errs.CodeOf(err) != errs.NotFound {
 		return User{}, err
@@ -160,11 +131,11 @@ func (s *Service) Admit(ctx context.Context, tenant, domain, source string, who 
 	})
 	switch {
 	case errs.CodeOf(err) == errs.NotFound: // the tenant, or a domain or user that is just deleted
-		return User{}, errRefused
+		return User{}, refusedFor(err)
 	case err != nil:
 		return User{}, err
 	}
-	return s.entering(u)
+	return s.enter(ctx, u)
 }
 
 // admit finds, ties or makes the user and brings it up to date, as the only one in the tenant who does.
@@ -186,7 +157,10 @@ func (s *Service) admit(ctx context.Context, tenant, domain string, scribe *scri
 			err = refusedFor(errors.New("the name is that of another entry's user"))
 		}
 	}
-	if err != nil || !s.mayEnter(u) {
+	if err == nil {
+		err = s.mayEnter(ctx, u)
+	}
+	if err != nil {
 		return u, err
 	}
 	now, name := s.stamp(), u.Username
@@ -233,14 +207,39 @@ func (s *Service) upToDate(scribe *scribe, u User, who Identity) bool {
 	return is == was && u.Username == who.Username
 }
 
-// mayEnter reports whether a user whom somebody else has checked may log in.
-func (s *Service) mayEnter(u User) bool {
-	return u.Enabled && !s.seen(u).Locked && (u.PasswordExpiresAt == nil || s.now().Before(*u.PasswordExpiresAt))
+// mayEnter returns the refusal of a user whom somebody else has checked, and nil if nothing speaks against the login.
+func (s *Service) mayEnter(ctx context.Context, u User) error {
+	l, err := s.store.Login(ctx, u.Tenant, fold.Text(u.Username), actor.OriginOf(ctx).Network())
+	if err != nil {
+		return err
+	}
+	if why := l.closed(u.Domain, s.now()); why != nil {
+		return refusedFor(why)
+	}
+	return nil
 }
 
-func (s *Service) entering(u User) (User, error) {
-	if !s.mayEnter(u) {
-		return User{}, refusedFor(errors.New("the user is disabled, locked or expired"))
+// enter notes the login of a user whom somebody else has checked, also when the caller has hung up. It is refused when a
+// failure that locks was faster.
+func (s *Service) enter(ctx context.Context, u User) (User, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	defer cancel()
+	var why error
+	err := s.store.EditLogin(ctx, u.Tenant, fold.Text(u.Username), actor.OriginOf(ctx).Network(), func(l *Login) error {
+		if why = l.closed(u.Domain, s.now()); why == nil {
+			l.succeed(s.stamp())
+			u.LoginAttempts, u.LockedAt = l.Attempts, nil
+			if !l.LockedAt.IsZero() {
+				u.LockedAt = &l.LockedAt
+			}
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return User{}, err
+	case why != nil:
+		return User{}, refusedFor(why)
 	}
 	return s.seen(u), nil
 }

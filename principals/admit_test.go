@@ -211,8 +211,10 @@ func TestTry(t *testing.T) {
 		}
 		want := func(attempts int, locked bool) {
 			t.Helper()
-			u := f.get(t, "jo")
-			is.Equal([]any{u.LoginAttempts, u.Locked}, []any{attempts, locked})
+			is.Equal(f.get(t, "jo").LoginAttempts, attempts)
+			l, err := f.store.Login(t.Context(), "acme", "jo", "")
+			is.NoErr(err)
+			is.Equal(l.Network.LockedAt.Equal(f.now), locked)
 		}
 		fail("JO", 9)
 		want(9, false)
@@ -231,7 +233,7 @@ func TestTry(t *testing.T) {
 		want(10, true)
 		f.now = f.now.Add(15 * time.Minute)
 		fail("jo", 1)
-		want(1, false) // ten more tries
+		want(11, false) // ten more tries
 		is.NoErr(f.try(t, d, "jo@example.com", "right"))
 		want(0, false)
 		fail("jo", 10)
@@ -307,9 +309,9 @@ func TestParallelTries(t *testing.T) {
 		}
 		wg.Wait()
 		u := f.get(t, "jo")
-		is.Equal([]any{u.LoginAttempts, u.Locked}, []any{10, true})
+		is.Equal([]any{u.LoginAttempts, f.lockedHere(t, "jo")}, []any{10, true})
 
-		f.edit(t, "jo", func(u *principals.User) { u.Locked = false })
+		is.NoErr(f.Unlock(root(t), "jo"))
 		_, err := f.Try(t.Context(), "acme", "ldap", "LDAP", "jo", func(ctx context.Context) (identity, error) {
 			for range 10 {
 				refused(t, f.try(t, d, "jo", "wrong"))
@@ -317,10 +319,10 @@ func TestParallelTries(t *testing.T) {
 			return d.check("jo", "right")(ctx) // asked before the lock, answered behind it
 		})
 		refused(t, err)
-		is.True(f.get(t, "jo").Locked)
+		is.True(f.lockedHere(t, "jo"))
 
 		// Between the user's being let in and the end of the count, others are faster.
-		f.edit(t, "jo", func(u *principals.User) { u.Locked = false })
+		is.NoErr(f.Unlock(root(t), "jo"))
 		refused(t, f.try(t, d, "jo", "wrong"))
 		late := principals.New(principals.Options{Store: &lateLock{f.store, func() {
 			for range 9 {
@@ -329,7 +331,7 @@ func TestParallelTries(t *testing.T) {
 		}}, Now: func() time.Time { return f.now }})
 		_, err = late.Try(t.Context(), "acme", "ldap", "LDAP", "jo", d.check("jo", "right"))
 		refused(t, err)
-		is.True(f.get(t, "jo").Locked)
+		is.True(f.lockedHere(t, "jo"))
 	})
 }
 
@@ -339,20 +341,18 @@ type lateLock struct {
 	before func()
 }
 
-func (s *lateLock) EditLogin(ctx context.Context, tenant, folded string, edit func(*principals.Login) error) error {
+func (s *lateLock) EditLogin(ctx context.Context, tenant, folded, network string, edit func(*principals.Login) error) error {
 	if before := s.before; before != nil {
 		s.before = nil
 		before()
 	}
-	return s.Store.EditLogin(ctx, tenant, folded, edit)
+	return s.Store.EditLogin(ctx, tenant, folded, network, edit)
 }
 
-func TestRefuse(t *testing.T) {
-	is := is.New(t)
-	s := principals.New(principals.Options{Cost: cheap})
-	refused(t, s.Refuse(t.Context(), "secret"))
-	is.Equal(principals.Hashings(s), 1)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	is.True(errors.Is(s.Refuse(ctx, "secret"), context.Canceled))
+// lockedHere reports whether a user is locked for the network of calls without an address.
+func (f *fixture) lockedHere(t *testing.T, folded string) bool {
+	t.Helper()
+	l, err := f.store.Login(t.Context(), "acme", folded, "")
+	is.New(t).NoErr(err)
+	return l.Network.LockedAt.Equal(f.now)
 }

@@ -2,6 +2,7 @@ package principals
 
 import (
 	"context"
+	"errors"
 	"time"
 	"unicode/utf8"
 
@@ -9,12 +10,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
 	"github.com/tenantcontent/tenantcontent/internal/limiter"
-)
-
-// Ten failures in a row lock a user for 15 minutes (DECISIONS, section 1).
-const (
-	maxAttempts = 10
-	lockTime    = 15 * time.Minute
 )
 
 // settleTime is how long the note of an attempt may take after its caller has gone.
@@ -30,10 +25,12 @@ const (
 // Authenticate checks a password without an actor, for sessions. Users are found ignoring case; only those of the
 // domain Local can pass.
 //
-// Every refusal is the same errs.Unauthenticated "Unable to log in" after exactly one hashing: unknown tenant, user or
-// domain, no, wrong or expired password, disabled, locked. Ten refused passwords in a row lock the user for 15 minutes;
-// while it is locked nothing is counted, and afterwards the count starts again. A password that was right is refused
-// when the tenth wrong one arrived before it was counted. Other errors mean that nothing could be found out.
+// Every refusal is the same errs.Unauthenticated "Unable to log in" with the reason as its cause: unknown tenant, user or
+// domain, no, wrong or expired password, disabled, locked. A password is hashed only when it may be right: the caller
+// sees to it that the time of a refusal tells nothing. Failures are counted by the client's network (actor.OriginOf): ten in a
+// row lock the user for that network, a hundred within 15 minutes for all networks but those of the user's logins within 30
+// days; a lock lasts 15 minutes, nothing is counted meanwhile, and afterwards its count starts again. A password that was
+// right is refused when the last wrong one arrived before it was counted. Other errors mean that nothing could be found out.
 //
 // The count is a transaction of its own: do not call it inside one.
 func (s *Service) Authenticate(ctx context.Context, tenant, domain, username, password string) (User, error) {
@@ -41,14 +38,11 @@ func (s *Service) Authenticate(ctx context.Context, tenant, domain, username, pa
 	if err != nil {
 		return User{}, err
 	}
-	if found == "" {
-		return User{}, errRefused
-	}
 	u, err := s.store.User(ctx, tenant, found)
 	return s.seen(u), err
 }
 
-// passes checks and counts a password. It gives the user's name, "" when the password is refused.
+// passes checks and counts a password, and returns the user's name. Errors: refusals as in Authenticate.
 func (s *Service) passes(ctx context.Context, tenant, domain, username, password string) (string, error) {
 	if !plain(tenant, 255) || !plain(username, maxUsername) {
 		tenant, username = "", "" // nobody's; looked for all the same
@@ -56,13 +50,13 @@ func (s *Service) passes(ctx context.Context, tenant, domain, username, password
 	if utf8.RuneCountInString(password) > maxRunes {
 		password = "" // nobody's either
 	}
-	folded := fold.Text(username)
-	l, right, err := s.check(ctx, tenant, folded, password)
+	folded, network := fold.Text(username), actor.OriginOf(ctx).Network()
+	l, right, err := s.check(ctx, tenant, domain, folded, password)
 	if err != nil {
 		return "", err
 	}
-	if domain != Local || !l.open(s.now()) {
-		folded = "" // neither counted nor let in; the way is the same, so that its time tells nothing
+	if why := l.closed(domain, s.now()); why != nil || domain != Local {
+		return "", refusedFor(why)
 	}
 	ctx = context.WithoutCancel(ctx) // a caller that hangs up now shall not have tried for nothing
 	leave, err := s.counting.Acquire(ctx, 1, tenant)
@@ -72,66 +66,48 @@ func (s *Service) passes(ctx context.Context, tenant, domain, username, password
 	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
-	found := ""
-	err = s.store.EditLogin(ctx, tenant, folded, func(now *Login) error {
+	var refused error
+	lock := ""
+	err = s.store.EditLogin(ctx, tenant, folded, network, func(now *Login) error {
+		refused = now.closed(domain, s.now()) // meanwhile
 		switch {
-		case !now.open(s.now()): // it was closed meanwhile
+		case refused != nil:
 		case right && password != "" && now.Hash == l.Hash:
-			now.Attempts, now.LockedAt = 0, time.Time{}
-			found = now.Username
+			now.succeed(s.stamp())
 		default:
-			now.fail(s.stamp())
+			refused = errors.New("the password is wrong")
+			lock = now.fail(s.stamp())
 		}
 		return nil
 	})
-	if err != nil && errs.CodeOf(err) != errs.NotFound {
+	switch {
+	case errs.CodeOf(err) == errs.NotFound:
+		return "", refusedFor(err)
+	case err != nil:
 		return "", err
+	case refused != nil:
+		s.noteLock(ctx, "user locked", tenant, l.Username, lock)
+		return "", refusedFor(refused)
 	}
-	return found, nil
+	return l.Username, nil
 }
 
 // check looks a login up and hashes the password, in the one turn: a thousand logins at once shall not take every connection
-// to the database. It gives no login, and takes its time, when there is none.
-func (s *Service) check(ctx context.Context, tenant, folded, password string) (l Login, right bool, err error) {
+// to the database. It returns no login when there is none, and hashes nothing for one that is closed.
+func (s *Service) check(ctx context.Context, tenant, domain, folded, password string) (l Login, right bool, err error) {
 	leave, err := s.passwords.enter(ctx)
 	if err != nil {
 		return Login{}, false, err
 	}
 	defer leave()
-	l, err = s.store.Login(ctx, tenant, folded)
+	l, err = s.store.Login(ctx, tenant, folded, actor.OriginOf(ctx).Network())
 	if err != nil && errs.CodeOf(err) != errs.NotFound {
 		return Login{}, false, err
 	}
+	if domain != Local || l.closed(domain, s.now()) != nil {
+		return l, false, nil
+	}
 	return l, s.passwords.check(l.Hash, password), nil
-}
-
-// open reports whether a right password would do.
-func (l Login) open(now time.Time) bool {
-	return l.Domain == Local && l.Hash != "" && l.free(now)
-}
-
-// free reports whether nothing but a wrong password would keep the user out.
-func (l Login) free(now time.Time) bool {
-	return l.Enabled && !locked(l.LockedAt, now) && (l.ExpiresAt.IsZero() || now.Before(l.ExpiresAt))
-}
-
-// fail counts a failure. A lock that has run out starts the count again.
-func (l *Login) fail(now time.Time) {
-	if !l.LockedAt.IsZero() {
-		l.Attempts, l.LockedAt = 0, time.Time{}
-	}
-	l.Attempts++
-	if l.Attempts >= maxAttempts {
-		l.LockedAt = now
-	}
-}
-
-func locked(at, now time.Time) bool { return !at.IsZero() && now.Before(at.Add(lockTime)) }
-
-// seen fills in what depends on the time.
-func (s *Service) seen(u User) User {
-	u.Locked = u.LockedAt != nil && locked(*u.LockedAt, s.now())
-	return u
 }
 
 // SetPassword changes a password and so ends the user's sessions. A user may change their own and has to know the
@@ -153,12 +129,10 @@ func (s *Service) SetPassword(ctx context.Context, username, current, password s
 	if err := s.takesPassword(ctx, a.Tenant, username, password); err != nil {
 		return err
 	}
-	found, err := s.passes(ctx, a.Tenant, Local, username, current)
-	if err != nil {
+	if _, err := s.passes(ctx, a.Tenant, Local, username, current); errs.CodeOf(err) == errs.Unauthenticated {
+		return errs.Wrap(errs.Forbidden, err, "The current password is wrong, or the user is locked.")
+	} else if err != nil {
 		return err
-	}
-	if found == "" {
-		return errs.New(errs.Forbidden, "The current password is wrong, or the user is locked.")
 	}
 	return s.SetPasswordOf(ctx, a.Tenant, username, password, also...)
 }
@@ -173,8 +147,12 @@ func (s *Service) SetPasswordOf(ctx context.Context, tenant, username, password 
 	if err != nil {
 		return err
 	}
-	return s.store.InTx(ctx, func(ctx context.Context) error {
-		err := s.store.EditLogin(ctx, tenant, fold.Text(username), s.newPassword(hash))
+	unlocks := false
+	err = s.store.InTx(ctx, func(ctx context.Context) error {
+		err := s.store.EditLogin(ctx, tenant, fold.Text(username), "", func(l *Login) error {
+			unlocks = l.Attempts > 0 || !l.LockedAt.IsZero()
+			return s.newPassword(hash)(l)
+		})
 		for _, and := range also {
 			if err == nil {
 				err = and(ctx)
@@ -182,6 +160,10 @@ func (s *Service) SetPasswordOf(ctx context.Context, tenant, username, password 
 		}
 		return err
 	})
+	if err == nil && unlocks {
+		s.noteLock(ctx, "user unlocked", tenant, username, "user")
+	}
+	return err
 }
 
 // takesPassword refuses a bad password, and any for a user who is not there or not in the domain Local.
@@ -210,7 +192,7 @@ func (s *Service) newPassword(hash string) func(*Login) error {
 			return mayHavePassword(User{Domain: l.Domain})
 		}
 		l.Hash, l.SetAt, l.ExpiresAt = hash, s.stamp(), time.Time{}
-		l.Attempts, l.LockedAt = 0, time.Time{}
+		l.unlock()
 		return nil
 	}
 }

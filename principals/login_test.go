@@ -1,8 +1,12 @@
 package principals_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -70,63 +74,166 @@ func TestAuthenticate(t *testing.T) {
 				_, err := f.Authenticate(t.Context(), c.tenant, c.domain, c.user, c.password)
 				is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 				is.Equal(errs.MessageOf(err), "Unable to log in")
-				is.Equal(principals.Hashings(f.Service)-before, 1)
+				hashed := int64(0)
+				if c.user == "Jö" && c.tenant == "acme" && c.domain == "local" { // nobody else can have a right one
+					hashed = 1
+				}
+				is.Equal(int64(principals.Hashings(f.Service)-before), hashed)
 			})
 		}
 	})
 }
 
+// from is a request from an address.
+func from(ctx context.Context, address string) context.Context {
+	return actor.WithOrigin(ctx, actor.Origin{Address: netip.MustParseAddr(address), Request: "r-1"})
+}
+
+// loginFrom logs jo of acme in from an address.
+func (f *fixture) loginFrom(t *testing.T, address, password string) error {
+	t.Helper()
+	_, err := f.Authenticate(from(t.Context(), address), "acme", "local", "jo", password)
+	return err
+}
+
+// reason is what the log says of a refusal, whose message says nothing.
+func reason(t *testing.T, err error) string {
+	t.Helper()
+	is.New(t).Equal(errs.MessageOf(err), "Unable to log in")
+	is.New(t).Equal(code(err), errs.Unauthenticated)
+	return errors.Unwrap(err).Error()
+}
+
+const wrong = "wrong horse"
+
 func TestLock(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
 		f.user(t, "jo")
-		state := func() (int, bool) {
-			u, err := f.User(root(t), "jo")
-			is.NoErr(err)
-			return u.LoginAttempts, u.Locked
-		}
-		fail := func(times int) {
-			for range times {
-				is.Equal(code(f.login(t, "jo", "wrong horse")), errs.Unauthenticated)
-			}
-		}
 		want := func(attempts int, locked bool) {
 			t.Helper()
-			n, l := state()
-			is.Equal(n, attempts)
-			is.Equal(l, locked)
+			u, err := f.User(root(t), "jo")
+			is.NoErr(err)
+			is.Equal([]any{u.LoginAttempts, u.Locked}, []any{attempts, locked})
 		}
-		fail(9)
+		fail := func(times int, address string) {
+			t.Helper()
+			for range times {
+				is.Equal(reason(t, f.loginFrom(t, address, wrong)), "the password is wrong")
+			}
+		}
+		const home, away, far = "192.0.2.1", "2001:db8::1", "198.51.100.7"
+		fail(9, away)
 		want(9, false)
-		is.NoErr(f.login(t, "jo", password)) // success starts the count again
+		is.NoErr(f.loginFrom(t, home, password))
 		want(0, false)
-		fail(10)
-		want(10, true)
+		fail(1, "2001:db8::ffff") // of the same network; the login from elsewhere has not ended its count
 		before := principals.Hashings(f.Service)
-		is.Equal(code(f.login(t, "jo", password)), errs.Unauthenticated) // the right one does not help
-		is.Equal(principals.Hashings(f.Service)-before, 1)
-		fail(3)
-		want(10, true) // nothing counts, nor is the lock made longer
-		f.now = f.now.Add(15*time.Minute - time.Microsecond)
-		is.Equal(code(f.login(t, "jo", password)), errs.Unauthenticated)
-		f.now = f.now.Add(time.Microsecond)
-		want(10, false)
-		fail(1)
-		want(1, false) // ten more tries
-		fail(9)
-		want(10, true)
+		is.Equal(reason(t, f.loginFrom(t, away, password)), "the user is locked for this network") // the right one does not help
+		is.Equal(principals.Hashings(f.Service), before)
+		want(1, false) // nothing counts while it is locked
+		is.NoErr(f.loginFrom(t, home, password))
+		is.NoErr(f.loginFrom(t, "2001:db8:0:1::1", password)) // another network
+		is.NoErr(f.loginFrom(t, "::ffff:192.0.2.1", password))
+		is.NoErr(f.login(t, "jo", password)) // a call without an address
 
-		_, err := f.UpdateUser(root(t), "jo", func(u *principals.User) error { u.Locked = false; return nil })
+		f.now = f.now.Add(15*time.Minute - time.Microsecond)
+		is.Equal(reason(t, f.loginFrom(t, away, password)), "the user is locked for this network")
+		f.now = f.now.Add(time.Microsecond)
+		fail(9, away) // ten more tries
+		is.NoErr(f.loginFrom(t, away, password))
+		fail(10, away)
+		is.Equal(reason(t, f.loginFrom(t, away, password)), "the user is locked for this network")
+		_, err := f.UpdateUser(root(t), "jo", func(u *principals.User) error { u.Locked = true; return nil })
 		is.NoErr(err)
-		want(0, false)
-		is.NoErr(f.login(t, "jo", password))
-		_, err = f.UpdateUser(root(t), "jo", func(u *principals.User) error { u.Locked = true; return nil })
+		is.Equal(reason(t, f.loginFrom(t, home, password)), "the user is locked") // by a superuser: from everywhere
+		want(10, true)
+		_, err = f.UpdateUser(root(t), "jo", func(u *principals.User) error { u.Locked = false; return nil })
 		is.NoErr(err)
-		is.Equal(code(f.login(t, "jo", password)), errs.Unauthenticated)
-		is.NoErr(f.SetPassword(root(t), "jo", "", "another horse")) // a superuser's reset ends the lock
-		is.NoErr(f.login(t, "jo", "another horse"))
+		is.NoErr(f.loginFrom(t, home, password))
+		fail(10, away)
+		is.NoErr(f.Unlock(root(t), "jo"))
 		want(0, false)
+		is.NoErr(f.loginFrom(t, away, password))
+		fail(10, away)
+		is.NoErr(f.SetPassword(root(t), "jo", "", "another horse")) // a superuser's reset ends the locks
+		is.NoErr(f.loginFrom(t, away, "another horse"))
+		want(0, false)
+
+		fail(10, far)
+		_, err = f.store.SweepNetworks(t.Context(), "acme", f.now.Add(24*time.Hour))
+		is.NoErr(err)
+		is.NoErr(f.loginFrom(t, far, "another horse")) // it is forgotten
+		is.Equal(code(f.Unlock(self(t, "jo"), "jo")), errs.Forbidden)
+		is.Equal(code(f.Unlock(root(t), "nobody")), errs.NotFound)
 	})
+}
+
+// TestLockOfAllNetworks: a hundred failures from many networks keep everybody out but those from networks of the last 30
+// days' logins.
+func TestLockOfAllNetworks(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is := is.New(t)
+		f.user(t, "jo")
+		stranger := func(n int) string { return fmt.Sprintf("203.0.113.%d", n) }
+		is.NoErr(f.loginFrom(t, "192.0.2.2", password))
+		f.now = f.now.Add(time.Hour)
+		is.NoErr(f.loginFrom(t, "192.0.2.1", password))
+		f.now = f.now.Add(29*24*time.Hour + 23*time.Hour) // the first one is just too old
+		attack := func(n int) {
+			for i := range n {
+				is.Equal(reason(t, f.loginFrom(t, stranger(i%50), wrong)), "the password is wrong")
+			}
+		}
+		attack(99)
+		f.now = f.now.Add(15 * time.Minute) // the failures of before do not count any more
+		f.now = f.now.Add(-2 * time.Minute)
+		is.True(!f.get(t, "jo").Locked)
+		f.now = f.now.Add(2 * time.Minute)
+		attack(99)
+		is.True(!f.get(t, "jo").Locked)
+		is.Equal(reason(t, f.loginFrom(t, "198.51.100.1", wrong)), "the password is wrong") // the hundredth
+		u := f.get(t, "jo")
+		is.Equal([]any{u.Locked, *u.LockedAt, u.LoginAttempts}, []any{true, f.now, 199})
+		for _, address := range []string{"198.51.100.2", stranger(1), "192.0.2.2"} {
+			is.Equal(reason(t, f.loginFrom(t, address, password)), "the user is locked")
+		}
+		is.NoErr(f.loginFrom(t, "192.0.2.1", password))
+		is.True(f.get(t, "jo").Locked) // still, for the others
+		is.Equal(reason(t, f.loginFrom(t, "198.51.100.2", password)), "the user is locked")
+		for range 10 {
+			is.Equal(reason(t, f.loginFrom(t, "192.0.2.1", wrong)), "the password is wrong")
+		}
+		is.Equal(reason(t, f.loginFrom(t, "192.0.2.1", password)), "the user is locked for this network")
+		f.now = f.now.Add(15 * time.Minute)
+		is.NoErr(f.loginFrom(t, "198.51.100.2", password))
+		is.True(f.get(t, "jo").LockedAt == nil)
+
+		f.user(t, "eve") // each user has a count, and each tenant
+		_, err := f.Authenticate(from(t.Context(), "198.51.100.2"), "acme", "local", "eve", password)
+		is.NoErr(err)
+	})
+}
+
+// TestLocksAreLogged: each lock and unlock is a line.
+func TestLocksAreLogged(t *testing.T) {
+	is := is.New(t)
+	var log bytes.Buffer
+	s := principals.New(principals.Options{
+		Store: bunstore.New(dbtest.SQLite(t)), Cost: cheap, Log: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	_, err := s.CreateUser(root(t), principals.User{Username: "jo", Enabled: true}, password)
+	is.NoErr(err)
+	for range 11 {
+		_, err := s.Authenticate(from(t.Context(), "2001:db8::1"), "acme", "local", "jo", wrong)
+		is.Equal(code(err), errs.Unauthenticated)
+	}
+	is.NoErr(s.Unlock(root(t), "jo"))
+	is.NoErr(s.Unlock(root(t), "jo")) // there is nothing to unlock
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	is.Equal(len(lines), 2)
+	is.True(strings.Contains(lines[0], `level=INFO msg="user locked" tenant=acme username=jo scope=network by="" request=r-1 client=2001:db8::1 network=2001:db8::/64`))
+	is.True(strings.Contains(lines[1], `level=INFO msg="user unlocked" tenant=acme username=jo scope=user by=root`))
 }
 
 // TestParallelLogins counts exactly, however many try at once.
@@ -171,7 +278,7 @@ func TestGuessBehindTheLock(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
 		f.user(t, "jo")
-		l, err := f.store.Login(t.Context(), "acme", "jo")
+		l, err := f.store.Login(t.Context(), "acme", "jo", "")
 		is.NoErr(err)
 		slow := principals.New(principals.Options{Store: lateStore{f.store, l}, Now: func() time.Time { return f.now }, Cost: cheap})
 		for range 10 {
@@ -188,7 +295,7 @@ type lateStore struct {
 	login principals.Login
 }
 
-func (s lateStore) Login(context.Context, string, string) (principals.Login, error) {
+func (s lateStore) Login(context.Context, string, string, string) (principals.Login, error) {
 	return s.login, nil
 }
 
@@ -198,7 +305,7 @@ func TestPasswordChangedMeanwhile(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
 		f.user(t, "jo")
-		l, err := f.store.Login(t.Context(), "acme", "jo")
+		l, err := f.store.Login(t.Context(), "acme", "jo", "")
 		is.NoErr(err)
 		is.NoErr(f.SetPasswordOf(t.Context(), "acme", "jo", "another horse"))
 		slow := principals.New(principals.Options{Store: lateStore{f.store, l}, Now: func() time.Time { return f.now }, Cost: cheap})
@@ -249,7 +356,7 @@ func TestLoginsBesideLockedRows(t *testing.T) {
 // brokenStore finds no database.
 type brokenStore struct{ principals.Store }
 
-func (brokenStore) Login(context.Context, string, string) (principals.Login, error) {
+func (brokenStore) Login(context.Context, string, string, string) (principals.Login, error) {
 	return principals.Login{}, errs.New(errs.Unavailable, "away")
 }
 

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"log/slog"
 	"runtime"
 	"time"
 
@@ -49,8 +50,8 @@ type User struct {
 	LastViewedFeed    *time.Time
 
 	Locked        bool       // LockedAt is less than 15 minutes ago; set by the Service on every read
-	LockedAt      *time.Time // kept after the lock has run out, until the next login
-	LoginAttempts int        // failures since the last login
+	LockedAt      *time.Time // of the lock for all networks but the user's own; kept after it has run out, until the next login
+	LoginAttempts int        // failures since the last login, from all networks
 
 	PasswordSetAt             *time.Time // sessions older than it are over
 	PasswordExpiresAt         *time.Time // no login from then on, until there is a new password
@@ -165,16 +166,29 @@ type Principal struct {
 // Initials are those of the name.
 func (p Principal) Initials() string { return Initials(p.Name) }
 
-// Login is what a password login needs to know of a user; times are zero for none.
+// Login is what a login from one network needs to know of a user; times are zero for none.
 type Login struct {
 	Username  string
 	Domain    string
 	Enabled   bool
 	Hash      string // PHC string, "" for no password
-	Attempts  int
+	Attempts  int    // failures since the last login, from all networks
 	LockedAt  time.Time
 	SetAt     time.Time
 	ExpiresAt time.Time
+	Recent    []time.Time  // the last failures from all networks, oldest first; at most maxRecent
+	Network   NetworkLogin // the network of this login
+
+	Unlock bool // set by an edit: ends the failures and locks of all networks
+	Forget bool // set by an edit: forgets all networks
+}
+
+// NetworkLogin is what is known of a user's logins from one network; times are zero for none.
+type NetworkLogin struct {
+	Attempts   int // failures since the last login
+	FailedAt   time.Time
+	LockedAt   time.Time
+	LoggedInAt time.Time
 }
 
 // Store keeps users, teams and memberships. Implementations must pass principalstest.TestStore.
@@ -199,10 +213,14 @@ type Store interface {
 	// OtherSuperusers counts the enabled superusers beside this user.
 	OtherSuperusers(ctx context.Context, tenant, username string) (int, error)
 
-	// Login finds a user by the folded name. It fails with errs.NotFound.
-	Login(ctx context.Context, tenant, folded string) (Login, error)
-	// EditLogin does as UpdateUser for what Login holds beside the name, domain and Enabled, and writes only what changed.
-	EditLogin(ctx context.Context, tenant, folded string, edit func(*Login) error) error
+	// Login finds a user by the folded name, with what is known of a network. It fails with errs.NotFound.
+	Login(ctx context.Context, tenant, folded, network string) (Login, error)
+	// EditLogin does as UpdateUser for what Login holds beside the name, domain and Enabled, and writes only what changed. Of
+	// a user's networks it keeps the MaxNetworks that the user has logged in from last, and as many others.
+	EditLogin(ctx context.Context, tenant, folded, network string, edit func(*Login) error) error
+	// SweepNetworks removes the networks whose last login and last failure are of no use any more at a time, and returns
+	// their number: see NetworkLogin.ExpiresAt.
+	SweepNetworks(ctx context.Context, tenant string, at time.Time) (int, error)
 
 	// Team finds a team by its id or, when key has no UUID form, by its slug. It fails with errs.NotFound.
 	Team(ctx context.Context, tenant, key string) (Team, error)
@@ -267,6 +285,7 @@ type Service struct {
 	newID       func() string
 	passwords   *hasher
 	counting    *limiter.Limiter // of logins that note an attempt, by tenant
+	log         *slog.Logger
 }
 
 // Options configure a Service. Store is required, and Blobs for pictures.
@@ -286,6 +305,7 @@ type Options struct {
 	Now         func() time.Time // default time.Now
 	NewID       func() string    // team ids; default UUIDv7
 	Cost        Cost             // of new password hashes; default DefaultCost
+	Log         *slog.Logger     // gets each lock and unlock of a user (info); default slog.Default
 }
 
 // New makes a Service.
@@ -299,8 +319,11 @@ func New(o Options) *Service {
 	if o.Cost == (Cost{}) {
 		o.Cost = DefaultCost
 	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
 	return &Service{
-		store: o.Store, blobs: o.Blobs, content: o.Content, forget: o.Forget, renamed: o.Renamed, knownDomain: o.KnownDomain,
+		log: o.Log, store: o.Store, blobs: o.Blobs, content: o.Content, forget: o.Forget, renamed: o.Renamed, knownDomain: o.KnownDomain,
 		now: o.Now, newID: o.NewID,
 		passwords: newHasher(o.Cost, 2*runtime.GOMAXPROCS(0)),
 		counting:  limiter.New(limiter.Options{Capacity: maxAllCounted, PerKey: maxCounting, Timeout: settleTime}),

@@ -138,7 +138,7 @@ func (s *Service) addUser(ctx context.Context, tenant string, u User, hash strin
 		if err := s.store.InsertUser(ctx, tenant, u); err != nil || hash == "" {
 			return err
 		}
-		return s.store.EditLogin(ctx, tenant, fold.Text(u.Username), func(l *Login) error {
+		return s.store.EditLogin(ctx, tenant, fold.Text(u.Username), "", func(l *Login) error {
 			l.Hash, l.SetAt = hash, u.CreatedAt
 			return nil
 		})
@@ -153,7 +153,7 @@ func (s *Service) addUser(ctx context.Context, tenant string, u User, hash strin
 }
 
 // UpdateUser changes a user. A superuser may change all but the name and what the service keeps for itself; Locked ends
-// or begins a lock of 15 minutes, and a user who leaves the domain Local loses the password. Users may change their own
+// or begins a lock of 15 minutes for all networks, and a user who leaves the domain Local loses the password. Users may change their own
 // profile: names, email, timezone, data, user fields, consent, avatar and feed. edit replaces what it changes and writes
 // through no pointer.
 //
@@ -173,7 +173,7 @@ func (s *Service) UpdateUser(ctx context.Context, username string, edit func(*Us
 		if err != nil {
 			return err
 		}
-		left := false
+		left, locked, unlocked := false, false, false
 		u, err = s.store.UpdateUser(ctx, a.Tenant, username, func(u *User) error {
 			was := s.seen(*u)
 			*u = was
@@ -184,12 +184,24 @@ func (s *Service) UpdateUser(ctx context.Context, username string, edit func(*Us
 				return err
 			}
 			left = was.Domain == Local && u.Domain != Local
+			locked, unlocked = !was.Locked && u.Locked, was.Locked && !u.Locked
 			return s.movesTo(ctx, a.Tenant, was.Domain, u.Domain)
 		})
-		if err != nil || !left {
+		switch {
+		case err != nil:
 			return err
+		case left:
+			err = s.store.EditLogin(ctx, a.Tenant, fold.Text(username), "", s.newPassword(""))
+		case locked: // for all networks, also the known ones
+			err = s.store.EditLogin(ctx, a.Tenant, fold.Text(username), "", func(l *Login) error { l.Forget = true; return nil })
+			s.noteLock(ctx, "user locked", a.Tenant, username, "user")
+		case unlocked:
+			err = s.store.EditLogin(ctx, a.Tenant, fold.Text(username), "", func(l *Login) error { l.unlock(); return nil })
+			s.noteLock(ctx, "user unlocked", a.Tenant, username, "user")
+		default:
+			return nil
 		}
-		if err := s.store.EditLogin(ctx, a.Tenant, fold.Text(username), s.newPassword("")); err != nil {
+		if err != nil {
 			return err
 		}
 		u, err = s.store.User(ctx, a.Tenant, username)

@@ -21,6 +21,7 @@ type config struct {
 	MaxUpload       size     `env:"TENANTCONTENT_MAX_UPLOAD" default:"256MiB" help:"Size of an uploaded file." placeholder:"SIZE"`
 	SessionLifetime lifetime `env:"TENANTCONTENT_SESSION_LIFETIME" default:"12h" help:"How long a log-in lasts." placeholder:"TIME"`
 	DenyNetworks    string   `env:"TENANTCONTENT_DENY_NETWORKS" default:"169.254.0.0/16,fe80::/10,fd00:ec2::254/128" help:"Networks that no domain's directory or provider may be in, parted by commas, or none." placeholder:"NETWORKS"`
+	TrustedProxies  string   `env:"TENANTCONTENT_TRUSTED_PROXIES" default:"none" help:"Networks of the proxies that say in X-Forwarded-For or Forwarded who calls, parted by commas, or none." placeholder:"NETWORKS"`
 
 	MaxArchive        size  `env:"TENANTCONTENT_MAX_ARCHIVE" default:"4GiB" help:"Size of a bundle's archive as it is sent, packed." placeholder:"SIZE"`
 	MaxArchiveBytes   size  `env:"TENANTCONTENT_MAX_ARCHIVE_BYTES" default:"4GiB" help:"Size of an archive when it is unpacked." placeholder:"SIZE"`
@@ -39,7 +40,10 @@ func (c *config) library() (tenantcontent.Config, error) {
 		lib.BaseURL = "http://" + reachable(c.Listen)
 	}
 	var err error
-	lib.DenyNetworks, err = networks(c.DenyNetworks)
+	if lib.DenyNetworks, err = networks("deny-networks", c.DenyNetworks); err != nil {
+		return lib, err
+	}
+	lib.TrustedProxies, err = networks("trusted-proxies", c.TrustedProxies)
 	return lib, err
 }
 
@@ -60,16 +64,20 @@ func (l *logging) logger(to io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(to, o))
 }
 
-// networks reads deny-networks.
-func networks(text string) ([]netip.Prefix, error) {
+// networks reads the networks of a flag. A single address is a network, too.
+func networks(flag, text string) ([]netip.Prefix, error) {
 	all := []netip.Prefix{}
 	if text == "none" {
 		return all, nil
 	}
 	for part := range strings.SplitSeq(text, ",") {
-		network, err := netip.ParsePrefix(strings.TrimSpace(part))
+		part = strings.TrimSpace(part)
+		network, err := netip.ParsePrefix(part)
+		if ip, single := netip.ParseAddr(part); single == nil && ip.Zone() == "" {
+			network, err = netip.PrefixFrom(ip, ip.BitLen()), nil
+		}
 		if err != nil {
-			return nil, errs.Wrap(errs.Invalid, err, "--deny-networks must be none, or networks such as 10.0.0.0/8 parted by commas")
+			return nil, errs.Wrap(errs.Invalid, err, "--%s: %q is not a network: name networks such as 10.0.0.0/8 parted by commas, or none", flag, part)
 		}
 		all = append(all, network)
 	}

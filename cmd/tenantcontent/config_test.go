@@ -63,6 +63,7 @@ func TestBadConfiguration(t *testing.T) {
 		"key":                 {"Key 1", []string{"--secret-key=" + secret, data}},
 		"second key":          {"Key 2", []string{"--secret-key=" + key + "," + secret, data}},
 		"base URL":            {"base URL", []string{"--base-url=content.example.com", data}},
+		"base URL with query": {"base URL", []string{"--base-url=https://content.example.com/sub?x", data}},
 		"no archive":          {"--max-archive: \"0\" is no size", []string{"--max-archive=0", data}},
 		"no members":          {"--max-archive-members: \"-1\" is no number", []string{"--max-archive-members=-1", data}},
 		"size":                {"such as 64MiB", []string{"--max-body=x", data}},
@@ -74,7 +75,9 @@ func TestBadConfiguration(t *testing.T) {
 		"nonsense":            {"unknown command gibberish: `tenantcontent help` lists", []string{"gibberish"}},
 		"flag like another":   {"unknown flag --max-boddy: did you mean --max-body?", []string{"--max-boddy=1"}},
 		"ratio":               {"--max-archive-ratio", []string{"--max-archive-ratio=tight", data}},
-		"networks":            {"deny-networks must be", []string{"--deny-networks=10.0.0.0/8,nowhere", data}},
+		"networks":            {`--deny-networks: "nowhere" is not a network`, []string{"--deny-networks=10.0.0.0/8,nowhere", data}},
+		"proxies":             {`--trusted-proxies: "10.0.0.0/33" is not a network`, []string{"--trusted-proxies=10.0.0.0/33", data}},
+		"proxy in a zone":     {`--trusted-proxies: "fe80::1%eth0" is not a network`, []string{"--trusted-proxies=fe80::1%eth0", data}},
 		"address":             {"cannot listen", []string{"--listen=127.0.0.1:notaport", data}},
 		"address of another":  {"cannot listen", []string{"--listen=192.0.2.1:80", data}},
 		"data folder":         {"data folder", []string{"--data=" + filepath.Join(file, "data")}},
@@ -123,6 +126,16 @@ func TestDenyNetworks(t *testing.T) {
 		lib := parsed(t, strings.Fields(text)...)
 		is.Equal(fmt.Sprint(lib.DenyNetworks), want)
 		is.True(lib.DenyNetworks != nil)
+	}
+}
+
+// TestTrustedProxies: without a setting there are none; a single address is a network, too.
+func TestTrustedProxies(t *testing.T) {
+	is := is.New(t)
+	for text, want := range map[string]string{
+		"": "[]", "--trusted-proxies=10.0.0.0/8,192.0.2.1,::1": "[10.0.0.0/8 192.0.2.1/32 ::1/128]",
+	} {
+		is.Equal(fmt.Sprint(parsed(t, strings.Fields(text)...).TrustedProxies), want)
 	}
 }
 

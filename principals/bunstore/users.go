@@ -211,50 +211,12 @@ func (s *Store) OtherSuperusers(ctx context.Context, tenant, username string) (i
 	return n, err
 }
 
-// Login implements principals.Store.
-func (s *Store) Login(ctx context.Context, tenant, folded string) (principals.Login, error) {
-	ctx, c := bunx.For(ctx, s.db, tenant)
-	return login(ctx, c, tenant, folded, "")
-}
-
-func login(ctx context.Context, c bunx.Conn, tenant, folded, lock string) (principals.Login, error) {
-	var l principals.Login
-	var hash *string
-	var lockedAt, setAt, expiresAt bunx.Time
-	err := c.One(ctx, "User", `SELECT username, domain, enabled, password_hash, login_attempts, locked_at, password_set_at,
-		password_expires_at FROM tc_users WHERE tenant_id = $1 AND folded = $2`+lock, []any{tenant, folded},
-		&l.Username, &l.Domain, &l.Enabled, &hash, &l.Attempts, &lockedAt, &setAt, &expiresAt)
-	if err != nil {
-		return principals.Login{}, err
-	}
-	l.Hash, l.LockedAt, l.SetAt, l.ExpiresAt = or(hash), lockedAt.Time, setAt.Time, expiresAt.Time
-	return l, nil
-}
-
 // SawFeed implements principals.Store.
 func (s *Store) SawFeed(ctx context.Context, tenant, username string, at time.Time) error {
 	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		n, err := c.Exec(ctx, `UPDATE tc_users SET last_viewed_feed = $1, updated_at = $1 WHERE tenant_id = $2 AND username = $3`,
 			bunx.At(at), tenant, username)
 		return bunx.Found(n, bunx.Err(err, "User"), "User")
-	})
-}
-
-// EditLogin implements principals.Store.
-func (s *Store) EditLogin(ctx context.Context, tenant, folded string, edit func(*principals.Login) error) error {
-	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
-		was, err := login(ctx, c, tenant, folded, c.ForUpdate())
-		if err != nil {
-			return err
-		}
-		l := was
-		if err := edit(&l); err != nil || l == was {
-			return err
-		}
-		_, err = c.Exec(ctx, `UPDATE tc_users SET password_hash = $1, login_attempts = $2, locked_at = $3, password_set_at = $4,
-			password_expires_at = $5 WHERE tenant_id = $6 AND username = $7`,
-			orNull(l.Hash), l.Attempts, bunx.At(l.LockedAt), bunx.At(l.SetAt), bunx.At(l.ExpiresAt), tenant, was.Username)
-		return bunx.Err(err, "User")
 	})
 }
 

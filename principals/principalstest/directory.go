@@ -112,7 +112,7 @@ func testEditDirectoryUsers(t *testing.T, s principals.Store) {
 	is.NoErr(s.AddDirectoryUsers(ctx, "acme", "ldap", all, monday))
 	jo := full()
 	addUsers(t, s, "acme", jo)
-	l, err := s.Login(ctx, "acme", "jö.doe+x@example.com")
+	l, err := s.Login(ctx, "acme", "jö.doe+x@example.com", "")
 	is.NoErr(err)
 	edited := 0
 	is.NoErr(s.EditDirectoryUsers(ctx, "acme", append(names, jo.Username, "none"), tuesday, func(u *principals.DirectoryUser) {
@@ -141,7 +141,7 @@ func testEditDirectoryUsers(t *testing.T, s principals.Store) {
 	jo.Source, jo.SourceID, jo.DisplayName, jo.Enabled, jo.DirectoryDisabled, jo.UpdatedAt = text("AD"), text("y"), text("New"), false, false, tuesday
 	jo.FamilyName, jo.GivenName, jo.MiddleName, jo.Email, jo.Timezone = nil, nil, nil, nil, nil
 	is.Equal(u, jo) // still a superuser, with all that no directory knows
-	after, err := s.Login(ctx, "acme", "jö.doe+x@example.com")
+	after, err := s.Login(ctx, "acme", "jö.doe+x@example.com", "")
 	is.NoErr(err)
 	l.Enabled = false
 	is.Equal(after, l)
@@ -173,7 +173,7 @@ func testRenameUsers(t *testing.T, s principals.Store) {
 	is.Equal(got, want)
 	_, err = s.User(ctx, "acme", jo.Username)
 	is.Equal(errs.CodeOf(err), errs.NotFound)
-	l, err := s.Login(ctx, "acme", "joe")
+	l, err := s.Login(ctx, "acme", "joe", "")
 	is.NoErr(err)
 	is.Equal(l.Username, "JOE") // found by the folded name
 	in, err := s.Members(ctx, "acme", teamID(1))

@@ -29,6 +29,7 @@ func TestStore(t *testing.T, open func(t *testing.T) principals.Store) {
 		"TeamRoundTrip":         testTeamRoundTrip,
 		"TakenNames":            testTaken,
 		"Logins":                testLogins,
+		"LoginNetworks":         testLoginNetworks,
 		"Members":               testMembers,
 		"OtherSuperusers":       testOtherSuperusers,
 		"SawFeed":               testSawFeed,
@@ -207,15 +208,15 @@ func testTaken(t *testing.T, s principals.Store) {
 func testLogins(t *testing.T, s principals.Store) {
 	is, ctx := is.New(t), t.Context()
 	addUsers(t, s, "acme", user("Jo"))
-	none, err := s.Login(ctx, "acme", "jo")
+	none, err := s.Login(ctx, "acme", "jo", "")
 	is.NoErr(err)
 	is.Equal(none, principals.Login{Username: "Jo", Domain: principals.Local, Enabled: true})
 	want := principals.Login{
 		Username: "Jo", Domain: principals.Local, Enabled: true, Hash: "$argon2id$…", Attempts: 3,
 		LockedAt: monday, SetAt: tuesday, ExpiresAt: tuesday.Add(time.Hour),
 	}
-	is.NoErr(s.EditLogin(ctx, "acme", "jo", func(l *principals.Login) error { *l = want; return nil }))
-	got, err := s.Login(ctx, "acme", "jo")
+	is.NoErr(s.EditLogin(ctx, "acme", "jo", "", func(l *principals.Login) error { *l = want; return nil }))
+	got, err := s.Login(ctx, "acme", "jo", "")
 	is.NoErr(err)
 	is.Equal(got, want)
 	u, err := s.User(ctx, "acme", "Jo")
@@ -227,14 +228,88 @@ func testLogins(t *testing.T, s principals.Store) {
 
 	_, err = s.UpdateUser(ctx, "acme", "Jo", func(u *principals.User) error { u.LockedAt = nil; return nil })
 	is.NoErr(err)
-	got, err = s.Login(ctx, "acme", "jo")
+	got, err = s.Login(ctx, "acme", "jo", "")
 	is.NoErr(err)
 	is.Equal(got.Hash, want.Hash) // an edit of the user keeps the password
 	is.True(got.LockedAt.IsZero())
-	is.NoErr(s.EditLogin(ctx, "acme", "jo", func(l *principals.Login) error { *l = none; return nil }))
-	got, err = s.Login(ctx, "acme", "jo")
+	is.NoErr(s.EditLogin(ctx, "acme", "jo", "", func(l *principals.Login) error { *l = none; return nil }))
+	got, err = s.Login(ctx, "acme", "jo", "")
 	is.NoErr(err)
 	is.Equal(got, none)
+}
+
+func testLoginNetworks(t *testing.T, s principals.Store) {
+	is, ctx := is.New(t), t.Context()
+	at := func(n int) time.Time { return monday.Add(time.Duration(n) * time.Minute) }
+	set := func(tenant, network string, n principals.NetworkLogin) {
+		t.Helper()
+		is.NoErr(s.EditLogin(ctx, tenant, "jo", network, func(l *principals.Login) error { l.Network = n; return nil }))
+	}
+	get := func(tenant, network string) principals.NetworkLogin {
+		t.Helper()
+		l, err := s.Login(ctx, tenant, "jo", network)
+		is.NoErr(err)
+		return l.Network
+	}
+	none := principals.NetworkLogin{}
+	addUsers(t, s, "acme", user("Jo"))
+	addUsers(t, s, "evil", user("jo"))
+	failed := principals.NetworkLogin{Attempts: 3, FailedAt: at(1), LockedAt: at(2)}
+	in := principals.NetworkLogin{LoggedInAt: at(3)}
+	set("acme", "192.0.2.1/32", failed)
+	set("acme", "2001:db8::/64", in)
+	set("acme", "", principals.NetworkLogin{Attempts: 1, FailedAt: at(4), LoggedInAt: at(5)})
+	set("evil", "192.0.2.1/32", in)
+	is.Equal(get("acme", "192.0.2.1/32"), failed)
+	is.Equal(get("acme", "2001:db8::/64"), in)
+	is.Equal(get("acme", "192.0.2.2/32"), none)
+	is.Equal(get("evil", "192.0.2.1/32"), in)
+	is.Equal(get("evil", "2001:db8::/64"), none)
+
+	// Recent failures are the user's, and an edit of the user keeps them.
+	recent := []time.Time{at(1), at(2)}
+	is.NoErr(s.EditLogin(ctx, "acme", "jo", "", func(l *principals.Login) error { l.Recent = recent; return nil }))
+	_, err := s.UpdateUser(ctx, "acme", "Jo", func(u *principals.User) error { u.MFA = true; return nil })
+	is.NoErr(err)
+	l, err := s.Login(ctx, "acme", "jo", "192.0.2.1/32")
+	is.NoErr(err)
+	is.Equal(l.Recent, recent)
+
+	is.NoErr(s.EditLogin(ctx, "acme", "jo", "", func(l *principals.Login) error { l.Unlock = true; return nil }))
+	is.Equal(get("acme", "192.0.2.1/32"), none)
+	is.Equal(get("acme", ""), principals.NetworkLogin{LoggedInAt: at(5)})
+	is.Equal(get("evil", "192.0.2.1/32"), in)
+
+	// Failures from ever more networks push out their like alone, and so do logins.
+	for i := range principals.MaxNetworks + 5 {
+		set("acme", fmt.Sprint("fail", i), principals.NetworkLogin{Attempts: 1, FailedAt: at(100 + i)})
+	}
+	is.Equal(get("acme", "fail4"), none)
+	is.Equal(get("acme", "fail5").Attempts, 1)
+	is.Equal(get("acme", "2001:db8::/64"), in)
+	for i := range principals.MaxNetworks {
+		set("acme", fmt.Sprint("in", i), principals.NetworkLogin{LoggedInAt: at(100 + i)})
+	}
+	is.Equal(get("acme", "2001:db8::/64"), none)
+	is.Equal(get("acme", "in0"), principals.NetworkLogin{LoggedInAt: at(100)})
+	is.Equal(get("acme", "fail5").Attempts, 1)
+
+	n, err := s.SweepNetworks(ctx, "acme", at(105).Add(24*time.Hour))
+	is.NoErr(err)
+	is.Equal(n, 1)
+	is.Equal(get("acme", "fail5"), none)
+	is.Equal(get("acme", "fail6").Attempts, 1)
+	n, err = s.SweepNetworks(ctx, "acme", at(100).Add(30*24*time.Hour))
+	is.NoErr(err)
+	is.Equal(n, principals.MaxNetworks) // the failures that were left, and the first login
+	is.Equal(get("acme", "in1"), principals.NetworkLogin{LoggedInAt: at(101)})
+
+	is.NoErr(s.EditLogin(ctx, "acme", "jo", "", func(l *principals.Login) error { l.Forget = true; return nil }))
+	is.Equal(get("acme", "in1"), none)
+	is.Equal(get("evil", "192.0.2.1/32"), in)
+	is.NoErr(s.DeleteUser(ctx, "evil", "jo"))
+	addUsers(t, s, "evil", user("jo"))
+	is.Equal(get("evil", "192.0.2.1/32"), none) // a new user is somebody else
 }
 
 func member(n int, name string, r actor.Role) principals.Membership {
@@ -337,9 +412,9 @@ func everyCall(ctx context.Context, s principals.Store, tenant, name, id, slug s
 		},
 		"DeleteUser": func() error { return s.DeleteUser(ctx, tenant, name) },
 		"SawFeed":    func() error { return s.SawFeed(ctx, tenant, name, tuesday) },
-		"Login":      func() error { return one(s.Login(ctx, tenant, name)) },
+		"Login":      func() error { return one(s.Login(ctx, tenant, name, "")) },
 		"EditLogin": func() error {
-			return s.EditLogin(ctx, tenant, name, func(l *principals.Login) error { l.Hash = "x"; return nil })
+			return s.EditLogin(ctx, tenant, name, "", func(l *principals.Login) error { l.Hash = "x"; return nil })
 		},
 		"Team":       func() error { return one(s.Team(ctx, tenant, id)) },
 		"TeamBySlug": func() error { return one(s.Team(ctx, tenant, slug)) },
@@ -390,7 +465,7 @@ func testIsolation(t *testing.T, s principals.Store) {
 	got, err := s.User(ctx, "acme", "jo")
 	is.NoErr(err)
 	is.Equal(got, super) // and changes nothing
-	l, err := s.Login(ctx, "acme", "jo")
+	l, err := s.Login(ctx, "acme", "jo", "")
 	is.NoErr(err)
 	is.Equal(l.Hash, "")
 	in, err = s.Members(ctx, "acme", teamID(1))
@@ -410,7 +485,7 @@ func testFailedEdit(t *testing.T, s principals.Store) {
 	is.Equal(err, fault)
 	_, err = s.UpdateTeam(ctx, "acme", teamID(1), func(t *principals.Team) error { t.Name = "x"; return fault })
 	is.Equal(err, fault)
-	err = s.EditLogin(ctx, "acme", "jo", func(l *principals.Login) error { l.Hash = "x"; return fault })
+	err = s.EditLogin(ctx, "acme", "jo", "", func(l *principals.Login) error { l.Hash = "x"; return fault })
 	is.Equal(err, fault)
 	u, err := s.User(ctx, "acme", "jo")
 	is.NoErr(err)
@@ -418,7 +493,7 @@ func testFailedEdit(t *testing.T, s principals.Store) {
 	one, err := s.Team(ctx, "acme", teamID(1))
 	is.NoErr(err)
 	is.Equal(one.Name, "one")
-	l, err := s.Login(ctx, "acme", "jo")
+	l, err := s.Login(ctx, "acme", "jo", "")
 	is.NoErr(err)
 	is.Equal(l.Hash, "")
 }
@@ -458,7 +533,7 @@ func testParallelEdits(t *testing.T, s principals.Store) {
 	addTeams(t, s, "acme", team(1, "n"))
 	together(t, func(int) error {
 		_, userErr := s.UpdateUser(ctx, "acme", "jo", func(u *principals.User) error { u.LoginAttempts++; return nil })
-		loginErr := s.EditLogin(ctx, "acme", "jo", func(l *principals.Login) error { l.Attempts++; return nil })
+		loginErr := s.EditLogin(ctx, "acme", "jo", "", func(l *principals.Login) error { l.Attempts++; return nil })
 		_, teamErr := s.UpdateTeam(ctx, "acme", teamID(1), func(t *principals.Team) error { t.Name += "n"; return nil })
 		return errors.Join(userErr, loginErr, teamErr)
 	})

@@ -151,7 +151,7 @@ func testHolder(t *testing.T, s Stores) {
 		return nil
 	})
 	is.NoErr(err)
-	is.NoErr(s.Users.EditLogin(ctx, "acme", "jo", func(l *principals.Login) error {
+	is.NoErr(s.Users.EditLogin(ctx, "acme", "jo", "", func(l *principals.Login) error {
 		l.Hash, l.SetAt = "phc", tuesday
 		return nil
 	}))

@@ -1,0 +1,53 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// refusedLogin is an error of a login that has its line in the log.
+type refusedLogin struct{ error }
+
+func (r refusedLogin) Unwrap() error { return r.error }
+
+// refuseLogin logs why a login failed, in one line whatever the reason, and returns the error for the answer, which does not
+// tell it. username is "" where it is not known, as at a provider. A fault of ours has a line of its own at error.
+func (a *api) refuseLogin(r *request, tenant, domain, username string, err error) error {
+	reason := err
+	if e := new(errs.Error); errors.As(err, &e) && e.Code == errs.Unauthenticated && e.Cause != nil {
+		reason = e.Cause
+	}
+	a.Log.InfoContext(r.Context(), "login refused", "reason", logged(reason.Error(), 512), "tenant", logged(tenant, 256), "domain", logged(domain, 256),
+		"username", logged(username, 256), "request", actor.OriginOf(r.Context()).Request, "client", clientOf(r.Request))
+	return refusedLogin{err}
+}
+
+// clientOf returns the client's address as the log has it.
+func clientOf(r *http.Request) string {
+	if at := actor.OriginOf(r.Context()).Address; at.IsValid() {
+		return at.String()
+	}
+	return ""
+}
+
+// logged returns a text of a caller as the log has it: at most so many bytes, and without characters that a terminal obeys.
+func logged(text string, most int) string {
+	for end := most; len(text) > most; end-- {
+		if utf8.RuneStart(text[end]) {
+			text = text[:end] + "…"
+			break
+		}
+	}
+	for _, c := range text {
+		if c == utf8.RuneError || !strconv.IsPrint(c) {
+			quoted := strconv.Quote(text)
+			return quoted[1 : len(quoted)-1]
+		}
+	}
+	return text
+}
