@@ -39,13 +39,13 @@ func (w *world) tables(t testing.TB, texts bool) map[string][]string {
 	return all
 }
 
-// dump is all rows of a tenant as text, but for its sessions, which come and go with logins.
+// dump is all rows of a tenant as text, but for its sessions and networks of logins, which come and go with these.
 func (w *world) dump(t testing.TB, tenant string) string {
 	t.Helper()
 	is := is.New(t)
 	var lines []string
 	for table, columns := range w.tables(t, false) {
-		if !slices.Contains(columns, "tenant_id") || table == "tc_sessions" {
+		if !slices.Contains(columns, "tenant_id") || table == "tc_sessions" || table == "tc_login_networks" {
 			continue
 		}
 		ctx, c := bunx.For(t.Context(), w.db, tenant)
