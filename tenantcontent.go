@@ -236,8 +236,8 @@ func Open(c Config) (*App, error) {
 			Colors:  app.Colors, Comments: app.Comments, Domains: app.Domains, Downloads: app.Downloads, Inputs: app.Inputs, Principals: app.Principals,
 			Sessions: app.Sessions, Tenants: app.Tenants, Uploads: app.Uploads,
 		},
-		HostKinds: kinds(c.Entities),
-		InTx:      app.InTx, Ready: app.Ready, Visible: app.visible, BaseURL: c.BaseURL, MaxBody: c.MaxBody, Log: c.Log, Authenticate: c.Authenticate, KeepLogins: c.KeepLogins, TrustedProxies: c.TrustedProxies, Now: c.Now,
+		HostKinds: kinds(c.Entities), HostParents: comments.HostParents(c.Entities),
+		InTx: app.InTx, Ready: app.Ready, Visible: app.visible, BaseURL: c.BaseURL, MaxBody: c.MaxBody, Log: c.Log, Authenticate: c.Authenticate, KeepLogins: c.KeepLogins, TrustedProxies: c.TrustedProxies, Now: c.Now,
 	})
 	if err != nil {
 		return nil, err

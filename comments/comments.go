@@ -185,7 +185,7 @@ func (s *Service) find(ctx context.Context, tenant string, kind entity.Kind, id 
 // takes reports whether pieces of a kind can be commented here.
 func (s *Service) takes(kind entity.Kind) bool {
 	t, ok := s.entities.Type(kind)
-	return ok && t.Commented && t.Lookup != nil && parentOf(kind) != nil
+	return ok && t.Commented && t.Lookup != nil
 }
 
 // see fills in what the caller may do with comments of one piece of content, as show does. It looks the owner up when that

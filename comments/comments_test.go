@@ -55,7 +55,11 @@ func newFixture(t *testing.T, open dbtest.Opener) *fixture {
 	}
 	registry, err := entity.NewRegistry(
 		entity.Type{Kind: "report", Lookup: find, Commented: true}, entity.Type{Kind: "job", Lookup: find},
-		entity.Type{Kind: "query", Commented: true}, entity.Type{Kind: "host", Lookup: find, Commented: true},
+		entity.Type{Kind: "recipe", Commented: true, Lookup: func(ctx context.Context, tenant, id string) (entity.Ref, error) {
+			ref, err := find(ctx, tenant, id)
+			ref.Kind = "recipe"
+			return ref, err
+		}},
 	)
 	is.NoErr(err)
 	s := bunstore.New(f.db)
@@ -147,11 +151,35 @@ func TestRepliesInherit(t *testing.T) {
 	})
 }
 
+// TestHostKind: pieces of a host's own kind are commented as all others are.
+func TestHostKind(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is := is.New(t)
+		c, err := f.Create(by(t, "jo"), "recipe", "olga:sales", "More salt, @mia")
+		is.NoErr(err)
+		is.Equal(c.Entity, entity.Key{Kind: "recipe", ID: "sales"})
+		reply, err := f.Reply(by(t, "mia"), c.ID, "No")
+		is.NoErr(err)
+		is.Equal(reply.Entity, c.Entity)
+		page, err := f.Top(by(t, "olga"), "recipe", "sales", paging.Query{Limit: 10})
+		is.NoErr(err)
+		is.Equal(len(page.Rows), 1)
+		is.Equal(page.Rows[0].May, comments.Permissions{Edit: true}) // who owns the recipe
+		done, err := f.Activities(by(t, "olga"), "recipe", "sales", paging.Query{Limit: 10})
+		is.NoErr(err)
+		is.Equal(len(done.Rows), 2)
+		is.Equal(done.Rows[0].Type, "recipeAddedComment")
+		is.NoErr(f.Forget(root(t), "acme", c.Entity))
+		_, err = f.Get(by(t, "jo"), reply.ID)
+		is.Equal(code(err), errs.NotFound)
+	})
+}
+
 func TestUnknownEntityType(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
 		const unknown = "Unknown entity type for comment"
-		for _, kind := range []entity.Kind{"", "nothing", "job", "query", "host"} { // no kind, not commented, no look-up, no column
+		for _, kind := range []entity.Kind{"", "nothing", "job"} { // no kind, not known, not commented
 			_, err := f.Create(by(t, "jo"), kind, "sales", "x")
 			is.Equal(code(err), errs.Invalid)
 			is.Equal(errs.MessageOf(err), unknown)

@@ -1,6 +1,10 @@
 package comments
 
-import "github.com/tenantcontent/tenantcontent/entity"
+import (
+	"slices"
+
+	"github.com/tenantcontent/tenantcontent/entity"
+)
 
 // Parent is a kind of content that can be commented, as the API spells it.
 type Parent struct {
@@ -9,10 +13,10 @@ type Parent struct {
 	Plural string // of the kind's routes
 }
 
-// Parents are the kinds that can be commented, in the order of the specification. A comment's kind and its column are
-// mapped nowhere else.
+// Parents are the kinds of every host that can be commented, in the order of their members. Each comment has a member for
+// each of them; one on another kind, which is a host's own, has that of its kind, too.
 //
-// Source: part 1, Resources, Comment; DECISIONS, section 6.
+// Source: part 1, Resources, Comment.
 var Parents = []Parent{
 	{"report", "reportId", "reports"},
 	{"dataset", "datasetId", "datasets"},
@@ -25,12 +29,26 @@ var Parents = []Parent{
 	{"library", "libraryId", "libraries"},
 }
 
-// parentOf gives the row of a kind, nil when it has none.
-func parentOf(kind entity.Kind) *Parent {
-	for i := range Parents {
-		if Parents[i].Kind == kind {
-			return &Parents[i]
+// HostParents returns the kinds among types that can be commented and are not among Parents.
+func HostParents(types []entity.Type) (own []Parent) {
+	for _, t := range types {
+		if t.Commented && !isParent(t.Kind) {
+			own = append(own, Parent{t.Kind, columnOf(t.Kind), t.Path()})
 		}
 	}
-	return nil
+	return own
+}
+
+// HostColumn returns the member of a comment on a host's own kind, "" for one of Parents.
+func HostColumn(kind entity.Kind) string {
+	if isParent(kind) {
+		return ""
+	}
+	return columnOf(kind)
+}
+
+func columnOf(kind entity.Kind) string { return string(kind) + "Id" }
+
+func isParent(kind entity.Kind) bool {
+	return slices.ContainsFunc(Parents, func(p Parent) bool { return p.Kind == kind })
 }

@@ -176,7 +176,7 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 
 // Forget removes all comments on a piece of content, for whoever removes the piece. It joins the transaction in ctx.
 func (s *Service) Forget(ctx context.Context, tenant string, of entity.Key) error {
-	if parentOf(of.Kind) == nil {
+	if !isParent(of.Kind) && !s.takes(of.Kind) {
 		return nil
 	}
 	return s.store.Forget(ctx, tenant, of)

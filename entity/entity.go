@@ -5,8 +5,10 @@
 package entity
 
 import (
+	"cmp"
 	"context"
 	"maps"
+	"regexp"
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -40,8 +42,12 @@ type Type struct {
 	Lookup func(ctx context.Context, tenant, id string) (Ref, error)
 	// Find finds many pieces by their ids at once, and gives those that are there by id. nil: they are looked up one by one.
 	Find func(ctx context.Context, tenant string, ids []string) (map[string]Ref, error)
-	// Commented says that pieces of the kind can be commented. It needs Lookup.
+	// Commented says that pieces of the kind can be commented: with comments.Service, and at /api/{Plural}/{id}/comments,
+	// where id is whatever Lookup takes. It needs Lookup. A comment has the id of its piece in the member {Kind}Id. Whoever
+	// removes a piece of the kind calls comments.Service.Forget.
 	Commented bool
+	// Plural is the kind in the paths of its routes; default: the kind with an s.
+	Plural string
 	// Owned counts what a principal owns.
 	Owned func(ctx context.Context, tenant, owner string) (int, error)
 	// Owners gives the ids of all principals that own something, each once. nil: they are asked one by one with Owned.
@@ -61,8 +67,30 @@ type Registry struct {
 	types []Type
 }
 
-// NewRegistry makes a registry. Errors: errs.Invalid for an empty kind or one given twice.
+// Path returns the kind as the paths of its routes have it.
+func (t Type) Path() string { return cmp.Or(t.Plural, string(t.Kind)+"s") }
+
+// commented is what the kinds and plurals of what can be commented look like: parts of member names and of paths.
+var commented = regexp.MustCompile(`^[a-z][A-Za-z0-9]*$`)
+
+// NewRegistry makes a registry. Errors: errs.Invalid for an empty kind or one given twice, and for a kind that can be
+// commented but not be looked up, or whose name or plural has more than letters and digits, or is that of another member
+// of comments.
 func NewRegistry(types ...Type) (*Registry, error) {
+	for _, t := range types {
+		switch {
+		case !t.Commented:
+		case t.Lookup == nil:
+			return nil, errs.New(errs.Invalid, "entity kind %q can be commented, so it needs Lookup", t.Kind)
+		case !commented.MatchString(string(t.Kind)) || !commented.MatchString(t.Path()) || t.Kind == "parent" || t.Kind == "user":
+			return nil, errs.New(errs.Invalid, "entity kind %q can be commented, so it and its plural %q must begin with a small letter, "+
+				"have only letters and digits of ASCII, and not be parent or user", t.Kind, t.Path())
+		}
+	}
+	return newRegistry(types)
+}
+
+func newRegistry(types []Type) (*Registry, error) {
 	seen := map[Kind]bool{}
 	for _, t := range types {
 		if t.Kind == "" || seen[t.Kind] {

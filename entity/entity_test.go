@@ -124,3 +124,21 @@ func TestTally(t *testing.T) {
 	is.Equal(sums.Warnings(), []string{"4 secrets of 1 dataset row stayed behind.", "2 secrets of 1 user row stayed behind.", "0 users came."})
 	is.Equal(counts[0].N, 1) // the caller's own
 }
+
+// TestCommentedKindsFitPathsAndMembers: what a comment and its routes are called is made of the kind.
+func TestCommentedKindsFitPathsAndMembers(t *testing.T) {
+	find := func(context.Context, string, string) (entity.Ref, error) { return entity.Ref{}, nil }
+	for _, bad := range []entity.Type{
+		{Kind: "recipe", Commented: true}, {Kind: "parent", Commented: true, Lookup: find}, {Kind: "user", Commented: true, Lookup: find},
+		{Kind: "Recipe", Commented: true, Lookup: find}, {Kind: "my recipe", Commented: true, Lookup: find},
+		{Kind: "recipe", Plural: "a/b", Commented: true, Lookup: find},
+	} {
+		_, err := entity.NewRegistry(bad)
+		is.New(t).Equal(errs.CodeOf(err), errs.Invalid)
+	}
+	good := entity.Type{Kind: "city", Plural: "cities", Commented: true, Lookup: find}
+	_, err := entity.NewRegistry(good)
+	is.New(t).NoErr(err)
+	is.New(t).Equal(good.Path(), "cities")
+	is.New(t).Equal(entity.Type{Kind: "recipe"}.Path(), "recipes")
+}

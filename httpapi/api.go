@@ -51,6 +51,8 @@ type Config struct {
 	Services
 	// HostKinds are the ready kinds of content that the host keeps itself: they have no plain routes here.
 	HostKinds []entity.Kind
+	// HostParents are the host's own kinds that can be commented: they have routes for that here.
+	HostParents []comments.Parent
 	// InTx runs fn in one transaction, which every service called with its context joins.
 	InTx func(ctx context.Context, fn func(ctx context.Context) error) error
 	// Ready fails when the database is away or not migrated.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/comments"
@@ -13,7 +14,7 @@ import (
 )
 
 // commentBody is a Comment as the API writes it (part 1, Resources, Comment). It is encoded by hand because one of its
-// nine parent columns is set, and lists of comments are read often.
+// parent columns is set, and lists of comments are read often.
 type commentBody struct {
 	comments.Comment
 	user json.RawMessage // the author, for the answer to an edit; nil leaves the member out
@@ -32,6 +33,9 @@ func (c commentBody) AppendJSON(dst []byte) ([]byte, error) {
 			id = &c.Entity.ID
 		}
 		dst = hal.AppendStringOrNull(append(hal.AppendString(append(dst, ','), p.Column), ':'), id)
+	}
+	if column := comments.HostColumn(c.Entity.Kind); column != "" {
+		dst = hal.AppendString(append(hal.AppendString(append(dst, ','), column), ':'), c.Entity.ID)
 	}
 	dst = hal.AppendStringOrNull(append(dst, `,"parentId":`...), c.ParentID)
 	dst = append(dst, `,"mentions":`...)
@@ -222,7 +226,7 @@ func (a *api) deleteComment(r *request) (reply, error) {
 // comment, as createReply does.
 func (a *api) commentRoutes() []Route {
 	var all []Route
-	for _, p := range comments.Parents {
+	for _, p := range slices.Concat(comments.Parents, a.HostParents) {
 		pattern := "/api/" + p.Plural + "/:id/comments"
 		title := string(p.Kind[0]-'a'+'A') + string(p.Kind[1:])
 		all = append(all,

@@ -1,5 +1,6 @@
 // Package bundledriver shows how a host ships content of its own in bundles: recipes.go is a kind of content in a table of
-// the host's, example_test.go ships it from one tenant to another, and recipes_test.go checks that it keeps its promises.
+// the host's, example_test.go ships it from one tenant to another, comments_test.go has it commented, and recipes_test.go
+// checks that it keeps its promises.
 // Nobody imports this package; copy from it.
 package bundledriver
 
@@ -54,9 +55,9 @@ func (r Recipes) Descriptor() bundles.Descriptor {
 func (r Recipes) Content() []entity.Type { return []entity.Type{r.Type()} }
 
 // Type is what the host tells of its kind. It goes into Config.Entities too, so that recipes can be found by what else
-// works on content of every kind.
+// works on content of every kind, and commented at /api/recipes/{id}/comments.
 func (r Recipes) Type() entity.Type {
-	return entity.Type{Kind: Kind, Lookup: r.Lookup, Porter: r}
+	return entity.Type{Kind: Kind, Lookup: r.Lookup, Porter: r, Commented: true}
 }
 
 // Lookup finds a recipe.

@@ -1,0 +1,70 @@
+package bundledriver_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/examples/bundledriver"
+	"github.com/tenantcontent/tenantcontent/paging"
+	"github.com/tenantcontent/tenantcontent/tenants"
+)
+
+// A host's own kind is commented through the service and through the API alike.
+func Example_comments() {
+	ctx := context.Background()
+	folder, err := os.MkdirTemp("", "comments")
+	check(err)
+	defer os.RemoveAll(folder)
+	db, err := database.Open("sqlite:" + filepath.Join(folder, "content.db"))
+	check(err)
+	defer db.Close()
+	check(tenantcontent.Migrate(ctx, db))
+	_, err = db.ExecContext(ctx, bundledriver.Table)
+	check(err)
+	app, err := tenantcontent.Open(tenantcontent.Config{
+		DB: db, SecretKey: tenantcontent.NewSecretKey(), Entities: []entity.Type{bundledriver.Recipes{DB: db}.Type()},
+		Authenticate: func(*http.Request) (actor.Actor, error) {
+			return actor.Actor{Tenant: "north", User: "admin", Superuser: true}, nil
+		},
+	})
+	check(err)
+	_, err = app.AddTenant(ctx, tenants.Tenant{ID: "north"}, "a long password")
+	check(err)
+	soup := bundledriver.Recipe{TenantID: "north", ID: "soup", Title: "Soup", Steps: "Cook."}
+	_, err = db.NewInsert().Model(&soup).Exec(ctx)
+	check(err)
+
+	// With the service.
+	admin := actor.With(ctx, actor.Actor{Tenant: "north", User: "admin", Superuser: true})
+	c, err := app.Comments.Create(admin, bundledriver.Kind, "soup", "More salt?")
+	check(err)
+	fmt.Println(c.Entity.Kind, c.Entity.ID, c.Message)
+
+	// With the API.
+	res := httptest.NewRecorder()
+	app.ServeHTTP(res, httptest.NewRequest("POST", "/api/recipes/soup/comments", strings.NewReader(`{"message": "And pepper."}`)))
+	var made struct{ RecipeID, Message string }
+	check(json.Unmarshal(res.Body.Bytes(), &made))
+	fmt.Println(res.Code, made.RecipeID, made.Message)
+
+	// Whoever removes the recipe removes what is said about it.
+	check(app.Comments.Forget(ctx, "north", c.Entity))
+	page, err := app.Comments.Top(admin, bundledriver.Kind, "soup", paging.Query{Limit: 100})
+	check(err)
+	fmt.Println(page.Total, "comments")
+
+	// Output:
+	// recipe soup More salt?
+	// 201 soup And pepper.
+	// 0 comments
+}
