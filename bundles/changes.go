@@ -22,7 +22,7 @@ type Change struct {
 }
 
 const (
-	unchanged = "unchanged" // overwritten, and says what it said before
+	unchanged = "unchanged" // overwritten, or left as it is, and says what it said before
 	deleted   = "deleted"
 )
 
@@ -41,9 +41,9 @@ func (l *landing) says(ctx context.Context, kind entity.Kind, ids []string) (map
 	return said, nil
 }
 
-// before gives what the gathered rows are going to overwrite, where changes are asked for.
+// before gives what those of the gathered rows say that are there, where changes are asked for.
 func (l *landing) before(ctx context.Context, kind entity.Kind) (map[string]json.RawMessage, error) {
-	if !l.list || l.into.Rule != entity.Overwrite {
+	if !l.list || l.into.Rule != entity.Overwrite && !l.leaves() {
 		return nil, nil
 	}
 	ids := make([]string, len(l.rows))
@@ -51,6 +51,117 @@ func (l *landing) before(ctx context.Context, kind entity.Kind) (map[string]json
 		ids[i] = r.ID
 	}
 	return l.says(ctx, kind, ids)
+}
+
+// leaves reports whether rows that say what is there are told as unchanged and not imported: skipping them comes to the
+// same, and a dry run that fails for rows that are there is to find those that differ.
+func (l *landing) leaves() bool {
+	return l.list && !l.crossTenant && (l.into.Rule == entity.Skip || l.into.Rule == entity.Fail && l.dry)
+}
+
+// leaveIdentical takes those of the gathered rows away that say what is there before, and notes them as unchanged.
+func (l *landing) leaveIdentical(ctx context.Context, kind entity.Kind, before map[string]json.RawMessage) error {
+	if !l.leaves() || len(before) == 0 {
+		return nil
+	}
+	rest, identical := []entity.Row{}, []string{}
+	for _, r := range l.rows {
+		same, err := l.identical(ctx, r, before[r.ID])
+		if err != nil {
+			return err
+		}
+		if same {
+			identical = append(identical, r.ID)
+		} else {
+			rest = append(rest, r)
+		}
+	}
+	names, err := l.names(ctx, kind, identical)
+	if err != nil {
+		return err
+	}
+	for _, id := range identical {
+		if err := l.leave(ctx, Change{Action: unchanged, Key: entity.Key{Kind: kind, ID: id}, Name: names[id]}); err != nil {
+			return err
+		}
+	}
+	l.rows = rest
+	return nil
+}
+
+// identical reports whether a row, if it overwrote, would say what is there. An owner who is not known here would be
+// replaced, and a user stays as old as before.
+func (l *landing) identical(ctx context.Context, r entity.Row, there json.RawMessage) (bool, error) {
+	switch {
+	case there == nil || bytes.Equal(r.JSON, there):
+		return there != nil, nil
+	case r.Kind == "user":
+		return sameBut("createdAt", r.JSON, there), nil
+	}
+	owner := column(r.JSON, "ownerId")
+	if owner == "" || column(there, "ownerId") != l.into.Owner || !sameBut("ownerId", r.JSON, there) {
+		return false, nil
+	}
+	known, err := l.s.people.Known(ctx, l.tenant, []string{owner})
+	return err == nil && !known[owner], err
+}
+
+// sameBut reports whether two rows have the same members, but for the value of one.
+func sameBut(name string, a, b json.RawMessage) bool {
+	members := func(row json.RawMessage) (all []string) {
+		rawjson.Each(row, func(member string, value json.RawMessage) {
+			if member != name {
+				all = append(all, member, string(value))
+			}
+		})
+		return all
+	}
+	return slices.Equal(members(a), members(b))
+}
+
+// leave notes an identical row, whose files may differ yet.
+func (l *landing) leave(ctx context.Context, c Change) error {
+	if p, ok := l.s.porters[c.Kind].(entity.FilePorter); ok {
+		if err := l.comparePaths(ctx, p, &c); err != nil {
+			return err
+		}
+		if c.Action != unchanged {
+			if err := l.differs(c.Key); err != nil {
+				return err
+			}
+			c.Action = string(entity.Skipped)
+		}
+	}
+	l.skipped[c.Key] = true
+	l.count(c)
+	return nil
+}
+
+// differs returns the error of a piece that is there and differs in its files, nil where it is skipped.
+func (l *landing) differs(k entity.Key) error {
+	if l.into.Rule == entity.Fail {
+		return errs.New(errs.Conflict, "%s %s exists already, with other files.", k.Kind, k.ID)
+	}
+	return nil
+}
+
+// compareFile looks whether a file of an identical piece is as the one that is there.
+func (l *landing) compareFile(ctx context.Context, k entity.Key, f entity.File, r io.Reader) error {
+	has, now := l.same[k], sha256.New()
+	if _, err := io.Copy(now, r); err != nil {
+		return err
+	}
+	if old := has.files[f.Path]; old.Size == f.Size && old.ContentType == f.ContentType {
+		before, err := l.digest(ctx, l.s.porters[k.Kind].(entity.FilePorter), k.ID, f.Path)
+		if err != nil || bytes.Equal(before, now.Sum(nil)) {
+			return err
+		}
+	}
+	delete(l.same, k)
+	l.report.Changes[has.change].Action = string(entity.Skipped)
+	l.add(k.Kind, unchanged, -1)
+	l.add(k.Kind, string(entity.Skipped), 1)
+	return l.differs(k)
 }
 
 // changes gives what became of the gathered rows.

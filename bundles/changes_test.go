@@ -42,6 +42,18 @@ func TestUnchanged(t *testing.T) {
 		changes, counts := w.diff(t, "evil", file)
 		is.Equal(counts, bundles.Counts{Unchanged: len(changes)})
 		is.True(len(changes) > 20)
+		for _, rule := range []entity.Rule{entity.Skip, entity.Fail} { // and under every other rule
+			r, err := w.Bundles.Import(evil, bytes.NewReader(file), bundles.How{Rule: rule, DryRun: true, Changes: true})
+			is.NoErr(err)
+			for _, c := range r.Changes {
+				if c.Action != "unchanged" {
+					t.Errorf("rule %s: %s %s is %s", rule, c.Kind, c.ID, c.Action)
+				}
+			}
+			is.Equal(r.Counts, counts)
+		}
+		_, err = w.Bundles.Import(evil, bytes.NewReader(file), bundles.How{Rule: entity.Fail, Changes: true})
+		is.Equal(errs.CodeOf(err), errs.Conflict) // the real thing stops at the first row that is there
 		_, err = w.Colors.Put(evil, "red", "#0000ff")
 		is.NoErr(err)
 		is.NoErr(w.Colors.Delete(evil, "Red"))
@@ -66,6 +78,9 @@ func TestUnknownOwnerIsUnchanged(t *testing.T) {
 		is.NoErr(err)
 		changes, _ = w.diff(t, "evil", file)
 		is.Equal(changes, []string{"unchanged tag T"})
+		r, err := w.Bundles.Import(w.as(t, "evil"), bytes.NewReader(file), bundles.How{DryRun: true, Changes: true})
+		is.NoErr(err)
+		is.Equal(r.Counts, bundles.Counts{Unchanged: 1})
 	})
 }
 
@@ -101,7 +116,12 @@ func TestChangedFiles(t *testing.T) {
 			if len(changes) != 1 || changes[0] != want || got != counts {
 				t.Errorf("%s: %v %v", name, changes, got)
 			}
-			_, err := w.Bundles.Import(acme, bytes.NewReader(file), bundles.How{Rule: entity.Overwrite})
+			skipped, err := w.Bundles.Import(acme, bytes.NewReader(file), bundles.How{DryRun: true, Changes: true})
+			is.NoErr(err)
+			is.Equal(skipped.Counts, bundles.Counts{Unchanged: counts.Unchanged, Skipped: counts.Updated})
+			_, err = w.Bundles.Import(acme, bytes.NewReader(file), bundles.How{Rule: entity.Fail, DryRun: true, Changes: true})
+			is.Equal(err == nil, name == "unchanged")
+			_, err = w.Bundles.Import(acme, bytes.NewReader(file), bundles.How{Rule: entity.Overwrite})
 			is.NoErr(err)
 		}
 	})

@@ -18,14 +18,16 @@ import (
 
 // How says how an archive is imported.
 type How struct {
-	Rule    entity.Rule // default Skip; Overwrite of a deploy
-	Owner   string      // principal id that gets the rows whose owner is not known here; default: the caller
-	DryRun  bool        // do all of it, and take it back
-	Changes bool        // list each row in Report.Changes, and tell those that are overwritten with what they said before
+	Rule   entity.Rule // default Skip; Overwrite of a deploy
+	Owner  string      // principal id that gets the rows whose owner is not known here; default: the caller
+	DryRun bool        // do all of it, and take it back
+	// Changes lists each row in Report.Changes, and tells those that are there and say the same from the others. A dry run
+	// with the rule Fail takes no offence at them then.
+	Changes bool
 }
 
-// Counts is what became of rows. Unchanged are those that were overwritten and say what they said before: with
-// How.Changes alone, else they are among the updated ones.
+// Counts is what became of rows. Unchanged are those that are there and say the same: with How.Changes alone, else they are
+// among the updated ones, with the rule Skip among the skipped ones.
 type Counts struct {
 	Created, Updated, Unchanged, Skipped, Deleted int
 }

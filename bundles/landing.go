@@ -23,6 +23,7 @@ type landing struct {
 	into   entity.Landing
 	report Report
 	list   bool
+	dry    bool
 	self   string // the caller's username
 
 	crossTenant bool            // in another tenant than the caller's: what it answers must not tell of that one's users
@@ -41,7 +42,7 @@ type landing struct {
 
 func (s *Service) landing(tenant string, look survey, o How) *landing {
 	l := &landing{
-		s: s, tenant: tenant, look: look, into: entity.Landing{Rule: o.Rule, Tally: &entity.Tally{}}, list: o.Changes,
+		s: s, tenant: tenant, look: look, into: entity.Landing{Rule: o.Rule, Tally: &entity.Tally{}}, list: o.Changes, dry: o.DryRun,
 		report:  Report{ByKind: map[entity.Kind]Counts{}, Warnings: []string{}},
 		created: map[entity.Key]bool{}, skipped: map[entity.Key]bool{}, same: map[entity.Key]samePiece{},
 	}
@@ -95,6 +96,9 @@ func (l *landing) flush(ctx context.Context) error {
 	kind := l.rows[0].Kind
 	before, err := l.before(ctx, kind)
 	if err != nil {
+		return err
+	}
+	if err := l.leaveIdentical(ctx, kind, before); err != nil || len(l.rows) == 0 {
 		return err
 	}
 	into := l.into
@@ -246,6 +250,9 @@ func (l *landing) arrive(ctx context.Context, c Change) error {
 
 func (l *landing) file(ctx context.Context, m archive.Member, r io.Reader) error {
 	k := entity.Key{Kind: l.s.fileKind(l.look, m.ID), ID: m.ID}
+	if _, identical := l.same[k]; identical && l.leaves() {
+		return l.compareFile(ctx, k, *m.File, r)
+	}
 	if l.skipped[k] {
 		return nil // and so are its files
 	}

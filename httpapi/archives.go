@@ -17,7 +17,7 @@ import (
 type countsBody struct {
 	Created int `json:"created"`
 	Updated int `json:"updated"`
-	// Unchanged says what it said before and is not among the updated; it is there when changes are asked for alone (ext).
+	// Unchanged says what it said before and is not among the updated or skipped; it is there when changes are asked for alone (ext).
 	Unchanged *int `json:"unchanged,omitempty"`
 	Skipped   int  `json:"skipped"`
 	Deleted   int  `json:"deleted"`

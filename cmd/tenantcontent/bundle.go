@@ -108,7 +108,7 @@ type arrivalFlags struct {
 	Owner      string `help:"User or team that gets the rows whose owner is not known (default: you)." placeholder:"ID"`
 }
 
-// tally is what became of rows. A diff alone tells those that are overwritten with what they say already.
+// tally is what became of rows. A diff alone tells those that say already what they would be overwritten with.
 type tally struct {
 	Created   int  `json:"created"`
 	Updated   int  `json:"updated"`
@@ -246,7 +246,11 @@ func (d *bundleDiffCommand) Run(ctx context.Context, b *bundleCommands, t termin
 	if err != nil {
 		return err
 	}
-	return b.answer(t, raw, c.diff()+c.text())
+	text := c.diff() + c.text()
+	if d.UpdateRule == "fail" && c.Unchanged != nil && *c.Unchanged > 0 {
+		text += "\nAn import with --update-rule=fail stops at the rows that are there, the unchanged ones too."
+	}
+	return b.answer(t, raw, text)
 }
 
 // diff is a line for each row that would change: + is new, ~ is overwritten with something else, - is removed.

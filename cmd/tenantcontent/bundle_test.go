@@ -56,12 +56,14 @@ func TestBundleThereAndBack(t *testing.T) {
 
 	s.drop(t)
 	added := "+ report " + s.report + " \"Sales\"\n"
-	counts := "dataset        0 created, 0 updated, 0 unchanged, 1 skipped, 0 deleted\n" +
+	counts := "dataset        0 created, 0 updated, 1 unchanged, 0 skipped, 0 deleted\n" +
 		"report         1 created, 0 updated, 0 unchanged, 0 skipped, 0 deleted\n" +
-		"total          1 created, 0 updated, 0 unchanged, 1 skipped, 0 deleted\n"
+		"total          1 created, 0 updated, 1 unchanged, 0 skipped, 0 deleted\n"
 	is.Equal(done(t, "", s.bundle("diff", file)...), added+counts)
 	is.Equal(done(t, same, s.bundle("diff", "-")...), added+counts) // it changed nothing
-	is.Equal(done(t, same, s.bundle("import", "-")...), strings.ReplaceAll(counts, " 0 unchanged,", ""))
+	is.Equal(done(t, same, s.bundle("import", "-")...), "dataset        0 created, 0 updated, 1 skipped, 0 deleted\n"+
+		"report         1 created, 0 updated, 0 skipped, 0 deleted\n"+
+		"total          1 created, 0 updated, 1 skipped, 0 deleted\n")
 	is.Equal(done(t, "", s.bundle("import", file, "--update-rule=overwrite")...),
 		"dataset        0 created, 1 updated, 0 skipped, 0 deleted\n"+
 			"report         0 created, 1 updated, 0 skipped, 0 deleted\n"+
@@ -79,6 +81,10 @@ func TestBundleDiff(t *testing.T) {
 	is.Equal(diff(), "dataset        0 created, 0 updated, 1 unchanged, 0 skipped, 0 deleted\n"+
 		"report         0 created, 0 updated, 1 unchanged, 0 skipped, 0 deleted\n"+
 		"total          0 created, 0 updated, 2 unchanged, 0 skipped, 0 deleted\n")
+	for _, rule := range []string{"skip", "fail"} {
+		is.True(strings.HasSuffix(done(t, "", s.bundle("diff", file, "--update-rule="+rule)...), "total          0 created, 0 updated, 2 unchanged, 0 skipped, 0 deleted\n"+
+			map[string]string{"fail": "An import with --update-rule=fail stops at the rows that are there, the unchanged ones too.\n"}[rule]))
+	}
 	status, _ := call(t, "PUT", s.url+"/api/datasets/"+s.dataset, strings.TrimPrefix(s.flags[1], "--token="), `{"description": "New"}`)
 	is.Equal(status, 200)
 	is.True(strings.HasPrefix(diff(), "~ dataset "+s.dataset+" \"Orders\"\ndataset        0 created, 1 updated, 0 unchanged,"))
