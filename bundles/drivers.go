@@ -210,6 +210,12 @@ func (s *Service) Driver(ctx context.Context, id string) (Descriptor, error) {
 	return d.Descriptor(), nil
 }
 
+// Known reports whether there is a driver of this id.
+func (s *Service) Known(id string) bool {
+	_, err := s.driver(id)
+	return err == nil
+}
+
 // Column gives the member of an entry of a type that refers to the piece, "" for none.
 func (s *Service) Column(kind string) string {
 	d, err := s.driver(kind)

@@ -105,6 +105,8 @@ type Store interface {
 	PutActivity(ctx context.Context, tenant string, a Activity, concerned []string) error
 	// Activities gives a page of the activities on a piece of content, or of all with the zero Key, newest first.
 	Activities(ctx context.Context, tenant string, of entity.Key, q paging.Query) (paging.Page[Activity], error)
+	// Activity returns one activity. It fails with errs.NotFound.
+	Activity(ctx context.Context, tenant, id string) (Activity, error)
 	// Feed gives a page of the activities that concern a user, newest first.
 	Feed(ctx context.Context, tenant, username string, q paging.Query) (paging.Page[Activity], error)
 	// Notifications gives a page of a user's notifications, newest first.

@@ -90,6 +90,19 @@ func (s *Service) Activities(ctx context.Context, kind entity.Kind, id string, q
 	return s.store.Activities(ctx, a.Tenant, of, q)
 }
 
+// Activity returns one activity to any session. Errors: errs.NotFound.
+func (s *Service) Activity(ctx context.Context, id string) (Activity, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Activity{}, err
+	}
+	canonical, ok := uuids.Parse(id)
+	if !ok {
+		return Activity{}, errs.New(errs.NotFound, "Activity not found.")
+	}
+	return s.store.Activity(ctx, a.Tenant, canonical)
+}
+
 // Feed gives a page of the activities of others that concern a user, newest first: those on content that the user owned
 // when they happened, in reply to the user, and with a mention of the user. It is for the user and superusers.
 // Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a sort or cursor that does not fit.

@@ -31,7 +31,8 @@ type instructionPermissionsBody struct {
 
 func (a *api) instruction(who actor.Actor, i aiinstr.Instruction) hal.Resource {
 	may := instructionPermissionsBody(a.AIInstructions.Permissions(who, i))
-	return hal.Resource{Links: hal.Self(a.href("ai-instructions", i.Slug)), Row: i, Beside: may, Value: instructionBody{
+	links := a.owned(hal.Self(a.href("ai-instructions", i.Slug)), i.OwnerID).With("inf:ai-instructions", a.href("ai-instructions"))
+	return hal.Resource{Links: links, Row: i, Beside: may, Value: instructionBody{
 		Tenant: i.Tenant, ID: i.ID, Slug: i.Slug, Description: i.Description, Content: i.Content, OwnerID: i.OwnerID,
 		CreatedAt: hal.Time(i.CreatedAt), UpdatedAt: hal.Time(i.UpdatedAt),
 		Permissions: may,

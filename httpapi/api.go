@@ -97,6 +97,7 @@ type api struct {
 	Config
 	router       *router
 	byName       map[string]*Route
+	plurals      map[entity.Kind]string // see pluralsOf
 	crossOrigin  *http.CrossOriginProtection
 	secureCookie bool
 	mount        string // path of BaseURL, without a slash at its end
@@ -164,6 +165,7 @@ func New(c Config) (Handler, error) {
 	for i := range routes {
 		a.byName[routes[i].Name] = &routes[i]
 	}
+	a.plurals = pluralsOf(a.byName)
 	a.router, err = newRouter(routes)
 	return a, err
 }

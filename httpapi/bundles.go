@@ -16,35 +16,37 @@ import (
 
 // bundleBody is a Bundle as the API writes it (part 1, Resources, Bundle).
 type bundleBody struct {
-	Tenant      string      `json:"tenant"`
-	ID          string      `json:"id"`
-	Name        string      `json:"name"`
-	Slug        string      `json:"slug"`
-	NaturalID   string      `json:"naturalId"`
-	Description *string     `json:"description"`
-	CreatedAt   hal.Time    `json:"createdAt"`
-	UpdatedAt   hal.Time    `json:"updatedAt"`
-	Entries     []entryBody `json:"entries"`
+	Tenant      string         `json:"tenant"`
+	ID          string         `json:"id"`
+	Name        string         `json:"name"`
+	Slug        string         `json:"slug"`
+	NaturalID   string         `json:"naturalId"`
+	Description *string        `json:"description"`
+	CreatedAt   hal.Time       `json:"createdAt"`
+	UpdatedAt   hal.Time       `json:"updatedAt"`
+	Entries     []hal.Resource `json:"entries"`
 }
 
-func (a *api) bundle(b bundles.Bundle) hal.Resource {
+func (a *api) bundle(who actor.Actor, b bundles.Bundle) hal.Resource {
 	body := bundleBody{
 		Tenant: b.Tenant, ID: b.ID, Name: b.Name, Slug: b.Slug, NaturalID: b.NaturalID(), Description: b.Description,
-		CreatedAt: hal.Time(b.CreatedAt), UpdatedAt: hal.Time(b.UpdatedAt), Entries: make([]entryBody, len(b.Entries)),
+		CreatedAt: hal.Time(b.CreatedAt), UpdatedAt: hal.Time(b.UpdatedAt), Entries: make([]hal.Resource, len(b.Entries)),
 	}
 	for i, e := range b.Entries {
-		body.Entries[i] = entryBody{Entry: e, column: a.Bundles.Column(e.Type)}
+		body.Entries[i] = hal.Resource{Links: a.entryLinks(e), Value: entryBody{Entry: e, column: a.Bundles.Column(e.Type)}}
 	}
-	links := hal.Self(a.href("bundles", b.ID)).With("inf:entries", a.href("bundles", b.ID, "entries")).
-		With("inf:download", a.href("bundles", b.ID, "_export")).With("inf:deploy", a.href("bundles", b.ID, "_deploy"))
+	links := hal.Self(a.href("bundles", b.ID)).With("inf:entries", a.href("bundles", b.ID, "entries")).With("inf:bundles", a.href("bundles"))
+	whenWriting(who, links, hal.Links{
+		"inf:download": {Href: a.href("bundles", b.ID, "_export")}, "inf:deploy": {Href: a.href("bundles", b.ID, "_deploy")},
+	})
 	return hal.Resource{Links: links, Value: body, Row: b}
 }
 
 // entryBody is a BundleEntry as the API writes it: every reference column, of which the type's own is set.
 type entryBody struct {
 	bundles.Entry
-	column string     // of the type
-	found  *foundBody // what it refers to; looked up says whether somebody looked
+	column string        // of the type
+	found  *hal.Resource // what it refers to; looked says whether somebody looked
 	looked bool
 }
 
@@ -118,24 +120,37 @@ func (a *api) permissionsOf(who actor.Actor, ref entity.Ref) any {
 
 // entry encodes one entry with its driver and what it refers to.
 func (a *api) entry(who actor.Actor, e bundles.Entry, d bundles.Descriptor) hal.Resource {
-	links := hal.Self(a.href("bundles", e.BundleID, "entries", e.ID)).With("inf:bundle-driver", a.href("bundle-drivers", e.Type))
 	body := entryBody{Entry: e, column: d.Column, looked: true}
 	embedded := hal.Embedded{}
 	if d.ID != "" { // the host may have dropped the type
 		embedded["inf:bundle-driver"] = a.bundleDriver(d)
 	}
 	if e.Ref != nil {
-		body.found = &foundBody{ID: e.Ref.ID, Name: e.Ref.Name, Permissions: a.permissionsOf(who, *e.Ref)}
+		links := hal.Links{}
+		if href := a.pieceHref(e.Ref.Kind, e.Ref.ID); href != "" {
+			links.With("self", href)
+		}
+		found := foundBody{ID: e.Ref.ID, Name: e.Ref.Name, Permissions: a.permissionsOf(who, *e.Ref)}
+		body.found = &hal.Resource{Links: links, Value: found}
 		embedded["inf:"+string(e.Ref.Kind)] = body.found
 	}
-	return hal.Resource{Links: links, Value: body, Embedded: embedded, Row: e}
+	return hal.Resource{Links: a.entryLinks(e), Value: body, Embedded: embedded, Row: e}
+}
+
+func (a *api) entryLinks(e bundles.Entry) hal.Links {
+	links := hal.Self(a.href("bundles", e.BundleID, "entries", e.ID)).With("inf:bundle", a.href("bundles", e.BundleID)).
+		With("inf:entries", a.href("bundles", e.BundleID, "entries"))
+	if a.Bundles.Known(e.Type) { // the host may have dropped the type
+		links.With("inf:bundle-driver", a.href("bundle-drivers", e.Type))
+	}
+	return links
 }
 
 // bundleDriver encodes a driver (part 1, Bundle driver descriptor).
 func (a *api) bundleDriver(d bundles.Descriptor) hal.Resource {
 	value := map[string]any{"id": d.ID, "name": d.Name, "editor": component(d)}
 	iconHint(value, d.Icon)
-	return hal.Resource{Links: hal.Self(a.href("bundle-drivers", d.ID)), Value: value}
+	return hal.Resource{Links: hal.Self(a.href("bundle-drivers", d.ID)).With("inf:bundle-drivers", a.href("bundle-drivers")), Value: value}
 }
 
 func component(d bundles.Descriptor) map[string]any {
@@ -221,7 +236,7 @@ func (a *api) listBundles(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(collection(a, r, q, page, "inf:bundle", nil, a.bundle))
+	return ok(collection(a, r, q, page, "inf:bundle", nil, func(b bundles.Bundle) hal.Resource { return a.bundle(r.who, b) }))
 }
 
 // bundleInput is what a body may say about a bundle; what is left out stays.
@@ -249,7 +264,7 @@ func (a *api) createBundle(r *request) (reply, error) {
 	if b, err = a.Bundles.Create(r.Context(), b); err != nil {
 		return reply{}, err
 	}
-	return created(a.href("bundles", b.Slug), a.bundle(b))
+	return created(a.href("bundles", b.Slug), a.bundle(r.who, b))
 }
 
 // getBundle serves GET /api/bundles/{id}, an id or a slug: 200 and the bundle with its entries; 404.
@@ -258,7 +273,7 @@ func (a *api) getBundle(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(a.bundle(b))
+	return ok(a.bundle(r.who, b))
 }
 
 // putBundle serves PUT /api/bundles/{id}: 200 and the changed bundle with its entries; what the body leaves out stays.
@@ -271,7 +286,7 @@ func (a *api) putBundle(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(a.bundle(b))
+	return ok(a.bundle(r.who, b))
 }
 
 // deleteBundle serves DELETE /api/bundles/{id}: 200; 404. The entries go with it, what they refer to stays.

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/inputs"
 	"github.com/tenantcontent/tenantcontent/paging"
@@ -12,7 +13,29 @@ func (a *api) listInputEditors(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(hal.Collection(hal.Self(a.href("input-editors")), whole(len(all)), "inf:input-driver", all, nil))
+	rows := make([]hal.Resource, len(all))
+	for i, e := range all {
+		rows[i] = a.inputEditor(e)
+	}
+	return ok(hal.Collection(hal.Self(a.href("input-editors")), whole(len(all)), "inf:input-driver", rows, nil))
+}
+
+func (a *api) inputEditor(e inputs.Editor) hal.Resource {
+	return hal.Resource{Links: hal.Self(a.href("input-editors", e.ID)).With("inf:input-editors", a.href("input-editors")), Value: e}
+}
+
+// getInputEditor serves GET /api/input-editors/{id}: 200 and the editor; 404.
+func (a *api) getInputEditor(r *request) (reply, error) {
+	all, err := a.Inputs.Editors(r.Context())
+	if err != nil {
+		return reply{}, err
+	}
+	for _, e := range all {
+		if e.ID == r.param("id") {
+			return ok(a.inputEditor(e))
+		}
+	}
+	return reply{}, errs.New(errs.NotFound, "Input editor not found.")
 }
 
 // listInputTemplates serves GET /api/input-templates: 200 and the presets of each value type.

@@ -25,7 +25,7 @@ func (c colorBody) AppendJSON(dst []byte) ([]byte, error) {
 }
 
 func (a *api) color(c colors.Color) hal.Resource {
-	links := hal.Self(a.href("colors", c.Key)).With("inf:permissions", a.href("colors", c.Key, "permissions"))
+	links := hal.Self(a.href("colors", c.Key)).With("inf:permissions", a.href("colors", c.Key, "permissions")).With("inf:colors", a.href("colors"))
 	return hal.Resource{Links: links, Value: colorBody(c), Row: c, Beside: hal.Nothing{}}
 }
 
@@ -130,7 +130,7 @@ func (a *api) getColorPermissions(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(hal.Resource{Links: hal.Self(a.href("colors", key, "permissions")), Value: struct {
+	return ok(hal.Resource{Links: hal.Self(a.href("colors", key, "permissions")).With("inf:color", a.href("colors", key)), Value: struct {
 		Edit   bool `json:"edit"`
 		Delete bool `json:"delete"`
 		Write  bool `json:"write"`

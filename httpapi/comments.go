@@ -77,6 +77,12 @@ type besideComment struct {
 // comment encodes a comment, whose author is embedded or a member.
 func (a *api) comment(c comments.Comment, author json.RawMessage) hal.Resource {
 	links := hal.Self(a.href("comments", c.ID)).With("inf:comments", a.href("comments", c.ID, "replies"))
+	if href := a.pieceHref(c.Entity.Kind, c.Entity.ID); href != "" {
+		links.With("inf:entity", href)
+	}
+	if c.ParentID != nil {
+		links.With("inf:parent", a.href("comments", *c.ParentID))
+	}
 	return hal.Resource{Links: links, Value: commentBody{Comment: c}, Row: c, Beside: besideComment{c.May, c.Mentions, author}}
 }
 
@@ -266,21 +272,33 @@ type activityBody struct {
 	CreatedAt  hal.Time `json:"createdAt"`
 }
 
-// activityRow is one row of a list. It links to its comment, not to itself: an activity has no page of its own.
-func (a *api) activityRow(v comments.Activity) hal.Resource {
-	return hal.Resource{Links: a.commentLink(v.CommentID), Value: activityBody{
+func (a *api) activity(v comments.Activity) hal.Resource {
+	links := a.about(v.Entity, v.CommentID).With("self", a.href("activities", v.ID)).With("inf:activities", a.href("activities"))
+	return hal.Resource{Links: links, Value: activityBody{
 		Tenant: v.Tenant, ID: v.ID, Type: v.Type, EntityType: string(v.Entity.Kind), EntityID: v.Entity.ID,
 		CommentID: v.CommentID, UserID: v.UserID, Excerpt: v.Excerpt, CreatedAt: hal.Time(v.CreatedAt),
 	}}
 }
 
-// commentLink is the link to the comment that a row is about.
-func (a *api) commentLink(id *string) hal.Links {
+// about returns the links to what a row is about.
+func (a *api) about(of entity.Key, comment *string) hal.Links {
 	links := hal.Links{}
-	if id != nil {
-		links.With("inf:comment", a.href("comments", *id))
+	if comment != nil {
+		links.With("inf:comment", a.href("comments", *comment))
+	}
+	if href := a.pieceHref(of.Kind, of.ID); href != "" {
+		links.With("inf:entity", href)
 	}
 	return links
+}
+
+// getActivity serves GET /api/activities/{id}: 200 and the activity; 404.
+func (a *api) getActivity(r *request) (reply, error) {
+	v, err := a.Comments.Activity(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.activity(v))
 }
 
 // listActivities serves GET /api/activities?entityType=&entityId=: 200 and a page of the activities on a piece of content,
@@ -314,5 +332,5 @@ func (a *api) activityList(r *request, page func(q paging.Query) (paging.Page[co
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(collection(a, r, q, rows, "inf:activity", nil, a.activityRow))
+	return ok(collection(a, r, q, rows, "inf:activity", nil, a.activity))
 }

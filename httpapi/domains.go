@@ -39,14 +39,22 @@ func (a *api) public(d domains.Domain) publicBody {
 	return publicBody{}
 }
 
-func (a *api) domain(d domains.Domain) hal.Resource {
-	links := hal.Self(a.href("domains", d.ID)).With("inf:driver", a.href("domains", d.ID, "driver"))
+func (a *api) domain(r *request, d domains.Domain) hal.Resource {
 	public, ready := a.public(d), d.Unready == ""
 	public.Ready, public.Reason = &ready, d.Unready
-	return hal.Resource{Links: links, Embedded: a.embeddedDriver(d), Row: d, Value: domainBody{
+	return hal.Resource{Links: a.domainLinks(r, d), Embedded: a.embeddedDriver(r, d), Row: d, Value: domainBody{
 		Tenant: d.Tenant, ID: d.ID, Name: d.Name, Description: d.Description, Type: d.Type, Config: orNullJSON(d.Config),
 		ScannedAt: hal.OrNull(d.ScannedAt), Public: public, CreatedAt: hal.Time(d.CreatedAt), UpdatedAt: hal.Time(d.UpdatedAt),
 	}}
+}
+
+// domainLinks are the links of a domain, alone and in a list. Single domains are for superusers.
+func (a *api) domainLinks(r *request, d domains.Domain) hal.Links {
+	links := hal.Self(a.href("domains", d.ID)).With("inf:domains", a.href("domains"))
+	if _, known := a.Domains.Info(d.Type); known && r.who.Can(actor.SuperuserRead) {
+		links.With("inf:driver", a.href("domains", d.ID, "driver"))
+	}
+	return links
 }
 
 func orNullJSON(raw json.RawMessage) json.RawMessage {
@@ -57,12 +65,18 @@ func orNullJSON(raw json.RawMessage) json.RawMessage {
 }
 
 // embeddedDriver is empty for a type that the host has dropped.
-func (a *api) embeddedDriver(d domains.Domain) hal.Embedded {
+func (a *api) embeddedDriver(r *request, d domains.Domain) hal.Embedded {
 	info, ok := a.Domains.Info(d.Type)
 	if !ok {
 		return hal.Embedded{}
 	}
-	return hal.Embedded{"inf:driver": a.domainDriver(info, hal.Self(a.href("domain-drivers", info.ID)))}
+	return hal.Embedded{"inf:driver": a.registeredDriver(r, info)}
+}
+
+// registeredDriver encodes a driver under its own address.
+func (a *api) registeredDriver(r *request, i domains.Info) hal.Resource {
+	links := hal.Self(a.href("domain-drivers", i.ID)).With("inf:domain-drivers", a.href("domain-drivers"))
+	return a.domainDriver(i, a.scannable(r, i, links, "domain-drivers", i.ID))
 }
 
 // domainDriver encodes a driver (part 2, Domain driver).
@@ -117,7 +131,7 @@ func (a *api) listDomainDrivers(r *request) (reply, error) {
 		return reply{}, err
 	}
 	return catalog(a, r, all, "inf:domain-driver", func(d domains.Info) hal.Resource {
-		return a.domainDriver(d, hal.Self(a.href("domain-drivers", d.ID)))
+		return a.registeredDriver(r, d)
 	})
 }
 
@@ -127,7 +141,7 @@ func (a *api) getDomainDriver(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(a.domainDriver(d, a.scannable(r, d, hal.Self(a.href("domain-drivers", d.ID)), "domain-drivers", d.ID)))
+	return ok(a.registeredDriver(r, d))
 }
 
 // listDomains serves GET /api/domains: 200 and a page of domains, also local, 100 unless limit says otherwise, ordered by
@@ -149,7 +163,7 @@ func (a *api) listDomains(r *request) (reply, error) {
 	}
 	return ok(collection(a, r, q, page, "inf:domain", nil, func(d domains.Domain) hal.Resource {
 		return hal.Resource{
-			Links: hal.Self(a.href("domains", d.ID)), Value: row{d.ID, d.Type, d.Name, a.public(d)}, Embedded: a.embeddedDriver(d),
+			Links: a.domainLinks(r, d), Value: row{d.ID, d.Type, d.Name, a.public(d)}, Embedded: a.embeddedDriver(r, d),
 		}
 	}))
 }
@@ -228,20 +242,23 @@ func (a *api) createDomain(r *request) (reply, error) {
 	d := domains.Domain{Name: &in.Name, Type: in.Type}
 	in.Description.applyOrNull(&d.Description)
 	in.Config.apply(&d.Config)
-	return a.domainReply(a.Domains.Create(r.Context(), d))
+	return a.domainReply(r)(a.Domains.Create(r.Context(), d))
 }
 
-func (a *api) domainReply(d domains.Domain, err error) (reply, error) {
-	if err != nil {
-		return reply{}, err
+// domainReply encodes what a service gives: 200 and the domain.
+func (a *api) domainReply(r *request) func(domains.Domain, error) (reply, error) {
+	return func(d domains.Domain, err error) (reply, error) {
+		if err != nil {
+			return reply{}, err
+		}
+		return ok(a.domain(r, d))
 	}
-	return ok(a.domain(d))
 }
 
 // getDomain serves GET /api/domains/{id}: 200 and the domain, its secrets masked, for superusers; 404. public.ready is false
 // while nobody can log in, with the reason.
 func (a *api) getDomain(r *request) (reply, error) {
-	return a.domainReply(a.Domains.Get(r.Context(), r.param("id")))
+	return a.domainReply(r)(a.Domains.Get(r.Context(), r.param("id")))
 }
 
 // putDomain serves PUT /api/domains/{id}: 200 and the changed domain. The body needs id, which changes nothing, and type;
@@ -262,7 +279,7 @@ func (a *api) putDomain(r *request) (reply, error) {
 	case in.Type == "":
 		return reply{}, errs.New(errs.Invalid, "type is required")
 	}
-	return a.domainReply(a.Domains.Update(r.Context(), r.param("id"), func(d *domains.Domain) error {
+	return a.domainReply(r)(a.Domains.Update(r.Context(), r.param("id"), func(d *domains.Domain) error {
 		d.Type = in.Type
 		in.Name.applyOrNull(&d.Name)
 		in.Config.apply(&d.Config)
@@ -289,7 +306,7 @@ func (a *api) getDriverOfDomain(r *request) (reply, error) {
 	if !known {
 		return reply{}, errs.New(errs.NotFound, "Domain driver not found.")
 	}
-	return ok(a.domainDriver(info, a.scannable(r, info, hal.Self(a.href("domains", d.ID, "driver")), "domains", d.ID, "driver")))
+	return ok(a.domainDriver(info, a.scannable(r, info, hal.Self(a.href("domains", d.ID, "driver")).With("inf:domain", a.href("domains", d.ID)), "domains", d.ID, "driver")))
 }
 
 // scannable adds the link of a scan below a path, where the driver can scan and the caller may.
@@ -381,7 +398,7 @@ func (a *api) getScan(r *request) (reply, error) {
 	if !run.StartedAt.IsZero() {
 		started = hal.OrNull(&run.StartedAt)
 	}
-	return ok(hal.Resource{Links: hal.Self(a.href("domains", r.param("id"), "scan")), Value: struct {
+	return ok(hal.Resource{Links: hal.Self(a.href("domains", r.param("id"), "scan")).With("inf:domain", a.href("domains", r.param("id"))), Value: struct {
 		Phase      *string   `json:"phase"`
 		DryRun     bool      `json:"dryRun"`
 		Users      int       `json:"users"`

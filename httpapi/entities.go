@@ -81,7 +81,10 @@ type entityPermissionsBody struct {
 }
 
 func (e entityKind) resource(who actor.Actor, v entities.Entity) hal.Resource {
-	links := hal.Self(e.href(e.Plural, v.ID))
+	links := e.owned(hal.Self(e.href(e.Plural, v.ID)), v.OwnerID).With("inf:"+e.Plural, e.href(e.Plural))
+	if e.Commented {
+		links.With("inf:comments", e.href(e.Plural, v.ID, "comments"))
+	}
 	if e.Kind == entities.Library {
 		links.With("inf:contents", e.href(e.Plural, v.ID, "contents"))
 	}
@@ -189,7 +192,8 @@ type libraryFileBody struct {
 
 func (a *api) libraryFile(library string, f entities.File) hal.Resource {
 	href := a.href(append([]string{"libraries", library, "contents"}, strings.Split(f.Path, "/")...)...)
-	return hal.Resource{Links: hal.Self(href), Value: libraryFileBody{
+	links := hal.Self(href).With("inf:library", a.href("libraries", library)).With("inf:contents", a.href("libraries", library, "contents"))
+	return hal.Resource{Links: links, Value: libraryFileBody{
 		Path: f.Path, Size: f.Size, ContentType: f.ContentType, UpdatedAt: hal.Time(f.UpdatedAt),
 	}}
 }

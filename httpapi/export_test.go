@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
@@ -14,17 +15,22 @@ import (
 // Routes gives the route table to the tests that are made from it.
 func Routes() []Route { return (&api{}).routes() }
 
+// wholeTable is the router of all routes, which takes long to make.
+var wholeTable = sync.OnceValue(func() *router {
+	rt, err := newRouter(Routes())
+	if err != nil {
+		panic(err)
+	}
+	return rt
+})
+
 // RouteOf names the route of a request, "" when there is none.
 func RouteOf(method, target string) string {
 	u, err := url.ParseRequestURI(target)
 	if err != nil {
 		return ""
 	}
-	rt, err := newRouter(Routes())
-	if err != nil {
-		return ""
-	}
-	route, _, err := rt.find(&http.Request{Method: method, URL: u})
+	route, _, err := wholeTable().find(&http.Request{Method: method, URL: u})
 	if err != nil {
 		return ""
 	}

@@ -46,7 +46,7 @@ type downloadBody struct {
 }
 
 func (a *api) download(d downloads.Download) hal.Resource {
-	links := hal.Self(a.href("downloads", d.ID)).With("inf:content", a.href("downloads", d.ID, "content"))
+	links := hal.Self(a.href("downloads", d.ID)).With("inf:content", a.href("downloads", d.ID, "content")).With("inf:downloads", a.href("downloads"))
 	return hal.Resource{Links: links, Value: downloadBody{
 		Type: "download", ID: d.ID, Filename: d.Filename, Size: d.Size, Chunks: d.Chunks, User: d.Username,
 		Created: d.CreatedAt.UnixMilli(),

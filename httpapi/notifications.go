@@ -45,7 +45,7 @@ func (a *api) notification(n comments.Notification) hal.Resource {
 	if kind := string(n.Entity.Kind); kind != "" {
 		body.EntityType, body.EntityID = &kind, &n.Entity.ID
 	}
-	links := a.commentLink(n.CommentID).With("self", a.href("notifications", n.ID)).With("inf:notifications", a.href("notifications"))
+	links := a.about(n.Entity, n.CommentID).With("self", a.href("notifications", n.ID)).With("inf:notifications", a.href("notifications"))
 	return hal.Resource{Links: links, Value: body, Row: n}
 }
 

@@ -70,6 +70,7 @@ func (a *api) routes() []Route {
 		{Method: put, Pattern: "/api/comments/:id", Name: "putComment", Row: "comment", Tx: true, Summary: "Change a comment", handle: a.putComment},
 		{Method: del, Pattern: "/api/comments/:id", Name: "deleteComment", Row: "comment", Tx: true, Options: noOptions{}, Summary: "Remove a comment with its replies", handle: a.deleteComment},
 		{Method: get, Pattern: "/api/activities", Name: "listActivities", Query: append(slices.Clone(paged), "entityType", "entityId"), Summary: "What happened to content", handle: a.listActivities},
+		{Method: get, Pattern: "/api/activities/:id", Name: "getActivity", Summary: "One activity", handle: a.getActivity},
 		{Method: get, Pattern: "/api/notifications", Name: "listNotifications", Query: append(slices.Clone(paged), "state", "since"), Summary: "The caller's notifications", handle: a.listNotifications},
 		{Method: put, Pattern: "/api/notifications", Name: "putNotifications", Query: none, Tx: true, Summary: "Mark all of the caller's notifications as read or unread", handle: a.putNotifications},
 		{Method: get, Pattern: "/api/notifications/:id", Name: "getNotification", Summary: "One of the caller's notifications", handle: a.getNotification},
@@ -78,6 +79,7 @@ func (a *api) routes() []Route {
 
 		// Part 1: input catalogs
 		{Method: get, Pattern: "/api/input-editors", Name: "listInputEditors", Summary: "The input editors", handle: a.listInputEditors},
+		{Method: get, Pattern: "/api/input-editors/:id", Name: "getInputEditor", Summary: "One input editor", handle: a.getInputEditor},
 		{Method: get, Pattern: "/api/input-templates", Name: "listInputTemplates", Summary: "The suggested inputs of each value type", handle: a.listInputTemplates},
 
 		// Part 2: authentication domains; then (ext) the scan of one domain, and logins at a provider

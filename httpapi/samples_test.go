@@ -108,6 +108,9 @@ func stocked(t testing.TB, open dbtest.Opener) stock {
 	}}
 	w.must(t, "dana", "POST", "/api/teams/"+teamID+"/comments", `{"message": "Hi @admin"}`)
 	told := read[page](t, w.must(t, "admin", "GET", "/api/notifications", ""))
+	happened := read[page](t, w.must(t, "admin", "GET", "/api/activities", ""))
+	s.param["activities"], _ = happened.Embedded["inf:activity"][0]["id"].(string)
+	s.param["input-editors"] = "mdInput"
 	s.param["notifications"], _ = told.Embedded["inf:notification"][0]["id"].(string)
 	stockContent(t, w, s.param)
 	stockBundles(t, w, s.param)

@@ -118,7 +118,10 @@ func (a *api) getSession(r *request) (reply, error) {
 	for _, p := range actor.Permissions() {
 		permissions[string(p)] = r.who.Can(p)
 	}
-	return ok(hal.Resource{Links: hal.Self(a.href("session")), Value: struct {
+	links := hal.Self(a.href("session")).With("inf:user", a.href("users", r.who.User)).With("inf:tenant", a.href("tenant")).
+		With("inf:tokens", a.href("tokens")).With("inf:notifications", a.href("notifications")).With("inf:root", a.href())
+	whenWriting(r.who, links, hal.Links{"inf:logout": {Href: a.href("logout")}})
+	return ok(hal.Resource{Links: links, Value: struct {
 		Tenant      string          `json:"tenant"`
 		User        string          `json:"user"`
 		Role        *string         `json:"role"` // null for a user without a team

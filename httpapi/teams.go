@@ -38,7 +38,8 @@ type teamPermissionsBody struct {
 }
 
 func (a *api) team(who actor.Actor, t principals.Team) hal.Resource {
-	links := hal.Self(a.href("teams", t.ID)).With("inf:members", a.href("teams", t.ID, "members"))
+	links := hal.Self(a.href("teams", t.ID)).With("inf:members", a.href("teams", t.ID, "members")).
+		With("inf:comments", a.href("teams", t.ID, "comments")).With("inf:teams", a.href("teams"))
 	return hal.Resource{Links: links, Row: t, Value: teamBody{
 		Tenant: t.Tenant, ID: t.ID, Name: t.Name, Slug: t.Slug, NaturalID: t.NaturalID(), Description: t.Description,
 		Domain: t.Domain, Color: t.Color, Icon: t.Icon, MaterialIcon: t.MaterialIcon, Source: t.Source, SourceID: t.SourceID,
@@ -167,7 +168,8 @@ type memberBody struct {
 
 func (a *api) member(tenant string, m principals.Membership) hal.Resource {
 	links := hal.Self(a.href("teams", m.TeamID, "members", m.Username)).
-		With("inf:team", a.href("teams", m.TeamID)).With("inf:user", a.href("users", m.Username))
+		With("inf:team", a.href("teams", m.TeamID)).With("inf:user", a.href("users", m.Username)).
+		With("inf:members", a.href("teams", m.TeamID, "members"))
 	return hal.Resource{Links: links, Row: m, Value: memberBody{
 		TeamID: m.TeamID, TeamName: m.TeamName, Username: m.Username, DisplayName: m.DisplayName, Role: m.Role.String(),
 		CreatedAt: hal.Time(m.CreatedAt), Tenant: tenant,

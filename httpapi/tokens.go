@@ -47,7 +47,7 @@ type tokenBody struct {
 }
 
 func (a *api) token(who actor.Actor, t sessions.Token) hal.Resource {
-	return hal.Resource{Links: hal.Self(a.href("tokens", t.ID)), Value: newTokenBody(who, t), Row: t}
+	return hal.Resource{Links: hal.Self(a.href("tokens", t.ID)).With("inf:tokens", a.href("tokens")), Value: newTokenBody(who, t), Row: t}
 }
 
 func newTokenBody(who actor.Actor, t sessions.Token) tokenBody {

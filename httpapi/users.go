@@ -71,12 +71,20 @@ type userPermissionsBody struct {
 
 // user encodes a user for the caller who.
 func (a *api) user(who actor.Actor, u principals.User) hal.Resource {
-	links := hal.Self(a.href("users", u.Username))
-	for rel, last := range map[string]string{
-		"inf:memberships": "memberships", "inf:password": "password", "inf:superuser": "superuser", "inf:feed": "feed", "inf:viewed-feed": "viewed-feed",
-		"inf:avatar-upload": "avatar",
+	may := a.Principals.UserPermissions(who, u)
+	own := who.User == u.Username || who.Superuser
+	links := hal.Self(a.href("users", u.Username)).With("inf:users", a.href("users"))
+	for _, l := range []struct {
+		rel, last string
+		usable    bool
+	}{
+		{"memberships", "memberships", true}, {"feed", "feed", own}, {"viewed-feed", "viewed-feed", own && !who.ReadOnly},
+		{"avatar-upload", "avatar", own && !who.ReadOnly}, {"password", "password", may.ChangePassword && !who.ReadOnly},
+		{"superuser", "superuser", who.Can(actor.Superuser)},
 	} {
-		links.With(rel, a.href("users", u.Username, last))
+		if l.usable {
+			links.With(l.rel, a.href("users", u.Username, l.last))
+		}
 	}
 	return hal.Resource{Links: links, Row: u, Value: userBody{
 		Tenant: u.Tenant, Domain: u.Domain, Username: u.Username, DisplayName: u.DisplayName, FamilyName: u.FamilyName,
@@ -89,7 +97,7 @@ func (a *api) user(who actor.Actor, u principals.User) hal.Resource {
 		AIConsent: u.AIConsent, HasSharedDatasources: u.HasSharedDatasources(),
 		CreatedAt: hal.Time(u.CreatedAt), UpdatedAt: hal.Time(u.UpdatedAt),
 		avatarBody: a.userAvatar(u), ManagesPassword: u.ManagesPassword(),
-		Permissions: userPermissionsBody(a.Principals.UserPermissions(who, u)),
+		Permissions: userPermissionsBody(may),
 	}}
 }
 

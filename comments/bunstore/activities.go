@@ -93,6 +93,16 @@ func (s *Store) Activities(ctx context.Context, tenant string, of entity.Key, q 
 	return paging.Map(page, activity.activity), err
 }
 
+// Activity implements comments.Store.
+func (s *Store) Activity(ctx context.Context, tenant, id string) (comments.Activity, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	var r activity
+	if err := c.NewSelect().Model(&r).Where("a.tenant_id = ?", tenant).Where("a.id = ?", id).Scan(ctx); err != nil {
+		return comments.Activity{}, bunx.Err(err, "Activity")
+	}
+	return r.activity(), nil
+}
+
 // Feed implements comments.Store.
 func (s *Store) Feed(ctx context.Context, tenant, username string, q paging.Query) (paging.Page[comments.Activity], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)

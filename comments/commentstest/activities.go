@@ -127,13 +127,20 @@ func testFeed(t *testing.T, s Store) {
 	ids, p = feed("jo", paging.Query{Limit: 3})
 	is.Equal(ids, []string{"07"})
 	is.Equal(p.Total, 1)
+	one, err := s.Activity(ctx, "acme", "07")
+	is.NoErr(err)
+	is.Equal(one, p.Rows[0])
+	for _, missing := range [][2]string{{"acme", "99"}, {"evil", "07"}} {
+		_, err = s.Activity(ctx, missing[0], missing[1])
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+	}
 
 	is.NoErr(s.PutActivity(ctx, "acme", activity("x", "07"), []string{"mia"})) // it concerns jo no more
 	ids, _ = feed("jo", paging.Query{Limit: 3})
 	is.Equal(len(ids), 0)
 	_, p = feed("mia", paging.Query{Limit: 3})
 	is.Equal(p.Total, 25)
-	_, err := s.Feed(ctx, "acme", "mia", paging.Query{Limit: 1, After: &paging.Position{Value: "x"}})
+	_, err = s.Feed(ctx, "acme", "mia", paging.Query{Limit: 1, After: &paging.Position{Value: "x"}})
 	is.Equal(errs.CodeOf(err), errs.Invalid)
 }
 

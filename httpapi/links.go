@@ -1,0 +1,43 @@
+package httpapi
+
+import (
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entities"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/hal"
+)
+
+// pluralsOf returns the kinds of content whose pieces have a page of their own, each with the first segment of its routes.
+func pluralsOf(byName map[string]*Route) map[entity.Kind]string {
+	all := map[entity.Kind]string{"user": "users", "team": "teams"}
+	for _, k := range entities.Kinds() {
+		if byName["get"+entities.Noun(k.Kind)] != nil {
+			all[k.Kind] = k.Plural
+		}
+	}
+	return all
+}
+
+// pieceHref returns the address of a piece of content, "" if its kind has no page here.
+func (a *api) pieceHref(kind entity.Kind, id string) string {
+	if plural, ok := a.plurals[kind]; ok {
+		return a.href(plural, id)
+	}
+	return ""
+}
+
+// owned adds the link to the owner, a user or a team.
+func (a *api) owned(links hal.Links, ownerID string) hal.Links {
+	return links.With("inf:owner", a.href("principals", ownerID))
+}
+
+// whenWriting adds links to routes that only who may write can use, and that the specification shows to every session.
+func whenWriting(who actor.Actor, links hal.Links, more hal.Links) hal.Links {
+	if who.ReadOnly {
+		return links
+	}
+	for rel, link := range more {
+		links[rel] = link
+	}
+	return links
+}
