@@ -77,7 +77,8 @@ func (s *Service) Import(ctx context.Context, r io.Reader, o How) (Report, error
 // others owned, and the last superuser, with a warning. It first keeps an archive of all rows of those kinds, and warns of
 // what that cannot bring back: what hangs on the removed rows, such as passwords and comments, see Hanging. Of users it does
 // not tell of what follows from that and of what passes by itself: when a password expires, locks, and what they have seen of
-// their feeds. It waits as Import does, and needs a superuser.
+// their feeds. It waits as Import does, and needs a superuser. The archive is packed in the transaction: it has exactly what
+// is removed and overwritten, whoever writes meanwhile. On SQLite others wait with their writes for that, too.
 // Errors: as Import; errs.Invalid when what is replaced is too much for an archive that can be sent in again: see Limits.
 func (s *Service) Restore(ctx context.Context, r io.Reader, o How) (Report, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)

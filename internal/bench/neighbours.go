@@ -45,6 +45,7 @@ type neighbours struct {
 	archive    []byte // of busy's bundle all: busyRows datasets
 	files      []byte // of busy's bundle files: a library of 100 files
 	ends       []func() error
+	ctx        context.Context // of requests: it ends with the measurement
 }
 
 const busyRows = 10_000
@@ -134,6 +135,8 @@ func besideBusyTenant(ctx context.Context, engine string, matches *regexp.Regexp
 func (n *neighbours) beside(ctx context.Context, l load, d time.Duration) (result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer func(before context.Context) { n.ctx = before }(n.ctx)
+	n.ctx = ctx
 	var busy sync.WaitGroup
 	var done, refused atomic.Int64
 	failed := make(chan error, l.callers)
@@ -142,6 +145,7 @@ func (n *neighbours) beside(ctx context.Context, l load, d time.Duration) (resul
 			for i := 0; ctx.Err() == nil; i++ {
 				err := l.once(n, who, i)
 				switch {
+				case ctx.Err() != nil:
 				case errors.Is(err, errRefused):
 					refused.Add(1)
 					time.Sleep(100 * time.Millisecond)
@@ -271,7 +275,7 @@ func (n *neighbours) send(method, path, kind string, body []byte) error {
 var neighbourClient = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 
 func (n *neighbours) as(token, method, path, kind string, body []byte) error {
-	req, err := http.NewRequest(method, "http://"+n.address+path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(n.ctx, method, "http://"+n.address+path, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
@@ -298,7 +302,7 @@ func (n *neighbours) as(token, method, path, kind string, body []byte) error {
 
 // newNeighbours fills a database and starts a server on it.
 func newNeighbours(ctx context.Context, engine string) (*neighbours, error) {
-	n := &neighbours{engine: engine}
+	n := &neighbours{engine: engine, ctx: ctx}
 	dir, err := os.MkdirTemp("", "tenantcontent-bench-")
 	if err != nil {
 		return nil, err
