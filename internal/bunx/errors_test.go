@@ -158,7 +158,7 @@ func TestErrOfUnansweredCommit(t *testing.T) {
 	server, err := pgtest.Start(t.Context())
 	is.NoErr(err)
 	defer server.Stop()
-	db, err := database.Open(server.URL + "&read_timeout=500ms&write_timeout=500ms&connect_timeout=1")
+	db, err := database.Open(server.URL + "&read_timeout=1s&write_timeout=1s&connect_timeout=1")
 	is.NoErr(err)
 	defer func() { _ = db.Close() }()
 	is.NoErr(exec(t.Context(), db, "CREATE TABLE t (n int)"))

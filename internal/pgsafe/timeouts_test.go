@@ -190,14 +190,14 @@ func TestTimeoutsByWork(t *testing.T) {
 
 // TestTimeoutIsOfTheServerAlone: neither a connection that nobody uses nor a reader who takes its time is cut.
 func TestTimeoutIsOfTheServerAlone(t *testing.T) {
-	is, db := is.New(t), openSafe(t, server(t), Config{ReadTimeout: 500 * time.Millisecond})
+	is, db := is.New(t), openSafe(t, server(t), Config{ReadTimeout: time.Second})
 	pid := one[int](t, db, "select pg_backend_pid()")
-	time.Sleep(600 * time.Millisecond)
+	time.Sleep(1100 * time.Millisecond)
 	is.Equal(one[int](t, db, "select pg_backend_pid()"), pid)
 	rows, err := db.QueryContext(t.Context(), "select repeat('x', 1000) from generate_series(1, $1)", 1000)
 	is.NoErr(err)
 	is.True(rows.Next())
-	time.Sleep(600 * time.Millisecond)
+	time.Sleep(1100 * time.Millisecond)
 	n := 1
 	for rows.Next() {
 		n++
