@@ -10,7 +10,7 @@ import (
 )
 
 func TestStore(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+	dbtest.EachStore(t, func(t *testing.T, open dbtest.Opener) {
 		aiinstrtest.TestStore(t, func(t *testing.T) aiinstr.Store {
 			return bunstore.New(dbtest.People(t, open(t), "jo", "mia", "00000000-0000-7000-8000-000000000099"))
 		})

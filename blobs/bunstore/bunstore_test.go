@@ -21,7 +21,7 @@ import (
 )
 
 func TestStore(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+	dbtest.EachStore(t, func(t *testing.T, open dbtest.Opener) {
 		blobstest.TestStore(t, func(t *testing.T) blobs.Store { return bunstore.New(open(t)) })
 	})
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func TestStore(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+	dbtest.EachStore(t, func(t *testing.T, open dbtest.Opener) {
 		colorstest.TestStore(t, func(t *testing.T) colors.Store { return bunstore.New(open(t)) })
 	})
 }

@@ -27,7 +27,7 @@ import (
 var monday = time.Date(2026, 11, 16, 9, 0, 0, 0, time.UTC)
 
 func TestStore(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+	dbtest.EachStore(t, func(t *testing.T, open dbtest.Opener) {
 		commentstest.TestStore(t, func(t *testing.T) commentstest.Store { return bunstore.New(people(t, open(t))) })
 	})
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func TestStore(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+	dbtest.EachStore(t, func(t *testing.T, open dbtest.Opener) {
 		domainstest.TestStore(t, func(t *testing.T) domains.Store { return bunstore.New(open(t)) })
 	})
 }

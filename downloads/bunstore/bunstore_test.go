@@ -18,7 +18,7 @@ import (
 )
 
 func TestStore(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+	dbtest.EachStore(t, func(t *testing.T, open dbtest.Opener) {
 		downloadstest.TestStore(t, func(t *testing.T) downloads.Options {
 			db := dbtest.People(t, open(t), "jo", "joe", "mia", "mo", "root", "日本 🎨")
 			return downloads.Options{Store: bunstore.New(db), Blobs: blobstore.New(db)}

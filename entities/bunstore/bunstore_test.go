@@ -10,7 +10,7 @@ import (
 )
 
 func TestStore(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+	dbtest.EachStore(t, func(t *testing.T, open dbtest.Opener) {
 		entitiestest.TestStore(t, func(t *testing.T) entities.Store { return bunstore.New(dbtest.People(t, open(t), "jo", "mia")) })
 	})
 }

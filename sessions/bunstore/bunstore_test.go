@@ -10,7 +10,7 @@ import (
 )
 
 func TestStore(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+	dbtest.EachStore(t, func(t *testing.T, open dbtest.Opener) {
 		sessionstest.TestStore(t, func(t *testing.T) sessionstest.Stores {
 			db := open(t)
 			return sessionstest.Stores{Store: bunstore.New(db), Users: principalstore.New(db)}

@@ -11,7 +11,7 @@ import (
 )
 
 func TestStore(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+	dbtest.EachStore(t, func(t *testing.T, open dbtest.Opener) {
 		uploadstest.TestStore(t, func(t *testing.T) uploads.Options {
 			db := dbtest.People(t, open(t), "jo", "joe", "mia", "mo", "root", "日本 🎨")
 			return uploads.Options{Store: bunstore.New(db), Blobs: blobstore.New(db)}
