@@ -132,7 +132,7 @@ func TestTenantsAreApart(t *testing.T) {
 				continue
 			}
 			a := s.call(t, "eve", r)
-			own := r.Name == "putColor" || r.Name == "deleteColor" || r.Name == "getBundleDriver" ||
+			own := r.Name == "putColor" || r.Name == "deleteColor" || r.Name == "getBundleDriver" || r.Name == "getInputEditor" ||
 				r.Name == "getDomainDriver" || r.Name == "scanDriver" || !strings.Contains(r.Pattern, ":")
 			switch {
 			case r.Name == "importColors" || r.Name == "restoreFile":
