@@ -42,7 +42,7 @@ type landing struct {
 
 func (s *Service) landing(tenant string, look survey, o How) *landing {
 	l := &landing{
-		s: s, tenant: tenant, look: look, into: entity.Landing{Rule: o.Rule, Tally: &entity.Tally{}}, list: o.Changes, dry: o.DryRun,
+		s: s, tenant: tenant, look: look, into: entity.Landing{Rule: o.Rule, Tally: &entity.Tally{}, OwnArchive: look.header.Tenant == tenant}, list: o.Changes, dry: o.DryRun,
 		report:  Report{ByKind: map[entity.Kind]Counts{}, Warnings: []string{}},
 		created: map[entity.Key]bool{}, skipped: map[entity.Key]bool{}, same: map[entity.Key]samePiece{},
 	}

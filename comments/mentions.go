@@ -6,17 +6,19 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/tenantcontent/tenantcontent/internal/fold"
 )
 
 const (
 	maxSpots      = 100 // places of one message that may be mentions
 	maxCandidates = 16  // names that one of them may be read as
-	maxName       = 128 // characters of a username
+	maxName       = 256 // bytes of a username
 )
 
 // notInNames are the visible characters that no username has (principals.ValidUsername; a test keeps both together).
-const notInNames = "/:\\*,;\"'`<>|?#%&$!=()[]{}^~"
+const notInNames = "/\\:,;\"<>|"
 
 // spot is one place in a message that may be a mention: an @ at the start of a word.
 type spot struct {
@@ -41,8 +43,9 @@ func (s spot) names() []string {
 
 // scan finds what may be mentions.
 //
-// A mention is an @ that no letter, digit, mark, _ or other @ stands before, and a username right behind it. As usernames
-// may have punctuation in them, what follows can be read in several ways: in "@jo.smith." it is jo.smith or jo. So each
+// A mention is an @ that no letter, digit, mark, _ or other @ stands before, and a username right behind it, which must have a
+// letter or digit. As usernames may have punctuation and single spaces in them, what follows can be read in several ways: in
+// "@jo.smith." it is jo.smith or jo, and in "@o'brien's" o'brien's, o'brien or o. So each
 // beginning of the run of characters that usernames have is a candidate when it ends with the run, or before a character
 // that is no letter, digit or mark; the longest that is a user counts (resolve).
 //
@@ -69,26 +72,26 @@ func scan(message string) []spot {
 // candidates gives the names that may begin at a place of a message, longest first.
 func candidates(message string, from int) []candidate {
 	var all []candidate
-	ends := func(end int) { // a name may end here, but for a dot
-		if name := message[from:end]; name[0] != '.' && name[len(name)-1] != '.' && len(all) < maxCandidates {
-			all = append(all, candidate{name: name, folded: fold.Text(name), end: end})
+	ends := func(end int) { // a name may end here, but for a space
+		if name := message[from:end]; name[len(name)-1] != ' ' && len(all) < maxCandidates {
+			all = append(all, candidate{name: name, folded: fold.Name(name), end: end})
 		}
 	}
-	runes, end, named := 0, from, false // named: there was a letter or digit, without which it is no name
+	end, named := from, false // named: there was a letter or digit
 	for end < len(message) {
 		r, size := utf8.DecodeRuneInString(message[end:])
-		if !nameRune(r) {
+		if !nameRune(r) || r == ' ' && (end == from || message[end-1] == ' ') {
 			break
 		}
 		if named && !wordRune(r) {
 			ends(end)
 		}
-		if runes == maxName { // one too many: the run is no name as a whole
+		if end-from+size > maxName { // the run is no name as a whole
 			slices.Reverse(all)
 			return all
 		}
 		named = named || unicode.IsLetter(r) || unicode.IsDigit(r)
-		end, runes = end+size, runes+1
+		end += size
 	}
 	if named {
 		ends(end)
@@ -102,7 +105,10 @@ func wordRune(r rune) bool { return unicode.In(r, unicode.L, unicode.M, unicode.
 
 // nameRune reports whether a username may have r in it.
 func nameRune(r rune) bool {
-	return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !strings.ContainsRune(notInNames, r)
+	if r < utf8.RuneSelf {
+		return r == ' ' || unicode.IsGraphic(r) && !strings.ContainsRune(notInNames, r)
+	}
+	return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !strings.ContainsAny(norm.NFKC.String(string(r)), notInNames)
 }
 
 // resolve gives the users that spots mention, each once, in order of appearance. users holds exact names and display names.
@@ -110,7 +116,7 @@ func nameRune(r rune) bool {
 func resolve(spots []spot, users map[string]*string) []Mention {
 	exact := make(map[string]string, len(users))
 	for name := range users {
-		exact[fold.Text(name)] = name
+		exact[fold.Name(name)] = name
 	}
 	var mentions []Mention
 	end := 0

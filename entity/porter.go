@@ -41,6 +41,9 @@ type Landing struct {
 	Owner string // principal id that gets the rows whose own owner the tenant does not know
 	Tally *Tally // takes the warnings that are sums over all rows; nil: each Import gives its own
 
+	// OwnArchive reports that the rows come from an archive of this tenant: what was made under older rules, such as a
+	// username, may come back.
+	OwnArchive bool
 	// CrossTenant reports a deploy from another tenant, whose caller has no rights in this one. No row then gives a role, a
 	// right, a profile or content to a principal who is there: users stay as they are, teams come without members, a row
 	// that is there keeps its owner, and a new one belongs to Owner unless Brought has the row's own.

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/julienschmidt/httprouter"
+
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/aiinstr"
 	"github.com/tenantcontent/tenantcontent/bundles"
@@ -230,7 +232,35 @@ func (a *api) serve(w *response, r *http.Request) error {
 	}
 	defer w.place.leave()
 	defer req.bodies.release()
+	if isRead(r.Method) {
+		err := a.answer(w, route, req)
+		if errs.CodeOf(err) != errs.NotFound {
+			return err
+		}
+		if again, failed := a.spell(req); failed != nil || !again {
+			return err
+		}
+		return a.answer(w, route, req)
+	}
+	if _, err := a.spell(req); err != nil {
+		return err
+	}
 	return a.answer(w, route, req)
+}
+
+// spell gives the path parameter username the exact spelling of the user who is meant, and reports whether that is another
+// one: usernames that are the same without case and after Unicode's NFKC name one user. A read looks only when it finds nobody.
+func (a *api) spell(r *request) (changed bool, err error) {
+	i := slices.IndexFunc(r.params, func(p httprouter.Param) bool { return p.Key == "username" })
+	if i < 0 || r.who.User == "" {
+		return false, nil
+	}
+	name, err := a.Principals.Spelled(r.Context(), r.params[i].Value)
+	changed = err == nil && name != r.params[i].Value
+	if changed {
+		r.params[i].Value = name
+	}
+	return changed, err
 }
 
 // admit finds the caller and checks what the route table says about it.

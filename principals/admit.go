@@ -38,8 +38,11 @@ func (s *Service) Try(ctx context.Context, tenant, domain, source, username stri
 		return User{}, err
 	}
 	folded := ""
-	if plain(tenant, 255) && plain(username, maxUsername) {
-		folded = fold.Text(username)
+	if plain(tenant, 255) && plain(username, maxOldUsername) {
+		var err error
+		if folded, err = s.key(ctx, tenant, username); err != nil {
+			return User{}, err
+		}
 	} else {
 		tenant = "" // nobody's
 	}
@@ -73,7 +76,9 @@ func (s *Service) failed(ctx context.Context, tenant, domain, folded, sourceID s
 		u, err := s.store.UserFrom(ctx, tenant, domain, sourceID)
 		switch {
 		case err == nil:
-			folded = fold.Text(u.Username)
+			if folded, err = s.key(ctx, tenant, u.Username); err != nil {
+				return err
+			}
 		case errs.CodeOf(err) != errs.NotFound:
 			return err
 		}
@@ -182,7 +187,7 @@ func (s *Service) nameFor(ctx context.Context, tenant, name string) (free bool, 
 	if ValidUsername(name) != nil {
 		return false, Holder{}, nil
 	}
-	folded := fold.Text(name)
+	folded := fold.Name(name)
 	holders, err := s.store.Holders(ctx, tenant, []string{folded})
 	holder, held := holders[folded]
 	return !held && err == nil, holder, err
@@ -209,7 +214,11 @@ func (s *Service) upToDate(scribe *scribe, u User, who Identity) bool {
 
 // mayEnter returns the refusal of a user whom somebody else has checked, and nil if nothing speaks against the login.
 func (s *Service) mayEnter(ctx context.Context, u User) error {
-	l, err := s.store.Login(ctx, u.Tenant, fold.Text(u.Username), actor.OriginOf(ctx).Network())
+	key, err := s.key(ctx, u.Tenant, u.Username)
+	if err != nil {
+		return err
+	}
+	l, err := s.store.Login(ctx, u.Tenant, key, actor.OriginOf(ctx).Network())
 	if err != nil {
 		return err
 	}
@@ -225,7 +234,11 @@ func (s *Service) enter(ctx context.Context, u User) (User, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
 	var why error
-	err := s.store.EditLogin(ctx, u.Tenant, fold.Text(u.Username), actor.OriginOf(ctx).Network(), func(l *Login) error {
+	key, err := s.key(ctx, u.Tenant, u.Username)
+	if err != nil {
+		return User{}, err
+	}
+	err = s.store.EditLogin(ctx, u.Tenant, key, actor.OriginOf(ctx).Network(), func(l *Login) error {
 		if why = l.closed(u.Domain, s.now()); why == nil {
 			l.succeed(s.stamp())
 			u.LoginAttempts, u.LockedAt = l.Attempts, nil

@@ -69,7 +69,7 @@ func TestAdmit(t *testing.T) {
 
 		// Who is known keeps a name that is better than none.
 		f.user(t, "local")
-		for _, name := range []string{"local", "a b", "", "MIA"} {
+		for _, name := range []string{"local", "a/b", "", "MIA"} {
 			u, err = f.admit(t, identity{ID: "1", Username: name, GivenName: "Given " + name})
 			is.NoErr(err)
 			is.Equal([]any{u.Username, *u.GivenName}, []any{"joe", strings.TrimSpace("Given " + name)})
@@ -97,7 +97,7 @@ func TestAdmitRefuses(t *testing.T) {
 			"locked": {ID: "id of locked", Username: "locked"}, "expired": {ID: "id of expired", Username: "expired"},
 			"disabled there": {ID: "id of ok", Username: "ok", Disabled: true}, "not tied while disabled": {ID: "9", Username: "pending"},
 			"of another domain": {ID: "9", Username: "LOCAL"}, "somebody else's": {ID: "9", Username: "ok"},
-			"bad name": {ID: "9", Username: "a b"}, "no name": {ID: "9"}, "no id": {Username: "new"}, "bad id": {ID: "\x00", Username: "new"},
+			"bad name": {ID: "9", Username: "a/b"}, "no name": {ID: "9"}, "no id": {Username: "new"}, "bad id": {ID: "\x00", Username: "new"},
 			"long id": {ID: strings.Repeat("x", 256), Username: "new"}, "odd name": {ID: "9", Username: "\xff\x00"},
 		} {
 			t.Run(name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -227,13 +228,53 @@ func TestValidation(t *testing.T) {
 
 func TestUsernames(t *testing.T) {
 	is := is.New(t)
-	for _, good := range []string{"jo", "Jo.Doe+x@example.com", "a-b_c", "日本", "é", "e\u0301", "123", strings.Repeat("ü", 128), "01932e00", "01932E00000070008000000000000000"} {
+	for _, good := range []string{
+		"jo", "Jo.Doe+x@example.com", "a-b_c", "日本", "é", "e\u0301", "123", strings.Repeat("ü", 128), "01932e00", "01932e00000070008000000000000000",
+		"o'brien", "anna_corp#EXT#@x", "a&b", "$svc", "Anna Maria", ".net", "a.", "%", "a*", "мария", "Ελένη", "ａｄｍｉｎ", "everyone2",
+	} {
 		is.NoErr(principals.ValidUsername(good))
 	}
 	for _, bad := range []string{
-		"", "*", "a b", "a\u00a0b", "a\tb", "a\x00", "a\xff", "a/b", "a:b", `a\b`, "a*", "a,b", "a;b", `a"b`, "a'b", "a<b", "a>b", "a|b", "a?b",
-		"a#b", "a%b", "a\u200bb", "a\u202eb", "..", ".a", "a.", "@", "+_-", "\u0301", strings.Repeat("ü", 129), "01932e00-0000-7000-8000-000000000000",
+		"", "*", ".", "..", "a\u00a0b", "a\tb", "a\x00", "a\xff", "a/b", "a:b", `a\b`, "a,b", "a;b", `a"b`, "a<b", "a>b", "a|b", " a", "a ", "a  b",
+		"a\u200bb", "a\u202eb", strings.Repeat("ü", 128) + "x", "01932e00-0000-7000-8000-000000000000", "a：b", "＊", "a\u3000b", "a℀b",
+		"everyone", "EveryOne", "ｅveryone", "аdmin", "adminα", "ѕam",
 	} {
 		is.Equal(code(principals.ValidUsername(bad)), errs.Invalid)
 	}
+}
+
+// TestSameNames: names that are the same after NFKC and without case are one user's, at every way in and out. Users who have
+// such names already, and mixed ones, keep working.
+func TestSameNames(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is, ctx := is.New(t), t.Context()
+		f.user(t, "admin")
+		for _, name := range []string{"ＡＤＭＩＮ", "ａｄｍｉｎ", "Admin"} {
+			_, err := f.CreateUser(root(t), principals.User{Username: name}, "")
+			is.Equal(code(err), errs.Conflict)
+			spelled, err := f.Spelled(root(t), name)
+			is.NoErr(err)
+			is.Equal(spelled, "admin")
+		}
+		is.NoErr(f.SetPasswordOf(ctx, "acme", "admin", "the password of admin"))
+		u, err := f.Authenticate(ctx, "acme", "local", "ａｄｍｉｎ", "the password of admin")
+		is.NoErr(err)
+		is.Equal(u.Username, "admin")
+
+		for name, folded := range map[string]string{"ａｄｍｉｎ": "ａｄｍｉｎ", "аdmin": "аdmin"} { // since before
+			is.NoErr(f.store.InsertUser(ctx, "acme", principals.User{Tenant: "acme", Username: "old", Domain: "local", Enabled: true, Data: []byte("{}"), UserFields: []byte("{}"), CreatedAt: monday, UpdatedAt: monday}))
+			c, conn := bunx.For(ctx, f.db, "acme")
+			_, err := conn.Exec(c, `UPDATE tc_users SET username = $1, folded = $2 WHERE tenant_id = 'acme' AND username = 'old'`, name, folded)
+			is.NoErr(err)
+			is.NoErr(f.SetPasswordOf(ctx, "acme", name, "another password"))
+			u, err := f.Authenticate(ctx, "acme", "local", name, "another password")
+			is.NoErr(err)
+			is.Equal(u.Username, name)
+			_, err = f.UpdateUser(root(t), name, func(u *principals.User) error { u.Enabled = false; return nil })
+			is.NoErr(err)
+			spelled, err := f.Spelled(root(t), name)
+			is.NoErr(err)
+			is.Equal(spelled, name)
+		}
+	})
 }

@@ -36,7 +36,7 @@ func (s *Service) Resolve(ctx context.Context, id string) (Principal, error) {
 
 func (s *Service) principal(ctx context.Context, tenant, id string) (Principal, error) {
 	key, isID := canonicalID(id)
-	if !isID && ValidUsername(id) != nil {
+	if !isID && formOfUsername(id) != nil {
 		return Principal{}, errs.New(errs.NotFound, "Principal not found.")
 	}
 	return s.store.Principal(ctx, tenant, key)

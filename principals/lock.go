@@ -9,7 +9,6 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/fold"
 )
 
 // When failed logins lock a user, and how long. A stranger's failures keep nobody out who logs in from another network,
@@ -114,7 +113,11 @@ func (s *Service) Unlock(ctx context.Context, username string) error {
 		return err
 	}
 	ends := false
-	err = s.store.EditLogin(ctx, a.Tenant, fold.Text(username), "", func(l *Login) error {
+	key, err := s.key(ctx, a.Tenant, username)
+	if err != nil {
+		return err
+	}
+	err = s.store.EditLogin(ctx, a.Tenant, key, "", func(l *Login) error {
 		if l.Username != username {
 			return errs.New(errs.NotFound, "User not found.")
 		}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/fold"
 	"github.com/tenantcontent/tenantcontent/internal/limiter"
 )
 
@@ -44,13 +43,17 @@ func (s *Service) Authenticate(ctx context.Context, tenant, domain, username, pa
 
 // passes checks and counts a password, and returns the user's name. Errors: refusals as in Authenticate.
 func (s *Service) passes(ctx context.Context, tenant, domain, username, password string) (string, error) {
-	if !plain(tenant, 255) || !plain(username, maxUsername) {
+	if !plain(tenant, 255) || !plain(username, maxOldUsername) {
 		tenant, username = "", "" // nobody's; looked for all the same
 	}
 	if utf8.RuneCountInString(password) > maxRunes {
 		password = "" // nobody's either
 	}
-	folded, network := fold.Text(username), actor.OriginOf(ctx).Network()
+	folded, err := s.key(ctx, tenant, username)
+	if err != nil {
+		return "", err
+	}
+	network := actor.OriginOf(ctx).Network()
 	l, right, err := s.check(ctx, tenant, domain, folded, password)
 	if err != nil {
 		return "", err
@@ -149,7 +152,11 @@ func (s *Service) SetPasswordOf(ctx context.Context, tenant, username, password 
 	}
 	unlocks := false
 	err = s.store.InTx(ctx, func(ctx context.Context) error {
-		err := s.store.EditLogin(ctx, tenant, fold.Text(username), "", func(l *Login) error {
+		key, err := s.key(ctx, tenant, username)
+		if err != nil {
+			return err
+		}
+		err = s.store.EditLogin(ctx, tenant, key, "", func(l *Login) error {
 			unlocks = l.Attempts > 0 || !l.LockedAt.IsZero()
 			return s.newPassword(hash)(l)
 		})

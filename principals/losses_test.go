@@ -69,24 +69,24 @@ func TestRolesWait(t *testing.T) {
 		is := is.New(t)
 		all := people("jo", "mia", "al")
 		whole := snapshot{People: all, Groups: []group{{ID: "g", Name: "All", Members: ids(all)}}}
-		f.scan(t, whole)
+		f.forced(t, whole)
 		for _, name := range []string{"jo", "mia"} {
 			_, err := f.SetMember(root(t), "all", name, actor.Designer)
 			is.NoErr(err)
 		}
 		off := people("mia", "al")
 		off[0].Disabled = true
-		r := f.scan(t, snapshot{People: off, Groups: []group{{ID: "g", Name: "All", Members: ids(off[1:])}}})
+		r := f.forced(t, snapshot{People: off, Groups: []group{{ID: "g", Name: "All", Members: ids(off[1:])}}})
 		is.Equal(r, principals.SyncReport{Users: counts{Disabled: 2, Unchanged: 1}, Teams: counts{Unchanged: 1}})
 		is.Equal(f.roster(t, "all"), "al member, jo designer, mia designer")
-		r = f.scan(t, snapshot{People: off})
+		r = f.forced(t, snapshot{People: off})
 		is.Equal(r.Removed, 1) // al is there, and in no group
 		is.Equal(f.roster(t, "all"), "jo designer, mia designer")
-		f.scan(t, whole)
+		f.forced(t, whole)
 		is.Equal(f.roster(t, "all"), "al member, jo designer, mia designer") // back, with the roles
 
-		f.scan(t, snapshot{People: all[1:], Groups: whole.Groups})
-		r = f.scan(t, snapshot{People: all, Groups: []group{{ID: "g", Name: "All", Members: ids(all[1:])}}})
+		f.forced(t, snapshot{People: all[1:], Groups: whole.Groups})
+		r = f.forced(t, snapshot{People: all, Groups: []group{{ID: "g", Name: "All", Members: ids(all[1:])}}})
 		is.Equal(r.Removed, 1) // back, and not in the group any more
 		is.Equal(f.roster(t, "all"), "al member, mia designer")
 	})

@@ -76,7 +76,7 @@ func newPlan(domain string, snap Snapshot, source string) *plan {
 			continue
 		}
 		p.byID[who.ID], p.order = i, append(p.order, i)
-		p.person[i].named = ValidUsername(who.Username) == nil
+		p.person[i].named = formOfUsername(who.Username) == nil
 	}
 	return p
 }
@@ -101,7 +101,7 @@ func (p *plan) user(u DirectoryUser) {
 	i, found := p.byID[u.SourceID]
 	switch {
 	case u.SourceID == "":
-		p.loose[fold.Text(u.Username)] = at
+		p.loose[fold.Name(u.Username)] = at
 	case found && p.gives(i, u.Username):
 		k.person, p.person[i].user = i, at
 		was := u
@@ -121,7 +121,7 @@ func (p *plan) gives(i int32, username string) bool {
 		return true
 	}
 	other := &p.known[at]
-	better := fold.Text(username) == fold.Text(p.snap.People[i].Username)
+	better := fold.Name(username) == fold.Name(p.snap.People[i].Username)
 	if better {
 		other.person, other.differs, other.alone = none, false, true
 	}
@@ -135,7 +135,7 @@ func (p *plan) tie() {
 		if p.person[i].user != none || !p.person[i].named {
 			continue
 		}
-		name := fold.Text(p.snap.People[i].Username)
+		name := fold.Name(p.snap.People[i].Username)
 		if at, found := p.loose[name]; found {
 			delete(p.loose, name)
 			p.person[i].user = at

@@ -10,7 +10,7 @@ import (
 // unsure gives the folded names that people get and have not got yet.
 func (p *plan) unsure() (names []string) {
 	for _, i := range p.order {
-		if name := fold.Text(p.snap.People[i].Username); p.person[i].named && !p.has(i, name) {
+		if name := fold.Name(p.snap.People[i].Username); p.person[i].named && !p.has(i, name) {
 			names = append(names, name)
 		}
 	}
@@ -21,7 +21,7 @@ func (p *plan) unsure() (names []string) {
 // has reports whether the user of a person has a folded name.
 func (p *plan) has(i int32, name string) bool {
 	at := p.person[i].user
-	return at != none && fold.Text(p.known[at].name) == name
+	return at != none && fold.Name(p.known[at].name) == name
 }
 
 // name decides who is called what. Who has a name keeps it; else the first by id gets it, when nobody else has it or who
@@ -29,20 +29,22 @@ func (p *plan) has(i int32, name string) bool {
 func (p *plan) name(holders map[string]Holder) {
 	claims := make(map[string]int32, len(p.order))
 	for _, i := range p.order {
-		if name := fold.Text(p.snap.People[i].Username); p.person[i].named && p.has(i, name) {
+		if name := fold.Name(p.snap.People[i].Username); p.person[i].named && p.has(i, name) {
 			claims[name] = i
 		}
 	}
 	var staying []int32
 	for _, i := range p.order {
 		who := &p.snap.People[i]
-		name := fold.Text(who.Username)
+		name := fold.Name(who.Username)
 		first, taken := claims[name]
 		switch holder, held := holders[name]; {
 		case !p.person[i].named:
-			p.refuse(i, errs.MessageOf(ValidUsername(who.Username)))
+			p.refuse(i, errs.MessageOf(formOfUsername(who.Username)))
 		case taken && first == i:
 			continue
+		case ValidUsername(who.Username) != nil: // as a new name
+			p.refuse(i, errs.MessageOf(ValidUsername(who.Username)))
 		case taken:
 			p.refuse(i, "the name is that of the entry "+shown(p.snap.People[first].ID))
 		case held && p.keeps(holder):
@@ -62,7 +64,7 @@ func (p *plan) name(holders map[string]Holder) {
 			continue
 		}
 		keeps := p.known[p.person[i].user].name
-		if other, claimed := claims[fold.Text(keeps)]; claimed && other != i && !p.person[other].stays {
+		if other, claimed := claims[fold.Name(keeps)]; claimed && other != i && !p.person[other].stays {
 			p.refuse(other, "the name is that of the user "+keeps+", who keeps it")
 			staying = append(staying, other)
 		}

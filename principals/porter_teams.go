@@ -76,7 +76,7 @@ func (s *Service) readTeam(tenant string, r entity.Row) (staffed, error) {
 	for name, role := range members {
 		parsed, err := actor.ParseRole(role)
 		if err == nil {
-			err = ValidUsername(name)
+			err = formOfUsername(name)
 		}
 		if err != nil {
 			return staffed{}, port.Bad(r.Key, "members: %s: %s", port.Short(name), strings.TrimSuffix(errs.MessageOf(err), "."))

@@ -3,6 +3,7 @@ package principals
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -85,17 +86,30 @@ func (s *Service) readUser(tenant string, r entity.Row) (User, error) {
 // named returns those of some users that are there. It returns errs.Conflict if a name is given in two spellings, or is
 // there in another one. In a deploy from another tenant, who is there in another spelling is returned with the name given.
 func (s *Service) named(ctx context.Context, tenant string, users []User, l entity.Landing) ([]User, error) {
-	folded, spelled := make([]string, len(users)), map[string]string{} // folded to exact name
-	for i, u := range users {
-		folded[i] = fold.Text(u.Username)
-		if other, ok := spelled[folded[i]]; ok {
+	var folded []string
+	exact := make(map[string]bool, len(users))
+	for _, u := range users {
+		folded, exact[u.Username] = append(folded, keys(u.Username)...), true
+	}
+	slices.Sort(folded)
+	there, err := s.store.UsersNamed(ctx, tenant, slices.Compact(folded))
+	here := map[string]bool{}
+	for _, u := range there {
+		here[u.Username] = true
+	}
+	spelled := map[string]string{} // folded to exact name
+	for _, u := range users {
+		key := fold.Name(u.Username)
+		if other, ok := spelled[key]; ok && !(here[u.Username] && here[other]) { // else both are there since before
 			return nil, nameTaken(u.Username, other)
 		}
-		spelled[folded[i]] = u.Username
+		spelled[key] = u.Username
 	}
-	there, err := s.store.UsersNamed(ctx, tenant, folded)
 	for i, u := range there {
-		switch name := spelled[fold.Text(u.Username)]; {
+		if exact[u.Username] {
+			continue
+		}
+		switch name := spelled[fold.Name(u.Username)]; {
 		case name != u.Username && l.CrossTenant:
 			there[i].Username = name
 		case name != u.Username:
@@ -116,6 +130,11 @@ func (s *Service) putUsers(ctx context.Context, b *port.Batch[User]) error {
 	for i := range b.Write {
 		u := &b.Write[i]
 		old, there := b.There[u.Username]
+		if !there && !b.OwnArchive() {
+			if err := ValidUsername(u.Username); err != nil {
+				return port.Why(entity.Key{Kind: KindUser, ID: u.Username}, err)
+			}
+		}
 		if !there {
 			here, err := arriving.domain(ctx, u.Domain)
 			if err != nil {

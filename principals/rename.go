@@ -44,10 +44,10 @@ func steps(names map[string]string) (steps [2]map[string]string) {
 	away, there := map[string]string{}, map[string]string{}
 	wanted := map[string]string{} // by folded name, who gets it
 	for was, becomes := range names {
-		wanted[fold.Text(becomes)] = was
+		wanted[fold.Name(becomes)] = was
 	}
 	for was, becomes := range names {
-		if who, gets := wanted[fold.Text(was)]; gets && who != was {
+		if who, gets := wanted[fold.Name(was)]; gets && who != was {
 			between := uuid.Must(uuid.NewV7()).String()
 			away[was] = between
 			was = between

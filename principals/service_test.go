@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/matryer/is"
+	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/blobs"
@@ -35,13 +36,14 @@ type fixture struct {
 	blobs   blobs.Store
 	now     time.Time
 	content *content
+	db      *bun.DB
 }
 
 // each runs a test on each database.
 func each(t *testing.T, test func(t *testing.T, f *fixture)) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		db := open(t)
-		f := &fixture{store: bunstore.New(db), blobs: blobstore.New(db), now: monday, content: &content{owned: map[string]int{}}}
+		f := &fixture{db: db, store: bunstore.New(db), blobs: blobstore.New(db), now: monday, content: &content{owned: map[string]int{}}}
 		f.Service = principals.New(principals.Options{
 			Store: f.store, Blobs: f.blobs, Content: f.content, Now: func() time.Time { return f.now }, Cost: cheap,
 		})

@@ -33,7 +33,7 @@ func (s *Service) User(ctx context.Context, username string) (User, error) {
 }
 
 func (s *Service) user(ctx context.Context, tenant, username string) (User, error) {
-	if ValidUsername(username) != nil { // not there, and not for the database to read
+	if formOfUsername(username) != nil { // not there, and not for the database to read
 		return User{}, errs.New(errs.NotFound, "User not found.")
 	}
 	u, err := s.store.User(ctx, tenant, username)
@@ -49,8 +49,8 @@ func (s *Service) UsersByName(ctx context.Context, names []string) (map[string]U
 	}
 	var folded []string
 	for _, name := range names {
-		if ValidUsername(name) == nil {
-			folded = append(folded, fold.Text(name))
+		if formOfUsername(name) == nil {
+			folded = append(folded, keys(name)...)
 		}
 	}
 	slices.Sort(folded)
@@ -60,6 +60,47 @@ func (s *Service) UsersByName(ctx context.Context, names []string) (map[string]U
 		users[u.Username] = s.seen(u)
 	}
 	return users, err
+}
+
+// keys returns the folded names that a user of a name may have: see key.
+func keys(name string) []string {
+	key, old := fold.Name(name), fold.Text(name)
+	if key == old {
+		return []string{key}
+	}
+	return []string{key, old}
+}
+
+// key returns the folded name of a user. It is fold.Name, but for one who had the name before that was the rule and
+// collides with somebody by it.
+func (s *Service) key(ctx context.Context, tenant, username string) (string, error) {
+	all := keys(username)
+	if len(all) == 1 {
+		return all[0], nil
+	}
+	users, err := s.store.UsersNamed(ctx, tenant, all[1:])
+	if err == nil && len(users) > 0 {
+		return all[1], nil
+	}
+	return all[0], err
+}
+
+// Spelled returns to any session the exact name of the user who is meant by a name: of that spelling, else of another one
+// that is the same. A name that nobody has is returned as it is.
+func (s *Service) Spelled(ctx context.Context, name string) (string, error) {
+	a, err := actor.From(ctx)
+	if err != nil || formOfUsername(name) != nil {
+		return name, err
+	}
+	users, err := s.store.UsersNamed(ctx, a.Tenant, keys(name))
+	spelled := name
+	for _, u := range users {
+		if u.Username == name {
+			return name, nil
+		}
+		spelled = u.Username
+	}
+	return spelled, err
 }
 
 // DisplayNames does as UsersByName and gives the display names alone, nil for none.
@@ -112,6 +153,9 @@ func (s *Service) NewSuperuser(ctx context.Context, username, password string) (
 
 // newHash accepts a new user, and hashes the password, "" for none. It comes before the transaction: it takes its time.
 func (s *Service) newHash(ctx context.Context, u *User, password string) (string, error) {
+	if err := ValidUsername(u.Username); err != nil {
+		return "", err
+	}
 	if err := u.accept(); err != nil || password == "" {
 		return "", err
 	}
@@ -138,7 +182,7 @@ func (s *Service) addUser(ctx context.Context, tenant string, u User, hash strin
 		if err := s.store.InsertUser(ctx, tenant, u); err != nil || hash == "" {
 			return err
 		}
-		return s.store.EditLogin(ctx, tenant, fold.Text(u.Username), "", func(l *Login) error {
+		return s.store.EditLogin(ctx, tenant, fold.Name(u.Username), "", func(l *Login) error {
 			l.Hash, l.SetAt = hash, u.CreatedAt
 			return nil
 		})
@@ -187,16 +231,20 @@ func (s *Service) UpdateUser(ctx context.Context, username string, edit func(*Us
 			locked, unlocked = !was.Locked && u.Locked, was.Locked && !u.Locked
 			return s.movesTo(ctx, a.Tenant, was.Domain, u.Domain)
 		})
+		if err != nil {
+			return err
+		}
+		key, err := s.key(ctx, a.Tenant, username)
 		switch {
 		case err != nil:
 			return err
 		case left:
-			err = s.store.EditLogin(ctx, a.Tenant, fold.Text(username), "", s.newPassword(""))
+			err = s.store.EditLogin(ctx, a.Tenant, key, "", s.newPassword(""))
 		case locked: // for all networks, also the known ones
-			err = s.store.EditLogin(ctx, a.Tenant, fold.Text(username), "", func(l *Login) error { l.Forget = true; return nil })
+			err = s.store.EditLogin(ctx, a.Tenant, key, "", func(l *Login) error { l.Forget = true; return nil })
 			s.noteLock(ctx, "user locked", a.Tenant, username, "user")
 		case unlocked:
-			err = s.store.EditLogin(ctx, a.Tenant, fold.Text(username), "", func(l *Login) error { l.unlock(); return nil })
+			err = s.store.EditLogin(ctx, a.Tenant, key, "", func(l *Login) error { l.unlock(); return nil })
 			s.noteLock(ctx, "user unlocked", a.Tenant, username, "user")
 		default:
 			return nil
@@ -232,7 +280,7 @@ func (s *Service) SawFeed(ctx context.Context, username string) (User, error) {
 // selfOrSuperuser refuses callers who may not change this user. Everybody sees users, so one who is not there is
 // errs.NotFound to all.
 func (s *Service) selfOrSuperuser(ctx context.Context, a actor.Actor, username string) error {
-	if ValidUsername(username) != nil {
+	if formOfUsername(username) != nil {
 		return errs.New(errs.NotFound, "User not found.")
 	}
 	if a.User == username || a.Superuser {

@@ -10,8 +10,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/fold"
 	"github.com/tenantcontent/tenantcontent/internal/port"
 	"github.com/tenantcontent/tenantcontent/internal/slug"
 	"github.com/tenantcontent/tenantcontent/internal/uuids"
@@ -19,43 +22,71 @@ import (
 
 // The most characters of each field.
 const (
-	maxUsername = 128
+	maxUsername = 256 // bytes
 	maxName     = 255
-	maxEmail    = 254
-	maxSource   = 1024 // a distinguished name
-	maxSmall    = 128
-	maxText     = 16 * 1024
-	maxJSON     = 64 * 1024 // bytes
+
+	maxOldUsername = 512 // bytes; it was 128 characters once
+	maxEmail       = 254
+	maxSource      = 1024 // a distinguished name
+	maxSmall       = 128
+	maxText        = 16 * 1024
+	maxJSON        = 64 * 1024 // bytes
 )
 
 var slugForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
 
-// notInUsernames are the characters that part URLs, natural ids ("owner:slug") and mentions ("@name"), or that need
-// escaping in HTML, shells and queries.
-const notInUsernames = "/:\\*,;\"'`<>|?#%&$!=()[]{}^~"
+// notInUsernames are the characters that part URLs, natural ids ("owner:slug"), lists and distinguished names.
+const notInUsernames = "/\\:,;\"<>|"
 
-// ValidUsername refuses what cannot be a username: it has 1 to 128 letters, digits and marks of any script and . @ + - _
-// but does not begin or end with a dot, and has no UUID form, which team ids have. Errors: errs.Invalid.
+// everyone is the name that nobody gets, beside *.
+const everyone = "everyone"
+
+// ValidUsername refuses what cannot be the name of a new user. A username has 1 to 256 bytes, none of / \ : , ; " < > | and no
+// control or invisible characters, also after Unicode's NFKC, and no spaces at an end or two in a row. It is not *, . or .. and
+// not everyone, has not the form of a UUID, which team ids have, and does not mix Latin letters with Cyrillic or Greek ones.
+// It returns errs.Invalid.
 func ValidUsername(name string) error {
+	if err := formOfUsername(name); err != nil {
+		return err
+	}
+	latin, other := false, false
+	for _, r := range norm.NFKC.String(name) {
+		latin = latin || unicode.Is(unicode.Latin, r)
+		other = other || unicode.In(r, unicode.Cyrillic, unicode.Greek)
+	}
 	switch {
-	case name == "" || !plain(name, maxUsername):
-		return errs.New(errs.Invalid, "username must be 1 to 128 characters")
-	case strings.ContainsAny(name, notInUsernames) || strings.ContainsFunc(name, invisible):
-		return errs.New(errs.Invalid, "username must not have spaces, control characters or any of %s", notInUsernames)
-	case strings.HasPrefix(name, ".") || strings.HasSuffix(name, "."):
-		return errs.New(errs.Invalid, "username must not begin or end with a dot")
+	case len(name) > maxUsername:
+		return errUsernameLength
+	case fold.Name(name) == everyone:
+		return errs.New(errs.Invalid, "username must not be %s, which stands for everybody", everyone)
+	case latin && other:
+		return errs.New(errs.Invalid, "username must not mix Latin letters with Cyrillic or Greek ones")
 	}
-	if !strings.ContainsFunc(name, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
-		return errs.New(errs.Invalid, "username must have a letter or digit")
-	}
-	if uuids.Valid(name) {
+	return nil
+}
+
+var errUsernameLength = errs.New(errs.Invalid, "username must be 1 to %d bytes", maxUsername)
+
+// formOfUsername refuses what is not the name of any user, also of one whose name was made under other rules.
+func formOfUsername(name string) error {
+	normal := norm.NFKC.String(name)
+	switch {
+	case name == "" || len(name) > maxOldUsername || !plain(name, maxOldUsername):
+		return errUsernameLength
+	case strings.ContainsAny(name+normal, notInUsernames) || strings.ContainsFunc(name, invisible) || strings.ContainsFunc(normal, invisible):
+		return errs.New(errs.Invalid, "username must not have control or invisible characters, spaces other than the plain one, or any of %s", notInUsernames)
+	case strings.TrimSpace(normal) != normal || strings.Contains(normal, "  "):
+		return errs.New(errs.Invalid, "username must not have spaces at an end, or two in a row")
+	case normal == "*" || normal == "." || normal == "..":
+		return errs.New(errs.Invalid, "username must not be %s", normal)
+	case uuids.Valid(name):
 		return errs.New(errs.Invalid, "username must not have the form of a UUID")
 	}
 	return nil
 }
 
-// invisible is what cannot be seen in a name: spaces, control and format characters, and what is not assigned.
-func invisible(r rune) bool { return unicode.IsSpace(r) || !unicode.IsGraphic(r) }
+// invisible is what cannot be seen in a name: control and format characters, what is not assigned, and odd spaces.
+func invisible(r rune) bool { return r != ' ' && unicode.IsSpace(r) || !unicode.IsGraphic(r) }
 
 // plain reports whether s is UTF-8 without NUL and of at most so many characters: what every database keeps.
 func plain(s string, most int) bool {
@@ -99,7 +130,7 @@ func (u *User) accept() error { return u.acceptWith(object) }
 func (u *User) acceptRow() error { return u.acceptWith(objectOfRow) }
 
 func (u *User) acceptWith(object func(name string, raw json.RawMessage) (json.RawMessage, error)) error {
-	if err := ValidUsername(u.Username); err != nil {
+	if err := formOfUsername(u.Username); err != nil {
 		return err
 	}
 	if err := acceptDomain(&u.Domain); err != nil {

@@ -20,6 +20,18 @@ func Text(s string) string {
 	return norm.NFC.String(strings.Map(cherokee, cases.Fold().String(norm.NFC.String(s))))
 }
 
+// Name returns the key of a username: s without case and without differences of compatibility (Unicode NFKC), so that the
+// full-width ａｄｍｉｎ is admin.
+func Name(s string) string {
+	if isPlain(s) {
+		return s
+	}
+	for range 3 { // a second round changes some few runes once more
+		s = Text(norm.NFKC.String(s))
+	}
+	return s
+}
+
 // cherokee folds the one script whose small letters fold to capitals (Unicode, CaseFolding.txt); cases.Fold swaps them.
 func cherokee(r rune) rune {
 	switch {

@@ -261,6 +261,11 @@ func apply(ctx context.Context, c bunx.Conn, dir string, m migrate.Migration) er
 			return fmt.Errorf("migration %s: %w", m, err)
 		}
 	}
+	if m.Name == refolds {
+		if err := refold(ctx, c); err != nil {
+			return fmt.Errorf("migration %s: %w", m, err)
+		}
+	}
 	_, err = c.Exec(ctx, "INSERT INTO tc_migrations (name, migrated_at) VALUES ($1, $2)", m.String(), bunx.At(time.Now()))
 	return err
 }

@@ -143,6 +143,9 @@ func (p Porter[T]) guard(old T, l entity.Landing) string {
 // CrossTenant reports whether the rows come by a deploy from another tenant: see entity.Landing.
 func (b *Batch[T]) CrossTenant() bool { return b.into.CrossTenant }
 
+// OwnArchive reports whether the rows come from an archive of the tenant itself: see entity.Landing.
+func (b *Batch[T]) OwnArchive() bool { return b.into.OwnArchive }
+
 // own sets the owner of each piece to that of its row where the tenant knows it, else to the landing's Owner.
 func (p Porter[T]) own(ctx context.Context, b *Batch[T]) error {
 	if p.Owner == nil {

@@ -131,7 +131,7 @@ func putDirectoryUsers(ctx context.Context, c bunx.Conn, tenant, domain string, 
 	for some := range slices.Chunk(all, batch) {
 		args := make([]any, 0, columns*len(some))
 		for _, u := range some {
-			args = append(args, tenant, u.Username, fold.Text(u.Username), label(u), search(u), domain, orNull(u.Source), orNull(u.SourceID),
+			args = append(args, tenant, u.Username, fold.Name(u.Username), label(u), search(u), domain, orNull(u.Source), orNull(u.SourceID),
 				orNull(u.DisplayName), orNull(u.FamilyName), orNull(u.GivenName), orNull(u.MiddleName), orNull(u.Email), orNull(u.Timezone),
 				u.Enabled, u.DirectoryDisabled, "{}", "{}", bunx.At(at), bunx.At(at), 0)
 		}
@@ -167,7 +167,7 @@ func (s *Store) RenameUsers(ctx context.Context, tenant string, names map[string
 			for _, u := range users {
 				was := u.Username
 				u.Username = names[was]
-				args = append(args, was, u.Username, fold.Text(u.Username), label(u), search(u))
+				args = append(args, was, u.Username, fold.Name(u.Username), label(u), search(u))
 			}
 			if len(users) == 0 {
 				continue

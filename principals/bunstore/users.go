@@ -60,7 +60,7 @@ type user struct {
 func userRow(tenant string, u principals.User) user {
 	may := u.GlobalPermissions
 	return user{
-		TenantID: tenant, Username: u.Username, Folded: fold.Text(u.Username), Label: fold.Text(u.Label()),
+		TenantID: tenant, Username: u.Username, Folded: fold.Name(u.Username), Label: fold.Text(u.Label()),
 		Search: fold.Search(u.Username, or(u.DisplayName), or(u.GivenName), or(u.MiddleName), or(u.FamilyName), or(u.Email)),
 		Domain: u.Domain, DisplayName: u.DisplayName, FamilyName: u.FamilyName, GivenName: u.GivenName, MiddleName: u.MiddleName,
 		Email: u.Email, Timezone: u.Timezone, Superuser: u.Superuser, Enabled: u.Enabled,
@@ -176,7 +176,7 @@ func (s *Store) UpdateUser(ctx context.Context, tenant, username string, edit fu
 		}
 		u.Tenant, u.Username = tenant, username
 		r = userRow(tenant, u)
-		_, err = c.NewUpdate().Model(&r).WherePK().Exec(ctx)
+		_, err = c.NewUpdate().Model(&r).ExcludeColumn("folded").WherePK().Exec(ctx)
 		return bunx.Err(err, "User")
 	})
 	if err != nil {
