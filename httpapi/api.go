@@ -80,6 +80,8 @@ type Config struct {
 	// Idle is how long a client may take or send nothing before its connection is cut; default 30 seconds. After that it
 	// must take or send 1 KiB a second on average.
 	Idle time.Duration
+	// LastIdle takes the place of Idle from the call of Drain on; default 2 seconds.
+	LastIdle time.Duration
 	// Memory bounds what large answers, and large bodies, hold at once.
 	Memory Memory
 	// Now is the clock; default time.Now.
@@ -90,7 +92,7 @@ type Config struct {
 type Handler interface {
 	http.Handler
 	// Drain waits until no request runs, for at most as long as ctx lasts, and returns the cause of ctx if some still do
-	// then. From its call on, clients that take or send nothing for 2 seconds are cut.
+	// then. From its call on, clients that take or send nothing for Config.LastIdle are cut.
 	Drain(ctx context.Context) error
 }
 
@@ -143,6 +145,9 @@ func New(c Config) (Handler, error) {
 	if c.Idle == 0 {
 		c.Idle = defaultIdle
 	}
+	if c.LastIdle == 0 {
+		c.LastIdle = 2 * time.Second
+	}
 	c.Memory = c.Memory.withDefaults()
 	proxies, err := newTrustedProxies(c.TrustedProxies)
 	if err != nil {
@@ -154,7 +159,7 @@ func New(c Config) (Handler, error) {
 		proxies: proxies,
 		writing: limiter.New(limiter.Options{PerKey: maxWriting, Timeout: maxWait}),
 		heavy:   newHeavy(),
-		answers: c.Memory.limiter(), bodies: c.Memory.limiter(), transfers: transfers{idle: c.Idle, drained: 2 * time.Second},
+		answers: c.Memory.limiter(), bodies: c.Memory.limiter(), transfers: transfers{idle: c.Idle, drained: c.LastIdle},
 	}
 	if err := a.crossOrigin.AddTrustedOrigin(origin); err != nil {
 		return nil, err

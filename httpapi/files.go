@@ -145,7 +145,7 @@ func newSender(w *response, r *http.Request) *sender {
 func (s *sender) leave() {
 	if s != nil && !s.ended {
 		s.transfer.end()
-		_ = s.control.SetReadDeadline(time.Now().Add(time.Second))
+		_ = s.control.SetReadDeadline(time.Now().Add(min(time.Second, s.of.patience()/2)))
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 type Memory struct {
 	User, Tenant, All int64         // bytes; default 12, 24 and 72 MiB
 	Wait              time.Duration // default 3 seconds
+	Page              int           // bytes of the rows of a page; default paging.MaxBytes
 }
 
 // maxWaiting bounds who waits for memory.
@@ -112,7 +113,7 @@ func (a *api) answer(w *response, route *Route, r *request) error {
 	}
 	w.counted = true
 	plain := r.Request
-	r.Request = plain.WithContext(paging.WithLimits(plain.Context(), paging.Limits{Hold: w.memory.hold}))
+	r.Request = plain.WithContext(paging.WithLimits(plain.Context(), paging.Limits{MaxBytes: a.Memory.Page, Hold: w.memory.hold}))
 	for range 3 {
 		err := a.answerOnce(w, route, r)
 		if !errors.Is(err, errNoMemory) {

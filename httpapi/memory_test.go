@@ -1,0 +1,182 @@
+package httpapi_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/httpapi"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+)
+
+// TestEveryPageIsBounded: each list of the route table that has a limit ends its pages when the rows pass the bound in
+// bytes, which any row does here; following next leads through all of them.
+func TestEveryPageIsBounded(t *testing.T) {
+	s := stocked(t, dbtest.SQLite)
+	for _, r := range httpapi.Routes() { // a second row for lists that have one
+		if r.Method == http.MethodPost && strings.HasPrefix(r.Name, "create") && r.Name != "createUser" {
+			s.call(t, who(r), r)
+			s.call(t, who(r), r)
+		}
+	}
+	s.must(t, "admin", "POST", "/api/colors-export", `{}`)
+	s.must(t, "dana", "POST", "/api/teams/"+teamID+"/comments", `{"message": "Hi again, @admin"}`)
+	registries := []string{"listBundleDrivers", "listDomainDrivers"} // they are in memory anyway
+	s.rebuilt(t, func(c *httpapi.Config) { c.Memory.Page = 1 })
+	lists := 0
+	for _, r := range httpapi.Routes() {
+		if r.Method != http.MethodGet || !slices.Contains(r.Query, "limit") || slices.Contains(registries, r.Name) {
+			continue
+		}
+		t.Run(r.Name, func(t *testing.T) {
+			is := is.New(t)
+			first := read[page](t, s.must(t, who(r), "GET", s.target(r)+"?limit=1000", ""))
+			if first.Total < 2 {
+				t.Fatalf("the list has %d rows: the test needs two", first.Total)
+			}
+			p, rows := first, 1
+			for ; p.next() != "" && rows <= first.Total; rows++ {
+				is.Equal(p.Count, 1)
+				is.Equal(p.Total, first.Total)
+				p = read[page](t, s.must(t, who(r), "GET", p.next(), ""))
+			}
+			is.Equal(rows, first.Total)
+		})
+		lists++
+	}
+	is.New(t).True(lists > 30)
+}
+
+// tight is a listener whose connections keep little of what is written to them.
+type tight struct{ net.Listener }
+
+func (l tight) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err == nil {
+		err = conn.(*net.TCPConn).SetWriteBuffer(16 << 10)
+	}
+	return conn, err
+}
+
+// serve serves the world at an address.
+func (w *world) serve(t *testing.T) *httptest.Server {
+	server := httptest.NewUnstartedServer(w.http)
+	server.Listener = tight{server.Listener}
+	server.Start()
+	t.Cleanup(server.Close)
+	return server
+}
+
+// stall asks a server for something large, and reads nothing of it but the status.
+func (w *world) stall(t *testing.T, server *httptest.Server, user, target string) net.Conn {
+	t.Helper()
+	is := is.New(t)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(server.URL, "http://"))
+	is.NoErr(err)
+	t.Cleanup(func() { _ = conn.Close() })
+	is.NoErr(conn.(*net.TCPConn).SetReadBuffer(4 << 10))
+	_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", target, w.token(t, user))
+	is.NoErr(err)
+	status := make([]byte, len("HTTP/1.1 200"))
+	_, err = io.ReadFull(conn, status)
+	is.NoErr(err)
+	is.Equal(string(status), "HTTP/1.1 200")
+	return conn
+}
+
+// fill makes reports that pass the bound of a page.
+func (w *world) fill(t *testing.T, user string) {
+	t.Helper()
+	for range 5 {
+		w.must(t, user, "POST", "/api/reports", `{"name": "R", "data": {"x": "`+strings.Repeat("x", 300_000)+`"}}`)
+	}
+}
+
+// until waits for a condition.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for begun := time.Now(); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Since(begun) > 20*time.Second {
+			t.Fatal("in vain: " + what)
+		}
+	}
+}
+
+// TestStalledReaders: who never reads a large page keeps others of the tenant from more memory than it may have, and nobody
+// else from anything; when the server stops they are cut.
+func TestStalledReaders(t *testing.T) {
+	is := is.New(t)
+	w := newWorld(t, dbtest.SQLite)
+	w.fill(t, "dana")
+	w.fill(t, "eve")
+	const target = "/api/reports?limit=1000"
+	w.rebuilt(t, func(c *httpapi.Config) {
+		c.Memory = httpapi.Memory{User: 1400 << 10, Tenant: 2800 << 10, All: 5600 << 10, Wait: time.Millisecond, Page: 1 << 20}
+		c.LastIdle = 50 * time.Millisecond
+	})
+	first := read[page](t, w.must(t, "dana", "GET", target, ""))
+	is.Equal(first.Total, 5)
+	is.Equal(first.Count, 4)
+	is.Equal(read[page](t, w.must(t, "dana", "GET", first.next(), "")).Count, 1)
+
+	server := w.serve(t)
+	w.stall(t, server, "dana", target)
+	a := w.do(t, "dana", "GET", target, "")
+	is.Equal(a.status, http.StatusServiceUnavailable)
+	is.Equal(a.header.Get("Retry-After"), "1")
+	w.must(t, "dana", "GET", "/api/reports?limit=0", "") // small ones do not count
+	w.must(t, "admin", "GET", target, "")                // a second user
+	w.stall(t, server, "admin", target)
+	is.Equal(w.do(t, "tim", "GET", target, "").status, http.StatusServiceUnavailable) // the tenant has no more
+	w.must(t, "eve", "GET", target, "")
+
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	is.NoErr(w.http.(httpapi.Handler).Drain(ctx))
+	w.must(t, "dana", "GET", target, "") // the memory is free again
+}
+
+// TestStalledReaderIsCut after Config.Idle.
+func TestStalledReaderIsCut(t *testing.T) {
+	w := newWorld(t, dbtest.SQLite)
+	w.fill(t, "dana")
+	w.rebuilt(t, func(c *httpapi.Config) { c.Idle, c.Memory.Page = 50*time.Millisecond, 1<<20 })
+	server := w.serve(t)
+	conn := w.stall(t, server, "dana", "/api/reports?limit=1000")
+	until(t, "the answer is cut", func() bool { return strings.Contains(w.log.String(), "i/o timeout") })
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err == nil {
+		_, err = io.Copy(io.Discard, res.Body)
+	}
+	is.New(t).True(err != nil) // nobody takes it for a whole page
+}
+
+// TestStalledSenderIsCut: a body that does not come is a bad request.
+func TestStalledSenderIsCut(t *testing.T) {
+	is := is.New(t)
+	w := newWorld(t, dbtest.SQLite)
+	w.rebuilt(t, func(c *httpapi.Config) { c.Idle = 50 * time.Millisecond })
+	server := w.serve(t)
+	for _, route := range []string{"POST /api/reports", "POST /api/uploads?filename=x"} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(server.URL, "http://"))
+		is.NoErr(err)
+		_, err = fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: 100\r\n\r\n{", route, w.token(t, "dana"))
+		is.NoErr(err)
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(route, err, w.log.String())
+		}
+		is.Equal(res.StatusCode, http.StatusBadRequest)
+		is.NoErr(conn.Close())
+	}
+}
