@@ -214,6 +214,13 @@ func testPages(t *testing.T, s colors.Store) {
 			})
 		})
 	}
+	pagingtest.TestOrder(t, func(ctx context.Context, q paging.Query) (paging.Page[colors.Color], error) {
+		return s.Page(ctx, "acme", q)
+	}, "key", func(a, b colors.Color) int { return strings.Compare(a.Key, b.Key) }, map[string]func(a, b colors.Color) int{
+		"key":       func(a, b colors.Color) int { return strings.Compare(a.Key, b.Key) },
+		"createdAt": func(a, b colors.Color) int { return a.CreatedAt.Compare(b.CreatedAt) },
+		"updatedAt": func(a, b colors.Color) int { return a.UpdatedAt.Compare(b.UpdatedAt) },
+	})
 	for _, c := range []struct {
 		q     paging.Query
 		total int

@@ -316,6 +316,15 @@ func testPages(t *testing.T, s entities.Store) {
 	pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[entities.Entity], error) {
 		return s.Page(ctx, "acme", "report", q)
 	})
+	pagingtest.TestOrder(t, func(ctx context.Context, q paging.Query) (paging.Page[entities.Entity], error) {
+		return s.Page(ctx, "acme", "report", q)
+	}, "name", func(a, b entities.Entity) int { return strings.Compare(a.ID, b.ID) }, map[string]func(a, b entities.Entity) int{
+		"name": func(a, b entities.Entity) int {
+			return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
+		},
+		"createdAt": func(a, b entities.Entity) int { return a.CreatedAt.Compare(b.CreatedAt) },
+		"updatedAt": func(a, b entities.Entity) int { return a.UpdatedAt.Compare(b.UpdatedAt) },
+	})
 	is := is.New(t)
 	for q, total := range map[string]int{"S1": 10, "nAME 00": 2, "%": 0, "_": 0, "jo": 0} {
 		page, err := s.Page(ctx, "acme", "report", paging.Query{Limit: 5, Q: q})

@@ -1,0 +1,39 @@
+package pagingtest
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+// TestOrder checks that a list is ordered by each of its sorts in both directions, where key breaks ties, and without a sort
+// as the sort normal says. The list must have some rows.
+func TestOrder[T any](t *testing.T, page func(context.Context, paging.Query) (paging.Page[T], error), normal string, key func(a, b T) int, sorts map[string]func(a, b T) int) {
+	t.Helper()
+	is := is.New(t)
+	read := func(sort string) []T {
+		p, err := page(t.Context(), paging.Query{Limit: paging.MaxLimit, Sort: sort})
+		is.NoErr(err)
+		is.True(len(p.Rows) > 1)
+		return p.Rows
+	}
+	same := func(a, b []T) bool { return slices.EqualFunc(a, b, func(x, y T) bool { return key(x, y) == 0 }) }
+	for field, compare := range sorts {
+		up := read(field)
+		is.True(slices.IsSortedFunc(up, func(a, b T) int {
+			if c := compare(a, b); c != 0 {
+				return c
+			}
+			return key(a, b)
+		}))
+		down := read("-" + field)
+		is.True(slices.IsSortedFunc(down, func(a, b T) int { return compare(b, a) }))
+		slices.Reverse(down)
+		is.True(same(up, down)) // also among ties
+	}
+	is.True(same(read(""), read(normal)))
+}
