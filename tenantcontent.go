@@ -195,7 +195,7 @@ func Open(c Config) (*App, error) {
 		Store: uploadstore.New(c.DB), Blobs: blobs, Now: c.Now, NewID: c.NewID, Limit: c.MaxUpload,
 	})
 	app.Downloads = downloads.New(downloads.Options{Store: downloadstore.New(c.DB), Blobs: blobs, Now: c.Now, NewID: c.NewID})
-	principal := principals.Options{Store: directory, Blobs: blobs, Forget: app.forget, Renamed: app.renamed, Now: c.Now, NewID: c.NewID, Log: c.Log}
+	principal := principals.Options{Store: directory, Blobs: blobs, Forget: app.forget, Renamed: app.renamed, Now: c.Now, NewID: c.NewID, Log: c.Log, Refusal: domains.MinRefusal}
 	principal.KnownDomain = known
 	elsewhere := append(principals.Types(principal), app.AIInstructions.Type())
 	app.Entities = entities.New(entities.Options{
@@ -220,7 +220,7 @@ func Open(c Config) (*App, error) {
 	}
 	app.Sessions = sessions.New(sessions.Options{
 		Store: sessionstore.New(c.DB).Notify(changes.Bump), Directory: app.Domains, Tenants: app.Tenants, Changes: &changes,
-		Lifetime: c.SessionLifetime, Now: c.Now, NewID: c.NewID,
+		Lifetime: c.SessionLifetime, Refusal: domains.MinRefusal, Now: c.Now, NewID: c.NewID,
 	})
 	app.Bundles, err = bundles.New(bundles.Options{
 		Store: bundlestore.New(c.DB), Tenants: app.Tenants, Downloads: app.Downloads, People: people{app.Principals},

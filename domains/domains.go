@@ -181,7 +181,7 @@ func New(o Options) (*Service, error) {
 	}
 	s := &Service{
 		o: o, drivers: o.Drivers, running: map[place]*scanning{}, places: newPlaces(),
-		limits: limits{wait: maxWait, check: maxCheck, refusal: minRefusal, read: maxRead, beat: beat},
+		limits: limits{wait: maxWait, check: maxCheck, refusal: MinRefusal, read: maxRead, beat: beat},
 		realms: realms{opened: map[place]opened{}},
 	}
 	for _, d := range o.Drivers {

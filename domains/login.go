@@ -61,8 +61,9 @@ func refusal(cause error) error {
 }
 
 const (
-	maxCheck   = 15 * time.Second
-	minRefusal = 150 * time.Millisecond
+	maxCheck = 15 * time.Second
+	// MinRefusal is how long a refused login takes at least, after its wait for others.
+	MinRefusal = 150 * time.Millisecond
 )
 
 // Authenticate checks a name and a password without an actor, for sessions: principals does for the domain local, and
@@ -77,10 +78,11 @@ const (
 // asked; errs.Unavailable after 30 seconds when too many others are asking it. An empty password is never sent to a
 // directory.
 func (s *Service) Authenticate(ctx context.Context, tenant, domain, username, password string) (principals.User, error) {
-	soonest := time.NewTimer(s.limits.refusal)
-	defer soonest.Stop()
-	u, err := s.authenticate(ctx, tenant, domain, username, password)
+	admitted := time.Now()
+	u, err := s.authenticate(ctx, tenant, domain, username, password, &admitted)
 	if errs.CodeOf(err) == errs.Unauthenticated {
+		soonest := time.NewTimer(time.Until(admitted.Add(s.limits.refusal)))
+		defer soonest.Stop()
 		select {
 		case <-soonest.C:
 		case <-ctx.Done(): // nobody is there to be told
@@ -89,7 +91,7 @@ func (s *Service) Authenticate(ctx context.Context, tenant, domain, username, pa
 	return u, err
 }
 
-func (s *Service) authenticate(ctx context.Context, tenant, domain, username, password string) (principals.User, error) {
+func (s *Service) authenticate(ctx context.Context, tenant, domain, username, password string, admitted *time.Time) (principals.User, error) {
 	if domain == Local {
 		return s.o.People.Authenticate(ctx, tenant, domain, username, password)
 	}
@@ -106,6 +108,7 @@ func (s *Service) authenticate(ctx context.Context, tenant, domain, username, pa
 		return principals.User{}, err
 	}
 	defer leave()
+	*admitted = time.Now()
 	d, login, err := s.asks(ctx, tenant, domain) // as it is after the wait
 	if err != nil {
 		return principals.User{}, err

@@ -3,8 +3,11 @@ package httpapi_test
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 
@@ -101,4 +104,44 @@ func TestLocksByNetwork(t *testing.T) {
 		is.Equal(w.do(t, "", "GET", "/api/session", "", "Authorization: Bearer "+token, "X-Forwarded-For: "+client).status, status)
 		is.Equal(w.do(t, "", "GET", "/api/session", "", "Authorization: Bearer "+token, `Forwarded: for="`+client+`"`).status, status)
 	}
+}
+
+// TestRefusalsTellNothing: neither the status nor the time of a refusal tells who exists, also while many log in.
+func TestRefusalsTellNothing(t *testing.T) {
+	is := is.New(t)
+	w := newWorld(t, dbtest.SQLite)
+	kinds := map[string]string{
+		"password": `{"tenant": "acme", "username": "dana", "password": "wrong"}`, "user": `{"tenant": "acme", "username": "nobody", "password": "wrong"}`,
+		"tenant": `{"tenant": "none", "username": "dana", "password": "wrong"}`,
+	}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	took := map[string][]time.Duration{}
+	for range 8 {
+		for kind, body := range kinds {
+			all.Go(func() {
+				begun := time.Now()
+				a := w.do(t, "", "POST", "/api/login/local", body)
+				mu.Lock()
+				defer mu.Unlock()
+				took[kind] = append(took[kind], time.Since(begun))
+				if a.status != 401 {
+					t.Error(kind, a.status)
+				}
+			})
+		}
+	}
+	all.Wait()
+	median := map[string]time.Duration{}
+	for kind, times := range took {
+		slices.Sort(times)
+		is.True(times[0] >= 150*time.Millisecond)
+		median[kind] = times[len(times)/2]
+	}
+	for kind, m := range median {
+		if m-median["user"] > 1500*time.Millisecond || median["user"]-m > 1500*time.Millisecond { // as slow as a busy machine may be
+			t.Error(kind, median)
+		}
+	}
+	t.Log(median)
 }

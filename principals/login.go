@@ -42,7 +42,7 @@ func (s *Service) Authenticate(ctx context.Context, tenant, domain, username, pa
 }
 
 // passes checks and counts a password, and returns the user's name. Errors: refusals as in Authenticate.
-func (s *Service) passes(ctx context.Context, tenant, domain, username, password string) (string, error) {
+func (s *Service) passes(ctx context.Context, tenant, domain, username, password string) (name string, passed error) {
 	if !plain(tenant, 255) || !plain(username, maxOldUsername) {
 		tenant, username = "", "" // nobody's; looked for all the same
 	}
@@ -54,10 +54,16 @@ func (s *Service) passes(ctx context.Context, tenant, domain, username, password
 		return "", err
 	}
 	network := actor.OriginOf(ctx).Network()
-	l, right, err := s.check(ctx, tenant, domain, folded, password)
+	l, right, admitted, err := s.check(ctx, tenant, domain, folded, password)
 	if err != nil {
 		return "", err
 	}
+	caller := ctx
+	defer func() { // after all places are left
+		if errs.CodeOf(passed) == errs.Unauthenticated {
+			s.pause(caller, admitted)
+		}
+	}()
 	if why := l.closed(domain, s.now()); why != nil || domain != Local {
 		return "", refusedFor(why)
 	}
@@ -97,20 +103,32 @@ func (s *Service) passes(ctx context.Context, tenant, domain, username, password
 
 // check looks a login up and hashes the password, in the one turn: a thousand logins at once shall not take every connection
 // to the database. It returns no login when there is none, and hashes nothing for one that is closed.
-func (s *Service) check(ctx context.Context, tenant, domain, folded, password string) (l Login, right bool, err error) {
-	leave, err := s.passwords.enter(ctx)
+func (s *Service) check(ctx context.Context, tenant, domain, folded, password string) (l Login, right bool, admitted time.Time, err error) {
+	leave, err := s.passwords.enter(ctx, tenant)
 	if err != nil {
-		return Login{}, false, err
+		return Login{}, false, admitted, err
 	}
 	defer leave()
+	admitted = time.Now()
 	l, err = s.store.Login(ctx, tenant, folded, actor.OriginOf(ctx).Network())
 	if err != nil && errs.CodeOf(err) != errs.NotFound {
-		return Login{}, false, err
+		return Login{}, false, admitted, err
 	}
 	if domain != Local || l.closed(domain, s.now()) != nil {
-		return l, false, nil
+		return l, false, admitted, nil
 	}
-	return l, s.passwords.check(l.Hash, password), nil
+	return l, s.passwords.check(l.Hash, password), admitted, nil
+}
+
+// pause waits until a refusal has taken its time since its password was let in to be checked: whoever waited in the queue
+// took as long there, whether the password was then hashed or nobody's. It holds no place meanwhile.
+func (s *Service) pause(ctx context.Context, admitted time.Time) {
+	end := time.NewTimer(time.Until(admitted.Add(s.refusal)))
+	defer end.Stop()
+	select {
+	case <-end.C:
+	case <-ctx.Done(): // nobody is there to be told
+	}
 }
 
 // SetPassword changes a password and so ends the user's sessions. A user may change their own and has to know the

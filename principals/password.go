@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 
 	"golang.org/x/crypto/argon2"
 
+	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/limiter"
 )
@@ -79,6 +81,12 @@ func (c Cost) bounded() bool {
 // after the other.
 const maxQueue = 30 * time.Second
 
+// How many passwords wait at most to be hashed, and how many of them for one tenant: the others are told to come back.
+const (
+	maxQueued   = 4096
+	maxQueuedOf = 2048
+)
+
 // hasher makes and checks hashes, a few at a time: each takes a lot of memory.
 type hasher struct {
 	cost Cost
@@ -87,12 +95,18 @@ type hasher struct {
 }
 
 func newHasher(cost Cost, atOnce int) *hasher {
-	return &hasher{cost: cost, gate: limiter.New(limiter.Options{Capacity: int64(atOnce), Timeout: maxQueue})}
+	return &hasher{cost: cost, gate: limiter.New(limiter.Options{
+		Capacity: int64(atOnce), FairSubkeys: true, Timeout: maxQueue, Queue: maxQueued, QueuePerKey: maxQueuedOf,
+	})}
 }
 
 // hash makes a PHC string with a fresh salt. It gives the context's error when its turn does not come in time.
 func (h *hasher) hash(ctx context.Context, password string) (string, error) {
-	leave, err := h.enter(ctx)
+	tenant := ""
+	if a, err := actor.From(ctx); err == nil {
+		tenant = a.Tenant
+	}
+	leave, err := h.enter(ctx, tenant)
 	if err != nil {
 		return "", err
 	}
@@ -103,18 +117,8 @@ func (h *hasher) hash(ctx context.Context, password string) (string, error) {
 	return p.String(), nil
 }
 
-// matches reports whether a password belongs to a PHC string. It takes exactly one hashing, also when there is no usable
-// string: then it hashes at the usual cost and says no.
-func (h *hasher) matches(ctx context.Context, stored, password string) (bool, error) {
-	leave, err := h.enter(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer leave()
-	return h.check(stored, password), nil
-}
-
-// check is matches for whoever has entered.
+// check reports whether a password belongs to a PHC string, for whoever has entered. It takes exactly one hashing, also when
+// there is no usable string: then it hashes at the usual cost and says no.
 func (h *hasher) check(stored, password string) bool {
 	p, ok := parsePHC(stored)
 	if !ok {
@@ -128,13 +132,17 @@ func (h *hasher) key(c Cost, salt []byte, password string, size int) []byte {
 	return argon2.IDKey([]byte(password), salt, c.Time, c.Memory, c.Threads, uint32(size))
 }
 
-// enter waits for a turn: few passwords are hashed at once. Whoever enters leaves.
-func (h *hasher) enter(ctx context.Context) (leave func(), err error) {
+// enter waits for a turn: few passwords are hashed at once, those of one tenant after those of another, and within a tenant
+// those from one client network after those from another. Whoever enters leaves. Errors: errs.Busy.
+func (h *hasher) enter(ctx context.Context, tenant string) (leave func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	leave, err = h.gate.Acquire(ctx, 1)
-	return leave, limiter.Unavailable(err, "Too many passwords are being checked at the moment. Try again.")
+	leave, err = h.gate.Acquire(ctx, 1, tenant, actor.OriginOf(ctx).Network())
+	if errors.Is(err, limiter.ErrBusy) {
+		err = errs.Wrap(errs.Busy, err, "Too many passwords are being checked at the moment. Try again later.")
+	}
+	return leave, err
 }
 
 // validPassword refuses what is too short, too long or no UTF-8.

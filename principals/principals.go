@@ -286,6 +286,7 @@ type Service struct {
 	passwords   *hasher
 	counting    *limiter.Limiter // of logins that note an attempt, by tenant
 	log         *slog.Logger
+	refusal     time.Duration
 }
 
 // Options configure a Service. Store is required, and Blobs for pictures.
@@ -305,6 +306,7 @@ type Options struct {
 	Now         func() time.Time // default time.Now
 	NewID       func() string    // team ids; default UUIDv7
 	Cost        Cost             // of new password hashes; default DefaultCost
+	Refusal     time.Duration    // a refused password takes as long at least, after its wait in the queue; default 0
 	Log         *slog.Logger     // gets each lock and unlock of a user (info); default slog.Default
 }
 
@@ -323,9 +325,9 @@ func New(o Options) *Service {
 		o.Log = slog.Default()
 	}
 	return &Service{
-		log: o.Log, store: o.Store, blobs: o.Blobs, content: o.Content, forget: o.Forget, renamed: o.Renamed, knownDomain: o.KnownDomain,
+		log: o.Log, refusal: o.Refusal, store: o.Store, blobs: o.Blobs, content: o.Content, forget: o.Forget, renamed: o.Renamed, knownDomain: o.KnownDomain,
 		now: o.Now, newID: o.NewID,
-		passwords: newHasher(o.Cost, 2*runtime.GOMAXPROCS(0)),
+		passwords: newHasher(o.Cost, runtime.GOMAXPROCS(0)),
 		counting:  limiter.New(limiter.Options{Capacity: maxAllCounted, PerKey: maxCounting, Timeout: settleTime}),
 	}
 }

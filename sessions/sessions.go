@@ -12,6 +12,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"errors"
 	"net/netip"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/epoch"
+	"github.com/tenantcontent/tenantcontent/internal/limiter"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
@@ -88,6 +90,7 @@ type Options struct {
 	Directory Directory
 	Tenants   Tenants
 	Lifetime  time.Duration    // of a session; default 12 hours
+	Refusal   time.Duration    // a login at an unknown tenant takes as long; default 0
 	Now       func() time.Time // default time.Now
 	NewID     func() string    // of a token; default UUIDv7
 	NewSecret func() string    // default 32 random bytes in base64url
@@ -99,6 +102,8 @@ type Options struct {
 type Service struct {
 	o        Options
 	uses     uses
+	pending  *limiter.Limiter // of logins, by client network and tenant
+	known    *knownTenants
 	sessions *epoch.Cache[lookup[Session]]
 	tokens   *epoch.Cache[lookup[Token]]
 }
@@ -124,6 +129,7 @@ func New(o Options) *Service {
 		o.NewSecret = newSecret
 	}
 	return &Service{
+		pending: limiter.New(limiter.Options{Capacity: maxPending, PerKey: maxPendingFrom, PerSubkey: maxPendingAt}), known: newKnownTenants(o.Tenants),
 		o: o, uses: uses{byTenant: map[string]map[string]Use{}},
 		sessions: epoch.NewCache[lookup[Session]](o.Changes), tokens: epoch.NewCache[lookup[Token]](o.Changes),
 	}
@@ -172,12 +178,28 @@ type Login struct {
 }
 
 // Login checks a password and starts a session. tenant may be empty: see Tenant.
-// Errors: errs.Unauthenticated "Unable to log in", the same for every reason; errs.Upstream when the domain's directory
-// cannot be asked.
+// Errors: errs.Unauthenticated "Unable to log in", the same for every reason; errs.Busy when too many log in from the
+// client's network, at the tenant or at all, whoever they are; errs.Upstream when the domain's directory cannot be asked.
 func (s *Service) Login(ctx context.Context, tenant, domain, username, password string) (Login, error) {
 	tenant, err := s.Tenant(ctx, tenant)
 	if err != nil {
 		return Login{}, err
+	}
+	leave, err := s.pending.Acquire(ctx, 1, actor.OriginOf(ctx).Network(), tenant)
+	if errors.Is(err, limiter.ErrBusy) {
+		return Login{}, errs.Wrap(errs.Busy, err, "Too many people log in at the moment. Try again later.")
+	}
+	if err != nil {
+		return Login{}, err
+	}
+	defer leave()
+	known, err := s.known.has(ctx, tenant)
+	if err != nil {
+		return Login{}, err
+	}
+	if !known {
+		pause(ctx, s.o.Refusal)
+		return Login{}, errs.Wrap(errs.Unauthenticated, errs.New(errs.NotFound, "there is no such tenant"), "Unable to log in")
 	}
 	now := s.now() // before the look at the password: one that changes from now on ends this session, too
 	user, err := s.o.Directory.Authenticate(ctx, tenant, domain, username, password)

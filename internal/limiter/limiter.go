@@ -30,6 +30,9 @@ type Options struct {
 	PerKey    int64 // most weight at once of one first key, such as a tenant
 	PerSubkey int64 // most weight at once of one second key beneath its first key, such as a user of the tenant
 
+	// FairSubkeys serves the waiting callers of one first key in turn by their second key, in place of in order of arrival.
+	FairSubkeys bool
+
 	Timeout     time.Duration // how long a caller waits; 0: not at all
 	Queue       int           // most callers that wait at once; default 10,000
 	QueuePerKey int           // most of them with the same first key; default Queue
@@ -55,7 +58,9 @@ type key struct {
 	used    int64
 	subkeys map[string]int64 // weight in use, of those above 0
 	waiting list.List        // of *waiter, in order of arrival
-	place   *list.Element    // in Limiter.ring; nil if nobody waits
+	served  map[string]int64 // with FairSubkeys: when each second key was served last, as a count
+	serves  int64
+	place   *list.Element // in Limiter.ring; nil if nobody waits
 }
 
 type waiter struct {
@@ -254,6 +259,9 @@ func (l *Limiter) serve() {
 		default:
 			w := at.Value.(*waiter)
 			l.enter(k, w)
+			if l.o.FairSubkeys {
+				k.note(w.subkey)
+			}
 			l.ring.MoveToBack(e)
 			l.leave(k, at)
 			close(w.admitted)
@@ -267,21 +275,45 @@ func (l *Limiter) serve() {
 
 // next returns the first waiting caller of k whom no bound of its keys keeps out, or nil.
 func (l *Limiter) next(k *key) *list.Element {
-	var full map[string]bool
+	var full, seen map[string]bool
+	var best *list.Element
 	for at := k.waiting.Front(); at != nil; at = at.Next() {
 		w := at.Value.(*waiter)
 		switch {
-		case full[w.subkey]:
+		case full[w.subkey] || seen[w.subkey]:
 		case !under(k.subkeys[w.subkey], w.weight, l.o.PerSubkey):
 			if full == nil {
 				full = map[string]bool{}
 			}
 			full[w.subkey] = true
 		case !under(k.used, w.weight, l.o.PerKey):
-			return nil
-		default:
+			return best
+		case !l.o.FairSubkeys:
 			return at
+		default:
+			if best == nil || k.served[w.subkey] < k.served[best.Value.(*waiter).subkey] {
+				best = at
+			}
+			if k.served[w.subkey] == 0 { // nobody can be before it
+				return best
+			}
+			if seen == nil {
+				seen = map[string]bool{}
+			}
+			seen[w.subkey] = true
 		}
 	}
-	return nil
+	return best
+}
+
+// maxServed bounds the second keys of a first key that are remembered as served.
+const maxServed = 10_000
+
+// note remembers that a second key has just been served.
+func (k *key) note(subkey string) {
+	if k.served == nil || len(k.served) >= maxServed {
+		k.served = map[string]int64{}
+	}
+	k.serves++
+	k.served[subkey] = k.serves
 }

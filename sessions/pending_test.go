@@ -1,0 +1,59 @@
+package sessions_test
+
+import (
+	"context"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/principals"
+	"github.com/tenantcontent/tenantcontent/sessions"
+)
+
+// crowd is a directory whose answers take until the end of the test.
+type crowd struct{ asked, end chan struct{} }
+
+func (c crowd) Authenticate(context.Context, string, string, string, string) (principals.User, error) {
+	c.asked <- struct{}{}
+	<-c.end
+	return principals.User{}, errs.New(errs.Unauthenticated, "Unable to log in")
+}
+
+// TestPendingLoginsAreBounded: too many at one tenant from one network are told to come back, whoever they are; other
+// networks, and other tenants, are not.
+func TestPendingLoginsAreBounded(t *testing.T) {
+	is := is.New(t)
+	c := crowd{make(chan struct{}, 2000), make(chan struct{})}
+	s := sessions.New(sessions.Options{Directory: c, Tenants: &fixedTenants{"acme", "evil"}})
+	ended := make(chan error, 2000)
+	login := func(address, tenant, user string) error {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		ctx = actor.WithOrigin(ctx, actor.Origin{Address: netip.MustParseAddr(address)})
+		_, err := s.Login(ctx, tenant, "local", user, "x")
+		return err
+	}
+	begin := func(address, tenant string) {
+		go func() { ended <- login(address, tenant, "jo") }()
+		<-c.asked
+	}
+	const most = 1280
+	for range most {
+		begin("192.0.2.1", "acme")
+	}
+	for _, user := range []string{"jo", "nobody"} {
+		is.Equal(errs.CodeOf(login("192.0.2.1", "acme", user)), errs.Busy)
+	}
+	begin("192.0.2.2", "acme")
+	begin("192.0.2.1", "evil")
+	is.Equal(errs.CodeOf(login("192.0.2.1", "none", "jo")), errs.Unauthenticated) // without asking anybody
+	close(c.end)
+	for range most + 2 {
+		is.Equal(errs.CodeOf(<-ended), errs.Unauthenticated)
+	}
+	is.Equal(errs.CodeOf(login("192.0.2.1", "acme", "jo")), errs.Unauthenticated)
+}
