@@ -29,15 +29,17 @@ func pause(ctx context.Context, d time.Duration) {
 // knownTenants are the ids of all tenants, read again now and then: a login at an unknown tenant costs no statement.
 type knownTenants struct {
 	tenants Tenants
+	now     func() time.Time
 	reading *limiter.Limiter // who reads them again
 
 	mu  sync.Mutex
-	ids map[string]bool
-	at  time.Time
+	ids  map[string]bool
+	at   time.Time // by the service's clock
+	read time.Time // by the machine's: a new tenant is there at once, also where the service's stands still
 }
 
-func newKnownTenants(t Tenants) *knownTenants {
-	return &knownTenants{tenants: t, reading: limiter.New(limiter.Options{Capacity: 1, Timeout: maxReading})}
+func newKnownTenants(t Tenants, now func() time.Time) *knownTenants {
+	return &knownTenants{tenants: t, now: now, reading: limiter.New(limiter.Options{Capacity: 1, Timeout: maxReading})}
 }
 
 const (
@@ -65,7 +67,7 @@ func (k *knownTenants) has(ctx context.Context, tenant string) (bool, error) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.ids, k.at = make(map[string]bool, len(all)), time.Now()
+	k.ids, k.at, k.read = make(map[string]bool, len(all)), k.now(), time.Now()
 	for _, id := range all {
 		k.ids[id] = true
 	}
@@ -75,7 +77,8 @@ func (k *knownTenants) has(ctx context.Context, tenant string) (bool, error) {
 func (k *knownTenants) kept(tenant string) (known, fresh bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	age := time.Since(k.at)
-	known = k.ids[tenant]
-	return known, known && age < freshFor || !known && k.ids != nil && age < missFor
+	if known = k.ids[tenant]; known {
+		return true, k.now().Sub(k.at) < freshFor
+	}
+	return false, k.ids != nil && time.Since(k.read) < missFor
 }
