@@ -32,7 +32,7 @@ type knownTenants struct {
 	now     func() time.Time
 	reading *limiter.Limiter // who reads them again
 
-	mu  sync.Mutex
+	mu   sync.Mutex
 	ids  map[string]bool
 	at   time.Time // by the service's clock
 	read time.Time // by the machine's: a new tenant is there at once, also where the service's stands still
