@@ -253,6 +253,13 @@ func testPages(t *testing.T, s aiinstr.Store) {
 	pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[aiinstr.Instruction], error) {
 		return s.Page(ctx, "acme", q)
 	})
+	pagingtest.TestOrder(t, func(ctx context.Context, q paging.Query) (paging.Page[aiinstr.Instruction], error) {
+		return s.Page(ctx, "acme", q)
+	}, "slug", func(a, b aiinstr.Instruction) int { return strings.Compare(a.ID, b.ID) }, map[string]func(a, b aiinstr.Instruction) int{
+		"slug":      func(a, b aiinstr.Instruction) int { return strings.Compare(a.Slug, b.Slug) },
+		"createdAt": func(a, b aiinstr.Instruction) int { return a.CreatedAt.Compare(b.CreatedAt) },
+		"updatedAt": func(a, b aiinstr.Instruction) int { return a.UpdatedAt.Compare(b.UpdatedAt) },
+	})
 	is := is.New(t)
 	for q, total := range map[string]int{"sLUG-1": 10, "%": 0, "_": 0, "content": 0} {
 		page, err := s.Page(ctx, "acme", paging.Query{Limit: 5, Q: q})

@@ -281,6 +281,15 @@ func testPages(t *testing.T, s bundles.Store) {
 	pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[bundles.Bundle], error) {
 		return s.Page(ctx, "acme", q)
 	})
+	pagingtest.TestOrder(t, func(ctx context.Context, q paging.Query) (paging.Page[bundles.Bundle], error) {
+		return s.Page(ctx, "acme", q)
+	}, "createdAt", func(a, b bundles.Bundle) int { return strings.Compare(a.ID, b.ID) }, map[string]func(a, b bundles.Bundle) int{
+		"name": func(a, b bundles.Bundle) int {
+			return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
+		},
+		"createdAt": func(a, b bundles.Bundle) int { return a.CreatedAt.Compare(b.CreatedAt) },
+		"updatedAt": func(a, b bundles.Bundle) int { return a.UpdatedAt.Compare(b.UpdatedAt) },
+	})
 	page, err := s.Page(ctx, "acme", paging.Query{Limit: 10, Q: "BUNDLE-7"})
 	is.NoErr(err)
 	is.Equal(page.Total, 1)
