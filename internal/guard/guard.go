@@ -20,7 +20,7 @@ import (
 type Guard struct {
 	Row     string // name of the noun whose row is written, such as "color"
 	Fits    func(version string, exists bool) bool
-	checked bool
+	checked bool // a row has been found to fit
 }
 
 type key struct{}
