@@ -40,7 +40,8 @@ var mayImport = []rule{
 	{"internal/bunx", "errs paging internal/fold"},
 	{"internal/port", "errs entity internal/escapes internal/rawjson internal/uuids"},
 	{"internal/slug", "internal/fold internal/uuids"},
-	{"internal/migrations internal/dblock", "errs internal/bunx"},
+	{"internal/migrations", "errs internal/bunx internal/fold"},
+	{"internal/dblock", "errs internal/bunx"},
 	{"database", "actor errs internal/bunx internal/pgsafe internal/sqlitesafe"},
 
 	{"sessions sessions/sessionstest", base + " principals sessions paging/pagingtest"}, // it asks principals who a user is
