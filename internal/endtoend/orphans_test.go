@@ -56,7 +56,7 @@ func TestNoOrphans(t *testing.T) {
 			func(domain, _ string) error { // in a scan
 				_, err := w.app.Principals.Sync(t.Context(), "acme", domain, principals.Snapshot{People: []principals.Identity{
 					{ID: "jo3", Username: "mia3"}, {ID: "mia3", Username: "jo3x"},
-				}}, principals.SyncOptions{Source: "OIDC"})
+				}}, principals.SyncOptions{Source: "OIDC", Force: true})
 				return err
 			},
 		} {
