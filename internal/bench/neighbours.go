@@ -41,6 +41,7 @@ const busyTenant = "beside a busy tenant: "
 type neighbours struct {
 	engine     string
 	address    string
+	url        string // of the database
 	busy, calm string // tokens of superusers
 	archive    []byte // of busy's bundle all: busyRows datasets
 	files      []byte // of busy's bundle files: a library of 100 files
@@ -101,7 +102,8 @@ var upload = sync.OnceValue(func() []byte {
 func besideBusyTenant(ctx context.Context, engine string, matches *regexp.Regexp, d time.Duration) (all []result, err error) {
 	some := slices.DeleteFunc(slices.Clone(loads), func(l load) bool { return !matches.MatchString(busyTenant + l.name) })
 	rows := matches.MatchString(busyTenant + "10,000 rows")
-	if len(some) == 0 && !rows {
+	logins := matches.MatchString(attacked)
+	if len(some) == 0 && !rows && !logins {
 		return nil, nil
 	}
 	n, err := newNeighbours(ctx, engine)
@@ -112,6 +114,12 @@ func besideBusyTenant(ctx context.Context, engine string, matches *regexp.Regexp
 	}()
 	if err != nil {
 		return nil, err
+	}
+	if logins {
+		fmt.Fprintf(os.Stderr, "%s on %s …\n", attacked, engine)
+		if all, err = n.underAttack(ctx, d); err != nil {
+			return nil, err
+		}
 	}
 	for _, l := range some {
 		fmt.Fprintf(os.Stderr, "%s%s on %s …\n", busyTenant, l.name, engine)
@@ -315,6 +323,7 @@ func newNeighbours(ctx context.Context, engine string) (*neighbours, error) {
 		return n, err
 	}
 	key := tenantcontent.NewSecretKey()
+	n.url = url
 	if err := n.populate(ctx, url, key); err != nil {
 		return n, err
 	}
@@ -331,7 +340,7 @@ func newNeighbours(ctx context.Context, engine string) (*neighbours, error) {
 	n.address = l.Addr().String()
 	_ = l.Close()
 	server := exec.Command(binary, "serve", "--listen", n.address, "--data", filepath.Join(dir, "data"))
-	server.Env = append(os.Environ(), "TENANTCONTENT_SECRET_KEY="+key, "TENANTCONTENT_DATABASE="+url, "TENANTCONTENT_LOG_LEVEL=warn")
+	server.Env = append(os.Environ(), "TENANTCONTENT_SECRET_KEY="+key, "TENANTCONTENT_DATABASE="+url, "TENANTCONTENT_LOG_LEVEL=warn", "TENANTCONTENT_TRUSTED_PROXIES=127.0.0.1")
 	server.Stderr = os.Stderr
 	if err := server.Start(); err != nil {
 		return n, err
