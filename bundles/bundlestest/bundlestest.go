@@ -301,8 +301,12 @@ func testEntryPages(t *testing.T, s bundles.Store) {
 	is, ctx := is.New(t), t.Context()
 	add(t, s, "acme", bundle(1))
 	add(t, s, "acme", bundle(2), entry(77, 2))
-	for n := range 25 {
-		is.NoErr(s.InsertEntry(ctx, "acme", entry(n, 1)))
+	for i := range 25 {
+		n := i * 7 % 25 // not in the order of any column
+		e := entry(n, 1)
+		e.Type = []string{"tagged", "library", "color"}[n%3] // ties, which the id breaks
+		e.CreatedAt, e.UpdatedAt = monday.Add(time.Duration(n%5)*time.Hour), monday.Add(-time.Duration(n/2)*time.Hour)
+		is.NoErr(s.InsertEntry(ctx, "acme", e))
 	}
 	for _, sort := range []string{"", "-createdAt", "type", "-type", "updatedAt"} {
 		q, seen := paging.Query{Limit: 10, Sort: sort}, map[string]bool{}
@@ -317,8 +321,14 @@ func testEntryPages(t *testing.T, s bundles.Store) {
 		}
 		is.Equal(len(seen), 25)
 	}
-	pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[bundles.Entry], error) {
+	entries := func(ctx context.Context, q paging.Query) (paging.Page[bundles.Entry], error) {
 		return s.Entries(ctx, "acme", id(1), q)
+	}
+	pagingtest.TestBytes(t, entries)
+	pagingtest.TestOrder(t, entries, "createdAt", func(a, b bundles.Entry) int { return strings.Compare(a.ID, b.ID) }, map[string]func(a, b bundles.Entry) int{
+		"createdAt": func(a, b bundles.Entry) int { return a.CreatedAt.Compare(b.CreatedAt) },
+		"type":      func(a, b bundles.Entry) int { return strings.Compare(a.Type, b.Type) },
+		"updatedAt": func(a, b bundles.Entry) int { return a.UpdatedAt.Compare(b.UpdatedAt) },
 	})
 	_, err := s.Entries(ctx, "acme", id(1), paging.Query{Limit: 10, Q: "x"})
 	is.Equal(errs.CodeOf(err), errs.Invalid)

@@ -121,9 +121,21 @@ func testFeed(t *testing.T, s Store) {
 	is.Equal(ids, []string{"21", "20", "19"})
 	ids, _ = feed("mia", paging.Query{Limit: 2, Sort: "createdAt"})
 	is.Equal(ids, []string{"00", "01"})
-	pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[comments.Activity], error) {
+	mias := func(ctx context.Context, q paging.Query) (paging.Page[comments.Activity], error) {
 		return s.Feed(ctx, "acme", "mia", q)
-	})
+	}
+	pagingtest.TestBytes(t, mias)
+	for _, page := range []func(context.Context, paging.Query) (paging.Page[comments.Activity], error){
+		mias,
+		func(ctx context.Context, q paging.Query) (paging.Page[comments.Activity], error) {
+			return s.Activities(ctx, "acme", entity.Key{}, q)
+		},
+		func(ctx context.Context, q paging.Query) (paging.Page[comments.Activity], error) {
+			return s.Activities(ctx, "acme", sales, q)
+		},
+	} {
+		pagingtest.TestNewest(t, page, func(a comments.Activity) string { return a.ID }, func(a comments.Activity) time.Time { return a.CreatedAt })
+	}
 	ids, p = feed("jo", paging.Query{Limit: 3})
 	is.Equal(ids, []string{"07"})
 	is.Equal(p.Total, 1)
@@ -161,9 +173,11 @@ func testNotifications(t *testing.T, s Store) {
 	is.NoErr(err)
 	is.Equal(p.Rows, []comments.Notification{twin, free, second, first})
 	is.Equal(p.Total, 4)
-	pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[comments.Notification], error) {
+	mias := func(ctx context.Context, q paging.Query) (paging.Page[comments.Notification], error) {
 		return s.Notifications(ctx, "acme", "mia", comments.NotificationFilter{}, q)
-	})
+	}
+	pagingtest.TestBytes(t, mias)
+	pagingtest.TestNewest(t, mias, func(n comments.Notification) string { return n.ID }, func(n comments.Notification) time.Time { return n.CreatedAt })
 	p, err = s.Notifications(ctx, "acme", "jo", comments.NotificationFilter{}, paging.Query{Limit: 1})
 	is.NoErr(err)
 	is.Equal(p.Total, 2)

@@ -389,12 +389,17 @@ func testPages(t *testing.T, s Store) {
 			}
 		})
 	}
-	pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[comments.Comment], error) {
-		return s.Replies(ctx, "acme", "root", q)
-	})
-	pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[comments.Comment], error) {
-		return s.Top(ctx, "acme", orders, q)
-	})
+	for _, page := range []func(context.Context, paging.Query) (paging.Page[comments.Comment], error){
+		func(ctx context.Context, q paging.Query) (paging.Page[comments.Comment], error) {
+			return s.Replies(ctx, "acme", "root", q)
+		},
+		func(ctx context.Context, q paging.Query) (paging.Page[comments.Comment], error) {
+			return s.Top(ctx, "acme", orders, q)
+		},
+	} {
+		pagingtest.TestBytes(t, page)
+		pagingtest.TestNewest(t, page, func(c comments.Comment) string { return c.ID }, func(c comments.Comment) time.Time { return c.CreatedAt })
+	}
 	_, err := s.Replies(ctx, "acme", "nobody", paging.Query{Limit: 0})
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 }

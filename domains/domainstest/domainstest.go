@@ -264,7 +264,7 @@ func testPages(t *testing.T, s domains.Store) {
 	is, ctx := is.New(t), t.Context()
 	for i, name := range []string{"Äpfel", "b", "C", "d"} {
 		d := domain(fmt.Sprintf("x%d", i))
-		d.Name, d.CreatedAt = &name, monday.Add(-time.Duration(i)*time.Hour)
+		d.Name, d.CreatedAt, d.UpdatedAt = &name, monday.Add(-time.Duration(i)*time.Hour), tuesday.Add(time.Duration(i%2)*time.Hour)
 		insert(t, s, d)
 	}
 	bare := domain("e-bare")
@@ -284,8 +284,22 @@ func testPages(t *testing.T, s domains.Store) {
 		is.NoErr(err)
 		is.Equal(ids(page.Rows), c.want)
 	}
-	pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[domains.Domain], error) {
+	all := func(ctx context.Context, q paging.Query) (paging.Page[domains.Domain], error) {
 		return s.Page(ctx, "acme", q)
+	}
+	pagingtest.TestBytes(t, all)
+	label := func(d domains.Domain) string {
+		if d.Name == nil {
+			return d.ID
+		}
+		return strings.ToLower(*d.Name)
+	}
+	byID := func(a, b domains.Domain) int { return strings.Compare(a.ID, b.ID) }
+	pagingtest.TestOrder(t, all, "name", byID, map[string]func(a, b domains.Domain) int{
+		"name":      func(a, b domains.Domain) int { return strings.Compare(label(a), label(b)) },
+		"id":        byID,
+		"createdAt": func(a, b domains.Domain) int { return a.CreatedAt.Compare(b.CreatedAt) },
+		"updatedAt": func(a, b domains.Domain) int { return a.UpdatedAt.Compare(b.UpdatedAt) },
 	})
 	page, err := s.Page(ctx, "acme", paging.Query{Limit: 4})
 	is.NoErr(err)

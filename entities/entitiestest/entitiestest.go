@@ -536,8 +536,14 @@ func testFiles(t *testing.T, s entities.Store) {
 	page, err = s.Files(ctx, "acme", id(1), paging.Query{Limit: 2, Start: 1, After: &paging.Position{Value: "a.txt", Key: "a.txt"}})
 	is.NoErr(err)
 	is.Equal(page.Rows, want[1:])
-	pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[entities.File], error) {
+	files := func(ctx context.Context, q paging.Query) (paging.Page[entities.File], error) {
 		return s.Files(ctx, "acme", id(1), q)
+	}
+	pagingtest.TestBytes(t, files)
+	byPath := func(a, b entities.File) int { return strings.Compare(a.Path, b.Path) }
+	pagingtest.TestOrder(t, files, "path", byPath, map[string]func(a, b entities.File) int{
+		"path":      byPath,
+		"updatedAt": func(a, b entities.File) int { return a.UpdatedAt.Compare(b.UpdatedAt) },
 	})
 
 	fresh := entities.File{Path: "a.txt", BlobID: "b4", Size: 6, ContentType: "text/x", UpdatedAt: tuesday}

@@ -3,7 +3,9 @@ package pagingtest
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 
@@ -36,4 +38,13 @@ func TestOrder[T any](t *testing.T, page func(context.Context, paging.Query) (pa
 		is.True(same(up, down)) // also among ties
 	}
 	is.True(same(read(""), read(normal)))
+}
+
+// TestNewest checks that a list is ordered by createdAt alone, in both directions and without a sort the newest first,
+// where id breaks ties. The list must have some rows.
+func TestNewest[T any](t *testing.T, page func(context.Context, paging.Query) (paging.Page[T], error), id func(T) string, created func(T) time.Time) {
+	t.Helper()
+	TestOrder(t, page, "-createdAt", func(a, b T) int { return strings.Compare(id(a), id(b)) }, map[string]func(a, b T) int{
+		"createdAt": func(a, b T) int { return created(a).Compare(created(b)) },
+	})
 }

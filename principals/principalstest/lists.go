@@ -11,6 +11,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"github.com/tenantcontent/tenantcontent/internal/fold"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/paging/pagingtest"
 	"github.com/tenantcontent/tenantcontent/principals"
@@ -70,6 +71,15 @@ func testUserPages(t *testing.T, s principals.Store) {
 	is.Equal(pages(t, "createdAt", page, key)[:2], []string{"u00", "U03"})
 	is.Equal(pages(t, "updatedAt", page, key)[0], "u24")
 	pages(t, "-createdAt", page, key)
+	folded := func(a, b principals.User) int { return strings.Compare(fold.Name(a.Username), fold.Name(b.Username)) }
+	pagingtest.TestOrder(t, page, "username", folded, map[string]func(a, b principals.User) int{
+		"username": folded,
+		"displayName": func(a, b principals.User) int {
+			return strings.Compare(fold.Text(a.Label()), fold.Text(b.Label()))
+		},
+		"createdAt": func(a, b principals.User) int { return a.CreatedAt.Compare(b.CreatedAt) },
+		"updatedAt": func(a, b principals.User) int { return a.UpdatedAt.Compare(b.UpdatedAt) },
+	})
 	for q, total := range map[string]int{"ANN": 13, "ann 2%": 6, "_": 0, "u0": 10} {
 		p, err := s.Users(ctx, "acme", paging.Query{Limit: 5, Q: q})
 		is.NoErr(err)
@@ -114,6 +124,11 @@ func testTeamPages(t *testing.T, s principals.Store) {
 	is.Equal(pages(t, "createdAt", page, key)[:2], []string{teamID(0), teamID(3)})
 	is.Equal(pages(t, "updatedAt", page, key)[0], teamID(24))
 	pages(t, "-name", page, key)
+	pagingtest.TestOrder(t, page, "name", func(a, b principals.Team) int { return strings.Compare(a.ID, b.ID) }, map[string]func(a, b principals.Team) int{
+		"name":      func(a, b principals.Team) int { return strings.Compare(fold.Text(a.Name), fold.Text(b.Name)) },
+		"createdAt": func(a, b principals.Team) int { return a.CreatedAt.Compare(b.CreatedAt) },
+		"updatedAt": func(a, b principals.Team) int { return a.UpdatedAt.Compare(b.UpdatedAt) },
+	})
 	p, err := s.Teams(ctx, "acme", paging.Query{Limit: 5, Q: "SLUG-1"})
 	is.NoErr(err)
 	is.Equal(p.Total, 11)

@@ -31,6 +31,7 @@ func TestStore(t *testing.T, open func(t *testing.T) principals.Store) {
 		"Logins":                testLogins,
 		"LoginNetworks":         testLoginNetworks,
 		"Members":               testMembers,
+		"MemberOrder":           testMemberOrder,
 		"OtherSuperusers":       testOtherSuperusers,
 		"SawFeed":               testSawFeed,
 		"Missing":               testMissing,
@@ -362,6 +363,37 @@ func testMembers(t *testing.T, s principals.Store) {
 	in, err = s.Members(ctx, "acme", teamID(1))
 	is.NoErr(err)
 	is.Equal(len(in), 1)
+}
+
+func testMemberOrder(t *testing.T, s principals.Store) {
+	is, ctx := is.New(t), t.Context()
+	names := map[string]string{"c": "Zoe", "B": "zOE", "a": "Ärger"} // two alike but for case, which the username breaks
+	for username, name := range names {
+		u := user(username)
+		u.DisplayName = &name
+		addUsers(t, s, "acme", u)
+	}
+	addUsers(t, s, "acme", user("alf"))
+	addTeams(t, s, "acme", team(3, "one"), team(1, "ONE"), team(2, "Another"))
+	for _, m := range []principals.Membership{
+		member(1, "c", actor.Member), member(1, "a", actor.Admin), member(1, "alf", actor.Member), member(1, "B", actor.Member),
+		member(3, "alf", actor.Member), member(2, "alf", actor.Member),
+	} {
+		is.NoErr(s.PutMember(ctx, "acme", m))
+	}
+	in, err := s.Members(ctx, "acme", teamID(1))
+	is.NoErr(err)
+	var users, teams []string
+	for _, m := range in {
+		users = append(users, m.Username)
+	}
+	is.Equal(users, []string{"alf", "B", "c", "a"})
+	of, err := s.Memberships(ctx, "acme", "alf")
+	is.NoErr(err)
+	for _, m := range of {
+		teams = append(teams, m.TeamID)
+	}
+	is.Equal(teams, []string{teamID(2), teamID(1), teamID(3)})
 }
 
 func testSawFeed(t *testing.T, s principals.Store) {

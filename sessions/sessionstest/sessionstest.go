@@ -428,9 +428,11 @@ func testPages(t *testing.T, s Stores) {
 			}
 		})
 	}
-	pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[sessions.Token], error) {
+	tokens := func(ctx context.Context, q paging.Query) (paging.Page[sessions.Token], error) {
 		return s.Tokens(ctx, "acme", "jo", q)
-	})
+	}
+	pagingtest.TestBytes(t, tokens)
+	pagingtest.TestNewest(t, tokens, func(x sessions.Token) string { return x.ID }, func(x sessions.Token) time.Time { return x.CreatedAt })
 	page, err := s.Tokens(ctx, "acme", "jo", paging.Query{Limit: 0})
 	is.NoErr(err)
 	is.Equal(page.Total, 25)

@@ -48,9 +48,11 @@ func testPage(t *testing.T, s files.Store) {
 	for sort, want := range map[string]string{"": "edbca", "-createdAt": "edbca", "createdAt": "acbde"} {
 		is.Equal(paged(t, s, "acme", sort, "jo"), want)
 	}
-	pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[files.File], error) {
+	both := func(ctx context.Context, q paging.Query) (paging.Page[files.File], error) {
 		return s.Page(ctx, "acme", []string{"jo", "mia"}, monday, q)
-	})
+	}
+	pagingtest.TestBytes(t, both)
+	pagingtest.TestNewest(t, both, func(f files.File) string { return f.ID }, func(f files.File) time.Time { return f.CreatedAt })
 	is.Equal(len(paged(t, s, "acme", "", "jo", "mia")), 6)
 	is.Equal(paged(t, s, "acme", "", "nobody"), "")
 	is.Equal(paged(t, s, "evil", "", "jo", "mia"), "x") // another tenant sees its own alone
