@@ -145,7 +145,7 @@ func TestChangesAreNamed(t *testing.T) {
 		}
 		r, err := w.Bundles.Import(acme, bytes.NewReader(file), bundles.How{Changes: true})
 		is.NoErr(err)
-		is.Equal(r.Changes, []bundles.Change{{Action: "skipped", Key: entity.Key{Kind: "tag", ID: same}, Name: "Same"}})
+		is.Equal(r.Changes, []bundles.Change{{Action: "unchanged", Key: entity.Key{Kind: "tag", ID: same}, Name: "Same"}})
 	})
 }
 

@@ -152,7 +152,7 @@ func TestRules(t *testing.T) {
 		is.True(strings.Contains(errs.MessageOf(err), tag))
 		r, err := w.Bundles.Import(evil, bytes.NewReader(file), bundles.How{Changes: true})
 		is.NoErr(err)
-		is.Equal(r.Changes, []bundles.Change{{Action: "skipped", Key: entity.Key{Kind: "tag", ID: tag}, Name: "Blue"}})
+		is.Equal(r.Changes, []bundles.Change{{Action: "unchanged", Key: entity.Key{Kind: "tag", ID: tag}, Name: "Blue"}})
 		for _, how := range []bundles.How{{Rule: "x"}, {Owner: "nobody"}, {Owner: "*"}} {
 			_, err = w.Bundles.Import(evil, bytes.NewReader(file), how)
 			is.Equal(errs.CodeOf(err), errs.Invalid)

@@ -134,7 +134,7 @@ func TestPasswords(t *testing.T) {
 	for _, name := range []string{"jo", "nobody", slapd.ReaderDN, ""} {
 		w.login(t, "acme", id, name, "").stranger(t)
 	}
-	(&caller{w, ""}).do(t, "POST", "/api/login/staff", `{"tenant": "acme", "username": "jo"}`).stranger(t)
+	(&caller{w, ""}).do(t, "POST", "/api/login/staff", `{"tenant": "acme", "username": "jo"}`).refused(t, http.StatusBadRequest)
 	is.Equal(way.taken.Load(), asked) // the directory was not even asked
 
 	is.Equal(w.in(t, "acme", id, "JO", secretOf("jo")).who(t), "jo") // a name as the directory writes it
