@@ -81,7 +81,7 @@ func TestBadConfiguration(t *testing.T) {
 		"address":             {"cannot listen", []string{"--listen=127.0.0.1:notaport", data}},
 		"address of another":  {"cannot listen", []string{"--listen=192.0.2.1:80", data}},
 		"data folder":         {"data folder", []string{"--data=" + filepath.Join(file, "data")}},
-		"admin password":      {"password must have", []string{"serve", "--admin-password=s3cr3t-", data}},
+		"admin password":      {"password must have", []string{"serve", "--listen=127.0.0.1:0", "--admin-password=s3cr3t-", data}},
 		"tenant id":           {"id must be", []string{"tenant", "add", "Not An Id", "--data=" + migrated(t)}},
 		"no database in file": {"database", []string{"--database=sqlite:" + file, data}},
 	} {

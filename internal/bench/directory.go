@@ -122,7 +122,7 @@ func (d *directory) bareRead() (float64, error) {
 	return time.Since(begin).Seconds(), nil
 }
 
-// table is what bareWrite inserts into one table.
+// table is what is inserted into one table.
 type table struct {
 	into string
 	n    int
@@ -167,8 +167,10 @@ func (d *directory) bareWrite(ctx context.Context, people, groups, memberships i
 	return took, nil
 }
 
-func (t table) insert(ctx context.Context, c bunx.Conn) error {
-	const chunk = 500
+func (t table) insert(ctx context.Context, c bunx.Conn) error { return t.insertBy(ctx, c, 500) }
+
+// insertBy inserts a number of rows with each statement.
+func (t table) insertBy(ctx context.Context, c bunx.Conn, chunk int) error {
 	for from := 0; from < t.n; from += chunk {
 		to := min(t.n, from+chunk)
 		var args []any

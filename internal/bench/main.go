@@ -92,6 +92,10 @@ func run(ctx context.Context, only string, engines []string, beside time.Duratio
 			return fmt.Errorf("%s: %w", engine, err)
 		}
 		all = append(all, some...)
+		if some, err = clientsThatNeverRead(ctx, engine, pattern, beside); err != nil {
+			return fmt.Errorf("%s: %w", engine, err)
+		}
+		all = append(all, some...)
 	}
 	if pattern.MatchString("start") {
 		r, err := startTime(ctx)

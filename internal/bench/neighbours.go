@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
@@ -45,6 +46,9 @@ type neighbours struct {
 	busy, calm string // tokens of superusers
 	archive    []byte // of busy's bundle all: busyRows datasets
 	files      []byte // of busy's bundle files: a library of 100 files
+	server     *exec.Cmd
+	program    []string // the server's command line
+	settings   []string // and its environment
 	ends       []func() error
 	ctx        context.Context // of requests: it ends with the measurement
 }
@@ -106,7 +110,7 @@ func besideBusyTenant(ctx context.Context, engine string, matches *regexp.Regexp
 	if len(some) == 0 && !rows && !logins {
 		return nil, nil
 	}
-	n, err := newNeighbours(ctx, engine)
+	n, err := newNeighbours(ctx, engine, (*neighbours).fillBusy)
 	defer func() {
 		if n != nil {
 			err = errors.Join(err, n.close())
@@ -308,8 +312,8 @@ func (n *neighbours) as(token, method, path, kind string, body []byte) error {
 	return err
 }
 
-// newNeighbours fills a database and starts a server on it.
-func newNeighbours(ctx context.Context, engine string) (*neighbours, error) {
+// newNeighbours makes a database with both tenants, has fill add to it, and starts a server on it.
+func newNeighbours(ctx context.Context, engine string, fill func(*neighbours, context.Context, *bun.DB, *tenantcontent.App) error) (*neighbours, error) {
 	n := &neighbours{engine: engine, ctx: ctx}
 	dir, err := os.MkdirTemp("", "tenantcontent-bench-")
 	if err != nil {
@@ -324,7 +328,7 @@ func newNeighbours(ctx context.Context, engine string) (*neighbours, error) {
 	}
 	key := tenantcontent.NewSecretKey()
 	n.url = url
-	if err := n.populate(ctx, url, key); err != nil {
+	if err := n.populate(ctx, url, key, fill); err != nil {
 		return n, err
 	}
 	binary := filepath.Join(dir, "tenantcontent")
@@ -339,25 +343,43 @@ func newNeighbours(ctx context.Context, engine string) (*neighbours, error) {
 	}
 	n.address = l.Addr().String()
 	_ = l.Close()
-	server := exec.Command(binary, "serve", "--listen", n.address, "--data", filepath.Join(dir, "data"))
-	server.Env = append(os.Environ(), "TENANTCONTENT_SECRET_KEY="+key, "TENANTCONTENT_DATABASE="+url, "TENANTCONTENT_LOG_LEVEL=warn", "TENANTCONTENT_TRUSTED_PROXIES=127.0.0.1")
-	server.Stderr = os.Stderr
-	if err := server.Start(); err != nil {
-		return n, err
+	n.program = []string{binary, "serve", "--listen", n.address, "--data", filepath.Join(dir, "data")}
+	n.settings = []string{"TENANTCONTENT_SECRET_KEY=" + key, "TENANTCONTENT_DATABASE=" + url, "TENANTCONTENT_LOG_LEVEL=warn", "TENANTCONTENT_TRUSTED_PROXIES=127.0.0.1"}
+	n.ends = append(n.ends, n.kill)
+	return n, n.start()
+}
+
+// start starts the server and waits until it answers.
+func (n *neighbours) start() error {
+	n.server = exec.Command(n.program[0], n.program[1:]...)
+	n.server.Env = append(os.Environ(), n.settings...)
+	n.server.Stderr = os.Stderr
+	if err := n.server.Start(); err != nil {
+		return err
 	}
-	n.ends = append(n.ends, func() error { _ = server.Process.Kill(); _ = server.Wait(); return nil })
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		if n.as(n.calm, http.MethodGet, "/api/session", "", nil) == nil {
-			return n, nil
+			return nil
 		}
 		if time.Now().After(deadline) {
-			return n, errors.New("the server was not ready in 20 s")
+			return errors.New("the server was not ready in 20 s")
 		}
 	}
 }
 
-// populate gives busy 10,000 datasets of 1 KB, as many colors and a library with files, calm 100 colors.
-func (n *neighbours) populate(ctx context.Context, url, key string) error {
+// kill ends the server, if it runs.
+func (n *neighbours) kill() error {
+	if n.server != nil && n.server.Process != nil {
+		_ = n.server.Process.Kill()
+		_ = n.server.Wait()
+	}
+	return nil
+}
+
+// populate makes both tenants, gives busy 10,000 colors and calm 100, and calls fill.
+func (n *neighbours) populate(
+	ctx context.Context, url, key string, fill func(*neighbours, context.Context, *bun.DB, *tenantcontent.App) error,
+) error {
 	db, err := database.Open(url)
 	if err != nil {
 		return err
@@ -373,7 +395,7 @@ func (n *neighbours) populate(ctx context.Context, url, key string) error {
 	tokens := map[string]*string{"busy": &n.busy, "calm": &n.calm}
 	store := colorstore.New(db)
 	for tenant, token := range tokens {
-		if _, err := app.AddTenant(ctx, tenants.Tenant{ID: tenant}, password); err != nil {
+		if _, err := app.AddTenant(ctx, tenants.Tenant{ID: tenant, Settings: tenants.Settings{AI: true}}, password); err != nil {
 			return err
 		}
 		login, err := app.Sessions.Login(ctx, tenant, "local", "admin", password)
@@ -391,9 +413,20 @@ func (n *neighbours) populate(ctx context.Context, url, key string) error {
 			}
 		}
 	}
+	if err := fill(n, ctx, db, app); err != nil {
+		return err
+	}
+	if n.engine == "postgres" {
+		_, err = db.ExecContext(ctx, "ANALYZE")
+	}
+	return err
+}
+
+// fillBusy gives busy 10,000 datasets of 1 KB and a library with files.
+func (n *neighbours) fillBusy(ctx context.Context, db *bun.DB, app *tenantcontent.App) error {
 	admin := actor.With(ctx, actor.Actor{Tenant: "busy", User: "admin", Superuser: true})
 	ids := make([]string, busyRows)
-	err = bunx.Write(ctx, db, "busy", func(ctx context.Context, c bunx.Conn) error {
+	err := bunx.Write(ctx, db, "busy", func(ctx context.Context, c bunx.Conn) error {
 		r, now := rand.New(rand.NewPCG(1, 2)), bunx.At(time.Now())
 		for i := range ids {
 			ids[i] = uuid.NewSHA1(uuid.NameSpaceURL, []byte{byte(i), byte(i >> 8)}).String()
@@ -413,12 +446,7 @@ func (n *neighbours) populate(ctx context.Context, url, key string) error {
 	if n.archive, err = n.archiveOf(admin, app, "report", map[string]any{"datasetIds": ids}, "all"); err != nil {
 		return err
 	}
-	if n.files, err = n.archiveOf(admin, app, "library", map[string]any{}, "files"); err != nil {
-		return err
-	}
-	if n.engine == "postgres" {
-		_, err = db.ExecContext(ctx, "ANALYZE")
-	}
+	n.files, err = n.archiveOf(admin, app, "library", map[string]any{}, "files")
 	return err
 }
 
