@@ -108,7 +108,7 @@ func nameRune(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r == ' ' || unicode.IsGraphic(r) && !strings.ContainsRune(notInNames, r)
 	}
-	return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !strings.ContainsAny(norm.NFKC.String(string(r)), notInNames)
+	return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !fold.Invisible(r) && !strings.ContainsAny(norm.NFKC.String(string(r)), notInNames)
 }
 
 // resolve gives the users that spots mention, each once, in order of appearance. users holds exact names and display names.

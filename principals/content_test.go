@@ -238,6 +238,7 @@ func TestUsernames(t *testing.T) {
 		"", "*", ".", "..", "a\u00a0b", "a\tb", "a\x00", "a\xff", "a/b", "a:b", `a\b`, "a,b", "a;b", `a"b`, "a<b", "a>b", "a|b", " a", "a ", "a  b",
 		"a\u200bb", "a\u202eb", strings.Repeat("ü", 128) + "x", "01932e00-0000-7000-8000-000000000000", "a：b", "＊", "a\u3000b", "a℀b",
 		"everyone", "EveryOne", "ｅveryone", "аdmin", "adminα", "ѕam",
+		"admin\ufe0f", "admin\u034f", "admin\U000e0100", "\u115fadmin", "adm\u3164in", "adm\u17b4in", "admin\u2800", "\u180badmin",
 	} {
 		is.Equal(code(principals.ValidUsername(bad)), errs.Invalid)
 	}

@@ -57,6 +57,8 @@ func ValidUsername(name string) error {
 	switch {
 	case len(name) > maxUsername:
 		return errUsernameLength
+	case strings.ContainsFunc(name, fold.Invisible):
+		return errInvisible
 	case fold.Name(name) == everyone:
 		return errs.New(errs.Invalid, "username must not be %s, which stands for everybody", everyone)
 	case latin && other:
@@ -64,6 +66,8 @@ func ValidUsername(name string) error {
 	}
 	return nil
 }
+
+var errInvisible = errs.New(errs.Invalid, "username must not have control or invisible characters, spaces other than the plain one, or any of %s", notInUsernames)
 
 var errUsernameLength = errs.New(errs.Invalid, "username must be 1 to %d bytes", maxUsername)
 
@@ -74,7 +78,7 @@ func formOfUsername(name string) error {
 	case name == "" || len(name) > maxOldUsername || !plain(name, maxOldUsername):
 		return errUsernameLength
 	case strings.ContainsAny(name+normal, notInUsernames) || strings.ContainsFunc(name, invisible) || strings.ContainsFunc(normal, invisible):
-		return errs.New(errs.Invalid, "username must not have control or invisible characters, spaces other than the plain one, or any of %s", notInUsernames)
+		return errInvisible
 	case strings.TrimSpace(normal) != normal || strings.Contains(normal, "  "):
 		return errs.New(errs.Invalid, "username must not have spaces at an end, or two in a row")
 	case normal == "*" || normal == "." || normal == "..":

@@ -6,6 +6,7 @@ package fold
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/cases"
@@ -63,4 +64,10 @@ var escape = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 // Pattern gives the LIKE pattern, with \ as escape, that finds s anywhere in a search column.
 func Pattern(s string) string {
 	return "%" + escape.Replace(Text(s)) + "%"
+}
+
+// Invisible reports whether r is drawn as nothing or as an empty place though Unicode counts it as a letter, mark or sign:
+// fillers, joiners, variation selectors and the blank Braille pattern.
+func Invisible(r rune) bool {
+	return r >= utf8.RuneSelf && (r == 0x2800 || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector))
 }
