@@ -158,9 +158,10 @@ func New(c Config) (Handler, error) {
 		logins:  c.Authenticate == nil || c.KeepLogins,
 		proxies: proxies,
 		writing: limiter.New(limiter.Options{PerKey: maxWriting, Timeout: maxWait}),
-		heavy:   newHeavy(),
 		answers: c.Memory.limiter(), bodies: c.Memory.limiter(), transfers: transfers{idle: c.Idle, drained: c.LastIdle},
 	}
+	a.transfers.stopping, a.transfers.stop = context.WithCancel(context.Background())
+	a.heavy = newHeavy(&a.transfers)
 	if err := a.crossOrigin.AddTrustedOrigin(origin); err != nil {
 		return nil, err
 	}

@@ -40,7 +40,8 @@ func RouteOf(method, target string) string {
 // OneHeavyPlace leaves a handler of New one place for brief requests and one for long ones.
 func OneHeavyPlace(h http.Handler, timeout time.Duration) {
 	o := limiter.Options{Capacity: 1, Timeout: timeout}
-	h.(*api).heavy = heavy{brief: limiter.New(o), long: limiter.New(o)}
+	a := h.(*api)
+	a.heavy = heavy{brief: limiter.New(o), long: limiter.New(o), transfers: &a.transfers}
 }
 
 // TakeHeavyPlaces waits for the places of both sorts as a tenant's requests do, and returns the function that frees them.

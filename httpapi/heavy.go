@@ -36,15 +36,18 @@ const (
 
 // heavy bounds how many heavy requests compute at once, in turn by tenant, so that light ones always find a processor and a
 // connection. Brief ones have places of their own: they would wait for seconds behind long ones.
-type heavy struct{ brief, long *limiter.Limiter }
+type heavy struct {
+	brief, long *limiter.Limiter
+	transfers   *transfers
+}
 
 // newHeavy makes half as many places of each sort as there are processors.
-func newHeavy() heavy {
+func newHeavy(t *transfers) heavy {
 	n := int64(max(1, runtime.NumCPU()/2))
 	o := limiter.Options{Capacity: n, Timeout: maxWait, QueuePerKey: maxHeavyWaiting}
 	ofOneTenant := o
 	ofOneTenant.PerKey = 1 // they would wait for each other in the database
-	return heavy{brief: limiter.New(o), long: limiter.New(ofOneTenant)}
+	return heavy{brief: limiter.New(o), long: limiter.New(ofOneTenant), transfers: t}
 }
 
 // weigh returns how heavy a request is: as the route table has it, and brief for a search, a long page or one far from the
@@ -82,8 +85,13 @@ func (h heavy) place(r *request, w heaviness) (*place, error) {
 	if w == long {
 		p.in = h.long
 	}
+	ctx, done := p.ctx, func() {}
+	if isRead(r.Method) {
+		ctx, done = h.transfers.waiting(ctx)
+	}
+	defer done()
 	var err error
-	if p.release, err = p.in.Acquire(p.ctx, 1, p.tenant); err != nil {
+	if p.release, err = p.in.Acquire(ctx, 1, p.tenant); err != nil {
 		return nil, limiter.Unavailable(err, "Too much that takes long is under way in this tenant, or in all. Try again.")
 	}
 	if r.ContentLength != 0 {

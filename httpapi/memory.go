@@ -120,7 +120,9 @@ func (a *api) answer(w *response, route *Route, r *request) error {
 			return err
 		}
 		w.place.rest()
-		if err := w.memory.wait(plain.Context()); err != nil {
+		ctx, done := a.transfers.waiting(plain.Context())
+		err = w.memory.wait(ctx)
+		if done(); err != nil {
 			return err
 		}
 		w.place.resume()

@@ -146,6 +146,45 @@ func TestStalledReaders(t *testing.T) {
 	w.must(t, "dana", "GET", target, "") // the memory is free again
 }
 
+// TestWaitingReadersOfAStoppingServer are told to try again at once, whether they wait for memory or for their turn: the
+// server would have to wait for each of them otherwise.
+func TestWaitingReadersOfAStoppingServer(t *testing.T) {
+	is := is.New(t)
+	w := newWorld(t, dbtest.SQLite)
+	w.fill(t, "dana")
+	w.rebuilt(t, func(c *httpapi.Config) {
+		c.Memory = httpapi.Memory{User: 1400 << 10, Wait: time.Hour, Page: 1 << 20}
+		c.LastIdle = time.Minute
+	})
+	httpapi.OneHeavyPlace(w.http, time.Hour)
+	server := w.serve(t)
+	w.stall(t, server, "dana", "/api/reports?limit=1000")
+	ask := func(target string) <-chan int {
+		answer := make(chan int, 1)
+		go func() { answer <- w.do(t, "dana", "GET", target, "").status }()
+		return answer
+	}
+	refused := func(answer <-chan int) {
+		t.Helper()
+		select {
+		case status := <-answer:
+			is.Equal(status, http.StatusServiceUnavailable)
+		case <-time.After(30 * time.Second):
+			t.Fatal("the read still waits")
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	waiting := ask("/api/reports?limit=1000")
+	go func() { _ = w.http.(httpapi.Handler).Drain(ctx) }()
+	refused(waiting)
+	leave, err := httpapi.TakeHeavyPlaces(t.Context(), w.http, "acme")
+	is.NoErr(err)
+	defer leave()
+	refused(ask("/api/reports?q=nothing"))
+	w.must(t, "dana", "GET", "/api/reports?limit=0", "")
+}
+
 // TestStalledReaderIsCut after Config.Idle.
 func TestStalledReaderIsCut(t *testing.T) {
 	w := newWorld(t, dbtest.SQLite)

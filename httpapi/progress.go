@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/tenantcontent/tenantcontent/internal/limiter"
 )
 
 // What a client must do at least, so that it is not cut: take or send a byte within Config.Idle, and after that minRate on
@@ -25,6 +27,9 @@ type transfers struct {
 	draining atomic.Bool
 	running  atomic.Int64 // requests
 
+	stopping context.Context // ends with the call of Drain
+	stop     context.CancelFunc
+
 	mu  sync.Mutex
 	all map[*transfer]struct{}
 }
@@ -37,6 +42,17 @@ type transfer struct {
 	mu    sync.Mutex // Drain has a goroutine of its own
 	bytes int64
 	spent time.Duration // waiting for the client
+}
+
+// waiting returns a context for a read that waits for its turn: it ends with ErrBusy when the server stops, so that the read is
+// told to try again. The caller calls done.
+func (t *transfers) waiting(ctx context.Context) (_ context.Context, done func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(t.stopping, func() { cancel(limiter.ErrBusy) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
 }
 
 // begin returns a transfer that Drain can end. The caller ends it.
@@ -92,10 +108,12 @@ func (t *transfers) patience() time.Duration {
 }
 
 // Drain waits until no request runs, for at most as long as ctx lasts, and returns the cause of ctx if some still do then.
-// From its call on, clients that take or send nothing for a short while are cut.
+// From its call on, clients that take or send nothing for a short while are cut, and reads that wait for memory or for their
+// turn are answered 503.
 func (a *api) Drain(ctx context.Context) error {
 	t := &a.transfers
 	t.draining.Store(true)
+	t.stop()
 	t.mu.Lock()
 	for one := range t.all {
 		one.extend()
