@@ -14,6 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/comments"
 	"github.com/tenantcontent/tenantcontent/entities"
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
@@ -233,7 +234,10 @@ func TestDeployKeepsOwners(t *testing.T) {
 		is.NoErr(w.Principals.DeleteUser(evil, "runner", ""))
 		t0, err := w.Tenants.Get(evil)
 		is.NoErr(err)
-		is.Equal(t0.Settings.DeployFrom, tenants.Sources("acme")) // a later runner is somebody else
+		is.Equal(t0.Settings.DeployFrom, tenants.Sources()) // nobody else gets what comes
+		_, err = w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
+		is.Equal(errs.CodeOf(err), errs.Forbidden)
+		runAs("")
 		deploy()
 		is.Equal(w.owner(t, second), "eve")
 	})

@@ -61,7 +61,7 @@ func (s *Service) Deploy(ctx context.Context, bundle string, tenants []string, o
 	if err != nil {
 		return nil, err
 	}
-	if err := s.mayDeploy(ctx, a, tenants, &o); err != nil {
+	if tenants, err = s.mayDeploy(ctx, a, tenants, &o); err != nil {
 		return nil, err
 	}
 	e, err := s.Export(ctx, b.ID)
@@ -78,7 +78,7 @@ func (s *Service) DeployManifest(ctx context.Context, m Manifest, tenants []stri
 	if err != nil {
 		return nil, err
 	}
-	if err := s.mayDeploy(ctx, a, tenants, &o); err != nil {
+	if tenants, err = s.mayDeploy(ctx, a, tenants, &o); err != nil {
 		return nil, err
 	}
 	e, err := s.ExportManifest(ctx, m)
@@ -88,20 +88,33 @@ func (s *Service) DeployManifest(ctx context.Context, m Manifest, tenants []stri
 	return s.deploy(ctx, a, e, "", tenants, o)
 }
 
-func (s *Service) mayDeploy(ctx context.Context, a actor.Actor, tenants []string, o *How) error {
+// maxTenants is how many tenants one deploy may name.
+const maxTenants = 1000
+
+// mayDeploy checks the options and asks each tenant once. It returns the tenants without those named again.
+func (s *Service) mayDeploy(ctx context.Context, a actor.Actor, tenants []string, o *How) ([]string, error) {
 	o.Rule = cmp.Or(o.Rule, entity.Overwrite)
 	if err := o.check(); err != nil {
-		return err
+		return nil, err
 	}
 	if len(tenants) == 0 {
-		return errs.New(errs.Invalid, "tenants must name at least one tenant")
+		return nil, errs.New(errs.Invalid, "tenants must name at least one tenant")
 	}
+	once, seen := []string{}, map[string]bool{}
 	for _, tenant := range tenants {
-		if _, err := s.lets(ctx, tenant, a.Tenant); err != nil {
-			return err
+		if !seen[tenant] {
+			once, seen[tenant] = append(once, tenant), true
 		}
 	}
-	return nil
+	if len(once) > maxTenants {
+		return nil, errs.New(errs.Invalid, "tenants must name at most %d tenants", maxTenants)
+	}
+	for _, tenant := range once {
+		if _, err := s.lets(ctx, tenant, a.Tenant); err != nil {
+			return nil, err
+		}
+	}
+	return once, nil
 }
 
 // lets asks whether a tenant lets another one deploy into it, and for the user who gets what comes, "" for none. It returns
@@ -136,10 +149,7 @@ func (s *Service) deploy(ctx context.Context, a actor.Actor, e *Export, bundle s
 	}
 	var results []Deployed
 	done := false
-	for i, tenant := range tenants {
-		if slices.Contains(tenants[:i], tenant) {
-			continue
-		}
+	for _, tenant := range tenants {
 		report, err := s.deployTo(ctx, a, tenant, from, o)
 		if err != nil && (!done || ctx.Err() != nil) {
 			return nil, err

@@ -59,11 +59,12 @@ func TestSecretsStay(t *testing.T) {
 		w.setData(t, "evil", "app", app, `{"defn":{"env":{"KEY":"evil-secret","HOME":"/evil","MORE":"x"}}}`)
 		again := deploy()
 		is.Equal(again.Warnings, []string{
-			"1 secret of 1 datasource row stayed while what is around them changed: check where they go.", // to another host
+			"1 secret of 1 datasource row got removed, since what is around them changed: set them again here.", // another host
 			"1 secret of 1 app row got lost with what was replaced: set them again here.",
+			"2 secrets of 1 app row got removed, since what is around them changed: set them again here.",
 		})
-		is.Equal(w.data(t, "evil", "datasource", source), `{"host":"a","password":"evil-secret","port":5432}`)
-		is.Equal(w.data(t, "evil", "app", app), `{"defn":{"env":{"KEY":"evil-secret","HOME":"/evil"}}}`)
+		is.Equal(w.data(t, "evil", "datasource", source)+w.data(t, "evil", "app", app), `{"host":"a","port":5432}{"defn":{"env":{}}}`)
+		is.True(strings.Contains(w.told(t, "eve"), again.Warnings[0]))
 
 		kept := w.fetch(t, "evil", again.Archive)
 		_, rows = unpacked(t, kept)
@@ -72,10 +73,13 @@ func TestSecretsStay(t *testing.T) {
 		r, err := w.Bundles.Restore(evil, bytes.NewReader(kept), bundles.How{})
 		is.NoErr(err)
 		is.Equal(r.Warnings, []string{
-			"1 secret of 1 datasource row stayed while what is around them changed: check where they go.",
+			"1 secret of 1 datasource row did not travel: set them again here.",
 			"3 secrets of 1 app row did not travel: set them again here.",
 		})
-		is.Equal(w.data(t, "evil", "datasource", source), `{"password":"evil-secret","host":"b"}`) // back, with the secret that was here
+		is.Equal(w.data(t, "evil", "datasource", source), `{"host":"b"}`)
+		w.setData(t, "evil", "datasource", source, `{"port":5432,"host":"a","password":"evil-secret"}`)
+		is.Equal(len(deploy().Warnings), 2) // that the app is new there
+		is.Equal(w.data(t, "evil", "datasource", source), `{"host":"a","password":"evil-secret","port":5432}`)
 	})
 }
 

@@ -197,7 +197,7 @@ func (p Porter[T]) claim(ctx context.Context, b *Batch[T]) error {
 			continue
 		}
 		if other, ok := claimed[natural]; ok {
-			return p.taken(id, natural, other)
+			return p.taken(id, natural, "to "+other)
 		}
 		claimed[natural] = id
 		if old, there := b.There[id]; !there || p.Natural(old) != natural { // else it is its own
@@ -220,14 +220,17 @@ func (p Porter[T]) claim(ctx context.Context, b *Batch[T]) error {
 	for _, piece := range b.Write {
 		natural, id := p.Natural(piece), p.ID(piece)
 		if other, ok := taken[natural]; ok && natural != "" && other != id && !leaves[other] {
-			return p.taken(id, natural, other)
+			if b.into.CrossTenant { // its id is for the tenant's own people
+				return p.taken(id, natural, "to another one there")
+			}
+			return p.taken(id, natural, "to "+other)
 		}
 	}
 	return nil
 }
 
-func (p Porter[T]) taken(id, natural, other string) error {
-	return errs.New(errs.Conflict, "%s %s: the slug %s belongs to %s.", p.Kind, id, slugOf(natural), other)
+func (p Porter[T]) taken(id, natural, holder string) error {
+	return errs.New(errs.Conflict, "%s %s: the slug %s belongs %s.", p.Kind, id, slugOf(natural), holder)
 }
 
 // slugOf gives what comes behind the owner in a natural id.
@@ -237,7 +240,8 @@ func slugOf(natural string) string { return natural[strings.LastIndexByte(natura
 const few = 32
 
 // keepSecrets puts the tenant's own secrets where the rows have masks. All that is overwritten is read for that: what the
-// rows have no place for is lost, and told of.
+// rows have no place for is lost, and told of. So is, of a deploy from another tenant, all that is in JSON which says
+// something else now: whoever writes where a password goes could read it there.
 func (p Porter[T]) keepSecrets(ctx context.Context, b *Batch[T]) error {
 	if p.Free == nil {
 		return nil
@@ -263,16 +267,20 @@ func (p Porter[T]) keepSecrets(ctx context.Context, b *Batch[T]) error {
 }
 
 // reveal gives pieces the secrets of ours, and tells how many there are none for, how many of ours have no place, and how
-// many have one in JSON that says something else now: a password that goes to another host.
+// many have one in JSON that says something else now: a password that goes to another host. Those a deploy from another
+// tenant removes.
 func (p Porter[T]) reveal(b *Batch[T], pieces []*T, ours map[string]T) {
 	for _, piece := range pieces {
-		own, missing, lost, moved := ours[p.ID(*piece)], 0, 0, 0
+		own, missing, lost, moved, dropped := ours[p.ID(*piece)], 0, 0, 0, 0
 		was := p.Free(&own)
 		for i, data := range p.Free(piece) {
 			kept, without := entity.KeepSecrets(*data, *was[i])
 			rest, homeless := entity.KeepSecrets(*was[i], kept) // both have the same secrets
-			if len(rest) > 0 && !bytes.Equal(rest, kept) {
-				_, n := entity.KeepSecrets(kept, nil)
+			bare, n := entity.KeepSecrets(kept, nil)
+			switch {
+			case b.into.CrossTenant && !entity.SameJSON(kept, *was[i]):
+				kept, dropped = bare, dropped+n
+			case !b.into.CrossTenant && len(rest) > 0 && !bytes.Equal(rest, kept):
 				moved += n
 			}
 			*data, missing, lost = kept, missing+without, lost+homeless
@@ -281,5 +289,6 @@ func (p Porter[T]) reveal(b *Batch[T], pieces []*T, ours map[string]T) {
 		b.Sum("%s of %s did not travel: set them again here.", entity.Count{N: missing, Of: "secret"}, row)
 		b.Sum("%s of %s got lost with what was replaced: set them again here.", entity.Count{N: lost, Of: "secret"}, row)
 		b.Sum("%s of %s stayed while what is around them changed: check where they go.", entity.Count{N: moved, Of: "secret"}, row)
+		b.Sum("%s of %s got removed, since what is around them changed: set them again here.", entity.Count{N: dropped, Of: "secret"}, row)
 	}
 }

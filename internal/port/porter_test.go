@@ -81,6 +81,44 @@ func TestSecretsThatMove(t *testing.T) {
 	}
 }
 
+// TestSecretsOfAnotherTenantsDeploy stay where the JSON says what it said, and nowhere else.
+func TestSecretsOfAnotherTenantsDeploy(t *testing.T) {
+	is := is.New(t)
+	var put string
+	porter := port.Porter[piece]{
+		Kind: "thing", ID: func(p piece) string { return p.Name },
+		Some: func(context.Context, string, []string) ([]piece, error) {
+			return []piece{{Name: "p", A: json.RawMessage(`{"host":"good","password":"x","env":{"A":"y"}}`), B: json.RawMessage(`{"pin":"z"}`)}}, nil
+		},
+		Free: func(p *piece) []*json.RawMessage { return []*json.RawMessage{&p.A, &p.B} },
+		Read: func(_ string, r entity.Row) (p piece, err error) { return p, json.Unmarshal(r.JSON, &p) },
+		Put: func(_ context.Context, b *port.Batch[piece]) error {
+			put = string(b.Write[0].A) + string(b.Write[0].B)
+			return nil
+		},
+		InTx: func(ctx context.Context, fn func(context.Context) error) error { return fn(ctx) },
+	}
+	removed := []string{"2 secrets of 1 thing row got removed, since what is around them changed: set them again here."}
+	for _, c := range []struct {
+		a, put   string
+		warnings []string
+	}{
+		{`{"env":{"A":"*"},"host":"good","password":"*"}`, `{"env":{"A":"y"},"host":"good","password":"x"}{"pin":"z"}`, nil},
+		{`{"host":"evil","password":"*","env":{"A":"*"}}`, `{"host":"evil","env":{}}{"pin":"z"}`, removed},
+		{`{"host":"good","password":"*","env":{"A":"*"},"host":"evil"}`, `{"host":"good","env":{},"host":"evil"}{"pin":"z"}`, removed},
+		{`{"host":"good","env":{"A":"*"}}`, `{"host":"good","env":{}}{"pin":"z"}`, []string{
+			"1 secret of 1 thing row got lost with what was replaced: set them again here.",
+			"1 secret of 1 thing row got removed, since what is around them changed: set them again here.",
+		}},
+	} {
+		row := entity.Row{Key: entity.Key{Kind: "thing", ID: "p"}, JSON: []byte(`{"name":"p","a":` + c.a + `,"b":{"pin":"*"}}`)}
+		_, warnings, err := porter.Import(t.Context(), "acme", []entity.Row{row}, entity.Landing{Rule: entity.Overwrite, CrossTenant: true})
+		is.NoErr(err)
+		is.Equal(put, c.put)
+		is.Equal(warnings, c.warnings)
+	}
+}
+
 // TestWhySaysItOnce, and keeps the cause for the log.
 func TestWhySaysItOnce(t *testing.T) {
 	is, k, cause := is.New(t), entity.Key{Kind: "thing", ID: "p"}, errors.New("cause")
