@@ -270,7 +270,7 @@ func (a *api) deleteUser(r *request) (reply, error) {
 }
 
 // putPassword serves PUT /api/users/{username}/password {password, currentPassword?}: 200 {revokedTokens, liveTokens}, and the
-// user's sessions end. The current password is needed for one's own. API tokens live on, but with ?revokeTokens=true.
+// user's sessions end. The current password is needed for one's own: 400 without it, 403 for a wrong one. API tokens live on, but with ?revokeTokens=true.
 func (a *api) putPassword(r *request) (reply, error) {
 	in, err := decode[struct {
 		Password        string  `json:"password"`

@@ -98,6 +98,12 @@ func (l *Login) unlock() {
 	l.Attempts, l.LockedAt, l.Recent, l.Unlock = 0, time.Time{}, nil, true
 }
 
+// lockedAnywhere reports whether the user is locked, for all networks or for any one. It needs a login that is edited for no
+// network.
+func (l *Login) lockedAnywhere(now time.Time) bool {
+	return locked(l.LockedAt, now) || locked(l.NetworkLock, now)
+}
+
 func locked(at, now time.Time) bool { return !at.IsZero() && now.Before(at.Add(lockTime)) }
 
 // seen fills in what depends on the time.
@@ -121,7 +127,7 @@ func (s *Service) Unlock(ctx context.Context, username string) error {
 		if l.Username != username {
 			return errs.New(errs.NotFound, "User not found.")
 		}
-		ends = l.Attempts > 0 || !l.LockedAt.IsZero()
+		ends = l.lockedAnywhere(s.now())
 		l.unlock()
 		return nil
 	})

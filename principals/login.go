@@ -135,7 +135,7 @@ func (s *Service) pause(ctx context.Context, admitted time.Time) {
 // current one, which counts as a login does; a superuser sets that of others, whose failures and lock it ends.
 // What else belongs to the change, also, runs in its transaction.
 // Errors: errs.Forbidden, also for a wrong current password; errs.NotFound; errs.Invalid for a password of less than 8
-// or more than 256 characters, or when the user's domain is not Local.
+// or more than 256 characters, for one's own without the current one, or when the user's domain is not Local.
 func (s *Service) SetPassword(ctx context.Context, username, current, password string, also ...func(context.Context) error) error {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -149,6 +149,9 @@ func (s *Service) SetPassword(ctx context.Context, username, current, password s
 	}
 	if err := s.takesPassword(ctx, a.Tenant, username, password); err != nil {
 		return err
+	}
+	if current == "" {
+		return errs.New(errs.Invalid, "currentPassword is required")
 	}
 	if _, err := s.passes(ctx, a.Tenant, Local, username, current); errs.CodeOf(err) == errs.Unauthenticated {
 		return errs.Wrap(errs.Forbidden, err, "The current password is wrong, or the user is locked.")
@@ -175,7 +178,7 @@ func (s *Service) SetPasswordOf(ctx context.Context, tenant, username, password 
 			return err
 		}
 		err = s.store.EditLogin(ctx, tenant, key, "", func(l *Login) error {
-			unlocks = l.Attempts > 0 || !l.LockedAt.IsZero()
+			unlocks = l.lockedAnywhere(s.now())
 			return s.newPassword(hash)(l)
 		})
 		for _, and := range also {

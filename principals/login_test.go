@@ -230,8 +230,22 @@ func TestLocksAreLogged(t *testing.T) {
 	}
 	is.NoErr(s.Unlock(root(t), "jo"))
 	is.NoErr(s.Unlock(root(t), "jo")) // there is nothing to unlock
+	fail := func(times int) {
+		for range times {
+			_, err := s.Authenticate(from(t.Context(), "2001:db8::1"), "acme", "local", "jo", wrong)
+			is.Equal(code(err), errs.Unauthenticated)
+		}
+	}
+	fail(1) // which is no lock
+	is.NoErr(s.SetPassword(root(t), "jo", "", password))
+	fail(1)
+	is.NoErr(s.Unlock(root(t), "jo"))
+	is.Equal(strings.Count(log.String(), "\n"), 2)
+	fail(10)
+	is.NoErr(s.SetPassword(root(t), "jo", "", password))
+	is.Equal(strings.Count(log.String(), "user unlocked"), 2)
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-	is.Equal(len(lines), 2)
+	is.Equal(len(lines), 4)
 	is.True(strings.Contains(lines[0], `level=INFO msg="user locked" tenant=acme username=jo scope=network by="" request=r-1 client=2001:db8::1 network=2001:db8::/64`))
 	is.True(strings.Contains(lines[1], `level=INFO msg="user unlocked" tenant=acme username=jo scope=user by=root`))
 }

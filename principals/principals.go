@@ -179,6 +179,8 @@ type Login struct {
 	Recent    []time.Time  // the last failures from all networks, oldest first; at most maxRecent
 	Network   NetworkLogin // the network of this login
 
+	NetworkLock time.Time // the last lock of any network; only for an edit without a network
+
 	Unlock bool // set by an edit: ends the failures and locks of all networks
 	Forget bool // set by an edit: forgets all networks
 }

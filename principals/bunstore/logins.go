@@ -78,6 +78,15 @@ func (s *Store) EditLogin(ctx context.Context, tenant, folded, network string, e
 		if err != nil {
 			return err
 		}
+		if network == "" {
+			var last bunx.Time
+			err := c.One(ctx, "User", `SELECT max(locked_at) FROM tc_login_networks WHERE tenant_id = $1 AND username = $2`,
+				[]any{tenant, was.Username}, &last)
+			if err != nil {
+				return err
+			}
+			was.NetworkLock = last.Time
+		}
 		l := was
 		if err := edit(&l); err != nil {
 			return err
