@@ -76,7 +76,7 @@ func (a *api) embeddedDriver(r *request, d domains.Domain) hal.Embedded {
 // registeredDriver encodes a driver under its own address.
 func (a *api) registeredDriver(r *request, i domains.Info) hal.Resource {
 	links := hal.Self(a.href("domain-drivers", i.ID)).With("inf:domain-drivers", a.href("domain-drivers"))
-	return a.domainDriver(i, a.scannable(r, i, links, "domain-drivers", i.ID))
+	return a.domainDriver(i, a.scannable(r, links, "domain-drivers", i.ID))
 }
 
 // domainDriver encodes a driver (part 2, Domain driver).
@@ -306,15 +306,13 @@ func (a *api) getDriverOfDomain(r *request) (reply, error) {
 	if !known {
 		return reply{}, errs.New(errs.NotFound, "Domain driver not found.")
 	}
-	return ok(a.domainDriver(info, a.scannable(r, info, hal.Self(a.href("domains", d.ID, "driver")).With("inf:domain", a.href("domains", d.ID)), "domains", d.ID, "driver")))
+	return ok(a.domainDriver(info, a.scannable(r, hal.Self(a.href("domains", d.ID, "driver")).With("inf:domain", a.href("domains", d.ID)), "domains", d.ID, "driver")))
 }
 
-// scannable adds the link of a scan below a path, where the driver can scan and the caller may.
-func (a *api) scannable(r *request, i domains.Info, links hal.Links, path ...string) hal.Links {
-	if i.ScanComponent == nil || !r.who.Can(actor.Superuser) {
-		return links
-	}
-	return links.With("inf:scan", a.href(append(path, "_scan")...))
+// scannable adds the link of a scan below a path: of each driver, and for every session that may write, also where the scan
+// then refuses.
+func (a *api) scannable(r *request, links hal.Links, path ...string) hal.Links {
+	return whenWriting(r.who, links, hal.Links{"inf:scan": {Href: a.href(append(path, "_scan")...)}})
 }
 
 // scanDriver serves POST /api/domain-drivers/{id}/_scan: 200 and what the scan of every domain with the driver did, of one

@@ -34,7 +34,7 @@ type crawler struct {
 }
 
 // everySession are links to writes that the specification shows to every session.
-var everySession = []string{"inf:download", "inf:deploy"}
+var everySession = []string{"inf:download", "inf:deploy", "inf:scan"}
 
 // TestLinks follows every link from the root: each leads to something that this caller may use, each embedded row has a
 // self, and has the same links there as alone.
