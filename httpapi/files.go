@@ -102,7 +102,7 @@ func (r *request) file(otherwise string) (name, contentType string, content io.R
 		}
 		return name, mediaType, r.Body, nil
 	}
-	if err := r.readForm(func(string, []byte) error { return nil }); err != nil {
+	if err := r.readForm(nil); err != nil {
 		return "", "", nil, err
 	}
 	if name = query.Get("filename"); name == "" {

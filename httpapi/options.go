@@ -29,8 +29,8 @@ func options[T any](r *request) (T, error) {
 }
 
 // readOptions reads the options of an action route from everywhere. Of a route with a file it reads a form up to the file,
-// and nothing of a file that is the body. Errors: errs.Invalid for an option that the route does not know, or that is
-// given twice with different values; errs.Unsupported for another content type; errs.TooLarge.
+// and nothing of a file that is the body. Errors: errs.Invalid for an option that the route does not know, that is
+// null, or that is given twice with different values; errs.Unsupported for another content type; errs.TooLarge.
 func (r *request) readOptions(route *Route) error {
 	known := map[string]reflect.Type{}
 	optionTypes(reflect.TypeOf(route.Options), known)
@@ -68,12 +68,7 @@ func (r *request) readFileOptions(known map[string]reflect.Type, byID bool) erro
 		return errs.New(errs.Unsupported, "The body must be an archive, not JSON, text or a form without a file: send the .tgz with the "+
 			"header Content-Type: %s, or as the multipart field file.", bundles.ContentType)
 	case kind == "multipart/form-data":
-		return r.readForm(func(name string, value []byte) error {
-			if !plain(string(value)) {
-				return errs.New(errs.Invalid, "%s must be UTF-8 without NUL", name)
-			}
-			return r.addText(known, name, string(value))
-		})
+		return r.readForm(known)
 	}
 	return nil
 }
@@ -139,12 +134,17 @@ func (r *request) addText(known map[string]reflect.Type, name, text string) erro
 	return r.addOption(known, name, raw)
 }
 
+// addOption adds an option. Errors: errs.Invalid for one that the route does not know, that has another value already, or
+// that is null.
 func (r *request) addOption(known map[string]reflect.Type, name string, raw json.RawMessage) error {
 	if _, ok := known[name]; !ok {
 		return unknownName("option", name, sortedKeys(known))
 	}
 	if before, twice := r.options[name]; twice && !sameJSON(before, raw) {
 		return errs.New(errs.Invalid, "%s is given twice with different values: give it once", name)
+	}
+	if isNull(raw) { // which is no value: it would be taken for a false dryRun
+		return errs.New(errs.Invalid, "%s must not be null: give it a value, or leave it out", name)
 	}
 	r.options[name] = raw
 	return nil
@@ -198,9 +198,10 @@ func jsonOf(t reflect.Type, name, text string) (json.RawMessage, error) {
 	return nil, errs.New(errs.Invalid, "%s must be JSON", name)
 }
 
-// readForm reads a form up to its field file, which r.part then is, and calls field with each field before it. All of them
-// together may have as many bytes as a JSON body. Errors: errs.Invalid for a form that cannot be read; errs.TooLarge.
-func (r *request) readForm(field func(name string, value []byte) error) error {
+// readForm reads a form up to its field file, which r.part then is. The fields before it are options; known nil: none is, and
+// all are passed over. All of them together may have as many bytes as a JSON body. Errors: errs.Invalid for a form that cannot
+// be read and for a field that is not known; errs.TooLarge.
+func (r *request) readForm(known map[string]reflect.Type) error {
 	_, params, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	r.form = multipart.NewReader(r.Body, params["boundary"])
 	for left := r.maxBody; ; {
@@ -214,6 +215,10 @@ func (r *request) readForm(field func(name string, value []byte) error) error {
 			r.part = part
 			return nil
 		}
+		name := part.FormName()
+		if _, ok := known[name]; !ok && known != nil { // before it is read: it may be the file
+			return errs.New(errs.Invalid, "%s; the archive must be the field file", errs.MessageOf(unknownName("option", name, sortedKeys(known))))
+		}
 		value, err := io.ReadAll(io.LimitReader(part, left+1))
 		if left -= int64(len(value)); err != nil {
 			return errs.Wrap(errs.Invalid, err, "The form cannot be read.")
@@ -221,7 +226,13 @@ func (r *request) readForm(field func(name string, value []byte) error) error {
 		if left < 0 {
 			return errs.New(errs.TooLarge, "The form fields before the file must have at most %d bytes.", r.maxBody)
 		}
-		if err := field(part.FormName(), value); err != nil {
+		if known == nil {
+			continue
+		}
+		if !plain(string(value)) {
+			return errs.New(errs.Invalid, "%s must be UTF-8 without NUL", name)
+		}
+		if err := r.addText(known, name, string(value)); err != nil {
 			return err
 		}
 	}

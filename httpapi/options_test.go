@@ -113,6 +113,42 @@ func TestUnknownOptions(t *testing.T) {
 	})
 }
 
+// TestNullOptions: null is no value of an option: it is refused, and nothing is done.
+func TestNullOptions(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		s := stocked(t, open)
+		s.token(t, "admin")
+		before, tried := s.dump(t, "acme"), 0
+		for _, r := range httpapi.Routes() {
+			if r.Options == nil || r.File && r.Name != "restoreFile" {
+				continue
+			}
+			body := s.body(r)
+			if body == "" {
+				body = "{}"
+			}
+			for _, option := range optionNames(reflect.TypeOf(r.Options)) {
+				target := s.target(r)
+				if i := strings.IndexByte(target, '?'); i >= 0 {
+					target = target[:i]
+				}
+				tried++
+				a := s.do(t, "admin", r.Method, target, merged(t, body, `{"`+option+`": null}`))
+				if a.status != 400 || a.message(t) != option+" must not be null: give it a value, or leave it out" {
+					t.Errorf("%s, %s: %d %s", r.Name, option, a.status, a.body)
+				}
+			}
+		}
+		a := s.do(t, "admin", "POST", "/api/_bundle-deploy?tenants=acme&entries=null", "")
+		if a.status != 400 || !strings.HasPrefix(a.message(t), "entries must not be null") {
+			t.Errorf("null in the query: %d %s", a.status, a.body)
+		}
+		if tried < 20 || s.dump(t, "acme") != before {
+			t.Errorf("something was done, or only %d options were tried", tried)
+		}
+	})
+}
+
 func TestOptionsEverywhere(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, s := is.New(t), stocked(t, open)
@@ -166,6 +202,13 @@ func TestOptionsEverywhere(t *testing.T) {
 			is.Equal(send(path, body, kind).message(t), "The form has no field file.")
 			body, kind = form("owner="+strings.Repeat("x", 1<<20+1), "file="+archive)
 			is.Equal(send(path, body, kind).status, 413)
+			for _, content := range []string{archive, strings.Repeat("\x00", 1<<20+1)} {
+				body, kind = form("archive=" + content)
+				a := send(path, body, kind)
+				is.Equal(a.status, 400)
+				is.True(strings.HasPrefix(a.message(t), "unknown option archive: this route has changes, dryRun, owner, updateRule"))
+				is.True(strings.HasSuffix(a.message(t), "; the archive must be the field file"))
+			}
 		}
 		body, kind := form("updateRule=fail", "file="+archive)
 		is.Equal(send("/api/_import-bundle", body, kind).status, 409) // red is there

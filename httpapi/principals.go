@@ -96,7 +96,8 @@ func (a *api) reassignPrincipal(r *request) (reply, error) {
 	})
 }
 
-// resolvePrincipal serves GET /api/principals/{id}: 302 to the user or the team, with an empty body; 404.
+// resolvePrincipal serves GET /api/principals/{id}: 302 to the user or the team, a path below that of the base
+// URL, with an empty body; 404.
 func (a *api) resolvePrincipal(r *request) (reply, error) {
 	p, err := a.Principals.Resolve(r.Context(), r.param("id"))
 	if err != nil {
@@ -106,5 +107,5 @@ func (a *api) resolvePrincipal(r *request) (reply, error) {
 	if p.Type == principals.TypeTeam {
 		kind = "teams"
 	}
-	return reply{status: http.StatusFound, header: map[string]string{"Location": hal.Href(kind, p.ID)}}, nil
+	return reply{status: http.StatusFound, header: map[string]string{"Location": a.mount + hal.Href(kind, p.ID)}}, nil
 }

@@ -98,6 +98,11 @@ func TestMounted(t *testing.T) {
 	is.Equal(read[page](t, w.must(t, "dana", "GET", "/content/api/colors?limit=1", "")).Links["self"].Href, "https://example.com/content/api/colors?limit=1")
 	is.True(strings.Contains(w.must(t, "dana", "GET", "/api/colors/a%2Fb", "").body, `"https://example.com/content/api/colors/a%2Fb"`))
 	is.Equal(w.do(t, "", "POST", "/content/api/login/local", login, "Origin: https://example.com").status, 200) // the origin has no path
+	team := read[struct{ ID string }](t, w.must(t, "admin", "POST", "/content/api/teams", `{"name": "Moved"}`)).ID
+	for id, at := range map[string]string{"dana": "/content/api/users/dana", team: "/content/api/teams/" + team} {
+		a := w.do(t, "dana", "GET", "/content/api/principals/"+id, "")
+		is.Equal([]any{a.status, a.header.Get("Location")}, []any{302, at})
+	}
 
 	for _, bad := range []string{
 		"content", "ftp://example.com", "https://", "https://:80", "https://example.com?x", "https://example.com/a?", "https://example.com/a#b", "https://jo@example.com",

@@ -165,7 +165,7 @@ func (s *script) unmounted(text string) string {
 		return text
 	}
 	plain := text
-	for _, at := range []string{baseURL, url.QueryEscape(baseURL), "Path="} {
+	for _, at := range []string{baseURL, url.QueryEscape(baseURL), "Path=", "\nLocation: "} {
 		path := s.mount
 		if strings.Contains(at, "%") {
 			path = url.QueryEscape(path)
