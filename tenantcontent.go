@@ -184,8 +184,8 @@ func Open(c Config) (*App, error) {
 	known := func(ctx context.Context, tenant, id string) error { return app.Domains.Known(ctx, tenant, id) }
 	app.Tenants = tenants.New(tenants.Options{
 		Store: tenantstore.New(c.DB).Notify(settings.Bump), Keys: keys, Changes: &settings, KnownDomain: known, Now: c.Now,
-		KnownUser: func(ctx context.Context, tenant, username string) (bool, error) {
-			return app.Principals.HasUser(ctx, tenant, username)
+		Username: func(ctx context.Context, tenant, name string) (string, error) {
+			return app.Principals.Username(ctx, tenant, name)
 		},
 	})
 	app.AIInstructions = aiinstr.New(aiinstr.Options{
@@ -200,6 +200,9 @@ func Open(c Config) (*App, error) {
 	elsewhere := append(principals.Types(principal), app.AIInstructions.Type())
 	app.Entities = entities.New(entities.Options{
 		Store: entitystore.New(c.DB), Blobs: blobs, Directory: directory, Others: replaced(elsewhere, c.Entities),
+		Spelled: func(ctx context.Context, tenant, name string) (string, error) {
+			return app.Principals.Spelled(ctx, tenant, name)
+		},
 		Forget: app.forget, Limit: c.MaxUpload, Now: c.Now, NewID: c.NewID,
 	})
 	registry, err := entity.NewRegistry(replaced(append(elsewhere, app.Entities.Types()...), c.Entities)...)

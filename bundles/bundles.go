@@ -171,6 +171,8 @@ type People interface {
 	Superusers(ctx context.Context, tenant string) ([]string, error)
 	// Known gives, of some ids, those of users and teams that are there.
 	Known(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
+	// Spelled returns the exact name of the user who is meant by a name, or the name as it is if there is none.
+	Spelled(ctx context.Context, tenant, name string) (string, error)
 	// LockPrincipals keeps content from being added for users and teams until the transaction in ctx ends, and waits for
 	// what is just being added. It comes after Store.Lock.
 	LockPrincipals(ctx context.Context, tenant string, ids []string) error

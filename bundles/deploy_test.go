@@ -1,6 +1,7 @@
 package bundles_test
 
 import (
+	"bytes"
 	"iter"
 	"strings"
 	"sync"
@@ -102,5 +103,17 @@ func TestUsersOfOthersAreNotReplaced(t *testing.T) {
 		done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
 		is.NoErr(err)
 		is.Equal(done[0].Archive, nil)
+	})
+}
+
+// TestImportOwnerInAnySpelling: the owner of an import is a user in any spelling of the name, and stored in the user's own.
+func TestImportOwnerInAnySpelling(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is := is.New(t)
+		const id = "00000000-0000-7000-8000-000000000001"
+		file := packed(t, map[string]string{"report " + id: `{"name": "R", "ownerId": "nobody"}`}, nil)
+		_, err := w.Bundles.Import(w.as(t, "evil"), bytes.NewReader(file), bundles.How{Owner: "ＪO"})
+		is.NoErr(err)
+		is.Equal(w.owner(t, id), "jo")
 	})
 }

@@ -155,6 +155,12 @@ func (s *Service) transaction(ctx context.Context, tenant string, o How, fn func
 // caller is no user of the tenant, its first superuser.
 func (s *Service) owner(ctx context.Context, tenant, caller, named string) (string, error) {
 	who := cmp.Or(named, caller)
+	if named != "" {
+		var err error
+		if who, err = s.people.Spelled(ctx, tenant, named); err != nil {
+			return "", err
+		}
+	}
 	known, err := s.people.Known(ctx, tenant, []string{who})
 	switch {
 	case err != nil || known[who] && who != "*":

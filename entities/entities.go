@@ -5,6 +5,7 @@
 package entities
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -177,6 +178,7 @@ type Service struct {
 	store     Store
 	blobs     blobs.Store
 	directory Directory
+	spelled   func(ctx context.Context, tenant, name string) (string, error)
 	others    []entity.Type
 	forget    func(ctx context.Context, tenant string, gone ...entity.Key) error
 	now       func() time.Time
@@ -194,9 +196,12 @@ type Options struct {
 	Others []entity.Type
 	// Forget removes what hangs on pieces that are deleted, such as comments, in the transaction in ctx; nil for nothing.
 	Forget func(ctx context.Context, tenant string, gone ...entity.Key) error
-	Limit  int64            // bytes of a file; default 256 MiB
-	Now    func() time.Time // default time.Now
-	NewID  func() string    // default UUIDv7
+	// Spelled returns the exact name of the user who is meant by the owner in a natural id, or the name as it is; nil: only
+	// exact names are found.
+	Spelled func(ctx context.Context, tenant, name string) (string, error)
+	Limit   int64            // bytes of a file; default 256 MiB
+	Now     func() time.Time // default time.Now
+	NewID   func() string    // default UUIDv7
 }
 
 // New makes a Service.
@@ -211,7 +216,7 @@ func New(o Options) *Service {
 		o.Limit = 256 << 20
 	}
 	return &Service{
-		store: o.Store, blobs: o.Blobs, directory: o.Directory, others: o.Others, forget: o.Forget, now: o.Now, newID: o.NewID, limit: o.Limit,
+		store: o.Store, blobs: o.Blobs, directory: o.Directory, spelled: o.Spelled, others: o.Others, forget: o.Forget, now: o.Now, newID: o.NewID, limit: o.Limit,
 	}
 }
 
@@ -234,12 +239,31 @@ func (s *Service) Get(ctx context.Context, kind entity.Kind, id string) (Entity,
 	return s.find(ctx, a.Tenant, kind, id)
 }
 
-func (s *Service) find(ctx context.Context, tenant string, kind entity.Kind, id string) (Entity, error) {
+func (s *Service) find(ctx context.Context, tenant string, kind entity.Kind, id string) (e Entity, err error) {
+	err = s.at(ctx, tenant, kind, id, func(at Place) error {
+		e, err = s.store.Get(ctx, tenant, kind, at)
+		return err
+	})
+	return e, err
+}
+
+// at calls do with the place that an id or natural id names. If nothing is there, it calls it again with the exact name of the
+// owner whom a natural id spells differently.
+func (s *Service) at(ctx context.Context, tenant string, kind entity.Kind, id string, do func(Place) error) error {
 	at, err := place(kind, id)
 	if err != nil {
-		return Entity{}, err
+		return err
 	}
-	return s.store.Get(ctx, tenant, kind, at)
+	err = do(at)
+	if errs.CodeOf(err) != errs.NotFound || at.Owner == "" || s.spelled == nil {
+		return err
+	}
+	owner, failed := s.spelled(ctx, tenant, at.Owner)
+	if failed != nil || owner == at.Owner {
+		return cmp.Or(failed, err)
+	}
+	at.Owner = owner
+	return do(at)
 }
 
 // Create adds a piece of e.Kind, which its caller owns. It needs the role Designer. Tenant, ID, OwnerID and times are
@@ -270,11 +294,7 @@ func (s *Service) Update(ctx context.Context, kind entity.Kind, id string, edit 
 	if err != nil {
 		return Entity{}, err
 	}
-	at, err := place(kind, id)
-	if err != nil {
-		return Entity{}, err
-	}
-	return s.store.Update(ctx, a.Tenant, kind, at, func(e *Entity) error {
+	return s.update(ctx, a.Tenant, kind, id, func(e *Entity) error {
 		was := *e
 		if err := may(a, was); err != nil {
 			return err
@@ -291,14 +311,18 @@ func (s *Service) Update(ctx context.Context, kind entity.Kind, id string, edit 
 // SetSystem makes a piece one of the service itself, or a plain one. It is for library code: it asks for no actor, and no
 // route calls it. Errors: errs.NotFound.
 func (s *Service) SetSystem(ctx context.Context, tenant string, kind entity.Kind, id string, system bool) (Entity, error) {
-	at, err := place(kind, id)
-	if err != nil {
-		return Entity{}, err
-	}
-	return s.store.Update(ctx, tenant, kind, at, func(e *Entity) error {
+	return s.update(ctx, tenant, kind, id, func(e *Entity) error {
 		e.System, e.UpdatedAt = system, s.stamp()
 		return nil
 	})
+}
+
+func (s *Service) update(ctx context.Context, tenant string, kind entity.Kind, id string, edit func(*Entity) error) (e Entity, err error) {
+	err = s.at(ctx, tenant, kind, id, func(at Place) error {
+		e, err = s.store.Update(ctx, tenant, kind, at, edit)
+		return err
+	})
+	return e, err
 }
 
 // Delete removes a piece, found by id or natural id, and a library's files with it. It is for those who may change it.
@@ -308,15 +332,15 @@ func (s *Service) Delete(ctx context.Context, kind entity.Kind, id string) error
 	if err != nil {
 		return err
 	}
-	at, err := place(kind, id)
-	if err != nil {
-		return err
-	}
 	return s.store.InTx(ctx, func(ctx context.Context) error {
 		gone := entity.Key{Kind: kind}
-		blobs, err := s.store.Delete(ctx, a.Tenant, kind, at, func(e Entity) error {
-			gone.ID = e.ID
-			return may(a, e)
+		var blobs []string
+		err := s.at(ctx, a.Tenant, kind, id, func(at Place) (err error) {
+			blobs, err = s.store.Delete(ctx, a.Tenant, kind, at, func(e Entity) error {
+				gone.ID = e.ID
+				return may(a, e)
+			})
+			return err
 		})
 		if err != nil {
 			return err

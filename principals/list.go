@@ -1,6 +1,7 @@
 package principals
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -24,7 +25,7 @@ func (s *Service) Principals(ctx context.Context) iter.Seq2[Principal, error] {
 	return s.store.Principals(ctx, a.Tenant)
 }
 
-// Resolve finds a user by name or a team by id for any session. Errors: errs.NotFound, also for Everyone, which has no
+// Resolve finds a user by name, in any spelling of it, or a team by id for any session. Errors: errs.NotFound, also for Everyone, which has no
 // page.
 func (s *Service) Resolve(ctx context.Context, id string) (Principal, error) {
 	a, err := actor.From(ctx)
@@ -39,7 +40,15 @@ func (s *Service) principal(ctx context.Context, tenant, id string) (Principal, 
 	if !isID && formOfUsername(id) != nil {
 		return Principal{}, errs.New(errs.NotFound, "Principal not found.")
 	}
-	return s.store.Principal(ctx, tenant, key)
+	p, err := s.store.Principal(ctx, tenant, key)
+	if isID || errs.CodeOf(err) != errs.NotFound {
+		return p, err
+	}
+	spelled, failed := s.Spelled(ctx, tenant, id)
+	if failed != nil || spelled == id {
+		return p, cmp.Or(failed, err)
+	}
+	return s.store.Principal(ctx, tenant, spelled)
 }
 
 // canonicalID gives a UUID in the one form that ids have, and any other text as it is.

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/tenantcontent/tenantcontent/entity"
-	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/port"
 )
 
@@ -49,13 +48,11 @@ func (s *Service) Known(ctx context.Context, tenant string, ids []string) (map[s
 	return s.store.Known(ctx, tenant, ids)
 }
 
-// HasUser reports whether a tenant has a user of exactly this name. It needs no actor.
-func (s *Service) HasUser(ctx context.Context, tenant, username string) (bool, error) {
-	_, err := s.user(ctx, tenant, username)
-	if errs.CodeOf(err) == errs.NotFound {
-		return false, nil
-	}
-	return err == nil, err
+// Username returns the exact name of the user of a tenant who is meant by a name, in any spelling of it. It returns
+// errs.NotFound if there is none. It needs no actor.
+func (s *Service) Username(ctx context.Context, tenant, name string) (string, error) {
+	u, err := s.meant(ctx, tenant, name)
+	return u.Username, err
 }
 
 // Types gives what a host can do with teams and users: find them and ship them; teams can be commented. It needs of the
@@ -66,7 +63,7 @@ func Types(o Options) []entity.Type {
 		{
 			Kind: KindUser, Porter: s.userPorter(),
 			Lookup: func(ctx context.Context, tenant, id string) (entity.Ref, error) {
-				u, err := s.user(ctx, tenant, id)
+				u, err := s.meant(ctx, tenant, id)
 				return u.ref(), err
 			},
 			Find: func(ctx context.Context, tenant string, usernames []string) (map[string]entity.Ref, error) {

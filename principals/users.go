@@ -1,6 +1,7 @@
 package principals
 
 import (
+	"cmp"
 	"context"
 	"reflect"
 	"slices"
@@ -38,6 +39,19 @@ func (s *Service) user(ctx context.Context, tenant, username string) (User, erro
 	}
 	u, err := s.store.User(ctx, tenant, username)
 	return s.seen(u), err
+}
+
+// meant returns the user who is meant by a name: see Spelled. It returns errs.NotFound if there is none.
+func (s *Service) meant(ctx context.Context, tenant, name string) (User, error) {
+	u, err := s.user(ctx, tenant, name)
+	if errs.CodeOf(err) != errs.NotFound {
+		return u, err
+	}
+	spelled, failed := s.Spelled(ctx, tenant, name)
+	if failed != nil || spelled == name {
+		return u, cmp.Or(failed, err)
+	}
+	return s.user(ctx, tenant, spelled)
 }
 
 // UsersByName gives any session the users whose names are among some, ignoring case, by their exact names. It is one
@@ -85,14 +99,13 @@ func (s *Service) key(ctx context.Context, tenant, username string) (string, err
 	return all[0], err
 }
 
-// Spelled returns to any session the exact name of the user who is meant by a name: of that spelling, else of another one
-// that is the same. A name that nobody has is returned as it is.
-func (s *Service) Spelled(ctx context.Context, name string) (string, error) {
-	a, err := actor.From(ctx)
-	if err != nil || formOfUsername(name) != nil {
-		return name, err
+// Spelled returns the exact name of the user of a tenant who is meant by a name: of that spelling, else of another one that
+// is the same. A name that nobody has is returned as it is. It needs no actor.
+func (s *Service) Spelled(ctx context.Context, tenant, name string) (string, error) {
+	if formOfUsername(name) != nil {
+		return name, nil
 	}
-	users, err := s.store.UsersNamed(ctx, a.Tenant, keys(name))
+	users, err := s.store.UsersNamed(ctx, tenant, keys(name))
 	spelled := name
 	for _, u := range users {
 		if u.Username == name {

@@ -117,7 +117,7 @@ type Service struct {
 	store Store
 	keys  Sealer
 	known func(ctx context.Context, tenant, id string) error
-	user  func(ctx context.Context, tenant, username string) (bool, error)
+	user  func(ctx context.Context, tenant, name string) (string, error)
 	now   func() time.Time
 	ai    *epoch.Cache[bool]
 }
@@ -131,8 +131,9 @@ type Options struct {
 	// KnownDomain fails with errs.Invalid when a tenant has no authentication domain of an id. Default nil: Update takes
 	// every id for the default domain. It is not asked about local.
 	KnownDomain func(ctx context.Context, tenant, id string) error
-	// KnownUser reports whether a tenant has a user. Default nil: Update takes every name in DeployFrom.
-	KnownUser func(ctx context.Context, tenant, username string) (bool, error)
+	// Username returns the exact name of the user of a tenant who is meant by a name, or errs.NotFound. Default nil: Update
+	// takes every name in DeployFrom.
+	Username func(ctx context.Context, tenant, name string) (string, error)
 }
 
 // New makes a Service.
@@ -140,7 +141,7 @@ func New(o Options) *Service {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Service{store: o.Store, keys: o.Keys, known: o.KnownDomain, user: o.KnownUser, now: o.Now, ai: epoch.NewCache[bool](o.Changes)}
+	return &Service{store: o.Store, keys: o.Keys, known: o.KnownDomain, user: o.Username, now: o.Now, ai: epoch.NewCache[bool](o.Changes)}
 }
 
 // Get gives the caller's tenant to any session.
@@ -170,7 +171,7 @@ func (s *Service) Update(ctx context.Context, edit func(*Tenant) error) (Tenant,
 			if err := t.accept(); err != nil {
 				return err
 			}
-			if err := s.acceptSources(ctx, was, *t); err != nil {
+			if err := s.acceptSources(ctx, was, t); err != nil {
 				return err
 			}
 			return s.acceptDomain(ctx, was, *t)
@@ -244,19 +245,22 @@ func (s *Service) Lookup(ctx context.Context, id string) (Tenant, error) {
 	return s.store.Get(ctx, id)
 }
 
-// acceptSources refuses a user in DeployFrom whom the tenant does not have, but for one who was there before.
-func (s *Service) acceptSources(ctx context.Context, was, t Tenant) error {
+// acceptSources gives the users in DeployFrom their exact names. It refuses one whom the tenant does not have, but for one who
+// was there before.
+func (s *Service) acceptSources(ctx context.Context, was Tenant, t *Tenant) error {
+	t.Settings.DeployFrom = slices.Clone(t.Settings.DeployFrom)
 	for i, from := range t.Settings.DeployFrom {
 		if s.user == nil || from.RunAs == "" || slices.Contains(was.Settings.DeployFrom, from) {
 			continue
 		}
-		there, err := s.user(ctx, t.ID, from.RunAs)
+		name, err := s.user(ctx, t.ID, from.RunAs)
+		if errs.CodeOf(err) == errs.NotFound {
+			return errs.New(errs.Invalid, "settings.deployFrom[%d].runAs must be the username of a user of the tenant", i)
+		}
 		if err != nil {
 			return err
 		}
-		if !there {
-			return errs.New(errs.Invalid, "settings.deployFrom[%d].runAs must be the username of a user of the tenant", i)
-		}
+		t.Settings.DeployFrom[i].RunAs = name
 	}
 	return nil
 }
