@@ -102,11 +102,11 @@ func TestResolve(t *testing.T) {
 		is := is.New(t)
 		f.user(t, "Jo")
 		g := f.team(t, "One")
-		for _, id := range []string{"Jo", g.ID, strings.ToUpper(g.ID)} {
+		for _, id := range []string{"Jo", "jo", "ＪＯ", g.ID, strings.ToUpper(g.ID)} {
 			_, err := f.Resolve(root(t), id)
 			is.NoErr(err)
 		}
-		for _, id := range []string{"", "*", "jo", "One", g.Slug, "a\x00", "01932e00-0000-7000-8000-000000000000"} {
+		for _, id := range []string{"", "*", "joe", "One", g.Slug, "a\x00", "01932e00-0000-7000-8000-000000000000"} {
 			_, err := f.Resolve(root(t), id)
 			is.Equal(code(err), errs.NotFound)
 		}

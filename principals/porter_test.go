@@ -34,15 +34,17 @@ func TestTypes(t *testing.T) {
 		is.NoErr(err)
 		user, team := f.types()
 		is.True(!user.Commented && team.Commented)
-		ref, err := user.Lookup(t.Context(), "acme", "jo")
-		is.NoErr(err)
-		is.Equal(ref, entity.Ref{Kind: "user", ID: "jo", Name: "jo"})
+		for _, name := range []string{"jo", "JO"} {
+			ref, err := user.Lookup(t.Context(), "acme", name)
+			is.NoErr(err)
+			is.Equal(ref, entity.Ref{Kind: "user", ID: "jo", Name: "jo"})
+		}
 		for _, key := range []string{made.ID, "design"} {
 			ref, err := team.Lookup(t.Context(), "acme", key)
 			is.NoErr(err)
 			is.Equal(ref, entity.Ref{Kind: "team", ID: made.ID, Name: "Design"})
 		}
-		for _, key := range []string{"JO", "none", "a b", "\x00", ""} {
+		for _, key := range []string{"joe", "none", "a b", "\x00", ""} {
 			_, err := user.Lookup(t.Context(), "acme", key)
 			is.Equal(errs.CodeOf(err), errs.NotFound)
 			_, err = team.Lookup(t.Context(), "acme", key)
