@@ -172,7 +172,7 @@ func (a *api) importBundle(r *request) (reply, error) {
 // archive returns the archive that a request brings, to be read once. Of a form it is the last field.
 func (r *request) archive() io.Reader {
 	if r.part != nil {
-		return cut{&lastField{file: r.part, form: r.form}}
+		return cut{&lastField{file: r.part, form: r.form, place: r.place}}
 	}
 	return r.Body
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -51,15 +52,22 @@ func newHeavy(t *transfers) heavy {
 }
 
 // weigh returns how heavy a request is: as the route table has it, and brief for a search, a long page or one far from the
-// beginning of its list.
+// beginning of its list. Parameters count where the route has them: a stranger could hold a place with others, on a route
+// that waits for the network.
 func weigh(route *Route, r *http.Request) heaviness {
-	if route.Heavy != light || r.Method != http.MethodGet && r.Method != http.MethodHead || !strings.Contains(r.URL.RawQuery, "=") {
+	if route.Heavy != light || route.Public || r.Method != http.MethodGet && r.Method != http.MethodHead || !strings.Contains(r.URL.RawQuery, "=") {
 		return route.Heavy
 	}
 	query := r.URL.Query()
-	limit, _ := strconv.Atoi(query.Get("limit"))
-	start, _ := strconv.Atoi(query.Get("start"))
-	if query.Get("q") != "" || limit > manyRows || start > manySkip {
+	given := func(name string) string {
+		if !slices.Contains(route.Query, name) {
+			return ""
+		}
+		return query.Get(name)
+	}
+	limit, _ := strconv.Atoi(given("limit"))
+	start, _ := strconv.Atoi(given("start"))
+	if given("q") != "" || limit > manyRows || start > manySkip {
 		return brief
 	}
 	return light
@@ -94,13 +102,17 @@ func (h heavy) place(r *request, w heaviness) (*place, error) {
 	if p.release, err = p.in.Acquire(ctx, 1, p.tenant); err != nil {
 		return nil, limiter.Unavailable(err, "Too much that takes long is under way in this tenant, or in all. Try again.")
 	}
+	r.place = p
+	if w == brief { // an import or the like keeps its place for the transaction that it waits for
+		r.Request = r.WithContext(limiter.WithYield(p.ctx, p.rest))
+	}
 	if r.ContentLength != 0 {
 		r.Body = &restingBody{r.Body, p, w == brief}
 	}
 	return p, nil
 }
 
-// rest gives the place to others for as long as the request waits for its client.
+// rest gives the place to others for as long as the request waits for its client, for memory or for SQLite's one writer.
 func (p *place) rest() {
 	if p == nil {
 		return
@@ -113,8 +125,8 @@ func (p *place) rest() {
 	}
 }
 
-// resume takes a place again. A request that has been admitted goes on without one when none becomes free in time: what it
-// has done would be lost.
+// resume takes a place again, however many of the tenant wait. A request that has been admitted goes on without one when
+// none becomes free in time: what it has done would be lost.
 func (p *place) resume() {
 	if p == nil {
 		return
@@ -124,7 +136,7 @@ func (p *place) resume() {
 	if p.release != nil || p.left {
 		return
 	}
-	if release, err := p.in.Acquire(p.ctx, 1, p.tenant); err == nil {
+	if release, err := p.in.Reacquire(p.ctx, 1, p.tenant); err == nil {
 		p.release = release
 	}
 }

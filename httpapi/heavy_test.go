@@ -26,6 +26,10 @@ func TestHeavyRequests(t *testing.T) {
 		{"GET", "/api/colors?limit=many", false},
 		{"PUT", "/api/colors/red?q=x", false},
 		{"GET", "/api/session", false},
+		{"GET", "/api/session?q=x&limit=1000&start=20000", false}, // has no such parameters
+		{"GET", "/api/login/slow/sso?tenant=evil&q=1", false},
+		{"GET", "/api/login/slow/sso?limit=201&start=10001", false},
+		{"GET", "/api/users/dana?q=x", false},
 		{"GET", "/api/colors?q=x", true},
 		{"GET", "/api/reports?limit=201", true},
 		{"GET", "/api/users?start=10001", true},

@@ -200,7 +200,7 @@ func jsonOf(t reflect.Type, name, text string) (json.RawMessage, error) {
 
 // readForm reads a form up to its field file, which r.part then is. The fields before it are options; known nil: none is, and
 // all are passed over. All of them together may have as many bytes as a JSON body. Errors: errs.Invalid for a form that cannot
-// be read and for a field that is not known; errs.TooLarge.
+// be read and for a field that is not known; errs.TooLarge; errs.Unavailable.
 func (r *request) readForm(known map[string]reflect.Type) error {
 	_, params, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	r.form = multipart.NewReader(r.Body, params["boundary"])
@@ -219,14 +219,22 @@ func (r *request) readForm(known map[string]reflect.Type) error {
 		if _, ok := known[name]; !ok && known != nil { // before it is read: it may be the file
 			return errs.New(errs.Invalid, "%s; the archive must be the field file", errs.MessageOf(unknownName("option", name, sortedKeys(known))))
 		}
-		value, err := io.ReadAll(io.LimitReader(part, left+1))
-		if left -= int64(len(value)); err != nil {
+		var value []byte
+		var size int64
+		if some := io.LimitReader(part, left+1); known == nil {
+			size, err = io.Copy(io.Discard, some)
+		} else {
+			value, err = r.take(some)
+			size = int64(len(value))
+		}
+		switch left -= size; {
+		case errs.CodeOf(err) == errs.Unavailable:
+			return err
+		case err != nil:
 			return errs.Wrap(errs.Invalid, err, "The form cannot be read.")
-		}
-		if left < 0 {
+		case left < 0:
 			return errs.New(errs.TooLarge, "The form fields before the file must have at most %d bytes.", r.maxBody)
-		}
-		if known == nil {
+		case known == nil:
 			continue
 		}
 		if !plain(string(value)) {
@@ -241,9 +249,10 @@ func (r *request) readForm(known map[string]reflect.Type) error {
 // lastField is the file of a form, after which no other field may come: what it says would be read when the file has been
 // used. Its end is the end of the form.
 type lastField struct {
-	file io.Reader
-	form *multipart.Reader
-	end  error // what the end was
+	file  io.Reader
+	form  *multipart.Reader
+	place *place
+	end   error // what the end was
 }
 
 func (l *lastField) Read(p []byte) (n int, err error) {
@@ -255,6 +264,7 @@ func (l *lastField) Read(p []byte) (n int, err error) {
 		return n, err
 	}
 	l.end = l.after()
+	l.place.resume() // the body may go on behind the form, and is not read to its end then
 	return n, l.end
 }
 

@@ -46,7 +46,10 @@ func (p trustedProxies) client(r *http.Request) netip.Addr {
 	if !ok || !p.has(at) {
 		return at
 	}
-	hops := forwardedFor(r.Header)
+	hops, ok := forwardedFor(r.Header)
+	if !ok {
+		return netip.Addr{}
+	}
 	for i := len(hops) - 1; i >= max(0, len(hops)-maxHops); i-- {
 		if at, ok = address(hops[i]); !ok || !p.has(at) {
 			return at
@@ -55,15 +58,20 @@ func (p trustedProxies) client(r *http.Request) netip.Addr {
 	return at
 }
 
-// forwardedFor returns what the proxies say of where a request came from, the nearest one last.
-func forwardedFor(h http.Header) []string {
+// forwardedFor returns what the proxies say of where a request came from, the nearest one last. It fails when a quoted
+// string is open at the end of Forwarded: what a client began to quote would hide what the proxies have added.
+func forwardedFor(h http.Header) (hops []string, ok bool) {
 	if lines := h.Values("X-Forwarded-For"); len(lines) > 0 {
-		return strings.Split(strings.Join(lines, ","), ",")
+		return strings.Split(strings.Join(lines, ","), ","), true
 	}
-	var hops []string
-	for _, element := range splitOutside(strings.Join(h.Values("Forwarded"), ","), ',') {
+	elements, ok := splitOutside(strings.Join(h.Values("Forwarded"), ","), ',')
+	if !ok {
+		return nil, false
+	}
+	for _, element := range elements {
 		hop := ""
-		for _, pair := range splitOutside(element, ';') {
+		pairs, _ := splitOutside(element, ';')
+		for _, pair := range pairs {
 			name, value, _ := strings.Cut(pair, "=")
 			if strings.EqualFold(strings.TrimSpace(name), "for") {
 				hop = strings.Trim(strings.TrimSpace(value), `"`)
@@ -73,12 +81,11 @@ func forwardedFor(h http.Header) []string {
 			hops = append(hops, hop)
 		}
 	}
-	return hops
+	return hops, true
 }
 
-// splitOutside splits a header outside its quoted strings.
-func splitOutside(s string, by byte) []string {
-	var parts []string
+// splitOutside splits a header outside its quoted strings, and reports whether all of them are closed.
+func splitOutside(s string, by byte) (parts []string, closed bool) {
 	quoted, from := false, 0
 	for i := 0; i < len(s); i++ {
 		switch {
@@ -90,7 +97,7 @@ func splitOutside(s string, by byte) []string {
 			parts, from = append(parts, s[from:i]), i+1
 		}
 	}
-	return append(parts, s[from:])
+	return append(parts, s[from:]), !quoted
 }
 
 // address reads an IP address with or without a port; one of IPv6 may be in brackets. An IPv4 address in the form of IPv6

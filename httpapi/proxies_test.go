@@ -49,6 +49,13 @@ func TestClientAddress(t *testing.T) {
 		"Forwarded quoted":      {"10.0.0.1:80", http.Header{"Forwarded": {`host="a,for=6.6.6.6;", for="1.1.1.1"`}}, "1.1.1.1"},
 		"Forwarded, no for":     {"10.0.0.1:80", http.Header{"Forwarded": {"for=1.1.1.1, proto=https"}}, ""},
 		"Forwarded obfuscated":  {"10.0.0.1:80", http.Header{"Forwarded": {"for=_hidden"}}, ""},
+		"Forwarded, open quote": {"10.0.0.1:80", http.Header{"Forwarded": {`for=1.2.3.4;x=", for=6.6.6.6`}}, ""},
+		"its own line":          {"10.0.0.1:80", http.Header{"Forwarded": {`for=1.2.3.4;x="`, `for=6.6.6.6`}}, ""},
+		"before a quoted port":  {"10.0.0.1:80", http.Header{"Forwarded": {`for=1.2.3.4;x=", for="6.6.6.6:80"`}}, ""},
+		"and an escape":         {"10.0.0.1:80", http.Header{"Forwarded": {`for=1.2.3.4;x="\`, `for="6.6.6.6:80"`}}, ""},
+		"two quoted proxies":    {"10.0.0.1:80", http.Header{"Forwarded": {`for=1.2.3.4;x="`, `for="6.6.6.6:80", for="10.0.0.2:80"`}}, ""},
+		"an escaped quote":      {"10.0.0.1:80", http.Header{"Forwarded": {`for=1.2.3.4;x="\"`, `for=6.6.6.6`}}, ""},
+		"quoted and closed":     {"10.0.0.1:80", http.Header{"Forwarded": {`for=1.2.3.4;x="y"`, `for="6.6.6.6:80"`}}, "6.6.6.6"},
 		"both":                  {"10.0.0.1:80", http.Header{"X-Forwarded-For": {"1.1.1.1"}, "Forwarded": {"for=6.6.6.6"}}, "1.1.1.1"},
 		"no peer":               {"@", http.Header{"X-Forwarded-For": {"1.1.1.1"}}, ""},
 	} {

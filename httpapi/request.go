@@ -34,7 +34,9 @@ type request struct {
 	conditions *conditions // nil for none
 	turn       bool        // the request has its turn among the writes of the tenant
 
+	place  *place // nil for a light request's
 	bodies memory // what the body holds
+	taken  int64  // bytes of what take has returned
 }
 
 // param gives a path parameter, unescaped.
@@ -93,19 +95,31 @@ func (r *request) body() ([]byte, error) {
 
 func (r *request) read() ([]byte, error) {
 	body := http.MaxBytesReader(nil, r.Body, r.maxBody)
-	raw, err := io.ReadAll(io.LimitReader(body, small+1))
-	if len(raw) > small && err == nil {
-		if err := r.bodies.acquire(r.Context(), bodySize(r.ContentLength, r.maxBody)); err != nil {
-			return nil, limiter.Unavailable(err, "Too many large bodies are on their way at the moment. Try again.")
-		}
-		var rest []byte
-		rest, err = io.ReadAll(body)
-		raw = append(raw, rest...)
-	}
+	raw, err := r.take(body)
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {
 		return nil, errs.New(errs.TooLarge, "The body must have at most %d bytes.", r.maxBody)
 	}
+	return raw, err
+}
+
+// take reads a part of the body that is kept until the request has been answered. When such parts pass small, the request
+// waits for the memory of all that they may be. Errors: errs.Unavailable; from's own.
+func (r *request) take(from io.Reader) ([]byte, error) {
+	free := max(0, small-r.taken)
+	raw, err := io.ReadAll(io.LimitReader(from, free+1))
+	if int64(len(raw)) > free && err == nil {
+		if r.bodies.held == 0 {
+			r.place.rest() // until the next Read
+			if err := r.bodies.acquire(r.Context(), bodySize(r.ContentLength, r.maxBody)); err != nil {
+				return nil, limiter.Unavailable(err, "Too many large bodies are on their way at the moment. Try again.")
+			}
+		}
+		var rest []byte
+		rest, err = io.ReadAll(from)
+		raw = append(raw, rest...)
+	}
+	r.taken += int64(len(raw))
 	return raw, err
 }
 

@@ -88,6 +88,15 @@ func New(o Options) *Limiter {
 // A caller that fits is admitted even if ctx has ended. Acquire returns ErrBusy if Options.Timeout passes or too many wait,
 // and the cause of ctx if ctx ends: a context with the cause ErrBusy bounds the time of several Acquires together.
 func (l *Limiter) Acquire(ctx context.Context, weight int64, keys ...string) (release func(), err error) {
+	return l.acquire(ctx, weight, false, keys...)
+}
+
+// Reacquire is Acquire for a caller that has been admitted before and has released since: it waits however many do.
+func (l *Limiter) Reacquire(ctx context.Context, weight int64, keys ...string) (release func(), err error) {
+	return l.acquire(ctx, weight, true, keys...)
+}
+
+func (l *Limiter) acquire(ctx context.Context, weight int64, again bool, keys ...string) (release func(), err error) {
 	first, second := "", ""
 	if len(keys) > 0 {
 		first = keys[0]
@@ -110,7 +119,7 @@ func (l *Limiter) Acquire(ctx context.Context, weight int64, keys ...string) (re
 	at := l.enqueue(k, w)
 	l.serve()
 	in := w.in
-	full := l.waiting > l.o.Queue || k.waiting.Len() > l.o.QueuePerKey
+	full := !again && (l.waiting > l.o.Queue || k.waiting.Len() > l.o.QueuePerKey)
 	if !in && (full || l.o.Timeout <= 0) {
 		l.leave(k, at)
 		l.serve()

@@ -179,12 +179,14 @@ func (c *connector) Close() error {
 	return errors.Join(err, w.Close())
 }
 
-// takeTurn waits for the writer's turn. Errors: the context's, when it ends first; errBusy when the turn does not come;
+// takeTurn waits for the writer's turn, and yields before: what the caller holds may be what others wait for who only read.
+// Errors: the context's, when it ends first; errBusy when the turn does not come;
 // sql.ErrConnDone after Close.
 func (c *connector) takeTurn(ctx context.Context) error {
 	either, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(c.open, cancel)()
+	limiter.Yield(ctx)
 	end, err := c.turns.Acquire(either, 1, c.tenant(ctx))
 	switch {
 	case err == nil:
