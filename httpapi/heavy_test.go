@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -144,4 +145,72 @@ func TestSlowClientsHoldNoPlace(t *testing.T) {
 	is.NoErr(sent.Close())
 	is.Equal((<-uploaded).status, http.StatusCreated)
 	is.Equal(httpapi.HeavyTenants(w.http), 0)
+}
+
+// TestUploadBehindAWriter: an upload that waits for SQLite's one writer keeps nobody from searching.
+func TestUploadBehindAWriter(t *testing.T) {
+	is, w := is.New(t), crowded(t, time.Minute)
+	for _, user := range []string{"dana", "mia", "eve"} {
+		w.token(t, user) // a login writes
+	}
+	writing, written, ended := make(chan struct{}), make(chan struct{}), make(chan error)
+	go func() {
+		ended <- w.app.InTx(t.Context(), func(context.Context) error {
+			close(writing)
+			<-written
+			return nil
+		})
+	}()
+	<-writing
+	uploaded := make(chan answer)
+	upload := w.request(t, "dana", "POST", "/api/uploads?filename=x", strings.Repeat("x", 1<<20+1), "Content-Type: text/plain")
+	body := &begun{ReadCloser: upload.Body, reading: make(chan struct{})}
+	upload.Body = body
+	go func() { uploaded <- w.send(upload) }()
+	<-body.reading
+	until(t, "the upload has no place", func() bool { return httpapi.HeavyTenants(w.http) == 0 })
+	w.must(t, "mia", "GET", "/api/colors?q=r", "")
+	w.must(t, "eve", "GET", "/api/colors?limit=1000", "")
+	close(written)
+	is.NoErr(<-ended)
+	is.Equal((<-uploaded).status, http.StatusCreated)
+	is.Equal(httpapi.HeavyTenants(w.http), 0)
+}
+
+// begun is a body that tells when a megabyte of it has been read.
+type begun struct {
+	io.ReadCloser
+	read    int
+	reading chan struct{}
+}
+
+func (b *begun) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.read += n; b.read >= 1<<20 && b.reading != nil {
+		close(b.reading)
+		b.reading = nil
+	}
+	return n, err
+}
+
+// TestEpilogue: an import waits for its place at the end of the form, also when the body goes on behind it.
+func TestEpilogue(t *testing.T) {
+	is, w := is.New(t), crowded(t, time.Minute)
+	form, kind := formOf(t, "file=\x1f\x8bno archive")
+	body, sent := io.Pipe()
+	r := w.request(t, "admin", "POST", "/api/_import-bundle", "", "Content-Type: "+kind)
+	r.Body, r.ContentLength = body, -1
+	answered := make(chan answer, 1)
+	go func() { answered <- w.send(r) }()
+	_, err := io.WriteString(sent, form[:1])
+	is.NoErr(err) // it has been admitted, and rests
+	leave, err := httpapi.TakeHeavyPlaces(t.Context(), w.http, "other")
+	is.NoErr(err)
+	_, err = io.WriteString(sent, form[1:]+"behind")
+	is.NoErr(err)
+	until(t, "the import waits", func() bool { return httpapi.WaitingForLong(w.http) == 1 })
+	is.Equal(len(answered), 0)
+	leave()
+	is.Equal((<-answered).status, http.StatusBadRequest)
+	is.NoErr(sent.Close())
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // Memory bounds how many bytes the large answers that are on their way hold at once, and, apart from these, the large
-// bodies. A request beyond that waits for Wait and is then answered 503. Small answers, of up to 64 KiB, do not count.
+// bodies. A request beyond that waits for Wait and is then answered 503. Small answers, of up to 64 KiB, do not count. Of the
+// bodies' share a third is for tenants that hold nothing of it yet: slow senders of a few tenants do not take it from all.
 type Memory struct {
 	User, Tenant, All int64         // bytes; default 12, 24 and 72 MiB
 	Wait              time.Duration // default 3 seconds
@@ -25,9 +26,9 @@ const maxWaiting, maxWaitingOf = 1000, 200
 // small is the most bytes that do not count.
 const small = 64 << 10
 
-func (m Memory) limiter() *limiter.Limiter {
+func (m Memory) limiter(reserve int64) *limiter.Limiter {
 	return limiter.New(limiter.Options{
-		Capacity: m.All, PerKey: m.Tenant, PerSubkey: m.User, Timeout: m.Wait, Queue: maxWaiting, QueuePerKey: maxWaitingOf,
+		Capacity: m.All, Reserve: reserve, PerKey: m.Tenant, PerSubkey: m.User, Timeout: m.Wait, Queue: maxWaiting, QueuePerKey: maxWaitingOf,
 	})
 }
 

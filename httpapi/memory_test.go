@@ -219,3 +219,27 @@ func TestStalledSenderIsCut(t *testing.T) {
 		is.NoErr(conn.Close())
 	}
 }
+
+// TestFormFields: the fields before the file of an upload are not kept, those of an import count as other bodies do.
+func TestFormFields(t *testing.T) {
+	is := is.New(t)
+	w := newWorld(t, dbtest.SQLite)
+	w.rebuilt(t, func(c *httpapi.Config) {
+		c.Memory = httpapi.Memory{User: 1 << 20, Tenant: 1 << 20, All: 1 << 20, Wait: time.Millisecond}
+	})
+	large := `{"displayName": "Ada", "notes": "` + strings.Repeat("x", 100_000) + `"}`
+	for path, status := range map[string]int{"/api/uploads": http.StatusOK, "/api/_import-bundle": http.StatusServiceUnavailable} {
+		form, kind := formOf(t, "owner="+strings.Repeat("x", 300_000))
+		body, sent := io.Pipe()
+		r := w.request(t, "admin", "POST", path, "", "Content-Type: "+kind)
+		r.Body, r.ContentLength = body, -1
+		answered := make(chan answer)
+		go func() { answered <- w.send(r) }()
+		_, err := io.WriteString(sent, form[:200_000])
+		is.NoErr(err)
+		is.Equal(w.do(t, "admin", "PUT", "/api/users/admin", large).status, status)
+		is.NoErr(sent.Close())
+		is.Equal((<-answered).status, http.StatusBadRequest)
+		is.Equal(w.do(t, "admin", "PUT", "/api/users/admin", large).status, http.StatusOK)
+	}
+}

@@ -27,6 +27,7 @@ func Unavailable(err error, sentence string) error {
 // Options configure a Limiter. A bound of 0 is no bound.
 type Options struct {
 	Capacity  int64 // most weight at once
+	Reserve   int64 // part of Capacity that only a first key with nothing in use can take; less than Capacity
 	PerKey    int64 // most weight at once of one first key, such as a tenant
 	PerSubkey int64 // most weight at once of one second key beneath its first key, such as a user of the tenant
 
@@ -185,8 +186,17 @@ func (l *Limiter) clamp(weight int64) int64 {
 func under(used, weight, bound int64) bool { return bound <= 0 || used+weight <= bound }
 
 func (l *Limiter) fits(k *key, w *waiter) bool {
-	return under(l.used, w.weight, l.o.Capacity) && under(k.used, w.weight, l.o.PerKey) &&
+	return l.room(k, w) && under(k.used, w.weight, l.o.PerKey) &&
 		under(k.subkeys[w.subkey], w.weight, l.o.PerSubkey)
+}
+
+// room reports whether the whole has room for a caller of k.
+func (l *Limiter) room(k *key, w *waiter) bool {
+	bound := l.o.Capacity
+	if k.used > 0 {
+		bound -= l.o.Reserve
+	}
+	return under(l.used, w.weight, bound)
 }
 
 func (l *Limiter) enter(k *key, w *waiter) {
@@ -295,7 +305,7 @@ func (l *Limiter) next(k *key) *list.Element {
 				full = map[string]bool{}
 			}
 			full[w.subkey] = true
-		case !under(k.used, w.weight, l.o.PerKey):
+		case !under(k.used, w.weight, l.o.PerKey), !l.room(k, w) && under(l.used, w.weight, l.o.Capacity):
 			return best
 		case !l.o.FairSubkeys:
 			return at

@@ -44,6 +44,8 @@ func TestBounds(t *testing.T) {
 		"capacity":   {limiter.Options{Capacity: 5}, [][]string{{"a"}, {"b"}}, [][]string{{"a"}, {"c"}, {}}, nil},
 		"key":        {limiter.Options{PerKey: 5}, [][]string{{"a", "x"}, {"a", "y"}}, [][]string{{"a", "z"}, {"a"}}, [][]string{{"b", "x"}, {}}},
 		"second key": {limiter.Options{PerSubkey: 3}, [][]string{{"a", "x"}}, [][]string{{"a", "x"}}, [][]string{{"a", "y"}, {"b", "x"}, {"a"}}},
+		"reserve":    {limiter.Options{Capacity: 7, Reserve: 3}, [][]string{{"a"}, {"a"}, {"b"}}, [][]string{{"a"}, {"b"}, {"c"}}, nil},
+		"of reserve": {limiter.Options{Capacity: 9, Reserve: 3}, [][]string{{"a"}, {"a"}, {"a"}}, [][]string{{"a"}}, [][]string{{"b"}, {"c"}}},
 		"all": {limiter.Options{Capacity: 7, PerKey: 5, PerSubkey: 3}, [][]string{{"a", "x"}, {"b", "x"}, {"a", "y"}},
 			[][]string{{"a", "x"}, {"a", "z"}, {"b", "x"}, {"c", "x"}}, nil},
 	} {
@@ -272,4 +274,46 @@ func BenchmarkAcquire(b *testing.B) {
 		release, _ := l.Acquire(b.Context(), 1, "acme", "root")
 		release()
 	}
+}
+
+// TestReacquire: who was admitted once waits however many of the same key do.
+func TestReacquire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		l := limiter.New(limiter.Options{Capacity: 1, Timeout: time.Minute, Queue: 1, QueuePerKey: 1})
+		release := acquire(t, l, 1, "a")
+		var all sync.WaitGroup
+		all.Go(func() { acquire(t, l, 1, "a")() })
+		synctest.Wait()
+		busy(t, l, 1, "a")
+		all.Go(func() {
+			again, err := l.Reacquire(t.Context(), 1, "a")
+			is.NoErr(err)
+			again()
+		})
+		synctest.Wait()
+		is.Equal(l.Waiting(), 2)
+		release()
+		all.Wait()
+		is.Equal(l.Keys(), 0)
+	})
+}
+
+// TestReserve: who waits for what is left for others does not hold them up.
+func TestReserve(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		l := limiter.New(limiter.Options{Capacity: 3, Reserve: 1, Timeout: time.Minute})
+		one, two := acquire(t, l, 1, "a"), acquire(t, l, 1, "a")
+		var all sync.WaitGroup
+		all.Go(func() { acquire(t, l, 1, "a")() })
+		synctest.Wait()
+		is.Equal(l.Waiting(), 1)
+		acquire(t, l, 1, "b")()
+		is.Equal(l.Waiting(), 1)
+		one()
+		all.Wait()
+		two()
+		is.Equal(l.Keys(), 0)
+	})
 }
