@@ -72,6 +72,7 @@ func (a *api) fail(w *response, r *http.Request, err error) {
 		w.Header().Set("Retry-After", "5")
 		log.InfoContext(r.Context(), "request not served", "request", w.id, "method", r.Method, "path", r.URL.Path, "err", err)
 	case http.StatusServiceUnavailable:
+		w.sender.drain(r)
 		w.Header().Set("Retry-After", "1")
 		log.WarnContext(r.Context(), "request not served", "request", w.id, "method", r.Method, "path", r.URL.Path, "err", err)
 	case http.StatusUnauthorized:

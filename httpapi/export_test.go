@@ -61,6 +61,9 @@ func HeavyTenants(h http.Handler) int { return h.(*api).heavy.brief.Keys() }
 // WaitingForLong returns how many requests wait for a place of the long ones.
 func WaitingForLong(h http.Handler) int { return h.(*api).heavy.long.Waiting() }
 
+// LongTenants returns how many tenants have long requests that compute or wait.
+func LongTenants(h http.Handler) int { return h.(*api).heavy.long.Keys() }
+
 // IsHeavy reports whether a request takes a place.
 func IsHeavy(method, target string) bool {
 	u, err := url.ParseRequestURI(target)

@@ -128,6 +128,7 @@ type sender struct {
 	*transfer
 	control *http.ResponseController
 	ended   bool
+	failed  bool
 }
 
 // newSender starts the clock of a request's body; nil when it has none.
@@ -149,6 +150,27 @@ func (s *sender) leave() {
 	}
 }
 
+// drain reads what is left of a body before its request is told to come again: most clients read no answer before they
+// have sent all, and net/http cuts who still sends much. Who sends nothing for a second, or is slow, is not waited for, nor
+// is who waits for leave to send.
+func (s *sender) drain(r *http.Request) {
+	if s == nil || s.ended || s.failed || s.bytes == 0 && r.Header.Get("Expect") != "" {
+		return
+	}
+	piece := make([]byte, 32<<10)
+	for begun := time.Now(); time.Since(begun) < s.of.patience(); {
+		_ = s.control.SetReadDeadline(time.Now().Add(min(time.Second, s.of.patience()/2)))
+		if _, err := s.ReadCloser.Read(piece); err != nil {
+			s.ended = errors.Is(err, io.EOF)
+			break
+		}
+	}
+	s.transfer.end()
+	if s.ended {
+		_ = s.control.SetReadDeadline(time.Time{})
+	}
+}
+
 // end is called when the request has been answered.
 func (s *sender) end() {
 	if s != nil {
@@ -164,6 +186,7 @@ func (s *sender) Read(p []byte) (int, error) {
 		s.transfer.end()
 		_ = s.control.SetReadDeadline(time.Time{}) // what the handler does next may take longer
 	case err != nil:
+		s.failed = true
 		err = errs.Wrap(errs.Invalid, err, "The body could not be read to its end.")
 	}
 	return n, err

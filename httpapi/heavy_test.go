@@ -1,8 +1,10 @@
 package httpapi_test
 
 import (
+	"bufio"
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -114,6 +116,85 @@ func (s stalled) Write(p []byte) (int, error) {
 	s.writing <- struct{}{}
 	<-s.goOn
 	return s.ResponseRecorder.Write(p)
+}
+
+// TestSlowFormsHoldNoPlace: who sends a form slowly, before its file or in it, keeps nobody of any tenant waiting.
+func TestSlowFormsHoldNoPlace(t *testing.T) {
+	for _, target := range []string{"/api/_restore-from-file", "/api/_import-bundle", "/api/uploads"} {
+		t.Run(target, func(t *testing.T) {
+			is, w := is.New(t), crowded(t, time.Minute)
+			whole, kind := formOf(t, "file=no archive")
+			at := strings.Index(whole, "no archive")
+			body, sent := io.Pipe()
+			slow := w.request(t, "admin", "POST", target, "", "Content-Type: "+kind)
+			slow.Body, slow.ContentLength = body, -1
+			answered := make(chan answer)
+			go func() { answered <- w.send(slow) }()
+			for _, part := range []string{whole[:10], whole[10 : at+2], whole[at+2:]} {
+				_, err := io.WriteString(sent, part) // was read
+				is.NoErr(err)
+				leave, err := httpapi.TakeHeavyPlaces(t.Context(), w.http, "evil")
+				is.NoErr(err)
+				leave()
+			}
+			is.NoErr(sent.Close())
+			a := <-answered
+			is.True(a.status == http.StatusCreated || a.status == http.StatusBadRequest) // the archive is none
+			is.Equal(httpapi.HeavyTenants(w.http), 0)
+		})
+	}
+}
+
+// TestFormTakesItsPlace: an archive in a form has a place from the end of the form on, also when the body has not ended.
+func TestFormTakesItsPlace(t *testing.T) {
+	is, w := is.New(t), crowded(t, time.Minute)
+	whole, kind := formOf(t, "file=no archive")
+	body, sent := io.Pipe()
+	restore := w.request(t, "admin", "POST", "/api/_restore", "", "Content-Type: "+kind)
+	restore.Body, restore.ContentLength = body, -1
+	answered := make(chan answer)
+	go func() { answered <- w.send(restore) }()
+	_, err := io.WriteString(sent, whole[:10])
+	is.NoErr(err)
+	leave, err := httpapi.TakeHeavyPlaces(t.Context(), w.http, "evil")
+	is.NoErr(err)
+	_, err = io.WriteString(sent, whole[10:])
+	is.NoErr(err)
+	for begun := time.Now(); httpapi.LongTenants(w.http) < 2; time.Sleep(time.Millisecond) {
+		if time.Since(begun) > 20*time.Second {
+			t.Fatal("the restore has not asked for a place")
+		}
+	}
+	leave()
+	is.Equal((<-answered).status, http.StatusBadRequest) // it is no archive
+	is.NoErr(sent.Close())
+}
+
+// TestTurnedAwayAfterTheBody: who sends all of a large body before the answer is read gets the whole 503.
+func TestTurnedAwayAfterTheBody(t *testing.T) {
+	is, w := is.New(t), crowded(t, time.Millisecond)
+	leave, err := httpapi.TakeHeavyPlaces(t.Context(), w.http, "evil")
+	is.NoErr(err)
+	defer leave()
+	server := httptest.NewServer(w.http)
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	is.NoErr(err)
+	defer func() { _ = conn.Close() }()
+	is.NoErr(conn.(*net.TCPConn).SetWriteBuffer(64 << 10))
+	answers := bufio.NewReader(conn)
+	for range 2 { // and the connection stays
+		r := w.request(t, "admin", "POST", "/api/_restore", strings.Repeat("x", 8<<20), "Content-Type: application/gzip")
+		is.NoErr(r.Write(conn)) // all of it was taken
+		res, err := http.ReadResponse(answers, r)
+		is.NoErr(err)
+		is.Equal(res.StatusCode, http.StatusServiceUnavailable)
+		is.Equal(res.Header.Get("Retry-After"), "1")
+		text, err := io.ReadAll(res.Body)
+		is.NoErr(err)
+		is.True(strings.Contains(string(text), "Try again."))
+		is.NoErr(res.Body.Close())
+	}
 }
 
 // TestSlowClientsHoldNoPlace: who sends a file or takes a list slowly keeps nobody waiting.

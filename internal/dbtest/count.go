@@ -37,29 +37,40 @@ func (c *Counter) note(statement string) {
 // Counted opens a database whose statements are noted, whoever sends them: bun's builder or database/sql.
 func Counted(t testing.TB, open Opener) (*bun.DB, *Counter) {
 	t.Helper()
-	whole, c := open(t), &Counter{}
-	db := sql.OpenDB(counted{whole.DB, c})
+	c := &Counter{}
+	return Watched(t, open(t), func(statement string) {
+		if statement != "COMMIT" {
+			c.note(statement)
+		}
+	}), c
+}
+
+// Watched returns a database on the connections of another one that calls before with each statement, and with COMMIT,
+// before it is sent.
+func Watched(t testing.TB, whole *bun.DB, before func(statement string)) *bun.DB {
+	t.Helper()
+	db := sql.OpenDB(watched{whole.DB, before})
 	db.SetMaxIdleConns(2) // fewer than the pool that they are taken from
 	t.Cleanup(func() { _ = db.Close() })
 	if whole.Dialect().Name() == dialect.PG {
-		return bun.NewDB(db, pgdialect.New()), c
+		return bun.NewDB(db, pgdialect.New())
 	}
-	return bun.NewDB(db, sqlitedialect.New()), c
+	return bun.NewDB(db, sqlitedialect.New())
 }
 
-// counted connects with the connections of another pool, as that is all which both engines show.
-type counted struct {
+// watched connects with the connections of another pool, as that is all which both engines show.
+type watched struct {
 	*sql.DB
-	counter *Counter
+	before func(statement string)
 }
 
 // Connect implements driver.Connector.
-func (c counted) Connect(ctx context.Context) (driver.Conn, error) {
+func (c watched) Connect(ctx context.Context) (driver.Conn, error) {
 	lent, err := c.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := &countedConn{lent: lent, counter: c.counter}
+	out := &watchedConn{lent: lent, before: c.before}
 	err = lent.Raw(func(conn any) error { // nobody else uses it until lent is closed
 		out.safeConn = conn.(safeConn)
 		return nil
@@ -76,29 +87,47 @@ type safeConn interface {
 	driver.Validator
 }
 
-type countedConn struct {
+type watchedConn struct {
 	safeConn
-	lent    *sql.Conn
-	counter *Counter
+	lent   *sql.Conn
+	before func(statement string)
 }
 
 // QueryContext implements driver.QueryerContext.
-func (c *countedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	c.counter.note(query)
+func (c *watchedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	c.before(query)
 	return c.safeConn.QueryContext(ctx, query, args)
 }
 
 // ExecContext implements driver.ExecerContext.
-func (c *countedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	c.counter.note(query)
+func (c *watchedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	c.before(query)
 	return c.safeConn.ExecContext(ctx, query, args)
 }
 
+// BeginTx implements driver.ConnBeginTx.
+func (c *watchedConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+	tx, err := c.safeConn.BeginTx(ctx, o)
+	return watchedTx{tx, c.before}, err
+}
+
+// watchedTx is a transaction of a watchedConn.
+type watchedTx struct {
+	driver.Tx
+	before func(statement string)
+}
+
+// Commit implements driver.Tx.
+func (tx watchedTx) Commit() error {
+	tx.before("COMMIT")
+	return tx.Tx.Commit()
+}
+
 // Close gives the connection back.
-func (c *countedConn) Close() error { return c.lent.Close() }
+func (c *watchedConn) Close() error { return c.lent.Close() }
 
 // ResetSession implements driver.SessionResetter.
-func (c *countedConn) ResetSession(ctx context.Context) error {
+func (c *watchedConn) ResetSession(ctx context.Context) error {
 	if r, ok := c.safeConn.(driver.SessionResetter); ok {
 		return r.ResetSession(ctx)
 	}

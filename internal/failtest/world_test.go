@@ -61,6 +61,15 @@ func with(u *url.URL, name, value string) *url.URL {
 // newWorld makes the tables through one URL and serves through another.
 func newWorld(t *testing.T, direct, through *url.URL) *world {
 	t.Helper()
+	db, err := database.Open(through.String())
+	is.New(t).NoErr(err)
+	t.Cleanup(func() { _ = db.Close() })
+	return newWorldOn(t, direct, db)
+}
+
+// newWorldOn makes the tables through a URL and serves from a database.
+func newWorldOn(t *testing.T, direct *url.URL, db *bun.DB) *world {
+	t.Helper()
 	is, ctx, key := is.New(t), t.Context(), tenantcontent.NewSecretKey()
 	admin, err := database.Open(direct.String())
 	is.NoErr(err)
@@ -75,10 +84,7 @@ func newWorld(t *testing.T, direct, through *url.URL) *world {
 		is.NoErr(err)
 	}
 
-	w := &world{client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2 * callers}}}
-	w.db, err = database.Open(through.String())
-	is.NoErr(err)
-	t.Cleanup(func() { _ = w.db.Close() })
+	w := &world{db: db, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2 * callers}}}
 	w.app, err = tenantcontent.Open(tenantcontent.Config{DB: w.db, SecretKey: key, Log: slog.New(slog.DiscardHandler)})
 	is.NoErr(err)
 	server := httptest.NewServer(w.app)
