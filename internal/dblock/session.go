@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"time"
 
 	"github.com/uptrace/bun"
 
@@ -70,8 +71,14 @@ func (s *session) check(ctx context.Context) error {
 	return bunx.Err(err, "")
 }
 
-// close ends the connection and the lock with it, whatever state it is in.
+// unlockTimeout is how long close waits for the server to free the lock before it ends the connection.
+const unlockTimeout = 2 * time.Second
+
+// close frees the lock, and ends the connection whatever state it is in, which frees it too, but a little later.
 func (s *session) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), unlockTimeout)
+	defer cancel()
+	_, _ = s.conn.ExecContext(ctx, `SELECT pg_advisory_unlock_all()`)
 	_ = s.conn.Raw(func(any) error { return driver.ErrBadConn }) // so that the pool does not keep it
 	if err := s.conn.Close(); !errors.Is(err, sql.ErrConnDone) {
 		return err
