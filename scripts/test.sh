@@ -9,4 +9,4 @@ export TENANTCONTENT_TEST_REQUIRE_POSTGRES=1 # a test that cannot have its Postg
 export TENANTCONTENT_TEST_REQUIRE_SLAPD=1    # and one that cannot have its directory
 export TENANTCONTENT_TEST_REQUIRE_BROWSER=1  # or its browser
 export CGO_ENABLED=1                         # for the race detector alone
-go test -race -timeout 20m -v ${CI:+-count=1} "${@:-./...}" | awk -f scripts/test.awk
+go test -race -timeout 30m -v ${CI:+-count=1} "${@:-./...}" | awk -f scripts/test.awk

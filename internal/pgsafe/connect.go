@@ -106,9 +106,12 @@ func (k *connector) Connect(ctx context.Context) (driver.Conn, error) {
 
 // failed turns err into what the caller is told: the end of its own context, the time-out, or the cause.
 func (k *connector) failed(ctx, limited context.Context, err error) error {
+	deadline, has := ctx.Deadline()
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case has && !time.Now().Before(deadline): // the dialer has its own timer, which may be a little earlier
+		return context.DeadlineExceeded
 	case limited.Err() != nil:
 		err = fmt.Errorf("pgsafe: connect to %s: %w", k.target.addr, os.ErrDeadlineExceeded)
 		k.mu.Lock()
