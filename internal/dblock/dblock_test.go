@@ -64,7 +64,7 @@ func TestLostWithItsConnection(t *testing.T) {
 	lock, err := dblock.Share(ctx, db, "lost")
 	is.NoErr(err)
 	ended, c := bunx.For(ctx, db, "")
-	n, err := c.Exec(ended, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'lost (%'`)
+	n, err := c.Exec(ended, `SELECT pg_terminate_backend(pid, 20000) FROM pg_stat_activity WHERE application_name LIKE 'lost (%'`)
 	is.NoErr(err)
 	is.Equal(n, 1)
 	is.True(lock.Check(ctx) != nil)
