@@ -20,9 +20,9 @@ import (
 func (w *world) tables(t testing.TB, texts bool) map[string][]string {
 	t.Helper()
 	is := is.New(t)
-	query := `SELECT m.name, c.name, lower(c.type) FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name LIKE 'tc_%'`
+	query := `SELECT m.name, c.name, lower(c.type) FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name LIKE 'tc_%' ORDER BY 1, 2`
 	if w.db.Dialect().Name() == dialect.PG {
-		query = `SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = current_schema() AND table_name LIKE 'tc_%'`
+		query = `SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = current_schema() AND table_name LIKE 'tc_%' ORDER BY 1, 2`
 	}
 	rows, err := w.db.QueryContext(t.Context(), query)
 	is.NoErr(err)
