@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -245,10 +246,10 @@ func TestUploadBehindAWriter(t *testing.T) {
 	<-writing
 	uploaded := make(chan answer)
 	upload := w.request(t, "dana", "POST", "/api/uploads?filename=x", strings.Repeat("x", 1<<20+1), "Content-Type: text/plain")
-	body := &begun{ReadCloser: upload.Body, reading: make(chan struct{})}
-	upload.Body = body
+	reading := make(chan struct{})
+	upload.Body = &begun{ReadCloser: upload.Body, reading: reading}
 	go func() { uploaded <- w.send(upload) }()
-	<-body.reading
+	<-reading
 	until(t, "the upload has no place", func() bool { return httpapi.HeavyTenants(w.http) == 0 })
 	w.must(t, "mia", "GET", "/api/colors?q=r", "")
 	w.must(t, "eve", "GET", "/api/colors?limit=1000", "")
@@ -258,18 +259,18 @@ func TestUploadBehindAWriter(t *testing.T) {
 	is.Equal(httpapi.HeavyTenants(w.http), 0)
 }
 
-// begun is a body that tells when a megabyte of it has been read.
+// begun is a body that closes reading when a megabyte of it has been read.
 type begun struct {
 	io.ReadCloser
 	read    int
-	reading chan struct{}
+	reading chan<- struct{}
+	once    sync.Once
 }
 
 func (b *begun) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if b.read += n; b.read >= 1<<20 && b.reading != nil {
-		close(b.reading)
-		b.reading = nil
+	if b.read += n; b.read >= 1<<20 {
+		b.once.Do(func() { close(b.reading) })
 	}
 	return n, err
 }

@@ -74,7 +74,7 @@ func Example() {
 	// acme brand/red #ff0000
 	// invalid - Invalid color format
 	// 200 OK
-	// {"_links":{"self":{"href":"https://content.example.com/api/colors/brand%2Fred/permissions"}},"edit":true,"delete":true,"write":true}
+	// {"_links":{"inf:color":{"href":"https://content.example.com/api/colors/brand%2Fred"},"self":{"href":"https://content.example.com/api/colors/brand%2Fred/permissions"}},"edit":true,"delete":true,"write":true}
 }
 
 // whoCalls is the host's own log-in. Leave Config.Authenticate out, and users log in with POST /api/login/local.

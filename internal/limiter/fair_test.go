@@ -2,6 +2,7 @@ package limiter_test
 
 import (
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,15 +18,16 @@ func TestFairSubkeys(t *testing.T) {
 	release, err := l.Acquire(t.Context(), 1, "acme", "first")
 	is.NoErr(err)
 	served := make(chan string)
+	var callers sync.WaitGroup
 	wait := func(tenant, network string, waiting int) {
-		go func() {
+		callers.Go(func() {
 			release, err := l.Acquire(t.Context(), 1, tenant, network)
 			if err != nil {
 				t.Error(err)
 			}
 			served <- tenant[:1] + network
 			release()
-		}()
+		})
 		for l.Waiting() < waiting {
 			time.Sleep(time.Millisecond)
 		}
@@ -39,6 +41,7 @@ func TestFairSubkeys(t *testing.T) {
 	for range 7 {
 		order = append(order, <-served)
 	}
+	callers.Wait()
 	is.Equal(strings.Join(order, " "), "a1 e1 a2 a3 a1 a2 a1")
 	is.Equal(l.Keys(), 0)
 }
