@@ -28,7 +28,7 @@ func (p people) Superusers(ctx context.Context, tenant string) ([]string, error)
 	return names, err
 }
 
-// Conn gives a host's own entity.Porter, or anything else of its own that is called with a context of ours, where to run
+// Conn returns the connection on which a host's own entity.Porter, or other code that gets a context of this library, runs
 // the statements of a tenant: in the transaction that ctx carries, or in none. Run them with the context that it gives.
 // Where row-level security is on, and the host's tables have policies like ours, PostgreSQL reads the tenant from it.
 func Conn(ctx context.Context, db *bun.DB, tenant string) (context.Context, bun.IDB) {

@@ -45,7 +45,7 @@ var ofReports = []string{"tc_entities", "tc_comments", "tc_comment_threads", "tc
 // column is a column of text.
 type column struct{ table, name string }
 
-// columnsOf gives all columns of the program's tables, with the statement's idea of something to put in.
+// columnsOf returns all columns of the program's tables, with the statement's idea of something to put in.
 func columnsOf(t *testing.T, db *bun.DB) (text []column, filler map[column]string) {
 	t.Helper()
 	ctx, c := bunx.For(t.Context(), db, "acme")
@@ -134,7 +134,7 @@ func sow(t *testing.T, db *bun.DB) {
 	}
 }
 
-// holding gives the columns in which a text occurs.
+// holding returns the columns in which a text occurs.
 func holding(t *testing.T, db *bun.DB, text string) (found []string) {
 	t.Helper()
 	columns, _ := columnsOf(t, db)
@@ -227,7 +227,7 @@ func TestRenamedUserKeepsAll(t *testing.T) {
 	})
 }
 
-// settle gives somebody something of everything.
+// settle makes a row of every kind for a user.
 func settle(t *testing.T, app *tenantcontent.App, name string) *world {
 	t.Helper()
 	is, w := is.New(t), &world{app: app}

@@ -25,7 +25,7 @@ import (
 
 const password = "correct horse battery"
 
-// open gives an App on a database, with the superuser jo in both tenants.
+// open returns an App on a database, with the superuser jo in both tenants.
 func open(t *testing.T, db *bun.DB, now func() time.Time) *tenantcontent.App {
 	t.Helper()
 	is := is.New(t)

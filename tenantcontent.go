@@ -248,14 +248,14 @@ func Open(c Config) (*App, error) {
 	return app, nil
 }
 
-// replaced gives the ready types but for those of which the host has its own, and the host's behind them.
+// replaced returns the ready types but for those of which the host has its own, and the host's behind them.
 func replaced(ready, own []entity.Type) []entity.Type {
 	mine := kinds(own)
 	ready = slices.DeleteFunc(slices.Clone(ready), func(t entity.Type) bool { return slices.Contains(mine, t.Kind) })
 	return append(ready, own...)
 }
 
-// drivers gives the ready domain drivers in their order (DECISIONS, section 8), each or the host's own in its place, and
+// drivers returns the ready domain drivers in their order, each or the host's own in its place, and
 // the host's other ones behind them.
 func drivers(own []domains.Driver, denied []netip.Prefix) []domains.Driver {
 	if denied == nil {
@@ -357,7 +357,7 @@ func Rekey(ctx context.Context, c Config) (n int, err error) {
 	return n, keyring.Retire(c.SecretKeyFile)
 }
 
-// FirstStart gives an empty database its first tenant, default, with AI and the apps license on, and its superuser
+// FirstStart adds to an empty database its first tenant, default, with AI and the apps license on, and its superuser
 // admin; an empty password is replaced by a random one, which it gives back. It does nothing where there is a tenant.
 func (app *App) FirstStart(ctx context.Context, password string) (made bool, generated string, err error) {
 	ids, err := app.Tenants.IDs(ctx)
@@ -459,7 +459,7 @@ func (app *App) forget(ctx context.Context, tenant string, gone ...entity.Key) e
 	return app.Downloads.Forget(ctx, tenant, users...)
 }
 
-// renamed gives users who are called something else now what is theirs, wherever a name is kept. What their rows and
+// renamed changes usernames wherever they are stored. What the rows of users and
 // owners of content need is done before.
 func (app *App) renamed(ctx context.Context, tenant string, names map[string]string) error {
 	for _, rename := range []func(context.Context, string, map[string]string) error{

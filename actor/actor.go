@@ -13,7 +13,7 @@ import (
 // Role is what a user may do in a team. Roles are ordered: a higher role may all that a lower one may.
 type Role int
 
-// The roles, low to high (DECISIONS, section 1). NoRole is the role of a user without a team.
+// The roles, low to high. NoRole is the role of a user without a team.
 const (
 	NoRole Role = iota
 	Member
@@ -25,7 +25,7 @@ const (
 
 var roleNames = [...]string{"", "member", "designer", "dataWizard", "publisher", "admin"}
 
-// String gives the role's name as the API writes it, "" for NoRole.
+// String returns the role's name as the API writes it, "" for NoRole.
 func (r Role) String() string {
 	if r < NoRole || r > Admin {
 		return ""
@@ -53,7 +53,7 @@ type Actor struct {
 	Session   string          // id of the session that was used, "" for an API token or a host's actor
 }
 
-// Role gives the highest role over all teams; tenant-wide rules use it.
+// Role returns the highest role over all teams; tenant-wide rules use it.
 func (a Actor) Role() Role {
 	highest := NoRole
 	for _, r := range a.Teams {
@@ -67,11 +67,11 @@ type Permission string
 
 // The tenant-wide permissions. The empty permission is what every session has.
 const (
-	ColorWrite Permission = "color:write" // Designer (part 1, Authentication); color.edit and color.delete resolve to it
-	// EntityWrite is Designer too: make a report, a dataset or another plain entity (DECISIONS, section 6).
+	ColorWrite Permission = "color:write" // Designer; color.edit and color.delete resolve to it
+	// EntityWrite is Designer too: make a report, a dataset or another plain entity.
 	EntityWrite Permission = "entity:write"
-	Superuser   Permission = "superuser" // superusers alone (part 1: bundles; part 2: domains)
-	// SuperuserRead is what superusers alone may read (part 2: domains), also with a read-only token.
+	Superuser   Permission = "superuser" // superusers alone
+	// SuperuserRead is what superusers alone may read, also with a read-only token.
 	SuperuserRead Permission = "superuser:read"
 )
 
@@ -114,12 +114,12 @@ func (a Actor) Require(p Permission) error {
 
 type ctxKey struct{}
 
-// With gives a context that carries the actor.
+// With returns a context that carries the actor.
 func With(ctx context.Context, a Actor) context.Context {
 	return context.WithValue(ctx, ctxKey{}, a)
 }
 
-// From gives the actor of a context. It fails closed, with errs.Unauthenticated: no actor, no tenant or no user
+// From returns the actor of a context. It fails closed, with errs.Unauthenticated: no actor, no tenant or no user
 // means no query.
 func From(ctx context.Context) (Actor, error) {
 	a, ok := ctx.Value(ctxKey{}).(Actor)
@@ -129,7 +129,7 @@ func From(ctx context.Context) (Actor, error) {
 	return a, nil
 }
 
-// Allowed gives the actor of a context when it has the permission. Errors: errs.Unauthenticated, errs.Forbidden.
+// Allowed returns the actor of a context when it has the permission. Errors: errs.Unauthenticated, errs.Forbidden.
 func Allowed(ctx context.Context, p Permission) (Actor, error) {
 	a, err := From(ctx)
 	if err != nil {

@@ -20,8 +20,6 @@ import (
 const Kind entity.Kind = "aiInstruction"
 
 // Instruction is one prompt text of a tenant.
-//
-// Source: part 1, Resources, AiInstruction.
 type Instruction struct {
 	Tenant      string
 	ID          string    // UUID, set by Create
@@ -47,9 +45,9 @@ type Permissions struct {
 type Store interface {
 	// Get finds an instruction by its id or, when key has no UUID form, by its slug. It fails with errs.NotFound.
 	Get(ctx context.Context, tenant, key string) (Instruction, error)
-	// Page gives a page in the order of q.Sort: slug (the default), createdAt or updatedAt.
+	// Page returns a page in the order of q.Sort: slug (the default), createdAt or updatedAt.
 	Page(ctx context.Context, tenant string, q paging.Query) (paging.Page[Instruction], error)
-	// Contents gives the contents of those of some slugs that are there. It fails with errs.Invalid when they have more
+	// Contents returns the contents of the given slugs that exist. It fails with errs.Invalid when they have more
 	// than most bytes together, before it has read more.
 	Contents(ctx context.Context, tenant string, slugs []string, most int) (map[string]string, error)
 	// Insert fails with errs.Conflict when the slug is taken, and with errs.Forbidden when the owner is no user or team.
@@ -61,11 +59,11 @@ type Store interface {
 	// and removes nothing.
 	Delete(ctx context.Context, tenant, key string, may func(Instruction) error) error
 
-	// IDs gives the ids of all instructions, ordered.
+	// IDs returns the ids of all instructions, ordered.
 	IDs(ctx context.Context, tenant string) ([]string, error)
-	// Some gives those of some instructions that are there, in any order.
+	// Some returns the given instructions that exist, in any order.
 	Some(ctx context.Context, tenant string, ids []string) ([]Instruction, error)
-	// Slugs gives the ids of those of some slugs that are taken.
+	// Slugs returns the ids of those of some slugs that are taken.
 	Slugs(ctx context.Context, tenant string, slugs []string) (map[string]string, error)
 	// PutAll adds instructions or overwrites those whose ids are there, all but CreatedAt. A slug must be free, or belong to
 	// one that is overwritten, whose id is then among yield. It fails with errs.Conflict.
@@ -74,9 +72,9 @@ type Store interface {
 	Remove(ctx context.Context, tenant string, ids []string) (int, error)
 	// Owned counts what a principal owns.
 	Owned(ctx context.Context, tenant, owner string) (int, error)
-	// Owners gives the ids of all who own something, each once.
+	// Owners returns the ids of all who own something, each once.
 	Owners(ctx context.Context, tenant string) ([]string, error)
-	// RenameOwners gives what principals own to their new ids; names maps old ids to new ones, and no new one is an old one.
+	// RenameOwners replaces the owner ids of what principals own; names maps old ids to new ones, and no new one is an old one.
 	RenameOwners(ctx context.Context, tenant string, names map[string]string) error
 	// Reassign moves all that from owns to to, locking rows in the order of their ids, and gives what it moved,
 	// without descriptions and contents.
@@ -93,7 +91,7 @@ type Switch interface {
 
 // Directory knows the principals of a tenant.
 type Directory interface {
-	// Known gives those of some principal ids that are there.
+	// Known returns the given principal ids that exist.
 	Known(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
 }
 
@@ -126,10 +124,8 @@ func New(o Options) *Service {
 	return &Service{store: o.Store, ai: o.Switch, directory: o.Directory, now: o.Now, newID: o.NewID}
 }
 
-// Allowed gives the actor when it may use AI instructions: every method begins with it, and a route before it reads
+// Allowed returns the actor when it may use AI instructions: every method begins with it, and a route before it reads
 // anything. Errors: errs.Invalid "AI is not enabled on the system"; errs.Forbidden without the ai credential.
-//
-// Source: part 1, Authentication.
 func (s *Service) Allowed(ctx context.Context) (actor.Actor, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -148,7 +144,7 @@ func (s *Service) Allowed(ctx context.Context) (actor.Actor, error) {
 	return a, nil
 }
 
-// List gives a page of the instructions, sorted by slug (the default), createdAt or updatedAt; q searches slug and
+// List returns a page of the instructions, sorted by slug (the default), createdAt or updatedAt; q searches slug and
 // description. Errors: as Allowed; errs.Invalid for a sort or cursor that does not fit.
 func (s *Service) List(ctx context.Context, q paging.Query) (paging.Page[Instruction], error) {
 	a, err := s.Allowed(ctx)
@@ -158,7 +154,7 @@ func (s *Service) List(ctx context.Context, q paging.Query) (paging.Page[Instruc
 	return s.store.Page(ctx, a.Tenant, q)
 }
 
-// Get gives an instruction, found by id or slug. Errors: as Allowed; errs.NotFound.
+// Get returns an instruction, found by id or slug. Errors: as Allowed; errs.NotFound.
 func (s *Service) Get(ctx context.Context, key string) (Instruction, error) {
 	a, err := s.Allowed(ctx)
 	if err != nil {

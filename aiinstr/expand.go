@@ -8,7 +8,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// The limits of Expand (DECISIONS, section 5).
+// The limits of Expand.
 const (
 	maxDepth    = 10
 	maxExpanded = 1 << 20
@@ -63,7 +63,7 @@ func parse(text string) []part {
 	return parts
 }
 
-// slugAt gives the slug of the reference that text begins with, "" for none.
+// slugAt returns the slug of the reference that text begins with, "" for none.
 func slugAt(text string) string {
 	if !strings.HasPrefix(text, "${") {
 		return ""
@@ -134,7 +134,7 @@ type node struct {
 	depth int
 }
 
-// ask gives the references of a text that nobody has asked for yet.
+// ask returns the references of a text that nobody has asked for yet.
 func (e *expansion) ask(slug string) (fresh []string) {
 	for _, p := range e.texts[slug] {
 		if p.slug != "" && !e.asked[p.slug] {

@@ -76,7 +76,7 @@ func (s *Service) readRow(tenant string, r entity.Row) (Instruction, error) {
 	return i, err
 }
 
-// refs gives what some instructions need: those that their content refers to, at any depth once their own needs are asked
+// refs returns what some instructions need: those that their content refers to, at any depth once their own needs are asked
 // for.
 func (s *Service) refs(ctx context.Context, tenant string, some []Instruction) (map[string][]entity.Key, error) {
 	slugs, parsed := []string{}, expansion{texts: map[string][]part{}, asked: map[string]bool{}}
@@ -99,7 +99,7 @@ func (s *Service) refs(ctx context.Context, tenant string, some []Instruction) (
 	return needs, nil
 }
 
-// needed gives what a text refers to, in the order it does.
+// needed returns what a text refers to, in the order it does.
 func needed(own string, parts []part, taken map[string]string) []entity.Key {
 	var keys []entity.Key
 	seen := map[string]bool{own: true, "": true}

@@ -15,7 +15,7 @@ const (
 	maxContent     = 256 << 10
 )
 
-// place gives what the Store finds an instruction by: an id in its one form, or a slug. Errors: errs.NotFound.
+// place returns what the Store finds an instruction by: an id in its one form, or a slug. Errors: errs.NotFound.
 func place(key string) (string, error) {
 	if id, ok := uuids.Parse(key); ok {
 		return id, nil

@@ -27,7 +27,7 @@ type Store interface {
 	// transaction of its own, so a slow sender holds neither a connection nor SQLite's one writer meanwhile.
 	// A taken id is errs.Conflict, at the latest from Commit.
 	Create(ctx context.Context, tenant, id string, limit int64, at time.Time) (Writer, error)
-	// Open gives a blob's bytes from any place. It holds no connection between reads, but keeps ctx for them.
+	// Open returns a blob's bytes from any place. It holds no connection between reads, but keeps ctx for them.
 	// Errors: errs.NotFound, also for a blob that is not committed. A read of a blob that was deleted meanwhile fails.
 	Open(ctx context.Context, tenant, id string) (Reader, error)
 	// Delete removes a blob. One that is not there is no error.

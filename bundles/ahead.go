@@ -52,7 +52,7 @@ func ahead[T any](all iter.Seq2[T, error], waiting int) iter.Seq2[T, error] {
 	}
 }
 
-// rowsOf gives the rows of a kind's pieces, asked for batch by batch.
+// rowsOf returns the rows of a kind's pieces, asked for batch by batch.
 func rowsOf(ids []string, export func(ids []string) iter.Seq2[entity.Row, error]) iter.Seq2[entity.Row, error] {
 	return func(yield func(entity.Row, error) bool) {
 		for len(ids) > 0 {
@@ -67,7 +67,7 @@ func rowsOf(ids []string, export func(ids []string) iter.Seq2[entity.Row, error]
 	}
 }
 
-// batches gives the rows of an archive as they are imported: each batch is of one kind. behind becomes the first file, if
+// batches returns the rows of an archive as they are imported: each batch is of one kind. behind becomes the first file, if
 // there is one.
 func batches(r *archive.Reader, behind *archive.Member) iter.Seq2[[]entity.Row, error] {
 	return func(yield func([]entity.Row, error) bool) {

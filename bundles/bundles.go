@@ -21,8 +21,6 @@ import (
 )
 
 // Bundle is a named manifest of content. It has no owner: any superuser of the tenant manages it.
-//
-// Source: part 1, Resources, Bundle.
 type Bundle struct {
 	Tenant      string
 	ID          string    // UUIDv7, lower case
@@ -43,8 +41,6 @@ func (b Bundle) Version() string {
 func (b Bundle) NaturalID() string { return b.Slug }
 
 // Entry is one piece of content in a bundle, or with a type that refers to nothing, all of some kinds.
-//
-// Source: part 1, Resources, BundleEntry.
 type Entry struct {
 	Tenant    string
 	ID        string          // UUIDv7, lower case
@@ -94,10 +90,10 @@ type Hanging struct {
 type Store interface {
 	// Get finds a bundle, with its entries, by id or, when key has no UUID form, by slug. Errors: errs.NotFound.
 	Get(ctx context.Context, tenant, key string) (Bundle, error)
-	// Page gives a page with entries, in the order of q.Sort: createdAt (the default), name, or updatedAt. The number of
+	// Page returns a page with entries, in the order of q.Sort: createdAt (the default), name, or updatedAt. The number of
 	// statements does not depend on the number of bundles.
 	Page(ctx context.Context, tenant string, q paging.Query) (paging.Page[Bundle], error)
-	// All gives all bundles without entries, in the order of createdAt.
+	// All returns all bundles without entries, in the order of createdAt.
 	All(ctx context.Context, tenant string) ([]Bundle, error)
 	// Insert adds a bundle without entries. Errors: errs.Conflict for a taken slug.
 	Insert(ctx context.Context, tenant string, b Bundle) error
@@ -108,7 +104,7 @@ type Store interface {
 	// Delete removes the bundle that Get finds, with its entries. Errors: errs.NotFound.
 	Delete(ctx context.Context, tenant, key string) error
 
-	// Entries gives a page of a bundle's entries in the order of q.Sort: createdAt (the default), type, or updatedAt.
+	// Entries returns a page of a bundle's entries in the order of q.Sort: createdAt (the default), type, or updatedAt.
 	Entries(ctx context.Context, tenant, bundleID string, q paging.Query) (paging.Page[Entry], error)
 	// Entry fails with errs.NotFound when the bundle has no entry with this id.
 	Entry(ctx context.Context, tenant, bundleID, id string) (Entry, error)
@@ -121,7 +117,7 @@ type Store interface {
 	// DeleteEntry fails with errs.NotFound when the bundle has no entry with this id.
 	DeleteEntry(ctx context.Context, tenant, bundleID, id string) error
 
-	// Deployed gives what the deploys of a bundle of another tenant brought into this one, ordered by kind and id.
+	// Deployed returns what the deploys of a bundle of another tenant brought into this one, ordered by kind and id.
 	Deployed(ctx context.Context, tenant, source, bundleID string) ([]Deployment, error)
 	// Brought gives, of some pieces of a kind, the marks of those that the deploys of any bundle brought, by id.
 	Brought(ctx context.Context, tenant string, kind entity.Kind, ids []string) (map[string]string, error)
@@ -129,7 +125,7 @@ type Store interface {
 	// Shared is ignored.
 	SetDeployed(ctx context.Context, tenant, source, bundleID string, all []Deployment) error
 
-	// RenameUsers gives the entries and deployments of users their new names; names maps old ones to new ones, and no new
+	// RenameUsers replaces the usernames in entries and deployments; names maps old ones to new ones, and no new
 	// one is an old one. Those of users who had the new names before, and are gone, are removed.
 	RenameUsers(ctx context.Context, tenant string, names map[string]string) error
 
@@ -167,7 +163,7 @@ type Downloads interface {
 
 // People is what an import needs to know of a tenant's users.
 type People interface {
-	// Superusers gives the names of the enabled superusers, ordered.
+	// Superusers returns the names of the enabled superusers, ordered.
 	Superusers(ctx context.Context, tenant string) ([]string, error)
 	// Known gives, of some ids, those of users and teams that are there.
 	Known(ctx context.Context, tenant string, ids []string) (map[string]bool, error)

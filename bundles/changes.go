@@ -26,7 +26,7 @@ const (
 	deleted   = "deleted"
 )
 
-// says gives what those of some pieces say that are there, by id.
+// says returns what those of some pieces say that are there, by id.
 func (l *landing) says(ctx context.Context, kind entity.Kind, ids []string) (map[string]json.RawMessage, error) {
 	said := map[string]json.RawMessage{}
 	for row, err := range l.s.present(ctx, l.tenant, kind, ids) {
@@ -41,7 +41,7 @@ func (l *landing) says(ctx context.Context, kind entity.Kind, ids []string) (map
 	return said, nil
 }
 
-// before gives what those of the gathered rows say that are there, where changes are asked for.
+// before returns what those of the gathered rows say that are there, where changes are asked for.
 func (l *landing) before(ctx context.Context, kind entity.Kind) (map[string]json.RawMessage, error) {
 	if !l.list || l.into.Rule != entity.Overwrite && !l.leaves() {
 		return nil, nil
@@ -164,7 +164,7 @@ func (l *landing) compareFile(ctx context.Context, k entity.Key, f entity.File, 
 	return l.differs(k)
 }
 
-// changes gives what became of the gathered rows.
+// changes returns what became of the gathered rows.
 func (l *landing) changes(ctx context.Context, kind entity.Kind, arrivals []entity.Arrival, before map[string]json.RawMessage) ([]Change, error) {
 	all, ids, over := make([]Change, len(l.rows)), make([]string, len(l.rows)), []string{}
 	for i, r := range l.rows {
@@ -193,7 +193,7 @@ func (l *landing) changes(ctx context.Context, kind entity.Kind, arrivals []enti
 	return all, nil
 }
 
-// names gives the names of those of some pieces that are there, by id. In another tenant than the caller's it asks nobody:
+// names returns the names of the given pieces that exist, by id. In another tenant than the caller's it asks nobody:
 // they are what the gathered rows say, else the ids.
 func (l *landing) names(ctx context.Context, kind entity.Kind, ids []string) (map[string]string, error) {
 	if l.crossTenant {
@@ -220,7 +220,7 @@ func (l *landing) shippedNames(kind entity.Kind, ids []string) map[string]string
 	return names
 }
 
-// column gives a text that a row says, "" for none.
+// column returns a text that a row says, "" for none.
 func column(row json.RawMessage, name string) (text string) {
 	rawjson.Each(row, func(member string, value json.RawMessage) {
 		if member == name {

@@ -15,15 +15,13 @@ import (
 type Driver interface {
 	// Descriptor says how the type is called and shown. Its ID is stored with each entry, so it never changes.
 	Descriptor() Descriptor
-	// Content gives what entries of the type ship: of a type with a Column one kind, with Lookup and Porter, of which each
+	// Content returns what entries of the type ship: of a type with a Column one kind, with Lookup and Porter, of which each
 	// entry ships one piece and all that it needs; of a type without, any number, and each entry ships all pieces of all
 	// of them.
 	Content() []entity.Type
 }
 
 // Descriptor describes a Driver.
-//
-// Source: part 1, Bundle driver descriptor, Bundle builder item.
 type Descriptor struct {
 	ID     string // the entry's type
 	Name   string // i18n key
@@ -81,7 +79,7 @@ type driver struct {
 func (d driver) Descriptor() Descriptor { return d.about }
 func (d driver) Content() []entity.Type { return d.content }
 
-// allDrivers gives the ready drivers with the host's: each in the place of the one with its id, or behind them.
+// allDrivers returns the ready drivers with the host's: each in the place of the one with its id, or behind them.
 func allDrivers(content *entity.Registry, global []entity.Type, own []Driver) ([]Driver, error) {
 	all := make([]Driver, 0, len(ready)+len(own))
 	for _, r := range ready {
@@ -145,7 +143,7 @@ func CheckDriver(d Driver) error {
 	return nil
 }
 
-// portersOf gives how each kind moves, a driver's before the registry's, and in which order.
+// portersOf returns how each kind moves, a driver's before the registry's, and in which order.
 func portersOf(content *entity.Registry, drivers []Driver) (map[entity.Kind]entity.Porter, []entity.Kind) {
 	porters, kinds := map[entity.Kind]entity.Porter{}, []entity.Kind{}
 	add := func(t entity.Type) {
@@ -173,7 +171,7 @@ func portersOf(content *entity.Registry, drivers []Driver) (map[entity.Kind]enti
 	return porters, kinds
 }
 
-// typeOf gives what the host can do with a kind: a driver's before the registry's, as portersOf.
+// typeOf returns what the host can do with a kind: a driver's before the registry's, as portersOf.
 func (s *Service) typeOf(kind entity.Kind) entity.Type {
 	for _, d := range s.drivers {
 		for _, t := range d.Content() {
@@ -186,7 +184,7 @@ func (s *Service) typeOf(kind entity.Kind) entity.Type {
 	return t
 }
 
-// Drivers gives the types of entries to any session, in the order of registration.
+// Drivers returns the types of entries to any session, in the order of registration.
 func (s *Service) Drivers(ctx context.Context) ([]Descriptor, error) {
 	if _, err := actor.From(ctx); err != nil {
 		return nil, err
@@ -198,7 +196,7 @@ func (s *Service) Drivers(ctx context.Context) ([]Descriptor, error) {
 	return all, nil
 }
 
-// Driver gives one type of entries to any session. Errors: errs.Invalid for an id that is not registered.
+// Driver returns one type of entries to any session. Errors: errs.Invalid for an id that is not registered.
 func (s *Service) Driver(ctx context.Context, id string) (Descriptor, error) {
 	if _, err := actor.From(ctx); err != nil {
 		return Descriptor{}, err
@@ -216,7 +214,7 @@ func (s *Service) Known(id string) bool {
 	return err == nil
 }
 
-// Column gives the member of an entry of a type that refers to the piece, "" for none.
+// Column returns the member of an entry of a type that refers to the piece, "" for none.
 func (s *Service) Column(kind string) string {
 	d, err := s.driver(kind)
 	if err != nil {

@@ -79,7 +79,7 @@ func (e *Export) write(ctx context.Context, w io.Writer) (dangling []Entry, err 
 	return e.s.dangling(p, e.entries), e.s.write(ctx, e.tenant, h, p, out, func(entity.Row) {})
 }
 
-// Export gives what a bundle, by id or slug, ships: what its entries refer to and all that those need. It needs a superuser.
+// Export returns what a bundle, by id or slug, ships: what its entries refer to and all that those need. It needs a superuser.
 // Errors: errs.Forbidden; errs.NotFound; errs.Invalid when its entries alone, also those that refer to nothing any more, are
 // more than an archive takes.
 func (s *Service) Export(ctx context.Context, bundle string) (*Export, error) {
@@ -184,7 +184,7 @@ func (p plan) counts() map[entity.Kind]int {
 	return counts
 }
 
-// closure gives the pieces of some entries and all that they need, level by level: each is asked once, so circles end.
+// closure returns the pieces of some entries and all that they need, level by level: each is asked once, so circles end.
 func (s *Service) closure(ctx context.Context, tenant string, entries []Entry) (plan, error) {
 	wanted := map[entity.Kind][]string{}
 	seen := map[entity.Key]bool{}
@@ -240,7 +240,7 @@ func (s *Service) closure(ctx context.Context, tenant string, entries []Entry) (
 	return p, nil
 }
 
-// dangling gives those of some entries whose pieces a plan has not: they are not there any more, or their types are not.
+// dangling returns those of some entries whose pieces a plan has not: they are not there any more, or their types are not.
 func (s *Service) dangling(p plan, entries []Entry) (gone []Entry) {
 	for _, e := range entries {
 		d, err := s.driver(e.Type)

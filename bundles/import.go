@@ -151,7 +151,7 @@ func (s *Service) transaction(ctx context.Context, tenant string, o How, fn func
 	return s.store.InTx(ctx, fn)
 }
 
-// owner gives who gets the rows whose owner the tenant does not know: who is named, else the caller, else, where the
+// owner returns who gets the rows whose owner the tenant does not know: who is named, else the caller, else, where the
 // caller is no user of the tenant, its first superuser.
 func (s *Service) owner(ctx context.Context, tenant, caller, named string) (string, error) {
 	who := cmp.Or(named, caller)
@@ -194,7 +194,7 @@ func (s *Service) again(r io.Reader) (in io.ReadSeeker, end func(), err error) {
 	})
 }
 
-// spool gives a temporary file of what write writes. Where the system allows it the file has no name from the beginning,
+// spool returns a temporary file with what write has written. Where the system allows it the file has no name from the beginning,
 // so that it is gone with the process, however that ends.
 func (s *Service) spool(write func(io.Writer) error) (in io.ReadSeeker, end func(), err error) {
 	f, err := os.CreateTemp("", "tenantcontent-*.tgz")
@@ -268,7 +268,7 @@ func (s *Service) twoWithFiles(look survey, k entity.Key) bool {
 	return ok && s.fileKind(look, k.ID) != ""
 }
 
-// fileKind gives the kind with files that has a row with this id, "" for none.
+// fileKind returns the kind with files that has a row with this id, "" for none.
 func (s *Service) fileKind(look survey, id string) entity.Kind {
 	for kind, ids := range look.ids {
 		if _, ok := s.porters[kind].(entity.FilePorter); ok && ids[id] {

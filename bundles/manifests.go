@@ -25,7 +25,7 @@ const (
 	maxData        = 64 * 1024 // bytes
 )
 
-// Page gives a page of bundles with their entries to any session, sorted by createdAt (the default), name or updatedAt.
+// Page returns a page of bundles with their entries to any session, sorted by createdAt (the default), name or updatedAt.
 // Errors: errs.Invalid for a sort or cursor that does not fit.
 func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Bundle], error) {
 	a, err := actor.From(ctx)
@@ -35,7 +35,7 @@ func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Bundle]
 	return s.store.Page(ctx, a.Tenant, q)
 }
 
-// All gives all bundles, without entries, to any session.
+// All returns all bundles, without entries, to any session.
 func (s *Service) All(ctx context.Context) ([]Bundle, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Service) All(ctx context.Context) ([]Bundle, error) {
 	return s.store.All(ctx, a.Tenant)
 }
 
-// Get gives one bundle with its entries, by id or slug, to any session. Errors: errs.NotFound.
+// Get returns one bundle with its entries, by id or slug, to any session. Errors: errs.NotFound.
 func (s *Service) Get(ctx context.Context, id string) (Bundle, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *Service) get(ctx context.Context, tenant, id string) (Bundle, error) {
 	return s.store.Get(ctx, tenant, key)
 }
 
-// bundleKey gives an id in the one form that ids have, and a slug as it is.
+// bundleKey returns an id in the one form that ids have, and a slug as it is.
 func bundleKey(id string) (string, error) {
 	if key, ok := uuids.Parse(id); ok {
 		return key, nil
@@ -105,7 +105,7 @@ func (s *Service) Create(ctx context.Context, b Bundle) (Bundle, error) {
 	return b, nil
 }
 
-// freeSlug gives the slug itself, or the first of slug-2, slug-3… that no bundle has.
+// freeSlug returns the slug itself, or the first of slug-2, slug-3… that no bundle has.
 func (s *Service) freeSlug(ctx context.Context, tenant, wanted string) (string, error) {
 	try := wanted
 	for n := 2; ; n++ {
@@ -181,7 +181,7 @@ func (b *Bundle) accept() error {
 // text reports whether every database keeps s.
 func text(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
-// Entries gives a page of a bundle's entries, with what they refer to, to any session, sorted by createdAt (the default),
+// Entries returns a page of a bundle's entries, with what they refer to, to any session, sorted by createdAt (the default),
 // type or updatedAt. Errors: errs.NotFound; errs.Invalid for a sort or cursor that does not fit.
 func (s *Service) Entries(ctx context.Context, bundle string, q paging.Query) (paging.Page[Entry], error) {
 	b, err := s.Get(ctx, bundle)
@@ -195,7 +195,7 @@ func (s *Service) Entries(ctx context.Context, bundle string, q paging.Query) (p
 	return page, s.resolve(ctx, b.Tenant, page.Rows)
 }
 
-// Entry gives one entry of a bundle, with what it refers to, to any session. Errors: errs.NotFound.
+// Entry returns one entry of a bundle, with what it refers to, to any session. Errors: errs.NotFound.
 func (s *Service) Entry(ctx context.Context, bundle, id string) (Entry, error) {
 	b, err := s.Get(ctx, bundle)
 	if err != nil {
@@ -256,7 +256,7 @@ func (s *Service) resolve(ctx context.Context, tenant string, entries []Entry) e
 	return nil
 }
 
-// find gives the pieces that are there, by id; none of a kind that cannot be looked up.
+// find returns the pieces that are there, by id; none of a kind that cannot be looked up.
 func find(ctx context.Context, t entity.Type, tenant string, ids []string) (map[string]entity.Ref, error) {
 	if t.Find != nil {
 		return t.Find(ctx, tenant, ids)

@@ -145,7 +145,7 @@ func mark(row json.RawMessage) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// present gives the rows of those of some pieces that are there, in their order.
+// present returns the rows of the given pieces that exist, in their order.
 func (s *Service) present(ctx context.Context, tenant string, kind entity.Kind, ids []string) iter.Seq2[entity.Row, error] {
 	return rowsOf(ids, func(some []string) iter.Seq2[entity.Row, error] {
 		return func(yield func(entity.Row, error) bool) {

@@ -169,7 +169,7 @@ func (l *landing) remove(ctx context.Context, p plan) error {
 	return nil
 }
 
-// hold gives a plan without the users and teams that stay, and keeps the others from getting more content. That comes before
+// hold returns a plan without the users and teams that stay, and keeps the others from getting more content. That comes before
 // anything is removed: who is just making content for them may need what is removed, and would wait for it, and it for them.
 func (l *landing) hold(ctx context.Context, p plan) (plan, error) {
 	p = maps.Clone(p)
@@ -252,7 +252,7 @@ func (l *landing) spareUsers(ctx context.Context, ids []string, why map[string]s
 	return nil
 }
 
-// pass gives what some principals own to the landing's owner.
+// pass moves what some principals own to the owner of the import.
 func (l *landing) pass(ctx context.Context, ids []string) error {
 	for _, id := range ids {
 		moved, err := l.s.content.Reassign(ctx, l.tenant, id, l.into.Owner)

@@ -19,8 +19,6 @@ import (
 )
 
 // Color is one entry of a tenant's palette.
-//
-// Source: part 1, Resources, Color.
 type Color struct {
 	Tenant    string
 	Key       string    // 1 to 255 characters without control characters; unique in the tenant, case kept
@@ -44,9 +42,9 @@ type Permissions struct {
 type Store interface {
 	// Get fails with errs.NotFound when the tenant has no color with this key.
 	Get(ctx context.Context, tenant, key string) (Color, error)
-	// Page gives a page in the order of q.Sort: key (the default), createdAt or updatedAt.
+	// Page returns a page in the order of q.Sort: key (the default), createdAt or updatedAt.
 	Page(ctx context.Context, tenant string, q paging.Query) (paging.Page[Color], error)
-	// All gives the tenant's colors ordered by key, only those with this source when it is not "". It holds no
+	// All returns the tenant's colors ordered by key, only those with this source when it is not "". It holds no
 	// connection while the caller works on a color, so the caller may take its time and write meanwhile.
 	All(ctx context.Context, tenant, source string) iter.Seq2[Color, error]
 	// Put adds a color or, when the key is taken, sets its Color and UpdatedAt alone. It gives the stored color.
@@ -84,7 +82,7 @@ func New(o Options) *Service {
 	return &Service{store: o.Store, now: o.Now, importing: limiter.New(limiter.Options{Capacity: maxImports, PerKey: 1, Timeout: maxWait})}
 }
 
-// Get gives one color to any session. Errors: errs.NotFound.
+// Get returns one color to any session. Errors: errs.NotFound.
 func (s *Service) Get(ctx context.Context, key string) (Color, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -93,7 +91,7 @@ func (s *Service) Get(ctx context.Context, key string) (Color, error) {
 	return s.store.Get(ctx, a.Tenant, key)
 }
 
-// Page gives a page of the palette to any session. Errors: errs.Invalid for a sort or cursor that does not fit.
+// Page returns a page of the palette to any session. Errors: errs.Invalid for a sort or cursor that does not fit.
 func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Color], error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -102,7 +100,7 @@ func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Color],
 	return s.store.Page(ctx, a.Tenant, q)
 }
 
-// All gives the whole palette to any session, ordered by key. A palette that changes meanwhile may be given partly as it
+// All returns the whole palette to any session, ordered by key. A palette that changes meanwhile may be given partly as it
 // was and partly as it is.
 func (s *Service) All(ctx context.Context) iter.Seq2[Color, error] {
 	a, err := actor.From(ctx)

@@ -40,8 +40,6 @@ var hexOf, labelOf = tables()
 //
 // A palette color is "<family>" (shade 500) or "<family>:<shade>". Families are lower case with hyphens; "blueGrey"
 // is read like "blue-grey", and "A100" like "a100". No other spelling is read.
-//
-// Source: part 1, Colors, rule 1.
 func Hex(color string) string {
 	if ValidHex(color) {
 		return color
@@ -51,8 +49,6 @@ func Hex(color string) string {
 
 // Named returns the "<family>:<shade>" label of a hex, or "" when it is no palette color. Case does not matter and
 // "#abc" is "#aabbcc".
-//
-// Source: part 1, Colors, rule 2.
 func Named(hex string) string {
 	v, ok := rgb(hex)
 	if !ok {
@@ -62,8 +58,6 @@ func Named(hex string) string {
 }
 
 // ValidHex reports whether s is "#" and three or six hexadecimal digits of any case: what a PUT accepts.
-//
-// Source: part 1, Colors, rule 3.
 func ValidHex(s string) bool {
 	_, ok := rgb(s)
 	return ok

@@ -13,9 +13,9 @@ const Kind entity.Kind = "color"
 
 // PorterStore is the part of a Store that moves colors between tenants, many at once.
 type PorterStore interface {
-	// Keys gives all keys, ordered.
+	// Keys returns all keys, ordered.
 	Keys(ctx context.Context, tenant string) ([]string, error)
-	// Some gives those of some colors that are there, in any order.
+	// Some returns the given colors that exist, in any order.
 	Some(ctx context.Context, tenant string, keys []string) ([]Color, error)
 	// Replace adds colors of different keys or overwrites them, all but CreatedAt.
 	Replace(ctx context.Context, tenant string, all []Color) error

@@ -11,8 +11,6 @@ import (
 )
 
 // Activity is something that happened to a piece of content.
-//
-// Source: DECISIONS, section 6.
 type Activity struct {
 	Tenant    string
 	ID        string // UUIDv7, lower case
@@ -27,7 +25,7 @@ type Activity struct {
 // State says how far a notification has come.
 type State string
 
-// The states (DECISIONS, section 11).
+// The states.
 const (
 	Pending    State = "pending"
 	Dispatched State = "dispatched"
@@ -157,7 +155,7 @@ func (s *Service) NotifyUsers(ctx context.Context, tenant string, users []string
 // maxExcerpt is the most characters of an excerpt.
 const maxExcerpt = 200
 
-// Excerpt gives the first 200 characters of a message on one line, with single spaces between its words.
+// Excerpt returns the first 200 characters of a message on one line, with single spaces between its words.
 func Excerpt(message string) string {
 	var b strings.Builder
 	n := 0

@@ -19,12 +19,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// MaxMessage is the most bytes of a message (DECISIONS, section 6).
+// MaxMessage is the most bytes of a message.
 const MaxMessage = 64 << 10
 
 // Comment is one thing that a user said about a piece of content, or in reply to another comment on it.
-//
-// Source: part 1, Resources, Comment.
 type Comment struct {
 	Tenant    string
 	ID        string // UUIDv7, lower case
@@ -77,10 +75,10 @@ type Edit struct {
 type Store interface {
 	// Get fails with errs.NotFound when the tenant has no comment with this id.
 	Get(ctx context.Context, tenant, id string) (Comment, error)
-	// Replies gives a page of the direct replies to a comment, newest first (-createdAt), or by createdAt. It costs the
+	// Replies returns a page of the direct replies to a comment, newest first (-createdAt), or by createdAt. It costs the
 	// same in a thread of any length. It fails with errs.NotFound when the comment is not there.
 	Replies(ctx context.Context, tenant, id string, q paging.Query) (paging.Page[Comment], error)
-	// Top gives a page of the comments on a piece of content that reply to none, as Replies does.
+	// Top returns a page of the comments on a piece of content that reply to none, as Replies does.
 	Top(ctx context.Context, tenant string, of entity.Key, q paging.Query) (paging.Page[Comment], error)
 	// Insert adds a comment. It fails with errs.NotFound when the parent is not there, or is about something else, and with
 	// errs.Forbidden when the author is not there.
@@ -95,7 +93,7 @@ type Store interface {
 	Forget(ctx context.Context, tenant string, of entity.Key) error
 	// ForgetAuthors sets AuthorGone of all that some users said, for whoever deletes the users.
 	ForgetAuthors(ctx context.Context, tenant string, usernames ...string) error
-	// RenameUsers gives comments, mentions and activities the new names of users; names maps old ones to new ones, and no
+	// RenameUsers replaces usernames in comments, mentions and activities; names maps old ones to new ones, and no
 	// new one is an old one. Messages stay as they are, and so does what others said who had the names before and are gone.
 	// Feeds and notifications follow their users by themselves.
 	RenameUsers(ctx context.Context, tenant string, names map[string]string) error
@@ -103,13 +101,13 @@ type Store interface {
 	// PutActivity adds an activity, or rebuilds the one that its comment has, which keeps id and time; concerned are the
 	// users in whose feeds it is.
 	PutActivity(ctx context.Context, tenant string, a Activity, concerned []string) error
-	// Activities gives a page of the activities on a piece of content, or of all with the zero Key, newest first.
+	// Activities returns a page of the activities on a piece of content, or of all with the zero Key, newest first.
 	Activities(ctx context.Context, tenant string, of entity.Key, q paging.Query) (paging.Page[Activity], error)
 	// Activity returns one activity. It fails with errs.NotFound.
 	Activity(ctx context.Context, tenant, id string) (Activity, error)
-	// Feed gives a page of the activities that concern a user, newest first.
+	// Feed returns a page of the activities that concern a user, newest first.
 	Feed(ctx context.Context, tenant, username string, q paging.Query) (paging.Page[Activity], error)
-	// Notifications gives a page of a user's notifications, newest first.
+	// Notifications returns a page of a user's notifications, newest first.
 	Notifications(ctx context.Context, tenant, username string, f NotificationFilter, q paging.Query) (paging.Page[Notification], error)
 	// Notification returns one of a user's notifications. It fails with errs.NotFound.
 	Notification(ctx context.Context, tenant, username, id string) (Notification, error)
@@ -127,7 +125,7 @@ type Store interface {
 
 // Users are the people of a tenant. *principals.Service is one.
 type Users interface {
-	// DisplayNames gives the users of the caller's tenant whose names are among these, ignoring case: the exact name of
+	// DisplayNames returns the users of the caller's tenant whose names are among these, ignoring case: the exact name of
 	// each with the display name, nil for none.
 	DisplayNames(ctx context.Context, names []string) (map[string]*string, error)
 }
@@ -166,7 +164,7 @@ func New(o Options) *Service {
 // stamp is the time of a write, as every database can keep it.
 func (s *Service) stamp() time.Time { return s.now().UTC().Truncate(time.Microsecond) }
 
-// canonicalID gives a UUID in the one form that ids have. Errors: errs.Invalid for any other text.
+// canonicalID returns a UUID in the one form that ids have. Errors: errs.Invalid for any other text.
 func canonicalID(id string) (string, error) {
 	key, ok := uuids.Parse(id)
 	if !ok {
@@ -218,7 +216,7 @@ func show(a actor.Actor, all []Comment, owner string) {
 	}
 }
 
-// owner gives the principal id of who owns a piece of content, "" when it cannot be found any more.
+// owner returns the principal id of who owns a piece of content, "" when it cannot be found any more.
 func (s *Service) owner(ctx context.Context, tenant string, of entity.Key) (string, error) {
 	ref, err := s.find(ctx, tenant, of.Kind, of.ID)
 	switch errs.CodeOf(err) {

@@ -345,7 +345,7 @@ func TestOtherTenant(t *testing.T) {
 	})
 }
 
-// notes gives whom notifications went to: user by user the bodies, oldest first.
+// notes returns whom notifications went to: user by user the bodies, oldest first.
 func (f *fixture) notes(t *testing.T, users ...string) string {
 	t.Helper()
 	var all []string

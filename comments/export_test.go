@@ -1,6 +1,6 @@
 package comments
 
-// Candidates gives the names that a message is searched for.
+// Candidates returns the names that a message is searched for.
 func Candidates(message string) []string {
 	var names []string
 	for _, s := range scan(message) {
@@ -9,10 +9,10 @@ func Candidates(message string) []string {
 	return names
 }
 
-// Spots gives how many places of a message may be mentions.
+// Spots returns how many places of a message may be mentions.
 func Spots(message string) int { return len(scan(message)) }
 
-// Mentioned gives the users that a message mentions, of some that are there.
+// Mentioned returns the users that a message mentions, of some that are there.
 func Mentioned(message string, users map[string]*string) []Mention {
 	return resolve(scan(message), users)
 }

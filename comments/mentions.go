@@ -69,7 +69,7 @@ func scan(message string) []spot {
 	return spots
 }
 
-// candidates gives the names that may begin at a place of a message, longest first.
+// candidates returns the names that may begin at a place of a message, longest first.
 func candidates(message string, from int) []candidate {
 	var all []candidate
 	ends := func(end int) { // a name may end here, but for a space
@@ -111,7 +111,7 @@ func nameRune(r rune) bool {
 	return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !fold.Invisible(r) && !strings.ContainsAny(norm.NFKC.String(string(r)), notInNames)
 }
 
-// resolve gives the users that spots mention, each once, in order of appearance. users holds exact names and display names.
+// resolve returns the users that spots mention, each once, in order of appearance. users holds exact names and display names.
 // A spot inside a longer mention is part of it.
 func resolve(spots []spot, users map[string]*string) []Mention {
 	exact := make(map[string]string, len(users))

@@ -31,7 +31,7 @@ func (d directory) DisplayNames(_ context.Context, names []string) (map[string]*
 	return found, nil
 }
 
-// mentioned gives the mentions of a message, parted by spaces.
+// mentioned returns the mentions of a message, parted by spaces.
 func mentioned(message string, users directory) string {
 	found, _ := users.DisplayNames(context.Background(), comments.Candidates(message))
 	var names []string

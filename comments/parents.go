@@ -15,8 +15,6 @@ type Parent struct {
 
 // Parents are the kinds of every host that can be commented, in the order of their members. Each comment has a member for
 // each of them; one on another kind, which is a host's own, has that of its kind, too.
-//
-// Source: part 1, Resources, Comment.
 var Parents = []Parent{
 	{"report", "reportId", "reports"},
 	{"dataset", "datasetId", "datasets"},

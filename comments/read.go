@@ -10,7 +10,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// Get gives one comment to any session. Errors: errs.Invalid for an id that is no UUID; errs.NotFound.
+// Get returns one comment to any session. Errors: errs.Invalid for an id that is no UUID; errs.NotFound.
 func (s *Service) Get(ctx context.Context, id string) (Comment, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *Service) one(ctx context.Context, a actor.Actor, c Comment) (Comment, e
 	return all[0], err
 }
 
-// Replies gives a page of the direct replies to a comment to any session, newest first unless q says otherwise.
+// Replies returns a page of the direct replies to a comment to any session, newest first unless q says otherwise.
 // Errors: errs.Invalid for an id that is no UUID, and for a sort or cursor that does not fit; errs.NotFound.
 func (s *Service) Replies(ctx context.Context, id string, q paging.Query) (paging.Page[Comment], error) {
 	a, err := actor.From(ctx)
@@ -49,7 +49,7 @@ func (s *Service) Replies(ctx context.Context, id string, q paging.Query) (pagin
 	return page, s.see(ctx, a, page.Rows)
 }
 
-// Top gives a page of the comments on a piece of content that reply to none, to any session, as Replies does. id is an id
+// Top returns a page of the comments on a piece of content that reply to none, to any session, as Replies does. id is an id
 // or a natural id. Errors: errs.Invalid "Unknown entity type for comment", and as Replies; errs.NotFound.
 func (s *Service) Top(ctx context.Context, kind entity.Kind, id string, q paging.Query) (paging.Page[Comment], error) {
 	a, err := actor.From(ctx)
@@ -68,7 +68,7 @@ func (s *Service) Top(ctx context.Context, kind entity.Kind, id string, q paging
 	return page, nil
 }
 
-// Activities gives a page of the activities on a piece of content to any session, or of all of the tenant when kind and id
+// Activities returns a page of the activities on a piece of content to any session, or of all of the tenant when kind and id
 // are "", newest first. id is an id or a natural id. Errors: errs.Invalid when only one of both is given, and for a sort
 // or cursor that does not fit; errs.NotFound.
 func (s *Service) Activities(ctx context.Context, kind entity.Kind, id string, q paging.Query) (paging.Page[Activity], error) {
@@ -103,7 +103,7 @@ func (s *Service) Activity(ctx context.Context, id string) (Activity, error) {
 	return s.store.Activity(ctx, a.Tenant, canonical)
 }
 
-// Feed gives a page of the activities of others that concern a user, newest first: those on content that the user owned
+// Feed returns a page of the activities of others that concern a user, newest first: those on content that the user owned
 // when they happened, in reply to the user, and with a mention of the user. It is for the user and superusers.
 // Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a sort or cursor that does not fit.
 func (s *Service) Feed(ctx context.Context, username string, q paging.Query) (paging.Page[Activity], error) {
@@ -126,7 +126,7 @@ func (s *Service) Feed(ctx context.Context, username string, q paging.Query) (pa
 	return s.store.Feed(ctx, a.Tenant, username, q)
 }
 
-// Notifications gives a page of the caller's own notifications, newest first. Errors: errs.Invalid for a sort or cursor
+// Notifications returns a page of the caller's own notifications, newest first. Errors: errs.Invalid for a sort or cursor
 // that does not fit.
 func (s *Service) Notifications(ctx context.Context, f NotificationFilter, q paging.Query) (paging.Page[Notification], error) {
 	a, err := actor.From(ctx)

@@ -188,7 +188,7 @@ func (s *Service) ForgetAuthors(ctx context.Context, tenant string, usernames ..
 	return s.store.ForgetAuthors(ctx, tenant, usernames...)
 }
 
-// RenameUsers gives what users said, and where they are mentioned, the new names of users who are renamed: names maps old
+// RenameUsers replaces usernames in comments and mentions: names maps old
 // ones to new ones, and no new one is an old one. What a message says stays as it was said. It joins the transaction in
 // ctx and asks for no actor.
 func (s *Service) RenameUsers(ctx context.Context, tenant string, names map[string]string) error {

@@ -206,7 +206,7 @@ func (i Info) knows(open members) error {
 	return nil
 }
 
-// top gives the members that are in no other one.
+// top returns the members that are in no other one.
 func top(all []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(m string) bool { return strings.Contains(m, ".") })
 }
@@ -263,7 +263,7 @@ func together(object json.RawMessage, more members) (json.RawMessage, error) {
 	return json.Marshal(all)
 }
 
-// masked gives a domain as anybody may see it, with a mask for each secret that is stored; for all of the driver's where the
+// masked returns a domain as anybody may see it, with a mask for each secret that is stored; for all of the driver's where the
 // key does not open them.
 func (s *Service) masked(d Domain) Domain {
 	if d.Sealed != "" {
@@ -286,7 +286,7 @@ func (s *Service) masked(d Domain) Domain {
 // isAddress finds an address as a driver may read it. Other texts, such as a document with addresses in it, are none.
 var isAddress = regexp.MustCompile(`^\s*[A-Za-z][A-Za-z0-9+.-]*://`)
 
-// withoutQueries gives a masked domain as those may see it who may not change it: an address in its configuration may
+// withoutQueries returns a masked domain as it is shown to callers who may not change it: an address in its configuration may
 // have a key in its query.
 func withoutQueries(d Domain) Domain {
 	var all members

@@ -3,8 +3,6 @@
 //
 // httpapi, the root, drivers and hosts import it; domains/bunstore keeps its rows. It asks principals to turn what a
 // directory says into users and teams.
-//
-// Source: part 2, Authentication domains; DECISIONS, section 8.
 package domains
 
 import (
@@ -26,8 +24,6 @@ import (
 const Local = principals.Local
 
 // Domain is one authentication domain of a tenant.
-//
-// Source: part 2, Resources, Domain.
 type Domain struct {
 	Tenant      string
 	ID          string          // slug of the name that it was created with; never changes
@@ -66,12 +62,12 @@ const (
 type Store interface {
 	// Get fails with errs.NotFound when the tenant has no such domain.
 	Get(ctx context.Context, tenant, id string) (Domain, error)
-	// Page gives a page in the order of q.Sort: name (the default, ignoring case), id, createdAt or updatedAt. Config and
+	// Page returns a page in the order of q.Sort: name (the default, ignoring case), id, createdAt or updatedAt. Config and
 	// Sealed are left out.
 	Page(ctx context.Context, tenant string, q paging.Query) (paging.Page[Domain], error)
-	// All gives every domain of a type, "" for all of them, ordered by id.
+	// All returns every domain of a type, "" for all of them, ordered by id.
 	All(ctx context.Context, tenant, driver string) ([]Domain, error)
-	// Size gives the number of domains, and of the bytes of all their Config and Sealed.
+	// Size returns the number of domains, and of the bytes of all their Config and Sealed.
 	Size(ctx context.Context, tenant string) (n, bytes int, err error)
 	// Insert fails with errs.Conflict when the id is taken.
 	Insert(ctx context.Context, tenant string, d Domain) error
@@ -95,7 +91,7 @@ type Store interface {
 	HoldScan(ctx context.Context, tenant, domain, id string) error
 	// NoteScan overwrites the note of the scan run.ID, and does nothing when another one has taken its place.
 	NoteScan(ctx context.Context, tenant, domain string, run Run) error
-	// LastScan gives the note of the scan that runs or ran last, the zero Run for none.
+	// LastScan returns the record of the scan that runs or ran last, the zero Run for none.
 	LastScan(ctx context.Context, tenant, domain string) (Run, error)
 	// SetScanned sets ScannedAt.
 	SetScanned(ctx context.Context, tenant, domain string, at time.Time) error

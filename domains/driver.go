@@ -22,8 +22,6 @@ type Driver interface {
 }
 
 // Info is what the API shows of a driver, and what domains must know of its configuration.
-//
-// Source: part 2, Domain driver and Domain template.
 type Info struct {
 	ID             string // such as LDAP; stored with each domain, so it never changes
 	Name           string // for people
@@ -46,7 +44,7 @@ type Info struct {
 	Defaults map[string]string // attributes of a new domain, for the template; nil: there is no template
 }
 
-// Below gives the names of the members of a member, for Info.Members, in order.
+// Below returns the names of the members of a member, for Info.Members, in order.
 func Below[T any](member string, of map[string]T) []string {
 	var names []string
 	for name := range of {
@@ -81,7 +79,7 @@ type PasswordLogin interface {
 
 // RedirectLogin is a Realm whose people log in at a provider, where their browser is sent.
 type RedirectLogin interface {
-	// Begin gives where to send the browser, and what Finish needs to know of this login: it is kept until then, sealed,
+	// Begin returns where to send the browser, and what Finish needs to know of this login: it is kept until then, sealed,
 	// for ten minutes and for one use. Errors: errs.Upstream when the provider cannot be reached.
 	Begin(ctx context.Context, at Endpoints, state string) (location string, memory []byte, err error)
 	// Finish checks what the browser brought back. Errors: errs.Unauthenticated with the reason, which is logged and not
@@ -91,7 +89,7 @@ type RedirectLogin interface {
 
 // Metadata is a RedirectLogin that describes this service to the provider.
 type Metadata interface {
-	// Metadata gives a document and its content type.
+	// Metadata returns a document and its content type.
 	Metadata(at Endpoints) (document []byte, contentType string, err error)
 }
 
@@ -110,7 +108,7 @@ type Answer struct {
 
 // Directory is a Realm that lists its people and groups.
 type Directory interface {
-	// Entries gives every person, then every group. It reads page by page and keeps no more than it must; the first error
+	// Entries returns every person, then every group. It reads page by page and keeps no more than it must; the first error
 	// ends it, and what was given before is worth nothing then. Errors: errs.Upstream when the directory cannot be reached,
 	// refuses the bind or breaks off.
 	Entries(ctx context.Context) iter.Seq2[Entry, error]

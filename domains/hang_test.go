@@ -15,7 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
 
-// silentServer gives the address of a server that takes connections and never says anything.
+// silentServer returns the address of a server that takes connections and never says anything.
 func silentServer(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -180,7 +180,7 @@ func errNoSSO(why error) error {
 	return errs.Wrap(errs.NotFound, why, "There is no single sign-on here.")
 }
 
-// redirects gives a domain that logs in by redirects, with its realm.
+// redirects returns a domain that logs in by redirects, with its realm.
 func (s *Service) redirects(ctx context.Context, tenant, domain string) (Domain, RedirectLogin, error) {
 	d, err := s.get(ctx, tenant, domain)
 	if err != nil {

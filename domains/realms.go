@@ -29,7 +29,7 @@ const (
 	maxRealmBytes = 16 << 20
 )
 
-// at gives the realm of a domain with these settings.
+// at returns the realm of a domain with these settings.
 func (r *realms) at(domain place, of settings) (Realm, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,7 +57,7 @@ func (r *realms) forget(domain place) {
 	delete(r.opened, domain)
 }
 
-// open gives a domain's realm, the one of the last time where its configuration is the same. Errors: errs.Invalid when it
+// open returns a domain's realm, the one of the last time where its configuration is the same. Errors: errs.Invalid when it
 // has none, or one that its driver refuses.
 func (s *Service) open(d Domain) (Realm, error) {
 	at := place{d.Tenant, d.ID}

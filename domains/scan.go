@@ -102,7 +102,7 @@ func (s *Service) ScanDomain(ctx context.Context, id string, o ScanOptions) ([]S
 	return s.scan(ctx, a.Tenant, d.Type, []Domain{d}, o)
 }
 
-// ScanState gives the scan of a domain that runs, or ran last. It needs a superuser. A scan whose process has ended
+// ScanState returns the scan of a domain that runs, or ran last. It needs a superuser. A scan whose process has ended
 // shows as failed. Errors: errs.Forbidden; errs.NotFound.
 func (s *Service) ScanState(ctx context.Context, id string) (Run, error) {
 	a, err := actor.Allowed(ctx, actor.SuperuserRead)

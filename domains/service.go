@@ -14,13 +14,13 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// Drivers gives every driver to any session, in the order of registration.
+// Drivers returns every driver to any session, in the order of registration.
 func (s *Service) Drivers(ctx context.Context) ([]Info, error) {
 	_, err := actor.From(ctx)
 	return slices.Clone(s.infos), err
 }
 
-// Driver gives one driver to a superuser. Errors: errs.Forbidden; errs.NotFound.
+// Driver returns one driver to a superuser. Errors: errs.Forbidden; errs.NotFound.
 func (s *Service) Driver(ctx context.Context, id string) (Info, error) {
 	if _, err := actor.Allowed(ctx, actor.SuperuserRead); err != nil {
 		return Info{}, err
@@ -46,7 +46,7 @@ func (s *Service) driver(id string) (Info, Driver, bool) {
 	return s.infos[i], s.drivers[i], true
 }
 
-// Page gives a page of the tenant's domains, without their configurations, to any session, sorted by name (the default), id,
+// Page returns a page of the tenant's domains, without their configurations, to any session, sorted by name (the default), id,
 // createdAt or updatedAt; q searches id, name and description. Errors: errs.Invalid for a sort or cursor that does not fit.
 func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Domain], error) {
 	a, err := actor.From(ctx)
@@ -56,7 +56,7 @@ func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Domain]
 	return s.o.Store.Page(ctx, a.Tenant, q)
 }
 
-// All gives every domain to any session, ordered by id; to others than superusers without the queries of addresses.
+// All returns every domain to any session, ordered by id; to others than superusers without the queries of addresses.
 func (s *Service) All(ctx context.Context) ([]Domain, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Service) All(ctx context.Context) ([]Domain, error) {
 	return all, err
 }
 
-// Get gives one domain to a superuser. Errors: errs.Forbidden; errs.NotFound.
+// Get returns one domain to a superuser. Errors: errs.Forbidden; errs.NotFound.
 func (s *Service) Get(ctx context.Context, id string) (Domain, error) {
 	a, err := actor.Allowed(ctx, actor.SuperuserRead)
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *Service) get(ctx context.Context, tenant, id string) (Domain, error) {
 
 var errNotFound = errs.New(errs.NotFound, "Domain not found.")
 
-// Default gives the id of the tenant's default domain to any session.
+// Default returns the id of the tenant's default domain to any session.
 func (s *Service) Default(ctx context.Context) (string, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -121,7 +121,7 @@ type Content struct {
 	Users, Teams int
 }
 
-// Contents gives any session the content of every domain, ordered by id.
+// Contents returns the content of every domain, to any session, ordered by id.
 func (s *Service) Contents(ctx context.Context) ([]Content, error) {
 	a, err := actor.From(ctx)
 	if err != nil {

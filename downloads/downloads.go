@@ -15,8 +15,6 @@ import (
 )
 
 // Download is one file to fetch.
-//
-// Source: part 1, Resources, Download; DECISIONS, section 2.
 type Download = files.File
 
 // Store keeps downloads. Implementations must pass downloadstest.TestStore.
@@ -66,7 +64,7 @@ func (s *Service) Keep(ctx context.Context, tenant, filename, contentType string
 	return shelf.Create(ctx, tenant, Superusers, filename, contentType, write)
 }
 
-// Get gives a download: the caller's own or, for a superuser, one that is for all superusers. Errors: errs.NotFound, also
+// Get returns a download: the caller's own or, for a superuser, one that is for all superusers. Errors: errs.NotFound, also
 // for another user's, superuser or not, and an expired one.
 func (s *Service) Get(ctx context.Context, id string) (Download, error) {
 	a, err := actor.From(ctx)
@@ -76,7 +74,7 @@ func (s *Service) Get(ctx context.Context, id string) (Download, error) {
 	return s.shelf.Get(ctx, a.Tenant, id, visible(a))
 }
 
-// Page gives a page of what Get gives: the caller's downloads and, for a superuser, those that are for all superusers. The
+// Page returns a page of what Get gives: the caller's downloads and, for a superuser, those that are for all superusers. The
 // newest are first, or the oldest when it is sorted by createdAt. Errors: errs.Invalid for a sort or cursor that does not
 // fit.
 func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Download], error) {
@@ -91,7 +89,7 @@ func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Downloa
 	return s.shelf.Store.Page(ctx, a.Tenant, users, s.shelf.Now(), q)
 }
 
-// Open gives a download with its bytes, which can be read from any place and which the caller closes.
+// Open returns a download with its bytes, which can be read from any place and which the caller closes.
 // Errors: errs.NotFound, as Get.
 func (s *Service) Open(ctx context.Context, id string) (Download, io.ReadSeekCloser, error) {
 	a, err := actor.From(ctx)
@@ -106,7 +104,7 @@ func (s *Service) Forget(ctx context.Context, tenant string, usernames ...string
 	return s.shelf.Forget(ctx, tenant, usernames...)
 }
 
-// RenameUsers gives the downloads of users who are renamed to their new names: names maps old ones to new ones, and no new
+// RenameUsers replaces the usernames of downloads: names maps old ones to new ones, and no new
 // one is an old one. It asks for no actor.
 func (s *Service) RenameUsers(ctx context.Context, tenant string, names map[string]string) error {
 	return s.shelf.Store.RenameUsers(ctx, tenant, names)

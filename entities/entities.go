@@ -28,13 +28,12 @@ type Ready struct {
 	Kind      entity.Kind
 	Plural    string // as in /api/datasets
 	Commented bool   // can be commented
-	Limit     int    // rows of a page unless its query says otherwise (DECISIONS, section 0)
-	// DraftsEnd says that reassignment removes the drafts of the source principal instead of moving them (part 2,
-	// Reassign rules 2).
+	Limit     int    // rows of a page unless its query says otherwise
+	// DraftsEnd says that reassignment removes the drafts of the source principal instead of moving them.
 	DraftsEnd bool
 }
 
-// Kinds gives the ready kinds in their order, which is also the order of locks: what depends on something comes after it.
+// Kinds returns the ready kinds in their order, which is also the order of locks: what depends on something comes after it.
 func Kinds() []Ready {
 	return []Ready{
 		{Kind: "datasource", Plural: "datasources", Commented: true, Limit: 100},
@@ -57,8 +56,6 @@ func Kinds() []Ready {
 }
 
 // Entity is one piece of a ready kind.
-//
-// Source: DECISIONS, section 6.
 type Entity struct {
 	Tenant      string
 	Kind        entity.Kind
@@ -107,7 +104,7 @@ type Place struct{ ID, Owner, Slug string }
 type Store interface {
 	// Get fails with errs.NotFound. Drafts are found by id alone.
 	Get(ctx context.Context, tenant string, kind entity.Kind, at Place) (Entity, error)
-	// Page gives a page without drafts in the order of q.Sort: name (the default, ignoring case), createdAt or updatedAt.
+	// Page returns a page without drafts in the order of q.Sort: name (the default, ignoring case), createdAt or updatedAt.
 	Page(ctx context.Context, tenant string, kind entity.Kind, q paging.Query) (paging.Page[Entity], error)
 	// Insert fails with errs.Conflict when the slug is taken, and with errs.Forbidden when the owner is no user or team.
 	Insert(ctx context.Context, tenant string, e Entity) error
@@ -121,9 +118,9 @@ type Store interface {
 
 	// Owned counts what a principal owns of a kind, with drafts.
 	Owned(ctx context.Context, tenant string, kind entity.Kind, owner string) (int, error)
-	// Owners gives the ids of all who own something of a kind, drafts too, each once.
+	// Owners returns the ids of all who own something of a kind, drafts too, each once.
 	Owners(ctx context.Context, tenant string, kind entity.Kind) ([]string, error)
-	// RenameOwners gives what principals own of a kind, drafts too, to their new ids; names maps old ids to new ones, and no
+	// RenameOwners replaces the owner ids of what principals own of a kind, drafts too; names maps old ids to new ones, and no
 	// new one is an old one or owns anything.
 	RenameOwners(ctx context.Context, tenant string, kind entity.Kind, names map[string]string) error
 	// EndDrafts removes an owner's drafts of a kind and gives their ids.
@@ -132,15 +129,15 @@ type Store interface {
 	// without Data. Where to has the slug already, the moved piece gets slug-2, slug-3…
 	Reassign(ctx context.Context, tenant string, kind entity.Kind, from, to string, at time.Time) ([]Entity, error)
 
-	// IDs gives the ids of all pieces of a kind but drafts and system pieces, ordered.
+	// IDs returns the ids of all pieces of a kind but drafts and system pieces, ordered.
 	IDs(ctx context.Context, tenant string, kind entity.Kind) ([]string, error)
-	// Some gives those of some pieces that are there, drafts too, in any order.
+	// Some returns the given pieces that exist, drafts too, in any order.
 	Some(ctx context.Context, tenant string, kind entity.Kind, ids []string) ([]Entity, error)
 	// Heads does as Some, without Data, and locks the rows.
 	Heads(ctx context.Context, tenant string, kind entity.Kind, ids []string) ([]Entity, error)
-	// Shippable gives those of some keys that name a piece which is neither a draft nor a system piece.
+	// Shippable returns those of some keys that name a piece which is neither a draft nor a system piece.
 	Shippable(ctx context.Context, tenant string, keys []entity.Key) (map[entity.Key]bool, error)
-	// Slugs gives the pieces of a kind, but drafts, that have one of some owners and slugs, without Data.
+	// Slugs returns the pieces of a kind, but drafts, that have one of some owners and slugs, without Data.
 	Slugs(ctx context.Context, tenant string, kind entity.Kind, at []Place) ([]Entity, error)
 	// PutAll adds pieces of one kind with one statement, or overwrites those whose ids are there, all but CreatedAt,
 	// EditingID and System. A slug must be free, or belong to one that is overwritten, whose id is then among yield. It
@@ -152,9 +149,9 @@ type Store interface {
 
 	// File fails with errs.NotFound when the library has no file of exactly this path.
 	File(ctx context.Context, tenant, library, path string) (File, error)
-	// Files gives a page of a library's files in the order of q.Sort: path (the default) or updatedAt.
+	// Files returns a page of a library's files in the order of q.Sort: path (the default) or updatedAt.
 	Files(ctx context.Context, tenant, library string, q paging.Query) (paging.Page[File], error)
-	// AllFiles gives all files of a library, ordered by path.
+	// AllFiles returns all files of a library, ordered by path.
 	AllFiles(ctx context.Context, tenant, library string) ([]File, error)
 	// PutFile names a file of a library and gives the blob of the one that it replaces, "" for none. It fails with
 	// errs.NotFound when there is no such library, and with errs.Conflict when another path differs in case alone, or
@@ -169,7 +166,7 @@ type Store interface {
 
 // Directory knows the principals of a tenant.
 type Directory interface {
-	// Known gives those of some principal ids that are there.
+	// Known returns the given principal ids that exist.
 	Known(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
 }
 
@@ -220,7 +217,7 @@ func New(o Options) *Service {
 	}
 }
 
-// Page gives a page of a kind's pieces, but drafts, to any session, sorted by name (the default), createdAt or updatedAt;
+// Page returns a page of a kind's pieces, but drafts, to any session, sorted by name (the default), createdAt or updatedAt;
 // q searches name, slug and description. Errors: errs.Invalid for a sort or cursor that does not fit.
 func (s *Service) Page(ctx context.Context, kind entity.Kind, q paging.Query) (paging.Page[Entity], error) {
 	a, err := actor.From(ctx)
@@ -230,7 +227,7 @@ func (s *Service) Page(ctx context.Context, kind entity.Kind, q paging.Query) (p
 	return s.store.Page(ctx, a.Tenant, kind, q)
 }
 
-// Get gives one piece, found by id or natural id, to any session. Errors: errs.NotFound.
+// Get returns one piece, found by id or natural id, to any session. Errors: errs.NotFound.
 func (s *Service) Get(ctx context.Context, kind entity.Kind, id string) (Entity, error) {
 	a, err := actor.From(ctx)
 	if err != nil {

@@ -30,7 +30,7 @@ type File struct {
 // maxPath is how many bytes a path may have.
 const maxPath = 1024
 
-// Files gives a page of a library's files to any session, sorted by path (the default) or updatedAt. The library is found
+// Files returns a page of a library's files to any session, sorted by path (the default) or updatedAt. The library is found
 // by id or natural id. Errors: errs.NotFound; errs.Invalid for a sort or cursor that does not fit.
 func (s *Service) Files(ctx context.Context, library string, q paging.Query) (paging.Page[File], error) {
 	e, err := s.Get(ctx, Library, library)
@@ -40,7 +40,7 @@ func (s *Service) Files(ctx context.Context, library string, q paging.Query) (pa
 	return s.store.Files(ctx, e.Tenant, e.ID, q)
 }
 
-// OpenFile gives a file of a library with its bytes, which the caller closes, to any session. Errors: errs.NotFound.
+// OpenFile returns a file of a library with its bytes, which the caller closes, to any session. Errors: errs.NotFound.
 func (s *Service) OpenFile(ctx context.Context, library, path string) (File, io.ReadSeekCloser, error) {
 	e, err := s.Get(ctx, Library, library)
 	if err != nil {
@@ -181,7 +181,7 @@ var types = map[string]string{
 	".yaml": "application/yaml", ".yml": "application/yaml", ".zip": "application/zip",
 }
 
-// mediaType gives a content type as it is kept, and for none that of the path's ending.
+// mediaType returns a content type as it is kept, and for none that of the path's ending.
 func mediaType(p, given string) (string, error) {
 	if given == "" {
 		if t := types[strings.ToLower(path.Ext(p))]; t != "" {

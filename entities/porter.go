@@ -78,7 +78,7 @@ func (s *Service) readRow(tenant string, kind entity.Kind, r entity.Row) (Entity
 	return e, err
 }
 
-// some gives pieces but drafts.
+// some returns pieces but drafts.
 func (s *Service) some(kind entity.Kind) port.Some[Entity] {
 	return func(ctx context.Context, tenant string, ids []string) ([]Entity, error) {
 		all, err := s.store.Some(ctx, tenant, kind, ids)
@@ -86,7 +86,7 @@ func (s *Service) some(kind entity.Kind) port.Some[Entity] {
 	}
 }
 
-// heads locks those of some pieces that are there. Errors: errs.Conflict for the id of a draft.
+// heads locks the given pieces that exist. Errors: errs.Conflict for the id of a draft.
 func (s *Service) heads(ctx context.Context, tenant string, kind entity.Kind, pieces []Entity) ([]Entity, error) {
 	there, err := s.store.Heads(ctx, tenant, kind, port.IDs(pieces, func(e Entity) string { return e.ID }))
 	for _, e := range there {
@@ -97,7 +97,7 @@ func (s *Service) heads(ctx context.Context, tenant string, kind entity.Kind, pi
 	return there, err
 }
 
-// taken gives the ids of the pieces with some natural ids by these.
+// taken returns the ids of the pieces with some natural ids by these.
 func (s *Service) taken(ctx context.Context, tenant string, kind entity.Kind, naturals []string) (map[string]string, error) {
 	at := make([]Place, len(naturals))
 	for i, natural := range naturals {

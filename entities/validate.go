@@ -125,7 +125,7 @@ func (e *Entity) acceptColumns() error {
 	return nil
 }
 
-// object gives a JSON object without spaces around its parts, {} for none.
+// object returns a JSON object without spaces around its parts, {} for none.
 func object(raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) > 0 && !(utf8.Valid(raw) && rawjson.Valid(raw)) {
 		return nil, errData

@@ -14,7 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Kind names a kind of content, such as "report" (DECISIONS, section 6).
+// Kind names a kind of content, such as "report".
 type Kind string
 
 // Ref points at one piece of content.
@@ -50,11 +50,11 @@ type Type struct {
 	Plural string
 	// Owned counts what a principal owns.
 	Owned func(ctx context.Context, tenant, owner string) (int, error)
-	// Owners gives the ids of all principals that own something, each once. nil: they are asked one by one with Owned.
+	// Owners returns the ids of all principals that own something, each once. nil: they are asked one by one with Owned.
 	Owners func(ctx context.Context, tenant string) ([]string, error)
 	// Reassign moves all that from owns to to and names each moved piece. It joins the transaction in ctx.
 	Reassign func(ctx context.Context, tenant, from, to string) ([]Ref, error)
-	// Rename gives what principals own, drafts too, to the new ids of the same principals; names maps old ids to new ones.
+	// Rename replaces the owner ids of what principals own, drafts too; names maps old ids to new ones.
 	// No new id is an old one or owns anything, so the order does not matter. It joins the transaction in ctx. nil: Reassign
 	// does it.
 	Rename func(ctx context.Context, tenant string, names map[string]string) error
@@ -101,7 +101,7 @@ func newRegistry(types []Type) (*Registry, error) {
 	return &Registry{types: types}, nil
 }
 
-// Type gives what the host can do with a kind.
+// Type returns what the host can do with a kind.
 func (r *Registry) Type(kind Kind) (Type, bool) {
 	for _, t := range r.types {
 		if t.Kind == kind {
@@ -186,7 +186,7 @@ func (t Type) owners(ctx context.Context, tenant string, among []string) (owners
 	return owners, nil
 }
 
-// Rename gives what principals own to their new ids, kind by kind in the order of registration: see Type.Rename.
+// Rename replaces the owner ids of what principals own, kind by kind in the order of registration: see Type.Rename.
 func (r *Registry) Rename(ctx context.Context, tenant string, names map[string]string) error {
 	for _, t := range r.types {
 		if err := t.rename(ctx, tenant, names); err != nil {

@@ -18,7 +18,7 @@ type Row struct {
 // Rule says what an import does with a row that is there already.
 type Rule string
 
-// The rules (DECISIONS, section 7).
+// The rules.
 const (
 	Skip      Rule = "skip"
 	Overwrite Rule = "overwrite"
@@ -60,11 +60,11 @@ type Landing struct {
 // such as data that its users make up, it gives to MaskSecrets in Export and to KeepSecrets in Import. Masks may make a row
 // longer than its piece: what a kind refuses for its size it does not refuse for what secrets take.
 type Porter interface {
-	// IDs gives the ids of all pieces but drafts and system pieces, ordered.
+	// IDs returns the ids of all pieces but drafts and system pieces, ordered.
 	IDs(ctx context.Context, tenant string) ([]string, error)
-	// Needs gives what each of some pieces depends on, in a fixed order; pieces that are not there are left out.
+	// Needs returns what each of some pieces depends on, in a fixed order; pieces that are not there are left out.
 	Needs(ctx context.Context, tenant string, ids []string) (map[string][]Key, error)
-	// Export gives the rows of some pieces in the order of ids; the same content gives the same bytes. It holds no
+	// Export returns the rows of some pieces in the order of ids; the same content gives the same bytes. It holds no
 	// connection while the caller works on a row. A piece that is not there is errs.NotFound.
 	Export(ctx context.Context, tenant string, ids []string) iter.Seq2[Row, error]
 	// Import writes rows of other tenants, of one kind and with different ids, and says for each what happened; warnings
@@ -89,7 +89,7 @@ type FilePorter interface {
 	// Files lists the files of a piece, ordered by path. No two paths differ in case or Unicode form alone, and none is a
 	// folder of another one: no archive takes such files, so the piece could not travel.
 	Files(ctx context.Context, tenant, id string) ([]File, error)
-	// OpenFile gives the bytes of a file. The caller closes it.
+	// OpenFile returns the bytes of a file. The caller closes it.
 	OpenFile(ctx context.Context, tenant, id, path string) (io.ReadCloser, error)
 	// PutFile writes a file of a piece that Import has written. Errors: errs.Invalid for a bad path; r's own.
 	PutFile(ctx context.Context, tenant, id string, f File, r io.Reader) error

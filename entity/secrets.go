@@ -8,7 +8,7 @@ import (
 // Mask stands in a row that travels where the piece has a secret.
 const Mask = "********"
 
-// MaskSecrets gives free JSON, such as a piece's data, with a Mask for each of its secrets; the rest stays byte by byte.
+// MaskSecrets returns free JSON, such as a piece's data, with a Mask for each of its secrets; the rest stays byte by byte.
 // What has none is given back as it is. A Porter calls it for all JSON whose members its kind does not name itself.
 //
 // A secret is, at any depth, the value of a member whose name says so; letters alone count, in either case, so that
@@ -31,8 +31,6 @@ const Mask = "********"
 // or default is what it would be under that name: {"name": "Authorization", "value": "********"}.
 //
 // What a text says, such as a password within a URL, nobody can tell. What is not JSON is not given back.
-//
-// Source: DECISIONS, section 7.
 func MaskSecrets(data json.RawMessage) json.RawMessage {
 	switch {
 	case !suspicious(data):
@@ -52,7 +50,7 @@ func MaskSecrets(data json.RawMessage) json.RawMessage {
 	return append(out, data[done:]...)
 }
 
-// KeepSecrets gives free JSON of an archive with the secrets that ours, the same JSON of the tenant's piece, has at the
+// KeepSecrets returns free JSON of an archive with the secrets that ours, the same JSON of the tenant's piece, has at the
 // same places; ours is nil for a piece that the tenant has not. A place is the same when the names of the members above it
 // are, and those that say of a value that it is secret, and the positions in arrays that have the same length. Secrets that
 // ours has not are left out with their names, and their number is lost. An archive is never believed a secret, a Mask or
@@ -178,7 +176,7 @@ func (t *tree) compare() {
 	}
 }
 
-// kept gives the value of a place that is the same, nil for none.
+// kept returns the value of a place that is the same, nil for none.
 func (t *tree) kept(node int) []byte {
 	if node == absent || !t.nodes[node].same {
 		return nil

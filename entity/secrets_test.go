@@ -385,7 +385,7 @@ func gives(object map[string]any) bool {
 	return false
 }
 
-// title gives what the name of an object is.
+// title returns what the name of an object is.
 func title(object map[string]any) string {
 	var all []string
 	for name, e := range object {
@@ -433,7 +433,7 @@ var (
 		"(password|secret|token)hash|(access|api|auth|refresh)tokens)" + endings)
 )
 
-// called gives what a name is: "env", "envs" when that is but its end, "secret", "secrets" when it is a plural, "value" of a
+// called returns what a name is: "env", "envs" when that is but its end, "secret", "secrets" when it is a plural, "value" of a
 // pair, "title" of that, "" for none of these.
 func called(name string) string {
 	letters := strings.Map(func(r rune) rune {

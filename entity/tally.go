@@ -11,7 +11,7 @@ type Count struct {
 	Of string // a noun, which gets an s for other numbers than 1
 }
 
-// String gives "1 user" or "3 users".
+// String returns "1 user" or "3 users".
 func (c Count) String() string {
 	if c.N == 1 {
 		return "1 " + c.Of
@@ -42,7 +42,7 @@ func (t *Tally) Add(sentence string, counts ...Count) {
 	}
 }
 
-// Warnings gives the sentences with their sums, in the order in which they were first added.
+// Warnings returns the sentences with their sums, in the order in which they were first added.
 func (t *Tally) Warnings() []string {
 	var all []string
 	for _, s := range t.sums {

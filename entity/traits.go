@@ -73,7 +73,7 @@ func setsVariable(text []byte) bool {
 	return string(text) == Mask || bytes.IndexByte(text, '=') >= 0
 }
 
-// short gives a text, or what stands for a long one: each value of an object keeps its title.
+// short returns a text, or what stands for a long one: each value of an object keeps its title.
 func short(text []byte) string {
 	if len(text) > 2*sha256.Size {
 		sum := sha256.Sum256(text)

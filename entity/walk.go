@@ -21,7 +21,7 @@ type level struct {
 	node   int    // of a tree
 }
 
-// named gives what the name of the member that it is at says.
+// named returns what the name of the member that it is at says.
 func (l *level) named() class {
 	if !l.object || l.class != plain {
 		return l.class
@@ -109,7 +109,7 @@ func hides(value []byte, named class, whole bool) bool {
 	return named != manySecrets
 }
 
-// after gives where the value that begins at i has ended.
+// after returns where the value that begins at i has ended.
 func after(text []byte, i int) int {
 	for depth := 0; i < len(text); i++ {
 		switch c := text[i]; {

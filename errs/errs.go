@@ -12,7 +12,7 @@ import (
 // Code says what kind of failure an error is. httpapi maps each code to one HTTP status.
 type Code string
 
-// The codes, with the HTTP status that httpapi gives them (DECISIONS, section 0).
+// The codes, with the HTTP status that httpapi gives them.
 const (
 	Internal        Code = ""                // 500: a fault of ours; the message is never shown
 	Invalid         Code = "invalid"         // 400: the caller's input is wrong, and the message says where
@@ -36,7 +36,7 @@ type Error struct {
 	Cause   error
 }
 
-// Error gives the message and the cause, for logs.
+// Error returns the message and the cause, for logs.
 func (e *Error) Error() string {
 	if e.Cause == nil {
 		return e.Message
@@ -44,7 +44,7 @@ func (e *Error) Error() string {
 	return e.Message + ": " + e.Cause.Error()
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
 // New makes an error; format and args make the sentence for people.
@@ -57,7 +57,7 @@ func Wrap(code Code, cause error, format string, args ...any) error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...), Cause: cause}
 }
 
-// CodeOf gives the code of the outermost Error in err's chain, and Internal when there is none.
+// CodeOf returns the code of the outermost Error in err's chain, and Internal when there is none.
 func CodeOf(err error) Code {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
@@ -65,7 +65,7 @@ func CodeOf(err error) Code {
 	return Internal
 }
 
-// MessageOf gives the sentence of the outermost Error in err's chain, and "" when there is none.
+// MessageOf returns the sentence of the outermost Error in err's chain, and "" when there is none.
 func MessageOf(err error) string {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Message

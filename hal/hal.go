@@ -1,8 +1,6 @@
 // Package hal encodes resources, collections and detective collections as the API writes them.
 //
 // httpapi and hosts with routes of their own import it. It knows no noun and no request: links come in absolute.
-//
-// Source: part 1, Conventions 2 and 3.
 package hal
 
 import (

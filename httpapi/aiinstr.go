@@ -8,7 +8,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/hal"
 )
 
-// instructionBody is an AI instruction as the API writes it (part 1, Resources, AiInstruction).
+// instructionBody is an AI instruction as the API writes it.
 type instructionBody struct {
 	Tenant      string                     `json:"tenant"`
 	ID          string                     `json:"id"`

@@ -254,7 +254,7 @@ func (a *api) serve(w *response, r *http.Request) error {
 	return a.answer(w, route, req)
 }
 
-// spell gives the path parameter username the exact spelling of the user who is meant, and reports whether that is another
+// spell replaces the path parameter username by the exact spelling of the user it names, and reports whether that is another
 // one: usernames that are the same without case and after Unicode's NFKC name one user. A read looks only when it finds nobody.
 func (a *api) spell(r *request) (changed bool, err error) {
 	i := slices.IndexFunc(r.params, func(p httprouter.Param) bool { return p.Key == "username" })

@@ -13,7 +13,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/hal"
 )
 
-// countsBody is what became of rows (DECISIONS, section 7).
+// countsBody is what became of rows.
 type countsBody struct {
 	Created int `json:"created"`
 	Updated int `json:"updated"`

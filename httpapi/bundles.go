@@ -14,7 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// bundleBody is a Bundle as the API writes it (part 1, Resources, Bundle).
+// bundleBody is a Bundle as the API writes it.
 type bundleBody struct {
 	Tenant      string         `json:"tenant"`
 	ID          string         `json:"id"`
@@ -146,7 +146,7 @@ func (a *api) entryLinks(e bundles.Entry) hal.Links {
 	return links
 }
 
-// bundleDriver encodes a driver (part 1, Bundle driver descriptor).
+// bundleDriver encodes a driver.
 func (a *api) bundleDriver(d bundles.Descriptor) hal.Resource {
 	value := map[string]any{"id": d.ID, "name": d.Name, "editor": component(d)}
 	iconHint(value, d.Icon)

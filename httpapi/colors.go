@@ -29,7 +29,7 @@ func (a *api) color(c colors.Color) hal.Resource {
 	return hal.Resource{Links: links, Value: colorBody(c), Row: c, Beside: hal.Nothing{}}
 }
 
-// href gives the absolute link to an API path.
+// href returns the absolute link to an API path.
 func (a *api) href(segments ...string) string { return a.BaseURL + hal.Href(segments...) }
 
 // listColors serves GET /api/colors: 200 and a page of the palette, 100 colors unless limit says otherwise, ordered by
@@ -47,7 +47,7 @@ func (a *api) listColors(r *request) (reply, error) {
 }
 
 // listAllColors serves GET /api/colors-list: 200 and the whole palette as a plain array, ordered by key. Any failure is
-// 422 (part 1, Errors).
+// 422.
 func (a *api) listAllColors(r *request) (reply, error) {
 	return streamed(func(w io.Writer) error {
 		err := writeArray(w, a.Colors.All(r.Context()), appendColor)

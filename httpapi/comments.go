@@ -13,7 +13,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// commentBody is a Comment as the API writes it (part 1, Resources, Comment). It is encoded by hand because one of its
+// commentBody is a Comment as the API writes it. It is encoded by hand because one of its
 // parent columns is set, and lists of comments are read often.
 type commentBody struct {
 	comments.Comment
@@ -86,7 +86,7 @@ func (a *api) comment(c comments.Comment, author json.RawMessage) hal.Resource {
 	return hal.Resource{Links: links, Value: commentBody{Comment: c}, Row: c, Beside: besideComment{c.May, c.Mentions, author}}
 }
 
-// authors gives the authors of comments by name, each encoded once for the caller. It is one statement.
+// authors returns the authors of comments by name, each encoded once for the caller. It is one statement.
 func (a *api) authors(ctx context.Context, all ...comments.Comment) (map[string]json.RawMessage, error) {
 	who, err := actor.From(ctx)
 	if err != nil || len(all) == 0 {
@@ -111,7 +111,7 @@ func (a *api) authors(ctx context.Context, all ...comments.Comment) (map[string]
 	return encoded, nil
 }
 
-// authorOf gives the author of a comment: null for one who has been deleted, also when another user has the name now.
+// authorOf returns the author of a comment: null for a deleted one, also when another user has the name now.
 func authorOf(c comments.Comment, authors map[string]json.RawMessage) json.RawMessage {
 	if author, ok := authors[c.UserID]; ok && !c.AuthorGone {
 		return author
@@ -259,7 +259,7 @@ func (a *api) createCommentOn(kind entity.Kind) func(r *request) (reply, error) 
 	}
 }
 
-// activityBody is an Activity as the API writes it (DECISIONS, section 6).
+// activityBody is an Activity as the API writes it.
 type activityBody struct {
 	Tenant     string   `json:"tenant"`
 	ID         string   `json:"id"`

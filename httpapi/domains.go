@@ -11,7 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/hal"
 )
 
-// domainBody is a Domain as the API writes it (part 2, Resources, Domain).
+// domainBody is a Domain as the API writes it.
 type domainBody struct {
 	Tenant      string          `json:"tenant"`
 	ID          string          `json:"id"`
@@ -79,7 +79,7 @@ func (a *api) registeredDriver(r *request, i domains.Info) hal.Resource {
 	return a.domainDriver(i, a.scannable(r, links, "domain-drivers", i.ID))
 }
 
-// domainDriver encodes a driver (part 2, Domain driver).
+// domainDriver encodes a driver.
 func (a *api) domainDriver(i domains.Info, links hal.Links) hal.Resource {
 	return hal.Resource{Links: links, Value: struct {
 		ID              string         `json:"id"`

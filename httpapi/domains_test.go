@@ -90,7 +90,7 @@ func (gate) Metadata(at domains.Endpoints) ([]byte, string, error) {
 // withDrivers is a host with both drivers.
 func withDrivers(c *tenantcontent.Config) { c.DomainDrivers = []domains.Driver{paper{}, gate{}} }
 
-// stockDomains gives acme one domain of each, and one to remove.
+// stockDomains adds to acme one domain of each, and one to remove.
 func stockDomains(t testing.TB, w *world, param map[string]string) {
 	t.Helper()
 	w.must(t, "admin", "POST", "/api/domains", `{"name": "Books", "type": "paper", "config": {"secret": "hush-hush"}}`)

@@ -17,7 +17,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/hal"
 )
 
-// entityRoutes are the plain routes of the ready kinds (DECISIONS, section 6), but of those that the host keeps itself.
+// entityRoutes are the plain routes of the ready kinds, but of those that the host keeps itself.
 func (a *api) entityRoutes() []Route {
 	const get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
 	var routes []Route
@@ -54,7 +54,7 @@ type entityKind struct {
 	entities.Ready
 }
 
-// entityBody is a piece of a ready kind as the API writes it (DECISIONS, section 6).
+// entityBody is a piece of a ready kind as the API writes it.
 type entityBody struct {
 	Tenant      string                `json:"tenant"`
 	ID          string                `json:"id"`
@@ -238,7 +238,7 @@ func (a *api) putLibraryFile(r *request) (reply, error) {
 	return ok(a.libraryFile(r.param("id"), f))
 }
 
-// fileContent gives the bytes that a PUT brings and their content type, "" for that of the path's ending.
+// fileContent returns the bytes that a PUT brings and their content type, "" for that of the path's ending.
 func (r *request) fileContent() (content io.Reader, contentType string, err error) {
 	given := r.Header.Get("Content-Type")
 	mediaType, _, err := mime.ParseMediaType(given)

@@ -12,7 +12,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// problem is the body of every failure (part 1, Conventions 7).
+// problem is the body of every failure.
 type problem struct {
 	StatusCode int    `json:"statusCode"`
 	Error      string `json:"error"`

@@ -12,7 +12,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// Routes gives the route table to the tests that are made from it.
+// Routes returns the route table, for the tests that are made from it.
 func Routes() []Route { return (&api{}).routes() }
 
 // wholeTable is the router of all routes, which takes long to make.

@@ -34,7 +34,7 @@ func (a *api) upload(u uploads.Upload) hal.Resource {
 	}}
 }
 
-// downloadBody is a download as the API writes it (part 1, Resources, Download).
+// downloadBody is a download as the API writes it.
 type downloadBody struct {
 	Type     string `json:"type"`
 	ID       string `json:"id"`
@@ -192,7 +192,7 @@ func (s *sender) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// staged opens an upload that a body names. A bad id is a bad request here, not a missing resource (DECISIONS, section 3).
+// staged opens an upload that a body names. A bad id is a bad request here, not a missing resource.
 func (a *api) staged(ctx context.Context, uploadID string) (io.ReadSeekCloser, error) {
 	if uploadID == "" {
 		return nil, errs.New(errs.Invalid, "uploadId is required")

@@ -112,7 +112,7 @@ func (h heavy) place(r *request, w heaviness) (*place, error) {
 	return p, nil
 }
 
-// rest gives the place to others for as long as the request waits for its client, for memory or for SQLite's one writer.
+// rest frees the place while the request waits for its client, for memory or for SQLite's one writer.
 func (p *place) rest() {
 	if p == nil {
 		return
@@ -141,7 +141,7 @@ func (p *place) resume() {
 	}
 }
 
-// leave gives the place back for good.
+// leave frees the place for good.
 func (p *place) leave() {
 	if p == nil {
 		return

@@ -97,7 +97,7 @@ func (m *memory) acquire(ctx context.Context, n int64) error {
 	return nil
 }
 
-// release gives everything back.
+// release frees everything.
 func (m *memory) release() {
 	for _, release := range m.releases {
 		release()

@@ -14,7 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
 
-// paint gives acme n colors, c100000 and so on, with one statement.
+// paint adds n colors to acme, c100000 and so on, with one statement.
 func (w *world) paint(t testing.TB, n int) {
 	t.Helper()
 	err := bunx.Write(t.Context(), w.db, "acme", func(ctx context.Context, c bunx.Conn) error {
@@ -26,7 +26,7 @@ func (w *world) paint(t testing.TB, n int) {
 	is.New(t).NoErr(err)
 }
 
-// follow gives the keys on all pages from target on. between runs after each page.
+// follow returns the keys on all pages from target on. between runs after each page.
 func (w *world) follow(t testing.TB, target string, between func(p page)) []string {
 	t.Helper()
 	var keys []string

@@ -19,7 +19,7 @@ func (a *api) listPrincipals(r *request) (reply, error) {
 	})
 }
 
-// appendPrincipal appends one row of the list (part 2, Principal list row). It is written by hand because the list may
+// appendPrincipal appends one row of the list. It is written by hand because the list may
 // be long.
 func (a *api) appendPrincipal(dst []byte, tenant string, p principals.Principal) []byte {
 	var userID, teamID *string

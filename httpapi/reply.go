@@ -25,7 +25,7 @@ type reply struct {
 // ok is 200 with a JSON body.
 func ok(body any) (reply, error) { return reply{status: http.StatusOK, body: body}, nil }
 
-// done is 200 with an empty body, as a successful DELETE answers (part 1, Conventions 4).
+// done is 200 with an empty body, as a successful DELETE answers.
 func done() (reply, error) { return reply{status: http.StatusOK}, nil }
 
 // created is 201 with Location and a JSON body.

@@ -39,7 +39,7 @@ type request struct {
 	taken  int64  // bytes of what take has returned
 }
 
-// param gives a path parameter, unescaped.
+// param returns a path parameter, unescaped.
 func (r *request) param(name string) string { return r.params.ByName(name) }
 
 // requestID takes the caller's X-Request-Id when it is short and plain, and makes one otherwise.

@@ -125,7 +125,7 @@ func (rt *router) lookup(method, path string) *found {
 	return f
 }
 
-// find gives the route of a request and its parameters, unescaped once. Errors: errs.NotFound, a notAllowed.
+// find returns the route of a request and its parameters, unescaped once. Errors: errs.NotFound, a notAllowed.
 func (rt *router) find(r *http.Request) (*Route, httprouter.Params, error) {
 	path, method := r.URL.EscapedPath(), r.Method
 	if method == http.MethodHead {
@@ -167,7 +167,7 @@ type notAllowed string
 
 func (n notAllowed) Error() string { return "This route has the methods " + string(n) + "." }
 
-// shapesOf gives the segments of each route's shape.
+// shapesOf returns the segments of each route's shape.
 func shapesOf(routes []Route) ([][]string, error) {
 	shapes := make([][]string, len(routes))
 	for i, r := range routes {

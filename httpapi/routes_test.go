@@ -89,7 +89,7 @@ func TestWithoutPermission(t *testing.T) {
 	})
 }
 
-// TestReadOnlyToken: GET and HEAD alone (DECISIONS, section 1).
+// TestReadOnlyToken: GET and HEAD alone.
 func TestReadOnlyToken(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		s := stocked(t, open)

@@ -194,7 +194,7 @@ func object(path, value string) string {
 	return value
 }
 
-// merged gives a JSON object with the members of another one added.
+// merged returns a JSON object with the members of another one added.
 func merged(t testing.TB, body, more string) string {
 	t.Helper()
 	all := map[string]json.RawMessage{}

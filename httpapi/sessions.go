@@ -130,7 +130,7 @@ func (a *api) getSession(r *request) (reply, error) {
 	}{r.who.Tenant, r.who.User, orNull(r.who.Role().String()), r.who.Superuser, permissions}})
 }
 
-// orNull gives nil for "".
+// orNull returns nil for "".
 func orNull(s string) *string {
 	if s == "" {
 		return nil

@@ -19,7 +19,7 @@ func (a *api) endpoints(tenant, domain string) domains.Endpoints {
 	return domains.Endpoints{Callback: at("callback"), ACS: at("acs"), Metadata: at("metadata")}
 }
 
-// anonymous gives the query of a request without a session, and its tenant: header X-Tenant, else the query's tenant, else
+// anonymous returns the query of a request without a session, and its tenant: header X-Tenant, else the query's tenant, else
 // the only one, else default.
 func (a *api) anonymous(r *request) (query url.Values, tenant string, err error) {
 	if query, err = parseQuery(r.Request); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
-// tenantBody is a tenant as the API writes it (DECISIONS, section 1).
+// tenantBody is a tenant as the API writes it.
 type tenantBody struct {
 	ID        string       `json:"id"`
 	Name      string       `json:"name"`

@@ -11,7 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
-// tokenBody is a Token as the API writes it (part 2, Resources, Token). A personal token belongs to no entity, so the
+// tokenBody is a Token as the API writes it. A personal token belongs to no entity, so the
 // columns for one are null.
 type tokenBody struct {
 	ID             string          `json:"id"`

@@ -110,7 +110,7 @@ type script struct {
 	moved  int               // answers that had the path
 }
 
-// replay gives the conversation with the answers of now.
+// replay returns the conversation with the answers of now.
 func (s *script) replay(t *testing.T, text string) string {
 	var out strings.Builder
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
@@ -285,7 +285,7 @@ func TestTranscriptsShowNoInsides(t *testing.T) {
 	}
 }
 
-// eachExchange gives the first line of each request in the transcripts with the first line of its answer.
+// eachExchange returns the first line of each request in the transcripts with the first line of its answer.
 func eachExchange(t *testing.T, f func(file, request, status string)) {
 	t.Helper()
 	files := transcripts(t)

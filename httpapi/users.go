@@ -10,7 +10,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// userBody is a User as the API writes it (part 1, Comment, Embedded User fields).
+// userBody is a User as the API writes it.
 type userBody struct {
 	Tenant                    string                `json:"tenant"`
 	Domain                    string                `json:"domain"`

@@ -2,7 +2,7 @@ package inputs
 
 // The catalogs are functions, so that whoever gets one can do with it as they like.
 
-// editors gives the ready editors (DECISIONS, section 4).
+// editors returns the ready editors.
 func editors() []Editor {
 	return []Editor{
 		{"mdInput", "input:input_box"},
@@ -23,7 +23,7 @@ func editors() []Editor {
 
 type options = map[string]any
 
-// templates gives the presets per type (DECISIONS, section 4). A preset is called like its editor, but for
+// templates returns the presets per type. A preset is called like its editor, but for
 // mdMultiInput: with these options it shows one plain box, for text or for a number, so both are an "input box".
 func templates() []Template {
 	return []Template{

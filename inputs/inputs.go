@@ -14,16 +14,12 @@ import (
 )
 
 // Editor is one editor component.
-//
-// Source: part 1, Resources, Input driver.
 type Editor struct {
 	ID   string `json:"id"`   // component id, for example "mdSelect"; unique in the catalog
 	Name string `json:"name"` // untranslated i18n key, for example "input:select"
 }
 
 // Preset is an editor suggested for a type of value, with the options it starts with.
-//
-// Source: part 1, Resources, Input preset.
 type Preset struct {
 	Key   string `json:"key"`   // untranslated i18n key
 	Group string `json:"group"` // the type of value: the Type of the preset's Template
@@ -34,14 +30,12 @@ type Preset struct {
 type Input map[string]map[string]any
 
 // Template is one row of the template catalog: the presets of a type of value.
-//
-// Source: part 1, Input catalogs, GET /api/input-templates, where Presets is the `value` of a row.
 type Template struct {
 	Type    string
 	Presets []Preset
 }
 
-// Service gives the catalogs to any session. It is safe for concurrent use.
+// Service returns the catalogs to any session. It is safe for concurrent use.
 type Service struct {
 	editors []Editor
 }
@@ -63,7 +57,7 @@ func New(extra ...Editor) (*Service, error) {
 	return &Service{editors: all}, nil
 }
 
-// Editors gives the editors in the order of registration. The slice is the caller's own.
+// Editors returns the editors in the order of registration. The slice is the caller's own.
 // Errors: errs.Unauthenticated without an actor.
 func (s *Service) Editors(ctx context.Context) ([]Editor, error) {
 	if _, err := actor.From(ctx); err != nil {
@@ -72,7 +66,7 @@ func (s *Service) Editors(ctx context.Context) ([]Editor, error) {
 	return slices.Clone(s.editors), nil
 }
 
-// Templates gives the presets of the types object, string, numeric, date and boolean, in this order. All of it,
+// Templates returns the presets of the types object, string, numeric, date and boolean, in this order. All of it,
 // options included, is the caller's own. Errors: errs.Unauthenticated without an actor.
 func (s *Service) Templates(ctx context.Context) ([]Template, error) {
 	if _, err := actor.From(ctx); err != nil {

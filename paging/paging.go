@@ -72,7 +72,7 @@ func Each[T any](q Query, page func(Query) (Page[T], error), fn func(T)) error {
 	}
 }
 
-// Map gives the same page of other rows.
+// Map returns the same page of other rows.
 func Map[A, B any](p Page[A], f func(A) B) Page[B] {
 	out := Page[B]{Rows: make([]B, len(p.Rows)), Total: p.Total, More: p.More, Last: p.Last}
 	for i, r := range p.Rows {

@@ -97,7 +97,7 @@ func (s *Service) failed(ctx context.Context, tenant, domain, folded, sourceID s
 	return then
 }
 
-// Admit gives the user of somebody whom a domain has let in, with the profile and the name that the domain knows: the user
+// Admit returns the user of somebody whom a domain has let in, with the profile and the name that the domain knows: the user
 // of the domain with the source id; else the one of that name without a source id, who is tied to it; else a new one
 // without rights. A user whose new name cannot be had keeps the old one. Nothing is written when nothing differs. It joins
 // the transaction in ctx, and two first logins at once make one user.

@@ -15,10 +15,8 @@ var avatarColors = [16]struct{ background, text string }{
 	{"#ffb300", "#000000"}, {"#bf360c", "#ffffff"}, {"#5d4037", "#ffffff"}, {"#455a64", "#ffffff"},
 }
 
-// Avatar gives the palette index, 0 to 15, and the colors of a principal without a picture. It depends on the tenant and
+// Avatar returns the palette index, 0 to 15, and the colors of a principal without a picture. It depends on the tenant and
 // the id alone.
-//
-// Source: part 2, Principal list row; DECISIONS, section 9.
 func Avatar(tenant, id string) (index int, background, text string) {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(tenant + "\x00" + id))
@@ -27,7 +25,7 @@ func Avatar(tenant, id string) (index int, background, text string) {
 	return index, avatarColors[index].background, avatarColors[index].text
 }
 
-// Initials gives the first letters of the first and the last word of a name, in upper case; one letter for one word, ""
+// Initials returns the first letters of the first and the last word of a name, in upper case; one letter for one word, ""
 // for a name without letters and digits. Of an email address the part before the @ counts; dots, hyphens and underscores
 // part words as spaces do.
 func Initials(name string) string {

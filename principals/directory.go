@@ -50,9 +50,9 @@ type DomainCounts struct{ Users, Teams int }
 type DirectoryStore interface {
 	// DomainUsers calls each with every user of a domain, ordered by username. each must not use the store.
 	DomainUsers(ctx context.Context, tenant, domain string, each func(DirectoryUser)) error
-	// UserFrom gives the user of a domain with a source id, the first by username of several. It fails with errs.NotFound.
+	// UserFrom returns the user of a domain with a source id, the first by username of several. It fails with errs.NotFound.
 	UserFrom(ctx context.Context, tenant, domain, sourceID string) (User, error)
-	// Holders gives who has some folded names, of whatever domain, by folded name.
+	// Holders returns who has some folded names, of whatever domain, by folded name.
 	Holders(ctx context.Context, tenant string, folded []string) (map[string]Holder, error)
 	// AddDirectoryUsers adds users to a domain, without passwords and rights: Superuser is ignored. It fails with
 	// errs.Conflict when a name is taken.
@@ -60,14 +60,14 @@ type DirectoryStore interface {
 	// EditDirectoryUsers calls edit with each of some users that is there, in no order, and writes those that it changed with
 	// UpdatedAt; no other write to them comes between. Username and Superuser stay.
 	EditDirectoryUsers(ctx context.Context, tenant string, usernames []string, at time.Time, edit func(*DirectoryUser)) error
-	// RenameUsers gives users other names, and UpdatedAt; memberships, sessions, tokens, feeds and notifications follow.
+	// RenameUsers sets the names of users and their UpdatedAt; memberships, sessions, tokens, feeds and notifications follow.
 	// names maps old ones to new ones, and no new one is an old one. It fails with errs.Conflict when a name is taken, ignoring
 	// case.
 	RenameUsers(ctx context.Context, tenant string, names map[string]string, at time.Time) error
 
-	// DomainTeams gives the teams of a domain, ordered by id.
+	// DomainTeams returns the teams of a domain, ordered by id.
 	DomainTeams(ctx context.Context, tenant, domain string) ([]Team, error)
-	// Slugs gives the slugs of all teams.
+	// Slugs returns the slugs of all teams.
 	Slugs(ctx context.Context, tenant string) ([]string, error)
 	// DomainSeats calls each with every place in the teams of a domain, in no order. each must not use the store.
 	DomainSeats(ctx context.Context, tenant, domain string, each func(Seat)) error

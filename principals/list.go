@@ -13,10 +13,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/uuids"
 )
 
-// Principals gives every user and team of the tenant to any session, ordered by name ignoring case, then by id. A list
+// Principals returns every user and team of the tenant to any session, ordered by name ignoring case, then by id. A list
 // that changes meanwhile may be given partly as it was and partly as it is.
-//
-// Source: part 2, Principals, GET /api/principal-list.
 func (s *Service) Principals(ctx context.Context) iter.Seq2[Principal, error] {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -51,7 +49,7 @@ func (s *Service) principal(ctx context.Context, tenant, id string) (Principal, 
 	return s.store.Principal(ctx, tenant, spelled)
 }
 
-// canonicalID gives a UUID in the one form that ids have, and any other text as it is.
+// canonicalID returns a UUID in the one form that ids have, and any other text as it is.
 func canonicalID(id string) (string, bool) {
 	if key, ok := uuids.Parse(id); ok {
 		return key, true
@@ -77,7 +75,7 @@ func (s *Service) release(ctx context.Context, tenant, from, to string) error {
 	return s.passOn(ctx, tenant, from, to)
 }
 
-// passOn gives what a locked principal owns to another one, "" for nobody, and fails with errs.Conflict when it owns anything then.
+// passOn moves what a locked principal owns to another one, "" for nobody, and fails with errs.Conflict when it owns anything then.
 func (s *Service) passOn(ctx context.Context, tenant, from, to string) error {
 	if s.content == nil {
 		return nil

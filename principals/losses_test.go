@@ -14,7 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// ids gives those of some people.
+// ids returns those of some people.
 func ids(all []identity) (ids []string) {
 	for _, who := range all {
 		ids = append(ids, who.ID)

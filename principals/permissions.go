@@ -3,8 +3,6 @@ package principals
 import "github.com/tenantcontent/tenantcontent/actor"
 
 // UserPermissions says what the caller may do with a user.
-//
-// Source: part 1, Comment, Embedded User fields.
 type UserPermissions struct {
 	ChangeDomain, ChangeProfile, ChangePassword, Delete, Edit, Reassign, Superuser, Enable, ChangeTheme, Lock,
 	SetGlobalPermissions, ManageLogin bool

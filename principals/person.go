@@ -47,7 +47,7 @@ func (w *warnings) warn(format string, args ...any) {
 	w.all = append(w.all, fmt.Sprintf(format, args...))
 }
 
-// sentences gives them, and how many there are beside.
+// sentences returns them, and how many there are beside.
 func (w *warnings) sentences() []string {
 	if w.more > 0 {
 		return append(w.all[:len(w.all):len(w.all)], fmt.Sprintf("There are %d more warnings.", w.more))
@@ -125,7 +125,7 @@ func (s *scribe) notTimezone(name string) error {
 	return nil
 }
 
-// fresh gives the user that somebody becomes who has none yet.
+// fresh returns the user that somebody becomes who has none yet.
 func (s *scribe) fresh(who Identity) DirectoryUser {
 	u := DirectoryUser{Username: who.Username, Enabled: !who.Disabled, DirectoryDisabled: who.Disabled}
 	s.profile(&u, who)

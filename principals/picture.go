@@ -65,7 +65,7 @@ func (s *Service) changePicture(ctx context.Context, a actor.Actor, username str
 	return u, s.blobs.Delete(ctx, a.Tenant, *before)
 }
 
-// Picture gives a user's picture to any session; the caller closes it. Errors: errs.NotFound, also for a user without
+// Picture returns a user's picture to any session; the caller closes it. Errors: errs.NotFound, also for a user without
 // one.
 func (s *Service) Picture(ctx context.Context, username string) (User, io.ReadSeekCloser, error) {
 	u, err := s.User(ctx, username)

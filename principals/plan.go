@@ -81,7 +81,7 @@ func newPlan(domain string, snap Snapshot, source string) *plan {
 	return p
 }
 
-// sortedByID gives the places of some entries in the order of their ids.
+// sortedByID returns the places of some entries in the order of their ids.
 func sortedByID[T any](all []T, id func(T) string) []int32 {
 	order := make([]int32, len(all))
 	for i := range order {
@@ -129,7 +129,7 @@ func (p *plan) gives(i int32, username string) bool {
 	return better
 }
 
-// tie gives the users without a source id to the people of their names.
+// tie returns the users without a source id to the people of their names.
 func (p *plan) tie() {
 	for _, i := range p.order {
 		if p.person[i].user != none || !p.person[i].named {
@@ -192,7 +192,7 @@ func (p *plan) present(k *known) bool {
 	return k.person != none && !p.snap.People[k.person].Disabled
 }
 
-// nameOf gives the username that a known user has in the end.
+// nameOf returns the username that a known user has in the end.
 func (p *plan) nameOf(at int32) string {
 	if name, renamed := p.renames[p.known[at].name]; renamed {
 		return name

@@ -7,7 +7,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/fold"
 )
 
-// unsure gives the folded names that people get and have not got yet.
+// unsure returns the folded names that people get and have not got yet.
 func (p *plan) unsure() (names []string) {
 	for _, i := range p.order {
 		if name := fold.Name(p.snap.People[i].Username); p.person[i].named && !p.has(i, name) {

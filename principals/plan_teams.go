@@ -110,7 +110,7 @@ func (p *plan) team(t Team, g Group) (_ Team, ok bool) {
 	return t, ok
 }
 
-// slugs gives new teams slugs that none of taken is.
+// slugs sets the slugs of new teams, none of them among taken.
 func (p *plan) slugs(taken []string) {
 	used, next := map[string]bool{}, map[string]int{}
 	for _, s := range taken {
@@ -166,7 +166,7 @@ func (p *plan) seat(s Seat) {
 	p.leave = append(p.leave, Seat{TeamID: p.teamIDs[team], Username: p.nameOf(user)})
 }
 
-// join gives the memberships that are to be made.
+// join returns the memberships that are to be made.
 func (p *plan) join() (all []Seat) {
 	for at, s := range p.seats {
 		if p.taken[at] {

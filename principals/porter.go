@@ -15,7 +15,7 @@ const (
 
 // PorterStore is the part of a Store that moves users and teams between tenants, many at once.
 type PorterStore interface {
-	// Known gives those of some principal ids, Everyone's too, that are there.
+	// Known returns the given principal ids, Everyone's too, that exist.
 	Known(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
 	// UserIDs and TeamIDs give the ids of all users and all teams, ordered.
 	UserIDs(ctx context.Context, tenant string) ([]string, error)
@@ -23,9 +23,9 @@ type PorterStore interface {
 	// SomeUsers and SomeTeams give those of some that are there, in any order.
 	SomeUsers(ctx context.Context, tenant string, usernames []string) ([]User, error)
 	SomeTeams(ctx context.Context, tenant string, ids []string) ([]Team, error)
-	// TeamsWithSlugs gives the ids of the teams that have some slugs, by slug.
+	// TeamsWithSlugs returns the ids of the teams that have some slugs, by slug.
 	TeamsWithSlugs(ctx context.Context, tenant string, slugs []string) (map[string]string, error)
-	// MembersOf gives the memberships of some teams, without names, ordered by team and username.
+	// MembersOf returns the memberships of some teams, without names, ordered by team and username.
 	MembersOf(ctx context.Context, tenant string, teamIDs []string) ([]Membership, error)
 	// PutUsers adds users without passwords, or overwrites what those that are there have of names, email, timezone, data,
 	// user fields and UpdatedAt, but for superusers, who stay as they are. Nobody who is there gets rights, loses them or is
@@ -43,7 +43,7 @@ type PorterStore interface {
 	DeleteTeams(ctx context.Context, tenant string, ids []string) (int, error)
 }
 
-// Known gives those of some principal ids of a tenant, Everyone's too, that are there. It asks for no actor.
+// Known returns the given principal ids of a tenant, Everyone's too, that exist. It asks for no actor.
 func (s *Service) Known(ctx context.Context, tenant string, ids []string) (map[string]bool, error) {
 	return s.store.Known(ctx, tenant, ids)
 }
@@ -55,7 +55,7 @@ func (s *Service) Username(ctx context.Context, tenant, name string) (string, er
 	return u.Username, err
 }
 
-// Types gives what a host can do with teams and users: find them and ship them; teams can be commented. It needs of the
+// Types returns what a host can do with teams and users: find them and ship them; teams can be commented. It needs of the
 // options Store and Blobs. Content is not theirs to pass on: whoever removes principals reassigns it first.
 func Types(o Options) []entity.Type {
 	s := New(o)

@@ -87,7 +87,7 @@ func (s *Service) readTeam(tenant string, r entity.Row) (staffed, error) {
 	return t, err
 }
 
-// staffed gives teams with their members.
+// staffed returns teams with their members.
 func (s *Service) staffed(ctx context.Context, tenant string, ids []string) ([]staffed, error) {
 	some, err := s.store.SomeTeams(ctx, tenant, ids)
 	if err != nil {
@@ -163,7 +163,7 @@ func (s *Service) dismiss(ctx context.Context, tenant string, t staffed, before 
 // named is how many of the users that got or lost a role a warning names.
 const named = 10
 
-// enroll gives the memberships that a team is to get, and warns of whom it gives more rights than before or fewer.
+// enroll returns the memberships that a team is to get, and warns of whom it gives more rights than before or fewer.
 func (s *Service) enroll(b *port.Batch[staffed], t staffed, before map[string]actor.Role, known map[string]bool, dismissed []string) (join []Membership) {
 	var raised, lowered []string
 	for _, name := range dismissed {

@@ -83,7 +83,7 @@ func (s *Service) readUser(tenant string, r entity.Row) (User, error) {
 	return u, err
 }
 
-// named returns those of some users that are there. It returns errs.Conflict if a name is given in two spellings, or is
+// named returns the given users that exist. It returns errs.Conflict if a name is given in two spellings, or is
 // there in another one. In a deploy from another tenant, who is there in another spelling is returned with the name given.
 func (s *Service) named(ctx context.Context, tenant string, users []User, l entity.Landing) ([]User, error) {
 	var folded []string
@@ -171,7 +171,7 @@ type arrivals struct {
 	domains map[string]string // of the archive, to the one here
 }
 
-// domain gives the domain of somebody who comes from one: Local when the tenant has none of that id. Else they would belong
+// domain returns the domain of somebody who comes from one: Local when the tenant has none of that id. Else they would belong
 // to whoever makes it later.
 func (a arrivals) domain(ctx context.Context, from string) (string, error) {
 	if here, asked := a.domains[from]; asked {

@@ -29,8 +29,6 @@ const Local = "local"
 const Everyone = "*"
 
 // User is one person of a tenant. Times are UTC in whole microseconds; nil is null.
-//
-// Source: part 1, Comment, Embedded User fields.
 type User struct {
 	Tenant            string
 	Username          string // see ValidUsername; unique in the tenant ignoring case; changes with that in a directory alone
@@ -93,8 +91,6 @@ func (u User) ManagesPassword() bool { return u.Domain == Local }
 func (u User) HasSharedDatasources() bool { return false }
 
 // Team is a group of users. Its id is a principal id, as a username is.
-//
-// Source: DECISIONS, section 1; part 2, Principal list row, for color and icons.
 type Team struct {
 	Tenant       string
 	ID           string // UUIDv7, lower case
@@ -148,8 +144,6 @@ const (
 )
 
 // Principal is a user or a team in the one id space over both.
-//
-// Source: part 2, Principal list row.
 type Principal struct {
 	ID              string // username or team id
 	Type            Type
@@ -197,10 +191,10 @@ type NetworkLogin struct {
 type Store interface {
 	// User fails with errs.NotFound when the tenant has no user of exactly this name.
 	User(ctx context.Context, tenant, username string) (User, error)
-	// Users gives a page in the order of q.Sort: username (the default, ignoring case), displayName (the label),
+	// Users returns a page in the order of q.Sort: username (the default, ignoring case), displayName (the label),
 	// createdAt or updatedAt.
 	Users(ctx context.Context, tenant string, q paging.Query) (paging.Page[User], error)
-	// UsersNamed gives the users whose folded names are among these, in no order.
+	// UsersNamed returns the users whose folded names are among these, in no order.
 	UsersNamed(ctx context.Context, tenant string, folded []string) ([]User, error)
 	// InsertUser adds a user without a password. It fails with errs.Conflict when the name is taken, ignoring case.
 	InsertUser(ctx context.Context, tenant string, u User) error
@@ -226,7 +220,7 @@ type Store interface {
 
 	// Team finds a team by its id or, when key has no UUID form, by its slug. It fails with errs.NotFound.
 	Team(ctx context.Context, tenant, key string) (Team, error)
-	// Teams gives a page in the order of q.Sort: name (the default, ignoring case), createdAt or updatedAt.
+	// Teams returns a page in the order of q.Sort: name (the default, ignoring case), createdAt or updatedAt.
 	Teams(ctx context.Context, tenant string, q paging.Query) (paging.Page[Team], error)
 	// InsertTeam fails with errs.Conflict when the slug is taken.
 	InsertTeam(ctx context.Context, tenant string, t Team) error
@@ -235,9 +229,9 @@ type Store interface {
 	// DeleteTeam removes a team and its memberships. It fails with errs.NotFound.
 	DeleteTeam(ctx context.Context, tenant, id string) error
 
-	// Members gives a team's memberships in the order of the users' labels.
+	// Members returns a team's memberships in the order of the users' labels.
 	Members(ctx context.Context, tenant, teamID string) ([]Membership, error)
-	// Memberships gives a user's memberships in the order of the teams' names.
+	// Memberships returns a user's memberships in the order of the teams' names.
 	Memberships(ctx context.Context, tenant, username string) ([]Membership, error)
 	// PutMember adds a membership or sets the role of the one that is there. It fails with errs.Conflict when the team or
 	// the user is not there.
@@ -249,7 +243,7 @@ type Store interface {
 
 	// Principal finds a user, a team or Everyone by id. It fails with errs.NotFound.
 	Principal(ctx context.Context, tenant, id string) (Principal, error)
-	// Principals gives all users and teams, not Everyone, in the order of their folded names, then ids. It holds no
+	// Principals returns all users and teams, not Everyone, in the order of their folded names, then ids. It holds no
 	// connection while the caller works on one.
 	Principals(ctx context.Context, tenant string) iter.Seq2[Principal, error]
 

@@ -9,7 +9,7 @@ import (
 )
 
 // Reassigned are the kinds of content that Reassign moves: the ten models of part 2, Reassign rules, and apps, which move
-// with reports (DECISIONS, section 9).
+// with reports.
 var Reassigned = []entity.Kind{
 	"dataset", "datasource", "report", "query", "file", "job", "visual", "assistant", "library", "template", "app",
 }
@@ -18,7 +18,7 @@ var Reassigned = []entity.Kind{
 // it moved. Drafts of datasets, reports and queries that the source has begun are removed instead. It is for superusers,
 // for users with their own content and for admins of a team with the team's.
 //
-// Errors: errs.NotFound for an unknown source; errs.Unauthenticated when the caller may not (part 2, Errors, says so);
+// Errors: errs.NotFound for an unknown source; errs.Unauthenticated when the caller may not;
 // errs.Invalid when to is unknown, Everyone or the source itself.
 func (s *Service) Reassign(ctx context.Context, from, to string) (moved []entity.Ref, err error) {
 	a, err := actor.From(ctx)

@@ -11,7 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// TestReassign: who may, from whom, to whom (part 2, Principals).
+// TestReassign: who may, from whom, to whom.
 func TestReassign(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/fold"
 )
 
-// rename gives users other names, and everything that names them. Names may pass from one to another, in a circle too, but
+// rename changes the names of users wherever they are stored. Names may pass from one to another, in a circle too, but
 // must not be those of other users. It joins the transaction in ctx.
 func (s *Service) rename(ctx context.Context, tenant string, names map[string]string, at time.Time) error {
 	if err := s.store.LockPrincipals(ctx, tenant, slices.Collect(maps.Keys(names))); err != nil {

@@ -62,7 +62,7 @@ func BenchmarkSync(b *testing.B) {
 	}
 }
 
-// BenchmarkSyncMemory gives the most live memory, beside what was there before, of scans of 100,000 people in 1,000 groups,
+// BenchmarkSyncMemory reports the most live memory, beside what was there before, of scans of 100,000 people in 1,000 groups,
 // with the snapshot.
 func BenchmarkSyncMemory(b *testing.B) {
 	for engine, open := range map[string]dbtest.Opener{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {

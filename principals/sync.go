@@ -52,8 +52,6 @@ type SyncReport struct {
 // of the enabled users of the domain, and more than ten, would be disabled, or as many of their memberships in its teams
 // removed, without Force and DryRun, and also for however few, when more than half of the users would be disabled, or the
 // snapshot has nobody, or no group of the members; or when somebody else makes a user in this moment.
-//
-// Source: part 2, Authentication domains; DECISIONS, section 8.
 func (s *Service) Sync(ctx context.Context, tenant, domain string, snap Snapshot, o SyncOptions) (SyncReport, error) {
 	if err := foreign(domain); err != nil {
 		return SyncReport{}, err

@@ -71,7 +71,7 @@ func (f *fixture) edit(t *testing.T, name string, edit func(*principals.User)) {
 	is.New(t).NoErr(err)
 }
 
-// roster gives a team's members with their roles.
+// roster returns a team's members with their roles.
 func (f *fixture) roster(t *testing.T, team string) string {
 	t.Helper()
 	all, err := f.Members(root(t), team)

@@ -10,7 +10,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// Teams gives a page of the tenant's teams to any session, sorted by name (the default), createdAt or updatedAt.
+// Teams returns a page of the tenant's teams to any session, sorted by name (the default), createdAt or updatedAt.
 // Errors: errs.Invalid for a sort or cursor that does not fit.
 func (s *Service) Teams(ctx context.Context, q paging.Query) (paging.Page[Team], error) {
 	a, err := actor.From(ctx)
@@ -20,7 +20,7 @@ func (s *Service) Teams(ctx context.Context, q paging.Query) (paging.Page[Team],
 	return s.store.Teams(ctx, a.Tenant, q)
 }
 
-// Team gives one team, by id or slug, to any session. Errors: errs.NotFound.
+// Team returns one team, by id or slug, to any session. Errors: errs.NotFound.
 func (s *Service) Team(ctx context.Context, id string) (Team, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *Service) CreateTeam(ctx context.Context, t Team) (Team, error) {
 	return t, nil
 }
 
-// freeSlug gives the slug itself, or the first of slug-2, slug-3… that no team has.
+// freeSlug returns the slug itself, or the first of slug-2, slug-3… that no team has.
 func (s *Service) freeSlug(ctx context.Context, tenant, wanted string) (string, error) {
 	try := wanted
 	for n := 2; ; n++ {
@@ -126,7 +126,7 @@ func (s *Service) UpdateTeam(ctx context.Context, id string, edit func(*Team) er
 
 func same(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// managed gives the team when the caller manages it. Errors: errs.Forbidden, errs.NotFound.
+// managed returns the team when the caller manages it. Errors: errs.Forbidden, errs.NotFound.
 func (s *Service) managed(ctx context.Context, id string) (actor.Actor, Team, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -169,7 +169,7 @@ func (s *Service) DeleteTeam(ctx context.Context, id, reassignTo string) error {
 	})
 }
 
-// Members gives a team's memberships, ordered by the users' labels, to any session. The team is found by id or slug.
+// Members returns a team's memberships, ordered by the users' labels, to any session. The team is found by id or slug.
 // Errors: errs.NotFound.
 func (s *Service) Members(ctx context.Context, teamID string) ([]Membership, error) {
 	t, err := s.Team(ctx, teamID)
@@ -179,7 +179,7 @@ func (s *Service) Members(ctx context.Context, teamID string) ([]Membership, err
 	return s.store.Members(ctx, t.Tenant, t.ID)
 }
 
-// Member gives one membership to any session. The team is found by id or slug. Errors: errs.NotFound.
+// Member returns one membership to any session. The team is found by id or slug. Errors: errs.NotFound.
 func (s *Service) Member(ctx context.Context, teamID, username string) (Membership, error) {
 	t, err := s.Team(ctx, teamID)
 	if err != nil {
@@ -191,7 +191,7 @@ func (s *Service) Member(ctx context.Context, teamID, username string) (Membersh
 	return s.store.Member(ctx, t.Tenant, t.ID, username)
 }
 
-// Memberships gives a user's memberships, ordered by the teams' names, to any session. Errors: errs.NotFound.
+// Memberships returns a user's memberships, ordered by the teams' names, to any session. Errors: errs.NotFound.
 func (s *Service) Memberships(ctx context.Context, username string) ([]Membership, error) {
 	u, err := s.User(ctx, username)
 	if err != nil {

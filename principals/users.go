@@ -13,7 +13,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// Users gives a page of the tenant's users to any session, sorted by username (the default), displayName, createdAt or
+// Users returns a page of the tenant's users to any session, sorted by username (the default), displayName, createdAt or
 // updatedAt. Errors: errs.Invalid for a sort or cursor that does not fit.
 func (s *Service) Users(ctx context.Context, q paging.Query) (paging.Page[User], error) {
 	a, err := actor.From(ctx)
@@ -24,7 +24,7 @@ func (s *Service) Users(ctx context.Context, q paging.Query) (paging.Page[User],
 	return paging.Map(page, s.seen), err
 }
 
-// User gives one user to any session. Errors: errs.NotFound.
+// User returns one user to any session. Errors: errs.NotFound.
 func (s *Service) User(ctx context.Context, username string) (User, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *Service) meant(ctx context.Context, tenant, name string) (User, error) 
 	return s.user(ctx, tenant, spelled)
 }
 
-// UsersByName gives any session the users whose names are among some, ignoring case, by their exact names. It is one
+// UsersByName returns the users with the given names, ignoring case, by their exact names, to any session. It is one
 // statement. Names that no user has are left out.
 func (s *Service) UsersByName(ctx context.Context, names []string) (map[string]User, error) {
 	a, err := actor.From(ctx)
@@ -368,7 +368,7 @@ func staysAbleToLogIn(was, u User) bool {
 
 var errLastSuperuser = errs.New(errs.Conflict, "The last enabled superuser cannot be deleted, disabled, demoted or kept from logging in.")
 
-// withProfile gives u with the profile of another: the fields that users may change of their own.
+// withProfile returns u with the profile of another: the fields that users may change of their own.
 func withProfile(u, profile User) User {
 	u.DisplayName, u.FamilyName, u.GivenName, u.MiddleName = profile.DisplayName, profile.FamilyName, profile.GivenName, profile.MiddleName
 	u.Email, u.Timezone, u.Data, u.UserFields = profile.Email, profile.Timezone, profile.Data, profile.UserFields

@@ -186,7 +186,7 @@ func validTimezone(name string) bool {
 	return err == nil && name != "Local"
 }
 
-// object gives a JSON object without spaces around its parts, {} for none.
+// object returns a JSON object without spaces around its parts, {} for none.
 func object(name string, raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return json.RawMessage("{}"), nil

@@ -18,7 +18,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
-// dump gives every value of every table that a tenant can see, a line each.
+// dump returns every value of every table that a tenant can see, a line each.
 func dump(t *testing.T, db *bun.DB, tenant string) string {
 	t.Helper()
 	is := is.New(t)

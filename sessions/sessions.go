@@ -2,8 +2,6 @@
 //
 // httpapi, the root and hosts import it. It asks principals whether a password is right and keeps no password; of a
 // session or token it keeps a hash, so its rows open nothing.
-//
-// Source: DECISIONS, section 1.
 package sessions
 
 import (
@@ -49,17 +47,17 @@ type Holder struct {
 type Store interface {
 	// InsertSession fails with errs.Conflict when the tenant has no such user.
 	InsertSession(ctx context.Context, tenant string, s Session) error
-	// Session gives a session and its user. It fails with errs.NotFound.
+	// Session returns a session and its user. It fails with errs.NotFound.
 	Session(ctx context.Context, tenant, id string) (Session, Holder, error)
 	// DeleteSession removes a session. One that is not there is no error.
 	DeleteSession(ctx context.Context, tenant, id string) error
 	// InsertToken fails with errs.Conflict when the tenant has no such user.
 	InsertToken(ctx context.Context, tenant string, t Token) error
-	// Token gives a token and its user. It fails with errs.NotFound.
+	// Token returns a token and its user. It fails with errs.NotFound.
 	Token(ctx context.Context, tenant, id string) (Token, Holder, error)
-	// Tokens gives a page of a user's tokens: -createdAt (the default) or createdAt.
+	// Tokens returns a page of a user's tokens: -createdAt (the default) or createdAt.
 	Tokens(ctx context.Context, tenant, username string, q paging.Query) (paging.Page[Token], error)
-	// UserToken gives one of a user's tokens. It fails with errs.NotFound.
+	// UserToken returns one of a user's tokens. It fails with errs.NotFound.
 	UserToken(ctx context.Context, tenant, username, id string) (Token, error)
 	// DeleteToken fails with errs.NotFound when the user has no such token.
 	DeleteToken(ctx context.Context, tenant, username, id string) error
@@ -235,7 +233,7 @@ func refused(err error) error {
 	return err
 }
 
-// Tenant gives the tenant of a login that names this one: itself, and for "" the only tenant, else "default".
+// Tenant returns the tenant of a login that names this one: itself, and for "" the only tenant, else "default".
 func (s *Service) Tenant(ctx context.Context, named string) (string, error) {
 	if named != "" {
 		return named, nil
@@ -264,7 +262,7 @@ func unauthenticated() error {
 	return errs.New(errs.Unauthenticated, "The session or token is missing, not valid or has expired. Log in first.")
 }
 
-// Authenticate gives the actor of a credential that came from an address. It is one statement, and none for a text that
+// Authenticate returns the actor of a credential that came from an address. It is one statement, and none for a text that
 // is no credential. Errors: errs.Unauthenticated, the same for every reason.
 func (s *Service) Authenticate(ctx context.Context, credential string, from netip.Addr) (actor.Actor, error) {
 	if len(credential) > maxCredential {

@@ -64,7 +64,7 @@ func (f *fixture) login(t *testing.T) sessions.Login {
 	return l
 }
 
-// as gives a context in which jo of acme calls.
+// as returns a context in which jo of acme calls.
 func (f *fixture) as(t *testing.T) context.Context {
 	return actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "jo", Superuser: true})
 }

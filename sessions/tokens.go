@@ -16,8 +16,6 @@ import (
 )
 
 // Token is an API token: a credential without a session, of the user who made it.
-//
-// Source: part 2, Resources, Token.
 type Token struct {
 	ID             string // UUID
 	Type           string // "personal"
@@ -137,7 +135,7 @@ func (t Token) admits(now time.Time, from netip.Addr) bool {
 	return err == nil && within.Contains(from.Unmap().WithZone(""))
 }
 
-// Tokens gives a page of the caller's tokens, newest first. Their counters are up to date.
+// Tokens returns a page of the caller's tokens, newest first. Their counters are up to date.
 func (s *Service) Tokens(ctx context.Context, q paging.Query) (paging.Page[Token], error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -149,7 +147,7 @@ func (s *Service) Tokens(ctx context.Context, q paging.Query) (paging.Page[Token
 	return s.o.Store.Tokens(ctx, a.Tenant, a.User, q)
 }
 
-// Token gives one of the caller's tokens. Its counters are up to date. Errors: errs.NotFound.
+// Token returns one of the caller's tokens. Its counters are up to date. Errors: errs.NotFound.
 func (s *Service) Token(ctx context.Context, id string) (Token, error) {
 	a, err := actor.From(ctx)
 	if err != nil {

@@ -28,7 +28,7 @@ func (f *fixture) token(t *testing.T, n sessions.NewToken) (sessions.Token, stri
 	return made, credential
 }
 
-// listed gives jo's only token.
+// listed returns jo's only token.
 func (f *fixture) listed(t *testing.T) sessions.Token {
 	t.Helper()
 	is := is.New(t)

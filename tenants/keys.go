@@ -41,7 +41,7 @@ func (s *Service) CheckKeys(ctx context.Context) error {
 }
 
 // Rekey seals every secret again under the current key where it is not already, a tenant in one transaction at a time,
-// and gives how many values it wrote. It may be stopped and run again. Errors: errs.Invalid when a secret opens under no
+// and returns how many values it wrote. It may be stopped and run again. Errors: errs.Invalid when a secret opens under no
 // key.
 func (s *Service) Rekey(ctx context.Context) (int, error) {
 	ids, err := s.store.IDs(ctx)

@@ -15,8 +15,6 @@ import (
 )
 
 // Tenant is one customer of the service. Every other row belongs to one.
-//
-// Source: DECISIONS, section 1.
 type Tenant struct {
 	ID        string // [a-z0-9][a-z0-9-]{0,62}; never changes
 	Name      string // 1 to 255 characters
@@ -36,7 +34,7 @@ func (t Tenant) Version() string {
 
 // Settings are what a tenant has switched on.
 type Settings struct {
-	AI            bool     // the AI module (part 1, AI instructions)
+	AI            bool     // the AI module
 	Licenses      []string // such as "apps"
 	DefaultDomain string   // authentication domain of a login that names none; "local" when it was not set
 	DeployFrom    []Source // the tenants that may deploy bundles into this one, each once
@@ -79,7 +77,7 @@ type Sealer interface {
 type Store interface {
 	// Get fails with errs.NotFound when there is no tenant with this id.
 	Get(ctx context.Context, id string) (Tenant, error)
-	// IDs gives the ids of all tenants, ordered.
+	// IDs returns the ids of all tenants, ordered.
 	IDs(ctx context.Context) ([]string, error)
 	// Insert adds a tenant. It fails with errs.Conflict when the id is taken.
 	Insert(ctx context.Context, t Tenant, keyCheck string) error
@@ -92,7 +90,7 @@ type Store interface {
 	Delete(ctx context.Context, id string) error
 	// Counts returns how many rows a tenant has of what people know by name. A tenant that is not there has none.
 	Counts(ctx context.Context, id string) ([]Count, error)
-	// KeyCheck gives the sealed text that Insert was given, or that Reseal made of it.
+	// KeyCheck returns the sealed text that Insert was given, or that Reseal made of it.
 	KeyCheck(ctx context.Context, id string) (string, error)
 	// Reseal calls reseal with each sealed value of a tenant, in every table, and writes what it gives where that
 	// differs. It is one transaction; an error from reseal is returned as is and writes nothing. It gives how many
@@ -144,7 +142,7 @@ func New(o Options) *Service {
 	return &Service{store: o.Store, keys: o.Keys, known: o.KnownDomain, user: o.Username, now: o.Now, ai: epoch.NewCache[bool](o.Changes)}
 }
 
-// Get gives the caller's tenant to any session.
+// Get returns the caller's tenant to any session.
 func (s *Service) Get(ctx context.Context) (Tenant, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -237,7 +235,7 @@ func (s *Service) Add(ctx context.Context, t Tenant) (Tenant, error) {
 	return t, nil
 }
 
-// Lookup gives a tenant without an actor, for login and background work. Errors: errs.NotFound.
+// Lookup returns a tenant without an actor, for login and background work. Errors: errs.NotFound.
 func (s *Service) Lookup(ctx context.Context, id string) (Tenant, error) {
 	if !ValidID(id) {
 		return Tenant{}, errs.New(errs.NotFound, "Tenant not found.")
@@ -245,7 +243,7 @@ func (s *Service) Lookup(ctx context.Context, id string) (Tenant, error) {
 	return s.store.Get(ctx, id)
 }
 
-// acceptSources gives the users in DeployFrom their exact names. It refuses one whom the tenant does not have, but for one who
+// acceptSources replaces the users in DeployFrom by their exact names. It refuses one whom the tenant does not have, but for one who
 // was there before.
 func (s *Service) acceptSources(ctx context.Context, was Tenant, t *Tenant) error {
 	t.Settings.DeployFrom = slices.Clone(t.Settings.DeployFrom)
@@ -313,7 +311,7 @@ func (s *Service) ForgetUsers(ctx context.Context, id string, names ...string) e
 	return s.RenameUsers(ctx, id, gone)
 }
 
-// DefaultDomain gives the id of a tenant's default authentication domain without an actor. Errors: errs.NotFound.
+// DefaultDomain returns the id of a tenant's default authentication domain without an actor. Errors: errs.NotFound.
 func (s *Service) DefaultDomain(ctx context.Context, id string) (string, error) {
 	t, err := s.Lookup(ctx, id)
 	return t.Settings.DefaultDomain, err
@@ -336,7 +334,7 @@ func (s *Service) Counts(ctx context.Context, id string) ([]Count, error) {
 	return s.store.Counts(ctx, id)
 }
 
-// IDs gives the ids of all tenants without an actor, ordered.
+// IDs returns the ids of all tenants without an actor, ordered.
 func (s *Service) IDs(ctx context.Context) ([]string, error) { return s.store.IDs(ctx) }
 
 // stamp is the time of a write, as every database can keep it.

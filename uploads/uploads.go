@@ -15,8 +15,6 @@ import (
 )
 
 // Upload is one staged file.
-//
-// Source: DECISIONS, section 2.
 type Upload = files.File
 
 // Store keeps uploads. Implementations must pass uploadstest.TestStore.
@@ -70,7 +68,7 @@ func (s *Service) Create(ctx context.Context, filename, contentType string, r io
 	})
 }
 
-// Get gives an upload. Errors: errs.NotFound, also for another user's and an expired one.
+// Get returns an upload. Errors: errs.NotFound, also for another user's and an expired one.
 func (s *Service) Get(ctx context.Context, id string) (Upload, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -79,7 +77,7 @@ func (s *Service) Get(ctx context.Context, id string) (Upload, error) {
 	return s.shelf.Get(ctx, a.Tenant, id, visible(a))
 }
 
-// Open gives an upload with its bytes, which can be read from any place and which the caller closes.
+// Open returns an upload with its bytes, which can be read from any place and which the caller closes.
 // Errors: errs.NotFound, as Get.
 func (s *Service) Open(ctx context.Context, id string) (Upload, io.ReadSeekCloser, error) {
 	a, err := actor.From(ctx)
@@ -110,7 +108,7 @@ func (s *Service) Forget(ctx context.Context, tenant string, usernames ...string
 	return s.shelf.Forget(ctx, tenant, usernames...)
 }
 
-// RenameUsers gives the uploads of users who are renamed to their new names: names maps old ones to new ones, and no new
+// RenameUsers replaces the usernames of uploads: names maps old ones to new ones, and no new
 // one is an old one. It asks for no actor.
 func (s *Service) RenameUsers(ctx context.Context, tenant string, names map[string]string) error {
 	return s.shelf.Store.RenameUsers(ctx, tenant, names)

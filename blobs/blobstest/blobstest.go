@@ -54,7 +54,7 @@ func TestStore(t *testing.T, open func(t *testing.T) blobs.Store) {
 	}
 }
 
-// random gives bytes that are the same for the same size.
+// random returns bytes that are the same for the same size.
 func random(size int) []byte {
 	p := make([]byte, size)
 	_, _ = rand.NewChaCha8([32]byte{byte(size)}).Read(p)
@@ -392,7 +392,7 @@ func testHidden(t *testing.T, s blobs.Store) {
 	leavesNone(t, s, "b")
 }
 
-// faulty gives n bytes and then calls then.
+// faulty returns n bytes and then calls then.
 func faulty(n int, then func() error) io.Reader {
 	return io.MultiReader(bytes.NewReader(random(n)), readFunc(func([]byte) (int, error) { return 0, then() }))
 }

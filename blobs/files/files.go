@@ -41,19 +41,19 @@ func (f File) Version() string {
 type Store interface {
 	// Insert adds a file. Errors: errs.Conflict for a taken id; errs.Forbidden when its user is not there.
 	Insert(ctx context.Context, tenant string, f File) error
-	// Get gives a file, expired or not. Errors: errs.NotFound.
+	// Get returns a file, expired or not. Errors: errs.NotFound.
 	Get(ctx context.Context, tenant, id string) (File, error)
-	// Expired gives the ids of at most limit files that expire at this time or before, the oldest first.
+	// Expired returns the ids of at most limit files that expire at this time or before, the oldest first.
 	Expired(ctx context.Context, tenant string, at time.Time, limit int) ([]string, error)
-	// Page gives a page of the files of some users, at least one, that have not expired by then, in the order of q.Sort:
+	// Page returns a page of the files of some users, at least one, that have not expired by then, in the order of q.Sort:
 	// createdAt, the newest first unless it says otherwise.
 	Page(ctx context.Context, tenant string, usernames []string, at time.Time, q paging.Query) (paging.Page[File], error)
-	// OfUsers gives the ids of at most limit files of some users, at least one.
+	// OfUsers returns the ids of at most limit files of some users, at least one.
 	OfUsers(ctx context.Context, tenant string, usernames []string, limit int) ([]string, error)
-	// RenameUsers gives the files of users to their new names; names maps old ones to new ones, and no new one is an old
+	// RenameUsers replaces the usernames of files; names maps old ones to new ones, and no new one is an old
 	// one.
 	RenameUsers(ctx context.Context, tenant string, names map[string]string) error
-	// Held gives the bytes of all files of a user.
+	// Held returns the bytes of all files of a user.
 	Held(ctx context.Context, tenant, username string) (int64, error)
 	// Delete removes a file's row. One that is not there is no error.
 	Delete(ctx context.Context, tenant, id string) error
@@ -144,7 +144,7 @@ func (s Shelf) Create(ctx context.Context, tenant, user, filename, contentType s
 	return f, nil
 }
 
-// room gives how many bytes the user's next file may have.
+// room returns how many bytes the user's next file may have.
 func (s Shelf) room(ctx context.Context, tenant, user string) (int64, error) {
 	if s.Quota == math.MaxInt64 {
 		return s.Limit, nil
@@ -180,7 +180,7 @@ func (s Shelf) forget(ctx context.Context, tenant string, users []string) error 
 	}
 }
 
-// Get gives a file that has not expired, when may allows it. Errors: errs.NotFound, also for an id that is no UUID.
+// Get returns a file that has not expired, when may allows it. Errors: errs.NotFound, also for an id that is no UUID.
 func (s Shelf) Get(ctx context.Context, tenant, id string, may func(File) bool) (File, error) {
 	key, ok := uuids.Parse(id)
 	if !ok {
@@ -196,7 +196,7 @@ func (s Shelf) Get(ctx context.Context, tenant, id string, may func(File) bool) 
 	return f, nil
 }
 
-// Open gives what Get does, with the bytes. The caller closes them.
+// Open returns what Get does, with the bytes. The caller closes them.
 func (s Shelf) Open(ctx context.Context, tenant, id string, may func(File) bool) (File, blobs.Reader, error) {
 	f, err := s.Get(ctx, tenant, id, may)
 	if err != nil {

@@ -6,8 +6,6 @@
 // it keeps is the names of the members and their sums.
 //
 // bundles imports it, and programs that look into an archive may.
-//
-// Source: DECISIONS, section 7.
 package archive
 
 import (

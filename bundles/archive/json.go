@@ -43,7 +43,7 @@ func TooDeep(raw []byte) bool {
 	return deep > MaxNesting
 }
 
-// shape gives how many levels valid JSON has, and how many values are in the first two of them, all but the first one of
+// shape returns how many levels valid JSON has, and how many values are in the first two of them, all but the first one of
 // each object and array.
 func shape(raw []byte) (deep, wide int) {
 	level := 0

@@ -4,8 +4,6 @@ import "github.com/tenantcontent/tenantcontent/errs"
 
 // Limits bound an archive, read or written: what one program writes, another one with the same limits reads. What is 0
 // has its default. Beside them, the names of all members may have 128 bytes each on average, or 1 MiB together.
-//
-// Source: DECISIONS, section 7.
 type Limits struct {
 	Members int   // number of members: rows, files, bundle.json and checksums.json; default 200,000
 	Bytes   int64 // unpacked; default 4 GiB

@@ -154,7 +154,7 @@ func TestAnyRatio(t *testing.T) {
 	}
 }
 
-// inDrops gives a few bytes at a time, so that a Reader has not read ahead of what it unpacks.
+// inDrops reads a few bytes at a time, so that a Reader has not read ahead of what it unpacks.
 type inDrops struct{ io.Reader }
 
 func (b inDrops) Read(p []byte) (int, error) { return b.Reader.Read(p[:min(len(p), 256)]) }

@@ -199,7 +199,7 @@ func drain(r io.Reader, l archive.Limits) (n int, err error) {
 	return n, err
 }
 
-// heapPeak gives how far the heap grew while fn ran, garbage of the last cycle included.
+// heapPeak returns how far the heap grew while fn ran, garbage of the last cycle included.
 func heapPeak(fn func()) uint64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	runtime.GC()

@@ -71,11 +71,11 @@ func Again(r io.Reader, l Limits) (*Reader, error) {
 	return a, err
 }
 
-// Header gives bundle.json.
+// Header returns bundle.json.
 func (a *Reader) Header() Header { return a.header }
 
-// Next gives the next row or file; of a file, Read gives the bytes. At the end of an archive that is whole and unchanged
-// it gives io.EOF. Errors: errs.Invalid; the source's own, as they are.
+// Next returns the next row or file; of a file, Read returns the bytes. At the end of an archive that is whole and unchanged
+// it returns io.EOF. Errors: errs.Invalid; the source's own, as they are.
 func (a *Reader) Next() (Member, error) {
 	if a.err != nil {
 		return Member{}, a.err

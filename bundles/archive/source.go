@@ -53,7 +53,7 @@ func (u *unpacked) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ration gives as much as it was told, so that a reader that looks for the end of something gives up.
+// ration returns at most as much as it was told, so that a reader that looks for the end of something gives up.
 type ration struct {
 	io.Reader
 	left int

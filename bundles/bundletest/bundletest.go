@@ -117,7 +117,7 @@ func (f *fixture) some(n int) []string {
 	return ids
 }
 
-// ids gives what of some the tenant has: it may have had others to begin with.
+// ids returns what of some the tenant has: it may have had others to begin with.
 func (f *fixture) ids(tenant string, some []string) []string {
 	f.t.Helper()
 	all, err := f.Porter.IDs(f.ctx, tenant)

@@ -138,7 +138,7 @@ type counts struct {
 	} `json:"changes"`
 }
 
-// open gives the archive and its size, -1 when nobody knows that yet.
+// open returns the archive and its size, -1 when nobody knows that yet.
 func (a arrivalFlags) open(t terminal) (io.ReadCloser, int64, error) {
 	if a.File == "-" {
 		return io.NopCloser(t.in), -1, nil

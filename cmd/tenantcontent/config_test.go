@@ -89,7 +89,7 @@ func TestBadConfiguration(t *testing.T) {
 	}
 }
 
-// parsed gives what flags and environment make of the library's configuration.
+// parsed returns what flags and environment make of the library's configuration.
 func parsed(t *testing.T, args ...string) tenantcontent.Config {
 	t.Helper()
 	is := is.New(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// palette gives all colors of the server by key.
+// palette returns all colors of the server by key.
 func (s *server) palette(t *testing.T, token string) map[string]string {
 	t.Helper()
 	is := is.New(t)

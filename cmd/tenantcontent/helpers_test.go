@@ -193,7 +193,7 @@ func try(method, url, token, body string) (int, string, error) {
 	return res.StatusCode, string(text), err
 }
 
-// login gives a session's token.
+// login returns a session's token.
 func (s *server) login(t *testing.T, tenant, user, password string) string {
 	t.Helper()
 	status, body := s.tryLogin(t, tenant, user, password)
@@ -210,7 +210,7 @@ func (s *server) tryLogin(t *testing.T, tenant, user, password string) (int, str
 	return call(t, "POST", s.url+"/api/login/local", "", string(in))
 }
 
-// field gives a field of a JSON object.
+// field returns a field of a JSON object.
 func field(t *testing.T, body, name string) string {
 	t.Helper()
 	var in map[string]any

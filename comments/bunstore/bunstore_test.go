@@ -47,7 +47,7 @@ func people(t *testing.T, db *bun.DB) *bun.DB {
 }
 
 // grow writes n comments on a report, their ids its name and a number, in bulk, with activities and feeds when loud.
-// parent gives the one that the ith replies to, -1 for none.
+// parent returns the one that the ith replies to, -1 for none.
 func grow(t testing.TB, db *bun.DB, of string, n int, loud bool, parent func(i int) int) {
 	t.Helper()
 	id := func(i int) any {
@@ -203,7 +203,7 @@ func TestLongThread(t *testing.T) {
 	})
 }
 
-// explain gives the plan of a statement without arguments.
+// explain returns the plan of a statement without arguments.
 func explain(t *testing.T, db *bun.DB, statement string) string {
 	t.Helper()
 	is := is.New(t)

@@ -12,7 +12,7 @@ import (
 // wrong is a password that nobody has.
 const wrong = "nobody's password, c4f1"
 
-// password gives the realm as a PasswordLogin, and the fixture's person; false where there is none.
+// password returns the realm as a PasswordLogin, and the fixture's person; false where there is none.
 func (f *fixture) password() (domains.PasswordLogin, bool) {
 	f.t.Helper()
 	login, ok := f.open(f.Config).(domains.PasswordLogin)

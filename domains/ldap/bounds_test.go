@@ -43,7 +43,7 @@ func TestTooManyMembers(t *testing.T) {
 func TestHeavyComesAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		is := is.New(t)
-		// after gives how long a message waits that comes after another one, which is taken so much later, -1 for never.
+		// after returns how long a message waits that comes after another one, which is taken so much later, -1 for never.
 		after := func(second []byte, taken time.Duration) time.Duration {
 			first := message(300)
 			f := framesOf(append(first, second...))

@@ -17,7 +17,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// with gives the smallest configuration with members added.
+// with returns the smallest configuration, with members added.
 func with(members string) string {
 	return `{"url": "ldap://127.0.0.1", "baseDN": "dc=example,dc=org", ` + members + `}`
 }

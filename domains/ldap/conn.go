@@ -26,7 +26,7 @@ type conn struct {
 	forget func() bool // that ctx closes raw
 }
 
-// connect gives a connection with TLS where it is configured, bound as the service, on which the directory may send most
+// connect returns a connection with TLS where it is configured, bound as the service, on which the directory may send most
 // bytes. Close it.
 func (r *realm) connect(ctx context.Context, most int64) (*conn, error) {
 	c := &conn{realm: r, ctx: ctx}
@@ -64,7 +64,7 @@ func (c *conn) reach() (err error) {
 	return nil
 }
 
-// encrypt gives the socket with TLS on it, or as it is.
+// encrypt returns the socket with TLS on it, or as it is.
 func (c *conn) encrypt() (net.Conn, error) {
 	if !c.secure && !c.realm.startTLS {
 		return c.raw, nil

@@ -22,13 +22,13 @@ func (k *keys) hash() (h key) {
 	return h
 }
 
-// name gives the key of somebody's name.
+// name returns the key of somebody's name.
 func (k *keys) name(s string) key {
 	k.buffer = append(k.buffer[:0], norm.NFC.String(strings.ToLower(s))...)
 	return k.hash()
 }
 
-// dn gives the key of a DN.
+// dn returns the key of a DN.
 func (k *keys) dn(s string) key {
 	k.buffer = k.buffer[:0]
 	if !k.plain(s) {
@@ -73,7 +73,7 @@ func canonical(s string) string {
 // bits is what a uniqueMember may have behind its DN.
 var bits = regexp.MustCompile(`#'[01]*'B$`)
 
-// withoutBits gives the DN of a value of uniqueMember.
+// withoutBits returns the DN of a value of uniqueMember.
 func withoutBits(s string) string {
 	if !strings.HasSuffix(s, "'B") {
 		return s

@@ -29,7 +29,7 @@ func (r *realm) Entries(ctx context.Context) iter.Seq2[domains.Entry, error] {
 	}
 }
 
-// read gives every person, then every group.
+// read returns every person, then every group.
 func (r *realm) read(ctx context.Context, give func(domains.Entry) error) error {
 	c, err := r.connect(ctx, maxBytes)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *scan) person(e *goldap.Entry) error {
 	return s.give(domains.Entry{Person: &who})
 }
 
-// keysOf gives what groups may name a person by.
+// keysOf returns what groups may name a person by.
 func (s *scan) keysOf(e *goldap.Entry) []key {
 	if !s.membersByName() {
 		return []key{s.keys.dn(e.DN)}

@@ -56,12 +56,12 @@ func (r *realm) identity(e *goldap.Entry) (domains.Identity, error) {
 	}, err
 }
 
-// text gives what a person's attribute says; key is that of the configuration.
+// text returns what a person's attribute says; key is that of the configuration.
 func (r *realm) text(e *goldap.Entry, key string) string {
 	return textOf(e, r.attributes[key], maxValue)
 }
 
-// textOf gives the first value of an attribute, up to most bytes, as a text that a database can keep, "" for none.
+// textOf returns the first value of an attribute, up to most bytes, as a text that a database can keep, "" for none.
 func textOf(e *goldap.Entry, attribute string, most int) string {
 	if attribute == "" {
 		return ""
@@ -73,7 +73,7 @@ func textOf(e *goldap.Entry, attribute string, most int) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
 }
 
-// idOf gives what ties an entry to its user or team: it stays through renames.
+// idOf returns what ties an entry to its user or team: it stays through renames.
 func (r *realm) idOf(e *goldap.Entry) (string, error) {
 	id := e.GetEqualFoldRawAttributeValue(r.idAttribute)
 	switch {

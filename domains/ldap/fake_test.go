@@ -104,7 +104,7 @@ func (f *fake) serve(c net.Conn) {
 	}
 }
 
-// cookieOf gives the cookie of a request's paging control, "" for none.
+// cookieOf returns the cookie of a request's paging control, "" for none.
 func cookieOf(p *ber.Packet) string {
 	if len(p.Children) < 3 {
 		return ""
@@ -122,7 +122,7 @@ func (f *fake) note(what string) {
 	f.asked = append(f.asked, what)
 }
 
-// log gives what was asked since the last time.
+// log returns what was asked since the last time.
 func (f *fake) log() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

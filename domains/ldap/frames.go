@@ -33,7 +33,7 @@ var (
 	errMalformed = errors.New("not a message of LDAP")
 )
 
-// frames gives go-ldap the messages of a directory that are not too large, one at a time.
+// frames passes the messages of a directory to go-ldap, one at a time, and refuses those that are too large.
 type frames struct {
 	net.Conn
 	in       *bufio.Reader // from Conn

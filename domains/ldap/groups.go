@@ -21,7 +21,7 @@ type group struct {
 	groups []int32 // those of others that are groups, as places in scan.all
 }
 
-// giveGroups gives every group with all of its members.
+// giveGroups returns every group with all of its members.
 func (s *scan) giveGroups() error {
 	places := make(map[key]int32, len(s.all))
 	for i, g := range s.all {
@@ -89,7 +89,7 @@ func (s *scan) tooMany() error {
 		"those of groups within them too: narrow groupFilter.", s.url, maxMemberships)
 }
 
-// circles gives the groups by the circles that they form, most of them of one group, each after all that is in it: the
+// circles returns the groups by the circles that they form, most of them of one group, each after all that is in it: the
 // strongly connected components, by Tarjan's algorithm without recursion, as a directory may nest deeply.
 func (s *scan) circles() iter.Seq[[]int32] {
 	return func(yield func([]int32) bool) {

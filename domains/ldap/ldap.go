@@ -13,7 +13,7 @@
 // Groups within groups count where both are found. Who is disabled outside of AD has no common attribute: leave those
 // people out with userFilter, and the scan disables them.
 //
-// Source: part 2, Domain driver and Domain template; DECISIONS, section 8; RFC 4511 to 4515, 2696, 4530.
+// Source: RFC 4511 to 4515, 2696, 4530.
 package ldap
 
 import (

@@ -53,7 +53,7 @@ func (r *realm) Login(ctx context.Context, username, password string) (domains.I
 	return who, nil
 }
 
-// find gives the one entry with a name, or says why there is none. What a directory takes for the same name may be less
+// find returns the one entry with a name, or says why there is none. What a directory takes for the same name may be less
 // than the same: the name has to be equal but for case, so that nobody can be tried under many names.
 func (c *conn) find(username string) (e *goldap.Entry, why string, err error) {
 	if !isName(username) {

@@ -103,7 +103,7 @@ func (m *members) attribute(name, otherwise string) string {
 	return s
 }
 
-// attributes gives the attributes of a person: the default for each key that is not given.
+// attributes returns the attributes of a person: the default for each key that is not given.
 func (m *members) attributes(defaults map[string]string) map[string]string {
 	var given map[string]json.RawMessage
 	m.read("attributes", &given, "an object of texts")
@@ -121,7 +121,7 @@ func (m *members) attributes(defaults map[string]string) map[string]string {
 	return names
 }
 
-// certificates gives the system's certificates and those of a member. nil stands for the system's alone.
+// certificates returns the system's certificates and those of a member. nil stands for the system's alone.
 func (m *members) certificates(name string) (pool *x509.CertPool, each []string) {
 	rest := []byte(m.text(name, "", maxCACert))
 	if len(rest) == 0 {

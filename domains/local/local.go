@@ -1,8 +1,6 @@
 // Package local is the domain driver local: the built-in realm, whose people have their passwords in this service.
 //
 // The root, cmd and hosts import it. It only describes the realm: principals checks the passwords.
-//
-// Source: part 2, Domain driver; DECISIONS, sections 1 and 8.
 package local
 
 import (
@@ -31,7 +29,7 @@ func (Driver) Info() domains.Info {
 	}
 }
 
-// Open gives a realm that can do nothing by itself. It knows no member: the configuration is an object, or null or nothing
+// Open returns a realm that can do nothing by itself. It knows no member: the configuration is an object, or null or nothing
 // as the one domain of this type has none. Errors: errs.Invalid for every other JSON value.
 func (Driver) Open(config json.RawMessage) (domains.Realm, error) {
 	var members map[string]json.RawMessage

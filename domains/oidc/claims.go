@@ -21,7 +21,7 @@ import (
 // claims are what a provider says of a person.
 type claims map[string]any
 
-// text gives a claim that is a string, "" for every other one and for one with NUL, which no database keeps.
+// text returns a claim that is a string, "" for every other one and for one with NUL, which no database keeps.
 func (c claims) text(name string) string {
 	s, _ := c[name].(string)
 	if strings.IndexByte(s, 0) >= 0 {
@@ -39,13 +39,13 @@ type noting struct {
 	err error
 }
 
-// VerifySignature gives the payload of a token.
+// VerifySignature returns the payload of a token.
 func (n *noting) VerifySignature(ctx context.Context, jwt string) (payload []byte, err error) {
 	payload, n.err = n.KeySet.VerifySignature(ctx, jwt)
 	return payload, n.err
 }
 
-// verify gives the claims of the ID token that came with an access token. Errors: errs.Unauthenticated when it is not
+// verify returns the claims of the ID token that came with an access token. Errors: errs.Unauthenticated when it is not
 // for this login; errs.Upstream when there is none, or the provider's keys cannot be had.
 func (r *realm) verify(ctx context.Context, p *provider, token *oauth2.Token, nonce string) (claims, error) {
 	raw, _ := token.Extra("id_token").(string)
@@ -118,7 +118,7 @@ func (r *realm) complete(ctx context.Context, p *provider, token *oauth2.Token, 
 	return nil
 }
 
-// ask gives what userinfo says, which may be a signed token.
+// ask returns what userinfo says, which may be a signed token.
 func (r *realm) ask(ctx context.Context, p *provider, token *oauth2.Token) (claims, error) {
 	body, kind, err := fetch(ctx, r.client, p.userinfo, token)
 	if err != nil {

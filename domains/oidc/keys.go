@@ -35,7 +35,7 @@ var algorithms = []jose.SignatureAlgorithm{
 // errForged is the error of a signature that none of the keys has made.
 var errForged = errors.New("no key of the provider has made the signature")
 
-// VerifySignature gives the payload of a token, as goidc.KeySet wants it. A key that is not known may be new: the keys are
+// VerifySignature returns the payload of a token, as goidc.KeySet wants it. A key that is not known may be new: the keys are
 // read once more. Errors: errForged; another one when they cannot be had.
 func (k *keySet) VerifySignature(ctx context.Context, jwt string) ([]byte, error) {
 	jws, err := jose.ParseSignedCompact(jwt, algorithms)

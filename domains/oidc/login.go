@@ -95,7 +95,7 @@ func (r *realm) code(p *provider, params url.Values) (string, error) {
 	return params.Get("code"), nil
 }
 
-// exchange gives the tokens for a code. Errors: errs.Unauthenticated for a code that is not good; errs.Upstream.
+// exchange returns the tokens for a code. Errors: errs.Unauthenticated for a code that is not good; errs.Upstream.
 func (r *realm) exchange(ctx context.Context, p *provider, at domains.Endpoints, code, verifier string) (*oauth2.Token, error) {
 	token, err := p.oauth.Exchange(ctx, code, callback(at), oauth2.VerifierOption(verifier))
 	if err == nil {

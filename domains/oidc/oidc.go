@@ -2,7 +2,7 @@
 //
 // The root, cmd and hosts import it. It speaks the authorization code flow with PKCE, a nonce and the provider's own keys.
 //
-// Source: part 2, Authentication domains; DECISIONS, section 8; OpenID Connect Core 1.0 and Discovery 1.0; RFC 9207.
+// Source: OpenID Connect Core 1.0 and Discovery 1.0; RFC 9207.
 package oidc
 
 import (

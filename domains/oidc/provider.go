@@ -36,7 +36,7 @@ type provider struct {
 // use after it.
 const freshness = time.Hour
 
-// provider gives what is known of the provider. Errors: errs.Upstream.
+// provider returns what is known of the provider. Errors: errs.Upstream.
 func (r *realm) provider(ctx context.Context) (*provider, error) {
 	found, err := r.found.get(ctx, func(p *reading[*provider]) bool { return r.now().Before(p.value.until) }, r.discover)
 	if err != nil {

@@ -19,7 +19,7 @@ type reading[T any] struct {
 	err   error
 }
 
-// get gives the last reading that worked when it is good, or a new one. Errors: those of read, and ctx's.
+// get returns the last reading that worked when it is good, or a new one. Errors: those of read, and ctx's.
 func (s *shared[T]) get(ctx context.Context, good func(*reading[T]) bool, read func() (T, error)) (*reading[T], error) {
 	r := s.begin(good, read)
 	select {

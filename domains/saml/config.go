@@ -88,7 +88,7 @@ func secure(u *url.URL) bool {
 // members are those of a JSON object under their exact names.
 type members map[string]json.RawMessage
 
-// text gives a member that is text; null and none are "".
+// text returns a member that is text; null and none are "".
 func (m members) text(name string) (string, error) {
 	var s string
 	if raw, ok := m[name]; ok && json.Unmarshal(raw, &s) != nil {
@@ -97,7 +97,7 @@ func (m members) text(name string) (string, error) {
 	return s, nil
 }
 
-// attributes gives the attributes' names, those that the configuration leaves out by default.
+// attributes returns the attributes' names, those that the configuration leaves out by default.
 func (m members) attributes() (map[string]string, error) {
 	var given members
 	if raw, ok := m["attributes"]; ok && json.Unmarshal(raw, &given) != nil {

@@ -14,7 +14,7 @@ import (
 // maxID is the longest domains.Identity.ID, in characters.
 const maxID = 255
 
-// identity gives the person that an assertion is about.
+// identity returns the person that an assertion is about.
 func (r *realm) identity(p *provider, a assertion) (domains.Identity, error) {
 	names := slices.Compact(a.values(r.attributes["username"])) // the same twice is one
 	if len(names) != 1 {
@@ -43,7 +43,7 @@ func identifier(provider string, name *crewjam.NameID, username string) string {
 	return provider + "!username!" + username
 }
 
-// values gives the values of the attribute with a name, else of the one with it as FriendlyName; "" is none.
+// values returns the values of the attribute with a name, else of the one with it as FriendlyName; "" is none.
 func (a assertion) values(name string) []string {
 	if name == "" {
 		return nil
@@ -68,7 +68,7 @@ func (a assertion) values(name string) []string {
 	return byFriendly
 }
 
-// first gives an attribute's first value, "" for none.
+// first returns an attribute's first value, "" for none.
 func (a assertion) first(name string) string {
 	if values := a.values(name); len(values) > 0 {
 		return values[0]

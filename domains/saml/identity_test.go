@@ -12,7 +12,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/samltest"
 )
 
-// named gives an assertion a NameID.
+// named sets the NameID of an assertion.
 func named(format crewjam.NameIDFormat, value string) func(*crewjam.Assertion) {
 	return func(a *crewjam.Assertion) {
 		a.Subject.NameID = &crewjam.NameID{Format: string(format), Value: value}

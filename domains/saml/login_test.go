@@ -85,7 +85,7 @@ func (b *browser) post(address string, form url.Values) (action string, next url
 	return b.page(b.client.PostForm(address, form))
 }
 
-// page gives the form of a page.
+// page returns the form on a page.
 func (b *browser) page(res *http.Response, err error) (action string, form url.Values) {
 	is := is.New(b.t)
 	is.NoErr(err)

@@ -73,7 +73,7 @@ func walk(document []byte, see func(xml.Token) error) error {
 	}
 }
 
-// child gives the first child of that name, nil for none.
+// child returns the first child of that name, nil for none.
 func child(el *etree.Element, namespace, name string) *etree.Element {
 	for _, c := range el.ChildElements() {
 		if c.Tag == name && c.NamespaceURI() == namespace {

@@ -46,7 +46,7 @@ func readProvider(document []byte) (*provider, error) {
 	return newProvider(found[0], role(found[0]))
 }
 
-// role gives an entity's role of an identity provider, nil for none.
+// role returns an entity's role of an identity provider, nil for none.
 func role(e crewjam.EntityDescriptor) *crewjam.IDPSSODescriptor {
 	for i, d := range e.IDPSSODescriptors {
 		if strings.Contains(d.ProtocolSupportEnumeration, saml2) {
@@ -81,7 +81,7 @@ func newProvider(e crewjam.EntityDescriptor, d *crewjam.IDPSSODescriptor) (*prov
 	return p, err
 }
 
-// signingKeys gives the certificates whose keys sign.
+// signingKeys returns the certificates whose keys sign.
 func signingKeys(descriptors []crewjam.KeyDescriptor) ([]*x509.Certificate, error) {
 	var keys []*x509.Certificate
 	for _, k := range descriptors {
@@ -124,7 +124,7 @@ func readEntities(document []byte) ([]crewjam.EntityDescriptor, error) {
 	return flatten(list, time.Time{}), nil
 }
 
-// flatten gives the entities of a list and of the lists in it; none is valid longer than its list.
+// flatten returns the entities of a list and of the lists in it; none is valid longer than its list.
 func flatten(list crewjam.EntitiesDescriptor, ends time.Time) []crewjam.EntityDescriptor {
 	if list.ValidUntil != nil {
 		ends = earlier(ends, *list.ValidUntil)
@@ -139,7 +139,7 @@ func flatten(list crewjam.EntitiesDescriptor, ends time.Time) []crewjam.EntityDe
 	return all
 }
 
-// earlier gives the earlier one of two times; zero is never.
+// earlier returns the earlier one of two times; zero is never.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -147,7 +147,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// current gives p unless its time is over. Errors: errs.Upstream.
+// current returns p unless its time is over. Errors: errs.Upstream.
 func (p *provider) current() (*provider, error) {
 	if !p.ends.IsZero() && !time.Now().Before(p.ends) {
 		return nil, errs.New(errs.Upstream, "The SAML metadata of %s ended on %s (validUntil); get it anew.", p.entityID, p.ends.Format(time.RFC3339))

@@ -32,7 +32,7 @@ func (r *realm) service(at domains.Endpoints) string {
 	return at.Metadata
 }
 
-// Begin gives the provider's address with a request to log somebody in; the request's id is what Finish must know. SAML
+// Begin returns the provider's address with a request to log somebody in; the request's id is what Finish must know. SAML
 // has room for a state of 80 bytes.
 func (r *realm) Begin(ctx context.Context, at domains.Endpoints, state string) (location string, memory []byte, err error) {
 	p, err := r.provider(ctx)
@@ -80,7 +80,7 @@ func (r *realm) Finish(ctx context.Context, at domains.Endpoints, memory []byte,
 	return who, nil
 }
 
-// identify gives the person that a response is about.
+// identify returns the person that a response is about.
 func (r *realm) identify(p *provider, at domains.Endpoints, request string, responses []string) (domains.Identity, error) {
 	if len(responses) != 1 || len(responses[0]) > 2*maxDocument {
 		return domains.Identity{}, errors.New("there is not one SAMLResponse of a sensible size")

@@ -11,7 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// metadata gives the provider at the moment. Errors: errs.Upstream.
+// metadata returns the provider at the moment. Errors: errs.Upstream.
 type metadata func(ctx context.Context) (*provider, error)
 
 // remote is metadata at an address. It is fetched when it is needed and then kept, so that many logins at once fetch it
@@ -33,7 +33,7 @@ const (
 	keepFailure = 3 * time.Second
 )
 
-// provider gives what is kept, or fetches it.
+// provider returns what is kept, or fetches it.
 func (r *remote) provider(ctx context.Context) (*provider, error) {
 	select {
 	case r.turn <- struct{}{}:

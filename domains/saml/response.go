@@ -24,7 +24,7 @@ type audiences struct {
 	Audience []string `xml:"Audience"`
 }
 
-// read gives the assertion of a response when everything about it is as it should be.
+// read returns the assertion of a response when everything about it is as it should be.
 func (p *provider) read(document []byte, e expected) (assertion, error) {
 	s := shape{ids: map[string]bool{}}
 	root, err := parse(document, s.see)

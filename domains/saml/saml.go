@@ -16,8 +16,6 @@
 // The types and the request are crewjam/saml's, the signatures goxmldsig's. crewjam's ParseXMLResponse is not used: it
 // reads the assertion as it came rather than as it was signed, takes an absent audience or confirmation for a fitting one,
 // panics without a subject, and reads clock and skew from globals.
-//
-// Source: part 2, Domain driver and Domain template; DECISIONS, section 8.
 package saml
 
 import (
@@ -79,7 +77,7 @@ func (d Driver) Open(config json.RawMessage) (domains.Realm, error) {
 // patience is how long the metadata of a provider is waited for.
 const patience = 10 * time.Second
 
-// client gives the client that fetches metadata. A redirect is an answer like others: who follows it asks an address that
+// client returns the client that fetches metadata. A redirect is an answer like others: who follows it asks an address that
 // nobody has configured.
 func (d Driver) client() *http.Client {
 	var c http.Client

@@ -10,7 +10,7 @@ import (
 	"github.com/russellhaering/goxmldsig/etreeutils"
 )
 
-// signed gives the assertion of a response as a signature covers it, its own or that of the response. Every signature that
+// signed returns the assertion of a response as a signature covers it, its own or that of the response. Every signature that
 // is there must be good.
 func (p *provider) signed(response *etree.Element) (*etree.Element, error) {
 	whole, err := p.verify(response)
@@ -34,7 +34,7 @@ func (p *provider) signed(response *etree.Element) (*etree.Element, error) {
 	return nil, errors.New("neither the response nor its assertion is signed")
 }
 
-// verify gives an element as its signature covers it, nil when it has none.
+// verify returns an element as its signature covers it, nil when it has none.
 func (p *provider) verify(el *etree.Element) (*etree.Element, error) {
 	el, err := detached(el)
 	if err != nil {
@@ -60,7 +60,7 @@ func (p *provider) verify(el *etree.Element) (*etree.Element, error) {
 	return nil, failed
 }
 
-// detached gives a copy of an element that declares all namespaces that it knows.
+// detached returns a copy of an element that declares all namespaces that it knows.
 func detached(el *etree.Element) (*etree.Element, error) {
 	around, err := etreeutils.NSBuildParentContext(el)
 	if err != nil {

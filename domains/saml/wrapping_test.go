@@ -10,7 +10,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/samltest"
 )
 
-// evil gives an unsigned copy of an assertion that says that it is about admin.
+// evil returns an unsigned copy of an assertion that says that it is about admin.
 func evil(signed *etree.Element, id string) *etree.Element {
 	e := signed.Copy()
 	if s := e.FindElement("./Signature"); s != nil {
@@ -21,7 +21,7 @@ func evil(signed *etree.Element, id string) *etree.Element {
 	return e
 }
 
-// bare gives a copy without its signature.
+// bare returns a copy without its signature.
 func bare(el *etree.Element) *etree.Element {
 	e := el.Copy()
 	e.RemoveChild(e.FindElement("./Signature"))
@@ -127,7 +127,7 @@ func TestWrapping(t *testing.T) {
 	}
 }
 
-// evilResponse gives a copy of a response with its signature, and with an evil assertion.
+// evilResponse returns a copy of a response with its signature, and with an evil assertion.
 func evilResponse(response *etree.Element, id string) *etree.Element {
 	forged := response.Copy()
 	forged.CreateAttr("ID", "id-forged")

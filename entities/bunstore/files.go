@@ -96,7 +96,7 @@ func (s *Store) PutFile(ctx context.Context, tenant, library string, f entities.
 	return replaced, err
 }
 
-// clash gives the blob of the file that a new one replaces, and refuses paths that no folder on a disk could hold side by
+// clash returns the blob of the file that a new one replaces, and refuses paths that no folder on a disk could hold side by
 // side.
 func clash(ctx context.Context, c bunx.Conn, tenant, library, path string) (replaced string, err error) {
 	folded := fold.Text(path)

@@ -33,7 +33,7 @@ const (
 	friendAddress   = "198.51.100.7"
 )
 
-// addAttacked gives busy users who have the superuser's password.
+// addAttacked adds to busy users who have the superuser's password.
 func (n *neighbours) addAttacked(ctx context.Context) error {
 	db, err := database.Open(n.url)
 	if err != nil {

@@ -85,7 +85,7 @@ func (w *world) thread(ctx context.Context, n int) (string, error) {
 	return "/api/comments/" + first.ID + "/replies", w.analyze(ctx)
 }
 
-// next gives the target of the link next of a page.
+// next returns the target of the link next of a page.
 func (w *world) next(target string) (string, error) {
 	req, err := http.NewRequest(http.MethodGet, "http://"+w.ours+target, nil)
 	if err != nil {

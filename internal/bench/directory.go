@@ -89,7 +89,7 @@ func (d *directory) scan(what string, want int) (float64, error) {
 	return time.Since(begin).Seconds(), nil
 }
 
-// bareDial gives a connection that is somebody's.
+// bareDial returns a connection.
 func (d *directory) bareDial(dn, password string) (*goldap.Conn, error) {
 	c, err := goldap.DialURL(d.server.URL)
 	if err != nil {

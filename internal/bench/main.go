@@ -152,7 +152,7 @@ func report(all []result) error {
 // one round does not.
 const rounds = 7
 
-// median gives the median of a few numbers.
+// median returns the median of a few numbers.
 func median(all []float64) float64 {
 	s := slices.Sorted(slices.Values(all))
 	return s[len(s)/2]

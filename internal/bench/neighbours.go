@@ -422,7 +422,7 @@ func (n *neighbours) populate(
 	return err
 }
 
-// fillBusy gives busy 10,000 datasets of 1 KB and a library with files.
+// fillBusy adds to busy 10,000 datasets of 1 KB and a library with files.
 func (n *neighbours) fillBusy(ctx context.Context, db *bun.DB, app *tenantcontent.App) error {
 	admin := actor.With(ctx, actor.Actor{Tenant: "busy", User: "admin", Superuser: true})
 	ids := make([]string, busyRows)

@@ -152,7 +152,7 @@ func barePrincipals(ctx context.Context, db *sql.DB, w io.Writer) error {
 	return rows.Err()
 }
 
-// peak gives by how many MiB the heap in use grows while f runs.
+// peak returns by how many MiB the heap in use grows while f runs.
 func peak(f func() error) (float64, error) {
 	runtime.GC()
 	var before, now runtime.MemStats

@@ -75,7 +75,7 @@ func newWorld(ctx context.Context, engine string) (*world, error) {
 	return w, err
 }
 
-// database gives the URL of a new database.
+// database returns the URL of a new database.
 func (w *world) database(ctx context.Context) (string, error) {
 	if w.engine == "postgres" {
 		c, err := pgtest.Start(ctx)

@@ -45,7 +45,7 @@ type running struct {
 	after []func()
 }
 
-// For gives where the statements of one tenant run, and the context to run them with. Each Store method starts with
+// For returns where the statements of one tenant run, and the context to run them with. Each Store method starts with
 // it: row-level security, where it is on, reads the tenant from that context, so a statement that does not come from
 // here sees nothing.
 func For(ctx context.Context, db *bun.DB, tenant string) (context.Context, Conn) {
@@ -58,7 +58,7 @@ func For(ctx context.Context, db *bun.DB, tenant string) (context.Context, Conn)
 	return ctx, Conn{IDB: db, DB: db, fixed: db.DB}
 }
 
-// Tenant gives the tenant that For put into a context, "" for none. database hands it to the driver.
+// Tenant returns the tenant that For put into a context, "" for none. database hands it to the driver.
 func Tenant(ctx context.Context) string {
 	t, _ := ctx.Value(tenantKey{}).(string)
 	return t
@@ -182,7 +182,7 @@ func (c Conn) One(ctx context.Context, what, query string, args []any, dest ...a
 // Postgres reports whether the statement runs on PostgreSQL.
 func (c Conn) Postgres() bool { return c.DB.Dialect().Name() == dialect.PG }
 
-// ForUpdate gives the clause that locks the rows a SELECT reads until the transaction ends. SQLite has one writer and
+// ForUpdate returns the clause that locks the rows a SELECT reads until the transaction ends. SQLite has one writer and
 // no such clause.
 func (c Conn) ForUpdate() string {
 	if c.inTx && c.Postgres() {
@@ -235,7 +235,7 @@ func Scan[T any](rows *sql.Rows, err error, row func(*sql.Rows) (T, error)) ([]T
 	return all, errors.Join(rows.Err(), rows.Close())
 }
 
-// Values gives the VALUES rows of a bulk insert with fixed text: ($1,$2),($3,$4),… The text is the same for the same
+// Values returns the VALUES rows of a bulk insert with fixed text: ($1,$2),($3,$4),… The text is the same for the same
 // number of rows, so it is prepared once.
 func Values(rows, columns int) string {
 	var b strings.Builder

@@ -64,7 +64,7 @@ func lost(err error) bool {
 	return errors.As(err, &e) && e.StatementSent()
 }
 
-// codes gives the SQLSTATE of a PostgreSQL error (pgdriver or pgx) or the code of a SQLite error. The library links no
+// codes returns the SQLSTATE of a PostgreSQL error (pgdriver or pgx) or the code of a SQLite error. The library links no
 // driver, so it asks for the methods that their errors have.
 func codes(err error) (state string, lite int) {
 	var bunpg interface{ Field(byte) string }

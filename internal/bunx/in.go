@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// In gives the list of an IN with fixed text: ($3,$4,…), n arguments that start at number from. n is at least 1.
+// In returns the list of an IN as fixed text: ($3,$4,…), n arguments that start at number from. n is at least 1.
 func In(from, n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -15,7 +15,7 @@ func In(from, n int) string {
 	return "(" + b.String()[1:] + ")"
 }
 
-// Args gives arguments: those in front, then one for each of some texts.
+// Args returns arguments: those in front, then one for each of some texts.
 func Args(some []string, front ...any) []any {
 	args := make([]any, 0, len(front)+len(some))
 	args = append(args, front...)

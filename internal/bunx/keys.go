@@ -22,7 +22,7 @@ func Keys(columns ...[]string) string {
 	return string(raw)
 }
 
-// Among gives what follows IN, so that columns, in parentheses where there are several, are those of one of the Keys
+// Among returns what follows IN, so that columns, in parentheses where there are several, are those of one of the Keys
 // that are argument $n.
 func (c Conn) Among(n, columns int) string {
 	parts := make([]string, columns)

@@ -24,7 +24,7 @@ func AtOrNull(t *time.Time) Time {
 	return At(*t)
 }
 
-// Ptr gives the point in time, nil for NULL.
+// Ptr returns the point in time, nil for NULL.
 func (t Time) Ptr() *time.Time {
 	if t.IsZero() {
 		return nil
@@ -32,7 +32,7 @@ func (t Time) Ptr() *time.Time {
 	return &t.Time
 }
 
-// String gives the time as a sort value for paging.Position.
+// String returns the time as a sort value for paging.Position.
 func (t Time) String() string { return t.Format(timeText) }
 
 // Value implements driver.Valuer.

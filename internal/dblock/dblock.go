@@ -59,7 +59,7 @@ func (l *Lock) Check(ctx context.Context) error {
 	return l.session.check(ctx)
 }
 
-// Release gives the lock back.
+// Release frees the lock.
 func (l *Lock) Release() error {
 	switch {
 	case l.session != nil:

@@ -19,7 +19,7 @@ type Counter struct {
 	statements []string
 }
 
-// Take gives the statements since the last Take, in order. BEGIN, COMMIT and ROLLBACK are none.
+// Take returns the statements since the last Take, in order. BEGIN, COMMIT and ROLLBACK are none.
 func (c *Counter) Take() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,7 +123,7 @@ func (tx watchedTx) Commit() error {
 	return tx.Tx.Commit()
 }
 
-// Close gives the connection back.
+// Close returns the connection to the pool.
 func (c *watchedConn) Close() error { return c.lent.Close() }
 
 // ResetSession implements driver.SessionResetter.

@@ -24,7 +24,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/pgtest"
 )
 
-// Opener gives a database of a test's own: migrated, with the tenants acme and evil, closed when the test ends.
+// Opener returns a database of a test's own: migrated, with the tenants acme and evil, closed when the test ends.
 type Opener func(t testing.TB) *bun.DB
 
 // Each runs a test on each database, as subtests sqlite and postgres.
@@ -36,7 +36,7 @@ func Each(t *testing.T, test func(t *testing.T, open Opener)) {
 	})
 }
 
-// SQLite gives an embedded database in a file of the test's own.
+// SQLite returns an embedded database in a file of the test's own.
 func SQLite(t testing.TB) *bun.DB {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "test.db")
@@ -87,7 +87,7 @@ var cluster = sync.OnceValues(func() (*pgtest.Cluster, error) {
 	return c, err
 })
 
-// Server gives the process's PostgreSQL server. Without installed server programs it skips the test loudly, unless CI
+// Server returns the process's PostgreSQL server. Without installed server programs it skips the test loudly, unless CI
 // or TENANTCONTENT_TEST_REQUIRE_POSTGRES is set: then it fails.
 func Server(t testing.TB) *pgtest.Cluster {
 	t.Helper()
@@ -104,7 +104,7 @@ func Server(t testing.TB) *pgtest.Cluster {
 
 var schemas atomic.Int64
 
-// PostgresURL gives the URL of an empty schema of the test's own, as a user whom row-level security binds.
+// PostgresURL returns the URL of an empty schema of the test's own, as a user whom row-level security binds.
 func PostgresURL(t testing.TB) string {
 	t.Helper()
 	c := Server(t)
@@ -129,7 +129,7 @@ func PostgresURL(t testing.TB) string {
 	return u.String()
 }
 
-// Postgres gives a database in a schema of the test's own, with row-level security on.
+// Postgres returns a database in a schema of the test's own, with row-level security on.
 func Postgres(t testing.TB) *bun.DB {
 	t.Helper()
 	db := open(t, PostgresURL(t))

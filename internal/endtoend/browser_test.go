@@ -63,7 +63,7 @@ func newBrowser(t *testing.T) context.Context {
 	return ctx
 }
 
-// cookies gives all that the browser has, by the beginnings of their names.
+// cookies returns all that the browser has, by the beginnings of their names.
 func cookies(ctx context.Context, t *testing.T) map[string]network.Cookie {
 	t.Helper()
 	all, err := chromedp.Run(ctx, func(ctx context.Context, tab *chromedp.Target) (storage.GetCookiesResult, error) {

@@ -75,7 +75,7 @@ func (c *client) sentTo(t testing.TB, address, end string) *url.URL {
 	return to
 }
 
-// who gives the user that the browser is at the server, "" for nobody.
+// who returns the user that the browser is at the server, "" for nobody.
 func (c *client) who(t testing.TB, w *world) string {
 	t.Helper()
 	a := c.get(t, w.url+"/api/session")
@@ -85,7 +85,7 @@ func (c *client) who(t testing.TB, w *world) string {
 	return read[struct{ User string }](t, a).User
 }
 
-// altered gives an address with a parameter of the query set otherwise.
+// altered returns an address with a parameter of the query set otherwise.
 func altered(u *url.URL, name, value string) string {
 	q, other := u.Query(), *u
 	q.Set(name, value)

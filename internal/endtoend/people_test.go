@@ -15,7 +15,7 @@ import (
 // personDN is the DN of somebody in the directory of staff.
 func personDN(name string) string { return slapd.LDAP().PersonDN(name) }
 
-// team gives the id of the one team of a domain.
+// team returns the id of the one team of a domain.
 func (c *caller) team(t testing.TB, domain string) string {
 	t.Helper()
 	list := read[struct {

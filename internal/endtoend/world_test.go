@@ -162,7 +162,7 @@ func read[T any](t testing.TB, a answer) (v T) {
 	return v
 }
 
-// who gives the user that a caller is.
+// who returns the user that a caller is.
 func (c *caller) who(t testing.TB) string {
 	t.Helper()
 	return read[struct{ User string }](t, c.must(t, "GET", "/api/session", "")).User
@@ -179,7 +179,7 @@ func (c *caller) user(t testing.TB, name string) user {
 	return read[user](t, c.must(t, "GET", "/api/users/"+name, ""))
 }
 
-// users gives the users of a domain by name.
+// users returns the users of a domain by name.
 func (c *caller) users(t testing.TB, domain string) map[string]user {
 	t.Helper()
 	all := map[string]user{}

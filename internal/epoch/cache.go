@@ -33,7 +33,7 @@ func NewCache[T any](changes *Counter) *Cache[T] {
 	return &Cache[T]{changes: changes, kept: map[place]kept[T]{}}
 }
 
-// Get gives what load gave a moment ago, or loads it. A failure is not kept.
+// Get returns what load gave a moment ago, or loads it. A failure is not kept.
 func (c *Cache[T]) Get(tenant, id string, load func() (T, error)) (T, error) {
 	if c.changes == nil {
 		return load()

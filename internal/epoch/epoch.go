@@ -11,7 +11,7 @@ import (
 // Counter counts changes per tenant. The zero Counter is ready to use.
 type Counter struct{ counts sync.Map }
 
-// Of gives the tenant's count. Read it before the rows that are to be kept in memory.
+// Of returns the tenant's count. Read it before the rows that are to be kept in memory.
 func (c *Counter) Of(tenant string) uint64 {
 	if n, ok := c.counts.Load(tenant); ok {
 		return n.(*atomic.Uint64).Load()

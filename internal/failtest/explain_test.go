@@ -50,7 +50,7 @@ func (r *recorder) note(query string, args []driver.NamedValue) {
 	r.seen = append(r.seen, s)
 }
 
-// take gives what ran since the last take.
+// take returns what ran since the last take.
 func (r *recorder) take() []statement {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Text gives s without case, in composed Unicode form.
+// Text returns s without case, in composed Unicode form.
 func Text(s string) string {
 	if isPlain(s) {
 		return s
@@ -54,14 +54,14 @@ func isPlain(s string) bool {
 	return true
 }
 
-// Search gives the text of a search column: the folded values, a line each, so that no match crosses two of them.
+// Search returns the text of a search column: the folded values, a line each, so that no match crosses two of them.
 func Search(values ...string) string {
 	return Text(strings.Join(values, "\n"))
 }
 
 var escape = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
-// Pattern gives the LIKE pattern, with \ as escape, that finds s anywhere in a search column.
+// Pattern returns the LIKE pattern, with \ as escape, that finds s anywhere in a search column.
 func Pattern(s string) string {
 	return "%" + escape.Replace(Text(s)) + "%"
 }

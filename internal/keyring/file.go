@@ -135,7 +135,7 @@ func write(f *os.File, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// text gives the keys as the file holds them, a line each.
+// text returns the keys as the file holds them, a line each.
 func (r *Ring) text() string {
 	var b strings.Builder
 	for _, k := range r.keys {

@@ -91,12 +91,12 @@ func decode(word string) ([]byte, error) {
 	return base64.RawStdEncoding.Strict().DecodeString(word)
 }
 
-// derive gives size bytes for one purpose.
+// derive returns size bytes for one purpose.
 func (k key) derive(purpose string, size int) ([]byte, error) {
 	return hkdf.Key(sha256.New, k.secret[:], nil, "tenantcontent keyring "+version+" "+purpose, size)
 }
 
-// Generate gives a new random key, as Parse reads it.
+// Generate returns a new random key, as Parse reads it.
 func Generate() string {
 	var b [keySize]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -181,7 +181,7 @@ func (k key) aead(tenant string) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// place gives the additional data: each part after its length, so that no two places look the same.
+// place returns the additional data: each part after its length, so that no two places look the same.
 func place(parts ...string) []byte {
 	b := []byte(version)
 	for _, p := range parts {

@@ -67,7 +67,7 @@ func start(t *testing.T, url string, env ...string) (*exec.Cmd, io.Closer, *bufi
 	return c, in, bufio.NewScanner(out)
 }
 
-// each gives the URL of an empty database of each engine.
+// each returns the URL of an empty database of each engine.
 func each(t *testing.T, test func(t *testing.T, url string)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, "sqlite:"+filepath.Join(t.TempDir(), "test.db")) })
 	t.Run("postgres", func(t *testing.T) { test(t, dbtest.PostgresURL(t)) })
@@ -83,7 +83,7 @@ func open(t *testing.T, url string) *bun.DB {
 	return db
 }
 
-// list gives the first column of a query.
+// list returns the first column of a query.
 func list(t *testing.T, db *bun.DB, query string, args ...any) []string {
 	t.Helper()
 	rows, err := db.DB.QueryContext(t.Context(), query, args...)

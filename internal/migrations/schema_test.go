@@ -74,7 +74,7 @@ var postgresSchema = queries{
 		GROUP BY f.oid, f.confrelid, f.confdeltype, f.confupdtype`,
 }
 
-// filler gives a value that fits a column.
+// filler returns a value that fits a column.
 func filler(t *testing.T, db *bun.DB, table, column string) string {
 	t.Helper()
 	if db.Dialect().Name() != dialect.PG {

@@ -90,7 +90,7 @@ func (p *Provider) serveToken(w http.ResponseWriter, r *http.Request) {
 	Reply(w, http.StatusOK, answer)
 }
 
-// authenticate gives the client that a request proves to be of.
+// authenticate returns the client that a request proves to be of.
 func (p *Provider) authenticate(r *http.Request) (string, bool) {
 	id, password, basic := r.BasicAuth()
 	if basic {

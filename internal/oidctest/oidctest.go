@@ -119,7 +119,7 @@ func (p *Provider) Now() time.Time {
 
 func (p *Provider) now() time.Time { return time.Now().Add(p.Ahead) }
 
-// Count gives how often a path was asked.
+// Count returns how often a path was asked.
 func (p *Provider) Count(path string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

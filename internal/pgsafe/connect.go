@@ -151,7 +151,7 @@ func (k *connector) start(ctx context.Context, s *socket) (c *conn, err error) {
 	return c, err
 }
 
-// options gives pgdriver the socket and everything that its own URL parser would; time-outs are lifted.
+// options passes to pgdriver the socket and everything that its own URL parser would; time-outs are lifted.
 func (k *connector) options(s *socket) pgdriver.Option {
 	return func(conf *pgdriver.Config) {
 		*conf = pgdriver.Config{

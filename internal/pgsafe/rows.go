@@ -76,7 +76,7 @@ func (r *rows) Close() error {
 	return r.finish(nil)
 }
 
-// finish gives the connection back.
+// finish returns the connection to the pool.
 func (r *rows) finish(err error) error {
 	r.done = true
 	r.c.open = nil

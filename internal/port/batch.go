@@ -233,7 +233,7 @@ func (p Porter[T]) taken(id, natural, holder string) error {
 	return errs.New(errs.Conflict, "%s %s: the slug %s belongs %s.", p.Kind, id, slugOf(natural), holder)
 }
 
-// slugOf gives what comes behind the owner in a natural id.
+// slugOf returns what comes behind the owner in a natural id.
 func slugOf(natural string) string { return natural[strings.LastIndexByte(natural, ':')+1:] }
 
 // few is how many pieces of the tenant are read at once for their secrets: each may be long.
@@ -266,7 +266,7 @@ func (p Porter[T]) keepSecrets(ctx context.Context, b *Batch[T]) error {
 	return nil
 }
 
-// reveal gives pieces the secrets of ours, and tells how many there are none for, how many of ours have no place, and how
+// reveal fills in the secrets of ours, and tells how many there are none for, how many of ours have no place, and how
 // many have one in JSON that says something else now: a password that goes to another host. Those a deploy from another
 // tenant removes.
 func (p Porter[T]) reveal(b *Batch[T], pieces []*T, ours map[string]T) {

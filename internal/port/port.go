@@ -64,7 +64,7 @@ func Short(s string) string {
 	return s
 }
 
-// Chunks gives consecutive parts of at most 500 elements.
+// Chunks returns consecutive parts of at most 500 elements.
 func Chunks[T any](all []T) iter.Seq[[]T] { return slices.Chunk(all, chunk) }
 
 // Columns are the columns of a row that comes from elsewhere. The first one that is wrong stays the error. Names are
@@ -95,7 +95,7 @@ func ReadUUID(r entity.Row) *Columns {
 // Err is the first fault: errs.Invalid naming the row and the column.
 func (c *Columns) Err() error { return c.err }
 
-// Accept gives the first fault, else what accept says about a piece of these columns, naming the row.
+// Accept returns the first fault, else what accept says about a piece of these columns, naming the row.
 func (c *Columns) Accept(accept func() error) error {
 	if c.err != nil {
 		return c.err
@@ -116,7 +116,7 @@ func (c *Columns) read(name string, dst any, want string) bool {
 	return true
 }
 
-// Text gives a text, "" when it is left out.
+// Text returns a text, "" when it is left out.
 func (c *Columns) Text(name string) string {
 	if s := c.TextOrNull(name); s != nil {
 		return *s
@@ -124,7 +124,7 @@ func (c *Columns) Text(name string) string {
 	return ""
 }
 
-// TextOrNull gives a text, nil when it is left out.
+// TextOrNull returns a text, nil when it is left out.
 func (c *Columns) TextOrNull(name string) *string {
 	var s string
 	if !c.read(name, &s, "a string") {
@@ -137,14 +137,14 @@ func (c *Columns) TextOrNull(name string) *string {
 	return &s
 }
 
-// Flag gives true or false, otherwise when it is left out.
+// Flag returns true or false, otherwise when it is left out.
 func (c *Columns) Flag(name string, otherwise bool) bool {
 	v := otherwise
 	c.read(name, &v, "true or false")
 	return v
 }
 
-// JSON gives raw JSON, nil when it is left out.
+// JSON returns raw JSON, nil when it is left out.
 func (c *Columns) JSON(name string) json.RawMessage {
 	raw := c.members[name]
 	if c.err != nil || string(raw) == "null" {
@@ -153,14 +153,14 @@ func (c *Columns) JSON(name string) json.RawMessage {
 	return raw
 }
 
-// Texts gives an object of texts, nil when it is left out.
+// Texts returns an object of texts, nil when it is left out.
 func (c *Columns) Texts(name string) map[string]string {
 	var all map[string]string
 	c.read(name, &all, "an object of strings")
 	return all
 }
 
-// Time gives a time as every database can keep it, otherwise when it is left out.
+// Time returns a time as every database can keep it, otherwise when it is left out.
 func (c *Columns) Time(name string, otherwise time.Time) time.Time {
 	t := otherwise
 	if c.read(name, &t, "a time such as 2026-11-20T20:31:00.123456Z") && (t.UTC().Year() < 1 || t.UTC().Year() > 9999) {
@@ -169,7 +169,7 @@ func (c *Columns) Time(name string, otherwise time.Time) time.Time {
 	return t.UTC().Truncate(time.Microsecond)
 }
 
-// IDs gives the ids of some values.
+// IDs returns the ids of some values.
 func IDs[T any](some []T, id func(T) string) []string {
 	ids := make([]string, len(some))
 	for i, v := range some {
@@ -178,7 +178,7 @@ func IDs[T any](some []T, id func(T) string) []string {
 	return ids
 }
 
-// Set gives the set of some ids.
+// Set returns the set of some ids.
 func Set(ids []string) map[string]bool {
 	set := make(map[string]bool, len(ids))
 	for _, id := range ids {

@@ -14,7 +14,7 @@ import (
 // chunk is how many pieces a Porter reads or writes with one statement.
 const chunk = 500
 
-// Some gives those of at most 500 pieces that are there, in any order.
+// Some returns those of at most 500 pieces that are there, in any order.
 type Some[T any] func(ctx context.Context, tenant string, ids []string) ([]T, error)
 
 // Porter is an entity.Porter that is made of what is special about a kind, whose pieces are Ts. It asks for no actor: its
@@ -26,12 +26,12 @@ type Porter[T any] struct {
 	All  func(ctx context.Context, tenant string) ([]string, error) // the ids of all pieces that travel, ordered
 	Some Some[T]                                                    // none that does not travel
 	Row  func(T) any                                                // the columns of a piece, a struct with json tags
-	// Refs gives what each of some pieces needs, in a fixed order. nil: they need nothing.
+	// Refs returns what each of some pieces needs, in a fixed order. nil: they need nothing.
 	Refs func(ctx context.Context, tenant string, some []T) (map[string][]entity.Key, error)
 
 	// Read checks a row of another tenant. Errors: errs.Invalid naming the row and the column.
 	Read func(tenant string, r entity.Row) (T, error)
-	// There gives those of some pieces of other tenants that are there. nil: Some does.
+	// There returns those of some pieces of other tenants that are there. nil: Some does.
 	There func(ctx context.Context, tenant string, pieces []T, l entity.Landing) ([]T, error)
 	// Spare returns why a piece that is there is not overwritten, such as "is a superuser here", "" if it is. nil: all are.
 	Spare func(T) string
@@ -41,8 +41,8 @@ type Porter[T any] struct {
 	// Owner is where a piece has its owner, whom People may know. nil: nobody owns it.
 	Owner  func(*T) *string
 	People Directory
-	// Natural gives the natural id of a piece, "<owner>:<slug>", or its slug where the tenant has each slug once, "" for none.
-	// Taken gives the ids of the pieces that have some natural ids, by natural id. nil: there are none.
+	// Natural returns the natural id of a piece, "<owner>:<slug>", or its slug where the tenant has each slug once, "" for none.
+	// Taken returns the ids of the pieces that have some natural ids, by natural id. nil: there are none.
 	Natural func(T) string
 	Taken   func(ctx context.Context, tenant string, naturals []string) (map[string]string, error)
 	// Free is where a piece has JSON whose members the kind does not know, and which may have secrets. Row has it as it is.
@@ -202,7 +202,7 @@ func (p Porter[T]) Remove(ctx context.Context, tenant string, ids []string) (int
 	return removed, nil
 }
 
-// Find gives what the registry knows of those of some pieces that are there, by id.
+// Find returns what the registry knows of the given pieces that exist, by id.
 func Find[T any](ctx context.Context, tenant string, ids []string, some Some[T], ref func(T) entity.Ref) (map[string]entity.Ref, error) {
 	found := map[string]entity.Ref{}
 	for batch := range Chunks(ids) {
@@ -217,7 +217,7 @@ func Find[T any](ctx context.Context, tenant string, ids []string, some Some[T],
 	return found, nil
 }
 
-// Refs gives what the registry knows of some pieces.
+// Refs returns what the registry knows of some pieces.
 func Refs[T any](some []T, ref func(T) entity.Ref) []entity.Ref {
 	refs := make([]entity.Ref, len(some))
 	for i, piece := range some {

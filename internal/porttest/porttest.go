@@ -11,7 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 )
 
-// Rows gives the rows of all pieces of a tenant that a Porter moves.
+// Rows returns the rows of all pieces of a tenant that a Porter moves.
 func Rows(t testing.TB, p entity.Porter, tenant string) (rows []entity.Row) {
 	t.Helper()
 	is := is.New(t)

@@ -64,7 +64,7 @@ func Free() *rapid.Generator[json.RawMessage] {
 	})
 }
 
-// Fat gives free JSON of n bytes at most, and hardly fewer, each in a way of its own: as many secrets as there can be, each
+// Fat returns free JSON of n bytes at most, and hardly fewer, each in a way of its own: as many secrets as there can be, each
 // shorter than its mask; one long secret; as deep as a row may have it.
 func Fat(n int) (all []json.RawMessage) {
 	for _, s := range []struct{ begin, each, end string }{

@@ -19,7 +19,7 @@ func Valid(raw []byte) bool {
 	return end >= 0 && space(raw, end) == len(raw)
 }
 
-// Members gives the members of an object, the last one of each name, and whether raw is a JSON object. They are parts of
+// Members returns the members of an object, the last one of each name, and whether raw is a JSON object. They are parts of
 // raw, without the spaces around them.
 func Members(raw []byte) (map[string]json.RawMessage, bool) {
 	all := map[string]json.RawMessage{}
@@ -29,7 +29,7 @@ func Members(raw []byte) (map[string]json.RawMessage, bool) {
 	return all, true
 }
 
-// Each gives the members of an object in their order, also those whose names were given before, and reports whether raw is
+// Each returns the members of an object in their order, also those whose names were given before, and reports whether raw is
 // a JSON object: members that came before a fault have been given by then. They are parts of raw, as those of Members.
 func Each(raw []byte, member func(name string, value json.RawMessage)) bool {
 	at := space(raw, 0)
@@ -64,7 +64,7 @@ func Each(raw []byte, member func(name string, value json.RawMessage)) bool {
 	}
 }
 
-// Text gives the text of a JSON string, and whether raw, which is valid JSON without spaces around it, is one.
+// Text returns the text of a JSON string, and whether raw, which is valid JSON without spaces around it, is one.
 func Text(raw []byte) (string, bool) {
 	if !is(raw, 0, '"') {
 		return "", false
@@ -249,7 +249,7 @@ func word(t []byte, i int, w string) int {
 	return -1
 }
 
-// space gives where the next byte is that is no space.
+// space returns where the next byte is that is no space.
 func space(t []byte, i int) int {
 	for i < len(t) && (t[i] == ' ' || t[i] == '\n' || t[i] == '\t' || t[i] == '\r') {
 		i++

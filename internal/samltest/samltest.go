@@ -92,7 +92,7 @@ var (
 	formInput  = regexp.MustCompile(`name="([^"]*)"[^>]* value="([^"]*)"`)
 )
 
-// Form gives the form of a page of the provider: where it goes, "" for a page without one, and what is in it.
+// Form returns the form of a page of the provider: where it goes, "" for a page without one, and what is in it.
 func Form(page []byte) (action string, fields url.Values) {
 	if m := formAction.FindSubmatch(page); m != nil {
 		action = html.UnescapeString(string(m[1]))

@@ -56,7 +56,7 @@ func find() (installation, error) {
 	return in, nil
 }
 
-// first gives the first path that there is, "" for none.
+// first returns the first path that there is, "" for none.
 func first(paths []string, name string) string {
 	for _, p := range paths {
 		if found, _ := filepath.Glob(filepath.Join(p, name)); len(found) > 0 { // the only error is a malformed pattern
@@ -66,7 +66,7 @@ func first(paths []string, name string) string {
 	return ""
 }
 
-// unconfine gives a copy of the program in a folder. Where AppArmor knows slapd (Ubuntu), it forbids the one at its own
+// unconfine returns a copy of the program in a folder. Where AppArmor knows slapd (Ubuntu), it forbids the one at its own
 // place to read anything elsewhere.
 func (in *installation) unconfine(folder string) error {
 	if _, err := os.Stat("/etc/apparmor.d/usr.sbin.slapd"); err != nil {

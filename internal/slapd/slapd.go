@@ -178,7 +178,7 @@ func (s *Server) Stop() {
 	os.RemoveAll(s.folder) // the watcher did it, unless it could not start
 }
 
-// Admin gives a connection that may change everything. Close it.
+// Admin returns a connection that may change everything. Close it.
 func (s *Server) Admin() (*ldap.Conn, error) {
 	c, err := ldap.DialURL(s.URL)
 	if err != nil {
@@ -207,7 +207,7 @@ func (s *Server) Set(dn, attribute string, values ...string) error {
 	return s.Change(func(c *ldap.Conn) error { return c.Modify(r) })
 }
 
-// Rename gives the entry dn another first part, such as uid=sam. Groups have followed when it returns.
+// Rename sets the first part of the entry dn, such as uid=sam. Groups have followed when it returns.
 func (s *Server) Rename(dn, rdn string) error {
 	return s.Change(func(c *ldap.Conn) error {
 		if err := c.ModifyDN(ldap.NewModifyDNRequest(dn, rdn, true, "")); err != nil {
@@ -240,7 +240,7 @@ func forgotten(c *ldap.Conn, dn string) error {
 	return errors.New("slapd: groups still have the member " + dn)
 }
 
-// Config gives the configuration of a domain that reads the directory at an address such as URL, with changed members.
+// Config returns the configuration of a domain that reads the directory at an address such as URL, with changed members.
 func (s *Server) Config(url string, changed map[string]any) json.RawMessage {
 	config := map[string]any{
 		"url": url, "caCert": s.CACert, "bindDN": ReaderDN, "bindPassword": ReaderPassword, "baseDN": BaseDN,

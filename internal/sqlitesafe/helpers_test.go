@@ -59,7 +59,7 @@ func inTx(ctx context.Context, db *sql.DB, fn func(*sql.Tx) error) error {
 	return tx.Commit()
 }
 
-// file gives the path of a database with the table t.
+// file returns the path of a database with the table t.
 func file(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "test.db")

@@ -8,7 +8,7 @@ import (
 // fewArgs is how many arguments a statement may have before the names of its parameters cost anything.
 const fewArgs = 32
 
-// positional gives the same statement with ? for $1, $2 and so on. The driver asks for the name of each parameter, and
+// positional returns the same statement with ? for $1, $2 and so on. The driver asks for the name of each parameter, and
 // SQLite goes through the names of all those before it: binding them took longer than a bulk insert of 500 rows itself.
 //
 // A statement stays as it is unless it names exactly $1 to $n, once each and in order, and has no quote, comment or other

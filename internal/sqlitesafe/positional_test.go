@@ -9,7 +9,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// list gives $from, … $to with what parts them.
+// list returns $from, … $to with what parts them.
 func list(from, to int, parts string) string {
 	var all []string
 	for i := from; i <= to; i++ {

@@ -71,7 +71,7 @@ const (
 // patience is how long writers wait for readers of an old state before a long log stays as it is until the next time.
 const patience = "100"
 
-// Open gives the pool of the file at path, which is made when it is missing. Closing the pool copies the write-ahead
+// Open returns the pool of the file at path, which is made when it is missing. Closing the pool copies the write-ahead
 // log back into the file. tenant returns the tenant of a context, for the queue of the writer; nil is one tenant for all.
 func Open(path string, tenant func(ctx context.Context) string) (*sql.DB, error) {
 	l := usual
@@ -218,7 +218,7 @@ func (c *connector) takeWriter(ctx context.Context) (*stmtConn, error) {
 	return w, nil
 }
 
-// giveWriter gives the writer back; broken says that its state is not known, so that the next one opens another.
+// giveWriter frees the writer; if broken, its state is not known and the next writer opens another connection.
 func (c *connector) giveWriter(w *stmtConn, broken error) {
 	if broken != nil {
 		_ = w.Close()
@@ -347,7 +347,7 @@ var errPrepare = errors.New("sqlitesafe: explicit Prepare is not supported; stat
 func (c *conn) Prepare(string) (driver.Stmt, error) { return nil, errPrepare }
 func (c *conn) Begin() (driver.Tx, error)           { return c.BeginTx(context.Background(), driver.TxOptions{}) }
 
-// read gives the reader.
+// read returns the reader.
 func (c *conn) read(ctx context.Context) (*stmtConn, error) {
 	if c.reader == nil {
 		r, err := connect(ctx, c.owner.read)

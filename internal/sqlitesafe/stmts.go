@@ -71,7 +71,7 @@ func (c *stmtConn) Close() error {
 	return c.conn.Close()
 }
 
-// prepared gives the idle prepared statement of a query, or nil when the query is to run unprepared: it has no
+// prepared returns the idle prepared statement of a query, or nil when the query is to run unprepared: it has no
 // arguments (such text differs each time), its statement is busy, or there are too many.
 func (c *stmtConn) prepared(ctx context.Context, query string, args []driver.NamedValue) (*stmt, error) {
 	if len(args) == 0 {

@@ -27,14 +27,14 @@ func directoryUser(name string) principals.DirectoryUser {
 	}
 }
 
-// ofDomain gives what DomainUsers does.
+// ofDomain returns what DomainUsers does.
 func ofDomain(t *testing.T, s principals.Store, tenant, domain string) (all []principals.DirectoryUser) {
 	t.Helper()
 	is.New(t).NoErr(s.DomainUsers(t.Context(), tenant, domain, func(u principals.DirectoryUser) { all = append(all, u) }))
 	return all
 }
 
-// in gives a user another domain.
+// in returns a user with another domain.
 func in(domain string, u principals.User) principals.User {
 	u.Domain = domain
 	return u
@@ -209,7 +209,7 @@ func testDomainTeams(t *testing.T, s principals.Store) {
 	is.Equal(slugs, []string{"slug-1", "slug-2", "slug-3", "slug-4"})
 }
 
-// seats gives what DomainSeats does, in order.
+// seats returns what DomainSeats does, in order.
 func seats(t *testing.T, s principals.Store, tenant, domain string) (all []principals.Seat) {
 	t.Helper()
 	is.New(t).NoErr(s.DomainSeats(t.Context(), tenant, domain, func(at principals.Seat) { all = append(all, at) }))

@@ -97,7 +97,7 @@ func (s Stores) addToken(t *testing.T, tenant string, all ...sessions.Token) {
 	}
 }
 
-// stored gives a user's tokens by id.
+// stored returns a user's tokens by id.
 func (s Stores) stored(t *testing.T, tenant, user string) map[string]sessions.Token {
 	t.Helper()
 	page, err := s.Tokens(t.Context(), tenant, user, paging.Query{Limit: paging.MaxLimit})

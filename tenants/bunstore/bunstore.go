@@ -245,7 +245,7 @@ func (s *Store) Reseal(ctx context.Context, id string, reseal func(tenants.Secre
 	return written, nil
 }
 
-// sealed gives a tenant's values of one column and locks their rows.
+// sealed returns a tenant's values of one column and locks their rows.
 func sealed(ctx context.Context, c bunx.Conn, tenant, table, column, key string) ([]tenants.Secret, error) {
 	rows, err := c.Rows(ctx, `SELECT `+key+`, `+column+` FROM `+table+
 		` WHERE tenant_id = $1 AND `+column+` IS NOT NULL ORDER BY `+key+lock(c), tenant)

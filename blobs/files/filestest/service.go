@@ -36,7 +36,7 @@ type Settings struct {
 // ID is a file's id where only one is made.
 const ID = "018f0000-0000-7000-8000-00000000000a"
 
-// As gives a context of an actor: "jo", or "root", who is a superuser.
+// As returns a context of an actor: "jo", or "root", who is a superuser.
 func As(t *testing.T, tenant, user string) context.Context {
 	return actor.With(t.Context(), actor.Actor{Tenant: tenant, User: user, Superuser: user == "root"})
 }
