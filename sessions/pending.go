@@ -2,10 +2,11 @@ package sessions
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
-	"github.com/tenantcontent/tenantcontent/internal/limiter"
+	"github.com/tenantcontent/tenantcontent/errs"
 )
 
 // How many logins are under way at once, whether they wait for their password to be hashed or for their refusal. More are
@@ -26,59 +27,95 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// knownTenants are the ids of all tenants, read again now and then: a login at an unknown tenant costs no statement.
+// knownTenants are the ids of all tenants, so that a login at an unknown tenant costs no statement of its own: all logins at
+// such tenants share the next reading of the ids.
 type knownTenants struct {
 	tenants Tenants
 	now     func() time.Time
-	reading *limiter.Limiter // who reads them again
 
-	mu   sync.Mutex
-	ids  map[string]bool
-	at   time.Time // by the service's clock
-	read time.Time // by the machine's: a new tenant is there at once, also where the service's stands still
+	mu     sync.Mutex
+	ids    map[string]bool
+	at     time.Time // when they were read, by the service's clock
+	rested time.Time // when the next reading may begin
+	last   *reading  // the last one that has begun
+	next   *reading  // that has not begun; nil: nobody waits for one
 }
 
-func newKnownTenants(t Tenants, now func() time.Time) *knownTenants {
-	return &knownTenants{tenants: t, now: now, reading: limiter.New(limiter.Options{Capacity: 1, Timeout: maxReading})}
+// reading is one reading of all ids, for all who asked before it began.
+type reading struct {
+	done chan struct{} // closed at its end
+	last *reading      // begins after this one has ended
+	ids  map[string]bool
+	err  error
 }
 
 const (
-	freshFor   = time.Second           // a tenant that is removed is known for so long
-	missFor    = 10 * time.Millisecond // a new one is unknown for so long
-	maxReading = 5 * time.Second       // how long a login waits for another one that reads them
+	knownFor   = time.Second            // how long a removed tenant may still be known
+	restFactor = 10                     // readings rest so many times as long as the last one took,
+	maxRest    = 100 * time.Millisecond // but no longer
+	maxReading = 5 * time.Second
 )
 
-// has reports whether there is a tenant. Errors: errs.Unavailable.
-func (k *knownTenants) has(ctx context.Context, tenant string) (bool, error) {
-	if known, fresh := k.kept(tenant); fresh {
-		return known, nil
-	}
-	leave, err := k.reading.Acquire(ctx, 1)
-	if err != nil {
-		return false, limiter.Unavailable(err, "The database is too slow at the moment. Try again.")
-	}
-	defer leave()
-	if known, fresh := k.kept(tenant); fresh {
-		return known, nil
-	}
-	all, err := k.tenants.IDs(ctx)
-	if err != nil {
-		return false, err
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.ids, k.at, k.read = make(map[string]bool, len(all)), k.now(), time.Now()
-	for _, id := range all {
-		k.ids[id] = true
-	}
-	return k.ids[tenant], nil
+func newKnownTenants(t Tenants, now func() time.Time) *knownTenants {
+	none := &reading{done: make(chan struct{})}
+	close(none.done)
+	return &knownTenants{tenants: t, now: now, last: none}
 }
 
-func (k *knownTenants) kept(tenant string) (known, fresh bool) {
+// has reports whether there is a tenant. A new tenant is there at once. Errors: errs.Unavailable.
+func (k *knownTenants) has(ctx context.Context, tenant string) (bool, error) {
+	k.mu.Lock()
+	if k.ids[tenant] && k.now().Sub(k.at) < knownFor {
+		k.mu.Unlock()
+		return true, nil
+	}
+	r := k.next
+	if r == nil {
+		r = &reading{done: make(chan struct{}), last: k.last}
+		k.next = r
+		k.mu.Unlock()
+		k.read(context.WithoutCancel(ctx), r) // others wait for it when this caller leaves
+		return r.ids[tenant], r.err
+	}
+	k.mu.Unlock()
+	select {
+	case <-r.done:
+		return r.ids[tenant], r.err
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+}
+
+// read reads the ids for all who wait for r.
+func (k *knownTenants) read(ctx context.Context, r *reading) {
+	defer close(r.done)
+	<-r.last.done
+	r.last = nil
+	k.mu.Lock()
+	rested := k.rested
+	k.mu.Unlock()
+	time.Sleep(time.Until(rested))
+	k.mu.Lock()
+	k.last, k.next = r, nil
+	k.mu.Unlock()
+
+	ctx, cancel := context.WithTimeout(ctx, maxReading)
+	defer cancel()
+	begin, at := time.Now(), k.now()
+	all, err := k.tenants.IDs(ctx)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if known = k.ids[tenant]; known {
-		return true, k.now().Sub(k.at) < freshFor
+	k.rested = time.Now().Add(min(restFactor*time.Since(begin), maxRest))
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = errs.Wrap(errs.Unavailable, err, "The database is too slow at the moment. Try again.")
 	}
-	return false, k.ids != nil && time.Since(k.read) < missFor
+	if err != nil {
+		r.err = err
+		return
+	}
+	r.ids = make(map[string]bool, len(all))
+	for _, id := range all {
+		r.ids[id] = true
+	}
+	k.ids, k.at = r.ids, at
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/matryer/is"
@@ -56,4 +57,62 @@ func TestPendingLoginsAreBounded(t *testing.T) {
 		is.Equal(errs.CodeOf(<-ended), errs.Unauthenticated)
 	}
 	is.Equal(errs.CodeOf(login("192.0.2.1", "acme", "jo")), errs.Unauthenticated)
+}
+
+// slowTenants are tenants whose ids are read when the test lets them be.
+type slowTenants struct {
+	fixedTenants
+	reading chan struct{} // one for each reading that has begun
+	read    chan error
+}
+
+func (s *slowTenants) IDs(ctx context.Context) ([]string, error) {
+	s.reading <- struct{}{}
+	select {
+	case err := <-s.read:
+		return s.fixedTenants, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// TestLoginsShareAReading: logins at unknown tenants that come while the ids are read share the next reading, which finds
+// a tenant that was added meanwhile, and goes on when the first of them hangs up.
+func TestLoginsShareAReading(t *testing.T) { synctest.Test(t, testSharedReading) }
+
+func testSharedReading(t *testing.T) {
+	is := is.New(t)
+	tenants := &slowTenants{reading: make(chan struct{}), read: make(chan error)}
+	c := crowd{make(chan struct{}, 1), make(chan struct{})}
+	close(c.end)
+	s := sessions.New(sessions.Options{Directory: c, Tenants: tenants})
+	ended := make(chan error, 100)
+	login := func(ctx context.Context, tenant string) {
+		_, err := s.Login(ctx, tenant, "local", "jo", "x")
+		ended <- err
+	}
+	first, hangUp := context.WithCancel(t.Context())
+	go login(first, "none")
+	<-tenants.reading
+	for range 50 {
+		go login(t.Context(), "none")
+	}
+	go login(t.Context(), "new")
+	synctest.Wait()
+	tenants.fixedTenants = fixedTenants{"acme"}
+	hangUp()
+	tenants.read <- nil
+	is.Equal(errs.CodeOf(<-ended), errs.Unauthenticated)
+	<-tenants.reading
+	tenants.fixedTenants = fixedTenants{"acme", "new"}
+	tenants.read <- nil
+	for range 51 {
+		is.Equal(errs.CodeOf(<-ended), errs.Unauthenticated)
+	}
+	is.Equal(len(c.asked), 1) // new's directory
+
+	go login(t.Context(), "none")
+	<-tenants.reading
+	tenants.read <- context.DeadlineExceeded
+	is.Equal(errs.CodeOf(<-ended), errs.Unavailable)
 }

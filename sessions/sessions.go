@@ -127,8 +127,9 @@ func New(o Options) *Service {
 		o.NewSecret = newSecret
 	}
 	return &Service{
-		pending: limiter.New(limiter.Options{Capacity: maxPending, PerKey: maxPendingFrom, PerSubkey: maxPendingAt}), known: newKnownTenants(o.Tenants, o.Now),
-		o: o, uses: uses{byTenant: map[string]map[string]Use{}},
+		pending: limiter.New(limiter.Options{Capacity: maxPending, PerKey: maxPendingFrom, PerSubkey: maxPendingAt}),
+		known:   newKnownTenants(o.Tenants, o.Now),
+		o:       o, uses: uses{byTenant: map[string]map[string]Use{}},
 		sessions: epoch.NewCache[lookup[Session]](o.Changes), tokens: epoch.NewCache[lookup[Token]](o.Changes),
 	}
 }
