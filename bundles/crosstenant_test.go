@@ -270,3 +270,46 @@ func TestPortersLearnOfOtherTenants(t *testing.T) {
 		is.Equal(got[0].Owner, "eve")
 	})
 }
+
+// TestDeletedTenantLeavesNoRight: a tenant that is made with the id of a deleted one may not deploy where that one might, and
+// what that one brought is not its own.
+func TestDeletedTenantLeavesNoRight(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is, evil := is.New(t), w.as(t, "evil")
+		team := w.team(t)
+		b := w.bundle(t, "B", "team "+team)
+		deploy := func(bundle string) error {
+			_, err := w.Bundles.Deploy(w.as(t, "acme"), bundle, []string{"evil"}, bundles.How{})
+			return err
+		}
+		is.NoErr(deploy(b.ID))
+		archive := w.export(t, "acme", b.ID)
+		_, err := w.Tenants.Update(evil, func(s *tenants.Tenant) error {
+			s.Settings.DeployFrom = []tenants.Source{{Tenant: "other"}, {Tenant: "acme", RunAs: "jo"}}
+			return nil
+		})
+		is.NoErr(err)
+
+		is.NoErr(w.Tenants.Delete(t.Context(), "acme"))
+		_, err = w.Tenants.Add(t.Context(), tenants.Tenant{ID: "acme"})
+		is.NoErr(err)
+		_, err = w.Principals.AddSuperuser(t.Context(), "acme", "admin", "open sesame")
+		is.NoErr(err)
+		_, err = w.Bundles.Import(w.as(t, "acme"), strings.NewReader(string(archive)), bundles.How{})
+		is.NoErr(err)
+		_, err = w.Principals.UpdateTeam(w.as(t, "acme"), team, func(t *principals.Team) error { t.Name = "Stolen"; return nil })
+		is.NoErr(err)
+		again := w.bundle(t, "B", "team "+team)
+		is.Equal(errs.CodeOf(deploy(again.ID)), errs.Forbidden)
+		now, err := w.Tenants.Get(evil)
+		is.NoErr(err)
+		is.Equal(now.Settings.DeployFrom, tenants.Sources("other"))
+
+		_, err = w.Tenants.Update(evil, func(s *tenants.Tenant) error { s.Settings.DeployFrom = tenants.Sources("acme"); return nil })
+		is.NoErr(err)
+		is.NoErr(deploy(again.ID))
+		got, err := w.Principals.Team(evil, team)
+		is.NoErr(err)
+		is.Equal(got.Name, "T")
+	})
+}

@@ -86,8 +86,9 @@ type Store interface {
 	Update(ctx context.Context, id string, edit func(*Tenant) error) (Tenant, error)
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
-	// Delete removes a tenant and every row of it. It fails with errs.NotFound.
-	Delete(ctx context.Context, id string) error
+	// Delete removes a tenant and every row of it, and what the others have of it: its entries in their DeployFrom, at which
+	// those tenants get UpdatedAt at, and what they remember of its deploys. It fails with errs.NotFound.
+	Delete(ctx context.Context, id string, at time.Time) error
 	// Counts returns how many rows a tenant has of what people know by name. A tenant that is not there has none.
 	Counts(ctx context.Context, id string) ([]Count, error)
 	// KeyCheck returns the sealed text that Insert was given, or that Reseal made of it.
@@ -317,13 +318,14 @@ func (s *Service) DefaultDomain(ctx context.Context, id string) (string, error) 
 	return t.Settings.DefaultDomain, err
 }
 
-// Delete removes a tenant and all that it has, for the library and the command line: it asks for no actor. Errors:
-// errs.NotFound.
+// Delete removes a tenant and all that it has, for the library and the command line: it needs no actor. The other tenants
+// lose their entries of DeployFrom for it and what they remember of its deploys, so that a tenant which is made with its id
+// later has no right of it. It returns errs.NotFound if there is no such tenant.
 func (s *Service) Delete(ctx context.Context, id string) error {
 	if _, err := s.Lookup(ctx, id); err != nil {
 		return err
 	}
-	return s.store.Delete(ctx, id)
+	return s.store.Delete(ctx, id, s.stamp())
 }
 
 // Counts returns what a tenant has, without an actor, also what it has none of. Errors: errs.NotFound.

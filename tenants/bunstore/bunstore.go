@@ -5,9 +5,12 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"slices"
+	"time"
 
 	"github.com/uptrace/bun"
 
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/tenants"
@@ -174,13 +177,71 @@ func (s *Store) Update(ctx context.Context, id string, edit func(*tenants.Tenant
 }
 
 // Delete implements tenants.Store. What the tenant has goes with its row.
-func (s *Store) Delete(ctx context.Context, id string) error {
-	return bunx.Write(ctx, s.db, id, func(ctx context.Context, c bunx.Conn) error {
-		if s.changed != nil {
-			bunx.AfterCommit(ctx, func() { s.changed(id) })
+func (s *Store) Delete(ctx context.Context, id string, at time.Time) error {
+	return bunx.InTx(ctx, s.db, func(ctx context.Context) error {
+		others, err := s.deployable(ctx, id)
+		if err != nil {
+			return err
 		}
-		n, err := c.Exec(ctx, `DELETE FROM tc_tenants WHERE tenant_id = $1`, id)
-		return bunx.Found(n, err, "Tenant")
+		// The rows are locked in the order of the ids, the tenant's own among them, so that two Deletes at once cannot deadlock.
+		for _, other := range others {
+			if err := s.forget(ctx, other, id, at); err != nil {
+				return err
+			}
+		}
+		return bunx.Write(ctx, s.db, id, func(ctx context.Context, c bunx.Conn) error {
+			if s.changed != nil {
+				bunx.AfterCommit(ctx, func() { s.changed(id) })
+			}
+			n, err := c.Exec(ctx, `DELETE FROM tc_tenants WHERE tenant_id = $1`, id)
+			return bunx.Found(n, err, "Tenant")
+		})
+	})
+}
+
+// deployable returns all tenants, ordered, each with whether its DeployFrom has a source or it is the source itself.
+func (s *Store) deployable(ctx context.Context, source string) ([]listing, error) {
+	ctx, c := bunx.For(ctx, s.db, "")
+	rows, err := c.Rows(ctx, `SELECT tenant_id, settings FROM tc_tenants ORDER BY tenant_id`)
+	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (listing, error) {
+		var l listing
+		var text string
+		if err := rows.Scan(&l.tenant, &text); err != nil {
+			return l, err
+		}
+		settings, err := decode(text)
+		l.locked = l.tenant == source || slices.ContainsFunc(settings.DeployFrom, isFrom(source))
+		return l, err
+	})
+	return all, bunx.Err(err, "Tenant")
+}
+
+// listing is a tenant as deployable found it.
+type listing struct {
+	tenant string
+	locked bool // its row is locked before the source goes
+}
+
+func isFrom(source string) func(tenants.Source) bool {
+	return func(from tenants.Source) bool { return from.Tenant == source }
+}
+
+// forget removes from a tenant what it has of a source. A deploy that is under way from there ends first.
+func (s *Store) forget(ctx context.Context, other listing, source string, at time.Time) error {
+	if other.locked {
+		_, err := s.Update(ctx, other.tenant, func(t *tenants.Tenant) error {
+			if from := slices.DeleteFunc(slices.Clone(t.Settings.DeployFrom), isFrom(source)); len(from) < len(t.Settings.DeployFrom) {
+				t.Settings.DeployFrom, t.UpdatedAt = from, at
+			}
+			return nil
+		})
+		if err != nil && errs.CodeOf(err) != errs.NotFound { // it has been deleted meanwhile
+			return err
+		}
+	}
+	return bunx.Write(ctx, s.db, other.tenant, func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.Exec(ctx, `DELETE FROM tc_deployments WHERE tenant_id = $1 AND source_tenant = $2`, other.tenant, source)
+		return bunx.Err(err, "Deployment")
 	})
 }
 

@@ -120,7 +120,21 @@ func testDelete(t *testing.T, s tenants.Store) {
 	counts, err := s.Counts(ctx, "new")
 	is.NoErr(err)
 	is.Equal(counts[len(counts)-2], tenants.Count{Of: "domains", N: 1}) // local, which each tenant has
-	is.NoErr(s.Delete(ctx, "new"))
+	_, err = s.Update(ctx, "acme", func(t *tenants.Tenant) error {
+		t.Settings.DeployFrom, t.UpdatedAt = []tenants.Source{{Tenant: "evil"}, {Tenant: "new", RunAs: "jo"}, {Tenant: "newer"}}, monday
+		return nil
+	})
+	is.NoErr(err)
+	evil, err := s.Get(ctx, "evil")
+	is.NoErr(err)
+	is.NoErr(s.Delete(ctx, "new", tuesday))
+	acme, err := s.Get(ctx, "acme")
+	is.NoErr(err)
+	is.Equal(acme.Settings.DeployFrom, tenants.Sources("evil", "newer")) // no later tenant of that id has its right
+	is.Equal(acme.UpdatedAt, tuesday)
+	same, err := s.Get(ctx, "evil")
+	is.NoErr(err)
+	is.Equal(same, evil)
 	_, err = s.Get(ctx, "new")
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 	counts, err = s.Counts(ctx, "new")
@@ -128,7 +142,7 @@ func testDelete(t *testing.T, s tenants.Store) {
 	for _, c := range counts {
 		is.Equal(c.N, 0)
 	}
-	is.Equal(errs.CodeOf(s.Delete(ctx, "new")), errs.NotFound)
+	is.Equal(errs.CodeOf(s.Delete(ctx, "new", tuesday)), errs.NotFound)
 	ids, err := s.IDs(ctx)
 	is.NoErr(err)
 	is.Equal(ids, []string{"acme", "evil"}) // the others stay
