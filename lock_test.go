@@ -15,7 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
-// begin returns an App with a tenant of its own, in a database that is empty but for it, and its key.
+// begin returns an App with a tenant of its own, in a database that is empty except for it, and its key.
 func begin(t *testing.T, db *bun.DB) (app *tenantcontent.App, key string) {
 	t.Helper()
 	is, key := is.New(t), tenantcontent.NewSecretKey()

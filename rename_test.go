@@ -259,7 +259,7 @@ func (w *world) check(t *testing.T, name string) {
 		e, err := w.app.Entities.Get(ctx, "report", was.ID)
 		is.NoErr(err)
 		is.Equal(e.OwnerID, name)
-		is.Equal(e.UpdatedAt, was.UpdatedAt) // it is the same piece
+		is.Equal(e.UpdatedAt, was.UpdatedAt) // it is the same entity
 	}
 	e, err := w.app.Entities.Get(ctx, "report", name+":sales")
 	is.NoErr(err)

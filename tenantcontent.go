@@ -79,7 +79,7 @@ type Config struct {
 	Log *slog.Logger
 	// Authenticate says who calls over HTTP, in place of sessions and API tokens. Whoever is to make content must be a user of
 	// the tenant (App.Principals.CreateUser): content belongs to somebody. Errors: errs.Unauthenticated.
-	// The routes that log in (/api/login/…, with a password or at a provider) are not there then; see KeepLogins.
+	// The routes that log in (/api/login/…, with a password or at a provider) do not exist then; see KeepLogins.
 	Authenticate func(r *http.Request) (actor.Actor, error)
 	// TrustedProxies are the networks of the proxies that requests come through. From them, and from nobody else, the header
 	// X-Forwarded-For, or Forwarded where there is no such header, is read from the right up to the first address that is not
@@ -248,7 +248,7 @@ func Open(c Config) (*App, error) {
 	return app, nil
 }
 
-// replaced returns the ready types but for those of which the host has its own, and the host's behind them.
+// replaced returns the ready types except those of which the host has its own, and the host's behind them.
 func replaced(ready, own []entity.Type) []entity.Type {
 	mine := kinds(own)
 	ready = slices.DeleteFunc(slices.Clone(ready), func(t entity.Type) bool { return slices.Contains(mine, t.Kind) })
@@ -434,7 +434,7 @@ func (app *App) work(ctx context.Context) {
 	}
 }
 
-// forget removes what hangs on pieces, teams and users that are deleted: the comments on them, or the users' files. What
+// forget removes what hangs on entities, teams and users that are deleted: the comments on them, or the users' files. What
 // the users said stays, and is nobody's.
 func (app *App) forget(ctx context.Context, tenant string, gone ...entity.Key) error {
 	var users []string

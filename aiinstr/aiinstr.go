@@ -52,7 +52,7 @@ type Store interface {
 	Contents(ctx context.Context, tenant string, slugs []string, most int) (map[string]string, error)
 	// Insert fails with errs.Conflict when the slug is taken, and with errs.Forbidden when the owner is no user or team.
 	Insert(ctx context.Context, tenant string, i Instruction) error
-	// Update calls edit with the stored instruction, found as by Get, and writes the result but for Tenant, ID, Slug,
+	// Update calls edit with the stored instruction, found as by Get, and writes the result except for Tenant, ID, Slug,
 	// OwnerID and CreatedAt; no other write to it comes between. An error from edit is returned as is and writes nothing.
 	Update(ctx context.Context, tenant, key string, edit func(*Instruction) error) (Instruction, error)
 	// Delete calls may with the stored instruction, found as by Get, and removes it. An error from may is returned as is

@@ -20,7 +20,7 @@ const (
 // reference is what may stand in ${…}. One of UUID form names no instruction; it is reported as unknown.
 var reference = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
 
-// part is a piece of a text: literal text, or a reference when slug is not "".
+// part is a part of a text: literal text, or a reference when slug is not "".
 type part struct{ literal, slug string }
 
 // parse takes a text apart. "${slug}" is a reference and "$${slug}" the literal "${slug}"; both only with a slug that

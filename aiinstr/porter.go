@@ -8,7 +8,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/port"
 )
 
-// Type is what a host can do with instructions: they are found, owned, reassigned and shipped. It asks for no actor and
+// Type is what a host can do with instructions: they are found, owned, reassigned and shipped. It needs no actor and
 // not whether AI is on: its callers have their own rules.
 func (s *Service) Type() entity.Type {
 	return entity.Type{

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// ChunkSize is how many bytes a chunk has, but for the last one of a blob. Download.chunks counts such chunks.
+// ChunkSize is how many bytes a chunk has, except for the last one of a blob. Download.chunks counts such chunks.
 const ChunkSize = 1 << 20
 
 // Info describes a complete blob.
@@ -30,7 +30,7 @@ type Store interface {
 	// Open returns a blob's bytes from any place. It holds no connection between reads, but keeps ctx for them.
 	// Errors: errs.NotFound, also for a blob that is not committed. A read of a blob that was deleted meanwhile fails.
 	Open(ctx context.Context, tenant, id string) (Reader, error)
-	// Delete removes a blob. One that is not there is no error.
+	// Delete removes a blob. One that does not exist is no error.
 	Delete(ctx context.Context, tenant, id string) error
 	// Sweep removes blobs that were begun before a time and never committed, and gives their number. It ends the
 	// Writers that still work on one: they fail.

@@ -52,7 +52,7 @@ func ahead[T any](all iter.Seq2[T, error], waiting int) iter.Seq2[T, error] {
 	}
 }
 
-// rowsOf returns the rows of a kind's pieces, asked for batch by batch.
+// rowsOf returns the rows of a kind's entities, asked for batch by batch.
 func rowsOf(ids []string, export func(ids []string) iter.Seq2[entity.Row, error]) iter.Seq2[entity.Row, error] {
 	return func(yield func(entity.Row, error) bool) {
 		for len(ids) > 0 {

@@ -40,18 +40,18 @@ func (b Bundle) Version() string {
 // NaturalID is the slug.
 func (b Bundle) NaturalID() string { return b.Slug }
 
-// Entry is one piece of content in a bundle, or with a type that refers to nothing, all of some kinds.
+// Entry is one entity in a bundle, or with a type that refers to nothing, all of some kinds.
 type Entry struct {
 	Tenant    string
 	ID        string          // UUIDv7, lower case
 	BundleID  string          // UUID
 	Type      string          // id of a driver
-	EntityID  string          // of the piece; "" for a type that refers to nothing
+	EntityID  string          // of the entity; "" for a type that refers to nothing
 	Data      json.RawMessage // options for the driver: a JSON object of at most 64 KiB, {} by default
 	CreatedAt time.Time       // UTC, whole microseconds
 	UpdatedAt time.Time       // UTC, whole microseconds
 
-	// Ref is the piece, nil when it is not there any more or the type refers to nothing. The Service finds it where a
+	// Ref is the entity, nil when it no longer exists or the type refers to nothing. The Service finds it where a
 	// method says so; it is not stored.
 	Ref *entity.Ref
 }
@@ -61,16 +61,16 @@ func (e Entry) Version() string {
 	return guard.Version(e.ID, e.Type, e.EntityID, e.Data, e.CreatedAt, e.UpdatedAt)
 }
 
-// Deployment is one piece that a deploy of a bundle brought into a tenant.
+// Deployment is one entity that a deploy of a bundle brought into a tenant.
 type Deployment struct {
 	entity.Key
-	Mark   string // tells the piece from a later one with its id
+	Mark   string // tells the entity from a later one with its id
 	Shared bool   // the deploys of another bundle brought it too
 }
 
-// Hanging counts what is removed with pieces of content and is in no archive.
+// Hanging counts what is removed with entities and is in no archive.
 type Hanging struct {
-	Comments        int // on the pieces, without their replies
+	Comments        int // on the entities, without their replies
 	Passwords       int // of users, as all that follow
 	SuperuserRights int
 	Permissions     int // global ones
@@ -110,7 +110,7 @@ type Store interface {
 	Entry(ctx context.Context, tenant, bundleID, id string) (Entry, error)
 	// InsertEntry adds an entry. A user or team that it refers to, as its Ref says, keeps its id until the transaction ends:
 	// RenameUsers waits, and finds the entry. Errors: errs.Conflict when the bundle has one with the same type and EntityID;
-	// errs.Invalid when that user or team is not there any more.
+	// errs.Invalid when that user or team no longer exists.
 	InsertEntry(ctx context.Context, tenant string, e Entry) error
 	// SetData writes an entry's data and UpdatedAt, and gives the entry. Errors: errs.NotFound.
 	SetData(ctx context.Context, tenant, bundleID, id string, data json.RawMessage, at time.Time) (Entry, error)
@@ -119,9 +119,9 @@ type Store interface {
 
 	// Deployed returns what the deploys of a bundle of another tenant brought into this one, ordered by kind and id.
 	Deployed(ctx context.Context, tenant, source, bundleID string) ([]Deployment, error)
-	// Brought gives, of some pieces of a kind, the marks of those that the deploys of any bundle brought, by id.
+	// Brought gives, of some entities of a kind, the marks of those that the deploys of any bundle brought, by id.
 	Brought(ctx context.Context, tenant string, kind entity.Kind, ids []string) (map[string]string, error)
-	// SetDeployed replaces what Deployed gives. The marks become those of the pieces, whichever bundles brought them;
+	// SetDeployed replaces what Deployed gives. The marks become those of the entities, whichever bundles brought them;
 	// Shared is ignored.
 	SetDeployed(ctx context.Context, tenant, source, bundleID string, all []Deployment) error
 
@@ -132,7 +132,7 @@ type Store interface {
 	// Superusers gives, of some users, the names of those that are superusers, enabled or not.
 	Superusers(ctx context.Context, tenant string, usernames []string) ([]string, error)
 
-	// Hanging counts what hangs on some pieces of a kind at a time. It asks of hundreds of pieces at once.
+	// Hanging counts what hangs on some entities of a kind at a time. It asks of hundreds of entities at once.
 	Hanging(ctx context.Context, tenant string, kind entity.Kind, ids []string, at time.Time) (Hanging, error)
 
 	// Lock keeps other callers of Lock for this tenant waiting until the transaction in ctx ends. Errors: errs.NotFound
@@ -165,7 +165,7 @@ type Downloads interface {
 type People interface {
 	// Superusers returns the names of the enabled superusers, ordered.
 	Superusers(ctx context.Context, tenant string) ([]string, error)
-	// Known gives, of some ids, those of users and teams that are there.
+	// Known gives, of some ids, those of users and teams that exist.
 	Known(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
 	// Spelled returns the exact name of the user who is meant by a name, or the name as it is if there is none.
 	Spelled(ctx context.Context, tenant, name string) (string, error)

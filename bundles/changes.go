@@ -26,7 +26,7 @@ const (
 	deleted   = "deleted"
 )
 
-// says returns what those of some pieces say that are there, by id.
+// says returns what those of some entities say that exist, by id.
 func (l *landing) says(ctx context.Context, kind entity.Kind, ids []string) (map[string]json.RawMessage, error) {
 	said := map[string]json.RawMessage{}
 	for row, err := range l.s.present(ctx, l.tenant, kind, ids) {
@@ -41,7 +41,7 @@ func (l *landing) says(ctx context.Context, kind entity.Kind, ids []string) (map
 	return said, nil
 }
 
-// before returns what those of the gathered rows say that are there, where changes are asked for.
+// before returns what those of the gathered rows say that exist, where changes are asked for.
 func (l *landing) before(ctx context.Context, kind entity.Kind) (map[string]json.RawMessage, error) {
 	if !l.list || l.into.Rule != entity.Overwrite && !l.leaves() {
 		return nil, nil
@@ -54,7 +54,7 @@ func (l *landing) before(ctx context.Context, kind entity.Kind) (map[string]json
 }
 
 // leaves reports whether rows that say what is there are told as unchanged and not imported: skipping them comes to the
-// same, and a dry run that fails for rows that are there is to find those that differ.
+// same, and a dry run that fails for rows that exist is to find those that differ.
 func (l *landing) leaves() bool {
 	return l.list && !l.crossTenant && (l.into.Rule == entity.Skip || l.into.Rule == entity.Fail && l.dry)
 }
@@ -106,7 +106,7 @@ func (l *landing) identical(ctx context.Context, r entity.Row, there json.RawMes
 	return err == nil && !known[owner], err
 }
 
-// sameBut reports whether two rows have the same members, but for the value of one.
+// sameBut reports whether two rows have the same members, except for the value of one.
 func sameBut(name string, a, b json.RawMessage) bool {
 	members := func(row json.RawMessage) (all []string) {
 		rawjson.Each(row, func(member string, value json.RawMessage) {
@@ -137,7 +137,7 @@ func (l *landing) leave(ctx context.Context, c Change) error {
 	return nil
 }
 
-// differs returns the error of a piece that is there and differs in its files, nil where it is skipped.
+// differs returns the error of an entity that exists and differs in its files, nil where it is skipped.
 func (l *landing) differs(k entity.Key) error {
 	if l.into.Rule == entity.Fail {
 		return errs.New(errs.Conflict, "%s %s exists already, with other files.", k.Kind, k.ID)
@@ -145,7 +145,7 @@ func (l *landing) differs(k entity.Key) error {
 	return nil
 }
 
-// compareFile looks whether a file of an identical piece is as the one that is there.
+// compareFile looks whether a file of an identical entity is as the one that exists.
 func (l *landing) compareFile(ctx context.Context, k entity.Key, f entity.File, r io.Reader) error {
 	has, now := l.same[k], sha256.New()
 	if _, err := io.Copy(now, r); err != nil {
@@ -193,7 +193,7 @@ func (l *landing) changes(ctx context.Context, kind entity.Kind, arrivals []enti
 	return all, nil
 }
 
-// names returns the names of the given pieces that exist, by id. In another tenant than the caller's it asks nobody:
+// names returns the names of the given entities that exist, by id. In another tenant than the caller's it asks nobody:
 // they are what the gathered rows say, else the ids.
 func (l *landing) names(ctx context.Context, kind entity.Kind, ids []string) (map[string]string, error) {
 	if l.crossTenant {
@@ -230,13 +230,13 @@ func column(row json.RawMessage, name string) (text string) {
 	return text
 }
 
-// samePiece is a piece with files that is unchanged so far.
-type samePiece struct {
+// sameEntity is an entity with files that is unchanged so far.
+type sameEntity struct {
 	change int // its place in Report.Changes
 	files  map[string]entity.File
 }
 
-// comparePaths looks whether a piece has other files than the archive, before those are removed and the archive's come.
+// comparePaths looks whether an entity has other files than the archive, before those are removed and the archive's come.
 func (l *landing) comparePaths(ctx context.Context, p entity.FilePorter, c *Change) error {
 	if c.Action != unchanged {
 		return nil
@@ -245,7 +245,7 @@ func (l *landing) comparePaths(ctx context.Context, p entity.FilePorter, c *Chan
 	if err != nil {
 		return err
 	}
-	has := samePiece{change: len(l.report.Changes), files: map[string]entity.File{}}
+	has := sameEntity{change: len(l.report.Changes), files: map[string]entity.File{}}
 	for _, f := range files {
 		has.files[f.Path] = f
 	}

@@ -53,7 +53,7 @@ func TestUnchanged(t *testing.T) {
 			is.Equal(r.Counts, counts)
 		}
 		_, err = w.Bundles.Import(evil, bytes.NewReader(file), bundles.How{Rule: entity.Fail, Changes: true})
-		is.Equal(errs.CodeOf(err), errs.Conflict) // the real thing stops at the first row that is there
+		is.Equal(errs.CodeOf(err), errs.Conflict) // the real thing stops at the first row that exists
 		_, err = w.Colors.Put(evil, "red", "#0000ff")
 		is.NoErr(err)
 		is.NoErr(w.Colors.Delete(evil, "Red"))

@@ -197,7 +197,7 @@ func TestDeployLeavesTeamsAlone(t *testing.T) {
 	})
 }
 
-// TestDeployKeepsOwners: a row that is there keeps its owner, and a new one belongs to the user whom deployFrom names.
+// TestDeployKeepsOwners: a row that exists keeps its owner, and a new one belongs to the user whom deployFrom names.
 func TestDeployKeepsOwners(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")

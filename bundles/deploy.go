@@ -26,21 +26,21 @@ type Deployed struct {
 // cannot bring back, and of entries that refer to nothing any more. It needs a superuser.
 //
 // A tenant remembers what each bundle brought. What it ships no more is removed there, whatever the rule, unless another
-// bundle brought it too, or it is not the piece that came: a tenant that deletes it and makes its own under the same id, name
-// or key keeps that, with a warning, and so does one whose own piece was overwritten. A piece that comes back from an
+// bundle brought it too, or it is not the entity that came: a tenant that deletes it and makes its own under the same id, name
+// or key keeps that, with a warning, and so does one whose own entity was overwritten. An entity that comes back from an
 // archive is the one that it was. Which one it is, a row's createdAt says; of a kind whose rows have none, one that was
 // changed counts as the tenant's own. With the rule Fail a bundle can be deployed once: then its rows are there.
 //
 // Into another tenant than the caller's a deploy brings no rights: see entity.Landing.CrossTenant. Its users are neither
 // changed nor removed, teams come without members, and teams that no deploy brought are left alone. What is new belongs to the
-// user whom the tenant's deployFrom names for the source, else to its first superuser, but for what belongs to users and teams
+// user whom the tenant's deployFrom names for the source, else to its first superuser, except for what belongs to users and teams
 // that come with it. The tenant's superusers are told in a notification what was left out and done.
 //
 // What is answered there, in a dry run too, is for the caller, who may not know that tenant's users. So it counts, users as
 // created when the bundle first brings them and then as skipped, whether they were there or not, and names what the bundle has or once brought: a change has the name that the
 // archive's row has, else the id; what stays does so without a reason; whoever gets the content of removed teams is not named;
-// and of the warnings of Porters, which may name anybody, there is only the number, but for those that are sums. An import of
-// the bundle's archive by the tenant's own superusers brings all. That a piece other than a user is there, and whether it says
+// and of the warnings of Porters, which may name anybody, there is only the number, except those that are sums. An import of
+// the bundle's archive by the tenant's own superusers brings all. That an entity other than a user is there, and whether it says
 // the same, the counts do tell.
 //
 // Deploys and imports into one tenant wait for each other, up to 30 seconds; a deploy to several tenants waits for one after
@@ -48,7 +48,7 @@ type Deployed struct {
 //
 // All tenants are checked before anything is done: each must be the caller's own or list it in deployFrom. It is asked
 // again in each one's transaction.
-// Errors: errs.Forbidden naming the first that does not, also for one that is not there; errs.Invalid for no tenants or a
+// Errors: errs.Forbidden naming the first that does not, also for one that does not exist; errs.Invalid for no tenants or a
 // bad option; errs.NotFound for the bundle; as Import. What goes wrong in the first tenant is the error, and nothing was
 // deployed anywhere. Once one is deployed to, it stays so: what goes wrong in a later one is its Err, that one is as it
 // was, and the next ones are tried.
@@ -118,7 +118,7 @@ func (s *Service) mayDeploy(ctx context.Context, a actor.Actor, tenants []string
 }
 
 // lets asks whether a tenant lets another one deploy into it, and for the user who gets what comes, "" for none. It returns
-// errs.Forbidden if it does not, also when it is not there.
+// errs.Forbidden if it does not, also when it does not exist.
 func (s *Service) lets(ctx context.Context, tenant, source string) (runAs string, err error) {
 	if tenant == source {
 		return "", nil

@@ -57,7 +57,7 @@ func TestLeaveIsAskedAgain(t *testing.T) {
 	}
 }
 
-// TestEntriesOfNothing: a deploy names the entries whose pieces the source has no more, before it removes those of the target.
+// TestEntriesOfNothing: a deploy names the entries whose entities the source has no more, before it removes those of the target.
 func TestEntriesOfNothing(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme := is.New(t), w.as(t, "acme")

@@ -16,7 +16,7 @@ type Driver interface {
 	// Descriptor says how the type is called and shown. Its ID is stored with each entry, so it never changes.
 	Descriptor() Descriptor
 	// Content returns what entries of the type ship: of a type with a Column one kind, with Lookup and Porter, of which each
-	// entry ships one piece and all that it needs; of a type without, any number, and each entry ships all pieces of all
+	// entry ships one entity and all that it needs; of a type without, any number, and each entry ships all entities of all
 	// of them.
 	Content() []entity.Type
 }
@@ -26,7 +26,7 @@ type Descriptor struct {
 	ID     string // the entry's type
 	Name   string // i18n key
 	Label  string // English name of its builder, "" for a type without one
-	Column string // the entry's member that refers to the piece, such as "reportId"; "" for a type that refers to nothing
+	Column string // the entry's member that refers to the entity, such as "reportId"; "" for a type that refers to nothing
 	Icon   Icon
 	Editor string // component that edits an entry's data
 }
@@ -39,7 +39,7 @@ type Icon struct {
 }
 
 // ready is the one table of the types that the library brings, in the order of the specification: type, entity kind and
-// column follow from each other but for the three first.
+// column follow from each other except for the three first.
 var ready = []struct{ id, kind, column, icon, label string }{
 	{"code", "code", "codeId", "code", "Code"},
 	{"global", "", "", "public", ""},
@@ -60,12 +60,12 @@ var ready = []struct{ id, kind, column, icon, label string }{
 	{"integration", "integration", "integrationId", "extension", "Integration"},
 }
 
-// Columns are the members of an entry that refer to a piece, in the order in which the specification lists them. Exactly
+// Columns are the members of an entry that refer to an entity, in the order in which the specification lists them. Exactly
 // the one of the entry's type is set.
 var Columns = strings.Fields("tagId reportId datasetId datasourceId queryId teamId jobId templateId letterheadId assistantId " +
 	"libraryId codeId appId toolkitId integrationId username")
 
-// order is in which order rows travel: each kind comes after those that its pieces may need. Kinds that are not in it, a
+// order is in which order rows travel: each kind comes after those that its entities may need. Kinds that are not in it, a
 // host's own, come last, in the order of their registration.
 var order = strings.Fields("user team tag color aiInstruction datasource dataset query visual template letterhead code library " +
 	"integration toolkit file assistant report app job")
@@ -214,7 +214,7 @@ func (s *Service) Known(id string) bool {
 	return err == nil
 }
 
-// Column returns the member of an entry of a type that refers to the piece, "" for none.
+// Column returns the member of an entry of a type that refers to the entity, "" for none.
 func (s *Service) Column(kind string) string {
 	d, err := s.driver(kind)
 	if err != nil {

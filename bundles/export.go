@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	batch    = 500 // how many pieces a Porter is asked about at once
+	batch    = 500 // how many entities a Porter is asked about at once
 	rowBatch = 250 // how many rows travel at once: they may be long
 )
 
@@ -39,7 +39,7 @@ type Export struct {
 	entries []Entry
 }
 
-// plan is the pieces of an archive: by kind, ordered by id.
+// plan is the entities of an archive: by kind, ordered by id.
 type plan map[entity.Kind][]string
 
 // Filename is what the archive is called.
@@ -54,9 +54,9 @@ func (e *Export) Filename() string {
 // transaction and, while w is slow, no connection: a transaction would be as long as w is slow, which PostgreSQL ends after
 // a minute and which keeps SQLite's log from being copied back. So an export is no snapshot. What is shipped is found
 // first, and of that each batch of at most 250 rows is as it was at one moment, those of another one at a later moment.
-// What is not there when it is looked for is left out; what is made later is not shipped.
+// What does not exist when it is looked for is left out; what is made later is not shipped.
 //
-// Errors: errs.Conflict when a piece that was found goes away before it is written; errs.Invalid when the archive would be
+// Errors: errs.Conflict when an entity that was found goes away before it is written; errs.Invalid when the archive would be
 // one that cannot be sent in here, see Limits. What w has by then is no archive, as it has no end; over HTTP the connection
 // is cut once a part of it has been sent. w's own.
 func (e *Export) Write(ctx context.Context, w io.Writer) error {
@@ -95,7 +95,7 @@ func (s *Service) Export(ctx context.Context, bundle string) (*Export, error) {
 }
 
 // ExportManifest does as Export for entries that no bundle has. Errors: errs.Forbidden; errs.Invalid as AddEntry, also
-// for no entries, and as Export; errs.Conflict naming one that is there twice.
+// for no entries, and as Export; errs.Conflict naming one that exists twice.
 func (s *Service) ExportManifest(ctx context.Context, m Manifest) (*Export, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -184,7 +184,7 @@ func (p plan) counts() map[entity.Kind]int {
 	return counts
 }
 
-// closure returns the pieces of some entries and all that they need, level by level: each is asked once, so circles end.
+// closure returns the entities of some entries and all that they need, level by level: each is asked once, so circles end.
 func (s *Service) closure(ctx context.Context, tenant string, entries []Entry) (plan, error) {
 	wanted := map[entity.Kind][]string{}
 	seen := map[entity.Key]bool{}
@@ -240,7 +240,7 @@ func (s *Service) closure(ctx context.Context, tenant string, entries []Entry) (
 	return p, nil
 }
 
-// dangling returns those of some entries whose pieces a plan has not: they are not there any more, or their types are not.
+// dangling returns those of some entries whose entities a plan has not: they no longer exist, or their types are not.
 func (s *Service) dangling(p plan, entries []Entry) (gone []Entry) {
 	for _, e := range entries {
 		d, err := s.driver(e.Type)
@@ -252,12 +252,12 @@ func (s *Service) dangling(p plan, entries []Entry) (gone []Entry) {
 	return gone
 }
 
-// write writes the header, the pieces of a plan and their files to an archive that was begun, and tells see of each row.
+// write writes the header, the entities of a plan and their files to an archive that was begun, and tells see of each row.
 func (s *Service) write(ctx context.Context, tenant string, h archive.Header, p plan, out *archive.Writer, see func(entity.Row)) error {
 	return changed(s.pack(ctx, tenant, h, p, out, see))
 }
 
-// changed tells that a piece which was found is not there any more.
+// changed tells that an entity which was found no longer exists.
 func changed(err error) error {
 	if errs.CodeOf(err) == errs.NotFound {
 		return errs.Wrap(errs.Conflict, err, "The content was changed meanwhile: try again.")

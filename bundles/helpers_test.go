@@ -17,7 +17,7 @@ type ctx = context.Context
 
 func pageOf(n int) paging.Query { return paging.Query{Limit: n} }
 
-// circle changes what a piece's data says.
+// circle changes what an entity's data says.
 func circle(t testing.TB, w *world, kind entity.Kind, id, data string) {
 	t.Helper()
 	_, err := w.Entities.Update(w.as(t, "acme"), kind, id, func(e *entities.Entity) error { e.Data = json.RawMessage(data); return nil })

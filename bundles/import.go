@@ -21,12 +21,12 @@ type How struct {
 	Rule   entity.Rule // default Skip; Overwrite of a deploy
 	Owner  string      // principal id that gets the rows whose owner is not known here; default: the caller
 	DryRun bool        // do all of it, and take it back
-	// Changes lists each row in Report.Changes, and tells those that are there and say the same from the others. A dry run
+	// Changes lists each row in Report.Changes, and tells those that exist and say the same from the others. A dry run
 	// with the rule Fail takes no offence at them then.
 	Changes bool
 }
 
-// Counts is what became of rows. Unchanged are those that are there and say the same: with How.Changes alone, else they are
+// Counts is what became of rows. Unchanged are those that exist and say the same: with How.Changes alone, else they are
 // among the updated ones, with the rule Skip among the skipped ones.
 type Counts struct {
 	Created, Updated, Unchanged, Skipped, Deleted int
@@ -219,7 +219,7 @@ func (s *Service) spool(write func(io.Writer) error) (in io.ReadSeeker, end func
 type survey struct {
 	header archive.Header
 	ids    map[entity.Kind]map[string]bool
-	files  map[string][]string // id of a piece to the paths of its files
+	files  map[string][]string // id of an entity to the paths of its files
 }
 
 // survey checks an archive and finds what it has. Errors: errs.Invalid; the reader's own.

@@ -34,8 +34,8 @@ type landing struct {
 	rows    []entity.Row // that are being imported, of one kind
 	created map[entity.Key]bool
 	skipped map[entity.Key]bool
-	same    map[entity.Key]samePiece // pieces with files that are unchanged so far
-	kept    plan                     // what the archive of what is replaced holds
+	same    map[entity.Key]sameEntity // entities with files that are unchanged so far
+	kept    plan                      // what the archive of what is replaced holds
 	lost    losses
 	dropped int // warnings beyond the most
 }
@@ -44,7 +44,7 @@ func (s *Service) landing(tenant string, look survey, o How) *landing {
 	l := &landing{
 		s: s, tenant: tenant, look: look, into: entity.Landing{Rule: o.Rule, Tally: &entity.Tally{}, OwnArchive: look.header.Tenant == tenant}, list: o.Changes, dry: o.DryRun,
 		report:  Report{ByKind: map[entity.Kind]Counts{}, Warnings: []string{}},
-		created: map[entity.Key]bool{}, skipped: map[entity.Key]bool{}, same: map[entity.Key]samePiece{},
+		created: map[entity.Key]bool{}, skipped: map[entity.Key]bool{}, same: map[entity.Key]sameEntity{},
 	}
 	for kind := range look.header.Counts {
 		l.report.ByKind[kind] = Counts{}
@@ -194,7 +194,7 @@ func memberCount(row json.RawMessage) (n int) {
 	return n
 }
 
-// stays warns that a piece of another tenant stays, and not why: that may be its own affair. That a user is there is.
+// stays warns that an entity of another tenant stays, and not why: that may be its own affair. That a user is there is.
 func (l *landing) stays(kind entity.Kind, id string) {
 	said := fmt.Sprintf("%s %s stays as it is.", kind, id)
 	l.notice = append(l.notice, said)
@@ -223,7 +223,7 @@ func (l *landing) notify(ctx context.Context, source string) error {
 	return l.s.notify(ctx, l.tenant, supers, "What a deploy from the tenant "+source+" left out", strings.Join(lines, "\n"))
 }
 
-// arrive notes what became of a row. The files that an overwritten piece is not to have go before the archive's come: a
+// arrive notes what became of a row. The files that an overwritten entity is not to have go before the archive's come: a
 // path may differ from another one in case alone, or be a folder now.
 func (l *landing) arrive(ctx context.Context, c Change) error {
 	switch c.Action {

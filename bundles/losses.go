@@ -17,7 +17,7 @@ type losses struct {
 	secrets            int // in rows, which travel without them
 }
 
-// lose notes what goes with some pieces that are going to be removed.
+// lose notes what goes with some entities that are going to be removed.
 func (l *landing) lose(ctx context.Context, kind entity.Kind, ids []string) error {
 	if len(ids) == 0 {
 		return nil
@@ -75,7 +75,7 @@ func (l *landing) warnOfLosses() {
 		entity.Count{N: h.Files, Of: "file"}, entity.Count{N: h.Authorships, Of: "comment authorship"})
 }
 
-// has reports whether a plan names a piece. Its ids are ordered.
+// has reports whether a plan names an entity. Its ids are ordered.
 func (p plan) has(k entity.Key) bool {
 	_, found := slices.BinarySearchFunc(p[k.Kind], k.ID, cmp.Compare[string])
 	return found

@@ -228,7 +228,7 @@ func entryKey(id string) (string, error) {
 	return key, nil
 }
 
-// resolve sets Ref of each entry whose piece is there: with one call per type for those that can.
+// resolve sets Ref of each entry whose entity is there: with one call per type for those that can.
 func (s *Service) resolve(ctx context.Context, tenant string, entries []Entry) error {
 	ids := map[string][]string{}
 	for _, e := range entries {
@@ -256,7 +256,7 @@ func (s *Service) resolve(ctx context.Context, tenant string, entries []Entry) e
 	return nil
 }
 
-// find returns the pieces that are there, by id; none of a kind that cannot be looked up.
+// find returns the entities that exist, by id; none of a kind that cannot be looked up.
 func find(ctx context.Context, t entity.Type, tenant string, ids []string) (map[string]entity.Ref, error) {
 	if t.Find != nil {
 		return t.Find(ctx, tenant, ids)
@@ -286,7 +286,7 @@ func lookup(ctx context.Context, d Driver, tenant, id string) (entity.Ref, error
 	return content[0].Lookup(ctx, tenant, id)
 }
 
-// AddEntry adds a piece of content, by its id or natural id, to a bundle. It needs a superuser. reference is ignored for
+// AddEntry adds an entity, by its id or natural id, to a bundle. It needs a superuser. reference is ignored for
 // a type that refers to nothing; empty data is {}. Errors: errs.Forbidden; errs.NotFound for the bundle; errs.Invalid for
 // an unregistered type, a missing or unknown reference, a system job, or bad data; errs.Conflict when the bundle has it.
 func (s *Service) AddEntry(ctx context.Context, bundle, kind, reference string, data json.RawMessage) (Entry, error) {

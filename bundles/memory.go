@@ -19,7 +19,7 @@ type memory struct {
 	gone  plan                // of this bundle alone, and shipped no more
 }
 
-// recall asks what earlier deploys brought. A piece counts only as long as it is the one that came: who deletes it and
+// recall asks what earlier deploys brought. An entity counts only as long as it is the one that came: who deletes it and
 // makes another one with its id has one of their own.
 func (l *landing) recall(ctx context.Context, source, bundle string) (memory, error) {
 	m := memory{stays: map[entity.Key]bool{}, gone: plan{}}
@@ -78,7 +78,7 @@ func (l *landing) recall(ctx context.Context, source, bundle string) (memory, er
 // before or not. The tenant's users are not that one's to remove.
 const shippedUser entity.Kind = "user of another tenant"
 
-// sift parts pieces into those that have the marks they had and others; what is not there is neither. Both are ordered.
+// sift parts entities into those that have the marks they had and others; what does not exist is neither. Both are ordered.
 func (l *landing) sift(ctx context.Context, kind entity.Kind, marks map[string]string) (same, others []string, err error) {
 	ids := slices.Sorted(maps.Keys(marks))
 	now, err := l.s.marks(ctx, l.tenant, kind, ids)
@@ -122,7 +122,7 @@ func (l *landing) remember(ctx context.Context, source, bundle string, stays map
 	return l.s.store.SetDeployed(ctx, l.tenant, source, bundle, all)
 }
 
-// marks tells pieces from later ones with their ids, such as a user's name or a color's key. What is not there has none. The
+// marks tells entities from later ones with their ids, such as a user's name or a color's key. What does not exist has none. The
 // form of an id does not tell whether it can be used again: a color's key may look like any other kind's id.
 func (s *Service) marks(ctx context.Context, tenant string, kind entity.Kind, ids []string) (map[string]string, error) {
 	marks := map[string]string{}
@@ -135,7 +135,7 @@ func (s *Service) marks(ctx context.Context, tenant string, kind entity.Kind, id
 	return marks, nil
 }
 
-// mark is of when the piece was made, where its row says that in createdAt, else of all that the row says.
+// mark is of when the entity was made, where its row says that in createdAt, else of all that the row says.
 func mark(row json.RawMessage) string {
 	said := []byte(row)
 	if made := column(row, "createdAt"); made != "" {
@@ -145,7 +145,7 @@ func mark(row json.RawMessage) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// present returns the rows of the given pieces that exist, in their order.
+// present returns the rows of the given entities that exist, in their order.
 func (s *Service) present(ctx context.Context, tenant string, kind entity.Kind, ids []string) iter.Seq2[entity.Row, error] {
 	return rowsOf(ids, func(some []string) iter.Seq2[entity.Row, error] {
 		return func(yield func(entity.Row, error) bool) {

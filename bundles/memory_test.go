@@ -44,7 +44,7 @@ func eachShipping(t *testing.T, test func(is *is.I, s *shipping)) {
 	})
 }
 
-// own makes the three pieces in a tenant.
+// own makes the three entities in a tenant.
 func (s *shipping) own(tenant, said string) {
 	s.t.Helper()
 	is, ctx := is.New(s.t), s.as(s.t, tenant)
@@ -153,7 +153,7 @@ func TestOwnInItsPlaceHere(t *testing.T) {
 	})
 }
 
-// TestOverwrittenOwnStays: a deploy that overwrites a tenant's own piece, or skips it, does not make it the bundle's.
+// TestOverwrittenOwnStays: a deploy that overwrites a tenant's own entity, or skips it, does not make it the bundle's.
 func TestOverwrittenOwnStays(t *testing.T) {
 	for rule, counts := range map[entity.Rule]bundles.Counts{entity.Overwrite: {Updated: 2, Skipped: 1}, entity.Skip: {Skipped: 3}} {
 		eachShipping(t, func(is *is.I, s *shipping) {
@@ -195,7 +195,7 @@ func TestDeletedIsNotCounted(t *testing.T) {
 	})
 }
 
-// TestDeployedAndRestored: an archive brings back the piece that it was. What a deploy removed is the tenant's own then.
+// TestDeployedAndRestored: an archive brings back the entity that it was. What a deploy removed is the tenant's own then.
 func TestDeployedAndRestored(t *testing.T) {
 	eachShipping(t, func(is *is.I, s *shipping) {
 		evil := s.as(t, "evil")
@@ -229,7 +229,7 @@ func TestTwoBundlesShipIt(t *testing.T) {
 	})
 }
 
-// TestChangedHostPieceStays: nothing but its content tells a piece whose rows do not say when it was made.
+// TestChangedHostPieceStays: nothing but its content tells an entity whose rows do not say when it was made.
 func TestChangedHostPieceStays(t *testing.T) {
 	eachShipping(t, func(is *is.I, s *shipping) {
 		ctx, conn := tenantcontent.Conn(s.as(t, "evil"), s.db, "evil")

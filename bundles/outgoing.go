@@ -29,7 +29,7 @@ func (c *capped) Write(p []byte) (int, error) {
 	return c.Writer.Write(p)
 }
 
-// apart refuses two pieces with files that have one id: an archive tells files by that alone. Errors: errs.Invalid.
+// apart refuses two entities with files that have one id: an archive tells files by that alone. Errors: errs.Invalid.
 func (s *Service) apart(p plan) error {
 	seen := map[string]entity.Kind{}
 	for _, kind := range s.kinds {

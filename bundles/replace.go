@@ -55,7 +55,7 @@ func (l *landing) clear(ctx context.Context) error {
 }
 
 // replace removes what earlier deploys of a bundle brought and this one has not, after it has kept an archive of that and
-// of what will be overwritten. What is not there any more, or belongs to the system now, is left alone.
+// of what will be overwritten. What no longer exists, or belongs to the system now, is left alone.
 func (l *landing) replace(ctx context.Context, gone plan) error {
 	old, going := plan{}, plan{}
 	for _, kind := range l.s.kinds {
@@ -146,7 +146,7 @@ func (l *landing) keep(ctx context.Context, before string, p, going plan, counts
 	return err
 }
 
-// remove deletes pieces, the kinds that need others first, after hold and keep. What deleted users and teams own passes to the landing's
+// remove deletes entities, the kinds that need others first, after hold and keep. What deleted users and teams own passes to the landing's
 // owner.
 func (l *landing) remove(ctx context.Context, p plan) error {
 	for _, kind := range slices.Backward(l.s.kinds) {

@@ -64,7 +64,7 @@ func TestRestore(t *testing.T) {
 		is.Equal(r.Changes[0], bundles.Change{Action: "deleted", Key: entity.Key{Kind: "tag", ID: other}, Name: "Goes"})
 		is.Equal(w.export(t, "acme", "", "tagged "+stays, "tagged "+goes, "library "+library), old)
 		is.Equal(w.names(t, "acme", "report"), "Untouched")
-		// All is as it was, but for the archive that was kept.
+		// All is as it was, except for the archive that was kept.
 		is.Equal(strings.Join(lines(w.dump(t, "acme"), "tc_blobs", "tc_downloads"), "\n"), strings.Join(lines(oldState, "tc_blobs", "tc_downloads"), "\n"))
 
 		kept := w.fetch(t, "acme", r.Archive)

@@ -42,7 +42,7 @@ func raw(t *testing.T, members ...[2]string) []byte {
 	return b.Bytes()
 }
 
-// twoKinds are the ready kinds, and another one whose pieces have files too.
+// twoKinds are the ready kinds, and another one whose entities have files too.
 func twoKinds(t *testing.T, w *world) []entity.Type {
 	t.Helper()
 	types := w.Entities.Types()

@@ -74,7 +74,7 @@ func (w *world) as(t testing.TB, tenant string) context.Context {
 	return actor.With(t.Context(), actor.Actor{Tenant: tenant, User: map[string]string{"acme": "admin", "evil": "eve"}[tenant], Superuser: true, AI: true})
 }
 
-// make adds a piece of a ready kind that jo owns.
+// make adds an entity of a ready kind that jo owns.
 func (w *world) make(t testing.TB, tenant string, kind entity.Kind, name, data string) string {
 	t.Helper()
 	ctx := actor.With(t.Context(), actor.Actor{Tenant: tenant, User: "jo", Superuser: true, AI: true})
@@ -84,7 +84,7 @@ func (w *world) make(t testing.TB, tenant string, kind entity.Kind, name, data s
 	return e.ID
 }
 
-// bundle adds a bundle of pieces, each "type id".
+// bundle adds a bundle of entities, each "type id".
 func (w *world) bundle(t testing.TB, name string, entries ...string) bundles.Bundle {
 	t.Helper()
 	is, ctx := is.New(t), w.as(t, "acme")
@@ -98,7 +98,7 @@ func (w *world) bundle(t testing.TB, name string, entries ...string) bundles.Bun
 	return b
 }
 
-// everything fills a tenant with a piece of each kind, one of which needs others, and gives entries of all types.
+// everything fills a tenant with an entity of each kind, one of which needs others, and gives entries of all types.
 func (w *world) everything(t testing.TB, tenant string) []string {
 	t.Helper()
 	is, ctx := is.New(t), w.as(t, tenant)

@@ -51,7 +51,7 @@ type Store interface {
 	Put(ctx context.Context, tenant string, c Color) (Color, error)
 	// PutAll does as Put for many colors of different keys, and sets Source too where it is not nil.
 	PutAll(ctx context.Context, tenant string, all []Color) error
-	// Delete removes a color. A key that is not there is no error.
+	// Delete removes a color. A key that does not exist is no error.
 	Delete(ctx context.Context, tenant, key string) error
 	PorterStore
 	// Lock keeps other callers of Lock for this tenant waiting until the transaction in ctx ends. It fails with
@@ -131,7 +131,7 @@ func (s *Service) Put(ctx context.Context, key, color string) (Color, error) {
 	return s.store.Put(ctx, a.Tenant, Color{Tenant: a.Tenant, Key: key, Color: color, CreatedAt: now, UpdatedAt: now})
 }
 
-// Delete removes a color; one that is not there is no error. It needs the role Designer. Errors: errs.Forbidden.
+// Delete removes a color; one that does not exist is no error. It needs the role Designer. Errors: errs.Forbidden.
 func (s *Service) Delete(ctx context.Context, key string) error {
 	a, err := actor.Allowed(ctx, actor.ColorWrite)
 	if err != nil {

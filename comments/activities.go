@@ -10,7 +10,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/guard"
 )
 
-// Activity is something that happened to a piece of content.
+// Activity is something that happened to an entity.
 type Activity struct {
 	Tenant    string
 	ID        string // UUIDv7, lower case

@@ -1,4 +1,4 @@
-// Package comments is what people say about pieces of content: comments with replies of any depth, the users they
+// Package comments is what people say about entities: comments with replies of any depth, the users they
 // mention, and what follows from them: activities, feeds and notifications.
 //
 // httpapi, the root and hosts import it; comments/bunstore keeps its rows.
@@ -22,7 +22,7 @@ import (
 // MaxMessage is the most bytes of a message.
 const MaxMessage = 64 << 10
 
-// Comment is one thing that a user said about a piece of content, or in reply to another comment on it.
+// Comment is one thing that a user said about an entity, or in reply to another comment on it.
 type Comment struct {
 	Tenant    string
 	ID        string // UUIDv7, lower case
@@ -76,12 +76,12 @@ type Store interface {
 	// Get fails with errs.NotFound when the tenant has no comment with this id.
 	Get(ctx context.Context, tenant, id string) (Comment, error)
 	// Replies returns a page of the direct replies to a comment, newest first (-createdAt), or by createdAt. It costs the
-	// same in a thread of any length. It fails with errs.NotFound when the comment is not there.
+	// same in a thread of any length. It fails with errs.NotFound when the comment does not exist.
 	Replies(ctx context.Context, tenant, id string, q paging.Query) (paging.Page[Comment], error)
-	// Top returns a page of the comments on a piece of content that reply to none, as Replies does.
+	// Top returns a page of the comments on an entity that reply to none, as Replies does.
 	Top(ctx context.Context, tenant string, of entity.Key, q paging.Query) (paging.Page[Comment], error)
-	// Insert adds a comment. It fails with errs.NotFound when the parent is not there, or is about something else, and with
-	// errs.Forbidden when the author is not there.
+	// Insert adds a comment. It fails with errs.NotFound when the parent does not exist, or is about something else, and with
+	// errs.Forbidden when the author does not exist.
 	Insert(ctx context.Context, tenant string, c Comment) error
 	// Update calls edit with the stored comment and writes its Message, Public, Mentions and UpdatedAt; no other write to
 	// this comment comes between. An error from edit is returned as is and writes nothing.
@@ -89,7 +89,7 @@ type Store interface {
 	// Delete removes a comment with all replies below it, their activities and notifications, however deep. No reply that
 	// is added meanwhile is left without its parent. It fails with errs.NotFound.
 	Delete(ctx context.Context, tenant, id string) error
-	// Forget removes all comments on a piece of content. None is no error.
+	// Forget removes all comments on an entity. None is no error.
 	Forget(ctx context.Context, tenant string, of entity.Key) error
 	// ForgetAuthors sets AuthorGone of all that some users said, for whoever deletes the users.
 	ForgetAuthors(ctx context.Context, tenant string, usernames ...string) error
@@ -101,7 +101,7 @@ type Store interface {
 	// PutActivity adds an activity, or rebuilds the one that its comment has, which keeps id and time; concerned are the
 	// users in whose feeds it is.
 	PutActivity(ctx context.Context, tenant string, a Activity, concerned []string) error
-	// Activities returns a page of the activities on a piece of content, or of all with the zero Key, newest first.
+	// Activities returns a page of the activities on an entity, or of all with the zero Key, newest first.
 	Activities(ctx context.Context, tenant string, of entity.Key, q paging.Query) (paging.Page[Activity], error)
 	// Activity returns one activity. It fails with errs.NotFound.
 	Activity(ctx context.Context, tenant, id string) (Activity, error)
@@ -173,7 +173,7 @@ func canonicalID(id string) (string, error) {
 	return key, nil
 }
 
-// find finds a piece of content that can be commented, by id or natural id. Errors: errs.Invalid "Unknown entity type for
+// find finds an entity that can be commented, by id or natural id. Errors: errs.Invalid "Unknown entity type for
 // comment" when the kind cannot be; errs.NotFound.
 func (s *Service) find(ctx context.Context, tenant string, kind entity.Kind, id string) (entity.Ref, error) {
 	if !s.takes(kind) {
@@ -182,13 +182,13 @@ func (s *Service) find(ctx context.Context, tenant string, kind entity.Kind, id 
 	return s.entities.Lookup(ctx, tenant, kind, id)
 }
 
-// takes reports whether pieces of a kind can be commented here.
+// takes reports whether entities of a kind can be commented here.
 func (s *Service) takes(kind entity.Kind) bool {
 	t, ok := s.entities.Type(kind)
 	return ok && t.Commented && t.Lookup != nil
 }
 
-// see fills in what the caller may do with comments of one piece of content, as show does. It looks the owner up when that
+// see fills in what the caller may do with comments of one entity, as show does. It looks the owner up when that
 // matters.
 func (s *Service) see(ctx context.Context, a actor.Actor, all []Comment) error {
 	var owner string
@@ -205,8 +205,8 @@ func (s *Service) see(ctx context.Context, a actor.Actor, all []Comment) error {
 
 func editsAll(a actor.Actor) bool { return a.Superuser || a.Role() >= actor.Admin }
 
-// show fills in what the caller may do with comments of one piece of content, which has this owner. The author and a
-// superuser may do all; an admin and who owns the piece may edit. A read-only token may do
+// show fills in what the caller may do with comments of one entity, which has this owner. The author and a
+// superuser may do all; an admin and who owns the entity may edit. A read-only token may do
 // nothing.
 func show(a actor.Actor, all []Comment, owner string) {
 	editor := editsAll(a) || owner == a.User
@@ -216,7 +216,7 @@ func show(a actor.Actor, all []Comment, owner string) {
 	}
 }
 
-// owner returns the principal id of who owns a piece of content, "" when it cannot be found any more.
+// owner returns the principal id of who owns an entity, "" when it cannot be found any more.
 func (s *Service) owner(ctx context.Context, tenant string, of entity.Key) (string, error) {
 	ref, err := s.find(ctx, tenant, of.Kind, of.ID)
 	switch errs.CodeOf(err) {

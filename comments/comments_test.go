@@ -151,7 +151,7 @@ func TestRepliesInherit(t *testing.T) {
 	})
 }
 
-// TestHostKind: pieces of a host's own kind are commented as all others are.
+// TestHostKind: entities of a host's own kind are commented as all others are.
 func TestHostKind(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)

@@ -12,7 +12,7 @@ func Candidates(message string) []string {
 // Spots returns how many places of a message may be mentions.
 func Spots(message string) int { return len(scan(message)) }
 
-// Mentioned returns the users that a message mentions, of some that are there.
+// Mentioned returns the users that a message mentions, of some that exist.
 func Mentioned(message string, users map[string]*string) []Mention {
 	return resolve(scan(message), users)
 }

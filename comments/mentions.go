@@ -72,7 +72,7 @@ func scan(message string) []spot {
 // candidates returns the names that may begin at a place of a message, longest first.
 func candidates(message string, from int) []candidate {
 	var all []candidate
-	ends := func(end int) { // a name may end here, but for a space
+	ends := func(end int) { // a name may end here, except for a space
 		if name := message[from:end]; name[len(name)-1] != ' ' && len(all) < maxCandidates {
 			all = append(all, candidate{name: name, folded: fold.Name(name), end: end})
 		}

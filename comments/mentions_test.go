@@ -129,7 +129,7 @@ func TestExcerpt(t *testing.T) {
 	}
 }
 
-// FuzzMentions: whatever a message says, candidates are bounded and valid usernames but for their form as a UUID, each
+// FuzzMentions: whatever a message says, candidates are bounded and valid usernames except for their form as a UUID, each
 // stands in the message behind an @, and each user is mentioned once.
 func FuzzMentions(f *testing.F) {
 	for _, message := range []string{"@jo", "hi @jo.", "@jo.smith @MIA", "@@", "x@jo", "@jo@mia", "@jo\u0308", "@\xff", "@.a.", strings.Repeat("@a-", 50), "@日本"} {

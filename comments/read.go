@@ -49,7 +49,7 @@ func (s *Service) Replies(ctx context.Context, id string, q paging.Query) (pagin
 	return page, s.see(ctx, a, page.Rows)
 }
 
-// Top returns a page of the comments on a piece of content that reply to none, to any session, as Replies does. id is an id
+// Top returns a page of the comments on an entity that reply to none, to any session, as Replies does. id is an id
 // or a natural id. Errors: errs.Invalid "Unknown entity type for comment", and as Replies; errs.NotFound.
 func (s *Service) Top(ctx context.Context, kind entity.Kind, id string, q paging.Query) (paging.Page[Comment], error) {
 	a, err := actor.From(ctx)
@@ -68,7 +68,7 @@ func (s *Service) Top(ctx context.Context, kind entity.Kind, id string, q paging
 	return page, nil
 }
 
-// Activities returns a page of the activities on a piece of content to any session, or of all of the tenant when kind and id
+// Activities returns a page of the activities on an entity to any session, or of all of the tenant when kind and id
 // are "", newest first. id is an id or a natural id. Errors: errs.Invalid when only one of both is given, and for a sort
 // or cursor that does not fit; errs.NotFound.
 func (s *Service) Activities(ctx context.Context, kind entity.Kind, id string, q paging.Query) (paging.Page[Activity], error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Create adds a comment on a piece of content, which any session may. id is an id or a natural id.
+// Create adds a comment on an entity, which any session may. id is an id or a natural id.
 // Errors: errs.Invalid "Unknown entity type for comment", and for a bad message; errs.NotFound.
 func (s *Service) Create(ctx context.Context, kind entity.Kind, id, message string) (Comment, error) {
 	return s.add(ctx, message, func(ctx context.Context, a actor.Actor) (entity.Ref, *Comment, error) {
@@ -36,7 +36,7 @@ func (s *Service) Reply(ctx context.Context, id, message string) (Comment, error
 	})
 }
 
-// add adds a comment below what place finds, a piece of content or a comment on it, in one transaction.
+// add adds a comment below what place finds, an entity or a comment on it, in one transaction.
 func (s *Service) add(ctx context.Context, message string,
 	place func(context.Context, actor.Actor) (entity.Ref, *Comment, error)) (Comment, error) {
 	a, err := actor.From(ctx)
@@ -174,7 +174,7 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 	})
 }
 
-// Forget removes all comments on a piece of content, for whoever removes the piece. It joins the transaction in ctx.
+// Forget removes all comments on an entity, for whoever removes the entity. It joins the transaction in ctx.
 func (s *Service) Forget(ctx context.Context, tenant string, of entity.Key) error {
 	if !isParent(of.Kind) && !s.takes(of.Kind) {
 		return nil
@@ -183,14 +183,14 @@ func (s *Service) Forget(ctx context.Context, tenant string, of entity.Key) erro
 }
 
 // ForgetAuthors parts what some users said from their names, for whoever deletes the users: it stays, under those names,
-// and users who get them later are not its authors. It joins the transaction in ctx and asks for no actor.
+// and users who get them later are not its authors. It joins the transaction in ctx and needs no actor.
 func (s *Service) ForgetAuthors(ctx context.Context, tenant string, usernames ...string) error {
 	return s.store.ForgetAuthors(ctx, tenant, usernames...)
 }
 
 // RenameUsers replaces usernames in comments and mentions: names maps old
 // ones to new ones, and no new one is an old one. What a message says stays as it was said. It joins the transaction in
-// ctx and asks for no actor.
+// ctx and needs no actor.
 func (s *Service) RenameUsers(ctx context.Context, tenant string, names map[string]string) error {
 	return s.store.RenameUsers(ctx, tenant, names)
 }

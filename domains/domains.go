@@ -71,7 +71,7 @@ type Store interface {
 	Size(ctx context.Context, tenant string) (n, bytes int, err error)
 	// Insert fails with errs.Conflict when the id is taken.
 	Insert(ctx context.Context, tenant string, d Domain) error
-	// Update calls edit with the stored domain and writes the result but for Tenant, ID, ScannedAt and CreatedAt; no other
+	// Update calls edit with the stored domain and writes the result except for Tenant, ID, ScannedAt and CreatedAt; no other
 	// write to it comes between. An error from edit is returned as is and writes nothing. It fails with errs.NotFound.
 	Update(ctx context.Context, tenant, id string, edit func(*Domain) error) (Domain, error)
 	// Delete removes a domain with the notes of its scan and logins. It fails with errs.NotFound.

@@ -288,7 +288,7 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 	})
 }
 
-// Known fails with errs.Invalid when the tenant has no domain of an id. It asks for no actor: principals calls it.
+// Known fails with errs.Invalid when the tenant has no domain of an id. It needs no actor: principals calls it.
 func (s *Service) Known(ctx context.Context, tenant, id string) error {
 	_, err := s.get(ctx, tenant, id)
 	if errs.CodeOf(err) == errs.NotFound {

@@ -57,7 +57,7 @@ func (s *Service) Create(ctx context.Context, filename, contentType string, writ
 }
 
 // Keep makes a download, as Create does, that the superusers of a tenant may fetch until it has been there for a lifetime.
-// It asks for no actor: what keeps a download, such as a deploy into another tenant, has its own rules.
+// It needs no actor: what keeps a download, such as a deploy into another tenant, has its own rules.
 func (s *Service) Keep(ctx context.Context, tenant, filename, contentType string, lifetime time.Duration, write func(io.Writer) error) (Download, error) {
 	shelf := s.shelf
 	shelf.Lifetime = lifetime
@@ -99,19 +99,19 @@ func (s *Service) Open(ctx context.Context, id string) (Download, io.ReadSeekClo
 	return s.shelf.Open(ctx, a.Tenant, id, visible(a))
 }
 
-// Forget removes all downloads of users who are deleted. It asks for no actor.
+// Forget removes all downloads of users who are deleted. It needs no actor.
 func (s *Service) Forget(ctx context.Context, tenant string, usernames ...string) error {
 	return s.shelf.Forget(ctx, tenant, usernames...)
 }
 
 // RenameUsers replaces the usernames of downloads: names maps old ones to new ones, and no new
-// one is an old one. It asks for no actor.
+// one is an old one. It needs no actor.
 func (s *Service) RenameUsers(ctx context.Context, tenant string, names map[string]string) error {
 	return s.shelf.Store.RenameUsers(ctx, tenant, names)
 }
 
 // Sweep removes a tenant's expired downloads and what broken ones left, and gives the number of the former. It runs in the
-// background and asks for no actor.
+// background and needs no actor.
 func (s *Service) Sweep(ctx context.Context, tenant string) (int, error) {
 	return s.shelf.Sweep(ctx, tenant)
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// Library is the kind whose pieces have files.
+// Library is the kind whose entities have files.
 const Library entity.Kind = "library"
 
 // Ready is one ready kind.
@@ -55,17 +55,17 @@ func Kinds() []Ready {
 	}
 }
 
-// Entity is one piece of a ready kind.
+// Entity is one entity of a ready kind.
 type Entity struct {
 	Tenant      string
 	Kind        entity.Kind
 	ID          string          // UUID, lower case; set by Create
 	Name        string          // 1 to 255 characters, without control characters
-	Slug        *string         // [A-Za-z0-9][A-Za-z0-9_-]{0,127}, never of UUID form; unique per kind and owner but for drafts; nil for none
+	Slug        *string         // [A-Za-z0-9][A-Za-z0-9_-]{0,127}, never of UUID form; unique per kind and owner except for drafts; nil for none
 	Description *string         // at most 16,384 characters; nil for none
 	OwnerID     string          // principal id
 	Data        json.RawMessage // a JSON object of at most 1 MiB without spaces around its parts
-	EditingID   *string         // a draft: id of the piece that it is a draft of
+	EditingID   *string         // a draft: id of the entity that it is a draft of
 	System      bool            // belongs to the service itself; nobody edits or deletes it through a session
 	Source      *string         // where it was imported from
 	SourceID    *string
@@ -78,7 +78,7 @@ func (e Entity) Version() string {
 	return guard.Version(e.ID, e.Name, e.Slug, e.Description, e.OwnerID, e.Data, e.EditingID, e.System, e.Source, e.SourceID, e.CreatedAt, e.UpdatedAt)
 }
 
-// NaturalID is "<ownerId>:<slug>", or the id of a piece without a slug and of a draft.
+// NaturalID is "<ownerId>:<slug>", or the id of an entity without a slug and of a draft.
 func (e Entity) NaturalID() string {
 	if e.Slug == nil || e.EditingID != nil {
 		return e.ID
@@ -86,20 +86,20 @@ func (e Entity) NaturalID() string {
 	return e.OwnerID + ":" + *e.Slug
 }
 
-// Ref is the piece as the registry knows it.
+// Ref is the entity as the registry knows it.
 func (e Entity) Ref() entity.Ref {
 	return entity.Ref{Kind: e.Kind, ID: e.ID, Name: e.Name, OwnerID: e.OwnerID, System: e.System, Draft: e.EditingID != nil}
 }
 
-// Permissions say what the caller may do with a piece.
+// Permissions say what the caller may do with an entity.
 type Permissions struct {
 	Edit, Delete, Write, Rename bool
 }
 
-// Place is how a piece is found: by its id, or by owner and slug when ID is "".
+// Place is how an entity is found: by its id, or by owner and slug when ID is "".
 type Place struct{ ID, Owner, Slug string }
 
-// Store keeps the pieces of all ready kinds, and the names of libraries' files. Implementations must pass
+// Store keeps the entities of all ready kinds, and the names of libraries' files. Implementations must pass
 // entitiestest.TestStore.
 type Store interface {
 	// Get fails with errs.NotFound. Drafts are found by id alone.
@@ -108,11 +108,11 @@ type Store interface {
 	Page(ctx context.Context, tenant string, kind entity.Kind, q paging.Query) (paging.Page[Entity], error)
 	// Insert fails with errs.Conflict when the slug is taken, and with errs.Forbidden when the owner is no user or team.
 	Insert(ctx context.Context, tenant string, e Entity) error
-	// Update calls edit with the stored piece and writes the result but for Tenant, Kind, ID and CreatedAt; no other write
+	// Update calls edit with the stored entity and writes the result except for Tenant, Kind, ID and CreatedAt; no other write
 	// to it comes between. An error from edit is returned as is and writes nothing. It fails with errs.NotFound, and with
 	// errs.Conflict when the slug is taken.
 	Update(ctx context.Context, tenant string, kind entity.Kind, at Place, edit func(*Entity) error) (Entity, error)
-	// Delete calls may with the stored piece, removes it with the names of its files and gives the files' blobs. An error
+	// Delete calls may with the stored entity, removes it with the names of its files and gives the files' blobs. An error
 	// from may is returned as is and removes nothing. It fails with errs.NotFound.
 	Delete(ctx context.Context, tenant string, kind entity.Kind, at Place, may func(Entity) error) (blobs []string, err error)
 
@@ -126,24 +126,24 @@ type Store interface {
 	// EndDrafts removes an owner's drafts of a kind and gives their ids.
 	EndDrafts(ctx context.Context, tenant string, kind entity.Kind, owner string) ([]string, error)
 	// Reassign moves all that from owns of a kind to to, locking rows in the order of their ids, and gives what it moved,
-	// without Data. Where to has the slug already, the moved piece gets slug-2, slug-3…
+	// without Data. Where to has the slug already, the moved entity gets slug-2, slug-3…
 	Reassign(ctx context.Context, tenant string, kind entity.Kind, from, to string, at time.Time) ([]Entity, error)
 
-	// IDs returns the ids of all pieces of a kind but drafts and system pieces, ordered.
+	// IDs returns the ids of all entities of a kind but drafts and system entities, ordered.
 	IDs(ctx context.Context, tenant string, kind entity.Kind) ([]string, error)
-	// Some returns the given pieces that exist, drafts too, in any order.
+	// Some returns the given entities that exist, drafts too, in any order.
 	Some(ctx context.Context, tenant string, kind entity.Kind, ids []string) ([]Entity, error)
 	// Heads does as Some, without Data, and locks the rows.
 	Heads(ctx context.Context, tenant string, kind entity.Kind, ids []string) ([]Entity, error)
-	// Shippable returns those of some keys that name a piece which is neither a draft nor a system piece.
+	// Shippable returns those of some keys that name an entity which is neither a draft nor a system entity.
 	Shippable(ctx context.Context, tenant string, keys []entity.Key) (map[entity.Key]bool, error)
-	// Slugs returns the pieces of a kind, but drafts, that have one of some owners and slugs, without Data.
+	// Slugs returns the entities of a kind, but drafts, that have one of some owners and slugs, without Data.
 	Slugs(ctx context.Context, tenant string, kind entity.Kind, at []Place) ([]Entity, error)
-	// PutAll adds pieces of one kind with one statement, or overwrites those whose ids are there, all but CreatedAt,
+	// PutAll adds entities of one kind with one statement, or overwrites those whose ids are there, all but CreatedAt,
 	// EditingID and System. A slug must be free, or belong to one that is overwritten, whose id is then among yield. It
 	// fails with errs.Conflict.
 	PutAll(ctx context.Context, tenant string, kind entity.Kind, all []Entity, yield []string) error
-	// Remove deletes pieces with the names of their files, and gives the number of those that were there and the files'
+	// Remove deletes entities with the names of their files, and gives the number of those that were there and the files'
 	// blobs.
 	Remove(ctx context.Context, tenant string, kind entity.Kind, ids []string) (n int, blobs []string, err error)
 
@@ -188,10 +188,10 @@ type Options struct {
 	Store     Store
 	Blobs     blobs.Store
 	Directory Directory
-	// Others are the kinds that are kept elsewhere: what a piece's data refers to of these is found by their Lookup. One
+	// Others are the kinds that are kept elsewhere: what an entity's data refers to of these is found by their Lookup. One
 	// that is a ready kind too replaces it.
 	Others []entity.Type
-	// Forget removes what hangs on pieces that are deleted, such as comments, in the transaction in ctx; nil for nothing.
+	// Forget removes what hangs on entities that are deleted, such as comments, in the transaction in ctx; nil for nothing.
 	Forget func(ctx context.Context, tenant string, gone ...entity.Key) error
 	// Spelled returns the exact name of the user who is meant by the owner in a natural id, or the name as it is; nil: only
 	// exact names are found.
@@ -217,7 +217,7 @@ func New(o Options) *Service {
 	}
 }
 
-// Page returns a page of a kind's pieces, but drafts, to any session, sorted by name (the default), createdAt or updatedAt;
+// Page returns a page of a kind's entities, but drafts, to any session, sorted by name (the default), createdAt or updatedAt;
 // q searches name, slug and description. Errors: errs.Invalid for a sort or cursor that does not fit.
 func (s *Service) Page(ctx context.Context, kind entity.Kind, q paging.Query) (paging.Page[Entity], error) {
 	a, err := actor.From(ctx)
@@ -227,7 +227,7 @@ func (s *Service) Page(ctx context.Context, kind entity.Kind, q paging.Query) (p
 	return s.store.Page(ctx, a.Tenant, kind, q)
 }
 
-// Get returns one piece, found by id or natural id, to any session. Errors: errs.NotFound.
+// Get returns one entity, found by id or natural id, to any session. Errors: errs.NotFound.
 func (s *Service) Get(ctx context.Context, kind entity.Kind, id string) (Entity, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -263,7 +263,7 @@ func (s *Service) at(ctx context.Context, tenant string, kind entity.Kind, id st
 	return do(at)
 }
 
-// Create adds a piece of e.Kind, which its caller owns. It needs the role Designer. Tenant, ID, OwnerID and times are
+// Create adds an entity of e.Kind, which its caller owns. It needs the role Designer. Tenant, ID, OwnerID and times are
 // ignored; EditingID and System are taken: no route sets them, so they are for library code.
 // Errors: errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken slug.
 func (s *Service) Create(ctx context.Context, e Entity) (Entity, error) {
@@ -282,8 +282,8 @@ func (s *Service) Create(ctx context.Context, e Entity) (Entity, error) {
 	return e, nil
 }
 
-// Update changes a piece, found by id or natural id. It is for its owner, the Designers of an owning team and
-// superusers; a system piece is nobody's. Kind, OwnerID, EditingID, System and what the service keeps are put back.
+// Update changes an entity, found by id or natural id. It is for its owner, the Designers of an owning team and
+// superusers; a system entity is nobody's. Kind, OwnerID, EditingID, System and what the service keeps are put back.
 // Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken slug; an error from
 // edit as it is.
 func (s *Service) Update(ctx context.Context, kind entity.Kind, id string, edit func(*Entity) error) (Entity, error) {
@@ -305,7 +305,7 @@ func (s *Service) Update(ctx context.Context, kind entity.Kind, id string, edit 
 	})
 }
 
-// SetSystem makes a piece one of the service itself, or a plain one. It is for library code: it asks for no actor, and no
+// SetSystem makes an entity one of the service itself, or a plain one. It is for library code: it needs no actor, and no
 // route calls it. Errors: errs.NotFound.
 func (s *Service) SetSystem(ctx context.Context, tenant string, kind entity.Kind, id string, system bool) (Entity, error) {
 	return s.update(ctx, tenant, kind, id, func(e *Entity) error {
@@ -322,7 +322,7 @@ func (s *Service) update(ctx context.Context, tenant string, kind entity.Kind, i
 	return e, err
 }
 
-// Delete removes a piece, found by id or natural id, and a library's files with it. It is for those who may change it.
+// Delete removes an entity, found by id or natural id, and a library's files with it. It is for those who may change it.
 // Errors: errs.NotFound; errs.Forbidden.
 func (s *Service) Delete(ctx context.Context, kind entity.Kind, id string) error {
 	a, err := actor.From(ctx)
@@ -349,7 +349,7 @@ func (s *Service) Delete(ctx context.Context, kind entity.Kind, id string) error
 	})
 }
 
-// forgetAll removes what hangs on pieces that are deleted.
+// forgetAll removes what hangs on entities that are deleted.
 func (s *Service) forgetAll(ctx context.Context, tenant string, gone ...entity.Key) error {
 	if s.forget == nil {
 		return nil
@@ -367,13 +367,13 @@ func (s *Service) drop(ctx context.Context, tenant string, ids []string) error {
 	return nil
 }
 
-// Permissions says what an actor may do with a piece.
+// Permissions says what an actor may do with an entity.
 func (s *Service) Permissions(a actor.Actor, e Entity) Permissions {
 	all := may(a, e) == nil
 	return Permissions{Edit: all, Delete: all, Write: all, Rename: all}
 }
 
-// may refuses who may not change a piece.
+// may refuses who may not change an entity.
 func may(a actor.Actor, e Entity) error {
 	switch {
 	case e.System:

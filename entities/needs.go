@@ -13,9 +13,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/port"
 )
 
-// refs returns what each of some pieces needs: what its data names. That is, at any depth, a member "<kind>Id" with a string
-// or "<kind>Ids" with an array of strings, such as a report's "datasetId", whose text is the id of a piece of that kind
-// that is there and is neither a draft nor a system piece. Kinds are the ready ones and those of Options.Others. The
+// refs returns what each of some entities needs: what its data names. That is, at any depth, a member "<kind>Id" with a string
+// or "<kind>Ids" with an array of strings, such as a report's "datasetId", whose text is the id of an entity of that kind
+// that exists and is neither a draft nor a system entity. Kinds are the ready ones and those of Options.Others. The
 // dependencies are ordered by kind, as in Kinds with the others behind, then by id.
 func (s *Service) refs(ctx context.Context, tenant string, some []Entity) (map[string][]entity.Key, error) {
 	needs := make(map[string][]entity.Key, len(some))
@@ -34,7 +34,7 @@ func (s *Service) refs(ctx context.Context, tenant string, some []Entity) (map[s
 	return needs, nil
 }
 
-// there returns those of some keys that name a piece which can be shipped.
+// there returns those of some keys that name an entity which can be shipped.
 func (s *Service) there(ctx context.Context, tenant string, keys []entity.Key) (map[entity.Key]bool, error) {
 	there, asked := map[entity.Key]bool{}, map[entity.Key]bool{}
 	var own []entity.Key
@@ -65,7 +65,7 @@ func (s *Service) there(ctx context.Context, tenant string, keys []entity.Key) (
 	return there, nil
 }
 
-// named returns what a piece's data names, whether it is there or not: each once, in the order of refs, and never itself.
+// named returns what an entity's data names, whether it is there or not: each once, in the order of refs, and never itself.
 func (s *Service) named(e Entity) []entity.Key {
 	places := s.places()
 	found := map[entity.Key]bool{}

@@ -11,7 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/port"
 )
 
-// porter moves the pieces of one kind between tenants. A draft is not there; a system piece is, for whoever names it, and
+// porter moves the entities of one kind between tenants. A draft does not exist for it; a system entity does, for whoever names it, and
 // no import overwrites it.
 func (s *Service) porter(kind entity.Kind) port.Porter[Entity] {
 	return port.Porter[Entity]{
@@ -19,8 +19,8 @@ func (s *Service) porter(kind entity.Kind) port.Porter[Entity] {
 		All:  func(ctx context.Context, tenant string) ([]string, error) { return s.store.IDs(ctx, tenant, kind) },
 		Some: s.some(kind), Row: toColumns, Refs: s.refs,
 		Read: func(tenant string, r entity.Row) (Entity, error) { return s.readRow(tenant, kind, r) },
-		There: func(ctx context.Context, tenant string, pieces []Entity, _ entity.Landing) ([]Entity, error) {
-			return s.heads(ctx, tenant, kind, pieces)
+		There: func(ctx context.Context, tenant string, all []Entity, _ entity.Landing) ([]Entity, error) {
+			return s.heads(ctx, tenant, kind, all)
 		},
 		Spare: func(e Entity) string {
 			if e.System {
@@ -49,7 +49,7 @@ func (s *Service) porter(kind entity.Kind) port.Porter[Entity] {
 	}
 }
 
-// columns are a piece on its way. Drafts do not travel, and no row makes a system piece.
+// columns are an entity on its way. Drafts do not travel, and no row makes a system entity.
 type columns struct {
 	Name        string          `json:"name"`
 	Slug        *string         `json:"slug"`
@@ -78,7 +78,7 @@ func (s *Service) readRow(tenant string, kind entity.Kind, r entity.Row) (Entity
 	return e, err
 }
 
-// some returns pieces but drafts.
+// some returns entities but drafts.
 func (s *Service) some(kind entity.Kind) port.Some[Entity] {
 	return func(ctx context.Context, tenant string, ids []string) ([]Entity, error) {
 		all, err := s.store.Some(ctx, tenant, kind, ids)
@@ -86,9 +86,9 @@ func (s *Service) some(kind entity.Kind) port.Some[Entity] {
 	}
 }
 
-// heads locks the given pieces that exist. Errors: errs.Conflict for the id of a draft.
-func (s *Service) heads(ctx context.Context, tenant string, kind entity.Kind, pieces []Entity) ([]Entity, error) {
-	there, err := s.store.Heads(ctx, tenant, kind, port.IDs(pieces, func(e Entity) string { return e.ID }))
+// heads locks the given entities that exist. Errors: errs.Conflict for the id of a draft.
+func (s *Service) heads(ctx context.Context, tenant string, kind entity.Kind, all []Entity) ([]Entity, error) {
+	there, err := s.store.Heads(ctx, tenant, kind, port.IDs(all, func(e Entity) string { return e.ID }))
 	for _, e := range there {
 		if e.EditingID != nil {
 			return nil, errs.New(errs.Conflict, "%s %s: this id belongs to a draft.", kind, e.ID)
@@ -97,7 +97,7 @@ func (s *Service) heads(ctx context.Context, tenant string, kind entity.Kind, pi
 	return there, err
 }
 
-// taken returns the ids of the pieces with some natural ids by these.
+// taken returns the ids of the entities with some natural ids by these.
 func (s *Service) taken(ctx context.Context, tenant string, kind entity.Kind, naturals []string) (map[string]string, error) {
 	at := make([]Place, len(naturals))
 	for i, natural := range naturals {
@@ -112,7 +112,7 @@ func (s *Service) taken(ctx context.Context, tenant string, kind entity.Kind, na
 	return ids, err
 }
 
-// dropAll removes pieces with their files and with what hangs on them.
+// dropAll removes entities with their files and with what hangs on them.
 func (s *Service) dropAll(ctx context.Context, tenant string, kind entity.Kind, ids []string) (int, error) {
 	n, blobs, err := s.store.Remove(ctx, tenant, kind, ids)
 	if err != nil {

@@ -394,7 +394,7 @@ func TestStatements(t *testing.T) {
 				return err
 			}},
 			"lookup": {1, func() error { _, err := typeOf(t, s, "report").Lookup(ctx, "acme", e.ID); return err }},
-			"import": {6, func() error { // for each of two batches: those that are there, their slugs, the rows
+			"import": {6, func() error { // for each of two batches: those that exist, their slugs, the rows
 				_, _, err := p.Import(ctx, "evil", rows, entity.Landing{Rule: entity.Fail, Owner: "jo"})
 				return err
 			}},

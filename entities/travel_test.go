@@ -40,7 +40,7 @@ func TestWhatIsAcceptedTravels(t *testing.T) {
 	})
 }
 
-// TestLongSecretsStay where the rest of the data is as long as it may be, and the piece travels on.
+// TestLongSecretsStay where the rest of the data is as long as it may be, and the entity travels on.
 func TestLongSecretsStay(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, s := is.New(t), service(t, open(t))

@@ -7,7 +7,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/port"
 )
 
-// Types returns the entity.Type of each ready kind, in the order of Kinds, but for those that Options.Others replaces.
+// Types returns the entity.Type of each ready kind, in the order of Kinds, except those that Options.Others replaces.
 func (s *Service) Types() []entity.Type {
 	var types []entity.Type
 	for _, k := range Kinds() {

@@ -58,7 +58,7 @@ func plain(s string, most int) bool {
 	return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 && utf8.RuneCountInString(s) <= most
 }
 
-// accept checks a piece and fills in what was left out. Errors: errs.Invalid naming the field.
+// accept checks an entity and fills in what was left out. Errors: errs.Invalid naming the field.
 func (e *Entity) accept() error {
 	if err := e.acceptColumns(); err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package entity is what bundles, comments and reassignment share: a kind of content, a reference to one piece of it,
+// Package entity is what bundles, comments and reassignment share: a kind of content, a reference to one entity of it,
 // and the registry of what the host can do with each kind.
 //
 // Nouns import it; the root builds the registry. It keeps no rows.
@@ -17,19 +17,19 @@ import (
 // Kind names a kind of content, such as "report".
 type Kind string
 
-// Ref points at one piece of content.
+// Ref points at one entity.
 type Ref struct {
 	Kind    Kind
 	ID      string // UUID; a username for a user
 	Name    string
 	OwnerID string // principal id, "" for content that nobody owns
 	System  bool   // belongs to the service itself: system jobs stay out of bundles
-	Draft   bool   // a draft of another piece; it can be found by its id alone
+	Draft   bool   // a draft of another entity; it can be found by its id alone
 	// External says of a user that a directory or provider keeps the password.
 	External bool
 }
 
-// Key names one piece of content.
+// Key names one entity.
 type Key struct {
 	Kind Kind
 	ID   string
@@ -38,13 +38,13 @@ type Key struct {
 // Type is what the host can do with one kind. A nil field means that the kind cannot do that.
 type Type struct {
 	Kind Kind
-	// Lookup finds a piece by its id or its natural id ("owner:slug"). Errors: errs.NotFound.
+	// Lookup finds an entity by its id or its natural id ("owner:slug"). Errors: errs.NotFound.
 	Lookup func(ctx context.Context, tenant, id string) (Ref, error)
-	// Find finds many pieces by their ids at once, and gives those that are there by id. nil: they are looked up one by one.
+	// Find finds many entities by their ids at once, and gives those that exist by id. nil: they are looked up one by one.
 	Find func(ctx context.Context, tenant string, ids []string) (map[string]Ref, error)
-	// Commented says that pieces of the kind can be commented: with comments.Service, and at /api/{Plural}/{id}/comments,
-	// where id is whatever Lookup takes. It needs Lookup. A comment has the id of its piece in the member {Kind}Id. Whoever
-	// removes a piece of the kind calls comments.Service.Forget.
+	// Commented says that entities of the kind can be commented: with comments.Service, and at /api/{Plural}/{id}/comments,
+	// where id is whatever Lookup takes. It needs Lookup. A comment has the id of its entity in the member {Kind}Id. Whoever
+	// removes an entity of the kind calls comments.Service.Forget.
 	Commented bool
 	// Plural is the kind in the paths of its routes; default: the kind with an s.
 	Plural string
@@ -52,13 +52,13 @@ type Type struct {
 	Owned func(ctx context.Context, tenant, owner string) (int, error)
 	// Owners returns the ids of all principals that own something, each once. nil: they are asked one by one with Owned.
 	Owners func(ctx context.Context, tenant string) ([]string, error)
-	// Reassign moves all that from owns to to and names each moved piece. It joins the transaction in ctx.
+	// Reassign moves all that from owns to to and names each moved entity. It joins the transaction in ctx.
 	Reassign func(ctx context.Context, tenant, from, to string) ([]Ref, error)
 	// Rename replaces the owner ids of what principals own, drafts too; names maps old ids to new ones.
 	// No new id is an old one or owns anything, so the order does not matter. It joins the transaction in ctx. nil: Reassign
 	// does it.
 	Rename func(ctx context.Context, tenant string, names map[string]string) error
-	// Porter moves pieces of the kind between tenants.
+	// Porter moves entities of the kind between tenants.
 	Porter Porter
 }
 
@@ -120,7 +120,7 @@ func (r *Registry) Kinds() []Kind {
 	return kinds
 }
 
-// Lookup finds a piece of a kind by its id or natural id. Errors: errs.NotFound, also when the kind cannot be looked up.
+// Lookup finds an entity of a kind by its id or natural id. Errors: errs.NotFound, also when the kind cannot be looked up.
 func (r *Registry) Lookup(ctx context.Context, tenant string, kind Kind, id string) (Ref, error) {
 	t, ok := r.Type(kind)
 	if !ok || t.Lookup == nil {

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 )
 
-// Mask stands in a row that travels where the piece has a secret.
+// Mask stands in a row that travels where the entity has a secret.
 const Mask = "********"
 
-// MaskSecrets returns free JSON, such as a piece's data, with a Mask for each of its secrets; the rest stays byte by byte.
+// MaskSecrets returns free JSON, such as an entity's data, with a Mask for each of its secrets; the rest stays byte by byte.
 // What has none is given back as it is. A Porter calls it for all JSON whose members its kind does not name itself.
 //
 // A secret is, at any depth, the value of a member whose name says so; letters alone count, in either case, so that
@@ -18,10 +18,10 @@ const Mask = "********"
 // sharedaccesssignature, with passwordhash, secrethash or tokenhash, or with accesstokens, apitokens, authtokens or
 // refreshtokens; those with one or two of base, confirm, confirmation, content, data, default, encoded, encrypted, json,
 // pem, string and value(s) behind that; and the names bearer, cookie(s), setcookie, databaseurl, dsn, jwt, otp, pass, dbpass,
-// smtppass, userpass, pin, pw and tokens. It is masked whatever it is, but for null, true, false, what is empty, and a number
+// smtppass, userpass, pin, pw and tokens. It is masked whatever it is, except for null, true, false, what is empty, and a number
 // under a plural, which is a count.
 //
-// What is in an environment is secret too, whatever it is but for null and what is empty: each member of an object, and a list
+// What is in an environment is secret too, whatever it is except for null and what is empty: each member of an object, and a list
 // as a whole. An environment is the value of a member whose name is env, envvars, envvariables, environment, environmentvars or
 // environmentvariables, a text or number too. Where the name is environments, or only ends with one of these words, it is a
 // text that has an equals sign, as that of nodeEnv has none, a list with such a text, or a Mask, or with objects that have a
@@ -50,8 +50,8 @@ func MaskSecrets(data json.RawMessage) json.RawMessage {
 	return append(out, data[done:]...)
 }
 
-// KeepSecrets returns free JSON of an archive with the secrets that ours, the same JSON of the tenant's piece, has at the
-// same places; ours is nil for a piece that the tenant has not. A place is the same when the names of the members above it
+// KeepSecrets returns free JSON of an archive with the secrets that ours, the same JSON of the tenant's entity, has at the
+// same places; ours is nil for an entity that the tenant has not. A place is the same when the names of the members above it
 // are, and those that say of a value that it is secret, and the positions in arrays that have the same length. Secrets that
 // ours has not are left out with their names, and their number is lost. An archive is never believed a secret, a Mask or
 // not. A Porter calls it for what it calls MaskSecrets for. It puts in no more bytes than ours has, so that an archive which
@@ -129,7 +129,7 @@ const (
 
 func newTree() *tree { return &tree{nodes: []node{{same: true}}, steps: map[step]int{}} }
 
-// node finds the innermost place of a walk. It may make it when it is not there.
+// node finds the innermost place of a walk. It may make it when it does not exist.
 func (t *tree) node(levels []level, may bool) int {
 	known := len(levels) - 1
 	for levels[known].node == unknown {

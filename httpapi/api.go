@@ -75,7 +75,7 @@ type Config struct {
 	// TrustedProxies are the networks of the proxies whose X-Forwarded-For or Forwarded header names the client; default:
 	// none, the client is at the other end of the connection.
 	TrustedProxies []netip.Prefix
-	// KeepLogins keeps the routes below /api/login beside Authenticate. Without it they are not there.
+	// KeepLogins keeps the routes below /api/login beside Authenticate. Without it they do not exist.
 	KeepLogins bool
 	// Idle is how long a client may take or send nothing before its connection is cut; default 30 seconds. After that it
 	// must take or send 1 KiB a second on average.

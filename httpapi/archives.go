@@ -80,7 +80,7 @@ func (a *api) kept(k *bundles.Kept) *keptBody {
 
 // exportBundle serves POST /api/bundles/{id}/_export: 200 and the archive of what the bundle refers to and all that it
 // needs, streamed; 400 naming what does not fit into an archive, 404, 409 with "The content was changed meanwhile: try
-// again." when a piece has been deleted since it was found. It takes no body. What is found out after 100 ms, when a part of
+// again." when an entity has been deleted since it was found. It takes no body. What is found out after 100 ms, when a part of
 // the archive may have been sent, cuts the connection, and the log has it.
 func (a *api) exportBundle(r *request) (reply, error) {
 	e, err := a.Bundles.Export(r.Context(), r.param("id"))
@@ -115,7 +115,7 @@ func (in deployInput) how() bundles.How {
 }
 
 // deployBundle serves POST /api/bundles/{id}/_deploy: 200 and what was done in each tenant; 403 naming a tenant that does
-// not let the caller's deploy, and nothing is deployed anywhere; 404. Rows that are there are overwritten unless updateRule
+// not let the caller's deploy, and nothing is deployed anywhere; 404. Rows that exist are overwritten unless updateRule
 // says otherwise; what an earlier deploy brought and the bundle ships no more is removed, whatever updateRule says. Entries
 // that refer to nothing any more are among the warnings. When the first tenant fails, its failure is the answer and nothing
 // is deployed anywhere; when a later one does, it is left as it was, its result has an error, and the others are deployed

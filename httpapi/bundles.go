@@ -96,14 +96,14 @@ func (e entryBody) AppendJSON(dst []byte) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// foundBody is the piece that an entry refers to.
+// foundBody is the entity that an entry refers to.
 type foundBody struct {
 	ID          string `json:"id"`
 	Name        string `json:"name"`
 	Permissions any    `json:"permissions"`
 }
 
-// permissionsOf returns what a caller may do with a piece of content, as the routes of its kind show it.
+// permissionsOf returns what a caller may do with an entity, as the routes of its kind show it.
 func (a *api) permissionsOf(who actor.Actor, ref entity.Ref) any {
 	switch ref.Kind {
 	case principals.KindUser:
@@ -127,7 +127,7 @@ func (a *api) entry(who actor.Actor, e bundles.Entry, d bundles.Descriptor) hal.
 	}
 	if e.Ref != nil {
 		links := hal.Links{}
-		if href := a.pieceHref(e.Ref.Kind, e.Ref.ID); href != "" {
+		if href := a.entityHref(e.Ref.Kind, e.Ref.ID); href != "" {
 			links.With("self", href)
 		}
 		found := foundBody{ID: e.Ref.ID, Name: e.Ref.Name, Permissions: a.permissionsOf(who, *e.Ref)}

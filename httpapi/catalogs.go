@@ -63,5 +63,5 @@ func catalog[T any](a *api, r *request, all []T, rel string, row func(T) hal.Res
 	return ok(collection(a, r, q, p, rel, nil, row))
 }
 
-// whole is the page of a list that is given in one piece.
+// whole is the page of a list that has only one.
 func whole(n int) hal.Page { return hal.Page{Count: n, Total: n} }

@@ -110,7 +110,7 @@ func (a *api) putColor(r *request) (reply, error) {
 	return ok(a.color(c))
 }
 
-// deleteColor serves DELETE /api/colors/{key}: 200, also when the key is not there.
+// deleteColor serves DELETE /api/colors/{key}: 200, also when the key does not exist.
 func (a *api) deleteColor(r *request) (reply, error) {
 	leave, err := a.turn(r)
 	if err != nil {

@@ -77,7 +77,7 @@ type besideComment struct {
 // comment encodes a comment, whose author is embedded or a member.
 func (a *api) comment(c comments.Comment, author json.RawMessage) hal.Resource {
 	links := hal.Self(a.href("comments", c.ID)).With("inf:comments", a.href("comments", c.ID, "replies"))
-	if href := a.pieceHref(c.Entity.Kind, c.Entity.ID); href != "" {
+	if href := a.entityHref(c.Entity.Kind, c.Entity.ID); href != "" {
 		links.With("inf:entity", href)
 	}
 	if c.ParentID != nil {
@@ -286,7 +286,7 @@ func (a *api) about(of entity.Key, comment *string) hal.Links {
 	if comment != nil {
 		links.With("inf:comment", a.href("comments", *comment))
 	}
-	if href := a.pieceHref(of.Kind, of.ID); href != "" {
+	if href := a.entityHref(of.Kind, of.ID); href != "" {
 		links.With("inf:entity", href)
 	}
 	return links
@@ -301,7 +301,7 @@ func (a *api) getActivity(r *request) (reply, error) {
 	return ok(a.activity(v))
 }
 
-// listActivities serves GET /api/activities?entityType=&entityId=: 200 and a page of the activities on a piece of content,
+// listActivities serves GET /api/activities?entityType=&entityId=: 200 and a page of the activities on an entity,
 // whose entityId is an id or a natural id, or of all of the tenant without both, 100 unless limit says otherwise, newest
 // first unless sort says otherwise (createdAt); 400 for one of both alone; 404.
 func (a *api) listActivities(r *request) (reply, error) {

@@ -180,7 +180,7 @@ func TestOneWriterWins(t *testing.T) {
 	})
 }
 
-// TestConditionsComeAfterRights: who may not write learns nothing of the row, and what is not there does not come to be.
+// TestConditionsComeAfterRights: who may not write learns nothing of the row, and what does not exist does not come to be.
 func TestConditionsComeAfterRights(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		s := stocked(t, open)

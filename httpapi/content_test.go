@@ -30,7 +30,7 @@ func withContent(samples map[string]sample) map[string]sample {
 	return samples
 }
 
-// stockContent switches AI on in both tenants, and makes two pieces of each ready kind, of which one may be deleted.
+// stockContent switches AI on in both tenants, and makes two entities of each ready kind, of which one may be deleted.
 func stockContent(t testing.TB, w *world, param map[string]string) {
 	for _, user := range []string{"admin", "eve"} {
 		w.must(t, user, "PUT", "/api/tenant", `{"settings": {"ai": {"enabled": true}}}`)
@@ -51,7 +51,7 @@ func stockContent(t testing.TB, w *world, param map[string]string) {
 	param["contents"] = "dir/a.txt"
 }
 
-// markContent makes a piece of each ready kind that has a mark in its data.
+// markContent makes an entity of each ready kind that has a mark in its data.
 func (w *world) markContent(t testing.TB, superuser, mark string) {
 	w.must(t, superuser, "POST", "/api/ai-instructions", `{"slug": "`+mark+`", "content": "x"}`)
 	for _, k := range entities.Kinds() {
@@ -74,7 +74,7 @@ func TestHostKinds(t *testing.T) {
 	is.True(err != nil)
 }
 
-// TestEntityOwners: who may do what with a piece of its own, another's, a team's and the system's.
+// TestEntityOwners: who may do what with an entity of its own, another's, a team's and the system's.
 func TestEntityOwners(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is := is.New(t)

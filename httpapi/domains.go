@@ -262,7 +262,7 @@ func (a *api) getDomain(r *request) (reply, error) {
 }
 
 // putDomain serves PUT /api/domains/{id}: 200 and the changed domain. The body needs id, which changes nothing, and type;
-// a config takes the place of the one before, but for secrets that are masked or left out. 400 as createDomain, also for a
+// a config takes the place of the one before, except for secrets that are masked or left out. 400 as createDomain, also for a
 // mask where there is no secret, and for one that is masked or left out where the config sends it to another server than before.
 func (a *api) putDomain(r *request) (reply, error) {
 	in, err := decode[struct {

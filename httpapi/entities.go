@@ -54,7 +54,7 @@ type entityKind struct {
 	entities.Ready
 }
 
-// entityBody is a piece of a ready kind as the API writes it.
+// entityBody is an entity of a ready kind as the API writes it.
 type entityBody struct {
 	Tenant      string                `json:"tenant"`
 	ID          string                `json:"id"`
@@ -97,7 +97,7 @@ func (e entityKind) resource(who actor.Actor, v entities.Entity) hal.Resource {
 	}}
 }
 
-// entityInput is what a body may say about a piece; what is left out stays. Owner, draft and system are not for bodies.
+// entityInput is what a body may say about an entity; what is left out stays. Owner, draft and system are not for bodies.
 type entityInput struct {
 	Name        *string                `json:"name"`
 	Slug        field[string]          `json:"slug"`
@@ -132,7 +132,7 @@ func (e entityKind) list(r *request) (reply, error) {
 	return ok(collection(e.api, r, q, page, "inf:"+string(e.Kind), nil, func(v entities.Entity) hal.Resource { return e.resource(r.who, v) }))
 }
 
-// create serves POST /api/{plural}: 201 and the piece, which the caller owns; 409 for a slug that the caller has used.
+// create serves POST /api/{plural}: 201 and the entity, which the caller owns; 409 for a slug that the caller has used.
 func (e entityKind) create(r *request) (reply, error) {
 	in, err := decode[entityInput](r)
 	if err != nil {
@@ -146,12 +146,12 @@ func (e entityKind) create(r *request) (reply, error) {
 	return created(e.href(e.Plural, v.ID), e.resource(r.who, v))
 }
 
-// get serves GET /api/{plural}/{id}, an id or a natural id: 200 and the piece; 404. A draft is found by its id alone.
+// get serves GET /api/{plural}/{id}, an id or a natural id: 200 and the entity; 404. A draft is found by its id alone.
 func (e entityKind) get(r *request) (reply, error) {
 	return e.reply(r)(e.Entities.Get(r.Context(), e.Kind, r.param("id")))
 }
 
-// reply encodes what a service gives: 200 and the piece.
+// reply encodes what a service gives: 200 and the entity.
 func (e entityKind) reply(r *request) func(entities.Entity, error) (reply, error) {
 	return func(v entities.Entity, err error) (reply, error) {
 		if err != nil {
@@ -161,7 +161,7 @@ func (e entityKind) reply(r *request) func(entities.Entity, error) (reply, error
 	}
 }
 
-// put serves PUT /api/{plural}/{id}: 200 and the changed piece; what the body leaves out stays. For the owner, designers of
+// put serves PUT /api/{plural}/{id}: 200 and the changed entity; what the body leaves out stays. For the owner, designers of
 // an owning team and superusers, and for nobody when it belongs to the system.
 func (e entityKind) put(r *request) (reply, error) {
 	in, err := decode[entityInput](r)

@@ -157,10 +157,10 @@ func (s *sender) drain(r *http.Request) {
 	if s == nil || s.ended || s.failed || s.bytes == 0 && r.Header.Get("Expect") != "" {
 		return
 	}
-	piece := make([]byte, 32<<10)
+	chunk := make([]byte, 32<<10)
 	for begun := time.Now(); time.Since(begun) < s.of.patience(); {
 		_ = s.control.SetReadDeadline(time.Now().Add(min(time.Second, s.of.patience()/2)))
-		if _, err := s.ReadCloser.Read(piece); err != nil {
+		if _, err := s.ReadCloser.Read(chunk); err != nil {
 			s.ended = errors.Is(err, io.EOF)
 			break
 		}

@@ -39,7 +39,7 @@ func (w *world) tables(t testing.TB, texts bool) map[string][]string {
 	return all
 }
 
-// dump is all rows of a tenant as text, but for its sessions and networks of logins, which come and go with these.
+// dump is all rows of a tenant as text, except for its sessions and networks of logins, which come and go with these.
 func (w *world) dump(t testing.TB, tenant string) string {
 	t.Helper()
 	is := is.New(t)
@@ -136,7 +136,7 @@ func TestTenantsAreApart(t *testing.T) {
 				r.Name == "getDomainDriver" || r.Name == "scanDriver" || !strings.Contains(r.Pattern, ":")
 			switch {
 			case r.Name == "importColors" || r.Name == "restoreFile":
-				is.Equal(a.status, 400) // the upload is not there
+				is.Equal(a.status, 400) // the upload does not exist
 			case r.Name == "deployEntries":
 				is.Equal(a.message(t), `The tenant "acme" does not let evil deploy into it: see its deployFrom.`)
 				continue // it names the tenant that it was given

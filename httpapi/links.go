@@ -7,7 +7,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/hal"
 )
 
-// pluralsOf returns the kinds of content whose pieces have a page of their own, each with the first segment of its routes.
+// pluralsOf returns the kinds of content whose entities have a page of their own, each with the first segment of its routes.
 func pluralsOf(byName map[string]*Route) map[entity.Kind]string {
 	all := map[entity.Kind]string{"user": "users", "team": "teams"}
 	for _, k := range entities.Kinds() {
@@ -18,8 +18,8 @@ func pluralsOf(byName map[string]*Route) map[entity.Kind]string {
 	return all
 }
 
-// pieceHref returns the address of a piece of content, "" if its kind has no page here.
-func (a *api) pieceHref(kind entity.Kind, id string) string {
+// entityHref returns the address of an entity, "" if its kind has no page here.
+func (a *api) entityHref(kind entity.Kind, id string) string {
 	if plural, ok := a.plurals[kind]; ok {
 		return a.href(plural, id)
 	}

@@ -149,7 +149,7 @@ func (c *crawler) walk(from string, v any, embedded bool) {
 		if embedded {
 			if links["self"].Href == "" {
 				c.t.Errorf("%s embeds a row without a self: %v", from, v)
-			} else if _, brief := v["permissions"]; !brief || v["tenant"] != nil { // but for the brief rows of entries
+			} else if _, brief := v["permissions"]; !brief || v["tenant"] != nil { // except for the brief rows of entries
 				c.rows[links["self"].Href] = slices.Sorted(maps.Keys(links))
 			}
 		}

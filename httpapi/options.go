@@ -312,7 +312,7 @@ func unknownName(what, name string, known []string) error {
 	return errs.New(errs.Invalid, "unknown %s %s: this route has %s", what, name, strings.Join(known, ", "))
 }
 
-// nearest returns the name that another one is a misspelling of, "" for none: but for case and hyphens, at most a third of
+// nearest returns the name that another one is a misspelling of, "" for none: apart from case and hyphens, at most a third of
 // its letters differ.
 func nearest(name string, known []string) string {
 	best, least := "", len(name)/3+1

@@ -16,7 +16,7 @@ const (
 	defaultIdle = 30 * time.Second
 	minRate     = 1 << 10 // bytes a second
 
-	pieceSize = 16 << 10 // bytes of an answer that are written at once, each with a deadline of its own
+	chunkSize = 16 << 10 // bytes of an answer that are written at once, each with a deadline of its own
 	tinySize  = 2 << 10  // an answer that net/http keeps in its buffer until the handler has returned
 )
 
@@ -131,7 +131,7 @@ func (a *api) Drain(ctx context.Context) error {
 	return nil
 }
 
-// Write writes a part of an answer, in pieces: a client that takes nothing, or too little, is cut. It waits for the client,
+// Write writes a part of an answer, in chunks: a client that takes nothing, or too little, is cut. It waits for the client,
 // and the request has no place meanwhile.
 func (w *response) Write(p []byte) (int, error) {
 	w.place.rest()
@@ -144,14 +144,14 @@ func (w *response) Write(p []byte) (int, error) {
 	}
 	written := 0
 	for len(p) > 0 {
-		piece := p[:min(len(p), pieceSize)]
-		n, err := w.out.step(func() (int, error) { return w.ResponseWriter.Write(piece) })
+		chunk := p[:min(len(p), chunkSize)]
+		n, err := w.out.step(func() (int, error) { return w.ResponseWriter.Write(chunk) })
 		written += n
 		if err != nil {
 			w.cut = true
 			return written, err
 		}
-		p = p[len(piece):]
+		p = p[len(chunk):]
 	}
 	return written, nil
 }

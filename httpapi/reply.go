@@ -17,7 +17,7 @@ type reply struct {
 	header  map[string]string
 	cookies []*http.Cookie
 	body    any                                                // encoded as JSON; nil: an empty body
-	stream  func(w io.Writer) error                            // writes a body piece by piece
+	stream  func(w io.Writer) error                            // writes a body chunk by chunk
 	serve   func(w http.ResponseWriter, r *http.Request) error // writes all by itself: files with ranges
 	early   bool                                               // of a stream: its first bytes go out soon
 }
@@ -33,7 +33,7 @@ func created(location string, body any) (reply, error) {
 	return reply{status: http.StatusCreated, header: map[string]string{"Location": location}, body: body}, nil
 }
 
-// streamed is 200 with a JSON body that is written piece by piece.
+// streamed is 200 with a JSON body that is written chunk by chunk.
 func streamed(write func(w io.Writer) error) (reply, error) {
 	return reply{status: http.StatusOK, stream: write}, nil
 }

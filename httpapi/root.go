@@ -19,7 +19,7 @@ import (
 // relation is a link of the root: a relation and the route that it leads to.
 type relation struct{ rel, route string }
 
-// relations are the links of the root for a session, but for those of the kinds of content. A route that the caller may
+// relations are the links of the root for a session, except those of the kinds of content. A route that the caller may
 // not use has no link.
 var relations = []relation{
 	{"inf:colors", "listColors"}, {"inf:colors-list", "listAllColors"}, {"inf:color", "getColor"},

@@ -63,7 +63,7 @@ func (a *api) routes() []Route {
 		{Method: put, Pattern: "/api/ai-instructions/:id", Name: "putInstruction", Row: "ai-instruction", Tx: true, Summary: "Change an AI instruction", guard: a.needsAI, handle: a.putInstruction},
 		{Method: del, Pattern: "/api/ai-instructions/:id", Name: "deleteInstruction", Row: "ai-instruction", Tx: true, Options: noOptions{}, Summary: "Remove an AI instruction", guard: a.needsAI, handle: a.deleteInstruction},
 
-		// Part 1: comments by id; then (ext) what follows from them. Those on one piece of content are in commentRoutes.
+		// Part 1: comments by id; then (ext) what follows from them. Those on one entity are in commentRoutes.
 		{Method: get, Pattern: "/api/comments/:id", Name: "getComment", Summary: "One comment with its author", handle: a.getComment},
 		{Method: get, Pattern: "/api/comments/:id/replies", Name: "listReplies", Query: paged, Summary: "The replies to a comment", handle: a.listReplies},
 		{Method: post, Pattern: "/api/comments/:id/replies", Name: "createReply", Tx: true, Summary: "Reply to a comment", handle: a.createReply},

@@ -80,7 +80,7 @@ func TestTranscriptsBelowAPath(t *testing.T) {
 	}
 }
 
-// transcripts are the files in testdata but for that of TestQueries.
+// transcripts are the files in testdata except for that of TestQueries.
 func transcripts(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.txt")

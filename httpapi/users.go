@@ -229,7 +229,7 @@ func (a *api) putUser(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if in.Locked != nil && !*in.Locked && r.who.Superuser { // also where it is not locked but for some networks
+	if in.Locked != nil && !*in.Locked && r.who.Superuser { // also when only logins from some networks are locked
 		if err := a.Principals.Unlock(r.Context(), r.param("username")); err != nil {
 			return reply{}, err
 		}

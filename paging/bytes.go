@@ -2,7 +2,7 @@ package paging
 
 import "context"
 
-// MaxBytes is how many bytes the rows of one page have at most, but for the row that passes this bound: the page ends
+// MaxBytes is how many bytes the rows of one page have at most, except for the row that passes this bound: the page ends
 // with it.
 const MaxBytes = 4 << 20
 

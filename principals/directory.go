@@ -57,7 +57,7 @@ type DirectoryStore interface {
 	// AddDirectoryUsers adds users to a domain, without passwords and rights: Superuser is ignored. It fails with
 	// errs.Conflict when a name is taken.
 	AddDirectoryUsers(ctx context.Context, tenant, domain string, all []DirectoryUser, at time.Time) error
-	// EditDirectoryUsers calls edit with each of some users that is there, in no order, and writes those that it changed with
+	// EditDirectoryUsers calls edit with each of the given users that exist, in no order, and writes those that it changed with
 	// UpdatedAt; no other write to them comes between. Username and Superuser stay.
 	EditDirectoryUsers(ctx context.Context, tenant string, usernames []string, at time.Time, edit func(*DirectoryUser)) error
 	// RenameUsers sets the names of users and their UpdatedAt; memberships, sessions, tokens, feeds and notifications follow.
@@ -71,9 +71,9 @@ type DirectoryStore interface {
 	Slugs(ctx context.Context, tenant string) ([]string, error)
 	// DomainSeats calls each with every place in the teams of a domain, in no order. each must not use the store.
 	DomainSeats(ctx context.Context, tenant, domain string, each func(Seat)) error
-	// AddMembers adds memberships; those that are there keep their roles.
+	// AddMembers adds memberships; those that exist keep their roles.
 	AddMembers(ctx context.Context, tenant string, all []Membership) error
-	// DeleteMembers removes memberships; those that are not there are no error.
+	// DeleteMembers removes memberships; those that do not exist are no error.
 	DeleteMembers(ctx context.Context, tenant string, all []Seat) error
 
 	// DomainCounts counts the users and teams of every domain that has any.

@@ -8,13 +8,13 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/port"
 )
 
-// DomainContent counts the users and teams of every domain that has any. It asks for no actor.
+// DomainContent counts the users and teams of every domain that has any. It needs no actor.
 func (s *Service) DomainContent(ctx context.Context, tenant string) (map[string]DomainCounts, error) {
 	return s.store.DomainCounts(ctx, tenant)
 }
 
 // RemoveDomain deletes the users and teams of a domain with memberships, sessions, tokens, files and pictures. What they
-// own passes to another user or team. It joins the transaction in ctx, or is one, and asks for no actor.
+// own passes to another user or team. It joins the transaction in ctx, or is one, and needs no actor.
 //
 // Errors: errs.Invalid for the domain Local, or when to is Everyone or nobody; errs.Conflict when to is of the domain, when
 // the tenant would be left without an enabled superuser, or when something that they own cannot be passed on; errs.NotFound

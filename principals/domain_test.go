@@ -102,7 +102,7 @@ func TestRemoveDomainKeepsASuperuser(t *testing.T) {
 	})
 }
 
-// TestKnownDomains: users and teams get domains that are there.
+// TestKnownDomains: users and teams get domains that exist.
 func TestKnownDomains(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is, asked := is.New(t), 0

@@ -194,7 +194,7 @@ func (s *Service) SetPasswordOf(ctx context.Context, tenant, username, password 
 	return err
 }
 
-// takesPassword refuses a bad password, and any for a user who is not there or not in the domain Local.
+// takesPassword refuses a bad password, and any for a user who does not exist or is not in the domain Local.
 func (s *Service) takesPassword(ctx context.Context, tenant, username, password string) error {
 	if err := validPassword(password); err != nil {
 		return err

@@ -78,7 +78,7 @@ func (p *plan) place(team string, group int32) {
 	p.teamIDs, p.groups = append(p.teamIDs, team), append(p.groups, group)
 }
 
-// change notes and counts a team that is there.
+// change notes and counts a team that exists.
 func (p *plan) change(was, t Team, changed *int) {
 	if was.Name == t.Name && same(was.Description, t.Description) && same(was.Source, t.Source) && was.DirectoryGone == t.DirectoryGone {
 		p.report.Teams.Unchanged++

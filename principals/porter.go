@@ -20,22 +20,22 @@ type PorterStore interface {
 	// UserIDs and TeamIDs give the ids of all users and all teams, ordered.
 	UserIDs(ctx context.Context, tenant string) ([]string, error)
 	TeamIDs(ctx context.Context, tenant string) ([]string, error)
-	// SomeUsers and SomeTeams give those of some that are there, in any order.
+	// SomeUsers and SomeTeams give the given ones that exist, in any order.
 	SomeUsers(ctx context.Context, tenant string, usernames []string) ([]User, error)
 	SomeTeams(ctx context.Context, tenant string, ids []string) ([]Team, error)
 	// TeamsWithSlugs returns the ids of the teams that have some slugs, by slug.
 	TeamsWithSlugs(ctx context.Context, tenant string, slugs []string) (map[string]string, error)
 	// MembersOf returns the memberships of some teams, without names, ordered by team and username.
 	MembersOf(ctx context.Context, tenant string, teamIDs []string) ([]Membership, error)
-	// PutUsers adds users without passwords, or overwrites what those that are there have of names, email, timezone, data,
-	// user fields and UpdatedAt, but for superusers, who stay as they are. Nobody who is there gets rights, loses them or is
+	// PutUsers adds users without passwords, or overwrites what those that exist have of names, email, timezone, data,
+	// user fields and UpdatedAt, except for superusers, who stay as they are. Nobody who is there gets rights, loses them or is
 	// somebody else, and nobody becomes a superuser. It fails with errs.Conflict when a name is taken by another spelling of
 	// it.
 	PutUsers(ctx context.Context, tenant string, all []User) error
 	// PutTeams adds teams or overwrites those whose ids are there, all but Domain and CreatedAt. A slug must be free, or
 	// belong to one that is overwritten, whose id is then among yield. It fails with errs.Conflict.
 	PutTeams(ctx context.Context, tenant string, all []Team, yield []string) error
-	// PutMembers adds memberships or sets the roles of those that are there.
+	// PutMembers adds memberships or sets the roles of those that exist.
 	PutMembers(ctx context.Context, tenant string, all []Membership) error
 	// DeleteUsers removes users with their memberships and gives the number of those that were there and their pictures.
 	DeleteUsers(ctx context.Context, tenant string, usernames []string) (n int, pictures []string, err error)
@@ -43,7 +43,7 @@ type PorterStore interface {
 	DeleteTeams(ctx context.Context, tenant string, ids []string) (int, error)
 }
 
-// Known returns the given principal ids of a tenant, Everyone's too, that exist. It asks for no actor.
+// Known returns the given principal ids of a tenant, Everyone's too, that exist. It needs no actor.
 func (s *Service) Known(ctx context.Context, tenant string, ids []string) (map[string]bool, error) {
 	return s.store.Known(ctx, tenant, ids)
 }

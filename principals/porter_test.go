@@ -81,7 +81,7 @@ func TestUserPorter(t *testing.T) {
 		is.Equal(arrivals, []entity.Arrival{entity.Created, entity.Created, entity.Created})
 		is.Equal(warnings, []string{"3 users came without the global permissions that the archive has: grant them again here."})
 		for i, r := range porttest.Rows(t, user.Porter, "evil") {
-			is.Equal(string(r.JSON), strings.Replace(string(rows[i].JSON), `"ai":true`, `"ai":false`, 1)) // but for that the same bytes
+			is.Equal(string(r.JSON), strings.Replace(string(rows[i].JSON), `"ai":true`, `"ai":false`, 1)) // otherwise the same bytes
 		}
 		u, err := f.store.User(ctx, "evil", "u0")
 		is.NoErr(err)

@@ -233,8 +233,8 @@ type Store interface {
 	Members(ctx context.Context, tenant, teamID string) ([]Membership, error)
 	// Memberships returns a user's memberships in the order of the teams' names.
 	Memberships(ctx context.Context, tenant, username string) ([]Membership, error)
-	// PutMember adds a membership or sets the role of the one that is there. It fails with errs.Conflict when the team or
-	// the user is not there.
+	// PutMember adds a membership or sets the role of the one that exists. It fails with errs.Conflict when the team or
+	// the user does not exist.
 	// Member fails with errs.NotFound if the user is not in the team.
 	Member(ctx context.Context, tenant, teamID, username string) (Membership, error)
 	PutMember(ctx context.Context, tenant string, m Membership) error
@@ -251,7 +251,7 @@ type Store interface {
 	DirectoryStore
 
 	// LockPrincipals keeps content from being added for users and teams until the transaction in ctx ends, and waits for what
-	// is just being added. Those that are not there are no error. It comes after LockTenant.
+	// is just being added. Those that do not exist are no error. It comes after LockTenant.
 	LockPrincipals(ctx context.Context, tenant string, ids []string) error
 	// LockTenant keeps other callers of LockTenant for this tenant waiting until the transaction in ctx ends. It fails
 	// with errs.NotFound when there is no such tenant.

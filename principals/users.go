@@ -85,7 +85,7 @@ func keys(name string) []string {
 	return []string{key, old}
 }
 
-// key returns the folded name of a user. It is fold.Name, but for one who had the name before that was the rule and
+// key returns the folded name of a user. It is fold.Name, except for one who had the name before that was the rule and
 // collides with somebody by it.
 func (s *Service) key(ctx context.Context, tenant, username string) (string, error) {
 	all := keys(username)
@@ -290,7 +290,7 @@ func (s *Service) SawFeed(ctx context.Context, username string) (User, error) {
 	return s.user(ctx, a.Tenant, username)
 }
 
-// selfOrSuperuser refuses callers who may not change this user. Everybody sees users, so one who is not there is
+// selfOrSuperuser refuses callers who may not change this user. Everybody sees users, so one who does not exist is
 // errs.NotFound to all.
 func (s *Service) selfOrSuperuser(ctx context.Context, a actor.Actor, username string) error {
 	if formOfUsername(username) != nil {

@@ -82,7 +82,7 @@ func TestNoSecretIsStored(t *testing.T) {
 	})
 }
 
-// TestPasswordsOfNobodyAreNotHashed: a stranger cannot make the service hash for users who are not there. A hashing is seen by
+// TestPasswordsOfNobodyAreNotHashed: a stranger cannot make the service hash for users who do not exist. A hashing is seen by
 // the memory that it takes.
 func TestPasswordsOfNobodyAreNotHashed(t *testing.T) {
 	is, f := is.New(t), newFixture(t, dbtest.SQLite(t))

@@ -49,7 +49,7 @@ type Store interface {
 	InsertSession(ctx context.Context, tenant string, s Session) error
 	// Session returns a session and its user. It fails with errs.NotFound.
 	Session(ctx context.Context, tenant, id string) (Session, Holder, error)
-	// DeleteSession removes a session. One that is not there is no error.
+	// DeleteSession removes a session. One that does not exist is no error.
 	DeleteSession(ctx context.Context, tenant, id string) error
 	// InsertToken fails with errs.Conflict when the tenant has no such user.
 	InsertToken(ctx context.Context, tenant string, t Token) error

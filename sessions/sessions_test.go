@@ -167,7 +167,7 @@ func TestLoginOfAUserWhoIsDeletedMeanwhile(t *testing.T) {
 	})
 }
 
-// ghost lets in a user that is not there any more.
+// ghost lets in a user that no longer exists.
 type ghost struct{}
 
 func (ghost) Authenticate(context.Context, string, string, string, string) (principals.User, error) {

@@ -89,7 +89,7 @@ type Store interface {
 	// Delete removes a tenant and every row of it, and what the others have of it: its entries in their DeployFrom, at which
 	// those tenants get UpdatedAt at, and what they remember of its deploys. It fails with errs.NotFound.
 	Delete(ctx context.Context, id string, at time.Time) error
-	// Counts returns how many rows a tenant has of what people know by name. A tenant that is not there has none.
+	// Counts returns how many rows a tenant has of what people know by name. A tenant that does not exist has none.
 	Counts(ctx context.Context, id string) ([]Count, error)
 	// KeyCheck returns the sealed text that Insert was given, or that Reseal made of it.
 	KeyCheck(ctx context.Context, id string) (string, error)
@@ -197,7 +197,7 @@ func (s *Service) acceptDomain(ctx context.Context, was, t Tenant) error {
 }
 
 // ForgetDomain makes local a tenant's default domain again where that is a domain which goes. It joins the transaction in
-// ctx and asks for no actor. Errors: errs.NotFound.
+// ctx and needs no actor. Errors: errs.NotFound.
 func (s *Service) ForgetDomain(ctx context.Context, id, domain string) error {
 	t, err := s.Lookup(ctx, id)
 	if err != nil || t.Settings.DefaultDomain != domain {
@@ -212,7 +212,7 @@ func (s *Service) ForgetDomain(ctx context.Context, id, domain string) error {
 	return err
 }
 
-// Add makes a tenant, for the library and the command line: it asks for no actor. A tenant without a name is named as
+// Add makes a tenant, for the library and the command line: it needs no actor. A tenant without a name is named as
 // its id. Errors: errs.Invalid naming the field; errs.Conflict for a taken id.
 func (s *Service) Add(ctx context.Context, t Tenant) (Tenant, error) {
 	if !ValidID(t.ID) {
@@ -244,7 +244,7 @@ func (s *Service) Lookup(ctx context.Context, id string) (Tenant, error) {
 	return s.store.Get(ctx, id)
 }
 
-// acceptSources replaces the users in DeployFrom by their exact names. It refuses one whom the tenant does not have, but for one who
+// acceptSources replaces the users in DeployFrom by their exact names. It refuses one whom the tenant does not have, except for one who
 // was there before.
 func (s *Service) acceptSources(ctx context.Context, was Tenant, t *Tenant) error {
 	t.Settings.DeployFrom = slices.Clone(t.Settings.DeployFrom)

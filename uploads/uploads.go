@@ -103,19 +103,19 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 	return s.shelf.Delete(ctx, a.Tenant, u.ID)
 }
 
-// Forget removes all uploads of users who are deleted. It asks for no actor.
+// Forget removes all uploads of users who are deleted. It needs no actor.
 func (s *Service) Forget(ctx context.Context, tenant string, usernames ...string) error {
 	return s.shelf.Forget(ctx, tenant, usernames...)
 }
 
 // RenameUsers replaces the usernames of uploads: names maps old ones to new ones, and no new
-// one is an old one. It asks for no actor.
+// one is an old one. It needs no actor.
 func (s *Service) RenameUsers(ctx context.Context, tenant string, names map[string]string) error {
 	return s.shelf.Store.RenameUsers(ctx, tenant, names)
 }
 
 // Sweep removes a tenant's expired uploads and what broken ones left, and gives the number of the former. It runs in the
-// background and asks for no actor.
+// background and needs no actor.
 func (s *Service) Sweep(ctx context.Context, tenant string) (int, error) {
 	return s.shelf.Sweep(ctx, tenant)
 }

@@ -109,7 +109,7 @@ func testRoundTrip(t *testing.T, s blobs.Store) {
 	}
 }
 
-// testReads compares a Reader with a bytes.Reader, and pieces written in any size with the whole.
+// testReads compares a Reader with a bytes.Reader, and writes of any size with the whole.
 func testReads(t *testing.T, s blobs.Store) {
 	is := is.New(t)
 	for _, size := range []int{0, mib, 2*mib + 17} {
@@ -250,7 +250,7 @@ func testLimit(t *testing.T, s blobs.Store) {
 		info, err := blobs.Put(ctx, s, "acme", exact, int64(limit), monday, bytes.NewReader(random(limit)))
 		is.NoErr(err)
 		is.Equal(info.Size, int64(limit))
-		// not a bytes.Reader, which would come in one piece
+		// not a bytes.Reader, which would be read at once
 		_, err = blobs.Put(ctx, s, "acme", over, int64(limit), monday, io.MultiReader(bytes.NewReader(random(limit)), bytes.NewReader([]byte{1})))
 		is.Equal(errs.CodeOf(err), errs.TooLarge)
 		leavesNone(t, s, over)

@@ -17,10 +17,10 @@ func testMemory(t *testing.T, s blobs.Store) {
 	is := is.New(t)
 	defer debug.SetGCPercent(debug.SetGCPercent(10)) // count what is in use, not what waits for the collector
 	heap := newHeap()
-	piece := random(mib)
+	chunk := random(mib)
 	in := make([]io.Reader, 64)
 	for i := range in {
-		in[i] = io.TeeReader(bytes.NewReader(piece), heap)
+		in[i] = io.TeeReader(bytes.NewReader(chunk), heap)
 	}
 	_, err := blobs.Put(t.Context(), s, "acme", "a", unlimited, monday, io.MultiReader(in...))
 	is.NoErr(err)

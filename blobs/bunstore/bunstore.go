@@ -13,9 +13,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 )
 
-// piece is how many chunks Delete removes with one transaction: SQLite visits every page of them, and nobody else
+// chunksPerDelete is how many chunks Delete removes with one transaction: SQLite visits every page of them, and nobody else
 // writes meanwhile.
-const piece = 16
+const chunksPerDelete = 16
 
 // Store implements blobs.Store.
 type Store struct{ db *bun.DB }
@@ -45,23 +45,23 @@ func (s *Store) Open(ctx context.Context, tenant, id string) (blobs.Reader, erro
 // is cut short, Sweep goes on.
 func (s *Store) Delete(ctx context.Context, tenant, id string) error {
 	for {
-		done, err := s.deletePiece(ctx, tenant, id)
+		done, err := s.deleteChunks(ctx, tenant, id)
 		if done || err != nil {
 			return err
 		}
 	}
 }
 
-func (s *Store) deletePiece(ctx context.Context, tenant, id string) (done bool, err error) {
+func (s *Store) deleteChunks(ctx context.Context, tenant, id string) (done bool, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		n, err := c.Exec(ctx, `DELETE FROM tc_blob_chunks WHERE tenant_id = $1 AND blob_id = $2 AND number IN (
 			SELECT number FROM tc_blob_chunks WHERE tenant_id = $1 AND blob_id = $2 ORDER BY number DESC LIMIT $3)`,
-			tenant, id, piece)
+			tenant, id, chunksPerDelete)
 		if err != nil {
 			return bunx.Err(err, "Blob")
 		}
 		rest := `UPDATE tc_blobs SET complete = false WHERE tenant_id = $1 AND id = $2`
-		if done = n < piece; done {
+		if done = n < chunksPerDelete; done {
 			rest = `DELETE FROM tc_blobs WHERE tenant_id = $1 AND id = $2`
 		}
 		_, err = c.Exec(ctx, rest, tenant, id)

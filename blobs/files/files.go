@@ -39,7 +39,7 @@ func (f File) Version() string {
 
 // Store keeps the rows of files. Implementations must pass filestest.TestStore.
 type Store interface {
-	// Insert adds a file. Errors: errs.Conflict for a taken id; errs.Forbidden when its user is not there.
+	// Insert adds a file. Errors: errs.Conflict for a taken id; errs.Forbidden when its user does not exist.
 	Insert(ctx context.Context, tenant string, f File) error
 	// Get returns a file, expired or not. Errors: errs.NotFound.
 	Get(ctx context.Context, tenant, id string) (File, error)
@@ -55,7 +55,7 @@ type Store interface {
 	RenameUsers(ctx context.Context, tenant string, names map[string]string) error
 	// Held returns the bytes of all files of a user.
 	Held(ctx context.Context, tenant, username string) (int64, error)
-	// Delete removes a file's row. One that is not there is no error.
+	// Delete removes a file's row. One that does not exist is no error.
 	Delete(ctx context.Context, tenant, id string) error
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error

@@ -1,7 +1,7 @@
 // Package archive reads and writes the file that content travels in: a .tgz of the format tenantcontent-bundle.
 //
 // It has these members, in this order: bundle.json, what the archive is; entities/<kind>/<id>.json, the rows, kind by kind
-// in an order in which a kind comes after those that it needs; files/<id>/<path>, the files of pieces that have some; and
+// in an order in which a kind comes after those that it needs; files/<id>/<path>, the files of entities that have some; and
 // checksums.json, the SHA-256 of every member before it. The same content gives the same bytes. Both ways it streams: what
 // it keeps is the names of the members and their sums.
 //
@@ -61,7 +61,7 @@ func rowName(k entity.Key) string {
 	return rowsFolder + string(k.Kind) + "/" + escapeID(k.ID) + ".json"
 }
 
-// fileName is the member of a file of a piece.
+// fileName is the member of a file of an entity.
 func fileName(id, path string) string { return filFolder + escapeID(id) + "/" + escapePath(path) }
 
 const hexDigits = "0123456789abcdef"
@@ -72,7 +72,7 @@ func escapeID(id string) string {
 	})
 }
 
-// escapePath spells a file's path: as it is, but for %, backslashes and control characters.
+// escapePath spells a file's path: as it is, except for %, backslashes and control characters.
 func escapePath(p string) string {
 	return escape(p, func(c byte, _ int) bool { return c != '%' && c >= ' ' && c != 0x7f && c != '\\' })
 }

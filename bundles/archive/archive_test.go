@@ -25,12 +25,12 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// piece is a row, or with a path a file, of a test's archive.
-type piece struct {
+// item is a row, or with a path a file, of a test's archive.
+type item struct {
 	kind, id, path, content, contentType string
 }
 
-var pieces = []piece{
+var items = []item{
 	{kind: "user", id: "jo@example.com", content: `{"a": 1}`},
 	{kind: "user", id: "JO@example.com", content: `{}`}, // no twin: ids are escaped
 	{kind: "color", id: "brand/primary 100%", content: `{"b": "<&>"}`},
@@ -45,7 +45,7 @@ var pieces = []piece{
 	{id: "0190163d-8694-739b-aea5-966c26f8ad91", path: strings.Repeat("long/", 60) + "a", content: "y"},
 }
 
-func header(all []piece) archive.Header {
+func header(all []item) archive.Header {
 	h := archive.Header{Tenant: "acme", Bundle: archive.Bundle{Name: "Sales"}, Counts: map[entity.Kind]int{"empty": 0}}
 	for _, p := range all {
 		if p.path == "" {
@@ -55,7 +55,7 @@ func header(all []piece) archive.Header {
 	return h
 }
 
-func pack(t testing.TB, all []piece) []byte {
+func pack(t testing.TB, all []item) []byte {
 	t.Helper()
 	is := is.New(t)
 	var b bytes.Buffer
@@ -74,7 +74,7 @@ func pack(t testing.TB, all []piece) []byte {
 }
 
 // unpack reads an archive to its end.
-func unpack(r io.Reader, l archive.Limits) (all []piece, err error) {
+func unpack(r io.Reader, l archive.Limits) (all []item, err error) {
 	a, err := archive.NewReader(r, l)
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func unpack(r io.Reader, l archive.Limits) (all []piece, err error) {
 		if err != nil {
 			return all, err
 		}
-		p := piece{kind: string(m.Kind), id: m.ID, content: string(m.JSON)}
+		p := item{kind: string(m.Kind), id: m.ID, content: string(m.JSON)}
 		if m.File != nil {
 			content, err := io.ReadAll(a)
 			if err != nil {
@@ -101,8 +101,8 @@ func unpack(r io.Reader, l archive.Limits) (all []piece, err error) {
 
 func TestRoundTrip(t *testing.T) {
 	is := is.New(t)
-	packed := pack(t, pieces)
-	is.Equal(pack(t, pieces), packed) // the same bytes
+	packed := pack(t, items)
+	is.Equal(pack(t, items), packed) // the same bytes
 	for name, r := range map[string]io.Reader{
 		"whole": bytes.NewReader(packed), "bytewise": iotest.OneByteReader(bytes.NewReader(packed)), "halves": iotest.HalfReader(bytes.NewReader(packed)),
 		"end with data": iotest.DataErrReader(bytes.NewReader(packed)),
@@ -111,13 +111,13 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		is.Equal(all, pieces)
+		is.Equal(all, items)
 	}
 	a, err := archive.NewReader(bytes.NewReader(packed), archive.Limits{})
 	is.NoErr(err)
 	is.Equal(a.Header().Tenant, "acme")
 	is.Equal(a.Header().Counts["color"], 5)
-	for range pieces { // files that nobody reads count too
+	for range items { // files that nobody reads count too
 		_, err := a.Next()
 		is.NoErr(err)
 	}
@@ -130,12 +130,12 @@ func TestRoundTrip(t *testing.T) {
 // TestTightContent: content that packs very well makes no archive that looks like a bomb.
 func TestTightContent(t *testing.T) {
 	is := is.New(t)
-	var all []piece
+	var all []item
 	for n := range 3000 {
-		all = append(all, piece{kind: "tag", id: fmt.Sprint(n), content: `{"x": "` + strings.Repeat("x", 10_000) + `"}`})
+		all = append(all, item{kind: "tag", id: fmt.Sprint(n), content: `{"x": "` + strings.Repeat("x", 10_000) + `"}`})
 	}
 	for _, c := range []string{strings.Repeat("\x00", 50<<20), random(2<<20) + strings.Repeat("y", 9<<20) + random(1<<20)} {
-		all = append(all, piece{id: "1", path: fmt.Sprint(len(all)), content: c})
+		all = append(all, item{id: "1", path: fmt.Sprint(len(all)), content: c})
 	}
 	packed := pack(t, all)
 	got, err := unpack(bytes.NewReader(packed), archive.Limits{})
@@ -151,7 +151,7 @@ func TestTightContent(t *testing.T) {
 func TestTarReadsIt(t *testing.T) {
 	is := is.New(t)
 	c := exec.Command("tar", "tzf", "-")
-	c.Stdin = bytes.NewReader(pack(t, pieces))
+	c.Stdin = bytes.NewReader(pack(t, items))
 	out, err := c.Output()
 	is.NoErr(err)
 	names := strings.Split(strings.TrimSpace(string(out)), "\n")
@@ -480,8 +480,8 @@ func random(n int) string {
 
 func TestLimits(t *testing.T) {
 	is := is.New(t)
-	file := pack(t, pieces)
-	members := len(pieces) + 2
+	file := pack(t, items)
+	members := len(items) + 2
 	for _, c := range []struct {
 		limits archive.Limits
 		ok     bool
@@ -498,7 +498,7 @@ func TestLimits(t *testing.T) {
 // TestBrokenSource: an archive that cannot be read is not a bad archive.
 func TestBrokenSource(t *testing.T) {
 	is, broken := is.New(t), errors.New("broken")
-	file := pack(t, append(slices.Clone(pieces), piece{id: pieces[7].id, path: "z", content: random(300_000)}))
+	file := pack(t, append(slices.Clone(items), item{id: items[7].id, path: "z", content: random(300_000)}))
 	for _, n := range []int{0, 5, 100, 1000, len(file) - 5, len(file)} {
 		_, err := unpack(io.MultiReader(bytes.NewReader(file[:n]), iotest.ErrReader(broken)), archive.Limits{})
 		is.Equal(err, broken)
@@ -542,7 +542,7 @@ func TestWriterRefuses(t *testing.T) {
 
 // FuzzReader: whatever the bytes, the reader ends, and what it takes the writer gives again.
 func FuzzReader(f *testing.F) {
-	f.Add(pack(f, pieces))
+	f.Add(pack(f, items))
 	f.Add(made(f, first, red))
 	f.Add(zipped(paxed(f, "20 path=/etc/passwd\n")))
 	f.Add([]byte{})

@@ -18,7 +18,7 @@ type Header struct {
 	Counts map[entity.Kind]int `json:"counts"`
 }
 
-// Bundle is the manifest that an archive was made of; it is empty but for its name when there is none.
+// Bundle is the manifest that an archive was made of; it is empty except for its name when there is none.
 type Bundle struct {
 	ID          string  `json:"id,omitempty"`
 	Name        string  `json:"name"`

@@ -87,7 +87,7 @@ func (a *Writer) Row(r entity.Row) error {
 	return a.member(name, r.JSON)
 }
 
-// File adds a file of a piece whose row was added: f.Size bytes of r. Files come after all rows. Errors: errs.Invalid for
+// File adds a file of an entity whose row was added: f.Size bytes of r. Files come after all rows. Errors: errs.Invalid for
 // a path or content type that a Reader would not take; r's own.
 func (a *Writer) File(id string, f entity.File, r io.Reader) error {
 	a.files = true

@@ -334,7 +334,7 @@ func testEntryPages(t *testing.T, s bundles.Store) {
 	is.Equal(errs.CodeOf(err), errs.Invalid)
 }
 
-// brought is a piece that a deploy brought.
+// brought is an entity that a deploy brought.
 func brought(kind entity.Kind, id, mark string, shared bool) bundles.Deployment {
 	return bundles.Deployment{Key: entity.Key{Kind: kind, ID: id}, Mark: mark, Shared: shared}
 }
@@ -367,7 +367,7 @@ func testDeployments(t *testing.T, s bundles.Store) {
 	is.Equal(all, []bundles.Deployment{brought("tag", "a", "", false), brought("tag", "b", "1", false)})
 }
 
-// testMarks: a piece has one mark, whichever bundles brought it.
+// testMarks: an entity has one mark, whichever bundles brought it.
 func testMarks(t *testing.T, s bundles.Store) {
 	is, ctx := is.New(t), t.Context()
 	for tenant, mark := range map[string]string{"acme": "old", "evil": "evil's"} {

@@ -25,17 +25,17 @@ type Fixture struct {
 	Porter  entity.Porter
 	Tenants [2]string // two different ones
 	Owner   string    // principal id that both tenants know
-	// Make makes the nth piece of a tenant, owned by Owner where the kind has owners, and gives its id. Pieces of one
+	// Make makes the nth entity of a tenant, owned by Owner where the kind has owners, and gives its id. Entities of one
 	// tenant with different n can be there at once; of what they need, the kind itself aside, nothing has to be there.
 	Make func(t *testing.T, tenant string, n int) string
 	// InTx runs fn in one transaction, which the Porter joins. nil: the Porter's store has none.
 	InTx func(ctx context.Context, fn func(ctx context.Context) error) error
-	// Free is JSON of a piece that its kind does not know the members of, which may have secrets: see entity.Porter. nil:
+	// Free is JSON of an entity that its kind does not know the members of, which may have secrets: see entity.Porter. nil:
 	// the kind has none. A kind with more of it has a fixture for each.
 	Free *Free
 }
 
-// Free sets and reads JSON of a piece that is there.
+// Free sets and reads JSON of an entity that exists.
 type Free struct {
 	Set func(t *testing.T, tenant, id string, data json.RawMessage)
 	Get func(t *testing.T, tenant, id string) json.RawMessage
@@ -105,7 +105,7 @@ type fixture struct {
 	here, there string
 }
 
-// some makes pieces in the first tenant and gives their ids, ordered.
+// some makes entities in the first tenant and gives their ids, ordered.
 func (f *fixture) some(n int) []string {
 	f.t.Helper()
 	ids := make([]string, n)
@@ -151,7 +151,7 @@ func testNeeds(_ *testing.T, f *fixture) {
 	ids := f.some(3)
 	needs, err := f.Porter.Needs(f.ctx, f.here, append(slices.Clone(ids), f.missing()))
 	f.NoErr(err)
-	f.Equal(len(needs), 3) // each that is there, needy or not, and no other
+	f.Equal(len(needs), 3) // each that exists, needy or not, and no other
 	for _, id := range ids {
 		keys, ok := needs[id]
 		f.True(ok)
@@ -170,7 +170,7 @@ func testNeeds(_ *testing.T, f *fixture) {
 	f.Equal(len(none), 0)
 }
 
-// missing is an id of the form that the kind has, of which there is no piece.
+// missing is an id of the form that the kind has, of which there is no entity.
 func (f *fixture) missing() string { return "00000000-0000-7000-8000-ffffffffffff" }
 
 func testExport(_ *testing.T, f *fixture) {

@@ -77,7 +77,7 @@ func (e *bundleExportCommand) download(ctx context.Context, b *bundleCommands, t
 func (e *bundleExportCommand) check() error {
 	info, err := os.Stat(e.File)
 	switch {
-	case e.File == "-" || err != nil || info.Mode().IsRegular(): // what is not there is made
+	case e.File == "-" || err != nil || info.Mode().IsRegular(): // what does not exist is made
 		return nil
 	case info.IsDir():
 		return errs.New(errs.Invalid, "cannot write %s: it is a folder", e.File)

@@ -371,7 +371,7 @@ func testScans(t *testing.T, s domains.Store) {
 	next := run("2", monday) // one that has ended is replaced at any time, also by a dry run
 	next.DryRun = true
 	is.NoErr(s.BeginScan(ctx, "acme", "ldap", next, monday))
-	is.NoErr(s.NoteScan(ctx, "acme", "ldap", ended)) // which is not there any more
+	is.NoErr(s.NoteScan(ctx, "acme", "ldap", ended)) // which no longer exists
 	last, err = s.LastScan(ctx, "acme", "ldap")
 	is.NoErr(err)
 	is.Equal(last, next)

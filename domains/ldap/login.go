@@ -54,7 +54,7 @@ func (r *realm) Login(ctx context.Context, username, password string) (domains.I
 }
 
 // find returns the one entry with a name, or says why there is none. What a directory takes for the same name may be less
-// than the same: the name has to be equal but for case, so that nobody can be tried under many names.
+// than the same: the name has to be equal except for case, so that nobody can be tried under many names.
 func (c *conn) find(username string) (e *goldap.Entry, why string, err error) {
 	if !isName(username) {
 		username = rand.Text() // the same question, of which nothing comes

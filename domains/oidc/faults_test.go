@@ -183,7 +183,7 @@ func TestNothingLeavesTLS(t *testing.T) {
 	safe := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { serve(w, r) }))
 	defer safe.Close()
 	p := &idp{&oidctest.Provider{Server: safe}}
-	plain := newProvider(t) // on this machine, as is allowed to nobody but a provider that is there itself
+	plain := newProvider(t) // on this machine, as only a provider on this machine may be
 
 	for name, c := range map[string]struct {
 		serve http.HandlerFunc

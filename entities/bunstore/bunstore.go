@@ -22,7 +22,7 @@ type Store struct{ db *bun.DB }
 // New makes a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
-// row is the table's shape but for the column that is searched.
+// row is the table's shape except for the column that is searched.
 type row struct {
 	bun.BaseModel `bun:"table:tc_entities,alias:e"`
 

@@ -14,7 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// file is the table's shape but for the folded path.
+// file is the table's shape except for the folded path.
 type file struct {
 	bun.BaseModel `bun:"table:tc_library_files,alias:f"`
 

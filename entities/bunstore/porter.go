@@ -161,7 +161,7 @@ func (s *Store) Reassign(ctx context.Context, tenant string, kind entity.Kind, f
 	return moved, err
 }
 
-// yield returns the pieces of from whose slugs to has already the first of slug-2, slug-3… that neither has.
+// yield returns the entities of from whose slugs to has already the first of slug-2, slug-3… that neither has.
 func yield(ctx context.Context, c bunx.Conn, tenant string, kind entity.Kind, from, to string) error {
 	const slugs = `SELECT slug FROM tc_entities WHERE tenant_id = $1 AND kind = $2 AND slug IS NOT NULL AND editing_id IS NULL AND owner_id `
 	rows, err := c.Rows(ctx, `SELECT `+heads+` FROM tc_entities WHERE tenant_id = $1 AND kind = $2 AND owner_id = $3 AND editing_id IS NULL

@@ -70,7 +70,7 @@ func keys(ns ...int) (all []entity.Key) {
 
 func at(n int) entities.Place { return entities.Place{ID: id(n)} }
 
-func piece(n int, slug string) entities.Entity {
+func newEntity(n int, slug string) entities.Entity {
 	e := entities.Entity{
 		Tenant: "acme", Kind: "report", ID: id(n), Name: "Name " + slug, OwnerID: "jo", Data: json.RawMessage(`{}`), CreatedAt: monday, UpdatedAt: monday,
 	}
@@ -81,7 +81,7 @@ func piece(n int, slug string) entities.Entity {
 }
 
 func library(n int) entities.Entity {
-	e := piece(n, "")
+	e := newEntity(n, "")
 	e.Kind, e.Name = entities.Library, "Library"
 	return e
 }
@@ -122,13 +122,13 @@ func testRoundTrip(t *testing.T, s entities.Store) {
 
 func testSlugs(t *testing.T, s entities.Store) {
 	is := is.New(t)
-	insert(t, s, piece(1, "a"), piece(2, ""), piece(3, ""), piece(4, "A"))
-	is.Equal(errs.CodeOf(s.Insert(t.Context(), "acme", piece(5, "a"))), errs.Conflict)
-	owner, kind, tenant := piece(6, "a"), piece(7, "a"), piece(1, "a")
+	insert(t, s, newEntity(1, "a"), newEntity(2, ""), newEntity(3, ""), newEntity(4, "A"))
+	is.Equal(errs.CodeOf(s.Insert(t.Context(), "acme", newEntity(5, "a"))), errs.Conflict)
+	owner, kind, tenant := newEntity(6, "a"), newEntity(7, "a"), newEntity(1, "a")
 	owner.OwnerID, kind.Kind, tenant.Tenant = "mia", "query", "evil"
 	insert(t, s, owner, kind, tenant) // free for another owner, kind and tenant
 	_, err := s.Update(t.Context(), "acme", "report", at(4), func(e *entities.Entity) error {
-		e.Slug = piece(0, "a").Slug
+		e.Slug = newEntity(0, "a").Slug
 		return nil
 	})
 	is.Equal(errs.CodeOf(err), errs.Conflict)
@@ -136,12 +136,12 @@ func testSlugs(t *testing.T, s entities.Store) {
 
 func testUpdate(t *testing.T, s entities.Store) {
 	is, ctx := is.New(t), t.Context()
-	insert(t, s, piece(1, "a"))
-	want := piece(1, "b")
+	insert(t, s, newEntity(1, "a"))
+	want := newEntity(1, "b")
 	want.Description, want.Source, want.SourceID, want.OwnerID, want.System = want.Slug, want.Slug, want.Slug, "mia", true
 	want.Data, want.UpdatedAt = json.RawMessage(`{"new":1}`), tuesday
 	got, err := s.Update(ctx, "acme", "report", entities.Place{Owner: "jo", Slug: "a"}, func(e *entities.Entity) error {
-		is.Equal(*e, piece(1, "a"))
+		is.Equal(*e, newEntity(1, "a"))
 		*e = want
 		e.Tenant, e.Kind, e.ID, e.CreatedAt = "evil", "query", id(9), tuesday // stay
 		return nil
@@ -170,7 +170,7 @@ func testUpdate(t *testing.T, s entities.Store) {
 
 func testDelete(t *testing.T, s entities.Store) {
 	is, ctx, fault := is.New(t), t.Context(), errors.New("fault")
-	insert(t, s, piece(1, "a"))
+	insert(t, s, newEntity(1, "a"))
 	_, err := s.Delete(ctx, "acme", "report", at(1), func(entities.Entity) error { return fault })
 	is.Equal(err, fault)
 	blobs, err := s.Delete(ctx, "acme", "report", entities.Place{Owner: "jo", Slug: "a"}, yes)
@@ -182,7 +182,7 @@ func testDelete(t *testing.T, s entities.Store) {
 
 func testIsolation(t *testing.T, s entities.Store) {
 	is, ctx := is.New(t), t.Context()
-	insert(t, s, piece(1, "a"), library(2))
+	insert(t, s, newEntity(1, "a"), library(2))
 	_, err := s.PutFile(ctx, "acme", id(2), entities.File{Path: "f", BlobID: "b", ContentType: "text/plain", UpdatedAt: monday}, yes)
 	is.NoErr(err)
 	for _, where := range []entities.Place{at(1), {Owner: "jo", Slug: "a"}} {
@@ -217,13 +217,13 @@ func testIsolation(t *testing.T, s entities.Store) {
 	all, err := s.AllFiles(ctx, "evil", id(2))
 	is.NoErr(err)
 	is.Equal(len(all), 0)
-	other := piece(1, "z")
+	other := newEntity(1, "z")
 	other.Name = "theirs"
 	is.NoErr(s.PutAll(ctx, "evil", "report", []entities.Entity{other}, []string{id(1)}))
 
 	got, err := s.Get(ctx, "acme", "report", at(1))
 	is.NoErr(err)
-	is.Equal(got, piece(1, "a")) // untouched
+	is.Equal(got, newEntity(1, "a")) // untouched
 	f, err := s.File(ctx, "acme", id(2), "f")
 	is.NoErr(err)
 	is.Equal(f.BlobID, "b")
@@ -231,9 +231,9 @@ func testIsolation(t *testing.T, s entities.Store) {
 
 func testFailedTx(t *testing.T, s entities.Store) {
 	is, ctx, fault := is.New(t), t.Context(), errors.New("fault")
-	insert(t, s, piece(1, "old"), library(3))
+	insert(t, s, newEntity(1, "old"), library(3))
 	err := s.InTx(ctx, func(ctx context.Context) error {
-		is.NoErr(s.Insert(ctx, "acme", piece(2, "new")))
+		is.NoErr(s.Insert(ctx, "acme", newEntity(2, "new")))
 		_, err := s.Delete(ctx, "acme", "report", at(1), yes)
 		is.NoErr(err)
 		_, err = s.PutFile(ctx, "acme", id(3), entities.File{Path: "f", BlobID: "b", UpdatedAt: monday}, yes)
@@ -251,7 +251,7 @@ func testFailedTx(t *testing.T, s entities.Store) {
 
 func testParallelEdits(t *testing.T, s entities.Store) {
 	is := is.New(t)
-	insert(t, s, piece(1, "n"))
+	insert(t, s, newEntity(1, "n"))
 	each(t, 20, func(int) error {
 		_, err := s.Update(t.Context(), "acme", "report", entities.Place{Owner: "jo", Slug: "n"}, func(e *entities.Entity) error {
 			e.Name += "x"
@@ -282,7 +282,7 @@ func each(t *testing.T, n int, f func(i int) error) {
 func testPages(t *testing.T, s entities.Store) {
 	ctx := t.Context()
 	for n := range 25 {
-		e := piece(n, fmt.Sprintf("s%02d", n))
+		e := newEntity(n, fmt.Sprintf("s%02d", n))
 		e.Name = fmt.Sprintf("name %02d", n/2) // ties, which the id breaks
 		if n%2 == 1 {
 			e.Name = strings.ToUpper(e.Name) // case does not matter
@@ -340,15 +340,15 @@ func testPages(t *testing.T, s entities.Store) {
 
 func testDrafts(t *testing.T, s entities.Store) {
 	is, ctx := is.New(t), t.Context()
-	draft, system, original := piece(2, "a"), piece(3, "b"), id(1)
+	draft, system, original := newEntity(2, "a"), newEntity(3, "b"), id(1)
 	draft.EditingID, system.System = &original, true
-	insert(t, s, piece(1, "a"), draft, system)
+	insert(t, s, newEntity(1, "a"), draft, system)
 	page, err := s.Page(ctx, "acme", "report", paging.Query{Limit: 5})
 	is.NoErr(err)
 	is.Equal(page.Total, 2) // no draft
 	ids, err := s.IDs(ctx, "acme", "report")
 	is.NoErr(err)
-	is.Equal(ids, []string{id(1)}) // no system piece either
+	is.Equal(ids, []string{id(1)}) // no system entity either
 	there, err := s.Shippable(ctx, "acme", append(keys(1, 2, 3, 4), entity.Key{Kind: "query", ID: id(1)}))
 	is.NoErr(err)
 	is.Equal(there, map[entity.Key]bool{{Kind: "report", ID: id(1)}: true})
@@ -362,9 +362,9 @@ func testDrafts(t *testing.T, s entities.Store) {
 
 func testSome(t *testing.T, s entities.Store) {
 	is, ctx := is.New(t), t.Context()
-	e := piece(1, "a")
+	e := newEntity(1, "a")
 	e.Data = json.RawMessage(`{"a":1}`)
-	insert(t, s, e, piece(2, ""))
+	insert(t, s, e, newEntity(2, ""))
 	some, err := s.Some(ctx, "acme", "report", []string{id(7), id(1)})
 	is.NoErr(err)
 	is.Equal(some, []entities.Entity{e})
@@ -391,20 +391,20 @@ func testSome(t *testing.T, s entities.Store) {
 
 func testPutAll(t *testing.T, s entities.Store) {
 	is, ctx := is.New(t), t.Context()
-	insert(t, s, piece(1, "a"))
-	over, fresh := piece(1, "a2"), piece(2, "b")
+	insert(t, s, newEntity(1, "a"))
+	over, fresh := newEntity(1, "a2"), newEntity(2, "b")
 	over.Name, over.OwnerID, over.Data, over.CreatedAt, over.UpdatedAt = "new", "mia", json.RawMessage(`{"n":1}`), tuesday, tuesday
 	is.NoErr(s.PutAll(ctx, "acme", "report", []entities.Entity{over, fresh}, []string{id(1)}))
 	over.CreatedAt = monday // stays
 	got, err := s.Get(ctx, "acme", "report", at(1))
 	is.NoErr(err)
 	is.Equal(got, over)
-	err = s.PutAll(ctx, "acme", "report", []entities.Entity{piece(3, "b")}, nil)
+	err = s.PutAll(ctx, "acme", "report", []entities.Entity{newEntity(3, "b")}, nil)
 	is.Equal(errs.CodeOf(err), errs.Conflict)
 
 	var many []entities.Entity
 	for n := range 500 {
-		many = append(many, piece(1000+n, fmt.Sprintf("m%d", n)))
+		many = append(many, newEntity(1000+n, fmt.Sprintf("m%d", n)))
 	}
 	is.NoErr(s.PutAll(ctx, "acme", "report", many, nil))
 	ids, err := s.IDs(ctx, "acme", "report")
@@ -417,8 +417,8 @@ func testPutAll(t *testing.T, s entities.Store) {
 
 func testSlugsPassOn(t *testing.T, s entities.Store) {
 	is, ctx := is.New(t), t.Context()
-	insert(t, s, piece(1, "a"), piece(2, "b"))
-	is.NoErr(s.PutAll(ctx, "acme", "report", []entities.Entity{piece(1, "b"), piece(2, "c"), piece(3, "a")}, []string{id(1), id(2)}))
+	insert(t, s, newEntity(1, "a"), newEntity(2, "b"))
+	is.NoErr(s.PutAll(ctx, "acme", "report", []entities.Entity{newEntity(1, "b"), newEntity(2, "c"), newEntity(3, "a")}, []string{id(1), id(2)}))
 	for slug, n := range map[string]int{"a": 3, "b": 1, "c": 2} {
 		got, err := s.Get(ctx, "acme", "report", entities.Place{Owner: "jo", Slug: slug})
 		is.NoErr(err)
@@ -428,9 +428,9 @@ func testSlugsPassOn(t *testing.T, s entities.Store) {
 
 func testReassign(t *testing.T, s entities.Store) {
 	is, ctx := is.New(t), t.Context()
-	draft, original, other := piece(3, "c"), id(1), piece(4, "")
+	draft, original, other := newEntity(3, "c"), id(1), newEntity(4, "")
 	draft.EditingID, other.Kind = &original, "query"
-	insert(t, s, piece(2, "b"), piece(1, "a"), draft, other)
+	insert(t, s, newEntity(2, "b"), newEntity(1, "a"), draft, other)
 	moved, err := s.Reassign(ctx, "acme", "report", "jo", "mia", tuesday)
 	is.NoErr(err)
 	is.Equal(len(moved), 3) // with the draft
@@ -464,9 +464,9 @@ func testReassign(t *testing.T, s entities.Store) {
 func testReassignRenames(t *testing.T, s entities.Store) {
 	is, ctx := is.New(t), t.Context()
 	long := strings.Repeat("x", 128)
-	theirs, theirLong := piece(10, "a"), piece(11, long)
+	theirs, theirLong := newEntity(10, "a"), newEntity(11, long)
 	theirs.OwnerID, theirLong.OwnerID = "mia", "mia"
-	insert(t, s, theirs, theirLong, piece(1, "a"), piece(2, "a-2"), piece(3, long), piece(4, "b"))
+	insert(t, s, theirs, theirLong, newEntity(1, "a"), newEntity(2, "a-2"), newEntity(3, long), newEntity(4, "b"))
 	moved, err := s.Reassign(ctx, "acme", "report", "jo", "mia", tuesday)
 	is.NoErr(err)
 	for i, want := range []string{"a-3", "a-2", strings.Repeat("x", 126) + "-2", "b"} {
@@ -487,9 +487,9 @@ func owners(t *testing.T, s entities.Store, tenant string, kind entity.Kind) str
 
 func testRenameOwners(t *testing.T, s entities.Store) {
 	is, ctx := is.New(t), t.Context()
-	draft, theirs, query, original := piece(2, "a"), piece(3, "a"), piece(4, "a"), id(1)
+	draft, theirs, query, original := newEntity(2, "a"), newEntity(3, "a"), newEntity(4, "a"), id(1)
 	draft.EditingID, theirs.OwnerID, query.Kind = &original, "mia", "query"
-	insert(t, s, piece(1, "a"), draft, theirs, query)
+	insert(t, s, newEntity(1, "a"), draft, theirs, query)
 	is.Equal(owners(t, s, "acme", "report"), "jo mia")
 	is.Equal(owners(t, s, "acme", "query"), "jo")
 	is.Equal(owners(t, s, "evil", "report"), "")
@@ -509,7 +509,7 @@ func testRenameOwners(t *testing.T, s entities.Store) {
 
 func testFiles(t *testing.T, s entities.Store) {
 	is, ctx := is.New(t), t.Context()
-	insert(t, s, library(1), library(2), piece(3, ""))
+	insert(t, s, library(1), library(2), newEntity(3, ""))
 	want := []entities.File{
 		{Path: "a.txt", BlobID: "b1", Size: 5, ContentType: "text/plain; charset=utf-8", UpdatedAt: monday},
 		{Path: "dir/ü 100%.js", BlobID: "b2", Size: 1 << 40, ContentType: "text/javascript", UpdatedAt: tuesday},
@@ -655,7 +655,7 @@ func testCanceled(t *testing.T, s entities.Store) {
 	is := is.New(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	is.True(errors.Is(s.Insert(ctx, "acme", piece(1, "a")), context.Canceled))
+	is.True(errors.Is(s.Insert(ctx, "acme", newEntity(1, "a")), context.Canceled))
 	ids, err := s.IDs(t.Context(), "acme", "report")
 	is.NoErr(err)
 	is.Equal(len(ids), 0)

@@ -13,7 +13,7 @@ import (
 func ownership(s entities.Store) porttest.Owners {
 	return porttest.Owners{
 		Insert: func(ctx context.Context, n int, owner string) error {
-			e := piece(n, fmt.Sprint("s", n))
+			e := newEntity(n, fmt.Sprint("s", n))
 			e.OwnerID = owner
 			return s.Insert(ctx, "acme", e)
 		},

@@ -45,7 +45,7 @@ type Lookup struct {
 	Lock    bool   // the rows, in the order of the keys, until the transaction ends
 }
 
-// Find runs a Lookup with the arguments of its Where. Only the rows that are there come, a key given twice perhaps twice.
+// Find runs a Lookup with the arguments of its Where. Only the rows that exist come, a key given twice perhaps twice.
 //
 // PostgreSQL goes to the index once for each key. An IN leaves it the choice to read all that Where lets through and compare
 // it with all keys, and that is what it does while it has no statistics, such as in the minute after a large import.

@@ -45,7 +45,7 @@ func TestFind(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
 		for _, key := range odd {
-			is.Equal(len(find(t, db, "acme", odd...)), slices.Index(odd, key)) // those that are there, and no others
+			is.Equal(len(find(t, db, "acme", odd...)), slices.Index(odd, key)) // those that exist, and no others
 			is.NoErr(put(t.Context(), db, key, time.Now()))
 			is.Equal(find(t, db, "acme", key, "none"), []string{key})
 		}

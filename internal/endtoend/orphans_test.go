@@ -83,8 +83,8 @@ func root(t *testing.T) context.Context {
 	return actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "admin", Superuser: true})
 }
 
-// busy makes content as somebody, several pieces at once, until stop is called, and returns when some of each is there. It
-// may fail when they are not there any more.
+// busy makes content as somebody, several entities at once, until stop is called, and returns when some of each is there. It
+// may fail when they no longer exist.
 func (w *world) busy(t *testing.T, name, topic string) (stop func()) {
 	ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: name, Superuser: true, AI: true})
 	ended := make(chan struct{})

@@ -19,7 +19,7 @@ import (
 // proxy stands between the service and PostgreSQL, and cuts connections.
 type proxy struct {
 	*url.URL
-	oneIn atomic.Int64 // every so manieth piece of an answer, at random, is cut in half; 0: none
+	oneIn atomic.Int64 // one in so many parts of an answer, at random, is cut in half; 0: none
 	after atomic.Int64 // the connection that passes this many more bytes is cut, once; 0: none
 	cuts  atomic.Int64
 	bytes atomic.Int64 // of answers so far

@@ -14,9 +14,9 @@ import (
 // Batch is some rows of an import, of different ids, on their way into a tenant.
 type Batch[T any] struct {
 	Tenant string
-	Write  []T          // the pieces of the rows, but for those that are skipped
+	Write  []T          // the entities of the rows, except those that are skipped
 	There  map[string]T // what the tenant has of all rows, by id, as Porter.There gives it
-	Over   []string     // the ids of those of Write that are there
+	Over   []string     // the ids of those of Write that exist
 	Yield  []string     // the ids of those of Over whose slug another one of Write takes
 
 	into     entity.Landing
@@ -57,20 +57,20 @@ func (p Porter[T]) check(rows []entity.Row, rule entity.Rule) error {
 
 // land imports one batch.
 func (p Porter[T]) land(ctx context.Context, tenant string, rows []entity.Row, l entity.Landing) (*Batch[T], error) {
-	pieces := make([]T, len(rows))
+	items := make([]T, len(rows))
 	for i, r := range rows {
 		var err error
-		if pieces[i], err = p.Read(tenant, r); err != nil {
+		if items[i], err = p.Read(tenant, r); err != nil {
 			return nil, err
 		}
 	}
-	there, err := p.there(ctx, tenant, pieces, l)
+	there, err := p.there(ctx, tenant, items, l)
 	if err != nil {
 		return nil, err
 	}
 	b := &Batch[T]{Tenant: tenant, There: p.byID(there), into: l}
-	for _, piece := range pieces {
-		if err := p.arrive(b, piece); err != nil {
+	for _, item := range items {
+		if err := p.arrive(b, item); err != nil {
 			return nil, err
 		}
 	}
@@ -85,24 +85,24 @@ func (p Porter[T]) land(ctx context.Context, tenant string, rows []entity.Row, l
 	return b, nil
 }
 
-func (p Porter[T]) there(ctx context.Context, tenant string, pieces []T, l entity.Landing) ([]T, error) {
+func (p Porter[T]) there(ctx context.Context, tenant string, items []T, l entity.Landing) ([]T, error) {
 	if p.There != nil {
-		return p.There(ctx, tenant, pieces, l)
+		return p.There(ctx, tenant, items, l)
 	}
-	return p.Some(ctx, tenant, IDs(pieces, p.ID))
+	return p.Some(ctx, tenant, IDs(items, p.ID))
 }
 
-func (p Porter[T]) byID(pieces []T) map[string]T {
-	by := make(map[string]T, len(pieces))
-	for _, piece := range pieces {
-		by[p.ID(piece)] = piece
+func (p Porter[T]) byID(items []T) map[string]T {
+	by := make(map[string]T, len(items))
+	for _, item := range items {
+		by[p.ID(item)] = item
 	}
 	return by
 }
 
-// arrive says what becomes of a piece. Errors: errs.Conflict when it is there and the rule is Fail.
-func (p Porter[T]) arrive(b *Batch[T], piece T) error {
-	id := p.ID(piece)
+// arrive says what becomes of an entity. Errors: errs.Conflict when it is there and the rule is Fail.
+func (p Porter[T]) arrive(b *Batch[T], item T) error {
+	id := p.ID(item)
 	old, there := b.There[id]
 	arrival := entity.Created
 	switch {
@@ -121,7 +121,7 @@ func (p Porter[T]) arrive(b *Batch[T], piece T) error {
 		b.Over = append(b.Over, id)
 	}
 	if b.arrivals = append(b.arrivals, arrival); arrival != entity.Skipped {
-		b.Write = append(b.Write, piece)
+		b.Write = append(b.Write, item)
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ func (b *Batch[T]) CrossTenant() bool { return b.into.CrossTenant }
 // OwnArchive reports whether the rows come from an archive of the tenant itself: see entity.Landing.
 func (b *Batch[T]) OwnArchive() bool { return b.into.OwnArchive }
 
-// own sets the owner of each piece to that of its row where the tenant knows it, else to the landing's Owner.
+// own sets the owner of each entity to that of its row where the tenant knows it, else to the landing's Owner.
 func (p Porter[T]) own(ctx context.Context, b *Batch[T]) error {
 	if p.Owner == nil {
 		return nil
@@ -155,7 +155,7 @@ func (p Porter[T]) own(ctx context.Context, b *Batch[T]) error {
 		p.ownCrossTenant(b)
 		return nil
 	}
-	known, err := Known(ctx, p.People, b.Tenant, IDs(b.Write, func(piece T) string { return *p.Owner(&piece) }))
+	known, err := Known(ctx, p.People, b.Tenant, IDs(b.Write, func(item T) string { return *p.Owner(&item) }))
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (p Porter[T]) own(ctx context.Context, b *Batch[T]) error {
 	return nil
 }
 
-// ownCrossTenant keeps the owners of the pieces that are there. A new piece belongs to its row's owner only where a deploy
+// ownCrossTenant keeps the owners of the entities that exist. A new entity belongs to its row's owner only where a deploy
 // brought that principal.
 func (p Porter[T]) ownCrossTenant(b *Batch[T]) {
 	for i := range b.Write {
@@ -185,14 +185,14 @@ func (p Porter[T]) ownCrossTenant(b *Batch[T]) {
 	}
 }
 
-// claim refuses a slug that another piece has and keeps. Errors: errs.Conflict.
+// claim refuses a slug that another entity has and keeps. Errors: errs.Conflict.
 func (p Porter[T]) claim(ctx context.Context, b *Batch[T]) error {
 	if p.Natural == nil {
 		return nil
 	}
 	claimed, naturals := map[string]string{}, []string{}
-	for _, piece := range b.Write {
-		natural, id := p.Natural(piece), p.ID(piece)
+	for _, item := range b.Write {
+		natural, id := p.Natural(item), p.ID(item)
 		if natural == "" {
 			continue
 		}
@@ -217,8 +217,8 @@ func (p Porter[T]) claim(ctx context.Context, b *Batch[T]) error {
 		return err
 	}
 	leaves := Set(b.Over)
-	for _, piece := range b.Write {
-		natural, id := p.Natural(piece), p.ID(piece)
+	for _, item := range b.Write {
+		natural, id := p.Natural(item), p.ID(item)
 		if other, ok := taken[natural]; ok && natural != "" && other != id && !leaves[other] {
 			if b.into.CrossTenant { // its id is for the tenant's own people
 				return p.taken(id, natural, "to another one there")
@@ -236,7 +236,7 @@ func (p Porter[T]) taken(id, natural, holder string) error {
 // slugOf returns what comes behind the owner in a natural id.
 func slugOf(natural string) string { return natural[strings.LastIndexByte(natural, ':')+1:] }
 
-// few is how many pieces of the tenant are read at once for their secrets: each may be long.
+// few is how many entities of the tenant are read at once for their secrets: each may be long.
 const few = 32
 
 // keepSecrets puts the tenant's own secrets where the rows have masks. All that is overwritten is read for that: what the
@@ -248,16 +248,16 @@ func (p Porter[T]) keepSecrets(ctx context.Context, b *Batch[T]) error {
 	}
 	var created, over []*T
 	for i := range b.Write {
-		piece := &b.Write[i]
-		if _, there := b.There[p.ID(*piece)]; there {
-			over = append(over, piece)
+		item := &b.Write[i]
+		if _, there := b.There[p.ID(*item)]; there {
+			over = append(over, item)
 		} else {
-			created = append(created, piece)
+			created = append(created, item)
 		}
 	}
 	p.reveal(b, created, nil)
 	for some := range slices.Chunk(over, few) {
-		ours, err := p.Some(ctx, b.Tenant, IDs(some, func(piece *T) string { return p.ID(*piece) }))
+		ours, err := p.Some(ctx, b.Tenant, IDs(some, func(item *T) string { return p.ID(*item) }))
 		if err != nil {
 			return err
 		}
@@ -269,11 +269,11 @@ func (p Porter[T]) keepSecrets(ctx context.Context, b *Batch[T]) error {
 // reveal fills in the secrets of ours, and tells how many there are none for, how many of ours have no place, and how
 // many have one in JSON that says something else now: a password that goes to another host. Those a deploy from another
 // tenant removes.
-func (p Porter[T]) reveal(b *Batch[T], pieces []*T, ours map[string]T) {
-	for _, piece := range pieces {
-		own, missing, lost, moved, dropped := ours[p.ID(*piece)], 0, 0, 0, 0
+func (p Porter[T]) reveal(b *Batch[T], items []*T, ours map[string]T) {
+	for _, item := range items {
+		own, missing, lost, moved, dropped := ours[p.ID(*item)], 0, 0, 0, 0
 		was := p.Free(&own)
-		for i, data := range p.Free(piece) {
+		for i, data := range p.Free(item) {
 			kept, without := entity.KeepSecrets(*data, *was[i])
 			rest, homeless := entity.KeepSecrets(*was[i], kept) // both have the same secrets
 			bare, n := entity.KeepSecrets(kept, nil)

@@ -13,7 +13,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/port"
 )
 
-// slugged is a piece with a slug, written as "id=slug".
+// slugged is an entity with a slug, written as "id=slug".
 type slugged struct{ id, slug string }
 
 func sluggeds(text string) (all []slugged) {
@@ -24,7 +24,7 @@ func sluggeds(text string) (all []slugged) {
 	return all
 }
 
-// TestSlugsPassOn: which slugs are asked for, and which pieces give theirs up before others get them.
+// TestSlugsPassOn: which slugs are asked for, and which entities give theirs up before others get them.
 func TestSlugsPassOn(t *testing.T) {
 	for _, c := range []struct{ there, rows, asked, yield, conflict string }{
 		{there: "", rows: "a=1 b=2 c=", asked: "1 2"},

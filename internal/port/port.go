@@ -44,7 +44,7 @@ func Why(k entity.Key, err error) error {
 	return errs.Wrap(errs.Invalid, why.Cause, "%s %s: %s", k.Kind, Short(k.ID), why.Message)
 }
 
-// Unfit says why valid JSON cannot be a part of a row, as the end of a sentence; "" when it can. A kind whose pieces have
+// Unfit says why valid JSON cannot be a part of a row, as the end of a sentence; "" when it can. A kind whose entities have
 // free JSON refuses it for that: or no archive would take them.
 func Unfit(data json.RawMessage) string {
 	switch {
@@ -95,7 +95,7 @@ func ReadUUID(r entity.Row) *Columns {
 // Err is the first fault: errs.Invalid naming the row and the column.
 func (c *Columns) Err() error { return c.err }
 
-// Accept returns the first fault, else what accept says about a piece of these columns, naming the row.
+// Accept returns the first fault, else what accept says about an entity of these columns, naming the row.
 func (c *Columns) Accept(accept func() error) error {
 	if c.err != nil {
 		return c.err

@@ -11,47 +11,47 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// chunk is how many pieces a Porter reads or writes with one statement.
+// chunk is how many entities a Porter reads or writes with one statement.
 const chunk = 500
 
-// Some returns those of at most 500 pieces that are there, in any order.
+// Some returns those of at most 500 entities that exist, in any order.
 type Some[T any] func(ctx context.Context, tenant string, ids []string) ([]T, error)
 
-// Porter is an entity.Porter that is made of what is special about a kind, whose pieces are Ts. It asks for no actor: its
+// Porter is an entity.Porter that is made of what is special about a kind, whose entities are Ts. It needs no actor: its
 // callers have their own rules.
 type Porter[T any] struct {
 	Kind entity.Kind
 	ID   func(T) string
 
-	All  func(ctx context.Context, tenant string) ([]string, error) // the ids of all pieces that travel, ordered
+	All  func(ctx context.Context, tenant string) ([]string, error) // the ids of all entities that travel, ordered
 	Some Some[T]                                                    // none that does not travel
-	Row  func(T) any                                                // the columns of a piece, a struct with json tags
-	// Refs returns what each of some pieces needs, in a fixed order. nil: they need nothing.
+	Row  func(T) any                                                // the columns of an entity, a struct with json tags
+	// Refs returns what each of some entities needs, in a fixed order. nil: they need nothing.
 	Refs func(ctx context.Context, tenant string, some []T) (map[string][]entity.Key, error)
 
 	// Read checks a row of another tenant. Errors: errs.Invalid naming the row and the column.
 	Read func(tenant string, r entity.Row) (T, error)
-	// There returns those of some pieces of other tenants that are there. nil: Some does.
-	There func(ctx context.Context, tenant string, pieces []T, l entity.Landing) ([]T, error)
-	// Spare returns why a piece that is there is not overwritten, such as "is a superuser here", "" if it is. nil: all are.
+	// There returns those of some entities of other tenants that exist. nil: Some does.
+	There func(ctx context.Context, tenant string, items []T, l entity.Landing) ([]T, error)
+	// Spare returns why an entity that exists is not overwritten, such as "is a superuser here", "" if it is. nil: all are.
 	Spare func(T) string
-	// Guard returns why a deploy from another tenant leaves a piece that is there as it is, whatever the rule, "" if it does
+	// Guard returns why a deploy from another tenant leaves an entity that exists as it is, whatever the rule, "" if it does
 	// not. nil: none.
 	Guard func(T, entity.Landing) string
-	// Owner is where a piece has its owner, whom People may know. nil: nobody owns it.
+	// Owner is where an entity has its owner, whom People may know. nil: nobody owns it.
 	Owner  func(*T) *string
 	People Directory
-	// Natural returns the natural id of a piece, "<owner>:<slug>", or its slug where the tenant has each slug once, "" for none.
-	// Taken returns the ids of the pieces that have some natural ids, by natural id. nil: there are none.
+	// Natural returns the natural id of an entity, "<owner>:<slug>", or its slug where the tenant has each slug once, "" for none.
+	// Taken returns the ids of the entities that have some natural ids, by natural id. nil: there are none.
 	Natural func(T) string
 	Taken   func(ctx context.Context, tenant string, naturals []string) (map[string]string, error)
-	// Free is where a piece has JSON whose members the kind does not know, and which may have secrets. Row has it as it is.
+	// Free is where an entity has JSON whose members the kind does not know, and which may have secrets. Row has it as it is.
 	// nil: nowhere.
 	Free func(*T) []*json.RawMessage
 	// Put writes b.Write, some of which overwrite.
 	Put func(ctx context.Context, b *Batch[T]) error
 
-	// Drop removes at most 500 pieces and gives the number of those that were there.
+	// Drop removes at most 500 entities and gives the number of those that were there.
 	Drop func(ctx context.Context, tenant string, ids []string) (int, error)
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx func(ctx context.Context, fn func(ctx context.Context) error) error
@@ -76,8 +76,8 @@ func (p Porter[T]) Needs(ctx context.Context, tenant string, ids []string) (map[
 				return nil, err
 			}
 		}
-		for _, piece := range some {
-			needs[p.ID(piece)] = refs[p.ID(piece)]
+		for _, item := range some {
+			needs[p.ID(item)] = refs[p.ID(item)]
 		}
 	}
 	return needs, nil
@@ -112,25 +112,25 @@ func (p Porter[T]) rows(ctx context.Context, tenant string, ids []string) (map[s
 		return nil, err
 	}
 	rows := make(map[string]entity.Row, len(some))
-	for _, piece := range some {
-		id := p.ID(piece)
-		if rows[id], err = p.row(piece); err != nil {
+	for _, item := range some {
+		id := p.ID(item)
+		if rows[id], err = p.row(item); err != nil {
 			return nil, err
 		}
 	}
 	return rows, nil
 }
 
-// hole stands for free JSON while a row is made: a text with the number of a piece's free JSON, which neither encoding/json
+// hole stands for free JSON while a row is made: a text with the number of an entity's free JSON, which neither encoding/json
 // nor anybody else would write so.
 const hole = `"\u0068\u006f\u006c\u0065 `
 
-// row makes the row of a piece. Free JSON, which is long, is put in at the end: encoding/json would look through it once
+// row makes the row of an entity. Free JSON, which is long, is put in at the end: encoding/json would look through it once
 // more.
-func (p Porter[T]) row(piece T) (entity.Row, error) {
+func (p Porter[T]) row(item T) (entity.Row, error) {
 	var free []json.RawMessage
 	size := 0
-	for _, data := range p.free(&piece) {
+	for _, data := range p.free(&item) {
 		if *data = entity.MaskSecrets(*data); len(*data) > 0 {
 			free, size = append(free, *data), size+len(*data)
 			*data = fmt.Appendf(nil, `%s%c"`, hole, '0'+len(free)-1)
@@ -139,7 +139,7 @@ func (p Porter[T]) row(piece T) (entity.Row, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	err := e.Encode(p.Row(piece))
+	err := e.Encode(p.Row(item))
 	row := make([]byte, 0, b.Len()+size)
 	for i, part := range bytes.Split(bytes.TrimSuffix(b.Bytes(), []byte("\n")), []byte(hole)) {
 		if i > 0 { // it begins with the number and a quote
@@ -148,14 +148,14 @@ func (p Porter[T]) row(piece T) (entity.Row, error) {
 		}
 		row = append(row, part...)
 	}
-	return entity.Row{Key: entity.Key{Kind: p.Kind, ID: p.ID(piece)}, JSON: row}, err
+	return entity.Row{Key: entity.Key{Kind: p.Kind, ID: p.ID(item)}, JSON: row}, err
 }
 
-func (p Porter[T]) free(piece *T) []*json.RawMessage {
+func (p Porter[T]) free(item *T) []*json.RawMessage {
 	if p.Free == nil {
 		return nil
 	}
-	return p.Free(piece)
+	return p.Free(item)
 }
 
 // Import implements entity.Porter.
@@ -202,7 +202,7 @@ func (p Porter[T]) Remove(ctx context.Context, tenant string, ids []string) (int
 	return removed, nil
 }
 
-// Find returns what the registry knows of the given pieces that exist, by id.
+// Find returns what the registry knows of the given entities that exist, by id.
 func Find[T any](ctx context.Context, tenant string, ids []string, some Some[T], ref func(T) entity.Ref) (map[string]entity.Ref, error) {
 	found := map[string]entity.Ref{}
 	for batch := range Chunks(ids) {
@@ -210,18 +210,18 @@ func Find[T any](ctx context.Context, tenant string, ids []string, some Some[T],
 		if err != nil {
 			return nil, err
 		}
-		for _, piece := range all {
-			found[ref(piece).ID] = ref(piece)
+		for _, item := range all {
+			found[ref(item).ID] = ref(item)
 		}
 	}
 	return found, nil
 }
 
-// Refs returns what the registry knows of some pieces.
+// Refs returns what the registry knows of some entities.
 func Refs[T any](some []T, ref func(T) entity.Ref) []entity.Ref {
 	refs := make([]entity.Ref, len(some))
-	for i, piece := range some {
-		refs[i] = ref(piece)
+	for i, item := range some {
+		refs[i] = ref(item)
 	}
 	return refs
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/port"
 )
 
-type piece struct {
+type item struct {
 	Name string          `json:"name"`
 	A    json.RawMessage `json:"a"`
 	Note json.RawMessage `json:"note"` // of whose members the kind knows
@@ -26,22 +26,22 @@ func hole(n int) string { return fmt.Sprintf(`"\u0068\u006f\u006c\u0065 %d"`, n)
 // TestExportIsAsEncodingJSONWrites has names and JSON that look like what stands for free JSON while a row is made.
 func TestExportIsAsEncodingJSONWrites(t *testing.T) {
 	is := is.New(t)
-	for _, p := range []piece{
+	for _, p := range []item{
 		{"plain", json.RawMessage(`{"a":1}`), nil, json.RawMessage(`[1,"x"]`)},
 		{`"` + hole(0) + hole(2) + `hole 0 <&>`, json.RawMessage(`{` + hole(2) + `:` + hole(0) + `}`), json.RawMessage(`"hole 2"`), json.RawMessage(hole(0))},
 		{"none", nil, nil, nil},
 		{"one", nil, json.RawMessage(`{}`), json.RawMessage(`{` + hole(0) + `:` + hole(2) + `}`)},
 	} {
-		porter := port.Porter[piece]{
-			Kind: "thing", ID: func(p piece) string { return p.Name },
-			Some: func(context.Context, string, []string) ([]piece, error) { return []piece{p}, nil },
-			Free: func(p *piece) []*json.RawMessage { return []*json.RawMessage{&p.A, &p.B} },
-			Row:  func(p piece) any { return p },
+		porter := port.Porter[item]{
+			Kind: "thing", ID: func(p item) string { return p.Name },
+			Some: func(context.Context, string, []string) ([]item, error) { return []item{p}, nil },
+			Free: func(p *item) []*json.RawMessage { return []*json.RawMessage{&p.A, &p.B} },
+			Row:  func(p item) any { return p },
 		}
 		for row, err := range porter.Export(t.Context(), "acme", []string{p.Name}) {
 			is.NoErr(err)
 			is.True(json.Valid(row.JSON))
-			var got piece
+			var got item
 			is.NoErr(json.Unmarshal(row.JSON, &got))
 			is.Equal(got.Name, p.Name)
 			for _, part := range [][2]json.RawMessage{{got.A, p.A}, {got.Note, p.Note}, {got.B, p.B}} {
@@ -57,13 +57,13 @@ func TestExportIsAsEncodingJSONWrites(t *testing.T) {
 // TestSecretsThatMove are told of: those that stay where other things around them do not.
 func TestSecretsThatMove(t *testing.T) {
 	is := is.New(t)
-	ours := piece{Name: "p", A: json.RawMessage(`{"host":"a","password":"x"}`), B: json.RawMessage(`{"env":{"A":"y","B":"z"},"n":1}`)}
-	porter := port.Porter[piece]{
-		Kind: "thing", ID: func(p piece) string { return p.Name },
-		Some: func(context.Context, string, []string) ([]piece, error) { return []piece{ours}, nil },
-		Free: func(p *piece) []*json.RawMessage { return []*json.RawMessage{&p.A, &p.B} },
-		Read: func(_ string, r entity.Row) (p piece, err error) { return p, json.Unmarshal(r.JSON, &p) },
-		Put:  func(context.Context, *port.Batch[piece]) error { return nil },
+	ours := item{Name: "p", A: json.RawMessage(`{"host":"a","password":"x"}`), B: json.RawMessage(`{"env":{"A":"y","B":"z"},"n":1}`)}
+	porter := port.Porter[item]{
+		Kind: "thing", ID: func(p item) string { return p.Name },
+		Some: func(context.Context, string, []string) ([]item, error) { return []item{ours}, nil },
+		Free: func(p *item) []*json.RawMessage { return []*json.RawMessage{&p.A, &p.B} },
+		Read: func(_ string, r entity.Row) (p item, err error) { return p, json.Unmarshal(r.JSON, &p) },
+		Put:  func(context.Context, *port.Batch[item]) error { return nil },
 		InTx: func(ctx context.Context, fn func(context.Context) error) error { return fn(ctx) },
 	}
 	const stayed = "%s of 1 thing row stayed while what is around them changed: check where they go."
@@ -85,14 +85,14 @@ func TestSecretsThatMove(t *testing.T) {
 func TestSecretsOfAnotherTenantsDeploy(t *testing.T) {
 	is := is.New(t)
 	var put string
-	porter := port.Porter[piece]{
-		Kind: "thing", ID: func(p piece) string { return p.Name },
-		Some: func(context.Context, string, []string) ([]piece, error) {
-			return []piece{{Name: "p", A: json.RawMessage(`{"host":"good","password":"x","env":{"A":"y"}}`), B: json.RawMessage(`{"pin":"z"}`)}}, nil
+	porter := port.Porter[item]{
+		Kind: "thing", ID: func(p item) string { return p.Name },
+		Some: func(context.Context, string, []string) ([]item, error) {
+			return []item{{Name: "p", A: json.RawMessage(`{"host":"good","password":"x","env":{"A":"y"}}`), B: json.RawMessage(`{"pin":"z"}`)}}, nil
 		},
-		Free: func(p *piece) []*json.RawMessage { return []*json.RawMessage{&p.A, &p.B} },
-		Read: func(_ string, r entity.Row) (p piece, err error) { return p, json.Unmarshal(r.JSON, &p) },
-		Put: func(_ context.Context, b *port.Batch[piece]) error {
+		Free: func(p *item) []*json.RawMessage { return []*json.RawMessage{&p.A, &p.B} },
+		Read: func(_ string, r entity.Row) (p item, err error) { return p, json.Unmarshal(r.JSON, &p) },
+		Put: func(_ context.Context, b *port.Batch[item]) error {
 			put = string(b.Write[0].A) + string(b.Write[0].B)
 			return nil
 		},
@@ -132,13 +132,13 @@ func TestWhySaysItOnce(t *testing.T) {
 
 func TestExportMasksSecrets(t *testing.T) {
 	is := is.New(t)
-	porter := port.Porter[piece]{
-		Kind: "thing", ID: func(p piece) string { return p.Name },
-		Some: func(context.Context, string, []string) ([]piece, error) {
-			return []piece{{Name: "p", A: json.RawMessage(`{"password":"x"}`), B: json.RawMessage(`{"password":`)}}, nil
+	porter := port.Porter[item]{
+		Kind: "thing", ID: func(p item) string { return p.Name },
+		Some: func(context.Context, string, []string) ([]item, error) {
+			return []item{{Name: "p", A: json.RawMessage(`{"password":"x"}`), B: json.RawMessage(`{"password":`)}}, nil
 		},
-		Free: func(p *piece) []*json.RawMessage { return []*json.RawMessage{&p.A, &p.B} },
-		Row:  func(p piece) any { return p },
+		Free: func(p *item) []*json.RawMessage { return []*json.RawMessage{&p.A, &p.B} },
+		Row:  func(p item) any { return p },
 	}
 	for row, err := range porter.Export(t.Context(), "acme", []string{"p"}) {
 		is.NoErr(err)

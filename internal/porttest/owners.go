@@ -10,21 +10,21 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Owners is a Store of pieces that belong to somebody, in one tenant that has the users jo and mia and not nobody.
+// Owners is a Store of entities that belong to somebody, in one tenant that has the users jo and mia and not nobody.
 type Owners struct {
-	Insert   func(ctx context.Context, n int, owner string) error // the nth piece, from 1 on
+	Insert   func(ctx context.Context, n int, owner string) error // the nth entity, from 1 on
 	Owned    func(ctx context.Context, owner string) (int, error)
 	Reassign func(ctx context.Context, from, to string, at time.Time) ([]Moved, error)
 	InTx     func(ctx context.Context, fn func(ctx context.Context) error) error
 }
 
-// Moved is what a Store tells of a piece that it has moved.
+// Moved is what a Store tells of an entity that it has moved.
 type Moved struct {
 	ID, OwnerID string
 	UpdatedAt   time.Time
 }
 
-// NoOwner checks that nothing is kept for somebody who is not there, whom another one may come to be called like.
+// NoOwner checks that nothing is kept for somebody who does not exist, whom another one may come to be called like.
 func (o Owners) NoOwner(t *testing.T) {
 	is := is.New(t)
 	is.Equal(errs.CodeOf(o.Insert(t.Context(), 1, "nobody")), errs.Forbidden)
@@ -36,11 +36,11 @@ func (o Owners) NoOwner(t *testing.T) {
 // ReassignTells checks that what is moved is told, also while more is coming.
 func (o Owners) ReassignTells(t *testing.T, at time.Time) {
 	is, ctx := is.New(t), t.Context()
-	const pieces = 60
+	const entities = 60
 	done := make(chan error)
 	go func() {
 		var err error
-		for n := 0; n < pieces && err == nil; n++ {
+		for n := 0; n < entities && err == nil; n++ {
 			err = o.Insert(ctx, n+1, "jo")
 		}
 		done <- err
@@ -67,8 +67,8 @@ func (o Owners) ReassignTells(t *testing.T, at time.Time) {
 		}
 		reassign()
 	}
-	is.Equal(len(told), pieces)
+	is.Equal(len(told), entities)
 	n, err := o.Owned(ctx, "mia")
 	is.NoErr(err)
-	is.Equal(n, pieces)
+	is.Equal(n, entities)
 }

@@ -1,4 +1,4 @@
-// Package porttest is what tests of Porters, and of Stores whose pieces have owners, share.
+// Package porttest is what tests of Porters, and of Stores whose entities have owners, share.
 //
 // Tests and suites of nouns import it.
 package porttest
@@ -11,7 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 )
 
-// Rows returns the rows of all pieces of a tenant that a Porter moves.
+// Rows returns the rows of all entities of a tenant that a Porter moves.
 func Rows(t testing.TB, p entity.Porter, tenant string) (rows []entity.Row) {
 	t.Helper()
 	is := is.New(t)

@@ -16,8 +16,8 @@ import (
 // maxRow is how many bytes of a row an archive takes by default.
 const maxRow = 4 << 20
 
-// Travels moves a piece into another tenant, which may have it, over itself, and back to where it was removed, as a restore
-// and its undoing do. The tenant's own piece stays as it was, to the byte.
+// Travels moves an entity into another tenant, which may have it, over itself, and back to where it was removed, as a restore
+// and its undoing do. The tenant's own entity stays as it was, to the byte.
 func Travels(ctx context.Context, t is.T, p entity.Porter, from, to, id string) {
 	is := is.New(t)
 	export := func(tenant string) (rows []entity.Row) {

@@ -77,7 +77,7 @@ func Text(raw []byte) (string, bool) {
 	return s, err == nil
 }
 
-// Each of these gets a text and where in it something begins, and gives where that has ended, or -1 when it is not there.
+// Each of these gets a text and the index at which something begins, and returns the index behind it, or -1 if it is not there.
 
 // value reads any JSON, without recursion. depth is how many objects and arrays it is in.
 func value(t []byte, i, depth int) int {

@@ -53,7 +53,7 @@ func (t *Tree) line(name, value string) {
 	fmt.Fprintf(&t.ldif, "%s:: %s\n", name, base64.StdEncoding.EncodeToString([]byte(value)))
 }
 
-// Person is somebody to load. What is empty is left out, but for the password: without one it is PasswordOf the name.
+// Person is somebody to load. What is empty is left out, except for the password: without one it is PasswordOf the name.
 type Person struct {
 	Name                string // uid or sAMAccountName
 	Given, Family, Mail string

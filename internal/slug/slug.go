@@ -1,4 +1,4 @@
-// Package slug makes and checks the names that stand in URLs for a piece of content.
+// Package slug makes and checks the names that stand in URLs for an entity.
 //
 // Nouns import it.
 package slug

@@ -14,7 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// user is the table's shape but for the password's hash, which EditLogin alone writes and Login alone reads.
+// user is the table's shape except for the password's hash, which EditLogin alone writes and Login alone reads.
 type user struct {
 	bun.BaseModel `bun:"table:tc_users,alias:u"`
 

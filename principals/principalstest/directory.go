@@ -161,7 +161,7 @@ func testRenameUsers(t *testing.T, s principals.Store) {
 	addTeams(t, s, "acme", team(1, "one"))
 	is.NoErr(s.PutMember(ctx, "acme", member(1, "mia", actor.Admin)))
 	names := map[string]string{jo.Username: "JOE", "mia": "Mia", "none": "nobody"}
-	for n := range many { // most of whom are not there
+	for n := range many { // most of whom do not exist
 		names[fmt.Sprint("was", n)] = fmt.Sprint("becomes", n)
 	}
 	is.NoErr(s.RenameUsers(ctx, "acme", names, tuesday))
@@ -245,7 +245,7 @@ func testDomainMembers(t *testing.T, s principals.Store) {
 	is.Equal(got[:2], []principals.Seat{{TeamID: teamID(1), Username: "guest"}, {TeamID: teamID(1), Username: "u0000"}})
 	is.True(errs.CodeOf(s.AddMembers(ctx, "acme", []principals.Membership{member(1, "none", actor.Member)})) == errs.Conflict)
 
-	gone := []principals.Seat{{TeamID: teamID(2), Username: "u0000"}, {TeamID: teamID(9), Username: "guest"}} // are not there
+	gone := []principals.Seat{{TeamID: teamID(2), Username: "u0000"}, {TeamID: teamID(9), Username: "guest"}} // do not exist
 	for n := range many {
 		gone = append(gone, principals.Seat{TeamID: teamID(1), Username: fmt.Sprintf("u%04d", n)})
 	}

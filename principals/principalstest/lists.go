@@ -148,7 +148,7 @@ func testOrder(t *testing.T, s principals.Store) {
 		named("v", "straße"), named("u", "STRASSE"), named("t", "日本"))
 	addTeams(t, s, "acme", team(1, "Bobs"), team(2, "alf"))
 	is.Equal(ids(t, s, "acme"), []string{
-		teamID(2), "x", "y", // alf, alf, ALF: alike but for case, so by id
+		teamID(2), "x", "y", // alf, alf, ALF: alike except for case, so by id
 		"bob", teamID(1), "u", "v", "zed", "Émile", "w", "t",
 	})
 	_, err := s.UpdateUser(ctx, "acme", "y", func(u *principals.User) error { u.DisplayName = nil; return nil })

@@ -367,7 +367,7 @@ func testMembers(t *testing.T, s principals.Store) {
 
 func testMemberOrder(t *testing.T, s principals.Store) {
 	is, ctx := is.New(t), t.Context()
-	names := map[string]string{"c": "Zoe", "B": "zOE", "a": "Ärger"} // two alike but for case, which the username breaks
+	names := map[string]string{"c": "Zoe", "B": "zOE", "a": "Ärger"} // two alike except for case, which the username breaks
 	for username, name := range names {
 		u := user(username)
 		u.DisplayName = &name
@@ -426,7 +426,7 @@ func testOtherSuperusers(t *testing.T, s principals.Store) {
 
 func testMissing(t *testing.T, s principals.Store) {
 	addUsers(t, s, "acme", user("Jo"))
-	for name, call := range everyCall(t.Context(), s, "acme", "jo", teamID(1), "slug-1") { // a name is exact but for logins
+	for name, call := range everyCall(t.Context(), s, "acme", "jo", teamID(1), "slug-1") { // a name is exact except for logins
 		if name == "Login" || name == "EditLogin" {
 			continue
 		}
@@ -434,7 +434,7 @@ func testMissing(t *testing.T, s principals.Store) {
 	}
 }
 
-// everyCall is each method of the Store that works on one thing and fails when it is not there.
+// everyCall is each method of the Store that works on one thing and fails when it does not exist.
 func everyCall(ctx context.Context, s principals.Store, tenant, name, id, slug string) map[string]func() error {
 	one := func(_ any, err error) error { return err }
 	return map[string]func() error{

@@ -152,7 +152,7 @@ func testIDs(t *testing.T, s Service) {
 	}
 }
 
-// Hidden checks that the file ID is not there for the actor of ctx.
+// Hidden checks that the file ID does not exist for the actor of ctx.
 func Hidden(t *testing.T, ctx context.Context, s Service) {
 	t.Helper()
 	is := is.New(t)
