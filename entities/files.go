@@ -15,6 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/blobs"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -26,6 +27,9 @@ type File struct {
 	ContentType string    // a media type
 	UpdatedAt   time.Time // UTC, whole microseconds
 }
+
+// Version changes with the bytes of the file and its content type.
+func (f File) Version() string { return guard.Version(f.BlobID) }
 
 // maxPath is how many bytes a path may have.
 const maxPath = 1024

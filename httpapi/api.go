@@ -232,7 +232,7 @@ func (a *api) serve(w *response, r *http.Request) error {
 	if req.conditions, err = newConditions(r.Header); err != nil && !route.AnyType { // http.ServeContent reads those of files
 		return err
 	}
-	w.conditions = req.conditions
+	w.conditions, w.secret = req.conditions, route.Secret
 	if w.place, err = a.heavy.place(req, weigh(route, r)); err != nil {
 		return err
 	}
@@ -313,8 +313,8 @@ func (a *api) call(route *Route, r *request) (answer reply, err error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if (!route.Tx || route.OwnTx) && g == nil {
-		return route.handle(r)
+	if !route.Tx || route.OwnTx && g == nil {
+		return handleGuarded(r.Context(), route, r, g)
 	}
 	if err := r.readAhead(); err != nil {
 		return reply{}, err

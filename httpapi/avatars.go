@@ -41,7 +41,7 @@ func (a *api) userAvatar(u principals.User) avatarBody {
 var pictures = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
 // putAvatar serves PUT /api/users/{username}/avatar, the picture as the raw body or the multipart field file: 200 and the
-// user; 413 past 1 MiB; 415 for anything but a PNG, JPEG, GIF or WebP. One's own, or a superuser anybody's.
+// user, with the ETag of the picture; 413 past 1 MiB; 415 for anything but a PNG, JPEG, GIF or WebP. One's own, or a superuser anybody's.
 func (a *api) putAvatar(r *request) (reply, error) {
 	_, _, content, err := r.file("avatar")
 	if err != nil {
@@ -60,7 +60,12 @@ func (a *api) putAvatar(r *request) (reply, error) {
 		return reply{}, err
 	}
 	defer leave()
-	return a.userReply(r)(a.Principals.SetPicture(r.Context(), r.param("username"), bytes.NewReader(picture)))
+	u, err := a.Principals.SetPicture(r.Context(), r.param("username"), bytes.NewReader(picture))
+	answer, err := a.userReply(r)(u, err)
+	if err == nil {
+		answer.header = map[string]string{"Etag": fileTag(u.PictureVersion())}
+	}
+	return answer, err
 }
 
 // getAvatar serves GET /api/users/{username}/avatar: 200 and the picture; 404.
@@ -74,7 +79,7 @@ func (a *api) getAvatar(r *request) (reply, error) {
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return reply{}, errors.Join(err, content.Close())
 	}
-	return file(http.DetectContentType(head[:n]), "", *u.AvatarUpdatedAt, content)
+	return file(u.PictureVersion(), http.DetectContentType(head[:n]), "", *u.AvatarUpdatedAt, content)
 }
 
 // deleteAvatar serves DELETE /api/users/{username}/avatar: 200, also when there is none.

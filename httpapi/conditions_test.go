@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,19 +22,123 @@ func single(r httpapi.Route) bool {
 	return r.Method == http.MethodGet && !r.AnyType && !strings.HasPrefix(r.Name, "list")
 }
 
+// isFile reports whether a route is the GET of a file.
+func isFile(r httpapi.Route) bool {
+	return slices.Contains([]string{"getAvatar", "getLibraryFile", "getDownloadContent"}, r.Name)
+}
+
+// TestFileTags: the tag of a file changes with its bytes, whatever the clock says, and conditions and ranges follow it.
+func TestFileTags(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		s := stocked(t, open)
+		for _, r := range httpapi.Routes() {
+			if !isFile(r) {
+				continue
+			}
+			target := s.target(r)
+			whole := s.must(t, "admin", "GET", target, "")
+			tag := whole.header.Get("ETag")
+			if !regexp.MustCompile(`^"[A-Za-z0-9_-]{16}"$`).MatchString(tag) || whole.header.Get("Cache-Control") != "private, no-cache" {
+				t.Errorf("%s: %v", r.Name, whole.header)
+			}
+			for _, c := range []struct {
+				headers []string
+				status  int
+				body    string
+			}{
+				{[]string{"If-None-Match: " + tag}, 304, ""},
+				{[]string{"If-None-Match: W/" + tag}, 304, ""},
+				{[]string{`If-None-Match: "x"`}, 200, whole.body},
+				{[]string{"If-Match: " + tag}, 200, whole.body},
+				{[]string{`If-Match: "x"`}, 412, ""},
+				{[]string{"Range: bytes=0-0", "If-Range: " + tag}, 206, whole.body[:1]},
+				{[]string{"Range: bytes=0-0", `If-Range: "x"`}, 200, whole.body},
+				{[]string{"Range: bytes=0-0", "If-Range: W/" + tag}, 200, whole.body},
+				{[]string{"Range: bytes=999999999-"}, 416, ""},
+			} {
+				a := s.do(t, "admin", "GET", target, "", c.headers...)
+				if a.status != c.status || c.body != "" && a.body != c.body {
+					t.Errorf("%s with %q: %d %q", r.Name, c.headers, a.status, a.body)
+				}
+				if bad := a.status >= 400; bad != (a.header.Get("ETag") == "") || bad != (a.header.Get("Cache-Control") == "no-store") {
+					t.Errorf("%s with %q: %v", r.Name, c.headers, a.header)
+				}
+			}
+			if r.Name == "getDownloadContent" { // which never changes
+				continue
+			}
+			for _, headers := range [][]string{{`If-Match: "x"`}, {"If-None-Match: *"}, {"If-None-Match: " + tag}, {"If-Match: W/" + tag}} {
+				for method, body := range map[string]string{"PUT": gif + "2", "DELETE": ""} {
+					if a := s.do(t, "admin", method, target, body, append(headers, "Content-Type: application/octet-stream")...); a.status != 412 {
+						t.Errorf("%s %s with %q: %d %s", method, target, headers, a.status, a.body)
+					}
+				}
+			}
+			if now := s.must(t, "admin", "GET", target, ""); now.body != whole.body || now.header.Get("ETag") != tag {
+				t.Errorf("%s was written though the condition does not hold", target)
+			}
+			put := s.must(t, "admin", "PUT", target, gif+"2", "If-Match: "+tag, "Content-Type: application/octet-stream")
+			now := s.must(t, "admin", "GET", target, "", "If-None-Match: "+tag)
+			if now.body != gif+"2" || now.header.Get("ETag") == tag || put.header.Get("ETag") != now.header.Get("ETag") {
+				t.Errorf("%s: PUT answers the tag %s, and GET %v", target, put.header.Get("ETag"), now.header)
+			}
+			s.must(t, "admin", "DELETE", target, "", "If-Match: "+now.header.Get("ETag"))
+			if a := s.do(t, "admin", "PUT", target, gif, "If-Match: *", "Content-Type: application/octet-stream"); a.status != 412 {
+				t.Errorf("PUT %s where nothing is: %d %s", target, a.status, a.body)
+			}
+			if a := s.do(t, "admin", "GET", target, ""); a.status != 404 {
+				t.Errorf("%s: %d", target, a.status)
+			}
+			s.must(t, "admin", "PUT", target, gif, "If-None-Match: *", "Content-Type: application/octet-stream")
+		}
+	})
+}
+
+// TestCreatedTags: an answer with 201 has the tag that a GET of what was made has, unless it shows a secret once.
+func TestCreatedTags(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		s := stocked(t, open)
+		n := 0
+		for _, r := range httpapi.Routes() {
+			if r.Method != http.MethodPost {
+				continue
+			}
+			a := s.call(t, who(r), r)
+			if got := a.header.Get("Cache-Control"); got != "no-store" {
+				t.Errorf("%s: Cache-Control %q", r.Name, got)
+			}
+			if a.status != 201 {
+				continue
+			}
+			n++
+			made := s.must(t, who(r), "GET", strings.TrimPrefix(a.header.Get("Location"), baseURL), "")
+			if tag := a.header.Get("ETag"); r.Secret != (tag == "") || !r.Secret && tag != made.header.Get("ETag") {
+				t.Errorf("%s answers the tag %s, and GET has %s:\n%s\n%s", r.Name, tag, made.header.Get("ETag"), a.body, made.body)
+			}
+		}
+		if n < 10 {
+			t.Errorf("%d routes", n)
+		}
+	})
+}
+
 // TestTags: each single resource has a strong entity tag, and is not sent to who has it already.
 func TestTags(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		s := stocked(t, open)
 		for _, r := range httpapi.Routes() {
 			if !single(r) {
-				if r.Method == http.MethodGet && s.call(t, who(r), r).header.Get("ETag") != "" {
-					t.Errorf("%s has a tag", r.Name)
+				a := s.call(t, who(r), r)
+				if r.Method == http.MethodGet && !isFile(r) && (a.header.Get("ETag") != "" || a.header.Get("Cache-Control") != "no-store") {
+					t.Errorf("%s: %v", r.Name, a.header)
 				}
 				continue
 			}
 			whole := s.call(t, who(r), r)
-			tag := whole.header.Get("ETag")
+			tag, cached := whole.header.Get("ETag"), "private, no-cache"
+			if r.Secret {
+				cached = "no-store"
+			}
 			if !strong.MatchString(tag) {
 				t.Errorf("%s: ETag %q", r.Name, tag)
 			}
@@ -42,6 +147,9 @@ func TestTags(t *testing.T) {
 				tag[1:]: 400, `"x" "y"`: 400, "": 400, "x": 400, `*, "x"`: 400, `"a b"`: 400, `w/"x"`: 400, `"`: 400, ",": 400,
 			} {
 				a := s.call(t, who(r), r, "If-None-Match: "+given)
+				if got := a.header.Get("Cache-Control"); status != 400 && got != cached || status == 400 && (got != "no-store" || a.header.Get("ETag") != "") {
+					t.Errorf("%s with If-None-Match: %s: %v", r.Name, given, a.header)
+				}
 				if a.status != status || status == 304 && (a.body != "" || a.header.Get("ETag") != tag || a.header.Get("Content-Type") != "") ||
 					status == 200 && (a.body != whole.body || a.header.Get("ETag") != tag) || status == 400 && !strings.Contains(a.message(t), "If-None-Match") {
 					t.Errorf("%s with If-None-Match: %s: %d %v %s", r.Name, given, a.status, a.header, a.body)

@@ -40,8 +40,8 @@ func (a *api) entityRoutes() []Route {
 			routes = append(routes,
 				Route{Method: get, Pattern: one + "/contents", Name: "listLibraryFiles", Query: paged, Summary: "The files of a library", handle: a.listLibraryFiles},
 				Route{Method: get, Pattern: one + "/contents/*path", Name: "getLibraryFile", Heavy: brief, AnyType: true, Summary: "The bytes of a library's file", handle: a.getLibraryFile},
-				Route{Method: put, Pattern: one + "/contents/*path", Name: "putLibraryFile", Heavy: brief, Summary: "Write a file of a library", handle: a.putLibraryFile},
-				Route{Method: del, Pattern: one + "/contents/*path", Name: "deleteLibraryFile", Tx: true, Options: noOptions{}, Summary: "Remove a file of a library", handle: a.deleteLibraryFile},
+				Route{Method: put, Pattern: one + "/contents/*path", Name: "putLibraryFile", Row: "library-file", Heavy: brief, Summary: "Write a file of a library", handle: a.putLibraryFile},
+				Route{Method: del, Pattern: one + "/contents/*path", Name: "deleteLibraryFile", Row: "library-file", Tx: true, Options: noOptions{}, Summary: "Remove a file of a library", handle: a.deleteLibraryFile},
 			)
 		}
 	}
@@ -219,7 +219,7 @@ func (a *api) getLibraryFile(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return file(f.ContentType, path.Base(f.Path), f.UpdatedAt, content)
+	return file(f.Version(), f.ContentType, path.Base(f.Path), f.UpdatedAt, content)
 }
 
 // putLibraryFile serves PUT /api/libraries/{id}/contents/{path}: 200 and the file. The body is the file's bytes, or with
@@ -235,7 +235,9 @@ func (a *api) putLibraryFile(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(a.libraryFile(r.param("id"), f))
+	answer, err := ok(a.libraryFile(r.param("id"), f))
+	answer.header = map[string]string{"Etag": fileTag(f.Version())}
+	return answer, err
 }
 
 // fileContent returns the bytes that a PUT brings and their content type, "" for that of the path's ending.

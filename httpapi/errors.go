@@ -82,6 +82,7 @@ func (a *api) fail(w *response, r *http.Request, err error) {
 	}
 	w.hal = false
 	w.Header().Del("Content-Disposition") // the file that it was for does not come
+	w.Header().Del("Etag")
 	_ = reply{status: status, body: problem{StatusCode: status, Error: http.StatusText(status), Message: message}}.write(w, r)
 }
 

@@ -235,12 +235,12 @@ func (a *api) getDownloadContent(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return file(d.ContentType, d.Filename, d.CreatedAt, content)
+	return file(d.Version(), d.ContentType, d.Filename, d.CreatedAt, content)
 }
 
-// file is 200 with stored bytes, 206 for a range of them; named, it is a file to keep.
-func file(contentType, name string, modified time.Time, content io.ReadSeekCloser) (reply, error) {
-	header := map[string]string{"Content-Type": contentType}
+// file is 200 with stored bytes of a version, 206 for a range of them; named, it is a file to keep.
+func file(version, contentType, name string, modified time.Time, content io.ReadSeekCloser) (reply, error) {
+	header := map[string]string{"Content-Type": contentType, "Etag": fileTag(version), "Cache-Control": cached}
 	if name != "" {
 		header["Content-Disposition"] = disposition(name)
 	}
@@ -254,6 +254,9 @@ func file(contentType, name string, modified time.Time, content io.ReadSeekClose
 		return to.failure
 	}}, nil
 }
+
+// fileTag returns the strong entity tag of a file.
+func fileTag(version string) string { return `"` + version + `"` }
 
 // maxRanges is how many ranges of a file one answer gives.
 const maxRanges = 8

@@ -45,13 +45,13 @@ func (r *request) page(defaultLimit int) (paging.Query, error) {
 	if len(q.Q) > maxSearch {
 		return q, errs.New(errs.Invalid, "q must have at most %d bytes", maxSearch)
 	}
-	if s := query.Get("start"); s != "" {
-		if q.Start, err = strconv.Atoi(s); err != nil || q.Start < 0 {
+	if query.Has("start") {
+		if q.Start, err = strconv.Atoi(query.Get("start")); err != nil || q.Start < 0 {
 			return q, errs.New(errs.Invalid, "start must be a whole number from 0 on")
 		}
 	}
-	if s := query.Get("limit"); s != "" {
-		if q.Limit, err = strconv.Atoi(s); err != nil || q.Limit < 0 || q.Limit > paging.MaxLimit {
+	if query.Has("limit") {
+		if q.Limit, err = strconv.Atoi(query.Get("limit")); err != nil || q.Limit < 0 || q.Limit > paging.MaxLimit {
 			return q, errs.New(errs.Invalid, "limit must be a whole number from 0 to %d", paging.MaxLimit)
 		}
 	}

@@ -64,17 +64,15 @@ func (a reply) write(w *response, r *http.Request) error {
 	if res.List {
 		return a.writeList(w)
 	}
-	single = single && a.status == http.StatusOK
-	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
-	tagged := single && (reads || r.Method == http.MethodPut)
+	reads := isRead(r.Method)
+	tagged := single && h.Get("Etag") == "" && (a.status == http.StatusOK && (reads || r.Method == http.MethodPut) ||
+		a.status == http.StatusCreated && !w.secret)
 	if tagged && res.Beside != nil {
 		tag, err := res.Tag()
 		if err != nil {
 			return err
 		}
-		h["Etag"] = []string{tag}
-		if reads && w.conditions.unchanged(tag) {
-			w.WriteHeader(http.StatusNotModified)
+		if w.tag(tag, reads) {
 			return nil
 		}
 	}
@@ -83,16 +81,10 @@ func (a reply) write(w *response, r *http.Request) error {
 		err = w.memory.hold(len(body))
 	}
 	if err != nil {
-		h.Del("Etag")
 		return err
 	}
-	if tagged && res.Beside == nil {
-		tag := res.TagOf(body)
-		h["Etag"] = []string{tag}
-		if reads && w.conditions.unchanged(tag) {
-			w.WriteHeader(http.StatusNotModified)
-			return nil
-		}
+	if tagged && res.Beside == nil && w.tag(res.TagOf(body), reads) {
+		return nil
 	}
 	w.setType()
 	h.Set("Content-Length", strconv.Itoa(len(body)))
@@ -101,6 +93,26 @@ func (a reply) write(w *response, r *http.Request) error {
 	_, _ = w.Write(body) // a caller who is gone needs no answer
 	return nil
 }
+
+// tag sets the entity tag of the answer. It reports whether it has answered a read with 304, as the client has it already.
+func (w *response) tag(tag string, read bool) (answered bool) {
+	w.Header()["Etag"] = []string{tag}
+	if !read {
+		return false
+	}
+	if !w.secret {
+		w.Header().Set("Cache-Control", cached)
+	}
+	if w.conditions.unchanged(tag) {
+		w.WriteHeader(http.StatusNotModified)
+		return true
+	}
+	return false
+}
+
+// cached is the Cache-Control of answers with an entity tag: the client alone keeps them, and asks before each use whether
+// they are current.
+const cached = "private, no-cache"
 
 // writeList sends a collection: at once when it is small, and otherwise row by row.
 func (a reply) writeList(w *response) error {
@@ -232,6 +244,7 @@ type response struct {
 	hal     bool // the client prefers application/hal+json
 
 	conditions *conditions // of the request; nil for none
+	secret     bool        // Route.Secret
 
 	transfers *transfers
 	out       *transfer // the answer, unless it is tiny

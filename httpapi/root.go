@@ -53,12 +53,13 @@ var doors = []relation{{"inf:login", "login"}, {"inf:sso", "beginSSO"}}
 
 // getRoot serves GET /api and /api/: 200 and a link to each collection and route that the caller may use, templated where
 // it takes parameters, and in total how many of the caller's notifications are unread. Without a session it has the links
-// for logging in.
+// for logging in, also when the cookie of a session that has ended is sent: browsers send it by themselves. 401 for a header
+// Authorization that is refused.
 func (a *api) getRoot(r *request) (reply, error) {
 	self := hal.Self(a.href())
 	who, err := a.Authenticate(r.Request)
 	switch {
-	case errs.CodeOf(err) == errs.Unauthenticated:
+	case errs.CodeOf(err) == errs.Unauthenticated && r.Header.Get("Authorization") == "":
 		return ok(hal.Resource{Links: a.linksTo(self, doors, actor.Actor{})})
 	case err != nil:
 		return reply{}, err

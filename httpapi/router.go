@@ -30,6 +30,9 @@ type Route struct {
 	Row string
 	// AnyType says that the answer is a file, a page, a redirect or empty, whatever media types the client accepts.
 	AnyType bool
+	// Secret says that the answer is about a credential: no cache keeps it, and what is made has no entity tag, as it is shown
+	// once.
+	Secret bool
 	// Query names the query parameters of a list or a write: another one is 400, and so is the same one twice. Reads
 	// without it, as of single resources, take any.
 	Query []string

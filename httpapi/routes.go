@@ -108,14 +108,14 @@ func (a *api) routes() []Route {
 		{Method: post, Pattern: "/api/principals/:id/_reassign", Name: "reassignPrincipal", Heavy: long, Tx: true, OwnTx: true, Options: reassignInput{}, Summary: "Give a principal's content to another one", handle: a.reassignPrincipal},
 
 		// (ext) who calls
-		{Method: post, Pattern: "/api/login/:domain", Name: "login", Public: true, Login: true, Summary: "Log in with a password", handle: a.login},
+		{Method: post, Pattern: "/api/login/:domain", Name: "login", Secret: true, Public: true, Login: true, Summary: "Log in with a password", handle: a.login},
 		{Method: post, Pattern: "/api/logout", Name: "logout", AnyType: true, Summary: "End the session", handle: a.logout},
-		{Method: get, Pattern: "/api/session", Name: "getSession", Summary: "Who the caller is", handle: a.getSession},
+		{Method: get, Pattern: "/api/session", Name: "getSession", Secret: true, Summary: "Who the caller is", handle: a.getSession},
 		{Method: get, Pattern: "/api/tenant", Name: "getTenant", Summary: "The caller's tenant", handle: a.getTenant},
 		{Method: put, Pattern: "/api/tenant", Name: "putTenant", Row: "tenant", Permission: actor.Superuser, Tx: true, Summary: "Change the tenant's name and settings", handle: a.putTenant},
-		{Method: get, Pattern: "/api/tokens", Name: "listTokens", Query: paged, Summary: "The caller's API tokens", handle: a.listTokens},
-		{Method: post, Pattern: "/api/tokens", Name: "createToken", Tx: true, Summary: "Make an API token", handle: a.createToken},
-		{Method: get, Pattern: "/api/tokens/:id", Name: "getToken", Summary: "One of the caller's API tokens", handle: a.getToken},
+		{Method: get, Pattern: "/api/tokens", Name: "listTokens", Secret: true, Query: paged, Summary: "The caller's API tokens", handle: a.listTokens},
+		{Method: post, Pattern: "/api/tokens", Name: "createToken", Secret: true, Tx: true, Summary: "Make an API token", handle: a.createToken},
+		{Method: get, Pattern: "/api/tokens/:id", Name: "getToken", Secret: true, Summary: "One of the caller's API tokens", handle: a.getToken},
 		{Method: del, Pattern: "/api/tokens/:id", Name: "deleteToken", Row: "token", Tx: true, Options: noOptions{}, Summary: "Revoke an API token", handle: a.deleteToken},
 
 		// (ext) users
@@ -129,8 +129,8 @@ func (a *api) routes() []Route {
 		{Method: put, Pattern: "/api/users/:username/superuser", Name: "putSuperuser", Row: "user", Permission: actor.Superuser, Tx: true, Summary: "Make or unmake a superuser", handle: a.putSuperuser},
 		{Method: put, Pattern: "/api/users/:username/viewed-feed", Name: "putViewedFeed", Tx: true, OwnTx: true, Summary: "Note that the user has seen the feed", handle: a.putViewedFeed},
 		{Method: get, Pattern: "/api/users/:username/avatar", Name: "getAvatar", AnyType: true, Summary: "A user's picture", handle: a.getAvatar},
-		{Method: put, Pattern: "/api/users/:username/avatar", Name: "putAvatar", Query: []string{"filename"}, Summary: "Set a user's picture", handle: a.putAvatar},
-		{Method: del, Pattern: "/api/users/:username/avatar", Name: "deleteAvatar", Tx: true, Options: noOptions{}, Summary: "Remove a user's picture", handle: a.deleteAvatar},
+		{Method: put, Pattern: "/api/users/:username/avatar", Name: "putAvatar", Row: "avatar", Query: []string{"filename"}, Summary: "Set a user's picture", handle: a.putAvatar},
+		{Method: del, Pattern: "/api/users/:username/avatar", Name: "deleteAvatar", Row: "avatar", Tx: true, Options: noOptions{}, Summary: "Remove a user's picture", handle: a.deleteAvatar},
 
 		// (ext) teams
 		{Method: get, Pattern: "/api/teams", Name: "listTeams", Query: searched, Summary: "The teams", handle: a.listTeams},

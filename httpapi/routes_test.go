@@ -225,8 +225,8 @@ func TestBadPages(t *testing.T) {
 		for _, path := range []string{"/api/colors", "/api/tokens", "/api/users", "/api/teams", "/api/activities", "/api/notifications", "/api/users/mia/feed",
 			"/api/teams/design/comments", "/api/comments/" + s.param["comments"] + "/replies"} {
 			for name, values := range map[string][]string{
-				"start":  {"-1", "x", "1.5", "1e3", "9223372036854775808", "%20", "0x1", "%D9%A1"},
-				"limit":  {"-1", "1001", "x", "1.0", "9223372036854775808", "%20"},
+				"start":  {"-1", "x", "1.5", "1e3", "9223372036854775808", "%20", "0x1", "%D9%A1", ""},
+				"limit":  {"-1", "1001", "x", "1.0", "9223372036854775808", "%20", ""},
 				"sort":   {"x", "-", "--createdAt", "CREATEDAT", "created_at", "createdAt,id", "tenant_id", "passwordHash", "%27", "1"},
 				"cursor": {"x", "e30", "%25", "bnVsbA", "W10", "eyJsIjoiIn0"},
 			} {

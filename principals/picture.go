@@ -9,10 +9,25 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/blobs"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
 )
 
 // MaxPicture is how many bytes a user's picture may have.
 const MaxPicture = 1 << 20
+
+// picture is the id of a picture's bytes: each picture has its own.
+type picture string
+
+// Version changes with the bytes of the picture.
+func (p picture) Version() string { return guard.Version(string(p)) }
+
+// PictureVersion changes with the bytes of the user's picture; "" without one.
+func (u User) PictureVersion() string {
+	if u.AvatarID == nil {
+		return ""
+	}
+	return picture(*u.AvatarID).Version()
+}
 
 // SetPicture stores a user's picture in place of the one before. Users set their own, superusers anybody's. Whether the
 // bytes are a picture is for the caller to know.
@@ -53,6 +68,9 @@ func (s *Service) RemovePicture(ctx context.Context, username string) (User, err
 func (s *Service) changePicture(ctx context.Context, a actor.Actor, username string, id *string) (User, error) {
 	var before *string
 	u, err := s.UpdateUser(ctx, username, func(u *User) error {
+		if err := checkPicture(ctx, u.AvatarID); err != nil {
+			return err
+		}
 		before, u.AvatarID, u.AvatarUpdatedAt = u.AvatarID, id, nil
 		if now := s.stamp(); id != nil {
 			u.AvatarUpdatedAt = &now
@@ -63,6 +81,14 @@ func (s *Service) changePicture(ctx context.Context, a actor.Actor, username str
 		return u, err
 	}
 	return u, s.blobs.Delete(ctx, a.Tenant, *before)
+}
+
+// checkPicture checks the condition of a write against the picture as it is before.
+func checkPicture(ctx context.Context, id *string) error {
+	if id == nil {
+		return guard.Of(ctx, "avatar").Missing()
+	}
+	return guard.Check(ctx, "avatar", picture(*id))
 }
 
 // Picture returns a user's picture to any session; the caller closes it. Errors: errs.NotFound, also for a user without

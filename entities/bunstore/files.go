@@ -11,6 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -86,6 +87,9 @@ func (s *Store) PutFile(ctx context.Context, tenant, library string, f entities.
 		if replaced, err = clash(ctx, c, tenant, library, f.Path); err != nil {
 			return err
 		}
+		if err := check(ctx, replaced); err != nil {
+			return err
+		}
 		_, err = c.Exec(ctx, `INSERT INTO tc_library_files (tenant_id, library_id, path, folded, blob_id, size, content_type, updated_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 			ON CONFLICT (tenant_id, library_id, path) DO UPDATE SET blob_id = excluded.blob_id, size = excluded.size,
@@ -94,6 +98,14 @@ func (s *Store) PutFile(ctx context.Context, tenant, library string, f entities.
 		return bunx.Err(err, "File")
 	})
 	return replaced, err
+}
+
+// check checks the condition of a write against the file with a blob, "" for none.
+func check(ctx context.Context, blob string) error {
+	if blob == "" {
+		return guard.Of(ctx, "library-file").Missing()
+	}
+	return guard.Check(ctx, "library-file", entities.File{BlobID: blob})
 }
 
 // clash returns the blob of the file that a new one replaces, and refuses paths that no folder on a disk could hold side by
@@ -131,11 +143,20 @@ func clash(ctx context.Context, c bunx.Conn, tenant, library, path string) (repl
 	return replaced, bunx.Err(err, "File")
 }
 
-// DeleteFile implements entities.Store.
+// DeleteFile implements entities.Store. A condition is checked after the row has been removed, which is undone if it does not
+// hold.
 func (s *Store) DeleteFile(ctx context.Context, tenant, library, path string) (blob string, err error) {
-	err = bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		return c.One(ctx, "File", `DELETE FROM tc_library_files WHERE tenant_id = $1 AND library_id = $2 AND path = $3 RETURNING blob_id`,
+	write := bunx.WriteOne
+	if guard.Of(ctx, "library-file") != nil {
+		write = bunx.Write
+	}
+	err = write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		err := c.One(ctx, "File", `DELETE FROM tc_library_files WHERE tenant_id = $1 AND library_id = $2 AND path = $3 RETURNING blob_id`,
 			[]any{tenant, library, path}, &blob)
+		if err != nil {
+			return err
+		}
+		return check(ctx, blob)
 	})
 	return blob, err
 }
