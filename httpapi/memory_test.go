@@ -31,6 +31,8 @@ func TestEveryPageIsBounded(t *testing.T) {
 	}
 	s.must(t, "admin", "POST", "/api/colors-export", `{}`)
 	s.must(t, "dana", "POST", "/api/teams/"+teamID+"/comments", `{"message": "Hi again, @admin"}`)
+	s.must(t, "admin", "POST", "/api/teams", `{"name": "Second", "slug": "second"}`)
+	s.must(t, "admin", "PUT", "/api/teams/second/members/mia", `{"role": "member"}`)
 	registries := []string{"listBundleDrivers", "listDomainDrivers"} // they are in memory anyway
 	s.rebuilt(t, func(c *httpapi.Config) { c.Memory.Page = 1 })
 	lists := 0

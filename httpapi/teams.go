@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
@@ -176,28 +177,28 @@ func (a *api) member(tenant string, m principals.Membership) hal.Resource {
 	}}
 }
 
-// listMembers serves GET /api/teams/{id}/members: 200 and all members, ordered by name; 404.
+// listMembers serves GET /api/teams/{id}/members: 200 and a page of members, 100 unless limit says otherwise, ordered by name
+// unless sort says otherwise (displayName, username, createdAt); 404.
 func (a *api) listMembers(r *request) (reply, error) {
-	return a.memberList(r)(a.Principals.Members(r.Context(), r.param("id")))
+	return a.memberList(r, r.param("id"), a.Principals.Members)
 }
 
-// listMemberships serves GET /api/users/{username}/memberships: 200 and all teams of the user, ordered by name; 404.
+// listMemberships serves GET /api/users/{username}/memberships: 200 and a page of the user's teams, 100 unless limit says
+// otherwise, ordered by name unless sort says otherwise (teamName, createdAt); 404.
 func (a *api) listMemberships(r *request) (reply, error) {
-	return a.memberList(r)(a.Principals.Memberships(r.Context(), r.param("username")))
+	return a.memberList(r, r.param("username"), a.Principals.Memberships)
 }
 
-func (a *api) memberList(r *request) func([]principals.Membership, error) (reply, error) {
-	return func(all []principals.Membership, err error) (reply, error) {
-		if err != nil {
-			return reply{}, err
-		}
-		rows := make([]hal.Resource, len(all))
-		for i, m := range all {
-			rows[i] = a.member(r.who.Tenant, m)
-		}
-		self := hal.Self(a.BaseURL + r.URL.EscapedPath())
-		return ok(hal.Collection(self, whole(len(rows)), "inf:membership", rows, nil))
+func (a *api) memberList(r *request, of string, list func(context.Context, string, paging.Query) (paging.Page[principals.Membership], error)) (reply, error) {
+	q, err := r.page(100)
+	if err != nil {
+		return reply{}, err
 	}
+	page, err := list(r.Context(), of, q)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(collection(a, r, q, page, "inf:membership", nil, func(m principals.Membership) hal.Resource { return a.member(r.who.Tenant, m) }))
 }
 
 // getMember serves GET /api/teams/{id}/members/{username}: 200 and the membership; 404.

@@ -11,6 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
@@ -145,9 +146,9 @@ func TestTeams(t *testing.T) {
 		f.user(t, "jo")
 		m, err := f.SetMember(root(t), "New", "jo", actor.Publisher)
 		is.NoErr(err)
-		in, err := f.Members(root(t), g.ID)
+		in, err := f.Members(root(t), g.ID, paging.Query{Limit: 10})
 		is.NoErr(err)
-		is.Equal(in, []principals.Membership{m})
+		is.Equal(in.Rows, []principals.Membership{m})
 		for _, role := range []actor.Role{actor.NoRole, -1, actor.Admin + 1} {
 			_, err = f.SetMember(root(t), g.ID, "jo", role)
 			is.Equal(code(err), errs.Invalid)

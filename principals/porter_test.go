@@ -14,6 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/porttest"
+	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
@@ -286,10 +287,10 @@ func TestTeamPorter(t *testing.T) {
 		u, err := f.store.User(ctx, "evil", "jo")
 		is.NoErr(err)
 		is.True(!u.Superuser)
-		members, err := f.Members(evil, made.ID)
+		members, err := f.Members(evil, made.ID, paging.Query{Limit: 10})
 		is.NoErr(err)
-		is.Equal(len(members), 1) // those of the row alone
-		is.Equal(members[0].Username+members[0].Role.String(), "jodesigner")
+		is.Equal(len(members.Rows), 1) // those of the row alone
+		is.Equal(members.Rows[0].Username+members.Rows[0].Role.String(), "jodesigner")
 
 		id := "01932e00-0000-7000-8000-000000000009"
 		for text, want := range map[string]string{

@@ -229,14 +229,16 @@ type Store interface {
 	// DeleteTeam removes a team and its memberships. It fails with errs.NotFound.
 	DeleteTeam(ctx context.Context, tenant, id string) error
 
-	// Members returns a team's memberships in the order of the users' labels.
-	Members(ctx context.Context, tenant, teamID string) ([]Membership, error)
-	// Memberships returns a user's memberships in the order of the teams' names.
-	Memberships(ctx context.Context, tenant, username string) ([]Membership, error)
-	// PutMember adds a membership or sets the role of the one that exists. It fails with errs.Conflict when the team or
-	// the user does not exist.
+	// Members returns a page of a team's memberships in the order of q.Sort: displayName (the default, the users' labels
+	// ignoring case), username or createdAt.
+	Members(ctx context.Context, tenant, teamID string, q paging.Query) (paging.Page[Membership], error)
+	// Memberships returns a page of a user's memberships in the order of q.Sort: teamName (the default, ignoring case) or
+	// createdAt.
+	Memberships(ctx context.Context, tenant, username string, q paging.Query) (paging.Page[Membership], error)
 	// Member fails with errs.NotFound if the user is not in the team.
 	Member(ctx context.Context, tenant, teamID, username string) (Membership, error)
+	// PutMember adds a membership or sets the role of the one that exists. It fails with errs.Conflict when the team or
+	// the user does not exist.
 	PutMember(ctx context.Context, tenant string, m Membership) error
 	// DeleteMember fails with errs.NotFound when the user is not in the team.
 	DeleteMember(ctx context.Context, tenant, teamID, username string) error

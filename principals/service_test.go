@@ -144,11 +144,11 @@ func TestPermissions(t *testing.T) {
 			return s.DeleteTeam(ctx, team, "")
 		}, no, no, no, ok, none},
 		{"Members", func(ctx context.Context, s *principals.Service, _, team string) error {
-			_, err := s.Members(ctx, team)
+			_, err := s.Members(ctx, team, paging.Query{})
 			return err
 		}, ok, ok, ok, ok, none},
 		{"Memberships", func(ctx context.Context, s *principals.Service, name, _ string) error {
-			_, err := s.Memberships(ctx, name)
+			_, err := s.Memberships(ctx, name, paging.Query{})
 			return err
 		}, ok, ok, ok, ok, none},
 		{"SetMember", func(ctx context.Context, s *principals.Service, name, team string) error {

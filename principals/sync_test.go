@@ -17,6 +17,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/principals/bunstore"
 )
@@ -74,10 +75,10 @@ func (f *fixture) edit(t *testing.T, name string, edit func(*principals.User)) {
 // roster returns a team's members with their roles.
 func (f *fixture) roster(t *testing.T, team string) string {
 	t.Helper()
-	all, err := f.Members(root(t), team)
+	all, err := f.Members(root(t), team, paging.Query{Limit: paging.MaxLimit})
 	is.New(t).NoErr(err)
 	names := []string{}
-	for _, m := range all {
+	for _, m := range all.Rows {
 		names = append(names, m.Username+" "+m.Role.String())
 	}
 	slices.Sort(names)
@@ -609,9 +610,9 @@ func TestScanIsolation(t *testing.T) {
 		is.Equal(users("evil"), theirs)
 		is.Equal(users("acme"), others)
 		evil := as(t, actor.Actor{Tenant: "evil", User: "x"})
-		in, err := f.Members(evil, "all")
+		in, err := f.Members(evil, "all", paging.Query{Limit: paging.MaxLimit})
 		is.NoErr(err)
-		is.Equal(len(in), 1)
+		is.Equal(len(in.Rows), 1)
 	})
 }
 

@@ -169,14 +169,15 @@ func (s *Service) DeleteTeam(ctx context.Context, id, reassignTo string) error {
 	})
 }
 
-// Members returns a team's memberships, ordered by the users' labels, to any session. The team is found by id or slug.
-// Errors: errs.NotFound.
-func (s *Service) Members(ctx context.Context, teamID string) ([]Membership, error) {
+// Members returns a page of a team's memberships to any session, sorted by displayName (the default: the users' labels),
+// username or createdAt. The team is found by id or slug.
+// Errors: errs.NotFound; errs.Invalid for a sort or cursor that does not fit.
+func (s *Service) Members(ctx context.Context, teamID string, q paging.Query) (paging.Page[Membership], error) {
 	t, err := s.Team(ctx, teamID)
 	if err != nil {
-		return nil, err
+		return paging.Page[Membership]{}, err
 	}
-	return s.store.Members(ctx, t.Tenant, t.ID)
+	return s.store.Members(ctx, t.Tenant, t.ID, q)
 }
 
 // Member returns one membership to any session. The team is found by id or slug. Errors: errs.NotFound.
@@ -191,13 +192,14 @@ func (s *Service) Member(ctx context.Context, teamID, username string) (Membersh
 	return s.store.Member(ctx, t.Tenant, t.ID, username)
 }
 
-// Memberships returns a user's memberships, ordered by the teams' names, to any session. Errors: errs.NotFound.
-func (s *Service) Memberships(ctx context.Context, username string) ([]Membership, error) {
+// Memberships returns a page of a user's memberships to any session, sorted by teamName (the default) or createdAt.
+// Errors: errs.NotFound; errs.Invalid for a sort or cursor that does not fit.
+func (s *Service) Memberships(ctx context.Context, username string, q paging.Query) (paging.Page[Membership], error) {
 	u, err := s.User(ctx, username)
 	if err != nil {
-		return nil, err
+		return paging.Page[Membership]{}, err
 	}
-	return s.store.Memberships(ctx, u.Tenant, u.Username)
+	return s.store.Memberships(ctx, u.Tenant, u.Username, q)
 }
 
 // SetMember puts a user into a team, or gives a member another role. It needs a superuser or an admin of the team.

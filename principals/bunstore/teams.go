@@ -2,10 +2,10 @@ package bunstore
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/uptrace/bun"
 
+	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
@@ -143,32 +143,65 @@ func (s *Store) DeleteTeam(ctx context.Context, tenant, id string) error {
 	})
 }
 
-const selectMembers = `SELECT m.team_id, t.name, m.username, u.display_name, m.role, m.created_at FROM tc_memberships m
-	JOIN tc_teams t ON t.tenant_id = m.tenant_id AND t.id = m.team_id
-	JOIN tc_users u ON u.tenant_id = m.tenant_id AND u.username = m.username
-	WHERE m.tenant_id = $1 `
+// member is a row of tc_memberships with what a list of members shows beside it.
+type member struct {
+	bun.BaseModel `bun:"table:tc_memberships,alias:m"`
+
+	TeamID      string
+	Username    string
+	Role        actor.Role
+	CreatedAt   bunx.Time
+	TeamName    string  `bun:",scanonly"`
+	DisplayName *string `bun:",scanonly"`
+	Key         string  `bun:",scanonly"` // folded username in a team, team id of a user
+	Label       string  `bun:",scanonly"` // of the user in a team, of the team of a user
+	Total       int     `bun:",scanonly"`
+}
+
+func (r member) membership() principals.Membership {
+	return principals.Membership{
+		TeamID: r.TeamID, TeamName: r.TeamName, Username: r.Username, DisplayName: r.DisplayName, Role: r.Role, CreatedAt: r.CreatedAt.Time,
+	}
+}
+
+var (
+	memberKey     = func(r member) string { return r.Key }
+	memberLabel   = func(r member) string { return r.Label }
+	memberCreated = bunx.Sort[member]{Field: "createdAt", Column: "m.created_at", Value: func(r member) string { return r.CreatedAt.String() }}
+
+	memberList = bunx.List[member]{
+		Key: "u.folded", Order: "displayName",
+		Sorts: []bunx.Sort[member]{
+			{Field: "displayName", Column: "u.label", Value: memberLabel}, {Field: "username", Column: "u.folded", Value: memberKey}, memberCreated,
+		},
+	}
+	membershipList = bunx.List[member]{
+		Key: "t.id", Order: "teamName",
+		Sorts: []bunx.Sort[member]{{Field: "teamName", Column: "t.label", Value: memberLabel}, memberCreated},
+	}
+)
 
 // Members implements principals.Store.
-func (s *Store) Members(ctx context.Context, tenant, teamID string) ([]principals.Membership, error) {
-	return s.members(ctx, tenant, `AND m.team_id = $2 ORDER BY u.label, u.folded`, teamID)
+func (s *Store) Members(ctx context.Context, tenant, teamID string, q paging.Query) (paging.Page[principals.Membership], error) {
+	return s.memberPage(ctx, tenant, "team_id", teamID, "u.folded", "u.label", memberList, q)
 }
 
 // Memberships implements principals.Store.
-func (s *Store) Memberships(ctx context.Context, tenant, username string) ([]principals.Membership, error) {
-	return s.members(ctx, tenant, `AND m.username = $2 ORDER BY t.label, t.id`, username)
+func (s *Store) Memberships(ctx context.Context, tenant, username string, q paging.Query) (paging.Page[principals.Membership], error) {
+	return s.memberPage(ctx, tenant, "username", username, "t.id", "t.label", membershipList, q)
 }
 
-func (s *Store) members(ctx context.Context, tenant, which string, keys ...string) ([]principals.Membership, error) {
+// memberPage reads a page of the memberships whose column has a value. They are counted without the joins.
+func (s *Store) memberPage(ctx context.Context, tenant, column, value, key, label string, l bunx.List[member], q paging.Query) (paging.Page[principals.Membership], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, selectMembers+which, bunx.Args(keys, tenant)...)
-	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (principals.Membership, error) {
-		var m principals.Membership
-		var created bunx.Time
-		err := rows.Scan(&m.TeamID, &m.TeamName, &m.Username, &m.DisplayName, &m.Role, &created)
-		m.CreatedAt = created.Time
-		return m, err
-	})
-	return all, bunx.Err(err, "Member")
+	kept := c.NewSelect().Table("tc_memberships").ColumnExpr("count(*)").Where("tenant_id = ?", tenant).Where("? = ?", bun.Ident(column), value)
+	rows := c.NewSelect().Model((*member)(nil)).
+		ColumnExpr("t.name AS team_name, u.display_name, ? AS key, ? AS label", bun.Ident(key), bun.Ident(label)).
+		Join("JOIN tc_teams AS t ON t.tenant_id = m.tenant_id AND t.id = m.team_id").
+		Join("JOIN tc_users AS u ON u.tenant_id = m.tenant_id AND u.username = m.username").
+		Where("m.tenant_id = ?", tenant).Where("m.? = ?", bun.Ident(column), value)
+	page, err := bunx.Counted(ctx, rows, kept, "Member", l, memberKey, func(r member) int { return r.Total }, q)
+	return paging.Map(page, member.membership), err
 }
 
 // PutMember implements principals.Store.
@@ -222,14 +255,17 @@ func addMember(ctx context.Context, c bunx.Conn, tenant string, m principals.Mem
 
 // Member implements principals.Store.
 func (s *Store) Member(ctx context.Context, tenant, teamID, username string) (principals.Membership, error) {
-	some, err := s.members(ctx, tenant, `AND m.team_id = $2 AND m.username = $3`, teamID, username)
-	if err == nil && len(some) == 0 {
-		return principals.Membership{}, errs.New(errs.NotFound, "Member not found.")
-	}
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	r := member{TeamID: teamID, Username: username}
+	err := c.One(ctx, "Member", `SELECT t.name, u.display_name, m.role, m.created_at FROM tc_memberships m
+		JOIN tc_teams t ON t.tenant_id = m.tenant_id AND t.id = m.team_id
+		JOIN tc_users u ON u.tenant_id = m.tenant_id AND u.username = m.username
+		WHERE m.tenant_id = $1 AND m.team_id = $2 AND m.username = $3`,
+		[]any{tenant, teamID, username}, &r.TeamName, &r.DisplayName, &r.Role, &r.CreatedAt)
 	if err != nil {
 		return principals.Membership{}, err
 	}
-	return some[0], nil
+	return r.membership(), nil
 }
 
 // DeleteMember implements principals.Store.

@@ -11,6 +11,8 @@ import (
 
 	"github.com/matryer/is"
 
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/paging/pagingtest"
@@ -132,6 +134,79 @@ func testTeamPages(t *testing.T, s principals.Store) {
 	p, err := s.Teams(ctx, "acme", paging.Query{Limit: 5, Q: "SLUG-1"})
 	is.NoErr(err)
 	is.Equal(p.Total, 11)
+}
+
+func testMemberPages(t *testing.T, s principals.Store) {
+	is := is.New(t)
+	var users []principals.User
+	var teams []principals.Team
+	for i := range 25 {
+		u := user(fmt.Sprintf("%c%02d", "uU"[i%2], i))
+		label := fmt.Sprintf("%c %d", "aA"[i%2], i/2%5) // ties, which the name breaks
+		u.DisplayName = &label
+		users, teams = append(users, u), append(teams, team(i, fmt.Sprintf("%c %d", "tT"[i%2], i/2%5)))
+	}
+	addUsers(t, s, "acme", users...)
+	addTeams(t, s, "acme", teams...)
+	addUsers(t, s, "evil", user("u00"))
+	addTeams(t, s, "evil", team(0, "theirs"))
+	for i := range 25 {
+		for _, m := range []principals.Membership{member(0, users[i].Username, actor.Member), member(i, "u00", actor.Designer)} {
+			m.CreatedAt = monday.Add(time.Duration(i%3) * time.Hour)
+			is.NoErr(s.PutMember(t.Context(), "acme", m))
+		}
+	}
+	is.NoErr(s.PutMember(t.Context(), "evil", member(0, "u00", actor.Admin)))
+
+	members := func(ctx context.Context, q paging.Query) (paging.Page[principals.Membership], error) {
+		return s.Members(ctx, "acme", teamID(0), q)
+	}
+	username := func(m principals.Membership) string { return m.Username }
+	is.Equal(pages(t, "", members, username)[:4], []string{"u00", "U01", "u10", "U11"})
+	is.Equal(pages(t, "-displayName", members, username)[0], "U19")
+	is.Equal(pages(t, "username", members, username)[24], "u24")
+	pages(t, "-createdAt", members, username)
+	folded := func(a, b principals.Membership) int {
+		return strings.Compare(fold.Name(a.Username), fold.Name(b.Username))
+	}
+	created := func(a, b principals.Membership) int { return a.CreatedAt.Compare(b.CreatedAt) }
+	pagingtest.TestOrder(t, members, "displayName", folded, map[string]func(a, b principals.Membership) int{
+		"displayName": func(a, b principals.Membership) int {
+			return strings.Compare(fold.Text(*a.DisplayName), fold.Text(*b.DisplayName))
+		},
+		"username":  folded,
+		"createdAt": created,
+	})
+
+	memberships := func(ctx context.Context, q paging.Query) (paging.Page[principals.Membership], error) {
+		return s.Memberships(ctx, "acme", "u00", q)
+	}
+	teamOf := func(m principals.Membership) string { return m.TeamID }
+	is.Equal(pages(t, "", memberships, teamOf)[:4], []string{teamID(0), teamID(1), teamID(10), teamID(11)})
+	pages(t, "-teamName", memberships, teamOf)
+	pages(t, "createdAt", memberships, teamOf)
+	pagingtest.TestOrder(t, memberships, "teamName", func(a, b principals.Membership) int { return strings.Compare(a.TeamID, b.TeamID) },
+		map[string]func(a, b principals.Membership) int{
+			"teamName": func(a, b principals.Membership) int {
+				return strings.Compare(fold.Text(a.TeamName), fold.Text(b.TeamName))
+			},
+			"createdAt": created,
+		})
+
+	for name, page := range map[string]func(context.Context, paging.Query) (paging.Page[principals.Membership], error){"members": members, "memberships": memberships} {
+		p, err := page(t.Context(), paging.Query{})
+		is.NoErr(err)
+		is.Equal([]int{len(p.Rows), p.Total}, []int{0, 25})
+		p, err = page(t.Context(), paging.Query{Start: 25, Limit: 10}) // beyond the end
+		is.NoErr(err)
+		is.Equal([]int{len(p.Rows), p.Total}, []int{0, 25})
+		for _, bad := range []paging.Query{{Sort: "role"}, {Q: "a", Limit: 1}, {Limit: 1, Sort: "createdAt", After: &paging.Position{Value: "x"}}} {
+			_, err := page(t.Context(), bad)
+			if errs.CodeOf(err) != errs.Invalid {
+				t.Errorf("%s of %+v: %v", name, bad, err)
+			}
+		}
+	}
 }
 
 // TestPrincipals checks the list of all principals alone, of an empty Store with the tenant acme.

@@ -31,6 +31,7 @@ func TestStore(t *testing.T, open func(t *testing.T) principals.Store) {
 		"Logins":                testLogins,
 		"LoginNetworks":         testLoginNetworks,
 		"Members":               testMembers,
+		"MemberPages":           testMemberPages,
 		"MemberOrder":           testMemberOrder,
 		"OtherSuperusers":       testOtherSuperusers,
 		"SawFeed":               testSawFeed,
@@ -330,22 +331,22 @@ func testMembers(t *testing.T, s principals.Store) {
 	} {
 		is.NoErr(s.PutMember(ctx, "acme", m))
 	}
-	in, err := s.Members(ctx, "acme", teamID(1))
+	in, err := s.Members(ctx, "acme", teamID(1), query(100))
 	is.NoErr(err)
-	is.Equal(in, []principals.Membership{ // by label
+	is.Equal(in.Rows, []principals.Membership{ // by label
 		{TeamID: teamID(1), TeamName: "one", Username: "alf", Role: actor.Member, CreatedAt: monday},
 		{TeamID: teamID(1), TeamName: "one", Username: "Bob", Role: actor.Publisher, CreatedAt: monday},
 		{TeamID: teamID(1), TeamName: "one", Username: "a-zoe", DisplayName: &name, Role: actor.Admin, CreatedAt: monday},
 	})
-	of, err := s.Memberships(ctx, "acme", "a-zoe")
+	of, err := s.Memberships(ctx, "acme", "a-zoe", query(100))
 	is.NoErr(err)
-	is.Equal(len(of), 2)
-	is.Equal(of[0].TeamName, "Another") // by team name
-	is.Equal(of[0].Role, actor.Designer)
+	is.Equal(len(of.Rows), 2)
+	is.Equal(of.Rows[0].TeamName, "Another") // by team name
+	is.Equal(of.Rows[0].Role, actor.Designer)
 
 	one, err := s.Member(ctx, "acme", teamID(1), "a-zoe")
 	is.NoErr(err)
-	is.Equal(one, in[2])
+	is.Equal(one, in.Rows[2])
 	for _, missing := range [][3]string{{"evil", teamID(1), "a-zoe"}, {"acme", teamID(2), "Bob"}, {"acme", teamID(1), "nobody"}} {
 		_, err = s.Member(ctx, missing[0], missing[1], missing[2])
 		is.Equal(errs.CodeOf(err), errs.NotFound)
@@ -357,12 +358,12 @@ func testMembers(t *testing.T, s principals.Store) {
 	is.Equal(errs.CodeOf(s.DeleteMember(ctx, "acme", teamID(1), "alf")), errs.NotFound)
 	is.NoErr(s.DeleteTeam(ctx, "acme", teamID(2))) // memberships go with the team
 	is.NoErr(s.DeleteUser(ctx, "acme", "Bob"))     // and with the user
-	of, err = s.Memberships(ctx, "acme", "a-zoe")
+	of, err = s.Memberships(ctx, "acme", "a-zoe", query(100))
 	is.NoErr(err)
-	is.Equal(len(of), 1)
-	in, err = s.Members(ctx, "acme", teamID(1))
+	is.Equal(of.Total, 1)
+	in, err = s.Members(ctx, "acme", teamID(1), query(100))
 	is.NoErr(err)
-	is.Equal(len(in), 1)
+	is.Equal(in.Total, 1)
 }
 
 func testMemberOrder(t *testing.T, s principals.Store) {
@@ -381,16 +382,16 @@ func testMemberOrder(t *testing.T, s principals.Store) {
 	} {
 		is.NoErr(s.PutMember(ctx, "acme", m))
 	}
-	in, err := s.Members(ctx, "acme", teamID(1))
+	in, err := s.Members(ctx, "acme", teamID(1), query(100))
 	is.NoErr(err)
 	var users, teams []string
-	for _, m := range in {
+	for _, m := range in.Rows {
 		users = append(users, m.Username)
 	}
 	is.Equal(users, []string{"alf", "B", "c", "a"})
-	of, err := s.Memberships(ctx, "acme", "alf")
+	of, err := s.Memberships(ctx, "acme", "alf", query(100))
 	is.NoErr(err)
-	for _, m := range of {
+	for _, m := range of.Rows {
 		teams = append(teams, m.TeamID)
 	}
 	is.Equal(teams, []string{teamID(2), teamID(1), teamID(3)})
@@ -481,11 +482,11 @@ func testIsolation(t *testing.T, s principals.Store) {
 	teams, err := s.Teams(ctx, "evil", query(10))
 	is.NoErr(err)
 	is.Equal(users.Total+teams.Total+len(users.Rows)+len(teams.Rows), 0)
-	in, err := s.Members(ctx, "evil", teamID(1))
+	in, err := s.Members(ctx, "evil", teamID(1), query(100))
 	is.NoErr(err)
-	of, err := s.Memberships(ctx, "evil", "jo")
+	of, err := s.Memberships(ctx, "evil", "jo", query(100))
 	is.NoErr(err)
-	is.Equal(len(in)+len(of)+len(ids(t, s, "evil")), 0)
+	is.Equal(len(in.Rows)+in.Total+len(of.Rows)+of.Total+len(ids(t, s, "evil")), 0)
 
 	addUsers(t, s, "evil", user("jo")) // the same names are other rows
 	addTeams(t, s, "evil", team(1, "theirs"))
@@ -500,11 +501,11 @@ func testIsolation(t *testing.T, s principals.Store) {
 	l, err := s.Login(ctx, "acme", "jo", "")
 	is.NoErr(err)
 	is.Equal(l.Hash, "")
-	in, err = s.Members(ctx, "acme", teamID(1))
+	in, err = s.Members(ctx, "acme", teamID(1), query(100))
 	is.NoErr(err)
-	is.Equal(len(in), 1)
-	is.Equal(in[0].Role, actor.Member)
-	is.Equal(in[0].TeamName, "one")
+	is.Equal(in.Total, 1)
+	is.Equal(in.Rows[0].Role, actor.Member)
+	is.Equal(in.Rows[0].TeamName, "one")
 	is.Equal(ids(t, s, "acme"), []string{"jo", teamID(1)})
 }
 
