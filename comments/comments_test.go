@@ -243,7 +243,7 @@ func TestMessages(t *testing.T) {
 	})
 }
 
-// TestPermissions: what part 1, Authentication and DECISIONS, section 6 say, in permissions and in what is done.
+// TestPermissions checks that the permissions shown are those that the methods enforce.
 func TestPermissions(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		user := func(a actor.Actor) context.Context {

@@ -59,8 +59,8 @@ type Config struct {
 	InTx func(ctx context.Context, fn func(ctx context.Context) error) error
 	// Ready fails when the database is away or not migrated.
 	Ready func(ctx context.Context) error
-	// Visible fails when the database hides its rows from this program, so that every credential looks wrong. It is asked
-	// before a 401, whose place its error takes; default: never.
+	// Visible returns an error if the database hides its rows from this program, so that every credential looks wrong. It is
+	// called before a 401 is sent, and its error is sent instead. The default always returns nil.
 	Visible func(ctx context.Context) error
 	// BaseURL starts every link; default http://127.0.0.1:8080. It may have a path, such as https://example.com/content:
 	// requests are then served below /content, and also without it, for a proxy or an http.StripPrefix that takes it away.
@@ -68,9 +68,10 @@ type Config struct {
 	BaseURL string
 	// MaxBody bounds a JSON body in bytes; default 1 MiB.
 	MaxBody int64
-	// Log gets one line a request (debug) and every failure; default slog.Default.
+	// Log receives one line for each request (debug) and every failure; default slog.Default.
 	Log *slog.Logger
-	// Authenticate says who calls; default: the session cookie or the bearer token. Errors: errs.Unauthenticated.
+	// Authenticate returns the caller of a request; default: that of the session cookie or bearer token. It returns
+	// errs.Unauthenticated if there is none.
 	Authenticate func(r *http.Request) (actor.Actor, error)
 	// TrustedProxies are the networks of the proxies whose X-Forwarded-For or Forwarded header names the client; default:
 	// none, the client is at the other end of the connection.
@@ -80,7 +81,7 @@ type Config struct {
 	// Idle is how long a client may take or send nothing before its connection is cut; default 30 seconds. After that it
 	// must take or send 1 KiB a second on average.
 	Idle time.Duration
-	// LastIdle takes the place of Idle from the call of Drain on; default 2 seconds.
+	// LastIdle replaces Idle once Drain is called; default 2 seconds.
 	LastIdle time.Duration
 	// Memory bounds what large answers, and large bodies, hold at once.
 	Memory Memory
@@ -105,7 +106,7 @@ type api struct {
 	crossOrigin  *http.CrossOriginProtection
 	secureCookie bool
 	mount        string // path of BaseURL, without a slash at its end
-	logins       bool   // the routes that log in are there
+	logins       bool   // whether to serve the routes that log in
 	proxies      trustedProxies
 	writing      *limiter.Limiter // by tenant
 	heavy        heavy
@@ -123,7 +124,7 @@ const (
 	maxWait    = 30 * time.Second
 )
 
-// New makes the handler of all routes. Errors: errs.Invalid for a BaseURL that is none.
+// New returns a handler that serves all routes. It returns errs.Invalid if BaseURL is malformed.
 func New(c Config) (Handler, error) {
 	if c.BaseURL == "" {
 		c.BaseURL = "http://127.0.0.1:8080"
@@ -178,7 +179,7 @@ func New(c Config) (Handler, error) {
 	return a, err
 }
 
-// ServeHTTP runs one request: find the route, find the caller, call the handler, write what it gives.
+// ServeHTTP serves one request: it finds the route and the caller, calls the handler and writes its reply.
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.transfers.running.Add(1)
 	defer a.transfers.running.Add(-1)
@@ -217,7 +218,7 @@ func (a *api) serve(w *response, r *http.Request) error {
 		Request: r, sender: w.sender, params: params, maxBody: a.MaxBody, bodies: memory{limiter: a.bodies, most: a.Memory.User},
 	}
 	if !route.Public {
-		if err := a.admit(req, route); err != nil {
+		if err := a.authorize(req, route); err != nil {
 			return err
 		}
 	}
@@ -243,20 +244,20 @@ func (a *api) serve(w *response, r *http.Request) error {
 		if errs.CodeOf(err) != errs.NotFound {
 			return err
 		}
-		if again, failed := a.spell(req); failed != nil || !again {
+		if again, failed := a.resolveUsername(req); failed != nil || !again {
 			return err
 		}
 		return a.answer(w, route, req)
 	}
-	if _, err := a.spell(req); err != nil {
+	if _, err := a.resolveUsername(req); err != nil {
 		return err
 	}
 	return a.answer(w, route, req)
 }
 
-// spell replaces the path parameter username by the exact spelling of the user it names, and reports whether that is another
+// resolveUsername replaces the path parameter username by the exact spelling of the user it names, and reports whether that is another
 // one: usernames that are the same without case and after Unicode's NFKC name one user. A read looks only when it finds nobody.
-func (a *api) spell(r *request) (changed bool, err error) {
+func (a *api) resolveUsername(r *request) (changed bool, err error) {
 	i := slices.IndexFunc(r.params, func(p httprouter.Param) bool { return p.Key == "username" })
 	if i < 0 || r.who.User == "" {
 		return false, nil
@@ -269,8 +270,8 @@ func (a *api) spell(r *request) (changed bool, err error) {
 	return changed, err
 }
 
-// admit finds the caller and checks what the route table says about it.
-func (a *api) admit(r *request, route *Route) error {
+// authorize authenticates the caller and checks the permission that the route table demands.
+func (a *api) authorize(r *request, route *Route) error {
 	who, err := a.Authenticate(r.Request)
 	if err != nil {
 		return err
@@ -298,8 +299,8 @@ func (a *api) turn(r *request) (leave func(), err error) {
 	return leave, limiter.Unavailable(err, "Too much is written in this tenant at the moment. Try again.")
 }
 
-// call runs the handler, in one transaction when the route is transactional. What it gives is written after the
-// commit: an answer with 2xx stands for something that is kept.
+// call runs the handler, in one transaction if the route is transactional. The reply is written after the commit, so that a
+// 2xx means that the change is stored.
 func (a *api) call(route *Route, r *request) (answer reply, err error) {
 	if route.Options != nil {
 		err = r.readOptions(route)

@@ -13,11 +13,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/hal"
 )
 
-// countsBody is what became of rows.
+// countsBody counts the rows of an import by what was done to them.
 type countsBody struct {
 	Created int `json:"created"`
 	Updated int `json:"updated"`
-	// Unchanged says what it said before and is not among the updated or skipped; it is there when changes are asked for alone (ext).
+	// Unchanged counts rows that an update leaves as they are; they are not among the updated. It is nil without the option changes.
 	Unchanged *int `json:"unchanged,omitempty"`
 	Skipped   int  `json:"skipped"`
 	Deleted   int  `json:"deleted"`
@@ -31,7 +31,7 @@ func counts(c bundles.Counts, changes bool) countsBody {
 	return body
 }
 
-// reportBody is what an import did.
+// reportBody is the result of an import as the API writes it.
 type reportBody struct {
 	countsBody
 	ByType   map[entity.Kind]countsBody `json:"byType"`
@@ -46,8 +46,8 @@ type changeBody struct {
 	Name   string      `json:"name"` // "" for a kind that has no names
 }
 
-// keptBody names the archive of what was replaced.
-type keptBody struct {
+// backupBody refers to the archive of what an import replaced.
+type backupBody struct {
 	ID        string   `json:"id"`
 	Filename  string   `json:"filename"`
 	Size      int64    `json:"size"`
@@ -70,18 +70,18 @@ func report(r bundles.Report) reportBody {
 	return body
 }
 
-// kept is null when nothing was replaced, and after a dry run.
-func (a *api) kept(k *bundles.Kept) *keptBody {
+// backup returns nil if nothing was replaced, and after a dry run.
+func (a *api) backup(k *bundles.Kept) *backupBody {
 	if k == nil {
 		return nil
 	}
-	return &keptBody{k.ID, k.Filename, k.Size, hal.Time(k.ExpiresAt), a.href("downloads", k.ID)}
+	return &backupBody{k.ID, k.Filename, k.Size, hal.Time(k.ExpiresAt), a.href("downloads", k.ID)}
 }
 
 // exportBundle serves POST /api/bundles/{id}/_export: 200 and the archive of what the bundle refers to and all that it
 // needs, streamed; 400 naming what does not fit into an archive, 404, 409 with "The content was changed meanwhile: try
-// again." when an entity has been deleted since it was found. It takes no body. What is found out after 100 ms, when a part of
-// the archive may have been sent, cuts the connection, and the log has it.
+// again." when an entity has been deleted since it was found. It takes no body. An error after 100 ms, when a part of the
+// archive may have been sent, cuts the connection and is logged.
 func (a *api) exportBundle(r *request) (reply, error) {
 	e, err := a.Bundles.Export(r.Context(), r.param("id"))
 	return streamedArchive(r, e, err)
@@ -96,7 +96,7 @@ func streamedArchive(r *request, e *bundles.Export, err error) (reply, error) {
 	return answer, err
 }
 
-// deployInput is what a body says about a deploy.
+// deployInput is the body of a deploy.
 type deployInput struct {
 	Tenants    []string      `json:"tenants"`
 	UpdateRule field[string] `json:"updateRule"`
@@ -104,14 +104,14 @@ type deployInput struct {
 	Changes    field[bool]   `json:"changes"`
 }
 
-func (in deployInput) how() bundles.How {
-	var how bundles.How
+func (in deployInput) options() bundles.How {
+	var o bundles.How
 	var rule string
 	in.UpdateRule.apply(&rule)
-	in.DryRun.apply(&how.DryRun)
-	in.Changes.apply(&how.Changes)
-	how.Rule = entity.Rule(rule)
-	return how
+	in.DryRun.apply(&o.DryRun)
+	in.Changes.apply(&o.Changes)
+	o.Rule = entity.Rule(rule)
+	return o
 }
 
 // deployBundle serves POST /api/bundles/{id}/_deploy: 200 and what was done in each tenant; 403 naming a tenant that does
@@ -119,13 +119,13 @@ func (in deployInput) how() bundles.How {
 // says otherwise; what an earlier deploy brought and the bundle ships no more is removed, whatever updateRule says. Entries
 // that refer to nothing any more are among the warnings. When the first tenant fails, its failure is the answer and nothing
 // is deployed anywhere; when a later one does, it is left as it was, its result has an error, and the others are deployed
-// to. A failure may be 503 with "Other imports are under way. Try again." With changes each row is listed (ext).
+// to. A failure may be 503 with "Other imports are under way. Try again." With changes each row is listed.
 func (a *api) deployBundle(r *request) (reply, error) {
 	in, err := options[deployInput](r)
 	if err != nil {
 		return reply{}, err
 	}
-	results, err := a.Bundles.Deploy(r.Context(), r.param("id"), in.Tenants, in.how())
+	results, err := a.Bundles.Deploy(r.Context(), r.param("id"), in.Tenants, in.options())
 	return a.deployed(results, err)
 }
 
@@ -138,12 +138,12 @@ func (a *api) deployed(results []bundles.Deployed, err error) (reply, error) {
 	type result struct {
 		Tenant string `json:"tenant"`
 		reportBody
-		Archive *keptBody `json:"archive"`
-		Error   *problem  `json:"error,omitempty"`
+		Archive *backupBody `json:"archive"`
+		Error   *problem    `json:"error,omitempty"`
 	}
 	rows := make([]result, len(results))
 	for i, d := range results {
-		rows[i] = result{Tenant: d.Tenant, reportBody: report(d.Report), Archive: a.kept(d.Archive)}
+		rows[i] = result{Tenant: d.Tenant, reportBody: report(d.Report), Archive: a.backup(d.Archive)}
 		if d.Err != nil {
 			p := a.problemOf(d.Err)
 			rows[i].Error = &p
@@ -155,14 +155,13 @@ func (a *api) deployed(results []bundles.Deployed, err error) (reply, error) {
 // importBundle serves POST /api/_import-bundle, the multipart field file or the raw archive: 200 and what became of the
 // rows; 400 naming what is wrong with the archive, 409 naming a row, 415 for JSON or text, 503 with "Other imports are under
 // way. Try again.", and nothing is written. Options: updateRule (skip, overwrite or fail; default skip),
-// owner, dryRun, and changes, which lists each row with its name, and tells updated ones from those that are unchanged by it
-// (ext).
+// owner, dryRun, and changes, which lists each row with its name, and tells updated rows from unchanged ones.
 func (a *api) importBundle(r *request) (reply, error) {
 	in, err := options[importInput](r)
 	if err != nil {
 		return reply{}, err
 	}
-	done, err := a.Bundles.Import(r.Context(), r.archive(), in.how())
+	done, err := a.Bundles.Import(r.Context(), r.archive(), in.options())
 	if err != nil {
 		return reply{}, err
 	}
@@ -185,14 +184,14 @@ type importInput struct {
 	Changes    field[bool]   `json:"changes"`
 }
 
-func (in importInput) how() (how bundles.How) {
+func (in importInput) options() (o bundles.How) {
 	var rule string
 	in.UpdateRule.apply(&rule)
-	in.Owner.apply(&how.Owner)
-	in.DryRun.apply(&how.DryRun)
-	in.Changes.apply(&how.Changes)
-	how.Rule = entity.Rule(rule)
-	return how
+	in.Owner.apply(&o.Owner)
+	in.DryRun.apply(&o.DryRun)
+	in.Changes.apply(&o.Changes)
+	o.Rule = entity.Rule(rule)
+	return o
 }
 
 // restoreInput are the options of a restore from a file.
@@ -201,7 +200,7 @@ type restoreInput struct {
 	UploadID field[string] `json:"uploadId"`
 }
 
-// manifestInput is what a body says about an export without a bundle.
+// manifestInput is the body of an export without a bundle.
 type manifestInput struct {
 	Name    field[string]     `json:"name"`
 	Entries []json.RawMessage `json:"entries"`
@@ -256,7 +255,7 @@ func (a *api) deployEntries(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return a.deployed(a.Bundles.DeployManifest(r.Context(), m, in.Tenants, in.how()))
+	return a.deployed(a.Bundles.DeployManifest(r.Context(), m, in.Tenants, in.options()))
 }
 
 // restoreArchive serves POST /api/_restore, the archive as body: 200 and what became of the rows. For every kind in the
@@ -268,7 +267,7 @@ func (a *api) restoreArchive(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return a.restore(r, r.archive(), in.how())
+	return a.restore(r, r.archive(), in.options())
 }
 
 // restoreFile serves POST /api/_restore-from-file: as _restore, with the archive as the multipart field file, as the
@@ -280,7 +279,7 @@ func (a *api) restoreFile(r *request) (reply, error) {
 	}
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if brings := r.ContentLength != 0 && !isJSON(kind); brings && !in.UploadID.Set {
-		return a.restore(r, r.archive(), in.how())
+		return a.restore(r, r.archive(), in.options())
 	} else if brings {
 		return reply{}, errs.New(errs.Invalid, "uploadId names a file beside the one that is sent: leave one of them out")
 	}
@@ -291,21 +290,21 @@ func (a *api) restoreFile(r *request) (reply, error) {
 		return reply{}, err
 	}
 	defer func() { _ = file.Close() }()
-	return a.restore(r, file, in.how())
+	return a.restore(r, file, in.options())
 }
 
-func (a *api) restore(r *request, content io.Reader, how bundles.How) (reply, error) {
-	if how.Rule != "" && how.Rule != entity.Overwrite {
+func (a *api) restore(r *request, content io.Reader, o bundles.How) (reply, error) {
+	if o.Rule != "" && o.Rule != entity.Overwrite {
 		return reply{}, errs.New(errs.Invalid, "updateRule must be overwrite for a restore, or left out")
 	}
-	restored, err := a.Bundles.Restore(r.Context(), content, how)
+	restored, err := a.Bundles.Restore(r.Context(), content, o)
 	if err != nil {
 		return reply{}, err
 	}
 	return ok(struct {
 		reportBody
-		Archive *keptBody `json:"archive"`
-	}{report(restored), a.kept(restored.Archive)})
+		Archive *backupBody `json:"archive"`
+	}{report(restored), a.backup(restored.Archive)})
 }
 
 // problemOf is the error shape of a failure that is part of an answer.

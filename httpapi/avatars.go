@@ -11,7 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// avatarBody is how a principal is drawn.
+// avatarBody describes the picture of a principal, or the initials and colors that replace it.
 type avatarBody struct {
 	Initials    string `json:"initials"`
 	ColorIndex  int    `json:"colorIndex"`
@@ -36,8 +36,8 @@ func (a *api) userAvatar(u principals.User) avatarBody {
 	return b
 }
 
-// pictures are the content types that an avatar may have, by its bytes and not by what its sender says. SVG is none of
-// them: it can carry scripts.
+// pictures lists the content types that an avatar may have, as detected from its bytes. SVG is not one of them: it can
+// carry scripts.
 var pictures = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
 // putAvatar serves PUT /api/users/{username}/avatar, the picture as the raw body or the multipart field file: 200 and the

@@ -42,11 +42,11 @@ func (a *api) bundle(who actor.Actor, b bundles.Bundle) hal.Resource {
 	return hal.Resource{Links: links, Value: body, Row: b}
 }
 
-// entryBody is a BundleEntry as the API writes it: every reference column, of which the type's own is set.
+// entryBody is a BundleEntry as the API writes it, with every reference column. Only the column of its type is set.
 type entryBody struct {
 	bundles.Entry
 	column string        // of the type
-	found  *hal.Resource // what it refers to; looked says whether somebody looked
+	found  *hal.Resource // the entity that it refers to; looked is false if it was not looked up
 	looked bool
 }
 
@@ -157,7 +157,7 @@ func component(d bundles.Descriptor) map[string]any {
 	return map[string]any{d.Editor: struct{}{}}
 }
 
-// iconHint sets the one member that says how a driver is drawn.
+// iconHint sets the member that describes a driver's icon.
 func iconHint(value map[string]any, i bundles.Icon) {
 	for name, hint := range map[string]string{"materialIcon": i.Material, "icon": i.Name, "iconSvg": i.SVG} {
 		if hint != "" {
@@ -239,7 +239,7 @@ func (a *api) listBundles(r *request) (reply, error) {
 	return ok(collection(a, r, q, page, "inf:bundle", nil, func(b bundles.Bundle) hal.Resource { return a.bundle(r.who, b) }))
 }
 
-// bundleInput is what a body may say about a bundle; what is left out stays.
+// bundleInput is the body of a write to a bundle. A field that is left out stays as it is.
 type bundleInput struct {
 	Name        field[string] `json:"name"`
 	Slug        field[string] `json:"slug"`
@@ -339,7 +339,7 @@ func (a *api) createBundleEntry(r *request) (reply, error) {
 	return a.entryReply(r, e, true)
 }
 
-// entryInput reads what a body says about an entry. path names it in messages.
+// entryInput reads an entry from a body. path names it in messages.
 func (a *api) entryInput(r *request, in map[string]json.RawMessage, path string) (bundles.Entry, error) {
 	var e bundles.Entry
 	read := func(name string, into any) (bool, error) {

@@ -51,7 +51,7 @@ func (a *api) listInputTemplates(r *request) (reply, error) {
 	return ok(hal.Detective(hal.Self(a.href("input-templates")), values))
 }
 
-// catalog encodes a page of a list that is held in memory.
+// catalog encodes a page of a list in memory.
 func catalog[T any](a *api, r *request, all []T, rel string, row func(T) hal.Resource) (reply, error) {
 	q, err := r.page(100)
 	if err != nil {
@@ -63,5 +63,5 @@ func catalog[T any](a *api, r *request, all []T, rel string, row func(T) hal.Res
 	return ok(collection(a, r, q, p, rel, nil, row))
 }
 
-// whole is the page of a list that has only one.
+// whole describes the only page of a list of n rows.
 func whole(n int) hal.Page { return hal.Page{Count: n, Total: n} }

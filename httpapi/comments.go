@@ -67,7 +67,7 @@ func appendBool(dst []byte, v bool) []byte {
 	return append(dst, "false"...)
 }
 
-// besideComment is what a comment has beside its row.
+// besideComment has the members of a comment that are not in its row.
 type besideComment struct {
 	May      comments.Permissions
 	Mentions []comments.Mention
@@ -86,7 +86,7 @@ func (a *api) comment(c comments.Comment, author json.RawMessage) hal.Resource {
 	return hal.Resource{Links: links, Value: commentBody{Comment: c}, Row: c, Beside: besideComment{c.May, c.Mentions, author}}
 }
 
-// authors returns the authors of comments by name, each encoded once for the caller. It is one statement.
+// authors returns the authors of comments by name, each encoded once for the caller. It runs one statement.
 func (a *api) authors(ctx context.Context, all ...comments.Comment) (map[string]json.RawMessage, error) {
 	who, err := actor.From(ctx)
 	if err != nil || len(all) == 0 {
@@ -111,7 +111,7 @@ func (a *api) authors(ctx context.Context, all ...comments.Comment) (map[string]
 	return encoded, nil
 }
 
-// authorOf returns the author of a comment: null for a deleted one, also when another user has the name now.
+// authorOf returns the author of a comment, null if the author was deleted, even if another user has the name now.
 func authorOf(c comments.Comment, authors map[string]json.RawMessage) json.RawMessage {
 	if author, ok := authors[c.UserID]; ok && !c.AuthorGone {
 		return author
@@ -119,7 +119,7 @@ func authorOf(c comments.Comment, authors map[string]json.RawMessage) json.RawMe
 	return json.RawMessage("null")
 }
 
-// signed is a comment with its author embedded.
+// signed encodes a comment with its author embedded.
 func (a *api) signed(c comments.Comment, authors map[string]json.RawMessage) hal.Resource {
 	author := authorOf(c, authors)
 	res := a.comment(c, author)

@@ -81,7 +81,7 @@ func versionOf(tag string) string {
 	return version
 }
 
-// fits reports whether a row is as a write demands. If-Match compares strongly, If-None-Match weakly.
+// fits reports whether a row meets the conditions of a write. If-Match compares strongly, If-None-Match weakly.
 func (c *conditions) fits(version string, exists bool) bool {
 	if m := c.match; m != nil {
 		same := func(tag string) bool { return versionOf(tag) == version && version != "" }

@@ -25,7 +25,7 @@ type domainBody struct {
 	UpdatedAt   hal.Time        `json:"updatedAt"`
 }
 
-// publicBody is what a login page may know of a domain: for a login at a provider, where it starts.
+// publicBody is the part of a domain that login pages may show; for single sign-on, it has the address where a login starts.
 type publicBody struct {
 	SSO    string `json:"sso,omitempty"`
 	Ready  *bool  `json:"ready,omitempty"`  // whether people can log in; of a domain alone
@@ -64,7 +64,7 @@ func orNullJSON(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// embeddedDriver is empty for a type that the host has dropped.
+// embeddedDriver returns the driver of a domain as an embedded resource. It is empty if the type is no longer registered.
 func (a *api) embeddedDriver(r *request, d domains.Domain) hal.Embedded {
 	info, ok := a.Domains.Info(d.Type)
 	if !ok {
@@ -245,7 +245,7 @@ func (a *api) createDomain(r *request) (reply, error) {
 	return a.domainReply(r)(a.Domains.Create(r.Context(), d))
 }
 
-// domainReply encodes what a service gives: 200 and the domain.
+// domainReply returns a function that encodes the result of a service: 200 and the domain.
 func (a *api) domainReply(r *request) func(domains.Domain, error) (reply, error) {
 	return func(d domains.Domain, err error) (reply, error) {
 		if err != nil {
@@ -309,8 +309,8 @@ func (a *api) getDriverOfDomain(r *request) (reply, error) {
 	return ok(a.domainDriver(info, a.scannable(r, hal.Self(a.href("domains", d.ID, "driver")).With("inf:domain", a.href("domains", d.ID)), "domains", d.ID, "driver")))
 }
 
-// scannable adds the link of a scan below a path: of each driver, and for every session that may write, also where the scan
-// then refuses.
+// scannable adds the link that starts a scan below a path, for every session that may write, whether or not the driver can
+// scan.
 func (a *api) scannable(r *request, links hal.Links, path ...string) hal.Links {
 	return whenWriting(r.who, links, hal.Links{"inf:scan": {Href: a.href(append(path, "_scan")...)}})
 }
@@ -377,7 +377,7 @@ func scanReply(all []domains.Scanned, err error) (reply, error) {
 	return ok(map[string]any{"domains": rows})
 }
 
-// countsOf is what a scan did to users or teams.
+// countsOf counts what a scan did to users or teams.
 type countsOf struct {
 	Created   int `json:"created"`
 	Updated   int `json:"updated"`

@@ -26,8 +26,8 @@ func TestEarly(t *testing.T) {
 		"late":             {10, 101 * time.Millisecond, nil, 10},
 		"fails soon":       {10, 99 * time.Millisecond, failure, 0},
 		"fails late":       {10, 101 * time.Millisecond, failure, 10},
-		"long":             {lateSize, 0, nil, lateSize},
-		"long, fails soon": {lateSize, 0, failure, lateSize},
+		"long":             {streamBuffer, 0, nil, streamBuffer},
+		"long, fails soon": {streamBuffer, 0, failure, streamBuffer},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // a clock of its own, which jumps
@@ -60,9 +60,9 @@ func TestEarly(t *testing.T) {
 // TestEarlyPanic: what panics before anything is sent is answered, and a timer that has just fired sends nothing beside that.
 func TestEarlyPanic(t *testing.T) {
 	is, rec := is.New(t), httptest.NewRecorder()
-	var out *late
+	var out *delayedStream
 	answer := reply{status: http.StatusOK, early: true, stream: func(w io.Writer) error {
-		out = w.(*late)
+		out = w.(*delayedStream)
 		panic("broken")
 	}}
 	func() {

@@ -48,7 +48,7 @@ func (a *api) entityRoutes() []Route {
 	return routes
 }
 
-// entityKind has the handlers of one kind.
+// entityKind is the receiver of the handlers of one kind.
 type entityKind struct {
 	*api
 	entities.Ready
@@ -97,7 +97,8 @@ func (e entityKind) resource(who actor.Actor, v entities.Entity) hal.Resource {
 	}}
 }
 
-// entityInput is what a body may say about an entity; what is left out stays. Owner, draft and system are not for bodies.
+// entityInput is the body of a write to an entity. A field that is left out stays as it is. A body cannot set the owner, or
+// make an entity a draft or a system entity.
 type entityInput struct {
 	Name        *string                `json:"name"`
 	Slug        field[string]          `json:"slug"`
@@ -151,7 +152,7 @@ func (e entityKind) get(r *request) (reply, error) {
 	return e.reply(r)(e.Entities.Get(r.Context(), e.Kind, r.param("id")))
 }
 
-// reply encodes what a service gives: 200 and the entity.
+// reply returns a function that encodes the result of a service: 200 and the entity.
 func (e entityKind) reply(r *request) func(entities.Entity, error) (reply, error) {
 	return func(v entities.Entity, err error) (reply, error) {
 		if err != nil {
@@ -240,7 +241,7 @@ func (a *api) putLibraryFile(r *request) (reply, error) {
 	return answer, err
 }
 
-// fileContent returns the bytes that a PUT brings and their content type, "" for that of the path's ending.
+// fileContent returns the bytes in the body of a PUT and their content type, "" if it follows from the path's extension.
 func (r *request) fileContent() (content io.Reader, contentType string, err error) {
 	given := r.Header.Get("Content-Type")
 	mediaType, _, err := mime.ParseMediaType(given)

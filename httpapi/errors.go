@@ -34,7 +34,8 @@ var statusOf = map[errs.Code]int{
 	errs.Unavailable:     http.StatusServiceUnavailable,
 }
 
-// fail answers with an error. What is not one of ours is logged and shown as nothing but a 500.
+// fail writes the answer to a request that failed. An error that has no code of package errs is logged and answered with a
+// plain 500.
 func (a *api) fail(w *response, r *http.Request, err error) {
 	if errs.CodeOf(err) == errs.Unauthenticated && a.Visible != nil {
 		if hidden := a.Visible(r.Context()); hidden != nil { // the credential may well be right
@@ -43,7 +44,7 @@ func (a *api) fail(w *response, r *http.Request, err error) {
 	}
 	status, message := statusOf[errs.CodeOf(err)], errs.MessageOf(err)
 	var method notAllowed
-	var file refused
+	var file contentStatus
 	var own failure
 	switch {
 	case errors.As(err, &method):
@@ -53,14 +54,14 @@ func (a *api) fail(w *response, r *http.Request, err error) {
 		status, message = own.status, own.message
 	case errors.As(err, &file):
 		status, message = int(file), file.Error()
-	case (status == 0 || status >= 500) && gone(r):
+	case (status == 0 || status >= 500) && clientGone(r):
 		w.failure = err
 		panic(http.ErrAbortHandler)
 	case status == 0:
 		status, message = http.StatusInternalServerError, "An internal server error occurred"
 	}
 	log := a.Log
-	if errors.As(err, new(refusedLogin)) && status != http.StatusInternalServerError { // has its line
+	if errors.As(err, new(refusedLogin)) && status != http.StatusInternalServerError { // already logged
 		log = slog.New(slog.DiscardHandler)
 	}
 	switch status {
@@ -86,7 +87,7 @@ func (a *api) fail(w *response, r *http.Request, err error) {
 	_ = reply{status: status, body: problem{StatusCode: status, Error: http.StatusText(status), Message: message}}.write(w, r)
 }
 
-// failure is an error that is of HTTP alone.
+// failure is an error with an HTTP status of its own.
 type failure struct {
 	status  int
 	message string
@@ -94,33 +95,34 @@ type failure struct {
 
 func (f failure) Error() string { return f.message }
 
-// refused is a status of http.ServeContent: a range outside the file, or a condition of the request that does not hold.
-type refused int
+// contentStatus is the status with which http.ServeContent refuses a request: for a range outside the file, or a condition that is
+// false.
+type contentStatus int
 
-func (s refused) Error() string {
+func (s contentStatus) Error() string {
 	if s == http.StatusRequestedRangeNotSatisfiable {
 		return "The file has no bytes in this range."
 	}
 	return "The file is not as the request demands."
 }
 
-// statusClientGone is what the log has as the status of a request whose client hung up: nginx's own.
+// statusClientGone is logged as the status of a request whose client hung up, as nginx does.
 const statusClientGone = 499
 
-// gone reports whether the client has hung up.
-func gone(r *http.Request) bool { return errors.Is(r.Context().Err(), context.Canceled) }
+// clientGone reports whether the client has hung up.
+func clientGone(r *http.Request) bool { return errors.Is(r.Context().Err(), context.Canceled) }
 
 // finish logs the request and turns a panic of a handler into a 500.
 func (a *api) finish(w *response, r *http.Request) {
 	p := recover()
 	switch {
-	case p == http.ErrAbortHandler && (gone(r) || errors.Is(w.failure, syscall.EPIPE) || errors.Is(w.failure, syscall.ECONNRESET)):
+	case p == http.ErrAbortHandler && (clientGone(r) || errors.Is(w.failure, syscall.EPIPE) || errors.Is(w.failure, syscall.ECONNRESET)):
 		a.Log.InfoContext(r.Context(), "client gone", "request", w.id, "method", r.Method, "path", r.URL.Path, "status", statusClientGone, "err", w.failure)
 		panic(p)
 	case p == http.ErrAbortHandler:
 		a.Log.WarnContext(r.Context(), "answer cut", "request", w.id, "method", r.Method, "path", r.URL.Path, "err", w.failure)
 		panic(p)
-	case p != nil && (w.status != 0 || gone(r)):
+	case p != nil && (w.status != 0 || clientGone(r)):
 		a.Log.ErrorContext(r.Context(), "panic in the middle of an answer", "request", w.id, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 		panic(http.ErrAbortHandler)
 	case p != nil:

@@ -84,8 +84,8 @@ func (a *api) deleteUpload(r *request) (reply, error) {
 	return done()
 }
 
-// file returns the file that a request brings, to be read once: the multipart field file, or the raw body with ?filename=,
-// which a route may do without by naming it otherwise.
+// file returns the file in a request, to be read once: the multipart field file, or the raw body with ?filename=. Without
+// that parameter the file has the name otherwise; if that is empty, the parameter is required.
 func (r *request) file(otherwise string) (name, contentType string, content io.Reader, err error) {
 	query, err := parseQuery(r.Request)
 	if err != nil {
@@ -111,7 +111,7 @@ func (r *request) file(otherwise string) (name, contentType string, content io.R
 	return name, r.part.Header.Get("Content-Type"), cut{r.part}, nil
 }
 
-// cut names a form that ends before its file does.
+// cut is the file in a form. Its Read returns errs.Invalid if the form ends before the file does.
 type cut struct{ io.Reader }
 
 func (c cut) Read(p []byte) (int, error) {
@@ -122,7 +122,8 @@ func (c cut) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// sender is a body as it comes in. Who does not send it in time is given up, whether a handler reads it or not.
+// sender reads a request's body as it arrives. The connection of a client that does not send it in time is cut, whether a
+// handler reads the body or not.
 type sender struct {
 	io.ReadCloser
 	*transfer
@@ -131,7 +132,7 @@ type sender struct {
 	failed  bool
 }
 
-// newSender starts the clock of a request's body; nil when it has none.
+// newSender returns the sender of a request's body and starts its time-out. It returns nil if there is no body.
 func newSender(w *response, r *http.Request) *sender {
 	if r.ContentLength == 0 {
 		return nil
@@ -146,20 +147,20 @@ func newSender(w *response, r *http.Request) *sender {
 func (s *sender) leave() {
 	if s != nil && !s.ended {
 		s.transfer.end()
-		_ = s.control.SetReadDeadline(time.Now().Add(min(time.Second, s.of.patience()/2)))
+		_ = s.control.SetReadDeadline(time.Now().Add(min(time.Second, s.of.timeout()/2)))
 	}
 }
 
-// drain reads what is left of a body before its request is told to come again: most clients read no answer before they
-// have sent all, and net/http cuts who still sends much. Who sends nothing for a second, or is slow, is not waited for, nor
-// is who waits for leave to send.
+// drain reads the rest of a body before the client is told to try again: most clients read no answer before they have sent
+// everything, and net/http cuts those with much left to send. It stops if a client sends nothing for a second or is slow, and
+// does not wait for one that expects 100 Continue.
 func (s *sender) drain(r *http.Request) {
 	if s == nil || s.ended || s.failed || s.bytes == 0 && r.Header.Get("Expect") != "" {
 		return
 	}
 	chunk := make([]byte, 32<<10)
-	for begun := time.Now(); time.Since(begun) < s.of.patience(); {
-		_ = s.control.SetReadDeadline(time.Now().Add(min(time.Second, s.of.patience()/2)))
+	for begun := time.Now(); time.Since(begun) < s.of.timeout(); {
+		_ = s.control.SetReadDeadline(time.Now().Add(min(time.Second, s.of.timeout()/2)))
 		if _, err := s.ReadCloser.Read(chunk); err != nil {
 			s.ended = errors.Is(err, io.EOF)
 			break
@@ -192,7 +193,7 @@ func (s *sender) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// staged opens an upload that a body names. A bad id is a bad request here, not a missing resource.
+// staged opens an upload that a body names. It returns errs.Invalid, not errs.NotFound, if there is no such upload.
 func (a *api) staged(ctx context.Context, uploadID string) (io.ReadSeekCloser, error) {
 	if uploadID == "" {
 		return nil, errs.New(errs.Invalid, "uploadId is required")
@@ -204,7 +205,7 @@ func (a *api) staged(ctx context.Context, uploadID string) (io.ReadSeekCloser, e
 	return file, err
 }
 
-// listDownloads serves GET /api/downloads (ext): the caller's downloads and, for a superuser, those that are kept for all
+// listDownloads serves GET /api/downloads: the caller's downloads and, for a superuser, those that are kept for all
 // superusers of the tenant, such as what a deploy from another tenant has replaced. The newest are first; sort is
 // createdAt or -createdAt.
 func (a *api) listDownloads(r *request) (reply, error) {
@@ -238,7 +239,7 @@ func (a *api) getDownloadContent(r *request) (reply, error) {
 	return file(d.Version(), d.ContentType, d.Filename, d.CreatedAt, content)
 }
 
-// file is 200 with stored bytes of a version, 206 for a range of them; named, it is a file to keep.
+// file replies with stored bytes of a version: 200, or 206 for a range of them. With a name the browser saves them as a file.
 func file(version, contentType, name string, modified time.Time, content io.ReadSeekCloser) (reply, error) {
 	header := map[string]string{"Content-Type": contentType, "Etag": fileTag(version), "Cache-Control": cached}
 	if name != "" {
@@ -258,10 +259,10 @@ func file(version, contentType, name string, modified time.Time, content io.Read
 // fileTag returns the strong entity tag of a file.
 func fileTag(version string) string { return `"` + version + `"` }
 
-// maxRanges is how many ranges of a file one answer gives.
+// maxRanges is how many ranges of a file one answer may have.
 const maxRanges = 8
 
-// receiver holds back the failures of http.ServeContent, which are plain text.
+// receiver is the http.ResponseWriter of http.ServeContent. It discards the plain text of failures and keeps their status.
 type receiver struct {
 	http.ResponseWriter
 	failure error
@@ -272,7 +273,7 @@ func (w *receiver) WriteHeader(status int) {
 	case status < http.StatusBadRequest:
 		w.ResponseWriter.WriteHeader(status)
 	case status < http.StatusInternalServerError:
-		w.failure = refused(status)
+		w.failure = contentStatus(status)
 	default:
 		w.failure = fmt.Errorf("http.ServeContent: %d", status)
 	}
@@ -285,7 +286,7 @@ func (w *receiver) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// disposition says that a body is a file to keep.
+// disposition returns a Content-Disposition header that makes browsers save the body as a file.
 func disposition(filename string) string {
 	return mime.FormatMediaType("attachment", map[string]string{"filename": filename})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// field is a field of a body that may be left out, null or given: a partial PUT leaves alone what is not Set.
+// field is a field of a body that may be left out, null or a value. A partial PUT changes only fields that are Set.
 type field[T any] struct {
 	Set   bool
 	Value *T // nil for null
@@ -33,7 +33,7 @@ func (f field[T]) applyOrNull(dst **T) {
 	}
 }
 
-// fillField is how fill finds a field.
+// fillField implements fieldFiller.
 func (f *field[T]) fillField(raw json.RawMessage, path string) error {
 	f.Set = true
 	if isNull(raw) {
@@ -104,7 +104,7 @@ func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "
 
 func join(path, name string) string { return strings.TrimPrefix(path+"."+name, ".") }
 
-// wrongType says what a field should have been.
+// wrongType returns an errs.Invalid that names a field and the type it must have.
 func wrongType(path string, t reflect.Type) error {
 	want := map[reflect.Kind]string{
 		reflect.String: "a string", reflect.Bool: "true or false", reflect.Slice: "an array", reflect.Map: "an object",

@@ -14,7 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/limiter"
 )
 
-// heaviness is how much a request computes.
+// heaviness classifies requests by how much they compute.
 type heaviness int
 
 const (
@@ -35,14 +35,14 @@ const (
 	maxHeavyWaiting = 256
 )
 
-// heavy bounds how many heavy requests compute at once, in turn by tenant, so that light ones always find a processor and a
-// connection. Brief ones have places of their own: they would wait for seconds behind long ones.
+// heavy limits how many heavy requests compute at once, fairly by tenant, so that light ones always find a processor and a
+// connection. Brief requests have a limiter of their own: they would wait for seconds behind long ones.
 type heavy struct {
 	brief, long *limiter.Limiter
 	transfers   *transfers
 }
 
-// newHeavy makes half as many places of each sort as there are processors.
+// newHeavy returns a heavy with half as many places of each class as there are processors.
 func newHeavy(t *transfers) heavy {
 	n := int64(max(1, runtime.NumCPU()/2))
 	o := limiter.Options{Capacity: n, Timeout: maxWait, QueuePerKey: maxHeavyWaiting}
@@ -51,9 +51,9 @@ func newHeavy(t *transfers) heavy {
 	return heavy{brief: limiter.New(o), long: limiter.New(ofOneTenant), transfers: t}
 }
 
-// weigh returns how heavy a request is: as the route table has it, and brief for a search, a long page or one far from the
-// beginning of its list. Parameters count where the route has them: a stranger could hold a place with others, on a route
-// that waits for the network.
+// weigh returns how heavy a request is: what the route table says, or brief for a search, a long page or one far from the
+// beginning of its list. Parameters that the route does not have are ignored: with them a caller without a session could
+// hold a place on a route that waits for the network.
 func weigh(route *Route, r *http.Request) heaviness {
 	if route.Heavy != light || route.Public || r.Method != http.MethodGet && r.Method != http.MethodHead || !strings.Contains(r.URL.RawQuery, "=") {
 		return route.Heavy
@@ -73,7 +73,7 @@ func weigh(route *Route, r *http.Request) heaviness {
 	return light
 }
 
-// place is the place of one heavy request. A nil place is a light one's.
+// place is the place of one heavy request in a limiter. A light request has a nil place.
 type place struct {
 	ctx    context.Context
 	in     *limiter.Limiter
@@ -84,7 +84,7 @@ type place struct {
 	left    bool
 }
 
-// place waits for the place of a request. The caller leaves it. Errors: errs.Unavailable.
+// place waits for a place for a request. The caller must call leave. It returns errs.Unavailable if none becomes free in time.
 func (h heavy) place(r *request, w heaviness) (*place, error) {
 	if w == light {
 		return nil, nil
@@ -104,16 +104,16 @@ func (h heavy) place(r *request, w heaviness) (*place, error) {
 	}
 	r.place = p
 	if w == brief { // an import or the like keeps its place for the transaction that it waits for
-		r.Request = r.WithContext(limiter.WithYield(p.ctx, p.rest))
+		r.Request = r.WithContext(limiter.WithYield(p.ctx, p.yield))
 	}
 	if r.ContentLength != 0 {
-		r.Body = &restingBody{r.Body, p, w == brief}
+		r.Body = &yieldingBody{r.Body, p, w == brief}
 	}
 	return p, nil
 }
 
-// rest frees the place while the request waits for its client, for memory or for SQLite's one writer.
-func (p *place) rest() {
+// yield frees the place while the request waits for its client, for memory or for SQLite's one writer.
+func (p *place) yield() {
 	if p == nil {
 		return
 	}
@@ -125,8 +125,8 @@ func (p *place) rest() {
 	}
 }
 
-// resume takes a place again, however many of the tenant wait. A request that has been admitted goes on without one when
-// none becomes free in time: what it has done would be lost.
+// resume takes a place again, however many requests of the tenant wait. If none becomes free in time, the request continues
+// without one, so that its work is not lost.
 func (p *place) resume() {
 	if p == nil {
 		return
@@ -146,21 +146,21 @@ func (p *place) leave() {
 	if p == nil {
 		return
 	}
-	p.rest()
+	p.yield()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.left = true
 }
 
-// restingBody is the body of a heavy request, which has no place while it waits for the client.
-type restingBody struct {
+// yieldingBody is the body of a heavy request, which has no place while it waits for the client.
+type yieldingBody struct {
 	io.ReadCloser
 	place   *place
 	between bool // it has one between two reads; else from the end of the body on
 }
 
-func (b *restingBody) Read(p []byte) (int, error) {
-	b.place.rest()
+func (b *yieldingBody) Read(p []byte) (int, error) {
+	b.place.yield()
 	n, err := b.ReadCloser.Read(p)
 	if b.between || errors.Is(err, io.EOF) {
 		b.place.resume()

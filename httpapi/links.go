@@ -7,7 +7,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/hal"
 )
 
-// pluralsOf returns the kinds of content whose entities have a page of their own, each with the first segment of its routes.
+// pluralsOf returns the first path segment of the routes of each kind whose entities have a route of their own.
 func pluralsOf(byName map[string]*Route) map[entity.Kind]string {
 	all := map[entity.Kind]string{"user": "users", "team": "teams"}
 	for _, k := range entities.Kinds() {
@@ -31,7 +31,7 @@ func (a *api) owned(links hal.Links, ownerID string) hal.Links {
 	return links.With("inf:owner", a.href("principals", ownerID))
 }
 
-// whenWriting adds links to routes that only who may write can use, and that the specification shows to every session.
+// whenWriting adds links to routes that only callers with write access can use.
 func whenWriting(who actor.Actor, links hal.Links, more hal.Links) hal.Links {
 	if who.ReadOnly {
 		return links

@@ -11,16 +11,17 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// Memory bounds how many bytes the large answers that are on their way hold at once, and, apart from these, the large
-// bodies. A request beyond that waits for Wait and is then answered 503. Small answers, of up to 64 KiB, do not count. Of the
-// bodies' share a third is for tenants that hold nothing of it yet: slow senders of a few tenants do not take it from all.
+// Memory limits how many bytes large answers hold at once while they are sent and, separately, large bodies while they are
+// received. A request beyond the limit waits for Wait and is then answered 503. Answers and bodies of up to 64 KiB do not
+// count. A third of the memory for bodies is reserved for tenants that hold none, so that slow senders of a few tenants do
+// not block the others.
 type Memory struct {
 	User, Tenant, All int64         // bytes; default 12, 24 and 72 MiB
 	Wait              time.Duration // default 3 seconds
 	Page              int           // bytes of the rows of a page; default paging.MaxBytes
 }
 
-// maxWaiting bounds who waits for memory.
+// maxWaiting is how many requests may wait for memory, in all and of one tenant.
 const maxWaiting, maxWaitingOf = 1000, 200
 
 // small is the most bytes that do not count.
@@ -48,10 +49,10 @@ func (m Memory) withDefaults() Memory {
 	return m
 }
 
-// errNoMemory ends the making of an answer that is too large at the moment. It is made again when there is memory for it.
+// errNoMemory ends the encoding of an answer for which there is not enough memory. The answer is encoded again when there is.
 var errNoMemory = errs.New(errs.Unavailable, "Too many large answers are on their way at the moment. Try again.")
 
-// memory is what one request holds of a limiter.
+// memory is the memory that one request holds of a limiter.
 type memory struct {
 	limiter  *limiter.Limiter
 	keys     [2]string // tenant and user
@@ -61,25 +62,25 @@ type memory struct {
 	releases []func()
 }
 
-// ended is a context to acquire with what is free, without waiting.
-var ended = func() context.Context {
+// canceled is a context that is done, for an Acquire that does not wait.
+var canceled = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
 }()
 
-// hold counts n more bytes. It fails with errNoMemory when they are not free.
+// hold acquires n more bytes. It returns errNoMemory if they are not free.
 func (m *memory) hold(n int) error {
 	if m.used += int64(n); m.used <= m.held || m.held >= m.most {
 		return nil
 	}
-	if m.acquire(ended, m.used-m.held) != nil {
+	if m.acquire(canceled, m.used-m.held) != nil {
 		return errNoMemory
 	}
 	return nil
 }
 
-// wait gives back what is held, and waits for what hold failed to get, and a page at least.
+// wait releases what is held, and waits until as much as hold failed to acquire is free, at least one page.
 func (m *memory) wait(ctx context.Context) error {
 	need := max(m.used, paging.MaxBytes)
 	m.release()
@@ -97,7 +98,7 @@ func (m *memory) acquire(ctx context.Context, n int64) error {
 	return nil
 }
 
-// release frees everything.
+// release releases everything that is held.
 func (m *memory) release() {
 	for _, release := range m.releases {
 		release()
@@ -105,8 +106,8 @@ func (m *memory) release() {
 	m.held, m.used, m.releases = 0, 0, nil
 }
 
-// answer calls the handler and writes what it gives. The large answer to a read that finds no memory is made again when
-// there is some: until then it holds neither memory nor a connection to the database.
+// answer calls the handler and writes its reply. If there is no memory for the large answer to a read, answer waits for some,
+// with neither memory nor a database connection, and calls the handler again.
 func (a *api) answer(w *response, route *Route, r *request) error {
 	w.memory.keys, r.bodies.keys = [2]string{r.who.Tenant, r.who.User}, [2]string{r.who.Tenant, r.who.User}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -120,7 +121,7 @@ func (a *api) answer(w *response, route *Route, r *request) error {
 		if !errors.Is(err, errNoMemory) {
 			return err
 		}
-		w.place.rest()
+		w.place.yield()
 		ctx, done := a.transfers.waiting(plain.Context())
 		err = w.memory.wait(ctx)
 		if done(); err != nil {

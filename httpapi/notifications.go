@@ -107,7 +107,7 @@ func (a *api) getNotification(r *request) (reply, error) {
 	return ok(a.notification(n))
 }
 
-// stateInput is what a body says about notifications.
+// stateInput is the body of a write to notifications.
 type stateInput struct {
 	State string `json:"state"`
 }

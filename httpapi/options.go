@@ -53,7 +53,7 @@ func (r *request) readOptions(route *Route) error {
 	return r.readJSONOptions(known)
 }
 
-// readFileOptions reads what a request with a file says beside it. byID: JSON may name a staged file instead.
+// readFileOptions reads the options of a request with a file. If byID is set, a JSON body may name a staged file instead.
 func (r *request) readFileOptions(known map[string]reflect.Type, byID bool) error {
 	given := r.Header.Get("Content-Type")
 	kind, _, err := mime.ParseMediaType(given)
@@ -246,8 +246,7 @@ func (r *request) readForm(known map[string]reflect.Type) error {
 	}
 }
 
-// lastField is the file of a form, after which no other field may come: what it says would be read when the file has been
-// used. Its end is the end of the form.
+// lastField is the file of a form. Its Read returns errs.Invalid if another field follows, which would be read too late.
 type lastField struct {
 	file  io.Reader
 	form  *multipart.Reader
@@ -298,7 +297,7 @@ func (r *request) checkQuery(route *Route) error {
 	return nil
 }
 
-// unknownName names what a route does not know, and what may have been meant.
+// unknownName returns an errs.Invalid for a name that a route does not know, with the known names and the nearest of them.
 func unknownName(what, name string, known []string) error {
 	if len(name) > 64 {
 		name = strings.ToValidUTF8(name[:64], "") + "…"

@@ -17,8 +17,8 @@ import (
 // maxSearch is how many bytes q may have.
 const maxSearch = 1000
 
-// cursor is what a next link carries beside start and limit: where its page begins, so that the database need not count
-// its way there. It holds nothing but a place in the list, and serves only the list that it was made for.
+// cursor is the position in a next link, beside start and limit: where the page begins, so that the database need not count
+// rows up to there. It is valid only for the list that it was made for.
 type cursor struct {
 	List  string `json:"l"` // of the path and all parameters but start, limit and cursor
 	Start int    `json:"s"`

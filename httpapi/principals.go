@@ -52,7 +52,7 @@ func (a *api) appendPrincipal(dst []byte, tenant string, p principals.Principal)
 	return append(dst, '}')
 }
 
-// reassignInput says who gets what a principal owns.
+// reassignInput names the new owner of what a principal owns.
 type reassignInput struct {
 	To string `json:"to"`
 }

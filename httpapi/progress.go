@@ -10,8 +10,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/limiter"
 )
 
-// What a client must do at least, so that it is not cut: take or send a byte within Config.Idle, and after that minRate on
-// average. The time that this server needs itself does not count.
+// The least that a client must do to keep its connection: take or send a byte within Config.Idle, and after that minRate on
+// average. The time that this server computes does not count.
 const (
 	defaultIdle = 30 * time.Second
 	minRate     = 1 << 10 // bytes a second
@@ -20,12 +20,12 @@ const (
 	tinySize  = 2 << 10  // an answer that net/http keeps in its buffer until the handler has returned
 )
 
-// transfers are the bodies and answers that are on their way, of all requests.
+// transfers tracks the bodies and answers of all requests while they are sent.
 type transfers struct {
 	idle     time.Duration // of Config
 	drained  time.Duration // idle while the server stops
 	draining atomic.Bool
-	running  atomic.Int64 // requests
+	running  atomic.Int64 // requests being served
 
 	stopping context.Context // ends with the call of Drain
 	stop     context.CancelFunc
@@ -44,8 +44,8 @@ type transfer struct {
 	spent time.Duration // waiting for the client
 }
 
-// waiting returns a context for a read that waits for its turn: it ends with ErrBusy when the server stops, so that the read is
-// told to try again. The caller calls done.
+// waiting returns a context for a read that waits for a limiter. It is canceled with ErrBusy when the server stops, so that
+// the client is told to try again. The caller must call done.
 func (t *transfers) waiting(ctx context.Context) (_ context.Context, done func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(t.stopping, func() { cancel(limiter.ErrBusy) })
@@ -67,7 +67,7 @@ func (t *transfers) begin(deadline func(time.Time) error) *transfer {
 	return one
 }
 
-// end forgets a transfer; nil is none.
+// end removes a transfer. A nil transfer is ignored.
 func (one *transfer) end() {
 	if one != nil {
 		one.of.mu.Lock()
@@ -91,7 +91,7 @@ func (one *transfer) step(do func() (int, error)) (int, error) {
 func (one *transfer) extend() time.Time {
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	allowed, now := one.of.patience(), time.Now()
+	allowed, now := one.of.timeout(), time.Now()
 	if earned := time.Duration(one.bytes) * time.Second / minRate; one.spent > earned {
 		allowed -= min(allowed, one.spent-earned)
 	}
@@ -99,8 +99,8 @@ func (one *transfer) extend() time.Time {
 	return now
 }
 
-// patience is how long a client may do nothing.
-func (t *transfers) patience() time.Duration {
+// timeout returns how long a client may send and take nothing.
+func (t *transfers) timeout() time.Duration {
 	if t.draining.Load() {
 		return min(t.idle, t.drained)
 	}
@@ -134,7 +134,7 @@ func (a *api) Drain(ctx context.Context) error {
 // Write writes a part of an answer, in chunks: a client that takes nothing, or too little, is cut. It waits for the client,
 // and the request has no place meanwhile.
 func (w *response) Write(p []byte) (int, error) {
-	w.place.rest()
+	w.place.yield()
 	defer w.place.resume()
 	if w.out == nil && len(p) <= tinySize {
 		return w.ResponseWriter.Write(p) // with the deadline of WriteHeader, which net/http takes back when all is sent
@@ -156,7 +156,7 @@ func (w *response) Write(p []byte) (int, error) {
 	return written, nil
 }
 
-// flush sends what net/http keeps, while Drain can still cut a client who does not take it.
+// flush sends what net/http has buffered, while Drain can still cut a client that does not take it.
 func (w *response) flush() {
 	if w.out != nil && !w.cut {
 		_, err := w.out.step(func() (int, error) { return 0, w.control.Flush() })

@@ -11,7 +11,7 @@ import (
 // maxHops bounds how many proxies a request is followed back through.
 const maxHops = 32
 
-// trustedProxies are the networks of the proxies whose word about the client's address is taken.
+// trustedProxies are the networks of the proxies whose forwarding headers are trusted.
 type trustedProxies []netip.Prefix
 
 // newTrustedProxies checks networks. Errors: errs.Invalid.
@@ -58,8 +58,8 @@ func (p trustedProxies) client(r *http.Request) netip.Addr {
 	return at
 }
 
-// forwardedFor returns what the proxies say of where a request came from, the nearest one last. It fails when a quoted
-// string is open at the end of Forwarded: what a client began to quote would hide what the proxies have added.
+// forwardedFor returns the hops that the proxies have recorded, the nearest one last. ok is false if a quoted string in
+// Forwarded is not closed: one that a client opened would hide what the proxies have added.
 func forwardedFor(h http.Header) (hops []string, ok bool) {
 	if lines := h.Values("X-Forwarded-For"); len(lines) > 0 {
 		return strings.Split(strings.Join(lines, ","), ","), true

@@ -10,13 +10,13 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// refusedLogin is an error of a login that has its line in the log.
+// refusedLogin is the error of a refused login that has been logged.
 type refusedLogin struct{ error }
 
 func (r refusedLogin) Unwrap() error { return r.error }
 
-// refuseLogin logs why a login failed, in one line whatever the reason, and returns the error for the answer, which does not
-// tell it. username is "" where it is not known, as at a provider. A fault of ours has a line of its own at error.
+// refuseLogin logs why a login failed, as one line, and returns the error for the answer, which does not tell the reason.
+// username is "" if it is not known, as after a login at a provider. Internal errors are logged by fail instead.
 func (a *api) refuseLogin(r *request, tenant, domain, username string, err error) error {
 	reason := err
 	if e := new(errs.Error); errors.As(err, &e) && e.Code == errs.Unauthenticated && e.Cause != nil {
@@ -27,7 +27,7 @@ func (a *api) refuseLogin(r *request, tenant, domain, username string, err error
 	return refusedLogin{err}
 }
 
-// clientOf returns the client's address as the log has it.
+// clientOf returns the client's address for the log.
 func clientOf(r *http.Request) string {
 	if at := actor.OriginOf(r.Context()).Address; at.IsValid() {
 		return at.String()
@@ -35,7 +35,7 @@ func clientOf(r *http.Request) string {
 	return ""
 }
 
-// logged returns a text of a caller as the log has it: at most so many bytes, and without characters that a terminal obeys.
+// logged returns text from a caller for the log: at most most bytes, without control characters.
 func logged(text string, most int) string {
 	for end := most; len(text) > most; end-- {
 		if utf8.RuneStart(text[end]) {

@@ -11,29 +11,29 @@ import (
 	"github.com/tenantcontent/tenantcontent/hal"
 )
 
-// reply is what a handler gives: a status, headers, and one of a JSON body, a stream or nothing.
+// reply is the answer that a handler returns: a status, headers, and one of a JSON body, a stream or nothing.
 type reply struct {
 	status  int
 	header  map[string]string
 	cookies []*http.Cookie
 	body    any                                                // encoded as JSON; nil: an empty body
 	stream  func(w io.Writer) error                            // writes a body chunk by chunk
-	serve   func(w http.ResponseWriter, r *http.Request) error // writes all by itself: files with ranges
-	early   bool                                               // of a stream: its first bytes go out soon
+	serve   func(w http.ResponseWriter, r *http.Request) error // writes the whole answer: files with ranges
+	early   bool                                               // send the first bytes of a stream soon
 }
 
-// ok is 200 with a JSON body.
+// ok replies 200 with a JSON body.
 func ok(body any) (reply, error) { return reply{status: http.StatusOK, body: body}, nil }
 
-// done is 200 with an empty body, as a successful DELETE answers.
+// done replies 200 with an empty body, as to a successful DELETE.
 func done() (reply, error) { return reply{status: http.StatusOK}, nil }
 
-// created is 201 with Location and a JSON body.
+// created replies 201 with Location and a JSON body.
 func created(location string, body any) (reply, error) {
 	return reply{status: http.StatusCreated, header: map[string]string{"Location": location}, body: body}, nil
 }
 
-// streamed is 200 with a JSON body that is written chunk by chunk.
+// streamed replies 200 with a JSON body that write streams.
 func streamed(write func(w io.Writer) error) (reply, error) {
 	return reply{status: http.StatusOK, stream: write}, nil
 }
@@ -90,7 +90,7 @@ func (a reply) write(w *response, r *http.Request) error {
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(a.status)
 	w.place.leave()
-	_, _ = w.Write(body) // a caller who is gone needs no answer
+	_, _ = w.Write(body) // a client that has gone needs no answer
 	return nil
 }
 
@@ -127,7 +127,7 @@ func (a reply) writeList(w *response) error {
 		return err
 	}
 	body, err := hal.Stream(make([]byte, 0, 1024), a.body, func(body []byte) ([]byte, error) {
-		if len(body) < lateSize {
+		if len(body) < streamBuffer {
 			return body, nil
 		}
 		return body[:0], send(body)
@@ -150,9 +150,9 @@ func (a reply) writeStream(w *response) error {
 	if w.Header().Get("Content-Type") == "" {
 		w.setType()
 	}
-	out := &late{w: w, status: a.status, control: w.control}
+	out := &delayedStream{w: w, status: a.status, control: w.control}
 	if a.early {
-		defer time.AfterFunc(hesitation, out.begin).Stop()
+		defer time.AfterFunc(streamDelay, out.begin).Stop()
 		defer out.end() // it may just have fired
 	}
 	err := a.stream(out)
@@ -166,8 +166,8 @@ func (a reply) writeStream(w *response) error {
 	return err
 }
 
-// late holds the first bytes of a stream back, so that a failure before them can still be the answer.
-type late struct {
+// delayedStream holds the first bytes of a stream back, so that a failure before them can still be the answer.
+type delayedStream struct {
 	w       *response
 	status  int
 	control *http.ResponseController
@@ -179,25 +179,25 @@ type late struct {
 }
 
 const (
-	// lateSize is how many bytes late gathers before it sends them.
-	lateSize = 64 << 10
-	// hesitation is how long an early stream may fail with an answer of its own: half of what a caller waits at most for
+	// streamBuffer is how many bytes a delayedStream buffers before it sends them.
+	streamBuffer = 64 << 10
+	// streamDelay is how long an early stream may fail with an answer of its own: half of the longest that a caller may wait for
 	// the first byte of an archive.
-	hesitation = 100 * time.Millisecond
+	streamDelay = 100 * time.Millisecond
 )
 
-func (l *late) Write(p []byte) (int, error) {
+func (l *delayedStream) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.buf = append(l.buf, p...)
-	if len(l.buf) < lateSize {
+	if len(l.buf) < streamBuffer {
 		return len(p), nil
 	}
 	return len(p), l.flush(l.w)
 }
 
-// begin sends what there is, if nothing was sent yet. What goes wrong goes wrong for the next Write, too.
-func (l *late) begin() {
+// begin sends what has been buffered, if nothing was sent yet. The next Write returns its error.
+func (l *delayedStream) begin() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.sent || l.ended {
@@ -208,21 +208,21 @@ func (l *late) begin() {
 }
 
 // finish sends the rest.
-func (l *late) finish() error {
+func (l *delayedStream) finish() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.flush(l.w)
 }
 
-// end keeps begin from sending anything, and reports whether something was sent.
-func (l *late) end() bool {
+// end stops begin from sending anything, and reports whether something was sent.
+func (l *delayedStream) end() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ended = true
 	return l.sent
 }
 
-func (l *late) flush(to io.Writer) error {
+func (l *delayedStream) flush(to io.Writer) error {
 	if !l.sent {
 		l.w.WriteHeader(l.status)
 		l.sent = true
@@ -232,7 +232,7 @@ func (l *late) flush(to io.Writer) error {
 	return err
 }
 
-// response notes what was sent, for the log.
+// response is the http.ResponseWriter of a request. It records what was sent, for the log, and enforces the client's time-outs.
 type response struct {
 	http.ResponseWriter
 	id      string
@@ -266,7 +266,7 @@ func (w *response) WriteHeader(status int) {
 	if w.status == 0 {
 		w.status = status
 		w.sender.leave()
-		_ = w.control.SetWriteDeadline(time.Now().Add(w.transfers.patience())) // also of an answer without a body
+		_ = w.control.SetWriteDeadline(time.Now().Add(w.transfers.timeout())) // also of an answer without a body
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
@@ -282,7 +282,7 @@ func (w *response) end() {
 // Unwrap lets http.ResponseController find the connection.
 func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// writeArray writes rows as a JSON array, each as one appends it: the way of the lists that may be long.
+// writeArray streams rows as a JSON array. one appends the encoding of a row.
 func writeArray[T any](w io.Writer, rows iter.Seq2[T, error], one func(dst []byte, row T) []byte) error {
 	buf, before := make([]byte, 0, 512), byte('[')
 	for row, err := range rows {

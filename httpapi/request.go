@@ -20,7 +20,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/limiter"
 )
 
-// request is what a handler gets.
+// request is the argument of a handler: the HTTP request, its parameters and its caller.
 type request struct {
 	*http.Request
 	sender  *sender // the body as it comes in; nil for none
@@ -54,7 +54,7 @@ func requestID(r *http.Request) string {
 	return id
 }
 
-// plainText refuses a path or query with NUL or broken UTF-8: no column holds that, and no lookup should see it.
+// plainText returns errs.Invalid for a path or query with NUL or invalid UTF-8, which no column can hold.
 func plainText(r *http.Request) error {
 	if !plain(r.URL.Path) {
 		return errs.New(errs.Invalid, "The path must be UTF-8 without NUL.")
@@ -76,8 +76,8 @@ func plainText(r *http.Request) error {
 
 func plain(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
-// readAhead takes the body in before a transaction begins: a slow sender shall not keep one open, which on SQLite would
-// be the only writer. Errors: as body.
+// readAhead reads the body before a transaction begins, so that a slow sender does not hold one, which on SQLite would be the
+// only writer. It returns the errors of body.
 func (r *request) readAhead() error {
 	raw, err := r.read()
 	r.Body = io.NopCloser(bytes.NewReader(raw))
@@ -103,14 +103,15 @@ func (r *request) read() ([]byte, error) {
 	return raw, err
 }
 
-// take reads a part of the body that is kept until the request has been answered. When such parts pass small, the request
-// waits for the memory of all that they may be. Errors: errs.Unavailable; from's own.
+// take reads a part of the body that stays in memory until the request has been answered. When such parts exceed small, the
+// request acquires memory for the largest that they may become. It returns errs.Unavailable if there is none, and the errors
+// of from.
 func (r *request) take(from io.Reader) ([]byte, error) {
 	free := max(0, small-r.taken)
 	raw, err := io.ReadAll(io.LimitReader(from, free+1))
 	if int64(len(raw)) > free && err == nil {
 		if r.bodies.held == 0 {
-			r.place.rest() // until the next Read
+			r.place.yield() // until the next Read
 			if err := r.bodies.acquire(r.Context(), bodySize(r.ContentLength, r.maxBody)); err != nil {
 				return nil, limiter.Unavailable(err, "Too many large bodies are on their way at the moment. Try again.")
 			}
@@ -169,7 +170,7 @@ func unmarshal(raw []byte, in any) error {
 	return fill(raw, in, "")
 }
 
-// validJSON refuses what is no JSON, and what no database keeps.
+// validJSON returns errs.Invalid for malformed JSON and for JSON with text that no database can store.
 func validJSON(raw []byte) error {
 	if !json.Valid(raw) {
 		var any any

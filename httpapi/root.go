@@ -48,8 +48,8 @@ var relations = []relation{
 // parameters are the query parameters of links whose routes do not declare them in Query, or take more in a body.
 var parameters = map[string][]string{"beginSSO": {"tenant", "returnTo"}, "exportColors": {"download"}}
 
-// doors are the links of the root without a session.
-var doors = []relation{{"inf:login", "login"}, {"inf:sso", "beginSSO"}}
+// loginRelations are the links of the root without a session.
+var loginRelations = []relation{{"inf:login", "login"}, {"inf:sso", "beginSSO"}}
 
 // getRoot serves GET /api and /api/: 200 and a link to each collection and route that the caller may use, templated where
 // it takes parameters, and in total how many of the caller's notifications are unread. Without a session it has the links
@@ -60,7 +60,7 @@ func (a *api) getRoot(r *request) (reply, error) {
 	who, err := a.Authenticate(r.Request)
 	switch {
 	case errs.CodeOf(err) == errs.Unauthenticated && r.Header.Get("Authorization") == "":
-		return ok(hal.Resource{Links: a.linksTo(self, doors, actor.Actor{})})
+		return ok(hal.Resource{Links: a.linksTo(self, loginRelations, actor.Actor{})})
 	case err != nil:
 		return reply{}, err
 	}
@@ -120,7 +120,7 @@ func (a *api) linkTo(route *Route) hal.Link {
 	return l
 }
 
-// getPage serves GET /: 200 and a page for people that tells what the server is and where its parts are.
+// getPage serves GET /: 200 and an HTML page that describes the server and links to its routes.
 func (a *api) getPage(*request) (reply, error) {
 	header := map[string]string{
 		"Content-Type": "text/html; charset=utf-8",

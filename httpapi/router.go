@@ -19,16 +19,16 @@ type Route struct {
 	Name       string           // unique; operationId of the OpenAPI description
 	Public     bool             // needs no credentials
 	Foreign    bool             // forms of other origins may send to it
-	Login      bool             // is part of logging in, which a host may do by itself
-	Permission actor.Permission // what the caller needs beside a session; rules about single rows are the services'
+	Login      bool             // is part of logging in, which Config.Authenticate replaces
+	Permission actor.Permission // what the caller needs beside a session; the services check single rows
 	Tx         bool             // runs in one transaction
-	Heavy      heaviness        // how much it computes whatever it is asked
-	// OwnTx says of a transactional route that its service makes the transaction: of its only statement, or after it has
-	// checked what it is given.
+	Heavy      heaviness        // how much it computes, whatever the parameters
+	// OwnTx marks a transactional route whose service begins the transaction itself: for its only statement, or after it has
+	// checked its input.
 	OwnTx bool
 	// Row names the noun whose row a PUT or DELETE writes, for the stores that check its conditions.
 	Row string
-	// AnyType says that the answer is a file, a page, a redirect or empty, whatever media types the client accepts.
+	// AnyType marks a route whose answer is a file, a page, a redirect or empty, whatever media types the client accepts.
 	AnyType bool
 	// Secret says that the answer is about a credential: no cache keeps it, and what is made has no entity tag, as it is shown
 	// once.
@@ -39,25 +39,25 @@ type Route struct {
 	// Options is a value of the struct of an action route's options, noOptions for none. They may stand in the query, in
 	// the JSON body and in form fields before the file; others are 400.
 	Options any
-	// File says of an action route that it takes an archive: as the body, or as the form field file.
+	// File marks an action route that takes an archive: as the body, or as the form field file.
 	File    bool
 	Summary string
 
-	guard  func(r *request) error // what else the caller needs, asked before anything else of the request is looked at
+	guard  func(r *request) error // checks what else the caller needs, before the rest of the request is read
 	handle func(r *request) (reply, error)
 }
 
 // router finds the route of a request on its escaped path, so that a %2F in a parameter parts nothing.
 //
 // httprouter cannot hold a literal beside a parameter (/api/apps/drafts and /api/apps/:id). So each route is registered
-// under its shape, in which such a literal is the parameter too, and the routes of one shape are told apart by their
-// literals. The route table need not know.
+// under its shape, in which such a literal is the parameter too, and lookups tell the routes of one shape apart by their
+// literals.
 type router struct {
 	tree    *httprouter.Router
 	methods []string // in the order of Allow
 }
 
-// found is how a leaf of the tree hands out what it holds.
+// found receives the route of a lookup from the leaf of the tree.
 type found struct {
 	http.ResponseWriter
 	route  *Route
@@ -95,7 +95,7 @@ func newRouter(routes []Route) (*router, error) {
 	return rt, nil
 }
 
-// choose takes the first candidate whose literals the path has.
+// choose sets the first candidate whose literals match the path.
 func (f *found) choose(candidates []candidate, p httprouter.Params) {
 	for _, c := range candidates {
 		fits := true
@@ -148,7 +148,7 @@ func (rt *router) find(r *http.Request) (*Route, httprouter.Params, error) {
 	return f.route, f.params, nil
 }
 
-// missing tells a path that is not known from a method that it does not have.
+// missing returns errs.NotFound for an unknown path, or a notAllowed with the methods of a known one.
 func (rt *router) missing(path string) error {
 	var allow []string
 	for _, m := range rt.methods {
@@ -165,7 +165,7 @@ func (rt *router) missing(path string) error {
 	return notAllowed(strings.Join(allow, ", "))
 }
 
-// notAllowed is a failure that is of HTTP alone: the methods of a path that was asked with another.
+// notAllowed is the error of a request with a method that its path does not have; it lists those that the path has.
 type notAllowed string
 
 func (n notAllowed) Error() string { return "This route has the methods " + string(n) + "." }
@@ -191,7 +191,7 @@ func shapesOf(routes []Route) ([][]string, error) {
 	return shapes, nil
 }
 
-// widen makes the first literal of a that stands where b has a parameter that parameter.
+// widen replaces the first literal of a where b has a parameter by that parameter.
 func widen(a, b []string) (changed bool, err error) {
 	for i := range min(len(a), len(b)) {
 		switch {

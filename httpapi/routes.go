@@ -15,13 +15,12 @@ var (
 	searched = []string{"start", "limit", "sort", "cursor", "q"}
 )
 
-// routes is the route table: the whole surface in the order of the specifications, with the routes of DECISIONS that
-// make the service usable on its own (ext) behind those that are in the specifications. It drives the router, the
-// 401, 404 and 405 answers, and the tests that are made from it.
+// routes is the route table: every route, content first, then domains, principals, sessions and files. The router, the
+// 401, 404 and 405 answers and several tests are made from it.
 func (a *api) routes() []Route {
 	const get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
 	return append([]Route{
-		// Part 1: colors
+		// Colors
 		{Method: get, Pattern: "/api/colors", Name: "listColors", Query: searched, Summary: "The palette, page by page", handle: a.listColors},
 		{Method: get, Pattern: "/api/colors-list", Name: "listAllColors", Heavy: brief, Summary: "The whole palette with hex and palette name", handle: a.listAllColors},
 		{Method: get, Pattern: "/api/colors/:key", Name: "getColor", Summary: "One color", handle: a.getColor},
@@ -31,7 +30,7 @@ func (a *api) routes() []Route {
 		{Method: post, Pattern: "/api/colors-export", Name: "exportColors", Heavy: brief, Permission: actor.ColorWrite, AnyType: true, Options: exportColorsInput{}, Summary: "Export the palette to a file", handle: a.exportColors},
 		{Method: post, Pattern: "/api/colors-import", Name: "importColors", Heavy: long, Permission: actor.ColorWrite, Tx: true, OwnTx: true, Options: importColorsInput{}, Summary: "Import colors from an uploaded file", handle: a.importColors},
 
-		// Part 1: bundles
+		// Bundles
 		{Method: get, Pattern: "/api/bundle-drivers", Name: "listBundleDrivers", Query: window, Summary: "The types of bundle entries", handle: a.listBundleDrivers},
 		{Method: get, Pattern: "/api/bundle-drivers/:id", Name: "getBundleDriver", Summary: "One type of bundle entries", handle: a.getBundleDriver},
 		{Method: get, Pattern: "/api/bundle-templates", Name: "listBundleTemplates", Query: none, Summary: "The builders of bundle entries", handle: a.listBundleTemplates},
@@ -47,7 +46,7 @@ func (a *api) routes() []Route {
 		{Method: put, Pattern: "/api/bundles/:id/entries/:entry", Name: "putBundleEntry", Row: "bundle-entry", Permission: actor.Superuser, Tx: true, Summary: "Change the data of an entry", handle: a.putBundleEntry},
 		{Method: del, Pattern: "/api/bundles/:id/entries/:entry", Name: "deleteBundleEntry", Row: "bundle-entry", Permission: actor.Superuser, Tx: true, Options: noOptions{}, Summary: "Take an entry out of a bundle", handle: a.deleteBundleEntry},
 
-		// Part 1: archives
+		// Archives
 		{Method: post, Pattern: "/api/bundles/:id/_export", Name: "exportBundle", Heavy: brief, Permission: actor.Superuser, AnyType: true, Options: noOptions{}, Summary: "The archive of a bundle", handle: a.exportBundle},
 		{Method: post, Pattern: "/api/bundles/:id/_deploy", Name: "deployBundle", Heavy: long, Permission: actor.Superuser, Tx: true, OwnTx: true, Options: deployInput{}, Summary: "Bring a bundle into other tenants", handle: a.deployBundle},
 		{Method: post, Pattern: "/api/_import-bundle", Name: "importBundle", Heavy: long, Permission: actor.Superuser, Tx: true, OwnTx: true, Options: importInput{}, File: true, Summary: "Import an archive", handle: a.importBundle},
@@ -56,14 +55,14 @@ func (a *api) routes() []Route {
 		{Method: post, Pattern: "/api/_restore", Name: "restoreArchive", Heavy: long, Permission: actor.Superuser, Tx: true, OwnTx: true, Options: importInput{}, File: true, Summary: "Replace content by an archive's", handle: a.restoreArchive},
 		{Method: post, Pattern: "/api/_restore-from-file", Name: "restoreFile", Heavy: long, Permission: actor.Superuser, Tx: true, OwnTx: true, Options: restoreInput{}, File: true, Summary: "Replace content by a staged archive's", handle: a.restoreFile},
 
-		// Part 1: AI instructions. The rights come after the tenant's AI switch: needsAI asks both.
+		// AI instructions. The tenant's AI switch comes before the permission: needsAI checks both.
 		{Method: get, Pattern: "/api/ai-instructions", Name: "listInstructions", Query: searched, Summary: "The AI instructions", guard: a.needsAI, handle: a.listInstructions},
 		{Method: post, Pattern: "/api/ai-instructions", Name: "createInstruction", Tx: true, Summary: "Add an AI instruction", guard: a.needsAI, handle: a.createInstruction},
 		{Method: get, Pattern: "/api/ai-instructions/:id", Name: "getInstruction", Summary: "One AI instruction", guard: a.needsAI, handle: a.getInstruction},
 		{Method: put, Pattern: "/api/ai-instructions/:id", Name: "putInstruction", Row: "ai-instruction", Tx: true, Summary: "Change an AI instruction", guard: a.needsAI, handle: a.putInstruction},
 		{Method: del, Pattern: "/api/ai-instructions/:id", Name: "deleteInstruction", Row: "ai-instruction", Tx: true, Options: noOptions{}, Summary: "Remove an AI instruction", guard: a.needsAI, handle: a.deleteInstruction},
 
-		// Part 1: comments by id; then (ext) what follows from them. Those on one entity are in commentRoutes.
+		// Comments by id, activities and notifications. The comments on one entity are in commentRoutes.
 		{Method: get, Pattern: "/api/comments/:id", Name: "getComment", Summary: "One comment with its author", handle: a.getComment},
 		{Method: get, Pattern: "/api/comments/:id/replies", Name: "listReplies", Query: paged, Summary: "The replies to a comment", handle: a.listReplies},
 		{Method: post, Pattern: "/api/comments/:id/replies", Name: "createReply", Tx: true, Summary: "Reply to a comment", handle: a.createReply},
@@ -77,12 +76,12 @@ func (a *api) routes() []Route {
 		{Method: put, Pattern: "/api/notifications/:id", Name: "putNotification", Row: "notification", Tx: true, Summary: "Mark a notification as read or unread", handle: a.putNotification},
 		{Method: get, Pattern: "/api/users/:username/feed", Name: "listFeed", Query: paged, Summary: "What others did that concerns a user", handle: a.listFeed},
 
-		// Part 1: input catalogs
+		// Input catalogs
 		{Method: get, Pattern: "/api/input-editors", Name: "listInputEditors", Summary: "The input editors", handle: a.listInputEditors},
 		{Method: get, Pattern: "/api/input-editors/:id", Name: "getInputEditor", Summary: "One input editor", handle: a.getInputEditor},
 		{Method: get, Pattern: "/api/input-templates", Name: "listInputTemplates", Summary: "The suggested inputs of each value type", handle: a.listInputTemplates},
 
-		// Part 2: authentication domains; then (ext) the scan of one domain, and logins at a provider
+		// Authentication domains, scans and single sign-on
 		{Method: get, Pattern: "/api/domain-templates", Name: "listDomainTemplates", Query: none, Summary: "The kinds of new domains", handle: a.listDomainTemplates},
 		{Method: get, Pattern: "/api/domain-drivers", Name: "listDomainDrivers", Query: window, Summary: "The domain drivers", handle: a.listDomainDrivers},
 		{Method: get, Pattern: "/api/domain-drivers/:id", Name: "getDomainDriver", Permission: actor.SuperuserRead, Summary: "One domain driver", handle: a.getDomainDriver},
@@ -102,12 +101,12 @@ func (a *api) routes() []Route {
 		{Method: post, Pattern: "/api/login/:domain/acs", Name: "finishSAML", Public: true, Login: true, Foreign: true, AnyType: true, Summary: "Come back from a SAML provider", handle: a.finishSAML},
 		{Method: get, Pattern: "/api/login/:domain/metadata", Name: "getSSOMetadata", Public: true, Login: true, AnyType: true, Summary: "What a SAML provider needs to know", handle: a.getSSOMetadata},
 
-		// Part 2: principals
+		// Principals
 		{Method: get, Pattern: "/api/principal-list", Name: "listPrincipals", Heavy: brief, Query: none, Summary: "Every user and team", handle: a.listPrincipals},
 		{Method: get, Pattern: "/api/principals/:id", Name: "resolvePrincipal", AnyType: true, Summary: "Redirect to the user or team", handle: a.resolvePrincipal},
 		{Method: post, Pattern: "/api/principals/:id/_reassign", Name: "reassignPrincipal", Heavy: long, Tx: true, OwnTx: true, Options: reassignInput{}, Summary: "Give a principal's content to another one", handle: a.reassignPrincipal},
 
-		// (ext) who calls
+		// Sessions and tokens
 		{Method: post, Pattern: "/api/login/:domain", Name: "login", Secret: true, Public: true, Login: true, Summary: "Log in with a password", handle: a.login},
 		{Method: post, Pattern: "/api/logout", Name: "logout", AnyType: true, Summary: "End the session", handle: a.logout},
 		{Method: get, Pattern: "/api/session", Name: "getSession", Secret: true, Summary: "Who the caller is", handle: a.getSession},
@@ -118,7 +117,7 @@ func (a *api) routes() []Route {
 		{Method: get, Pattern: "/api/tokens/:id", Name: "getToken", Secret: true, Summary: "One of the caller's API tokens", handle: a.getToken},
 		{Method: del, Pattern: "/api/tokens/:id", Name: "deleteToken", Row: "token", Tx: true, Options: noOptions{}, Summary: "Revoke an API token", handle: a.deleteToken},
 
-		// (ext) users
+		// Users
 		{Method: get, Pattern: "/api/users", Name: "listUsers", Query: searched, Summary: "The users", handle: a.listUsers},
 		{Method: post, Pattern: "/api/users", Name: "createUser", Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Add a user", handle: a.createUser},
 		{Method: get, Pattern: "/api/users/:username", Name: "getUser", Summary: "One user", handle: a.getUser},
@@ -132,7 +131,7 @@ func (a *api) routes() []Route {
 		{Method: put, Pattern: "/api/users/:username/avatar", Name: "putAvatar", Row: "avatar", Query: []string{"filename"}, Summary: "Set a user's picture", handle: a.putAvatar},
 		{Method: del, Pattern: "/api/users/:username/avatar", Name: "deleteAvatar", Row: "avatar", Tx: true, Options: noOptions{}, Summary: "Remove a user's picture", handle: a.deleteAvatar},
 
-		// (ext) teams
+		// Teams
 		{Method: get, Pattern: "/api/teams", Name: "listTeams", Query: searched, Summary: "The teams", handle: a.listTeams},
 		{Method: post, Pattern: "/api/teams", Name: "createTeam", Permission: actor.Superuser, Tx: true, Summary: "Add a team", handle: a.createTeam},
 		{Method: get, Pattern: "/api/teams/:id", Name: "getTeam", Summary: "One team", handle: a.getTeam},
@@ -143,7 +142,7 @@ func (a *api) routes() []Route {
 		{Method: put, Pattern: "/api/teams/:id/members/:username", Name: "putMember", Row: "member", Tx: true, Summary: "Add a member or change a role", handle: a.putMember},
 		{Method: del, Pattern: "/api/teams/:id/members/:username", Name: "deleteMember", Row: "member", Tx: true, Options: noOptions{}, Summary: "Remove a member", handle: a.deleteMember},
 
-		// (ext) files in and out
+		// Uploads and downloads
 		{Method: post, Pattern: "/api/uploads", Name: "createUpload", Heavy: brief, Query: []string{"filename"}, Summary: "Stage a file", handle: a.createUpload},
 		{Method: get, Pattern: "/api/uploads/:id", Name: "getUpload", Summary: "A staged file", handle: a.getUpload},
 		{Method: del, Pattern: "/api/uploads/:id", Name: "deleteUpload", Row: "upload", Tx: true, Options: noOptions{}, Summary: "Remove a staged file", handle: a.deleteUpload},
@@ -151,13 +150,13 @@ func (a *api) routes() []Route {
 		{Method: get, Pattern: "/api/downloads/:id", Name: "getDownload", Summary: "A file made for the caller", handle: a.getDownload},
 		{Method: get, Pattern: "/api/downloads/:id/content", Name: "getDownloadContent", Heavy: brief, AnyType: true, Summary: "The bytes of a download", handle: a.getDownloadContent},
 
-		// (ext) where everything begins
+		// The root
 		{Method: get, Pattern: "/api", Name: "getRoot", Public: true, Summary: "The root: a link to everything that the caller may use", handle: a.getRoot},
 		{Method: get, Pattern: "/api/", Name: "getRootSlash", Public: true, Summary: "The root, with a slash", handle: a.getRoot},
 		{Method: get, Pattern: "/", Name: "getPage", Public: true, AnyType: true, Summary: "A page for people who come with a browser", handle: a.getPage},
 
-		// (ext) for whoever runs the server
+		// Health
 		{Method: get, Pattern: "/healthz", Name: "health", Public: true, AnyType: true, Summary: "The process runs", handle: a.health},
 		{Method: get, Pattern: "/readyz", Name: "ready", Public: true, AnyType: true, Summary: "The database answers and is migrated", handle: a.ready},
-	}, append(a.commentRoutes(), a.entityRoutes()...)...) // (ext) comments on each kind, and the plain routes of the ready kinds
+	}, append(a.commentRoutes(), a.entityRoutes()...)...)
 }

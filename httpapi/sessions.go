@@ -16,7 +16,7 @@ import (
 // cookieName is the session cookie.
 const cookieName = "sid"
 
-// loginBody is what a login brings, as JSON or as a form.
+// loginBody is the body of a login, as JSON or as a form.
 type loginBody struct {
 	Username *string `json:"username"`
 	Password *string `json:"password"`
@@ -138,8 +138,8 @@ func orNull(s string) *string {
 	return &s
 }
 
-// hasBearer reports whether a request brings a token, which no browser adds by itself. Any other credential, also one that
-// only a host's own Authenticate knows, may be one that a browser adds.
+// hasBearer reports whether a request has a bearer token, which no browser adds by itself. Any other credential, including
+// one for a host's own Authenticate, may be one that a browser adds.
 func hasBearer(r *http.Request) bool {
 	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	return strings.EqualFold(scheme, "Bearer")

@@ -12,8 +12,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// endpoints are where a domain's provider finds this service. Each names the tenant: an answer for one tenant's provider
-// never comes where another one's is expected (RFC 9700, mix-up).
+// endpoints returns the addresses at which a domain's provider reaches this service. Each names the tenant, so that an
+// answer of one tenant's provider is never accepted where another one's is expected (RFC 9700, mix-up).
 func (a *api) endpoints(tenant, domain string) domains.Endpoints {
 	at := func(last string) string { return a.href("login", domain, last) + "?tenant=" + url.QueryEscape(tenant) }
 	return domains.Endpoints{Callback: at("callback"), ACS: at("acs"), Metadata: at("metadata")}
@@ -137,7 +137,7 @@ func (a *api) getSSOMetadata(r *request) (reply, error) {
 		return reply{}, err
 	}
 	return reply{status: http.StatusOK, header: map[string]string{"Content-Type": contentType}, serve: func(w http.ResponseWriter, _ *http.Request) error {
-		_, _ = w.Write(document) // a caller who is gone needs no answer
+		_, _ = w.Write(document) // a client that has gone needs no answer
 		return nil
 	}}, nil
 }

@@ -50,7 +50,7 @@ func (a *api) team(who actor.Actor, t principals.Team) hal.Resource {
 	}}
 }
 
-// teamInput is what a body may say about a team; what is left out stays.
+// teamInput is the body of a write to a team. A field that is left out stays as it is.
 type teamInput struct {
 	Name         *string       `json:"name"`
 	Slug         *string       `json:"slug"`
@@ -112,7 +112,7 @@ func (a *api) getTeam(r *request) (reply, error) {
 	return a.teamReply(r)(a.Principals.Team(r.Context(), r.param("id")))
 }
 
-// teamReply encodes what a service gives: 200 and the team.
+// teamReply returns a function that encodes the result of a service: 200 and the team.
 func (a *api) teamReply(r *request) func(principals.Team, error) (reply, error) {
 	return func(t principals.Team, err error) (reply, error) {
 		if err != nil {
@@ -140,7 +140,7 @@ func (a *api) deleteTeam(r *request) (reply, error) {
 	return a.deletePrincipal(r, r.param("id"), a.Principals.DeleteTeam)
 }
 
-// deletePrincipalInput says who gets what a principal owns.
+// deletePrincipalInput names the new owner of what a deleted principal owns.
 type deletePrincipalInput struct {
 	ReassignTo string `json:"reassignTo"`
 }

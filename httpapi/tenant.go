@@ -28,8 +28,8 @@ type settingsBody struct {
 	DeployFrom    sources  `json:"deployFrom"`
 }
 
-// sources are the tenants that may deploy into another one: each its id, or {tenant, runAs} with the username of who owns
-// what comes from there.
+// sources are the tenants that may deploy into another one: each an id, or {tenant, runAs} with the username of the owner of
+// what they deploy.
 type sources []tenants.Source
 
 // MarshalJSON writes each as it was given.

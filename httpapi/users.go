@@ -69,7 +69,7 @@ type userPermissionsBody struct {
 	ManageLogin          bool `json:"manageLogin"`
 }
 
-// user encodes a user for the caller who.
+// user encodes a user as who, the caller, may see it.
 func (a *api) user(who actor.Actor, u principals.User) hal.Resource {
 	may := a.Principals.UserPermissions(who, u)
 	own := who.User == u.Username || who.Superuser
@@ -101,7 +101,7 @@ func (a *api) user(who actor.Actor, u principals.User) hal.Resource {
 	}}
 }
 
-// userInput is what a body may say about a user; what is left out stays.
+// userInput is the body of a write to a user. A field that is left out stays as it is.
 type userInput struct {
 	Domain            field[string]          `json:"domain"`
 	DisplayName       field[string]          `json:"displayName"`
@@ -212,7 +212,7 @@ func (a *api) getUser(r *request) (reply, error) {
 	return a.userReply(r)(a.Principals.User(r.Context(), r.param("username")))
 }
 
-// userReply encodes what a service gives: 200 and the user.
+// userReply returns a function that encodes the result of a service: 200 and the user.
 func (a *api) userReply(r *request) func(principals.User, error) (reply, error) {
 	return func(u principals.User, err error) (reply, error) {
 		if err != nil {

@@ -115,7 +115,7 @@ func (t Team) Version() string {
 		t.UpdatedAt)
 }
 
-// NaturalID is the slug: a team has no owner that would come before it ("<ownerId>:<slug>" in part 2, App).
+// NaturalID returns the slug: unlike that of content, it has no owner before it.
 func (t Team) NaturalID() string { return t.Slug }
 
 // Membership is one user's role in one team.

@@ -8,7 +8,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Reassigned are the kinds of content that Reassign moves: the ten models of part 2, Reassign rules, and apps, which move
+// Reassigned are the kinds of content that Reassign moves: the ten models that the API documents, and apps, which move
 // with reports.
 var Reassigned = []entity.Kind{
 	"dataset", "datasource", "report", "query", "file", "job", "visual", "assistant", "library", "template", "app",

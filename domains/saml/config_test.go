@@ -23,7 +23,7 @@ func TestInfo(t *testing.T) {
 	is.Equal(info.ID, "SAML")
 	is.Equal(len(info.Defaults), 6)
 	for _, key := range []string{"username", "email", "displayName", "timezone", "givenName", "familyName"} {
-		is.True(info.Defaults[key] != "") // the template's keys, part 2
+		is.True(info.Defaults[key] != "") // the template's keys
 	}
 }
 
