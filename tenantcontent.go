@@ -262,7 +262,11 @@ func drivers(own []domains.Driver, denied []netip.Prefix) []domains.Driver {
 		denied = egress.Default
 	}
 	dial, client := egress.Dialer(denied).DialContext, egress.Client(denied)
-	all := []domains.Driver{local.Driver{}, ldap.AD{Dial: dial}, ldap.LDAP{Dial: dial}, saml.Driver{Client: client}, oidc.Driver{Client: client}}
+	deny := egress.Denied(denied)
+	all := []domains.Driver{
+		local.Driver{}, ldap.AD{Dial: dial, Denied: deny}, ldap.LDAP{Dial: dial, Denied: deny},
+		saml.Driver{Client: client, Denied: deny}, oidc.Driver{Client: client, Denied: deny},
+	}
 	for i, ready := range all {
 		if n := slices.IndexFunc(own, func(d domains.Driver) bool { return d.Info().ID == ready.Info().ID }); n >= 0 {
 			all[i] = own[n]

@@ -90,9 +90,9 @@ func (s *Service) staysWhereItWas(was, now Domain, realm Realm, driver Driver, k
 	if was.Type == now.Type && sameJSON(was.Config, now.Config) {
 		return nil
 	}
-	by := redirected(was, now)
+	by, does := redirected(was, now), "may change"
 	if sender, ok := realm.(SecretSender); ok {
-		by = "the configuration"
+		by, does = "the configuration", "changes"
 		if before, err := s.open(was); err == nil {
 			by = sender.Redirects(before)
 		}
@@ -111,7 +111,7 @@ func (s *Service) staysWhereItWas(was, now Domain, realm Realm, driver Driver, k
 			drop = ", or null to drop it"
 		}
 	}
-	return errs.New(errs.Invalid, "config.%s must be sent again%s: %s changes where it is sent", kept[0], drop, by)
+	return errs.New(errs.Invalid, "config.%s must be sent again%s: %s %s where it is sent", kept[0], drop, by, does)
 }
 
 // sameJSON reports whether two configurations have the same members.
@@ -120,33 +120,23 @@ func sameJSON(a, b json.RawMessage) bool {
 	return json.Unmarshal(a, &one) == nil && json.Unmarshal(b, &other) == nil && reflect.DeepEqual(one, other)
 }
 
-// redirected returns the first member of a configuration that is an address and not the same as before, "type" for another
-// driver, and "" for none.
+// redirected returns the first member of a configuration that is not the same as before, "type" for another driver, and ""
+// for none. Only a driver knows which members say where its secrets go: an address may be the member of a member, or a host
+// and a port.
 func redirected(was, now Domain) string {
 	if was.Type != now.Type {
 		return "type"
 	}
-	before, after := addresses(was.Config), addresses(now.Config)
-	for _, name := range slices.Sorted(maps.Keys(after)) {
-		if after[name] != before[name] {
+	var before, after members
+	_, _ = json.Unmarshal(was.Config, &before), json.Unmarshal(now.Config, &after) // each is an object, or none
+	names := slices.AppendSeq(slices.Collect(maps.Keys(before)), maps.Keys(after))
+	slices.Sort(names)
+	for _, name := range names {
+		if !sameJSON(before[name], after[name]) {
 			return name
 		}
 	}
 	return ""
-}
-
-// addresses returns the members of a configuration that are addresses.
-func addresses(config json.RawMessage) map[string]string {
-	var all members
-	found := map[string]string{}
-	_ = json.Unmarshal(config, &all) // which is an object, or has none
-	for name, value := range all {
-		var address string
-		if json.Unmarshal(value, &address) == nil && isAddress.MatchString(address) {
-			found[name] = address
-		}
-	}
-	return found
 }
 
 // SameServer returns an address in one form for all spellings of one scheme, host, port and path: without case in scheme and

@@ -37,9 +37,9 @@ func TestSecrets(t *testing.T) {
 			is.NoErr(err)
 			return d
 		}
-		put(`{"url": "ldap://x", "password": "********", "n": 2}`)
+		put(`{"url": "ldap://x", "password": "********", "n": 1.5}`)
 		is.True(in("hush-hush"))
-		is.Equal(string(put(`{"url": "ldap://x"}`).Config), `{"password":"********","url":"ldap://x"}`)
+		is.Equal(string(put(`{"url": "ldap://x", "n": 1.50}`).Config), `{"n":1.50,"password":"********","url":"ldap://x"}`)
 		is.True(in("hush-hush"))
 		put(`{"url": "ldap://z", "password": "other"}`)
 		is.True(in("other") && !in("hush-hush"))
@@ -71,14 +71,23 @@ func TestSecretsStayWhereTheyWere(t *testing.T) {
 	w.add(t, "Books", "paper", `{"url": "ldap://x", "password": "hush-hush", "n": 1}`)
 	w.paper.all = []domains.Entry{person(1)}
 	for config, name := range map[string]string{
-		`{"url": "ldap://evil", "password": "********"}`: "url", `{"url": "ldap://evil"}`: "url", `{"url": "ldap://x", "n": "ldap://evil"}`: "n",
+		`{"url": "ldap://evil", "n": 1, "password": "********"}`: "url", `{"url": "ldap://evil", "n": 1}`: "url", `{"url": "ldap://x", "n": "ldap://evil"}`: "n",
+		`{"url": "ldap://x", "n": 2}`: "n", `{"url": "ldap://x"}`: "n", `{"url": "ldap://x", "n": 1, "map": {"uid": "evil"}}`: "map",
+		`{"url": "LDAP://x", "n": 1}`: "url",
 	} {
 		_, err := w.Update(root(t), "books", func(d *domains.Domain) error { d.Config = json.RawMessage(config); return nil })
 		is.Equal(errs.CodeOf(err), errs.Invalid)
-		is.Equal(errs.MessageOf(err), "config.password must be sent again, or null to drop it: config."+name+" changes where it is sent")
+		is.Equal(errs.MessageOf(err), "config.password must be sent again, or null to drop it: config."+name+" may change where it is sent")
 	}
 	_, err := w.Authenticate(t.Context(), "acme", "books", "user0001", "hush-hush")
 	is.NoErr(err) // nothing was written
+	_, err = w.Update(root(t), "books", func(d *domains.Domain) error {
+		d.Config, d.Description = json.RawMessage(`{ "n": 1.0, "url": "ldap://x" }`), new("the same configuration")
+		return nil
+	})
+	is.NoErr(err)
+	_, err = w.Authenticate(t.Context(), "acme", "books", "user0001", "hush-hush")
+	is.NoErr(err)
 	for _, config := range []string{`{"url": "ldap://new", "password": "sent again"}`, `{"url": "ldap://newer", "password": null}`} {
 		_, err := w.Update(root(t), "books", func(d *domains.Domain) error { d.Config = json.RawMessage(config); return nil })
 		is.NoErr(err)

@@ -7,11 +7,13 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
 // Driver is one way to authenticate people: a kind of directory or of single sign-on. It is what a host extends:
-// Config.DomainDrivers. Implementations must pass drivertest.Test.
+// Config.DomainDrivers. Implementations must pass drivertest.Test. Where the configuration has secrets, the Realm should be a
+// SecretSender: without it, whoever changes anything else of the configuration must send the secrets again.
 type Driver interface {
 	// Info describes the driver. It gives the same each time.
 	Info() Info
@@ -59,13 +61,26 @@ func Below[T any](member string, of map[string]T) []string {
 type Realm interface{}
 
 // SecretSender is a Realm whose secrets go to a server. A stored secret is kept when a configuration changes only where the
-// realm of the new one sends it nowhere else. Of a Realm without this interface, every address in the configuration is a place
-// that secrets go to.
+// realm of the new one sends it nowhere else. A Realm without this interface may send them anywhere that its configuration
+// says: they are kept while its other members stay the same, and must be sent again with any other configuration.
 type SecretSender interface {
 	// Redirects returns the member of the configuration by which this realm sends secrets to another server than before, or
 	// lets others read them, "" for none. Two spellings of one address are the same. before is the realm of the
 	// configuration until now, of any driver.
 	Redirects(before Realm) string
+}
+
+// Checker is a Realm that can tell by its configuration alone that nobody can log in there, such as that connections to its
+// address are denied.
+type Checker interface {
+	// Check asks nobody. Errors: errs.Invalid, which begins with the member that is the reason ("url must …").
+	Check() error
+}
+
+// DeniedAddress returns the error of Checker for a member of a configuration that is the address of a server to which
+// connections are denied.
+func DeniedAddress(member string) error {
+	return errs.New(errs.Invalid, "%s must not be an address in a network that this server does not connect to", member)
 }
 
 // PasswordLogin is a Realm whose people log in with a name and a password that the realm checks.

@@ -87,13 +87,26 @@ func (s *Service) Get(ctx context.Context, id string) (Domain, error) {
 // shown is masked with Unready.
 func (s *Service) shown(d Domain) Domain {
 	if d.ID != Local {
-		if _, err := s.open(d); errs.CodeOf(err) == errs.Invalid {
+		if err := s.usable(d); errs.CodeOf(err) == errs.Invalid {
 			d.Unready = errs.MessageOf(err)
 		} else if err != nil {
 			d.Unready = "Its secrets cannot be read with this service's key: send them again."
 		}
 	}
 	return s.masked(d)
+}
+
+// usable fails where nobody can log in at a domain, as far as that is known without asking its directory or provider. Errors:
+// those of open; errs.Invalid naming the member of the configuration.
+func (s *Service) usable(d Domain) error {
+	realm, err := s.open(d)
+	if err != nil {
+		return err
+	}
+	if c, ok := realm.(Checker); ok {
+		return inConfig(c.Check())
+	}
+	return nil
 }
 
 // get also spares the database what cannot be an id: a login brings both.

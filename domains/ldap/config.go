@@ -19,6 +19,7 @@ import (
 type realm struct {
 	flavor
 	dial                 Dial
+	denied               bool   // connections to address
 	url                  string // for people
 	address              string // host and port
 	tls                  *tls.Config
@@ -42,7 +43,7 @@ var (
 	_ domains.SecretSender  = (*realm)(nil)
 )
 
-func open(f flavor, config json.RawMessage, dial Dial) (domains.Realm, error) {
+func open(f flavor, config json.RawMessage, dial Dial, denied Denied) (domains.Realm, error) {
 	m := readMembers(config)
 	r := &realm{flavor: f, dial: dial}
 	r.readConnection(m)
@@ -59,6 +60,7 @@ func open(f flavor, config json.RawMessage, dial Dial) (domains.Realm, error) {
 	if m.err != nil {
 		return nil, m.err
 	}
+	r.denied = denied != nil && denied(r.url)
 	if r.dial == nil {
 		r.dial = (&net.Dialer{}).DialContext
 	}
@@ -94,6 +96,14 @@ func (r *realm) readConnection(m *members) {
 	case r.bindDN != "" && r.bindPassword == "":
 		m.bad("bindPassword", "given where bindDN is")
 	}
+}
+
+// Check implements domains.Checker.
+func (r *realm) Check() error {
+	if r.denied {
+		return domains.DeniedAddress("url")
+	}
+	return nil
 }
 
 // Redirects implements domains.SecretSender: the password goes to the server of url, in the clear without TLS, and to whoever

@@ -30,18 +30,27 @@ import (
 // Its defaults: userFilter (&(objectClass=user)(!(objectClass=computer))), groupFilter (objectClass=group), groupMember
 // member. An entry's id is its objectGUID. Who has the flag ACCOUNTDISABLE in userAccountControl is disabled. bindDN may
 // be a userPrincipalName, too.
-type AD struct{ Dial Dial }
+type AD struct {
+	Dial   Dial
+	Denied Denied
+}
 
 // LDAP is the driver for other LDAP directories. Its zero value is ready.
 //
 // Its defaults: userFilter (objectClass=person), groupMember member; groupFilter is for the class that goes with
 // groupMember: groupOfNames, groupOfUniqueNames (uniqueMember) or posixGroup (memberUid, which has the uid of people
 // in place of DNs). An entry's id is its entryUUID.
-type LDAP struct{ Dial Dial }
+type LDAP struct {
+	Dial   Dial
+	Denied Denied
+}
 
 // Dial connects to a directory, as (*net.Dialer).DialContext does, which is what nil stands for. A host gives its own to
 // forbid some addresses, such as private ones.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+// Denied reports whether connections to the host of an address are denied, so that a domain there says so; nil: none are.
+type Denied func(address string) bool
 
 // Info describes the driver.
 func (AD) Info() domains.Info { return activeDirectory.info() }
@@ -64,12 +73,12 @@ func (LDAP) Info() domains.Info { return standard.info() }
 //
 // Errors: errs.Invalid naming the member.
 func (d AD) Open(config json.RawMessage) (domains.Realm, error) {
-	return open(activeDirectory, config, d.Dial)
+	return open(activeDirectory, config, d.Dial, d.Denied)
 }
 
 // Open reads a configuration, as that of AD does. Errors: errs.Invalid naming the member.
 func (d LDAP) Open(config json.RawMessage) (domains.Realm, error) {
-	return open(standard, config, d.Dial)
+	return open(standard, config, d.Dial, d.Denied)
 }
 
 // flavor is what the two drivers differ in.

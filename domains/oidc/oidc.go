@@ -20,6 +20,8 @@ type Driver struct {
 	// http.DefaultTransport. Whatever it is, an answer has at most 1 MiB, a redirect is followed three times at most, and
 	// no request leaves https but to a provider on this machine.
 	Client *http.Client
+	// Denied reports whether connections to the host of an address are denied, so that a domain there says so; nil: none are.
+	Denied func(address string) bool
 	Now    func() time.Time // default time.Now
 }
 
@@ -65,5 +67,5 @@ func (d Driver) Open(raw json.RawMessage) (domains.Realm, error) {
 	if now == nil {
 		now = time.Now
 	}
-	return &realm{config: c, client: guarded(d.Client, isPlain(c.issuer)), now: now}, nil
+	return &realm{config: c, client: guarded(d.Client, isPlain(c.issuer)), denied: d.Denied != nil && d.Denied(c.issuer), now: now}, nil
 }

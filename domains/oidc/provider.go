@@ -12,6 +12,7 @@ import (
 	goidc "github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
+	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
@@ -19,8 +20,17 @@ import (
 type realm struct {
 	config
 	client *http.Client
+	denied bool // connections to the issuer's address
 	now    func() time.Time
 	found  shared[*provider]
+}
+
+// Check implements domains.Checker.
+func (r *realm) Check() error {
+	if r.denied {
+		return domains.DeniedAddress("issuer")
+	}
+	return nil
 }
 
 // provider is what is known of the provider: its addresses and its keys.

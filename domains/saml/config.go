@@ -18,7 +18,7 @@ import (
 const maxEntityID = 1024
 
 // open makes a realm of a configuration.
-func open(config json.RawMessage, client *http.Client) (domains.Realm, error) {
+func (d Driver) open(config json.RawMessage, client *http.Client) (domains.Realm, error) {
 	all := members{}
 	if err := json.Unmarshal(config, &all); err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "metadataURL or metadataXML must be given in a JSON object")
@@ -39,6 +39,7 @@ func open(config json.RawMessage, client *http.Client) (domains.Realm, error) {
 		return nil, errs.New(errs.Invalid, "metadataURL must be left out where metadataXML is given")
 	case address != "":
 		r.provider, err = remoteMetadata(address, client)
+		r.denied = d.Denied != nil && d.Denied(address)
 	default:
 		r.provider, err = pastedMetadata(document)
 	}

@@ -22,6 +22,15 @@ type realm struct {
 	provider   metadata
 	entityID   string            // what the provider calls this service, "" for the address of its metadata
 	attributes map[string]string // Info's Defaults, as configured
+	denied     bool              // connections to the address of the metadata
+}
+
+// Check implements domains.Checker.
+func (r *realm) Check() error {
+	if r.denied {
+		return domains.DeniedAddress("metadataURL")
+	}
+	return nil
 }
 
 // service is the entity id of this service.

@@ -33,6 +33,8 @@ type Driver struct {
 	// one whose dialer refuses private addresses. Default: one over http.DefaultTransport. Whatever it is, an answer has at
 	// most 1 MiB and takes at most ten seconds, and a redirect is not followed.
 	Client *http.Client
+	// Denied reports whether connections to the host of an address are denied, so that a domain there says so; nil: none are.
+	Denied func(address string) bool
 }
 
 // defaults are the attributes of a new domain, under the names that LDAP directories give them.
@@ -71,7 +73,7 @@ func (Driver) Info() domains.Info {
 // or on this machine) and a certificate for signing. A list of entities may stand around it.
 // Errors: errs.Invalid naming the member.
 func (d Driver) Open(config json.RawMessage) (domains.Realm, error) {
-	return open(config, d.client())
+	return d.open(config, d.client())
 }
 
 // patience is how long the metadata of a provider is waited for.

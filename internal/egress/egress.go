@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"syscall"
@@ -40,6 +41,38 @@ func forms(ip netip.Addr) []netip.Addr {
 // networks are those that are denied.
 type networks []netip.Prefix
 
+func newNetworks(denied []netip.Prefix) networks {
+	out := networks(slices.Clone(denied))
+	for i, network := range out {
+		if at := network.Addr(); at.Is4In6() && network.Bits() >= 96 { // ::ffff:10.0.0.0/104
+			out[i] = netip.PrefixFrom(at.Unmap(), network.Bits()-96)
+		}
+	}
+	return out
+}
+
+// Denied returns a function that reports, without a connection, whether Dialer and Client never connect to the host of a URL:
+// whether it is an address in one of the denied networks. What a name would be resolved to is not known, nor where a proxy
+// connects to.
+func Denied(denied []netip.Prefix) func(address string) bool {
+	out := newNetworks(denied)
+	return func(address string) bool {
+		u, err := url.Parse(address)
+		if err != nil {
+			return false
+		}
+		ip, err := netip.ParseAddr(u.Hostname())
+		if err != nil || out.check(ip.WithZone("")) == nil {
+			return false
+		}
+		if u.Scheme != "http" && u.Scheme != "https" {
+			return true
+		}
+		proxy, err := http.ProxyFromEnvironment(&http.Request{URL: u})
+		return err == nil && proxy == nil
+	}
+}
+
 // check returns an error for an address in one of the networks.
 func (denied networks) check(ip netip.Addr) error {
 	for _, form := range forms(ip) {
@@ -55,12 +88,7 @@ func (denied networks) check(ip netip.Addr) error {
 // Dialer makes a dialer that connects to no address in the denied networks. It checks the address that a name has been
 // resolved to, at the moment of the connection. An unspecified address, such as 0.0.0.0, counts as a loopback address.
 func Dialer(denied []netip.Prefix) *net.Dialer {
-	out := networks(slices.Clone(denied))
-	for i, network := range out {
-		if at := network.Addr(); at.Is4In6() && network.Bits() >= 96 { // ::ffff:10.0.0.0/104
-			out[i] = netip.PrefixFrom(at.Unmap(), network.Bits()-96)
-		}
-	}
+	out := newNetworks(denied)
 	return &net.Dialer{ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		host, _, err := net.SplitHostPort(address)
 		if err != nil {

@@ -47,6 +47,23 @@ func TestDialer(t *testing.T) {
 	}
 }
 
+// TestDenied: what is known of an address without a connection.
+func TestDenied(t *testing.T) {
+	denied := egress.Denied(loopback)
+	for address, want := range map[string]bool{
+		"ldap://127.0.0.1": true, "ldaps://127.1.2.3:636": true, "ldap://0.0.0.0": true, "ldap://[::]:389": true, "ldap://[::ffff:0.0.0.0]": true,
+		"http://[::1]/metadata": true, "https://127.0.0.1:8443/a": true, "ldap://[64:ff9b::7f00:1]": true, "ldap://[::ffff:127.0.0.1%251]": true,
+		"ldap://localhost": false, "ldap://192.0.2.1": false, "ldap://[2001:db8::1]": false, "ldap://127.0.0.1.example.com": false, "": false, "%": false,
+	} {
+		if denied(address) != want {
+			t.Errorf("%s: %v", address, !want)
+		}
+	}
+	is := is.New(t)
+	is.True(egress.Denied(egress.Default)("ldap://169.254.169.254/latest"))
+	is.True(!egress.Denied(nil)("ldap://169.254.169.254/latest"))
+}
+
 func TestClient(t *testing.T) {
 	is := is.New(t)
 	server := httptest.NewServer(http.NotFoundHandler())

@@ -77,6 +77,17 @@ func TestDeniedNetworks(t *testing.T) {
 	})
 	is.NoErr(err)
 	reached.Store(0)
+	for id, member := range map[string]string{"ad": "url", "any4": "url", "any6": "url", "any46": "url", "ldap": "", "saml": "", "oidc": "", "cloud": ""} {
+		var d struct {
+			Public struct {
+				Ready  bool
+				Reason string
+			}
+		}
+		is.NoErr(json.Unmarshal([]byte(w.admin.must(t, "GET", "/api/domains/"+id, "").body), &d)) // a name may be of another address
+		is.Equal(d.Public.Ready, member == "")
+		is.True(member == "" || d.Public.Reason == "config."+member+" must not be an address in a network that this server does not connect to")
+	}
 	ask()
 	is.Equal(reached.Load(), int64(0))
 }
