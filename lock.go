@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -74,6 +75,7 @@ func (app *App) keepLock(ctx context.Context) error {
 			return err
 		}
 		app.note("hold the lock of the secret key", err)
+		app.checkVisible(ctx)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -97,23 +99,50 @@ func (app *App) holdLock(ctx context.Context) error {
 	return app.Lock(ctx, purpose)
 }
 
-// visibility is what was last known of Visible.
+// visibility is what is known of migrations.Visible.
 type visibility struct {
-	mu  sync.Mutex
-	at  time.Time
-	err error
+	mu     sync.Mutex // one asks at a time
+	at     time.Time
+	err    error
+	hidden atomic.Pointer[error] // nil while nothing is known to be hidden
 }
 
-// visible fails with errs.Unavailable when the database hides its rows from this program (see EnableRowLevelSecurity). It
-// asks at most once a second: it is asked before every 401.
-func (app *App) visible(ctx context.Context) error {
+// visible fails with errs.Unavailable when the database hides its rows from this program, or does not keep tenants apart for
+// it though it should (see EnableRowLevelSecurity). It asks at most once a second: it is asked before every 401.
+func (app *App) visible(ctx context.Context) error { return app.look(ctx, time.Second) }
+
+// look does as visible, and asks if what is known is at least so old.
+func (app *App) look(ctx context.Context, old time.Duration) error {
 	v := &app.visibility
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.at.IsZero() || time.Since(v.at) >= time.Second {
-		if err := migrations.Visible(ctx, app.db); ctx.Err() == nil {
-			v.at, v.err = time.Now(), err
+	if v.at.IsZero() || time.Since(v.at) >= old {
+		err := migrations.Visible(ctx, app.db)
+		if ctx.Err() != nil {
+			return v.err
+		}
+		v.at, v.err = time.Now(), err
+		switch {
+		case err == nil:
+			v.hidden.Store(nil)
+		case errors.Is(err, migrations.ErrHidden): // while the database is away, what was known holds
+			v.hidden.Store(&err)
 		}
 	}
 	return v.err
+}
+
+// hidden is visible as Run, a 401 or Ready last found it. It asks nobody.
+func (app *App) hidden() error {
+	if err := app.visibility.hidden.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// checkVisible asks as Run does each second.
+func (app *App) checkVisible(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, lockAnswer)
+	defer cancel()
+	_ = app.visible(ctx) // hidden has it
 }

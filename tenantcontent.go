@@ -240,7 +240,7 @@ func Open(c Config) (*App, error) {
 			Sessions: app.Sessions, Tenants: app.Tenants, Uploads: app.Uploads,
 		},
 		HostKinds: kinds(c.Entities), HostParents: comments.HostParents(c.Entities),
-		InTx: app.InTx, Ready: app.Ready, Visible: app.visible, BaseURL: c.BaseURL, MaxBody: c.MaxBody, Log: c.Log, Authenticate: c.Authenticate, KeepLogins: c.KeepLogins, TrustedProxies: c.TrustedProxies, Now: c.Now,
+		InTx: app.InTx, Ready: app.Ready, Visible: app.visible, Hidden: app.hidden, BaseURL: c.BaseURL, MaxBody: c.MaxBody, Log: c.Log, Authenticate: c.Authenticate, KeepLogins: c.KeepLogins, TrustedProxies: c.TrustedProxies, Now: c.Now,
 	})
 	if err != nil {
 		return nil, err
@@ -316,7 +316,7 @@ func (app *App) Ready(ctx context.Context) error {
 	}
 	switch {
 	case len(pending) == 0:
-		return migrations.Visible(ctx, app.db)
+		return app.look(ctx, 0)
 	case strings.HasPrefix(pending[0], "0001"):
 		return errs.New(errs.Unavailable, "The database has no tables yet. Run: tenantcontent migrate")
 	}

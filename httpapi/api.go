@@ -62,6 +62,9 @@ type Config struct {
 	// Visible returns an error if the database hides its rows from this program, so that every credential looks wrong. It is
 	// called before a 401 is sent, and its error is sent instead. The default always returns nil.
 	Visible func(ctx context.Context) error
+	// Hidden is what Visible last found, without asking the database: every request below /api is refused with it. Default:
+	// nothing is refused.
+	Hidden func() error
 	// BaseURL starts every link; default http://127.0.0.1:8080. It may have a path, such as https://example.com/content:
 	// requests are then served below /content, and also without it, for a proxy or an http.StripPrefix that takes it away.
 	// No link ever comes from a request's Host or X-Forwarded headers.
@@ -210,6 +213,11 @@ func (a *api) serve(w *response, r *http.Request) error {
 	route, params, err := a.router.find(r)
 	if err != nil {
 		return err
+	}
+	if a.Hidden != nil && strings.HasPrefix(route.Pattern, "/api") {
+		if err := a.Hidden(); err != nil {
+			return err
+		}
 	}
 	if err := a.crossOrigin.Check(r); err != nil && !route.Foreign && (route.Public || !hasBearer(r)) {
 		return errs.Wrap(errs.Forbidden, err, "This request came from a page of another origin.")

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 
@@ -90,6 +91,7 @@ func TestRowLevelSecurity(t *testing.T) {
 	status, _ = call(t, "GET", s.url+"/api/session", strings.Replace(token, "a", "b", 1), "")
 	is.Equal(status, http.StatusServiceUnavailable)
 	is.Equal(s.stop(), 0)
+	bypassed(t)
 
 	for _, args := range []string{"serve --listen=127.0.0.1:0", "tenant add acme", "rekey"} {
 		fails(t, 1, says, "", append(strings.Fields(args), on(bare)...)...)
@@ -97,6 +99,31 @@ func TestRowLevelSecurity(t *testing.T) {
 	}
 	s = serving(t, on(secured)...)
 	s.login(t, "", "admin", password)
+	is.Equal(s.stop(), 0)
+}
+
+// bypassed checks that a server whose role the policies do not bind refuses all, also the right password, soon after they were
+// switched on beside it.
+func bypassed(t *testing.T) {
+	is, secured := is.New(t), dbtest.PostgresURL(t)
+	bare := strings.Replace(secured, "row_level_security=on", "row_level_security=off", 1)
+	done(t, "", "migrate", "--database="+bare)
+	s := serving(t, "--database="+strings.Replace(bare, "tester@", superuser(t)+"@", 1), "--secret-key="+key)
+	token := s.login(t, "", "admin", password)
+	done(t, "", "migrate", "--row-level-security", "--database="+bare)
+	status, body := http.StatusOK, ""
+	for end := time.Now().Add(time.Minute); status == http.StatusOK && time.Now().Before(end); { // until the server has looked
+		status, body = call(t, "GET", s.url+"/api/session", token, "")
+	}
+	is.Equal(status, http.StatusServiceUnavailable)
+	is.True(strings.Contains(body, "does not bind the role"))
+	for _, path := range []string{"/readyz", "/api/session", "/api", "/api/colors"} {
+		status, body := call(t, "GET", s.url+path, token, "")
+		is.Equal(status, http.StatusServiceUnavailable)
+		is.True(strings.Contains(body, "does not bind the role"))
+	}
+	status, _ = s.tryLogin(t, "", "admin", password)
+	is.Equal(status, http.StatusServiceUnavailable)
 	is.Equal(s.stop(), 0)
 }
 

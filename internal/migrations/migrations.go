@@ -130,7 +130,10 @@ const withoutPolicy = `SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a
 // probe is a tenant that nobody has.
 const probe = "-"
 
-// Visible fails with errs.Unavailable, saying what to change, where row-level security is on and this program's connections
+// ErrHidden is the cause of an error of Visible that has nothing to do with whether the database answers.
+var ErrHidden = errors.New("row-level security does not fit this program")
+
+// Visible fails with errs.Unavailable, with the cause ErrHidden, saying what to change, where row-level security is on and this program's connections
 // do not tell the server their tenant, so that they see no row, or log in as a role that the policies do not bind.
 func Visible(ctx context.Context, db *bun.DB) error {
 	ctx, c := bunx.For(ctx, db, probe)
@@ -147,9 +150,9 @@ func Visible(ctx context.Context, db *bun.DB) error {
 	case err != nil:
 		return bunx.Err(err, "")
 	case on && !binds:
-		return errs.New(errs.Unavailable, "Row-level security is on in this database and does not bind the role %s: log in as a role that is no superuser and has no BYPASSRLS.", role)
+		return errs.Wrap(errs.Unavailable, ErrHidden, "Row-level security is on in this database and does not bind the role %s: log in as a role that is no superuser and has no BYPASSRLS.", role)
 	case on && tenant != probe:
-		return errs.New(errs.Unavailable, "Row-level security is on in this database, and it is not told the tenant: add row_level_security=on to the database URL.")
+		return errs.Wrap(errs.Unavailable, ErrHidden, "Row-level security is on in this database, and it is not told the tenant: add row_level_security=on to the database URL.")
 	}
 	return nil
 }
