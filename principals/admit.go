@@ -11,25 +11,25 @@ import (
 
 var errRefused = errs.New(errs.Unauthenticated, "Unable to log in")
 
-// refusedFor is errRefused with the reason, which is for the log.
+// refusedFor returns errRefused with a cause for the log.
 func refusedFor(reason error) error {
 	if reason == nil {
 		return errRefused
 	}
-	if errs.MessageOf(reason) == errs.MessageOf(errRefused) { // it is one already
+	if errs.MessageOf(reason) == errs.MessageOf(errRefused) { // already refused
 		return reason
 	}
 	return errs.Wrap(errs.Unauthenticated, reason, "%s", errs.MessageOf(errRefused))
 }
 
-// Try is a password login that somebody else checks, such as a directory, followed by Admit. Failures of a user of the
-// domain are counted and lock as in Authenticate; only check's errs.Unauthenticated is one, and its other errors are passed
-// on. The user is the one with the source id that check gives with its refusal, else the one of the name that was typed.
-// What is tried at names without any user here is not counted.
+// Try logs a user in with a password that check verifies, for instance at a directory, and calls Admit. Failures of a user of
+// the domain are counted and lock as in Authenticate. Only errs.Unauthenticated from check is a failure; Try returns its other
+// errors as they are. The user is the one with the source id that check returns with its refusal, else the one with the given
+// name. Attempts with names that no user has are not counted.
 //
-// A user of the domain with that name who is locked, disabled or expired is refused without check, at once: the caller sees to the
-// time. For every other name check is called, and takes the time that it takes: also for one that nobody has, or that a user
-// of another domain has, so nobody learns of those; a user who is found by the source id alone is refused after it.
+// A user of the domain who is locked, disabled or expired is refused at once, without a call of check: the caller equalizes the
+// time of refusals. For every other name, including unknown names and those of users of other domains, check is called, so that
+// its duration does not reveal who exists. A user found by the source id alone is refused after check.
 // Every refusal is errs.Unauthenticated "Unable to log in".
 //
 // The counts are transactions of their own: do not call it inside one.
@@ -67,8 +67,8 @@ func (s *Service) Try(ctx context.Context, tenant, domain, source, username stri
 	return s.Admit(ctx, tenant, domain, source, who)
 }
 
-// failed counts a failure of the user with a source id, else of the one with a folded name, and gives then. Both may be "".
-// It counts also when the caller has hung up.
+// failed counts a failure of the user with the source id, else of the one with the folded name, and returns then. Both may be
+// "". It counts even if the client has hung up.
 func (s *Service) failed(ctx context.Context, tenant, domain, folded, sourceID string, then error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
@@ -97,14 +97,14 @@ func (s *Service) failed(ctx context.Context, tenant, domain, folded, sourceID s
 	return then
 }
 
-// Admit returns the user of somebody whom a domain has let in, with the profile and the name that the domain knows: the user
-// of the domain with the source id; else the one of that name without a source id, who is tied to it; else a new one
-// without rights. A user whose new name cannot be had keeps the old one. Nothing is written when nothing differs. It joins
-// the transaction in ctx, and two first logins at once make one user.
+// Admit returns the user of a person whom a domain has authenticated, with the profile and name that the domain reports. It is
+// the user of the domain with the source id, else the user with that name and no source id, who gets it, else a new user
+// without rights. A user whose new name is not available keeps the old one. Admit writes nothing if nothing differs. It joins
+// the transaction in ctx; two first logins at once create one user.
 //
-// Errors: errs.Invalid for the domain Local; errs.Unauthenticated "Unable to log in" for somebody who is disabled there or
-// here, locked or expired here, has no id, or would need a user's name that is bad, or that a user of another domain or
-// with another source id has; also when the tenant has no such domain any more.
+// It returns errs.Invalid for the domain Local, and errs.Unauthenticated "Unable to log in" for a person who is disabled there or
+// here, is locked or expired here, has no id, or whose new user would need a name that is invalid or that another user has, and
+// when the tenant no longer has the domain.
 func (s *Service) Admit(ctx context.Context, tenant, domain, source string, who Identity) (User, error) {
 	if err := foreign(domain); err != nil {
 		return User{}, err
@@ -112,26 +112,26 @@ func (s *Service) Admit(ctx context.Context, tenant, domain, source string, who 
 	if !validSourceID(who.ID) || who.Disabled {
 		return User{}, refusedFor(errors.New("the entry has no id, or is disabled"))
 	}
-	scribe := newScribe(source, func(string, ...any) {})
+	writer := newProfileWriter(source, func(string, ...any) {})
 	u, err := s.store.UserFrom(ctx, tenant, domain, who.ID)
 	if err == nil {
 		err = s.mayEnter(ctx, u)
 	}
-	if err == nil && s.upToDate(scribe, u, who) {
+	if err == nil && s.upToDate(writer, u, who) {
 		return s.enter(ctx, u)
 	}
 	if err != nil && errs.CodeOf(err) != errs.NotFound {
 		return User{}, err
 	}
-	// A user whom this found is gone at once when the domain is, and then there is no session for it.
+	// Deleting the domain deletes its users, and then no session can be made for one found here.
 	err = s.store.InTx(ctx, func(ctx context.Context) error {
 		if err := s.store.LockTenant(ctx, tenant); err != nil {
 			return err
 		}
-		if err := s.stillThere(ctx, tenant, domain); err != nil { // it may be deleted since it let somebody in
+		if err := s.checkDomain(ctx, tenant, domain); err != nil { // it may be deleted since it let somebody in
 			return err
 		}
-		u, err = s.admit(ctx, tenant, domain, scribe, who)
+		u, err = s.admit(ctx, tenant, domain, writer, who)
 		return err
 	})
 	switch {
@@ -143,8 +143,8 @@ func (s *Service) Admit(ctx context.Context, tenant, domain, source string, who 
 	return s.enter(ctx, u)
 }
 
-// admit finds, ties or makes the user and brings it up to date, as the only one in the tenant who does.
-func (s *Service) admit(ctx context.Context, tenant, domain string, scribe *scribe, who Identity) (User, error) {
+// admit finds or creates the user and updates it, in a transaction that has locked the tenant.
+func (s *Service) admit(ctx context.Context, tenant, domain string, writer *profileWriter, who Identity) (User, error) {
 	free, holder, err := s.nameFor(ctx, tenant, who.Username)
 	if err != nil {
 		return User{}, err
@@ -153,7 +153,7 @@ func (s *Service) admit(ctx context.Context, tenant, domain string, scribe *scri
 	if errs.CodeOf(err) == errs.NotFound {
 		switch {
 		case free:
-			return s.greet(ctx, tenant, domain, scribe.fresh(who))
+			return s.insertAdmitted(ctx, tenant, domain, writer.newUser(who))
 		case holder.Domain != domain:
 			return User{}, refusedFor(errors.New("no user can have this name, or one of another domain has it"))
 		}
@@ -175,14 +175,14 @@ func (s *Service) admit(ctx context.Context, tenant, domain string, scribe *scri
 			return User{}, err
 		}
 	}
-	err = s.store.EditDirectoryUsers(ctx, tenant, []string{name}, now, func(u *DirectoryUser) { scribe.profile(u, who) })
+	err = s.store.EditDirectoryUsers(ctx, tenant, []string{name}, now, func(u *DirectoryUser) { writer.profile(u, who) })
 	if err != nil {
 		return User{}, err
 	}
 	return s.store.User(ctx, tenant, name)
 }
 
-// nameFor says whether a username can be had, or who has it. A bad one is neither free nor anybody's.
+// nameFor reports whether a username is free, and returns its holder otherwise. An invalid one is neither free nor held.
 func (s *Service) nameFor(ctx context.Context, tenant, name string) (free bool, holder Holder, err error) {
 	if ValidUsername(name) != nil {
 		return false, Holder{}, nil
@@ -193,26 +193,26 @@ func (s *Service) nameFor(ctx context.Context, tenant, name string) (free bool, 
 	return !held && err == nil, holder, err
 }
 
-// greet makes a user.
-func (s *Service) greet(ctx context.Context, tenant, domain string, u DirectoryUser) (User, error) {
+// insertAdmitted creates a user without a password.
+func (s *Service) insertAdmitted(ctx context.Context, tenant, domain string, u DirectoryUser) (User, error) {
 	if err := s.store.AddDirectoryUsers(ctx, tenant, domain, []DirectoryUser{u}, s.stamp()); err != nil {
 		return User{}, err
 	}
 	return s.store.User(ctx, tenant, u.Username)
 }
 
-// upToDate reports whether a user has what the domain knows.
-func (s *Service) upToDate(scribe *scribe, u User, who Identity) bool {
+// upToDate reports whether a user has the profile that the domain reports.
+func (s *Service) upToDate(writer *profileWriter, u User, who Identity) bool {
 	is := DirectoryUser{
 		Source: orEmpty(u.Source), SourceID: orEmpty(u.SourceID), DisplayName: orEmpty(u.DisplayName), FamilyName: orEmpty(u.FamilyName),
 		GivenName: orEmpty(u.GivenName), MiddleName: orEmpty(u.MiddleName), Email: orEmpty(u.Email), Timezone: orEmpty(u.Timezone),
 	}
 	was := is
-	scribe.profile(&is, who)
+	writer.profile(&is, who)
 	return is == was && u.Username == who.Username
 }
 
-// mayEnter returns the refusal of a user whom somebody else has checked, and nil if nothing speaks against the login.
+// mayEnter returns a refusal if a user whose credentials were verified may not log in, else nil.
 func (s *Service) mayEnter(ctx context.Context, u User) error {
 	key, err := s.key(ctx, u.Tenant, u.Username)
 	if err != nil {
@@ -228,8 +228,8 @@ func (s *Service) mayEnter(ctx context.Context, u User) error {
 	return nil
 }
 
-// enter notes the login of a user whom somebody else has checked, also when the caller has hung up. It is refused when a
-// failure that locks was faster.
+// enter records the login of a user whose credentials were verified, even if the client has hung up. It returns a refusal if
+// another attempt has locked the user meanwhile.
 func (s *Service) enter(ctx context.Context, u User) (User, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()

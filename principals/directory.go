@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Identity is a person as an authentication domain knows it. Texts are "" where it says nothing.
+// Identity is a person as an authentication domain reports it. Texts that it does not report are "".
 type Identity struct {
 	ID          string // never changes and is given to nobody else, such as an entryUUID; 1 to 255 characters
 	Username    string // what the person is called here
@@ -13,7 +13,7 @@ type Identity struct {
 	GivenName   string
 	MiddleName  string
 	FamilyName  string
-	Email       string // nobody is ever recognised by it
+	Email       string // never identifies a person
 	Timezone    string // IANA name
 	Disabled    bool   // may not log in
 }
@@ -26,7 +26,7 @@ type Group struct {
 	Members     []string // ids of people, those of groups in the group too; unknown ones are left out
 }
 
-// DirectoryUser is what a directory decides of a user, and what it has to know to decide. Texts are "" for none.
+// DirectoryUser has the fields of a user that a directory sets, and those that a scan reads. Texts are "" for none.
 type DirectoryUser struct {
 	Username                                                        string
 	Source, SourceID                                                string
@@ -36,23 +36,23 @@ type DirectoryUser struct {
 	DirectoryDisabled                                               bool // see User
 }
 
-// Holder is who has a name.
+// Holder is the user who has a name.
 type Holder struct{ Username, Domain string }
 
-// Seat is a user's place in a team.
+// Seat names a membership: a team and a user in it.
 type Seat struct{ TeamID, Username string }
 
-// DomainCounts is what a domain has brought.
+// DomainCounts counts the users and teams of a domain.
 type DomainCounts struct{ Users, Teams int }
 
-// DirectoryStore is the part of a Store that keeps the users and teams of domains as their directories say, many at once.
-// Domains are those of the rows: an unknown one has none.
+// DirectoryStore is the part of a Store for the users and teams of directories, many at once. Domains are those of the rows:
+// an unknown one has no users and teams.
 type DirectoryStore interface {
 	// DomainUsers calls each with every user of a domain, ordered by username. each must not use the store.
 	DomainUsers(ctx context.Context, tenant, domain string, each func(DirectoryUser)) error
 	// UserFrom returns the user of a domain with a source id, the first by username of several. It fails with errs.NotFound.
 	UserFrom(ctx context.Context, tenant, domain, sourceID string) (User, error)
-	// Holders returns who has some folded names, of whatever domain, by folded name.
+	// Holders returns the users of any domain that have the given folded names, by folded name.
 	Holders(ctx context.Context, tenant string, folded []string) (map[string]Holder, error)
 	// AddDirectoryUsers adds users to a domain, without passwords and rights: Superuser is ignored. It fails with
 	// errs.Conflict when a name is taken.
@@ -69,7 +69,7 @@ type DirectoryStore interface {
 	DomainTeams(ctx context.Context, tenant, domain string) ([]Team, error)
 	// Slugs returns the slugs of all teams.
 	Slugs(ctx context.Context, tenant string) ([]string, error)
-	// DomainSeats calls each with every place in the teams of a domain, in no order. each must not use the store.
+	// DomainSeats calls each with every membership of the teams of a domain, in no order. each must not use the store.
 	DomainSeats(ctx context.Context, tenant, domain string, each func(Seat)) error
 	// AddMembers adds memberships; those that exist keep their roles.
 	AddMembers(ctx context.Context, tenant string, all []Membership) error

@@ -27,7 +27,7 @@ func (s *Service) RemoveDomain(ctx context.Context, tenant, domain, to string) e
 		if err := s.store.LockTenant(ctx, tenant); err != nil {
 			return err
 		}
-		if err := s.outside(ctx, tenant, domain, to); err != nil {
+		if err := s.checkHeir(ctx, tenant, domain, to); err != nil {
 			return err
 		}
 		var users, teams []string
@@ -45,7 +45,7 @@ func (s *Service) RemoveDomain(ctx context.Context, tenant, domain, to string) e
 		if err := s.store.LockPrincipals(ctx, tenant, append(going, to)); err != nil {
 			return err
 		}
-		if err := s.bequeath(ctx, tenant, going, to); err != nil {
+		if err := s.passOnAll(ctx, tenant, going, to); err != nil {
 			return err
 		}
 		for some := range port.Chunks(teams) {
@@ -62,8 +62,8 @@ func (s *Service) RemoveDomain(ctx context.Context, tenant, domain, to string) e
 	})
 }
 
-// outside refuses a heir who goes with the domain, or is none.
-func (s *Service) outside(ctx context.Context, tenant, domain, to string) error {
+// checkHeir returns an error if to is not a user or team, or is one of the domain.
+func (s *Service) checkHeir(ctx context.Context, tenant, domain, to string) error {
 	p, err := s.principal(ctx, tenant, to)
 	if errs.CodeOf(err) == errs.NotFound || err == nil && p.Type == TypeEveryone {
 		return errs.New(errs.Invalid, "What the domain's users and teams own must pass to a user or team.")
@@ -91,8 +91,8 @@ func (s *Service) outside(ctx context.Context, tenant, domain, to string) error 
 	return nil
 }
 
-// bequeath passes on what some locked principals own. It asks who owns anything at all first: of many, few do.
-func (s *Service) bequeath(ctx context.Context, tenant string, from []string, to string) error {
+// passOnAll moves what some locked principals own to another one. It finds the owners first: of many principals, few are.
+func (s *Service) passOnAll(ctx context.Context, tenant string, from []string, to string) error {
 	if s.content == nil {
 		return nil
 	}

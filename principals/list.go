@@ -57,7 +57,7 @@ func canonicalID(id string) (string, bool) {
 	return id, false
 }
 
-// release makes a principal own nothing: what it owns passes to another one, in the transaction in ctx.
+// release moves everything that a principal owns to another one, in the transaction in ctx.
 func (s *Service) release(ctx context.Context, tenant, from, to string) error {
 	if to != "" {
 		p, err := s.principal(ctx, tenant, to)

@@ -11,21 +11,21 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// When failed logins lock a user, and how long. A stranger's failures keep nobody out who logs in from another network,
-// unless there are very many, and then nobody who logs in from a network of the last weeks.
+// When failed logins lock a user, and for how long. Failures from one network do not lock the user for others, unless there
+// are very many; those do not lock the user for networks of recent logins.
 const (
 	maxAttempts = 10  // in a row from one network lock the user for that network
-	maxRecent   = 100 // within lockTime from all networks lock the user for all but known ones
+	maxRecent   = 100 // within lockTime, from all networks, lock the user for all but known networks
 	lockTime    = 15 * time.Minute
 	knownTime   = 30 * 24 * time.Hour // how long a network is known after a login from it
 	failureTime = 24 * time.Hour      // how long failures in a row are remembered
 )
 
-// MaxNetworks is how many networks of a user are remembered for the logins from them, and how many for failures alone. It is
-// more than those from which failures can come before the user is locked.
+// MaxNetworks is how many networks of a user are stored for their logins, and how many for their failures alone. It is more
+// than the networks from which failures can come before the user is locked.
 const MaxNetworks = maxRecent + maxAttempts
 
-// ExpiresAt returns when nothing of n is of use any more.
+// ExpiresAt returns the time from which n has no effect.
 func (n NetworkLogin) ExpiresAt() time.Time {
 	known, failed := n.LoggedInAt.Add(knownTime), n.FailedAt.Add(failureTime)
 	if known.After(failed) {
@@ -34,7 +34,7 @@ func (n NetworkLogin) ExpiresAt() time.Time {
 	return failed
 }
 
-// closed returns why nobody logs in as this user at a domain at this time, whatever the password; nil if somebody may.
+// closed returns the reason why the user cannot log in at a domain at this time, whatever the password; nil if there is none.
 func (l Login) closed(domain string, now time.Time) error {
 	switch {
 	case l.Username == "":
@@ -85,7 +85,7 @@ func (l *Login) fail(now time.Time) (lock string) {
 	return lock
 }
 
-// succeed notes a login. It ends the count of its network alone, and no lock that others are kept out by.
+// succeed records a login. It resets the failures of its network only, and ends no lock of other networks.
 func (l *Login) succeed(now time.Time) {
 	if !locked(l.LockedAt, now) {
 		l.LockedAt = time.Time{}
@@ -93,12 +93,12 @@ func (l *Login) succeed(now time.Time) {
 	l.Attempts, l.Network = 0, NetworkLogin{LoggedInAt: now}
 }
 
-// unlock ends the counts and locks of all networks.
+// unlock resets the failures and locks of all networks.
 func (l *Login) unlock() {
 	l.Attempts, l.LockedAt, l.Recent, l.Unlock = 0, time.Time{}, nil, true
 }
 
-// lockedAnywhere reports whether the user is locked, for all networks or for any one. It needs a login that is edited for no
+// lockedAnywhere reports whether the user is locked for all networks or for any one. l must come from an EditLogin without a
 // network.
 func (l *Login) lockedAnywhere(now time.Time) bool {
 	return locked(l.LockedAt, now) || locked(l.NetworkLock, now)
@@ -106,13 +106,13 @@ func (l *Login) lockedAnywhere(now time.Time) bool {
 
 func locked(at, now time.Time) bool { return !at.IsZero() && now.Before(at.Add(lockTime)) }
 
-// seen fills in what depends on the time.
+// seen sets the fields of a user that depend on the time.
 func (s *Service) seen(u User) User {
 	u.Locked = u.LockedAt != nil && locked(*u.LockedAt, s.now())
 	return u
 }
 
-// Unlock ends the failures and locks of a user, for all networks. It needs a superuser. Errors: errs.Forbidden; errs.NotFound.
+// Unlock resets the failures and locks of a user, for all networks. It needs a superuser. Errors: errs.Forbidden; errs.NotFound.
 func (s *Service) Unlock(ctx context.Context, username string) error {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -137,8 +137,7 @@ func (s *Service) Unlock(ctx context.Context, username string) error {
 	return err
 }
 
-// Sweep removes what is known of networks that users have not come from for long, and returns their number. It needs no
-// actor: it is background work.
+// Sweep removes the networks of users that have expired, and returns their number. It needs no actor: it is background work.
 func (s *Service) Sweep(ctx context.Context, tenant string) (int, error) {
 	return s.store.SweepNetworks(ctx, tenant, s.stamp())
 }
@@ -163,7 +162,7 @@ func (s *Service) noteLock(ctx context.Context, what, tenant, username, scope st
 	s.log.InfoContext(ctx, what, args...)
 }
 
-// logged returns a name as the log has it: without characters that a terminal obeys.
+// logged returns a name for the log, without control characters.
 func logged(name string) string {
 	for _, c := range name {
 		if c == utf8.RuneError || !strconv.IsPrint(c) {

@@ -11,11 +11,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/limiter"
 )
 
-// settleTime is how long the note of an attempt may take after its caller has gone.
+// settleTime is how long recording an attempt may take after its caller has gone.
 const settleTime = 10 * time.Second
 
-// The note of an attempt waits for whoever writes to the same user, such as an import, with a connection to the database.
-// So few of a tenant do at once, and not all turns of the passwords are theirs.
+// Recording an attempt holds a database connection while it waits for other writers of the same user, such as an import. So
+// few attempts of a tenant are recorded at once, fewer than passwords are hashed.
 const (
 	maxCounting   = 4
 	maxAllCounted = 16
@@ -67,7 +67,7 @@ func (s *Service) passes(ctx context.Context, tenant, domain, username, password
 	if why := l.closed(domain, s.now()); why != nil || domain != Local {
 		return "", refusedFor(why)
 	}
-	ctx = context.WithoutCancel(ctx) // a caller that hangs up now shall not have tried for nothing
+	ctx = context.WithoutCancel(ctx) // the attempt counts even if the client hangs up now
 	leave, err := s.counting.Acquire(ctx, 1, tenant)
 	if err != nil {
 		return "", limiter.Unavailable(err, "Too many people of this tenant log in at the moment. Try again.")
@@ -101,8 +101,8 @@ func (s *Service) passes(ctx context.Context, tenant, domain, username, password
 	return l.Username, nil
 }
 
-// check looks a login up and hashes the password, in the one turn: a thousand logins at once shall not take every connection
-// to the database. It returns no login when there is none, and hashes nothing for one that is closed.
+// check looks a login up and hashes the password in one turn of the hasher, so that a thousand logins at once do not take every
+// database connection. It returns the zero Login if there is none, and does not hash for one that is closed.
 func (s *Service) check(ctx context.Context, tenant, domain, folded, password string) (l Login, right bool, admitted time.Time, err error) {
 	leave, err := s.passwords.enter(ctx, tenant)
 	if err != nil {
@@ -120,20 +120,20 @@ func (s *Service) check(ctx context.Context, tenant, domain, folded, password st
 	return l, s.passwords.check(l.Hash, password), admitted, nil
 }
 
-// pause waits until a refusal has taken its time since its password was let in to be checked: whoever waited in the queue
-// took as long there, whether the password was then hashed or nobody's. It holds no place meanwhile.
+// pause waits until Options.Refusal has passed since the password left the queue. The time in the queue does not depend on
+// whether the user exists. It holds no place of a limiter meanwhile.
 func (s *Service) pause(ctx context.Context, admitted time.Time) {
 	end := time.NewTimer(time.Until(admitted.Add(s.refusal)))
 	defer end.Stop()
 	select {
 	case <-end.C:
-	case <-ctx.Done(): // nobody is there to be told
+	case <-ctx.Done(): // the client has gone
 	}
 }
 
 // SetPassword changes a password and so ends the user's sessions. A user may change their own and has to know the
 // current one, which counts as a login does; a superuser sets that of others, whose failures and lock it ends.
-// What else belongs to the change, also, runs in its transaction.
+// The functions also run in the same transaction.
 // Errors: errs.Forbidden, also for a wrong current password; errs.NotFound; errs.Invalid for a password of less than 8
 // or more than 256 characters, for one's own without the current one, or when the user's domain is not Local.
 func (s *Service) SetPassword(ctx context.Context, username, current, password string, also ...func(context.Context) error) error {
@@ -194,7 +194,7 @@ func (s *Service) SetPasswordOf(ctx context.Context, tenant, username, password 
 	return err
 }
 
-// takesPassword refuses a bad password, and any for a user who does not exist or is not in the domain Local.
+// takesPassword returns an error for an invalid password, and if the user does not exist or is not in the domain Local.
 func (s *Service) takesPassword(ctx context.Context, tenant, username, password string) error {
 	if err := validPassword(password); err != nil {
 		return err
@@ -213,7 +213,7 @@ func mayHavePassword(u User) error {
 	return nil
 }
 
-// newPassword is the edit that sets a hash, "" for none.
+// newPassword returns an edit that sets a hash, "" for none.
 func (s *Service) newPassword(hash string) func(*Login) error {
 	return func(l *Login) error {
 		if l.Domain != Local && hash != "" { // it has moved meanwhile

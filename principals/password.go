@@ -19,17 +19,17 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/limiter"
 )
 
-// Cost is what one argon2id hashing takes.
+// Cost is the cost of one argon2id hashing.
 type Cost struct {
 	Memory  uint32 // KiB
 	Time    uint32 // passes
 	Threads uint8
 }
 
-// DefaultCost is what OWASP's Password Storage Cheat Sheet asks for: 19 MiB, two passes, one thread.
+// DefaultCost is the cost that OWASP's Password Storage Cheat Sheet recommends: 19 MiB, two passes, one thread.
 var DefaultCost = Cost{Memory: 19 * 1024, Time: 2, Threads: 1}
 
-// The most that a stored hash may ask for, so that a hostile row cannot take the machine down.
+// The largest cost that a stored hash may have, so that a hostile row cannot exhaust the machine.
 const (
 	maxMemory  = 64 * 1024 // KiB
 	maxTime    = 10
@@ -44,7 +44,7 @@ const (
 	maxRunes  = 256
 )
 
-// phc is a hash with what it was made of: $argon2id$v=19$m=19456,t=2,p=1$salt$key.
+// phc is a hash in PHC string format: $argon2id$v=19$m=19456,t=2,p=1$salt$key.
 type phc struct {
 	cost      Cost
 	salt, key []byte
@@ -77,17 +77,16 @@ func (c Cost) bounded() bool {
 		c.Memory >= 8*uint32(c.Threads) && c.Memory <= maxMemory
 }
 
-// maxQueue is how long a password waits for its turn to be hashed: a thousand people on a Monday morning all get in, one
-// after the other.
+// maxQueue is how long a password may wait to be hashed, long enough for a thousand logins at once.
 const maxQueue = 30 * time.Second
 
-// How many passwords wait at most to be hashed, and how many of them for one tenant: the others are told to come back.
+// The most passwords that wait to be hashed, in all and of one tenant. More are refused with errs.Busy.
 const (
 	maxQueued   = 4096
 	maxQueuedOf = 2048
 )
 
-// hasher makes and checks hashes, a few at a time: each takes a lot of memory.
+// hasher makes and checks hashes, a few at a time, as each takes much memory.
 type hasher struct {
 	cost Cost
 	gate *limiter.Limiter
@@ -100,7 +99,7 @@ func newHasher(cost Cost, atOnce int) *hasher {
 	})}
 }
 
-// hash makes a PHC string with a fresh salt. It gives the context's error when its turn does not come in time.
+// hash returns a PHC string with a new salt. It returns the context's error if ctx ends before it begins.
 func (h *hasher) hash(ctx context.Context, password string) (string, error) {
 	tenant := ""
 	if a, err := actor.From(ctx); err == nil {
@@ -117,8 +116,8 @@ func (h *hasher) hash(ctx context.Context, password string) (string, error) {
 	return p.String(), nil
 }
 
-// check reports whether a password belongs to a PHC string, for whoever has entered. It takes exactly one hashing, also when
-// there is no usable string: then it hashes at the usual cost and says no.
+// check reports whether a password matches a PHC string. The caller must have entered. It hashes exactly once, even if the
+// string is not valid: then it hashes at the usual cost and returns false.
 func (h *hasher) check(stored, password string) bool {
 	p, ok := parsePHC(stored)
 	if !ok {
@@ -132,8 +131,8 @@ func (h *hasher) key(c Cost, salt []byte, password string, size int) []byte {
 	return argon2.IDKey([]byte(password), salt, c.Time, c.Memory, c.Threads, uint32(size))
 }
 
-// enter waits for a turn: few passwords are hashed at once, those of one tenant after those of another, and within a tenant
-// those from one client network after those from another. Whoever enters leaves. Errors: errs.Busy.
+// enter waits for a turn. Few passwords are hashed at once, fairly by tenant and, within a tenant, by client network. The
+// caller must call leave. It returns errs.Busy if too many wait.
 func (h *hasher) enter(ctx context.Context, tenant string) (leave func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -145,7 +144,7 @@ func (h *hasher) enter(ctx context.Context, tenant string) (leave func(), err er
 	return leave, err
 }
 
-// validPassword refuses what is too short, too long or no UTF-8.
+// validPassword returns errs.Invalid for a password that is too short, too long or not UTF-8.
 func validPassword(password string) error {
 	if n := utf8.RuneCountInString(password); n < minRunes || n > maxRunes || !utf8.ValidString(password) {
 		return errs.New(errs.Invalid, "password must have %d to %d characters", minRunes, maxRunes)

@@ -2,14 +2,14 @@ package principals
 
 import "github.com/tenantcontent/tenantcontent/actor"
 
-// UserPermissions says what the caller may do with a user.
+// UserPermissions is what the caller may do with a user.
 type UserPermissions struct {
 	ChangeDomain, ChangeProfile, ChangePassword, Delete, Edit, Reassign, Superuser, Enable, ChangeTheme, Lock,
 	SetGlobalPermissions, ManageLogin bool
 }
 
-// UserPermissions says what an actor may do with a user: a superuser all, users with themselves what UpdateUser and
-// SetPassword let them. Nobody may change a password that is kept elsewhere.
+// UserPermissions returns what an actor may do with a user: a superuser everything, users with themselves what UpdateUser and
+// SetPassword allow. Nobody may change the password of a user of another domain than Local.
 func (s *Service) UserPermissions(a actor.Actor, u User) UserPermissions {
 	all := a.Superuser && a.Tenant == u.Tenant && !a.ReadOnly
 	own := all || a.User == u.Username && a.Tenant == u.Tenant && !a.ReadOnly
@@ -19,13 +19,13 @@ func (s *Service) UserPermissions(a actor.Actor, u User) UserPermissions {
 	}
 }
 
-// TeamPermissions says what the caller may do with a team.
+// TeamPermissions is what the caller may do with a team.
 type TeamPermissions struct {
 	ChangeDomain, Delete, Edit, ManageMembers, Reassign, Write bool
 }
 
-// TeamPermissions says what an actor may do with a team: a superuser all; an admin of the team all but delete it and
-// change its domain.
+// TeamPermissions returns what an actor may do with a team: a superuser everything; an admin of the team everything but delete
+// it and change its domain.
 func (s *Service) TeamPermissions(a actor.Actor, t Team) TeamPermissions {
 	all := a.Superuser && a.Tenant == t.Tenant && !a.ReadOnly
 	manages := all || a.Teams[t.ID] >= actor.Admin && a.Tenant == t.Tenant && !a.ReadOnly

@@ -15,12 +15,12 @@ const (
 	maxWarnings = 1000 // of a SyncReport
 )
 
-// validSourceID reports whether a directory's id can be kept as it is.
+// validSourceID reports whether a directory's id can be stored as it is.
 func validSourceID(id string) bool {
 	return id != "" && plain(id, maxSourceID) && strings.TrimSpace(id) == id && !strings.ContainsFunc(id, unicode.IsControl)
 }
 
-// shown makes a text of a directory one that can stand in a sentence.
+// shown returns a text of a directory for use in a sentence.
 func shown(s string) string {
 	if s == "" {
 		return "(nothing)"
@@ -33,7 +33,7 @@ func shown(s string) string {
 	}, port.Short(s))
 }
 
-// warnings are sentences for people, up to a number.
+// warnings collects sentences for people, up to a maximum.
 type warnings struct {
 	all  []string
 	more int
@@ -47,7 +47,7 @@ func (w *warnings) warn(format string, args ...any) {
 	w.all = append(w.all, fmt.Sprintf(format, args...))
 }
 
-// sentences returns them, and how many there are beside.
+// sentences returns the warnings, and a last one with the number of those that were left out.
 func (w *warnings) sentences() []string {
 	if w.more > 0 {
 		return append(w.all[:len(w.all):len(w.all)], fmt.Sprintf("There are %d more warnings.", w.more))
@@ -55,25 +55,25 @@ func (w *warnings) sentences() []string {
 	return w.all
 }
 
-// scribe writes what a directory says of people into their users. Where it says nothing a user keeps what is there, and
-// what does not fit is left out with a warning.
-type scribe struct {
+// profileWriter copies what a directory reports of people into their users. A field that it does not report keeps its value,
+// and an invalid value is left out with a warning.
+type profileWriter struct {
 	source string
 	warn   func(format string, args ...any)
-	zones  map[string]bool // whether a time zone is one, as to find out takes reading a file
+	zones  map[string]bool // whether a time zone is valid, which takes reading a file to find out
 }
 
-func newScribe(source string, warn func(format string, args ...any)) *scribe {
-	return &scribe{source: source, warn: warn, zones: map[string]bool{}}
+func newProfileWriter(source string, warn func(format string, args ...any)) *profileWriter {
+	return &profileWriter{source: source, warn: warn, zones: map[string]bool{}}
 }
 
-// silent is a scribe that has warned already.
-func (s *scribe) silent() *scribe {
-	return &scribe{source: s.source, warn: func(string, ...any) {}, zones: s.zones}
+// silent returns a profileWriter that does not warn.
+func (s *profileWriter) silent() *profileWriter {
+	return &profileWriter{source: s.source, warn: func(string, ...any) {}, zones: s.zones}
 }
 
-// profile writes all but the username and whether the user is enabled.
-func (s *scribe) profile(u *DirectoryUser, who Identity) {
+// profile copies everything but the username and whether the user is enabled.
+func (s *profileWriter) profile(u *DirectoryUser, who Identity) {
 	u.Source, u.SourceID = s.source, who.ID
 	for _, f := range [...]struct {
 		name     string
@@ -113,7 +113,7 @@ func notEmail(email string) error {
 	return nil
 }
 
-func (s *scribe) notTimezone(name string) error {
+func (s *profileWriter) notTimezone(name string) error {
 	valid, asked := s.zones[name]
 	if !asked {
 		valid = validTimezone(name)
@@ -125,8 +125,8 @@ func (s *scribe) notTimezone(name string) error {
 	return nil
 }
 
-// fresh returns the user that somebody becomes who has none yet.
-func (s *scribe) fresh(who Identity) DirectoryUser {
+// newUser returns the user for a person who has none yet.
+func (s *profileWriter) newUser(who Identity) DirectoryUser {
 	u := DirectoryUser{Username: who.Username, Enabled: !who.Disabled, DirectoryDisabled: who.Disabled}
 	s.profile(&u, who)
 	return u

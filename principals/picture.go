@@ -29,8 +29,8 @@ func (u User) PictureVersion() string {
 	return picture(*u.AvatarID).Version()
 }
 
-// SetPicture stores a user's picture in place of the one before. Users set their own, superusers anybody's. Whether the
-// bytes are a picture is for the caller to know.
+// SetPicture replaces a user's picture. Users set their own, superusers anybody's. It does not check that the bytes are a
+// picture.
 // Errors: errs.Forbidden; errs.NotFound; errs.TooLarge past MaxPicture; r's own.
 func (s *Service) SetPicture(ctx context.Context, username string, r io.Reader) (User, error) {
 	a, err := actor.From(ctx)
@@ -50,7 +50,7 @@ func (s *Service) SetPicture(ctx context.Context, username string, r io.Reader) 
 	return u, err
 }
 
-// RemovePicture takes a user's picture away; without one it does nothing. Errors: errs.Forbidden; errs.NotFound.
+// RemovePicture removes a user's picture, if there is one. Errors: errs.Forbidden; errs.NotFound.
 func (s *Service) RemovePicture(ctx context.Context, username string) (User, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Service) RemovePicture(ctx context.Context, username string) (User, err
 	return u, err
 }
 
-// changePicture points the user at another picture, and removes the bytes of the one before.
+// changePicture sets the id of a user's picture, and removes the bytes of the previous one.
 func (s *Service) changePicture(ctx context.Context, a actor.Actor, username string, id *string) (User, error) {
 	var before *string
 	u, err := s.UpdateUser(ctx, username, func(u *User) error {

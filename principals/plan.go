@@ -9,16 +9,15 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/fold"
 )
 
-// plan is what a scan does. It is made in memory and in steps, in this order: newPlan; user for each user of the domain;
-// tie; name with who has the names that unsure asks for; decide; then what plan_teams.go has. The same snapshot and
-// users give the same plan, however the snapshot is ordered.
+// plan is the changes that a scan makes. It is computed in memory and in steps, in this order: newPlan; user for each user of
+// the domain; tie; name with the holders of the names that wantedNames returns; decide; then the steps in plan_teams.go. The same
+// snapshot and users give the same plan, whatever the order of the snapshot.
 //
-// A tenant may have a hundred thousand people, so it keeps no copies of what the snapshot has and only a few bytes of each
-// user.
+// A tenant may have a hundred thousand people, so a plan refers to the snapshot by index and stores only a few bytes of each user.
 type plan struct {
 	domain string
 	snap   Snapshot
-	scribe *scribe
+	writer *profileWriter
 	warnings
 	report SyncReport
 
@@ -38,14 +37,14 @@ type plan struct {
 	planOfTeams
 }
 
-// none is the place of nobody.
+// none is the index of no person, user or group.
 const none = -1
 
-// person is what becomes of an entry for a person.
+// person is the plan for a person of the snapshot.
 type person struct {
 	user  int32 // known, or none
-	named bool  // the username can be one
-	stays bool  // the username cannot be had: the user keeps the name, or there is none
+	named bool  // the username is valid
+	stays bool  // the username is not available: the user keeps the old one, or is not created
 }
 
 // known is a user of the domain.
@@ -53,7 +52,7 @@ type known struct {
 	name                       string
 	person                     int32 // or none
 	enabled, superuser, noted  bool  // noted: see User.DirectoryDisabled
-	alone                      bool  // not to be touched
+	alone                      bool  // not to be changed
 	differs, disables, enables bool
 }
 
@@ -62,7 +61,7 @@ func newPlan(domain string, snap Snapshot, source string) *plan {
 		domain: domain, snap: snap, byID: make(map[string]int32, len(snap.People)), person: make([]person, len(snap.People)),
 		byName: map[string]int32{}, loose: map[string]int32{}, renames: map[string]string{},
 	}
-	p.scribe = newScribe(source, p.warn)
+	p.writer = newProfileWriter(source, p.warn)
 	for _, i := range sortedByID(snap.People, func(who Identity) string { return who.ID }) {
 		who := &snap.People[i]
 		p.person[i] = person{user: none}
@@ -81,7 +80,7 @@ func newPlan(domain string, snap Snapshot, source string) *plan {
 	return p
 }
 
-// sortedByID returns the places of some entries in the order of their ids.
+// sortedByID returns the indexes of some entries in the order of their ids.
 func sortedByID[T any](all []T, id func(T) string) []int32 {
 	order := make([]int32, len(all))
 	for i := range order {
@@ -91,7 +90,7 @@ func sortedByID[T any](all []T, id func(T) string) []int32 {
 	return order
 }
 
-// user notes a user of the domain. They come ordered by username.
+// user adds a user of the domain. Users must be added in the order of their usernames.
 func (p *plan) user(u DirectoryUser) {
 	at, k := int32(len(p.known)), known{name: u.Username, person: none, enabled: u.Enabled, superuser: u.Superuser, noted: u.DirectoryDisabled}
 	p.byName[u.Username] = at
@@ -105,7 +104,7 @@ func (p *plan) user(u DirectoryUser) {
 	case found && p.gives(i, u.Username):
 		k.person, p.person[i].user = i, at
 		was := u
-		p.scribe.profile(&u, p.snap.People[i])
+		p.writer.profile(&u, p.snap.People[i])
 		k.differs = u != was
 	case found:
 		k.alone = true
@@ -113,8 +112,8 @@ func (p *plan) user(u DirectoryUser) {
 	p.known = append(p.known, k)
 }
 
-// gives reports whether an entry gets a user with its id: of several, which only a superuser can have made, the one with
-// its name, else the first. The others are left alone.
+// gives reports whether an entry takes this user with its source id. Of several such users, which only a superuser can have
+// made, it takes the one with its name, else the first; the others are not changed.
 func (p *plan) gives(i int32, username string) bool {
 	at := p.person[i].user
 	if at == none {
@@ -129,7 +128,7 @@ func (p *plan) gives(i int32, username string) bool {
 	return better
 }
 
-// tie returns the users without a source id to the people of their names.
+// tie assigns users without a source id to the people with their names.
 func (p *plan) tie() {
 	for _, i := range p.order {
 		if p.person[i].user != none || !p.person[i].named {
@@ -140,19 +139,19 @@ func (p *plan) tie() {
 			delete(p.loose, name)
 			p.person[i].user = at
 			p.known[at].person, p.known[at].differs = i, true
-			p.scribe.fresh(p.snap.People[i]) // for what it warns of
+			p.writer.newUser(p.snap.People[i]) // for what it warns of
 		}
 	}
 }
 
-// decide says what is done with each user. superusers is how many the tenant has that are enabled.
+// decide plans the change of each user. superusers is the number of enabled superusers of the tenant.
 func (p *plan) decide(superusers int) {
 	count := &p.report.Users
 	for _, i := range p.order {
 		switch who := &p.snap.People[i]; {
 		case p.person[i].user == none && !p.person[i].stays:
 			p.creates = append(p.creates, i)
-			p.scribe.fresh(*who) // for what it warns of
+			p.writer.newUser(*who) // for what it warns of
 		case p.person[i].user != none && !p.person[i].stays && p.known[p.person[i].user].name != who.Username:
 			p.renames[p.known[p.person[i].user].name] = who.Username
 		}
@@ -192,7 +191,7 @@ func (p *plan) present(k *known) bool {
 	return k.person != none && !p.snap.People[k.person].Disabled
 }
 
-// nameOf returns the username that a known user has in the end.
+// nameOf returns the username that a known user has after the scan.
 func (p *plan) nameOf(at int32) string {
 	if name, renamed := p.renames[p.known[at].name]; renamed {
 		return name
@@ -200,8 +199,8 @@ func (p *plan) nameOf(at int32) string {
 	return p.known[at].name
 }
 
-// edit writes what is decided of a known user.
-func (p *plan) edit(s *scribe, at int32, u *DirectoryUser) {
+// edit applies what is decided to a known user.
+func (p *plan) edit(s *profileWriter, at int32, u *DirectoryUser) {
 	k := &p.known[at]
 	if k.person != none {
 		s.profile(u, p.snap.People[k.person])

@@ -7,8 +7,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/fold"
 )
 
-// unsure returns the folded names that people get and have not got yet.
-func (p *plan) unsure() (names []string) {
+// wantedNames returns the folded names that people are to get and do not have yet.
+func (p *plan) wantedNames() (names []string) {
 	for _, i := range p.order {
 		if name := fold.Name(p.snap.People[i].Username); p.person[i].named && !p.has(i, name) {
 			names = append(names, name)
@@ -24,8 +24,8 @@ func (p *plan) has(i int32, name string) bool {
 	return at != none && fold.Name(p.known[at].name) == name
 }
 
-// name decides who is called what. Who has a name keeps it; else the first by id gets it, when nobody else has it or who
-// has it gives it up. holders are those who have the names that unsure gave.
+// name decides on the usernames. A person who has a name keeps it; else the first by id gets it, if it is free or its holder
+// gives it up. holders are the users who have the names that wantedNames returned.
 func (p *plan) name(holders map[string]Holder) {
 	claims := make(map[string]int32, len(p.order))
 	for _, i := range p.order {
@@ -71,7 +71,7 @@ func (p *plan) name(holders map[string]Holder) {
 	}
 }
 
-// keeps reports whether a user is none whom this scan may give another name.
+// keeps reports whether this scan does not rename a user.
 func (p *plan) keeps(h Holder) bool {
 	if h.Domain != p.domain {
 		return true
@@ -80,7 +80,7 @@ func (p *plan) keeps(h Holder) bool {
 	return !found || p.known[at].person == none
 }
 
-// refuse says that somebody does not get the username that the directory has.
+// refuse warns that a person does not get the username that the directory has.
 func (p *plan) refuse(i int32, why string) {
 	who := &p.snap.People[i]
 	what := "the entry is skipped"

@@ -8,23 +8,23 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/slug"
 )
 
-// planOfTeams is the part of a plan that is about groups. Its steps, after decide: teams; slugs, when there are new ones;
-// sit; seat for each place in a team of the domain; join.
+// planOfTeams is the part of a plan for groups. Its steps, after decide: teams; slugs, if there are new teams; sit; seat for
+// each membership of the domain's teams; join.
 type planOfTeams struct {
 	newTeams []Team
-	oldTeams []Team // with what is changed of them
+	oldTeams []Team // with their changes
 	teamIDs  []string
-	byTeam   map[string]int32 // places in teamIDs
-	groups   []int32          // of teamIDs: places in snap.Groups, or none
+	byTeam   map[string]int32 // indexes in teamIDs
+	groups   []int32          // of teamIDs: indexes in snap.Groups, or none
 
-	seats []uint64 // those that the directory has, ordered: a place in teamIDs and one in snap.People
+	seats []uint64 // memberships in the directory, ordered: an index in teamIDs and one in snap.People
 	taken []bool   // of seats
 
 	members int    // that the domain's users have in its teams
-	leave   []Seat // by the usernames that the users have in the end
+	leave   []Seat // with the usernames after the scan
 }
 
-// teams finds out which group is which team. existing are those of the domain, ordered by id.
+// teams assigns groups to teams. existing are the teams of the domain, ordered by id.
 func (p *plan) teams(existing []Team, newID func() string) {
 	teams, count := map[string]Team{}, &p.report.Teams
 	for _, t := range existing {
@@ -72,13 +72,13 @@ func (p *plan) teams(existing []Team, newID func() string) {
 	}
 }
 
-// place notes the group of a team.
+// place records the group of a team.
 func (p *plan) place(team string, group int32) {
 	p.byTeam[team] = int32(len(p.teamIDs))
 	p.teamIDs, p.groups = append(p.teamIDs, team), append(p.groups, group)
 }
 
-// change notes and counts a team that exists.
+// change records and counts the change of an existing team.
 func (p *plan) change(was, t Team, changed *int) {
 	if was.Name == t.Name && same(was.Description, t.Description) && same(was.Source, t.Source) && was.DirectoryGone == t.DirectoryGone {
 		p.report.Teams.Unchanged++
@@ -88,9 +88,9 @@ func (p *plan) change(was, t Team, changed *int) {
 	p.oldTeams = append(p.oldTeams, t)
 }
 
-// team writes a group into its team. What does not fit is left out with a warning; ok is false when it is the name.
+// team copies a group into its team. An invalid value is left out with a warning; ok is false if it is the name.
 func (p *plan) team(t Team, g Group) (_ Team, ok bool) {
-	t.Domain, t.Source, t.SourceID, t.DirectoryGone = p.domain, &p.scribe.source, &g.ID, false
+	t.Domain, t.Source, t.SourceID, t.DirectoryGone = p.domain, &p.writer.source, &g.ID, false
 	named := Team{Name: g.Name, Slug: "x"}
 	if err := named.accept(); err != nil {
 		what := "the group is skipped"
@@ -126,8 +126,8 @@ func (p *plan) slugs(taken []string) {
 	}
 }
 
-// sit notes the places that the directory has for its people.
-func (p *plan) sit() {
+// collectSeats records the memberships in the directory.
+func (p *plan) collectSeats() {
 	for at, group := range p.groups {
 		if group == none {
 			continue
@@ -144,8 +144,8 @@ func (p *plan) sit() {
 	p.taken = make([]bool, len(p.seats))
 }
 
-// seat notes a place that a user has. Those of users of other domains, and in teams that no group is of, are nobody's
-// business here. Who cannot log in keeps it, with the role.
+// seat plans the change of an existing membership. Memberships of users of other domains, and in teams without a group, are
+// not changed. Users who are disabled keep theirs, with the role.
 func (p *plan) seat(s Seat) {
 	team, found := p.byTeam[s.TeamID]
 	user, ours := p.byName[s.Username]
@@ -166,7 +166,7 @@ func (p *plan) seat(s Seat) {
 	p.leave = append(p.leave, Seat{TeamID: p.teamIDs[team], Username: p.nameOf(user)})
 }
 
-// join returns the memberships that are to be made.
+// join returns the memberships to add.
 func (p *plan) join() (all []Seat) {
 	for at, s := range p.seats {
 		if p.taken[at] {

@@ -51,7 +51,7 @@ func (w world) plan(snap Snapshot) *plan {
 	}
 	p.tie()
 	asked := map[string]Holder{}
-	for _, name := range p.unsure() {
+	for _, name := range p.wantedNames() {
 		if h, ok := holders[name]; ok {
 			asked[name] = h
 		}
@@ -69,7 +69,7 @@ func (w world) plan(snap Snapshot) *plan {
 	n := len(w.teams)
 	p.teams(teams, func() string { n++; return fmt.Sprint("team", n) })
 	p.slugs(slugs)
-	p.sit()
+	p.collectSeats()
 	for _, seat := range slices.SortedFunc(maps.Keys(w.members), func(a, b Seat) int { return strings.Compare(a.TeamID+a.Username, b.TeamID+b.Username) }) {
 		if w.teams[seat.TeamID].Domain == "ldap" {
 			p.seat(seat)
@@ -80,7 +80,7 @@ func (w world) plan(snap Snapshot) *plan {
 
 // apply does what Service.apply does, and complains where a store would.
 func (w world) apply(p *plan, complain func(string, ...any)) {
-	for _, step := range steps(p.renames) {
+	for _, step := range renameSteps(p.renames) {
 		for was, becomes := range step {
 			_, free := w.users[becomes]
 			_, chain := step[becomes]
@@ -101,11 +101,11 @@ func (w world) apply(p *plan, complain func(string, ...any)) {
 	}
 	for _, at := range p.edits {
 		u := w.users[p.nameOf(at)]
-		p.edit(p.scribe.silent(), at, &u.DirectoryUser)
+		p.edit(p.writer.silent(), at, &u.DirectoryUser)
 		w.users[u.Username] = u
 	}
 	for _, i := range p.creates {
-		u := resident{p.scribe.silent().fresh(p.snap.People[i]), "ldap"}
+		u := resident{p.writer.silent().newUser(p.snap.People[i]), "ldap"}
 		if _, there := w.users[u.Username]; there {
 			complain("%s is there", u.Username)
 		}
@@ -349,7 +349,7 @@ func TestSteps(t *testing.T) {
 		for _, name := range pool {
 			called[name] = name
 		}
-		for _, step := range steps(names) {
+		for _, step := range renameSteps(names) {
 			for _, becomes := range step {
 				if _, chain := step[becomes]; chain {
 					t.Fatalf("%v", step)
@@ -368,5 +368,5 @@ func TestSteps(t *testing.T) {
 		}
 	})
 	is := is.New(t)
-	is.Equal(steps(map[string]string{"jo": "Jo"}), [2]map[string]string{{}, {"jo": "Jo"}}) // another spelling is no other name
+	is.Equal(renameSteps(map[string]string{"jo": "Jo"}), [2]map[string]string{{}, {"jo": "Jo"}}) // another spelling is no other name
 }

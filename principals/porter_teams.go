@@ -13,21 +13,21 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/port"
 )
 
-// staffed is a team with the roles of its members, by username.
-type staffed struct {
+// teamWithMembers is a team with the roles of its members, by username.
+type teamWithMembers struct {
 	Team
 	members map[string]actor.Role
 }
 
-// teamPorter moves teams with the roles of their members, who are shipped by those who want them there. A team that is
-// written gets the members of its row that are users here, and no others. A deploy from another tenant gives a team no
-// members and takes none away, and leaves a team alone that no deploy of that tenant made.
+// teamPorter moves teams with the roles of their members, but not the members themselves. A team that is written gets those
+// members of its row that are users of the tenant, and no others. A deploy from another tenant does not change members, and
+// does not overwrite a team that no deploy of that tenant made.
 func (s *Service) teamPorter() entity.Porter {
-	return port.Porter[staffed]{
-		Kind: KindTeam, ID: func(t staffed) string { return t.ID },
-		All: s.store.TeamIDs, Some: s.staffed, Row: toTeamColumns, Read: s.readTeam,
-		Natural: func(t staffed) string { return t.Slug }, Taken: s.store.TeamsWithSlugs,
-		Guard: func(t staffed, l entity.Landing) string {
+	return port.Porter[teamWithMembers]{
+		Kind: KindTeam, ID: func(t teamWithMembers) string { return t.ID },
+		All: s.store.TeamIDs, Some: s.withMembers, Row: toTeamColumns, Read: s.readTeam,
+		Natural: func(t teamWithMembers) string { return t.Slug }, Taken: s.store.TeamsWithSlugs,
+		Guard: func(t teamWithMembers, l entity.Landing) string {
 			if l.Brought[t.ID] {
 				return ""
 			}
@@ -37,7 +37,7 @@ func (s *Service) teamPorter() entity.Porter {
 	}
 }
 
-// teamColumns are a team on its way.
+// teamColumns are the columns of a team in an archive.
 type teamColumns struct {
 	Name         string            `json:"name"`
 	Slug         string            `json:"slug"`
@@ -53,7 +53,7 @@ type teamColumns struct {
 	UpdatedAt    string            `json:"updatedAt"`
 }
 
-func toTeamColumns(t staffed) any {
+func toTeamColumns(t teamWithMembers) any {
 	members := make(map[string]string, len(t.members))
 	for name, role := range t.members {
 		members[name] = role.String()
@@ -65,9 +65,9 @@ func toTeamColumns(t staffed) any {
 }
 
 // readTeam checks a row of another tenant.
-func (s *Service) readTeam(tenant string, r entity.Row) (staffed, error) {
+func (s *Service) readTeam(tenant string, r entity.Row) (teamWithMembers, error) {
 	c, now := port.ReadUUID(r), s.stamp()
-	t := staffed{members: map[string]actor.Role{}, Team: Team{
+	t := teamWithMembers{members: map[string]actor.Role{}, Team: Team{
 		Tenant: tenant, ID: r.ID, Name: c.Text("name"), Slug: c.Text("slug"), Description: c.TextOrNull("description"), Domain: c.Text("domain"),
 		Color: c.TextOrNull("color"), Icon: c.TextOrNull("icon"), MaterialIcon: c.TextOrNull("materialIcon"), Source: c.TextOrNull("source"),
 		SourceID: c.TextOrNull("sourceId"), CreatedAt: c.Time("createdAt", now), UpdatedAt: c.Time("updatedAt", now),
@@ -79,7 +79,7 @@ func (s *Service) readTeam(tenant string, r entity.Row) (staffed, error) {
 			err = formOfUsername(name)
 		}
 		if err != nil {
-			return staffed{}, port.Bad(r.Key, "members: %s: %s", port.Short(name), strings.TrimSuffix(errs.MessageOf(err), "."))
+			return teamWithMembers{}, port.Bad(r.Key, "members: %s: %s", port.Short(name), strings.TrimSuffix(errs.MessageOf(err), "."))
 		}
 		t.members[name] = parsed
 	}
@@ -87,18 +87,18 @@ func (s *Service) readTeam(tenant string, r entity.Row) (staffed, error) {
 	return t, err
 }
 
-// staffed returns teams with their members.
-func (s *Service) staffed(ctx context.Context, tenant string, ids []string) ([]staffed, error) {
+// withMembers returns teams with their members.
+func (s *Service) withMembers(ctx context.Context, tenant string, ids []string) ([]teamWithMembers, error) {
 	some, err := s.store.SomeTeams(ctx, tenant, ids)
 	if err != nil {
 		return nil, err
 	}
 	all, err := s.store.MembersOf(ctx, tenant, ids)
 	members := map[string]map[string]actor.Role{}
-	teams := make([]staffed, len(some))
+	teams := make([]teamWithMembers, len(some))
 	for i, t := range some {
 		members[t.ID] = map[string]actor.Role{}
-		teams[i] = staffed{t, members[t.ID]}
+		teams[i] = teamWithMembers{t, members[t.ID]}
 	}
 	for _, m := range all {
 		if of := members[m.TeamID]; of != nil {
@@ -108,8 +108,8 @@ func (s *Service) staffed(ctx context.Context, tenant string, ids []string) ([]s
 	return teams, err
 }
 
-// putTeams writes teams and makes their members those that the rows name.
-func (s *Service) putTeams(ctx context.Context, b *port.Batch[staffed]) error {
+// putTeams writes teams and sets their members to those in the rows.
+func (s *Service) putTeams(ctx context.Context, b *port.Batch[teamWithMembers]) error {
 	teams, names := make([]Team, len(b.Write)), []string{}
 	arriving := arrivals{s: s, tenant: b.Tenant, domains: map[string]string{}}
 	for i, t := range b.Write {
@@ -132,11 +132,11 @@ func (s *Service) putTeams(ctx context.Context, b *port.Batch[staffed]) error {
 	var join []Membership
 	for _, t := range b.Write {
 		before := b.There[t.ID].members
-		dismissed, err := s.dismiss(ctx, b.Tenant, t, before)
+		dismissed, err := s.removeMembers(ctx, b.Tenant, t, before)
 		if err != nil {
 			return err
 		}
-		join = append(join, s.enroll(b, t, before, known, dismissed)...)
+		join = append(join, s.memberships(b, t, before, known, dismissed)...)
 	}
 	for batch := range port.Chunks(join) {
 		if err := s.store.PutMembers(ctx, b.Tenant, batch); err != nil {
@@ -146,8 +146,8 @@ func (s *Service) putTeams(ctx context.Context, b *port.Batch[staffed]) error {
 	return nil
 }
 
-// dismiss removes the members that a team is not to have, and gives their names.
-func (s *Service) dismiss(ctx context.Context, tenant string, t staffed, before map[string]actor.Role) (gone []string, err error) {
+// removeMembers removes the members of a team that its row does not have, and returns their names.
+func (s *Service) removeMembers(ctx context.Context, tenant string, t teamWithMembers, before map[string]actor.Role) (gone []string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(before)) {
 		if _, stays := t.members[name]; stays {
 			continue
@@ -160,11 +160,11 @@ func (s *Service) dismiss(ctx context.Context, tenant string, t staffed, before 
 	return gone, nil
 }
 
-// named is how many of the users that got or lost a role a warning names.
+// named is the most users that a warning about roles names.
 const named = 10
 
-// enroll returns the memberships that a team is to get, and warns of whom it gives more rights than before or fewer.
-func (s *Service) enroll(b *port.Batch[staffed], t staffed, before map[string]actor.Role, known map[string]bool, dismissed []string) (join []Membership) {
+// memberships returns the memberships to write for a team, and warns of users who get more or fewer rights than before.
+func (s *Service) memberships(b *port.Batch[teamWithMembers], t teamWithMembers, before map[string]actor.Role, known map[string]bool, dismissed []string) (join []Membership) {
 	var raised, lowered []string
 	for _, name := range dismissed {
 		lowered = append(lowered, name+" is no member")
@@ -184,13 +184,13 @@ func (s *Service) enroll(b *port.Batch[staffed], t staffed, before map[string]ac
 		}
 		join = append(join, Membership{TeamID: t.ID, Username: name, Role: role, CreatedAt: s.stamp()})
 	}
-	tell(b, t, "higher", raised)
-	tell(b, t, "lower", lowered)
+	warnRoles(b, t, "higher", raised)
+	warnRoles(b, t, "lower", lowered)
 	return join
 }
 
-// tell warns, once for a team, of the users whose roles changed.
-func tell(b *port.Batch[staffed], t staffed, which string, roles []string) {
+// warnRoles adds one warning about the users of a team whose roles have changed.
+func warnRoles(b *port.Batch[teamWithMembers], t teamWithMembers, which string, roles []string) {
 	n := len(roles)
 	if n == 0 {
 		return

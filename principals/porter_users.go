@@ -11,12 +11,12 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/port"
 )
 
-// userPorter moves users. Passwords, locks, sessions, pictures and what only they themselves say stay behind.
+// userPorter moves users, without passwords, locks, sessions, pictures and consent.
 //
-// An import raises nobody's rights and locks nobody out: whoever is there keeps domain, source, password, lock, global
-// permissions and whether enabled, and a superuser all there is, so that nobody gets at one through another e-mail. New
-// users are no superusers and have no global permissions. A name that somebody has in another spelling is errs.Conflict.
-// A deploy from another tenant leaves whoever is there as they are, whatever the rule and the spelling.
+// An import changes no rights and locks nobody out: an existing user keeps domain, source, password, lock, global permissions
+// and Enabled, and an existing superuser every field, so that nobody takes one over by changing the e-mail. New users are no
+// superusers and have no global permissions. A name that a user has in another spelling is errs.Conflict. A deploy from
+// another tenant never changes existing users, whatever the rule and the spelling.
 func (s *Service) userPorter() entity.Porter {
 	return port.Porter[User]{
 		Kind: KindUser, ID: func(u User) string { return u.Username },
@@ -33,7 +33,7 @@ func (s *Service) userPorter() entity.Porter {
 	}
 }
 
-// userColumns are a user on its way.
+// userColumns are the columns of a user in an archive.
 type userColumns struct {
 	Domain      string          `json:"domain"`
 	DisplayName *string         `json:"displayName"`
@@ -83,8 +83,8 @@ func (s *Service) readUser(tenant string, r entity.Row) (User, error) {
 	return u, err
 }
 
-// named returns the given users that exist. It returns errs.Conflict if a name is given in two spellings, or is
-// there in another one. In a deploy from another tenant, who is there in another spelling is returned with the name given.
+// named returns the given users that exist. It returns errs.Conflict if a name is given in two spellings, or an existing user
+// has another spelling. In a deploy from another tenant, such a user is returned with the given name instead.
 func (s *Service) named(ctx context.Context, tenant string, users []User, l entity.Landing) ([]User, error) {
 	var folded []string
 	exact := make(map[string]bool, len(users))
@@ -100,7 +100,7 @@ func (s *Service) named(ctx context.Context, tenant string, users []User, l enti
 	spelled := map[string]string{} // folded to exact name
 	for _, u := range users {
 		key := fold.Name(u.Username)
-		if other, ok := spelled[key]; ok && !(here[u.Username] && here[other]) { // else both are there since before
+		if other, ok := spelled[key]; ok && !(here[u.Username] && here[other]) { // else both existed before
 			return nil, nameTaken(u.Username, other)
 		}
 		spelled[key] = u.Username
@@ -123,7 +123,7 @@ func nameTaken(name, other string) error {
 	return errs.New(errs.Conflict, "user %s: the name belongs to %s.", name, other)
 }
 
-// putUsers writes users, and tells of what they do not get.
+// putUsers writes users, and warns of what is left out.
 func (s *Service) putUsers(ctx context.Context, b *port.Batch[User]) error {
 	without, kept, local, supers := 0, 0, 0, 0
 	arriving := arrivals{s: s, tenant: b.Tenant, domains: map[string]string{}}
@@ -164,15 +164,15 @@ func (s *Service) putUsers(ctx context.Context, b *port.Batch[User]) error {
 	return s.store.PutUsers(ctx, b.Tenant, b.Write)
 }
 
-// arrivals are users or teams that are new to a tenant.
+// arrivals checks the domains of users or teams that are new to a tenant.
 type arrivals struct {
 	s       *Service
 	tenant  string
 	domains map[string]string // of the archive, to the one here
 }
 
-// domain returns the domain of somebody who comes from one: Local when the tenant has none of that id. Else they would belong
-// to whoever makes it later.
+// domain returns the domain for a new user or team from a domain: Local if the tenant has no domain with that id, as it would
+// otherwise belong to one that is created later.
 func (a arrivals) domain(ctx context.Context, from string) (string, error) {
 	if here, asked := a.domains[from]; asked {
 		return here, nil

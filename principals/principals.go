@@ -1,5 +1,5 @@
-// Package principals is the people of a tenant: users, teams, who is in which team, passwords, and the one id space
-// over users and teams. It is one package because they point at each other.
+// Package principals manages the users and teams of a tenant, their memberships and passwords, and the one id space over users
+// and teams. It is one package because these refer to each other.
 //
 // sessions, httpapi, the root, cmd and hosts import it; principals/bunstore keeps its rows.
 package principals
@@ -25,7 +25,7 @@ import (
 // Local is the id of the built-in domain, the only one whose users have passwords here.
 const Local = "local"
 
-// Everyone is the id of the synthetic principal that stands for all users.
+// Everyone is the id of the principal that stands for all users. It has no row.
 const Everyone = "*"
 
 // User is one person of a tenant. Times are UTC in whole microseconds; nil is null.
@@ -41,7 +41,7 @@ type User struct {
 	Timezone          *string // IANA name
 	Superuser         bool
 	Enabled           bool
-	DirectoryDisabled bool // it was a directory that took Enabled away, and may give it back; only the Service sets it
+	DirectoryDisabled bool // a directory has disabled the user, and may enable it again; only the Service sets it
 	GlobalPermissions GlobalPermissions
 	Source, SourceID  *string         // where it was imported from: a domain's driver and the id there
 	Data, UserFields  json.RawMessage // JSON objects of at most 64 KiB, {} by default
@@ -73,21 +73,21 @@ func (u User) Version() string {
 		u.PasswordExpiresAt, u.MFA, u.AIMessage, u.AIConsent, u.CreatedAt, u.UpdatedAt)
 }
 
-// GlobalPermissions are a user's rights beside the roles in teams.
+// GlobalPermissions are the rights of a user that do not come from roles in teams.
 type GlobalPermissions struct {
 	AI, JobCreation, ViewAllTeams, ViewAllUsers, PainlessScriptCreation bool
 }
 
-// Label is what the user is called: the display name, else the username.
+// Label returns the display name, else the username.
 func (u User) Label() string { return labelOf(u.DisplayName, u.Username) }
 
-// Initials are those of the label.
+// Initials returns the initials of the label.
 func (u User) Initials() string { return Initials(u.Label()) }
 
 // ManagesPassword reports whether the service keeps the user's password.
 func (u User) ManagesPassword() bool { return u.Domain == Local }
 
-// HasSharedDatasources is false: the service keeps no datasources of its own yet.
+// HasSharedDatasources returns false: no datasource can be shared.
 func (u User) HasSharedDatasources() bool { return false }
 
 // Team is a group of users. Its id is a principal id, as a username is.
@@ -103,7 +103,7 @@ type Team struct {
 	MaterialIcon *string
 	Source       *string
 	SourceID     *string
-	// DirectoryGone says that the group that it comes from is not in the directory any more; only the Service sets it.
+	// DirectoryGone reports whether the group of the team has been removed from the directory; only the Service sets it.
 	DirectoryGone bool
 	CreatedAt     time.Time // UTC, whole microseconds
 	UpdatedAt     time.Time // UTC, whole microseconds
@@ -133,7 +133,7 @@ func (m Membership) Version() string {
 	return guard.Version(m.TeamID, m.Username, int(m.Role), m.CreatedAt)
 }
 
-// Type says what a principal is.
+// Type is the type of a principal.
 type Type string
 
 // The types, as the API writes them.
@@ -157,10 +157,10 @@ type Principal struct {
 	MaterialIcon    *string    // of a team
 }
 
-// Initials are those of the name.
+// Initials returns the initials of the name.
 func (p Principal) Initials() string { return Initials(p.Name) }
 
-// Login is what a login from one network needs to know of a user; times are zero for none.
+// Login is the state of a user that a login from one network reads and writes; times are zero for none.
 type Login struct {
 	Username  string
 	Domain    string
@@ -179,7 +179,7 @@ type Login struct {
 	Forget bool // set by an edit: forgets all networks
 }
 
-// NetworkLogin is what is known of a user's logins from one network; times are zero for none.
+// NetworkLogin is the record of a user's logins from one network; times are zero for none.
 type NetworkLogin struct {
 	Attempts   int // failures since the last login
 	FailedAt   time.Time
@@ -203,19 +203,17 @@ type Store interface {
 	UpdateUser(ctx context.Context, tenant, username string, edit func(*User) error) (User, error)
 	// DeleteUser removes a user and its memberships. It fails with errs.NotFound.
 	DeleteUser(ctx context.Context, tenant, username string) error
-	// SawFeed writes LastViewedFeed and UpdatedAt of a user, and waits for nobody but those who write to the same row. It
-	// fails with errs.NotFound.
+	// SawFeed sets LastViewedFeed and UpdatedAt of a user. It locks only the user's row. It fails with errs.NotFound.
 	SawFeed(ctx context.Context, tenant, username string, at time.Time) error
 	// OtherSuperusers counts the enabled superusers beside this user.
 	OtherSuperusers(ctx context.Context, tenant, username string) (int, error)
 
-	// Login finds a user by the folded name, with what is known of a network. It fails with errs.NotFound.
+	// Login finds a user by the folded name, with the record of a network. It fails with errs.NotFound.
 	Login(ctx context.Context, tenant, folded, network string) (Login, error)
 	// EditLogin does as UpdateUser for what Login holds beside the name, domain and Enabled, and writes only what changed. Of
 	// a user's networks it keeps the MaxNetworks that the user has logged in from last, and as many others.
 	EditLogin(ctx context.Context, tenant, folded, network string, edit func(*Login) error) error
-	// SweepNetworks removes the networks whose last login and last failure are of no use any more at a time, and returns
-	// their number: see NetworkLogin.ExpiresAt.
+	// SweepNetworks removes the networks that have expired at a time, and returns their number: see NetworkLogin.ExpiresAt.
 	SweepNetworks(ctx context.Context, tenant string, at time.Time) (int, error)
 
 	// Team finds a team by its id or, when key has no UUID form, by its slug. It fails with errs.NotFound.
@@ -262,7 +260,7 @@ type Store interface {
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
 }
 
-// Content is what users and teams own. *entity.Registry is one.
+// Content is the entities that users and teams own. *entity.Registry implements it.
 type Content interface {
 	Owned(ctx context.Context, tenant, owner string) (map[entity.Kind]int, error)
 	Owners(ctx context.Context, tenant string, among []string) (map[string]bool, error)
@@ -271,7 +269,7 @@ type Content interface {
 	ReassignOnly(ctx context.Context, tenant, from, to string, kinds ...entity.Kind) ([]entity.Ref, error)
 }
 
-// Service is the rules for users and teams over a Store.
+// Service implements the rules for users and teams over a Store.
 type Service struct {
 	store       Store
 	blobs       blobs.Store
@@ -282,7 +280,7 @@ type Service struct {
 	now         func() time.Time
 	newID       func() string
 	passwords   *hasher
-	counting    *limiter.Limiter // of logins that note an attempt, by tenant
+	counting    *limiter.Limiter // of logins that record an attempt, by tenant
 	log         *slog.Logger
 	refusal     time.Duration
 }
@@ -292,20 +290,20 @@ type Options struct {
 	Store   Store
 	Blobs   blobs.Store
 	Content Content // default nil: nothing is owned
-	// Forget removes what users or teams leave behind that nobody else gets, such as files and comments on a team, in the
-	// transaction in ctx, when they are deleted; nil for nothing.
+	// Forget removes what belongs to deleted users or teams and is not reassigned, such as files and comments on a team, in the
+	// transaction in ctx; nil for nothing.
 	Forget func(ctx context.Context, tenant string, gone ...entity.Key) error
-	// Renamed writes the new names of users wherever the old ones are kept beside Store and Content, in the transaction in
-	// ctx. names maps old to new; no new name is an old one, nor that of another user. nil: nowhere.
+	// Renamed replaces the names of users wherever they are stored outside Store and Content, in the transaction in ctx. names
+	// maps old to new; no new name is an old one, nor that of another user. nil: nowhere.
 	Renamed func(ctx context.Context, tenant string, names map[string]string) error
-	// KnownDomain fails with errs.Invalid when a tenant has no domain with this id. It is asked, in the transaction in ctx,
-	// whenever a user or team gets another domain than Local, and by Admit and Sync; nil: every domain is known.
+	// KnownDomain returns errs.Invalid if a tenant has no domain with this id. It is called, in the transaction in ctx, whenever
+	// a user or team gets another domain than Local, and by Admit and Sync; nil: every domain is known.
 	KnownDomain func(ctx context.Context, tenant, id string) error
 	Now         func() time.Time // default time.Now
 	NewID       func() string    // team ids; default UUIDv7
 	Cost        Cost             // of new password hashes; default DefaultCost
 	Refusal     time.Duration    // a refused password takes as long at least, after its wait in the queue; default 0
-	Log         *slog.Logger     // gets each lock and unlock of a user (info); default slog.Default
+	Log         *slog.Logger     // receives each lock and unlock of a user (info); default slog.Default
 }
 
 // New makes a Service.
@@ -330,7 +328,7 @@ func New(o Options) *Service {
 	}
 }
 
-// stamp is the time of a write, as every database can keep it.
+// stamp returns the time of a write, in the precision that every database can store.
 func (s *Service) stamp() time.Time { return s.now().UTC().Truncate(time.Microsecond) }
 
 func labelOf(display *string, name string) string {

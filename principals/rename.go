@@ -17,7 +17,7 @@ func (s *Service) rename(ctx context.Context, tenant string, names map[string]st
 	if err := s.store.LockPrincipals(ctx, tenant, slices.Collect(maps.Keys(names))); err != nil {
 		return err
 	}
-	for _, step := range steps(names) {
+	for _, step := range renameSteps(names) {
 		if len(step) == 0 {
 			continue
 		}
@@ -38,9 +38,9 @@ func (s *Service) rename(ctx context.Context, tenant string, names map[string]st
 	return nil
 }
 
-// steps parts renames in two, in each of which no new name is an old one: who has a name that somebody else gets is first
-// called what nobody can be called, a UUID.
-func steps(names map[string]string) (steps [2]map[string]string) {
+// renameSteps splits renames into two steps, in each of which no new name is an old one: a user whose name another one gets is first
+// renamed to a UUID, which is no valid username.
+func renameSteps(names map[string]string) (steps [2]map[string]string) {
 	away, there := map[string]string{}, map[string]string{}
 	wanted := map[string]string{} // by folded name, who gets it
 	for was, becomes := range names {

@@ -10,43 +10,44 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/port"
 )
 
-// Snapshot is all that a directory has.
+// Snapshot is the content of a directory.
 type Snapshot struct {
 	People []Identity
 	Groups []Group
 }
 
-// SyncOptions are how a Sync runs.
+// SyncOptions are the options of Sync.
 type SyncOptions struct {
 	Source   string                // id of the driver, kept as User.Source and Team.Source
-	Force    bool                  // disable and remove however much is gone
+	Force    bool                  // disable and remove however many are missing
 	DryRun   bool                  // report, and write nothing; the first warning says what would be refused without Force
 	Progress func(done, total int) // called from time to time while it writes; may be nil
 }
 
-// SyncCounts say what became of users or teams. Each is counted once: who is disabled is not also updated.
+// SyncCounts counts users or teams by what was done to them. Each is counted once: a disabled one is not also updated.
 type SyncCounts struct{ Created, Updated, Disabled, Unchanged int }
 
-// SyncReport is what a Sync did, or would do.
+// SyncReport is the result of a Sync, or of its dry run.
 type SyncReport struct {
 	Users, Teams   SyncCounts // a team is disabled when its group is gone: once
 	Added, Removed int        // memberships
 	Warnings       []string   // at most 1,000, how many there are beside, and in front the one of a dry run
 }
 
-// Sync makes the users and teams of a domain what its directory says, in the transaction in ctx or one of its own. It asks
-// for no actor.
+// Sync updates the users and teams of a domain to the state of its directory, in the transaction in ctx or one of its own. It
+// needs no actor.
 //
-// Users are known by the ids of their entries, so one who is renamed there is renamed here, with all that names them. A
-// user of the domain without a source id is tied to the entry of that name. Who is gone or disabled in the directory is
-// disabled, never deleted, and enabled again when they come back; whom a superuser has disabled stays disabled, and so
-// stays the last enabled superuser of the tenant enabled. No directory makes a superuser or gives a global permission.
+// Users are identified by the ids of their entries, so that a rename in the directory renames the user, wherever the name is
+// stored. A user of the domain without a source id is assigned to the entry with that name. A user who is missing or disabled
+// in the directory is disabled, never deleted, and enabled again when the directory has the entry again. A user whom a
+// superuser has disabled stays disabled. The last enabled superuser of the tenant stays enabled. A directory never makes a
+// superuser or grants a global permission.
 //
-// Groups become teams, which keep their slugs. In these the directory decides about the domain's users: new ones get the
-// role member, the others keep theirs. Who is gone or disabled keeps place and role, for when they come back. A team whose
-// group is gone stays, without the others.
+// Groups become teams, which keep their slugs. The directory decides which of the domain's users are in these teams: new
+// members get the role member, others keep theirs. Users who are missing or disabled keep membership and role. A team whose
+// group is missing stays, without other users of the domain.
 //
-// What cannot be had, such as a username of another domain's user, is left out with a warning: no entry is an error.
+// Invalid entries, such as one with the username of another domain's user, are left out with a warning and are no error.
 //
 // Errors: errs.Invalid for the domain Local; errs.NotFound for the tenant or the domain; errs.Conflict when more than a fifth
 // of the enabled users of the domain, and more than ten, would be disabled, or as many of their memberships in its teams
@@ -61,7 +62,7 @@ func (s *Service) Sync(ctx context.Context, tenant, domain string, snap Snapshot
 		if err := s.store.LockTenant(ctx, tenant); err != nil {
 			return err
 		}
-		if err := s.stillThere(ctx, tenant, domain); err != nil {
+		if err := s.checkDomain(ctx, tenant, domain); err != nil {
 			return err
 		}
 		p, err := s.plan(ctx, tenant, domain, snap, o.Source)
@@ -92,7 +93,7 @@ func (s *Service) Sync(ctx context.Context, tenant, domain string, snap Snapshot
 	return report, nil
 }
 
-// foreign refuses the domain whose users nobody else knows.
+// foreign returns errs.Invalid for the domain Local, which has no directory.
 func foreign(domain string) error {
 	if domain == Local {
 		return errs.New(errs.Invalid, "Users of the domain %s come from nowhere else.", Local)
@@ -100,14 +101,14 @@ func foreign(domain string) error {
 	return acceptDomain(&domain)
 }
 
-// plan reads each table once, and who has the names that are new.
+// plan computes the plan of a scan. It reads each table once, and the holders of new names.
 func (s *Service) plan(ctx context.Context, tenant, domain string, snap Snapshot, source string) (*plan, error) {
 	p := newPlan(domain, snap, source)
 	if err := s.store.DomainUsers(ctx, tenant, domain, p.user); err != nil {
 		return nil, err
 	}
 	p.tie()
-	holders, err := s.store.Holders(ctx, tenant, p.unsure())
+	holders, err := s.store.Holders(ctx, tenant, p.wantedNames())
 	if err != nil {
 		return nil, err
 	}
@@ -129,12 +130,12 @@ func (s *Service) plan(ctx context.Context, tenant, domain string, snap Snapshot
 		}
 		p.slugs(slugs)
 	}
-	p.sit()
+	p.collectSeats()
 	return p, s.store.DomainSeats(ctx, tenant, domain, p.seat)
 }
 
-// apply writes what is planned, in batches. Names are free before somebody else gets them, and there are users and teams
-// before there are memberships.
+// apply writes a plan, in batches. Names are freed before other users get them, and users and teams are written before
+// memberships.
 func (s *Service) apply(ctx context.Context, tenant string, p *plan, join []Seat, progress func(done, total int)) error {
 	now, done := s.stamp(), 0
 	total := len(p.renames) + len(p.edits) + len(p.creates) + len(p.newTeams) + len(p.oldTeams) + len(p.leave) + len(join)
@@ -173,7 +174,7 @@ func (s *Service) apply(ctx context.Context, tenant string, p *plan, join []Seat
 }
 
 func (s *Service) applyUsers(ctx context.Context, tenant string, p *plan, now time.Time, step func(int, error) error) error {
-	silent := p.scribe.silent()
+	silent := p.writer.silent()
 	for some := range port.Chunks(p.edits) {
 		names, places := make([]string, len(some)), make(map[string]int32, len(some))
 		for i, at := range some {
@@ -188,7 +189,7 @@ func (s *Service) applyUsers(ctx context.Context, tenant string, p *plan, now ti
 	for some := range port.Chunks(p.creates) {
 		users := make([]DirectoryUser, len(some))
 		for i, at := range some {
-			users[i] = silent.fresh(p.snap.People[at])
+			users[i] = silent.newUser(p.snap.People[at])
 		}
 		if err := step(len(some), s.store.AddDirectoryUsers(ctx, tenant, p.domain, users, now)); err != nil {
 			return err

@@ -58,7 +58,7 @@ func (s *Service) CreateTeam(ctx context.Context, t Team) (Team, error) {
 		if err := s.store.LockTenant(ctx, a.Tenant); err != nil {
 			return err
 		}
-		if err := s.movesTo(ctx, a.Tenant, Local, t.Domain); err != nil {
+		if err := s.checkNewDomain(ctx, a.Tenant, Local, t.Domain); err != nil {
 			return err
 		}
 		if derived {
@@ -114,7 +114,7 @@ func (s *Service) UpdateTeam(ctx context.Context, id string, edit func(*Team) er
 			if !a.Superuser && (t.Domain != was.Domain || !same(t.Source, was.Source) || !same(t.SourceID, was.SourceID)) {
 				return errs.New(errs.Forbidden, "Only a superuser may change where a team comes from.")
 			}
-			return s.movesTo(ctx, a.Tenant, was.Domain, t.Domain)
+			return s.checkNewDomain(ctx, a.Tenant, was.Domain, t.Domain)
 		})
 		return err
 	})
@@ -202,7 +202,7 @@ func (s *Service) Memberships(ctx context.Context, username string, q paging.Que
 	return s.store.Memberships(ctx, u.Tenant, u.Username, q)
 }
 
-// SetMember puts a user into a team, or gives a member another role. It needs a superuser or an admin of the team.
+// SetMember adds a user to a team, or sets the role of a member. It needs a superuser or an admin of the team.
 // Errors: errs.Forbidden; errs.NotFound for the team or the user; errs.Invalid for a role that is none.
 func (s *Service) SetMember(ctx context.Context, teamID, username string, role actor.Role) (Membership, error) {
 	a, t, err := s.managed(ctx, teamID)
@@ -221,10 +221,10 @@ func (s *Service) SetMember(ctx context.Context, teamID, username string, role a
 	if err := s.store.PutMember(ctx, a.Tenant, m); err != nil {
 		return Membership{}, err
 	}
-	return s.store.Member(ctx, a.Tenant, m.TeamID, m.Username) // which may have been there for long
+	return s.store.Member(ctx, a.Tenant, m.TeamID, m.Username) // it may have existed before
 }
 
-// RemoveMember takes a user out of a team. It needs a superuser or an admin of the team. Errors: errs.Forbidden;
+// RemoveMember removes a user from a team. It needs a superuser or an admin of the team. Errors: errs.Forbidden;
 // errs.NotFound for the team, or when the user is not in it.
 func (s *Service) RemoveMember(ctx context.Context, teamID, username string) error {
 	a, t, err := s.managed(ctx, teamID)

@@ -34,15 +34,15 @@ func (s *Service) User(ctx context.Context, username string) (User, error) {
 }
 
 func (s *Service) user(ctx context.Context, tenant, username string) (User, error) {
-	if formOfUsername(username) != nil { // not there, and not for the database to read
+	if formOfUsername(username) != nil { // cannot exist, and the database may refuse the text
 		return User{}, errs.New(errs.NotFound, "User not found.")
 	}
 	u, err := s.store.User(ctx, tenant, username)
 	return s.seen(u), err
 }
 
-// meant returns the user who is meant by a name: see Spelled. It returns errs.NotFound if there is none.
-func (s *Service) meant(ctx context.Context, tenant, name string) (User, error) {
+// find returns the user with a name in any spelling: see Spelled. It returns errs.NotFound if there is none.
+func (s *Service) find(ctx context.Context, tenant, name string) (User, error) {
 	u, err := s.user(ctx, tenant, name)
 	if errs.CodeOf(err) != errs.NotFound {
 		return u, err
@@ -54,8 +54,8 @@ func (s *Service) meant(ctx context.Context, tenant, name string) (User, error) 
 	return s.user(ctx, tenant, spelled)
 }
 
-// UsersByName returns the users with the given names, ignoring case, by their exact names, to any session. It is one
-// statement. Names that no user has are left out.
+// UsersByName returns the users with the given names, ignoring case, by their exact names, to any session. It runs
+// one statement. Names that no user has are left out.
 func (s *Service) UsersByName(ctx context.Context, names []string) (map[string]User, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -85,8 +85,8 @@ func keys(name string) []string {
 	return []string{key, old}
 }
 
-// key returns the folded name of a user. It is fold.Name, except for one who had the name before that was the rule and
-// collides with somebody by it.
+// key returns the folded name of a user. It is fold.Name, except for a user whose name is older than that rule and collides
+// with another user's by it.
 func (s *Service) key(ctx context.Context, tenant, username string) (string, error) {
 	all := keys(username)
 	if len(all) == 1 {
@@ -99,8 +99,8 @@ func (s *Service) key(ctx context.Context, tenant, username string) (string, err
 	return all[0], err
 }
 
-// Spelled returns the exact name of the user of a tenant who is meant by a name: of that spelling, else of another one that
-// is the same. A name that nobody has is returned as it is. It needs no actor.
+// Spelled returns the exact name of the user of a tenant with a name: of the user with that spelling, else of the one with an
+// equivalent spelling. A name that no user has is returned as it is. It needs no actor.
 func (s *Service) Spelled(ctx context.Context, tenant, name string) (string, error) {
 	if formOfUsername(name) != nil {
 		return name, nil
@@ -116,7 +116,7 @@ func (s *Service) Spelled(ctx context.Context, tenant, name string) (string, err
 	return spelled, err
 }
 
-// DisplayNames does as UsersByName and gives the display names alone, nil for none.
+// DisplayNames is like UsersByName and returns only the display names, nil for none.
 func (s *Service) DisplayNames(ctx context.Context, names []string) (map[string]*string, error) {
 	users, err := s.UsersByName(ctx, names)
 	shown := make(map[string]*string, len(users))
@@ -126,8 +126,8 @@ func (s *Service) DisplayNames(ctx context.Context, names []string) (map[string]
 	return shown, err
 }
 
-// CreateUser adds a user, without a password when it is "". It needs a superuser. What the service keeps for itself
-// (Tenant, lock, attempts, PasswordSetAt, times of the row) is ignored. A user without a domain gets Local.
+// CreateUser adds a user, without a password when it is "". It needs a superuser. Fields that only the service sets
+// (Tenant, lock, attempts, PasswordSetAt, times of the row) are ignored. A user without a domain gets Local.
 // Errors: errs.Forbidden; errs.Conflict for a taken name, ignoring case; errs.Invalid naming the field, also for a
 // password in another domain than Local.
 func (s *Service) CreateUser(ctx context.Context, u User, password string) (User, error) {
@@ -143,8 +143,8 @@ func (s *Service) CreateUser(ctx context.Context, u User, password string) (User
 }
 
 // AddSuperuser adds an enabled superuser without an actor, for the command line. Errors: errs.NotFound for the tenant;
-// errs.Conflict, errs.Invalid as CreateUser. Do not call it inside a transaction, as the password's turn to be hashed may
-// take long to come: see NewSuperuser.
+// errs.Conflict, errs.Invalid as CreateUser. Do not call it inside a transaction, as the password may wait long to be
+// hashed: see NewSuperuser.
 func (s *Service) AddSuperuser(ctx context.Context, tenant, username, password string) (User, error) {
 	add, err := s.NewSuperuser(ctx, username, password)
 	if err != nil {
@@ -153,8 +153,8 @@ func (s *Service) AddSuperuser(ctx context.Context, tenant, username, password s
 	return add(ctx, tenant)
 }
 
-// NewSuperuser hashes the password of an enabled superuser, and gives what adds the user as AddSuperuser does, also inside a
-// transaction. Errors: errs.Invalid.
+// NewSuperuser hashes the password of an enabled superuser, and returns a function that adds the user as AddSuperuser does and
+// may be called inside a transaction. Errors: errs.Invalid.
 func (s *Service) NewSuperuser(ctx context.Context, username, password string) (add func(ctx context.Context, tenant string) (User, error), err error) {
 	if err := validPassword(password); err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func (s *Service) NewSuperuser(ctx context.Context, username, password string) (
 	return func(ctx context.Context, tenant string) (User, error) { return s.addUser(ctx, tenant, u, hash) }, err
 }
 
-// newHash accepts a new user, and hashes the password, "" for none. It comes before the transaction: it takes its time.
+// newHash checks a new user, and hashes the password, "" for none. It must not run in a transaction, as it is slow.
 func (s *Service) newHash(ctx context.Context, u *User, password string) (string, error) {
 	if err := ValidUsername(u.Username); err != nil {
 		return "", err
@@ -189,7 +189,7 @@ func (s *Service) addUser(ctx context.Context, tenant string, u User, hash strin
 		if err := s.store.LockTenant(ctx, tenant); err != nil {
 			return err
 		}
-		if err := s.movesTo(ctx, tenant, Local, u.Domain); err != nil {
+		if err := s.checkNewDomain(ctx, tenant, Local, u.Domain); err != nil {
 			return err
 		}
 		if err := s.store.InsertUser(ctx, tenant, u); err != nil || hash == "" {
@@ -242,7 +242,7 @@ func (s *Service) UpdateUser(ctx context.Context, username string, edit func(*Us
 			}
 			left = was.Domain == Local && u.Domain != Local
 			locked, unlocked = !was.Locked && u.Locked, was.Locked && !u.Locked
-			return s.movesTo(ctx, a.Tenant, was.Domain, u.Domain)
+			return s.checkNewDomain(ctx, a.Tenant, was.Domain, u.Domain)
 		})
 		if err != nil {
 			return err
@@ -274,8 +274,8 @@ func (s *Service) UpdateUser(ctx context.Context, username string, edit func(*Us
 	return s.seen(u), nil
 }
 
-// SawFeed notes that a user has seen the feed now. It is for the user and superusers. It waits for nobody but those who
-// change this user. Errors: errs.Forbidden; errs.NotFound.
+// SawFeed records that a user has seen the feed now. It is for the user and superusers. It locks only the user. Errors:
+// errs.Forbidden; errs.NotFound.
 func (s *Service) SawFeed(ctx context.Context, username string) (User, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -290,8 +290,8 @@ func (s *Service) SawFeed(ctx context.Context, username string) (User, error) {
 	return s.user(ctx, a.Tenant, username)
 }
 
-// selfOrSuperuser refuses callers who may not change this user. Everybody sees users, so one who does not exist is
-// errs.NotFound to all.
+// selfOrSuperuser returns errs.Forbidden if the caller may not change this user. Every session may see users, so one who does
+// not exist is errs.NotFound for all.
 func (s *Service) selfOrSuperuser(ctx context.Context, a actor.Actor, username string) error {
 	if formOfUsername(username) != nil {
 		return errs.New(errs.NotFound, "User not found.")
@@ -305,9 +305,9 @@ func (s *Service) selfOrSuperuser(ctx context.Context, a actor.Actor, username s
 	return a.Require(actor.Superuser)
 }
 
-// otherSuperusers locks the tenant and counts: two cannot take away the last two superusers at once. Only a superuser can
-// take one away. Who edits themselves locks it, too: all that locks several users or teams begins so, and cannot meet in a
-// circle.
+// otherSuperusers locks the tenant and counts the enabled superusers beside a user, so that two callers cannot remove the last
+// two at once. It also locks the tenant for users who edit themselves: whatever locks several users or teams locks the tenant
+// first, so that no two can deadlock.
 func (s *Service) otherSuperusers(ctx context.Context, a actor.Actor, username string) (int, error) {
 	if err := s.store.LockTenant(ctx, a.Tenant); err != nil || !a.Superuser {
 		return 0, err
@@ -315,7 +315,7 @@ func (s *Service) otherSuperusers(ctx context.Context, a actor.Actor, username s
 	return s.store.OtherSuperusers(ctx, a.Tenant, username)
 }
 
-// acceptEdit puts back what no edit may change and checks the rest.
+// acceptEdit restores the fields that no edit may change and checks the rest.
 func (s *Service) acceptEdit(a actor.Actor, was User, u *User, others int) error {
 	if u.Username != was.Username {
 		return errs.New(errs.Invalid, "username cannot be changed")
@@ -343,24 +343,24 @@ func (s *Service) acceptEdit(a actor.Actor, was User, u *User, others int) error
 	return nil
 }
 
-// movesTo refuses a domain that a user or team gets and the tenant has not.
-func (s *Service) movesTo(ctx context.Context, tenant, from, to string) error {
+// checkNewDomain returns errs.Invalid if the domain of a user or team changes to one that the tenant does not have.
+func (s *Service) checkNewDomain(ctx context.Context, tenant, from, to string) error {
 	if s.knownDomain == nil || to == from || to == Local {
 		return nil
 	}
 	return s.knownDomain(ctx, tenant, to)
 }
 
-// stillThere fails with errs.NotFound when a tenant, which is locked, has no domain with this id.
-func (s *Service) stillThere(ctx context.Context, tenant, domain string) error {
-	err := s.movesTo(ctx, tenant, Local, domain)
+// checkDomain fails with errs.NotFound when a tenant, which is locked, has no domain with this id.
+func (s *Service) checkDomain(ctx context.Context, tenant, domain string) error {
+	err := s.checkNewDomain(ctx, tenant, Local, domain)
 	if errs.CodeOf(err) == errs.Invalid {
 		return errs.New(errs.NotFound, "Domain not found.")
 	}
 	return err
 }
 
-// staysAbleToLogIn reports whether an edit leaves a superuser one who can log in.
+// staysAbleToLogIn reports whether a superuser can still log in after an edit.
 func staysAbleToLogIn(was, u User) bool {
 	return u.Superuser && u.Enabled && u.Domain == was.Domain && (was.Locked || !u.Locked) &&
 		(u.PasswordExpiresAt == nil || was.PasswordExpiresAt != nil && !u.PasswordExpiresAt.Before(*was.PasswordExpiresAt))
@@ -377,7 +377,7 @@ func withProfile(u, profile User) User {
 	return u
 }
 
-// forgetAll removes what users or teams that are deleted leave behind.
+// forgetAll calls Options.Forget for deleted users or teams.
 func (s *Service) forgetAll(ctx context.Context, tenant string, kind entity.Kind, ids ...string) error {
 	if s.forget == nil {
 		return nil

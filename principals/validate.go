@@ -35,16 +35,15 @@ const (
 
 var slugForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
 
-// notInUsernames are the characters that part URLs, natural ids ("owner:slug"), lists and distinguished names.
+// notInUsernames are the characters that separate the parts of URLs, natural ids ("owner:slug"), lists and distinguished names.
 const notInUsernames = "/\\:,;\"<>|"
 
-// everyone is the name that nobody gets, beside *.
+// everyone is a reserved name, beside *.
 const everyone = "everyone"
 
-// ValidUsername refuses what cannot be the name of a new user. A username has 1 to 256 bytes, none of / \ : , ; " < > | and no
-// control or invisible characters, also after Unicode's NFKC, and no spaces at an end or two in a row. It is not *, . or .. and
-// not everyone, has not the form of a UUID, which team ids have, and does not mix Latin letters with Cyrillic or Greek ones.
-// It returns errs.Invalid.
+// ValidUsername returns errs.Invalid if a text cannot be the name of a new user. A username has 1 to 256 bytes, none of / \ : , ; " < > | and no
+// control or invisible characters, also after Unicode's NFKC, and no spaces at an end or two in a row. It is not *, ., ..
+// or everyone, does not have the form of a UUID, as team ids have, and does not mix Latin letters with Cyrillic or Greek ones.
 func ValidUsername(name string) error {
 	if err := formOfUsername(name); err != nil {
 		return err
@@ -71,7 +70,7 @@ var errInvisible = errs.New(errs.Invalid, "username must not have control or inv
 
 var errUsernameLength = errs.New(errs.Invalid, "username must be 1 to %d bytes", maxUsername)
 
-// formOfUsername refuses what is not the name of any user, also of one whose name was made under other rules.
+// formOfUsername returns errs.Invalid if a text cannot be the name of any user, even of one that is older than the rules.
 func formOfUsername(name string) error {
 	normal := norm.NFKC.String(name)
 	switch {
@@ -89,15 +88,15 @@ func formOfUsername(name string) error {
 	return nil
 }
 
-// invisible is what cannot be seen in a name: control and format characters, what is not assigned, and odd spaces.
+// invisible reports whether a character is not visible in a name: control, format and unassigned characters, and unusual spaces.
 func invisible(r rune) bool { return r != ' ' && unicode.IsSpace(r) || !unicode.IsGraphic(r) }
 
-// plain reports whether s is UTF-8 without NUL and of at most so many characters: what every database keeps.
+// plain reports whether s is UTF-8 without NUL and of at most so many characters, as every database can store it.
 func plain(s string, most int) bool {
 	return utf8.ValidString(s) && !strings.Contains(s, "\x00") && utf8.RuneCountInString(s) <= most
 }
 
-// field is one optional text: as the API names it, its limit, and whether it may have several lines.
+// field is an optional text field: its name in the API, its limit, and whether it may have several lines.
 type field struct {
 	name  string
 	value **string
@@ -105,7 +104,7 @@ type field struct {
 	lines bool
 }
 
-// check trims the texts, makes empty ones nil and refuses bad ones.
+// check trims the texts, sets empty ones to nil, and returns errs.Invalid for an invalid one.
 func check(fields []field) error {
 	for _, f := range fields {
 		if *f.value == nil {
@@ -161,7 +160,7 @@ func (u *User) acceptWith(object func(name string, raw json.RawMessage) (json.Ra
 	}
 	u.UserFields, err = object("userFields", u.UserFields)
 	for _, at := range []**time.Time{&u.LastViewedFeed, &u.PasswordExpiresAt, &u.ForgotPasswordRequestTime, &u.AvatarUpdatedAt} {
-		if *at != nil { // as every database can keep it
+		if *at != nil { // in the precision of every database
 			t := (*at).UTC().Truncate(time.Microsecond)
 			*at = &t
 		}
@@ -179,8 +178,8 @@ func validEmail(email string) bool {
 	return err == nil && a.Address == email
 }
 
-// validTimezone asks the zones of the machine; a program that shall not depend on them links time/tzdata, as the library
-// does not: it is 450 KB that the host decides on.
+// validTimezone uses the time zones of the machine. A program that must not depend on them imports time/tzdata; the library
+// does not, as that adds 450 KB.
 func validTimezone(name string) bool {
 	_, err := time.LoadLocation(name)
 	return err == nil && name != "Local"
@@ -201,8 +200,8 @@ func object(name string, raw json.RawMessage) (json.RawMessage, error) {
 	return b.Bytes(), nil
 }
 
-// objectOfRow is object where what secrets take does not count: a mask may be longer than the secret was, and the ones that
-// are here come from JSON that was accepted here.
+// objectOfRow is like object but does not count the length of secrets: a mask may be longer than the secret it replaces, and
+// stored secrets come from JSON that was accepted before.
 func objectOfRow(name string, raw json.RawMessage) (json.RawMessage, error) {
 	bare, _ := entity.KeepSecrets(raw, nil)
 	if _, err := object(name, bare); err != nil || len(raw) == 0 {
@@ -213,7 +212,7 @@ func objectOfRow(name string, raw json.RawMessage) (json.RawMessage, error) {
 	return b.Bytes(), err
 }
 
-// acceptDomain checks the id of a domain; none is Local.
+// acceptDomain checks the id of a domain, and sets an empty one to Local.
 func acceptDomain(domain *string) error {
 	if *domain == "" {
 		*domain = Local

@@ -9,15 +9,15 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// How many logins are under way at once, whether they wait for their password to be hashed or for their refusal. More are
-// refused before anything is looked up, so that this tells nothing of who exists.
+// How many logins may be in progress at once, whether they wait for their password to be hashed or for their refusal. More are
+// refused before anything is looked up, so that a refusal does not reveal who exists.
 const (
 	maxPending     = 4096
 	maxPendingFrom = 2560 // from one client network
 	maxPendingAt   = 1280 // of these, at one tenant: a thousand people of an office
 )
 
-// pause waits, or until nobody is there to be told any more.
+// pause waits for d or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	end := time.NewTimer(d)
 	defer end.Stop()
@@ -27,8 +27,8 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// knownTenants are the ids of all tenants, so that a login at an unknown tenant costs no statement of its own: all logins at
-// such tenants share the next reading of the ids.
+// knownTenants caches the ids of all tenants, so that logins at unknown tenants share one statement: the next reading of the
+// ids.
 type knownTenants struct {
 	tenants Tenants
 	now     func() time.Time
@@ -38,7 +38,7 @@ type knownTenants struct {
 	at     time.Time // when they were read, by the service's clock
 	rested time.Time // when the next reading may begin
 	last   *reading  // the last one that has begun
-	next   *reading  // that has not begun; nil: nobody waits for one
+	next   *reading  // one that has not begun; nil: no caller waits for one
 }
 
 // reading is one reading of all ids, for all who asked before it began.
@@ -62,7 +62,7 @@ func newKnownTenants(t Tenants, now func() time.Time) *knownTenants {
 	return &knownTenants{tenants: t, now: now, last: none}
 }
 
-// has reports whether there is a tenant. A new tenant is there at once. Errors: errs.Unavailable.
+// has reports whether there is a tenant. It knows a new tenant at once. Errors: errs.Unavailable.
 func (k *knownTenants) has(ctx context.Context, tenant string) (bool, error) {
 	k.mu.Lock()
 	if k.ids[tenant] && k.now().Sub(k.at) < knownFor {

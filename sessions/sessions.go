@@ -1,7 +1,7 @@
-// Package sessions turns credentials into an actor: it logs users in and out, and knows sessions and API tokens.
+// Package sessions logs users in and out, manages API tokens, and authenticates requests: it turns credentials into an actor.
 //
-// httpapi, the root and hosts import it. It asks principals whether a password is right and keeps no password; of a
-// session or token it keeps a hash, so its rows open nothing.
+// httpapi, the root and hosts import it. It stores no passwords, and of a session or token only a hash, so that its rows
+// are no credentials.
 package sessions
 
 import (
@@ -33,7 +33,7 @@ type Session struct {
 	ExpiresAt time.Time
 }
 
-// Holder is the user behind a session or token, with the rights of the moment.
+// Holder is the user of a session or token, with the current rights.
 type Holder struct {
 	Username      string
 	Enabled       bool
@@ -65,19 +65,19 @@ type Store interface {
 	LiveTokens(ctx context.Context, tenant, username string, at time.Time) (int, error)
 	// DeleteTokens removes the tokens of a user and returns their number.
 	DeleteTokens(ctx context.Context, tenant, username string) (int, error)
-	// Count adds to the counters of tokens, whose LastAccessedAt never goes back; tokens that are gone are left out.
+	// Count adds to the counters of tokens. LastAccessedAt never decreases. Tokens that no longer exist are skipped.
 	Count(ctx context.Context, tenant string, uses map[string]Use) error
-	// Sweep removes the sessions that ended before a time and gives their number.
+	// Sweep removes the sessions that ended before a time and returns their number.
 	Sweep(ctx context.Context, tenant string, before time.Time) (int, error)
 }
 
-// Directory says whether a password is right in a domain; *domains.Service does, and for the domain local alone
-// *principals.Service. Authenticate fails with errs.Unauthenticated.
+// Directory authenticates users of a domain by their passwords. *domains.Service implements it and, for the domain local only,
+// *principals.Service. Authenticate returns errs.Unauthenticated if it refuses.
 type Directory interface {
 	Authenticate(ctx context.Context, tenant, domain, username, password string) (principals.User, error)
 }
 
-// Tenants knows the tenants; *tenants.Service does.
+// Tenants returns the tenants. *tenants.Service implements it.
 type Tenants interface {
 	IDs(ctx context.Context) ([]string, error)
 }
@@ -96,7 +96,7 @@ type Options struct {
 	Changes *epoch.Counter
 }
 
-// Service is login, logout, sessions and tokens.
+// Service implements login, logout, sessions and tokens over a Store.
 type Service struct {
 	o        Options
 	uses     uses
@@ -106,7 +106,7 @@ type Service struct {
 	tokens   *epoch.Cache[lookup[Token]]
 }
 
-// lookup is what a credential stands for. It is shared by requests: nobody changes the holder's teams.
+// lookup is the cached result of looking a credential up. Requests share it, so the holder's teams must not be changed.
 type lookup[T any] struct {
 	of     T
 	holder Holder
@@ -136,7 +136,7 @@ func New(o Options) *Service {
 
 func newSecret() string {
 	var b [32]byte
-	_, _ = rand.Read(b[:]) // never fails: it ends the program instead
+	_, _ = rand.Read(b[:]) // never returns an error
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
@@ -145,8 +145,8 @@ func hash(secret string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// A credential is what a user holds: the kind, the tenant (so that the look-up is one row of one tenant) and a secret,
-// parted by dots. A token also has its id.
+// A credential has a kind, the tenant (so that it is looked up as one row of one tenant) and a secret, separated by dots. That
+// of a token also has its id.
 const (
 	sessionKind = "tcs"
 	tokenKind   = "tct"
@@ -154,7 +154,7 @@ const (
 	maxCredential = 512 // bytes
 )
 
-// wellFormed reports whether the parts of a credential have only what tenant ids, UUIDs and base64url are made of.
+// wellFormed reports whether the parts of a credential have only characters of tenant ids, UUIDs and base64url.
 func wellFormed(parts []string) bool {
 	for _, p := range parts {
 		if p == "" || strings.IndexFunc(p, odd) >= 0 {
@@ -170,7 +170,7 @@ func odd(c rune) bool {
 
 // Login is a new session.
 type Login struct {
-	Token     string // the credential; it is not kept and cannot be read again
+	Token     string // the credential; it is not stored and cannot be read again
 	ExpiresAt time.Time
 	Tenant    string
 	User      principals.User
@@ -200,7 +200,7 @@ func (s *Service) Login(ctx context.Context, tenant, domain, username, password 
 		pause(ctx, s.o.Refusal)
 		return Login{}, errs.Wrap(errs.Unauthenticated, errs.New(errs.NotFound, "there is no such tenant"), "Unable to log in")
 	}
-	now := s.now() // before the look at the password: one that changes from now on ends this session, too
+	now := s.now() // before the password is checked: a change from now on ends this session, too
 	user, err := s.o.Directory.Authenticate(ctx, tenant, domain, username, password)
 	if err != nil {
 		return Login{}, refused(err)
@@ -225,7 +225,7 @@ func (s *Service) start(ctx context.Context, tenant string, user principals.User
 	}, nil
 }
 
-// refused makes a user who is deleted while logging in the common answer, and leaves other failures as they are.
+// refused returns the common refusal if the user was deleted during the login, and other errors as they are.
 func refused(err error) error {
 	switch errs.CodeOf(err) {
 	case errs.NotFound, errs.Conflict:
@@ -258,13 +258,13 @@ func (s *Service) Logout(ctx context.Context) error {
 	return s.o.Store.DeleteSession(ctx, a.Tenant, a.Session)
 }
 
-// unauthenticated is the one answer to every bad credential.
+// unauthenticated returns the error for every invalid credential.
 func unauthenticated() error {
 	return errs.New(errs.Unauthenticated, "The session or token is missing, not valid or has expired. Log in first.")
 }
 
-// Authenticate returns the actor of a credential that came from an address. It is one statement, and none for a text that
-// is no credential. Errors: errs.Unauthenticated, the same for every reason.
+// Authenticate returns the actor of a credential that came from an address. It runs one statement, and none for a
+// malformed credential. It returns the same errs.Unauthenticated for every reason.
 func (s *Service) Authenticate(ctx context.Context, credential string, from netip.Addr) (actor.Actor, error) {
 	if len(credential) > maxCredential {
 		return actor.Actor{}, unauthenticated()
@@ -323,7 +323,7 @@ func (s *Service) token(ctx context.Context, tenant, id, secret string, from net
 	return a, nil
 }
 
-// hide makes "no such session" the common answer and leaves other failures as they are.
+// hide returns the error for invalid credentials if there is no such session, and other errors as they are.
 func hide(err error) error {
 	if errs.CodeOf(err) == errs.NotFound {
 		return unauthenticated()
@@ -338,7 +338,7 @@ func (h Holder) actor(tenant string) (actor.Actor, error) {
 	return actor.Actor{Tenant: tenant, User: h.Username, Superuser: h.Superuser, AI: h.AI || h.Superuser, Teams: h.Teams}, nil
 }
 
-// Sweep removes the tenant's sessions that have ended, and gives their number. It needs no actor: it is background work.
+// Sweep removes the tenant's sessions that have ended, and returns their number. It needs no actor: it is background work.
 func (s *Service) Sweep(ctx context.Context, tenant string) (int, error) {
 	return s.o.Store.Sweep(ctx, tenant, s.now())
 }

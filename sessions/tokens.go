@@ -19,7 +19,7 @@ import (
 type Token struct {
 	ID             string // UUID
 	Type           string // "personal"
-	Username       string // who made it and in whose name it acts
+	Username       string // the user who made it and for whom it acts
 	SecretHash     string // never leaves the store and this package
 	ReadOnly       bool   // GET and HEAD alone
 	Notes          *string
@@ -28,14 +28,14 @@ type Token struct {
 	CIDR           *string // where it may be used from, when Restrict is "cidr"
 	Data           json.RawMessage
 	Requests       int64 // how often it was used
-	Blocked        int64 // how often it was refused for its place or time
+	Blocked        int64 // how often it was refused for its address or time
 	LastAccessedAt *time.Time
 	ExpiresAt      *time.Time
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 }
 
-// Version changes with every change of the row; its counters are none.
+// Version changes with every change of the row except its counters.
 func (t Token) Version() string {
 	return guard.Version(t.ID, t.ReadOnly, t.Notes, t.Restrict, t.Host, t.CIDR, t.Data, t.ExpiresAt, t.CreatedAt, t.UpdatedAt)
 }
@@ -46,7 +46,7 @@ type Use struct {
 	LastAccessedAt    time.Time // zero: leave as it is
 }
 
-// NewToken is what its maker says about a token.
+// NewToken has the fields of a token that its creator sets.
 type NewToken struct {
 	ReadOnly  bool
 	Notes     *string
@@ -55,8 +55,8 @@ type NewToken struct {
 	ExpiresAt *time.Time
 }
 
-// CreateToken makes a personal token for the caller and gives it with its credential, which cannot be read again.
-// A token cannot make tokens. Errors: errs.Invalid naming the field; errs.Forbidden for a caller with a token.
+// CreateToken creates a personal token for the caller and returns it with its credential, which cannot be read again.
+// A token cannot create tokens. Errors: errs.Invalid naming the field; errs.Forbidden for a caller with a token.
 func (s *Service) CreateToken(ctx context.Context, n NewToken) (t Token, credential string, err error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *Service) CreateToken(ctx context.Context, n NewToken) (t Token, credent
 	return t, strings.Join([]string{tokenKind, a.Tenant, t.ID, secret}, "."), nil
 }
 
-// accept checks what a token is to be, and makes its end one that every database can keep.
+// accept checks a new token, and truncates its expiry to the precision of every database.
 func (n *NewToken) accept(now time.Time) error {
 	if n.Notes != nil && !plain(*n.Notes, 1000) {
 		return errs.New(errs.Invalid, "notes must be UTF-8 without NUL and have at most 1000 characters")
@@ -168,10 +168,10 @@ func (s *Service) DeleteToken(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if !wellFormed([]string{id}) { // not there, and not for the database to read
+	if !wellFormed([]string{id}) { // cannot exist, and the database may refuse the text
 		return errs.New(errs.NotFound, "Token not found.")
 	}
-	if guard.Of(ctx, "token") != nil { // nothing changes a token but its removal
+	if guard.Of(ctx, "token") != nil { // a token never changes, so only its existence counts
 		t, err := s.o.Store.UserToken(ctx, a.Tenant, a.User, strings.ToLower(id))
 		if err != nil {
 			return err
@@ -239,7 +239,7 @@ func (s *Service) FlushAll(ctx context.Context) error {
 	return nil
 }
 
-// uses counts what tokens did until it is written.
+// uses counts the uses of tokens until Flush writes them.
 type uses struct {
 	mu       sync.Mutex
 	byTenant map[string]map[string]Use

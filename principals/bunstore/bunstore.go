@@ -23,13 +23,13 @@ type Store struct {
 // New makes a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db, chunk: chunk} }
 
-// Notify makes the store call changed after each commit: it may have changed what the tenant's sessions may do.
+// Notify makes the store call changed after each commit that may change the rights of the tenant's sessions.
 func (s *Store) Notify(changed func(tenant string)) *Store {
 	s.changed = changed
 	return s
 }
 
-// write is bunx.Write, and tells of the change.
+// write does as bunx.Write and calls the function of Notify.
 func (s *Store) write(ctx context.Context, tenant string, fn func(ctx context.Context, c bunx.Conn) error) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if s.changed != nil {

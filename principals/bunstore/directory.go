@@ -104,7 +104,7 @@ func (s *Store) EditDirectoryUsers(ctx context.Context, tenant string, usernames
 					changed = append(changed, u)
 				}
 			}
-			// They are there, so nothing but the conflict can come; the domain of none of them is written.
+			// The rows exist, so that only the update of ON CONFLICT runs, which does not write the domain.
 			err = putDirectoryUsers(ctx, c, tenant, "", changed, at, ` ON CONFLICT (tenant_id, username) DO UPDATE SET label = excluded.label,
 				search = excluded.search, source = excluded.source, source_id = excluded.source_id, display_name = excluded.display_name,
 				family_name = excluded.family_name, given_name = excluded.given_name, middle_name = excluded.middle_name,

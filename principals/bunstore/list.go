@@ -78,7 +78,7 @@ func (s *Store) Principals(ctx context.Context, tenant string) iter.Seq2[princip
 	}
 }
 
-// some gives up to chunk principals after a place in the order, and the label of the last.
+// some returns up to chunk principals after a position in the order, and the label of the last.
 func (s *Store) some(ctx context.Context, tenant, label, id string) (some []principals.Principal, last string, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(ctx, somePrincipals, tenant, label, id, s.chunk)

@@ -27,7 +27,7 @@ type Store struct {
 // New makes a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
-// Notify makes the store call changed after each commit that takes a credential away.
+// Notify makes the store call changed after each commit that removes a credential.
 func (s *Store) Notify(changed func(tenant string)) *Store {
 	s.changed = changed
 	return s
@@ -49,7 +49,7 @@ const (
 	tokenSQL   = `SELECT x.secret_hash, x.read_only, x.restriction, x.cidr, x.expires_at, ` + holderColumns + ` FROM tc_tokens x` + holderJoins
 )
 
-// authenticate runs one of the texts above. dest is where the columns before the holder's go.
+// authenticate runs one of the queries above. dest receives the columns before the holder's.
 func (s *Store) authenticate(ctx context.Context, what, query, tenant, id string, dest ...any) (sessions.Holder, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(ctx, query, tenant, id)
