@@ -20,6 +20,12 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
+// A bundle is read whole, with its entries. These bound what that is.
+const (
+	MaxEntries     = 5000
+	MaxEntriesData = 4 << 20 // bytes of the data of all entries together
+)
+
 // Bundle is a named manifest of content. It has no owner: any superuser of the tenant manages it.
 type Bundle struct {
 	Tenant      string
@@ -27,7 +33,7 @@ type Bundle struct {
 	Name        string    // 1 to 255 characters
 	Slug        string    // see internal/slug; unique in the tenant, case matters
 	Description *string   // at most 16 KiB
-	Entries     []Entry   // in the order in which they were added; nil where a method says so
+	Entries     []Entry   // at most MaxEntries, in the order in which they were added; nil where a method says so
 	CreatedAt   time.Time // UTC, whole microseconds
 	UpdatedAt   time.Time // UTC, whole microseconds
 }
@@ -90,6 +96,8 @@ type Hanging struct {
 type Store interface {
 	// Get finds a bundle, with its entries, by id or, when key has no UUID form, by slug. Errors: errs.NotFound.
 	Get(ctx context.Context, tenant, key string) (Bundle, error)
+	// Find returns the bundle that Get finds, without entries. It fails with errs.NotFound.
+	Find(ctx context.Context, tenant, key string) (Bundle, error)
 	// Page returns a page with entries, in the order of q.Sort: createdAt (the default), name, or updatedAt. The number of
 	// statements does not depend on the number of bundles.
 	Page(ctx context.Context, tenant string, q paging.Query) (paging.Page[Bundle], error)
@@ -108,6 +116,9 @@ type Store interface {
 	Entries(ctx context.Context, tenant, bundleID string, q paging.Query) (paging.Page[Entry], error)
 	// Entry fails with errs.NotFound when the bundle has no entry with this id.
 	Entry(ctx context.Context, tenant, bundleID, id string) (Entry, error)
+	// MeasureEntries returns how many entries a bundle has, and how many bytes their data has together. Other callers of it for
+	// this bundle wait until the transaction in ctx ends. It fails with errs.NotFound.
+	MeasureEntries(ctx context.Context, tenant, bundleID string) (entries, bytes int, err error)
 	// InsertEntry adds an entry. A user or team that it refers to, as its Ref says, keeps its id until the transaction ends:
 	// RenameUsers waits, and finds the entry. Errors: errs.Conflict when the bundle has one with the same type and EntityID;
 	// errs.Invalid when that user or team no longer exists.

@@ -2,6 +2,7 @@ package bundles_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entities"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
 
@@ -146,6 +148,54 @@ func TestNestedData(t *testing.T) {
 		}
 		circle(t, w, entities.Library, w.make(t, "acme", "library", "L", `{}`), string(nested(9_000))) // rows may
 		_, err = w.Bundles.Restore(acme, bytes.NewReader(packed(t, nil, map[entity.Kind]int{"library": 0})), bundles.How{})
+		is.NoErr(err)
+	})
+}
+
+// TestEntriesOfABundle: how many a bundle has, and how much data they have together, is bounded, and what is over the bound
+// already can be made smaller.
+func TestEntriesOfABundle(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is, acme := is.New(t), w.as(t, "acme")
+		many, large := w.bundle(t, "Many"), w.bundle(t, "Large", "global ")
+		is.NoErr(bunx.Write(t.Context(), w.db, "acme", func(ctx context.Context, c bunx.Conn) error {
+			_, err := c.Exec(ctx, `INSERT INTO tc_bundle_entries (tenant_id, id, bundle_id, type, entity_id, data, created_at, updated_at)
+				WITH RECURSIVE n (i) AS (SELECT 100000 UNION ALL SELECT i + 1 FROM n WHERE i < $1)
+				SELECT 'acme', '00000000-0000-7000-8000-000000' || i, $2, 'gone', 'e' || i, '{}', $3, $3 FROM n`,
+				100000+bundles.MaxEntries-2, many.ID, bunx.At(many.CreatedAt))
+			return err
+		}))
+		one, two := w.make(t, "acme", "tag", "One", `{}`), w.make(t, "acme", "tag", "Two", `{}`)
+		refused := func(err error, message string) {
+			t.Helper()
+			is.Equal(errs.CodeOf(err), errs.Invalid)
+			is.Equal(errs.MessageOf(err), message)
+		}
+		last, err := w.Bundles.AddEntry(acme, many.ID, "tagged", one, nil)
+		is.NoErr(err)
+		_, err = w.Bundles.AddEntry(acme, many.ID, "tagged", two, nil)
+		refused(err, "A bundle must have at most 5000 entries: make another bundle for the rest.")
+		_, err = w.Bundles.SetData(acme, many.ID, last.ID, []byte(`{"a": 1}`))
+		is.NoErr(err)
+
+		data := func(n int) []byte { return []byte(`{"a":"` + strings.Repeat("x", n-8) + `"}`) }
+		is.NoErr(bunx.Write(t.Context(), w.db, "acme", func(ctx context.Context, c bunx.Conn) error {
+			_, err := c.Exec(ctx, `UPDATE tc_bundle_entries SET data = $1 WHERE tenant_id = 'acme' AND bundle_id = $2`,
+				string(data(bundles.MaxEntriesData-100)), large.ID)
+			return err
+		}))
+		e, err := w.Bundles.AddEntry(acme, large.ID, "tagged", one, data(100))
+		is.NoErr(err)
+		full := "data of all entries of a bundle must have at most 4194304 bytes together: make another bundle for the rest."
+		_, err = w.Bundles.AddEntry(acme, large.ID, "tagged", two, nil)
+		refused(err, full)
+		_, err = w.Bundles.SetData(acme, large.ID, e.ID, data(101))
+		refused(err, full)
+		_, err = w.Bundles.SetData(acme, large.ID, e.ID, data(100))
+		is.NoErr(err)
+		_, err = w.Bundles.SetData(acme, large.ID, e.ID, data(98))
+		is.NoErr(err)
+		_, err = w.Bundles.AddEntry(acme, large.ID, "tagged", two, nil)
 		is.NoErr(err)
 	})
 }

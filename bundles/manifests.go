@@ -61,6 +61,24 @@ func (s *Service) get(ctx context.Context, tenant, id string) (Bundle, error) {
 	return s.store.Get(ctx, tenant, key)
 }
 
+// find returns a bundle without its entries.
+func (s *Service) find(ctx context.Context, tenant, id string) (Bundle, error) {
+	key, err := bundleKey(id)
+	if err != nil {
+		return Bundle{}, err
+	}
+	return s.store.Find(ctx, tenant, key)
+}
+
+// found is find for the caller's tenant.
+func (s *Service) found(ctx context.Context, id string) (Bundle, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Bundle{}, err
+	}
+	return s.find(ctx, a.Tenant, id)
+}
+
 // bundleKey returns an id in the one form that ids have, and a slug as it is.
 func bundleKey(id string) (string, error) {
 	if key, ok := uuids.Parse(id); ok {
@@ -109,7 +127,7 @@ func (s *Service) Create(ctx context.Context, b Bundle) (Bundle, error) {
 func (s *Service) freeSlug(ctx context.Context, tenant, wanted string) (string, error) {
 	try := wanted
 	for n := 2; ; n++ {
-		_, err := s.store.Get(ctx, tenant, try)
+		_, err := s.store.Find(ctx, tenant, try)
 		if errs.CodeOf(err) == errs.NotFound {
 			return try, nil
 		}
@@ -184,7 +202,7 @@ func text(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0)
 // Entries returns a page of a bundle's entries, with what they refer to, to any session, sorted by createdAt (the default),
 // type or updatedAt. Errors: errs.NotFound; errs.Invalid for a sort or cursor that does not fit.
 func (s *Service) Entries(ctx context.Context, bundle string, q paging.Query) (paging.Page[Entry], error) {
-	b, err := s.Get(ctx, bundle)
+	b, err := s.found(ctx, bundle)
 	if err != nil {
 		return paging.Page[Entry]{}, err
 	}
@@ -197,7 +215,7 @@ func (s *Service) Entries(ctx context.Context, bundle string, q paging.Query) (p
 
 // Entry returns one entry of a bundle, with what it refers to, to any session. Errors: errs.NotFound.
 func (s *Service) Entry(ctx context.Context, bundle, id string) (Entry, error) {
-	b, err := s.Get(ctx, bundle)
+	b, err := s.found(ctx, bundle)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -288,13 +306,14 @@ func lookup(ctx context.Context, d Driver, tenant, id string) (entity.Ref, error
 
 // AddEntry adds an entity, by its id or natural id, to a bundle. It needs a superuser. reference is ignored for
 // a type that refers to nothing; empty data is {}. Errors: errs.Forbidden; errs.NotFound for the bundle; errs.Invalid for
-// an unregistered type, a missing or unknown reference, a system job, or bad data; errs.Conflict when the bundle has it.
+// an unregistered type, a missing or unknown reference, a system job, bad data, or when the bundle has as many entries or as
+// much data as it may; errs.Conflict when the bundle has it.
 func (s *Service) AddEntry(ctx context.Context, bundle, kind, reference string, data json.RawMessage) (Entry, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
 		return Entry{}, err
 	}
-	b, err := s.get(ctx, a.Tenant, bundle)
+	b, err := s.find(ctx, a.Tenant, bundle)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -304,10 +323,31 @@ func (s *Service) AddEntry(ctx context.Context, bundle, kind, reference string, 
 	}
 	e.ID, e.BundleID, e.CreatedAt = s.newID(), b.ID, s.stamp()
 	e.UpdatedAt = e.CreatedAt
-	if err := s.store.InsertEntry(ctx, a.Tenant, e); err != nil {
+	err = s.store.InTx(ctx, func(ctx context.Context) error {
+		n, bytes, err := s.store.MeasureEntries(ctx, a.Tenant, b.ID)
+		if err != nil {
+			return err
+		}
+		if n >= MaxEntries {
+			return errs.New(errs.Invalid, "A bundle must have at most %d entries: make another bundle for the rest.", MaxEntries)
+		}
+		if err := dataFits(bytes + len(e.Data)); err != nil {
+			return err
+		}
+		return s.store.InsertEntry(ctx, a.Tenant, e)
+	})
+	if err != nil {
 		return Entry{}, err
 	}
 	return e, nil
+}
+
+// dataFits checks how many bytes the data of a bundle's entries has together. Bundles are read whole.
+func dataFits(bytes int) error {
+	if bytes > MaxEntriesData {
+		return errs.New(errs.Invalid, "data of all entries of a bundle must have at most %d bytes together: make another bundle for the rest.", MaxEntriesData)
+	}
+	return nil
 }
 
 // entry checks what a caller says about an entry.
@@ -339,13 +379,13 @@ func (s *Service) entry(ctx context.Context, tenant, kind, reference string, dat
 }
 
 // SetData replaces the data of an entry; empty data is {}. It needs a superuser. Errors: errs.Forbidden; errs.NotFound;
-// errs.Invalid for bad data.
+// errs.Invalid for bad data, or more of it than the bundle may have.
 func (s *Service) SetData(ctx context.Context, bundle, id string, data json.RawMessage) (Entry, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
 		return Entry{}, err
 	}
-	b, err := s.get(ctx, a.Tenant, bundle)
+	b, err := s.find(ctx, a.Tenant, bundle)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -356,7 +396,25 @@ func (s *Service) SetData(ctx context.Context, bundle, id string, data json.RawM
 	if data, err = object(data); err != nil {
 		return Entry{}, err
 	}
-	return s.resolved(ctx)(s.store.SetData(ctx, a.Tenant, b.ID, key, data, s.stamp()))
+	var e Entry
+	err = s.store.InTx(ctx, func(ctx context.Context) error {
+		_, bytes, err := s.store.MeasureEntries(ctx, a.Tenant, b.ID)
+		if err != nil {
+			return err
+		}
+		was, err := s.store.Entry(ctx, a.Tenant, b.ID, key)
+		if err != nil {
+			return err
+		}
+		if more := len(data) - len(was.Data); more > 0 {
+			if err := dataFits(bytes + more); err != nil {
+				return err
+			}
+		}
+		e, err = s.store.SetData(ctx, a.Tenant, b.ID, key, data, s.stamp())
+		return err
+	})
+	return s.resolved(ctx)(e, err)
 }
 
 // DeleteEntry takes an entry out of a bundle; what it refers to stays. It needs a superuser. Errors: errs.Forbidden;
@@ -366,7 +424,7 @@ func (s *Service) DeleteEntry(ctx context.Context, bundle, id string) error {
 	if err != nil {
 		return err
 	}
-	b, err := s.get(ctx, a.Tenant, bundle)
+	b, err := s.find(ctx, a.Tenant, bundle)
 	if err != nil {
 		return err
 	}

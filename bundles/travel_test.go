@@ -331,7 +331,7 @@ func TestStatements(t *testing.T) {
 			entriesCost = append(entriesCost, len(counter.Take()))
 		}
 		is.Equal(bundlesCost, []int{3, 3})                 // count, bundles, entries
-		is.Equal(entriesCost, []int{2 + 2 + 4, 2 + 2 + 4}) // the bundle, count and entries, and one for each type
+		is.Equal(entriesCost, []int{1 + 2 + 4, 1 + 2 + 4}) // the bundle, count and entries, and one for each type
 	})
 }
 

@@ -30,6 +30,7 @@ func TestStore(t *testing.T, open func(t *testing.T) bundles.Store) {
 		"Update":                testUpdate,
 		"Delete":                testDelete,
 		"Entries":               testEntries,
+		"MeasureEntries":        testMeasureEntries,
 		"SameReference":         testSameReference,
 		"NoPrincipal":           testNoPrincipal,
 		"Isolation":             testIsolation,
@@ -96,12 +97,19 @@ func testRoundTrip(t *testing.T, s bundles.Store) {
 		got, err := s.Get(ctx, "acme", key)
 		is.NoErr(err)
 		is.Equal(got, of(b, e, second)) // in the order of createdAt
+		got, err = s.Find(ctx, "acme", key)
+		is.NoErr(err)
+		without := of(b)
+		without.Entries = nil
+		is.Equal(got, without)
 	}
 	one, err := s.Entry(ctx, "acme", b.ID, e.ID)
 	is.NoErr(err)
 	is.Equal(one, of(b, e).Entries[0])
 	for _, key := range []string{id(9), "a_b-9", ""} {
 		_, err = s.Get(ctx, "acme", key)
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+		_, err = s.Find(ctx, "acme", key)
 		is.Equal(errs.CodeOf(err), errs.NotFound)
 	}
 	all, err := s.All(ctx, "acme")
@@ -187,6 +195,39 @@ func testEntries(t *testing.T, s bundles.Store) {
 	is.Equal(errs.CodeOf(s.InsertEntry(ctx, "acme", e)), errs.Conflict)
 }
 
+func testMeasureEntries(t *testing.T, s bundles.Store) {
+	is, ctx := is.New(t), t.Context()
+	large := entry(1, 1)
+	large.Data = json.RawMessage(`{"a":"ü"}`)
+	add(t, s, "acme", bundle(1), large, entry(2, 1))
+	add(t, s, "acme", bundle(2))
+	add(t, s, "evil", bundle(1), entry(3, 1))
+	for of, want := range map[string][2]int{id(1): {2, 12}, id(2): {0, 0}} {
+		n, bytes, err := s.MeasureEntries(ctx, "acme", of)
+		is.NoErr(err)
+		is.Equal([2]int{n, bytes}, want)
+	}
+	_, _, err := s.MeasureEntries(ctx, "acme", id(3))
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+
+	var all sync.WaitGroup
+	for i := range 10 { // who measures first adds first
+		all.Go(func() {
+			is.NoErr(s.InTx(ctx, func(ctx context.Context) error {
+				n, _, err := s.MeasureEntries(ctx, "acme", id(2))
+				if err != nil || n > 3 {
+					return err
+				}
+				return s.InsertEntry(ctx, "acme", entry(10+i, 2))
+			}))
+		})
+	}
+	all.Wait()
+	n, _, err := s.MeasureEntries(ctx, "acme", id(2))
+	is.NoErr(err)
+	is.Equal(n, 4)
+}
+
 func testSameReference(t *testing.T, s bundles.Store) {
 	is, ctx := is.New(t), t.Context()
 	add(t, s, "acme", bundle(1), entry(1, 1))
@@ -209,6 +250,10 @@ func testIsolation(t *testing.T, s bundles.Store) {
 	is, ctx := is.New(t), t.Context()
 	add(t, s, "acme", bundle(1), entry(1, 1))
 	_, err := s.Get(ctx, "evil", id(1))
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+	_, err = s.Find(ctx, "evil", "bundle-1")
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+	_, _, err = s.MeasureEntries(ctx, "evil", id(1))
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 	_, err = s.Update(ctx, "evil", "bundle-1", func(*bundles.Bundle) error { return nil })
 	is.Equal(errs.CodeOf(err), errs.NotFound)

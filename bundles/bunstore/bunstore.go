@@ -110,7 +110,13 @@ func (s *Store) Get(ctx context.Context, tenant, key string) (bundles.Bundle, er
 	return get(ctx, c, c.NewSelect(), tenant, key)
 }
 
-func get(ctx context.Context, c bunx.Conn, q *bun.SelectQuery, tenant, key string) (bundles.Bundle, error) {
+// Find implements bundles.Store.
+func (s *Store) Find(ctx context.Context, tenant, key string) (bundles.Bundle, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	return find(ctx, c.NewSelect(), tenant, key)
+}
+
+func find(ctx context.Context, q *bun.SelectQuery, tenant, key string) (bundles.Bundle, error) {
 	column := "slug"
 	if uuids.Valid(key) {
 		column = "id"
@@ -120,7 +126,15 @@ func get(ctx context.Context, c bunx.Conn, q *bun.SelectQuery, tenant, key strin
 	if err != nil {
 		return bundles.Bundle{}, bunx.Err(err, "Bundle")
 	}
-	one := []bundles.Bundle{r.bundle()}
+	return r.bundle(), nil
+}
+
+func get(ctx context.Context, c bunx.Conn, q *bun.SelectQuery, tenant, key string) (bundles.Bundle, error) {
+	b, err := find(ctx, q, tenant, key)
+	if err != nil {
+		return bundles.Bundle{}, err
+	}
+	one := []bundles.Bundle{b}
 	_, err = addEntries(ctx, c, tenant, one, paging.NewWholeMeter(ctx))
 	return one[0], err
 }
@@ -234,7 +248,7 @@ func (s *Store) Delete(ctx context.Context, tenant, key string) error {
 	}
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if guard.Of(ctx, "bundle") != nil {
-			b, err := get(ctx, c, c.Lock(c.NewSelect()), tenant, key)
+			b, err := find(ctx, c.Lock(c.NewSelect()), tenant, key)
 			if err != nil {
 				return err
 			}

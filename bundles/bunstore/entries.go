@@ -79,6 +79,18 @@ func check(ctx context.Context, c bunx.Conn, tenant, bundleID, id string) error 
 	return guard.Check(ctx, "bundle-entry", e)
 }
 
+// MeasureEntries implements bundles.Store.
+func (s *Store) MeasureEntries(ctx context.Context, tenant, bundleID string) (entries, bytes int, err error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	var id string
+	if err := c.One(ctx, "Bundle", `SELECT id FROM tc_bundles WHERE tenant_id = $1 AND id = $2`+c.ForUpdate(), []any{tenant, bundleID}, &id); err != nil {
+		return 0, 0, err
+	}
+	err = c.One(ctx, "Bundle", `SELECT count(*), coalesce(sum(octet_length(data)), 0) FROM tc_bundle_entries WHERE tenant_id = $1 AND bundle_id = $2`,
+		[]any{tenant, bundleID}, &entries, &bytes)
+	return entries, bytes, err
+}
+
 // InsertEntry implements bundles.Store.
 func (s *Store) InsertEntry(ctx context.Context, tenant string, e bundles.Entry) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
