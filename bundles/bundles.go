@@ -130,11 +130,16 @@ type Store interface {
 
 	// Deployed returns what the deploys of a bundle of another tenant brought into this one, ordered by kind and id.
 	Deployed(ctx context.Context, tenant, source, bundleID string) ([]Deployment, error)
-	// Brought gives, of some entities of a kind, the marks of those that the deploys of any bundle brought, by id.
-	Brought(ctx context.Context, tenant string, kind entity.Kind, ids []string) (map[string]string, error)
-	// SetDeployed replaces what Deployed gives. The marks become those of the entities, whichever bundles brought them;
-	// Shared is ignored.
+	// Brought returns, of some entities of a kind, the marks of those that deploys from a source tenant brought, by id. source ""
+	// means every tenant.
+	Brought(ctx context.Context, tenant, source string, kind entity.Kind, ids []string) (map[string]string, error)
+	// SetDeployed replaces what Deployed gives. The marks become those of the entities, whichever bundles of the source brought
+	// them; Shared is ignored.
 	SetDeployed(ctx context.Context, tenant, source, bundleID string, all []Deployment) error
+	// AddDeployed is SetDeployed that keeps what is not among these.
+	AddDeployed(ctx context.Context, tenant, source, bundleID string, some []Deployment) error
+	// ForgetDeployed removes, of some entities of a kind, the deployments from every tenant but a source: that one made them.
+	ForgetDeployed(ctx context.Context, tenant, source string, kind entity.Kind, ids []string) error
 
 	// RenameUsers replaces the usernames in entries and deployments; names maps old ones to new ones, and no new
 	// one is an old one. Those of users who had the new names before, and are gone, are removed.

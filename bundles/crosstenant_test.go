@@ -10,11 +10,13 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/aiinstr"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/comments"
 	"github.com/tenantcontent/tenantcontent/entities"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/tenants"
@@ -198,7 +200,115 @@ func TestDeployLeavesTeamsAlone(t *testing.T) {
 	})
 }
 
-// TestDeployKeepsOwners: a row that exists keeps its owner, and a new one belongs to the user whom deployFrom names.
+// TestDeployLeavesOwnAlone: of rows that are there, a deploy overwrites those alone that its tenant's deploys brought.
+func TestDeployLeavesOwnAlone(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
+		_, err := w.Tenants.Add(t.Context(), tenants.Tenant{ID: "other"})
+		is.NoErr(err)
+		for _, tenant := range []string{"acme", "evil"} {
+			_, err := w.Tenants.Update(w.as(t, tenant), func(s *tenants.Tenant) error {
+				s.Settings.AI, s.Settings.DeployFrom = true, tenants.Sources("acme", "other")
+				return nil
+			})
+			is.NoErr(err)
+		}
+		other := actor.With(t.Context(), actor.Actor{Tenant: "other", User: "olga", Superuser: true})
+		_, err = w.Principals.AddSuperuser(other, "other", "olga", "open sesame")
+		is.NoErr(err)
+
+		report, library := w.make(t, "evil", "report", "Own", `{"of": "evil"}`), w.make(t, "evil", "library", "Own", `{"of": "evil"}`)
+		_, err = w.Entities.PutFile(evil, library, "a.txt", "text/plain", strings.NewReader("evil's"))
+		is.NoErr(err)
+		_, err = w.Colors.Put(evil, "brand", "#00ff00")
+		is.NoErr(err)
+		said, err := w.AIInstructions.Create(evil, aiinstr.Instruction{Slug: "tone", Content: "evil's"})
+		is.NoErr(err)
+		entries := []string{"report " + report, "library " + library, "global "}
+		file := string(w.export(t, "evil", "", entries...))
+		_, err = w.Bundles.Import(acme, strings.NewReader(file), bundles.How{Owner: "admin"})
+		is.NoErr(err)
+		for kind, id := range map[entity.Kind]string{"report": report, "library": library} {
+			w.setData(t, "acme", kind, id, `{"of": "acme"}`)
+		}
+		_, err = w.Entities.PutFile(acme, library, "a.txt", "text/plain", strings.NewReader("acme's"))
+		is.NoErr(err)
+		_, err = w.Colors.Put(acme, "brand", "#ff0000")
+		is.NoErr(err)
+		_, err = w.AIInstructions.Update(acme, said.ID, func(i *aiinstr.Instruction) error { i.Content = "acme's"; return nil })
+		is.NoErr(err)
+
+		b := w.bundle(t, "B", entries...)
+		before := w.dump(t, "evil")
+		for _, dry := range []bool{true, false} {
+			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{DryRun: dry, Changes: true})
+			is.NoErr(err)
+			is.Equal(done[0].Counts, bundles.Counts{Skipped: 4})
+			is.Equal(done[0].Warnings, []string{})
+			is.Equal(done[0].Archive, nil)
+		}
+		is.Equal(w.dump(t, "evil"), before)
+		for _, want := range []string{"color brand", "aiInstruction " + said.ID, "report " + report, "library " + library} {
+			is.True(strings.Contains(w.told(t, "eve"), want+" is your own and stays as it is: no deploy from acme brought it."))
+		}
+		_, err = w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{Rule: entity.Fail})
+		is.Equal(errs.CodeOf(err), errs.Conflict)
+
+		// What another tenant brought is not acme's either, and what acme's own brought is.
+		is.NoErr(w.Entities.Delete(evil, "report", report))
+		_, err = w.Bundles.Import(other, strings.NewReader(file), bundles.How{})
+		is.NoErr(err)
+		m := bundles.Manifest{Entries: []bundles.Entry{{Type: "report", EntityID: report}}}
+		deploy := func(from ctx) bundles.Counts {
+			done, err := w.Bundles.DeployManifest(from, m, []string{"evil"}, bundles.How{})
+			is.NoErr(err)
+			return done[0].Counts
+		}
+		is.Equal(deploy(other), bundles.Counts{Created: 1})
+		is.Equal(deploy(other), bundles.Counts{Updated: 1})
+		is.Equal(deploy(acme), bundles.Counts{Skipped: 1})
+		done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
+		is.NoErr(err)
+		is.Equal(done[0].Counts, bundles.Counts{Skipped: 4})
+		is.Equal(deploy(acme), bundles.Counts{Skipped: 1}) // and the bundle did not make it acme's
+		is.NoErr(w.Entities.Delete(evil, "report", report))
+		is.Equal(deploy(acme), bundles.Counts{Created: 1})
+		is.Equal(deploy(acme), bundles.Counts{Updated: 1})
+		is.Equal(deploy(other), bundles.Counts{Skipped: 1})
+		w.undo(t, b.ID, report)
+		done, err = w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
+		is.NoErr(err)
+		is.Equal(done[0].Counts, bundles.Counts{Skipped: 3})
+		is.Equal(w.owner(t, report), "eve") // no bundle removes what a manifest brought
+	})
+}
+
+// TestDeployLeavesDraftsAlone: the id of a draft is that of a row that is there.
+func TestDeployLeavesDraftsAlone(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is, acme := is.New(t), w.as(t, "acme")
+		report := w.make(t, "evil", "report", "R", `{}`)
+		_, err := w.Bundles.Import(acme, strings.NewReader(string(w.export(t, "evil", "", "report "+report))), bundles.How{})
+		is.NoErr(err)
+		is.NoErr(bunx.Write(t.Context(), w.db, "evil", func(ctx ctx, c bunx.Conn) error {
+			_, err := c.Exec(ctx, `UPDATE tc_entities SET editing_id = $1 WHERE tenant_id = 'evil' AND id = $1`, report)
+			return err
+		}))
+		b := w.bundle(t, "B", "report "+report)
+		for rule, code := range map[entity.Rule]errs.Code{entity.Overwrite: "", entity.Skip: "", entity.Fail: errs.Conflict} {
+			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{Rule: rule})
+			if code != "" {
+				is.Equal(errs.CodeOf(err), code)
+				is.Equal(errs.MessageOf(err), "report "+report+" exists already.")
+				continue
+			}
+			is.NoErr(err)
+			is.Equal(done[0].Counts, bundles.Counts{Skipped: 1})
+		}
+	})
+}
+
+// TestDeployKeepsOwners: a row that is there keeps its owner, and a new one belongs to the user whom deployFrom names.
 func TestDeployKeepsOwners(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/actor"
@@ -32,16 +31,17 @@ type Deployed struct {
 // changed counts as the tenant's own. With the rule Fail a bundle can be deployed once: then its rows are there.
 //
 // Into another tenant than the caller's a deploy brings no rights: see entity.Landing.CrossTenant. Its users are neither
-// changed nor removed, teams come without members, and teams that no deploy brought are left alone. What is new belongs to the
-// user whom the tenant's deployFrom names for the source, else to its first superuser, except for what belongs to users and teams
-// that come with it. The tenant's superusers are told in a notification what was left out and done.
+// changed nor removed, and teams come without members. Of rows that are there, it overwrites those alone that deploys of the
+// caller's tenant brought; others are skipped, and with the rule Fail a conflict. What is new belongs to the user whom the
+// tenant's deployFrom names for the source, else to its first superuser, but for what belongs to users and teams that come with
+// it. The tenant's superusers are told in a notification what was left out and done.
 //
 // What is answered there, in a dry run too, is for the caller, who may not know that tenant's users. So it counts, users as
-// created when the bundle first brings them and then as skipped, whether they were there or not, and names what the bundle has or once brought: a change has the name that the
-// archive's row has, else the id; what stays does so without a reason; whoever gets the content of removed teams is not named;
-// and of the warnings of Porters, which may name anybody, there is only the number, except those that are sums. An import of
-// the bundle's archive by the tenant's own superusers brings all. That an entity other than a user is there, and whether it says
-// the same, the counts do tell.
+// created when the bundle first brings them and then as skipped, whether they were there or not, and names what the bundle has
+// or once brought: a change has the name that the archive's row has, else the id; what stays does so without a reason; whoever
+// gets the content of removed teams is not named; and of the warnings of Porters, which may name anybody, there is only the
+// number, but for those that are sums. An import of the bundle's archive by the tenant's own superusers brings all. The counts
+// do tell that a row other than a user is there.
 //
 // Deploys and imports into one tenant wait for each other, up to 30 seconds; a deploy to several tenants waits for one after
 // the other.
@@ -71,8 +71,8 @@ func (s *Service) Deploy(ctx context.Context, bundle string, tenants []string, o
 	return s.deploy(ctx, a, e, b.ID, tenants, o)
 }
 
-// DeployManifest does as Deploy for entries that no bundle has. Nothing remembers that they came together, so nothing is
-// ever removed.
+// DeployManifest does as Deploy for entries that no bundle has. Another tenant remembers what they brought, so that it can be
+// overwritten later, but not that it came together: nothing is ever removed.
 func (s *Service) DeployManifest(ctx context.Context, m Manifest, tenants []string, o How) ([]Deployed, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -182,15 +182,15 @@ func (s *Service) deployTo(ctx context.Context, a actor.Actor, tenant string, fr
 			return err
 		}
 		l.self, l.crossTenant = a.User, tenant != a.Tenant
-		if l.crossTenant {
-			err = l.fromTenant(ctx, runAs)
-		} else {
-			l.into.Owner, err = s.owner(ctx, tenant, a.User, "")
-		}
+		before, err := l.recall(ctx, a.Tenant, from.bundle)
 		if err != nil {
 			return err
 		}
-		before, err := l.recall(ctx, a.Tenant, from.bundle)
+		if l.crossTenant {
+			err = l.fromTenant(ctx, a.Tenant, runAs, before)
+		} else {
+			l.into.Owner, err = s.owner(ctx, tenant, a.User, "")
+		}
 		if err != nil {
 			return err
 		}
@@ -206,9 +206,6 @@ func (s *Service) deployTo(ctx context.Context, a actor.Actor, tenant string, fr
 				return err
 			}
 		}
-		if from.bundle == "" {
-			return nil
-		}
 		return l.remember(ctx, a.Tenant, from.bundle, before.stays)
 	})
 	if o.DryRun {
@@ -217,9 +214,15 @@ func (s *Service) deployTo(ctx context.Context, a actor.Actor, tenant string, fr
 	return report, err
 }
 
-// fromTenant prepares a landing that comes from another tenant: who owns what is new, and which of its teams deploys brought.
-func (l *landing) fromTenant(ctx context.Context, runAs string) error {
+// fromTenant prepares a landing that comes from another tenant: who owns what is new, and what its deploys brought.
+func (l *landing) fromTenant(ctx context.Context, source, runAs string, before memory) error {
+	l.source, l.brought = source, before.stays
 	l.into.CrossTenant, l.into.Brought = true, map[string]bool{}
+	for k := range l.brought {
+		if k.Kind == "team" {
+			l.into.Brought[k.ID] = true
+		}
+	}
 	known := map[string]bool{}
 	var err error
 	if runAs != "" {
@@ -229,16 +232,41 @@ func (l *landing) fromTenant(ctx context.Context, runAs string) error {
 	}
 	if known[runAs] {
 		l.into.Owner = runAs
-	} else if l.into.Owner, err = l.s.firstSuperuser(ctx, l.tenant, l.self); err != nil {
-		return err
+		return nil
 	}
-	marks, err := l.s.store.Brought(ctx, l.tenant, "team", slices.Collect(maps.Keys(l.look.ids["team"])))
+	l.into.Owner, err = l.s.firstSuperuser(ctx, l.tenant, l.self)
+	return err
+}
+
+// leaveOwn takes those of the gathered rows away that would overwrite what the source's deploys did not bring: the tenant's own
+// rows, and other tenants'. The caller learns how many; the tenant's superusers which. Users stay anyway, and so does all with
+// another rule.
+func (l *landing) leaveOwn(ctx context.Context, kind entity.Kind) error {
+	if !l.crossTenant || l.into.Rule != entity.Overwrite || kind == "user" {
+		return nil
+	}
+	var ids []string
+	for _, r := range l.rows {
+		if !l.brought[r.Key] {
+			ids = append(ids, r.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	there, err := l.s.porters[kind].Needs(ctx, l.tenant, ids)
 	if err != nil {
 		return err
 	}
-	teams, _, err := l.sift(ctx, "team", marks)
-	for _, id := range teams {
-		l.into.Brought[id] = true
-	}
-	return err
+	names := l.shippedNames(kind, ids)
+	l.rows = slices.DeleteFunc(l.rows, func(r entity.Row) bool {
+		if _, is := there[r.ID]; !is || l.brought[r.Key] {
+			return false
+		}
+		l.skipped[r.Key] = true
+		l.count(Change{string(entity.Skipped), r.Key, names[r.ID]})
+		l.tell(fmt.Sprintf("%s %s is your own and stays as it is: no deploy from %s brought it.", kind, r.ID, l.source))
+		return true
+	})
+	return nil
 }

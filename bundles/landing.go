@@ -26,10 +26,12 @@ type landing struct {
 	dry    bool
 	self   string // the caller's username
 
-	crossTenant bool            // in another tenant than the caller's: what it answers must not tell of that one's users
-	people      entity.Tally    // crossTenant: sums of the porters of users and teams, for the tenant's own superusers alone
-	shipped     map[string]bool // crossTenant: the users whom earlier deploys of the bundle had
-	notice      []string        // crossTenant: warnings for the tenant's own superusers alone
+	source      string              // crossTenant: the tenant that deploys
+	brought     map[entity.Key]bool // crossTenant: rows of the archive that are there and that deploys of the source brought
+	crossTenant bool                // in another tenant than the caller's: what it answers must not tell of that one's users
+	people      entity.Tally        // crossTenant: sums of the porters of users and teams, for the tenant's own superusers alone
+	shipped     map[string]bool     // crossTenant: the users whom earlier deploys of the bundle had
+	notice      []string            // crossTenant: warnings for the tenant's own superusers alone
 
 	rows    []entity.Row // that are being imported, of one kind
 	created map[entity.Key]bool
@@ -94,6 +96,9 @@ func compareKeys(a, b entity.Key) int {
 // flush imports the rows.
 func (l *landing) flush(ctx context.Context) error {
 	kind := l.rows[0].Kind
+	if err := l.leaveOwn(ctx, kind); err != nil || len(l.rows) == 0 {
+		return err
+	}
 	before, err := l.before(ctx, kind)
 	if err != nil {
 		return err
@@ -133,21 +138,14 @@ func (l *landing) flush(ctx context.Context) error {
 func isPrincipal(kind entity.Kind) bool { return kind == "user" || kind == "team" }
 
 // withhold warns instead of a Porter, whose sentences may name users of the tenant and tell of their rights: those are for the
-// tenant's own superusers. The caller is told how many they are and which rows were to be overwritten and were not, and of
-// users nothing that depends on who is there.
+// tenant's own superusers. The caller is told how many they are, and of users nothing that depends on who is there.
 func (l *landing) withhold(kind entity.Kind, arrivals []entity.Arrival, warnings []string) {
-	l.notice = append(l.notice, warnings[:min(len(warnings), max(0, maxWarnings-len(l.notice)))]...)
+	l.tell(warnings...)
 	l.tellOfRights(kind, arrivals)
 	if kind == "user" {
 		return
 	}
-	n := len(warnings)
-	for i, arrival := range arrivals {
-		if arrival == entity.Skipped && l.into.Rule == entity.Overwrite {
-			l.stays(kind, l.rows[i].ID)
-		}
-	}
-	if n > 0 {
+	if n := len(warnings); n > 0 {
 		l.into.Tally.Add("Left out: %s, which may tell of the tenant's users. An import of the archive there has all warnings.",
 			entity.Count{N: n, Of: string(kind) + " warning"})
 	}
@@ -197,10 +195,15 @@ func memberCount(row json.RawMessage) (n int) {
 // stays warns that an entity of another tenant stays, and not why: that may be its own affair. That a user is there is.
 func (l *landing) stays(kind entity.Kind, id string) {
 	said := fmt.Sprintf("%s %s stays as it is.", kind, id)
-	l.notice = append(l.notice, said)
+	l.tell(said)
 	if kind != "user" {
 		l.warn(said)
 	}
+}
+
+// tell adds sentences for the superusers of another tenant.
+func (l *landing) tell(said ...string) {
+	l.notice = append(l.notice, said[:min(len(said), max(0, maxWarnings-len(l.notice)))]...)
 }
 
 // maxNotice bounds the lines of the notification of a deploy from another tenant.

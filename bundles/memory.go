@@ -15,20 +15,46 @@ import (
 
 // memory is what earlier deploys brought into a tenant and is still there.
 type memory struct {
-	stays map[entity.Key]bool // of any bundle, and shipped again
+	stays map[entity.Key]bool // of any bundle, in another tenant of the source's alone, and shipped again
 	gone  plan                // of this bundle alone, and shipped no more
 }
 
 // recall asks what earlier deploys brought. An entity counts only as long as it is the one that came: who deletes it and
-// makes another one with its id has one of their own.
+// makes another one with its id has one of their own. bundle is "" for a manifest's entries, which remove nothing.
 func (l *landing) recall(ctx context.Context, source, bundle string) (memory, error) {
 	m := memory{stays: map[entity.Key]bool{}, gone: plan{}}
-	if bundle == "" {
-		return m, nil
+	if bundle != "" {
+		if err := l.recallGone(ctx, source, bundle, m.gone); err != nil {
+			return m, err
+		}
 	}
+	if !l.crossTenant {
+		source = "" // a tenant's own bundles share what they bring with those of others
+	}
+	for kind, ids := range l.look.ids {
+		if !l.crossTenant && bundle == "" {
+			break
+		}
+		marks, err := l.s.store.Brought(ctx, l.tenant, source, kind, slices.Collect(maps.Keys(ids)))
+		if err != nil {
+			return m, err
+		}
+		same, _, err := l.sift(ctx, kind, marks)
+		if err != nil {
+			return m, err
+		}
+		for _, id := range same {
+			m.stays[entity.Key{Kind: kind, ID: id}] = true
+		}
+	}
+	return m, nil
+}
+
+// recallGone fills a plan with what earlier deploys of a bundle brought and this one does not ship.
+func (l *landing) recallGone(ctx context.Context, source, bundle string, gone plan) error {
 	before, err := l.s.store.Deployed(ctx, l.tenant, source, bundle)
 	if err != nil {
-		return m, err
+		return err
 	}
 	dropped := map[entity.Kind]map[string]string{}
 	l.shipped = map[string]bool{}
@@ -47,9 +73,9 @@ func (l *landing) recall(ctx context.Context, source, bundle string) (memory, er
 	for _, kind := range l.s.kinds {
 		same, others, err := l.sift(ctx, kind, dropped[kind])
 		if err != nil {
-			return m, err
+			return err
 		}
-		m.gone[kind] = same
+		gone[kind] = same
 		for _, id := range others {
 			if l.crossTenant {
 				l.stays(kind, id)
@@ -58,20 +84,7 @@ func (l *landing) recall(ctx context.Context, source, bundle string) (memory, er
 			}
 		}
 	}
-	for kind, ids := range l.look.ids {
-		marks, err := l.s.store.Brought(ctx, l.tenant, kind, slices.Collect(maps.Keys(ids)))
-		if err != nil {
-			return m, err
-		}
-		same, _, err := l.sift(ctx, kind, marks)
-		if err != nil {
-			return m, err
-		}
-		for _, id := range same {
-			m.stays[entity.Key{Kind: kind, ID: id}] = true
-		}
-	}
-	return m, nil
+	return nil
 }
 
 // shippedUser is the kind of the deployments that note which users a bundle of another tenant had, whether they were there
@@ -94,8 +107,23 @@ func (l *landing) sift(ctx context.Context, kind entity.Kind, marks map[string]s
 }
 
 // remember keeps what the deploys of a bundle have brought: what this one made, and what was brought before and is
-// shipped again.
+// shipped again. Of a manifest's entries it keeps what they made in another tenant, which they may overwrite later.
 func (l *landing) remember(ctx context.Context, source, bundle string, stays map[entity.Key]bool) error {
+	keep := l.s.store.SetDeployed
+	if bundle == "" {
+		if stays, keep = nil, l.s.store.AddDeployed; !l.crossTenant {
+			return nil
+		}
+	}
+	made := plan{}
+	for k := range l.created {
+		made[k.Kind] = append(made[k.Kind], k.ID)
+	}
+	for kind, ids := range made { // others brought ones that are gone
+		if err := l.s.store.ForgetDeployed(ctx, l.tenant, source, kind, ids); err != nil {
+			return err
+		}
+	}
 	brought := plan{}
 	for _, keys := range []map[entity.Key]bool{stays, l.created} {
 		for k := range keys {
@@ -105,8 +133,10 @@ func (l *landing) remember(ctx context.Context, source, bundle string, stays map
 	var all []Deployment
 	if l.crossTenant {
 		delete(brought, "user")
-		for id := range l.look.ids["user"] {
-			all = append(all, Deployment{Key: entity.Key{Kind: shippedUser, ID: id}})
+		if bundle != "" {
+			for id := range l.look.ids["user"] {
+				all = append(all, Deployment{Key: entity.Key{Kind: shippedUser, ID: id}})
+			}
 		}
 	}
 	for kind, ids := range brought {
@@ -119,7 +149,7 @@ func (l *landing) remember(ctx context.Context, source, bundle string, stays map
 		}
 	}
 	slices.SortFunc(all, func(a, b Deployment) int { return compareKeys(a.Key, b.Key) })
-	return l.s.store.SetDeployed(ctx, l.tenant, source, bundle, all)
+	return keep(ctx, l.tenant, source, bundle, all)
 }
 
 // marks tells entities from later ones with their ids, such as a user's name or a color's key. What does not exist has none. The

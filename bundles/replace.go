@@ -99,18 +99,18 @@ func (l *landing) replace(ctx context.Context, gone plan) error {
 	return l.remove(ctx, going)
 }
 
-// leftAlone returns which users or teams of the archive are not overwritten, whatever the rule, if they are there.
+// leftAlone returns which rows of the archive are not overwritten, whatever the rule, if they are there.
 func (l *landing) leftAlone(ctx context.Context, kind entity.Kind, over map[string]bool) (map[string]bool, error) {
 	switch {
-	case len(over) == 0 || !isPrincipal(kind):
+	case len(over) == 0:
 		return nil, nil
 	case l.crossTenant && kind == "user":
 		return over, nil
 	case l.crossTenant:
 		alone := maps.Clone(over)
-		maps.DeleteFunc(alone, func(id string, _ bool) bool { return l.into.Brought[id] })
+		maps.DeleteFunc(alone, func(id string, _ bool) bool { return l.brought[entity.Key{Kind: kind, ID: id}] })
 		return alone, nil
-	case kind == "team":
+	case kind != "user":
 		return nil, nil
 	}
 	supers, err := l.s.store.Superusers(ctx, l.tenant, slices.Collect(maps.Keys(over)))

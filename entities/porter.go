@@ -19,8 +19,14 @@ func (s *Service) porter(kind entity.Kind) port.Porter[Entity] {
 		All:  func(ctx context.Context, tenant string) ([]string, error) { return s.store.IDs(ctx, tenant, kind) },
 		Some: s.some(kind), Row: toColumns, Refs: s.refs,
 		Read: func(tenant string, r entity.Row) (Entity, error) { return s.readRow(tenant, kind, r) },
-		There: func(ctx context.Context, tenant string, all []Entity, _ entity.Landing) ([]Entity, error) {
-			return s.heads(ctx, tenant, kind, all)
+		There: func(ctx context.Context, tenant string, all []Entity, l entity.Landing) ([]Entity, error) {
+			return s.heads(ctx, tenant, kind, all, l)
+		},
+		Guard: func(e Entity, l entity.Landing) string {
+			if e.EditingID != nil && l.Rule != entity.Fail {
+				return "is a draft here"
+			}
+			return ""
 		},
 		Spare: func(e Entity) string {
 			if e.System {
@@ -86,11 +92,12 @@ func (s *Service) some(kind entity.Kind) port.Some[Entity] {
 	}
 }
 
-// heads locks the given entities that exist. Errors: errs.Conflict for the id of a draft.
-func (s *Service) heads(ctx context.Context, tenant string, kind entity.Kind, all []Entity) ([]Entity, error) {
+// heads locks the given entities that exist. It returns errs.Conflict for the id of a draft, but not in a deploy from another
+// tenant, whose caller is not told of drafts.
+func (s *Service) heads(ctx context.Context, tenant string, kind entity.Kind, all []Entity, l entity.Landing) ([]Entity, error) {
 	there, err := s.store.Heads(ctx, tenant, kind, port.IDs(all, func(e Entity) string { return e.ID }))
 	for _, e := range there {
-		if e.EditingID != nil {
+		if e.EditingID != nil && !l.CrossTenant {
 			return nil, errs.New(errs.Conflict, "%s %s: this id belongs to a draft.", kind, e.ID)
 		}
 	}

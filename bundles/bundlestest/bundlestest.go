@@ -403,13 +403,23 @@ func testDeployments(t *testing.T, s bundles.Store) {
 		is.NoErr(err)
 		is.Equal(all, want)
 	}
-	got, err := s.Brought(ctx, "acme", "color", ids)
+	got, err := s.Brought(ctx, "acme", "evil", "color", ids)
 	is.NoErr(err)
 	is.Equal(got, marks)
+	for source, want := range map[string]map[string]string{"": {"a": "", "b": "1"}, "evil": {"a": "", "b": "1"}, "other": {"b": "1"}, "none": {}} {
+		got, err := s.Brought(ctx, "acme", source, "tag", []string{"a", "b"})
+		is.NoErr(err)
+		is.Equal(got, want)
+	}
 	is.NoErr(s.SetDeployed(ctx, "acme", "other", id(2), nil))
 	all, err := s.Deployed(ctx, "acme", "evil", id(2))
 	is.NoErr(err)
 	is.Equal(all, []bundles.Deployment{brought("tag", "a", "", false), brought("tag", "b", "1", false)})
+	is.NoErr(s.AddDeployed(ctx, "acme", "evil", id(2), []bundles.Deployment{brought("tag", "a", "2", false), brought("tag", "c", "3", false)}))
+	is.NoErr(s.AddDeployed(ctx, "acme", "evil", id(2), nil))
+	all, err = s.Deployed(ctx, "acme", "evil", id(2))
+	is.NoErr(err)
+	is.Equal(all, []bundles.Deployment{brought("tag", "a", "2", false), brought("tag", "b", "1", false), brought("tag", "c", "3", false)})
 }
 
 // testMarks: an entity has one mark, whichever bundles brought it.
@@ -429,11 +439,25 @@ func testMarks(t *testing.T, s bundles.Store) {
 		{"acme", "tag", map[string]string{"a": "new", "b": "old"}}, {"acme", "user", map[string]string{"a": "old"}},
 		{"acme", "color", map[string]string{}}, {"evil", "tag", map[string]string{"a": "evil's", "b": "evil's"}},
 	} {
-		got, err := s.Brought(ctx, c.tenant, c.kind, []string{"a", "b", "c"})
+		got, err := s.Brought(ctx, c.tenant, "", c.kind, []string{"a", "b", "c"})
 		is.NoErr(err)
 		is.Equal(got, c.want)
 	}
-	none, err := s.Brought(ctx, "acme", "tag", nil)
+	is.NoErr(s.SetDeployed(ctx, "acme", "near", id(2), []bundles.Deployment{brought("tag", "a", "near", false)}))
+	far, err := s.Brought(ctx, "acme", "far", "tag", []string{"a"}) // what near brought later is not far's
+	is.NoErr(err)
+	is.Equal(far, map[string]string{"a": "new"})
+	is.NoErr(s.ForgetDeployed(ctx, "acme", "near", "tag", []string{"a"}))
+	is.NoErr(s.ForgetDeployed(ctx, "acme", "near", "tag", nil))
+	for source, want := range map[string]map[string]string{"near": {"a": "near"}, "far": {"b": "old"}} {
+		got, err := s.Brought(ctx, "acme", source, "tag", []string{"a", "b"})
+		is.NoErr(err)
+		is.Equal(got, want)
+	}
+	others, err := s.Brought(ctx, "evil", "far", "tag", []string{"a"})
+	is.NoErr(err)
+	is.Equal(others, map[string]string{"a": "evil's"})
+	none, err := s.Brought(ctx, "acme", "", "tag", nil)
 	is.NoErr(err)
 	is.Equal(len(none), 0)
 }

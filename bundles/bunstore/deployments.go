@@ -28,12 +28,12 @@ func (s *Store) Deployed(ctx context.Context, tenant, source, bundleID string) (
 }
 
 // Brought implements bundles.Store.
-func (s *Store) Brought(ctx context.Context, tenant string, kind entity.Kind, ids []string) (map[string]string, error) {
+func (s *Store) Brought(ctx context.Context, tenant, source string, kind entity.Kind, ids []string) (map[string]string, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	marks := map[string]string{}
 	for some := range slices.Chunk(ids, batch) {
-		rows, err := c.Rows(ctx, `SELECT DISTINCT entity_id, mark FROM tc_deployments WHERE tenant_id = $1 AND kind = $2 AND entity_id IN `+
-			bunx.In(3, len(some)), bunx.Args(some, tenant, string(kind))...)
+		rows, err := c.Rows(ctx, `SELECT DISTINCT entity_id, mark FROM tc_deployments WHERE tenant_id = $1 AND kind = $2
+			AND ($3 = '' OR source_tenant = $3) AND entity_id IN `+bunx.In(4, len(some)), bunx.Args(some, tenant, string(kind), source)...)
 		_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) {
 			var mark string
 			err = rows.Scan(&id, &mark)
@@ -54,21 +54,42 @@ func (s *Store) SetDeployed(ctx context.Context, tenant, source, bundleID string
 		if err != nil {
 			return bunx.Err(err, "Deployment")
 		}
-		for some := range slices.Chunk(all, batch) {
+		return s.AddDeployed(ctx, tenant, source, bundleID, all)
+	})
+}
+
+// AddDeployed implements bundles.Store.
+func (s *Store) AddDeployed(ctx context.Context, tenant, source, bundleID string, more []bundles.Deployment) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		for some := range slices.Chunk(more, batch) {
 			args := make([]any, 0, 6*len(some))
 			for _, d := range some {
 				args = append(args, tenant, source, bundleID, string(d.Kind), d.ID, d.Mark)
 			}
 			_, err := c.Exec(ctx, `INSERT INTO tc_deployments (tenant_id, source_tenant, bundle_id, kind, entity_id, mark) VALUES `+
-				bunx.Values(len(some), 6), args...)
+				bunx.Values(len(some), 6)+` ON CONFLICT (tenant_id, source_tenant, bundle_id, kind, entity_id) DO UPDATE SET mark = excluded.mark`, args...)
 			if err != nil {
 				return bunx.Err(err, "Deployment")
 			}
 		}
-		_, err = c.Exec(ctx, `UPDATE tc_deployments SET mark = d.mark FROM tc_deployments d
-			WHERE tc_deployments.tenant_id = $1 AND d.tenant_id = $1 AND d.source_tenant = $2 AND d.bundle_id = $3
+		_, err := c.Exec(ctx, `UPDATE tc_deployments SET mark = d.mark FROM tc_deployments d
+			WHERE tc_deployments.tenant_id = $1 AND d.tenant_id = $1 AND tc_deployments.source_tenant = $2 AND d.source_tenant = $2 AND d.bundle_id = $3
 			AND tc_deployments.kind = d.kind AND tc_deployments.entity_id = d.entity_id AND tc_deployments.mark <> d.mark`,
 			tenant, source, bundleID)
 		return bunx.Err(err, "Deployment")
+	})
+}
+
+// ForgetDeployed implements bundles.Store.
+func (s *Store) ForgetDeployed(ctx context.Context, tenant, source string, kind entity.Kind, ids []string) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		for some := range slices.Chunk(ids, batch) {
+			_, err := c.Exec(ctx, `DELETE FROM tc_deployments WHERE tenant_id = $1 AND source_tenant <> $2 AND kind = $3 AND entity_id IN `+
+				bunx.In(4, len(some)), bunx.Args(some, tenant, source, string(kind))...)
+			if err != nil {
+				return bunx.Err(err, "Deployment")
+			}
+		}
+		return nil
 	})
 }
