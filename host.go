@@ -29,7 +29,7 @@ func (p people) Superusers(ctx context.Context, tenant string) ([]string, error)
 }
 
 // Conn returns the connection on which a host's own entity.Porter, or other code that gets a context of this library, runs
-// the statements of a tenant: in the transaction that ctx carries, or in none. Run them with the context that it gives.
+// the statements of a tenant: in the transaction that ctx carries, or in none. Run them with the context that it returns.
 // Where row-level security is on, and the host's tables have policies like ours, PostgreSQL reads the tenant from it.
 func Conn(ctx context.Context, db *bun.DB, tenant string) (context.Context, bun.IDB) {
 	ctx, c := bunx.For(ctx, db, tenant)

@@ -362,7 +362,7 @@ func Rekey(ctx context.Context, c Config) (n int, err error) {
 }
 
 // FirstStart adds to an empty database its first tenant, default, with AI and the apps license on, and its superuser
-// admin; an empty password is replaced by a random one, which it gives back. It does nothing where there is a tenant.
+// admin; an empty password is replaced by a random one, which it returns. It does nothing where there is a tenant.
 func (app *App) FirstStart(ctx context.Context, password string) (made bool, generated string, err error) {
 	ids, err := app.Tenants.IDs(ctx)
 	if err != nil || len(ids) > 0 {
@@ -376,7 +376,7 @@ func (app *App) FirstStart(ctx context.Context, password string) (made bool, gen
 	return err == nil, generated, err
 }
 
-// AddTenant makes a tenant with its superuser admin; an empty password is replaced by a random one, which it gives back.
+// AddTenant makes a tenant with its superuser admin; an empty password is replaced by a random one, which it returns.
 // Errors: errs.Invalid naming the field; errs.Conflict for a taken id.
 func (app *App) AddTenant(ctx context.Context, t tenants.Tenant, password string) (generated string, err error) {
 	if password == "" {

@@ -68,7 +68,7 @@ type Store interface {
 	// PutAll adds instructions or overwrites those whose ids are there, all but CreatedAt. A slug must be free, or belong to
 	// one that is overwritten, whose id is then among yield. It fails with errs.Conflict.
 	PutAll(ctx context.Context, tenant string, all []Instruction, yield []string) error
-	// Remove deletes instructions and gives the number of those that were there.
+	// Remove deletes instructions and returns the number of those that were there.
 	Remove(ctx context.Context, tenant string, ids []string) (int, error)
 	// Owned counts what a principal owns.
 	Owned(ctx context.Context, tenant, owner string) (int, error)
@@ -76,7 +76,7 @@ type Store interface {
 	Owners(ctx context.Context, tenant string) ([]string, error)
 	// RenameOwners replaces the owner ids of what principals own; names maps old ids to new ones, and no new one is an old one.
 	RenameOwners(ctx context.Context, tenant string, names map[string]string) error
-	// Reassign moves all that from owns to to, locking rows in the order of their ids, and gives what it moved,
+	// Reassign moves all that from owns to to, locking rows in the order of their ids, and returns what it moved,
 	// without descriptions and contents.
 	Reassign(ctx context.Context, tenant, from, to string, at time.Time) ([]Instruction, error)
 

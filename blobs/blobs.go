@@ -32,7 +32,7 @@ type Store interface {
 	Open(ctx context.Context, tenant, id string) (Reader, error)
 	// Delete removes a blob. One that does not exist is no error.
 	Delete(ctx context.Context, tenant, id string) error
-	// Sweep removes blobs that were begun before a time and never committed, and gives their number. It ends the
+	// Sweep removes blobs that were begun before a time and never committed, and returns their number. It ends the
 	// Writers that still work on one: they fail.
 	Sweep(ctx context.Context, tenant string, before time.Time) (int, error)
 }

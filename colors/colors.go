@@ -47,7 +47,7 @@ type Store interface {
 	// All returns the tenant's colors ordered by key, only those with this source when it is not "". It holds no
 	// connection while the caller works on a color, so the caller may take its time and write meanwhile.
 	All(ctx context.Context, tenant, source string) iter.Seq2[Color, error]
-	// Put adds a color or, when the key is taken, sets its Color and UpdatedAt alone. It gives the stored color.
+	// Put adds a color or, when the key is taken, sets its Color and UpdatedAt alone. It returns the stored color.
 	Put(ctx context.Context, tenant string, c Color) (Color, error)
 	// PutAll does as Put for many colors of different keys, and sets Source too where it is not nil.
 	PutAll(ctx context.Context, tenant string, all []Color) error

@@ -19,7 +19,7 @@ type PorterStore interface {
 	Some(ctx context.Context, tenant string, keys []string) ([]Color, error)
 	// Replace adds colors of different keys or overwrites them, all but CreatedAt.
 	Replace(ctx context.Context, tenant string, all []Color) error
-	// Remove deletes colors and gives the number of those that were there.
+	// Remove deletes colors and returns the number of those that were there.
 	Remove(ctx context.Context, tenant string, keys []string) (int, error)
 }
 

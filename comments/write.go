@@ -117,7 +117,7 @@ func (s *Service) Update(ctx context.Context, id string, e Edit) (Comment, error
 	return c, nil
 }
 
-// edit changes a comment when the caller may, and gives the people whom it then concerns.
+// edit changes a comment when the caller may, and returns the people whom it then concerns.
 func (s *Service) edit(ctx context.Context, a actor.Actor, c *Comment, e Edit) (people, error) {
 	seen, err := s.one(ctx, a, *c)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/fold"
 )
 
-// The place that a domain's secrets are sealed for; the row is its id.
+// The table and column that a domain's secrets are sealed for; the row is its id.
 const (
 	secretsTable  = "tc_domains"
 	secretsColumn = "secrets"
@@ -28,10 +28,10 @@ const (
 // members are those of a JSON object.
 type members = map[string]json.RawMessage
 
-// configure merges a configuration that was given into a domain's: a secret that is masked or left out keeps the stored
-// one, an empty one or null goes; the mask is refused where none is stored, and where the secret would go to another server than
-// it came for. It checks the result with the driver. nil or null is none at all, also no secret. was is the domain as it is
-// stored.
+// configure replaces a domain's configuration by the given one. A secret that is masked or left out keeps its stored value, an
+// empty one or null removes it. A mask is refused if no secret is stored, and if the stored one would be sent to another server
+// than before. configure checks the result with the driver. A given configuration of nil or null removes it all, with its
+// secrets. was is the stored domain.
 func (s *Service) configure(d *Domain, was Domain, info Info, driver Driver, given json.RawMessage) error {
 	if given = bytes.TrimSpace(given); len(given) == 0 || string(given) == "null" {
 		d.Config, d.Sealed = nil, ""
@@ -84,8 +84,8 @@ func (s *Service) configure(d *Domain, was Domain, info Info, driver Driver, giv
 	return s.seal(d, secrets)
 }
 
-// staysWhereItWas refuses secrets that are kept from a domain as it was and would go elsewhere: whoever changes the address
-// knows them, or is not to learn them.
+// staysWhereItWas returns errs.Invalid if stored secrets would be sent to another server than before. Whoever changes the
+// address must send the secrets again, so that nobody learns them by naming a server of their own.
 func (s *Service) staysWhereItWas(was, now Domain, realm Realm, driver Driver, kept []string, secrets members) error {
 	if was.Type == now.Type && sameJSON(was.Config, now.Config) {
 		return nil
@@ -121,8 +121,7 @@ func sameJSON(a, b json.RawMessage) bool {
 }
 
 // redirected returns the first member of a configuration that is not the same as before, "type" for another driver, and ""
-// for none. Only a driver knows which members say where its secrets go: an address may be the member of a member, or a host
-// and a port.
+// for none. It compares all members, as only a driver knows which of them name the server that its secrets are sent to.
 func redirected(was, now Domain) string {
 	if was.Type != now.Type {
 		return "type"
@@ -139,9 +138,9 @@ func redirected(was, now Domain) string {
 	return ""
 }
 
-// SameServer returns an address in one form for all spellings of one scheme, host, port and path: without case in scheme and
-// host, with the port that the scheme stands for, and without a dot behind the host and a slash behind the path. ports has
-// the schemes' own ports. Drivers compare addresses by it.
+// SameServer returns the canonical form of an address: scheme and host in lower case, with the default port of the scheme, and
+// without a dot behind the host and a slash behind the path. ports has the default ports of the schemes. Drivers compare
+// addresses by this form.
 func SameServer(address string, ports map[string]string) string {
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil {
@@ -154,8 +153,8 @@ func SameServer(address string, ports map[string]string) string {
 	return scheme + "://" + net.JoinHostPort(host, cmp.Or(u.Port(), ports[scheme])) + strings.TrimRight(u.EscapedPath(), "/")
 }
 
-// readConfig reads a configuration. A member that differs from a secret's name in case alone is refused: a driver may
-// read it as the secret, and nobody would mask it.
+// readConfig reads a configuration. It refuses a member that differs from a secret's name in case alone: a driver may read it
+// as the secret, but it would not be masked.
 func readConfig(given json.RawMessage, secret []string) (members, error) {
 	if len(given) > maxConfig {
 		return nil, errs.New(errs.Invalid, "config must have at most %d bytes", maxConfig)
@@ -174,7 +173,7 @@ func readConfig(given json.RawMessage, secret []string) (members, error) {
 	return open, nil
 }
 
-// knows refuses what a configuration may not have.
+// knows returns errs.Invalid for a member that a configuration may not have.
 func (i Info) knows(open members) error {
 	if i.Members == nil {
 		return nil
@@ -185,7 +184,7 @@ func (i Info) knows(open members) error {
 		}
 		var inner members
 		if !slices.ContainsFunc(i.Members, func(m string) bool { return strings.HasPrefix(m, name+".") }) || json.Unmarshal(value, &inner) != nil {
-			continue // nothing is said of its members, or it has none: the driver looks at it
+			continue // Members does not list its members, or it has none: the driver checks it
 		}
 		for member := range inner {
 			if !slices.Contains(i.Members, name+"."+member) {
@@ -196,12 +195,12 @@ func (i Info) knows(open members) error {
 	return nil
 }
 
-// top returns the members that are in no other one.
+// top returns the names of members at the top level.
 func top(all []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(m string) bool { return strings.Contains(m, ".") })
 }
 
-// short keeps a message short.
+// short shortens a name for a message.
 func short(name string) string {
 	if len(name) > 64 {
 		return strings.ToValidUTF8(name[:64], "") + "…"
@@ -209,7 +208,7 @@ func short(name string) string {
 	return name
 }
 
-// inConfig makes a driver's complaint about a member one about the domain's.
+// inConfig prefixes the member in a driver's error with "config.".
 func inConfig(err error) error {
 	var e *errs.Error
 	if errors.As(err, &e) && e.Code == errs.Invalid {
@@ -253,8 +252,7 @@ func together(object json.RawMessage, more members) (json.RawMessage, error) {
 	return json.Marshal(all)
 }
 
-// masked returns a domain as anybody may see it, with a mask for each secret that is stored; for all of the driver's where the
-// key does not open them.
+// masked returns a domain with a mask for each stored secret, or for all secrets of the driver if the key does not open them.
 func (s *Service) masked(d Domain) Domain {
 	if d.Sealed != "" {
 		more := members{}
@@ -273,7 +271,7 @@ func (s *Service) masked(d Domain) Domain {
 	return d
 }
 
-// isAddress finds an address as a driver may read it. Other texts, such as a document with addresses in it, are none.
+// isAddress matches a text that a driver may read as an address, not a document with addresses in it.
 var isAddress = regexp.MustCompile(`^\s*[A-Za-z][A-Za-z0-9+.-]*://`)
 
 // withoutQueries returns a masked domain as it is shown to callers who may not change it: an address in its configuration may

@@ -1,8 +1,8 @@
-// Package domains is the authentication domains of a tenant: where its people log in, and the directories that its users
-// and teams come from. A Driver is one kind of them.
+// Package domains manages the authentication domains of a tenant: where its people log in, and the directories that its users
+// and teams come from. A Driver implements one type of domain.
 //
-// httpapi, the root, drivers and hosts import it; domains/bunstore keeps its rows. It asks principals to turn what a
-// directory says into users and teams.
+// httpapi, the root, drivers and hosts import it; domains/bunstore stores its rows. It passes people and groups of directories
+// to principals, which stores them as users and teams.
 package domains
 
 import (
@@ -33,14 +33,14 @@ type Domain struct {
 	Config      json.RawMessage // JSON object of at most 512 KiB; a secret in it reads as Mask; nil for none
 	ScannedAt   *time.Time      // end of the last scan that wrote; nil for none
 	CreatedAt   time.Time       // UTC, whole microseconds
-	UpdatedAt   time.Time       // UTC, whole microseconds; scans leave it
+	UpdatedAt   time.Time       // UTC, whole microseconds; scans do not change it
 
-	// Unready is why nobody can log in here yet, such as that there is no configuration, "" for no reason. The Service sets
-	// it where it returns one domain; it is not stored.
+	// Unready is the reason why nobody can log in yet, such as a missing configuration, "" for none. Methods of the Service
+	// that return one domain set it; it is not stored.
 	Unready string
 
-	// Sealed is the configuration's secrets, a JSON object, encrypted; "" for none. It is for the Store: the Service gives
-	// none out and takes none.
+	// Sealed is the configuration's secrets, a JSON object, encrypted; "" for none. It is for the Store: the Service neither
+	// returns nor accepts it.
 	Sealed string
 }
 
@@ -49,10 +49,10 @@ func (d Domain) Version() string {
 	return guard.Version(d.ID, d.Name, d.Description, d.Type, d.CreatedAt, d.UpdatedAt)
 }
 
-// Mask stands for a secret wherever a configuration is read, and keeps the stored one where it is written.
+// Mask replaces a secret in a configuration that is read. In one that is written, it keeps the stored secret.
 const Mask = "********"
 
-// What a tenant can have: lists without pages read it all.
+// The most that a tenant may have, as lists without pages read all of it.
 const (
 	maxDomains = 1000
 	maxConfigs = 8 << 20 // bytes of all configurations together
@@ -74,49 +74,49 @@ type Store interface {
 	// Update calls edit with the stored domain and writes the result except for Tenant, ID, ScannedAt and CreatedAt; no other
 	// write to it comes between. An error from edit is returned as is and writes nothing. It fails with errs.NotFound.
 	Update(ctx context.Context, tenant, id string, edit func(*Domain) error) (Domain, error)
-	// Delete removes a domain with the notes of its scan and logins. It fails with errs.NotFound.
+	// Delete removes a domain with the records of its scan and logins. It fails with errs.NotFound.
 	Delete(ctx context.Context, tenant, id string) error
 
-	// UseLogin notes that a login at a provider is ended, until it could not be ended any more. It fails with errs.Conflict
-	// for one that was noted before, so that of several callers one succeeds, and when the domain is gone.
+	// UseLogin records that a login at a provider has been used; the record is kept until a time. It fails with errs.Conflict if
+	// the login was used before, so that of several callers one succeeds, and if the domain no longer exists.
 	UseLogin(ctx context.Context, tenant, domain, id string, until time.Time) error
-	// Sweep removes the notes of logins until before a time and gives their number.
+	// Sweep removes the records of logins that are kept until before a time, and returns their number.
 	Sweep(ctx context.Context, tenant string, before time.Time) (int, error)
 
-	// BeginScan notes that a scan runs. It fails with errs.Conflict while another one runs that was heard of since stale,
-	// and when the domain is gone. It waits for a transaction that has called HoldScan.
+	// BeginScan records a running scan. It fails with errs.Conflict while another one runs that has been updated since stale, and
+	// if the domain no longer exists. It waits for a transaction that has called HoldScan.
 	BeginScan(ctx context.Context, tenant, domain string, run Run, stale time.Time) error
-	// HoldScan keeps the note of a scan from everybody else until the transaction in ctx ends. It fails with errs.Conflict
-	// when another scan has taken its place.
+	// HoldScan locks the record of a scan until the transaction in ctx ends. It fails with errs.Conflict if another scan has
+	// replaced it.
 	HoldScan(ctx context.Context, tenant, domain, id string) error
-	// NoteScan overwrites the note of the scan run.ID, and does nothing when another one has taken its place.
+	// NoteScan updates the record of the scan run.ID. It does nothing if another scan has replaced it.
 	NoteScan(ctx context.Context, tenant, domain string, run Run) error
 	// LastScan returns the record of the scan that runs or ran last, the zero Run for none.
 	LastScan(ctx context.Context, tenant, domain string) (Run, error)
 	// SetScanned sets ScannedAt.
 	SetScanned(ctx context.Context, tenant, domain string, at time.Time) error
 
-	// LockTenant keeps other callers of LockTenant for this tenant, in any package, waiting until the transaction in ctx
-	// ends. It fails with errs.NotFound. What locks other rows too calls it first.
+	// LockTenant locks a tenant until the transaction in ctx ends: other callers of LockTenant, in any package, wait. It fails
+	// with errs.NotFound. A transaction that locks other rows, too, calls it first.
 	LockTenant(ctx context.Context, tenant string) error
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
 }
 
-// Sealer encrypts secrets so that a value opens only in the place it was sealed for. *keyring.Ring is one.
+// Sealer encrypts secrets so that a value opens only in the place it was sealed for. *keyring.Ring implements it.
 type Sealer interface {
 	Seal(tenant, table, column, row string, plain []byte) (string, error)
 	Open(tenant, table, column, row, sealed string) ([]byte, error)
 }
 
-// Tenants knows each tenant's default domain. *tenants.Service does.
+// Tenants stores each tenant's default domain. *tenants.Service implements it.
 type Tenants interface {
 	DefaultDomain(ctx context.Context, tenant string) (string, error)
 	// ForgetDomain makes Local the default domain of a tenant whose default is domain, in the transaction in ctx.
 	ForgetDomain(ctx context.Context, tenant, domain string) error
 }
 
-// People turns what a domain says into users and teams. *principals.Service does: see there.
+// People stores the people and groups of domains as users and teams. *principals.Service implements it: see there.
 type People interface {
 	Authenticate(ctx context.Context, tenant, domain, username, password string) (principals.User, error)
 	Try(ctx context.Context, tenant, domain, source, username string, check func(context.Context) (Identity, error)) (principals.User, error)
@@ -139,7 +139,7 @@ type Options struct {
 	NewSecret func() string
 }
 
-// Service is the rules for domains over a Store.
+// Service implements the rules for domains over a Store.
 type Service struct {
 	o       Options
 	drivers []Driver
@@ -155,13 +155,13 @@ type Service struct {
 // place is a domain of a tenant.
 type place struct{ tenant, domain string }
 
-// limits are how long something may take.
+// limits are time-outs.
 type limits struct {
-	wait    time.Duration // for a login's place
+	wait    time.Duration // of a login for a place
 	check   time.Duration // of a password, by a directory
-	refusal time.Duration // a refused login takes as long at least
+	refusal time.Duration // least duration of a refused login
 	read    time.Duration // of one domain's directory, by a scan
-	beat    time.Duration // between two signs of life of a scan that reads
+	beat    time.Duration // between two updates of the record of a scan
 }
 
 // New makes a Service. Errors: errs.Invalid for a driver without an id, or two with one.
@@ -190,5 +190,5 @@ func New(o Options) (*Service, error) {
 	return s, nil
 }
 
-// stamp is the time of a write, as every database can keep it.
+// stamp returns the time of a write, in the precision that every database can store.
 func (s *Service) stamp() time.Time { return s.o.Now().UTC().Truncate(time.Microsecond) }

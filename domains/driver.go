@@ -11,19 +11,19 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// Driver is one way to authenticate people: a kind of directory or of single sign-on. It is what a host extends:
-// Config.DomainDrivers. Implementations must pass drivertest.Test. Where the configuration has secrets, the Realm should be a
-// SecretSender: without it, whoever changes anything else of the configuration must send the secrets again.
+// Driver is one way to authenticate people: a type of directory or of single sign-on. A host adds its own with
+// Config.DomainDrivers. Implementations must pass drivertest.Test. If the configuration has secrets, the Realm should be a
+// SecretSender: otherwise every change of the configuration must send the secrets again.
 type Driver interface {
-	// Info describes the driver. It gives the same each time.
+	// Info describes the driver. It always returns the same.
 	Info() Info
-	// Open reads a domain's configuration, a JSON object with its secrets in the clear. It asks nobody: a domain can be
-	// opened while its directory is away. Members that the driver does not know are no error.
-	// Errors: errs.Invalid, which begins with the member that does not fit ("url must …").
+	// Open reads a domain's configuration, a JSON object with its secrets in the clear. It makes no connections: a domain can
+	// be opened while its directory is unreachable. Members that the driver does not know are no error.
+	// It returns errs.Invalid, with a message that begins with the member at fault ("url must …").
 	Open(config json.RawMessage) (Realm, error)
 }
 
-// Info is what the API shows of a driver, and what domains must know of its configuration.
+// Info describes a driver for the API, and its configuration for package domains.
 type Info struct {
 	ID             string // such as LDAP; stored with each domain, so it never changes
 	Name           string // for people
@@ -35,12 +35,12 @@ type Info struct {
 	LoginMethod    string         // of the login route: POST for a password, GET for a redirect
 	UsernameParam  string         // members of the login's body, "" for a redirect
 	PasswordParam  string
-	// ManagesPassword says that this service keeps the passwords of the driver's people and can change them: local alone.
+	// ManagesPassword reports whether this service stores the passwords of the driver's people: those of local alone.
 	ManagesPassword bool
 
-	// Members are what a configuration may have; others are refused, so that nothing is kept, and shown, that only looks like
-	// a secret. "attributes.username" is the member of a member; where there is such a name, the object may have no others.
-	// nil: any.
+	// Members are the names of the members that a configuration may have. Others are refused, as they could be misspelled
+	// secrets, which would be stored and shown. "attributes.username" names the member of a member; an object with such a name
+	// may have no other members. nil: any.
 	Members  []string
 	Secrets  []string          // those of the top level that are write-only
 	Defaults map[string]string // attributes of a new domain, for the template; nil: there is no template
@@ -56,24 +56,24 @@ func Below[T any](member string, of map[string]T) []string {
 	return names
 }
 
-// Realm is one configured domain, opened. What it can do it says with the interfaces below; it may have any of them.
-// Methods may be called at the same time. A call ends with its context.
+// Realm is an opened domain. It implements any of the interfaces below. Methods may be called concurrently. A call ends with
+// its context.
 type Realm interface{}
 
-// SecretSender is a Realm whose secrets go to a server. A stored secret is kept when a configuration changes only where the
-// realm of the new one sends it nowhere else. A Realm without this interface may send them anywhere that its configuration
-// says: they are kept while its other members stay the same, and must be sent again with any other configuration.
+// SecretSender is a Realm that sends its secrets to a server. When a configuration changes, a stored secret is kept only if the
+// realm of the new one sends it to the same server. A Realm without this interface may send secrets to any server that its
+// configuration names: they are kept only while the other members of the configuration stay the same.
 type SecretSender interface {
-	// Redirects returns the member of the configuration by which this realm sends secrets to another server than before, or
-	// lets others read them, "" for none. Two spellings of one address are the same. before is the realm of the
-	// configuration until now, of any driver.
+	// Redirects returns the member of the configuration because of which this realm sends secrets to another server than
+	// before, or lets others read them, "" for none. Two spellings of one address are the same. before is the realm of the
+	// previous configuration, of any driver.
 	Redirects(before Realm) string
 }
 
-// Checker is a Realm that can tell by its configuration alone that nobody can log in there, such as that connections to its
-// address are denied.
+// Checker is a Realm that can find out from its configuration alone that nobody can log in, for instance because connections to
+// its address are denied.
 type Checker interface {
-	// Check asks nobody. Errors: errs.Invalid, which begins with the member that is the reason ("url must …").
+	// Check makes no connections. It returns errs.Invalid, with a message that begins with the member at fault ("url must …").
 	Check() error
 }
 
@@ -85,20 +85,20 @@ func DeniedAddress(member string) error {
 
 // PasswordLogin is a Realm whose people log in with a name and a password that the realm checks.
 type PasswordLogin interface {
-	// Login never gets an empty name or password.
-	// Errors: errs.Unauthenticated for every refusal alike, with the Identity, or its ID alone, when it is known whom the
-	// password was for: the failure counts against that user, whatever name was typed; errs.Upstream when nothing could be
-	// found out.
+	// Login is never called with an empty name or password.
+	// It returns errs.Unauthenticated for every refusal alike, with the Identity, or only its ID, of the person if known: the
+	// failure counts against that user, whatever name was typed. It returns errs.Upstream if the realm could not check the
+	// password.
 	Login(ctx context.Context, username, password string) (Identity, error)
 }
 
 // RedirectLogin is a Realm whose people log in at a provider, where their browser is sent.
 type RedirectLogin interface {
-	// Begin returns where to send the browser, and what Finish needs to know of this login: it is kept until then, sealed,
-	// for ten minutes and for one use. Errors: errs.Upstream when the provider cannot be reached.
+	// Begin returns the address to send the browser to, and the state of this login for Finish, which is kept sealed for ten
+	// minutes and for one use. It returns errs.Upstream if the provider cannot be reached.
 	Begin(ctx context.Context, at Endpoints, state string) (location string, memory []byte, err error)
-	// Finish checks what the browser brought back. Errors: errs.Unauthenticated with the reason, which is logged and not
-	// shown; errs.Upstream.
+	// Finish checks the provider's answer that the browser brought. Errors: errs.Unauthenticated with the reason, which is logged
+	// and not shown; errs.Upstream.
 	Finish(ctx context.Context, at Endpoints, memory []byte, answer Answer) (Identity, error)
 }
 
@@ -108,7 +108,7 @@ type Metadata interface {
 	Metadata(at Endpoints) (document []byte, contentType string, err error)
 }
 
-// Endpoints are the absolute addresses of one domain at this service.
+// Endpoints are the absolute addresses of this service for one domain.
 type Endpoints struct {
 	Callback string // GET, where OpenID Connect comes back
 	ACS      string // POST, where SAML comes back
@@ -123,9 +123,9 @@ type Answer struct {
 
 // Directory is a Realm that lists its people and groups.
 type Directory interface {
-	// Entries returns every person, then every group. It reads page by page and keeps no more than it must; the first error
-	// ends it, and what was given before is worth nothing then. Errors: errs.Upstream when the directory cannot be reached,
-	// refuses the bind or breaks off.
+	// Entries returns every person, then every group. It reads page by page and keeps no more in memory than it must. The first
+	// error ends it, and makes the entries before it invalid. Errors: errs.Upstream if the directory cannot be reached, refuses
+	// the bind or breaks off.
 	Entries(ctx context.Context) iter.Seq2[Entry, error]
 }
 
@@ -135,7 +135,7 @@ type Entry struct {
 	Group  *Group
 }
 
-// Identity is a person as a realm knows it.
+// Identity is a person as a realm reports it.
 type Identity = principals.Identity
 
 // Group is a group of people, which becomes a team.

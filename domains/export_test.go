@@ -49,7 +49,7 @@ func (one *Scanning) Beat(ctx context.Context) error {
 // End ends it.
 func (one *Scanning) End(ctx context.Context) { one.end(ctx, "", nil) }
 
-// KeepRealms keeps realms, each twice, whose settings have so many bytes, and gives how many are kept then, and their bytes.
+// KeepRealms keeps realms, each twice, whose settings have so many bytes, and returns how many are kept then, and their bytes.
 func KeepRealms(n, bytes int) (kept, all int) {
 	r := realms{opened: map[place]opened{}}
 	for i := range 2 * n {

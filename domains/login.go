@@ -17,8 +17,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// pending is a login that is under way at a provider. Its own browser keeps it, sealed for its state, in a cookie: who
-// has not logged in writes nothing here.
+// pending is a login in progress at a provider. It is kept in a cookie of its browser, sealed for its state, so that nothing is
+// stored for callers who have not logged in.
 type pending struct {
 	Domain   string    `json:"d"`
 	Memory   []byte    `json:"m"` // what the driver wants to know again
@@ -26,19 +26,19 @@ type pending struct {
 	Ends     time.Time `json:"e"`
 }
 
-// The place that a pending login is sealed for; the row is the state's hash. It is in no table.
+// The table and column that a pending login is sealed for; the row is the state's hash. There is no such table.
 const (
 	pendingTable  = "cookie"
 	pendingColumn = "login"
 )
 
-// maxPending is how many bytes of a cookie browsers surely keep.
+// maxPending is how many bytes of a cookie every browser stores.
 const maxPending = 3800
 
-// patience is how long a login at a provider may take.
-const patience = 10 * time.Minute
+// loginTimeout is how long a login at a provider may take.
+const loginTimeout = 10 * time.Minute
 
-// kept is how long a used login is remembered when it could not be used any more: longer than a statement may wait.
+// kept is how long the record of a used login is stored after loginTimeout: longer than a statement may wait.
 const kept = time.Minute
 
 func newSecret() string {
@@ -52,7 +52,7 @@ func hash(secret string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// refusal is the one answer to every login that fails. The cause is logged.
+// refusal returns the error of every login that fails. The cause is logged.
 func refusal(cause error) error {
 	if errs.MessageOf(cause) == "Unable to log in" { // it is one already
 		return cause
@@ -62,21 +62,19 @@ func refusal(cause error) error {
 
 const (
 	maxCheck = 15 * time.Second
-	// MinRefusal is how long a refused login takes at least, after its wait for others.
+	// MinRefusal is how long a refused login takes at least, beside its wait for other logins.
 	MinRefusal = 150 * time.Millisecond
 )
 
-// Authenticate checks a name and a password without an actor, for sessions: principals does for the domain local, and
-// the domain's directory for others. The first login makes the user.
+// Authenticate checks a name and a password, without an actor, for sessions: with principals for the domain local, and with the
+// domain's directory for others. The first login creates the user.
 //
-// A directory has 15 seconds to answer, whatever the configuration says, and is asked by 8 logins at once at most, and by 12
-// of one tenant. Every refusal takes 150 milliseconds at least, so that its time does not tell whether there is such a domain
-// or user. For a user who is locked or disabled here the directory is asked about nobody, so that neither the
-// time nor the answer tells who is a user here, and nobody is locked in the directory by what is tried at a locked user.
+// A directory has 15 seconds to answer, whatever the configuration, and serves at most 8 logins of a domain and 12 of a tenant
+// at once. Every refusal takes 150 milliseconds at least, so that its duration does not reveal whether the domain or user
+// exists. For a user who is locked or disabled here the directory is not asked, so that attempts do not lock the person there.
 //
-// Errors: errs.Unauthenticated "Unable to log in", the same for every reason; errs.Upstream when the directory cannot be
-// asked; errs.Unavailable after 30 seconds when too many others are asking it. An empty password is never sent to a
-// directory.
+// Errors: errs.Unauthenticated "Unable to log in", the same for every reason; errs.Upstream if the directory cannot be
+// reached; errs.Unavailable after 30 seconds if too many other logins use it. An empty password is never sent to a directory.
 func (s *Service) Authenticate(ctx context.Context, tenant, domain, username, password string) (principals.User, error) {
 	admitted := time.Now()
 	u, err := s.authenticate(ctx, tenant, domain, username, password, &admitted)
@@ -85,7 +83,7 @@ func (s *Service) Authenticate(ctx context.Context, tenant, domain, username, pa
 		defer soonest.Stop()
 		select {
 		case <-soonest.C:
-		case <-ctx.Done(): // nobody is there to be told
+		case <-ctx.Done(): // the client has gone
 		}
 	}
 	return u, err
@@ -101,7 +99,7 @@ func (s *Service) authenticate(ctx context.Context, tenant, domain, username, pa
 	if username == "" || password == "" || !plain(username) || !text(password) {
 		return principals.User{}, refusal(errors.New("the name or the password is empty, or not a text"))
 	}
-	// The place is for all of it: a thousand first logins at once wait for each other in the database, too, and shall not take
+	// The place is held to the end: a thousand first logins at once also wait for each other in the database, and must not take
 	// every connection meanwhile.
 	leave, err := s.takePlace(ctx, place{tenant, domain})
 	if err != nil {
@@ -126,7 +124,7 @@ func (s *Service) authenticate(ctx context.Context, tenant, domain, username, pa
 	return u, hidden(err)
 }
 
-// asks returns a domain, and what checks its passwords. Errors: the refusal of a login if there is none.
+// asks returns a domain and its PasswordLogin. It returns the refusal of a login if there is none.
 func (s *Service) asks(ctx context.Context, tenant, domain string) (Domain, PasswordLogin, error) {
 	d, err := s.get(ctx, tenant, domain)
 	if err == nil {
@@ -145,7 +143,7 @@ func (s *Service) asks(ctx context.Context, tenant, domain string) (Domain, Pass
 	return Domain{}, nil, err
 }
 
-// check asks a directory, not for long.
+// check checks a password with a directory, with a time-out.
 func (s *Service) check(ctx context.Context, login PasswordLogin, username, password string) (Identity, error) {
 	limited, cancel := context.WithTimeout(ctx, s.limits.check)
 	defer cancel()
@@ -156,7 +154,7 @@ func (s *Service) check(ctx context.Context, login PasswordLogin, username, pass
 	return who, err
 }
 
-// hidden keeps what a directory said from whoever has not logged in.
+// hidden removes the directory's own message from an error for callers who have not logged in.
 func hidden(err error) error {
 	switch errs.CodeOf(err) {
 	case errs.Unauthenticated:
@@ -171,11 +169,11 @@ func hidden(err error) error {
 type Started struct {
 	Location string // where the browser goes
 	State    string // comes back with it
-	Browser  string // what the browser keeps meanwhile, so that no other one can end this login
+	Browser  string // kept by the browser meanwhile, so that no other one can finish this login
 	Ends     time.Time
 }
 
-// errNoSSO is the answer for every tenant and domain without a redirect login. Why is logged.
+// errNoSSO returns the error for every tenant and domain without a redirect login. The reason is logged.
 func errNoSSO(why error) error {
 	return errs.Wrap(errs.NotFound, why, "There is no single sign-on here.")
 }
@@ -213,7 +211,7 @@ func (s *Service) Begin(ctx context.Context, tenant, domain string, at Endpoints
 	if err != nil {
 		return Started{}, err
 	}
-	begun := Started{State: s.o.NewSecret(), Ends: s.stamp().Add(patience)}
+	begun := Started{State: s.o.NewSecret(), Ends: s.stamp().Add(loginTimeout)}
 	location, memory, err := login.Begin(ctx, at, begun.State)
 	if err != nil {
 		return Started{}, hidden(err)
@@ -236,7 +234,7 @@ func (s *Service) Begin(ctx context.Context, tenant, domain string, at Endpoints
 	return Started{}, err
 }
 
-// keep seals a login for its browser.
+// keep seals a login for the cookie of its browser.
 func (s *Service) keep(tenant, state string, p pending) (string, error) {
 	var plain bytes.Buffer
 	to := json.NewEncoder(&plain)
@@ -264,11 +262,11 @@ type Finished struct {
 	ReturnTo string
 }
 
-// Finish ends a login that Begin started, without an actor. tenant and domain are those of the address that the provider
-// sent the browser to, and browser is what that has kept. The first login makes the user. A login can be ended once, by its
-// own browser, whether it succeeds or not. As with Authenticate, 8 do at once at a domain, and 12 in a tenant.
-// Errors: errs.Unauthenticated "Unable to log in", the same for every reason; errs.Upstream; errs.Unavailable when it has
-// not been ended and may be tried again.
+// Finish completes a login that Begin started, without an actor. tenant and domain are those of the address that the provider
+// sent the browser to, and browser is what the browser has kept. The first login creates the user. A login can be finished once,
+// by its own browser, whether it succeeds or not. As with Authenticate, at most 8 of a domain and 12 of a tenant run at once.
+// Errors: errs.Unauthenticated "Unable to log in", the same for every reason; errs.Upstream; errs.Unavailable if the login has
+// not been used and may be tried again.
 func (s *Service) Finish(ctx context.Context, tenant, domain string, at Endpoints, state, browser string, params url.Values) (Finished, error) {
 	p, err := s.pending(tenant, state, browser)
 	if err != nil {
@@ -279,7 +277,7 @@ func (s *Service) Finish(ctx context.Context, tenant, domain string, at Endpoint
 		return Finished{}, err
 	}
 	defer leave()
-	if !s.o.Now().Before(p.Ends) { // asked after the wait: once it has ended, Sweep forgets that a login was used
+	if !s.o.Now().Before(p.Ends) { // checked after the wait: once it has expired, Sweep may have removed the record of its use
 		return Finished{}, refusal(errs.New(errs.Invalid, "the login took too long"))
 	}
 	err = s.o.Store.UseLogin(ctx, tenant, p.Domain, hash(state), p.Ends.Add(kept))
@@ -306,7 +304,7 @@ func (s *Service) Finish(ctx context.Context, tenant, domain string, at Endpoint
 	return Finished{Tenant: tenant, User: u, ReturnTo: p.ReturnTo}, hidden(err)
 }
 
-// pending opens what a login's browser has kept.
+// pending opens the sealed login that a browser has kept.
 func (s *Service) pending(tenant, state, browser string) (p pending, err error) {
 	if len(browser) > maxPending || len(state) > 255 {
 		return p, errs.New(errs.Invalid, "the state or its cookie is too long")
@@ -333,7 +331,7 @@ func (s *Service) Metadata(ctx context.Context, tenant, domain string, at Endpoi
 	return m.Metadata(at)
 }
 
-// Sweep removes the notes of the tenant's logins that could not be ended any more, and gives their number. It needs no actor: it is background
+// Sweep removes the records of the tenant's used logins that have expired, and returns their number. It needs no actor: it is background
 // work.
 func (s *Service) Sweep(ctx context.Context, tenant string) (int, error) {
 	return s.o.Store.Sweep(ctx, tenant, s.stamp())

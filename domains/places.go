@@ -9,22 +9,22 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/limiter"
 )
 
-// How many logins of one process ask directories and providers at once.
+// How many logins of one process use directories and providers at once.
 const (
 	maxAsking   = 64
 	maxAskingOf = 12 // of one tenant, so that none takes the places of all
 	maxAskingAt = 8  // at one domain: a directory that hangs holds up its own people alone
 
-	maxWait = 30 * time.Second // for a place: a thousand people at once all get in, one after the other
+	maxWait = 30 * time.Second // for a place, long enough for a thousand logins at once
 )
 
-// How many scans of one process run at once: each has directories in memory. What is too many is refused at once.
+// How many scans of one process run at once, as each has directories in memory. Others are refused at once.
 const (
 	maxScans   = 2
 	maxScansOf = 1 // of one tenant
 )
 
-// places are those of the logins and the scans.
+// places are the limiters of logins and scans.
 type places struct {
 	logins *limiter.Limiter // by tenant and domain
 	scanOf *limiter.Limiter // of scans, by tenant
@@ -38,7 +38,7 @@ func newPlaces() places {
 	}
 }
 
-// takePlace waits for a place among those who log in at a domain. Errors: errs.Unavailable.
+// takePlace waits for a place for a login at a domain. Errors: errs.Unavailable.
 func (s *Service) takePlace(ctx context.Context, at place) (leave func(), err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.limits.wait, limiter.ErrBusy)
 	defer cancel()

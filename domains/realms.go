@@ -6,7 +6,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// realms keeps opened realms, so that what one has learned, such as a provider's keys, serves the next login.
+// realms caches opened realms, so that what one has fetched, such as a provider's keys, serves the next login.
 type realms struct {
 	mu     sync.Mutex
 	opened map[place]opened
@@ -23,7 +23,7 @@ type settings struct{ driver, config, sealed string }
 
 func (s settings) bytes() int { return len(s.driver) + len(s.config) + len(s.sealed) }
 
-// What is kept. A realm takes a few times the bytes of its settings.
+// The size of the cache. A realm takes a few times the bytes of its settings.
 const (
 	maxRealms     = 1000
 	maxRealmBytes = 16 << 20
@@ -37,7 +37,7 @@ func (r *realms) at(domain place, of settings) (Realm, bool) {
 	return o.realm, ok && o.of == of
 }
 
-// keep keeps a realm, and forgets others where there are too many.
+// keep adds a realm, and removes others if there are too many.
 func (r *realms) keep(domain place, o opened) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,8 +57,8 @@ func (r *realms) forget(domain place) {
 	delete(r.opened, domain)
 }
 
-// open returns a domain's realm, the one of the last time where its configuration is the same. Errors: errs.Invalid when it
-// has none, or one that its driver refuses.
+// open returns a domain's realm, from the cache if its configuration has not changed. It returns errs.Invalid if it has no
+// configuration, or one that its driver refuses.
 func (s *Service) open(d Domain) (Realm, error) {
 	at := place{d.Tenant, d.ID}
 	want := settings{d.Type, string(d.Config), d.Sealed}

@@ -66,7 +66,7 @@ func (s *Service) scan(ctx context.Context, tenant, driver string, some []Domain
 	return results, err
 }
 
-// readAll reads every directory, and gives the domain of the one that failed.
+// readAll reads every directory, and returns the domain of the one that failed.
 func (s *Service) readAll(ctx context.Context, all []*scanning) (at string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var beats sync.WaitGroup
@@ -113,7 +113,7 @@ func (one *scanning) note(ctx context.Context) error {
 	return s.o.Store.NoteScan(ctx, d.Tenant, d.ID, run)
 }
 
-// writeAll joins a transaction, and gives the domain that failed.
+// writeAll joins a transaction, and returns the domain that failed.
 func (s *Service) writeAll(ctx context.Context, all []*scanning, o ScanOptions) (at string, err error) {
 	for i, one := range all {
 		d := one.domain

@@ -74,7 +74,7 @@ func (s *Service) Get(ctx context.Context, id string) (Download, error) {
 	return s.shelf.Get(ctx, a.Tenant, id, visible(a))
 }
 
-// Page returns a page of what Get gives: the caller's downloads and, for a superuser, those that are for all superusers. The
+// Page returns a page of what Get returns: the caller's downloads and, for a superuser, those that are for all superusers. The
 // newest are first, or the oldest when it is sorted by createdAt. Errors: errs.Invalid for a sort or cursor that does not
 // fit.
 func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Download], error) {
@@ -110,7 +110,7 @@ func (s *Service) RenameUsers(ctx context.Context, tenant string, names map[stri
 	return s.shelf.Store.RenameUsers(ctx, tenant, names)
 }
 
-// Sweep removes a tenant's expired downloads and what broken ones left, and gives the number of the former. It runs in the
+// Sweep removes a tenant's expired downloads and what broken ones left, and returns the number of the former. It runs in the
 // background and needs no actor.
 func (s *Service) Sweep(ctx context.Context, tenant string) (int, error) {
 	return s.shelf.Sweep(ctx, tenant)

@@ -112,7 +112,7 @@ type Store interface {
 	// to it comes between. An error from edit is returned as is and writes nothing. It fails with errs.NotFound, and with
 	// errs.Conflict when the slug is taken.
 	Update(ctx context.Context, tenant string, kind entity.Kind, at Place, edit func(*Entity) error) (Entity, error)
-	// Delete calls may with the stored entity, removes it with the names of its files and gives the files' blobs. An error
+	// Delete calls may with the stored entity, removes it with the names of its files and returns the files' blobs. An error
 	// from may is returned as is and removes nothing. It fails with errs.NotFound.
 	Delete(ctx context.Context, tenant string, kind entity.Kind, at Place, may func(Entity) error) (blobs []string, err error)
 
@@ -123,9 +123,9 @@ type Store interface {
 	// RenameOwners replaces the owner ids of what principals own of a kind, drafts too; names maps old ids to new ones, and no
 	// new one is an old one or owns anything.
 	RenameOwners(ctx context.Context, tenant string, kind entity.Kind, names map[string]string) error
-	// EndDrafts removes an owner's drafts of a kind and gives their ids.
+	// EndDrafts removes an owner's drafts of a kind and returns their ids.
 	EndDrafts(ctx context.Context, tenant string, kind entity.Kind, owner string) ([]string, error)
-	// Reassign moves all that from owns of a kind to to, locking rows in the order of their ids, and gives what it moved,
+	// Reassign moves all that from owns of a kind to to, locking rows in the order of their ids, and returns what it moved,
 	// without Data. Where to has the slug already, the moved entity gets slug-2, slug-3…
 	Reassign(ctx context.Context, tenant string, kind entity.Kind, from, to string, at time.Time) ([]Entity, error)
 
@@ -143,7 +143,7 @@ type Store interface {
 	// EditingID and System. A slug must be free, or belong to one that is overwritten, whose id is then among yield. It
 	// fails with errs.Conflict.
 	PutAll(ctx context.Context, tenant string, kind entity.Kind, all []Entity, yield []string) error
-	// Remove deletes entities with the names of their files, and gives the number of those that were there and the files'
+	// Remove deletes entities with the names of their files, and returns the number of those that were there and the files'
 	// blobs.
 	Remove(ctx context.Context, tenant string, kind entity.Kind, ids []string) (n int, blobs []string, err error)
 
@@ -153,11 +153,11 @@ type Store interface {
 	Files(ctx context.Context, tenant, library string, q paging.Query) (paging.Page[File], error)
 	// AllFiles returns all files of a library, ordered by path.
 	AllFiles(ctx context.Context, tenant, library string) ([]File, error)
-	// PutFile names a file of a library and gives the blob of the one that it replaces, "" for none. It fails with
+	// PutFile names a file of a library and returns the blob of the one that it replaces, "" for none. It fails with
 	// errs.NotFound when there is no such library, and with errs.Conflict when another path differs in case alone, or
 	// goes through this one as if it was a folder, or the other way round. may is asked as by Delete.
 	PutFile(ctx context.Context, tenant, library string, f File, may func(Entity) error) (replaced string, err error)
-	// DeleteFile removes the name of a file and gives its blob. It fails with errs.NotFound.
+	// DeleteFile removes the name of a file and returns its blob. It fails with errs.NotFound.
 	DeleteFile(ctx context.Context, tenant, library, path string) (blob string, err error)
 
 	// InTx runs fn in one transaction, which all calls with its context join.

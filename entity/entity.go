@@ -40,7 +40,7 @@ type Type struct {
 	Kind Kind
 	// Lookup finds an entity by its id or its natural id ("owner:slug"). Errors: errs.NotFound.
 	Lookup func(ctx context.Context, tenant, id string) (Ref, error)
-	// Find finds many entities by their ids at once, and gives those that exist by id. nil: they are looked up one by one.
+	// Find finds many entities by their ids at once, and returns those that exist by id. nil: they are looked up one by one.
 	Find func(ctx context.Context, tenant string, ids []string) (map[string]Ref, error)
 	// Commented says that entities of the kind can be commented: with comments.Service, and at /api/{Plural}/{id}/comments,
 	// where id is whatever Lookup takes. It needs Lookup. A comment has the id of its entity in the member {Kind}Id. Whoever

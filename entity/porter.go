@@ -57,7 +57,7 @@ type Landing struct {
 // they are given. Implementations must pass bundletest.TestPorter.
 //
 // No secret travels. A kind leaves out the columns that it knows to be secret; JSON that it does not know the members of,
-// such as data that its users make up, it gives to MaskSecrets in Export and to KeepSecrets in Import. Masks may make a row
+// such as data that its users make up, it passes to MaskSecrets in Export and to KeepSecrets in Import. Masks may make a row
 // longer than its entity: what a kind refuses for its size it does not refuse for what secrets take.
 type Porter interface {
 	// IDs returns the ids of all entities but drafts and system entities, ordered.
@@ -72,7 +72,7 @@ type Porter interface {
 	// not get: a user row makes no superuser, and changes no rights of a user who is there. Errors: errs.Invalid naming the
 	// row and field; errs.Conflict naming the row, with the rule Fail, or when something else has its slug.
 	Import(ctx context.Context, tenant string, rows []Row, l Landing) (arrivals []Arrival, warnings []string, err error)
-	// Remove deletes entities; those that do not exist are no error. It gives the number of deleted ones.
+	// Remove deletes entities; those that do not exist are no error. It returns the number of deleted ones.
 	Remove(ctx context.Context, tenant string, ids []string) (int, error)
 }
 

@@ -25,7 +25,7 @@ type Links map[string]Link
 // Self makes links with the relation self.
 func Self(href string) Links { return Links{"self": {Href: href}} }
 
-// With adds a relation and gives the links.
+// With adds a relation and returns the links.
 func (l Links) With(rel, href string) Links {
 	l[rel] = Link{Href: href}
 	return l

@@ -228,7 +228,7 @@ func (a *api) deleteComment(r *request) (reply, error) {
 }
 
 // commentRoutes are GET and POST /api/{plural}/{id}/comments for each kind that can be commented; id is an id or a natural
-// id. GET gives 200 and a page of the comments that reply to none, as listReplies does; POST {message?} gives 201 and the
+// id. GET returns 200 and a page of the comments that reply to none, as listReplies does; POST {message?} returns 201 and the
 // comment, as createReply does.
 func (a *api) commentRoutes() []Route {
 	var all []Route

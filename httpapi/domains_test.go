@@ -117,7 +117,7 @@ func withDomains(all map[string]sample) map[string]sample {
 	return all
 }
 
-// handshake begins a login at the provider and gives the parameters and the cookie that come back.
+// handshake begins a login at the provider and returns the parameters and the cookie that come back.
 func (w *world) handshake(t testing.TB, state, code string) (params string, cookie string) {
 	t.Helper()
 	a := w.must(t, "", "GET", "/api/login/gate/sso?tenant=acme", "")

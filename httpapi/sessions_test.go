@@ -21,7 +21,7 @@ import (
 
 const login = `{"username": "dana", "password": "open sesame", "tenant": "acme"}`
 
-// cookie logs dana in and gives the cookie.
+// cookie logs dana in and returns the cookie.
 func (w *world) cookie(t testing.TB) *http.Cookie {
 	t.Helper()
 	a := w.must(t, "", "POST", "/api/login/local", login)

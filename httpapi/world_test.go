@@ -268,7 +268,7 @@ type page struct {
 // next is the target of the link next, "" for none.
 func (p page) next() string { return strings.TrimPrefix(p.Links["next"].Href, baseURL) }
 
-// upload stages a file and gives its id.
+// upload stages a file and returns its id.
 func (w *world) upload(t testing.TB, user, content string) string {
 	t.Helper()
 	return read[struct{ ID string }](t, w.must(t, user, "POST", "/api/uploads?filename=f.json", content)).ID

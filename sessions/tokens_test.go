@@ -20,7 +20,7 @@ var loopback = netip.MustParseAddr("127.0.0.1")
 
 func ptr[T any](v T) *T { return &v }
 
-// token makes a token of jo of acme and gives its credential.
+// token makes a token of jo of acme and returns its credential.
 func (f *fixture) token(t *testing.T, n sessions.NewToken) (sessions.Token, string) {
 	t.Helper()
 	made, credential, err := f.CreateToken(f.as(t), n)

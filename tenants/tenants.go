@@ -93,8 +93,8 @@ type Store interface {
 	Counts(ctx context.Context, id string) ([]Count, error)
 	// KeyCheck returns the sealed text that Insert was given, or that Reseal made of it.
 	KeyCheck(ctx context.Context, id string) (string, error)
-	// Reseal calls reseal with each sealed value of a tenant, in every table, and writes what it gives where that
-	// differs. It is one transaction; an error from reseal is returned as is and writes nothing. It gives how many
+	// Reseal calls reseal with each sealed value of a tenant, in every table, and writes what it returns where that
+	// differs. It is one transaction; an error from reseal is returned as is and writes nothing. It returns how many
 	// values were written.
 	Reseal(ctx context.Context, id string, reseal func(s Secret) (string, error)) (int, error)
 }

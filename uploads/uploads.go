@@ -114,7 +114,7 @@ func (s *Service) RenameUsers(ctx context.Context, tenant string, names map[stri
 	return s.shelf.Store.RenameUsers(ctx, tenant, names)
 }
 
-// Sweep removes a tenant's expired uploads and what broken ones left, and gives the number of the former. It runs in the
+// Sweep removes a tenant's expired uploads and what broken ones left, and returns the number of the former. It runs in the
 // background and needs no actor.
 func (s *Service) Sweep(ctx context.Context, tenant string) (int, error) {
 	return s.shelf.Sweep(ctx, tenant)

@@ -24,7 +24,7 @@ var (
 	tuesday = monday.Add(24 * time.Hour)
 )
 
-// TestStore runs all checks. open gives an empty Store whose database has the tenants acme and evil, each with the
+// TestStore runs all checks. open returns an empty Store whose database has the tenants acme and evil, each with the
 // principals jo, mia and the UUID that ends with 99.
 func TestStore(t *testing.T, open func(t *testing.T) aiinstr.Store) {
 	for name, check := range map[string]func(*testing.T, aiinstr.Store){

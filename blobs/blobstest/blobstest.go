@@ -27,7 +27,7 @@ const (
 	unlimited = math.MaxInt64
 )
 
-// TestStore runs all checks. open gives an empty Store whose database has the tenants acme and evil.
+// TestStore runs all checks. open returns an empty Store whose database has the tenants acme and evil.
 func TestStore(t *testing.T, open func(t *testing.T) blobs.Store) {
 	for name, check := range map[string]func(*testing.T, blobs.Store){
 		"RoundTrip":           testRoundTrip,
@@ -304,7 +304,7 @@ func testDelete(t *testing.T, s blobs.Store) {
 		is.Equal(get(t, s, "acme", id), nil)
 	}
 	_, err = r.ReadAt(make([]byte, 10), 39*mib)
-	is.Equal(errs.CodeOf(err), errs.NotFound) // an open Reader fails, it gives no other bytes
+	is.Equal(errs.CodeOf(err), errs.NotFound) // an open Reader fails, it returns no other bytes
 	is.True(bytes.Equal(get(t, s, "acme", "kept"), random(2*mib)))
 	leavesNone(t, s, "big")
 }

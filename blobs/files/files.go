@@ -221,7 +221,7 @@ func (s Shelf) Delete(ctx context.Context, tenant, id string) error {
 	return s.Store.Delete(ctx, tenant, id)
 }
 
-// Sweep removes the expired files of a tenant, and gives their number. It also removes blobs, of any kind, that were
+// Sweep removes the expired files of a tenant, and returns their number. It also removes blobs, of any kind, that were
 // begun a day ago and never completed.
 func (s Shelf) Sweep(ctx context.Context, tenant string) (int, error) {
 	now, n := s.Now(), 0

@@ -85,7 +85,7 @@ func (e *bundleExportCommand) check() error {
 	return errs.New(errs.Invalid, "cannot write %s: it is no plain file; - is the output", e.File)
 }
 
-// save writes the file and gives its size.
+// save writes the file and returns its size.
 func (e *bundleExportCommand) save(body io.Reader) (int64, error) {
 	f, err := os.CreateTemp(filepath.Dir(e.File), ".bundle-*.part") // a name that nothing has
 	if err != nil {
@@ -160,7 +160,7 @@ func (a arrivalFlags) open(t terminal) (io.ReadCloser, int64, error) {
 	return f, info.Size(), nil
 }
 
-// send uploads the archive and gives the server's answer as it came, and read.
+// send uploads the archive and returns the server's answer as it came, and read.
 func (a arrivalFlags) send(ctx context.Context, b *bundleCommands, t terminal, more url.Values) (raw []byte, c counts, err error) {
 	f, size, err := a.open(t)
 	if err != nil {

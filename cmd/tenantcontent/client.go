@@ -22,7 +22,7 @@ type client struct {
 	JSON   bool   `name:"json" help:"Print the answer as JSON, for scripts."`
 }
 
-// send makes a request and gives the answer when it is 2xx. An answer that is not becomes an error with the server's
+// send makes a request and returns the answer when it is 2xx. An answer that is not becomes an error with the server's
 // message.
 func (c client) send(ctx context.Context, method, path string, body io.Reader, size int64) (*http.Response, error) {
 	if c.Token == "" {

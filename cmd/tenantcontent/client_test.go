@@ -13,7 +13,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// answering is a server that gives the same answer to all.
+// answering is a server that returns the same answer to all.
 func answering(t *testing.T, answer http.HandlerFunc) (flags []string) {
 	t.Helper()
 	s := httptest.NewServer(answer)

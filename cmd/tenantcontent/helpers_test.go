@@ -43,7 +43,7 @@ func cli(t *testing.T, stdin string, args ...string) (code int, stdout, stderr s
 	return code, out.String(), err.String()
 }
 
-// done runs a command that has to succeed, and gives what it says.
+// done runs a command that has to succeed, and returns what it says.
 func done(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
 	code, stdout, stderr := cli(t, stdin, args...)
@@ -75,7 +75,7 @@ func (o *output) String() string {
 type server struct {
 	url            string
 	stdout, stderr *output
-	stop           func() int // as Ctrl-C does; gives the exit code
+	stop           func() int // as Ctrl-C does; returns the exit code
 	cmd            *exec.Cmd  // nil in this process
 }
 
@@ -168,7 +168,7 @@ var built = sync.OnceValues(func() (string, error) {
 // folder is where the program is; "" while it was not built.
 var folder string
 
-// call sends a request with a bearer token and gives status and body.
+// call sends a request with a bearer token and returns status and body.
 func call(t *testing.T, method, url, token, body string) (int, string) {
 	t.Helper()
 	status, text, err := try(method, url, token, body)

@@ -56,7 +56,7 @@ type terminal struct {
 	out, err io.Writer
 }
 
-// run is main without the process: it gives the exit code. 0 is success, 2 a bad configuration or command line, 130
+// run is main without the process: it returns the exit code. 0 is success, 2 a bad configuration or command line, 130
 // the end by Ctrl-C, 1 any other failure; a failure is one line on stderr.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var c commands

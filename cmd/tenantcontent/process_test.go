@@ -154,7 +154,7 @@ func colorFile(n int) string {
 	return b.String()
 }
 
-// upload stages a file and gives its id.
+// upload stages a file and returns its id.
 func (s *server) upload(t *testing.T, token, content string) string {
 	t.Helper()
 	status, body := call(t, "POST", s.url+"/api/uploads?filename=colors.json", token, content)

@@ -23,7 +23,7 @@ var (
 	tuesday = monday.Add(24 * time.Hour)
 )
 
-// TestStore runs all checks. open gives an empty Store whose database has the tenants acme and evil.
+// TestStore runs all checks. open returns an empty Store whose database has the tenants acme and evil.
 func TestStore(t *testing.T, open func(t *testing.T) colors.Store) {
 	for name, check := range map[string]func(*testing.T, colors.Store){
 		"RoundTrip":             testRoundTrip,

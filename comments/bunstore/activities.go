@@ -61,7 +61,7 @@ func (s *Store) PutActivity(ctx context.Context, tenant string, a comments.Activ
 	})
 }
 
-// putActivity adds an activity, or rebuilds the one of its comment and takes it out of all feeds. It gives the id and time
+// putActivity adds an activity, or rebuilds the one of its comment and takes it out of all feeds. It returns the id and time
 // that it has.
 func putActivity(ctx context.Context, c bunx.Conn, tenant string, a comments.Activity) (id string, created bunx.Time, err error) {
 	err = c.Row(ctx, `SELECT id, created_at FROM tc_activities WHERE tenant_id = $1 AND comment_id = $2 AND type = $3`,

@@ -34,7 +34,7 @@ type Store interface {
 	comments.Queue
 }
 
-// TestStore runs all checks. open gives an empty Store whose database has the tenants acme and evil, each with the users
+// TestStore runs all checks. open returns an empty Store whose database has the tenants acme and evil, each with the users
 // jo and mia and the principals joan and Jö.Doe@example.com.
 func TestStore(t *testing.T, open func(t *testing.T) Store) {
 	for name, check := range map[string]func(*testing.T, Store){

@@ -25,7 +25,7 @@ var (
 	tuesday = monday.Add(24 * time.Hour)
 )
 
-// TestStore runs all checks. open gives a Store whose database has the tenants acme and evil, each with the domain local
+// TestStore runs all checks. open returns a Store whose database has the tenants acme and evil, each with the domain local
 // alone.
 func TestStore(t *testing.T, open func(t *testing.T) domains.Store) {
 	for name, check := range map[string]func(*testing.T, domains.Store){

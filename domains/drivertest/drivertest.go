@@ -18,24 +18,24 @@ import (
 
 // Fixture is what a driver is checked with.
 type Fixture struct {
-	// Config fits the driver. What it names, such as a directory, is there, and nobody else changes it meanwhile.
+	// Config is a valid configuration. The directory that it names exists, and nobody else changes it during the test.
 	Config json.RawMessage
-	// Bad are configurations that do not fit, each with the member that is to blame, such as attributes.username.
+	// Bad are invalid configurations, each with the member at fault, such as attributes.username.
 	Bad map[string]string
-	// Away is a configuration of a server that takes connections and never says a word, and that Open is told to wait for
-	// no longer than a few seconds; nil where there is no server.
+	// Away is a configuration for a server that accepts connections and never answers, with a time-out of a few seconds; nil if
+	// the driver has no server.
 	Away json.RawMessage
 
-	// Login and Password are those of somebody who may log in. They are for a realm that is a PasswordLogin.
+	// Login and Password are those of a person who may log in, for a realm that is a PasswordLogin.
 	Login, Password string
-	// Refused are the names and passwords of people whom the realm knows and does not let in, such as disabled ones.
+	// Refused are the names and passwords of people whom the realm knows and refuses, such as disabled ones.
 	Refused map[string]string
 	// Endpoints are those of a RedirectLogin; addresses of example.org when left out.
 	Endpoints domains.Endpoints
 }
 
-// patience is how long anything may take. What is cancelled, or asks a server that is away, is far quicker.
-const patience = 10 * time.Second
+// timeout is how long a call may take. One that is canceled, or that waits for the server of Fixture.Away, is far quicker.
+const timeout = 10 * time.Second
 
 // Test runs all checks. What a realm cannot do is not checked.
 func Test(t *testing.T, d domains.Driver, f Fixture) {
@@ -80,7 +80,7 @@ func (f *fixture) open(config json.RawMessage) domains.Realm {
 	return realm
 }
 
-// fails checks an error: its code, that it is for people, and that it gives no secret away, not even to the log.
+// fails checks an error: its code, that it has a message, and that it contains no secret, not even for the log.
 func (f *fixture) fails(err error, code errs.Code, secrets ...string) {
 	f.t.Helper()
 	f.True(err != nil) // it has to fail
@@ -89,7 +89,7 @@ func (f *fixture) fails(err error, code errs.Code, secrets ...string) {
 	f.True(errs.MessageOf(err) != "")
 }
 
-// hides checks that an error gives no secret away.
+// hides checks that an error contains no secret.
 func (f *fixture) hides(err error, secrets ...string) {
 	f.t.Helper()
 	for e := err; e != nil; e = errors.Unwrap(e) {
@@ -121,7 +121,7 @@ func (f *fixture) soon(fn func()) {
 	f.t.Helper()
 	began := time.Now()
 	fn()
-	if took := time.Since(began); took > patience {
+	if took := time.Since(began); took > timeout {
 		f.t.Errorf("it took %v", took)
 	}
 }

@@ -98,14 +98,14 @@ func testEntriesStop(t *testing.T, f *fixture) {
 	f.Equal(again, all)
 }
 
-// testCancelled: who does not want an answer any more gets an end, and no refusal, which would count against the person.
+// testCancelled checks that a canceled call returns, and not with a refusal, which would count against the person.
 func testCancelled(t *testing.T, f *fixture) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	f.endsWith(cancelled, f.open(f.Config))
 }
 
-// testAway: a server that says nothing ends nothing but the call.
+// testAway checks the calls to a server that never answers.
 func testAway(t *testing.T, f *fixture) {
 	if f.Away == nil {
 		return
@@ -129,7 +129,7 @@ func testAway(t *testing.T, f *fixture) {
 			f.fails(err, errs.Upstream)
 		})
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience/100)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout/100)
 	defer cancel()
 	f.endsWith(ctx, realm)
 }

@@ -47,7 +47,7 @@ func TestManyPeople(t *testing.T) {
 	})
 }
 
-// TestDying: a directory that dies in the middle of page 3 gives an error, in its place or after what has come, and so
+// TestDying: a directory that dies in the middle of page 3 returns an error, in its place or after what has come, and so
 // does one that dies between two pages or stops talking.
 func TestDying(t *testing.T) {
 	tree := slapd.LDAP()
@@ -101,7 +101,7 @@ func TestDyingBetweenPages(t *testing.T) {
 	}
 }
 
-// TestSizeLimit: a directory that gives a part of what was asked for says so, and that is an error.
+// TestSizeLimit: a directory that returns a part of what was asked for says so, and that is an error.
 func TestSizeLimit(t *testing.T) {
 	is := is.New(t)
 	tree := slapd.LDAP()

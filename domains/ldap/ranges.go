@@ -17,7 +17,7 @@ type ranged struct {
 	from  int
 }
 
-// afterRange reads 0-1499, and gives 1500: where to go on; 0 after the last range, which ends with *.
+// afterRange reads 0-1499, and returns 1500: where to go on; 0 after the last range, which ends with *.
 func afterRange(bounds string) (int, bool) {
 	_, last, ok := strings.Cut(bounds, "-")
 	if last == "*" {

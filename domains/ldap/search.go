@@ -28,7 +28,7 @@ func (c *conn) each(p part, attributes []string, fn func(*goldap.Entry) error) e
 	}
 }
 
-// page reads one page and gives what to ask for the next one with, nothing after the last.
+// page reads one page and returns what to ask for the next one with, nothing after the last.
 func (c *conn) page(p part, r *goldap.SearchRequest, fn func(*goldap.Entry) error) ([]byte, error) {
 	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel() // it ends go-ldap's goroutine when fn does not want more

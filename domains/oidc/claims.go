@@ -18,7 +18,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/domains"
 )
 
-// claims are what a provider says of a person.
+// claims are the claims of a provider about a person.
 type claims map[string]any
 
 // text returns a claim that is a string, "" for every other one and for one with NUL, which no database keeps.
@@ -33,14 +33,14 @@ func (c claims) text(name string) string {
 // skew is how far the provider's clock may be ahead of this one.
 const skew = 5 * time.Minute
 
-// noting keeps the error of a key set: the verifier makes a text of it.
-type noting struct {
+// errorKeeper is a key set that keeps its last error, of which the verifier returns only the text.
+type errorKeeper struct {
 	goidc.KeySet
 	err error
 }
 
 // VerifySignature returns the payload of a token.
-func (n *noting) VerifySignature(ctx context.Context, jwt string) (payload []byte, err error) {
+func (n *errorKeeper) VerifySignature(ctx context.Context, jwt string) (payload []byte, err error) {
 	payload, n.err = n.KeySet.VerifySignature(ctx, jwt)
 	return payload, n.err
 }
@@ -52,7 +52,7 @@ func (r *realm) verify(ctx context.Context, p *provider, token *oauth2.Token, no
 	if raw == "" {
 		return nil, r.fault(errors.New("there is no id_token"))
 	}
-	keys := &noting{KeySet: p.keys}
+	keys := &errorKeeper{KeySet: p.keys}
 	check := &goidc.Config{ClientID: r.clientID, Now: r.now}
 	for _, a := range algorithms {
 		check.SupportedSigningAlgs = append(check.SupportedSigningAlgs, string(a))
@@ -118,7 +118,7 @@ func (r *realm) complete(ctx context.Context, p *provider, token *oauth2.Token, 
 	return nil
 }
 
-// ask returns what userinfo says, which may be a signed token.
+// ask returns the claims of the userinfo endpoint, whose answer may be a signed token.
 func (r *realm) ask(ctx context.Context, p *provider, token *oauth2.Token) (claims, error) {
 	body, kind, err := fetch(ctx, r.client, p.userinfo, token)
 	if err != nil {
@@ -134,7 +134,7 @@ func (r *realm) ask(ctx context.Context, p *provider, token *oauth2.Token) (clai
 	return c, err
 }
 
-// identity makes a person of claims.
+// identity returns the person that claims describe.
 func (r *realm) identity(c claims) (domains.Identity, error) {
 	delete(c, "") // what is not asked for has this name
 	of := func(attribute string) string { return c.text(r.claims[attribute]) }
@@ -155,10 +155,10 @@ func (r *realm) identity(c claims) (domains.Identity, error) {
 	}, nil
 }
 
-// verified reports whether the provider has seen that the e-mail address is the person's. Some write true as a string.
+// verified reports whether the provider has verified the e-mail address. Some providers write true as a string.
 func (c claims) verified() bool { return c["email_verified"] == true || c["email_verified"] == "true" }
 
-// qualified is a sub of an issuer, so that another issuer's is never taken for it. An issuer has no #.
+// qualified returns an id of a sub that is unique over all issuers. An issuer has no #.
 func qualified(issuer, sub string) string {
 	id := issuer + "#" + sub
 	if len(id) <= 255 {

@@ -18,8 +18,8 @@ const (
 	maxRedirects = 3
 )
 
-// guarded makes a client of one that may be nil: it is patient for a while alone, reads no more than maxAnswer, and sends
-// nothing to where it could be read on the way.
+// guarded returns a client over base, which may be nil, that has a time-out, reads at most maxAnswer, and sends nothing
+// unencrypted.
 func guarded(base *http.Client, plain bool) *http.Client {
 	c := http.Client{}
 	if base != nil {
@@ -60,7 +60,7 @@ func fetch(ctx context.Context, client *http.Client, address string, token *oaut
 	if err != nil {
 		return nil, "", err
 	}
-	defer func() { _ = answer.Body.Close() }() // it was only read
+	defer func() { _ = answer.Body.Close() }() // read only
 	body, err := io.ReadAll(answer.Body)
 	if err == nil && answer.StatusCode != http.StatusOK {
 		err = fmt.Errorf("%s: %s", answer.Status, body)

@@ -11,7 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// config is what a domain's configuration says.
+// config is a domain's configuration.
 type config struct {
 	issuer, clientID, clientSecret string
 	scopes                         []string

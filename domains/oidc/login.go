@@ -17,15 +17,15 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// memory is what Finish must know of a login. Issuer is in it as the domain may have been given another one meanwhile.
+// memory is the state of a login for Finish. It has the issuer, as the domain may have got another one meanwhile.
 type memory struct {
 	Issuer   string `json:"issuer"`
 	Verifier string `json:"verifier"`
 	Nonce    string `json:"nonce"`
 }
 
-// patience is how long all requests of a Finish may take.
-const patience = 30 * time.Second
+// finishTimeout is how long all requests of a Finish may take.
+const finishTimeout = 30 * time.Second
 
 // Begin sends the browser to the provider. Errors: errs.Upstream.
 func (r *realm) Begin(ctx context.Context, at domains.Endpoints, state string) (string, []byte, error) {
@@ -41,14 +41,14 @@ func (r *realm) Begin(ctx context.Context, at domains.Endpoints, state string) (
 	return p.oauth.AuthCodeURL(state, callback(at), goidc.Nonce(m.Nonce), oauth2.S256ChallengeOption(m.Verifier)), kept, nil
 }
 
-// Finish exchanges the code that the browser brought, and checks who the provider says has logged in.
+// Finish exchanges the code that the browser brought, and verifies the identity that the provider reports.
 //
 // The claims come from the ID token; when one that is configured is not in it, the rest comes from the userinfo endpoint,
 // where the provider has one. A person without the username claim is called by sub, which the provider never gives to
 // another one. Where usernames are e-mail addresses (claims.username is email), one that the provider does not call
 // verified is refused. Errors: errs.Unauthenticated; errs.Upstream.
 func (r *realm) Finish(ctx context.Context, at domains.Endpoints, kept []byte, answer domains.Answer) (domains.Identity, error) {
-	ctx, cancel := context.WithTimeout(goidc.ClientContext(ctx, r.client), patience)
+	ctx, cancel := context.WithTimeout(goidc.ClientContext(ctx, r.client), finishTimeout)
 	defer cancel()
 	var m memory
 	if err := json.Unmarshal(kept, &m); err != nil || m.Issuer != r.issuer || m.Verifier == "" || m.Nonce == "" {
@@ -117,15 +117,15 @@ func callback(at domains.Endpoints) oauth2.AuthCodeOption {
 	return oauth2.SetAuthURLParam("redirect_uri", at.Callback)
 }
 
-// refuse is the one answer to every login that fails. Its reason is for the log.
+// refuse returns the error of every login that fails. Its reason is for the log.
 func refuse(format string, args ...any) error {
 	return errs.Wrap(errs.Unauthenticated, reason(fmt.Sprintf(format, args...)), "Unable to log in")
 }
 
-// maxReason is how many bytes of a reason are logged: most of it is what others say.
+// maxReason is how many bytes of a reason are logged, as most of it is text of the provider.
 const maxReason = 300
 
-// reason is a short text for the log without the secrets that a provider may quote.
+// reason returns a short text for the log without the secrets that a provider may quote.
 func reason(text string, secrets ...string) error {
 	for _, s := range secrets {
 		if s != "" {

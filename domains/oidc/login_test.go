@@ -44,7 +44,7 @@ func (p *idp) openWith(t *testing.T, d oidc.Driver, otherwise object) domains.Re
 	return realm.(domains.RedirectLogin)
 }
 
-// visit is a browser at the provider: it gives the parameters that it is sent back with.
+// visit is a browser at the provider: it returns the parameters that it is sent back with.
 func visit(t *testing.T, location string) url.Values {
 	t.Helper()
 	is := is.New(t)

@@ -15,10 +15,10 @@ import (
 
 // Driver is the driver OIDC. Its zero value is ready.
 type Driver struct {
-	// Client makes the requests to providers; a host that must not be led to its own network gives one whose dialer
-	// refuses private addresses. Its Timeout is for each request, 0 is 10 seconds. Default: one over
-	// http.DefaultTransport. Whatever it is, an answer has at most 1 MiB, a redirect is followed three times at most, and
-	// no request leaves https but to a provider on this machine.
+	// Client makes the requests to providers; a host that must protect its own network sets one whose dialer refuses private
+	// addresses. Its Timeout is for each request, 0 is 10 seconds. Default: one over http.DefaultTransport. In any case an
+	// answer has at most 1 MiB, at most three redirects are followed, and requests without TLS go only to a provider on this
+	// machine.
 	Client *http.Client
 	// Denied reports whether connections to the host of an address are denied, so that a domain there says so; nil: none are.
 	Denied func(address string) bool
@@ -46,9 +46,9 @@ func (Driver) Info() domains.Info {
 
 // Open reads a configuration: {issuer, clientID, clientSecret, scopes, claims}.
 //
-//   - issuer: what the provider calls itself, character by character: an https address (http on this machine alone: localhost
+//   - issuer: the provider's own issuer identifier, character by character: an https address (http on this machine alone: localhost
 //     or a loopback address) without user, query and fragment, of at most 1,024 bytes. Its discovery document is below it.
-//   - clientID: what the provider calls this service, 1 to 1,024 bytes.
+//   - clientID: the id of this service at the provider, 1 to 1,024 bytes.
 //   - clientSecret: left out or empty for a public client.
 //   - scopes: at most 50 scopes to ask for, openid always among them; default openid, profile, email.
 //   - claims: the claims that {username, email, displayName, timezone, givenName, familyName} are taken from; defaults
@@ -56,7 +56,7 @@ func (Driver) Info() domains.Info {
 //     be empty. A person without that claim is called by sub. Where it is email, an address that the provider does not
 //     call verified is refused.
 //
-// null is as good as left out. Nothing is asked of the provider before somebody logs in.
+// null is the same as left out. No request is made to the provider before the first login.
 // Errors: errs.Invalid naming the member.
 func (d Driver) Open(raw json.RawMessage) (domains.Realm, error) {
 	c, err := read(raw)

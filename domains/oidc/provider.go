@@ -33,20 +33,20 @@ func (r *realm) Check() error {
 	return nil
 }
 
-// provider is what is known of the provider: its addresses and its keys.
+// provider is the discovered provider: its addresses and its keys.
 type provider struct {
 	oauth       *oauth2.Config
 	keys        *keySet
 	userinfo    string // "" for none
-	namesIssuer bool   // it says with every answer who it is (RFC 9207)
+	namesIssuer bool   // every answer names the issuer (RFC 9207)
 	until       time.Time
 }
 
-// freshness is for how long the discovery document and the keys are believed: a key that the provider withdraws is of no
-// use after it.
-const freshness = time.Hour
+// cacheTime is how long the discovery document and the keys are cached: a key that the provider withdraws is not accepted
+// for longer.
+const cacheTime = time.Hour
 
-// provider returns what is known of the provider. Errors: errs.Upstream.
+// provider returns the discovered provider. Errors: errs.Upstream.
 func (r *realm) provider(ctx context.Context) (*provider, error) {
 	found, err := r.found.get(ctx, func(p *reading[*provider]) bool { return r.now().Before(p.value.until) }, r.discover)
 	if err != nil {
@@ -57,7 +57,7 @@ func (r *realm) provider(ctx context.Context) (*provider, error) {
 
 // discover reads the discovery document. The client's time-out ends it, as it serves more than one caller.
 func (r *realm) discover() (*provider, error) {
-	until := r.now().Add(freshness)
+	until := r.now().Add(cacheTime)
 	found, err := goidc.NewProvider(goidc.ClientContext(context.Background(), r.client), r.issuer) // refuses another issuer's
 	if err != nil {
 		return nil, err
@@ -86,8 +86,8 @@ func (r *realm) discover() (*provider, error) {
 	}, nil
 }
 
-// authStyle is how this client proves who it is. A provider that does not say is tried with both; one that does is asked
-// once, as a code is good for one use.
+// authStyle returns how this client authenticates at the token endpoint. If the provider does not list its methods, both are
+// tried; otherwise only one is, as a code is good for one use.
 func authStyle(secret string, methods []string) oauth2.AuthStyle {
 	switch {
 	case secret == "":
@@ -100,7 +100,7 @@ func authStyle(secret string, methods []string) oauth2.AuthStyle {
 	return oauth2.AuthStyleAutoDetect
 }
 
-// fault is the error of a provider that is away, or whose answer is of no use.
+// fault returns the error for a provider that cannot be reached or whose answer is invalid.
 func (r *realm) fault(cause error, secrets ...string) error {
 	what := "gives an answer that cannot be used"
 	if _, sent := errors.AsType[*url.Error](cause); sent || errors.Is(cause, context.Canceled) || errors.Is(cause, context.DeadlineExceeded) {

@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// shared is something that is read from the provider and kept. Callers at the same time wait for one reading, which goes
-// on when one of them goes away.
+// shared caches a value that is read from the provider. Concurrent callers wait for one reading, which continues if one of
+// them goes away.
 type shared[T any] struct {
 	mu   sync.Mutex
 	last *reading[T]
 }
 
-// reading is one of them.
+// reading is one reading of the value, for all who wait for it.
 type reading[T any] struct {
 	done  chan struct{} // closed when the rest is set
 	value T

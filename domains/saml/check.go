@@ -9,7 +9,7 @@ import (
 	crewjam "github.com/crewjam/saml"
 )
 
-// expected is what a response must say.
+// expected has the values that a response must have.
 type expected struct {
 	provider string // entity id
 	service  string // entity id
@@ -21,7 +21,7 @@ type expected struct {
 // skew is how far the clocks of the provider and of this service may be apart.
 const skew = time.Minute
 
-// response checks what is around the assertion. It may be unsigned, so that nothing is believed for it.
+// response checks the response around the assertion. It may be unsigned, so it can only lead to a refusal.
 func (e expected) response(r crewjam.Response, signed bool) error {
 	switch {
 	case r.Status.StatusCode.Value != crewjam.StatusSuccess:
@@ -50,7 +50,7 @@ func refused(s crewjam.Status) error {
 	return fmt.Errorf("the provider refused with status %q, %q, message %q", s.StatusCode.Value, inner, message)
 }
 
-// assertion checks what was signed. What is missing does not fit.
+// assertion checks a signed assertion. A missing value is an error.
 func (e expected) assertion(a assertion) error {
 	c := a.Conditions
 	switch {

@@ -57,7 +57,7 @@ func (r *realm) Begin(ctx context.Context, at domains.Endpoints, state string) (
 		AssertionConsumerServiceURL: at.ACS,
 		ProtocolBinding:             crewjam.HTTPPostBinding,
 		Issuer:                      &crewjam.Issuer{Value: r.service(at)},
-		NameIDPolicy:                &crewjam.NameIDPolicy{AllowCreate: &create}, // of the format that the provider likes
+		NameIDPolicy:                &crewjam.NameIDPolicy{AllowCreate: &create}, // of any format
 	}
 	u, err := request.Redirect(url.QueryEscape(state), &crewjam.ServiceProvider{})
 	if err != nil {
@@ -72,7 +72,7 @@ const version = "2.0"
 // newID makes an id of a request that nobody can guess. XML's ids begin with a letter.
 func newID() string {
 	var b [20]byte
-	_, _ = rand.Read(b[:]) // never fails: it ends the program instead
+	_, _ = rand.Read(b[:]) // never returns an error
 	return "id-" + hex.EncodeToString(b[:])
 }
 
@@ -106,7 +106,7 @@ func (r *realm) identify(p *provider, at domains.Endpoints, request string, resp
 	return r.identity(p, a)
 }
 
-// Metadata describes this service. It says nothing of how long that is so: many providers read it once.
+// Metadata describes this service. It has no validUntil, as many providers read it once.
 func (r *realm) Metadata(at domains.Endpoints) (document []byte, contentType string, err error) {
 	yes, no := true, false
 	document, err = xml.MarshalIndent(entity{

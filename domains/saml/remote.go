@@ -19,7 +19,7 @@ type metadata func(ctx context.Context) (*provider, error)
 type remote struct {
 	client *http.Client
 	url    *url.URL
-	turn   chan struct{} // holds one: who put it in reads and writes what follows
+	turn   chan struct{} // a mutex that a context can end waiting for; it protects the fields below
 	kept   *provider
 	err    error
 	until  time.Time
@@ -33,7 +33,7 @@ const (
 	keepFailure = 3 * time.Second
 )
 
-// provider returns what is kept, or fetches it.
+// provider returns the cached provider, or fetches it.
 func (r *remote) provider(ctx context.Context) (*provider, error) {
 	select {
 	case r.turn <- struct{}{}:
@@ -67,7 +67,7 @@ func (p *provider) lifetime() time.Duration {
 
 // fetch reads the metadata from its address.
 func (r *remote) fetch(ctx context.Context) (*provider, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	document, err := r.get(ctx)
 	if err != nil {

@@ -24,7 +24,7 @@ type audiences struct {
 	Audience []string `xml:"Audience"`
 }
 
-// read returns the assertion of a response when everything about it is as it should be.
+// read returns the assertion of a response if the response is valid in every respect.
 func (p *provider) read(document []byte, e expected) (assertion, error) {
 	s := shape{ids: map[string]bool{}}
 	root, err := parse(document, s.see)
@@ -69,8 +69,8 @@ func decode(covered *etree.Element) (assertion, error) {
 	return a, err
 }
 
-// shape sees to it that a response can be read in one way only, so that what is signed is what is read: one assertion, ids
-// that name one element each, and nothing that some readers skip. It keeps out weak signatures and what is encrypted, too.
+// shape checks that a response is unambiguous, so that what is signed is what is read: it has one assertion, unique ids, and
+// nothing that some parsers skip. It also refuses weak signatures and encrypted elements.
 type shape struct {
 	assertions int
 	ids        map[string]bool

@@ -1,7 +1,7 @@
 // Package saml is the domain driver for single sign-on by SAML 2.0: the Web Browser SSO profile, begun here, with the
 // request by HTTP-Redirect and the response by HTTP-POST. Hosts import it.
 //
-// A login is let in by an assertion that a key of the provider's metadata has signed, itself or with the response around
+// A login succeeds with an assertion that a key of the provider's metadata has signed, itself or with the response around
 // it, with SHA-256 or better. It must be the only one in the response, for this service (audience), this address
 // (recipient), this login (InResponseTo) and this moment, give or take a minute. So a login that begins at the provider is
 // refused.
@@ -29,9 +29,9 @@ import (
 
 // Driver is the driver SAML. Its zero value is ready, and its realms are RedirectLogin and Metadata.
 type Driver struct {
-	// Client fetches metadata from the addresses in configurations; a host that must not be led to its own network gives
-	// one whose dialer refuses private addresses. Default: one over http.DefaultTransport. Whatever it is, an answer has at
-	// most 1 MiB and takes at most ten seconds, and a redirect is not followed.
+	// Client fetches metadata from the addresses in configurations; a host that must protect its own network sets one whose
+	// dialer refuses private addresses. Default: one over http.DefaultTransport. In any case an answer has at most 1 MiB and
+	// takes at most ten seconds, and redirects are not followed.
 	Client *http.Client
 	// Denied reports whether connections to the host of an address are denied, so that a domain there says so; nil: none are.
 	Denied func(address string) bool
@@ -76,8 +76,8 @@ func (d Driver) Open(config json.RawMessage) (domains.Realm, error) {
 	return d.open(config, d.client())
 }
 
-// patience is how long the metadata of a provider is waited for.
-const patience = 10 * time.Second
+// timeout is how long the metadata of a provider is waited for.
+const timeout = 10 * time.Second
 
 // client returns the client that fetches metadata. A redirect is an answer like others: who follows it asks an address that
 // nobody has configured.

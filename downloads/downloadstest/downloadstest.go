@@ -21,7 +21,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// TestStore runs all checks. open gives empty stores of rows and blobs, whose database has the tenants acme and evil.
+// TestStore runs all checks. open returns empty stores of rows and blobs, whose database has the tenants acme and evil.
 func TestStore(t *testing.T, open func(t *testing.T) downloads.Options) {
 	t.Run("Store", func(t *testing.T) {
 		filestest.TestStore(t, func(t *testing.T) downloads.Store { return open(t).Store })

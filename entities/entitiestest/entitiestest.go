@@ -26,7 +26,7 @@ var (
 	tuesday = monday.Add(24 * time.Hour)
 )
 
-// TestStore runs all checks. open gives an empty Store whose database has the tenants acme and evil, each with the
+// TestStore runs all checks. open returns an empty Store whose database has the tenants acme and evil, each with the
 // principals jo and mia.
 func TestStore(t *testing.T, open func(t *testing.T) entities.Store) {
 	for name, check := range map[string]func(*testing.T, entities.Store){

@@ -68,7 +68,7 @@ func (w *world) dropShipped(ctx context.Context) error {
 	return err
 }
 
-// shipment stocks the entities and a bundle with a report that needs them all, and gives what takes them away.
+// shipment stocks the entities and a bundle with a report that needs them all, and returns what takes them away.
 func (w *world) shipment(ctx context.Context) (end func() error, err error) {
 	rows := shipped()
 	if _, err := w.insertShipped(ctx, rows); err != nil {
@@ -102,7 +102,7 @@ func (w *world) shipment(ctx context.Context) (end func() error, err error) {
 	}, err
 }
 
-// exportOnce exports the bundle over HTTP and gives the time to its first byte and to its last.
+// exportOnce exports the bundle over HTTP and returns the time to its first byte and to its last.
 func (w *world) exportOnce(to io.Writer) (first, whole float64, err error) {
 	req, err := http.NewRequest(http.MethodPost, "http://"+w.ours+"/api/bundles/all/_export", nil)
 	if err != nil {
@@ -204,7 +204,7 @@ func importBundle(ctx context.Context, w *world) (r result, err error) {
 	}, err
 }
 
-// heapGrowth runs fn and gives by how many MiB the heap in use grows at most.
+// heapGrowth runs fn and returns by how many MiB the heap in use grows at most.
 func heapGrowth(fn func() error) (float64, error) {
 	runtime.GC()
 	var before, now runtime.MemStats

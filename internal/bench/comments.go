@@ -46,7 +46,7 @@ func readThread(ctx context.Context, w *world) (result, error) {
 	return result{ours: micro(ours), bare: micro(bare), ratio: ratio, must: "≤ 1.50", met: ratio <= 1.5}, err
 }
 
-// thread makes a comment on a new team, with n replies, and gives the path of these.
+// thread makes a comment on a new team, with n replies, and returns the path of these.
 func (w *world) thread(ctx context.Context, n int) (string, error) {
 	team, err := w.app.Principals.CreateTeam(w.admin, principals.Team{Name: fmt.Sprintf("Thread of %d", n)})
 	if err != nil {

@@ -32,7 +32,7 @@ func dial(address, token string) (*caller, error) {
 	return &caller{conn: conn, in: bufio.NewReaderSize(conn, 64<<10), host: address, auth: "Authorization: Bearer " + token + "\r\n"}, nil
 }
 
-// do sends one request and reads its answer to the end; it gives the number of bytes of the body.
+// do sends one request and reads its answer to the end; it returns the number of bytes of the body.
 func (c *caller) do(method, path, body string) (int64, error) {
 	head := method + " " + path + " HTTP/1.1\r\nHost: " + c.host + "\r\n" + c.auth + c.more
 	if body != "" {
@@ -99,7 +99,7 @@ func number(line []byte, name string) (n int64, ok bool) {
 	return n, true
 }
 
-// throughput runs a request from many callers for a while and gives the requests a second. request gets the number of
+// throughput runs a request from many callers for a while and returns the requests a second. request gets the number of
 // the caller and of its request.
 func throughput(address, token string, n int, d time.Duration, request func(c *caller, who, i int) error) (float64, error) {
 	var wg sync.WaitGroup

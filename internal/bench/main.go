@@ -158,7 +158,7 @@ func median(all []float64) float64 {
 	return s[len(s)/2]
 }
 
-// inTurn measures ours and bare one after the other, several times, and gives the round whose ratio is the median.
+// inTurn measures ours and bare one after the other, several times, and returns the round whose ratio is the median.
 func inTurn(ours, bare func() (float64, error)) (o, b, ratio float64, err error) {
 	type round struct{ ours, bare float64 }
 	var all []round

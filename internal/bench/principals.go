@@ -23,7 +23,7 @@ import (
 // crowd is a tenant of its own for what needs many people, so that other measurements do not meet them.
 const crowd = "crowd"
 
-// newCrowd makes the tenant with its superuser, and gives the superuser's session and context. It does nothing when it is
+// newCrowd makes the tenant with its superuser, and returns the superuser's session and context. It does nothing when it is
 // there.
 func (w *world) newCrowd(ctx context.Context) (token string, admin context.Context, err error) {
 	if _, err := w.app.Tenants.Lookup(ctx, crowd); err != nil {

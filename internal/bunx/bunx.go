@@ -154,17 +154,17 @@ func AfterCommit(ctx context.Context, f func()) {
 	f()
 }
 
-// Rows runs fixed text that gives rows. The caller closes them.
+// Rows runs fixed text that returns rows. The caller closes them.
 func (c Conn) Rows(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	return c.fixed.QueryContext(ctx, query, args...)
 }
 
-// Row runs fixed text that gives at most one row.
+// Row runs fixed text that returns at most one row.
 func (c Conn) Row(ctx context.Context, query string, args ...any) *sql.Row {
 	return c.fixed.QueryRowContext(ctx, query, args...)
 }
 
-// Exec runs fixed text that gives no row, and reports how many rows it changed.
+// Exec runs fixed text that returns no row, and reports how many rows it changed.
 func (c Conn) Exec(ctx context.Context, query string, args ...any) (int, error) {
 	res, err := c.fixed.ExecContext(ctx, query, args...)
 	if err != nil {

@@ -52,7 +52,7 @@ func Page[R any](ctx context.Context, rows *bun.SelectQuery, l List[R], key func
 // Counted is Page for a list without q whose total is kept in a row: kept is the SELECT of that one number, and total gives
 // it from a row, which has it as the column total. It is one statement, which costs the same in a list of any length: a
 // count reads the whole index. A page without rows is one statement more. Errors: errs.NotFound about what, when kept
-// gives no row.
+// returns no row.
 func Counted[R any](ctx context.Context, rows, kept *bun.SelectQuery, what string, l List[R], key func(R) string, total func(R) int,
 	q paging.Query) (page paging.Page[R], err error) {
 	if err := l.check(q); err != nil {

@@ -145,7 +145,7 @@ func (w *world) meanwhile(t *testing.T, db *bun.DB, ctx context.Context, first f
 	return <-done
 }
 
-// newUser adds a user to a tenant, and gives their context.
+// newUser adds a user to a tenant, and returns their context.
 func (w *world) newUser(t *testing.T, tenant, name string) context.Context {
 	t.Helper()
 	_, err := w.app.Principals.CreateUser(superuser(t, tenant), principals.User{Username: name, Enabled: true}, "")
@@ -163,7 +163,7 @@ func (w *world) archive(t *testing.T, entries string) string {
 	return w.admin.must(t, "POST", "/api/_bundle", `{"entries": [`+entries+`]}`).body
 }
 
-// restoreWithoutJo adds jo to acme, and gives a restore of the users and reports of before.
+// restoreWithoutJo adds jo to acme, and returns a restore of the users and reports of before.
 func (w *world) restoreWithoutJo(t *testing.T) (jo context.Context, restore func() error) {
 	t.Helper()
 	report := w.admin.create(t, "/api/reports", `{"name": "Stays"}`)
@@ -174,7 +174,7 @@ func (w *world) restoreWithoutJo(t *testing.T) (jo context.Context, restore func
 	}
 }
 
-// deployWithoutJo deploys jo from evil to acme, and gives a deploy of the same bundle without jo.
+// deployWithoutJo deploys jo from evil to acme, and returns a deploy of the same bundle without jo.
 func (w *world) deployWithoutJo(t *testing.T) (jo context.Context, deploy func() error) {
 	t.Helper()
 	is, evil := is.New(t), superuser(t, "evil")

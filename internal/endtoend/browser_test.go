@@ -78,7 +78,7 @@ func cookies(ctx context.Context, t *testing.T) map[string]network.Cookie {
 	return found
 }
 
-// landed waits until the browser is at a page of the server, and gives its text. Scripts of the page see no cookie.
+// landed waits until the browser is at a page of the server, and returns its text. Scripts of the page see no cookie.
 func landed(ctx context.Context, t *testing.T, at string) string {
 	t.Helper()
 	for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {

@@ -61,7 +61,7 @@ func (c *client) send(t testing.TB, r *http.Request) answer {
 	return received(t, res)
 }
 
-// sentTo opens an address and gives where it is redirected to, with a path that ends so, in the end.
+// sentTo opens an address and returns where it is redirected to, with a path that ends so, in the end.
 func (c *client) sentTo(t testing.TB, address, end string) *url.URL {
 	t.Helper()
 	c.stop = end

@@ -27,7 +27,7 @@ func (c *caller) entry(t testing.TB, p *samltest.Provider, tenant string) string
 	return id
 }
 
-// atProvider goes to the provider, logs in there, and gives the form that the provider's page would submit.
+// atProvider goes to the provider, logs in there, and returns the form that the provider's page would submit.
 func (c *client) atProvider(t testing.TB, begin string, who samltest.Person) (action string, form url.Values) {
 	t.Helper()
 	action, form = samltest.Form([]byte(c.get(t, begin).body))

@@ -281,7 +281,7 @@ func (c *caller) reaches(t *testing.T, domain string, ended <-chan answer, certa
 	t.Fatal("the scan has ended, and was never seen so")
 }
 
-// reserve keeps whoever adds a user of a name waiting, and gives how to let go.
+// reserve keeps whoever adds a user of a name waiting, and returns how to let go.
 func reserve(t *testing.T, db *bun.DB, name string) (release func()) {
 	t.Helper()
 	held, let, ended := make(chan struct{}), make(chan struct{}), make(chan error)

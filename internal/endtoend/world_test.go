@@ -132,7 +132,7 @@ func (c *caller) must(t testing.TB, method, path, body string) answer {
 	return a
 }
 
-// refused checks that a request fails with a status, and gives the sentence.
+// refused checks that a request fails with a status, and returns the sentence.
 func (a answer) refused(t testing.TB, status int) string {
 	t.Helper()
 	p := read[struct {
@@ -194,13 +194,13 @@ func (c *caller) users(t testing.TB, domain string) map[string]user {
 	return all
 }
 
-// create posts and gives the new thing's id.
+// create posts and returns the new thing's id.
 func (c *caller) create(t testing.TB, path, body string) string {
 	t.Helper()
 	return read[struct{ ID string }](t, c.must(t, "POST", path, body)).ID
 }
 
-// domain makes a domain and gives its id.
+// domain makes a domain and returns its id.
 func (c *caller) domain(t testing.TB, name, driver string, config any) string {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"name": name, "type": driver, "config": config})

@@ -115,7 +115,7 @@ func as(ctx context.Context) context.Context {
 	return actor.With(ctx, actor.Actor{Tenant: "acme", User: "admin", Superuser: true})
 }
 
-// do sends a request and gives status and body. An answer that is cut in the middle is an error.
+// do sends a request and returns status and body. An answer that is cut in the middle is an error.
 func (w *world) do(ctx context.Context, method, path, body string) (int, string, error) {
 	req, err := http.NewRequestWithContext(ctx, method, w.url+path, strings.NewReader(body))
 	if err != nil {

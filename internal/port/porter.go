@@ -51,7 +51,7 @@ type Porter[T any] struct {
 	// Put writes b.Write, some of which overwrite.
 	Put func(ctx context.Context, b *Batch[T]) error
 
-	// Drop removes at most 500 entities and gives the number of those that were there.
+	// Drop removes at most 500 entities and returns the number of those that were there.
 	Drop func(ctx context.Context, tenant string, ids []string) (int, error)
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx func(ctx context.Context, fn func(ctx context.Context) error) error

@@ -145,7 +145,7 @@ func element(t []byte, i int, closer byte) int {
 	return i
 }
 
-// name reads the name of a member, and gives where its colon is.
+// name reads the name of a member, and returns where its colon is.
 func name(t []byte, i int) int {
 	if !is(t, i, '"') {
 		return -1
@@ -186,7 +186,7 @@ func text(t []byte, i int) int {
 	return -1
 }
 
-// escape reads what follows a backslash, and gives its last byte.
+// escape reads what follows a backslash, and returns its last byte.
 func escape(t []byte, i int) int {
 	if i >= len(t) {
 		return -1

@@ -33,7 +33,7 @@ func newTree(ad bool) *Tree {
 	return t
 }
 
-// Unit adds an organizational unit and gives its DN.
+// Unit adds an organizational unit and returns its DN.
 func (t *Tree) Unit(name string) string {
 	dn := "ou=" + name + "," + BaseDN
 	t.Add(dn, "objectClass", "organizationalUnit", "ou", name)
@@ -78,7 +78,7 @@ func (t *Tree) GroupDN(name string) string {
 	return "cn=" + ldap.EscapeDN(name) + ",ou=groups," + BaseDN
 }
 
-// Person adds somebody and gives the DN.
+// Person adds somebody and returns the DN.
 func (t *Tree) Person(p Person) string {
 	password, family := p.Password, p.Family
 	if password == "" {

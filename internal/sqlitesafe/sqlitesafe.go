@@ -473,7 +473,7 @@ func (t *tx) end(how string) error {
 	return err
 }
 
-// leave gives back what the transaction ran on; broken says that its state is not known.
+// leave releases the connection of the transaction; if broken, its state is not known.
 func (t *tx) leave(broken error) {
 	on := t.conn.tx
 	t.conn.tx = nil

@@ -31,7 +31,7 @@ type Stores struct {
 	Users principals.Store
 }
 
-// TestStore runs all checks. open gives empty stores over one database that has the tenants acme and evil.
+// TestStore runs all checks. open returns empty stores over one database that has the tenants acme and evil.
 func TestStore(t *testing.T, open func(t *testing.T) Stores) {
 	for name, check := range map[string]func(*testing.T, Stores){
 		"SessionRoundTrip":      testSession,

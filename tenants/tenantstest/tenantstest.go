@@ -22,7 +22,7 @@ var (
 	tuesday = monday.Add(24 * time.Hour)
 )
 
-// TestStore runs all checks. open gives a Store whose database has the tenants acme and evil alone.
+// TestStore runs all checks. open returns a Store whose database has the tenants acme and evil alone.
 func TestStore(t *testing.T, open func(t *testing.T) tenants.Store) {
 	for name, check := range map[string]func(*testing.T, tenants.Store){
 		"RoundTrip":            testRoundTrip,

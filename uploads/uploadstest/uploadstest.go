@@ -17,7 +17,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/uploads"
 )
 
-// TestStore runs all checks. open gives empty stores of rows and blobs, whose database has the tenants acme and evil.
+// TestStore runs all checks. open returns empty stores of rows and blobs, whose database has the tenants acme and evil.
 func TestStore(t *testing.T, open func(t *testing.T) uploads.Options) {
 	t.Run("Store", func(t *testing.T) {
 		filestest.TestStore(t, func(t *testing.T) uploads.Store { return open(t).Store })

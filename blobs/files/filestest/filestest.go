@@ -21,7 +21,7 @@ var (
 	tuesday = monday.Add(24 * time.Hour)
 )
 
-// TestStore runs all checks of a Store. open gives an empty one whose database has the tenants acme and evil, each with the
+// TestStore runs all checks of a Store. open returns an empty one whose database has the tenants acme and evil, each with the
 // principals jo, joe, mia, mo, root and 日本 🎨.
 func TestStore(t *testing.T, open func(t *testing.T) files.Store) {
 	for name, check := range map[string]func(*testing.T, files.Store){

@@ -13,7 +13,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging/pagingtest"
 )
 
-// paged follows a list of files to its end, two at a time, and gives their ids.
+// paged follows a list of files to its end, two at a time, and returns their ids.
 func paged(t *testing.T, s files.Store, tenant, sort string, usernames ...string) string {
 	t.Helper()
 	is, ids, total := is.New(t), "", 0

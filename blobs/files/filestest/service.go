@@ -41,7 +41,7 @@ func As(t *testing.T, tenant, user string) context.Context {
 	return actor.With(t.Context(), actor.Actor{Tenant: tenant, User: user, Superuser: user == "root"})
 }
 
-// TestService runs the checks of what all services of files share. open gives one without files, whose database has the
+// TestService runs the checks of what all services of files share. open returns one without files, whose database has the
 // tenants acme and evil; noun is what it calls a file without a name.
 func TestService(t *testing.T, noun string, open func(t *testing.T, set Settings) Service) {
 	fixed := Settings{Now: func() time.Time { return monday }, NewID: func() string { return ID }}
