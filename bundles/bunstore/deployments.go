@@ -10,14 +10,14 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 )
 
-// batch is how many deployments one statement reads or writes.
+// batch is how many deployments one statement writes.
 const batch = 500
 
 // Deployed implements bundles.Store.
 func (s *Store) Deployed(ctx context.Context, tenant, source, bundleID string) ([]bundles.Deployment, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT d.kind, d.entity_id, d.mark, EXISTS (SELECT 1 FROM tc_deployments o WHERE o.tenant_id = d.tenant_id
-			AND o.kind = d.kind AND o.entity_id = d.entity_id AND (o.source_tenant, o.bundle_id) <> (d.source_tenant, d.bundle_id))
+	rows, err := c.Rows(ctx, `SELECT d.kind, d.entity_id, d.mark, (SELECT count(*) FROM tc_deployments o WHERE o.tenant_id = d.tenant_id
+			AND o.kind = d.kind AND o.entity_id = d.entity_id) > 1 -- an EXISTS of the others reads the whole tenant on SQLite
 		FROM tc_deployments d WHERE d.tenant_id = $1 AND d.source_tenant = $2 AND d.bundle_id = $3 ORDER BY d.kind, d.entity_id`,
 		tenant, source, bundleID)
 	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (d bundles.Deployment, err error) {
@@ -31,18 +31,17 @@ func (s *Store) Deployed(ctx context.Context, tenant, source, bundleID string) (
 func (s *Store) Brought(ctx context.Context, tenant, source string, kind entity.Kind, ids []string) (map[string]string, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	marks := map[string]string{}
-	for some := range slices.Chunk(ids, batch) {
-		rows, err := c.Rows(ctx, `SELECT DISTINCT entity_id, mark FROM tc_deployments WHERE tenant_id = $1 AND kind = $2
-			AND ($3 = '' OR source_tenant = $3) AND entity_id IN `+bunx.In(4, len(some)), bunx.Args(some, tenant, string(kind), source)...)
-		_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) {
-			var mark string
-			err = rows.Scan(&id, &mark)
-			marks[id] = mark
-			return id, err
-		})
-		if err != nil {
-			return nil, bunx.Err(err, "Deployment")
-		}
+	rows, err := c.Find(ctx, bunx.Lookup{
+		Columns: "entity_id, mark", Table: "tc_deployments", Where: "tenant_id = $1 AND kind = $2 AND ($3 = '' OR source_tenant = $3)", Key: "entity_id",
+	}, ids, tenant, string(kind), source)
+	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) {
+		var mark string
+		err = rows.Scan(&id, &mark)
+		marks[id] = mark
+		return id, err
+	})
+	if err != nil {
+		return nil, bunx.Err(err, "Deployment")
 	}
 	return marks, nil
 }
