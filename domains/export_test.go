@@ -13,7 +13,10 @@ func (s *Service) Hurry(wait, check, read, beat time.Duration) {
 }
 
 // Waiting returns the number of tenants at whose domains somebody logs in.
-func (s *Service) Waiting() int { return s.places.logins.Keys() }
+func (s *Service) Waiting() int { return s.places.logins.Keys() + s.places.domain.Keys() }
+
+// Queued returns the number of logins that wait for a place at their domain.
+func (s *Service) Queued() int { return s.places.domain.Waiting() }
 
 // Crowd takes some places at a domain.
 func (s *Service) Crowd(ctx context.Context, tenant, domain string, n int) (leave func(), err error) {

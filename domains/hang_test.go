@@ -3,23 +3,31 @@ package domains_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
+	"net/netip"
+	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/matryer/is"
 
+	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
 
-// silentServer returns the address of a server that takes connections and never says anything.
-func silentServer(t *testing.T) string {
+// silentServer returns the address of a server that takes connections and never says anything, and the most connections that
+// were open at once so far.
+func silentServer(t *testing.T) (address string, most func() int) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	is.New(t).NoErr(err)
+	var mu sync.Mutex
+	open, peak := 0, 0
 	var accepting sync.WaitGroup
 	accepting.Go(func() {
 		for {
@@ -27,14 +35,28 @@ func silentServer(t *testing.T) string {
 			if err != nil {
 				return
 			}
+			mu.Lock()
+			open++
+			peak = max(peak, open)
+			mu.Unlock()
 			t.Cleanup(func() { c.Close() })
+			accepting.Go(func() {
+				_, _ = io.Copy(io.Discard, c) // until the client closes it
+				mu.Lock()
+				open--
+				mu.Unlock()
+			})
 		}
 	})
 	t.Cleanup(func() {
 		l.Close()
 		accepting.Wait()
 	})
-	return l.Addr().String()
+	return l.Addr().String(), func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return peak
+	}
 }
 
 // TestHangingDirectory: many logins at a directory that does not answer hold up nobody else, and none of them waits for
@@ -42,7 +64,8 @@ func silentServer(t *testing.T) string {
 func TestHangingDirectory(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	w.Hurry(time.Second, 3*time.Second, time.Minute, time.Minute)
-	w.add(t, "Hangs", "LDAP", fmt.Sprintf(`{"url": "ldap://%s", "baseDN": "dc=x", "timeoutMs": 300000}`, silentServer(t)))
+	address, most := silentServer(t)
+	w.add(t, "Hangs", "LDAP", fmt.Sprintf(`{"url": "ldap://%s", "baseDN": "dc=x", "timeoutMs": 300000}`, address))
 	w.add(t, "Books", "paper", `{"url": "x", "password": "secret"}`)
 	w.paper.all = []domains.Entry{person(1)}
 	var logins sync.WaitGroup
@@ -68,6 +91,7 @@ func TestHangingDirectory(t *testing.T) {
 	}
 	is.True(got[errs.Upstream] >= 8) // on a busy machine some come when the first have left
 	is.Equal(got[errs.Upstream]+got[errs.Unavailable], cap(answers))
+	is.True(most() <= 16) // 8 at once, and those of before whose end the directory has not seen yet
 	is.Equal(w.Waiting(), 0) // nothing is kept of domains at which nobody logs in
 
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -102,6 +126,46 @@ func TestOneTenantHangs(t *testing.T) {
 	for _, left := range leave[1:] {
 		left()
 	}
+	is.Equal(w.Waiting(), 0)
+}
+
+// TestNetworksTakeTurns: however many from one network wait at a domain whose directory hangs, one from another network is next.
+func TestNetworksTakeTurns(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite)
+	from := func(address string) context.Context {
+		return actor.WithOrigin(t.Context(), actor.Origin{Address: netip.MustParseAddr(address)})
+	}
+	leave, err := w.Crowd(from("192.0.2.1"), "acme", "x", 7)
+	is.NoErr(err)
+	last, err := w.Crowd(from("192.0.2.1"), "acme", "x", 1)
+	is.NoErr(err)
+	var others sync.WaitGroup
+	admitted := make(chan string, 101)
+	queue := func(address string) {
+		before := w.Queued()
+		others.Go(func() {
+			left, err := w.Crowd(from(address), "acme", "x", 1)
+			if err != nil {
+				admitted <- err.Error()
+				return
+			}
+			admitted <- address
+			left()
+		})
+		for w.Queued() == before {
+			runtime.Gosched()
+		}
+	}
+	for range 100 {
+		queue("192.0.2.1")
+	}
+	queue("192.0.2.2")
+	last()
+	first := []string{<-admitted, <-admitted}
+	is.True(slices.Contains(first, "192.0.2.2"))
+	leave()
+	others.Wait()
+	is.Equal(len(admitted), 99)
 	is.Equal(w.Waiting(), 0)
 }
 

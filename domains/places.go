@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/limiter"
 )
@@ -26,6 +27,7 @@ const (
 
 // places are the limiters of logins and scans.
 type places struct {
+	domain *limiter.Limiter // of logins, by domain and client network, so that no network keeps the others waiting there
 	logins *limiter.Limiter // by tenant and domain
 	scanOf *limiter.Limiter // of scans, by tenant
 	scan   *limiter.Limiter // of all scans
@@ -33,17 +35,31 @@ type places struct {
 
 func newPlaces() places {
 	return places{
+		domain: limiter.New(limiter.Options{PerKey: maxAskingAt, FairSubkeys: true, Timeout: maxWait}),
 		logins: limiter.New(limiter.Options{Capacity: maxAsking, PerKey: maxAskingOf, PerSubkey: maxAskingAt, Timeout: maxWait}),
 		scanOf: limiter.New(limiter.Options{PerKey: maxScansOf}), scan: limiter.New(limiter.Options{Capacity: maxScans}),
 	}
 }
 
-// takePlace waits for a place for a login at a domain. Errors: errs.Unavailable.
+// takePlace waits for a place for a login at a domain, in turn by client network, and then by tenant.
+// Errors: errs.Unavailable.
 func (s *Service) takePlace(ctx context.Context, at place) (leave func(), err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.limits.wait, limiter.ErrBusy)
 	defer cancel()
-	leave, err = s.places.logins.Acquire(ctx, 1, at.tenant, at.domain)
-	return leave, limiter.Unavailable(err, "Too many people log in at this domain, or in this tenant, at the moment. Try again.")
+	const busy = "Too many people log in at this domain, or in this tenant, at the moment. Try again."
+	here, err := s.places.domain.Acquire(ctx, 1, at.tenant+"/"+at.domain, actor.OriginOf(ctx).Network()) // a tenant's id has no slash
+	if err != nil {
+		return nil, limiter.Unavailable(err, busy)
+	}
+	there, err := s.places.logins.Acquire(ctx, 1, at.tenant, at.domain)
+	if err != nil {
+		here()
+		return nil, limiter.Unavailable(err, busy)
+	}
+	return func() {
+		there()
+		here()
+	}, nil
 }
 
 // takeScan takes the place of a scan. Errors: errs.Conflict while another one of the tenant runs; errs.Unavailable.
