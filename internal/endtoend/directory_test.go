@@ -4,12 +4,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/matryer/is"
 
+	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 	"github.com/tenantcontent/tenantcontent/internal/slapd"
 )
@@ -188,4 +190,45 @@ func pass(client net.Conn, to string) {
 	defer server.Close()
 	go func() { io.Copy(server, client); server.Close() }()
 	io.Copy(client, server)
+}
+
+// TestUsernamesOfDirectories: names as directories have them are brought by a scan, log in, and are found and mentioned; one
+// that no user here can have is left out with a warning.
+func TestUsernamesOfDirectories(t *testing.T) {
+	names := []string{"o'brien", "anna_corp#EXT#@x", "a&b", "$svc", "mary ann", "zoë", "d'arc+1=(x)*"}
+	tree := slapd.LDAP()
+	var dns []string
+	for _, name := range append(slices.Clone(names), "semi;colon") {
+		dns = append(dns, tree.Person(slapd.Person{Name: name}))
+	}
+	tree.Group("readers", "Those who read", dns...)
+	s := slapd.Test(t, tree)
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open)
+		id := w.admin.domain(t, "Staff", "LDAP", s.Config(s.URL, nil))
+		before := w.in(t, "acme", id, "O'BRIEN", secretOf("o'brien")) // makes the user with the directory's spelling
+		is.Equal(before.who(t), "o'brien")
+		done := w.admin.scan(t, id, "")
+		is.Equal(done.Users, counts{Created: len(names) - 1, Unchanged: 1})
+		is.Equal(done.Memberships.Added, len(names))
+		is.Equal(len(done.Warnings), 1)
+		is.True(strings.Contains(done.Warnings[0], "semi;colon"))
+		is.Equal(w.admin.scan(t, id, "").Users, counts{Unchanged: len(names)})
+		team := w.admin.must(t, "GET", "/api/teams?q=readers", "")
+		teams := read[struct {
+			Embedded map[string][]struct{ ID string } `json:"_embedded"`
+		}](t, team).Embedded["inf:team"]
+		is.Equal(len(teams), 1)
+		for _, name := range names {
+			caller := w.in(t, "acme", id, name, secretOf(name))
+			is.Equal(caller.who(t), name)
+			u := read[struct{ Username, Domain string }](t, caller.must(t, "GET", hal.Href("users", name), ""))
+			is.Equal(u.Username, name)
+			is.Equal(u.Domain, id)
+			told := w.admin.must(t, "POST", hal.Href("teams", teams[0].ID, "comments"), `{"message": "Ask @`+name+`."}`)
+			mentions := read[struct{ Mentions []struct{ Username string } }](t, told).Mentions
+			is.True(len(mentions) == 1 && mentions[0].Username == name)
+		}
+		w.login(t, "acme", id, "semi;colon", secretOf("semi;colon")).stranger(t)
+	})
 }
