@@ -91,7 +91,7 @@ func TestHangingDirectory(t *testing.T) {
 	}
 	is.True(got[errs.Upstream] >= 8) // on a busy machine some come when the first have left
 	is.Equal(got[errs.Upstream]+got[errs.Unavailable], cap(answers))
-	is.True(most() <= 16) // 8 at once, and those of before whose end the directory has not seen yet
+	is.True(most() <= 16)    // 8 at once, and those of before whose end the directory has not seen yet
 	is.Equal(w.Waiting(), 0) // nothing is kept of domains at which nobody logs in
 
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
