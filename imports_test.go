@@ -27,18 +27,18 @@ const nouns = "aiinstr bundles colors comments domains downloads entities inputs
 const domainDrivers = "domains/local domains/ldap domains/saml domains/oidc"
 
 // base is what every noun and its stores and suites lean on.
-const base = "errs actor entity paging blobs blobs/files internal/epoch internal/escapes internal/fold internal/guard internal/port internal/rawjson internal/slug internal/limiter internal/uuids"
+const base = "errs actor entity paging blobs blobs/files internal/cache internal/escapes internal/fold internal/guard internal/transfer internal/rawjson internal/slug internal/limiter internal/uuids"
 
 // mayImport says which of our packages a package may import. The first row that fits a package counts.
 var mayImport = []rule{
 	{"internal/dbtest internal/bench cmd/... examples/...", "..."},
 
-	{"errs internal/egress internal/epoch internal/escapes internal/fold internal/rawjson internal/pgsafe internal/pgtest internal/slapd internal/uuids", ""},
+	{"errs internal/egress internal/cache internal/escapes internal/fold internal/rawjson internal/pgsafe internal/pgtest internal/slapd internal/uuids", ""},
 	{"internal/sqlitesafe", "internal/limiter"},
 	{"actor blobs entity hal paging internal/guard internal/keyring internal/limiter", "errs"},
 	{"blobs/files", "errs blobs paging internal/guard internal/uuids"},
 	{"internal/bunx", "errs paging internal/fold"},
-	{"internal/port", "errs entity internal/escapes internal/rawjson internal/uuids"},
+	{"internal/transfer", "errs entity internal/escapes internal/rawjson internal/uuids"},
 	{"internal/slug", "internal/fold internal/uuids"},
 	{"internal/migrations", "errs internal/bunx internal/fold"},
 	{"internal/dblock", "errs internal/bunx"},
@@ -50,10 +50,10 @@ var mayImport = []rule{
 	{"bundles", base + " bundles/archive"},
 	{nouns + " bundles/archive", base},
 	{"*/bunstore blobs/files/bunstore", base + " ^ internal/bunx internal/keyring blobs/files/bunstore"},
-	{"*/*test blobs/files/filestest", base + " ^ blobs/files/filestest internal/porttest paging/pagingtest"}, // the suites that every store must pass
+	{"*/*test blobs/files/filestest", base + " ^ blobs/files/filestest internal/transfertest paging/pagingtest"}, // the suites that every store must pass
 
 	{"httpapi", base + " hal " + nouns},
-	{".", base + " hal httpapi " + nouns + " " + domainDrivers + " */bunstore internal/bunx internal/dblock internal/egress internal/epoch internal/keyring internal/migrations"},
+	{".", base + " hal httpapi " + nouns + " " + domainDrivers + " */bunstore internal/bunx internal/dblock internal/egress internal/cache internal/keyring internal/migrations"},
 }
 
 // mayBeImportedBy says who alone may import a package of others, by its beginning.

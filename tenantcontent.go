@@ -44,9 +44,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/httpapi"
 	"github.com/tenantcontent/tenantcontent/inputs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/cache"
 	"github.com/tenantcontent/tenantcontent/internal/dblock"
 	"github.com/tenantcontent/tenantcontent/internal/egress"
-	"github.com/tenantcontent/tenantcontent/internal/epoch"
 	"github.com/tenantcontent/tenantcontent/internal/keyring"
 	"github.com/tenantcontent/tenantcontent/internal/migrations"
 	"github.com/tenantcontent/tenantcontent/principals"
@@ -178,7 +178,7 @@ func Open(c Config) (*App, error) {
 		return nil, err
 	}
 	blobs := blobstore.New(c.DB)
-	var changes, settings epoch.Counter // of users, teams, sessions and tokens; of tenants
+	var changes, settings cache.Counter // of users, teams, sessions and tokens; of tenants
 	directory := principalstore.New(c.DB).Notify(changes.Bump)
 	app.Colors = colors.New(colors.Options{Store: colorstore.New(c.DB), Now: c.Now})
 	known := func(ctx context.Context, tenant, id string) error { return app.Domains.Known(ctx, tenant, id) }

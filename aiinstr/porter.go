@@ -5,7 +5,7 @@ import (
 	"maps"
 
 	"github.com/tenantcontent/tenantcontent/entity"
-	"github.com/tenantcontent/tenantcontent/internal/port"
+	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
 // Type is what a host can do with instructions: they are found, owned, reassigned and shipped. It needs no actor and
@@ -22,12 +22,12 @@ func (s *Service) Type() entity.Type {
 			return i.ref(), err
 		},
 		Find: func(ctx context.Context, tenant string, ids []string) (map[string]entity.Ref, error) {
-			return port.Find(ctx, tenant, ids, s.store.Some, Instruction.ref)
+			return transfer.Find(ctx, tenant, ids, s.store.Some, Instruction.ref)
 		},
 		Owned: s.store.Owned, Owners: s.store.Owners, Rename: s.store.RenameOwners,
 		Reassign: func(ctx context.Context, tenant, from, to string) ([]entity.Ref, error) {
 			moved, err := s.store.Reassign(ctx, tenant, from, to, s.stamp())
-			return port.Refs(moved, Instruction.ref), err
+			return transfer.Refs(moved, Instruction.ref), err
 		},
 		Porter: s.Porter(),
 	}
@@ -39,12 +39,12 @@ func (i Instruction) ref() entity.Ref {
 
 // Porter moves instructions between tenants.
 func (s *Service) Porter() entity.Porter {
-	return port.Porter[Instruction]{
+	return transfer.Porter[Instruction]{
 		Kind: Kind, ID: func(i Instruction) string { return i.ID },
 		All: s.store.IDs, Some: s.store.Some, Row: toColumns, Refs: s.refs, Read: s.readRow,
 		Owner: func(i *Instruction) *string { return &i.OwnerID }, People: s.directory,
 		Natural: func(i Instruction) string { return i.Slug }, Taken: s.store.Slugs,
-		Put: func(ctx context.Context, b *port.Batch[Instruction]) error {
+		Put: func(ctx context.Context, b *transfer.Batch[Instruction]) error {
 			return s.store.PutAll(ctx, b.Tenant, b.Write, b.Yield)
 		},
 		Drop: s.store.Remove, InTx: s.store.InTx,
@@ -62,12 +62,12 @@ type columns struct {
 }
 
 func toColumns(i Instruction) any {
-	return columns{i.Slug, i.Description, i.Content, i.OwnerID, port.Time(i.CreatedAt), port.Time(i.UpdatedAt)}
+	return columns{i.Slug, i.Description, i.Content, i.OwnerID, transfer.Time(i.CreatedAt), transfer.Time(i.UpdatedAt)}
 }
 
 // readRow checks a row of another tenant.
 func (s *Service) readRow(tenant string, r entity.Row) (Instruction, error) {
-	c, now := port.ReadUUID(r), s.stamp()
+	c, now := transfer.ReadUUID(r), s.stamp()
 	i := Instruction{
 		Tenant: tenant, ID: r.ID, Slug: c.Text("slug"), Description: c.TextOrNull("description"), Content: c.Text("content"),
 		OwnerID: c.Text("ownerId"), CreatedAt: c.Time("createdAt", now), UpdatedAt: c.Time("updatedAt", now),
@@ -85,7 +85,7 @@ func (s *Service) refs(ctx context.Context, tenant string, some []Instruction) (
 		slugs = append(slugs, parsed.ask(i.ID)...)
 	}
 	taken := map[string]string{}
-	for batch := range port.Chunks(slugs) {
+	for batch := range transfer.Chunks(slugs) {
 		more, err := s.store.Slugs(ctx, tenant, batch)
 		if err != nil {
 			return nil, err

@@ -15,7 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
-	"github.com/tenantcontent/tenantcontent/internal/porttest"
+	"github.com/tenantcontent/tenantcontent/internal/transfertest"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -161,12 +161,12 @@ func TestPorter(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(needs, map[string][]entity.Key{id(1): nil, id(2): {{Kind: "aiInstruction", ID: id(1)}}})
 
-		rows := porttest.Rows(t, p, "acme")
+		rows := transfertest.Rows(t, p, "acme")
 		arrivals, warnings, err := p.Import(ctx, "evil", rows, entity.Landing{Rule: entity.Fail, Owner: "eve"})
 		is.NoErr(err)
 		is.Equal(arrivals, []entity.Arrival{entity.Created, entity.Created})
 		is.Equal(len(warnings), 0)
-		is.Equal(porttest.Rows(t, p, "evil"), rows) // the same bytes
+		is.Equal(transfertest.Rows(t, p, "evil"), rows) // the same bytes
 
 		for rule, want := range map[entity.Rule]entity.Arrival{entity.Skip: entity.Skipped, entity.Overwrite: entity.Updated} {
 			arrivals, _, err = p.Import(ctx, "evil", rows[:1], entity.Landing{Rule: rule, Owner: "eve"})

@@ -13,7 +13,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/bundles/archive"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/port"
+	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
 // Kept is the archive of what a restore or deploy replaced: a download of the tenant that it was in, for its superusers,
@@ -70,7 +70,7 @@ func (l *landing) replace(ctx context.Context, gone plan) error {
 		if err != nil {
 			return err
 		}
-		leaves := port.Set(gone[kind])
+		leaves := transfer.Set(gone[kind])
 		spared, err := l.leftAlone(ctx, kind, over)
 		if err != nil {
 			return err
@@ -114,7 +114,7 @@ func (l *landing) leftAlone(ctx context.Context, kind entity.Kind, over map[stri
 		return nil, nil
 	}
 	supers, err := l.s.store.Superusers(ctx, l.tenant, slices.Collect(maps.Keys(over)))
-	return port.Set(supers), err
+	return transfer.Set(supers), err
 }
 
 // keep makes a download of some rows of the tenant, of which some are going to be removed. counts names kinds that have none.
@@ -243,7 +243,7 @@ func (l *landing) spareUsers(ctx context.Context, ids []string, why map[string]s
 	if err != nil {
 		return err
 	}
-	goes := port.Set(ids)
+	goes := transfer.Set(ids)
 	left := slices.ContainsFunc(supers, func(name string) bool { return name == l.self || !goes[name] })
 	if !left && len(supers) > 0 {
 		last := max(0, slices.Index(supers, l.into.Owner))

@@ -5,7 +5,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/port"
+	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
 // Kind is the kind of content that a color is for bundles. Its ids are keys.
@@ -35,7 +35,7 @@ func (s *Service) Type() entity.Type {
 			return c.ref(), err
 		},
 		Find: func(ctx context.Context, tenant string, keys []string) (map[string]entity.Ref, error) {
-			return port.Find(ctx, tenant, keys, s.store.Some, Color.ref)
+			return transfer.Find(ctx, tenant, keys, s.store.Some, Color.ref)
 		},
 	}
 }
@@ -44,10 +44,12 @@ func (c Color) ref() entity.Ref { return entity.Ref{Kind: Kind, ID: c.Key, Name:
 
 // Porter moves colors between tenants.
 func (s *Service) Porter() entity.Porter {
-	return port.Porter[Color]{
+	return transfer.Porter[Color]{
 		Kind: Kind, ID: func(c Color) string { return c.Key },
 		All: s.store.Keys, Some: s.store.Some, Row: toColumns, Read: s.readRow,
-		Put:  func(ctx context.Context, b *port.Batch[Color]) error { return s.store.Replace(ctx, b.Tenant, b.Write) },
+		Put: func(ctx context.Context, b *transfer.Batch[Color]) error {
+			return s.store.Replace(ctx, b.Tenant, b.Write)
+		},
 		Drop: s.store.Remove, InTx: s.store.InTx,
 	}
 }
@@ -61,12 +63,12 @@ type columns struct {
 }
 
 func toColumns(c Color) any {
-	return columns{c.Color, c.Source, port.Time(c.CreatedAt), port.Time(c.UpdatedAt)}
+	return columns{c.Color, c.Source, transfer.Time(c.CreatedAt), transfer.Time(c.UpdatedAt)}
 }
 
 // readRow checks a row of another tenant.
 func (s *Service) readRow(tenant string, r entity.Row) (Color, error) {
-	row, now := port.Read(r), s.stamp()
+	row, now := transfer.Read(r), s.stamp()
 	c := Color{
 		Tenant: tenant, Key: r.ID, Color: row.Text("color"), Source: row.TextOrNull("source"),
 		CreatedAt: row.Time("createdAt", now), UpdatedAt: row.Time("updatedAt", now),

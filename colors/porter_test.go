@@ -13,7 +13,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
-	"github.com/tenantcontent/tenantcontent/internal/porttest"
+	"github.com/tenantcontent/tenantcontent/internal/transfertest"
 )
 
 func TestPorter(t *testing.T) {
@@ -28,13 +28,13 @@ func TestPorter(t *testing.T) {
 		_, err := s.Import(root, strings.NewReader("["+file.String()[1:]+"]"))
 		is.NoErr(err)
 		p := s.Type().Porter
-		rows := porttest.Rows(t, p, "acme")
+		rows := transfertest.Rows(t, p, "acme")
 		is.Equal(len(rows), 1003)
 		land := entity.Landing{Rule: entity.Fail}
 		_, warnings, err := p.Import(ctx, "evil", rows, land)
 		is.NoErr(err)
 		is.Equal(len(warnings), 0)
-		is.Equal(porttest.Rows(t, p, "evil"), rows) // the same bytes
+		is.Equal(transfertest.Rows(t, p, "evil"), rows) // the same bytes
 		_, _, err = p.Import(ctx, "evil", rows, land)
 		is.Equal(errs.CodeOf(err), errs.Conflict)
 
@@ -65,7 +65,7 @@ func TestPorter(t *testing.T) {
 		n, err := p.Remove(ctx, "evil", []string{rows[0].ID, rows[1].ID, "none"})
 		is.NoErr(err)
 		is.Equal(n, 2)
-		is.Equal(len(porttest.Rows(t, p, "acme")), 1003)
+		is.Equal(len(transfertest.Rows(t, p, "acme")), 1003)
 		needs, err := p.Needs(ctx, "acme", []string{rows[0].ID, "none"})
 		is.NoErr(err)
 		is.Equal(needs, map[string][]entity.Key{rows[0].ID: nil})

@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/tenantcontent/tenantcontent/entity"
-	"github.com/tenantcontent/tenantcontent/internal/port"
+	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
 // filePorter is the porter of libraries.
@@ -41,12 +41,12 @@ func (p filePorter) OpenFile(ctx context.Context, tenant, id, path string) (io.R
 // PutFile implements entity.FilePorter.
 func (p filePorter) PutFile(ctx context.Context, tenant, id string, f entity.File, r io.Reader) error {
 	_, err := p.s.putFile(ctx, tenant, id, f.Path, f.ContentType, r, func(Entity) error { return nil })
-	return port.Why(entity.Key{Kind: Library, ID: id}, err)
+	return transfer.Why(entity.Key{Kind: Library, ID: id}, err)
 }
 
 // KeepFiles implements entity.FilePorter.
 func (p filePorter) KeepFiles(ctx context.Context, tenant, id string, paths []string) error {
-	keep := port.Set(paths)
+	keep := transfer.Set(paths)
 	return p.s.store.InTx(ctx, func(ctx context.Context) error {
 		all, err := p.s.store.AllFiles(ctx, tenant, id)
 		if err != nil {

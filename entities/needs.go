@@ -10,7 +10,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/port"
+	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
 // refs returns what each of some entities needs: what its data names. That is, at any depth, a member "<kind>Id" with a string
@@ -55,7 +55,7 @@ func (s *Service) there(ctx context.Context, tenant string, keys []entity.Key) (
 			there[k] = err == nil && ref.ID == k.ID && !ref.Draft && !ref.System
 		}
 	}
-	for batch := range port.Chunks(own) {
+	for batch := range transfer.Chunks(own) {
 		some, err := s.store.Shippable(ctx, tenant, batch)
 		if err != nil {
 			return nil, err

@@ -8,13 +8,13 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/port"
+	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
 // porter moves the entities of one kind between tenants. A draft does not exist for it; a system entity does, for whoever names it, and
 // no import overwrites it.
-func (s *Service) porter(kind entity.Kind) port.Porter[Entity] {
-	return port.Porter[Entity]{
+func (s *Service) porter(kind entity.Kind) transfer.Porter[Entity] {
+	return transfer.Porter[Entity]{
 		Kind: kind, ID: func(e Entity) string { return e.ID },
 		All:  func(ctx context.Context, tenant string) ([]string, error) { return s.store.IDs(ctx, tenant, kind) },
 		Some: s.some(kind), Row: toColumns, Refs: s.refs,
@@ -45,7 +45,7 @@ func (s *Service) porter(kind entity.Kind) port.Porter[Entity] {
 			return s.taken(ctx, tenant, kind, naturals)
 		},
 		Free: func(e *Entity) []*json.RawMessage { return []*json.RawMessage{&e.Data} },
-		Put: func(ctx context.Context, b *port.Batch[Entity]) error {
+		Put: func(ctx context.Context, b *transfer.Batch[Entity]) error {
 			return s.store.PutAll(ctx, b.Tenant, kind, b.Write, b.Yield)
 		},
 		Drop: func(ctx context.Context, tenant string, ids []string) (int, error) {
@@ -69,12 +69,12 @@ type columns struct {
 }
 
 func toColumns(e Entity) any {
-	return columns{e.Name, e.Slug, e.Description, e.OwnerID, e.Data, e.Source, e.SourceID, port.Time(e.CreatedAt), port.Time(e.UpdatedAt)}
+	return columns{e.Name, e.Slug, e.Description, e.OwnerID, e.Data, e.Source, e.SourceID, transfer.Time(e.CreatedAt), transfer.Time(e.UpdatedAt)}
 }
 
 // readRow checks a row of another tenant.
 func (s *Service) readRow(tenant string, kind entity.Kind, r entity.Row) (Entity, error) {
-	c, now := port.ReadUUID(r), s.stamp()
+	c, now := transfer.ReadUUID(r), s.stamp()
 	e := Entity{
 		Tenant: tenant, Kind: kind, ID: r.ID, Name: c.Text("name"), Slug: c.TextOrNull("slug"), Description: c.TextOrNull("description"),
 		OwnerID: c.Text("ownerId"), Data: c.JSON("data"), Source: c.TextOrNull("source"), SourceID: c.TextOrNull("sourceId"),
@@ -85,7 +85,7 @@ func (s *Service) readRow(tenant string, kind entity.Kind, r entity.Row) (Entity
 }
 
 // some returns entities but drafts.
-func (s *Service) some(kind entity.Kind) port.Some[Entity] {
+func (s *Service) some(kind entity.Kind) transfer.Some[Entity] {
 	return func(ctx context.Context, tenant string, ids []string) ([]Entity, error) {
 		all, err := s.store.Some(ctx, tenant, kind, ids)
 		return slices.DeleteFunc(all, func(e Entity) bool { return e.EditingID != nil }), err
@@ -95,7 +95,7 @@ func (s *Service) some(kind entity.Kind) port.Some[Entity] {
 // heads locks the given entities that exist. It returns errs.Conflict for the id of a draft, but not in a deploy from another
 // tenant, whose caller is not told of drafts.
 func (s *Service) heads(ctx context.Context, tenant string, kind entity.Kind, all []Entity, l entity.Landing) ([]Entity, error) {
-	there, err := s.store.Heads(ctx, tenant, kind, port.IDs(all, func(e Entity) string { return e.ID }))
+	there, err := s.store.Heads(ctx, tenant, kind, transfer.IDs(all, func(e Entity) string { return e.ID }))
 	for _, e := range there {
 		if e.EditingID != nil && !l.CrossTenant {
 			return nil, errs.New(errs.Conflict, "%s %s: this id belongs to a draft.", kind, e.ID)

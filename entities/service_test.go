@@ -22,7 +22,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
-	"github.com/tenantcontent/tenantcontent/internal/porttest"
+	"github.com/tenantcontent/tenantcontent/internal/transfertest"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -196,14 +196,14 @@ func TestPorterRoundTrip(t *testing.T) {
 			create(t, s, "report", fmt.Sprintf("s%d", n), `{"n":"<&>","big":12345678901234567890.10}`, func(e *entities.Entity) { e.Description, e.Source, e.SourceID = &text, &text, &text })
 		}
 		p, ctx := typeOf(t, s, "report").Porter, t.Context()
-		rows := porttest.Rows(t, p, "acme")
+		rows := transfertest.Rows(t, p, "acme")
 		is.Equal(len(rows), 1203)
-		is.Equal(porttest.Rows(t, p, "acme"), rows)
+		is.Equal(transfertest.Rows(t, p, "acme"), rows)
 		arrivals, warnings, err := p.Import(ctx, "evil", rows, entity.Landing{Rule: entity.Skip, Owner: "eve"})
 		is.NoErr(err)
 		is.Equal(len(warnings), 0)
 		is.Equal(slices.Compact(arrivals), []entity.Arrival{entity.Created})
-		is.Equal(porttest.Rows(t, p, "evil"), rows) // the same bytes
+		is.Equal(transfertest.Rows(t, p, "evil"), rows) // the same bytes
 		got, err := s.Get(actor.With(ctx, actor.Actor{Tenant: "evil", User: "eve"}), "report", "jo:s7")
 		is.NoErr(err)
 		want, err := s.Get(jo(t), "report", "jo:s7")
@@ -213,7 +213,7 @@ func TestPorterRoundTrip(t *testing.T) {
 		n, err := p.Remove(ctx, "evil", append(ids(rows), id(99999)))
 		is.NoErr(err)
 		is.Equal(n, 1203)
-		is.Equal(len(porttest.Rows(t, p, "acme")), 1203)
+		is.Equal(len(transfertest.Rows(t, p, "acme")), 1203)
 
 		for r, err := range p.Export(ctx, "acme", []string{rows[0].ID, id(99999)}) {
 			if r.ID == "" {
@@ -325,12 +325,12 @@ func TestSecrets(t *testing.T) {
 		for n := range apps {
 			create(t, s, "app", "", data(n+1))
 		}
-		rows := porttest.Rows(t, p, "acme")
+		rows := transfertest.Rows(t, p, "acme")
 		masked := `{"defn":{"env":{"URL":"********","DEBUG":"********"}},"webhookSecret":"********","n":1.50,"mask":"********"}`
 		for _, r := range rows {
 			is.True(strings.Contains(string(r.JSON), `"data":`+masked+`,`))
 		}
-		is.Equal(porttest.Rows(t, p, "acme"), rows)
+		is.Equal(transfertest.Rows(t, p, "acme"), rows)
 
 		_, warnings, err := p.Import(ctx, "acme", rows, land)
 		is.NoErr(err)
@@ -428,7 +428,7 @@ func TestFilePorter(t *testing.T) {
 			is.NoErr(err)
 		}
 		p, ctx := typeOf(t, s, "library").Porter.(entity.FilePorter), t.Context()
-		_, _, err := p.Import(ctx, "evil", porttest.Rows(t, p, "acme"), entity.Landing{Rule: entity.Fail, Owner: "eve"})
+		_, _, err := p.Import(ctx, "evil", transfertest.Rows(t, p, "acme"), entity.Landing{Rule: entity.Fail, Owner: "eve"})
 		is.NoErr(err)
 		files, err := p.Files(ctx, "acme", lib)
 		is.NoErr(err)

@@ -13,7 +13,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
-	"github.com/tenantcontent/tenantcontent/internal/porttest"
+	"github.com/tenantcontent/tenantcontent/internal/transfertest"
 )
 
 // TestWhatIsAcceptedTravels, however long its row is with masks in the places of its secrets.
@@ -25,7 +25,7 @@ func TestWhatIsAcceptedTravels(t *testing.T) {
 			is := is.New(t)
 			e, err := s.Create(ctx, entities.Entity{Kind: "dataset", Name: "x", Data: data})
 			is.NoErr(err)
-			porttest.Travels(ctx, t, p, "acme", "evil", e.ID)
+			transfertest.Travels(ctx, t, p, "acme", "evil", e.ID)
 			bare, _ := entity.KeepSecrets(e.Data, nil)
 			for _, tenant := range []string{"acme", "evil"} {
 				at, err := s.Get(actor.With(ctx, actor.Actor{Tenant: tenant, User: "x"}), "dataset", e.ID)
@@ -33,8 +33,8 @@ func TestWhatIsAcceptedTravels(t *testing.T) {
 				is.True(string(at.Data) == string(bare)) // all but the secrets
 			}
 		}
-		rapid.Check(t, func(t *rapid.T) { travels(t, porttest.Free().Draw(t, "data")) })
-		for _, data := range porttest.Fat(1 << 20) {
+		rapid.Check(t, func(t *rapid.T) { travels(t, transfertest.Free().Draw(t, "data")) })
+		for _, data := range transfertest.Fat(1 << 20) {
 			travels(t, data)
 		}
 	})
@@ -54,7 +54,7 @@ func TestLongSecretsStay(t *testing.T) {
 			kept, err := s.Get(jo(t), "app", e.ID)
 			is.NoErr(err)
 			is.True(string(kept.Data) == `{"b":"`+long+`","password":"`+long+`"}`)
-			row = porttest.Rows(t, p, "acme")
+			row = transfertest.Rows(t, p, "acme")
 			is.Equal(len(warnings) > 0, land.Tally == nil) // the first time it says something else
 			land.Tally = &entity.Tally{}
 		}

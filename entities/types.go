@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/tenantcontent/tenantcontent/entity"
-	"github.com/tenantcontent/tenantcontent/internal/port"
+	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
 // Types returns the entity.Type of each ready kind, in the order of Kinds, except those that Options.Others replaces.
@@ -47,7 +47,7 @@ func (s *Service) entityType(k Ready) entity.Type {
 			return e.Ref(), nil
 		},
 		Find: func(ctx context.Context, tenant string, ids []string) (map[string]entity.Ref, error) {
-			return port.Find(ctx, tenant, ids, func(ctx context.Context, tenant string, ids []string) ([]Entity, error) {
+			return transfer.Find(ctx, tenant, ids, func(ctx context.Context, tenant string, ids []string) ([]Entity, error) {
 				return s.store.Heads(ctx, tenant, k.Kind, ids)
 			}, Entity.Ref)
 		},
@@ -65,7 +65,7 @@ func (s *Service) entityType(k Ready) entity.Type {
 				}
 			}
 			moved, err := s.store.Reassign(ctx, tenant, k.Kind, from, to, s.stamp())
-			return port.Refs(moved, Entity.Ref), err
+			return transfer.Refs(moved, Entity.Ref), err
 		},
 	}
 }

@@ -9,9 +9,9 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/port"
 	"github.com/tenantcontent/tenantcontent/internal/rawjson"
 	"github.com/tenantcontent/tenantcontent/internal/slug"
+	"github.com/tenantcontent/tenantcontent/internal/transfer"
 	"github.com/tenantcontent/tenantcontent/internal/uuids"
 )
 
@@ -134,7 +134,7 @@ func object(raw json.RawMessage) (json.RawMessage, error) {
 	if err != nil || len(data) > maxData {
 		return nil, errData
 	}
-	if wrong := port.Unfit(data); wrong != "" {
+	if wrong := transfer.Unfit(data); wrong != "" {
 		return nil, errs.New(errs.Invalid, "data %s", wrong)
 	}
 	return data, nil

@@ -1,7 +1,7 @@
-// Package entity is what bundles, comments and reassignment share: a kind of content, a reference to one entity of it,
-// and the registry of what the host can do with each kind.
+// Package entity defines what bundles, comments and reassignment share: kinds of content, references to entities, and the
+// registry of the operations that each kind supports.
 //
-// Nouns import it; the root builds the registry. It keeps no rows.
+// Nouns import it; the root builds the registry. It stores nothing.
 package entity
 
 import (
@@ -23,9 +23,9 @@ type Ref struct {
 	ID      string // UUID; a username for a user
 	Name    string
 	OwnerID string // principal id, "" for content that nobody owns
-	System  bool   // belongs to the service itself: system jobs stay out of bundles
+	System  bool   // belongs to the service itself; bundles refuse system jobs
 	Draft   bool   // a draft of another entity; it can be found by its id alone
-	// External says of a user that a directory or provider keeps the password.
+	// External reports whether a directory or provider checks the password of a user.
 	External bool
 }
 
@@ -35,16 +35,16 @@ type Key struct {
 	ID   string
 }
 
-// Type is what the host can do with one kind. A nil field means that the kind cannot do that.
+// Type has the operations of one kind. A nil field means that the kind does not support the operation.
 type Type struct {
 	Kind Kind
 	// Lookup finds an entity by its id or its natural id ("owner:slug"). Errors: errs.NotFound.
 	Lookup func(ctx context.Context, tenant, id string) (Ref, error)
 	// Find finds many entities by their ids at once, and returns those that exist by id. nil: they are looked up one by one.
 	Find func(ctx context.Context, tenant string, ids []string) (map[string]Ref, error)
-	// Commented says that entities of the kind can be commented: with comments.Service, and at /api/{Plural}/{id}/comments,
-	// where id is whatever Lookup takes. It needs Lookup. A comment has the id of its entity in the member {Kind}Id. Whoever
-	// removes an entity of the kind calls comments.Service.Forget.
+	// Commented reports whether entities of the kind can be commented: with comments.Service, and at
+	// /api/{Plural}/{id}/comments, where id is any that Lookup accepts. It needs Lookup. A comment has the id of its entity in
+	// the member {Kind}Id. Whoever removes an entity of the kind must call comments.Service.Forget.
 	Commented bool
 	// Plural is the kind in the paths of its routes; default: the kind with an s.
 	Plural string
@@ -52,7 +52,7 @@ type Type struct {
 	Owned func(ctx context.Context, tenant, owner string) (int, error)
 	// Owners returns the ids of all principals that own something, each once. nil: they are asked one by one with Owned.
 	Owners func(ctx context.Context, tenant string) ([]string, error)
-	// Reassign moves all that from owns to to and names each moved entity. It joins the transaction in ctx.
+	// Reassign makes to the owner of everything that from owns, and returns the moved entities. It joins the transaction in ctx.
 	Reassign func(ctx context.Context, tenant, from, to string) ([]Ref, error)
 	// Rename replaces the owner ids of what principals own, drafts too; names maps old ids to new ones.
 	// No new id is an old one or owns anything, so the order does not matter. It joins the transaction in ctx. nil: Reassign
@@ -62,15 +62,15 @@ type Type struct {
 	Porter Porter
 }
 
-// Registry knows the kinds of one host, in the order of their registration.
+// Registry is the kinds of one host, in the order of their registration.
 type Registry struct {
 	types []Type
 }
 
-// Path returns the kind as the paths of its routes have it.
+// Path returns the kind as it is written in the paths of its routes.
 func (t Type) Path() string { return cmp.Or(t.Plural, string(t.Kind)+"s") }
 
-// commented is what the kinds and plurals of what can be commented look like: parts of member names and of paths.
+// commented matches kinds and plurals that can be commented, as they become parts of member names and of paths.
 var commented = regexp.MustCompile(`^[a-z][A-Za-z0-9]*$`)
 
 // NewRegistry makes a registry. Errors: errs.Invalid for an empty kind or one given twice, and for a kind that can be
@@ -101,7 +101,7 @@ func newRegistry(types []Type) (*Registry, error) {
 	return &Registry{types: types}, nil
 }
 
-// Type returns what the host can do with a kind.
+// Type returns the operations of a kind.
 func (r *Registry) Type(kind Kind) (Type, bool) {
 	for _, t := range r.types {
 		if t.Kind == kind {
@@ -147,7 +147,7 @@ func (r *Registry) Owned(ctx context.Context, tenant, owner string) (map[Kind]in
 	return counts, nil
 }
 
-// Owners gives, of some principal ids, those that own something of any kind.
+// Owners returns which of some principal ids own something of any kind.
 func (r *Registry) Owners(ctx context.Context, tenant string, among []string) (map[string]bool, error) {
 	asked, owners := make(map[string]bool, len(among)), map[string]bool{}
 	for _, id := range among {

@@ -7,15 +7,15 @@ import (
 	"iter"
 )
 
-// Row is one entity on its way between tenants: its columns as a JSON object. It never holds a secret, a
-// password hash, a token or a value of an environment. Where ids can be used again, such as a user's name, a member
-// createdAt tells an entity from a later one: see bundles.Service.Deploy.
+// Row is an entity in an archive: its columns as a JSON object. It never contains a secret, a password hash, a token or a
+// value of an environment. If ids can be used again, as a user's name can, a member createdAt distinguishes an entity from a
+// later one with its id: see bundles.Service.Deploy.
 type Row struct {
 	Key
 	JSON json.RawMessage
 }
 
-// Rule says what an import does with a row that exists already.
+// Rule is what an import does with a row that exists already.
 type Rule string
 
 // The rules.
@@ -25,7 +25,7 @@ const (
 	Fail      Rule = "fail" // errs.Conflict on the first row that exists
 )
 
-// Arrival is what an import did with a row.
+// Arrival is what an import has done with a row.
 type Arrival string
 
 // The arrivals.
@@ -35,14 +35,14 @@ const (
 	Skipped Arrival = "skipped"
 )
 
-// Landing is how rows come into a tenant.
+// Landing has the options of an import of rows into a tenant.
 type Landing struct {
 	Rule  Rule
 	Owner string // principal id that gets the rows whose own owner the tenant does not know
-	Tally *Tally // takes the warnings that are sums over all rows; nil: each Import gives its own
+	Tally *Tally // collects warnings that are sums over all rows; nil: each Import returns its own
 
-	// OwnArchive reports that the rows come from an archive of this tenant: what was made under older rules, such as a
-	// username, may come back.
+	// OwnArchive reports whether the rows come from an archive of this tenant. Rows that were valid under older rules, such as
+	// those for usernames, may then be restored.
 	OwnArchive bool
 	// CrossTenant reports a deploy from another tenant, whose caller has no rights in this one. No row then gives a role, a
 	// right, a profile or content to a principal who is there: users stay as they are, teams come without members, a row
@@ -56,9 +56,9 @@ type Landing struct {
 // Porter moves the entities of one kind between tenants. All methods join the transaction in ctx, and keep to the tenant
 // they are given. Implementations must pass bundletest.TestPorter.
 //
-// No secret travels. A kind leaves out the columns that it knows to be secret; JSON that it does not know the members of,
-// such as data that its users make up, it passes to MaskSecrets in Export and to KeepSecrets in Import. Masks may make a row
-// longer than its entity: what a kind refuses for its size it does not refuse for what secrets take.
+// Rows contain no secrets. A kind leaves out the columns that it knows to be secret, and passes JSON whose members it does not
+// know, such as data of its users, to MaskSecrets in Export and to KeepSecrets in Import. Masks may make a row longer than its
+// entity, so a kind that limits the size of such JSON must not count the bytes of secrets.
 type Porter interface {
 	// IDs returns the ids of all entities but drafts and system entities, ordered.
 	IDs(ctx context.Context, tenant string) ([]string, error)
@@ -67,10 +67,10 @@ type Porter interface {
 	// Export returns the rows of some entities in the order of ids; the same content gives the same bytes. It holds no
 	// connection while the caller works on a row. An entity that does not exist is errs.NotFound.
 	Export(ctx context.Context, tenant string, ids []string) iter.Seq2[Row, error]
-	// Import writes rows of other tenants, of one kind and with different ids, and says for each what happened; warnings
-	// are sentences for people, such as that an owner is not known. A row keeps its id. What a row may not say, it does
-	// not get: a user row makes no superuser, and changes no rights of a user who is there. Errors: errs.Invalid naming the
-	// row and field; errs.Conflict naming the row, with the rule Fail, or when something else has its slug.
+	// Import writes rows from an archive, of one kind and with different ids, and returns what it did with each. warnings are
+	// sentences for people, for instance about an unknown owner. A row keeps its id. Fields that a row may not set are ignored:
+	// the row of a user makes no superuser, and changes no rights of an existing user. Errors: errs.Invalid naming the row and
+	// field; errs.Conflict naming the row, with the rule Fail, or if another entity has its slug.
 	Import(ctx context.Context, tenant string, rows []Row, l Landing) (arrivals []Arrival, warnings []string, err error)
 	// Remove deletes entities; those that do not exist are no error. It returns the number of deleted ones.
 	Remove(ctx context.Context, tenant string, ids []string) (int, error)
@@ -86,8 +86,8 @@ type File struct {
 // FilePorter is a Porter whose entities have files.
 type FilePorter interface {
 	Porter
-	// Files lists the files of an entity, ordered by path. No two paths differ in case or Unicode form alone, and none is a
-	// folder of another one: no archive takes such files, so the entity could not travel.
+	// Files returns the files of an entity, ordered by path. No two paths may differ in case or Unicode form alone, and none may
+	// be a folder of another one, as no archive can contain such files.
 	Files(ctx context.Context, tenant, id string) ([]File, error)
 	// OpenFile returns the bytes of a file. The caller closes it.
 	OpenFile(ctx context.Context, tenant, id, path string) (io.ReadCloser, error)

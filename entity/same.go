@@ -9,9 +9,9 @@ import (
 	"slices"
 )
 
-// SameJSON reports whether two JSON texts say the same, whatever the order of members and the spaces. Members of one name
-// keep their order, since readers differ in which one counts, and numbers are compared as they are written. A text that is
-// not JSON is the same as none.
+// SameJSON reports whether two JSON texts are equal, apart from the order of members and white space. The order of members with
+// the same name matters, since readers differ in which one counts, and numbers are compared as they are written. A text that is
+// not JSON equals no text.
 func SameJSON(a, b json.RawMessage) bool {
 	if !json.Valid(a) || !json.Valid(b) {
 		return false

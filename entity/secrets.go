@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 )
 
-// Mask stands in a row that travels where the entity has a secret.
+// Mask replaces a secret of an entity in a row.
 const Mask = "********"
 
-// MaskSecrets returns free JSON, such as an entity's data, with a Mask for each of its secrets; the rest stays byte by byte.
-// What has none is given back as it is. A Porter calls it for all JSON whose members its kind does not name itself.
+// MaskSecrets returns free JSON, such as an entity's data, with a Mask for each of its secrets. It changes no other bytes. A
+// Porter calls it for all JSON whose members its kind does not name itself.
 //
-// A secret is, at any depth, the value of a member whose name says so; letters alone count, in either case, so that
+// A secret is, at any depth, the value of a member with one of the names below; letters alone count, in either case, so that
 // "API-Key 2" is apikey. Names are secret that end with password(s), passwd, pwd, passphrase, passcode, secret(s), token,
 // apikey(s), accesskey, accountkey, clientkey, encryptionkey, hmackey, masterkey, privatekey(s), secretkey, sessionkey,
 // sharedkey, signingkey, sshkey, storagekey, credential(s), authorization, connectionstring, connstring,
@@ -30,7 +30,7 @@ const Mask = "********"
 // In an object whose member name, key, header or id is a text like one of these names, a member whose name ends with value(s)
 // or default is what it would be under that name: {"name": "Authorization", "value": "********"}.
 //
-// What a text says, such as a password within a URL, nobody can tell. What is not JSON is not given back.
+// Secrets within a text, such as a password in a URL, are not found. It returns nil for a text that is not JSON.
 func MaskSecrets(data json.RawMessage) json.RawMessage {
 	switch {
 	case !suspicious(data):
@@ -51,11 +51,11 @@ func MaskSecrets(data json.RawMessage) json.RawMessage {
 }
 
 // KeepSecrets returns free JSON of an archive with the secrets that ours, the same JSON of the tenant's entity, has at the
-// same places; ours is nil for an entity that the tenant has not. A place is the same when the names of the members above it
-// are, and those that say of a value that it is secret, and the positions in arrays that have the same length. Secrets that
-// ours has not are left out with their names, and their number is lost. An archive is never believed a secret, a Mask or
-// not. A Porter calls it for what it calls MaskSecrets for. It puts in no more bytes than ours has, so that an archive which
-// names one place a thousand times makes nothing large; the rest is lost.
+// same places; ours is nil if the tenant does not have the entity. Two places are the same if the names of the members above
+// them are equal, those that mark a value as secret, and the positions in arrays, which must have the same length. Secrets that
+// ours does not have are removed with their names; lost is their number. Secrets of the archive itself, masked or not, are
+// never used. A Porter calls it for the JSON that it passes to MaskSecrets. It inserts at most as many bytes as ours has, so
+// that an archive which names one place a thousand times does not become large; the rest is lost.
 func KeepSecrets(data, ours json.RawMessage) (kept json.RawMessage, lost int) {
 	switch {
 	case !suspicious(data):
@@ -101,7 +101,7 @@ func KeepSecrets(data, ours json.RawMessage) (kept json.RawMessage, lost int) {
 	return append(out, data[done:]...), lost
 }
 
-// tree is the places of secrets in two texts. Its first node is the text itself.
+// tree has the places of secrets in two texts. Its first node is the text itself.
 type tree struct {
 	nodes []node
 	steps map[step]int
@@ -121,9 +121,9 @@ type node struct {
 	same   bool   // all arrays above are as long in both
 }
 
-// What a level has instead of a node.
+// The values of level.node without a node.
 const (
-	unknown = -1 // nobody has asked yet
+	unknown = -1 // not looked up yet
 	absent  = -2 // the other text has none
 )
 
@@ -161,7 +161,7 @@ func (t *tree) step(l level, may bool) int {
 	return t.steps[s]
 }
 
-// close notes the length of an array.
+// close records the length of an array.
 func (t *tree) close(l level, text int) {
 	if !l.object && l.node >= 0 {
 		t.nodes[l.node].sizes[text] = l.index + 1

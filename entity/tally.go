@@ -19,8 +19,8 @@ func (c Count) String() string {
 	return fmt.Sprintf("%d %ss", c.N, c.Of)
 }
 
-// Tally sums up what happens to many rows over all batches of an import, so that it takes one warning and not one for
-// each row. The zero Tally is empty.
+// Tally sums counts over all batches of an import, so that there is one warning and not one for each row. The zero Tally is
+// empty.
 type Tally struct{ sums []sum }
 
 type sum struct {

@@ -5,7 +5,7 @@ import (
 	"crypto/sha256"
 )
 
-// traits are what the texts directly in an object or array say of what is in it.
+// traits describes an object or array by the texts directly in it.
 type traits struct {
 	class class  // of its value: it is a pair such as {"name": "password", "value": "x"}
 	title string // of the pair

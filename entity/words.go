@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// class is what a member's name says of its value.
+// class classifies values by the names of their members.
 type class int
 
 const (
 	plain       class = iota
-	secret            // whatever it is
+	secret            // whatever the value is
 	manySecrets       // a number is a count of them
 	environment
 	environments // where texts set something: a nodeEnv is production
-	titling      // it is the name of a pair
-	valued       // what the name of its pair says
-	ending       // says nothing beside what stands before it
+	titling      // the name of a pair
+	valued       // classified by the name of its pair
+	ending       // a suffix without a class of its own
 )
 
 // hidden reports whether values are secrets.

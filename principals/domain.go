@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/port"
+	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
 // DomainContent counts the users and teams of every domain that has any. It needs no actor.
@@ -48,12 +48,12 @@ func (s *Service) RemoveDomain(ctx context.Context, tenant, domain, to string) e
 		if err := s.passOnAll(ctx, tenant, going, to); err != nil {
 			return err
 		}
-		for some := range port.Chunks(teams) {
+		for some := range transfer.Chunks(teams) {
 			if _, err := s.dropTeams(ctx, tenant, some); err != nil {
 				return err
 			}
 		}
-		for some := range port.Chunks(users) {
+		for some := range transfer.Chunks(users) {
 			if _, err := s.dropUsers(ctx, tenant, some); err != nil {
 				return err
 			}

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/port"
+	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
 const (
@@ -30,7 +30,7 @@ func shown(s string) string {
 			return utf8.RuneError
 		}
 		return r
-	}, port.Short(s))
+	}, transfer.Short(s))
 }
 
 // warnings collects sentences for people, up to a maximum.

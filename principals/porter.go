@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/tenantcontent/tenantcontent/entity"
-	"github.com/tenantcontent/tenantcontent/internal/port"
+	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
 // The kinds of users and teams, for comments and bundles.
@@ -66,7 +66,7 @@ func Types(o Options) []entity.Type {
 				return u.ref(), err
 			},
 			Find: func(ctx context.Context, tenant string, usernames []string) (map[string]entity.Ref, error) {
-				return port.Find(ctx, tenant, usernames, s.store.SomeUsers, User.ref)
+				return transfer.Find(ctx, tenant, usernames, s.store.SomeUsers, User.ref)
 			},
 		},
 		{
@@ -76,7 +76,7 @@ func Types(o Options) []entity.Type {
 				return t.ref(), err
 			},
 			Find: func(ctx context.Context, tenant string, ids []string) (map[string]entity.Ref, error) {
-				return port.Find(ctx, tenant, ids, s.store.SomeTeams, Team.ref)
+				return transfer.Find(ctx, tenant, ids, s.store.SomeTeams, Team.ref)
 			},
 		},
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/port"
+	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
 // teamWithMembers is a team with the roles of its members, by username.
@@ -23,7 +23,7 @@ type teamWithMembers struct {
 // members of its row that are users of the tenant, and no others. A deploy from another tenant does not change members, and
 // does not overwrite a team that no deploy of that tenant made.
 func (s *Service) teamPorter() entity.Porter {
-	return port.Porter[teamWithMembers]{
+	return transfer.Porter[teamWithMembers]{
 		Kind: KindTeam, ID: func(t teamWithMembers) string { return t.ID },
 		All: s.store.TeamIDs, Some: s.withMembers, Row: toTeamColumns, Read: s.readTeam,
 		Natural: func(t teamWithMembers) string { return t.Slug }, Taken: s.store.TeamsWithSlugs,
@@ -60,13 +60,13 @@ func toTeamColumns(t teamWithMembers) any {
 	}
 	return teamColumns{
 		t.Name, t.Slug, t.Description, t.Domain, t.Color, t.Icon, t.MaterialIcon, t.Source, t.SourceID, members,
-		port.Time(t.CreatedAt), port.Time(t.UpdatedAt),
+		transfer.Time(t.CreatedAt), transfer.Time(t.UpdatedAt),
 	}
 }
 
 // readTeam checks a row of another tenant.
 func (s *Service) readTeam(tenant string, r entity.Row) (teamWithMembers, error) {
-	c, now := port.ReadUUID(r), s.stamp()
+	c, now := transfer.ReadUUID(r), s.stamp()
 	t := teamWithMembers{members: map[string]actor.Role{}, Team: Team{
 		Tenant: tenant, ID: r.ID, Name: c.Text("name"), Slug: c.Text("slug"), Description: c.TextOrNull("description"), Domain: c.Text("domain"),
 		Color: c.TextOrNull("color"), Icon: c.TextOrNull("icon"), MaterialIcon: c.TextOrNull("materialIcon"), Source: c.TextOrNull("source"),
@@ -79,7 +79,7 @@ func (s *Service) readTeam(tenant string, r entity.Row) (teamWithMembers, error)
 			err = formOfUsername(name)
 		}
 		if err != nil {
-			return teamWithMembers{}, port.Bad(r.Key, "members: %s: %s", port.Short(name), strings.TrimSuffix(errs.MessageOf(err), "."))
+			return teamWithMembers{}, transfer.Bad(r.Key, "members: %s: %s", transfer.Short(name), strings.TrimSuffix(errs.MessageOf(err), "."))
 		}
 		t.members[name] = parsed
 	}
@@ -109,7 +109,7 @@ func (s *Service) withMembers(ctx context.Context, tenant string, ids []string) 
 }
 
 // putTeams writes teams and sets their members to those in the rows.
-func (s *Service) putTeams(ctx context.Context, b *port.Batch[teamWithMembers]) error {
+func (s *Service) putTeams(ctx context.Context, b *transfer.Batch[teamWithMembers]) error {
 	teams, names := make([]Team, len(b.Write)), []string{}
 	arriving := arrivals{s: s, tenant: b.Tenant, domains: map[string]string{}}
 	for i, t := range b.Write {
@@ -125,7 +125,7 @@ func (s *Service) putTeams(ctx context.Context, b *port.Batch[teamWithMembers]) 
 	if err := s.store.PutTeams(ctx, b.Tenant, teams, b.Yield); err != nil || b.CrossTenant() {
 		return err
 	}
-	known, err := port.Known(ctx, s, b.Tenant, names)
+	known, err := transfer.Known(ctx, s, b.Tenant, names)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (s *Service) putTeams(ctx context.Context, b *port.Batch[teamWithMembers]) 
 		}
 		join = append(join, s.memberships(b, t, before, known, dismissed)...)
 	}
-	for batch := range port.Chunks(join) {
+	for batch := range transfer.Chunks(join) {
 		if err := s.store.PutMembers(ctx, b.Tenant, batch); err != nil {
 			return err
 		}
@@ -164,7 +164,7 @@ func (s *Service) removeMembers(ctx context.Context, tenant string, t teamWithMe
 const named = 10
 
 // memberships returns the memberships to write for a team, and warns of users who get more or fewer rights than before.
-func (s *Service) memberships(b *port.Batch[teamWithMembers], t teamWithMembers, before map[string]actor.Role, known map[string]bool, dismissed []string) (join []Membership) {
+func (s *Service) memberships(b *transfer.Batch[teamWithMembers], t teamWithMembers, before map[string]actor.Role, known map[string]bool, dismissed []string) (join []Membership) {
 	var raised, lowered []string
 	for _, name := range dismissed {
 		lowered = append(lowered, name+" is no member")
@@ -173,7 +173,7 @@ func (s *Service) memberships(b *port.Batch[teamWithMembers], t teamWithMembers,
 		role := t.members[name]
 		switch {
 		case !known[name]:
-			b.Warn("team %s: its member %s is not a user here and is left out.", t.ID, port.Short(name))
+			b.Warn("team %s: its member %s is not a user here and is left out.", t.ID, transfer.Short(name))
 			continue
 		case role > before[name]:
 			raised = append(raised, fmt.Sprintf("%s is %s", name, role))
@@ -190,7 +190,7 @@ func (s *Service) memberships(b *port.Batch[teamWithMembers], t teamWithMembers,
 }
 
 // warnRoles adds one warning about the users of a team whose roles have changed.
-func warnRoles(b *port.Batch[teamWithMembers], t teamWithMembers, which string, roles []string) {
+func warnRoles(b *transfer.Batch[teamWithMembers], t teamWithMembers, which string, roles []string) {
 	n := len(roles)
 	if n == 0 {
 		return

@@ -13,7 +13,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/porttest"
+	"github.com/tenantcontent/tenantcontent/internal/transfertest"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
@@ -70,7 +70,7 @@ func TestUserPorter(t *testing.T) {
 			is.NoErr(err)
 		}
 		user, _ := f.types()
-		rows := porttest.Rows(t, user.Porter, "acme")
+		rows := transfertest.Rows(t, user.Porter, "acme")
 		for _, r := range rows {
 			for _, secret := range []string{"password", "argon", "superuser", "locked", "avatar"} {
 				is.True(!strings.Contains(strings.ToLower(string(r.JSON)), secret))
@@ -81,7 +81,7 @@ func TestUserPorter(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(arrivals, []entity.Arrival{entity.Created, entity.Created, entity.Created})
 		is.Equal(warnings, []string{"3 users came without the global permissions that the archive has: grant them again here."})
-		for i, r := range porttest.Rows(t, user.Porter, "evil") {
+		for i, r := range transfertest.Rows(t, user.Porter, "evil") {
 			is.Equal(string(r.JSON), strings.Replace(string(rows[i].JSON), `"ai":true`, `"ai":false`, 1)) // otherwise the same bytes
 		}
 		u, err := f.store.User(ctx, "evil", "u0")
@@ -181,7 +181,7 @@ func TestSecretsOfUsers(t *testing.T) {
 			is.NoErr(err)
 		}
 		user, _ := f.types()
-		rows := porttest.Rows(t, user.Porter, "acme")
+		rows := transfertest.Rows(t, user.Porter, "acme")
 		is.True(strings.Contains(string(rows[0].JSON), `"data":{"apiKey":"********","n":1.0},"userFields":{"x":[{"pwd":"********"}]}`))
 		land := entity.Landing{Rule: entity.Overwrite}
 		_, err := f.UpdateUser(root(t), "jo", func(u *principals.User) error { u.Data = []byte(`{"apiKey":"new","n":2}`); return nil })
@@ -214,7 +214,7 @@ func TestWhatUsersSayTravels(t *testing.T) {
 				return nil
 			})
 			is.NoErr(err)
-			porttest.Travels(ctx, t, user.Porter, "acme", "evil", "jo")
+			transfertest.Travels(ctx, t, user.Porter, "acme", "evil", "jo")
 			for _, tenant := range []string{"acme", "evil"} {
 				u, err := f.store.User(ctx, tenant, "jo")
 				is.NoErr(err)
@@ -225,8 +225,10 @@ func TestWhatUsersSayTravels(t *testing.T) {
 			}
 		}
 		f.user(t, "jo")
-		rapid.Check(t, func(t *rapid.T) { travels(t, porttest.Free().Draw(t, "data"), porttest.Free().Draw(t, "userFields")) })
-		for _, fat := range porttest.Fat(64 << 10) {
+		rapid.Check(t, func(t *rapid.T) {
+			travels(t, transfertest.Free().Draw(t, "data"), transfertest.Free().Draw(t, "userFields"))
+		})
+		for _, fat := range transfertest.Fat(64 << 10) {
 			travels(t, fat, fat)
 		}
 		for data, want := range map[string]string{
@@ -254,7 +256,7 @@ func TestTeamPorter(t *testing.T) {
 		_, err = f.SetMember(root(t), made.ID, "mia", actor.Admin)
 		is.NoErr(err)
 		_, team := f.types()
-		rows := porttest.Rows(t, team.Porter, "acme")
+		rows := transfertest.Rows(t, team.Porter, "acme")
 		is.True(strings.Contains(string(rows[0].JSON), `"members":{"jo":"designer","mia":"admin"}`))
 
 		land := entity.Landing{Rule: entity.Overwrite, Owner: "eve"}

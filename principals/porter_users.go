@@ -8,7 +8,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
-	"github.com/tenantcontent/tenantcontent/internal/port"
+	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
 // userPorter moves users, without passwords, locks, sessions, pictures and consent.
@@ -18,7 +18,7 @@ import (
 // superusers and have no global permissions. A name that a user has in another spelling is errs.Conflict. A deploy from
 // another tenant never changes existing users, whatever the rule and the spelling.
 func (s *Service) userPorter() entity.Porter {
-	return port.Porter[User]{
+	return transfer.Porter[User]{
 		Kind: KindUser, ID: func(u User) string { return u.Username },
 		All: s.store.UserIDs, Some: s.store.SomeUsers, Row: toUserColumns, Read: s.readUser, There: s.named,
 		Spare: func(u User) string {
@@ -61,13 +61,13 @@ func toUserColumns(u User) any {
 	return userColumns{
 		u.Domain, u.DisplayName, u.FamilyName, u.GivenName, u.MiddleName, u.Email, u.Timezone, u.Enabled, may.AI, may.JobCreation,
 		may.ViewAllTeams, may.ViewAllUsers, may.PainlessScriptCreation, u.Source, u.SourceID, u.Data, u.UserFields,
-		port.Time(u.CreatedAt), port.Time(u.UpdatedAt),
+		transfer.Time(u.CreatedAt), transfer.Time(u.UpdatedAt),
 	}
 }
 
 // readUser checks a row of another tenant.
 func (s *Service) readUser(tenant string, r entity.Row) (User, error) {
-	c, now := port.Read(r), s.stamp()
+	c, now := transfer.Read(r), s.stamp()
 	u := User{
 		Tenant: tenant, Username: r.ID, Domain: c.Text("domain"), DisplayName: c.TextOrNull("displayName"), FamilyName: c.TextOrNull("familyName"),
 		GivenName: c.TextOrNull("givenName"), MiddleName: c.TextOrNull("middleName"), Email: c.TextOrNull("email"),
@@ -124,7 +124,7 @@ func nameTaken(name, other string) error {
 }
 
 // putUsers writes users, and warns of what is left out.
-func (s *Service) putUsers(ctx context.Context, b *port.Batch[User]) error {
+func (s *Service) putUsers(ctx context.Context, b *transfer.Batch[User]) error {
 	without, kept, local, supers := 0, 0, 0, 0
 	arriving := arrivals{s: s, tenant: b.Tenant, domains: map[string]string{}}
 	for i := range b.Write {
@@ -132,7 +132,7 @@ func (s *Service) putUsers(ctx context.Context, b *port.Batch[User]) error {
 		old, there := b.There[u.Username]
 		if !there && !b.OwnArchive() {
 			if err := ValidUsername(u.Username); err != nil {
-				return port.Why(entity.Key{Kind: KindUser, ID: u.Username}, err)
+				return transfer.Why(entity.Key{Kind: KindUser, ID: u.Username}, err)
 			}
 		}
 		if !there {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/port"
+	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
 // Snapshot is the content of a directory.
@@ -156,12 +156,12 @@ func (s *Service) apply(ctx context.Context, tenant string, p *plan, join []Seat
 	if err := s.applyTeams(ctx, tenant, p, now, step); err != nil {
 		return err
 	}
-	for some := range port.Chunks(p.leave) {
+	for some := range transfer.Chunks(p.leave) {
 		if err := step(len(some), s.store.DeleteMembers(ctx, tenant, some)); err != nil {
 			return err
 		}
 	}
-	for some := range port.Chunks(join) {
+	for some := range transfer.Chunks(join) {
 		members := make([]Membership, len(some))
 		for i, seat := range some {
 			members[i] = Membership{TeamID: seat.TeamID, Username: seat.Username, Role: actor.Member, CreatedAt: now}
@@ -175,7 +175,7 @@ func (s *Service) apply(ctx context.Context, tenant string, p *plan, join []Seat
 
 func (s *Service) applyUsers(ctx context.Context, tenant string, p *plan, now time.Time, step func(int, error) error) error {
 	silent := p.writer.silent()
-	for some := range port.Chunks(p.edits) {
+	for some := range transfer.Chunks(p.edits) {
 		names, places := make([]string, len(some)), make(map[string]int32, len(some))
 		for i, at := range some {
 			names[i] = p.nameOf(at)
@@ -186,7 +186,7 @@ func (s *Service) applyUsers(ctx context.Context, tenant string, p *plan, now ti
 			return err
 		}
 	}
-	for some := range port.Chunks(p.creates) {
+	for some := range transfer.Chunks(p.creates) {
 		users := make([]DirectoryUser, len(some))
 		for i, at := range some {
 			users[i] = silent.newUser(p.snap.People[at])
@@ -199,7 +199,7 @@ func (s *Service) applyUsers(ctx context.Context, tenant string, p *plan, now ti
 }
 
 func (s *Service) applyTeams(ctx context.Context, tenant string, p *plan, now time.Time, step func(int, error) error) error {
-	for some := range port.Chunks(p.newTeams) {
+	for some := range transfer.Chunks(p.newTeams) {
 		for i := range some {
 			some[i].Tenant, some[i].CreatedAt, some[i].UpdatedAt = tenant, now, now
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
-	"github.com/tenantcontent/tenantcontent/internal/port"
 	"github.com/tenantcontent/tenantcontent/internal/slug"
+	"github.com/tenantcontent/tenantcontent/internal/transfer"
 	"github.com/tenantcontent/tenantcontent/internal/uuids"
 )
 
@@ -194,7 +194,7 @@ func object(name string, raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) > maxJSON || !utf8.Valid(raw) || json.Compact(&b, raw) != nil || b.Bytes()[0] != '{' {
 		return nil, errs.New(errs.Invalid, "%s must be a JSON object of at most %d bytes", name, maxJSON)
 	}
-	if wrong := port.Unfit(raw); wrong != "" {
+	if wrong := transfer.Unfit(raw); wrong != "" {
 		return nil, errs.New(errs.Invalid, "%s %s", name, wrong)
 	}
 	return b.Bytes(), nil

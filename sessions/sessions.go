@@ -19,7 +19,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/epoch"
+	"github.com/tenantcontent/tenantcontent/internal/cache"
 	"github.com/tenantcontent/tenantcontent/internal/limiter"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
@@ -93,7 +93,7 @@ type Options struct {
 	NewID     func() string    // of a token; default UUIDv7
 	NewSecret func() string    // default 32 random bytes in base64url
 	// Changes counts what the stores of sessions and principals commit; default nil: every credential is looked up.
-	Changes *epoch.Counter
+	Changes *cache.Counter
 }
 
 // Service implements login, logout, sessions and tokens over a Store.
@@ -102,8 +102,8 @@ type Service struct {
 	uses     uses
 	pending  *limiter.Limiter // of logins, by client network and tenant
 	known    *knownTenants
-	sessions *epoch.Cache[lookup[Session]]
-	tokens   *epoch.Cache[lookup[Token]]
+	sessions *cache.Cache[lookup[Session]]
+	tokens   *cache.Cache[lookup[Token]]
 }
 
 // lookup is the cached result of looking a credential up. Requests share it, so the holder's teams must not be changed.
@@ -130,7 +130,7 @@ func New(o Options) *Service {
 		pending: limiter.New(limiter.Options{Capacity: maxPending, PerKey: maxPendingFrom, PerSubkey: maxPendingAt}),
 		known:   newKnownTenants(o.Tenants, o.Now),
 		o:       o, uses: uses{byTenant: map[string]map[string]Use{}},
-		sessions: epoch.NewCache[lookup[Session]](o.Changes), tokens: epoch.NewCache[lookup[Token]](o.Changes),
+		sessions: cache.New[lookup[Session]](o.Changes), tokens: cache.New[lookup[Token]](o.Changes),
 	}
 }
 

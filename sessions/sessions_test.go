@@ -11,8 +11,8 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/cache"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
-	"github.com/tenantcontent/tenantcontent/internal/epoch"
 	"github.com/tenantcontent/tenantcontent/principals"
 	principalstore "github.com/tenantcontent/tenantcontent/principals/bunstore"
 	"github.com/tenantcontent/tenantcontent/sessions"
@@ -37,7 +37,7 @@ type fixture struct {
 func newFixture(t *testing.T, db *bun.DB) *fixture {
 	t.Helper()
 	is, f := is.New(t), &fixture{db: db, now: monday, tenants: fixedTenants{"acme", "evil"}}
-	var changes epoch.Counter
+	var changes cache.Counter
 	clock := func() time.Time { return f.now }
 	f.users = principals.New(principals.Options{
 		Store: principalstore.New(db).Notify(changes.Bump), Now: clock, Cost: principals.Cost{Memory: 64, Time: 1, Threads: 1},

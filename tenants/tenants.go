@@ -10,7 +10,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/epoch"
+	"github.com/tenantcontent/tenantcontent/internal/cache"
 	"github.com/tenantcontent/tenantcontent/internal/guard"
 )
 
@@ -118,14 +118,14 @@ type Service struct {
 	known func(ctx context.Context, tenant, id string) error
 	user  func(ctx context.Context, tenant, name string) (string, error)
 	now   func() time.Time
-	ai    *epoch.Cache[bool]
+	ai    *cache.Cache[bool]
 }
 
 // Options configure a Service. Store and Keys are required.
 type Options struct {
 	Store   Store
 	Keys    Sealer
-	Changes *epoch.Counter   // counts what the Store commits; default nil: AIEnabled keeps nothing in memory
+	Changes *cache.Counter   // counts what the Store commits; default nil: AIEnabled keeps nothing in memory
 	Now     func() time.Time // default time.Now
 	// KnownDomain fails with errs.Invalid when a tenant has no authentication domain of an id. Default nil: Update takes
 	// every id for the default domain. It is not asked about local.
@@ -140,7 +140,7 @@ func New(o Options) *Service {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Service{store: o.Store, keys: o.Keys, known: o.KnownDomain, user: o.Username, now: o.Now, ai: epoch.NewCache[bool](o.Changes)}
+	return &Service{store: o.Store, keys: o.Keys, known: o.KnownDomain, user: o.Username, now: o.Now, ai: cache.New[bool](o.Changes)}
 }
 
 // Get returns the caller's tenant to any session.

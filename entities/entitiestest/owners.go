@@ -7,21 +7,21 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/entities"
-	"github.com/tenantcontent/tenantcontent/internal/porttest"
+	"github.com/tenantcontent/tenantcontent/internal/transfertest"
 )
 
-func ownership(s entities.Store) porttest.Owners {
-	return porttest.Owners{
+func ownership(s entities.Store) transfertest.Owners {
+	return transfertest.Owners{
 		Insert: func(ctx context.Context, n int, owner string) error {
 			e := newEntity(n, fmt.Sprint("s", n))
 			e.OwnerID = owner
 			return s.Insert(ctx, "acme", e)
 		},
 		Owned: func(ctx context.Context, owner string) (int, error) { return s.Owned(ctx, "acme", "report", owner) },
-		Reassign: func(ctx context.Context, from, to string, at time.Time) (all []porttest.Moved, err error) {
+		Reassign: func(ctx context.Context, from, to string, at time.Time) (all []transfertest.Moved, err error) {
 			moved, err := s.Reassign(ctx, "acme", "report", from, to, at)
 			for _, e := range moved {
-				all = append(all, porttest.Moved{ID: e.ID, OwnerID: e.OwnerID, UpdatedAt: e.UpdatedAt})
+				all = append(all, transfertest.Moved{ID: e.ID, OwnerID: e.OwnerID, UpdatedAt: e.UpdatedAt})
 			}
 			return all, err
 		},

@@ -1,5 +1,5 @@
-// Package dblock keeps programs that use the secrets of a database, and a change of the keys of these secrets, apart. Many
-// may use them at once; who changes the keys is alone.
+// Package dblock is a lock over the secrets of a database. Programs that use the secrets share it; a program that changes their
+// keys takes it alone.
 //
 // On PostgreSQL it is an advisory lock of a session, whose connection is the lock's own: no request waits for it. It ends
 // with that connection. On SQLite it is a lock on a file beside the database. Both end with the process, however that
@@ -20,19 +20,19 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Lock is held until Release or the end of the process. The zero value is one that nobody needs: that of a database in memory.
+// Lock is held until Release or the end of the process. The zero value is that of a database in memory, which needs no lock.
 type Lock struct {
 	session *session // PostgreSQL
 	file    *file    // SQLite
 }
 
-// Share takes the lock of a database beside others. purpose, such as an address, says to people what holds it. Errors:
+// Share takes the shared lock of a database. purpose, such as an address, describes the holder to people. It returns
 // errs.Conflict, naming the program, while the keys are being changed.
 func Share(ctx context.Context, db *bun.DB, purpose string) (*Lock, error) {
 	return take(ctx, db, purpose, true)
 }
 
-// Alone takes the lock of a database with nobody beside. Errors: errs.Conflict, naming the programs that hold it.
+// Alone takes the exclusive lock of a database. It returns errs.Conflict, naming the programs that hold the lock.
 func Alone(ctx context.Context, db *bun.DB, purpose string) (*Lock, error) {
 	return take(ctx, db, purpose, false)
 }
@@ -51,7 +51,7 @@ func take(ctx context.Context, db *bun.DB, purpose string, shared bool) (*Lock, 
 	return &l, nil
 }
 
-// Check fails when the lock was lost with its connection. Release it then, and take another.
+// Check returns an error if the lock was lost with its connection. Release it then, and take another.
 func (l *Lock) Check(ctx context.Context) error {
 	if l.session == nil {
 		return nil
@@ -82,7 +82,7 @@ func describe(purpose string) string {
 	return fmt.Sprintf("%s (process %d on %s)", purpose, os.Getpid(), host)
 }
 
-// taken is the error of a lock that others have.
+// taken returns the error for a lock that others hold.
 func taken(shared bool, holders []string) error {
 	if len(holders) == 0 {
 		holders = []string{"another program"}

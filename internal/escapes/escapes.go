@@ -1,4 +1,4 @@
-// Package escapes finds what JSON can say in a string and no database keeps: NUL, and half of a surrogate pair, which
+// Package escapes finds escapes in JSON strings that no database can store: NUL, and half of a surrogate pair, which
 // encoding/json would silently turn into another character.
 //
 // Nouns that read JSON and httpapi import it.

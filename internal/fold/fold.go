@@ -1,5 +1,5 @@
-// Package fold makes texts that compare and sort alike on every database: case and Unicode form are gone, so a column
-// of folded text needs no help from the engine, whose lower() may know ASCII only.
+// Package fold folds texts so that they compare and sort alike on every database, without case and in one Unicode form: a
+// column of folded text does not depend on the engine's lower(), which may know ASCII only.
 //
 // Nouns and their stores import it.
 package fold

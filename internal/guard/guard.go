@@ -20,7 +20,7 @@ import (
 type Guard struct {
 	Row     string // name of the noun whose row is written, such as "color"
 	Fits    func(version string, exists bool) bool
-	checked bool // a row has been found to fit
+	checked bool // a row has been found to meet the condition
 }
 
 type key struct{}
@@ -50,7 +50,7 @@ func Check(ctx context.Context, row string, v Versioned) error {
 	return g.check(v.Version(), true)
 }
 
-// Missing checks the guard against a row that does not exist. A guard that has been checked holds.
+// Missing checks the guard against a row that does not exist. It returns nil if the guard has been checked already.
 func (g *Guard) Missing() error {
 	if g == nil || g.checked {
 		return nil

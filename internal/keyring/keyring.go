@@ -1,5 +1,5 @@
-// Package keyring keeps secrets at rest: it seals a column's value under a key of the host, bound to the place where the
-// value is stored, and opens it nowhere else.
+// Package keyring encrypts secrets at rest: it seals a column's value under a key of the host, bound to the place where the
+// value is stored, and opens it only there.
 //
 // A sealed value is v1.<key id>.<base64url of nonce and ciphertext>. The cipher is AES-256-GCM under a key that HKDF
 // derives from one of the ring's keys and the tenant; tenant, table, column and row are additional data. The first key
@@ -36,7 +36,7 @@ type Ring struct {
 }
 
 type key struct {
-	id     string         // 8 hex digits that say nothing about secret
+	id     string         // 8 hex digits that reveal nothing about secret
 	secret *[keySize]byte // a pointer, so that no way of printing an enclosing value prints it
 }
 
@@ -143,7 +143,7 @@ func (r *Ring) Current(sealed string) bool {
 
 var errSealed = errs.New(errs.Internal, "keyring: a sealed value is damaged or was not sealed for the place it is in")
 
-// split takes a sealed value apart. There is one spelling of each.
+// split parses a sealed value. It accepts only the spelling that Seal writes.
 func split(sealed string) (id string, box []byte, err error) {
 	v, rest, _ := strings.Cut(sealed, ".")
 	id, text, _ := strings.Cut(rest, ".")

@@ -1,4 +1,4 @@
-// Package limiter bounds how much is done at once, fairly between those who ask.
+// Package limiter limits how much is done at once, fairly between tenants and users.
 //
 // Nouns and httpapi import it.
 package limiter
@@ -42,7 +42,7 @@ type Options struct {
 // Limiter admits callers up to its bounds and has the others wait. Waiting callers are served in turn by their first
 // key, and in order of arrival among those with the same one; a caller whose second key is at its bound holds up only its
 // equals. So a key with a thousand waiting callers does not hold up the first caller of another key, and a heavy caller is
-// not overtaken for ever by light ones. Keys are forgotten when nobody uses them.
+// not overtaken for ever by light ones. Keys that are not in use take no memory.
 type Limiter struct {
 	o Options
 
@@ -136,7 +136,7 @@ func (l *Limiter) acquire(ctx context.Context, weight int64, again bool, keys ..
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if w.in { // just now
+	if w.in { // admitted meanwhile
 		l.free(k, w)
 	} else {
 		l.leave(k, at)
@@ -159,7 +159,7 @@ func (l *Limiter) Waiting() int {
 	return l.waiting
 }
 
-// wait returns nil when the caller is admitted, and the reason when its time is over before that.
+// wait returns nil when the caller is admitted, and an error if its time ends before that.
 func (l *Limiter) wait(ctx context.Context, w *waiter) error {
 	timeout := time.NewTimer(l.o.Timeout)
 	defer timeout.Stop()
@@ -313,7 +313,7 @@ func (l *Limiter) next(k *key) *list.Element {
 			if best == nil || k.served[w.subkey] < k.served[best.Value.(*waiter).subkey] {
 				best = at
 			}
-			if k.served[w.subkey] == 0 { // nobody can be before it
+			if k.served[w.subkey] == 0 { // none can come before it
 				return best
 			}
 			if seen == nil {

@@ -1,7 +1,7 @@
 // Package rawjson checks JSON and takes objects apart, four times as fast as encoding/json and by the same rules: what it
 // says of a text is what encoding/json would. It is for rows that travel, of which an import sees hundreds of megabytes.
 //
-// Nouns that read JSON, bundles/archive and internal/port import it.
+// Nouns that read JSON, bundles/archive and internal/transfer import it.
 package rawjson
 
 import (

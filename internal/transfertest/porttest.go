@@ -1,7 +1,7 @@
-// Package porttest is what tests of Porters, and of Stores whose entities have owners, share.
+// Package transfertest is what tests of Porters, and of Stores whose entities have owners, share.
 //
 // Tests and suites of nouns import it.
-package porttest
+package transfertest
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package port
+package transfer
 
 import (
 	"bytes"
@@ -17,41 +17,41 @@ const chunk = 500
 // Some returns those of at most 500 entities that exist, in any order.
 type Some[T any] func(ctx context.Context, tenant string, ids []string) ([]T, error)
 
-// Porter is an entity.Porter that is made of what is special about a kind, whose entities are Ts. It needs no actor: its
-// callers have their own rules.
+// Porter implements entity.Porter with functions for a kind, whose entities are Ts. It needs no actor: its callers check
+// permissions.
 type Porter[T any] struct {
 	Kind entity.Kind
 	ID   func(T) string
 
-	All  func(ctx context.Context, tenant string) ([]string, error) // the ids of all entities that travel, ordered
-	Some Some[T]                                                    // none that does not travel
+	All  func(ctx context.Context, tenant string) ([]string, error) // the ids of all entities that can be exported, ordered
+	Some Some[T]                                                    // returns only entities that can be exported
 	Row  func(T) any                                                // the columns of an entity, a struct with json tags
 	// Refs returns what each of some entities needs, in a fixed order. nil: they need nothing.
 	Refs func(ctx context.Context, tenant string, some []T) (map[string][]entity.Key, error)
 
 	// Read checks a row of another tenant. Errors: errs.Invalid naming the row and the column.
 	Read func(tenant string, r entity.Row) (T, error)
-	// There returns those of some entities of other tenants that exist. nil: Some does.
+	// There returns the entities of the tenant with the ids of the given ones, which come from an archive. nil: Some does.
 	There func(ctx context.Context, tenant string, items []T, l entity.Landing) ([]T, error)
 	// Spare returns why an entity that exists is not overwritten, such as "is a superuser here", "" if it is. nil: all are.
 	Spare func(T) string
 	// Guard returns why a deploy from another tenant leaves an entity that exists as it is, whatever the rule, "" if it does
 	// not. nil: none.
 	Guard func(T, entity.Landing) string
-	// Owner is where an entity has its owner, whom People may know. nil: nobody owns it.
+	// Owner returns the field of an entity for its owner, a principal of People. nil: the kind has no owners.
 	Owner  func(*T) *string
 	People Directory
 	// Natural returns the natural id of an entity, "<owner>:<slug>", or its slug where the tenant has each slug once, "" for none.
 	// Taken returns the ids of the entities that have some natural ids, by natural id. nil: there are none.
 	Natural func(T) string
 	Taken   func(ctx context.Context, tenant string, naturals []string) (map[string]string, error)
-	// Free is where an entity has JSON whose members the kind does not know, and which may have secrets. Row has it as it is.
-	// nil: nowhere.
+	// Free returns the fields of an entity for JSON whose members the kind does not know, and which may have secrets. Row has
+	// it as it is. nil: there are none.
 	Free func(*T) []*json.RawMessage
 	// Put writes b.Write, some of which overwrite.
 	Put func(ctx context.Context, b *Batch[T]) error
 
-	// Drop removes at most 500 entities and returns the number of those that were there.
+	// Drop removes at most 500 entities and returns how many existed.
 	Drop func(ctx context.Context, tenant string, ids []string) (int, error)
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx func(ctx context.Context, fn func(ctx context.Context) error) error
@@ -121,8 +121,8 @@ func (p Porter[T]) rows(ctx context.Context, tenant string, ids []string) (map[s
 	return rows, nil
 }
 
-// hole stands for free JSON while a row is made: a text with the number of an entity's free JSON, which neither encoding/json
-// nor anybody else would write so.
+// hole begins the placeholder of free JSON while a row is encoded: a text with the index of the free JSON, with escapes that
+// encoding/json does not write.
 const hole = `"\u0068\u006f\u006c\u0065 `
 
 // row makes the row of an entity. Free JSON, which is long, is put in at the end: encoding/json would look through it once

@@ -1,7 +1,7 @@
-// Package epoch counts the changes of each tenant, so that whoever keeps something in memory knows when it may be old.
+// Package cache keeps the results of queries in memory for a moment, until a change of the tenant that this process has counted.
 //
 // Nouns and the root import it. The count is this process's: another process does not see it.
-package epoch
+package cache
 
 import (
 	"sync"
@@ -11,7 +11,7 @@ import (
 // Counter counts changes per tenant. The zero Counter is ready to use.
 type Counter struct{ counts sync.Map }
 
-// Of returns the tenant's count. Read it before the rows that are to be kept in memory.
+// Of returns the tenant's count. Read it before the rows that are to be cached.
 func (c *Counter) Of(tenant string) uint64 {
 	if n, ok := c.counts.Load(tenant); ok {
 		return n.(*atomic.Uint64).Load()

@@ -1,8 +1,8 @@
-// Package port is what Porters share: all of a Porter but what is special about its kind, and reading the columns of a row
-// that comes from elsewhere.
+// Package transfer implements entity.Porter for any kind, given the functions that are special about it, and reads the columns
+// of rows from archives.
 //
 // Nouns with a Porter import it.
-package port
+package transfer
 
 import (
 	"context"
@@ -23,19 +23,19 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/uuids"
 )
 
-// timeText is how a row has a time: UTC, whole microseconds.
+// timeText is the format of times in rows: UTC, whole microseconds.
 const timeText = "2006-01-02T15:04:05.000000Z"
 
-// Time writes a time as a row has it.
+// Time formats a time for a row.
 func Time(t time.Time) string { return t.UTC().Format(timeText) }
 
-// Bad is errs.Invalid about a row.
+// Bad returns an errs.Invalid that names a row.
 func Bad(k entity.Key, format string, args ...any) error {
 	return errs.New(errs.Invalid, "%s %s: %s", k.Kind, Short(k.ID), fmt.Sprintf(format, args...))
 }
 
-// Why is errs.Invalid about a row, for the reason and with the cause that another error gives; errors of other codes are
-// passed on.
+// Why returns an errs.Invalid that names a row, with the message and the cause of err. It returns errors of other codes as they
+// are.
 func Why(k entity.Key, err error) error {
 	why, ok := errors.AsType[*errs.Error](err)
 	if !ok || why.Code != errs.Invalid {
@@ -44,8 +44,8 @@ func Why(k entity.Key, err error) error {
 	return errs.Wrap(errs.Invalid, why.Cause, "%s %s: %s", k.Kind, Short(k.ID), why.Message)
 }
 
-// Unfit says why valid JSON cannot be a part of a row, as the end of a sentence; "" when it can. A kind whose entities have
-// free JSON refuses it for that: or no archive would take them.
+// Unfit returns the reason why valid JSON cannot be a part of a row, as the end of a sentence, "" if it can. A kind whose
+// entities have free JSON refuses such JSON, as no archive could contain it.
 func Unfit(data json.RawMessage) string {
 	switch {
 	case escapes.Bad(data):
@@ -56,7 +56,7 @@ func Unfit(data json.RawMessage) string {
 	return ""
 }
 
-// Short keeps a message short however long the text is that it quotes.
+// Short shortens a text for a message.
 func Short(s string) string {
 	if r := []rune(s); len(r) > 64 {
 		return string(r[:64]) + "…"
@@ -67,8 +67,8 @@ func Short(s string) string {
 // Chunks returns consecutive parts of at most 500 elements.
 func Chunks[T any](all []T) iter.Seq[[]T] { return slices.Chunk(all, chunk) }
 
-// Columns are the columns of a row that comes from elsewhere. The first one that is wrong stays the error. Names are
-// matched exactly, and columns that nobody asks for are passed over.
+// Columns reads the columns of a row from an archive. Its error is that of the first invalid column. Names are matched
+// exactly, and columns that are not read are ignored.
 type Columns struct {
 	key     entity.Key
 	members map[string]json.RawMessage
@@ -92,10 +92,10 @@ func ReadUUID(r entity.Row) *Columns {
 	return Read(r)
 }
 
-// Err is the first fault: errs.Invalid naming the row and the column.
+// Err returns the first error: errs.Invalid naming the row and the column.
 func (c *Columns) Err() error { return c.err }
 
-// Accept returns the first fault, else what accept says about an entity of these columns, naming the row.
+// Accept returns the first error, else that of accept, naming the row.
 func (c *Columns) Accept(accept func() error) error {
 	if c.err != nil {
 		return c.err
@@ -160,7 +160,7 @@ func (c *Columns) Texts(name string) map[string]string {
 	return all
 }
 
-// Time returns a time as every database can keep it, otherwise when it is left out.
+// Time returns a time in the precision that every database can store, otherwise when it is left out.
 func (c *Columns) Time(name string, otherwise time.Time) time.Time {
 	t := otherwise
 	if c.read(name, &t, "a time such as 2026-11-20T20:31:00.123456Z") && (t.UTC().Year() < 1 || t.UTC().Year() > 9999) {
@@ -187,12 +187,12 @@ func Set(ids []string) map[string]bool {
 	return set
 }
 
-// Directory knows the principals of a tenant.
+// Directory looks up the principals of a tenant.
 type Directory interface {
 	Known(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
 }
 
-// Known asks a directory for some principals, each once; "" is none.
+// Known returns which of some principals exist. It asks the directory for each once, and not for "".
 func Known(ctx context.Context, d Directory, tenant string, ids []string) (map[string]bool, error) {
 	asked := Set(ids)
 	delete(asked, "")

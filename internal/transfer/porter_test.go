@@ -1,4 +1,4 @@
-package port_test
+package transfer_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/port"
+	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
 type item struct {
@@ -32,7 +32,7 @@ func TestExportIsAsEncodingJSONWrites(t *testing.T) {
 		{"none", nil, nil, nil},
 		{"one", nil, json.RawMessage(`{}`), json.RawMessage(`{` + hole(0) + `:` + hole(2) + `}`)},
 	} {
-		porter := port.Porter[item]{
+		porter := transfer.Porter[item]{
 			Kind: "thing", ID: func(p item) string { return p.Name },
 			Some: func(context.Context, string, []string) ([]item, error) { return []item{p}, nil },
 			Free: func(p *item) []*json.RawMessage { return []*json.RawMessage{&p.A, &p.B} },
@@ -58,12 +58,12 @@ func TestExportIsAsEncodingJSONWrites(t *testing.T) {
 func TestSecretsThatMove(t *testing.T) {
 	is := is.New(t)
 	ours := item{Name: "p", A: json.RawMessage(`{"host":"a","password":"x"}`), B: json.RawMessage(`{"env":{"A":"y","B":"z"},"n":1}`)}
-	porter := port.Porter[item]{
+	porter := transfer.Porter[item]{
 		Kind: "thing", ID: func(p item) string { return p.Name },
 		Some: func(context.Context, string, []string) ([]item, error) { return []item{ours}, nil },
 		Free: func(p *item) []*json.RawMessage { return []*json.RawMessage{&p.A, &p.B} },
 		Read: func(_ string, r entity.Row) (p item, err error) { return p, json.Unmarshal(r.JSON, &p) },
-		Put:  func(context.Context, *port.Batch[item]) error { return nil },
+		Put:  func(context.Context, *transfer.Batch[item]) error { return nil },
 		InTx: func(ctx context.Context, fn func(context.Context) error) error { return fn(ctx) },
 	}
 	const stayed = "%s of 1 thing row stayed while what is around them changed: check where they go."
@@ -85,14 +85,14 @@ func TestSecretsThatMove(t *testing.T) {
 func TestSecretsOfAnotherTenantsDeploy(t *testing.T) {
 	is := is.New(t)
 	var put string
-	porter := port.Porter[item]{
+	porter := transfer.Porter[item]{
 		Kind: "thing", ID: func(p item) string { return p.Name },
 		Some: func(context.Context, string, []string) ([]item, error) {
 			return []item{{Name: "p", A: json.RawMessage(`{"host":"good","password":"x","env":{"A":"y"}}`), B: json.RawMessage(`{"pin":"z"}`)}}, nil
 		},
 		Free: func(p *item) []*json.RawMessage { return []*json.RawMessage{&p.A, &p.B} },
 		Read: func(_ string, r entity.Row) (p item, err error) { return p, json.Unmarshal(r.JSON, &p) },
-		Put: func(_ context.Context, b *port.Batch[item]) error {
+		Put: func(_ context.Context, b *transfer.Batch[item]) error {
 			put = string(b.Write[0].A) + string(b.Write[0].B)
 			return nil
 		},
@@ -122,17 +122,17 @@ func TestSecretsOfAnotherTenantsDeploy(t *testing.T) {
 // TestWhySaysItOnce, and keeps the cause for the log.
 func TestWhySaysItOnce(t *testing.T) {
 	is, k, cause := is.New(t), entity.Key{Kind: "thing", ID: "p"}, errors.New("cause")
-	is.Equal(port.Why(k, errs.New(errs.Invalid, "name must be short")).Error(), "thing p: name must be short")
-	err := port.Why(k, fmt.Errorf("reading: %w", errs.Wrap(errs.Invalid, cause, "name must be short")))
+	is.Equal(transfer.Why(k, errs.New(errs.Invalid, "name must be short")).Error(), "thing p: name must be short")
+	err := transfer.Why(k, fmt.Errorf("reading: %w", errs.Wrap(errs.Invalid, cause, "name must be short")))
 	is.Equal(err.Error(), "thing p: name must be short: cause")
 	is.True(errors.Is(err, cause))
-	is.Equal(port.Why(k, cause), cause)
-	is.Equal(port.Why(k, nil), nil)
+	is.Equal(transfer.Why(k, cause), cause)
+	is.Equal(transfer.Why(k, nil), nil)
 }
 
 func TestExportMasksSecrets(t *testing.T) {
 	is := is.New(t)
-	porter := port.Porter[item]{
+	porter := transfer.Porter[item]{
 		Kind: "thing", ID: func(p item) string { return p.Name },
 		Some: func(context.Context, string, []string) ([]item, error) {
 			return []item{{Name: "p", A: json.RawMessage(`{"password":"x"}`), B: json.RawMessage(`{"password":`)}}, nil

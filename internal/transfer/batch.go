@@ -1,4 +1,4 @@
-package port
+package transfer
 
 import (
 	"bytes"
@@ -11,11 +11,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Batch is some rows of an import, of different ids, on their way into a tenant.
+// Batch is a batch of rows, with different ids, that are imported into a tenant.
 type Batch[T any] struct {
 	Tenant string
 	Write  []T          // the entities of the rows, except those that are skipped
-	There  map[string]T // what the tenant has of all rows, by id, as Porter.There gives it
+	There  map[string]T // the entities of all rows that the tenant has, by id, as Porter.There returns them
 	Over   []string     // the ids of those of Write that exist
 	Yield  []string     // the ids of those of Over whose slug another one of Write takes
 
@@ -29,7 +29,7 @@ func (b *Batch[T]) Warn(format string, args ...any) {
 	b.warnings = append(b.warnings, fmt.Sprintf(format, args...))
 }
 
-// Sum adds to a sentence for people that says it once for all rows of the import, if the first count is not 0. See
+// Sum adds counts to a sentence for people that appears once for all rows of the import, if the first count is not 0. See
 // entity.Tally.
 func (b *Batch[T]) Sum(sentence string, counts ...entity.Count) {
 	if counts[0].N > 0 {
@@ -37,7 +37,7 @@ func (b *Batch[T]) Sum(sentence string, counts ...entity.Count) {
 	}
 }
 
-// check refuses an unknown rule, rows of another kind and ids given twice. Errors: errs.Invalid.
+// check returns errs.Invalid for an unknown rule, rows of another kind and duplicate ids.
 func (p Porter[T]) check(rows []entity.Row, rule entity.Rule) error {
 	if !slices.Contains([]entity.Rule{entity.Skip, entity.Overwrite, entity.Fail}, rule) {
 		return errs.New(errs.Invalid, "updateRule must be one of skip, overwrite and fail")
@@ -100,7 +100,7 @@ func (p Porter[T]) byID(items []T) map[string]T {
 	return by
 }
 
-// arrive says what becomes of an entity. Errors: errs.Conflict when it is there and the rule is Fail.
+// arrive decides what is done with an entity. Errors: errs.Conflict if it exists and the rule is Fail.
 func (p Porter[T]) arrive(b *Batch[T], item T) error {
 	id := p.ID(item)
 	old, there := b.There[id]
@@ -146,7 +146,7 @@ func (b *Batch[T]) CrossTenant() bool { return b.into.CrossTenant }
 // OwnArchive reports whether the rows come from an archive of the tenant itself: see entity.Landing.
 func (b *Batch[T]) OwnArchive() bool { return b.into.OwnArchive }
 
-// own sets the owner of each entity to that of its row where the tenant knows it, else to the landing's Owner.
+// own sets the owner of each entity to that of its row if the tenant has that principal, else to Landing.Owner.
 func (p Porter[T]) own(ctx context.Context, b *Batch[T]) error {
 	if p.Owner == nil {
 		return nil
@@ -161,7 +161,7 @@ func (p Porter[T]) own(ctx context.Context, b *Batch[T]) error {
 	}
 	for i := range b.Write {
 		owner := p.Owner(&b.Write[i])
-		if known[*owner] && *owner != "*" { // everyone is a principal, and owns nothing
+		if known[*owner] && *owner != "*" { // "*" is a principal that cannot own anything
 			continue
 		}
 		if *owner != "" {
@@ -185,7 +185,7 @@ func (p Porter[T]) ownCrossTenant(b *Batch[T]) {
 	}
 }
 
-// claim refuses a slug that another entity has and keeps. Errors: errs.Conflict.
+// claim returns errs.Conflict for a slug of an entity that is not part of the batch.
 func (p Porter[T]) claim(ctx context.Context, b *Batch[T]) error {
 	if p.Natural == nil {
 		return nil
@@ -233,15 +233,15 @@ func (p Porter[T]) taken(id, natural, holder string) error {
 	return errs.New(errs.Conflict, "%s %s: the slug %s belongs %s.", p.Kind, id, slugOf(natural), holder)
 }
 
-// slugOf returns what comes behind the owner in a natural id.
+// slugOf returns the slug in a natural id.
 func slugOf(natural string) string { return natural[strings.LastIndexByte(natural, ':')+1:] }
 
 // few is how many entities of the tenant are read at once for their secrets: each may be long.
 const few = 32
 
-// keepSecrets puts the tenant's own secrets where the rows have masks. All that is overwritten is read for that: what the
-// rows have no place for is lost, and told of. So is, of a deploy from another tenant, all that is in JSON which says
-// something else now: whoever writes where a password goes could read it there.
+// keepSecrets replaces the masks in the rows by the tenant's own secrets, which it reads from the entities that are overwritten.
+// It warns of secrets that are lost as the rows have no place for them. In a deploy from another tenant, the secrets in JSON that
+// changes otherwise are lost, too: the other tenant could have changed the server that a password is sent to.
 func (p Porter[T]) keepSecrets(ctx context.Context, b *Batch[T]) error {
 	if p.Free == nil {
 		return nil
@@ -266,9 +266,9 @@ func (p Porter[T]) keepSecrets(ctx context.Context, b *Batch[T]) error {
 	return nil
 }
 
-// reveal fills in the secrets of ours, and tells how many there are none for, how many of ours have no place, and how
-// many have one in JSON that says something else now: a password that goes to another host. Those a deploy from another
-// tenant removes.
+// reveal replaces masks by the secrets of ours. It warns how many masks have no secret, how many secrets have no mask, and how
+// many are in JSON that changes otherwise, such as the host that a password is sent to. A deploy from another tenant removes
+// the last.
 func (p Porter[T]) reveal(b *Batch[T], items []*T, ours map[string]T) {
 	for _, item := range items {
 		own, missing, lost, moved, dropped := ours[p.ID(*item)], 0, 0, 0, 0

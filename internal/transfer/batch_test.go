@@ -1,4 +1,4 @@
-package port_test
+package transfer_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/port"
+	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
 // slugged is an entity with a slug, written as "id=slug".
@@ -43,7 +43,7 @@ func TestSlugsPassOn(t *testing.T) {
 		some := func(ids []string) []slugged {
 			return slices.DeleteFunc(slices.Clone(there), func(s slugged) bool { return !slices.Contains(ids, s.id) })
 		}
-		porter := port.Porter[slugged]{
+		porter := transfer.Porter[slugged]{
 			Kind: "thing", ID: func(s slugged) string { return s.id }, Natural: func(s slugged) string { return s.slug },
 			Some: func(_ context.Context, _ string, ids []string) ([]slugged, error) { return some(ids), nil },
 			Read: func(_ string, r entity.Row) (slugged, error) { return slugged{r.ID, string(r.JSON)}, nil },
@@ -57,7 +57,7 @@ func TestSlugsPassOn(t *testing.T) {
 				}
 				return taken, nil
 			},
-			Put: func(_ context.Context, b *port.Batch[slugged]) error {
+			Put: func(_ context.Context, b *transfer.Batch[slugged]) error {
 				yield = strings.Join(b.Yield, " ")
 				return nil
 			},

@@ -1,4 +1,4 @@
-package porttest
+package transfertest
 
 import (
 	"context"

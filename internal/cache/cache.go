@@ -1,0 +1,60 @@
+package cache
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	// lifetime is how long an entry is valid. A change by another process is seen after that time, one by this process at
+	// once.
+	lifetime = time.Second
+	// maxEntries is how many entries a Cache has at most.
+	maxEntries = 10000
+)
+
+// Cache caches look-ups by tenant and id for a second, so that a client with many requests costs one statement a second.
+type Cache[T any] struct {
+	changes *Counter // of the rows that a look-up depends on; nil: nothing is cached
+	mu      sync.RWMutex
+	entries map[key]entry[T]
+}
+
+type key struct{ tenant, id string }
+
+type entry[T any] struct {
+	value   T
+	version uint64
+	at      time.Time
+}
+
+// New returns a Cache of values that depend on the rows whose changes the counter counts. If it is nil, nothing is cached.
+func New[T any](changes *Counter) *Cache[T] {
+	return &Cache[T]{changes: changes, entries: map[key]entry[T]{}}
+}
+
+// Get returns the cached value, or calls load and caches its result. Errors are not cached.
+func (c *Cache[T]) Get(tenant, id string, load func() (T, error)) (T, error) {
+	if c.changes == nil {
+		return load()
+	}
+	now := entry[T]{version: c.changes.Of(tenant), at: time.Now()} // before load: a change meanwhile invalidates it
+	at := key{tenant, id}
+	c.mu.RLock()
+	e, ok := c.entries[at]
+	c.mu.RUnlock()
+	if ok && e.version == now.version && now.at.Sub(e.at) < lifetime {
+		return e.value, nil
+	}
+	var err error
+	if now.value, err = load(); err != nil {
+		return now.value, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.entries) >= maxEntries {
+		clear(c.entries)
+	}
+	c.entries[at] = now
+	return now.value, nil
+}
