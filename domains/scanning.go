@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/limiter"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
@@ -55,6 +56,7 @@ func (s *Service) scan(ctx context.Context, tenant, driver string, some []Domain
 			return nil, err
 		}
 	}
+	limiter.Resume(ctx) // what follows computes, and holds SQLite's one writer
 	err = s.o.Store.InTx(ctx, func(ctx context.Context) error {
 		at, err = s.writeAll(ctx, all, o)
 		return err

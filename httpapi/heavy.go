@@ -25,6 +25,8 @@ const (
 	// long requests compute after the body has been read, in one transaction: an import, a restore, a deploy. They take a
 	// place from then on.
 	long
+	// scan requests are long ones that first wait for another server, a directory. They take a place when that has ended.
+	scan
 )
 
 const (
@@ -92,6 +94,11 @@ func (h heavy) place(r *request, w heaviness) (*place, error) {
 	p := &place{ctx: r.Context(), in: h.brief, tenant: r.who.Tenant}
 	if w == long {
 		p.in = h.long
+	}
+	if w == scan {
+		p.in, r.place = h.long, p
+		r.Request = r.WithContext(limiter.WithResume(p.ctx, p.resume))
+		return p, nil
 	}
 	ctx, done := p.ctx, func() {}
 	if isRead(r.Method) {

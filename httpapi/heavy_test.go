@@ -3,7 +3,9 @@ package httpapi_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"io"
+	"iter"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +16,8 @@ import (
 
 	"github.com/matryer/is"
 
+	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/httpapi"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
@@ -44,6 +48,8 @@ func TestHeavyRequests(t *testing.T) {
 		{"POST", "/api/_import-bundle?dryRun=true", true},
 		{"POST", "/api/_restore", true},
 		{"POST", "/api/_bundle-deploy", true},
+		{"POST", "/api/domains/staff/driver/_scan", true},
+		{"POST", "/api/domain-drivers/LDAP/_scan", true},
 	} {
 		if httpapi.IsHeavy(c.method, c.target) != c.heavy {
 			t.Errorf("%s %s: heavy is %v", c.method, c.target, !c.heavy)
@@ -104,6 +110,52 @@ func TestHeavyRequestsTakeTurns(t *testing.T) {
 		order = append(order, <-admitted)
 	}
 	is.True(order[0] == "evil" || order[1] == "evil")
+}
+
+// slowPaper is paper whose directory says nothing until the test lets it go on.
+type slowPaper struct {
+	paper
+	asked, goOn chan struct{}
+}
+
+func (p slowPaper) Open(config json.RawMessage) (domains.Realm, error) {
+	realm, err := p.paper.Open(config)
+	if err == nil {
+		p.paper = realm.(paper)
+	}
+	return p, err
+}
+
+func (p slowPaper) Entries(ctx context.Context) iter.Seq2[domains.Entry, error] {
+	p.asked <- struct{}{}
+	<-p.goOn
+	return p.paper.Entries(ctx)
+}
+
+// TestScansTakeTheirPlaceLate: a scan has no place while it waits for its directory, and waits for one before it writes.
+func TestScansTakeTheirPlaceLate(t *testing.T) {
+	is := is.New(t)
+	slow := slowPaper{asked: make(chan struct{}), goOn: make(chan struct{})}
+	w := newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) { c.DomainDrivers = []domains.Driver{slow} })
+	w.rebuilt(t, func(*httpapi.Config) {})
+	httpapi.OneHeavyPlace(w.http, time.Minute)
+	w.must(t, "admin", "POST", "/api/domains", `{"name": "Books", "type": "paper", "config": {"secret": "s"}}`)
+	scanned := make(chan answer)
+	go func() { scanned <- w.do(t, "admin", "POST", "/api/domains/books/driver/_scan", `{"force": true}`) }()
+	<-slow.asked
+	is.Equal(httpapi.LongTenants(w.http), 0)
+	leave, err := httpapi.TakeHeavyPlaces(t.Context(), w.http, "evil") // at once
+	is.NoErr(err)
+	slow.goOn <- struct{}{}
+	for httpapi.WaitingForLong(w.http) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	w.must(t, "admin", "PUT", "/api/colors/red", `{"color": "#ff0000"}`) // it holds no writer meanwhile
+	is.Equal(w.do(t, "admin", "GET", "/api/users/zoe", "").status, 404)
+	leave()
+	is.Equal((<-scanned).status, 200)
+	w.must(t, "admin", "GET", "/api/users/zoe", "")
+	is.Equal(httpapi.LongTenants(w.http), 0)
 }
 
 // stalled is a client that takes no byte of its answer until it goes on.
