@@ -239,10 +239,15 @@ func percentiles(all []float64) string {
 	return fmt.Sprintf("p50 %s p99 %s max %s", seconds(percentile(all, 0.5)), seconds(percentile(all, 0.99)), seconds(percentile(all, 1)))
 }
 
-// perRows times one import and one restore of 10,000 rows, and how long a write of the other tenant waited at most.
+// perRows times one import, one restore and one export of 10,000 rows, and how long a write of the other tenant waited at most.
+// The export packs what the restore keeps as the archive of what it replaces.
 func (n *neighbours) perRows(ctx context.Context) ([]result, error) {
 	var all []result
-	for _, path := range []string{"/api/_import-bundle?updateRule=overwrite", "/api/_restore"} {
+	for _, path := range []string{"/api/_import-bundle?updateRule=overwrite", "/api/_restore", "/api/bundles/all/_export"} {
+		var body []byte
+		if !strings.HasSuffix(path, "_export") {
+			body = n.archive
+		}
 		var took, longest []float64
 		for range 3 {
 			ctx, cancel := context.WithCancel(ctx)
@@ -261,7 +266,7 @@ func (n *neighbours) perRows(ctx context.Context) ([]result, error) {
 				worst <- most
 			}()
 			sent := time.Now()
-			err := n.send(http.MethodPost, path, bundles.ContentType, n.archive)
+			err := n.send(http.MethodPost, path, bundles.ContentType, body)
 			took = append(took, time.Since(sent).Seconds())
 			cancel()
 			longest = append(longest, <-worst)
