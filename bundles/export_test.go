@@ -79,8 +79,8 @@ func TestPieceGoesAway(t *testing.T) {
 	})
 }
 
-// TestEntriesThatNeverFit: entries that no archive takes, each as the API takes it, are refused before anything is written.
-func TestEntriesThatNeverFit(t *testing.T) {
+// TestEntriesBeyondArchiveSize: entries that no archive takes, each as the API takes it, are refused before anything is written.
+func TestEntriesBeyondArchiveSize(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme := is.New(t), w.as(t, "acme")
 		var m bundles.Manifest

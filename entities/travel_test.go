@@ -16,8 +16,23 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/transfertest"
 )
 
-// TestWhatIsAcceptedTravels, however long its row is with masks in the places of its secrets.
 func TestWhatIsAcceptedTravels(t *testing.T) {
+	eachTraveller(t, func(t *testing.T, travels func(is.T, json.RawMessage)) {
+		rapid.Check(t, func(t *rapid.T) { travels(t, transfertest.Free().Draw(t, "data")) })
+	})
+}
+
+// TestTravelsAtFullSize, however long its row is with masks in the places of its secrets.
+func TestTravelsAtFullSize(t *testing.T) {
+	eachTraveller(t, func(t *testing.T, travels func(is.T, json.RawMessage)) {
+		for _, data := range transfertest.Fat(1 << 20) {
+			travels(t, data)
+		}
+	})
+}
+
+// eachTraveller calls test with a check that a dataset with these data arrives in another tenant as it is.
+func eachTraveller(t *testing.T, test func(t *testing.T, travels func(is.T, json.RawMessage))) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		s := service(t, open(t))
 		p, ctx := typeOf(t, s, "dataset").Porter, jo(t)
@@ -33,10 +48,7 @@ func TestWhatIsAcceptedTravels(t *testing.T) {
 				is.True(string(at.Data) == string(bare)) // all but the secrets
 			}
 		}
-		rapid.Check(t, func(t *rapid.T) { travels(t, transfertest.Free().Draw(t, "data")) })
-		for _, data := range transfertest.Fat(1 << 20) {
-			travels(t, data)
-		}
+		test(t, travels)
 	})
 }
 

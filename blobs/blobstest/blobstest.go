@@ -48,7 +48,6 @@ func TestStore(t *testing.T, open func(t *testing.T) blobs.Store) {
 		"CanceledLeavesNone":  testCanceled,
 		"ErrorsStay":          testErrorsStay,
 		"ClosedReader":        testClosed,
-		"FlatMemory":          testMemory,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
 	}

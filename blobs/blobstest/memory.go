@@ -12,8 +12,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/blobs"
 )
 
-// testMemory streams 64 MiB in and out; the heap must not grow by a quarter of it.
-func testMemory(t *testing.T, s blobs.Store) {
+// TestMemory streams 64 MiB in and out; the heap must not grow by a quarter of it.
+func TestMemory(t *testing.T, s blobs.Store) {
 	is := is.New(t)
 	defer debug.SetGCPercent(debug.SetGCPercent(10)) // count what is in use, not what waits for the collector
 	heap := newHeap()

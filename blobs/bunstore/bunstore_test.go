@@ -26,6 +26,10 @@ func TestStore(t *testing.T) {
 	})
 }
 
+func TestMemory(t *testing.T) {
+	dbtest.EachStore(t, func(t *testing.T, open dbtest.Opener) { blobstest.TestMemory(t, bunstore.New(open(t))) })
+}
+
 // TestJoinsTransaction: in a transaction everything of a blob lands or goes with it.
 func TestJoinsTransaction(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {

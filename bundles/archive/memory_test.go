@@ -167,9 +167,9 @@ func TestHostileMemory(t *testing.T) {
 	}
 }
 
-// TestMostMembers: as many members as there may be, with names as long as they may be, need no more memory, here to be
+// TestMostMembersMemory: as many members as there may be, with names as long as they may be, need no more memory, here to be
 // written and read at once.
-func TestMostMembers(t *testing.T) {
+func TestMostMembersMemory(t *testing.T) {
 	const n = 30_000 - 2
 	is, limits := is.New(t), archive.Limits{Members: n + 2}
 	r, w := io.Pipe()
