@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"slices"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/limiter"
+	"github.com/tenantcontent/tenantcontent/internal/spool"
 )
 
 // How says how an archive is imported.
@@ -194,20 +194,13 @@ func (s *Service) again(r io.Reader) (in io.ReadSeeker, end func(), err error) {
 	})
 }
 
-// spool returns a temporary file with what write has written. Where the system allows it the file has no name from the beginning,
-// so that it is gone with the process, however that ends.
+// spool returns a temporary file with what write has written.
 func (s *Service) spool(write func(io.Writer) error) (in io.ReadSeeker, end func(), err error) {
-	f, err := os.CreateTemp("", "tenantcontent-*.tgz")
+	f, err := spool.New()
 	if err != nil {
 		return nil, nil, err
 	}
-	unlinked := os.Remove(f.Name()) == nil
-	end = func() {
-		_ = f.Close() // it was read, or is of no use
-		if !unlinked {
-			_ = os.Remove(f.Name())
-		}
-	}
+	end = func() { _ = f.Close() } // it was read, or is of no use
 	if err := write(f); err != nil {
 		end()
 		return nil, nil, err

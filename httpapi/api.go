@@ -115,7 +115,8 @@ type api struct {
 	heavy        heavy
 	transfers    transfers
 	answers      *limiter.Limiter // bytes of large answers, by tenant and user
-	bodies       *limiter.Limiter // the same of large bodies
+	bodies       *limiter.Limiter // the same of large bodies that have been received
+	spooled      *limiter.Limiter // the same of those that are being received, in temporary files
 }
 
 // The writes of a tenant mostly wait for each other in the database, each with a connection of its own. So that a tenant
@@ -162,7 +163,7 @@ func New(c Config) (Handler, error) {
 		logins:  c.Authenticate == nil || c.KeepLogins,
 		proxies: proxies,
 		writing: limiter.New(limiter.Options{PerKey: maxWriting, Timeout: maxWait}),
-		answers: c.Memory.limiter(0), bodies: c.Memory.limiter(c.Memory.All / 3), transfers: transfers{idle: c.Idle, drained: c.LastIdle},
+		answers: c.Memory.limiter(0), bodies: c.Memory.limiter(c.Memory.All / 3), spooled: c.Memory.disk().limiter(0), transfers: transfers{idle: c.Idle, drained: c.LastIdle},
 	}
 	a.transfers.stopping, a.transfers.stop = context.WithCancel(context.Background())
 	a.heavy = newHeavy(&a.transfers)
@@ -223,7 +224,7 @@ func (a *api) serve(w *response, r *http.Request) error {
 		return errs.Wrap(errs.Forbidden, err, "This request came from a page of another origin.")
 	}
 	req := &request{
-		Request: r, sender: w.sender, params: params, maxBody: a.MaxBody, bodies: memory{limiter: a.bodies, most: a.Memory.User},
+		Request: r, sender: w.sender, params: params, maxBody: a.MaxBody, bodies: memory{limiter: a.bodies, most: a.Memory.User}, spooled: memory{limiter: a.spooled, most: a.Memory.disk().User},
 	}
 	if !route.Public {
 		if err := a.authorize(req, route); err != nil {

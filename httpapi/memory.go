@@ -11,10 +11,13 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// Memory limits how many bytes large answers hold at once while they are sent and, separately, large bodies while they are
+// Memory limits how many bytes large answers hold at once while they are sent and, separately, large bodies that have been
 // received. A request beyond the limit waits for Wait and is then answered 503. Answers and bodies of up to 64 KiB do not
-// count. A third of the memory for bodies is reserved for tenants that hold none, so that slow senders of a few tenants do
-// not block the others.
+// count. A third of the memory for bodies is reserved for tenants that hold none. The answer to a write, which has been done
+// by then, is sent from a temporary file when it exceeds the limit.
+//
+// A large body is in a temporary file while it is received. Such files have at most eight times as many bytes of a user and of
+// a tenant, and 32 times as many in all; a request beyond that is answered 503 at once.
 type Memory struct {
 	User, Tenant, All int64         // bytes; default 12, 24 and 72 MiB
 	Wait              time.Duration // default 3 seconds
@@ -26,6 +29,18 @@ const maxWaiting, maxWaitingOf = 1000, 200
 
 // small is the most bytes that do not count.
 const small = 64 << 10
+
+// How many times as many bytes of bodies may be in temporary files as in memory.
+const (
+	onDisk    = 8 // of a user and of a tenant
+	allOnDisk = 32
+)
+
+// disk returns the limits of temporary files.
+func (m Memory) disk() Memory {
+	m.User, m.Tenant, m.All = onDisk*m.User, onDisk*m.Tenant, allOnDisk*m.All
+	return m
+}
 
 func (m Memory) limiter(reserve int64) *limiter.Limiter {
 	return limiter.New(limiter.Options{
@@ -109,11 +124,12 @@ func (m *memory) release() {
 // answer calls the handler and writes its reply. If there is no memory for the large answer to a read, answer waits for some,
 // with neither memory nor a database connection, and calls the handler again.
 func (a *api) answer(w *response, route *Route, r *request) error {
-	w.memory.keys, r.bodies.keys = [2]string{r.who.Tenant, r.who.User}, [2]string{r.who.Tenant, r.who.User}
+	keys := [2]string{r.who.Tenant, r.who.User}
+	w.memory.keys, r.bodies.keys, r.spooled.keys = keys, keys, keys
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return a.answerOnce(w, route, r)
 	}
-	w.counted = true
+	w.repeatable = true
 	plain := r.Request
 	r.Request = plain.WithContext(paging.WithLimits(plain.Context(), paging.Limits{MaxBytes: a.Memory.Page, Hold: w.memory.hold}))
 	for range 3 {

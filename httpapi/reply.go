@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/internal/spool"
 )
 
 // reply is the answer that a handler returns: a status, headers, and one of a JSON body, a stream or nothing.
@@ -77,8 +78,9 @@ func (a reply) write(w *response, r *http.Request) error {
 		}
 	}
 	body, err := hal.Append(make([]byte, 0, 1024), a.body)
-	if err == nil && w.counted && len(body) > small {
-		err = w.memory.hold(len(body))
+	full := err == nil && len(body) > small && w.memory.hold(len(body)) != nil
+	if full && w.repeatable {
+		err = errNoMemory
 	}
 	if err != nil {
 		return err
@@ -90,8 +92,26 @@ func (a reply) write(w *response, r *http.Request) error {
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(a.status)
 	w.place.leave()
-	_, _ = w.Write(body) // a client that has gone needs no answer
+	if full {
+		w.writeSpooled(body)
+	} else {
+		_, _ = w.Write(body) // a client that has gone needs no answer
+	}
 	return nil
+}
+
+// writeSpooled is Write for a body that is not to be in memory while the client receives it.
+func (w *response) writeSpooled(body []byte) {
+	f, err := spool.New()
+	if err == nil {
+		defer func() { _ = f.Close() }()
+		_, err = f.Write(body)
+	}
+	if err != nil {
+		_, _ = w.Write(body)
+		return
+	}
+	_, _ = io.CopyBuffer(w, io.NewSectionReader(f, 0, int64(len(body))), make([]byte, chunkSize))
 }
 
 // tag sets the entity tag of the answer. It reports whether it has answered a read with 304, as the client has it already.
@@ -246,11 +266,11 @@ type response struct {
 	conditions *conditions // of the request; nil for none
 	secret     bool        // Route.Secret
 
-	transfers *transfers
-	out       *transfer // the answer, unless it is tiny
-	cut       bool      // the client did not take it
-	memory    memory    // what the answer holds
-	counted   bool      // and it counts
+	transfers  *transfers
+	out        *transfer // the answer, unless it is tiny
+	cut        bool      // the client did not take it
+	memory     memory    // what the answer holds
+	repeatable bool      // it is the answer to a read: the handler can be called again
 }
 
 // setType sets the media type of a JSON answer.

@@ -18,6 +18,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/escapes"
 	"github.com/tenantcontent/tenantcontent/internal/limiter"
+	"github.com/tenantcontent/tenantcontent/internal/spool"
 )
 
 // request is the argument of a handler: the HTTP request, its parameters and its caller.
@@ -34,9 +35,11 @@ type request struct {
 	conditions *conditions // nil for none
 	turn       bool        // the request has its turn among the writes of the tenant
 
-	place  *place // nil for a light request's
-	bodies memory // what the body holds
-	taken  int64  // bytes of what take has returned
+	place   *place // nil for a light request's
+	bodies  memory // what the body holds
+	spooled memory // what it holds of the disk while it arrives
+	taken   int64  // bytes of what take has returned
+	ahead   []byte // the body, once readAhead has read it; else nil
 }
 
 // param returns a path parameter, unescaped.
@@ -80,6 +83,9 @@ func plain(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0
 // only writer. It returns the errors of body.
 func (r *request) readAhead() error {
 	raw, err := r.read()
+	if r.ahead = raw; raw == nil {
+		r.ahead = []byte{}
+	}
 	r.Body = io.NopCloser(bytes.NewReader(raw))
 	return err
 }
@@ -94,6 +100,9 @@ func (r *request) body() ([]byte, error) {
 }
 
 func (r *request) read() ([]byte, error) {
+	if r.ahead != nil {
+		return r.ahead, nil
+	}
 	body := http.MaxBytesReader(nil, r.Body, r.maxBody)
 	raw, err := r.take(body)
 	var large *http.MaxBytesError
@@ -104,32 +113,68 @@ func (r *request) read() ([]byte, error) {
 }
 
 // take reads a part of the body that stays in memory until the request has been answered. When such parts exceed small, the
-// request acquires memory for the largest that they may become. It returns errs.Unavailable if there is none, and the errors
-// of from.
+// part is kept in a temporary file until it has arrived, and acquires the memory that it needs then: a slow sender holds none.
+// It returns errs.Unavailable if there is none, and the errors of from.
 func (r *request) take(from io.Reader) ([]byte, error) {
 	free := max(0, small-r.taken)
 	raw, err := io.ReadAll(io.LimitReader(from, free+1))
 	if int64(len(raw)) > free && err == nil {
-		if r.bodies.held == 0 {
-			r.place.yield() // until the next Read
-			if err := r.bodies.acquire(r.Context(), bodySize(r.ContentLength, r.maxBody)); err != nil {
-				return nil, limiter.Unavailable(err, "Too many large bodies are on their way at the moment. Try again.")
-			}
-		}
-		var rest []byte
-		rest, err = io.ReadAll(from)
-		raw = append(raw, rest...)
+		raw, err = r.takeLarge(raw, from)
 	}
 	r.taken += int64(len(raw))
 	return raw, err
 }
 
-// bodySize is how many bytes a body may have.
-func bodySize(announced, most int64) int64 {
-	if announced < 0 {
-		return most
+// takeLarge is take for a large part of which the beginning has been read.
+func (r *request) takeLarge(begun []byte, from io.Reader) ([]byte, error) {
+	f, err := spool.New()
+	if err != nil {
+		return nil, noRoom(err)
 	}
-	return min(announced, most)
+	defer func() { _ = f.Close() }()
+	defer r.spooled.release()
+	size, err := r.spool(f, io.MultiReader(bytes.NewReader(begun), from))
+	if err != nil {
+		return nil, err
+	}
+	r.place.yield()
+	if err := r.bodies.acquire(r.Context(), size); err != nil {
+		return nil, limiter.Unavailable(err, tooManyBodies)
+	}
+	raw := make([]byte, size)
+	if _, err := f.ReadAt(raw, 0); err != nil {
+		return nil, noRoom(err)
+	}
+	return raw, nil
+}
+
+const tooManyBodies = "Too many large bodies are on their way at the moment. Try again."
+
+// spool writes what arrives to a temporary file and counts it.
+func (r *request) spool(f *spool.File, from io.Reader) (size int64, err error) {
+	for chunk := make([]byte, chunkSize); ; {
+		n, err := from.Read(chunk)
+		if n > 0 {
+			if r.spooled.hold(n) != nil {
+				return size, errs.New(errs.Unavailable, tooManyBodies)
+			}
+			if _, err := f.Write(chunk[:n]); err != nil {
+				return size, noRoom(err)
+			}
+			size += int64(n)
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return size, nil
+		case err != nil:
+			return size, err
+		}
+	}
+}
+
+// noRoom returns the error of a request whose body could not be written to a temporary file, or read from it.
+func noRoom(err error) error {
+	return errs.Wrap(errs.Unavailable, err, "The server has no room for a large body at the moment. Try again.")
 }
 
 // decode reads a JSON body into a T: a struct that has the fields which the route accepts and no other. No body is an
