@@ -148,6 +148,11 @@ type Store interface {
 	// Superusers gives, of some users, the names of those that are superusers, enabled or not.
 	Superusers(ctx context.Context, tenant string, usernames []string) ([]string, error)
 
+	// AllBrought returns the marks of all entities of a kind that deploys from a source tenant brought, by id.
+	AllBrought(ctx context.Context, tenant, source string, kind entity.Kind) (map[string]string, error)
+	// Additions counts what people added to some entities of a kind, by id; those with nothing may be left out.
+	Additions(ctx context.Context, tenant string, kind entity.Kind, ids []string) (map[string]Additions, error)
+
 	// Hanging counts what hangs on some entities of a kind at a time. It asks of hundreds of entities at once.
 	Hanging(ctx context.Context, tenant string, kind entity.Kind, ids []string, at time.Time) (Hanging, error)
 

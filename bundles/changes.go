@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
@@ -260,6 +261,16 @@ func (l *landing) comparePaths(ctx context.Context, p entity.FilePorter, c *Chan
 
 // put writes a file, and looks whether it changes the one that was there.
 func (l *landing) put(ctx context.Context, p entity.FilePorter, k entity.Key, f entity.File, r io.Reader) error {
+	if !l.crossTenant {
+		return l.putFile(ctx, p, k, f, r)
+	}
+	sum := sha256.New()
+	err := l.putFile(ctx, p, k, f, io.TeeReader(r, sum))
+	l.written[fileID(k, f.Path)] = hex.EncodeToString(sum.Sum(nil))
+	return err
+}
+
+func (l *landing) putFile(ctx context.Context, p entity.FilePorter, k entity.Key, f entity.File, r io.Reader) error {
 	has, ok := l.same[k]
 	if !ok {
 		return p.PutFile(ctx, l.tenant, k.ID, f, r)

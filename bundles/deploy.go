@@ -32,7 +32,8 @@ type Deployed struct {
 //
 // Into another tenant than the caller's a deploy brings no rights: see entity.Landing.CrossTenant. Its users are neither
 // changed nor removed, and teams come without members. Of rows that are there, it overwrites those alone that deploys of the
-// caller's tenant brought; others are skipped, and with the rule Fail a conflict. What is new belongs to the user whom the
+// caller's tenant brought; others are skipped, and with the rule Fail a conflict. What is no longer shipped stays with all that
+// it needs if the tenant's people added to it what would be removed with it, such as members or comments. What is new belongs to the user whom the
 // tenant's deployFrom names for the source, else to its first superuser, but for what belongs to users and teams that come with
 // it. The tenant's superusers are told in a notification what was left out and done.
 //
@@ -216,7 +217,7 @@ func (s *Service) deployTo(ctx context.Context, a actor.Actor, tenant string, fr
 
 // fromTenant prepares a landing that comes from another tenant: who owns what is new, and what its deploys brought.
 func (l *landing) fromTenant(ctx context.Context, source, runAs string, before memory) error {
-	l.source, l.brought = source, before.stays
+	l.source, l.brought, l.written = source, before.stays, map[string]string{}
 	l.into.CrossTenant, l.into.Brought = true, map[string]bool{}
 	for k := range l.brought {
 		if k.Kind == "team" {

@@ -28,6 +28,7 @@ type landing struct {
 
 	source      string              // crossTenant: the tenant that deploys
 	brought     map[entity.Key]bool // crossTenant: rows of the archive that are there and that deploys of the source brought
+	written     map[string]string   // crossTenant: digests of the files that were written, by fileID
 	crossTenant bool                // in another tenant than the caller's: what it answers must not tell of that one's users
 	people      entity.Tally        // crossTenant: sums of the porters of users and teams, for the tenant's own superusers alone
 	shipped     map[string]bool     // crossTenant: the users whom earlier deploys of the bundle had
@@ -206,6 +207,15 @@ func (l *landing) tell(said ...string) {
 	l.notice = append(l.notice, said[:min(len(said), max(0, maxWarnings-len(l.notice)))]...)
 }
 
+// warnOwn warns of what is the tenant's own affair: its own superusers, whoever the caller is.
+func (l *landing) warnOwn(said string) {
+	if l.crossTenant {
+		l.tell(said)
+		return
+	}
+	l.warn(said)
+}
+
 // maxNotice bounds the lines of the notification of a deploy from another tenant.
 const maxNotice = 100
 
@@ -242,7 +252,15 @@ func (l *landing) arrive(ctx context.Context, c Change) error {
 			if err := l.comparePaths(ctx, p, &c); err != nil {
 				return err
 			}
-			if err := p.KeepFiles(ctx, l.tenant, c.ID, l.look.files[c.ID]); err != nil {
+			keep := l.look.files[c.ID]
+			if l.crossTenant {
+				own, err := l.ownFiles(ctx, p, c.Key, keep)
+				if err != nil {
+					return err
+				}
+				keep = slices.Concat(keep, own)
+			}
+			if err := p.KeepFiles(ctx, l.tenant, c.ID, keep); err != nil {
 				return err
 			}
 		}

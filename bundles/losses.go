@@ -61,7 +61,7 @@ func (l *landing) warnOfLosses() {
 			}
 		}
 		if len(what) > 0 {
-			l.warn(fmt.Sprintf("Lost with %s: %s. The archive of what is replaced does not hold them.", with, strings.Join(what, ", ")))
+			l.warnOwn(fmt.Sprintf("Lost with %s: %s. The archive of what is replaced does not hold them.", with, strings.Join(what, ", ")))
 		}
 	}
 	h := l.lost

@@ -139,6 +139,13 @@ func (l *landing) remember(ctx context.Context, source, bundle string, stays map
 			}
 		}
 	}
+	if l.crossTenant {
+		files, err := l.shippedFiles(ctx)
+		if err != nil {
+			return err
+		}
+		all = append(all, files...)
+	}
 	for kind, ids := range brought {
 		marks, err := l.s.marks(ctx, l.tenant, kind, ids)
 		if err != nil {

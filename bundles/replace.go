@@ -88,6 +88,11 @@ func (l *landing) replace(ctx context.Context, gone plan) error {
 	if err != nil {
 		return err
 	}
+	if l.crossTenant {
+		if err := l.spareAdditions(ctx, going); err != nil {
+			return err
+		}
+	}
 	for kind, ids := range going {
 		if len(ids) > 0 {
 			old[kind] = slices.Sorted(slices.Values(append(old[kind], ids...)))
@@ -135,7 +140,7 @@ func (l *landing) keep(ctx context.Context, before string, p, going plan, counts
 		}
 		return l.s.write(ctx, l.tenant, h, p, out, func(row entity.Row) {
 			if going.has(row.Key) {
-				l.lost.secrets += bytes.Count(row.JSON, []byte(`"`+entity.Mask+`"`))
+				l.lost.secrets += secretsOf(row)
 			}
 		})
 	})
@@ -145,6 +150,9 @@ func (l *landing) keep(ctx context.Context, before string, p, going plan, counts
 	l.report.Archive = &f
 	return err
 }
+
+// secretsOf returns how many secrets an entity has, of which its row has the masks.
+func secretsOf(row entity.Row) int { return bytes.Count(row.JSON, []byte(`"`+entity.Mask+`"`)) }
 
 // remove deletes entities, the kinds that need others first, after hold and keep. What deleted users and teams own passes to the landing's
 // owner.
@@ -262,16 +270,12 @@ func (l *landing) pass(ctx context.Context, ids []string) error {
 		if len(moved) == 0 {
 			continue
 		}
-		owner := l.into.Owner
-		if l.crossTenant {
-			owner = "somebody else"
-		}
-		said := fmt.Sprintf("%s owned %s of content, which %s owns now.", id, entity.Count{N: len(moved), Of: "piece"}, owner)
+		said := fmt.Sprintf("%s owned %s of content, which %s owns now.", id, entity.Count{N: len(moved), Of: "piece"}, l.into.Owner)
 		lost := slices.DeleteFunc(moved, func(r entity.Ref) bool { return l.kept.has(entity.Key{Kind: r.Kind, ID: r.ID}) })
 		if len(lost) > 0 {
 			said += fmt.Sprintf(" The archive of what is replaced does not give %d of them back.", len(lost))
 		}
-		l.warn(said)
+		l.warnOwn(said)
 	}
 	return nil
 }

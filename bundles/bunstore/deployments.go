@@ -46,6 +46,21 @@ func (s *Store) Brought(ctx context.Context, tenant, source string, kind entity.
 	return marks, nil
 }
 
+// AllBrought implements bundles.Store.
+func (s *Store) AllBrought(ctx context.Context, tenant, source string, kind entity.Kind) (map[string]string, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	marks := map[string]string{}
+	rows, err := c.Rows(ctx, `SELECT DISTINCT entity_id, mark FROM tc_deployments WHERE tenant_id = $1 AND source_tenant = $2 AND kind = $3`,
+		tenant, source, string(kind))
+	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) {
+		var mark string
+		err = rows.Scan(&id, &mark)
+		marks[id] = mark
+		return id, err
+	})
+	return marks, bunx.Err(err, "Deployment")
+}
+
 // SetDeployed implements bundles.Store.
 func (s *Store) SetDeployed(ctx context.Context, tenant, source, bundleID string, all []bundles.Deployment) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {

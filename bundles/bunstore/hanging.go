@@ -30,6 +30,36 @@ func (s *Store) Hanging(ctx context.Context, tenant string, kind entity.Kind, id
 	return h, nil
 }
 
+// Additions implements bundles.Store.
+func (s *Store) Additions(ctx context.Context, tenant string, kind entity.Kind, ids []string) (map[string]bundles.Additions, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	all := map[string]bundles.Additions{}
+	count := func(query string, args []any, add func(*bundles.Additions, int)) error {
+		rows, err := c.Rows(ctx, query, args...)
+		_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) {
+			var n int
+			err = rows.Scan(&id, &n)
+			a := all[id]
+			add(&a, n)
+			all[id] = a
+			return id, err
+		})
+		return err
+	}
+	for some := range slices.Chunk(ids, batch) {
+		err := count(`SELECT entity_id, count(*) FROM tc_comments WHERE tenant_id = $1 AND kind = $2 AND parent_id IS NULL AND entity_id IN `+
+			bunx.In(3, len(some))+` GROUP BY entity_id`, bunx.Args(some, tenant, string(kind)), func(a *bundles.Additions, n int) { a.Comments = n })
+		if err == nil && kind == "team" {
+			err = count(`SELECT team_id, count(*) FROM tc_memberships WHERE tenant_id = $1 AND team_id IN `+
+				bunx.In(2, len(some))+` GROUP BY team_id`, bunx.Args(some, tenant), func(a *bundles.Additions, n int) { a.Members = n })
+		}
+		if err != nil {
+			return nil, bunx.Err(err, "Comment")
+		}
+	}
+	return all, nil
+}
+
 // Superusers implements bundles.Store.
 func (s *Store) Superusers(ctx context.Context, tenant string, usernames []string) ([]string, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
