@@ -11,7 +11,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
-	"github.com/tenantcontent/tenantcontent/internal/port"
+	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
 // Additions counts what people added to an entity that came with a deploy, and what would be removed with it.
@@ -136,7 +136,7 @@ func (l *landing) ownSecrets(ctx context.Context, kind entity.Kind, ids []string
 
 // ownContent counts what principals own but for what deploys of the source brought.
 func (l *landing) ownContent(ctx context.Context, principals []string) (map[string]int, error) {
-	own, kinds, asked := map[string]int{}, map[entity.Kind]bool{}, port.Set(principals)
+	own, kinds, asked := map[string]int{}, map[entity.Kind]bool{}, transfer.Set(principals)
 	for _, id := range principals {
 		counts, err := l.s.content.Owned(ctx, l.tenant, id)
 		if err != nil {
@@ -222,7 +222,7 @@ type paths struct {
 }
 
 func newPaths(all []string) paths {
-	p := paths{port.Set(all), map[string]bool{}, map[string]bool{}}
+	p := paths{transfer.Set(all), map[string]bool{}, map[string]bool{}}
 	for _, path := range all {
 		path = fold.Text(path)
 		p.folded[path] = true
