@@ -207,7 +207,7 @@ func TestStalledReaderIsCut(t *testing.T) {
 func TestStalledSenderIsCut(t *testing.T) {
 	is := is.New(t)
 	w := newWorld(t, dbtest.SQLite)
-	w.rebuilt(t, func(c *httpapi.Config) { c.Idle = 50 * time.Millisecond })
+	w.rebuilt(t, func(c *httpapi.Config) { c.Idle = 500 * time.Millisecond })
 	server := w.serve(t)
 	for _, route := range []string{"POST /api/reports", "POST /api/uploads?filename=x"} {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(server.URL, "http://"))

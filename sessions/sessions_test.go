@@ -73,11 +73,12 @@ type fixedTenants []string
 
 func (f *fixedTenants) IDs(context.Context) ([]string, error) { return *f, nil }
 
-// spy is a Store that counts look-ups and can fail to count.
+// spy is a Store that counts look-ups and can fail to count a tenant's uses.
 type spy struct {
 	sessions.Store
 	lookups atomic.Int64
 	fail    error
+	fails   string // the tenant; all if empty
 }
 
 func (s *spy) Session(ctx context.Context, tenant, id string) (sessions.Session, sessions.Holder, error) {
@@ -91,7 +92,7 @@ func (s *spy) Token(ctx context.Context, tenant, id string) (sessions.Token, ses
 }
 
 func (s *spy) Count(ctx context.Context, tenant string, uses map[string]sessions.Use) error {
-	if s.fail != nil {
+	if s.fail != nil && (s.fails == "" || s.fails == tenant) {
 		return s.fail
 	}
 	return s.Store.Count(ctx, tenant, uses)

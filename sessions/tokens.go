@@ -3,6 +3,7 @@ package sessions
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/netip"
 	"strings"
 	"sync"
@@ -231,12 +232,11 @@ func (s *Service) Flush(ctx context.Context, tenant string) error {
 
 // FlushAll is Flush for every tenant with counted uses.
 func (s *Service) FlushAll(ctx context.Context) error {
+	var failed []error // one tenant's failure is not the others'
 	for _, tenant := range s.uses.tenants() {
-		if err := s.Flush(ctx, tenant); err != nil {
-			return err
-		}
+		failed = append(failed, s.Flush(ctx, tenant))
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // uses counts the uses of tokens until Flush writes them.

@@ -267,3 +267,22 @@ func TestFailedFlushKeepsCounters(t *testing.T) {
 		is.Equal(f.listed(t).Requests, int64(2))
 	})
 }
+
+// TestFailedFlushIsOneTenants: the counters of the others are written.
+func TestFailedFlushIsOneTenants(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is, ctx := is.New(t), t.Context()
+		for _, tenant := range []string{"acme", "evil"} {
+			_, credential, err := f.CreateToken(actor.With(ctx, actor.Actor{Tenant: tenant, User: "jo", Superuser: true}), sessions.NewToken{})
+			is.NoErr(err)
+			_, err = f.Authenticate(ctx, credential, loopback)
+			is.NoErr(err)
+		}
+		f.spy.fail, f.spy.fails = errors.New("away"), "evil"
+		is.True(errors.Is(f.FlushAll(ctx), f.spy.fail))
+		f.spy.fails = "acme"
+		is.NoErr(f.FlushAll(ctx)) // evil's are kept, nothing is left of acme's
+		f.spy.fail = nil
+		is.Equal(f.listed(t).Requests, int64(1))
+	})
+}
