@@ -9,15 +9,15 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 )
 
-// fetched is what a sequence gave, or that it panicked.
+// fetched is an element of a sequence, or the panic that ended it.
 type fetched[T any] struct {
 	it    T
 	err   error
 	panic any
 }
 
-// ahead makes a sequence while its taker works on what it gave before, in a goroutine that is over when the sequence is; so
-// many may wait for the taker. It is for what is read outside of a transaction: that is for one goroutine at a time.
+// ahead runs a sequence in a goroutine, up to waiting elements ahead of its consumer. The goroutine ends with the sequence. It
+// must not be used in a transaction, which only one goroutine may use.
 func ahead[T any](all iter.Seq2[T, error], waiting int) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		next, enough := make(chan fetched[T], waiting), make(chan struct{})
@@ -52,7 +52,7 @@ func ahead[T any](all iter.Seq2[T, error], waiting int) iter.Seq2[T, error] {
 	}
 }
 
-// rowsOf returns the rows of a kind's entities, asked for batch by batch.
+// rowsOf returns the rows of a kind's entities, exported in batches.
 func rowsOf(ids []string, export func(ids []string) iter.Seq2[entity.Row, error]) iter.Seq2[entity.Row, error] {
 	return func(yield func(entity.Row, error) bool) {
 		for len(ids) > 0 {

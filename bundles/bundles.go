@@ -1,7 +1,8 @@
-// Package bundles is the manifests of content that a tenant ships, and the archives that carry it to another tenant.
+// Package bundles manages bundles, which are manifests of content, and exports, imports, restores and deploys archives of
+// content.
 //
-// httpapi, the root and hosts import it; bundles/bunstore keeps its rows, bundles/archive is the file's format, and
-// bundles/bundletest checks a host's own kinds and drivers. It reaches content of every kind through entity.Porter.
+// httpapi, the root and hosts import it; bundles/bunstore stores its rows, bundles/archive defines the file format, and
+// bundles/bundletest checks a host's own kinds and drivers. It reads and writes content of every kind through entity.Porter.
 package bundles
 
 import (
@@ -20,7 +21,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// A bundle is read whole, with its entries. These bound what that is.
+// The most entries of a bundle, as it is read with all of them.
 const (
 	MaxEntries     = 5000
 	MaxEntriesData = 4 << 20 // bytes of the data of all entries together
@@ -43,10 +44,10 @@ func (b Bundle) Version() string {
 	return guard.Version(b.ID, b.Name, b.Slug, b.Description, b.CreatedAt, b.UpdatedAt)
 }
 
-// NaturalID is the slug.
+// NaturalID returns the slug.
 func (b Bundle) NaturalID() string { return b.Slug }
 
-// Entry is one entity in a bundle, or with a type that refers to nothing, all of some kinds.
+// Entry is an entity in a bundle or, if its type refers to nothing, all entities of some kinds.
 type Entry struct {
 	Tenant    string
 	ID        string          // UUIDv7, lower case
@@ -57,8 +58,8 @@ type Entry struct {
 	CreatedAt time.Time       // UTC, whole microseconds
 	UpdatedAt time.Time       // UTC, whole microseconds
 
-	// Ref is the entity, nil when it no longer exists or the type refers to nothing. The Service finds it where a
-	// method says so; it is not stored.
+	// Ref is the entity, nil if it no longer exists or the type refers to nothing. Methods of the Service set it where they
+	// document it; it is not stored.
 	Ref *entity.Ref
 }
 
@@ -70,11 +71,11 @@ func (e Entry) Version() string {
 // Deployment is one entity that a deploy of a bundle brought into a tenant.
 type Deployment struct {
 	entity.Key
-	Mark   string // tells the entity from a later one with its id
-	Shared bool   // the deploys of another bundle brought it too
+	Mark   string // a fingerprint that distinguishes the entity from a later one with its id
+	Shared bool   // deploys of another bundle brought it, too
 }
 
-// Hanging counts what is removed with entities and is in no archive.
+// Hanging counts what is removed together with entities and is not in archives.
 type Hanging struct {
 	Comments        int // on the entities, without their replies
 	Passwords       int // of users, as all that follow
@@ -88,7 +89,7 @@ type Hanging struct {
 	Sessions        int // that have not expired
 	Pictures        int
 	Files           int            // uploads and downloads that have not expired
-	Authorships     int            // comments, which stay and are nobody's
+	Authorships     int            // comments, which stay without an author
 	Memberships     map[string]int // by team
 }
 
@@ -123,7 +124,7 @@ type Store interface {
 	// RenameUsers waits, and finds the entry. Errors: errs.Conflict when the bundle has one with the same type and EntityID;
 	// errs.Invalid when that user or team no longer exists.
 	InsertEntry(ctx context.Context, tenant string, e Entry) error
-	// SetData writes an entry's data and UpdatedAt, and gives the entry. Errors: errs.NotFound.
+	// SetData writes an entry's data and UpdatedAt, and returns the entry. Errors: errs.NotFound.
 	SetData(ctx context.Context, tenant, bundleID, id string, data json.RawMessage, at time.Time) (Entry, error)
 	// DeleteEntry fails with errs.NotFound when the bundle has no entry with this id.
 	DeleteEntry(ctx context.Context, tenant, bundleID, id string) error
@@ -133,10 +134,10 @@ type Store interface {
 	// Brought returns, of some entities of a kind, the marks of those that deploys from a source tenant brought, by id. source ""
 	// means every tenant.
 	Brought(ctx context.Context, tenant, source string, kind entity.Kind, ids []string) (map[string]string, error)
-	// SetDeployed replaces what Deployed gives. The marks become those of the entities, whichever bundles of the source brought
+	// SetDeployed replaces what Deployed returns. The marks become those of the entities, whichever bundles of the source brought
 	// them; Shared is ignored.
 	SetDeployed(ctx context.Context, tenant, source, bundleID string, all []Deployment) error
-	// AddDeployed is SetDeployed that keeps what is not among these.
+	// AddDeployed is like SetDeployed but keeps the others.
 	AddDeployed(ctx context.Context, tenant, source, bundleID string, some []Deployment) error
 	// ForgetDeployed removes, of some entities of a kind, the deployments from every tenant but a source: that one made them.
 	ForgetDeployed(ctx context.Context, tenant, source string, kind entity.Kind, ids []string) error
@@ -145,7 +146,7 @@ type Store interface {
 	// one is an old one. Those of users who had the new names before, and are gone, are removed.
 	RenameUsers(ctx context.Context, tenant string, names map[string]string) error
 
-	// Superusers gives, of some users, the names of those that are superusers, enabled or not.
+	// Superusers returns which of some users are superusers, enabled or not.
 	Superusers(ctx context.Context, tenant string, usernames []string) ([]string, error)
 
 	// AllBrought returns the marks of all entities of a kind that deploys from a source tenant brought, by id.
@@ -156,8 +157,8 @@ type Store interface {
 	// Hanging counts what hangs on some entities of a kind at a time. It asks of hundreds of entities at once.
 	Hanging(ctx context.Context, tenant string, kind entity.Kind, ids []string, at time.Time) (Hanging, error)
 
-	// Lock keeps other callers of Lock for this tenant waiting until the transaction in ctx ends. Errors: errs.NotFound
-	// when there is no such tenant.
+	// Lock locks a tenant until the transaction in ctx ends: other callers of Lock wait. Errors: errs.NotFound if there is no
+	// such tenant.
 	Lock(ctx context.Context, tenant string) error
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
@@ -168,25 +169,24 @@ type Store interface {
 	Rehearse(ctx context.Context, fn func(ctx context.Context) error) error
 }
 
-// Tenants says who may deploy where. *tenants.Service is one.
+// Tenants decides which tenants may deploy into which. *tenants.Service implements it.
 type Tenants interface {
 	// DeploysFrom reports whether a source may deploy into a tenant, and the user who gets what comes from there, "" for
 	// none. It returns errs.NotFound if there is no such tenant.
 	DeploysFrom(ctx context.Context, tenant, source string) (allowed bool, runAs string, err error)
 }
 
-// Downloads keeps archives. *downloads.Service is one.
+// Downloads stores archives. *downloads.Service implements it.
 type Downloads interface {
-	// Keep makes a download, of what write writes, that the superusers of a tenant may fetch. It joins the transaction in
-	// ctx.
+	// Keep creates a download, with the bytes that write writes, for the superusers of a tenant. It joins the transaction in ctx.
 	Keep(ctx context.Context, tenant, filename, contentType string, lifetime time.Duration, write func(io.Writer) error) (files.File, error)
 }
 
-// People is what an import needs to know of a tenant's users.
+// People looks up and locks users and teams of a tenant. *principals.Service implements it.
 type People interface {
 	// Superusers returns the names of the enabled superusers, ordered.
 	Superusers(ctx context.Context, tenant string) ([]string, error)
-	// Known gives, of some ids, those of users and teams that exist.
+	// Known returns which of some ids are those of users and teams that exist.
 	Known(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
 	// Spelled returns the exact name of the user who is meant by a name, or the name as it is if there is none.
 	Spelled(ctx context.Context, tenant, name string) (string, error)
@@ -195,7 +195,7 @@ type People interface {
 	LockPrincipals(ctx context.Context, tenant string, ids []string) error
 }
 
-// Service is the rules of bundles over a Store.
+// Service implements the rules for bundles over a Store.
 type Service struct {
 	store     Store
 	tenants   Tenants
@@ -261,5 +261,5 @@ func New(o Options) (*Service, error) {
 	return s, nil
 }
 
-// stamp is the time of a write, as every database can keep it.
+// stamp returns the time of a write, in the precision that every database can store.
 func (s *Service) stamp() time.Time { return s.now().UTC().Truncate(time.Microsecond) }

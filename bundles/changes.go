@@ -15,7 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/rawjson"
 )
 
-// Change is what became of one row: an arrival, or one of the two below.
+// Change is what an import did with one row: an entity.Arrival, or one of the two actions below.
 type Change struct {
 	Action string
 	entity.Key
@@ -23,12 +23,12 @@ type Change struct {
 }
 
 const (
-	unchanged = "unchanged" // overwritten, or left as it is, and says what it said before
+	unchanged = "unchanged" // exists already with the same content
 	deleted   = "deleted"
 )
 
-// says returns what those of some entities say that exist, by id.
-func (l *landing) says(ctx context.Context, kind entity.Kind, ids []string) (map[string]json.RawMessage, error) {
+// stored returns the rows of the given entities that exist, by id.
+func (l *landing) stored(ctx context.Context, kind entity.Kind, ids []string) (map[string]json.RawMessage, error) {
 	said := map[string]json.RawMessage{}
 	for row, err := range l.s.present(ctx, l.tenant, kind, ids) {
 		if errs.CodeOf(err) == errs.NotFound { // a draft, which cannot be exported: its import says so
@@ -42,7 +42,7 @@ func (l *landing) says(ctx context.Context, kind entity.Kind, ids []string) (map
 	return said, nil
 }
 
-// before returns what those of the gathered rows say that exist, where changes are asked for.
+// before returns the stored rows of the entities in the batch, if changes are to be reported.
 func (l *landing) before(ctx context.Context, kind entity.Kind) (map[string]json.RawMessage, error) {
 	if !l.list || l.into.Rule != entity.Overwrite && !l.leaves() {
 		return nil, nil
@@ -51,16 +51,16 @@ func (l *landing) before(ctx context.Context, kind entity.Kind) (map[string]json
 	for i, r := range l.rows {
 		ids[i] = r.ID
 	}
-	return l.says(ctx, kind, ids)
+	return l.stored(ctx, kind, ids)
 }
 
-// leaves reports whether rows that say what is there are told as unchanged and not imported: skipping them comes to the
-// same, and a dry run that fails for rows that exist is to find those that differ.
+// leaves reports whether identical rows are reported as unchanged and not imported: with the rule Skip, and in a dry run with
+// the rule Fail, which is to find the rows that differ.
 func (l *landing) leaves() bool {
 	return l.list && !l.crossTenant && (l.into.Rule == entity.Skip || l.into.Rule == entity.Fail && l.dry)
 }
 
-// leaveIdentical takes those of the gathered rows away that say what is there before, and notes them as unchanged.
+// leaveIdentical removes the rows from the batch that are identical to stored ones, and records them as unchanged.
 func (l *landing) leaveIdentical(ctx context.Context, kind entity.Kind, before map[string]json.RawMessage) error {
 	if !l.leaves() || len(before) == 0 {
 		return nil
@@ -90,8 +90,8 @@ func (l *landing) leaveIdentical(ctx context.Context, kind entity.Kind, before m
 	return nil
 }
 
-// identical reports whether a row, if it overwrote, would say what is there. An owner who is not known here would be
-// replaced, and a user stays as old as before.
+// identical reports whether overwriting with a row would change nothing. It ignores an unknown owner, who would be replaced, and
+// the createdAt of a user.
 func (l *landing) identical(ctx context.Context, r entity.Row, there json.RawMessage) (bool, error) {
 	switch {
 	case there == nil || bytes.Equal(r.JSON, there):
@@ -120,7 +120,7 @@ func sameBut(name string, a, b json.RawMessage) bool {
 	return slices.Equal(members(a), members(b))
 }
 
-// leave notes an identical row, whose files may differ yet.
+// leave records an identical row, whose files may still differ.
 func (l *landing) leave(ctx context.Context, c Change) error {
 	if p, ok := l.s.porters[c.Kind].(entity.FilePorter); ok {
 		if err := l.comparePaths(ctx, p, &c); err != nil {
@@ -138,7 +138,7 @@ func (l *landing) leave(ctx context.Context, c Change) error {
 	return nil
 }
 
-// differs returns the error of an entity that exists and differs in its files, nil where it is skipped.
+// differs returns the error for an entity that exists with different files, nil if it is skipped.
 func (l *landing) differs(k entity.Key) error {
 	if l.into.Rule == entity.Fail {
 		return errs.New(errs.Conflict, "%s %s exists already, with other files.", k.Kind, k.ID)
@@ -146,7 +146,7 @@ func (l *landing) differs(k entity.Key) error {
 	return nil
 }
 
-// compareFile looks whether a file of an identical entity is as the one that exists.
+// compareFile compares a file of an identical entity with the stored one.
 func (l *landing) compareFile(ctx context.Context, k entity.Key, f entity.File, r io.Reader) error {
 	has, now := l.same[k], sha256.New()
 	if _, err := io.Copy(now, r); err != nil {
@@ -165,7 +165,7 @@ func (l *landing) compareFile(ctx context.Context, k entity.Key, f entity.File, 
 	return l.differs(k)
 }
 
-// changes returns what became of the gathered rows.
+// changes returns the changes of the rows in the batch.
 func (l *landing) changes(ctx context.Context, kind entity.Kind, arrivals []entity.Arrival, before map[string]json.RawMessage) ([]Change, error) {
 	all, ids, over := make([]Change, len(l.rows)), make([]string, len(l.rows)), []string{}
 	for i, r := range l.rows {
@@ -181,7 +181,7 @@ func (l *landing) changes(ctx context.Context, kind entity.Kind, arrivals []enti
 	if err != nil {
 		return nil, err
 	}
-	now, err := l.says(ctx, kind, over)
+	now, err := l.stored(ctx, kind, over)
 	if err != nil {
 		return nil, err
 	}
@@ -194,8 +194,8 @@ func (l *landing) changes(ctx context.Context, kind entity.Kind, arrivals []enti
 	return all, nil
 }
 
-// names returns the names of the given entities that exist, by id. In another tenant than the caller's it asks nobody:
-// they are what the gathered rows say, else the ids.
+// names returns the names of the given entities that exist, by id. In another tenant than the caller's they
+// are those in the rows of the batch, else the ids.
 func (l *landing) names(ctx context.Context, kind entity.Kind, ids []string) (map[string]string, error) {
 	if l.crossTenant {
 		return l.shippedNames(kind, ids), nil
@@ -221,7 +221,7 @@ func (l *landing) shippedNames(kind entity.Kind, ids []string) map[string]string
 	return names
 }
 
-// column returns a text that a row says, "" for none.
+// column returns a text column of a row, "" for none.
 func column(row json.RawMessage, name string) (text string) {
 	rawjson.Each(row, func(member string, value json.RawMessage) {
 		if member == name {
@@ -233,11 +233,11 @@ func column(row json.RawMessage, name string) (text string) {
 
 // sameEntity is an entity with files that is unchanged so far.
 type sameEntity struct {
-	change int // its place in Report.Changes
+	change int // its index in Report.Changes
 	files  map[string]entity.File
 }
 
-// comparePaths looks whether an entity has other files than the archive, before those are removed and the archive's come.
+// comparePaths compares the paths of an entity's files with those in the archive, before files are removed.
 func (l *landing) comparePaths(ctx context.Context, p entity.FilePorter, c *Change) error {
 	if c.Action != unchanged {
 		return nil
@@ -259,7 +259,7 @@ func (l *landing) comparePaths(ctx context.Context, p entity.FilePorter, c *Chan
 	return nil
 }
 
-// put writes a file, and looks whether it changes the one that was there.
+// put writes a file, and records whether it changes the stored one.
 func (l *landing) put(ctx context.Context, p entity.FilePorter, k entity.Key, f entity.File, r io.Reader) error {
 	if !l.crossTenant {
 		return l.putFile(ctx, p, k, f, r)

@@ -12,23 +12,24 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Deployed is what a deploy did in one tenant.
+// Deployed is the result of a deploy in one tenant.
 type Deployed struct {
 	Tenant string
 	Report
-	// Err is why this tenant was left as it was, when another one had been deployed to by then.
+	// Err is the error that left this tenant unchanged, if another tenant had been deployed to before.
 	Err error
 }
 
 // Deploy exports a bundle and imports it into other tenants, each in a transaction of its own, with the rule Overwrite
-// unless another one is given. It first keeps, in each tenant, an archive of what it will replace, and warns of what that
-// cannot bring back, and of entries that refer to nothing any more. It needs a superuser.
+// unless another one is given. In each tenant it first stores an archive of what it will replace, and warns of what that
+// archive cannot restore, and of entries that refer to nothing any more. It needs a superuser.
 //
-// A tenant remembers what each bundle brought. What it ships no more is removed there, whatever the rule, unless another
-// bundle brought it too, or it is not the entity that came: a tenant that deletes it and makes its own under the same id, name
-// or key keeps that, with a warning, and so does one whose own entity was overwritten. An entity that comes back from an
-// archive is the one that it was. Which one it is, a row's createdAt says; of a kind whose rows have none, one that was
-// changed counts as the tenant's own. With the rule Fail a bundle can be deployed once: then its rows are there.
+// Each tenant has a record of the entities that deploys of the bundle made. Those that the bundle no longer ships are removed,
+// whatever the rule, unless another bundle brought them, too, or the tenant has replaced them by its own: an entity that the
+// tenant deleted and created again under the same id, name or key stays, with a warning, and so does one of its own that was
+// overwritten. An entity restored from an archive counts as the same. Entities are distinguished by the createdAt of their rows;
+// if the rows of a kind have none, a changed entity counts as the tenant's own. With the rule Fail a bundle can be deployed only
+// once, as its rows exist after that.
 //
 // Into another tenant than the caller's a deploy brings no rights: see entity.Landing.CrossTenant. Its users are neither
 // changed nor removed, and teams come without members. Of rows that are there, it overwrites those alone that deploys of the
@@ -37,22 +38,20 @@ type Deployed struct {
 // tenant's deployFrom names for the source, else to its first superuser, but for what belongs to users and teams that come with
 // it. The tenant's superusers are told in a notification what was left out and done.
 //
-// What is answered there, in a dry run too, is for the caller, who may not know that tenant's users. So it counts, users as
-// created when the bundle first brings them and then as skipped, whether they were there or not, and names what the bundle has
-// or once brought: a change has the name that the archive's row has, else the id; what stays does so without a reason; whoever
-// gets the content of removed teams is not named; and of the warnings of Porters, which may name anybody, there is only the
-// number, but for those that are sums. An import of the bundle's archive by the tenant's own superusers brings all. The counts
-// do tell that a row other than a user is there.
+// The report on such a tenant, in a dry run too, must not reveal its users to the caller. It counts a user as created when the
+// bundle first brings the user, and as skipped after that, whether or not the user existed. It names only what the bundle has or
+// once had: a change has the name in the archive's row, else the id. It does not say why something stays, nor who gets the
+// content of removed teams. Of the warnings of Porters, which may name anybody, it has only the number, except for sums. The
+// counts do reveal whether rows other than users exist. The tenant's own superusers get everything by importing the bundle's
+// archive.
 //
 // Deploys and imports into one tenant wait for each other, up to 30 seconds; a deploy to several tenants waits for one after
 // the other.
 //
-// All tenants are checked before anything is done: each must be the caller's own or list it in deployFrom. It is asked
-// again in each one's transaction.
-// Errors: errs.Forbidden naming the first that does not, also for one that does not exist; errs.Invalid for no tenants or a
-// bad option; errs.NotFound for the bundle; as Import. What goes wrong in the first tenant is the error, and nothing was
-// deployed anywhere. Once one is deployed to, it stays so: what goes wrong in a later one is its Err, that one is as it
-// was, and the next ones are tried.
+// All tenants are checked first, and again in their transactions: each must be the caller's own or list it in deployFrom.
+// Errors: errs.Forbidden naming the first that does not, or does not exist; errs.Invalid for no tenants or a bad option;
+// errs.NotFound for the bundle; as Import. An error in the first tenant is returned, and nothing is deployed anywhere. After
+// that, an error in a later tenant becomes its Deployed.Err and leaves it unchanged, and the next ones are tried.
 func (s *Service) Deploy(ctx context.Context, bundle string, tenants []string, o How) ([]Deployed, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -72,8 +71,8 @@ func (s *Service) Deploy(ctx context.Context, bundle string, tenants []string, o
 	return s.deploy(ctx, a, e, b.ID, tenants, o)
 }
 
-// DeployManifest does as Deploy for entries that no bundle has. Another tenant remembers what they brought, so that it can be
-// overwritten later, but not that it came together: nothing is ever removed.
+// DeployManifest is like Deploy for entries that are in no bundle. Another tenant has a record of the entities, so that later
+// deploys can overwrite them, but deploys of manifests never remove any.
 func (s *Service) DeployManifest(ctx context.Context, m Manifest, tenants []string, o How) ([]Deployed, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -92,7 +91,7 @@ func (s *Service) DeployManifest(ctx context.Context, m Manifest, tenants []stri
 // maxTenants is how many tenants one deploy may name.
 const maxTenants = 1000
 
-// mayDeploy checks the options and asks each tenant once. It returns the tenants without those named again.
+// mayDeploy checks the options and each tenant. It returns the tenants without duplicates.
 func (s *Service) mayDeploy(ctx context.Context, a actor.Actor, tenants []string, o *How) ([]string, error) {
 	o.Rule = cmp.Or(o.Rule, entity.Overwrite)
 	if err := o.check(); err != nil {
@@ -111,16 +110,16 @@ func (s *Service) mayDeploy(ctx context.Context, a actor.Actor, tenants []string
 		return nil, errs.New(errs.Invalid, "tenants must name at most %d tenants", maxTenants)
 	}
 	for _, tenant := range once {
-		if _, err := s.lets(ctx, tenant, a.Tenant); err != nil {
+		if _, err := s.deployOwner(ctx, tenant, a.Tenant); err != nil {
 			return nil, err
 		}
 	}
 	return once, nil
 }
 
-// lets asks whether a tenant lets another one deploy into it, and for the user who gets what comes, "" for none. It returns
-// errs.Forbidden if it does not, also when it does not exist.
-func (s *Service) lets(ctx context.Context, tenant, source string) (runAs string, err error) {
+// deployOwner returns the user who gets new entities when source deploys into a tenant, "" for none. It returns errs.Forbidden if the
+// tenant does not allow that or does not exist.
+func (s *Service) deployOwner(ctx context.Context, tenant, source string) (runAs string, err error) {
 	if tenant == source {
 		return "", nil
 	}
@@ -161,7 +160,7 @@ func (s *Service) deploy(ctx context.Context, a actor.Actor, e *Export, bundle s
 	return results, nil
 }
 
-// shipment is what a deploy brings into each tenant.
+// shipment is the content of a deploy, for each tenant.
 type shipment struct {
 	bundle   string // id, "" for none
 	look     survey
@@ -178,12 +177,12 @@ func (s *Service) deployTo(ctx context.Context, a actor.Actor, tenant string, fr
 		if err := s.store.Lock(ctx, tenant); err != nil {
 			return err
 		}
-		runAs, err := s.lets(ctx, tenant, a.Tenant)
-		if err != nil { // no more, perhaps
+		runAs, err := s.deployOwner(ctx, tenant, a.Tenant)
+		if err != nil { // perhaps no longer allowed
 			return err
 		}
 		l.self, l.crossTenant = a.User, tenant != a.Tenant
-		before, err := l.recall(ctx, a.Tenant, from.bundle)
+		before, err := l.loadDeployed(ctx, a.Tenant, from.bundle)
 		if err != nil {
 			return err
 		}
@@ -207,7 +206,7 @@ func (s *Service) deployTo(ctx context.Context, a actor.Actor, tenant string, fr
 				return err
 			}
 		}
-		return l.remember(ctx, a.Tenant, from.bundle, before.stays)
+		return l.saveDeployed(ctx, a.Tenant, from.bundle, before.stays)
 	})
 	if o.DryRun {
 		report.Archive = nil
@@ -216,7 +215,7 @@ func (s *Service) deployTo(ctx context.Context, a actor.Actor, tenant string, fr
 }
 
 // fromTenant prepares a landing that comes from another tenant: who owns what is new, and what its deploys brought.
-func (l *landing) fromTenant(ctx context.Context, source, runAs string, before memory) error {
+func (l *landing) fromTenant(ctx context.Context, source, runAs string, before deployedBefore) error {
 	l.source, l.brought, l.written = source, before.stays, map[string]string{}
 	l.into.CrossTenant, l.into.Brought = true, map[string]bool{}
 	for k := range l.brought {
@@ -239,9 +238,8 @@ func (l *landing) fromTenant(ctx context.Context, source, runAs string, before m
 	return err
 }
 
-// leaveOwn takes those of the gathered rows away that would overwrite what the source's deploys did not bring: the tenant's own
-// rows, and other tenants'. The caller learns how many; the tenant's superusers which. Users stay anyway, and so does all with
-// another rule.
+// leaveOwn removes the rows from the batch that would overwrite entities which deploys of the source did not make. The caller is
+// told how many, the tenant's superusers which. With another rule than Overwrite there are none, and users are never overwritten.
 func (l *landing) leaveOwn(ctx context.Context, kind entity.Kind) error {
 	if !l.crossTenant || l.into.Rule != entity.Overwrite || kind == "user" {
 		return nil

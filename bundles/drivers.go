@@ -13,7 +13,7 @@ import (
 
 // Driver is one type of bundle entry. Implementations must pass bundletest.TestDriver.
 type Driver interface {
-	// Descriptor says how the type is called and shown. Its ID is stored with each entry, so it never changes.
+	// Descriptor describes the type for clients. Its ID is stored with each entry, so it never changes.
 	Descriptor() Descriptor
 	// Content returns what entries of the type ship: of a type with a Column one kind, with Lookup and Porter, of which each
 	// entry ships one entity and all that it needs; of a type without, any number, and each entry ships all entities of all
@@ -31,15 +31,14 @@ type Descriptor struct {
 	Editor string // component that edits an entry's data
 }
 
-// Icon is how a driver is drawn. Exactly one of its fields is set.
+// Icon is the icon of a driver. Exactly one of its fields is set.
 type Icon struct {
 	Material string // name of a Material icon
 	Name     string // name of an icon of the client
 	SVG      string // the picture itself
 }
 
-// ready is the one table of the types that the library brings, in the order of the specification: type, entity kind and
-// column follow from each other except for the three first.
+// ready lists the types of the library, in the order in which the API lists them.
 var ready = []struct{ id, kind, column, icon, label string }{
 	{"code", "code", "codeId", "code", "Code"},
 	{"global", "", "", "public", ""},
@@ -60,13 +59,13 @@ var ready = []struct{ id, kind, column, icon, label string }{
 	{"integration", "integration", "integrationId", "extension", "Integration"},
 }
 
-// Columns are the members of an entry that refer to an entity, in the order in which the specification lists them. Exactly
-// the one of the entry's type is set.
+// Columns are the members of an entry that refer to an entity, in the order in which the API lists them. Exactly the one of the
+// entry's type is set.
 var Columns = strings.Fields("tagId reportId datasetId datasourceId queryId teamId jobId templateId letterheadId assistantId " +
 	"libraryId codeId appId toolkitId integrationId username")
 
-// order is in which order rows travel: each kind comes after those that its entities may need. Kinds that are not in it, a
-// host's own, come last, in the order of their registration.
+// order is the order of kinds in an archive: each comes after those that its entities may need. A host's own kinds come last, in
+// the order of their registration.
 var order = strings.Fields("user team tag color aiInstruction datasource dataset query visual template letterhead code library " +
 	"integration toolkit file assistant report app job")
 
@@ -88,7 +87,7 @@ func allDrivers(content *entity.Registry, global []entity.Type, own []Driver) ([
 			Editor: "bundle" + strings.ToUpper(r.id[:1]) + r.id[1:],
 		}}
 		if r.column != "" {
-			t, _ := content.Type(entity.Kind(r.kind)) // a host may do without: then nothing can be referred to
+			t, _ := content.Type(entity.Kind(r.kind)) // if the host does not have the kind, nothing can be referred to
 			t.Kind = entity.Kind(r.kind)
 			d.content = []entity.Type{t}
 		}
@@ -113,7 +112,7 @@ func allDrivers(content *entity.Registry, global []entity.Type, own []Driver) ([
 	return all, nil
 }
 
-// CheckDriver refuses a driver that contradicts itself. Errors: errs.Invalid saying what is wrong.
+// CheckDriver returns errs.Invalid if a driver's descriptor and content are inconsistent.
 func CheckDriver(d Driver) error {
 	about, content := d.Descriptor(), d.Content()
 	wrong := func(what string) error {
@@ -143,7 +142,7 @@ func CheckDriver(d Driver) error {
 	return nil
 }
 
-// portersOf returns how each kind moves, a driver's before the registry's, and in which order.
+// portersOf returns the Porter of each kind, a driver's rather than the registry's, and the order of the kinds.
 func portersOf(content *entity.Registry, drivers []Driver) (map[entity.Kind]entity.Porter, []entity.Kind) {
 	porters, kinds := map[entity.Kind]entity.Porter{}, []entity.Kind{}
 	add := func(t entity.Type) {
@@ -171,7 +170,7 @@ func portersOf(content *entity.Registry, drivers []Driver) (map[entity.Kind]enti
 	return porters, kinds
 }
 
-// typeOf returns what the host can do with a kind: a driver's before the registry's, as portersOf.
+// typeOf returns the entity.Type of a kind, a driver's rather than the registry's, as portersOf.
 func (s *Service) typeOf(kind entity.Kind) entity.Type {
 	for _, d := range s.drivers {
 		for _, t := range d.Content() {
@@ -232,7 +231,7 @@ func (s *Service) driver(id string) (Driver, error) {
 	return nil, errs.New(errs.Invalid, "There is no bundle driver %q.", short(id))
 }
 
-// shippable refuses what bundles never ship. Errors: errs.Invalid.
+// shippable returns errs.Invalid for an entity that bundles cannot contain.
 func shippable(ref entity.Ref) error {
 	switch {
 	case ref.System && ref.Kind == "job":

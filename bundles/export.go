@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	batch    = 500 // how many entities a Porter is asked about at once
-	rowBatch = 250 // how many rows travel at once: they may be long
+	batch    = 500 // how many ids are passed to a Porter at once
+	rowBatch = 250 // how many rows are read or written at once, as they may be long
 )
 
 // batchBytes ends a batch of rows early, so that few long rows need no more memory than many short ones.
@@ -24,14 +24,13 @@ const batchBytes = 8 << 20
 // ContentType is the media type of an archive.
 const ContentType = archive.ContentType
 
-// Manifest is what an export without a bundle ships. Entries need their Type, EntityID (an id or natural id) and Data
-// alone.
+// Manifest is the content of an export without a bundle. Of entries only Type, EntityID (an id or natural id) and Data are used.
 type Manifest struct {
 	Name    string // default "Content"
 	Entries []Entry
 }
 
-// Export is what an archive is going to ship.
+// Export is an archive to be written.
 type Export struct {
 	s       *Service
 	tenant  string
@@ -42,7 +41,7 @@ type Export struct {
 // plan is the entities of an archive: by kind, ordered by id.
 type plan map[entity.Kind][]string
 
-// Filename is what the archive is called.
+// Filename returns the name of the archive's file.
 func (e *Export) Filename() string {
 	if e.header.Bundle.Slug == "" {
 		return "content.tgz"
@@ -50,21 +49,21 @@ func (e *Export) Filename() string {
 	return e.header.Bundle.Slug + ".tgz"
 }
 
-// Write finds all that the entries need and writes the archive. The first bytes come before it begins to look. It holds no
-// transaction and, while w is slow, no connection: a transaction would be as long as w is slow, which PostgreSQL ends after
-// a minute and which keeps SQLite's log from being copied back. So an export is no snapshot. What is shipped is found
-// first, and of that each batch of at most 250 rows is as it was at one moment, those of another one at a later moment.
-// What does not exist when it is looked for is left out; what is made later is not shipped.
+// Write finds everything that the entries need and writes the archive. It writes the first bytes before it begins to search. It
+// holds no transaction and, while w is slow, no connection: a transaction would last as long as w is slow, which PostgreSQL ends
+// after a minute and which keeps SQLite's log from being copied back. So an export is no snapshot. Its entities are found first;
+// then each batch of at most 250 rows is read at one moment, the next one at a later moment. Entities that do not exist when they
+// are searched for are left out, and those that are created later are not exported.
 //
-// Errors: errs.Conflict when an entity that was found goes away before it is written; errs.Invalid when the archive would be
-// one that cannot be sent in here, see Limits. What w has by then is no archive, as it has no end; over HTTP the connection
-// is cut once a part of it has been sent. w's own.
+// Errors: errs.Conflict if an entity that was found is deleted before it is written; errs.Invalid if the archive would exceed
+// the Limits, so that it could not be imported; w's own. After an error the bytes in w are no valid archive, as its end is
+// missing; over HTTP the connection is cut once a part of it has been sent.
 func (e *Export) Write(ctx context.Context, w io.Writer) error {
 	_, err := e.write(ctx, w)
 	return err
 }
 
-// write does as Write and gives the entries that refer to nothing any more.
+// write is like Write and returns the entries that refer to nothing any more.
 func (e *Export) write(ctx context.Context, w io.Writer) (dangling []Entry, err error) {
 	out, err := e.s.begin(w)
 	if err != nil {
@@ -79,9 +78,9 @@ func (e *Export) write(ctx context.Context, w io.Writer) (dangling []Entry, err 
 	return e.s.dangling(p, e.entries), e.s.write(ctx, e.tenant, h, p, out, func(entity.Row) {})
 }
 
-// Export returns what a bundle, by id or slug, ships: what its entries refer to and all that those need. It needs a superuser.
-// Errors: errs.Forbidden; errs.NotFound; errs.Invalid when its entries alone, also those that refer to nothing any more, are
-// more than an archive takes.
+// Export returns the export of a bundle, found by id or slug: what its entries refer to and everything that those need. It needs
+// a superuser. Errors: errs.Forbidden; errs.NotFound; errs.Invalid if its entries alone, including those that refer to nothing any
+// more, exceed the limits of an archive.
 func (s *Service) Export(ctx context.Context, bundle string) (*Export, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -94,8 +93,8 @@ func (s *Service) Export(ctx context.Context, bundle string) (*Export, error) {
 	return s.export(a.Tenant, archive.Bundle{ID: b.ID, Name: b.Name, Slug: b.Slug, Description: b.Description}, b.Entries)
 }
 
-// ExportManifest does as Export for entries that no bundle has. Errors: errs.Forbidden; errs.Invalid as AddEntry, also
-// for no entries, and as Export; errs.Conflict naming one that exists twice.
+// ExportManifest is like Export for entries that are in no bundle. Errors: errs.Forbidden; errs.Invalid as AddEntry, for no
+// entries, and as Export; errs.Conflict naming a duplicate entry.
 func (s *Service) ExportManifest(ctx context.Context, m Manifest) (*Export, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -134,7 +133,7 @@ func (s *Service) export(tenant string, b archive.Bundle, entries []Entry) (*Exp
 	for i, e := range entries {
 		d, err := s.driver(e.Type)
 		column := ""
-		if err == nil { // else a type that the host has no more
+		if err == nil { // else the type is no longer registered
 			column = d.Descriptor().Column
 		}
 		if column != "" {
@@ -148,7 +147,7 @@ func (s *Service) export(tenant string, b archive.Bundle, entries []Entry) (*Exp
 	return &Export{s: s, tenant: tenant, header: h, entries: entries}, s.fits(h, named)
 }
 
-// fits refuses entries that cannot be shipped whatever they need, before anything is sent. Errors: errs.Invalid.
+// fits returns errs.Invalid for entries that cannot be exported, whatever they need. It is called before anything is sent.
 func (s *Service) fits(h archive.Header, named plan) error {
 	for kind, ids := range named {
 		slices.Sort(ids)
@@ -161,7 +160,7 @@ func (s *Service) fits(h archive.Header, named plan) error {
 	return nil
 }
 
-// shipped is an entry as bundle.json has it.
+// shipped is an entry in bundle.json.
 type shipped struct {
 	Entry
 	column string
@@ -184,7 +183,7 @@ func (p plan) counts() map[entity.Kind]int {
 	return counts
 }
 
-// closure returns the entities of some entries and all that they need, level by level: each is asked once, so circles end.
+// closure returns the entities of some entries and all that they need, level by level. Each is visited once, so that cycles end.
 func (s *Service) closure(ctx context.Context, tenant string, entries []Entry) (plan, error) {
 	wanted := map[entity.Kind][]string{}
 	seen := map[entity.Key]bool{}
@@ -197,7 +196,7 @@ func (s *Service) closure(ctx context.Context, tenant string, entries []Entry) (
 	for _, e := range entries {
 		d, err := s.driver(e.Type)
 		if err != nil {
-			continue // a type that the host has no more
+			continue // the type is no longer registered
 		}
 		for _, t := range d.Content() {
 			ids := []string{e.EntityID}
@@ -240,7 +239,7 @@ func (s *Service) closure(ctx context.Context, tenant string, entries []Entry) (
 	return p, nil
 }
 
-// dangling returns those of some entries whose entities a plan has not: they no longer exist, or their types are not.
+// dangling returns the entries whose entities are not in a plan: they no longer exist, or their types are not registered.
 func (s *Service) dangling(p plan, entries []Entry) (gone []Entry) {
 	for _, e := range entries {
 		d, err := s.driver(e.Type)
@@ -252,12 +251,12 @@ func (s *Service) dangling(p plan, entries []Entry) (gone []Entry) {
 	return gone
 }
 
-// write writes the header, the entities of a plan and their files to an archive that was begun, and tells see of each row.
+// write writes the header, the entities of a plan and their files to an archive that was begun, and calls see with each row.
 func (s *Service) write(ctx context.Context, tenant string, h archive.Header, p plan, out *archive.Writer, see func(entity.Row)) error {
 	return changed(s.pack(ctx, tenant, h, p, out, see))
 }
 
-// changed tells that an entity which was found no longer exists.
+// changed returns the error for an entity that was found and no longer exists.
 func changed(err error) error {
 	if errs.CodeOf(err) == errs.NotFound {
 		return errs.Wrap(errs.Conflict, err, "The content was changed meanwhile: try again.")
@@ -266,7 +265,7 @@ func changed(err error) error {
 }
 
 func (s *Service) pack(ctx context.Context, tenant string, h archive.Header, p plan, out *archive.Writer, see func(entity.Row)) error {
-	if err := s.apart(p); err != nil {
+	if err := s.checkFileIDs(p); err != nil {
 		return err
 	}
 	if err := out.Header(h); err != nil {

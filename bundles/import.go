@@ -16,34 +16,34 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/spool"
 )
 
-// How says how an archive is imported.
+// How has the options of an import.
 type How struct {
 	Rule   entity.Rule // default Skip; Overwrite of a deploy
 	Owner  string      // principal id that gets the rows whose owner is not known here; default: the caller
-	DryRun bool        // do all of it, and take it back
-	// Changes lists each row in Report.Changes, and tells those that exist and say the same from the others. A dry run
-	// with the rule Fail takes no offence at them then.
+	DryRun bool        // do everything, and roll it back
+	// Changes lists each row in Report.Changes, and distinguishes rows that exist with the same content. A dry run with the rule
+	// Fail does not fail for these then.
 	Changes bool
 }
 
-// Counts is what became of rows. Unchanged are those that exist and say the same: with How.Changes alone, else they are
-// among the updated ones, with the rule Skip among the skipped ones.
+// Counts counts rows by what was done with them. Unchanged rows exist with the same content; they are counted only with
+// How.Changes, and otherwise are among the updated ones or, with the rule Skip, the skipped ones.
 type Counts struct {
 	Created, Updated, Unchanged, Skipped, Deleted int
 }
 
-// Report is what an import did.
+// Report is the result of an import.
 type Report struct {
 	Counts
 	ByKind   map[entity.Kind]Counts
 	Warnings []string // sentences for people, at most 1,000
-	Changes  []Change // nil unless How asks for them
-	Archive  *Kept    // of what a restore or deploy replaced; nil when that was nothing, and after a dry run
+	Changes  []Change // nil without How.Changes
+	Archive  *Kept    // of what a restore or deploy replaced; nil if it replaced nothing, and after a dry run
 }
 
 const (
-	// maxLandings is how many archives land at once, each with a connection and another one to read an upload. Those of one
-	// tenant would wait for each other with theirs.
+	// maxLandings is how many archives are imported at once, each with a connection and another one to read an upload. Imports
+	// into one tenant would hold theirs while they wait for each other.
 	maxLandings = 4
 	maxWait     = 30 * time.Second
 )
@@ -53,12 +53,11 @@ const maxWarnings = 1000
 
 // Import reads an archive into the caller's tenant, in one transaction. It needs a superuser.
 //
-// The archive is read twice: first to its end, so that nothing is begun for one that is not whole, then to be imported.
-// What cannot be read again, as a request's body, is taken into a temporary file first: a slow sender holds no
-// transaction. A dry run holds one as the real thing does: on SQLite others wait with their writes until it is over, a
-// second or two for 20,000 rows of a few KB. Imports, restores and deploys into one tenant wait for each other, up to 30
-// seconds, before their transactions begin; in a transaction of the caller's, which holds what they would wait for, they do
-// not.
+// The archive is read twice: first to check it to its end, then to import it. A reader that cannot seek, such as a request's
+// body, is copied to a temporary file first, so that a slow sender holds no transaction. A dry run holds a transaction, too: on
+// SQLite other writes wait until it ends, a second or two for 20,000 rows of a few KB. Imports, restores and deploys into one
+// tenant wait for each other, up to 30 seconds, before their transactions begin, but not if the caller already has a
+// transaction.
 //
 // Errors: errs.Forbidden; errs.Invalid for a bad archive, option or row, naming it; errs.TooLarge;
 // errs.Conflict naming the row, with the rule Fail, or when something else has its slug; errs.Unavailable when other imports
@@ -69,27 +68,26 @@ func (s *Service) Import(ctx context.Context, r io.Reader, o How) (Report, error
 		return Report{}, err
 	}
 	o.Rule = cmp.Or(o.Rule, entity.Skip)
-	return s.bring(ctx, a, r, o, false)
+	return s.importArchive(ctx, a, r, o, false)
 }
 
-// Restore makes, for every kind that an archive has or counts, the caller's tenant's rows exactly the archive's, as Import
-// with the rule Overwrite; those that the archive has not are removed. It keeps the caller's own user, whoever gets what the
-// others owned, and the last superuser, with a warning. It first keeps an archive of all rows of those kinds, and warns of
-// what that cannot bring back: what hangs on the removed rows, such as passwords and comments, see Hanging. Of users it does
-// not tell of what follows from that and of what passes by itself: when a password expires, locks, and what they have seen of
-// their feeds. It waits as Import does, and needs a superuser. The archive is packed in the transaction: it has exactly what
-// is removed and overwritten, whoever writes meanwhile. On SQLite others wait with their writes for that, too.
-// Errors: as Import; errs.Invalid when what is replaced is too much for an archive that can be sent in again: see Limits.
+// Restore replaces all rows of the caller's tenant of every kind that an archive has or counts: it imports the archive's rows
+// with the rule Overwrite and removes the others, except, with a warning, the caller's own user, the new owner of what the others
+// owned, and the last superuser. It first stores an archive of all rows of those kinds, and warns of what that archive cannot
+// restore: what is removed with the rows, such as passwords and comments, see Hanging. It does not warn of password expiry,
+// locks, and what users have seen of their feeds. It waits as Import does, and needs a superuser. The stored archive is made in
+// the transaction, so that it has exactly what is removed and overwritten; on SQLite other writes wait for that, too.
+// Errors: as Import; errs.Invalid if the stored archive would exceed the Limits, so that it could not be restored.
 func (s *Service) Restore(ctx context.Context, r io.Reader, o How) (Report, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
 		return Report{}, err
 	}
 	o.Rule = entity.Overwrite
-	return s.bring(ctx, a, r, o, true)
+	return s.importArchive(ctx, a, r, o, true)
 }
 
-func (s *Service) bring(ctx context.Context, a actor.Actor, r io.Reader, o How, restore bool) (report Report, err error) {
+func (s *Service) importArchive(ctx context.Context, a actor.Actor, r io.Reader, o How, restore bool) (report Report, err error) {
 	if err := o.check(); err != nil {
 		return Report{}, err
 	}
@@ -136,7 +134,7 @@ func (o How) check() error {
 	return nil
 }
 
-// transaction runs fn when it is the tenant's turn. Errors: fn's own; errs.Unavailable.
+// transaction waits for other imports into the tenant and runs fn in a transaction. Errors: fn's own; errs.Unavailable.
 func (s *Service) transaction(ctx context.Context, tenant string, o How, fn func(context.Context) error) error {
 	if !s.store.Joined(ctx) {
 		leave, err := s.landings.Acquire(ctx, 1, tenant)
@@ -151,8 +149,8 @@ func (s *Service) transaction(ctx context.Context, tenant string, o How, fn func
 	return s.store.InTx(ctx, fn)
 }
 
-// owner returns who gets the rows whose owner the tenant does not know: who is named, else the caller, else, where the
-// caller is no user of the tenant, its first superuser.
+// owner returns the owner for rows whose own owner the tenant does not have: the named one, else the caller or, if the caller is
+// no user of the tenant, its first superuser.
 func (s *Service) owner(ctx context.Context, tenant, caller, named string) (string, error) {
 	who := cmp.Or(named, caller)
 	if named != "" {
@@ -180,7 +178,7 @@ func (s *Service) firstSuperuser(ctx context.Context, tenant, otherwise string) 
 	return supers[0], nil
 }
 
-// again makes an archive readable from its beginning more than once. end gives back what that took.
+// again returns a reader of an archive that can seek, copying it to a temporary file if necessary. end removes the file.
 func (s *Service) again(r io.Reader) (in io.ReadSeeker, end func(), err error) {
 	if in, ok := r.(io.ReadSeeker); ok {
 		return in, func() {}, nil
@@ -208,14 +206,14 @@ func (s *Service) spool(write func(io.Writer) error) (in io.ReadSeeker, end func
 	return f, end, nil
 }
 
-// survey is what an archive has, found by reading it to its end.
+// survey is the table of contents of an archive, made by reading it to its end.
 type survey struct {
 	header archive.Header
 	ids    map[entity.Kind]map[string]bool
 	files  map[string][]string // id of an entity to the paths of its files
 }
 
-// survey checks an archive and finds what it has. Errors: errs.Invalid; the reader's own.
+// survey checks an archive and lists its contents. Errors: errs.Invalid; the reader's own.
 func (s *Service) survey(in io.ReadSeeker) (survey, error) {
 	r, err := s.open(in, archive.NewReader)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/rawjson"
 )
 
-// landing is one import into one tenant, in a transaction.
+// landing is an import into one tenant, in a transaction.
 type landing struct {
 	s      *Service
 	tenant string
@@ -38,9 +38,9 @@ type landing struct {
 	created map[entity.Key]bool
 	skipped map[entity.Key]bool
 	same    map[entity.Key]sameEntity // entities with files that are unchanged so far
-	kept    plan                      // what the archive of what is replaced holds
+	kept    plan                      // the content of the archive of what is replaced
 	lost    losses
-	dropped int // warnings beyond the most
+	dropped int // warnings beyond maxWarnings
 }
 
 func (s *Service) landing(tenant string, look survey, o How) *landing {
@@ -58,7 +58,7 @@ func (s *Service) landing(tenant string, look survey, o How) *landing {
 	return l
 }
 
-// run reads the archive into the tenant. The survey has found it to be whole.
+// run imports the archive. The survey has checked it.
 func (l *landing) run(ctx context.Context, in io.ReadSeeker) error {
 	r, err := l.s.open(in, archive.Again)
 	if err != nil {
@@ -138,11 +138,11 @@ func (l *landing) flush(ctx context.Context) error {
 // isPrincipal reports whether a kind is that of users or of teams.
 func isPrincipal(kind entity.Kind) bool { return kind == "user" || kind == "team" }
 
-// withhold warns instead of a Porter, whose sentences may name users of the tenant and tell of their rights: those are for the
-// tenant's own superusers. The caller is told how many they are, and of users nothing that depends on who is there.
+// withhold passes the warnings of a Porter, which may name users of the tenant and their rights, to the tenant's own superusers.
+// The caller is told how many they are, and nothing that depends on which users exist.
 func (l *landing) withhold(kind entity.Kind, arrivals []entity.Arrival, warnings []string) {
 	l.tell(warnings...)
-	l.tellOfRights(kind, arrivals)
+	l.warnOfRights(kind, arrivals)
 	if kind == "user" {
 		return
 	}
@@ -152,8 +152,8 @@ func (l *landing) withhold(kind entity.Kind, arrivals []entity.Arrival, warnings
 	}
 }
 
-// tellOfRights warns of what rows of another tenant say and a deploy from there does not give: profiles, roles and ownership.
-func (l *landing) tellOfRights(kind entity.Kind, arrivals []entity.Arrival) {
+// warnOfRights warns of profiles, roles and ownership in the rows of another tenant, which a deploy from there does not grant.
+func (l *landing) warnOfRights(kind entity.Kind, arrivals []entity.Arrival) {
 	if kind == "user" {
 		l.into.Tally.Add("%s came with the profile alone, and who was there already stays unchanged. The counts do not tell who was: "+
 			"users are created when a bundle first brings them, and skipped later.", entity.Count{N: len(l.rows), Of: "user"})
@@ -193,8 +193,8 @@ func memberCount(row json.RawMessage) (n int) {
 	return n
 }
 
-// stays warns that an entity of another tenant stays, and not why: that may be its own affair. That a user is there is.
-func (l *landing) stays(kind entity.Kind, id string) {
+// warnStays warns that an entity of another tenant stays, without the reason, which the caller may not know. It does not name users.
+func (l *landing) warnStays(kind entity.Kind, id string) {
 	said := fmt.Sprintf("%s %s stays as it is.", kind, id)
 	l.tell(said)
 	if kind != "user" {
@@ -219,7 +219,7 @@ func (l *landing) warnOwn(said string) {
 // maxNotice bounds the lines of the notification of a deploy from another tenant.
 const maxNotice = 100
 
-// notify tells the superusers of a tenant that another one deployed into what was left out and what was done.
+// notify sends the tenant's superusers a notification of a deploy from another tenant: what was left out and what was done.
 func (l *landing) notify(ctx context.Context, source string) error {
 	n := len(l.notice)
 	if n == 0 || l.s.notify == nil {
@@ -236,8 +236,8 @@ func (l *landing) notify(ctx context.Context, source string) error {
 	return l.s.notify(ctx, l.tenant, supers, "What a deploy from the tenant "+source+" left out", strings.Join(lines, "\n"))
 }
 
-// arrive notes what became of a row. The files that an overwritten entity is not to have go before the archive's come: a
-// path may differ from another one in case alone, or be a folder now.
+// arrive records the change of a row. It removes the files of an overwritten entity that are not in the archive before new ones
+// are written: a path may differ from another one in case alone, or be a folder now.
 func (l *landing) arrive(ctx context.Context, c Change) error {
 	switch c.Action {
 	case string(entity.Created):
@@ -281,7 +281,7 @@ func (l *landing) file(ctx context.Context, m archive.Member, r io.Reader) error
 }
 
 func (l *landing) count(c Change) {
-	if l.crossTenant && c.Kind == "user" { // who was there is not told
+	if l.crossTenant && c.Kind == "user" { // does not reveal who exists
 		if c.Action = string(entity.Created); l.shipped[c.ID] {
 			c.Action = string(entity.Skipped)
 		}

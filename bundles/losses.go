@@ -10,15 +10,15 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 )
 
-// losses is what a restore or deploy removes for good: the archive of what it replaces does not hold it.
+// losses counts what a restore or deploy removes and the archive of what it replaces does not contain.
 type losses struct {
 	Hanging
 	users, memberships int
-	secrets            int // in rows, which travel without them
+	secrets            int // in rows, which archives mask
 }
 
-// lose notes what goes with some entities that are going to be removed.
-func (l *landing) lose(ctx context.Context, kind entity.Kind, ids []string) error {
+// countLosses counts what is lost with some entities that are going to be removed.
+func (l *landing) countLosses(ctx context.Context, kind entity.Kind, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (l *landing) lose(ctx context.Context, kind entity.Kind, ids []string) erro
 	return nil
 }
 
-// warnOfLosses says what was noted, also in a dry run: so that a person can decide first.
+// warnOfLosses warns of the losses, also in a dry run, so that a person can decide first.
 func (l *landing) warnOfLosses() {
 	lost := func(with string, all ...entity.Count) {
 		var what []string

@@ -90,7 +90,7 @@ func bundleKey(id string) (string, error) {
 	return id, nil
 }
 
-// Create adds a bundle of a name, slug and description. It needs a superuser. An empty slug is made of the name, with
+// Create adds a bundle with a name, slug and description. It needs a superuser. An empty slug is made of the name, with
 // -2, -3… when that is taken. Errors: errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken slug.
 func (s *Service) Create(ctx context.Context, b Bundle) (Bundle, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
@@ -138,8 +138,8 @@ func (s *Service) freeSlug(ctx context.Context, tenant, wanted string) (string, 
 	}
 }
 
-// Update changes the name, slug and description of a bundle, found by id or slug. It needs a superuser. What else edit
-// changes is ignored. Errors: errs.Forbidden; errs.NotFound; errs.Invalid naming the field; errs.Conflict for a taken
+// Update changes the name, slug and description of a bundle, found by id or slug. It needs a superuser. Changes of other
+// fields are ignored. Errors: errs.Forbidden; errs.NotFound; errs.Invalid naming the field; errs.Conflict for a taken
 // slug; an error from edit as it is.
 func (s *Service) Update(ctx context.Context, id string, edit func(*Bundle) error) (Bundle, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
@@ -174,7 +174,7 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 	return s.store.Delete(ctx, a.Tenant, key)
 }
 
-// accept checks what a caller may say about a bundle. Errors: errs.Invalid naming the field.
+// accept checks the fields of a bundle that a caller sets. Errors: errs.Invalid naming the field.
 func (b *Bundle) accept() error {
 	b.Name = strings.TrimSpace(b.Name)
 	switch {
@@ -196,7 +196,7 @@ func (b *Bundle) accept() error {
 	return nil
 }
 
-// text reports whether every database keeps s.
+// text reports whether every database can store s.
 func text(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
 // Entries returns a page of a bundle's entries, with what they refer to, to any session, sorted by createdAt (the default),
@@ -246,7 +246,7 @@ func entryKey(id string) (string, error) {
 	return key, nil
 }
 
-// resolve sets Ref of each entry whose entity is there: with one call per type for those that can.
+// resolve sets Ref of each entry whose entity exists, with one call per type if the type has Find.
 func (s *Service) resolve(ctx context.Context, tenant string, entries []Entry) error {
 	ids := map[string][]string{}
 	for _, e := range entries {
@@ -258,7 +258,7 @@ func (s *Service) resolve(ctx context.Context, tenant string, entries []Entry) e
 	for kind, of := range ids {
 		d, err := s.driver(kind)
 		if err != nil {
-			continue // a type that the host has no more
+			continue // the type is no longer registered
 		}
 		if content := d.Content(); len(content) == 1 {
 			if found[kind], err = find(ctx, content[0], tenant, of); err != nil {
@@ -350,7 +350,7 @@ func dataFits(bytes int) error {
 	return nil
 }
 
-// entry checks what a caller says about an entry.
+// entry checks the fields of a new entry.
 func (s *Service) entry(ctx context.Context, tenant, kind, reference string, data json.RawMessage) (Entry, error) {
 	d, err := s.driver(kind)
 	if err != nil {
@@ -417,7 +417,7 @@ func (s *Service) SetData(ctx context.Context, bundle, id string, data json.RawM
 	return s.resolved(ctx)(e, err)
 }
 
-// DeleteEntry takes an entry out of a bundle; what it refers to stays. It needs a superuser. Errors: errs.Forbidden;
+// DeleteEntry removes an entry from a bundle; what it refers to stays. It needs a superuser. Errors: errs.Forbidden;
 // errs.NotFound.
 func (s *Service) DeleteEntry(ctx context.Context, bundle, id string) error {
 	a, err := actor.Allowed(ctx, actor.Superuser)

@@ -13,18 +13,18 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 )
 
-// memory is what earlier deploys brought into a tenant and is still there.
-type memory struct {
-	stays map[entity.Key]bool // of any bundle, in another tenant of the source's alone, and shipped again
-	gone  plan                // of this bundle alone, and shipped no more
+// deployedBefore has the entities of a tenant that earlier deploys brought and that still exist.
+type deployedBefore struct {
+	stays map[entity.Key]bool // of any bundle (in another tenant: of the source's), and shipped again
+	gone  plan                // of this bundle alone, and no longer shipped
 }
 
-// recall asks what earlier deploys brought. An entity counts only as long as it is the one that came: who deletes it and
-// makes another one with its id has one of their own. bundle is "" for a manifest's entries, which remove nothing.
-func (l *landing) recall(ctx context.Context, source, bundle string) (memory, error) {
-	m := memory{stays: map[entity.Key]bool{}, gone: plan{}}
+// loadDeployed returns what earlier deploys brought. An entity counts only if it is still the same one: one that was deleted and
+// created again with its id does not. bundle is "" for the entries of a manifest, which remove nothing.
+func (l *landing) loadDeployed(ctx context.Context, source, bundle string) (deployedBefore, error) {
+	m := deployedBefore{stays: map[entity.Key]bool{}, gone: plan{}}
 	if bundle != "" {
-		if err := l.recallGone(ctx, source, bundle, m.gone); err != nil {
+		if err := l.loadGone(ctx, source, bundle, m.gone); err != nil {
 			return m, err
 		}
 	}
@@ -39,7 +39,7 @@ func (l *landing) recall(ctx context.Context, source, bundle string) (memory, er
 		if err != nil {
 			return m, err
 		}
-		same, _, err := l.sift(ctx, kind, marks)
+		same, _, err := l.partition(ctx, kind, marks)
 		if err != nil {
 			return m, err
 		}
@@ -50,8 +50,8 @@ func (l *landing) recall(ctx context.Context, source, bundle string) (memory, er
 	return m, nil
 }
 
-// recallGone fills a plan with what earlier deploys of a bundle brought and this one does not ship.
-func (l *landing) recallGone(ctx context.Context, source, bundle string, gone plan) error {
+// loadGone adds to a plan what earlier deploys of a bundle brought and this one does not ship.
+func (l *landing) loadGone(ctx context.Context, source, bundle string, gone plan) error {
 	before, err := l.s.store.Deployed(ctx, l.tenant, source, bundle)
 	if err != nil {
 		return err
@@ -71,14 +71,14 @@ func (l *landing) recallGone(ctx context.Context, source, bundle string, gone pl
 		dropped[d.Kind][d.ID] = d.Mark
 	}
 	for _, kind := range l.s.kinds {
-		same, others, err := l.sift(ctx, kind, dropped[kind])
+		same, others, err := l.partition(ctx, kind, dropped[kind])
 		if err != nil {
 			return err
 		}
 		gone[kind] = same
 		for _, id := range others {
 			if l.crossTenant {
-				l.stays(kind, id)
+				l.warnStays(kind, id)
 			} else {
 				l.warn(fmt.Sprintf("%s %s stays: it is not the one that the bundle brought.", kind, id))
 			}
@@ -87,12 +87,13 @@ func (l *landing) recallGone(ctx context.Context, source, bundle string, gone pl
 	return nil
 }
 
-// shippedUser is the kind of the deployments that note which users a bundle of another tenant had, whether they were there
-// before or not. The tenant's users are not that one's to remove.
+// shippedUser is the kind of the deployments that record which users a bundle of another tenant had, whether or not they existed
+// before. A deploy from another tenant does not remove users.
 const shippedUser entity.Kind = "user of another tenant"
 
-// sift parts entities into those that have the marks they had and others; what does not exist is neither. Both are ordered.
-func (l *landing) sift(ctx context.Context, kind entity.Kind, marks map[string]string) (same, others []string, err error) {
+// partition splits entities into those that still have their marks and those that have others; one that does not exist is in
+// neither. Both are ordered.
+func (l *landing) partition(ctx context.Context, kind entity.Kind, marks map[string]string) (same, others []string, err error) {
 	ids := slices.Sorted(maps.Keys(marks))
 	now, err := l.s.marks(ctx, l.tenant, kind, ids)
 	for _, id := range ids {
@@ -106,9 +107,9 @@ func (l *landing) sift(ctx context.Context, kind entity.Kind, marks map[string]s
 	return same, others, err
 }
 
-// remember keeps what the deploys of a bundle have brought: what this one made, and what was brought before and is
-// shipped again. Of a manifest's entries it keeps what they made in another tenant, which they may overwrite later.
-func (l *landing) remember(ctx context.Context, source, bundle string, stays map[entity.Key]bool) error {
+// saveDeployed records what the deploys of a bundle have brought: what this one made, and what was brought before and is
+// shipped again. For a manifest it records what its entries made in another tenant, so that they can be overwritten later.
+func (l *landing) saveDeployed(ctx context.Context, source, bundle string, stays map[entity.Key]bool) error {
 	keep := l.s.store.SetDeployed
 	if bundle == "" {
 		if stays, keep = nil, l.s.store.AddDeployed; !l.crossTenant {
@@ -159,8 +160,8 @@ func (l *landing) remember(ctx context.Context, source, bundle string, stays map
 	return keep(ctx, l.tenant, source, bundle, all)
 }
 
-// marks tells entities from later ones with their ids, such as a user's name or a color's key. What does not exist has none. The
-// form of an id does not tell whether it can be used again: a color's key may look like any other kind's id.
+// marks returns the fingerprints of the given entities that exist, by id. They distinguish an entity from a later one with its
+// id, such as a user's name or a color's key.
 func (s *Service) marks(ctx context.Context, tenant string, kind entity.Kind, ids []string) (map[string]string, error) {
 	marks := map[string]string{}
 	for row, err := range s.present(ctx, tenant, kind, ids) {
@@ -172,7 +173,7 @@ func (s *Service) marks(ctx context.Context, tenant string, kind entity.Kind, id
 	return marks, nil
 }
 
-// mark is of when the entity was made, where its row says that in createdAt, else of all that the row says.
+// mark returns the fingerprint of a row: a digest of its createdAt or, if it has none, of the whole row.
 func mark(row json.RawMessage) string {
 	said := []byte(row)
 	if made := column(row, "createdAt"); made != "" {

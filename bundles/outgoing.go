@@ -8,15 +8,15 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Limits bound an archive that is sent in or made: see package archive.
+// Limits are the limits of archives that are read or made: see package archive.
 type Limits = archive.Limits
 
-// begin begins an archive that can be sent in here again.
+// begin begins an archive within the service's own limits, so that it can be imported again.
 func (s *Service) begin(w io.Writer) (*archive.Writer, error) {
 	return archive.Begin(&capped{w, s.size, s.size}, s.limits)
 }
 
-// capped takes so many bytes.
+// capped is a writer that fails after so many bytes.
 type capped struct {
 	io.Writer
 	size, left int64
@@ -29,8 +29,8 @@ func (c *capped) Write(p []byte) (int, error) {
 	return c.Writer.Write(p)
 }
 
-// apart refuses two entities with files that have one id: an archive tells files by that alone. Errors: errs.Invalid.
-func (s *Service) apart(p plan) error {
+// checkFileIDs returns errs.Invalid if two entities with files have the same id, as an archive names files by the id alone.
+func (s *Service) checkFileIDs(p plan) error {
 	seen := map[string]entity.Kind{}
 	for _, kind := range s.kinds {
 		if _, ok := s.porters[kind].(entity.FilePorter); !ok {

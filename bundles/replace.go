@@ -16,17 +16,17 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
-// Kept is the archive of what a restore or deploy replaced: a download of the tenant that it was in, for its superusers,
-// for a week. To take a restore back, restore it. To take a deploy back, import it with the rule Overwrite, and remove what
-// the deploy made: of each kind it has no more than the rows that were replaced, and a restore would remove all others.
-// What it cannot bring back is among the warnings.
+// Kept is the archive of what a restore or deploy replaced: a download for the tenant's superusers, for a week. To undo a
+// restore, restore the archive. To undo a deploy, import it with the rule Overwrite, and remove what the deploy made; do not
+// restore it, as it has only the replaced rows of each kind, and a restore would remove all others. What it cannot restore is
+// among the warnings.
 type Kept = files.File
 
 // lifetime is how long such an archive is kept.
 const lifetime = 7 * 24 * time.Hour
 
-// clear removes all rows of the archive's kinds that the archive has not, after it has kept an archive of all rows that
-// are there. They go before the archive's come, so that names and slugs are free.
+// clear removes all rows of the archive's kinds that are not in the archive, after it has stored an archive of all rows of these
+// kinds. It runs before the import, so that names and slugs are free.
 func (l *landing) clear(ctx context.Context) error {
 	there, others := plan{}, plan{}
 	for kind, incoming := range l.look.ids {
@@ -54,8 +54,8 @@ func (l *landing) clear(ctx context.Context) error {
 	return l.remove(ctx, going)
 }
 
-// replace removes what earlier deploys of a bundle brought and this one has not, after it has kept an archive of that and
-// of what will be overwritten. What no longer exists, or belongs to the system now, is left alone.
+// replace removes what earlier deploys of a bundle brought and this one does not have, after it has stored an archive of that
+// and of what will be overwritten. It skips what no longer exists, or belongs to the system now.
 func (l *landing) replace(ctx context.Context, gone plan) error {
 	old, going := plan{}, plan{}
 	for _, kind := range l.s.kinds {
@@ -104,7 +104,7 @@ func (l *landing) replace(ctx context.Context, gone plan) error {
 	return l.remove(ctx, going)
 }
 
-// leftAlone returns which rows of the archive are not overwritten, whatever the rule, if they are there.
+// leftAlone returns which rows of the archive are not overwritten, whatever the rule, if they exist.
 func (l *landing) leftAlone(ctx context.Context, kind entity.Kind, over map[string]bool) (map[string]bool, error) {
 	switch {
 	case len(over) == 0:
@@ -122,7 +122,7 @@ func (l *landing) leftAlone(ctx context.Context, kind entity.Kind, over map[stri
 	return transfer.Set(supers), err
 }
 
-// keep makes a download of some rows of the tenant, of which some are going to be removed. counts names kinds that have none.
+// keep stores a download with some rows of the tenant, of which some are going to be removed. counts names kinds without rows.
 func (l *landing) keep(ctx context.Context, before string, p, going plan, counts map[entity.Kind]int) error {
 	if len(p) == 0 {
 		return nil
@@ -160,11 +160,11 @@ func (l *landing) remove(ctx context.Context, p plan) error {
 	for _, kind := range slices.Backward(l.s.kinds) {
 		ids := p[kind]
 		if kind == "user" || kind == "team" {
-			if err := l.pass(ctx, ids); err != nil {
+			if err := l.passOn(ctx, ids); err != nil {
 				return err
 			}
 		}
-		if err := l.lose(ctx, kind, ids); err != nil {
+		if err := l.countLosses(ctx, kind, ids); err != nil {
 			return err
 		}
 		for some := range slices.Chunk(ids, batch) {
@@ -177,8 +177,9 @@ func (l *landing) remove(ctx context.Context, p plan) error {
 	return nil
 }
 
-// hold returns a plan without the users and teams that stay, and keeps the others from getting more content. That comes before
-// anything is removed: who is just making content for them may need what is removed, and would wait for it, and it for them.
+// hold returns a plan without the users and teams that stay, and locks the others so that they get no more content. It comes
+// before anything is removed: a transaction that is creating content for them may need what is removed, and would deadlock with
+// this one.
 func (l *landing) hold(ctx context.Context, p plan) (plan, error) {
 	p = maps.Clone(p)
 	var going []string
@@ -212,8 +213,8 @@ func (l *landing) drop(ctx context.Context, kind entity.Kind, ids []string) erro
 	return nil
 }
 
-// spare takes out of the users or teams that go those that stay, and warns of them: the landing's owner, and the users whom
-// spareUsers names.
+// spare returns the users or teams to remove without those that stay, and warns of these: the owner of the import, and the users
+// whom spareUsers names.
 func (l *landing) spare(ctx context.Context, kind entity.Kind, ids []string) ([]string, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -229,7 +230,7 @@ func (l *landing) spare(ctx context.Context, kind entity.Kind, ids []string) ([]
 		case why[id] == "":
 			return false
 		case l.crossTenant:
-			l.stays(kind, id)
+			l.warnStays(kind, id)
 		default:
 			l.warn(fmt.Sprintf("The %s %s stays: %s.", kind, id, why[id]))
 		}
@@ -237,8 +238,8 @@ func (l *landing) spare(ctx context.Context, kind entity.Kind, ids []string) ([]
 	}), nil
 }
 
-// spareUsers says which of the users that go stay, and why: the caller and, when it would be the last enabled one, a superuser.
-// In another tenant all stay: its users are not for the caller to remove.
+// spareUsers adds to why the users who are not removed, with the reason: the caller, and the last enabled superuser. In another
+// tenant no users are removed.
 func (l *landing) spareUsers(ctx context.Context, ids []string, why map[string]string) error {
 	if l.crossTenant {
 		for _, name := range ids {
@@ -260,8 +261,8 @@ func (l *landing) spareUsers(ctx context.Context, ids []string, why map[string]s
 	return nil
 }
 
-// pass moves what some principals own to the owner of the import.
-func (l *landing) pass(ctx context.Context, ids []string) error {
+// passOn moves what some principals own to the owner of the import.
+func (l *landing) passOn(ctx context.Context, ids []string) error {
 	for _, id := range ids {
 		moved, err := l.s.content.Reassign(ctx, l.tenant, id, l.into.Owner)
 		if err != nil {

@@ -30,7 +30,7 @@ const Mask = "********"
 // In an object whose member name, key, header or id is a text like one of these names, a member whose name ends with value(s)
 // or default is what it would be under that name: {"name": "Authorization", "value": "********"}.
 //
-// Secrets within a text, such as a password in a URL, are not found. It returns nil for a text that is not JSON.
+// Secrets within a text, such as a password in a URL, are not found. It returns nil for malformed JSON that may have secrets.
 func MaskSecrets(data json.RawMessage) json.RawMessage {
 	switch {
 	case !suspicious(data):

@@ -92,9 +92,6 @@ func ReadUUID(r entity.Row) *Columns {
 	return Read(r)
 }
 
-// Err returns the first error: errs.Invalid naming the row and the column.
-func (c *Columns) Err() error { return c.err }
-
 // Accept returns the first error, else that of accept, naming the row.
 func (c *Columns) Accept(accept func() error) error {
 	if c.err != nil {
