@@ -154,7 +154,7 @@ func EnableRowLevelSecurity(ctx context.Context, db *bun.DB) (tables []string, e
 	return migrations.EnableRowLevelSecurity(ctx, db)
 }
 
-// NewSecretKey makes a random key for Config.SecretKey.
+// NewSecretKey returns a random key for Config.SecretKey.
 func NewSecretKey() string { return keyring.Generate() }
 
 // Open builds the services. It makes no query and starts no goroutine: see App.Run for background work.

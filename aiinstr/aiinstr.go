@@ -1,6 +1,6 @@
-// Package aiinstr is the tenant's AI instructions: prompt texts by slug, which other AI texts draw in as ${slug}.
+// Package aiinstr manages the AI instructions of a tenant: prompt texts by slug, which other texts include as ${slug}.
 //
-// httpapi, the root and hosts import it; aiinstr/bunstore keeps its rows.
+// httpapi, the root and hosts import it; aiinstr/bunstore stores its rows.
 package aiinstr
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// Kind is the kind of content that an instruction is for bundles and reassignment.
+// Kind is the kind of instructions, for bundles and reassignment.
 const Kind entity.Kind = "aiInstruction"
 
 // Instruction is one prompt text of a tenant.
@@ -36,7 +36,7 @@ func (i Instruction) Version() string {
 	return guard.Version(i.ID, i.Slug, i.Description, i.Content, i.OwnerID, i.CreatedAt, i.UpdatedAt)
 }
 
-// Permissions say what the caller may do with an instruction, or, of a list, with every instruction of the tenant.
+// Permissions is what the caller may do with an instruction, or, of a list, with every instruction of the tenant.
 type Permissions struct {
 	Edit, Delete, Write, ChangeOwner, Copy bool
 }
@@ -63,39 +63,39 @@ type Store interface {
 	IDs(ctx context.Context, tenant string) ([]string, error)
 	// Some returns the given instructions that exist, in any order.
 	Some(ctx context.Context, tenant string, ids []string) ([]Instruction, error)
-	// Slugs returns the ids of those of some slugs that are taken.
+	// Slugs returns the ids of the instructions that have some slugs, by slug.
 	Slugs(ctx context.Context, tenant string, slugs []string) (map[string]string, error)
-	// PutAll adds instructions or overwrites those whose ids are there, all but CreatedAt. A slug must be free, or belong to
+	// PutAll adds instructions or overwrites those whose ids exist, all but CreatedAt. A slug must be free, or belong to
 	// one that is overwritten, whose id is then among yield. It fails with errs.Conflict.
 	PutAll(ctx context.Context, tenant string, all []Instruction, yield []string) error
-	// Remove deletes instructions and returns the number of those that were there.
+	// Remove deletes instructions and returns the number of those that existed.
 	Remove(ctx context.Context, tenant string, ids []string) (int, error)
 	// Owned counts what a principal owns.
 	Owned(ctx context.Context, tenant, owner string) (int, error)
-	// Owners returns the ids of all who own something, each once.
+	// Owners returns the ids of all principals that own an instruction, each once.
 	Owners(ctx context.Context, tenant string) ([]string, error)
 	// RenameOwners replaces the owner ids of what principals own; names maps old ids to new ones, and no new one is an old one.
 	RenameOwners(ctx context.Context, tenant string, names map[string]string) error
-	// Reassign moves all that from owns to to, locking rows in the order of their ids, and returns what it moved,
-	// without descriptions and contents.
+	// Reassign makes to the owner of everything that from owns, locking rows in the order of their ids, and returns what it
+	// moved, without descriptions and contents.
 	Reassign(ctx context.Context, tenant, from, to string, at time.Time) ([]Instruction, error)
 
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
 }
 
-// Switch says whether a tenant's AI module is on. *tenants.Service is one.
+// Switch reports whether a tenant's AI module is on. *tenants.Service implements it.
 type Switch interface {
 	AIEnabled(ctx context.Context, tenant string) (bool, error)
 }
 
-// Directory knows the principals of a tenant.
+// Directory looks up the principals of a tenant.
 type Directory interface {
 	// Known returns the given principal ids that exist.
 	Known(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
 }
 
-// Service is the rules for instructions over a Store.
+// Service implements the rules for instructions over a Store.
 type Service struct {
 	store     Store
 	ai        Switch
@@ -113,7 +113,7 @@ type Options struct {
 	NewID     func() string    // default UUIDv7
 }
 
-// New makes a Service.
+// New returns a Service.
 func New(o Options) *Service {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -124,8 +124,8 @@ func New(o Options) *Service {
 	return &Service{store: o.Store, ai: o.Switch, directory: o.Directory, now: o.Now, newID: o.NewID}
 }
 
-// Allowed returns the actor when it may use AI instructions: every method begins with it, and a route before it reads
-// anything. Errors: errs.Invalid "AI is not enabled on the system"; errs.Forbidden without the ai credential.
+// Allowed returns the actor if it may use AI instructions. Every method calls it first, and httpapi before it reads a request's
+// body. Errors: errs.Invalid "AI is not enabled on the system"; errs.Forbidden without the ai credential.
 func (s *Service) Allowed(ctx context.Context) (actor.Actor, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -184,8 +184,8 @@ func (s *Service) Create(ctx context.Context, i Instruction) (Instruction, error
 	return i, nil
 }
 
-// Update changes description and content of an instruction, found by id or slug; what else edit changes is put back.
-// It is for the owner and superusers.
+// Update changes description and content of an instruction, found by id or slug. Changes of other fields are
+// ignored. It is for the owner and superusers.
 // Errors: as Allowed; errs.NotFound; errs.Forbidden; errs.Invalid naming the field; an error from edit as it is.
 func (s *Service) Update(ctx context.Context, key string, edit func(*Instruction) error) (Instruction, error) {
 	a, err := s.Allowed(ctx)
@@ -222,15 +222,15 @@ func (s *Service) Delete(ctx context.Context, key string) error {
 	return s.store.Delete(ctx, a.Tenant, key, func(i Instruction) error { return owned(a, i) })
 }
 
-// Permissions says what an actor may do with an instruction: its owner and superusers all; everybody who may use AI can
-// copy it, which is to create one with its text. A read-only token may do nothing.
+// Permissions returns what an actor may do with an instruction: its owner and superusers everything; everybody who may use
+// AI can copy it, which means to create one with its text. A read-only token may do nothing.
 func (s *Service) Permissions(a actor.Actor, i Instruction) Permissions {
 	own := a.Owns(i.OwnerID)
 	return Permissions{Edit: own, Delete: own, Write: own, ChangeOwner: own, Copy: !a.ReadOnly}
 }
 
-// ListPermissions says what an actor may do with the instructions as such: write and copy for everybody who may use AI,
-// the rest, which goes for the instructions of all owners, for superusers.
+// ListPermissions returns what an actor may do with the instructions of all owners: everybody who may use AI can write and copy,
+// superusers can do everything.
 func (s *Service) ListPermissions(a actor.Actor) Permissions {
 	writes := !a.ReadOnly
 	all := a.Superuser && writes
@@ -244,5 +244,5 @@ func owned(a actor.Actor, i Instruction) error {
 	return nil
 }
 
-// stamp is the time of a write, as every database can keep it.
+// stamp returns the time of a write, in the precision that every database can store.
 func (s *Service) stamp() time.Time { return s.now().UTC().Truncate(time.Microsecond) }

@@ -17,14 +17,14 @@ const (
 	maxRead = 4 * maxExpanded
 )
 
-// reference is what may stand in ${…}. One of UUID form names no instruction; it is reported as unknown.
+// reference matches the slug in ${…}. One of UUID form names no instruction; it is reported as unknown.
 var reference = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
 
 // part is a part of a text: literal text, or a reference when slug is not "".
 type part struct{ literal, slug string }
 
-// parse takes a text apart. "${slug}" is a reference and "$${slug}" the literal "${slug}"; both only with a slug that
-// could be one, and everything else is literal.
+// parse splits a text. "${slug}" is a reference and "$${slug}" the literal "${slug}", if the slug is valid; everything else is
+// literal.
 func parse(text string) []part {
 	var parts []part
 	literal := func(s string) {
@@ -81,7 +81,7 @@ func slugAt(text string) string {
 // once, in the order they were met. It makes one query for each depth of references, not for each reference.
 //
 // Errors: as Allowed; errs.Invalid for a text of more than 4 MiB, for a result of more than 1 MiB, for references more
-// than 10 deep and for those that go in a circle, naming it.
+// than 10 deep and for a cycle of references, naming it.
 func (s *Service) Expand(ctx context.Context, text string) (expanded string, unknown []string, err error) {
 	a, err := s.Allowed(ctx)
 	if err != nil {
@@ -125,7 +125,7 @@ type expansion struct {
 	texts map[string][]part
 	asked map[string]bool
 	known map[string]bool
-	nodes map[string]*node // what visit has made; nil while it is at it
+	nodes map[string]*node // the results of visit; nil while it runs
 }
 
 // node is an expanded text and how deep its references go.
@@ -134,7 +134,7 @@ type node struct {
 	depth int
 }
 
-// ask returns the references of a text that nobody has asked for yet.
+// ask returns the references of a text that have not been read yet.
 func (e *expansion) ask(slug string) (fresh []string) {
 	for _, p := range e.texts[slug] {
 		if p.slug != "" && !e.asked[p.slug] {
@@ -145,7 +145,7 @@ func (e *expansion) ask(slug string) (fresh []string) {
 	return fresh
 }
 
-// visit expands a text. Each is expanded once, however often it is drawn in, and nothing longer than the limit is built.
+// visit expands a text. Each text is expanded once, however often it is included, and none becomes longer than the limit.
 func (e *expansion) visit(slug string, path []string) (*node, error) {
 	if n, ok := e.nodes[slug]; ok {
 		if n == nil {
@@ -184,7 +184,7 @@ func (e *expansion) visit(slug string, path []string) (*node, error) {
 	return n, nil
 }
 
-// circle names the references that go in a circle; the last of path is where it closes.
+// circle returns the error for a cycle of references; path ends where it closes.
 func circle(path []string) error {
 	last := path[len(path)-1]
 	for path[0] != last {

@@ -8,8 +8,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
-// Type is what a host can do with instructions: they are found, owned, reassigned and shipped. It needs no actor and
-// not whether AI is on: its callers have their own rules.
+// Type returns the entity type of instructions: they can be looked up, owned, reassigned and moved by bundles. Its functions
+// need no actor and do not check whether AI is on: their callers check permissions.
 func (s *Service) Type() entity.Type {
 	return entity.Type{
 		Kind: Kind,
@@ -51,7 +51,7 @@ func (s *Service) Porter() entity.Porter {
 	}
 }
 
-// columns are an instruction on its way.
+// columns are the columns of a row in an archive.
 type columns struct {
 	Slug        string  `json:"slug"`
 	Description *string `json:"description"`
@@ -99,7 +99,7 @@ func (s *Service) refs(ctx context.Context, tenant string, some []Instruction) (
 	return needs, nil
 }
 
-// needed returns what a text refers to, in the order it does.
+// needed returns the instructions that a text refers to, in order of appearance.
 func needed(own string, parts []part, taken map[string]string) []entity.Key {
 	var keys []entity.Key
 	seen := map[string]bool{own: true, "": true}

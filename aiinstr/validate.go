@@ -15,12 +15,12 @@ const (
 	maxContent     = 256 << 10
 )
 
-// place returns what the Store finds an instruction by: an id in its one form, or a slug. Errors: errs.NotFound.
+// place returns the key by which the Store finds an instruction: an id in canonical form, or a slug. Errors: errs.NotFound.
 func place(key string) (string, error) {
 	if id, ok := uuids.Parse(key); ok {
 		return id, nil
 	}
-	if !slug.Valid(key) { // not there, and not for the database to read
+	if !slug.Valid(key) { // cannot exist, and the database may refuse the text
 		return "", errs.New(errs.NotFound, "AI instruction not found.")
 	}
 	return key, nil
@@ -50,7 +50,7 @@ func (i *Instruction) accept() error {
 	return nil
 }
 
-// text reports whether s is what every database keeps, and of at most so many bytes.
+// text reports whether every database can store s, and it has at most so many bytes.
 func text(s string, most int) bool {
 	return len(s) <= most && utf8.ValidString(s) && strings.IndexByte(s, 0) < 0
 }

@@ -1,5 +1,4 @@
-// Package blobs keeps bytes by key, however many they are: they are streamed in and out in chunks and never held whole
-// in memory.
+// Package blobs stores bytes by key. Blobs may have any size: they are streamed in chunks and never held in memory as a whole.
 //
 // uploads and downloads import it through blobs/files; blobs/bunstore keeps the chunks in the database.
 package blobs
@@ -37,15 +36,15 @@ type Store interface {
 	Sweep(ctx context.Context, tenant string, before time.Time) (int, error)
 }
 
-// Writer makes one blob. It is not for use by several goroutines at once.
+// Writer writes one blob. It must not be used by several goroutines at once.
 type Writer interface {
 	// Write adds bytes. Errors: errs.TooLarge past the limit; the context's when it has ended. After an error nothing
 	// more is taken and Commit fails with the same one.
 	io.Writer
 	// Commit completes the blob, in the transaction of this ctx when it has one.
 	Commit(ctx context.Context) (Info, error)
-	// Abort removes all that was written, also when ctx has ended, and also after a Commit whose transaction failed.
-	// What it cannot remove nobody can read, and Sweep removes it.
+	// Abort removes everything that was written, even if ctx has ended, and even after a Commit whose transaction failed.
+	// What it fails to remove cannot be read, and Sweep removes it.
 	Abort()
 }
 

@@ -231,7 +231,7 @@ type Options struct {
 	NewID  func() string    // default UUIDv7
 }
 
-// New makes a Service. Errors: errs.Invalid for a bad limit or driver, or two drivers with one id.
+// New returns a Service. Errors: errs.Invalid for a bad limit or driver, or two drivers with one id.
 func New(o Options) (*Service, error) {
 	if o.Now == nil {
 		o.Now = time.Now

@@ -242,7 +242,7 @@ func shippable(ref entity.Ref) error {
 	return nil
 }
 
-// short keeps a message short however long the text is that it quotes.
+// short shortens a text for a message.
 func short(s string) string {
 	if r := []rune(s); len(r) > 40 {
 		return string(r[:40]) + "…"

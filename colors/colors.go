@@ -1,6 +1,6 @@
-// Package colors is the tenant's palette: named colors that every session reads and designers write.
+// Package colors manages the palette of a tenant: named colors that every session may read and designers may write.
 //
-// httpapi, the root and hosts import it; colors/bunstore keeps its rows.
+// httpapi, the root and hosts import it; colors/bunstore stores its rows.
 package colors
 
 import (
@@ -33,7 +33,7 @@ func (c Color) Version() string {
 	return guard.Version(c.Key, c.Color, c.Source, c.CreatedAt, c.UpdatedAt)
 }
 
-// Permissions says what the caller may do with a color.
+// Permissions is what the caller may do with a color.
 type Permissions struct {
 	Edit, Delete, Write bool
 }
@@ -49,19 +49,19 @@ type Store interface {
 	All(ctx context.Context, tenant, source string) iter.Seq2[Color, error]
 	// Put adds a color or, when the key is taken, sets its Color and UpdatedAt alone. It returns the stored color.
 	Put(ctx context.Context, tenant string, c Color) (Color, error)
-	// PutAll does as Put for many colors of different keys, and sets Source too where it is not nil.
+	// PutAll is like Put for many colors of different keys, and sets Source too where it is not nil.
 	PutAll(ctx context.Context, tenant string, all []Color) error
 	// Delete removes a color. A key that does not exist is no error.
 	Delete(ctx context.Context, tenant, key string) error
 	PorterStore
-	// Lock keeps other callers of Lock for this tenant waiting until the transaction in ctx ends. It fails with
-	// errs.NotFound when there is no such tenant.
+	// Lock locks a tenant until the transaction in ctx ends: other callers of Lock wait. It fails with errs.NotFound if there is
+	// no such tenant.
 	Lock(ctx context.Context, tenant string) error
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
 }
 
-// Service is the palette's rules over a Store.
+// Service implements the rules for colors over a Store.
 type Service struct {
 	store     Store
 	now       func() time.Time
@@ -74,7 +74,7 @@ type Options struct {
 	Now   func() time.Time // default time.Now
 }
 
-// New makes a Service.
+// New returns a Service.
 func New(o Options) *Service {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -100,7 +100,7 @@ func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Color],
 	return s.store.Page(ctx, a.Tenant, q)
 }
 
-// All returns the whole palette to any session, ordered by key. A palette that changes meanwhile may be given partly as it
+// All returns the whole palette to any session, ordered by key. A palette that changes meanwhile may be returned partly as it
 // was and partly as it is.
 func (s *Service) All(ctx context.Context) iter.Seq2[Color, error] {
 	a, err := actor.From(ctx)
@@ -114,7 +114,7 @@ func failed(err error) iter.Seq2[Color, error] {
 	return func(yield func(Color, error) bool) { yield(Color{}, err) }
 }
 
-// Put sets a color, which it makes when the key is new; its source stays. It needs the role Designer.
+// Put sets a color, and creates it if the key is new; its source does not change. It needs the role Designer.
 // Errors: errs.Forbidden; errs.Invalid for a bad key, or for a color that is no hex ("Invalid color format").
 func (s *Service) Put(ctx context.Context, key, color string) (Color, error) {
 	a, err := actor.Allowed(ctx, actor.ColorWrite)
@@ -140,7 +140,7 @@ func (s *Service) Delete(ctx context.Context, key string) error {
 	return s.store.Delete(ctx, a.Tenant, key)
 }
 
-// Permissions says what the caller may do with a color. Errors: errs.NotFound.
+// Permissions returns what the caller may do with a color. Errors: errs.NotFound.
 func (s *Service) Permissions(ctx context.Context, key string) (Permissions, error) {
 	if _, err := s.Get(ctx, key); err != nil {
 		return Permissions{}, err
@@ -150,10 +150,10 @@ func (s *Service) Permissions(ctx context.Context, key string) (Permissions, err
 	return Permissions{Edit: may, Delete: may, Write: may}, err
 }
 
-// stamp is the time of a write, as every database can keep it.
+// stamp returns the time of a write, in the precision that every database can store.
 func (s *Service) stamp() time.Time { return s.now().UTC().Truncate(time.Microsecond) }
 
-// validKey refuses a key that is empty, longer than 255 characters, no UTF-8 or has control characters.
+// validKey returns errs.Invalid for a key that is empty, longer than 255 characters, not UTF-8 or has control characters.
 func validKey(key string) error {
 	switch {
 	case key == "":

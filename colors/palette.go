@@ -66,7 +66,7 @@ func ValidHex(s string) bool {
 // Valid reports whether s is a hex or a palette color: what an import accepts.
 func Valid(s string) bool { return Hex(s) != "" }
 
-// rgb reads "#abc" or "#aabbcc". It allocates nothing: a list asks for every row.
+// rgb reads "#abc" or "#aabbcc". It does not allocate, as it is called for every row of a list.
 func rgb(s string) (v uint32, ok bool) {
 	if len(s) != 4 && len(s) != 7 || s[0] != '#' {
 		return 0, false
@@ -96,7 +96,7 @@ func digit(c byte) (uint32, bool) {
 	return 0, false
 }
 
-// tables spells palette out, so that Hex and Named are one look-up each.
+// tables expands palette, so that Hex and Named are one look-up each.
 func tables() (hexes map[string]string, labels map[uint32]string) {
 	hexes, labels = map[string]string{}, map[uint32]string{}
 	for _, p := range palette {

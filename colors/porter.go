@@ -8,7 +8,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
-// Kind is the kind of content that a color is for bundles. Its ids are keys.
+// Kind is the kind of colors in bundles. Their ids are keys.
 const Kind entity.Kind = "color"
 
 // PorterStore is the part of a Store that moves colors between tenants, many at once.
@@ -19,16 +19,16 @@ type PorterStore interface {
 	Some(ctx context.Context, tenant string, keys []string) ([]Color, error)
 	// Replace adds colors of different keys or overwrites them, all but CreatedAt.
 	Replace(ctx context.Context, tenant string, all []Color) error
-	// Remove deletes colors and returns the number of those that were there.
+	// Remove deletes colors and returns the number of those that existed.
 	Remove(ctx context.Context, tenant string, keys []string) (int, error)
 }
 
-// Type is what a host can do with colors: find and ship them. Nobody owns them.
+// Type returns the entity type of colors: they can be looked up and moved by bundles, and have no owners.
 func (s *Service) Type() entity.Type {
 	return entity.Type{
 		Kind: Kind, Porter: s.Porter(),
 		Lookup: func(ctx context.Context, tenant, id string) (entity.Ref, error) {
-			if validKey(id) != nil { // not there, and not for the database to read
+			if validKey(id) != nil { // cannot exist, and the database may refuse the text
 				return entity.Ref{}, errs.New(errs.NotFound, "Color not found.")
 			}
 			c, err := s.store.Get(ctx, tenant, id)
@@ -54,7 +54,7 @@ func (s *Service) Porter() entity.Porter {
 	}
 }
 
-// columns are a color on its way.
+// columns are the columns of a row in an archive.
 type columns struct {
 	Color     string  `json:"color"`
 	Source    *string `json:"source"`

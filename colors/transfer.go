@@ -25,8 +25,8 @@ const (
 	// maxElement is how many bytes an element may have, with what is read ahead of it.
 	maxElement = 256 << 10
 
-	// maxImports is how many imports write at once, each with a connection and another one to read its file. Those of one
-	// tenant would wait for each other with theirs.
+	// maxImports is how many imports write at once, each with a connection and another one to read its file. Imports of one
+	// tenant would hold theirs while they wait for each other.
 	maxImports = 4
 	maxWait    = 30 * time.Second
 )
@@ -66,11 +66,11 @@ func (s *Service) Export(ctx context.Context, source string, w io.Writer) error 
 }
 
 // Import reads a JSON array of {key, color, source?} and adds or overwrites the colors in one transaction; a key given
-// twice ends as its last element says, and a color keeps its source when no element gives one. It gives the number of
+// twice has the values of its last element, and a color keeps its source if no element has one. It returns the number of
 // distinct keys. It needs the role Designer.
 //
-// The file is read twice: once to check it, before a transaction begins, and once to write it. Both read by and by, so
-// memory grows with the number of keys and not with the size of the file. Imports into a tenant wait for each other, up to 30
+// The file is read twice: once to check it, before a transaction begins, and once to write it. Both stream it, so that memory
+// grows with the number of keys and not with the size of the file. Imports into a tenant wait for each other, up to 30
 // seconds.
 // Errors: errs.Forbidden; errs.Invalid naming the first bad element and what is wrong with it, and nothing is written;
 // errs.Unavailable when other imports take too long.
@@ -234,7 +234,7 @@ func text(name string, value json.RawMessage) (string, error) {
 	return s, nil
 }
 
-// check refuses what no import may bring.
+// check returns errs.Invalid for an element that cannot be imported.
 func (c Color) check(raw json.RawMessage) error {
 	if err := validKey(c.Key); err != nil {
 		return err
@@ -251,7 +251,7 @@ func (c Color) check(raw json.RawMessage) error {
 	return nil
 }
 
-// short keeps a message short however long the text is that it quotes.
+// short shortens a text for a message.
 func short(s string) string {
 	if r := []rune(s); len(r) > 40 {
 		return string(r[:40]) + "…"
@@ -259,7 +259,7 @@ func short(s string) string {
 	return s
 }
 
-// source tells a file that is bad from one that could not be read, and ends an element that is too long.
+// source reads a file. It distinguishes an invalid file from one that could not be read, and limits the length of elements.
 type source struct {
 	r    io.Reader
 	err  error

@@ -22,7 +22,7 @@ type Activity struct {
 	CreatedAt time.Time // UTC, whole microseconds; a comment's own
 }
 
-// State says how far a notification has come.
+// State is the delivery state of a notification.
 type State string
 
 // The states.
@@ -56,7 +56,7 @@ func (n Notification) Version() string {
 		n.ReadAt, n.CreatedAt, n.UpdatedAt)
 }
 
-// NotificationFilter says which notifications of a user a list has; the zero value admits all.
+// NotificationFilter selects notifications of a user; the zero value selects all.
 type NotificationFilter struct {
 	Since time.Time // those that were made then or later; zero for all
 	Read  *bool     // those that are read, or unread; nil for both
@@ -65,7 +65,7 @@ type NotificationFilter struct {
 // TypeMention is the Type of a notification for a user whom a comment mentions.
 const TypeMention = "mention"
 
-// Queue takes notifications that are to be sent.
+// Queue accepts notifications for delivery.
 type Queue interface {
 	// Enqueue adds notifications in the transaction in ctx. One that its user has for the same comment and of the same
 	// type already is left out.
@@ -80,7 +80,7 @@ type people struct {
 	concerned []string // all but the author, without repetition
 }
 
-// people finds out with one statement whom a comment concerns. parent is nil on top.
+// people returns the users whom a comment concerns, with one statement. parent is nil for a comment that is no reply.
 func (s *Service) people(ctx context.Context, c Comment, about entity.Ref, parent *Comment) (people, error) {
 	spots := scan(c.Message)
 	names := []string{c.UserID}
@@ -110,7 +110,7 @@ func (s *Service) people(ctx context.Context, c Comment, about entity.Ref, paren
 	return all, nil
 }
 
-// tell makes or rebuilds a comment's activity, and queues a notification for each mentioned user who has none for it.
+// tell creates or rebuilds a comment's activity, and queues a notification for each mentioned user who has none for it.
 func (s *Service) tell(ctx context.Context, c Comment, p people) error {
 	excerpt := Excerpt(c.Message)
 	err := s.store.PutActivity(ctx, c.Tenant, Activity{

@@ -1,7 +1,7 @@
-// Package comments is what people say about entities: comments with replies of any depth, the users they
-// mention, and what follows from them: activities, feeds and notifications.
+// Package comments manages comments on entities, with replies of any depth and mentions of users, and the activities, feeds and
+// notifications that result from them.
 //
-// httpapi, the root and hosts import it; comments/bunstore keeps its rows.
+// httpapi, the root and hosts import it; comments/bunstore stores its rows.
 package comments
 
 import (
@@ -22,7 +22,7 @@ import (
 // MaxMessage is the most bytes of a message.
 const MaxMessage = 64 << 10
 
-// Comment is one thing that a user said about an entity, or in reply to another comment on it.
+// Comment is a comment of a user on an entity, or a reply to another comment on it.
 type Comment struct {
 	Tenant    string
 	ID        string // UUIDv7, lower case
@@ -35,8 +35,8 @@ type Comment struct {
 	CreatedAt time.Time  // UTC, whole microseconds
 	UpdatedAt time.Time  // UTC, whole microseconds
 
-	// AuthorGone says that the author has been deleted. A user with the name of UserID is somebody else, who has no more to
-	// do with the comment than others. Nothing takes it back, not even a restore of the user.
+	// AuthorGone reports whether the author has been deleted. A user with the name UserID is then another person, without the
+	// rights of an author. It stays set, even if the user is restored.
 	AuthorGone bool
 
 	May Permissions // of the caller; set by the Service on every answer
@@ -45,7 +45,7 @@ type Comment struct {
 // by reports whether a user is the author.
 func (c Comment) by(username string) bool { return !c.AuthorGone && c.UserID == username }
 
-// Permissions says what the caller may do with a comment.
+// Permissions is what the caller may do with a comment.
 type Permissions struct {
 	Edit, Delete bool
 }
@@ -71,7 +71,7 @@ type Edit struct {
 	Public  *bool
 }
 
-// Store keeps comments and what follows from them. Implementations must pass commentstest.TestStore.
+// Store keeps comments, activities and notifications. Implementations must pass commentstest.TestStore.
 type Store interface {
 	// Get fails with errs.NotFound when the tenant has no comment with this id.
 	Get(ctx context.Context, tenant, id string) (Comment, error)
@@ -91,7 +91,7 @@ type Store interface {
 	Delete(ctx context.Context, tenant, id string) error
 	// Forget removes all comments on an entity. None is no error.
 	Forget(ctx context.Context, tenant string, of entity.Key) error
-	// ForgetAuthors sets AuthorGone of all that some users said, for whoever deletes the users.
+	// ForgetAuthors sets AuthorGone of all comments of some users, who are being deleted.
 	ForgetAuthors(ctx context.Context, tenant string, usernames ...string) error
 	// RenameUsers replaces usernames in comments, mentions and activities; names maps old ones to new ones, and no
 	// new one is an old one. Messages stay as they are, and so does what others said who had the names before and are gone.
@@ -114,7 +114,7 @@ type Store interface {
 	// SetRead sets ReadAt, nil for unread, and UpdatedAt of one of a user's notifications, and returns it as it is then. One
 	// that is read, or unread, already stays as it is. It checks the guard in ctx. It fails with errs.NotFound.
 	SetRead(ctx context.Context, tenant, username, id string, read bool, at time.Time) (Notification, error)
-	// SetAllRead does as SetRead for all notifications of a user, and returns how many have changed.
+	// SetAllRead is like SetRead for all notifications of a user, and returns how many have changed.
 	SetAllRead(ctx context.Context, tenant, username string, read bool, at time.Time) (int, error)
 	// Unread returns how many of a user's notifications are unread.
 	Unread(ctx context.Context, tenant, username string) (int, error)
@@ -123,14 +123,14 @@ type Store interface {
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
 }
 
-// Users are the people of a tenant. *principals.Service is one.
+// Users are the people of a tenant. *principals.Service implements it.
 type Users interface {
 	// DisplayNames returns the users of the caller's tenant whose names are among these, ignoring case: the exact name of
 	// each with the display name, nil for none.
 	DisplayNames(ctx context.Context, names []string) (map[string]*string, error)
 }
 
-// Service is the rules for comments over a Store.
+// Service implements the rules for comments over a Store.
 type Service struct {
 	store    Store
 	queue    Queue
@@ -150,7 +150,7 @@ type Options struct {
 	NewID    func() string    // default UUIDv7
 }
 
-// New makes a Service.
+// New returns a Service.
 func New(o Options) *Service {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -161,7 +161,7 @@ func New(o Options) *Service {
 	return &Service{store: o.Store, queue: o.Queue, entities: o.Entities, users: o.Users, now: o.Now, newID: o.NewID}
 }
 
-// stamp is the time of a write, as every database can keep it.
+// stamp returns the time of a write, in the precision that every database can store.
 func (s *Service) stamp() time.Time { return s.now().UTC().Truncate(time.Microsecond) }
 
 // canonicalID returns a UUID in the one form that ids have. Errors: errs.Invalid for any other text.
@@ -188,8 +188,7 @@ func (s *Service) takes(kind entity.Kind) bool {
 	return ok && t.Commented && t.Lookup != nil
 }
 
-// see fills in what the caller may do with comments of one entity, as show does. It looks the owner up when that
-// matters.
+// see is like show, and looks up the owner of the entity if it matters.
 func (s *Service) see(ctx context.Context, a actor.Actor, all []Comment) error {
 	var owner string
 	other := slices.IndexFunc(all, func(c Comment) bool { return !c.by(a.User) })
@@ -205,9 +204,8 @@ func (s *Service) see(ctx context.Context, a actor.Actor, all []Comment) error {
 
 func editsAll(a actor.Actor) bool { return a.Superuser || a.Role() >= actor.Admin }
 
-// show fills in what the caller may do with comments of one entity, which has this owner. The author and a
-// superuser may do all; an admin and who owns the entity may edit. A read-only token may do
-// nothing.
+// show sets what the caller may do with comments on an entity with this owner. The author and superusers may do everything;
+// admins and the owner may edit. A read-only token may do nothing.
 func show(a actor.Actor, all []Comment, owner string) {
 	editor := editsAll(a) || owner == a.User
 	for i := range all {

@@ -160,7 +160,7 @@ func (s *Service) SetRead(ctx context.Context, id string, read bool) (Notificati
 	return s.store.SetRead(ctx, a.Tenant, a.User, id, read, s.stamp())
 }
 
-// SetAllRead does as SetRead for all of the caller's own notifications, and returns how many have changed.
+// SetAllRead is like SetRead for all of the caller's own notifications, and returns how many have changed.
 func (s *Service) SetAllRead(ctx context.Context, read bool) (int, error) {
 	a, err := actor.From(ctx)
 	if err != nil {

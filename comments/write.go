@@ -19,7 +19,7 @@ func (s *Service) Create(ctx context.Context, kind entity.Kind, id, message stri
 	})
 }
 
-// Reply adds a reply to a comment, which any session may. It is about what the comment is about.
+// Reply adds a reply to a comment, on the same entity. Any session may reply.
 // Errors: errs.Invalid for an id that is no UUID, for a bad message, and "Unknown entity type for comment"; errs.NotFound.
 func (s *Service) Reply(ctx context.Context, id, message string) (Comment, error) {
 	return s.add(ctx, message, func(ctx context.Context, a actor.Actor) (entity.Ref, *Comment, error) {
@@ -182,8 +182,8 @@ func (s *Service) Forget(ctx context.Context, tenant string, of entity.Key) erro
 	return s.store.Forget(ctx, tenant, of)
 }
 
-// ForgetAuthors parts what some users said from their names, for whoever deletes the users: it stays, under those names,
-// and users who get them later are not its authors. It joins the transaction in ctx and needs no actor.
+// ForgetAuthors marks all comments of some users, who are being deleted, as without an author: users who get their names later
+// are not the authors. It joins the transaction in ctx and needs no actor.
 func (s *Service) ForgetAuthors(ctx context.Context, tenant string, usernames ...string) error {
 	return s.store.ForgetAuthors(ctx, tenant, usernames...)
 }
@@ -195,7 +195,7 @@ func (s *Service) RenameUsers(ctx context.Context, tenant string, names map[stri
 	return s.store.RenameUsers(ctx, tenant, names)
 }
 
-// validMessage refuses what is too long or no text.
+// validMessage returns errs.Invalid for a message that is too long or that databases cannot store.
 func validMessage(message string) error {
 	switch {
 	case len(message) > MaxMessage:

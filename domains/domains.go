@@ -164,7 +164,7 @@ type limits struct {
 	beat    time.Duration // between two updates of the record of a scan
 }
 
-// New makes a Service. Errors: errs.Invalid for a driver without an id, or two with one.
+// New returns a Service. Errors: errs.Invalid for a driver without an id, or two with one.
 func New(o Options) (*Service, error) {
 	if o.Now == nil {
 		o.Now = time.Now

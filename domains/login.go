@@ -43,7 +43,7 @@ const kept = time.Minute
 
 func newSecret() string {
 	var b [12]byte
-	_, _ = rand.Read(b[:]) // never fails: it ends the program instead
+	_, _ = rand.Read(b[:]) // never returns an error
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 

@@ -88,7 +88,7 @@ func (s *Service) Scan(ctx context.Context, driver string, o ScanOptions) ([]Sca
 	return s.scan(ctx, a.Tenant, driver, all, o)
 }
 
-// ScanDomain does as Scan for one domain. Errors: as Scan; errs.NotFound for the domain.
+// ScanDomain is like Scan for one domain. Errors: as Scan; errs.NotFound for the domain.
 func (s *Service) ScanDomain(ctx context.Context, id string, o ScanOptions) ([]Scanned, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {

@@ -310,10 +310,10 @@ func (s *Service) Known(ctx context.Context, tenant, id string) error {
 	return err
 }
 
-// Permissions say what the caller may do with a domain.
+// Permissions is what the caller may do with a domain.
 type Permissions struct{ Edit, Delete, Write, Scan bool }
 
-// Permissions says what an actor may do with a domain: a superuser all but delete local.
+// Permissions returns what an actor may do with a domain: a superuser all but delete local.
 func (s *Service) Permissions(a actor.Actor, d Domain) Permissions {
 	all := a.Can(actor.Superuser)
 	info, _ := s.Info(d.Type)

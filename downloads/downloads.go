@@ -1,6 +1,6 @@
-// Package downloads holds files that were made for a user, such as an export, for a day.
+// Package downloads stores files that were made for a user, such as an export, for a day.
 //
-// httpapi, the root and hosts import it; downloads/bunstore keeps its rows and a blobs.Store the bytes.
+// httpapi, the root and hosts import it; downloads/bunstore stores its rows and a blobs.Store the bytes.
 package downloads
 
 import (
@@ -24,7 +24,7 @@ type Store = files.Store
 // can be called so.
 const Superusers = "*"
 
-// Service is the rules of downloads over a Store: a download is for its creator alone, or for the superusers of its
+// Service implements the rules for downloads over a Store: a download is for its creator alone, or for the superusers of its
 // tenant, until it expires.
 type Service struct{ shelf files.Shelf }
 
@@ -37,17 +37,17 @@ type Options struct {
 	Lifetime time.Duration    // default 24 h
 }
 
-// New makes a Service.
+// New returns a Service.
 func New(o Options) *Service {
 	return &Service{files.Shelf{
 		Store: o.Store, Blobs: o.Blobs, Noun: "Download", Now: o.Now, NewID: o.NewID, Lifetime: o.Lifetime,
 	}.WithDefaults()}
 }
 
-// Create makes a download of what write writes. write runs in this goroutine, and with this ctx may read in the
-// transaction that ctx carries; it must have closed its rows before it writes. After an error, write's own one is returned
-// as it is, or a panic there is no download. Of filename the last part of its path is kept, "download" when there is
-// none; contentType may be "" for application/octet-stream. Errors: errs.Invalid for a bad name or content type.
+// Create creates a download with the bytes that write writes. write runs in this goroutine, and may read in the transaction in
+// ctx; it must close its rows before it writes. After an error or a panic there is no download; an error from write is returned
+// as it is. The name is the last part of the path filename, "download" if that is empty; contentType may be "" for
+// application/octet-stream. Errors: errs.Invalid for a bad name or content type.
 func (s *Service) Create(ctx context.Context, filename, contentType string, write func(io.Writer) error) (Download, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -56,8 +56,8 @@ func (s *Service) Create(ctx context.Context, filename, contentType string, writ
 	return s.shelf.Create(ctx, a.Tenant, a.User, filename, contentType, write)
 }
 
-// Keep makes a download, as Create does, that the superusers of a tenant may fetch until it has been there for a lifetime.
-// It needs no actor: what keeps a download, such as a deploy into another tenant, has its own rules.
+// Keep creates a download, as Create does, for the superusers of a tenant and with a lifetime of its own. It needs no actor: its
+// callers check permissions.
 func (s *Service) Keep(ctx context.Context, tenant, filename, contentType string, lifetime time.Duration, write func(io.Writer) error) (Download, error) {
 	shelf := s.shelf
 	shelf.Lifetime = lifetime

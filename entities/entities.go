@@ -1,7 +1,7 @@
-// Package entities is the ready kinds of content: reports, datasets, libraries and the others of DECISIONS, section 6,
-// that have no package of their own, all over one table; a library's files too.
+// Package entities manages the built-in kinds of content that have no package of their own, such as reports, datasets and
+// libraries with their files. They share one table.
 //
-// httpapi, the root and hosts import it; entities/bunstore keeps its rows.
+// httpapi, the root and hosts import it; entities/bunstore stores its rows.
 package entities
 
 import (
@@ -23,13 +23,13 @@ import (
 // Library is the kind whose entities have files.
 const Library entity.Kind = "library"
 
-// Ready is one ready kind.
+// Ready describes a built-in kind.
 type Ready struct {
 	Kind      entity.Kind
 	Plural    string // as in /api/datasets
 	Commented bool   // can be commented
 	Limit     int    // rows of a page unless its query says otherwise
-	// DraftsEnd says that reassignment removes the drafts of the source principal instead of moving them.
+	// DraftsEnd reports whether reassignment removes the drafts of the source principal instead of moving them.
 	DraftsEnd bool
 }
 
@@ -78,7 +78,7 @@ func (e Entity) Version() string {
 	return guard.Version(e.ID, e.Name, e.Slug, e.Description, e.OwnerID, e.Data, e.EditingID, e.System, e.Source, e.SourceID, e.CreatedAt, e.UpdatedAt)
 }
 
-// NaturalID is "<ownerId>:<slug>", or the id of an entity without a slug and of a draft.
+// NaturalID returns "<ownerId>:<slug>", or the id of a draft or an entity without a slug.
 func (e Entity) NaturalID() string {
 	if e.Slug == nil || e.EditingID != nil {
 		return e.ID
@@ -86,17 +86,17 @@ func (e Entity) NaturalID() string {
 	return e.OwnerID + ":" + *e.Slug
 }
 
-// Ref is the entity as the registry knows it.
+// Ref returns a reference to the entity.
 func (e Entity) Ref() entity.Ref {
 	return entity.Ref{Kind: e.Kind, ID: e.ID, Name: e.Name, OwnerID: e.OwnerID, System: e.System, Draft: e.EditingID != nil}
 }
 
-// Permissions say what the caller may do with an entity.
+// Permissions is what the caller may do with an entity.
 type Permissions struct {
 	Edit, Delete, Write, Rename bool
 }
 
-// Place is how an entity is found: by its id, or by owner and slug when ID is "".
+// Place identifies an entity: by its id, or by owner and slug if ID is "".
 type Place struct{ ID, Owner, Slug string }
 
 // Store keeps the entities of all ready kinds, and the names of libraries' files. Implementations must pass
@@ -133,17 +133,17 @@ type Store interface {
 	IDs(ctx context.Context, tenant string, kind entity.Kind) ([]string, error)
 	// Some returns the given entities that exist, drafts too, in any order.
 	Some(ctx context.Context, tenant string, kind entity.Kind, ids []string) ([]Entity, error)
-	// Heads does as Some, without Data, and locks the rows.
+	// Heads is like Some, without Data, and locks the rows.
 	Heads(ctx context.Context, tenant string, kind entity.Kind, ids []string) ([]Entity, error)
 	// Shippable returns those of some keys that name an entity which is neither a draft nor a system entity.
 	Shippable(ctx context.Context, tenant string, keys []entity.Key) (map[entity.Key]bool, error)
 	// Slugs returns the entities of a kind, but drafts, that have one of some owners and slugs, without Data.
 	Slugs(ctx context.Context, tenant string, kind entity.Kind, at []Place) ([]Entity, error)
-	// PutAll adds entities of one kind with one statement, or overwrites those whose ids are there, all but CreatedAt,
+	// PutAll adds entities of one kind with one statement, or overwrites those whose ids exist, all but CreatedAt,
 	// EditingID and System. A slug must be free, or belong to one that is overwritten, whose id is then among yield. It
 	// fails with errs.Conflict.
 	PutAll(ctx context.Context, tenant string, kind entity.Kind, all []Entity, yield []string) error
-	// Remove deletes entities with the names of their files, and returns the number of those that were there and the files'
+	// Remove deletes entities with the names of their files, and returns the number of those that existed and the files'
 	// blobs.
 	Remove(ctx context.Context, tenant string, kind entity.Kind, ids []string) (n int, blobs []string, err error)
 
@@ -164,13 +164,13 @@ type Store interface {
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
 }
 
-// Directory knows the principals of a tenant.
+// Directory looks up the principals of a tenant.
 type Directory interface {
 	// Known returns the given principal ids that exist.
 	Known(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
 }
 
-// Service is the rules for the ready kinds over a Store.
+// Service implements the rules for the ready kinds over a Store.
 type Service struct {
 	store     Store
 	blobs     blobs.Store
@@ -188,10 +188,10 @@ type Options struct {
 	Store     Store
 	Blobs     blobs.Store
 	Directory Directory
-	// Others are the kinds that are kept elsewhere: what an entity's data refers to of these is found by their Lookup. One
-	// that is a ready kind too replaces it.
+	// Others are the kinds of other packages and the host. References to their entities in an entity's data are found by their
+	// Lookup. One with the name of a built-in kind replaces it.
 	Others []entity.Type
-	// Forget removes what hangs on entities that are deleted, such as comments, in the transaction in ctx; nil for nothing.
+	// Forget removes what belongs to deleted entities, such as comments, in the transaction in ctx; nil for nothing.
 	Forget func(ctx context.Context, tenant string, gone ...entity.Key) error
 	// Spelled returns the exact name of the user who is meant by the owner in a natural id, or the name as it is; nil: only
 	// exact names are found.
@@ -201,7 +201,7 @@ type Options struct {
 	NewID   func() string    // default UUIDv7
 }
 
-// New makes a Service.
+// New returns a Service.
 func New(o Options) *Service {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -367,7 +367,7 @@ func (s *Service) drop(ctx context.Context, tenant string, ids []string) error {
 	return nil
 }
 
-// Permissions says what an actor may do with an entity.
+// Permissions returns what an actor may do with an entity.
 func (s *Service) Permissions(a actor.Actor, e Entity) Permissions {
 	all := may(a, e) == nil
 	return Permissions{Edit: all, Delete: all, Write: all, Rename: all}
@@ -384,5 +384,5 @@ func may(a actor.Actor, e Entity) error {
 	return nil
 }
 
-// stamp is the time of a write, as every database can keep it.
+// stamp returns the time of a write, in the precision that every database can store.
 func (s *Service) stamp() time.Time { return s.now().UTC().Truncate(time.Microsecond) }

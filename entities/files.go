@@ -54,7 +54,7 @@ func (s *Service) OpenFile(ctx context.Context, library, path string) (File, io.
 }
 
 func (s *Service) openFile(ctx context.Context, tenant, library, path string) (File, blobs.Reader, error) {
-	if ValidPath(path) != nil { // not there, and not for the database to read
+	if ValidPath(path) != nil { // cannot exist, and the database may refuse the text
 		return File{}, nil, errs.New(errs.NotFound, "File not found.")
 	}
 	f, err := s.store.File(ctx, tenant, library, path)

@@ -55,7 +55,7 @@ func (s *Service) porter(kind entity.Kind) transfer.Porter[Entity] {
 	}
 }
 
-// columns are an entity on its way. Drafts do not travel, and no row makes a system entity.
+// columns are the columns of a row in an archive. Drafts do not travel, and no row makes a system entity.
 type columns struct {
 	Name        string          `json:"name"`
 	Slug        *string         `json:"slug"`

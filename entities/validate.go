@@ -37,7 +37,7 @@ func place(kind entity.Kind, id string) (Place, error) {
 			return Place{Owner: owner, Slug: id[at+1:]}, nil
 		}
 	}
-	return Place{}, notFound(kind) // not there, and not for the database to read
+	return Place{}, notFound(kind) // cannot exist, and the database may refuse the text
 }
 
 func notFound(kind entity.Kind) error { return errs.New(errs.NotFound, "%s not found.", Noun(kind)) }

@@ -73,7 +73,7 @@ func (t Type) Path() string { return cmp.Or(t.Plural, string(t.Kind)+"s") }
 // commented matches kinds and plurals that can be commented, as they become parts of member names and of paths.
 var commented = regexp.MustCompile(`^[a-z][A-Za-z0-9]*$`)
 
-// NewRegistry makes a registry. Errors: errs.Invalid for an empty kind or one given twice, and for a kind that can be
+// NewRegistry returns a registry. Errors: errs.Invalid for an empty kind or one given twice, and for a kind that can be
 // commented but not be looked up, or whose name or plural has more than letters and digits, or is that of another member
 // of comments.
 func NewRegistry(types ...Type) (*Registry, error) {
@@ -217,7 +217,7 @@ func (r *Registry) Reassign(ctx context.Context, tenant, from, to string) ([]Ref
 	return r.ReassignOnly(ctx, tenant, from, to, r.Kinds()...)
 }
 
-// ReassignOnly does as Reassign for some kinds; those that are not known are left out.
+// ReassignOnly is like Reassign for some kinds; those that are not known are left out.
 func (r *Registry) ReassignOnly(ctx context.Context, tenant, from, to string, kinds ...Kind) ([]Ref, error) {
 	var moved []Ref
 	for _, t := range r.types {

@@ -14,7 +14,7 @@ import (
 )
 
 // Principals returns every user and team of the tenant to any session, ordered by name ignoring case, then by id. A list
-// that changes meanwhile may be given partly as it was and partly as it is.
+// that changes meanwhile may be returned partly as it was and partly as it is.
 func (s *Service) Principals(ctx context.Context) iter.Seq2[Principal, error] {
 	a, err := actor.From(ctx)
 	if err != nil {

@@ -31,7 +31,7 @@ type PorterStore interface {
 	// UpdatedAt, and nothing of superusers. It changes no rights of existing users and makes no superusers. It fails with
 	// errs.Conflict if a user has another spelling of a name.
 	PutUsers(ctx context.Context, tenant string, all []User) error
-	// PutTeams adds teams or overwrites those whose ids are there, all but Domain and CreatedAt. A slug must be free, or
+	// PutTeams adds teams or overwrites those whose ids exist, all but Domain and CreatedAt. A slug must be free, or
 	// belong to one that is overwritten, whose id is then among yield. It fails with errs.Conflict.
 	PutTeams(ctx context.Context, tenant string, all []Team, yield []string) error
 	// PutMembers adds memberships or sets the roles of those that exist.

@@ -1,7 +1,7 @@
 // Package principals manages the users and teams of a tenant, their memberships and passwords, and the one id space over users
 // and teams. It is one package because these refer to each other.
 //
-// sessions, httpapi, the root, cmd and hosts import it; principals/bunstore keeps its rows.
+// sessions, httpapi, the root, cmd and hosts import it; principals/bunstore stores its rows.
 package principals
 
 import (
@@ -210,7 +210,7 @@ type Store interface {
 
 	// Login finds a user by the folded name, with the record of a network. It fails with errs.NotFound.
 	Login(ctx context.Context, tenant, folded, network string) (Login, error)
-	// EditLogin does as UpdateUser for what Login holds beside the name, domain and Enabled, and writes only what changed. Of
+	// EditLogin is like UpdateUser for what Login holds beside the name, domain and Enabled, and writes only what changed. Of
 	// a user's networks it keeps the MaxNetworks that the user has logged in from last, and as many others.
 	EditLogin(ctx context.Context, tenant, folded, network string, edit func(*Login) error) error
 	// SweepNetworks removes the networks that have expired at a time, and returns their number: see NetworkLogin.ExpiresAt.
@@ -222,7 +222,7 @@ type Store interface {
 	Teams(ctx context.Context, tenant string, q paging.Query) (paging.Page[Team], error)
 	// InsertTeam fails with errs.Conflict when the slug is taken.
 	InsertTeam(ctx context.Context, tenant string, t Team) error
-	// UpdateTeam does as UpdateUser, by id. It fails with errs.Conflict when the slug is taken.
+	// UpdateTeam is like UpdateUser, by id. It fails with errs.Conflict when the slug is taken.
 	UpdateTeam(ctx context.Context, tenant, id string, edit func(*Team) error) (Team, error)
 	// DeleteTeam removes a team and its memberships. It fails with errs.NotFound.
 	DeleteTeam(ctx context.Context, tenant, id string) error
@@ -306,7 +306,7 @@ type Options struct {
 	Log         *slog.Logger     // receives each lock and unlock of a user (info); default slog.Default
 }
 
-// New makes a Service.
+// New returns a Service.
 func New(o Options) *Service {
 	if o.Now == nil {
 		o.Now = time.Now

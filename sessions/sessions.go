@@ -112,7 +112,7 @@ type lookup[T any] struct {
 	holder Holder
 }
 
-// New makes a Service.
+// New returns a Service.
 func New(o Options) *Service {
 	if o.Lifetime == 0 {
 		o.Lifetime = 12 * time.Hour

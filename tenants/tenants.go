@@ -1,6 +1,6 @@
 // Package tenants is who the service works for: each tenant's name, settings and proof that its secrets can be read.
 //
-// httpapi, the root, cmd and hosts import it; tenants/bunstore keeps its rows.
+// httpapi, the root, cmd and hosts import it; tenants/bunstore stores its rows.
 package tenants
 
 import (
@@ -65,7 +65,7 @@ func (s Settings) Licensed(license string) bool {
 	return false
 }
 
-// Sealer encrypts secrets so that a value opens only in the place it was sealed for. *keyring.Ring is one.
+// Sealer encrypts secrets so that a value opens only in the place it was sealed for. *keyring.Ring implements it.
 type Sealer interface {
 	Seal(tenant, table, column, row string, plain []byte) (string, error)
 	Open(tenant, table, column, row, sealed string) ([]byte, error)
@@ -111,7 +111,7 @@ type Count struct {
 	N  int
 }
 
-// Service is the rules for tenants over a Store.
+// Service implements the rules for tenants over a Store.
 type Service struct {
 	store Store
 	keys  Sealer
@@ -135,7 +135,7 @@ type Options struct {
 	Username func(ctx context.Context, tenant, name string) (string, error)
 }
 
-// New makes a Service.
+// New returns a Service.
 func New(o Options) *Service {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -339,5 +339,5 @@ func (s *Service) Counts(ctx context.Context, id string) ([]Count, error) {
 // IDs returns the ids of all tenants without an actor, ordered.
 func (s *Service) IDs(ctx context.Context) ([]string, error) { return s.store.IDs(ctx) }
 
-// stamp is the time of a write, as every database can keep it.
+// stamp returns the time of a write, in the precision that every database can store.
 func (s *Service) stamp() time.Time { return s.now().UTC().Truncate(time.Microsecond) }

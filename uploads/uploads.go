@@ -1,6 +1,6 @@
 // Package uploads holds files that a user staged for another request, such as an import, for a day.
 //
-// httpapi, the root and hosts import it; uploads/bunstore keeps its rows and a blobs.Store the bytes.
+// httpapi, the root and hosts import it; uploads/bunstore stores its rows and a blobs.Store the bytes.
 package uploads
 
 import (
@@ -26,7 +26,7 @@ const (
 	defaultQuota = 1 << 30
 )
 
-// Service is the rules of uploads over a Store: an upload is for its uploader and the tenant's superusers alone, until
+// Service implements the rules for uploads over a Store: an upload is for its uploader and the tenant's superusers alone, until
 // it expires.
 type Service struct{ shelf files.Shelf }
 
@@ -41,7 +41,7 @@ type Options struct {
 	Lifetime time.Duration    // default 24 h
 }
 
-// New makes a Service.
+// New returns a Service.
 func New(o Options) *Service {
 	if o.Limit == 0 {
 		o.Limit = defaultLimit

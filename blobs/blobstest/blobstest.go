@@ -1,4 +1,4 @@
-// Package blobstest checks that a blobs.Store keeps its promises. Tests of stores import it.
+// Package blobstest checks that a blobs.Store does what its interface documents. Tests of stores import it.
 package blobstest
 
 import (

@@ -1,4 +1,4 @@
-// Package bunstore keeps blobs in PostgreSQL or SQLite. The root imports it.
+// Package bunstore stores blobs in PostgreSQL or SQLite. The root imports it.
 package bunstore
 
 import (
@@ -20,7 +20,7 @@ const chunksPerDelete = 16
 // Store implements blobs.Store.
 type Store struct{ db *bun.DB }
 
-// New makes a Store. The tables must be there: see tenantcontent.Migrate.
+// New returns a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
 // Create implements blobs.Store. Nothing is written before the first chunk is full.

@@ -1,7 +1,7 @@
-// Package files keeps files for a while: what uploads and downloads share. A file is a row with its name, type, owner and
-// end, and a blob with its bytes.
+// Package files stores files until they expire. uploads and downloads share it. A file is a row with its name, type, owner and
+// expiry, and a blob with its bytes.
 //
-// uploads and downloads import it and decide who may see a file; their bunstores keep its rows through files/bunstore.
+// uploads and downloads import it and decide who may see a file; their bunstores store its rows through files/bunstore.
 package files
 
 import (
@@ -32,7 +32,7 @@ type File struct {
 	ExpiresAt   time.Time // UTC, whole microseconds; from then on it is not found
 }
 
-// Version is that of a row that nothing changes but its removal.
+// Version returns a constant version, as a file does not change.
 func (f File) Version() string {
 	return guard.Version(f.ID, f.Filename, f.ContentType, f.Size, f.Username, f.CreatedAt, f.ExpiresAt)
 }
@@ -61,7 +61,7 @@ type Store interface {
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
 }
 
-// Shelf is where the files of one kind are. Store, Blobs and Noun are required.
+// Shelf stores the files of one kind, such as uploads. Store, Blobs and Noun are required.
 type Shelf struct {
 	Store    Store
 	Blobs    blobs.Store
@@ -99,8 +99,8 @@ func (s Shelf) WithDefaults() Shelf {
 	return s
 }
 
-// Create makes a file of the bytes that fill writes, which runs in this goroutine. The file is there when Create returns;
-// after an error, fill's own one is returned as it is, or a panic nothing of it is left.
+// Create creates a file with the bytes that fill writes. fill runs in this goroutine. After an error or a panic nothing of the
+// file remains; an error from fill is returned as it is.
 // Errors: errs.Invalid for a bad name or content type; errs.TooLarge.
 func (s Shelf) Create(ctx context.Context, tenant, user, filename, contentType string, fill func(io.Writer) error) (File, error) {
 	f := File{ID: s.NewID(), Username: user, CreatedAt: s.Now().UTC().Truncate(time.Microsecond)}
@@ -156,7 +156,7 @@ func (s Shelf) room(ctx context.Context, tenant, user string) (int64, error) {
 	return min(s.Limit, s.Quota-held), err
 }
 
-// Forget removes all files of users who are deleted: others of the same names shall not find them.
+// Forget removes all files of deleted users, so that later users with their names do not get them.
 func (s Shelf) Forget(ctx context.Context, tenant string, users ...string) error {
 	for some := range slices.Chunk(users, userBatch) {
 		if err := s.forget(ctx, tenant, some); err != nil {
@@ -203,7 +203,7 @@ func (s Shelf) Open(ctx context.Context, tenant, id string, may func(File) bool)
 		return File{}, nil, err
 	}
 	r, err := s.Blobs.Open(ctx, tenant, f.ID)
-	if errs.CodeOf(err) == errs.NotFound { // it is just being deleted
+	if errs.CodeOf(err) == errs.NotFound { // deleted meanwhile
 		err = s.notFound()
 	}
 	if err != nil {
@@ -214,7 +214,7 @@ func (s Shelf) Open(ctx context.Context, tenant, id string, may func(File) bool)
 
 // Delete removes a file for good.
 func (s Shelf) Delete(ctx context.Context, tenant, id string) error {
-	// The bytes first: the row is what a sweep finds when this is cut short.
+	// The bytes first: if this is interrupted, Sweep still finds the row.
 	if err := s.Blobs.Delete(ctx, tenant, id); err != nil {
 		return err
 	}

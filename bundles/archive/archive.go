@@ -1,11 +1,11 @@
-// Package archive reads and writes the file that content travels in: a .tgz of the format tenantcontent-bundle.
+// Package archive reads and writes archives of content: .tgz files of the format tenantcontent-bundle.
 //
-// It has these members, in this order: bundle.json, what the archive is; entities/<kind>/<id>.json, the rows, kind by kind
-// in an order in which a kind comes after those that it needs; files/<id>/<path>, the files of entities that have some; and
-// checksums.json, the SHA-256 of every member before it. The same content gives the same bytes. Both ways it streams: what
-// it keeps is the names of the members and their sums.
+// An archive has these members, in this order: bundle.json, its description; entities/<kind>/<id>.json, the rows, kind by kind,
+// each kind after those that it needs; files/<id>/<path>, the files of entities; and checksums.json, the SHA-256 of every member
+// before it. The same content has the same bytes. Archives are streamed: in memory are only the names of the members and their
+// checksums.
 //
-// bundles imports it, and programs that look into an archive may.
+// bundles imports it, and programs that read archives may.
 package archive
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Format and Version say what a file is. A reader refuses a newer version.
+// Format and Version identify the file format. A reader refuses a newer version.
 const (
 	Format  = "tenantcontent-bundle"
 	Version = 1
@@ -55,13 +55,13 @@ type sum [sha256.Size]byte
 
 func (s sum) String() string { return hex.EncodeToString(s[:]) }
 
-// rowName is the member of a row. In an id, all but lower-case letters, digits and hyphens is escaped: ids that differ in
-// case alone, as keys of colors may, are two files on every file system.
+// rowName returns the name of the member of a row. In the id, everything but lower-case letters, digits and hyphens is escaped,
+// so that ids that differ in case alone, as keys of colors may, are two files on every file system.
 func rowName(k entity.Key) string {
 	return rowsFolder + string(k.Kind) + "/" + escapeID(k.ID) + ".json"
 }
 
-// fileName is the member of a file of an entity.
+// fileName returns the name of the member of an entity's file.
 func fileName(id, path string) string { return filFolder + escapeID(id) + "/" + escapePath(path) }
 
 const hexDigits = "0123456789abcdef"
@@ -72,7 +72,7 @@ func escapeID(id string) string {
 	})
 }
 
-// escapePath spells a file's path: as it is, except for %, backslashes and control characters.
+// escapePath escapes %, backslashes and control characters in a file's path.
 func escapePath(p string) string {
 	return escape(p, func(c byte, _ int) bool { return c != '%' && c >= ' ' && c != 0x7f && c != '\\' })
 }
@@ -89,7 +89,7 @@ func escape(s string, plain func(c byte, i int) bool) string {
 	return b.String()
 }
 
-// unescape reads what escape writes, and nothing else: what gives s must be the one spelling of it.
+// unescape reverses escape. ok is false for any text that escape does not return.
 func unescape(s string) (string, bool) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -110,7 +110,7 @@ func unescape(s string) (string, bool) {
 	return b.String(), utf8.ValidString(b.String())
 }
 
-// parse finds out what a member is by its name, which is clean. Errors: errs.Invalid naming it.
+// parse returns the member with a name, which must be clean. Errors: errs.Invalid naming it.
 func parse(name string) (Member, error) {
 	if rest, ok := strings.CutPrefix(name, rowsFolder); ok {
 		kind, file, _ := strings.Cut(rest, "/")
@@ -131,7 +131,7 @@ func parse(name string) (Member, error) {
 	return Member{}, bad(name, "is not one that an archive has")
 }
 
-// cleanPath refuses paths that lead out of where they are unpacked.
+// cleanPath returns errs.Invalid for a path that would leave the folder that it is unpacked into.
 func cleanPath(p, name string) error {
 	switch {
 	case strings.HasPrefix(p, "/"):
@@ -144,12 +144,12 @@ func cleanPath(p, name string) error {
 	return nil
 }
 
-// bad names the member that is wrong.
+// bad returns an errs.Invalid that names a member.
 func bad(name, what string, args ...any) error {
 	return errs.New(errs.Invalid, "The archive's member %q "+what+".", append([]any{short(name)}, args...)...)
 }
 
-// short keeps a message short however long the text is that it quotes.
+// short shortens a text for a message.
 func short(s string) string {
 	if len(s) <= 200 {
 		return s

@@ -26,8 +26,8 @@ type Bundle struct {
 	Description *string `json:"description,omitempty"`
 }
 
-// Check refuses a header with which no archive keeps the limits, whatever follows. Who does not know all Counts yet may
-// give those that are known. Errors: errs.Invalid for one that is too long or nested too deep, and for too many rows.
+// Check returns errs.Invalid if no archive with the header can be within the limits: if it is too long or nested too deep, or
+// has too many rows. Counts may be incomplete.
 func (h Header) Check(l Limits) error {
 	_, err := h.bytes(l.WithDefaults())
 	return err
@@ -59,7 +59,7 @@ func (h Header) bytes(l Limits) ([]byte, error) {
 	return raw, checkHeader(raw)
 }
 
-// checkHeader looks at bundle.json before it is read: what it says may take many times its bytes.
+// checkHeader checks bundle.json before it is decoded, as its decoded form may take many times its bytes.
 func checkHeader(raw []byte) error {
 	if wrong := wrongObject(raw); wrong != "" {
 		return bad(headerName, "%s", wrong)

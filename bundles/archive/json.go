@@ -9,8 +9,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/rawjson"
 )
 
-// wrongObject says why JSON cannot be a row or bundle.json, as the end of a sentence; "" when it can. A name that is given
-// twice is refused, as two readers may take it in two ways; what is in the values is for whoever made them.
+// wrongObject returns the reason why JSON cannot be a row or bundle.json, as the end of a sentence, "" if it can. A duplicate
+// name is refused, as readers differ in which one counts. The values are not checked.
 func wrongObject(raw []byte) (wrong string) {
 	if !utf8.Valid(raw) || len(raw) == 0 || raw[0] != '{' {
 		return "is not a JSON object"

@@ -2,8 +2,8 @@ package archive
 
 import "github.com/tenantcontent/tenantcontent/errs"
 
-// Limits bound an archive, read or written: what one program writes, another one with the same limits reads. What is 0
-// has its default. Beside them, the names of all members may have 128 bytes each on average, or 1 MiB together.
+// Limits limit archives that are read and written: what one program writes, another one with the same limits can read. A limit
+// of 0 has its default. In addition, the names of all members may have 128 bytes each on average, or 1 MiB together.
 type Limits struct {
 	Members int   // number of members: rows, files, bundle.json and checksums.json; default 200,000
 	Bytes   int64 // unpacked; default 4 GiB
@@ -11,7 +11,7 @@ type Limits struct {
 	Ratio   int64 // unpacked to packed bytes, after the first MiB; default 200. A Writer stays below by packing less
 }
 
-// Check refuses what is no limit. Errors: errs.Invalid naming it.
+// Check returns errs.Invalid, naming it, for an invalid limit.
 func (l Limits) Check() error {
 	for name, v := range map[string]int64{"Members": int64(l.Members), "Bytes": l.Bytes, "Row": l.Row, "Ratio": l.Ratio} {
 		if v < 0 {
@@ -21,7 +21,7 @@ func (l Limits) Check() error {
 	return nil
 }
 
-// WithDefaults fills what is not set.
+// WithDefaults returns the limits with defaults for those that are 0.
 func (l Limits) WithDefaults() Limits {
 	set := func(v *int64, to int64) {
 		if *v == 0 {

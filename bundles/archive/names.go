@@ -10,7 +10,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/fold"
 )
 
-// names are the names of the members that an archive has by now, as a Reader and a Writer look at them.
+// names checks the names of the members of an archive, for a Reader or a Writer.
 type names struct {
 	limits Limits
 	seen   map[[16]byte]struct{} // digests of folded names
@@ -23,8 +23,8 @@ type file struct{ name, folded string }
 
 func newNames(l Limits) names { return names{limits: l, seen: map[[16]byte]struct{}{}} }
 
-// add refuses one member too many, and a name that is not clean, or that is the same file as another one on some file
-// system. Errors: errs.Invalid naming it.
+// add returns errs.Invalid for one member too many, and for a name that is not clean, or that is the same file as another one
+// on some file system.
 func (n *names) add(name string) error {
 	n.bytes += len(name)
 	switch {
@@ -57,7 +57,7 @@ func tooMany(l Limits) error {
 	return errs.New(errs.Invalid, "An archive must have at most %d members.", l.Members)
 }
 
-// clash refuses a file that would be a folder of another one on some file system. Errors: errs.Invalid naming both.
+// clash returns errs.Invalid, naming both, if a file would be a folder of another one on some file system.
 func (n *names) clash() error {
 	slices.SortFunc(n.files, func(a, b file) int { return folderFirst(a.folded, b.folded) })
 	for i, below := range n.files[min(1, len(n.files)):] {
@@ -68,7 +68,7 @@ func (n *names) clash() error {
 	return nil
 }
 
-// folderFirst compares names so that what is in a folder comes right behind its name: / is before all other characters.
+// folderFirst compares names so that the content of a folder follows its name: / sorts before all other characters.
 func folderFirst(a, b string) int {
 	for i := range min(len(a), len(b)) {
 		switch {

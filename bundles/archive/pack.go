@@ -10,8 +10,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// packer is a gzip writer that never packs so tightly that a Reader would take the archive for a bomb: content that says
-// the same over and over is partly stored as it is. Nor does it write more than a Reader would unpack.
+// packer is a gzip writer that stays within Limits.Ratio, so that a Reader does not take the archive for a decompression bomb: it
+// stores a part of highly repetitive content uncompressed. It also stays within Limits.Bytes.
 type packer struct {
 	out    *counting
 	flate  *flate.Writer
@@ -60,8 +60,8 @@ func (p *packer) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// look stores what comes as it is while the ratio is too high, and packs it while it is not. Blocks of both kinds follow
-// each other in one stream.
+// look switches to stored blocks while the ratio is too high, and back to compressed ones. A stream may have blocks of both
+// kinds.
 func (p *packer) look() error {
 	if p.tight() == p.stored {
 		return nil
@@ -77,7 +77,7 @@ func (p *packer) look() error {
 
 func (p *packer) tight() bool { return p.times == 0 || p.size/p.times > p.out.n }
 
-// turn begins blocks that are stored, or packed. They refer to nothing before them.
+// turn begins stored or compressed blocks. They do not refer to bytes before them.
 func (p *packer) turn(stored bool) (err error) {
 	to := level
 	if stored {

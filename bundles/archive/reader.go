@@ -17,9 +17,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Reader reads one archive. It trusts nothing: what is wrong is errs.Invalid and names the member. What it gave before
-// counts only when Next has given io.EOF, which says that every checksum fits and that nothing follows. Its memory is
-// bounded by the Limits, whatever the archive says.
+// Reader reads an archive. It returns errs.Invalid, naming the member, for an invalid archive. Its results are valid only once
+// Next has returned io.EOF, which means that every checksum is right and nothing follows. Its memory is bounded by the Limits,
+// whatever the archive contains.
 type Reader struct {
 	limits Limits
 	src    *source
@@ -61,8 +61,8 @@ func NewReader(r io.Reader, l Limits) (*Reader, error) {
 	return a, a.readHeader()
 }
 
-// Again reads an archive once more that a Reader has read to its end: it does not compute the checksums again, nor look
-// whether rows are JSON. The bytes must be the same ones.
+// Again reads an archive that a Reader has already read to its end. It does not check the checksums and the JSON of rows again.
+// The bytes must be the same.
 func Again(r io.Reader, l Limits) (*Reader, error) {
 	a, err := NewReader(r, l)
 	if err == nil {
@@ -74,8 +74,8 @@ func Again(r io.Reader, l Limits) (*Reader, error) {
 // Header returns bundle.json.
 func (a *Reader) Header() Header { return a.header }
 
-// Next returns the next row or file; of a file, Read returns the bytes. At the end of an archive that is whole and unchanged
-// it returns io.EOF. Errors: errs.Invalid; the source's own, as they are.
+// Next returns the next row or file; Read returns the bytes of a file. At the end of a valid archive it returns io.EOF. Errors:
+// errs.Invalid; the source's own, as they are.
 func (a *Reader) Next() (Member, error) {
 	if a.err != nil {
 		return Member{}, a.err
@@ -87,7 +87,7 @@ func (a *Reader) Next() (Member, error) {
 	return m, nil
 }
 
-// Read reads the file that Next gave. Errors: as Next.
+// Read reads the file that Next returned. Errors: as Next.
 func (a *Reader) Read(p []byte) (int, error) {
 	if a.err != nil {
 		return 0, a.err
@@ -136,7 +136,7 @@ func (a *Reader) readHeader() error {
 	return err
 }
 
-// head reads what tar says about the next member, as much as that may be. Errors: tar's own.
+// head reads the tar header of the next member, up to maxTar bytes. Errors: tar's own.
 func (a *Reader) head() (*tar.Header, error) {
 	a.heading, a.from = true, a.src.unpacked
 	h, err := a.tar.Next()
@@ -179,7 +179,7 @@ func (a *Reader) next() (Member, error) {
 	return m, nil
 }
 
-// plain refuses what no member may be: links and devices, a name that was there, what the format has no use for.
+// plain returns errs.Invalid for links, devices, duplicate names and tar features that the format does not use.
 func (a *Reader) plain(h *tar.Header) error {
 	if h.Typeflag != tar.TypeReg || h.Linkname != "" || h.Format&(tar.FormatUSTAR|tar.FormatPAX) == 0 || h.Format&tar.FormatGNU != 0 {
 		return bad(h.Name, "is not a plain file")
@@ -241,7 +241,7 @@ func (a *Reader) whole(h *tar.Header, most int64) ([]byte, error) {
 	return raw, nil
 }
 
-// fault tells an archive that is bad from one that could not be read.
+// fault returns errs.Invalid for an invalid archive, and the source's error for one that could not be read.
 func (a *Reader) fault(err error) error {
 	if errs.CodeOf(err) != errs.Internal {
 		return err

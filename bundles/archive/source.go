@@ -9,7 +9,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// source keeps what went wrong below, and counts the packed bytes.
+// source keeps the error of the underlying reader, and counts the packed bytes.
 type source struct {
 	in       io.Reader
 	buf      *bufio.Reader
@@ -35,7 +35,7 @@ func (s *source) fault(err error, message string) error {
 	return errs.Wrap(errs.Invalid, err, "%s", message)
 }
 
-// unpacked is what gzip gives, as much as the limits allow.
+// unpacked reads the output of gzip, within the limits.
 type unpacked struct{ a *Reader }
 
 func (u *unpacked) Read(p []byte) (int, error) {
@@ -53,7 +53,7 @@ func (u *unpacked) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ration returns at most as much as it was told, so that a reader that looks for the end of something gives up.
+// ration is a reader that fails after so many bytes, so that a parser does not search without end.
 type ration struct {
 	io.Reader
 	left int

@@ -13,8 +13,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Writer writes one archive. It writes none that a Reader with the same Limits would not take: what does not fit is
-// errs.Invalid. What it wrote counts only when Close has succeeded.
+// Writer writes an archive. It returns errs.Invalid for content that a Reader with the same Limits would refuse. The archive is
+// valid only once Close has succeeded.
 type Writer struct {
 	limits Limits
 	out    *bufio.Writer
@@ -43,7 +43,7 @@ func NewWriter(w io.Writer, h Header, l Limits) (*Writer, error) {
 	return a, a.Header(h)
 }
 
-// Begin begins an archive before its header is known: who waits for it sees at once that it comes. Header must follow.
+// Begin begins an archive before its header is known, so that a client gets the first bytes at once. Header must follow.
 func Begin(w io.Writer, l Limits) (*Writer, error) {
 	l = l.WithDefaults()
 	out := bufio.NewWriterSize(w, 64<<10)
@@ -167,7 +167,7 @@ func (a *Writer) member(name string, content []byte) error {
 	return err
 }
 
-// begin writes what tar says about a member.
+// begin writes the tar header of a member.
 func (a *Writer) begin(name, contentType string, size int64) error {
 	if err := a.names.add(name); err != nil {
 		return err

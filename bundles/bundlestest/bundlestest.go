@@ -1,4 +1,4 @@
-// Package bundlestest checks that a bundles.Store keeps its promises. Tests of stores import it.
+// Package bundlestest checks that a bundles.Store does what its interface documents. Tests of stores import it.
 package bundlestest
 
 import (

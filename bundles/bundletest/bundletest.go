@@ -1,4 +1,4 @@
-// Package bundletest checks that a host's own kinds of content and bundle drivers keep the promises of entity.Porter and
+// Package bundletest checks that a host's own kinds of content and bundle drivers meet the contracts of entity.Porter and
 // bundles.Driver. Tests of hosts import it.
 package bundletest
 

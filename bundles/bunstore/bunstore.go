@@ -1,4 +1,4 @@
-// Package bunstore keeps bundles in PostgreSQL or SQLite. The root imports it.
+// Package bunstore stores bundles in PostgreSQL or SQLite. The root imports it.
 package bunstore
 
 import (
@@ -19,7 +19,7 @@ import (
 // Store implements bundles.Store.
 type Store struct{ db *bun.DB }
 
-// New makes a Store. The tables must be there: see tenantcontent.Migrate.
+// New returns a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
 // bundle is the table's shape.

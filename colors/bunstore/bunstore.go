@@ -1,4 +1,4 @@
-// Package bunstore keeps colors in PostgreSQL or SQLite. The root imports it.
+// Package bunstore stores colors in PostgreSQL or SQLite. The root imports it.
 package bunstore
 
 import (
@@ -23,7 +23,7 @@ const chunk = 16384
 // Store implements colors.Store.
 type Store struct{ db *bun.DB }
 
-// New makes a Store. The tables must be there: see tenantcontent.Migrate.
+// New returns a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
 // row is the table's shape.

@@ -1,4 +1,4 @@
-// Package colorstest checks that a colors.Store keeps its promises. Tests of stores import it.
+// Package colorstest checks that a colors.Store does what its interface documents. Tests of stores import it.
 package colorstest
 
 import (

@@ -1,4 +1,4 @@
-// Package bunstore keeps comments, activities and notifications in PostgreSQL or SQLite. The root imports it.
+// Package bunstore stores comments, activities and notifications in PostgreSQL or SQLite. The root imports it.
 package bunstore
 
 import (
@@ -16,7 +16,7 @@ import (
 // Store implements comments.Store and comments.Queue.
 type Store struct{ db *bun.DB }
 
-// New makes a Store. The tables must be there: see tenantcontent.Migrate.
+// New returns a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
 // row is the table's shape except for the number of replies.

@@ -1,4 +1,4 @@
-// Package commentstest checks that a comments.Store keeps its promises. Tests of stores import it.
+// Package commentstest checks that a comments.Store does what its interface documents. Tests of stores import it.
 package commentstest
 
 import (

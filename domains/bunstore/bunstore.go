@@ -1,4 +1,4 @@
-// Package bunstore keeps authentication domains in PostgreSQL or SQLite. The root imports it.
+// Package bunstore stores authentication domains in PostgreSQL or SQLite. The root imports it.
 package bunstore
 
 import (
@@ -18,7 +18,7 @@ import (
 // Store implements domains.Store.
 type Store struct{ db *bun.DB }
 
-// New makes a Store. The tables must be there: see tenantcontent.Migrate.
+// New returns a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
 // row is the table's shape.

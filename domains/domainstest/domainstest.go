@@ -1,4 +1,4 @@
-// Package domainstest checks that a domains.Store keeps its promises. Tests of stores import it.
+// Package domainstest checks that a domains.Store does what its interface documents. Tests of stores import it.
 package domainstest
 
 import (

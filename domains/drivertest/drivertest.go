@@ -1,4 +1,4 @@
-// Package drivertest checks that a domain driver keeps the promises of domains.Driver and of what its realms can do.
+// Package drivertest checks that a domain driver meets the contract of domains.Driver and of what its realms can do.
 // Tests of hosts import it.
 package drivertest
 

@@ -1,4 +1,4 @@
-// Package bunstore keeps downloads in PostgreSQL or SQLite. The root imports it.
+// Package bunstore stores downloads in PostgreSQL or SQLite. The root imports it.
 package bunstore
 
 import (

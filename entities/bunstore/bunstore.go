@@ -1,4 +1,4 @@
-// Package bunstore keeps the ready kinds of content in PostgreSQL or SQLite. The root imports it.
+// Package bunstore stores the ready kinds of content in PostgreSQL or SQLite. The root imports it.
 package bunstore
 
 import (
@@ -19,7 +19,7 @@ import (
 // Store implements entities.Store.
 type Store struct{ db *bun.DB }
 
-// New makes a Store. The tables must be there: see tenantcontent.Migrate.
+// New returns a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
 // row is the table's shape except for the column that is searched.

@@ -29,7 +29,7 @@ var (
 	Theirs = sync.OnceValue(func() Signer { return NewSigner(time.Now()) })
 )
 
-// NewSigner makes a key whose certificate is valid for an hour around a time.
+// NewSigner returns a key whose certificate is valid for an hour around a time.
 func NewSigner(around time.Time) Signer {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {

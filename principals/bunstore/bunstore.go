@@ -1,4 +1,4 @@
-// Package bunstore keeps users, teams and memberships in PostgreSQL or SQLite. The root imports it.
+// Package bunstore stores users, teams and memberships in PostgreSQL or SQLite. The root imports it.
 package bunstore
 
 import (
@@ -20,7 +20,7 @@ type Store struct {
 	changed func(tenant string)
 }
 
-// New makes a Store. The tables must be there: see tenantcontent.Migrate.
+// New returns a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db, chunk: chunk} }
 
 // Notify makes the store call changed after each commit that may change the rights of the tenant's sessions.

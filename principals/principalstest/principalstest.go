@@ -1,4 +1,4 @@
-// Package principalstest checks that a principals.Store keeps its promises. Tests of stores import it.
+// Package principalstest checks that a principals.Store does what its interface documents. Tests of stores import it.
 package principalstest
 
 import (

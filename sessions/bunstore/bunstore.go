@@ -1,4 +1,4 @@
-// Package bunstore keeps sessions and API tokens in PostgreSQL or SQLite. The root imports it.
+// Package bunstore stores sessions and API tokens in PostgreSQL or SQLite. The root imports it.
 package bunstore
 
 import (
@@ -24,7 +24,7 @@ type Store struct {
 	changed func(tenant string)
 }
 
-// New makes a Store. The tables must be there: see tenantcontent.Migrate.
+// New returns a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
 // Notify makes the store call changed after each commit that removes a credential.

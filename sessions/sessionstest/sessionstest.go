@@ -1,4 +1,4 @@
-// Package sessionstest checks that a sessions.Store keeps its promises. Tests of stores import it.
+// Package sessionstest checks that a sessions.Store does what its interface documents. Tests of stores import it.
 package sessionstest
 
 import (

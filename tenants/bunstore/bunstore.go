@@ -1,4 +1,4 @@
-// Package bunstore keeps tenants in PostgreSQL or SQLite. The root imports it.
+// Package bunstore stores tenants in PostgreSQL or SQLite. The root imports it.
 package bunstore
 
 import (
@@ -29,7 +29,7 @@ type Store struct {
 	changed func(tenant string)
 }
 
-// New makes a Store. The tables must be there: see tenantcontent.Migrate.
+// New returns a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
 // Notify makes the store call changed after each commit of an Update.

@@ -1,4 +1,4 @@
-// Package tenantstest checks that a tenants.Store keeps its promises. Tests of stores import it.
+// Package tenantstest checks that a tenants.Store does what its interface documents. Tests of stores import it.
 package tenantstest
 
 import (

@@ -1,4 +1,4 @@
-// Package bunstore keeps uploads in PostgreSQL or SQLite. The root imports it.
+// Package bunstore stores uploads in PostgreSQL or SQLite. The root imports it.
 package bunstore
 
 import (

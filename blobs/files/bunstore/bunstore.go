@@ -1,4 +1,4 @@
-// Package bunstore keeps the rows of files in PostgreSQL or SQLite. uploads/bunstore and downloads/bunstore import it.
+// Package bunstore stores the rows of files in PostgreSQL or SQLite. uploads/bunstore and downloads/bunstore import it.
 package bunstore
 
 import (
@@ -20,7 +20,7 @@ type Store struct {
 	insert, get, expired, ofUsers, held, remove string
 }
 
-// New makes a Store over a table of the program's own; noun names a row in messages.
+// New returns a Store over a table of the program's own; noun names a row in messages.
 func New(db *bun.DB, table, noun string) *Store {
 	const columns = "id, username, filename, content_type, size, chunks, created_at, expires_at"
 	return &Store{
