@@ -85,7 +85,7 @@ func CursorQuery(path, sort, value, key string) string {
 	if sort != "" {
 		query.Set("sort", sort)
 	}
-	query.Set("cursor", newCursor(path, query, 0, &paging.Position{Value: value, Key: key}))
+	query.Set("cursor", newCursor(path, query, 0, &paging.Position{Value: value, Key: key}, false))
 	return query.Encode()
 }
 

@@ -17,13 +17,15 @@ import (
 // maxSearch is how many bytes q may have.
 const maxSearch = 1000
 
-// cursor is the position in a next link, beside start and limit: where the page begins, so that the database need not count
-// rows up to there. It is valid only for the list that it was made for.
+// cursor is the position in a next or prev link, beside start and limit: where the page begins or ends, so that the database
+// need not count rows up to there. It is valid only for the list that it was made for.
 type cursor struct {
 	List  string `json:"l"` // of the path and all parameters but start, limit and cursor
 	Start int    `json:"s"`
 	Value string `json:"v"`
 	Key   string `json:"k"`
+
+	Before bool `json:"b,omitempty"` // the page ends before the row, which Start rows precede; else it begins behind it
 }
 
 // parseQuery reads the query parameters. Errors: errs.Invalid for escapes that are none.
@@ -56,25 +58,35 @@ func (r *request) page(defaultLimit int) (paging.Query, error) {
 		}
 	}
 	if s := query.Get("cursor"); s != "" {
-		q.After, err = position(s, r.URL.EscapedPath(), query, q.Start)
+		err = readCursor(&q, s, r.URL.EscapedPath(), query)
 	}
 	return q, err
 }
 
-// position reads a cursor. Errors: errs.Invalid when it is none, or one of another list or page.
-func position(text, path string, query url.Values, start int) (*paging.Position, error) {
+// readCursor reads a cursor into the query of a page. Errors: errs.Invalid when it is none, or one of another list or page.
+func readCursor(q *paging.Query, text, path string, query url.Values) error {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	var c cursor
-	if err != nil || json.Unmarshal(raw, &c) != nil || c.List != listOf(path, query) || c.Start != start ||
-		!plain(c.Value) || !plain(c.Key) {
-		return nil, errs.New(errs.Invalid, "cursor does not fit this list: follow the next links, or leave it out")
+	fits := err == nil && json.Unmarshal(raw, &c) == nil && c.List == listOf(path, query) && plain(c.Value) && plain(c.Key)
+	at := &paging.Position{Value: c.Value, Key: c.Key}
+	switch {
+	case fits && c.Before && c.Start > 0 && q.Start == startBefore(c.Start, q.Limit):
+		q.Start, q.Before = c.Start, at
+	case fits && !c.Before && q.Start == c.Start:
+		q.After = at
+	default:
+		return errs.New(errs.Invalid, "cursor does not fit this list: follow the links next and prev, or leave it out")
 	}
-	return &paging.Position{Value: c.Value, Key: c.Key}, nil
+	return nil
 }
 
-// newCursor makes the cursor of the page that starts behind a position.
-func newCursor(path string, query url.Values, start int, after *paging.Position) string {
-	raw, _ := json.Marshal(cursor{List: listOf(path, query), Start: start, Value: after.Value, Key: after.Key})
+// startBefore returns how many rows precede the page that ends before a row which start rows precede.
+func startBefore(start, limit int) int { return max(0, start-limit) }
+
+// newCursor makes the cursor of the page that begins behind a position, with start rows before it, or, for a prev link, of
+// the page that ends before a row at the position, which start rows precede.
+func newCursor(path string, query url.Values, start int, at *paging.Position, prev bool) string {
+	raw, _ := json.Marshal(cursor{List: listOf(path, query), Start: start, Value: at.Value, Key: at.Key, Before: prev})
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
@@ -111,22 +123,28 @@ func collection[T any](a *api, r *request, q paging.Query, p paging.Page[T], rel
 	if len(query) > 0 {
 		self += "?" + query.Encode()
 	}
-	links, count := hal.Self(self), len(p.Rows)
-	if q.Start > 0 {
-		before := max(0, q.Start-q.Limit)
-		if q.Start >= p.Total && q.Limit > 0 { // nothing is here: the last page is before it
+	links, start, count := hal.Self(self), q.Start, len(p.Rows)
+	if q.Before != nil {
+		start = p.Start
+	}
+	if start > 0 {
+		before, c := startBefore(start, q.Limit), ""
+		switch {
+		case p.First != nil:
+			c = newCursor(path, query, start, p.First, true)
+		case start >= p.Total && q.Limit > 0: // nothing is here: the last page is before it
 			before = max(0, p.Total-1) / q.Limit * q.Limit
 		}
-		links.With("prev", at(before, ""))
+		links.With("prev", at(before, c))
 	}
 	if p.More {
 		next := ""
 		if p.Last != nil {
-			next = newCursor(path, query, q.Start+count, p.Last)
+			next = newCursor(path, query, start+count, p.Last, false)
 		}
-		links.With("next", at(q.Start+count, next))
+		links.With("next", at(start+count, next))
 	}
-	res := hal.Collection[hal.Resource](links, hal.Page{Start: q.Start, Count: count, Total: p.Total}, rel, nil, extra)
+	res := hal.Collection[hal.Resource](links, hal.Page{Start: start, Count: count, Total: p.Total}, rel, nil, extra)
 	res.Embedded[rel] = hal.Rows(func(yield func(hal.Resource) bool) {
 		for _, v := range p.Rows {
 			if !yield(row(v)) {

@@ -88,13 +88,28 @@ func TestPrev(t *testing.T) {
 	is := is.New(t)
 	w := newWorld(t, dbtest.SQLite)
 	w.paint(t, 30)
-	var starts []int
-	for target := "/api/colors?start=25&limit=10&q=C"; target != ""; {
-		p := read[page](t, w.must(t, "mia", "GET", target, ""))
-		starts = append(starts, p.Start)
-		target = strings.TrimPrefix(p.Links["prev"].Href, baseURL)
+	for _, sort := range []string{"", "-key", "createdAt", "-updatedAt"} {
+		var starts []int
+		var keys []any
+		for target := "/api/colors?start=25&limit=10&q=C&sort=" + sort; target != ""; {
+			p := read[page](t, w.must(t, "mia", "GET", target, ""))
+			starts = append(starts, p.Start)
+			rows := p.Embedded["inf:color"]
+			for i := range rows {
+				keys = append(keys, rows[len(rows)-1-i]["key"])
+			}
+			if p.next() != "" {
+				is.Equal(read[page](t, w.must(t, "mia", "GET", p.next(), "")).Start, p.Start+p.Count)
+			}
+			target = strings.TrimPrefix(p.Links["prev"].Href, baseURL)
+			is.Equal(strings.Contains(target, "cursor="), p.Start > 0)
+		}
+		is.Equal(starts, []int{25, 15, 5, 0})
+		is.Equal(len(keys), 30) // each once, also on the first page, which has 5
+		for i, row := range read[page](t, w.must(t, "mia", "GET", "/api/colors?q=C&sort="+sort, "")).Embedded["inf:color"] {
+			is.Equal(row["key"], keys[29-i])
+		}
 	}
-	is.Equal(starts, []int{25, 15, 5, 0})
 }
 
 func TestPageEdges(t *testing.T) {
@@ -132,7 +147,7 @@ func TestLinksKeepParameters(t *testing.T) {
 		u, err := url.Parse(p.Links[rel].Href)
 		is.NoErr(err)
 		q := u.Query()
-		is.Equal(q.Has("cursor"), rel == "next")
+		is.Equal(q.Has("cursor"), rel != "self")
 		q.Del("cursor")
 		is.Equal(q, url.Values{"start": {start}, "limit": {"5"}, "sort": {"-key"}, "q": {"c10"}})
 	}

@@ -210,7 +210,8 @@ func testPages(t *testing.T, s colors.Store) {
 			is.Equal(len(byOffset), 25)
 			is.Equal(byOffset, byCursor) // both ways give the same rows in the same order
 			pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[colors.Color], error) {
-				return s.Page(ctx, "acme", paging.Query{Start: q.Start, Limit: q.Limit, Sort: sort, After: q.After})
+				q.Sort = sort
+				return s.Page(ctx, "acme", q)
 			})
 		})
 	}

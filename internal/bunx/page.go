@@ -2,6 +2,7 @@ package bunx
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -42,7 +43,7 @@ func Page[R any](ctx context.Context, rows *bun.SelectQuery, l List[R], key func
 		return paging.Page[R]{}, Err(err, "Page")
 	}
 	page := paging.Page[R]{Total: int(n)}
-	if q.Limit == 0 || q.After == nil && q.Start >= page.Total {
+	if q.Limit == 0 || q.After == nil && q.Before == nil && q.Start >= page.Total {
 		return page, nil
 	}
 	err = l.read(ctx, rows, key, q, &page)
@@ -60,7 +61,7 @@ func Counted[R any](ctx context.Context, rows, kept *bun.SelectQuery, what strin
 	}
 	if q.Limit > 0 {
 		rows = rows.ColumnExpr("?TableColumns").ColumnExpr("(?) AS total", kept)
-		if q.After == nil && q.Start > 0 {
+		if q.After == nil && q.Before == nil && q.Start > 0 {
 			rows = rows.Where("? < (?)", q.Start, kept) // no row is passed over in vain
 		}
 		if err := l.read(ctx, rows, key, q, &page); err != nil {
@@ -88,8 +89,23 @@ func (l List[R]) read(ctx context.Context, rows *bun.SelectQuery, key func(R) st
 	if err != nil {
 		return Err(err, "Page")
 	}
+	if q.Before != nil {
+		turn(page, q)
+	}
 	l.cut(page, q.Limit, sort, key)
 	return nil
+}
+
+// turn puts the rows of a page with q.Before into the list's order: they were read backwards, one more than the page has.
+func turn[R any](page *paging.Page[R], q paging.Query) {
+	if len(page.Rows) > q.Limit {
+		page.Rows, page.More = page.Rows[:q.Limit], true
+	}
+	if page.More { // rows precede
+		page.Start = max(1, q.Start-len(page.Rows))
+	}
+	slices.Reverse(page.Rows)
+	page.More = true // at least the row of q.Before
 }
 
 // Cut ends a page of the query q with its n-th row.
@@ -105,8 +121,9 @@ func (l List[R]) cut(page *paging.Page[R], n int, sort Sort[R], key func(R) stri
 	if len(page.Rows) > n {
 		page.Rows, page.More = page.Rows[:n], true
 	}
-	if page.Last = nil; len(page.Rows) > 0 {
-		last := page.Rows[len(page.Rows)-1]
+	if page.First, page.Last = nil, nil; len(page.Rows) > 0 {
+		first, last := page.Rows[0], page.Rows[len(page.Rows)-1]
+		page.First = &paging.Position{Value: sort.Value(first), Key: key(first)}
 		page.Last = &paging.Position{Value: sort.Value(last), Key: key(last)}
 	}
 }
@@ -126,11 +143,14 @@ func (l List[R]) check(q paging.Query) error {
 		return errs.New(errs.Invalid, "q must have at most %d bytes", maxQ)
 	case !isText(q.Q):
 		return errs.New(errs.Invalid, "q must be text")
-	case q.After != nil && !(isText(q.After.Value) && isText(q.After.Key)):
+	case !fits(q.After) || !fits(q.Before):
 		return errs.New(errs.Invalid, "cursor does not fit this list")
 	}
 	return nil
 }
+
+// fits reports whether a statement can carry a position, nil for none.
+func fits(p *paging.Position) bool { return p == nil || isText(p.Value) && isText(p.Key) }
 
 // isText reports whether a database can hold s: PostgreSQL takes neither NUL nor what is not UTF-8.
 func isText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
@@ -152,20 +172,25 @@ func (l List[R]) sort(q paging.Query) (Sort[R], bool, error) {
 	return Sort[R]{}, false, errs.New(errs.Invalid, "sort is not known")
 }
 
-// from orders the rows and starts them at the page: after the position when the query has one, else by OFFSET.
+// from orders the rows and starts them at the page: behind the position of q.After, or backwards before that of q.Before, when
+// the query has one, else by OFFSET.
 func (l List[R]) from(rows *bun.SelectQuery, s Sort[R], desc bool, q paging.Query) (*bun.SelectQuery, error) {
 	column, id, dir, past := bun.Ident(s.Column), bun.Ident(l.Key), "ASC", ">"
-	if desc {
+	if desc != (q.Before != nil) {
 		dir, past = "DESC", "<"
 	}
 	rows = rows.OrderExpr("? "+dir+", ? "+dir, column, id)
-	if q.After == nil {
+	at := q.After
+	if q.Before != nil {
+		at = q.Before
+	}
+	if at == nil {
 		return rows.Offset(int64(q.Start)), nil
 	}
 	if strings.HasSuffix(s.Column, "_at") {
-		if at, err := time.Parse(timeText, q.After.Value); err != nil || at.Year() < 1 { // PostgreSQL has no year 0
+		if at, err := time.Parse(timeText, at.Value); err != nil || at.Year() < 1 { // PostgreSQL has no year 0
 			return nil, errs.New(errs.Invalid, "cursor does not fit this list")
 		}
 	}
-	return rows.Where("(?, ?) "+past+" (?, ?)", column, id, q.After.Value, q.After.Key), nil
+	return rows.Where("(?, ?) "+past+" (?, ?)", column, id, at.Value, at.Key), nil
 }

@@ -17,13 +17,17 @@ import (
 func TestOrder[T any](t *testing.T, page func(context.Context, paging.Query) (paging.Page[T], error), normal string, key func(a, b T) int, sorts map[string]func(a, b T) int) {
 	t.Helper()
 	is := is.New(t)
+	same := func(a, b []T) bool { return slices.EqualFunc(a, b, func(x, y T) bool { return key(x, y) == 0 }) }
 	read := func(sort string) []T {
 		p, err := page(t.Context(), paging.Query{Limit: paging.MaxLimit, Sort: sort})
 		is.NoErr(err)
-		is.True(len(p.Rows) > 1)
+		n := len(p.Rows)
+		is.True(n > 1)
+		before, err := page(t.Context(), paging.Query{Start: n - 1, Limit: n - 1, Sort: sort, Before: p.Last})
+		is.NoErr(err)
+		is.True(same(before.Rows, p.Rows[:n-1])) // also backwards
 		return p.Rows
 	}
-	same := func(a, b []T) bool { return slices.EqualFunc(a, b, func(x, y T) bool { return key(x, y) == 0 }) }
 	for field, compare := range sorts {
 		up := read(field)
 		is.True(slices.IsSortedFunc(up, func(a, b T) int {

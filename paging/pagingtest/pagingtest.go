@@ -10,8 +10,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// TestBytes checks that the pages of a list end with the row that passes the bound in bytes, and that following them leads
-// through the same rows as a page without that bound. The list has at least two rows, and fewer than a page may have.
+// TestBytes checks that the pages of a list end with the row that passes the bound in bytes, and that following them, also
+// back, leads through the same rows as a page without that bound. The list has at least two rows, and fewer than a page may have.
 func TestBytes[T any](t *testing.T, page func(ctx context.Context, q paging.Query) (paging.Page[T], error)) {
 	t.Helper()
 	is := is.New(t)
@@ -22,7 +22,7 @@ func TestBytes[T any](t *testing.T, page func(ctx context.Context, q paging.Quer
 	is.Equal(len(whole.Rows), whole.Total)
 
 	ctx := paging.WithLimits(t.Context(), paging.Limits{MaxBytes: 1}) // any row passes it
-	var last *paging.Position
+	var first, last *paging.Position
 	for i := range whole.Rows {
 		var p paging.Page[T]
 		for _, limit := range []int{1, paging.MaxLimit} {
@@ -32,6 +32,21 @@ func TestBytes[T any](t *testing.T, page func(ctx context.Context, q paging.Quer
 			is.Equal(p.Total, whole.Total)
 			is.Equal(p.More, i+1 < whole.Total)
 		}
-		last = p.Last
+		first, last = p.First, p.Last
+	}
+	all, err := page(t.Context(), paging.Query{Start: whole.Total - 1, Limit: paging.MaxLimit, Before: first})
+	is.NoErr(err)
+	is.Equal(all.Rows, whole.Rows[:whole.Total-1])
+	is.Equal([]int{all.Start, all.Total}, []int{0, whole.Total})
+	for i := whole.Total - 2; i >= 0; i-- { // back again
+		var p paging.Page[T]
+		for _, limit := range []int{1, paging.MaxLimit} {
+			p, err = page(ctx, paging.Query{Start: i + 1, Limit: limit, Before: first})
+			is.NoErr(err)
+			is.Equal(p.Rows, whole.Rows[i:i+1])
+			is.Equal([]int{p.Start, p.Total}, []int{i, whole.Total})
+			is.True(p.More)
+		}
+		first = p.First
 	}
 }
