@@ -230,24 +230,11 @@ func testPages(t *testing.T, s aiinstr.Store) {
 	}
 	for _, sort := range []string{"", "slug", "-slug", "createdAt", "-updatedAt"} {
 		is := is.New(t)
-		var byOffset, byCursor []string
-		var after *paging.Position
-		for start := 0; start < 25; start += 10 {
-			page, err := s.Page(ctx, "acme", paging.Query{Start: start, Limit: 10, Sort: sort})
-			is.NoErr(err)
-			is.Equal(page.Total, 25)
-			next, err := s.Page(ctx, "acme", paging.Query{Start: start, Limit: 10, Sort: sort, After: after})
-			is.NoErr(err)
-			after = next.Last
-			for n, i := range page.Rows {
-				byOffset = append(byOffset, i.Slug)
-				byCursor = append(byCursor, next.Rows[n].Slug)
-			}
-		}
-		is.Equal(byOffset, byCursor)
-		is.Equal(len(slices.Compact(slices.Sorted(slices.Values(byOffset)))), 25)
+		keys := pagingtest.TestCursor(t, sort, func(ctx context.Context, q paging.Query) (paging.Page[aiinstr.Instruction], error) {
+			return s.Page(ctx, "acme", q)
+		}, func(i aiinstr.Instruction) string { return i.Slug })
 		if sort == "" {
-			is.True(slices.IsSorted(byOffset))
+			is.True(slices.IsSorted(keys))
 		}
 	}
 	pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[aiinstr.Instruction], error) {

@@ -192,23 +192,9 @@ func testPages(t *testing.T, s colors.Store) {
 	put(t, s, "acme", all...)
 	for _, sort := range []string{"", "key", "-key", "createdAt", "-updatedAt"} {
 		t.Run("sort="+sort, func(t *testing.T) {
-			is := is.New(t)
-			var byOffset, byCursor []string
-			var after *paging.Position
-			for start := 0; start < 25; start += 10 {
-				page, err := s.Page(ctx, "acme", paging.Query{Start: start, Limit: 10, Sort: sort})
-				is.NoErr(err)
-				is.Equal(page.Total, 25)
-				next, err := s.Page(ctx, "acme", paging.Query{Start: start, Limit: 10, Sort: sort, After: after})
-				is.NoErr(err)
-				after = next.Last
-				for i, c := range page.Rows {
-					byOffset = append(byOffset, c.Key)
-					byCursor = append(byCursor, next.Rows[i].Key)
-				}
-			}
-			is.Equal(len(byOffset), 25)
-			is.Equal(byOffset, byCursor) // both ways give the same rows in the same order
+			pagingtest.TestCursor(t, sort, func(ctx context.Context, q paging.Query) (paging.Page[colors.Color], error) {
+				return s.Page(ctx, "acme", q)
+			}, func(c colors.Color) string { return c.Key })
 			pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[colors.Color], error) {
 				q.Sort = sort
 				return s.Page(ctx, "acme", q)

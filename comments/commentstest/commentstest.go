@@ -361,21 +361,26 @@ func testPages(t *testing.T, s Store) {
 			insert(t, s, "acme", c)
 		}
 	}
-	for name, page := range map[string]func(paging.Query) (paging.Page[comments.Comment], error){
-		"replies": func(q paging.Query) (paging.Page[comments.Comment], error) { return s.Replies(ctx, "acme", "root", q) },
-		"top":     func(q paging.Query) (paging.Page[comments.Comment], error) { return s.Top(ctx, "acme", orders, q) },
+	for name, page := range map[string]func(context.Context, paging.Query) (paging.Page[comments.Comment], error){
+		"replies": func(ctx context.Context, q paging.Query) (paging.Page[comments.Comment], error) {
+			return s.Replies(ctx, "acme", "root", q)
+		},
+		"top": func(ctx context.Context, q paging.Query) (paging.Page[comments.Comment], error) {
+			return s.Top(ctx, "acme", orders, q)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			newest := follow(t, "", page)
-			is.Equal(follow(t, "-createdAt", page), newest)
-			oldest := follow(t, "createdAt", page)
+			id := func(c comments.Comment) string { return c.ID }
+			newest := pagingtest.TestCursor(t, "", page, id)
+			is.Equal(pagingtest.TestCursor(t, "-createdAt", page, id), newest)
+			oldest := pagingtest.TestCursor(t, "createdAt", page, id)
 			slices.Reverse(oldest)
 			is.Equal(oldest, newest)
 			is.True(strings.HasSuffix(newest[0], "23")) // of the last hour, the last id
 			last := &paging.Position{Value: monday.Add(-time.Hour).Format(time.RFC3339Nano), Key: "0"}
 			for _, q := range []paging.Query{{Limit: 0}, {Limit: 5, Start: 25}, {Limit: 5, Start: 1000}, {Limit: 5, Start: 25, After: last}} {
-				p, err := page(q)
+				p, err := page(ctx, q)
 				is.NoErr(err)
 				is.Equal(p.Total, 25)
 				is.Equal(len(p.Rows), 0)
@@ -384,46 +389,15 @@ func testPages(t *testing.T, s Store) {
 				{Limit: 5, Sort: "message"}, {Limit: 5, Sort: "updatedAt"}, {Limit: 5, Q: "x"},
 				{Limit: 5, After: &paging.Position{Value: "x", Key: "y"}},
 			} {
-				_, err := page(q)
+				_, err := page(ctx, q)
 				is.Equal(errs.CodeOf(err), errs.Invalid)
 			}
+			pagingtest.TestBytes(t, page)
+			pagingtest.TestNewest(t, page, id, func(c comments.Comment) time.Time { return c.CreatedAt })
 		})
-	}
-	for _, page := range []func(context.Context, paging.Query) (paging.Page[comments.Comment], error){
-		func(ctx context.Context, q paging.Query) (paging.Page[comments.Comment], error) {
-			return s.Replies(ctx, "acme", "root", q)
-		},
-		func(ctx context.Context, q paging.Query) (paging.Page[comments.Comment], error) {
-			return s.Top(ctx, "acme", orders, q)
-		},
-	} {
-		pagingtest.TestBytes(t, page)
-		pagingtest.TestNewest(t, page, func(c comments.Comment) string { return c.ID }, func(c comments.Comment) time.Time { return c.CreatedAt })
 	}
 	_, err := s.Replies(ctx, "acme", "nobody", paging.Query{Limit: 0})
 	is.Equal(errs.CodeOf(err), errs.NotFound)
-}
-
-// follow reads 25 rows in tens, by offset and by cursor, and makes sure that both give the same.
-func follow(t *testing.T, sort string, page func(paging.Query) (paging.Page[comments.Comment], error)) []string {
-	t.Helper()
-	is := is.New(t)
-	var byOffset, byCursor []string
-	var after *paging.Position
-	for start := 0; start < 25; start += 10 {
-		p, err := page(paging.Query{Start: start, Limit: 10, Sort: sort})
-		is.NoErr(err)
-		is.Equal(p.Total, 25)
-		next, err := page(paging.Query{Start: start, Limit: 10, Sort: sort, After: after})
-		is.NoErr(err)
-		after = next.Last
-		for i, c := range p.Rows {
-			byOffset, byCursor = append(byOffset, c.ID), append(byCursor, next.Rows[i].ID)
-		}
-	}
-	is.Equal(len(byOffset), 25)
-	is.Equal(byOffset, byCursor)
-	return byOffset
 }
 
 func testCanceled(t *testing.T, s Store) {

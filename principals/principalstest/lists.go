@@ -21,30 +21,15 @@ import (
 
 func query(limit int) paging.Query { return paging.Query{Limit: limit} }
 
-// pages reads 25 rows in tens, by offset and by cursor, and makes sure that both give the same.
+// pages checks a list of 25 rows with pagingtest, and returns their keys.
 func pages[T any](t *testing.T, sort string, page func(context.Context, paging.Query) (paging.Page[T], error), key func(T) string) []string {
 	t.Helper()
-	is := is.New(t)
-	var byOffset, byCursor []string
-	var after *paging.Position
-	for start := 0; start < 25; start += 10 {
-		p, err := page(t.Context(), paging.Query{Start: start, Limit: 10, Sort: sort})
-		is.NoErr(err)
-		is.Equal(p.Total, 25)
-		next, err := page(t.Context(), paging.Query{Start: start, Limit: 10, Sort: sort, After: after})
-		is.NoErr(err)
-		after = next.Last
-		for i, row := range p.Rows {
-			byOffset, byCursor = append(byOffset, key(row)), append(byCursor, key(next.Rows[i]))
-		}
-	}
-	is.Equal(len(byOffset), 25)
-	is.Equal(byOffset, byCursor)
+	keys := pagingtest.TestCursor(t, sort, page, key)
 	pagingtest.TestBytes(t, func(ctx context.Context, q paging.Query) (paging.Page[T], error) {
 		q.Sort = sort
 		return page(ctx, q)
 	})
-	return byOffset
+	return keys
 }
 
 func testUserPages(t *testing.T, s principals.Store) {
