@@ -44,6 +44,7 @@ func (s *Service) Porter() entity.Porter {
 		All: s.store.IDs, Some: s.store.Some, Row: toColumns, Refs: s.refs, Read: s.readRow,
 		Owner: func(i *Instruction) *string { return &i.OwnerID }, People: s.directory,
 		Natural: func(i Instruction) string { return i.Slug }, Taken: s.store.Slugs,
+		Rename: func(i *Instruction, slug string) { i.Slug = slug },
 		Put: func(ctx context.Context, b *transfer.Batch[Instruction]) error {
 			return s.store.PutAll(ctx, b.Tenant, b.Write, b.Yield)
 		},

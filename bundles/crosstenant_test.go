@@ -308,6 +308,78 @@ func TestDeployLeavesDraftsAlone(t *testing.T) {
 	})
 }
 
+// TestDeployMakesSlugsUnique: a slug that something else of the target has is no conflict, which would tell that it has, but
+// gets a number. The target's superusers are told.
+func TestDeployMakesSlugsUnique(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
+		for _, tenant := range []string{"acme", "evil"} {
+			_, err := w.Tenants.Update(w.as(t, tenant), func(s *tenants.Tenant) error { s.Settings.AI = true; return nil })
+			is.NoErr(err)
+		}
+		own, err := w.Principals.CreateTeam(evil, principals.Team{Name: "T"})
+		is.NoErr(err)
+		_, err = w.AIInstructions.Create(evil, aiinstr.Instruction{Slug: "tone", Content: "evil's"})
+		is.NoErr(err)
+		tone, err := w.AIInstructions.Create(acme, aiinstr.Instruction{Slug: "tone", Content: "acme's"})
+		is.NoErr(err)
+		taken := "plan"
+		_, err = w.Entities.Create(evil, entities.Entity{Kind: "report", Name: "Evil's", Slug: &taken})
+		is.NoErr(err)
+		_, err = w.Entities.Create(acme, entities.Entity{Kind: "report", Name: "Admin's", Slug: &taken})
+		is.NoErr(err)
+		first := w.make(t, "acme", "report", "Plan", `{}`) // two owners, who are one there
+		second, err := w.Entities.Get(acme, "report", "admin:plan")
+		is.NoErr(err)
+		team := w.team(t)
+		b := w.bundle(t, "B", "team "+team, "report "+first, "report "+second.ID, "global ")
+		slugs := func() string {
+			var all []string
+			got, err := w.Principals.Team(evil, team)
+			is.NoErr(err)
+			i, err := w.AIInstructions.Get(evil, tone.ID)
+			is.NoErr(err)
+			for _, id := range []string{first, second.ID} {
+				e, err := w.Entities.Get(evil, "report", id)
+				is.NoErr(err)
+				all = append(all, *e.Slug)
+			}
+			slices.Sort(all) // which of the two is first is up to their ids
+			return got.Slug + " " + i.Slug + " " + strings.Join(all, " ")
+		}
+		deploy := func(rule entity.Rule) bundles.Counts {
+			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{Rule: rule})
+			is.NoErr(err)
+			is.NoErr(done[0].Err)
+			for _, said := range done[0].Warnings { // the owners and nothing else
+				is.Equal(said, "The owner of 3 new pieces did not come along: the tenant's own people own what is new there.")
+			}
+			return done[0].Counts
+		}
+		is.Equal(deploy(entity.Fail), bundles.Counts{Created: 4})
+		is.Equal(slugs(), "t-2 tone-2 plan-2 plan-3")
+		is.True(strings.Contains(w.told(t, "eve"), "aiInstruction "+tone.ID+" has the slug tone-2 here: tone belongs to another one."))
+		is.Equal(deploy(entity.Overwrite), bundles.Counts{Updated: 4})
+		is.Equal(slugs(), "t-2 tone-2 plan-2 plan-3") // and keeps it
+		_, err = w.Principals.UpdateTeam(evil, own.ID, func(t *principals.Team) error { t.Slug = "other"; return nil })
+		is.NoErr(err)
+		is.Equal(deploy(entity.Overwrite), bundles.Counts{Updated: 4})
+		is.Equal(slugs(), "t tone-2 plan-2 plan-3")
+
+		_, err = w.Principals.SetMember(evil, team, "jo", actor.Member) // so that it stays
+		is.NoErr(err)
+		w.undo(t, b.ID, team)
+		is.NoErr(w.Principals.DeleteTeam(acme, team, ""))
+		team = w.team(t)
+		_, err = w.Bundles.AddEntry(acme, b.ID, "team", team, nil)
+		is.NoErr(err)
+		done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
+		is.NoErr(err)
+		is.Equal(done[0].Counts, bundles.Counts{Created: 1, Updated: 3})
+		is.Equal(slugs(), "t-2 tone-2 plan-2 plan-3")
+	})
+}
+
 // TestDeployKeepsOwners: a row that is there keeps its owner, and a new one belongs to the user whom deployFrom names.
 func TestDeployKeepsOwners(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {

@@ -217,7 +217,7 @@ func (s *Service) deployTo(ctx context.Context, a actor.Actor, tenant string, fr
 // fromTenant prepares a landing that comes from another tenant: who owns what is new, and what its deploys brought.
 func (l *landing) fromTenant(ctx context.Context, source, runAs string, before deployedBefore) error {
 	l.source, l.brought, l.written = source, before.stays, map[string]string{}
-	l.into.CrossTenant, l.into.Brought = true, map[string]bool{}
+	l.into.CrossTenant, l.into.Brought, l.into.Notify = true, map[string]bool{}, func(said string) { l.tell(said) }
 	for k := range l.brought {
 		if k.Kind == "team" {
 			l.into.Brought[k.ID] = true

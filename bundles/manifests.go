@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -134,7 +133,7 @@ func (s *Service) freeSlug(ctx context.Context, tenant, wanted string) (string, 
 		if err != nil {
 			return "", err
 		}
-		try = fmt.Sprintf("%s-%d", wanted, n)
+		try = slug.Numbered(wanted, n)
 	}
 }
 

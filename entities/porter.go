@@ -41,6 +41,7 @@ func (s *Service) porter(kind entity.Kind) transfer.Porter[Entity] {
 			}
 			return e.NaturalID()
 		},
+		Rename: func(e *Entity, slug string) { e.Slug = &slug },
 		Taken: func(ctx context.Context, tenant string, naturals []string) (map[string]string, error) {
 			return s.taken(ctx, tenant, kind, naturals)
 		},

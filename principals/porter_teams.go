@@ -27,6 +27,7 @@ func (s *Service) teamPorter() entity.Porter {
 		Kind: KindTeam, ID: func(t teamWithMembers) string { return t.ID },
 		All: s.store.TeamIDs, Some: s.withMembers, Row: toTeamColumns, Read: s.readTeam,
 		Natural: func(t teamWithMembers) string { return t.Slug }, Taken: s.store.TeamsWithSlugs,
+		Rename: func(t *teamWithMembers, slug string) { t.Slug = slug },
 		Guard: func(t teamWithMembers, l entity.Landing) string {
 			if l.Brought[t.ID] {
 				return ""

@@ -2,7 +2,6 @@ package principals
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -85,7 +84,7 @@ func (s *Service) freeSlug(ctx context.Context, tenant, wanted string) (string, 
 		if err != nil {
 			return "", err
 		}
-		try = fmt.Sprintf("%s-%d", wanted, n)
+		try = slug.Numbered(wanted, n)
 	}
 }
 

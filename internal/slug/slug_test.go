@@ -20,6 +20,19 @@ func TestOf(t *testing.T) {
 	}
 }
 
+func TestNumbered(t *testing.T) {
+	is, long := is.New(t), strings.Repeat("a", 128)
+	is.Equal(slug.Numbered("a-b", 2), "a-b-2")
+	is.Equal(slug.Numbered(long, 10), long[3:]+"-10")
+	is.True(slug.Valid(slug.Numbered(long, 1_000_000)))
+	for of, want := range map[[2]string]bool{
+		{"a-2", "a"}: true, {"a-10", "a"}: true, {"a-1", "a"}: false, {"a-02", "a"}: false, {"a", "a"}: false, {"a-", "a"}: false, {"b-2", "a"}: false,
+		{"", ""}: false, {"2", ""}: false, {long[2:] + "-2", long}: true,
+	} {
+		is.Equal(slug.IsNumbered(of[0], of[1]), want)
+	}
+}
+
 func TestValid(t *testing.T) {
 	for s, want := range map[string]bool{
 		"a": true, "A_b-9": true, strings.Repeat("a", 128): true, strings.Repeat("a", 129): false, "": false, "-a": false, "_a": false,

@@ -190,6 +190,11 @@ func (p Porter[T]) claim(ctx context.Context, b *Batch[T]) error {
 	if p.Natural == nil {
 		return nil
 	}
+	if b.into.CrossTenant {
+		if err := p.freeSlugs(ctx, b); err != nil {
+			return err
+		}
+	}
 	claimed, naturals := map[string]string{}, []string{}
 	for _, item := range b.Write {
 		natural, id := p.Natural(item), p.ID(item)
@@ -220,9 +225,6 @@ func (p Porter[T]) claim(ctx context.Context, b *Batch[T]) error {
 	for _, item := range b.Write {
 		natural, id := p.Natural(item), p.ID(item)
 		if other, ok := taken[natural]; ok && natural != "" && other != id && !leaves[other] {
-			if b.into.CrossTenant { // its id is for the tenant's own people
-				return p.taken(id, natural, "to another one there")
-			}
 			return p.taken(id, natural, "to "+other)
 		}
 	}

@@ -43,7 +43,9 @@ type Porter[T any] struct {
 	People Directory
 	// Natural returns the natural id of an entity, "<owner>:<slug>", or its slug where the tenant has each slug once, "" for none.
 	// Taken returns the ids of the entities that have some natural ids, by natural id. nil: there are none.
+	// Rename sets the slug of one that has a natural id.
 	Natural func(T) string
+	Rename  func(entity *T, slug string)
 	Taken   func(ctx context.Context, tenant string, naturals []string) (map[string]string, error)
 	// Free returns the fields of an entity for JSON whose members the kind does not know, and which may have secrets. Row has
 	// it as it is. nil: there are none.
