@@ -234,7 +234,10 @@ func (l *landing) fromTenant(ctx context.Context, source, runAs string, before d
 		l.into.Owner = runAs
 		return nil
 	}
-	l.into.Owner, err = l.s.firstSuperuser(ctx, l.tenant, l.self)
+	l.into.Owner, err = l.s.firstSuperuser(ctx, l.tenant, "")
+	if err == nil && l.into.Owner == "" { // not a user who happens to have the caller's name
+		err = errs.New(errs.Forbidden, "The tenant %q has nobody to own what comes: it needs a superuser, or a user in its deployFrom.", l.tenant)
+	}
 	return err
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entities"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
 // fetch reads the archive that a restore or deploy kept, as a superuser of its tenant.
@@ -283,21 +284,22 @@ func TestDeployFails(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme := is.New(t), w.as(t, "acme")
 		b := w.bundle(t, "Tags", "tagged "+w.make(t, "acme", "tag", "One", `{}`))
-		_, err := w.Bundles.Deploy(acme, b.ID, []string{"evil", "acme"}, bundles.How{})
+		_, err := w.Tenants.Add(t.Context(), tenants.Tenant{ID: "other", Settings: tenants.Settings{DeployFrom: tenants.Sources("acme")}})
 		is.NoErr(err)
-		slug := "new"
-		_, err = w.Entities.Create(w.as(t, "evil"), entities.Entity{Kind: "tag", Name: "New", Slug: &slug})
+		_, err = w.Bundles.Deploy(acme, b.ID, []string{"other"}, bundles.How{})
+		is.Equal(errs.MessageOf(err), `The tenant "other" has nobody to own what comes: it needs a superuser, or a user in its deployFrom.`)
+		_, err = w.Principals.AddSuperuser(t.Context(), "other", "olga", "open sesame")
+		is.NoErr(err)
+		_, err = w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
 		is.NoErr(err)
 		before := w.dump(t, "evil")
-		second := w.make(t, "acme", "tag", "New", `{}`) // whose slug eve has there
-		_, err = w.Bundles.AddEntry(acme, b.ID, "tagged", second, nil)
-		is.NoErr(err)
-		_, err = w.Bundles.Deploy(acme, b.ID, []string{"evil", "acme"}, bundles.How{})
+		how := bundles.How{Rule: entity.Fail} // evil has the tag
+		_, err = w.Bundles.Deploy(acme, b.ID, []string{"evil", "other"}, how)
 		is.Equal(errs.CodeOf(err), errs.Conflict)
-		done, err := w.Bundles.Deploy(acme, b.ID, []string{"acme", "evil"}, bundles.How{})
+		done, err := w.Bundles.Deploy(acme, b.ID, []string{"other", "evil"}, how)
 		is.NoErr(err)
 		is.NoErr(done[0].Err)
-		is.Equal(done[0].Updated, 2)
+		is.Equal(done[0].Created, 1)
 		is.Equal(errs.CodeOf(done[1].Err), errs.Conflict)
 		is.Equal(w.dump(t, "evil"), before)
 	})
