@@ -6,13 +6,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/examples/bundledriver"
 	"github.com/tenantcontent/tenantcontent/paging"
@@ -22,15 +19,8 @@ import (
 // A host's own kind is commented through the service and through the API alike.
 func Example_comments() {
 	ctx := context.Background()
-	folder, err := os.MkdirTemp("", "comments")
-	check(err)
-	defer os.RemoveAll(folder)
-	db, err := database.Open("sqlite:" + filepath.Join(folder, "content.db"))
-	check(err)
-	defer db.Close()
-	check(tenantcontent.Migrate(ctx, db))
-	_, err = db.ExecContext(ctx, bundledriver.Table)
-	check(err)
+	db, remove := open(ctx)
+	defer remove()
 	app, err := tenantcontent.Open(tenantcontent.Config{
 		DB: db, SecretKey: tenantcontent.NewSecretKey(), Entities: []entity.Type{bundledriver.Recipes{DB: db}.Type()},
 		Authenticate: func(*http.Request) (actor.Actor, error) {

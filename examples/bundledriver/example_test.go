@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/uptrace/bun"
+
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/bundles"
@@ -19,15 +21,8 @@ import (
 
 func Example() {
 	ctx := context.Background()
-	folder, err := os.MkdirTemp("", "bundledriver")
-	check(err)
-	defer os.RemoveAll(folder)
-	db, err := database.Open("sqlite:" + filepath.Join(folder, "content.db"))
-	check(err)
-	defer db.Close()
-	check(tenantcontent.Migrate(ctx, db))
-	_, err = db.ExecContext(ctx, bundledriver.Table)
-	check(err)
+	db, remove := open(ctx)
+	defer remove()
 
 	// The host's kind, and the type of bundle entries that ships it.
 	recipes := bundledriver.Recipes{DB: db}
@@ -74,6 +69,21 @@ func Example() {
 	// italian.tgz
 	// 2 created
 	// [dough pizza]
+}
+
+// open returns a database with the tables of the library and of the host, and a function that removes it.
+func open(ctx context.Context) (db *bun.DB, remove func()) {
+	folder, err := os.MkdirTemp("", "bundledriver")
+	check(err)
+	db, err = database.Open("sqlite:" + filepath.Join(folder, "content.db"))
+	check(err)
+	check(tenantcontent.Migrate(ctx, db))
+	_, err = db.ExecContext(ctx, bundledriver.Table)
+	check(err)
+	return db, func() {
+		_ = db.Close()
+		_ = os.RemoveAll(folder)
+	}
 }
 
 func check(err error) {
