@@ -179,7 +179,7 @@ func (b *Bundle) accept() error {
 	switch {
 	case b.Name == "":
 		return errs.New(errs.Invalid, "name is required")
-	case utf8.RuneCountInString(b.Name) > maxName || !text(b.Name) || strings.ContainsFunc(b.Name, unicode.IsControl):
+	case utf8.RuneCountInString(b.Name) > maxName || !escapes.Storable(b.Name) || strings.ContainsFunc(b.Name, unicode.IsControl):
 		return errs.New(errs.Invalid, "name must have at most %d characters, and no control characters", maxName)
 	case !slug.Valid(b.Slug):
 		return errs.New(errs.Invalid, "slug must be 1 to 128 letters, digits, hyphens and underscores, begin with a letter or digit, and be no UUID")
@@ -189,14 +189,11 @@ func (b *Bundle) accept() error {
 	}
 	if d := strings.TrimSpace(*b.Description); d == "" {
 		b.Description = nil
-	} else if b.Description = &d; len(d) > maxDescription || !text(d) {
+	} else if b.Description = &d; len(d) > maxDescription || !escapes.Storable(d) {
 		return errs.New(errs.Invalid, "description must have at most %d bytes, and no NUL", maxDescription)
 	}
 	return nil
 }
-
-// text reports whether every database can store s.
-func text(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
 // Entries returns a page of a bundle's entries, with what they refer to, to any session, sorted by createdAt (the default),
 // type or updatedAt. Errors: errs.NotFound; errs.Invalid for a sort or cursor that does not fit.

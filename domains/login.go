@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/escapes"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
@@ -96,7 +97,7 @@ func (s *Service) authenticate(ctx context.Context, tenant, domain, username, pa
 	if _, _, err := s.asks(ctx, tenant, domain); err != nil {
 		return principals.User{}, err
 	}
-	if username == "" || password == "" || !plain(username) || !text(password) {
+	if username == "" || password == "" || !plain(username) || !escapes.Storable(password) {
 		return principals.User{}, refusal(errors.New("the name or the password is empty, or not a text"))
 	}
 	// The place is held to the end: a thousand first logins at once also wait for each other in the database, and must not take

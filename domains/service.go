@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/escapes"
 	"github.com/tenantcontent/tenantcontent/internal/slug"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
@@ -333,7 +334,7 @@ func (s *Service) accept(d *Domain, was Domain, given json.RawMessage) error {
 			return errs.New(errs.Invalid, "name must have 1 to %d characters, not blanks alone, and no control characters", maxName)
 		}
 	}
-	if d.Description != nil && (len(*d.Description) > maxDescription || !text(*d.Description)) {
+	if d.Description != nil && (len(*d.Description) > maxDescription || !escapes.Storable(*d.Description)) {
 		return errs.New(errs.Invalid, "description must have at most %d bytes of text", maxDescription)
 	}
 	info, driver, ok := s.driver(d.Type)
@@ -344,8 +345,5 @@ func (s *Service) accept(d *Domain, was Domain, given json.RawMessage) error {
 }
 
 func plain(s string) bool {
-	return text(s) && strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) < 0
+	return escapes.Storable(s) && strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) < 0
 }
-
-// text reports whether every database can keep s.
-func text(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }

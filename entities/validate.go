@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/escapes"
 	"github.com/tenantcontent/tenantcontent/internal/rawjson"
 	"github.com/tenantcontent/tenantcontent/internal/slug"
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
@@ -30,7 +31,7 @@ func place(kind entity.Kind, id string) (Place, error) {
 		return Place{ID: key}, nil
 	}
 	if at := strings.LastIndexByte(id, ':'); at > 0 && slug.Valid(id[at+1:]) {
-		if owner := id[:at]; plain(owner, maxOwner) {
+		if owner := id[:at]; escapes.StorableWithin(owner, maxOwner) {
 			if team, ok := uuids.Parse(owner); ok {
 				owner = team
 			}
@@ -51,11 +52,6 @@ func WithArticle(kind entity.Kind) string {
 		return "an " + string(kind)
 	}
 	return "a " + string(kind)
-}
-
-// plain reports whether s is UTF-8 without NUL and of at most so many characters: what every database keeps.
-func plain(s string, most int) bool {
-	return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 && utf8.RuneCountInString(s) <= most
 }
 
 // accept checks an entity and fills in what was left out. Errors: errs.Invalid naming the field.
@@ -87,7 +83,7 @@ func (e *Entity) acceptRow() error {
 // acceptColumns is accept for all but the data.
 func (e *Entity) acceptColumns() error {
 	e.Name = strings.TrimSpace(e.Name)
-	if e.Name == "" || !plain(e.Name, maxName) || strings.ContainsFunc(e.Name, unicode.IsControl) {
+	if e.Name == "" || !escapes.StorableWithin(e.Name, maxName) || strings.ContainsFunc(e.Name, unicode.IsControl) {
 		return errs.New(errs.Invalid, "name must be 1 to %d characters without control characters", maxName)
 	}
 	if e.Slug != nil && *e.Slug == "" {
@@ -111,7 +107,7 @@ func (e *Entity) acceptColumns() error {
 		if *f.value = &s; s == "" {
 			*f.value = nil
 		}
-		if !plain(s, f.most) {
+		if !escapes.StorableWithin(s, f.most) {
 			return errs.New(errs.Invalid, "%s must be UTF-8 without NUL and have at most %d characters", f.name, f.most)
 		}
 	}

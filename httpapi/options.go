@@ -237,7 +237,7 @@ func (r *request) readForm(known map[string]reflect.Type) error {
 		case known == nil:
 			continue
 		}
-		if !plain(string(value)) {
+		if !escapes.Storable(string(value)) {
 			return errs.New(errs.Invalid, "%s must be UTF-8 without NUL", name)
 		}
 		if err := r.addText(known, name, string(value)); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/internal/escapes"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -67,7 +68,7 @@ func (r *request) page(defaultLimit int) (paging.Query, error) {
 func readCursor(q *paging.Query, text, path string, query url.Values) error {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	var c cursor
-	fits := err == nil && json.Unmarshal(raw, &c) == nil && c.List == listOf(path, query) && plain(c.Value) && plain(c.Key)
+	fits := err == nil && json.Unmarshal(raw, &c) == nil && c.List == listOf(path, query) && escapes.Storable(c.Value) && escapes.Storable(c.Key)
 	at := &paging.Position{Value: c.Value, Key: c.Key}
 	switch {
 	case fits && c.Before && c.Start > 0 && q.Start == startBefore(c.Start, q.Limit):

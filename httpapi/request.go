@@ -59,7 +59,7 @@ func requestID(r *http.Request) string {
 
 // plainText returns errs.Invalid for a path or query with NUL or invalid UTF-8, which no column can hold.
 func plainText(r *http.Request) error {
-	if !plain(r.URL.Path) {
+	if !escapes.Storable(r.URL.Path) {
 		return errs.New(errs.Invalid, "The path must be UTF-8 without NUL.")
 	}
 	if r.URL.RawQuery == "" {
@@ -70,14 +70,12 @@ func plainText(r *http.Request) error {
 		return err
 	}
 	for name, values := range query {
-		if !plain(name) || !plain(strings.Join(values, "")) {
+		if !escapes.Storable(name) || !escapes.Storable(strings.Join(values, "")) {
 			return errs.New(errs.Invalid, "The query must be UTF-8 without NUL.")
 		}
 	}
 	return nil
 }
-
-func plain(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
 // readAhead reads the body before a transaction begins, so that a slow sender does not hold one, which on SQLite would be the
 // only writer. It returns the errors of body.

@@ -10,6 +10,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/internal/escapes"
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
@@ -157,7 +158,7 @@ func (a *api) authenticate(r *http.Request) (actor.Actor, error) {
 	} else if c, err := r.Cookie(cookieName); err == nil {
 		credential = c.Value
 	}
-	if !plain(credential) {
+	if !escapes.Storable(credential) {
 		return actor.Actor{}, errs.New(errs.Unauthenticated, "Log in first.")
 	}
 	return a.Sessions.Authenticate(r.Context(), credential, actor.OriginOf(r.Context()).Address) // a zero address is in no range

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/escapes"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
 )
 
@@ -38,7 +39,7 @@ func (s *Service) Try(ctx context.Context, tenant, domain, source, username stri
 		return User{}, err
 	}
 	folded := ""
-	if plain(tenant, 255) && plain(username, maxOldUsername) {
+	if escapes.StorableWithin(tenant, 255) && escapes.StorableWithin(username, maxOldUsername) {
 		var err error
 		if folded, err = s.key(ctx, tenant, username); err != nil {
 			return User{}, err

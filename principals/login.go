@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/escapes"
 	"github.com/tenantcontent/tenantcontent/internal/limiter"
 )
 
@@ -43,7 +44,7 @@ func (s *Service) Authenticate(ctx context.Context, tenant, domain, username, pa
 
 // passes checks and counts a password, and returns the user's name. Errors: refusals as in Authenticate.
 func (s *Service) passes(ctx context.Context, tenant, domain, username, password string) (name string, passed error) {
-	if !plain(tenant, 255) || !plain(username, maxOldUsername) {
+	if !escapes.StorableWithin(tenant, 255) || !escapes.StorableWithin(username, maxOldUsername) {
 		tenant, username = "", "" // nobody's; looked for all the same
 	}
 	if utf8.RuneCountInString(password) > maxRunes {

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/escapes"
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
@@ -17,7 +18,7 @@ const (
 
 // validSourceID reports whether a directory's id can be stored as it is.
 func validSourceID(id string) bool {
-	return id != "" && plain(id, maxSourceID) && strings.TrimSpace(id) == id && !strings.ContainsFunc(id, unicode.IsControl)
+	return id != "" && escapes.StorableWithin(id, maxSourceID) && strings.TrimSpace(id) == id && !strings.ContainsFunc(id, unicode.IsControl)
 }
 
 // shown returns a text of a directory for use in a sentence.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/escapes"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
 	"github.com/tenantcontent/tenantcontent/internal/slug"
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
@@ -74,7 +75,7 @@ var errUsernameLength = errs.New(errs.Invalid, "username must be 1 to %d bytes",
 func formOfUsername(name string) error {
 	normal := norm.NFKC.String(name)
 	switch {
-	case name == "" || len(name) > maxOldUsername || !plain(name, maxOldUsername):
+	case name == "" || len(name) > maxOldUsername || !escapes.StorableWithin(name, maxOldUsername):
 		return errUsernameLength
 	case strings.ContainsAny(name+normal, notInUsernames) || strings.ContainsFunc(name, invisible) || strings.ContainsFunc(normal, invisible):
 		return errInvisible
@@ -90,11 +91,6 @@ func formOfUsername(name string) error {
 
 // invisible reports whether a character is not visible in a name: control, format and unassigned characters, and unusual spaces.
 func invisible(r rune) bool { return r != ' ' && unicode.IsSpace(r) || !unicode.IsGraphic(r) }
-
-// plain reports whether s is UTF-8 without NUL and of at most so many characters, as every database can store it.
-func plain(s string, most int) bool {
-	return utf8.ValidString(s) && !strings.Contains(s, "\x00") && utf8.RuneCountInString(s) <= most
-}
 
 // field is an optional text field: its name in the API, its limit, and whether it may have several lines.
 type field struct {
@@ -116,7 +112,7 @@ func check(fields []field) error {
 			continue
 		}
 		*f.value = &s
-		if !plain(s, f.most) {
+		if !escapes.StorableWithin(s, f.most) {
 			return errs.New(errs.Invalid, "%s must be UTF-8 without NUL and have at most %d characters", f.name, f.most)
 		}
 		if !f.lines && strings.ContainsFunc(s, unicode.IsControl) {
@@ -226,7 +222,7 @@ func acceptDomain(domain *string) error {
 // accept checks a team and fills in what was left out. Errors: errs.Invalid naming the field.
 func (t *Team) accept() error {
 	t.Name = strings.TrimSpace(t.Name)
-	if t.Name == "" || !plain(t.Name, maxName) || strings.ContainsFunc(t.Name, unicode.IsControl) {
+	if t.Name == "" || !escapes.StorableWithin(t.Name, maxName) || strings.ContainsFunc(t.Name, unicode.IsControl) {
 		return errs.New(errs.Invalid, "name must be 1 to %d characters without control characters", maxName)
 	}
 	if !slug.Valid(t.Slug) {

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/escapes"
 	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
@@ -83,7 +83,7 @@ func (s *Service) CreateToken(ctx context.Context, n NewToken) (t Token, credent
 
 // accept checks a new token, and truncates its expiry to the precision of every database.
 func (n *NewToken) accept(now time.Time) error {
-	if n.Notes != nil && !plain(*n.Notes, 1000) {
+	if n.Notes != nil && !escapes.StorableWithin(*n.Notes, 1000) {
 		return errs.New(errs.Invalid, "notes must be UTF-8 without NUL and have at most 1000 characters")
 	}
 	if n.Restrict != nil && *n.Restrict != "cidr" {
@@ -105,10 +105,6 @@ func (n *NewToken) accept(now time.Time) error {
 		n.ExpiresAt = &end
 	}
 	return nil
-}
-
-func plain(s string, most int) bool {
-	return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 && utf8.RuneCountInString(s) <= most
 }
 
 // parseRange reads a range of addresses; an IPv4 range in IPv6 form (::ffff:192.0.2.0/120) is one of IPv4.

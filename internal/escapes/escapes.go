@@ -1,7 +1,7 @@
-// Package escapes finds escapes in JSON strings that no database can store: NUL, and half of a surrogate pair, which
+// Package escapes finds text that no database can store: invalid UTF-8, NUL and, in JSON, half of a surrogate pair, which
 // encoding/json would silently turn into another character.
 //
-// Nouns that read JSON and httpapi import it.
+// Nouns and httpapi import it.
 package escapes
 
 import (
