@@ -308,6 +308,44 @@ func TestDeployLeavesDraftsAlone(t *testing.T) {
 	})
 }
 
+// TestDeployClaimsNobodyOfADirectory: users and teams come without the ids that they have in a directory of the source. One of
+// the target may have the same: whoever logs in there would be taken for the one that came.
+func TestDeployClaimsNobodyOfADirectory(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
+		_, err := w.Principals.CreateUser(acme, principals.User{Username: "sam", Enabled: true}, "")
+		is.NoErr(err)
+		team := w.team(t)
+		set := func(tenant, source string) {
+			is.NoErr(bunx.Write(t.Context(), w.db, tenant, func(ctx ctx, c bunx.Conn) error {
+				_, err := c.Exec(ctx, `UPDATE tc_teams SET source = $1, source_id = $1 WHERE tenant_id = $2 AND id = $3`, source, tenant, team)
+				if err == nil && tenant == "acme" {
+					_, err = c.Exec(ctx, `UPDATE tc_users SET source = $1, source_id = $1 WHERE tenant_id = $2 AND username = 'sam'`, source, tenant)
+				}
+				return err
+			}))
+		}
+		set("acme", "theirs")
+		b := w.bundle(t, "B", "user sam", "team "+team)
+		deploy := func() principals.Team {
+			_, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
+			is.NoErr(err)
+			got, err := w.Principals.Team(evil, team)
+			is.NoErr(err)
+			return got
+		}
+		got := deploy()
+		is.Equal([]*string{got.Source, got.SourceID}, []*string{nil, nil})
+		u, err := w.Principals.User(evil, "sam")
+		is.NoErr(err)
+		is.Equal([]*string{u.Source, u.SourceID}, []*string{nil, nil})
+		set("evil", "own")
+		got = deploy()
+		is.Equal(*got.SourceID, "own")
+		is.Equal(*got.Source, "own")
+	})
+}
+
 // TestDeployMakesSlugsUnique: a slug that something else of the target has is no conflict, which would tell that it has, but
 // gets a number. The target's superusers are told.
 func TestDeployMakesSlugsUnique(t *testing.T) {

@@ -114,7 +114,11 @@ func (s *Service) putTeams(ctx context.Context, b *transfer.Batch[teamWithMember
 	teams, names := make([]Team, len(b.Write)), []string{}
 	arriving := arrivals{s: s, tenant: b.Tenant, domains: map[string]string{}}
 	for i, t := range b.Write {
-		if _, there := b.There[t.ID]; !there {
+		old, there := b.There[t.ID]
+		if b.CrossTenant() { // its id in a directory may be that of another team here
+			t.Source, t.SourceID = old.Source, old.SourceID
+		}
+		if !there {
 			var err error
 			if t.Domain, err = arriving.domain(ctx, t.Domain); err != nil {
 				return err

@@ -135,6 +135,9 @@ func (s *Service) putUsers(ctx context.Context, b *transfer.Batch[User]) error {
 				return transfer.Why(entity.Key{Kind: KindUser, ID: u.Username}, err)
 			}
 		}
+		if b.CrossTenant() { // its id in a directory may be that of somebody else here
+			u.Source, u.SourceID = nil, nil
+		}
 		if !there {
 			here, err := arriving.domain(ctx, u.Domain)
 			if err != nil {
