@@ -289,6 +289,7 @@ func TestImportRules(t *testing.T) {
 			"data":            {[]entity.Row{row(60, `{"name": "x", "data": 7}`)}, entity.Skip, errs.Invalid, "report " + id(60) + ": data must be a JSON object of at most 1048576 bytes"},
 			"NUL":             {[]entity.Row{row(60, `{"name": "x\u0000"}`)}, entity.Skip, errs.Invalid, "report " + id(60) + ": name must not have NUL characters"},
 			"broken UTF-8":    {[]entity.Row{row(60, "{\"name\": \"\xff\"}")}, entity.Skip, errs.Invalid, "report " + id(60) + ": is not a JSON object"},
+			"no time":         {[]entity.Row{row(60, `{"name": "x", "createdAt": "0001-01-01T00:00:00.0000009Z"}`)}, entity.Skip, errs.Invalid, "report " + id(60) + ": createdAt must be later than 0001-01-01T00:00:00Z"},
 			"time out of all": {[]entity.Row{row(60, `{"name": "x", "createdAt": "9999-12-31T23:59:59-23:59"}`)}, entity.Skip, errs.Invalid, "report " + id(60) + ": createdAt must be of the years 1 to 9999"},
 		} {
 			t.Run(name, func(t *testing.T) {

@@ -138,31 +138,49 @@ type counts struct {
 	} `json:"changes"`
 }
 
-// open returns the archive and its size, -1 when nobody knows that yet.
-func (a arrivalFlags) open(t terminal) (io.ReadCloser, int64, error) {
+// open returns the archive and its size, -1 when it is not known yet.
+func (a arrivalFlags) open(ctx context.Context, t terminal) (io.ReadCloser, int64, error) {
 	if a.File == "-" {
-		return io.NopCloser(t.in), -1, nil
+		return stream(ctx, func() (io.ReadCloser, error) { return io.NopCloser(t.in), nil }), -1, nil
 	}
-	f, err := os.Open(a.File)
-	if err != nil {
-		return nil, 0, errs.Wrap(errs.Invalid, err, "cannot read %s: %v", a.File, err)
+	open := func() (io.ReadCloser, error) {
+		f, err := os.Open(a.File)
+		if err != nil {
+			return nil, errs.Wrap(errs.Invalid, err, "cannot read %s: %v", a.File, err)
+		}
+		return f, nil
 	}
-	info, err := f.Stat()
-	if err == nil && info.IsDir() {
-		err = errs.New(errs.Invalid, "cannot read %s: it is a folder", a.File)
-	}
+	info, err := os.Stat(a.File)
 	switch {
 	case err != nil:
-		return nil, 0, errors.Join(err, f.Close())
+		return nil, 0, errs.Wrap(errs.Invalid, err, "cannot read %s: %v", a.File, err)
+	case info.IsDir():
+		return nil, 0, errs.New(errs.Invalid, "cannot read %s: it is a folder", a.File)
 	case !info.Mode().IsRegular(): // such as the output of another command
-		return f, -1, nil
+		return stream(ctx, open), -1, nil
 	}
-	return f, info.Size(), nil
+	f, err := open()
+	return f, info.Size(), err
+}
+
+// stream returns what open's result reads, until ctx ends. Opening and reading a pipe may wait for its writer for any time.
+func stream(ctx context.Context, open func() (io.ReadCloser, error)) io.ReadCloser {
+	r, w := io.Pipe()
+	context.AfterFunc(ctx, func() { _ = w.CloseWithError(ctx.Err()) })
+	go func() {
+		f, err := open()
+		if err == nil {
+			_, err = io.Copy(w, f)
+			err = errors.Join(err, f.Close())
+		}
+		_ = w.CloseWithError(err) // io.EOF if nil
+	}()
+	return r
 }
 
 // send uploads the archive and returns the server's answer as it came, and read.
 func (a arrivalFlags) send(ctx context.Context, b *bundleCommands, t terminal, more url.Values) (raw []byte, c counts, err error) {
-	f, size, err := a.open(t)
+	f, size, err := a.open(ctx, t)
 	if err != nil {
 		return nil, c, err
 	}

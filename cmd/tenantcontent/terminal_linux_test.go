@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -154,6 +155,37 @@ func TestInterruptedTransfers(t *testing.T) {
 	left, err := os.ReadDir(dir)
 	is.New(t).NoErr(err)
 	is.New(t).Equal(len(left), 0)
+}
+
+// TestInterruptedInput: Ctrl-C also ends a command whose input stalls, or is a pipe that nobody has opened.
+func TestInterruptedInput(t *testing.T) {
+	reached := make(chan struct{}, 10)
+	flags := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		reached <- struct{}{}
+		_, _ = io.Copy(io.Discard, r.Body)
+	})
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	is.New(t).NoErr(syscall.Mkfifo(pipe, 0o600))
+	for says, args := range map[string][]string{
+		"nothing was imported":      {"bundle", "import", "-"},
+		"a dry run changes nothing": {"bundle", "diff", pipe},
+	} {
+		is := is.New(t)
+		var stdout, stderr bytes.Buffer
+		ctx, cancel := context.WithCancel(t.Context())
+		input, stalled := io.Pipe()
+		code := make(chan int, 1)
+		go func() { code <- run(ctx, append(args, flags...), input, &stdout, &stderr) }()
+		if args[2] == "-" {
+			_, err := stalled.Write(make([]byte, 1000))
+			is.NoErr(err)
+			<-reached
+		}
+		cancel()
+		is.Equal(<-code, 130)
+		is.Equal(stderr.String(), "tenantcontent: interrupted: "+says+"\n")
+		is.NoErr(stalled.Close())
+	}
 }
 
 // TestPasswordPrompt: the real program, on a terminal of its own. What is typed is not shown, and Ctrl-C gives the terminal

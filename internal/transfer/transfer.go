@@ -163,7 +163,11 @@ func (c *Columns) Time(name string, otherwise time.Time) time.Time {
 	if c.read(name, &t, "a time such as 2026-11-20T20:31:00.123456Z") && (t.UTC().Year() < 1 || t.UTC().Year() > 9999) {
 		c.err = Bad(c.key, "%s must be of the years 1 to 9999", name)
 	}
-	return t.UTC().Truncate(time.Microsecond)
+	t = t.UTC().Truncate(time.Microsecond)
+	if t.IsZero() && c.err == nil { // which means no time wherever it is kept
+		c.err = Bad(c.key, "%s must be later than 0001-01-01T00:00:00Z", name)
+	}
+	return t
 }
 
 // IDs returns the ids of some values.
