@@ -16,11 +16,11 @@ type fetched[T any] struct {
 	panic any
 }
 
-// ahead runs a sequence in a goroutine, up to waiting elements ahead of its consumer. The goroutine ends with the sequence. It
-// must not be used in a transaction, which only one goroutine may use.
-func ahead[T any](all iter.Seq2[T, error], waiting int) iter.Seq2[T, error] {
+// ahead runs a sequence in a goroutine, one element ahead of its consumer. The goroutine ends with the sequence. It must not be
+// used in a transaction, which only one goroutine may use.
+func ahead[T any](all iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		next, enough := make(chan fetched[T], waiting), make(chan struct{})
+		next, enough := make(chan fetched[T]), make(chan struct{})
 		go func() {
 			defer close(next)
 			defer func() {
@@ -63,6 +63,50 @@ func rowsOf(ids []string, export func(ids []string) iter.Seq2[entity.Row, error]
 					return
 				}
 			}
+		}
+	}
+}
+
+// groupBytes is how many bytes a group of rows has at most, but for the row that passes it.
+const groupBytes = 512 << 10
+
+// aheadOf is ahead for rows, in groups that are neither long nor heavy: the consumer may wait for a slow client.
+func aheadOf(rows iter.Seq2[entity.Row, error]) iter.Seq2[entity.Row, error] {
+	return func(yield func(entity.Row, error) bool) {
+		for group, err := range ahead(groups(rows)) {
+			for _, row := range group {
+				if !yield(row, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(entity.Row{}, err)
+				return
+			}
+		}
+	}
+}
+
+// groups returns rows in groups of at most rowBatch rows that end with the row that passes groupBytes.
+func groups(rows iter.Seq2[entity.Row, error]) iter.Seq2[[]entity.Row, error] {
+	return func(yield func([]entity.Row, error) bool) {
+		var group []entity.Row
+		size := 0
+		for row, err := range rows {
+			if err != nil {
+				yield(group, err)
+				return
+			}
+			group, size = append(group, row), size+len(row.JSON)
+			if len(group) == rowBatch || size > groupBytes {
+				if !yield(group, nil) {
+					return
+				}
+				group, size = nil, 0
+			}
+		}
+		if len(group) > 0 {
+			yield(group, nil)
 		}
 	}
 }

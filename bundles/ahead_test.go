@@ -31,25 +31,61 @@ func TestAhead(t *testing.T) {
 	is, fault := is.New(t), errors.New("fault")
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	for _, n := range []int{0, 1, rowBatch, 3*rowBatch + 1} {
-		got := 0
-		for row, err := range ahead(numbered(n, func() {}), rowBatch) {
-			is.NoErr(err)
-			is.Equal(row.ID, fmt.Sprint(got))
-			got++
+		for _, ahead := range []func(iter.Seq2[entity.Row, error]) iter.Seq2[entity.Row, error]{ahead[entity.Row], aheadOf} {
+			got := 0
+			for row, err := range ahead(numbered(n, func() {})) {
+				is.NoErr(err)
+				is.Equal(row.ID, fmt.Sprint(got))
+				got++
+			}
+			is.Equal(got, n)
 		}
-		is.Equal(got, n)
 	}
-	for range ahead(numbered(5*rowBatch, func() { t.Error("read to the end") }), rowBatch) {
+	for range ahead(numbered(5*rowBatch, func() { t.Error("read to the end") })) {
 		break
 	}
 	var last error
-	for _, err := range ahead(func(yield func(entity.Row, error) bool) { yield(entity.Row{}, fault) }, 0) {
+	for _, err := range ahead(func(yield func(entity.Row, error) bool) { yield(entity.Row{}, fault) }) {
 		last = err
 	}
 	is.Equal(last, fault)
 	defer func() { is.Equal(recover(), "oh") }()
-	for range ahead(numbered(7, func() { panic("oh") }), 0) {
+	for range ahead(numbered(7, func() { panic("oh") })) {
 	}
+}
+
+// TestGroups: rows wait for their taker in groups that are neither long nor heavy, and an error comes behind those before it.
+func TestGroups(t *testing.T) {
+	is, fault := is.New(t), errors.New("fault")
+	row := func(size int) entity.Row { return entity.Row{JSON: make([]byte, size)} }
+	rows := func(yield func(entity.Row, error) bool) {
+		for range rowBatch + 1 {
+			if !yield(row(1), nil) {
+				return
+			}
+		}
+		for range 5 {
+			if !yield(row(groupBytes*2/3), nil) {
+				return
+			}
+		}
+		yield(entity.Row{}, fault)
+	}
+	var sizes []int
+	var last error
+	for group, err := range groups(rows) {
+		sizes, last = append(sizes, len(group)), err
+	}
+	is.Equal(sizes, []int{rowBatch, 3, 2, 1})
+	is.Equal(last, fault)
+	n := 0
+	for _, err := range aheadOf(rows) {
+		if last = err; err == nil {
+			n++
+		}
+	}
+	is.Equal(n, rowBatch+6)
+	is.Equal(last, fault)
 }
 
 // TestBatches: each is of one kind and neither long nor heavy, and the files come behind them.

@@ -274,7 +274,7 @@ func (s *Service) pack(ctx context.Context, tenant string, h archive.Header, p p
 	for _, kind := range s.kinds {
 		rows := rowsOf(p[kind], func(ids []string) iter.Seq2[entity.Row, error] { return s.porters[kind].Export(ctx, tenant, ids) })
 		if !s.store.Joined(ctx) {
-			rows = ahead(rows, rowBatch)
+			rows = aheadOf(rows)
 		}
 		for row, err := range rows {
 			if err != nil {

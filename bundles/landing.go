@@ -65,7 +65,7 @@ func (l *landing) run(ctx context.Context, in io.ReadSeeker) error {
 		return err
 	}
 	var file archive.Member
-	for rows, err := range ahead(batches(r, &file), 0) {
+	for rows, err := range ahead(batches(r, &file)) {
 		if err == nil {
 			l.rows = rows
 			err = l.flush(ctx)

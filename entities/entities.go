@@ -131,7 +131,7 @@ type Store interface {
 
 	// IDs returns the ids of all entities of a kind but drafts and system entities, ordered.
 	IDs(ctx context.Context, tenant string, kind entity.Kind) ([]string, error)
-	// Some returns the given entities that exist, drafts too, in any order.
+	// Some returns the given entities that exist, drafts too, in any order; of a paging.WithBatch perhaps the first alone.
 	Some(ctx context.Context, tenant string, kind entity.Kind, ids []string) ([]Entity, error)
 	// Heads is like Some, without Data, and locks the rows.
 	Heads(ctx context.Context, tenant string, kind entity.Kind, ids []string) ([]Entity, error)

@@ -163,7 +163,7 @@ func New(c Config) (Handler, error) {
 		logins:  c.Authenticate == nil || c.KeepLogins,
 		proxies: proxies,
 		writing: limiter.New(limiter.Options{PerKey: maxWriting, Timeout: maxWait}),
-		answers: c.Memory.limiter(0), bodies: c.Memory.limiter(c.Memory.All / 3), spooled: c.Memory.disk().limiter(0), transfers: transfers{idle: c.Idle, drained: c.LastIdle},
+		answers: c.Memory.answers(), bodies: c.Memory.limiter(c.Memory.All / 3), spooled: c.Memory.disk().limiter(0), transfers: transfers{idle: c.Idle, drained: c.LastIdle},
 	}
 	a.transfers.stopping, a.transfers.stop = context.WithCancel(context.Background())
 	a.heavy = newHeavy(&a.transfers)

@@ -87,11 +87,16 @@ func (a *api) exportBundle(r *request) (reply, error) {
 	return streamedArchive(r, e, err)
 }
 
+// exportHolds is about how many bytes an export holds while its client receives nothing: rows, and the state of the
+// compression.
+const exportHolds = 4 << 20
+
 func streamedArchive(r *request, e *bundles.Export, err error) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
 	answer, err := attachment(e.Filename(), bundles.ContentType, func(w io.Writer) error { return e.Write(r.Context(), w) })
+	answer.holds = exportHolds
 	answer.early = true // finding what is needed may take a while
 	return answer, err
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/blobs"
 	"github.com/tenantcontent/tenantcontent/downloads"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
@@ -245,8 +246,11 @@ func file(version, contentType, name string, modified time.Time, content io.Read
 	if name != "" {
 		header["Content-Disposition"] = disposition(name)
 	}
-	return reply{header: header, serve: func(w http.ResponseWriter, r *http.Request) error {
+	return reply{header: header, serve: func(w *response, r *http.Request) error {
 		defer func() { _ = content.Close() }()
+		if err := w.holdFile(content); err != nil {
+			return err
+		}
 		if strings.Count(r.Header.Get("Range"), ",") >= maxRanges {
 			r.Header.Del("Range") // each range may read a chunk of its own; the whole file is cheaper
 		}
@@ -254,6 +258,20 @@ func file(version, contentType, name string, modified time.Time, content io.Read
 		http.ServeContent(to, r, "", modified, content)
 		return to.failure
 	}}, nil
+}
+
+// holdFile acquires the memory of a file that is sent: what a blobs.Reader has of it at once.
+func (w *response) holdFile(content io.Seeker) error {
+	size, err := content.Seek(0, io.SeekEnd)
+	if err == nil {
+		_, err = content.Seek(0, io.SeekStart)
+	}
+	n := min(size, blobs.ChunkSize)
+	if err != nil || n <= small {
+		return err
+	}
+	w.memory.exact = true
+	return w.memory.hold(int(n))
 }
 
 // fileTag returns the strong entity tag of a file.

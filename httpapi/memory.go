@@ -14,7 +14,8 @@ import (
 // Memory limits how many bytes large answers hold at once while they are sent and, separately, large bodies that have been
 // received. A request beyond the limit waits for Wait and is then answered 503. Answers and bodies of up to 64 KiB do not
 // count. A third of the memory for bodies is reserved for tenants that hold none. The answer to a write, which has been done
-// by then, is sent from a temporary file when it exceeds the limit.
+// by then, is sent from a temporary file when it exceeds the limit. A file that is sent counts with what is read of it at once,
+// and an export, which waits for ten times Wait, with what it holds while its client receives nothing.
 //
 // A large body is in a temporary file while it is received. Such files have at most eight times as many bytes of a user and of
 // a tenant, and 32 times as many in all; a request beyond that is answered 503 at once.
@@ -40,6 +41,12 @@ const (
 func (m Memory) disk() Memory {
 	m.User, m.Tenant, m.All = onDisk*m.User, onDisk*m.Tenant, allOnDisk*m.All
 	return m
+}
+
+// answers returns the limiter of answers. It lets those wait longest that cannot be made twice; see response.await.
+func (m Memory) answers() *limiter.Limiter {
+	m.Wait *= 10
+	return m.limiter(0)
 }
 
 func (m Memory) limiter(reserve int64) *limiter.Limiter {
@@ -74,6 +81,7 @@ type memory struct {
 	most     int64     // that one user can have
 	held     int64
 	used     int64
+	exact    bool // used is all that the answer will hold
 	releases []func()
 }
 
@@ -95,10 +103,15 @@ func (m *memory) hold(n int) error {
 	return nil
 }
 
-// wait releases what is held, and waits until as much as hold failed to acquire is free, at least one page.
-func (m *memory) wait(ctx context.Context) error {
-	need := max(m.used, paging.MaxBytes)
+// wait releases what is held, and waits until as much as hold failed to acquire is free: at least one page, unless m.exact.
+func (m *memory) wait(ctx context.Context, timeout time.Duration) error {
+	need := m.used
+	if !m.exact {
+		need = max(need, paging.MaxBytes)
+	}
 	m.release()
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, limiter.ErrBusy)
+	defer cancel()
 	return limiter.Unavailable(m.acquire(ctx, need), errs.MessageOf(errNoMemory))
 }
 
@@ -113,12 +126,21 @@ func (m *memory) acquire(ctx context.Context, n int64) error {
 	return nil
 }
 
+// await acquires n bytes for an answer that cannot be made twice. It waits ten times as long as a read does.
+func (w *response) await(ctx context.Context, n int64) error {
+	w.place.yield()
+	defer w.place.resume()
+	ctx, done := w.transfers.waiting(ctx)
+	defer done()
+	return limiter.Unavailable(w.memory.acquire(ctx, n), errs.MessageOf(errNoMemory))
+}
+
 // release releases everything that is held.
 func (m *memory) release() {
 	for _, release := range m.releases {
 		release()
 	}
-	m.held, m.used, m.releases = 0, 0, nil
+	m.held, m.used, m.exact, m.releases = 0, 0, false, nil
 }
 
 // answer calls the handler and writes its reply. If there is no memory for the large answer to a read, answer waits for some,
@@ -139,7 +161,7 @@ func (a *api) answer(w *response, route *Route, r *request) error {
 		}
 		w.place.yield()
 		ctx, done := a.transfers.waiting(plain.Context())
-		err = w.memory.wait(ctx)
+		err = w.memory.wait(ctx, a.Memory.Wait)
 		if done(); err != nil {
 			return err
 		}

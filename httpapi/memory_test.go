@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -80,7 +81,7 @@ func (w *world) serve(t *testing.T) *httptest.Server {
 	return server
 }
 
-// stall asks a server for something large, and reads nothing of it but the status.
+// stall asks a server for something large, with GET unless target begins with a method, and reads nothing of it but the status.
 func (w *world) stall(t *testing.T, server *httptest.Server, user, target string) net.Conn {
 	t.Helper()
 	is := is.New(t)
@@ -88,7 +89,10 @@ func (w *world) stall(t *testing.T, server *httptest.Server, user, target string
 	is.NoErr(err)
 	t.Cleanup(func() { _ = conn.Close() })
 	is.NoErr(conn.(*net.TCPConn).SetReadBuffer(4 << 10))
-	_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", target, w.token(t, user))
+	if !strings.Contains(target, " ") {
+		target = "GET " + target
+	}
+	_, err = fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", target, w.token(t, user))
 	is.NoErr(err)
 	status := make([]byte, len("HTTP/1.1 200"))
 	_, err = io.ReadFull(conn, status)
@@ -147,6 +151,57 @@ func TestStalledReaders(t *testing.T) {
 	defer cancel()
 	is.NoErr(w.http.(httpapi.Handler).Drain(ctx))
 	w.must(t, "dana", "GET", target, "") // the memory is free again
+}
+
+// noise returns n bytes of text that do not get smaller by compression.
+func noise(n int) string {
+	r := rand.New(rand.NewPCG(1, 2))
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = "abcdefghijklmnopqrstuvwxyz"[r.IntN(26)]
+	}
+	return string(b)
+}
+
+// TestStalledDownloads: files and archives that nobody reads hold memory as large answers do, and no connection to the database.
+func TestStalledDownloads(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is := is.New(t)
+		w := newWorld(t, open)
+		id := func(a answer) string { return read[map[string]any](t, a)["id"].(string) }
+		library := "/api/libraries/" + id(w.must(t, "dana", "POST", "/api/libraries", `{"name": "L"}`)) + "/contents/"
+		w.must(t, "dana", "PUT", library+"large", noise(800_000), "Content-Type: text/plain")
+		w.must(t, "dana", "PUT", library+"small", "small", "Content-Type: text/plain")
+		report := id(w.must(t, "dana", "POST", "/api/reports", `{"name": "R", "data": {"x": "`+noise(800_000)+`"}}`))
+		w.must(t, "admin", "POST", "/api/bundles", `{"name": "B"}`)
+		w.must(t, "admin", "POST", "/api/bundles/b/entries", `{"type": "report", "reportId": "`+report+`"}`)
+		w.rebuilt(t, func(c *httpapi.Config) {
+			c.Memory = httpapi.Memory{User: 1 << 20, Tenant: 2 << 20, Wait: time.Millisecond}
+			c.LastIdle = 50 * time.Millisecond
+		})
+		server := w.serve(t)
+		const export = "POST /api/bundles/b/_export"
+		status := func(user, target string) int {
+			method, path, _ := strings.Cut(target, " ")
+			return w.do(t, user, method, path, "").status
+		}
+		w.stall(t, server, "dana", library+"large")
+		is.Equal(status("dana", "GET "+library+"large"), http.StatusServiceUnavailable)
+		is.Equal(status("dana", "GET "+library+"small"), http.StatusOK)
+		is.Equal(status("admin", export), http.StatusOK)
+		w.stall(t, server, "admin", export)
+		a := w.do(t, "admin", "POST", "/api/bundles/b/_export", "")
+		is.Equal(a.status, http.StatusServiceUnavailable)
+		is.Equal(a.header.Get("Retry-After"), "1")
+		is.Equal(status("tim", "GET "+library+"large"), http.StatusServiceUnavailable) // the tenant has no more
+		until(t, "no connection is in use", func() bool { return w.db.Stats().InUse == 0 })
+
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		is.NoErr(w.http.(httpapi.Handler).Drain(ctx))
+		is.Equal(status("dana", "GET "+library+"large"), http.StatusOK) // the memory is free again
+		is.Equal(status("admin", export), http.StatusOK)
+	})
 }
 
 // TestWaitingReadersOfAStoppingServer are told to try again at once, whether they wait for memory or for their turn: the

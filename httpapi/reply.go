@@ -17,10 +17,11 @@ type reply struct {
 	status  int
 	header  map[string]string
 	cookies []*http.Cookie
-	body    any                                                // encoded as JSON; nil: an empty body
-	stream  func(w io.Writer) error                            // writes a body chunk by chunk
-	serve   func(w http.ResponseWriter, r *http.Request) error // writes the whole answer: files with ranges
-	early   bool                                               // send the first bytes of a stream soon
+	body    any                                      // encoded as JSON; nil: an empty body
+	stream  func(w io.Writer) error                  // writes a body chunk by chunk
+	serve   func(w *response, r *http.Request) error // writes the whole answer: files with ranges
+	holds   int64                                    // memory that a stream holds, whatever it writes
+	early   bool                                     // send the first bytes of a stream soon
 }
 
 // ok replies 200 with a JSON body.
@@ -55,7 +56,7 @@ func (a reply) write(w *response, r *http.Request) error {
 	case a.serve != nil:
 		return a.serve(w, r)
 	case a.stream != nil:
-		return a.writeStream(w)
+		return a.writeStream(w, r)
 	case a.body == nil:
 		h.Set("Content-Length", "0")
 		w.WriteHeader(a.status)
@@ -166,7 +167,12 @@ func (a reply) writeList(w *response) error {
 	return err
 }
 
-func (a reply) writeStream(w *response) error {
+func (a reply) writeStream(w *response, r *http.Request) error {
+	if a.holds > 0 {
+		if err := w.await(r.Context(), a.holds); err != nil {
+			return err
+		}
+	}
 	if w.Header().Get("Content-Type") == "" {
 		w.setType()
 	}
@@ -201,6 +207,8 @@ type delayedStream struct {
 const (
 	// streamBuffer is how many bytes a delayedStream buffers before it sends them.
 	streamBuffer = 64 << 10
+	// streamHolds is about how many bytes a long list holds while it is streamed: its buffer, and the rows that are read at once.
+	streamHolds = 256 << 10
 	// streamDelay is how long an early stream may fail with an answer of its own: half of the longest that a caller may wait for
 	// the first byte of an archive.
 	streamDelay = 100 * time.Millisecond
@@ -212,6 +220,11 @@ func (l *delayedStream) Write(p []byte) (int, error) {
 	l.buf = append(l.buf, p...)
 	if len(l.buf) < streamBuffer {
 		return len(p), nil
+	}
+	if !l.sent && l.w.repeatable {
+		if err := l.w.memory.hold(streamHolds); err != nil {
+			return 0, err
+		}
 	}
 	return len(p), l.flush(l.w)
 }

@@ -136,7 +136,7 @@ func (a *api) getSSOMetadata(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return reply{status: http.StatusOK, header: map[string]string{"Content-Type": contentType}, serve: func(w http.ResponseWriter, _ *http.Request) error {
+	return reply{status: http.StatusOK, header: map[string]string{"Content-Type": contentType}, serve: func(w *response, _ *http.Request) error {
 		_, _ = w.Write(document) // a client that has gone needs no answer
 		return nil
 	}}, nil

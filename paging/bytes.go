@@ -46,6 +46,23 @@ func NewWholeMeter(ctx context.Context) *Meter {
 	return m
 }
 
+type batchKey struct{}
+
+// WithBatch returns a context for reading rows by their keys, and the Meter of their bytes. A Store may end with the row that
+// fills the Meter, at more than max bytes; the caller then reads the others again.
+func WithBatch(ctx context.Context, max int) (context.Context, *Meter) {
+	m := &Meter{limits: Limits{MaxBytes: max}}
+	return context.WithValue(ctx, batchKey{}, m), m
+}
+
+// BatchMeter returns the Meter of WithBatch, or one whose Add never reports true.
+func BatchMeter(ctx context.Context) *Meter {
+	if m, ok := ctx.Value(batchKey{}).(*Meter); ok {
+		return m
+	}
+	return &Meter{whole: true}
+}
+
 const (
 	freeBytes = 64 << 10  // of a page that count as nothing, so that small pages cost nothing
 	holdStep  = 256 << 10 // bytes are counted in steps

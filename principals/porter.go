@@ -20,7 +20,7 @@ type PorterStore interface {
 	// UserIDs and TeamIDs return the ids of all users and all teams, ordered.
 	UserIDs(ctx context.Context, tenant string) ([]string, error)
 	TeamIDs(ctx context.Context, tenant string) ([]string, error)
-	// SomeUsers and SomeTeams return the given ones that exist, in any order.
+	// SomeUsers and SomeTeams return the given ones that exist, in any order; of a paging.WithBatch perhaps the first alone.
 	SomeUsers(ctx context.Context, tenant string, usernames []string) ([]User, error)
 	SomeTeams(ctx context.Context, tenant string, ids []string) ([]Team, error)
 	// TeamsWithSlugs returns the ids of the teams that have some slugs, by slug.

@@ -12,6 +12,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
+	"github.com/tenantcontent/tenantcontent/paging"
 )
 
 // IDs implements entities.Store.
@@ -38,9 +39,16 @@ func (s *Store) find(ctx context.Context, tenant string, kind entity.Kind, l bun
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	l.Table, l.Where, l.Key = `tc_entities`, `tenant_id = $1 AND kind = $2`, `id`
 	rows, err := c.Find(ctx, l, ids, tenant, kind)
-	all, err := bunx.Scan(rows, err, scanner(tenant, kind))
+	meter := paging.BatchMeter(ctx)
+	all, err := bunx.ScanBatch(rows, err, scanner(tenant, kind), func(e entities.Entity) bool {
+		full, _ := meter.Add(rowSize + len(e.Data)) // it holds nothing
+		return full
+	})
 	return all, bunx.Err(err, entities.Noun(kind))
 }
+
+// rowSize is about what a row has beside its data.
+const rowSize = 1 << 10
 
 // Slugs implements entities.Store.
 func (s *Store) Slugs(ctx context.Context, tenant string, kind entity.Kind, at []entities.Place) ([]entities.Entity, error) {

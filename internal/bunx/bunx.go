@@ -220,6 +220,11 @@ func Found(n int, err error, what string) error {
 
 // Scan reads all rows of fixed text with one function a row.
 func Scan[T any](rows *sql.Rows, err error, row func(*sql.Rows) (T, error)) ([]T, error) {
+	return ScanBatch(rows, err, row, func(T) bool { return false })
+}
+
+// ScanBatch is Scan that ends with the first row that full reports true of.
+func ScanBatch[T any](rows *sql.Rows, err error, row func(*sql.Rows) (T, error), full func(T) bool) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -231,6 +236,9 @@ func Scan[T any](rows *sql.Rows, err error, row func(*sql.Rows) (T, error)) ([]T
 			return nil, err
 		}
 		all = append(all, r)
+		if full(r) {
+			break
+		}
 	}
 	return all, errors.Join(rows.Err(), rows.Close())
 }

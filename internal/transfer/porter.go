@@ -6,15 +6,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/paging"
 )
 
 // chunk is how many entities a Porter reads or writes with one statement.
 const chunk = 500
 
-// Some returns those of at most 500 entities that exist, in any order.
+// Some returns those of at most 500 entities that exist, in any order; of a paging.WithBatch perhaps the first alone.
 type Some[T any] func(ctx context.Context, tenant string, ids []string) ([]T, error)
 
 // Porter implements entity.Porter with functions for a kind, whose entities are Ts. It needs no actor: its callers check
@@ -68,59 +70,88 @@ func (p Porter[T]) IDs(ctx context.Context, tenant string) ([]string, error) {
 func (p Porter[T]) Needs(ctx context.Context, tenant string, ids []string) (map[string][]entity.Key, error) {
 	needs := make(map[string][]entity.Key, len(ids))
 	for batch := range Chunks(ids) {
-		some, err := p.Some(ctx, tenant, batch)
-		if err != nil {
-			return nil, err
-		}
-		var refs map[string][]entity.Key
-		if p.Refs != nil {
-			if refs, err = p.Refs(ctx, tenant, some); err != nil {
+		for len(batch) > 0 {
+			some, n, err := p.first(ctx, tenant, batch)
+			if err != nil {
 				return nil, err
 			}
-		}
-		for _, item := range some {
-			needs[p.ID(item)] = refs[p.ID(item)]
+			var refs map[string][]entity.Key
+			if p.Refs != nil {
+				if refs, err = p.Refs(ctx, tenant, some); err != nil {
+					return nil, err
+				}
+			}
+			for _, item := range some {
+				needs[p.ID(item)] = refs[p.ID(item)]
+			}
+			batch = batch[n:]
 		}
 	}
 	return needs, nil
+}
+
+// maxBatch is how many bytes of entities are read at once, but for the one that passes it.
+const maxBatch = 1 << 20
+
+// first returns those of the first n ids, at least one, that exist.
+func (p Porter[T]) first(ctx context.Context, tenant string, ids []string) (some []T, n int, err error) {
+	bounded, meter := paging.WithBatch(ctx, maxBatch)
+	if some, err = p.Some(bounded, tenant, ids); err != nil || !meter.Full() {
+		return some, len(ids), err
+	}
+	read := Set(IDs(some, p.ID))
+	for n < len(ids) && read[ids[n]] {
+		n++
+	}
+	if n == 0 { // it does not exist, or comes later
+		some, err = p.Some(ctx, tenant, ids[:1])
+		return some, 1, err
+	}
+	known := Set(ids[:n])
+	return slices.DeleteFunc(some, func(item T) bool { return !known[p.ID(item)] }), n, nil
 }
 
 // Export implements entity.Porter.
 func (p Porter[T]) Export(ctx context.Context, tenant string, ids []string) iter.Seq2[entity.Row, error] {
 	return func(yield func(entity.Row, error) bool) {
 		for batch := range Chunks(ids) {
-			rows, err := p.rows(ctx, tenant, batch)
-			if err != nil {
-				yield(entity.Row{}, err)
-				return
-			}
-			for _, id := range batch {
-				row, ok := rows[id]
-				if !ok {
-					yield(entity.Row{}, errs.New(errs.NotFound, "%s %s not found.", p.Kind, id))
+			for len(batch) > 0 {
+				rows, n, err := p.rows(ctx, tenant, batch)
+				if err != nil {
+					yield(entity.Row{}, err)
 					return
 				}
-				if !yield(row, nil) {
-					return
+				for _, id := range batch[:n] {
+					row, ok := rows[id]
+					if !ok {
+						yield(entity.Row{}, errs.New(errs.NotFound, "%s %s not found.", p.Kind, id))
+						return
+					}
+					delete(rows, id)
+					if !yield(row, nil) {
+						return
+					}
 				}
+				batch = batch[n:]
 			}
 		}
 	}
 }
 
-func (p Porter[T]) rows(ctx context.Context, tenant string, ids []string) (map[string]entity.Row, error) {
-	some, err := p.Some(ctx, tenant, ids)
+// rows returns the rows of those of the first n ids that exist.
+func (p Porter[T]) rows(ctx context.Context, tenant string, ids []string) (rows map[string]entity.Row, n int, err error) {
+	some, n, err := p.first(ctx, tenant, ids)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	rows := make(map[string]entity.Row, len(some))
+	rows = make(map[string]entity.Row, len(some))
 	for _, item := range some {
 		id := p.ID(item)
 		if rows[id], err = p.row(item); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
-	return rows, nil
+	return rows, n, nil
 }
 
 // hole begins the placeholder of free JSON while a row is encoded: a text with the index of the free JSON, with escapes that

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/matryer/is"
@@ -12,6 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
+	"github.com/tenantcontent/tenantcontent/paging"
 )
 
 type item struct {
@@ -52,6 +56,51 @@ func TestExportIsAsEncodingJSONWrites(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestLargeEntities are read few at a time, in whatever order they come: all of them are exported in the order that was asked
+// for, and what does not exist is found out.
+func TestLargeEntities(t *testing.T) {
+	is, most := is.New(t), 0
+	all := []string{"a", "b", "c", "d", "e"}
+	for _, order := range []func(a, b string) int{strings.Compare, func(a, b string) int { return strings.Compare(b, a) }} {
+		porter := transfer.Porter[item]{
+			Kind: "thing", ID: func(p item) string { return p.Name }, Row: func(p item) any { return p },
+			Some: func(ctx context.Context, _ string, ids []string) (some []item, err error) {
+				meter := paging.BatchMeter(ctx)
+				for _, id := range slices.SortedFunc(slices.Values(ids), order) {
+					if id == "gone" {
+						continue
+					}
+					some = append(some, item{Name: id})
+					if full, _ := meter.Add(700 << 10); full {
+						break
+					}
+				}
+				most = max(most, len(some))
+				return some, nil
+			},
+		}
+		exported := func(ids []string) (names []string, failure error) {
+			for row, err := range porter.Export(t.Context(), "acme", ids) {
+				if err != nil {
+					return names, err
+				}
+				names = append(names, row.ID)
+			}
+			return names, nil
+		}
+		names, err := exported(all)
+		is.NoErr(err)
+		is.Equal(names, all)
+		names, err = exported([]string{"a", "b", "gone", "d"})
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+		is.Equal(names, []string{"a", "b"})
+		needs, err := porter.Needs(t.Context(), "acme", append([]string{"gone"}, all...))
+		is.NoErr(err)
+		is.Equal(slices.Sorted(maps.Keys(needs)), all)
+	}
+	is.Equal(most, 2)
 }
 
 // TestSecretsThatMove are told of: those that stay where other things around them do not.

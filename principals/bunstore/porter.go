@@ -7,6 +7,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
@@ -49,8 +50,8 @@ func (s *Store) SomeUsers(ctx context.Context, tenant string, usernames []string
 		return nil, nil
 	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	var rows []user
-	err := c.NewSelect().Model(&rows).Where("u.tenant_id = ?", tenant).Where("u.username IN (?)", bun.List(usernames)).Scan(ctx)
+	rows, _, err := bunx.Bounded[user](ctx, c.NewSelect().Model((*user)(nil)).Where("u.tenant_id = ?", tenant).
+		Where("u.username IN (?)", bun.List(usernames)), paging.BatchMeter(ctx))
 	users := make([]principals.User, len(rows))
 	for i, r := range rows {
 		users[i] = r.user()
