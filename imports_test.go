@@ -38,7 +38,7 @@ var mayImport = []rule{
 	{"actor blobs entity hal paging internal/guard internal/keyring internal/limiter", "errs"},
 	{"blobs/files", "errs blobs paging internal/guard internal/uuids"},
 	{"internal/bunx", "errs paging internal/fold"},
-	{"internal/transfer", "errs entity paging internal/escapes internal/rawjson internal/uuids"},
+	{"internal/transfer", "errs entity paging internal/escapes internal/rawjson internal/slug internal/uuids"},
 	{"internal/slug", "internal/fold internal/uuids"},
 	{"internal/migrations", "errs internal/bunx internal/fold"},
 	{"internal/dblock", "errs internal/bunx"},
