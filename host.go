@@ -11,10 +11,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// people is what bundles asks about the users of a tenant, which need not be the caller's.
+// people implements bundles.People for any tenant, not only the caller's.
 type people struct{ *principals.Service }
 
-// Superusers implements bundles.People. It asks as the tenant itself.
+// Superusers implements bundles.People. It runs with an actor of that tenant.
 func (p people) Superusers(ctx context.Context, tenant string) ([]string, error) {
 	ctx = actor.With(ctx, actor.Actor{Tenant: tenant, User: principals.Everyone, Superuser: true})
 	var names []string

@@ -132,7 +132,7 @@ func (app *App) look(ctx context.Context, old time.Duration) error {
 	return v.err
 }
 
-// hidden is visible as Run, a 401 or Ready last found it. It asks nobody.
+// hidden returns the last result of visible, from Run, a 401 or Ready, without a query.
 func (app *App) hidden() error {
 	if err := app.visibility.hidden.Load(); err != nil {
 		return *err
@@ -140,7 +140,7 @@ func (app *App) hidden() error {
 	return nil
 }
 
-// checkVisible asks as Run does each second.
+// checkVisible calls visible, as Run does each second.
 func (app *App) checkVisible(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, lockAnswer)
 	defer cancel()

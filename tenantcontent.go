@@ -1,4 +1,4 @@
-// Package tenantcontent gives a multi-tenant product its content services: a color palette, input catalogs, users and
+// Package tenantcontent provides content services for multi-tenant products: a color palette, input catalogs, users and
 // teams, files in and out, over HTTP and as a library.
 //
 // It builds the services and holds no rule of its own. A host program opens its database, calls Migrate and Open, and
@@ -77,8 +77,8 @@ type Config struct {
 	BaseURL string
 	// Log gets requests (debug) and failures; default slog.Default.
 	Log *slog.Logger
-	// Authenticate says who calls over HTTP, in place of sessions and API tokens. Whoever is to make content must be a user of
-	// the tenant (App.Principals.CreateUser): content belongs to somebody. Errors: errs.Unauthenticated.
+	// Authenticate returns the caller of a request, in place of sessions and API tokens. A caller who creates content must be a
+	// user of the tenant (App.Principals.CreateUser), who owns it. Errors: errs.Unauthenticated.
 	// The routes that log in (/api/login/…, with a password or at a provider) do not exist then; see KeepLogins.
 	Authenticate func(r *http.Request) (actor.Actor, error)
 	// TrustedProxies are the networks of the proxies that requests come through. From them, and from nobody else, the header

@@ -7,7 +7,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// keyCheck is the constant that each tenant keeps sealed, in column key_check.
+// keyCheck is a constant that is stored sealed for each tenant, in the column key_check.
 const keyCheck = "tenantcontent key check 1"
 
 // The place that the constant is sealed for.

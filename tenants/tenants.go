@@ -1,4 +1,4 @@
-// Package tenants is who the service works for: each tenant's name, settings and proof that its secrets can be read.
+// Package tenants manages the tenants: their names and settings, and a check that their secrets can be read.
 //
 // httpapi, the root, cmd and hosts import it; tenants/bunstore stores its rows.
 package tenants
@@ -14,7 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/guard"
 )
 
-// Tenant is one customer of the service. Every other row belongs to one.
+// Tenant is a customer of the service. Every other row belongs to one tenant.
 type Tenant struct {
 	ID        string // [a-z0-9][a-z0-9-]{0,62}; never changes
 	Name      string // 1 to 255 characters

@@ -108,7 +108,7 @@ type arrivalFlags struct {
 	Owner      string `help:"User or team that gets the rows whose owner is not known (default: you)." placeholder:"ID"`
 }
 
-// tally is what became of rows. A diff alone tells those that say already what they would be overwritten with.
+// tally counts rows by what was done to them. Only a diff counts unchanged ones.
 type tally struct {
 	Created   int  `json:"created"`
 	Updated   int  `json:"updated"`
@@ -228,7 +228,7 @@ type upload struct {
 	progress *progress
 }
 
-// Read notes when the server gets the last byte: from then on nobody here knows what it does.
+// Read records when the server gets the last byte: from then on its progress is unknown.
 func (u *upload) Read(p []byte) (int, error) {
 	n, err := u.Reader.Read(p)
 	u.left -= int64(n)

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/term"
 )
 
-// progress is a line on a terminal that says what goes on: the phase, and how many bytes have passed. nil shows nothing.
+// progress is a line on a terminal with the phase and the number of bytes transferred. A nil progress shows nothing.
 type progress struct {
 	out   io.Writer
 	width int

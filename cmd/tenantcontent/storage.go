@@ -14,7 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// storage says where the database and its secret key are.
+// storage has the locations of the database and its secret key.
 type storage struct {
 	Database  string `env:"TENANTCONTENT_DATABASE" help:"sqlite:<path> or postgres://… (default: a file in the data folder)." placeholder:"URL"`
 	Data      string `env:"TENANTCONTENT_DATA" default:"./data" help:"Folder of the embedded database and its secret key." placeholder:"FOLDER"`

@@ -94,7 +94,7 @@ func bareUpserted(ctx context.Context, body io.Reader, q queryer, key string) (c
 	return c, err
 }
 
-// bareUpsertSQLite has the transaction that a write with RETURNING needs on SQLite (NOTES).
+// bareUpsertSQLite has the transaction that a write with RETURNING needs on SQLite.
 func bareUpsertSQLite(r *http.Request, db *sql.DB, key string, w http.ResponseWriter) error {
 	tx, err := db.BeginTx(r.Context(), nil)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 // Conn is where a statement runs: the pool, or the transaction in the context.
 //
 // The embedded bun.IDB builds statements; Rows, Row and Exec run fixed text with $1-style arguments, which the driver
-// keeps prepared. That is the faster way (NOTES, Speed), for the hot reads and writes.
+// keeps prepared. That is the faster way, for the hot reads and writes.
 type Conn struct {
 	bun.IDB
 	DB    *bun.DB
@@ -88,7 +88,7 @@ func WorkOf(ctx context.Context) Work {
 
 // InTx runs fn in a transaction and commits when it returns nil. Inside a transaction of the same database it joins.
 // When the connection is lost during the COMMIT, the error is errs.Unavailable and says that the change may have been made.
-// Every write goes through it: on SQLite a write outside a transaction keeps the log from being copied back (NOTES).
+// Every write goes through it: on SQLite a write outside a transaction keeps the log from being copied back.
 func InTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) error {
 	if r, ok := ctx.Value(txKey{}).(*running); ok && r.db == db {
 		return fn(ctx)
@@ -118,7 +118,7 @@ func InTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) e
 	return nil
 }
 
-// ended returns the context's error in place of the one that a transaction gives after its context has rolled it back.
+// ended returns the context's error instead of that of a transaction which its context has rolled back.
 func ended(ctx context.Context, err error) error {
 	if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
 		return Err(ctx.Err(), "")
@@ -199,7 +199,7 @@ func (c Conn) Lock(q *bun.SelectQuery) *bun.SelectQuery {
 	return q
 }
 
-// LockTenant keeps other callers of it for this tenant waiting until the transaction in ctx ends. Inserts that refer to
+// LockTenant locks a tenant until the transaction in ctx ends: other callers of it wait. Inserts that refer to
 // the tenant go on, as they would not with FOR UPDATE; on SQLite a transaction is the only writer anyway.
 func LockTenant(ctx context.Context, db *bun.DB, tenant string) error {
 	ctx, c := For(ctx, db, tenant)

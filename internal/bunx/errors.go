@@ -22,7 +22,7 @@ const (
 )
 
 // Err turns a driver's error into one of errs; what names the thing that the statement was about. An error that
-// carries a code of ours already is passed on. It asks for codes, never for text.
+// carries a code of ours already is passed on. It compares codes, never text.
 func Err(err error, what string) error {
 	switch {
 	case err == nil, errs.CodeOf(err) != errs.Internal:

@@ -14,7 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// List says how the rows of a table are paged.
+// List describes how the rows of a table are paged.
 type List[R any] struct {
 	Key    string // column that is unique in the tenant; it breaks ties
 	Order  string // the list's own order, as in paging.Query.Sort

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// timeText is how SQLite keeps a time: of one width, so that texts sort as the times do. PostgreSQL reads it too.
+// timeText is the format of times on SQLite: of one width, so that texts sort as the times do. PostgreSQL reads it, too.
 const timeText = "2006-01-02T15:04:05.000000Z"
 
 // Time is a column that holds a time: UTC, whole microseconds. It is timestamptz(6) on PostgreSQL and text on SQLite;

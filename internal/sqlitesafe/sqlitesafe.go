@@ -139,7 +139,7 @@ func newConnector(path string, l limits) (*connector, error) {
 	return c, nil
 }
 
-// dsn names the file with the settings every connection has (NOTES: SQLite).
+// dsn names the file with the settings every connection has.
 func dsn(path, more string) string {
 	q := url.Values{"_pragma": {
 		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(NORMAL)", "foreign_keys(1)", "trusted_schema(0)",
