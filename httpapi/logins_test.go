@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -144,4 +145,36 @@ func TestRefusalsTellNothing(t *testing.T) {
 		}
 	}
 	t.Log(median)
+}
+
+// TestRefusalsWaitAlike: while SQLite writes, a refusal waits for its turn to count the failure, whether there is anything to
+// count or not.
+func TestRefusalsWaitAlike(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite)
+	w.must(t, "admin", "PUT", "/api/users/tim", `{"enabled": false}`)
+	writing, written, committed := make(chan struct{}), make(chan struct{}), make(chan error)
+	go func() {
+		committed <- w.app.InTx(t.Context(), func(context.Context) error {
+			close(writing)
+			<-written
+			return nil
+		})
+	}()
+	<-writing
+	answered := make(chan string, 3)
+	for _, who := range []string{"dana", "nobody", "tim"} {
+		go func() {
+			a := w.do(t, "", "POST", "/api/login/local", `{"tenant": "acme", "username": "`+who+`", "password": "wrong"}`)
+			answered <- fmt.Sprint(who, " ", a.status)
+		}()
+	}
+	time.Sleep(500 * time.Millisecond) // longer than a refusal takes without the wait
+	if n := len(answered); n != 0 {
+		t.Errorf("%d have not waited", n)
+	}
+	close(written)
+	is.NoErr(<-committed)
+	for range 3 {
+		is.True(strings.HasSuffix(<-answered, " 401"))
+	}
 }

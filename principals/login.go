@@ -1,6 +1,7 @@
 package principals
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -65,8 +66,8 @@ func (s *Service) passes(ctx context.Context, tenant, domain, username, password
 			s.pause(caller, admitted)
 		}
 	}()
-	if why := l.closed(domain, s.now()); why != nil || domain != Local {
-		return "", refusedFor(why)
+	if domain != Local {
+		return "", refusedFor(l.closed(domain, s.now()))
 	}
 	ctx = context.WithoutCancel(ctx) // the attempt counts even if the client hangs up now
 	leave, err := s.counting.Acquire(ctx, 1, tenant)
@@ -79,7 +80,7 @@ func (s *Service) passes(ctx context.Context, tenant, domain, username, password
 	var refused error
 	lock := ""
 	err = s.store.EditLogin(ctx, tenant, folded, network, func(now *Login) error {
-		refused = now.closed(domain, s.now()) // meanwhile
+		refused = now.closed(domain, s.now())
 		switch {
 		case refused != nil:
 		case right && password != "" && now.Hash == l.Hash:
@@ -92,7 +93,7 @@ func (s *Service) passes(ctx context.Context, tenant, domain, username, password
 	})
 	switch {
 	case errs.CodeOf(err) == errs.NotFound:
-		return "", refusedFor(err)
+		return "", refusedFor(cmp.Or(l.closed(domain, s.now()), err))
 	case err != nil:
 		return "", err
 	case refused != nil:
@@ -103,7 +104,8 @@ func (s *Service) passes(ctx context.Context, tenant, domain, username, password
 }
 
 // check looks a login up and hashes the password in one turn of the hasher, so that a thousand logins at once do not take every
-// database connection. It returns the zero Login if there is none, and does not hash for one that is closed.
+// database connection. It returns the zero Login if there is none. For nobody, and for a login that is closed, it
+// does not hash but takes as long: on a busy machine that is longer than the refusal, and would tell who exists.
 func (s *Service) check(ctx context.Context, tenant, domain, folded, password string) (l Login, right bool, admitted time.Time, err error) {
 	leave, err := s.passwords.enter(ctx, tenant)
 	if err != nil {
@@ -115,7 +117,11 @@ func (s *Service) check(ctx context.Context, tenant, domain, folded, password st
 	if err != nil && errs.CodeOf(err) != errs.NotFound {
 		return Login{}, false, admitted, err
 	}
-	if domain != Local || l.closed(domain, s.now()) != nil {
+	if domain != Local {
+		return l, false, admitted, nil
+	}
+	if l.closed(domain, s.now()) != nil {
+		pause(ctx, s.passwords.lastTook())
 		return l, false, admitted, nil
 	}
 	return l, s.passwords.check(l.Hash, password), admitted, nil
@@ -124,11 +130,16 @@ func (s *Service) check(ctx context.Context, tenant, domain, folded, password st
 // pause waits until Options.Refusal has passed since the password left the queue. The time in the queue does not depend on
 // whether the user exists. It holds no place of a limiter meanwhile.
 func (s *Service) pause(ctx context.Context, admitted time.Time) {
-	end := time.NewTimer(time.Until(admitted.Add(s.refusal)))
+	pause(ctx, time.Until(admitted.Add(s.refusal)))
+}
+
+// pause waits for d, or until the client has gone.
+func pause(ctx context.Context, d time.Duration) {
+	end := time.NewTimer(d)
 	defer end.Stop()
 	select {
 	case <-end.C:
-	case <-ctx.Done(): // the client has gone
+	case <-ctx.Done():
 	}
 }
 

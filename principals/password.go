@@ -91,6 +91,7 @@ type hasher struct {
 	cost Cost
 	gate *limiter.Limiter
 	runs atomic.Int64 // hashings so far
+	took atomic.Int64 // nanoseconds of the last one
 }
 
 func newHasher(cost Cost, atOnce int) *hasher {
@@ -128,8 +129,13 @@ func (h *hasher) check(stored, password string) bool {
 
 func (h *hasher) key(c Cost, salt []byte, password string, size int) []byte {
 	h.runs.Add(1)
+	begin := time.Now()
+	defer func() { h.took.Store(int64(time.Since(begin))) }()
 	return argon2.IDKey([]byte(password), salt, c.Time, c.Memory, c.Threads, uint32(size))
 }
+
+// lastTook returns how long the last hashing took.
+func (h *hasher) lastTook() time.Duration { return time.Duration(h.took.Load()) }
 
 // enter waits for a turn. Few passwords are hashed at once, fairly by tenant and, within a tenant, by client network. The
 // caller must call leave. It returns errs.Busy if too many wait.
