@@ -210,6 +210,9 @@ func (a *api) serve(w *response, r *http.Request) error {
 	if err := plainText(r); err != nil {
 		return err
 	}
+	if err := oneAuthorization(r); err != nil {
+		return err
+	}
 	r = unmounted(r, a.mount)
 	route, params, err := a.router.find(r)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -251,8 +252,10 @@ func file(version, contentType, name string, modified time.Time, content io.Read
 		if err := w.holdFile(content); err != nil {
 			return err
 		}
-		if strings.Count(r.Header.Get("Range"), ",") >= maxRanges {
-			r.Header.Del("Range") // each range may read a chunk of its own; the whole file is cheaper
+		if value, ok := ranges(r.Header.Values("Range")); ok {
+			r.Header.Set("Range", value)
+		} else {
+			r.Header.Del("Range")
 		}
 		to := &receiver{ResponseWriter: w}
 		http.ServeContent(to, r, "", modified, content)
@@ -277,8 +280,53 @@ func (w *response) holdFile(content io.Seeker) error {
 // fileTag returns the strong entity tag of a file.
 func fileTag(version string) string { return `"` + version + `"` }
 
-// maxRanges is how many ranges of a file one answer may have.
+// maxRanges is how many ranges of a file one answer may have. Each may read a chunk of its own, so that the whole file is
+// cheaper than more of them.
 const maxRanges = 8
+
+// beyond is a range outside every file.
+const beyond = "9223372036854775807-"
+
+// ranges returns a Range header as http.ServeContent reads it, and whether there is one to follow. One with another unit than
+// bytes, malformed ranges, or too many of them is to be ignored, where http.ServeContent replies 416. Positions that no int64
+// holds are replaced by the largest int64, and the last 0 bytes by a range outside the file.
+func ranges(values []string) (string, bool) {
+	unit, set, ok := strings.Cut(strings.Join(values, ","), "=")
+	if !ok || !strings.EqualFold(unit, "bytes") || strings.Count(set, ",") >= maxRanges {
+		return "", false
+	}
+	var all []string
+	for one := range strings.SplitSeq(set, ",") {
+		if one = strings.Trim(one, " \t"); one == "" {
+			continue
+		}
+		first, last, ok := strings.Cut(one, "-")
+		from, isFrom := position(first)
+		to, isTo := position(last)
+		switch {
+		case !ok || first == "" && !isTo || first != "" && !isFrom || last != "" && !isTo || isFrom && isTo && from > to:
+			return "", false
+		case first == "" && to == 0:
+			all = append(all, beyond)
+		case first == "":
+			all = append(all, fmt.Sprintf("-%d", to))
+		case last == "":
+			all = append(all, fmt.Sprintf("%d-", from))
+		default:
+			all = append(all, fmt.Sprintf("%d-%d", from, to))
+		}
+	}
+	return "bytes=" + strings.Join(all, ","), len(all) > 0
+}
+
+// position reads a number of digits alone, the largest int64 for one that is larger.
+func position(digits string) (n int64, ok bool) {
+	if digits == "" || strings.Trim(digits, "0123456789") != "" {
+		return 0, false
+	}
+	n, _ = strconv.ParseInt(digits, 10, 64) // of a larger one it is the largest
+	return n, true
+}
 
 // receiver is the http.ResponseWriter of http.ServeContent. It discards the plain text of failures and keeps their status.
 type receiver struct {

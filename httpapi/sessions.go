@@ -5,6 +5,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent/actor"
@@ -146,7 +147,16 @@ func hasBearer(r *http.Request) bool {
 	return strings.EqualFold(scheme, "Bearer")
 }
 
-// authenticate reads the bearer token or, without one, the session cookie.
+// oneAuthorization returns errs.Invalid for a request with several Authorization headers: a proxy may believe another one than
+// this service.
+func oneAuthorization(r *http.Request) error {
+	if len(r.Header.Values("Authorization")) > 1 {
+		return errs.New(errs.Invalid, "The request has several Authorization headers: send one.")
+	}
+	return nil
+}
+
+// authenticate reads the bearer token or, without one, the session cookie. It refuses session cookies with different values.
 func (a *api) authenticate(r *http.Request) (actor.Actor, error) {
 	credential := ""
 	if header := r.Header.Get("Authorization"); header != "" {
@@ -155,8 +165,11 @@ func (a *api) authenticate(r *http.Request) (actor.Actor, error) {
 			return actor.Actor{}, errs.New(errs.Unauthenticated, "The Authorization header must be: Bearer <token>.")
 		}
 		credential = strings.TrimSpace(token)
-	} else if c, err := r.Cookie(cookieName); err == nil {
-		credential = c.Value
+	} else if all := r.CookiesNamed(cookieName); len(all) > 0 {
+		credential = all[0].Value
+		if slices.ContainsFunc(all, func(c *http.Cookie) bool { return c.Value != credential }) {
+			return actor.Actor{}, errs.New(errs.Unauthenticated, "The cookie %s is there with different values: send one.", cookieName)
+		}
 	}
 	if !escapes.Storable(credential) {
 		return actor.Actor{}, errs.New(errs.Unauthenticated, "Log in first.")

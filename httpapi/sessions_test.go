@@ -53,6 +53,22 @@ func TestPasswordAndTokens(t *testing.T) {
 	is.Equal(refused.status, 400)
 }
 
+// TestAuthorizations: a request with several Authorization headers is nobody's, whichever of them is right.
+func TestAuthorizations(t *testing.T) {
+	is := is.New(t)
+	w := newWorld(t, dbtest.SQLite)
+	right := "Bearer " + w.token(t, "mia")
+	for _, two := range [][]string{{right, right}, {right, "Bearer x"}, {"Bearer x", right}, {"", right}, {right, ""}} {
+		for _, target := range []string{"/api/session", "/api", "/api/none"} {
+			r := w.request(t, "", "GET", target, "")
+			r.Header["Authorization"] = two
+			a := w.send(r)
+			is.Equal(a.status, 400)
+			is.Equal(a.message(t), "The request has several Authorization headers: send one.")
+		}
+	}
+}
+
 func TestCookie(t *testing.T) {
 	is := is.New(t)
 	w := newWorld(t, dbtest.SQLite)
@@ -66,6 +82,12 @@ func TestCookie(t *testing.T) {
 	header := "Cookie: other=1; sid=" + c.Value
 	is.Equal(read[map[string]any](t, w.must(t, "", "GET", "/api/session", "", header))["user"], "dana")
 	is.Equal(read[map[string]any](t, w.must(t, "mia", "GET", "/api/session", "", header))["user"], "mia") // a token comes first
+	is.Equal(w.do(t, "", "GET", "/api/session", "", header+"; sid="+c.Value).status, 200)
+	for _, two := range []string{header + "; sid=x", "Cookie: sid=x; sid=" + c.Value, header + "; sid="} {
+		a := w.do(t, "", "GET", "/api/session", "", two)
+		is.Equal(a.status, 401)
+		is.Equal(a.message(t), "The cookie sid is there with different values: send one.")
+	}
 
 	out := w.must(t, "", "POST", "/api/logout", "", header)
 	gone, err := http.ParseSetCookie(out.header.Get("Set-Cookie"))

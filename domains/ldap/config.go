@@ -84,7 +84,7 @@ func (r *realm) readConnection(m *members) {
 	if r.secure && r.startTLS {
 		m.bad("startTLS", "false where url begins with ldaps://, which is TLS already")
 	}
-	r.url = u.Scheme + "://" + u.Host
+	r.url = (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
 	r.address = net.JoinHostPort(u.Hostname(), defaultPort(u))
 	pool, certs := m.certificates("caCert")
 	r.caCerts = certs

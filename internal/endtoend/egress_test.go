@@ -47,9 +47,10 @@ func TestDeniedNetworks(t *testing.T) {
 		"SAML":  {"metadataURL": "http://" + local + "/metadata"},
 		"OIDC":  {"issuer": "http://" + local, "clientID": "us"},
 		"Cloud": {"url": "ldap://169.254.169.254:80", "baseDN": "dc=example,dc=org"},
+		"Zone":  {"url": "ldap://[fe80::1%25eth0]", "baseDN": "dc=example,dc=org"},
 	} {
 		driver := id
-		if id == "Cloud" || strings.HasPrefix(id, "Any") {
+		if id == "Cloud" || id == "Zone" || strings.HasPrefix(id, "Any") {
 			driver = "LDAP"
 		}
 		body, err := json.Marshal(map[string]any{"id": strings.ToLower(id), "name": id, "type": driver, "config": config})
@@ -73,11 +74,11 @@ func TestDeniedNetworks(t *testing.T) {
 
 	w.app, err = tenantcontent.Open(tenantcontent.Config{
 		DB: db, SecretKey: key, BaseURL: w.url, Log: slog.New(slog.NewTextHandler(&w.log, nil)),
-		DenyNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
+		DenyNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("fe80::/10")},
 	})
 	is.NoErr(err)
 	reached.Store(0)
-	for id, member := range map[string]string{"ad": "url", "any4": "url", "any6": "url", "any46": "url", "ldap": "", "saml": "", "oidc": "", "cloud": ""} {
+	for id, member := range map[string]string{"ad": "url", "any4": "url", "any6": "url", "any46": "url", "zone": "url", "ldap": "", "saml": "", "oidc": "", "cloud": ""} {
 		var d struct {
 			Public struct {
 				Ready  bool
