@@ -106,14 +106,25 @@ func TestUsersOfOthersAreNotReplaced(t *testing.T) {
 	})
 }
 
-// TestImportOwnerInAnySpelling: the owner of an import is a user in any spelling of the name, and stored in the user's own.
+// TestImportOwnerInAnySpelling: the owner of an import is a user in any spelling of the name, or a team in either case of its
+// id, and is stored as the user or team is.
 func TestImportOwnerInAnySpelling(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is := is.New(t)
 		const id = "00000000-0000-7000-8000-000000000001"
 		file := packed(t, map[string]string{"report " + id: `{"name": "R", "ownerId": "nobody"}`}, nil)
-		_, err := w.Bundles.Import(w.as(t, "evil"), bytes.NewReader(file), bundles.How{Owner: "ＪO"})
+		evil := w.as(t, "evil")
+		team, err := w.Principals.CreateTeam(evil, principals.Team{Name: "T"})
 		is.NoErr(err)
-		is.Equal(w.owner(t, id), "jo")
+		for owner, want := range map[string]string{"ＪO": "jo", team.ID: team.ID, strings.ToUpper(team.ID): team.ID} {
+			_, err := w.Bundles.Import(evil, bytes.NewReader(file), bundles.How{Owner: owner})
+			is.NoErr(err)
+			is.Equal(w.owner(t, id), want)
+			is.NoErr(w.Entities.Delete(evil, "report", id))
+		}
+		foreign, err := w.Principals.CreateTeam(w.as(t, "acme"), principals.Team{Name: "T"})
+		is.NoErr(err)
+		_, err = w.Bundles.Import(evil, bytes.NewReader(file), bundles.How{Owner: strings.ToUpper(foreign.ID)})
+		is.Equal(errs.MessageOf(err), "owner must be a user or team of the tenant")
 	})
 }

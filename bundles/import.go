@@ -14,6 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/limiter"
 	"github.com/tenantcontent/tenantcontent/internal/spool"
+	"github.com/tenantcontent/tenantcontent/internal/uuids"
 )
 
 // How has the options of an import.
@@ -153,7 +154,9 @@ func (s *Service) transaction(ctx context.Context, tenant string, o How, fn func
 // no user of the tenant, its first superuser.
 func (s *Service) owner(ctx context.Context, tenant, caller, named string) (string, error) {
 	who := cmp.Or(named, caller)
-	if named != "" {
+	if id, ok := uuids.Parse(named); ok {
+		who = id // a team's, in either case
+	} else if named != "" {
 		var err error
 		if who, err = s.people.Spelled(ctx, tenant, named); err != nil {
 			return "", err
