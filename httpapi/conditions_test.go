@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 
@@ -243,6 +244,32 @@ func TestVersions(t *testing.T) {
 	after := tag("admin", "/api/users/mia")
 	is.Equal(before[0], after[0])
 	is.True(before[1] != after[1]) // loginAttempts
+}
+
+// TestVersionOfUserStays: reading the feed and a new picture change the second part of a user's tag alone, so that the edit of
+// an admin who has read the user before goes on.
+func TestVersionOfUserStays(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is := is.New(t)
+		w := newWorld(t, open)
+		const mia = "/api/users/mia"
+		first := w.must(t, "admin", "GET", mia, "")
+		tag, version := first.header.Get("ETag"), func(tag string) string { return strings.Split(tag, ".")[0] }
+		for _, change := range []struct{ method, target, body string }{
+			{"PUT", mia + "/viewed-feed", ""}, {"PUT", mia + "/avatar", gif}, {"PUT", mia + "/avatar", gif + "2"}, {"DELETE", mia + "/avatar", ""},
+		} {
+			w.pass(time.Minute)
+			was := w.must(t, "admin", "GET", mia, "")
+			w.must(t, "mia", change.method, change.target, change.body)
+			now := w.must(t, "admin", "GET", mia, "")
+			is.Equal(now.header.Get("ETag") == was.header.Get("ETag"), now.body == was.body) // the second part follows what is shown
+			is.Equal(version(now.header.Get("ETag")), version(tag))
+			is.Equal(read[map[string]any](t, now)["updatedAt"], read[map[string]any](t, first)["updatedAt"])
+		}
+		edited := w.must(t, "admin", "PUT", mia, `{"displayName": "Q"}`, "If-Match: "+tag)
+		is.True(version(edited.header.Get("ETag")) != version(tag))
+		is.Equal(w.do(t, "admin", "PUT", mia, `{"displayName": "R"}`, "If-Match: "+tag).status, 412)
+	})
 }
 
 // TestOneWriterWins: of writers with the same tag at once, one wins.

@@ -62,7 +62,7 @@ type User struct {
 	AvatarID        *string    // key of the uploaded picture
 	AvatarUpdatedAt *time.Time // nil without one
 
-	CreatedAt, UpdatedAt time.Time // UpdatedAt does not follow logins and passwords
+	CreatedAt, UpdatedAt time.Time // UpdatedAt does not follow logins, passwords, the picture and the feed
 }
 
 // Version changes with every change of the row: logins, pictures and the feed change none.
@@ -203,7 +203,7 @@ type Store interface {
 	UpdateUser(ctx context.Context, tenant, username string, edit func(*User) error) (User, error)
 	// DeleteUser removes a user and its memberships. It fails with errs.NotFound.
 	DeleteUser(ctx context.Context, tenant, username string) error
-	// SawFeed sets LastViewedFeed and UpdatedAt of a user. It locks only the user's row. It fails with errs.NotFound.
+	// SawFeed sets LastViewedFeed of a user, and not UpdatedAt. It locks only the user's row. It fails with errs.NotFound.
 	SawFeed(ctx context.Context, tenant, username string, at time.Time) error
 	// OtherSuperusers counts the enabled superusers beside this user.
 	OtherSuperusers(ctx context.Context, tenant, username string) (int, error)

@@ -332,15 +332,24 @@ func (s *Service) acceptEdit(a actor.Actor, was User, u *User, others int) error
 	if was.Superuser && was.Enabled && others == 0 && !staysAbleToLogIn(was, *u) {
 		return errLastSuperuser
 	}
-	now := s.stamp()
+	now, pictureOnly := s.stamp(), onlyPicture(was, *u)
 	switch {
 	case was.Locked && !u.Locked:
 		u.LockedAt, u.LoginAttempts = nil, 0
 	case !was.Locked && u.Locked:
 		u.LockedAt = &now
 	}
-	u.UpdatedAt = now
+	if !pictureOnly {
+		u.UpdatedAt = now
+	}
 	return nil
+}
+
+// onlyPicture reports whether an edit changed the picture of a user and nothing else, which is no new version of the user.
+func onlyPicture(was, u User) bool {
+	changed := !reflect.DeepEqual(u.AvatarID, was.AvatarID)
+	u.AvatarID, u.AvatarUpdatedAt = was.AvatarID, was.AvatarUpdatedAt
+	return changed && reflect.DeepEqual(u, was)
 }
 
 // checkNewDomain returns errs.Invalid if the domain of a user or team changes to one that the tenant does not have.

@@ -214,7 +214,7 @@ func (s *Store) OtherSuperusers(ctx context.Context, tenant, username string) (i
 // SawFeed implements principals.Store.
 func (s *Store) SawFeed(ctx context.Context, tenant, username string, at time.Time) error {
 	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
-		n, err := c.Exec(ctx, `UPDATE tc_users SET last_viewed_feed = $1, updated_at = $1 WHERE tenant_id = $2 AND username = $3`,
+		n, err := c.Exec(ctx, `UPDATE tc_users SET last_viewed_feed = $1 WHERE tenant_id = $2 AND username = $3`,
 			bunx.At(at), tenant, username)
 		return bunx.Found(n, bunx.Err(err, "User"), "User")
 	})
