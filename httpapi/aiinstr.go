@@ -67,14 +67,14 @@ func (a *api) listInstructions(r *request) (reply, error) {
 // that is blank or null counts as left out. 400 without slug or content; 409 for a taken slug.
 func (a *api) createInstruction(r *request) (reply, error) {
 	in, err := decode[struct {
-		Slug        string  `json:"slug"`
-		Description *string `json:"description"`
-		Content     string  `json:"content"`
+		Slug        string        `json:"slug"`
+		Description field[string] `json:"description"`
+		Content     string        `json:"content"`
 	}](r)
 	if err != nil {
 		return reply{}, err
 	}
-	i, err := a.AIInstructions.Create(r.Context(), aiinstr.Instruction{Slug: in.Slug, Description: in.Description, Content: in.Content})
+	i, err := a.AIInstructions.Create(r.Context(), aiinstr.Instruction{Slug: in.Slug, Description: in.Description.Value, Content: in.Content})
 	if err != nil {
 		return reply{}, err
 	}
@@ -95,15 +95,15 @@ func (a *api) getInstruction(r *request) (reply, error) {
 // superusers.
 func (a *api) putInstruction(r *request) (reply, error) {
 	in, err := decode[struct {
-		Description *string `json:"description"`
-		Content     string  `json:"content"`
+		Description field[string] `json:"description"`
+		Content     string        `json:"content"`
 	}](r)
 	if err != nil {
 		return reply{}, err
 	}
 	i, err := a.AIInstructions.Update(r.Context(), r.param("id"), func(i *aiinstr.Instruction) error {
-		if in.Description != nil && strings.TrimSpace(*in.Description) != "" {
-			i.Description = in.Description
+		if d := in.Description.Value; d != nil && strings.TrimSpace(*d) != "" {
+			i.Description = d
 		}
 		i.Content = in.Content
 		return nil

@@ -28,7 +28,7 @@ import (
 // one that is staged.
 func withBundles(samples map[string]sample) map[string]sample {
 	bundle := []string{"name string?", "slug string?", "description string?"}
-	deploy := []string{"tenants strings?", "updateRule string?", "dryRun bool?", "changes bool?"}
+	deploy := []string{"tenants strings?", "updateRule string?", "dryRun bool", "changes bool"}
 	for name, s := range map[string]sample{
 		"createBundle":      {body: `{"name": "New", "slug": "new"}`, fields: bundle},
 		"putBundle":         {body: `{"description": "Other"}`, fields: bundle},

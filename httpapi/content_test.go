@@ -15,7 +15,7 @@ import (
 )
 
 // entityFields are what the bodies of the plain routes know.
-var entityFields = []string{"name string?", "slug string?", "description string?", "data object?", "source string?", "sourceId string?"}
+var entityFields = []string{"name string", "slug string?", "description string?", "data object?", "source string?", "sourceId string?"}
 
 // withContent adds the samples of the plain routes, which are alike.
 func withContent(samples map[string]sample) map[string]sample {

@@ -9,7 +9,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// field is a field of a body that may be left out, null or a value. A partial PUT changes only fields that are Set.
+// field is a field of a body that may be left out, null or a value, where null means something. One that may be left out and
+// must not be null is a pointer. A partial PUT changes only fields that are Set.
 type field[T any] struct {
 	Set   bool
 	Value *T // nil for null
@@ -84,14 +85,13 @@ func fillStruct(members map[string]json.RawMessage, v reflect.Value, path string
 	return nil
 }
 
-// fillPlain reads a value that is no struct. null is the wrong type, except for a pointer and for raw JSON.
+// fillPlain reads a value that is no struct. null is the wrong type, except for raw JSON.
 func fillPlain(raw json.RawMessage, v reflect.Value, path string) error {
-	if v.Kind() == reflect.Pointer && !isNull(raw) {
+	if v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))
 		return fill(raw, v.Interface(), path)
 	}
-	nullable := v.Kind() == reflect.Pointer || v.Type() == reflect.TypeFor[json.RawMessage]()
-	if isNull(raw) && !nullable {
+	if isNull(raw) && v.Type() != reflect.TypeFor[json.RawMessage]() {
 		return wrongType(path, v.Type())
 	}
 	if err := json.Unmarshal(raw, v.Addr().Interface()); err != nil {

@@ -24,14 +24,14 @@ type sample struct {
 
 var userFields = []string{
 	"domain string?", "displayName string?", "familyName string?", "givenName string?", "middleName string?", "email string?",
-	"timezone string?", "data object?", "userFields object?", "superuser bool?", "enabled bool?", "locked bool?",
-	"aiConsent bool?", "source string?", "sourceId string?", "passwordExpiresAt time?", "globalPermissions object",
-	"globalPermissions.ai bool?", "globalPermissions.jobCreation bool?", "globalPermissions.viewAllTeams bool?",
-	"globalPermissions.viewAllUsers bool?", "globalPermissions.painlessScriptCreation bool?",
+	"timezone string?", "data object?", "userFields object?", "superuser bool", "enabled bool", "locked bool",
+	"aiConsent bool", "source string?", "sourceId string?", "passwordExpiresAt time?", "globalPermissions object",
+	"globalPermissions.ai bool", "globalPermissions.jobCreation bool", "globalPermissions.viewAllTeams bool",
+	"globalPermissions.viewAllUsers bool", "globalPermissions.painlessScriptCreation bool",
 }
 
 var teamFields = []string{
-	"name string?", "slug string?", "description string?", "domain string?", "color string?", "icon string?",
+	"name string", "slug string", "description string?", "domain string?", "color string?", "icon string?",
 	"materialIcon string?", "source string?", "sourceId string?",
 }
 
@@ -41,11 +41,11 @@ var saySomething = sample{body: `{"message": "Look, @mia"}`, fields: []string{"m
 // samples has every route that does more than answer a GET. UPLOAD stands for the id of a staged file.
 var samples = withDomains(withBundles(withContent(map[string]sample{
 	"putColor":      {body: `{"color": "#123456"}`, fields: []string{"color string"}},
-	"exportColors":  {body: `{"source": "atlas"}`, fields: []string{"source string?", "progress string?", "download bool"}},
+	"exportColors":  {body: `{"source": "atlas"}`, fields: []string{"source string", "progress string", "download bool"}},
 	"importColors":  {body: `{"uploadId": "UPLOAD"}`, fields: []string{"uploadId string"}},
 	"deleteColor":   {last: "gone"},
 	"createReply":   {body: `{"message": "Hi @mia"}`, fields: []string{"message string"}},
-	"putComment":    {body: `{"message": "Hello @tim"}`, fields: []string{"message string?", "public bool?"}},
+	"putComment":    {body: `{"message": "Hello @tim"}`, fields: []string{"message string", "public bool"}},
 	"deleteComment": {},
 
 	"putNotifications": {body: `{"state": "read"}`, fields: []string{"state string"}},
@@ -57,14 +57,14 @@ var samples = withDomains(withBundles(withContent(map[string]sample{
 
 	"login":             {body: `{"username": "dana", "password": "open sesame", "tenant": "acme"}`, fields: []string{"username string", "password string", "tenant string"}},
 	"logout":            {user: "nora"},
-	"putTenant":         {body: `{"name": "Acme Inc."}`, fields: []string{"name string?", "settings object", "settings.ai object", "settings.ai.enabled bool?", "settings.licenses strings?", "settings.defaultDomain string?", "settings.deployFrom array?"}},
-	"createToken":       {body: `{"notes": "new"}`, fields: []string{"type string?", "readOnly bool", "notes string?", "restrict string?", "cidr string?", "expiresAt time?"}},
+	"putTenant":         {body: `{"name": "Acme Inc."}`, fields: []string{"name string", "settings object", "settings.ai object", "settings.ai.enabled bool", "settings.licenses strings?", "settings.defaultDomain string?", "settings.deployFrom array?"}},
+	"createToken":       {body: `{"notes": "new"}`, fields: []string{"type string", "readOnly bool", "notes string?", "restrict string?", "cidr string?", "expiresAt time?"}},
 	"deleteToken":       {},
 	"createUser":        {body: `{"username": "ana"}`, fields: append([]string{"username string", "password string?"}, userFields...)},
 	"putUser":           {body: `{"displayName": "Mia W."}`, fields: userFields},
 	"deleteUser":        {last: "gone"},
-	"putPassword":       {body: `{"password": "long enough"}`, fields: []string{"password string", "currentPassword string?"}},
-	"putSuperuser":      {body: `{"superuser": true}`, fields: []string{"superuser bool?"}},
+	"putPassword":       {body: `{"password": "long enough"}`, fields: []string{"password string", "currentPassword string"}},
+	"putSuperuser":      {body: `{"superuser": true}`, fields: []string{"superuser bool"}},
 	"putViewedFeed":     {},
 	"putAvatar":         {body: gif},
 	"deleteAvatar":      {},

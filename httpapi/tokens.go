@@ -95,20 +95,20 @@ func (t *timestamp) UnmarshalJSON(raw []byte) error {
 // createToken serves POST /api/tokens: 201 and the token with its key, which cannot be read again.
 func (a *api) createToken(r *request) (reply, error) {
 	in, err := decode[struct {
-		Type      field[string]    `json:"type"`
+		Type      *string          `json:"type"`
 		ReadOnly  bool             `json:"readOnly"`
-		Notes     *string          `json:"notes"`
-		Restrict  *string          `json:"restrict"`
-		CIDR      *string          `json:"cidr"`
+		Notes     field[string]    `json:"notes"`
+		Restrict  field[string]    `json:"restrict"`
+		CIDR      field[string]    `json:"cidr"`
 		ExpiresAt field[timestamp] `json:"expiresAt"`
 	}](r)
 	if err != nil {
 		return reply{}, err
 	}
-	if in.Type.Value != nil && *in.Type.Value != "personal" {
+	if in.Type != nil && *in.Type != "personal" {
 		return reply{}, errs.New(errs.Invalid, `type must be "personal"`)
 	}
-	n := sessions.NewToken{ReadOnly: in.ReadOnly, Notes: in.Notes, Restrict: in.Restrict, CIDR: in.CIDR}
+	n := sessions.NewToken{ReadOnly: in.ReadOnly, Notes: in.Notes.Value, Restrict: in.Restrict.Value, CIDR: in.CIDR.Value}
 	if in.ExpiresAt.Value != nil {
 		n.ExpiresAt = &in.ExpiresAt.Value.Time
 	}

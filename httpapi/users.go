@@ -176,12 +176,12 @@ func (a *api) listUsers(r *request) (reply, error) {
 	return ok(collection(a, r, q, page, "inf:user", nil, func(u principals.User) hal.Resource { return a.user(r.who, u) }))
 }
 
-// createUser serves POST /api/users: 201 and the user; 409 for a taken name. A user without a password cannot log in
-// with one.
+// createUser serves POST /api/users: 201 and the user; 409 for a taken name. A user without a password, or with null
+// for it, cannot log in with one.
 func (a *api) createUser(r *request) (reply, error) {
 	in, err := decode[struct {
-		Username string  `json:"username"`
-		Password *string `json:"password"`
+		Username string        `json:"username"`
+		Password field[string] `json:"password"`
 		userInput
 	}](r)
 	if err != nil {
@@ -190,8 +190,8 @@ func (a *api) createUser(r *request) (reply, error) {
 	u := principals.User{Username: in.Username, Enabled: true}
 	in.apply(&u)
 	password := ""
-	if in.Password != nil {
-		if password = *in.Password; password == "" {
+	if in.Password.Value != nil {
+		if password = *in.Password.Value; password == "" {
 			return reply{}, errs.New(errs.Invalid, "password must have 8 to 256 characters")
 		}
 	}
