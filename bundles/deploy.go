@@ -31,15 +31,15 @@ type Deployed struct {
 // if the rows of a kind have none, a changed entity counts as the tenant's own. With the rule Fail a bundle can be deployed only
 // once, as its rows exist after that.
 //
-// Into another tenant than the caller's a deploy brings no rights: see entity.Landing.CrossTenant. Its users are neither
-// changed nor removed, and teams come without members. Of rows that are there, it overwrites those alone that deploys of the
+// Into another tenant than the caller's a deploy brings no rights: see entity.Landing.CrossTenant. No users
+// come, the tenant's are neither changed nor removed, and teams come without members. Of rows that are there, it overwrites those alone that deploys of the
 // caller's tenant brought; others are skipped, and with the rule Fail a conflict. What is no longer shipped stays with all that
 // it needs if the tenant's people added to it what would be removed with it, such as members or comments. What is new belongs to the user whom the
-// tenant's deployFrom names for the source, else to its first superuser, but for what belongs to users and teams that come with
+// tenant's deployFrom names for the source, else to its first superuser, but for what belongs to teams that come with
 // it. The tenant's superusers are told in a notification what was left out and done.
 //
-// The report on such a tenant, in a dry run too, must not reveal its users to the caller. It counts a user as created when the
-// bundle first brings the user, and as skipped after that, whether or not the user existed. It names only what the bundle has or
+// The report on such a tenant, in a dry run too, must not reveal its users to the caller. It counts each user of
+// the bundle as skipped, whether or not the tenant has one of that name. It names only what the bundle has or
 // once had: a change has the name in the archive's row, else the id. It does not say why something stays, nor who gets the
 // content of removed teams. Of the warnings of Porters, which may name anybody, it has only the number, except for sums. The
 // counts do reveal whether rows other than users exist. The tenant's own superusers get everything by importing the bundle's
@@ -242,9 +242,9 @@ func (l *landing) fromTenant(ctx context.Context, source, runAs string, before d
 }
 
 // leaveOwn removes the rows from the batch that would overwrite entities which deploys of the source did not make. The caller is
-// told how many, the tenant's superusers which. With another rule than Overwrite there are none, and users are never overwritten.
+// told how many, the tenant's superusers which. With another rule than Overwrite there are none.
 func (l *landing) leaveOwn(ctx context.Context, kind entity.Kind) error {
-	if !l.crossTenant || l.into.Rule != entity.Overwrite || kind == "user" {
+	if !l.crossTenant || l.into.Rule != entity.Overwrite {
 		return nil
 	}
 	var ids []string

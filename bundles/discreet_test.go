@@ -60,7 +60,7 @@ func TestDeployTellsNothingOfUsers(t *testing.T) {
 		}
 		r := deploy(bundles.How{DryRun: true})
 		is.Equal(r.Warnings, []string{
-			"3 users came with the profile alone, and who was there already stays unchanged. The counts do not tell who was: users are created when a bundle first brings them, and skipped later.",
+			"3 users did not come along: a tenant's own people decide who its users are.",
 			"1 member of teams did not come along: roles in a tenant are given by its own people.",
 			"The owner of 1 new piece did not come along: the tenant's own people own what is new there.",
 		})
@@ -68,6 +68,7 @@ func TestDeployTellsNothingOfUsers(t *testing.T) {
 		for _, c := range r.Changes {
 			named[c.ID] = c.Name
 		}
+		is.Equal(r.ByKind["user"], bundles.Counts{Skipped: 3})
 		is.Equal(named, map[string]string{"jo": "jo", "eve": "eve", "sam": "sam", team: "T", report: "The plan"})
 		deploy(bundles.How{Rule: entity.Skip, DryRun: true})
 		deploy(bundles.How{})

@@ -13,6 +13,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/bundles/archive"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/rawjson"
+	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
 // landing is an import into one tenant, in a transaction.
@@ -30,8 +31,7 @@ type landing struct {
 	brought     map[entity.Key]bool // crossTenant: rows of the archive that are there and that deploys of the source brought
 	written     map[string]string   // crossTenant: digests of the files that were written, by fileID
 	crossTenant bool                // in another tenant than the caller's: what it answers must not tell of that one's users
-	people      entity.Tally        // crossTenant: sums of the porters of users and teams, for the tenant's own superusers alone
-	shipped     map[string]bool     // crossTenant: the users whom earlier deploys of the bundle had
+	people      entity.Tally        // crossTenant: sums of the porter of teams, for the tenant's own superusers alone
 	notice      []string            // crossTenant: warnings for the tenant's own superusers alone
 
 	rows    []entity.Row // that are being imported, of one kind
@@ -97,6 +97,10 @@ func compareKeys(a, b entity.Key) int {
 // flush imports the rows.
 func (l *landing) flush(ctx context.Context) error {
 	kind := l.rows[0].Kind
+	if l.crossTenant && kind == "user" {
+		l.leaveUsers()
+		return nil
+	}
 	if err := l.leaveOwn(ctx, kind); err != nil || len(l.rows) == 0 {
 		return err
 	}
@@ -108,7 +112,7 @@ func (l *landing) flush(ctx context.Context) error {
 		return err
 	}
 	into := l.into
-	if l.crossTenant && isPrincipal(kind) {
+	if l.crossTenant && kind == "team" {
 		into.Tally = &l.people
 	}
 	arrivals, warnings, err := l.s.porters[kind].Import(ctx, l.tenant, l.rows, into)
@@ -135,6 +139,26 @@ func (l *landing) flush(ctx context.Context) error {
 	return nil
 }
 
+// maxNamed bounds the users that one sentence names.
+const maxNamed = 20
+
+// leaveUsers skips the users of a batch from another tenant, whether or not the tenant has users of these names. A user who came
+// along would hold the name against the person of the tenant's own directory who has it.
+func (l *landing) leaveUsers() {
+	var names []string
+	for _, r := range l.rows {
+		l.skipped[r.Key] = true
+		l.count(Change{string(entity.Skipped), r.Key, r.ID})
+		names = append(names, transfer.Short(r.ID))
+	}
+	l.into.Tally.Add("%s did not come along: a tenant's own people decide who its users are.", entity.Count{N: len(names), Of: "user"})
+	said := "The users left out: " + strings.Join(names[:min(len(names), maxNamed)], ", ")
+	if more := len(names) - maxNamed; more > 0 {
+		said += fmt.Sprintf(" and %d more", more)
+	}
+	l.tell(said + ".")
+}
+
 // isPrincipal reports whether a kind is that of users or of teams.
 func isPrincipal(kind entity.Kind) bool { return kind == "user" || kind == "team" }
 
@@ -143,29 +167,24 @@ func isPrincipal(kind entity.Kind) bool { return kind == "user" || kind == "team
 func (l *landing) withhold(kind entity.Kind, arrivals []entity.Arrival, warnings []string) {
 	l.tell(warnings...)
 	l.warnOfRights(kind, arrivals)
-	if kind == "user" {
-		return
-	}
 	if n := len(warnings); n > 0 {
 		l.into.Tally.Add("Left out: %s, which may tell of the tenant's users. An import of the archive there has all warnings.",
 			entity.Count{N: n, Of: string(kind) + " warning"})
 	}
 }
 
-// warnOfRights warns of profiles, roles and ownership in the rows of another tenant, which a deploy from there does not grant.
+// warnOfRights warns of roles and ownership in the rows of another tenant, which a deploy from there does not grant.
 func (l *landing) warnOfRights(kind entity.Kind, arrivals []entity.Arrival) {
-	if kind == "user" {
-		l.into.Tally.Add("%s came with the profile alone, and who was there already stays unchanged. The counts do not tell who was: "+
-			"users are created when a bundle first brings them, and skipped later.", entity.Count{N: len(l.rows), Of: "user"})
-		return
-	}
 	members, owned := 0, 0
 	for i, r := range l.rows {
 		switch {
 		case kind == "team":
 			members += memberCount(r.JSON)
+			if arrivals[i] == entity.Created {
+				l.tell(fmt.Sprintf("team %s is new here: %s.", r.ID, transfer.Short(column(r.JSON, "name"))))
+			}
 		case arrivals[i] == entity.Created:
-			if owner := column(r.JSON, "ownerId"); owner != "" && !l.ships(owner) {
+			if owner := column(r.JSON, "ownerId"); owner != "" && !l.look.ids["team"][owner] {
 				owned++
 			}
 		}
@@ -176,11 +195,6 @@ func (l *landing) warnOfRights(kind entity.Kind, arrivals []entity.Arrival) {
 	if owned > 0 {
 		l.into.Tally.Add("The owner of %s did not come along: the tenant's own people own what is new there.", entity.Count{N: owned, Of: "new piece"})
 	}
-}
-
-// ships reports whether a user or team is in the archive.
-func (l *landing) ships(principal string) bool {
-	return l.look.ids["user"][principal] || l.look.ids["team"][principal]
 }
 
 // memberCount returns how many members the row of a team has.
@@ -233,7 +247,7 @@ func (l *landing) notify(ctx context.Context, source string) error {
 	if n > maxNotice {
 		lines = append(lines, fmt.Sprintf("There are %d more warnings.", n-maxNotice))
 	}
-	return l.s.notify(ctx, l.tenant, supers, "What a deploy from the tenant "+source+" left out", strings.Join(lines, "\n"))
+	return l.s.notify(ctx, l.tenant, supers, "What a deploy from the tenant "+source+" did and left out", strings.Join(lines, "\n"))
 }
 
 // arrive records the change of a row. It removes the files of an overwritten entity that are not in the archive before new ones
@@ -242,7 +256,7 @@ func (l *landing) arrive(ctx context.Context, c Change) error {
 	switch c.Action {
 	case string(entity.Created):
 		l.created[c.Key] = true
-		if l.crossTenant && isPrincipal(c.Kind) {
+		if l.crossTenant && c.Kind == "team" {
 			l.into.Brought[c.ID] = true
 		}
 	case string(entity.Skipped):
@@ -281,11 +295,6 @@ func (l *landing) file(ctx context.Context, m archive.Member, r io.Reader) error
 }
 
 func (l *landing) count(c Change) {
-	if l.crossTenant && c.Kind == "user" { // does not reveal who exists
-		if c.Action = string(entity.Created); l.shipped[c.ID] {
-			c.Action = string(entity.Skipped)
-		}
-	}
 	l.add(c.Kind, c.Action, 1)
 	if l.list {
 		l.report.Changes = append(l.report.Changes, c)

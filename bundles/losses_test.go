@@ -156,13 +156,12 @@ func TestOwnersAreHeld(t *testing.T) {
 	})
 }
 
-// TestDeployRemovesNoUser of another tenant whom a bundle ships no more, and whom it brought: who has got rights there since
-// is not for others to remove. The tenant's superusers are told.
+// TestDeployRemovesNoUser of another tenant whom a bundle had and ships no more: who has rights there is not for others to
+// remove. The tenant's superusers are told.
 func TestDeployRemovesNoUser(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
-		_, err := w.Principals.CreateUser(acme, principals.User{Username: "sam"}, "")
-		is.NoErr(err)
+		w.same(t, "sam")
 		team := w.team(t)
 		b := w.bundle(t, "B", "user sam", "team "+team)
 		deploy := func() bundles.Report {
@@ -171,7 +170,7 @@ func TestDeployRemovesNoUser(t *testing.T) {
 			return done[0].Report
 		}
 		deploy()
-		_, err = w.Principals.SetMember(evil, team, "sam", actor.Member)
+		_, err := w.Principals.SetMember(evil, team, "sam", actor.Member)
 		is.NoErr(err)
 		is.NoErr(w.Principals.DeleteUser(acme, "sam", ""))
 		is.NoErr(w.Principals.DeleteTeam(acme, team, ""))

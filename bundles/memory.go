@@ -57,11 +57,7 @@ func (l *landing) loadGone(ctx context.Context, source, bundle string, gone plan
 		return err
 	}
 	dropped := map[entity.Kind]map[string]string{}
-	l.shipped = map[string]bool{}
 	for _, d := range before {
-		if d.Kind == shippedUser || d.Kind == "user" {
-			l.shipped[d.ID] = true
-		}
 		if d.Shared || l.look.ids[d.Kind][d.ID] {
 			continue
 		}
@@ -86,10 +82,6 @@ func (l *landing) loadGone(ctx context.Context, source, bundle string, gone plan
 	}
 	return nil
 }
-
-// shippedUser is the kind of the deployments that record which users a bundle of another tenant had, whether or not they existed
-// before. A deploy from another tenant does not remove users.
-const shippedUser entity.Kind = "user of another tenant"
 
 // partition splits entities into those that still have their marks and those that have others; one that does not exist is in
 // neither. Both are ordered.
@@ -134,13 +126,6 @@ func (l *landing) saveDeployed(ctx context.Context, source, bundle string, stays
 	var all []Deployment
 	if l.crossTenant {
 		delete(brought, "user")
-		if bundle != "" {
-			for id := range l.look.ids["user"] {
-				all = append(all, Deployment{Key: entity.Key{Kind: shippedUser, ID: id}})
-			}
-		}
-	}
-	if l.crossTenant {
 		files, err := l.shippedFiles(ctx)
 		if err != nil {
 			return err

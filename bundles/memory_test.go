@@ -26,7 +26,7 @@ type shipping struct {
 	bundle  bundles.Bundle
 }
 
-// eachShipping has deployed the bundle to evil once.
+// eachShipping has deployed the bundle to evil, which has a user kim of its own, once.
 func eachShipping(t *testing.T, test func(is *is.I, s *shipping)) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
@@ -38,8 +38,10 @@ func eachShipping(t *testing.T, test func(is *is.I, s *shipping)) {
 		})
 		s := &shipping{world: w, t: t, recipes: recipes}
 		s.own("acme", "acme's")
+		_, err = w.Principals.CreateUser(w.as(t, "evil"), principals.User{Username: "kim", Enabled: true}, "")
+		is.NoErr(err)
 		s.bundle = w.bundle(t, "All", "user kim", "global ", "recipe dough")
-		is.Equal(s.deploy(bundles.How{}).Counts, bundles.Counts{Created: 3})
+		is.Equal(s.deploy(bundles.How{}).Counts, bundles.Counts{Created: 2, Skipped: 1})
 		test(is, s)
 	})
 }
@@ -167,12 +169,12 @@ func TestSkippedOwnStays(t *testing.T) {
 	}
 }
 
-// TestDeployedAgain: what a tenant has deleted comes again with the next deploy, and is the bundle's.
+// TestDeployedAgain: what a tenant has deleted comes again with the next deploy, except users, and is the bundle's.
 func TestDeployedAgain(t *testing.T) {
 	eachShipping(t, func(is *is.I, s *shipping) {
 		s.delete("evil")
-		is.Equal(s.deploy(bundles.How{}).Counts, bundles.Counts{Created: 2, Skipped: 1}) // whether a user is there is not told
-		is.Equal(s.there("evil"), "true true true")
+		is.Equal(s.deploy(bundles.How{}).Counts, bundles.Counts{Created: 2, Skipped: 1})
+		is.Equal(s.there("evil"), "false true true") // no user comes
 		s.drop()
 		is.Equal(s.deploy(bundles.How{}).Counts, bundles.Counts{Deleted: 2})
 	})
@@ -219,7 +221,7 @@ func TestTwoBundlesShipIt(t *testing.T) {
 		first := s.bundle
 		s.bundle = s.world.bundle(t, "Other", "user kim", "global ", "recipe dough")
 		second := s.bundle
-		is.Equal(s.deploy(bundles.How{}).Counts, bundles.Counts{Created: 1, Updated: 2}) // the user, by its first deploy
+		is.Equal(s.deploy(bundles.How{}).Counts, bundles.Counts{Updated: 2, Skipped: 1})
 		s.bundle = first
 		s.drop()
 		is.Equal(s.deploy(bundles.How{}).Counts, bundles.Counts{})

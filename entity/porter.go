@@ -45,11 +45,11 @@ type Landing struct {
 	// those for usernames, may then be restored.
 	OwnArchive bool
 	// CrossTenant reports a deploy from another tenant, whose caller has no rights in this one. No row then gives a role, a
-	// right, a profile or content to a principal who is there: users stay as they are, teams come without members, a row
+	// right, a profile or content to a principal who is there: users do not come, teams come without members, a row
 	// that exists keeps its owner, and a new one belongs to Owner unless Brought has the row's own. A slug that another entity
 	// has is no conflict, which would tell that it exists, but gets a number.
 	CrossTenant bool
-	// Brought has the ids of the principals that deploys of the source tenant made, this one's included. It is nil without
+	// Brought has the ids of the teams that deploys of the source tenant made, this one's included. It is nil without
 	// CrossTenant.
 	Brought map[string]bool
 	// Notify takes sentences for the tenant's own superusers, which the caller of a deploy from another tenant may not read.

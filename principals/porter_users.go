@@ -16,7 +16,7 @@ import (
 // An import changes no rights and locks nobody out: an existing user keeps domain, source, password, lock, global permissions
 // and Enabled, and an existing superuser every field, so that nobody takes one over by changing the e-mail. New users are no
 // superusers and have no global permissions. A name that a user has in another spelling is errs.Conflict. A deploy from
-// another tenant never changes existing users, whatever the rule and the spelling.
+// another tenant brings no users.
 func (s *Service) userPorter() entity.Porter {
 	return transfer.Porter[User]{
 		Kind: KindUser, ID: func(u User) string { return u.Username },
@@ -27,9 +27,8 @@ func (s *Service) userPorter() entity.Porter {
 			}
 			return ""
 		},
-		Guard: func(User, entity.Landing) string { return "is a user here" },
-		Free:  func(u *User) []*json.RawMessage { return []*json.RawMessage{&u.Data, &u.UserFields} },
-		Put:   s.putUsers, Drop: s.dropUsers, InTx: s.store.InTx,
+		Free: func(u *User) []*json.RawMessage { return []*json.RawMessage{&u.Data, &u.UserFields} },
+		Put:  s.putUsers, Drop: s.dropUsers, InTx: s.store.InTx,
 	}
 }
 
@@ -84,8 +83,8 @@ func (s *Service) readUser(tenant string, r entity.Row) (User, error) {
 }
 
 // named returns the given users that exist. It returns errs.Conflict if a name is given in two spellings, or an existing user
-// has another spelling. In a deploy from another tenant, such a user is returned with the given name instead.
-func (s *Service) named(ctx context.Context, tenant string, users []User, l entity.Landing) ([]User, error) {
+// has another spelling.
+func (s *Service) named(ctx context.Context, tenant string, users []User, _ entity.Landing) ([]User, error) {
 	var folded []string
 	exact := make(map[string]bool, len(users))
 	for _, u := range users {
@@ -105,14 +104,11 @@ func (s *Service) named(ctx context.Context, tenant string, users []User, l enti
 		}
 		spelled[key] = u.Username
 	}
-	for i, u := range there {
+	for _, u := range there {
 		if exact[u.Username] {
 			continue
 		}
-		switch name := spelled[fold.Name(u.Username)]; {
-		case name != u.Username && l.CrossTenant:
-			there[i].Username = name
-		case name != u.Username:
+		if name := spelled[fold.Name(u.Username)]; name != u.Username {
 			return nil, nameTaken(name, u.Username)
 		}
 	}
@@ -134,9 +130,6 @@ func (s *Service) putUsers(ctx context.Context, b *transfer.Batch[User]) error {
 			if err := ValidUsername(u.Username); err != nil {
 				return transfer.Why(entity.Key{Kind: KindUser, ID: u.Username}, err)
 			}
-		}
-		if b.CrossTenant() { // its id in a directory may be that of somebody else here
-			u.Source, u.SourceID = nil, nil
 		}
 		if !there {
 			here, err := arriving.domain(ctx, u.Domain)

@@ -174,11 +174,12 @@ func (w *world) restoreWithoutJo(t *testing.T) (jo context.Context, restore func
 	}
 }
 
-// deployWithoutJo deploys jo from evil to acme, and returns a deploy of the same bundle without jo.
+// deployWithoutJo deploys evil's jo to acme, which has its own, and returns a deploy of the same bundle without jo.
 func (w *world) deployWithoutJo(t *testing.T) (jo context.Context, deploy func() error) {
 	t.Helper()
 	is, evil := is.New(t), superuser(t, "evil")
 	w.newUser(t, "evil", "jo")
+	w.newUser(t, "acme", "jo")
 	_, err := w.app.Tenants.Update(root(t), func(s *tenants.Tenant) error { s.Settings.DeployFrom = tenants.Sources("evil"); return nil })
 	is.NoErr(err)
 	b, err := w.app.Bundles.Create(evil, bundles.Bundle{Name: "People"})
