@@ -103,19 +103,28 @@ type foundBody struct {
 	Permissions any    `json:"permissions"`
 }
 
-// permissionsOf returns what a caller may do with an entity, as the routes of its kind show it.
-func (a *api) permissionsOf(who actor.Actor, ref entity.Ref) any {
+// found encodes the entity that an entry refers to, with the links and permissions that the routes of its kind show.
+func (a *api) found(who actor.Actor, ref entity.Ref) *hal.Resource {
+	links, may := hal.Links{}, any(nil)
 	switch ref.Kind {
 	case principals.KindUser:
 		u := principals.User{Tenant: who.Tenant, Username: ref.ID}
 		if !ref.External {
 			u.Domain = principals.Local
 		}
-		return userPermissionsBody(a.Principals.UserPermissions(who, u))
+		allowed := a.Principals.UserPermissions(who, u)
+		links, may = a.userLinks(who, ref.ID, allowed), userPermissionsBody(allowed)
 	case principals.KindTeam:
-		return teamPermissionsBody(a.Principals.TeamPermissions(who, principals.Team{Tenant: who.Tenant, ID: ref.ID}))
+		links, may = a.teamLinks(ref.ID), teamPermissionsBody(a.Principals.TeamPermissions(who, principals.Team{Tenant: who.Tenant, ID: ref.ID}))
+	default:
+		if _, served := a.plurals[ref.Kind]; served {
+			ready := entities.Kinds()
+			k := slices.IndexFunc(ready, func(k entities.Ready) bool { return k.Kind == ref.Kind })
+			links = entityKind{a, ready[k]}.links(ref.ID, ref.OwnerID)
+		}
+		may = entityPermissionsBody(a.Entities.Permissions(who, entities.Entity{Kind: ref.Kind, OwnerID: ref.OwnerID, System: ref.System}))
 	}
-	return entityPermissionsBody(a.Entities.Permissions(who, entities.Entity{Kind: ref.Kind, OwnerID: ref.OwnerID, System: ref.System}))
+	return &hal.Resource{Links: links, Value: foundBody{ID: ref.ID, Name: ref.Name, Permissions: may}}
 }
 
 // entry encodes one entry with its driver and what it refers to.
@@ -126,12 +135,7 @@ func (a *api) entry(who actor.Actor, e bundles.Entry, d bundles.Descriptor) hal.
 		embedded["inf:bundle-driver"] = a.bundleDriver(d)
 	}
 	if e.Ref != nil {
-		links := hal.Links{}
-		if href := a.entityHref(e.Ref.Kind, e.Ref.ID); href != "" {
-			links.With("self", href)
-		}
-		found := foundBody{ID: e.Ref.ID, Name: e.Ref.Name, Permissions: a.permissionsOf(who, *e.Ref)}
-		body.found = &hal.Resource{Links: links, Value: found}
+		body.found = a.found(who, *e.Ref)
 		embedded["inf:"+string(e.Ref.Kind)] = body.found
 	}
 	return hal.Resource{Links: a.entryLinks(e), Value: body, Embedded: embedded, Row: e}

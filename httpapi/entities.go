@@ -81,20 +81,24 @@ type entityPermissionsBody struct {
 }
 
 func (e entityKind) resource(who actor.Actor, v entities.Entity) hal.Resource {
-	links := e.owned(hal.Self(e.href(e.Plural, v.ID)), v.OwnerID).With("inf:"+e.Plural, e.href(e.Plural))
-	if e.Commented {
-		links.With("inf:comments", e.href(e.Plural, v.ID, "comments"))
-	}
-	if e.Kind == entities.Library {
-		links.With("inf:contents", e.href(e.Plural, v.ID, "contents"))
-	}
 	may := entityPermissionsBody(e.Entities.Permissions(who, v))
-	return hal.Resource{Links: links, Row: v, Beside: may, Value: entityBody{
+	return hal.Resource{Links: e.links(v.ID, v.OwnerID), Row: v, Beside: may, Value: entityBody{
 		Tenant: v.Tenant, ID: v.ID, Name: v.Name, Slug: v.Slug, NaturalID: v.NaturalID(), Description: v.Description, OwnerID: v.OwnerID,
 		Data: v.Data, EditingID: v.EditingID, System: v.System, Source: v.Source, SourceID: v.SourceID,
 		CreatedAt: hal.Time(v.CreatedAt), UpdatedAt: hal.Time(v.UpdatedAt),
 		Permissions: may,
 	}}
+}
+
+func (e entityKind) links(id, ownerID string) hal.Links {
+	links := e.owned(hal.Self(e.href(e.Plural, id)), ownerID).With("inf:"+e.Plural, e.href(e.Plural))
+	if e.Commented {
+		links.With("inf:comments", e.href(e.Plural, id, "comments"))
+	}
+	if e.Kind == entities.Library {
+		links.With("inf:contents", e.href(e.Plural, id, "contents"))
+	}
+	return links
 }
 
 // entityInput is the body of a write to an entity. A field that is left out stays as it is. A body cannot set the owner, or

@@ -107,6 +107,9 @@ func TestPermissionsAreTheSameEverywhere(t *testing.T) {
 				if checked[kind] = true; !reflect.DeepEqual(embedded["permissions"], alone["permissions"]) {
 					t.Errorf("%s in an entry for %s: %v, alone %v", kind, caller, embedded["permissions"], alone["permissions"])
 				}
+				if !reflect.DeepEqual(embedded["_links"], alone["_links"]) {
+					t.Errorf("%s in an entry for %s: %v, alone %v", kind, caller, embedded["_links"], alone["_links"])
+				}
 				if beside, ok := e[kind].(map[string]any); ok && !reflect.DeepEqual(beside["permissions"], alone["permissions"]) {
 					t.Errorf("%s beside an entry for %s: %v, alone %v", kind, caller, beside["permissions"], alone["permissions"])
 				}

@@ -39,15 +39,18 @@ type teamPermissionsBody struct {
 }
 
 func (a *api) team(who actor.Actor, t principals.Team) hal.Resource {
-	links := hal.Self(a.href("teams", t.ID)).With("inf:members", a.href("teams", t.ID, "members")).
-		With("inf:comments", a.href("teams", t.ID, "comments")).With("inf:teams", a.href("teams"))
-	return hal.Resource{Links: links, Row: t, Value: teamBody{
+	return hal.Resource{Links: a.teamLinks(t.ID), Row: t, Value: teamBody{
 		Tenant: t.Tenant, ID: t.ID, Name: t.Name, Slug: t.Slug, NaturalID: t.NaturalID(), Description: t.Description,
 		Domain: t.Domain, Color: t.Color, Icon: t.Icon, MaterialIcon: t.MaterialIcon, Source: t.Source, SourceID: t.SourceID,
 		CreatedAt: hal.Time(t.CreatedAt), UpdatedAt: hal.Time(t.UpdatedAt),
 		avatarBody:  avatar(t.Tenant, t.ID, principals.Initials(t.Name)),
 		Permissions: teamPermissionsBody(a.Principals.TeamPermissions(who, t)),
 	}}
+}
+
+func (a *api) teamLinks(id string) hal.Links {
+	return hal.Self(a.href("teams", id)).With("inf:members", a.href("teams", id, "members")).
+		With("inf:comments", a.href("teams", id, "comments")).With("inf:teams", a.href("teams"))
 }
 
 // teamInput is the body of a write to a team. A field that is left out stays as it is.

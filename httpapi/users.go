@@ -72,20 +72,7 @@ type userPermissionsBody struct {
 // user encodes a user as who, the caller, may see it.
 func (a *api) user(who actor.Actor, u principals.User) hal.Resource {
 	may := a.Principals.UserPermissions(who, u)
-	own := who.User == u.Username || who.Superuser
-	links := hal.Self(a.href("users", u.Username)).With("inf:users", a.href("users"))
-	for _, l := range []struct {
-		rel, last string
-		usable    bool
-	}{
-		{"memberships", "memberships", true}, {"feed", "feed", own}, {"viewed-feed", "viewed-feed", own && !who.ReadOnly},
-		{"avatar-upload", "avatar", own && !who.ReadOnly}, {"password", "password", may.ChangePassword && !who.ReadOnly},
-		{"superuser", "superuser", who.Can(actor.Superuser)},
-	} {
-		if l.usable {
-			links.With(l.rel, a.href("users", u.Username, l.last))
-		}
-	}
+	links := a.userLinks(who, u.Username, may)
 	return hal.Resource{Links: links, Row: u, Value: userBody{
 		Tenant: u.Tenant, Domain: u.Domain, Username: u.Username, DisplayName: u.DisplayName, FamilyName: u.FamilyName,
 		GivenName: u.GivenName, MiddleName: u.MiddleName, Email: u.Email, Data: u.Data, Superuser: u.Superuser,
@@ -99,6 +86,25 @@ func (a *api) user(who actor.Actor, u principals.User) hal.Resource {
 		avatarBody: a.userAvatar(u), ManagesPassword: u.ManagesPassword(),
 		Permissions: userPermissionsBody(may),
 	}}
+}
+
+// userLinks returns the links of a user for who, the caller, who may do what may says.
+func (a *api) userLinks(who actor.Actor, username string, may principals.UserPermissions) hal.Links {
+	own := who.User == username || who.Superuser
+	links := hal.Self(a.href("users", username)).With("inf:users", a.href("users"))
+	for _, l := range []struct {
+		rel, last string
+		usable    bool
+	}{
+		{"memberships", "memberships", true}, {"feed", "feed", own}, {"viewed-feed", "viewed-feed", own && !who.ReadOnly},
+		{"avatar-upload", "avatar", own && !who.ReadOnly}, {"password", "password", may.ChangePassword && !who.ReadOnly},
+		{"superuser", "superuser", who.Can(actor.Superuser)},
+	} {
+		if l.usable {
+			links.With(l.rel, a.href("users", username, l.last))
+		}
+	}
+	return links
 }
 
 // userInput is the body of a write to a user. A field that is left out stays as it is.
