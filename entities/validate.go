@@ -71,8 +71,14 @@ func (e *Entity) acceptRow() error {
 		return err
 	}
 	var err error
-	if e.Data, err = valid(e.Data); err != nil || len(e.Data) <= maxData {
+	if e.Data, err = valid(e.Data); err != nil {
 		return err
+	}
+	if wrong := transfer.Unfit(e.Data); wrong != "" {
+		return errs.New(errs.Invalid, "data %s", wrong)
+	}
+	if len(e.Data) <= maxData {
+		return nil
 	}
 	if bare, _ := entity.KeepSecrets(e.Data, nil); len(bare) > maxData {
 		return errData

@@ -233,7 +233,7 @@ func TestWhatUsersSayTravels(t *testing.T) {
 		}
 		for data, want := range map[string]string{
 			`{"a":"\u0000"}`: "userFields must not have NUL characters or halves of surrogate pairs",
-			strings.Repeat(`{"":`, 9999) + `{}` + strings.Repeat(`}`, 9999): "userFields must not be nested more than 9999 levels deep",
+			strings.Repeat(`{"":`, 500) + `{}` + strings.Repeat(`}`, 500): "userFields must not be nested more than 500 levels deep",
 		} {
 			_, err := f.UpdateUser(root(t), "jo", func(u *principals.User) error { u.UserFields = []byte(data); return nil })
 			is.New(t).Equal(errs.MessageOf(err), want)

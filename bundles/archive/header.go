@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/rawjson"
 )
 
 // Header is bundle.json.
@@ -64,7 +65,7 @@ func checkHeader(raw []byte) error {
 	if wrong := wrongObject(raw); wrong != "" {
 		return bad(headerName, "%s", wrong)
 	}
-	switch deep, wide := shape(raw); {
+	switch deep, wide := rawjson.Shape(raw); {
 	case deep > maxDepth:
 		return bad(headerName, "is nested more than %d levels deep", maxDepth)
 	case wide > maxWidth:

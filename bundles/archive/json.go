@@ -39,32 +39,6 @@ func wrongObject(raw []byte) (wrong string) {
 
 // TooDeep reports whether valid JSON is nested too deep for the data of an entry.
 func TooDeep(raw []byte) bool {
-	deep, _ := shape(raw)
+	deep, _ := rawjson.Shape(raw)
 	return deep > MaxNesting
-}
-
-// shape returns how many levels valid JSON has, and how many values are in the first two of them, all but the first one of
-// each object and array.
-func shape(raw []byte) (deep, wide int) {
-	level := 0
-	for i := 0; i < len(raw); i++ {
-		switch raw[i] {
-		case '{', '[':
-			level++
-			deep = max(deep, level)
-		case '}', ']':
-			level--
-		case ',':
-			if level <= 2 {
-				wide++
-			}
-		case '"':
-			for i++; raw[i] != '"'; i++ {
-				if raw[i] == '\\' {
-					i++
-				}
-			}
-		}
-	}
-	return deep, wide
 }

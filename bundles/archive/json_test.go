@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/internal/rawjson"
 )
 
 func TestWrongObject(t *testing.T) {
@@ -39,7 +41,7 @@ func TestShape(t *testing.T) {
 		`1`: {0, 0}, `{}`: {1, 0}, `[1, 2]`: {1, 1}, `{"a": [1, 2, {"b": [3, 4, 5]}], "c": {"d": {}, "e": 1}}`: {4, 4},
 		`{"[{,": "\"[{,\\", "a": [[1, 2, 3]]}`: {3, 1},
 	} {
-		deep, wide := shape([]byte(raw))
+		deep, wide := rawjson.Shape([]byte(raw))
 		is.Equal([2]int{deep, wide}, want)
 	}
 	is.True(!TooDeep([]byte(strings.Repeat("[", MaxNesting) + strings.Repeat("]", MaxNesting))))

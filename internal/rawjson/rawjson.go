@@ -77,6 +77,32 @@ func Text(raw []byte) (string, bool) {
 	return s, err == nil
 }
 
+// Shape returns how many levels valid JSON has, and how many values are in the first two of them, all but the first one of
+// each object and array.
+func Shape(raw []byte) (deep, wide int) {
+	level := 0
+	for i := 0; i < len(raw); i++ {
+		switch raw[i] {
+		case '{', '[':
+			level++
+			deep = max(deep, level)
+		case '}', ']':
+			level--
+		case ',':
+			if level <= 2 {
+				wide++
+			}
+		case '"':
+			for i++; raw[i] != '"'; i++ {
+				if raw[i] == '\\' {
+					i++
+				}
+			}
+		}
+	}
+	return deep, wide
+}
+
 // Each of these gets a text and the index at which something begins, and returns the index behind it, or -1 if it is not there.
 
 // value reads any JSON, without recursion. depth is how many objects and arrays it is in.

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
 // maxRow is how many bytes of a row an archive takes by default.
@@ -75,6 +76,6 @@ func Fat(n int) (all []json.RawMessage) {
 	}
 	const long = `{"a":1,"password":"`
 	all = append(all, json.RawMessage(long+strings.Repeat("x", n-len(long)-2)+`"}`))
-	deep := min(9999, (n-1)/6+1)
+	deep := min(transfer.MaxNesting, (n-1)/6+1)
 	return append(all, json.RawMessage(fmt.Sprint(strings.Repeat(`{"a":`, deep-1), `{}`, strings.Repeat(`}`, deep-1))))
 }
