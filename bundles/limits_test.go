@@ -146,7 +146,7 @@ func TestNestedData(t *testing.T) {
 			is.Equal(errs.CodeOf(err), errs.Invalid)
 			is.True(strings.HasSuffix(errs.MessageOf(err), "data must not be nested more than 64 levels deep"))
 		}
-		circle(t, w, entities.Library, w.make(t, "acme", "library", "L", `{}`), string(nested(9_000))) // rows may
+		circle(t, w, entities.Library, w.make(t, "acme", "library", "L", `{}`), string(nested(500))) // rows may
 		_, err = w.Bundles.Restore(acme, bytes.NewReader(packed(t, nil, map[entity.Kind]int{"library": 0})), bundles.How{})
 		is.NoErr(err)
 	})
