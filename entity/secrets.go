@@ -25,7 +25,7 @@ const Mask = "********"
 // as a whole. An environment is the value of a member whose name is env, envvars, envvariables, environment, environmentvars or
 // environmentvariables, a text or number too. Where the name is environments, or only ends with one of these words, it is a
 // text that has an equals sign, as that of nodeEnv has none, a list with such a text, or a Mask, or with objects that have a
-// value, or an object with a text in it that is no secret by its own name.
+// value which is no secret by the next paragraph, or an object with a text in it that is no secret by its own name.
 //
 // In an object whose member name, key, header or id is a text like one of these names, a member whose name ends with value(s)
 // or default is what it would be under that name: {"name": "Authorization", "value": "********"}.

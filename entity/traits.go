@@ -25,7 +25,7 @@ func survey(text []byte) map[int]traits {
 			open = append(open, i)
 		case '}', ']':
 			last := len(open) - 1
-			if last > 0 && all[open[last]].gives && text[open[last-1]] == '[' { // a list of {"name": "A", "value": "x"}
+			if is := all[open[last]]; last > 0 && is.gives && !is.class.hidden() && text[open[last-1]] == '[' { // {"name": "A", "value": "x"}
 				within := all[open[last-1]]
 				within.sets = true
 				all[open[last-1]] = within
