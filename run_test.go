@@ -93,14 +93,16 @@ func TestRunLeavesNoGoroutineAndNoCounter(t *testing.T) {
 		is.NoErr(err)
 		_, credential, err := app.Sessions.CreateToken(as(t.Context(), "acme"), sessions.NewToken{})
 		is.NoErr(err)
+		_, err = app.Tenants.Rekey(t.Context()) // dbtest adds tenants without a key check
+		is.NoErr(err)
 		before := goleak.IgnoreCurrent()
 		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() { app.Run(ctx); close(ended) }()
+		ended := make(chan error, 1)
+		go func() { ended <- app.Run(ctx) }()
 		_, err = app.Sessions.Authenticate(t.Context(), credential, netip.Addr{})
 		is.NoErr(err)
 		stop()
-		<-ended
+		is.NoErr(<-ended)
 		goleak.VerifyNone(t, before)
 		var requests int
 		ctx, c := bunx.For(t.Context(), db, "acme")
