@@ -14,7 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/comments"
-	"github.com/tenantcontent/tenantcontent/entities"
+	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
@@ -46,7 +46,7 @@ func TestDeletedContentLeavesNoComments(t *testing.T) {
 		app := open(t, opener(t), time.Now)
 		_, err := app.Principals.AddSuperuser(ctx, "acme", "jo", password)
 		is.NoErr(err)
-		report, err := app.Entities.Create(ctx, entities.Entity{Kind: "report", Name: "Sales"})
+		report, err := app.Content.Create(ctx, content.Entity{Kind: "report", Name: "Sales"})
 		is.NoErr(err)
 		team, err := app.Principals.CreateTeam(ctx, principals.Team{Name: "Sales"})
 		is.NoErr(err)
@@ -58,7 +58,7 @@ func TestDeletedContentLeavesNoComments(t *testing.T) {
 			is.NoErr(err)
 			said = append(said, c.ID, r.ID)
 		}
-		is.NoErr(app.Entities.Delete(ctx, "report", report.ID))
+		is.NoErr(app.Content.Delete(ctx, "report", report.ID))
 		is.NoErr(app.Principals.DeleteTeam(ctx, team.ID, ""))
 		for _, id := range said {
 			_, err := app.Comments.Get(ctx, id)
@@ -78,7 +78,7 @@ func TestDeletedUserKeepsNoWords(t *testing.T) {
 			return app.Principals.DeleteUser(ctx, "mia", "jo")
 		},
 		"restored": func(ctx context.Context, app *tenantcontent.App) error {
-			_, err := app.Bundles.Restore(ctx, users(ctx, app), bundles.How{})
+			_, err := app.Bundles.Restore(ctx, users(ctx, app), bundles.ImportOptions{})
 			return err
 		},
 	} {

@@ -21,7 +21,7 @@ import (
 
 // nouns are the packages of one noun each. They do not import each other; what one needs of another it declares as a
 // small interface, and the root passes the other's Service.
-const nouns = "aiinstr bundles colors comments domains downloads entities inputs principals sessions tenants uploads"
+const nouns = "aiinstr bundles colors comments content domains downloads inputs principals sessions tenants uploads"
 
 // domainDrivers are the ready drivers of authentication domains.
 const domainDrivers = "domains/local domains/ldap domains/saml domains/oidc"

@@ -16,8 +16,8 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/comments"
+	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/domains"
-	"github.com/tenantcontent/tenantcontent/entities"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
@@ -185,7 +185,7 @@ func addLDAP(t testing.TB, app *tenantcontent.App) {
 type world struct {
 	app           *tenantcontent.App
 	token         string
-	report, draft entities.Entity
+	report, draft content.Entity
 	comment       comments.Comment
 	upload        string
 }
@@ -235,9 +235,9 @@ func settle(t *testing.T, app *tenantcontent.App, name string) *world {
 	var err error
 	_, w.token, err = app.Sessions.CreateToken(ctx, sessions.NewToken{})
 	is.NoErr(err)
-	w.report, err = app.Entities.Create(ctx, entities.Entity{Kind: "report", Name: "Sales", Slug: &[]string{"sales"}[0]})
+	w.report, err = app.Content.Create(ctx, content.Entity{Kind: "report", Name: "Sales", Slug: &[]string{"sales"}[0]})
 	is.NoErr(err)
-	w.draft, err = app.Entities.Create(ctx, entities.Entity{Kind: "report", Name: "Sales", Slug: &[]string{"sales"}[0], EditingID: &w.report.ID})
+	w.draft, err = app.Content.Create(ctx, content.Entity{Kind: "report", Name: "Sales", Slug: &[]string{"sales"}[0], EditingID: &w.report.ID})
 	is.NoErr(err)
 	w.comment, err = app.Comments.Create(ctx, "report", w.report.ID, "@jo and @mia")
 	is.NoErr(err)
@@ -255,13 +255,13 @@ func (w *world) check(t *testing.T, name string) {
 	is.NoErr(err)
 	is.Equal(a.User, name)
 	ctx := actor.With(t.Context(), a)
-	for _, was := range []entities.Entity{w.report, w.draft} {
-		e, err := w.app.Entities.Get(ctx, "report", was.ID)
+	for _, was := range []content.Entity{w.report, w.draft} {
+		e, err := w.app.Content.Get(ctx, "report", was.ID)
 		is.NoErr(err)
 		is.Equal(e.OwnerID, name)
 		is.Equal(e.UpdatedAt, was.UpdatedAt) // it is the same entity
 	}
-	e, err := w.app.Entities.Get(ctx, "report", name+":sales")
+	e, err := w.app.Content.Get(ctx, "report", name+":sales")
 	is.NoErr(err)
 	is.Equal(e.ID, w.report.ID)
 	c, err := w.app.Comments.Get(ctx, w.comment.ID)
@@ -303,10 +303,10 @@ func TestRemovedDomainLeavesNothing(t *testing.T) {
 		_, err = app.Comments.Get(as(t.Context(), "acme"), said.ID)
 		is.Equal(errs.CodeOf(err), errs.NotFound)
 		is.Equal(rows(t, db, "acme"), [6]int{}) // no session, file or token
-		e, err := app.Entities.Get(as(t.Context(), "acme"), "report", mia.report.ID)
+		e, err := app.Content.Get(as(t.Context(), "acme"), "report", mia.report.ID)
 		is.NoErr(err)
 		is.Equal(e.OwnerID, "jo")
-		_, err = app.Entities.Get(as(t.Context(), "acme"), "report", mia.draft.ID)
+		_, err = app.Content.Get(as(t.Context(), "acme"), "report", mia.draft.ID)
 		is.Equal(errs.CodeOf(err), errs.NotFound) // drafts end with who began them
 	})
 }
@@ -337,7 +337,7 @@ func BenchmarkManyOfADomain(b *testing.B) {
 				for n := range 2_000 {
 					ctx := actor.With(b.Context(), actor.Actor{Tenant: "acme", User: fmt.Sprintf("user%d@old.example", n*10), Superuser: true})
 					if err == nil {
-						_, err = app.Entities.Create(ctx, entities.Entity{Kind: entity.Kind("report"), Name: "Sales"})
+						_, err = app.Content.Create(ctx, content.Entity{Kind: entity.Kind("report"), Name: "Sales"})
 					}
 				}
 				begin := time.Now()

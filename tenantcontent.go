@@ -29,6 +29,8 @@ import (
 	colorstore "github.com/tenantcontent/tenantcontent/colors/bunstore"
 	"github.com/tenantcontent/tenantcontent/comments"
 	commentstore "github.com/tenantcontent/tenantcontent/comments/bunstore"
+	"github.com/tenantcontent/tenantcontent/content"
+	contentstore "github.com/tenantcontent/tenantcontent/content/bunstore"
 	"github.com/tenantcontent/tenantcontent/domains"
 	domainstore "github.com/tenantcontent/tenantcontent/domains/bunstore"
 	"github.com/tenantcontent/tenantcontent/domains/ldap"
@@ -37,8 +39,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/domains/saml"
 	"github.com/tenantcontent/tenantcontent/downloads"
 	downloadstore "github.com/tenantcontent/tenantcontent/downloads/bunstore"
-	"github.com/tenantcontent/tenantcontent/entities"
-	entitystore "github.com/tenantcontent/tenantcontent/entities/bunstore"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/httpapi"
@@ -123,7 +123,7 @@ type Config struct {
 // App is the services, built. It is an http.Handler for all routes.
 type App struct {
 	AIInstructions *aiinstr.Service
-	Entities       *entities.Service
+	Content        *content.Service
 	Bundles        *bundles.Service
 	Colors         *colors.Service
 	Comments       *comments.Service
@@ -189,7 +189,7 @@ func Open(c Config) (*App, error) {
 		},
 	})
 	app.AIInstructions = aiinstr.New(aiinstr.Options{
-		Store: instructionstore.New(c.DB), Switch: app.Tenants, Directory: directory, Now: c.Now, NewID: c.NewID,
+		Store: instructionstore.New(c.DB), Settings: app.Tenants, Directory: directory, Now: c.Now, NewID: c.NewID,
 	})
 	app.Uploads = uploads.New(uploads.Options{
 		Store: uploadstore.New(c.DB), Blobs: blobs, Now: c.Now, NewID: c.NewID, Limit: c.MaxUpload,
@@ -198,14 +198,14 @@ func Open(c Config) (*App, error) {
 	principal := principals.Options{Store: directory, Blobs: blobs, Forget: app.forget, Renamed: app.renamed, Now: c.Now, NewID: c.NewID, Log: c.Log, Refusal: domains.MinRefusal}
 	principal.KnownDomain = known
 	elsewhere := append(principals.Types(principal), app.AIInstructions.Type())
-	app.Entities = entities.New(entities.Options{
-		Store: entitystore.New(c.DB), Blobs: blobs, Directory: directory, Others: replaced(elsewhere, c.Entities),
-		Spelled: func(ctx context.Context, tenant, name string) (string, error) {
-			return app.Principals.Spelled(ctx, tenant, name)
+	app.Content = content.New(content.Options{
+		Store: contentstore.New(c.DB), Blobs: blobs, Directory: directory, Others: replaced(elsewhere, c.Entities),
+		CanonicalName: func(ctx context.Context, tenant, name string) (string, error) {
+			return app.Principals.CanonicalName(ctx, tenant, name)
 		},
 		Forget: app.forget, Limit: c.MaxUpload, Now: c.Now, NewID: c.NewID,
 	})
-	registry, err := entity.NewRegistry(replaced(append(elsewhere, app.Entities.Types()...), c.Entities)...)
+	registry, err := entity.NewRegistry(replaced(append(elsewhere, app.Content.Types()...), c.Entities)...)
 	if err != nil {
 		return nil, err
 	}
@@ -216,17 +216,17 @@ func Open(c Config) (*App, error) {
 		Store: said, Queue: said, Entities: registry, Users: app.Principals, Now: c.Now, NewID: c.NewID,
 	})
 	app.Domains, err = domains.New(domains.Options{
-		Store: domainstore.New(c.DB), People: app.Principals, Tenants: app.Tenants, Keys: keys, Drivers: drivers(c.DomainDrivers, c.DenyNetworks), Now: c.Now,
+		Store: domainstore.New(c.DB), Principals: app.Principals, Tenants: app.Tenants, Keys: keys, Drivers: drivers(c.DomainDrivers, c.DenyNetworks), Now: c.Now,
 	})
 	if err != nil {
 		return nil, err
 	}
 	app.Sessions = sessions.New(sessions.Options{
-		Store: sessionstore.New(c.DB).Notify(changes.Bump), Directory: app.Domains, Tenants: app.Tenants, Changes: &changes,
+		Store: sessionstore.New(c.DB).Notify(changes.Bump), Authenticator: app.Domains, Tenants: app.Tenants, Changes: &changes,
 		Lifetime: c.SessionLifetime, Refusal: domains.MinRefusal, Now: c.Now, NewID: c.NewID,
 	})
 	app.Bundles, err = bundles.New(bundles.Options{
-		Store: bundlestore.New(c.DB), Tenants: app.Tenants, Downloads: app.Downloads, People: people{app.Principals},
+		Store: bundlestore.New(c.DB), Tenants: app.Tenants, Downloads: app.Downloads, Principals: people{app.Principals},
 		Content: registry, Global: []entity.Type{app.Colors.Type(), app.AIInstructions.Type()}, Drivers: c.BundleDrivers, Limits: c.ArchiveLimits, Size: c.MaxArchive, Now: c.Now, NewID: c.NewID, Notify: app.Comments.NotifyUsers,
 	})
 	if err != nil {
@@ -234,7 +234,7 @@ func Open(c Config) (*App, error) {
 	}
 	app.handler, err = httpapi.New(httpapi.Config{
 		Services: httpapi.Services{
-			AIInstructions: app.AIInstructions, Entities: app.Entities,
+			AIInstructions: app.AIInstructions, Content: app.Content,
 			Bundles: app.Bundles,
 			Colors:  app.Colors, Comments: app.Comments, Domains: app.Domains, Downloads: app.Downloads, Inputs: app.Inputs, Principals: app.Principals,
 			Sessions: app.Sessions, Tenants: app.Tenants, Uploads: app.Uploads,

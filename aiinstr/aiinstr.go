@@ -84,8 +84,8 @@ type Store interface {
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
 }
 
-// Switch reports whether a tenant's AI module is on. *tenants.Service implements it.
-type Switch interface {
+// Settings reports whether a tenant's AI module is on. *tenants.Service implements it.
+type Settings interface {
 	AIEnabled(ctx context.Context, tenant string) (bool, error)
 }
 
@@ -98,7 +98,7 @@ type Directory interface {
 // Service implements the rules for instructions over a Store.
 type Service struct {
 	store     Store
-	ai        Switch
+	ai        Settings
 	directory Directory
 	now       func() time.Time
 	newID     func() string
@@ -107,7 +107,7 @@ type Service struct {
 // Options configure a Service. Store and Switch are required, and Directory for imports.
 type Options struct {
 	Store     Store
-	Switch    Switch
+	Settings  Settings
 	Directory Directory
 	Now       func() time.Time // default time.Now
 	NewID     func() string    // default UUIDv7
@@ -121,7 +121,7 @@ func New(o Options) *Service {
 	if o.NewID == nil {
 		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
 	}
-	return &Service{store: o.Store, ai: o.Switch, directory: o.Directory, now: o.Now, newID: o.NewID}
+	return &Service{store: o.Store, ai: o.Settings, directory: o.Directory, now: o.Now, newID: o.NewID}
 }
 
 // Allowed returns the actor if it may use AI instructions. Every method calls it first, and httpapi before it reads a request's

@@ -44,7 +44,7 @@ type on bool
 func (o on) AIEnabled(context.Context, string) (bool, error) { return bool(o), nil }
 
 func expand(text string, bySlug map[string]string) (string, []string, error) {
-	s := aiinstr.New(aiinstr.Options{Store: &contents{bySlug: bySlug}, Switch: on(true)})
+	s := aiinstr.New(aiinstr.Options{Store: &contents{bySlug: bySlug}, Settings: on(true)})
 	return s.Expand(actor.With(context.Background(), actor.Actor{Tenant: "acme", User: "jo", AI: true}), text)
 }
 
@@ -125,7 +125,7 @@ func TestExpandAsksOncePerDepth(t *testing.T) {
 		c.bySlug[fmt.Sprintf("r%d", n+100)] = "${leaf}"
 		fmt.Fprintf(&text, "${r%d} ", n)
 	}
-	s := aiinstr.New(aiinstr.Options{Store: c, Switch: on(true)})
+	s := aiinstr.New(aiinstr.Options{Store: c, Settings: on(true)})
 	_, _, err := s.Expand(actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "jo", Superuser: true}), text.String())
 	is.NoErr(err)
 	is.Equal(c.asked, 2) // r0…r99; r100…r199 and leaf

@@ -40,7 +40,7 @@ func id(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n) }
 func service(t testing.TB, open dbtest.Opener) *aiinstr.Service {
 	n := 0
 	return aiinstr.New(aiinstr.Options{
-		Store: bunstore.New(dbtest.People(t, open(t), "jo", "mia", "root")), Switch: switches{"acme": true, "evil": true}, Directory: people{"jo": true},
+		Store: bunstore.New(dbtest.People(t, open(t), "jo", "mia", "root")), Settings: switches{"acme": true, "evil": true}, Directory: people{"jo": true},
 		Now:   func() time.Time { return time.Date(2026, 11, 20, 20, 31, 0, 0, time.UTC) },
 		NewID: func() string { n++; return id(n) },
 	})
@@ -146,7 +146,7 @@ func TestAccept(t *testing.T) {
 	is.NoErr(err)
 }
 
-func TestPorter(t *testing.T) {
+func TestTransferer(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, s := is.New(t), service(t, open)
 		about := "a <b> & \u2028"
@@ -156,42 +156,42 @@ func TestPorter(t *testing.T) {
 			_, err := s.Create(as(t, "acme", "jo"), i)
 			is.NoErr(err)
 		}
-		p, ctx := s.Porter(), t.Context()
+		p, ctx := s.Transferer(), t.Context()
 		needs, err := p.Needs(ctx, "acme", []string{id(2), id(1), id(7)})
 		is.NoErr(err)
 		is.Equal(needs, map[string][]entity.Key{id(1): nil, id(2): {{Kind: "aiInstruction", ID: id(1)}}})
 
 		rows := transfertest.Rows(t, p, "acme")
-		arrivals, warnings, err := p.Import(ctx, "evil", rows, entity.Landing{Rule: entity.Fail, Owner: "eve"})
+		actions, warnings, err := p.Import(ctx, "evil", rows, entity.ImportOptions{Rule: entity.Fail, Owner: "eve"})
 		is.NoErr(err)
-		is.Equal(arrivals, []entity.Arrival{entity.Created, entity.Created})
+		is.Equal(actions, []entity.ImportAction{entity.Created, entity.Created})
 		is.Equal(len(warnings), 0)
 		is.Equal(transfertest.Rows(t, p, "evil"), rows) // the same bytes
 
-		for rule, want := range map[entity.Rule]entity.Arrival{entity.Skip: entity.Skipped, entity.Overwrite: entity.Updated} {
-			arrivals, _, err = p.Import(ctx, "evil", rows[:1], entity.Landing{Rule: rule, Owner: "eve"})
+		for rule, want := range map[entity.Rule]entity.ImportAction{entity.Skip: entity.Skipped, entity.Overwrite: entity.Updated} {
+			actions, _, err = p.Import(ctx, "evil", rows[:1], entity.ImportOptions{Rule: rule, Owner: "eve"})
 			is.NoErr(err)
-			is.Equal(arrivals, []entity.Arrival{want})
+			is.Equal(actions, []entity.ImportAction{want})
 		}
-		_, _, err = p.Import(ctx, "evil", rows, entity.Landing{Rule: entity.Fail, Owner: "eve"})
+		_, _, err = p.Import(ctx, "evil", rows, entity.ImportOptions{Rule: entity.Fail, Owner: "eve"})
 		is.Equal(errs.CodeOf(err), errs.Conflict)
 		n, err := p.Remove(ctx, "evil", []string{id(1), id(2), id(3)})
 		is.NoErr(err)
 		is.Equal(n, 2)
 
 		strange := entity.Row{Key: entity.Key{Kind: "aiInstruction", ID: id(5)}, JSON: []byte(`{"slug": "x", "content": "x", "ownerId": "ghost", "tenant": "acme"}`)}
-		_, warnings, err = p.Import(ctx, "evil", []entity.Row{strange}, entity.Landing{Rule: entity.Skip, Owner: "eve"})
+		_, warnings, err = p.Import(ctx, "evil", []entity.Row{strange}, entity.ImportOptions{Rule: entity.Skip, Owner: "eve"})
 		is.NoErr(err)
 		is.Equal(warnings, []string{"aiInstruction " + id(5) + ": its owner ghost is not known here; eve owns it now."})
 		strange.ID = id(6)
-		_, _, err = p.Import(ctx, "evil", []entity.Row{strange}, entity.Landing{Rule: entity.Overwrite, Owner: "eve"})
+		_, _, err = p.Import(ctx, "evil", []entity.Row{strange}, entity.ImportOptions{Rule: entity.Overwrite, Owner: "eve"})
 		is.Equal(errs.MessageOf(err), "aiInstruction "+id(6)+": the slug x belongs to "+id(5)+".")
 		for bad, want := range map[string]string{
 			`[]`: "is not a JSON object", `{"slug": 1}`: "slug must be a string", `{"slug": "a"}`: "content is required",
 			`{"slug": "a", "content": "x", "createdAt": "soon"}`: "createdAt must be a time such as 2026-11-20T20:31:00.123456Z",
 			`{"slug": "a b", "content": "x"}`:                    "slug must be", `{"slug": "a", "content": "\u0000"}`: "content must not have NUL characters",
 		} {
-			_, _, err := p.Import(ctx, "evil", []entity.Row{{Key: entity.Key{Kind: "aiInstruction", ID: id(8)}, JSON: []byte(bad)}}, entity.Landing{Rule: entity.Skip})
+			_, _, err := p.Import(ctx, "evil", []entity.Row{{Key: entity.Key{Kind: "aiInstruction", ID: id(8)}, JSON: []byte(bad)}}, entity.ImportOptions{Rule: entity.Skip})
 			is.Equal(errs.CodeOf(err), errs.Invalid)
 			is.True(strings.HasPrefix(errs.MessageOf(err), "aiInstruction "+id(8)+": "+want))
 		}

@@ -22,7 +22,7 @@ type Additions struct {
 
 // spareAdditions takes out of a plan what the people of another tenant added something of their own to, and what that needs: a
 // deploy removes nothing that is theirs. The entities belong to the tenant from then on.
-func (l *landing) spareAdditions(ctx context.Context, going plan) error {
+func (l *importer) spareAdditions(ctx context.Context, going plan) error {
 	why := map[entity.Key]string{}
 	for _, kind := range l.s.kinds {
 		if err := l.additions(ctx, kind, going[kind], why); err != nil {
@@ -49,7 +49,7 @@ func (l *landing) spareAdditions(ctx context.Context, going plan) error {
 }
 
 // spareNeeded adds to why what entities of why need of a plan, at any depth.
-func (l *landing) spareNeeded(ctx context.Context, going plan, why map[entity.Key]string) error {
+func (l *importer) spareNeeded(ctx context.Context, going plan, why map[entity.Key]string) error {
 	goes := map[entity.Key]bool{}
 	for kind, ids := range going {
 		for _, id := range ids {
@@ -63,7 +63,7 @@ func (l *landing) spareNeeded(ctx context.Context, going plan, why map[entity.Ke
 		}
 		next = nil
 		for kind, ids := range stays {
-			needs, err := l.s.porters[kind].Needs(ctx, l.tenant, ids)
+			needs, err := l.s.transferers[kind].Needs(ctx, l.tenant, ids)
 			if err != nil {
 				return err
 			}
@@ -81,7 +81,7 @@ func (l *landing) spareNeeded(ctx context.Context, going plan, why map[entity.Ke
 }
 
 // additions notes in why which of some entities have something that the tenant's people added, and what.
-func (l *landing) additions(ctx context.Context, kind entity.Kind, ids []string, why map[entity.Key]string) error {
+func (l *importer) additions(ctx context.Context, kind entity.Kind, ids []string, why map[entity.Key]string) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -101,7 +101,7 @@ func (l *landing) additions(ctx context.Context, kind entity.Kind, ids []string,
 	}
 	for _, id := range ids {
 		k, files := entity.Key{Kind: kind, ID: id}, []string(nil)
-		if p, ok := l.s.porters[kind].(entity.FilePorter); ok {
+		if p, ok := l.s.transferers[kind].(entity.FileTransferer); ok {
 			if files, err = l.ownFiles(ctx, p, k, nil); err != nil {
 				return err
 			}
@@ -123,7 +123,7 @@ func (l *landing) additions(ctx context.Context, kind entity.Kind, ids []string,
 }
 
 // ownSecrets counts the secrets of entities that a deploy brought. None came with them, and no archive holds them.
-func (l *landing) ownSecrets(ctx context.Context, kind entity.Kind, ids []string) (map[string]int, error) {
+func (l *importer) ownSecrets(ctx context.Context, kind entity.Kind, ids []string) (map[string]int, error) {
 	n := map[string]int{}
 	for row, err := range l.s.present(ctx, l.tenant, kind, ids) {
 		if err != nil {
@@ -135,7 +135,7 @@ func (l *landing) ownSecrets(ctx context.Context, kind entity.Kind, ids []string
 }
 
 // ownContent counts what principals own but for what deploys of the source brought.
-func (l *landing) ownContent(ctx context.Context, principals []string) (map[string]int, error) {
+func (l *importer) ownContent(ctx context.Context, principals []string) (map[string]int, error) {
 	own, kinds, asked := map[string]int{}, map[entity.Kind]bool{}, transfer.Set(principals)
 	for _, id := range principals {
 		counts, err := l.s.content.Owned(ctx, l.tenant, id)
@@ -148,18 +148,18 @@ func (l *landing) ownContent(ctx context.Context, principals []string) (map[stri
 		}
 	}
 	for kind := range kinds {
-		if l.s.porters[kind] == nil {
+		if l.s.transferers[kind] == nil {
 			continue
 		}
-		marks, err := l.s.store.AllBrought(ctx, l.tenant, l.source, kind)
+		fingerprints, err := l.s.store.AllFingerprints(ctx, l.tenant, l.source, kind)
 		if err != nil {
 			return nil, err
 		}
-		for row, err := range l.s.present(ctx, l.tenant, kind, slices.Sorted(maps.Keys(marks))) {
+		for row, err := range l.s.present(ctx, l.tenant, kind, slices.Sorted(maps.Keys(fingerprints))) {
 			if err != nil {
 				return nil, changed(err)
 			}
-			if owner := column(row.JSON, "ownerId"); asked[owner] && mark(row.JSON) == marks[row.ID] {
+			if owner := column(row.JSON, "ownerId"); asked[owner] && fingerprint(row.JSON) == fingerprints[row.ID] {
 				own[owner]--
 			}
 		}
@@ -167,7 +167,7 @@ func (l *landing) ownContent(ctx context.Context, principals []string) (map[stri
 	return own, nil
 }
 
-// shippedFile is the kind of the deployments that note the files of an entity which a deploy wrote. Their marks are digests.
+// shippedFile is the kind of the deployments that note the files of an entity which a deploy wrote. Their fingerprints are digests.
 const shippedFile entity.Kind = "file of another tenant"
 
 // fileID is the id of a file among deployments.
@@ -178,7 +178,7 @@ func fileID(k entity.Key, path string) string {
 
 // ownFiles returns the paths of an entity's files that no deploy of the source wrote, or that were changed since. Paths of the
 // archive are left out, and those that cannot be beside them.
-func (l *landing) ownFiles(ctx context.Context, p entity.FilePorter, k entity.Key, archived []string) ([]string, error) {
+func (l *importer) ownFiles(ctx context.Context, p entity.FileTransferer, k entity.Key, archived []string) ([]string, error) {
 	all, err := p.Files(ctx, l.tenant, k.ID)
 	if err != nil {
 		return nil, err
@@ -187,7 +187,7 @@ func (l *landing) ownFiles(ctx context.Context, p entity.FilePorter, k entity.Ke
 	for i, f := range all {
 		ids[i] = fileID(k, f.Path)
 	}
-	marks, err := l.s.store.Brought(ctx, l.tenant, l.source, shippedFile, ids)
+	fingerprints, err := l.s.store.Fingerprints(ctx, l.tenant, l.source, shippedFile, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +197,7 @@ func (l *landing) ownFiles(ctx context.Context, p entity.FilePorter, k entity.Ke
 		if apart.same[f.Path] {
 			continue
 		}
-		wrote, ok := marks[ids[i]]
+		wrote, ok := fingerprints[ids[i]]
 		if ok {
 			sum, err := l.digest(ctx, p, k.ID, f.Path)
 			if err != nil {
@@ -249,30 +249,30 @@ func eachFolder(path string, f func(folder string)) {
 }
 
 // shippedFiles returns the deployments of the archive's files that this deploy or earlier ones of the source wrote.
-func (l *landing) shippedFiles(ctx context.Context) (all []Deployment, err error) {
-	for kind, ids := range l.look.ids {
-		if _, ok := l.s.porters[kind].(entity.FilePorter); !ok {
+func (l *importer) shippedFiles(ctx context.Context) (all []Deployment, err error) {
+	for kind, ids := range l.index.ids {
+		if _, ok := l.s.transferers[kind].(entity.FileTransferer); !ok {
 			continue
 		}
 		var asked []string
 		for id := range ids {
 			k := entity.Key{Kind: kind, ID: id}
-			for _, path := range l.look.files[id] {
+			for _, path := range l.index.files[id] {
 				if l.brought[k] || l.created[k] {
 					asked = append(asked, fileID(k, path))
 				}
 			}
 		}
-		marks, err := l.s.store.Brought(ctx, l.tenant, l.source, shippedFile, asked)
+		fingerprints, err := l.s.store.Fingerprints(ctx, l.tenant, l.source, shippedFile, asked)
 		if err != nil {
 			return nil, err
 		}
 		for _, id := range asked {
 			if sum, ok := l.written[id]; ok {
-				marks[id] = sum
+				fingerprints[id] = sum
 			}
-			if marks[id] != "" {
-				all = append(all, Deployment{Key: entity.Key{Kind: shippedFile, ID: id}, Mark: marks[id]})
+			if fingerprints[id] != "" {
+				all = append(all, Deployment{Key: entity.Key{Kind: shippedFile, ID: id}, Fingerprint: fingerprints[id]})
 			}
 		}
 	}

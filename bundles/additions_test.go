@@ -9,7 +9,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/bundles"
-	"github.com/tenantcontent/tenantcontent/entities"
+	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 )
@@ -38,7 +38,7 @@ func TestDroppedStaysWithAdditions(t *testing.T) {
 			}
 			if kind == "library" {
 				for _, path := range []string{"a.txt", "dir/b.txt"} {
-					_, err := w.Entities.PutFile(acme, id, path, "text/plain", strings.NewReader("acme's"))
+					_, err := w.Content.PutFile(acme, id, path, "text/plain", strings.NewReader("acme's"))
 					is.NoErr(err)
 				}
 			}
@@ -47,11 +47,11 @@ func TestDroppedStaysWithAdditions(t *testing.T) {
 		}
 		id := func(name string) string { _, id, _ := strings.Cut(ids[name], " "); return id }
 		b := w.bundle(t, "B", entries...)
-		deploy := func() bundles.Report {
-			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
+		deploy := func() bundles.ImportResult {
+			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{})
 			is.NoErr(err)
 			is.NoErr(done[0].Err)
-			return done[0].Report
+			return done[0].ImportResult
 		}
 		is.Equal(deploy().Created, len(entries))
 		deploy() // what the second one finds is still the first one's
@@ -61,7 +61,7 @@ func TestDroppedStaysWithAdditions(t *testing.T) {
 		_, err = w.Principals.Reassign(evil, "eve", id("team with shipped content"))
 		is.NoErr(err)
 		as := actor.With(t.Context(), actor.Actor{Tenant: "evil", User: id("team with content"), Superuser: true})
-		own, err := w.Entities.Create(as, entities.Entity{Kind: "dataset", Name: "Own"})
+		own, err := w.Content.Create(as, content.Entity{Kind: "dataset", Name: "Own"})
 		is.NoErr(err)
 		for _, name := range []string{"team with a comment", "report with a comment"} {
 			kind, at, _ := strings.Cut(ids[name], " ")
@@ -69,9 +69,9 @@ func TestDroppedStaysWithAdditions(t *testing.T) {
 			is.NoErr(err)
 		}
 		w.setData(t, "evil", "datasource", id("datasource with a secret"), `{"host":"x","password":"p"}`)
-		_, err = w.Entities.PutFile(evil, id("library with a file"), "c.txt", "text/plain", strings.NewReader("evil's"))
+		_, err = w.Content.PutFile(evil, id("library with a file"), "c.txt", "text/plain", strings.NewReader("evil's"))
 		is.NoErr(err)
-		_, err = w.Entities.PutFile(evil, id("library with a changed file"), "dir/b.txt", "text/plain", strings.NewReader("evil's"))
+		_, err = w.Content.PutFile(evil, id("library with a changed file"), "dir/b.txt", "text/plain", strings.NewReader("evil's"))
 		is.NoErr(err)
 
 		for _, entry := range entries[1:] {
@@ -86,7 +86,7 @@ func TestDroppedStaysWithAdditions(t *testing.T) {
 			if kind == "team" {
 				_, err = w.Principals.Team(evil, at)
 			} else {
-				_, err = w.Entities.Get(evil, entity.Kind(kind), at)
+				_, err = w.Content.Get(evil, entity.Kind(kind), at)
 			}
 			if there = err == nil; !there {
 				is.Equal(errs.CodeOf(err), errs.NotFound)
@@ -107,7 +107,7 @@ func TestDroppedStaysWithAdditions(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(members.Total, 1)
 		is.Equal(w.data(t, "evil", "datasource", id("datasource with a secret")), `{"host":"x","password":"p"}`)
-		_, err = w.Entities.Get(evil, "dataset", own.ID)
+		_, err = w.Content.Get(evil, "dataset", own.ID)
 		is.NoErr(err)
 		told := w.told(t, "eve")
 		for name, want := range map[string]string{
@@ -129,7 +129,7 @@ func TestDeployKeepsAddedFiles(t *testing.T) {
 		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
 		library := w.make(t, "acme", "library", "L", `{}`)
 		put := func(c ctx, path, text string) {
-			_, err := w.Entities.PutFile(c, library, path, "text/plain", strings.NewReader(text))
+			_, err := w.Content.PutFile(c, library, path, "text/plain", strings.NewReader(text))
 			is.NoErr(err)
 		}
 		put(acme, "a", "acme's")
@@ -140,15 +140,15 @@ func TestDeployKeepsAddedFiles(t *testing.T) {
 			var done []bundles.Deployed
 			var err error
 			if manifest {
-				done, err = w.Bundles.DeployManifest(acme, bundles.Manifest{Entries: []bundles.Entry{{Type: "library", EntityID: library}}}, []string{"evil"}, bundles.How{})
+				done, err = w.Bundles.DeployManifest(acme, bundles.Manifest{Entries: []bundles.Entry{{Type: "library", EntityID: library}}}, []string{"evil"}, bundles.ImportOptions{})
 			} else {
-				done, err = w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
+				done, err = w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{})
 			}
 			is.NoErr(err)
 			is.NoErr(done[0].Err)
 		}
 		files := func() (all string) {
-			page, err := w.Entities.Files(evil, library, pageOf(100))
+			page, err := w.Content.Files(evil, library, pageOf(100))
 			is.NoErr(err)
 			for _, f := range page.Rows {
 				all += f.Path + " "
@@ -162,20 +162,20 @@ func TestDeployKeepsAddedFiles(t *testing.T) {
 			put(evil, "case", "evil's")
 			put(evil, "folder/file", "evil's")
 			for _, path := range []string{"gone", "changed"} {
-				is.NoErr(w.Entities.DeleteFile(acme, library, path))
+				is.NoErr(w.Content.DeleteFile(acme, library, path))
 			}
 			put(acme, "CASE", "acme's")
 			put(acme, "folder", "acme's")
 			deploy(manifest)
 			is.Equal(files(), "CASE a changed folder own ")
 			for _, path := range []string{"CASE", "folder"} {
-				is.NoErr(w.Entities.DeleteFile(acme, library, path))
+				is.NoErr(w.Content.DeleteFile(acme, library, path))
 			}
 			put(acme, "gone", "acme's")
 			put(acme, "changed", "acme's")
 			deploy(manifest)
 			is.Equal(files(), "a changed gone own ")
-			is.NoErr(w.Entities.DeleteFile(evil, library, "own"))
+			is.NoErr(w.Content.DeleteFile(evil, library, "own"))
 		}
 	})
 }

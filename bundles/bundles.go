@@ -2,7 +2,7 @@
 // content.
 //
 // httpapi, the root and hosts import it; bundles/bunstore stores its rows, bundles/archive defines the file format, and
-// bundles/bundletest checks a host's own kinds and drivers. It reads and writes content of every kind through entity.Porter.
+// bundles/drivertest checks a host's own kinds and drivers. It reads and writes content of every kind through entity.Transferer.
 package bundles
 
 import (
@@ -71,12 +71,12 @@ func (e Entry) Version() string {
 // Deployment is one entity that a deploy of a bundle brought into a tenant.
 type Deployment struct {
 	entity.Key
-	Mark   string // a fingerprint that distinguishes the entity from a later one with its id
-	Shared bool   // deploys of another bundle brought it, too
+	Fingerprint string // a fingerprint that distinguishes the entity from a later one with its id
+	Shared      bool   // deploys of another bundle brought it, too
 }
 
-// Hanging counts what is removed together with entities and is not in archives.
-type Hanging struct {
+// Dependents counts what is removed together with entities and is not in archives.
+type Dependents struct {
 	Comments        int // on the entities, without their replies
 	Passwords       int // of users, as all that follow
 	SuperuserRights int
@@ -93,7 +93,7 @@ type Hanging struct {
 	Memberships     map[string]int // by team
 }
 
-// Store keeps bundles and their entries. Implementations must pass bundlestest.TestStore.
+// Store keeps bundles and their entries. Implementations must pass storetest.TestStore.
 type Store interface {
 	// Get finds a bundle, with its entries, by id or, when key has no UUID form, by slug. Errors: errs.NotFound.
 	Get(ctx context.Context, tenant, key string) (Bundle, error)
@@ -131,10 +131,10 @@ type Store interface {
 
 	// Deployed returns what the deploys of a bundle of another tenant brought into this one, ordered by kind and id.
 	Deployed(ctx context.Context, tenant, source, bundleID string) ([]Deployment, error)
-	// Brought returns, of some entities of a kind, the marks of those that deploys from a source tenant brought, by id. source ""
+	// Fingerprints returns, of some entities of a kind, the fingerprints of those that deploys from a source tenant brought, by id. source ""
 	// means every tenant.
-	Brought(ctx context.Context, tenant, source string, kind entity.Kind, ids []string) (map[string]string, error)
-	// SetDeployed replaces what Deployed returns. The marks become those of the entities, whichever bundles of the source brought
+	Fingerprints(ctx context.Context, tenant, source string, kind entity.Kind, ids []string) (map[string]string, error)
+	// SetDeployed replaces what Deployed returns. The fingerprints become those of the entities, whichever bundles of the source brought
 	// them; Shared is ignored.
 	SetDeployed(ctx context.Context, tenant, source, bundleID string, all []Deployment) error
 	// AddDeployed is like SetDeployed but keeps the others.
@@ -149,24 +149,24 @@ type Store interface {
 	// Superusers returns which of some users are superusers, enabled or not.
 	Superusers(ctx context.Context, tenant string, usernames []string) ([]string, error)
 
-	// AllBrought returns the marks of all entities of a kind that deploys from a source tenant brought, by id.
-	AllBrought(ctx context.Context, tenant, source string, kind entity.Kind) (map[string]string, error)
+	// AllFingerprints returns the fingerprints of all entities of a kind that deploys from a source tenant brought, by id.
+	AllFingerprints(ctx context.Context, tenant, source string, kind entity.Kind) (map[string]string, error)
 	// Additions counts what people added to some entities of a kind, by id; those with nothing may be left out.
 	Additions(ctx context.Context, tenant string, kind entity.Kind, ids []string) (map[string]Additions, error)
 
-	// Hanging counts what hangs on some entities of a kind at a time. It asks of hundreds of entities at once.
-	Hanging(ctx context.Context, tenant string, kind entity.Kind, ids []string, at time.Time) (Hanging, error)
+	// Dependents counts what hangs on some entities of a kind at a time. It asks of hundreds of entities at once.
+	Dependents(ctx context.Context, tenant string, kind entity.Kind, ids []string, at time.Time) (Dependents, error)
 
 	// Lock locks a tenant until the transaction in ctx ends: other callers of Lock wait. Errors: errs.NotFound if there is no
 	// such tenant.
 	Lock(ctx context.Context, tenant string) error
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
-	// Joined reports whether ctx carries a transaction.
-	Joined(ctx context.Context) bool
-	// Rehearse runs fn as InTx does and rolls back what it did. Errors: fn's own; errs.Invalid, before fn runs, when ctx
+	// InTransaction reports whether ctx carries a transaction.
+	InTransaction(ctx context.Context) bool
+	// RunAndRollBack runs fn as InTx does and rolls back what it did. Errors: fn's own; errs.Invalid, before fn runs, when ctx
 	// carries a transaction, which would keep it.
-	Rehearse(ctx context.Context, fn func(ctx context.Context) error) error
+	RunAndRollBack(ctx context.Context, fn func(ctx context.Context) error) error
 }
 
 // Tenants decides which tenants may deploy into which. *tenants.Service implements it.
@@ -182,14 +182,14 @@ type Downloads interface {
 	Keep(ctx context.Context, tenant, filename, contentType string, lifetime time.Duration, write func(io.Writer) error) (files.File, error)
 }
 
-// People looks up and locks users and teams of a tenant. *principals.Service implements it.
-type People interface {
+// Principals looks up and locks users and teams of a tenant. *principals.Service implements it.
+type Principals interface {
 	// Superusers returns the names of the enabled superusers, ordered.
 	Superusers(ctx context.Context, tenant string) ([]string, error)
 	// Known returns which of some ids are those of users and teams that exist.
 	Known(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
-	// Spelled returns the exact name of the user who is meant by a name, or the name as it is if there is none.
-	Spelled(ctx context.Context, tenant, name string) (string, error)
+	// CanonicalName returns the exact name of the user who is meant by a name, or the name as it is if there is none.
+	CanonicalName(ctx context.Context, tenant, name string) (string, error)
 	// LockPrincipals keeps content from being added for users and teams until the transaction in ctx ends, and waits for
 	// what is just being added. It comes after Store.Lock.
 	LockPrincipals(ctx context.Context, tenant string, ids []string) error
@@ -197,31 +197,31 @@ type People interface {
 
 // Service implements the rules for bundles over a Store.
 type Service struct {
-	store     Store
-	tenants   Tenants
-	downloads Downloads
-	people    People
-	content   *entity.Registry
-	drivers   []Driver
-	porters   map[entity.Kind]entity.Porter
-	kinds     []entity.Kind // of porters, each after those that it may need
-	limits    Limits
-	size      int64
-	landings  *limiter.Limiter // by tenant
-	notify    func(ctx context.Context, tenant string, users []string, title, body string) error
-	now       func() time.Time
-	newID     func() string
+	store       Store
+	tenants     Tenants
+	downloads   Downloads
+	principals  Principals
+	content     *entity.Registry
+	drivers     []Driver
+	transferers map[entity.Kind]entity.Transferer
+	kinds       []entity.Kind // of transferers, each after those that it may need
+	limits      Limits
+	size        int64
+	imports     *limiter.Limiter // by tenant
+	notify      func(ctx context.Context, tenant string, users []string, title, body string) error
+	now         func() time.Time
+	newID       func() string
 }
 
-// Options configure a Service. Store, Tenants, Downloads, People and Content are required.
+// Options configure a Service. Store, Tenants, Downloads, Principals and Content are required.
 type Options struct {
-	Store     Store
-	Tenants   Tenants
-	Downloads Downloads
-	People    People
-	Content   *entity.Registry // the kinds
-	Global    []entity.Type    // the kinds that an entry of type global ships beside those of Content: whole, each
-	Drivers   []Driver         // of the host: each joins the ready ones, or takes the place of the one with its id
+	Store      Store
+	Tenants    Tenants
+	Downloads  Downloads
+	Principals Principals
+	Content    *entity.Registry // the kinds
+	Global     []entity.Type    // the kinds that an entry of type global ships beside those of Content: whole, each
+	Drivers    []Driver         // of the host: each joins the ready ones, or takes the place of the one with its id
 	// Notify tells some users of a tenant, in the transaction in ctx, what a deploy from another one left out. nil: nobody.
 	Notify func(ctx context.Context, tenant string, users []string, title, body string) error
 
@@ -253,11 +253,11 @@ func New(o Options) (*Service, error) {
 		return nil, err
 	}
 	s := &Service{
-		store: o.Store, tenants: o.Tenants, downloads: o.Downloads, people: o.People, content: o.Content, drivers: drivers,
+		store: o.Store, tenants: o.Tenants, downloads: o.Downloads, principals: o.Principals, content: o.Content, drivers: drivers,
 		notify: o.Notify,
-		limits: o.Limits.WithDefaults(), size: o.Size, landings: limiter.New(limiter.Options{Capacity: maxLandings, PerKey: 1, Timeout: maxWait}), now: o.Now, newID: o.NewID,
+		limits: o.Limits.WithDefaults(), size: o.Size, imports: limiter.New(limiter.Options{Capacity: maxImports, PerKey: 1, Timeout: maxWait}), now: o.Now, newID: o.NewID,
 	}
-	s.porters, s.kinds = portersOf(o.Content, drivers)
+	s.transferers, s.kinds = transferersOf(o.Content, drivers)
 	return s, nil
 }
 

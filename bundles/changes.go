@@ -15,7 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/rawjson"
 )
 
-// Change is what an import did with one row: an entity.Arrival, or one of the two actions below.
+// Change is what an import did with one row: an entity.ImportAction, or one of the two actions below.
 type Change struct {
 	Action string
 	entity.Key
@@ -28,7 +28,7 @@ const (
 )
 
 // stored returns the rows of the given entities that exist, by id.
-func (l *landing) stored(ctx context.Context, kind entity.Kind, ids []string) (map[string]json.RawMessage, error) {
+func (l *importer) stored(ctx context.Context, kind entity.Kind, ids []string) (map[string]json.RawMessage, error) {
 	said := map[string]json.RawMessage{}
 	for row, err := range l.s.present(ctx, l.tenant, kind, ids) {
 		if errs.CodeOf(err) == errs.NotFound { // a draft, which cannot be exported: its import says so
@@ -43,7 +43,7 @@ func (l *landing) stored(ctx context.Context, kind entity.Kind, ids []string) (m
 }
 
 // before returns the stored rows of the entities in the batch, if changes are to be reported.
-func (l *landing) before(ctx context.Context, kind entity.Kind) (map[string]json.RawMessage, error) {
+func (l *importer) before(ctx context.Context, kind entity.Kind) (map[string]json.RawMessage, error) {
 	if !l.list || l.into.Rule != entity.Overwrite && !l.leaves() {
 		return nil, nil
 	}
@@ -56,12 +56,12 @@ func (l *landing) before(ctx context.Context, kind entity.Kind) (map[string]json
 
 // leaves reports whether identical rows are reported as unchanged and not imported: with the rule Skip, and in a dry run with
 // the rule Fail, which is to find the rows that differ.
-func (l *landing) leaves() bool {
+func (l *importer) leaves() bool {
 	return l.list && !l.crossTenant && (l.into.Rule == entity.Skip || l.into.Rule == entity.Fail && l.dry)
 }
 
 // leaveIdentical removes the rows from the batch that are identical to stored ones, and records them as unchanged.
-func (l *landing) leaveIdentical(ctx context.Context, kind entity.Kind, before map[string]json.RawMessage) error {
+func (l *importer) leaveIdentical(ctx context.Context, kind entity.Kind, before map[string]json.RawMessage) error {
 	if !l.leaves() || len(before) == 0 {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (l *landing) leaveIdentical(ctx context.Context, kind entity.Kind, before m
 
 // identical reports whether overwriting with a row would change nothing. It ignores an unknown owner, who would be replaced, and
 // the createdAt of a user.
-func (l *landing) identical(ctx context.Context, r entity.Row, there json.RawMessage) (bool, error) {
+func (l *importer) identical(ctx context.Context, r entity.Row, there json.RawMessage) (bool, error) {
 	switch {
 	case there == nil || bytes.Equal(r.JSON, there):
 		return there != nil, nil
@@ -103,7 +103,7 @@ func (l *landing) identical(ctx context.Context, r entity.Row, there json.RawMes
 	if owner == "" || column(there, "ownerId") != l.into.Owner || !sameBut("ownerId", r.JSON, there) {
 		return false, nil
 	}
-	known, err := l.s.people.Known(ctx, l.tenant, []string{owner})
+	known, err := l.s.principals.Known(ctx, l.tenant, []string{owner})
 	return err == nil && !known[owner], err
 }
 
@@ -121,8 +121,8 @@ func sameBut(name string, a, b json.RawMessage) bool {
 }
 
 // leave records an identical row, whose files may still differ.
-func (l *landing) leave(ctx context.Context, c Change) error {
-	if p, ok := l.s.porters[c.Kind].(entity.FilePorter); ok {
+func (l *importer) leave(ctx context.Context, c Change) error {
+	if p, ok := l.s.transferers[c.Kind].(entity.FileTransferer); ok {
 		if err := l.comparePaths(ctx, p, &c); err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func (l *landing) leave(ctx context.Context, c Change) error {
 }
 
 // differs returns the error for an entity that exists with different files, nil if it is skipped.
-func (l *landing) differs(k entity.Key) error {
+func (l *importer) differs(k entity.Key) error {
 	if l.into.Rule == entity.Fail {
 		return errs.New(errs.Conflict, "%s %s exists already, with other files.", k.Kind, k.ID)
 	}
@@ -147,13 +147,13 @@ func (l *landing) differs(k entity.Key) error {
 }
 
 // compareFile compares a file of an identical entity with the stored one.
-func (l *landing) compareFile(ctx context.Context, k entity.Key, f entity.File, r io.Reader) error {
+func (l *importer) compareFile(ctx context.Context, k entity.Key, f entity.File, r io.Reader) error {
 	has, now := l.same[k], sha256.New()
 	if _, err := io.Copy(now, r); err != nil {
 		return err
 	}
 	if old := has.files[f.Path]; old.Size == f.Size && old.ContentType == f.ContentType {
-		before, err := l.digest(ctx, l.s.porters[k.Kind].(entity.FilePorter), k.ID, f.Path)
+		before, err := l.digest(ctx, l.s.transferers[k.Kind].(entity.FileTransferer), k.ID, f.Path)
 		if err != nil || bytes.Equal(before, now.Sum(nil)) {
 			return err
 		}
@@ -166,11 +166,11 @@ func (l *landing) compareFile(ctx context.Context, k entity.Key, f entity.File, 
 }
 
 // changes returns the changes of the rows in the batch.
-func (l *landing) changes(ctx context.Context, kind entity.Kind, arrivals []entity.Arrival, before map[string]json.RawMessage) ([]Change, error) {
+func (l *importer) changes(ctx context.Context, kind entity.Kind, actions []entity.ImportAction, before map[string]json.RawMessage) ([]Change, error) {
 	all, ids, over := make([]Change, len(l.rows)), make([]string, len(l.rows)), []string{}
 	for i, r := range l.rows {
-		all[i], ids[i] = Change{Action: string(arrivals[i]), Key: r.Key}, r.ID
-		if arrivals[i] == entity.Updated {
+		all[i], ids[i] = Change{Action: string(actions[i]), Key: r.Key}, r.ID
+		if actions[i] == entity.Updated {
 			over = append(over, r.ID)
 		}
 	}
@@ -196,7 +196,7 @@ func (l *landing) changes(ctx context.Context, kind entity.Kind, arrivals []enti
 
 // names returns the names of the given entities that exist, by id. In another tenant than the caller's they
 // are those in the rows of the batch, else the ids.
-func (l *landing) names(ctx context.Context, kind entity.Kind, ids []string) (map[string]string, error) {
+func (l *importer) names(ctx context.Context, kind entity.Kind, ids []string) (map[string]string, error) {
 	if l.crossTenant {
 		return l.shippedNames(kind, ids), nil
 	}
@@ -208,7 +208,7 @@ func (l *landing) names(ctx context.Context, kind entity.Kind, ids []string) (ma
 	return names, err
 }
 
-func (l *landing) shippedNames(kind entity.Kind, ids []string) map[string]string {
+func (l *importer) shippedNames(kind entity.Kind, ids []string) map[string]string {
 	names := make(map[string]string, len(ids))
 	for _, id := range ids {
 		names[id] = id
@@ -233,12 +233,12 @@ func column(row json.RawMessage, name string) (text string) {
 
 // sameEntity is an entity with files that is unchanged so far.
 type sameEntity struct {
-	change int // its index in Report.Changes
+	change int // its index in ImportResult.Changes
 	files  map[string]entity.File
 }
 
 // comparePaths compares the paths of an entity's files with those in the archive, before files are removed.
-func (l *landing) comparePaths(ctx context.Context, p entity.FilePorter, c *Change) error {
+func (l *importer) comparePaths(ctx context.Context, p entity.FileTransferer, c *Change) error {
 	if c.Action != unchanged {
 		return nil
 	}
@@ -251,7 +251,7 @@ func (l *landing) comparePaths(ctx context.Context, p entity.FilePorter, c *Chan
 		has.files[f.Path] = f
 	}
 	differ := func(path string) bool { _, ok := has.files[path]; return !ok }
-	if len(files) != len(l.look.files[c.ID]) || slices.ContainsFunc(l.look.files[c.ID], differ) {
+	if len(files) != len(l.index.files[c.ID]) || slices.ContainsFunc(l.index.files[c.ID], differ) {
 		c.Action = string(entity.Updated)
 		return nil
 	}
@@ -260,7 +260,7 @@ func (l *landing) comparePaths(ctx context.Context, p entity.FilePorter, c *Chan
 }
 
 // put writes a file, and records whether it changes the stored one.
-func (l *landing) put(ctx context.Context, p entity.FilePorter, k entity.Key, f entity.File, r io.Reader) error {
+func (l *importer) put(ctx context.Context, p entity.FileTransferer, k entity.Key, f entity.File, r io.Reader) error {
 	if !l.crossTenant {
 		return l.putFile(ctx, p, k, f, r)
 	}
@@ -270,7 +270,7 @@ func (l *landing) put(ctx context.Context, p entity.FilePorter, k entity.Key, f 
 	return err
 }
 
-func (l *landing) putFile(ctx context.Context, p entity.FilePorter, k entity.Key, f entity.File, r io.Reader) error {
+func (l *importer) putFile(ctx context.Context, p entity.FileTransferer, k entity.Key, f entity.File, r io.Reader) error {
 	has, ok := l.same[k]
 	if !ok {
 		return p.PutFile(ctx, l.tenant, k.ID, f, r)
@@ -295,7 +295,7 @@ func (l *landing) putFile(ctx context.Context, p entity.FilePorter, k entity.Key
 	return nil
 }
 
-func (l *landing) digest(ctx context.Context, p entity.FilePorter, id, path string) ([]byte, error) {
+func (l *importer) digest(ctx context.Context, p entity.FileTransferer, id, path string) ([]byte, error) {
 	r, err := p.OpenFile(ctx, l.tenant, id, path)
 	if err != nil {
 		return nil, err

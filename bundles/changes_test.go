@@ -9,7 +9,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/bundles"
-	"github.com/tenantcontent/tenantcontent/entities"
+	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
@@ -19,12 +19,12 @@ import (
 func (w *world) diff(t *testing.T, tenant string, file []byte) (changes []string, counts bundles.Counts) {
 	t.Helper()
 	is := is.New(t)
-	r, err := w.Bundles.Import(w.as(t, tenant), bytes.NewReader(file), bundles.How{Rule: entity.Overwrite, DryRun: true, Changes: true})
+	r, err := w.Bundles.Import(w.as(t, tenant), bytes.NewReader(file), bundles.ImportOptions{Rule: entity.Overwrite, DryRun: true, Changes: true})
 	is.NoErr(err)
 	for _, c := range r.Changes {
 		changes = append(changes, fmt.Sprint(c.Action, " ", c.Kind, " ", c.Name))
 	}
-	done, err := w.Bundles.Import(w.as(t, tenant), bytes.NewReader(file), bundles.How{Rule: entity.Overwrite, DryRun: true})
+	done, err := w.Bundles.Import(w.as(t, tenant), bytes.NewReader(file), bundles.ImportOptions{Rule: entity.Overwrite, DryRun: true})
 	is.NoErr(err)
 	is.Equal(done.Updated, r.Updated+r.Unchanged) // who does not ask for changes gets no other counts
 	is.Equal(done.Unchanged, 0)
@@ -37,13 +37,13 @@ func TestUnchanged(t *testing.T) {
 		is, evil := is.New(t), w.as(t, "evil")
 		entries := w.everything(t, "acme")
 		file := w.export(t, "acme", "", entries...)
-		_, err := w.Bundles.Import(evil, bytes.NewReader(file), bundles.How{Rule: entity.Overwrite})
+		_, err := w.Bundles.Import(evil, bytes.NewReader(file), bundles.ImportOptions{Rule: entity.Overwrite})
 		is.NoErr(err)
 		changes, counts := w.diff(t, "evil", file)
 		is.Equal(counts, bundles.Counts{Unchanged: len(changes)})
 		is.True(len(changes) > 20)
 		for _, rule := range []entity.Rule{entity.Skip, entity.Fail} { // and under every other rule
-			r, err := w.Bundles.Import(evil, bytes.NewReader(file), bundles.How{Rule: rule, DryRun: true, Changes: true})
+			r, err := w.Bundles.Import(evil, bytes.NewReader(file), bundles.ImportOptions{Rule: rule, DryRun: true, Changes: true})
 			is.NoErr(err)
 			for _, c := range r.Changes {
 				if c.Action != "unchanged" {
@@ -52,7 +52,7 @@ func TestUnchanged(t *testing.T) {
 			}
 			is.Equal(r.Counts, counts)
 		}
-		_, err = w.Bundles.Import(evil, bytes.NewReader(file), bundles.How{Rule: entity.Fail, Changes: true})
+		_, err = w.Bundles.Import(evil, bytes.NewReader(file), bundles.ImportOptions{Rule: entity.Fail, Changes: true})
 		is.Equal(errs.CodeOf(err), errs.Conflict) // the real thing stops at the first row that exists
 		_, err = w.Colors.Put(evil, "red", "#0000ff")
 		is.NoErr(err)
@@ -74,11 +74,11 @@ func TestUnknownOwnerIsUnchanged(t *testing.T) {
 		file := packed(t, map[string]string{"tag " + tag: stranger}, nil)
 		changes, _ := w.diff(t, "evil", file)
 		is.Equal(changes, []string{"updated tag T"})
-		_, err := w.Bundles.Import(w.as(t, "evil"), bytes.NewReader(file), bundles.How{Rule: entity.Overwrite})
+		_, err := w.Bundles.Import(w.as(t, "evil"), bytes.NewReader(file), bundles.ImportOptions{Rule: entity.Overwrite})
 		is.NoErr(err)
 		changes, _ = w.diff(t, "evil", file)
 		is.Equal(changes, []string{"unchanged tag T"})
-		r, err := w.Bundles.Import(w.as(t, "evil"), bytes.NewReader(file), bundles.How{DryRun: true, Changes: true})
+		r, err := w.Bundles.Import(w.as(t, "evil"), bytes.NewReader(file), bundles.ImportOptions{DryRun: true, Changes: true})
 		is.NoErr(err)
 		is.Equal(r.Counts, bundles.Counts{Unchanged: 1})
 	})
@@ -90,7 +90,7 @@ func TestChangedFiles(t *testing.T) {
 		is, acme := is.New(t), w.as(t, "acme")
 		library := w.make(t, "acme", "library", "L", `{}`)
 		put := func(path, kind, content string) {
-			_, err := w.Entities.PutFile(acme, library, path, kind, strings.NewReader(content))
+			_, err := w.Content.PutFile(acme, library, path, kind, strings.NewReader(content))
 			is.NoErr(err)
 		}
 		put("a", "text/plain", "aa")
@@ -104,8 +104,8 @@ func TestChangedFiles(t *testing.T) {
 			"size":      func() { put("a", "text/plain", "a") },
 			"type":      func() { put("a", "text/css", "aa") },
 			"more":      func() { put("d", "text/plain", "d") },
-			"other":     func() { is.NoErr(w.Entities.DeleteFile(acme, library, "c")); put("C", "text/plain", "") },
-			"less":      func() { is.NoErr(w.Entities.DeleteFile(acme, library, "c")) },
+			"other":     func() { is.NoErr(w.Content.DeleteFile(acme, library, "c")); put("C", "text/plain", "") },
+			"less":      func() { is.NoErr(w.Content.DeleteFile(acme, library, "c")) },
 		} {
 			change()
 			want, counts := "updated library L", bundles.Counts{Updated: 1}
@@ -116,12 +116,12 @@ func TestChangedFiles(t *testing.T) {
 			if len(changes) != 1 || changes[0] != want || got != counts {
 				t.Errorf("%s: %v %v", name, changes, got)
 			}
-			skipped, err := w.Bundles.Import(acme, bytes.NewReader(file), bundles.How{DryRun: true, Changes: true})
+			skipped, err := w.Bundles.Import(acme, bytes.NewReader(file), bundles.ImportOptions{DryRun: true, Changes: true})
 			is.NoErr(err)
 			is.Equal(skipped.Counts, bundles.Counts{Unchanged: counts.Unchanged, Skipped: counts.Updated})
-			_, err = w.Bundles.Import(acme, bytes.NewReader(file), bundles.How{Rule: entity.Fail, DryRun: true, Changes: true})
+			_, err = w.Bundles.Import(acme, bytes.NewReader(file), bundles.ImportOptions{Rule: entity.Fail, DryRun: true, Changes: true})
 			is.Equal(err == nil, name == "unchanged")
-			_, err = w.Bundles.Import(acme, bytes.NewReader(file), bundles.How{Rule: entity.Overwrite})
+			_, err = w.Bundles.Import(acme, bytes.NewReader(file), bundles.ImportOptions{Rule: entity.Overwrite})
 			is.NoErr(err)
 		}
 	})
@@ -135,7 +135,7 @@ func TestChangesAreNamed(t *testing.T) {
 		file := w.export(t, "acme", "", "tagged "+same)
 		goes := w.make(t, "acme", "tag", "Goes", `{}`)
 		for _, dry := range []bool{true, false} {
-			r, err := w.Bundles.Restore(acme, bytes.NewReader(file), bundles.How{Changes: true, DryRun: dry})
+			r, err := w.Bundles.Restore(acme, bytes.NewReader(file), bundles.ImportOptions{Changes: true, DryRun: dry})
 			is.NoErr(err)
 			is.Equal(r.Changes, []bundles.Change{
 				{Action: "deleted", Key: entity.Key{Kind: "tag", ID: goes}, Name: "Goes"},
@@ -143,7 +143,7 @@ func TestChangesAreNamed(t *testing.T) {
 			})
 			is.Equal(r.Counts, bundles.Counts{Deleted: 1, Unchanged: 1})
 		}
-		r, err := w.Bundles.Import(acme, bytes.NewReader(file), bundles.How{Changes: true})
+		r, err := w.Bundles.Import(acme, bytes.NewReader(file), bundles.ImportOptions{Changes: true})
 		is.NoErr(err)
 		is.Equal(r.Changes, []bundles.Change{{Action: "unchanged", Key: entity.Key{Kind: "tag", ID: same}, Name: "Same"}})
 	})
@@ -154,11 +154,11 @@ func TestDraftInTheWay(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme := is.New(t), w.as(t, "acme")
 		report := w.make(t, "acme", "report", "R", `{}`)
-		draft, err := w.Entities.Create(acme, entities.Entity{Kind: "report", Name: "Draft", EditingID: &report})
+		draft, err := w.Content.Create(acme, content.Entity{Kind: "report", Name: "Draft", EditingID: &report})
 		is.NoErr(err)
 		file := packed(t, map[string]string{"report " + draft.ID: `{"name": "x", "ownerId": "jo"}`}, nil)
 		for _, changes := range []bool{false, true} {
-			_, err := w.Bundles.Import(acme, bytes.NewReader(file), bundles.How{Rule: entity.Overwrite, Changes: changes})
+			_, err := w.Bundles.Import(acme, bytes.NewReader(file), bundles.ImportOptions{Rule: entity.Overwrite, Changes: changes})
 			is.Equal(errs.CodeOf(err), errs.Conflict)
 		}
 	})
@@ -181,7 +181,7 @@ func TestChangesCost(t *testing.T) {
 			entries = append(entries, "global ")
 			file := w.export(t, tenant, "", entries...)
 			counter.Take()
-			r, err := w.Bundles.Import(w.as(t, tenant), bytes.NewReader(file), bundles.How{Rule: entity.Overwrite, Changes: true})
+			r, err := w.Bundles.Import(w.as(t, tenant), bytes.NewReader(file), bundles.ImportOptions{Rule: entity.Overwrite, Changes: true})
 			is.NoErr(err)
 			is.Equal(r.Unchanged, 2*n)
 			cost = append(cost, len(counter.Take()))

@@ -13,7 +13,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/aiinstr"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/comments"
-	"github.com/tenantcontent/tenantcontent/entities"
+	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
@@ -35,7 +35,7 @@ func (w *world) same(t *testing.T, name string) {
 // owner is who owns a report of evil.
 func (w *world) owner(t *testing.T, id string) string {
 	t.Helper()
-	e, err := w.Entities.Get(w.as(t, "evil"), "report", id)
+	e, err := w.Content.Get(w.as(t, "evil"), "report", id)
 	is.New(t).NoErr(err)
 	return e.OwnerID
 }
@@ -67,7 +67,7 @@ func TestDeployGivesNoRights(t *testing.T) {
 		}
 		of := func(owner, name string) string {
 			ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: owner, Superuser: true})
-			e, err := w.Entities.Create(ctx, entities.Entity{Kind: "report", Name: name})
+			e, err := w.Content.Create(ctx, content.Entity{Kind: "report", Name: name})
 			is.NoErr(err)
 			return e.ID
 		}
@@ -95,10 +95,10 @@ func TestDeployGivesNoRights(t *testing.T) {
 			"2 users did not come along: a tenant's own people decide who its users are.",
 			"3 members of teams did not come along: roles in a tenant are given by its own people.",
 		}
-		owners := "The owner of 2 new pieces did not come along: the tenant's own people own what is new there."
+		owners := "The owner of 2 new items did not come along: the tenant's own people own what is new there."
 		for i, rule := range []entity.Rule{entity.Overwrite, entity.Overwrite, entity.Skip} {
 			for _, dry := range []bool{true, false} {
-				done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{Rule: rule, DryRun: dry})
+				done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{Rule: rule, DryRun: dry})
 				is.NoErr(err)
 				is.Equal(done[0].ByKind["user"], bundles.Counts{Skipped: 2})
 				if i == 0 {
@@ -109,7 +109,7 @@ func TestDeployGivesNoRights(t *testing.T) {
 			}
 			check()
 		}
-		_, err = w.Bundles.DeployManifest(acme, m, []string{"evil"}, bundles.How{})
+		_, err = w.Bundles.DeployManifest(acme, m, []string{"evil"}, bundles.ImportOptions{})
 		is.NoErr(err)
 		check()
 		said := w.told(t, "eve")
@@ -121,7 +121,7 @@ func TestDeployGivesNoRights(t *testing.T) {
 		email := "changed@acme.example"
 		_, err = w.Principals.UpdateUser(acme, "mallory", func(u *principals.User) error { u.Email = &email; return nil })
 		is.NoErr(err)
-		_, err = w.Bundles.Import(evil, strings.NewReader(string(w.export(t, "acme", b.ID))), bundles.How{Rule: entity.Overwrite})
+		_, err = w.Bundles.Import(evil, strings.NewReader(string(w.export(t, "acme", b.ID))), bundles.ImportOptions{Rule: entity.Overwrite})
 		is.NoErr(err)
 		u, err := w.Principals.User(evil, "mallory")
 		is.NoErr(err)
@@ -146,24 +146,24 @@ func TestDeployTellsNotWhoIsThere(t *testing.T) {
 				is.NoErr(err)
 			}
 			ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: name, Superuser: true})
-			report, err := w.Entities.Create(ctx, entities.Entity{Kind: "report", Name: "R"})
+			report, err := w.Content.Create(ctx, content.Entity{Kind: "report", Name: "R"})
 			is.NoErr(err)
 			b := w.bundle(t, "Of "+name, "user "+name, "report "+report.ID)
 			answer := ""
-			for _, how := range []bundles.How{{DryRun: true}, {Rule: entity.Fail}, {}, {Rule: entity.Skip}, {Changes: true}} {
+			for _, how := range []bundles.ImportOptions{{DryRun: true}, {Rule: entity.Fail}, {}, {Rule: entity.Skip}, {Changes: true}} {
 				done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, how)
 				is.NoErr(err)
-				r := done[0].Report
+				r := done[0].ImportResult
 				r.Archive = nil
 				text, err := json.Marshal(r)
 				is.NoErr(err)
 				answer += strings.NewReplacer(name, "X", report.ID, "R").Replace(string(text))
 				if how.Rule == entity.Fail { // or it would be there
-					is.NoErr(w.Entities.Delete(evil, "report", report.ID))
+					is.NoErr(w.Content.Delete(evil, "report", report.ID))
 				}
 			}
 			w.undo(t, b.ID, name)
-			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
+			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{})
 			is.NoErr(err)
 			is.Equal(done[0].Warnings, []string{})
 			answers = append(answers, answer)
@@ -180,11 +180,11 @@ func TestDeployLeavesTeamsAlone(t *testing.T) {
 		made, err := w.Principals.CreateTeam(acme, principals.Team{Name: "Other"})
 		is.NoErr(err)
 		imported = made.ID
-		_, err = w.Bundles.Import(evil, strings.NewReader(string(w.export(t, "acme", "", "team "+imported))), bundles.How{})
+		_, err = w.Bundles.Import(evil, strings.NewReader(string(w.export(t, "acme", "", "team "+imported))), bundles.ImportOptions{})
 		is.NoErr(err)
 		b := w.bundle(t, "B", "team "+brought, "team "+imported)
 		deploy := func() bundles.Counts {
-			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
+			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{})
 			is.NoErr(err)
 			return done[0].Counts
 		}
@@ -225,7 +225,7 @@ func TestDeployLeavesOwnAlone(t *testing.T) {
 		is.NoErr(err)
 
 		report, library := w.make(t, "evil", "report", "Own", `{"of": "evil"}`), w.make(t, "evil", "library", "Own", `{"of": "evil"}`)
-		_, err = w.Entities.PutFile(evil, library, "a.txt", "text/plain", strings.NewReader("evil's"))
+		_, err = w.Content.PutFile(evil, library, "a.txt", "text/plain", strings.NewReader("evil's"))
 		is.NoErr(err)
 		_, err = w.Colors.Put(evil, "brand", "#00ff00")
 		is.NoErr(err)
@@ -233,12 +233,12 @@ func TestDeployLeavesOwnAlone(t *testing.T) {
 		is.NoErr(err)
 		entries := []string{"report " + report, "library " + library, "global "}
 		file := string(w.export(t, "evil", "", entries...))
-		_, err = w.Bundles.Import(acme, strings.NewReader(file), bundles.How{Owner: "admin"})
+		_, err = w.Bundles.Import(acme, strings.NewReader(file), bundles.ImportOptions{Owner: "admin"})
 		is.NoErr(err)
 		for kind, id := range map[entity.Kind]string{"report": report, "library": library} {
 			w.setData(t, "acme", kind, id, `{"of": "acme"}`)
 		}
-		_, err = w.Entities.PutFile(acme, library, "a.txt", "text/plain", strings.NewReader("acme's"))
+		_, err = w.Content.PutFile(acme, library, "a.txt", "text/plain", strings.NewReader("acme's"))
 		is.NoErr(err)
 		_, err = w.Colors.Put(acme, "brand", "#ff0000")
 		is.NoErr(err)
@@ -248,7 +248,7 @@ func TestDeployLeavesOwnAlone(t *testing.T) {
 		b := w.bundle(t, "B", entries...)
 		before := w.dump(t, "evil")
 		for _, dry := range []bool{true, false} {
-			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{DryRun: dry, Changes: true})
+			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{DryRun: dry, Changes: true})
 			is.NoErr(err)
 			is.Equal(done[0].Counts, bundles.Counts{Skipped: 4})
 			is.Equal(done[0].Warnings, []string{})
@@ -258,32 +258,32 @@ func TestDeployLeavesOwnAlone(t *testing.T) {
 		for _, want := range []string{"color brand", "aiInstruction " + said.ID, "report " + report, "library " + library} {
 			is.True(strings.Contains(w.told(t, "eve"), want+" is your own and stays as it is: no deploy from acme brought it."))
 		}
-		_, err = w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{Rule: entity.Fail})
+		_, err = w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{Rule: entity.Fail})
 		is.Equal(errs.CodeOf(err), errs.Conflict)
 
 		// What another tenant brought is not acme's either, and what acme's own brought is.
-		is.NoErr(w.Entities.Delete(evil, "report", report))
-		_, err = w.Bundles.Import(other, strings.NewReader(file), bundles.How{})
+		is.NoErr(w.Content.Delete(evil, "report", report))
+		_, err = w.Bundles.Import(other, strings.NewReader(file), bundles.ImportOptions{})
 		is.NoErr(err)
 		m := bundles.Manifest{Entries: []bundles.Entry{{Type: "report", EntityID: report}}}
 		deploy := func(from ctx) bundles.Counts {
-			done, err := w.Bundles.DeployManifest(from, m, []string{"evil"}, bundles.How{})
+			done, err := w.Bundles.DeployManifest(from, m, []string{"evil"}, bundles.ImportOptions{})
 			is.NoErr(err)
 			return done[0].Counts
 		}
 		is.Equal(deploy(other), bundles.Counts{Created: 1})
 		is.Equal(deploy(other), bundles.Counts{Updated: 1})
 		is.Equal(deploy(acme), bundles.Counts{Skipped: 1})
-		done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
+		done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{})
 		is.NoErr(err)
 		is.Equal(done[0].Counts, bundles.Counts{Skipped: 4})
 		is.Equal(deploy(acme), bundles.Counts{Skipped: 1}) // and the bundle did not make it acme's
-		is.NoErr(w.Entities.Delete(evil, "report", report))
+		is.NoErr(w.Content.Delete(evil, "report", report))
 		is.Equal(deploy(acme), bundles.Counts{Created: 1})
 		is.Equal(deploy(acme), bundles.Counts{Updated: 1})
 		is.Equal(deploy(other), bundles.Counts{Skipped: 1})
 		w.undo(t, b.ID, report)
-		done, err = w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
+		done, err = w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{})
 		is.NoErr(err)
 		is.Equal(done[0].Counts, bundles.Counts{Skipped: 3})
 		is.Equal(w.owner(t, report), "eve") // no bundle removes what a manifest brought
@@ -295,7 +295,7 @@ func TestDeployLeavesDraftsAlone(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme := is.New(t), w.as(t, "acme")
 		report := w.make(t, "evil", "report", "R", `{}`)
-		_, err := w.Bundles.Import(acme, strings.NewReader(string(w.export(t, "evil", "", "report "+report))), bundles.How{})
+		_, err := w.Bundles.Import(acme, strings.NewReader(string(w.export(t, "evil", "", "report "+report))), bundles.ImportOptions{})
 		is.NoErr(err)
 		is.NoErr(bunx.Write(t.Context(), w.db, "evil", func(ctx ctx, c bunx.Conn) error {
 			_, err := c.Exec(ctx, `UPDATE tc_entities SET editing_id = $1 WHERE tenant_id = 'evil' AND id = $1`, report)
@@ -303,7 +303,7 @@ func TestDeployLeavesDraftsAlone(t *testing.T) {
 		}))
 		b := w.bundle(t, "B", "report "+report)
 		for rule, code := range map[entity.Rule]errs.Code{entity.Overwrite: "", entity.Skip: "", entity.Fail: errs.Conflict} {
-			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{Rule: rule})
+			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{Rule: rule})
 			if code != "" {
 				is.Equal(errs.CodeOf(err), code)
 				is.Equal(errs.MessageOf(err), "report "+report+" exists already.")
@@ -332,7 +332,7 @@ func TestDeployClaimsNobodyOfADirectory(t *testing.T) {
 		set("acme", "theirs")
 		b := w.bundle(t, "B", "user sam", "team "+team)
 		deploy := func() principals.Team {
-			_, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
+			_, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{})
 			is.NoErr(err)
 			got, err := w.Principals.Team(evil, team)
 			is.NoErr(err)
@@ -365,12 +365,12 @@ func TestDeployMakesSlugsUnique(t *testing.T) {
 		tone, err := w.AIInstructions.Create(acme, aiinstr.Instruction{Slug: "tone", Content: "acme's"})
 		is.NoErr(err)
 		taken := "plan"
-		_, err = w.Entities.Create(evil, entities.Entity{Kind: "report", Name: "Evil's", Slug: &taken})
+		_, err = w.Content.Create(evil, content.Entity{Kind: "report", Name: "Evil's", Slug: &taken})
 		is.NoErr(err)
-		_, err = w.Entities.Create(acme, entities.Entity{Kind: "report", Name: "Admin's", Slug: &taken})
+		_, err = w.Content.Create(acme, content.Entity{Kind: "report", Name: "Admin's", Slug: &taken})
 		is.NoErr(err)
 		first := w.make(t, "acme", "report", "Plan", `{}`) // two owners, who are one there
-		second, err := w.Entities.Get(acme, "report", "admin:plan")
+		second, err := w.Content.Get(acme, "report", "admin:plan")
 		is.NoErr(err)
 		team := w.team(t)
 		b := w.bundle(t, "B", "team "+team, "report "+first, "report "+second.ID, "global ")
@@ -381,7 +381,7 @@ func TestDeployMakesSlugsUnique(t *testing.T) {
 			i, err := w.AIInstructions.Get(evil, tone.ID)
 			is.NoErr(err)
 			for _, id := range []string{first, second.ID} {
-				e, err := w.Entities.Get(evil, "report", id)
+				e, err := w.Content.Get(evil, "report", id)
 				is.NoErr(err)
 				all = append(all, *e.Slug)
 			}
@@ -389,11 +389,11 @@ func TestDeployMakesSlugsUnique(t *testing.T) {
 			return got.Slug + " " + i.Slug + " " + strings.Join(all, " ")
 		}
 		deploy := func(rule entity.Rule) bundles.Counts {
-			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{Rule: rule})
+			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{Rule: rule})
 			is.NoErr(err)
 			is.NoErr(done[0].Err)
 			for _, said := range done[0].Warnings { // the owners and nothing else
-				is.Equal(said, "The owner of 3 new pieces did not come along: the tenant's own people own what is new there.")
+				is.Equal(said, "The owner of 3 new items did not come along: the tenant's own people own what is new there.")
 			}
 			return done[0].Counts
 		}
@@ -414,7 +414,7 @@ func TestDeployMakesSlugsUnique(t *testing.T) {
 		team = w.team(t)
 		_, err = w.Bundles.AddEntry(acme, b.ID, "team", team, nil)
 		is.NoErr(err)
-		done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
+		done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{})
 		is.NoErr(err)
 		is.Equal(done[0].Counts, bundles.Counts{Created: 1, Updated: 3})
 		is.Equal(slugs(), "t-2 tone-2 plan-2 plan-3")
@@ -430,7 +430,7 @@ func TestDeployKeepsOwners(t *testing.T) {
 		first, second := w.make(t, "acme", "report", "First", `{}`), w.make(t, "acme", "report", "Second", `{}`)
 		b := w.bundle(t, "B", "report "+first)
 		deploy := func() {
-			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
+			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{})
 			is.NoErr(err)
 			is.NoErr(done[0].Err)
 		}
@@ -454,12 +454,12 @@ func TestDeployKeepsOwners(t *testing.T) {
 		is.Equal(w.owner(t, first), "jo")
 		is.Equal(w.owner(t, second), "runner")
 
-		is.NoErr(w.Entities.Delete(evil, "report", second))
+		is.NoErr(w.Content.Delete(evil, "report", second))
 		is.NoErr(w.Principals.DeleteUser(evil, "runner", ""))
 		t0, err := w.Tenants.Get(evil)
 		is.NoErr(err)
 		is.Equal(t0.Settings.DeployFrom, tenants.Sources()) // nobody else gets what comes
-		_, err = w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
+		_, err = w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{})
 		is.Equal(errs.CodeOf(err), errs.Forbidden)
 		runAs("")
 		deploy()
@@ -467,29 +467,29 @@ func TestDeployKeepsOwners(t *testing.T) {
 	})
 }
 
-// learning is a porter that keeps the landings that it was given.
+// learning is a transferer that keeps the landings that it was given.
 type learning struct {
-	entity.FilePorter
-	got *[]entity.Landing
+	entity.FileTransferer
+	got *[]entity.ImportOptions
 }
 
-func (l learning) Import(ctx ctx, tenant string, rows []entity.Row, into entity.Landing) ([]entity.Arrival, []string, error) {
+func (l learning) Import(ctx ctx, tenant string, rows []entity.Row, into entity.ImportOptions) ([]entity.ImportAction, []string, error) {
 	*l.got = append(*l.got, into)
-	return l.FilePorter.Import(ctx, tenant, rows, into)
+	return l.FileTransferer.Import(ctx, tenant, rows, into)
 }
 
-// TestPortersLearnOfOtherTenants: a host's own kind is told that a deploy comes from another tenant, and which principals did.
-func TestPortersLearnOfOtherTenants(t *testing.T) {
+// TestTransferersLearnOfOtherTenants: a host's own kind is told that a deploy comes from another tenant, and which principals did.
+func TestTransferersLearnOfOtherTenants(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme := is.New(t), w.as(t, "acme")
-		var got []entity.Landing
-		s := opened(t, w.db, libraries(w, func(p entity.FilePorter) entity.Porter { return learning{p, &got} }))
+		var got []entity.ImportOptions
+		s := opened(t, w.db, libraries(w, func(p entity.FileTransferer) entity.Transferer { return learning{p, &got} }))
 		team := w.team(t)
 		b := w.bundle(t, "B", "library "+w.make(t, "acme", "library", "L", `{}`), "team "+team, "user jo")
-		_, err := s.Bundles.Deploy(acme, b.ID, []string{"evil", "acme"}, bundles.How{})
+		_, err := s.Bundles.Deploy(acme, b.ID, []string{"evil", "acme"}, bundles.ImportOptions{})
 		is.NoErr(err)
 		is.Equal([]bool{got[0].CrossTenant, got[1].CrossTenant}, []bool{true, false})
-		is.Equal(slices.Collect(maps.Keys(got[0].Brought)), []string{team})
+		is.Equal(slices.Collect(maps.Keys(got[0].DeployedTeams)), []string{team})
 		is.Equal(got[0].Owner, "eve")
 	})
 }
@@ -502,7 +502,7 @@ func TestDeletedTenantLeavesNoRight(t *testing.T) {
 		team := w.team(t)
 		b := w.bundle(t, "B", "team "+team)
 		deploy := func(bundle string) error {
-			_, err := w.Bundles.Deploy(w.as(t, "acme"), bundle, []string{"evil"}, bundles.How{})
+			_, err := w.Bundles.Deploy(w.as(t, "acme"), bundle, []string{"evil"}, bundles.ImportOptions{})
 			return err
 		}
 		is.NoErr(deploy(b.ID))
@@ -518,7 +518,7 @@ func TestDeletedTenantLeavesNoRight(t *testing.T) {
 		is.NoErr(err)
 		_, err = w.Principals.AddSuperuser(t.Context(), "acme", "admin", "open sesame")
 		is.NoErr(err)
-		_, err = w.Bundles.Import(w.as(t, "acme"), strings.NewReader(string(archive)), bundles.How{})
+		_, err = w.Bundles.Import(w.as(t, "acme"), strings.NewReader(string(archive)), bundles.ImportOptions{})
 		is.NoErr(err)
 		_, err = w.Principals.UpdateTeam(w.as(t, "acme"), team, func(t *principals.Team) error { t.Name = "Stolen"; return nil })
 		is.NoErr(err)

@@ -15,7 +15,7 @@ import (
 // Deployed is the result of a deploy in one tenant.
 type Deployed struct {
 	Tenant string
-	Report
+	ImportResult
 	// Err is the error that left this tenant unchanged, if another tenant had been deployed to before.
 	Err error
 }
@@ -31,7 +31,7 @@ type Deployed struct {
 // if the rows of a kind have none, a changed entity counts as the tenant's own. With the rule Fail a bundle can be deployed only
 // once, as its rows exist after that.
 //
-// Into another tenant than the caller's a deploy brings no rights: see entity.Landing.CrossTenant. No users
+// Into another tenant than the caller's a deploy brings no rights: see entity.ImportOptions.CrossTenant. No users
 // come, the tenant's are neither changed nor removed, and teams come without members. Of rows that are there, it overwrites those alone that deploys of the
 // caller's tenant brought; others are skipped, and with the rule Fail a conflict. What is no longer shipped stays with all that
 // it needs if the tenant's people added to it what would be removed with it, such as members or comments. What is new belongs to the user whom the
@@ -41,7 +41,7 @@ type Deployed struct {
 // The report on such a tenant, in a dry run too, must not reveal its users to the caller. It counts each user of
 // the bundle as skipped, whether or not the tenant has one of that name. It names only what the bundle has or
 // once had: a change has the name in the archive's row, else the id. It does not say why something stays, nor who gets the
-// content of removed teams. Of the warnings of Porters, which may name anybody, it has only the number, except for sums. The
+// content of removed teams. Of the warnings of Transferers, which may name anybody, it has only the number, except for sums. The
 // counts do reveal whether rows other than users exist. The tenant's own superusers get everything by importing the bundle's
 // archive.
 //
@@ -52,7 +52,7 @@ type Deployed struct {
 // Errors: errs.Forbidden naming the first that does not, or does not exist; errs.Invalid for no tenants or a bad option;
 // errs.NotFound for the bundle; as Import. An error in the first tenant is returned, and nothing is deployed anywhere. After
 // that, an error in a later tenant becomes its Deployed.Err and leaves it unchanged, and the next ones are tried.
-func (s *Service) Deploy(ctx context.Context, bundle string, tenants []string, o How) ([]Deployed, error) {
+func (s *Service) Deploy(ctx context.Context, bundle string, tenants []string, o ImportOptions) ([]Deployed, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (s *Service) Deploy(ctx context.Context, bundle string, tenants []string, o
 
 // DeployManifest is like Deploy for entries that are in no bundle. Another tenant has a record of the entities, so that later
 // deploys can overwrite them, but deploys of manifests never remove any.
-func (s *Service) DeployManifest(ctx context.Context, m Manifest, tenants []string, o How) ([]Deployed, error) {
+func (s *Service) DeployManifest(ctx context.Context, m Manifest, tenants []string, o ImportOptions) ([]Deployed, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (s *Service) DeployManifest(ctx context.Context, m Manifest, tenants []stri
 const maxTenants = 1000
 
 // mayDeploy checks the options and each tenant. It returns the tenants without duplicates.
-func (s *Service) mayDeploy(ctx context.Context, a actor.Actor, tenants []string, o *How) ([]string, error) {
+func (s *Service) mayDeploy(ctx context.Context, a actor.Actor, tenants []string, o *ImportOptions) ([]string, error) {
 	o.Rule = cmp.Or(o.Rule, entity.Overwrite)
 	if err := o.check(); err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (s *Service) deployOwner(ctx context.Context, tenant, source string) (runAs
 	return runAs, nil
 }
 
-func (s *Service) deploy(ctx context.Context, a actor.Actor, e *Export, bundle string, tenants []string, o How) ([]Deployed, error) {
+func (s *Service) deploy(ctx context.Context, a actor.Actor, e *Export, bundle string, tenants []string, o ImportOptions) ([]Deployed, error) {
 	from := shipment{bundle: bundle}
 	in, end, err := s.spool(func(w io.Writer) (err error) {
 		from.dangling, err = e.write(ctx, w)
@@ -144,7 +144,7 @@ func (s *Service) deploy(ctx context.Context, a actor.Actor, e *Export, bundle s
 	}
 	defer end()
 	from.in = in
-	if from.look, err = s.survey(in); err != nil {
+	if from.index, err = s.survey(in); err != nil {
 		return nil, err
 	}
 	var results []Deployed
@@ -155,7 +155,7 @@ func (s *Service) deploy(ctx context.Context, a actor.Actor, e *Export, bundle s
 			return nil, err
 		}
 		done = true
-		results = append(results, Deployed{Tenant: tenant, Report: report, Err: err})
+		results = append(results, Deployed{Tenant: tenant, ImportResult: report, Err: err})
 	}
 	return results, nil
 }
@@ -163,14 +163,14 @@ func (s *Service) deploy(ctx context.Context, a actor.Actor, e *Export, bundle s
 // shipment is the content of a deploy, for each tenant.
 type shipment struct {
 	bundle   string // id, "" for none
-	look     survey
+	index    survey
 	in       io.ReadSeeker
 	dangling []Entry
 }
 
-func (s *Service) deployTo(ctx context.Context, a actor.Actor, tenant string, from shipment, o How) (report Report, err error) {
+func (s *Service) deployTo(ctx context.Context, a actor.Actor, tenant string, from shipment, o ImportOptions) (report ImportResult, err error) {
 	err = s.transaction(ctx, tenant, o, func(ctx context.Context) error {
-		l := s.landing(tenant, from.look, o)
+		l := s.importer(tenant, from.index, o)
 		for _, e := range from.dangling {
 			l.warn(fmt.Sprintf("The bundle's entry %s %s refers to nothing any more.", e.Type, short(e.EntityID)))
 		}
@@ -214,19 +214,19 @@ func (s *Service) deployTo(ctx context.Context, a actor.Actor, tenant string, fr
 	return report, err
 }
 
-// fromTenant prepares a landing that comes from another tenant: who owns what is new, and what its deploys brought.
-func (l *landing) fromTenant(ctx context.Context, source, runAs string, before deployedBefore) error {
+// fromTenant prepares an importer that comes from another tenant: who owns what is new, and what its deploys brought.
+func (l *importer) fromTenant(ctx context.Context, source, runAs string, before deployedBefore) error {
 	l.source, l.brought, l.written = source, before.stays, map[string]string{}
-	l.into.CrossTenant, l.into.Brought, l.into.Notify = true, map[string]bool{}, func(said string) { l.tell(said) }
+	l.into.CrossTenant, l.into.DeployedTeams, l.into.Notify = true, map[string]bool{}, func(said string) { l.tell(said) }
 	for k := range l.brought {
 		if k.Kind == "team" {
-			l.into.Brought[k.ID] = true
+			l.into.DeployedTeams[k.ID] = true
 		}
 	}
 	known := map[string]bool{}
 	var err error
 	if runAs != "" {
-		if known, err = l.s.people.Known(ctx, l.tenant, []string{runAs}); err != nil {
+		if known, err = l.s.principals.Known(ctx, l.tenant, []string{runAs}); err != nil {
 			return err
 		}
 	}
@@ -243,7 +243,7 @@ func (l *landing) fromTenant(ctx context.Context, source, runAs string, before d
 
 // leaveOwn removes the rows from the batch that would overwrite entities which deploys of the source did not make. The caller is
 // told how many, the tenant's superusers which. With another rule than Overwrite there are none.
-func (l *landing) leaveOwn(ctx context.Context, kind entity.Kind) error {
+func (l *importer) leaveOwn(ctx context.Context, kind entity.Kind) error {
 	if !l.crossTenant || l.into.Rule != entity.Overwrite {
 		return nil
 	}
@@ -256,7 +256,7 @@ func (l *landing) leaveOwn(ctx context.Context, kind entity.Kind) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	there, err := l.s.porters[kind].Needs(ctx, l.tenant, ids)
+	there, err := l.s.transferers[kind].Needs(ctx, l.tenant, ids)
 	if err != nil {
 		return err
 	}

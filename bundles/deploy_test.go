@@ -18,15 +18,15 @@ import (
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
-// meddling is a library porter that does something when the first rows are exported.
+// meddling is a library transferer that does something when the first rows are exported.
 type meddling struct {
-	entity.FilePorter
+	entity.FileTransferer
 	meddle func()
 }
 
 func (m meddling) Export(ctx ctx, tenant string, ids []string) iter.Seq2[entity.Row, error] {
 	m.meddle()
-	return m.FilePorter.Export(ctx, tenant, ids)
+	return m.FileTransferer.Export(ctx, tenant, ids)
 }
 
 // TestLeaveIsAskedAgain: a tenant that takes back its leave while the bundle is exported is not deployed to.
@@ -40,9 +40,9 @@ func TestLeaveIsAskedAgain(t *testing.T) {
 				_, err := w.Tenants.Update(w.as(t, "evil"), func(s *tenants.Tenant) error { s.Settings.DeployFrom = nil; return nil })
 				is.NoErr(err)
 			})
-			s := opened(t, db, libraries(w, func(p entity.FilePorter) entity.Porter { return meddling{p, revoke} }))
+			s := opened(t, db, libraries(w, func(p entity.FileTransferer) entity.Transferer { return meddling{p, revoke} }))
 			before := w.dump(t, "evil")
-			done, err := s.Bundles.Deploy(w.as(t, "acme"), b.ID, targets, bundles.How{})
+			done, err := s.Bundles.Deploy(w.as(t, "acme"), b.ID, targets, bundles.ImportOptions{})
 			is.Equal(w.dump(t, "evil"), before)
 			if targets[0] == "evil" { // nothing is deployed anywhere
 				is.Equal(errs.CodeOf(err), errs.Forbidden)
@@ -63,15 +63,15 @@ func TestEntriesOfNothing(t *testing.T) {
 		is, acme := is.New(t), w.as(t, "acme")
 		goes, stays := w.make(t, "acme", "report", "Goes", `{}`), w.make(t, "acme", "report", "Stays", `{}`)
 		b := w.bundle(t, "B", "report "+goes, "global ", "report "+stays)
-		deploy := func(how bundles.How) bundles.Report {
+		deploy := func(how bundles.ImportOptions) bundles.ImportResult {
 			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, how)
 			is.NoErr(err)
-			return done[0].Report
+			return done[0].ImportResult
 		}
-		is.Equal(deploy(bundles.How{}).Warnings, []string{"The owner of 2 new pieces did not come along: the tenant's own people own what is new there."})
-		is.NoErr(w.Entities.Delete(acme, "report", goes))
+		is.Equal(deploy(bundles.ImportOptions{}).Warnings, []string{"The owner of 2 new items did not come along: the tenant's own people own what is new there."})
+		is.NoErr(w.Content.Delete(acme, "report", goes))
 		for _, dry := range []bool{true, false} {
-			r := deploy(bundles.How{DryRun: dry})
+			r := deploy(bundles.ImportOptions{DryRun: dry})
 			is.Equal(r.Deleted, 1)
 			is.Equal(r.Warnings, []string{"The bundle's entry report " + goes + " refers to nothing any more."})
 		}
@@ -87,7 +87,7 @@ func TestTypesThatAreGone(t *testing.T) {
 		ctx, c := bunx.For(t.Context(), db, "acme")
 		_, err := c.Exec(ctx, `UPDATE tc_bundle_entries SET type = 'gadget', entity_id = $1 WHERE tenant_id = $2`, "x-1", "acme")
 		is.NoErr(err)
-		done, err := w.Bundles.Deploy(w.as(t, "acme"), b.ID, []string{"evil"}, bundles.How{})
+		done, err := w.Bundles.Deploy(w.as(t, "acme"), b.ID, []string{"evil"}, bundles.ImportOptions{})
 		is.NoErr(err)
 		is.Equal(done[0].Warnings, []string{"The bundle's entry gadget x-1 refers to nothing any more."})
 	})
@@ -100,7 +100,7 @@ func TestUsersOfOthersAreNotReplaced(t *testing.T) {
 		_, err := w.Principals.CreateUser(acme, principals.User{Username: "eve"}, "")
 		is.NoErr(err)
 		b := w.bundle(t, "B", "user eve", "user jo")
-		done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
+		done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{})
 		is.NoErr(err)
 		is.Equal(done[0].Archive, nil)
 	})
@@ -117,14 +117,14 @@ func TestImportOwnerInAnySpelling(t *testing.T) {
 		team, err := w.Principals.CreateTeam(evil, principals.Team{Name: "T"})
 		is.NoErr(err)
 		for owner, want := range map[string]string{"ＪO": "jo", team.ID: team.ID, strings.ToUpper(team.ID): team.ID} {
-			_, err := w.Bundles.Import(evil, bytes.NewReader(file), bundles.How{Owner: owner})
+			_, err := w.Bundles.Import(evil, bytes.NewReader(file), bundles.ImportOptions{Owner: owner})
 			is.NoErr(err)
 			is.Equal(w.owner(t, id), want)
-			is.NoErr(w.Entities.Delete(evil, "report", id))
+			is.NoErr(w.Content.Delete(evil, "report", id))
 		}
 		foreign, err := w.Principals.CreateTeam(w.as(t, "acme"), principals.Team{Name: "T"})
 		is.NoErr(err)
-		_, err = w.Bundles.Import(evil, bytes.NewReader(file), bundles.How{Owner: strings.ToUpper(foreign.ID)})
+		_, err = w.Bundles.Import(evil, bytes.NewReader(file), bundles.ImportOptions{Owner: strings.ToUpper(foreign.ID)})
 		is.Equal(errs.MessageOf(err), "owner must be a user or team of the tenant")
 	})
 }

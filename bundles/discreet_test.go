@@ -46,23 +46,23 @@ func TestDeployTellsNothingOfUsers(t *testing.T) {
 		_, err = w.Principals.Reassign(acme, "jo", "admin") // who is nobody in evil
 		is.NoErr(err)
 		b := w.bundle(t, "B", "user jo", "user eve", "user sam", "team "+team, "report "+report)
-		deploy := func(how bundles.How) bundles.Report {
+		deploy := func(how bundles.ImportOptions) bundles.ImportResult {
 			how.Changes = true
 			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, how)
 			is.NoErr(err)
-			said := fmt.Sprintf("%+v", done[0].Report)
+			said := fmt.Sprintf("%+v", done[0].ImportResult)
 			for _, secret := range []string{"Josephine", "mallory", "superuser here", "eve owns", "Member"} {
 				if strings.Contains(said, secret) {
 					t.Errorf("%s: %s", secret, said)
 				}
 			}
-			return done[0].Report
+			return done[0].ImportResult
 		}
-		r := deploy(bundles.How{DryRun: true})
+		r := deploy(bundles.ImportOptions{DryRun: true})
 		is.Equal(r.Warnings, []string{
 			"3 users did not come along: a tenant's own people decide who its users are.",
 			"1 member of teams did not come along: roles in a tenant are given by its own people.",
-			"The owner of 1 new piece did not come along: the tenant's own people own what is new there.",
+			"The owner of 1 new item did not come along: the tenant's own people own what is new there.",
 		})
 		named := map[string]string{}
 		for _, c := range r.Changes {
@@ -70,25 +70,25 @@ func TestDeployTellsNothingOfUsers(t *testing.T) {
 		}
 		is.Equal(r.ByKind["user"], bundles.Counts{Skipped: 3})
 		is.Equal(named, map[string]string{"jo": "jo", "eve": "eve", "sam": "sam", team: "T", report: "The plan"})
-		deploy(bundles.How{Rule: entity.Skip, DryRun: true})
-		deploy(bundles.How{})
+		deploy(bundles.ImportOptions{Rule: entity.Skip, DryRun: true})
+		deploy(bundles.ImportOptions{})
 
 		_, err = w.Principals.SetMember(evil, team, "mallory", actor.Admin)
 		is.NoErr(err)
 		_, err = w.Principals.Reassign(evil, "eve", team)
 		is.NoErr(err)
 		w.undo(t, b.ID, team)
-		r = deploy(bundles.How{DryRun: true})
+		r = deploy(bundles.ImportOptions{DryRun: true})
 		is.Equal(r.Deleted, 0)
 		is.True(slices.Contains(r.Warnings, "team "+team+" stays as it is.")) // and not why
 		is.NoErr(w.Principals.RemoveMember(evil, team, "mallory"))
-		r = deploy(bundles.How{DryRun: true})
+		r = deploy(bundles.ImportOptions{DryRun: true})
 		is.Equal(strings.Contains(strings.Join(r.Warnings, "\n"), "owned"), false)
 		is.Equal(r.Changes[0], bundles.Change{Action: "deleted", Key: entity.Key{Kind: "team", ID: team}, Name: team})
 
 		_, err = w.Principals.UpdateUser(acme, "jo", func(u *principals.User) error { u.DisplayName = &called; return nil })
 		is.NoErr(err)
-		done, err := w.Bundles.Deploy(acme, b.ID, []string{"acme"}, bundles.How{Changes: true}) // of one's own all is told
+		done, err := w.Bundles.Deploy(acme, b.ID, []string{"acme"}, bundles.ImportOptions{Changes: true}) // of one's own all is told
 		is.NoErr(err)
 		is.True(strings.Contains(fmt.Sprint(done[0].Changes), called))
 	})

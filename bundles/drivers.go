@@ -11,11 +11,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Driver is one type of bundle entry. Implementations must pass bundletest.TestDriver.
+// Driver is one type of bundle entry. Implementations must pass drivertest.TestDriver.
 type Driver interface {
 	// Descriptor describes the type for clients. Its ID is stored with each entry, so it never changes.
 	Descriptor() Descriptor
-	// Content returns what entries of the type ship: of a type with a Column one kind, with Lookup and Porter, of which each
+	// Content returns what entries of the type ship: of a type with a Column one kind, with Lookup and Transferer, of which each
 	// entry ships one entity and all that it needs; of a type without, any number, and each entry ships all entities of all
 	// of them.
 	Content() []entity.Type
@@ -135,19 +135,19 @@ func CheckDriver(d Driver) error {
 		return wrong("must have one kind of content, with Lookup, as it has a column")
 	}
 	for _, t := range content {
-		if t.Kind == "" || t.Porter == nil || strings.ContainsAny(string(t.Kind), "/\\.%\x00") {
-			return wrong("must have a kind and a Porter for all its content")
+		if t.Kind == "" || t.Transferer == nil || strings.ContainsAny(string(t.Kind), "/\\.%\x00") {
+			return wrong("must have a kind and a Transferer for all its content")
 		}
 	}
 	return nil
 }
 
-// portersOf returns the Porter of each kind, a driver's rather than the registry's, and the order of the kinds.
-func portersOf(content *entity.Registry, drivers []Driver) (map[entity.Kind]entity.Porter, []entity.Kind) {
-	porters, kinds := map[entity.Kind]entity.Porter{}, []entity.Kind{}
+// transferersOf returns the Transferer of each kind, a driver's rather than the registry's, and the order of the kinds.
+func transferersOf(content *entity.Registry, drivers []Driver) (map[entity.Kind]entity.Transferer, []entity.Kind) {
+	transferers, kinds := map[entity.Kind]entity.Transferer{}, []entity.Kind{}
 	add := func(t entity.Type) {
-		if t.Porter != nil && porters[t.Kind] == nil {
-			porters[t.Kind] = t.Porter
+		if t.Transferer != nil && transferers[t.Kind] == nil {
+			transferers[t.Kind] = t.Transferer
 			kinds = append(kinds, t.Kind)
 		}
 	}
@@ -167,14 +167,14 @@ func portersOf(content *entity.Registry, drivers []Driver) (map[entity.Kind]enti
 		return len(order)
 	}
 	slices.SortStableFunc(kinds, func(a, b entity.Kind) int { return cmp.Compare(place(a), place(b)) })
-	return porters, kinds
+	return transferers, kinds
 }
 
-// typeOf returns the entity.Type of a kind, a driver's rather than the registry's, as portersOf.
+// typeOf returns the entity.Type of a kind, a driver's rather than the registry's, as transferersOf.
 func (s *Service) typeOf(kind entity.Kind) entity.Type {
 	for _, d := range s.drivers {
 		for _, t := range d.Content() {
-			if t.Kind == kind && t.Porter != nil {
+			if t.Kind == kind && t.Transferer != nil {
 				return t
 			}
 		}

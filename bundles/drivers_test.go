@@ -9,7 +9,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/bundles"
-	"github.com/tenantcontent/tenantcontent/bundles/bundletest"
+	"github.com/tenantcontent/tenantcontent/bundles/drivertest"
 	"github.com/tenantcontent/tenantcontent/colors"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -28,7 +28,7 @@ func (d own) Descriptor() bundles.Descriptor { return d.about }
 func (d own) Content() []entity.Type         { return d.content }
 
 func good(w *world) own {
-	for _, kind := range w.Entities.Types() {
+	for _, kind := range w.Content.Types() {
 		if kind.Kind == "visual" {
 			return own{bundles.Descriptor{ID: "visual", Name: "host:visual", Column: "visualId", Icon: bundles.Icon{SVG: "<svg/>"}, Editor: "x"}, []entity.Type{kind}}
 		}
@@ -93,17 +93,17 @@ func TestHostDrivers(t *testing.T) {
 	is.Equal(errs.CodeOf(err), errs.Invalid)
 	is.Equal(errs.MessageOf(err), `two bundle drivers have the id "visual"`)
 	for name, spoil := range map[string]func(d *own){
-		"no id":       func(d *own) { d.about.ID = "" },
-		"no name":     func(d *own) { d.about.Name = "" },
-		"no editor":   func(d *own) { d.about.Editor = "" },
-		"no icon":     func(d *own) { d.about.Icon = bundles.Icon{} },
-		"two icons":   func(d *own) { d.about.Icon.Name = "x" },
-		"type column": func(d *own) { d.about.Column = "type" },
-		"no content":  func(d *own) { d.content = nil },
-		"no lookup":   func(d *own) { d.content[0].Lookup = nil },
-		"no porter":   func(d *own) { d.content[0].Porter = nil },
-		"no kind":     func(d *own) { d.content[0].Kind = "" },
-		"odd kind":    func(d *own) { d.content[0].Kind = "a/b" },
+		"no id":         func(d *own) { d.about.ID = "" },
+		"no name":       func(d *own) { d.about.Name = "" },
+		"no editor":     func(d *own) { d.about.Editor = "" },
+		"no icon":       func(d *own) { d.about.Icon = bundles.Icon{} },
+		"two icons":     func(d *own) { d.about.Icon.Name = "x" },
+		"type column":   func(d *own) { d.about.Column = "type" },
+		"no content":    func(d *own) { d.content = nil },
+		"no lookup":     func(d *own) { d.content[0].Lookup = nil },
+		"no transferer": func(d *own) { d.content[0].Transferer = nil },
+		"no kind":       func(d *own) { d.content[0].Kind = "" },
+		"odd kind":      func(d *own) { d.content[0].Kind = "a/b" },
 	} {
 		d := good(w)
 		spoil(&d)
@@ -113,27 +113,27 @@ func TestHostDrivers(t *testing.T) {
 	}
 }
 
-// TestReadyPorters: what the library ships keeps the promises that a host's kinds must keep.
-func TestReadyPorters(t *testing.T) {
+// TestReadyTransferers: what the library ships keeps the promises that a host's kinds must keep.
+func TestReadyTransferers(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
-		fixture := func(t *testing.T, kind entity.Kind) (*world, bundletest.Fixture) {
+		fixture := func(t *testing.T, kind entity.Kind) (*world, drivertest.Fixture) {
 			w := newWorld(t, open(t))
-			f := bundletest.Fixture{Kind: kind, Tenants: [2]string{"acme", "evil"}, Owner: "jo", InTx: w.InTx}
+			f := drivertest.Fixture{Kind: kind, Tenants: [2]string{"acme", "evil"}, Owner: "jo", InTx: w.InTx}
 			return w, f
 		}
 		for _, kind := range []entity.Kind{"tag", "library"} { // the others are made alike
 			t.Run(string(kind), func(t *testing.T) {
-				bundletest.TestPorter(t, func(t *testing.T) bundletest.Fixture {
+				drivertest.TestTransferer(t, func(t *testing.T) drivertest.Fixture {
 					w, f := fixture(t, kind)
-					for _, k := range w.Entities.Types() {
+					for _, k := range w.Content.Types() {
 						if k.Kind == kind {
-							f.Porter = k.Porter
+							f.Transferer = k.Transferer
 						}
 					}
 					f.Make = func(t *testing.T, tenant string, n int) string {
 						return w.make(t, tenant, kind, strings.Repeat("n", n), `{"a": [1, "<é>"]}`)
 					}
-					f.Free = &bundletest.Free{
+					f.Free = &drivertest.Free{
 						Set: func(t *testing.T, tenant, id string, data json.RawMessage) {
 							w.setData(t, tenant, kind, id, string(data))
 						},
@@ -146,9 +146,9 @@ func TestReadyPorters(t *testing.T) {
 			})
 		}
 		t.Run("color", func(t *testing.T) {
-			bundletest.TestPorter(t, func(t *testing.T) bundletest.Fixture {
+			drivertest.TestTransferer(t, func(t *testing.T) drivertest.Fixture {
 				w, f := fixture(t, colors.Kind)
-				f.Porter = w.Colors.Porter()
+				f.Transferer = w.Colors.Transferer()
 				f.Make = func(t *testing.T, tenant string, n int) string {
 					key := strings.Repeat("Ü", n)
 					_, err := w.Colors.Put(w.as(t, tenant), key, "#abc")
@@ -160,9 +160,9 @@ func TestReadyPorters(t *testing.T) {
 		})
 		for at, kind := range []entity.Kind{principals.KindUser, principals.KindTeam} {
 			t.Run(string(kind), func(t *testing.T) {
-				bundletest.TestPorter(t, func(t *testing.T) bundletest.Fixture {
+				drivertest.TestTransferer(t, func(t *testing.T) drivertest.Fixture {
 					w, f := fixture(t, kind)
-					f.Porter = principals.Types(principals.Options{Store: bunstore.New(w.db)})[at].Porter
+					f.Transferer = principals.Types(principals.Options{Store: bunstore.New(w.db)})[at].Transferer
 					f.Make = func(t *testing.T, tenant string, n int) string {
 						name := strings.Repeat("n", n)
 						if kind == principals.KindUser {
@@ -175,7 +175,7 @@ func TestReadyPorters(t *testing.T) {
 						return team.ID
 					}
 					if kind == principals.KindUser {
-						f.Free = &bundletest.Free{
+						f.Free = &drivertest.Free{
 							Set: func(t *testing.T, tenant, id string, data json.RawMessage) {
 								_, err := w.Principals.UpdateUser(w.as(t, tenant), id, func(u *principals.User) error { u.UserFields = data; return nil })
 								is.New(t).NoErr(err)

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	batch    = 500 // how many ids are passed to a Porter at once
+	batch    = 500 // how many ids are passed to a Transferer at once
 	rowBatch = 250 // how many rows are read or written at once, as they may be long
 )
 
@@ -188,7 +188,7 @@ func (s *Service) closure(ctx context.Context, tenant string, entries []Entry) (
 	wanted := map[entity.Kind][]string{}
 	seen := map[entity.Key]bool{}
 	want := func(k entity.Key) {
-		if s.porters[k.Kind] != nil && !seen[k] {
+		if s.transferers[k.Kind] != nil && !seen[k] {
 			seen[k] = true
 			wanted[k.Kind] = append(wanted[k.Kind], k.ID)
 		}
@@ -200,8 +200,8 @@ func (s *Service) closure(ctx context.Context, tenant string, entries []Entry) (
 		}
 		for _, t := range d.Content() {
 			ids := []string{e.EntityID}
-			if d.Descriptor().Column == "" && t.Porter != nil {
-				if ids, err = t.Porter.IDs(ctx, tenant); err != nil {
+			if d.Descriptor().Column == "" && t.Transferer != nil {
+				if ids, err = t.Transferer.IDs(ctx, tenant); err != nil {
 					return nil, err
 				}
 			}
@@ -216,7 +216,7 @@ func (s *Service) closure(ctx context.Context, tenant string, entries []Entry) (
 		wanted = map[entity.Kind][]string{}
 		for _, kind := range s.kinds {
 			for ids := range slices.Chunk(level[kind], batch) {
-				needs, err := s.porters[kind].Needs(ctx, tenant, ids)
+				needs, err := s.transferers[kind].Needs(ctx, tenant, ids)
 				if err != nil {
 					return nil, err
 				}
@@ -272,8 +272,8 @@ func (s *Service) pack(ctx context.Context, tenant string, h archive.Header, p p
 		return err
 	}
 	for _, kind := range s.kinds {
-		rows := rowsOf(p[kind], func(ids []string) iter.Seq2[entity.Row, error] { return s.porters[kind].Export(ctx, tenant, ids) })
-		if !s.store.Joined(ctx) {
+		rows := rowsOf(p[kind], func(ids []string) iter.Seq2[entity.Row, error] { return s.transferers[kind].Export(ctx, tenant, ids) })
+		if !s.store.InTransaction(ctx) {
 			rows = aheadOf(rows)
 		}
 		for row, err := range rows {
@@ -287,9 +287,9 @@ func (s *Service) pack(ctx context.Context, tenant string, h archive.Header, p p
 		}
 	}
 	for _, kind := range s.kinds {
-		if porter, ok := s.porters[kind].(entity.FilePorter); ok {
+		if transferer, ok := s.transferers[kind].(entity.FileTransferer); ok {
 			for _, id := range p[kind] {
-				if err := writeFiles(ctx, tenant, id, porter, out); err != nil {
+				if err := writeFiles(ctx, tenant, id, transferer, out); err != nil {
 					return err
 				}
 			}
@@ -298,13 +298,13 @@ func (s *Service) pack(ctx context.Context, tenant string, h archive.Header, p p
 	return out.Close()
 }
 
-func writeFiles(ctx context.Context, tenant, id string, porter entity.FilePorter, out *archive.Writer) error {
-	files, err := porter.Files(ctx, tenant, id)
+func writeFiles(ctx context.Context, tenant, id string, transferer entity.FileTransferer, out *archive.Writer) error {
+	files, err := transferer.Files(ctx, tenant, id)
 	if err != nil {
 		return err
 	}
 	for _, f := range files {
-		r, err := porter.OpenFile(ctx, tenant, id, f.Path)
+		r, err := transferer.OpenFile(ctx, tenant, id, f.Path)
 		if err != nil {
 			return err
 		}

@@ -29,17 +29,17 @@ func vanishing(t *testing.T, open dbtest.Opener) (s *world, b bundles.Bundle, ag
 	b = w.bundle(t, "B", "library "+w.make(t, "acme", "library", "L", `{}`), "report "+report)
 	kept := w.export(t, "acme", b.ID)
 	var once sync.Once
-	s = opened(t, db, libraries(w, func(p entity.FilePorter) entity.Porter {
+	s = opened(t, db, libraries(w, func(p entity.FileTransferer) entity.Transferer {
 		return meddling{p, func() {
 			once.Do(func() {
-				if err := w.Entities.Delete(w.as(t, "acme"), "report", report); err != nil {
+				if err := w.Content.Delete(w.as(t, "acme"), "report", report); err != nil {
 					t.Error(err)
 				}
 			})
 		}}
 	}))
 	return s, b, func() {
-		_, err := w.Bundles.Import(w.as(t, "acme"), bytes.NewReader(kept), bundles.How{})
+		_, err := w.Bundles.Import(w.as(t, "acme"), bytes.NewReader(kept), bundles.ImportOptions{})
 		is.New(t).NoErr(err)
 		once = sync.Once{}
 	}
@@ -55,11 +55,11 @@ func TestPieceGoesAway(t *testing.T) {
 		is.NoErr(err)
 		var part bytes.Buffer
 		is.Equal(errs.CodeOf(e.Write(acme, &part)), errs.Conflict)
-		_, err = w.Bundles.Import(acme, bytes.NewReader(part.Bytes()), bundles.How{})
+		_, err = w.Bundles.Import(acme, bytes.NewReader(part.Bytes()), bundles.ImportOptions{})
 		is.Equal(errs.CodeOf(err), errs.Invalid)
 
 		again()
-		_, err = w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
+		_, err = w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{})
 		is.Equal(errs.CodeOf(err), errs.Conflict)
 		is.Equal(w.names(t, "evil", "library"), "") // nothing is deployed
 
@@ -92,7 +92,7 @@ func TestEntriesBeyondArchiveSize(t *testing.T) {
 		is.Equal(errs.CodeOf(err), errs.Invalid)
 		is.True(strings.HasPrefix(errs.MessageOf(err), "The entries do not fit into one archive: make several bundles of them. "))
 		is.True(strings.HasSuffix(errs.MessageOf(err), "bytes: at most 16777216 are allowed."))
-		_, err = w.Bundles.DeployManifest(acme, m, []string{"evil"}, bundles.How{})
+		_, err = w.Bundles.DeployManifest(acme, m, []string{"evil"}, bundles.ImportOptions{})
 		is.Equal(errs.CodeOf(err), errs.Invalid)
 
 		m.Entries = m.Entries[:250]
@@ -125,7 +125,7 @@ func TestTwiceTheSame(t *testing.T) {
 			_, err := w.Bundles.ExportManifest(acme, m)
 			is.Equal(errs.CodeOf(err), errs.Conflict)
 			is.Equal(errs.MessageOf(err), want)
-			_, err = w.Bundles.DeployManifest(acme, m, []string{"evil"}, bundles.How{})
+			_, err = w.Bundles.DeployManifest(acme, m, []string{"evil"}, bundles.ImportOptions{})
 			is.Equal(errs.MessageOf(err), want)
 		}
 	})

@@ -8,7 +8,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent"
-	"github.com/tenantcontent/tenantcontent/entities"
+	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
@@ -20,16 +20,16 @@ func pageOf(n int) paging.Query { return paging.Query{Limit: n} }
 // circle changes what an entity's data says.
 func circle(t testing.TB, w *world, kind entity.Kind, id, data string) {
 	t.Helper()
-	_, err := w.Entities.Update(w.as(t, "acme"), kind, id, func(e *entities.Entity) error { e.Data = json.RawMessage(data); return nil })
+	_, err := w.Content.Update(w.as(t, "acme"), kind, id, func(e *content.Entity) error { e.Data = json.RawMessage(data); return nil })
 	is.New(t).NoErr(err)
 }
 
-// libraries puts another porter in the place of that of libraries.
-func libraries(w *world, wrap func(entity.FilePorter) entity.Porter) func(*tenantcontent.Config) {
+// libraries puts another transferer in the place of that of libraries.
+func libraries(w *world, wrap func(entity.FileTransferer) entity.Transferer) func(*tenantcontent.Config) {
 	return func(c *tenantcontent.Config) {
-		for _, kind := range w.Entities.Types() {
-			if kind.Kind == entities.Library {
-				kind.Porter = wrap(kind.Porter.(entity.FilePorter))
+		for _, kind := range w.Content.Types() {
+			if kind.Kind == content.Library {
+				kind.Transferer = wrap(kind.Transferer.(entity.FileTransferer))
 				c.Entities = []entity.Type{kind}
 			}
 		}

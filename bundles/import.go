@@ -17,36 +17,36 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/uuids"
 )
 
-// How has the options of an import.
-type How struct {
+// ImportOptions has the options of an import.
+type ImportOptions struct {
 	Rule   entity.Rule // default Skip; Overwrite of a deploy
 	Owner  string      // principal id that gets the rows whose owner is not known here; default: the caller
 	DryRun bool        // do everything, and roll it back
-	// Changes lists each row in Report.Changes, and distinguishes rows that exist with the same content. A dry run with the rule
+	// Changes lists each row in ImportResult.Changes, and distinguishes rows that exist with the same content. A dry run with the rule
 	// Fail does not fail for these then.
 	Changes bool
 }
 
 // Counts counts rows by what was done with them. Unchanged rows exist with the same content; they are counted only with
-// How.Changes, and otherwise are among the updated ones or, with the rule Skip, the skipped ones.
+// ImportOptions.Changes, and otherwise are among the updated ones or, with the rule Skip, the skipped ones.
 type Counts struct {
 	Created, Updated, Unchanged, Skipped, Deleted int
 }
 
-// Report is the result of an import.
-type Report struct {
+// ImportResult is the result of an import.
+type ImportResult struct {
 	Counts
 	ByKind   map[entity.Kind]Counts
 	Warnings []string // sentences for people, at most 1,000
-	Changes  []Change // nil without How.Changes
-	Archive  *Kept    // of what a restore or deploy replaced; nil if it replaced nothing, and after a dry run
+	Changes  []Change // nil without ImportOptions.Changes
+	Archive  *Backup  // of what a restore or deploy replaced; nil if it replaced nothing, and after a dry run
 }
 
 const (
-	// maxLandings is how many archives are imported at once, each with a connection and another one to read an upload. Imports
+	// maxImports is how many archives are imported at once, each with a connection and another one to read an upload. Imports
 	// into one tenant would hold theirs while they wait for each other.
-	maxLandings = 4
-	maxWait     = 30 * time.Second
+	maxImports = 4
+	maxWait    = 30 * time.Second
 )
 
 // maxWarnings bounds the answer to an import of many rows that all lack their owner.
@@ -63,10 +63,10 @@ const maxWarnings = 1000
 // Errors: errs.Forbidden; errs.Invalid for a bad archive, option or row, naming it; errs.TooLarge;
 // errs.Conflict naming the row, with the rule Fail, or when something else has its slug; errs.Unavailable when other imports
 // take too long; r's own, as they are. After an error nothing is written.
-func (s *Service) Import(ctx context.Context, r io.Reader, o How) (Report, error) {
+func (s *Service) Import(ctx context.Context, r io.Reader, o ImportOptions) (ImportResult, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
-		return Report{}, err
+		return ImportResult{}, err
 	}
 	o.Rule = cmp.Or(o.Rule, entity.Skip)
 	return s.importArchive(ctx, a, r, o, false)
@@ -75,34 +75,34 @@ func (s *Service) Import(ctx context.Context, r io.Reader, o How) (Report, error
 // Restore replaces all rows of the caller's tenant of every kind that an archive has or counts: it imports the archive's rows
 // with the rule Overwrite and removes the others, except, with a warning, the caller's own user, the new owner of what the others
 // owned, and the last superuser. It first stores an archive of all rows of those kinds, and warns of what that archive cannot
-// restore: what is removed with the rows, such as passwords and comments, see Hanging. It does not warn of password expiry,
+// restore: what is removed with the rows, such as passwords and comments, see Dependents. It does not warn of password expiry,
 // locks, and what users have seen of their feeds. It waits as Import does, and needs a superuser. The stored archive is made in
 // the transaction, so that it has exactly what is removed and overwritten; on SQLite other writes wait for that, too.
 // Errors: as Import; errs.Invalid if the stored archive would exceed the Limits, so that it could not be restored.
-func (s *Service) Restore(ctx context.Context, r io.Reader, o How) (Report, error) {
+func (s *Service) Restore(ctx context.Context, r io.Reader, o ImportOptions) (ImportResult, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
-		return Report{}, err
+		return ImportResult{}, err
 	}
 	o.Rule = entity.Overwrite
 	return s.importArchive(ctx, a, r, o, true)
 }
 
-func (s *Service) importArchive(ctx context.Context, a actor.Actor, r io.Reader, o How, restore bool) (report Report, err error) {
+func (s *Service) importArchive(ctx context.Context, a actor.Actor, r io.Reader, o ImportOptions, restore bool) (report ImportResult, err error) {
 	if err := o.check(); err != nil {
-		return Report{}, err
+		return ImportResult{}, err
 	}
 	in, end, err := s.again(r)
 	if err != nil {
-		return Report{}, err
+		return ImportResult{}, err
 	}
 	defer end()
-	look, err := s.survey(in)
+	index, err := s.survey(in)
 	if err != nil {
-		return Report{}, err
+		return ImportResult{}, err
 	}
 	err = s.transaction(ctx, a.Tenant, o, func(ctx context.Context) error {
-		l := s.landing(a.Tenant, look, o)
+		l := s.importer(a.Tenant, index, o)
 		if err := s.store.Lock(ctx, a.Tenant); err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (s *Service) importArchive(ctx context.Context, a actor.Actor, r io.Reader,
 		return err
 	})
 	if err != nil {
-		return Report{}, err
+		return ImportResult{}, err
 	}
 	if o.DryRun {
 		report.Archive = nil
@@ -128,7 +128,7 @@ func (s *Service) importArchive(ctx context.Context, a actor.Actor, r io.Reader,
 	return report, nil
 }
 
-func (o How) check() error {
+func (o ImportOptions) check() error {
 	if !slices.Contains([]entity.Rule{entity.Skip, entity.Overwrite, entity.Fail}, o.Rule) {
 		return errs.New(errs.Invalid, "updateRule must be one of skip, overwrite and fail")
 	}
@@ -136,16 +136,16 @@ func (o How) check() error {
 }
 
 // transaction waits for other imports into the tenant and runs fn in a transaction. Errors: fn's own; errs.Unavailable.
-func (s *Service) transaction(ctx context.Context, tenant string, o How, fn func(context.Context) error) error {
-	if !s.store.Joined(ctx) {
-		leave, err := s.landings.Acquire(ctx, 1, tenant)
+func (s *Service) transaction(ctx context.Context, tenant string, o ImportOptions, fn func(context.Context) error) error {
+	if !s.store.InTransaction(ctx) {
+		leave, err := s.imports.Acquire(ctx, 1, tenant)
 		if err != nil {
 			return limiter.Unavailable(err, "Other imports are under way. Try again.")
 		}
 		defer leave()
 	}
 	if o.DryRun {
-		return s.store.Rehearse(ctx, fn)
+		return s.store.RunAndRollBack(ctx, fn)
 	}
 	return s.store.InTx(ctx, fn)
 }
@@ -158,11 +158,11 @@ func (s *Service) owner(ctx context.Context, tenant, caller, named string) (stri
 		who = id // a team's, in either case
 	} else if named != "" {
 		var err error
-		if who, err = s.people.Spelled(ctx, tenant, named); err != nil {
+		if who, err = s.principals.CanonicalName(ctx, tenant, named); err != nil {
 			return "", err
 		}
 	}
-	known, err := s.people.Known(ctx, tenant, []string{who})
+	known, err := s.principals.Known(ctx, tenant, []string{who})
 	switch {
 	case err != nil || known[who] && who != "*":
 		return who, err
@@ -174,7 +174,7 @@ func (s *Service) owner(ctx context.Context, tenant, caller, named string) (stri
 
 // firstSuperuser returns the first superuser of a tenant by name, otherwise when it has none.
 func (s *Service) firstSuperuser(ctx context.Context, tenant, otherwise string) (string, error) {
-	supers, err := s.people.Superusers(ctx, tenant)
+	supers, err := s.principals.Superusers(ctx, tenant)
 	if err != nil || len(supers) == 0 {
 		return otherwise, err
 	}
@@ -222,29 +222,29 @@ func (s *Service) survey(in io.ReadSeeker) (survey, error) {
 	if err != nil {
 		return survey{}, err
 	}
-	look := survey{header: r.Header(), ids: map[entity.Kind]map[string]bool{}, files: map[string][]string{}}
-	for kind := range look.header.Counts {
-		if s.porters[kind] == nil {
+	index := survey{header: r.Header(), ids: map[entity.Kind]map[string]bool{}, files: map[string][]string{}}
+	for kind := range index.header.Counts {
+		if s.transferers[kind] == nil {
 			return survey{}, errs.New(errs.Invalid, "The archive has rows of the kind %q, which is not known here.", short(string(kind)))
 		}
-		look.ids[kind] = map[string]bool{}
+		index.ids[kind] = map[string]bool{}
 	}
 	for {
 		m, err := r.Next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return look, nil
+			return index, nil
 		case err != nil:
 			return survey{}, err
 		case m.File != nil:
-			if s.fileKind(look, m.ID) == "" {
+			if s.fileKind(index, m.ID) == "" {
 				return survey{}, errs.New(errs.Invalid, "The archive's file %q of %q belongs to no row of it that has files.", short(m.File.Path), short(m.ID))
 			}
-			look.files[m.ID] = append(look.files[m.ID], m.File.Path)
-		case s.twoWithFiles(look, m.Key):
-			return survey{}, errs.New(errs.Invalid, "The archive's %s %s has the id of a piece of another kind: it is not clear whose its files are.", m.Kind, short(m.ID))
+			index.files[m.ID] = append(index.files[m.ID], m.File.Path)
+		case s.twoWithFiles(index, m.Key):
+			return survey{}, errs.New(errs.Invalid, "The archive's %s %s has the id of an item of another kind: it is not clear whose its files are.", m.Kind, short(m.ID))
 		default:
-			look.ids[m.Kind][m.ID] = true
+			index.ids[m.Kind][m.ID] = true
 		}
 	}
 }
@@ -257,15 +257,15 @@ func (s *Service) open(in io.ReadSeeker, read func(io.Reader, archive.Limits) (*
 }
 
 // twoWithFiles reports whether a row of a kind with files has the id of one of another such kind.
-func (s *Service) twoWithFiles(look survey, k entity.Key) bool {
-	_, ok := s.porters[k.Kind].(entity.FilePorter)
-	return ok && s.fileKind(look, k.ID) != ""
+func (s *Service) twoWithFiles(index survey, k entity.Key) bool {
+	_, ok := s.transferers[k.Kind].(entity.FileTransferer)
+	return ok && s.fileKind(index, k.ID) != ""
 }
 
 // fileKind returns the kind with files that has a row with this id, "" for none.
-func (s *Service) fileKind(look survey, id string) entity.Kind {
-	for kind, ids := range look.ids {
-		if _, ok := s.porters[kind].(entity.FilePorter); ok && ids[id] {
+func (s *Service) fileKind(index survey, id string) entity.Kind {
+	for kind, ids := range index.ids {
+		if _, ok := s.transferers[kind].(entity.FileTransferer); ok && ids[id] {
 			return kind
 		}
 	}

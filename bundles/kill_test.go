@@ -17,8 +17,8 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/bundles"
+	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/database"
-	"github.com/tenantcontent/tenantcontent/entities"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 	"github.com/tenantcontent/tenantcontent/tenants"
@@ -48,7 +48,7 @@ func restore(ctx context.Context, url, file string) error {
 		return err
 	}
 	n := 0
-	libraries(&world{app, db}, func(p entity.FilePorter) entity.Porter { return stopping{p, &n} })(&c)
+	libraries(&world{app, db}, func(p entity.FileTransferer) entity.Transferer { return stopping{p, &n} })(&c)
 	if app, err = tenantcontent.Open(c); err != nil {
 		return err
 	}
@@ -57,13 +57,13 @@ func restore(ctx context.Context, url, file string) error {
 		return err
 	}
 	ctx = actor.With(ctx, actor.Actor{Tenant: "acme", User: "admin", Superuser: true})
-	_, err = app.Bundles.Restore(ctx, f, bundles.How{})
+	_, err = app.Bundles.Restore(ctx, f, bundles.ImportOptions{})
 	return err
 }
 
-// stopping is a library porter that stops in its second file.
+// stopping is a library transferer that stops in its second file.
 type stopping struct {
-	entity.FilePorter
+	entity.FileTransferer
 	n *int
 }
 
@@ -73,7 +73,7 @@ func (s stopping) PutFile(ctx ctx, tenant, id string, f entity.File, r io.Reader
 		fmt.Println("in the middle")
 		select {}
 	}
-	return s.FilePorter.PutFile(ctx, tenant, id, f, r)
+	return s.FileTransferer.PutFile(ctx, tenant, id, f, r)
 }
 
 // TestKilled: a process that is killed in the middle of a restore leaves the old state whole, and the next one works.
@@ -96,18 +96,18 @@ func TestKilled(t *testing.T) {
 			acme := w.as(t, "acme")
 			var libraries []string
 			for _, name := range []string{"One", "Two"} {
-				e, err := w.Entities.Create(acme, entities.Entity{Kind: "library", Name: name})
+				e, err := w.Content.Create(acme, content.Entity{Kind: "library", Name: name})
 				is.NoErr(err)
-				_, err = w.Entities.PutFile(acme, e.ID, "big", "", strings.NewReader(strings.Repeat(name, 1<<20)))
+				_, err = w.Content.PutFile(acme, e.ID, "big", "", strings.NewReader(strings.Repeat(name, 1<<20)))
 				is.NoErr(err)
 				libraries = append(libraries, "library "+e.ID)
 			}
-			content := w.export(t, "acme", "", libraries...)
+			packed := w.export(t, "acme", "", libraries...)
 			file := filepath.Join(t.TempDir(), "a.tgz")
-			is.NoErr(os.WriteFile(file, content, 0o600))
-			third, err := w.Entities.Create(acme, entities.Entity{Kind: "library", Name: "Three"})
+			is.NoErr(os.WriteFile(file, packed, 0o600))
+			third, err := w.Content.Create(acme, content.Entity{Kind: "library", Name: "Three"})
 			is.NoErr(err)
-			_, err = w.Entities.PutFile(acme, third.ID, "small", "", strings.NewReader("x"))
+			_, err = w.Content.PutFile(acme, third.ID, "small", "", strings.NewReader("x"))
 			is.NoErr(err)
 			before := w.dump(t, "acme")
 			is.True(strings.Contains(before, "Three"))
@@ -124,7 +124,7 @@ func TestKilled(t *testing.T) {
 			_ = c.Wait()
 
 			is.Equal(w.dump(t, "acme"), before)
-			_, err = w.Bundles.Restore(acme, bytes.NewReader(content), bundles.How{})
+			_, err = w.Bundles.Restore(acme, bytes.NewReader(packed), bundles.ImportOptions{})
 			is.NoErr(err)
 			is.Equal(w.names(t, "acme", "library"), "One Two")
 		})

@@ -44,8 +44,8 @@ func TestImportsLeaveConnections(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 6 {
 			all.Go(func() {
-				land := []func(context.Context, io.Reader, bundles.How) (bundles.Report, error){w.Bundles.Import, w.Bundles.Restore}[i%2]
-				if _, err := land(ctx, asking{bytes.NewReader(file), ctx, db}, bundles.How{DryRun: i%3 == 0}); err != nil {
+				land := []func(context.Context, io.Reader, bundles.ImportOptions) (bundles.ImportResult, error){w.Bundles.Import, w.Bundles.Restore}[i%2]
+				if _, err := land(ctx, asking{bytes.NewReader(file), ctx, db}, bundles.ImportOptions{DryRun: i%3 == 0}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -76,12 +76,12 @@ func TestLateImports(t *testing.T) {
 		tag := w.make(t, "acme", "tag", "T", `{}`)
 		b, file := w.bundle(t, "B", "tagged "+tag), w.export(t, "acme", "", "tagged "+tag)
 		h := halting{bytes.NewReader(file), new(int), make(chan struct{}), make(chan struct{})}
-		var first bundles.Report
+		var first bundles.ImportResult
 		var failed error
 		ended, goOn := make(chan struct{}), sync.OnceFunc(func() { close(h.goOn) })
 		go func() {
 			defer close(ended)
-			first, failed = w.Bundles.Import(evil, h, bundles.How{})
+			first, failed = w.Bundles.Import(evil, h, bundles.ImportOptions{})
 		}()
 		defer func() { goOn(); <-ended }()
 		select {
@@ -91,11 +91,11 @@ func TestLateImports(t *testing.T) {
 		}
 		for _, land := range []func(tenant context.Context) error{
 			func(ctx context.Context) error {
-				_, err := w.Bundles.Import(ctx, bytes.NewReader(file), bundles.How{})
+				_, err := w.Bundles.Import(ctx, bytes.NewReader(file), bundles.ImportOptions{})
 				return err
 			},
 			func(ctx context.Context) error {
-				_, err := w.Bundles.Restore(ctx, bytes.NewReader(file), bundles.How{})
+				_, err := w.Bundles.Restore(ctx, bytes.NewReader(file), bundles.ImportOptions{})
 				return err
 			},
 		} {
@@ -108,7 +108,7 @@ func TestLateImports(t *testing.T) {
 		var err error
 		for wait := 3 * time.Second; wait < time.Minute && errs.CodeOf(err) != errs.Unavailable; wait *= 4 { // it exports first
 			late, cancel := context.WithTimeoutCause(w.as(t, "acme"), wait, limiter.ErrBusy)
-			_, err = w.Bundles.Deploy(late, b.ID, []string{"evil"}, bundles.How{})
+			_, err = w.Bundles.Deploy(late, b.ID, []string{"evil"}, bundles.ImportOptions{})
 			cancel()
 		}
 		is.Equal(errs.CodeOf(err), errs.Unavailable)
@@ -116,7 +116,7 @@ func TestLateImports(t *testing.T) {
 		<-ended
 		is.NoErr(failed)
 		is.Equal(first.Created, 1)
-		done, err := w.Bundles.Deploy(w.as(t, "acme"), b.ID, []string{"evil", "acme"}, bundles.How{}) // one turn after the other
+		done, err := w.Bundles.Deploy(w.as(t, "acme"), b.ID, []string{"evil", "acme"}, bundles.ImportOptions{}) // one turn after the other
 		is.NoErr(err)
 		is.Equal(len(done), 2)
 		is.NoErr(done[1].Err)
@@ -132,15 +132,15 @@ func TestImportsInOneTransaction(t *testing.T) {
 		is.NoErr(w.InTx(w.as(t, "evil"), func(ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 			defer cancel()
-			if _, err := w.Bundles.Import(ctx, bytes.NewReader(file), bundles.How{}); err != nil {
+			if _, err := w.Bundles.Import(ctx, bytes.NewReader(file), bundles.ImportOptions{}); err != nil {
 				return err
 			}
 			other.Go(func() {
-				_, err := w.Bundles.Import(w.as(t, "evil"), bytes.NewReader(file), bundles.How{})
+				_, err := w.Bundles.Import(w.as(t, "evil"), bytes.NewReader(file), bundles.ImportOptions{})
 				is.NoErr(err)
 			})
 			time.Sleep(100 * time.Millisecond) // by now it has the turn, and waits for the tenant
-			_, err := w.Bundles.Import(ctx, bytes.NewReader(file), bundles.How{})
+			_, err := w.Bundles.Import(ctx, bytes.NewReader(file), bundles.ImportOptions{})
 			return err
 		}))
 		other.Wait()

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/bundles"
-	"github.com/tenantcontent/tenantcontent/entities"
+	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
@@ -29,28 +29,28 @@ func TestTightTenant(t *testing.T) {
 				acme := w.as(t, "acme")
 				library := w.make(t, "acme", "library", "Zeros", `{}`)
 				zeros := strings.NewReader(strings.Repeat("\x00", 10<<20))
-				_, err := w.Entities.PutFile(acme, library, "zeros", "", zeros)
+				_, err := w.Content.PutFile(acme, library, "zeros", "", zeros)
 				is.NoErr(err)
 				for i := range 5 {
 					w.make(t, "acme", "dataset", fmt.Sprint("Same ", i), `{"same": "`+strings.Repeat("same", 200_000)+`"}`)
 				}
 				whole := w.export(t, "acme", "", "library "+library)
-				before := content(w, t)
-				done, err := w.Bundles.Restore(acme, bytes.NewReader(packed(t, nil, map[entity.Kind]int{"library": 0, "dataset": 0})), bundles.How{})
+				before := contentOf(w, t)
+				done, err := w.Bundles.Restore(acme, bytes.NewReader(packed(t, nil, map[entity.Kind]int{"library": 0, "dataset": 0})), bundles.ImportOptions{})
 				is.NoErr(err)
 				is.Equal(done.Deleted, 6)
-				_, err = w.Bundles.Restore(acme, bytes.NewReader(w.fetch(t, "acme", done.Archive)), bundles.How{})
+				_, err = w.Bundles.Restore(acme, bytes.NewReader(w.fetch(t, "acme", done.Archive)), bundles.ImportOptions{})
 				is.NoErr(err)
-				is.Equal(content(w, t), before)
-				_, err = w.Bundles.Import(acme, bytes.NewReader(whole), bundles.How{Rule: entity.Overwrite})
+				is.Equal(contentOf(w, t), before)
+				_, err = w.Bundles.Import(acme, bytes.NewReader(whole), bundles.ImportOptions{Rule: entity.Overwrite})
 				is.NoErr(err)
 			})
 		})
 	}
 }
 
-// content is the content of acme, without what is kept of it.
-func content(w *world, t *testing.T) string {
+// contentOf returns the content of acme, without what is kept of it.
+func contentOf(w *world, t *testing.T) string {
 	return strings.Join(lines(w.dump(t, "acme"), "tc_blobs", "tc_downloads"), "\n")
 }
 
@@ -65,7 +65,7 @@ func TestWhatCannotBeKeptStays(t *testing.T) {
 			w.make(t, "acme", "tag", fmt.Sprint("Other ", i), `{"random": "`+random(2000)+`"}`)
 		}
 		circle(t, w, "tag", one, `{"random": "`+random(60_000)+`"}`)
-		before := content(w, t)
+		before := contentOf(w, t)
 		for name, c := range map[string]struct {
 			change  func(c *tenantcontent.Config)
 			message string
@@ -79,16 +79,16 @@ func TestWhatCannotBeKeptStays(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				is := is.New(t)
 				narrow := opened(t, w.db, c.change)
-				_, restore := narrow.Bundles.Restore(w.as(t, "acme"), bytes.NewReader(file), bundles.How{})
-				_, rehearse := narrow.Bundles.Restore(w.as(t, "acme"), bytes.NewReader(file), bundles.How{DryRun: true})
-				_, deploy := narrow.Bundles.Deploy(w.as(t, "acme"), b.ID, []string{"acme"}, bundles.How{})
+				_, restore := narrow.Bundles.Restore(w.as(t, "acme"), bytes.NewReader(file), bundles.ImportOptions{})
+				_, rehearse := narrow.Bundles.Restore(w.as(t, "acme"), bytes.NewReader(file), bundles.ImportOptions{DryRun: true})
+				_, deploy := narrow.Bundles.Deploy(w.as(t, "acme"), b.ID, []string{"acme"}, bundles.ImportOptions{})
 				for _, err := range []error{restore, rehearse} {
 					is.Equal(errs.CodeOf(err), errs.Invalid)
 					is.True(strings.HasPrefix(errs.MessageOf(err), "What the restore replaces cannot be kept, so nothing is done: "))
 					is.True(strings.Contains(errs.MessageOf(err), c.message))
 				}
 				is.Equal(deploy == nil, c.deploys)
-				is.Equal(content(w, t), before)
+				is.Equal(contentOf(w, t), before)
 			})
 		}
 		for _, bad := range []func(c *tenantcontent.Config){
@@ -120,7 +120,7 @@ func TestLimitsOfAnImport(t *testing.T) {
 		{}: "", {Members: 4}: "", {Members: 3}: "at most 3 members", {Bytes: 40_000}: "more than 40000 bytes", {Row: 40_000}: "at most 40000 are allowed",
 	} {
 		narrow := opened(t, w.db, func(c *tenantcontent.Config) { c.ArchiveLimits = limits })
-		_, err := narrow.Bundles.Import(w.as(t, "evil"), bytes.NewReader(file), bundles.How{})
+		_, err := narrow.Bundles.Import(w.as(t, "evil"), bytes.NewReader(file), bundles.ImportOptions{})
 		is.Equal(err == nil, message == "")
 		is.True(strings.Contains(errs.MessageOf(err), message))
 	}
@@ -137,7 +137,7 @@ func TestNestedData(t *testing.T) {
 		}
 		e, err := w.Bundles.AddEntry(acme, b.ID, "tagged", tag, nested(64))
 		is.NoErr(err)
-		_, err = w.Bundles.Import(acme, bytes.NewReader(w.export(t, "acme", b.ID)), bundles.How{})
+		_, err = w.Bundles.Import(acme, bytes.NewReader(w.export(t, "acme", b.ID)), bundles.ImportOptions{})
 		is.NoErr(err)
 		_, add := w.Bundles.AddEntry(acme, b.ID, "global", "", nested(65))
 		_, set := w.Bundles.SetData(acme, b.ID, e.ID, nested(65))
@@ -146,8 +146,8 @@ func TestNestedData(t *testing.T) {
 			is.Equal(errs.CodeOf(err), errs.Invalid)
 			is.True(strings.HasSuffix(errs.MessageOf(err), "data must not be nested more than 64 levels deep"))
 		}
-		circle(t, w, entities.Library, w.make(t, "acme", "library", "L", `{}`), string(nested(500))) // rows may
-		_, err = w.Bundles.Restore(acme, bytes.NewReader(packed(t, nil, map[entity.Kind]int{"library": 0})), bundles.How{})
+		circle(t, w, content.Library, w.make(t, "acme", "library", "L", `{}`), string(nested(500))) // rows may
+		_, err = w.Bundles.Restore(acme, bytes.NewReader(packed(t, nil, map[entity.Kind]int{"library": 0})), bundles.ImportOptions{})
 		is.NoErr(err)
 	})
 }

@@ -12,17 +12,17 @@ import (
 
 // losses counts what a restore or deploy removes and the archive of what it replaces does not contain.
 type losses struct {
-	Hanging
+	Dependents
 	users, memberships int
 	secrets            int // in rows, which archives mask
 }
 
 // countLosses counts what is lost with some entities that are going to be removed.
-func (l *landing) countLosses(ctx context.Context, kind entity.Kind, ids []string) error {
+func (l *importer) countLosses(ctx context.Context, kind entity.Kind, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	h, err := l.s.store.Hanging(ctx, l.tenant, kind, ids, l.s.stamp())
+	h, err := l.s.store.Dependents(ctx, l.tenant, kind, ids, l.s.stamp())
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (l *landing) countLosses(ctx context.Context, kind entity.Kind, ids []strin
 }
 
 // warnOfLosses warns of the losses, also in a dry run, so that a person can decide first.
-func (l *landing) warnOfLosses() {
+func (l *importer) warnOfLosses() {
 	lost := func(with string, all ...entity.Count) {
 		var what []string
 		for _, c := range all {

@@ -88,7 +88,7 @@ func TestRestoreSaysWhatIsLost(t *testing.T) {
 				"1 multi-factor setting, 2 AI consents, 1 AI message, 2 notifications, 3 API tokens, 1 session, 3 team memberships, 1 picture, 3 files, 1 comment authorship." + notHeld,
 		}
 		for _, dry := range []bool{true, false} {
-			r, err := w.Bundles.Restore(acme, bytes.NewReader(file), bundles.How{DryRun: dry})
+			r, err := w.Bundles.Restore(acme, bytes.NewReader(file), bundles.ImportOptions{DryRun: dry})
 			is.NoErr(err)
 			is.Equal(r.Warnings, want)
 		}
@@ -110,7 +110,7 @@ func TestWhatStaysIsNotLost(t *testing.T) {
 			_, err := w.Principals.UpdateUser(acme, name, func(u *principals.User) error { u.UserFields = []byte(fields); return nil })
 			is.NoErr(err)
 		}
-		r, err := w.Bundles.Restore(acme, bytes.NewReader(packed(t, map[string]string{"user newcomer": `{}`}, nil)), bundles.How{})
+		r, err := w.Bundles.Restore(acme, bytes.NewReader(packed(t, map[string]string{"user newcomer": `{}`}, nil)), bundles.ImportOptions{})
 		is.NoErr(err)
 		is.Equal(r.Warnings, []string{
 			"The user admin stays: it is yours.", "Lost with the content that is removed: 1 secret." + notHeld, "Lost with 1 user: 1 password." + notHeld,
@@ -126,12 +126,12 @@ func TestTeamsHoldMembers(t *testing.T) {
 		is, acme := is.New(t), w.as(t, "acme")
 		team := w.attach(t, "acme")
 		file := packed(t, map[string]string{"team " + team: `{"name": "Design", "slug": "design"}`, "user newcomer": `{}`}, nil)
-		r, err := w.Bundles.Restore(acme, bytes.NewReader(file), bundles.How{})
+		r, err := w.Bundles.Restore(acme, bytes.NewReader(file), bundles.ImportOptions{})
 		is.NoErr(err)
 		is.Equal(len(r.Warnings), 3)
 		is.True(!strings.Contains(r.Warnings[2], "membership"))
-		is.True(strings.Contains(r.Warnings[1], "jo owned 1 piece of content, which admin owns now. The archive of what is replaced does not give 1 of them back."))
-		_, err = w.Bundles.Restore(acme, bytes.NewReader(w.fetch(t, "acme", r.Archive)), bundles.How{})
+		is.True(strings.Contains(r.Warnings[1], "jo owned 1 item of content, which admin owns now. The archive of what is replaced does not give 1 of them back."))
+		_, err = w.Bundles.Restore(acme, bytes.NewReader(w.fetch(t, "acme", r.Archive)), bundles.ImportOptions{})
 		is.NoErr(err)
 		members, err := w.Principals.Members(acme, team, paging.Query{Limit: 10})
 		is.NoErr(err)
@@ -145,12 +145,12 @@ func TestOwnersAreHeld(t *testing.T) {
 		is, acme := is.New(t), w.as(t, "acme")
 		tag := w.make(t, "acme", "tag", "Held", `{}`)
 		file := packed(t, map[string]string{"user newcomer": `{}`, "tag " + tag: `{"name": "Held", "ownerId": "jo"}`}, nil)
-		r, err := w.Bundles.Restore(acme, bytes.NewReader(file), bundles.How{})
+		r, err := w.Bundles.Restore(acme, bytes.NewReader(file), bundles.ImportOptions{})
 		is.NoErr(err)
-		is.Equal(r.Warnings[1], "jo owned 1 piece of content, which admin owns now.")
-		_, err = w.Bundles.Restore(acme, bytes.NewReader(w.fetch(t, "acme", r.Archive)), bundles.How{})
+		is.Equal(r.Warnings[1], "jo owned 1 item of content, which admin owns now.")
+		_, err = w.Bundles.Restore(acme, bytes.NewReader(w.fetch(t, "acme", r.Archive)), bundles.ImportOptions{})
 		is.NoErr(err)
-		e, err := w.Entities.Get(acme, "tag", tag)
+		e, err := w.Content.Get(acme, "tag", tag)
 		is.NoErr(err)
 		is.Equal(e.OwnerID, "jo")
 	})
@@ -164,10 +164,10 @@ func TestDeployRemovesNoUser(t *testing.T) {
 		w.same(t, "sam")
 		team := w.team(t)
 		b := w.bundle(t, "B", "user sam", "team "+team)
-		deploy := func() bundles.Report {
-			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
+		deploy := func() bundles.ImportResult {
+			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{})
 			is.NoErr(err)
-			return done[0].Report
+			return done[0].ImportResult
 		}
 		deploy()
 		_, err := w.Principals.SetMember(evil, team, "sam", actor.Member)
@@ -197,7 +197,7 @@ func TestLossesAreCountedAtOnce(t *testing.T) {
 			}
 			file := packed(t, map[string]string{"user jo": `{}`}, map[entity.Kind]int{"tag": 0})
 			counter.Take()
-			r, err := w.Bundles.Restore(w.as(t, tenant), bytes.NewReader(file), bundles.How{DryRun: true})
+			r, err := w.Bundles.Restore(w.as(t, tenant), bytes.NewReader(file), bundles.ImportOptions{DryRun: true})
 			is.NoErr(err)
 			is.Equal(r.Deleted, 2*n)
 			asked := 0

@@ -21,7 +21,7 @@ type deployedBefore struct {
 
 // loadDeployed returns what earlier deploys brought. An entity counts only if it is still the same one: one that was deleted and
 // created again with its id does not. bundle is "" for the entries of a manifest, which remove nothing.
-func (l *landing) loadDeployed(ctx context.Context, source, bundle string) (deployedBefore, error) {
+func (l *importer) loadDeployed(ctx context.Context, source, bundle string) (deployedBefore, error) {
 	m := deployedBefore{stays: map[entity.Key]bool{}, gone: plan{}}
 	if bundle != "" {
 		if err := l.loadGone(ctx, source, bundle, m.gone); err != nil {
@@ -31,15 +31,15 @@ func (l *landing) loadDeployed(ctx context.Context, source, bundle string) (depl
 	if !l.crossTenant {
 		source = "" // a tenant's own bundles share what they bring with those of others
 	}
-	for kind, ids := range l.look.ids {
+	for kind, ids := range l.index.ids {
 		if !l.crossTenant && bundle == "" {
 			break
 		}
-		marks, err := l.s.store.Brought(ctx, l.tenant, source, kind, slices.Collect(maps.Keys(ids)))
+		fingerprints, err := l.s.store.Fingerprints(ctx, l.tenant, source, kind, slices.Collect(maps.Keys(ids)))
 		if err != nil {
 			return m, err
 		}
-		same, _, err := l.partition(ctx, kind, marks)
+		same, _, err := l.partition(ctx, kind, fingerprints)
 		if err != nil {
 			return m, err
 		}
@@ -51,20 +51,20 @@ func (l *landing) loadDeployed(ctx context.Context, source, bundle string) (depl
 }
 
 // loadGone adds to a plan what earlier deploys of a bundle brought and this one does not ship.
-func (l *landing) loadGone(ctx context.Context, source, bundle string, gone plan) error {
+func (l *importer) loadGone(ctx context.Context, source, bundle string, gone plan) error {
 	before, err := l.s.store.Deployed(ctx, l.tenant, source, bundle)
 	if err != nil {
 		return err
 	}
 	dropped := map[entity.Kind]map[string]string{}
 	for _, d := range before {
-		if d.Shared || l.look.ids[d.Kind][d.ID] {
+		if d.Shared || l.index.ids[d.Kind][d.ID] {
 			continue
 		}
 		if dropped[d.Kind] == nil {
 			dropped[d.Kind] = map[string]string{}
 		}
-		dropped[d.Kind][d.ID] = d.Mark
+		dropped[d.Kind][d.ID] = d.Fingerprint
 	}
 	for _, kind := range l.s.kinds {
 		same, others, err := l.partition(ctx, kind, dropped[kind])
@@ -83,14 +83,14 @@ func (l *landing) loadGone(ctx context.Context, source, bundle string, gone plan
 	return nil
 }
 
-// partition splits entities into those that still have their marks and those that have others; one that does not exist is in
+// partition splits entities into those that still have their fingerprints and those that have others; one that does not exist is in
 // neither. Both are ordered.
-func (l *landing) partition(ctx context.Context, kind entity.Kind, marks map[string]string) (same, others []string, err error) {
-	ids := slices.Sorted(maps.Keys(marks))
-	now, err := l.s.marks(ctx, l.tenant, kind, ids)
+func (l *importer) partition(ctx context.Context, kind entity.Kind, fingerprints map[string]string) (same, others []string, err error) {
+	ids := slices.Sorted(maps.Keys(fingerprints))
+	now, err := l.s.fingerprints(ctx, l.tenant, kind, ids)
 	for _, id := range ids {
-		switch mark, there := now[id]; {
-		case there && mark == marks[id]:
+		switch fingerprint, there := now[id]; {
+		case there && fingerprint == fingerprints[id]:
 			same = append(same, id)
 		case there:
 			others = append(others, id)
@@ -101,7 +101,7 @@ func (l *landing) partition(ctx context.Context, kind entity.Kind, marks map[str
 
 // saveDeployed records what the deploys of a bundle have brought: what this one made, and what was brought before and is
 // shipped again. For a manifest it records what its entries made in another tenant, so that they can be overwritten later.
-func (l *landing) saveDeployed(ctx context.Context, source, bundle string, stays map[entity.Key]bool) error {
+func (l *importer) saveDeployed(ctx context.Context, source, bundle string, stays map[entity.Key]bool) error {
 	keep := l.s.store.SetDeployed
 	if bundle == "" {
 		if stays, keep = nil, l.s.store.AddDeployed; !l.crossTenant {
@@ -133,33 +133,33 @@ func (l *landing) saveDeployed(ctx context.Context, source, bundle string, stays
 		all = append(all, files...)
 	}
 	for kind, ids := range brought {
-		marks, err := l.s.marks(ctx, l.tenant, kind, ids)
+		fingerprints, err := l.s.fingerprints(ctx, l.tenant, kind, ids)
 		if err != nil {
 			return err
 		}
-		for id, mark := range marks {
-			all = append(all, Deployment{Key: entity.Key{Kind: kind, ID: id}, Mark: mark})
+		for id, fingerprint := range fingerprints {
+			all = append(all, Deployment{Key: entity.Key{Kind: kind, ID: id}, Fingerprint: fingerprint})
 		}
 	}
 	slices.SortFunc(all, func(a, b Deployment) int { return compareKeys(a.Key, b.Key) })
 	return keep(ctx, l.tenant, source, bundle, all)
 }
 
-// marks returns the fingerprints of the given entities that exist, by id. They distinguish an entity from a later one with its
+// fingerprints returns the fingerprints of the given entities that exist, by id. They distinguish an entity from a later one with its
 // id, such as a user's name or a color's key.
-func (s *Service) marks(ctx context.Context, tenant string, kind entity.Kind, ids []string) (map[string]string, error) {
-	marks := map[string]string{}
+func (s *Service) fingerprints(ctx context.Context, tenant string, kind entity.Kind, ids []string) (map[string]string, error) {
+	fingerprints := map[string]string{}
 	for row, err := range s.present(ctx, tenant, kind, ids) {
 		if err != nil {
 			return nil, changed(err)
 		}
-		marks[row.ID] = mark(row.JSON)
+		fingerprints[row.ID] = fingerprint(row.JSON)
 	}
-	return marks, nil
+	return fingerprints, nil
 }
 
-// mark returns the fingerprint of a row: a digest of its createdAt or, if it has none, of the whole row.
-func mark(row json.RawMessage) string {
+// fingerprint returns the fingerprint of a row: a digest of its createdAt or, if it has none, of the whole row.
+func fingerprint(row json.RawMessage) string {
 	said := []byte(row)
 	if made := column(row, "createdAt"); made != "" {
 		said = []byte(made)
@@ -172,13 +172,13 @@ func mark(row json.RawMessage) string {
 func (s *Service) present(ctx context.Context, tenant string, kind entity.Kind, ids []string) iter.Seq2[entity.Row, error] {
 	return rowsOf(ids, func(some []string) iter.Seq2[entity.Row, error] {
 		return func(yield func(entity.Row, error) bool) {
-			needs, err := s.porters[kind].Needs(ctx, tenant, some)
+			needs, err := s.transferers[kind].Needs(ctx, tenant, some)
 			if err != nil {
 				yield(entity.Row{}, err)
 				return
 			}
 			there := slices.DeleteFunc(slices.Clone(some), func(id string) bool { _, ok := needs[id]; return !ok })
-			for row, err := range s.porters[kind].Export(ctx, tenant, there) {
+			for row, err := range s.transferers[kind].Export(ctx, tenant, there) {
 				if !yield(row, err) || err != nil {
 					return
 				}

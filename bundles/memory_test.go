@@ -41,7 +41,7 @@ func eachShipping(t *testing.T, test func(is *is.I, s *shipping)) {
 		_, err = w.Principals.CreateUser(w.as(t, "evil"), principals.User{Username: "kim", Enabled: true}, "")
 		is.NoErr(err)
 		s.bundle = w.bundle(t, "All", "user kim", "global ", "recipe dough")
-		is.Equal(s.deploy(bundles.How{}).Counts, bundles.Counts{Created: 2, Skipped: 1})
+		is.Equal(s.deploy(bundles.ImportOptions{}).Counts, bundles.Counts{Created: 2, Skipped: 1})
 		test(is, s)
 	})
 }
@@ -93,26 +93,26 @@ func (s *shipping) drop() {
 	s.delete("acme")
 }
 
-func (s *shipping) deploy(how bundles.How) bundles.Report {
+func (s *shipping) deploy(how bundles.ImportOptions) bundles.ImportResult {
 	s.t.Helper()
 	done, err := s.Bundles.Deploy(s.as(s.t, "acme"), s.bundle.ID, []string{"evil"}, how)
 	is.New(s.t).NoErr(err)
-	return done[0].Report
+	return done[0].ImportResult
 }
 
 // TestDroppedIsRemoved also by a deploy that overwrites nothing, and when the tenant has changed it meanwhile; but users stay.
 func TestDroppedIsRemoved(t *testing.T) {
 	for _, rule := range []entity.Rule{entity.Overwrite, entity.Skip, entity.Fail} {
 		eachShipping(t, func(is *is.I, s *shipping) {
-			is.Equal(s.deploy(bundles.How{}).Counts, bundles.Counts{Updated: 2, Skipped: 1})
+			is.Equal(s.deploy(bundles.ImportOptions{}).Counts, bundles.Counts{Updated: 2, Skipped: 1})
 			_, err := s.Principals.UpdateUser(s.as(s.t, "evil"), "kim", func(u *principals.User) error { u.Enabled = false; return nil })
 			is.NoErr(err)
 			_, err = s.Colors.Put(s.as(s.t, "evil"), "brand", "#0000ff")
 			is.NoErr(err)
 			s.drop()
-			is.Equal(s.deploy(bundles.How{Rule: rule}).Counts, bundles.Counts{Deleted: 2})
+			is.Equal(s.deploy(bundles.ImportOptions{Rule: rule}).Counts, bundles.Counts{Deleted: 2})
 			is.Equal(s.there("evil"), "true false false")
-			is.Equal(s.deploy(bundles.How{Rule: rule}).Counts, bundles.Counts{})
+			is.Equal(s.deploy(bundles.ImportOptions{Rule: rule}).Counts, bundles.Counts{})
 		})
 	}
 }
@@ -123,8 +123,8 @@ func TestOwnInItsPlaceStays(t *testing.T) {
 		s.delete("evil")
 		s.own("evil", "evil's")
 		s.drop()
-		dry := s.deploy(bundles.How{DryRun: true})
-		r := s.deploy(bundles.How{})
+		dry := s.deploy(bundles.ImportOptions{DryRun: true})
+		r := s.deploy(bundles.ImportOptions{})
 		is.Equal(dry, r)
 		is.Equal(r.Counts, bundles.Counts{})
 		is.Equal(r.Archive, nil)
@@ -132,7 +132,7 @@ func TestOwnInItsPlaceStays(t *testing.T) {
 			"color brand stays as it is.", "recipe dough stays as it is.",
 		})
 		is.Equal(s.there("evil"), "true true true")
-		r = s.deploy(bundles.How{}) // it is forgotten
+		r = s.deploy(bundles.ImportOptions{}) // it is forgotten
 		is.Equal(len(r.Warnings), 0)
 		is.Equal(s.there("evil"), "true true true")
 	})
@@ -145,11 +145,11 @@ func TestOwnInItsPlaceHere(t *testing.T) {
 		_, err := w.Colors.Put(acme, "brand", "#ff0000")
 		is.NoErr(err)
 		b := w.bundle(t, "B", "user jo")
-		other := bundles.Deployment{Key: entity.Key{Kind: "color", ID: "brand"}, Mark: "of an earlier one"}
+		other := bundles.Deployment{Key: entity.Key{Kind: "color", ID: "brand"}, Fingerprint: "of an earlier one"}
 		is.NoErr(bunstore.New(w.db).SetDeployed(acme, "acme", "acme", b.ID, []bundles.Deployment{other}))
-		done, err := w.Bundles.Deploy(acme, b.ID, []string{"acme"}, bundles.How{})
+		done, err := w.Bundles.Deploy(acme, b.ID, []string{"acme"}, bundles.ImportOptions{})
 		is.NoErr(err)
-		is.Equal(done[0].Report.Warnings, []string{"color brand stays: it is not the one that the bundle brought."})
+		is.Equal(done[0].ImportResult.Warnings, []string{"color brand stays: it is not the one that the bundle brought."})
 		_, err = w.Colors.Get(acme, "brand")
 		is.NoErr(err)
 	})
@@ -161,9 +161,9 @@ func TestSkippedOwnStays(t *testing.T) {
 		eachShipping(t, func(is *is.I, s *shipping) {
 			s.delete("evil")
 			s.own("evil", "evil's")
-			is.Equal(s.deploy(bundles.How{Rule: rule}).Counts, counts)
+			is.Equal(s.deploy(bundles.ImportOptions{Rule: rule}).Counts, counts)
 			s.drop()
-			is.Equal(s.deploy(bundles.How{}).Counts, bundles.Counts{})
+			is.Equal(s.deploy(bundles.ImportOptions{}).Counts, bundles.Counts{})
 			is.Equal(s.there("evil"), "true true true")
 		})
 	}
@@ -173,10 +173,10 @@ func TestSkippedOwnStays(t *testing.T) {
 func TestDeployedAgain(t *testing.T) {
 	eachShipping(t, func(is *is.I, s *shipping) {
 		s.delete("evil")
-		is.Equal(s.deploy(bundles.How{}).Counts, bundles.Counts{Created: 2, Skipped: 1})
+		is.Equal(s.deploy(bundles.ImportOptions{}).Counts, bundles.Counts{Created: 2, Skipped: 1})
 		is.Equal(s.there("evil"), "false true true") // no user comes
 		s.drop()
-		is.Equal(s.deploy(bundles.How{}).Counts, bundles.Counts{Deleted: 2})
+		is.Equal(s.deploy(bundles.ImportOptions{}).Counts, bundles.Counts{Deleted: 2})
 	})
 }
 
@@ -186,12 +186,12 @@ func TestDeletedIsNotCounted(t *testing.T) {
 		tag := s.make(t, "acme", "tag", "T", `{}`)
 		_, err := s.Bundles.AddEntry(s.as(t, "acme"), s.bundle.ID, "tagged", tag, nil)
 		is.NoErr(err)
-		s.deploy(bundles.How{})
-		is.NoErr(s.Entities.Delete(s.as(t, "evil"), "tag", tag))
-		is.NoErr(s.Entities.Delete(s.as(t, "acme"), "tag", tag))
+		s.deploy(bundles.ImportOptions{})
+		is.NoErr(s.Content.Delete(s.as(t, "evil"), "tag", tag))
+		is.NoErr(s.Content.Delete(s.as(t, "acme"), "tag", tag))
 		s.delete("evil")
 		s.drop()
-		r := s.deploy(bundles.How{})
+		r := s.deploy(bundles.ImportOptions{})
 		is.Equal(r.Counts, bundles.Counts{})
 		is.Equal(len(r.Warnings), 0)
 	})
@@ -203,14 +203,14 @@ func TestDeployedAndRestored(t *testing.T) {
 		evil := s.as(t, "evil")
 		file := s.export(t, "evil", "", "user kim", "global ", "recipe dough")
 		s.delete("evil")
-		_, err := s.Bundles.Import(evil, bytes.NewReader(file), bundles.How{})
+		_, err := s.Bundles.Import(evil, bytes.NewReader(file), bundles.ImportOptions{})
 		is.NoErr(err)
 		s.drop()
-		r := s.deploy(bundles.How{})
+		r := s.deploy(bundles.ImportOptions{})
 		is.Equal(r.Counts, bundles.Counts{Deleted: 2})
-		_, err = s.Bundles.Import(evil, bytes.NewReader(s.fetch(t, "evil", r.Archive)), bundles.How{})
+		_, err = s.Bundles.Import(evil, bytes.NewReader(s.fetch(t, "evil", r.Archive)), bundles.ImportOptions{})
 		is.NoErr(err)
-		is.Equal(s.deploy(bundles.How{}).Counts, bundles.Counts{})
+		is.Equal(s.deploy(bundles.ImportOptions{}).Counts, bundles.Counts{})
 		is.Equal(s.there("evil"), "true true true")
 	})
 }
@@ -221,13 +221,13 @@ func TestTwoBundlesShipIt(t *testing.T) {
 		first := s.bundle
 		s.bundle = s.world.bundle(t, "Other", "user kim", "global ", "recipe dough")
 		second := s.bundle
-		is.Equal(s.deploy(bundles.How{}).Counts, bundles.Counts{Updated: 2, Skipped: 1})
+		is.Equal(s.deploy(bundles.ImportOptions{}).Counts, bundles.Counts{Updated: 2, Skipped: 1})
 		s.bundle = first
 		s.drop()
-		is.Equal(s.deploy(bundles.How{}).Counts, bundles.Counts{})
+		is.Equal(s.deploy(bundles.ImportOptions{}).Counts, bundles.Counts{})
 		is.Equal(s.there("evil"), "true true true")
 		s.bundle = second
-		is.Equal(s.deploy(bundles.How{}).Counts, bundles.Counts{Deleted: 2})
+		is.Equal(s.deploy(bundles.ImportOptions{}).Counts, bundles.Counts{Deleted: 2})
 	})
 }
 
@@ -238,7 +238,7 @@ func TestChangedHostPieceStays(t *testing.T) {
 		_, err := conn.NewUpdate().Model(&bundledriver.Recipe{TenantID: "evil", ID: "dough", Title: "Changed"}).WherePK().Exec(ctx)
 		is.NoErr(err)
 		s.drop()
-		is.Equal(s.deploy(bundles.How{}).Counts, bundles.Counts{Deleted: 1})
+		is.Equal(s.deploy(bundles.ImportOptions{}).Counts, bundles.Counts{Deleted: 1})
 		is.Equal(s.there("evil"), "true false true")
 	})
 }
@@ -250,10 +250,10 @@ func TestNoFormOfAKeyTells(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
 		b := w.bundle(t, "B", "global ")
-		deploy := func() bundles.Report {
-			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
+		deploy := func() bundles.ImportResult {
+			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{})
 			is.NoErr(err)
-			return done[0].Report
+			return done[0].ImportResult
 		}
 		for _, key := range append(keys, "stays the bundle's") {
 			_, err := w.Colors.Put(acme, key, "#ff0000")
@@ -286,12 +286,12 @@ func TestSystemPieceStays(t *testing.T) {
 		job := s.make(t, "acme", "job", "Nightly", `{}`)
 		_, err := s.Bundles.AddEntry(s.as(t, "acme"), s.bundle.ID, "job", job, nil)
 		is.NoErr(err)
-		s.deploy(bundles.How{})
-		_, err = s.Entities.SetSystem(t.Context(), "evil", "job", job, true)
+		s.deploy(bundles.ImportOptions{})
+		_, err = s.Content.SetSystem(t.Context(), "evil", "job", job, true)
 		is.NoErr(err)
-		is.NoErr(s.Entities.Delete(s.as(t, "acme"), "job", job))
-		is.Equal(s.deploy(bundles.How{}).Counts, bundles.Counts{Updated: 2, Skipped: 1})
-		_, err = s.Entities.Get(s.as(t, "evil"), "job", job)
+		is.NoErr(s.Content.Delete(s.as(t, "acme"), "job", job))
+		is.Equal(s.deploy(bundles.ImportOptions{}).Counts, bundles.Counts{Updated: 2, Skipped: 1})
+		_, err = s.Content.Get(s.as(t, "evil"), "job", job)
 		is.NoErr(err)
 	})
 }

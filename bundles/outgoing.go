@@ -33,7 +33,7 @@ func (c *capped) Write(p []byte) (int, error) {
 func (s *Service) checkFileIDs(p plan) error {
 	seen := map[string]entity.Kind{}
 	for _, kind := range s.kinds {
-		if _, ok := s.porters[kind].(entity.FilePorter); !ok {
+		if _, ok := s.transferers[kind].(entity.FileTransferer); !ok {
 			continue
 		}
 		for _, id := range p[kind] {

@@ -16,21 +16,21 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
-// Kept is the archive of what a restore or deploy replaced: a download for the tenant's superusers, for a week. To undo a
+// Backup is the archive of what a restore or deploy replaced: a download for the tenant's superusers, for a week. To undo a
 // restore, restore the archive. To undo a deploy, import it with the rule Overwrite, and remove what the deploy made; do not
 // restore it, as it has only the replaced rows of each kind, and a restore would remove all others. What it cannot restore is
 // among the warnings.
-type Kept = files.File
+type Backup = files.File
 
 // lifetime is how long such an archive is kept.
 const lifetime = 7 * 24 * time.Hour
 
 // clear removes all rows of the archive's kinds that are not in the archive, after it has stored an archive of all rows of these
 // kinds. It runs before the import, so that names and slugs are free.
-func (l *landing) clear(ctx context.Context) error {
+func (l *importer) clear(ctx context.Context) error {
 	there, others := plan{}, plan{}
-	for kind, incoming := range l.look.ids {
-		ids, err := l.s.porters[kind].IDs(ctx, l.tenant)
+	for kind, incoming := range l.index.ids {
+		ids, err := l.s.transferers[kind].IDs(ctx, l.tenant)
 		if err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func (l *landing) clear(ctx context.Context) error {
 		return err
 	}
 	// Kinds that are empty now are counted too: a restore of the kept archive empties them again.
-	if err := l.keep(ctx, "restore", there, going, l.look.header.Counts); err != nil {
+	if err := l.keep(ctx, "restore", there, going, l.index.header.Counts); err != nil {
 		return err
 	}
 	return l.remove(ctx, going)
@@ -56,17 +56,17 @@ func (l *landing) clear(ctx context.Context) error {
 
 // replace removes what earlier deploys of a bundle brought and this one does not have, after it has stored an archive of that
 // and of what will be overwritten. It skips what no longer exists, or belongs to the system now.
-func (l *landing) replace(ctx context.Context, gone plan) error {
+func (l *importer) replace(ctx context.Context, gone plan) error {
 	old, going := plan{}, plan{}
 	for _, kind := range l.s.kinds {
-		over := l.look.ids[kind]
+		over := l.index.ids[kind]
 		if l.into.Rule != entity.Overwrite {
 			over = nil
 		}
 		if len(gone[kind])+len(over) == 0 {
 			continue
 		}
-		ids, err := l.s.porters[kind].IDs(ctx, l.tenant)
+		ids, err := l.s.transferers[kind].IDs(ctx, l.tenant)
 		if err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (l *landing) replace(ctx context.Context, gone plan) error {
 }
 
 // leftAlone returns which rows of the archive are not overwritten, whatever the rule, if they exist.
-func (l *landing) leftAlone(ctx context.Context, kind entity.Kind, over map[string]bool) (map[string]bool, error) {
+func (l *importer) leftAlone(ctx context.Context, kind entity.Kind, over map[string]bool) (map[string]bool, error) {
 	switch {
 	case len(over) == 0:
 		return nil, nil
@@ -123,7 +123,7 @@ func (l *landing) leftAlone(ctx context.Context, kind entity.Kind, over map[stri
 }
 
 // keep stores a download with some rows of the tenant, of which some are going to be removed. counts names kinds without rows.
-func (l *landing) keep(ctx context.Context, before string, p, going plan, counts map[entity.Kind]int) error {
+func (l *importer) keep(ctx context.Context, before string, p, going plan, counts map[entity.Kind]int) error {
 	if len(p) == 0 {
 		return nil
 	}
@@ -154,9 +154,9 @@ func (l *landing) keep(ctx context.Context, before string, p, going plan, counts
 // secretsOf returns how many secrets an entity has, of which its row has the masks.
 func secretsOf(row entity.Row) int { return bytes.Count(row.JSON, []byte(`"`+entity.Mask+`"`)) }
 
-// remove deletes entities, the kinds that need others first, after hold and keep. What deleted users and teams own passes to the landing's
+// remove deletes entities, the kinds that need others first, after hold and keep. What deleted users and teams own passes to the importer's
 // owner.
-func (l *landing) remove(ctx context.Context, p plan) error {
+func (l *importer) remove(ctx context.Context, p plan) error {
 	for _, kind := range slices.Backward(l.s.kinds) {
 		ids := p[kind]
 		if kind == "user" || kind == "team" {
@@ -180,7 +180,7 @@ func (l *landing) remove(ctx context.Context, p plan) error {
 // hold returns a plan without the users and teams that stay, and locks the others so that they get no more content. It comes
 // before anything is removed: a transaction that is creating content for them may need what is removed, and would deadlock with
 // this one.
-func (l *landing) hold(ctx context.Context, p plan) (plan, error) {
+func (l *importer) hold(ctx context.Context, p plan) (plan, error) {
 	p = maps.Clone(p)
 	var going []string
 	for _, kind := range []entity.Kind{"user", "team"} {
@@ -193,10 +193,10 @@ func (l *landing) hold(ctx context.Context, p plan) (plan, error) {
 	if len(going) == 0 {
 		return p, nil
 	}
-	return p, l.s.people.LockPrincipals(ctx, l.tenant, append(going, l.into.Owner))
+	return p, l.s.principals.LockPrincipals(ctx, l.tenant, append(going, l.into.Owner))
 }
 
-func (l *landing) drop(ctx context.Context, kind entity.Kind, ids []string) error {
+func (l *importer) drop(ctx context.Context, kind entity.Kind, ids []string) error {
 	names := map[string]string{}
 	if l.list {
 		var err error
@@ -204,7 +204,7 @@ func (l *landing) drop(ctx context.Context, kind entity.Kind, ids []string) erro
 			return err
 		}
 	}
-	if _, err := l.s.porters[kind].Remove(ctx, l.tenant, ids); err != nil {
+	if _, err := l.s.transferers[kind].Remove(ctx, l.tenant, ids); err != nil {
 		return err
 	}
 	for _, id := range ids {
@@ -215,7 +215,7 @@ func (l *landing) drop(ctx context.Context, kind entity.Kind, ids []string) erro
 
 // spare returns the users or teams to remove without those that stay, and warns of these: the owner of the import, and the users
 // whom spareUsers names.
-func (l *landing) spare(ctx context.Context, kind entity.Kind, ids []string) ([]string, error) {
+func (l *importer) spare(ctx context.Context, kind entity.Kind, ids []string) ([]string, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -240,7 +240,7 @@ func (l *landing) spare(ctx context.Context, kind entity.Kind, ids []string) ([]
 
 // spareUsers adds to why the users who are not removed, with the reason: the caller, and the last enabled superuser. In another
 // tenant no users are removed.
-func (l *landing) spareUsers(ctx context.Context, ids []string, why map[string]string) error {
+func (l *importer) spareUsers(ctx context.Context, ids []string, why map[string]string) error {
 	if l.crossTenant {
 		for _, name := range ids {
 			why[name] = "it is a user there"
@@ -248,7 +248,7 @@ func (l *landing) spareUsers(ctx context.Context, ids []string, why map[string]s
 		return nil
 	}
 	why[l.self] = "it is yours"
-	supers, err := l.s.people.Superusers(ctx, l.tenant)
+	supers, err := l.s.principals.Superusers(ctx, l.tenant)
 	if err != nil {
 		return err
 	}
@@ -262,7 +262,7 @@ func (l *landing) spareUsers(ctx context.Context, ids []string, why map[string]s
 }
 
 // passOn moves what some principals own to the owner of the import.
-func (l *landing) passOn(ctx context.Context, ids []string) error {
+func (l *importer) passOn(ctx context.Context, ids []string) error {
 	for _, id := range ids {
 		moved, err := l.s.content.Reassign(ctx, l.tenant, id, l.into.Owner)
 		if err != nil {
@@ -271,7 +271,7 @@ func (l *landing) passOn(ctx context.Context, ids []string) error {
 		if len(moved) == 0 {
 			continue
 		}
-		said := fmt.Sprintf("%s owned %s of content, which %s owns now.", id, entity.Count{N: len(moved), Of: "piece"}, l.into.Owner)
+		said := fmt.Sprintf("%s owned %s of content, which %s owns now.", id, entity.Count{N: len(moved), Of: "item"}, l.into.Owner)
 		lost := slices.DeleteFunc(moved, func(r entity.Ref) bool { return l.kept.has(entity.Key{Kind: r.Kind, ID: r.ID}) })
 		if len(lost) > 0 {
 			said += fmt.Sprintf(" The archive of what is replaced does not give %d of them back.", len(lost))

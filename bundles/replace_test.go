@@ -11,14 +11,14 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/bundles/archive"
-	"github.com/tenantcontent/tenantcontent/entities"
+	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
 // fetch reads the archive that a restore or deploy kept, as a superuser of its tenant.
-func (w *world) fetch(t testing.TB, tenant string, kept *bundles.Kept) []byte {
+func (w *world) fetch(t testing.TB, tenant string, kept *bundles.Backup) []byte {
 	t.Helper()
 	is := is.New(t)
 	is.True(kept != nil)
@@ -33,7 +33,7 @@ func (w *world) fetch(t testing.TB, tenant string, kept *bundles.Kept) []byte {
 
 func (w *world) names(t testing.TB, tenant string, kind entity.Kind) string {
 	t.Helper()
-	page, err := w.Entities.Page(w.as(t, tenant), kind, pageOf(100))
+	page, err := w.Content.Page(w.as(t, tenant), kind, pageOf(100))
 	is.New(t).NoErr(err)
 	var names []string
 	for _, e := range page.Rows {
@@ -50,16 +50,16 @@ func TestRestore(t *testing.T) {
 		goes := w.make(t, "acme", "tag", "Goes", `{}`)
 		w.make(t, "acme", "report", "Untouched", `{}`)
 		library := w.make(t, "acme", "library", "L", `{}`)
-		_, err := w.Entities.PutFile(acme, library, "a", "", strings.NewReader("a"))
+		_, err := w.Content.PutFile(acme, library, "a", "", strings.NewReader("a"))
 		is.NoErr(err)
 		old := w.export(t, "acme", "", "tagged "+stays, "tagged "+goes, "library "+library)
 		oldState := w.dump(t, "acme")
 
-		is.NoErr(w.Entities.Delete(acme, "tag", goes))
+		is.NoErr(w.Content.Delete(acme, "tag", goes))
 		circle(t, w, "tag", stays, `{"v": 2}`)
 		other := w.make(t, "acme", "tag", "Goes", `{}`) // the slug of the one that comes back
-		is.NoErr(w.Entities.DeleteFile(acme, library, "a"))
-		r, err := w.Bundles.Restore(acme, bytes.NewReader(old), bundles.How{Changes: true})
+		is.NoErr(w.Content.DeleteFile(acme, library, "a"))
+		r, err := w.Bundles.Restore(acme, bytes.NewReader(old), bundles.ImportOptions{Changes: true})
 		is.NoErr(err)
 		is.Equal(r.Counts, bundles.Counts{Created: 1, Updated: 2, Deleted: 1})
 		is.Equal(r.Changes[0], bundles.Change{Action: "deleted", Key: entity.Key{Kind: "tag", ID: other}, Name: "Goes"})
@@ -72,14 +72,14 @@ func TestRestore(t *testing.T) {
 		header, all := unpacked(t, kept)
 		is.Equal(header.Counts, map[entity.Kind]int{"tag": 2, "library": 1})
 		is.Equal(len(all), 3)
-		_, err = w.Bundles.Restore(acme, bytes.NewReader(kept), bundles.How{})
+		_, err = w.Bundles.Restore(acme, bytes.NewReader(kept), bundles.ImportOptions{})
 		is.NoErr(err)
-		tag, err := w.Entities.Get(acme, "tag", stays)
+		tag, err := w.Content.Get(acme, "tag", stays)
 		is.NoErr(err)
 		is.Equal(string(tag.Data), `{"v":2}`)
-		_, err = w.Entities.Get(acme, "tag", other)
+		_, err = w.Content.Get(acme, "tag", other)
 		is.NoErr(err)
-		_, err = w.Entities.Get(acme, "tag", goes)
+		_, err = w.Content.Get(acme, "tag", goes)
 		is.Equal(errs.CodeOf(err), errs.NotFound)
 	})
 }
@@ -105,14 +105,14 @@ func TestRestoreEmpties(t *testing.T) {
 		is := is.New(t)
 		w.make(t, "acme", "tag", "Goes", `{}`)
 		w.make(t, "acme", "report", "Stays", `{}`)
-		r, err := w.Bundles.Restore(w.as(t, "acme"), bytes.NewReader(packed(t, nil, map[entity.Kind]int{"tag": 0, "color": 0})), bundles.How{})
+		r, err := w.Bundles.Restore(w.as(t, "acme"), bytes.NewReader(packed(t, nil, map[entity.Kind]int{"tag": 0, "color": 0})), bundles.ImportOptions{})
 		is.NoErr(err)
 		is.Equal(r.Deleted, 1)
 		is.Equal(w.names(t, "acme", "tag")+w.names(t, "acme", "report"), "Stays")
 		kept := w.fetch(t, "acme", r.Archive)
 		header, _ := unpacked(t, kept)
 		is.Equal(header.Counts, map[entity.Kind]int{"tag": 1, "color": 0})
-		_, err = w.Bundles.Restore(w.as(t, "acme"), bytes.NewReader(kept), bundles.How{})
+		_, err = w.Bundles.Restore(w.as(t, "acme"), bytes.NewReader(kept), bundles.ImportOptions{})
 		is.NoErr(err)
 		is.Equal(w.names(t, "acme", "tag"), "Goes")
 	})
@@ -125,20 +125,20 @@ func TestRestoreOfUsers(t *testing.T) {
 		tag := w.make(t, "acme", "tag", "Orphan", `{}`) // jo's
 		file := packed(t, map[string]string{"user newcomer": `{}`}, nil)
 
-		r, err := w.Bundles.Restore(w.as(t, "acme"), bytes.NewReader(file), bundles.How{})
+		r, err := w.Bundles.Restore(w.as(t, "acme"), bytes.NewReader(file), bundles.ImportOptions{})
 		is.NoErr(err)
 		is.Equal(r.Counts, bundles.Counts{Created: 1, Deleted: 1})
 		is.Equal(r.Warnings, []string{
 			"The user admin stays: it is yours.",
-			"jo owned 1 piece of content, which admin owns now. The archive of what is replaced does not give 1 of them back.",
+			"jo owned 1 item of content, which admin owns now. The archive of what is replaced does not give 1 of them back.",
 			"Lost with 1 user: 1 password. The archive of what is replaced does not hold them.",
 		})
-		e, err := w.Entities.Get(w.as(t, "acme"), "tag", tag)
+		e, err := w.Content.Get(w.as(t, "acme"), "tag", tag)
 		is.NoErr(err)
 		is.Equal(e.OwnerID, "admin")
 
 		host := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "a host", Superuser: true}) // is no user
-		r, err = w.Bundles.Restore(host, bytes.NewReader(packed(t, map[string]string{"user third": `{}`}, nil)), bundles.How{})
+		r, err = w.Bundles.Restore(host, bytes.NewReader(packed(t, map[string]string{"user third": `{}`}, nil)), bundles.ImportOptions{})
 		is.NoErr(err)
 		is.Equal(r.Warnings, []string{"The user admin stays: it is the last superuser."})
 		is.Equal(r.Deleted, 1)
@@ -147,7 +147,7 @@ func TestRestoreOfUsers(t *testing.T) {
 
 		_, err = w.Principals.AddSuperuser(t.Context(), "acme", "second", "open sesame")
 		is.NoErr(err)
-		r, err = w.Bundles.Restore(w.as(t, "acme"), bytes.NewReader(packed(t, map[string]string{"user second": `{}`}, nil)), bundles.How{})
+		r, err = w.Bundles.Restore(w.as(t, "acme"), bytes.NewReader(packed(t, map[string]string{"user second": `{}`}, nil)), bundles.ImportOptions{})
 		is.NoErr(err)
 		is.Equal(r.Warnings, []string{"The user admin stays: it is yours.", "user second is a superuser here and stays as it is."})
 		u, err := w.Principals.User(w.as(t, "acme"), "second")
@@ -163,19 +163,19 @@ func TestDeploy(t *testing.T) {
 		one, two := w.make(t, "acme", "tag", "One", `{"v": 1}`), w.make(t, "acme", "tag", "Two", `{}`)
 		own := w.make(t, "evil", "tag", "Own", `{}`)
 		b := w.bundle(t, "Tags", "tagged "+one, "tagged "+two)
-		deploy := func() bundles.Report {
+		deploy := func() bundles.ImportResult {
 			t.Helper()
-			done, err := w.Bundles.Deploy(acme, b.Slug, []string{"evil", "evil"}, bundles.How{})
+			done, err := w.Bundles.Deploy(acme, b.Slug, []string{"evil", "evil"}, bundles.ImportOptions{})
 			is.NoErr(err)
 			is.Equal(len(done), 1)
 			is.Equal(done[0].Tenant, "evil")
 			is.NoErr(done[0].Err)
-			return done[0].Report
+			return done[0].ImportResult
 		}
 		r := deploy()
 		is.Equal(r.Counts, bundles.Counts{Created: 2})
 		is.Equal(r.Archive, nil) // nothing was replaced
-		e, err := w.Entities.Get(w.as(t, "evil"), "tag", one)
+		e, err := w.Content.Get(w.as(t, "evil"), "tag", one)
 		is.NoErr(err)
 		is.Equal(e.OwnerID, "eve")
 
@@ -204,7 +204,7 @@ func TestDeploy(t *testing.T) {
 		is.Equal(deploy().Counts, bundles.Counts{Updated: 1})
 
 		// What was there before the deploy is neither overwritten nor removed.
-		_, err = w.Bundles.Import(acme, bytes.NewReader(w.export(t, "evil", "", "tagged "+own)), bundles.How{})
+		_, err = w.Bundles.Import(acme, bytes.NewReader(w.export(t, "evil", "", "tagged "+own)), bundles.ImportOptions{})
 		is.NoErr(err)
 		mine, err := w.Bundles.AddEntry(acme, b.ID, "tagged", own, nil)
 		is.NoErr(err)
@@ -215,15 +215,15 @@ func TestDeploy(t *testing.T) {
 
 		// Nor is what another bundle brought too, as long as that ships it.
 		other := w.bundle(t, "Other", "tagged "+two)
-		_, err = w.Bundles.Deploy(acme, other.ID, []string{"evil"}, bundles.How{})
+		_, err = w.Bundles.Deploy(acme, other.ID, []string{"evil"}, bundles.ImportOptions{})
 		is.NoErr(err)
 		is.Equal(w.names(t, "evil", "tag"), "One Own Two")
-		done, err := w.Bundles.Deploy(acme, b.ID, []string{"acme"}, bundles.How{}) // into itself
+		done, err := w.Bundles.Deploy(acme, b.ID, []string{"acme"}, bundles.ImportOptions{}) // into itself
 		is.NoErr(err)
 		is.Equal(done[0].Counts, bundles.Counts{Updated: 1})
 
 		// With skip nothing is replaced, so nothing is kept.
-		done, err = w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{Rule: entity.Skip})
+		done, err = w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{Rule: entity.Skip})
 		is.NoErr(err)
 		is.Equal(done[0].Counts, bundles.Counts{Skipped: 1})
 		is.Equal(done[0].Archive, nil)
@@ -236,10 +236,10 @@ func TestDeployManifest(t *testing.T) {
 		is, acme := is.New(t), w.as(t, "acme")
 		for _, name := range []string{"One", "Two"} {
 			m := bundles.Manifest{Entries: []bundles.Entry{{Type: "tagged", EntityID: w.make(t, "acme", "tag", name, `{}`)}}}
-			done, err := w.Bundles.DeployManifest(acme, m, []string{"evil"}, bundles.How{})
+			done, err := w.Bundles.DeployManifest(acme, m, []string{"evil"}, bundles.ImportOptions{})
 			is.NoErr(err)
 			is.Equal(done[0].Counts, bundles.Counts{Created: 1})
-			done, err = w.Bundles.DeployManifest(acme, m, []string{"evil"}, bundles.How{})
+			done, err = w.Bundles.DeployManifest(acme, m, []string{"evil"}, bundles.ImportOptions{})
 			is.NoErr(err)
 			is.Equal(done[0].Counts, bundles.Counts{Updated: 1})
 		}
@@ -254,20 +254,20 @@ func TestDeployIsAsked(t *testing.T) {
 		b := w.bundle(t, "Tags", "tagged "+w.make(t, "acme", "tag", "One", `{}`))
 		before := w.dump(t, "evil")
 		for target, code := range map[string]errs.Code{"nobody": errs.Forbidden, "": errs.Forbidden, "EVIL": errs.Forbidden, "x\x00": errs.Forbidden} {
-			_, err := w.Bundles.Deploy(acme, b.ID, []string{"evil", target}, bundles.How{})
+			_, err := w.Bundles.Deploy(acme, b.ID, []string{"evil", target}, bundles.ImportOptions{})
 			is.Equal(errs.CodeOf(err), code)
 			is.Equal(w.dump(t, "evil"), before)
 		}
-		_, err := w.Bundles.Deploy(w.as(t, "evil"), w.bundleIn(t, "evil").ID, []string{"acme"}, bundles.How{})
+		_, err := w.Bundles.Deploy(w.as(t, "evil"), w.bundleIn(t, "evil").ID, []string{"acme"}, bundles.ImportOptions{})
 		is.Equal(errs.CodeOf(err), errs.Forbidden) // the other way round it is not allowed
 		is.True(strings.Contains(errs.MessageOf(err), `"acme"`))
 		for _, tenants := range [][]string{nil, {}} {
-			_, err = w.Bundles.Deploy(acme, b.ID, tenants, bundles.How{})
+			_, err = w.Bundles.Deploy(acme, b.ID, tenants, bundles.ImportOptions{})
 			is.Equal(errs.CodeOf(err), errs.Invalid)
 		}
-		_, err = w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{Rule: "x"})
+		_, err = w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{Rule: "x"})
 		is.Equal(errs.CodeOf(err), errs.Invalid)
-		_, err = w.Bundles.Deploy(acme, "nothing", []string{"evil"}, bundles.How{})
+		_, err = w.Bundles.Deploy(acme, "nothing", []string{"evil"}, bundles.ImportOptions{})
 		is.Equal(errs.CodeOf(err), errs.NotFound)
 	})
 }
@@ -286,14 +286,14 @@ func TestDeployFails(t *testing.T) {
 		b := w.bundle(t, "Tags", "tagged "+w.make(t, "acme", "tag", "One", `{}`))
 		_, err := w.Tenants.Add(t.Context(), tenants.Tenant{ID: "other", Settings: tenants.Settings{DeployFrom: tenants.Sources("acme")}})
 		is.NoErr(err)
-		_, err = w.Bundles.Deploy(acme, b.ID, []string{"other"}, bundles.How{})
+		_, err = w.Bundles.Deploy(acme, b.ID, []string{"other"}, bundles.ImportOptions{})
 		is.Equal(errs.MessageOf(err), `The tenant "other" has nobody to own what comes: it needs a superuser, or a user in its deployFrom.`)
 		_, err = w.Principals.AddSuperuser(t.Context(), "other", "olga", "open sesame")
 		is.NoErr(err)
-		_, err = w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
+		_, err = w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{})
 		is.NoErr(err)
 		before := w.dump(t, "evil")
-		how := bundles.How{Rule: entity.Fail} // evil has the tag
+		how := bundles.ImportOptions{Rule: entity.Fail} // evil has the tag
 		_, err = w.Bundles.Deploy(acme, b.ID, []string{"evil", "other"}, how)
 		is.Equal(errs.CodeOf(err), errs.Conflict)
 		done, err := w.Bundles.Deploy(acme, b.ID, []string{"other", "evil"}, how)
@@ -318,7 +318,7 @@ func TestNobodyElse(t *testing.T) {
 			t.Context(): errs.Unauthenticated,
 			actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "jo", AI: true, Teams: map[string]actor.Role{"x": actor.Admin}}): errs.Forbidden,
 		} {
-			how, tenants, m := bundles.How{}, []string{"acme"}, bundles.Manifest{Entries: []bundles.Entry{{Type: "global"}}}
+			how, tenants, m := bundles.ImportOptions{}, []string{"acme"}, bundles.Manifest{Entries: []bundles.Entry{{Type: "global"}}}
 			for n, call := range []func() error{
 				func() error { _, err := w.Bundles.Create(actorCtx, bundles.Bundle{Name: "x"}); return err },
 				func() error {
@@ -371,13 +371,13 @@ func TestSystemJobs(t *testing.T) {
 		is, acme := is.New(t), w.as(t, "acme")
 		job := w.make(t, "acme", "job", "Nightly", `{}`)
 		b := w.bundle(t, "Jobs")
-		_, err := w.Entities.SetSystem(t.Context(), "acme", "job", job, true)
+		_, err := w.Content.SetSystem(t.Context(), "acme", "job", job, true)
 		is.NoErr(err)
 		_, err = w.Bundles.AddEntry(acme, b.ID, "job", job, nil)
 		is.Equal(errs.CodeOf(err), errs.Invalid)
 		is.Equal(errs.MessageOf(err), "System jobs cannot be added to bundles")
 		report := w.make(t, "acme", "report", "R", `{}`)
-		draft, err := w.Entities.Create(acme, entities.Entity{Kind: "report", Name: "Draft", EditingID: &report})
+		draft, err := w.Content.Create(acme, content.Entity{Kind: "report", Name: "Draft", EditingID: &report})
 		is.NoErr(err)
 		if draft.EditingID != nil {
 			_, err = w.Bundles.AddEntry(acme, b.ID, "report", draft.ID, nil)
@@ -391,12 +391,12 @@ func TestSizeIsBounded(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is := is.New(t)
 		file := w.export(t, "acme", "", "tagged "+w.make(t, "acme", "tag", "One", `{}`))
-		registry, err := entity.NewRegistry(w.Entities.Types()...)
+		registry, err := entity.NewRegistry(w.Content.Types()...)
 		is.NoErr(err)
 		for size, code := range map[int64]errs.Code{int64(len(file)): errs.Unauthenticated, int64(len(file)) - 1: errs.TooLarge} {
 			s, err := bundles.New(bundles.Options{Content: registry, Size: size, Limits: archive.Limits{}, Store: panicking{}})
 			is.NoErr(err)
-			_, err = s.Import(w.as(t, "evil"), io.MultiReader(bytes.NewReader(file)), bundles.How{})
+			_, err = s.Import(w.as(t, "evil"), io.MultiReader(bytes.NewReader(file)), bundles.ImportOptions{})
 			is.Equal(errs.CodeOf(err), code)
 		}
 	})
@@ -407,4 +407,4 @@ type panicking struct{ bundles.Store }
 
 func (panicking) InTx(ctx, func(ctx) error) error { return errs.New(errs.Unauthenticated, "reached") }
 
-func (panicking) Joined(ctx) bool { return false }
+func (panicking) InTransaction(ctx) bool { return false }

@@ -10,21 +10,21 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/bundles"
-	"github.com/tenantcontent/tenantcontent/entities"
+	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
 func (w *world) data(t testing.TB, tenant string, kind entity.Kind, id string) string {
 	t.Helper()
-	e, err := w.Entities.Get(w.as(t, tenant), kind, id)
+	e, err := w.Content.Get(w.as(t, tenant), kind, id)
 	is.New(t).NoErr(err)
 	return string(e.Data)
 }
 
 func (w *world) setData(t testing.TB, tenant string, kind entity.Kind, id, data string) {
 	t.Helper()
-	_, err := w.Entities.Update(w.as(t, tenant), kind, id, func(e *entities.Entity) error { e.Data = json.RawMessage(data); return nil })
+	_, err := w.Content.Update(w.as(t, tenant), kind, id, func(e *content.Entity) error { e.Data = json.RawMessage(data); return nil })
 	is.New(t).NoErr(err)
 }
 
@@ -44,14 +44,14 @@ func TestSecretsStay(t *testing.T) {
 		is.True(!strings.Contains(fmt.Sprintf("%s %s", header.Entries, rows), "acme-secret"))
 		is.Equal(w.export(t, "acme", b.ID), file) // the same bytes
 
-		deploy := func() bundles.Report {
-			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.How{})
+		deploy := func() bundles.ImportResult {
+			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{})
 			is.NoErr(err)
-			return done[0].Report
+			return done[0].ImportResult
 		}
 		is.Equal(deploy().Warnings, []string{
 			"1 secret of 1 datasource row did not travel: set them again here.",
-			"The owner of 2 new pieces did not come along: the tenant's own people own what is new there.",
+			"The owner of 2 new items did not come along: the tenant's own people own what is new there.",
 			"2 secrets of 1 app row did not travel: set them again here.",
 		})
 		is.Equal(w.data(t, "evil", "datasource", source)+w.data(t, "evil", "app", app), `{"host":"a","port":5432}{"defn":{"env":{}}}`)
@@ -69,8 +69,8 @@ func TestSecretsStay(t *testing.T) {
 		kept := w.fetch(t, "evil", again.Archive)
 		_, rows = unpacked(t, kept)
 		is.True(!strings.Contains(fmt.Sprint(rows), "evil-secret"))
-		is.NoErr(w.Entities.Delete(evil, "app", app))
-		r, err := w.Bundles.Restore(evil, bytes.NewReader(kept), bundles.How{})
+		is.NoErr(w.Content.Delete(evil, "app", app))
+		r, err := w.Bundles.Restore(evil, bytes.NewReader(kept), bundles.ImportOptions{})
 		is.NoErr(err)
 		is.Equal(r.Warnings, []string{
 			"1 secret of 1 datasource row did not travel: set them again here.",
@@ -104,7 +104,7 @@ func TestSecretsThatGo(t *testing.T) {
 		is.NoErr(err)
 		rows["user jo"] = `{"domain":"local"}`
 		file := packed(t, rows, nil)
-		for _, how := range []bundles.How{{Rule: entity.Overwrite, DryRun: true}, {Rule: entity.Overwrite}} {
+		for _, how := range []bundles.ImportOptions{{Rule: entity.Overwrite, DryRun: true}, {Rule: entity.Overwrite}} {
 			r, err := w.Bundles.Import(acme, bytes.NewReader(file), how)
 			is.NoErr(err)
 			is.Equal(r.Warnings, []string{
@@ -112,7 +112,7 @@ func TestSecretsThatGo(t *testing.T) {
 				"1 secret of 1 user row got lost with what was replaced: set them again here.",
 			})
 		}
-		r, err := w.Bundles.Import(acme, bytes.NewReader(file), bundles.How{Rule: entity.Overwrite})
+		r, err := w.Bundles.Import(acme, bytes.NewReader(file), bundles.ImportOptions{Rule: entity.Overwrite})
 		is.NoErr(err)
 		is.Equal(len(r.Warnings), 0) // they are gone
 	})
@@ -125,7 +125,7 @@ func TestOneWarningForAllRows(t *testing.T) {
 		for n := range 600 {
 			rows[fmt.Sprintf("dataset 01932e00-0000-7000-8000-%012d", n)] = `{"name": "x", "ownerId": "jo", "data": {"apiKey": "x", "a": [{"token": "y"}]}}`
 		}
-		r, err := w.Bundles.Import(w.as(t, "acme"), bytes.NewReader(packed(t, rows, nil)), bundles.How{})
+		r, err := w.Bundles.Import(w.as(t, "acme"), bytes.NewReader(packed(t, rows, nil)), bundles.ImportOptions{})
 		is.New(t).NoErr(err)
 		is.New(t).Equal(r.Warnings, []string{"1200 secrets of 600 dataset rows did not travel: set them again here."})
 	})
@@ -141,12 +141,12 @@ func TestNobodyTakesOver(t *testing.T) {
 		is.NoErr(err)
 		all := `{"superuser": true, "enabled": false, "ai": true, "viewAllUsers": true, "email": "eve@evil.example", "displayName": "The boss"}`
 		hostile := packed(t, map[string]string{"user admin": all, "user jo": all, "user mallory": all}, nil)
-		for _, bring := range []func() (bundles.Report, error){
-			func() (bundles.Report, error) {
-				return w.Bundles.Import(acme, bytes.NewReader(hostile), bundles.How{Rule: entity.Overwrite})
+		for _, bring := range []func() (bundles.ImportResult, error){
+			func() (bundles.ImportResult, error) {
+				return w.Bundles.Import(acme, bytes.NewReader(hostile), bundles.ImportOptions{Rule: entity.Overwrite})
 			},
-			func() (bundles.Report, error) {
-				return w.Bundles.Restore(acme, bytes.NewReader(hostile), bundles.How{})
+			func() (bundles.ImportResult, error) {
+				return w.Bundles.Restore(acme, bytes.NewReader(hostile), bundles.ImportOptions{})
 			},
 		} {
 			r, err := bring()

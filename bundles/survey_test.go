@@ -14,7 +14,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/bundles"
-	"github.com/tenantcontent/tenantcontent/entities"
+	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
@@ -45,9 +45,9 @@ func raw(t *testing.T, members ...[2]string) []byte {
 // twoKinds are the ready kinds, and another one whose entities have files too.
 func twoKinds(t *testing.T, w *world) []entity.Type {
 	t.Helper()
-	types := w.Entities.Types()
+	types := w.Content.Types()
 	for _, kind := range types {
-		if kind.Kind == entities.Library {
+		if kind.Kind == content.Library {
 			kind.Kind = "site"
 			return append(types, kind)
 		}
@@ -79,15 +79,15 @@ func TestSurvey(t *testing.T) {
 		"folder":          {[]([2]string){header(`"library": 1`), library, file("a"), file("a-c"), file("a/b")}, `"files/` + id + `/a" is a file, and a folder`},
 		"folder by case":  {[]([2]string){header(`"library": 1`), library, file("a/b/c"), file("A/B")}, `"files/` + id + `/A/B" is a file, and a folder`},
 		"case":            {[]([2]string){header(`"library": 1`), library, file("a"), file("A")}, `"files/` + id + `/A" is there twice`},
-		"two of one id":   {[]([2]string){header(`"library": 1, "site": 1`), library, site, file("a")}, "The archive's site " + id + " has the id of a piece"},
-		"other way round": {[]([2]string){header(`"library": 1, "site": 1`), site, library}, "The archive's library " + id + " has the id of a piece"},
+		"two of one id":   {[]([2]string){header(`"library": 1, "site": 1`), library, site, file("a")}, "The archive's site " + id + " has the id of an item"},
+		"other way round": {[]([2]string){header(`"library": 1, "site": 1`), site, library}, "The archive's library " + id + " has the id of an item"},
 		"column twice": {[]([2]string){header(`"library": 1`), {library[0], `{"ownerId": "jo", "name": "x", "ownerId": "eve"}`}},
 			`"entities/library/` + id + `.json" gives "ownerId" twice`},
 		"column twice, escaped": {[]([2]string){header(`"library": 1`), {library[0], `{"name": "x", "n\u0061me": "y"}`}}, `gives "name" twice`},
 	} {
 		for _, call := range []func(ctx, *bytes.Reader) error{
-			func(ctx ctx, r *bytes.Reader) error { _, err := s.Import(ctx, r, bundles.How{}); return err },
-			func(ctx ctx, r *bytes.Reader) error { _, err := s.Restore(ctx, r, bundles.How{}); return err },
+			func(ctx ctx, r *bytes.Reader) error { _, err := s.Import(ctx, r, bundles.ImportOptions{}); return err },
+			func(ctx ctx, r *bytes.Reader) error { _, err := s.Restore(ctx, r, bundles.ImportOptions{}); return err },
 		} {
 			err := call(w.as(t, "acme"), bytes.NewReader(raw(t, c.members...)))
 			want := errs.Invalid

@@ -34,7 +34,7 @@ func TestEveryTypeTravels(t *testing.T) {
 		}
 		is.Equal(header.Counts["color"], 4)
 
-		r, err := w.Bundles.Import(w.as(t, "evil"), bytes.NewReader(first), bundles.How{})
+		r, err := w.Bundles.Import(w.as(t, "evil"), bytes.NewReader(first), bundles.ImportOptions{})
 		is.NoErr(err)
 		is.Equal(len(r.Warnings), 1) // evil knows the owner
 		is.True(strings.HasSuffix(r.Warnings[0], ": 1 user got a higher role in it than before: jo is designer."))
@@ -44,7 +44,7 @@ func TestEveryTypeTravels(t *testing.T) {
 		_, there := unpacked(t, w.export(t, "evil", "", entries...))
 		is.Equal(without(there, "user jo"), without(all, "user jo"))
 
-		r, err = w.Bundles.Import(w.as(t, "evil"), bytes.NewReader(first), bundles.How{Rule: entity.Overwrite})
+		r, err = w.Bundles.Import(w.as(t, "evil"), bytes.NewReader(first), bundles.ImportOptions{Rule: entity.Overwrite})
 		is.NoErr(err)
 		is.Equal([]int{r.Created, r.Updated, r.Skipped, r.Deleted}, []int{0, len(all) - 3, 0, 0})
 		_, there = unpacked(t, w.export(t, "evil", "", entries...))
@@ -57,13 +57,13 @@ func TestEveryTypeTravels(t *testing.T) {
 			dbtest.Server(t)
 		}
 		far := newWorld(t, other(t))
-		_, err = far.Bundles.Import(far.as(t, "acme"), bytes.NewReader(first), bundles.How{Rule: entity.Overwrite})
+		_, err = far.Bundles.Import(far.as(t, "acme"), bytes.NewReader(first), bundles.ImportOptions{Rule: entity.Overwrite})
 		is.NoErr(err)
 		back := far.export(t, "acme", "", entries...)
 		_, there = unpacked(t, back)
 		is.Equal(without(there, "user jo"), without(all, "user jo")) // jo's own creation time is each database's
 		before := w.dump(t, "acme")
-		_, err = w.Bundles.Import(w.as(t, "acme"), bytes.NewReader(back), bundles.How{Rule: entity.Overwrite})
+		_, err = w.Bundles.Import(w.as(t, "acme"), bytes.NewReader(back), bundles.ImportOptions{Rule: entity.Overwrite})
 		is.NoErr(err)
 		is.Equal(w.dump(t, "acme"), before)
 	})
@@ -85,7 +85,7 @@ func TestClosure(t *testing.T) {
 		gone := w.make(t, "acme", "report", "C", `{"queryId": "`+b+`"}`)
 		w.make(t, "acme", "report", "Not asked for", `{}`)
 		bundle := w.bundle(t, "Circle", "dataset "+a, "report "+gone)
-		is.NoErr(w.Entities.Delete(w.as(t, "acme"), "report", gone))
+		is.NoErr(w.Content.Delete(w.as(t, "acme"), "report", gone))
 		header, all := unpacked(t, w.export(t, "acme", bundle.Slug))
 		is.Equal(header.Counts, map[entity.Kind]int{"dataset": 1, "query": 1})
 		is.Equal(len(all), 2)
@@ -110,7 +110,7 @@ func TestNothingSecretTravels(t *testing.T) {
 		hash := "$argon2id$v=19$m=8,t=1,p=1$YWFhYWFhYWE$YWFhYWFhYWE"
 		hostile := packed(t, map[string]string{"user mallory": `{"superuser": true, "enabled": true, "passwordHash": "` + hash + `", "password": "x",
 			"password_hash": "` + hash + `", "globalPermissions": {"superuser": true}}`, "user jo": `{"superuser": true}`}, nil)
-		for _, how := range []bundles.How{{}, {Rule: entity.Overwrite}} {
+		for _, how := range []bundles.ImportOptions{{}, {Rule: entity.Overwrite}} {
 			_, err := w.Bundles.Import(w.as(t, "acme"), bytes.NewReader(hostile), how)
 			is.NoErr(err)
 			is.True(!strings.Contains(w.dump(t, "acme"), "YWFhYWFhYWE"))
@@ -121,7 +121,7 @@ func TestNothingSecretTravels(t *testing.T) {
 				is.Equal(u.PasswordSetAt != nil, name == "jo") // jo keeps what was there
 			}
 		}
-		_, err := w.Bundles.Restore(w.as(t, "acme"), bytes.NewReader(hostile), bundles.How{})
+		_, err := w.Bundles.Restore(w.as(t, "acme"), bytes.NewReader(hostile), bundles.ImportOptions{})
 		is.NoErr(err)
 		u, err := w.Principals.User(w.as(t, "acme"), "mallory")
 		is.NoErr(err)
@@ -139,22 +139,22 @@ func TestRules(t *testing.T) {
 		stranger := packed(t, map[string]string{"tag " + tag: strings.Replace(rows["tag "+tag], `"jo"`, `"stranger"`, 1)}, nil)
 		for _, owners := range [][2]string{{"jo", "jo"}, {"", "eve"}} {
 			owner, want := owners[0], owners[1]
-			r, err := w.Bundles.Import(evil, bytes.NewReader(stranger), bundles.How{Owner: owner, Rule: entity.Overwrite, Changes: true})
+			r, err := w.Bundles.Import(evil, bytes.NewReader(stranger), bundles.ImportOptions{Owner: owner, Rule: entity.Overwrite, Changes: true})
 			is.NoErr(err)
 			is.Equal(len(r.Warnings), 1)
 			is.True(strings.Contains(r.Warnings[0], "stranger"))
-			e, err := w.Entities.Get(evil, "tag", tag)
+			e, err := w.Content.Get(evil, "tag", tag)
 			is.NoErr(err)
 			is.Equal(e.OwnerID, want)
 			is.Equal(len(r.Changes), 1)
 		}
-		_, err := w.Bundles.Import(evil, bytes.NewReader(file), bundles.How{Rule: entity.Fail})
+		_, err := w.Bundles.Import(evil, bytes.NewReader(file), bundles.ImportOptions{Rule: entity.Fail})
 		is.Equal(errs.CodeOf(err), errs.Conflict)
 		is.True(strings.Contains(errs.MessageOf(err), tag))
-		r, err := w.Bundles.Import(evil, bytes.NewReader(file), bundles.How{Changes: true})
+		r, err := w.Bundles.Import(evil, bytes.NewReader(file), bundles.ImportOptions{Changes: true})
 		is.NoErr(err)
 		is.Equal(r.Changes, []bundles.Change{{Action: "skipped", Key: entity.Key{Kind: "tag", ID: tag}, Name: "Blue"}}) // eve's, not jo's
-		for _, how := range []bundles.How{{Rule: "x"}, {Owner: "nobody"}, {Owner: "*"}} {
+		for _, how := range []bundles.ImportOptions{{Rule: "x"}, {Owner: "nobody"}, {Owner: "*"}} {
 			_, err = w.Bundles.Import(evil, bytes.NewReader(file), how)
 			is.Equal(errs.CodeOf(err), errs.Invalid)
 		}
@@ -170,13 +170,13 @@ func TestDryRun(t *testing.T) {
 		b := w.bundle(t, "All", entries...)
 		file := w.export(t, "acme", b.ID)
 		before := w.dump(t, "evil")
-		dry, err := w.Bundles.Restore(evil, bytes.NewReader(file), bundles.How{DryRun: true, Changes: true})
+		dry, err := w.Bundles.Restore(evil, bytes.NewReader(file), bundles.ImportOptions{DryRun: true, Changes: true})
 		is.NoErr(err)
 		is.Equal(dry.Archive, nil)
-		_, err = w.Bundles.Deploy(w.as(t, "acme"), b.ID, []string{"evil", "acme"}, bundles.How{DryRun: true})
+		_, err = w.Bundles.Deploy(w.as(t, "acme"), b.ID, []string{"evil", "acme"}, bundles.ImportOptions{DryRun: true})
 		is.NoErr(err)
 		is.Equal(w.dump(t, "evil"), before)
-		done, err := w.Bundles.Restore(evil, bytes.NewReader(file), bundles.How{Changes: true})
+		done, err := w.Bundles.Restore(evil, bytes.NewReader(file), bundles.ImportOptions{Changes: true})
 		is.NoErr(err)
 		is.True(done.Archive != nil)
 		done.Archive = nil
@@ -207,22 +207,22 @@ func TestRefusedArchives(t *testing.T) {
 				if restore {
 					call = w.Bundles.Restore
 				}
-				_, err := call(evil, bytes.NewReader(bad), bundles.How{})
+				_, err := call(evil, bytes.NewReader(bad), bundles.ImportOptions{})
 				if code := errs.CodeOf(err); code != errs.Invalid && code != errs.Conflict {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
 		}
 		broken := errors.New("broken")
-		_, err := w.Bundles.Import(evil, io.MultiReader(bytes.NewReader(file[:5000]), iotest.ErrReader(broken)), bundles.How{})
+		_, err := w.Bundles.Import(evil, io.MultiReader(bytes.NewReader(file[:5000]), iotest.ErrReader(broken)), bundles.ImportOptions{})
 		is.Equal(err, broken)
 		is.Equal(w.dump(t, "evil"), before)
 	})
 }
 
-// failing is a library porter whose files fail from the nth on.
+// failing is a library transferer whose files fail from the nth on.
 type failing struct {
-	entity.FilePorter
+	entity.FileTransferer
 	left  *int
 	fault error
 }
@@ -231,7 +231,7 @@ func (f failing) PutFile(ctx ctx, tenant, id string, file entity.File, r io.Read
 	if *f.left--; *f.left < 0 {
 		return f.fault
 	}
-	return f.FilePorter.PutFile(ctx, tenant, id, file, r)
+	return f.FileTransferer.PutFile(ctx, tenant, id, file, r)
 }
 
 // TestFailingFile: when a file in the middle fails, nothing is left, not even the rows and files before it.
@@ -246,18 +246,18 @@ func TestFailingFile(t *testing.T) {
 		w.make(t, "evil", "library", "Old", `{}`)
 		before, here := w.dump(t, "evil"), w.dump(t, "acme")
 		for left := range 3 {
-			broken := opened(t, db, libraries(w, func(p entity.FilePorter) entity.Porter { return failing{p, &left, fault} }))
+			broken := opened(t, db, libraries(w, func(p entity.FileTransferer) entity.Transferer { return failing{p, &left, fault} }))
 			for _, call := range []func() error{
 				func() error {
-					_, err := broken.Bundles.Import(w.as(t, "evil"), bytes.NewReader(file), bundles.How{})
+					_, err := broken.Bundles.Import(w.as(t, "evil"), bytes.NewReader(file), bundles.ImportOptions{})
 					return err
 				},
 				func() error {
-					_, err := broken.Bundles.Restore(w.as(t, "evil"), bytes.NewReader(file), bundles.How{})
+					_, err := broken.Bundles.Restore(w.as(t, "evil"), bytes.NewReader(file), bundles.ImportOptions{})
 					return err
 				},
 				func() error {
-					_, err := broken.Bundles.Deploy(w.as(t, "acme"), b.ID, []string{"evil"}, bundles.How{})
+					_, err := broken.Bundles.Deploy(w.as(t, "acme"), b.ID, []string{"evil"}, bundles.ImportOptions{})
 					return err
 				},
 			} {
@@ -277,22 +277,22 @@ func TestFilesFollow(t *testing.T) {
 		is, acme := is.New(t), w.as(t, "acme")
 		library := w.make(t, "acme", "library", "L", `{}`)
 		put := func(path, content string) {
-			_, err := w.Entities.PutFile(acme, library, path, "", strings.NewReader(content))
+			_, err := w.Content.PutFile(acme, library, path, "", strings.NewReader(content))
 			is.NoErr(err)
 		}
 		put("a.txt", "a")
 		put("dir/b.txt", "b")
 		old := w.export(t, "acme", "", "library "+library)
-		is.NoErr(w.Entities.DeleteFile(acme, library, "a.txt"))
-		is.NoErr(w.Entities.DeleteFile(acme, library, "dir/b.txt"))
+		is.NoErr(w.Content.DeleteFile(acme, library, "a.txt"))
+		is.NoErr(w.Content.DeleteFile(acme, library, "dir/b.txt"))
 		put("A.txt", "case")
 		put("dir", "a file now")
 		put("more", "x")
-		_, err := w.Bundles.Import(acme, bytes.NewReader(old), bundles.How{Rule: entity.Skip})
+		_, err := w.Bundles.Import(acme, bytes.NewReader(old), bundles.ImportOptions{Rule: entity.Skip})
 		is.NoErr(err)
 		_, now := unpacked(t, w.export(t, "acme", "", "library "+library))
 		is.Equal(len(now), 4) // as it was: skipped with its files
-		_, err = w.Bundles.Import(acme, bytes.NewReader(old), bundles.How{Rule: entity.Overwrite})
+		_, err = w.Bundles.Import(acme, bytes.NewReader(old), bundles.ImportOptions{Rule: entity.Overwrite})
 		is.NoErr(err)
 		is.Equal(w.export(t, "acme", "", "library "+library), old)
 	})

@@ -20,7 +20,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/aiinstr"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/bundles/archive"
-	"github.com/tenantcontent/tenantcontent/entities"
+	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
@@ -79,7 +79,7 @@ func (w *world) make(t testing.TB, tenant string, kind entity.Kind, name, data s
 	t.Helper()
 	ctx := actor.With(t.Context(), actor.Actor{Tenant: tenant, User: "jo", Superuser: true, AI: true})
 	named := slug.Of(name, "x")
-	e, err := w.Entities.Create(ctx, entities.Entity{Kind: kind, Name: name, Slug: &named, Data: json.RawMessage(data)})
+	e, err := w.Content.Create(ctx, content.Entity{Kind: kind, Name: name, Slug: &named, Data: json.RawMessage(data)})
 	is.New(t).NoErr(err)
 	return e.ID
 }
@@ -122,7 +122,7 @@ func (w *world) everything(t testing.TB, tenant string) []string {
 	}
 	library := strings.Fields(entries[slices.IndexFunc(entries, func(e string) bool { return strings.HasPrefix(e, "library") })])[1]
 	for path, content := range map[string]string{"README.md": "# Hello", "src/ü é.js": strings.Repeat("x", 3<<20), "empty": ""} {
-		_, err := w.Entities.PutFile(ctx, library, path, "", strings.NewReader(content))
+		_, err := w.Content.PutFile(ctx, library, path, "", strings.NewReader(content))
 		is.NoErr(err)
 	}
 	for _, key := range []string{"Red", "red", "brand/primary 100%", ".."} { // twins by case
@@ -217,7 +217,7 @@ func packed(t testing.TB, rows map[string]string, counts map[entity.Kind]int) []
 	return b.Bytes()
 }
 
-// dump is all that a tenant has of content, as text: what every porter exports, users' rows, and the number of blobs.
+// dump is all that a tenant has of content, as text: what every transferer exports, users' rows, and the number of blobs.
 func (w *world) dump(t testing.TB, tenant string) string {
 	t.Helper()
 	is := is.New(t)

@@ -53,7 +53,7 @@ type Store interface {
 	PutAll(ctx context.Context, tenant string, all []Color) error
 	// Delete removes a color. A key that does not exist is no error.
 	Delete(ctx context.Context, tenant, key string) error
-	PorterStore
+	TransferStore
 	// Lock locks a tenant until the transaction in ctx ends: other callers of Lock wait. It fails with errs.NotFound if there is
 	// no such tenant.
 	Lock(ctx context.Context, tenant string) error

@@ -84,15 +84,15 @@ type Store interface {
 	Sweep(ctx context.Context, tenant string, before time.Time) (int, error)
 
 	// BeginScan records a running scan. It fails with errs.Conflict while another one runs that has been updated since stale, and
-	// if the domain no longer exists. It waits for a transaction that has called HoldScan.
-	BeginScan(ctx context.Context, tenant, domain string, run Run, stale time.Time) error
-	// HoldScan locks the record of a scan until the transaction in ctx ends. It fails with errs.Conflict if another scan has
+	// if the domain no longer exists. It waits for a transaction that has called LockScan.
+	BeginScan(ctx context.Context, tenant, domain string, run ScanState, stale time.Time) error
+	// LockScan locks the record of a scan until the transaction in ctx ends. It fails with errs.Conflict if another scan has
 	// replaced it.
-	HoldScan(ctx context.Context, tenant, domain, id string) error
-	// NoteScan updates the record of the scan run.ID. It does nothing if another scan has replaced it.
-	NoteScan(ctx context.Context, tenant, domain string, run Run) error
+	LockScan(ctx context.Context, tenant, domain, id string) error
+	// UpdateScan updates the record of the scan run.ID. It does nothing if another scan has replaced it.
+	UpdateScan(ctx context.Context, tenant, domain string, run ScanState) error
 	// LastScan returns the record of the scan that runs or ran last, the zero Run for none.
-	LastScan(ctx context.Context, tenant, domain string) (Run, error)
+	LastScan(ctx context.Context, tenant, domain string) (ScanState, error)
 	// SetScanned sets ScannedAt.
 	SetScanned(ctx context.Context, tenant, domain string, at time.Time) error
 
@@ -116,25 +116,25 @@ type Tenants interface {
 	ForgetDomain(ctx context.Context, tenant, domain string) error
 }
 
-// People stores the people and groups of domains as users and teams. *principals.Service implements it: see there.
-type People interface {
+// Principals stores the people and groups of domains as users and teams. *principals.Service implements it: see there.
+type Principals interface {
 	Authenticate(ctx context.Context, tenant, domain, username, password string) (principals.User, error)
-	Try(ctx context.Context, tenant, domain, source, username string, check func(context.Context) (Identity, error)) (principals.User, error)
+	LoginWith(ctx context.Context, tenant, domain, source, username string, check func(context.Context) (Identity, error)) (principals.User, error)
 	Admit(ctx context.Context, tenant, domain, source string, who Identity) (principals.User, error)
 	Sync(ctx context.Context, tenant, domain string, all principals.Snapshot, o principals.SyncOptions) (principals.SyncReport, error)
 	DomainContent(ctx context.Context, tenant string) (map[string]principals.DomainCounts, error)
 	RemoveDomain(ctx context.Context, tenant, domain, to string) error
 }
 
-// Options configure a Service. Store, People, Tenants, Keys and Drivers are required.
+// Options configure a Service. Store, Principals, Tenants, Keys and Drivers are required.
 type Options struct {
-	Store   Store
-	People  People
-	Tenants Tenants
-	Keys    Sealer
-	Drivers []Driver         // in the order in which they are listed, each with its own id
-	Now     func() time.Time // default time.Now
-	NewID   func() string    // of a scan; default UUIDv7
+	Store      Store
+	Principals Principals
+	Tenants    Tenants
+	Keys       Sealer
+	Drivers    []Driver         // in the order in which they are listed, each with its own id
+	Now        func() time.Time // default time.Now
+	NewID      func() string    // of a scan; default UUIDv7
 	// NewSecret makes the random part of a login's state; default 12 random bytes in base64url.
 	NewSecret func() string
 }

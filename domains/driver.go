@@ -46,8 +46,8 @@ type Info struct {
 	Defaults map[string]string // attributes of a new domain, for the template; nil: there is no template
 }
 
-// Below returns the names of the members of a member, for Info.Members, in order.
-func Below[T any](member string, of map[string]T) []string {
+// MemberNames returns the names of the members of a member, for Info.Members, in order.
+func MemberNames[T any](member string, of map[string]T) []string {
 	var names []string
 	for name := range of {
 		names = append(names, member+"."+name)
@@ -70,9 +70,9 @@ type SecretSender interface {
 	Redirects(before Realm) string
 }
 
-// Checker is a Realm that can find out from its configuration alone that nobody can log in, for instance because connections to
+// ConfigChecker is a Realm that can find out from its configuration alone that nobody can log in, for instance because connections to
 // its address are denied.
-type Checker interface {
+type ConfigChecker interface {
 	// Check makes no connections. It returns errs.Invalid, with a message that begins with the member at fault ("url must …").
 	Check() error
 }

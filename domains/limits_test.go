@@ -160,7 +160,7 @@ type brokenStore struct {
 	then func(context.Context) error
 }
 
-func (s brokenStore) BeginScan(ctx context.Context, tenant, domain string, run domains.Run, stale time.Time) error {
+func (s brokenStore) BeginScan(ctx context.Context, tenant, domain string, run domains.ScanState, stale time.Time) error {
 	if err := s.Store.BeginScan(ctx, tenant, domain, run, stale); err != nil {
 		return err
 	}
@@ -250,12 +250,12 @@ func TestScanOfSeveral(t *testing.T) {
 
 // slowPeople starts something in the middle of a delete.
 type slowPeople struct {
-	domains.People
+	domains.Principals
 	then func()
 }
 
 func (p slowPeople) RemoveDomain(ctx context.Context, tenant, domain, to string) error {
-	err := p.People.RemoveDomain(ctx, tenant, domain, to)
+	err := p.Principals.RemoveDomain(ctx, tenant, domain, to)
 	p.then()
 	return err
 }
@@ -266,7 +266,7 @@ type tellingStore struct {
 	asked, noted chan struct{}
 }
 
-func (s tellingStore) BeginScan(ctx context.Context, tenant, domain string, run domains.Run, stale time.Time) error {
+func (s tellingStore) BeginScan(ctx context.Context, tenant, domain string, run domains.ScanState, stale time.Time) error {
 	close(s.asked)
 	err := s.Store.BeginScan(ctx, tenant, domain, run, stale)
 	close(s.noted)
@@ -291,7 +291,7 @@ func TestDeleteMeetsScan(t *testing.T) {
 		scanning := w.with(t, func(o *domains.Options) { o.Store = telling })
 		ended := make(chan error, 1)
 		deleting := w.with(t, func(o *domains.Options) {
-			o.People = slowPeople{w.people, func() {
+			o.Principals = slowPeople{w.people, func() {
 				go func() {
 					_, err := scanning.ScanDomain(ctx, "books", domains.ScanOptions{})
 					ended <- err

@@ -92,7 +92,7 @@ func (s *Service) Authenticate(ctx context.Context, tenant, domain, username, pa
 
 func (s *Service) authenticate(ctx context.Context, tenant, domain, username, password string, admitted *time.Time) (principals.User, error) {
 	if domain == Local {
-		return s.o.People.Authenticate(ctx, tenant, domain, username, password)
+		return s.o.Principals.Authenticate(ctx, tenant, domain, username, password)
 	}
 	if _, _, err := s.asks(ctx, tenant, domain); err != nil {
 		return principals.User{}, err
@@ -113,7 +113,7 @@ func (s *Service) authenticate(ctx context.Context, tenant, domain, username, pa
 		return principals.User{}, err
 	}
 	asked := false
-	u, err := s.o.People.Try(ctx, tenant, domain, d.Type, username, func(ctx context.Context) (Identity, error) {
+	u, err := s.o.Principals.LoginWith(ctx, tenant, domain, d.Type, username, func(ctx context.Context) (Identity, error) {
 		asked = true
 		return s.check(ctx, login, username, password)
 	})
@@ -301,7 +301,7 @@ func (s *Service) Finish(ctx context.Context, tenant, domain string, at Endpoint
 	if err != nil {
 		return Finished{}, hidden(err)
 	}
-	u, err := s.o.People.Admit(ctx, tenant, domain, d.Type, who)
+	u, err := s.o.Principals.Admit(ctx, tenant, domain, d.Type, who)
 	return Finished{Tenant: tenant, User: u, ReturnTo: p.ReturnTo}, hidden(err)
 }
 

@@ -21,8 +21,8 @@ const (
 	Failed  Phase = "failed"
 )
 
-// Run is the scan of one domain that runs, or ran last.
-type Run struct {
+// ScanState is the scan of one domain that runs, or ran last.
+type ScanState struct {
 	ID             string
 	Phase          Phase
 	Users, Groups  int // read so far
@@ -39,7 +39,7 @@ type Run struct {
 const silence = 5 * time.Minute
 
 // live reports whether a scan runs.
-func (r Run) live(now time.Time) bool {
+func (r ScanState) live(now time.Time) bool {
 	return r.ID != "" && r.FinishedAt == nil && now.Sub(r.HeardAt) < silence
 }
 
@@ -104,21 +104,21 @@ func (s *Service) ScanDomain(ctx context.Context, id string, o ScanOptions) ([]S
 
 // ScanState returns the scan of a domain that runs, or ran last. It needs a superuser. A scan whose process has ended
 // shows as failed. Errors: errs.Forbidden; errs.NotFound.
-func (s *Service) ScanState(ctx context.Context, id string) (Run, error) {
+func (s *Service) ScanState(ctx context.Context, id string) (ScanState, error) {
 	a, err := actor.Allowed(ctx, actor.SuperuserRead)
 	if err != nil {
-		return Run{}, err
+		return ScanState{}, err
 	}
 	if _, err := s.get(ctx, a.Tenant, id); err != nil {
-		return Run{}, err
+		return ScanState{}, err
 	}
 	return s.state(ctx, a.Tenant, id)
 }
 
-func (s *Service) state(ctx context.Context, tenant, id string) (Run, error) {
+func (s *Service) state(ctx context.Context, tenant, id string) (ScanState, error) {
 	s.mu.Lock()
 	mine := s.running[place{tenant, id}]
-	var run Run
+	var run ScanState
 	if mine != nil {
 		run = mine.shown
 	}

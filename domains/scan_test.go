@@ -140,7 +140,7 @@ func TestScanRuns(t *testing.T) {
 			_, err := w.Scan(ctx, "paper", domains.ScanOptions{})
 			ended <- err
 		}()
-		var run domains.Run
+		var run domains.ScanState
 		for run.Users < 100 {
 			var err error
 			run, err = w.ScanState(root(t), "books")
@@ -184,7 +184,7 @@ func TestDeadScan(t *testing.T) {
 		is, w := is.New(t), newWorld(t, open)
 		w.add(t, "Books", "paper", `{"url": "x"}`)
 		w.stock(3)
-		run := domains.Run{ID: "dead", Phase: domains.Reading, StartedAt: w.clock, HeardAt: w.clock}
+		run := domains.ScanState{ID: "dead", Phase: domains.Reading, StartedAt: w.clock, HeardAt: w.clock}
 		is.NoErr(w.store.BeginScan(t.Context(), "acme", "books", run, w.clock))
 		w.clock = w.clock.Add(4 * time.Minute)
 		_, err := w.ScanDomain(root(t), "books", domains.ScanOptions{})
@@ -228,7 +228,7 @@ func TestNoScan(t *testing.T) {
 	is.Equal(len(all), 0) // another tenant has none
 	run, err := w.ScanState(root(t), "books")
 	is.NoErr(err)
-	is.Equal(run, domains.Run{})
+	is.Equal(run, domains.ScanState{})
 }
 
 // TestDelete: a domain goes with its users and teams.

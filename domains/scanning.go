@@ -14,8 +14,8 @@ import (
 type scanning struct {
 	s      *Service
 	domain Domain
-	run    Run
-	shown  Run       // to others: what run was a moment ago, guarded by Service.mu
+	run    ScanState
+	shown  ScanState // to others: what run was a moment ago, guarded by Service.mu
 	from   Directory // nil for a domain without a configuration
 	found  principals.Snapshot
 	began  time.Time
@@ -112,7 +112,7 @@ func (one *scanning) note(ctx context.Context) error {
 	run := one.shown
 	s.mu.Unlock()
 	run.HeardAt = s.stamp()
-	return s.o.Store.NoteScan(ctx, d.Tenant, d.ID, run)
+	return s.o.Store.UpdateScan(ctx, d.Tenant, d.ID, run)
 }
 
 // writeAll joins a transaction, and returns the domain that failed.
@@ -124,7 +124,7 @@ func (s *Service) writeAll(ctx context.Context, all []*scanning, o ScanOptions) 
 				return d.ID, err
 			}
 		}
-		if err := s.o.Store.HoldScan(ctx, d.Tenant, d.ID, one.run.ID); err != nil {
+		if err := s.o.Store.LockScan(ctx, d.Tenant, d.ID, one.run.ID); err != nil {
 			return d.ID, err
 		}
 	}
@@ -150,7 +150,7 @@ func (s *Service) beginScan(ctx context.Context, d Domain, o ScanOptions) (*scan
 		}
 	}
 	now := s.stamp()
-	one.run = Run{ID: s.o.NewID(), Phase: Reading, DryRun: o.DryRun, StartedAt: now, HeardAt: now}
+	one.run = ScanState{ID: s.o.NewID(), Phase: Reading, DryRun: o.DryRun, StartedAt: now, HeardAt: now}
 	if err := one.begin(ctx, now.Add(-silence)); err != nil {
 		return nil, err
 	}
@@ -202,7 +202,7 @@ func (one *scanning) write(ctx context.Context, o ScanOptions) error {
 	if string(now.Config) != string(d.Config) || now.Sealed != d.Sealed || now.Type != d.Type {
 		return errs.New(errs.Conflict, "The configuration of the domain %s was changed meanwhile. Scan again.", d.ID)
 	}
-	one.result.SyncReport, err = s.o.People.Sync(ctx, d.Tenant, d.ID, one.found, principals.SyncOptions{
+	one.result.SyncReport, err = s.o.Principals.Sync(ctx, d.Tenant, d.ID, one.found, principals.SyncOptions{
 		Source: d.Type, Force: o.Force, DryRun: o.DryRun,
 		Progress: func(done, total int) {
 			one.run.Written, one.run.Total = done, total
@@ -240,7 +240,7 @@ func (one *scanning) end(ctx context.Context, at string, failure error) {
 			one.run.Error = "The scan was broken off."
 		}
 	}
-	_ = one.s.o.Store.NoteScan(ctx, one.domain.Tenant, one.domain.ID, one.run)
+	_ = one.s.o.Store.UpdateScan(ctx, one.domain.Tenant, one.domain.ID, one.run)
 	one.s.mu.Lock()
 	defer one.s.mu.Unlock()
 	if at := (place{one.domain.Tenant, one.domain.ID}); one.s.running[at] == one { // no other scan has taken its place

@@ -104,7 +104,7 @@ func (s *Service) usable(d Domain) error {
 	if err != nil {
 		return err
 	}
-	if c, ok := realm.(Checker); ok {
+	if c, ok := realm.(ConfigChecker); ok {
 		return inConfig(c.Check())
 	}
 	return nil
@@ -141,7 +141,7 @@ func (s *Service) Contents(ctx context.Context) ([]Content, error) {
 	if err != nil {
 		return nil, err
 	}
-	counts, err := s.o.People.DomainContent(ctx, a.Tenant)
+	counts, err := s.o.Principals.DomainContent(ctx, a.Tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -295,7 +295,7 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 		if err := s.o.Tenants.ForgetDomain(ctx, a.Tenant, id); err != nil {
 			return err
 		}
-		if err := s.o.People.RemoveDomain(ctx, a.Tenant, id, a.User); err != nil {
+		if err := s.o.Principals.RemoveDomain(ctx, a.Tenant, id, a.User); err != nil {
 			return err
 		}
 		return s.o.Store.Delete(ctx, a.Tenant, id)

@@ -158,7 +158,7 @@ func newWorld(t *testing.T, open dbtest.Opener) *world {
 	w.with = func(t *testing.T, change func(*domains.Options)) *domains.Service {
 		t.Helper()
 		o := domains.Options{
-			Store: w.store, People: w.people, Tenants: settings{}, Keys: keys, Now: now,
+			Store: w.store, Principals: w.people, Tenants: settings{}, Keys: keys, Now: now,
 			Drivers: []domains.Driver{local.Driver{}, ldap.LDAP{}, w.paper, gate{}},
 		}
 		change(&o)

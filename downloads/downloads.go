@@ -26,7 +26,7 @@ const Superusers = "*"
 
 // Service implements the rules for downloads over a Store: a download is for its creator alone, or for the superusers of its
 // tenant, until it expires.
-type Service struct{ shelf files.Shelf }
+type Service struct{ files files.FileStore }
 
 // Options configure a Service. Store and Blobs are required.
 type Options struct {
@@ -39,7 +39,7 @@ type Options struct {
 
 // New returns a Service.
 func New(o Options) *Service {
-	return &Service{files.Shelf{
+	return &Service{files.FileStore{
 		Store: o.Store, Blobs: o.Blobs, Noun: "Download", Now: o.Now, NewID: o.NewID, Lifetime: o.Lifetime,
 	}.WithDefaults()}
 }
@@ -53,15 +53,15 @@ func (s *Service) Create(ctx context.Context, filename, contentType string, writ
 	if err != nil {
 		return Download{}, err
 	}
-	return s.shelf.Create(ctx, a.Tenant, a.User, filename, contentType, write)
+	return s.files.Create(ctx, a.Tenant, a.User, filename, contentType, write)
 }
 
 // Keep creates a download, as Create does, for the superusers of a tenant and with a lifetime of its own. It needs no actor: its
 // callers check permissions.
 func (s *Service) Keep(ctx context.Context, tenant, filename, contentType string, lifetime time.Duration, write func(io.Writer) error) (Download, error) {
-	shelf := s.shelf
-	shelf.Lifetime = lifetime
-	return shelf.Create(ctx, tenant, Superusers, filename, contentType, write)
+	files := s.files
+	files.Lifetime = lifetime
+	return files.Create(ctx, tenant, Superusers, filename, contentType, write)
 }
 
 // Get returns a download: the caller's own or, for a superuser, one that is for all superusers. Errors: errs.NotFound, also
@@ -71,7 +71,7 @@ func (s *Service) Get(ctx context.Context, id string) (Download, error) {
 	if err != nil {
 		return Download{}, err
 	}
-	return s.shelf.Get(ctx, a.Tenant, id, visible(a))
+	return s.files.Get(ctx, a.Tenant, id, visible(a))
 }
 
 // Page returns a page of what Get returns: the caller's downloads and, for a superuser, those that are for all superusers. The
@@ -86,7 +86,7 @@ func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Downloa
 	if a.Superuser {
 		users = append(users, Superusers)
 	}
-	return s.shelf.Store.Page(ctx, a.Tenant, users, s.shelf.Now(), q)
+	return s.files.Store.Page(ctx, a.Tenant, users, s.files.Now(), q)
 }
 
 // Open returns a download with its bytes, which can be read from any place and which the caller closes.
@@ -96,24 +96,24 @@ func (s *Service) Open(ctx context.Context, id string) (Download, io.ReadSeekClo
 	if err != nil {
 		return Download{}, nil, err
 	}
-	return s.shelf.Open(ctx, a.Tenant, id, visible(a))
+	return s.files.Open(ctx, a.Tenant, id, visible(a))
 }
 
 // Forget removes all downloads of users who are deleted. It needs no actor.
 func (s *Service) Forget(ctx context.Context, tenant string, usernames ...string) error {
-	return s.shelf.Forget(ctx, tenant, usernames...)
+	return s.files.Forget(ctx, tenant, usernames...)
 }
 
 // RenameUsers replaces the usernames of downloads: names maps old ones to new ones, and no new
 // one is an old one. It needs no actor.
 func (s *Service) RenameUsers(ctx context.Context, tenant string, names map[string]string) error {
-	return s.shelf.Store.RenameUsers(ctx, tenant, names)
+	return s.files.Store.RenameUsers(ctx, tenant, names)
 }
 
 // Sweep removes a tenant's expired downloads and what broken ones left, and returns the number of the former. It runs in the
 // background and needs no actor.
 func (s *Service) Sweep(ctx context.Context, tenant string) (int, error) {
-	return s.shelf.Sweep(ctx, tenant)
+	return s.files.Sweep(ctx, tenant)
 }
 
 func visible(a actor.Actor) func(Download) bool {

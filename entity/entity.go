@@ -58,8 +58,8 @@ type Type struct {
 	// No new id is an old one or owns anything, so the order does not matter. It joins the transaction in ctx. nil: Reassign
 	// does it.
 	Rename func(ctx context.Context, tenant string, names map[string]string) error
-	// Porter moves entities of the kind between tenants.
-	Porter Porter
+	// Transferer moves entities of the kind between tenants.
+	Transferer Transferer
 }
 
 // Registry is the kinds of one host, in the order of their registration.

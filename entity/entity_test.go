@@ -113,7 +113,7 @@ func TestEmptyRegistry(t *testing.T) {
 
 func TestTally(t *testing.T) {
 	is := is.New(t)
-	var sums entity.Tally
+	var sums entity.Warnings
 	is.Equal(len(sums.Warnings()), 0)
 	counts := []entity.Count{{N: 1, Of: "secret"}, {N: 1, Of: "dataset row"}}
 	sums.Add("%s of %s stayed behind.", counts...)

@@ -9,7 +9,7 @@ import (
 const Mask = "********"
 
 // MaskSecrets returns free JSON, such as an entity's data, with a Mask for each of its secrets. It changes no other bytes. A
-// Porter calls it for all JSON whose members its kind does not name itself.
+// Transferer calls it for all JSON whose members its kind does not name itself.
 //
 // A secret is, at any depth, the value of a member with one of the names below; letters alone count, in either case, so that
 // "API-Key 2" is apikey. Names are secret that end with password(s), passwd, pwd, passphrase, passcode, secret(s), token,
@@ -54,7 +54,7 @@ func MaskSecrets(data json.RawMessage) json.RawMessage {
 // same places; ours is nil if the tenant does not have the entity. Two places are the same if the names of the members above
 // them are equal, those that mark a value as secret, and the positions in arrays, which must have the same length. Secrets that
 // ours does not have are removed with their names; lost is their number. Secrets of the archive itself, masked or not, are
-// never used. A Porter calls it for the JSON that it passes to MaskSecrets. It inserts at most as many bytes as ours has, so
+// never used. A Transferer calls it for the JSON that it passes to MaskSecrets. It inserts at most as many bytes as ours has, so
 // that an archive which names one place a thousand times does not become large; the rest is lost.
 func KeepSecrets(data, ours json.RawMessage) (kept json.RawMessage, lost int) {
 	switch {

@@ -9,12 +9,17 @@ import (
 	"fmt"
 )
 
-// Code says what kind of failure an error is. httpapi maps each code to one HTTP status.
+// Code is the kind of a failure. httpapi maps each code to one HTTP status. A Code is an error, too, for errors.Is:
+//
+//	if errors.Is(err, errs.NotFound) { … }
 type Code string
+
+// Error returns the code.
+func (c Code) Error() string { return string(c) }
 
 // The codes, with the HTTP status that httpapi gives them.
 const (
-	Internal        Code = ""                // 500: a fault of ours; the message is never shown
+	Internal        Code = "internal"        // 500: a fault of ours; the message is never shown
 	Invalid         Code = "invalid"         // 400: the caller's input is wrong, and the message says where
 	Unauthenticated Code = "unauthenticated" // 401: no or bad credentials
 	Forbidden       Code = "forbidden"       // 403: a right is missing on something the caller can see
@@ -47,6 +52,9 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
+// Is reports whether target is the code of the error.
+func (e *Error) Is(target error) bool { return target == error(e.Code) }
+
 // New makes an error; format and args make the sentence for people.
 func New(code Code, format string, args ...any) error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
@@ -57,8 +65,12 @@ func Wrap(code Code, cause error, format string, args ...any) error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...), Cause: cause}
 }
 
-// CodeOf returns the code of the outermost Error in err's chain, and Internal when there is none.
+// CodeOf returns the code of the outermost Error in err's chain, Internal if there is none, and "" for nil. errors.Is also finds
+// the codes of the causes.
 func CodeOf(err error) Code {
+	if err == nil {
+		return ""
+	}
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
 	}

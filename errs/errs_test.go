@@ -18,6 +18,8 @@ func TestCodeAndMessageSurviveWrapping(t *testing.T) {
 	is.Equal(errs.CodeOf(err), errs.Unavailable)
 	is.Equal(errs.MessageOf(err), "The database is away.") // the cause is not in it
 	is.True(errors.Is(err, cause))
+	is.True(errors.Is(err, errs.Unavailable))
+	is.True(!errors.Is(err, errs.Invalid))
 	is.Equal(err.Error(), "loading: The database is away.: dial tcp 10.0.0.1: secret")
 }
 
@@ -25,7 +27,7 @@ func TestForeignErrorIsInternal(t *testing.T) {
 	is := is.New(t)
 	is.Equal(errs.CodeOf(errors.New("x")), errs.Internal)
 	is.Equal(errs.MessageOf(errors.New("x")), "")
-	is.Equal(errs.CodeOf(nil), errs.Internal)
+	is.Equal(errs.CodeOf(nil), errs.Code(""))
 }
 
 func TestNewFormats(t *testing.T) {

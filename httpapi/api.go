@@ -19,9 +19,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/colors"
 	"github.com/tenantcontent/tenantcontent/comments"
+	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/downloads"
-	"github.com/tenantcontent/tenantcontent/entities"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/inputs"
@@ -35,7 +35,7 @@ import (
 // Services are what the routes call.
 type Services struct {
 	AIInstructions *aiinstr.Service
-	Entities       *entities.Service
+	Content        *content.Service
 	Bundles        *bundles.Service
 	Colors         *colors.Service
 	Comments       *comments.Service
@@ -274,7 +274,7 @@ func (a *api) resolveUsername(r *request) (changed bool, err error) {
 	if i < 0 || r.who.User == "" {
 		return false, nil
 	}
-	name, err := a.Principals.Spelled(r.Context(), r.who.Tenant, r.params[i].Value)
+	name, err := a.Principals.CanonicalName(r.Context(), r.who.Tenant, r.params[i].Value)
 	changed = err == nil && name != r.params[i].Value
 	if changed {
 		r.params[i].Value = name

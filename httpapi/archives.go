@@ -55,7 +55,7 @@ type backupBody struct {
 	Href      string   `json:"href"`
 }
 
-func report(r bundles.Report) reportBody {
+func report(r bundles.ImportResult) reportBody {
 	listed := r.Changes != nil
 	body := reportBody{countsBody: counts(r.Counts, listed), ByType: map[entity.Kind]countsBody{}, Warnings: r.Warnings}
 	if body.Warnings == nil {
@@ -71,7 +71,7 @@ func report(r bundles.Report) reportBody {
 }
 
 // backup returns nil if nothing was replaced, and after a dry run.
-func (a *api) backup(k *bundles.Kept) *backupBody {
+func (a *api) backup(k *bundles.Backup) *backupBody {
 	if k == nil {
 		return nil
 	}
@@ -109,8 +109,8 @@ type deployInput struct {
 	Changes    field[bool]   `json:"changes"`
 }
 
-func (in deployInput) options() bundles.How {
-	var o bundles.How
+func (in deployInput) options() bundles.ImportOptions {
+	var o bundles.ImportOptions
 	var rule string
 	in.UpdateRule.apply(&rule)
 	in.DryRun.apply(&o.DryRun)
@@ -148,7 +148,7 @@ func (a *api) deployed(results []bundles.Deployed, err error) (reply, error) {
 	}
 	rows := make([]result, len(results))
 	for i, d := range results {
-		rows[i] = result{Tenant: d.Tenant, reportBody: report(d.Report), Archive: a.backup(d.Archive)}
+		rows[i] = result{Tenant: d.Tenant, reportBody: report(d.ImportResult), Archive: a.backup(d.Archive)}
 		if d.Err != nil {
 			p := a.problemOf(d.Err)
 			rows[i].Error = &p
@@ -189,7 +189,7 @@ type importInput struct {
 	Changes    field[bool]   `json:"changes"`
 }
 
-func (in importInput) options() (o bundles.How) {
+func (in importInput) options() (o bundles.ImportOptions) {
 	var rule string
 	in.UpdateRule.apply(&rule)
 	in.Owner.apply(&o.Owner)
@@ -298,7 +298,7 @@ func (a *api) restoreFile(r *request) (reply, error) {
 	return a.restore(r, file, in.options())
 }
 
-func (a *api) restore(r *request, content io.Reader, o bundles.How) (reply, error) {
+func (a *api) restore(r *request, content io.Reader, o bundles.ImportOptions) (reply, error) {
 	if o.Rule != "" && o.Rule != entity.Overwrite {
 		return reply{}, errs.New(errs.Invalid, "updateRule must be overwrite for a restore, or left out")
 	}

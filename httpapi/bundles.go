@@ -6,7 +6,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/bundles"
-	"github.com/tenantcontent/tenantcontent/entities"
+	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
@@ -118,11 +118,11 @@ func (a *api) found(who actor.Actor, ref entity.Ref) *hal.Resource {
 		links, may = a.teamLinks(ref.ID), teamPermissionsBody(a.Principals.TeamPermissions(who, principals.Team{Tenant: who.Tenant, ID: ref.ID}))
 	default:
 		if _, served := a.plurals[ref.Kind]; served {
-			ready := entities.Kinds()
-			k := slices.IndexFunc(ready, func(k entities.Ready) bool { return k.Kind == ref.Kind })
+			ready := content.Kinds()
+			k := slices.IndexFunc(ready, func(k content.KindInfo) bool { return k.Kind == ref.Kind })
 			links = entityKind{a, ready[k]}.links(ref.ID, ref.OwnerID)
 		}
-		may = entityPermissionsBody(a.Entities.Permissions(who, entities.Entity{Kind: ref.Kind, OwnerID: ref.OwnerID, System: ref.System}))
+		may = entityPermissionsBody(a.Content.Permissions(who, content.Entity{Kind: ref.Kind, OwnerID: ref.OwnerID, System: ref.System}))
 	}
 	return &hal.Resource{Links: links, Value: foundBody{ID: ref.ID, Name: ref.Name, Permissions: may}}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/entities"
+	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
@@ -19,8 +19,8 @@ var entityFields = []string{"name string", "slug string?", "description string?"
 
 // withContent adds the samples of the plain routes, which are alike.
 func withContent(samples map[string]sample) map[string]sample {
-	for _, k := range entities.Kinds() {
-		name := entities.Noun(k.Kind)
+	for _, k := range content.Kinds() {
+		name := content.Noun(k.Kind)
 		samples["create"+name] = sample{body: `{"name": "New", "slug": "new"}`, fields: entityFields}
 		samples["put"+name] = sample{body: `{"name": "Other"}`, fields: entityFields}
 		samples["delete"+name] = sample{last: "admin:gone"}
@@ -39,7 +39,7 @@ func stockContent(t testing.TB, w *world, param map[string]string) {
 		w.must(t, "admin", "POST", "/api/ai-instructions", `{"slug": "`+slug+`", "content": "be kind"}`)
 	}
 	param["ai-instructions"] = "tone"
-	for _, k := range entities.Kinds() {
+	for _, k := range content.Kinds() {
 		for _, slug := range []string{"gone", "kept"} {
 			a := w.must(t, "admin", "POST", "/api/"+k.Plural, `{"name": "Kept", "slug": "`+slug+`"}`)
 			param[k.Plural] = read[struct{ ID string }](t, a).ID
@@ -54,7 +54,7 @@ func stockContent(t testing.TB, w *world, param map[string]string) {
 // markContent makes an entity of each ready kind that has a mark in its data.
 func (w *world) markContent(t testing.TB, superuser, mark string) {
 	w.must(t, superuser, "POST", "/api/ai-instructions", `{"slug": "`+mark+`", "content": "x"}`)
-	for _, k := range entities.Kinds() {
+	for _, k := range content.Kinds() {
 		w.must(t, superuser, "POST", "/api/"+k.Plural, `{"name": "x", "slug": "`+mark+`", "data": {"m": "`+mark+`"}}`)
 	}
 	w.must(t, superuser, "PUT", "/api/libraries/"+superuser+":"+mark+"/contents/"+mark, "x", "Content-Type: text/plain")
@@ -87,12 +87,12 @@ func TestEntityOwners(t *testing.T) {
 			is.Equal([]any{row["ownerId"], row["system"], row["editingId"], row["naturalId"]}, []any{"dana", false, nil, "dana:sales"})
 		}
 		registry := w.as(t, "acme")
-		_, err := w.app.Entities.Types()[4].Reassign(registry, "acme", "dana", teamID)
+		_, err := w.app.Content.Types()[4].Reassign(registry, "acme", "dana", teamID)
 		is.NoErr(err)
 		for user, status := range map[string]int{"mia": 403, "nora": 403, "tim": 200, "dana": 200, "admin": 200} { // designers of the team
 			is.Equal(w.do(t, user, "PUT", "/api/reports/"+teamID+":sales", `{"description": "x"}`).status, status)
 		}
-		_, err = w.app.Entities.SetSystem(t.Context(), "acme", "report", dana, true)
+		_, err = w.app.Content.SetSystem(t.Context(), "acme", "report", dana, true)
 		is.NoErr(err)
 		for _, user := range []string{"admin", "dana"} {
 			is.Equal(w.do(t, user, "PUT", "/api/reports/"+dana, `{"name": "x"}`).message(t), "This report belongs to the system.")
@@ -109,7 +109,7 @@ func TestDraftsOverHTTP(t *testing.T) {
 		original := read[struct{ ID string }](t, w.must(t, "dana", "POST", "/api/datasets", `{"name": "A", "slug": "a"}`)).ID
 		slug := "b"
 		ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "dana", Teams: map[string]actor.Role{teamID: actor.Designer}})
-		draft, err := w.app.Entities.Create(ctx, entities.Entity{Kind: "dataset", Name: "A", Slug: &slug, EditingID: &original})
+		draft, err := w.app.Content.Create(ctx, content.Entity{Kind: "dataset", Name: "A", Slug: &slug, EditingID: &original})
 		is.NoErr(err)
 		is.Equal(read[page](t, w.must(t, "mia", "GET", "/api/datasets", "")).Total, 1)
 		is.Equal(w.do(t, "mia", "GET", "/api/datasets/dana:b", "").status, 404)

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/entities"
+	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
@@ -21,22 +21,22 @@ import (
 func (a *api) entityRoutes() []Route {
 	const get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
 	var routes []Route
-	for _, k := range entities.Kinds() {
+	for _, k := range content.Kinds() {
 		if slices.Contains(a.HostKinds, k.Kind) {
 			continue
 		}
-		e := entityKind{api: a, Ready: k}
+		e := entityKind{api: a, KindInfo: k}
 		all, one := "/api/"+k.Plural, "/api/"+k.Plural+"/:id"
-		many := "list" + entities.Noun(entity.Kind(k.Plural))
-		name := entities.Noun(k.Kind)
+		many := "list" + content.Noun(entity.Kind(k.Plural))
+		name := content.Noun(k.Kind)
 		routes = append(routes,
 			Route{Method: get, Pattern: all, Name: many, Query: searched, Summary: "The " + k.Plural, handle: e.list},
-			Route{Method: post, Pattern: all, Name: "create" + name, Permission: actor.EntityWrite, Tx: true, Summary: "Add " + entities.WithArticle(k.Kind), handle: e.create},
+			Route{Method: post, Pattern: all, Name: "create" + name, Permission: actor.EntityWrite, Tx: true, Summary: "Add " + content.WithArticle(k.Kind), handle: e.create},
 			Route{Method: get, Pattern: one, Name: "get" + name, Summary: "One " + string(k.Kind), handle: e.get},
-			Route{Method: put, Pattern: one, Name: "put" + name, Row: string(k.Kind), Tx: true, Summary: "Change " + entities.WithArticle(k.Kind), handle: e.put},
-			Route{Method: del, Pattern: one, Name: "delete" + name, Row: string(k.Kind), Tx: true, Options: noOptions{}, Summary: "Remove " + entities.WithArticle(k.Kind), handle: e.remove},
+			Route{Method: put, Pattern: one, Name: "put" + name, Row: string(k.Kind), Tx: true, Summary: "Change " + content.WithArticle(k.Kind), handle: e.put},
+			Route{Method: del, Pattern: one, Name: "delete" + name, Row: string(k.Kind), Tx: true, Options: noOptions{}, Summary: "Remove " + content.WithArticle(k.Kind), handle: e.remove},
 		)
-		if k.Kind == entities.Library {
+		if k.Kind == content.Library {
 			routes = append(routes,
 				Route{Method: get, Pattern: one + "/contents", Name: "listLibraryFiles", Query: paged, Summary: "The files of a library", handle: a.listLibraryFiles},
 				Route{Method: get, Pattern: one + "/contents/*path", Name: "getLibraryFile", Heavy: brief, AnyType: true, Summary: "The bytes of a library's file", handle: a.getLibraryFile},
@@ -51,7 +51,7 @@ func (a *api) entityRoutes() []Route {
 // entityKind is the receiver of the handlers of one kind.
 type entityKind struct {
 	*api
-	entities.Ready
+	content.KindInfo
 }
 
 // entityBody is an entity of a ready kind as the API writes it.
@@ -80,8 +80,8 @@ type entityPermissionsBody struct {
 	Rename bool `json:"rename"`
 }
 
-func (e entityKind) resource(who actor.Actor, v entities.Entity) hal.Resource {
-	may := entityPermissionsBody(e.Entities.Permissions(who, v))
+func (e entityKind) resource(who actor.Actor, v content.Entity) hal.Resource {
+	may := entityPermissionsBody(e.Content.Permissions(who, v))
 	return hal.Resource{Links: e.links(v.ID, v.OwnerID), Row: v, Beside: may, Value: entityBody{
 		Tenant: v.Tenant, ID: v.ID, Name: v.Name, Slug: v.Slug, NaturalID: v.NaturalID(), Description: v.Description, OwnerID: v.OwnerID,
 		Data: v.Data, EditingID: v.EditingID, System: v.System, Source: v.Source, SourceID: v.SourceID,
@@ -95,7 +95,7 @@ func (e entityKind) links(id, ownerID string) hal.Links {
 	if e.Commented {
 		links.With("inf:comments", e.href(e.Plural, id, "comments"))
 	}
-	if e.Kind == entities.Library {
+	if e.Kind == content.Library {
 		links.With("inf:contents", e.href(e.Plural, id, "contents"))
 	}
 	return links
@@ -112,7 +112,7 @@ type entityInput struct {
 	SourceID    field[string]          `json:"sourceId"`
 }
 
-func (in entityInput) apply(v *entities.Entity) {
+func (in entityInput) apply(v *content.Entity) {
 	if in.Name != nil {
 		v.Name = *in.Name
 	}
@@ -130,11 +130,11 @@ func (e entityKind) list(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	page, err := e.Entities.Page(r.Context(), e.Kind, q)
+	page, err := e.Content.Page(r.Context(), e.Kind, q)
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(collection(e.api, r, q, page, "inf:"+string(e.Kind), nil, func(v entities.Entity) hal.Resource { return e.resource(r.who, v) }))
+	return ok(collection(e.api, r, q, page, "inf:"+string(e.Kind), nil, func(v content.Entity) hal.Resource { return e.resource(r.who, v) }))
 }
 
 // create serves POST /api/{plural}: 201 and the entity, which the caller owns; 409 for a slug that the caller has used.
@@ -143,9 +143,9 @@ func (e entityKind) create(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	v := entities.Entity{Kind: e.Kind}
+	v := content.Entity{Kind: e.Kind}
 	in.apply(&v)
-	if v, err = e.Entities.Create(r.Context(), v); err != nil {
+	if v, err = e.Content.Create(r.Context(), v); err != nil {
 		return reply{}, err
 	}
 	return created(e.href(e.Plural, v.ID), e.resource(r.who, v))
@@ -153,12 +153,12 @@ func (e entityKind) create(r *request) (reply, error) {
 
 // get serves GET /api/{plural}/{id}, an id or a natural id: 200 and the entity; 404. A draft is found by its id alone.
 func (e entityKind) get(r *request) (reply, error) {
-	return e.reply(r)(e.Entities.Get(r.Context(), e.Kind, r.param("id")))
+	return e.reply(r)(e.Content.Get(r.Context(), e.Kind, r.param("id")))
 }
 
 // reply returns a function that encodes the result of a service: 200 and the entity.
-func (e entityKind) reply(r *request) func(entities.Entity, error) (reply, error) {
-	return func(v entities.Entity, err error) (reply, error) {
+func (e entityKind) reply(r *request) func(content.Entity, error) (reply, error) {
+	return func(v content.Entity, err error) (reply, error) {
 		if err != nil {
 			return reply{}, err
 		}
@@ -173,7 +173,7 @@ func (e entityKind) put(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return e.reply(r)(e.Entities.Update(r.Context(), e.Kind, r.param("id"), func(v *entities.Entity) error {
+	return e.reply(r)(e.Content.Update(r.Context(), e.Kind, r.param("id"), func(v *content.Entity) error {
 		in.apply(v)
 		return nil
 	}))
@@ -181,7 +181,7 @@ func (e entityKind) put(r *request) (reply, error) {
 
 // remove serves DELETE /api/{plural}/{id}: 200; 404; 403 as for a PUT. A library's files go with it.
 func (e entityKind) remove(r *request) (reply, error) {
-	if err := e.Entities.Delete(r.Context(), e.Kind, r.param("id")); err != nil {
+	if err := e.Content.Delete(r.Context(), e.Kind, r.param("id")); err != nil {
 		return reply{}, err
 	}
 	return done()
@@ -195,7 +195,7 @@ type libraryFileBody struct {
 	UpdatedAt   hal.Time `json:"updatedAt"`
 }
 
-func (a *api) libraryFile(library string, f entities.File) hal.Resource {
+func (a *api) libraryFile(library string, f content.File) hal.Resource {
 	href := a.href(append([]string{"libraries", library, "contents"}, strings.Split(f.Path, "/")...)...)
 	links := hal.Self(href).With("inf:library", a.href("libraries", library)).With("inf:contents", a.href("libraries", library, "contents"))
 	return hal.Resource{Links: links, Value: libraryFileBody{
@@ -210,17 +210,17 @@ func (a *api) listLibraryFiles(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	page, err := a.Entities.Files(r.Context(), r.param("id"), q)
+	page, err := a.Content.Files(r.Context(), r.param("id"), q)
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(collection(a, r, q, page, "inf:content", nil, func(f entities.File) hal.Resource { return a.libraryFile(r.param("id"), f) }))
+	return ok(collection(a, r, q, page, "inf:content", nil, func(f content.File) hal.Resource { return a.libraryFile(r.param("id"), f) }))
 }
 
 // getLibraryFile serves GET /api/libraries/{id}/contents/{path}: 200 and the bytes, 206 for a range of them, always as a
 // file to keep: what tenants write shall not run as a page of this origin; 404.
 func (a *api) getLibraryFile(r *request) (reply, error) {
-	f, content, err := a.Entities.OpenFile(r.Context(), r.param("id"), r.param("path"))
+	f, content, err := a.Content.OpenFile(r.Context(), r.param("id"), r.param("path"))
 	if err != nil {
 		return reply{}, err
 	}
@@ -236,7 +236,7 @@ func (a *api) putLibraryFile(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	f, err := a.Entities.PutFile(r.Context(), r.param("id"), r.param("path"), contentType, content)
+	f, err := a.Content.PutFile(r.Context(), r.param("id"), r.param("path"), contentType, content)
 	if err != nil {
 		return reply{}, err
 	}
@@ -286,7 +286,7 @@ func (r *request) fileContent() (content io.Reader, contentType string, err erro
 
 // deleteLibraryFile serves DELETE /api/libraries/{id}/contents/{path}: 200; 404; 403 as for a PUT.
 func (a *api) deleteLibraryFile(r *request) (reply, error) {
-	if err := a.Entities.DeleteFile(r.Context(), r.param("id"), r.param("path")); err != nil {
+	if err := a.Content.DeleteFile(r.Context(), r.param("id"), r.param("path")); err != nil {
 		return reply{}, err
 	}
 	return done()

@@ -2,7 +2,7 @@ package httpapi
 
 import (
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/entities"
+	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/hal"
 )
@@ -10,8 +10,8 @@ import (
 // pluralsOf returns the first path segment of the routes of each kind whose entities have a route of their own.
 func pluralsOf(byName map[string]*Route) map[entity.Kind]string {
 	all := map[entity.Kind]string{"user": "users", "team": "teams"}
-	for _, k := range entities.Kinds() {
-		if byName["get"+entities.Noun(k.Kind)] != nil {
+	for _, k := range content.Kinds() {
+		if byName["get"+content.Noun(k.Kind)] != nil {
 			all[k.Kind] = k.Plural
 		}
 	}

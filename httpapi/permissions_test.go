@@ -9,7 +9,7 @@ import (
 
 	"github.com/matryer/is"
 
-	"github.com/tenantcontent/tenantcontent/entities"
+	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/httpapi"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
@@ -72,7 +72,7 @@ func TestPermissionsAreTheSameEverywhere(t *testing.T) {
 		is, s := is.New(t), stocked(t, open)
 		s.must(t, "admin", "POST", "/api/users", `{"username": "paula", "domain": "books"}`)
 		own := map[string]string{"user": "/api/users/", "team": "/api/teams/"}
-		for _, k := range entities.Kinds() {
+		for _, k := range content.Kinds() {
 			own[string(k.Kind)] = "/api/" + k.Plural + "/"
 		}
 		refer := func(kind, column, id string) {
@@ -82,7 +82,7 @@ func TestPermissionsAreTheSameEverywhere(t *testing.T) {
 		refer("user", "username", "paula")
 		refer("user", "username", "tim")
 		refer("team", "teamId", teamID)
-		for _, k := range entities.Kinds() {
+		for _, k := range content.Kinds() {
 			if drivers := read[page](t, s.must(t, "admin", "GET", "/api/bundle-drivers", "")); !slices.ContainsFunc(drivers.Embedded["inf:bundle-driver"], func(d map[string]any) bool { return d["id"] == string(k.Kind) }) {
 				continue
 			}
@@ -91,7 +91,7 @@ func TestPermissionsAreTheSameEverywhere(t *testing.T) {
 		danas := read[struct{ ID string }](t, s.must(t, "dana", "POST", "/api/reports", `{"name": "Dana's", "slug": "hers"}`)).ID
 		refer("report", "reportId", danas)
 		teams := read[struct{ ID string }](t, s.must(t, "mia", "GET", "/api/queries/admin:kept", "")).ID
-		_, err := s.app.Entities.SetSystem(t.Context(), "acme", "job", s.param["jobs"], true)
+		_, err := s.app.Content.SetSystem(t.Context(), "acme", "job", s.param["jobs"], true)
 		is.NoErr(err)
 		s.must(t, "admin", "POST", "/api/principals/admin/_reassign", `{"to": "`+teamID+`"}`)
 		s.must(t, "dana", "POST", "/api/queries/"+teams+"/comments", `{"message": "Hi"}`)

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/entities"
+	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
@@ -69,8 +69,8 @@ func (a *api) getRoot(r *request) (reply, error) {
 	if _, err := a.AIInstructions.Allowed(ctx); err == nil {
 		all = relations
 	}
-	for _, k := range entities.Kinds() {
-		all = append(all, relation{"inf:" + k.Plural, "list" + entities.Noun(entity.Kind(k.Plural))}, relation{"inf:" + string(k.Kind), "get" + entities.Noun(k.Kind)})
+	for _, k := range content.Kinds() {
+		all = append(all, relation{"inf:" + k.Plural, "list" + content.Noun(entity.Kind(k.Plural))}, relation{"inf:" + string(k.Kind), "get" + content.Noun(k.Kind)})
 	}
 	links := a.linksTo(self, all, who)
 	links.With("inf:feed", a.href("users", who.User, "feed"))

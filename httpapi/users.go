@@ -266,7 +266,7 @@ func (a *api) putSuperuser(r *request) (reply, error) {
 
 // putViewedFeed serves PUT /api/users/{username}/viewed-feed: 200 and the user, whose lastViewedFeed is now.
 func (a *api) putViewedFeed(r *request) (reply, error) {
-	return a.userReply(r)(a.Principals.SawFeed(r.Context(), r.param("username")))
+	return a.userReply(r)(a.Principals.MarkFeedViewed(r.Context(), r.param("username")))
 }
 
 // deleteUser serves DELETE /api/users/{username}: 200; 409 when the user owns content and no reassignTo says who gets it,

@@ -164,7 +164,7 @@ func (w *world) rebuilt(t testing.TB, change func(*httpapi.Config)) {
 	a := w.app
 	c := httpapi.Config{
 		Services: httpapi.Services{
-			AIInstructions: a.AIInstructions, Entities: a.Entities, Bundles: a.Bundles,
+			AIInstructions: a.AIInstructions, Content: a.Content, Bundles: a.Bundles,
 			Colors: a.Colors, Comments: a.Comments, Domains: a.Domains, Downloads: a.Downloads, Inputs: a.Inputs, Principals: a.Principals,
 			Sessions: a.Sessions, Tenants: a.Tenants, Uploads: a.Uploads,
 		},

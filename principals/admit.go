@@ -23,8 +23,8 @@ func refusedFor(reason error) error {
 	return errs.Wrap(errs.Unauthenticated, reason, "%s", errs.MessageOf(errRefused))
 }
 
-// Try logs a user in with a password that check verifies, for instance at a directory, and calls Admit. Failures of a user of
-// the domain are counted and lock as in Authenticate. Only errs.Unauthenticated from check is a failure; Try returns its other
+// LoginWith logs a user in with a password that check verifies, for instance at a directory, and calls Admit. Failures of a user of
+// the domain are counted and lock as in Authenticate. Only errs.Unauthenticated from check is a failure; LoginWith returns its other
 // errors as they are. The user is the one with the source id that check returns with its refusal, else the one with the given
 // name. Attempts with names that no user has are not counted.
 //
@@ -34,7 +34,7 @@ func refusedFor(reason error) error {
 // Every refusal is errs.Unauthenticated "Unable to log in".
 //
 // The counts are transactions of their own: do not call it inside one.
-func (s *Service) Try(ctx context.Context, tenant, domain, source, username string, check func(ctx context.Context) (Identity, error)) (User, error) {
+func (s *Service) LoginWith(ctx context.Context, tenant, domain, source, username string, check func(ctx context.Context) (Identity, error)) (User, error) {
 	if err := foreign(domain); err != nil {
 		return User{}, err
 	}

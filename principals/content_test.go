@@ -254,7 +254,7 @@ func TestSameNames(t *testing.T) {
 		for _, name := range []string{"ＡＤＭＩＮ", "ａｄｍｉｎ", "Admin"} {
 			_, err := f.CreateUser(root(t), principals.User{Username: name}, "")
 			is.Equal(code(err), errs.Conflict)
-			spelled, err := f.Spelled(ctx, "acme", name)
+			spelled, err := f.CanonicalName(ctx, "acme", name)
 			is.NoErr(err)
 			is.Equal(spelled, "admin")
 		}
@@ -274,7 +274,7 @@ func TestSameNames(t *testing.T) {
 			is.Equal(u.Username, name)
 			_, err = f.UpdateUser(root(t), name, func(u *principals.User) error { u.Enabled = false; return nil })
 			is.NoErr(err)
-			spelled, err := f.Spelled(ctx, "acme", name)
+			spelled, err := f.CanonicalName(ctx, "acme", name)
 			is.NoErr(err)
 			is.Equal(spelled, name)
 		}

@@ -39,8 +39,8 @@ type DirectoryUser struct {
 // Holder is the user who has a name.
 type Holder struct{ Username, Domain string }
 
-// Seat names a membership: a team and a user in it.
-type Seat struct{ TeamID, Username string }
+// MemberKey names a membership: a team and a user in it.
+type MemberKey struct{ TeamID, Username string }
 
 // DomainCounts counts the users and teams of a domain.
 type DomainCounts struct{ Users, Teams int }
@@ -69,12 +69,12 @@ type DirectoryStore interface {
 	DomainTeams(ctx context.Context, tenant, domain string) ([]Team, error)
 	// Slugs returns the slugs of all teams.
 	Slugs(ctx context.Context, tenant string) ([]string, error)
-	// DomainSeats calls each with every membership of the teams of a domain, in no order. each must not use the store.
-	DomainSeats(ctx context.Context, tenant, domain string, each func(Seat)) error
+	// DomainMembers calls each with every membership of the teams of a domain, in no order. each must not use the store.
+	DomainMembers(ctx context.Context, tenant, domain string, each func(MemberKey)) error
 	// AddMembers adds memberships; those that exist keep their roles.
 	AddMembers(ctx context.Context, tenant string, all []Membership) error
 	// DeleteMembers removes memberships; those that do not exist are no error.
-	DeleteMembers(ctx context.Context, tenant string, all []Seat) error
+	DeleteMembers(ctx context.Context, tenant string, all []MemberKey) error
 
 	// DomainCounts counts the users and teams of every domain that has any.
 	DomainCounts(ctx context.Context, tenant string) (map[string]DomainCounts, error)

@@ -128,7 +128,7 @@ func TestTryUnderAnotherName(t *testing.T) {
 		f.scan(t, snapshot{People: []identity{{ID: "1", Username: "jo"}, {ID: "2", Username: "mia"}}})
 		entries := map[string]identity{"joan": {ID: "1", Username: "joan"}, "jo": {ID: "2", Username: "jo"}, "new": {ID: "3", Username: "new"}}
 		try := func(name, password string) error {
-			_, err := f.Try(t.Context(), "acme", "ldap", "LDAP", name, func(context.Context) (identity, error) {
+			_, err := f.LoginWith(t.Context(), "acme", "ldap", "LDAP", name, func(context.Context) (identity, error) {
 				if password != "right" {
 					return identity{ID: entries[name].ID}, errs.New(errs.Unauthenticated, "The directory refuses %s.", name)
 				}

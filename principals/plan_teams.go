@@ -8,7 +8,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/slug"
 )
 
-// planOfTeams is the part of a plan for groups. Its steps, after decide: teams; slugs, if there are new teams; sit; seat for
+// planOfTeams is the part of a plan for groups. Its steps, after decide: teams; slugs, if there are new teams; sit; member for
 // each membership of the domain's teams; join.
 type planOfTeams struct {
 	newTeams []Team
@@ -17,11 +17,11 @@ type planOfTeams struct {
 	byTeam   map[string]int32 // indexes in teamIDs
 	groups   []int32          // of teamIDs: indexes in snap.Groups, or none
 
-	seats []uint64 // memberships in the directory, ordered: an index in teamIDs and one in snap.People
-	taken []bool   // of seats
+	memberships []uint64 // memberships in the directory, ordered: an index in teamIDs and one in snap.People
+	taken       []bool   // of memberships
 
-	members int    // that the domain's users have in its teams
-	leave   []Seat // with the usernames after the scan
+	members int         // that the domain's users have in its teams
+	leave   []MemberKey // with the usernames after the scan
 }
 
 // teams assigns groups to teams. existing are the teams of the domain, ordered by id.
@@ -135,18 +135,18 @@ func (p *plan) collectSeats() {
 		for _, id := range p.snap.Groups[group].Members {
 			i, found := p.byID[id]
 			if found && (p.person[i].user != none || !p.person[i].stays) {
-				p.seats = append(p.seats, uint64(at)<<32|uint64(i))
+				p.memberships = append(p.memberships, uint64(at)<<32|uint64(i))
 			}
 		}
 	}
-	slices.Sort(p.seats)
-	p.seats = slices.Compact(p.seats)
-	p.taken = make([]bool, len(p.seats))
+	slices.Sort(p.memberships)
+	p.memberships = slices.Compact(p.memberships)
+	p.taken = make([]bool, len(p.memberships))
 }
 
-// seat plans the change of an existing membership. Memberships of users of other domains, and in teams without a group, are
+// member plans the change of an existing membership. Memberships of users of other domains, and in teams without a group, are
 // not changed. Users who are disabled keep theirs, with the role.
-func (p *plan) seat(s Seat) {
+func (p *plan) member(s MemberKey) {
 	team, found := p.byTeam[s.TeamID]
 	user, ours := p.byName[s.Username]
 	if !found || !ours || p.known[user].alone {
@@ -155,7 +155,7 @@ func (p *plan) seat(s Seat) {
 	p.members++
 	k := &p.known[user]
 	if k.person != none {
-		if at, stays := slices.BinarySearch(p.seats, uint64(team)<<32|uint64(k.person)); stays {
+		if at, stays := slices.BinarySearch(p.memberships, uint64(team)<<32|uint64(k.person)); stays {
 			p.taken[at] = true
 			return
 		}
@@ -163,12 +163,12 @@ func (p *plan) seat(s Seat) {
 	if !p.present(k) {
 		return
 	}
-	p.leave = append(p.leave, Seat{TeamID: p.teamIDs[team], Username: p.nameOf(user)})
+	p.leave = append(p.leave, MemberKey{TeamID: p.teamIDs[team], Username: p.nameOf(user)})
 }
 
 // join returns the memberships to add.
-func (p *plan) join() (all []Seat) {
-	for at, s := range p.seats {
+func (p *plan) join() (all []MemberKey) {
+	for at, s := range p.memberships {
 		if p.taken[at] {
 			continue
 		}
@@ -177,7 +177,7 @@ func (p *plan) join() (all []Seat) {
 		if user := p.person[i].user; user != none {
 			name = p.nameOf(user)
 		}
-		all = append(all, Seat{TeamID: p.teamIDs[s>>32], Username: name})
+		all = append(all, MemberKey{TeamID: p.teamIDs[s>>32], Username: name})
 	}
 	return all
 }

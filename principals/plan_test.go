@@ -15,9 +15,9 @@ import (
 
 // world is a tenant in memory.
 type world struct {
-	users   map[string]resident // by username
-	teams   map[string]Team     // by id
-	members map[Seat]string     // to the role
+	users   map[string]resident  // by username
+	teams   map[string]Team      // by id
+	members map[MemberKey]string // to the role
 }
 
 type resident struct {
@@ -70,9 +70,9 @@ func (w world) plan(snap Snapshot) *plan {
 	p.teams(teams, func() string { n++; return fmt.Sprint("team", n) })
 	p.slugs(slugs)
 	p.collectSeats()
-	for _, seat := range slices.SortedFunc(maps.Keys(w.members), func(a, b Seat) int { return strings.Compare(a.TeamID+a.Username, b.TeamID+b.Username) }) {
-		if w.teams[seat.TeamID].Domain == "ldap" {
-			p.seat(seat)
+	for _, member := range slices.SortedFunc(maps.Keys(w.members), func(a, b MemberKey) int { return strings.Compare(a.TeamID+a.Username, b.TeamID+b.Username) }) {
+		if w.teams[member.TeamID].Domain == "ldap" {
+			p.member(member)
 		}
 	}
 	return p
@@ -91,10 +91,10 @@ func (w world) apply(p *plan, complain func(string, ...any)) {
 				u.Username = becomes
 				w.users[becomes] = u
 			}
-			for seat, role := range maps.Clone(w.members) {
-				if seat.Username == was {
-					delete(w.members, seat)
-					w.members[Seat{seat.TeamID, becomes}] = role
+			for member, role := range maps.Clone(w.members) {
+				if member.Username == was {
+					delete(w.members, member)
+					w.members[MemberKey{member.TeamID, becomes}] = role
 				}
 			}
 		}
@@ -114,20 +114,20 @@ func (w world) apply(p *plan, complain func(string, ...any)) {
 	for _, t := range slices.Concat(p.newTeams, p.oldTeams) {
 		w.teams[t.ID] = t
 	}
-	for _, seat := range p.leave {
-		if _, there := w.members[seat]; !there {
-			complain("%v is not there", seat)
+	for _, member := range p.leave {
+		if _, there := w.members[member]; !there {
+			complain("%v is not there", member)
 		}
-		delete(w.members, seat)
+		delete(w.members, member)
 	}
-	for _, seat := range p.join() {
-		if _, there := w.members[seat]; there {
-			complain("%v is there", seat)
+	for _, member := range p.join() {
+		if _, there := w.members[member]; there {
+			complain("%v is there", member)
 		}
-		if _, there := w.users[seat.Username]; !there {
-			complain("%s is nobody", seat.Username)
+		if _, there := w.users[member.Username]; !there {
+			complain("%s is nobody", member.Username)
 		}
-		w.members[seat] = "member"
+		w.members[member] = "member"
 	}
 }
 
@@ -139,7 +139,7 @@ var (
 
 // anyWorld has few names and ids, so that they clash.
 func anyWorld(t *rapid.T) world {
-	w := world{map[string]resident{}, map[string]Team{}, map[Seat]string{}}
+	w := world{map[string]resident{}, map[string]Team{}, map[MemberKey]string{}}
 	taken := map[string]bool{}
 	for range rapid.IntRange(0, 7).Draw(t, "users") {
 		name := someNames.Draw(t, "name")
@@ -169,7 +169,7 @@ func anyWorld(t *rapid.T) world {
 		w.teams[team.ID] = team
 		for _, name := range slices.Sorted(maps.Keys(w.users)) {
 			if rapid.Bool().Draw(t, "member") {
-				w.members[Seat{team.ID, name}] = rapid.SampledFrom([]string{"member", "admin"}).Draw(t, "role")
+				w.members[MemberKey{team.ID, name}] = rapid.SampledFrom([]string{"member", "admin"}).Draw(t, "role")
 			}
 		}
 	}
@@ -285,7 +285,7 @@ func checkTeams(t *rapid.T, before, after world, p *plan) {
 		}
 		for at := range p.known { // who cannot log in keeps the place
 			k := &p.known[at]
-			if _, member := before.members[Seat{id, k.name}]; member && !p.present(k) {
+			if _, member := before.members[MemberKey{id, k.name}]; member && !p.present(k) {
 				wants[p.nameOf(int32(at))] = true
 			}
 		}
@@ -293,18 +293,18 @@ func checkTeams(t *rapid.T, before, after world, p *plan) {
 			if u.domain != "ldap" || shares(p, name) {
 				continue
 			}
-			if _, member := after.members[Seat{id, name}]; member != wants[name] {
+			if _, member := after.members[MemberKey{id, name}]; member != wants[name] {
 				t.Fatalf("%s in team %s: %v", name, id, member)
 			}
 		}
 	}
-	for seat, role := range before.members { // who stays keeps the role; other domains' users and teams are as they were
-		now, stays := after.members[seat]
-		if u := before.users[seat.Username]; (u.domain != "ldap" || shares(p, seat.Username)) && now != role {
-			t.Fatalf("%v is %q", seat, now)
+	for member, role := range before.members { // who stays keeps the role; other domains' users and teams are as they were
+		now, stays := after.members[member]
+		if u := before.users[member.Username]; (u.domain != "ldap" || shares(p, member.Username)) && now != role {
+			t.Fatalf("%v is %q", member, now)
 		}
-		if _, moved := p.renames[seat.Username]; !moved && stays && now != role && len(p.renames) == 0 {
-			t.Fatalf("%v was %q and is %q", seat, role, now)
+		if _, moved := p.renames[member.Username]; !moved && stays && now != role && len(p.renames) == 0 {
+			t.Fatalf("%v was %q and is %q", member, role, now)
 		}
 	}
 }

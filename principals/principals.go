@@ -203,8 +203,8 @@ type Store interface {
 	UpdateUser(ctx context.Context, tenant, username string, edit func(*User) error) (User, error)
 	// DeleteUser removes a user and its memberships. It fails with errs.NotFound.
 	DeleteUser(ctx context.Context, tenant, username string) error
-	// SawFeed sets LastViewedFeed of a user, and not UpdatedAt. It locks only the user's row. It fails with errs.NotFound.
-	SawFeed(ctx context.Context, tenant, username string, at time.Time) error
+	// MarkFeedViewed sets LastViewedFeed of a user, and not UpdatedAt. It locks only the user's row. It fails with errs.NotFound.
+	MarkFeedViewed(ctx context.Context, tenant, username string, at time.Time) error
 	// OtherSuperusers counts the enabled superusers beside this user.
 	OtherSuperusers(ctx context.Context, tenant, username string) (int, error)
 
@@ -247,7 +247,7 @@ type Store interface {
 	// connection while the caller works on one.
 	Principals(ctx context.Context, tenant string) iter.Seq2[Principal, error]
 
-	PorterStore
+	TransferStore
 	DirectoryStore
 
 	// LockPrincipals keeps content from being added for users and teams until the transaction in ctx ends, and waits for what

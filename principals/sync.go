@@ -131,12 +131,12 @@ func (s *Service) plan(ctx context.Context, tenant, domain string, snap Snapshot
 		p.slugs(slugs)
 	}
 	p.collectSeats()
-	return p, s.store.DomainSeats(ctx, tenant, domain, p.seat)
+	return p, s.store.DomainMembers(ctx, tenant, domain, p.member)
 }
 
 // apply writes a plan, in batches. Names are freed before other users get them, and users and teams are written before
 // memberships.
-func (s *Service) apply(ctx context.Context, tenant string, p *plan, join []Seat, progress func(done, total int)) error {
+func (s *Service) apply(ctx context.Context, tenant string, p *plan, join []MemberKey, progress func(done, total int)) error {
 	now, done := s.stamp(), 0
 	total := len(p.renames) + len(p.edits) + len(p.creates) + len(p.newTeams) + len(p.oldTeams) + len(p.leave) + len(join)
 	step := func(n int, err error) error {
@@ -163,8 +163,8 @@ func (s *Service) apply(ctx context.Context, tenant string, p *plan, join []Seat
 	}
 	for some := range transfer.Chunks(join) {
 		members := make([]Membership, len(some))
-		for i, seat := range some {
-			members[i] = Membership{TeamID: seat.TeamID, Username: seat.Username, Role: actor.Member, CreatedAt: now}
+		for i, member := range some {
+			members[i] = Membership{TeamID: member.TeamID, Username: member.Username, Role: actor.Member, CreatedAt: now}
 		}
 		if err := step(len(some), s.store.AddMembers(ctx, tenant, members)); err != nil {
 			return err

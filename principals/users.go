@@ -41,13 +41,13 @@ func (s *Service) user(ctx context.Context, tenant, username string) (User, erro
 	return s.seen(u), err
 }
 
-// find returns the user with a name in any spelling: see Spelled. It returns errs.NotFound if there is none.
+// find returns the user with a name in any spelling: see CanonicalName. It returns errs.NotFound if there is none.
 func (s *Service) find(ctx context.Context, tenant, name string) (User, error) {
 	u, err := s.user(ctx, tenant, name)
 	if errs.CodeOf(err) != errs.NotFound {
 		return u, err
 	}
-	spelled, failed := s.Spelled(ctx, tenant, name)
+	spelled, failed := s.CanonicalName(ctx, tenant, name)
 	if failed != nil || spelled == name {
 		return u, cmp.Or(failed, err)
 	}
@@ -99,9 +99,9 @@ func (s *Service) key(ctx context.Context, tenant, username string) (string, err
 	return all[0], err
 }
 
-// Spelled returns the exact name of the user of a tenant with a name: of the user with that spelling, else of the one with an
+// CanonicalName returns the exact name of the user of a tenant with a name: of the user with that spelling, else of the one with an
 // equivalent spelling. A name that no user has is returned as it is. It needs no actor.
-func (s *Service) Spelled(ctx context.Context, tenant, name string) (string, error) {
+func (s *Service) CanonicalName(ctx context.Context, tenant, name string) (string, error) {
 	if formOfUsername(name) != nil {
 		return name, nil
 	}
@@ -274,9 +274,9 @@ func (s *Service) UpdateUser(ctx context.Context, username string, edit func(*Us
 	return s.seen(u), nil
 }
 
-// SawFeed records that a user has seen the feed now. It is for the user and superusers. It locks only the user. Errors:
+// MarkFeedViewed records that a user has seen the feed now. It is for the user and superusers. It locks only the user. Errors:
 // errs.Forbidden; errs.NotFound.
-func (s *Service) SawFeed(ctx context.Context, username string) (User, error) {
+func (s *Service) MarkFeedViewed(ctx context.Context, username string) (User, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return User{}, err
@@ -284,7 +284,7 @@ func (s *Service) SawFeed(ctx context.Context, username string) (User, error) {
 	if err := s.selfOrSuperuser(ctx, a, username); err != nil {
 		return User{}, err
 	}
-	if err := s.store.SawFeed(ctx, a.Tenant, username, s.stamp()); err != nil {
+	if err := s.store.MarkFeedViewed(ctx, a.Tenant, username, s.stamp()); err != nil {
 		return User{}, err
 	}
 	return s.user(ctx, a.Tenant, username)

@@ -29,7 +29,7 @@ func (c crowd) Authenticate(context.Context, string, string, string, string) (pr
 func TestPendingLoginsAreBounded(t *testing.T) {
 	is := is.New(t)
 	c := crowd{make(chan struct{}, 2000), make(chan struct{})}
-	s := sessions.New(sessions.Options{Directory: c, Tenants: &fixedTenants{"acme", "evil"}})
+	s := sessions.New(sessions.Options{Authenticator: c, Tenants: &fixedTenants{"acme", "evil"}})
 	ended := make(chan error, 2000)
 	login := func(address, tenant, user string) error {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -85,7 +85,7 @@ func testSharedReading(t *testing.T) {
 	tenants := &slowTenants{reading: make(chan struct{}), read: make(chan error)}
 	c := crowd{make(chan struct{}, 1), make(chan struct{})}
 	close(c.end)
-	s := sessions.New(sessions.Options{Directory: c, Tenants: tenants})
+	s := sessions.New(sessions.Options{Authenticator: c, Tenants: tenants})
 	ended := make(chan error, 100)
 	login := func(ctx context.Context, tenant string) {
 		_, err := s.Login(ctx, tenant, "local", "jo", "x")

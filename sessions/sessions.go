@@ -71,9 +71,9 @@ type Store interface {
 	Sweep(ctx context.Context, tenant string, before time.Time) (int, error)
 }
 
-// Directory authenticates users of a domain by their passwords. *domains.Service implements it and, for the domain local only,
+// Authenticator authenticates users of a domain by their passwords. *domains.Service implements it and, for the domain local only,
 // *principals.Service. Authenticate returns errs.Unauthenticated if it refuses.
-type Directory interface {
+type Authenticator interface {
 	Authenticate(ctx context.Context, tenant, domain, username, password string) (principals.User, error)
 }
 
@@ -84,14 +84,14 @@ type Tenants interface {
 
 // Options configure a Service. Store, Directory and Tenants are required.
 type Options struct {
-	Store     Store
-	Directory Directory
-	Tenants   Tenants
-	Lifetime  time.Duration    // of a session; default 12 hours
-	Refusal   time.Duration    // a login at an unknown tenant takes as long; default 0
-	Now       func() time.Time // default time.Now
-	NewID     func() string    // of a token; default UUIDv7
-	NewSecret func() string    // default 32 random bytes in base64url
+	Store         Store
+	Authenticator Authenticator
+	Tenants       Tenants
+	Lifetime      time.Duration    // of a session; default 12 hours
+	Refusal       time.Duration    // a login at an unknown tenant takes as long; default 0
+	Now           func() time.Time // default time.Now
+	NewID         func() string    // of a token; default UUIDv7
+	NewSecret     func() string    // default 32 random bytes in base64url
 	// Changes counts what the stores of sessions and principals commit; default nil: every credential is looked up.
 	Changes *cache.Counter
 }
@@ -201,7 +201,7 @@ func (s *Service) Login(ctx context.Context, tenant, domain, username, password 
 		return Login{}, errs.Wrap(errs.Unauthenticated, errs.New(errs.NotFound, "there is no such tenant"), "Unable to log in")
 	}
 	now := s.now() // before the password is checked: a change from now on ends this session, too
-	user, err := s.o.Directory.Authenticate(ctx, tenant, domain, username, password)
+	user, err := s.o.Authenticator.Authenticate(ctx, tenant, domain, username, password)
 	if err != nil {
 		return Login{}, refused(err)
 	}

@@ -43,7 +43,7 @@ func newFixture(t *testing.T, db *bun.DB) *fixture {
 		Store: principalstore.New(db).Notify(changes.Bump), Now: clock, Cost: principals.Cost{Memory: 64, Time: 1, Threads: 1},
 	})
 	f.spy = &spy{Store: bunstore.New(db).Notify(changes.Bump)}
-	f.Service = sessions.New(sessions.Options{Store: f.spy, Directory: f.users, Tenants: &f.tenants, Now: clock, Changes: &changes})
+	f.Service = sessions.New(sessions.Options{Store: f.spy, Authenticator: f.users, Tenants: &f.tenants, Now: clock, Changes: &changes})
 	for _, tenant := range []string{"acme", "evil"} {
 		_, err := f.users.AddSuperuser(t.Context(), tenant, "jo", password)
 		is.NoErr(err)
@@ -161,7 +161,7 @@ func TestEveryFailedLoginIsTheSame(t *testing.T) {
 func TestLoginOfAUserWhoIsDeletedMeanwhile(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
-		s := sessions.New(sessions.Options{Store: f.spy, Directory: ghost{}, Tenants: &f.tenants})
+		s := sessions.New(sessions.Options{Store: f.spy, Authenticator: ghost{}, Tenants: &f.tenants})
 		_, err := s.Login(t.Context(), "acme", "local", "gone", password)
 		is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 		is.Equal(errs.MessageOf(err), "Unable to log in")
@@ -267,7 +267,7 @@ func TestPasswordThatChangesDuringLogin(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is, ctx := is.New(t), t.Context()
 		s := sessions.New(sessions.Options{
-			Store: f.spy, Directory: slow{f}, Tenants: &f.tenants, Now: func() time.Time { return f.now },
+			Store: f.spy, Authenticator: slow{f}, Tenants: &f.tenants, Now: func() time.Time { return f.now },
 		})
 		l, err := s.Login(ctx, "acme", "local", "jo", password)
 		is.NoErr(err)
@@ -328,7 +328,7 @@ func TestAnotherProcessRevokes(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is, ctx := is.New(t), t.Context()
 		other := sessions.New(sessions.Options{
-			Store: bunstore.New(f.db), Directory: f.users, Tenants: &f.tenants, Now: func() time.Time { return f.now },
+			Store: bunstore.New(f.db), Authenticator: f.users, Tenants: &f.tenants, Now: func() time.Time { return f.now },
 		})
 		l := f.login(t)
 		made, key := f.token(t, sessions.NewToken{})

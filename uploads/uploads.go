@@ -28,7 +28,7 @@ const (
 
 // Service implements the rules for uploads over a Store: an upload is for its uploader and the tenant's superusers alone, until
 // it expires.
-type Service struct{ shelf files.Shelf }
+type Service struct{ files files.FileStore }
 
 // Options configure a Service. Store and Blobs are required.
 type Options struct {
@@ -49,7 +49,7 @@ func New(o Options) *Service {
 	if o.Quota == 0 {
 		o.Quota = max(defaultQuota, o.Limit)
 	}
-	return &Service{files.Shelf{
+	return &Service{files.FileStore{
 		Store: o.Store, Blobs: o.Blobs, Noun: "Upload", Now: o.Now, NewID: o.NewID, Limit: o.Limit, Quota: o.Quota, Lifetime: o.Lifetime,
 	}.WithDefaults()}
 }
@@ -62,7 +62,7 @@ func (s *Service) Create(ctx context.Context, filename, contentType string, r io
 	if err != nil {
 		return Upload{}, err
 	}
-	return s.shelf.Create(ctx, a.Tenant, a.User, filename, contentType, func(w io.Writer) error {
+	return s.files.Create(ctx, a.Tenant, a.User, filename, contentType, func(w io.Writer) error {
 		_, err := io.Copy(w, r)
 		return err
 	})
@@ -74,7 +74,7 @@ func (s *Service) Get(ctx context.Context, id string) (Upload, error) {
 	if err != nil {
 		return Upload{}, err
 	}
-	return s.shelf.Get(ctx, a.Tenant, id, visible(a))
+	return s.files.Get(ctx, a.Tenant, id, visible(a))
 }
 
 // Open returns an upload with its bytes, which can be read from any place and which the caller closes.
@@ -84,7 +84,7 @@ func (s *Service) Open(ctx context.Context, id string) (Upload, io.ReadSeekClose
 	if err != nil {
 		return Upload{}, nil, err
 	}
-	return s.shelf.Open(ctx, a.Tenant, id, visible(a))
+	return s.files.Open(ctx, a.Tenant, id, visible(a))
 }
 
 // Delete removes an upload. Errors: errs.NotFound, as Get.
@@ -93,31 +93,31 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	u, err := s.shelf.Get(ctx, a.Tenant, id, visible(a))
+	u, err := s.files.Get(ctx, a.Tenant, id, visible(a))
 	if err != nil {
 		return err
 	}
 	if err := guard.Check(ctx, "upload", u); err != nil { // nothing changes an upload but its removal
 		return err
 	}
-	return s.shelf.Delete(ctx, a.Tenant, u.ID)
+	return s.files.Delete(ctx, a.Tenant, u.ID)
 }
 
 // Forget removes all uploads of users who are deleted. It needs no actor.
 func (s *Service) Forget(ctx context.Context, tenant string, usernames ...string) error {
-	return s.shelf.Forget(ctx, tenant, usernames...)
+	return s.files.Forget(ctx, tenant, usernames...)
 }
 
 // RenameUsers replaces the usernames of uploads: names maps old ones to new ones, and no new
 // one is an old one. It needs no actor.
 func (s *Service) RenameUsers(ctx context.Context, tenant string, names map[string]string) error {
-	return s.shelf.Store.RenameUsers(ctx, tenant, names)
+	return s.files.Store.RenameUsers(ctx, tenant, names)
 }
 
 // Sweep removes a tenant's expired uploads and what broken ones left, and returns the number of the former. It runs in the
 // background and needs no actor.
 func (s *Service) Sweep(ctx context.Context, tenant string) (int, error) {
-	return s.shelf.Sweep(ctx, tenant)
+	return s.files.Sweep(ctx, tenant)
 }
 
 func visible(a actor.Actor) func(Upload) bool {

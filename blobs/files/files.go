@@ -53,16 +53,16 @@ type Store interface {
 	// RenameUsers replaces the usernames of files; names maps old ones to new ones, and no new one is an old
 	// one.
 	RenameUsers(ctx context.Context, tenant string, names map[string]string) error
-	// Held returns the bytes of all files of a user.
-	Held(ctx context.Context, tenant, username string) (int64, error)
+	// UsedBytes returns the bytes of all files of a user.
+	UsedBytes(ctx context.Context, tenant, username string) (int64, error)
 	// Delete removes a file's row. One that does not exist is no error.
 	Delete(ctx context.Context, tenant, id string) error
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
 }
 
-// Shelf stores the files of one kind, such as uploads. Store, Blobs and Noun are required.
-type Shelf struct {
+// FileStore stores the files of one kind, such as uploads. Store, Blobs and Noun are required.
+type FileStore struct {
 	Store    Store
 	Blobs    blobs.Store
 	Noun     string           // "Upload": names the kind in messages
@@ -80,7 +80,7 @@ const (
 )
 
 // WithDefaults fills what is not set.
-func (s Shelf) WithDefaults() Shelf {
+func (s FileStore) WithDefaults() FileStore {
 	if s.Now == nil {
 		s.Now = time.Now
 	}
@@ -102,7 +102,7 @@ func (s Shelf) WithDefaults() Shelf {
 // Create creates a file with the bytes that fill writes. fill runs in this goroutine. After an error or a panic nothing of the
 // file remains; an error from fill is returned as it is.
 // Errors: errs.Invalid for a bad name or content type; errs.TooLarge.
-func (s Shelf) Create(ctx context.Context, tenant, user, filename, contentType string, fill func(io.Writer) error) (File, error) {
+func (s FileStore) Create(ctx context.Context, tenant, user, filename, contentType string, fill func(io.Writer) error) (File, error) {
 	f := File{ID: s.NewID(), Username: user, CreatedAt: s.Now().UTC().Truncate(time.Microsecond)}
 	f.ExpiresAt = f.CreatedAt.Add(s.Lifetime)
 	var err error
@@ -145,11 +145,11 @@ func (s Shelf) Create(ctx context.Context, tenant, user, filename, contentType s
 }
 
 // room returns how many bytes the user's next file may have.
-func (s Shelf) room(ctx context.Context, tenant, user string) (int64, error) {
+func (s FileStore) room(ctx context.Context, tenant, user string) (int64, error) {
 	if s.Quota == math.MaxInt64 {
 		return s.Limit, nil
 	}
-	held, err := s.Store.Held(ctx, tenant, user)
+	held, err := s.Store.UsedBytes(ctx, tenant, user)
 	if err == nil && held >= s.Quota {
 		err = errs.New(errs.TooLarge, "Your files hold %d bytes of %d: remove some, or wait until they expire.", held, s.Quota)
 	}
@@ -157,7 +157,7 @@ func (s Shelf) room(ctx context.Context, tenant, user string) (int64, error) {
 }
 
 // Forget removes all files of deleted users, so that later users with their names do not get them.
-func (s Shelf) Forget(ctx context.Context, tenant string, users ...string) error {
+func (s FileStore) Forget(ctx context.Context, tenant string, users ...string) error {
 	for some := range slices.Chunk(users, userBatch) {
 		if err := s.forget(ctx, tenant, some); err != nil {
 			return err
@@ -166,7 +166,7 @@ func (s Shelf) Forget(ctx context.Context, tenant string, users ...string) error
 	return nil
 }
 
-func (s Shelf) forget(ctx context.Context, tenant string, users []string) error {
+func (s FileStore) forget(ctx context.Context, tenant string, users []string) error {
 	for {
 		ids, err := s.Store.OfUsers(ctx, tenant, users, sweepBatch)
 		if err != nil || len(ids) == 0 {
@@ -181,7 +181,7 @@ func (s Shelf) forget(ctx context.Context, tenant string, users []string) error 
 }
 
 // Get returns a file that has not expired, when may allows it. Errors: errs.NotFound, also for an id that is no UUID.
-func (s Shelf) Get(ctx context.Context, tenant, id string, may func(File) bool) (File, error) {
+func (s FileStore) Get(ctx context.Context, tenant, id string, may func(File) bool) (File, error) {
 	key, ok := uuids.Parse(id)
 	if !ok {
 		return File{}, s.notFound()
@@ -197,7 +197,7 @@ func (s Shelf) Get(ctx context.Context, tenant, id string, may func(File) bool) 
 }
 
 // Open returns what Get does, with the bytes. The caller closes them.
-func (s Shelf) Open(ctx context.Context, tenant, id string, may func(File) bool) (File, blobs.Reader, error) {
+func (s FileStore) Open(ctx context.Context, tenant, id string, may func(File) bool) (File, blobs.Reader, error) {
 	f, err := s.Get(ctx, tenant, id, may)
 	if err != nil {
 		return File{}, nil, err
@@ -213,7 +213,7 @@ func (s Shelf) Open(ctx context.Context, tenant, id string, may func(File) bool)
 }
 
 // Delete removes a file for good.
-func (s Shelf) Delete(ctx context.Context, tenant, id string) error {
+func (s FileStore) Delete(ctx context.Context, tenant, id string) error {
 	// The bytes first: if this is interrupted, Sweep still finds the row.
 	if err := s.Blobs.Delete(ctx, tenant, id); err != nil {
 		return err
@@ -223,7 +223,7 @@ func (s Shelf) Delete(ctx context.Context, tenant, id string) error {
 
 // Sweep removes the expired files of a tenant, and returns their number. It also removes blobs, of any kind, that were
 // begun a day ago and never completed.
-func (s Shelf) Sweep(ctx context.Context, tenant string) (int, error) {
+func (s FileStore) Sweep(ctx context.Context, tenant string) (int, error) {
 	now, n := s.Now(), 0
 	for {
 		ids, err := s.Store.Expired(ctx, tenant, now, sweepBatch)
@@ -244,4 +244,4 @@ func (s Shelf) Sweep(ctx context.Context, tenant string) (int, error) {
 	return n, err
 }
 
-func (s Shelf) notFound() error { return errs.New(errs.NotFound, "%s not found.", s.Noun) }
+func (s FileStore) notFound() error { return errs.New(errs.NotFound, "%s not found.", s.Noun) }

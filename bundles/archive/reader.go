@@ -61,9 +61,9 @@ func NewReader(r io.Reader, l Limits) (*Reader, error) {
 	return a, a.readHeader()
 }
 
-// Again reads an archive that a Reader has already read to its end. It does not check the checksums and the JSON of rows again.
+// Reread reads an archive that a Reader has already read to its end. It does not check the checksums and the JSON of rows again.
 // The bytes must be the same.
-func Again(r io.Reader, l Limits) (*Reader, error) {
+func Reread(r io.Reader, l Limits) (*Reader, error) {
 	a, err := NewReader(r, l)
 	if err == nil {
 		a.again = true

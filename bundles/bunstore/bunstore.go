@@ -72,8 +72,8 @@ func (s *Store) InTx(ctx context.Context, fn func(context.Context) error) error 
 	return bunx.InTx(bunx.WithWork(ctx, bunx.Long), s.db, fn)
 }
 
-// Joined implements bundles.Store.
-func (s *Store) Joined(ctx context.Context) bool {
+// InTransaction implements bundles.Store.
+func (s *Store) InTransaction(ctx context.Context) bool {
 	_, c := bunx.For(ctx, s.db, bunx.Tenant(ctx))
 	_, running := c.IDB.(bun.Tx)
 	return running
@@ -82,9 +82,9 @@ func (s *Store) Joined(ctx context.Context) bool {
 // errRehearsed ends a rehearsal that went well.
 var errRehearsed = errors.New("rehearsed")
 
-// Rehearse implements bundles.Store.
-func (s *Store) Rehearse(ctx context.Context, fn func(context.Context) error) error {
-	if s.Joined(ctx) {
+// RunAndRollBack implements bundles.Store.
+func (s *Store) RunAndRollBack(ctx context.Context, fn func(context.Context) error) error {
+	if s.InTransaction(ctx) {
 		return errs.New(errs.Invalid, "A dry run must not run in another transaction.")
 	}
 	err := s.InTx(ctx, func(ctx context.Context) error {

@@ -21,44 +21,44 @@ func (s *Store) Deployed(ctx context.Context, tenant, source, bundleID string) (
 		FROM tc_deployments d WHERE d.tenant_id = $1 AND d.source_tenant = $2 AND d.bundle_id = $3 ORDER BY d.kind, d.entity_id`,
 		tenant, source, bundleID)
 	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (d bundles.Deployment, err error) {
-		err = rows.Scan(&d.Kind, &d.ID, &d.Mark, &d.Shared)
+		err = rows.Scan(&d.Kind, &d.ID, &d.Fingerprint, &d.Shared)
 		return d, err
 	})
 	return all, bunx.Err(err, "Deployment")
 }
 
-// Brought implements bundles.Store.
-func (s *Store) Brought(ctx context.Context, tenant, source string, kind entity.Kind, ids []string) (map[string]string, error) {
+// Fingerprints implements bundles.Store.
+func (s *Store) Fingerprints(ctx context.Context, tenant, source string, kind entity.Kind, ids []string) (map[string]string, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	marks := map[string]string{}
+	fingerprints := map[string]string{}
 	rows, err := c.Find(ctx, bunx.Lookup{
 		Columns: "entity_id, mark", Table: "tc_deployments", Where: "tenant_id = $1 AND kind = $2 AND ($3 = '' OR source_tenant = $3)", Key: "entity_id",
 	}, ids, tenant, string(kind), source)
 	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) {
-		var mark string
-		err = rows.Scan(&id, &mark)
-		marks[id] = mark
+		var fingerprint string
+		err = rows.Scan(&id, &fingerprint)
+		fingerprints[id] = fingerprint
 		return id, err
 	})
 	if err != nil {
 		return nil, bunx.Err(err, "Deployment")
 	}
-	return marks, nil
+	return fingerprints, nil
 }
 
-// AllBrought implements bundles.Store.
-func (s *Store) AllBrought(ctx context.Context, tenant, source string, kind entity.Kind) (map[string]string, error) {
+// AllFingerprints implements bundles.Store.
+func (s *Store) AllFingerprints(ctx context.Context, tenant, source string, kind entity.Kind) (map[string]string, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	marks := map[string]string{}
+	fingerprints := map[string]string{}
 	rows, err := c.Rows(ctx, `SELECT DISTINCT entity_id, mark FROM tc_deployments WHERE tenant_id = $1 AND source_tenant = $2 AND kind = $3`,
 		tenant, source, string(kind))
 	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) {
-		var mark string
-		err = rows.Scan(&id, &mark)
-		marks[id] = mark
+		var fingerprint string
+		err = rows.Scan(&id, &fingerprint)
+		fingerprints[id] = fingerprint
 		return id, err
 	})
-	return marks, bunx.Err(err, "Deployment")
+	return fingerprints, bunx.Err(err, "Deployment")
 }
 
 // SetDeployed implements bundles.Store.
@@ -78,7 +78,7 @@ func (s *Store) AddDeployed(ctx context.Context, tenant, source, bundleID string
 		for some := range slices.Chunk(more, batch) {
 			args := make([]any, 0, 6*len(some))
 			for _, d := range some {
-				args = append(args, tenant, source, bundleID, string(d.Kind), d.ID, d.Mark)
+				args = append(args, tenant, source, bundleID, string(d.Kind), d.ID, d.Fingerprint)
 			}
 			_, err := c.Exec(ctx, `INSERT INTO tc_deployments (tenant_id, source_tenant, bundle_id, kind, entity_id, mark) VALUES `+
 				bunx.Values(len(some), 6)+` ON CONFLICT (tenant_id, source_tenant, bundle_id, kind, entity_id) DO UPDATE SET mark = excluded.mark`, args...)

@@ -28,9 +28,9 @@ func TestManyDeployments(t *testing.T) {
 		got, err := s.Deployed(ctx, "acme", "evil", "bundle")
 		is.NoErr(err)
 		is.Equal(len(got), len(all))
-		marks, err := s.Brought(ctx, "acme", "evil", "color", ids)
+		fingerprints, err := s.Fingerprints(ctx, "acme", "evil", "color", ids)
 		is.NoErr(err)
-		is.Equal(len(marks), len(all))
+		is.Equal(len(fingerprints), len(all))
 		is.True(time.Since(begin) < 15*time.Second)
 	})
 }

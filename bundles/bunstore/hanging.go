@@ -11,10 +11,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 )
 
-// Hanging implements bundles.Store. It reads the tables of other nouns, as none of them knows of what is lost with it.
-func (s *Store) Hanging(ctx context.Context, tenant string, kind entity.Kind, ids []string, at time.Time) (bundles.Hanging, error) {
+// Dependents implements bundles.Store. It reads the tables of other nouns, as none of them knows of what is lost with it.
+func (s *Store) Dependents(ctx context.Context, tenant string, kind entity.Kind, ids []string, at time.Time) (bundles.Dependents, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	h := bundles.Hanging{Memberships: map[string]int{}}
+	h := bundles.Dependents{Memberships: map[string]int{}}
 	for some := range slices.Chunk(ids, batch) {
 		n := 0
 		err := c.One(ctx, "Comment", `SELECT count(*) FROM tc_comments WHERE tenant_id = $1 AND kind = $2 AND parent_id IS NULL AND entity_id IN `+
@@ -80,7 +80,7 @@ func (s *Store) Superusers(ctx context.Context, tenant string, usernames []strin
 }
 
 // ofUsers adds what hangs on some users.
-func (s *Store) ofUsers(ctx context.Context, c bunx.Conn, tenant string, names []string, at time.Time, h *bundles.Hanging) error {
+func (s *Store) ofUsers(ctx context.Context, c bunx.Conn, tenant string, names []string, at time.Time, h *bundles.Dependents) error {
 	var n [12]int
 	these := `tenant_id = $1 AND username IN ` + bunx.In(3, len(names))
 	err := c.One(ctx, "User", `SELECT count(password_hash), count(CASE WHEN superuser THEN 1 END), count(avatar_id),

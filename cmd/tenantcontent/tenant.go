@@ -99,13 +99,13 @@ func (d *tenantDeleteCommand) Run(ctx context.Context, t terminal) error {
 	})
 }
 
-// summary lists what there is of things, such as "2 users, 1 domains".
+// summary lists what there is of things, such as "2 users, 1 domain".
 func summary(counts []tenants.Count) string {
 	var parts []string
 	for _, c := range counts {
 		of := c.Of
 		if c.N == 1 { // every name ends so
-			of = strings.Replace(strings.TrimSuffix(of, "s"), "pieces", "piece", 1)
+			of = strings.Replace(strings.TrimSuffix(of, "s"), "items", "item", 1)
 		}
 		if c.N > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", c.N, of))

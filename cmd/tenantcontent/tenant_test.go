@@ -32,13 +32,13 @@ func TestTenants(t *testing.T) {
 		is.Equal(strings.Fields(said)[:3], []string{"ID", "NAME", "CREATED"})
 		is.True(strings.Contains(said, "acme     Acme Inc.  20"))
 		said = done(t, "", with("tenant", "show", "acme")...)
-		is.True(strings.Contains(said, "name               Acme Inc.\n"))
-		is.True(strings.Contains(said, "pieces of content  1\n"))
-		is.True(strings.Contains(said, "comments           2\n"))
+		is.True(strings.Contains(said, "name              Acme Inc.\n"))
+		is.True(strings.Contains(said, "items of content  1\n"))
+		is.True(strings.Contains(said, "comments          2\n"))
 		said = done(t, "", with("domain", "list", "--tenant=acme")...)
 		is.Equal(strings.Join(strings.Fields(strings.Split(said, "\n")[1]), " "), "local local Local -")
 
-		const has = "1 user, 1 piece of content, 2 comments, 1 domain"
+		const has = "1 user, 1 item of content, 2 comments, 1 domain"
 		fails(t, 2, "deleting the tenant acme needs --yes (it has "+has+")", "acme\n", with("tenant", "delete", "acme")...)
 		is.Equal(done(t, "", with("tenant", "delete", "acme", "--yes")...), "Deleted the tenant acme with "+has+".\n")
 		for _, args := range []string{"tenant show acme", "tenant delete acme --yes", "domain list --tenant=acme"} {

@@ -10,7 +10,7 @@ import (
 )
 
 // BeginScan implements domains.Store.
-func (s *Store) BeginScan(ctx context.Context, tenant, domain string, run domains.Run, stale time.Time) error {
+func (s *Store) BeginScan(ctx context.Context, tenant, domain string, run domains.ScanState, stale time.Time) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		n, err := c.Exec(ctx, `INSERT INTO tc_domain_scans
 			(tenant_id, domain_id, id, phase, users, groups, written, total, dry_run, error, started_at, heard_at, finished_at)
@@ -28,8 +28,8 @@ func (s *Store) BeginScan(ctx context.Context, tenant, domain string, run domain
 	})
 }
 
-// HoldScan implements domains.Store.
-func (s *Store) HoldScan(ctx context.Context, tenant, domain, id string) error {
+// LockScan implements domains.Store.
+func (s *Store) LockScan(ctx context.Context, tenant, domain, id string) error {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	err := c.One(ctx, "Scan", `SELECT id FROM tc_domain_scans WHERE tenant_id = $1 AND domain_id = $2 AND id = $3`+c.ForUpdate(),
 		[]any{tenant, domain, id}, &id)
@@ -39,8 +39,8 @@ func (s *Store) HoldScan(ctx context.Context, tenant, domain, id string) error {
 	return err
 }
 
-// NoteScan implements domains.Store.
-func (s *Store) NoteScan(ctx context.Context, tenant, domain string, run domains.Run) error {
+// UpdateScan implements domains.Store.
+func (s *Store) UpdateScan(ctx context.Context, tenant, domain string, run domains.ScanState) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx, `UPDATE tc_domain_scans SET phase = $1, users = $2, groups = $3, written = $4, total = $5, error = $6,
 			heard_at = $7, finished_at = $8 WHERE tenant_id = $9 AND domain_id = $10 AND id = $11`,
@@ -51,15 +51,15 @@ func (s *Store) NoteScan(ctx context.Context, tenant, domain string, run domains
 }
 
 // LastScan implements domains.Store.
-func (s *Store) LastScan(ctx context.Context, tenant, domain string) (domains.Run, error) {
+func (s *Store) LastScan(ctx context.Context, tenant, domain string) (domains.ScanState, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	var run domains.Run
+	var run domains.ScanState
 	var started, heard, finished bunx.Time
 	err := c.One(ctx, "Scan", `SELECT id, phase, users, groups, written, total, dry_run, error, started_at, heard_at, finished_at
 		FROM tc_domain_scans WHERE tenant_id = $1 AND domain_id = $2`, []any{tenant, domain},
 		&run.ID, &run.Phase, &run.Users, &run.Groups, &run.Written, &run.Total, &run.DryRun, &run.Error, &started, &heard, &finished)
 	if errs.CodeOf(err) == errs.NotFound {
-		return domains.Run{}, nil
+		return domains.ScanState{}, nil
 	}
 	run.StartedAt, run.HeardAt, run.FinishedAt = started.Time, heard.Time, finished.Ptr()
 	return run, err

@@ -181,7 +181,7 @@ func testDelete(t *testing.T, s domains.Store) {
 	is.Equal(errs.CodeOf(s.Delete(ctx, "acme", "ldap")), errs.NotFound)
 	last, err := s.LastScan(ctx, "acme", "ldap")
 	is.NoErr(err)
-	is.Equal(last, domains.Run{})
+	is.Equal(last, domains.ScanState{})
 	_, err = s.Get(ctx, "acme", "saml")
 	is.NoErr(err)
 	is.Equal(errs.CodeOf(s.UseLogin(ctx, "acme", "ldap", "b", monday)), errs.Conflict)
@@ -213,9 +213,9 @@ func testIsolation(t *testing.T, s domains.Store) {
 	is.Equal(n, 0)
 	last, err := s.LastScan(ctx, "evil", "ldap")
 	is.NoErr(err)
-	is.Equal(last, domains.Run{})
-	is.Equal(errs.CodeOf(s.HoldScan(ctx, "evil", "ldap", "1")), errs.Conflict)
-	is.NoErr(s.NoteScan(ctx, "evil", "ldap", run("1", tuesday)))
+	is.Equal(last, domains.ScanState{})
+	is.Equal(errs.CodeOf(s.LockScan(ctx, "evil", "ldap", "1")), errs.Conflict)
+	is.NoErr(s.UpdateScan(ctx, "evil", "ldap", run("1", tuesday)))
 	other := domain("ldap")
 	other.Tenant, other.Type = "evil", "OIDC" // the same id in another tenant
 	insert(t, s, other)
@@ -348,8 +348,8 @@ func testUsedOnce(t *testing.T, s domains.Store) {
 	is.Equal(used, 1)
 }
 
-func run(id string, at time.Time) domains.Run {
-	return domains.Run{ID: id, Phase: domains.Reading, StartedAt: at, HeardAt: at}
+func run(id string, at time.Time) domains.ScanState {
+	return domains.ScanState{ID: id, Phase: domains.Reading, StartedAt: at, HeardAt: at}
 }
 
 func testScans(t *testing.T, s domains.Store) {
@@ -357,13 +357,13 @@ func testScans(t *testing.T, s domains.Store) {
 	insert(t, s, domain("ldap"))
 	last, err := s.LastScan(ctx, "acme", "ldap")
 	is.NoErr(err)
-	is.Equal(last, domains.Run{})
+	is.Equal(last, domains.ScanState{})
 	is.NoErr(s.BeginScan(ctx, "acme", "ldap", run("1", monday), monday))
 	is.Equal(errs.CodeOf(s.BeginScan(ctx, "acme", "ldap", run("2", monday), monday)), errs.Conflict)
 	ended := run("1", monday)
 	ended.Phase, ended.Users, ended.Groups, ended.Written, ended.Total = domains.Failed, 20000, 200, 7, 9
 	ended.Error, ended.HeardAt, ended.FinishedAt = "The directory ✓", tuesday, &tuesday
-	is.NoErr(s.NoteScan(ctx, "acme", "ldap", ended))
+	is.NoErr(s.UpdateScan(ctx, "acme", "ldap", ended))
 	last, err = s.LastScan(ctx, "acme", "ldap")
 	is.NoErr(err)
 	is.Equal(last, ended)
@@ -371,14 +371,14 @@ func testScans(t *testing.T, s domains.Store) {
 	next := run("2", monday) // one that has ended is replaced at any time, also by a dry run
 	next.DryRun = true
 	is.NoErr(s.BeginScan(ctx, "acme", "ldap", next, monday))
-	is.NoErr(s.NoteScan(ctx, "acme", "ldap", ended)) // which no longer exists
+	is.NoErr(s.UpdateScan(ctx, "acme", "ldap", ended)) // which no longer exists
 	last, err = s.LastScan(ctx, "acme", "ldap")
 	is.NoErr(err)
 	is.Equal(last, next)
 	is.Equal(errs.CodeOf(s.BeginScan(ctx, "acme", "ldap", run("3", tuesday), monday)), errs.Conflict)
 	is.NoErr(s.BeginScan(ctx, "acme", "ldap", run("3", tuesday), tuesday)) // nothing was heard of it since Monday
-	is.Equal(errs.CodeOf(s.HoldScan(ctx, "acme", "ldap", "2")), errs.Conflict)
-	is.NoErr(s.HoldScan(ctx, "acme", "ldap", "3"))
+	is.Equal(errs.CodeOf(s.LockScan(ctx, "acme", "ldap", "2")), errs.Conflict)
+	is.NoErr(s.LockScan(ctx, "acme", "ldap", "3"))
 }
 
 func testLockTenant(t *testing.T, s domains.Store) {

@@ -128,7 +128,7 @@ func (f flavor) info() domains.Info {
 		Members: append([]string{
 			"url", "startTLS", "caCert", "bindDN", "bindPassword", "baseDN", "userBaseDN", "userFilter", "groupBaseDN", "groupFilter", "attributes",
 			"groupName", "groupMember", "pageSize", "timeoutMs",
-		}, domains.Below("attributes", f.attributes)...),
+		}, domains.MemberNames("attributes", f.attributes)...),
 		Secrets:  []string{"bindPassword"},
 		Defaults: maps.Clone(f.attributes),
 	}

@@ -38,7 +38,7 @@ func (Driver) Info() domains.Info {
 		LoginComponent: "oidc-login",
 		EditComponent:  map[string]any{"name": "oidc-edit"},
 		LoginMethod:    http.MethodGet,
-		Members:        append([]string{"issuer", "clientID", "clientSecret", "scopes", "claims"}, domains.Below("claims", defaults)...),
+		Members:        append([]string{"issuer", "clientID", "clientSecret", "scopes", "claims"}, domains.MemberNames("claims", defaults)...),
 		Secrets:        []string{"clientSecret"},
 		Defaults:       defaults,
 	}

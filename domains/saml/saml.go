@@ -52,7 +52,7 @@ func (Driver) Info() domains.Info {
 		LoginComponent: "saml-login",
 		EditComponent:  map[string]any{"name": "saml-edit"},
 		LoginMethod:    http.MethodGet,
-		Members:        append([]string{"metadataURL", "metadataXML", "entityID", "attributes"}, domains.Below("attributes", defaults)...),
+		Members:        append([]string{"metadataURL", "metadataXML", "entityID", "attributes"}, domains.MemberNames("attributes", defaults)...),
 		Defaults:       maps.Clone(defaults),
 	}
 }

@@ -58,7 +58,7 @@ func Example() {
 
 	// One of another tenant imports it.
 	south := actor.With(ctx, actor.Actor{Tenant: "south", User: "admin", Superuser: true})
-	report, err := app.Bundles.Import(south, &file, bundles.How{})
+	report, err := app.Bundles.Import(south, &file, bundles.ImportOptions{})
 	check(err)
 	fmt.Println(report.Created, "created")
 	ids, err := recipes.IDs(ctx, "south")

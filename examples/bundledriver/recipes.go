@@ -35,12 +35,12 @@ type Recipe struct {
 // Table makes the host's table.
 const Table = `CREATE TABLE recipes (tenant_id text, id text, title text, steps text, part_of text, PRIMARY KEY (tenant_id, id))`
 
-// Recipes is both the driver and the Porter of recipes.
+// Recipes is both the driver and the Transferer of recipes.
 type Recipes struct{ DB *bun.DB }
 
 var (
-	_ bundles.Driver = Recipes{}
-	_ entity.Porter  = Recipes{}
+	_ bundles.Driver    = Recipes{}
+	_ entity.Transferer = Recipes{}
 )
 
 // Descriptor implements bundles.Driver.
@@ -57,7 +57,7 @@ func (r Recipes) Content() []entity.Type { return []entity.Type{r.Type()} }
 // Type is what the host tells of its kind. It goes into Config.Entities too, so that recipes can be found by what else
 // works on content of every kind, and commented at /api/recipes/{id}/comments.
 func (r Recipes) Type() entity.Type {
-	return entity.Type{Kind: Kind, Lookup: r.Lookup, Porter: r, Commented: true}
+	return entity.Type{Kind: Kind, Lookup: r.Lookup, Transferer: r, Commented: true}
 }
 
 // Lookup finds a recipe.
@@ -81,14 +81,14 @@ func (r Recipes) some(ctx context.Context, tenant string, ids []string) (some []
 	return some, err
 }
 
-// IDs implements entity.Porter.
+// IDs implements entity.Transferer.
 func (r Recipes) IDs(ctx context.Context, tenant string) (ids []string, err error) {
 	ctx, db := tenantcontent.Conn(ctx, r.DB, tenant)
 	err = db.NewSelect().Model((*Recipe)(nil)).Column("id").Where("tenant_id = ?", tenant).Order("id").Scan(ctx, &ids)
 	return ids, err
 }
 
-// Needs implements entity.Porter: a recipe needs the one that it is part of.
+// Needs implements entity.Transferer: a recipe needs the one that it is part of.
 func (r Recipes) Needs(ctx context.Context, tenant string, ids []string) (map[string][]entity.Key, error) {
 	some, err := r.some(ctx, tenant, ids)
 	needs := map[string][]entity.Key{}
@@ -101,7 +101,7 @@ func (r Recipes) Needs(ctx context.Context, tenant string, ids []string) (map[st
 	return needs, err
 }
 
-// Export implements entity.Porter. It is asked for a few hundred at a time at most.
+// Export implements entity.Transferer. It is asked for a few hundred at a time at most.
 func (r Recipes) Export(ctx context.Context, tenant string, ids []string) iter.Seq2[entity.Row, error] {
 	return func(yield func(entity.Row, error) bool) {
 		some, err := r.some(ctx, tenant, ids)
@@ -123,14 +123,14 @@ func (r Recipes) Export(ctx context.Context, tenant string, ids []string) iter.S
 	}
 }
 
-// Import implements entity.Porter.
-func (r Recipes) Import(ctx context.Context, tenant string, rows []entity.Row, l entity.Landing) ([]entity.Arrival, []string, error) {
-	arrivals := make([]entity.Arrival, len(rows))
+// Import implements entity.Transferer.
+func (r Recipes) Import(ctx context.Context, tenant string, rows []entity.Row, l entity.ImportOptions) ([]entity.ImportAction, []string, error) {
+	actions := make([]entity.ImportAction, len(rows))
 	err := tenantcontent.InTx(ctx, r.DB, func(ctx context.Context) error {
 		ids, err := r.IDs(ctx, tenant)
 		for i, row := range rows {
 			if err == nil {
-				arrivals[i], err = r.land(ctx, tenant, row, l.Rule, slices.Contains(ids, row.ID))
+				actions[i], err = r.land(ctx, tenant, row, l.Rule, slices.Contains(ids, row.ID))
 			}
 		}
 		return err
@@ -138,10 +138,10 @@ func (r Recipes) Import(ctx context.Context, tenant string, rows []entity.Row, l
 	if err != nil {
 		return nil, nil, err
 	}
-	return arrivals, nil, nil
+	return actions, nil, nil
 }
 
-func (r Recipes) land(ctx context.Context, tenant string, row entity.Row, rule entity.Rule, there bool) (entity.Arrival, error) {
+func (r Recipes) land(ctx context.Context, tenant string, row entity.Row, rule entity.Rule, there bool) (entity.ImportAction, error) {
 	recipe := &Recipe{}
 	if row.Kind != Kind || json.Unmarshal(row.JSON, &recipe) != nil || recipe == nil {
 		return "", errs.New(errs.Invalid, "recipe %s: not a recipe", row.ID)
@@ -163,7 +163,7 @@ func (r Recipes) land(ctx context.Context, tenant string, row entity.Row, rule e
 	return entity.Updated, err
 }
 
-// Remove implements entity.Porter.
+// Remove implements entity.Transferer.
 func (r Recipes) Remove(ctx context.Context, tenant string, ids []string) (n int, err error) {
 	if len(ids) == 0 {
 		return 0, nil

@@ -7,7 +7,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/bundles"
-	"github.com/tenantcontent/tenantcontent/bundles/bundletest"
+	"github.com/tenantcontent/tenantcontent/bundles/drivertest"
 	"github.com/tenantcontent/tenantcontent/examples/bundledriver"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
@@ -15,14 +15,14 @@ import (
 // TestRecipes: a host opens its own database here.
 func TestRecipes(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
-		bundletest.TestDriver(t, func(t *testing.T) (bundles.Driver, bundletest.Fixture) {
+		drivertest.TestDriver(t, func(t *testing.T) (bundles.Driver, drivertest.Fixture) {
 			db := open(t)
 			if _, err := db.ExecContext(t.Context(), bundledriver.Table); err != nil {
 				t.Fatal(err)
 			}
 			recipes := bundledriver.Recipes{DB: db}
-			return recipes, bundletest.Fixture{
-				Kind: bundledriver.Kind, Porter: recipes, Tenants: [2]string{"acme", "evil"},
+			return recipes, drivertest.Fixture{
+				Kind: bundledriver.Kind, Transferer: recipes, Tenants: [2]string{"acme", "evil"},
 				Make: func(t *testing.T, tenant string, n int) string {
 					r := bundledriver.Recipe{TenantID: tenant, ID: fmt.Sprint("recipe-", n), Title: "R"}
 					ctx, conn := tenantcontent.Conn(t.Context(), db, tenant)

@@ -15,7 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tenantcontent/tenantcontent/bundles"
-	"github.com/tenantcontent/tenantcontent/entities"
+	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 )
 
@@ -82,7 +82,7 @@ func (w *world) shipment(ctx context.Context) (end func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	report, err := w.app.Entities.Create(w.admin, entities.Entity{Kind: "report", Name: "All", Data: data})
+	report, err := w.app.Content.Create(w.admin, content.Entity{Kind: "report", Name: "All", Data: data})
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (w *world) shipment(ctx context.Context) (end func() error, err error) {
 		if err := w.app.Bundles.Delete(w.admin, b.ID); err != nil {
 			return err
 		}
-		if err := w.app.Entities.Delete(w.admin, "report", report.ID); err != nil {
+		if err := w.app.Content.Delete(w.admin, "report", report.ID); err != nil {
 			return err
 		}
 		return w.dropShipped(ctx)

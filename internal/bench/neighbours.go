@@ -28,8 +28,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	colorstore "github.com/tenantcontent/tenantcontent/colors/bunstore"
+	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/database"
-	"github.com/tenantcontent/tenantcontent/entities"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/tenants"
@@ -461,13 +461,13 @@ func (n *neighbours) archiveOf(admin context.Context, app *tenantcontent.App, ki
 	if err != nil {
 		return nil, err
 	}
-	e, err := app.Entities.Create(admin, entities.Entity{Kind: kind, Name: slug, Data: raw})
+	e, err := app.Content.Create(admin, content.Entity{Kind: kind, Name: slug, Data: raw})
 	if err != nil {
 		return nil, err
 	}
-	if kind == entities.Library {
+	if kind == content.Library {
 		for i := range 100 {
-			if _, err := app.Entities.PutFile(admin, e.ID, fmt.Sprintf("f/%d.bin", i), "", bytes.NewReader(upload()[i<<16:(i+1)<<16])); err != nil {
+			if _, err := app.Content.PutFile(admin, e.ID, fmt.Sprintf("f/%d.bin", i), "", bytes.NewReader(upload()[i<<16:(i+1)<<16])); err != nil {
 				return nil, err
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/bundles"
-	"github.com/tenantcontent/tenantcontent/entities"
+	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
@@ -33,7 +33,7 @@ func TestRemovedWhileMaking(t *testing.T) {
 				jo, remove := removal(w, t)
 				topic := w.admin.create(t, "/api/reports", `{"name": "Topic"}`)
 				is.NoErr(w.meanwhile(t, db, jo, func(ctx context.Context) error {
-					_, err := w.app.Entities.Create(ctx, entities.Entity{Kind: "report", Name: "Late"})
+					_, err := w.app.Content.Create(ctx, content.Entity{Kind: "report", Name: "Late"})
 					return err
 				}, remove, func(ctx context.Context) error {
 					_, err := w.app.Comments.Create(ctx, "report", topic, "later")
@@ -60,14 +60,14 @@ func TestHeirStays(t *testing.T) {
 				heir = w.admin.create(t, "/api/teams", `{"name": "Goes"}`)
 			}
 			for _, name := range []string{"jo", "kim"} {
-				_, err := w.app.Entities.Create(w.newUser(t, "acme", name), entities.Entity{Kind: "report", Name: "x"})
+				_, err := w.app.Content.Create(w.newUser(t, "acme", name), content.Entity{Kind: "report", Name: "x"})
 				is.NoErr(err)
 			}
-			r, err := w.app.Bundles.Restore(root(t), strings.NewReader(was), bundles.How{Owner: heir})
+			r, err := w.app.Bundles.Restore(root(t), strings.NewReader(was), bundles.ImportOptions{Owner: heir})
 			is.NoErr(err)
 			is.Equal(r.Warnings[0], "The "+kind+" "+heir+" stays: it gets what has no other owner.")
 			is.Equal(orphans(t, db), 0)
-			_, err = w.app.Bundles.Restore(root(t), strings.NewReader(was), bundles.How{})
+			_, err = w.app.Bundles.Restore(root(t), strings.NewReader(was), bundles.ImportOptions{})
 			is.NoErr(err)
 			_, err = w.app.Principals.Resolve(root(t), heir)
 			is.Equal(errs.CodeOf(err), errs.NotFound) // this time it is admin who inherits
@@ -169,7 +169,7 @@ func (w *world) restoreWithoutJo(t *testing.T) (jo context.Context, restore func
 	report := w.admin.create(t, "/api/reports", `{"name": "Stays"}`)
 	was := w.archive(t, `{"type": "user", "username": "admin"}, {"type": "report", "reportId": "`+report+`"}`)
 	return w.newUser(t, "acme", "jo"), func() error {
-		_, err := w.app.Bundles.Restore(root(t), strings.NewReader(was), bundles.How{})
+		_, err := w.app.Bundles.Restore(root(t), strings.NewReader(was), bundles.ImportOptions{})
 		return err
 	}
 }
@@ -187,7 +187,7 @@ func (w *world) deployWithoutJo(t *testing.T) (jo context.Context, deploy func()
 	e, err := w.app.Bundles.AddEntry(evil, b.ID, "user", "jo", nil)
 	is.NoErr(err)
 	deploy = func() error {
-		_, err := w.app.Bundles.Deploy(evil, b.ID, []string{"acme"}, bundles.How{})
+		_, err := w.app.Bundles.Deploy(evil, b.ID, []string{"acme"}, bundles.ImportOptions{})
 		return err
 	}
 	is.NoErr(deploy())

@@ -22,7 +22,7 @@ func TestCommentMeetsDelete(t *testing.T) {
 			_, err := w.app.Comments.Create(ctx, "report", id, "hello")
 			return err
 		}
-		remove := func(ctx context.Context) error { return w.app.Entities.Delete(ctx, "report", id) }
+		remove := func(ctx context.Context) error { return w.app.Content.Delete(ctx, "report", id) }
 		left := func() (n int) {
 			t.Helper()
 			ctx, c := bunx.For(t.Context(), db, "acme")

@@ -15,7 +15,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/aiinstr"
-	"github.com/tenantcontent/tenantcontent/entities"
+	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
@@ -91,11 +91,11 @@ func (w *world) busy(t *testing.T, name, topic string) (stop func()) {
 	var all, made sync.WaitGroup
 	for _, add := range []func() error{
 		func() error {
-			_, err := w.app.Entities.Create(ctx, entities.Entity{Kind: "report", Name: "x"})
+			_, err := w.app.Content.Create(ctx, content.Entity{Kind: "report", Name: "x"})
 			return err
 		},
 		func() error {
-			_, err := w.app.Entities.Create(ctx, entities.Entity{Kind: "query", Name: "x"})
+			_, err := w.app.Content.Create(ctx, content.Entity{Kind: "query", Name: "x"})
 			return err
 		},
 		func() error { _, err := w.app.Comments.Create(ctx, "report", topic, "x"); return err },

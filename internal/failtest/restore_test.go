@@ -15,8 +15,8 @@ import (
 
 	"github.com/matryer/is"
 
+	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/database"
-	"github.com/tenantcontent/tenantcontent/entities"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
 
@@ -39,7 +39,7 @@ func TestServerIsKilledDuringARestore(t *testing.T) {
 	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
 	ctx := as(t.Context())
 	var entries []string
-	first, err := w.app.Entities.Create(ctx, entities.Entity{Kind: "report", Name: "Old 0"})
+	first, err := w.app.Content.Create(ctx, content.Entity{Kind: "report", Name: "Old 0"})
 	is.NoErr(err)
 	_, err = w.db.ExecContext(ctx, `INSERT INTO tc_entities SELECT (jsonb_populate_record(e, jsonb_build_object('id', gen_random_uuid(),
 		'name', 'Old ' || i, 'label', 'old ' || i, 'search', 'old ' || i, 'slug', 'old-' || i))).* FROM tc_entities e, generate_series(1, 299) i WHERE id = ?`, first.ID)
@@ -49,11 +49,11 @@ func TestServerIsKilledDuringARestore(t *testing.T) {
 	for _, id := range reports {
 		entries = append(entries, fmt.Sprintf(`{"type":"report","reportId":%q}`, id))
 	}
-	library, err := w.app.Entities.Create(ctx, entities.Entity{Kind: "library", Name: "Old"})
+	library, err := w.app.Content.Create(ctx, content.Entity{Kind: "library", Name: "Old"})
 	is.NoErr(err)
 	entries = append(entries, fmt.Sprintf(`{"type":"library","libraryId":%q}`, library.ID))
 	for _, path := range []string{"a", "b"} {
-		_, err = w.app.Entities.PutFile(ctx, library.ID, path, "", strings.NewReader(path+string(noise)))
+		_, err = w.app.Content.PutFile(ctx, library.ID, path, "", strings.NewReader(path+string(noise)))
 		is.NoErr(err)
 	}
 	status, archive, err := w.do(ctx, "POST", "/api/_bundle", `{"entries":[`+strings.Join(entries, ",")+`]}`)
@@ -66,11 +66,11 @@ func TestServerIsKilledDuringARestore(t *testing.T) {
 	is.NoErr(err)
 	_, err = w.db.ExecContext(ctx, `UPDATE tc_entities SET name = name || ' changed' WHERE kind = 'report' AND name LIKE '%7'`)
 	is.NoErr(err)
-	_, err = w.app.Entities.Create(ctx, entities.Entity{Kind: "report", Name: "New"})
+	_, err = w.app.Content.Create(ctx, content.Entity{Kind: "report", Name: "New"})
 	is.NoErr(err)
-	_, err = w.app.Entities.PutFile(ctx, library.ID, "b", "", strings.NewReader("changed"))
+	_, err = w.app.Content.PutFile(ctx, library.ID, "b", "", strings.NewReader("changed"))
 	is.NoErr(err)
-	_, err = w.app.Entities.PutFile(ctx, library.ID, "c", "", strings.NewReader("new"))
+	_, err = w.app.Content.PutFile(ctx, library.ID, "c", "", strings.NewReader("new"))
 	is.NoErr(err)
 	changed := w.content(t)
 	is.True(changed != archived)

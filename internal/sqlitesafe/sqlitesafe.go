@@ -68,8 +68,8 @@ const (
 	brief  = 20 * time.Millisecond
 )
 
-// patience is how long writers wait for readers of an old state before a long log stays as it is until the next time.
-const patience = "100"
+// timeout is how long writers wait for readers of an old state before a long log stays as it is until the next time.
+const timeout = "100"
 
 // Open returns the pool of the file at path, which is made when it is missing. Closing the pool copies the write-ahead
 // log back into the file. tenant returns the tenant of a context, for the queue of the writer; nil is one tenant for all.
@@ -280,7 +280,7 @@ func (c *connector) copyBack(ctx context.Context, own *stmtConn) error {
 		return ctx.Err() // a busy writer is no failure: it is tried again
 	}
 	defer c.end()
-	_, err := own.ExecContext(ctx, "PRAGMA busy_timeout("+patience+"); PRAGMA wal_checkpoint(TRUNCATE)", nil)
+	_, err := own.ExecContext(ctx, "PRAGMA busy_timeout("+timeout+"); PRAGMA wal_checkpoint(TRUNCATE)", nil)
 	return err
 }
 

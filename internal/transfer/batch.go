@@ -15,12 +15,12 @@ import (
 type Batch[T any] struct {
 	Tenant string
 	Write  []T          // the entities of the rows, except those that are skipped
-	There  map[string]T // the entities of all rows that the tenant has, by id, as Porter.There returns them
+	There  map[string]T // the entities of all rows that the tenant has, by id, as Transferer.There returns them
 	Over   []string     // the ids of those of Write that exist
 	Yield  []string     // the ids of those of Over whose slug another one of Write takes
 
-	into     entity.Landing
-	arrivals []entity.Arrival
+	into     entity.ImportOptions
+	actions  []entity.ImportAction
 	warnings []string
 }
 
@@ -33,12 +33,12 @@ func (b *Batch[T]) Warn(format string, args ...any) {
 // entity.Tally.
 func (b *Batch[T]) Sum(sentence string, counts ...entity.Count) {
 	if counts[0].N > 0 {
-		b.into.Tally.Add(sentence, counts...)
+		b.into.Warnings.Add(sentence, counts...)
 	}
 }
 
 // check returns errs.Invalid for an unknown rule, rows of another kind and duplicate ids.
-func (p Porter[T]) check(rows []entity.Row, rule entity.Rule) error {
+func (p Transferer[T]) check(rows []entity.Row, rule entity.Rule) error {
 	if !slices.Contains([]entity.Rule{entity.Skip, entity.Overwrite, entity.Fail}, rule) {
 		return errs.New(errs.Invalid, "updateRule must be one of skip, overwrite and fail")
 	}
@@ -56,7 +56,7 @@ func (p Porter[T]) check(rows []entity.Row, rule entity.Rule) error {
 }
 
 // land imports one batch.
-func (p Porter[T]) land(ctx context.Context, tenant string, rows []entity.Row, l entity.Landing) (*Batch[T], error) {
+func (p Transferer[T]) land(ctx context.Context, tenant string, rows []entity.Row, l entity.ImportOptions) (*Batch[T], error) {
 	items := make([]T, len(rows))
 	for i, r := range rows {
 		var err error
@@ -85,14 +85,14 @@ func (p Porter[T]) land(ctx context.Context, tenant string, rows []entity.Row, l
 	return b, nil
 }
 
-func (p Porter[T]) there(ctx context.Context, tenant string, items []T, l entity.Landing) ([]T, error) {
+func (p Transferer[T]) there(ctx context.Context, tenant string, items []T, l entity.ImportOptions) ([]T, error) {
 	if p.There != nil {
 		return p.There(ctx, tenant, items, l)
 	}
 	return p.Some(ctx, tenant, IDs(items, p.ID))
 }
 
-func (p Porter[T]) byID(items []T) map[string]T {
+func (p Transferer[T]) byID(items []T) map[string]T {
 	by := make(map[string]T, len(items))
 	for _, item := range items {
 		by[p.ID(item)] = item
@@ -101,53 +101,53 @@ func (p Porter[T]) byID(items []T) map[string]T {
 }
 
 // arrive decides what is done with an entity. Errors: errs.Conflict if it exists and the rule is Fail.
-func (p Porter[T]) arrive(b *Batch[T], item T) error {
+func (p Transferer[T]) arrive(b *Batch[T], item T) error {
 	id := p.ID(item)
 	old, there := b.There[id]
-	arrival := entity.Created
+	action := entity.Created
 	switch {
 	case there && p.guard(old, b.into) != "":
-		arrival = entity.Skipped
+		action = entity.Skipped
 		b.Warn("%s %s %s and stays as it is.", p.Kind, id, p.guard(old, b.into))
 	case there && b.into.Rule == entity.Fail:
 		return errs.New(errs.Conflict, "%s %s exists already.", p.Kind, id)
 	case there && b.into.Rule == entity.Skip:
-		arrival = entity.Skipped
+		action = entity.Skipped
 	case there && p.spare(old) != "":
-		arrival = entity.Skipped
+		action = entity.Skipped
 		b.Warn("%s %s %s and stays as it is.", p.Kind, id, p.spare(old))
 	case there:
-		arrival = entity.Updated
+		action = entity.Updated
 		b.Over = append(b.Over, id)
 	}
-	if b.arrivals = append(b.arrivals, arrival); arrival != entity.Skipped {
+	if b.actions = append(b.actions, action); action != entity.Skipped {
 		b.Write = append(b.Write, item)
 	}
 	return nil
 }
 
-func (p Porter[T]) spare(old T) string {
+func (p Transferer[T]) spare(old T) string {
 	if p.Spare == nil {
 		return ""
 	}
 	return p.Spare(old)
 }
 
-func (p Porter[T]) guard(old T, l entity.Landing) string {
+func (p Transferer[T]) guard(old T, l entity.ImportOptions) string {
 	if p.Guard == nil || !l.CrossTenant {
 		return ""
 	}
 	return p.Guard(old, l)
 }
 
-// CrossTenant reports whether the rows come by a deploy from another tenant: see entity.Landing.
+// CrossTenant reports whether the rows come by a deploy from another tenant: see entity.ImportOptions.
 func (b *Batch[T]) CrossTenant() bool { return b.into.CrossTenant }
 
-// OwnArchive reports whether the rows come from an archive of the tenant itself: see entity.Landing.
+// OwnArchive reports whether the rows come from an archive of the tenant itself: see entity.ImportOptions.
 func (b *Batch[T]) OwnArchive() bool { return b.into.OwnArchive }
 
-// own sets the owner of each entity to that of its row if the tenant has that principal, else to Landing.Owner.
-func (p Porter[T]) own(ctx context.Context, b *Batch[T]) error {
+// own sets the owner of each entity to that of its row if the tenant has that principal, else to ImportOptions.Owner.
+func (p Transferer[T]) own(ctx context.Context, b *Batch[T]) error {
 	if p.Owner == nil {
 		return nil
 	}
@@ -155,7 +155,7 @@ func (p Porter[T]) own(ctx context.Context, b *Batch[T]) error {
 		p.ownCrossTenant(b)
 		return nil
 	}
-	known, err := Known(ctx, p.People, b.Tenant, IDs(b.Write, func(item T) string { return *p.Owner(&item) }))
+	known, err := Known(ctx, p.Directory, b.Tenant, IDs(b.Write, func(item T) string { return *p.Owner(&item) }))
 	if err != nil {
 		return err
 	}
@@ -174,19 +174,19 @@ func (p Porter[T]) own(ctx context.Context, b *Batch[T]) error {
 
 // ownCrossTenant keeps the owners of the entities that exist. A new entity belongs to its row's owner only where a deploy
 // brought that principal.
-func (p Porter[T]) ownCrossTenant(b *Batch[T]) {
+func (p Transferer[T]) ownCrossTenant(b *Batch[T]) {
 	for i := range b.Write {
 		owner := p.Owner(&b.Write[i])
 		if old, there := b.There[p.ID(b.Write[i])]; there {
 			*owner = *p.Owner(&old)
-		} else if !b.into.Brought[*owner] {
+		} else if !b.into.DeployedTeams[*owner] {
 			*owner = b.into.Owner
 		}
 	}
 }
 
 // claim returns errs.Conflict for a slug of an entity that is not part of the batch.
-func (p Porter[T]) claim(ctx context.Context, b *Batch[T]) error {
+func (p Transferer[T]) claim(ctx context.Context, b *Batch[T]) error {
 	if p.Natural == nil {
 		return nil
 	}
@@ -231,7 +231,7 @@ func (p Porter[T]) claim(ctx context.Context, b *Batch[T]) error {
 	return nil
 }
 
-func (p Porter[T]) taken(id, natural, holder string) error {
+func (p Transferer[T]) taken(id, natural, holder string) error {
 	return errs.New(errs.Conflict, "%s %s: the slug %s belongs %s.", p.Kind, id, slugOf(natural), holder)
 }
 
@@ -244,7 +244,7 @@ const few = 32
 // keepSecrets replaces the masks in the rows by the tenant's own secrets, which it reads from the entities that are overwritten.
 // It warns of secrets that are lost as the rows have no place for them. In a deploy from another tenant, the secrets in JSON that
 // changes otherwise are lost, too: the other tenant could have changed the server that a password is sent to.
-func (p Porter[T]) keepSecrets(ctx context.Context, b *Batch[T]) error {
+func (p Transferer[T]) keepSecrets(ctx context.Context, b *Batch[T]) error {
 	if p.Free == nil {
 		return nil
 	}
@@ -271,7 +271,7 @@ func (p Porter[T]) keepSecrets(ctx context.Context, b *Batch[T]) error {
 // reveal replaces masks by the secrets of ours. It warns how many masks have no secret, how many secrets have no mask, and how
 // many are in JSON that changes otherwise, such as the host that a password is sent to. A deploy from another tenant removes
 // the last.
-func (p Porter[T]) reveal(b *Batch[T], items []*T, ours map[string]T) {
+func (p Transferer[T]) reveal(b *Batch[T], items []*T, ours map[string]T) {
 	for _, item := range items {
 		own, missing, lost, moved, dropped := ours[p.ID(*item)], 0, 0, 0, 0
 		was := p.Free(&own)

@@ -45,7 +45,7 @@ func TestSlugsPassOn(t *testing.T) {
 		some := func(ids []string) []slugged {
 			return slices.DeleteFunc(slices.Clone(there), func(s slugged) bool { return !slices.Contains(ids, s.id) })
 		}
-		porter := transfer.Porter[slugged]{
+		transferer := transfer.Transferer[slugged]{
 			Kind: "thing", ID: func(s slugged) string { return s.id }, Natural: func(s slugged) string { return s.slug },
 			Some: func(_ context.Context, _ string, ids []string) ([]slugged, error) { return some(ids), nil },
 			Read: func(_ string, r entity.Row) (slugged, error) { return slugged{r.ID, string(r.JSON)}, nil },
@@ -69,7 +69,7 @@ func TestSlugsPassOn(t *testing.T) {
 		for _, s := range sluggeds(c.rows) {
 			rows = append(rows, entity.Row{Key: entity.Key{Kind: "thing", ID: s.id}, JSON: []byte(s.slug)})
 		}
-		_, _, err := porter.Import(t.Context(), "acme", rows, entity.Landing{Rule: entity.Overwrite})
+		_, _, err := transferer.Import(t.Context(), "acme", rows, entity.ImportOptions{Rule: entity.Overwrite})
 		if c.conflict == "" {
 			is.NoErr(err)
 		} else {
@@ -106,7 +106,7 @@ func TestSlugsOfAnotherTenantsDeploy(t *testing.T) {
 	} {
 		is := is.New(t)
 		there, written, told := sluggeds(c.there), []string{}, 0
-		porter := transfer.Porter[slugged]{
+		transferer := transfer.Transferer[slugged]{
 			Kind: "thing", ID: func(s slugged) string { return s.id }, Natural: func(s slugged) string { return s.slug },
 			Rename: func(s *slugged, slug string) { s.slug = s.slug[:strings.IndexByte(s.slug, ':')+1] + slug },
 			Some: func(_ context.Context, _ string, ids []string) ([]slugged, error) {
@@ -133,7 +133,7 @@ func TestSlugsOfAnotherTenantsDeploy(t *testing.T) {
 		for _, s := range sluggeds(c.rows) {
 			rows = append(rows, entity.Row{Key: entity.Key{Kind: "thing", ID: s.id}, JSON: []byte(s.slug)})
 		}
-		_, warnings, err := porter.Import(t.Context(), "acme", rows, entity.Landing{
+		_, warnings, err := transferer.Import(t.Context(), "acme", rows, entity.ImportOptions{
 			Rule: entity.Overwrite, CrossTenant: true, Notify: func(string) { told++ },
 		})
 		is.NoErr(err)

@@ -11,7 +11,7 @@ import (
 // freeSlugs changes the slugs of a deploy from another tenant that something else has, to the first of slug-2, slug-3… that is
 // free. A conflict would tell the caller what that tenant has, so its own people alone are told. An entity that got such a
 // number before keeps it while the slug itself is taken.
-func (p Porter[T]) freeSlugs(ctx context.Context, b *Batch[T]) error {
+func (p Transferer[T]) freeSlugs(ctx context.Context, b *Batch[T]) error {
 	s := slugs[T]{p: p, b: b, claimed: map[string]bool{}, holders: map[string]string{}, leaves: Set(b.Over)}
 	var other []*T
 	for i := range b.Write {
@@ -39,7 +39,7 @@ func (p Porter[T]) freeSlugs(ctx context.Context, b *Batch[T]) error {
 
 // slugs finds free slugs for the entities of a batch.
 type slugs[T any] struct {
-	p       Porter[T]
+	p       Transferer[T]
 	b       *Batch[T]
 	claimed map[string]bool   // natural ids that entities of the batch have now
 	holders map[string]string // natural ids that were asked for, to the ids of the entities that have them, "" for none

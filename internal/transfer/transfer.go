@@ -1,7 +1,7 @@
-// Package transfer implements entity.Porter for any kind, given the functions that are special about it, and reads the columns
+// Package transfer implements entity.Transferer for any kind, given the functions that are special about it, and reads the columns
 // of rows from archives.
 //
-// Nouns with a Porter import it.
+// Nouns with a Transferer import it.
 package transfer
 
 import (

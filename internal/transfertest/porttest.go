@@ -1,4 +1,4 @@
-// Package transfertest is what tests of Porters, and of Stores whose entities have owners, share.
+// Package transfertest is what tests of Transferers, and of Stores whose entities have owners, share.
 //
 // Tests and suites of nouns import it.
 package transfertest
@@ -11,8 +11,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 )
 
-// Rows returns the rows of all entities of a tenant that a Porter moves.
-func Rows(t testing.TB, p entity.Porter, tenant string) (rows []entity.Row) {
+// Rows returns the rows of all entities of a tenant that a Transferer moves.
+func Rows(t testing.TB, p entity.Transferer, tenant string) (rows []entity.Row) {
 	t.Helper()
 	is := is.New(t)
 	ids, err := p.IDs(t.Context(), tenant)

@@ -19,7 +19,7 @@ const maxRow = 4 << 20
 
 // Travels moves an entity into another tenant, which may have it, over itself, and back to where it was removed, as a restore
 // and its undoing do. The tenant's own entity stays as it was, to the byte.
-func Travels(ctx context.Context, t is.T, p entity.Porter, from, to, id string) {
+func Travels(ctx context.Context, t is.T, p entity.Transferer, from, to, id string) {
 	is := is.New(t)
 	export := func(tenant string) (rows []entity.Row) {
 		for r, err := range p.Export(ctx, tenant, []string{id}) {
@@ -28,11 +28,11 @@ func Travels(ctx context.Context, t is.T, p entity.Porter, from, to, id string) 
 		}
 		return rows
 	}
-	land := func(tenant string, rows []entity.Row, want ...entity.Arrival) []string {
-		arrivals, warnings, err := p.Import(ctx, tenant, rows, entity.Landing{Rule: entity.Overwrite, Owner: "jo"})
+	land := func(tenant string, rows []entity.Row, want ...entity.ImportAction) []string {
+		actions, warnings, err := p.Import(ctx, tenant, rows, entity.ImportOptions{Rule: entity.Overwrite, Owner: "jo"})
 		is.NoErr(err) // what is exported can be imported
-		is.Equal(len(arrivals), 1)
-		is.True(slices.Contains(want, arrivals[0]))
+		is.Equal(len(actions), 1)
+		is.True(slices.Contains(want, actions[0]))
 		return warnings
 	}
 	rows := export(from)

@@ -28,15 +28,15 @@ func (s *Store) Slugs(ctx context.Context, tenant string) ([]string, error) {
 	return slugs, bunx.Err(err, "Team")
 }
 
-// DomainSeats implements principals.DirectoryStore.
-func (s *Store) DomainSeats(ctx context.Context, tenant, domain string, each func(principals.Seat)) error {
+// DomainMembers implements principals.DirectoryStore.
+func (s *Store) DomainMembers(ctx context.Context, tenant, domain string, each func(principals.MemberKey)) error {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.NewSelect().TableExpr("tc_teams AS t").Join("JOIN tc_memberships AS m ON m.tenant_id = t.tenant_id AND m.team_id = t.id").
 		ColumnExpr("m.team_id, m.username").Where("t.tenant_id = ?", tenant).Where("t.domain = ?", domain).Rows(ctx)
 	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
-		var seat principals.Seat
-		if err = rows.Scan(&seat.TeamID, &seat.Username); err == nil {
-			each(seat)
+		var member principals.MemberKey
+		if err = rows.Scan(&member.TeamID, &member.Username); err == nil {
+			each(member)
 		}
 		return none, err
 	})
@@ -63,12 +63,12 @@ func (s *Store) AddMembers(ctx context.Context, tenant string, all []principals.
 }
 
 // DeleteMembers implements principals.DirectoryStore.
-func (s *Store) DeleteMembers(ctx context.Context, tenant string, all []principals.Seat) error {
+func (s *Store) DeleteMembers(ctx context.Context, tenant string, all []principals.MemberKey) error {
 	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for some := range slices.Chunk(all, batch) {
 			var teams, names []string
-			for _, seat := range some {
-				teams, names = append(teams, seat.TeamID), append(names, seat.Username)
+			for _, member := range some {
+				teams, names = append(teams, member.TeamID), append(names, member.Username)
 			}
 			_, err := c.Exec(ctx, `DELETE FROM tc_memberships WHERE tenant_id = $1 AND (team_id, username) IN `+c.Among(2, 2),
 				tenant, bunx.Keys(teams, names))

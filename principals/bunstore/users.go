@@ -211,8 +211,8 @@ func (s *Store) OtherSuperusers(ctx context.Context, tenant, username string) (i
 	return n, err
 }
 
-// SawFeed implements principals.Store.
-func (s *Store) SawFeed(ctx context.Context, tenant, username string, at time.Time) error {
+// MarkFeedViewed implements principals.Store.
+func (s *Store) MarkFeedViewed(ctx context.Context, tenant, username string, at time.Time) error {
 	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		n, err := c.Exec(ctx, `UPDATE tc_users SET last_viewed_feed = $1 WHERE tenant_id = $2 AND username = $3`,
 			bunx.At(at), tenant, username)

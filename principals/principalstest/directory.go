@@ -209,11 +209,11 @@ func testDomainTeams(t *testing.T, s principals.Store) {
 	is.Equal(slugs, []string{"slug-1", "slug-2", "slug-3", "slug-4"})
 }
 
-// seats returns what DomainSeats does, in order.
-func seats(t *testing.T, s principals.Store, tenant, domain string) (all []principals.Seat) {
+// domainMembers returns what DomainMembers does, in order.
+func domainMembers(t *testing.T, s principals.Store, tenant, domain string) (all []principals.MemberKey) {
 	t.Helper()
-	is.New(t).NoErr(s.DomainSeats(t.Context(), tenant, domain, func(at principals.Seat) { all = append(all, at) }))
-	slices.SortFunc(all, func(a, b principals.Seat) int {
+	is.New(t).NoErr(s.DomainMembers(t.Context(), tenant, domain, func(at principals.MemberKey) { all = append(all, at) }))
+	slices.SortFunc(all, func(a, b principals.MemberKey) int {
 		return cmp.Or(strings.Compare(a.TeamID, b.TeamID), strings.Compare(a.Username, b.Username))
 	})
 	return all
@@ -240,17 +240,17 @@ func testDomainMembers(t *testing.T, s principals.Store) {
 	for _, m := range members.Rows {
 		is.Equal(m.Role == actor.Admin, m.Username == "u0001") // who is there keeps the role
 	}
-	got := seats(t, s, "acme", "ldap")
+	got := domainMembers(t, s, "acme", "ldap")
 	is.Equal(len(got), many+1) // of whatever domain the users are, but not of other domains' teams
-	is.Equal(got[:2], []principals.Seat{{TeamID: teamID(1), Username: "guest"}, {TeamID: teamID(1), Username: "u0000"}})
+	is.Equal(got[:2], []principals.MemberKey{{TeamID: teamID(1), Username: "guest"}, {TeamID: teamID(1), Username: "u0000"}})
 	is.True(errs.CodeOf(s.AddMembers(ctx, "acme", []principals.Membership{member(1, "none", actor.Member)})) == errs.Conflict)
 
-	gone := []principals.Seat{{TeamID: teamID(2), Username: "u0000"}, {TeamID: teamID(9), Username: "guest"}} // do not exist
+	gone := []principals.MemberKey{{TeamID: teamID(2), Username: "u0000"}, {TeamID: teamID(9), Username: "guest"}} // do not exist
 	for n := range many {
-		gone = append(gone, principals.Seat{TeamID: teamID(1), Username: fmt.Sprintf("u%04d", n)})
+		gone = append(gone, principals.MemberKey{TeamID: teamID(1), Username: fmt.Sprintf("u%04d", n)})
 	}
 	is.NoErr(errors.Join(s.DeleteMembers(ctx, "acme", gone), s.DeleteMembers(ctx, "acme", nil)))
-	is.Equal(seats(t, s, "acme", "ldap"), []principals.Seat{{TeamID: teamID(1), Username: "guest"}})
+	is.Equal(domainMembers(t, s, "acme", "ldap"), []principals.MemberKey{{TeamID: teamID(1), Username: "guest"}})
 	in, err := s.Members(ctx, "acme", teamID(2), query(paging.MaxLimit))
 	is.NoErr(err)
 	is.Equal(len(in.Rows), 1)
@@ -281,7 +281,7 @@ func testDirectoryIsolation(t *testing.T, s principals.Store) {
 	was, err := s.User(ctx, "acme", "jo")
 	is.NoErr(err)
 
-	is.Equal(len(ofDomain(t, s, "evil", "ldap"))+len(seats(t, s, "evil", "ldap")), 0) // another tenant sees nothing
+	is.Equal(len(ofDomain(t, s, "evil", "ldap"))+len(domainMembers(t, s, "evil", "ldap")), 0) // another tenant sees nothing
 	_, err = s.UserFrom(ctx, "evil", "ldap", "id of jo")
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 	holders, err := s.Holders(ctx, "evil", []string{"jo"})
@@ -296,13 +296,13 @@ func testDirectoryIsolation(t *testing.T, s principals.Store) {
 
 	is.NoErr(s.EditDirectoryUsers(ctx, "evil", []string{"jo"}, tuesday, func(u *principals.DirectoryUser) { u.Enabled = false })) // and changes nothing
 	is.NoErr(s.RenameUsers(ctx, "evil", map[string]string{"jo": "joe"}, tuesday))
-	is.NoErr(s.DeleteMembers(ctx, "evil", []principals.Seat{{TeamID: teamID(1), Username: "jo"}}))
+	is.NoErr(s.DeleteMembers(ctx, "evil", []principals.MemberKey{{TeamID: teamID(1), Username: "jo"}}))
 	is.Equal(errs.CodeOf(s.AddMembers(ctx, "evil", []principals.Membership{member(1, "jo", actor.Admin)})), errs.Conflict)
 	is.NoErr(s.AddDirectoryUsers(ctx, "evil", "ldap", []principals.DirectoryUser{directoryUser("jo")}, tuesday)) // the same name is another row
 	got, err := s.User(ctx, "acme", "jo")
 	is.NoErr(err)
 	is.Equal(got, was)
-	is.Equal(len(seats(t, s, "acme", "ldap")), 1)
+	is.Equal(len(domainMembers(t, s, "acme", "ldap")), 1)
 }
 
 func searching(text string) paging.Query { return paging.Query{Limit: 10, Q: text} }

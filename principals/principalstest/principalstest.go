@@ -34,7 +34,7 @@ func TestStore(t *testing.T, open func(t *testing.T) principals.Store) {
 		"MemberPages":           testMemberPages,
 		"MemberOrder":           testMemberOrder,
 		"OtherSuperusers":       testOtherSuperusers,
-		"SawFeed":               testSawFeed,
+		"MarkFeedViewed":        testSawFeed,
 		"Missing":               testMissing,
 		"Isolation":             testIsolation,
 		"FailedEditWritesNone":  testFailedEdit,
@@ -51,7 +51,7 @@ func TestStore(t *testing.T, open func(t *testing.T) principals.Store) {
 		"Known":                 testKnown,
 		"PutUsers":              testPutUsers,
 		"PutTeams":              testPutTeams,
-		"PorterIsolation":       testPorterIsolation,
+		"TransfererIsolation":   testTransfererIsolation,
 		"DomainUsers":           testDomainUsers,
 		"AddDirectoryUsers":     testAddDirectoryUsers,
 		"EditDirectoryUsers":    testEditDirectoryUsers,
@@ -401,7 +401,7 @@ func testSawFeed(t *testing.T, s principals.Store) {
 	is, ctx := is.New(t), t.Context()
 	jo := user("jo")
 	addUsers(t, s, "acme", jo, user("mia"))
-	is.NoErr(s.SawFeed(ctx, "acme", "jo", tuesday))
+	is.NoErr(s.MarkFeedViewed(ctx, "acme", "jo", tuesday))
 	seen := tuesday
 	jo.LastViewedFeed = &seen // and UpdatedAt stays, as Version does
 	for _, want := range []principals.User{jo, user("mia")} {
@@ -443,9 +443,9 @@ func everyCall(ctx context.Context, s principals.Store, tenant, name, id, slug s
 		"UpdateUser": func() error {
 			return one(s.UpdateUser(ctx, tenant, name, func(u *principals.User) error { u.Enabled = false; return nil }))
 		},
-		"DeleteUser": func() error { return s.DeleteUser(ctx, tenant, name) },
-		"SawFeed":    func() error { return s.SawFeed(ctx, tenant, name, tuesday) },
-		"Login":      func() error { return one(s.Login(ctx, tenant, name, "")) },
+		"DeleteUser":     func() error { return s.DeleteUser(ctx, tenant, name) },
+		"MarkFeedViewed": func() error { return s.MarkFeedViewed(ctx, tenant, name, tuesday) },
+		"Login":          func() error { return one(s.Login(ctx, tenant, name, "")) },
 		"EditLogin": func() error {
 			return s.EditLogin(ctx, tenant, name, "", func(l *principals.Login) error { l.Hash = "x"; return nil })
 		},

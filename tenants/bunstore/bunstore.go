@@ -247,7 +247,7 @@ func (s *Store) forget(ctx context.Context, other listing, source string, at tim
 
 // counted are the tables that people know by name.
 var counted = []struct{ table, of string }{
-	{"tc_users", "users"}, {"tc_teams", "teams"}, {"tc_entities", "pieces of content"}, {"tc_bundles", "bundles"},
+	{"tc_users", "users"}, {"tc_teams", "teams"}, {"tc_entities", "items of content"}, {"tc_bundles", "bundles"},
 	{"tc_colors", "colors"}, {"tc_ai_instructions", "AI instructions"}, {"tc_comments", "comments"},
 	{"tc_blobs", "files"}, {"tc_domains", "domains"}, {"tc_tokens", "API tokens"},
 }

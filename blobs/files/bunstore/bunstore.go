@@ -85,8 +85,8 @@ func (s *Store) RenameUsers(ctx context.Context, tenant string, names map[string
 	})
 }
 
-// Held implements files.Store.
-func (s *Store) Held(ctx context.Context, tenant, username string) (n int64, err error) {
+// UsedBytes implements files.Store.
+func (s *Store) UsedBytes(ctx context.Context, tenant, username string) (n int64, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	return n, c.One(ctx, s.noun, s.held, []any{tenant, username}, &n)
 }

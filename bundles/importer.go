@@ -1,0 +1,327 @@
+package bundles
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/tenantcontent/tenantcontent/bundles/archive"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/rawjson"
+	"github.com/tenantcontent/tenantcontent/internal/transfer"
+)
+
+// importer is an import into one tenant, in a transaction.
+type importer struct {
+	s      *Service
+	tenant string
+	index  survey
+	into   entity.ImportOptions
+	report ImportResult
+	list   bool
+	dry    bool
+	self   string // the caller's username
+
+	source      string              // crossTenant: the tenant that deploys
+	brought     map[entity.Key]bool // crossTenant: rows of the archive that are there and that deploys of the source brought
+	written     map[string]string   // crossTenant: digests of the files that were written, by fileID
+	crossTenant bool                // in another tenant than the caller's: what it answers must not tell of that one's users
+	people      entity.Warnings     // crossTenant: sums of the transferer of teams, for the tenant's own superusers alone
+	notice      []string            // crossTenant: warnings for the tenant's own superusers alone
+
+	rows    []entity.Row // that are being imported, of one kind
+	created map[entity.Key]bool
+	skipped map[entity.Key]bool
+	same    map[entity.Key]sameEntity // entities with files that are unchanged so far
+	kept    plan                      // the content of the archive of what is replaced
+	lost    losses
+	dropped int // warnings beyond maxWarnings
+}
+
+func (s *Service) importer(tenant string, index survey, o ImportOptions) *importer {
+	l := &importer{
+		s: s, tenant: tenant, index: index, into: entity.ImportOptions{Rule: o.Rule, Warnings: &entity.Warnings{}, OwnArchive: index.header.Tenant == tenant}, list: o.Changes, dry: o.DryRun,
+		report:  ImportResult{ByKind: map[entity.Kind]Counts{}, Warnings: []string{}},
+		created: map[entity.Key]bool{}, skipped: map[entity.Key]bool{}, same: map[entity.Key]sameEntity{},
+	}
+	for kind := range index.header.Counts {
+		l.report.ByKind[kind] = Counts{}
+	}
+	if o.Changes {
+		l.report.Changes = []Change{}
+	}
+	return l
+}
+
+// run imports the archive. The survey has checked it.
+func (l *importer) run(ctx context.Context, in io.ReadSeeker) error {
+	r, err := l.s.open(in, archive.Reread)
+	if err != nil {
+		return err
+	}
+	var file archive.Member
+	for rows, err := range ahead(batches(r, &file)) {
+		if err == nil {
+			l.rows = rows
+			err = l.flush(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for file.File != nil {
+		if err := l.file(ctx, file, r); err != nil {
+			return err
+		}
+		if file, err = r.Next(); err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+	}
+	l.notice = slices.Insert(l.notice, 0, append(l.into.Warnings.Warnings(), l.people.Warnings()...)...)
+	l.report.Warnings = slices.Insert(l.report.Warnings, 0, l.into.Warnings.Warnings()...)
+	if l.dropped > 0 {
+		l.report.Warnings = append(l.report.Warnings, fmt.Sprintf("There are %d more warnings.", l.dropped))
+	}
+	return nil
+}
+
+func compareKeys(a, b entity.Key) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
+}
+
+// flush imports the rows.
+func (l *importer) flush(ctx context.Context) error {
+	kind := l.rows[0].Kind
+	if l.crossTenant && kind == "user" {
+		l.leaveUsers()
+		return nil
+	}
+	if err := l.leaveOwn(ctx, kind); err != nil || len(l.rows) == 0 {
+		return err
+	}
+	before, err := l.before(ctx, kind)
+	if err != nil {
+		return err
+	}
+	if err := l.leaveIdentical(ctx, kind, before); err != nil || len(l.rows) == 0 {
+		return err
+	}
+	into := l.into
+	if l.crossTenant && kind == "team" {
+		into.Warnings = &l.people
+	}
+	actions, warnings, err := l.s.transferers[kind].Import(ctx, l.tenant, l.rows, into)
+	if err != nil {
+		return err
+	}
+	if len(actions) != len(l.rows) {
+		return fmt.Errorf("bundles: the transferer of %s gave %d actions for %d rows", kind, len(actions), len(l.rows))
+	}
+	changes, err := l.changes(ctx, kind, actions, before)
+	if err != nil {
+		return err
+	}
+	for _, c := range changes {
+		if err := l.arrive(ctx, c); err != nil {
+			return err
+		}
+	}
+	if l.crossTenant {
+		l.withhold(kind, actions, warnings)
+	} else {
+		l.warn(warnings...)
+	}
+	return nil
+}
+
+// maxNamed bounds the users that one sentence names.
+const maxNamed = 20
+
+// leaveUsers skips the users of a batch from another tenant, whether or not the tenant has users of these names. A user who came
+// along would hold the name against the person of the tenant's own directory who has it.
+func (l *importer) leaveUsers() {
+	var names []string
+	for _, r := range l.rows {
+		l.skipped[r.Key] = true
+		l.count(Change{string(entity.Skipped), r.Key, r.ID})
+		names = append(names, transfer.Short(r.ID))
+	}
+	l.into.Warnings.Add("%s did not come along: a tenant's own people decide who its users are.", entity.Count{N: len(names), Of: "user"})
+	said := "The users left out: " + strings.Join(names[:min(len(names), maxNamed)], ", ")
+	if more := len(names) - maxNamed; more > 0 {
+		said += fmt.Sprintf(" and %d more", more)
+	}
+	l.tell(said + ".")
+}
+
+// isPrincipal reports whether a kind is that of users or of teams.
+func isPrincipal(kind entity.Kind) bool { return kind == "user" || kind == "team" }
+
+// withhold passes the warnings of a Transferer, which may name users of the tenant and their rights, to the tenant's own superusers.
+// The caller is told how many they are, and nothing that depends on which users exist.
+func (l *importer) withhold(kind entity.Kind, actions []entity.ImportAction, warnings []string) {
+	l.tell(warnings...)
+	l.warnOfRights(kind, actions)
+	if n := len(warnings); n > 0 {
+		l.into.Warnings.Add("Left out: %s, which may tell of the tenant's users. An import of the archive there has all warnings.",
+			entity.Count{N: n, Of: string(kind) + " warning"})
+	}
+}
+
+// warnOfRights warns of roles and ownership in the rows of another tenant, which a deploy from there does not grant.
+func (l *importer) warnOfRights(kind entity.Kind, actions []entity.ImportAction) {
+	members, owned := 0, 0
+	for i, r := range l.rows {
+		switch {
+		case kind == "team":
+			members += memberCount(r.JSON)
+			if actions[i] == entity.Created {
+				l.tell(fmt.Sprintf("team %s is new here: %s.", r.ID, transfer.Short(column(r.JSON, "name"))))
+			}
+		case actions[i] == entity.Created:
+			if owner := column(r.JSON, "ownerId"); owner != "" && !l.index.ids["team"][owner] {
+				owned++
+			}
+		}
+	}
+	if members > 0 {
+		l.into.Warnings.Add("%s of teams did not come along: roles in a tenant are given by its own people.", entity.Count{N: members, Of: "member"})
+	}
+	if owned > 0 {
+		l.into.Warnings.Add("The owner of %s did not come along: the tenant's own people own what is new there.", entity.Count{N: owned, Of: "new item"})
+	}
+}
+
+// memberCount returns how many members the row of a team has.
+func memberCount(row json.RawMessage) (n int) {
+	rawjson.Each(row, func(member string, value json.RawMessage) {
+		if member == "members" {
+			rawjson.Each(value, func(string, json.RawMessage) { n++ })
+		}
+	})
+	return n
+}
+
+// warnStays warns that an entity of another tenant stays, without the reason, which the caller may not know. It does not name users.
+func (l *importer) warnStays(kind entity.Kind, id string) {
+	said := fmt.Sprintf("%s %s stays as it is.", kind, id)
+	l.tell(said)
+	if kind != "user" {
+		l.warn(said)
+	}
+}
+
+// tell adds sentences for the superusers of another tenant.
+func (l *importer) tell(said ...string) {
+	l.notice = append(l.notice, said[:min(len(said), max(0, maxWarnings-len(l.notice)))]...)
+}
+
+// warnOwn warns of what is the tenant's own affair: its own superusers, whoever the caller is.
+func (l *importer) warnOwn(said string) {
+	if l.crossTenant {
+		l.tell(said)
+		return
+	}
+	l.warn(said)
+}
+
+// maxNotice bounds the lines of the notification of a deploy from another tenant.
+const maxNotice = 100
+
+// notify sends the tenant's superusers a notification of a deploy from another tenant: what was left out and what was done.
+func (l *importer) notify(ctx context.Context, source string) error {
+	n := len(l.notice)
+	if n == 0 || l.s.notify == nil {
+		return nil
+	}
+	supers, err := l.s.principals.Superusers(ctx, l.tenant)
+	if err != nil || len(supers) == 0 {
+		return err
+	}
+	lines := slices.Clone(l.notice[:min(n, maxNotice)])
+	if n > maxNotice {
+		lines = append(lines, fmt.Sprintf("There are %d more warnings.", n-maxNotice))
+	}
+	return l.s.notify(ctx, l.tenant, supers, "What a deploy from the tenant "+source+" did and left out", strings.Join(lines, "\n"))
+}
+
+// arrive records the change of a row. It removes the files of an overwritten entity that are not in the archive before new ones
+// are written: a path may differ from another one in case alone, or be a folder now.
+func (l *importer) arrive(ctx context.Context, c Change) error {
+	switch c.Action {
+	case string(entity.Created):
+		l.created[c.Key] = true
+		if l.crossTenant && c.Kind == "team" {
+			l.into.DeployedTeams[c.ID] = true
+		}
+	case string(entity.Skipped):
+		l.skipped[c.Key] = true
+	default:
+		if p, ok := l.s.transferers[c.Kind].(entity.FileTransferer); ok {
+			if err := l.comparePaths(ctx, p, &c); err != nil {
+				return err
+			}
+			keep := l.index.files[c.ID]
+			if l.crossTenant {
+				own, err := l.ownFiles(ctx, p, c.Key, keep)
+				if err != nil {
+					return err
+				}
+				keep = slices.Concat(keep, own)
+			}
+			if err := p.KeepFiles(ctx, l.tenant, c.ID, keep); err != nil {
+				return err
+			}
+		}
+	}
+	l.count(c)
+	return nil
+}
+
+func (l *importer) file(ctx context.Context, m archive.Member, r io.Reader) error {
+	k := entity.Key{Kind: l.s.fileKind(l.index, m.ID), ID: m.ID}
+	if _, identical := l.same[k]; identical && l.leaves() {
+		return l.compareFile(ctx, k, *m.File, r)
+	}
+	if l.skipped[k] {
+		return nil // and so are its files
+	}
+	return l.put(ctx, l.s.transferers[k.Kind].(entity.FileTransferer), k, *m.File, r)
+}
+
+func (l *importer) count(c Change) {
+	l.add(c.Kind, c.Action, 1)
+	if l.list {
+		l.report.Changes = append(l.report.Changes, c)
+	}
+}
+
+func (l *importer) add(kind entity.Kind, action string, n int) {
+	by := l.report.ByKind[kind]
+	for _, c := range []*Counts{&l.report.Counts, &by} {
+		switch action {
+		case string(entity.Created):
+			c.Created += n
+		case string(entity.Updated):
+			c.Updated += n
+		case string(entity.Skipped):
+			c.Skipped += n
+		case unchanged:
+			c.Unchanged += n
+		case deleted:
+			c.Deleted += n
+		}
+	}
+	l.report.ByKind[kind] = by
+}
+
+func (l *importer) warn(warnings ...string) {
+	fit := min(len(warnings), max(0, maxWarnings-len(l.report.Warnings)))
+	l.report.Warnings = append(l.report.Warnings, warnings[:fit]...)
+	l.dropped += len(warnings) - fit
+}

@@ -1,0 +1,16 @@
+package bunstore_test
+
+import (
+	"testing"
+
+	"github.com/tenantcontent/tenantcontent/content"
+	"github.com/tenantcontent/tenantcontent/content/bunstore"
+	"github.com/tenantcontent/tenantcontent/content/contenttest"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+)
+
+func TestStore(t *testing.T) {
+	dbtest.EachStore(t, func(t *testing.T, open dbtest.Opener) {
+		contenttest.TestStore(t, func(t *testing.T) content.Store { return bunstore.New(dbtest.People(t, open(t), "jo", "mia")) })
+	})
+}

@@ -1,0 +1,388 @@
+// Package content manages the built-in kinds of content that have no package of their own, such as reports, datasets and
+// libraries with their files. They share one table.
+//
+// httpapi, the root and hosts import it; content/bunstore stores its rows.
+package content
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/blobs"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+// Library is the kind whose entities have files.
+const Library entity.Kind = "library"
+
+// KindInfo describes a built-in kind.
+type KindInfo struct {
+	Kind      entity.Kind
+	Plural    string // as in /api/datasets
+	Commented bool   // can be commented
+	Limit     int    // rows of a page unless its query says otherwise
+	// DraftsEnd reports whether reassignment removes the drafts of the source principal instead of moving them.
+	DraftsEnd bool
+}
+
+// Kinds returns the ready kinds in their order, which is also the order of locks: what depends on something comes after it.
+func Kinds() []KindInfo {
+	return []KindInfo{
+		{Kind: "datasource", Plural: "datasources", Commented: true, Limit: 100},
+		{Kind: "dataset", Plural: "datasets", Commented: true, Limit: 100, DraftsEnd: true},
+		{Kind: "query", Plural: "queries", Commented: true, Limit: 100, DraftsEnd: true},
+		{Kind: "visual", Plural: "visuals", Limit: 100},
+		{Kind: "report", Plural: "reports", Commented: true, Limit: 100, DraftsEnd: true},
+		{Kind: "letterhead", Plural: "letterheads", Limit: 100},
+		{Kind: "template", Plural: "templates", Commented: true, Limit: 100},
+		{Kind: "job", Plural: "jobs", Commented: true, Limit: 100},
+		{Kind: "tag", Plural: "tags", Limit: 100},
+		{Kind: "code", Plural: "codes", Limit: 100},
+		{Kind: "toolkit", Plural: "toolkits", Limit: 100},
+		{Kind: "integration", Plural: "integrations", Limit: 100},
+		{Kind: "file", Plural: "files", Limit: 100},
+		{Kind: Library, Plural: "libraries", Commented: true, Limit: 100},
+		{Kind: "assistant", Plural: "assistants", Commented: true, Limit: 20},
+		{Kind: "app", Plural: "apps", Limit: 20},
+	}
+}
+
+// Entity is one entity of a ready kind.
+type Entity struct {
+	Tenant      string
+	Kind        entity.Kind
+	ID          string          // UUID, lower case; set by Create
+	Name        string          // 1 to 255 characters, without control characters
+	Slug        *string         // [A-Za-z0-9][A-Za-z0-9_-]{0,127}, never of UUID form; unique per kind and owner except for drafts; nil for none
+	Description *string         // at most 16,384 characters; nil for none
+	OwnerID     string          // principal id
+	Data        json.RawMessage // a JSON object of at most 1 MiB without spaces around its parts
+	EditingID   *string         // a draft: id of the entity that it is a draft of
+	System      bool            // belongs to the service itself; nobody edits or deletes it through a session
+	Source      *string         // where it was imported from
+	SourceID    *string
+	CreatedAt   time.Time // UTC, whole microseconds
+	UpdatedAt   time.Time // UTC, whole microseconds
+}
+
+// Version changes with every change of the row.
+func (e Entity) Version() string {
+	return guard.Version(e.ID, e.Name, e.Slug, e.Description, e.OwnerID, e.Data, e.EditingID, e.System, e.Source, e.SourceID, e.CreatedAt, e.UpdatedAt)
+}
+
+// NaturalID returns "<ownerId>:<slug>", or the id of a draft or an entity without a slug.
+func (e Entity) NaturalID() string {
+	if e.Slug == nil || e.EditingID != nil {
+		return e.ID
+	}
+	return e.OwnerID + ":" + *e.Slug
+}
+
+// Ref returns a reference to the entity.
+func (e Entity) Ref() entity.Ref {
+	return entity.Ref{Kind: e.Kind, ID: e.ID, Name: e.Name, OwnerID: e.OwnerID, System: e.System, Draft: e.EditingID != nil}
+}
+
+// Permissions is what the caller may do with an entity.
+type Permissions struct {
+	Edit, Delete, Write, Rename bool
+}
+
+// Lookup identifies an entity: by its id, or by owner and slug if ID is "".
+type Lookup struct{ ID, Owner, Slug string }
+
+// Store keeps the entities of all ready kinds, and the names of libraries' files. Implementations must pass
+// contenttest.TestStore.
+type Store interface {
+	// Get fails with errs.NotFound. Drafts are found by id alone.
+	Get(ctx context.Context, tenant string, kind entity.Kind, at Lookup) (Entity, error)
+	// Page returns a page without drafts in the order of q.Sort: name (the default, ignoring case), createdAt or updatedAt.
+	Page(ctx context.Context, tenant string, kind entity.Kind, q paging.Query) (paging.Page[Entity], error)
+	// Insert fails with errs.Conflict when the slug is taken, and with errs.Forbidden when the owner is no user or team.
+	Insert(ctx context.Context, tenant string, e Entity) error
+	// Update calls edit with the stored entity and writes the result except for Tenant, Kind, ID and CreatedAt; no other write
+	// to it comes between. An error from edit is returned as is and writes nothing. It fails with errs.NotFound, and with
+	// errs.Conflict when the slug is taken.
+	Update(ctx context.Context, tenant string, kind entity.Kind, at Lookup, edit func(*Entity) error) (Entity, error)
+	// Delete calls may with the stored entity, removes it with the names of its files and returns the files' blobs. An error
+	// from may is returned as is and removes nothing. It fails with errs.NotFound.
+	Delete(ctx context.Context, tenant string, kind entity.Kind, at Lookup, may func(Entity) error) (blobs []string, err error)
+
+	// Owned counts what a principal owns of a kind, with drafts.
+	Owned(ctx context.Context, tenant string, kind entity.Kind, owner string) (int, error)
+	// Owners returns the ids of all who own something of a kind, drafts too, each once.
+	Owners(ctx context.Context, tenant string, kind entity.Kind) ([]string, error)
+	// RenameOwners replaces the owner ids of what principals own of a kind, drafts too; names maps old ids to new ones, and no
+	// new one is an old one or owns anything.
+	RenameOwners(ctx context.Context, tenant string, kind entity.Kind, names map[string]string) error
+	// DeleteDrafts removes an owner's drafts of a kind and returns their ids.
+	DeleteDrafts(ctx context.Context, tenant string, kind entity.Kind, owner string) ([]string, error)
+	// Reassign moves all that from owns of a kind to to, locking rows in the order of their ids, and returns what it moved,
+	// without Data. Where to has the slug already, the moved entity gets slug-2, slug-3…
+	Reassign(ctx context.Context, tenant string, kind entity.Kind, from, to string, at time.Time) ([]Entity, error)
+
+	// IDs returns the ids of all entities of a kind but drafts and system entities, ordered.
+	IDs(ctx context.Context, tenant string, kind entity.Kind) ([]string, error)
+	// Some returns the given entities that exist, drafts too, in any order; of a paging.WithBatch perhaps the first alone.
+	Some(ctx context.Context, tenant string, kind entity.Kind, ids []string) ([]Entity, error)
+	// LockSome is like Some, without Data, and locks the rows.
+	LockSome(ctx context.Context, tenant string, kind entity.Kind, ids []string) ([]Entity, error)
+	// Transferable returns those of some keys that name an entity which is neither a draft nor a system entity.
+	Transferable(ctx context.Context, tenant string, keys []entity.Key) (map[entity.Key]bool, error)
+	// Slugs returns the entities of a kind, but drafts, that have one of some owners and slugs, without Data.
+	Slugs(ctx context.Context, tenant string, kind entity.Kind, at []Lookup) ([]Entity, error)
+	// PutAll adds entities of one kind with one statement, or overwrites those whose ids exist, all but CreatedAt,
+	// EditingID and System. A slug must be free, or belong to one that is overwritten, whose id is then among yield. It
+	// fails with errs.Conflict.
+	PutAll(ctx context.Context, tenant string, kind entity.Kind, all []Entity, yield []string) error
+	// Remove deletes entities with the names of their files, and returns the number of those that existed and the files'
+	// blobs.
+	Remove(ctx context.Context, tenant string, kind entity.Kind, ids []string) (n int, blobs []string, err error)
+
+	// File fails with errs.NotFound when the library has no file of exactly this path.
+	File(ctx context.Context, tenant, library, path string) (File, error)
+	// Files returns a page of a library's files in the order of q.Sort: path (the default) or updatedAt.
+	Files(ctx context.Context, tenant, library string, q paging.Query) (paging.Page[File], error)
+	// AllFiles returns all files of a library, ordered by path.
+	AllFiles(ctx context.Context, tenant, library string) ([]File, error)
+	// PutFile names a file of a library and returns the blob of the one that it replaces, "" for none. It fails with
+	// errs.NotFound when there is no such library, and with errs.Conflict when another path differs in case alone, or
+	// goes through this one as if it was a folder, or the other way round. may is asked as by Delete.
+	PutFile(ctx context.Context, tenant, library string, f File, may func(Entity) error) (replaced string, err error)
+	// DeleteFile removes the name of a file and returns its blob. It fails with errs.NotFound.
+	DeleteFile(ctx context.Context, tenant, library, path string) (blob string, err error)
+
+	// InTx runs fn in one transaction, which all calls with its context join.
+	InTx(ctx context.Context, fn func(ctx context.Context) error) error
+}
+
+// Directory looks up the principals of a tenant.
+type Directory interface {
+	// Known returns the given principal ids that exist.
+	Known(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
+}
+
+// Service implements the rules for the ready kinds over a Store.
+type Service struct {
+	store         Store
+	blobs         blobs.Store
+	directory     Directory
+	canonicalName func(ctx context.Context, tenant, name string) (string, error)
+	others        []entity.Type
+	forget        func(ctx context.Context, tenant string, gone ...entity.Key) error
+	now           func() time.Time
+	newID         func() string
+	limit         int64
+}
+
+// Options configure a Service. Store is required, Blobs for files and Directory for imports.
+type Options struct {
+	Store     Store
+	Blobs     blobs.Store
+	Directory Directory
+	// Others are the kinds of other packages and the host. References to their entities in an entity's data are found by their
+	// Lookup. One with the name of a built-in kind replaces it.
+	Others []entity.Type
+	// Forget removes what belongs to deleted entities, such as comments, in the transaction in ctx; nil for nothing.
+	Forget func(ctx context.Context, tenant string, gone ...entity.Key) error
+	// CanonicalName returns the exact name of the user who is meant by the owner in a natural id, or the name as it is; nil: only
+	// exact names are found.
+	CanonicalName func(ctx context.Context, tenant, name string) (string, error)
+	Limit         int64            // bytes of a file; default 256 MiB
+	Now           func() time.Time // default time.Now
+	NewID         func() string    // default UUIDv7
+}
+
+// New returns a Service.
+func New(o Options) *Service {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.NewID == nil {
+		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
+	}
+	if o.Limit == 0 {
+		o.Limit = 256 << 20
+	}
+	return &Service{
+		store: o.Store, blobs: o.Blobs, directory: o.Directory, canonicalName: o.CanonicalName, others: o.Others, forget: o.Forget, now: o.Now, newID: o.NewID, limit: o.Limit,
+	}
+}
+
+// Page returns a page of a kind's entities, but drafts, to any session, sorted by name (the default), createdAt or updatedAt;
+// q searches name, slug and description. Errors: errs.Invalid for a sort or cursor that does not fit.
+func (s *Service) Page(ctx context.Context, kind entity.Kind, q paging.Query) (paging.Page[Entity], error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return paging.Page[Entity]{}, err
+	}
+	return s.store.Page(ctx, a.Tenant, kind, q)
+}
+
+// Get returns one entity, found by id or natural id, to any session. Errors: errs.NotFound.
+func (s *Service) Get(ctx context.Context, kind entity.Kind, id string) (Entity, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Entity{}, err
+	}
+	return s.find(ctx, a.Tenant, kind, id)
+}
+
+func (s *Service) find(ctx context.Context, tenant string, kind entity.Kind, id string) (e Entity, err error) {
+	err = s.at(ctx, tenant, kind, id, func(at Lookup) error {
+		e, err = s.store.Get(ctx, tenant, kind, at)
+		return err
+	})
+	return e, err
+}
+
+// at calls do with the place that an id or natural id names. If nothing is there, it calls it again with the exact name of the
+// owner whom a natural id spells differently.
+func (s *Service) at(ctx context.Context, tenant string, kind entity.Kind, id string, do func(Lookup) error) error {
+	at, err := place(kind, id)
+	if err != nil {
+		return err
+	}
+	err = do(at)
+	if errs.CodeOf(err) != errs.NotFound || at.Owner == "" || s.canonicalName == nil {
+		return err
+	}
+	owner, failed := s.canonicalName(ctx, tenant, at.Owner)
+	if failed != nil || owner == at.Owner {
+		return cmp.Or(failed, err)
+	}
+	at.Owner = owner
+	return do(at)
+}
+
+// Create adds an entity of e.Kind, which its caller owns. It needs the role Designer. Tenant, ID, OwnerID and times are
+// ignored; EditingID and System are taken: no route sets them, so they are for library code.
+// Errors: errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken slug.
+func (s *Service) Create(ctx context.Context, e Entity) (Entity, error) {
+	a, err := actor.Allowed(ctx, actor.EntityWrite)
+	if err != nil {
+		return Entity{}, err
+	}
+	if err := e.accept(); err != nil {
+		return Entity{}, err
+	}
+	e.Tenant, e.ID, e.OwnerID, e.CreatedAt = a.Tenant, s.newID(), a.User, s.stamp()
+	e.UpdatedAt = e.CreatedAt
+	if err := s.store.Insert(ctx, a.Tenant, e); err != nil {
+		return Entity{}, err
+	}
+	return e, nil
+}
+
+// Update changes an entity, found by id or natural id. It is for its owner, the Designers of an owning team and
+// superusers; a system entity is nobody's. Kind, OwnerID, EditingID, System and what the service keeps are put back.
+// Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken slug; an error from
+// edit as it is.
+func (s *Service) Update(ctx context.Context, kind entity.Kind, id string, edit func(*Entity) error) (Entity, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Entity{}, err
+	}
+	return s.update(ctx, a.Tenant, kind, id, func(e *Entity) error {
+		was := *e
+		if err := may(a, was); err != nil {
+			return err
+		}
+		if err := edit(e); err != nil {
+			return err
+		}
+		e.Tenant, e.Kind, e.ID, e.OwnerID, e.CreatedAt = was.Tenant, was.Kind, was.ID, was.OwnerID, was.CreatedAt
+		e.EditingID, e.System, e.UpdatedAt = was.EditingID, was.System, s.stamp()
+		return e.accept()
+	})
+}
+
+// SetSystem makes an entity one of the service itself, or a plain one. It is for library code: it needs no actor, and no
+// route calls it. Errors: errs.NotFound.
+func (s *Service) SetSystem(ctx context.Context, tenant string, kind entity.Kind, id string, system bool) (Entity, error) {
+	return s.update(ctx, tenant, kind, id, func(e *Entity) error {
+		e.System, e.UpdatedAt = system, s.stamp()
+		return nil
+	})
+}
+
+func (s *Service) update(ctx context.Context, tenant string, kind entity.Kind, id string, edit func(*Entity) error) (e Entity, err error) {
+	err = s.at(ctx, tenant, kind, id, func(at Lookup) error {
+		e, err = s.store.Update(ctx, tenant, kind, at, edit)
+		return err
+	})
+	return e, err
+}
+
+// Delete removes an entity, found by id or natural id, and a library's files with it. It is for those who may change it.
+// Errors: errs.NotFound; errs.Forbidden.
+func (s *Service) Delete(ctx context.Context, kind entity.Kind, id string) error {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return err
+	}
+	return s.store.InTx(ctx, func(ctx context.Context) error {
+		gone := entity.Key{Kind: kind}
+		var blobs []string
+		err := s.at(ctx, a.Tenant, kind, id, func(at Lookup) (err error) {
+			blobs, err = s.store.Delete(ctx, a.Tenant, kind, at, func(e Entity) error {
+				gone.ID = e.ID
+				return may(a, e)
+			})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if err := s.forgetAll(ctx, a.Tenant, gone); err != nil {
+			return err
+		}
+		return s.drop(ctx, a.Tenant, blobs)
+	})
+}
+
+// forgetAll removes what hangs on entities that are deleted.
+func (s *Service) forgetAll(ctx context.Context, tenant string, gone ...entity.Key) error {
+	if s.forget == nil {
+		return nil
+	}
+	return s.forget(ctx, tenant, gone...)
+}
+
+// drop removes the bytes of files.
+func (s *Service) drop(ctx context.Context, tenant string, ids []string) error {
+	for _, id := range ids {
+		if err := s.blobs.Delete(ctx, tenant, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Permissions returns what an actor may do with an entity.
+func (s *Service) Permissions(a actor.Actor, e Entity) Permissions {
+	all := may(a, e) == nil
+	return Permissions{Edit: all, Delete: all, Write: all, Rename: all}
+}
+
+// may refuses who may not change an entity.
+func may(a actor.Actor, e Entity) error {
+	switch {
+	case e.System:
+		return errs.New(errs.Forbidden, "This %s belongs to the system.", e.Kind)
+	case !a.Owns(e.OwnerID):
+		return errs.New(errs.Forbidden, "This needs the owner of the %s, a designer of the owning team or a superuser.", e.Kind)
+	}
+	return nil
+}
+
+// stamp returns the time of a write, in the precision that every database can store.
+func (s *Service) stamp() time.Time { return s.now().UTC().Truncate(time.Microsecond) }

@@ -1,0 +1,196 @@
+package transfer_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/transfer"
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+type item struct {
+	Name string          `json:"name"`
+	A    json.RawMessage `json:"a"`
+	Note json.RawMessage `json:"note"` // of whose members the kind knows
+	B    json.RawMessage `json:"b"`
+}
+
+func hole(n int) string { return fmt.Sprintf(`"\u0068\u006f\u006c\u0065 %d"`, n) }
+
+// TestExportIsAsEncodingJSONWrites has names and JSON that look like what stands for free JSON while a row is made.
+func TestExportIsAsEncodingJSONWrites(t *testing.T) {
+	is := is.New(t)
+	for _, p := range []item{
+		{"plain", json.RawMessage(`{"a":1}`), nil, json.RawMessage(`[1,"x"]`)},
+		{`"` + hole(0) + hole(2) + `hole 0 <&>`, json.RawMessage(`{` + hole(2) + `:` + hole(0) + `}`), json.RawMessage(`"hole 2"`), json.RawMessage(hole(0))},
+		{"none", nil, nil, nil},
+		{"one", nil, json.RawMessage(`{}`), json.RawMessage(`{` + hole(0) + `:` + hole(2) + `}`)},
+	} {
+		transferer := transfer.Transferer[item]{
+			Kind: "thing", ID: func(p item) string { return p.Name },
+			Some: func(context.Context, string, []string) ([]item, error) { return []item{p}, nil },
+			Free: func(p *item) []*json.RawMessage { return []*json.RawMessage{&p.A, &p.B} },
+			Row:  func(p item) any { return p },
+		}
+		for row, err := range transferer.Export(t.Context(), "acme", []string{p.Name}) {
+			is.NoErr(err)
+			is.True(json.Valid(row.JSON))
+			var got item
+			is.NoErr(json.Unmarshal(row.JSON, &got))
+			is.Equal(got.Name, p.Name)
+			for _, part := range [][2]json.RawMessage{{got.A, p.A}, {got.Note, p.Note}, {got.B, p.B}} {
+				if part[1] == nil {
+					part[1] = json.RawMessage("null")
+				}
+				is.Equal(string(part[0]), string(part[1]))
+			}
+		}
+	}
+}
+
+// TestLargeEntities are read few at a time, in whatever order they come: all of them are exported in the order that was asked
+// for, and what does not exist is found out.
+func TestLargeEntities(t *testing.T) {
+	is, most := is.New(t), 0
+	all := []string{"a", "b", "c", "d", "e"}
+	for _, order := range []func(a, b string) int{strings.Compare, func(a, b string) int { return strings.Compare(b, a) }} {
+		transferer := transfer.Transferer[item]{
+			Kind: "thing", ID: func(p item) string { return p.Name }, Row: func(p item) any { return p },
+			Some: func(ctx context.Context, _ string, ids []string) (some []item, err error) {
+				meter := paging.BatchMeter(ctx)
+				for _, id := range slices.SortedFunc(slices.Values(ids), order) {
+					if id == "gone" {
+						continue
+					}
+					some = append(some, item{Name: id})
+					if full, _ := meter.Add(700 << 10); full {
+						break
+					}
+				}
+				most = max(most, len(some))
+				return some, nil
+			},
+		}
+		exported := func(ids []string) (names []string, failure error) {
+			for row, err := range transferer.Export(t.Context(), "acme", ids) {
+				if err != nil {
+					return names, err
+				}
+				names = append(names, row.ID)
+			}
+			return names, nil
+		}
+		names, err := exported(all)
+		is.NoErr(err)
+		is.Equal(names, all)
+		names, err = exported([]string{"a", "b", "gone", "d"})
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+		is.Equal(names, []string{"a", "b"})
+		needs, err := transferer.Needs(t.Context(), "acme", append([]string{"gone"}, all...))
+		is.NoErr(err)
+		is.Equal(slices.Sorted(maps.Keys(needs)), all)
+	}
+	is.Equal(most, 2)
+}
+
+// TestSecretsThatMove are told of: those that stay where other things around them do not.
+func TestSecretsThatMove(t *testing.T) {
+	is := is.New(t)
+	ours := item{Name: "p", A: json.RawMessage(`{"host":"a","password":"x"}`), B: json.RawMessage(`{"env":{"A":"y","B":"z"},"n":1}`)}
+	transferer := transfer.Transferer[item]{
+		Kind: "thing", ID: func(p item) string { return p.Name },
+		Some: func(context.Context, string, []string) ([]item, error) { return []item{ours}, nil },
+		Free: func(p *item) []*json.RawMessage { return []*json.RawMessage{&p.A, &p.B} },
+		Read: func(_ string, r entity.Row) (p item, err error) { return p, json.Unmarshal(r.JSON, &p) },
+		Put:  func(context.Context, *transfer.Batch[item]) error { return nil },
+		InTx: func(ctx context.Context, fn func(context.Context) error) error { return fn(ctx) },
+	}
+	const stayed = "%s of 1 thing row stayed while what is around them changed: check where they go."
+	lost := "1 secret of 1 thing row got lost with what was replaced: set them again here."
+	for row, want := range map[string][]string{
+		`{"name":"p","a":{"host":"a","password":"*"},"b":{"env":{"A":"*","B":"*"},"n":1}}`: nil,
+		`{"name":"p","a":{"host":"b","password":"*"},"b":{"env":{"A":"*","B":"*"},"n":1}}`: {fmt.Sprintf(stayed, "1 secret")},
+		`{"name":"p","a":{"host":"b","password":"*"},"b":{"env":{"A":"*","B":"*"},"n":2}}`: {fmt.Sprintf(stayed, "3 secrets")},
+		`{"name":"p","a":{"host":"b"},"b":{"env":{"A":"*","B":"*"},"n":1}}`:                {lost}, // none stayed there
+		`{"name":"p","a":{"host":"a","password":"*"},"b":{"env":{"A":"*"},"n":1}}`:         {lost}, // and that is all that changed
+	} {
+		_, warnings, err := transferer.Import(t.Context(), "acme", []entity.Row{{Key: entity.Key{Kind: "thing", ID: "p"}, JSON: []byte(row)}}, entity.ImportOptions{Rule: entity.Overwrite})
+		is.NoErr(err)
+		is.Equal(warnings, want)
+	}
+}
+
+// TestSecretsOfAnotherTenantsDeploy stay where the JSON says what it said, and nowhere else.
+func TestSecretsOfAnotherTenantsDeploy(t *testing.T) {
+	is := is.New(t)
+	var put string
+	transferer := transfer.Transferer[item]{
+		Kind: "thing", ID: func(p item) string { return p.Name },
+		Some: func(context.Context, string, []string) ([]item, error) {
+			return []item{{Name: "p", A: json.RawMessage(`{"host":"good","password":"x","env":{"A":"y"}}`), B: json.RawMessage(`{"pin":"z"}`)}}, nil
+		},
+		Free: func(p *item) []*json.RawMessage { return []*json.RawMessage{&p.A, &p.B} },
+		Read: func(_ string, r entity.Row) (p item, err error) { return p, json.Unmarshal(r.JSON, &p) },
+		Put: func(_ context.Context, b *transfer.Batch[item]) error {
+			put = string(b.Write[0].A) + string(b.Write[0].B)
+			return nil
+		},
+		InTx: func(ctx context.Context, fn func(context.Context) error) error { return fn(ctx) },
+	}
+	removed := []string{"2 secrets of 1 thing row got removed, since what is around them changed: set them again here."}
+	for _, c := range []struct {
+		a, put   string
+		warnings []string
+	}{
+		{`{"env":{"A":"*"},"host":"good","password":"*"}`, `{"env":{"A":"y"},"host":"good","password":"x"}{"pin":"z"}`, nil},
+		{`{"host":"evil","password":"*","env":{"A":"*"}}`, `{"host":"evil","env":{}}{"pin":"z"}`, removed},
+		{`{"host":"good","password":"*","env":{"A":"*"},"host":"evil"}`, `{"host":"good","env":{},"host":"evil"}{"pin":"z"}`, removed},
+		{`{"host":"good","env":{"A":"*"}}`, `{"host":"good","env":{}}{"pin":"z"}`, []string{
+			"1 secret of 1 thing row got lost with what was replaced: set them again here.",
+			"1 secret of 1 thing row got removed, since what is around them changed: set them again here.",
+		}},
+	} {
+		row := entity.Row{Key: entity.Key{Kind: "thing", ID: "p"}, JSON: []byte(`{"name":"p","a":` + c.a + `,"b":{"pin":"*"}}`)}
+		_, warnings, err := transferer.Import(t.Context(), "acme", []entity.Row{row}, entity.ImportOptions{Rule: entity.Overwrite, CrossTenant: true})
+		is.NoErr(err)
+		is.Equal(put, c.put)
+		is.Equal(warnings, c.warnings)
+	}
+}
+
+// TestWhySaysItOnce, and keeps the cause for the log.
+func TestWhySaysItOnce(t *testing.T) {
+	is, k, cause := is.New(t), entity.Key{Kind: "thing", ID: "p"}, errors.New("cause")
+	is.Equal(transfer.Why(k, errs.New(errs.Invalid, "name must be short")).Error(), "thing p: name must be short")
+	err := transfer.Why(k, fmt.Errorf("reading: %w", errs.Wrap(errs.Invalid, cause, "name must be short")))
+	is.Equal(err.Error(), "thing p: name must be short: cause")
+	is.True(errors.Is(err, cause))
+	is.Equal(transfer.Why(k, cause), cause)
+	is.Equal(transfer.Why(k, nil), nil)
+}
+
+func TestExportMasksSecrets(t *testing.T) {
+	is := is.New(t)
+	transferer := transfer.Transferer[item]{
+		Kind: "thing", ID: func(p item) string { return p.Name },
+		Some: func(context.Context, string, []string) ([]item, error) {
+			return []item{{Name: "p", A: json.RawMessage(`{"password":"x"}`), B: json.RawMessage(`{"password":`)}}, nil
+		},
+		Free: func(p *item) []*json.RawMessage { return []*json.RawMessage{&p.A, &p.B} },
+		Row:  func(p item) any { return p },
+	}
+	for row, err := range transferer.Export(t.Context(), "acme", []string{"p"}) {
+		is.NoErr(err)
+		is.Equal(string(row.JSON), `{"name":"p","a":{"password":"********"},"note":null,"b":null}`)
+	}
+}

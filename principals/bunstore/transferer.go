@@ -1,0 +1,208 @@
+package bunstore
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/paging"
+	"github.com/tenantcontent/tenantcontent/principals"
+)
+
+// texts reads rows of one text.
+func texts(rows *sql.Rows, err error) ([]string, error) {
+	return bunx.Scan(rows, err, func(rows *sql.Rows) (s string, err error) { return s, rows.Scan(&s) })
+}
+
+// Known implements principals.TransferStore.
+func (s *Store) Known(ctx context.Context, tenant string, ids []string) (map[string]bool, error) {
+	known := map[string]bool{}
+	if len(ids) == 0 {
+		return known, nil
+	}
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	some, err := texts(c.Find(ctx, bunx.Lookup{Columns: `id`, Table: `tc_principals`, Where: `tenant_id = $1`, Key: `id`}, ids, tenant))
+	for _, id := range some {
+		known[id] = true
+	}
+	return known, bunx.Err(err, "Principal")
+}
+
+// UserIDs implements principals.TransferStore.
+func (s *Store) UserIDs(ctx context.Context, tenant string) ([]string, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	ids, err := texts(c.Rows(ctx, `SELECT username FROM tc_users WHERE tenant_id = $1 ORDER BY username`, tenant))
+	return ids, bunx.Err(err, "User")
+}
+
+// TeamIDs implements principals.TransferStore.
+func (s *Store) TeamIDs(ctx context.Context, tenant string) ([]string, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	ids, err := texts(c.Rows(ctx, `SELECT id FROM tc_teams WHERE tenant_id = $1 ORDER BY id`, tenant))
+	return ids, bunx.Err(err, "Team")
+}
+
+// SomeUsers implements principals.TransferStore.
+func (s *Store) SomeUsers(ctx context.Context, tenant string, usernames []string) ([]principals.User, error) {
+	if len(usernames) == 0 {
+		return nil, nil
+	}
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, _, err := bunx.Bounded[user](ctx, c.NewSelect().Model((*user)(nil)).Where("u.tenant_id = ?", tenant).
+		Where("u.username IN (?)", bun.List(usernames)), paging.BatchMeter(ctx))
+	users := make([]principals.User, len(rows))
+	for i, r := range rows {
+		users[i] = r.user()
+	}
+	return users, bunx.Err(err, "User")
+}
+
+// SomeTeams implements principals.TransferStore.
+func (s *Store) SomeTeams(ctx context.Context, tenant string, ids []string) ([]principals.Team, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	var rows []team
+	err := c.NewSelect().Model(&rows).Where("t.tenant_id = ?", tenant).Where("t.id IN (?)", bun.List(ids)).Scan(ctx)
+	teams := make([]principals.Team, len(rows))
+	for i, r := range rows {
+		teams[i] = r.team()
+	}
+	return teams, bunx.Err(err, "Team")
+}
+
+// TeamsWithSlugs implements principals.TransferStore.
+func (s *Store) TeamsWithSlugs(ctx context.Context, tenant string, slugs []string) (map[string]string, error) {
+	ids := map[string]string{}
+	if len(slugs) == 0 {
+		return ids, nil
+	}
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Find(ctx, bunx.Lookup{Columns: `slug, id`, Table: `tc_teams`, Where: `tenant_id = $1`, Key: `slug`}, slugs, tenant)
+	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
+		var slug, id string
+		err = rows.Scan(&slug, &id)
+		ids[slug] = id
+		return none, err
+	})
+	return ids, bunx.Err(err, "Team")
+}
+
+// MembersOf implements principals.TransferStore.
+func (s *Store) MembersOf(ctx context.Context, tenant string, teamIDs []string) ([]principals.Membership, error) {
+	if len(teamIDs) == 0 {
+		return nil, nil
+	}
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, `SELECT team_id, username, role, created_at FROM tc_memberships WHERE tenant_id = $1 AND team_id IN `+
+		c.Among(2, 1)+` ORDER BY team_id, username`, tenant, bunx.Keys(teamIDs))
+	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (m principals.Membership, err error) {
+		var created bunx.Time
+		err = rows.Scan(&m.TeamID, &m.Username, &m.Role, &created)
+		m.CreatedAt = created.Time
+		return m, err
+	})
+	return all, bunx.Err(err, "Member")
+}
+
+// PutUsers implements principals.TransferStore.
+func (s *Store) PutUsers(ctx context.Context, tenant string, all []principals.User) error {
+	if len(all) == 0 {
+		return nil
+	}
+	rows := make([]user, len(all))
+	for i, u := range all {
+		rows[i] = userRow(tenant, u)
+		rows[i].Superuser = false
+	}
+	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+		q := c.NewInsert().Model(&rows).On("CONFLICT (tenant_id, username) DO UPDATE")
+		for _, column := range []string{
+			"label", "search", "display_name", "family_name", "given_name", "middle_name", "email", "timezone", "data", "user_fields",
+			"updated_at",
+		} {
+			q = q.Set("? = excluded.?", bun.Ident(column), bun.Ident(column))
+		}
+		_, err := q.Where("NOT u.superuser").Exec(ctx)
+		return bunx.Err(err, "A user with this name")
+	})
+}
+
+// PutTeams implements principals.TransferStore. A slug may pass from one team to another that is written with it, so the
+// slugs of yield give way first: an id is a slug that no other team can have.
+func (s *Store) PutTeams(ctx context.Context, tenant string, all []principals.Team, yield []string) error {
+	if len(all) == 0 {
+		return nil
+	}
+	rows := make([]team, len(all))
+	for i, t := range all {
+		rows[i] = teamRow(tenant, t)
+	}
+	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+		if len(yield) > 0 {
+			_, err := c.Exec(ctx, `UPDATE tc_teams SET slug = id WHERE tenant_id = $1 AND id IN `+c.Among(2, 1), tenant, bunx.Keys(yield))
+			if err != nil {
+				return bunx.Err(err, "Team")
+			}
+		}
+		q := c.NewInsert().Model(&rows).On("CONFLICT (tenant_id, id) DO UPDATE")
+		for _, column := range []string{
+			"name", "slug", "label", "search", "description", "color", "icon", "material_icon", "source", "source_id", "updated_at",
+		} {
+			q = q.Set("? = excluded.?", bun.Ident(column), bun.Ident(column))
+		}
+		_, err := q.Exec(ctx)
+		return bunx.Err(err, slugTaken)
+	})
+}
+
+// PutMembers implements principals.TransferStore.
+func (s *Store) PutMembers(ctx context.Context, tenant string, all []principals.Membership) error {
+	if len(all) == 0 {
+		return nil
+	}
+	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+		const columns = 5
+		args := make([]any, 0, columns*len(all))
+		for _, m := range all {
+			args = append(args, tenant, m.TeamID, m.Username, int(m.Role), bunx.At(m.CreatedAt))
+		}
+		_, err := c.Exec(ctx, `INSERT INTO tc_memberships (tenant_id, team_id, username, role, created_at) VALUES `+bunx.Values(len(all), columns)+
+			` ON CONFLICT (tenant_id, team_id, username) DO UPDATE SET role = excluded.role`, args...)
+		return bunx.Err(err, "Member")
+	})
+}
+
+// DeleteUsers implements principals.TransferStore.
+func (s *Store) DeleteUsers(ctx context.Context, tenant string, usernames []string) (n int, pictures []string, err error) {
+	if len(usernames) == 0 {
+		return 0, nil, nil
+	}
+	err = s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+		some, err := texts(c.Rows(ctx, `DELETE FROM tc_users WHERE tenant_id = $1 AND username IN `+c.Among(2, 1)+
+			` RETURNING coalesce(avatar_id, '')`, tenant, bunx.Keys(usernames)))
+		for _, id := range some {
+			if id != "" {
+				pictures = append(pictures, id)
+			}
+		}
+		n = len(some)
+		return bunx.Err(err, "User")
+	})
+	return n, pictures, err
+}
+
+// DeleteTeams implements principals.TransferStore.
+func (s *Store) DeleteTeams(ctx context.Context, tenant string, ids []string) (n int, err error) {
+	if len(ids) == 0 {
+		return 0, nil
+	}
+	err = s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) (err error) {
+		n, err = c.Exec(ctx, `DELETE FROM tc_teams WHERE tenant_id = $1 AND id IN `+c.Among(2, 1), tenant, bunx.Keys(ids))
+		return bunx.Err(err, "Team")
+	})
+	return n, err
+}
