@@ -19,11 +19,11 @@ import (
 type realm struct {
 	flavor
 	dial                 Dial
-	denied               bool   // connections to address
-	url                  string // for people
+	denied               bool   // connections to address are denied
+	url                  string // for messages
 	address              string // host and port
 	tls                  *tls.Config
-	caCerts              []string // the bytes of each
+	caCerts              []string // DER
 	secure, startTLS     bool
 	bindDN, bindPassword string
 
@@ -34,7 +34,7 @@ type realm struct {
 	timeout                time.Duration
 }
 
-// part is where to search for what.
+// part is a base and a filter of a search.
 type part struct{ base, filter string }
 
 var (
@@ -67,7 +67,7 @@ func open(f flavor, config json.RawMessage, dial Dial, denied Denied) (domains.R
 	return r, nil
 }
 
-// readConnection reads how to get to the directory.
+// readConnection reads the address, TLS and account.
 func (r *realm) readConnection(m *members) {
 	u, err := url.Parse(m.text("url", "", maxText))
 	if err != nil || u.Scheme != "ldap" && u.Scheme != "ldaps" {
@@ -98,7 +98,7 @@ func (r *realm) readConnection(m *members) {
 	}
 }
 
-// Check implements domains.Checker.
+// Check implements domains.ConfigChecker.
 func (r *realm) Check() error {
 	if r.denied {
 		return domains.DeniedAddress("url")
@@ -106,8 +106,8 @@ func (r *realm) Check() error {
 	return nil
 }
 
-// Redirects implements domains.SecretSender: the password goes to the server of url, in the clear without TLS, and to whoever
-// has a certificate by caCert.
+// Redirects implements domains.SecretSender. The password is sent to the server of url, which startTLS and caCert
+// authenticate.
 func (r *realm) Redirects(before domains.Realm) string {
 	ports := map[string]string{"ldap": goldap.DefaultLdapPort, "ldaps": goldap.DefaultLdapsPort}
 	was, ok := before.(*realm)
@@ -132,7 +132,7 @@ func defaultPort(u *url.URL) string {
 	return goldap.DefaultLdapPort
 }
 
-// groupClass is the filter for the groups of LDAP that have a member attribute.
+// groupClass returns the filter for the class of groups with a member attribute.
 func groupClass(member string) string {
 	switch strings.ToLower(member) {
 	case "uniquemember":

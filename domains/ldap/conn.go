@@ -12,29 +12,29 @@ import (
 	goldap "github.com/go-ldap/ldap/v3"
 )
 
-// conn is a connection for one call. Its socket is closed when the call's context ends or when the directory is silent
-// for too long, and then everything that waits for it fails. go-ldap's own time-outs are not used: they count a whole
-// page, and drop an entry for which its reader is late.
+// conn is a connection for one call. Its socket is closed when the call's context ends or when the directory sends nothing
+// for the timeout; everything that waits for it then fails. go-ldap's own timeouts are not used: they count a whole page, and
+// drop an entry that its reader does not take in time.
 type conn struct {
 	*goldap.Conn
 	*realm
-	ctx    context.Context
-	raw    net.Conn
-	frames *frames
-	silent *time.Timer // closes raw
-	late   atomic.Bool // silent has closed it
-	forget func() bool // that ctx closes raw
+	ctx      context.Context
+	raw      net.Conn
+	frames   *frames
+	silent   *time.Timer // closes raw
+	timedOut atomic.Bool // silent has closed it
+	stop     func() bool // keeps ctx from closing raw
 }
 
-// connect returns a connection with TLS where it is configured, bound as the service, on which the directory may send most
-// bytes. Close it.
+// connect returns a connection, with TLS if that is configured, that is bound as the service and takes at most most bytes from
+// the directory. The caller closes it.
 func (r *realm) connect(ctx context.Context, most int64) (*conn, error) {
 	c := &conn{realm: r, ctx: ctx}
 	if err := c.reach(); err != nil {
 		return nil, err
 	}
-	c.silent = time.AfterFunc(r.timeout, func() { c.late.Store(true); c.raw.Close() })
-	c.forget = context.AfterFunc(ctx, func() { c.raw.Close() })
+	c.silent = time.AfterFunc(r.timeout, func() { c.timedOut.Store(true); c.raw.Close() })
+	c.stop = context.AfterFunc(ctx, func() { c.raw.Close() })
 	transport, err := c.encrypt()
 	if err != nil {
 		c.release()
@@ -46,7 +46,7 @@ func (r *realm) connect(ctx context.Context, most int64) (*conn, error) {
 	if r.bindDN == "" {
 		return c, nil
 	}
-	c.awake()
+	c.resetTimeout()
 	if err := c.Bind(r.bindDN, r.bindPassword); err != nil {
 		defer c.close()
 		return nil, c.failed(redacted(err, r.bindPassword), c.noBind)
@@ -64,13 +64,13 @@ func (c *conn) reach() (err error) {
 	return nil
 }
 
-// encrypt returns the socket with TLS on it, or as it is.
+// encrypt returns the socket with TLS if that is configured, else as it is.
 func (c *conn) encrypt() (net.Conn, error) {
 	if !c.secure && !c.realm.startTLS {
 		return c.raw, nil
 	}
 	if c.realm.startTLS {
-		if err := askTLS(c.raw); err != nil {
+		if err := startTLS(c.raw); err != nil {
 			return nil, err
 		}
 	}
@@ -81,10 +81,10 @@ func (c *conn) encrypt() (net.Conn, error) {
 // maxStartTLS bounds the answer to StartTLS, in bytes.
 const maxStartTLS = 64 << 10
 
-// askTLS asks for TLS on a socket on which nothing was said yet (RFC 4511, 4.14). It reads the answer byte by byte: what
-// somebody on the way puts behind it meets the handshake, and never counts as an answer of the directory.
-// (go-ldap's StartTLS hides in a text what is wrong with a certificate.)
-func askTLS(raw net.Conn) error {
+// startTLS starts TLS on a new socket (RFC 4511, section 4.14). It reads the response byte by byte, so that bytes which are
+// injected behind it go to the handshake and are never taken for a response of the directory. go-ldap's StartTLS is not used,
+// as it returns errors of certificates as text alone.
+func startTLS(raw net.Conn) error {
 	request := ber.NewSequence("LDAPMessage")
 	request.AppendChild(ber.NewInteger(ber.ClassUniversal, ber.TypePrimitive, ber.TagInteger, 1, "messageID"))
 	extended := ber.Encode(ber.ClassApplication, ber.TypeConstructed, goldap.ApplicationExtendedRequest, nil, "ExtendedRequest")
@@ -100,18 +100,18 @@ func askTLS(raw net.Conn) error {
 	return goldap.GetLDAPError(answer)
 }
 
-// awake notes that the directory has answered, or is asked.
-func (c *conn) awake() { c.silent.Reset(c.timeout) }
+// resetTimeout restarts the timeout, before each request and after each response.
+func (c *conn) resetTimeout() { c.silent.Reset(c.timeout) }
 
-// release lets go of the socket.
+// release closes the socket.
 func (c *conn) release() {
-	c.forget()
+	c.stop()
 	c.silent.Stop()
 	c.raw.Close()
 }
 
-// close ends the connection. The socket goes first: go-ldap's Close waits for its writer, and that may wait for a
-// directory that reads nothing.
+// close closes the connection. The socket is closed first: go-ldap's Close waits for its writer, which may wait for a directory
+// that reads nothing.
 func (c *conn) close() {
 	c.release()
 	c.Conn.Close()

@@ -9,11 +9,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// key stands for a DN, or for a name, in few bytes. What a directory takes for two DNs gets two keys; one that is written
-// in another case, with other spaces or escapes gets the same.
+// key is a digest of a DN or a name, to save memory. DNs that differ only in case, spaces or escapes have the same key.
 type key [16]byte
 
-// keys makes keys. It is not for several goroutines.
+// keys computes keys. It is not safe for concurrent use.
 type keys struct{ buffer []byte }
 
 func (k *keys) hash() (h key) {
@@ -22,7 +21,7 @@ func (k *keys) hash() (h key) {
 	return h
 }
 
-// name returns the key of somebody's name.
+// name returns the key of a username.
 func (k *keys) name(s string) key {
 	k.buffer = append(k.buffer[:0], norm.NFC.String(strings.ToLower(s))...)
 	return k.hash()
@@ -37,7 +36,7 @@ func (k *keys) dn(s string) key {
 	return k.hash()
 }
 
-// plain fills the buffer with a DN whose canonical form is itself in lower case, which is nearly every one.
+// plain fills the buffer with the lower-case form of a DN if that is canonical, as it is for nearly all, and reports whether it is.
 func (k *keys) plain(s string) bool {
 	before := byte(',')
 	for i := range len(s) {

@@ -11,7 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/domains"
 )
 
-// errEnough is the end of a scan that its reader does not want to go on.
+// errEnough ends a scan whose reader stops.
 var errEnough = errors.New("enough")
 
 // Entries implements domains.Directory.
@@ -29,14 +29,14 @@ func (r *realm) Entries(ctx context.Context) iter.Seq2[domains.Entry, error] {
 	}
 }
 
-// read returns every person, then every group.
-func (r *realm) read(ctx context.Context, give func(domains.Entry) error) error {
+// read calls emit for every person, then for every group.
+func (r *realm) read(ctx context.Context, emit func(domains.Entry) error) error {
 	c, err := r.connect(ctx, maxBytes)
 	if err != nil {
 		return err
 	}
 	defer c.close()
-	s := &scan{conn: c, give: give, personAt: map[string]int32{}, groupAt: map[string]int32{}, keyed: map[key]int32{}}
+	s := &scan{conn: c, emit: emit, personAt: map[string]int32{}, groupAt: map[string]int32{}, keyed: map[key]int32{}}
 	if err := c.each(r.people, r.personAttributes(), s.person); err != nil {
 		return err
 	}
@@ -48,25 +48,25 @@ func (r *realm) read(ctx context.Context, give func(domains.Entry) error) error 
 			return err
 		}
 	}
-	c.release() // all is read
-	return s.giveGroups()
+	c.release() // everything has been read
+	return s.emitGroups()
 }
 
-// memberName is the attribute of people that groups of the class posixGroup name them by.
+// memberName is the attribute of users that groups of the class posixGroup refer to.
 const memberName = "uid"
 
-// membersByName reports whether groups name people, and not DNs.
+// membersByName reports whether groups have names of users, and not DNs.
 func (r *realm) membersByName() bool { return strings.EqualFold(r.groupMember, "memberUid") }
 
-// scan is a scan under way. Of people it keeps no more than their ids and the keys that groups name them by.
+// scan is a running scan. Of users it keeps only their ids and the keys that groups refer to.
 type scan struct {
 	*conn
-	give func(domains.Entry) error
+	emit func(domains.Entry) error
 	keys keys
 
 	ids      []string         // of people
 	personAt map[string]int32 // id -> place in ids
-	keyed    map[key]int32    // DN or name of people -> place in ids, nobody where two share one
+	keyed    map[key]int32    // DN or name of people -> place in ids, or ambiguous
 	all      []*group
 	groupAt  map[string]int32 // id -> place in all
 	ranged   []ranged
@@ -74,10 +74,11 @@ type scan struct {
 	memberships int // read so far
 }
 
-// nobody is the place of a key that two people share.
-const nobody = -1
+// ambiguous is the place of a key that two people share.
+const ambiguous = -1
 
-// person takes an entry that userFilter fits. One that comes twice, perhaps because it was renamed meanwhile, counts once.
+// person reads an entry that matches userFilter. An entry that is returned twice, for instance because it was renamed
+// meanwhile, counts once.
 func (s *scan) person(e *goldap.Entry) error {
 	who, err := s.identity(e)
 	if err != nil {
@@ -91,7 +92,7 @@ func (s *scan) person(e *goldap.Entry) error {
 	}
 	for _, k := range s.keysOf(e) {
 		if other, taken := s.keyed[k]; taken && other != at {
-			s.keyed[k] = nobody
+			s.keyed[k] = ambiguous
 		} else {
 			s.keyed[k] = at
 		}
@@ -99,10 +100,10 @@ func (s *scan) person(e *goldap.Entry) error {
 	if again {
 		return nil
 	}
-	return s.give(domains.Entry{Person: &who})
+	return s.emit(domains.Entry{Person: &who})
 }
 
-// keysOf returns what groups may name a person by.
+// keysOf returns the keys by which groups may refer to a person.
 func (s *scan) keysOf(e *goldap.Entry) []key {
 	if !s.membersByName() {
 		return []key{s.keys.dn(e.DN)}
@@ -114,7 +115,7 @@ func (s *scan) keysOf(e *goldap.Entry) []key {
 	return all
 }
 
-// group takes an entry that groupFilter fits.
+// group reads an entry that matches groupFilter.
 func (s *scan) group(e *goldap.Entry) error {
 	id, err := s.idOf(e)
 	if err != nil {
@@ -133,9 +134,8 @@ func (s *scan) group(e *goldap.Entry) error {
 	return err
 }
 
-// members takes the members of a group that an entry has. Active Directory gives 1,500 at most at a time, as an attribute
-// such as member;range=0-1499: of that, members gives where to go on, 0 when there is no more. It is -1 where no attribute
-// is such a range.
+// members reads the members that an entry of a group has. Active Directory returns at most 1,500 at a time, in an attribute such
+// as member;range=0-1499. next is where the next range begins, 0 after the last one, and -1 if there is no range.
 func (s *scan) members(g *group, e *goldap.Entry) (next int, err error) {
 	next = -1
 	for _, a := range e.Attributes {
@@ -151,7 +151,7 @@ func (s *scan) members(g *group, e *goldap.Entry) (next int, err error) {
 		}
 		if bounds, ok := strings.CutPrefix(strings.ToLower(option), "range="); ok {
 			if next, ok = afterRange(bounds); !ok {
-				return 0, s.noSense(e.DN)
+				return 0, s.badRange(e.DN)
 			}
 		}
 	}
@@ -171,7 +171,7 @@ func (s *scan) member(g *group, value string) {
 	}
 	if at, ok := s.keyed[k]; !ok {
 		g.others = append(g.others, k)
-	} else if at != nobody {
+	} else if at != ambiguous {
 		g.people = append(g.people, at)
 	}
 }

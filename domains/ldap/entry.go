@@ -15,7 +15,7 @@ import (
 // maxID is the longest id, in bytes.
 const maxID = 255
 
-// How much of a value is kept, in bytes: one more than its field takes at most, so that a longer one stays too long.
+// The bytes of a value that are kept: one more than the longest value of its field, so that a longer one stays too long.
 const (
 	maxValue       = 4*255 + 1
 	maxDescription = 4*16*1024 + 1 // of a group
@@ -24,7 +24,7 @@ const (
 // accountDisabled is the flag ACCOUNTDISABLE of userAccountControl.
 const accountDisabled = 2
 
-// personAttributes are what is asked of a person.
+// personAttributes returns the attributes that are read of a person.
 func (r *realm) personAttributes() []string {
 	names := []string{r.idAttribute}
 	for _, name := range r.attributes {
@@ -41,7 +41,7 @@ func (r *realm) personAttributes() []string {
 	return names
 }
 
-// identity makes a person of an entry.
+// identity returns the person of an entry.
 func (r *realm) identity(e *goldap.Entry) (domains.Identity, error) {
 	id, err := r.idOf(e)
 	return domains.Identity{
@@ -56,12 +56,12 @@ func (r *realm) identity(e *goldap.Entry) (domains.Identity, error) {
 	}, err
 }
 
-// text returns what a person's attribute says; key is that of the configuration.
+// text returns the value of the attribute that the configuration has for key.
 func (r *realm) text(e *goldap.Entry, key string) string {
 	return textOf(e, r.attributes[key], maxValue)
 }
 
-// textOf returns the first value of an attribute, up to most bytes, as a text that a database can keep, "" for none.
+// textOf returns the first value of an attribute, at most most bytes of it, as text that a database can store, "" for none.
 func textOf(e *goldap.Entry, attribute string, most int) string {
 	if attribute == "" {
 		return ""
@@ -73,7 +73,7 @@ func textOf(e *goldap.Entry, attribute string, most int) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
 }
 
-// idOf returns what ties an entry to its user or team: it stays through renames.
+// idOf returns the id of an entry, which renames do not change.
 func (r *realm) idOf(e *goldap.Entry) (string, error) {
 	id := e.GetEqualFoldRawAttributeValue(r.idAttribute)
 	switch {
@@ -86,13 +86,13 @@ func (r *realm) idOf(e *goldap.Entry) (string, error) {
 		r.url, r.idAttribute, e.DN, r.reader())
 }
 
-// guid writes an objectGUID as Active Directory's tools do: its first three numbers have their low byte first.
+// guid formats an objectGUID, whose first three numbers are little-endian.
 func guid(b []byte) string {
 	return fmt.Sprintf("%08x-%04x-%04x-%x-%x", binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint16(b[4:]),
 		binary.LittleEndian.Uint16(b[6:]), b[8:10], b[10:16])
 }
 
-// reader is who searches, for people.
+// reader returns a name for the account that searches, for messages.
 func (r *realm) reader() string {
 	if r.bindDN == "" {
 		return "an anonymous reader"

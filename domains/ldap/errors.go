@@ -10,26 +10,26 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// refused is the answer to every login that fails, with the reason for the log.
+// refused returns the error for every login that fails, with the reason for the log.
 func refused(reason string) error {
 	return errs.Wrap(errs.Unauthenticated, errors.New(reason), "Unable to log in")
 }
 
-// isRefusal reports whether a directory has looked at the password of a bind and does not let that account in: the
-// password is wrong, there is none, the account is gone, locked or expired.
+// isRefusal reports whether a directory has refused the account of a bind: the password is wrong or missing, or the account
+// does not exist, is locked or has expired.
 func isRefusal(err error) bool {
 	return goldap.IsErrorAnyOf(err, goldap.LDAPResultInvalidCredentials, goldap.LDAPResultInappropriateAuthentication,
 		goldap.LDAPResultNoSuchObject, goldap.LDAPResultUnwillingToPerform, goldap.LDAPResultConstraintViolation,
 		goldap.LDAPResultInsufficientAccessRights)
 }
 
-// failed says why the directory could not be asked: errs.Upstream, or the context's own error when that was cancelled.
-// sentence is for errors that come from the directory or its address, and has a verb for url.
+// failed returns the error for a failed request: errs.Upstream, or the context's error if that was canceled. sentence returns
+// the message for errors of the directory or the connection.
 func (c *conn) failed(err error, sentence func(err error) string) error {
 	switch {
 	case errors.Is(c.ctx.Err(), context.Canceled):
 		return c.ctx.Err()
-	case c.ctx.Err() != nil, c.late.Load(), errors.Is(err, context.DeadlineExceeded):
+	case c.ctx.Err() != nil, c.timedOut.Load(), errors.Is(err, context.DeadlineExceeded):
 		return errs.Wrap(errs.Upstream, err, "The directory %s does not answer in time (timeoutMs: %d).", c.url, c.timeout.Milliseconds())
 	case c.frames != nil && c.frames.exceeded.Load():
 		return errs.Wrap(errs.Upstream, err, "The directory %s sends more than this service takes: narrow the filters.", c.url)
@@ -73,7 +73,7 @@ func (c *conn) brokeOff(error) string {
 	return "The connection with the directory " + c.url + " broke off."
 }
 
-// resultOf names the result code that the directory has answered with, "" when it has not answered.
+// resultOf returns the name of the result code of a response, "" if there was none.
 func resultOf(err error) string {
 	e, ok := errors.AsType[*goldap.Error](err)
 	if !ok || e.ResultCode >= goldap.ErrorNetwork {
@@ -82,7 +82,7 @@ func resultOf(err error) string {
 	return goldap.LDAPResultCodeMap[e.ResultCode]
 }
 
-// redacted hides a password that the directory may have put into what it says about a bind.
+// redacted masks a password in an error, as a directory may repeat it in its message.
 func redacted(err error, password string) error {
 	e, ok := errors.AsType[*goldap.Error](err)
 	if !ok || e.Err == nil {

@@ -10,27 +10,27 @@ import (
 	"time"
 )
 
-// What a directory may send on one connection. go-ldap takes everything, and needs about three times the size of a message,
-// and 200 bytes more for each element: without bounds a bad directory of one tenant takes the memory of all. 100,000 people
-// take about 30 MiB on the way, page by page.
+// Bounds of what a directory may send on one connection. go-ldap has none, and needs about three times the size of a message
+// and 200 bytes more for each element, so that a bad directory of one tenant could use up the memory of all. 100,000 users are
+// about 30 MiB.
 const (
 	maxMessage  = 16 << 20  // bytes of one message, such as a group of 100,000 members
-	maxElements = 150_000   // values of one message, and what they are wrapped in
-	maxMessages = 1_000_000 // an entry is a message; domains takes no more entries either
-	maxBytes    = 256 << 20 // of all messages of a scan; domains keeps no more texts either
+	maxElements = 150_000   // BER elements of one message
+	maxMessages = 1_000_000 // each entry is a message; domains reads no more entries either
+	maxBytes    = 256 << 20 // of all messages of a scan; domains keeps no more either
 
-	maxLoginBytes = 64 << 10 // of all messages of a login, which asks for one entry
+	maxLoginBytes = 64 << 10 // of all messages of a login, which reads one entry
 )
 
-// heavy is a message that comes alone, as go-ldap reads ahead: bytes, with 64 for each element.
+// A message of more than heavy bytes, with elementBytes for each of its elements, is passed on alone, as go-ldap reads ahead.
 const (
 	heavy        = 1 << 20
 	elementBytes = 64
 )
 
 var (
-	errTooMuch   = errors.New("more than this service takes from a directory")
-	errMalformed = errors.New("not a message of LDAP")
+	errTooMuch   = errors.New("more than this service reads from a directory")
+	errMalformed = errors.New("not an LDAP message")
 )
 
 // frames passes the messages of a directory to go-ldap, one at a time, and refuses those that are too large.
@@ -41,20 +41,20 @@ type frames struct {
 	rest     []byte // of the message in buffer
 	most     int64  // bytes of all messages
 	bytes    int64
-	messages atomic.Int64 // handed out
-	taken    atomic.Int64 // of these, by whoever reads a page
-	exceeded atomic.Bool  // a bound
+	messages atomic.Int64 // passed on
+	taken    atomic.Int64 // of these, those that the reader of a page has taken
+	exceeded atomic.Bool  // a bound was exceeded
 }
 
 func newFrames(c net.Conn, most int64) *frames {
 	return &frames{Conn: c, in: bufio.NewReader(c), most: most}
 }
 
-// settle says that all messages so far were taken.
+// settle marks all messages so far as taken.
 func (f *frames) settle() { f.taken.Store(f.messages.Load()) }
 
-// alone waits until the messages before this one were taken, or for a second: of those that are no part of a page nobody
-// says so.
+// alone waits until the messages before this one were taken, at most a second: messages that are not part of a page are never
+// marked as taken.
 func (f *frames) alone() {
 	for range 100 {
 		if f.taken.Load() >= f.messages.Load()-1 {
@@ -77,7 +77,7 @@ func (f *frames) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next reads a message: a sequence, whose length says where it ends (RFC 4511, 5.1).
+// next reads a message, which is a BER sequence (RFC 4511, section 5.1).
 func (f *frames) next() error {
 	var head [10]byte
 	if _, err := io.ReadFull(f.in, head[:2]); err != nil {
@@ -88,7 +88,7 @@ func (f *frames) next() error {
 		return errMalformed
 	}
 	if _, err := io.ReadFull(f.in, head[2:size]); err != nil {
-		return inMessage(err)
+		return noEOF(err)
 	}
 	length, err := elementLength(head[:size])
 	f.bytes += int64(length)
@@ -99,7 +99,7 @@ func (f *frames) next() error {
 		return errTooMuch
 	}
 	f.buffer = append(f.buffer[:0], head[:size]...)
-	if f.buffer, err = readOn(f.in, f.buffer, length); err != nil {
+	if f.buffer, err = appendBytes(f.in, f.buffer, length); err != nil {
 		return err
 	}
 	elements, err := countElements(f.buffer)
@@ -113,35 +113,35 @@ func (f *frames) next() error {
 	return nil
 }
 
-// inMessage makes an end that comes within a message an error.
-func inMessage(err error) error {
+// noEOF returns io.ErrUnexpectedEOF for io.EOF, and other errors as they are.
+func noEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
 	}
 	return err
 }
 
-// readOn appends n bytes from r, and takes memory as they come.
-func readOn(r io.Reader, b []byte, n int) ([]byte, error) {
+// appendBytes appends n bytes from r to b, which grows as they arrive.
+func appendBytes(r io.Reader, b []byte, n int) ([]byte, error) {
 	for n > 0 {
 		step := min(n, 64<<10)
 		at := len(b)
 		b = append(b, make([]byte, step)...)
 		if _, err := io.ReadFull(r, b[at:]); err != nil {
-			return b, inMessage(err)
+			return b, noEOF(err)
 		}
 		n -= step
 	}
 	return b, nil
 }
 
-// countElements walks over a message's elements, those within others too.
+// countElements returns the number of elements of a message, at all levels.
 func countElements(b []byte) (count int, err error) {
 	for ; len(b) > 0; count++ {
 		if count == maxElements {
 			return 0, errTooMuch
 		}
-		if len(b) < 2 || b[0]&0x1f == 0x1f || 2+lengthBytes(b[1]) > len(b) { // LDAP has no tags of several bytes
+		if len(b) < 2 || b[0]&0x1f == 0x1f || 2+lengthBytes(b[1]) > len(b) { // LDAP does not use long tags
 			return 0, errMalformed
 		}
 		head := 2 + lengthBytes(b[1])
@@ -157,7 +157,7 @@ func countElements(b []byte) (count int, err error) {
 	return count, nil
 }
 
-// lengthBytes is how many bytes more a length has that begins with b.
+// lengthBytes returns how many bytes follow the first byte b of a length.
 func lengthBytes(b byte) int {
 	if b < 0x80 {
 		return 0
@@ -165,7 +165,7 @@ func lengthBytes(b byte) int {
 	return int(b & 0x7f)
 }
 
-// elementLength reads the length in an element's head. LDAP knows no indefinite one.
+// elementLength returns the length in an element's head. LDAP does not use the indefinite form.
 func elementLength(head []byte) (int, error) {
 	if head[1] < 0x80 {
 		return int(head[1]), nil

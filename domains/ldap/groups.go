@@ -7,8 +7,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// maxMemberships bounds the members that are read, and what groups within groups add up to: ten thousand such groups of
-// everybody would fill the memory. domains keeps about as many.
+// maxMemberships bounds the members that are read, and those of nested groups together: ten thousand nested groups with all
+// users would use up the memory. domains keeps about as many.
 const maxMemberships = 5_000_000
 
 // group is a group that was read.
@@ -16,13 +16,13 @@ type group struct {
 	id, name, description string
 
 	key    key     // of its DN
-	people []int32 // members, as places in scan.ids; after gather, those of groups in the group too
+	people []int32 // members, as places in scan.ids; after gather, also those of nested groups
 	others []key   // members that are not among the people that were read
 	groups []int32 // those of others that are groups, as places in scan.all
 }
 
-// giveGroups returns every group with all of its members.
-func (s *scan) giveGroups() error {
+// emitGroups calls emit for every group, with all of its members.
+func (s *scan) emitGroups() error {
 	places := make(map[key]int32, len(s.all))
 	for i, g := range s.all {
 		places[g.key] = int32(i)
@@ -43,34 +43,34 @@ func (s *scan) giveGroups() error {
 		for i, at := range g.people {
 			members[i] = s.ids[at]
 		}
-		if err := s.give(domains.Entry{Group: &domains.Group{ID: g.id, Name: g.name, Description: g.description, Members: members}}); err != nil {
+		if err := s.emit(domains.Entry{Group: &domains.Group{ID: g.id, Name: g.name, Description: g.description, Members: members}}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// gather adds to each group the people of the groups in it.
+// gather adds to each group the people of the groups within it.
 func (s *scan) gather() error {
-	seen := make([]int32, len(s.ids)) // the circle, from 1 on, that somebody was seen in last
-	circle, given := int32(0), 0
-	for members := range s.circles() {
+	seen := make([]int32, len(s.ids)) // the component, from 1 on, in which a person was seen last
+	component, given := int32(0), 0
+	for members := range s.components() {
 		if s.ctx.Err() != nil {
 			return s.failed(s.ctx.Err(), s.brokeOff)
 		}
-		circle++
+		component++
 		var people []int32
 		add := func(some []int32) {
 			for _, at := range some {
-				if seen[at] != circle {
-					seen[at] = circle
+				if seen[at] != component {
+					seen[at] = component
 					people = append(people, at)
 				}
 			}
 		}
 		for _, at := range members {
 			add(s.all[at].people)
-			for _, inner := range s.all[at].groups { // of an earlier circle, and so complete, or of this one
+			for _, inner := range s.all[at].groups { // of an earlier component, and so complete, or of this one
 				add(s.all[inner].people)
 			}
 		}
@@ -89,9 +89,9 @@ func (s *scan) tooMany() error {
 		"those of groups within them too: narrow groupFilter.", s.url, maxMemberships)
 }
 
-// circles returns the groups by the circles that they form, most of them of one group, each after all that is in it: the
-// strongly connected components, by Tarjan's algorithm without recursion, as a directory may nest deeply.
-func (s *scan) circles() iter.Seq[[]int32] {
+// components returns the strongly connected components of the groups, each after the components that it contains, by Tarjan's
+// algorithm without recursion, as directories may nest groups deeply. Most components are one group.
+func (s *scan) components() iter.Seq[[]int32] {
 	return func(yield func([]int32) bool) {
 		n := len(s.all)
 		number, low := make([]int32, n), make([]int32, n) // number 0: not reached yet

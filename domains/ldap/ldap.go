@@ -1,17 +1,17 @@
-// Package ldap has the domain drivers AD and LDAP: people log in with their passwords of a company's directory, and a scan
-// reads its people and groups. They differ in their defaults, in the attribute that never changes, and in that AD tells
-// who is disabled. The root, cmd and hosts import it.
+// Package ldap provides the domain drivers AD and LDAP: users log in with the passwords of a company's directory, and a scan
+// reads its users and groups. The drivers differ in their defaults, in the attribute that identifies an entry, and in that AD
+// knows disabled accounts. The root, cmd and hosts import it.
 //
-// A login binds as the service, finds the one entry that userFilter and the name fit, and binds as that with the password.
-// A scan reads everything page by page; whatever goes wrong on the way ends it with an error. An answer without the
-// paging control is one of these things: nobody could tell whether it is all.
+// A login binds as the service, searches the one entry that userFilter and the name match, and binds as that entry with the
+// password. A scan reads all pages; any failure ends it with an error. So does an answer without the paging control, as it
+// may be incomplete.
 //
-// TLS 1.2 or newer, by ldaps or startTLS, checks the certificate against the name in url. Without either of them passwords
-// cross the network in the clear: that is for loopback addresses and networks that are safe by other means.
+// TLS is 1.2 or newer, by ldaps or startTLS, and checks the certificate against the name in url. Without TLS, passwords cross
+// the network in the clear, which is for loopback addresses and networks that are safe by other means.
 //
-// Not read: the primary groups of AD (Domain Users), members whom a dynamic group computes, and what a referral points to.
-// Groups within groups count where both are found. Who is disabled outside of AD has no common attribute: leave those
-// people out with userFilter, and the scan disables them.
+// The primary groups of AD (Domain Users), members of dynamic groups, and referrals are not read. Members of nested groups
+// count if both groups are found. Outside of AD there is no common attribute for disabled accounts: exclude these with
+// userFilter, and the scan disables the users.
 //
 // Source: RFC 4511 to 4515, 2696, 4530.
 package ldap
@@ -28,8 +28,8 @@ import (
 // AD is the driver for Active Directory. Its zero value is ready.
 //
 // Its defaults: userFilter (&(objectClass=user)(!(objectClass=computer))), groupFilter (objectClass=group), groupMember
-// member. An entry's id is its objectGUID. Who has the flag ACCOUNTDISABLE in userAccountControl is disabled. bindDN may
-// be a userPrincipalName, too.
+// member. An entry's id is its objectGUID. An account with the flag ACCOUNTDISABLE in userAccountControl is disabled. bindDN
+// may also be a userPrincipalName.
 type AD struct {
 	Dial   Dial
 	Denied Denied
@@ -45,11 +45,12 @@ type LDAP struct {
 	Denied Denied
 }
 
-// Dial connects to a directory, as (*net.Dialer).DialContext does, which is what nil stands for. A host gives its own to
-// forbid some addresses, such as private ones.
+// Dial connects to a directory. nil means (*net.Dialer).DialContext. A host may pass its own, for instance to deny private
+// addresses.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Denied reports whether connections to the host of an address are denied, so that a domain there says so; nil: none are.
+// Denied reports whether connections to the host of an address are denied, so that a domain with it is not ready. nil means
+// that none are.
 type Denied func(address string) bool
 
 // Info describes the driver.
@@ -65,7 +66,7 @@ func (LDAP) Info() domains.Info { return standard.info() }
 //   - bindDN, bindPassword: of an account that may read what is needed; without them the search is anonymous.
 //   - baseDN: where people and groups are. userBaseDN, groupBaseDN: where to look for them instead.
 //   - userFilter, groupFilter: which entries they are.
-//   - attributes: which attributes say what of a person, see Info's Defaults; "" is not asked for, but username must be.
+//   - attributes: the attribute for each field of a user, see Info's Defaults; "" is not read, except that username is required.
 //   - groupName, groupMember: attributes of a group, default cn and member.
 //   - pageSize: entries a page, 1 to 10000, default 1000. timeoutMs: how long to wait for an answer, 100 to 300000,
 //     default 10000: for the connection with its TLS, for a bind, for the next entry. domains ends a login after 15 seconds
@@ -81,7 +82,7 @@ func (d LDAP) Open(config json.RawMessage) (domains.Realm, error) {
 	return open(standard, config, d.Dial, d.Denied)
 }
 
-// flavor is what the two drivers differ in.
+// flavor has the differences between the two drivers.
 type flavor struct {
 	id, name    string
 	idAttribute string

@@ -13,12 +13,13 @@ import (
 	"github.com/tenantcontent/tenantcontent/domains"
 )
 
-// maxUsername is the longest name that is looked for, in bytes.
+// maxUsername is the longest name that is searched for, in bytes.
 const maxUsername = 256
 
-// Login implements domains.PasswordLogin, and says whom a refused password was for. Whoever is not found costs as many questions as whoever is.
+// Login implements domains.PasswordLogin. With a refused password it returns the identity, too. An unknown name takes as many
+// requests as a known one.
 func (r *realm) Login(ctx context.Context, username, password string) (domains.Identity, error) {
-	if username == "" || password == "" { // a bind without a password succeeds with most directories, as nobody
+	if username == "" || password == "" { // most directories accept a bind without a password, as anonymous
 		return domains.Identity{}, refused("no name or no password")
 	}
 	c, err := r.connect(ctx, maxLoginBytes)
@@ -53,11 +54,11 @@ func (r *realm) Login(ctx context.Context, username, password string) (domains.I
 	return who, nil
 }
 
-// find returns the one entry with a name, or says why there is none. What a directory takes for the same name may be less
-// than the same: the name has to be equal except for case, so that nobody can be tried under many names.
+// find returns the one entry with a name, or why there is none. Directories match names loosely; find requires them to be
+// equal except for case, so that one account cannot be attacked under many names.
 func (c *conn) find(username string) (e *goldap.Entry, why string, err error) {
 	if !isName(username) {
-		username = rand.Text() // the same question, of which nothing comes
+		username = rand.Text() // the same request, which finds nothing
 	}
 	p := c.people
 	p.filter = "(&" + p.filter + "(" + c.attributes["username"] + "=" + goldap.EscapeFilter(username) + "))"
@@ -75,16 +76,16 @@ func (c *conn) find(username string) (e *goldap.Entry, why string, err error) {
 	return found[0], "", nil
 }
 
-// isName reports whether a text may be somebody's name at all.
+// isName reports whether a text may be a username.
 func isName(s string) bool {
 	return len(s) <= maxUsername && utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
 func sameName(a, b string) bool { return strings.EqualFold(norm.NFC.String(a), norm.NFC.String(b)) }
 
-// check binds as an account.
+// check reports whether an account can bind with a password.
 func (c *conn) check(dn, password string) (bool, error) {
-	c.awake()
+	c.resetTimeout()
 	err := redacted(c.Bind(dn, password), password)
 	switch {
 	case err == nil:

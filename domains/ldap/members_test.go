@@ -14,14 +14,14 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/slapd"
 )
 
-// TestNested: groups in groups, also in circles and very deep.
+// TestNested: groups in groups, also in cycles and very deep.
 func TestNested(t *testing.T) {
 	each(t, func(tree *slapd.Tree) {
 		jo, sam := tree.Person(slapd.Person{Name: "jo"}), tree.Person(slapd.Person{Name: "sam"})
 		tree.Group("inner", "", jo, sam)
 		tree.Group("middle", "", tree.GroupDN("inner"), jo)
 		tree.Group("outer", "", tree.GroupDN("middle"), tree.GroupDN("inner"), tree.GroupDN("missing"))
-		tree.Group("a", "", tree.GroupDN("b"), jo) // a circle of three
+		tree.Group("a", "", tree.GroupDN("b"), jo) // a cycle of three
 		tree.Group("b", "", tree.GroupDN("c"))
 		tree.Group("c", "", tree.GroupDN("a"), sam)
 		tree.Group("self", "", tree.GroupDN("self"))
@@ -40,7 +40,7 @@ func TestDeep(t *testing.T) {
 	tree := slapd.LDAP()
 	jo := tree.Person(slapd.Person{Name: "jo"})
 	for i := range depth {
-		tree.Group(fmt.Sprint("g", i), "", tree.GroupDN(fmt.Sprint("g", (i+1)%depth))) // one great circle
+		tree.Group(fmt.Sprint("g", i), "", tree.GroupDN(fmt.Sprint("g", (i+1)%depth))) // one great cycle
 	}
 	tree.Group("last", "", jo, tree.GroupDN("g0"))
 	s := slapd.Test(t, tree)
@@ -161,7 +161,7 @@ func TestRanges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := read(t, ranges)
-			saying(t, err, "CN=big,DC=x", "makes no sense")
+			saying(t, err, "CN=big,DC=x", "invalid range")
 		})
 	}
 }

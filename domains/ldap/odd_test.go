@@ -48,7 +48,7 @@ func TestOddAnswers(t *testing.T) {
 			r.person(1)
 			r.end("")
 		}, 1, ""},
-		{"no paging", func(r asked) { r.person(1); r.result(goldap.ApplicationSearchResultDone, 0) }, 1, "does not page"},
+		{"no paging", func(r asked) { r.person(1); r.result(goldap.ApplicationSearchResultDone, 0) }, 1, "does not support paged results"},
 		{"no end", func(r asked) { r.person(1) }, 1, "in time"},
 		{"a referral", func(r asked) { r.result(goldap.ApplicationSearchResultDone, goldap.LDAPResultReferral) }, 0, "(Referral)"},
 		{"busy", func(r asked) { r.person(1); r.result(goldap.ApplicationSearchResultDone, goldap.LDAPResultBusy) }, 1, "(Busy)"},
