@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Link points somewhere.
+// Link is a HAL link.
 type Link struct {
 	Href      string `json:"href"`
 	Templated bool   `json:"templated,omitempty"`

@@ -6,12 +6,12 @@ import "context"
 // with it.
 const MaxBytes = 4 << 20
 
-// Limits bound the memory of what is read with a context. The zero value is what a context without limits has.
+// Limits bound the memory of what is read with a context. The zero value has no limits but MaxBytes.
 type Limits struct {
 	// MaxBytes ends a page; 0: the constant MaxBytes.
 	MaxBytes int
-	// Hold is told how many more bytes are held, from freeBytes of one page on. Its error ends the reading. nil: nothing
-	// is counted.
+	// Hold is called with the number of additional bytes that are held, after the first freeBytes of a page. Its error ends the
+	// reading. nil: nothing is counted.
 	Hold func(bytes int) error
 }
 

@@ -1,5 +1,5 @@
-// Package paging is how every list is asked for and answered: a page by offset or, cheaper at any depth, by the
-// position of the row before it.
+// Package paging defines queries for pages of lists, and the pages: by offset or, at the same cost at any depth, by the position
+// of the row before.
 //
 // Nouns, their stores and httpapi import it.
 package paging
@@ -13,7 +13,7 @@ import (
 // MaxLimit is the most rows a page may have.
 const MaxLimit = 1000
 
-// Query asks for one page of a list.
+// Query selects one page of a list.
 type Query struct {
 	Start int       // rows before the page, ≥ 0
 	Limit int       // most rows of the page, 0 to MaxLimit; it ends earlier when they pass MaxBytes

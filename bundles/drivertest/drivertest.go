@@ -25,7 +25,7 @@ type Fixture struct {
 	Transferer entity.Transferer
 	Tenants    [2]string // two different ones
 	Owner      string    // principal id that both tenants know
-	// Make makes the nth entity of a tenant, owned by Owner where the kind has owners, and gives its id. Entities of one
+	// Make makes the nth entity of a tenant, owned by Owner if the kind has owners, and returns its id. Entities of one
 	// tenant with different n can be there at once; of what they need, the kind itself aside, nothing has to be there.
 	Make func(t *testing.T, tenant string, n int) string
 	// InTx runs fn in one transaction, which the Transferer joins. nil: the Transferer's store has none.
@@ -76,7 +76,7 @@ func TestDriver(t *testing.T, open func(t *testing.T) (bundles.Driver, Fixture))
 	TestTransferer(t, func(t *testing.T) Fixture { _, f := open(t); return f })
 }
 
-// TestTransferer runs all checks of a Transferer, and those of a FileTransferer when it is one. open gives an empty fixture.
+// TestTransferer runs all checks of a Transferer, and those of a FileTransferer when it is one. open returns an empty fixture.
 func TestTransferer(t *testing.T, open func(t *testing.T) Fixture) {
 	for name, check := range map[string]func(*testing.T, *fixture){
 		"IDs":         testIDs,
@@ -105,7 +105,7 @@ type fixture struct {
 	here, there string
 }
 
-// some makes entities in the first tenant and gives their ids, ordered.
+// some makes entities in the first tenant and returns their ids, ordered.
 func (f *fixture) some(n int) []string {
 	f.t.Helper()
 	ids := make([]string, n)

@@ -22,7 +22,7 @@ import (
 
 var monday = time.Date(2026, 11, 16, 9, 0, 0, 123456000, time.UTC)
 
-// TestStore runs all checks. open gives an empty Store whose database has the tenants acme and evil, with the user jo in both.
+// TestStore runs all checks. open returns an empty Store whose database has the tenants acme and evil, with the user jo in both.
 func TestStore(t *testing.T, open func(t *testing.T) bundles.Store) {
 	for name, check := range map[string]func(*testing.T, bundles.Store){
 		"RoundTrip":             testRoundTrip,

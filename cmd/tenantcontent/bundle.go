@@ -178,7 +178,7 @@ func stream(ctx context.Context, open func() (io.ReadCloser, error)) io.ReadClos
 	return r
 }
 
-// send uploads the archive and returns the server's answer as it came, and read.
+// send uploads the archive and returns the server's response, raw and decoded.
 func (a arrivalFlags) send(ctx context.Context, b *bundleCommands, t terminal, more url.Values) (raw []byte, c counts, err error) {
 	f, size, err := a.open(ctx, t)
 	if err != nil {
@@ -204,7 +204,7 @@ func (a arrivalFlags) send(ctx context.Context, b *bundleCommands, t terminal, m
 	return raw, c, json.Unmarshal(raw, &c)
 }
 
-// outcome returns err with what is known of the import that it ended.
+// outcome adds to err whether anything was imported.
 func (u *upload) outcome(ctx context.Context, err error, dry bool) error {
 	stopped := interruption(ctx, err) != nil
 	switch {
@@ -220,15 +220,15 @@ func (u *upload) outcome(ctx context.Context, err error, dry bool) error {
 	return err
 }
 
-// upload is an archive on its way to the server.
+// upload is the archive that is being sent.
 type upload struct {
 	io.Reader
-	left     int64 // below 0 when nobody knows
+	left     int64 // negative if unknown
 	sent     atomic.Bool
 	progress *progress
 }
 
-// Read records when the server gets the last byte: from then on its progress is unknown.
+// Read records when the server reads the last byte. From then on its progress is unknown.
 func (u *upload) Read(p []byte) (int, error) {
 	n, err := u.Reader.Read(p)
 	u.left -= int64(n)
@@ -255,7 +255,7 @@ type bundleDiffCommand struct {
 	arrivalFlags
 }
 
-// Run fails as the import would, but says that the server looked no further.
+// Run fails as the import would, and adds that the rest was not compared.
 func (d *bundleDiffCommand) Run(ctx context.Context, b *bundleCommands, t terminal) error {
 	raw, c, err := d.send(ctx, b, t, url.Values{"dryRun": {"true"}, "changes": {"true"}})
 	if refused := (*refusal)(nil); errors.As(err, &refused) && refused.code == http.StatusConflict {
@@ -288,7 +288,7 @@ func (c counts) diff() string {
 	return out.String()
 }
 
-// text is the counts for people, a line for each type.
+// text returns the counts as text, a line for each type.
 func (c counts) text() string {
 	var out bytes.Buffer
 	for _, kind := range slices.Sorted(maps.Keys(c.ByType)) {

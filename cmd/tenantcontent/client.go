@@ -61,8 +61,8 @@ func (c client) send(ctx context.Context, method, path string, body io.Reader, s
 	return nil, &refusal{res.StatusCode, fmt.Sprintf("%s answered %d %s: %s", c.Server, res.StatusCode, http.StatusText(res.StatusCode), problem.Message)}
 }
 
-// whole is the body of an answer. When it is cut off, the reason is in the server's log: an answer that has begun can say
-// nothing else.
+// whole is the body of a response. Its error for a body that ends early refers to the server's log, as a response that has
+// begun cannot report an error.
 type whole struct {
 	io.ReadCloser
 	request string // X-Request-Id
@@ -76,7 +76,7 @@ func (w *whole) Read(p []byte) (int, error) {
 	return n, errs.Wrap(errs.Unavailable, err, "the answer was cut off; the server's log says why (request %s)", harmless(w.request))
 }
 
-// refusal is an answer of the server that is not 2xx.
+// refusal is a response that is not 2xx.
 type refusal struct {
 	code int // HTTP status
 	text string
@@ -84,7 +84,7 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.text }
 
-// answer prints what the server said: as JSON for scripts, as text for people.
+// answer prints a response, as JSON or as text.
 func (c client) answer(t terminal, raw []byte, text string) error {
 	if !c.JSON {
 		return say(t, "%s", text)
@@ -96,7 +96,7 @@ func (c client) answer(t terminal, raw []byte, text string) error {
 	return say(t, "%s", harmless(compact.String()))
 }
 
-// foreign is a text from a server or an archive, made harmless as it is read.
+// foreign is text from a server or an archive. It is escaped for terminals when it is decoded.
 type foreign string
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -105,8 +105,8 @@ func (f *foreign) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// harmless escapes what a terminal would obey, not show: control characters, line ends too, and those that turn the
-// direction of text. The escapes are JSON's.
+// harmless escapes the characters that control a terminal, also line ends, and those that change the direction of text, as
+// JSON does.
 func harmless(s string) string {
 	var b strings.Builder
 	for _, r := range s {

@@ -13,7 +13,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// config is the settings of the server.
+// config has the settings of the server.
 type config struct {
 	Listen          string   `env:"TENANTCONTENT_LISTEN" default:"127.0.0.1:8080" help:"Address to serve on." placeholder:"HOST:PORT"`
 	BaseURL         string   `env:"TENANTCONTENT_BASE_URL" help:"Start of every link, such as https://content.example.com or https://example.com/content (default: http:// and the address)." placeholder:"URL"`
@@ -47,7 +47,7 @@ func (c *config) library() (tenantcontent.Config, error) {
 	return lib, err
 }
 
-// logging is what the log of the server looks like.
+// logging has the settings of the log.
 type logging struct {
 	LogFormat string `env:"TENANTCONTENT_LOG_FORMAT" default:"text" enum:"text,json" help:"Log format: text or json." placeholder:"FORMAT"`
 	LogLevel  string `env:"TENANTCONTENT_LOG_LEVEL" default:"info" enum:"debug,info,warn,error" help:"Log level: debug (one line a request), info, warn or error." placeholder:"LEVEL"`

@@ -26,12 +26,12 @@ func help(o kong.HelpOptions, c *kong.Context) error {
 	return kong.DefaultHelpPrinter(o, c)
 }
 
-// helpCommand is there to be listed: named makes a flag of it.
+// helpCommand exists to be listed. named turns it into a flag.
 type helpCommand struct {
 	Command []string `arg:"" optional:"" help:"Command, such as: bundle import."`
 }
 
-// named returns the arguments with their command first: serve is the default one, and `help COMMAND` is `COMMAND --help`.
+// named returns the arguments with the command first, serve by default. `help COMMAND` becomes `COMMAND --help`.
 func named(args []string) []string {
 	switch {
 	case len(args) == 0:
@@ -63,10 +63,10 @@ func describe(v *kong.Value) string {
 	return text + " (" + strings.Join(notes, "; ") + ")."
 }
 
-// suggestion is the end of kong's errors about words that it does not know.
+// suggestion matches the end of kong's errors for unknown words.
 var suggestion = regexp.MustCompile(`, did you mean (.*)\?$`)
 
-// explained words kong's error about a command line.
+// explained returns the message for kong's error about a command line.
 func explained(err error) error {
 	text := err.Error()
 	if m := suggestion.FindStringSubmatchIndex(text); m != nil {

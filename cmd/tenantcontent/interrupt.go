@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// interrupted is the error of a command that Ctrl-C has ended: what has become of its work.
+// interrupted is the error of a command that Ctrl-C has ended. It says what was done.
 type interrupted string
 
 // Error implements error.
@@ -14,8 +14,8 @@ func (i interrupted) Error() string { return "interrupted: " + string(i) }
 // exitInterrupted is the exit code that shells give a program that Ctrl-C has ended.
 const exitInterrupted = 130
 
-// interruption returns err as what Ctrl-C has done, nil when it was not that. A command that says nothing of its own works
-// in one transaction.
+// interruption returns the interrupted error for err, nil if Ctrl-C is not its cause. Commands without an error of their own
+// work in one transaction.
 func interruption(ctx context.Context, err error) error {
 	if own, ok := errors.AsType[interrupted](err); ok {
 		return own

@@ -1,5 +1,5 @@
-// Command tenantcontent is the server: it turns flags and environment into a tenantcontent.Config and runs it. It holds
-// no rule of its own, and nobody imports it.
+// Command tenantcontent is the server. It makes a tenantcontent.Config of flags and environment and runs it, without rules
+// of its own.
 package main
 
 import (
@@ -93,13 +93,13 @@ func codeOf(err error) int {
 	return 1
 }
 
-// report prints what is wrong, as shown to anybody: the sentence of one of our errors has no secret in it.
+// report prints the message of an error. Messages of package errs contain no secrets.
 func report(stderr io.Writer, err error, code int) int {
 	text := errs.MessageOf(err)
 	if text == "" {
 		text = err.Error()
 	} else if errs.CodeOf(err) == errs.Unavailable {
-		text = err.Error() // whoever starts a server may know why the database is away
+		text = err.Error() // with the cause, which is no secret here
 	}
 	_, _ = fmt.Fprintln(stderr, "tenantcontent:", text)
 	return code

@@ -22,10 +22,10 @@ type progress struct {
 	phase string
 	began time.Time
 	done  size
-	all   size // 0 when nobody knows
+	all   size // 0 if unknown
 }
 
-// progress returns the line of a command, nil when nobody watches. The caller ends it with finish.
+// progress returns the line of a command, nil without a terminal. The caller ends it with finish.
 func (t terminal) progress() *progress {
 	f, ok := t.err.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -40,7 +40,7 @@ func (t terminal) progress() *progress {
 	return p
 }
 
-// begin starts a phase, with the number of bytes in all, 0 or less when nobody knows or none pass.
+// begin starts a phase with its total number of bytes, 0 or less if it is unknown or none are transferred.
 func (p *progress) begin(phase string, all int64) {
 	if p == nil {
 		return
@@ -60,7 +60,7 @@ func (p *progress) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// finish takes the line away.
+// finish removes the line.
 func (p *progress) finish() {
 	if p == nil {
 		return

@@ -46,8 +46,8 @@ func (s *storage) keyFile() string {
 	return filepath.Join(s.Data, "secret.key")
 }
 
-// make makes the folder of the data, for their owner alone, where it is missing and has something to hold. A folder that
-// --database names must be there.
+// make creates the folder of the data, with access for its owner alone, if it is missing and needed. A folder that --database
+// names must exist.
 func (s *storage) make() error {
 	if s.embedded() && s.Database != "" && s.file() != "" {
 		if folder := filepath.Dir(s.file()); !there(folder) {
@@ -81,7 +81,7 @@ func (s *storage) find() error {
 	return nil
 }
 
-// there reports whether something is at a path. What cannot be looked at is: opening it says why it fails.
+// there reports whether a path exists. One that cannot be examined counts as existing, so that opening it fails with the reason.
 func there(path string) bool {
 	_, err := os.Stat(path)
 	return !errors.Is(err, fs.ErrNotExist)
@@ -96,7 +96,7 @@ func (s *storage) open(lib *tenantcontent.Config) error {
 	return err
 }
 
-// openWithoutKey is open that does not ask for a key where there is none.
+// openWithoutKey is open for databases without a key.
 func (s *storage) openWithoutKey(lib *tenantcontent.Config) (err error) {
 	url := s.Database
 	if url == "" {

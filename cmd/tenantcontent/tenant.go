@@ -72,7 +72,7 @@ type tenantDeleteCommand struct {
 	Yes bool   `help:"Do not ask."`
 }
 
-// Run says what goes, asks for the id on a terminal, and removes it.
+// Run shows what is removed, asks for the id on a terminal, and removes the tenant.
 func (d *tenantDeleteCommand) Run(ctx context.Context, t terminal) error {
 	return d.with(ctx, t, func(app *tenantcontent.App) error {
 		counts, err := app.Tenants.Counts(ctx, d.ID)
@@ -99,12 +99,12 @@ func (d *tenantDeleteCommand) Run(ctx context.Context, t terminal) error {
 	})
 }
 
-// summary lists what there is of things, such as "2 users, 1 domain".
+// summary lists counts, such as "2 users, 1 domain".
 func summary(counts []tenants.Count) string {
 	var parts []string
 	for _, c := range counts {
 		of := c.Of
-		if c.N == 1 { // every name ends so
+		if c.N == 1 { // all names are plurals with s
 			of = strings.Replace(strings.TrimSuffix(of, "s"), "items", "item", 1)
 		}
 		if c.N > 0 {
@@ -156,7 +156,7 @@ func table(t terminal, rows [][]string) error {
 
 func day(at time.Time) string { return at.UTC().Format(time.DateOnly) }
 
-// list returns words for people, "nothing" for none.
+// list joins words, "nothing" for none.
 func list(words []string) string {
 	if len(words) == 0 {
 		return "nothing"

@@ -42,7 +42,7 @@ func (s size) String() string {
 	return strconv.FormatInt(int64(s), 10) + units[unit]
 }
 
-// about returns the size for people who watch it grow: 12.3MiB.
+// about returns the size with one decimal, such as 12.3MiB.
 func (s size) about() string {
 	unit, n := 0, float64(s)
 	for n >= 1024 && unit < len(units)-1 {

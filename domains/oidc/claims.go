@@ -21,7 +21,7 @@ import (
 // claims are the claims of a provider about a person.
 type claims map[string]any
 
-// text returns a claim that is a string, "" for every other one and for one with NUL, which no database keeps.
+// text returns a claim that is a string, and "" for any other and for text with NUL, which databases do not store.
 func (c claims) text(name string) string {
 	s, _ := c[name].(string)
 	if strings.IndexByte(s, 0) >= 0 {
@@ -46,7 +46,7 @@ func (n *errorKeeper) VerifySignature(ctx context.Context, jwt string) (payload 
 }
 
 // verify returns the claims of the ID token that came with an access token. Errors: errs.Unauthenticated when it is not
-// for this login; errs.Upstream when there is none, or the provider's keys cannot be had.
+// for this login; errs.Upstream if there is none, or if the provider's keys cannot be read.
 func (r *realm) verify(ctx context.Context, p *provider, token *oauth2.Token, nonce string) (claims, error) {
 	raw, _ := token.Extra("id_token").(string)
 	if raw == "" {
@@ -84,14 +84,14 @@ func (r *realm) verify(ctx context.Context, p *provider, token *oauth2.Token, no
 	return c, nil
 }
 
-// isSubject reports whether a sub is as the standard has it, so that two of them never become one.
+// isSubject reports whether a sub is valid by the standard, so that no two are stored as one.
 func isSubject(s string) bool {
 	bad := func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }
 	return s != "" && len(s) <= 255 && !strings.ContainsFunc(s, bad)
 }
 
-// complete adds what userinfo says to the claims when some that are configured are missing.
-// Errors: errs.Unauthenticated when it speaks of somebody else; errs.Upstream.
+// complete adds the claims of the userinfo endpoint if configured ones are missing.
+// Errors: errs.Unauthenticated if they are of another person; errs.Upstream.
 func (r *realm) complete(ctx context.Context, p *provider, token *oauth2.Token, c claims) error {
 	var missing []string
 	for _, name := range r.claims {
@@ -118,7 +118,7 @@ func (r *realm) complete(ctx context.Context, p *provider, token *oauth2.Token, 
 	return nil
 }
 
-// ask returns the claims of the userinfo endpoint, whose answer may be a signed token.
+// ask returns the claims of the userinfo endpoint, whose response may be a signed token.
 func (r *realm) ask(ctx context.Context, p *provider, token *oauth2.Token) (claims, error) {
 	body, kind, err := fetch(ctx, r.client, p.userinfo, token)
 	if err != nil {

@@ -47,7 +47,7 @@ func guarded(base *http.Client, plain bool) *http.Client {
 	return &c
 }
 
-// fetch returns what an address answers to a GET that may carry an access token, and the type of its content.
+// fetch returns the response to a GET, which may carry an access token, and its content type.
 func fetch(ctx context.Context, client *http.Client, address string, token *oauth2.Token) ([]byte, string, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

@@ -68,7 +68,7 @@ func read(raw json.RawMessage) (config, error) {
 	return c, c.check()
 }
 
-// read puts a member into a variable, which keeps its value when there is none.
+// read reads a member into a variable, which keeps its value if there is no such member.
 func (o object) read(name, kind, called string, into any) error {
 	raw, there := o[name]
 	if !there || string(raw) == "null" {
@@ -80,7 +80,7 @@ func (o object) read(name, kind, called string, into any) error {
 	return nil
 }
 
-// check looks at what is in the members, and puts openid among the scopes.
+// check checks the members, and adds openid to the scopes.
 func (c *config) check() error {
 	switch {
 	case !isIssuer(c.issuer):
@@ -111,7 +111,7 @@ func isIssuer(s string) bool {
 	return err == nil && len(s) <= maxIssuer && !strings.ContainsAny(s, "?#") && u.User == nil && isSafe(u, true)
 }
 
-// Redirects implements domains.SecretSender: the secret goes where the issuer says.
+// Redirects implements domains.SecretSender. The issuer's discovery document says where the secret is sent.
 func (r *realm) Redirects(before domains.Realm) string {
 	ports := map[string]string{"https": "443", "http": "80"}
 	if was, ok := before.(*realm); !ok || domains.SameServer(was.issuer, ports) != domains.SameServer(r.issuer, ports) {
@@ -120,10 +120,10 @@ func (r *realm) Redirects(before domains.Realm) string {
 	return ""
 }
 
-// isPlain reports whether an issuer is asked without TLS, which only one on this machine is.
+// isPlain reports whether an issuer is called without TLS, which is allowed on this machine alone.
 func isPlain(issuer string) bool { return strings.HasPrefix(strings.ToLower(issuer), "http:") }
 
-// isSafe reports whether nobody on the way can read what is sent to an address, or change it: https, or, where plain
+// isSafe reports whether requests to an address can be neither read nor changed on the way: https or, if plain
 // allows it, http on this machine.
 func isSafe(u *url.URL, plain bool) bool {
 	return u.Hostname() != "" && (u.Scheme == "https" || plain && u.Scheme == "http" && isLoopback(u.Hostname()))

@@ -27,12 +27,12 @@ const (
 	maxRSA  = 8192
 )
 
-// algorithms are those of signatures that only the provider can make: none and HS256 are not among them.
+// algorithms are the signature algorithms that are accepted: asymmetric ones alone.
 var algorithms = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 }
 
-// errForged is the error of a signature that none of the keys has made.
+// errForged is the error of a signature by none of the keys.
 var errForged = errors.New("no key of the provider has made the signature")
 
 // VerifySignature returns the payload of a token, as goidc.KeySet wants it. A key that is not known may be new: the keys are

@@ -44,8 +44,8 @@ func (r *realm) Begin(ctx context.Context, at domains.Endpoints, state string) (
 // Finish exchanges the code that the browser brought, and verifies the identity that the provider reports.
 //
 // The claims come from the ID token; when one that is configured is not in it, the rest comes from the userinfo endpoint,
-// where the provider has one. A person without the username claim is called by sub, which the provider never gives to
-// another one. Where usernames are e-mail addresses (claims.username is email), one that the provider does not call
+// if the provider has one. The username of a person without the username claim is sub, which the provider never uses
+// again. Where usernames are e-mail addresses (claims.username is email), one that the provider does not call
 // verified is refused. Errors: errs.Unauthenticated; errs.Upstream.
 func (r *realm) Finish(ctx context.Context, at domains.Endpoints, kept []byte, answer domains.Answer) (domains.Identity, error) {
 	ctx, cancel := context.WithTimeout(goidc.ClientContext(ctx, r.client), finishTimeout)

@@ -25,7 +25,7 @@ type realm struct {
 	found  shared[*provider]
 }
 
-// Check implements domains.Checker.
+// Check implements domains.ConfigChecker.
 func (r *realm) Check() error {
 	if r.denied {
 		return domains.DeniedAddress("issuer")

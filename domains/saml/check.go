@@ -38,7 +38,7 @@ func (e expected) response(r crewjam.Response, signed bool) error {
 	return nil
 }
 
-// refused is why a provider let nobody in.
+// refused is the reason why a provider refused a login.
 func refused(s crewjam.Status) error {
 	inner, message := "", ""
 	if s.StatusCode.StatusCode != nil {
@@ -77,10 +77,10 @@ func (e expected) assertion(a assertion) error {
 	return e.confirmed(a.Subject.SubjectConfirmations)
 }
 
-// bearer is the confirmation that whoever brings an assertion is the one whom it is about.
+// bearer is the confirmation method of assertions whose bearer is their subject.
 const bearer = "urn:oasis:names:tc:SAML:2.0:cm:bearer"
 
-// confirmed checks that one of the confirmations fits; the last one's fault is told.
+// confirmed checks that one of the confirmations is valid. It returns the error of the last one.
 func (e expected) confirmed(all []crewjam.SubjectConfirmation) error {
 	err := errors.New("the assertion has no bearer confirmation")
 	for _, c := range all {

@@ -58,7 +58,7 @@ func (d Driver) open(config json.RawMessage, client *http.Client) (domains.Realm
 	return r, nil
 }
 
-// notInURI reports whether a rune never stands in a URI.
+// notInURI reports whether a rune is not allowed in URIs.
 func notInURI(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 
 // pastedMetadata checks metadata that the configuration has.
@@ -80,7 +80,7 @@ func remoteMetadata(address string, client *http.Client) (metadata, error) {
 	return r.provider, nil
 }
 
-// secure reports whether nobody on the way can change what an address answers.
+// secure reports whether responses of an address cannot be changed on the way.
 func secure(u *url.URL) bool {
 	ip := net.ParseIP(u.Hostname())
 	return u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())

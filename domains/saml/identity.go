@@ -35,7 +35,7 @@ func (r *realm) identity(p *provider, a assertion) (domains.Identity, error) {
 	}, nil
 }
 
-// identifier is the id of somebody at a provider. It names its kind, so that no username is taken for a NameID.
+// identifier returns the id of a person at a provider. It has a prefix, so that usernames and NameIDs differ.
 func identifier(provider string, name *crewjam.NameID, username string) string {
 	if name != nil && name.Format == string(crewjam.PersistentNameIDFormat) && name.Value != "" {
 		return provider + "!persistent!" + name.Value

@@ -22,8 +22,8 @@ const (
 
 var errTooLong = fmt.Errorf("it has more than %d bytes", maxDocument)
 
-// parse reads a document that everybody reads alike: well-formed UTF-8 without a document type, so without entities.
-// see gets each token and may refuse it.
+// parse reads a well-formed document in UTF-8 without a document type, and so without entities. see is called for each token,
+// and may refuse it.
 func parse(document []byte, see func(xml.Token) error) (*etree.Element, error) {
 	if len(document) > maxDocument {
 		return nil, errTooLong

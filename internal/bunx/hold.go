@@ -6,7 +6,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// HoldPrincipal keeps a user or team, and its id, until the transaction ends: whoever renames or deletes it, or passes on
+// HoldPrincipal keeps a user or team, and its id, until the transaction ends: a transaction that renames or deletes it, or passes on
 // what it owns, waits, and then finds what is inserted here for it. Others hold it at the same time. It comes before
 // anything else that the transaction locks, so that nobody waits in a circle.
 // Errors: errs.Forbidden when it does not exist: it has gone meanwhile, or the host's own log-in knows somebody who is no user.

@@ -103,7 +103,7 @@ func Generate() string {
 	return base64.StdEncoding.EncodeToString(b[:])
 }
 
-// Seal encrypts a value for one place. Sealing the same value twice gives two texts.
+// Seal encrypts a value for one place. Sealing the same value twice returns different texts.
 func (r *Ring) Seal(tenant, table, column, row string, plain []byte) (string, error) {
 	aead, err := r.keys[0].aead(tenant)
 	if err != nil {

@@ -22,7 +22,7 @@ const (
 	Secret   = "s3cr/t+%&: "
 )
 
-// AccessToken is what a provider gives for a code, beside the ID token.
+// AccessToken is the access token that a provider returns for a code, beside the ID token.
 const AccessToken = "access-token-of-jo"
 
 // Document is the path of the discovery document.

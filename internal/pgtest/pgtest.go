@@ -4,6 +4,6 @@ package pgtest
 
 import "errors"
 
-// ErrNoServer says that this machine has no PostgreSQL server binaries.
+// ErrNoServer is the error on a machine without the programs of a PostgreSQL server.
 var ErrNoServer = errors.New("pgtest: no PostgreSQL server binaries (initdb, postgres) found: " +
 	"`make test` installs them, as does `apt-get install postgresql`; or name their folder in PG_BIN")

@@ -49,7 +49,7 @@ func exited(pid int, status *syscall.WaitStatus) bool {
 	}
 }
 
-// wait waits until the child has ended and says how, or gives up with ctx.
+// wait returns the error of the child when it has ended, or that of ctx.
 func wait(ctx context.Context, pid int) error {
 	var status syscall.WaitStatus
 	for !exited(pid, &status) {

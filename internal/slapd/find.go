@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// ErrNoServer says that this machine has no slapd.
+// ErrNoServer is the error on a machine without slapd.
 var ErrNoServer = errors.New("slapd: no slapd with its schemas found: " +
 	"`make test` installs it, as does `apt-get install slapd`; or name the program in SLAPD")
 
