@@ -3,6 +3,8 @@ package bunstore
 
 import (
 	"context"
+	"database/sql"
+	"database/sql/driver"
 	"encoding/json"
 
 	"github.com/uptrace/bun"
@@ -19,23 +21,22 @@ type Store struct{ db *bun.DB }
 // New returns a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
-// row is the table's shape except for the number of replies.
-type row struct {
-	bun.BaseModel `bun:"table:tc_comments,alias:c"`
-
-	TenantID  string `bun:"tenant_id"`
-	ID        string `bun:"id"`
-	Kind      entity.Kind
-	EntityID  string  `bun:"entity_id"`
-	ParentID  *string `bun:"parent_id"`
-	UserID    string  `bun:"user_id"`
-	Gone      bool    `bun:"author_gone"`
-	Message   string
-	Public    bool
-	Mentions  *string // JSON
-	CreatedAt bunx.Time
-	UpdatedAt bunx.Time
-}
+// table has the columns of a comment. The number of its replies, which add counts, is a column of its own.
+var table = bunx.NewTable("tc_comments", "c", []bunx.Column[comments.Comment]{
+	{Name: "tenant_id", Key: true, Field: func(c *comments.Comment) any { return &c.Tenant }},
+	{Name: "id", Key: true, Field: func(c *comments.Comment) any { return &c.ID }},
+	{Name: "kind", Once: true, Field: func(c *comments.Comment) any { return (*string)(&c.Entity.Kind) }},
+	{Name: "entity_id", Once: true, Field: func(c *comments.Comment) any { return &c.Entity.ID }},
+	{Name: "parent_id", Once: true, Field: func(c *comments.Comment) any { return &c.ParentID }},
+	{Name: "user_id", Once: true, Field: func(c *comments.Comment) any { return &c.UserID }},
+	{Name: "author_gone", Once: true, Field: func(c *comments.Comment) any { return &c.AuthorGone }},
+	{Name: "message", Field: func(c *comments.Comment) any { return &c.Message }},
+	{Name: "public", Field: func(c *comments.Comment) any { return &c.Public }},
+	{Name: "mentions", Field: func(c *comments.Comment) any { return mentions{&c.Mentions} }},
+	{Name: "replies", Once: true, Value: func(*comments.Comment) any { return 0 }},
+	{Name: "created_at", Once: true, Field: func(c *comments.Comment) any { return bunx.TimeOf(&c.CreatedAt) }},
+	{Name: "updated_at", Field: func(c *comments.Comment) any { return bunx.TimeOf(&c.UpdatedAt) }},
+})
 
 // mention is how mentions are kept.
 type mention struct {
@@ -43,20 +44,26 @@ type mention struct {
 	DisplayName *string `json:"displayName"`
 }
 
-func (r row) comment() comments.Comment {
-	return comments.Comment{
-		Tenant: r.TenantID, ID: r.ID, Message: r.Message, Public: r.Public, UserID: r.UserID, AuthorGone: r.Gone,
-		Entity: entity.Key{Kind: r.Kind, ID: r.EntityID}, ParentID: r.ParentID, Mentions: parse(r.Mentions),
-		CreatedAt: r.CreatedAt.Time, UpdatedAt: r.UpdatedAt.Time,
+// mentions reads and writes the column of that name, NULL for none.
+type mentions struct{ all *[]comments.Mention }
+
+// Scan implements sql.Scanner.
+func (m mentions) Scan(src any) error {
+	var text sql.NullString
+	err := text.Scan(src)
+	*m.all = nil
+	if text.Valid {
+		*m.all = parse(text.String)
 	}
+	return err
 }
 
-func parse(text *string) []comments.Mention {
-	if text == nil {
-		return nil
-	}
+// Value implements driver.Valuer.
+func (m mentions) Value() (driver.Value, error) { return format(*m.all), nil }
+
+func parse(text string) []comments.Mention {
 	var kept []mention
-	_ = json.Unmarshal([]byte(*text), &kept) // it is what format wrote
+	_ = json.Unmarshal([]byte(text), &kept) // it is what format wrote
 	var all []comments.Mention
 	for _, m := range kept {
 		all = append(all, comments.Mention(m))
@@ -64,7 +71,7 @@ func parse(text *string) []comments.Mention {
 	return all
 }
 
-func format(all []comments.Mention) *string {
+func format(all []comments.Mention) driver.Value {
 	if len(all) == 0 {
 		return nil
 	}
@@ -73,23 +80,16 @@ func format(all []comments.Mention) *string {
 		kept[i] = mention(m)
 	}
 	raw, _ := json.Marshal(kept) // strings always encode
-	text := string(raw)
-	return &text
+	return string(raw)
 }
 
-// listed is a row of a list, with the total of the list.
-type listed struct {
-	row   `bun:",extend"`
-	Total int `bun:",scanonly"`
-}
+func key(c comments.Comment) string { return c.ID }
 
-func (r listed) key() string { return r.ID }
-
-func (r listed) total() int { return r.Total }
-
-var list = bunx.List[listed]{
-	Key: "id", Order: "-createdAt",
-	Sorts: []bunx.Sort[listed]{{Field: "createdAt", Column: "created_at", Value: func(r listed) string { return r.CreatedAt.String() }}},
+var list = bunx.List[comments.Comment]{
+	Table: table, Key: "id", Order: "-createdAt",
+	Sorts: []bunx.Sort[comments.Comment]{
+		{Field: "createdAt", Column: "created_at", Value: func(c comments.Comment) string { return bunx.At(c.CreatedAt).String() }},
+	},
 }
 
 // InTx implements comments.Store.
@@ -103,19 +103,18 @@ func (s *Store) Get(ctx context.Context, tenant, id string) (comments.Comment, e
 	return get(ctx, c, tenant, id, "")
 }
 
-func get(ctx context.Context, c bunx.Conn, tenant, id, lock string) (comments.Comment, error) {
-	r := row{TenantID: tenant, ID: id}
-	err := c.One(ctx, "Comment", `SELECT kind, entity_id, parent_id, user_id, author_gone, message, public, mentions, created_at, updated_at
-		FROM tc_comments WHERE tenant_id = $1 AND id = $2`+lock, []any{tenant, id},
-		&r.Kind, &r.EntityID, &r.ParentID, &r.UserID, &r.Gone, &r.Message, &r.Public, &r.Mentions, &r.CreatedAt, &r.UpdatedAt)
-	return r.comment(), err
+var selectOne = table.Select(`WHERE tenant_id = $1 AND id = $2`)
+
+func get(ctx context.Context, c bunx.Conn, tenant, id, lock string) (n comments.Comment, err error) {
+	err = c.One(ctx, "Comment", selectOne+lock, []any{tenant, id}, table.Dest(&n)...)
+	return n, err
 }
 
 // Replies implements comments.Store.
 func (s *Store) Replies(ctx context.Context, tenant, id string, q paging.Query) (paging.Page[comments.Comment], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	kept := c.NewSelect().Table("tc_comments").Column("replies").Where("tenant_id = ?", tenant).Where("id = ?", id)
-	rows := c.NewSelect().Model((*listed)(nil)).Where("c.tenant_id = ?", tenant).Where("c.parent_id = ?", id)
+	rows := table.Rows(c).Where("c.tenant_id = ?", tenant).Where("c.parent_id = ?", id)
 	return page(ctx, rows, kept, q)
 }
 
@@ -125,13 +124,12 @@ func (s *Store) Top(ctx context.Context, tenant string, of entity.Key, q paging.
 	kept := c.NewSelect().Table("tc_comment_threads").
 		ColumnExpr("coalesce(max(total), 0)"). // no row before the first comment
 		Where("tenant_id = ?", tenant).Where("kind = ?", of.Kind).Where("entity_id = ?", of.ID)
-	rows := c.NewSelect().Model((*listed)(nil)).Where("c.tenant_id = ?", tenant).
+	rows := table.Rows(c).Where("c.tenant_id = ?", tenant).
 		Where("c.kind = ?", of.Kind).Where("c.entity_id = ?", of.ID).Where("c.parent_id IS NULL")
 	return page(ctx, rows, kept, q)
 }
 
 // page reads comments whose total is kept.
 func page(ctx context.Context, rows, kept *bun.SelectQuery, q paging.Query) (paging.Page[comments.Comment], error) {
-	p, err := bunx.Counted(ctx, rows, kept, "Comment", list, listed.key, listed.total, q)
-	return paging.Map(p, func(r listed) comments.Comment { return r.comment() }), err
+	return bunx.Counted(ctx, rows, kept, "Comment", list, key, nil, q)
 }

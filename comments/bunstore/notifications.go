@@ -2,66 +2,36 @@ package bunstore
 
 import (
 	"context"
+	"slices"
 	"time"
 
-	"github.com/uptrace/bun"
-
 	"github.com/tenantcontent/tenantcontent/comments"
-	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// notification is the table's shape.
-type notification struct {
-	bun.BaseModel `bun:"table:tc_notifications,alias:n"`
+// notificationTable has the columns of a notification. Its user changes whether it is read, and nothing else.
+var notificationTable = bunx.NewTable("tc_notifications", "n", []bunx.Column[comments.Notification]{
+	{Name: "tenant_id", Key: true, Field: func(n *comments.Notification) any { return &n.Tenant }},
+	{Name: "id", Key: true, Field: func(n *comments.Notification) any { return &n.ID }},
+	{Name: "username", Once: true, Field: func(n *comments.Notification) any { return &n.Username }},
+	{Name: "type", Once: true, Field: func(n *comments.Notification) any { return &n.Type }},
+	{Name: "state", Once: true, Field: func(n *comments.Notification) any { return (*string)(&n.State) }},
+	{Name: "title", Once: true, Field: func(n *comments.Notification) any { return &n.Title }},
+	{Name: "body", Once: true, Field: func(n *comments.Notification) any { return &n.Body }},
+	{Name: "kind", Once: true, Field: func(n *comments.Notification) any { return bunx.TextOrNull((*string)(&n.Entity.Kind)) }},
+	{Name: "entity_id", Once: true, Field: func(n *comments.Notification) any { return bunx.TextOrNull(&n.Entity.ID) }},
+	{Name: "comment_id", Once: true, Field: func(n *comments.Notification) any { return &n.CommentID }},
+	{Name: "created_at", Once: true, Field: func(n *comments.Notification) any { return bunx.TimeOf(&n.CreatedAt) }},
+	{Name: "updated_at", Field: func(n *comments.Notification) any { return bunx.TimeOf(&n.UpdatedAt) }},
+	{Name: "read_at", Field: func(n *comments.Notification) any { return bunx.TimeOrNull(&n.ReadAt) }},
+})
 
-	TenantID  string `bun:"tenant_id"`
-	ID        string `bun:"id"`
-	Username  string
-	Type      string
-	State     comments.State
-	Title     string
-	Body      string
-	Kind      *entity.Kind
-	EntityID  *string `bun:"entity_id"`
-	CommentID *string `bun:"comment_id"`
-	CreatedAt bunx.Time
-	UpdatedAt bunx.Time
-	ReadAt    bunx.Time
-}
-
-func notificationRow(tenant string, n comments.Notification) notification {
-	r := notification{
-		TenantID: tenant, ID: n.ID, Username: n.Username, Type: n.Type, State: n.State, Title: n.Title, Body: n.Body,
-		CommentID: n.CommentID, CreatedAt: bunx.At(n.CreatedAt), UpdatedAt: bunx.At(n.UpdatedAt),
-		ReadAt: bunx.AtOrNull(n.ReadAt),
-	}
-	if n.Entity != (entity.Key{}) {
-		r.Kind, r.EntityID = &n.Entity.Kind, &n.Entity.ID
-	}
-	return r
-}
-
-func (r notification) notification() comments.Notification {
-	n := comments.Notification{
-		Tenant: r.TenantID, ID: r.ID, Username: r.Username, Type: r.Type, State: r.State, Title: r.Title, Body: r.Body,
-		CommentID: r.CommentID, CreatedAt: r.CreatedAt.Time, UpdatedAt: r.UpdatedAt.Time,
-		ReadAt: r.ReadAt.Ptr(),
-	}
-	if r.Kind != nil && r.EntityID != nil {
-		n.Entity = entity.Key{Kind: *r.Kind, ID: *r.EntityID}
-	}
-	return n
-}
-
-func (r notification) key() string { return r.ID }
-
-var notifications = bunx.List[notification]{
-	Key: "id", Order: "-createdAt",
-	Sorts: []bunx.Sort[notification]{
-		{Field: "createdAt", Column: "created_at", Value: func(r notification) string { return r.CreatedAt.String() }},
+var notifications = bunx.List[comments.Notification]{
+	Table: notificationTable, Key: "id", Order: "-createdAt",
+	Sorts: []bunx.Sort[comments.Notification]{
+		{Field: "createdAt", Column: "created_at", Value: func(n comments.Notification) string { return bunx.At(n.CreatedAt).String() }},
 	},
 }
 
@@ -70,12 +40,12 @@ func (s *Store) Enqueue(ctx context.Context, tenant string, all []comments.Notif
 	if len(all) == 0 {
 		return nil
 	}
-	rows := make([]notification, len(all))
-	for i, n := range all {
-		rows[i] = notificationRow(tenant, n)
+	rows := slices.Clone(all)
+	for i := range rows {
+		rows[i].Tenant = tenant
 	}
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.NewInsert().Model(&rows).On("CONFLICT (tenant_id, comment_id, username, type) DO NOTHING").Exec(ctx)
+		_, err := notificationTable.Insert(ctx, c, ` ON CONFLICT (tenant_id, comment_id, username, type) DO NOTHING`, rows...)
 		return bunx.Err(err, "Notification")
 	})
 }
@@ -83,36 +53,36 @@ func (s *Store) Enqueue(ctx context.Context, tenant string, all []comments.Notif
 // Notifications implements comments.Store.
 func (s *Store) Notifications(ctx context.Context, tenant, username string, f comments.NotificationFilter, q paging.Query) (paging.Page[comments.Notification], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows := c.NewSelect().Model((*notification)(nil)).Where("n.tenant_id = ?", tenant).Where("n.username = ?", username)
+	rows := notificationTable.Rows(c).Where("n.tenant_id = ?", tenant).Where("n.username = ?", username)
 	if !f.Since.IsZero() {
 		rows = rows.Where("n.created_at >= ?", bunx.At(f.Since))
 	}
 	if f.Read != nil {
 		rows = rows.Where(map[bool]string{false: "n.read_at IS NULL", true: "n.read_at IS NOT NULL"}[*f.Read])
 	}
-	page, err := bunx.Page(ctx, rows, notifications, notification.key, q)
-	return paging.Map(page, notification.notification), err
+	return bunx.Page(ctx, rows, notifications, func(n comments.Notification) string { return n.ID }, q)
 }
 
 // Notification implements comments.Store.
 func (s *Store) Notification(ctx context.Context, tenant, username, id string) (comments.Notification, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	return oneNotification(ctx, c.NewSelect(), tenant, username, id)
+	return oneNotification(ctx, c, tenant, username, id, "")
 }
 
-func oneNotification(ctx context.Context, q *bun.SelectQuery, tenant, username, id string) (comments.Notification, error) {
-	var r notification
-	err := q.Model(&r).Where("n.tenant_id = ?", tenant).Where("n.username = ?", username).Where("n.id = ?", id).Scan(ctx)
+var selectNotification = notificationTable.Select(`WHERE tenant_id = $1 AND username = $2 AND id = $3`)
+
+func oneNotification(ctx context.Context, c bunx.Conn, tenant, username, id, lock string) (comments.Notification, error) {
+	n, err := notificationTable.Scan(c.Row(ctx, selectNotification+lock, tenant, username, id))
 	if err != nil {
 		return comments.Notification{}, bunx.Err(err, "Notification")
 	}
-	return r.notification(), nil
+	return n, nil
 }
 
 // SetRead implements comments.Store.
 func (s *Store) SetRead(ctx context.Context, tenant, username, id string, read bool, at time.Time) (n comments.Notification, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		if n, err = oneNotification(ctx, c.Lock(c.NewSelect()), tenant, username, id); err != nil {
+		if n, err = oneNotification(ctx, c, tenant, username, id, c.ForUpdate()); err != nil {
 			return err
 		}
 		if err := guard.Check(ctx, "notification", n); err != nil {
@@ -124,8 +94,7 @@ func (s *Store) SetRead(ctx context.Context, tenant, username, id string, read b
 		if n.ReadAt, n.UpdatedAt = nil, at; read {
 			n.ReadAt = &at
 		}
-		_, err := c.Exec(ctx, `UPDATE tc_notifications SET read_at = $1, updated_at = $2 WHERE tenant_id = $3 AND username = $4 AND id = $5`,
-			bunx.AtOrNull(n.ReadAt), bunx.At(at), tenant, username, id)
+		_, err := notificationTable.Update(ctx, c, &n)
 		return bunx.Err(err, "Notification")
 	})
 	return n, err

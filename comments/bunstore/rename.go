@@ -37,7 +37,7 @@ func (s *Store) renameMentions(ctx context.Context, c bunx.Conn, tenant string, 
 		ids, err := bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) {
 			var text string
 			err = rows.Scan(&id, &text)
-			if all := parse(&text); renamed(all, names) {
+			if all := parse(text); renamed(all, names) {
 				changed = append(changed, id)
 			}
 			return id, err

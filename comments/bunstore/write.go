@@ -19,10 +19,8 @@ func (s *Store) Insert(ctx context.Context, tenant string, n comments.Comment) e
 		if err := add(ctx, c, tenant, n.Entity, n.ParentID, 1); err != nil {
 			return err
 		}
-		_, err := c.Exec(ctx, `INSERT INTO tc_comments (tenant_id, id, kind, entity_id, parent_id, user_id, message, public, mentions,
-			replies, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10, $11)`,
-			tenant, n.ID, n.Entity.Kind, n.Entity.ID, n.ParentID, n.UserID, n.Message, n.Public, format(n.Mentions),
-			bunx.At(n.CreatedAt), bunx.At(n.UpdatedAt))
+		n.Tenant = tenant
+		_, err := table.Insert(ctx, c, "", n)
 		return bunx.Err(err, "A comment with this id")
 	})
 }
@@ -60,10 +58,10 @@ func (s *Store) Update(ctx context.Context, tenant, id string, edit func(*commen
 		if err := guard.Check(ctx, "comment", was); err != nil {
 			return err
 		}
-		n = was
-		n.Message, n.Public, n.Mentions, n.UpdatedAt = changed.Message, changed.Public, changed.Mentions, changed.UpdatedAt
-		_, err = c.Exec(ctx, `UPDATE tc_comments SET message = $1, public = $2, mentions = $3, updated_at = $4
-			WHERE tenant_id = $5 AND id = $6`, n.Message, n.Public, format(n.Mentions), bunx.At(n.UpdatedAt), tenant, id)
+		n = changed
+		n.Tenant, n.ID, n.Entity, n.ParentID, n.UserID, n.AuthorGone, n.CreatedAt =
+			was.Tenant, was.ID, was.Entity, was.ParentID, was.UserID, was.AuthorGone, was.CreatedAt
+		_, err = table.Update(ctx, c, &n)
 		return bunx.Err(err, "Comment")
 	})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/comments"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/fieldtest"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/paging/pagingtest"
 )
@@ -33,6 +34,7 @@ func testActivities(t *testing.T, s Store) {
 	insert(t, s, "acme", comment("1", ""), comment("2", ""))
 	first, second := activity("a", "1"), activity("b", "2")
 	second.CreatedAt = tuesday
+	fieldtest.Full(t, first)
 	free := comments.Activity{Tenant: "acme", ID: "c", Type: "other", Entity: orders, UserID: "mia", CreatedAt: tuesday.Add(time.Hour)}
 	for _, a := range []comments.Activity{first, second, free} {
 		is.NoErr(s.PutActivity(ctx, "acme", a, nil))
@@ -222,6 +224,7 @@ func testRead(t *testing.T, s Store) {
 	stored, err := s.Notification(ctx, "acme", "mia", "n2")
 	is.NoErr(err)
 	is.Equal(stored, n)
+	fieldtest.Full(t, stored)
 	is.Equal(unread("acme", "mia"), 3)
 	is.Equal(ids(comments.NotificationFilter{Read: &yes}), []string{"n2"})
 	is.Equal(ids(comments.NotificationFilter{Read: &no}), []string{"n7", "n3", "n1"})

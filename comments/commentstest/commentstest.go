@@ -16,6 +16,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/comments"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/fieldtest"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/paging/pagingtest"
 )
@@ -113,6 +114,7 @@ func testRoundTrip(t *testing.T, s Store) {
 		Entity: sales, ParentID: text("1"), CreatedAt: monday, UpdatedAt: tuesday,
 		Mentions: []comments.Mention{{Username: "mia", DisplayName: text(`M "ü" <a>`)}, {Username: "jo"}},
 	}
+	fieldtest.Full(t, full, "AuthorGone", "May") // ForgetAuthors sets one, the Service the other
 	empty := comment("3", "")
 	empty.Message, empty.Entity = "", orders
 	long := comment("4", "2")

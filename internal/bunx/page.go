@@ -16,8 +16,9 @@ import (
 
 // List describes how the rows of a table are paged.
 type List[R any] struct {
-	Key    string // column that is unique in the tenant; it breaks ties
-	Order  string // the list's own order, as in paging.Query.Sort
+	Table  *Table[R] // nil for rows with a model
+	Key    string    // column that is unique in the tenant; it breaks ties
+	Order  string    // the list's own order, as in paging.Query.Sort
 	Sorts  []Sort[R]
 	Search string // column with fold.Search of what q searches; "" for a list without q
 }
@@ -46,12 +47,15 @@ func Page[R any](ctx context.Context, rows *bun.SelectQuery, l List[R], key func
 	if q.Limit == 0 || q.After == nil && q.Before == nil && q.Start >= page.Total {
 		return page, nil
 	}
+	if l.Table != nil {
+		rows = rows.ColumnExpr(l.Table.qualified)
+	}
 	err = l.read(ctx, rows, key, q, &page)
 	return page, err
 }
 
 // Counted is Page for a list without q whose total is kept in a row: kept is the SELECT of that one number, and total gives
-// it from a row, which has it as the column total. It is one statement, which costs the same in a list of any length: a
+// it from a row, which has it as the column total; it is nil for a list with a Table. It is one statement, which costs the same in a list of any length: a
 // count reads the whole index. A page without rows is one statement more. Errors: errs.NotFound about what, when kept
 // returns no row.
 func Counted[R any](ctx context.Context, rows, kept *bun.SelectQuery, what string, l List[R], key func(R) string, total func(R) int,
@@ -60,24 +64,34 @@ func Counted[R any](ctx context.Context, rows, kept *bun.SelectQuery, what strin
 		return page, err
 	}
 	if q.Limit > 0 {
-		rows = rows.ColumnExpr("?TableColumns").ColumnExpr("(?) AS total", kept)
+		columns := "?TableColumns"
+		if l.Table != nil {
+			columns = l.Table.qualified
+		}
+		rows = rows.ColumnExpr(columns).ColumnExpr("(?) AS total", kept)
 		if q.After == nil && q.Before == nil && q.Start > 0 {
 			rows = rows.Where("? < (?)", q.Start, kept) // no row is passed over in vain
 		}
-		if err := l.read(ctx, rows, key, q, &page); err != nil {
+		var last []any
+		if l.Table != nil {
+			last = []any{&page.Total}
+		}
+		if err := l.read(ctx, rows, key, q, &page, last...); err != nil {
 			return page, err
 		}
 	}
 	if len(page.Rows) > 0 {
-		page.Total = total(page.Rows[0])
+		if l.Table == nil {
+			page.Total = total(page.Rows[0])
+		}
 		return page, nil
 	}
 	err = Err(kept.Scan(ctx, &page.Total), what)
 	return page, err
 }
 
-// read fills a page with its rows.
-func (l List[R]) read(ctx context.Context, rows *bun.SelectQuery, key func(R) string, q paging.Query, page *paging.Page[R]) error {
+// read fills a page with its rows. last are the destinations of the columns after those of the Table.
+func (l List[R]) read(ctx context.Context, rows *bun.SelectQuery, key func(R) string, q paging.Query, page *paging.Page[R], last ...any) error {
 	sort, desc, err := l.sort(q)
 	if err != nil {
 		return err
@@ -85,7 +99,12 @@ func (l List[R]) read(ctx context.Context, rows *bun.SelectQuery, key func(R) st
 	if rows, err = l.from(rows, sort, desc, q); err != nil {
 		return err
 	}
-	page.Rows, page.More, err = Bounded[R](ctx, rows.Limit(int64(q.Limit)+1), paging.NewMeter(ctx)) // one more tells whether there are more
+	rows = rows.Limit(int64(q.Limit) + 1) // one more tells whether there are more
+	if l.Table != nil {
+		page.Rows, page.More, err = l.Table.bounded(ctx, rows, paging.NewMeter(ctx), last...)
+	} else {
+		page.Rows, page.More, err = Bounded[R](ctx, rows, paging.NewMeter(ctx))
+	}
 	if err != nil {
 		return Err(err, "Page")
 	}

@@ -1,0 +1,231 @@
+package bunx
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+// Column is a column of a Table.
+type Column[T any] struct {
+	Name string
+
+	// Field returns a pointer to what the column is read into and written from, or a sql.Scanner and driver.Valuer for
+	// it, such as TimeOf. It is nil for a column that is only written.
+	Field func(*T) any
+	// Value returns what is written instead of Field. A column with neither is left to the statements that name it.
+	Value func(*T) any
+
+	Key  bool // part of the primary key
+	Once bool // written by an INSERT alone: Update and OnConflict leave it as it is
+	Keep bool // written by Update, but OnConflict leaves it as it is
+}
+
+// Table is the one list of a table's columns. The texts of its statements are made of it when the program starts, and the
+// arguments and destinations of a row without reflection.
+type Table[T any] struct {
+	Name  string
+	Names string // the columns that are read, as SELECT and RETURNING take them
+
+	// OnConflict is the end of an INSERT that overwrites the columns of a row that exists, except those with Once or Keep.
+	OnConflict string
+
+	alias, qualified    string
+	insert, one, update string
+	read, written       []Column[T]
+	changed, key        []Column[T]
+}
+
+// NewTable returns a Table; alias is what built statements call it.
+func NewTable[T any](name, alias string, columns []Column[T]) *Table[T] {
+	t := &Table[T]{Name: name, alias: alias}
+	var qualified, set, overwrite []string
+	for _, c := range columns {
+		if c.Field != nil {
+			t.read = append(t.read, c)
+			qualified = append(qualified, alias+"."+c.Name)
+		}
+		if c.Field == nil && c.Value == nil {
+			continue
+		}
+		t.written = append(t.written, c)
+		switch {
+		case c.Key:
+			t.key = append(t.key, c)
+		case !c.Once:
+			t.changed = append(t.changed, c)
+			set = append(set, c.Name+" = $"+strconv.Itoa(len(t.changed)))
+			if !c.Keep {
+				overwrite = append(overwrite, c.Name+" = excluded."+c.Name)
+			}
+		}
+	}
+	var where []string
+	for i, c := range t.key {
+		where = append(where, c.Name+" = $"+strconv.Itoa(len(t.changed)+1+i))
+	}
+	t.Names, t.qualified = names(t.read), strings.Join(qualified, ", ")
+	t.insert = "INSERT INTO " + name + " (" + names(t.written) + ") VALUES "
+	t.one = t.insert + Values(1, len(t.written))
+	t.update = "UPDATE " + name + " SET " + strings.Join(set, ", ") + " WHERE " + strings.Join(where, " AND ")
+	t.OnConflict = " ON CONFLICT (" + names(t.key) + ") DO UPDATE SET " + strings.Join(overwrite, ", ")
+	return t
+}
+
+func names[T any](columns []Column[T]) string {
+	all := make([]string, len(columns))
+	for i, c := range columns {
+		all[i] = c.Name
+	}
+	return strings.Join(all, ", ")
+}
+
+// Select returns the fixed text of a SELECT of whole rows; rest follows the table's name.
+func (t *Table[T]) Select(rest string) string {
+	return "SELECT " + t.Names + " FROM " + t.Name + " " + rest
+}
+
+// InsertOne returns the fixed text of an INSERT of one row, whose arguments are those of Args; rest follows the values.
+func (t *Table[T]) InsertOne(rest string) string { return t.one + " " + rest }
+
+// NamesWith returns Names with an expression in the place of one column.
+func (t *Table[T]) NamesWith(column, expression string) string {
+	all := strings.Split(t.Names, ", ")
+	for i, name := range all {
+		if name == column {
+			all[i] = expression
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// Dest returns where a row of Names is scanned to.
+func (t *Table[T]) Dest(row *T) []any {
+	dest := make([]any, len(t.read), len(t.read)+1)
+	for i, c := range t.read {
+		dest[i] = c.Field(row)
+	}
+	return dest
+}
+
+// Scan reads a row of Names.
+func (t *Table[T]) Scan(from interface{ Scan(dest ...any) error }) (row T, err error) {
+	err = from.Scan(t.Dest(&row)...)
+	return row, err
+}
+
+// Args returns the arguments of InsertOne.
+func (t *Table[T]) Args(row *T) []any { return args(make([]any, 0, len(t.written)), t.written, row) }
+
+func args[T any](to []any, columns []Column[T], row *T) []any {
+	for _, c := range columns {
+		if c.Value != nil {
+			to = append(to, c.Value(row))
+		} else {
+			to = append(to, value(c.Field(row)))
+		}
+	}
+	return to
+}
+
+// value returns what a field points to. Package sql follows all other pointers by itself, but slower.
+func value(field any) any {
+	switch p := field.(type) {
+	case *string:
+		return *p
+	case **string:
+		return *p
+	case *bool:
+		return *p
+	case *int:
+		return *p
+	case *int64:
+		return *p
+	}
+	return field
+}
+
+// Insert adds rows with one statement. rest follows the values: "", OnConflict, or another ON CONFLICT. It returns how many
+// rows were written.
+func (t *Table[T]) Insert(ctx context.Context, c Conn, rest string, rows ...T) (int, error) {
+	if len(rows) == 0 {
+		return 0, nil
+	}
+	all := make([]any, 0, len(t.written)*len(rows))
+	for i := range rows {
+		all = args(all, t.written, &rows[i])
+	}
+	query := t.one
+	if len(rows) > 1 {
+		query = t.insert + Values(len(rows), len(t.written))
+	}
+	return c.Exec(ctx, query+rest, all...)
+}
+
+// Update writes the columns of a row that are neither Key nor Once. It returns how many rows have the key: one or none.
+func (t *Table[T]) Update(ctx context.Context, c Conn, row *T) (int, error) {
+	all := args(make([]any, 0, len(t.changed)+len(t.key)), t.changed, row)
+	return c.Exec(ctx, t.update, args(all, t.key, row)...)
+}
+
+// Rows returns a SELECT, for Page, Counted and Bounded, that has no columns yet.
+func (t *Table[T]) Rows(c Conn) *bun.SelectQuery {
+	return c.NewSelect().TableExpr(t.Name + " AS " + t.alias)
+}
+
+// Bounded reads the rows of a SELECT of Rows one by one and counts their bytes with meter. It ends with the row that fills
+// it; more reports whether the SELECT has further rows, which stay in the database.
+func (t *Table[T]) Bounded(ctx context.Context, q *bun.SelectQuery, meter *paging.Meter) (all []T, more bool, err error) {
+	return t.bounded(ctx, q.ColumnExpr(t.qualified), meter)
+}
+
+// bounded is Bounded of a SELECT that has its columns; last are the destinations of those that come after the table's.
+func (t *Table[T]) bounded(ctx context.Context, q *bun.SelectQuery, meter *paging.Meter, last ...any) (all []T, more bool, err error) {
+	rows, err := q.Rows(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { _ = rows.Close() }()
+	for full := false; rows.Next(); {
+		if full {
+			return all, true, rows.Close()
+		}
+		var row T
+		all = append(all, row)
+		dest := append(t.Dest(&all[len(all)-1]), last...)
+		if err := rows.Scan(dest...); err != nil {
+			return all, false, err
+		}
+		bytes := int(unsafe.Sizeof(row))
+		for _, d := range dest {
+			bytes += size(d)
+		}
+		if full, err = meter.Add(bytes); err != nil {
+			return all, false, err
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return all, false, err
+	}
+	return all, false, rows.Close()
+}
+
+// size returns the bytes of the text that a field points to.
+func size(field any) int {
+	switch p := field.(type) {
+	case *string:
+		return len(*p)
+	case **string:
+		if *p != nil {
+			return len(**p)
+		}
+	case interface{ size() int }:
+		return p.size()
+	}
+	return 0
+}
