@@ -33,7 +33,7 @@ const base = "errs actor entity paging blobs blobs/files internal/cache internal
 var mayImport = []rule{
 	{"internal/dbtest internal/bench cmd/... examples/...", "..."},
 
-	{"errs internal/egress internal/cache internal/escapes internal/fold internal/rawjson internal/pgsafe internal/pgtest internal/slapd internal/spool internal/uuids", ""},
+	{"errs internal/egress internal/cache internal/escapes internal/fold internal/rawjson internal/pgsafe internal/pgtest internal/slapd internal/spool internal/uuids internal/fieldtest", ""},
 	{"internal/sqlitesafe", "internal/limiter"},
 	{"actor blobs entity hal paging internal/guard internal/keyring internal/limiter", "errs"},
 	{"blobs/files", "errs blobs paging internal/guard internal/uuids"},
@@ -44,13 +44,13 @@ var mayImport = []rule{
 	{"internal/dblock", "errs internal/bunx"},
 	{"database", "actor errs internal/bunx internal/pgsafe internal/sqlitesafe"},
 
-	{"sessions sessions/sessionstest", base + " principals sessions paging/pagingtest"}, // it asks principals who a user is
-	{"domains domains/domainstest", base + " principals domains paging/pagingtest"},     // what a directory says becomes users and teams
+	{"sessions sessions/sessionstest", base + " principals sessions paging/pagingtest internal/fieldtest"}, // it asks principals who a user is
+	{"domains domains/domainstest", base + " principals domains paging/pagingtest internal/fieldtest"},     // what a directory says becomes users and teams
 	{domainDrivers + " domains/drivertest", "errs domains"},
 	{"bundles", base + " bundles/archive"},
 	{nouns + " bundles/archive", base},
 	{"*/bunstore blobs/files/bunstore", base + " ^ internal/bunx internal/keyring blobs/files/bunstore"},
-	{"*/*test blobs/files/filestest", base + " ^ blobs/files/filestest internal/transfertest paging/pagingtest"}, // the suites that every store must pass
+	{"*/*test blobs/files/filestest", base + " ^ blobs/files/filestest internal/transfertest internal/fieldtest paging/pagingtest"}, // the suites that every store must pass
 
 	{"httpapi", base + " hal " + nouns},
 	{".", base + " hal httpapi " + nouns + " " + domainDrivers + " */bunstore internal/bunx internal/dblock internal/egress internal/cache internal/keyring internal/migrations"},
@@ -61,7 +61,7 @@ var mayBeImportedBy = []rule{
 	{"github.com/uptrace/bun/driver/ modernc.org/sqlite github.com/jackc/pgx github.com/lib/pq", drivers},
 	{"github.com/uptrace/bun", drivers + " . */bunstore blobs/files/bunstore internal/..."},
 	{"net/http", ". httpapi cmd/... examples/... internal/bench domains/saml domains/oidc internal/egress internal/samltest internal/oidctest"},
-	{"testing github.com/matryer/is pgregory.net/rapid", "*/*test blobs/files/filestest internal/dbtest internal/slapd"},
+	{"testing github.com/matryer/is pgregory.net/rapid", "*/*test blobs/files/filestest internal/dbtest internal/fieldtest internal/slapd"},
 }
 
 // drivers are who may link a SQL driver. The library links none: a host brings its own.
