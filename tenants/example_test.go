@@ -1,0 +1,21 @@
+package tenants_test
+
+import (
+	"fmt"
+
+	"github.com/tenantcontent/tenantcontent/internal/exampletest"
+	"github.com/tenantcontent/tenantcontent/tenants"
+)
+
+// A superuser lets another tenant deploy into its own.
+func ExampleService_Update() {
+	app, ctx, remove := exampletest.Open()
+	defer remove()
+	t, err := app.Tenants.Update(ctx, func(t *tenants.Tenant) error {
+		t.Settings.DeployFrom = tenants.Sources("staging")
+		return nil
+	})
+	fmt.Println(t.Name, t.Settings.DeployFrom[0].Tenant, err)
+	// Output:
+	// Acme Inc. staging <nil>
+}
