@@ -2,6 +2,7 @@ package bunx
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -150,21 +151,28 @@ func value(field any) any {
 	return field
 }
 
-// Insert adds rows with one statement. rest follows the values: "", OnConflict, or another ON CONFLICT. It returns how many
-// rows were written.
+// maxArgs is less than the number of arguments that SQLite takes, and PostgreSQL takes more.
+const maxArgs = 32_000
+
+// Insert adds rows with one statement, very many with several. rest follows the values: "", OnConflict, or another ON CONFLICT.
+// It returns how many rows were written.
 func (t *Table[T]) Insert(ctx context.Context, c Conn, rest string, rows ...T) (int, error) {
-	if len(rows) == 0 {
-		return 0, nil
+	written := 0
+	for some := range slices.Chunk(rows, maxArgs/len(t.written)) {
+		all := make([]any, 0, len(t.written)*len(some))
+		for i := range some {
+			all = args(all, t.written, &some[i])
+		}
+		query := t.one
+		if len(some) > 1 {
+			query = t.insert + Values(len(some), len(t.written))
+		}
+		n, err := c.Exec(ctx, query+rest, all...)
+		if written += n; err != nil {
+			return written, err
+		}
 	}
-	all := make([]any, 0, len(t.written)*len(rows))
-	for i := range rows {
-		all = args(all, t.written, &rows[i])
-	}
-	query := t.one
-	if len(rows) > 1 {
-		query = t.insert + Values(len(rows), len(t.written))
-	}
-	return c.Exec(ctx, query+rest, all...)
+	return written, nil
 }
 
 // Update writes the columns of a row that are neither Key nor Once. It returns how many rows have the key: one or none.
@@ -184,7 +192,22 @@ func (t *Table[T]) Bounded(ctx context.Context, q *bun.SelectQuery, meter *pagin
 	return t.bounded(ctx, q.ColumnExpr(t.qualified), meter)
 }
 
+// All reads the rows of a SELECT of Rows.
+func (t *Table[T]) All(ctx context.Context, q *bun.SelectQuery) ([]T, error) {
+	all, _, err := t.bounded(ctx, q.ColumnExpr(t.qualified), nil)
+	return all, err
+}
+
+// With returns a Table whose built SELECTs read columns of joined tables, too. Their names have the alias of their table.
+func (t *Table[T]) With(joined ...Column[T]) *Table[T] {
+	with := *t
+	with.read = slices.Concat(t.read, joined)
+	with.qualified += ", " + names(joined)
+	return &with
+}
+
 // bounded is Bounded of a SELECT that has its columns; last are the destinations of those that come after the table's.
+// It reads all rows without a meter.
 func (t *Table[T]) bounded(ctx context.Context, q *bun.SelectQuery, meter *paging.Meter, last ...any) (all []T, more bool, err error) {
 	rows, err := q.Rows(ctx)
 	if err != nil {
@@ -200,6 +223,9 @@ func (t *Table[T]) bounded(ctx context.Context, q *bun.SelectQuery, meter *pagin
 		dest := append(t.Dest(&all[len(all)-1]), last...)
 		if err := rows.Scan(dest...); err != nil {
 			return all, false, err
+		}
+		if meter == nil {
+			continue
 		}
 		bytes := int(unsafe.Sizeof(row))
 		for _, d := range dest {

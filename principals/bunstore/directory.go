@@ -45,15 +45,15 @@ func (s *Store) DomainUsers(ctx context.Context, tenant, domain string, each fun
 // UserFrom implements principals.DirectoryStore.
 func (s *Store) UserFrom(ctx context.Context, tenant, domain, sourceID string) (principals.User, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	var r user
-	// By the bare column SQLite would read all users of the tenant in that order until it finds one.
-	err := c.NewSelect().Model(&r).Where("u.tenant_id = ?", tenant).Where("u.domain = ?", domain).Where("u.source_id = ?", sourceID).
-		OrderExpr("u.username || ''").Limit(1).Scan(ctx)
+	r, err := userTable.Scan(c.Row(ctx, selectUserFrom, tenant, domain, sourceID))
 	if err != nil {
 		return principals.User{}, bunx.Err(err, "User")
 	}
-	return r.user(), nil
+	return r.User, nil
 }
+
+// By the bare column SQLite would read all users of the tenant in that order until it finds one.
+var selectUserFrom = userTable.Select(`WHERE tenant_id = $1 AND domain = $2 AND source_id = $3 ORDER BY username || '' LIMIT 1`)
 
 // Holders implements principals.DirectoryStore.
 func (s *Store) Holders(ctx context.Context, tenant string, folded []string) (map[string]principals.Holder, error) {

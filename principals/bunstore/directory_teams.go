@@ -12,13 +12,8 @@ import (
 // DomainTeams implements principals.DirectoryStore.
 func (s *Store) DomainTeams(ctx context.Context, tenant, domain string) ([]principals.Team, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	var rows []team
-	err := c.NewSelect().Model(&rows).Where("t.tenant_id = ?", tenant).Where("t.domain = ?", domain).OrderExpr("t.id").Scan(ctx)
-	teams := make([]principals.Team, len(rows))
-	for i, r := range rows {
-		teams[i] = r.team()
-	}
-	return teams, bunx.Err(err, "Team")
+	rows, err := teamTable.All(ctx, teamTable.Rows(c).Where("t.tenant_id = ?", tenant).Where("t.domain = ?", domain).OrderExpr("t.id"))
+	return teams(rows), bunx.Err(err, "Team")
 }
 
 // Slugs implements principals.DirectoryStore.
@@ -46,14 +41,8 @@ func (s *Store) DomainMembers(ctx context.Context, tenant, domain string, each f
 // AddMembers implements principals.DirectoryStore.
 func (s *Store) AddMembers(ctx context.Context, tenant string, all []principals.Membership) error {
 	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
-		const columns = 5
 		for some := range slices.Chunk(all, batch) {
-			args := make([]any, 0, columns*len(some))
-			for _, m := range some {
-				args = append(args, tenant, m.TeamID, m.Username, int(m.Role), bunx.At(m.CreatedAt))
-			}
-			_, err := c.Exec(ctx, `INSERT INTO tc_memberships (tenant_id, team_id, username, role, created_at) VALUES `+
-				bunx.Values(len(some), columns)+` ON CONFLICT (tenant_id, team_id, username) DO NOTHING`, args...)
+			_, err := memberTable.Insert(ctx, c, memberExists, memberRows(tenant, some...)...)
 			if err != nil {
 				return bunx.Err(err, "Member")
 			}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
@@ -15,75 +14,76 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// team is the table's shape.
+// team is a row of tc_teams.
 type team struct {
-	bun.BaseModel `bun:"table:tc_teams,alias:t"`
-
-	TenantID      string `bun:",pk"`
-	ID            string `bun:"id,pk"`
-	Name          string
-	Slug          string
-	Label         string
-	Search        string
-	Description   *string
-	Domain        string
-	Color         *string
-	Icon          *string
-	MaterialIcon  *string
-	Source        *string
-	SourceID      *string `bun:"source_id"`
-	DirectoryGone bool
-	CreatedAt     bunx.Time
-	UpdatedAt     bunx.Time
+	principals.Team
+	label string // as it is stored
 }
 
-func teamRow(tenant string, t principals.Team) team {
-	return team{
-		TenantID: tenant, ID: t.ID, Name: t.Name, Slug: t.Slug, Label: fold.Text(t.Name),
-		Search:      fold.Search(t.Name, t.Slug, or(t.Description)),
-		Description: t.Description, Domain: t.Domain, Color: t.Color, Icon: t.Icon, MaterialIcon: t.MaterialIcon,
-		Source: t.Source, SourceID: t.SourceID, DirectoryGone: t.DirectoryGone, CreatedAt: bunx.At(t.CreatedAt), UpdatedAt: bunx.At(t.UpdatedAt),
+func (r team) team() principals.Team { return r.Team }
+
+func teams(rows []team) []principals.Team {
+	all := make([]principals.Team, len(rows))
+	for i, r := range rows {
+		all[i] = r.Team
 	}
+	return all
 }
 
-func (r team) team() principals.Team {
-	return principals.Team{
-		Tenant: r.TenantID, ID: r.ID, Name: r.Name, Slug: r.Slug, Description: r.Description, Domain: r.Domain,
-		Color: r.Color, Icon: r.Icon, MaterialIcon: r.MaterialIcon, Source: r.Source, SourceID: r.SourceID, DirectoryGone: r.DirectoryGone,
-		CreatedAt: r.CreatedAt.Time, UpdatedAt: r.UpdatedAt.Time,
-	}
-}
+// teamTable has the columns of a team. What has Keep is not overwritten by an import.
+var teamTable = bunx.NewTable("tc_teams", "t", []bunx.Column[team]{
+	{Name: "tenant_id", Key: true, Field: func(t *team) any { return &t.Tenant }},
+	{Name: "id", Key: true, Field: func(t *team) any { return &t.ID }},
+	{Name: "name", Field: func(t *team) any { return &t.Name }},
+	{Name: "slug", Field: func(t *team) any { return &t.Slug }},
+	{Name: "label", Field: func(t *team) any { return &t.label }, Value: func(t *team) any { return fold.Text(t.Name) }},
+	{Name: "search", Value: func(t *team) any { return fold.Search(t.Name, t.Slug, or(t.Description)) }},
+	{Name: "description", Field: func(t *team) any { return &t.Description }},
+	{Name: "domain", Keep: true, Field: func(t *team) any { return &t.Domain }},
+	{Name: "color", Field: func(t *team) any { return &t.Color }},
+	{Name: "icon", Field: func(t *team) any { return &t.Icon }},
+	{Name: "material_icon", Field: func(t *team) any { return &t.MaterialIcon }},
+	{Name: "source", Field: func(t *team) any { return &t.Source }},
+	{Name: "source_id", Field: func(t *team) any { return &t.SourceID }},
+	{Name: "directory_gone", Keep: true, Field: func(t *team) any { return &t.DirectoryGone }},
+	{Name: "created_at", Keep: true, Field: func(t *team) any { return bunx.TimeOf(&t.CreatedAt) }},
+	{Name: "updated_at", Field: func(t *team) any { return bunx.TimeOf(&t.UpdatedAt) }},
+})
 
 var teamList = bunx.List[team]{
-	Key: "id", Order: "name", Search: "search",
+	Table: teamTable, Key: "id", Order: "name", Search: "search",
 	Sorts: []bunx.Sort[team]{
-		{Field: "name", Column: "label", Value: func(r team) string { return r.Label }},
-		{Field: "createdAt", Column: "created_at", Value: func(r team) string { return r.CreatedAt.String() }},
-		{Field: "updatedAt", Column: "updated_at", Value: func(r team) string { return r.UpdatedAt.String() }},
+		{Field: "name", Column: "label", Value: func(r team) string { return r.label }},
+		{Field: "createdAt", Column: "created_at", Value: func(r team) string { return bunx.At(r.CreatedAt).String() }},
+		{Field: "updatedAt", Column: "updated_at", Value: func(r team) string { return bunx.At(r.UpdatedAt).String() }},
 	},
 }
 
 // Team implements principals.Store.
 func (s *Store) Team(ctx context.Context, tenant, key string) (principals.Team, error) {
-	column := "id"
+	query := selectTeam
 	if !uuids.Valid(key) {
-		column = "slug"
+		query = selectTeamBySlug
 	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	r, err := oneTeam(ctx, c.NewSelect(), tenant, column, key)
-	return r.team(), err
+	r, err := oneTeam(ctx, c, query, tenant, key)
+	return r.Team, err
 }
 
-func oneTeam(ctx context.Context, q *bun.SelectQuery, tenant, column, key string) (team, error) {
-	var r team
-	err := q.Model(&r).Where("t.tenant_id = ?", tenant).Where("t.? = ?", bun.Ident(column), key).Scan(ctx)
+var (
+	selectTeam       = teamTable.Select(`WHERE tenant_id = $1 AND id = $2`)
+	selectTeamBySlug = teamTable.Select(`WHERE tenant_id = $1 AND slug = $2`)
+)
+
+func oneTeam(ctx context.Context, c bunx.Conn, query, tenant, key string) (team, error) {
+	r, err := teamTable.Scan(c.Row(ctx, query, tenant, key))
 	return r, bunx.Err(err, "Team")
 }
 
 // Teams implements principals.Store.
 func (s *Store) Teams(ctx context.Context, tenant string, q paging.Query) (paging.Page[principals.Team], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows := c.NewSelect().Model((*team)(nil)).Where("t.tenant_id = ?", tenant)
+	rows := teamTable.Rows(c).Where("t.tenant_id = ?", tenant)
 	page, err := bunx.Page(ctx, rows, teamList, func(r team) string { return r.ID }, q)
 	return paging.Map(page, team.team), err
 }
@@ -93,8 +93,8 @@ const slugTaken = "A team with this slug"
 // InsertTeam implements principals.Store.
 func (s *Store) InsertTeam(ctx context.Context, tenant string, t principals.Team) error {
 	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
-		r := teamRow(tenant, t)
-		_, err := c.NewInsert().Model(&r).Exec(ctx)
+		t.Tenant = tenant
+		_, err := teamTable.Insert(ctx, c, "", team{Team: t})
 		return bunx.Err(err, slugTaken)
 	})
 }
@@ -103,11 +103,11 @@ func (s *Store) InsertTeam(ctx context.Context, tenant string, t principals.Team
 func (s *Store) UpdateTeam(ctx context.Context, tenant, id string, edit func(*principals.Team) error) (principals.Team, error) {
 	var t principals.Team
 	err := s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
-		r, err := oneTeam(ctx, c.Lock(c.NewSelect()), tenant, "id", id)
+		r, err := oneTeam(ctx, c, selectTeam+c.ForUpdate(), tenant, id)
 		if err != nil {
 			return err
 		}
-		t = r.team()
+		t = r.Team
 		was := t
 		if err := edit(&t); err != nil {
 			return err
@@ -116,8 +116,7 @@ func (s *Store) UpdateTeam(ctx context.Context, tenant, id string, edit func(*pr
 			return err
 		}
 		t.Tenant, t.ID = tenant, id
-		r = teamRow(tenant, t)
-		_, err = c.NewUpdate().Model(&r).WherePK().Exec(ctx)
+		_, err = teamTable.Update(ctx, c, &team{Team: t})
 		return bunx.Err(err, slugTaken)
 	})
 	if err != nil {
@@ -130,11 +129,11 @@ func (s *Store) UpdateTeam(ctx context.Context, tenant, id string, edit func(*pr
 func (s *Store) DeleteTeam(ctx context.Context, tenant, id string) error {
 	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if guard.Of(ctx, "team") != nil {
-			r, err := oneTeam(ctx, c.Lock(c.NewSelect()), tenant, "id", id)
+			r, err := oneTeam(ctx, c, selectTeam+c.ForUpdate(), tenant, id)
 			if err != nil {
 				return err
 			}
-			if err := guard.Check(ctx, "team", r.team()); err != nil {
+			if err := guard.Check(ctx, "team", r.Team); err != nil {
 				return err
 			}
 		}
@@ -145,63 +144,78 @@ func (s *Store) DeleteTeam(ctx context.Context, tenant, id string) error {
 
 // member is a row of tc_memberships with what a list of members shows beside it.
 type member struct {
-	bun.BaseModel `bun:"table:tc_memberships,alias:m"`
-
-	TeamID      string
-	Username    string
-	Role        actor.Role
-	CreatedAt   bunx.Time
-	TeamName    string  `bun:",scanonly"`
-	DisplayName *string `bun:",scanonly"`
-	Key         string  `bun:",scanonly"` // folded username in a team, team id of a user
-	Label       string  `bun:",scanonly"` // of the user in a team, of the team of a user
-	Total       int     `bun:",scanonly"`
+	tenant string
+	principals.Membership
+	key, label string // what a list is sorted by: of the user in a team, of the team of a user
 }
 
-func (r member) membership() principals.Membership {
-	return principals.Membership{
-		TeamID: r.TeamID, TeamName: r.TeamName, Username: r.Username, DisplayName: r.DisplayName, Role: r.Role, CreatedAt: r.CreatedAt.Time,
+// memberTable has the columns of a membership.
+var memberTable = bunx.NewTable("tc_memberships", "m", []bunx.Column[member]{
+	{Name: "tenant_id", Key: true, Value: func(m *member) any { return m.tenant }},
+	{Name: "team_id", Key: true, Field: func(m *member) any { return &m.TeamID }},
+	{Name: "username", Key: true, Field: func(m *member) any { return &m.Username }},
+	{Name: "role", Field: func(m *member) any { return (*int)(&m.Role) }},
+	{Name: "created_at", Once: true, Field: func(m *member) any { return bunx.TimeOf(&m.CreatedAt) }},
+})
+
+const memberExists = ` ON CONFLICT (tenant_id, team_id, username) DO NOTHING`
+
+// memberRows returns rows to be written.
+func memberRows(tenant string, all ...principals.Membership) []member {
+	rows := make([]member, len(all))
+	for i, m := range all {
+		rows[i] = member{tenant: tenant, Membership: m}
 	}
+	return rows
+}
+
+// joined is memberTable with the columns of the team and the user; key and label are what the list is sorted by.
+func joined(key, label string) *bunx.Table[member] {
+	return memberTable.With(
+		bunx.Column[member]{Name: "t.name", Field: func(m *member) any { return &m.TeamName }},
+		bunx.Column[member]{Name: "u.display_name", Field: func(m *member) any { return &m.DisplayName }},
+		bunx.Column[member]{Name: key, Field: func(m *member) any { return &m.key }},
+		bunx.Column[member]{Name: label, Field: func(m *member) any { return &m.label }},
+	)
 }
 
 var (
-	memberKey     = func(r member) string { return r.Key }
-	memberLabel   = func(r member) string { return r.Label }
-	memberCreated = bunx.Sort[member]{Field: "createdAt", Column: "m.created_at", Value: func(r member) string { return r.CreatedAt.String() }}
+	memberKey     = func(r member) string { return r.key }
+	memberLabel   = func(r member) string { return r.label }
+	memberCreated = bunx.Sort[member]{Field: "createdAt", Column: "m.created_at", Value: func(r member) string { return bunx.At(r.CreatedAt).String() }}
 
 	memberList = bunx.List[member]{
-		Key: "u.folded", Order: "displayName",
+		Table: joined("u.folded", "u.label"), Key: "u.folded", Order: "displayName",
 		Sorts: []bunx.Sort[member]{
 			{Field: "displayName", Column: "u.label", Value: memberLabel}, {Field: "username", Column: "u.folded", Value: memberKey}, memberCreated,
 		},
 	}
 	membershipList = bunx.List[member]{
-		Key: "t.id", Order: "teamName",
+		Table: joined("t.id", "t.label"), Key: "t.id", Order: "teamName",
 		Sorts: []bunx.Sort[member]{{Field: "teamName", Column: "t.label", Value: memberLabel}, memberCreated},
 	}
 )
 
 // Members implements principals.Store.
 func (s *Store) Members(ctx context.Context, tenant, teamID string, q paging.Query) (paging.Page[principals.Membership], error) {
-	return s.memberPage(ctx, tenant, "team_id", teamID, "u.folded", "u.label", memberList, q)
+	return s.memberPage(ctx, tenant, "team_id", teamID, memberList, q)
 }
 
 // Memberships implements principals.Store.
 func (s *Store) Memberships(ctx context.Context, tenant, username string, q paging.Query) (paging.Page[principals.Membership], error) {
-	return s.memberPage(ctx, tenant, "username", username, "t.id", "t.label", membershipList, q)
+	return s.memberPage(ctx, tenant, "username", username, membershipList, q)
 }
 
 // memberPage reads a page of the memberships whose column has a value. They are counted without the joins.
-func (s *Store) memberPage(ctx context.Context, tenant, column, value, key, label string, l bunx.List[member], q paging.Query) (paging.Page[principals.Membership], error) {
+func (s *Store) memberPage(ctx context.Context, tenant, column, value string, l bunx.List[member], q paging.Query) (paging.Page[principals.Membership], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	kept := c.NewSelect().Table("tc_memberships").ColumnExpr("count(*)").Where("tenant_id = ?", tenant).Where("? = ?", bun.Ident(column), value)
-	rows := c.NewSelect().Model((*member)(nil)).
-		ColumnExpr("t.name AS team_name, u.display_name, ? AS key, ? AS label", bun.Ident(key), bun.Ident(label)).
+	rows := memberTable.Rows(c).
 		Join("JOIN tc_teams AS t ON t.tenant_id = m.tenant_id AND t.id = m.team_id").
 		Join("JOIN tc_users AS u ON u.tenant_id = m.tenant_id AND u.username = m.username").
 		Where("m.tenant_id = ?", tenant).Where("m.? = ?", bun.Ident(column), value)
-	page, err := bunx.Counted(ctx, rows, kept, "Member", l, memberKey, func(r member) int { return r.Total }, q)
-	return paging.Map(page, member.membership), err
+	page, err := bunx.Counted(ctx, rows, kept, "Member", l, memberKey, nil, q)
+	return paging.Map(page, func(r member) principals.Membership { return r.Membership }), err
 }
 
 // PutMember implements principals.Store.
@@ -214,9 +228,7 @@ func (s *Store) PutMember(ctx context.Context, tenant string, m principals.Membe
 		if g := guard.Of(ctx, "member"); g != nil && !exists {
 			return addMember(ctx, c, tenant, m, g)
 		}
-		_, err = c.Exec(ctx, `INSERT INTO tc_memberships (tenant_id, team_id, username, role, created_at) VALUES ($1, $2, $3, $4, $5)
-			ON CONFLICT (tenant_id, team_id, username) DO UPDATE SET role = excluded.role`,
-			tenant, m.TeamID, m.Username, int(m.Role), bunx.At(m.CreatedAt))
+		_, err = memberTable.Insert(ctx, c, memberTable.OnConflict, memberRows(tenant, m)...)
 		return bunx.Err(err, "Member")
 	})
 }
@@ -226,27 +238,24 @@ func checkMember(ctx context.Context, c bunx.Conn, tenant, teamID, username stri
 	if guard.Of(ctx, "member") == nil {
 		return false, nil
 	}
-	m := principals.Membership{TeamID: teamID, Username: username}
-	var created bunx.Time
-	err = c.One(ctx, "Member", `SELECT role, created_at FROM tc_memberships WHERE tenant_id = $1 AND team_id = $2 AND username = $3`+c.ForUpdate(),
-		[]any{tenant, teamID, username}, &m.Role, &created)
-	if errs.CodeOf(err) == errs.NotFound {
+	m, err := memberTable.Scan(c.Row(ctx, selectMember+c.ForUpdate(), tenant, teamID, username))
+	if err = bunx.Err(err, "Member"); errs.CodeOf(err) == errs.NotFound {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	m.CreatedAt = created.Time
-	return true, guard.Check(ctx, "member", m)
+	return true, guard.Check(ctx, "member", m.Membership)
 }
+
+var selectMember = memberTable.Select(`WHERE tenant_id = $1 AND team_id = $2 AND username = $3`)
 
 // addMember adds a membership that must not exist, unless its guard does not admit that.
 func addMember(ctx context.Context, c bunx.Conn, tenant string, m principals.Membership, g *guard.Guard) error {
 	if err := g.Missing(); err != nil {
 		return err
 	}
-	n, err := c.Exec(ctx, `INSERT INTO tc_memberships (tenant_id, team_id, username, role, created_at) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (tenant_id, team_id, username) DO NOTHING`, tenant, m.TeamID, m.Username, int(m.Role), bunx.At(m.CreatedAt))
+	n, err := memberTable.Insert(ctx, c, memberExists, memberRows(tenant, m)...)
 	if err == nil && n == 0 { // somebody else added it meanwhile
 		return guard.Stale()
 	}
@@ -256,16 +265,14 @@ func addMember(ctx context.Context, c bunx.Conn, tenant string, m principals.Mem
 // Member implements principals.Store.
 func (s *Store) Member(ctx context.Context, tenant, teamID, username string) (principals.Membership, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	r := member{TeamID: teamID, Username: username}
-	err := c.One(ctx, "Member", `SELECT t.name, u.display_name, m.role, m.created_at FROM tc_memberships m
-		JOIN tc_teams t ON t.tenant_id = m.tenant_id AND t.id = m.team_id
-		JOIN tc_users u ON u.tenant_id = m.tenant_id AND u.username = m.username
-		WHERE m.tenant_id = $1 AND m.team_id = $2 AND m.username = $3`,
-		[]any{tenant, teamID, username}, &r.TeamName, &r.DisplayName, &r.Role, &r.CreatedAt)
-	if err != nil {
+	rows, err := memberList.Table.All(ctx, memberTable.Rows(c).
+		Join("JOIN tc_teams AS t ON t.tenant_id = m.tenant_id AND t.id = m.team_id").
+		Join("JOIN tc_users AS u ON u.tenant_id = m.tenant_id AND u.username = m.username").
+		Where("m.tenant_id = ?", tenant).Where("m.team_id = ?", teamID).Where("m.username = ?", username))
+	if err = bunx.Found(len(rows), err, "Member"); err != nil {
 		return principals.Membership{}, err
 	}
-	return r.membership(), nil
+	return rows[0].Membership, nil
 }
 
 // DeleteMember implements principals.Store.

@@ -50,13 +50,9 @@ func (s *Store) SomeUsers(ctx context.Context, tenant string, usernames []string
 		return nil, nil
 	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, _, err := bunx.Bounded[user](ctx, c.NewSelect().Model((*user)(nil)).Where("u.tenant_id = ?", tenant).
+	rows, _, err := userTable.Bounded(ctx, userTable.Rows(c).Where("u.tenant_id = ?", tenant).
 		Where("u.username IN (?)", bun.List(usernames)), paging.BatchMeter(ctx))
-	users := make([]principals.User, len(rows))
-	for i, r := range rows {
-		users[i] = r.user()
-	}
-	return users, bunx.Err(err, "User")
+	return users(rows), bunx.Err(err, "User")
 }
 
 // SomeTeams implements principals.TransferStore.
@@ -65,13 +61,8 @@ func (s *Store) SomeTeams(ctx context.Context, tenant string, ids []string) ([]p
 		return nil, nil
 	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	var rows []team
-	err := c.NewSelect().Model(&rows).Where("t.tenant_id = ?", tenant).Where("t.id IN (?)", bun.List(ids)).Scan(ctx)
-	teams := make([]principals.Team, len(rows))
-	for i, r := range rows {
-		teams[i] = r.team()
-	}
-	return teams, bunx.Err(err, "Team")
+	rows, err := teamTable.All(ctx, teamTable.Rows(c).Where("t.tenant_id = ?", tenant).Where("t.id IN (?)", bun.List(ids)))
+	return teams(rows), bunx.Err(err, "Team")
 }
 
 // TeamsWithSlugs implements principals.TransferStore.
@@ -97,16 +88,15 @@ func (s *Store) MembersOf(ctx context.Context, tenant string, teamIDs []string) 
 		return nil, nil
 	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT team_id, username, role, created_at FROM tc_memberships WHERE tenant_id = $1 AND team_id IN `+
-		c.Among(2, 1)+` ORDER BY team_id, username`, tenant, bunx.Keys(teamIDs))
-	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (m principals.Membership, err error) {
-		var created bunx.Time
-		err = rows.Scan(&m.TeamID, &m.Username, &m.Role, &created)
-		m.CreatedAt = created.Time
-		return m, err
+	rows, err := c.Rows(ctx, selectMembers+c.Among(2, 1)+` ORDER BY team_id, username`, tenant, bunx.Keys(teamIDs))
+	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (principals.Membership, error) {
+		m, err := memberTable.Scan(rows)
+		return m.Membership, err
 	})
 	return all, bunx.Err(err, "Member")
 }
+
+var selectMembers = memberTable.Select(`WHERE tenant_id = $1 AND team_id IN `)
 
 // PutUsers implements principals.TransferStore.
 func (s *Store) PutUsers(ctx context.Context, tenant string, all []principals.User) error {
@@ -115,18 +105,11 @@ func (s *Store) PutUsers(ctx context.Context, tenant string, all []principals.Us
 	}
 	rows := make([]user, len(all))
 	for i, u := range all {
-		rows[i] = userRow(tenant, u)
-		rows[i].Superuser = false
+		u.Tenant, u.Superuser = tenant, false
+		rows[i] = user{User: u}
 	}
 	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
-		q := c.NewInsert().Model(&rows).On("CONFLICT (tenant_id, username) DO UPDATE")
-		for _, column := range []string{
-			"label", "search", "display_name", "family_name", "given_name", "middle_name", "email", "timezone", "data", "user_fields",
-			"updated_at",
-		} {
-			q = q.Set("? = excluded.?", bun.Ident(column), bun.Ident(column))
-		}
-		_, err := q.Where("NOT u.superuser").Exec(ctx)
+		_, err := userTable.Insert(ctx, c, userTable.OnConflict+` WHERE NOT tc_users.superuser`, rows...)
 		return bunx.Err(err, "A user with this name")
 	})
 }
@@ -139,7 +122,8 @@ func (s *Store) PutTeams(ctx context.Context, tenant string, all []principals.Te
 	}
 	rows := make([]team, len(all))
 	for i, t := range all {
-		rows[i] = teamRow(tenant, t)
+		t.Tenant = tenant
+		rows[i] = team{Team: t}
 	}
 	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if len(yield) > 0 {
@@ -148,13 +132,7 @@ func (s *Store) PutTeams(ctx context.Context, tenant string, all []principals.Te
 				return bunx.Err(err, "Team")
 			}
 		}
-		q := c.NewInsert().Model(&rows).On("CONFLICT (tenant_id, id) DO UPDATE")
-		for _, column := range []string{
-			"name", "slug", "label", "search", "description", "color", "icon", "material_icon", "source", "source_id", "updated_at",
-		} {
-			q = q.Set("? = excluded.?", bun.Ident(column), bun.Ident(column))
-		}
-		_, err := q.Exec(ctx)
+		_, err := teamTable.Insert(ctx, c, teamTable.OnConflict, rows...)
 		return bunx.Err(err, slugTaken)
 	})
 }
@@ -165,13 +143,7 @@ func (s *Store) PutMembers(ctx context.Context, tenant string, all []principals.
 		return nil
 	}
 	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
-		const columns = 5
-		args := make([]any, 0, columns*len(all))
-		for _, m := range all {
-			args = append(args, tenant, m.TeamID, m.Username, int(m.Role), bunx.At(m.CreatedAt))
-		}
-		_, err := c.Exec(ctx, `INSERT INTO tc_memberships (tenant_id, team_id, username, role, created_at) VALUES `+bunx.Values(len(all), columns)+
-			` ON CONFLICT (tenant_id, team_id, username) DO UPDATE SET role = excluded.role`, args...)
+		_, err := memberTable.Insert(ctx, c, memberTable.OnConflict, memberRows(tenant, all...)...)
 		return bunx.Err(err, "Member")
 	})
 }

@@ -2,7 +2,6 @@ package bunstore
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -14,87 +13,67 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// user is the table's shape except for the password's hash, which EditLogin alone writes and Login alone reads.
+// user is a row of tc_users.
 type user struct {
-	bun.BaseModel `bun:"table:tc_users,alias:u"`
-
-	TenantID          string `bun:",pk"`
-	Username          string `bun:",pk"`
-	Folded            string
-	Label             string
-	Search            string
-	Domain            string
-	DisplayName       *string
-	FamilyName        *string
-	GivenName         *string
-	MiddleName        *string
-	Email             *string
-	Timezone          *string
-	Superuser         bool
-	Enabled           bool
-	DirectoryDisabled bool
-	MayAI             bool `bun:"may_ai"`
-	MayCreateJobs     bool
-	MayViewAllTeams   bool
-	MayViewAllUsers   bool
-	MayScript         bool
-	Source            *string
-	SourceID          *string `bun:"source_id"`
-	Data              string
-	UserFields        string
-	PasswordSetAt     bunx.Time
-	PasswordExpiresAt bunx.Time
-	PasswordAskedAt   bunx.Time
-	LoginAttempts     int
-	LockedAt          bunx.Time
-	MFA               bool    `bun:"mfa"`
-	AIMessage         *string `bun:"ai_message"`
-	AIConsent         bool    `bun:"ai_consent"`
-	LastViewedFeed    bunx.Time
-	AvatarID          *string `bun:"avatar_id"`
-	AvatarUpdatedAt   bunx.Time
-	CreatedAt         bunx.Time
-	UpdatedAt         bunx.Time
+	principals.User
+	folded, label string // as they are stored
 }
 
-func userRow(tenant string, u principals.User) user {
-	may := u.GlobalPermissions
-	return user{
-		TenantID: tenant, Username: u.Username, Folded: fold.Name(u.Username), Label: fold.Text(u.Label()),
-		Search: fold.Search(u.Username, or(u.DisplayName), or(u.GivenName), or(u.MiddleName), or(u.FamilyName), or(u.Email)),
-		Domain: u.Domain, DisplayName: u.DisplayName, FamilyName: u.FamilyName, GivenName: u.GivenName, MiddleName: u.MiddleName,
-		Email: u.Email, Timezone: u.Timezone, Superuser: u.Superuser, Enabled: u.Enabled,
-		DirectoryDisabled: u.DirectoryDisabled, MayAI: may.AI, MayCreateJobs: may.JobCreation, MayViewAllTeams: may.ViewAllTeams, MayViewAllUsers: may.ViewAllUsers,
-		MayScript: may.PainlessScriptCreation,
-		Source:    u.Source, SourceID: u.SourceID, Data: string(u.Data), UserFields: string(u.UserFields),
-		PasswordSetAt: bunx.AtOrNull(u.PasswordSetAt), PasswordExpiresAt: bunx.AtOrNull(u.PasswordExpiresAt),
-		PasswordAskedAt: bunx.AtOrNull(u.ForgotPasswordRequestTime),
-		LoginAttempts:   u.LoginAttempts, LockedAt: bunx.AtOrNull(u.LockedAt),
-		MFA: u.MFA, AIMessage: u.AIMessage, AIConsent: u.AIConsent, LastViewedFeed: bunx.AtOrNull(u.LastViewedFeed),
-		AvatarID: u.AvatarID, AvatarUpdatedAt: bunx.AtOrNull(u.AvatarUpdatedAt),
-		CreatedAt: bunx.At(u.CreatedAt), UpdatedAt: bunx.At(u.UpdatedAt),
+func (r user) user() principals.User { return r.User }
+
+func userKey(r user) string { return r.folded }
+
+func users(rows []user) []principals.User {
+	all := make([]principals.User, len(rows))
+	for i, r := range rows {
+		all[i] = r.User
 	}
+	return all
 }
 
-func (r user) user() principals.User {
-	return principals.User{
-		Tenant: r.TenantID, Username: r.Username, Domain: r.Domain,
-		DisplayName: r.DisplayName, FamilyName: r.FamilyName, GivenName: r.GivenName, MiddleName: r.MiddleName,
-		Email: r.Email, Timezone: r.Timezone, Superuser: r.Superuser, Enabled: r.Enabled,
-		DirectoryDisabled: r.DirectoryDisabled,
-		GlobalPermissions: principals.GlobalPermissions{
-			AI: r.MayAI, JobCreation: r.MayCreateJobs, ViewAllTeams: r.MayViewAllTeams, ViewAllUsers: r.MayViewAllUsers,
-			PainlessScriptCreation: r.MayScript,
-		},
-		Source: r.Source, SourceID: r.SourceID, Data: json.RawMessage(r.Data), UserFields: json.RawMessage(r.UserFields),
-		PasswordSetAt: r.PasswordSetAt.Ptr(), PasswordExpiresAt: r.PasswordExpiresAt.Ptr(),
-		ForgotPasswordRequestTime: r.PasswordAskedAt.Ptr(),
-		LoginAttempts:             r.LoginAttempts, LockedAt: r.LockedAt.Ptr(),
-		MFA: r.MFA, AIMessage: r.AIMessage, AIConsent: r.AIConsent, LastViewedFeed: r.LastViewedFeed.Ptr(),
-		AvatarID: r.AvatarID, AvatarUpdatedAt: r.AvatarUpdatedAt.Ptr(),
-		CreatedAt: r.CreatedAt.Time, UpdatedAt: r.UpdatedAt.Time,
-	}
-}
+// userTable has the columns of a user except for those of the login, which EditLogin alone writes and Login alone reads. What
+// has Keep is not overwritten by an import.
+var userTable = bunx.NewTable("tc_users", "u", []bunx.Column[user]{
+	{Name: "tenant_id", Key: true, Field: func(u *user) any { return &u.Tenant }},
+	{Name: "username", Key: true, Field: func(u *user) any { return &u.Username }},
+	{Name: "folded", Once: true, Field: func(u *user) any { return &u.folded }, Value: func(u *user) any { return fold.Name(u.Username) }},
+	{Name: "label", Field: func(u *user) any { return &u.label }, Value: func(u *user) any { return fold.Text(u.Label()) }},
+	{Name: "search", Value: func(u *user) any {
+		return fold.Search(u.Username, or(u.DisplayName), or(u.GivenName), or(u.MiddleName), or(u.FamilyName), or(u.Email))
+	}},
+	{Name: "domain", Keep: true, Field: func(u *user) any { return &u.Domain }},
+	{Name: "display_name", Field: func(u *user) any { return &u.DisplayName }},
+	{Name: "family_name", Field: func(u *user) any { return &u.FamilyName }},
+	{Name: "given_name", Field: func(u *user) any { return &u.GivenName }},
+	{Name: "middle_name", Field: func(u *user) any { return &u.MiddleName }},
+	{Name: "email", Field: func(u *user) any { return &u.Email }},
+	{Name: "timezone", Field: func(u *user) any { return &u.Timezone }},
+	{Name: "superuser", Keep: true, Field: func(u *user) any { return &u.Superuser }},
+	{Name: "enabled", Keep: true, Field: func(u *user) any { return &u.Enabled }},
+	{Name: "directory_disabled", Keep: true, Field: func(u *user) any { return &u.DirectoryDisabled }},
+	{Name: "may_ai", Keep: true, Field: func(u *user) any { return &u.GlobalPermissions.AI }},
+	{Name: "may_create_jobs", Keep: true, Field: func(u *user) any { return &u.GlobalPermissions.JobCreation }},
+	{Name: "may_view_all_teams", Keep: true, Field: func(u *user) any { return &u.GlobalPermissions.ViewAllTeams }},
+	{Name: "may_view_all_users", Keep: true, Field: func(u *user) any { return &u.GlobalPermissions.ViewAllUsers }},
+	{Name: "may_script", Keep: true, Field: func(u *user) any { return &u.GlobalPermissions.PainlessScriptCreation }},
+	{Name: "source", Keep: true, Field: func(u *user) any { return &u.Source }},
+	{Name: "source_id", Keep: true, Field: func(u *user) any { return &u.SourceID }},
+	{Name: "data", Field: func(u *user) any { return bunx.JSON(&u.Data) }},
+	{Name: "user_fields", Field: func(u *user) any { return bunx.JSON(&u.UserFields) }},
+	{Name: "password_set_at", Keep: true, Field: func(u *user) any { return bunx.TimeOrNull(&u.PasswordSetAt) }},
+	{Name: "password_expires_at", Keep: true, Field: func(u *user) any { return bunx.TimeOrNull(&u.PasswordExpiresAt) }},
+	{Name: "password_asked_at", Keep: true, Field: func(u *user) any { return bunx.TimeOrNull(&u.ForgotPasswordRequestTime) }},
+	{Name: "login_attempts", Keep: true, Field: func(u *user) any { return &u.LoginAttempts }},
+	{Name: "locked_at", Keep: true, Field: func(u *user) any { return bunx.TimeOrNull(&u.LockedAt) }},
+	{Name: "mfa", Keep: true, Field: func(u *user) any { return &u.MFA }},
+	{Name: "ai_message", Keep: true, Field: func(u *user) any { return &u.AIMessage }},
+	{Name: "ai_consent", Keep: true, Field: func(u *user) any { return &u.AIConsent }},
+	{Name: "last_viewed_feed", Keep: true, Field: func(u *user) any { return bunx.TimeOrNull(&u.LastViewedFeed) }},
+	{Name: "avatar_id", Keep: true, Field: func(u *user) any { return &u.AvatarID }},
+	{Name: "avatar_updated_at", Keep: true, Field: func(u *user) any { return bunx.TimeOrNull(&u.AvatarUpdatedAt) }},
+	{Name: "created_at", Keep: true, Field: func(u *user) any { return bunx.TimeOf(&u.CreatedAt) }},
+	{Name: "updated_at", Field: func(u *user) any { return bunx.TimeOf(&u.UpdatedAt) }},
+})
 
 func or(s *string) string {
 	if s == nil {
@@ -104,33 +83,34 @@ func or(s *string) string {
 }
 
 var userList = bunx.List[user]{
-	Key: "folded", Order: "username", Search: "search",
+	Table: userTable, Key: "folded", Order: "username", Search: "search",
 	Sorts: []bunx.Sort[user]{
-		{Field: "username", Column: "folded", Value: func(r user) string { return r.Folded }},
-		{Field: "displayName", Column: "label", Value: func(r user) string { return r.Label }},
-		{Field: "createdAt", Column: "created_at", Value: func(r user) string { return r.CreatedAt.String() }},
-		{Field: "updatedAt", Column: "updated_at", Value: func(r user) string { return r.UpdatedAt.String() }},
+		{Field: "username", Column: "folded", Value: func(r user) string { return r.folded }},
+		{Field: "displayName", Column: "label", Value: func(r user) string { return r.label }},
+		{Field: "createdAt", Column: "created_at", Value: func(r user) string { return bunx.At(r.CreatedAt).String() }},
+		{Field: "updatedAt", Column: "updated_at", Value: func(r user) string { return bunx.At(r.UpdatedAt).String() }},
 	},
 }
 
 // User implements principals.Store.
 func (s *Store) User(ctx context.Context, tenant, username string) (principals.User, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	r, err := one(ctx, c.NewSelect(), tenant, username)
-	return r.user(), err
+	r, err := one(ctx, c, tenant, username, "")
+	return r.User, err
 }
 
-func one(ctx context.Context, q *bun.SelectQuery, tenant, username string) (user, error) {
-	var r user
-	err := q.Model(&r).Where("u.tenant_id = ?", tenant).Where("u.username = ?", username).Scan(ctx)
+var selectUser = userTable.Select(`WHERE tenant_id = $1 AND username = $2`)
+
+func one(ctx context.Context, c bunx.Conn, tenant, username, lock string) (user, error) {
+	r, err := userTable.Scan(c.Row(ctx, selectUser+lock, tenant, username))
 	return r, bunx.Err(err, "User")
 }
 
 // Users implements principals.Store.
 func (s *Store) Users(ctx context.Context, tenant string, q paging.Query) (paging.Page[principals.User], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows := c.NewSelect().Model((*user)(nil)).Where("u.tenant_id = ?", tenant)
-	page, err := bunx.Page(ctx, rows, userList, func(r user) string { return r.Folded }, q)
+	rows := userTable.Rows(c).Where("u.tenant_id = ?", tenant)
+	page, err := bunx.Page(ctx, rows, userList, userKey, q)
 	return paging.Map(page, user.user), err
 }
 
@@ -140,20 +120,15 @@ func (s *Store) UsersNamed(ctx context.Context, tenant string, folded []string) 
 		return nil, nil
 	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	var rows []user
-	err := c.NewSelect().Model(&rows).Where("u.tenant_id = ?", tenant).Where("u.folded IN (?)", bun.List(folded)).Scan(ctx)
-	users := make([]principals.User, len(rows))
-	for i, r := range rows {
-		users[i] = r.user()
-	}
-	return users, bunx.Err(err, "User")
+	rows, err := userTable.All(ctx, userTable.Rows(c).Where("u.tenant_id = ?", tenant).Where("u.folded IN (?)", bun.List(folded)))
+	return users(rows), bunx.Err(err, "User")
 }
 
 // InsertUser implements principals.Store.
 func (s *Store) InsertUser(ctx context.Context, tenant string, u principals.User) error {
 	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
-		r := userRow(tenant, u)
-		_, err := c.NewInsert().Model(&r).Exec(ctx)
+		u.Tenant = tenant
+		_, err := userTable.Insert(ctx, c, "", user{User: u})
 		return bunx.Err(err, "A user with this name")
 	})
 }
@@ -162,11 +137,11 @@ func (s *Store) InsertUser(ctx context.Context, tenant string, u principals.User
 func (s *Store) UpdateUser(ctx context.Context, tenant, username string, edit func(*principals.User) error) (principals.User, error) {
 	var u principals.User
 	err := s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
-		r, err := one(ctx, c.Lock(c.NewSelect()), tenant, username)
+		r, err := one(ctx, c, tenant, username, c.ForUpdate())
 		if err != nil {
 			return err
 		}
-		u = r.user()
+		u = r.User
 		was := u
 		if err := edit(&u); err != nil {
 			return err
@@ -175,8 +150,7 @@ func (s *Store) UpdateUser(ctx context.Context, tenant, username string, edit fu
 			return err
 		}
 		u.Tenant, u.Username = tenant, username
-		r = userRow(tenant, u)
-		_, err = c.NewUpdate().Model(&r).ExcludeColumn("folded").WherePK().Exec(ctx)
+		_, err = userTable.Update(ctx, c, &user{User: u})
 		return bunx.Err(err, "User")
 	})
 	if err != nil {
@@ -189,11 +163,11 @@ func (s *Store) UpdateUser(ctx context.Context, tenant, username string, edit fu
 func (s *Store) DeleteUser(ctx context.Context, tenant, username string) error {
 	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if guard.Of(ctx, "user") != nil {
-			r, err := one(ctx, c.Lock(c.NewSelect()), tenant, username)
+			r, err := one(ctx, c, tenant, username, c.ForUpdate())
 			if err != nil {
 				return err
 			}
-			if err := guard.Check(ctx, "user", r.user()); err != nil {
+			if err := guard.Check(ctx, "user", r.User); err != nil {
 				return err
 			}
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/fieldtest"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
@@ -125,6 +126,7 @@ func full() principals.User {
 func testUserRoundTrip(t *testing.T, s principals.Store) {
 	is, ctx := is.New(t), t.Context()
 	want := full()
+	fieldtest.Full(t, want, "Locked") // the Service sets it
 	addUsers(t, s, "acme", want, user("plain"))
 	got, err := s.User(ctx, "acme", want.Username)
 	is.NoErr(err)
@@ -169,6 +171,7 @@ func testTeamRoundTrip(t *testing.T, s principals.Store) {
 		Color: text("#abc"), Icon: text("fa-users"), MaterialIcon: text("group"), Source: text("scan"), SourceID: text("CN=x"), DirectoryGone: true,
 		CreatedAt: monday, UpdatedAt: tuesday,
 	}
+	fieldtest.Full(t, want)
 	addTeams(t, s, "acme", want)
 	for _, key := range []string{teamID(1), "Buero_1"} {
 		got, err := s.Team(ctx, "acme", key)
