@@ -62,7 +62,7 @@ func (a Actor) Role() Role {
 	return highest
 }
 
-// Permission names a tenant-wide right, as the specifications do.
+// Permission is a tenant-wide right, as the API names it.
 type Permission string
 
 // The tenant-wide permissions. The empty permission is what every session has.

@@ -28,7 +28,7 @@ const (
 	Stale           Code = "stale"           // 412: the resource is not as the headers of the request demand
 	TooLarge        Code = "too_large"       // 413: more bytes than allowed
 	Unsupported     Code = "unsupported"     // 415: a content type that the route does not read
-	Unprocessable   Code = "unprocessable"   // 422: only where the specification says so
+	Unprocessable   Code = "unprocessable"   // 422: colors-list, whatever its failure is
 	Upstream        Code = "upstream"        // 502: a server that this one asks, such as a directory, is away or refuses
 	Busy            Code = "busy"            // 429: too much at once from this caller; try again later
 	Unavailable     Code = "unavailable"     // 503: the database is away or too slow; try again

@@ -133,8 +133,8 @@ func Collection[T any](links Links, page Page, rel string, rows []T, extra map[s
 
 // Detective is a detective collection of all values.
 //
-// The opaque identifiers, which the specification calls per run, are the place of each row here: they are the same for
-// the same catalog, so that answers can be cached and compared.
+// The opaque identifier of a value is its place, so that the same catalog has the same identifiers and responses can be
+// cached and compared.
 func Detective[T any](links Links, values []T) Resource {
 	type item struct {
 		Detective string `json:"detective"`
