@@ -4,6 +4,7 @@ package bunstore
 import (
 	"context"
 	"database/sql"
+	"slices"
 
 	"github.com/uptrace/bun"
 
@@ -25,45 +26,39 @@ type Store struct{ db *bun.DB }
 // New returns a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
-// row is the table's shape except for the column that is searched.
-type row struct {
-	bun.BaseModel `bun:"table:tc_ai_instructions,alias:i"`
+// table has the columns of an instruction.
+var table = bunx.NewTable("tc_ai_instructions", "i", []bunx.Column[aiinstr.Instruction]{
+	{Name: "tenant_id", Key: true, Field: func(i *aiinstr.Instruction) any { return &i.Tenant }},
+	{Name: "id", Key: true, Field: func(i *aiinstr.Instruction) any { return &i.ID }},
+	{Name: "slug", Field: func(i *aiinstr.Instruction) any { return &i.Slug }},
+	{Name: "search", Value: func(i *aiinstr.Instruction) any { return search(*i) }},
+	{Name: "description", Field: func(i *aiinstr.Instruction) any { return &i.Description }},
+	{Name: "content", Field: func(i *aiinstr.Instruction) any { return &i.Content }},
+	{Name: "owner_id", Field: func(i *aiinstr.Instruction) any { return &i.OwnerID }},
+	{Name: "created_at", Once: true, Field: func(i *aiinstr.Instruction) any { return bunx.TimeOf(&i.CreatedAt) }},
+	{Name: "updated_at", Field: func(i *aiinstr.Instruction) any { return bunx.TimeOf(&i.UpdatedAt) }},
+})
 
-	TenantID    string
-	ID          string `bun:"id"`
-	Slug        string
-	Description *string
-	Content     string
-	OwnerID     string `bun:"owner_id"`
-	CreatedAt   bunx.Time
-	UpdatedAt   bunx.Time
-}
-
-func (r row) instruction() aiinstr.Instruction {
-	return aiinstr.Instruction{
-		Tenant: r.TenantID, ID: r.ID, Slug: r.Slug, Description: r.Description, Content: r.Content, OwnerID: r.OwnerID,
-		CreatedAt: r.CreatedAt.Time, UpdatedAt: r.UpdatedAt.Time,
+func search(i aiinstr.Instruction) string {
+	description := ""
+	if i.Description != nil {
+		description = *i.Description
 	}
+	return fold.Search(i.Slug, description)
 }
 
-var list = bunx.List[row]{
-	Key: "id", Order: "slug", Search: "search",
-	Sorts: []bunx.Sort[row]{
-		{Field: "slug", Column: "slug", Value: func(r row) string { return r.Slug }},
-		{Field: "createdAt", Column: "created_at", Value: func(r row) string { return r.CreatedAt.String() }},
-		{Field: "updatedAt", Column: "updated_at", Value: func(r row) string { return r.UpdatedAt.String() }},
+func key(i aiinstr.Instruction) string { return i.ID }
+
+var list = bunx.List[aiinstr.Instruction]{
+	Table: table, Key: "id", Order: "slug", Search: "search",
+	Sorts: []bunx.Sort[aiinstr.Instruction]{
+		{Field: "slug", Column: "slug", Value: func(i aiinstr.Instruction) string { return i.Slug }},
+		{Field: "createdAt", Column: "created_at", Value: func(i aiinstr.Instruction) string { return bunx.At(i.CreatedAt).String() }},
+		{Field: "updatedAt", Column: "updated_at", Value: func(i aiinstr.Instruction) string { return bunx.At(i.UpdatedAt).String() }},
 	},
 }
 
-const columns = `tenant_id, id, slug, description, content, owner_id, created_at, updated_at`
-
-func scan(from interface{ Scan(...any) error }) (aiinstr.Instruction, error) {
-	var r row
-	err := from.Scan(&r.TenantID, &r.ID, &r.Slug, &r.Description, &r.Content, &r.OwnerID, &r.CreatedAt, &r.UpdatedAt)
-	return r.instruction(), err
-}
-
-func scanRows(rows *sql.Rows) (aiinstr.Instruction, error) { return scan(rows) }
+func scanRows(rows *sql.Rows) (aiinstr.Instruction, error) { return table.Scan(rows) }
 
 // InTx implements aiinstr.Store.
 func (s *Store) InTx(ctx context.Context, fn func(context.Context) error) error {
@@ -76,12 +71,17 @@ func (s *Store) Get(ctx context.Context, tenant, key string) (aiinstr.Instructio
 	return get(ctx, c, tenant, key, "")
 }
 
+var (
+	selectByID   = table.Select(`WHERE tenant_id = $1 AND id = $2`)
+	selectBySlug = table.Select(`WHERE tenant_id = $1 AND slug = $2`)
+)
+
 func get(ctx context.Context, c bunx.Conn, tenant, key, lock string) (aiinstr.Instruction, error) {
-	column := "id"
+	query := selectByID
 	if !uuids.Valid(key) {
-		column = "slug"
+		query = selectBySlug
 	}
-	i, err := scan(c.Row(ctx, `SELECT `+columns+` FROM tc_ai_instructions WHERE tenant_id = $1 AND `+column+` = $2`+lock, tenant, key))
+	i, err := table.Scan(c.Row(ctx, query+lock, tenant, key))
 	if err != nil {
 		return aiinstr.Instruction{}, bunx.Err(err, what)
 	}
@@ -91,9 +91,7 @@ func get(ctx context.Context, c bunx.Conn, tenant, key, lock string) (aiinstr.In
 // Page implements aiinstr.Store.
 func (s *Store) Page(ctx context.Context, tenant string, q paging.Query) (paging.Page[aiinstr.Instruction], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows := c.NewSelect().Model((*row)(nil)).Where("i.tenant_id = ?", tenant)
-	page, err := bunx.Page(ctx, rows, list, func(r row) string { return r.ID }, q)
-	return paging.Map(page, row.instruction), err
+	return bunx.Page(ctx, table.Rows(c).Where("i.tenant_id = ?", tenant), list, key, q)
 }
 
 // maxSlugs is how many slugs Contents looks up with one statement; a text with more takes several.
@@ -140,20 +138,13 @@ func (s *Store) Insert(ctx context.Context, tenant string, i aiinstr.Instruction
 	})
 }
 
-// put writes rows with one statement.
+// put writes rows with one statement, which ends with onConflict.
 func put(ctx context.Context, c bunx.Conn, tenant string, all []aiinstr.Instruction, onConflict string) error {
-	const columns = 9
-	args := make([]any, 0, columns*len(all))
-	for _, i := range all {
-		description := ""
-		if i.Description != nil {
-			description = *i.Description
-		}
-		args = append(args, tenant, i.ID, i.Slug, fold.Search(i.Slug, description), i.Description, i.Content, i.OwnerID,
-			bunx.At(i.CreatedAt), bunx.At(i.UpdatedAt))
+	rows := slices.Clone(all)
+	for i := range rows {
+		rows[i].Tenant = tenant
 	}
-	_, err := c.Exec(ctx, `INSERT INTO tc_ai_instructions (tenant_id, id, slug, search, description, content, owner_id, created_at, updated_at)
-		VALUES `+bunx.Values(len(all), columns)+onConflict, args...)
+	_, err := table.Insert(ctx, c, onConflict, rows...)
 	return bunx.Err(err, "An AI instruction with this slug")
 }
 
@@ -172,13 +163,7 @@ func (s *Store) Update(ctx context.Context, tenant, key string, edit func(*aiins
 			return err
 		}
 		i.Tenant, i.ID, i.Slug, i.OwnerID, i.CreatedAt = was.Tenant, was.ID, was.Slug, was.OwnerID, was.CreatedAt
-		description := ""
-		if i.Description != nil {
-			description = *i.Description
-		}
-		n, err := c.Exec(ctx, `UPDATE tc_ai_instructions SET search = $1, description = $2, content = $3, updated_at = $4
-			WHERE tenant_id = $5 AND id = $6`,
-			fold.Search(i.Slug, description), i.Description, i.Content, bunx.At(i.UpdatedAt), tenant, i.ID)
+		n, err := table.Update(ctx, c, &i)
 		return bunx.Found(n, err, what)
 	})
 	if err != nil {

@@ -22,7 +22,7 @@ func (s *Store) IDs(ctx context.Context, tenant string) ([]string, error) {
 // Some implements aiinstr.Store.
 func (s *Store) Some(ctx context.Context, tenant string, ids []string) ([]aiinstr.Instruction, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Find(ctx, bunx.Lookup{Columns: columns, Table: `tc_ai_instructions`, Where: `tenant_id = $1`, Key: `id`}, ids, tenant)
+	rows, err := c.Find(ctx, bunx.Lookup{Columns: table.Names, Table: `tc_ai_instructions`, Where: `tenant_id = $1`, Key: `id`}, ids, tenant)
 	some, err := bunx.Scan(rows, err, scanRows)
 	return some, bunx.Err(err, what)
 }
@@ -55,8 +55,7 @@ func (s *Store) PutAll(ctx context.Context, tenant string, all []aiinstr.Instruc
 				return bunx.Err(err, what)
 			}
 		}
-		return put(ctx, c, tenant, all, ` ON CONFLICT (tenant_id, id) DO UPDATE SET slug = excluded.slug, search = excluded.search,
-			description = excluded.description, content = excluded.content, owner_id = excluded.owner_id, updated_at = excluded.updated_at`)
+		return put(ctx, c, tenant, all, table.OnConflict)
 	})
 }
 
@@ -94,11 +93,14 @@ func (s *Store) RenameOwners(ctx context.Context, tenant string, names map[strin
 	})
 }
 
+// heads are the columns of an instruction without its content, which may be long.
+var heads = table.NamesWith("content", "''")
+
 // Reassign implements aiinstr.Store.
 func (s *Store) Reassign(ctx context.Context, tenant, from, to string, at time.Time) (moved []aiinstr.Instruction, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		rows, err := c.Rows(ctx, `UPDATE tc_ai_instructions SET owner_id = $1, updated_at = $2 WHERE tenant_id = $3 AND owner_id = $4
-			RETURNING tenant_id, id, slug, NULL, '', owner_id, created_at, updated_at`, to, bunx.At(at), tenant, from)
+			RETURNING `+heads, to, bunx.At(at), tenant, from)
 		moved, err = bunx.Scan(rows, err, scanRows)
 		return bunx.Err(err, what)
 	})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"iter"
+	"slices"
 	"strconv"
 
 	"github.com/uptrace/bun"
@@ -26,33 +27,53 @@ type Store struct{ db *bun.DB }
 // New returns a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
-// row is the table's shape.
-type row struct {
-	bun.BaseModel `bun:"table:tc_colors,alias:c"`
+// table has the columns of a color. Whoever reads knows the tenant.
+var table = bunx.NewTable("tc_colors", "c", []bunx.Column[colors.Color]{
+	{Name: "tenant_id", Key: true, Value: func(c *colors.Color) any { return c.Tenant }},
+	{Name: "key", Key: true, Field: func(c *colors.Color) any { return &c.Key }},
+	{Name: "search", Once: true, Value: func(c *colors.Color) any { return fold.Text(c.Key) }},
+	{Name: "color", Field: func(c *colors.Color) any { return &c.Color }},
+	{Name: "source", Keep: true, Field: func(c *colors.Color) any { return &c.Source }},
+	{Name: "created_at", Once: true, Field: func(c *colors.Color) any { return bunx.TimeOf(&c.CreatedAt) }},
+	{Name: "updated_at", Field: func(c *colors.Color) any { return bunx.TimeOf(&c.UpdatedAt) }},
+})
 
-	TenantID  string
-	Key       string
-	Color     string
-	Source    *string
-	CreatedAt bunx.Time
-	UpdatedAt bunx.Time
-}
-
-func (r row) color() colors.Color {
-	return colors.Color{
-		Tenant: r.TenantID, Key: r.Key, Color: r.Color, Source: r.Source,
-		CreatedAt: r.CreatedAt.Time, UpdatedAt: r.UpdatedAt.Time,
+// scanner reads rows of a tenant.
+func scanner(tenant string) func(*sql.Rows) (colors.Color, error) {
+	return func(rows *sql.Rows) (colors.Color, error) {
+		c, err := table.Scan(rows)
+		c.Tenant = tenant
+		return c, err
 	}
 }
 
-var list = bunx.List[row]{
-	Key: "key", Order: "key", Search: "search",
-	Sorts: []bunx.Sort[row]{
-		{Field: "key", Column: "key", Value: func(r row) string { return r.Key }},
-		{Field: "createdAt", Column: "created_at", Value: func(r row) string { return r.CreatedAt.String() }},
-		{Field: "updatedAt", Column: "updated_at", Value: func(r row) string { return r.UpdatedAt.String() }},
+// rowsOf returns colors as rows of a tenant.
+func rowsOf(tenant string, all []colors.Color) []colors.Color {
+	rows := slices.Clone(all)
+	for i := range rows {
+		rows[i].Tenant = tenant
+	}
+	return rows
+}
+
+func key(c colors.Color) string { return c.Key }
+
+var list = bunx.List[colors.Color]{
+	Table: table, Key: "key", Order: "key", Search: "search",
+	Sorts: []bunx.Sort[colors.Color]{
+		{Field: "key", Column: "key", Value: key},
+		{Field: "createdAt", Column: "created_at", Value: func(c colors.Color) string { return bunx.At(c.CreatedAt).String() }},
+		{Field: "updatedAt", Column: "updated_at", Value: func(c colors.Color) string { return bunx.At(c.UpdatedAt).String() }},
 	},
 }
+
+// The fixed texts. What Put returns keeps the source and the time of a row that exists.
+var (
+	selectOne    = table.Select(`WHERE tenant_id = $1 AND key = $2`)
+	selectSome   = table.Select(`WHERE tenant_id = $1 AND key > $2 ORDER BY key LIMIT ` + strconv.Itoa(chunk))
+	selectSomeOf = table.Select(`WHERE tenant_id = $1 AND key > $2 AND source = $3 ORDER BY key LIMIT ` + strconv.Itoa(chunk))
+	putOne       = table.InsertOne(table.OnConflict + ` RETURNING source, created_at`)
+)
 
 // InTx implements colors.Store.
 func (s *Store) InTx(ctx context.Context, fn func(context.Context) error) error {
@@ -67,18 +88,19 @@ func (s *Store) Lock(ctx context.Context, tenant string) error {
 // Get implements colors.Store.
 func (s *Store) Get(ctx context.Context, tenant, key string) (colors.Color, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	r := row{TenantID: tenant, Key: key}
-	err := c.One(ctx, "Color", `SELECT color, source, created_at, updated_at FROM tc_colors WHERE tenant_id = $1 AND key = $2`,
-		[]any{tenant, key}, &r.Color, &r.Source, &r.CreatedAt, &r.UpdatedAt)
-	return r.color(), err
+	color := colors.Color{Tenant: tenant}
+	err := c.One(ctx, "Color", selectOne, []any{tenant, key}, table.Dest(&color)...)
+	return color, err
 }
 
 // Page implements colors.Store.
 func (s *Store) Page(ctx context.Context, tenant string, q paging.Query) (paging.Page[colors.Color], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows := c.NewSelect().Model((*row)(nil)).Where("c.tenant_id = ?", tenant)
-	page, err := bunx.Page(ctx, rows, list, func(r row) string { return r.Key }, q)
-	return paging.Map(page, row.color), err
+	page, err := bunx.Page(ctx, table.Rows(c).Where("c.tenant_id = ?", tenant), list, key, q)
+	for i := range page.Rows {
+		page.Rows[i].Tenant = tenant
+	}
+	return page, err
 }
 
 // All implements colors.Store.
@@ -103,21 +125,15 @@ func (s *Store) All(ctx context.Context, tenant, source string) iter.Seq2[colors
 	}
 }
 
-// some gives up to chunk colors whose keys come after a key.
+// some returns up to chunk colors whose keys come after a key.
 func (s *Store) some(ctx context.Context, tenant, source, after string) ([]colors.Color, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	query := `SELECT key, color, source, created_at, updated_at FROM tc_colors WHERE tenant_id = $1 AND key > $2`
-	args := []any{tenant, after}
+	query, args := selectSome, []any{tenant, after}
 	if source != "" {
-		query += ` AND source = $3`
-		args = append(args, source)
+		query, args = selectSomeOf, append(args, source)
 	}
-	rows, err := c.Rows(ctx, query+` ORDER BY key LIMIT `+strconv.Itoa(chunk), args...)
-	some, err := bunx.Scan(rows, err, func(rows *sql.Rows) (colors.Color, error) {
-		r := row{TenantID: tenant}
-		err := rows.Scan(&r.Key, &r.Color, &r.Source, &r.CreatedAt, &r.UpdatedAt)
-		return r.color(), err
-	})
+	rows, err := c.Rows(ctx, query, args...)
+	some, err := bunx.Scan(rows, err, scanner(tenant))
 	return some, bunx.Err(err, "Color")
 }
 
@@ -126,16 +142,9 @@ func (s *Store) Put(ctx context.Context, tenant string, color colors.Color) (col
 	if guard.Of(ctx, "color") != nil {
 		return s.putGuarded(ctx, tenant, color)
 	}
+	color.Tenant = tenant
 	err := bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		var created bunx.Time
-		err := c.One(ctx, "Color", `INSERT INTO tc_colors (tenant_id, key, search, color, source, created_at, updated_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7)
-			ON CONFLICT (tenant_id, key) DO UPDATE SET color = excluded.color, updated_at = excluded.updated_at
-			RETURNING source, created_at`,
-			[]any{tenant, color.Key, fold.Text(color.Key), color.Color, color.Source, bunx.At(color.CreatedAt), bunx.At(color.UpdatedAt)},
-			&color.Source, &created)
-		color.Tenant, color.CreatedAt = tenant, created.Time
-		return err
+		return c.One(ctx, "Color", putOne, table.Args(&color), &color.Source, bunx.TimeOf(&color.CreatedAt))
 	})
 	return color, err
 }
@@ -153,17 +162,14 @@ func (s *Store) putGuarded(ctx context.Context, tenant string, color colors.Colo
 			if err := g.Missing(); err != nil {
 				return err
 			}
-			n, err := c.Exec(ctx, `INSERT INTO tc_colors (tenant_id, key, search, color, source, created_at, updated_at)
-				VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (tenant_id, key) DO NOTHING`,
-				tenant, color.Key, fold.Text(color.Key), color.Color, color.Source, bunx.At(color.CreatedAt), bunx.At(color.UpdatedAt))
+			n, err := table.Insert(ctx, c, ` ON CONFLICT (tenant_id, key) DO NOTHING`, color)
 			if err == nil && n == 0 { // somebody else added it meanwhile
 				return guard.Stale()
 			}
 			return bunx.Err(err, "Color")
 		}
 		color.Source, color.CreatedAt = was.Source, was.CreatedAt
-		_, err = c.Exec(ctx, `UPDATE tc_colors SET color = $3, updated_at = $4 WHERE tenant_id = $1 AND key = $2`,
-			tenant, color.Key, color.Color, bunx.At(color.UpdatedAt))
+		_, err = table.Update(ctx, c, &color)
 		return bunx.Err(err, "Color")
 	})
 	return color, err
@@ -171,32 +177,21 @@ func (s *Store) putGuarded(ctx context.Context, tenant string, color colors.Colo
 
 // check locks a color and checks the guard in ctx against it. It returns nil if there is no such color.
 func check(ctx context.Context, c bunx.Conn, tenant, key string) (*colors.Color, error) {
-	r := row{TenantID: tenant, Key: key}
-	err := c.One(ctx, "Color", `SELECT color, source, created_at, updated_at FROM tc_colors WHERE tenant_id = $1 AND key = $2`+c.ForUpdate(),
-		[]any{tenant, key}, &r.Color, &r.Source, &r.CreatedAt, &r.UpdatedAt)
+	color := colors.Color{Tenant: tenant}
+	err := c.One(ctx, "Color", selectOne+c.ForUpdate(), []any{tenant, key}, table.Dest(&color)...)
 	if errs.CodeOf(err) == errs.NotFound {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	color := r.color()
 	return &color, guard.Check(ctx, "color", color)
 }
 
 // PutAll implements colors.Store.
 func (s *Store) PutAll(ctx context.Context, tenant string, all []colors.Color) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		const columns = 7
-		args := make([]any, 0, columns*len(all))
-		for _, color := range all {
-			args = append(args, tenant, color.Key, fold.Text(color.Key), color.Color, color.Source,
-				bunx.At(color.CreatedAt), bunx.At(color.UpdatedAt))
-		}
-		_, err := c.Exec(ctx, `INSERT INTO tc_colors (tenant_id, key, search, color, source, created_at, updated_at) VALUES `+
-			bunx.Values(len(all), columns)+
-			` ON CONFLICT (tenant_id, key) DO UPDATE SET color = excluded.color, updated_at = excluded.updated_at,
-			source = coalesce(excluded.source, tc_colors.source)`, args...)
+		_, err := table.Insert(ctx, c, table.OnConflict+`, source = coalesce(excluded.source, tc_colors.source)`, rowsOf(tenant, all)...)
 		return bunx.Err(err, "Color")
 	})
 }

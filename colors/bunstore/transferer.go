@@ -6,7 +6,6 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/colors"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
-	"github.com/tenantcontent/tenantcontent/internal/fold"
 )
 
 // Keys implements colors.TransferStore.
@@ -20,14 +19,8 @@ func (s *Store) Keys(ctx context.Context, tenant string) ([]string, error) {
 // Some implements colors.TransferStore.
 func (s *Store) Some(ctx context.Context, tenant string, keys []string) ([]colors.Color, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Find(ctx, bunx.Lookup{
-		Columns: `key, color, source, created_at, updated_at`, Table: `tc_colors`, Where: `tenant_id = $1`, Key: `key`,
-	}, keys, tenant)
-	some, err := bunx.Scan(rows, err, func(rows *sql.Rows) (colors.Color, error) {
-		r := row{TenantID: tenant}
-		err := rows.Scan(&r.Key, &r.Color, &r.Source, &r.CreatedAt, &r.UpdatedAt)
-		return r.color(), err
-	})
+	rows, err := c.Find(ctx, bunx.Lookup{Columns: table.Names, Table: `tc_colors`, Where: `tenant_id = $1`, Key: `key`}, keys, tenant)
+	some, err := bunx.Scan(rows, err, scanner(tenant))
 	return some, bunx.Err(err, "Color")
 }
 
@@ -37,14 +30,7 @@ func (s *Store) Replace(ctx context.Context, tenant string, all []colors.Color) 
 		return nil
 	}
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		const columns = 7
-		args := make([]any, 0, columns*len(all))
-		for _, color := range all {
-			args = append(args, tenant, color.Key, fold.Text(color.Key), color.Color, color.Source, bunx.At(color.CreatedAt), bunx.At(color.UpdatedAt))
-		}
-		_, err := c.Exec(ctx, `INSERT INTO tc_colors (tenant_id, key, search, color, source, created_at, updated_at) VALUES `+
-			bunx.Values(len(all), columns)+
-			` ON CONFLICT (tenant_id, key) DO UPDATE SET color = excluded.color, source = excluded.source, updated_at = excluded.updated_at`, args...)
+		_, err := table.Insert(ctx, c, table.OnConflict+`, source = excluded.source`, rowsOf(tenant, all)...)
 		return bunx.Err(err, "Color")
 	})
 }

@@ -4,7 +4,6 @@ package bunstore
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 
 	"github.com/uptrace/bun"
 
@@ -22,56 +21,49 @@ type Store struct{ db *bun.DB }
 // New returns a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
-// row is the table's shape except for the column that is searched.
+// row is a row of tc_entities.
 type row struct {
-	bun.BaseModel `bun:"table:tc_entities,alias:e"`
-
-	TenantID    string
-	Kind        string
-	ID          string `bun:"id"`
-	Name        string
-	Label       string
-	Slug        *string
-	Description *string
-	OwnerID     string `bun:"owner_id"`
-	Data        string
-	EditingID   *string `bun:"editing_id"`
-	System      bool
-	Source      *string
-	SourceID    *string `bun:"source_id"`
-	CreatedAt   bunx.Time
-	UpdatedAt   bunx.Time
+	content.Entity
+	label string // as it is stored
 }
 
-func (r row) entity() content.Entity {
-	return content.Entity{
-		Tenant: r.TenantID, Kind: entity.Kind(r.Kind), ID: r.ID, Name: r.Name, Slug: r.Slug, Description: r.Description,
-		OwnerID: r.OwnerID, Data: json.RawMessage(r.Data), EditingID: r.EditingID, System: r.System, Source: r.Source,
-		SourceID: r.SourceID, CreatedAt: r.CreatedAt.Time, UpdatedAt: r.UpdatedAt.Time,
-	}
-}
+// table has the columns of an entity. Whoever reads knows the tenant and the kind. What has Keep is not overwritten by an import.
+var table = bunx.NewTable("tc_entities", "e", []bunx.Column[row]{
+	{Name: "tenant_id", Key: true, Value: func(r *row) any { return r.Tenant }},
+	{Name: "kind", Key: true, Value: func(r *row) any { return string(r.Kind) }},
+	{Name: "id", Key: true, Field: func(r *row) any { return &r.ID }},
+	{Name: "name", Field: func(r *row) any { return &r.Name }},
+	{Name: "label", Field: func(r *row) any { return &r.label }, Value: func(r *row) any { return fold.Text(r.Name) }},
+	{Name: "search", Value: func(r *row) any { return search(r.Entity) }},
+	{Name: "slug", Field: func(r *row) any { return &r.Slug }},
+	{Name: "description", Field: func(r *row) any { return &r.Description }},
+	{Name: "owner_id", Field: func(r *row) any { return &r.OwnerID }},
+	{Name: "data", Field: func(r *row) any { return bunx.JSON(&r.Data) }},
+	{Name: "editing_id", Keep: true, Field: func(r *row) any { return &r.EditingID }},
+	{Name: "system", Keep: true, Field: func(r *row) any { return &r.System }},
+	{Name: "source", Field: func(r *row) any { return &r.Source }},
+	{Name: "source_id", Field: func(r *row) any { return &r.SourceID }},
+	{Name: "created_at", Once: true, Field: func(r *row) any { return bunx.TimeOf(&r.CreatedAt) }},
+	{Name: "updated_at", Field: func(r *row) any { return bunx.TimeOf(&r.UpdatedAt) }},
+})
 
 var list = bunx.List[row]{
-	Key: "id", Order: "name", Search: "search",
+	Table: table, Key: "id", Order: "name", Search: "search",
 	Sorts: []bunx.Sort[row]{
-		{Field: "name", Column: "label", Value: func(r row) string { return r.Label }},
-		{Field: "createdAt", Column: "created_at", Value: func(r row) string { return r.CreatedAt.String() }},
-		{Field: "updatedAt", Column: "updated_at", Value: func(r row) string { return r.UpdatedAt.String() }},
+		{Field: "name", Column: "label", Value: func(r row) string { return r.label }},
+		{Field: "createdAt", Column: "created_at", Value: func(r row) string { return bunx.At(r.CreatedAt).String() }},
+		{Field: "updatedAt", Column: "updated_at", Value: func(r row) string { return bunx.At(r.UpdatedAt).String() }},
 	},
 }
 
-// whole and heads are what a read gives: all columns, or all but the data, which may be long.
-const (
-	whole = `id, name, slug, description, owner_id, data, editing_id, system, source, source_id, created_at, updated_at`
-	heads = `id, name, slug, description, owner_id, '', editing_id, system, source, source_id, created_at, updated_at`
-)
+// heads are the columns of a row without its data, which may be long.
+var heads = table.NamesWith("data", "''")
 
-// scan reads a row of whole or heads.
+// scan reads a row of table.Names or heads.
 func scan(tenant string, kind entity.Kind, from interface{ Scan(...any) error }) (content.Entity, error) {
-	r := row{TenantID: tenant, Kind: string(kind)}
-	err := from.Scan(&r.ID, &r.Name, &r.Slug, &r.Description, &r.OwnerID, &r.Data, &r.EditingID, &r.System, &r.Source, &r.SourceID,
-		&r.CreatedAt, &r.UpdatedAt)
-	return r.entity(), err
+	r, err := table.Scan(from)
+	r.Tenant, r.Kind = tenant, kind
+	return r.Entity, err
 }
 
 // scanner reads rows of a kind.
@@ -90,13 +82,17 @@ func (s *Store) Get(ctx context.Context, tenant string, kind entity.Kind, at con
 	return get(ctx, c, tenant, kind, at, "")
 }
 
+var (
+	selectByID   = table.Select(`WHERE tenant_id = $1 AND kind = $2 AND id = $3`)
+	selectBySlug = table.Select(`WHERE tenant_id = $1 AND kind = $2 AND owner_id = $3 AND slug = $4 AND editing_id IS NULL`)
+)
+
 func get(ctx context.Context, c bunx.Conn, tenant string, kind entity.Kind, at content.Lookup, lock string) (content.Entity, error) {
-	const from = `SELECT ` + whole + ` FROM tc_entities WHERE tenant_id = $1 AND kind = $2 AND `
 	var r *sql.Row
 	if at.ID != "" {
-		r = c.Row(ctx, from+`id = $3`+lock, tenant, kind, at.ID)
+		r = c.Row(ctx, selectByID+lock, tenant, kind, at.ID)
 	} else {
-		r = c.Row(ctx, from+`owner_id = $3 AND slug = $4 AND editing_id IS NULL`+lock, tenant, kind, at.Owner, at.Slug)
+		r = c.Row(ctx, selectBySlug+lock, tenant, kind, at.Owner, at.Slug)
 	}
 	e, err := scan(tenant, kind, r)
 	if err != nil {
@@ -108,9 +104,12 @@ func get(ctx context.Context, c bunx.Conn, tenant string, kind entity.Kind, at c
 // Page implements content.Store.
 func (s *Store) Page(ctx context.Context, tenant string, kind entity.Kind, q paging.Query) (paging.Page[content.Entity], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows := c.NewSelect().Model((*row)(nil)).Where("e.tenant_id = ?", tenant).Where("e.kind = ?", kind).Where("e.editing_id IS NULL")
+	rows := table.Rows(c).Where("e.tenant_id = ?", tenant).Where("e.kind = ?", kind).Where("e.editing_id IS NULL")
 	page, err := bunx.Page(ctx, rows, list, func(r row) string { return r.ID }, q)
-	return paging.Map(page, row.entity), err
+	return paging.Map(page, func(r row) content.Entity {
+		r.Tenant, r.Kind = tenant, kind
+		return r.Entity
+	}), err
 }
 
 func search(e content.Entity) string { return fold.Search(e.Name, or(e.Slug), or(e.Description)) }
@@ -132,16 +131,14 @@ func (s *Store) Insert(ctx context.Context, tenant string, e content.Entity) err
 	})
 }
 
-// put writes rows with one statement.
+// put writes rows with one statement, which ends with onConflict.
 func put(ctx context.Context, c bunx.Conn, tenant string, kind entity.Kind, all []content.Entity, onConflict string) error {
-	const columns = 16
-	args := make([]any, 0, columns*len(all))
-	for _, e := range all {
-		args = append(args, tenant, kind, e.ID, e.Name, fold.Text(e.Name), search(e), e.Slug, e.Description, e.OwnerID, string(e.Data),
-			e.EditingID, e.System, e.Source, e.SourceID, bunx.At(e.CreatedAt), bunx.At(e.UpdatedAt))
+	rows := make([]row, len(all))
+	for i, e := range all {
+		e.Tenant, e.Kind = tenant, kind
+		rows[i].Entity = e
 	}
-	_, err := c.Exec(ctx, `INSERT INTO tc_entities (tenant_id, kind, id, name, label, search, slug, description, owner_id, data,
-		editing_id, system, source, source_id, created_at, updated_at) VALUES `+bunx.Values(len(all), columns)+onConflict, args...)
+	_, err := table.Insert(ctx, c, onConflict, rows...)
 	return bunx.Err(err, slugTaken(kind))
 }
 
@@ -164,11 +161,7 @@ func (s *Store) Update(ctx context.Context, tenant string, kind entity.Kind, at 
 			return err
 		}
 		e.Tenant, e.Kind, e.ID, e.CreatedAt = was.Tenant, was.Kind, was.ID, was.CreatedAt
-		n, err := c.Exec(ctx, `UPDATE tc_entities SET name = $1, label = $2, search = $3, slug = $4, description = $5, owner_id = $6,
-			data = $7, editing_id = $8, system = $9, source = $10, source_id = $11, updated_at = $12
-			WHERE tenant_id = $13 AND kind = $14 AND id = $15`,
-			e.Name, fold.Text(e.Name), search(e), e.Slug, e.Description, e.OwnerID, string(e.Data), e.EditingID, e.System, e.Source,
-			e.SourceID, bunx.At(e.UpdatedAt), tenant, kind, e.ID)
+		n, err := table.Update(ctx, c, &row{Entity: e})
 		if err != nil {
 			return bunx.Err(err, slugTaken(kind))
 		}

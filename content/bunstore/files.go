@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"strings"
 
-	"github.com/uptrace/bun"
-
 	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
@@ -15,42 +13,46 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// file is the table's shape except for the folded path.
+// file is a row of tc_library_files.
 type file struct {
-	bun.BaseModel `bun:"table:tc_library_files,alias:f"`
-
-	Path        string
-	BlobID      string `bun:"blob_id"`
-	Size        int64
-	ContentType string
-	UpdatedAt   bunx.Time
+	tenant, library string
+	content.File
 }
 
-func (r file) file() content.File {
-	return content.File{Path: r.Path, BlobID: r.BlobID, Size: r.Size, ContentType: r.ContentType, UpdatedAt: r.UpdatedAt.Time}
-}
+// fileTable has the columns of a file. Whoever reads knows the tenant and the library.
+var fileTable = bunx.NewTable("tc_library_files", "f", []bunx.Column[file]{
+	{Name: "tenant_id", Key: true, Value: func(f *file) any { return f.tenant }},
+	{Name: "library_id", Key: true, Value: func(f *file) any { return f.library }},
+	{Name: "path", Key: true, Field: func(f *file) any { return &f.Path }},
+	{Name: "folded", Once: true, Value: func(f *file) any { return fold.Text(f.Path) }},
+	{Name: "blob_id", Field: func(f *file) any { return &f.BlobID }},
+	{Name: "size", Field: func(f *file) any { return &f.Size }},
+	{Name: "content_type", Field: func(f *file) any { return &f.ContentType }},
+	{Name: "updated_at", Field: func(f *file) any { return bunx.TimeOf(&f.UpdatedAt) }},
+})
 
 var fileList = bunx.List[file]{
-	Key: "path", Order: "path",
+	Table: fileTable, Key: "path", Order: "path",
 	Sorts: []bunx.Sort[file]{
 		{Field: "path", Column: "path", Value: func(r file) string { return r.Path }},
-		{Field: "updatedAt", Column: "updated_at", Value: func(r file) string { return r.UpdatedAt.String() }},
+		{Field: "updatedAt", Column: "updated_at", Value: func(r file) string { return bunx.At(r.UpdatedAt).String() }},
 	},
 }
 
-const fileColumns = `path, blob_id, size, content_type, updated_at`
-
 func scanFile(from interface{ Scan(...any) error }) (content.File, error) {
-	var r file
-	err := from.Scan(&r.Path, &r.BlobID, &r.Size, &r.ContentType, &r.UpdatedAt)
-	return r.file(), err
+	r, err := fileTable.Scan(from)
+	return r.File, err
 }
+
+var (
+	selectFile  = fileTable.Select(`WHERE tenant_id = $1 AND library_id = $2 AND path = $3`)
+	selectFiles = fileTable.Select(`WHERE tenant_id = $1 AND library_id = $2 ORDER BY path`)
+)
 
 // File implements content.Store.
 func (s *Store) File(ctx context.Context, tenant, library, path string) (content.File, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	f, err := scanFile(c.Row(ctx, `SELECT `+fileColumns+` FROM tc_library_files WHERE tenant_id = $1 AND library_id = $2 AND path = $3`,
-		tenant, library, path))
+	f, err := scanFile(c.Row(ctx, selectFile, tenant, library, path))
 	if err != nil {
 		return content.File{}, bunx.Err(err, "File")
 	}
@@ -60,16 +62,15 @@ func (s *Store) File(ctx context.Context, tenant, library, path string) (content
 // Files implements content.Store.
 func (s *Store) Files(ctx context.Context, tenant, library string, q paging.Query) (paging.Page[content.File], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows := c.NewSelect().Model((*file)(nil)).Where("f.tenant_id = ?", tenant).Where("f.library_id = ?", library)
+	rows := fileTable.Rows(c).Where("f.tenant_id = ?", tenant).Where("f.library_id = ?", library)
 	page, err := bunx.Page(ctx, rows, fileList, func(r file) string { return r.Path }, q)
-	return paging.Map(page, file.file), err
+	return paging.Map(page, func(r file) content.File { return r.File }), err
 }
 
 // AllFiles implements content.Store.
 func (s *Store) AllFiles(ctx context.Context, tenant, library string) ([]content.File, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT `+fileColumns+` FROM tc_library_files WHERE tenant_id = $1 AND library_id = $2 ORDER BY path`,
-		tenant, library)
+	rows, err := c.Rows(ctx, selectFiles, tenant, library)
 	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (content.File, error) { return scanFile(rows) })
 	return all, bunx.Err(err, "File")
 }
@@ -90,11 +91,7 @@ func (s *Store) PutFile(ctx context.Context, tenant, library string, f content.F
 		if err := check(ctx, replaced); err != nil {
 			return err
 		}
-		_, err = c.Exec(ctx, `INSERT INTO tc_library_files (tenant_id, library_id, path, folded, blob_id, size, content_type, updated_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-			ON CONFLICT (tenant_id, library_id, path) DO UPDATE SET blob_id = excluded.blob_id, size = excluded.size,
-			content_type = excluded.content_type, updated_at = excluded.updated_at`,
-			tenant, library, f.Path, fold.Text(f.Path), f.BlobID, f.Size, f.ContentType, bunx.At(f.UpdatedAt))
+		_, err = fileTable.Insert(ctx, c, fileTable.OnConflict, file{tenant, library, f})
 		return bunx.Err(err, "File")
 	})
 	return replaced, err

@@ -26,7 +26,7 @@ func (s *Store) IDs(ctx context.Context, tenant string, kind entity.Kind) ([]str
 
 // Some implements content.Store.
 func (s *Store) Some(ctx context.Context, tenant string, kind entity.Kind, ids []string) ([]content.Entity, error) {
-	return s.find(ctx, tenant, kind, bunx.Lookup{Columns: whole}, ids)
+	return s.find(ctx, tenant, kind, bunx.Lookup{Columns: table.Names}, ids)
 }
 
 // LockSome implements content.Store.
@@ -98,9 +98,7 @@ func (s *Store) PutAll(ctx context.Context, tenant string, kind entity.Kind, all
 				return bunx.Err(err, content.Noun(kind))
 			}
 		}
-		return put(ctx, c, tenant, kind, all, ` ON CONFLICT (tenant_id, kind, id) DO UPDATE SET name = excluded.name, label = excluded.label,
-			search = excluded.search, slug = excluded.slug, description = excluded.description, owner_id = excluded.owner_id,
-			data = excluded.data, source = excluded.source, source_id = excluded.source_id, updated_at = excluded.updated_at`)
+		return put(ctx, c, tenant, kind, all, table.OnConflict)
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/fieldtest"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/paging/pagingtest"
 )
@@ -104,6 +105,9 @@ func testRoundTrip(t *testing.T, s content.Store) {
 		{Name: "Draft", Slug: &slug, EditingID: &editing, Data: json.RawMessage(`{}`)},
 	} {
 		want.Tenant, want.Kind, want.ID, want.OwnerID, want.CreatedAt, want.UpdatedAt = "acme", "dataset", id(n), "jo", monday, tuesday
+		if n == 0 {
+			fieldtest.Full(t, want, "EditingID") // a draft has it
+		}
 		insert(t, s, want)
 		got, err := s.Get(ctx, "acme", "dataset", at(n))
 		is.NoErr(err)
