@@ -7,8 +7,8 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/principals"
 )
 
 // TestReassign: who may, from whom, to whom.
@@ -59,7 +59,9 @@ func TestReassign(t *testing.T) {
 				continue
 			}
 			is.Equal(moved[0].OwnerID, c.to)
-			is.Equal(f.content.kinds, principals.Reassigned)
+			is.Equal(f.content.kinds, []entity.Kind{
+				"dataset", "datasource", "report", "query", "file", "job", "visual", "assistant", "library", "template", "app",
+			})
 		}
 	})
 }

@@ -456,8 +456,11 @@ func TestGuard(t *testing.T) {
 		}
 		all := people(names...)
 		f.scan(t, snapshot{People: all})
-		is.Equal(f.scan(t, snapshot{People: all[:50]}).Users.Disabled, 10) // not more than ten
+		is.Equal(f.scan(t, snapshot{People: all[:50]}).Users.Disabled, 10)
 		is.Equal(f.scan(t, snapshot{People: all[:40]}).Users.Disabled, 10) // 20 % of 50
+		is.Equal(f.scan(t, snapshot{People: all[:30]}).Users.Disabled, 10) // a quarter of 40, and not more than ten
+		_, eleven := f.Sync(t.Context(), "acme", "ldap", snapshot{People: all[:19]}, principals.SyncOptions{})
+		is.True(strings.Contains(errs.MessageOf(eleven), "disable 11 of 30 users"))
 		f.scan(t, snapshot{People: all})
 		is.Equal(f.scan(t, snapshot{People: all[:48]}).Users.Disabled, 12) // 20 % of 60
 		f.scan(t, snapshot{People: all})

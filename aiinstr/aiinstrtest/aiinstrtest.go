@@ -223,9 +223,9 @@ func testParallelEdits(t *testing.T, s aiinstr.Store) {
 func testPages(t *testing.T, s aiinstr.Store) {
 	ctx := t.Context()
 	for n := range 25 {
-		i := instruction(n, fmt.Sprintf("Slug-%02d", n))
+		i := instruction(n, fmt.Sprintf("Slug-%02d", n*7%25))    // no column is in the order of another one
 		i.CreatedAt = monday.Add(time.Duration(n%3) * time.Hour) // ties, which the id breaks
-		i.UpdatedAt = i.CreatedAt
+		i.UpdatedAt = monday.Add(time.Duration(n%4) * 24 * time.Hour)
 		insert(t, s, i)
 	}
 	for _, sort := range []string{"", "slug", "-slug", "createdAt", "-updatedAt"} {

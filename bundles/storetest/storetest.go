@@ -304,7 +304,9 @@ func testParallelEdits(t *testing.T, s bundles.Store) {
 func testPages(t *testing.T, s bundles.Store) {
 	is, ctx := is.New(t), t.Context()
 	for n := range 25 {
-		b := bundle(n)
+		b := bundle(n) // no column is in the order of another one
+		b.Name = fmt.Sprintf("%c %d", "aBcDe"[n%5], n*3%25)
+		b.CreatedAt = monday.Add(time.Duration(n%3) * time.Hour) // ties, which the id breaks
 		b.UpdatedAt = monday.Add(time.Duration(n*7%25) * time.Hour)
 		add(t, s, "acme", b, entry(2*n, n), entry(2*n+1, n))
 	}

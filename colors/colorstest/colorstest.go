@@ -185,9 +185,12 @@ func testParallelPuts(t *testing.T, s colors.Store) {
 func testPages(t *testing.T, s colors.Store) {
 	is, ctx := is.New(t), t.Context()
 	var all []colors.Color
-	for i := range 25 {
-		at := monday.Add(time.Duration(i%3) * time.Hour) // ties, which the key breaks
-		all = append(all, colors.Color{Key: fmt.Sprintf("Key %02d", i), Color: "#123", CreatedAt: at, UpdatedAt: at})
+	for i := range 25 { // no column is in the order of another one
+		n := i * 7 % 25
+		all = append(all, colors.Color{
+			Key: fmt.Sprintf("Key %02d", n), Color: "#123",
+			CreatedAt: monday.Add(time.Duration(n%3) * time.Hour), UpdatedAt: monday.Add(time.Duration(n%4) * 24 * time.Hour), // ties, which the key breaks
+		})
 	}
 	put(t, s, "acme", all...)
 	for _, sort := range []string{"", "key", "-key", "createdAt", "-updatedAt"} {

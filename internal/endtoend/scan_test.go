@@ -78,7 +78,9 @@ func TestGuard(t *testing.T) {
 		}
 		is.Equal(w.admin.run(t, id).LastError, "")
 
-		retire(t, s, 30, 40) // ten are never too many
+		retire(t, s, 30, 80)
+		is.Equal(w.admin.scan(t, id, "?force=true").Users, counts{Disabled: 50, Unchanged: 50})
+		retire(t, s, 80, 90) // ten of the twenty who are left: more than a fifth, but not more than ten, nor than half
 		is.Equal(w.admin.scan(t, id, "").Users, counts{Disabled: 10, Unchanged: 90})
 	})
 }
