@@ -22,46 +22,41 @@ type Store struct{ db *bun.DB }
 // New returns a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
-// bundle is the table's shape.
+// bundle is a row of tc_bundles.
 type bundle struct {
-	bun.BaseModel `bun:"table:tc_bundles,alias:b"`
-
-	TenantID    string `bun:",pk"`
-	ID          string `bun:"id,pk"`
-	Name        string
-	Slug        string
-	Label       string
-	Search      string
-	Description *string
-	CreatedAt   bunx.Time
-	UpdatedAt   bunx.Time
+	bundles.Bundle
+	label string // as it is stored
 }
 
-func bundleRow(tenant string, b bundles.Bundle) bundle {
+func (r bundle) bundle() bundles.Bundle { return r.Bundle }
+
+// table has the columns of a bundle.
+var table = bunx.NewTable("tc_bundles", "b", []bunx.Column[bundle]{
+	{Name: "tenant_id", Key: true, Field: func(b *bundle) any { return &b.Tenant }},
+	{Name: "id", Key: true, Field: func(b *bundle) any { return &b.ID }},
+	{Name: "name", Field: func(b *bundle) any { return &b.Name }},
+	{Name: "slug", Field: func(b *bundle) any { return &b.Slug }},
+	{Name: "label", Field: func(b *bundle) any { return &b.label }, Value: func(b *bundle) any { return fold.Text(b.Name) }},
+	{Name: "search", Value: func(b *bundle) any { return search(b.Bundle) }},
+	{Name: "description", Field: func(b *bundle) any { return &b.Description }},
+	{Name: "created_at", Once: true, Field: func(b *bundle) any { return bunx.TimeOf(&b.CreatedAt) }},
+	{Name: "updated_at", Field: func(b *bundle) any { return bunx.TimeOf(&b.UpdatedAt) }},
+})
+
+func search(b bundles.Bundle) string {
 	description := ""
 	if b.Description != nil {
 		description = *b.Description
 	}
-	return bundle{
-		TenantID: tenant, ID: b.ID, Name: b.Name, Slug: b.Slug, Label: fold.Text(b.Name),
-		Search: fold.Search(b.Name, b.Slug, description), Description: b.Description,
-		CreatedAt: bunx.At(b.CreatedAt), UpdatedAt: bunx.At(b.UpdatedAt),
-	}
-}
-
-func (r bundle) bundle() bundles.Bundle {
-	return bundles.Bundle{
-		Tenant: r.TenantID, ID: r.ID, Name: r.Name, Slug: r.Slug, Description: r.Description,
-		CreatedAt: r.CreatedAt.Time, UpdatedAt: r.UpdatedAt.Time,
-	}
+	return fold.Search(b.Name, b.Slug, description)
 }
 
 var list = bunx.List[bundle]{
-	Key: "id", Order: "createdAt", Search: "search",
+	Table: table, Key: "id", Order: "createdAt", Search: "search",
 	Sorts: []bunx.Sort[bundle]{
-		{Field: "createdAt", Column: "created_at", Value: func(r bundle) string { return r.CreatedAt.String() }},
-		{Field: "name", Column: "label", Value: func(r bundle) string { return r.Label }},
-		{Field: "updatedAt", Column: "updated_at", Value: func(r bundle) string { return r.UpdatedAt.String() }},
+		{Field: "createdAt", Column: "created_at", Value: func(r bundle) string { return bunx.At(r.CreatedAt).String() }},
+		{Field: "name", Column: "label", Value: func(r bundle) string { return r.label }},
+		{Field: "updatedAt", Column: "updated_at", Value: func(r bundle) string { return bunx.At(r.UpdatedAt).String() }},
 	},
 }
 
@@ -107,30 +102,34 @@ func (s *Store) Lock(ctx context.Context, tenant string) error {
 // Get implements bundles.Store.
 func (s *Store) Get(ctx context.Context, tenant, key string) (bundles.Bundle, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	return get(ctx, c, c.NewSelect(), tenant, key)
+	return get(ctx, c, tenant, key, "")
 }
 
 // Find implements bundles.Store.
 func (s *Store) Find(ctx context.Context, tenant, key string) (bundles.Bundle, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	return find(ctx, c.NewSelect(), tenant, key)
+	return find(ctx, c, tenant, key, "")
 }
 
-func find(ctx context.Context, q *bun.SelectQuery, tenant, key string) (bundles.Bundle, error) {
-	column := "slug"
+var (
+	selectByID   = table.Select(`WHERE tenant_id = $1 AND id = $2`)
+	selectBySlug = table.Select(`WHERE tenant_id = $1 AND slug = $2`)
+)
+
+func find(ctx context.Context, c bunx.Conn, tenant, key, lock string) (bundles.Bundle, error) {
+	query := selectBySlug
 	if uuids.Valid(key) {
-		column = "id"
+		query = selectByID
 	}
-	var r bundle
-	err := q.Model(&r).Where("b.tenant_id = ?", tenant).Where("b.? = ?", bun.Ident(column), key).Scan(ctx)
+	r, err := table.Scan(c.Row(ctx, query+lock, tenant, key))
 	if err != nil {
 		return bundles.Bundle{}, bunx.Err(err, "Bundle")
 	}
-	return r.bundle(), nil
+	return r.Bundle, nil
 }
 
-func get(ctx context.Context, c bunx.Conn, q *bun.SelectQuery, tenant, key string) (bundles.Bundle, error) {
-	b, err := find(ctx, q, tenant, key)
+func get(ctx context.Context, c bunx.Conn, tenant, key, lock string) (bundles.Bundle, error) {
+	b, err := find(ctx, c, tenant, key, lock)
 	if err != nil {
 		return bundles.Bundle{}, err
 	}
@@ -164,14 +163,14 @@ func addEntries(ctx context.Context, c bunx.Conn, tenant string, some []bundles.
 	for i := range some {
 		ids[i], place[some[i].ID], some[i].Entries = some[i].ID, i, []bundles.Entry{}
 	}
-	rows, more, err := bunx.Bounded[entry](ctx, c.NewSelect().Model((*entry)(nil)).Where("e.tenant_id = ?", tenant).
+	rows, more, err := entryTable.Bounded(ctx, entryTable.Rows(c).Where("e.tenant_id = ?", tenant).
 		Where("e.bundle_id IN (?)", bun.List(ids)).OrderExpr("e.bundle_id, e.created_at, e.id"), meter)
 	if err != nil || more {
 		return false, bunx.Err(err, "Entry")
 	}
 	for _, r := range rows {
 		b := &some[place[r.BundleID]]
-		b.Entries = append(b.Entries, r.entry())
+		b.Entries = append(b.Entries, r)
 	}
 	return true, nil
 }
@@ -179,7 +178,7 @@ func addEntries(ctx context.Context, c bunx.Conn, tenant string, some []bundles.
 // Page implements bundles.Store.
 func (s *Store) Page(ctx context.Context, tenant string, q paging.Query) (paging.Page[bundles.Bundle], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows := c.NewSelect().Model((*bundle)(nil)).Where("b.tenant_id = ?", tenant)
+	rows := table.Rows(c).Where("b.tenant_id = ?", tenant)
 	key := func(r bundle) string { return r.ID }
 	found, err := bunx.Page(ctx, rows, list, key, q)
 	if err != nil {
@@ -198,11 +197,11 @@ func (s *Store) Page(ctx context.Context, tenant string, q paging.Query) (paging
 // All implements bundles.Store.
 func (s *Store) All(ctx context.Context, tenant string) ([]bundles.Bundle, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, _, err := bunx.Bounded[bundle](ctx, c.NewSelect().Model((*bundle)(nil)).Where("b.tenant_id = ?", tenant).
+	rows, _, err := table.Bounded(ctx, table.Rows(c).Where("b.tenant_id = ?", tenant).
 		OrderExpr("b.created_at, b.id"), paging.NewWholeMeter(ctx))
 	all := make([]bundles.Bundle, len(rows))
 	for i, r := range rows {
-		all[i] = r.bundle()
+		all[i] = r.Bundle
 	}
 	return all, bunx.Err(err, "Bundle")
 }
@@ -210,8 +209,8 @@ func (s *Store) All(ctx context.Context, tenant string) ([]bundles.Bundle, error
 // Insert implements bundles.Store.
 func (s *Store) Insert(ctx context.Context, tenant string, b bundles.Bundle) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		r := bundleRow(tenant, b)
-		_, err := c.NewInsert().Model(&r).Exec(ctx)
+		b.Tenant = tenant
+		_, err := table.Insert(ctx, c, "", bundle{Bundle: b})
 		return bunx.Err(err, slugTaken)
 	})
 }
@@ -219,7 +218,7 @@ func (s *Store) Insert(ctx context.Context, tenant string, b bundles.Bundle) err
 // Update implements bundles.Store.
 func (s *Store) Update(ctx context.Context, tenant, key string, edit func(*bundles.Bundle) error) (b bundles.Bundle, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		if b, err = get(ctx, c, c.Lock(c.NewSelect()), tenant, key); err != nil {
+		if b, err = get(ctx, c, tenant, key, c.ForUpdate()); err != nil {
 			return err
 		}
 		was := b
@@ -230,8 +229,7 @@ func (s *Store) Update(ctx context.Context, tenant, key string, edit func(*bundl
 			return err
 		}
 		b.Tenant, b.ID, b.CreatedAt, b.Entries = was.Tenant, was.ID, was.CreatedAt, was.Entries
-		r := bundleRow(tenant, b)
-		_, err := c.NewUpdate().Model(&r).WherePK().Exec(ctx)
+		_, err := table.Update(ctx, c, &bundle{Bundle: b})
 		return bunx.Err(err, slugTaken)
 	})
 	if err != nil {
@@ -248,7 +246,7 @@ func (s *Store) Delete(ctx context.Context, tenant, key string) error {
 	}
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if guard.Of(ctx, "bundle") != nil {
-			b, err := find(ctx, c.Lock(c.NewSelect()), tenant, key)
+			b, err := find(ctx, c, tenant, key, c.ForUpdate())
 			if err != nil {
 				return err
 			}

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/uptrace/bun"
-
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
@@ -14,57 +12,50 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// entry is the table's shape.
-type entry struct {
-	bun.BaseModel `bun:"table:tc_bundle_entries,alias:e"`
+// entryTable has the columns of an entry.
+var entryTable = bunx.NewTable("tc_bundle_entries", "e", []bunx.Column[bundles.Entry]{
+	{Name: "tenant_id", Key: true, Field: func(e *bundles.Entry) any { return &e.Tenant }},
+	{Name: "id", Key: true, Field: func(e *bundles.Entry) any { return &e.ID }},
+	{Name: "bundle_id", Once: true, Field: func(e *bundles.Entry) any { return &e.BundleID }},
+	{Name: "type", Once: true, Field: func(e *bundles.Entry) any { return &e.Type }},
+	{Name: "entity_id", Once: true, Field: func(e *bundles.Entry) any { return &e.EntityID }},
+	{Name: "data", Field: func(e *bundles.Entry) any { return bunx.JSON(&e.Data) }},
+	{Name: "created_at", Once: true, Field: func(e *bundles.Entry) any { return bunx.TimeOf(&e.CreatedAt) }},
+	{Name: "updated_at", Field: func(e *bundles.Entry) any { return bunx.TimeOf(&e.UpdatedAt) }},
+})
 
-	TenantID  string `bun:",pk"`
-	ID        string `bun:"id,pk"`
-	BundleID  string `bun:"bundle_id"`
-	Type      string
-	EntityID  string `bun:"entity_id"`
-	Data      string
-	CreatedAt bunx.Time
-	UpdatedAt bunx.Time
-}
+func entryKey(e bundles.Entry) string { return e.ID }
 
-func (r entry) entry() bundles.Entry {
-	return bundles.Entry{
-		Tenant: r.TenantID, ID: r.ID, BundleID: r.BundleID, Type: r.Type, EntityID: r.EntityID, Data: json.RawMessage(r.Data),
-		CreatedAt: r.CreatedAt.Time, UpdatedAt: r.UpdatedAt.Time,
-	}
-}
-
-var entryList = bunx.List[entry]{
-	Key: "id", Order: "createdAt",
-	Sorts: []bunx.Sort[entry]{
-		{Field: "createdAt", Column: "created_at", Value: func(r entry) string { return r.CreatedAt.String() }},
-		{Field: "type", Column: "type", Value: func(r entry) string { return r.Type }},
-		{Field: "updatedAt", Column: "updated_at", Value: func(r entry) string { return r.UpdatedAt.String() }},
+var entryList = bunx.List[bundles.Entry]{
+	Table: entryTable, Key: "id", Order: "createdAt",
+	Sorts: []bunx.Sort[bundles.Entry]{
+		{Field: "createdAt", Column: "created_at", Value: func(e bundles.Entry) string { return bunx.At(e.CreatedAt).String() }},
+		{Field: "type", Column: "type", Value: func(e bundles.Entry) string { return e.Type }},
+		{Field: "updatedAt", Column: "updated_at", Value: func(e bundles.Entry) string { return bunx.At(e.UpdatedAt).String() }},
 	},
 }
 
 // Entries implements bundles.Store.
 func (s *Store) Entries(ctx context.Context, tenant, bundleID string, q paging.Query) (paging.Page[bundles.Entry], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows := c.NewSelect().Model((*entry)(nil)).Where("e.tenant_id = ?", tenant).Where("e.bundle_id = ?", bundleID)
-	page, err := bunx.Page(ctx, rows, entryList, func(r entry) string { return r.ID }, q)
-	return paging.Map(page, entry.entry), err
+	rows := entryTable.Rows(c).Where("e.tenant_id = ?", tenant).Where("e.bundle_id = ?", bundleID)
+	return bunx.Page(ctx, rows, entryList, entryKey, q)
 }
 
 // Entry implements bundles.Store.
 func (s *Store) Entry(ctx context.Context, tenant, bundleID, id string) (bundles.Entry, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	return getEntry(ctx, c.NewSelect(), tenant, bundleID, id)
+	return getEntry(ctx, c, tenant, bundleID, id, "")
 }
 
-func getEntry(ctx context.Context, q *bun.SelectQuery, tenant, bundleID, id string) (bundles.Entry, error) {
-	var r entry
-	err := q.Model(&r).Where("e.tenant_id = ?", tenant).Where("e.bundle_id = ?", bundleID).Where("e.id = ?", id).Scan(ctx)
+var selectEntry = entryTable.Select(`WHERE tenant_id = $1 AND bundle_id = $2 AND id = $3`)
+
+func getEntry(ctx context.Context, c bunx.Conn, tenant, bundleID, id, lock string) (bundles.Entry, error) {
+	e, err := entryTable.Scan(c.Row(ctx, selectEntry+lock, tenant, bundleID, id))
 	if err != nil {
 		return bundles.Entry{}, bunx.Err(err, "Entry")
 	}
-	return r.entry(), nil
+	return e, nil
 }
 
 // check checks the guard of a write to an entry, if it has one.
@@ -72,7 +63,7 @@ func check(ctx context.Context, c bunx.Conn, tenant, bundleID, id string) error 
 	if guard.Of(ctx, "bundle-entry") == nil {
 		return nil
 	}
-	e, err := getEntry(ctx, c.Lock(c.NewSelect()), tenant, bundleID, id)
+	e, err := getEntry(ctx, c, tenant, bundleID, id, c.ForUpdate())
 	if err != nil {
 		return err
 	}
@@ -103,10 +94,8 @@ func (s *Store) InsertEntry(ctx context.Context, tenant string, e bundles.Entry)
 				return err
 			}
 		}
-		_, err := c.NewInsert().Model(&entry{
-			TenantID: tenant, ID: e.ID, BundleID: e.BundleID, Type: e.Type, EntityID: e.EntityID, Data: string(e.Data),
-			CreatedAt: bunx.At(e.CreatedAt), UpdatedAt: bunx.At(e.UpdatedAt),
-		}).Exec(ctx)
+		e.Tenant = tenant
+		_, err := entryTable.Insert(ctx, c, "", e)
 		return bunx.Err(err, "This entry of the bundle")
 	})
 }

@@ -3,7 +3,6 @@ package bunstore
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -21,68 +20,53 @@ type Store struct{ db *bun.DB }
 // New returns a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
-// row is the table's shape.
+// row is a row of tc_domains.
 type row struct {
-	bun.BaseModel `bun:"table:tc_domains,alias:d"`
-
-	TenantID    string `bun:",pk"`
-	ID          string `bun:"id,pk"`
-	Name        *string
-	Label       string
-	Search      string
-	Description *string
-	Type        string
-	Config      *string
-	Secrets     *string
-	ScannedAt   bunx.Time
-	CreatedAt   bunx.Time
-	UpdatedAt   bunx.Time
+	domains.Domain
+	label string // as it is stored
 }
 
-func rowOf(tenant string, d domains.Domain) row {
-	label := d.ID
+func (r row) domain() domains.Domain { return r.Domain }
+
+// table has the columns of a domain. SetScanned writes when it was scanned.
+var table = bunx.NewTable("tc_domains", "d", []bunx.Column[row]{
+	{Name: "tenant_id", Key: true, Field: func(r *row) any { return &r.Tenant }},
+	{Name: "id", Key: true, Field: func(r *row) any { return &r.ID }},
+	{Name: "name", Field: func(r *row) any { return &r.Name }},
+	{Name: "label", Field: func(r *row) any { return &r.label }, Value: func(r *row) any { return fold.Text(name(r.Domain)) }},
+	{Name: "search", Value: func(r *row) any { return search(r.Domain) }},
+	{Name: "description", Field: func(r *row) any { return &r.Description }},
+	{Name: "type", Field: func(r *row) any { return &r.Type }},
+	{Name: "config", Field: func(r *row) any { return bunx.JSONOrNull(&r.Config) }},
+	{Name: "secrets", Field: func(r *row) any { return bunx.TextOrNull(&r.Sealed) }},
+	{Name: "scanned_at", Once: true, Field: func(r *row) any { return bunx.TimeOrNull(&r.ScannedAt) }},
+	{Name: "created_at", Once: true, Field: func(r *row) any { return bunx.TimeOf(&r.CreatedAt) }},
+	{Name: "updated_at", Field: func(r *row) any { return bunx.TimeOf(&r.UpdatedAt) }},
+})
+
+// name returns what people call a domain.
+func name(d domains.Domain) string {
 	if d.Name != nil {
-		label = *d.Name
+		return *d.Name
 	}
+	return d.ID
+}
+
+func search(d domains.Domain) string {
 	description := ""
 	if d.Description != nil {
 		description = *d.Description
 	}
-	return row{
-		TenantID: tenant, ID: d.ID, Name: d.Name, Label: fold.Text(label), Search: fold.Search(d.ID, label, description),
-		Description: d.Description, Type: d.Type, Config: orNull(string(d.Config)), Secrets: orNull(d.Sealed),
-		ScannedAt: bunx.AtOrNull(d.ScannedAt), CreatedAt: bunx.At(d.CreatedAt), UpdatedAt: bunx.At(d.UpdatedAt),
-	}
-}
-
-func (r row) domain() domains.Domain {
-	d := domains.Domain{
-		Tenant: r.TenantID, ID: r.ID, Name: r.Name, Description: r.Description, Type: r.Type,
-		ScannedAt: r.ScannedAt.Ptr(), CreatedAt: r.CreatedAt.Time, UpdatedAt: r.UpdatedAt.Time,
-	}
-	if r.Config != nil {
-		d.Config = json.RawMessage(*r.Config)
-	}
-	if r.Secrets != nil {
-		d.Sealed = *r.Secrets
-	}
-	return d
-}
-
-func orNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
+	return fold.Search(d.ID, name(d), description)
 }
 
 var list = bunx.List[row]{
-	Key: "id", Order: "name", Search: "search",
+	Table: table.Without("config", "secrets"), Key: "id", Order: "name", Search: "search",
 	Sorts: []bunx.Sort[row]{
-		{Field: "name", Column: "label", Value: func(r row) string { return r.Label }},
+		{Field: "name", Column: "label", Value: func(r row) string { return r.label }},
 		{Field: "id", Column: "id", Value: func(r row) string { return r.ID }},
-		{Field: "createdAt", Column: "created_at", Value: func(r row) string { return r.CreatedAt.String() }},
-		{Field: "updatedAt", Column: "updated_at", Value: func(r row) string { return r.UpdatedAt.String() }},
+		{Field: "createdAt", Column: "created_at", Value: func(r row) string { return bunx.At(r.CreatedAt).String() }},
+		{Field: "updatedAt", Column: "updated_at", Value: func(r row) string { return bunx.At(r.UpdatedAt).String() }},
 	},
 }
 
@@ -99,20 +83,21 @@ func (s *Store) LockTenant(ctx context.Context, tenant string) error {
 // Get implements domains.Store.
 func (s *Store) Get(ctx context.Context, tenant, id string) (domains.Domain, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	r, err := one(ctx, c.NewSelect(), tenant, id)
-	return r.domain(), err
+	r, err := one(ctx, c, tenant, id, "")
+	return r.Domain, err
 }
 
-func one(ctx context.Context, q *bun.SelectQuery, tenant, id string) (row, error) {
-	var r row
-	err := q.Model(&r).Where("d.tenant_id = ?", tenant).Where("d.id = ?", id).Scan(ctx)
+var selectOne = table.Select(`WHERE tenant_id = $1 AND id = $2`)
+
+func one(ctx context.Context, c bunx.Conn, tenant, id, lock string) (row, error) {
+	r, err := table.Scan(c.Row(ctx, selectOne+lock, tenant, id))
 	return r, bunx.Err(err, "Domain")
 }
 
 // Page implements domains.Store.
 func (s *Store) Page(ctx context.Context, tenant string, q paging.Query) (paging.Page[domains.Domain], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows := c.NewSelect().Model((*row)(nil)).ExcludeColumn("config", "secrets", "search").Where("d.tenant_id = ?", tenant)
+	rows := table.Rows(c).Where("d.tenant_id = ?", tenant)
 	page, err := bunx.Page(ctx, rows, list, func(r row) string { return r.ID }, q)
 	return paging.Map(page, row.domain), err
 }
@@ -120,15 +105,14 @@ func (s *Store) Page(ctx context.Context, tenant string, q paging.Query) (paging
 // All implements domains.Store.
 func (s *Store) All(ctx context.Context, tenant, driver string) ([]domains.Domain, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	var rows []row
-	q := c.NewSelect().Model(&rows).ExcludeColumn("label", "search").Where("d.tenant_id = ?", tenant)
+	q := table.Rows(c).Where("d.tenant_id = ?", tenant)
 	if driver != "" {
-		q.Where("d.type = ?", driver)
+		q = q.Where("d.type = ?", driver)
 	}
-	err := q.OrderExpr("d.id").Scan(ctx)
+	rows, err := table.All(ctx, q.OrderExpr("d.id"))
 	all := make([]domains.Domain, len(rows))
 	for i, r := range rows {
-		all[i] = r.domain()
+		all[i] = r.Domain
 	}
 	return all, bunx.Err(err, "Domain")
 }
@@ -144,8 +128,8 @@ func (s *Store) Size(ctx context.Context, tenant string) (n, bytes int, err erro
 // Insert implements domains.Store.
 func (s *Store) Insert(ctx context.Context, tenant string, d domains.Domain) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		r := rowOf(tenant, d)
-		_, err := c.NewInsert().Model(&r).Exec(ctx)
+		d.Tenant = tenant
+		_, err := table.Insert(ctx, c, "", row{Domain: d})
 		return bunx.Err(err, "A domain with the id "+d.ID)
 	})
 }
@@ -154,20 +138,19 @@ func (s *Store) Insert(ctx context.Context, tenant string, d domains.Domain) err
 func (s *Store) Update(ctx context.Context, tenant, id string, edit func(*domains.Domain) error) (domains.Domain, error) {
 	var d domains.Domain
 	err := bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		was, err := one(ctx, c.Lock(c.NewSelect()), tenant, id)
+		was, err := one(ctx, c, tenant, id, c.ForUpdate())
 		if err != nil {
 			return err
 		}
-		d = was.domain()
+		d = was.Domain
 		if err := edit(&d); err != nil {
 			return err
 		}
-		if err := guard.Check(ctx, "domain", was.domain()); err != nil {
+		if err := guard.Check(ctx, "domain", was.Domain); err != nil {
 			return err
 		}
-		d.Tenant, d.ID, d.ScannedAt, d.CreatedAt = tenant, id, was.ScannedAt.Ptr(), was.CreatedAt.Time
-		r := rowOf(tenant, d)
-		_, err = c.NewUpdate().Model(&r).WherePK().Exec(ctx)
+		d.Tenant, d.ID, d.ScannedAt, d.CreatedAt = tenant, id, was.ScannedAt, was.CreatedAt
+		_, err = table.Update(ctx, c, &row{Domain: d})
 		return bunx.Err(err, "Domain")
 	})
 	if err != nil {
@@ -180,11 +163,11 @@ func (s *Store) Update(ctx context.Context, tenant, id string, edit func(*domain
 func (s *Store) Delete(ctx context.Context, tenant, id string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if guard.Of(ctx, "domain") != nil {
-			was, err := one(ctx, c.Lock(c.NewSelect()), tenant, id)
+			was, err := one(ctx, c, tenant, id, c.ForUpdate())
 			if err != nil {
 				return err
 			}
-			if err := guard.Check(ctx, "domain", was.domain()); err != nil {
+			if err := guard.Check(ctx, "domain", was.Domain); err != nil {
 				return err
 			}
 		}

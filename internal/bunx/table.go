@@ -198,6 +198,15 @@ func (t *Table[T]) All(ctx context.Context, q *bun.SelectQuery) ([]T, error) {
 	return all, err
 }
 
+// Without returns a Table whose reads leave out columns.
+func (t *Table[T]) Without(columns ...string) *Table[T] {
+	without := *t
+	without.read = slices.DeleteFunc(slices.Clone(t.read), func(c Column[T]) bool { return slices.Contains(columns, c.Name) })
+	without.Names = names(without.read)
+	without.qualified = t.alias + "." + strings.ReplaceAll(without.Names, ", ", ", "+t.alias+".")
+	return &without
+}
+
 // With returns a Table whose built SELECTs read columns of joined tables, too. Their names have the alias of their table.
 func (t *Table[T]) With(joined ...Column[T]) *Table[T] {
 	with := *t

@@ -4,7 +4,6 @@ package bunstore
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -115,59 +114,39 @@ func (s *Store) Sweep(ctx context.Context, tenant string, before time.Time) (n i
 	return n, err
 }
 
-// token is the shape of tc_tokens.
+// token is a row of tc_tokens.
 type token struct {
-	bun.BaseModel `bun:"table:tc_tokens,alias:t"`
-
-	TenantID       string
-	ID             string
-	Type           string
-	Username       string
-	SecretHash     string
-	ReadOnly       bool
-	Notes          *string
-	Restrict       *string `bun:"restriction"`
-	Host           *string
-	CIDR           *string `bun:"cidr"`
-	Data           *string
-	Requests       int64
-	Blocked        int64
-	LastAccessedAt bunx.Time
-	ExpiresAt      bunx.Time
-	CreatedAt      bunx.Time
-	UpdatedAt      bunx.Time
+	tenant string
+	sessions.Token
 }
 
-func (t token) token() sessions.Token {
-	out := sessions.Token{
-		ID: t.ID, Type: t.Type, Username: t.Username, SecretHash: t.SecretHash, ReadOnly: t.ReadOnly, Notes: t.Notes,
-		Restrict: t.Restrict, Host: t.Host, CIDR: t.CIDR, Requests: t.Requests, Blocked: t.Blocked,
-		LastAccessedAt: t.LastAccessedAt.Ptr(), ExpiresAt: t.ExpiresAt.Ptr(), CreatedAt: t.CreatedAt.Time, UpdatedAt: t.UpdatedAt.Time,
-	}
-	if t.Data != nil {
-		out.Data = json.RawMessage(*t.Data)
-	}
-	return out
-}
+// tokenTable has the columns of a token. Whoever reads knows the tenant.
+var tokenTable = bunx.NewTable("tc_tokens", "t", []bunx.Column[token]{
+	{Name: "tenant_id", Key: true, Value: func(t *token) any { return t.tenant }},
+	{Name: "id", Key: true, Field: func(t *token) any { return &t.ID }},
+	{Name: "type", Field: func(t *token) any { return &t.Type }},
+	{Name: "username", Field: func(t *token) any { return &t.Username }},
+	{Name: "secret_hash", Field: func(t *token) any { return &t.SecretHash }},
+	{Name: "read_only", Field: func(t *token) any { return &t.ReadOnly }},
+	{Name: "notes", Field: func(t *token) any { return &t.Notes }},
+	{Name: "restriction", Field: func(t *token) any { return &t.Restrict }},
+	{Name: "host", Field: func(t *token) any { return &t.Host }},
+	{Name: "cidr", Field: func(t *token) any { return &t.CIDR }},
+	{Name: "data", Field: func(t *token) any { return bunx.JSONOrNull(&t.Data) }},
+	{Name: "requests", Field: func(t *token) any { return &t.Requests }},
+	{Name: "blocked", Field: func(t *token) any { return &t.Blocked }},
+	{Name: "last_accessed_at", Field: func(t *token) any { return bunx.TimeOrNull(&t.LastAccessedAt) }},
+	{Name: "expires_at", Field: func(t *token) any { return bunx.TimeOrNull(&t.ExpiresAt) }},
+	{Name: "created_at", Field: func(t *token) any { return bunx.TimeOf(&t.CreatedAt) }},
+	{Name: "updated_at", Field: func(t *token) any { return bunx.TimeOf(&t.UpdatedAt) }},
+})
 
-func tokenRow(tenant string, t sessions.Token) *token {
-	row := &token{
-		TenantID: tenant, ID: t.ID, Type: t.Type, Username: t.Username, SecretHash: t.SecretHash, ReadOnly: t.ReadOnly,
-		Notes: t.Notes, Restrict: t.Restrict, Host: t.Host, CIDR: t.CIDR, Requests: t.Requests, Blocked: t.Blocked,
-		LastAccessedAt: bunx.AtOrNull(t.LastAccessedAt), ExpiresAt: bunx.AtOrNull(t.ExpiresAt),
-		CreatedAt: bunx.At(t.CreatedAt), UpdatedAt: bunx.At(t.UpdatedAt),
-	}
-	if t.Data != nil {
-		data := string(t.Data)
-		row.Data = &data
-	}
-	return row
-}
+var selectToken = tokenTable.Select(`WHERE tenant_id = $1 AND username = $2 AND id = $3`)
 
 // InsertToken implements sessions.Store.
 func (s *Store) InsertToken(ctx context.Context, tenant string, t sessions.Token) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.NewInsert().Model(tokenRow(tenant, t)).Exec(ctx)
+		_, err := tokenTable.Insert(ctx, c, "", token{tenant, t})
 		return bunx.Err(err, "Token")
 	})
 }
@@ -182,24 +161,23 @@ func (s *Store) Token(ctx context.Context, tenant, id string) (sessions.Token, s
 }
 
 var list = bunx.List[token]{
-	Key: "id", Order: "-createdAt",
-	Sorts: []bunx.Sort[token]{{Field: "createdAt", Column: "created_at", Value: func(t token) string { return t.CreatedAt.String() }}},
+	Table: tokenTable, Key: "id", Order: "-createdAt",
+	Sorts: []bunx.Sort[token]{{Field: "createdAt", Column: "created_at", Value: func(t token) string { return bunx.At(t.CreatedAt).String() }}},
 }
 
 // Tokens implements sessions.Store.
 func (s *Store) Tokens(ctx context.Context, tenant, username string, q paging.Query) (paging.Page[sessions.Token], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows := c.NewSelect().Model((*token)(nil)).Where("t.tenant_id = ?", tenant).Where("t.username = ?", username)
+	rows := tokenTable.Rows(c).Where("t.tenant_id = ?", tenant).Where("t.username = ?", username)
 	page, err := bunx.Page(ctx, rows, list, func(t token) string { return t.ID }, q)
-	return paging.Map(page, token.token), err
+	return paging.Map(page, func(t token) sessions.Token { return t.Token }), err
 }
 
 // UserToken implements sessions.Store.
 func (s *Store) UserToken(ctx context.Context, tenant, username, id string) (sessions.Token, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	var t token
-	err := c.NewSelect().Model(&t).Where("t.tenant_id = ?", tenant).Where("t.username = ?", username).Where("t.id = ?", id).Scan(ctx)
-	return t.token(), bunx.Err(err, "Token")
+	t, err := tokenTable.Scan(c.Row(ctx, selectToken, tenant, username, id))
+	return t.Token, bunx.Err(err, "Token")
 }
 
 // DeleteToken implements sessions.Store.

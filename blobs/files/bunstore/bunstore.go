@@ -12,21 +12,40 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 )
 
+// row is a row of a table of files.
+type row struct {
+	tenant string
+	files.File
+}
+
+// columns are those of each table of files. Whoever reads knows the tenant.
+var columns = []bunx.Column[row]{
+	{Name: "tenant_id", Key: true, Value: func(r *row) any { return r.tenant }},
+	{Name: "id", Key: true, Field: func(r *row) any { return &r.ID }},
+	{Name: "username", Field: func(r *row) any { return &r.Username }},
+	{Name: "filename", Field: func(r *row) any { return &r.Filename }},
+	{Name: "content_type", Field: func(r *row) any { return &r.ContentType }},
+	{Name: "size", Field: func(r *row) any { return &r.Size }},
+	{Name: "chunks", Field: func(r *row) any { return &r.Chunks }},
+	{Name: "created_at", Field: func(r *row) any { return bunx.TimeOf(&r.CreatedAt) }},
+	{Name: "expires_at", Field: func(r *row) any { return bunx.TimeOf(&r.ExpiresAt) }},
+}
+
 // Store implements files.Store.
 type Store struct {
 	db          *bun.DB
 	table, noun string
+	rows        *bunx.Table[row]
 	// The statements, by what they do.
-	insert, get, expired, ofUsers, held, remove string
+	get, expired, ofUsers, held, remove string
 }
 
 // New returns a Store over a table of the program's own; noun names a row in messages.
 func New(db *bun.DB, table, noun string) *Store {
-	const columns = "id, username, filename, content_type, size, chunks, created_at, expires_at"
+	rows := bunx.NewTable(table, "f", columns)
 	return &Store{
-		db: db, table: table, noun: noun,
-		insert:  `INSERT INTO ` + table + ` (tenant_id, ` + columns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		get:     `SELECT ` + columns + ` FROM ` + table + ` WHERE tenant_id = $1 AND id = $2`,
+		db: db, table: table, noun: noun, rows: rows,
+		get:     rows.Select(`WHERE tenant_id = $1 AND id = $2`),
 		expired: `SELECT id FROM ` + table + ` WHERE tenant_id = $1 AND expires_at <= $2 ORDER BY expires_at, id LIMIT $3`,
 		ofUsers: `SELECT id FROM ` + table + ` WHERE tenant_id = $1 AND username IN `,
 		held:    `SELECT CAST(coalesce(sum(size), 0) AS bigint) FROM ` + table + ` WHERE tenant_id = $1 AND username = $2`,
@@ -45,8 +64,7 @@ func (s *Store) Insert(ctx context.Context, tenant string, f files.File) error {
 		if err := c.HoldPrincipal(ctx, tenant, f.Username); err != nil {
 			return err
 		}
-		_, err := c.Exec(ctx, s.insert, tenant, f.ID, f.Username, f.Filename, f.ContentType, f.Size, f.Chunks,
-			bunx.At(f.CreatedAt), bunx.At(f.ExpiresAt))
+		_, err := s.rows.Insert(ctx, c, "", row{tenant, f})
 		return bunx.Err(err, s.noun)
 	})
 }
@@ -54,12 +72,9 @@ func (s *Store) Insert(ctx context.Context, tenant string, f files.File) error {
 // Get implements files.Store.
 func (s *Store) Get(ctx context.Context, tenant, id string) (files.File, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	var f files.File
-	var created, expires bunx.Time
-	err := c.One(ctx, s.noun, s.get, []any{tenant, id},
-		&f.ID, &f.Username, &f.Filename, &f.ContentType, &f.Size, &f.Chunks, &created, &expires)
-	f.CreatedAt, f.ExpiresAt = created.Time, expires.Time
-	return f, err
+	var r row
+	err := c.One(ctx, s.noun, s.get, []any{tenant, id}, s.rows.Dest(&r)...)
+	return r.File, err
 }
 
 // Expired implements files.Store.
