@@ -36,7 +36,7 @@ var mayImport = []rule{
 	{"errs internal/egress internal/cache internal/escapes internal/fold internal/rawjson internal/pgsafe internal/pgtest internal/slapd internal/spool internal/uuids internal/fieldtest", ""},
 	{"internal/sqlitesafe", "internal/limiter"},
 	{"actor blobs entity hal paging internal/guard internal/keyring internal/limiter", "errs"},
-	{"blobs/files", "errs blobs paging internal/guard internal/uuids"},
+	{"blobs/files", "errs blobs entity paging internal/guard internal/uuids"},
 	{"internal/bunx", "errs paging internal/fold"},
 	{"internal/transfer", "errs entity paging internal/escapes internal/rawjson internal/slug internal/uuids"},
 	{"internal/slug", "internal/fold internal/uuids"},

@@ -29,7 +29,7 @@ import (
 
 // noUsernames are the columns that no user's name is kept in: ids and names of other things, keys, and what people or
 // programs wrote, in which a name is but a word. A column that is not here, and not renamed, fails TestRenameReachesAll:
-// name it here or in app.renamed.
+// name it here, or rename it in its package's Hooks.
 var noUsernames = []string{
 	"id", "tenant_id", "team_id", "activity_id", "comment_id", "parent_id", "bundle_id", "library_id", "blob_id", "avatar_id", "domain_id",
 	"editing_id", "source", "source_id", "source_tenant", "domain", "kind", "type", "state", "phase", "mark", "key", "path", "filename", "content_type",

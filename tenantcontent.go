@@ -90,7 +90,7 @@ type Config struct {
 	// (App.Sessions.Authenticate).
 	KeepLogins bool
 	// Entities are the host's kinds of content: each joins the ready ones, or replaces the one of its kind, whose plain
-	// routes are gone then.
+	// routes are gone then. Their Hooks run behind those of the ready packages' kinds and before those of the packages.
 	Entities []entity.Type
 	// BundleDrivers are the host's types of bundle entries: each joins the ready ones, or replaces the one with its id.
 	BundleDrivers []bundles.Driver
@@ -137,6 +137,7 @@ type App struct {
 
 	db         *bun.DB
 	log        *slog.Logger
+	registry   *entity.Registry
 	handler    httpapi.Handler
 	inUse      inUse
 	visibility visibility
@@ -177,16 +178,17 @@ func Open(c Config) (*App, error) {
 	if app.Inputs, err = inputs.New(c.InputEditors...); err != nil {
 		return nil, err
 	}
-	blobs := blobstore.New(c.DB)
+	registry := entity.NewRegistry()
 	var changes, settings cache.Counter // of users, teams, sessions and tokens; of tenants
-	directory := principalstore.New(c.DB).Notify(changes.Bump)
+	blobs, directory, logins := blobstore.New(c.DB), principalstore.New(c.DB).Notify(changes.Bump), domainstore.New(c.DB)
 	app.Colors = colors.New(colors.Options{Store: colorstore.New(c.DB), Now: c.Now})
-	known := func(ctx context.Context, tenant, id string) error { return app.Domains.Known(ctx, tenant, id) }
+	app.Principals = principals.New(principals.Options{
+		Store: directory, Blobs: blobs, Content: registry, KnownDomain: domains.Lookup{Store: logins}.Known,
+		Now: c.Now, NewID: c.NewID, Log: c.Log, Refusal: domains.MinRefusal,
+	})
 	app.Tenants = tenants.New(tenants.Options{
-		Store: tenantstore.New(c.DB).Notify(settings.Bump), Keys: keys, Changes: &settings, KnownDomain: known, Now: c.Now,
-		Username: func(ctx context.Context, tenant, name string) (string, error) {
-			return app.Principals.Username(ctx, tenant, name)
-		},
+		Store: tenantstore.New(c.DB).Notify(settings.Bump), Keys: keys, Changes: &settings, Now: c.Now,
+		KnownDomain: domains.Lookup{Store: logins}.Known, Username: app.Principals.Username,
 	})
 	app.AIInstructions = aiinstr.New(aiinstr.Options{
 		Store: instructionstore.New(c.DB), Settings: app.Tenants, Directory: directory, Now: c.Now, NewID: c.NewID,
@@ -195,28 +197,20 @@ func Open(c Config) (*App, error) {
 		Store: uploadstore.New(c.DB), Blobs: blobs, Now: c.Now, NewID: c.NewID, Limit: c.MaxUpload,
 	})
 	app.Downloads = downloads.New(downloads.Options{Store: downloadstore.New(c.DB), Blobs: blobs, Now: c.Now, NewID: c.NewID})
-	principal := principals.Options{Store: directory, Blobs: blobs, Forget: app.forget, Renamed: app.renamed, Now: c.Now, NewID: c.NewID, Log: c.Log, Refusal: domains.MinRefusal}
-	principal.KnownDomain = known
-	elsewhere := append(principals.Types(principal), app.AIInstructions.Type())
+	elsewhere := append(app.Principals.Types(), app.AIInstructions.Type())
 	app.Content = content.New(content.Options{
-		Store: contentstore.New(c.DB), Blobs: blobs, Directory: directory, Others: replaced(elsewhere, c.Entities),
-		CanonicalName: func(ctx context.Context, tenant, name string) (string, error) {
-			return app.Principals.CanonicalName(ctx, tenant, name)
-		},
-		Forget: app.forget, Limit: c.MaxUpload, Now: c.Now, NewID: c.NewID,
+		Store: contentstore.New(c.DB), Blobs: blobs, Directory: directory, Registry: registry, Others: replaced(elsewhere, c.Entities),
+		CanonicalName: app.Principals.CanonicalName, Limit: c.MaxUpload, Now: c.Now, NewID: c.NewID,
 	})
-	registry, err := entity.NewRegistry(replaced(append(elsewhere, app.Content.Types()...), c.Entities)...)
-	if err != nil {
+	if err := registry.Add(replaced(append(elsewhere, app.Content.Types()...), c.Entities)...); err != nil {
 		return nil, err
 	}
-	principal.Content = registry
-	app.Principals = principals.New(principal)
 	said := commentstore.New(c.DB)
 	app.Comments = comments.New(comments.Options{
 		Store: said, Queue: said, Entities: registry, Users: app.Principals, Now: c.Now, NewID: c.NewID,
 	})
 	app.Domains, err = domains.New(domains.Options{
-		Store: domainstore.New(c.DB), Principals: app.Principals, Tenants: app.Tenants, Keys: keys, Drivers: drivers(c.DomainDrivers, c.DenyNetworks), Now: c.Now,
+		Store: logins, Principals: app.Principals, Tenants: app.Tenants, Keys: keys, Drivers: drivers(c.DomainDrivers, c.DenyNetworks), Now: c.Now,
 	})
 	if err != nil {
 		return nil, err
@@ -232,6 +226,11 @@ func Open(c Config) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
+	registry.AddHooks(
+		app.Principals.Hooks(), app.Tenants.Hooks(), app.Uploads.Hooks(), app.Downloads.Hooks(), app.Comments.Hooks(), app.Domains.Hooks(),
+		app.Sessions.Hooks(), app.Bundles.Hooks(),
+	)
+	app.registry = registry
 	app.handler, err = httpapi.New(httpapi.Config{
 		Services: httpapi.Services{
 			AIInstructions: app.AIInstructions, Content: app.Content,
@@ -438,42 +437,10 @@ func (app *App) work(ctx context.Context) {
 	}
 }
 
-// forget removes what hangs on entities, teams and users that are deleted: the comments on them, or the users' files. What
-// the users said stays, and is nobody's.
-func (app *App) forget(ctx context.Context, tenant string, gone ...entity.Key) error {
-	var users []string
-	for _, key := range gone {
-		if key.Kind == principals.KindUser {
-			users = append(users, key.ID)
-			continue
-		}
-		if err := app.Comments.Forget(ctx, tenant, key); err != nil {
-			return err
-		}
-	}
-	if err := app.Comments.ForgetAuthors(ctx, tenant, users...); err != nil {
-		return err
-	}
-	if err := app.Uploads.Forget(ctx, tenant, users...); err != nil {
-		return err
-	}
-	if err := app.Tenants.ForgetUsers(ctx, tenant, users...); err != nil {
-		return err
-	}
-	return app.Downloads.Forget(ctx, tenant, users...)
-}
-
-// renamed changes usernames wherever they are stored. What the rows of users and
-// owners of content need is done before.
-func (app *App) renamed(ctx context.Context, tenant string, names map[string]string) error {
-	for _, rename := range []func(context.Context, string, map[string]string) error{
-		app.Uploads.RenameUsers, app.Downloads.RenameUsers, app.Comments.RenameUsers, app.Bundles.RenameUsers, app.Tenants.RenameUsers,
-	} {
-		if err := rename(ctx, tenant, names); err != nil {
-			return err
-		}
-	}
-	return nil
+// Deleted removes what belongs to entities of the host's kinds that the host deletes itself, such as the comments on them: see
+// entity.Hooks. It joins the transaction in ctx and needs no actor. What a restore or deploy removes is passed to it already.
+func (app *App) Deleted(ctx context.Context, tenant string, gone ...entity.Key) error {
+	return app.registry.Deleted(ctx, tenant, gone...)
 }
 
 // Sweep removes what has expired, tenant by tenant. Run does it each minute.
@@ -484,12 +451,8 @@ func (app *App) Sweep(ctx context.Context) error {
 	}
 	var failed []error // one tenant's failure is not the others'
 	for _, tenant := range ids {
-		for _, sweep := range []func(context.Context, string) (int, error){
-			app.Sessions.Sweep, app.Uploads.Sweep, app.Downloads.Sweep, app.Domains.Sweep, app.Principals.Sweep,
-		} {
-			if _, err := sweep(ctx, tenant); err != nil {
-				failed = append(failed, fmt.Errorf("tenant %s: %w", tenant, err))
-			}
+		if err := app.registry.Sweep(ctx, tenant); err != nil {
+			failed = append(failed, fmt.Errorf("tenant %s: %w", tenant, err))
 		}
 	}
 	return errors.Join(failed...)

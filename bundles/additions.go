@@ -7,18 +7,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
-
-// Additions counts what people added to an entity that came with a deploy, and what would be removed with it.
-type Additions struct {
-	Comments int // without their replies
-	Members  int // of a team
-}
 
 // spareAdditions takes out of a plan what the people of another tenant added something of their own to, and what that needs: a
 // deploy removes nothing that is theirs. The entities belong to the tenant from then on.
@@ -85,7 +78,7 @@ func (l *importer) additions(ctx context.Context, kind entity.Kind, ids []string
 	if len(ids) == 0 {
 		return nil
 	}
-	all, err := l.s.store.Additions(ctx, l.tenant, kind, ids)
+	all, err := l.s.content.Additions(ctx, l.tenant, kind, ids)
 	if err != nil {
 		return err
 	}
@@ -94,7 +87,7 @@ func (l *importer) additions(ctx context.Context, kind entity.Kind, ids []string
 		return err
 	}
 	owned := map[string]int{}
-	if isPrincipal(kind) {
+	if l.s.typeOf(kind).Owns {
 		if owned, err = l.ownContent(ctx, ids); err != nil {
 			return err
 		}
@@ -106,17 +99,12 @@ func (l *importer) additions(ctx context.Context, kind entity.Kind, ids []string
 				return err
 			}
 		}
-		var said []string
-		for _, c := range []entity.Count{
-			{N: all[id].Members, Of: "member"}, {N: owned[id], Of: "owned row"}, {N: all[id].Comments, Of: "comment thread"},
-			{N: len(files), Of: "file"}, {N: secrets[id], Of: "secret"},
-		} {
-			if c.N > 0 {
-				said = append(said, c.String())
-			}
-		}
+		said := entity.Counts(slices.Concat(all[id], []entity.Dependent{
+			{Count: entity.Count{N: owned[id], Of: "owned row"}, Rank: 2},
+			{Count: entity.Count{N: len(files), Of: "file"}}, {Count: entity.Count{N: secrets[id], Of: "secret"}},
+		}))
 		if len(said) > 0 {
-			why[k] = strings.Join(said, ", ")
+			why[k] = listed(said)
 		}
 	}
 	return nil

@@ -75,24 +75,6 @@ type Deployment struct {
 	Shared      bool   // deploys of another bundle brought it, too
 }
 
-// Dependents counts what is removed together with entities and is not in archives.
-type Dependents struct {
-	Comments        int // on the entities, without their replies
-	Passwords       int // of users, as all that follow
-	SuperuserRights int
-	Permissions     int // global ones
-	MFA             int // settings that are on
-	AIConsents      int
-	AIMessages      int
-	Notifications   int
-	Tokens          int // API tokens
-	Sessions        int // that have not expired
-	Pictures        int
-	Files           int            // uploads and downloads that have not expired
-	Authorships     int            // comments, which stay without an author
-	Memberships     map[string]int // by team
-}
-
 // Store keeps bundles and their entries. Implementations must pass storetest.TestStore.
 type Store interface {
 	// Get finds a bundle, with its entries, by id or, when key has no UUID form, by slug. Errors: errs.NotFound.
@@ -146,16 +128,8 @@ type Store interface {
 	// one is an old one. Those of users who had the new names before, and are gone, are removed.
 	RenameUsers(ctx context.Context, tenant string, names map[string]string) error
 
-	// Superusers returns which of some users are superusers, enabled or not.
-	Superusers(ctx context.Context, tenant string, usernames []string) ([]string, error)
-
 	// AllFingerprints returns the fingerprints of all entities of a kind that deploys from a source tenant brought, by id.
 	AllFingerprints(ctx context.Context, tenant, source string, kind entity.Kind) (map[string]string, error)
-	// Additions counts what people added to some entities of a kind, by id; those with nothing may be left out.
-	Additions(ctx context.Context, tenant string, kind entity.Kind, ids []string) (map[string]Additions, error)
-
-	// Dependents counts what hangs on some entities of a kind at a time. It asks of hundreds of entities at once.
-	Dependents(ctx context.Context, tenant string, kind entity.Kind, ids []string, at time.Time) (Dependents, error)
 
 	// Lock locks a tenant until the transaction in ctx ends: other callers of Lock wait. Errors: errs.NotFound if there is no
 	// such tenant.
@@ -219,7 +193,7 @@ type Options struct {
 	Tenants    Tenants
 	Downloads  Downloads
 	Principals Principals
-	Content    *entity.Registry // the kinds
+	Content    *entity.Registry // the kinds and hooks of all; New reads the kinds
 	Global     []entity.Type    // the kinds that an entry of type global ships beside those of Content: whole, each
 	Drivers    []Driver         // of the host: each joins the ready ones, or takes the place of the one with its id
 	// Notify tells some users of a tenant, in the transaction in ctx, what a deploy from another one left out. nil: nobody.

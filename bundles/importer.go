@@ -159,9 +159,6 @@ func (l *importer) leaveUsers() {
 	l.tell(said + ".")
 }
 
-// isPrincipal reports whether a kind is that of users or of teams.
-func isPrincipal(kind entity.Kind) bool { return kind == "user" || kind == "team" }
-
 // withhold passes the warnings of a Transferer, which may name users of the tenant and their rights, to the tenant's own superusers.
 // The caller is told how many they are, and nothing that depends on which users exist.
 func (l *importer) withhold(kind entity.Kind, actions []entity.ImportAction, warnings []string) {

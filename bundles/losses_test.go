@@ -182,7 +182,7 @@ func TestDeployRemovesNoUser(t *testing.T) {
 	})
 }
 
-// TestLossesAreCountedAtOnce: with as many statements for twenty users and tags as for two.
+// TestLossesAreCountedAtOnce: with as many statements for twenty users and reports as for two.
 func TestLossesAreCountedAtOnce(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is := is.New(t)
@@ -193,9 +193,9 @@ func TestLossesAreCountedAtOnce(t *testing.T) {
 			for i := range n {
 				_, err := w.Principals.CreateUser(w.as(t, tenant), principals.User{Username: fmt.Sprint("u", i)}, "")
 				is.NoErr(err)
-				w.make(t, tenant, "tag", fmt.Sprint("t", i), `{}`)
+				w.make(t, tenant, "report", fmt.Sprint("t", i), `{}`)
 			}
-			file := packed(t, map[string]string{"user jo": `{}`}, map[entity.Kind]int{"tag": 0})
+			file := packed(t, map[string]string{"user jo": `{}`}, map[entity.Kind]int{"report": 0})
 			counter.Take()
 			r, err := w.Bundles.Restore(w.as(t, tenant), bytes.NewReader(file), bundles.ImportOptions{DryRun: true})
 			is.NoErr(err)
@@ -208,6 +208,6 @@ func TestLossesAreCountedAtOnce(t *testing.T) {
 			}
 			cost = append(cost, asked)
 		}
-		is.Equal(cost, []int{3, 3}) // comments on tags and on users, and all of users but their memberships
+		is.Equal(cost, []int{3, 3}) // comments on reports and of users, and the tokens and sessions of users
 	})
 }

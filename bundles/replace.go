@@ -115,11 +115,13 @@ func (l *importer) leftAlone(ctx context.Context, kind entity.Kind, over map[str
 		alone := maps.Clone(over)
 		maps.DeleteFunc(alone, func(id string, _ bool) bool { return l.brought[entity.Key{Kind: kind, ID: id}] })
 		return alone, nil
-	case kind != "user":
+	}
+	protected := l.s.typeOf(kind).Protected
+	if protected == nil {
 		return nil, nil
 	}
-	supers, err := l.s.store.Superusers(ctx, l.tenant, slices.Collect(maps.Keys(over)))
-	return transfer.Set(supers), err
+	ids, err := protected(ctx, l.tenant, slices.Collect(maps.Keys(over)))
+	return transfer.Set(ids), err
 }
 
 // keep stores a download with some rows of the tenant, of which some are going to be removed. counts names kinds without rows.
@@ -159,7 +161,7 @@ func secretsOf(row entity.Row) int { return bytes.Count(row.JSON, []byte(`"`+ent
 func (l *importer) remove(ctx context.Context, p plan) error {
 	for _, kind := range slices.Backward(l.s.kinds) {
 		ids := p[kind]
-		if kind == "user" || kind == "team" {
+		if l.s.typeOf(kind).Owns {
 			if err := l.passOn(ctx, ids); err != nil {
 				return err
 			}
@@ -177,13 +179,16 @@ func (l *importer) remove(ctx context.Context, p plan) error {
 	return nil
 }
 
-// hold returns a plan without the users and teams that stay, and locks the others so that they get no more content. It comes
+// hold returns a plan without the users and teams, and others that own content, that stay, and locks the others so that they get no more content. It comes
 // before anything is removed: a transaction that is creating content for them may need what is removed, and would deadlock with
 // this one.
 func (l *importer) hold(ctx context.Context, p plan) (plan, error) {
 	p = maps.Clone(p)
 	var going []string
-	for _, kind := range []entity.Kind{"user", "team"} {
+	for _, kind := range l.s.kinds {
+		if !l.s.typeOf(kind).Owns {
+			continue
+		}
 		ids, err := l.spare(ctx, kind, p[kind])
 		if err != nil {
 			return nil, err
@@ -206,6 +211,15 @@ func (l *importer) drop(ctx context.Context, kind entity.Kind, ids []string) err
 	}
 	if _, err := l.s.transferers[kind].Remove(ctx, l.tenant, ids); err != nil {
 		return err
+	}
+	if !l.s.typeOf(kind).Owns {
+		gone := make([]entity.Key, len(ids))
+		for i, id := range ids {
+			gone[i] = entity.Key{Kind: kind, ID: id}
+		}
+		if err := l.s.content.Deleted(ctx, l.tenant, gone...); err != nil {
+			return err
+		}
 	}
 	for _, id := range ids {
 		l.count(Change{deleted, entity.Key{Kind: kind, ID: id}, names[id]})

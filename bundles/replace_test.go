@@ -391,8 +391,8 @@ func TestSizeIsBounded(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is := is.New(t)
 		file := w.export(t, "acme", "", "tagged "+w.make(t, "acme", "tag", "One", `{}`))
-		registry, err := entity.NewRegistry(w.Content.Types()...)
-		is.NoErr(err)
+		registry := entity.NewRegistry()
+		is.NoErr(registry.Add(w.Content.Types()...))
 		for size, code := range map[int64]errs.Code{int64(len(file)): errs.Unauthenticated, int64(len(file)) - 1: errs.TooLarge} {
 			s, err := bundles.New(bundles.Options{Content: registry, Size: size, Limits: archive.Limits{}, Store: panicking{}})
 			is.NoErr(err)

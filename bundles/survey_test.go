@@ -67,8 +67,8 @@ func TestSurvey(t *testing.T) {
 	}
 	library, site := [2]string{"entities/library/" + id + ".json", row}, [2]string{"entities/site/" + id + ".json", row}
 	file := func(path string) [2]string { return [2]string{"files/" + id + "/" + path, "x"} }
-	registry, err := entity.NewRegistry(twoKinds(t, w)...)
-	is.NoErr(err)
+	registry := entity.NewRegistry()
+	is.NoErr(registry.Add(twoKinds(t, w)...))
 	s, err := bundles.New(bundles.Options{Content: registry, Store: panicking{}})
 	is.NoErr(err)
 	for name, c := range map[string]struct {

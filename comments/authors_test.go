@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/comments"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
@@ -21,7 +22,7 @@ func (f *fixture) again(t *testing.T, name string) {
 	_, err := f.people.AddSuperuser(t.Context(), "acme", "keeper", "a long password")
 	is.NoErr(err)
 	is.NoErr(f.people.DeleteUser(root(t), name, ""))
-	is.NoErr(f.ForgetAuthors(t.Context(), "acme", name))
+	is.NoErr(f.Hooks().Deleted(t.Context(), "acme", entity.Key{Kind: entity.KindUser, ID: name}))
 	shown := "Another one"
 	_, err = f.people.CreateUser(root(t), principals.User{Username: name, DisplayName: &shown, Enabled: true}, "")
 	is.NoErr(err)

@@ -119,6 +119,8 @@ type Store interface {
 	// Unread returns how many of a user's notifications are unread.
 	Unread(ctx context.Context, tenant, username string) (int, error)
 
+	DependentStore
+
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
 }

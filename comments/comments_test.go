@@ -53,15 +53,15 @@ func newFixture(t *testing.T, open dbtest.Opener) *fixture {
 		}
 		return entity.Ref{Kind: "report", ID: "sales", OwnerID: "olga"}, nil
 	}
-	registry, err := entity.NewRegistry(
+	registry := entity.NewRegistry()
+	is.NoErr(registry.Add(
 		entity.Type{Kind: "report", Lookup: find, Commented: true}, entity.Type{Kind: "job", Lookup: find},
 		entity.Type{Kind: "recipe", Commented: true, Lookup: func(ctx context.Context, tenant, id string) (entity.Ref, error) {
 			ref, err := find(ctx, tenant, id)
 			ref.Kind = "recipe"
 			return ref, err
 		}},
-	)
-	is.NoErr(err)
+	))
 	s := bunstore.New(f.db)
 	f.Service = comments.New(comments.Options{Store: s, Queue: s, Entities: registry, Users: f.people, Now: f.clock, NewID: f.newID})
 	for _, u := range []struct{ tenant, name, shown string }{

@@ -174,25 +174,12 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 	})
 }
 
-// Forget removes all comments on an entity, for whoever removes the entity. It joins the transaction in ctx.
+// Forget removes all comments on an entity. It joins the transaction in ctx.
 func (s *Service) Forget(ctx context.Context, tenant string, of entity.Key) error {
-	if !isParent(of.Kind) && !s.takes(of.Kind) {
+	if !s.mayHave(of.Kind) {
 		return nil
 	}
 	return s.store.Forget(ctx, tenant, of)
-}
-
-// ForgetAuthors marks all comments of some users, who are being deleted, as without an author: users who get their names later
-// are not the authors. It joins the transaction in ctx and needs no actor.
-func (s *Service) ForgetAuthors(ctx context.Context, tenant string, usernames ...string) error {
-	return s.store.ForgetAuthors(ctx, tenant, usernames...)
-}
-
-// RenameUsers replaces usernames in comments and mentions: names maps old
-// ones to new ones, and no new one is an old one. What a message says stays as it was said. It joins the transaction in
-// ctx and needs no actor.
-func (s *Service) RenameUsers(ctx context.Context, tenant string, names map[string]string) error {
-	return s.store.RenameUsers(ctx, tenant, names)
 }
 
 // validMessage returns errs.Invalid for a message that is too long or that databases cannot store.

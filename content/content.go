@@ -177,7 +177,7 @@ type Service struct {
 	directory     Directory
 	canonicalName func(ctx context.Context, tenant, name string) (string, error)
 	others        []entity.Type
-	forget        func(ctx context.Context, tenant string, gone ...entity.Key) error
+	registry      *entity.Registry
 	now           func() time.Time
 	newID         func() string
 	limit         int64
@@ -191,8 +191,8 @@ type Options struct {
 	// Others are the kinds of other packages and the host. References to their entities in an entity's data are found by their
 	// Lookup. One with the name of a built-in kind replaces it.
 	Others []entity.Type
-	// Forget removes what belongs to deleted entities, such as comments, in the transaction in ctx; nil for nothing.
-	Forget func(ctx context.Context, tenant string, gone ...entity.Key) error
+	// Registry is told of deleted entities; nil for none, when nothing belongs to them.
+	Registry *entity.Registry
 	// CanonicalName returns the exact name of the user who is meant by the owner in a natural id, or the name as it is; nil: only
 	// exact names are found.
 	CanonicalName func(ctx context.Context, tenant, name string) (string, error)
@@ -213,7 +213,7 @@ func New(o Options) *Service {
 		o.Limit = 256 << 20
 	}
 	return &Service{
-		store: o.Store, blobs: o.Blobs, directory: o.Directory, canonicalName: o.CanonicalName, others: o.Others, forget: o.Forget, now: o.Now, newID: o.NewID, limit: o.Limit,
+		store: o.Store, blobs: o.Blobs, directory: o.Directory, canonicalName: o.CanonicalName, others: o.Others, registry: o.Registry, now: o.Now, newID: o.NewID, limit: o.Limit,
 	}
 }
 
@@ -351,10 +351,10 @@ func (s *Service) Delete(ctx context.Context, kind entity.Kind, id string) error
 
 // forgetAll removes what hangs on entities that are deleted.
 func (s *Service) forgetAll(ctx context.Context, tenant string, gone ...entity.Key) error {
-	if s.forget == nil {
+	if s.registry == nil {
 		return nil
 	}
-	return s.forget(ctx, tenant, gone...)
+	return s.registry.Deleted(ctx, tenant, gone...)
 }
 
 // drop removes the bytes of files.

@@ -126,12 +126,5 @@ func (s *Service) dropAll(ctx context.Context, tenant string, kind entity.Kind, 
 	if err != nil {
 		return 0, err
 	}
-	gone := make([]entity.Key, len(ids))
-	for i, id := range ids {
-		gone[i] = entity.Key{Kind: kind, ID: id}
-	}
-	if err := s.forgetAll(ctx, tenant, gone...); err != nil {
-		return 0, err
-	}
 	return n, s.drop(ctx, tenant, blobs)
 }

@@ -331,9 +331,3 @@ func (s *Service) Metadata(ctx context.Context, tenant, domain string, at Endpoi
 	}
 	return m.Metadata(at)
 }
-
-// Sweep removes the records of the tenant's used logins that have expired, and returns their number. It needs no actor: it is background
-// work.
-func (s *Service) Sweep(ctx context.Context, tenant string) (int, error) {
-	return s.o.Store.Sweep(ctx, tenant, s.stamp())
-}

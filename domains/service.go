@@ -112,10 +112,7 @@ func (s *Service) usable(d Domain) error {
 
 // get also spares the database what cannot be an id: a login brings both.
 func (s *Service) get(ctx context.Context, tenant, id string) (Domain, error) {
-	if !slug.Valid(id) || !plain(tenant) {
-		return Domain{}, errNotFound
-	}
-	return s.o.Store.Get(ctx, tenant, id)
+	return Lookup{s.o.Store}.get(ctx, tenant, id)
 }
 
 var errNotFound = errs.New(errs.NotFound, "Domain not found.")
@@ -300,15 +297,6 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 		}
 		return s.o.Store.Delete(ctx, a.Tenant, id)
 	})
-}
-
-// Known fails with errs.Invalid when the tenant has no domain of an id. It needs no actor: principals calls it.
-func (s *Service) Known(ctx context.Context, tenant, id string) error {
-	_, err := s.get(ctx, tenant, id)
-	if errs.CodeOf(err) == errs.NotFound {
-		return errs.New(errs.Invalid, "domain must be the id of a domain of the tenant")
-	}
-	return err
 }
 
 // Permissions is what the caller may do with a domain.

@@ -1,7 +1,7 @@
 // Package entity defines what bundles, comments and reassignment share: kinds of content, references to entities, and the
 // registry of the operations that each kind supports.
 //
-// Nouns import it; the root builds the registry. It stores nothing.
+// Nouns import it and declare themselves in the registry, which the root makes and fills. It stores nothing.
 package entity
 
 import (
@@ -16,6 +16,9 @@ import (
 
 // Kind names a kind of content, such as "report".
 type Kind string
+
+// KindUser is the kind of users, whose ids are their usernames: what belongs to them is in many packages.
+const KindUser Kind = "user"
 
 // Ref points at one entity.
 type Ref struct {
@@ -44,7 +47,7 @@ type Type struct {
 	Find func(ctx context.Context, tenant string, ids []string) (map[string]Ref, error)
 	// Commented reports whether entities of the kind can be commented: with comments.Service, and at
 	// /api/{Plural}/{id}/comments, where id is any that Lookup accepts. It needs Lookup. A comment has the id of its entity in
-	// the member {Kind}Id. Whoever removes an entity of the kind must call comments.Service.Forget.
+	// the member {Kind}Id. Whoever deletes an entity of the kind passes it to Registry.Deleted, which removes its comments.
 	Commented bool
 	// Plural is the kind in the paths of its routes; default: the kind with an s.
 	Plural string
@@ -60,11 +63,20 @@ type Type struct {
 	Rename func(ctx context.Context, tenant string, names map[string]string) error
 	// Transferer moves entities of the kind between tenants.
 	Transferer Transferer
+	// Owns reports whether entities of the kind, such as teams, can own others: what one owns is passed on before a restore or
+	// deploy removes it, and Transferer.Remove passes the entities to Registry.Deleted itself, while they are still there.
+	Owns bool
+	// Protected returns which of some entities no import overwrites, such as superusers. nil: none.
+	Protected func(ctx context.Context, tenant string, ids []string) ([]string, error)
+	// Hooks is what the kind does with its rows, or with others of its package, when what they belong to changes.
+	Hooks Hooks
 }
 
-// Registry is the kinds of one host, in the order of their registration.
+// Registry is where the packages of one program, and its host, declare themselves: their kinds and their hooks, in the order of
+// registration.
 type Registry struct {
 	types []Type
+	hooks []Hooks
 }
 
 // Path returns the kind as it is written in the paths of its routes.
@@ -73,32 +85,41 @@ func (t Type) Path() string { return cmp.Or(t.Plural, string(t.Kind)+"s") }
 // commented matches kinds and plurals that can be commented, as they become parts of member names and of paths.
 var commented = regexp.MustCompile(`^[a-z][A-Za-z0-9]*$`)
 
-// NewRegistry returns a registry. Errors: errs.Invalid for an empty kind or one given twice, and for a kind that can be
-// commented but not be looked up, or whose name or plural has more than letters and digits, or is that of another member
-// of comments.
-func NewRegistry(types ...Type) (*Registry, error) {
-	for _, t := range types {
-		switch {
-		case !t.Commented:
-		case t.Lookup == nil:
-			return nil, errs.New(errs.Invalid, "entity kind %q can be commented, so it needs Lookup", t.Kind)
-		case !commented.MatchString(string(t.Kind)) || !commented.MatchString(t.Path()) || t.Kind == "parent" || t.Kind == "user":
-			return nil, errs.New(errs.Invalid, "entity kind %q can be commented, so it and its plural %q must begin with a small letter, "+
-				"have only letters and digits of ASCII, and not be parent or user", t.Kind, t.Path())
-		}
-	}
-	return newRegistry(types)
-}
+// NewRegistry returns an empty Registry. Services are built with it while Add and AddHooks fill it.
+func NewRegistry() *Registry { return &Registry{} }
 
-func newRegistry(types []Type) (*Registry, error) {
+// Add adds kinds, with their hooks, behind those that are there. It belongs to the building of a program: not while the Registry is
+// in use. Errors: errs.Invalid for an empty kind or one that is there, and for a kind that can be commented but not be looked up, or
+// whose name or plural has more than letters and digits, or is that of another member of comments. Nothing is added then.
+func (r *Registry) Add(types ...Type) error {
 	seen := map[Kind]bool{}
 	for _, t := range types {
-		if t.Kind == "" || seen[t.Kind] {
-			return nil, errs.New(errs.Invalid, "entity kind %q is empty or registered twice", t.Kind)
+		if err := t.check(); err != nil {
+			return err
+		}
+		if _, there := r.Type(t.Kind); t.Kind == "" || there || seen[t.Kind] {
+			return errs.New(errs.Invalid, "entity kind %q is empty or registered twice", t.Kind)
 		}
 		seen[t.Kind] = true
 	}
-	return &Registry{types: types}, nil
+	for _, t := range types {
+		r.types = append(r.types, t)
+		r.hooks = append(r.hooks, t.Hooks)
+	}
+	return nil
+}
+
+func (t Type) check() error {
+	switch {
+	case !t.Commented:
+		return nil
+	case t.Lookup == nil:
+		return errs.New(errs.Invalid, "entity kind %q can be commented, so it needs Lookup", t.Kind)
+	case !commented.MatchString(string(t.Kind)) || !commented.MatchString(t.Path()) || t.Kind == "parent" || t.Kind == KindUser:
+		return errs.New(errs.Invalid, "entity kind %q can be commented, so it and its plural %q must begin with a small letter, "+
+			"have only letters and digits of ASCII, and not be parent or user", t.Kind, t.Path())
+	}
+	return nil
 }
 
 // Type returns the operations of a kind.
@@ -186,10 +207,19 @@ func (t Type) owners(ctx context.Context, tenant string, among []string) (owners
 	return owners, nil
 }
 
-// Rename replaces the owner ids of what principals own, kind by kind in the order of registration: see Type.Rename.
+// Rename replaces the names of users who are renamed: the owner ids of what they own, kind by kind in the order of registration
+// (see Type.Rename), then what Hooks.Renamed replaces.
 func (r *Registry) Rename(ctx context.Context, tenant string, names map[string]string) error {
 	for _, t := range r.types {
 		if err := t.rename(ctx, tenant, names); err != nil {
+			return err
+		}
+	}
+	for _, h := range r.hooks {
+		if h.Renamed == nil {
+			continue
+		}
+		if err := h.Renamed(ctx, tenant, names); err != nil {
 			return err
 		}
 	}

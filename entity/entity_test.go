@@ -22,17 +22,27 @@ func kind(k entity.Kind, owned int, err error) entity.Type {
 	}
 }
 
-func TestNewRegistryRefuses(t *testing.T) {
+// registryOf returns a Registry of some kinds.
+func registryOf(types ...entity.Type) (*entity.Registry, error) {
+	r := entity.NewRegistry()
+	return r, r.Add(types...)
+}
+
+func TestRegistryRefuses(t *testing.T) {
 	is := is.New(t)
-	_, err := entity.NewRegistry(kind("a", 0, nil), kind("b", 0, nil), kind("a", 0, nil))
+	_, err := registryOf(kind("a", 0, nil), kind("b", 0, nil), kind("a", 0, nil))
 	is.Equal(errs.CodeOf(err), errs.Invalid)
-	_, err = entity.NewRegistry(kind("", 0, nil))
+	_, err = registryOf(kind("", 0, nil))
 	is.Equal(errs.CodeOf(err), errs.Invalid)
+	r, err := registryOf(kind("a", 0, nil))
+	is.NoErr(err)
+	is.Equal(errs.CodeOf(r.Add(kind("b", 0, nil), kind("a", 0, nil))), errs.Invalid)
+	is.Equal(r.Kinds(), []entity.Kind{"a"}) // nothing was added
 }
 
 func TestRegistry(t *testing.T) {
 	is := is.New(t)
-	r, err := entity.NewRegistry(kind("report", 2, nil), entity.Type{Kind: "plain"}, kind("app", 1, nil), kind("none", 0, nil))
+	r, err := registryOf(kind("report", 2, nil), entity.Type{Kind: "plain"}, kind("app", 1, nil), kind("none", 0, nil))
 	is.NoErr(err)
 	counts, err := r.Owned(t.Context(), "acme", "jo")
 	is.NoErr(err)
@@ -49,13 +59,13 @@ func TestOwners(t *testing.T) {
 	is, failed := is.New(t), errors.New("no")
 	one := entity.Type{Kind: "one", Owned: func(_ context.Context, _, owner string) (int, error) { return len(owner) - 2, nil }}
 	list := entity.Type{Kind: "list", Owners: func(context.Context, string) ([]string, error) { return []string{"al", "stranger"}, nil }}
-	r, err := entity.NewRegistry(one, list, entity.Type{Kind: "plain"})
+	r, err := registryOf(one, list, entity.Type{Kind: "plain"})
 	is.NoErr(err)
 	owners, err := r.Owners(t.Context(), "acme", []string{"jo", "al", "mia"})
 	is.NoErr(err)
 	is.Equal(owners, map[string]bool{"al": true, "mia": true})
 	for _, bad := range []entity.Type{kind("bad", 0, failed), {Kind: "bad", Owners: func(context.Context, string) ([]string, error) { return nil, failed }}} {
-		r, err := entity.NewRegistry(one, bad)
+		r, err := registryOf(one, bad)
 		is.NoErr(err)
 		_, err = r.Owners(t.Context(), "acme", []string{"jo"})
 		is.Equal(err, failed)
@@ -79,13 +89,13 @@ func TestRename(t *testing.T) {
 	}
 	byHand, _ := by("a", nil)
 	_, own := by("b", nil)
-	r, err := entity.NewRegistry(own, byHand, entity.Type{Kind: "plain"})
+	r, err := registryOf(own, byHand, entity.Type{Kind: "plain"})
 	is.NoErr(err)
 	is.NoErr(r.Rename(t.Context(), "acme", map[string]string{"jo": "joe", "al": "alf"}))
 	is.Equal(did, []string{"bacmemap[al:alf jo:joe]", "aacmealalf", "aacmejojoe"})
 	byHand, own = by("c", failed)
 	for _, bad := range []entity.Type{byHand, own} {
-		r, err := entity.NewRegistry(bad)
+		r, err := registryOf(bad)
 		is.NoErr(err)
 		is.Equal(r.Rename(t.Context(), "acme", map[string]string{"jo": "joe"}), failed)
 	}
@@ -93,7 +103,7 @@ func TestRename(t *testing.T) {
 
 func TestRegistryStopsAtAnError(t *testing.T) {
 	is, failed := is.New(t), errors.New("no")
-	r, err := entity.NewRegistry(kind("a", 1, nil), kind("b", 1, failed))
+	r, err := registryOf(kind("a", 1, nil), kind("b", 1, failed))
 	is.NoErr(err)
 	_, err = r.Owned(t.Context(), "acme", "jo")
 	is.Equal(err, failed)
@@ -104,7 +114,7 @@ func TestRegistryStopsAtAnError(t *testing.T) {
 
 func TestEmptyRegistry(t *testing.T) {
 	is := is.New(t)
-	r, err := entity.NewRegistry()
+	r, err := registryOf()
 	is.NoErr(err)
 	counts, err := r.Owned(t.Context(), "acme", "jo")
 	is.NoErr(err)
@@ -133,11 +143,11 @@ func TestCommentedKindsFitPathsAndMembers(t *testing.T) {
 		{Kind: "Recipe", Commented: true, Lookup: find}, {Kind: "my recipe", Commented: true, Lookup: find},
 		{Kind: "recipe", Plural: "a/b", Commented: true, Lookup: find},
 	} {
-		_, err := entity.NewRegistry(bad)
+		_, err := registryOf(bad)
 		is.New(t).Equal(errs.CodeOf(err), errs.Invalid)
 	}
 	good := entity.Type{Kind: "city", Plural: "cities", Commented: true, Lookup: find}
-	_, err := entity.NewRegistry(good)
+	_, err := registryOf(good)
 	is.New(t).NoErr(err)
 	is.New(t).Equal(good.Path(), "cities")
 	is.New(t).Equal(entity.Type{Kind: "recipe"}.Path(), "recipes")

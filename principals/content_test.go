@@ -20,6 +20,15 @@ type content struct {
 	owned map[string]int
 	stuck bool          // it cannot be reassigned
 	kinds []entity.Kind // of the last ReassignOnly
+
+	hooks entity.Hooks
+}
+
+func (c *content) Deleted(ctx context.Context, tenant string, gone ...entity.Key) error {
+	if c.hooks.Deleted == nil {
+		return nil
+	}
+	return c.hooks.Deleted(ctx, tenant, gone...)
 }
 
 func (c *content) Owned(_ context.Context, tenant, owner string) (map[entity.Kind]int, error) {
@@ -40,14 +49,17 @@ func (c *content) Owners(ctx context.Context, tenant string, among []string) (ma
 	return owners, nil
 }
 
-func (c *content) Rename(_ context.Context, tenant string, names map[string]string) error {
+func (c *content) Rename(ctx context.Context, tenant string, names map[string]string) error {
 	for was, becomes := range names {
 		if n := c.owned[tenant+"/"+was]; n > 0 {
 			c.owned[tenant+"/"+becomes] = n
 			delete(c.owned, tenant+"/"+was)
 		}
 	}
-	return nil
+	if c.hooks.Renamed == nil {
+		return nil
+	}
+	return c.hooks.Renamed(ctx, tenant, names)
 }
 
 func (c *content) Reassign(_ context.Context, tenant, from, to string) ([]entity.Ref, error) {

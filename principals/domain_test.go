@@ -19,16 +19,14 @@ func TestRemoveDomain(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is, ctx := is.New(t), t.Context()
 		forgotten := map[entity.Key]bool{}
-		s := principals.New(principals.Options{
-			Store: f.store, Blobs: f.blobs, Content: f.content, Now: func() time.Time { return f.now }, Cost: cheap,
-			Forget: func(_ context.Context, tenant string, gone ...entity.Key) error {
-				is.Equal(tenant, "acme")
-				for _, key := range gone {
-					forgotten[key] = true
-				}
-				return nil
-			},
-		})
+		f.content.hooks.Deleted = func(_ context.Context, tenant string, gone ...entity.Key) error {
+			is.Equal(tenant, "acme")
+			for _, key := range gone {
+				forgotten[key] = true
+			}
+			return nil
+		}
+		s := f.Service
 		_, err := s.AddSuperuser(ctx, "acme", "root", password)
 		is.NoErr(err)
 		var names []string

@@ -137,11 +137,6 @@ func (s *Service) Unlock(ctx context.Context, username string) error {
 	return err
 }
 
-// Sweep removes the networks of users that have expired, and returns their number. It needs no actor: it is background work.
-func (s *Service) Sweep(ctx context.Context, tenant string) (int, error) {
-	return s.store.SweepNetworks(ctx, tenant, s.stamp())
-}
-
 // noteLock logs that a user was locked or unlocked, for one network or as a user; nothing for "".
 func (s *Service) noteLock(ctx context.Context, what, tenant, username, scope string) {
 	if scope == "" {

@@ -249,6 +249,7 @@ type Store interface {
 
 	TransferStore
 	DirectoryStore
+	DependentStore
 
 	// LockPrincipals keeps content from being added for users and teams until the transaction in ctx ends, and waits for what
 	// is just being added. Those that do not exist are no error. It comes after LockTenant.
@@ -260,13 +261,15 @@ type Store interface {
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
 }
 
-// Content is the entities that users and teams own. *entity.Registry implements it.
+// Content is what belongs to users and teams in other packages: the entities that they own, and all that entity.Hooks are for.
+// *entity.Registry implements it.
 type Content interface {
 	Owned(ctx context.Context, tenant, owner string) (map[entity.Kind]int, error)
 	Owners(ctx context.Context, tenant string, among []string) (map[string]bool, error)
 	Rename(ctx context.Context, tenant string, names map[string]string) error
 	Reassign(ctx context.Context, tenant, from, to string) ([]entity.Ref, error)
 	ReassignOnly(ctx context.Context, tenant, from, to string, kinds ...entity.Kind) ([]entity.Ref, error)
+	Deleted(ctx context.Context, tenant string, gone ...entity.Key) error
 }
 
 // Service implements the rules for users and teams over a Store.
@@ -274,8 +277,6 @@ type Service struct {
 	store       Store
 	blobs       blobs.Store
 	content     Content
-	forget      func(ctx context.Context, tenant string, gone ...entity.Key) error
-	renamed     func(ctx context.Context, tenant string, names map[string]string) error
 	knownDomain func(ctx context.Context, tenant, id string) error
 	now         func() time.Time
 	newID       func() string
@@ -289,13 +290,7 @@ type Service struct {
 type Options struct {
 	Store   Store
 	Blobs   blobs.Store
-	Content Content // default nil: nothing is owned
-	// Forget removes what belongs to deleted users or teams and is not reassigned, such as files and comments on a team, in the
-	// transaction in ctx; nil for nothing.
-	Forget func(ctx context.Context, tenant string, gone ...entity.Key) error
-	// Renamed replaces the names of users wherever they are stored outside Store and Content, in the transaction in ctx. names
-	// maps old to new; no new name is an old one, nor that of another user. nil: nowhere.
-	Renamed func(ctx context.Context, tenant string, names map[string]string) error
+	Content Content // default nil: nothing belongs to users and teams
 	// KnownDomain returns errs.Invalid if a tenant has no domain with this id. It is called, in the transaction in ctx, whenever
 	// a user or team gets another domain than Local, and by Admit and Sync; nil: every domain is known.
 	KnownDomain func(ctx context.Context, tenant, id string) error
@@ -321,7 +316,7 @@ func New(o Options) *Service {
 		o.Log = slog.Default()
 	}
 	return &Service{
-		log: o.Log, refusal: o.Refusal, store: o.Store, blobs: o.Blobs, content: o.Content, forget: o.Forget, renamed: o.Renamed, knownDomain: o.KnownDomain,
+		log: o.Log, refusal: o.Refusal, store: o.Store, blobs: o.Blobs, content: o.Content, knownDomain: o.KnownDomain,
 		now: o.Now, newID: o.NewID,
 		passwords: newHasher(o.Cost, runtime.GOMAXPROCS(0)),
 		counting:  limiter.New(limiter.Options{Capacity: maxAllCounted, PerKey: maxCounting, Timeout: settleTime}),

@@ -29,11 +29,6 @@ func (s *Service) rename(ctx context.Context, tenant string, names map[string]st
 				return err
 			}
 		}
-		if s.renamed != nil {
-			if err := s.renamed(ctx, tenant, step); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }

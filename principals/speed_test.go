@@ -106,12 +106,8 @@ func BenchmarkRemoveDomain(b *testing.B) {
 			snap := company(20_000, 200)
 			var took time.Duration
 			for b.Loop() {
-				registry, err := entity.NewRegistry()
-				if err != nil {
-					b.Fatal(err)
-				}
-				s := principals.New(principals.Options{Store: bunstore.New(open(b)), Content: registry, Cost: cheap})
-				_, err = s.AddSuperuser(b.Context(), "acme", "root", password)
+				s := principals.New(principals.Options{Store: bunstore.New(open(b)), Content: entity.NewRegistry(), Cost: cheap})
+				_, err := s.AddSuperuser(b.Context(), "acme", "root", password)
 				if err == nil {
 					err = scanned(s, snap)
 				}

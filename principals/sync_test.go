@@ -268,20 +268,18 @@ func TestRenames(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
 		told := map[string]string{} // who is called what, as the hook was told
-		s := principals.New(principals.Options{
-			Store: f.store, Content: f.content, Now: func() time.Time { return f.now },
-			Renamed: func(_ context.Context, tenant string, names map[string]string) error {
-				is.Equal(tenant, "acme")
-				for was, becomes := range names {
-					for who, name := range told {
-						if name == was {
-							told[who] = becomes
-						}
+		f.content.hooks.Renamed = func(_ context.Context, tenant string, names map[string]string) error {
+			is.Equal(tenant, "acme")
+			for was, becomes := range names {
+				for who, name := range told {
+					if name == was {
+						told[who] = becomes
 					}
 				}
-				return nil
-			},
-		})
+			}
+			return nil
+		}
+		s := f.Service
 		scan := func(names ...string) principals.SyncReport {
 			snap := snapshot{Groups: []group{{ID: "g", Name: "All"}}}
 			for i, name := range names {
@@ -340,10 +338,9 @@ func TestFailedScanWritesNothing(t *testing.T) {
 		is, fault := is.New(t), errors.New("fault")
 		f.forced(t, snapshot{People: people("jo", "mia")})
 		snap := snapshot{People: append(people("mia", "new"), identity{ID: "id of jo", Username: "joe"}), Groups: []group{{ID: "g", Name: "All", Members: []string{"id of mia"}}}}
-		s := principals.New(principals.Options{
-			Store: f.store, Renamed: func(context.Context, string, map[string]string) error { return fault },
-		})
-		r, err := s.Sync(t.Context(), "acme", "ldap", snap, principals.SyncOptions{})
+		f.content.hooks.Renamed = func(context.Context, string, map[string]string) error { return fault }
+		r, err := f.Sync(t.Context(), "acme", "ldap", snap, principals.SyncOptions{})
+		f.content.hooks.Renamed = nil
 		is.Equal(err, fault)
 		is.Equal(r, principals.SyncReport{})
 		ctx, cancel := context.WithCancel(t.Context())

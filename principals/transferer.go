@@ -9,7 +9,7 @@ import (
 
 // The kinds of users and teams, for comments and bundles.
 const (
-	KindUser entity.Kind = "user"
+	KindUser             = entity.KindUser
 	KindTeam entity.Kind = "team"
 )
 
@@ -54,13 +54,12 @@ func (s *Service) Username(ctx context.Context, tenant, name string) (string, er
 	return u.Username, err
 }
 
-// Types returns the entity types of teams and users: they can be looked up and moved by bundles, and teams can be commented. Of
-// the options it uses Store and Blobs. Removing a principal through its type does not reassign what it owns: the caller does.
-func Types(o Options) []entity.Type {
-	s := New(o)
+// Types returns the entity types of teams and users: they can be looked up and moved by bundles, and teams can be commented.
+// Removing a principal through its type does not reassign what it owns: the caller does.
+func (s *Service) Types() []entity.Type {
 	return []entity.Type{
 		{
-			Kind: KindUser, Transferer: s.userTransferer(),
+			Kind: KindUser, Transferer: s.userTransferer(), Owns: true, Protected: s.store.Superusers,
 			Lookup: func(ctx context.Context, tenant, id string) (entity.Ref, error) {
 				u, err := s.find(ctx, tenant, id)
 				return u.ref(), err
@@ -70,7 +69,7 @@ func Types(o Options) []entity.Type {
 			},
 		},
 		{
-			Kind: KindTeam, Transferer: s.teamTransferer(), Commented: true,
+			Kind: KindTeam, Transferer: s.teamTransferer(), Commented: true, Owns: true,
 			Lookup: func(ctx context.Context, tenant, id string) (entity.Ref, error) {
 				t, err := s.team(ctx, tenant, id)
 				return t.ref(), err

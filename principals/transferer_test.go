@@ -19,7 +19,7 @@ import (
 )
 
 func (f *fixture) types() (user, team entity.Type) {
-	types := principals.Types(principals.Options{Store: f.store, Blobs: f.blobs, Now: func() time.Time { return f.now }})
+	types := principals.New(principals.Options{Store: f.store, Blobs: f.blobs, Now: func() time.Time { return f.now }}).Types()
 	return types[0], types[1]
 }
 
@@ -343,7 +343,7 @@ func TestTeamTransferer(t *testing.T) {
 func TestArrivingDomain(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
-		types := principals.Types(principals.Options{
+		types := principals.New(principals.Options{
 			Store: f.store, Blobs: f.blobs, Now: func() time.Time { return f.now },
 			KnownDomain: func(_ context.Context, _, id string) error {
 				if id != "staff" {
@@ -351,7 +351,7 @@ func TestArrivingDomain(t *testing.T) {
 				}
 				return nil
 			},
-		})
+		}).Types()
 		into := entity.ImportOptions{Rule: entity.Overwrite, Owner: "admin", Warnings: &entity.Warnings{}}
 		for name, want := range map[string]string{"staff": "staff", "nowhere": principals.Local} {
 			_, _, err := types[0].Transferer.Import(t.Context(), "acme", userRow("of-"+name, `{"domain": "`+name+`", "enabled": true}`), into)

@@ -386,16 +386,16 @@ func withProfile(u, profile User) User {
 	return u
 }
 
-// forgetAll calls Options.Forget for deleted users or teams.
+// forgetAll removes what belongs to deleted users or teams in other packages and is not reassigned.
 func (s *Service) forgetAll(ctx context.Context, tenant string, kind entity.Kind, ids ...string) error {
-	if s.forget == nil {
+	if s.content == nil {
 		return nil
 	}
 	gone := make([]entity.Key, len(ids))
 	for i, id := range ids {
 		gone[i] = entity.Key{Kind: kind, ID: id}
 	}
-	return s.forget(ctx, tenant, gone...)
+	return s.content.Deleted(ctx, tenant, gone...)
 }
 
 // DeleteUser removes a user with memberships, sessions and tokens. It needs a superuser. What the user owns passes to

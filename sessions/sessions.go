@@ -67,6 +67,8 @@ type Store interface {
 	DeleteTokens(ctx context.Context, tenant, username string) (int, error)
 	// Count adds to the counters of tokens. LastAccessedAt never decreases. Tokens that no longer exist are skipped.
 	Count(ctx context.Context, tenant string, uses map[string]Use) error
+	// OfUsers returns how many tokens some users have, and how many sessions that have not ended at a time.
+	OfUsers(ctx context.Context, tenant string, usernames []string, at time.Time) (tokens, sessions int, err error)
 	// Sweep removes the sessions that ended before a time and returns their number.
 	Sweep(ctx context.Context, tenant string, before time.Time) (int, error)
 }
@@ -336,11 +338,6 @@ func (h Holder) actor(tenant string) (actor.Actor, error) {
 		return actor.Actor{}, unauthenticated()
 	}
 	return actor.Actor{Tenant: tenant, User: h.Username, Superuser: h.Superuser, AI: h.AI || h.Superuser, Teams: h.Teams}, nil
-}
-
-// Sweep removes the tenant's sessions that have ended, and returns their number. It needs no actor: it is background work.
-func (s *Service) Sweep(ctx context.Context, tenant string) (int, error) {
-	return s.o.Store.Sweep(ctx, tenant, s.now())
 }
 
 func (s *Service) now() time.Time { return s.o.Now().UTC().Truncate(time.Microsecond) }

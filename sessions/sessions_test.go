@@ -218,7 +218,7 @@ func TestSessionEnds(t *testing.T) {
 		_, err = f.Authenticate(ctx, l.Token, loopback)
 		refused(t, err)
 
-		n, err := f.Sweep(ctx, "acme")
+		n, err := f.Hooks().Sweep(ctx, "acme")
 		is.NoErr(err)
 		is.Equal(n, 1)
 	})

@@ -276,42 +276,6 @@ func (s *Service) DeploysFrom(ctx context.Context, id, source string) (allowed b
 	return false, "", err
 }
 
-// RenameUsers changes the names of users in DeployFrom. names maps old ones to new ones; a new name "" removes the entry: who
-// owned what comes from there is gone, and nobody else is given it unasked. It joins the transaction in ctx and needs no actor.
-func (s *Service) RenameUsers(ctx context.Context, id string, names map[string]string) error {
-	t, err := s.Lookup(ctx, id)
-	if err != nil || !slices.ContainsFunc(t.Settings.DeployFrom, func(from Source) bool { _, ok := names[from.RunAs]; return ok }) {
-		return err
-	}
-	_, err = s.store.Update(ctx, id, func(t *Tenant) error {
-		kept := []Source{}
-		for _, from := range t.Settings.DeployFrom {
-			name, ok := names[from.RunAs]
-			if ok && name == "" && from.RunAs != "" {
-				continue
-			}
-			if ok {
-				from.RunAs = name
-			}
-			kept = append(kept, from)
-		}
-		t.Settings.DeployFrom = kept
-		t.UpdatedAt = s.stamp()
-		return nil
-	})
-	return err
-}
-
-// ForgetUsers removes the entries of DeployFrom whose RunAs is deleted: who gets such a name later is somebody else, and
-// without a RunAs what comes would be the first superuser's. It joins the transaction in ctx and needs no actor.
-func (s *Service) ForgetUsers(ctx context.Context, id string, names ...string) error {
-	gone := make(map[string]string, len(names))
-	for _, name := range names {
-		gone[name] = ""
-	}
-	return s.RenameUsers(ctx, id, gone)
-}
-
 // DefaultDomain returns the id of a tenant's default authentication domain without an actor. Errors: errs.NotFound.
 func (s *Service) DefaultDomain(ctx context.Context, id string) (string, error) {
 	t, err := s.Lookup(ctx, id)

@@ -11,6 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/blobs"
 	"github.com/tenantcontent/tenantcontent/blobs/files"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/guard"
 )
 
@@ -103,22 +104,9 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 	return s.files.Delete(ctx, a.Tenant, u.ID)
 }
 
-// Forget removes all uploads of users who are deleted. It needs no actor.
-func (s *Service) Forget(ctx context.Context, tenant string, usernames ...string) error {
-	return s.files.Forget(ctx, tenant, usernames...)
-}
-
-// RenameUsers replaces the usernames of uploads: names maps old ones to new ones, and no new
-// one is an old one. It needs no actor.
-func (s *Service) RenameUsers(ctx context.Context, tenant string, names map[string]string) error {
-	return s.files.Store.RenameUsers(ctx, tenant, names)
-}
-
-// Sweep removes a tenant's expired uploads and what broken ones left, and returns the number of the former. It runs in the
-// background and needs no actor.
-func (s *Service) Sweep(ctx context.Context, tenant string) (int, error) {
-	return s.files.Sweep(ctx, tenant)
-}
+// Hooks returns what is done with uploads: those of renamed users follow them, and those of deleted ones go, so that later users
+// with their names do not get them. Sweep removes those that have expired, and what broken ones left.
+func (s *Service) Hooks() entity.Hooks { return s.files.Hooks() }
 
 func visible(a actor.Actor) func(Upload) bool {
 	return func(u Upload) bool { return u.Username == a.User || a.Superuser }

@@ -50,6 +50,8 @@ type Store interface {
 	Page(ctx context.Context, tenant string, usernames []string, at time.Time, q paging.Query) (paging.Page[File], error)
 	// OfUsers returns the ids of at most limit files of some users, at least one.
 	OfUsers(ctx context.Context, tenant string, usernames []string, limit int) ([]string, error)
+	// CountOfUsers returns how many files of some users have not expired at a time.
+	CountOfUsers(ctx context.Context, tenant string, usernames []string, at time.Time) (int, error)
 	// RenameUsers replaces the usernames of files; names maps old ones to new ones, and no new one is an old
 	// one.
 	RenameUsers(ctx context.Context, tenant string, names map[string]string) error

@@ -154,7 +154,7 @@ func testAbandoned(t *testing.T, o downloads.Options) {
 	_, err = w.Write(make([]byte, 2<<20))
 	is.NoErr(err)
 	now = now.Add(24*time.Hour + time.Microsecond)
-	n, err := downloads.New(o).Sweep(t.Context(), "acme")
+	n, err := downloads.New(o).Hooks().Sweep(t.Context(), "acme")
 	is.NoErr(err)
 	is.Equal(n, 0) // it was no download yet
 	n, err = o.Blobs.Sweep(t.Context(), "acme", now)

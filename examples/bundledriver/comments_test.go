@@ -47,8 +47,8 @@ func Example_comments() {
 	check(json.Unmarshal(res.Body.Bytes(), &made))
 	fmt.Println(res.Code, made.RecipeID, made.Message)
 
-	// Whoever removes the recipe removes what is said about it.
-	check(app.Comments.Forget(ctx, "north", c.Entity))
+	// Whoever deletes the recipe has what is said about it removed.
+	check(app.Deleted(ctx, "north", c.Entity))
 	page, err := app.Comments.Top(admin, bundledriver.Kind, "soup", paging.Query{Limit: 100})
 	check(err)
 	fmt.Println(page.Total, "comments")

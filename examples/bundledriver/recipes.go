@@ -163,7 +163,7 @@ func (r Recipes) land(ctx context.Context, tenant string, row entity.Row, rule e
 	return entity.Updated, err
 }
 
-// Remove implements entity.Transferer.
+// Remove implements entity.Transferer. Comments on the recipes are removed by who calls it.
 func (r Recipes) Remove(ctx context.Context, tenant string, ids []string) (n int, err error) {
 	if len(ids) == 0 {
 		return 0, nil

@@ -13,6 +13,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/blobs/files/filestest"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/uploads"
 )
@@ -72,16 +73,17 @@ func testQuota(t *testing.T, o uploads.Options) {
 func testForget(t *testing.T, o uploads.Options) {
 	is, s := is.New(t), uploads.New(o)
 	create(t, s)
-	is.NoErr(s.Forget(t.Context(), "evil", "jo"))
-	is.NoErr(s.Forget(t.Context(), "acme", "mia"))
+	deleted, jo := s.Hooks().Deleted, entity.Key{Kind: entity.KindUser, ID: "jo"}
+	is.NoErr(deleted(t.Context(), "evil", jo))
+	is.NoErr(deleted(t.Context(), "acme", entity.Key{Kind: entity.KindUser, ID: "mia"}, entity.Key{Kind: "team", ID: "jo"}))
 	_, err := s.Get(filestest.As(t, "acme", "jo"), filestest.ID)
 	is.NoErr(err) // another tenant's and another user's stay
-	users := []string{"jo"}
+	users := []entity.Key{jo}
 	for n := range 600 { // more than are asked about at once
-		users = append(users, fmt.Sprint("user", n))
+		users = append(users, entity.Key{Kind: entity.KindUser, ID: fmt.Sprint("user", n)})
 	}
 	slices.Reverse(users)
-	is.NoErr(s.Forget(t.Context(), "acme", users...))
+	is.NoErr(deleted(t.Context(), "acme", users...))
 	_, err = s.Get(filestest.As(t, "acme", "jo"), filestest.ID)
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 	_, err = o.Blobs.Open(t.Context(), "acme", filestest.ID)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/blobs/files"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/uuids"
 )
@@ -23,8 +24,7 @@ type Service interface {
 	Create(ctx context.Context, filename, contentType string, r io.Reader) (files.File, error)
 	Get(ctx context.Context, id string) (files.File, error)
 	Open(ctx context.Context, id string) (files.File, io.ReadSeekCloser, error)
-	Sweep(ctx context.Context, tenant string) (int, error)
-	RenameUsers(ctx context.Context, tenant string, names map[string]string) error
+	Hooks() entity.Hooks
 }
 
 // Settings are what a check sets of a Service.
@@ -92,8 +92,8 @@ func testServiceRenameUsers(t *testing.T, s Service) {
 	is := is.New(t)
 	_, err := s.Create(As(t, "acme", "jo"), "a", "", strings.NewReader("x"))
 	is.NoErr(err)
-	is.NoErr(s.RenameUsers(t.Context(), "evil", map[string]string{"jo": "Joe"}))
-	is.NoErr(s.RenameUsers(t.Context(), "acme", map[string]string{"jo": "joe"}))
+	is.NoErr(s.Hooks().Renamed(t.Context(), "evil", map[string]string{"jo": "Joe"}))
+	is.NoErr(s.Hooks().Renamed(t.Context(), "acme", map[string]string{"jo": "joe"}))
 	f, err := s.Get(As(t, "acme", "joe"), ID)
 	is.NoErr(err)
 	is.Equal(f.Username, "joe")
@@ -236,7 +236,7 @@ func testExpiry(t *testing.T, open func(*testing.T, Settings) Service) {
 	s := open(t, Settings{Now: func() time.Time { return now }, NewID: func() string { return ID }})
 	sweep := func(tenant string, want int) {
 		t.Helper()
-		n, err := s.Sweep(t.Context(), tenant)
+		n, err := s.Hooks().Sweep(t.Context(), tenant)
 		is.NoErr(err)
 		is.Equal(n, want)
 	}
@@ -265,7 +265,7 @@ func testSweepMany(t *testing.T, open func(*testing.T, Settings) Service) {
 		is.NoErr(err)
 	}
 	now = tuesday
-	n, err := s.Sweep(t.Context(), "acme")
+	n, err := s.Hooks().Sweep(t.Context(), "acme")
 	is.NoErr(err)
 	is.Equal(n, 205)
 }

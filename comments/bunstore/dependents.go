@@ -1,0 +1,49 @@
+package bunstore
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+)
+
+// dependentBatch is of how many entities or users one statement counts.
+const dependentBatch = 500
+
+// Threads implements comments.Store.
+func (s *Store) Threads(ctx context.Context, tenant string, kind entity.Kind, ids []string) (map[string]int, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	all := map[string]int{}
+	for some := range slices.Chunk(ids, dependentBatch) {
+		rows, err := c.Rows(ctx, `SELECT entity_id, count(*) FROM tc_comments WHERE tenant_id = $1 AND kind = $2 AND parent_id IS NULL AND entity_id IN `+
+			bunx.In(3, len(some))+` GROUP BY entity_id`, bunx.Args(some, tenant, string(kind))...)
+		_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) {
+			var n int
+			err = rows.Scan(&id, &n)
+			all[id] = n
+			return id, err
+		})
+		if err != nil {
+			return nil, bunx.Err(err, "Comment")
+		}
+	}
+	return all, nil
+}
+
+// OfUsers implements comments.Store.
+func (s *Store) OfUsers(ctx context.Context, tenant string, usernames []string) (notifications, comments int, err error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	for some := range slices.Chunk(usernames, dependentBatch) {
+		var told, said int
+		in := bunx.In(2, len(some))
+		err := c.One(ctx, "Comment", `SELECT (SELECT count(*) FROM tc_notifications WHERE tenant_id = $1 AND username IN `+in+`),
+			(SELECT count(*) FROM tc_comments WHERE tenant_id = $1 AND NOT author_gone AND user_id IN `+in+`)`, bunx.Args(some, tenant), &told, &said)
+		if err != nil {
+			return 0, 0, err
+		}
+		notifications, comments = notifications+told, comments+said
+	}
+	return notifications, comments, nil
+}

@@ -1,0 +1,122 @@
+package entity
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"time"
+)
+
+// Hooks is what one package, or a host, does with its rows when what they belong to changes. A nil field does nothing. All but
+// Sweep join the transaction in ctx, keep to the tenant they are given, and need no actor.
+type Hooks struct {
+	// Renamed replaces the names of users. names maps old ones to new ones; no new one is an old one, nor that of another user.
+	// The rows of users, and what their kinds' Rename does, have been changed before.
+	Renamed func(ctx context.Context, tenant string, names map[string]string) error
+	// Deleted removes what belongs to deleted entities, users and teams: comments on them, files, settings that name them. It is
+	// called in the transaction that deletes them, with users and teams while their rows are still there.
+	Deleted func(ctx context.Context, tenant string, gone ...Key) error
+	// Dependents counts what goes with some entities of a kind when they are deleted and is not in archives. at is the time: what
+	// has expired does not count. It asks of hundreds of entities at once.
+	Dependents func(ctx context.Context, tenant string, kind Kind, ids []string, at time.Time) ([]Dependent, error)
+	// Additions counts what a tenant's people added to some entities of a kind, by id; those with nothing may be left out.
+	// A deploy does not remove an entity that has any.
+	Additions func(ctx context.Context, tenant string, kind Kind, ids []string) (map[string][]Dependent, error)
+	// Sweep removes what has expired, and returns the number of rows. It is background work.
+	Sweep func(ctx context.Context, tenant string) (int, error)
+}
+
+// Dependent is how many rows of one sort belong to entities.
+type Dependent struct {
+	Count
+	Rank   int // its place among the counts of a sentence: lower ones come first, 0 last
+	Holder Key // an entity whose archive holds the rows, such as the team of memberships; zero for none
+}
+
+// Counts returns the sums of all counts that are not 0, one for each noun, in the order of their ranks.
+func Counts(all []Dependent) []Count {
+	rank := func(d Dependent) int { return cmp.Or(d.Rank, math.MaxInt) }
+	all = slices.SortedStableFunc(slices.Values(all), func(a, b Dependent) int { return cmp.Compare(rank(a), rank(b)) })
+	var sums []Count
+	for _, d := range all {
+		switch at := slices.IndexFunc(sums, func(c Count) bool { return c.Of == d.Of }); {
+		case d.N == 0:
+		case at < 0:
+			sums = append(sums, d.Count)
+		default:
+			sums[at].N += d.N
+		}
+	}
+	return sums
+}
+
+// AddHooks adds hooks behind those that are there. Like Add it belongs to the building of a program: not while the Registry is in
+// use.
+func (r *Registry) AddHooks(hooks ...Hooks) { r.hooks = append(r.hooks, hooks...) }
+
+// Deleted calls Hooks.Deleted of all, in the order of registration, for whoever deletes entities: see there. For none it does
+// nothing.
+func (r *Registry) Deleted(ctx context.Context, tenant string, gone ...Key) error {
+	if len(gone) == 0 {
+		return nil
+	}
+	for _, h := range r.hooks {
+		if h.Deleted == nil {
+			continue
+		}
+		if err := h.Deleted(ctx, tenant, gone...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Dependents returns the counts of all Hooks.Dependents, in the order of registration.
+func (r *Registry) Dependents(ctx context.Context, tenant string, kind Kind, ids []string, at time.Time) ([]Dependent, error) {
+	var all []Dependent
+	for _, h := range r.hooks {
+		if h.Dependents == nil || len(ids) == 0 {
+			continue
+		}
+		some, err := h.Dependents(ctx, tenant, kind, ids, at)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+// Additions returns the counts of all Hooks.Additions by id, in the order of registration.
+func (r *Registry) Additions(ctx context.Context, tenant string, kind Kind, ids []string) (map[string][]Dependent, error) {
+	all := map[string][]Dependent{}
+	for _, h := range r.hooks {
+		if h.Additions == nil || len(ids) == 0 {
+			continue
+		}
+		some, err := h.Additions(ctx, tenant, kind, ids)
+		if err != nil {
+			return nil, err
+		}
+		for id, counts := range some {
+			all[id] = append(all[id], counts...)
+		}
+	}
+	return all, nil
+}
+
+// Sweep removes a tenant's rows that have expired. The failure of one of the hooks does not keep the others from it.
+func (r *Registry) Sweep(ctx context.Context, tenant string) error {
+	var failed []error
+	for _, h := range r.hooks {
+		if h.Sweep == nil {
+			continue
+		}
+		if _, err := h.Sweep(ctx, tenant); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(failed...)
+}
