@@ -42,7 +42,10 @@ func TestHostHooks(t *testing.T) {
 				}
 				return []entity.Dependent{{Count: entity.Count{N: 2 * len(ids), Of: "photo"}}}, nil
 			},
-			Sweep: func(_ context.Context, tenant string) (int, error) { told = append(told, "sweep "+tenant); return 0, nil },
+			Sweep: func(_ context.Context, tenant string) (int, error) {
+				told = append(told, "sweep "+tenant)
+				return 0, nil
+			},
 		}
 		app, err := tenantcontent.Open(tenantcontent.Config{
 			DB: db, SecretKey: tenantcontent.NewSecretKey(), Entities: []entity.Type{kind}, BundleDrivers: []bundles.Driver{recipes},
