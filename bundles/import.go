@@ -75,7 +75,7 @@ func (s *Service) Import(ctx context.Context, r io.Reader, o ImportOptions) (Imp
 // Restore replaces all rows of the caller's tenant of every kind that an archive has or counts: it imports the archive's rows
 // with the rule Overwrite and removes the others, except, with a warning, the caller's own user, the new owner of what the others
 // owned, and the last superuser. It first stores an archive of all rows of those kinds, and warns of what that archive cannot
-// restore: what is removed with the rows, such as passwords and comments, see Dependents. It does not warn of password expiry,
+// restore: what is removed with the rows, such as passwords and comments, see entity.Hooks. It does not warn of password expiry,
 // locks, and what users have seen of their feeds. It waits as Import does, and needs a superuser. The stored archive is made in
 // the transaction, so that it has exactly what is removed and overwritten; on SQLite other writes wait for that, too.
 // Errors: as Import; errs.Invalid if the stored archive would exceed the Limits, so that it could not be restored.
