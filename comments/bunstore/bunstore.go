@@ -131,5 +131,5 @@ func (s *Store) Top(ctx context.Context, tenant string, of entity.Key, q paging.
 
 // page reads comments whose total is kept.
 func page(ctx context.Context, rows, kept *bun.SelectQuery, q paging.Query) (paging.Page[comments.Comment], error) {
-	return bunx.Counted(ctx, rows, kept, "Comment", list, key, nil, q)
+	return bunx.Counted(ctx, rows, kept, "Comment", list, key, q)
 }

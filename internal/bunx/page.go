@@ -16,9 +16,9 @@ import (
 
 // List describes how the rows of a table are paged.
 type List[R any] struct {
-	Table  *Table[R] // nil for rows with a model
-	Key    string    // column that is unique in the tenant; it breaks ties
-	Order  string    // the list's own order, as in paging.Query.Sort
+	Table  *Table[R]
+	Key    string // column that is unique in the tenant; it breaks ties
+	Order  string // the list's own order, as in paging.Query.Sort
 	Sorts  []Sort[R]
 	Search string // column with fold.Search of what q searches; "" for a list without q
 }
@@ -30,8 +30,9 @@ type Sort[R any] struct {
 	Value  func(R) string // the row's value in the column, as an argument
 }
 
-// Page reads one page, which ends before q.Limit when its rows pass paging.MaxBytes. rows is the SELECT with its model and all predicates of the list, the tenant's first; key gives
-// a row's value in List.Key. It is two statements: the count, from an index, and the rows.
+// Page reads one page, which ends before q.Limit when its rows pass paging.MaxBytes. rows is a SELECT of the Table's Rows with
+// all predicates of the list, the tenant's first; key returns a row's value in List.Key. It is two statements: the count, from an
+// index, and the rows.
 func Page[R any](ctx context.Context, rows *bun.SelectQuery, l List[R], key func(R) string, q paging.Query) (paging.Page[R], error) {
 	if err := l.check(q); err != nil {
 		return paging.Page[R]{}, err
@@ -47,43 +48,27 @@ func Page[R any](ctx context.Context, rows *bun.SelectQuery, l List[R], key func
 	if q.Limit == 0 || q.After == nil && q.Before == nil && q.Start >= page.Total {
 		return page, nil
 	}
-	if l.Table != nil {
-		rows = rows.ColumnExpr(l.Table.qualified)
-	}
-	err = l.read(ctx, rows, key, q, &page)
+	err = l.read(ctx, rows.ColumnExpr(l.Table.qualified), key, q, &page)
 	return page, err
 }
 
-// Counted is Page for a list without q whose total is kept in a row: kept is the SELECT of that one number, and total gives
-// it from a row, which has it as the column total; it is nil for a list with a Table. It is one statement, which costs the same in a list of any length: a
-// count reads the whole index. A page without rows is one statement more. Errors: errs.NotFound about what, when kept
-// returns no row.
-func Counted[R any](ctx context.Context, rows, kept *bun.SelectQuery, what string, l List[R], key func(R) string, total func(R) int,
-	q paging.Query) (page paging.Page[R], err error) {
+// Counted is Page for a list without q whose total is kept in a row: kept is the SELECT of that one number. It is one statement,
+// which costs the same in a list of any length: a count reads the whole index. A page without rows is one statement more. It
+// returns errs.NotFound about what if kept returns no row.
+func Counted[R any](ctx context.Context, rows, kept *bun.SelectQuery, what string, l List[R], key func(R) string, q paging.Query) (page paging.Page[R], err error) {
 	if err := l.check(q); err != nil {
 		return page, err
 	}
 	if q.Limit > 0 {
-		columns := "?TableColumns"
-		if l.Table != nil {
-			columns = l.Table.qualified
-		}
-		rows = rows.ColumnExpr(columns).ColumnExpr("(?) AS total", kept)
+		rows = rows.ColumnExpr(l.Table.qualified).ColumnExpr("(?) AS total", kept)
 		if q.After == nil && q.Before == nil && q.Start > 0 {
 			rows = rows.Where("? < (?)", q.Start, kept) // no row is passed over in vain
 		}
-		var last []any
-		if l.Table != nil {
-			last = []any{&page.Total}
-		}
-		if err := l.read(ctx, rows, key, q, &page, last...); err != nil {
+		if err := l.read(ctx, rows, key, q, &page, &page.Total); err != nil {
 			return page, err
 		}
 	}
 	if len(page.Rows) > 0 {
-		if l.Table == nil {
-			page.Total = total(page.Rows[0])
-		}
 		return page, nil
 	}
 	err = Err(kept.Scan(ctx, &page.Total), what)
@@ -100,11 +85,7 @@ func (l List[R]) read(ctx context.Context, rows *bun.SelectQuery, key func(R) st
 		return err
 	}
 	rows = rows.Limit(int64(q.Limit) + 1) // one more tells whether there are more
-	if l.Table != nil {
-		page.Rows, page.More, err = l.Table.bounded(ctx, rows, paging.NewMeter(ctx), last...)
-	} else {
-		page.Rows, page.More, err = Bounded[R](ctx, rows, paging.NewMeter(ctx))
-	}
+	page.Rows, page.More, err = l.Table.bounded(ctx, rows, paging.NewMeter(ctx), last...)
 	if err != nil {
 		return Err(err, "Page")
 	}

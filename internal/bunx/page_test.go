@@ -15,25 +15,18 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-type color struct {
-	bun.BaseModel `bun:"table:tc_colors,alias:c"`
-
-	Key       string
-	CreatedAt bunx.Time
-}
-
-var list = bunx.List[color]{
-	Key: "key", Order: "-key", Search: "search",
-	Sorts: []bunx.Sort[color]{
-		{Field: "key", Column: "key", Value: func(c color) string { return c.Key }},
-		{Field: "createdAt", Column: "created_at", Value: func(c color) string { return c.CreatedAt.String() }},
+var list = bunx.List[shade]{
+	Table: shades, Key: "key", Order: "-key", Search: "search",
+	Sorts: []bunx.Sort[shade]{
+		{Field: "key", Column: "key", Value: func(c shade) string { return c.Key }},
+		{Field: "createdAt", Column: "created_at", Value: func(c shade) string { return bunx.At(c.CreatedAt).String() }},
 	},
 }
 
-func page(ctx context.Context, db *bun.DB, q paging.Query) (string, paging.Page[color], error) {
+func page(ctx context.Context, db *bun.DB, q paging.Query) (string, paging.Page[shade], error) {
 	ctx, c := bunx.For(ctx, db, "acme")
-	rows := c.NewSelect().Model((*color)(nil)).Where("c.tenant_id = ?", "acme")
-	p, err := bunx.Page(ctx, rows, list, func(c color) string { return c.Key }, q)
+	rows := shades.Rows(c).Where("c.tenant_id = ?", "acme")
+	p, err := bunx.Page(ctx, rows, list, func(c shade) string { return c.Key }, q)
 	var keys []string
 	for _, r := range p.Rows {
 		keys = append(keys, r.Key)
@@ -105,7 +98,7 @@ func TestPageBytes(t *testing.T) {
 		for i := range 10 {
 			is.NoErr(put(t.Context(), db, string(rune('a'+i))+strings.Repeat("x", 20_000), time.Now()))
 		}
-		read := func(l paging.Limits, q paging.Query) (int, paging.Page[color], error) {
+		read := func(l paging.Limits, q paging.Query) (int, paging.Page[shade], error) {
 			_, p, err := page(paging.WithLimits(t.Context(), l), db, q)
 			return len(p.Rows), p, err
 		}
@@ -161,14 +154,8 @@ func TestPageOfHostileInput(t *testing.T) {
 	})
 }
 
-// counted is a color of a list whose total is kept.
-type counted struct {
-	color `bun:",extend"`
-	Total int `bun:",scanonly"`
-}
-
-var countedList = bunx.List[counted]{
-	Key: "key", Order: "key", Sorts: []bunx.Sort[counted]{{Field: "key", Column: "key", Value: func(c counted) string { return c.Key }}},
+var countedList = bunx.List[shade]{
+	Table: shades, Key: "key", Order: "key", Sorts: []bunx.Sort[shade]{{Field: "key", Column: "key", Value: func(c shade) string { return c.Key }}},
 }
 
 // TestCounted: the total is what the other statement gives, also on an empty page, and the rest is as in Page.
@@ -179,13 +166,12 @@ func TestCounted(t *testing.T) {
 		for _, key := range []string{"a", "b", "c"} {
 			is.NoErr(put(ctx, db, key, time.Date(2026, 11, 20, 20, 31, 0, 0, time.UTC)))
 		}
-		read := func(q paging.Query, of string) (paging.Page[counted], int, error) {
+		read := func(q paging.Query, of string) (paging.Page[shade], int, error) {
 			ctx, c := bunx.For(ctx, db, "acme")
-			rows := c.NewSelect().Model((*counted)(nil)).Where("c.tenant_id = ?", "acme")
+			rows := shades.Rows(c).Where("c.tenant_id = ?", "acme")
 			kept := c.NewSelect().Table("tc_colors").ColumnExpr("length(key) + 6").Where("tenant_id = ?", "acme").Where("key = ?", of)
 			count.Take()
-			p, err := bunx.Counted(ctx, rows, kept, "Palette", countedList, func(c counted) string { return c.Key },
-				func(c counted) int { return c.Total }, q)
+			p, err := bunx.Counted(ctx, rows, kept, "Palette", countedList, func(c shade) string { return c.Key }, q)
 			return p, len(count.Take()), err
 		}
 		first, statements, err := read(paging.Query{Limit: 2}, "a")

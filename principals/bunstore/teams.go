@@ -214,7 +214,7 @@ func (s *Store) memberPage(ctx context.Context, tenant, column, value string, l 
 		Join("JOIN tc_teams AS t ON t.tenant_id = m.tenant_id AND t.id = m.team_id").
 		Join("JOIN tc_users AS u ON u.tenant_id = m.tenant_id AND u.username = m.username").
 		Where("m.tenant_id = ?", tenant).Where("m.? = ?", bun.Ident(column), value)
-	page, err := bunx.Counted(ctx, rows, kept, "Member", l, memberKey, nil, q)
+	page, err := bunx.Counted(ctx, rows, kept, "Member", l, memberKey, q)
 	return paging.Map(page, func(r member) principals.Membership { return r.Membership }), err
 }
 
