@@ -15,6 +15,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/aiinstr"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/fieldtest"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/paging/pagingtest"
 )
@@ -72,6 +73,9 @@ func testRoundTrip(t *testing.T, s aiinstr.Store) {
 		{Slug: strings.Repeat("A", 128), Content: strings.Repeat("ü", 128<<10), OwnerID: id(99), CreatedAt: monday, UpdatedAt: monday},
 	} {
 		want.Tenant, want.ID = "acme", id(n)
+		if n == 0 {
+			fieldtest.Full(t, want)
+		}
 		insert(t, s, want)
 		for _, key := range []string{want.ID, want.Slug} {
 			got, err := s.Get(ctx, "acme", key)

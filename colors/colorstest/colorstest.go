@@ -14,6 +14,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/colors"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/fieldtest"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/paging/pagingtest"
 )
@@ -75,6 +76,9 @@ func testRoundTrip(t *testing.T, s colors.Store) {
 		is.NoErr(err)
 		want.Tenant = "acme"
 		is.Equal(got, want)
+		if want.Source != nil {
+			fieldtest.Full(t, want)
+		}
 	}
 	_, err := s.Get(ctx, "acme", "BRAND/primary 100%") // case is kept
 	is.Equal(errs.CodeOf(err), errs.NotFound)

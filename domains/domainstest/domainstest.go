@@ -16,6 +16,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/fieldtest"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/paging/pagingtest"
 )
@@ -82,6 +83,9 @@ func testRoundTrip(t *testing.T, s domains.Store) {
 		{ID: "bare", Type: "of-a-host", CreatedAt: monday, UpdatedAt: monday},
 	} {
 		want.Tenant = "acme"
+		if want.ID == "full" {
+			fieldtest.Full(t, want, "Unready") // the Service sets it
+		}
 		insert(t, s, want)
 		got, err := s.Get(ctx, "acme", want.ID)
 		is.NoErr(err)

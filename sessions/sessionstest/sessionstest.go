@@ -14,6 +14,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/fieldtest"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/paging/pagingtest"
 	"github.com/tenantcontent/tenantcontent/principals"
@@ -129,6 +130,7 @@ func testToken(t *testing.T, s Stores) {
 		Data: json.RawMessage(`{"a":["ü",1e400,{}]}`), Requests: 1 << 40, Blocked: 7, LastAccessedAt: &used, ExpiresAt: &end,
 		CreatedAt: monday, UpdatedAt: tuesday,
 	}
+	fieldtest.Full(t, full)
 	s.addToken(t, "acme", full, token(2, "jo"))
 	stored := s.stored(t, "acme", "jo")
 	is.Equal(stored[tokenID(1)], full)
