@@ -262,13 +262,16 @@ func TestStalledReaderIsCut(t *testing.T) {
 func TestStalledSenderIsCut(t *testing.T) {
 	is := is.New(t)
 	w := newWorld(t, dbtest.SQLite)
-	w.rebuilt(t, func(c *httpapi.Config) { c.Idle = 500 * time.Millisecond })
-	server := w.serve(t)
+	w.rebuilt(t, func(c *httpapi.Config) { c.Idle = 2 * time.Second }) // also the time for the answer
+	server, open := w.serve(t), map[string]net.Conn{}
 	for _, route := range []string{"POST /api/reports", "POST /api/uploads?filename=x"} {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(server.URL, "http://"))
 		is.NoErr(err)
 		_, err = fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: 100\r\n\r\n{", route, w.token(t, "dana"))
 		is.NoErr(err)
+		open[route] = conn
+	}
+	for route, conn := range open {
 		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil {
 			t.Fatal(route, err, w.log.String())
