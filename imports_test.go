@@ -27,7 +27,7 @@ const nouns = "aiinstr bundles colors comments content domains downloads inputs 
 const domainDrivers = "domains/local domains/ldap domains/saml domains/oidc"
 
 // base is what every noun and its stores and suites lean on.
-const base = "errs actor entity paging blobs blobs/files internal/cache internal/escapes internal/fold internal/guard internal/transfer internal/rawjson internal/slug internal/limiter internal/spool internal/uuids"
+const base = "errs actor entity paging blobs files internal/cache internal/escapes internal/fold internal/guard internal/transfer internal/rawjson internal/slug internal/limiter internal/spool internal/uuids"
 
 // mayImport says which of our packages a package may import. The first row that fits a package counts.
 var mayImport = []rule{
@@ -36,7 +36,7 @@ var mayImport = []rule{
 	{"errs internal/egress internal/cache internal/escapes internal/fold internal/rawjson internal/pgsafe internal/pgtest internal/slapd internal/spool internal/uuids internal/fieldtest", ""},
 	{"internal/sqlitesafe", "internal/limiter"},
 	{"actor blobs entity hal paging internal/guard internal/keyring internal/limiter", "errs"},
-	{"blobs/files", "errs blobs entity paging internal/guard internal/uuids"},
+	{"files", "errs blobs entity paging internal/guard internal/uuids"},
 	{"internal/bunx", "errs paging internal/fold"},
 	{"internal/transfer", "errs entity paging internal/escapes internal/rawjson internal/slug internal/uuids"},
 	{"internal/slug", "internal/fold internal/uuids"},
@@ -49,8 +49,8 @@ var mayImport = []rule{
 	{domainDrivers + " domains/drivertest", "errs domains"},
 	{"bundles", base + " bundles/archive"},
 	{nouns + " bundles/archive", base},
-	{"*/bunstore blobs/files/bunstore", base + " ^ internal/bunx internal/keyring blobs/files/bunstore"},
-	{"*/*test blobs/files/filestest", base + " ^ blobs/files/filestest internal/transfertest internal/fieldtest paging/pagingtest"}, // the suites that every store must pass
+	{"*/bunstore", base + " ^ internal/bunx internal/keyring"},
+	{"*/*test", base + " ^ internal/transfertest internal/fieldtest paging/pagingtest"}, // the suites that every store must pass
 
 	{"httpapi", base + " hal " + nouns},
 	{".", base + " hal httpapi " + nouns + " " + domainDrivers + " */bunstore internal/bunx internal/dblock internal/egress internal/cache internal/keyring internal/migrations"},
@@ -59,9 +59,9 @@ var mayImport = []rule{
 // mayBeImportedBy says who alone may import a package of others, by its beginning.
 var mayBeImportedBy = []rule{
 	{"github.com/uptrace/bun/driver/ modernc.org/sqlite github.com/jackc/pgx github.com/lib/pq", drivers},
-	{"github.com/uptrace/bun", drivers + " . */bunstore blobs/files/bunstore internal/..."},
+	{"github.com/uptrace/bun", drivers + " . */bunstore internal/..."},
 	{"net/http", ". httpapi cmd/... examples/... internal/bench domains/saml domains/oidc internal/egress internal/samltest internal/oidctest"},
-	{"testing github.com/matryer/is pgregory.net/rapid", "*/*test blobs/files/filestest internal/dbtest internal/fieldtest internal/slapd"},
+	{"testing github.com/matryer/is pgregory.net/rapid", "*/*test internal/dbtest internal/fieldtest internal/slapd"},
 }
 
 // drivers are who may link a SQL driver. The library links none: a host brings its own.

@@ -38,9 +38,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/domains/oidc"
 	"github.com/tenantcontent/tenantcontent/domains/saml"
 	"github.com/tenantcontent/tenantcontent/downloads"
-	downloadstore "github.com/tenantcontent/tenantcontent/downloads/bunstore"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	filestore "github.com/tenantcontent/tenantcontent/files/bunstore"
 	"github.com/tenantcontent/tenantcontent/httpapi"
 	"github.com/tenantcontent/tenantcontent/inputs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
@@ -56,7 +56,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/tenants"
 	tenantstore "github.com/tenantcontent/tenantcontent/tenants/bunstore"
 	"github.com/tenantcontent/tenantcontent/uploads"
-	uploadstore "github.com/tenantcontent/tenantcontent/uploads/bunstore"
 )
 
 // Config configures an App. DB and one of SecretKey and SecretKeyFile are required; everything else has a default.
@@ -194,9 +193,9 @@ func Open(c Config) (*App, error) {
 		Store: instructionstore.New(c.DB), Settings: app.Tenants, Directory: directory, Now: c.Now, NewID: c.NewID,
 	})
 	app.Uploads = uploads.New(uploads.Options{
-		Store: uploadstore.New(c.DB), Blobs: blobs, Now: c.Now, NewID: c.NewID, Limit: c.MaxUpload,
+		Store: filestore.Uploads(c.DB), Blobs: blobs, Now: c.Now, NewID: c.NewID, Limit: c.MaxUpload,
 	})
-	app.Downloads = downloads.New(downloads.Options{Store: downloadstore.New(c.DB), Blobs: blobs, Now: c.Now, NewID: c.NewID})
+	app.Downloads = downloads.New(downloads.Options{Store: filestore.Downloads(c.DB), Blobs: blobs, Now: c.Now, NewID: c.NewID})
 	elsewhere := append(app.Principals.Types(), app.AIInstructions.Type())
 	app.Content = content.New(content.Options{
 		Store: contentstore.New(c.DB), Blobs: blobs, Directory: directory, Registry: registry, Others: replaced(elsewhere, c.Entities),
@@ -220,7 +219,7 @@ func Open(c Config) (*App, error) {
 		Lifetime: c.SessionLifetime, Refusal: domains.MinRefusal, Now: c.Now, NewID: c.NewID,
 	})
 	app.Bundles, err = bundles.New(bundles.Options{
-		Store: bundlestore.New(c.DB), Tenants: app.Tenants, Downloads: app.Downloads, Principals: people{app.Principals},
+		Store: bundlestore.New(c.DB), Tenants: app.Tenants, Downloads: app.Downloads.Unchecked(), Principals: people{app.Principals},
 		Content: registry, Global: []entity.Type{app.Colors.Type(), app.AIInstructions.Type()}, Drivers: c.BundleDrivers, Limits: c.ArchiveLimits, Size: c.MaxArchive, Now: c.Now, NewID: c.NewID, Notify: app.Comments.NotifyUsers,
 	})
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package blobs stores bytes by key. Blobs may have any size: they are streamed in chunks and never held in memory as a whole.
 //
-// uploads and downloads import it through blobs/files; blobs/bunstore keeps the chunks in the database.
+// files, content and principals import it; blobs/bunstore keeps the chunks in the database.
 package blobs
 
 import (

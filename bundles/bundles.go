@@ -13,9 +13,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/tenantcontent/tenantcontent/blobs/files"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/files"
 	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/internal/limiter"
 	"github.com/tenantcontent/tenantcontent/paging"
@@ -150,10 +150,11 @@ type Tenants interface {
 	DeploysFrom(ctx context.Context, tenant, source string) (allowed bool, runAs string, err error)
 }
 
-// Downloads stores archives. *downloads.Service implements it.
+// Downloads stores archives. downloads.Unchecked implements it.
 type Downloads interface {
-	// Keep creates a download, with the bytes that write writes, for the superusers of a tenant. It joins the transaction in ctx.
-	Keep(ctx context.Context, tenant, filename, contentType string, lifetime time.Duration, write func(io.Writer) error) (files.File, error)
+	// CreateForSuperusers creates a download, with the bytes that write writes, for the superusers of a tenant. It joins the
+	// transaction in ctx.
+	CreateForSuperusers(ctx context.Context, tenant, filename, contentType string, lifetime time.Duration, write func(io.Writer) error) (files.File, error)
 }
 
 // Principals looks up and locks users and teams of a tenant. *principals.Service implements it.

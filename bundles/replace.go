@@ -9,10 +9,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tenantcontent/tenantcontent/blobs/files"
 	"github.com/tenantcontent/tenantcontent/bundles/archive"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/files"
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
@@ -135,7 +135,7 @@ func (l *importer) keep(ctx context.Context, before string, p, going plan, count
 		h.Counts[kind] += 0
 	}
 	name := fmt.Sprintf("before-%s-%s.tgz", before, l.s.stamp().Format("20060102-150405"))
-	f, err := l.s.downloads.Keep(ctx, l.tenant, name, archive.ContentType, lifetime, func(w io.Writer) error {
+	f, err := l.s.downloads.CreateForSuperusers(ctx, l.tenant, name, archive.ContentType, lifetime, func(w io.Writer) error {
 		out, err := l.s.begin(w)
 		if err != nil {
 			return err

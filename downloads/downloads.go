@@ -1,6 +1,6 @@
 // Package downloads stores files that were made for a user, such as an export, for a day.
 //
-// httpapi, the root and hosts import it; downloads/bunstore stores its rows and a blobs.Store the bytes.
+// httpapi, the root and hosts import it. Downloads are files: see package files.
 package downloads
 
 import (
@@ -10,28 +10,25 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/blobs"
-	"github.com/tenantcontent/tenantcontent/blobs/files"
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/files"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
 // Download is one file to fetch.
 type Download = files.File
 
-// Store keeps downloads. Implementations must pass downloadstest.TestStore.
-type Store = files.Store
-
 // Superusers is the Username of a download that the service itself made: it is for all superusers of the tenant. No user
 // can be called so.
 const Superusers = "*"
 
-// Service implements the rules for downloads over a Store: a download is for its creator alone, or for the superusers of its
+// Service implements the rules for downloads: a download is for its creator alone, or for the superusers of its
 // tenant, until it expires.
-type Service struct{ files files.FileStore }
+type Service struct{ files *files.Service }
 
 // Options configure a Service. Store and Blobs are required.
 type Options struct {
-	Store    Store
+	Store    files.Store
 	Blobs    blobs.Store
 	Now      func() time.Time // default time.Now
 	NewID    func() string    // default UUIDv7
@@ -40,9 +37,9 @@ type Options struct {
 
 // New returns a Service.
 func New(o Options) *Service {
-	return &Service{files.FileStore{
+	return &Service{files.New(files.Options{
 		Store: o.Store, Blobs: o.Blobs, Noun: "Download", Now: o.Now, NewID: o.NewID, Lifetime: o.Lifetime,
-	}.WithDefaults()}
+	})}
 }
 
 // Create creates a download with the bytes that write writes. write runs in this goroutine, and may read in the transaction in
@@ -54,15 +51,7 @@ func (s *Service) Create(ctx context.Context, filename, contentType string, writ
 	if err != nil {
 		return Download{}, err
 	}
-	return s.files.Create(ctx, a.Tenant, a.User, filename, contentType, write)
-}
-
-// Keep creates a download, as Create does, for the superusers of a tenant and with a lifetime of its own. It needs no actor: its
-// callers check permissions.
-func (s *Service) Keep(ctx context.Context, tenant, filename, contentType string, lifetime time.Duration, write func(io.Writer) error) (Download, error) {
-	files := s.files
-	files.Lifetime = lifetime
-	return files.Create(ctx, tenant, Superusers, filename, contentType, write)
+	return s.files.Create(ctx, a.Tenant, files.Draft{Username: a.User, Filename: filename, ContentType: contentType}, write)
 }
 
 // Get returns a download: the caller's own or, for a superuser, one that is for all superusers. Errors: errs.NotFound, also
@@ -87,7 +76,7 @@ func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Downloa
 	if a.Superuser {
 		users = append(users, Superusers)
 	}
-	return s.files.Store.Page(ctx, a.Tenant, users, s.files.Now(), q)
+	return s.files.Page(ctx, a.Tenant, users, q)
 }
 
 // Open returns a download with its bytes, which can be read from any place and which the caller closes.
@@ -100,8 +89,7 @@ func (s *Service) Open(ctx context.Context, id string) (Download, io.ReadSeekClo
 	return s.files.Open(ctx, a.Tenant, id, visible(a))
 }
 
-// Hooks returns what is done with downloads: those of renamed users follow them, and those of deleted ones go, so that later users
-// with their names do not get them. Sweep removes those that have expired, and what broken ones left.
+// Hooks returns what is done with downloads when users are renamed or deleted, and with expired ones: see files.Service.Hooks.
 func (s *Service) Hooks() entity.Hooks { return s.files.Hooks() }
 
 func visible(a actor.Actor) func(Download) bool {

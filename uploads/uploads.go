@@ -1,6 +1,6 @@
 // Package uploads holds files that a user staged for another request, such as an import, for a day.
 //
-// httpapi, the root and hosts import it; uploads/bunstore stores its rows and a blobs.Store the bytes.
+// httpapi, the root and hosts import it. Uploads are files: see package files.
 package uploads
 
 import (
@@ -10,16 +10,13 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/blobs"
-	"github.com/tenantcontent/tenantcontent/blobs/files"
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/files"
 	"github.com/tenantcontent/tenantcontent/internal/guard"
 )
 
 // Upload is one staged file.
 type Upload = files.File
-
-// Store keeps uploads. Implementations must pass uploadstest.TestStore.
-type Store = files.Store
 
 // How many bytes an upload, and all uploads of a user that have not expired, may have.
 const (
@@ -27,13 +24,13 @@ const (
 	defaultQuota = 1 << 30
 )
 
-// Service implements the rules for uploads over a Store: an upload is for its uploader and the tenant's superusers alone, until
+// Service implements the rules for uploads: an upload is for its uploader and the tenant's superusers alone, until
 // it expires.
-type Service struct{ files files.FileStore }
+type Service struct{ files *files.Service }
 
 // Options configure a Service. Store and Blobs are required.
 type Options struct {
-	Store    Store
+	Store    files.Store
 	Blobs    blobs.Store
 	Now      func() time.Time // default time.Now
 	NewID    func() string    // default UUIDv7
@@ -50,20 +47,21 @@ func New(o Options) *Service {
 	if o.Quota == 0 {
 		o.Quota = max(defaultQuota, o.Limit)
 	}
-	return &Service{files.FileStore{
+	return &Service{files.New(files.Options{
 		Store: o.Store, Blobs: o.Blobs, Noun: "Upload", Now: o.Now, NewID: o.NewID, Limit: o.Limit, Quota: o.Quota, Lifetime: o.Lifetime,
-	}.WithDefaults()}
+	})}
 }
 
-// Create streams r into a new upload; after an error there is none. Of filename the last part of its path is kept,
-// "upload" when there is none; contentType may be "" for application/octet-stream.
-// Errors: errs.Invalid for a bad name or content type; errs.TooLarge; r's own, as it is.
+// Create streams r into a new upload; after an error there is none. The name is the last part of the path filename, "upload" if
+// that is empty; contentType may be "" for application/octet-stream. An error of r is returned as it is.
+// Errors: errs.Invalid for a bad name or content type; errs.TooLarge.
 func (s *Service) Create(ctx context.Context, filename, contentType string, r io.Reader) (Upload, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return Upload{}, err
 	}
-	return s.files.Create(ctx, a.Tenant, a.User, filename, contentType, func(w io.Writer) error {
+	draft := files.Draft{Username: a.User, Filename: filename, ContentType: contentType}
+	return s.files.Create(ctx, a.Tenant, draft, func(w io.Writer) error {
 		_, err := io.Copy(w, r)
 		return err
 	})
@@ -104,8 +102,7 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 	return s.files.Delete(ctx, a.Tenant, u.ID)
 }
 
-// Hooks returns what is done with uploads: those of renamed users follow them, and those of deleted ones go, so that later users
-// with their names do not get them. Sweep removes those that have expired, and what broken ones left.
+// Hooks returns what is done with uploads when users are renamed or deleted, and with expired ones: see files.Service.Hooks.
 func (s *Service) Hooks() entity.Hooks { return s.files.Hooks() }
 
 func visible(a actor.Actor) func(Upload) bool {

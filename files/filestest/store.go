@@ -1,10 +1,10 @@
-// Package filestest checks that a files.Store keeps its promises, and what all services over one share. uploadstest and
-// downloadstest import it.
+// Package filestest checks that a files.Store keeps its promises, and files.Service over it. Tests of stores import it.
 package filestest
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -12,18 +12,20 @@ import (
 
 	"github.com/matryer/is"
 
-	"github.com/tenantcontent/tenantcontent/blobs/files"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/files"
+	"github.com/tenantcontent/tenantcontent/internal/fieldtest"
 )
 
 var (
 	monday  = time.Date(2026, 11, 16, 9, 0, 0, 123456000, time.UTC)
 	tuesday = monday.Add(24 * time.Hour)
+	never   = monday.AddDate(1000, 0, 0) // when every file has expired
 )
 
-// TestStore runs all checks of a Store. open returns an empty one whose database has the tenants acme and evil, each with the
-// principals jo, joe, mia, mo, root and 日本 🎨.
-func TestStore(t *testing.T, open func(t *testing.T) files.Store) {
+// TestStore runs all checks of an empty Store whose database has the tenants acme and evil, each with the principals jo, joe, mia,
+// mo, root and 日本 🎨. It leaves the Store empty.
+func TestStore(t *testing.T, s files.Store) {
 	for name, check := range map[string]func(*testing.T, files.Store){
 		"RoundTrip":            testRoundTrip,
 		"TakenID":              testTaken,
@@ -33,11 +35,22 @@ func TestStore(t *testing.T, open func(t *testing.T) files.Store) {
 		"Expired":              testExpired,
 		"Pages":                testPage,
 		"OfUsers":              testOfUsers,
+		"CountOfUsers":         testCountOfUsers,
+		"UsedBytes":            testUsedBytes,
 		"RenameUsers":          testRenameUsers,
 		"FailedTxWritesNone":   testFailedTx,
 		"CanceledWritesNoRows": testCanceled,
 	} {
-		t.Run(name, func(t *testing.T) { check(t, open(t)) })
+		t.Run(name, func(t *testing.T) {
+			check(t, s)
+			for _, tenant := range []string{"acme", "evil"} {
+				ids, err := s.Expired(t.Context(), tenant, never, 1000)
+				is.New(t).NoErr(err)
+				for _, id := range ids {
+					is.New(t).NoErr(s.Delete(t.Context(), tenant, id))
+				}
+			}
+		})
 	}
 }
 
@@ -57,6 +70,7 @@ func insert(t *testing.T, s files.Store, tenant string, all ...files.File) {
 
 func testRoundTrip(t *testing.T, s files.Store) {
 	is := is.New(t)
+	fieldtest.Full(t, file("a"))
 	empty := files.File{ID: "b", Filename: strings.Repeat("ü", 255), Username: "日本 🎨", CreatedAt: monday, ExpiresAt: monday}
 	for _, want := range []files.File{file("a"), empty} {
 		insert(t, s, "acme", want)
@@ -151,6 +165,45 @@ func testOfUsers(t *testing.T, s files.Store) {
 	is.Equal(ofUsers(t, s, "acme", 10, "jo", "mia", "none"), "a b c")
 	is.Equal(len(ofUsers(t, s, "acme", 2, "jo", "mia")), len("a b"))
 	is.Equal(ofUsers(t, s, "acme", 10, "none"), "")
+	is.Equal(ofUsers(t, s, "evil", 10, "jo", "mia"), "e") // another tenant has its own alone
+}
+
+func testCountOfUsers(t *testing.T, s files.Store) {
+	is := is.New(t)
+	ended := of("jo", "z")
+	ended.ExpiresAt = monday
+	insert(t, s, "acme", of("jo", "a"), of("mia", "b"), of("jo", "c"), of("joe", "d"), ended)
+	insert(t, s, "evil", of("jo", "e"))
+	var many []string
+	for n := range 600 { // more than one statement asks for
+		many = append(many, fmt.Sprint("user", n))
+	}
+	for _, c := range []struct {
+		tenant string
+		users  []string
+		want   int
+	}{
+		{"acme", []string{"jo"}, 2}, {"acme", []string{"jo", "mia", "none"}, 3}, {"acme", append(many, "joe", "mia"), 2},
+		{"acme", []string{"none"}, 0}, {"acme", nil, 0}, {"evil", []string{"jo", "mia"}, 1},
+	} {
+		n, err := s.CountOfUsers(t.Context(), c.tenant, c.users, monday)
+		is.NoErr(err)
+		is.Equal(n, c.want)
+	}
+	n, err := s.CountOfUsers(t.Context(), "acme", []string{"jo", "mia", "joe"}, tuesday)
+	is.NoErr(err)
+	is.Equal(n, 0) // all have expired
+}
+
+func testUsedBytes(t *testing.T, s files.Store) {
+	is := is.New(t)
+	insert(t, s, "acme", of("jo", "a"), of("mia", "b"), of("jo", "c"))
+	insert(t, s, "evil", of("mo", "d"))
+	for user, want := range map[string]int64{"jo": 2 * (1<<40 + 1), "mia": 1<<40 + 1, "mo": 0, "none": 0} {
+		n, err := s.UsedBytes(t.Context(), "acme", user)
+		is.NoErr(err)
+		is.Equal(n, want)
+	}
 }
 
 func testRenameUsers(t *testing.T, s files.Store) {

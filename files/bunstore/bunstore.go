@@ -1,4 +1,4 @@
-// Package bunstore stores the rows of files in PostgreSQL or SQLite. uploads/bunstore and downloads/bunstore import it.
+// Package bunstore stores the rows of files in PostgreSQL or SQLite. The root imports it.
 package bunstore
 
 import (
@@ -8,7 +8,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"github.com/tenantcontent/tenantcontent/blobs/files"
+	"github.com/tenantcontent/tenantcontent/files"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 )
 
@@ -40,8 +40,14 @@ type Store struct {
 	get, expired, ofUsers, held, remove string
 }
 
-// New returns a Store over a table of the program's own; noun names a row in messages.
-func New(db *bun.DB, table, noun string) *Store {
+// Uploads returns the Store of uploads. The tables must be there: see tenantcontent.Migrate.
+func Uploads(db *bun.DB) *Store { return newStore(db, "tc_uploads", "Upload") }
+
+// Downloads returns the Store of downloads. The tables must be there: see tenantcontent.Migrate.
+func Downloads(db *bun.DB) *Store { return newStore(db, "tc_downloads", "Download") }
+
+// newStore returns a Store over a table; noun names a row in messages.
+func newStore(db *bun.DB, table, noun string) *Store {
 	rows := bunx.NewTable(table, "f", columns)
 	return &Store{
 		db: db, table: table, noun: noun, rows: rows,
@@ -83,27 +89,6 @@ func (s *Store) Expired(ctx context.Context, tenant string, at time.Time, limit 
 	rows, err := c.Rows(ctx, s.expired, tenant, bunx.At(at), limit)
 	ids, err := bunx.Scan(rows, err, func(r *sql.Rows) (id string, err error) { return id, r.Scan(&id) })
 	return ids, bunx.Err(err, s.noun)
-}
-
-// OfUsers implements files.Store.
-func (s *Store) OfUsers(ctx context.Context, tenant string, usernames []string, limit int) ([]string, error) {
-	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, s.ofUsers+bunx.In(3, len(usernames))+` LIMIT $2`, bunx.Args(usernames, tenant, limit)...)
-	ids, err := bunx.Scan(rows, err, func(r *sql.Rows) (id string, err error) { return id, r.Scan(&id) })
-	return ids, bunx.Err(err, s.noun)
-}
-
-// RenameUsers implements files.Store.
-func (s *Store) RenameUsers(ctx context.Context, tenant string, names map[string]string) error {
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		return bunx.Err(c.Rename(ctx, tenant, s.table, "username", names), s.noun)
-	})
-}
-
-// UsedBytes implements files.Store.
-func (s *Store) UsedBytes(ctx context.Context, tenant, username string) (n int64, err error) {
-	ctx, c := bunx.For(ctx, s.db, tenant)
-	return n, c.One(ctx, s.noun, s.held, []any{tenant, username}, &n)
 }
 
 // Delete implements files.Store.

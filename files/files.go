@@ -1,14 +1,13 @@
-// Package files stores files until they expire. uploads and downloads share it. A file is a row with its name, type, owner and
-// expiry, and a blob with its bytes.
+// Package files stores files until they expire. A file is a row with its name, type, owner and expiry, and a blob with its bytes.
 //
-// uploads and downloads import it and decide who may see a file; their bunstores store its rows through files/bunstore.
+// uploads and downloads import it and decide who may see a file; files/bunstore stores the rows and a blobs.Store the bytes.
 package files
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -63,11 +62,15 @@ type Store interface {
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
 }
 
-// FileStore stores the files of one kind, such as uploads. Store, Blobs and Noun are required.
-type FileStore struct {
+// Service stores the files of one noun, such as uploads. It does not ask who calls: its methods take the tenant, and those that
+// read take a function, visible, that reports whether the caller may see a file.
+type Service struct{ o Options }
+
+// Options configure a Service. Store, Blobs and Noun are required.
+type Options struct {
 	Store    Store
 	Blobs    blobs.Store
-	Noun     string           // "Upload": names the kind in messages
+	Noun     string           // names a file in messages, such as "Upload"
 	Now      func() time.Time // default time.Now
 	NewID    func() string    // default UUIDv7
 	Limit    int64            // bytes of one file; default unlimited
@@ -75,50 +78,52 @@ type FileStore struct {
 	Lifetime time.Duration    // default 24 h
 }
 
-const (
-	sweepBatch = 100            // how many expired files Sweep asks for at once
-	userBatch  = 500            // for how many users Forget asks at once
-	abandoned  = 24 * time.Hour // how long after its begin a blob that is not complete counts as left behind
-)
+// New returns a Service.
+func New(o Options) *Service {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.NewID == nil {
+		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
+	}
+	if o.Limit == 0 {
+		o.Limit = math.MaxInt64
+	}
+	if o.Quota == 0 {
+		o.Quota = math.MaxInt64
+	}
+	if o.Lifetime == 0 {
+		o.Lifetime = 24 * time.Hour
+	}
+	return &Service{o}
+}
 
-// WithDefaults fills what is not set.
-func (s FileStore) WithDefaults() FileStore {
-	if s.Now == nil {
-		s.Now = time.Now
-	}
-	if s.NewID == nil {
-		s.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
-	}
-	if s.Limit == 0 {
-		s.Limit = math.MaxInt64
-	}
-	if s.Quota == 0 {
-		s.Quota = math.MaxInt64
-	}
-	if s.Lifetime == 0 {
-		s.Lifetime = 24 * time.Hour
-	}
-	return s
+// Draft describes a file that is to be made.
+type Draft struct {
+	Username    string        // its owner
+	Filename    string        // the last part of its path is kept; the noun in lower case when there is none
+	ContentType string        // default application/octet-stream
+	Lifetime    time.Duration // default the Service's
 }
 
 // Create creates a file with the bytes that fill writes. fill runs in this goroutine. After an error or a panic nothing of the
 // file remains; an error from fill is returned as it is.
 // Errors: errs.Invalid for a bad name or content type; errs.TooLarge.
-func (s FileStore) Create(ctx context.Context, tenant, user, filename, contentType string, fill func(io.Writer) error) (File, error) {
-	f := File{ID: s.NewID(), Username: user, CreatedAt: s.Now().UTC().Truncate(time.Microsecond)}
-	f.ExpiresAt = f.CreatedAt.Add(s.Lifetime)
+func (s *Service) Create(ctx context.Context, tenant string, d Draft, fill func(io.Writer) error) (File, error) {
+	f := File{ID: s.o.NewID(), Username: d.Username, CreatedAt: s.o.Now().UTC().Truncate(time.Microsecond)}
+	f.ExpiresAt = f.CreatedAt.Add(cmp.Or(d.Lifetime, s.o.Lifetime))
 	var err error
-	if f.Filename, err = cleanName(filename, s.Noun); err != nil {
+	if f.Filename, err = cleanName(d.Filename, s.o.Noun); err != nil {
 		return File{}, err
 	}
-	if f.ContentType, err = cleanType(contentType); err != nil {
+	if f.ContentType, err = cleanType(d.ContentType); err != nil {
 		return File{}, err
 	}
-	limit, err := s.room(ctx, tenant, user)
+	limit, err := s.room(ctx, tenant, d.Username)
 	if err != nil {
 		return File{}, err
 	}
-	w, err := s.Blobs.Create(ctx, tenant, f.ID, limit, f.CreatedAt)
+	w, err := s.o.Blobs.Create(ctx, tenant, f.ID, limit, f.CreatedAt)
 	if err != nil {
 		return File{}, err
 	}
@@ -131,13 +136,13 @@ func (s FileStore) Create(ctx context.Context, tenant, user, filename, contentTy
 	if err := fill(w); err != nil {
 		return File{}, err
 	}
-	err = s.Store.InTx(ctx, func(ctx context.Context) error { // so no complete blob is without its row
+	err = s.o.Store.InTx(ctx, func(ctx context.Context) error { // so no complete blob is without its row
 		info, err := w.Commit(ctx)
 		if err != nil {
 			return err
 		}
 		f.Size, f.Chunks = info.Size, info.Chunks
-		return s.Store.Insert(ctx, tenant, f)
+		return s.o.Store.Insert(ctx, tenant, f)
 	})
 	if err != nil {
 		return File{}, err
@@ -147,64 +152,40 @@ func (s FileStore) Create(ctx context.Context, tenant, user, filename, contentTy
 }
 
 // room returns how many bytes the user's next file may have.
-func (s FileStore) room(ctx context.Context, tenant, user string) (int64, error) {
-	if s.Quota == math.MaxInt64 {
-		return s.Limit, nil
+func (s *Service) room(ctx context.Context, tenant, user string) (int64, error) {
+	if s.o.Quota == math.MaxInt64 {
+		return s.o.Limit, nil
 	}
-	held, err := s.Store.UsedBytes(ctx, tenant, user)
-	if err == nil && held >= s.Quota {
-		err = errs.New(errs.TooLarge, "Your files hold %d bytes of %d: remove some, or wait until they expire.", held, s.Quota)
+	held, err := s.o.Store.UsedBytes(ctx, tenant, user)
+	if err == nil && held >= s.o.Quota {
+		err = errs.New(errs.TooLarge, "Your files hold %d bytes of %d: remove some, or wait until they expire.", held, s.o.Quota)
 	}
-	return min(s.Limit, s.Quota-held), err
+	return min(s.o.Limit, s.o.Quota-held), err
 }
 
-// Forget removes all files of deleted users, so that later users with their names do not get them.
-func (s FileStore) Forget(ctx context.Context, tenant string, users ...string) error {
-	for some := range slices.Chunk(users, userBatch) {
-		if err := s.forget(ctx, tenant, some); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s FileStore) forget(ctx context.Context, tenant string, users []string) error {
-	for {
-		ids, err := s.Store.OfUsers(ctx, tenant, users, sweepBatch)
-		if err != nil || len(ids) == 0 {
-			return err
-		}
-		for _, id := range ids {
-			if err := s.Delete(ctx, tenant, id); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// Get returns a file that has not expired, when may allows it. Errors: errs.NotFound, also for an id that is no UUID.
-func (s FileStore) Get(ctx context.Context, tenant, id string, may func(File) bool) (File, error) {
+// Get returns a file that has not expired, if it is visible. Errors: errs.NotFound, also for an id that is no UUID.
+func (s *Service) Get(ctx context.Context, tenant, id string, visible func(File) bool) (File, error) {
 	key, ok := uuids.Parse(id)
 	if !ok {
 		return File{}, s.notFound()
 	}
-	f, err := s.Store.Get(ctx, tenant, key)
+	f, err := s.o.Store.Get(ctx, tenant, key)
 	if err != nil {
 		return File{}, err
 	}
-	if !s.Now().Before(f.ExpiresAt) || !may(f) {
+	if !s.o.Now().Before(f.ExpiresAt) || !visible(f) {
 		return File{}, s.notFound()
 	}
 	return f, nil
 }
 
-// Open returns what Get does, with the bytes. The caller closes them.
-func (s FileStore) Open(ctx context.Context, tenant, id string, may func(File) bool) (File, blobs.Reader, error) {
-	f, err := s.Get(ctx, tenant, id, may)
+// Open returns a file as Get does, with its bytes, which the caller closes.
+func (s *Service) Open(ctx context.Context, tenant, id string, visible func(File) bool) (File, blobs.Reader, error) {
+	f, err := s.Get(ctx, tenant, id, visible)
 	if err != nil {
 		return File{}, nil, err
 	}
-	r, err := s.Blobs.Open(ctx, tenant, f.ID)
+	r, err := s.o.Blobs.Open(ctx, tenant, f.ID)
 	if errs.CodeOf(err) == errs.NotFound { // deleted meanwhile
 		err = s.notFound()
 	}
@@ -214,36 +195,19 @@ func (s FileStore) Open(ctx context.Context, tenant, id string, may func(File) b
 	return f, r, nil
 }
 
+// Page returns a page of the files of some users, at least one, that have not expired. Errors: errs.Invalid for a sort or cursor
+// that does not fit.
+func (s *Service) Page(ctx context.Context, tenant string, usernames []string, q paging.Query) (paging.Page[File], error) {
+	return s.o.Store.Page(ctx, tenant, usernames, s.o.Now(), q)
+}
+
 // Delete removes a file for good.
-func (s FileStore) Delete(ctx context.Context, tenant, id string) error {
+func (s *Service) Delete(ctx context.Context, tenant, id string) error {
 	// The bytes first: if this is interrupted, Sweep still finds the row.
-	if err := s.Blobs.Delete(ctx, tenant, id); err != nil {
+	if err := s.o.Blobs.Delete(ctx, tenant, id); err != nil {
 		return err
 	}
-	return s.Store.Delete(ctx, tenant, id)
+	return s.o.Store.Delete(ctx, tenant, id)
 }
 
-// Sweep removes the expired files of a tenant, and returns their number. It also removes blobs, of any kind, that were
-// begun a day ago and never completed.
-func (s FileStore) Sweep(ctx context.Context, tenant string) (int, error) {
-	now, n := s.Now(), 0
-	for {
-		ids, err := s.Store.Expired(ctx, tenant, now, sweepBatch)
-		if err != nil {
-			return n, err
-		}
-		for _, id := range ids {
-			if err := s.Delete(ctx, tenant, id); err != nil {
-				return n, err
-			}
-			n++
-		}
-		if len(ids) < sweepBatch {
-			break
-		}
-	}
-	_, err := s.Blobs.Sweep(ctx, tenant, now.Add(-abandoned))
-	return n, err
-}
-
-func (s FileStore) notFound() error { return errs.New(errs.NotFound, "%s not found.", s.Noun) }
+func (s *Service) notFound() error { return errs.New(errs.NotFound, "%s not found.", s.o.Noun) }

@@ -1,0 +1,53 @@
+package files_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent"
+	blobstore "github.com/tenantcontent/tenantcontent/blobs/bunstore"
+	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/files"
+	"github.com/tenantcontent/tenantcontent/files/bunstore"
+	"github.com/tenantcontent/tenantcontent/tenants"
+)
+
+func Example() {
+	ctx := context.Background()
+	folder, err := os.MkdirTemp("", "example")
+	check(err)
+	defer os.RemoveAll(folder)
+	db, err := database.Open("sqlite:" + filepath.Join(folder, "content.db"))
+	check(err)
+	defer db.Close()
+	check(tenantcontent.Migrate(ctx, db))
+	app, err := tenantcontent.Open(tenantcontent.Config{DB: db, SecretKey: tenantcontent.NewSecretKey()})
+	check(err)
+	_, err = app.AddTenant(ctx, tenants.Tenant{ID: "acme"}, "a long password")
+	check(err)
+
+	// A Service does not ask who calls: its callers say which tenant and user a file is of, and who may see it.
+	s := files.New(files.Options{Store: bunstore.Uploads(db), Blobs: blobstore.New(db), Noun: "Upload", Lifetime: time.Hour})
+	draft := files.Draft{Username: "admin", Filename: `C:\reports\june.csv`, ContentType: "text/csv"}
+	f, err := s.Create(ctx, "acme", draft, func(w io.Writer) error {
+		_, err := io.WriteString(w, "month,total\n")
+		return err
+	})
+	fmt.Println(f.Filename, f.Size, f.ExpiresAt.Sub(f.CreatedAt), err)
+
+	_, err = s.Get(ctx, "acme", f.ID, func(f files.File) bool { return f.Username == "jo" })
+	fmt.Println(err)
+	// Output:
+	// june.csv 12 1h0m0s <nil>
+	// Upload not found.
+}
+
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}

@@ -1,0 +1,84 @@
+package files
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/entity"
+)
+
+const (
+	batch     = 100            // how many files are looked up at once, to delete them
+	userBatch = 500            // how many users' files are looked up at once
+	abandoned = 24 * time.Hour // how long after its begin a blob that is not complete counts as left behind
+)
+
+// Hooks returns what is done with files: those of renamed users follow them, and those of deleted ones are deleted, so that later
+// users with their names do not get them. Sweep removes those that have expired, and what broken ones left.
+func (s *Service) Hooks() entity.Hooks {
+	return entity.Hooks{Renamed: s.o.Store.RenameUsers, Deleted: s.deleted, Dependents: s.dependents, Sweep: s.sweep}
+}
+
+// deleted removes the files of deleted users.
+func (s *Service) deleted(ctx context.Context, tenant string, gone ...entity.Key) error {
+	var users []string
+	for _, key := range gone {
+		if key.Kind == entity.KindUser {
+			users = append(users, key.ID)
+		}
+	}
+	for some := range slices.Chunk(users, userBatch) {
+		if err := s.deleteOf(ctx, tenant, some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteOf removes all files of some users.
+func (s *Service) deleteOf(ctx context.Context, tenant string, users []string) error {
+	for {
+		ids, err := s.o.Store.OfUsers(ctx, tenant, users, batch)
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		for _, id := range ids {
+			if err := s.Delete(ctx, tenant, id); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// dependents counts the files of some users.
+func (s *Service) dependents(ctx context.Context, tenant string, kind entity.Kind, ids []string, at time.Time) ([]entity.Dependent, error) {
+	if kind != entity.KindUser {
+		return nil, nil
+	}
+	n, err := s.o.Store.CountOfUsers(ctx, tenant, ids, at)
+	return []entity.Dependent{{Count: entity.Count{N: n, Of: "file"}, Rank: 5}}, err
+}
+
+// sweep removes the expired files of a tenant, and returns their number. It also removes blobs, of any kind, that were
+// begun a day ago and never completed.
+func (s *Service) sweep(ctx context.Context, tenant string) (int, error) {
+	now, n := s.o.Now(), 0
+	for {
+		ids, err := s.o.Store.Expired(ctx, tenant, now, batch)
+		if err != nil {
+			return n, err
+		}
+		for _, id := range ids {
+			if err := s.Delete(ctx, tenant, id); err != nil {
+				return n, err
+			}
+			n++
+		}
+		if len(ids) < batch {
+			break
+		}
+	}
+	_, err := s.o.Blobs.Sweep(ctx, tenant, now.Add(-abandoned))
+	return n, err
+}
