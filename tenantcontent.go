@@ -119,20 +119,9 @@ type Config struct {
 	NewID func() string    // makes ids, for tests; default UUIDv7
 }
 
-// App is the services, built. It is an http.Handler for all routes.
+// App is the services, such as app.Colors, and an http.Handler for all routes.
 type App struct {
-	AIInstructions *aiinstr.Service
-	Content        *content.Service
-	Bundles        *bundles.Service
-	Colors         *colors.Service
-	Comments       *comments.Service
-	Domains        *domains.Service
-	Downloads      *downloads.Service
-	Inputs         *inputs.Service
-	Principals     *principals.Service
-	Sessions       *sessions.Service
-	Tenants        *tenants.Service
-	Uploads        *uploads.Service
+	httpapi.Services
 
 	db         *bun.DB
 	log        *slog.Logger
@@ -173,77 +162,88 @@ func Open(c Config) (*App, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	app := &App{db: c.DB, log: c.Log}
-	if app.Inputs, err = inputs.New(c.InputEditors...); err != nil {
+	app := &App{db: c.DB, log: c.Log, registry: entity.NewRegistry()}
+	if err := app.build(c, keys); err != nil {
 		return nil, err
 	}
-	registry := entity.NewRegistry()
-	var changes, settings cache.Counter // of users, teams, sessions and tokens; of tenants
-	blobs, directory, logins := blobstore.New(c.DB), principalstore.New(c.DB).Notify(changes.Bump), domainstore.New(c.DB)
-	app.Colors = colors.New(colors.Options{Store: colorstore.New(c.DB), Now: c.Now})
-	app.Principals = principals.New(principals.Options{
-		Store: directory, Blobs: blobs, Content: registry, KnownDomain: domains.Lookup{Store: logins}.Known,
-		Now: c.Now, NewID: c.NewID, Log: c.Log, Refusal: domains.MinRefusal,
-	})
-	app.Tenants = tenants.New(tenants.Options{
-		Store: tenantstore.New(c.DB).Notify(settings.Bump), Keys: keys, Changes: &settings, Now: c.Now,
-		KnownDomain: domains.Lookup{Store: logins}.Known, Username: app.Principals.Username,
-	})
-	app.AIInstructions = aiinstr.New(aiinstr.Options{
-		Store: instructionstore.New(c.DB), Settings: app.Tenants, Directory: directory, Now: c.Now, NewID: c.NewID,
-	})
-	app.Uploads = uploads.New(uploads.Options{
-		Store: filestore.Uploads(c.DB), Blobs: blobs, Now: c.Now, NewID: c.NewID, Limit: c.MaxUpload,
-	})
-	app.Downloads = downloads.New(downloads.Options{Store: filestore.Downloads(c.DB), Blobs: blobs, Now: c.Now, NewID: c.NewID})
-	elsewhere := append(app.Principals.Types(), app.AIInstructions.Type())
-	app.Content = content.New(content.Options{
-		Store: contentstore.New(c.DB), Blobs: blobs, Directory: directory, Registry: registry, Others: replaced(elsewhere, c.Entities),
-		CanonicalName: app.Principals.CanonicalName, Limit: c.MaxUpload, Now: c.Now, NewID: c.NewID,
-	})
-	if err := registry.Add(replaced(append(elsewhere, app.Content.Types()...), c.Entities)...); err != nil {
-		return nil, err
-	}
-	said := commentstore.New(c.DB)
-	app.Comments = comments.New(comments.Options{
-		Store: said, Queue: said, Entities: registry, Users: app.Principals, Now: c.Now, NewID: c.NewID,
-	})
-	app.Domains, err = domains.New(domains.Options{
-		Store: logins, Principals: app.Principals, Tenants: app.Tenants, Keys: keys, Drivers: drivers(c.DomainDrivers, c.DenyNetworks), Now: c.Now,
-	})
-	if err != nil {
-		return nil, err
-	}
-	app.Sessions = sessions.New(sessions.Options{
-		Store: sessionstore.New(c.DB).Notify(changes.Bump), Authenticator: app.Domains, Tenants: app.Tenants, Changes: &changes,
-		Lifetime: c.SessionLifetime, Refusal: domains.MinRefusal, Now: c.Now, NewID: c.NewID,
-	})
-	app.Bundles, err = bundles.New(bundles.Options{
-		Store: bundlestore.New(c.DB), Tenants: app.Tenants, Downloads: app.Downloads.Unchecked(), Principals: people{app.Principals},
-		Content: registry, Global: []entity.Type{app.Colors.Type(), app.AIInstructions.Type()}, Drivers: c.BundleDrivers, Limits: c.ArchiveLimits, Size: c.MaxArchive, Now: c.Now, NewID: c.NewID, Notify: app.Comments.NotifyUsers,
-	})
-	if err != nil {
-		return nil, err
-	}
-	registry.AddHooks(
-		app.Principals.Hooks(), app.Tenants.Hooks(), app.Uploads.Hooks(), app.Downloads.Hooks(), app.Comments.Hooks(), app.Domains.Hooks(),
-		app.Sessions.Hooks(), app.Bundles.Hooks(),
-	)
-	app.registry = registry
 	app.handler, err = httpapi.New(httpapi.Config{
-		Services: httpapi.Services{
-			AIInstructions: app.AIInstructions, Content: app.Content,
-			Bundles: app.Bundles,
-			Colors:  app.Colors, Comments: app.Comments, Domains: app.Domains, Downloads: app.Downloads, Inputs: app.Inputs, Principals: app.Principals,
-			Sessions: app.Sessions, Tenants: app.Tenants, Uploads: app.Uploads,
-		},
+		Services:  app.Services,
 		HostKinds: kinds(c.Entities), HostParents: comments.HostParents(c.Entities),
-		InTx: app.InTx, Ready: app.Ready, Visible: app.visible, Hidden: app.hidden, BaseURL: c.BaseURL, MaxBody: c.MaxBody, Log: c.Log, Authenticate: c.Authenticate, KeepLogins: c.KeepLogins, TrustedProxies: c.TrustedProxies, Now: c.Now,
+		InTx: app.InTx, Ready: app.Ready, Visible: app.visible, Hidden: app.hidden,
+		BaseURL: c.BaseURL, MaxBody: c.MaxBody, Log: c.Log, Now: c.Now,
+		Authenticate: c.Authenticate, KeepLogins: c.KeepLogins, TrustedProxies: c.TrustedProxies,
 	})
 	if err != nil {
 		return nil, err
 	}
 	return app, nil
+}
+
+// build builds the services, each after those that it needs, and fills the registry.
+func (app *App) build(c Config, keys *keyring.Ring) (err error) {
+	var rights, settings cache.Counter // count changes of users, teams, sessions and tokens, and of tenants
+	blobs, directory, logins := blobstore.New(c.DB), principalstore.New(c.DB).Notify(rights.Bump), domainstore.New(c.DB)
+	if app.Inputs, err = inputs.New(c.InputEditors...); err != nil {
+		return err
+	}
+	app.Colors = colors.New(colors.Options{Store: colorstore.New(c.DB), Now: c.Now})
+	app.Principals = principals.New(principals.Options{
+		Store: directory, Blobs: blobs, Content: app.registry, KnownDomain: domains.Lookup{Store: logins}.Known,
+		Refusal: domains.MinRefusal, Log: c.Log, Now: c.Now, NewID: c.NewID,
+	})
+	app.Tenants = tenants.New(tenants.Options{
+		Store: tenantstore.New(c.DB).Notify(settings.Bump), Changes: settings.Of, Keys: keys,
+		KnownDomain: domains.Lookup{Store: logins}.Known, Username: app.Principals.Username, Now: c.Now,
+	})
+	app.AIInstructions = aiinstr.New(aiinstr.Options{
+		Store: instructionstore.New(c.DB), Settings: app.Tenants.Unchecked(), Directory: directory, Now: c.Now, NewID: c.NewID,
+	})
+	app.Uploads = uploads.New(uploads.Options{
+		Store: filestore.Uploads(c.DB), Blobs: blobs, Limit: c.MaxUpload, Now: c.Now, NewID: c.NewID,
+	})
+	app.Downloads = downloads.New(downloads.Options{Store: filestore.Downloads(c.DB), Blobs: blobs, Now: c.Now, NewID: c.NewID})
+	others := append(app.Principals.Types(), app.AIInstructions.Unchecked().Type())
+	app.Content = content.New(content.Options{
+		Store: contentstore.New(c.DB), Blobs: blobs, Directory: directory, Registry: app.registry,
+		Others: replaced(others, c.Entities), CanonicalName: app.Principals.CanonicalName,
+		Limit: c.MaxUpload, Now: c.Now, NewID: c.NewID,
+	})
+	types := append(others, app.Content.Unchecked().Types()...)
+	if err := app.registry.Add(replaced(types, c.Entities)...); err != nil {
+		return err
+	}
+	commentStore := commentstore.New(c.DB)
+	app.Comments = comments.New(comments.Options{
+		Store: commentStore, Queue: commentStore, Entities: app.registry, Users: app.Principals, Now: c.Now, NewID: c.NewID,
+	})
+	app.Domains, err = domains.New(domains.Options{
+		Store: logins, Principals: app.Principals, Tenants: app.Tenants.Unchecked(), Keys: keys,
+		Drivers: drivers(c.DomainDrivers, c.DenyNetworks), Now: c.Now,
+	})
+	if err != nil {
+		return err
+	}
+	app.Sessions = sessions.New(sessions.Options{
+		Store: sessionstore.New(c.DB).Notify(rights.Bump), Changes: rights.Of,
+		Authenticator: app.Domains, Tenants: app.Tenants.Unchecked(), Refusal: domains.MinRefusal,
+		Lifetime: c.SessionLifetime, Now: c.Now, NewID: c.NewID,
+	})
+	app.Bundles, err = bundles.New(bundles.Options{
+		Store: bundlestore.New(c.DB), Tenants: app.Tenants.Unchecked(), Downloads: app.Downloads.Unchecked(),
+		Principals: people{app.Principals}, Content: app.registry,
+		Global:  []entity.Type{app.Colors.Unchecked().Type(), app.AIInstructions.Unchecked().Type()},
+		Drivers: c.BundleDrivers, Notify: app.Comments.Unchecked().NotifyUsers,
+		Limits: c.ArchiveLimits, Size: c.MaxArchive, Now: c.Now, NewID: c.NewID,
+	})
+	if err != nil {
+		return err
+	}
+	app.registry.AddHooks(
+		app.Principals.Hooks(), app.Tenants.Unchecked().Hooks(), app.Uploads.Hooks(), app.Downloads.Hooks(),
+		app.Comments.Unchecked().Hooks(), app.Domains.Unchecked().Hooks(), app.Sessions.Unchecked().Hooks(),
+		app.Bundles.Unchecked().Hooks(),
+	)
+	return nil
 }
 
 // replaced returns the ready types except those of which the host has its own, and the host's behind them.
@@ -322,7 +322,7 @@ func (app *App) Ready(ctx context.Context) error {
 }
 
 // CheckKeys fails with errs.Invalid when the secret key is not the one that this database was used with.
-func (app *App) CheckKeys(ctx context.Context) error { return app.Tenants.CheckKeys(ctx) }
+func (app *App) CheckKeys(ctx context.Context) error { return app.Tenants.Unchecked().CheckKeys(ctx) }
 
 // Rekey encrypts every secret of a database again that is not encrypted under the first key, and returns their number.
 // With SecretKeyFile it first puts a new key into the file, and in the end takes the old ones out; a database without a
@@ -341,11 +341,11 @@ func Rekey(ctx context.Context, c Config) (n int, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
-	if ids, err := app.Tenants.IDs(ctx); err != nil || len(ids) == 0 || c.SecretKey != "" {
+	if ids, err := app.Tenants.Unchecked().IDs(ctx); err != nil || len(ids) == 0 || c.SecretKey != "" {
 		if err != nil {
 			return 0, err
 		}
-		return app.Tenants.Rekey(ctx)
+		return app.Tenants.Unchecked().Rekey(ctx)
 	}
 	if _, err := keyring.Rotate(c.SecretKeyFile); err != nil {
 		return 0, err
@@ -353,7 +353,7 @@ func Rekey(ctx context.Context, c Config) (n int, err error) {
 	if app, err = Open(c); err != nil { // with the new key
 		return 0, err
 	}
-	if n, err = app.Tenants.Rekey(ctx); err != nil {
+	if n, err = app.Tenants.Unchecked().Rekey(ctx); err != nil {
 		return n, err
 	}
 	return n, keyring.Retire(c.SecretKeyFile)
@@ -362,7 +362,7 @@ func Rekey(ctx context.Context, c Config) (n int, err error) {
 // FirstStart adds to an empty database its first tenant, default, with AI and the apps license on, and its superuser
 // admin; an empty password is replaced by a random one, which it returns. It does nothing where there is a tenant.
 func (app *App) FirstStart(ctx context.Context, password string) (made bool, generated string, err error) {
-	ids, err := app.Tenants.IDs(ctx)
+	ids, err := app.Tenants.Unchecked().IDs(ctx)
 	if err != nil || len(ids) > 0 {
 		return false, "", err
 	}
@@ -386,7 +386,7 @@ func (app *App) AddTenant(ctx context.Context, t tenants.Tenant, password string
 		return "", err
 	}
 	err = app.InTx(ctx, func(ctx context.Context) error {
-		if _, err := app.Tenants.Add(ctx, t); err != nil {
+		if _, err := app.Tenants.Unchecked().Add(ctx, t); err != nil {
 			return err
 		}
 		_, err := addAdmin(ctx, t.ID)
@@ -426,10 +426,10 @@ func (app *App) work(ctx context.Context) {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 			defer cancel()
-			app.note("write the counters of API tokens", app.Sessions.FlushAll(last))
+			app.note("write the counters of API tokens", app.Sessions.Unchecked().FlushAll(last))
 			return
 		case <-flush.C:
-			app.note("write the counters of API tokens", app.Sessions.FlushAll(ctx))
+			app.note("write the counters of API tokens", app.Sessions.Unchecked().FlushAll(ctx))
 		case <-sweep.C:
 			app.note("remove what has expired", app.Sweep(ctx))
 		}
@@ -444,7 +444,7 @@ func (app *App) Deleted(ctx context.Context, tenant string, gone ...entity.Key) 
 
 // Sweep removes what has expired, tenant by tenant. Run does it each minute.
 func (app *App) Sweep(ctx context.Context) error {
-	ids, err := app.Tenants.IDs(ctx)
+	ids, err := app.Tenants.Unchecked().IDs(ctx)
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ type Store interface {
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
 }
 
-// Settings reports whether a tenant's AI module is on. *tenants.Service implements it.
+// Settings reports whether a tenant's AI module is on. tenants.Unchecked implements it.
 type Settings interface {
 	AIEnabled(ctx context.Context, tenant string) (bool, error)
 }

@@ -156,7 +156,7 @@ func TestTransferer(t *testing.T) {
 			_, err := s.Create(as(t, "acme", "jo"), i)
 			is.NoErr(err)
 		}
-		p, ctx := s.Transferer(), t.Context()
+		p, ctx := s.Unchecked().Type().Transferer, t.Context()
 		needs, err := p.Needs(ctx, "acme", []string{id(2), id(1), id(7)})
 		is.NoErr(err)
 		is.Equal(needs, map[string][]entity.Key{id(1): nil, id(2): {{Kind: "aiInstruction", ID: id(1)}}})

@@ -8,37 +8,12 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
-// Type returns the entity type of instructions: they can be looked up, owned, reassigned and moved by bundles. Its functions
-// need no actor and do not check whether AI is on: their callers check permissions.
-func (s *Service) Type() entity.Type {
-	return entity.Type{
-		Kind: Kind,
-		Lookup: func(ctx context.Context, tenant, id string) (entity.Ref, error) {
-			key, err := place(id)
-			if err != nil {
-				return entity.Ref{}, err
-			}
-			i, err := s.store.Get(ctx, tenant, key)
-			return i.ref(), err
-		},
-		Find: func(ctx context.Context, tenant string, ids []string) (map[string]entity.Ref, error) {
-			return transfer.Find(ctx, tenant, ids, s.store.Some, Instruction.ref)
-		},
-		Owned: s.store.Owned, Owners: s.store.Owners, Rename: s.store.RenameOwners,
-		Reassign: func(ctx context.Context, tenant, from, to string) ([]entity.Ref, error) {
-			moved, err := s.store.Reassign(ctx, tenant, from, to, s.stamp())
-			return transfer.Refs(moved, Instruction.ref), err
-		},
-		Transferer: s.Transferer(),
-	}
-}
-
 func (i Instruction) ref() entity.Ref {
 	return entity.Ref{Kind: Kind, ID: i.ID, Name: i.Slug, OwnerID: i.OwnerID}
 }
 
-// Transferer moves instructions between tenants.
-func (s *Service) Transferer() entity.Transferer {
+// transferer moves instructions between tenants.
+func (s *Service) transferer() entity.Transferer {
 	return transfer.Transferer[Instruction]{
 		Kind: Kind, ID: func(i Instruction) string { return i.ID },
 		All: s.store.IDs, Some: s.store.Some, Row: toColumns, Refs: s.refs, Read: s.readRow,

@@ -143,7 +143,7 @@ type Store interface {
 	RunAndRollBack(ctx context.Context, fn func(ctx context.Context) error) error
 }
 
-// Tenants decides which tenants may deploy into which. *tenants.Service implements it.
+// Tenants decides which tenants may deploy into which. tenants.Unchecked implements it.
 type Tenants interface {
 	// DeploysFrom reports whether a source may deploy into a tenant, and the user who gets what comes from there, "" for
 	// none. It returns errs.NotFound if there is no such tenant.

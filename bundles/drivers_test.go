@@ -28,7 +28,7 @@ func (d own) Descriptor() bundles.Descriptor { return d.about }
 func (d own) Content() []entity.Type         { return d.content }
 
 func good(w *world) own {
-	for _, kind := range w.Content.Types() {
+	for _, kind := range w.Content.Unchecked().Types() {
 		if kind.Kind == "visual" {
 			return own{bundles.Descriptor{ID: "visual", Name: "host:visual", Column: "visualId", Icon: bundles.Icon{SVG: "<svg/>"}, Editor: "x"}, []entity.Type{kind}}
 		}
@@ -125,7 +125,7 @@ func TestReadyTransferers(t *testing.T) {
 			t.Run(string(kind), func(t *testing.T) {
 				drivertest.TestTransferer(t, func(t *testing.T) drivertest.Fixture {
 					w, f := fixture(t, kind)
-					for _, k := range w.Content.Types() {
+					for _, k := range w.Content.Unchecked().Types() {
 						if k.Kind == kind {
 							f.Transferer = k.Transferer
 						}
@@ -148,7 +148,7 @@ func TestReadyTransferers(t *testing.T) {
 		t.Run("color", func(t *testing.T) {
 			drivertest.TestTransferer(t, func(t *testing.T) drivertest.Fixture {
 				w, f := fixture(t, colors.Kind)
-				f.Transferer = w.Colors.Transferer()
+				f.Transferer = w.Colors.Unchecked().Type().Transferer
 				f.Make = func(t *testing.T, tenant string, n int) string {
 					key := strings.Repeat("Ü", n)
 					_, err := w.Colors.Put(w.as(t, tenant), key, "#abc")

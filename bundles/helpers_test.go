@@ -27,7 +27,7 @@ func circle(t testing.TB, w *world, kind entity.Kind, id, data string) {
 // libraries puts another transferer in the place of that of libraries.
 func libraries(w *world, wrap func(entity.FileTransferer) entity.Transferer) func(*tenantcontent.Config) {
 	return func(c *tenantcontent.Config) {
-		for _, kind := range w.Content.Types() {
+		for _, kind := range w.Content.Unchecked().Types() {
 			if kind.Kind == content.Library {
 				kind.Transferer = wrap(kind.Transferer.(entity.FileTransferer))
 				c.Entities = []entity.Type{kind}

@@ -287,7 +287,7 @@ func TestSystemPieceStays(t *testing.T) {
 		_, err := s.Bundles.AddEntry(s.as(t, "acme"), s.bundle.ID, "job", job, nil)
 		is.NoErr(err)
 		s.deploy(bundles.ImportOptions{})
-		_, err = s.Content.SetSystem(t.Context(), "evil", "job", job, true)
+		_, err = s.Content.Unchecked().SetSystem(t.Context(), "evil", "job", job, true)
 		is.NoErr(err)
 		is.NoErr(s.Content.Delete(s.as(t, "acme"), "job", job))
 		is.Equal(s.deploy(bundles.ImportOptions{}).Counts, bundles.Counts{Updated: 2, Skipped: 1})

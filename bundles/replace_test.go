@@ -284,7 +284,7 @@ func TestDeployFails(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme := is.New(t), w.as(t, "acme")
 		b := w.bundle(t, "Tags", "tagged "+w.make(t, "acme", "tag", "One", `{}`))
-		_, err := w.Tenants.Add(t.Context(), tenants.Tenant{ID: "other", Settings: tenants.Settings{DeployFrom: tenants.Sources("acme")}})
+		_, err := w.Tenants.Unchecked().Add(t.Context(), tenants.Tenant{ID: "other", Settings: tenants.Settings{DeployFrom: tenants.Sources("acme")}})
 		is.NoErr(err)
 		_, err = w.Bundles.Deploy(acme, b.ID, []string{"other"}, bundles.ImportOptions{})
 		is.Equal(errs.MessageOf(err), `The tenant "other" has nobody to own what comes: it needs a superuser, or a user in its deployFrom.`)
@@ -371,7 +371,7 @@ func TestSystemJobs(t *testing.T) {
 		is, acme := is.New(t), w.as(t, "acme")
 		job := w.make(t, "acme", "job", "Nightly", `{}`)
 		b := w.bundle(t, "Jobs")
-		_, err := w.Content.SetSystem(t.Context(), "acme", "job", job, true)
+		_, err := w.Content.Unchecked().SetSystem(t.Context(), "acme", "job", job, true)
 		is.NoErr(err)
 		_, err = w.Bundles.AddEntry(acme, b.ID, "job", job, nil)
 		is.Equal(errs.CodeOf(err), errs.Invalid)
@@ -392,7 +392,7 @@ func TestSizeIsBounded(t *testing.T) {
 		is := is.New(t)
 		file := w.export(t, "acme", "", "tagged "+w.make(t, "acme", "tag", "One", `{}`))
 		registry := entity.NewRegistry()
-		is.NoErr(registry.Add(w.Content.Types()...))
+		is.NoErr(registry.Add(w.Content.Unchecked().Types()...))
 		for size, code := range map[int64]errs.Code{int64(len(file)): errs.Unauthenticated, int64(len(file)) - 1: errs.TooLarge} {
 			s, err := bundles.New(bundles.Options{Content: registry, Size: size, Limits: archive.Limits{}, Store: panicking{}})
 			is.NoErr(err)

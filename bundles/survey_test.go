@@ -45,7 +45,7 @@ func raw(t *testing.T, members ...[2]string) []byte {
 // twoKinds are the ready kinds, and another one whose entities have files too.
 func twoKinds(t *testing.T, w *world) []entity.Type {
 	t.Helper()
-	types := w.Content.Types()
+	types := w.Content.Unchecked().Types()
 	for _, kind := range types {
 		if kind.Kind == content.Library {
 			kind.Kind = "site"

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/tenantcontent/tenantcontent/entity"
-	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
@@ -23,27 +22,10 @@ type TransferStore interface {
 	Remove(ctx context.Context, tenant string, keys []string) (int, error)
 }
 
-// Type returns the entity type of colors: they can be looked up and moved by bundles, and have no owners.
-func (s *Service) Type() entity.Type {
-	return entity.Type{
-		Kind: Kind, Transferer: s.Transferer(),
-		Lookup: func(ctx context.Context, tenant, id string) (entity.Ref, error) {
-			if validKey(id) != nil { // cannot exist, and the database may refuse the text
-				return entity.Ref{}, errs.New(errs.NotFound, "Color not found.")
-			}
-			c, err := s.store.Get(ctx, tenant, id)
-			return c.ref(), err
-		},
-		Find: func(ctx context.Context, tenant string, keys []string) (map[string]entity.Ref, error) {
-			return transfer.Find(ctx, tenant, keys, s.store.Some, Color.ref)
-		},
-	}
-}
-
 func (c Color) ref() entity.Ref { return entity.Ref{Kind: Kind, ID: c.Key, Name: c.Key} }
 
-// Transferer moves colors between tenants.
-func (s *Service) Transferer() entity.Transferer {
+// transferer moves colors between tenants.
+func (s *Service) transferer() entity.Transferer {
 	return transfer.Transferer[Color]{
 		Kind: Kind, ID: func(c Color) string { return c.Key },
 		All: s.store.Keys, Some: s.store.Some, Row: toColumns, Read: s.readRow,

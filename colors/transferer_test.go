@@ -27,7 +27,7 @@ func TestTransferer(t *testing.T) {
 		}
 		_, err := s.Import(root, strings.NewReader("["+file.String()[1:]+"]"))
 		is.NoErr(err)
-		p := s.Type().Transferer
+		p := s.Unchecked().Type().Transferer
 		rows := transfertest.Rows(t, p, "acme")
 		is.Equal(len(rows), 1003)
 		land := entity.ImportOptions{Rule: entity.Fail}
@@ -55,11 +55,11 @@ func TestTransferer(t *testing.T) {
 		}
 		_, _, err = p.Import(ctx, "evil", one("a\nb", `{"color": "#fff"}`), land)
 		is.Equal(errs.CodeOf(err), errs.Invalid)
-		ref, err := s.Type().Lookup(ctx, "acme", rows[0].ID)
+		ref, err := s.Unchecked().Type().Lookup(ctx, "acme", rows[0].ID)
 		is.NoErr(err)
 		is.Equal(ref, entity.Ref{Kind: "color", ID: rows[0].ID, Name: rows[0].ID})
 		for _, key := range []string{"none", "\x00", ""} {
-			_, err := s.Type().Lookup(ctx, "acme", key)
+			_, err := s.Unchecked().Type().Lookup(ctx, "acme", key)
 			is.Equal(errs.CodeOf(err), errs.NotFound)
 		}
 		n, err := p.Remove(ctx, "evil", []string{rows[0].ID, rows[1].ID, "none"})

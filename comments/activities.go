@@ -140,18 +140,6 @@ func (s *Service) tell(ctx context.Context, c Comment, p people) error {
 // TypeNotice is the Type of a notification that the service itself sends.
 const TypeNotice = "notice"
 
-// NotifyUsers queues a notification without a comment for some users. It joins the transaction in ctx and needs no actor.
-func (s *Service) NotifyUsers(ctx context.Context, tenant string, users []string, title, body string) error {
-	now := s.stamp()
-	all := make([]Notification, len(users))
-	for i, name := range users {
-		all[i] = Notification{
-			Tenant: tenant, ID: s.newID(), Username: name, Type: TypeNotice, State: Pending, Title: title, Body: body, CreatedAt: now, UpdatedAt: now,
-		}
-	}
-	return s.queue.Enqueue(ctx, tenant, all)
-}
-
 // maxExcerpt is the most characters of an excerpt.
 const maxExcerpt = 200
 

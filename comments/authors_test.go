@@ -22,7 +22,7 @@ func (f *fixture) again(t *testing.T, name string) {
 	_, err := f.people.AddSuperuser(t.Context(), "acme", "keeper", "a long password")
 	is.NoErr(err)
 	is.NoErr(f.people.DeleteUser(root(t), name, ""))
-	is.NoErr(f.Hooks().Deleted(t.Context(), "acme", entity.Key{Kind: entity.KindUser, ID: name}))
+	is.NoErr(f.Unchecked().Hooks().Deleted(t.Context(), "acme", entity.Key{Kind: entity.KindUser, ID: name}))
 	shown := "Another one"
 	_, err = f.people.CreateUser(root(t), principals.User{Username: name, DisplayName: &shown, Enabled: true}, "")
 	is.NoErr(err)
@@ -45,7 +45,7 @@ func TestNextOfTheName(t *testing.T) {
 		page, err := f.Replies(jo, first.ID, paging.Query{Limit: 10})
 		is.NoErr(err)
 		is.Equal(page.Rows[0].May, comments.Permissions{})
-		top, err := f.Top(jo, "report", "sales", paging.Query{Limit: 10})
+		top, err := f.List(jo, "report", "sales", paging.Query{Limit: 10})
 		is.NoErr(err)
 		is.Equal(top.Rows[0].May, comments.Permissions{})
 		text := "taken over"

@@ -78,8 +78,8 @@ type Store interface {
 	// Replies returns a page of the direct replies to a comment, newest first (-createdAt), or by createdAt. It costs the
 	// same in a thread of any length. It fails with errs.NotFound when the comment does not exist.
 	Replies(ctx context.Context, tenant, id string, q paging.Query) (paging.Page[Comment], error)
-	// Top returns a page of the comments on an entity that reply to none, as Replies does.
-	Top(ctx context.Context, tenant string, of entity.Key, q paging.Query) (paging.Page[Comment], error)
+	// List returns a page of the comments on an entity that reply to none, as Replies does.
+	List(ctx context.Context, tenant string, of entity.Key, q paging.Query) (paging.Page[Comment], error)
 	// Insert adds a comment. It fails with errs.NotFound when the parent does not exist, or is about something else, and with
 	// errs.Forbidden when the author does not exist.
 	Insert(ctx context.Context, tenant string, c Comment) error
@@ -89,10 +89,10 @@ type Store interface {
 	// Delete removes a comment with all replies below it, their activities and notifications, however deep. No reply that
 	// is added meanwhile is left without its parent. It fails with errs.NotFound.
 	Delete(ctx context.Context, tenant, id string) error
-	// Forget removes all comments on an entity. None is no error.
-	Forget(ctx context.Context, tenant string, of entity.Key) error
-	// ForgetAuthors sets AuthorGone of all comments of some users, who are being deleted.
-	ForgetAuthors(ctx context.Context, tenant string, usernames ...string) error
+	// DeleteAll removes all comments on an entity. None is no error.
+	DeleteAll(ctx context.Context, tenant string, of entity.Key) error
+	// MarkAuthorsGone sets AuthorGone of all comments of some users, who are being deleted.
+	MarkAuthorsGone(ctx context.Context, tenant string, usernames ...string) error
 	// RenameUsers replaces usernames in comments, mentions and activities; names maps old ones to new ones, and no
 	// new one is an old one. Messages stay as they are, and so does what others said who had the names before and are gone.
 	// Feeds and notifications follow their users by themselves.

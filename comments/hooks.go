@@ -15,31 +15,27 @@ type DependentStore interface {
 	OfUsers(ctx context.Context, tenant string, usernames []string) (notifications, comments int, err error)
 }
 
-// Hooks returns what comments do when their entities or people change. With an entity all comments on it are removed. What deleted
-// users said stays, without an author: users who get their names later are not the authors. Renamed users keep what they said and
-// where they are mentioned; messages stay as they were said.
-func (s *Service) Hooks() entity.Hooks {
-	return entity.Hooks{Renamed: s.store.RenameUsers, Deleted: s.forgetAll, Dependents: s.dependents, Additions: s.additions}
-}
-
 // mayHave reports whether there may be comments on entities of a kind.
 func (s *Service) mayHave(kind entity.Kind) bool { return isParent(kind) || s.takes(kind) }
 
-func (s *Service) forgetAll(ctx context.Context, tenant string, gone ...entity.Key) error {
+func (s *Service) deleted(ctx context.Context, tenant string, gone ...entity.Key) error {
 	var users []string
 	for _, key := range gone {
 		if key.Kind == entity.KindUser {
 			users = append(users, key.ID)
 			continue
 		}
-		if err := s.Forget(ctx, tenant, key); err != nil {
+		if !s.mayHave(key.Kind) {
+			continue
+		}
+		if err := s.store.DeleteAll(ctx, tenant, key); err != nil {
 			return err
 		}
 	}
 	if len(users) == 0 {
 		return nil
 	}
-	return s.store.ForgetAuthors(ctx, tenant, users...)
+	return s.store.MarkAuthorsGone(ctx, tenant, users...)
 }
 
 func (s *Service) dependents(ctx context.Context, tenant string, kind entity.Kind, ids []string, _ time.Time) ([]entity.Dependent, error) {

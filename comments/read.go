@@ -49,9 +49,9 @@ func (s *Service) Replies(ctx context.Context, id string, q paging.Query) (pagin
 	return page, s.see(ctx, a, page.Rows)
 }
 
-// Top returns a page of the comments on an entity that reply to none, to any session, as Replies does. id is an id
+// List returns a page of the comments on an entity that reply to none, to any session, as Replies does. id is an id
 // or a natural id. Errors: errs.Invalid "Unknown entity type for comment", and as Replies; errs.NotFound.
-func (s *Service) Top(ctx context.Context, kind entity.Kind, id string, q paging.Query) (paging.Page[Comment], error) {
+func (s *Service) List(ctx context.Context, kind entity.Kind, id string, q paging.Query) (paging.Page[Comment], error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return paging.Page[Comment]{}, err
@@ -60,7 +60,7 @@ func (s *Service) Top(ctx context.Context, kind entity.Kind, id string, q paging
 	if err != nil {
 		return paging.Page[Comment]{}, err
 	}
-	page, err := s.store.Top(ctx, a.Tenant, entity.Key{Kind: ref.Kind, ID: ref.ID}, q)
+	page, err := s.store.List(ctx, a.Tenant, entity.Key{Kind: ref.Kind, ID: ref.ID}, q)
 	if err != nil {
 		return paging.Page[Comment]{}, err
 	}

@@ -66,7 +66,7 @@ func (s *Service) add(ctx context.Context, message string,
 			return err
 		}
 		if parent == nil {
-			// What is commented may have been deleted since it was found. Whoever deletes it forgets its comments, and one of
+			// What is commented may have been deleted since it was found. Its deletion removes its comments, and one of
 			// both has waited for the other in Insert.
 			if _, err := s.find(ctx, a.Tenant, c.Entity.Kind, c.Entity.ID); err != nil {
 				return err
@@ -172,14 +172,6 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 		}
 		return s.store.Delete(ctx, a.Tenant, id)
 	})
-}
-
-// Forget removes all comments on an entity. It joins the transaction in ctx.
-func (s *Service) Forget(ctx context.Context, tenant string, of entity.Key) error {
-	if !s.mayHave(of.Kind) {
-		return nil
-	}
-	return s.store.Forget(ctx, tenant, of)
 }
 
 // validMessage returns errs.Invalid for a message that is too long or that databases cannot store.

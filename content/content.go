@@ -135,7 +135,7 @@ type Store interface {
 	Some(ctx context.Context, tenant string, kind entity.Kind, ids []string) ([]Entity, error)
 	// LockSome is like Some, without Data, and locks the rows.
 	LockSome(ctx context.Context, tenant string, kind entity.Kind, ids []string) ([]Entity, error)
-	// Transferable returns those of some keys that name an entity which is neither a draft nor a system entity.
+	// Transferable returns the keys that name entities which are neither drafts nor system entities.
 	Transferable(ctx context.Context, tenant string, keys []entity.Key) (map[entity.Key]bool, error)
 	// Slugs returns the entities of a kind, but drafts, that have one of some owners and slugs, without Data.
 	Slugs(ctx context.Context, tenant string, kind entity.Kind, at []Lookup) ([]Entity, error)
@@ -302,15 +302,6 @@ func (s *Service) Update(ctx context.Context, kind entity.Kind, id string, edit 
 		e.Tenant, e.Kind, e.ID, e.OwnerID, e.CreatedAt = was.Tenant, was.Kind, was.ID, was.OwnerID, was.CreatedAt
 		e.EditingID, e.System, e.UpdatedAt = was.EditingID, was.System, s.stamp()
 		return e.accept()
-	})
-}
-
-// SetSystem makes an entity one of the service itself, or a plain one. It is for library code: it needs no actor, and no
-// route calls it. Errors: errs.NotFound.
-func (s *Service) SetSystem(ctx context.Context, tenant string, kind entity.Kind, id string, system bool) (Entity, error) {
-	return s.update(ctx, tenant, kind, id, func(e *Entity) error {
-		e.System, e.UpdatedAt = system, s.stamp()
-		return nil
 	})
 }
 

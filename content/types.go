@@ -7,17 +7,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
-// Types returns the entity.Type of each ready kind, in the order of Kinds, except those that Options.Others replaces.
-func (s *Service) Types() []entity.Type {
-	var types []entity.Type
-	for _, k := range Kinds() {
-		if !s.replaced(k.Kind) {
-			types = append(types, s.entityType(k))
-		}
-	}
-	return types
-}
-
 func (s *Service) replaced(kind entity.Kind) bool {
 	_, ok := s.other(kind)
 	return ok

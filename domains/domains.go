@@ -109,7 +109,7 @@ type Sealer interface {
 	Open(tenant, table, column, row, sealed string) ([]byte, error)
 }
 
-// Tenants stores each tenant's default domain. *tenants.Service implements it.
+// Tenants stores each tenant's default domain. tenants.Unchecked implements it.
 type Tenants interface {
 	DefaultDomain(ctx context.Context, tenant string) (string, error)
 	// ForgetDomain makes Local the default domain of a tenant whose default is domain, in the transaction in ctx.

@@ -3,7 +3,6 @@ package domains
 import (
 	"context"
 
-	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/slug"
 )
@@ -25,9 +24,4 @@ func (l Lookup) get(ctx context.Context, tenant, id string) (Domain, error) {
 		return Domain{}, errNotFound
 	}
 	return l.Store.Get(ctx, tenant, id)
-}
-
-// Hooks returns what is done with the records of used logins: Sweep removes those that have expired.
-func (s *Service) Hooks() entity.Hooks {
-	return entity.Hooks{Sweep: func(ctx context.Context, tenant string) (int, error) { return s.o.Store.Sweep(ctx, tenant, s.stamp()) }}
 }

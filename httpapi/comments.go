@@ -246,7 +246,7 @@ func (a *api) commentRoutes() []Route {
 func (a *api) listCommentsOf(kind entity.Kind) func(r *request) (reply, error) {
 	return func(r *request) (reply, error) {
 		return a.commentList(r, func(q paging.Query) (paging.Page[comments.Comment], error) {
-			return a.Comments.Top(r.Context(), kind, r.param("id"), q)
+			return a.Comments.List(r.Context(), kind, r.param("id"), q)
 		})
 	}
 }

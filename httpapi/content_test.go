@@ -87,12 +87,12 @@ func TestEntityOwners(t *testing.T) {
 			is.Equal([]any{row["ownerId"], row["system"], row["editingId"], row["naturalId"]}, []any{"dana", false, nil, "dana:sales"})
 		}
 		registry := w.as(t, "acme")
-		_, err := w.app.Content.Types()[4].Reassign(registry, "acme", "dana", teamID)
+		_, err := w.app.Content.Unchecked().Types()[4].Reassign(registry, "acme", "dana", teamID)
 		is.NoErr(err)
 		for user, status := range map[string]int{"mia": 403, "nora": 403, "tim": 200, "dana": 200, "admin": 200} { // designers of the team
 			is.Equal(w.do(t, user, "PUT", "/api/reports/"+teamID+":sales", `{"description": "x"}`).status, status)
 		}
-		_, err = w.app.Content.SetSystem(t.Context(), "acme", "report", dana, true)
+		_, err = w.app.Content.Unchecked().SetSystem(t.Context(), "acme", "report", dana, true)
 		is.NoErr(err)
 		for _, user := range []string{"admin", "dana"} {
 			is.Equal(w.do(t, user, "PUT", "/api/reports/"+dana, `{"name": "x"}`).message(t), "This report belongs to the system.")

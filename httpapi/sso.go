@@ -111,7 +111,7 @@ func (a *api) finishLogin(r *request, tenant, state string, params url.Values) (
 	if err != nil {
 		return reply{}, a.refuseLogin(r, tenant, domain, done.User.Username, err)
 	}
-	l, err := a.Sessions.Start(r.Context(), done.Tenant, done.User)
+	l, err := a.Sessions.Unchecked().Start(r.Context(), done.Tenant, done.User)
 	if err != nil {
 		return reply{}, a.refuseLogin(r, tenant, domain, done.User.Username, err)
 	}

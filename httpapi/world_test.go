@@ -163,12 +163,8 @@ func (w *world) rebuilt(t testing.TB, change func(*httpapi.Config)) {
 	t.Helper()
 	a := w.app
 	c := httpapi.Config{
-		Services: httpapi.Services{
-			AIInstructions: a.AIInstructions, Content: a.Content, Bundles: a.Bundles,
-			Colors: a.Colors, Comments: a.Comments, Domains: a.Domains, Downloads: a.Downloads, Inputs: a.Inputs, Principals: a.Principals,
-			Sessions: a.Sessions, Tenants: a.Tenants, Uploads: a.Uploads,
-		},
-		InTx: a.InTx, Ready: a.Ready, BaseURL: baseURL, Now: w.now, Log: slog.New(slog.NewTextHandler(&w.log, nil)),
+		Services: a.Services,
+		InTx:     a.InTx, Ready: a.Ready, BaseURL: baseURL, Now: w.now, Log: slog.New(slog.NewTextHandler(&w.log, nil)),
 	}
 	change(&c)
 	handler, err := httpapi.New(c)

@@ -79,7 +79,7 @@ type Authenticator interface {
 	Authenticate(ctx context.Context, tenant, domain, username, password string) (principals.User, error)
 }
 
-// Tenants returns the tenants. *tenants.Service implements it.
+// Tenants returns the tenants. tenants.Unchecked implements it.
 type Tenants interface {
 	IDs(ctx context.Context) ([]string, error)
 }
@@ -94,8 +94,10 @@ type Options struct {
 	Now           func() time.Time // default time.Now
 	NewID         func() string    // of a token; default UUIDv7
 	NewSecret     func() string    // default 32 random bytes in base64url
-	// Changes counts what the stores of sessions and principals commit; default nil: every credential is looked up.
-	Changes *cache.Counter
+	// Changes returns how often this process has changed what a tenant's credentials depend on: the number grows when the stores of
+	// sessions and principals commit. Credentials are kept in memory for up to a second while it stays the same. Default nil: every
+	// credential is looked up.
+	Changes func(tenant string) uint64
 }
 
 // Service implements login, logout, sessions and tokens over a Store.
@@ -208,12 +210,6 @@ func (s *Service) Login(ctx context.Context, tenant, domain, username, password 
 		return Login{}, refused(err)
 	}
 	return s.start(ctx, tenant, user, now)
-}
-
-// Start starts a session without an actor for a user whom a domain has let in: a login at a provider. Errors:
-// errs.Unauthenticated when the user is gone.
-func (s *Service) Start(ctx context.Context, tenant string, user principals.User) (Login, error) {
-	return s.start(ctx, tenant, user, s.now())
 }
 
 func (s *Service) start(ctx context.Context, tenant string, user principals.User, now time.Time) (Login, error) {

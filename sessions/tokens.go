@@ -3,7 +3,6 @@ package sessions
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/netip"
 	"strings"
 	"sync"
@@ -138,7 +137,7 @@ func (s *Service) Tokens(ctx context.Context, q paging.Query) (paging.Page[Token
 	if err != nil {
 		return paging.Page[Token]{}, err
 	}
-	if err := s.Flush(ctx, a.Tenant); err != nil {
+	if err := s.flush(ctx, a.Tenant); err != nil {
 		return paging.Page[Token]{}, err
 	}
 	return s.o.Store.Tokens(ctx, a.Tenant, a.User, q)
@@ -153,7 +152,7 @@ func (s *Service) Token(ctx context.Context, id string) (Token, error) {
 	if !wellFormed([]string{id}) {
 		return Token{}, errs.New(errs.NotFound, "Token not found.")
 	}
-	if err := s.Flush(ctx, a.Tenant); err != nil {
+	if err := s.flush(ctx, a.Tenant); err != nil {
 		return Token{}, err
 	}
 	return s.o.Store.UserToken(ctx, a.Tenant, a.User, strings.ToLower(id))
@@ -209,10 +208,10 @@ func ofUser(ctx context.Context, username string) (actor.Actor, error) {
 	return a, err
 }
 
-// Flush writes the tenant's counted uses. Uses are counted in memory, so that a request with a token does not write;
+// flush writes the tenant's counted uses. Uses are counted in memory, so that a request with a token does not write;
 // background work flushes each second, and a list does so before it reads. A process that is killed loses what it
 // counted since.
-func (s *Service) Flush(ctx context.Context, tenant string) error {
+func (s *Service) flush(ctx context.Context, tenant string) error {
 	counted := s.uses.take(tenant)
 	if len(counted) == 0 {
 		return nil
@@ -224,15 +223,6 @@ func (s *Service) Flush(ctx context.Context, tenant string) error {
 		return err
 	}
 	return nil
-}
-
-// FlushAll is Flush for every tenant with counted uses.
-func (s *Service) FlushAll(ctx context.Context) error {
-	var failed []error // one tenant's failure is not the others'
-	for _, tenant := range s.uses.tenants() {
-		failed = append(failed, s.Flush(ctx, tenant))
-	}
-	return errors.Join(failed...)
 }
 
 // uses counts the uses of tokens until Flush writes them.

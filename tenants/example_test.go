@@ -7,6 +7,16 @@ import (
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
+// A program that has no request to answer asks for what needs no actor.
+func ExampleUnchecked() {
+	app, ctx, remove := exampletest.Open()
+	defer remove()
+	all, err := app.Tenants.Unchecked().IDs(ctx)
+	fmt.Println(all, err)
+	// Output:
+	// [acme] <nil>
+}
+
 // A superuser lets another tenant deploy into its own.
 func ExampleService_Update() {
 	app, ctx, remove := exampletest.Open()

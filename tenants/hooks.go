@@ -10,8 +10,8 @@ import (
 // Hooks returns what is done with settings that name users: Settings.DeployFrom. Those of renamed users get the new names. Those of
 // deleted users are removed: who gets such a name later is somebody else, and without a RunAs what comes would be the first
 // superuser's.
-func (s *Service) Hooks() entity.Hooks {
-	return entity.Hooks{Renamed: s.renameUsers, Deleted: func(ctx context.Context, tenant string, gone ...entity.Key) error {
+func (u Unchecked) Hooks() entity.Hooks {
+	return entity.Hooks{Renamed: u.s.renameUsers, Deleted: func(ctx context.Context, tenant string, gone ...entity.Key) error {
 		names := map[string]string{}
 		for _, key := range gone {
 			if key.Kind == entity.KindUser {
@@ -21,13 +21,13 @@ func (s *Service) Hooks() entity.Hooks {
 		if len(names) == 0 {
 			return nil
 		}
-		return s.renameUsers(ctx, tenant, names)
+		return u.s.renameUsers(ctx, tenant, names)
 	}}
 }
 
 // renameUsers changes the names of users in DeployFrom. names maps old ones to new ones; a new name "" removes the entry.
 func (s *Service) renameUsers(ctx context.Context, id string, names map[string]string) error {
-	t, err := s.Lookup(ctx, id)
+	t, err := s.get(ctx, id)
 	if err != nil || !slices.ContainsFunc(t.Settings.DeployFrom, func(from Source) bool { _, ok := names[from.RunAs]; return ok }) {
 		return err
 	}

@@ -18,17 +18,17 @@ const (
 
 // CheckKeys makes sure that the secrets of every tenant can be read, so that a start with the wrong key is noticed
 // before it writes anything. Errors: errs.Invalid, saying what to do.
-func (s *Service) CheckKeys(ctx context.Context) error {
-	ids, err := s.store.IDs(ctx)
+func (u Unchecked) CheckKeys(ctx context.Context) error {
+	ids, err := u.s.store.IDs(ctx)
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
-		sealed, err := s.store.KeyCheck(ctx, id)
+		sealed, err := u.s.store.KeyCheck(ctx, id)
 		if err != nil {
 			return err
 		}
-		plain, err := s.keys.Open(id, checkTable, checkColumn, id, sealed)
+		plain, err := u.s.keys.Open(id, checkTable, checkColumn, id, sealed)
 		if err == nil && string(plain) != keyCheck {
 			err = errors.New("it opens to something else")
 		}
@@ -43,14 +43,14 @@ func (s *Service) CheckKeys(ctx context.Context) error {
 // Rekey seals every secret again under the current key where it is not already, a tenant in one transaction at a time,
 // and returns how many values it wrote. It may be stopped and run again. Errors: errs.Invalid when a secret opens under no
 // key.
-func (s *Service) Rekey(ctx context.Context) (int, error) {
-	ids, err := s.store.IDs(ctx)
+func (u Unchecked) Rekey(ctx context.Context) (int, error) {
+	ids, err := u.s.store.IDs(ctx)
 	if err != nil {
 		return 0, err
 	}
 	written := 0
 	for _, id := range ids {
-		n, err := s.store.Reseal(ctx, id, func(old Secret) (string, error) { return s.reseal(id, old) })
+		n, err := u.s.store.Reseal(ctx, id, func(old Secret) (string, error) { return u.s.reseal(id, old) })
 		if err != nil {
 			return written, err
 		}

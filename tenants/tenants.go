@@ -123,10 +123,12 @@ type Service struct {
 
 // Options configure a Service. Store and Keys are required.
 type Options struct {
-	Store   Store
-	Keys    Sealer
-	Changes *cache.Counter   // counts what the Store commits; default nil: AIEnabled keeps nothing in memory
-	Now     func() time.Time // default time.Now
+	Store Store
+	Keys  Sealer
+	Now   func() time.Time // default time.Now
+	// Changes returns how often this process has changed a tenant: the number grows when the Store commits. AIEnabled keeps its
+	// results in memory for up to a second while it stays the same. Default nil: it keeps nothing.
+	Changes func(tenant string) uint64
 	// KnownDomain fails with errs.Invalid when a tenant has no authentication domain of an id. Default nil: Update takes
 	// every id for the default domain. It is not asked about local.
 	KnownDomain func(ctx context.Context, tenant, id string) error
@@ -149,7 +151,7 @@ func (s *Service) Get(ctx context.Context) (Tenant, error) {
 	if err != nil {
 		return Tenant{}, err
 	}
-	return s.Lookup(ctx, a.Tenant)
+	return s.get(ctx, a.Tenant)
 }
 
 // Update changes the name and settings of the caller's tenant. It needs a superuser. The id and the times of the edited
@@ -196,48 +198,8 @@ func (s *Service) acceptDomain(ctx context.Context, was, t Tenant) error {
 	return err
 }
 
-// ForgetDomain makes local a tenant's default domain again where that is a domain which goes. It joins the transaction in
-// ctx and needs no actor. Errors: errs.NotFound.
-func (s *Service) ForgetDomain(ctx context.Context, id, domain string) error {
-	t, err := s.Lookup(ctx, id)
-	if err != nil || t.Settings.DefaultDomain != domain {
-		return err
-	}
-	_, err = s.store.Update(ctx, id, func(t *Tenant) error {
-		if t.Settings.DefaultDomain == domain {
-			t.Settings.DefaultDomain, t.UpdatedAt = local, s.stamp()
-		}
-		return nil
-	})
-	return err
-}
-
-// Add makes a tenant, for the library and the command line: it needs no actor. A tenant without a name is named as
-// its id. Errors: errs.Invalid naming the field; errs.Conflict for a taken id.
-func (s *Service) Add(ctx context.Context, t Tenant) (Tenant, error) {
-	if !ValidID(t.ID) {
-		return Tenant{}, errs.New(errs.Invalid, "id must be 1 to 63 lower-case letters, digits and hyphens, and not begin with a hyphen")
-	}
-	if t.Name == "" {
-		t.Name = t.ID
-	}
-	if err := t.accept(); err != nil {
-		return Tenant{}, err
-	}
-	check, err := s.sealCheck(t.ID)
-	if err != nil {
-		return Tenant{}, err
-	}
-	t.CreatedAt = s.stamp()
-	t.UpdatedAt = t.CreatedAt
-	if err := s.store.Insert(ctx, t, check); err != nil {
-		return Tenant{}, err
-	}
-	return t, nil
-}
-
-// Lookup returns a tenant without an actor, for login and background work. Errors: errs.NotFound.
-func (s *Service) Lookup(ctx context.Context, id string) (Tenant, error) {
+// get returns a tenant, errs.NotFound without asking the database for what cannot be an id.
+func (s *Service) get(ctx context.Context, id string) (Tenant, error) {
 	if !ValidID(id) {
 		return Tenant{}, errs.New(errs.NotFound, "Tenant not found.")
 	}
@@ -263,45 +225,6 @@ func (s *Service) acceptSources(ctx context.Context, was Tenant, t *Tenant) erro
 	}
 	return nil
 }
-
-// DeploysFrom reports whether a source may deploy bundles into a tenant, and the user who owns and runs what comes from
-// there, "" for none. It needs no actor. It returns errs.NotFound if there is no such tenant.
-func (s *Service) DeploysFrom(ctx context.Context, id, source string) (allowed bool, runAs string, err error) {
-	t, err := s.Lookup(ctx, id)
-	for _, from := range t.Settings.DeployFrom {
-		if from.Tenant == source {
-			return true, from.RunAs, err
-		}
-	}
-	return false, "", err
-}
-
-// DefaultDomain returns the id of a tenant's default authentication domain without an actor. Errors: errs.NotFound.
-func (s *Service) DefaultDomain(ctx context.Context, id string) (string, error) {
-	t, err := s.Lookup(ctx, id)
-	return t.Settings.DefaultDomain, err
-}
-
-// Delete removes a tenant and all that it has, for the library and the command line: it needs no actor. The other tenants
-// lose their entries of DeployFrom for it and what they remember of its deploys, so that a tenant which is made with its id
-// later has no right of it. It returns errs.NotFound if there is no such tenant.
-func (s *Service) Delete(ctx context.Context, id string) error {
-	if _, err := s.Lookup(ctx, id); err != nil {
-		return err
-	}
-	return s.store.Delete(ctx, id, s.stamp())
-}
-
-// Counts returns what a tenant has, without an actor, also what it has none of. Errors: errs.NotFound.
-func (s *Service) Counts(ctx context.Context, id string) ([]Count, error) {
-	if _, err := s.Lookup(ctx, id); err != nil {
-		return nil, err
-	}
-	return s.store.Counts(ctx, id)
-}
-
-// IDs returns the ids of all tenants without an actor, ordered.
-func (s *Service) IDs(ctx context.Context) ([]string, error) { return s.store.IDs(ctx) }
 
 // stamp returns the time of a write, in the precision that every database can store.
 func (s *Service) stamp() time.Time { return s.now().UTC().Truncate(time.Microsecond) }

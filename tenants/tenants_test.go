@@ -51,14 +51,14 @@ func as(t *testing.T, a actor.Actor) context.Context { return actor.With(t.Conte
 func TestAddAndRead(t *testing.T) {
 	each(t, func(t *testing.T, with func(...string) *tenants.Service) {
 		is, s := is.New(t), with("a")
-		got, err := s.Add(t.Context(), tenants.Tenant{ID: "new-1"})
+		got, err := s.Unchecked().Add(t.Context(), tenants.Tenant{ID: "new-1"})
 		is.NoErr(err)
 		want := tenants.Tenant{
 			ID: "new-1", Name: "new-1", CreatedAt: now, UpdatedAt: now,
 			Settings: tenants.Settings{Licenses: []string{}, DefaultDomain: "local", DeployFrom: tenants.Sources()},
 		}
 		is.Equal(got, want)
-		got, err = s.Lookup(t.Context(), "new-1")
+		got, err = s.Unchecked().Lookup(t.Context(), "new-1")
 		is.NoErr(err)
 		is.Equal(got, want)
 		got, err = s.Get(as(t, actor.Actor{Tenant: "new-1", User: "jo"}))
@@ -66,12 +66,12 @@ func TestAddAndRead(t *testing.T) {
 		is.Equal(got, want)
 		_, err = s.Get(t.Context())
 		is.Equal(errs.CodeOf(err), errs.Unauthenticated)
-		_, err = s.Add(t.Context(), tenants.Tenant{ID: "new-1"})
+		_, err = s.Unchecked().Add(t.Context(), tenants.Tenant{ID: "new-1"})
 		is.Equal(errs.CodeOf(err), errs.Conflict)
 		for _, bad := range []string{"", "-a", "A", "a_b", "a.b", strings.Repeat("a", 64), "ä", "a\x00", "a\n"} {
-			_, err = s.Add(t.Context(), tenants.Tenant{ID: bad})
+			_, err = s.Unchecked().Add(t.Context(), tenants.Tenant{ID: bad})
 			is.Equal(errs.CodeOf(err), errs.Invalid)
-			_, err = s.Lookup(t.Context(), bad)
+			_, err = s.Unchecked().Lookup(t.Context(), bad)
 			is.Equal(errs.CodeOf(err), errs.NotFound)
 		}
 	})
@@ -112,7 +112,7 @@ func TestUpdate(t *testing.T) {
 			is.Equal(errs.CodeOf(err), errs.Invalid)
 			is.True(strings.HasPrefix(errs.MessageOf(err), name)) // it names the field
 		}
-		evil, err := s.Lookup(t.Context(), "evil")
+		evil, err := s.Unchecked().Lookup(t.Context(), "evil")
 		is.NoErr(err)
 		is.Equal(evil.Name, "evil")
 	})
@@ -143,7 +143,7 @@ func TestDefaultDomain(t *testing.T) {
 		}
 		has := func(tenant, want string) {
 			t.Helper()
-			got, err := s.DefaultDomain(t.Context(), tenant)
+			got, err := s.Unchecked().DefaultDomain(t.Context(), tenant)
 			is.NoErr(err)
 			is.Equal(got, want)
 		}
@@ -158,39 +158,39 @@ func TestDefaultDomain(t *testing.T) {
 		is.Equal(errs.CodeOf(set("evil", "ldap")), errs.Invalid) // another tenant's
 		has("acme", "ldap")
 
-		_, err := s.Add(t.Context(), tenants.Tenant{ID: "old", Settings: tenants.Settings{DefaultDomain: "gone"}})
+		_, err := s.Unchecked().Add(t.Context(), tenants.Tenant{ID: "old", Settings: tenants.Settings{DefaultDomain: "gone"}})
 		is.NoErr(err)
 		is.NoErr(set("old", "gone")) // one that does not change is not looked at
 
-		is.NoErr(s.ForgetDomain(t.Context(), "acme", "other"))
-		is.NoErr(s.ForgetDomain(t.Context(), "evil", "ldap"))
+		is.NoErr(s.Unchecked().ForgetDomain(t.Context(), "acme", "other"))
+		is.NoErr(s.Unchecked().ForgetDomain(t.Context(), "evil", "ldap"))
 		has("acme", "ldap")
-		is.NoErr(s.ForgetDomain(t.Context(), "acme", "ldap"))
+		is.NoErr(s.Unchecked().ForgetDomain(t.Context(), "acme", "ldap"))
 		has("acme", "local")
-		is.Equal(errs.CodeOf(s.ForgetDomain(t.Context(), "nobody", "ldap")), errs.NotFound)
+		is.Equal(errs.CodeOf(s.Unchecked().ForgetDomain(t.Context(), "nobody", "ldap")), errs.NotFound)
 	})
 }
 
 func TestKeys(t *testing.T) {
 	each(t, func(t *testing.T, with func(...string) *tenants.Service) {
 		is, ctx := is.New(t), t.Context()
-		_, err := with("a").Add(ctx, tenants.Tenant{ID: "new"})
+		_, err := with("a").Unchecked().Add(ctx, tenants.Tenant{ID: "new"})
 		is.NoErr(err)
-		is.Equal(errs.CodeOf(with("a").CheckKeys(ctx)), errs.Invalid) // acme and evil were made outside Add
-		n, err := with("a").Rekey(ctx)
+		is.Equal(errs.CodeOf(with("a").Unchecked().CheckKeys(ctx)), errs.Invalid) // acme and evil were made outside Add
+		n, err := with("a").Unchecked().Rekey(ctx)
 		is.NoErr(err)
 		is.Equal(n, 2)
-		is.NoErr(with("a").CheckKeys(ctx))
+		is.NoErr(with("a").Unchecked().CheckKeys(ctx))
 
-		is.Equal(errs.CodeOf(with("b").CheckKeys(ctx)), errs.Invalid)
-		_, err = with("b").Rekey(ctx)
+		is.Equal(errs.CodeOf(with("b").Unchecked().CheckKeys(ctx)), errs.Invalid)
+		_, err = with("b").Unchecked().Rekey(ctx)
 		is.Equal(errs.CodeOf(err), errs.Invalid) // and nothing is lost:
-		is.NoErr(with("a", "b").CheckKeys(ctx))
-		n, err = with("a", "b").Rekey(ctx)
+		is.NoErr(with("a", "b").Unchecked().CheckKeys(ctx))
+		n, err = with("a", "b").Unchecked().Rekey(ctx)
 		is.NoErr(err)
 		is.Equal(n, 3)
-		is.NoErr(with("b").CheckKeys(ctx))
-		n, err = with("a", "b").Rekey(ctx)
+		is.NoErr(with("b").Unchecked().CheckKeys(ctx))
+		n, err = with("a", "b").Unchecked().Rekey(ctx)
 		is.NoErr(err)
 		is.Equal(n, 0) // all are under the current key
 	})

@@ -19,13 +19,13 @@ type tenantListCommand struct {
 
 func (l *tenantListCommand) Run(ctx context.Context, t terminal) error {
 	return l.with(ctx, t, func(app *tenantcontent.App) error {
-		ids, err := app.Tenants.IDs(ctx)
+		ids, err := app.Tenants.Unchecked().IDs(ctx)
 		if err != nil {
 			return err
 		}
 		rows := [][]string{{"ID", "NAME", "CREATED"}}
 		for _, id := range ids {
-			tenant, err := app.Tenants.Lookup(ctx, id)
+			tenant, err := app.Tenants.Unchecked().Lookup(ctx, id)
 			if err != nil {
 				return err
 			}
@@ -42,11 +42,11 @@ type tenantShowCommand struct {
 
 func (s *tenantShowCommand) Run(ctx context.Context, t terminal) error {
 	return s.with(ctx, t, func(app *tenantcontent.App) error {
-		tenant, err := app.Tenants.Lookup(ctx, s.ID)
+		tenant, err := app.Tenants.Unchecked().Lookup(ctx, s.ID)
 		if err != nil {
 			return err
 		}
-		counts, err := app.Tenants.Counts(ctx, s.ID)
+		counts, err := app.Tenants.Unchecked().Counts(ctx, s.ID)
 		if err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ type tenantDeleteCommand struct {
 // Run shows what is removed, asks for the id on a terminal, and removes the tenant.
 func (d *tenantDeleteCommand) Run(ctx context.Context, t terminal) error {
 	return d.with(ctx, t, func(app *tenantcontent.App) error {
-		counts, err := app.Tenants.Counts(ctx, d.ID)
+		counts, err := app.Tenants.Unchecked().Counts(ctx, d.ID)
 		if err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ func (d *tenantDeleteCommand) Run(ctx context.Context, t terminal) error {
 				return errs.New(errs.Invalid, "nothing was deleted: %q is not the id %s", harmless(typed), d.ID)
 			}
 		}
-		if err := app.Tenants.Delete(ctx, d.ID); err != nil {
+		if err := app.Tenants.Unchecked().Delete(ctx, d.ID); err != nil {
 			return err
 		}
 		return say(t, "Deleted the tenant %s with %s.", d.ID, summary(counts))
@@ -121,7 +121,7 @@ type domainListCommand struct {
 
 func (l *domainListCommand) Run(ctx context.Context, t terminal) error {
 	return l.with(ctx, t, func(app *tenantcontent.App) error {
-		if _, err := app.Tenants.Lookup(ctx, l.Tenant); err != nil {
+		if _, err := app.Tenants.Unchecked().Lookup(ctx, l.Tenant); err != nil {
 			return err
 		}
 		all, err := app.Domains.All(actor.With(ctx, actor.Actor{Tenant: l.Tenant, User: "*", Superuser: true}))

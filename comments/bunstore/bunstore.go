@@ -118,8 +118,8 @@ func (s *Store) Replies(ctx context.Context, tenant, id string, q paging.Query) 
 	return page(ctx, rows, kept, q)
 }
 
-// Top implements comments.Store.
-func (s *Store) Top(ctx context.Context, tenant string, of entity.Key, q paging.Query) (paging.Page[comments.Comment], error) {
+// List implements comments.Store.
+func (s *Store) List(ctx context.Context, tenant string, of entity.Key, q paging.Query) (paging.Page[comments.Comment], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	kept := c.NewSelect().Table("tc_comment_threads").
 		ColumnExpr("coalesce(max(total), 0)"). // no row before the first comment

@@ -160,7 +160,7 @@ func TestLongThread(t *testing.T) {
 				return p.Total, p.Last, err
 			},
 			"top": func(q paging.Query) (int, *paging.Position, error) {
-				p, err := s.Top(ctx, "acme", flat, q)
+				p, err := s.List(ctx, "acme", flat, q)
 				return p.Total, p.Last, err
 			},
 			"activities": func(q paging.Query) (int, *paging.Position, error) {

@@ -107,8 +107,8 @@ func (s *Store) Delete(ctx context.Context, tenant, id string) error {
 	})
 }
 
-// Forget implements comments.Store.
-func (s *Store) Forget(ctx context.Context, tenant string, of entity.Key) error {
+// DeleteAll implements comments.Store.
+func (s *Store) DeleteAll(ctx context.Context, tenant string, of entity.Key) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if err := add(ctx, c, tenant, of, nil, 0); err != nil {
 			return err
@@ -121,11 +121,11 @@ func (s *Store) Forget(ctx context.Context, tenant string, of entity.Key) error 
 	})
 }
 
-// authorBatch is how many users one statement forgets.
+// authorBatch is how many authors one statement marks as gone.
 const authorBatch = 500
 
-// ForgetAuthors implements comments.Store.
-func (s *Store) ForgetAuthors(ctx context.Context, tenant string, usernames ...string) error {
+// MarkAuthorsGone implements comments.Store.
+func (s *Store) MarkAuthorsGone(ctx context.Context, tenant string, usernames ...string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for some := range slices.Chunk(usernames, authorBatch) {
 			for _, table := range []string{"tc_comments", "tc_activities"} {

@@ -18,14 +18,14 @@ func testNoAuthor(t *testing.T, s Store) {
 	c := comment("1", "")
 	c.UserID = "nobody"
 	is.Equal(errs.CodeOf(s.Insert(t.Context(), "acme", c)), errs.Forbidden)
-	page, err := s.Top(t.Context(), "acme", sales, paging.Query{Limit: 10, Sort: "createdAt"})
+	page, err := s.List(t.Context(), "acme", sales, paging.Query{Limit: 10, Sort: "createdAt"})
 	is.NoErr(err)
 	is.Equal(page.Total, 0)
 }
 
-// testForgetAuthors: what some users of one tenant said is nobody's then, however often it is edited; who gets their names
+// testMarkAuthorsGone: what some users of one tenant said is nobody's then, however often it is edited; who gets their names
 // later says things of their own.
-func testForgetAuthors(t *testing.T, s Store) {
+func testMarkAuthorsGone(t *testing.T, s Store) {
 	is, ctx := is.New(t), t.Context()
 	said, asked, other := comment("1", ""), comment("2", "1"), comment("3", "1")
 	asked.UserID, other.UserID = "mia", "joan"
@@ -38,9 +38,9 @@ func testForgetAuthors(t *testing.T, s Store) {
 	for n := range 1000 { // more than one statement takes
 		names = append(names, fmt.Sprintf("nobody%d", n))
 	}
-	is.NoErr(s.ForgetAuthors(ctx, "acme"))
-	is.NoErr(s.ForgetAuthors(ctx, "acme", names...))
-	is.NoErr(s.ForgetAuthors(ctx, "acme", "jo")) // again
+	is.NoErr(s.MarkAuthorsGone(ctx, "acme"))
+	is.NoErr(s.MarkAuthorsGone(ctx, "acme", names...))
+	is.NoErr(s.MarkAuthorsGone(ctx, "acme", "jo")) // again
 
 	said.AuthorGone, asked.AuthorGone = true, true
 	for _, want := range []comments.Comment{said, asked, other, theirs} { // and nothing else has changed

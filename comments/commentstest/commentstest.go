@@ -45,8 +45,8 @@ func TestStore(t *testing.T, open func(t *testing.T) Store) {
 		"Isolation":             testIsolation,
 		"Threads":               testThreads,
 		"DeleteBelow":           testDelete,
-		"Forget":                testForget,
-		"ForgetAuthors":         testForgetAuthors,
+		"DeleteAll":             testDeleteAll,
+		"MarkAuthorsGone":       testMarkAuthorsGone,
 		"RenameUsers":           testRenameUsers,
 		"FailedEditWritesNone":  testFailedEdit,
 		"FailedTxWritesNone":    testFailedTx,
@@ -84,7 +84,7 @@ func insert(t *testing.T, s Store, tenant string, all ...comments.Comment) {
 // top and replies give the ids of the first page, newest first, with the total checked.
 func top(t *testing.T, s Store, tenant string, of entity.Key) []string {
 	t.Helper()
-	p, err := s.Top(t.Context(), tenant, of, paging.Query{Limit: 1000})
+	p, err := s.List(t.Context(), tenant, of, paging.Query{Limit: 1000})
 	return checked(t, p, err)
 }
 
@@ -114,7 +114,7 @@ func testRoundTrip(t *testing.T, s Store) {
 		Entity: sales, ParentID: text("1"), CreatedAt: monday, UpdatedAt: tuesday,
 		Mentions: []comments.Mention{{Username: "mia", DisplayName: text(`M "ü" <a>`)}, {Username: "jo"}},
 	}
-	fieldtest.Full(t, full, "AuthorGone", "May") // ForgetAuthors sets one, the Service the other
+	fieldtest.Full(t, full, "AuthorGone", "May") // MarkAuthorsGone sets one, the Service the other
 	empty := comment("3", "")
 	empty.Message, empty.Entity = "", orders
 	long := comment("4", "2")
@@ -162,7 +162,7 @@ func testMissing(t *testing.T, s Store) {
 	is.Equal(top(t, s, "acme", orders), []string{})
 	is.Equal(top(t, s, "acme", sales), []string{"1"})
 	is.Equal(replies(t, s, "acme", "1"), []string{})
-	is.NoErr(s.Forget(ctx, "acme", orders)) // nothing to forget
+	is.NoErr(s.DeleteAll(ctx, "acme", orders)) // there are none
 }
 
 func testIsolation(t *testing.T, s Store) {
@@ -196,7 +196,7 @@ func testIsolation(t *testing.T, s Store) {
 	is.Equal(errs.CodeOf(s.Delete(ctx, "evil", "1")), errs.NotFound)
 	_, err = s.Update(ctx, "evil", "2", func(c *comments.Comment) error { c.Message = "changed"; return nil })
 	is.NoErr(err)
-	is.NoErr(s.Forget(ctx, "evil", sales))
+	is.NoErr(s.DeleteAll(ctx, "evil", sales))
 	got, err := s.Get(ctx, "acme", "2")
 	is.NoErr(err)
 	is.Equal(got, comment("2", "1"))
@@ -235,13 +235,13 @@ func testDelete(t *testing.T, s Store) {
 	is.Equal(errs.CodeOf(s.Insert(ctx, "acme", comment("3", "1aa"))), errs.NotFound)
 }
 
-func testForget(t *testing.T, s Store) {
+func testDeleteAll(t *testing.T, s Store) {
 	is, ctx := is.New(t), t.Context()
 	other := comment("o", "")
 	other.Entity = orders
 	insert(t, s, "acme", comment("1", ""), comment("2", ""), comment("1a", "1"), comment("1aa", "1a"), other)
 	is.NoErr(s.PutActivity(ctx, "acme", activity("a", "1aa"), []string{"mia"}))
-	is.NoErr(s.Forget(ctx, "acme", sales))
+	is.NoErr(s.DeleteAll(ctx, "acme", sales))
 	for _, id := range []string{"1", "2", "1a", "1aa"} {
 		_, err := s.Get(ctx, "acme", id)
 		is.Equal(errs.CodeOf(err), errs.NotFound)
@@ -368,7 +368,7 @@ func testPages(t *testing.T, s Store) {
 			return s.Replies(ctx, "acme", "root", q)
 		},
 		"top": func(ctx context.Context, q paging.Query) (paging.Page[comments.Comment], error) {
-			return s.Top(ctx, "acme", orders, q)
+			return s.List(ctx, "acme", orders, q)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -49,7 +49,7 @@ func Example_comments() {
 
 	// Whoever deletes the recipe has what is said about it removed.
 	check(app.Deleted(ctx, "north", c.Entity))
-	page, err := app.Comments.Top(admin, bundledriver.Kind, "soup", paging.Query{Limit: 100})
+	page, err := app.Comments.List(admin, bundledriver.Kind, "soup", paging.Query{Limit: 100})
 	check(err)
 	fmt.Println(page.Total, "comments")
 

@@ -15,7 +15,7 @@ const (
 
 // Cache caches look-ups by tenant and id for a second, so that a client with many requests costs one statement a second.
 type Cache[T any] struct {
-	changes *Counter // of the rows that a look-up depends on; nil: nothing is cached
+	changes func(tenant string) uint64 // counts changes of the rows that a look-up depends on; nil: nothing is cached
 	mu      sync.RWMutex
 	entries map[key]entry[T]
 }
@@ -28,8 +28,9 @@ type entry[T any] struct {
 	at      time.Time
 }
 
-// New returns a Cache of values that depend on the rows whose changes the counter counts. If it is nil, nothing is cached.
-func New[T any](changes *Counter) *Cache[T] {
+// New returns a Cache of values that depend on the rows whose changes are counted: changes returns the count of a tenant, such as
+// Counter.Of does. If it is nil, nothing is cached.
+func New[T any](changes func(tenant string) uint64) *Cache[T] {
 	return &Cache[T]{changes: changes, entries: map[key]entry[T]{}}
 }
 
@@ -38,7 +39,7 @@ func (c *Cache[T]) Get(tenant, id string, load func() (T, error)) (T, error) {
 	if c.changes == nil {
 		return load()
 	}
-	now := entry[T]{version: c.changes.Of(tenant), at: time.Now()} // before load: a change meanwhile invalidates it
+	now := entry[T]{version: c.changes(tenant), at: time.Now()} // before load: a change meanwhile invalidates it
 	at := key{tenant, id}
 	c.mu.RLock()
 	e, ok := c.entries[at]

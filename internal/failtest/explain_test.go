@@ -157,7 +157,7 @@ func TestNoRequestScansATable(t *testing.T) {
 		} {
 			t.Run(c.request+" "+credential[:3], func(t *testing.T) {
 				is := is.New(t)
-				is.NoErr(app.Sessions.FlushAll(ctx)) // the uses of tokens until now
+				is.NoErr(app.Sessions.Unchecked().FlushAll(ctx)) // the uses of tokens until now
 				r.take()
 				method, path, _ := strings.Cut(c.request, " ")
 				req := httptest.NewRequest(method, path, strings.NewReader(`{"color":"#fff"}`))

@@ -1,0 +1,33 @@
+package comments
+
+import (
+	"context"
+
+	"github.com/tenantcontent/tenantcontent/entity"
+)
+
+// Unchecked has the methods of a Service that check no permission: they need no actor and take any tenant. They are for the
+// program that builds the services and for its command line. Do not pass them what a request says before it has been checked.
+type Unchecked struct{ s *Service }
+
+// Unchecked returns the methods that check no permission.
+func (s *Service) Unchecked() Unchecked { return Unchecked{s} }
+
+// NotifyUsers queues a notification without a comment for some users. It joins the transaction in ctx.
+func (u Unchecked) NotifyUsers(ctx context.Context, tenant string, users []string, title, body string) error {
+	now := u.s.stamp()
+	all := make([]Notification, len(users))
+	for i, name := range users {
+		all[i] = Notification{
+			Tenant: tenant, ID: u.s.newID(), Username: name, Type: TypeNotice, State: Pending, Title: title, Body: body, CreatedAt: now, UpdatedAt: now,
+		}
+	}
+	return u.s.queue.Enqueue(ctx, tenant, all)
+}
+
+// Hooks returns what comments do when their entities or people change. With an entity all comments on it are removed. What deleted
+// users said stays, without an author: users who get their names later are not the authors. Renamed users keep what they said and
+// where they are mentioned; messages stay as they were said.
+func (u Unchecked) Hooks() entity.Hooks {
+	return entity.Hooks{Renamed: u.s.store.RenameUsers, Deleted: u.s.deleted, Dependents: u.s.dependents, Additions: u.s.additions}
+}

@@ -1,0 +1,50 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/principals"
+)
+
+// Unchecked has the methods of a Service that check no permission: they need no actor and take any tenant. They are for the
+// program that builds the services and for its command line. Do not pass them what a request says before it has been checked.
+type Unchecked struct{ s *Service }
+
+// Unchecked returns the methods that check no permission.
+func (s *Service) Unchecked() Unchecked { return Unchecked{s} }
+
+// Start starts a session of a user who has logged in at a provider. It returns errs.Unauthenticated if the user is gone.
+func (u Unchecked) Start(ctx context.Context, tenant string, user principals.User) (Login, error) {
+	return u.s.start(ctx, tenant, user, u.s.now())
+}
+
+// FlushAll writes the counted uses of tokens of every tenant.
+func (u Unchecked) FlushAll(ctx context.Context) error {
+	var failed []error // one tenant's failure is not the others'
+	for _, tenant := range u.s.uses.tenants() {
+		failed = append(failed, u.s.flush(ctx, tenant))
+	}
+	return errors.Join(failed...)
+}
+
+// Hooks returns what is done with sessions and tokens: those of renamed users follow them and those of deleted ones go by
+// themselves, and Sweep removes the sessions that have ended.
+func (u Unchecked) Hooks() entity.Hooks {
+	return entity.Hooks{
+		Dependents: func(ctx context.Context, tenant string, kind entity.Kind, ids []string, at time.Time) ([]entity.Dependent, error) {
+			if kind != entity.KindUser {
+				return nil, nil
+			}
+			tokens, sessions, err := u.s.o.Store.OfUsers(ctx, tenant, ids, at)
+			return []entity.Dependent{
+				{Count: entity.Count{N: tokens, Of: "API token"}, Rank: 3}, {Count: entity.Count{N: sessions, Of: "session"}, Rank: 3},
+			}, err
+		},
+		Sweep: func(ctx context.Context, tenant string) (int, error) {
+			return u.s.o.Store.Sweep(ctx, tenant, u.s.now())
+		},
+	}
+}

@@ -1,0 +1,220 @@
+package tenantcontent_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent"
+)
+
+// withoutActor are the methods of services that check no permission, each with its reason. All others that a program may need
+// without an actor belong to the Unchecked of their package.
+var withoutActor = map[string]string{
+	"bundles.Column":        "describes a driver, whoever asks",
+	"bundles.Known":         "describes a driver, whoever asks",
+	"domains.Authenticate":  "checks a password",
+	"domains.Begin":         "begins a login",
+	"domains.Finish":        "checks what a provider sends",
+	"domains.Info":          "describes a driver, whoever asks",
+	"domains.Metadata":      "is for providers, who have no session",
+	"sessions.Authenticate": "checks a session or token",
+	"sessions.Login":        "checks a password",
+	"sessions.Tenant":       "begins a login",
+}
+
+// pending are the packages that are about to get their Unchecked.
+const pending = "principals uploads downloads"
+
+// TestServicesCheckTheActor: a method of a service asks who calls before it passes the context on to anything else.
+func TestServicesCheckTheActor(t *testing.T) {
+	methods, unchecked := 0, []string{}
+	for name, files := range services(t) {
+		p := newActorCheck(files)
+		for _, m := range p.methods {
+			if !m.Name.IsExported() || m.Name.Name == "Unchecked" {
+				continue
+			}
+			if methods++; !p.checks(m) {
+				unchecked = append(unchecked, name+"."+m.Name.Name)
+			}
+		}
+	}
+	is.New(t).True(methods > 100) // the walk found the code
+	slices.Sort(unchecked)
+	for _, name := range unchecked {
+		if of, _, _ := strings.Cut(name, "."); slices.Contains(strings.Fields(pending), of) {
+			continue
+		}
+		if withoutActor[name] == "" {
+			t.Errorf("%s does not begin with actor.From or actor.Allowed: let it, or move it to Unchecked", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(withoutActor)) {
+		if !slices.Contains(unchecked, name) {
+			t.Errorf("%s is in withoutActor, but it checks the actor or does not exist", name)
+		}
+	}
+}
+
+func TestActorCheckNoticesUncheckedMethods(t *testing.T) {
+	f, err := parser.ParseFile(token.NewFileSet(), "", `package p
+		func (s *Service) From(ctx context.Context) error { a, err := actor.From(ctx); return s.store.Get(ctx, a.Tenant) }
+		func (s *Service) Allowed(ctx context.Context) error { if _, err := actor.Allowed(ctx, actor.Superuser); err != nil { return err }; return nil }
+		func (s *Service) ByMethod(ctx context.Context) error { return s.From(ctx) }
+		func (s *Service) ByFunction(ctx context.Context) error { return find(ctx) }
+		func (s *Service) Iterator(ctx context.Context) iter.Seq[int] { return func(yield func(int) bool) { actor.From(ctx) } }
+		func (s *Service) Given(a actor.Actor) bool { return a.Superuser }
+		func find(ctx context.Context) error { _, err := actor.From(ctx); return err }
+
+		func (s *Service) Nothing(ctx context.Context) error { return nil }
+		func (s *Service) NoContext() entity.Type { return entity.Type{} }
+		func (s *Service) Store(ctx context.Context, tenant string) error { return s.store.Get(ctx, tenant) }
+		func (s *Service) Late(ctx context.Context) error { s.store.Delete(ctx, "acme"); _, err := actor.From(ctx); return err }
+		func (s *Service) Loop(ctx context.Context) error { return s.Loop(ctx) }
+		func (s *Service) OtherMethod(ctx context.Context) error { return s.store.From(ctx) }
+		func (s *Service) Branch(ctx context.Context, all bool) error { if all { actor.From(ctx) }; return s.store.Get(ctx) }
+		func (s *Service) BranchOfTwo(ctx context.Context, all bool) error { if all { actor.From(ctx) } else { s.store.Get(ctx) }; return nil }
+		func (s *Service) EarlyBranch(ctx context.Context, all bool) error { if all { s.store.Get(ctx) }; _, err := actor.From(ctx); return err }
+		func (s *Service) Case(ctx context.Context, all bool) error { switch { case all: actor.From(ctx) }; return nil }
+		func (o *Other) From(ctx context.Context) error { _, err := actor.From(ctx); return err }
+		func (s *Service) hidden(ctx context.Context) error { return nil }
+	`, parser.SkipObjectResolution)
+	is.New(t).NoErr(err)
+	p := newActorCheck([]*ast.File{f})
+	var checked []string
+	for _, m := range p.methods {
+		if p.checks(m) {
+			checked = append(checked, m.Name.Name)
+		}
+	}
+	is.New(t).Equal(checked, []string{"From", "Allowed", "ByMethod", "ByFunction", "Iterator", "Given"})
+}
+
+// services returns the files of the package of each service that App has, by the package's name.
+func services(t *testing.T) map[string][]*ast.File {
+	t.Helper()
+	files := map[string][]*ast.File{}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[tenantcontent.App]()) {
+		if f.IsExported() && f.Type.Kind() == reflect.Pointer && f.Type.Elem().Name() == "Service" {
+			files[strings.TrimPrefix(f.Type.Elem().PkgPath(), module+"/")] = nil
+		}
+	}
+	is.New(t).Equal(len(files), 12)
+	for _, f := range sources(t) {
+		if _, ok := files[f.folder]; ok && !f.test {
+			files[f.folder] = append(files[f.folder], f.ast)
+		}
+	}
+	return files
+}
+
+// actorCheck knows the functions of one package and the methods of its Service.
+type actorCheck struct {
+	functions map[string]*ast.FuncDecl // by name; those of the Service begin with a dot
+	methods   []*ast.FuncDecl
+}
+
+func newActorCheck(files []*ast.File) actorCheck {
+	p := actorCheck{functions: map[string]*ast.FuncDecl{}}
+	for _, f := range files {
+		for _, d := range f.Decls {
+			switch fn, ok := d.(*ast.FuncDecl); {
+			case !ok:
+			case fn.Recv == nil:
+				p.functions[fn.Name.Name] = fn
+			case receiver(fn) == "Service":
+				p.functions["."+fn.Name.Name] = fn
+				p.methods = append(p.methods, fn)
+			}
+		}
+	}
+	return p
+}
+
+// receiver returns the type of a method's receiver.
+func receiver(fn *ast.FuncDecl) string {
+	t := fn.Recv.List[0].Type
+	if star, ok := t.(*ast.StarExpr); ok {
+		t = star.X
+	}
+	name, _ := t.(*ast.Ident)
+	if name == nil {
+		return ""
+	}
+	return name.Name
+}
+
+// checks reports whether a function gets an actor, or the first call that it passes its context to is actor.From or actor.Allowed,
+// or a function of the package that checks, too.
+func (p actorCheck) checks(fn *ast.FuncDecl, callers ...*ast.FuncDecl) bool {
+	if slices.Contains(callers, fn) {
+		return false
+	}
+	for _, param := range fn.Type.Params.List {
+		if selects(param.Type, "actor", "Actor") {
+			return true
+		}
+	}
+	first, always := firstWithContext(fn.Body)
+	if !always {
+		return false
+	}
+	if selects(first.Fun, "actor", "From") || selects(first.Fun, "actor", "Allowed") {
+		return true
+	}
+	var called *ast.FuncDecl
+	switch f := first.Fun.(type) {
+	case *ast.Ident:
+		called = p.functions[f.Name]
+	case *ast.SelectorExpr:
+		if x, ok := f.X.(*ast.Ident); ok && fn.Recv != nil && len(fn.Recv.List[0].Names) == 1 && x.Name == fn.Recv.List[0].Names[0].Name {
+			called = p.functions["."+f.Sel.Name]
+		}
+	}
+	return called != nil && p.checks(called, append(callers, fn)...)
+}
+
+// firstWithContext returns the first call that has the argument ctx, nil for none, and whether it always happens: it is in no branch
+// and no loop.
+func firstWithContext(body *ast.BlockStmt) (first *ast.CallExpr, always bool) {
+	var path []ast.Node
+	ast.Inspect(body, func(n ast.Node) bool {
+		if n == nil {
+			path = path[:len(path)-1]
+			return true
+		}
+		call, ok := n.(*ast.CallExpr)
+		if first == nil && ok && slices.ContainsFunc(call.Args, func(arg ast.Expr) bool { x, ok := arg.(*ast.Ident); return ok && x.Name == "ctx" }) {
+			first, always = call, true
+			for i, parent := range path {
+				switch parent := parent.(type) {
+				case *ast.IfStmt:
+					always = always && path[i+1] != parent.Body && path[i+1] != parent.Else
+				case *ast.CaseClause, *ast.CommClause, *ast.ForStmt, *ast.RangeStmt:
+					always = false
+				}
+			}
+		}
+		path = append(path, n)
+		return true
+	})
+	return first, always
+}
+
+// selects reports whether an expression is pkg.name.
+func selects(e ast.Expr, pkg, name string) bool {
+	s, ok := e.(*ast.SelectorExpr)
+	if !ok || s.Sel.Name != name {
+		return false
+	}
+	x, ok := s.X.(*ast.Ident)
+	return ok && x.Name == pkg
+}
