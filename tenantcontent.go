@@ -239,7 +239,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		return err
 	}
 	app.registry.AddHooks(
-		app.Principals.Hooks(), app.Tenants.Unchecked().Hooks(), app.Uploads.Hooks(), app.Downloads.Hooks(),
+		app.Principals.Hooks(), app.Tenants.Unchecked().Hooks(), app.Uploads.Unchecked().Hooks(), app.Downloads.Unchecked().Hooks(),
 		app.Comments.Unchecked().Hooks(), app.Domains.Unchecked().Hooks(), app.Sessions.Unchecked().Hooks(),
 		app.Bundles.Unchecked().Hooks(),
 	)
@@ -257,7 +257,7 @@ func replaced(ready, own []entity.Type) []entity.Type {
 // the host's other ones behind them.
 func drivers(own []domains.Driver, denied []netip.Prefix) []domains.Driver {
 	if denied == nil {
-		denied = egress.Default
+		denied = egress.Default()
 	}
 	dial, client := egress.Dialer(denied).DialContext, egress.Client(denied)
 	deny := egress.Denied(denied)

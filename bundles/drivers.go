@@ -59,10 +59,12 @@ var ready = []struct{ id, kind, column, icon, label string }{
 	{"integration", "integration", "integrationId", "extension", "Integration"},
 }
 
-// Columns are the members of an entry that refer to an entity, in the order in which the API lists them. Exactly the one of the
+// Columns returns the members of an entry that refer to an entity, in the order in which the API lists them. Exactly the one of the
 // entry's type is set.
-var Columns = strings.Fields("tagId reportId datasetId datasourceId queryId teamId jobId templateId letterheadId assistantId " +
-	"libraryId codeId appId toolkitId integrationId username")
+func Columns() []string {
+	return strings.Fields("tagId reportId datasetId datasourceId queryId teamId jobId templateId letterheadId assistantId " +
+		"libraryId codeId appId toolkitId integrationId username")
+}
 
 // order is the order of kinds in an archive: each comes after those that its entities may need. A host's own kinds come last, in
 // the order of their registration.

@@ -55,7 +55,7 @@ func TestReadyDrivers(t *testing.T) {
 	}
 	is.Equal(strings.Join(ids, " "), "code global assistant dataset datasource query report tagged user team job template letterhead library app toolkit integration")
 	is.Equal(builders, 16)
-	is.Equal(len(columns), len(bundles.Columns))
+	is.Equal(len(columns), len(bundles.Columns()))
 }
 
 // TestHostDrivers join the ready ones, or take the place of one; a bad one fails at the start.

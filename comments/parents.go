@@ -13,9 +13,11 @@ type Parent struct {
 	Plural string // of the kind's routes
 }
 
-// Parents are the kinds of every host that can be commented, in the order of their members. Each comment has a member for
+// Parents returns the kinds of every host that can be commented, in the order of their members. Each comment has a member for
 // each of them; one on another kind, which is a host's own, has that of its kind, too.
-var Parents = []Parent{
+func Parents() []Parent { return slices.Clone(parents) }
+
+var parents = []Parent{
 	{"report", "reportId", "reports"},
 	{"dataset", "datasetId", "datasets"},
 	{"datasource", "datasourceId", "datasources"},
@@ -48,5 +50,5 @@ func HostColumn(kind entity.Kind) string {
 func columnOf(kind entity.Kind) string { return string(kind) + "Id" }
 
 func isParent(kind entity.Kind) bool {
-	return slices.ContainsFunc(Parents, func(p Parent) bool { return p.Kind == kind })
+	return slices.ContainsFunc(parents, func(p Parent) bool { return p.Kind == kind })
 }

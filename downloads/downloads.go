@@ -10,7 +10,6 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/blobs"
-	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/files"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
@@ -88,9 +87,6 @@ func (s *Service) Open(ctx context.Context, id string) (Download, io.ReadSeekClo
 	}
 	return s.files.Open(ctx, a.Tenant, id, visible(a))
 }
-
-// Hooks returns what is done with downloads when users are renamed or deleted, and with expired ones: see files.Service.Hooks.
-func (s *Service) Hooks() entity.Hooks { return s.files.Hooks() }
 
 func visible(a actor.Actor) func(Download) bool {
 	return func(d Download) bool { return d.Username == a.User || d.Username == Superusers && a.Superuser }

@@ -58,6 +58,9 @@ var resolvedKinds = []entity.Kind{
 // MarshalJSON implements json.Marshaler.
 func (e entryBody) MarshalJSON() ([]byte, error) { return e.AppendJSON(nil) }
 
+// entryColumns are the members that refer to an entity of a ready kind.
+var entryColumns = bundles.Columns()
+
 // AppendJSON implements hal.Appender.
 func (e entryBody) AppendJSON(dst []byte) ([]byte, error) {
 	dst = hal.AppendString(append(dst, `{"tenant":`...), e.Tenant)
@@ -65,7 +68,7 @@ func (e entryBody) AppendJSON(dst []byte) ([]byte, error) {
 	dst = hal.AppendString(append(dst, `,"bundleId":`...), e.BundleID)
 	dst = hal.AppendString(append(dst, `,"type":`...), e.Type)
 	dst = append(append(dst, `,"data":`...), e.Data...)
-	columns := bundles.Columns
+	columns := entryColumns
 	if e.column != "" && !slices.Contains(columns, e.column) { // of a host's own type
 		columns = append(slices.Clone(columns), e.column)
 	}

@@ -20,6 +20,9 @@ type commentBody struct {
 	user json.RawMessage // the author, for the answer to an edit; nil leaves the member out
 }
 
+// commentParents are the ready kinds that can be commented.
+var commentParents = comments.Parents()
+
 // AppendJSON implements hal.Appender.
 func (c commentBody) AppendJSON(dst []byte) ([]byte, error) {
 	dst = hal.AppendString(append(dst, `{"tenant":`...), c.Tenant)
@@ -27,7 +30,7 @@ func (c commentBody) AppendJSON(dst []byte) ([]byte, error) {
 	dst = hal.AppendString(append(dst, `,"message":`...), c.Message)
 	dst = appendBool(append(dst, `,"public":`...), c.Public)
 	dst = hal.AppendString(append(dst, `,"userId":`...), c.UserID)
-	for _, p := range comments.Parents {
+	for _, p := range commentParents {
 		var id *string
 		if p.Kind == c.Entity.Kind {
 			id = &c.Entity.ID
@@ -232,7 +235,7 @@ func (a *api) deleteComment(r *request) (reply, error) {
 // comment, as createReply does.
 func (a *api) commentRoutes() []Route {
 	var all []Route
-	for _, p := range slices.Concat(comments.Parents, a.HostParents) {
+	for _, p := range slices.Concat(commentParents, a.HostParents) {
 		pattern := "/api/" + p.Plural + "/:id/comments"
 		title := string(p.Kind[0]-'a'+'A') + string(p.Kind[1:])
 		all = append(all,

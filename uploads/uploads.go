@@ -10,7 +10,6 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/blobs"
-	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/files"
 	"github.com/tenantcontent/tenantcontent/internal/guard"
 )
@@ -101,9 +100,6 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 	}
 	return s.files.Delete(ctx, a.Tenant, u.ID)
 }
-
-// Hooks returns what is done with uploads when users are renamed or deleted, and with expired ones: see files.Service.Hooks.
-func (s *Service) Hooks() entity.Hooks { return s.files.Hooks() }
 
 func visible(a actor.Actor) func(Upload) bool {
 	return func(u Upload) bool { return u.Username == a.User || a.Superuser }

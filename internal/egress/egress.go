@@ -15,10 +15,12 @@ import (
 	"time"
 )
 
-// Default are the networks where clouds hand out a machine's own credentials: those of one link, as at 169.254.169.254, and
+// Default returns the networks where clouds hand out a machine's own credentials: those of one link, as at 169.254.169.254, and
 // the one address that a cloud has for that in IPv6.
-var Default = []netip.Prefix{
-	netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("fe80::/10"), netip.MustParsePrefix("fd00:ec2::254/128"),
+func Default() []netip.Prefix {
+	return []netip.Prefix{
+		netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("fe80::/10"), netip.MustParsePrefix("fd00:ec2::254/128"),
+	}
 }
 
 // nat64 are the addresses behind which a gateway reaches IPv4.

@@ -38,11 +38,11 @@ func TestDialer(t *testing.T) {
 			}
 		}
 	}
-	c, err := egress.Dialer(egress.Default).DialContext(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", port))
+	c, err := egress.Dialer(egress.Default()).DialContext(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", port))
 	is.NoErr(err)
 	is.NoErr(c.Close())
 	for _, address := range []string{"169.254.169.254:80", "[::ffff:169.254.169.254]:80", "[fe80::1%1]:80", "[fd00:ec2::254]:80", "[64:ff9b::a9fe:a9fe]:80"} {
-		_, err := egress.Dialer(egress.Default).DialContext(t.Context(), "tcp", address)
+		_, err := egress.Dialer(egress.Default()).DialContext(t.Context(), "tcp", address)
 		is.True(strings.Contains(err.Error(), "denied by configuration"))
 	}
 }
@@ -60,7 +60,7 @@ func TestDenied(t *testing.T) {
 		}
 	}
 	is := is.New(t)
-	is.True(egress.Denied(egress.Default)("ldap://169.254.169.254/latest"))
+	is.True(egress.Denied(egress.Default())("ldap://169.254.169.254/latest"))
 	is.True(!egress.Denied(nil)("ldap://169.254.169.254/latest"))
 }
 
@@ -68,7 +68,7 @@ func TestClient(t *testing.T) {
 	is := is.New(t)
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
-	answer, err := egress.Client(egress.Default).Get(server.URL)
+	answer, err := egress.Client(egress.Default()).Get(server.URL)
 	is.NoErr(err)
 	is.NoErr(answer.Body.Close())
 	_, err = egress.Client(loopback).Get(server.URL)

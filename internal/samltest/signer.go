@@ -23,11 +23,17 @@ type Signer struct {
 	Cert *x509.Certificate
 }
 
-// Two keys for all tests: the provider's and a stranger's. Making one takes longer than a test.
+// Two keys for all tests: making one takes longer than a test.
 var (
-	Ours   = sync.OnceValue(func() Signer { return NewSigner(time.Now()) })
-	Theirs = sync.OnceValue(func() Signer { return NewSigner(time.Now()) })
+	ours   = sync.OnceValue(func() Signer { return NewSigner(time.Now()) })
+	theirs = sync.OnceValue(func() Signer { return NewSigner(time.Now()) })
 )
+
+// Ours returns the key of the provider.
+func Ours() Signer { return ours() }
+
+// Theirs returns the key of a stranger.
+func Theirs() Signer { return theirs() }
 
 // NewSigner returns a key whose certificate is valid for an hour around a time.
 func NewSigner(around time.Time) Signer {
