@@ -44,16 +44,20 @@ var mayImport = []rule{
 	{"internal/dblock", "errs internal/bunx"},
 	{"database", "actor errs internal/bunx internal/pgsafe internal/sqlitesafe"},
 
-	{"sessions sessions/sessionstest", base + " principals sessions paging/pagingtest internal/fieldtest"}, // it asks principals who a user is
-	{"domains domains/domainstest", base + " principals domains paging/pagingtest internal/fieldtest"},     // what a directory says becomes users and teams
+	{"sessions sessions/sessionstest", base + " principals sessions paging/pagingtest internal/fieldtest"},                // it asks principals who a user is
+	{"domains domains/domainstest", base + " principals principals/dirsync domains paging/pagingtest internal/fieldtest"}, // what a directory says becomes users and teams
 	{domainDrivers + " domains/drivertest", "errs domains"},
 	{"bundles", base + " bundles/archive"},
+	{"principals", base + " principals/profile"},
+	{"principals/profile", "errs internal/escapes"},
+	{"principals/dirsync principals/dirsync/dirsynctest", base + " principals principals/profile principals/dirsync"},
+	{"principals/bunstore", base + " principals principals/dirsync internal/bunx"},
 	{nouns + " bundles/archive", base},
 	{"*/bunstore", base + " ^ internal/bunx internal/keyring"},
 	{"*/*test", base + " ^ internal/transfertest internal/fieldtest paging/pagingtest"}, // the suites that every store must pass
 
 	{"httpapi", base + " hal " + nouns},
-	{".", base + " hal httpapi " + nouns + " " + domainDrivers + " */bunstore internal/bunx internal/dblock internal/egress internal/cache internal/keyring internal/migrations"},
+	{".", base + " hal httpapi " + nouns + " principals/dirsync " + domainDrivers + " */bunstore internal/bunx internal/dblock internal/egress internal/cache internal/keyring internal/migrations"},
 }
 
 // mayBeImportedBy says who alone may import a package of others, by its beginning.
@@ -61,7 +65,7 @@ var mayBeImportedBy = []rule{
 	{"github.com/uptrace/bun/driver/ modernc.org/sqlite github.com/jackc/pgx github.com/lib/pq", drivers},
 	{"github.com/uptrace/bun", drivers + " . */bunstore internal/..."},
 	{"net/http", ". httpapi cmd/... examples/... internal/bench domains/saml domains/oidc internal/egress internal/samltest internal/oidctest"},
-	{"testing github.com/matryer/is pgregory.net/rapid", "*/*test internal/dbtest internal/fieldtest internal/slapd"},
+	{"testing github.com/matryer/is pgregory.net/rapid", "*/*test principals/dirsync/dirsynctest internal/dbtest internal/fieldtest internal/slapd"},
 }
 
 // drivers are who may link a SQL driver. The library links none: a host brings its own.
@@ -153,6 +157,9 @@ func TestRulesBite(t *testing.T) {
 		{"colors", module + "/inputs", false},
 		{"sessions", module + "/principals", true},
 		{"principals", module + "/sessions", false},
+		{"principals", module + "/principals/dirsync", false},
+		{"domains", module + "/principals/dirsync", true},
+		{"sessions", module + "/principals/dirsync", false},
 		{"colors", module + "/colors/bunstore", false},
 		{"colors/bunstore", module + "/colors", true},
 		{"colors/bunstore", module + "/tenants", false},

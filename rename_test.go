@@ -24,6 +24,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
+	principalstore "github.com/tenantcontent/tenantcontent/principals/bunstore"
+	"github.com/tenantcontent/tenantcontent/principals/dirsync"
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
@@ -190,16 +192,22 @@ type world struct {
 	upload        string
 }
 
+// syncOf returns a dirsync.Service beside an App.
+func syncOf(app *tenantcontent.App, db *bun.DB) *dirsync.Service {
+	return dirsync.New(dirsync.Options{Store: principalstore.New(db), Principals: app.Principals.Unchecked()})
+}
+
 // TestRenamedUserKeepsAll has two people swap their names, with all that is theirs.
 func TestRenamedUserKeepsAll(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
 		is := is.New(t)
-		app := open(t, opener(t), time.Now)
+		db := opener(t)
+		app := open(t, db, time.Now)
 		addLDAP(t, app)
-		scan := func(first, second string) principals.SyncReport {
-			r, err := app.Principals.Sync(t.Context(), "acme", "ldap", principals.Snapshot{People: []principals.Identity{
+		scan := func(first, second string) dirsync.Report {
+			r, err := syncOf(app, db).Sync(t.Context(), "acme", "ldap", dirsync.Snapshot{People: []principals.Identity{
 				{ID: "1", Username: first}, {ID: "2", Username: second},
-			}}, principals.SyncOptions{Source: "LDAP"})
+			}}, dirsync.SyncOptions{Source: "LDAP"})
 			is.NoErr(err)
 			return r
 		}
@@ -209,7 +217,7 @@ func TestRenamedUserKeepsAll(t *testing.T) {
 		jo, mia := settle(t, app, "jo"), settle(t, app, "mia")
 		jo.check(t, "jo")
 		mia.check(t, "mia")
-		is.Equal(scan("mia", "jo").Users, principals.SyncCounts{Updated: 2})
+		is.Equal(scan("mia", "jo").Users, dirsync.Counts{Updated: 2})
 		jo.check(t, "mia") // at once: what is kept for a moment of sessions is looked up again
 		mia.check(t, "jo")
 		scan("x", "y")
@@ -288,9 +296,9 @@ func TestRemovedDomainLeavesNothing(t *testing.T) {
 		addLDAP(t, app)
 		_, err := app.Principals.AddSuperuser(t.Context(), "acme", "jo", password)
 		is.NoErr(err)
-		_, err = app.Principals.Sync(t.Context(), "acme", "ldap", principals.Snapshot{
-			People: []principals.Identity{{ID: "1", Username: "jo.ldap"}, {ID: "2", Username: "mia"}}, Groups: []principals.Group{{ID: "g", Name: "Sales"}},
-		}, principals.SyncOptions{Source: "LDAP"})
+		_, err = syncOf(app, db).Sync(t.Context(), "acme", "ldap", dirsync.Snapshot{
+			People: []principals.Identity{{ID: "1", Username: "jo.ldap"}, {ID: "2", Username: "mia"}}, Groups: []dirsync.Group{{ID: "g", Name: "Sales"}},
+		}, dirsync.SyncOptions{Source: "LDAP"})
 		is.NoErr(err)
 		mia := settle(t, app, "mia")
 		team, err := app.Principals.Team(as(t.Context(), "acme"), "sales")
@@ -317,7 +325,8 @@ func BenchmarkManyOfADomain(b *testing.B) {
 	for engine, opener := range map[string]dbtest.Opener{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
 		b.Run(engine, func(b *testing.B) {
 			for b.Loop() {
-				app, err := tenantcontent.Open(tenantcontent.Config{DB: opener(b), SecretKey: tenantcontent.NewSecretKey()})
+				db := opener(b)
+				app, err := tenantcontent.Open(tenantcontent.Config{DB: db, SecretKey: tenantcontent.NewSecretKey()})
 				if err == nil {
 					_, err = app.Principals.AddSuperuser(b.Context(), "acme", "root", password)
 				}
@@ -325,12 +334,12 @@ func BenchmarkManyOfADomain(b *testing.B) {
 					addLDAP(b, app)
 				}
 				scan := func(host string) {
-					snap := principals.Snapshot{}
+					snap := dirsync.Snapshot{}
 					for n := range 20_000 {
 						snap.People = append(snap.People, principals.Identity{ID: fmt.Sprint(n), Username: fmt.Sprintf("user%d@%s", n, host)})
 					}
 					if err == nil {
-						_, err = app.Principals.Sync(b.Context(), "acme", "ldap", snap, principals.SyncOptions{Source: "LDAP"})
+						_, err = syncOf(app, db).Sync(b.Context(), "acme", "ldap", snap, dirsync.SyncOptions{Source: "LDAP"})
 					}
 				}
 				scan("old.example")

@@ -51,6 +51,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/migrations"
 	"github.com/tenantcontent/tenantcontent/principals"
 	principalstore "github.com/tenantcontent/tenantcontent/principals/bunstore"
+	"github.com/tenantcontent/tenantcontent/principals/dirsync"
 	"github.com/tenantcontent/tenantcontent/sessions"
 	sessionstore "github.com/tenantcontent/tenantcontent/sessions/bunstore"
 	"github.com/tenantcontent/tenantcontent/tenants"
@@ -218,6 +219,9 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	})
 	app.Domains, err = domains.New(domains.Options{
 		Store: logins, Principals: app.Principals, Tenants: app.Tenants.Unchecked(), Keys: keys,
+		Directories: dirsync.New(dirsync.Options{
+			Store: directory, Principals: app.Principals.Unchecked(), Now: c.Now, NewID: c.NewID,
+		}),
 		Drivers: drivers(c.DomainDrivers, c.DenyNetworks), Now: c.Now,
 	})
 	if err != nil {

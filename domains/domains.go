@@ -1,8 +1,8 @@
 // Package domains manages the authentication domains of a tenant: where its people log in, and the directories that its users
 // and teams come from. A Driver implements one type of domain.
 //
-// httpapi, the root, drivers and hosts import it; domains/bunstore stores its rows. It passes people and groups of directories
-// to principals, which stores them as users and teams.
+// httpapi, the root, drivers and hosts import it; domains/bunstore stores its rows. It passes people who log in
+// to principals, and the content of directories to principals/dirsync, which store them as users and teams.
 package domains
 
 import (
@@ -18,6 +18,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
+	"github.com/tenantcontent/tenantcontent/principals/dirsync"
 )
 
 // Local is the id of the built-in domain, and of its driver.
@@ -116,25 +117,30 @@ type Tenants interface {
 	ForgetDomain(ctx context.Context, tenant, domain string) error
 }
 
-// Principals stores the people and groups of domains as users and teams. *principals.Service implements it: see there.
+// Principals logs in and removes the users of domains. *principals.Service implements it: see there.
 type Principals interface {
 	Authenticate(ctx context.Context, tenant, domain, username, password string) (principals.User, error)
 	LoginWith(ctx context.Context, tenant, domain, source, username string, check func(context.Context) (Identity, error)) (principals.User, error)
 	Admit(ctx context.Context, tenant, domain, source string, who Identity) (principals.User, error)
-	Sync(ctx context.Context, tenant, domain string, all principals.Snapshot, o principals.SyncOptions) (principals.SyncReport, error)
 	DomainContent(ctx context.Context, tenant string) (map[string]principals.DomainCounts, error)
 	RemoveDomain(ctx context.Context, tenant, domain, to string) error
 }
 
-// Options configure a Service. Store, Principals, Tenants, Keys and Drivers are required.
+// Directories updates the users and teams of a domain to the state of its directory. *dirsync.Service implements it: see there.
+type Directories interface {
+	Sync(ctx context.Context, tenant, domain string, all dirsync.Snapshot, o dirsync.SyncOptions) (dirsync.Report, error)
+}
+
+// Options configure a Service. Store, Principals, Directories, Tenants, Keys and Drivers are required.
 type Options struct {
-	Store      Store
-	Principals Principals
-	Tenants    Tenants
-	Keys       Sealer
-	Drivers    []Driver         // in the order in which they are listed, each with its own id
-	Now        func() time.Time // default time.Now
-	NewID      func() string    // of a scan; default UUIDv7
+	Store       Store
+	Principals  Principals
+	Directories Directories
+	Tenants     Tenants
+	Keys        Sealer
+	Drivers     []Driver         // in the order in which they are listed, each with its own id
+	Now         func() time.Time // default time.Now
+	NewID       func() string    // of a scan; default UUIDv7
 	// NewSecret makes the random part of a login's state; default 12 random bytes in base64url.
 	NewSecret func() string
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/principals"
+	"github.com/tenantcontent/tenantcontent/principals/dirsync"
 )
 
 // Driver is one way to authenticate people: a type of directory or of single sign-on. A host adds its own with
@@ -139,4 +140,4 @@ type Entry struct {
 type Identity = principals.Identity
 
 // Group is a group of people, which becomes a team.
-type Group = principals.Group
+type Group = dirsync.Group

@@ -7,7 +7,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/principals"
+	"github.com/tenantcontent/tenantcontent/principals/dirsync"
 )
 
 // Phase is how far a scan is.
@@ -54,12 +54,12 @@ type ScanOptions struct {
 type Scanned struct {
 	ID        string
 	ScannedAt *time.Time // of the domain; a dry run leaves it
-	principals.SyncReport
+	dirsync.Report
 	Duration time.Duration
 }
 
 // Scan reads the directories of all of the tenant's domains with a driver and makes their users and teams what those say:
-// see principals.Service.Sync. All directories are read before anything is written, and what is written is one
+// see dirsync.Service.Sync. All directories are read before anything is written, and what is written is one
 // transaction. It ends with ctx. It needs a superuser.
 //
 // Errors: errs.Forbidden; errs.NotFound for the driver; errs.Invalid when it cannot scan, or has no domain with the id of

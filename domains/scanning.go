@@ -7,7 +7,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/limiter"
-	"github.com/tenantcontent/tenantcontent/principals"
+	"github.com/tenantcontent/tenantcontent/principals/dirsync"
 )
 
 // scanning is the scan of one domain.
@@ -17,7 +17,7 @@ type scanning struct {
 	run    ScanState
 	shown  ScanState // to others: what run was a moment ago, guarded by Service.mu
 	from   Directory // nil for a domain without a configuration
-	found  principals.Snapshot
+	found  dirsync.Snapshot
 	began  time.Time
 	result Scanned
 }
@@ -202,7 +202,7 @@ func (one *scanning) write(ctx context.Context, o ScanOptions) error {
 	if string(now.Config) != string(d.Config) || now.Sealed != d.Sealed || now.Type != d.Type {
 		return errs.New(errs.Conflict, "The configuration of the domain %s was changed meanwhile. Scan again.", d.ID)
 	}
-	one.result.SyncReport, err = s.o.Principals.Sync(ctx, d.Tenant, d.ID, one.found, principals.SyncOptions{
+	one.result.Report, err = s.o.Directories.Sync(ctx, d.Tenant, d.ID, one.found, dirsync.SyncOptions{
 		Source: d.Type, Force: o.Force, DryRun: o.DryRun,
 		Progress: func(done, total int) {
 			one.run.Written, one.run.Total = done, total
@@ -212,7 +212,7 @@ func (one *scanning) write(ctx context.Context, o ScanOptions) error {
 	if err != nil {
 		return err
 	}
-	one.found = principals.Snapshot{}
+	one.found = dirsync.Snapshot{}
 	one.result.Duration = time.Since(one.began)
 	if o.DryRun {
 		return nil

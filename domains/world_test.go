@@ -24,6 +24,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/keyring"
 	"github.com/tenantcontent/tenantcontent/principals"
 	people "github.com/tenantcontent/tenantcontent/principals/bunstore"
+	"github.com/tenantcontent/tenantcontent/principals/dirsync"
 )
 
 // paper is a driver of a directory on paper: its people are what a test says, and their password is the configuration's.
@@ -154,12 +155,14 @@ func newWorld(t *testing.T, open dbtest.Opener) *world {
 	w := &world{db: open(t), paper: &paper{}, clock: time.Date(2026, 11, 20, 20, 31, 0, 0, time.UTC)}
 	now := func() time.Time { return w.clock.Add(time.Duration(w.late.Load())) }
 	w.store = bunstore.New(w.db)
-	w.people = principals.New(principals.Options{Store: people.New(w.db), Now: now, Cost: principals.Cost{Memory: 8, Time: 1, Threads: 1}})
+	users := people.New(w.db)
+	w.people = principals.New(principals.Options{Store: users, Now: now, Cost: principals.Cost{Memory: 8, Time: 1, Threads: 1}})
 	w.with = func(t *testing.T, change func(*domains.Options)) *domains.Service {
 		t.Helper()
 		o := domains.Options{
 			Store: w.store, Principals: w.people, Tenants: settings{}, Keys: keys, Now: now,
-			Drivers: []domains.Driver{local.Driver{}, ldap.LDAP{}, w.paper, gate{}},
+			Directories: dirsync.New(dirsync.Options{Store: users, Principals: w.people.Unchecked(), Now: now}),
+			Drivers:     []domains.Driver{local.Driver{}, ldap.LDAP{}, w.paper, gate{}},
 		}
 		change(&o)
 		s, err := domains.New(o)

@@ -8,6 +8,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/escapes"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
+	"github.com/tenantcontent/tenantcontent/principals/profile"
 )
 
 var errRefused = errs.New(errs.Unauthenticated, "Unable to log in")
@@ -73,7 +74,7 @@ func (s *Service) LoginWith(ctx context.Context, tenant, domain, source, usernam
 func (s *Service) failed(ctx context.Context, tenant, domain, folded, sourceID string, then error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
-	if validSourceID(sourceID) {
+	if profile.ValidID(sourceID) {
 		u, err := s.store.UserFrom(ctx, tenant, domain, sourceID)
 		switch {
 		case err == nil:
@@ -110,10 +111,10 @@ func (s *Service) Admit(ctx context.Context, tenant, domain, source string, who 
 	if err := foreign(domain); err != nil {
 		return User{}, err
 	}
-	if !validSourceID(who.ID) || who.Disabled {
+	if !profile.ValidID(who.ID) || who.Disabled {
 		return User{}, refusedFor(errors.New("the entry has no id, or is disabled"))
 	}
-	writer := newProfileWriter(source, func(string, ...any) {})
+	writer := profile.NewWriter(source, nil)
 	u, err := s.store.UserFrom(ctx, tenant, domain, who.ID)
 	if err == nil {
 		err = s.mayEnter(ctx, u)
@@ -126,10 +127,7 @@ func (s *Service) Admit(ctx context.Context, tenant, domain, source string, who 
 	}
 	// Deleting the domain deletes its users, and then no session can be made for one found here.
 	err = s.store.InTx(ctx, func(ctx context.Context) error {
-		if err := s.store.LockTenant(ctx, tenant); err != nil {
-			return err
-		}
-		if err := s.checkDomain(ctx, tenant, domain); err != nil { // it may be deleted since it let somebody in
+		if err := s.lockDomain(ctx, tenant, domain); err != nil { // it may be deleted since it let somebody in
 			return err
 		}
 		u, err = s.admit(ctx, tenant, domain, writer, who)
@@ -145,7 +143,7 @@ func (s *Service) Admit(ctx context.Context, tenant, domain, source string, who 
 }
 
 // admit finds or creates the user and updates it, in a transaction that has locked the tenant.
-func (s *Service) admit(ctx context.Context, tenant, domain string, writer *profileWriter, who Identity) (User, error) {
+func (s *Service) admit(ctx context.Context, tenant, domain string, writer *profile.Writer, who Identity) (User, error) {
 	free, holder, err := s.nameFor(ctx, tenant, who.Username)
 	if err != nil {
 		return User{}, err
@@ -154,7 +152,7 @@ func (s *Service) admit(ctx context.Context, tenant, domain string, writer *prof
 	if errs.CodeOf(err) == errs.NotFound {
 		switch {
 		case free:
-			return s.insertAdmitted(ctx, tenant, domain, writer.newUser(who))
+			return s.insertAdmitted(ctx, tenant, domain, writer.NewUser(who))
 		case holder.Domain != domain:
 			return User{}, refusedFor(errors.New("no user can have this name, or one of another domain has it"))
 		}
@@ -176,7 +174,7 @@ func (s *Service) admit(ctx context.Context, tenant, domain string, writer *prof
 			return User{}, err
 		}
 	}
-	err = s.store.EditDirectoryUsers(ctx, tenant, []string{name}, now, func(u *DirectoryUser) { writer.profile(u, who) })
+	err = s.store.EditDirectoryUsers(ctx, tenant, []string{name}, now, func(u *DirectoryUser) { writer.Update(u, who) })
 	if err != nil {
 		return User{}, err
 	}
@@ -203,13 +201,13 @@ func (s *Service) insertAdmitted(ctx context.Context, tenant, domain string, u D
 }
 
 // upToDate reports whether a user has the profile that the domain reports.
-func (s *Service) upToDate(writer *profileWriter, u User, who Identity) bool {
+func (s *Service) upToDate(writer *profile.Writer, u User, who Identity) bool {
 	is := DirectoryUser{
 		Source: orEmpty(u.Source), SourceID: orEmpty(u.SourceID), DisplayName: orEmpty(u.DisplayName), FamilyName: orEmpty(u.FamilyName),
 		GivenName: orEmpty(u.GivenName), MiddleName: orEmpty(u.MiddleName), Email: orEmpty(u.Email), Timezone: orEmpty(u.Timezone),
 	}
 	was := is
-	writer.profile(&is, who)
+	writer.Update(&is, who)
 	return is == was && u.Username == who.Username
 }
 
@@ -256,4 +254,11 @@ func (s *Service) enter(ctx context.Context, u User) (User, error) {
 		return User{}, refusedFor(why)
 	}
 	return s.seen(u), nil
+}
+
+func orEmpty(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
 }

@@ -30,16 +30,9 @@ func (s *Service) RemoveDomain(ctx context.Context, tenant, domain, to string) e
 		if err := s.checkHeir(ctx, tenant, domain, to); err != nil {
 			return err
 		}
-		var users, teams []string
-		if err := s.store.DomainUsers(ctx, tenant, domain, func(u DirectoryUser) { users = append(users, u.Username) }); err != nil {
-			return err
-		}
-		of, err := s.store.DomainTeams(ctx, tenant, domain)
+		users, teams, err := s.store.DomainPrincipals(ctx, tenant, domain)
 		if err != nil {
 			return err
-		}
-		for _, t := range of {
-			teams = append(teams, t.ID)
 		}
 		going := slices.Concat(users, teams)
 		if err := s.store.LockPrincipals(ctx, tenant, append(going, to)); err != nil {
@@ -60,6 +53,29 @@ func (s *Service) RemoveDomain(ctx context.Context, tenant, domain, to string) e
 		}
 		return nil
 	})
+}
+
+// foreign returns errs.Invalid for the domain Local, whose users come from no directory or provider.
+func foreign(domain string) error {
+	if domain == Local {
+		return errs.New(errs.Invalid, "Users of the domain %s come from nowhere else.", Local)
+	}
+	return acceptDomain(&domain)
+}
+
+// lockDomain locks a tenant that has a domain: see Unchecked.LockDomain.
+func (s *Service) lockDomain(ctx context.Context, tenant, domain string) error {
+	if err := foreign(domain); err != nil {
+		return err
+	}
+	if err := s.store.LockTenant(ctx, tenant); err != nil {
+		return err
+	}
+	err := s.checkNewDomain(ctx, tenant, Local, domain)
+	if errs.CodeOf(err) == errs.Invalid {
+		return errs.New(errs.NotFound, "Domain not found.")
+	}
+	return err
 }
 
 // checkHeir returns an error if to is not a user or team, or is one of the domain.

@@ -36,8 +36,7 @@ func TestRemoveDomain(t *testing.T) {
 		snap := snapshot{People: people(names...), Groups: []group{{ID: "g", Name: "All", Members: []string{"id of u0001"}}, {ID: "h", Name: "Other"}}}
 		f.scan(t, snap)
 		for tenant, domain := range map[string]string{"evil": "ldap", "acme": "saml"} {
-			_, err := s.Sync(ctx, tenant, domain, snapshot{People: people("eve")}, principals.SyncOptions{})
-			is.NoErr(err)
+			f.scanInto(t, tenant, domain, snapshot{People: people("eve")})
 		}
 		all, err := s.Team(root(t), "all")
 		is.NoErr(err)

@@ -35,7 +35,7 @@ func (s *Service) Resolve(ctx context.Context, id string) (Principal, error) {
 
 func (s *Service) principal(ctx context.Context, tenant, id string) (Principal, error) {
 	key, isID := canonicalID(id)
-	if !isID && formOfUsername(id) != nil {
+	if !isID && ValidOldUsername(id) != nil {
 		return Principal{}, errs.New(errs.NotFound, "Principal not found.")
 	}
 	p, err := s.store.Principal(ctx, tenant, key)

@@ -26,8 +26,8 @@ type Cost struct {
 	Threads uint8
 }
 
-// DefaultCost is the cost that OWASP's Password Storage Cheat Sheet recommends: 19 MiB, two passes, one thread.
-var DefaultCost = Cost{Memory: 19 * 1024, Time: 2, Threads: 1}
+// DefaultCost returns the cost that OWASP's Password Storage Cheat Sheet recommends: 19 MiB, two passes, one thread.
+func DefaultCost() Cost { return Cost{Memory: 19 * 1024, Time: 2, Threads: 1} }
 
 // The largest cost that a stored hash may have, so that a hostile row cannot exhaust the machine.
 const (

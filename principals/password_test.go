@@ -12,7 +12,7 @@ import (
 
 func TestHash(t *testing.T) {
 	is, ctx := is.New(t), t.Context()
-	h := newHasher(DefaultCost, 2)
+	h := newHasher(DefaultCost(), 2)
 	stored, err := h.hash(ctx, "correct horse")
 	is.NoErr(err)
 	is.True(strings.HasPrefix(stored, "$argon2id$v=19$m=19456,t=2,p=1$"))

@@ -248,7 +248,7 @@ type Store interface {
 	Principals(ctx context.Context, tenant string) iter.Seq2[Principal, error]
 
 	TransferStore
-	DirectoryStore
+	DomainStore
 	DependentStore
 
 	// LockPrincipals keeps content from being added for users and teams until the transaction in ctx ends, and waits for what
@@ -292,7 +292,7 @@ type Options struct {
 	Blobs   blobs.Store
 	Content Content // default nil: nothing belongs to users and teams
 	// KnownDomain returns errs.Invalid if a tenant has no domain with this id. It is called, in the transaction in ctx, whenever
-	// a user or team gets another domain than Local, and by Admit and Sync; nil: every domain is known.
+	// a user or team gets another domain than Local, and by LockDomain; nil: every domain is known.
 	KnownDomain func(ctx context.Context, tenant, id string) error
 	Now         func() time.Time // default time.Now
 	NewID       func() string    // team ids; default UUIDv7
@@ -310,7 +310,7 @@ func New(o Options) *Service {
 		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
 	}
 	if o.Cost == (Cost{}) {
-		o.Cost = DefaultCost
+		o.Cost = DefaultCost()
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()

@@ -8,14 +8,15 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Reassigned are the kinds of content that Reassign moves: the ten models that the API documents, and apps, which move
+// reassigned are the kinds of content that Reassign moves: the ten models that the API documents, and apps, which move
 // with reports.
-var Reassigned = []entity.Kind{
+var reassigned = []entity.Kind{
 	"dataset", "datasource", "report", "query", "file", "job", "visual", "assistant", "library", "template", "app",
 }
 
-// Reassign moves all content of the kinds Reassigned from one user or team to another, in one transaction, and returns
-// what it moved. Drafts of datasets, reports and queries that the source has begun are removed instead. It is for superusers,
+// Reassign moves all content of the ten kinds that the API documents, and apps, from one user or team to another, in one
+// transaction, and returns what it moved. Drafts of datasets, reports and queries that the source has begun are removed instead.
+// It is for superusers,
 // for users with their own content and for admins of a team with the team's.
 //
 // Errors: errs.NotFound for an unknown source; errs.Unauthenticated when the caller may not;
@@ -49,7 +50,7 @@ func (s *Service) Reassign(ctx context.Context, from, to string) (moved []entity
 		if err := s.store.LockPrincipals(ctx, a.Tenant, []string{source.ID, target.ID}); err != nil {
 			return err
 		}
-		moved, err = s.content.ReassignOnly(ctx, a.Tenant, source.ID, target.ID, Reassigned...)
+		moved, err = s.content.ReassignOnly(ctx, a.Tenant, source.ID, target.ID, reassigned...)
 		return err
 	})
 	if err != nil {

@@ -185,7 +185,7 @@ func (s *Service) Member(ctx context.Context, teamID, username string) (Membersh
 	if err != nil {
 		return Membership{}, err
 	}
-	if formOfUsername(username) != nil {
+	if ValidOldUsername(username) != nil {
 		return Membership{}, errs.New(errs.NotFound, "Member not found.")
 	}
 	return s.store.Member(ctx, t.Tenant, t.ID, username)

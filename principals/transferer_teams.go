@@ -77,7 +77,7 @@ func (s *Service) readTeam(tenant string, r entity.Row) (teamWithMembers, error)
 	for name, role := range members {
 		parsed, err := actor.ParseRole(role)
 		if err == nil {
-			err = formOfUsername(name)
+			err = ValidOldUsername(name)
 		}
 		if err != nil {
 			return teamWithMembers{}, transfer.Bad(r.Key, "members: %s: %s", transfer.Short(name), strings.TrimSuffix(errs.MessageOf(err), "."))

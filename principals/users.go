@@ -34,7 +34,7 @@ func (s *Service) User(ctx context.Context, username string) (User, error) {
 }
 
 func (s *Service) user(ctx context.Context, tenant, username string) (User, error) {
-	if formOfUsername(username) != nil { // cannot exist, and the database may refuse the text
+	if ValidOldUsername(username) != nil { // cannot exist, and the database may refuse the text
 		return User{}, errs.New(errs.NotFound, "User not found.")
 	}
 	u, err := s.store.User(ctx, tenant, username)
@@ -63,7 +63,7 @@ func (s *Service) UsersByName(ctx context.Context, names []string) (map[string]U
 	}
 	var folded []string
 	for _, name := range names {
-		if formOfUsername(name) == nil {
+		if ValidOldUsername(name) == nil {
 			folded = append(folded, keys(name)...)
 		}
 	}
@@ -102,7 +102,7 @@ func (s *Service) key(ctx context.Context, tenant, username string) (string, err
 // CanonicalName returns the exact name of the user of a tenant with a name: of the user with that spelling, else of the one with an
 // equivalent spelling. A name that no user has is returned as it is. It needs no actor.
 func (s *Service) CanonicalName(ctx context.Context, tenant, name string) (string, error) {
-	if formOfUsername(name) != nil {
+	if ValidOldUsername(name) != nil {
 		return name, nil
 	}
 	users, err := s.store.UsersNamed(ctx, tenant, keys(name))
@@ -293,7 +293,7 @@ func (s *Service) MarkFeedViewed(ctx context.Context, username string) (User, er
 // selfOrSuperuser returns errs.Forbidden if the caller may not change this user. Every session may see users, so one who does
 // not exist is errs.NotFound for all.
 func (s *Service) selfOrSuperuser(ctx context.Context, a actor.Actor, username string) error {
-	if formOfUsername(username) != nil {
+	if ValidOldUsername(username) != nil {
 		return errs.New(errs.NotFound, "User not found.")
 	}
 	if a.User == username || a.Superuser {
@@ -358,15 +358,6 @@ func (s *Service) checkNewDomain(ctx context.Context, tenant, from, to string) e
 		return nil
 	}
 	return s.knownDomain(ctx, tenant, to)
-}
-
-// checkDomain fails with errs.NotFound when a tenant, which is locked, has no domain with this id.
-func (s *Service) checkDomain(ctx context.Context, tenant, domain string) error {
-	err := s.checkNewDomain(ctx, tenant, Local, domain)
-	if errs.CodeOf(err) == errs.Invalid {
-		return errs.New(errs.NotFound, "Domain not found.")
-	}
-	return err
 }
 
 // staysAbleToLogIn reports whether a superuser can still log in after an edit.

@@ -3,7 +3,6 @@ package principals
 import (
 	"bytes"
 	"encoding/json"
-	"net/mail"
 	"regexp"
 	"strings"
 	"time"
@@ -19,18 +18,15 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/slug"
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
 	"github.com/tenantcontent/tenantcontent/internal/uuids"
+	"github.com/tenantcontent/tenantcontent/principals/profile"
 )
 
 // The most characters of each field.
 const (
-	maxUsername = 256 // bytes
-	maxName     = 255
-
-	maxOldUsername = 512 // bytes; it was 128 characters once
-	maxEmail       = 254
+	maxUsername    = 256  // bytes
+	maxOldUsername = 512  // bytes; it was 128 characters once
 	maxSource      = 1024 // a distinguished name
 	maxSmall       = 128
-	maxText        = 16 * 1024
 	maxJSON        = 64 * 1024 // bytes
 )
 
@@ -46,7 +42,7 @@ const everyone = "everyone"
 // control or invisible characters, also after Unicode's NFKC, and no spaces at an end or two in a row. It is not *, ., ..
 // or everyone, does not have the form of a UUID, as team ids have, and does not mix Latin letters with Cyrillic or Greek ones.
 func ValidUsername(name string) error {
-	if err := formOfUsername(name); err != nil {
+	if err := ValidOldUsername(name); err != nil {
 		return err
 	}
 	latin, other := false, false
@@ -71,8 +67,8 @@ var errInvisible = errs.New(errs.Invalid, "username must not have control or inv
 
 var errUsernameLength = errs.New(errs.Invalid, "username must be 1 to %d bytes", maxUsername)
 
-// formOfUsername returns errs.Invalid if a text cannot be the name of any user, even of one that is older than the rules.
-func formOfUsername(name string) error {
+// ValidOldUsername returns errs.Invalid if a text cannot be the name of any user, even of one that is older than the rules.
+func ValidOldUsername(name string) error {
 	normal := norm.NFKC.String(name)
 	switch {
 	case name == "" || len(name) > maxOldUsername || !escapes.StorableWithin(name, maxOldUsername):
@@ -92,36 +88,6 @@ func formOfUsername(name string) error {
 // invisible reports whether a character is not visible in a name: control, format and unassigned characters, and unusual spaces.
 func invisible(r rune) bool { return r != ' ' && unicode.IsSpace(r) || !unicode.IsGraphic(r) }
 
-// field is an optional text field: its name in the API, its limit, and whether it may have several lines.
-type field struct {
-	name  string
-	value **string
-	most  int
-	lines bool
-}
-
-// check trims the texts, sets empty ones to nil, and returns errs.Invalid for an invalid one.
-func check(fields []field) error {
-	for _, f := range fields {
-		if *f.value == nil {
-			continue
-		}
-		s := strings.TrimSpace(**f.value)
-		if s == "" {
-			*f.value = nil
-			continue
-		}
-		*f.value = &s
-		if !escapes.StorableWithin(s, f.most) {
-			return errs.New(errs.Invalid, "%s must be UTF-8 without NUL and have at most %d characters", f.name, f.most)
-		}
-		if !f.lines && strings.ContainsFunc(s, unicode.IsControl) {
-			return errs.New(errs.Invalid, "%s must not have control characters", f.name)
-		}
-	}
-	return nil
-}
-
 // accept checks a user and fills in what was left out. Errors: errs.Invalid naming the field.
 func (u *User) accept() error { return u.acceptWith(object) }
 
@@ -129,27 +95,27 @@ func (u *User) accept() error { return u.acceptWith(object) }
 func (u *User) acceptRow() error { return u.acceptWith(objectOfRow) }
 
 func (u *User) acceptWith(object func(name string, raw json.RawMessage) (json.RawMessage, error)) error {
-	if err := formOfUsername(u.Username); err != nil {
+	if err := ValidOldUsername(u.Username); err != nil {
 		return err
 	}
 	if err := acceptDomain(&u.Domain); err != nil {
 		return err
 	}
-	err := check([]field{
-		{"displayName", &u.DisplayName, maxName, false}, {"familyName", &u.FamilyName, maxName, false},
-		{"givenName", &u.GivenName, maxName, false}, {"middleName", &u.MiddleName, maxName, false},
-		{"email", &u.Email, maxEmail, false}, {"timezone", &u.Timezone, maxSmall, false},
-		{"source", &u.Source, maxSource, false}, {"sourceId", &u.SourceID, maxSource, false},
-		{"avatarId", &u.AvatarID, maxSmall, false}, {"aiMessage", &u.AIMessage, maxText, true},
+	err := profile.Clean([]profile.Text{
+		{Name: "displayName", Value: &u.DisplayName, Max: profile.MaxName}, {Name: "familyName", Value: &u.FamilyName, Max: profile.MaxName},
+		{Name: "givenName", Value: &u.GivenName, Max: profile.MaxName}, {Name: "middleName", Value: &u.MiddleName, Max: profile.MaxName},
+		{Name: "email", Value: &u.Email, Max: profile.MaxEmail}, {Name: "timezone", Value: &u.Timezone, Max: profile.MaxTimezone},
+		{Name: "source", Value: &u.Source, Max: maxSource}, {Name: "sourceId", Value: &u.SourceID, Max: maxSource},
+		{Name: "avatarId", Value: &u.AvatarID, Max: maxSmall}, {Name: "aiMessage", Value: &u.AIMessage, Max: profile.MaxText, Lines: true},
 	})
+	if err == nil && u.Email != nil {
+		err = profile.CheckEmail(*u.Email)
+	}
+	if err == nil && u.Timezone != nil {
+		err = profile.CheckTimezone(*u.Timezone)
+	}
 	if err != nil {
 		return err
-	}
-	if u.Email != nil && !validEmail(*u.Email) {
-		return errEmail
-	}
-	if u.Timezone != nil && !validTimezone(*u.Timezone) {
-		return errTimezone
 	}
 	if u.Data, err = object("data", u.Data); err != nil {
 		return err
@@ -162,23 +128,6 @@ func (u *User) acceptWith(object func(name string, raw json.RawMessage) (json.Ra
 		}
 	}
 	return err
-}
-
-var (
-	errEmail    = errs.New(errs.Invalid, "email must be an email address")
-	errTimezone = errs.New(errs.Invalid, "timezone must be an IANA name such as Europe/Berlin")
-)
-
-func validEmail(email string) bool {
-	a, err := mail.ParseAddress(email)
-	return err == nil && a.Address == email
-}
-
-// validTimezone uses the time zones of the machine. A program that must not depend on them imports time/tzdata; the library
-// does not, as that adds 450 KB.
-func validTimezone(name string) bool {
-	_, err := time.LoadLocation(name)
-	return err == nil && name != "Local"
 }
 
 // object returns a JSON object without spaces around its parts, {} for none.
@@ -221,10 +170,11 @@ func acceptDomain(domain *string) error {
 
 // accept checks a team and fills in what was left out. Errors: errs.Invalid naming the field.
 func (t *Team) accept() error {
-	t.Name = strings.TrimSpace(t.Name)
-	if t.Name == "" || !escapes.StorableWithin(t.Name, maxName) || strings.ContainsFunc(t.Name, unicode.IsControl) {
-		return errs.New(errs.Invalid, "name must be 1 to %d characters without control characters", maxName)
+	name, err := profile.CleanTeamName(t.Name)
+	if err != nil {
+		return err
 	}
+	t.Name = name
 	if !slug.Valid(t.Slug) {
 		return errs.New(errs.Invalid, "slug must be 1 to 128 letters, digits, hyphens and underscores, begin with a letter or digit "+
 			"and not have the form of a UUID")
@@ -232,9 +182,9 @@ func (t *Team) accept() error {
 	if err := acceptDomain(&t.Domain); err != nil {
 		return err
 	}
-	return check([]field{
-		{"description", &t.Description, maxText, true}, {"color", &t.Color, maxSmall, false}, {"icon", &t.Icon, maxName, false},
-		{"materialIcon", &t.MaterialIcon, maxSmall, false}, {"source", &t.Source, maxSource, false},
-		{"sourceId", &t.SourceID, maxSource, false},
+	return profile.Clean([]profile.Text{
+		{Name: "description", Value: &t.Description, Max: profile.MaxText, Lines: true}, {Name: "color", Value: &t.Color, Max: maxSmall},
+		{Name: "icon", Value: &t.Icon, Max: profile.MaxName}, {Name: "materialIcon", Value: &t.MaterialIcon, Max: maxSmall},
+		{Name: "source", Value: &t.Source, Max: maxSource}, {Name: "sourceId", Value: &t.SourceID, Max: maxSource},
 	})
 }

@@ -17,7 +17,7 @@ import (
 
 // loginCost compares a login with the hashing of one password.
 func loginCost(ctx context.Context, w *world) (result, error) {
-	salt, c := make([]byte, 16), principals.DefaultCost
+	salt, c := make([]byte, 16), principals.DefaultCost()
 	hash := func() (float64, error) {
 		begin := time.Now()
 		argon2.IDKey([]byte(password), salt, c.Time, c.Memory, c.Threads, 32)

@@ -16,6 +16,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 	"github.com/tenantcontent/tenantcontent/principals"
+	"github.com/tenantcontent/tenantcontent/principals/dirsync"
 )
 
 // TestNobodyWaitsInACircle: who saves their profile or a team meets whoever renames or deletes them, and one waits for the
@@ -50,9 +51,9 @@ func TestNobodyWaitsInACircle(t *testing.T) {
 		}
 	}
 	meet(profile("jo"), func() error {
-		_, err := w.app.Principals.Sync(t.Context(), "acme", domain, principals.Snapshot{People: []principals.Identity{
+		_, err := w.sync().Sync(t.Context(), "acme", domain, dirsync.Snapshot{People: []principals.Identity{
 			{ID: "jo", Username: "joanna"}, {ID: "mia", Username: "mia"},
-		}}, principals.SyncOptions{Source: "OIDC"})
+		}}, dirsync.SyncOptions{Source: "OIDC"})
 		return err
 	})
 	meet(profile("mia"), func() error { return w.app.Principals.DeleteUser(root(t), "mia", "") })

@@ -20,6 +20,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 	"github.com/tenantcontent/tenantcontent/principals"
+	"github.com/tenantcontent/tenantcontent/principals/dirsync"
 )
 
 // TestNoOrphans: what somebody makes while they are renamed or deleted is theirs or their heir's, or is not made. It never
@@ -54,9 +55,9 @@ func TestNoOrphans(t *testing.T) {
 			},
 			func(domain, _ string) error { return w.app.Domains.Delete(root(t), domain) },
 			func(domain, _ string) error { // in a scan
-				_, err := w.app.Principals.Sync(t.Context(), "acme", domain, principals.Snapshot{People: []principals.Identity{
+				_, err := w.sync().Sync(t.Context(), "acme", domain, dirsync.Snapshot{People: []principals.Identity{
 					{ID: "jo3", Username: "mia3"}, {ID: "mia3", Username: "jo3x"},
-				}}, principals.SyncOptions{Source: "OIDC", Force: true})
+				}}, dirsync.SyncOptions{Source: "OIDC", Force: true})
 				return err
 			},
 		} {

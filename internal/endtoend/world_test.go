@@ -19,6 +19,8 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/principals/bunstore"
+	"github.com/tenantcontent/tenantcontent/principals/dirsync"
 )
 
 // password is that of admin, the superuser of each tenant.
@@ -27,6 +29,7 @@ const password = "correct horse battery"
 // world is the server on a database with the tenants acme and evil, over HTTP.
 type world struct {
 	app   *tenantcontent.App
+	db    *bun.DB
 	url   string
 	log   syncBuffer
 	way   *http.Transport // of requests to it
@@ -41,7 +44,7 @@ func newWorld(t *testing.T, open dbtest.Opener) *world {
 // serve serves a database, over TLS when a configuration for it is given. The superusers are made where they are missing.
 func serve(t *testing.T, db *bun.DB, key string, secure *tls.Config) *world {
 	t.Helper()
-	is, w := is.New(t), &world{way: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // it certifies itself
+	is, w := is.New(t), &world{db: db, way: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // it certifies itself
 	t.Cleanup(w.way.CloseIdleConnections)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.app.ServeHTTP(rw, r) }))
 	scheme, start := "http", server.Start
@@ -64,6 +67,11 @@ func serve(t *testing.T, db *bun.DB, key string, secure *tls.Config) *world {
 	}
 	w.admin = w.in(t, "acme", "local", "admin", password)
 	return w
+}
+
+// sync returns a dirsync.Service beside the server.
+func (w *world) sync() *dirsync.Service {
+	return dirsync.New(dirsync.Options{Store: bunstore.New(w.db), Principals: w.app.Principals.Unchecked()})
 }
 
 // caller is somebody who calls the server with a token, "" for none.

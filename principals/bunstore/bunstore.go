@@ -13,7 +13,7 @@ import (
 // chunk is how many principals Principals reads with one statement; a smaller tenant is read at one point in time.
 const chunk = 16384
 
-// Store implements principals.Store.
+// Store implements principals.Store and dirsync.Store.
 type Store struct {
 	db      *bun.DB
 	chunk   int

@@ -6,12 +6,16 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/principals/bunstore"
+	"github.com/tenantcontent/tenantcontent/principals/dirsync/dirsynctest"
 	"github.com/tenantcontent/tenantcontent/principals/principalstest"
 )
 
 func TestStore(t *testing.T) {
 	dbtest.EachStore(t, func(t *testing.T, open dbtest.Opener) {
 		principalstest.TestStore(t, func(t *testing.T) principals.Store { return bunstore.New(open(t)) })
+		t.Run("dirsync", func(t *testing.T) {
+			dirsynctest.TestStore(t, func(t *testing.T) dirsynctest.Store { return bunstore.New(open(t)) })
+		})
 	})
 }
 

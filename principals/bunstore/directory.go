@@ -28,7 +28,7 @@ func scanDirectoryUser(rows *sql.Rows) (u principals.DirectoryUser, err error) {
 		&u.Timezone, &u.Superuser, &u.Enabled, &u.DirectoryDisabled)
 }
 
-// DomainUsers implements principals.DirectoryStore.
+// DomainUsers implements dirsync.Store.
 func (s *Store) DomainUsers(ctx context.Context, tenant, domain string, each func(principals.DirectoryUser)) error {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(ctx, `SELECT `+directoryColumns+` FROM tc_users WHERE tenant_id = $1 AND domain = $2 ORDER BY username`, tenant, domain)
@@ -42,7 +42,7 @@ func (s *Store) DomainUsers(ctx context.Context, tenant, domain string, each fun
 	return bunx.Err(err, "User")
 }
 
-// UserFrom implements principals.DirectoryStore.
+// UserFrom implements principals.DomainStore.
 func (s *Store) UserFrom(ctx context.Context, tenant, domain, sourceID string) (principals.User, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	r, err := userTable.Scan(c.Row(ctx, selectUserFrom, tenant, domain, sourceID))
@@ -55,7 +55,7 @@ func (s *Store) UserFrom(ctx context.Context, tenant, domain, sourceID string) (
 // By the bare column SQLite would read all users of the tenant in that order until it finds one.
 var selectUserFrom = userTable.Select(`WHERE tenant_id = $1 AND domain = $2 AND source_id = $3 ORDER BY username || '' LIMIT 1`)
 
-// Holders implements principals.DirectoryStore.
+// Holders implements principals.ProfileStore.
 func (s *Store) Holders(ctx context.Context, tenant string, folded []string) (map[string]principals.Holder, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	holders := map[string]principals.Holder{}
@@ -80,14 +80,14 @@ func named(c bunx.Conn, tenant, column string, names []string) *bun.SelectQuery 
 	return c.NewSelect().Table("tc_users").Where("tenant_id = ?", tenant).Where("? IN (?)", bun.Ident(column), bun.List(names))
 }
 
-// AddDirectoryUsers implements principals.DirectoryStore.
+// AddDirectoryUsers implements principals.ProfileStore.
 func (s *Store) AddDirectoryUsers(ctx context.Context, tenant, domain string, all []principals.DirectoryUser, at time.Time) error {
 	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		return putDirectoryUsers(ctx, c, tenant, domain, all, at, "")
 	})
 }
 
-// EditDirectoryUsers implements principals.DirectoryStore.
+// EditDirectoryUsers implements principals.ProfileStore.
 func (s *Store) EditDirectoryUsers(ctx context.Context, tenant string, usernames []string, at time.Time, edit func(*principals.DirectoryUser)) error {
 	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for some := range slices.Chunk(usernames, batch) {
@@ -155,7 +155,7 @@ func search(u principals.DirectoryUser) string {
 	return fold.Search(u.Username, u.DisplayName, u.GivenName, u.MiddleName, u.FamilyName, u.Email)
 }
 
-// RenameUsers implements principals.DirectoryStore.
+// RenameUsers implements principals.DomainStore.
 func (s *Store) RenameUsers(ctx context.Context, tenant string, names map[string]string, at time.Time) error {
 	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for some := range slices.Chunk(slices.Sorted(maps.Keys(names)), batch) {

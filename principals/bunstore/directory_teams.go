@@ -7,29 +7,30 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/principals"
+	"github.com/tenantcontent/tenantcontent/principals/dirsync"
 )
 
-// DomainTeams implements principals.DirectoryStore.
+// DomainTeams implements dirsync.Store.
 func (s *Store) DomainTeams(ctx context.Context, tenant, domain string) ([]principals.Team, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := teamTable.All(ctx, teamTable.Rows(c).Where("t.tenant_id = ?", tenant).Where("t.domain = ?", domain).OrderExpr("t.id"))
 	return teams(rows), bunx.Err(err, "Team")
 }
 
-// Slugs implements principals.DirectoryStore.
+// Slugs implements dirsync.Store.
 func (s *Store) Slugs(ctx context.Context, tenant string) ([]string, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	slugs, err := texts(c.Rows(ctx, `SELECT slug FROM tc_teams WHERE tenant_id = $1`, tenant))
 	return slugs, bunx.Err(err, "Team")
 }
 
-// DomainMembers implements principals.DirectoryStore.
-func (s *Store) DomainMembers(ctx context.Context, tenant, domain string, each func(principals.MemberKey)) error {
+// DomainMembers implements dirsync.Store.
+func (s *Store) DomainMembers(ctx context.Context, tenant, domain string, each func(dirsync.MemberKey)) error {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.NewSelect().TableExpr("tc_teams AS t").Join("JOIN tc_memberships AS m ON m.tenant_id = t.tenant_id AND m.team_id = t.id").
 		ColumnExpr("m.team_id, m.username").Where("t.tenant_id = ?", tenant).Where("t.domain = ?", domain).Rows(ctx)
 	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
-		var member principals.MemberKey
+		var member dirsync.MemberKey
 		if err = rows.Scan(&member.TeamID, &member.Username); err == nil {
 			each(member)
 		}
@@ -38,7 +39,7 @@ func (s *Store) DomainMembers(ctx context.Context, tenant, domain string, each f
 	return bunx.Err(err, "Member")
 }
 
-// AddMembers implements principals.DirectoryStore.
+// AddMembers implements dirsync.Store.
 func (s *Store) AddMembers(ctx context.Context, tenant string, all []principals.Membership) error {
 	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for some := range slices.Chunk(all, batch) {
@@ -51,8 +52,8 @@ func (s *Store) AddMembers(ctx context.Context, tenant string, all []principals.
 	})
 }
 
-// DeleteMembers implements principals.DirectoryStore.
-func (s *Store) DeleteMembers(ctx context.Context, tenant string, all []principals.MemberKey) error {
+// DeleteMembers implements dirsync.Store.
+func (s *Store) DeleteMembers(ctx context.Context, tenant string, all []dirsync.MemberKey) error {
 	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for some := range slices.Chunk(all, batch) {
 			var teams, names []string
@@ -69,7 +70,18 @@ func (s *Store) DeleteMembers(ctx context.Context, tenant string, all []principa
 	})
 }
 
-// DomainCounts implements principals.DirectoryStore.
+// DomainPrincipals implements principals.DomainStore.
+func (s *Store) DomainPrincipals(ctx context.Context, tenant, domain string) (usernames, teamIDs []string, err error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	usernames, err = texts(c.Rows(ctx, `SELECT username FROM tc_users WHERE tenant_id = $1 AND domain = $2 ORDER BY username`, tenant, domain))
+	if err != nil {
+		return nil, nil, bunx.Err(err, "User")
+	}
+	teamIDs, err = texts(c.Rows(ctx, `SELECT id FROM tc_teams WHERE tenant_id = $1 AND domain = $2 ORDER BY id`, tenant, domain))
+	return usernames, teamIDs, bunx.Err(err, "Team")
+}
+
+// DomainCounts implements principals.DomainStore.
 func (s *Store) DomainCounts(ctx context.Context, tenant string) (map[string]principals.DomainCounts, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(ctx, `SELECT domain, count(*), 0 FROM tc_users WHERE tenant_id = $1 GROUP BY domain

@@ -1,11 +1,8 @@
 package principalstest
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/matryer/is"
@@ -27,11 +24,33 @@ func directoryUser(name string) principals.DirectoryUser {
 	}
 }
 
-// ofDomain returns what DomainUsers does.
-func ofDomain(t *testing.T, s principals.Store, tenant, domain string) (all []principals.DirectoryUser) {
+// ofDomain returns the users of a domain as a directory knows them, ordered by username.
+func ofDomain(t *testing.T, s principals.Store, tenant, domain string) []principals.DirectoryUser {
 	t.Helper()
-	is.New(t).NoErr(s.DomainUsers(t.Context(), tenant, domain, func(u principals.DirectoryUser) { all = append(all, u) }))
+	is := is.New(t)
+	names, _, err := s.DomainPrincipals(t.Context(), tenant, domain)
+	is.NoErr(err)
+	users, err := s.SomeUsers(t.Context(), tenant, names)
+	is.NoErr(err)
+	all := make([]principals.DirectoryUser, len(names))
+	for _, u := range users {
+		is.Equal(u.Domain, domain)
+		at, found := slices.BinarySearch(names, u.Username)
+		is.True(found)
+		all[at] = principals.DirectoryUser{
+			Username: u.Username, Source: or(u.Source), SourceID: or(u.SourceID), DisplayName: or(u.DisplayName), FamilyName: or(u.FamilyName),
+			GivenName: or(u.GivenName), MiddleName: or(u.MiddleName), Email: or(u.Email), Timezone: or(u.Timezone), Superuser: u.Superuser,
+			Enabled: u.Enabled, DirectoryDisabled: u.DirectoryDisabled,
+		}
+	}
 	return all
+}
+
+func or(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
 }
 
 // in returns a user with another domain.
@@ -40,21 +59,12 @@ func in(domain string, u principals.User) principals.User {
 	return u
 }
 
-func testDomainUsers(t *testing.T, s principals.Store) {
+func testUserFrom(t *testing.T, s principals.Store) {
 	is, ctx := is.New(t), t.Context()
 	bare, jo := in("ldap", user("bare")), full()
 	other := in("saml", full())
 	other.Username = "other"
 	addUsers(t, s, "acme", bare, jo, other, user("local"))
-	is.Equal(ofDomain(t, s, "acme", "ldap"), []principals.DirectoryUser{ // ordered by username
-		{
-			Username: jo.Username, Source: *jo.Source, SourceID: *jo.SourceID, DisplayName: *jo.DisplayName, FamilyName: *jo.FamilyName,
-			GivenName: *jo.GivenName, MiddleName: *jo.MiddleName, Email: *jo.Email, Timezone: *jo.Timezone, Superuser: true, Enabled: true,
-			DirectoryDisabled: true,
-		},
-		{Username: "bare", Enabled: true},
-	})
-	is.Equal(len(ofDomain(t, s, "acme", "none")), 0)
 	got, err := s.UserFrom(ctx, "acme", "ldap", *jo.SourceID)
 	is.NoErr(err)
 	is.Equal(got, jo)
@@ -194,66 +204,20 @@ func testRenameUsers(t *testing.T, s principals.Store) {
 	is.Equal(theirs, jo)
 }
 
-func testDomainTeams(t *testing.T, s principals.Store) {
+func testDomainPrincipals(t *testing.T, s principals.Store) {
 	is, ctx := is.New(t), t.Context()
 	one, two, other := team(2, "one"), team(1, "two"), team(3, "other")
-	one.Domain, two.Domain, other.Domain, one.DirectoryGone = "ldap", "ldap", "saml", true
+	one.Domain, two.Domain, other.Domain = "ldap", "ldap", "saml"
 	addTeams(t, s, "acme", one, two, other, team(4, "local"))
-	teams, err := s.DomainTeams(ctx, "acme", "ldap")
-	is.NoErr(err)
-	one.Tenant, two.Tenant = "acme", "acme"
-	is.Equal(teams, []principals.Team{two, one})
-	slugs, err := s.Slugs(ctx, "acme")
-	is.NoErr(err)
-	slices.Sort(slugs)
-	is.Equal(slugs, []string{"slug-1", "slug-2", "slug-3", "slug-4"})
-}
-
-// domainMembers returns what DomainMembers does, in order.
-func domainMembers(t *testing.T, s principals.Store, tenant, domain string) (all []principals.MemberKey) {
-	t.Helper()
-	is.New(t).NoErr(s.DomainMembers(t.Context(), tenant, domain, func(at principals.MemberKey) { all = append(all, at) }))
-	slices.SortFunc(all, func(a, b principals.MemberKey) int {
-		return cmp.Or(strings.Compare(a.TeamID, b.TeamID), strings.Compare(a.Username, b.Username))
-	})
-	return all
-}
-
-func testDomainMembers(t *testing.T, s principals.Store) {
-	is, ctx := is.New(t), t.Context()
-	one, two := team(1, "one"), team(2, "two")
-	one.Domain = "ldap"
-	addTeams(t, s, "acme", one, two)
-	all := []principals.Membership{member(1, "guest", actor.Member), member(2, "guest", actor.Member)}
-	addUsers(t, s, "acme", user("guest"))
-	var users []principals.DirectoryUser
-	for n := range many {
-		users = append(users, directoryUser(fmt.Sprintf("u%04d", n)))
-		all = append(all, member(1, users[n].Username, actor.Member))
+	addUsers(t, s, "acme", in("ldap", user("mia")), in("ldap", user("Al")), in("saml", user("sam")), user("local"))
+	addUsers(t, s, "evil", in("ldap", user("eve")))
+	for domain, want := range map[string][2][]string{
+		"ldap": {{"Al", "mia"}, {teamID(1), teamID(2)}}, "saml": {{"sam"}, {teamID(3)}}, "none": {},
+	} {
+		users, teams, err := s.DomainPrincipals(ctx, "acme", domain)
+		is.NoErr(err)
+		is.Equal([2][]string{users, teams}, want)
 	}
-	is.NoErr(s.AddDirectoryUsers(ctx, "acme", "ldap", users, monday))
-	is.NoErr(s.PutMember(ctx, "acme", member(1, "u0001", actor.Admin)))
-	is.NoErr(s.AddMembers(ctx, "acme", all))
-	is.NoErr(s.AddMembers(ctx, "acme", nil))
-	members, err := s.Members(ctx, "acme", teamID(1), query(paging.MaxLimit))
-	is.NoErr(err)
-	for _, m := range members.Rows {
-		is.Equal(m.Role == actor.Admin, m.Username == "u0001") // who is there keeps the role
-	}
-	got := domainMembers(t, s, "acme", "ldap")
-	is.Equal(len(got), many+1) // of whatever domain the users are, but not of other domains' teams
-	is.Equal(got[:2], []principals.MemberKey{{TeamID: teamID(1), Username: "guest"}, {TeamID: teamID(1), Username: "u0000"}})
-	is.True(errs.CodeOf(s.AddMembers(ctx, "acme", []principals.Membership{member(1, "none", actor.Member)})) == errs.Conflict)
-
-	gone := []principals.MemberKey{{TeamID: teamID(2), Username: "u0000"}, {TeamID: teamID(9), Username: "guest"}} // do not exist
-	for n := range many {
-		gone = append(gone, principals.MemberKey{TeamID: teamID(1), Username: fmt.Sprintf("u%04d", n)})
-	}
-	is.NoErr(errors.Join(s.DeleteMembers(ctx, "acme", gone), s.DeleteMembers(ctx, "acme", nil)))
-	is.Equal(domainMembers(t, s, "acme", "ldap"), []principals.MemberKey{{TeamID: teamID(1), Username: "guest"}})
-	in, err := s.Members(ctx, "acme", teamID(2), query(paging.MaxLimit))
-	is.NoErr(err)
-	is.Equal(len(in.Rows), 1)
 }
 
 func testDomainCounts(t *testing.T, s principals.Store) {
@@ -271,38 +235,31 @@ func testDomainCounts(t *testing.T, s principals.Store) {
 	is.Equal(counts, map[string]principals.DomainCounts{"local": {Users: 1}, "ldap": {Users: 2, Teams: 1}, "empty": {Teams: 1}})
 }
 
-func testDirectoryIsolation(t *testing.T, s principals.Store) {
+func testDomainIsolation(t *testing.T, s principals.Store) {
 	is, ctx := is.New(t), t.Context()
 	one := team(1, "one")
 	one.Domain = "ldap"
 	is.NoErr(s.AddDirectoryUsers(ctx, "acme", "ldap", []principals.DirectoryUser{directoryUser("jo")}, monday))
 	addTeams(t, s, "acme", one)
-	is.NoErr(s.PutMember(ctx, "acme", member(1, "jo", actor.Member)))
 	was, err := s.User(ctx, "acme", "jo")
 	is.NoErr(err)
 
-	is.Equal(len(ofDomain(t, s, "evil", "ldap"))+len(domainMembers(t, s, "evil", "ldap")), 0) // another tenant sees nothing
-	_, err = s.UserFrom(ctx, "evil", "ldap", "id of jo")
+	_, err = s.UserFrom(ctx, "evil", "ldap", "id of jo") // another tenant sees nothing
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 	holders, err := s.Holders(ctx, "evil", []string{"jo"})
 	is.NoErr(err)
-	teams, err := s.DomainTeams(ctx, "evil", "ldap")
-	is.NoErr(err)
-	slugs, err := s.Slugs(ctx, "evil")
+	users, teams, err := s.DomainPrincipals(ctx, "evil", "ldap")
 	is.NoErr(err)
 	counts, err := s.DomainCounts(ctx, "evil")
 	is.NoErr(err)
-	is.Equal(len(holders)+len(teams)+len(slugs)+len(counts), 0)
+	is.Equal(len(holders)+len(users)+len(teams)+len(counts), 0)
 
 	is.NoErr(s.EditDirectoryUsers(ctx, "evil", []string{"jo"}, tuesday, func(u *principals.DirectoryUser) { u.Enabled = false })) // and changes nothing
 	is.NoErr(s.RenameUsers(ctx, "evil", map[string]string{"jo": "joe"}, tuesday))
-	is.NoErr(s.DeleteMembers(ctx, "evil", []principals.MemberKey{{TeamID: teamID(1), Username: "jo"}}))
-	is.Equal(errs.CodeOf(s.AddMembers(ctx, "evil", []principals.Membership{member(1, "jo", actor.Admin)})), errs.Conflict)
 	is.NoErr(s.AddDirectoryUsers(ctx, "evil", "ldap", []principals.DirectoryUser{directoryUser("jo")}, tuesday)) // the same name is another row
 	got, err := s.User(ctx, "acme", "jo")
 	is.NoErr(err)
 	is.Equal(got, was)
-	is.Equal(len(domainMembers(t, s, "acme", "ldap")), 1)
 }
 
 func searching(text string) paging.Query { return paging.Query{Limit: 10, Q: text} }

@@ -53,14 +53,13 @@ func TestStore(t *testing.T, open func(t *testing.T) principals.Store) {
 		"PutUsers":              testPutUsers,
 		"PutTeams":              testPutTeams,
 		"TransfererIsolation":   testTransfererIsolation,
-		"DomainUsers":           testDomainUsers,
+		"UserFrom":              testUserFrom,
 		"AddDirectoryUsers":     testAddDirectoryUsers,
 		"EditDirectoryUsers":    testEditDirectoryUsers,
 		"RenameUsers":           testRenameUsers,
-		"DomainTeams":           testDomainTeams,
-		"DomainMembers":         testDomainMembers,
+		"DomainPrincipals":      testDomainPrincipals,
 		"DomainCounts":          testDomainCounts,
-		"DirectoryIsolation":    testDirectoryIsolation,
+		"DomainIsolation":       testDomainIsolation,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
 	}

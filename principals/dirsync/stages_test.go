@@ -1,4 +1,4 @@
-package principals
+package dirsync
 
 import (
 	"fmt"
@@ -7,21 +7,22 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/matryer/is"
 	"pgregory.net/rapid"
 
 	"github.com/tenantcontent/tenantcontent/internal/fold"
+	"github.com/tenantcontent/tenantcontent/principals"
+	"github.com/tenantcontent/tenantcontent/principals/profile"
 )
 
 // world is a tenant in memory.
 type world struct {
-	users   map[string]resident  // by username
-	teams   map[string]Team      // by id
-	members map[MemberKey]string // to the role
+	users   map[string]resident        // by username
+	teams   map[string]principals.Team // by id
+	members map[MemberKey]string       // to the role
 }
 
 type resident struct {
-	DirectoryUser
+	principals.DirectoryUser
 	domain string
 }
 
@@ -38,78 +39,103 @@ func (w world) superusers() (n int) {
 	return n
 }
 
-// plan does what Service.plan does.
-func (w world) plan(snap Snapshot) *plan {
-	p := newPlan("ldap", snap, "LDAP")
-	holders := map[string]Holder{}
-	for _, name := range slices.Sorted(maps.Keys(w.users)) {
-		u := w.users[name]
-		holders[fold.Text(name)] = Holder{name, u.domain}
-		if u.domain == "ldap" {
-			p.user(u.DirectoryUser)
+// inMemory is a world as a reader.
+type inMemory struct{ world }
+
+func (w *inMemory) users(each func(principals.DirectoryUser)) error {
+	for _, name := range slices.Sorted(maps.Keys(w.world.users)) {
+		if u := w.world.users[name]; u.domain == "ldap" {
+			each(u.DirectoryUser)
 		}
 	}
-	p.tie()
-	asked := map[string]Holder{}
-	for _, name := range p.wantedNames() {
-		if h, ok := holders[name]; ok {
-			asked[name] = h
+	return nil
+}
+
+func (w *inMemory) holders(folded []string) (map[string]principals.Holder, error) {
+	holders := map[string]principals.Holder{}
+	for name, u := range w.world.users {
+		if slices.Contains(folded, fold.Text(name)) {
+			holders[fold.Text(name)] = principals.Holder{Username: name, Domain: u.domain}
 		}
 	}
-	p.name(asked)
-	p.decide(w.superusers())
-	var teams []Team
-	var slugs []string
-	for _, id := range slices.Sorted(maps.Keys(w.teams)) {
-		slugs = append(slugs, w.teams[id].Slug)
-		if w.teams[id].Domain == "ldap" {
-			teams = append(teams, w.teams[id])
+	return holders, nil
+}
+
+func (w *inMemory) superusers() (int, error) { return w.world.superusers(), nil }
+
+func (w *inMemory) teams() (teams []principals.Team, _ error) {
+	for _, id := range slices.Sorted(maps.Keys(w.world.teams)) {
+		if w.world.teams[id].Domain == "ldap" {
+			teams = append(teams, w.world.teams[id])
 		}
 	}
+	return teams, nil
+}
+
+func (w *inMemory) slugs() (slugs []string, _ error) {
+	for _, t := range w.world.teams {
+		slugs = append(slugs, t.Slug)
+	}
+	return slugs, nil
+}
+
+func (w *inMemory) members(each func(MemberKey)) error {
+	for _, member := range slices.SortedFunc(maps.Keys(w.world.members), func(a, b MemberKey) int { return strings.Compare(a.TeamID+a.Username, b.TeamID+b.Username) }) {
+		if w.world.teams[member.TeamID].Domain == "ldap" {
+			each(member)
+		}
+	}
+	return nil
+}
+
+// plan passes a snapshot through the stages before write.
+func (w world) plan(t *rapid.T, snap Snapshot) *plan {
 	n := len(w.teams)
-	p.teams(teams, func() string { n++; return fmt.Sprint("team", n) })
-	p.slugs(slugs)
-	p.collectSeats()
-	for _, member := range slices.SortedFunc(maps.Keys(w.members), func(a, b MemberKey) int { return strings.Compare(a.TeamID+a.Username, b.TeamID+b.Username) }) {
-		if w.teams[member.TeamID].Domain == "ldap" {
-			p.member(member)
-		}
+	s := New(Options{NewID: func() string { n++; return fmt.Sprint("team", n) }})
+	p, err := s.plan(&inMemory{w}, newSnapshot("ldap", "LDAP", snap))
+	if err != nil {
+		t.Fatal(err)
 	}
 	return p
 }
 
-// apply does what Service.apply does, and complains where a store would.
+// apply does what write does, and complains where a store would.
 func (w world) apply(p *plan, complain func(string, ...any)) {
-	for _, step := range renameSteps(p.renames) {
-		for was, becomes := range step {
-			_, free := w.users[becomes]
-			_, chain := step[becomes]
-			if u, there := w.users[was]; free || chain || !there {
-				complain("%s cannot become %s: %v", was, becomes, step)
-			} else {
-				delete(w.users, was)
-				u.Username = becomes
-				w.users[becomes] = u
-			}
-			for member, role := range maps.Clone(w.members) {
-				if member.Username == was {
-					delete(w.members, member)
-					w.members[MemberKey{member.TeamID, becomes}] = role
-				}
-			}
+	renamed := map[string]resident{}
+	for was, becomes := range p.renames {
+		u, there := w.users[was]
+		if _, twice := renamed[becomes]; !there || twice {
+			complain("%s cannot become %s", was, becomes)
 		}
+		delete(w.users, was)
+		u.Username = becomes
+		renamed[becomes] = u
 	}
+	for name, u := range renamed {
+		if _, there := w.users[name]; there {
+			complain("%s is there", name)
+		}
+		w.users[name] = u
+	}
+	members := maps.Clone(w.members)
+	clear(w.members)
+	for member, role := range members {
+		if becomes, moves := p.renames[member.Username]; moves {
+			member.Username = becomes
+		}
+		w.members[member] = role
+	}
+	edit := p.editor()
 	for _, at := range p.edits {
 		u := w.users[p.nameOf(at)]
-		p.edit(p.writer.silent(), at, &u.DirectoryUser)
+		edit(at, &u.DirectoryUser)
 		w.users[u.Username] = u
 	}
-	for _, i := range p.creates {
-		u := resident{p.writer.silent().newUser(p.snap.People[i]), "ldap"}
-		if _, there := w.users[u.Username]; there {
-			complain("%s is there", u.Username)
+	for _, user := range p.newUsers(p.creates) {
+		if _, there := w.users[user.Username]; there {
+			complain("%s is there", user.Username)
 		}
-		w.users[u.Username] = u
+		w.users[user.Username] = resident{user, "ldap"}
 	}
 	for _, t := range slices.Concat(p.newTeams, p.oldTeams) {
 		w.teams[t.ID] = t
@@ -120,7 +146,7 @@ func (w world) apply(p *plan, complain func(string, ...any)) {
 		}
 		delete(w.members, member)
 	}
-	for _, member := range p.join() {
+	for _, member := range p.join {
 		if _, there := w.members[member]; there {
 			complain("%v is there", member)
 		}
@@ -139,19 +165,19 @@ var (
 
 // anyWorld has few names and ids, so that they clash.
 func anyWorld(t *rapid.T) world {
-	w := world{map[string]resident{}, map[string]Team{}, map[MemberKey]string{}}
+	w := world{map[string]resident{}, map[string]principals.Team{}, map[MemberKey]string{}}
 	taken := map[string]bool{}
 	for range rapid.IntRange(0, 7).Draw(t, "users") {
 		name := someNames.Draw(t, "name")
-		if ValidUsername(name) != nil || taken[fold.Text(name)] {
+		if principals.ValidUsername(name) != nil || taken[fold.Text(name)] {
 			continue
 		}
 		taken[fold.Text(name)] = true
 		id := someIDs.Draw(t, "sourceId")
-		if !validSourceID(id) {
+		if !profile.ValidID(id) {
 			id = ""
 		}
-		u := DirectoryUser{
+		u := principals.DirectoryUser{
 			Username: name, SourceID: id, Superuser: rapid.Bool().Draw(t, "superuser"), Enabled: rapid.Bool().Draw(t, "enabled"),
 			DirectoryDisabled: rapid.Bool().Draw(t, "noted"), DisplayName: strings.TrimSpace(rapid.SampledFrom([]string{"", "Jo"}).Draw(t, "shown")),
 		}
@@ -159,11 +185,11 @@ func anyWorld(t *rapid.T) world {
 		w.users[name] = resident{u, rapid.SampledFrom([]string{"ldap", "ldap", "saml"}).Draw(t, "domain")}
 	}
 	for n := range rapid.IntRange(0, 4).Draw(t, "teams") {
-		team := Team{
+		team := principals.Team{
 			ID: fmt.Sprint("t", n), Name: "Jo", Slug: fmt.Sprint("jo-", n), Domain: rapid.SampledFrom([]string{"ldap", "ldap", "saml"}).Draw(t, "domain"),
 			DirectoryGone: rapid.Bool().Draw(t, "gone"),
 		}
-		if id := someIDs.Draw(t, "sourceId"); validSourceID(id) {
+		if id := someIDs.Draw(t, "sourceId"); profile.ValidID(id) {
 			team.SourceID = &id
 		}
 		w.teams[team.ID] = team
@@ -178,7 +204,7 @@ func anyWorld(t *rapid.T) world {
 
 func anySnapshot(t *rapid.T) (snap Snapshot) {
 	for range rapid.IntRange(0, 7).Draw(t, "people") {
-		snap.People = append(snap.People, Identity{
+		snap.People = append(snap.People, principals.Identity{
 			ID: someIDs.Draw(t, "id"), Username: someNames.Draw(t, "name"), Disabled: rapid.IntRange(0, 3).Draw(t, "disabled") == 0,
 			DisplayName: someTexts.Draw(t, "shown"), Email: someTexts.Draw(t, "email"), Timezone: someTexts.Draw(t, "zone"),
 		})
@@ -197,30 +223,30 @@ func TestPlans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before, snap := anyWorld(t), anySnapshot(t)
 		after := before.clone()
-		p := before.plan(snap)
+		p := before.plan(t, snap)
 		after.apply(p, t.Fatalf)
 		checkUsers(t, before, after, p)
 		checkTeams(t, before, after, p)
-		again := after.plan(snap)
-		if n := len(again.renames) + len(again.edits) + len(again.creates) + len(again.newTeams) + len(again.oldTeams) + len(again.leave) + len(again.join()); n > 0 {
+		again := after.plan(t, snap)
+		if n := len(again.renames) + len(again.edits) + len(again.creates) + len(again.newTeams) + len(again.oldTeams) + len(again.leave) + len(again.join); n > 0 {
 			t.Fatalf("a second scan writes %d more: %+v", n, again)
 		}
-		if r := again.report; r.Users.Created+r.Users.Updated+r.Users.Disabled+r.Teams.Created+r.Teams.Updated+r.Teams.Disabled > 0 {
+		if r := again.summary(); r.Users.Created+r.Users.Updated+r.Users.Disabled+r.Teams.Created+r.Teams.Updated+r.Teams.Disabled > 0 {
 			t.Fatalf("a second scan reports %+v", r)
 		}
 	})
 }
 
 func checkUsers(t *rapid.T, before, after world, p *plan) {
-	people := map[string]Identity{}
-	for _, who := range slices.Backward(p.snap.People) { // the first of an id counts
+	people := map[string]principals.Identity{}
+	for _, who := range slices.Backward(p.all.People) { // the first of an id counts
 		people[who.ID] = who
 	}
 	names, ids, ours := map[string]bool{}, map[string]int{}, 0
 	for name, u := range after.users {
 		was, there := before.users[name]
 		switch {
-		case ValidUsername(name) != nil, name != u.Username, names[fold.Text(name)]:
+		case principals.ValidUsername(name) != nil, name != u.Username, names[fold.Text(name)]:
 			t.Fatalf("%q is a bad name", name)
 		case u.domain != "ldap":
 			if u != was {
@@ -245,7 +271,7 @@ func checkUsers(t *rapid.T, before, after world, p *plan) {
 			}
 		}
 	}
-	r := p.report.Users
+	r := p.summary().Users
 	if len(after.users) != len(before.users)+r.Created || ours != r.Created+r.Updated+r.Disabled+r.Unchanged {
 		t.Fatalf("of %d users became %d: %+v", len(before.users), len(after.users), r)
 	}
@@ -276,8 +302,8 @@ func checkTeams(t *rapid.T, before, after world, p *plan) {
 			continue
 		}
 		wants := map[string]bool{}
-		if group := p.groups[place]; group != none {
-			for _, member := range p.snap.Groups[group].Members {
+		if group := p.groupOf[place]; group != none {
+			for _, member := range p.all.Groups[group].Members {
 				wants[people[member]] = true
 			}
 		} else if !team.DirectoryGone {
@@ -320,53 +346,17 @@ func TestOrderMatters(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, snap := anyWorld(t), anySnapshot(t)
 		seen := map[string]bool{}
-		snap.People = slices.DeleteFunc(snap.People, func(who Identity) bool {
+		snap.People = slices.DeleteFunc(snap.People, func(who principals.Identity) bool {
 			twice := seen[who.ID]
 			seen[who.ID] = true
 			return twice
 		})
 		other := Snapshot{People: rapid.Permutation(snap.People).Draw(t, "people"), Groups: snap.Groups}
 		one, two := w.clone(), w.clone()
-		one.apply(w.plan(snap), t.Fatalf)
-		two.apply(w.plan(other), t.Fatalf)
+		one.apply(w.plan(t, snap), t.Fatalf)
+		two.apply(w.plan(t, other), t.Fatalf)
 		if !maps.Equal(one.users, two.users) || !maps.Equal(one.members, two.members) {
 			t.Fatalf("%+v\n%+v", one, two)
 		}
 	})
-}
-
-func TestSteps(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		pool := []string{"a", "b", "c", "d", "e", "f"}
-		from := rapid.Permutation(pool).Draw(t, "from")[:rapid.IntRange(0, 6).Draw(t, "n")]
-		names := map[string]string{}
-		for i, to := range rapid.Permutation(append(pool, "x", "y")).Draw(t, "to")[:len(from)] {
-			if to != from[i] {
-				names[from[i]] = to
-			}
-		}
-		called := map[string]string{}
-		for _, name := range pool {
-			called[name] = name
-		}
-		for _, step := range renameSteps(names) {
-			for _, becomes := range step {
-				if _, chain := step[becomes]; chain {
-					t.Fatalf("%v", step)
-				}
-			}
-			for who, name := range called {
-				if becomes, ok := step[name]; ok {
-					called[who] = becomes
-				}
-			}
-		}
-		for _, name := range pool {
-			if want, ok := names[name]; ok && called[name] != want || !ok && called[name] != name {
-				t.Fatalf("%s is %s", name, called[name])
-			}
-		}
-	})
-	is := is.New(t)
-	is.Equal(renameSteps(map[string]string{"jo": "Jo"}), [2]map[string]string{{}, {"jo": "Jo"}}) // another spelling is no other name
 }

@@ -1,4 +1,4 @@
-package principals_test
+package dirsync_test
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/fold"
 	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/principals/bunstore"
+	"github.com/tenantcontent/tenantcontent/principals/dirsync"
 )
 
 // company has people with full profiles, each in three of the groups.
@@ -40,7 +41,7 @@ func company(people, groups int) (snap snapshot) {
 }
 
 // BenchmarkSync compares a first and an unchanged second scan of 20,000 people in 200 groups, with 60,000 memberships, with
-// what writing and reading the same rows takes: go test ./principals -run - -bench Sync -benchtime 5x
+// what writing and reading the same rows takes: go test ./principals/dirsync -run - -bench Sync -benchtime 5x
 func BenchmarkSync(b *testing.B) {
 	for engine, open := range map[string]dbtest.Opener{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
 		b.Run(engine, func(b *testing.B) {
@@ -48,7 +49,7 @@ func BenchmarkSync(b *testing.B) {
 			var first, second, bare time.Duration
 			for b.Loop() {
 				ours, theirs := open(b), open(b)
-				s := principals.New(principals.Options{Store: bunstore.New(ours)})
+				s := syncOf(bunstore.New(ours), nil)
 				first += lasting(b, func() error { return scanned(s, snap) })
 				second += lasting(b, func() error { return scanned(s, snap) })
 				bare += lasting(b, func() error { return insertBare(b.Context(), theirs, snap) })
@@ -68,7 +69,7 @@ func BenchmarkSyncMemory(b *testing.B) {
 	for engine, open := range map[string]dbtest.Opener{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
 		b.Run(engine, func(b *testing.B) {
 			for b.Loop() {
-				s := principals.New(principals.Options{Store: bunstore.New(open(b))})
+				s := syncOf(bunstore.New(open(b)), nil)
 				base := heap()
 				snap := company(100_000, 1_000)
 				b.ReportMetric(mib(heap()-base), "snapshot-MiB")
@@ -106,10 +107,11 @@ func BenchmarkRemoveDomain(b *testing.B) {
 			snap := company(20_000, 200)
 			var took time.Duration
 			for b.Loop() {
-				s := principals.New(principals.Options{Store: bunstore.New(open(b)), Content: entity.NewRegistry(), Cost: cheap})
+				store := bunstore.New(open(b))
+				s := principals.New(principals.Options{Store: store, Content: entity.NewRegistry(), Cost: cheap})
 				_, err := s.AddSuperuser(b.Context(), "acme", "root", password)
 				if err == nil {
-					err = scanned(s, snap)
+					err = scanned(syncOf(store, s), snap)
 				}
 				if err != nil {
 					b.Fatal(err)
@@ -121,8 +123,16 @@ func BenchmarkRemoveDomain(b *testing.B) {
 	}
 }
 
-func scanned(s *principals.Service, snap snapshot) error {
-	_, err := s.Sync(context.Background(), "acme", "ldap", snap, principals.SyncOptions{Source: "LDAP"})
+// syncOf returns a dirsync.Service over a store; s is nil for a principals.Service without content.
+func syncOf(store *bunstore.Store, s *principals.Service) *dirsync.Service {
+	if s == nil {
+		s = principals.New(principals.Options{Store: store})
+	}
+	return dirsync.New(dirsync.Options{Store: store, Principals: s.Unchecked()})
+}
+
+func scanned(s *dirsync.Service, snap snapshot) error {
+	_, err := s.Sync(context.Background(), "acme", "ldap", snap, dirsync.SyncOptions{Source: "LDAP"})
 	return err
 }
 

@@ -1,4 +1,4 @@
-package principals_test
+package dirsync_test
 
 import (
 	"context"
@@ -20,72 +20,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/principals/bunstore"
+	"github.com/tenantcontent/tenantcontent/principals/dirsync"
 )
-
-type (
-	snapshot = principals.Snapshot
-	identity = principals.Identity
-	group    = principals.Group
-	counts   = principals.SyncCounts
-)
-
-// people are entries with the ids "id of <name>".
-func people(names ...string) (all []identity) {
-	for _, name := range names {
-		all = append(all, identity{ID: "id of " + name, Username: name})
-	}
-	return all
-}
-
-// scan syncs the domain ldap of acme.
-func (f *fixture) scan(t *testing.T, snap snapshot) principals.SyncReport {
-	t.Helper()
-	r, err := f.Sync(t.Context(), "acme", "ldap", snap, principals.SyncOptions{Source: "LDAP"})
-	is.New(t).NoErr(err)
-	return r
-}
-
-// forced is scan with force: of few people, most may be gone.
-func (f *fixture) forced(t *testing.T, snap snapshot) principals.SyncReport {
-	t.Helper()
-	r, err := f.Sync(t.Context(), "acme", "ldap", snap, principals.SyncOptions{Source: "LDAP", Force: true})
-	is.New(t).NoErr(err)
-	return r
-}
-
-func (f *fixture) get(t *testing.T, name string) principals.User {
-	t.Helper()
-	u, err := f.User(root(t), name)
-	is.New(t).NoErr(err)
-	return u
-}
-
-func (f *fixture) gone(t *testing.T, name string) {
-	t.Helper()
-	_, err := f.User(root(t), name)
-	is.New(t).Equal(code(err), errs.NotFound)
-}
-
-func (f *fixture) edit(t *testing.T, name string, edit func(*principals.User)) {
-	t.Helper()
-	_, err := f.UpdateUser(root(t), name, func(u *principals.User) error { edit(u); return nil })
-	is.New(t).NoErr(err)
-}
-
-// roster returns a team's members with their roles.
-func (f *fixture) roster(t *testing.T, team string) string {
-	t.Helper()
-	all, err := f.Members(root(t), team, paging.Query{Limit: paging.MaxLimit})
-	is.New(t).NoErr(err)
-	names := []string{}
-	for _, m := range all.Rows {
-		names = append(names, m.Username+" "+m.Role.String())
-	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
-}
-
-func text(s string) *string { return &s }
 
 func TestFirstScan(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
@@ -102,7 +38,7 @@ func TestFirstScan(t *testing.T) {
 		}
 		f.team(t, "Sales")
 		r := f.forced(t, snap)
-		is.Equal(r, principals.SyncReport{Users: counts{Created: 3}, Teams: counts{Created: 3}, Added: 3})
+		is.Equal(r, dirsync.Report{Users: counts{Created: 3}, Teams: counts{Created: 3}, Added: 3})
 		is.Equal(f.get(t, "jo"), principals.User{
 			Tenant: "acme", Username: "jo", Domain: "ldap", DisplayName: text("Jo Doe"), GivenName: text("Jo"), MiddleName: text("van"),
 			FamilyName: text("Doe"), Email: text("jo@example.com"), Timezone: text("Europe/Berlin"), Enabled: true, Source: text("LDAP"),
@@ -121,7 +57,7 @@ func TestFirstScan(t *testing.T) {
 			is.Equal(f.roster(t, slug), "")
 		}
 		f.now = f.now.Add(time.Hour)
-		is.Equal(f.forced(t, snap), principals.SyncReport{Users: counts{Unchanged: 3}, Teams: counts{Unchanged: 3}})
+		is.Equal(f.forced(t, snap), dirsync.Report{Users: counts{Unchanged: 3}, Teams: counts{Unchanged: 3}})
 		is.Equal(f.get(t, "jo").UpdatedAt, monday)
 	})
 }
@@ -132,7 +68,8 @@ func TestUnchangedScan(t *testing.T) {
 		is, ctx := is.New(t), t.Context()
 		db, count := dbtest.Counted(t, open)
 		bumps := 0
-		s := principals.New(principals.Options{Store: bunstore.New(db).Notify(func(string) { bumps++ })})
+		store := bunstore.New(db).Notify(func(string) { bumps++ })
+		s := dirsync.New(dirsync.Options{Store: store, Principals: principals.New(principals.Options{Store: store}).Unchecked()})
 		var names []string
 		for n := range 1203 { // several batches
 			names = append(names, fmt.Sprint("user", n))
@@ -142,7 +79,7 @@ func TestUnchangedScan(t *testing.T) {
 			snap.Groups[0].Members = append(snap.Groups[0].Members, who.ID)
 		}
 		steps := [][2]int{}
-		o := principals.SyncOptions{Source: "LDAP", Progress: func(done, total int) { steps = append(steps, [2]int{done, total}) }}
+		o := dirsync.SyncOptions{Source: "LDAP", Progress: func(done, total int) { steps = append(steps, [2]int{done, total}) }}
 		_, err := s.Sync(ctx, "acme", "ldap", snap, o)
 		is.NoErr(err)
 		is.True(bumps > 0) // sessions that are kept for a moment are looked up again
@@ -153,7 +90,7 @@ func TestUnchangedScan(t *testing.T) {
 		bumps, steps = 0, nil
 		r, err := s.Sync(ctx, "acme", "ldap", snap, o)
 		is.NoErr(err)
-		is.Equal(r, principals.SyncReport{Users: counts{Unchanged: 1203}, Teams: counts{Unchanged: 1}})
+		is.Equal(r, dirsync.Report{Users: counts{Unchanged: 1203}, Teams: counts{Unchanged: 1}})
 		statements := count.Take()
 		is.Equal(len(statements), 5) // the lock, users, superusers, teams and memberships
 		for _, s := range statements {
@@ -268,7 +205,7 @@ func TestRenames(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
 		told := map[string]string{} // who is called what, as the hook was told
-		f.content.hooks.Renamed = func(_ context.Context, tenant string, names map[string]string) error {
+		f.content.renamed = func(_ context.Context, tenant string, names map[string]string) error {
 			is.Equal(tenant, "acme")
 			for was, becomes := range names {
 				for who, name := range told {
@@ -279,15 +216,14 @@ func TestRenames(t *testing.T) {
 			}
 			return nil
 		}
-		s := f.Service
-		scan := func(names ...string) principals.SyncReport {
+		scan := func(names ...string) dirsync.Report {
 			snap := snapshot{Groups: []group{{ID: "g", Name: "All"}}}
 			for i, name := range names {
 				id := fmt.Sprint(i)
 				snap.People = append(snap.People, identity{ID: id, Username: name})
 				snap.Groups[0].Members = append(snap.Groups[0].Members, id)
 			}
-			r, err := s.Sync(t.Context(), "acme", "ldap", snap, principals.SyncOptions{Source: "LDAP"})
+			r, err := f.Sync(t.Context(), "acme", "ldap", snap, dirsync.SyncOptions{Source: "LDAP"})
 			is.NoErr(err)
 			is.Equal(len(r.Warnings), 0)
 			return r
@@ -338,13 +274,13 @@ func TestFailedScanWritesNothing(t *testing.T) {
 		is, fault := is.New(t), errors.New("fault")
 		f.forced(t, snapshot{People: people("jo", "mia")})
 		snap := snapshot{People: append(people("mia", "new"), identity{ID: "id of jo", Username: "joe"}), Groups: []group{{ID: "g", Name: "All", Members: []string{"id of mia"}}}}
-		f.content.hooks.Renamed = func(context.Context, string, map[string]string) error { return fault }
-		r, err := f.Sync(t.Context(), "acme", "ldap", snap, principals.SyncOptions{})
-		f.content.hooks.Renamed = nil
+		f.content.renamed = func(context.Context, string, map[string]string) error { return fault }
+		r, err := f.Sync(t.Context(), "acme", "ldap", snap, dirsync.SyncOptions{})
+		f.content.renamed = nil
 		is.Equal(err, fault)
-		is.Equal(r, principals.SyncReport{})
+		is.Equal(r, dirsync.Report{})
 		ctx, cancel := context.WithCancel(t.Context())
-		_, err = f.Sync(ctx, "acme", "ldap", snap, principals.SyncOptions{Progress: func(done, total int) {
+		_, err = f.Sync(ctx, "acme", "ldap", snap, dirsync.SyncOptions{Progress: func(done, total int) {
 			if done == total-1 {
 				cancel()
 			}
@@ -430,10 +366,10 @@ func TestGuardOfFew(t *testing.T) {
 			{snapshot{People: people("a"), Groups: all.Groups}, "disable 3 of 4 users of the domain ldap"},
 			{snapshot{People: all.People}, "remove 1 of 1 memberships in the teams of the domain ldap"},
 		} {
-			_, err := f.Sync(t.Context(), "acme", "ldap", c.snap, principals.SyncOptions{Source: "LDAP"})
+			_, err := f.Sync(t.Context(), "acme", "ldap", c.snap, dirsync.SyncOptions{Source: "LDAP"})
 			is.Equal(code(err), errs.Conflict)
 			is.Equal(errs.MessageOf(err), "The scan would "+c.losses+"; nothing was changed. Look at the directory, or scan with force=true.")
-			r, err := f.Sync(t.Context(), "acme", "ldap", c.snap, principals.SyncOptions{Source: "LDAP", DryRun: true})
+			r, err := f.Sync(t.Context(), "acme", "ldap", c.snap, dirsync.SyncOptions{Source: "LDAP", DryRun: true})
 			is.NoErr(err)
 			is.Equal(r.Warnings[0], "Without force=true the scan would be refused: it would "+c.losses+".")
 			is.True(f.get(t, "d").Enabled)
@@ -456,16 +392,16 @@ func TestGuard(t *testing.T) {
 		is.Equal(f.scan(t, snapshot{People: all[:50]}).Users.Disabled, 10)
 		is.Equal(f.scan(t, snapshot{People: all[:40]}).Users.Disabled, 10) // 20 % of 50
 		is.Equal(f.scan(t, snapshot{People: all[:30]}).Users.Disabled, 10) // a quarter of 40, and not more than ten
-		_, eleven := f.Sync(t.Context(), "acme", "ldap", snapshot{People: all[:19]}, principals.SyncOptions{})
+		_, eleven := f.Sync(t.Context(), "acme", "ldap", snapshot{People: all[:19]}, dirsync.SyncOptions{})
 		is.True(strings.Contains(errs.MessageOf(eleven), "disable 11 of 30 users"))
 		f.scan(t, snapshot{People: all})
 		is.Equal(f.scan(t, snapshot{People: all[:48]}).Users.Disabled, 12) // 20 % of 60
 		f.scan(t, snapshot{People: all})
-		_, err := f.Sync(t.Context(), "acme", "ldap", snapshot{People: all[:47]}, principals.SyncOptions{})
+		_, err := f.Sync(t.Context(), "acme", "ldap", snapshot{People: all[:47]}, dirsync.SyncOptions{})
 		is.Equal(code(err), errs.Conflict)
 		is.Equal(errs.MessageOf(err), "The scan would disable 13 of 60 users of the domain ldap; nothing was changed. "+
 			"Look at the directory, or scan with force=true.")
-		dry := principals.SyncOptions{Source: "LDAP", DryRun: true}
+		dry := dirsync.SyncOptions{Source: "LDAP", DryRun: true}
 		odd := append(slices.Clone(all[:47]), identity{Username: "odd"})
 		r, err := f.Sync(t.Context(), "acme", "ldap", snapshot{People: odd}, dry)
 		is.NoErr(err)
@@ -477,7 +413,7 @@ func TestGuard(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(len(r.Warnings), 0)
 		is.True(f.get(t, "u59").Enabled)
-		r, err = f.Sync(t.Context(), "acme", "ldap", snapshot{}, principals.SyncOptions{Source: "LDAP", Force: true})
+		r, err = f.Sync(t.Context(), "acme", "ldap", snapshot{}, dirsync.SyncOptions{Source: "LDAP", Force: true})
 		is.NoErr(err)
 		is.Equal(r.Users, counts{Disabled: 60})
 	})
@@ -490,10 +426,10 @@ func TestDryRun(t *testing.T) {
 		snap := snapshot{People: append(people("new", "mia"), identity{ID: "id of jo", Username: "joe"}), Groups: []group{
 			{ID: "g", Name: "Everyone", Members: []string{"id of new"}}, {ID: "i", Name: "More", Members: []string{"id of mia"}},
 		}}
-		o := principals.SyncOptions{Source: "LDAP", DryRun: true, Progress: func(int, int) { t.Error("it writes") }}
+		o := dirsync.SyncOptions{Source: "LDAP", DryRun: true, Progress: func(int, int) { t.Error("it writes") }}
 		dry, err := f.Sync(t.Context(), "acme", "ldap", snap, o)
 		is.NoErr(err)
-		is.Equal(dry, principals.SyncReport{
+		is.Equal(dry, dirsync.Report{
 			Users: counts{Created: 1, Updated: 1, Disabled: 1, Unchanged: 1}, Teams: counts{Created: 1, Updated: 1, Disabled: 1}, Added: 2, Removed: 1,
 		})
 		f.gone(t, "new")
@@ -517,14 +453,14 @@ func TestGroups(t *testing.T) {
 		}
 		_, err := f.SetMember(root(t), "own", "jo", actor.Publisher)
 		is.NoErr(err)
-		is.Equal(f.forced(t, snap(sales)), principals.SyncReport{Users: counts{Unchanged: 2}, Teams: counts{Unchanged: 1}}) // roles and guests stay
+		is.Equal(f.forced(t, snap(sales)), dirsync.Report{Users: counts{Unchanged: 2}, Teams: counts{Unchanged: 1}}) // roles and guests stay
 		was, err := f.Team(root(t), "sales")
 		is.NoErr(err)
 
 		f.now = f.now.Add(time.Hour)
 		sales.Name, sales.Description, sales.Members = "Selling", "", []string{"id of jo"}
 		r := f.forced(t, snap(sales))
-		is.Equal(r, principals.SyncReport{Users: counts{Unchanged: 2}, Teams: counts{Updated: 1}, Removed: 1})
+		is.Equal(r, dirsync.Report{Users: counts{Unchanged: 2}, Teams: counts{Updated: 1}, Removed: 1})
 		team, err := f.Team(root(t), "sales")
 		is.NoErr(err)
 		was.Name, was.Description, was.UpdatedAt = "Selling", nil, f.now
@@ -532,7 +468,7 @@ func TestGroups(t *testing.T) {
 		is.Equal(f.roster(t, "sales"), "guest designer, jo admin")
 
 		r = f.forced(t, snap())
-		is.Equal(r, principals.SyncReport{Users: counts{Unchanged: 2}, Teams: counts{Disabled: 1}, Removed: 1})
+		is.Equal(r, dirsync.Report{Users: counts{Unchanged: 2}, Teams: counts{Disabled: 1}, Removed: 1})
 		is.Equal(f.roster(t, "sales"), "guest designer") // it may own something, so it stays
 		is.Equal(f.forced(t, snap()).Teams, counts{Unchanged: 1})
 		_, err = f.UpdateTeam(root(t), "sales", func(t *principals.Team) error { t.Color, t.DirectoryGone = text("#abc"), false; return nil })
@@ -540,7 +476,7 @@ func TestGroups(t *testing.T) {
 		is.Equal(f.forced(t, snap()).Teams, counts{Unchanged: 1}) // the note is the Service's
 
 		r = f.forced(t, snap(sales))
-		is.Equal(r, principals.SyncReport{Users: counts{Unchanged: 2}, Teams: counts{Updated: 1}, Added: 1})
+		is.Equal(r, dirsync.Report{Users: counts{Unchanged: 2}, Teams: counts{Updated: 1}, Added: 1})
 		is.Equal(f.roster(t, "sales"), "guest designer, jo member")
 		is.Equal(f.roster(t, "own"), "jo publisher") // a team that is not of the domain is nobody's business
 
@@ -589,7 +525,7 @@ func TestScanIsolation(t *testing.T) {
 		is, ctx := is.New(t), t.Context()
 		snap := snapshot{People: people("jo", "mia"), Groups: []group{{ID: "g", Name: "All", Members: []string{"id of jo"}}}}
 		for tenant, domain := range map[string]string{"evil": "ldap", "acme": "saml"} {
-			_, err := f.Sync(ctx, tenant, domain, snap, principals.SyncOptions{Source: "LDAP"})
+			_, err := f.Sync(ctx, tenant, domain, snap, dirsync.SyncOptions{Source: "LDAP"})
 			is.NoErr(err)
 		}
 		users := func(tenant string) (all []principals.User) {
@@ -622,10 +558,10 @@ func TestScansAtOnce(t *testing.T) {
 		is := is.New(t)
 		snap := snapshot{People: people("a", "b", "c"), Groups: []group{{ID: "g", Name: "All", Members: []string{"id of a", "id of b"}}}}
 		var wg sync.WaitGroup
-		reports, fails := make([]principals.SyncReport, 8), make([]error, 8)
+		reports, fails := make([]dirsync.Report, 8), make([]error, 8)
 		for i := range reports {
 			wg.Go(func() {
-				reports[i], fails[i] = f.Sync(t.Context(), "acme", "ldap", snap, principals.SyncOptions{Source: "LDAP"})
+				reports[i], fails[i] = f.Sync(t.Context(), "acme", "ldap", snap, dirsync.SyncOptions{Source: "LDAP"})
 			})
 		}
 		wg.Wait()
@@ -659,13 +595,37 @@ func TestScanOfNoDomain(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is, ctx := is.New(t), t.Context()
 		for _, domain := range []string{"local", "a b", "\x00"} {
-			_, err := f.Sync(ctx, "acme", domain, snapshot{}, principals.SyncOptions{})
+			_, err := f.Sync(ctx, "acme", domain, snapshot{}, dirsync.SyncOptions{})
 			is.Equal(code(err), errs.Invalid)
-			_, err = f.Admit(ctx, "acme", domain, "LDAP", identity{ID: "1", Username: "jo"})
-			is.Equal(code(err), errs.Invalid)
-			is.Equal(code(f.RemoveDomain(ctx, "acme", domain, "root")), errs.Invalid)
 		}
-		_, err := f.Sync(ctx, "none", "ldap", snapshot{}, principals.SyncOptions{})
+		_, err := f.Sync(ctx, "none", "ldap", snapshot{}, dirsync.SyncOptions{})
 		is.Equal(code(err), errs.NotFound)
+	})
+}
+
+// TestDeletedDomain gets no users from a scan that began before.
+func TestDeletedDomain(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is := is.New(t)
+		there := true
+		s := dirsync.New(dirsync.Options{Store: bunstore.New(f.db), Principals: principals.New(principals.Options{
+			Store: f.store, KnownDomain: func(_ context.Context, tenant, id string) error {
+				if tenant != "acme" || id != "ldap" || !there {
+					return errs.New(errs.Invalid, "domain must be the id of a domain of the tenant")
+				}
+				return nil
+			},
+		}).Unchecked()})
+		jo := snapshot{People: []identity{{ID: "1", Username: "jo"}}}
+		_, err := s.Sync(t.Context(), "acme", "ldap", jo, dirsync.SyncOptions{Source: "LDAP"})
+		is.NoErr(err)
+		there = false
+		is.NoErr(f.RemoveDomain(t.Context(), "acme", "ldap", f.user(t, "heir").Username))
+		for _, domain := range []string{"ldap", "other"} {
+			_, err = s.Sync(t.Context(), "acme", domain, jo, dirsync.SyncOptions{Source: "LDAP"})
+			is.Equal(code(err), errs.NotFound)
+			is.Equal(errs.MessageOf(err), "Domain not found.")
+		}
+		f.gone(t, "jo")
 	})
 }
