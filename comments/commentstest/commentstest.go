@@ -48,6 +48,8 @@ func TestStore(t *testing.T, open func(t *testing.T) Store) {
 		"DeleteAll":             testDeleteAll,
 		"MarkAuthorsGone":       testMarkAuthorsGone,
 		"RenameUsers":           testRenameUsers,
+		"ThreadsOfEntities":     testThreadsOfEntities,
+		"OfUsers":               testOfUsers,
 		"FailedEditWritesNone":  testFailedEdit,
 		"FailedTxWritesNone":    testFailedTx,
 		"ParallelEditsAllLand":  testParallelEdits,

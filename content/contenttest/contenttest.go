@@ -490,6 +490,7 @@ func testRenameOwners(t *testing.T, s content.Store) {
 	is.Equal(owners(t, s, "evil", "report"), "")
 	names := map[string]string{"jo": "Joe", "mia": "maria", "none": "nobody"}
 	is.NoErr(s.RenameOwners(ctx, "evil", "report", names))
+	is.Equal(owners(t, s, "acme", "report"), "jo mia") // of another tenant
 	is.NoErr(s.RenameOwners(ctx, "acme", "report", names))
 	is.Equal(owners(t, s, "acme", "report"), "Joe maria")
 	is.Equal(owners(t, s, "acme", "query"), "jo") // of another kind

@@ -49,6 +49,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Stores) {
 		"CountAdds":             testCount,
 		"ParallelCountsAllLand": testParallelCounts,
 		"Sweep":                 testSweep,
+		"OfUsers":               testOfUsers,
 		"Pages":                 testPages,
 		"FailedTxWritesNone":    testFailedTx,
 		"CanceledWritesNothing": testCanceled,
@@ -395,6 +396,43 @@ func testSweep(t *testing.T, s Stores) {
 	n, err = s.Sweep(ctx, "acme", tuesday)
 	is.NoErr(err)
 	is.Equal(n, 0)
+}
+
+// testOfUsers: OfUsers counts all tokens of some users of one tenant, and the sessions that have not ended.
+func testOfUsers(t *testing.T, s Stores) {
+	is, ctx := is.New(t), t.Context()
+	ended, later := session("ended", "jo"), session("later", "jo")
+	ended.ExpiresAt, later.ExpiresAt = monday, tuesday.Add(time.Microsecond)
+	s.addSession(t, "acme", ended, session("until tuesday", "jo"), later, session("kim's", "kim"))
+	s.addSession(t, "evil", session("theirs", "jo"))
+	expired := token(1, "jo")
+	expired.ExpiresAt = &monday
+	s.addToken(t, "acme", expired, token(2, "jo"), token(3, "kim"))
+	s.addToken(t, "evil", token(1, "jo"))
+	var many []string // more than one statement takes
+	for n := range 1000 {
+		many = append(many, fmt.Sprintf("nobody%d", n))
+	}
+	for _, c := range []struct {
+		tenant           string
+		users            []string
+		at               time.Time
+		tokens, sessions int
+	}{
+		{"acme", []string{"jo"}, monday, 2, 2},
+		{"acme", []string{"jo"}, tuesday, 2, 1}, // the moment at which a session ends is not of it
+		{"acme", []string{"jo"}, tuesday.Add(time.Hour), 2, 0},
+		{"acme", append([]string{"jo"}, append(many, "kim")...), monday, 3, 3},
+		{"acme", []string{"kim"}, monday, 1, 1},
+		{"acme", many, monday, 0, 0},
+		{"acme", nil, monday, 0, 0},
+		{"evil", []string{"jo", "kim"}, monday, 1, 1},
+		{"evil", []string{"kim"}, monday, 0, 0},
+	} {
+		tokens, live, err := s.OfUsers(ctx, c.tenant, c.users, c.at)
+		is.NoErr(err)
+		is.Equal([]int{tokens, live}, []int{c.tokens, c.sessions})
+	}
 }
 
 func testPages(t *testing.T, s Stores) {
