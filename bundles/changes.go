@@ -96,7 +96,7 @@ func (l *importer) identical(ctx context.Context, r entity.Row, there json.RawMe
 	switch {
 	case there == nil || bytes.Equal(r.JSON, there):
 		return there != nil, nil
-	case r.Kind == "user":
+	case r.Kind == entity.KindUser:
 		return sameBut("createdAt", r.JSON, there), nil
 	}
 	owner := column(r.JSON, "ownerId")

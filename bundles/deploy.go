@@ -219,7 +219,7 @@ func (l *importer) fromTenant(ctx context.Context, source, runAs string, before 
 	l.source, l.brought, l.written = source, before.stays, map[string]string{}
 	l.into.CrossTenant, l.into.DeployedTeams, l.into.Notify = true, map[string]bool{}, func(said string) { l.tell(said) }
 	for k := range l.brought {
-		if k.Kind == "team" {
+		if k.Kind == entity.KindTeam {
 			l.into.DeployedTeams[k.ID] = true
 		}
 	}

@@ -97,7 +97,7 @@ func compareKeys(a, b entity.Key) int {
 // flush imports the rows.
 func (l *importer) flush(ctx context.Context) error {
 	kind := l.rows[0].Kind
-	if l.crossTenant && kind == "user" {
+	if l.crossTenant && kind == entity.KindUser {
 		l.leaveUsers()
 		return nil
 	}
@@ -112,7 +112,7 @@ func (l *importer) flush(ctx context.Context) error {
 		return err
 	}
 	into := l.into
-	if l.crossTenant && kind == "team" {
+	if l.crossTenant && kind == entity.KindTeam {
 		into.Warnings = &l.people
 	}
 	actions, warnings, err := l.s.transferers[kind].Import(ctx, l.tenant, l.rows, into)
@@ -175,13 +175,13 @@ func (l *importer) warnOfRights(kind entity.Kind, actions []entity.ImportAction)
 	members, owned := 0, 0
 	for i, r := range l.rows {
 		switch {
-		case kind == "team":
+		case kind == entity.KindTeam:
 			members += memberCount(r.JSON)
 			if actions[i] == entity.Created {
 				l.tell(fmt.Sprintf("team %s is new here: %s.", r.ID, transfer.Short(column(r.JSON, "name"))))
 			}
 		case actions[i] == entity.Created:
-			if owner := column(r.JSON, "ownerId"); owner != "" && !l.index.ids["team"][owner] {
+			if owner := column(r.JSON, "ownerId"); owner != "" && !l.index.ids[entity.KindTeam][owner] {
 				owned++
 			}
 		}
@@ -208,7 +208,7 @@ func memberCount(row json.RawMessage) (n int) {
 func (l *importer) warnStays(kind entity.Kind, id string) {
 	said := fmt.Sprintf("%s %s stays as it is.", kind, id)
 	l.tell(said)
-	if kind != "user" {
+	if kind != entity.KindUser {
 		l.warn(said)
 	}
 }
@@ -253,7 +253,7 @@ func (l *importer) arrive(ctx context.Context, c Change) error {
 	switch c.Action {
 	case string(entity.Created):
 		l.created[c.Key] = true
-		if l.crossTenant && c.Kind == "team" {
+		if l.crossTenant && c.Kind == entity.KindTeam {
 			l.into.DeployedTeams[c.ID] = true
 		}
 	case string(entity.Skipped):

@@ -125,7 +125,7 @@ func (l *importer) saveDeployed(ctx context.Context, source, bundle string, stay
 	}
 	var all []Deployment
 	if l.crossTenant {
-		delete(brought, "user")
+		delete(brought, entity.KindUser)
 		files, err := l.shippedFiles(ctx)
 		if err != nil {
 			return err

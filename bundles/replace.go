@@ -109,7 +109,7 @@ func (l *importer) leftAlone(ctx context.Context, kind entity.Kind, over map[str
 	switch {
 	case len(over) == 0:
 		return nil, nil
-	case l.crossTenant && kind == "user":
+	case l.crossTenant && kind == entity.KindUser:
 		return over, nil
 	case l.crossTenant:
 		alone := maps.Clone(over)
@@ -234,7 +234,7 @@ func (l *importer) spare(ctx context.Context, kind entity.Kind, ids []string) ([
 		return nil, nil
 	}
 	why := map[string]string{l.into.Owner: "it gets what has no other owner"}
-	if kind == "user" {
+	if kind == entity.KindUser {
 		if err := l.spareUsers(ctx, ids, why); err != nil {
 			return nil, err
 		}

@@ -67,7 +67,7 @@ const (
 	MinRefusal = 150 * time.Millisecond
 )
 
-// Authenticate checks a name and a password, without an actor, for sessions: with principals for the domain local, and with the
+// Authenticate checks a name and a password, for sessions: with principals for the domain local, and with the
 // domain's directory for others. The first login creates the user.
 //
 // A directory has 15 seconds to answer, whatever the configuration, and serves at most 8 logins of a domain and 12 of a tenant
@@ -202,7 +202,7 @@ func (s *Service) redirects(ctx context.Context, tenant, domain string) (Domain,
 	return d, login, nil
 }
 
-// Begin starts a login at a domain's provider, without an actor. returnTo is a path at this service, "" for none.
+// Begin starts a login at a domain's provider. It needs no actor, as nobody has logged in yet. returnTo is a path at this service, "" for none.
 // Errors: errs.NotFound, the same for every reason; errs.Invalid for another returnTo, and for one that is too long; errs.Upstream.
 func (s *Service) Begin(ctx context.Context, tenant, domain string, at Endpoints, returnTo string) (Started, error) {
 	if !isPath(returnTo) {
@@ -263,7 +263,7 @@ type Finished struct {
 	ReturnTo string
 }
 
-// Finish completes a login that Begin started, without an actor. tenant and domain are those of the address that the provider
+// Finish completes a login that Begin started. It needs no actor: it checks what the provider sends. tenant and domain are those of the address that the provider
 // sent the browser to, and browser is what the browser has kept. The first login creates the user. A login can be finished once,
 // by its own browser, whether it succeeds or not. As with Authenticate, at most 8 of a domain and 12 of a tenant run at once.
 // Errors: errs.Unauthenticated "Unable to log in", the same for every reason; errs.Upstream; errs.Unavailable if the login has
@@ -318,7 +318,7 @@ func (s *Service) pending(tenant, state, browser string) (p pending, err error) 
 	return p, err
 }
 
-// Metadata describes this service to a domain's provider, without an actor: providers read it by themselves.
+// Metadata describes this service to a domain's provider. It needs no actor: providers read it by themselves.
 // Errors: errs.NotFound, the same for every reason.
 func (s *Service) Metadata(ctx context.Context, tenant, domain string, at Endpoints) (document []byte, contentType string, err error) {
 	_, login, err := s.redirects(ctx, tenant, domain)

@@ -7,10 +7,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/slug"
 )
 
-// Lookup finds domains in a Store, for packages whose services are built before the Service of domains.
+// Lookup finds domains in a Store and checks no permission, as Unchecked does: packages need it whose services are built before the
+// Service of domains.
 type Lookup struct{ Store Store }
 
-// Known returns errs.Invalid if a tenant has no domain with an id. It needs no actor.
+// Known returns errs.Invalid if a tenant has no domain with an id.
 func (l Lookup) Known(ctx context.Context, tenant, id string) error {
 	_, err := l.get(ctx, tenant, id)
 	if errs.CodeOf(err) == errs.NotFound {

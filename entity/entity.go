@@ -17,8 +17,12 @@ import (
 // Kind names a kind of content, such as "report".
 type Kind string
 
-// KindUser is the kind of users, whose ids are their usernames: what belongs to them is in many packages.
-const KindUser Kind = "user"
+// The kinds of principals. They are fixed here, and no type declares itself to be one: what a deploy from another tenant may do with
+// people must not depend on what a host's type that replaces one of them forgets to say.
+const (
+	KindUser Kind = "user" // their ids are their usernames
+	KindTeam Kind = "team"
+)
 
 // Ref points at one entity.
 type Ref struct {

@@ -9,8 +9,8 @@ import (
 
 // The kinds of users and teams, for comments and bundles.
 const (
-	KindUser             = entity.KindUser
-	KindTeam entity.Kind = "team"
+	KindUser = entity.KindUser
+	KindTeam = entity.KindTeam
 )
 
 // TransferStore is the part of a Store that moves users and teams between tenants, many at once.
