@@ -19,7 +19,7 @@ type Info struct {
 	Chunks int   // stored chunks of ChunkSize; 0 when the blob is empty
 }
 
-// Store keeps blobs. An id is used once: a new blob gets a new one. Implementations must pass blobstest.TestStore.
+// Store keeps blobs. An id is used once: a new blob gets a new one. Implementations must pass blobstest.TestStore and TestSize.
 type Store interface {
 	// Create begins a blob of at most limit bytes; at is what Sweep compares. Readers see it once it is committed.
 	// The Writer keeps ctx for its writes; when ctx carries a transaction they join it, else each full chunk is a short

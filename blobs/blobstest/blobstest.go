@@ -24,39 +24,55 @@ var monday = time.Date(2026, 11, 16, 9, 0, 0, 123456000, time.UTC)
 
 const (
 	mib       = 1 << 20
+	batch     = 16 * mib // a Store may delete so much at once: more shows that it goes on
 	unlimited = math.MaxInt64
 )
 
-// TestStore runs all checks. open returns an empty Store whose database has the tenants acme and evil.
+// TestStore runs the checks of what is done at once, cut short and kept apart; TestSize has the others. open returns an empty
+// Store whose database has the tenants acme and evil.
 func TestStore(t *testing.T, open func(t *testing.T) blobs.Store) {
-	for name, check := range map[string]func(*testing.T, blobs.Store){
-		"RoundTrip":           testRoundTrip,
-		"ReadsLikeBytes":      testReads,
+	run(t, open, map[string]func(*testing.T, blobs.Store){
 		"ParallelReads":       testParallelReads,
 		"ParallelPutsAllLand": testParallelPuts,
 		"WaitingHoldsNothing": testWaiting,
-		"Limit":               testLimit,
-		"TakenID":             testTaken,
 		"Isolation":           testIsolation,
-		"Delete":              testDelete,
 		"DeleteCutShort":      testDeleteCutShort,
-		"Sweep":               testSweep,
 		"SweepEndsWriter":     testSweepEndsWriter,
-		"UncommittedIsHidden": testHidden,
-		"FailedPutLeavesNone": testFailed,
-		"PanicLeavesNone":     testPanic,
 		"CanceledLeavesNone":  testCanceled,
 		"ErrorsStay":          testErrorsStay,
 		"ClosedReader":        testClosed,
-	} {
+	})
+}
+
+// TestSize runs the checks that move many bytes one after the other: the race detector makes them slow and finds nothing in
+// them. open is that of TestStore.
+func TestSize(t *testing.T, open func(t *testing.T) blobs.Store) {
+	run(t, open, map[string]func(*testing.T, blobs.Store){
+		"RoundTrip":           testRoundTrip,
+		"ReadsLikeBytes":      testReads,
+		"Limit":               testLimit,
+		"TakenID":             testTaken,
+		"Delete":              testDelete,
+		"Sweep":               testSweep,
+		"UncommittedIsHidden": testHidden,
+		"FailedPutLeavesNone": testFailed,
+		"PanicLeavesNone":     testPanic,
+	})
+}
+
+func run(t *testing.T, open func(t *testing.T) blobs.Store, checks map[string]func(*testing.T, blobs.Store)) {
+	for name, check := range checks {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
 	}
 }
 
-// random returns bytes that are the same for the same size.
+// random returns bytes that are the same for the same size. A chunk differs from the ones beside it.
 func random(size int) []byte {
-	p := make([]byte, size)
+	p := make([]byte, min(size, 3*mib+251), size)
 	_, _ = rand.NewChaCha8([32]byte{byte(size)}).Read(p)
+	for len(p) < size { // copying is much cheaper than making
+		p = append(p, p[:min(len(p), size-len(p))]...)
+	}
 	return p
 }
 
@@ -294,7 +310,7 @@ func testIsolation(t *testing.T, s blobs.Store) {
 func testDelete(t *testing.T, s blobs.Store) {
 	is, ctx := is.New(t), t.Context()
 	put(t, s, "acme", "small", []byte("x"))
-	put(t, s, "acme", "big", random(40*mib))
+	put(t, s, "acme", "big", random(2*batch+mib))
 	put(t, s, "acme", "kept", random(2*mib))
 	r, err := s.Open(ctx, "acme", "big")
 	is.NoErr(err)
@@ -302,7 +318,7 @@ func testDelete(t *testing.T, s blobs.Store) {
 		is.NoErr(s.Delete(ctx, "acme", id))
 		is.Equal(get(t, s, "acme", id), nil)
 	}
-	_, err = r.ReadAt(make([]byte, 10), 39*mib)
+	_, err = r.ReadAt(make([]byte, 10), 2*batch)
 	is.Equal(errs.CodeOf(err), errs.NotFound) // an open Reader fails, it returns no other bytes
 	is.True(bytes.Equal(get(t, s, "acme", "kept"), random(2*mib)))
 	leavesNone(t, s, "big")
@@ -311,7 +327,7 @@ func testDelete(t *testing.T, s blobs.Store) {
 // testDeleteCutShort: a blob that is deleted in part is not found, and swept.
 func testDeleteCutShort(t *testing.T, s blobs.Store) {
 	is := is.New(t)
-	put(t, s, "acme", "a", random(64*mib))
+	put(t, s, "acme", "a", random(3*batch))
 	r, err := s.Open(t.Context(), "acme", "a")
 	is.NoErr(err)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -319,7 +335,7 @@ func testDeleteCutShort(t *testing.T, s blobs.Store) {
 	done := make(chan error)
 	go func() { done <- s.Delete(ctx, "acme", "a") }()
 	for err == nil {
-		_, err = r.ReadAt(make([]byte, 2), 63*mib-1) // from two chunks, as a Reader keeps the last one
+		_, err = r.ReadAt(make([]byte, 2), 3*batch-mib-1) // from two chunks, as a Reader keeps the last one
 	}
 	cancel()
 	<-done
@@ -335,7 +351,7 @@ func testSweep(t *testing.T, s blobs.Store) {
 	for i := range 3 { // the process dies: no Commit, no Abort
 		w, err := s.Create(ctx, "acme", fmt.Sprint(i), unlimited, monday.Add(time.Duration(i)*time.Hour))
 		is.NoErr(err)
-		_, err = w.Write(random(20 * mib))
+		_, err = w.Write(random(batch + mib))
 		is.NoErr(err)
 	}
 	for _, want := range []int{2, 0} {
@@ -400,7 +416,7 @@ type readFunc func([]byte) (int, error)
 
 func (f readFunc) Read(p []byte) (int, error) { return f(p) }
 
-var sizes = []int{0, 1, mib, 20*mib + 1}
+var sizes = []int{0, 1, mib, batch + 1}
 
 func testFailed(t *testing.T, s blobs.Store) {
 	is := is.New(t)

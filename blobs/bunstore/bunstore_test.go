@@ -26,6 +26,12 @@ func TestStore(t *testing.T) {
 	})
 }
 
+func TestStoreSize(t *testing.T) {
+	dbtest.EachStore(t, func(t *testing.T, open dbtest.Opener) {
+		blobstest.TestSize(t, func(t *testing.T) blobs.Store { return bunstore.New(open(t)) })
+	})
+}
+
 func TestMemory(t *testing.T) {
 	dbtest.EachStore(t, func(t *testing.T, open dbtest.Opener) { blobstest.TestMemory(t, bunstore.New(open(t))) })
 }
