@@ -33,7 +33,8 @@ const base = "errs actor entity paging blobs files internal/cache internal/escap
 var mayImport = []rule{
 	{"internal/dbtest internal/exampletest internal/bench cmd/... examples/...", "..."},
 
-	{"errs internal/egress internal/cache internal/escapes internal/fold internal/rawjson internal/pgsafe internal/pgtest internal/slapd internal/spool internal/uuids internal/fieldtest", ""},
+	{"errs internal/egress internal/cache internal/escapes internal/fold internal/rawjson internal/pgsafe internal/pgtest internal/needs internal/spool internal/uuids internal/fieldtest", ""},
+	{"internal/slapd", "internal/needs"},
 	{"internal/sqlitesafe", "internal/limiter"},
 	{"actor blobs entity hal paging internal/guard internal/keyring internal/limiter", "errs"},
 	{"files", "errs blobs entity paging internal/guard internal/uuids"},
@@ -65,7 +66,7 @@ var mayBeImportedBy = []rule{
 	{"github.com/uptrace/bun/driver/ modernc.org/sqlite github.com/jackc/pgx github.com/lib/pq", drivers},
 	{"github.com/uptrace/bun", drivers + " . */bunstore internal/..."},
 	{"net/http", ". httpapi cmd/... examples/... internal/bench domains/saml domains/oidc internal/egress internal/samltest internal/oidctest"},
-	{"testing github.com/matryer/is pgregory.net/rapid", "*/*test principals/dirsync/dirsynctest internal/dbtest internal/fieldtest internal/slapd"},
+	{"testing github.com/matryer/is pgregory.net/rapid", "*/*test principals/dirsync/dirsynctest internal/dbtest internal/fieldtest internal/needs internal/slapd"},
 }
 
 // drivers are who may link a SQL driver. The library links none: a host brings its own.

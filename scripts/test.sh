@@ -10,9 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 scripts/needs.sh postgres slapd browser cc
-export TENANTCONTENT_TEST_REQUIRE_POSTGRES=1 # a test that cannot have its PostgreSQL fails
-export TENANTCONTENT_TEST_REQUIRE_SLAPD=1    # and one that cannot have its directory
-export TENANTCONTENT_TEST_REQUIRE_BROWSER=1  # or its browser
+export TENANTCONTENT_TEST_REQUIRE=1 # a test that cannot have its PostgreSQL, directory or browser fails
 
 sizes='Test\w*(Memory|Size)'
 tests() { go test -vet=off -timeout 30m -v ${CI:+-count=1} "$@"; } # make lint vets all, and once

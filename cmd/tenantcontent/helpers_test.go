@@ -20,13 +20,14 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/needs"
 )
 
 const password = "correct horse battery"
 
 func TestMain(m *testing.M) {
 	for _, entry := range os.Environ() {
-		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "TENANTCONTENT_") && name != "TENANTCONTENT_TEST_REQUIRE_POSTGRES" {
+		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "TENANTCONTENT_") && name != needs.Require {
 			_ = os.Unsetenv(name)
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/migrations"
+	"github.com/tenantcontent/tenantcontent/internal/needs"
 	"github.com/tenantcontent/tenantcontent/internal/pgtest"
 )
 
@@ -87,19 +88,13 @@ var cluster = sync.OnceValues(func() (*pgtest.Cluster, error) {
 	return c, err
 })
 
-// Server returns the process's PostgreSQL server. Without installed server programs it skips the test loudly, unless CI
-// or TENANTCONTENT_TEST_REQUIRE_POSTGRES is set: then it fails.
+// Server returns the process's PostgreSQL server. Without installed server programs it skips the test, or fails
+// it: see needs.Start.
 func Server(t testing.TB) *pgtest.Cluster {
 	t.Helper()
 	c, err := cluster()
-	if err == nil {
-		return c
-	}
-	if os.Getenv("CI") != "" || os.Getenv("TENANTCONTENT_TEST_REQUIRE_POSTGRES") != "" {
-		t.Fatalf("PostgreSQL: %v", err)
-	}
-	t.Skipf("NOT TESTED ON POSTGRESQL: %v", err)
-	return nil
+	needs.Start(t, err, pgtest.ErrNoServer)
+	return c
 }
 
 var schemas atomic.Int64

@@ -3,6 +3,7 @@ package endtoend_test
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"os"
 	"os/exec"
 	"strings"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/needs"
 	"github.com/tenantcontent/tenantcontent/internal/oidctest"
 	"github.com/tenantcontent/tenantcontent/internal/samltest"
 )
@@ -39,18 +41,15 @@ func chromium() string {
 	return ""
 }
 
-const noBrowser = "no Chromium found: `make test` installs it, as does `apt-get install chromium`; or name the program in CHROMIUM"
+var errNoBrowser = errors.New("no Chromium found: `make test` installs it, as does `apt-get install chromium`; or name the program in CHROMIUM")
 
-// newBrowser starts a browser that ends with the test. Without one it skips the test loudly, unless CI or
-// TENANTCONTENT_TEST_REQUIRE_BROWSER is set: then it fails.
+// newBrowser starts a browser that ends with the test. Without one it skips the test, or fails it: see
+// needs.Start.
 func newBrowser(t *testing.T) context.Context {
 	t.Helper()
 	path := chromium()
 	if path == "" {
-		if os.Getenv("CI") != "" || os.Getenv("TENANTCONTENT_TEST_REQUIRE_BROWSER") != "" {
-			t.Fatal(noBrowser)
-		}
-		t.Skip("NOT TESTED IN A BROWSER: " + noBrowser)
+		needs.Start(t, errNoBrowser, errNoBrowser)
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
 		chromedp.NoSandbox, chromedp.IgnoreCertErrors) // root cannot have a sandbox

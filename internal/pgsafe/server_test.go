@@ -3,7 +3,6 @@ package pgsafe
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/matryer/is"
+	"github.com/tenantcontent/tenantcontent/internal/needs"
 	"github.com/tenantcontent/tenantcontent/internal/pgtest"
 	"github.com/uptrace/bun/driver/pgdriver"
 )
@@ -45,26 +45,16 @@ func TestMain(m *testing.M) {
 // server is the URL of the tests' server.
 func server(t testing.TB) string {
 	u, err := startServer()
-	need(t, err)
+	needs.Start(t, err, pgtest.ErrNoServer)
 	return u
 }
 
 // ownServer is a server of one test, also where the environment names another one.
 func ownServer(t testing.TB) *pgtest.Cluster {
 	c, err := pgtest.Start(t.Context())
-	need(t, err)
+	needs.Start(t, err, pgtest.ErrNoServer)
 	t.Cleanup(c.Stop)
 	return c
-}
-
-// need fails a test that cannot have its server. It skips it on a machine without the programs, but not in `make test`.
-func need(t testing.TB, err error) {
-	if errors.Is(err, pgtest.ErrNoServer) && os.Getenv("TENANTCONTENT_TEST_REQUIRE_POSTGRES") == "" && os.Getenv("CI") == "" {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // inSchema makes an empty schema for one test and returns a URL whose connections work in it.

@@ -18,6 +18,8 @@ import (
 
 	"github.com/matryer/is"
 	"go.uber.org/goleak"
+
+	"github.com/tenantcontent/tenantcontent/internal/needs"
 )
 
 // The test binary runs itself once more, as a process that starts a cluster and is then killed.
@@ -39,10 +41,7 @@ func TestMain(m *testing.M) {
 func start(t *testing.T) *Cluster {
 	t.Helper()
 	c, err := Start(t.Context())
-	if errors.Is(err, ErrNoServer) && os.Getenv("TENANTCONTENT_TEST_REQUIRE_POSTGRES") == "" {
-		t.Skip(err)
-	}
-	is.New(t).NoErr(err)
+	needs.Start(t, err, ErrNoServer)
 	t.Cleanup(c.Stop)
 	return c
 }

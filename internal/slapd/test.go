@@ -1,22 +1,17 @@
 package slapd
 
 import (
-	"errors"
-	"os"
 	"testing"
+
+	"github.com/tenantcontent/tenantcontent/internal/needs"
 )
 
-// Test starts a directory that ends with the test. Without slapd it skips the test loudly, unless CI or
-// TENANTCONTENT_TEST_REQUIRE_SLAPD is set: then it fails.
+// Test starts a directory that ends with the test. Without slapd it skips the test, or fails it: see
+// needs.Start.
 func Test(t testing.TB, tree *Tree) *Server {
 	t.Helper()
 	s, err := Start(t.Context(), tree)
-	if errors.Is(err, ErrNoServer) && os.Getenv("CI") == "" && os.Getenv("TENANTCONTENT_TEST_REQUIRE_SLAPD") == "" {
-		t.Skipf("NOT TESTED ON A DIRECTORY: %v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	needs.Start(t, err, ErrNoServer)
 	t.Cleanup(s.Stop)
 	return s
 }
