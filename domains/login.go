@@ -202,8 +202,8 @@ func (s *Service) redirects(ctx context.Context, tenant, domain string) (Domain,
 	return d, login, nil
 }
 
-// Begin starts a login at a domain's provider. It needs no actor, as nobody has logged in yet. returnTo is a path at this service, "" for none.
-// Errors: errs.NotFound, the same for every reason; errs.Invalid for another returnTo, and for one that is too long; errs.Upstream.
+// Begin starts a login at a domain's provider. It needs no actor, as nobody has logged in yet. returnTo is a path at this service,
+// "" for none. Errors: errs.NotFound, the same for every reason; errs.Invalid for another returnTo, and for one that is too long; errs.Upstream.
 func (s *Service) Begin(ctx context.Context, tenant, domain string, at Endpoints, returnTo string) (Started, error) {
 	if !isPath(returnTo) {
 		return Started{}, errs.New(errs.Invalid, "returnTo must be a path of this service, such as /apps")
@@ -263,9 +263,10 @@ type Finished struct {
 	ReturnTo string
 }
 
-// Finish completes a login that Begin started. It needs no actor: it checks what the provider sends. tenant and domain are those of the address that the provider
-// sent the browser to, and browser is what the browser has kept. The first login creates the user. A login can be finished once,
-// by its own browser, whether it succeeds or not. As with Authenticate, at most 8 of a domain and 12 of a tenant run at once.
+// Finish completes a login that Begin started. It needs no actor: it checks what the provider sends. tenant and domain are those of
+// the address that the provider sent the browser to, and browser is what the browser has kept. The first login creates the user. A
+// login can be finished once, by its own browser, whether it succeeds or not. As with Authenticate, at most 8 of a domain and 12 of
+// a tenant run at once.
 // Errors: errs.Unauthenticated "Unable to log in", the same for every reason; errs.Upstream; errs.Unavailable if the login has
 // not been used and may be tried again.
 func (s *Service) Finish(ctx context.Context, tenant, domain string, at Endpoints, state, browser string, params url.Values) (Finished, error) {

@@ -232,7 +232,8 @@ func refused(err error) error {
 	return err
 }
 
-// Tenant returns the tenant of a login that names this one: itself, and for "" the only tenant, else "default".
+// Tenant returns the tenant of a login that names this one: itself, and for "" the only tenant, else "default". It needs no actor, as
+// nobody has logged in yet.
 func (s *Service) Tenant(ctx context.Context, named string) (string, error) {
 	if named != "" {
 		return named, nil
