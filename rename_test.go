@@ -33,7 +33,7 @@ import (
 // programs wrote, in which a name is but a word. A column that is not here, and not renamed, fails TestRenameReachesAll:
 // name it here, or rename it in its package's Hooks.
 var noUsernames = []string{
-	"id", "tenant_id", "team_id", "activity_id", "comment_id", "parent_id", "bundle_id", "library_id", "blob_id", "avatar_id", "domain_id",
+	"id", "tenant_id", "team_id", "activity_id", "comment_id", "parent_id", "bundle_id", "library_id", "content_id", "sha256", "blob_id", "avatar_id", "domain_id",
 	"editing_id", "source", "source_id", "source_tenant", "domain", "kind", "type", "state", "phase", "mark", "key", "path", "filename", "content_type",
 	"name", "slug", "label", "search", "folded", "description", "title", "body", "message", "excerpt", "content", "notes", "display_name", "family_name",
 	"given_name", "middle_name", "email", "timezone", "color", "icon", "material_icon", "ai_message", "host", "cidr", "restriction", "return_to", "error",

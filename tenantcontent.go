@@ -49,6 +49,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/egress"
 	"github.com/tenantcontent/tenantcontent/internal/keyring"
 	"github.com/tenantcontent/tenantcontent/internal/migrations"
+	"github.com/tenantcontent/tenantcontent/libraries"
+	librarystore "github.com/tenantcontent/tenantcontent/libraries/bunstore"
 	"github.com/tenantcontent/tenantcontent/principals"
 	principalstore "github.com/tenantcontent/tenantcontent/principals/bunstore"
 	"github.com/tenantcontent/tenantcontent/principals/dirsync"
@@ -204,10 +206,12 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	})
 	app.Downloads = downloads.New(downloads.Options{Store: filestore.Downloads(c.DB), Blobs: blobs, Now: c.Now, NewID: c.NewID})
 	others := append(app.Principals.Types(), app.AIInstructions.Unchecked().Type())
+	libraryFiles := libraries.New(libraries.Options{
+		Store: librarystore.New(c.DB), Blobs: blobs, Limit: c.MaxUpload, Now: c.Now, NewID: c.NewID,
+	})
 	app.Content = content.New(content.Options{
-		Store: contentstore.New(c.DB), Blobs: blobs, Directory: directory, Registry: app.registry,
-		Others: replaced(others, c.Entities), CanonicalName: app.Principals.CanonicalName,
-		Limit: c.MaxUpload, Now: c.Now, NewID: c.NewID,
+		Store: contentstore.New(c.DB), Files: libraryFiles, Directory: directory, Registry: app.registry,
+		Others: replaced(others, c.Entities), CanonicalName: app.Principals.CanonicalName, Now: c.Now, NewID: c.NewID,
 	})
 	types := append(others, app.Content.Unchecked().Types()...)
 	if err := app.registry.Add(replaced(types, c.Entities)...); err != nil {
@@ -244,7 +248,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	}
 	app.registry.AddHooks(
 		app.Principals.Hooks(), app.Tenants.Unchecked().Hooks(), app.Uploads.Unchecked().Hooks(), app.Downloads.Unchecked().Hooks(),
-		app.Comments.Unchecked().Hooks(), app.Domains.Unchecked().Hooks(), app.Sessions.Unchecked().Hooks(),
+		libraryFiles.Hooks(), app.Comments.Unchecked().Hooks(), app.Domains.Unchecked().Hooks(), app.Sessions.Unchecked().Hooks(),
 		app.Bundles.Unchecked().Hooks(),
 	)
 	return nil

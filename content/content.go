@@ -13,10 +13,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/blobs"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/guard"
+	"github.com/tenantcontent/tenantcontent/libraries"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -99,8 +99,7 @@ type Permissions struct {
 // Lookup identifies an entity: by its id, or by owner and slug if ID is "".
 type Lookup struct{ ID, Owner, Slug string }
 
-// Store keeps the entities of all ready kinds, and the names of libraries' files. Implementations must pass
-// contenttest.TestStore.
+// Store keeps the entities of all ready kinds. Implementations must pass contenttest.TestStore.
 type Store interface {
 	// Get fails with errs.NotFound. Drafts are found by id alone.
 	Get(ctx context.Context, tenant string, kind entity.Kind, at Lookup) (Entity, error)
@@ -112,9 +111,9 @@ type Store interface {
 	// to it comes between. An error from edit is returned as is and writes nothing. It fails with errs.NotFound, and with
 	// errs.Conflict when the slug is taken.
 	Update(ctx context.Context, tenant string, kind entity.Kind, at Lookup, edit func(*Entity) error) (Entity, error)
-	// Delete calls may with the stored entity, removes it with the names of its files and returns the files' blobs. An error
-	// from may is returned as is and removes nothing. It fails with errs.NotFound.
-	Delete(ctx context.Context, tenant string, kind entity.Kind, at Lookup, may func(Entity) error) (blobs []string, err error)
+	// Delete calls may with the stored entity, and removes it. An error from may is returned as is and removes nothing. It fails
+	// with errs.NotFound.
+	Delete(ctx context.Context, tenant string, kind entity.Kind, at Lookup, may func(Entity) error) error
 
 	// Owned counts what a principal owns of a kind, with drafts.
 	Owned(ctx context.Context, tenant string, kind entity.Kind, owner string) (int, error)
@@ -143,22 +142,8 @@ type Store interface {
 	// EditingID and System. A slug must be free, or belong to one that is overwritten, whose id is then among yield. It
 	// fails with errs.Conflict.
 	PutAll(ctx context.Context, tenant string, kind entity.Kind, all []Entity, yield []string) error
-	// Remove deletes entities with the names of their files, and returns the number of those that existed and the files'
-	// blobs.
-	Remove(ctx context.Context, tenant string, kind entity.Kind, ids []string) (n int, blobs []string, err error)
-
-	// File fails with errs.NotFound when the library has no file of exactly this path.
-	File(ctx context.Context, tenant, library, path string) (File, error)
-	// Files returns a page of a library's files in the order of q.Sort: path (the default) or updatedAt.
-	Files(ctx context.Context, tenant, library string, q paging.Query) (paging.Page[File], error)
-	// AllFiles returns all files of a library, ordered by path.
-	AllFiles(ctx context.Context, tenant, library string) ([]File, error)
-	// PutFile names a file of a library and returns the blob of the one that it replaces, "" for none. It fails with
-	// errs.NotFound when there is no such library, and with errs.Conflict when another path differs in case alone, or
-	// goes through this one as if it was a folder, or the other way round. may is asked as by Delete.
-	PutFile(ctx context.Context, tenant, library string, f File, may func(Entity) error) (replaced string, err error)
-	// DeleteFile removes the name of a file and returns its blob. It fails with errs.NotFound.
-	DeleteFile(ctx context.Context, tenant, library, path string) (blob string, err error)
+	// Remove deletes entities, and returns the number of those that existed.
+	Remove(ctx context.Context, tenant string, kind entity.Kind, ids []string) (n int, err error)
 
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
@@ -173,20 +158,19 @@ type Directory interface {
 // Service implements the rules for the ready kinds over a Store.
 type Service struct {
 	store         Store
-	blobs         blobs.Store
+	files         *libraries.Files
 	directory     Directory
 	canonicalName func(ctx context.Context, tenant, name string) (string, error)
 	others        []entity.Type
 	registry      *entity.Registry
 	now           func() time.Time
 	newID         func() string
-	limit         int64
 }
 
-// Options configure a Service. Store is required, Blobs for files and Directory for imports.
+// Options configure a Service. Store is required, Files for libraries and Directory for imports.
 type Options struct {
 	Store     Store
-	Blobs     blobs.Store
+	Files     *libraries.Files
 	Directory Directory
 	// Others are the kinds of other packages and the host. References to their entities in an entity's data are found by their
 	// Lookup. One with the name of a built-in kind replaces it.
@@ -196,7 +180,6 @@ type Options struct {
 	// CanonicalName returns the exact name of the user who is meant by the owner in a natural id, or the name as it is; nil: only
 	// exact names are found.
 	CanonicalName func(ctx context.Context, tenant, name string) (string, error)
-	Limit         int64            // bytes of a file; default 256 MiB
 	Now           func() time.Time // default time.Now
 	NewID         func() string    // default UUIDv7
 }
@@ -209,11 +192,8 @@ func New(o Options) *Service {
 	if o.NewID == nil {
 		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
 	}
-	if o.Limit == 0 {
-		o.Limit = 256 << 20
-	}
 	return &Service{
-		store: o.Store, blobs: o.Blobs, directory: o.Directory, canonicalName: o.CanonicalName, others: o.Others, registry: o.Registry, now: o.Now, newID: o.NewID, limit: o.Limit,
+		store: o.Store, files: o.Files, directory: o.Directory, canonicalName: o.CanonicalName, others: o.Others, registry: o.Registry, now: o.Now, newID: o.NewID,
 	}
 }
 
@@ -322,13 +302,11 @@ func (s *Service) Delete(ctx context.Context, kind entity.Kind, id string) error
 	}
 	return s.store.InTx(ctx, func(ctx context.Context) error {
 		gone := entity.Key{Kind: kind}
-		var blobs []string
-		err := s.at(ctx, a.Tenant, kind, id, func(at Lookup) (err error) {
-			blobs, err = s.store.Delete(ctx, a.Tenant, kind, at, func(e Entity) error {
+		err := s.at(ctx, a.Tenant, kind, id, func(at Lookup) error {
+			return s.store.Delete(ctx, a.Tenant, kind, at, func(e Entity) error {
 				gone.ID = e.ID
 				return may(a, e)
 			})
-			return err
 		})
 		if err != nil {
 			return err
@@ -336,7 +314,7 @@ func (s *Service) Delete(ctx context.Context, kind entity.Kind, id string) error
 		if err := s.forgetAll(ctx, a.Tenant, gone); err != nil {
 			return err
 		}
-		return s.drop(ctx, a.Tenant, blobs)
+		return s.removeFiles(ctx, a.Tenant, kind, []string{gone.ID})
 	})
 }
 
@@ -346,16 +324,6 @@ func (s *Service) forgetAll(ctx context.Context, tenant string, gone ...entity.K
 		return nil
 	}
 	return s.registry.Deleted(ctx, tenant, gone...)
-}
-
-// drop removes the bytes of files.
-func (s *Service) drop(ctx context.Context, tenant string, ids []string) error {
-	for _, id := range ids {
-		if err := s.blobs.Delete(ctx, tenant, id); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Permissions returns what an actor may do with an entity.

@@ -18,7 +18,7 @@ var _ entity.FileTransferer = fileTransferer{}
 
 // Files implements entity.FileTransferer.
 func (p fileTransferer) Files(ctx context.Context, tenant, id string) ([]entity.File, error) {
-	all, err := p.s.store.AllFiles(ctx, tenant, id)
+	all, err := p.s.files.All(ctx, tenant, id)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func (p fileTransferer) Files(ctx context.Context, tenant, id string) ([]entity.
 
 // OpenFile implements entity.FileTransferer.
 func (p fileTransferer) OpenFile(ctx context.Context, tenant, id, path string) (io.ReadCloser, error) {
-	_, r, err := p.s.openFile(ctx, tenant, id, path)
+	_, r, err := p.s.files.Open(ctx, tenant, id, path)
 	if err != nil {
 		return nil, err
 	}
@@ -40,26 +40,19 @@ func (p fileTransferer) OpenFile(ctx context.Context, tenant, id, path string) (
 
 // PutFile implements entity.FileTransferer.
 func (p fileTransferer) PutFile(ctx context.Context, tenant, id string, f entity.File, r io.Reader) error {
-	_, err := p.s.putFile(ctx, tenant, id, f.Path, f.ContentType, r, func(Entity) error { return nil })
+	_, err := p.s.files.Put(ctx, tenant, id, f.Path, f.ContentType, r, p.s.lockLibrary(tenant, id, anybody))
 	return transfer.Why(entity.Key{Kind: Library, ID: id}, err)
 }
 
 // KeepFiles implements entity.FileTransferer.
 func (p fileTransferer) KeepFiles(ctx context.Context, tenant, id string, paths []string) error {
-	keep := transfer.Set(paths)
 	return p.s.store.InTx(ctx, func(ctx context.Context) error {
-		all, err := p.s.store.AllFiles(ctx, tenant, id)
-		if err != nil {
+		if err := p.s.lockLibrary(tenant, id, anybody)(ctx); err != nil {
 			return err
 		}
-		for _, f := range all {
-			if keep[f.Path] {
-				continue
-			}
-			if err := p.s.deleteFile(ctx, tenant, id, f.Path); err != nil {
-				return err
-			}
-		}
-		return nil
+		return p.s.files.Keep(ctx, tenant, id, paths)
 	})
 }
+
+// anybody may change a library: bundles has checked who imports.
+func anybody(Entity) error { return nil }

@@ -122,9 +122,9 @@ func (s *Service) taken(ctx context.Context, tenant string, kind entity.Kind, na
 
 // dropAll removes entities with their files and with what hangs on them.
 func (s *Service) dropAll(ctx context.Context, tenant string, kind entity.Kind, ids []string) (int, error) {
-	n, blobs, err := s.store.Remove(ctx, tenant, kind, ids)
+	n, err := s.store.Remove(ctx, tenant, kind, ids)
 	if err != nil {
 		return 0, err
 	}
-	return n, s.drop(ctx, tenant, blobs)
+	return n, s.removeFiles(ctx, tenant, kind, ids)
 }

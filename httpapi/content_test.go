@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 
@@ -200,10 +201,16 @@ func TestLibraryFiles(t *testing.T) {
 		for _, path := range []string{"a.js", "a.json", "b", "c.bin", "big", "empty"} {
 			w.must(t, "dana", "DELETE", at+path, "")
 		}
+		sweep := func() { // a while later, when nobody can still be reading
+			w.pass(2 * time.Minute)
+			is.NoErr(w.app.Sweep(t.Context()))
+		}
+		sweep()
 		is.Equal(w.dump(t, "acme"), before) // no blob is left
 
 		w.must(t, "dana", "PUT", at+"a", "x", "Content-Type: text/plain")
 		w.must(t, "dana", "DELETE", "/api/libraries/dana:l", "")
+		sweep()
 		is.True(!strings.Contains(w.dump(t, "acme"), "tc_blobs"))
 	})
 }

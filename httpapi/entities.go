@@ -15,6 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/libraries"
 )
 
 // entityRoutes are the plain routes of the ready kinds, but of those that the host keeps itself.
@@ -192,14 +193,17 @@ type libraryFileBody struct {
 	Path        string   `json:"path"`
 	Size        int64    `json:"size"`
 	ContentType string   `json:"contentType"`
+	SHA256      *string  `json:"sha256"` // null for a file that was written before digests were kept
+	CreatedAt   hal.Time `json:"createdAt"`
 	UpdatedAt   hal.Time `json:"updatedAt"`
 }
 
-func (a *api) libraryFile(library string, f content.File) hal.Resource {
+func (a *api) libraryFile(library string, f libraries.File) hal.Resource {
 	href := a.href(append([]string{"libraries", library, "contents"}, strings.Split(f.Path, "/")...)...)
 	links := hal.Self(href).With("inf:library", a.href("libraries", library)).With("inf:contents", a.href("libraries", library, "contents"))
 	return hal.Resource{Links: links, Value: libraryFileBody{
-		Path: f.Path, Size: f.Size, ContentType: f.ContentType, UpdatedAt: hal.Time(f.UpdatedAt),
+		Path: f.Path, Size: f.Size, ContentType: f.ContentType, SHA256: orNull(f.SHA256),
+		CreatedAt: hal.Time(f.CreatedAt), UpdatedAt: hal.Time(f.UpdatedAt),
 	}}
 }
 
@@ -214,7 +218,7 @@ func (a *api) listLibraryFiles(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(collection(a, r, q, page, "inf:content", nil, func(f content.File) hal.Resource { return a.libraryFile(r.param("id"), f) }))
+	return ok(collection(a, r, q, page, "inf:content", nil, func(f libraries.File) hal.Resource { return a.libraryFile(r.param("id"), f) }))
 }
 
 // getLibraryFile serves GET /api/libraries/{id}/contents/{path}: 200 and the bytes, 206 for a range of them, always as a

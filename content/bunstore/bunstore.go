@@ -174,8 +174,8 @@ func (s *Store) Update(ctx context.Context, tenant string, kind entity.Kind, at 
 }
 
 // Delete implements content.Store.
-func (s *Store) Delete(ctx context.Context, tenant string, kind entity.Kind, at content.Lookup, may func(content.Entity) error) (blobs []string, err error) {
-	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+func (s *Store) Delete(ctx context.Context, tenant string, kind entity.Kind, at content.Lookup, may func(content.Entity) error) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		e, err := get(ctx, c, tenant, kind, at, c.ForUpdate())
 		if err != nil {
 			return err
@@ -186,22 +186,12 @@ func (s *Store) Delete(ctx context.Context, tenant string, kind entity.Kind, at 
 		if err := guard.Check(ctx, string(kind), e); err != nil {
 			return err
 		}
-		var n int
-		n, blobs, err = remove(ctx, c, tenant, kind, []string{e.ID})
+		n, err := remove(ctx, c, tenant, kind, []string{e.ID})
 		return bunx.Found(n, err, content.Noun(kind))
 	})
-	return blobs, err
 }
 
-// remove deletes rows, and the names of libraries' files with them.
-func remove(ctx context.Context, c bunx.Conn, tenant string, kind entity.Kind, ids []string) (n int, blobs []string, err error) {
-	n, err = c.Exec(ctx, `DELETE FROM tc_entities WHERE tenant_id = $1 AND kind = $2 AND id IN `+c.Among(3, 1),
-		tenant, kind, bunx.Keys(ids))
-	if err != nil || kind != content.Library {
-		return n, nil, bunx.Err(err, content.Noun(kind))
-	}
-	rows, err := c.Rows(ctx, `DELETE FROM tc_library_files WHERE tenant_id = $1 AND library_id IN `+c.Among(2, 1)+` RETURNING blob_id`,
-		tenant, bunx.Keys(ids))
-	blobs, err = bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) })
-	return n, blobs, bunx.Err(err, "File")
+func remove(ctx context.Context, c bunx.Conn, tenant string, kind entity.Kind, ids []string) (int, error) {
+	n, err := c.Exec(ctx, `DELETE FROM tc_entities WHERE tenant_id = $1 AND kind = $2 AND id IN `+c.Among(3, 1), tenant, kind, bunx.Keys(ids))
+	return n, bunx.Err(err, content.Noun(kind))
 }

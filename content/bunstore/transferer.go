@@ -104,18 +104,18 @@ func (s *Store) PutAll(ctx context.Context, tenant string, kind entity.Kind, all
 
 // Remove implements content.Store. The rows are locked in the order of their ids first: a file that is just being
 // written waits, and then finds no library.
-func (s *Store) Remove(ctx context.Context, tenant string, kind entity.Kind, ids []string) (n int, blobs []string, err error) {
+func (s *Store) Remove(ctx context.Context, tenant string, kind entity.Kind, ids []string) (n int, err error) {
 	if len(ids) == 0 {
-		return 0, nil, nil
+		return 0, nil
 	}
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) (err error) {
 		if _, err := s.LockSome(ctx, tenant, kind, ids); err != nil {
 			return err
 		}
-		n, blobs, err = remove(ctx, c, tenant, kind, ids)
+		n, err = remove(ctx, c, tenant, kind, ids)
 		return err
 	})
-	return n, blobs, err
+	return n, err
 }
 
 // Owned implements content.Store.

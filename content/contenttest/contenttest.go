@@ -48,10 +48,7 @@ func TestStore(t *testing.T, open func(t *testing.T) content.Store) {
 		"ReassignTells":      testReassignTells,
 		"RenameOwners":       testRenameOwners,
 		"NoOwner":            testNoOwner,
-		"Files":              testFiles,
-		"FilesClash":         testFilesClash,
-		"FilesGo":            testFilesGo,
-		"ParallelFiles":      testParallelFiles,
+		"RemoveLibraries":    testRemoveLibraries,
 		"CanceledWritesNone": testCanceled,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
@@ -175,27 +172,20 @@ func testUpdate(t *testing.T, s content.Store) {
 func testDelete(t *testing.T, s content.Store) {
 	is, ctx, fault := is.New(t), t.Context(), errors.New("fault")
 	insert(t, s, newEntity(1, "a"))
-	_, err := s.Delete(ctx, "acme", "report", at(1), func(content.Entity) error { return fault })
-	is.Equal(err, fault)
-	blobs, err := s.Delete(ctx, "acme", "report", content.Lookup{Owner: "jo", Slug: "a"}, yes)
-	is.NoErr(err)
-	is.Equal(len(blobs), 0)
-	_, err = s.Delete(ctx, "acme", "report", at(1), yes)
-	is.Equal(errs.CodeOf(err), errs.NotFound)
+	is.Equal(s.Delete(ctx, "acme", "report", at(1), func(content.Entity) error { return fault }), fault)
+	is.NoErr(s.Delete(ctx, "acme", "report", content.Lookup{Owner: "jo", Slug: "a"}, yes))
+	is.Equal(errs.CodeOf(s.Delete(ctx, "acme", "report", at(1), yes)), errs.NotFound)
 }
 
 func testIsolation(t *testing.T, s content.Store) {
 	is, ctx := is.New(t), t.Context()
 	insert(t, s, newEntity(1, "a"), library(2))
-	_, err := s.PutFile(ctx, "acme", id(2), content.File{Path: "f", BlobID: "b", ContentType: "text/plain", UpdatedAt: monday}, yes)
-	is.NoErr(err)
 	for _, where := range []content.Lookup{at(1), {Owner: "jo", Slug: "a"}} {
 		_, err := s.Get(ctx, "evil", "report", where)
 		is.Equal(errs.CodeOf(err), errs.NotFound)
 		_, err = s.Update(ctx, "evil", "report", where, func(*content.Entity) error { return nil })
 		is.Equal(errs.CodeOf(err), errs.NotFound)
-		_, err = s.Delete(ctx, "evil", "report", where, yes)
-		is.Equal(errs.CodeOf(err), errs.NotFound)
+		is.Equal(errs.CodeOf(s.Delete(ctx, "evil", "report", where, yes)), errs.NotFound)
 	}
 	page, err := s.Page(ctx, "evil", "report", paging.Query{Limit: 5})
 	is.NoErr(err)
@@ -206,21 +196,12 @@ func testIsolation(t *testing.T, s content.Store) {
 	moved, err := s.Reassign(ctx, "evil", "report", "jo", "eve", tuesday)
 	is.NoErr(err)
 	is.Equal(len(moved), 0)
-	n, _, err = s.Remove(ctx, "evil", "library", []string{id(2)})
+	n, err = s.Remove(ctx, "evil", "library", []string{id(2)})
 	is.NoErr(err)
 	is.Equal(n, 0)
 	there, err := s.Transferable(ctx, "evil", keys(1))
 	is.NoErr(err)
 	is.Equal(len(there), 0)
-	_, err = s.File(ctx, "evil", id(2), "f")
-	is.Equal(errs.CodeOf(err), errs.NotFound)
-	_, err = s.PutFile(ctx, "evil", id(2), content.File{Path: "f", BlobID: "c", UpdatedAt: monday}, yes)
-	is.Equal(errs.CodeOf(err), errs.NotFound)
-	_, err = s.DeleteFile(ctx, "evil", id(2), "f")
-	is.Equal(errs.CodeOf(err), errs.NotFound)
-	all, err := s.AllFiles(ctx, "evil", id(2))
-	is.NoErr(err)
-	is.Equal(len(all), 0)
 	other := newEntity(1, "z")
 	other.Name = "theirs"
 	is.NoErr(s.PutAll(ctx, "evil", "report", []content.Entity{other}, []string{id(1)}))
@@ -228,29 +209,22 @@ func testIsolation(t *testing.T, s content.Store) {
 	got, err := s.Get(ctx, "acme", "report", at(1))
 	is.NoErr(err)
 	is.Equal(got, newEntity(1, "a")) // untouched
-	f, err := s.File(ctx, "acme", id(2), "f")
+	_, err = s.Get(ctx, "acme", content.Library, at(2))
 	is.NoErr(err)
-	is.Equal(f.BlobID, "b")
 }
 
 func testFailedTx(t *testing.T, s content.Store) {
 	is, ctx, fault := is.New(t), t.Context(), errors.New("fault")
-	insert(t, s, newEntity(1, "old"), library(3))
+	insert(t, s, newEntity(1, "old"))
 	err := s.InTx(ctx, func(ctx context.Context) error {
 		is.NoErr(s.Insert(ctx, "acme", newEntity(2, "new")))
-		_, err := s.Delete(ctx, "acme", "report", at(1), yes)
-		is.NoErr(err)
-		_, err = s.PutFile(ctx, "acme", id(3), content.File{Path: "f", BlobID: "b", UpdatedAt: monday}, yes)
-		is.NoErr(err)
+		is.NoErr(s.Delete(ctx, "acme", "report", at(1), yes))
 		return fault
 	})
 	is.Equal(err, fault)
 	ids, err := s.IDs(ctx, "acme", "report")
 	is.NoErr(err)
 	is.Equal(ids, []string{id(1)})
-	files, err := s.AllFiles(ctx, "acme", id(3))
-	is.NoErr(err)
-	is.Equal(len(files), 0)
 }
 
 func testParallelEdits(t *testing.T, s content.Store) {
@@ -379,7 +353,7 @@ func testSome(t *testing.T, s content.Store) {
 	is.NoErr(err)
 	is.Equal(len(there), 0)
 	is.NoErr(s.PutAll(ctx, "acme", "report", nil, nil))
-	n, _, err := s.Remove(ctx, "acme", "report", nil)
+	n, err := s.Remove(ctx, "acme", "report", nil)
 	is.NoErr(err)
 	is.Equal(n, 0)
 }
@@ -405,7 +379,7 @@ func testPutAll(t *testing.T, s content.Store) {
 	ids, err := s.IDs(ctx, "acme", "report")
 	is.NoErr(err)
 	is.Equal(len(ids), 502)
-	n, _, err := s.Remove(ctx, "acme", "report", ids)
+	n, err := s.Remove(ctx, "acme", "report", ids)
 	is.NoErr(err)
 	is.Equal(n, 502)
 }
@@ -503,146 +477,19 @@ func testRenameOwners(t *testing.T, s content.Store) {
 	}
 }
 
-func testFiles(t *testing.T, s content.Store) {
+// testRemoveLibraries: entities of other kinds stay.
+func testRemoveLibraries(t *testing.T, s content.Store) {
 	is, ctx := is.New(t), t.Context()
-	insert(t, s, library(1), library(2), newEntity(3, ""))
-	want := []content.File{
-		{Path: "a.txt", BlobID: "b1", Size: 5, ContentType: "text/plain; charset=utf-8", UpdatedAt: monday},
-		{Path: "dir/ü 100%.js", BlobID: "b2", Size: 1 << 40, ContentType: "text/javascript", UpdatedAt: tuesday},
-		{Path: strings.Repeat("x", 1024), BlobID: "b3", ContentType: "a/b", UpdatedAt: monday},
-	}
-	for _, f := range want {
-		replaced, err := s.PutFile(ctx, "acme", id(1), f, func(e content.Entity) error {
-			is.Equal(e.ID, id(1))
-			return nil
-		})
-		is.NoErr(err)
-		is.Equal(replaced, "")
-		got, err := s.File(ctx, "acme", id(1), f.Path)
-		is.NoErr(err)
-		is.Equal(got, f)
-	}
-	all, err := s.AllFiles(ctx, "acme", id(1))
-	is.NoErr(err)
-	is.Equal(all, want)
-	page, err := s.Files(ctx, "acme", id(1), paging.Query{Limit: 2, Sort: "-updatedAt"})
-	is.NoErr(err)
-	is.Equal(page.Total, 3)
-	is.Equal(page.Rows[0], want[1])
-	page, err = s.Files(ctx, "acme", id(1), paging.Query{Limit: 2, Start: 1, After: &paging.Position{Value: "a.txt", Key: "a.txt"}})
-	is.NoErr(err)
-	is.Equal(page.Rows, want[1:])
-	files := func(ctx context.Context, q paging.Query) (paging.Page[content.File], error) {
-		return s.Files(ctx, "acme", id(1), q)
-	}
-	pagingtest.TestBytes(t, files)
-	byPath := func(a, b content.File) int { return strings.Compare(a.Path, b.Path) }
-	pagingtest.TestOrder(t, files, "path", byPath, map[string]func(a, b content.File) int{
-		"path":      byPath,
-		"updatedAt": func(a, b content.File) int { return a.UpdatedAt.Compare(b.UpdatedAt) },
-	})
-
-	fresh := content.File{Path: "a.txt", BlobID: "b4", Size: 6, ContentType: "text/x", UpdatedAt: tuesday}
-	replaced, err := s.PutFile(ctx, "acme", id(1), fresh, yes)
-	is.NoErr(err)
-	is.Equal(replaced, "b1")
-	got, err := s.File(ctx, "acme", id(1), "a.txt")
-	is.NoErr(err)
-	is.Equal(got, fresh)
-	blob, err := s.DeleteFile(ctx, "acme", id(1), "a.txt")
-	is.NoErr(err)
-	is.Equal(blob, "b4")
-	_, err = s.DeleteFile(ctx, "acme", id(1), "a.txt")
-	is.Equal(errs.CodeOf(err), errs.NotFound)
-	for _, library := range []string{id(3), id(7)} { // of another kind, and none
-		_, err = s.PutFile(ctx, "acme", library, fresh, yes)
-		is.Equal(errs.CodeOf(err), errs.NotFound)
-	}
-	fault := errors.New("fault")
-	_, err = s.PutFile(ctx, "acme", id(2), fresh, func(content.Entity) error { return fault })
-	is.Equal(err, fault)
-	all, err = s.AllFiles(ctx, "acme", id(2))
-	is.NoErr(err)
-	is.Equal(len(all), 0)
-}
-
-func testFilesClash(t *testing.T, s content.Store) {
-	is, ctx := is.New(t), t.Context()
-	insert(t, s, library(1), library(2))
-	put := func(path string) error {
-		_, err := s.PutFile(ctx, "acme", id(1), content.File{Path: path, BlobID: path, UpdatedAt: monday}, yes)
-		return err
-	}
-	for _, path := range []string{"src/Main.js", "readme", "dir/sub/a", "dir-x", "dir.x", "dir0", "b%"} {
-		is.NoErr(put(path))
-	}
-	for _, path := range []string{"src/main.js", "SRC/Main.js", "README", "src", "SRC", "readme/x", "Readme/x/y", "dir", "dir/sub", "DIR/Sub/A/b"} {
-		is.Equal(errs.CodeOf(put(path)), errs.Conflict)
-	}
-	for _, path := range []string{"src/Main.js", "src/main.jsx", "readme.md", "read", "dir/sub/b", "dir/su", "bx"} {
-		is.NoErr(put(path))
-	}
-	_, err := s.PutFile(ctx, "acme", id(2), content.File{Path: "README", BlobID: "x", UpdatedAt: monday}, yes)
-	is.NoErr(err) // another library
-}
-
-func testFilesGo(t *testing.T, s content.Store) {
-	is, ctx := is.New(t), t.Context()
-	insert(t, s, library(1), library(2), library(3))
-	for n := range 9 {
-		_, err := s.PutFile(ctx, "acme", id(1+n%3), content.File{Path: fmt.Sprint("f", n), BlobID: fmt.Sprint("b", n), UpdatedAt: monday}, yes)
-		is.NoErr(err)
-	}
-	blobs, err := s.Delete(ctx, "acme", content.Library, at(1), yes)
-	is.NoErr(err)
-	is.Equal(slices.Sorted(slices.Values(blobs)), []string{"b0", "b3", "b6"})
-	n, blobs, err := s.Remove(ctx, "acme", content.Library, []string{id(3), id(1)})
+	insert(t, s, library(1), library(2), library(3), newEntity(3, ""))
+	is.NoErr(s.Delete(ctx, "acme", content.Library, at(1), yes))
+	n, err := s.Remove(ctx, "acme", content.Library, []string{id(3), id(1)})
 	is.NoErr(err)
 	is.Equal(n, 1)
-	is.Equal(slices.Sorted(slices.Values(blobs)), []string{"b2", "b5", "b8"})
-	all, err := s.AllFiles(ctx, "acme", id(2))
+	ids, err := s.IDs(ctx, "acme", content.Library)
 	is.NoErr(err)
-	is.Equal(len(all), 3)
-}
-
-// testParallelFiles: of twins that come at once one gets in; and no file outlives its library.
-func testParallelFiles(t *testing.T, s content.Store) {
-	is, ctx := is.New(t), t.Context()
-	insert(t, s, library(1))
-	var mu sync.Mutex
-	got := 0
-	each(t, 10, func(i int) error {
-		path := []byte("readme.txt")
-		path[i] -= 'a' - 'A' // a spelling of its own
-		if path[i] < 'A' {
-			path[i] += 'a' - 'A'
-		}
-		_, err := s.PutFile(ctx, "acme", id(1), content.File{Path: string(path), BlobID: fmt.Sprint(i), UpdatedAt: monday}, yes)
-		mu.Lock()
-		defer mu.Unlock()
-		switch errs.CodeOf(err) {
-		case errs.Conflict:
-			return nil
-		case "":
-			got++
-		}
-		return err
-	})
-	is.Equal(got, 1)
-	each(t, 10, func(i int) error {
-		if i == 5 {
-			_, err := s.Delete(ctx, "acme", content.Library, at(1), yes)
-			return err
-		}
-		_, err := s.PutFile(ctx, "acme", id(1), content.File{Path: fmt.Sprint("f", i), BlobID: fmt.Sprint("f", i), UpdatedAt: monday}, yes)
-		if errs.CodeOf(err) == errs.NotFound {
-			return nil
-		}
-		return err
-	})
-	all, err := s.AllFiles(ctx, "acme", id(1))
+	is.Equal(ids, []string{id(2)})
+	_, err = s.Get(ctx, "acme", "report", at(3))
 	is.NoErr(err)
-	is.Equal(len(all), 0)
 }
 
 func testCanceled(t *testing.T, s content.Store) {

@@ -177,6 +177,6 @@ func (w *world) content(t *testing.T) (all string) {
 	is.NoErr(w.db.QueryRowContext(t.Context(), `SELECT
 		(SELECT string_agg(id || ' ' || name, ',' ORDER BY id) FROM tc_entities WHERE tenant_id = 'acme') || ';' ||
 		(SELECT string_agg(f.path || ' ' || md5(b.bytes), ',' ORDER BY f.path, b.number)
-			FROM tc_library_files f JOIN tc_blob_chunks b ON b.tenant_id = f.tenant_id AND b.blob_id = f.blob_id WHERE f.tenant_id = 'acme')`).Scan(&all))
+			FROM tc_library_files f JOIN tc_blob_chunks b ON b.tenant_id = f.tenant_id AND b.blob_id = f.content_id WHERE f.tenant_id = 'acme')`).Scan(&all))
 	return all
 }

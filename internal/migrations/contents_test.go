@@ -1,0 +1,62 @@
+package migrations_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/matryer/is"
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/migrations"
+)
+
+// TestLibraryContents: files of libraries that are there before contents are shared keep their bytes, each file its own, also with
+// row-level security on.
+func TestLibraryContents(t *testing.T) {
+	for name, secured := range map[string]bool{"plain": false, "row-level security": true} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(t *testing.T, url string) {
+				is, db := is.New(t), open(t, url)
+				is.NoErr(migrations.RunBefore(t.Context(), db, "0017"))
+				if _, c := bunx.For(t.Context(), db, ""); secured && c.Postgres() {
+					_, err := migrations.EnableRowLevelSecurity(t.Context(), db)
+					is.NoErr(err)
+				}
+				for _, tenant := range []string{"acme", "evil"} {
+					write(t, db, tenant, `INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at)
+						VALUES ($1, 'x', '{}', 'x', '2026-11-01 00:00:00.000000Z', '2026-11-01 00:00:00.000000Z')`, tenant)
+					for _, path := range []string{"a", "b"} {
+						write(t, db, tenant, `INSERT INTO tc_library_files (tenant_id, library_id, path, folded, blob_id, size, content_type, updated_at)
+							VALUES ($1, 'l', $2, $2, $3, 7, 'text/plain', '2026-11-16 09:00:00.123456Z')`, tenant, path, "blob-"+path)
+					}
+				}
+				is.NoErr(migrations.Run(t.Context(), db))
+				for _, tenant := range []string{"acme", "evil"} {
+					ctx, c := bunx.For(t.Context(), db, tenant)
+					var files, contents, forced int
+					is.NoErr(c.Row(ctx, `SELECT count(*) FROM tc_library_files WHERE tenant_id = $1 AND content_id = 'blob-' || path AND sha256 IS NULL
+						AND created_at = updated_at AND size = 7`, tenant).Scan(&files))
+					is.Equal(files, 2)
+					is.NoErr(c.Row(ctx, `SELECT count(*) FROM tc_library_contents WHERE tenant_id = $1 AND id LIKE 'blob-%' AND sha256 IS NULL AND size = 7`,
+						tenant).Scan(&contents))
+					is.Equal(contents, 2)
+					if c.Postgres() {
+						is.NoErr(c.Row(ctx, `SELECT count(*) FROM pg_class WHERE relname IN ('tc_library_files', 'tc_library_contents', 'tc_library_released')
+							AND relnamespace = current_schema()::regnamespace AND relrowsecurity AND relforcerowsecurity`).Scan(&forced))
+						is.Equal(forced, map[bool]int{true: 3}[secured])
+					}
+				}
+			})
+		})
+	}
+}
+
+func write(t *testing.T, db *bun.DB, tenant, query string, args ...any) {
+	t.Helper()
+	err := bunx.Write(t.Context(), db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.Exec(ctx, query, args...)
+		return err
+	})
+	is.New(t).NoErr(err)
+}

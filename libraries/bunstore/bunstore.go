@@ -1,0 +1,195 @@
+// Package bunstore stores the files of libraries in PostgreSQL or SQLite. The root imports it.
+package bunstore
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/fold"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
+	"github.com/tenantcontent/tenantcontent/libraries"
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+// Store implements libraries.Store.
+type Store struct{ db *bun.DB }
+
+// New returns a Store. The tables must be there: see tenantcontent.Migrate.
+func New(db *bun.DB) *Store { return &Store{db: db} }
+
+// file is a row of tc_library_files.
+type file struct {
+	tenant, library string
+	libraries.File
+}
+
+// table has the columns of a file. Whoever reads knows the tenant and the library.
+var table = bunx.NewTable("tc_library_files", "f", []bunx.Column[file]{
+	{Name: "tenant_id", Key: true, Value: func(f *file) any { return f.tenant }},
+	{Name: "library_id", Key: true, Value: func(f *file) any { return f.library }},
+	{Name: "path", Key: true, Field: func(f *file) any { return &f.Path }},
+	{Name: "folded", Once: true, Value: func(f *file) any { return fold.Text(f.Path) }},
+	{Name: "content_id", Field: func(f *file) any { return &f.ContentID }},
+	{Name: "sha256", Field: func(f *file) any { return bunx.TextOrNull(&f.SHA256) }},
+	{Name: "size", Field: func(f *file) any { return &f.Size }},
+	{Name: "content_type", Field: func(f *file) any { return &f.ContentType }},
+	{Name: "created_at", Once: true, Field: func(f *file) any { return bunx.TimeOf(&f.CreatedAt) }},
+	{Name: "updated_at", Field: func(f *file) any { return bunx.TimeOf(&f.UpdatedAt) }},
+})
+
+var list = bunx.List[file]{
+	Table: table, Key: "path", Order: "path",
+	Sorts: []bunx.Sort[file]{
+		{Field: "path", Column: "path", Value: func(r file) string { return r.Path }},
+		{Field: "updatedAt", Column: "updated_at", Value: func(r file) string { return bunx.At(r.UpdatedAt).String() }},
+	},
+}
+
+func scan(from interface{ Scan(...any) error }) (libraries.File, error) {
+	r, err := table.Scan(from)
+	return r.File, err
+}
+
+var (
+	selectOne = table.Select(`WHERE tenant_id = $1 AND library_id = $2 AND path = $3`)
+	selectAll = table.Select(`WHERE tenant_id = $1 AND library_id = $2 ORDER BY path`)
+)
+
+// InTx implements libraries.Store.
+func (s *Store) InTx(ctx context.Context, fn func(context.Context) error) error {
+	return bunx.InTx(ctx, s.db, fn)
+}
+
+// File implements libraries.Store.
+func (s *Store) File(ctx context.Context, tenant, library, path string) (libraries.File, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	f, err := scan(c.Row(ctx, selectOne, tenant, library, path))
+	if err != nil {
+		return libraries.File{}, bunx.Err(err, "File")
+	}
+	return f, nil
+}
+
+// Page implements libraries.Store.
+func (s *Store) Page(ctx context.Context, tenant, library string, q paging.Query) (paging.Page[libraries.File], error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows := table.Rows(c).Where("f.tenant_id = ?", tenant).Where("f.library_id = ?", library)
+	page, err := bunx.Page(ctx, rows, list, func(r file) string { return r.Path }, q)
+	return paging.Map(page, func(r file) libraries.File { return r.File }), err
+}
+
+// All implements libraries.Store.
+func (s *Store) All(ctx context.Context, tenant, library string) ([]libraries.File, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, selectAll, tenant, library)
+	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (libraries.File, error) { return scan(rows) })
+	return all, bunx.Err(err, "File")
+}
+
+// Put implements libraries.Store.
+func (s *Store) Put(ctx context.Context, tenant, library string, f libraries.File) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		replaced, err := clash(ctx, c, tenant, library, f.Path)
+		if err != nil {
+			return err
+		}
+		if err := check(ctx, replaced); err != nil {
+			return err
+		}
+		if replaced != nil && replaced.ContentID != f.ContentID {
+			if err := release(ctx, c, tenant, library, replaced.ContentID, f.UpdatedAt); err != nil {
+				return err
+			}
+		}
+		_, err = table.Insert(ctx, c, table.OnConflict, file{tenant, library, f})
+		return bunx.Err(err, "File")
+	})
+}
+
+// check checks the condition of a write to a file, nil for one that is not there.
+func check(ctx context.Context, f *libraries.File) error {
+	if f == nil {
+		return guard.Of(ctx, "library-file").Missing()
+	}
+	return guard.Check(ctx, "library-file", *f)
+}
+
+// clash returns the file that a new one replaces, nil for none, and refuses paths that no folder on a disk could hold side by
+// side.
+func clash(ctx context.Context, c bunx.Conn, tenant, library, path string) (replaced *libraries.File, err error) {
+	folded := fold.Text(path)
+	near := []string{folded} // the path and the folders it goes through
+	for i, r := range folded {
+		if r == '/' {
+			near = append(near, folded[:i])
+		}
+	}
+	n := len(near)
+	rows, err := c.Rows(ctx, `SELECT path, folded, content_id, content_type FROM tc_library_files WHERE tenant_id = $1 AND library_id = $2 AND folded IN `+
+		bunx.In(5, n)+` UNION ALL SELECT path, folded, content_id, content_type FROM (SELECT path, folded, content_id, content_type FROM tc_library_files
+		WHERE tenant_id = $1 AND library_id = $2 AND folded > $3 AND folded < $4 LIMIT 1) below`,
+		bunx.Args(near, tenant, library, folded+"/", folded+"0")...) // 0 comes after /
+	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
+		var other libraries.File
+		var otherFolded string
+		if err := rows.Scan(&other.Path, &otherFolded, &other.ContentID, &other.ContentType); err != nil {
+			return none, err
+		}
+		switch {
+		case other.Path == path:
+			replaced = &other
+		case otherFolded == folded:
+			return none, errs.New(errs.Conflict, "The library has a file %s, which differs from %s in case alone.", other.Path, path)
+		case strings.HasPrefix(otherFolded, folded+"/"):
+			return none, errs.New(errs.Conflict, "The library has a file %s, so %s is a folder.", other.Path, path)
+		default:
+			return none, errs.New(errs.Conflict, "The library has a file %s, so %s cannot be in a folder of this name.", other.Path, path)
+		}
+		return none, nil
+	})
+	return replaced, bunx.Err(err, "File")
+}
+
+// Delete implements libraries.Store. A condition is checked after the row has been removed, which is undone if it does not
+// hold.
+func (s *Store) Delete(ctx context.Context, tenant, library, path string, at time.Time) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		var f libraries.File
+		err := c.One(ctx, "File", `DELETE FROM tc_library_files WHERE tenant_id = $1 AND library_id = $2 AND path = $3
+			RETURNING content_id, content_type`, []any{tenant, library, path}, &f.ContentID, &f.ContentType)
+		if err != nil {
+			return err
+		}
+		if err := check(ctx, &f); err != nil {
+			return err
+		}
+		return release(ctx, c, tenant, library, f.ContentID, at)
+	})
+}
+
+// Remove implements libraries.Store.
+func (s *Store) Remove(ctx context.Context, tenant string, all []string, at time.Time) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.Exec(ctx, `INSERT INTO tc_library_released (tenant_id, content_id, library_id, released_at)
+			SELECT DISTINCT tenant_id, content_id, library_id, `+instant(c)+` FROM tc_library_files WHERE tenant_id = $1 AND library_id IN `+c.Among(2, 1)+
+			overwriteRelease, tenant, bunx.Keys(all), bunx.At(at))
+		if err == nil {
+			_, err = c.Exec(ctx, `DELETE FROM tc_library_files WHERE tenant_id = $1 AND library_id IN `+c.Among(2, 1), tenant, bunx.Keys(all))
+		}
+		return bunx.Err(err, "File")
+	})
+}
+
+// instant returns the third argument as a time: in a SELECT PostgreSQL does not take the type of the column it goes to.
+func instant(c bunx.Conn) string {
+	if c.Postgres() {
+		return "$3::timestamptz"
+	}
+	return "$3"
+}

@@ -1,0 +1,126 @@
+package bunstore
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/libraries"
+)
+
+// A row of tc_library_released is a content that one library had, and perhaps nobody has any more. Only who holds the lock of the
+// library writes it, so that writers of different libraries, which share contents, never wait for each other; and Release skips
+// what others hold.
+
+const overwriteRelease = ` ON CONFLICT (tenant_id, content_id, library_id) DO UPDATE SET released_at = excluded.released_at`
+
+func release(ctx context.Context, c bunx.Conn, tenant, library, content string, at time.Time) error {
+	_, err := c.Exec(ctx, `INSERT INTO tc_library_released (tenant_id, content_id, library_id, released_at) VALUES ($1, $2, $3, $4)`+
+		overwriteRelease, tenant, content, library, bunx.At(at))
+	return bunx.Err(err, "File")
+}
+
+// locked returns a clause that locks the rows of a SELECT on PostgreSQL. SQLite has one writer and no such clause.
+func locked(c bunx.Conn, clause string) string {
+	if c.Postgres() {
+		return clause
+	}
+	return ""
+}
+
+// Hold implements libraries.Store.
+func (s *Store) Hold(ctx context.Context, tenant, sha256 string) (id string, err error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	err = c.One(ctx, "Content", `SELECT id FROM tc_library_contents WHERE tenant_id = $1 AND sha256 = $2`+locked(c, ` FOR SHARE`),
+		[]any{tenant, sha256}, &id)
+	if errs.CodeOf(err) == errs.NotFound {
+		return "", nil
+	}
+	return id, err
+}
+
+// Add implements libraries.Store.
+func (s *Store) Add(ctx context.Context, tenant string, content libraries.Content) (added bool, err error) {
+	err = bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		n, err := c.Exec(ctx, `INSERT INTO tc_library_contents (tenant_id, id, sha256, size) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (tenant_id, sha256) DO NOTHING`, tenant, content.ID, content.SHA256, content.Size)
+		added = n == 1
+		return bunx.Err(err, "Content")
+	})
+	return added, err
+}
+
+// Release implements libraries.Store.
+func (s *Store) Release(ctx context.Context, tenant string, before time.Time, n int) (ids []string, err error) {
+	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		contents, inLibraries, err := released(ctx, c, tenant, before, n)
+		if err != nil || len(contents) == 0 {
+			return err
+		}
+		rows, err := c.Rows(ctx, `SELECT id FROM tc_library_contents WHERE tenant_id = $1 AND id IN `+c.Among(2, 1)+locked(c, ` FOR UPDATE SKIP LOCKED`),
+			tenant, bunx.Keys(contents))
+		mine, err := bunx.Scan(rows, err, text)
+		if err != nil {
+			return bunx.Err(err, "Content")
+		}
+		rows, err = c.Rows(ctx, `UPDATE tc_library_contents SET sha256 = NULL WHERE tenant_id = $1 AND id IN `+c.Among(2, 1)+` AND NOT EXISTS
+			(SELECT 1 FROM tc_library_files f WHERE f.tenant_id = $1 AND f.content_id = tc_library_contents.id) RETURNING id`, tenant, bunx.Keys(mine))
+		if ids, err = bunx.Scan(rows, err, text); err != nil {
+			return bunx.Err(err, "Content")
+		}
+		return used(ctx, c, tenant, contents, inLibraries, mine, ids)
+	})
+	return ids, err
+}
+
+// released returns contents that libraries have not had since before, and these libraries.
+func released(ctx context.Context, c bunx.Conn, tenant string, before time.Time, n int) (contents, inLibraries []string, err error) {
+	rows, err := c.Rows(ctx, `SELECT content_id, library_id FROM tc_library_released WHERE tenant_id = $1 AND released_at < $2
+		ORDER BY released_at LIMIT $3`+locked(c, ` FOR UPDATE SKIP LOCKED`), tenant, bunx.At(before), n)
+	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
+		var content, library string
+		err = rows.Scan(&content, &library)
+		contents, inLibraries = append(contents, content), append(inLibraries, library)
+		return none, err
+	})
+	return contents, inLibraries, bunx.Err(err, "Content")
+}
+
+// used removes the notes of those contents of mine that a file has, which are all but unused. The notes of unused ones stay until
+// Forget, so that a Release after a crash returns them again.
+func used(ctx context.Context, c bunx.Conn, tenant string, contents, inLibraries, mine, unused []string) error {
+	status := make(map[string]bool, len(mine))
+	for _, id := range mine {
+		status[id] = true
+	}
+	for _, id := range unused {
+		delete(status, id)
+	}
+	var usedContents, usedLibraries []string
+	for i, id := range contents {
+		if status[id] {
+			usedContents, usedLibraries = append(usedContents, id), append(usedLibraries, inLibraries[i])
+		}
+	}
+	if len(usedContents) == 0 {
+		return nil
+	}
+	_, err := c.Exec(ctx, `DELETE FROM tc_library_released WHERE tenant_id = $1 AND (content_id, library_id) IN `+c.Among(2, 2),
+		tenant, bunx.Keys(usedContents, usedLibraries))
+	return bunx.Err(err, "Content")
+}
+
+func text(rows *sql.Rows) (s string, err error) { return s, rows.Scan(&s) }
+
+// Forget implements libraries.Store.
+func (s *Store) Forget(ctx context.Context, tenant string, ids []string) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.Exec(ctx, `DELETE FROM tc_library_released WHERE tenant_id = $1 AND content_id IN `+c.Among(2, 1), tenant, bunx.Keys(ids))
+		if err == nil {
+			_, err = c.Exec(ctx, `DELETE FROM tc_library_contents WHERE tenant_id = $1 AND id IN `+c.Among(2, 1), tenant, bunx.Keys(ids))
+		}
+		return bunx.Err(err, "Content")
+	})
+}

@@ -1,0 +1,210 @@
+package libraries
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tenantcontent/tenantcontent/blobs"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+// Files reads and writes files of libraries over a Store. It checks no rights.
+type Files struct {
+	store Store
+	blobs blobs.Store
+	limit int64
+	now   func() time.Time
+	newID func() string
+}
+
+// Options configure Files. Store and Blobs are required.
+type Options struct {
+	Store Store
+	Blobs blobs.Store
+	Limit int64            // bytes of a file; default 256 MiB
+	Now   func() time.Time // default time.Now
+	NewID func() string    // default UUIDv7
+}
+
+// New returns Files.
+func New(o Options) *Files {
+	if o.Limit == 0 {
+		o.Limit = 256 << 20
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.NewID == nil {
+		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
+	}
+	return &Files{store: o.Store, blobs: o.Blobs, limit: o.Limit, now: o.Now, newID: o.NewID}
+}
+
+// Page returns a page of a library's files, sorted by path (the default) or updatedAt. Errors: errs.Invalid for a sort or cursor
+// that does not fit.
+func (l *Files) Page(ctx context.Context, tenant, library string, q paging.Query) (paging.Page[File], error) {
+	return l.store.Page(ctx, tenant, library, q)
+}
+
+// All returns all files of a library, ordered by path.
+func (l *Files) All(ctx context.Context, tenant, library string) ([]File, error) {
+	return l.store.All(ctx, tenant, library)
+}
+
+// Open returns a file of a library with its bytes, which the caller closes. Errors: errs.NotFound.
+func (l *Files) Open(ctx context.Context, tenant, library, path string) (File, blobs.Reader, error) {
+	if ValidPath(path) != nil { // cannot exist, and the database may refuse the text
+		return File{}, nil, errs.New(errs.NotFound, "File not found.")
+	}
+	f, err := l.store.File(ctx, tenant, library, path)
+	if err != nil {
+		return File{}, nil, err
+	}
+	r, err := l.blobs.Open(ctx, tenant, f.ContentID)
+	if err != nil {
+		return File{}, nil, err
+	}
+	return f, r, nil
+}
+
+// Put writes a file of a library, over the one with its path. Without a content type it gets that of the path's extension. r is
+// read before lock is called, which begins the transaction that names the file: it locks the library and checks that the
+// caller may write to it. After an error the file is as it was.
+// Errors: errs.Invalid for a bad path or content type; errs.Conflict for a path that differs from another one in case alone, or
+// that is a folder; errs.TooLarge; those of r and lock, as they are.
+func (l *Files) Put(ctx context.Context, tenant, library, path, contentType string, r io.Reader, lock func(ctx context.Context) error) (File, error) {
+	if err := ValidPath(path); err != nil {
+		return File{}, err
+	}
+	at := l.stamp()
+	f := File{Path: path, CreatedAt: at, UpdatedAt: at}
+	var err error
+	if f.ContentType, err = mediaType(path, contentType); err != nil {
+		return File{}, err
+	}
+	id := l.newID()
+	w, err := l.blobs.Create(ctx, tenant, id, l.limit, at)
+	if err != nil {
+		return File{}, err
+	}
+	stored := false
+	defer func() { // also when r panics
+		if !stored {
+			w.Abort()
+		}
+	}()
+	digest := sha256.New()
+	if f.Size, err = io.Copy(io.MultiWriter(w, digest), r); err != nil {
+		return File{}, err
+	}
+	f.SHA256 = hex.EncodeToString(digest.Sum(nil))
+	err = l.store.InTx(ctx, func(ctx context.Context) (err error) {
+		if err := lock(ctx); err != nil {
+			return err
+		}
+		if f.ContentID, err = l.content(ctx, tenant, w, Content{ID: id, SHA256: f.SHA256, Size: f.Size}); err != nil {
+			return err
+		}
+		return l.store.Put(ctx, tenant, library, f)
+	})
+	if err != nil {
+		return File{}, err
+	}
+	stored = f.ContentID == id
+	return f, nil
+}
+
+// content returns the id of the content with the bytes of c: the one that has them already, or c, which w completes.
+func (l *Files) content(ctx context.Context, tenant string, w blobs.Writer, c Content) (id string, err error) {
+	if id, err := l.store.Hold(ctx, tenant, c.SHA256); err != nil || id != "" {
+		return id, err
+	}
+	added, err := l.store.Add(ctx, tenant, c)
+	if err != nil {
+		return "", err
+	}
+	if !added { // somebody else was first, in this moment
+		return l.store.Hold(ctx, tenant, c.SHA256)
+	}
+	if _, err := w.Commit(ctx); err != nil {
+		return "", err
+	}
+	return c.ID, nil
+}
+
+// Delete removes a file of a library; lock is called as by Put. Errors: errs.NotFound; those of lock, as they are.
+func (l *Files) Delete(ctx context.Context, tenant, library, path string, lock func(ctx context.Context) error) error {
+	return l.store.InTx(ctx, func(ctx context.Context) error {
+		if err := lock(ctx); err != nil {
+			return err
+		}
+		if ValidPath(path) != nil {
+			return errs.New(errs.NotFound, "File not found.")
+		}
+		return l.store.Delete(ctx, tenant, library, path, l.stamp())
+	})
+}
+
+// Keep removes the files of a library whose paths are not among these. The caller has locked the library, in the transaction in
+// ctx.
+func (l *Files) Keep(ctx context.Context, tenant, library string, paths []string) error {
+	keep := make(map[string]bool, len(paths))
+	for _, path := range paths {
+		keep[path] = true
+	}
+	all, err := l.store.All(ctx, tenant, library)
+	if err != nil {
+		return err
+	}
+	for _, f := range all {
+		if keep[f.Path] {
+			continue
+		}
+		if err := l.store.Delete(ctx, tenant, library, f.Path, l.stamp()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Remove removes all files of some libraries. The caller has locked them, in the transaction in ctx.
+func (l *Files) Remove(ctx context.Context, tenant string, libraries []string) error {
+	return l.store.Remove(ctx, tenant, libraries, l.stamp())
+}
+
+// How contents without files are removed.
+const (
+	released      = time.Minute // how long after the last of its files, so that a download that has begun ends
+	releasedBatch = 100         // how many are looked for at once
+)
+
+// Hooks returns what is done with contents: Sweep removes those that no file has any more.
+func (l *Files) Hooks() entity.Hooks { return entity.Hooks{Sweep: l.sweep} }
+
+func (l *Files) sweep(ctx context.Context, tenant string) (n int, err error) {
+	for {
+		ids, err := l.store.Release(ctx, tenant, l.stamp().Add(-released), releasedBatch)
+		if err != nil || len(ids) == 0 {
+			return n, err
+		}
+		for _, id := range ids {
+			if err := l.blobs.Delete(ctx, tenant, id); err != nil {
+				return n, err
+			}
+		}
+		if err := l.store.Forget(ctx, tenant, ids); err != nil {
+			return n, err
+		}
+		n += len(ids)
+	}
+}
+
+// stamp returns the time of a write, in the precision that every database can store.
+func (l *Files) stamp() time.Time { return l.now().UTC().Truncate(time.Microsecond) }

@@ -1,0 +1,203 @@
+package libraries_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+	"github.com/uptrace/bun"
+
+	blobstore "github.com/tenantcontent/tenantcontent/blobs/bunstore"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/libraries"
+	"github.com/tenantcontent/tenantcontent/libraries/bunstore"
+)
+
+// clock is the time of the tests.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) add(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+// each runs a test on both databases, with files of at most 3 MiB.
+func each(t *testing.T, test func(t *testing.T, db *bun.DB, l *libraries.Files, at *clock)) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		db, at := open(t), &clock{at: time.Date(2026, 11, 20, 20, 31, 0, 0, time.UTC)}
+		test(t, db, libraries.New(libraries.Options{Store: bunstore.New(db), Blobs: blobstore.New(db), Limit: 3 << 20, Now: at.now}), at)
+	})
+}
+
+// free is the lock of a library that nobody else has.
+func free(context.Context) error { return nil }
+
+func put(t *testing.T, l *libraries.Files, library, path, text string) libraries.File {
+	t.Helper()
+	f, err := l.Put(t.Context(), "acme", library, path, "", strings.NewReader(text), free)
+	is.New(t).NoErr(err)
+	return f
+}
+
+func read(t *testing.T, l *libraries.Files, library, path string) string {
+	t.Helper()
+	is := is.New(t)
+	_, r, err := l.Open(t.Context(), "acme", library, path)
+	is.NoErr(err)
+	defer func() { _ = r.Close() }()
+	text, err := io.ReadAll(r)
+	is.NoErr(err)
+	return string(text)
+}
+
+// stored counts the blobs of acme, complete or not, and their chunks.
+func stored(t *testing.T, db *bun.DB) (blobs, chunks int) {
+	t.Helper()
+	ctx, c := bunx.For(t.Context(), db, "acme")
+	is.New(t).NoErr(c.One(ctx, "", `SELECT (SELECT count(*) FROM tc_blobs WHERE tenant_id = $1), (SELECT count(*) FROM tc_blob_chunks WHERE tenant_id = $1)`,
+		[]any{"acme"}, &blobs, &chunks))
+	return blobs, chunks
+}
+
+// TestEqualFilesShareBytes until the last of them has gone.
+func TestEqualFilesShareBytes(t *testing.T) {
+	each(t, func(t *testing.T, db *bun.DB, l *libraries.Files, at *clock) {
+		is, big := is.New(t), strings.Repeat("0123456789abcdef", 1<<17) // two chunks
+		f := put(t, l, "l1", "big.txt", big)
+		is.Equal(f.SHA256, "9e5c630590af086d064e518b3c1d1cf98e9f4bc9df4fa7cfa32879079a250f62")
+		put(t, l, "l1", "dir/copy", big)
+		other := put(t, l, "l2", "big.txt", big)
+		is.Equal(other.ContentID, f.ContentID)
+		blobs, chunks := stored(t, db)
+		is.Equal([]int{blobs, chunks}, []int{1, 2})
+
+		put(t, l, "l1", "big.txt", "small now")
+		is.NoErr(l.Delete(t.Context(), "acme", "l1", "dir/copy", free))
+		at.add(time.Hour)
+		_, err := l.Hooks().Sweep(t.Context(), "acme")
+		is.NoErr(err)
+		is.True(read(t, l, "l2", "big.txt") == big)
+		is.Equal(read(t, l, "l1", "big.txt"), "small now")
+
+		is.NoErr(l.Remove(t.Context(), "acme", []string{"l2"}))
+		n, err := l.Hooks().Sweep(t.Context(), "acme")
+		is.NoErr(err)
+		is.Equal(n, 0) // somebody may still read it
+		at.add(2 * time.Minute)
+		n, err = l.Hooks().Sweep(t.Context(), "acme")
+		is.NoErr(err)
+		is.Equal(n, 1)
+		blobs, chunks = stored(t, db)
+		is.Equal([]int{blobs, chunks}, []int{1, 1})
+		is.Equal(read(t, l, "l1", "big.txt"), "small now")
+	})
+}
+
+// TestFailedPutChangesNothing: a file that is cut, refused or too large leaves the old one, and no bytes.
+func TestFailedPutChangesNothing(t *testing.T) {
+	each(t, func(t *testing.T, db *bun.DB, l *libraries.Files, _ *clock) {
+		is, ctx, fault := is.New(t), t.Context(), errors.New("fault")
+		put(t, l, "l", "a", "old")
+		big := bytes.Repeat([]byte("x"), 2<<20)
+		for name, c := range map[string]struct {
+			path, contentType string
+			r                 io.Reader
+			lock              func(context.Context) error
+			want              error
+		}{
+			"cut":                  {"a", "", io.MultiReader(bytes.NewReader(big), broken{fault}), free, fault},
+			"refused":              {"a", "", bytes.NewReader(big), func(context.Context) error { return fault }, fault},
+			"equal bytes, refused": {"a", "", strings.NewReader("old"), func(context.Context) error { return fault }, fault},
+			"large":                {"a", "", io.MultiReader(bytes.NewReader(big), bytes.NewReader(big)), free, errs.TooLarge},
+			"path":                 {"../a", "", bytes.NewReader(big), free, errs.Invalid},
+			"type":                 {"a", "text", bytes.NewReader(big), free, errs.Invalid},
+			"clash":                {"A", "", bytes.NewReader(big), free, errs.Conflict},
+			"folder":               {"a/b", "", bytes.NewReader(big), free, errs.Conflict},
+		} {
+			_, err := l.Put(ctx, "acme", "l", c.path, c.contentType, c.r, c.lock)
+			if !errors.Is(err, c.want) {
+				t.Errorf("%s: %v", name, err)
+			}
+			blobs, chunks := stored(t, db)
+			is.Equal([]int{blobs, chunks}, []int{1, 1})
+			is.Equal(read(t, l, "l", "a"), "old")
+		}
+		is.Equal(errs.CodeOf(l.Delete(ctx, "acme", "l", "../a", free)), errs.NotFound)
+		is.Equal(l.Delete(ctx, "acme", "l", "a", func(context.Context) error { return fault }), fault)
+		is.Equal(read(t, l, "l", "a"), "old")
+	})
+}
+
+type broken struct{ err error }
+
+func (b broken) Read([]byte) (int, error) { return 0, b.err }
+
+// TestPutsAtOnce: of equal bytes that come at once one blob stays, and every file has them; sweeps in between lose none.
+func TestPutsAtOnce(t *testing.T) {
+	each(t, func(t *testing.T, db *bun.DB, l *libraries.Files, at *clock) {
+		is := is.New(t)
+		results := make(chan error, 20)
+		var all sync.WaitGroup
+		for i := range 10 {
+			all.Go(func() {
+				library := fmt.Sprint("l", i)
+				_, err := l.Put(t.Context(), "acme", library, "f", "", strings.NewReader("same"), free)
+				if err == nil && i%2 == 0 {
+					err = l.Delete(t.Context(), "acme", library, "f", free)
+				}
+				results <- err
+			})
+			all.Go(func() {
+				at.add(10 * time.Minute)
+				_, err := l.Hooks().Sweep(t.Context(), "acme")
+				results <- err
+			})
+		}
+		all.Wait()
+		for range cap(results) {
+			is.NoErr(<-results)
+		}
+		at.add(time.Hour)
+		_, err := l.Hooks().Sweep(t.Context(), "acme")
+		is.NoErr(err)
+		for i := 1; i < 10; i += 2 {
+			is.Equal(read(t, l, fmt.Sprint("l", i), "f"), "same")
+		}
+		blobs, _ := stored(t, db)
+		is.Equal(blobs, 1)
+	})
+}
+
+// TestKeep: files that are not among the paths go.
+func TestKeep(t *testing.T) {
+	each(t, func(t *testing.T, _ *bun.DB, l *libraries.Files, _ *clock) {
+		is := is.New(t)
+		for _, path := range []string{"a", "b", "dir/c"} {
+			put(t, l, "l", path, path)
+		}
+		is.NoErr(l.Keep(t.Context(), "acme", "l", []string{"dir/c", "none"}))
+		all, err := l.All(t.Context(), "acme", "l")
+		is.NoErr(err)
+		is.Equal(len(all), 1)
+		is.Equal(all[0].Path, "dir/c")
+	})
+}

@@ -1,0 +1,68 @@
+// Package libraries keeps the files of libraries: paths over contents. The bytes of equal files of a tenant are stored once.
+//
+// It checks no rights: the packages content and apps, which import it, do so before. libraries/bunstore stores its rows and a
+// blobs.Store the bytes.
+package libraries
+
+import (
+	"context"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/internal/guard"
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+// File is one file of a library.
+type File struct {
+	Path        string    // see ValidPath
+	ContentID   string    // of its bytes, which other files may share
+	SHA256      string    // of its bytes, in lower-case hexadecimal; "" for a file that was written before digests were kept
+	Size        int64     // bytes
+	ContentType string    // a media type
+	CreatedAt   time.Time // UTC, whole microseconds; of the path: the file that replaces one keeps it
+	UpdatedAt   time.Time // UTC, whole microseconds
+}
+
+// Version changes with the bytes of the file and its content type.
+func (f File) Version() string { return guard.Version(f.ContentID, f.ContentType) }
+
+// Content is the bytes of files.
+type Content struct {
+	ID     string // of the blob that has the bytes
+	SHA256 string // lower-case hexadecimal; no two contents of a tenant have the same one
+	Size   int64  // bytes
+}
+
+// Store keeps the names and contents of files. Implementations must pass librariestest.TestStore.
+//
+// Whoever calls a method that writes to a library holds a lock of that library, such as its row's, until the transaction in ctx
+// ends. at is the time of a write: contents that a library has not had for a while, and no other file has, are what Release finds.
+type Store interface {
+	// File fails with errs.NotFound when the library has no file of exactly this path.
+	File(ctx context.Context, tenant, library, path string) (File, error)
+	// Page returns a page of a library's files in the order of q.Sort: path (the default) or updatedAt.
+	Page(ctx context.Context, tenant, library string, q paging.Query) (paging.Page[File], error)
+	// All returns all files of a library, ordered by path.
+	All(ctx context.Context, tenant, library string) ([]File, error)
+
+	// Put names a file, over the one with its path, whose CreatedAt stays. It fails with errs.Conflict when another path differs in
+	// case alone, or goes through this one as if it were a folder, or the other way round.
+	Put(ctx context.Context, tenant, library string, f File) error
+	// Delete removes the name of a file. It fails with errs.NotFound.
+	Delete(ctx context.Context, tenant, library, path string, at time.Time) error
+	// Remove removes the names of all files of some libraries.
+	Remove(ctx context.Context, tenant string, libraries []string, at time.Time) error
+
+	// Hold returns the id of the content with a digest, "" for none, which stays until the transaction ends.
+	Hold(ctx context.Context, tenant, sha256 string) (id string, err error)
+	// Add adds a content. It returns false, and adds nothing, when there is one with the digest.
+	Add(ctx context.Context, tenant string, c Content) (added bool, err error)
+	// Release returns the ids of at most n contents that no file has, the last one not since before. Hold does not find them any
+	// more.
+	Release(ctx context.Context, tenant string, before time.Time, n int) (ids []string, err error)
+	// Forget removes contents that Release has returned.
+	Forget(ctx context.Context, tenant string, ids []string) error
+
+	// InTx runs fn in one transaction, which all calls with its context join.
+	InTx(ctx context.Context, fn func(ctx context.Context) error) error
+}
