@@ -162,7 +162,10 @@ func (s *Store) Update(ctx context.Context, tenant, key string, edit func(*aiins
 		if err := guard.Check(ctx, "ai-instruction", was); err != nil {
 			return err
 		}
-		i.Tenant, i.ID, i.Slug, i.OwnerID, i.CreatedAt = was.Tenant, was.ID, was.Slug, was.OwnerID, was.CreatedAt
+		if err := table.Restore(&i, &was); err != nil {
+			return err
+		}
+		i.Slug, i.OwnerID = was.Slug, was.OwnerID // an import changes them, an edit does not
 		n, err := table.Update(ctx, c, &i)
 		return bunx.Found(n, err, what)
 	})

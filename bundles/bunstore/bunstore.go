@@ -221,15 +221,19 @@ func (s *Store) Update(ctx context.Context, tenant, key string, edit func(*bundl
 		if b, err = get(ctx, c, tenant, key, c.ForUpdate()); err != nil {
 			return err
 		}
-		was := b
-		if err := edit(&b); err != nil {
+		was, row := bundle{Bundle: b}, bundle{Bundle: b}
+		if err := edit(&row.Bundle); err != nil {
 			return err
 		}
 		if err := guard.Check(ctx, "bundle", was); err != nil {
 			return err
 		}
-		b.Tenant, b.ID, b.CreatedAt, b.Entries = was.Tenant, was.ID, was.CreatedAt, was.Entries
-		_, err := table.Update(ctx, c, &bundle{Bundle: b})
+		if err := table.Restore(&row, &was); err != nil {
+			return err
+		}
+		row.Entries = was.Entries // they have a table of their own
+		b = row.Bundle
+		_, err := table.Update(ctx, c, &row)
 		return bunx.Err(err, slugTaken)
 	})
 	if err != nil {

@@ -13,16 +13,33 @@ import (
 // batch is how many deployments one statement writes.
 const batch = 500
 
+// deployment is a row of tc_deployments.
+type deployment struct {
+	tenant, source, bundle string
+	bundles.Deployment
+}
+
+// deploymentTable has the columns of a deployment. Whoever reads knows the tenant, the source and the bundle.
+var deploymentTable = bunx.NewTable("tc_deployments", "d", []bunx.Column[deployment]{
+	{Name: "tenant_id", Key: true, Value: func(d *deployment) any { return d.tenant }},
+	{Name: "source_tenant", Key: true, Value: func(d *deployment) any { return d.source }},
+	{Name: "bundle_id", Key: true, Value: func(d *deployment) any { return d.bundle }},
+	{Name: "kind", Key: true, Field: func(d *deployment) any { return (*string)(&d.Kind) }},
+	{Name: "entity_id", Key: true, Field: func(d *deployment) any { return &d.ID }},
+	{Name: "mark", Field: func(d *deployment) any { return &d.Fingerprint }},
+})
+
 // Deployed implements bundles.Store.
 func (s *Store) Deployed(ctx context.Context, tenant, source, bundleID string) ([]bundles.Deployment, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT d.kind, d.entity_id, d.mark, (SELECT count(*) FROM tc_deployments o WHERE o.tenant_id = d.tenant_id
+	rows, err := c.Rows(ctx, `SELECT `+deploymentTable.Qualified+`, (SELECT count(*) FROM tc_deployments o WHERE o.tenant_id = d.tenant_id
 			AND o.kind = d.kind AND o.entity_id = d.entity_id) > 1 -- an EXISTS of the others reads the whole tenant on SQLite
 		FROM tc_deployments d WHERE d.tenant_id = $1 AND d.source_tenant = $2 AND d.bundle_id = $3 ORDER BY d.kind, d.entity_id`,
 		tenant, source, bundleID)
-	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (d bundles.Deployment, err error) {
-		err = rows.Scan(&d.Kind, &d.ID, &d.Fingerprint, &d.Shared)
-		return d, err
+	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (bundles.Deployment, error) {
+		var d deployment
+		err := rows.Scan(append(deploymentTable.Dest(&d), &d.Shared)...)
+		return d.Deployment, err
 	})
 	return all, bunx.Err(err, "Deployment")
 }
@@ -76,13 +93,11 @@ func (s *Store) SetDeployed(ctx context.Context, tenant, source, bundleID string
 func (s *Store) AddDeployed(ctx context.Context, tenant, source, bundleID string, more []bundles.Deployment) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for some := range slices.Chunk(more, batch) {
-			args := make([]any, 0, 6*len(some))
-			for _, d := range some {
-				args = append(args, tenant, source, bundleID, string(d.Kind), d.ID, d.Fingerprint)
+			rows := make([]deployment, len(some))
+			for i, d := range some {
+				rows[i] = deployment{tenant, source, bundleID, d}
 			}
-			_, err := c.Exec(ctx, `INSERT INTO tc_deployments (tenant_id, source_tenant, bundle_id, kind, entity_id, mark) VALUES `+
-				bunx.Values(len(some), 6)+` ON CONFLICT (tenant_id, source_tenant, bundle_id, kind, entity_id) DO UPDATE SET mark = excluded.mark`, args...)
-			if err != nil {
+			if _, err := deploymentTable.Insert(ctx, c, deploymentTable.OnConflict, rows...); err != nil {
 				return bunx.Err(err, "Deployment")
 			}
 		}

@@ -103,16 +103,15 @@ func (s *Store) InsertEntry(ctx context.Context, tenant string, e bundles.Entry)
 // SetData implements bundles.Store.
 func (s *Store) SetData(ctx context.Context, tenant, bundleID, id string, data json.RawMessage, at time.Time) (e bundles.Entry, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		if err := check(ctx, c, tenant, bundleID, id); err != nil {
+		if e, err = getEntry(ctx, c, tenant, bundleID, id, c.ForUpdate()); err != nil {
 			return err
 		}
-		n, err := c.Exec(ctx, `UPDATE tc_bundle_entries SET data = $4, updated_at = $5 WHERE tenant_id = $1 AND bundle_id = $2 AND id = $3`,
-			tenant, bundleID, id, string(data), bunx.At(at))
-		if err := bunx.Found(n, err, "Entry"); err != nil {
+		if err := guard.Check(ctx, "bundle-entry", e); err != nil {
 			return err
 		}
-		e, err = s.Entry(ctx, tenant, bundleID, id)
-		return err
+		e.Data, e.UpdatedAt = data, at
+		_, err := entryTable.Update(ctx, c, &e)
+		return bunx.Err(err, "Entry")
 	})
 	return e, err
 }

@@ -24,6 +24,20 @@ var activityTable = bunx.NewTable("tc_activities", "a", []bunx.Column[comments.A
 	{Name: "created_at", Once: true, Field: func(a *comments.Activity) any { return bunx.TimeOf(&a.CreatedAt) }},
 })
 
+// feedItem is an activity in the feed of a user.
+type feedItem struct {
+	tenant, activity, username string
+	created                    bunx.Time // of the activity, for the order of the feed
+}
+
+// feedTable has the columns of a feed item, which is written once and read by a join alone.
+var feedTable = bunx.NewTable("tc_feed", "f", []bunx.Column[feedItem]{
+	{Name: "tenant_id", Key: true, Value: func(f *feedItem) any { return f.tenant }},
+	{Name: "activity_id", Key: true, Value: func(f *feedItem) any { return f.activity }},
+	{Name: "username", Key: true, Value: func(f *feedItem) any { return f.username }},
+	{Name: "created_at", Once: true, Value: func(f *feedItem) any { return f.created }},
+})
+
 func activityKey(a comments.Activity) string { return a.ID }
 
 // newest returns a list of activities by the columns of a table: tc_activities, or tc_feed, which holds the time too.
@@ -43,11 +57,11 @@ func (s *Store) PutActivity(ctx context.Context, tenant string, a comments.Activ
 		if err != nil || len(concerned) == 0 {
 			return bunx.Err(err, "Activity")
 		}
-		var args []any
-		for _, name := range concerned {
-			args = append(args, tenant, id, name, created)
+		rows := make([]feedItem, len(concerned))
+		for i, name := range concerned {
+			rows[i] = feedItem{tenant, id, name, created}
 		}
-		_, err = c.Exec(ctx, `INSERT INTO tc_feed (tenant_id, activity_id, username, created_at) VALUES `+bunx.Values(len(concerned), 4), args...)
+		_, err = feedTable.Insert(ctx, c, "", rows...)
 		return bunx.Err(err, "Activity")
 	})
 }

@@ -51,16 +51,16 @@ func (s *Store) Update(ctx context.Context, tenant, id string, edit func(*commen
 		if err != nil {
 			return err
 		}
-		changed := was
-		if err := edit(&changed); err != nil {
+		n = was
+		if err := edit(&n); err != nil {
 			return err
 		}
 		if err := guard.Check(ctx, "comment", was); err != nil {
 			return err
 		}
-		n = changed
-		n.Tenant, n.ID, n.Entity, n.ParentID, n.UserID, n.AuthorGone, n.CreatedAt =
-			was.Tenant, was.ID, was.Entity, was.ParentID, was.UserID, was.AuthorGone, was.CreatedAt
+		if err := table.Restore(&n, &was); err != nil {
+			return err
+		}
 		_, err = table.Update(ctx, c, &n)
 		return bunx.Err(err, "Comment")
 	})

@@ -153,15 +153,19 @@ func (s *Store) Update(ctx context.Context, tenant string, kind entity.Kind, at 
 		if e, err = get(ctx, c, tenant, kind, at, c.ForUpdate()); err != nil {
 			return err
 		}
-		was := e
-		if err := edit(&e); err != nil {
+		was, changed := row{Entity: e}, row{Entity: e}
+		if err := edit(&changed.Entity); err != nil {
 			return err
 		}
 		if err := guard.Check(ctx, string(kind), was); err != nil {
 			return err
 		}
-		e.Tenant, e.Kind, e.ID, e.CreatedAt = was.Tenant, was.Kind, was.ID, was.CreatedAt
-		n, err := table.Update(ctx, c, &row{Entity: e})
+		if err := table.Restore(&changed, &was); err != nil {
+			return err
+		}
+		changed.Tenant, changed.Kind = tenant, kind
+		e = changed.Entity
+		n, err := table.Update(ctx, c, &changed)
 		if err != nil {
 			return bunx.Err(err, slugTaken(kind))
 		}

@@ -142,15 +142,18 @@ func (s *Store) Update(ctx context.Context, tenant, id string, edit func(*domain
 		if err != nil {
 			return err
 		}
-		d = was.Domain
-		if err := edit(&d); err != nil {
+		changed := was
+		if err := edit(&changed.Domain); err != nil {
 			return err
 		}
 		if err := guard.Check(ctx, "domain", was.Domain); err != nil {
 			return err
 		}
-		d.Tenant, d.ID, d.ScannedAt, d.CreatedAt = tenant, id, was.ScannedAt, was.CreatedAt
-		_, err = table.Update(ctx, c, &row{Domain: d})
+		if err := table.Restore(&changed, &was); err != nil {
+			return err
+		}
+		d = changed.Domain
+		_, err = table.Update(ctx, c, &changed)
 		return bunx.Err(err, "Domain")
 	})
 	if err != nil {

@@ -48,7 +48,7 @@ func Page[R any](ctx context.Context, rows *bun.SelectQuery, l List[R], key func
 	if q.Limit == 0 || q.After == nil && q.Before == nil && q.Start >= page.Total {
 		return page, nil
 	}
-	err = l.read(ctx, rows.ColumnExpr(l.Table.qualified), key, q, &page)
+	err = l.read(ctx, rows.ColumnExpr(l.Table.Qualified), key, q, &page)
 	return page, err
 }
 
@@ -60,7 +60,7 @@ func Counted[R any](ctx context.Context, rows, kept *bun.SelectQuery, what strin
 		return page, err
 	}
 	if q.Limit > 0 {
-		rows = rows.ColumnExpr(l.Table.qualified).ColumnExpr("(?) AS total", kept)
+		rows = rows.ColumnExpr(l.Table.Qualified).ColumnExpr("(?) AS total", kept)
 		if q.After == nil && q.Before == nil && q.Start > 0 {
 			rows = rows.Where("? < (?)", q.Start, kept) // no row is passed over in vain
 		}

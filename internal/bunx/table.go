@@ -2,6 +2,9 @@ package bunx
 
 import (
 	"context"
+	"database/sql"
+	"database/sql/driver"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,19 +33,20 @@ type Column[T any] struct {
 // Table is the one list of a table's columns. The texts of its statements are made of it when the program starts, and the
 // arguments and destinations of a row without reflection.
 type Table[T any] struct {
-	Name  string
-	Names string // the columns that are read, as SELECT and RETURNING take them
+	Name      string
+	Names     string // the columns that are read, as SELECT and RETURNING take them
+	Qualified string // Names with the alias, for a SELECT of several tables
 
 	// OnConflict is the end of an INSERT that overwrites the columns of a row that exists, except those with Once or Keep.
 	OnConflict string
 
-	alias, qualified    string
+	alias               string
 	insert, one, update string
 	read, written       []Column[T]
 	changed, key        []Column[T]
 }
 
-// NewTable returns a Table; alias is what built statements call it.
+// NewTable returns a Table; alias is what built statements and Qualified call it.
 func NewTable[T any](name, alias string, columns []Column[T]) *Table[T] {
 	t := &Table[T]{Name: name, alias: alias}
 	var qualified, set, overwrite []string
@@ -70,7 +74,7 @@ func NewTable[T any](name, alias string, columns []Column[T]) *Table[T] {
 	for i, c := range t.key {
 		where = append(where, c.Name+" = $"+strconv.Itoa(len(t.changed)+1+i))
 	}
-	t.Names, t.qualified = names(t.read), strings.Join(qualified, ", ")
+	t.Names, t.Qualified = names(t.read), strings.Join(qualified, ", ")
 	t.insert = "INSERT INTO " + name + " (" + names(t.written) + ") VALUES "
 	t.one = t.insert + Values(1, len(t.written))
 	t.update = "UPDATE " + name + " SET " + strings.Join(set, ", ") + " WHERE " + strings.Join(where, " AND ")
@@ -94,6 +98,9 @@ func (t *Table[T]) Select(rest string) string {
 // InsertOne returns the fixed text of an INSERT of one row, whose arguments are those of Args; rest follows the values.
 func (t *Table[T]) InsertOne(rest string) string { return t.one + " " + rest }
 
+// Extra returns the placeholder of the n-th argument, from 1, that follows those of Args.
+func (t *Table[T]) Extra(n int) string { return "$" + strconv.Itoa(len(t.written)+n) }
+
 // NamesWith returns Names with an expression in the place of one column.
 func (t *Table[T]) NamesWith(column, expression string) string {
 	all := strings.Split(t.Names, ", ")
@@ -107,9 +114,12 @@ func (t *Table[T]) NamesWith(column, expression string) string {
 
 // Dest returns where a row of Names is scanned to.
 func (t *Table[T]) Dest(row *T) []any {
-	dest := make([]any, len(t.read), len(t.read)+1)
-	for i, c := range t.read {
-		dest[i] = c.Field(row)
+	return t.appendDest(make([]any, 0, len(t.read)+1), row)
+}
+
+func (t *Table[T]) appendDest(dest []any, row *T) []any {
+	for _, c := range t.read {
+		dest = append(dest, c.Field(row))
 	}
 	return dest
 }
@@ -175,10 +185,39 @@ func (t *Table[T]) Insert(ctx context.Context, c Conn, rest string, rows ...T) (
 	return written, nil
 }
 
-// Update writes the columns of a row that are neither Key nor Once. It returns how many rows have the key: one or none.
-func (t *Table[T]) Update(ctx context.Context, c Conn, row *T) (int, error) {
-	all := args(make([]any, 0, len(t.changed)+len(t.key)), t.changed, row)
-	return c.Exec(ctx, t.update, args(all, t.key, row)...)
+// Update writes the columns of a row that are neither Key nor Once, if the row is as only demands. It returns how many rows were
+// written: one or none.
+func (t *Table[T]) Update(ctx context.Context, c Conn, row *T, only ...Is) (int, error) {
+	all := args(make([]any, 0, len(t.changed)+len(t.key)+len(only)), t.changed, row)
+	all, query := args(all, t.key, row), t.update
+	for _, is := range only {
+		all = append(all, is.Value)
+		query += " AND " + is.Column + " = $" + strconv.Itoa(len(all))
+	}
+	return c.Exec(ctx, query, all...)
+}
+
+// Restore sets the columns of a row that Update leaves as they are, Key and Once, to their values in was: the row is then as it is
+// stored, whatever an edit did to it. Columns without a Field are not restored.
+func (t *Table[T]) Restore(row, was *T) error {
+	for _, c := range t.read {
+		if !c.Key && !c.Once {
+			continue
+		}
+		to, from := c.Field(row), c.Field(was)
+		if v, ok := from.(driver.Valuer); ok { // such as TimeOf
+			stored, err := v.Value()
+			if err == nil {
+				err = to.(sql.Scanner).Scan(stored)
+			}
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		reflect.ValueOf(to).Elem().Set(reflect.ValueOf(from).Elem())
+	}
+	return nil
 }
 
 // Rows returns a SELECT, for Page, Counted and Bounded, that has no columns yet.
@@ -189,29 +228,39 @@ func (t *Table[T]) Rows(c Conn) *bun.SelectQuery {
 // Bounded reads the rows of a SELECT of Rows one by one and counts their bytes with meter. It ends with the row that fills
 // it; more reports whether the SELECT has further rows, which stay in the database.
 func (t *Table[T]) Bounded(ctx context.Context, q *bun.SelectQuery, meter *paging.Meter) (all []T, more bool, err error) {
-	return t.bounded(ctx, q.ColumnExpr(t.qualified), meter)
+	return t.bounded(ctx, q.ColumnExpr(t.Qualified), meter)
 }
 
 // All reads the rows of a SELECT of Rows.
 func (t *Table[T]) All(ctx context.Context, q *bun.SelectQuery) ([]T, error) {
-	all, _, err := t.bounded(ctx, q.ColumnExpr(t.qualified), nil)
+	all, _, err := t.bounded(ctx, q.ColumnExpr(t.Qualified), nil)
 	return all, err
 }
 
 // Without returns a Table whose reads leave out columns.
 func (t *Table[T]) Without(columns ...string) *Table[T] {
-	without := *t
-	without.read = slices.DeleteFunc(slices.Clone(t.read), func(c Column[T]) bool { return slices.Contains(columns, c.Name) })
-	without.Names = names(without.read)
-	without.qualified = t.alias + "." + strings.ReplaceAll(without.Names, ", ", ", "+t.alias+".")
-	return &without
+	return t.reading(func(name string) bool { return !slices.Contains(columns, name) })
+}
+
+// Only returns a Table that reads some columns alone.
+func (t *Table[T]) Only(columns ...string) *Table[T] {
+	return t.reading(func(name string) bool { return slices.Contains(columns, name) })
+}
+
+// reading returns a Table that reads the columns that keep reports.
+func (t *Table[T]) reading(keep func(name string) bool) *Table[T] {
+	some := *t
+	some.read = slices.DeleteFunc(slices.Clone(t.read), func(c Column[T]) bool { return !keep(c.Name) })
+	some.Names = names(some.read)
+	some.Qualified = t.alias + "." + strings.ReplaceAll(some.Names, ", ", ", "+t.alias+".")
+	return &some
 }
 
 // With returns a Table whose built SELECTs read columns of joined tables, too. Their names have the alias of their table.
 func (t *Table[T]) With(joined ...Column[T]) *Table[T] {
 	with := *t
 	with.read = slices.Concat(t.read, joined)
-	with.qualified += ", " + names(joined)
+	with.Qualified += ", " + names(joined)
 	return &with
 }
 
@@ -223,13 +272,14 @@ func (t *Table[T]) bounded(ctx context.Context, q *bun.SelectQuery, meter *pagin
 		return nil, false, err
 	}
 	defer func() { _ = rows.Close() }()
+	dest := make([]any, 0, len(t.read)+len(last))
 	for full := false; rows.Next(); {
 		if full {
 			return all, true, rows.Close()
 		}
 		var row T
 		all = append(all, row)
-		dest := append(t.Dest(&all[len(all)-1]), last...)
+		dest = append(t.appendDest(dest[:0], &all[len(all)-1]), last...)
 		if err := rows.Scan(dest...); err != nil {
 			return all, false, err
 		}

@@ -40,6 +40,11 @@ func TestTableTexts(t *testing.T) {
 	is.Equal(shades.Select("WHERE key = $1"), "SELECT "+shades.Names+" FROM tc_colors WHERE key = $1")
 	is.Equal(shades.InsertOne("RETURNING key"), "INSERT INTO tc_colors (tenant_id, key, search, color, source, created_at, updated_at) "+
 		"VALUES ($1,$2,$3,$4,$5,$6,$7) RETURNING key")
+	is.Equal(shades.Extra(2), "$9")
+	is.Equal(shades.Qualified, "c.tenant_id, c.key, c.color, c.source, c.created_at, c.updated_at")
+	some := shades.Only("key", "source")
+	is.Equal(some.Names+"; "+some.Qualified, "key, source; c.key, c.source")
+	is.Equal(len(some.Dest(&shade{})), 2)
 	is.Equal(shades.OnConflict, " ON CONFLICT (tenant_id, key) DO UPDATE SET search = excluded.search, color = excluded.color, "+
 		"updated_at = excluded.updated_at")
 }
@@ -97,9 +102,39 @@ func TestTable(t *testing.T) {
 		one.Source = nil // what has Once stays
 		is.Equal(read("A"), one)
 		is.Equal(read("B"), two)
+		updateIf := func(s shade, only ...bunx.Is) int {
+			t.Helper()
+			return write(func(ctx context.Context, c bunx.Conn) (int, error) { return shades.Update(ctx, c, &s, only...) })
+		}
+		two.Color = json.RawMessage(`3`)
+		is.Equal(updateIf(two, bunx.Is{Column: "search", Value: "b"}, bunx.Is{Column: "updated_at", Value: bunx.At(at.Add(1))}), 1)
+		is.Equal(updateIf(change, bunx.Is{Column: "search", Value: "b"}), 0)
+		is.Equal(read("B"), two)
 		change.Key = "C"
 		is.Equal(update(change), 0)
 		_, err := shades.Insert(ctx, c, "", one)
 		is.Equal(errs.CodeOf(bunx.Err(err, "Color")), errs.Conflict)
 	})
+}
+
+func TestTableRestore(t *testing.T) {
+	is := is.New(t)
+	at, source, other := time.Date(2026, 11, 20, 20, 31, 0, 1000, time.UTC), "s", "o"
+	once := bunx.NewTable("tc_colors", "c", []bunx.Column[shade]{
+		{Name: "tenant_id", Key: true, Value: func(s *shade) any { return s.Tenant }},
+		{Name: "key", Key: true, Field: func(s *shade) any { return &s.Key }},
+		{Name: "color", Once: true, Field: func(s *shade) any { return bunx.JSONOrNull(&s.Color) }},
+		{Name: "source", Once: true, Field: func(s *shade) any { return &s.Source }},
+		{Name: "created_at", Once: true, Field: func(s *shade) any { return bunx.TimeOf(&s.CreatedAt) }},
+		{Name: "updated_at", Field: func(s *shade) any { return bunx.TimeOf(&s.Updated) }},
+	})
+	for _, was := range []shade{
+		{Tenant: "acme", Key: "A", Color: json.RawMessage(`1`), Source: &source, CreatedAt: at, Updated: at}, {Tenant: "acme"},
+	} {
+		edited := shade{Tenant: "evil", Key: "B", Color: json.RawMessage(`2`), Source: &other, CreatedAt: at.Add(1), Updated: at.Add(time.Hour)}
+		is.NoErr(once.Restore(&edited, &was))
+		want := was
+		want.Tenant, want.Updated = "evil", at.Add(time.Hour) // no Field, and not Once
+		is.Equal(edited, want)
+	}
 }
