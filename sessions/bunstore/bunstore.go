@@ -38,18 +38,39 @@ func (s *Store) announce(ctx context.Context, tenant string) {
 	}
 }
 
-// holder is the text that every authentication shares: the user of a row x, a line for each team.
-const (
-	holderColumns = `u.username, u.enabled, u.superuser, u.may_ai, u.password_set_at, m.team_id, m.role`
-	holderJoins   = ` JOIN tc_users u ON u.tenant_id = x.tenant_id AND u.username = x.username
-		LEFT JOIN tc_memberships m ON m.tenant_id = x.tenant_id AND m.username = x.username
-		WHERE x.tenant_id = $1 AND x.id = $2`
-	sessionSQL = `SELECT x.created_at, x.expires_at, ` + holderColumns + ` FROM tc_sessions x` + holderJoins
-	tokenSQL   = `SELECT x.secret_hash, x.read_only, x.restriction, x.cidr, x.expires_at, ` + holderColumns + ` FROM tc_tokens x` + holderJoins
+// session is a row of tc_sessions.
+type session struct {
+	tenant string
+	sessions.Session
+}
+
+// sessionTable has the columns of a session. Whoever reads knows the tenant and the id.
+var sessionTable = bunx.NewTable("tc_sessions", "x", []bunx.Column[session]{
+	{Name: "tenant_id", Key: true, Value: func(s *session) any { return s.tenant }},
+	{Name: "id", Key: true, Value: func(s *session) any { return s.ID }},
+	{Name: "username", Field: func(s *session) any { return &s.Username }},
+	{Name: "created_at", Field: func(s *session) any { return bunx.TimeOf(&s.CreatedAt) }},
+	{Name: "expires_at", Field: func(s *session) any { return bunx.TimeOf(&s.ExpiresAt) }},
+})
+
+// credentialTable is tokenTable for an authentication, which reads no more of a token than it needs.
+var credentialTable = tokenTable.Only("username", "secret_hash", "read_only", "restriction", "cidr", "expires_at")
+
+var (
+	selectSession    = selectHolder(sessionTable.Name, sessionTable.Qualified)
+	selectCredential = selectHolder(credentialTable.Name, credentialTable.Qualified)
 )
 
-// authenticate runs one of the queries above. dest receives the columns before the holder's.
-func (s *Store) authenticate(ctx context.Context, what, query, tenant, id string, dest ...any) (sessions.Holder, error) {
+// selectHolder returns a SELECT of some columns of a row x, the user whose it is, and a line for each of the user's teams.
+func selectHolder(table, columns string) string {
+	return `SELECT ` + columns + `, u.enabled, u.superuser, u.may_ai, u.password_set_at, m.team_id, m.role FROM ` + table + ` x
+		JOIN tc_users u ON u.tenant_id = x.tenant_id AND u.username = x.username
+		LEFT JOIN tc_memberships m ON m.tenant_id = x.tenant_id AND m.username = x.username
+		WHERE x.tenant_id = $1 AND x.id = $2`
+}
+
+// authenticate runs a SELECT of selectHolder. dest receives the columns of x, username the name of the user among them.
+func (s *Store) authenticate(ctx context.Context, what, query, tenant, id string, username *string, dest ...any) (sessions.Holder, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(ctx, query, tenant, id)
 	if err != nil {
@@ -60,7 +81,7 @@ func (s *Store) authenticate(ctx context.Context, what, query, tenant, id string
 	var passwordSetAt bunx.Time
 	var team *string
 	var role *int
-	dest = append(dest, &h.Username, &h.Enabled, &h.Superuser, &h.AI, &passwordSetAt, &team, &role)
+	dest = append(dest, &h.Enabled, &h.Superuser, &h.AI, &passwordSetAt, &team, &role)
 	for rows.Next() {
 		if err := rows.Scan(dest...); err != nil {
 			return sessions.Holder{}, err
@@ -73,27 +94,26 @@ func (s *Store) authenticate(ctx context.Context, what, query, tenant, id string
 		}
 	}
 	err = errors.Join(rows.Err(), rows.Close())
-	if err == nil && h.Username == "" {
+	if err == nil && *username == "" {
 		err = sql.ErrNoRows
 	}
-	h.PasswordSetAt = passwordSetAt.Time
+	h.Username, h.PasswordSetAt = *username, passwordSetAt.Time
 	return h, bunx.Err(err, what)
 }
 
 // InsertSession implements sessions.Store.
 func (s *Store) InsertSession(ctx context.Context, tenant string, x sessions.Session) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.Exec(ctx, `INSERT INTO tc_sessions (tenant_id, id, username, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)`,
-			tenant, x.ID, x.Username, bunx.At(x.CreatedAt), bunx.At(x.ExpiresAt))
+		_, err := sessionTable.Insert(ctx, c, "", session{tenant, x})
 		return bunx.Err(err, "Session")
 	})
 }
 
 // Session implements sessions.Store.
 func (s *Store) Session(ctx context.Context, tenant, id string) (sessions.Session, sessions.Holder, error) {
-	var created, expires bunx.Time
-	h, err := s.authenticate(ctx, "Session", sessionSQL, tenant, id, &created, &expires)
-	return sessions.Session{ID: id, Username: h.Username, CreatedAt: created.Time, ExpiresAt: expires.Time}, h, err
+	x := session{tenant, sessions.Session{ID: id}}
+	h, err := s.authenticate(ctx, "Session", selectSession, tenant, id, &x.Username, sessionTable.Dest(&x)...)
+	return x.Session, h, err
 }
 
 // DeleteSession implements sessions.Store.
@@ -121,7 +141,7 @@ type token struct {
 }
 
 // tokenTable has the columns of a token. Whoever reads knows the tenant.
-var tokenTable = bunx.NewTable("tc_tokens", "t", []bunx.Column[token]{
+var tokenTable = bunx.NewTable("tc_tokens", "x", []bunx.Column[token]{
 	{Name: "tenant_id", Key: true, Value: func(t *token) any { return t.tenant }},
 	{Name: "id", Key: true, Field: func(t *token) any { return &t.ID }},
 	{Name: "type", Field: func(t *token) any { return &t.Type }},
@@ -153,11 +173,9 @@ func (s *Store) InsertToken(ctx context.Context, tenant string, t sessions.Token
 
 // Token implements sessions.Store.
 func (s *Store) Token(ctx context.Context, tenant, id string) (sessions.Token, sessions.Holder, error) {
-	t := sessions.Token{ID: id}
-	var expires bunx.Time
-	h, err := s.authenticate(ctx, "Token", tokenSQL, tenant, id, &t.SecretHash, &t.ReadOnly, &t.Restrict, &t.CIDR, &expires)
-	t.Username, t.ExpiresAt = h.Username, expires.Ptr()
-	return t, h, err
+	t := token{tenant, sessions.Token{ID: id}}
+	h, err := s.authenticate(ctx, "Token", selectCredential, tenant, id, &t.Username, credentialTable.Dest(&t)...)
+	return t.Token, h, err
 }
 
 var list = bunx.List[token]{
@@ -168,7 +186,7 @@ var list = bunx.List[token]{
 // Tokens implements sessions.Store.
 func (s *Store) Tokens(ctx context.Context, tenant, username string, q paging.Query) (paging.Page[sessions.Token], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows := tokenTable.Rows(c).Where("t.tenant_id = ?", tenant).Where("t.username = ?", username)
+	rows := tokenTable.Rows(c).Where("x.tenant_id = ?", tenant).Where("x.username = ?", username)
 	page, err := bunx.Page(ctx, rows, list, func(t token) string { return t.ID }, q)
 	return paging.Map(page, func(t token) sessions.Token { return t.Token }), err
 }

@@ -4,6 +4,7 @@ package bunstore
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"encoding/json"
 	"slices"
 	"time"
@@ -37,6 +38,40 @@ func (s *Store) Notify(changed func(tenant string)) *Store {
 	s.changed = changed
 	return s
 }
+
+// row is a row of tc_tenants.
+type row struct {
+	tenants.Tenant
+	keyCheck string
+}
+
+// table has the columns of a tenant. Whoever reads knows its id; KeyCheck reads the key check, and Reseal writes it.
+var table = bunx.NewTable("tc_tenants", "t", []bunx.Column[row]{
+	{Name: "tenant_id", Key: true, Value: func(r *row) any { return r.ID }},
+	{Name: "name", Field: func(r *row) any { return &r.Name }},
+	{Name: "settings", Field: func(r *row) any { return settingsField{&r.Settings} }},
+	{Name: "key_check", Once: true, Value: func(r *row) any { return r.keyCheck }},
+	{Name: "created_at", Once: true, Field: func(r *row) any { return bunx.TimeOf(&r.CreatedAt) }},
+	{Name: "updated_at", Field: func(r *row) any { return bunx.TimeOf(&r.UpdatedAt) }},
+})
+
+var selectOne = table.Select(`WHERE tenant_id = $1`)
+
+// settingsField reads and writes the column of that name.
+type settingsField struct{ s *tenants.Settings }
+
+// Scan implements sql.Scanner.
+func (f settingsField) Scan(src any) error {
+	var text sql.NullString
+	err := text.Scan(src)
+	if err == nil {
+		*f.s, err = decode(text.String)
+	}
+	return err
+}
+
+// Value implements driver.Valuer.
+func (f settingsField) Value() (driver.Value, error) { return encode(*f.s) }
 
 // settings is the JSON of the column of that name.
 type settings struct {
@@ -98,17 +133,12 @@ func (s *Store) Get(ctx context.Context, id string) (tenants.Tenant, error) {
 }
 
 func get(ctx context.Context, c bunx.Conn, id, lock string) (tenants.Tenant, error) {
-	t := tenants.Tenant{ID: id}
-	var text string
-	var created, updated bunx.Time
-	err := c.One(ctx, "Tenant", `SELECT name, settings, created_at, updated_at FROM tc_tenants WHERE tenant_id = $1`+lock,
-		[]any{id}, &t.Name, &text, &created, &updated)
-	if err != nil {
+	var r row
+	if err := c.One(ctx, "Tenant", selectOne+lock, []any{id}, table.Dest(&r)...); err != nil {
 		return tenants.Tenant{}, err
 	}
-	t.CreatedAt, t.UpdatedAt = created.Time, updated.Time
-	t.Settings, err = decode(text)
-	return t, err
+	r.ID = id
+	return r.Tenant, nil
 }
 
 // lock keeps other writers from a tenant's row until the transaction ends. Inserts that refer to the row go on, as they
@@ -134,13 +164,8 @@ func (s *Store) IDs(ctx context.Context) ([]string, error) {
 
 // Insert implements tenants.Store.
 func (s *Store) Insert(ctx context.Context, t tenants.Tenant, keyCheck string) error {
-	text, err := encode(t.Settings)
-	if err != nil {
-		return err
-	}
 	return bunx.Write(ctx, s.db, t.ID, func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.Exec(ctx, `INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at)
-			VALUES ($1, $2, $3, $4, $5, $6)`, t.ID, t.Name, text, keyCheck, bunx.At(t.CreatedAt), bunx.At(t.UpdatedAt))
+		_, err := table.Insert(ctx, c, "", row{t, keyCheck})
 		return bunx.Err(err, "A tenant with this id")
 	})
 }
@@ -155,19 +180,19 @@ func (s *Store) Update(ctx context.Context, id string, edit func(*tenants.Tenant
 		if t, err = get(ctx, c, id, lock(c)); err != nil {
 			return err
 		}
-		was := t
-		if err := edit(&t); err != nil {
+		was, changed := row{Tenant: t}, row{Tenant: t}
+		if err := edit(&changed.Tenant); err != nil {
 			return err
 		}
 		if err := guard.Check(ctx, "tenant", was); err != nil {
 			return err
 		}
-		text, err := encode(t.Settings)
-		if err != nil {
+		if err := table.Restore(&changed, &was); err != nil {
 			return err
 		}
-		n, err := c.Exec(ctx, `UPDATE tc_tenants SET name = $1, settings = $2, updated_at = $3 WHERE tenant_id = $4`,
-			t.Name, text, bunx.At(t.UpdatedAt), id)
+		changed.ID = id
+		t = changed.Tenant
+		n, err := table.Update(ctx, c, &changed)
 		return bunx.Found(n, err, "Tenant")
 	})
 	if err != nil {
@@ -205,11 +230,8 @@ func (s *Store) deployable(ctx context.Context, source string) ([]listing, error
 	rows, err := c.Rows(ctx, `SELECT tenant_id, settings FROM tc_tenants ORDER BY tenant_id`)
 	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (listing, error) {
 		var l listing
-		var text string
-		if err := rows.Scan(&l.tenant, &text); err != nil {
-			return l, err
-		}
-		settings, err := decode(text)
+		var settings tenants.Settings
+		err := rows.Scan(&l.tenant, settingsField{&settings})
 		l.locked = l.tenant == source || slices.ContainsFunc(settings.DeployFrom, isFrom(source))
 		return l, err
 	})
