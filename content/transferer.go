@@ -45,7 +45,7 @@ func (s *Service) transferer(kind entity.Kind) transfer.Transferer[Entity] {
 		Taken: func(ctx context.Context, tenant string, naturals []string) (map[string]string, error) {
 			return s.taken(ctx, tenant, kind, naturals)
 		},
-		Free: func(e *Entity) []*json.RawMessage { return []*json.RawMessage{&e.Data} },
+		Free: func(e *Entity) map[string]*json.RawMessage { return map[string]*json.RawMessage{"data": &e.Data} },
 		Put: func(ctx context.Context, b *transfer.Batch[Entity]) error {
 			return s.store.PutAll(ctx, b.Tenant, kind, b.Write, b.Yield)
 		},

@@ -27,8 +27,10 @@ func (s *Service) userTransferer() entity.Transferer {
 			}
 			return ""
 		},
-		Free: func(u *User) []*json.RawMessage { return []*json.RawMessage{&u.Data, &u.UserFields} },
-		Put:  s.putUsers, Drop: s.dropUsers, InTx: s.store.InTx,
+		Free: func(u *User) map[string]*json.RawMessage {
+			return map[string]*json.RawMessage{"data": &u.Data, "userFields": &u.UserFields}
+		},
+		Put: s.putUsers, Drop: s.dropUsers, InTx: s.store.InTx,
 	}
 }
 

@@ -275,12 +275,12 @@ func (p Transferer[T]) reveal(b *Batch[T], items []*T, ours map[string]T) {
 	for _, item := range items {
 		own, missing, lost, moved, dropped := ours[p.ID(*item)], 0, 0, 0, 0
 		was := p.Free(&own)
-		for i, data := range p.Free(item) {
-			kept, without := entity.KeepSecrets(*data, *was[i])
-			rest, homeless := entity.KeepSecrets(*was[i], kept) // both have the same secrets
+		for column, data := range p.Free(item) {
+			kept, without := entity.KeepSecrets(*data, *was[column])
+			rest, homeless := entity.KeepSecrets(*was[column], kept) // both have the same secrets
 			bare, n := entity.KeepSecrets(kept, nil)
 			switch {
-			case b.into.CrossTenant && !entity.SameJSON(kept, *was[i]):
+			case b.into.CrossTenant && !entity.SameJSON(kept, *was[column]):
 				kept, dropped = bare, dropped+n
 			case !b.into.CrossTenant && len(rest) > 0 && !bytes.Equal(rest, kept):
 				moved += n
