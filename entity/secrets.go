@@ -33,14 +33,14 @@ const Mask = "********"
 // Secrets within a text, such as a password in a URL, are not found. It returns nil for malformed JSON that may have secrets.
 func MaskSecrets(data json.RawMessage) json.RawMessage {
 	switch {
-	case !suspicious(data):
+	case !mayHaveSecrets(data):
 		return data
 	case !json.Valid(data):
 		return nil
 	}
 	var out []byte
 	done := 0
-	walk(data, func(_ []level, p place) {
+	findSecrets(data, func(_ []level, p place) {
 		out = append(append(out, data[done:p.value]...), `"`+Mask+`"`...)
 		done = p.end
 	}, func(level) {})
@@ -58,7 +58,7 @@ func MaskSecrets(data json.RawMessage) json.RawMessage {
 // that an archive which names one place a thousand times does not become large; the rest is lost.
 func KeepSecrets(data, ours json.RawMessage) (kept json.RawMessage, lost int) {
 	switch {
-	case !suspicious(data):
+	case !mayHaveSecrets(data):
 		return data, 0
 	case !json.Valid(data):
 		return nil, 0
@@ -66,12 +66,12 @@ func KeepSecrets(data, ours json.RawMessage) (kept json.RawMessage, lost int) {
 		ours = nil
 	}
 	t := newTree()
-	walk(ours, func(levels []level, p place) {
+	findSecrets(ours, func(levels []level, p place) {
 		n := t.node(levels, true)
 		t.nodes[n].value = ours[p.value:p.end]
 	}, func(l level) { t.close(l, 0) })
 	var places []place
-	walk(data, func(levels []level, p place) {
+	findSecrets(data, func(levels []level, p place) {
 		p.node = t.node(levels, false)
 		places = append(places, p)
 	}, func(l level) { t.close(l, 1) })
@@ -129,31 +129,32 @@ const (
 
 func newTree() *tree { return &tree{nodes: []node{{same: true}}, steps: map[step]int{}} }
 
-// node finds the innermost place of a walk. It may make it when it does not exist.
-func (t *tree) node(levels []level, may bool) int {
+// node returns the node of the innermost of some levels, or absent. It adds missing nodes if add is set.
+func (t *tree) node(levels []level, add bool) int {
 	known := len(levels) - 1
 	for levels[known].node == unknown {
 		known--
 	}
 	for i := known; i < len(levels)-1; i++ {
-		levels[i+1].node = t.step(levels[i], may)
+		levels[i+1].node = t.step(levels[i], add)
 	}
-	return t.step(levels[len(levels)-1], may)
+	return t.step(levels[len(levels)-1], add)
 }
 
-func (t *tree) step(l level, may bool) int {
+// step returns the node of the member or element that a level is at, as node does.
+func (t *tree) step(l level, add bool) int {
 	if l.node == absent {
 		return absent
 	}
 	s := step{from: l.node, index: l.index}
 	if l.object {
-		s.name, s.index = `"`+string(unquoted(l.name))+`"`+l.title, 0
+		s.name, s.index = `"`+string(unescaped(l.name))+`"`+l.title, 0
 	}
 	n, ok := t.steps[s]
 	switch {
 	case ok:
 		return n
-	case !may:
+	case !add:
 		return absent
 	}
 	t.nodes = append(t.nodes, node{parent: l.node})

@@ -36,7 +36,8 @@ func Bad(raw []byte) bool {
 // low reports whether c is the second half of a pair.
 func low(c uint64) bool { return 0xdc00 <= c && c < 0xe000 }
 
-// unit reads \uXXXX.
+// unit returns the UTF-16 code unit of the escape that raw begins with, and whether it begins with one: a backslash, a u and four
+// hexadecimal digits.
 func unit(raw []byte) (uint64, bool) {
 	if len(raw) < 6 || raw[0] != '\\' || raw[1] != 'u' {
 		return 0, false
