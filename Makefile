@@ -4,6 +4,9 @@ export CGO_ENABLED = 0
 # Built by the Go in use, as it reads no code of a newer one; kept, as `go run` would ask the module proxy each time.
 STATICCHECK = .tools/staticcheck-0.8.2-$(shell go env GOVERSION)
 
+# The same flags for all that compiles the program without the race detector, so that nothing is compiled twice.
+lint build run: export GOFLAGS := $(shell go env GOFLAGS) -trimpath
+
 .NOTPARALLEL:
 .PHONY: help run test check lint vuln build bench fmt fuzz
 
@@ -11,7 +14,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
 
 run: ## start the server on an embedded database in ./data
-	@go build -trimpath -o bin/ ./cmd/tenantcontent
+	@go build -o bin/ ./cmd/tenantcontent
 	bin/tenantcontent serve
 
 test: ## every test on both databases, with the race detector, none skipped; installs PostgreSQL, slapd and Chromium when missing
@@ -34,7 +37,7 @@ vuln: ## known vulnerabilities, where their database is reachable
 
 build: ## compile everything; the server goes to ./bin
 	go build ./...
-	go build -trimpath -o bin/ ./cmd/tenantcontent
+	go build -o bin/ ./cmd/tenantcontent
 
 bench: ## ratios against a bare handler, on both databases
 	scripts/needs.sh postgres slapd

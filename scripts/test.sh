@@ -13,7 +13,9 @@ scripts/needs.sh postgres slapd browser cc
 export TENANTCONTENT_TEST_REQUIRE=1 # a test that cannot have its PostgreSQL, directory or browser fails
 
 sizes='Test\w*(Memory|Size)'
-tests() { go test -vet=off -timeout 30m -v ${CI:+-count=1} "$@"; } # make lint vets all, and once
+# Tests wait for servers, browsers and time-outs: one package more than there are cores keeps the cores busy.
+atOnce=$(($(getconf _NPROCESSORS_ONLN) + 1))
+tests() { go test -p "$atOnce" -vet=off -timeout 30m -v ${CI:+-count=1} "$@"; } # make lint vets all, and once
 {
 	failed=0
 	# The race detector needs C.
@@ -21,6 +23,6 @@ tests() { go test -vet=off -timeout 30m -v ${CI:+-count=1} "$@"; } # make lint v
 	with=$(go list -f '{{.Dir}}' "${@:-./...}" | while read -r dir; do
 		grep -qsE "^func $sizes\(" "$dir"/*_test.go && echo "$dir"
 	done || true)
-	[ -z "$with" ] || CGO_ENABLED=0 tests -run "^$sizes\$" $with || failed=1
+	[ -z "$with" ] || CGO_ENABLED=0 tests -trimpath -run "^$sizes\$" $with || failed=1
 	exit $failed
 } | awk -f scripts/test.awk
