@@ -30,7 +30,7 @@ func Example() {
 	_, err = app.AddTenant(ctx, tenants.Tenant{ID: "acme"}, "a long password")
 	check(err)
 
-	// A Service does not ask who calls: its callers say which tenant and user a file is of, and who may see it.
+	// A Service checks no permission: its callers name the tenant and the user of a file, and decide who may see it.
 	s := files.New(files.Options{Store: bunstore.Uploads(db), Blobs: blobstore.New(db), Noun: "Upload", Lifetime: time.Hour})
 	draft := files.Draft{Username: "admin", Filename: `C:\reports\june.csv`, ContentType: "text/csv"}
 	f, err := s.Create(ctx, "acme", draft, func(w io.Writer) error {

@@ -62,7 +62,7 @@ type Store interface {
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
 }
 
-// Service stores the files of one noun, such as uploads. It does not ask who calls: its methods take the tenant, and those that
+// Service stores the files of one noun, such as uploads. It checks no permission: its methods take the tenant, and those that
 // read take a function, visible, that reports whether the caller may see a file.
 type Service struct{ o Options }
 

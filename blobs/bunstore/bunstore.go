@@ -41,8 +41,8 @@ func (s *Store) Open(ctx context.Context, tenant, id string) (blobs.Reader, erro
 	return &reader{SectionReader: io.NewSectionReader(chunks, 0, info.Size), chunks: chunks}, nil
 }
 
-// Delete implements blobs.Store. A blob of many chunks is hidden with the first of them and removed by and by; when that
-// is cut short, Sweep goes on.
+// Delete implements blobs.Store. A blob of many chunks is hidden with the first of them and removed in several transactions. If
+// Delete is interrupted, Sweep removes the rest.
 func (s *Store) Delete(ctx context.Context, tenant, id string) error {
 	for {
 		done, err := s.deleteChunks(ctx, tenant, id)

@@ -63,7 +63,7 @@ func loginMany(ctx context.Context, w *world) (result, error) {
 	return w.atOnce(func(i int) error { _, err := w.login(ctx, crowd, "local", name(i), password); return err })
 }
 
-// atOnce has 1,000 people do something that may be told to try again, and reads meanwhile.
+// atOnce runs login for 1,000 people at once, which may fail with errs.Unavailable, and reads meanwhile.
 func (w *world) atOnce(login func(i int) error) (result, error) {
 	var wait time.Duration
 	full, begin := 0, time.Now()

@@ -381,7 +381,7 @@ func (n *neighbours) kill() error {
 	return nil
 }
 
-// populate makes both tenants, gives busy 10,000 colors and calm 100, and calls fill.
+// populate adds both tenants, busy with 10,000 colors and calm with 100, and calls fill.
 func (n *neighbours) populate(
 	ctx context.Context, url, key string, fill func(*neighbours, context.Context, *bun.DB, *tenantcontent.App) error,
 ) error {

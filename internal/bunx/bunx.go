@@ -87,7 +87,7 @@ func WorkOf(ctx context.Context) Work {
 }
 
 // InTx runs fn in a transaction and commits when it returns nil. Inside a transaction of the same database it joins.
-// When the connection is lost during the COMMIT, the error is errs.Unavailable and says that the change may have been made.
+// When the connection is lost during the COMMIT, the error is errs.Unavailable with a message that the change may have been made.
 // Every write goes through it: on SQLite a write outside a transaction keeps the log from being copied back.
 func InTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) error {
 	if r, ok := ctx.Value(txKey{}).(*running); ok && r.db == db {

@@ -9,7 +9,7 @@ import (
 // HoldPrincipal keeps a user or team, and its id, until the transaction ends: a transaction that renames or deletes it, or passes on
 // what it owns, waits, and then finds what is inserted here for it. Others hold it at the same time. It comes before
 // anything else that the transaction locks, so that nobody waits in a circle.
-// Errors: errs.Forbidden when it does not exist: it has gone meanwhile, or the host's own log-in knows somebody who is no user.
+// It returns errs.Forbidden if it does not exist: it was deleted meanwhile, or the host's own log-in knows a person who is no user.
 func (c Conn) HoldPrincipal(ctx context.Context, tenant, id string) error {
 	query := `SELECT id FROM tc_principals WHERE tenant_id = $1 AND id = $2`
 	if c.Postgres() {

@@ -62,7 +62,7 @@ func Counted[R any](ctx context.Context, rows, kept *bun.SelectQuery, what strin
 	if q.Limit > 0 {
 		rows = rows.ColumnExpr(l.Table.Qualified).ColumnExpr("(?) AS total", kept)
 		if q.After == nil && q.Before == nil && q.Start > 0 {
-			rows = rows.Where("? < (?)", q.Start, kept) // no row is passed over in vain
+			rows = rows.Where("? < (?)", q.Start, kept) // past the end no rows are skipped
 		}
 		if err := l.read(ctx, rows, key, q, &page, &page.Total); err != nil {
 			return page, err

@@ -158,7 +158,7 @@ var countedList = bunx.List[shade]{
 	Table: shades, Key: "key", Order: "key", Sorts: []bunx.Sort[shade]{{Field: "key", Column: "key", Value: func(c shade) string { return c.Key }}},
 }
 
-// TestCounted: the total is what the other statement gives, also on an empty page, and the rest is as in Page.
+// TestCounted: the total is that of the other statement, also on an empty page, and the rest is as in Page.
 func TestCounted(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, ctx := is.New(t), t.Context()

@@ -74,7 +74,7 @@ func (c *conn) enter(ctx context.Context, timeout time.Duration) (leave func(), 
 	}, nil
 }
 
-// settle decides what the error of a statement means for the connection, and what the caller is told.
+// settle closes the connection if the error of a statement left it unusable, and returns the error for the caller.
 func (c *conn) settle(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -113,7 +113,7 @@ func (c *conn) ResetSession(context.Context) error {
 	return nil
 }
 
-// Ping makes a round trip.
+// Ping checks the connection with a round trip to the server.
 func (c *conn) Ping(ctx context.Context) error {
 	_, err := c.control(ctx, c.limits.read, "select 1")
 	return err
@@ -130,10 +130,10 @@ func (c *conn) control(ctx context.Context, timeout time.Duration, query string)
 	return res, c.settle(ctx, err)
 }
 
-// terminate is the message that takes leave of the server.
+// terminate is the Terminate message of the protocol.
 var terminate = []byte{'X', 0, 0, 0, 4}
 
-// Close takes leave of the server, within a second, and closes the connection.
+// Close sends the server a Terminate message, within a second, and closes the connection.
 func (c *conn) Close() error {
 	if c.IsValid() && c.open == nil {
 		c.socket.timeout = time.Second

@@ -28,8 +28,8 @@ type connector struct {
 	silentTill time.Time // until then no other one is made
 }
 
-// silence is how long a server that did not answer is left alone. The callers who wait for a connection meanwhile
-// are told at once: one after the other, each with connect_timeout, they would wait for minutes.
+// silence is how long no connection is attempted after a server did not answer. Callers that want one meanwhile get an error at
+// once: one after the other, each with connect_timeout, they would wait for minutes.
 const silence = time.Second
 
 func newConnector(t target, cfg Config) *connector {
@@ -59,7 +59,7 @@ func newConnector(t target, cfg Config) *connector {
 	}
 }
 
-// milliseconds is d as PostgreSQL wants it, where 0 means no limit.
+// milliseconds returns d as a setting of PostgreSQL, where 0 means no limit.
 func milliseconds(d time.Duration) string {
 	if d < 0 {
 		return "0"
@@ -76,7 +76,7 @@ func setupStatement(all []setting) string {
 	return "select " + strings.Join(calls, ", ")
 }
 
-// literal quotes s; pgdriver insists on standard_conforming_strings.
+// literal returns s as a string literal. pgdriver requires standard_conforming_strings.
 func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
 // Connect dials, logs in and makes the settings, within connect_timeout. It leaves no socket behind when it fails. Within
@@ -104,7 +104,7 @@ func (k *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return c, nil
 }
 
-// failed turns err into what the caller is told: the end of its own context, the time-out, or the cause.
+// failed returns the error for the caller: that of its own context, a time-out, or the cause.
 func (k *connector) failed(ctx, limited context.Context, err error) error {
 	deadline, has := ctx.Deadline()
 	switch {

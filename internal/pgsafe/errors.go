@@ -71,7 +71,7 @@ func ordinary(err error) bool {
 		severity != "FATAL" && severity != "PANIC"
 }
 
-// stale reports whether err says that a prepared statement must be prepared again. Nothing of it was executed.
+// stale reports whether err means that a prepared statement must be prepared again. Nothing of it was executed.
 func stale(err error) bool {
 	e, ok := errors.AsType[pgdriver.Error](err)
 	if !ok {
@@ -81,17 +81,17 @@ func stale(err error) bool {
 		e.Field('C') == featureUnsupported && e.Field('R') == cachedPlanRoutine
 }
 
-// lostError is for a connection that is lost after something was sent: nobody knows whether it was done.
+// lostError is the error of a connection that is lost after something was sent, which may have been executed.
 type lostError struct{ err error }
 
 func (l lostError) Error() string { return "pgsafe: " + l.err.Error() }
 
 func (l lostError) Unwrap() error { return l.err }
 
-// StatementSent tells package bunx so.
+// StatementSent marks the error for package bunx.
 func (l lostError) StatementSent() bool { return true }
 
-// refusal is an error of the caller's that is noticed before anything is sent; the connection stays as it is.
+// refusal is an error of a call that is found before anything is sent. The connection stays as it is.
 type refusal string
 
 func (r refusal) Error() string { return "pgsafe: " + string(r) }

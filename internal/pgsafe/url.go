@@ -32,7 +32,7 @@ type target struct {
 
 type setting struct{ name, value string }
 
-// params takes the URL's query apart; what nobody took is a setting of the server.
+// params are the parameters of the URL's query. Those that are not taken are settings of the server.
 type params map[string][]string
 
 func (p params) take(name string) string {

@@ -138,7 +138,7 @@ func (s *Server) spawn(args ...string) error {
 	return s.watcher.Start()
 }
 
-// wait waits until the server takes the password that nobody else has.
+// wait waits until the server accepts the password of this tree, which no other server has.
 func (s *Server) wait(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, 30*time.Second, errors.New("not ready after 30 seconds"))
 	defer cancel()

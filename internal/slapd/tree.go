@@ -53,7 +53,7 @@ func (t *Tree) line(name, value string) {
 	fmt.Fprintf(&t.ldif, "%s:: %s\n", name, base64.StdEncoding.EncodeToString([]byte(value)))
 }
 
-// Person is somebody to load. What is empty is left out, except for the password: without one it is PasswordOf the name.
+// Person is a person to load. Empty fields are left out, except for the password: its default is PasswordOf the name.
 type Person struct {
 	Name                string // uid or sAMAccountName
 	Given, Family, Mail string
@@ -62,10 +62,10 @@ type Person struct {
 	Unit                string // DN to be below, not ou=people
 }
 
-// PasswordOf is the password of somebody for whom nothing else was said.
+// PasswordOf returns the password of a person without one of their own.
 func PasswordOf(name string) string { return "secret of " + name }
 
-// PersonDN is the DN of somebody in either kind of tree.
+// PersonDN returns the DN of a person in either kind of tree.
 func (t *Tree) PersonDN(name string) string {
 	if t.ad {
 		return "cn=" + ldap.EscapeDN(name) + ",ou=people," + BaseDN
@@ -78,7 +78,7 @@ func (t *Tree) GroupDN(name string) string {
 	return "cn=" + ldap.EscapeDN(name) + ",ou=groups," + BaseDN
 }
 
-// Person adds somebody and returns the DN.
+// Person adds a person and returns the DN.
 func (t *Tree) Person(p Person) string {
 	password, family := p.Password, p.Family
 	if password == "" {
@@ -124,7 +124,7 @@ func adAttributes() []string {
 	return []string{"objectGUID", string(guid), "instanceType", "4", "nTSecurityDescriptor", "none", "objectCategory", BaseDN}
 }
 
-// Group adds a group of DNs and gives its own. Outside of Active Directory it has to have a member.
+// Group adds a group of DNs and returns its own. Outside of Active Directory it must have a member.
 func (t *Tree) Group(name, description string, members ...string) string {
 	has := []string{"cn", name}
 	if description != "" {
@@ -157,5 +157,5 @@ func (t *Tree) Crowd(people, groups, memberships int) {
 	}
 }
 
-// UserName is the name of somebody of the crowd, from 0 on.
+// UserName returns the name of the n-th person of the crowd, from 0.
 func UserName(i int) string { return fmt.Sprintf("user%06d", i+1) }

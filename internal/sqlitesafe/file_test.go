@@ -101,7 +101,7 @@ func TestCloseLeavesOneFile(t *testing.T) {
 	is.Equal(found, []string{path})
 }
 
-// TestCloseWaitsForATransaction, and what is still in somebody's hands then fails instead of waiting for ever.
+// TestCloseWaitsForATransaction: connections that are still used after it fail instead of waiting for ever.
 func TestCloseWaitsForATransaction(t *testing.T) {
 	is, path := is.New(t), file(t)
 	db := reopen(t, path)

@@ -154,7 +154,7 @@ func (c *connector) Driver() driver.Driver { return safeDriver{&sqlite.Driver{}}
 // safeDriver is by what a program that does not import this package knows its pools: see bunx.TakesWriters.
 type safeDriver struct{ *sqlite.Driver }
 
-// QueuesWriters says that transactions wait for each other.
+// QueuesWriters marks the driver as one whose transactions wait for each other.
 func (safeDriver) QueuesWriters() {}
 
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
@@ -179,8 +179,8 @@ func (c *connector) Close() error {
 	return errors.Join(err, w.Close())
 }
 
-// takeTurn waits for the writer's turn, and yields before: what the caller holds may be what others wait for who only read.
-// Errors: the context's, when it ends first; errBusy when the turn does not come;
+// takeTurn waits until the writer is free. Before that it releases what the caller's context lets go of (limiter.Yield), as callers
+// that only read may wait for it. It returns the context's error if that ends first, errBusy if the writer is not free in time, and
 // sql.ErrConnDone after Close.
 func (c *connector) takeTurn(ctx context.Context) error {
 	either, cancel := context.WithCancel(ctx)
@@ -334,7 +334,7 @@ type conn struct {
 	broken bool      // the reader's state is not known
 }
 
-// errBusy says that the writer was not free in time. It has SQLite's own code for that.
+// errBusy is the error of a transaction for which the writer was not free in time. It has SQLite's own code for that.
 type errBusy struct{}
 
 func (errBusy) Error() string { return "sqlitesafe: another transaction has been writing for too long" }

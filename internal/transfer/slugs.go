@@ -68,7 +68,7 @@ func (s slugs[T]) free(item *T, natural string) bool {
 	return !s.claimed[natural] && (holder == "" || holder == s.p.ID(*item) || s.leaves[holder])
 }
 
-// choose gives an entity the natural id that it wants, the numbered one that it has, or the first that is free.
+// choose sets the natural id of an entity to the one that it wants, the numbered one that it has, or the first that is free.
 func (s slugs[T]) choose(ctx context.Context, item *T) error {
 	wanted, natural := s.p.Natural(*item), ""
 	owner, of := wanted[:len(wanted)-len(slugOf(wanted))], slugOf(wanted)

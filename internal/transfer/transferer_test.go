@@ -111,7 +111,7 @@ func TestLargeEntities(t *testing.T) {
 	is.Equal(most, 2)
 }
 
-// TestSecretsThatMove are told of: those that stay where other things around them do not.
+// TestSecretsThatMove: an import warns of secrets that stay while the JSON around them changes.
 func TestSecretsThatMove(t *testing.T) {
 	is := is.New(t)
 	ours := item{Name: "p", A: json.RawMessage(`{"host":"a","password":"x"}`), B: json.RawMessage(`{"env":{"A":"y","B":"z"},"n":1}`)}
@@ -138,7 +138,7 @@ func TestSecretsThatMove(t *testing.T) {
 	}
 }
 
-// TestSecretsOfAnotherTenantsDeploy stay where the JSON says what it said, and nowhere else.
+// TestSecretsOfAnotherTenantsDeploy stay where the JSON is otherwise equal, and nowhere else.
 func TestSecretsOfAnotherTenantsDeploy(t *testing.T) {
 	is := is.New(t)
 	var put string
