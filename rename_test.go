@@ -192,7 +192,7 @@ func TestRenameReachesAll(t *testing.T) {
 		app := open(t, db, time.Now)
 		addLDAP(t, app)
 		admit := func(name string) {
-			_, err := app.Principals.Admit(t.Context(), "acme", "ldap", "LDAP", principals.Identity{ID: "1", Username: name})
+			_, err := app.Principals.Unchecked().Admit(t.Context(), "acme", "ldap", "LDAP", principals.Identity{ID: "1", Username: name})
 			is.NoErr(err)
 		}
 		admit("old-name")
@@ -251,7 +251,7 @@ func TestRenamedUserKeepsAll(t *testing.T) {
 			return r
 		}
 		scan("jo", "mia")
-		_, err := app.Principals.AddSuperuser(t.Context(), "acme", "root", password)
+		_, err := app.Principals.Unchecked().AddSuperuser(t.Context(), "acme", "root", password)
 		is.NoErr(err)
 		jo, mia := settle(t, app, "jo"), settle(t, app, "mia")
 		jo.check(t, "jo")
@@ -333,7 +333,7 @@ func TestRemovedDomainLeavesNothing(t *testing.T) {
 		is, db := is.New(t), opener(t)
 		app := open(t, db, time.Now)
 		addLDAP(t, app)
-		_, err := app.Principals.AddSuperuser(t.Context(), "acme", "jo", password)
+		_, err := app.Principals.Unchecked().AddSuperuser(t.Context(), "acme", "jo", password)
 		is.NoErr(err)
 		_, err = syncOf(app, db).Sync(t.Context(), "acme", "ldap", dirsync.Snapshot{
 			People: []principals.Identity{{ID: "1", Username: "jo.ldap"}, {ID: "2", Username: "mia"}}, Groups: []dirsync.Group{{ID: "g", Name: "Sales"}},
@@ -344,7 +344,7 @@ func TestRemovedDomainLeavesNothing(t *testing.T) {
 		is.NoErr(err)
 		said, err := app.Comments.Create(as(t.Context(), "acme"), principals.KindTeam, team.ID, "hello")
 		is.NoErr(err)
-		is.NoErr(app.Principals.RemoveDomain(t.Context(), "acme", "ldap", "jo"))
+		is.NoErr(app.Principals.Unchecked().RemoveDomain(t.Context(), "acme", "ldap", "jo"))
 		_, err = app.Sessions.Authenticate(t.Context(), mia.token, netip.Addr{})
 		is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 		_, err = app.Comments.Get(as(t.Context(), "acme"), said.ID)
@@ -367,7 +367,7 @@ func BenchmarkManyOfADomain(b *testing.B) {
 				db := opener(b)
 				app, err := tenantcontent.Open(tenantcontent.Config{DB: db, SecretKey: tenantcontent.NewSecretKey()})
 				if err == nil {
-					_, err = app.Principals.AddSuperuser(b.Context(), "acme", "root", password)
+					_, err = app.Principals.Unchecked().AddSuperuser(b.Context(), "acme", "root", password)
 				}
 				if err == nil {
 					addLDAP(b, app)
@@ -393,7 +393,7 @@ func BenchmarkManyOfADomain(b *testing.B) {
 				b.ReportMetric(time.Since(begin).Seconds(), "rename-s")
 				begin = time.Now()
 				if err == nil {
-					err = app.Principals.RemoveDomain(b.Context(), "acme", "ldap", "root")
+					err = app.Principals.Unchecked().RemoveDomain(b.Context(), "acme", "ldap", "root")
 				}
 				b.ReportMetric(time.Since(begin).Seconds(), "remove-s")
 				if err != nil {

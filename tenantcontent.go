@@ -196,7 +196,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	})
 	app.Tenants = tenants.New(tenants.Options{
 		Store: tenantstore.New(c.DB).Notify(settings.Bump), Changes: settings.Of, Keys: keys,
-		KnownDomain: domains.Lookup{Store: logins}.Known, Username: app.Principals.Username, Now: c.Now,
+		KnownDomain: domains.Lookup{Store: logins}.Known, Username: app.Principals.Unchecked().Username, Now: c.Now,
 	})
 	app.AIInstructions = aiinstr.New(aiinstr.Options{
 		Store: instructionstore.New(c.DB), Settings: app.Tenants.Unchecked(), Directory: directory, Now: c.Now, NewID: c.NewID,
@@ -205,13 +205,14 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		Store: filestore.Uploads(c.DB), Blobs: blobs, Limit: c.MaxUpload, Now: c.Now, NewID: c.NewID,
 	})
 	app.Downloads = downloads.New(downloads.Options{Store: filestore.Downloads(c.DB), Blobs: blobs, Now: c.Now, NewID: c.NewID})
-	others := append(app.Principals.Types(), app.AIInstructions.Unchecked().Type())
+	others := append(app.Principals.Unchecked().Types(), app.AIInstructions.Unchecked().Type())
 	libraryFiles := libraries.New(libraries.Options{
 		Store: librarystore.New(c.DB), Blobs: blobs, Limit: c.MaxUpload, Now: c.Now, NewID: c.NewID,
 	})
 	app.Content = content.New(content.Options{
 		Store: contentstore.New(c.DB), Files: libraryFiles, Directory: directory, Registry: app.registry,
-		Others: replaced(others, c.Entities), CanonicalName: app.Principals.CanonicalName, Now: c.Now, NewID: c.NewID,
+		Others: replaced(others, c.Entities), CanonicalName: app.Principals.Unchecked().CanonicalName,
+		Now: c.Now, NewID: c.NewID,
 	})
 	types := append(others, app.Content.Unchecked().Types()...)
 	if err := app.registry.Add(replaced(types, c.Entities)...); err != nil {
@@ -222,7 +223,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		Store: commentStore, Queue: commentStore, Entities: app.registry, Users: app.Principals, Now: c.Now, NewID: c.NewID,
 	})
 	app.Domains, err = domains.New(domains.Options{
-		Store: logins, Principals: app.Principals, Tenants: app.Tenants.Unchecked(), Keys: keys,
+		Store: logins, Principals: app.Principals.Unchecked(), Tenants: app.Tenants.Unchecked(), Keys: keys,
 		Directories: dirsync.New(dirsync.Options{
 			Store: directory, Principals: app.Principals.Unchecked(), Now: c.Now, NewID: c.NewID,
 		}),
@@ -238,7 +239,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	})
 	app.Bundles, err = bundles.New(bundles.Options{
 		Store: bundlestore.New(c.DB), Tenants: app.Tenants.Unchecked(), Downloads: app.Downloads.Unchecked(),
-		Principals: people{app.Principals}, Content: app.registry,
+		Principals: app.Principals.Unchecked(), Content: app.registry,
 		Global:  []entity.Type{app.Colors.Unchecked().Type(), app.AIInstructions.Unchecked().Type()},
 		Drivers: c.BundleDrivers, Notify: app.Comments.Unchecked().NotifyUsers,
 		Limits: c.ArchiveLimits, Size: c.MaxArchive, Now: c.Now, NewID: c.NewID,
@@ -247,8 +248,8 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		return err
 	}
 	app.registry.AddHooks(
-		app.Principals.Hooks(), app.Tenants.Unchecked().Hooks(), app.Uploads.Unchecked().Hooks(), app.Downloads.Unchecked().Hooks(),
-		libraryFiles.Hooks(), app.Comments.Unchecked().Hooks(), app.Domains.Unchecked().Hooks(), app.Sessions.Unchecked().Hooks(),
+		app.Principals.Unchecked().Hooks(), app.Tenants.Unchecked().Hooks(), app.Uploads.Unchecked().Hooks(),
+		app.Downloads.Unchecked().Hooks(), libraryFiles.Hooks(), app.Comments.Unchecked().Hooks(), app.Domains.Unchecked().Hooks(), app.Sessions.Unchecked().Hooks(),
 		app.Bundles.Unchecked().Hooks(),
 	)
 	return nil
@@ -389,7 +390,7 @@ func (app *App) AddTenant(ctx context.Context, t tenants.Tenant, password string
 		generated = rand.Text()
 		password = generated
 	}
-	addAdmin, err := app.Principals.NewSuperuser(ctx, "admin", password)
+	addAdmin, err := app.Principals.Unchecked().NewSuperuser(ctx, "admin", password)
 	if err != nil {
 		return "", err
 	}

@@ -157,7 +157,7 @@ type Downloads interface {
 	CreateForSuperusers(ctx context.Context, tenant, filename, contentType string, lifetime time.Duration, write func(io.Writer) error) (files.File, error)
 }
 
-// Principals looks up and locks users and teams of a tenant. *principals.Service implements it.
+// Principals looks up and locks users and teams of a tenant. principals.Unchecked implements it.
 type Principals interface {
 	// Superusers returns the names of the enabled superusers, ordered.
 	Superusers(ctx context.Context, tenant string) ([]string, error)

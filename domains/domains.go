@@ -117,7 +117,7 @@ type Tenants interface {
 	ForgetDomain(ctx context.Context, tenant, domain string) error
 }
 
-// Principals logs in and removes the users of domains. *principals.Service implements it: see there.
+// Principals logs in and removes the users of domains. principals.Unchecked implements it: see there.
 type Principals interface {
 	Authenticate(ctx context.Context, tenant, domain, username, password string) (principals.User, error)
 	LoginWith(ctx context.Context, tenant, domain, source, username string, check func(context.Context) (Identity, error)) (principals.User, error)

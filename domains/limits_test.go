@@ -291,7 +291,7 @@ func TestDeleteMeetsScan(t *testing.T) {
 		scanning := w.with(t, func(o *domains.Options) { o.Store = telling })
 		ended := make(chan error, 1)
 		deleting := w.with(t, func(o *domains.Options) {
-			o.Principals = slowPeople{w.people, func() {
+			o.Principals = slowPeople{w.people.Unchecked(), func() {
 				go func() {
 					_, err := scanning.ScanDomain(ctx, "books", domains.ScanOptions{})
 					ended <- err

@@ -274,7 +274,7 @@ func (a *api) resolveUsername(r *request) (changed bool, err error) {
 	if i < 0 || r.who.User == "" {
 		return false, nil
 	}
-	name, err := a.Principals.CanonicalName(r.Context(), r.who.Tenant, r.params[i].Value)
+	name, err := a.Principals.CanonicalName(r.Context(), r.params[i].Value)
 	changed = err == nil && name != r.params[i].Value
 	if changed {
 		r.params[i].Value = name

@@ -35,7 +35,8 @@ func refusedFor(reason error) error {
 // Every refusal is errs.Unauthenticated "Unable to log in".
 //
 // The counts are transactions of their own: do not call it inside one.
-func (s *Service) LoginWith(ctx context.Context, tenant, domain, source, username string, check func(ctx context.Context) (Identity, error)) (User, error) {
+func (p Unchecked) LoginWith(ctx context.Context, tenant, domain, source, username string, check func(ctx context.Context) (Identity, error)) (User, error) {
+	s := p.s
 	if err := foreign(domain); err != nil {
 		return User{}, err
 	}
@@ -66,7 +67,7 @@ func (s *Service) LoginWith(ctx context.Context, tenant, domain, source, usernam
 	case err != nil:
 		return User{}, err
 	}
-	return s.Admit(ctx, tenant, domain, source, who)
+	return p.Admit(ctx, tenant, domain, source, who)
 }
 
 // failed counts a failure of the user with the source id, else of the one with the folded name, and returns then. Both may be
@@ -107,7 +108,8 @@ func (s *Service) failed(ctx context.Context, tenant, domain, folded, sourceID s
 // It returns errs.Invalid for the domain Local, and errs.Unauthenticated "Unable to log in" for a person who is disabled there or
 // here, is locked or expired here, has no id, or whose new user would need a name that is invalid or that another user has, and
 // when the tenant no longer has the domain.
-func (s *Service) Admit(ctx context.Context, tenant, domain, source string, who Identity) (User, error) {
+func (p Unchecked) Admit(ctx context.Context, tenant, domain, source string, who Identity) (User, error) {
+	s := p.s
 	if err := foreign(domain); err != nil {
 		return User{}, err
 	}

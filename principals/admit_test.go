@@ -19,7 +19,7 @@ import (
 // admit lets somebody in to the domain ldap of acme.
 func (f *fixture) admit(t *testing.T, who identity) (principals.User, error) {
 	t.Helper()
-	return f.Admit(t.Context(), "acme", "ldap", "LDAP", who)
+	return f.Unchecked().Admit(t.Context(), "acme", "ldap", "LDAP", who)
 }
 
 // refused is what every login that fails gives.
@@ -109,10 +109,10 @@ func TestAdmitRefuses(t *testing.T) {
 		f.gone(t, "new")
 		is.Equal(f.get(t, "off").Email, nil)
 		is.Equal(f.get(t, "pending").SourceID, nil)
-		_, err = f.Admit(t.Context(), "none", "ldap", "LDAP", identity{ID: "1", Username: "jo"})
+		_, err = f.Unchecked().Admit(t.Context(), "none", "ldap", "LDAP", identity{ID: "1", Username: "jo"})
 		refused(t, err)
 		for _, other := range [][2]string{{"evil", "ldap"}, {"acme", "saml"}} { // the same id elsewhere is somebody else's
-			_, err = f.Admit(t.Context(), other[0], other[1], "LDAP", identity{ID: "id of ok", Username: "other"})
+			_, err = f.Unchecked().Admit(t.Context(), other[0], other[1], "LDAP", identity{ID: "id of ok", Username: "other"})
 			is.NoErr(err)
 		}
 		is.Equal(*f.get(t, "ok").SourceID, "id of ok")
@@ -131,7 +131,7 @@ func TestFirstLoginsAtOnce(t *testing.T) {
 			s := principals.New(principals.Options{Store: looks, Now: func() time.Time { return f.now }})
 			for i := range fails {
 				wg.Go(func() {
-					u, err := s.Admit(t.Context(), "acme", "ldap", "LDAP", who)
+					u, err := s.Unchecked().Admit(t.Context(), "acme", "ldap", "LDAP", who)
 					if err == nil && u.Username != who.Username {
 						err = fmt.Errorf("%s got in", u.Username)
 					}
@@ -140,7 +140,7 @@ func TestFirstLoginsAtOnce(t *testing.T) {
 			}
 			wg.Wait()
 			is.NoErr(errors.Join(fails...))
-			content, err := f.DomainContent(t.Context(), "acme")
+			content, err := f.Unchecked().DomainContent(t.Context(), "acme")
 			is.NoErr(err)
 			is.Equal(content, map[string]principals.DomainCounts{"ldap": {Users: 1}})
 		}
@@ -189,7 +189,7 @@ func (d *directory) check(username, password string) func(context.Context) (iden
 }
 
 func (f *fixture) try(t *testing.T, d *directory, username, password string) error {
-	_, err := f.LoginWith(t.Context(), "acme", "ldap", "LDAP", username, d.check(username, password))
+	_, err := f.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", username, d.check(username, password))
 	return err
 }
 
@@ -200,7 +200,7 @@ func TestTry(t *testing.T) {
 			"jo": {ID: "1", Username: "jo"}, "JO": {ID: "1", Username: "jo"}, "jo@example.com": {ID: "1", Username: "jo"}, "local": {ID: "2", Username: "local"},
 		}}
 		f.user(t, "local")
-		u, err := f.LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo", d.check("jo", "right"))
+		u, err := f.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo", d.check("jo", "right"))
 		is.NoErr(err)
 		is.Equal(u, f.get(t, "jo"))
 		fail := func(name string, times int) {
@@ -218,7 +218,7 @@ func TestTry(t *testing.T) {
 		}
 		fail("JO", 9)
 		want(9, false)
-		u, err = f.LoginWith(t.Context(), "acme", "ldap", "LDAP", "JO", d.check("JO", "right"))
+		u, err = f.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", "JO", d.check("JO", "right"))
 		is.NoErr(err)
 		is.Equal(u.LoginAttempts, 0)
 		want(0, false) // the count starts again
@@ -255,9 +255,9 @@ func TestTry(t *testing.T) {
 		}
 		is.Equal(f.get(t, "local").LoginAttempts, 0)
 		refused(t, f.try(t, d, "local", "right")) // the directory's local is not ours
-		_, err = f.LoginWith(t.Context(), "\x00", "ldap", "LDAP", "jo", d.check("jo", "wrong"))
+		_, err = f.Unchecked().LoginWith(t.Context(), "\x00", "ldap", "LDAP", "jo", d.check("jo", "wrong"))
 		refused(t, err)
-		_, err = f.LoginWith(t.Context(), "acme", "local", "LDAP", "jo", d.check("jo", "right"))
+		_, err = f.Unchecked().LoginWith(t.Context(), "acme", "local", "LDAP", "jo", d.check("jo", "right"))
 		is.Equal(code(err), errs.Invalid)
 	})
 }
@@ -269,11 +269,11 @@ func TestTryFaults(t *testing.T) {
 		d := &directory{known: map[string]identity{"jo": {ID: "1", Username: "jo"}}}
 		is.NoErr(f.try(t, d, "jo", "right"))
 		for _, err := range []error{fault, errors.New("other"), context.Canceled} {
-			_, got := f.LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo", func(context.Context) (identity, error) { return identity{}, err })
+			_, got := f.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo", func(context.Context) (identity, error) { return identity{}, err })
 			is.Equal(got, err)
 		}
 		is.Equal(f.get(t, "jo").LoginAttempts, 0)
-		_, err := f.LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo", func(ctx context.Context) (identity, error) {
+		_, err := f.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo", func(ctx context.Context) (identity, error) {
 			f.edit(t, "jo", func(u *principals.User) { u.Domain = "saml" }) // who has moved meanwhile is not counted here
 			return d.check("jo", "wrong")(ctx)
 		})
@@ -281,14 +281,14 @@ func TestTryFaults(t *testing.T) {
 		is.Equal(f.get(t, "jo").LoginAttempts, 0)
 		f.edit(t, "jo", func(u *principals.User) { u.Domain = "ldap" })
 		ctx, cancel := context.WithCancel(t.Context())
-		_, err = f.LoginWith(ctx, "acme", "ldap", "LDAP", "jo", func(context.Context) (identity, error) {
+		_, err = f.Unchecked().LoginWith(ctx, "acme", "ldap", "LDAP", "jo", func(context.Context) (identity, error) {
 			cancel() // the caller hangs up when the answer is there
 			return d.check("jo", "wrong")(ctx)
 		})
 		refused(t, err)
 		is.Equal(f.get(t, "jo").LoginAttempts, 1)
 		s := principals.New(principals.Options{Store: brokenStore{}, Cost: cheap})
-		_, err = s.LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo", d.check("jo", "right"))
+		_, err = s.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo", d.check("jo", "right"))
 		is.Equal(code(err), errs.Unavailable)
 	})
 }
@@ -312,7 +312,7 @@ func TestParallelTries(t *testing.T) {
 		is.Equal([]any{u.LoginAttempts, f.lockedHere(t, "jo")}, []any{10, true})
 
 		is.NoErr(f.Unlock(root(t), "jo"))
-		_, err := f.LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo", func(ctx context.Context) (identity, error) {
+		_, err := f.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo", func(ctx context.Context) (identity, error) {
 			for range 10 {
 				refused(t, f.try(t, d, "jo", "wrong"))
 			}
@@ -329,7 +329,7 @@ func TestParallelTries(t *testing.T) {
 				refused(t, f.try(t, d, "jo", "wrong"))
 			}
 		}}, Now: func() time.Time { return f.now }})
-		_, err = late.LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo", d.check("jo", "right"))
+		_, err = late.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo", d.check("jo", "right"))
 		refused(t, err)
 		is.True(f.lockedHere(t, "jo"))
 	})

@@ -266,12 +266,12 @@ func TestSameNames(t *testing.T) {
 		for _, name := range []string{"ＡＤＭＩＮ", "ａｄｍｉｎ", "Admin"} {
 			_, err := f.CreateUser(root(t), principals.User{Username: name}, "")
 			is.Equal(code(err), errs.Conflict)
-			spelled, err := f.CanonicalName(ctx, "acme", name)
+			spelled, err := f.Unchecked().CanonicalName(ctx, "acme", name)
 			is.NoErr(err)
 			is.Equal(spelled, "admin")
 		}
-		is.NoErr(f.SetPasswordOf(ctx, "acme", "admin", "the password of admin"))
-		u, err := f.Authenticate(ctx, "acme", "local", "ａｄｍｉｎ", "the password of admin")
+		is.NoErr(f.Unchecked().SetPassword(ctx, "acme", "admin", "the password of admin"))
+		u, err := f.Unchecked().Authenticate(ctx, "acme", "local", "ａｄｍｉｎ", "the password of admin")
 		is.NoErr(err)
 		is.Equal(u.Username, "admin")
 
@@ -280,13 +280,13 @@ func TestSameNames(t *testing.T) {
 			c, conn := bunx.For(ctx, f.db, "acme")
 			_, err := conn.Exec(c, `UPDATE tc_users SET username = $1, folded = $2 WHERE tenant_id = 'acme' AND username = 'old'`, name, folded)
 			is.NoErr(err)
-			is.NoErr(f.SetPasswordOf(ctx, "acme", name, "another password"))
-			u, err := f.Authenticate(ctx, "acme", "local", name, "another password")
+			is.NoErr(f.Unchecked().SetPassword(ctx, "acme", name, "another password"))
+			u, err := f.Unchecked().Authenticate(ctx, "acme", "local", name, "another password")
 			is.NoErr(err)
 			is.Equal(u.Username, name)
 			_, err = f.UpdateUser(root(t), name, func(u *principals.User) error { u.Enabled = false; return nil })
 			is.NoErr(err)
-			spelled, err := f.CanonicalName(ctx, "acme", name)
+			spelled, err := f.Unchecked().CanonicalName(ctx, "acme", name)
 			is.NoErr(err)
 			is.Equal(spelled, name)
 		}

@@ -8,18 +8,19 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
-// DomainContent counts the users and teams of every domain that has any. It needs no actor.
-func (s *Service) DomainContent(ctx context.Context, tenant string) (map[string]DomainCounts, error) {
-	return s.store.DomainCounts(ctx, tenant)
+// DomainContent counts the users and teams of every domain that has any.
+func (p Unchecked) DomainContent(ctx context.Context, tenant string) (map[string]DomainCounts, error) {
+	return p.s.store.DomainCounts(ctx, tenant)
 }
 
 // RemoveDomain deletes the users and teams of a domain with memberships, sessions, tokens, files and pictures. What they
-// own passes to another user or team. It joins the transaction in ctx, or is one, and needs no actor.
+// own passes to another user or team. It joins the transaction in ctx, or is one.
 //
 // Errors: errs.Invalid for the domain Local, or when to is Everyone or nobody; errs.Conflict when to is of the domain, when
 // the tenant would be left without an enabled superuser, or when something that they own cannot be passed on; errs.NotFound
 // for the tenant.
-func (s *Service) RemoveDomain(ctx context.Context, tenant, domain, to string) error {
+func (p Unchecked) RemoveDomain(ctx context.Context, tenant, domain, to string) error {
+	s := p.s
 	if err := foreign(domain); err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func TestRemoveDomain(t *testing.T) {
 			return nil
 		}
 		s := f.Service
-		_, err := s.AddSuperuser(ctx, "acme", "root", password)
+		_, err := s.Unchecked().AddSuperuser(ctx, "acme", "root", password)
 		is.NoErr(err)
 		var names []string
 		for n := range 1203 { // several batches
@@ -50,22 +50,22 @@ func TestRemoveDomain(t *testing.T) {
 			f.content.owned[owner] = n
 		}
 
-		content, err := s.DomainContent(ctx, "acme")
+		content, err := s.Unchecked().DomainContent(ctx, "acme")
 		is.NoErr(err)
 		is.Equal(content, map[string]principals.DomainCounts{"local": {Users: 1, Teams: 1}, "ldap": {Users: 1203, Teams: 2}, "saml": {Users: 1}})
 		for to, want := range map[string]errs.Code{
 			"u0002": errs.Conflict, all.ID: errs.Conflict, "": errs.Invalid, "*": errs.Invalid, "nobody": errs.Invalid, "\x00": errs.Invalid,
 		} {
-			is.Equal(code(s.RemoveDomain(ctx, "acme", "ldap", to)), want)
+			is.Equal(code(s.Unchecked().RemoveDomain(ctx, "acme", "ldap", to)), want)
 		}
 		f.content.stuck = true
-		is.Equal(code(s.RemoveDomain(ctx, "acme", "ldap", "root")), errs.Conflict) // what cannot change hands
+		is.Equal(code(s.Unchecked().RemoveDomain(ctx, "acme", "ldap", "root")), errs.Conflict) // what cannot change hands
 		f.content.stuck = false
-		is.Equal(code(s.RemoveDomain(ctx, "none", "ldap", "root")), errs.NotFound)
+		is.Equal(code(s.Unchecked().RemoveDomain(ctx, "none", "ldap", "root")), errs.NotFound)
 		f.get(t, "u0001")
 
-		is.NoErr(s.RemoveDomain(ctx, "acme", "ldap", "root"))
-		content, err = s.DomainContent(ctx, "acme")
+		is.NoErr(s.Unchecked().RemoveDomain(ctx, "acme", "ldap", "root"))
+		content, err = s.Unchecked().DomainContent(ctx, "acme")
 		is.NoErr(err)
 		is.Equal(content, map[string]principals.DomainCounts{"local": {Users: 1, Teams: 1}, "saml": {Users: 1}})
 		is.Equal(f.content.owned, map[string]int{"acme/root": 9, "acme/eve": 7, "evil/u0001": 8})
@@ -76,7 +76,7 @@ func TestRemoveDomain(t *testing.T) {
 		is.Equal(code(err), errs.NotFound)
 		_, err = f.store.User(ctx, "evil", "eve")
 		is.NoErr(err)
-		is.NoErr(s.RemoveDomain(ctx, "acme", "ldap", own.ID)) // nothing is left, and a team can get it
+		is.NoErr(s.Unchecked().RemoveDomain(ctx, "acme", "ldap", own.ID)) // nothing is left, and a team can get it
 	})
 }
 
@@ -86,15 +86,15 @@ func TestRemoveDomainKeepsASuperuser(t *testing.T) {
 		is, ctx := is.New(t), t.Context()
 		f.scan(t, snapshot{People: people("boss", "jo")})
 		f.user(t, "local")
-		is.NoErr(f.RemoveDomain(ctx, "acme", "ldap", "local")) // there was none before
+		is.NoErr(f.Unchecked().RemoveDomain(ctx, "acme", "ldap", "local")) // there was none before
 		f.scan(t, snapshot{People: people("boss", "jo")})
 		f.edit(t, "boss", func(u *principals.User) { u.Superuser = true })
 		f.content.owned["acme/boss"] = 1
-		err := f.RemoveDomain(ctx, "acme", "ldap", "local")
+		err := f.Unchecked().RemoveDomain(ctx, "acme", "ldap", "local")
 		is.Equal(code(err), errs.Conflict)
 		f.get(t, "jo")
 		f.edit(t, "local", func(u *principals.User) { u.Superuser = true })
-		is.NoErr(f.RemoveDomain(ctx, "acme", "ldap", "local"))
+		is.NoErr(f.Unchecked().RemoveDomain(ctx, "acme", "ldap", "local"))
 		f.gone(t, "jo")
 	})
 }

@@ -32,7 +32,8 @@ type DependentStore interface {
 }
 
 // Hooks returns what is counted and swept of users and teams. The Service itself renames and deletes what it has of them.
-func (s *Service) Hooks() entity.Hooks {
+func (p Unchecked) Hooks() entity.Hooks {
+	s := p.s
 	return entity.Hooks{
 		Dependents: func(ctx context.Context, tenant string, kind entity.Kind, ids []string, _ time.Time) ([]entity.Dependent, error) {
 			if kind != KindUser {

@@ -42,7 +42,7 @@ func (s *Service) principal(ctx context.Context, tenant, id string) (Principal, 
 	if isID || errs.CodeOf(err) != errs.NotFound {
 		return p, err
 	}
-	spelled, failed := s.CanonicalName(ctx, tenant, id)
+	spelled, failed := s.canonicalName(ctx, tenant, id)
 	if failed != nil || spelled == id {
 		return p, cmp.Or(failed, err)
 	}

@@ -23,7 +23,7 @@ const (
 	maxAllCounted = 16
 )
 
-// Authenticate checks a password without an actor, for sessions. Users are found ignoring case; only those of the
+// Authenticate checks a password. Users are found ignoring case; only those of the
 // domain Local can pass.
 //
 // Every refusal is the same errs.Unauthenticated "Unable to log in" with the reason as its cause: unknown tenant, user or
@@ -34,13 +34,13 @@ const (
 // right is refused when the last wrong one arrived before it was counted. Other errors mean that nothing could be found out.
 //
 // The count is a transaction of its own: do not call it inside one.
-func (s *Service) Authenticate(ctx context.Context, tenant, domain, username, password string) (User, error) {
-	found, err := s.passes(ctx, tenant, domain, username, password)
+func (p Unchecked) Authenticate(ctx context.Context, tenant, domain, username, password string) (User, error) {
+	found, err := p.s.passes(ctx, tenant, domain, username, password)
 	if err != nil {
 		return User{}, err
 	}
-	u, err := s.store.User(ctx, tenant, found)
-	return s.seen(u), err
+	u, err := p.s.store.User(ctx, tenant, found)
+	return p.s.seen(u), err
 }
 
 // passes checks and counts a password, and returns the user's name. Errors: refusals as in Authenticate.
@@ -157,7 +157,7 @@ func (s *Service) SetPassword(ctx context.Context, username, current, password s
 		return err
 	}
 	if a.User != username {
-		return s.SetPasswordOf(ctx, a.Tenant, username, password, also...)
+		return s.setPassword(ctx, a.Tenant, username, password, also...)
 	}
 	if err := s.takesPassword(ctx, a.Tenant, username, password); err != nil {
 		return err
@@ -170,12 +170,16 @@ func (s *Service) SetPassword(ctx context.Context, username, current, password s
 	} else if err != nil {
 		return err
 	}
-	return s.SetPasswordOf(ctx, a.Tenant, username, password, also...)
+	return s.setPassword(ctx, a.Tenant, username, password, also...)
 }
 
-// SetPasswordOf sets a password without an actor, for the command line. Errors: errs.NotFound, errs.Invalid as in
-// SetPassword.
-func (s *Service) SetPasswordOf(ctx context.Context, tenant, username, password string, also ...func(context.Context) error) error {
+// SetPassword sets the password of a user, as a superuser does with Service.SetPassword. The functions also run in the same
+// transaction. Errors: errs.NotFound; errs.Invalid.
+func (p Unchecked) SetPassword(ctx context.Context, tenant, username, password string, also ...func(context.Context) error) error {
+	return p.s.setPassword(ctx, tenant, username, password, also...)
+}
+
+func (s *Service) setPassword(ctx context.Context, tenant, username, password string, also ...func(context.Context) error) error {
 	if err := s.takesPassword(ctx, tenant, username, password); err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ import (
 
 func (f *fixture) login(t *testing.T, name, password string) error {
 	t.Helper()
-	_, err := f.Authenticate(t.Context(), "acme", "local", name, password)
+	_, err := f.Unchecked().Authenticate(t.Context(), "acme", "local", name, password)
 	return err
 }
 
@@ -45,7 +45,7 @@ func TestAuthenticate(t *testing.T) {
 		is.NoErr(err)
 
 		for _, name := range []string{"Jö", "jö", "JÖ", "Jo\u0308"} {
-			u, err := f.Authenticate(t.Context(), "acme", "local", name, password)
+			u, err := f.Unchecked().Authenticate(t.Context(), "acme", "local", name, password)
 			is.NoErr(err)
 			is.Equal(u.Username, "Jö")
 		}
@@ -71,7 +71,7 @@ func TestAuthenticate(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				is, before := is.New(t), principals.Hashings(f.Service)
-				_, err := f.Authenticate(t.Context(), c.tenant, c.domain, c.user, c.password)
+				_, err := f.Unchecked().Authenticate(t.Context(), c.tenant, c.domain, c.user, c.password)
 				is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 				is.Equal(errs.MessageOf(err), "Unable to log in")
 				hashed := int64(0)
@@ -92,7 +92,7 @@ func from(ctx context.Context, address string) context.Context {
 // loginFrom logs jo of acme in from an address.
 func (f *fixture) loginFrom(t *testing.T, address, password string) error {
 	t.Helper()
-	_, err := f.Authenticate(from(t.Context(), address), "acme", "local", "jo", password)
+	_, err := f.Unchecked().Authenticate(from(t.Context(), address), "acme", "local", "jo", password)
 	return err
 }
 
@@ -210,7 +210,7 @@ func TestLockOfAllNetworks(t *testing.T) {
 		is.True(f.get(t, "jo").LockedAt == nil)
 
 		f.user(t, "eve") // each user has a count, and each tenant
-		_, err := f.Authenticate(from(t.Context(), "198.51.100.2"), "acme", "local", "eve", password)
+		_, err := f.Unchecked().Authenticate(from(t.Context(), "198.51.100.2"), "acme", "local", "eve", password)
 		is.NoErr(err)
 	})
 }
@@ -225,14 +225,14 @@ func TestLocksAreLogged(t *testing.T) {
 	_, err := s.CreateUser(root(t), principals.User{Username: "jo", Enabled: true}, password)
 	is.NoErr(err)
 	for range 11 {
-		_, err := s.Authenticate(from(t.Context(), "2001:db8::1"), "acme", "local", "jo", wrong)
+		_, err := s.Unchecked().Authenticate(from(t.Context(), "2001:db8::1"), "acme", "local", "jo", wrong)
 		is.Equal(code(err), errs.Unauthenticated)
 	}
 	is.NoErr(s.Unlock(root(t), "jo"))
 	is.NoErr(s.Unlock(root(t), "jo")) // there is nothing to unlock
 	fail := func(times int) {
 		for range times {
-			_, err := s.Authenticate(from(t.Context(), "2001:db8::1"), "acme", "local", "jo", wrong)
+			_, err := s.Unchecked().Authenticate(from(t.Context(), "2001:db8::1"), "acme", "local", "jo", wrong)
 			is.Equal(code(err), errs.Unauthenticated)
 		}
 	}
@@ -259,7 +259,7 @@ func TestParallelLogins(t *testing.T) {
 			var ok atomic.Int64
 			for range n {
 				wg.Go(func() {
-					_, err := f.Authenticate(t.Context(), "acme", "local", "jo", password)
+					_, err := f.Unchecked().Authenticate(t.Context(), "acme", "local", "jo", password)
 					switch {
 					case err == nil:
 						ok.Add(1)
@@ -298,7 +298,7 @@ func TestGuessBehindTheLock(t *testing.T) {
 		for range 10 {
 			is.True(f.login(t, "jo", "wrong horse") != nil)
 		}
-		_, err = slow.Authenticate(t.Context(), "acme", "local", "jo", password) // read the user before the lock
+		_, err = slow.Unchecked().Authenticate(t.Context(), "acme", "local", "jo", password) // read the user before the lock
 		is.Equal(code(err), errs.Unauthenticated)
 	})
 }
@@ -321,9 +321,9 @@ func TestPasswordChangedMeanwhile(t *testing.T) {
 		f.user(t, "jo")
 		l, err := f.store.Login(t.Context(), "acme", "jo", "")
 		is.NoErr(err)
-		is.NoErr(f.SetPasswordOf(t.Context(), "acme", "jo", "another horse"))
+		is.NoErr(f.Unchecked().SetPassword(t.Context(), "acme", "jo", "another horse"))
 		slow := principals.New(principals.Options{Store: lateStore{f.store, l}, Now: func() time.Time { return f.now }, Cost: cheap})
-		_, err = slow.Authenticate(t.Context(), "acme", "local", "jo", password)
+		_, err = slow.Unchecked().Authenticate(t.Context(), "acme", "local", "jo", password)
 		is.Equal(code(err), errs.Unauthenticated)
 		is.NoErr(f.login(t, "jo", "another horse"))
 	})
@@ -348,18 +348,18 @@ func TestLoginsBesideLockedRows(t *testing.T) {
 			return err
 		}
 		for _, name := range []string{"far", "nobody"} {
-			_, err := s.Authenticate(t.Context(), "acme", "local", name, password)
+			_, err := s.Unchecked().Authenticate(t.Context(), "acme", "local", name, password)
 			is.Equal(code(err), errs.Unauthenticated)
 		}
 		for range 100 {
 			trying.Go(func() {
-				if _, err := s.Authenticate(t.Context(), "acme", "local", "jo", "wrong horse"); code(err) != errs.Unauthenticated {
+				if _, err := s.Unchecked().Authenticate(t.Context(), "acme", "local", "jo", "wrong horse"); code(err) != errs.Unauthenticated {
 					t.Error(err)
 				}
 			})
 		}
 		for range 10 { // while those wait
-			_, err := s.Authenticate(t.Context(), "evil", "local", "jo", password)
+			_, err := s.Unchecked().Authenticate(t.Context(), "evil", "local", "jo", password)
 			is.NoErr(err)
 		}
 		return nil
@@ -377,12 +377,12 @@ func (brokenStore) Login(context.Context, string, string, string) (principals.Lo
 func TestAuthenticateFaults(t *testing.T) {
 	is := is.New(t)
 	s := principals.New(principals.Options{Store: brokenStore{}, Cost: cheap})
-	_, err := s.Authenticate(t.Context(), "acme", "local", "jo", password)
+	_, err := s.Unchecked().Authenticate(t.Context(), "acme", "local", "jo", password)
 	is.Equal(code(err), errs.Unavailable) // nothing was found out, so it is no refusal
 	s = principals.New(principals.Options{Store: lateStore{}, Cost: cheap})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = s.Authenticate(ctx, "acme", "local", "jo", password)
+	_, err = s.Unchecked().Authenticate(ctx, "acme", "local", "jo", password)
 	is.True(errors.Is(err, context.Canceled))
 }
 
@@ -408,9 +408,9 @@ func TestSetPassword(t *testing.T) {
 		}
 		is.NoErr(f.SetPassword(root(t), "jo", "", strings.Repeat("ü", 256)))
 		is.NoErr(f.login(t, "jo", strings.Repeat("ü", 256)))
-		is.NoErr(f.SetPasswordOf(t.Context(), "acme", "jo", "12345678"))
-		is.Equal(code(f.SetPasswordOf(t.Context(), "acme", "JO", "12345678")), errs.NotFound) // names are exact
-		is.Equal(code(f.SetPasswordOf(t.Context(), "none", "jo", "12345678")), errs.NotFound)
+		is.NoErr(f.Unchecked().SetPassword(t.Context(), "acme", "jo", "12345678"))
+		is.Equal(code(f.Unchecked().SetPassword(t.Context(), "acme", "JO", "12345678")), errs.NotFound) // names are exact
+		is.Equal(code(f.Unchecked().SetPassword(t.Context(), "none", "jo", "12345678")), errs.NotFound)
 
 		for range 10 {
 			is.Equal(code(f.SetPassword(self(t, "jo"), "jo", "wrong horse", "another horse")), errs.Forbidden)
@@ -437,17 +437,17 @@ func TestSetPassword(t *testing.T) {
 func TestAddSuperuser(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is := is.New(t)
-		u, err := f.AddSuperuser(t.Context(), "acme", "admin", password)
+		u, err := f.Unchecked().AddSuperuser(t.Context(), "acme", "admin", password)
 		is.NoErr(err)
 		is.True(u.Superuser && u.Enabled && u.Domain == "local")
-		got, err := f.Authenticate(t.Context(), "acme", "local", "admin", password)
+		got, err := f.Unchecked().Authenticate(t.Context(), "acme", "local", "admin", password)
 		is.NoErr(err)
 		is.Equal(got, u)
-		_, err = f.AddSuperuser(t.Context(), "acme", "ADMIN", password)
+		_, err = f.Unchecked().AddSuperuser(t.Context(), "acme", "ADMIN", password)
 		is.Equal(code(err), errs.Conflict)
-		_, err = f.AddSuperuser(t.Context(), "none", "admin", password)
+		_, err = f.Unchecked().AddSuperuser(t.Context(), "none", "admin", password)
 		is.Equal(code(err), errs.NotFound)
-		_, err = f.AddSuperuser(t.Context(), "evil", "admin", "short")
+		_, err = f.Unchecked().AddSuperuser(t.Context(), "evil", "admin", "short")
 		is.Equal(code(err), errs.Invalid)
 	})
 }

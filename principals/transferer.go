@@ -42,21 +42,10 @@ type TransferStore interface {
 	DeleteTeams(ctx context.Context, tenant string, ids []string) (int, error)
 }
 
-// Known returns the given principal ids of a tenant, Everyone's too, that exist. It needs no actor.
-func (s *Service) Known(ctx context.Context, tenant string, ids []string) (map[string]bool, error) {
-	return s.store.Known(ctx, tenant, ids)
-}
-
-// Username returns the exact name of the user of a tenant who is meant by a name, in any spelling of it. It returns
-// errs.NotFound if there is none. It needs no actor.
-func (s *Service) Username(ctx context.Context, tenant, name string) (string, error) {
-	u, err := s.find(ctx, tenant, name)
-	return u.Username, err
-}
-
 // Types returns the entity types of teams and users: they can be looked up and moved by bundles, and teams can be commented.
 // Removing a principal through its type does not reassign what it owns: the caller does.
-func (s *Service) Types() []entity.Type {
+func (p Unchecked) Types() []entity.Type {
+	s := p.s
 	return []entity.Type{
 		{
 			Kind: KindUser, Transferer: s.userTransferer(), Owns: true, Protected: s.store.Superusers,

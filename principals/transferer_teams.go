@@ -130,7 +130,7 @@ func (s *Service) putTeams(ctx context.Context, b *transfer.Batch[teamWithMember
 	if err := s.store.PutTeams(ctx, b.Tenant, teams, b.Yield); err != nil || b.CrossTenant() {
 		return err
 	}
-	known, err := transfer.Known(ctx, s, b.Tenant, names)
+	known, err := transfer.Known(ctx, s.store, b.Tenant, names)
 	if err != nil {
 		return err
 	}

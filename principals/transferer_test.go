@@ -19,7 +19,7 @@ import (
 )
 
 func (f *fixture) types() (user, team entity.Type) {
-	types := principals.New(principals.Options{Store: f.store, Blobs: f.blobs, Now: func() time.Time { return f.now }}).Types()
+	types := principals.New(principals.Options{Store: f.store, Blobs: f.blobs, Now: func() time.Time { return f.now }}).Unchecked().Types()
 	return types[0], types[1]
 }
 
@@ -51,7 +51,7 @@ func TestTypes(t *testing.T) {
 			_, err = team.Lookup(t.Context(), "acme", key)
 			is.Equal(errs.CodeOf(err), errs.NotFound)
 		}
-		known, err := f.Known(t.Context(), "acme", []string{"jo", "none"})
+		known, err := f.Unchecked().Known(t.Context(), "acme", []string{"jo", "none"})
 		is.NoErr(err)
 		is.Equal(known, map[string]bool{"jo": true})
 	})
@@ -351,7 +351,7 @@ func TestArrivingDomain(t *testing.T) {
 				}
 				return nil
 			},
-		}).Types()
+		}).Unchecked().Types()
 		into := entity.ImportOptions{Rule: entity.Overwrite, Owner: "admin", Warnings: &entity.Warnings{}}
 		for name, want := range map[string]string{"staff": "staff", "nowhere": principals.Local} {
 			_, _, err := types[0].Transferer.Import(t.Context(), "acme", userRow("of-"+name, `{"domain": "`+name+`", "enabled": true}`), into)

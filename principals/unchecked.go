@@ -3,6 +3,8 @@ package principals
 import (
 	"context"
 	"time"
+
+	"github.com/tenantcontent/tenantcontent/paging"
 )
 
 // Unchecked has the methods of a Service that check no permission: they need no actor and take any tenant. They are for the
@@ -14,12 +16,48 @@ func (s *Service) Unchecked() Unchecked { return Unchecked{s} }
 
 // LockDomain locks a tenant until the transaction in ctx ends: other callers that lock it wait. It returns errs.Invalid for the
 // domain Local, and errs.NotFound if there is no such tenant, or it has no such domain.
-func (u Unchecked) LockDomain(ctx context.Context, tenant, domain string) error {
-	return u.s.lockDomain(ctx, tenant, domain)
+func (p Unchecked) LockDomain(ctx context.Context, tenant, domain string) error {
+	return p.s.lockDomain(ctx, tenant, domain)
 }
 
 // Rename changes the names of users wherever they are stored; names maps old ones to new ones. Names may pass from one user to
 // another, in a circle too, but must not be those of other users. It joins the transaction in ctx.
-func (u Unchecked) Rename(ctx context.Context, tenant string, names map[string]string, at time.Time) error {
-	return u.s.rename(ctx, tenant, names, at)
+func (p Unchecked) Rename(ctx context.Context, tenant string, names map[string]string, at time.Time) error {
+	return p.s.rename(ctx, tenant, names, at)
+}
+
+// LockPrincipals keeps content from being added for users and teams until the transaction in ctx ends, and waits for what is
+// just being added: a caller that removes them then finds all that they own. The tenant must be locked before. Ids that do not
+// exist are no error.
+func (p Unchecked) LockPrincipals(ctx context.Context, tenant string, ids []string) error {
+	return p.s.store.LockPrincipals(ctx, tenant, ids)
+}
+
+// Known returns the given principal ids of a tenant, Everyone's too, that exist.
+func (p Unchecked) Known(ctx context.Context, tenant string, ids []string) (map[string]bool, error) {
+	return p.s.store.Known(ctx, tenant, ids)
+}
+
+// Username returns the exact name of the user of a tenant with a name, in any spelling of it. It returns errs.NotFound if there
+// is none.
+func (p Unchecked) Username(ctx context.Context, tenant, name string) (string, error) {
+	u, err := p.s.find(ctx, tenant, name)
+	return u.Username, err
+}
+
+// CanonicalName is like Service.CanonicalName for a tenant.
+func (p Unchecked) CanonicalName(ctx context.Context, tenant, name string) (string, error) {
+	return p.s.canonicalName(ctx, tenant, name)
+}
+
+// Superusers returns the names of the enabled superusers of a tenant, ordered by name ignoring case.
+func (p Unchecked) Superusers(ctx context.Context, tenant string) (names []string, err error) {
+	err = paging.Each(paging.Query{Limit: paging.MaxLimit}, func(q paging.Query) (paging.Page[User], error) {
+		return p.s.store.Users(ctx, tenant, q)
+	}, func(u User) {
+		if u.Superuser && u.Enabled {
+			names = append(names, u.Username)
+		}
+	})
+	return names, err
 }

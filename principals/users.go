@@ -47,7 +47,7 @@ func (s *Service) find(ctx context.Context, tenant, name string) (User, error) {
 	if errs.CodeOf(err) != errs.NotFound {
 		return u, err
 	}
-	spelled, failed := s.CanonicalName(ctx, tenant, name)
+	spelled, failed := s.canonicalName(ctx, tenant, name)
 	if failed != nil || spelled == name {
 		return u, cmp.Or(failed, err)
 	}
@@ -99,9 +99,17 @@ func (s *Service) key(ctx context.Context, tenant, username string) (string, err
 	return all[0], err
 }
 
-// CanonicalName returns the exact name of the user of a tenant with a name: of the user with that spelling, else of the one with an
-// equivalent spelling. A name that no user has is returned as it is. It needs no actor.
-func (s *Service) CanonicalName(ctx context.Context, tenant, name string) (string, error) {
+// CanonicalName returns the exact name of the user with a name, to any session: of the user with that spelling, else of the one
+// with an equivalent spelling. A name that no user has is returned as it is.
+func (s *Service) CanonicalName(ctx context.Context, name string) (string, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return "", err
+	}
+	return s.canonicalName(ctx, a.Tenant, name)
+}
+
+func (s *Service) canonicalName(ctx context.Context, tenant, name string) (string, error) {
 	if ValidOldUsername(name) != nil {
 		return name, nil
 	}
@@ -142,11 +150,10 @@ func (s *Service) CreateUser(ctx context.Context, u User, password string) (User
 	return s.addUser(ctx, a.Tenant, u, hash)
 }
 
-// AddSuperuser adds an enabled superuser without an actor, for the command line. Errors: errs.NotFound for the tenant;
-// errs.Conflict, errs.Invalid as CreateUser. Do not call it inside a transaction, as the password may wait long to be
-// hashed: see NewSuperuser.
-func (s *Service) AddSuperuser(ctx context.Context, tenant, username, password string) (User, error) {
-	add, err := s.NewSuperuser(ctx, username, password)
+// AddSuperuser adds an enabled superuser. Errors: errs.NotFound for the tenant; errs.Conflict, errs.Invalid as CreateUser. Do not
+// call it inside a transaction, as the password may wait long to be hashed: see NewSuperuser.
+func (p Unchecked) AddSuperuser(ctx context.Context, tenant, username, password string) (User, error) {
+	add, err := p.NewSuperuser(ctx, username, password)
 	if err != nil {
 		return User{}, err
 	}
@@ -155,13 +162,13 @@ func (s *Service) AddSuperuser(ctx context.Context, tenant, username, password s
 
 // NewSuperuser hashes the password of an enabled superuser, and returns a function that adds the user as AddSuperuser does and
 // may be called inside a transaction. Errors: errs.Invalid.
-func (s *Service) NewSuperuser(ctx context.Context, username, password string) (add func(ctx context.Context, tenant string) (User, error), err error) {
+func (p Unchecked) NewSuperuser(ctx context.Context, username, password string) (add func(ctx context.Context, tenant string) (User, error), err error) {
 	if err := validPassword(password); err != nil {
 		return nil, err
 	}
 	u := User{Username: username, Superuser: true, Enabled: true}
-	hash, err := s.newHash(ctx, &u, password)
-	return func(ctx context.Context, tenant string) (User, error) { return s.addUser(ctx, tenant, u, hash) }, err
+	hash, err := p.s.newHash(ctx, &u, password)
+	return func(ctx context.Context, tenant string) (User, error) { return p.s.addUser(ctx, tenant, u, hash) }, err
 }
 
 // newHash checks a new user, and hashes the password, "" for none. It must not run in a transaction, as it is slow.

@@ -74,7 +74,7 @@ type Store interface {
 }
 
 // Authenticator authenticates users of a domain by their passwords. *domains.Service implements it and, for the domain local only,
-// *principals.Service. Authenticate returns errs.Unauthenticated if it refuses.
+// principals.Unchecked. Authenticate returns errs.Unauthenticated if it refuses.
 type Authenticator interface {
 	Authenticate(ctx context.Context, tenant, domain, username, password string) (principals.User, error)
 }

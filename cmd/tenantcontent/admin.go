@@ -100,7 +100,7 @@ type userAddCommand struct {
 
 func (u *userAddCommand) Run(ctx context.Context, t terminal) error {
 	return u.run(ctx, t, "Added the superuser %s to the tenant %s.", func(app *tenantcontent.App, password string) error {
-		_, err := app.Principals.AddSuperuser(ctx, u.Tenant, u.Username, password)
+		_, err := app.Principals.Unchecked().AddSuperuser(ctx, u.Tenant, u.Username, password)
 		return err
 	})
 }
@@ -111,7 +111,7 @@ type userPasswdCommand struct {
 
 func (u *userPasswdCommand) Run(ctx context.Context, t terminal) error {
 	return u.run(ctx, t, "Set the password of %s in the tenant %s.", func(app *tenantcontent.App, password string) error {
-		return app.Principals.SetPasswordOf(ctx, u.Tenant, u.Username, password)
+		return app.Principals.Unchecked().SetPassword(ctx, u.Tenant, u.Username, password)
 	})
 }
 

@@ -83,7 +83,7 @@ func TestEntryOfRenamed(t *testing.T) {
 		w := serve(t, db, tenantcontent.NewSecretKey(), nil)
 		domain := w.admin.domain(t, "Work", "OIDC", map[string]any{"issuer": "https://login.example.com", "clientID": "x"})
 		called := func(ctx context.Context, name string) error {
-			_, err := w.app.Principals.Admit(ctx, "acme", domain, "OIDC", principals.Identity{ID: "1", Username: name})
+			_, err := w.app.Principals.Unchecked().Admit(ctx, "acme", domain, "OIDC", principals.Identity{ID: "1", Username: name})
 			return err
 		}
 		is.NoErr(called(t.Context(), "jo"))
