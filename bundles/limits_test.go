@@ -18,9 +18,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
 
-// TestTightTenant: content that says the same 10,000 times over is exported, replaced, and restored from the archive that
+// TestTightTenantSize: content that says the same 10,000 times over is exported, replaced, and restored from the archive that
 // was kept, whatever the expansion ratio.
-func TestTightTenant(t *testing.T) {
+func TestTightTenantSize(t *testing.T) {
 	for _, ratio := range []int64{0, 2} {
 		t.Run(fmt.Sprint(ratio), func(t *testing.T) {
 			dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {

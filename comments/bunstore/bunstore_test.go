@@ -104,8 +104,8 @@ func grow(t testing.TB, db *bun.DB, of string, n int, loud bool, parent func(i i
 	}))
 }
 
-// TestDeepThread: a thread of 10,000 replies below each other goes with a handful of statements.
-func TestDeepThread(t *testing.T) {
+// TestDeepThreadSize: a thread of 10,000 replies below each other goes with a handful of statements.
+func TestDeepThreadSize(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, ctx := is.New(t), t.Context()
 		db, count := dbtest.Counted(t, func(t testing.TB) *bun.DB { return people(t.(*testing.T), open(t)) })
@@ -131,8 +131,8 @@ func TestDeepThread(t *testing.T) {
 	})
 }
 
-// TestLongThread: a page of 100,000 replies or comments is read from indexes alone, without a sort and a count.
-func TestLongThread(t *testing.T) {
+// TestLongThreadSize: a page of 100,000 replies or comments is read from indexes alone, without a sort and a count.
+func TestLongThreadSize(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, ctx := is.New(t), t.Context()
 		db, count := dbtest.Counted(t, func(t testing.TB) *bun.DB { return people(t.(*testing.T), open(t)) })

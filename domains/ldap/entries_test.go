@@ -23,7 +23,7 @@ func heap() int {
 	return int(m.HeapAlloc >> 20)
 }
 
-func TestManyPeople(t *testing.T) {
+func TestManyPeopleMemory(t *testing.T) {
 	each(t, func(tree *slapd.Tree) { tree.Crowd(20_000, 200, 60_000) }, func(t *testing.T, d domains.Driver, s *slapd.Server, _ *slapd.Tree) {
 		is := is.New(t)
 		realm := mustOpen(t, d, s.Config(s.URL, nil))

@@ -11,8 +11,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/domains/ldap"
 )
 
-// TestLongValues: of long values no more stays in memory than what is kept of them.
-func TestLongValues(t *testing.T) {
+// TestLongValuesMemory: of long values no more stays in memory than what is kept of them.
+func TestLongValuesMemory(t *testing.T) {
 	is := is.New(t)
 	const people = 2000
 	long := strings.Repeat("x", 20_000)
