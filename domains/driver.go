@@ -57,28 +57,27 @@ func MemberNames[T any](member string, of map[string]T) []string {
 	return names
 }
 
-// Realm is an opened domain. It implements any of the interfaces below. Methods may be called concurrently. A call ends with
-// its context.
-type Realm interface{}
+// Realm is an opened domain. It implements any of the interfaces below, for what it supports. Methods may be called concurrently. A
+// call ends with its context.
+type Realm interface {
+	// Check returns the reason why nobody can log in, as far as the configuration alone tells, for instance that connections to
+	// its address are denied; nil if there is none. It makes no connections. The reason is errs.Invalid, with a message that
+	// begins with the member at fault ("url must …").
+	Check() error
+}
 
 // SecretSender is a Realm that sends its secrets to a server. When a configuration changes, a stored secret is kept only if the
 // realm of the new one sends it to the same server. A Realm without this interface may send secrets to any server that its
 // configuration names: they are kept only while the other members of the configuration stay the same.
 type SecretSender interface {
+	Realm
 	// Redirects returns the member of the configuration because of which this realm sends secrets to another server than
 	// before, or lets others read them, "" for none. Two spellings of one address are the same. before is the realm of the
 	// previous configuration, of any driver.
 	Redirects(before Realm) string
 }
 
-// ConfigChecker is a Realm that can find out from its configuration alone that nobody can log in, for instance because connections to
-// its address are denied.
-type ConfigChecker interface {
-	// Check makes no connections. It returns errs.Invalid, with a message that begins with the member at fault ("url must …").
-	Check() error
-}
-
-// DeniedAddress returns the error of Checker for a member of a configuration that is the address of a server to which
+// DeniedAddress returns the error of Check for a member of a configuration that is the address of a server to which
 // connections are denied.
 func DeniedAddress(member string) error {
 	return errs.New(errs.Invalid, "%s must not be an address in a network that this server does not connect to", member)
@@ -86,6 +85,7 @@ func DeniedAddress(member string) error {
 
 // PasswordLogin is a Realm whose people log in with a name and a password that the realm checks.
 type PasswordLogin interface {
+	Realm
 	// Login is never called with an empty name or password.
 	// It returns errs.Unauthenticated for every refusal alike, with the Identity, or only its ID, of the person if known: the
 	// failure counts against that user, whatever name was typed. It returns errs.Upstream if the realm could not check the
@@ -95,6 +95,7 @@ type PasswordLogin interface {
 
 // RedirectLogin is a Realm whose people log in at a provider, where their browser is sent.
 type RedirectLogin interface {
+	Realm
 	// Begin returns the address to send the browser to, and the state of this login for Finish, which is kept sealed for ten
 	// minutes and for one use. It returns errs.Upstream if the provider cannot be reached.
 	Begin(ctx context.Context, at Endpoints, state string) (location string, memory []byte, err error)
@@ -105,6 +106,7 @@ type RedirectLogin interface {
 
 // Metadata is a RedirectLogin that describes this service to the provider.
 type Metadata interface {
+	Realm
 	// Metadata returns a document and its content type.
 	Metadata(at Endpoints) (document []byte, contentType string, err error)
 }
@@ -124,6 +126,7 @@ type Answer struct {
 
 // Directory is a Realm that lists its people and groups.
 type Directory interface {
+	Realm
 	// Entries returns every person, then every group. It reads page by page and keeps no more in memory than it must. The first
 	// error ends it, and makes the entries before it invalid. Errors: errs.Upstream if the directory cannot be reached, refuses
 	// the bind or breaks off.

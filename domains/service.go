@@ -104,10 +104,7 @@ func (s *Service) usable(d Domain) error {
 	if err != nil {
 		return err
 	}
-	if c, ok := realm.(ConfigChecker); ok {
-		return inConfig(c.Check())
-	}
-	return nil
+	return inConfig(realm.Check())
 }
 
 // get also spares the database what cannot be an id: a login brings both.

@@ -64,6 +64,8 @@ type desk struct {
 	password string
 }
 
+func (d *desk) Check() error { return nil }
+
 func (d *desk) Login(_ context.Context, username, password string) (domains.Identity, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -116,6 +118,8 @@ func (gate) Info() domains.Info {
 }
 
 func (gate) Open(json.RawMessage) (domains.Realm, error) { return gate{}, nil }
+
+func (gate) Check() error { return nil }
 
 func (gate) Begin(_ context.Context, at domains.Endpoints, state string) (string, []byte, error) {
 	return "https://provider.example/?" + url.Values{"state": {state}, "back": {at.Callback}}.Encode(), []byte("memory of " + state), nil

@@ -39,6 +39,8 @@ func (paper) Open(config json.RawMessage) (domains.Realm, error) {
 	return paper{secret}, nil
 }
 
+func (paper) Check() error { return nil }
+
 var zoe = domains.Identity{ID: "z1", Username: "zoe", DisplayName: "Zoe Ray", Email: "zoe@example.com"}
 
 func (p paper) Login(_ context.Context, username, password string) (domains.Identity, error) {
@@ -70,6 +72,8 @@ func (gate) Info() domains.Info {
 }
 
 func (gate) Open(json.RawMessage) (domains.Realm, error) { return gate{}, nil }
+
+func (gate) Check() error { return nil }
 
 func (gate) Begin(_ context.Context, _ domains.Endpoints, state string) (string, []byte, error) {
 	return "https://provider.example/?state=" + url.QueryEscape(state), []byte(state), nil

@@ -49,6 +49,7 @@ func testInfo(_ *testing.T, f *fixture) {
 func testOpen(_ *testing.T, f *fixture) {
 	info := f.driver.Info()
 	realm := f.open(f.Config)
+	f.NoErr(realm.Check())
 	_, password := realm.(domains.PasswordLogin)
 	_, redirect := realm.(domains.RedirectLogin)
 	_, metadata := realm.(domains.Metadata)

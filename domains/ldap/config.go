@@ -98,7 +98,7 @@ func (r *realm) readConnection(m *members) {
 	}
 }
 
-// Check implements domains.ConfigChecker.
+// Check implements domains.Realm.
 func (r *realm) Check() error {
 	if r.denied {
 		return domains.DeniedAddress("url")

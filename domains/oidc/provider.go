@@ -25,7 +25,7 @@ type realm struct {
 	found  shared[*provider]
 }
 
-// Check implements domains.ConfigChecker.
+// Check implements domains.Realm.
 func (r *realm) Check() error {
 	if r.denied {
 		return domains.DeniedAddress("issuer")

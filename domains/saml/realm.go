@@ -25,7 +25,7 @@ type realm struct {
 	denied     bool              // connections to the address of the metadata
 }
 
-// Check implements domains.ConfigChecker.
+// Check implements domains.Realm.
 func (r *realm) Check() error {
 	if r.denied {
 		return domains.DeniedAddress("metadataURL")
