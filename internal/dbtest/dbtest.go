@@ -124,17 +124,80 @@ func PostgresURL(t testing.TB) string {
 	return u.String()
 }
 
-// Postgres returns a database in a schema of the test's own, with row-level security on.
+// Postgres returns a database of the test's own, with row-level security on.
 func Postgres(t testing.TB) *bun.DB {
 	t.Helper()
-	db := open(t, PostgresURL(t))
-	if err := prepare(t.Context(), db); err != nil {
+	return open(t, copyOf(t, "secured", "row_level_security=on"))
+}
+
+// copyOf makes a database of the test's own, a copy of a template, and returns its URL with a query. It is removed when the test
+// ends.
+func copyOf(t testing.TB, template, query string) string {
+	t.Helper()
+	Server(t)
+	all, err := databases()
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := migrations.EnableRowLevelSecurity(t.Context(), db); err != nil {
+	name := fmt.Sprintf("t%d", schemas.Add(1))
+	if _, err := all.ExecContext(t.Context(), fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s OWNER tester", name, template)); err != nil {
 		t.Fatal(err)
 	}
-	return db
+	t.Cleanup(func() { // the test may have killed the server: then it stays there
+		_, _ = all.ExecContext(context.Background(), fmt.Sprintf("DROP DATABASE %s WITH (FORCE)", name))
+	})
+	return address(name, query)
+}
+
+// address returns the URL of a database of the cluster for the role tester.
+func address(name, query string) string {
+	c, _ := cluster()
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		panic(err) // of our own making
+	}
+	u.User, u.Path = url.User("tester"), "/"+name
+	u.RawQuery += "&" + query
+	return u.String()
+}
+
+// databases is a connection that makes databases, with their templates: plain is migrated, secured has row-level security, too.
+// Copying one takes a tenth of the time of migrating.
+var databases = sync.OnceValues(func() (*bun.DB, error) {
+	c, err := cluster()
+	if err != nil {
+		return nil, err
+	}
+	admin, err := database.Open(c.URL)
+	if err != nil {
+		return nil, err
+	}
+	ctx := context.Background()
+	for _, make := range []string{"CREATE DATABASE plain OWNER tester", "CREATE DATABASE secured OWNER tester"} {
+		if _, err := admin.ExecContext(ctx, make); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range map[string]string{"plain": "", "secured": "row_level_security=on"} {
+		if err := fill(ctx, address(name, query), query != ""); err != nil {
+			return nil, err
+		}
+	}
+	return admin, nil
+})
+
+// fill prepares a template.
+func fill(ctx context.Context, url string, secured bool) (err error) {
+	db, err := database.Open(url)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }() // a template has no connections
+	if err := prepare(ctx, db); err != nil || !secured {
+		return err
+	}
+	_, err = migrations.EnableRowLevelSecurity(ctx, db)
+	return err
 }
 
 func open(t testing.TB, url string) *bun.DB {

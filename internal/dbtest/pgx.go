@@ -1,7 +1,6 @@
 package dbtest
 
 import (
-	"net/url"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -20,25 +19,15 @@ func EachStore(t *testing.T, test func(t *testing.T, open Opener)) {
 	})
 }
 
-// PGX returns a database in a schema of the test's own, as a host may bring it: through pgx, and without row-level security,
-// for which a connection has to be one of package database.
+// PGX returns a database of the test's own, as a host may bring it: through pgx, and without row-level security, for which a
+// connection has to be one of package database.
 func PGX(t testing.TB) *bun.DB {
 	t.Helper()
-	u, err := url.Parse(PostgresURL(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	q := u.Query()
-	q.Del("row_level_security")
-	u.RawQuery = q.Encode()
-	c, err := pgx.ParseConfig(u.String())
+	c, err := pgx.ParseConfig(copyOf(t, "plain", ""))
 	if err != nil {
 		t.Fatal(err)
 	}
 	db := bun.NewDB(stdlib.OpenDB(*c), pgdialect.New())
 	t.Cleanup(func() { _ = db.Close() })
-	if err := prepare(t.Context(), db); err != nil {
-		t.Fatal(err)
-	}
 	return db
 }

@@ -63,10 +63,14 @@ func Start(ctx context.Context) (*Cluster, error) {
 	return c, nil
 }
 
-// makeFolder makes the folder in /tmp: the path of a socket may have 107 bytes, and the server's user has to get there,
-// which a TMPDIR in somebody's home does not promise.
+// makeFolder makes the folder in /dev/shm when TMPDIR is there, as scripts/test.sh sets it, else in /tmp: the path of a socket may
+// have 107 bytes, and the server's user has to get there, which a TMPDIR in somebody's home does not promise.
 func (c *Cluster) makeFolder() (err error) {
-	if c.dir, err = os.MkdirTemp("/tmp", "pgtest"); err != nil {
+	in := "/tmp"
+	if strings.HasPrefix(os.TempDir(), "/dev/shm/") {
+		in = os.TempDir()
+	}
+	if c.dir, err = os.MkdirTemp(in, "pgtest"); err != nil {
 		c.dir, err = os.MkdirTemp("", "pgtest")
 	}
 	if err == nil && c.cred != nil {
