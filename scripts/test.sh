@@ -18,7 +18,7 @@ inMemory() {
 		[ "$(awk '/^MemAvailable:/ { print int($2 / 1048576) }' /proc/meminfo)" -ge 12 ] || return
 	local dir
 	dir=$(mktemp -d /dev/shm/tenantcontent.XXXXXX) || return
-	chmod 755 "$dir" # servers of tests run as other users
+	chmod 1777 "$dir" # as /tmp: servers of tests run as other users
 	printf '#!/bin/sh\n' >"$dir/runs" && chmod +x "$dir/runs" && "$dir/runs" 2>/dev/null && echo "$dir" && return
 	rm -rf "$dir"
 	return 1
