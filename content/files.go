@@ -52,8 +52,7 @@ func (s *Service) DeleteFile(ctx context.Context, library, path string) error {
 	return s.files.Delete(ctx, e.Tenant, e.ID, path, s.lockLibrary(e.Tenant, e.ID, may))
 }
 
-// changed returns a library whose files the caller may change, before any bytes are read, and the function that asks it again
-// about the locked row.
+// changed returns a library whose files the caller may change, and the check of that for the row when it is locked.
 func (s *Service) changed(ctx context.Context, library string) (Entity, func(Entity) error, error) {
 	a, err := actor.From(ctx)
 	if err != nil {

@@ -95,8 +95,8 @@ func (l *level) classOfValue() class {
 	return plain
 }
 
-// isSecret reports whether a value of a class is a secret. environ says that it is an environment: of an object that is one only
-// the members are secrets.
+// isSecret reports whether a value of a class is a secret. environ reports whether the value is an environment: if that is an
+// object, its members are secrets instead of the object.
 func (t token) isSecret(text []byte, c class, environ bool) bool {
 	if c == plain {
 		return false

@@ -86,7 +86,7 @@ func classOf(name []byte) class {
 	return last.class
 }
 
-// wordOf returns the word that letters end with, a plain one if there is none. whole says that the letters are all of the name.
+// wordOf returns the word that letters end with, a plain one if there is none. whole reports whether letters are all of the name.
 func wordOf(letters []byte, whole bool) word {
 	n := len(letters)
 	if n < 2 || letters[n-1] >= 0x80 || letters[n-2] >= 0x80 {

@@ -11,7 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// setPassword gives a user a password hash.
+// setPassword sets the password hash of a user.
 func setPassword(t *testing.T, s principals.Store, tenant, folded string) {
 	t.Helper()
 	is.New(t).NoErr(s.EditLogin(t.Context(), tenant, folded, "", func(l *principals.Login) error { l.Hash = "$argon2id$"; return nil }))

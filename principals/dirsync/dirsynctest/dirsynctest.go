@@ -58,7 +58,7 @@ func addUsers(t *testing.T, s Store, tenant string, all ...principals.User) {
 	}
 }
 
-// teamID makes a UUID of a number.
+// teamID returns the UUID of the nth team.
 func teamID(n int) string { return fmt.Sprintf("01932e00-0000-7000-8000-%012d", n) }
 
 func team(n int, name, domain string) principals.Team {
