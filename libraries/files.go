@@ -121,22 +121,22 @@ func (l *Files) Put(ctx context.Context, tenant, library, path, contentType stri
 	return f, nil
 }
 
-// content returns the id of the content with the bytes of c: the one that has them already, or c, which w completes.
+// content returns the id of the content with the bytes of c: c, which w completes, or one that has them already. The latter may
+// be released before it is held.
 func (l *Files) content(ctx context.Context, tenant string, w blobs.Writer, c Content) (id string, err error) {
-	if id, err := l.store.Hold(ctx, tenant, c.SHA256); err != nil || id != "" {
-		return id, err
+	for {
+		added, err := l.store.Add(ctx, tenant, c)
+		switch {
+		case err != nil:
+			return "", err
+		case added:
+			_, err := w.Commit(ctx)
+			return c.ID, err
+		}
+		if id, err := l.store.Hold(ctx, tenant, c.SHA256); err != nil || id != "" {
+			return id, err
+		}
 	}
-	added, err := l.store.Add(ctx, tenant, c)
-	if err != nil {
-		return "", err
-	}
-	if !added { // somebody else was first, in this moment
-		return l.store.Hold(ctx, tenant, c.SHA256)
-	}
-	if _, err := w.Commit(ctx); err != nil {
-		return "", err
-	}
-	return c.ID, nil
 }
 
 // Delete removes a file of a library; lock is called as by Put. Errors: errs.NotFound; those of lock, as they are.
