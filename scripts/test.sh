@@ -23,10 +23,18 @@ inMemory() {
 	rm -rf "$dir"
 	return 1
 }
+made=()
+trap 'rm -rf "${made[@]}"' EXIT
 if [ -z "${TMPDIR:-}" ] && TMPDIR=$(inMemory 2>/dev/null); then
 	export TMPDIR
-	trap 'rm -rf "$TMPDIR"' EXIT
+	made+=("$TMPDIR")
 fi
+
+# The processes of all packages start from one migrated SQLite file and one PostgreSQL cluster, which the first of them makes here.
+TENANTCONTENT_TEST_SHARED=$(mktemp -d "${TMPDIR:-/tmp}/tenantcontent.XXXXXX")
+export TENANTCONTENT_TEST_SHARED
+chmod 1777 "$TENANTCONTENT_TEST_SHARED"
+made+=("$TENANTCONTENT_TEST_SHARED")
 
 sizes='Test\w*(Memory|Size)'
 # Tests wait for servers, browsers and time-outs: one package more than there are cores keeps the cores busy.

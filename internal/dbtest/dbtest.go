@@ -51,42 +51,84 @@ func SQLite(t testing.TB) *bun.DB {
 	return open(t, "sqlite:"+path)
 }
 
-// template is a migrated SQLite file, made once a process: migrating takes longer than most tests.
-var template = sync.OnceValues(func() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "tenantcontent-template-")
+// Shared is the environment variable that names a folder for what every process of a run of tests starts from: a migrated SQLite file
+// and a PostgreSQL cluster. Without it each process makes its own. scripts/test.sh sets it.
+const Shared = "TENANTCONTENT_TEST_SHARED"
+
+// template is a migrated SQLite file, kept in memory: migrating takes longer than most tests.
+var template = sync.OnceValues(func() (whole []byte, err error) {
+	dir, shared := os.Getenv(Shared), ""
+	if dir != "" {
+		shared = filepath.Join(dir, "template.db")
+		if whole, err := os.ReadFile(shared); err == nil {
+			return whole, nil
+		}
+	}
+	own, err := os.MkdirTemp(dir, "tenantcontent-template-")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	path := filepath.Join(dir, "template.db")
+	defer func() { _ = os.RemoveAll(own) }()
+	path := filepath.Join(own, "template.db")
 	db, err := database.Open("sqlite:" + path)
 	if err != nil {
 		return nil, err
 	}
-	if err := prepare(context.Background(), db); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	if err := db.Close(); err != nil { // it copies the log back, so that the file is whole
+	err = prepare(context.Background(), db)
+	if err := errors.Join(err, db.Close()); err != nil { // Close copies the log back, so that the file is whole
 		return nil, err
 	}
-	return os.ReadFile(path)
+	if whole, err = os.ReadFile(path); err == nil && dir != "" {
+		err = os.Rename(path, shared)
+	}
+	return whole, err
 })
 
-// cluster is the process's PostgreSQL. pgtest takes it down when the process ends, however that ends.
+// cluster is the process's PostgreSQL, with the role tester and the templates. pgtest takes it down when the process ends, however
+// that ends.
 var cluster = sync.OnceValues(func() (*pgtest.Cluster, error) {
-	c, err := pgtest.Start(context.Background())
+	ctx, shared := context.Background(), ""
+	if dir := os.Getenv(Shared); dir != "" {
+		shared = filepath.Join(dir, "cluster")
+		if _, err := os.Stat(shared); err == nil {
+			return pgtest.StartCopy(ctx, shared)
+		}
+	}
+	c, err := pgtest.Start(ctx)
 	if err != nil {
 		return nil, err
 	}
-	admin, err := database.Open(c.URL)
-	if err != nil {
+	if err := addTemplates(ctx, c); err != nil {
 		return nil, err
 	}
-	defer func() { _ = admin.Close() }()
-	// Policies do not bind a superuser, so tests log in as somebody else.
-	_, err = admin.ExecContext(context.Background(), "CREATE ROLE tester LOGIN CREATEDB")
+	if shared != "" {
+		err = c.Save(ctx, shared)
+	}
 	return c, err
 })
+
+// addTemplates makes the databases that tests copy, which takes a tenth of the time of migrating: plain is migrated, secured has
+// row-level security, too. Policies do not bind a superuser, so tests log in as tester.
+func addTemplates(ctx context.Context, c *pgtest.Cluster) (err error) {
+	admin, err := database.Open(c.URL)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, admin.Close()) }()
+	for _, make := range []string{
+		"CREATE ROLE tester LOGIN CREATEDB", "CREATE DATABASE plain OWNER tester", "CREATE DATABASE secured OWNER tester",
+	} {
+		if _, err := admin.ExecContext(ctx, make); err != nil {
+			return err
+		}
+	}
+	for name, query := range map[string]string{"plain": "", "secured": "row_level_security=on"} {
+		if err := fill(ctx, address(c, name, query), query != ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Server returns the process's PostgreSQL server. Without installed server programs it skips the test, or fails
 // it: see needs.Start.
@@ -134,7 +176,7 @@ func Postgres(t testing.TB) *bun.DB {
 // ends.
 func copyOf(t testing.TB, template, query string) string {
 	t.Helper()
-	Server(t)
+	c := Server(t)
 	all, err := databases()
 	if err != nil {
 		t.Fatal(err)
@@ -146,12 +188,11 @@ func copyOf(t testing.TB, template, query string) string {
 	t.Cleanup(func() { // the test may have killed the server: then it stays there
 		_, _ = all.ExecContext(context.Background(), fmt.Sprintf("DROP DATABASE %s WITH (FORCE)", name))
 	})
-	return address(name, query)
+	return address(c, name, query)
 }
 
 // address returns the URL of a database of the cluster for the role tester.
-func address(name, query string) string {
-	c, _ := cluster()
+func address(c *pgtest.Cluster, name, query string) string {
 	u, err := url.Parse(c.URL)
 	if err != nil {
 		panic(err) // of our own making
@@ -161,29 +202,13 @@ func address(name, query string) string {
 	return u.String()
 }
 
-// databases is a connection that makes databases, with their templates: plain is migrated, secured has row-level security, too.
-// Copying one takes a tenth of the time of migrating.
+// databases is a connection that makes databases.
 var databases = sync.OnceValues(func() (*bun.DB, error) {
 	c, err := cluster()
 	if err != nil {
 		return nil, err
 	}
-	admin, err := database.Open(c.URL)
-	if err != nil {
-		return nil, err
-	}
-	ctx := context.Background()
-	for _, make := range []string{"CREATE DATABASE plain OWNER tester", "CREATE DATABASE secured OWNER tester"} {
-		if _, err := admin.ExecContext(ctx, make); err != nil {
-			return nil, err
-		}
-	}
-	for name, query := range map[string]string{"plain": "", "secured": "row_level_security=on"} {
-		if err := fill(ctx, address(name, query), query != ""); err != nil {
-			return nil, err
-		}
-	}
-	return admin, nil
+	return database.Open(c.URL)
 })
 
 // fill prepares a template.

@@ -44,7 +44,12 @@ var watch string
 // everybody on this machine may log in. Where the server knows ICU it sorts as en-US by default, so that a query which
 // relies on another order has to say so with COLLATE.
 // Stop it; should the process die first, even by SIGKILL, the server and its folder go too.
-func Start(ctx context.Context) (*Cluster, error) {
+func Start(ctx context.Context) (*Cluster, error) { return start(ctx, "") }
+
+// StartCopy starts a cluster as Start does, with a copy of data that Save made.
+func StartCopy(ctx context.Context, data string) (*Cluster, error) { return start(ctx, data) }
+
+func start(ctx context.Context, data string) (*Cluster, error) {
 	c := &Cluster{}
 	var err error
 	if c.bin, err = serverBin(); err != nil {
@@ -56,7 +61,7 @@ func Start(ctx context.Context) (*Cluster, error) {
 	if err := c.makeFolder(); err != nil {
 		return nil, fmt.Errorf("pgtest: %w", err)
 	}
-	if err := c.begin(ctx); err != nil {
+	if err := c.begin(ctx, data); err != nil {
 		c.Stop()
 		return nil, err
 	}
@@ -79,11 +84,15 @@ func (c *Cluster) makeFolder() (err error) {
 	return err
 }
 
-func (c *Cluster) begin(ctx context.Context) error {
+func (c *Cluster) begin(ctx context.Context, data string) error {
 	if err := c.startWatcher(); err != nil {
 		return err
 	}
-	if err := c.initdb(ctx); err != nil {
+	fill := c.initdb
+	if data != "" {
+		fill = func(ctx context.Context) error { return c.copy(ctx, data, c.data()) }
+	}
+	if err := fill(ctx); err != nil {
 		return err
 	}
 	var err error
@@ -156,6 +165,44 @@ func (c *Cluster) runInitdb(ctx context.Context, args []string) error {
 			killTree(pid)
 		}
 		return c.failed("initdb", err)
+	}
+	return nil
+}
+
+// Save copies the cluster's data to a folder that does not exist yet, for StartCopy; the server is shut down meanwhile. When
+// another process is the first to save there, its copy stays.
+func (c *Cluster) Save(ctx context.Context, data string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.shutdown()
+	copied := filepath.Join(c.dir, "copy")
+	if err := c.copy(ctx, c.data(), copied); err != nil {
+		return err
+	}
+	if err := os.Rename(copied, data); err != nil {
+		if _, there := os.Stat(data); there != nil {
+			return fmt.Errorf("pgtest: %w", err)
+		}
+	}
+	return c.start(ctx)
+}
+
+// copy copies a folder of data as the server's user.
+func (c *Cluster) copy(ctx context.Context, from, to string) error {
+	log, err := os.OpenFile(c.logFile(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return fmt.Errorf("pgtest: %w", err)
+	}
+	defer log.Close()
+	pid, err := c.spawn(nil, log, "cp", "-R", "-p", from, to)
+	if err != nil {
+		return err
+	}
+	if err := wait(ctx, pid); err != nil {
+		if ctx.Err() != nil {
+			killTree(pid)
+		}
+		return c.failed("copy of "+from, err)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -38,7 +39,7 @@ func TestMain(m *testing.M) {
 	select {}
 }
 
-func start(t *testing.T) *Cluster {
+func started(t *testing.T) *Cluster {
 	t.Helper()
 	c, err := Start(t.Context())
 	needs.Start(t, err, ErrNoServer)
@@ -80,7 +81,7 @@ func TestStartAndStop(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent()) // no goroutine waits for the server
 	is := is.New(t)
 	began := time.Now()
-	c := start(t)
+	c := started(t)
 	t.Log("started in", time.Since(began))
 	is.True(answers("tcp", c.tcp()))
 	is.True(answers("unix", c.Socket))
@@ -99,14 +100,14 @@ func TestStartAndStop(t *testing.T) {
 }
 
 func TestTwoAtOnce(t *testing.T) {
-	is, a, b := is.New(t), start(t), start(t)
+	is, a, b := is.New(t), started(t), started(t)
 	is.True(a.URL != b.URL)
 	a.Kill()
 	is.True(answers("tcp", b.tcp()))
 }
 
 func TestKillAndRestart(t *testing.T) {
-	is, c := is.New(t), start(t)
+	is, c := is.New(t), started(t)
 	url, processes := c.URL, append(liveChildren(c.server), c.server)
 	is.True(len(processes) > 3)
 	for range 2 {
@@ -128,7 +129,7 @@ func TestKillAndRestart(t *testing.T) {
 
 // TestKillLeavesNoSharedMemory: a killed server cannot free its System V segment, so Stop has to.
 func TestKillLeavesNoSharedMemory(t *testing.T) {
-	is, c := is.New(t), start(t)
+	is, c := is.New(t), started(t)
 	b, err := os.ReadFile(c.lockFile())
 	is.NoErr(err)
 	segment := strings.Fields(strings.Split(string(b), "\n")[6])[1]
@@ -144,7 +145,7 @@ func TestKillLeavesNoSharedMemory(t *testing.T) {
 
 // TestData: what was committed before a crash is there after it, over both kinds of address.
 func TestData(t *testing.T) {
-	is, c := is.New(t), start(t)
+	is, c := is.New(t), started(t)
 	psql := func(url, sql string) string {
 		out, err := exec.Command("psql", "-XAtq", "-v", "ON_ERROR_STOP=1", url, "-c", sql).CombinedOutput()
 		if errors.Is(err, exec.ErrNotFound) {
@@ -162,9 +163,31 @@ func TestData(t *testing.T) {
 	is.Equal(psql(c.SocketURL, "SELECT n FROM t"), "1")
 }
 
+// TestCopy: a copy has the data of the time of Save; of two that save to one folder the first wins.
+func TestCopy(t *testing.T) {
+	is, a := is.New(t), started(t)
+	data := filepath.Join(filepath.Dir(a.dir), filepath.Base(a.dir)+".saved") // the server's user can write there
+	t.Cleanup(func() { os.RemoveAll(data) })
+	is.NoErr(os.WriteFile(filepath.Join(a.data(), "mark"), []byte("first"), 0o644))
+	is.NoErr(a.Save(t.Context(), data))
+	is.True(answers("tcp", a.tcp()))
+	is.NoErr(os.WriteFile(filepath.Join(a.data(), "mark"), []byte("second"), 0o644))
+	is.NoErr(a.Save(t.Context(), data))
+	a.Stop()
+	b, err := StartCopy(t.Context(), data)
+	is.NoErr(err)
+	t.Cleanup(b.Stop)
+	is.True(answers("tcp", b.tcp()))
+	mark, err := os.ReadFile(filepath.Join(b.data(), "mark"))
+	is.NoErr(err)
+	is.Equal(string(mark), "first")
+	_, err = StartCopy(t.Context(), filepath.Join(data, "missing"))
+	is.True(err != nil && strings.Contains(err.Error(), "missing"))
+}
+
 func TestKilledParentLeavesNothing(t *testing.T) {
 	is := is.New(t)
-	start(t).Stop() // skips where there is no server
+	started(t).Stop() // skips where there is no server
 	victim := exec.Command(os.Args[0])
 	victim.Env = append(os.Environ(), asVictim+"=1")
 	out, err := victim.StdoutPipe()
@@ -195,7 +218,7 @@ func TestNoServer(t *testing.T) {
 
 func TestStartGivesUpWithItsContext(t *testing.T) {
 	is := is.New(t)
-	start(t).Stop() // skips where there is no server
+	started(t).Stop() // skips where there is no server
 	for _, after := range []time.Duration{0, 50 * time.Millisecond, 150 * time.Millisecond} {
 		ctx, cancel := context.WithTimeout(t.Context(), after)
 		c, err := Start(ctx)
