@@ -228,11 +228,11 @@ func TestCommits(t *testing.T) {
 		})
 		failing := s.http
 		s.token(t, "admin")
+		before := s.dump(t, "acme")
 		for _, r := range httpapi.Routes() {
 			if !r.Tx || r.OwnTx {
 				continue // one statement: there is no commit to fail alone
 			}
-			before := s.dump(t, "acme")
 			s.http = failing
 			if a := s.call(t, "admin", r); a.status != 503 || a.message(t) != "The commit fails." || a.header.Get("Set-Cookie") != "" {
 				t.Errorf("%s: %d %s", r.Name, a.status, a.body)
@@ -241,7 +241,8 @@ func TestCommits(t *testing.T) {
 				t.Errorf("%s left something", r.Name)
 			}
 			s.http = whole
-			if a := s.call(t, "admin", r); a.status >= 300 || s.dump(t, "acme") == before {
+			a, was := s.call(t, "admin", r), before
+			if before = s.dump(t, "acme"); a.status >= 300 || before == was {
 				t.Errorf("%s writes nothing: %d %s", r.Name, a.status, a.body)
 			}
 		}

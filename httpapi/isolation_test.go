@@ -42,8 +42,11 @@ func (w *world) tables(t testing.TB, texts bool) map[string][]string {
 func (w *world) dump(t testing.TB, tenant string) string {
 	t.Helper()
 	is := is.New(t)
+	if w.columns == nil {
+		w.columns = w.tables(t, false)
+	}
 	var lines []string
-	for table, columns := range w.tables(t, false) {
+	for table, columns := range w.columns {
 		if !slices.Contains(columns, "tenant_id") || table == "tc_sessions" || table == "tc_login_networks" {
 			continue
 		}
@@ -56,11 +59,12 @@ func (w *world) dump(t testing.TB, tenant string) string {
 				row[i] = new(any)
 			}
 			is.NoErr(rows.Scan(row...))
-			line := table
+			var line strings.Builder
+			line.WriteString(table)
 			for i, v := range row {
-				line += fmt.Sprintf(" %s=%s", columns[i], text(*v.(*any)))
+				line.WriteString(" " + columns[i] + "=" + text(*v.(*any)))
 			}
-			lines = append(lines, line)
+			lines = append(lines, line.String())
 		}
 		is.NoErr(rows.Err())
 		is.NoErr(rows.Close())

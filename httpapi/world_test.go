@@ -58,6 +58,8 @@ type world struct {
 	http http.Handler
 	log  syncBuffer
 
+	columns map[string][]string // of each table, once dump has read them
+
 	mu       sync.Mutex
 	time     time.Time
 	ids      int

@@ -29,7 +29,7 @@ const (
 )
 
 // TestStore runs the checks of what is done at once, cut short and kept apart; TestSize has the others. open returns an empty
-// Store whose database has the tenants acme and evil.
+// Store whose database has the tenants acme and evil, on at most eight connections.
 func TestStore(t *testing.T, open func(t *testing.T) blobs.Store) {
 	run(t, open, map[string]func(*testing.T, blobs.Store){
 		"ParallelReads":       testParallelReads,
@@ -216,15 +216,15 @@ func testParallelReads(t *testing.T, s blobs.Store) {
 func testParallelPuts(t *testing.T, s blobs.Store) {
 	is := is.New(t)
 	var wg sync.WaitGroup
-	fails := make(chan error, 20)
-	for i := range 20 {
+	fails := make(chan error, 10)
+	for i := range 10 {
 		wg.Go(func() {
 			_, err := blobs.Put(t.Context(), s, "acme", fmt.Sprint(i), unlimited, monday, bytes.NewReader(random(mib+i)))
 			fails <- err
 		})
 	}
 	wg.Wait()
-	for i := range 20 {
+	for i := range 10 {
 		is.NoErr(<-fails)
 		is.True(bytes.Equal(get(t, s, "acme", fmt.Sprint(i)), random(mib+i)))
 	}
@@ -238,7 +238,7 @@ func testWaiting(t *testing.T, s blobs.Store) {
 	put(t, s, "acme", "read", random(2*mib))
 	var writers []blobs.Writer
 	var readers []blobs.Reader
-	for i := range 40 {
+	for i := range 10 {
 		w, err := s.Create(ctx, "acme", fmt.Sprint(i), unlimited, monday)
 		is.NoErr(err)
 		_, err = w.Write(random(mib + 1))
@@ -327,7 +327,8 @@ func testDelete(t *testing.T, s blobs.Store) {
 // testDeleteCutShort: a blob that is deleted in part is not found, and swept.
 func testDeleteCutShort(t *testing.T, s blobs.Store) {
 	is := is.New(t)
-	put(t, s, "acme", "a", random(3*batch))
+	size := 2*batch + 2*mib
+	put(t, s, "acme", "a", random(size))
 	r, err := s.Open(t.Context(), "acme", "a")
 	is.NoErr(err)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -335,7 +336,7 @@ func testDeleteCutShort(t *testing.T, s blobs.Store) {
 	done := make(chan error)
 	go func() { done <- s.Delete(ctx, "acme", "a") }()
 	for err == nil {
-		_, err = r.ReadAt(make([]byte, 2), 3*batch-mib-1) // from two chunks, as a Reader keeps the last one
+		_, err = r.ReadAt(make([]byte, 2), int64(size-mib-1)) // from two chunks, as a Reader keeps the last one
 	}
 	cancel()
 	<-done

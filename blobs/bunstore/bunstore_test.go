@@ -22,7 +22,11 @@ import (
 
 func TestStore(t *testing.T) {
 	dbtest.EachStore(t, func(t *testing.T, open dbtest.Opener) {
-		blobstest.TestStore(t, func(t *testing.T) blobs.Store { return bunstore.New(open(t)) })
+		blobstest.TestStore(t, func(t *testing.T) blobs.Store {
+			db := open(t)
+			db.SetMaxOpenConns(8)
+			return bunstore.New(db)
+		})
 	})
 }
 

@@ -34,7 +34,7 @@ func TestHostileMemory(t *testing.T) {
 		"giant name in the sums": {"checksums.json", func(w *hostile) {
 			w.member("bundle.json", good)
 			w.member("entities/color/red.json", "{}")
-			w.long("checksums.json", `{"`, "a", 300<<20, `": "x"}`)
+			w.long("checksums.json", `{"`, "a", 160<<20, `": "x"}`)
 		}},
 		"long name in many sums": {"a text of more than", func(w *hostile) {
 			w.member("bundle.json", strings.Replace(good, `"color": 1`, `"color": 1000`, 1))
@@ -46,22 +46,22 @@ func TestHostileMemory(t *testing.T) {
 		"giant sum": {"checksums.json", func(w *hostile) {
 			w.member("bundle.json", good)
 			w.member("entities/color/red.json", "{}")
-			w.long("checksums.json", `{"bundle.json": "`, "a", 300<<20, `"}`)
+			w.long("checksums.json", `{"bundle.json": "`, "a", 160<<20, `"}`)
 		}},
 		"giant number for a sum": {"checksums.json", func(w *hostile) {
 			w.member("bundle.json", good)
 			w.member("entities/color/red.json", "{}")
-			w.long("checksums.json", `{"bundle.json": `, "1", 300<<20, `}`)
+			w.long("checksums.json", `{"bundle.json": `, "1", 160<<20, `}`)
 		}},
 		"sums of air": {"checksums.json", func(w *hostile) {
 			w.member("bundle.json", good)
 			w.member("entities/color/red.json", "{}")
-			w.long("checksums.json", `{`, " ", 300<<20, `}`)
+			w.long("checksums.json", `{`, " ", 160<<20, `}`)
 		}},
 		"sums nested deep": {"checksums.json", func(w *hostile) {
 			w.member("bundle.json", good)
 			w.member("entities/color/red.json", "{}")
-			w.long("checksums.json", `{"bundle.json": `, "[", 300<<20, `}`)
+			w.long("checksums.json", `{"bundle.json": `, "[", 160<<20, `}`)
 		}},
 		"entries without end": {"bundle.json", func(w *hostile) {
 			w.long("bundle.json", strings.TrimSuffix(good, `], "counts": {"color": 1}}`)+"0", ",0", 16<<20-200, `], "counts": {}}`)
@@ -79,7 +79,7 @@ func TestHostileMemory(t *testing.T) {
 		"data nested deep": {"bundle.json", func(w *hostile) {
 			w.member("bundle.json", strings.Replace(good, `"entries": []`, `"entries": [{"type": "tagged", "data": `+strings.Repeat(`{"a":`, 9000)+`{}`+strings.Repeat(`}`, 9000)+`}]`, 1))
 		}},
-		"header too long": {"bundle.json", func(w *hostile) { w.long("bundle.json", `{"x": "`, "x", 300<<20, `"}`) }},
+		"header too long": {"bundle.json", func(w *hostile) { w.long("bundle.json", `{"x": "`, "x", 160<<20, `"}`) }},
 		"row nested deep": {"entities/color/red.json", func(w *hostile) {
 			w.member("bundle.json", good)
 			w.long("entities/color/red.json", `{"a":`, "[", 4<<20-100, "")
