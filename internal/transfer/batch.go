@@ -277,6 +277,10 @@ func (p Transferer[T]) reveal(b *Batch[T], items []*T, ours map[string]T) {
 		was := p.Free(&own)
 		for column, data := range p.Free(item) {
 			kept, without := entity.KeepSecrets(*data, *was[column])
+			if len(*was[column]) == 0 { // then kept has no secrets
+				*data, missing = kept, missing+without
+				continue
+			}
 			rest, homeless := entity.KeepSecrets(*was[column], kept) // both have the same secrets
 			bare, n := entity.KeepSecrets(kept, nil)
 			switch {
