@@ -1,0 +1,65 @@
+package apps
+
+import (
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/shares"
+)
+
+// Permissions is what an actor may do with an app.
+type Permissions struct {
+	AssignTags, Bind, ChangeOwner, Copy, Delete, Edit, Manage, Purge, Restore, Run, Share, SwitchRoles, Write bool
+}
+
+// PermissionsOf returns what an actor may do with an app whose shares give the actor grant.
+//
+// The owner, the members of the owning team, and principals with a share that gives it have write access; a share may give the
+// right to run the app alone. Beside the access each permission has the lowest role that has it. The role is that in the owning
+// team, or for an app of the actor the actor's highest one; who has a share brings the highest role over all teams. A read-only
+// token may do nothing.
+func PermissionsOf(a actor.Actor, app App, grant shares.Grant) Permissions {
+	if a.ReadOnly {
+		return Permissions{}
+	}
+	may := func(access shares.Level, floor actor.Role) bool {
+		return a.Superuser || roleAt(a, app, grant, access) >= floor
+	}
+	write := may(shares.Write, writer(app.Type))
+	return Permissions{
+		AssignTags: may(shares.Write, actor.Designer), Bind: may(shares.Write, actor.Member), ChangeOwner: may(shares.Write, actor.Admin),
+		Copy: write, Delete: write, Edit: write && !app.IsManaged, Manage: write, Purge: may(shares.Write, actor.DataWizard), Restore: write,
+		Run: may(shares.Use, actor.Member), Share: may(shares.Write, actor.Publisher), SwitchRoles: write, Write: write,
+	}
+}
+
+// Visible reports whether an actor sees an app whose shares give the actor grant.
+func Visible(a actor.Actor, app App, grant shares.Grant) bool {
+	return a.Superuser || owns(a, app) || grant.Level >= shares.Use
+}
+
+// owns reports whether the app belongs to the actor, or to a team of the actor.
+func owns(a actor.Actor, app App) bool {
+	_, member := a.Teams[app.OwnerID]
+	return a.User == app.OwnerID || member
+}
+
+// roleAt returns the highest role that an actor brings to an app with the access, NoRole without it.
+func roleAt(a actor.Actor, app App, grant shares.Grant, access shares.Level) actor.Role {
+	role := actor.NoRole
+	if a.User == app.OwnerID {
+		role = a.Role()
+	} else if own, ok := a.Teams[app.OwnerID]; ok {
+		role = own
+	}
+	if grant.Level >= access {
+		role = max(role, a.Role())
+	}
+	return role
+}
+
+// writer returns the lowest role that creates and writes apps of a tier.
+func writer(t Tier) actor.Role {
+	if t == Full {
+		return actor.Admin
+	}
+	return actor.Designer
+}
