@@ -54,6 +54,8 @@ type App struct {
 	Shared        bool            // has a share that gives something
 	IsManaged     bool            // came from another tenant and cannot be edited here
 	FolderID      *string         // UUID; stored and returned
+	Datasets      []Dataset       // that the app uses, by alias; ordered by alias
+	Tags          []string        // UUIDs of tags, ordered
 	Source        *string         // where it was imported from
 	SourceID      *string
 	DefnUpdatedAt *time.Time // last change of Defn; nil: none since it was created
@@ -66,7 +68,7 @@ type App struct {
 // Version changes with every change of the row.
 func (a App) Version() string {
 	return guard.Version(a.ID, string(a.Type), a.Name, a.Slug, a.Description, a.OwnerID, a.Defn, a.Sealed, a.Settings, a.Origin, a.LibraryID,
-		a.EditingID, a.Lock.Session, a.Lock.HeartbeatAt, a.Lock.LockedBy, a.Shared, a.IsManaged, a.FolderID, a.Source, a.SourceID,
+		a.EditingID, a.Lock.Session, a.Lock.HeartbeatAt, a.Lock.LockedBy, a.Shared, a.IsManaged, a.FolderID, versionOf(a.Datasets), a.Tags, a.Source, a.SourceID,
 		a.DefnUpdatedAt, a.DeployedAt, a.DeletedAt, a.CreatedAt, a.UpdatedAt)
 }
 
@@ -83,10 +85,26 @@ func (a App) Ref() entity.Ref {
 	return entity.Ref{Kind: Kind, ID: a.ID, Name: a.Name, OwnerID: a.OwnerID, Draft: a.EditingID != nil}
 }
 
-// Lookup identifies an app: by its id, or by owner and slug if ID is "". Drafts are found by id alone.
+// Dataset binds a dataset to the name by which the app knows it.
+type Dataset struct {
+	Alias     string `json:"alias"`     // [A-Za-z_][A-Za-z0-9_]{0,127}
+	DatasetID string `json:"datasetId"` // UUID
+	Label     string `json:"label"`     // at most 255 characters; may be empty
+}
+
+func versionOf(all []Dataset) []string {
+	texts := make([]string, 0, 3*len(all))
+	for _, d := range all {
+		texts = append(texts, d.Alias, d.DatasetID, d.Label)
+	}
+	return texts
+}
+
+// Lookup identifies an app: by its id, by the id of its library, or by owner and slug. Drafts are not found by owner and slug.
 type Lookup struct {
-	ID, Owner, Slug string
-	Deleted         bool // deleted apps alone; otherwise only those that are not deleted
+	ID, Library string
+	Owner, Slug string
+	Deleted     bool // deleted apps alone; otherwise only those that are not deleted
 }
 
 // Viewer is whose apps a list has: those that one of the principals owns or has a share of that gives something, or all.

@@ -1,0 +1,618 @@
+package apps
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/paging"
+	"github.com/tenantcontent/tenantcontent/shares"
+)
+
+// Shown is an app as a caller sees it.
+type Shown struct {
+	App
+	Permissions       Permissions
+	ContentModifiedAt *time.Time // newest change of the app's files; nil without files
+}
+
+// Page returns a page of the apps that the caller sees, without drafts and deleted apps, sorted by name (the default), createdAt or
+// updatedAt; q searches name, slug and description. Errors: errs.Invalid for a sort or cursor that does not fit.
+func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Shown], error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return paging.Page[Shown]{}, err
+	}
+	page, err := s.store.Page(ctx, a.Tenant, viewer(a), q)
+	if err != nil {
+		return paging.Page[Shown]{}, err
+	}
+	rows, err := s.showAll(ctx, a, page.Rows)
+	shown := paging.Page[Shown]{Rows: rows, Total: page.Total, More: page.More, First: page.First, Last: page.Last, Start: page.Start}
+	return shown, err
+}
+
+// CanCreate reports whether the caller may create report apps.
+func (s *Service) CanCreate(a actor.Actor) bool { return s.mayCreate(a, Report) == nil }
+
+func viewer(a actor.Actor) Viewer {
+	return Viewer{All: a.Superuser, Principals: shares.Principals(a)}
+}
+
+// Drafts returns the drafts of the apps that the caller may change, ordered by name.
+func (s *Service) Drafts(ctx context.Context) ([]Shown, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return nil, err
+	}
+	drafts, err := s.store.Drafts(ctx, a.Tenant, viewer(a))
+	if err != nil {
+		return nil, err
+	}
+	shown, err := s.showAll(ctx, a, drafts)
+	if a.ReadOnly { // whose permissions are all false
+		return shown, err
+	}
+	return slices.DeleteFunc(shown, func(d Shown) bool { return !d.Permissions.Write }), err
+}
+
+// Get returns an app that the caller sees, found by id or natural id, or a draft of an app that the caller may change, found by id.
+// Errors: errs.NotFound.
+func (s *Service) Get(ctx context.Context, id string) (Shown, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Shown{}, err
+	}
+	app, grant, err := s.find(ctx, a, id)
+	if err != nil {
+		return Shown{}, err
+	}
+	return s.show(ctx, a, app, grant)
+}
+
+// find returns an app that an actor sees, with what its shares give.
+func (s *Service) find(ctx context.Context, a actor.Actor, id string) (app App, grant shares.Grant, err error) {
+	err = s.at(ctx, a.Tenant, id, func(at Lookup) error {
+		app, err = s.store.Get(ctx, a.Tenant, at)
+		return err
+	})
+	if err != nil {
+		return App{}, shares.Grant{}, err
+	}
+	grant, err = s.grant(ctx, a, app)
+	return app, grant, err
+}
+
+// grant returns what the shares of an app give an actor. Errors: errs.NotFound if the actor does not see the app.
+func (s *Service) grant(ctx context.Context, a actor.Actor, app App) (shares.Grant, error) {
+	all, err := s.grants(ctx, a, app)
+	if err != nil {
+		return shares.Grant{}, err
+	}
+	grant := all[original(app)]
+	if !sees(a, app, grant) {
+		return shares.Grant{}, notFound()
+	}
+	return grant, nil
+}
+
+// grants returns what the shares of some apps give an actor, by the ids of the apps, of a draft that of its app.
+func (s *Service) grants(ctx context.Context, a actor.Actor, some ...App) (map[string]shares.Grant, error) {
+	ids := make([]string, len(some))
+	for i, app := range some {
+		ids[i] = original(app)
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return s.store.Shares().Grants(ctx, a.Tenant, ids, shares.Principals(a))
+}
+
+// original returns the id of an app, of a draft that of the app that it is a draft of.
+func original(app App) string {
+	if app.EditingID != nil {
+		return *app.EditingID
+	}
+	return app.ID
+}
+
+// sees reports whether an actor sees an app, or a draft: that is for those who may change the app, also with a token that can only
+// read.
+func sees(a actor.Actor, app App, grant shares.Grant) bool {
+	if app.EditingID == nil {
+		return Visible(a, app, grant)
+	}
+	a.ReadOnly = false
+	return PermissionsOf(a, app, grant).Write
+}
+
+// show returns an app as an actor sees it.
+func (s *Service) show(ctx context.Context, a actor.Actor, app App, grant shares.Grant) (Shown, error) {
+	modified, err := s.files.Modified(ctx, a.Tenant, []string{app.LibraryID})
+	return shown(a, app, grant, modified), err
+}
+
+func shown(a actor.Actor, app App, grant shares.Grant, modified map[string]time.Time) Shown {
+	v := Shown{App: app, Permissions: PermissionsOf(a, app, grant)}
+	if at, ok := modified[app.LibraryID]; ok {
+		v.ContentModifiedAt = &at
+	}
+	return v
+}
+
+// showAll is show for several apps, with two statements.
+func (s *Service) showAll(ctx context.Context, a actor.Actor, all []App) ([]Shown, error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	grants, err := s.grants(ctx, a, all...)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, len(all))
+	for i, app := range all {
+		ids[i] = app.LibraryID
+	}
+	modified, err := s.files.Modified(ctx, a.Tenant, ids)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Shown, len(all))
+	for i, app := range all {
+		out[i] = shown(a, app, grants[original(app)], modified)
+	}
+	return out, nil
+}
+
+// at calls do with the place that an id or natural id names. If nothing is there, it calls it again with the exact name of the
+// owner whom a natural id spells differently.
+func (s *Service) at(ctx context.Context, tenant, id string, do func(Lookup) error) error {
+	at, err := place(id)
+	if err != nil {
+		return err
+	}
+	err = do(at)
+	if errs.CodeOf(err) != errs.NotFound || at.Owner == "" || s.o.CanonicalName == nil {
+		return err
+	}
+	owner, failed := s.o.CanonicalName(ctx, tenant, at.Owner)
+	if failed != nil || owner == at.Owner {
+		return cmp.Or(failed, err)
+	}
+	at.Owner = owner
+	return do(at)
+}
+
+// need is a permission that a method asks for, with the sentence for those who do not have it.
+type need struct {
+	has  func(Permissions) bool
+	what string
+}
+
+var (
+	toWrite       = need{func(p Permissions) bool { return p.Write }, "This needs the role designer at a report app and admin at a full app, and to own the app or to have a share that lets change it."}
+	toEdit        = need{func(p Permissions) bool { return p.Edit }, "This needs the right to change the app, and one that did not come from another tenant: such an app is managed there."}
+	toPurge       = need{func(p Permissions) bool { return p.Purge }, "This needs the role dataWizard or a higher one, and to own the app or to have a share that lets change it."}
+	toShare       = need{func(p Permissions) bool { return p.Share }, "This needs the role publisher or a higher one, and to own the app or to have a share that lets change it."}
+	toTag         = need{func(p Permissions) bool { return p.AssignTags }, "This needs the role designer or a higher one, and to own the app or to have a share that lets change it."}
+	toBind        = need{func(p Permissions) bool { return p.Bind }, "This needs the role member or a higher one, and to own the app or to have a share that lets change it."}
+	toChangeOwner = need{func(p Permissions) bool { return p.ChangeOwner }, "This needs the role admin, and to own the app or to have a share that lets change it."}
+)
+
+// check returns errs.Forbidden when an actor does not have a permission on an app.
+func (n need) check(a actor.Actor, app App, grant shares.Grant) error {
+	switch {
+	case n.has(PermissionsOf(a, app, grant)):
+		return nil
+	case a.ReadOnly:
+		return errs.New(errs.Forbidden, "This token can only read.")
+	}
+	return errs.New(errs.Forbidden, "%s", n.what)
+}
+
+// caller is who changes an app, with what its shares give.
+type caller struct {
+	actor.Actor
+	grant shares.Grant
+}
+
+// change changes an app whose caller has a permission. edit gets the caller and the stored app; what no edit sets is put back.
+func (s *Service) change(ctx context.Context, id string, n need, edit func(ctx context.Context, who caller, app *App) error) (Shown, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Shown{}, err
+	}
+	var v Shown
+	err = s.store.InTx(ctx, func(ctx context.Context) error {
+		return s.at(ctx, a.Tenant, id, func(at Lookup) error {
+			var grant shares.Grant
+			app, err := s.store.Update(ctx, a.Tenant, at, func(app *App) (err error) {
+				if grant, err = s.grant(ctx, a, *app); err != nil {
+					return err
+				}
+				if err := n.check(a, *app, grant); err != nil {
+					return err
+				}
+				if app.EditingID != nil {
+					if err := app.Lock.Check(a, s.stamp()); err != nil {
+						return err
+					}
+				}
+				app.UpdatedAt = s.stamp()
+				return edit(ctx, caller{a, grant}, app)
+			})
+			if err != nil {
+				return err
+			}
+			v, err = s.show(ctx, a, app, grant)
+			return err
+		})
+	})
+	return v, err
+}
+
+// mayCreate returns errs.Forbidden if an actor may not create apps of a tier.
+func (s *Service) mayCreate(a actor.Actor, t Tier) error {
+	switch {
+	case a.ReadOnly:
+		return errs.New(errs.Forbidden, "This token can only read.")
+	case a.Superuser || a.Role() >= writer(t):
+		return nil
+	}
+	return errs.New(errs.Forbidden, "This needs the role %s or a higher one.", writer(t))
+}
+
+// licensed returns errs.Forbidden if the tenant may not have apps of a tier.
+func (s *Service) licensed(ctx context.Context, tenant string, t Tier) error {
+	if t != Full {
+		return nil
+	}
+	ok, err := s.o.Licensed(ctx, tenant, License)
+	if err == nil && !ok {
+		err = errs.New(errs.Forbidden, "This tenant has no license for apps of the type app; those of the type report need none.")
+	}
+	return err
+}
+
+// Create adds an app with an empty library. It takes Type, Name, Slug, Description, Defn, Settings, FolderID, Datasets, Source and
+// SourceID; the caller owns it. Values in the member env of Defn are secrets. It needs the role Designer, of a full app Admin and
+// the license. Errors: errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken slug.
+func (s *Service) Create(ctx context.Context, in App) (Shown, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Shown{}, err
+	}
+	if err := in.Type.accept(); err != nil {
+		return Shown{}, err
+	}
+	if err := s.licensed(ctx, a.Tenant, in.Type); err != nil {
+		return Shown{}, err
+	}
+	if err := s.mayCreate(a, in.Type); err != nil {
+		return Shown{}, err
+	}
+	now := s.stamp()
+	app := App{
+		Tenant: a.Tenant, ID: s.o.NewID(), Type: in.Type, Name: in.Name, Slug: in.Slug, Description: in.Description, OwnerID: a.User,
+		Settings: in.Settings, LibraryID: s.o.NewID(), FolderID: in.FolderID, Datasets: in.Datasets, Source: in.Source, SourceID: in.SourceID,
+		CreatedAt: now, UpdatedAt: now,
+	}
+	if err := s.define(&app, in.Defn); err != nil {
+		return Shown{}, err
+	}
+	app.DefnUpdatedAt = nil
+	if err := app.accept(); err != nil {
+		return Shown{}, err
+	}
+	if err := s.knownDatasets(ctx, a.Tenant, app.Datasets); err != nil {
+		return Shown{}, err
+	}
+	if err := s.store.Insert(ctx, a.Tenant, app); err != nil {
+		return Shown{}, err
+	}
+	return Shown{App: app, Permissions: PermissionsOf(a, app, shares.Grant{})}, nil
+}
+
+// Edit says what an Update changes. A nil field stays as it is.
+type Edit struct {
+	Type        *Tier
+	Name        *string
+	Slug        **string
+	Description **string
+	FolderID    **string
+	Source      **string
+	SourceID    **string
+	// Defn has the members of the definition that change, a JSON object: null removes one. Its member env has the variables that
+	// change, as texts: null removes one, and entity.Mask keeps its value.
+	Defn []byte
+	// Settings has the members that change, a JSON object: null removes one.
+	Settings []byte
+}
+
+// definition reports whether the edit changes what only a draft or an app of this tenant may change.
+func (e Edit) definition(was, is App) bool {
+	return string(was.Defn) != string(is.Defn) && e.Defn != nil && !onlyEnv(e.Defn)
+}
+
+// Update changes an app or a draft, found by id or natural id. It needs the permission write, for a change of the definition beyond
+// its env edit. A report app can become a full one, which needs the license and the role Admin; the other way is errs.Invalid.
+// Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken slug, and for a draft that
+// somebody else edits.
+func (s *Service) Update(ctx context.Context, id string, edit Edit) (Shown, error) {
+	return s.change(ctx, id, toWrite, func(ctx context.Context, who caller, app *App) error {
+		was := *app
+		if err := s.retier(ctx, who, app, edit.Type); err != nil {
+			return err
+		}
+		set(&app.Name, edit.Name)
+		set(&app.Slug, edit.Slug)
+		set(&app.Description, edit.Description)
+		set(&app.FolderID, edit.FolderID)
+		set(&app.Source, edit.Source)
+		set(&app.SourceID, edit.SourceID)
+		if edit.Settings != nil {
+			settings, err := merged("settings", app.Settings, edit.Settings)
+			if err != nil {
+				return err
+			}
+			app.Settings = settings
+		}
+		if edit.Defn != nil {
+			if err := s.define(app, edit.Defn); err != nil {
+				return err
+			}
+		}
+		if app.IsManaged && edit.definition(was, *app) {
+			return errs.New(errs.Forbidden, "%s", toEdit.what)
+		}
+		return app.accept()
+	})
+}
+
+func set[T any](field *T, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+// retier changes the tier of an app; nil keeps it.
+func (s *Service) retier(ctx context.Context, who caller, app *App, to *Tier) error {
+	if to == nil || *to == app.Type {
+		return nil
+	}
+	if err := to.accept(); err != nil {
+		return err
+	}
+	switch {
+	case app.EditingID != nil:
+		return errs.New(errs.Invalid, "type cannot be changed in a draft: change it on the app")
+	case *to == Report:
+		return errs.New(errs.Invalid, "type cannot go back from app to report")
+	}
+	if err := s.licensed(ctx, who.Tenant, *to); err != nil {
+		return err
+	}
+	if !who.Superuser && roleAt(who.Actor, *app, who.grant, shares.Write) < writer(*to) {
+		return errs.New(errs.Forbidden, "This needs the role %s.", writer(*to))
+	}
+	app.Type = *to
+	return nil
+}
+
+// Delete marks an app, found by id or natural id, as deleted: no method but Restore and Purge finds it any more. A draft is not
+// deleted but discarded. It needs the permission delete. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
+func (s *Service) Delete(ctx context.Context, id string) error {
+	_, err := s.change(ctx, id, toWrite, func(_ context.Context, _ caller, app *App) error {
+		if app.EditingID != nil {
+			return errDraft("discard it with DELETE /api/apps/{id}/draft")
+		}
+		now := s.stamp()
+		app.DeletedAt = &now
+		return nil
+	})
+	return err
+}
+
+// Restore makes a deleted app, found by its id, an app as before; it loses its slug if another app of its owner has that now. It needs
+// the permission restore. Errors: errs.NotFound; errs.Forbidden.
+func (s *Service) Restore(ctx context.Context, id string) (v Shown, err error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Shown{}, err
+	}
+	err = s.store.InTx(ctx, func(ctx context.Context) error {
+		app, grant, err := s.deleted(ctx, a, id, toWrite)
+		if err != nil {
+			return err
+		}
+		slug := app.Slug
+		if slug != nil {
+			taken, err := s.store.Slugs(ctx, a.Tenant, []Lookup{{Owner: app.OwnerID, Slug: *slug}})
+			if err != nil {
+				return err
+			}
+			if len(taken) > 0 {
+				slug = nil
+			}
+		}
+		app, err = s.store.Update(ctx, a.Tenant, Lookup{ID: app.ID, Deleted: true}, func(app *App) error {
+			app.DeletedAt, app.Slug, app.UpdatedAt = nil, slug, s.stamp()
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		v, err = s.show(ctx, a, app, grant)
+		return err
+	})
+	return v, err
+}
+
+// deleted returns a deleted app on which an actor has a permission.
+func (s *Service) deleted(ctx context.Context, a actor.Actor, id string, n need) (App, shares.Grant, error) {
+	at, err := place(id)
+	if err != nil || at.ID == "" {
+		return App{}, shares.Grant{}, notFound()
+	}
+	at.Deleted = true
+	app, err := s.store.Get(ctx, a.Tenant, at)
+	if err != nil {
+		return App{}, shares.Grant{}, err
+	}
+	grant, err := s.grant(ctx, a, app)
+	if err != nil {
+		return App{}, shares.Grant{}, err
+	}
+	return app, grant, n.check(a, app, grant)
+}
+
+// Purge removes a deleted app, found by its id, for good, with its draft, files, shares and tokens. It needs the permission purge.
+// Errors: errs.NotFound, also for an app that is not deleted; errs.Forbidden.
+func (s *Service) Purge(ctx context.Context, id string) error {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return err
+	}
+	return s.store.InTx(ctx, func(ctx context.Context) error {
+		app, _, err := s.deleted(ctx, a, id, toPurge)
+		if err != nil {
+			return err
+		}
+		return s.remove(ctx, a.Tenant, []string{app.ID})
+	})
+}
+
+// SetOwner passes an app and its draft on to a user or team. It needs the permission changeOwner. Errors: errs.NotFound;
+// errs.Forbidden; errs.Invalid for an unknown principal and for a draft; errs.Conflict for a slug that the new owner has used.
+func (s *Service) SetOwner(ctx context.Context, id, owner string) (v Shown, err error) {
+	err = s.store.InTx(ctx, func(ctx context.Context) error {
+		v, err = s.change(ctx, id, toChangeOwner, func(ctx context.Context, who caller, app *App) error {
+			if app.EditingID != nil {
+				return errDraft("its owner is that of the app")
+			}
+			known, err := s.o.Directory.Known(ctx, who.Tenant, []string{owner})
+			if err != nil {
+				return err
+			}
+			if !known[owner] || owner == shares.Everyone {
+				return errs.New(errs.Invalid, "ownerId must be a user or team of this tenant")
+			}
+			app.OwnerID = owner
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		draft, err := s.store.Draft(ctx, v.Tenant, v.ID)
+		if errs.CodeOf(err) == errs.NotFound {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		_, err = s.store.Update(ctx, v.Tenant, Lookup{ID: draft.ID}, func(d *App) error {
+			d.OwnerID, d.UpdatedAt = owner, s.stamp()
+			return nil
+		})
+		return err
+	})
+	return v, err
+}
+
+// Copy adds an app of the caller with the definition, settings, bindings, tags and files of another one, and the name, "Copy of …"
+// when it is "". It has no slug, no shares, and no values of its env, which are secrets. It needs the permission copy, and what
+// Create needs. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a name.
+func (s *Service) Copy(ctx context.Context, id, name string) (v Shown, err error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Shown{}, err
+	}
+	err = s.store.InTx(ctx, func(ctx context.Context) error {
+		of, grant, err := s.find(ctx, a, id)
+		if err != nil {
+			return err
+		}
+		if of, err = s.store.Lock(ctx, a.Tenant, of.ID); err != nil {
+			return err
+		}
+		if err := s.licensed(ctx, a.Tenant, of.Type); err != nil {
+			return err
+		}
+		if err := cmp.Or(toWrite.check(a, of, grant), s.mayCreate(a, of.Type)); err != nil {
+			return err
+		}
+		now := s.stamp()
+		app := App{
+			Tenant: a.Tenant, ID: s.o.NewID(), Type: of.Type, Name: cmp.Or(name, shortened("Copy of "+of.Name)), Description: of.Description,
+			OwnerID: a.User, Settings: of.Settings, LibraryID: s.o.NewID(), FolderID: of.FolderID, Datasets: of.Datasets, Tags: of.Tags,
+			CreatedAt: now, UpdatedAt: now,
+		}
+		if app.Defn, err = withoutEnv(of.Defn); err != nil {
+			return err
+		}
+		if err := app.accept(); err != nil {
+			return err
+		}
+		if err := s.store.Insert(ctx, a.Tenant, app); err != nil {
+			return err
+		}
+		if err := s.files.Copy(ctx, a.Tenant, of.LibraryID, app.LibraryID); err != nil {
+			return err
+		}
+		v, err = s.show(ctx, a, app, shares.Grant{})
+		return err
+	})
+	return v, err
+}
+
+// remove removes apps with all that belongs to them. The caller has locked them.
+func (s *Service) remove(ctx context.Context, tenant string, ids []string) error {
+	gone, err := s.store.Remove(ctx, tenant, ids)
+	if err != nil || len(gone) == 0 {
+		return err
+	}
+	libraries := make([]string, len(gone))
+	for i, app := range gone {
+		libraries[i] = app.LibraryID
+	}
+	if err := s.files.Remove(ctx, tenant, libraries); err != nil {
+		return err
+	}
+	return s.forget(ctx, tenant, gone)
+}
+
+// SetTags makes the tags of an app exactly these, by their ids. It needs the permission assignTags. Errors: errs.NotFound;
+// errs.Forbidden; errs.Invalid for a tag that is not there.
+func (s *Service) SetTags(ctx context.Context, id string, edit func(tags []string) []string) (Shown, error) {
+	return s.change(ctx, id, toTag, func(ctx context.Context, who caller, app *App) error {
+		was := app.Tags
+		tags := slices.Clone(was)
+		tags = edit(tags)
+		slices.Sort(tags)
+		app.Tags = slices.Compact(tags)
+		return s.knownTags(ctx, who.Tenant, app.Tags, was)
+	})
+}
+
+// SetDatasets changes what an app's aliases are bound to. It needs the permission bind. Errors: errs.NotFound; errs.Forbidden;
+// errs.Invalid naming the field, also for a dataset that is not there.
+func (s *Service) SetDatasets(ctx context.Context, id string, edit func(bound map[string]Dataset) error) (Shown, error) {
+	return s.change(ctx, id, toBind, func(ctx context.Context, who caller, app *App) error {
+		bound := make(map[string]Dataset, len(app.Datasets))
+		for _, d := range app.Datasets {
+			bound[d.Alias] = d
+		}
+		if err := edit(bound); err != nil {
+			return err
+		}
+		app.Datasets = slices.SortedFunc(maps.Values(bound), func(a, b Dataset) int { return strings.Compare(a.Alias, b.Alias) })
+		if err := app.accept(); err != nil {
+			return err
+		}
+		return s.knownDatasets(ctx, who.Tenant, app.Datasets)
+	})
+}

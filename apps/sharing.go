@@ -1,0 +1,101 @@
+package apps
+
+import (
+	"context"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/shares"
+)
+
+// Shares returns the shares of an app, ordered by principal, to those who see its insides. A draft has those of its app.
+// Errors: errs.NotFound; errs.Forbidden.
+func (s *Service) Shares(ctx context.Context, id string) ([]shares.Share, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return nil, err
+	}
+	app, err := s.inside(ctx, a, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.store.Shares().All(ctx, a.Tenant, original(app))
+}
+
+// Share returns the share of one principal. It is for those for whom Shares is. Errors: errs.NotFound; errs.Forbidden.
+func (s *Service) Share(ctx context.Context, id, principal string) (shares.Share, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return shares.Share{}, err
+	}
+	app, err := s.inside(ctx, a, id)
+	if err != nil {
+		return shares.Share{}, err
+	}
+	return s.store.Shares().One(ctx, a.Tenant, original(app), principal)
+}
+
+// PutShare shares an app with a principal, or changes the share. It needs the permission share. Errors: errs.NotFound;
+// errs.Forbidden; errs.Invalid naming the field, also for an unknown principal.
+func (s *Service) PutShare(ctx context.Context, id string, share shares.Share) (put shares.Share, err error) {
+	if err := share.Accept(shares.Write); err != nil {
+		return shares.Share{}, err
+	}
+	share.CreatedAt = s.stamp()
+	share.UpdatedAt = share.CreatedAt
+	err = s.reshare(ctx, id, func(ctx context.Context, app App) error {
+		put, err = s.store.Shares().Put(ctx, app.Tenant, app.ID, share)
+		return err
+	})
+	return put, err
+}
+
+// DeleteShare ends a share. It needs the permission share. Errors: errs.NotFound; errs.Forbidden.
+func (s *Service) DeleteShare(ctx context.Context, id, principal string) error {
+	return s.reshare(ctx, id, func(ctx context.Context, app App) error {
+		return s.store.Shares().Delete(ctx, app.Tenant, app.ID, principal)
+	})
+}
+
+// reshare changes the shares of an app that the caller may share, with its row locked.
+func (s *Service) reshare(ctx context.Context, id string, change func(ctx context.Context, app App) error) error {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return err
+	}
+	return s.store.InTx(ctx, func(ctx context.Context) error {
+		app, _, err := s.find(ctx, a, id)
+		if err != nil {
+			return err
+		}
+		if app.EditingID != nil {
+			return errDraft("share the app itself")
+		}
+		if app, err = s.store.Lock(ctx, a.Tenant, app.ID); err != nil {
+			return err
+		}
+		grant, err := s.grant(ctx, a, app)
+		if err != nil {
+			return err
+		}
+		if err := toShare.check(a, app, grant); err != nil {
+			return err
+		}
+		if err := change(ctx, app); err != nil {
+			return err
+		}
+		return s.store.SetShared(ctx, a.Tenant, []string{app.ID})
+	})
+}
+
+// Roles returns the roles of the manifest that the shares of an app give the caller, ordered. Errors: errs.NotFound.
+func (s *Service) Roles(ctx context.Context, id string) ([]string, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_, grant, err := s.find(ctx, a, id)
+	if err != nil {
+		return nil, err
+	}
+	return grant.Roles, nil
+}

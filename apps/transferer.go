@@ -1,0 +1,413 @@
+package apps
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/transfer"
+	"github.com/tenantcontent/tenantcontent/shares"
+)
+
+// transferred is an app as it travels: with its shares and the names of its variables.
+type transferred struct {
+	App
+	shares []shares.Share
+	env    []string
+}
+
+// columns are the columns of a row in an archive. Drafts, deleted apps and values of variables do not travel.
+type columns struct {
+	Type        Tier            `json:"type"`
+	Name        string          `json:"name"`
+	Slug        *string         `json:"slug"`
+	Description *string         `json:"description"`
+	OwnerID     string          `json:"ownerId"`
+	Defn        json.RawMessage `json:"defn"`
+	Env         []string        `json:"env"` // names
+	Settings    json.RawMessage `json:"settings"`
+	FolderID    *string         `json:"folderId"`
+	Datasets    []Dataset       `json:"datasets"`
+	Tags        []string        `json:"tags"`
+	Shares      []shareColumns  `json:"shares"`
+	Source      *string         `json:"source"`
+	SourceID    *string         `json:"sourceId"`
+	CreatedAt   string          `json:"createdAt"`
+	UpdatedAt   string          `json:"updatedAt"`
+}
+
+type shareColumns struct {
+	PrincipalID string   `json:"principalId"`
+	AccessLevel int      `json:"accessLevel"`
+	Roles       []string `json:"roles"`
+}
+
+func toColumns(t transferred) any {
+	all := make([]shareColumns, len(t.shares))
+	for i, share := range t.shares {
+		all[i] = shareColumns{share.PrincipalID, int(share.Level), listed(share.Roles)}
+	}
+	return columns{
+		t.Type, t.Name, t.Slug, t.Description, t.OwnerID, t.Defn, listed(t.env), t.Settings, t.FolderID, listed(t.Datasets), listed(t.Tags), all,
+		t.Source, t.SourceID, transfer.Time(t.CreatedAt), transfer.Time(t.UpdatedAt),
+	}
+}
+
+// transferer moves apps between tenants.
+func (s *Service) transferer() transfer.Transferer[transferred] {
+	return transfer.Transferer[transferred]{
+		Kind: Kind, ID: func(t transferred) string { return t.ID },
+		All:  s.store.IDs,
+		Some: s.exported, Row: toColumns, Refs: refs,
+		Read: s.readRow,
+		There: func(ctx context.Context, tenant string, all []transferred, l entity.ImportOptions) ([]transferred, error) {
+			return s.heads(ctx, tenant, all, l)
+		},
+		Guard: func(t transferred, l entity.ImportOptions) string {
+			switch {
+			case t.EditingID != nil && l.Rule != entity.Fail:
+				return "is a draft here"
+			case t.DeletedAt != nil:
+				return "is deleted here"
+			}
+			return ""
+		},
+		Spare: func(t transferred) string {
+			if t.DeletedAt != nil {
+				return "is deleted here: restore or purge it first"
+			}
+			return ""
+		},
+		Owner: func(t *transferred) *string { return &t.OwnerID }, Directory: s.o.Directory,
+		Natural: func(t transferred) string {
+			if t.Slug == nil || t.DeletedAt != nil {
+				return ""
+			}
+			return t.NaturalID()
+		},
+		Rename: func(t *transferred, slug string) { t.Slug = &slug },
+		Taken:  s.taken,
+		Free: func(t *transferred) map[string]*json.RawMessage {
+			return map[string]*json.RawMessage{"defn": &t.Defn, "settings": &t.Settings}
+		},
+		Put: s.putAll,
+		Drop: func(ctx context.Context, tenant string, ids []string) (int, error) {
+			there, err := s.store.LockSome(ctx, tenant, ids)
+			if err != nil {
+				return 0, err
+			}
+			return len(there), s.remove(ctx, tenant, ids)
+		},
+		InTx: s.store.InTx,
+	}
+}
+
+// exported returns apps, without drafts and deleted ones, as they travel.
+func (s *Service) exported(ctx context.Context, tenant string, ids []string) ([]transferred, error) {
+	some, err := s.store.Some(ctx, tenant, ids)
+	if err != nil {
+		return nil, err
+	}
+	var all []transferred
+	for _, app := range some {
+		if app.EditingID != nil || app.DeletedAt != nil {
+			continue
+		}
+		t := transferred{App: app}
+		env, err := s.values(app)
+		if err != nil {
+			return nil, err
+		}
+		t.env = slices.Sorted(maps.Keys(env))
+		if t.Defn, err = withoutEnv(app.Defn); err != nil {
+			return nil, err
+		}
+		if t.shares, err = s.store.Shares().All(ctx, tenant, app.ID); err != nil {
+			return nil, err
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+// refs returns what apps need: their datasets and tags.
+func refs(_ context.Context, _ string, some []transferred) (map[string][]entity.Key, error) {
+	needs := make(map[string][]entity.Key, len(some))
+	for _, t := range some {
+		var keys []entity.Key
+		for _, d := range t.Datasets {
+			if key := (entity.Key{Kind: "dataset", ID: d.DatasetID}); !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+		for _, id := range t.Tags {
+			keys = append(keys, entity.Key{Kind: "tag", ID: id})
+		}
+		needs[t.ID] = keys
+	}
+	return needs, nil
+}
+
+// readRow checks a row of another tenant.
+func (s *Service) readRow(tenant string, r entity.Row) (transferred, error) {
+	c, now := transfer.ReadUUID(r), s.stamp()
+	t := transferred{App: App{
+		Tenant: tenant, ID: r.ID, Type: Tier(c.Text("type")), Name: c.Text("name"), Slug: c.TextOrNull("slug"),
+		Description: c.TextOrNull("description"), OwnerID: c.Text("ownerId"), Defn: c.JSON("defn"), Settings: c.JSON("settings"),
+		FolderID: c.TextOrNull("folderId"), Source: c.TextOrNull("source"), SourceID: c.TextOrNull("sourceId"),
+		CreatedAt: c.Time("createdAt", now), UpdatedAt: c.Time("updatedAt", now),
+	}}
+	var listedShares []shareColumns
+	lists := []struct {
+		name string
+		raw  json.RawMessage
+		to   any
+	}{{"env", c.JSON("env"), &t.env}, {"datasets", c.JSON("datasets"), &t.Datasets}, {"tags", c.JSON("tags"), &t.Tags}, {"shares", c.JSON("shares"), &listedShares}}
+	err := c.Accept(func() error {
+		for _, l := range lists {
+			if len(l.raw) > 0 && json.Unmarshal(l.raw, l.to) != nil {
+				return errs.New(errs.Invalid, "%s is not as an app has it", l.name)
+			}
+		}
+		if t.Type == "" {
+			t.Type = Report
+		}
+		if err := t.Type.accept(); err != nil {
+			return err
+		}
+		for _, raw := range []*json.RawMessage{&t.Defn, &t.Settings} {
+			if string(*raw) == "null" {
+				*raw = nil
+			}
+		}
+		var err error
+		if t.Defn, err = withoutEnv(t.Defn); err != nil {
+			return err
+		}
+		if t.Settings, err = merged("settings", t.Settings, nil); err != nil {
+			return err
+		}
+		slices.Sort(t.Tags)
+		t.Tags = slices.Compact(t.Tags)
+		if err := t.accept(); err != nil {
+			return err
+		}
+		return t.acceptLists(listedShares, now)
+	})
+	return t, err
+}
+
+// acceptLists checks what accept does not.
+func (t *transferred) acceptLists(all []shareColumns, now time.Time) error {
+	none := make(map[string]string, len(t.env))
+	for _, name := range t.env {
+		none[name] = ""
+	}
+	if err := acceptEnv(none); err != nil {
+		return err
+	}
+	t.env = slices.Sorted(maps.Keys(none))
+	if len(t.Tags) > maxTags {
+		return errs.New(errs.Invalid, "tags must be at most %d", maxTags)
+	}
+	for _, id := range t.Tags {
+		if at, err := place(id); err != nil || at.ID != id {
+			return errs.New(errs.Invalid, "tags must be UUIDs")
+		}
+	}
+	seen := map[string]bool{}
+	for _, column := range all {
+		share := shares.Share{PrincipalID: column.PrincipalID, Level: shares.Level(column.AccessLevel), Roles: column.Roles, CreatedAt: now, UpdatedAt: now}
+		if err := share.Accept(shares.Write); err != nil {
+			return errs.New(errs.Invalid, "shares: %s", errs.MessageOf(err))
+		}
+		if seen[share.PrincipalID] {
+			return errs.New(errs.Invalid, "shares: %s is there twice", share.PrincipalID)
+		}
+		seen[share.PrincipalID] = true
+		t.shares = append(t.shares, share)
+	}
+	return nil
+}
+
+// heads locks the given apps that exist. It returns errs.Conflict for the id of a draft, but not in a deploy from another tenant,
+// whose caller is not told of drafts.
+func (s *Service) heads(ctx context.Context, tenant string, all []transferred, l entity.ImportOptions) ([]transferred, error) {
+	locked, err := s.store.LockSome(ctx, tenant, transfer.IDs(all, func(t transferred) string { return t.ID }))
+	if err != nil {
+		return nil, err
+	}
+	there := make([]transferred, len(locked))
+	for i, app := range locked {
+		if app.EditingID != nil && !l.CrossTenant {
+			return nil, errs.New(errs.Conflict, "%s %s: this id belongs to a draft.", Kind, app.ID)
+		}
+		there[i] = transferred{App: app}
+	}
+	return there, nil
+}
+
+// taken returns the ids of the apps with some natural ids by these.
+func (s *Service) taken(ctx context.Context, tenant string, naturals []string) (map[string]string, error) {
+	at := make([]Lookup, len(naturals))
+	for i, natural := range naturals {
+		colon := strings.LastIndexByte(natural, ':')
+		at[i] = Lookup{Owner: natural[:colon], Slug: natural[colon+1:]}
+	}
+	some, err := s.store.Slugs(ctx, tenant, at)
+	ids := make(map[string]string, len(some))
+	for _, app := range some {
+		ids[app.NaturalID()] = app.ID
+	}
+	return ids, err
+}
+
+// putAll writes the apps of a batch, with the values of variables that are here already, and their shares.
+func (s *Service) putAll(ctx context.Context, b *transfer.Batch[transferred]) error {
+	all := make([]App, len(b.Write))
+	var ids []string
+	for i := range b.Write {
+		t := &b.Write[i]
+		ids = append(ids, t.ID)
+		old, there := b.There[t.ID]
+		if err := s.land(b, t, old.App, there); err != nil {
+			return err
+		}
+		all[i] = t.App
+	}
+	if err := s.store.PutAll(ctx, b.Tenant, all, b.Yield); err != nil {
+		return err
+	}
+	if b.CrossTenant() { // nobody gets a right by a deploy
+		return nil
+	}
+	for _, t := range b.Write {
+		known, err := s.knownShares(ctx, b, t)
+		if err != nil {
+			return err
+		}
+		if err := s.store.Shares().Replace(ctx, b.Tenant, t.ID, known); err != nil {
+			return err
+		}
+	}
+	return s.store.SetShared(ctx, b.Tenant, ids)
+}
+
+// land completes an app of a batch with what the tenant has of it.
+func (s *Service) land(b *transfer.Batch[transferred], t *transferred, old App, there bool) error {
+	values := map[string]string{}
+	if there {
+		var err error
+		if values, err = s.values(old); err != nil {
+			return err
+		}
+	}
+	trusted := !b.CrossTenant() || old.IsManaged // code of another tenant gets no values that were given to other code
+	env, missing := map[string]string{}, []string{}
+	for _, name := range t.env {
+		if value, ok := values[name]; ok && trusted {
+			env[name] = value
+		} else {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		b.Warn("app %s: its variables %s have no value here: set them with PUT /api/apps/%s/environment/{name}.", t.ID, strings.Join(missing, ", "), t.ID)
+	}
+	t.LibraryID = old.LibraryID
+	if !there {
+		t.LibraryID = s.o.NewID()
+	}
+	t.IsManaged, t.Origin = old.IsManaged, old.Origin
+	if b.CrossTenant() {
+		deployed := "deployed"
+		t.IsManaged, t.Origin = true, &deployed
+	}
+	now := s.stamp()
+	t.DefnUpdatedAt = &now
+	if err := s.seal(&t.App, env); err != nil {
+		return err
+	}
+	return maskEnv(&t.App, env)
+}
+
+// knownShares returns the shares of an app whose principals the tenant has, and warns of the others.
+func (s *Service) knownShares(ctx context.Context, b *transfer.Batch[transferred], t transferred) ([]shares.Share, error) {
+	known, err := transfer.Known(ctx, s.o.Directory, b.Tenant, transfer.IDs(t.shares, func(share shares.Share) string { return share.PrincipalID }))
+	if err != nil {
+		return nil, err
+	}
+	var all []shares.Share
+	for _, share := range t.shares {
+		if known[share.PrincipalID] || share.PrincipalID == shares.Everyone {
+			all = append(all, share)
+		} else {
+			b.Warn("app %s: its share with %s is left out, whom this tenant does not know.", t.ID, transfer.Short(share.PrincipalID))
+		}
+	}
+	return all, nil
+}
+
+// fileTransferer is the transferer of apps with their files.
+type fileTransferer struct {
+	entity.Transferer
+	s *Service
+}
+
+var _ entity.FileTransferer = fileTransferer{}
+
+// Files implements entity.FileTransferer.
+func (p fileTransferer) Files(ctx context.Context, tenant, id string) ([]entity.File, error) {
+	app, err := p.s.store.Get(ctx, tenant, Lookup{ID: id})
+	if err != nil {
+		return nil, err
+	}
+	all, err := p.s.files.All(ctx, tenant, app.LibraryID)
+	if err != nil {
+		return nil, err
+	}
+	files := make([]entity.File, len(all))
+	for i, f := range all {
+		files[i] = entity.File{Path: f.Path, ContentType: f.ContentType, Size: f.Size}
+	}
+	return files, nil
+}
+
+// OpenFile implements entity.FileTransferer.
+func (p fileTransferer) OpenFile(ctx context.Context, tenant, id, path string) (io.ReadCloser, error) {
+	app, err := p.s.store.Get(ctx, tenant, Lookup{ID: id})
+	if err != nil {
+		return nil, err
+	}
+	_, r, err := p.s.files.Open(ctx, tenant, app.LibraryID, path)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// PutFile implements entity.FileTransferer.
+func (p fileTransferer) PutFile(ctx context.Context, tenant, id string, f entity.File, r io.Reader) error {
+	app, err := p.s.store.Get(ctx, tenant, Lookup{ID: id})
+	if err == nil {
+		_, err = p.s.files.Put(ctx, tenant, app.LibraryID, f.Path, f.ContentType, r, p.s.lockLibrary(tenant, id))
+	}
+	return transfer.Why(entity.Key{Kind: Kind, ID: id}, err)
+}
+
+// KeepFiles implements entity.FileTransferer.
+func (p fileTransferer) KeepFiles(ctx context.Context, tenant, id string, paths []string) error {
+	return p.s.store.InTx(ctx, func(ctx context.Context) error {
+		app, err := p.s.store.Lock(ctx, tenant, id)
+		if err != nil {
+			return err
+		}
+		return p.s.files.Keep(ctx, tenant, app.LibraryID, paths)
+	})
+}

@@ -1,0 +1,115 @@
+package apps
+
+import (
+	"context"
+
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/transfer"
+)
+
+// Unchecked has the methods of a Service that check no permission: they need no actor and take any tenant. They are for the
+// program that builds the services and for its command line. Do not pass them what a request says before it has been checked.
+type Unchecked struct{ s *Service }
+
+// Unchecked returns the methods that check no permission.
+func (s *Service) Unchecked() Unchecked { return Unchecked{s} }
+
+// Type returns the entity.Type of apps.
+func (u Unchecked) Type() entity.Type {
+	s := u.s
+	return entity.Type{
+		Kind: Kind, Transferer: fileTransferer{s.transferer(), s},
+		Lookup: func(ctx context.Context, tenant, id string) (ref entity.Ref, err error) {
+			err = s.at(ctx, tenant, id, func(at Lookup) error {
+				app, err := s.store.Get(ctx, tenant, at)
+				ref = app.Ref()
+				return err
+			})
+			if err != nil {
+				return entity.Ref{}, err
+			}
+			return ref, nil
+		},
+		Find: func(ctx context.Context, tenant string, ids []string) (map[string]entity.Ref, error) {
+			return transfer.Find(ctx, tenant, ids, s.lockAlive, App.Ref)
+		},
+		Owned:  s.store.Owned,
+		Owners: s.store.Owners,
+		Rename: s.store.RenameUsers,
+		Reassign: func(ctx context.Context, tenant, from, to string) ([]entity.Ref, error) {
+			if err := s.endDrafts(ctx, tenant, from); err != nil {
+				return nil, err
+			}
+			moved, err := s.store.Reassign(ctx, tenant, from, to, s.stamp())
+			return transfer.Refs(alive(moved), App.Ref), err
+		},
+		Hooks: entity.Hooks{Renamed: s.store.Shares().RenameUsers, Deleted: s.deletedElsewhere},
+	}
+}
+
+// lockAlive is LockSome without deleted apps.
+func (s *Service) lockAlive(ctx context.Context, tenant string, ids []string) ([]App, error) {
+	all, err := s.store.LockSome(ctx, tenant, ids)
+	return alive(all), err
+}
+
+func alive(all []App) []App {
+	some := make([]App, 0, len(all))
+	for _, app := range all {
+		if app.DeletedAt == nil {
+			some = append(some, app)
+		}
+	}
+	return some
+}
+
+// endDrafts removes the drafts that a principal owns: they are not passed on.
+func (s *Service) endDrafts(ctx context.Context, tenant, owner string) error {
+	drafts, err := s.store.OwnedDrafts(ctx, tenant, owner)
+	if err != nil || len(drafts) == 0 {
+		return err
+	}
+	return s.remove(ctx, tenant, transfer.IDs(drafts, func(d App) string { return d.ID }))
+}
+
+// deletedElsewhere removes the shares of principals who are deleted.
+func (s *Service) deletedElsewhere(ctx context.Context, tenant string, gone ...entity.Key) error {
+	var principals []string
+	for _, k := range gone {
+		if k.Kind == entity.KindUser || k.Kind == entity.KindTeam {
+			principals = append(principals, k.ID)
+		}
+	}
+	if len(principals) == 0 {
+		return nil
+	}
+	shared, err := s.store.Shares().RemovePrincipals(ctx, tenant, principals)
+	if err != nil || len(shared) == 0 {
+		return err
+	}
+	return s.store.SetShared(ctx, tenant, shared)
+}
+
+// forget tells the registry that apps are gone for good.
+func (s *Service) forget(ctx context.Context, tenant string, gone []App) error {
+	if s.o.Registry == nil {
+		return nil
+	}
+	keys := make([]entity.Key, len(gone))
+	for i, app := range gone {
+		keys[i] = entity.Key{Kind: Kind, ID: app.ID}
+	}
+	return s.o.Registry.Deleted(ctx, tenant, keys...)
+}
+
+// lockLibrary returns a function that locks an app for a write to its files by an import, which bundles has checked.
+func (s *Service) lockLibrary(tenant, id string) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := s.store.Lock(ctx, tenant, id)
+		if errs.CodeOf(err) == errs.NotFound {
+			err = notFound()
+		}
+		return err
+	}
+}
