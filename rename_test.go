@@ -35,6 +35,7 @@ import (
 var noUsernames = map[string]string{
 	"tc_activities":       "id type kind comment_id excerpt",
 	"tc_ai_instructions":  "id slug search description content",
+	"tc_app_shares":       "entity_id roles",
 	"tc_blob_chunks":      "blob_id",
 	"tc_blobs":            "id",
 	"tc_bundle_entries":   "id bundle_id type data",

@@ -85,6 +85,7 @@ func text(v any) string {
 var unmarked = map[string]string{
 	"tc_activities":       "id type kind entity_id comment_id user_id",
 	"tc_ai_instructions":  "id slug search owner_id",
+	"tc_app_shares":       "entity_id principal_id roles",
 	"tc_blob_chunks":      "blob_id",
 	"tc_blobs":            "id",
 	"tc_bundle_entries":   "id bundle_id type entity_id data",
