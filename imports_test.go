@@ -27,7 +27,7 @@ const nouns = "aiinstr bundles colors comments content domains downloads inputs 
 const domainDrivers = "domains/local domains/ldap domains/saml domains/oidc"
 
 // base is what every noun and its stores and suites lean on.
-const base = "errs actor entity paging blobs files libraries internal/cache internal/escapes internal/fold internal/guard internal/transfer internal/rawjson internal/slug internal/limiter internal/spool internal/uuids"
+const base = "errs actor drafts entity paging blobs files libraries shares internal/cache internal/escapes internal/fold internal/guard internal/transfer internal/rawjson internal/slug internal/limiter internal/spool internal/uuids"
 
 // mayImport says which of our packages a package may import. The first row that fits a package counts.
 var mayImport = []rule{
@@ -37,6 +37,7 @@ var mayImport = []rule{
 	{"internal/slapd", "internal/needs"},
 	{"internal/sqlitesafe", "internal/limiter"},
 	{"actor blobs entity hal paging internal/guard internal/keyring internal/limiter", "errs"},
+	{"drafts shares", "errs actor internal/guard"},
 	{"files libraries", "errs blobs entity paging internal/guard internal/uuids"},
 	{"internal/bunx", "errs paging internal/fold"},
 	{"internal/transfer", "errs entity paging internal/escapes internal/rawjson internal/slug internal/uuids"},

@@ -96,11 +96,12 @@ type Store interface {
 	Delete(ctx context.Context, tenant, id, principal string) error
 	// Grants returns what some entities give to somebody with these principal ids. Entities that give nothing are left out.
 	Grants(ctx context.Context, tenant string, ids, principals []string) (map[string]Grant, error)
-	// Replace makes the shares of an entity exactly these.
+	// Replace makes the shares of an entity exactly these, with their times. It fails with errs.Invalid when a principal does not
+	// exist, and with errs.Conflict when one has two shares.
 	Replace(ctx context.Context, tenant, id string, all []Share) error
 	// Remove removes all shares of some entities.
 	Remove(ctx context.Context, tenant string, ids []string) error
-	// RemovePrincipals removes the shares of principals who are deleted, and returns the ids of the entities that had one.
+	// RemovePrincipals removes the shares of principals who are deleted, and returns the ids of the entities that had one, ordered.
 	RemovePrincipals(ctx context.Context, tenant string, principals []string) ([]string, error)
 	// RenameUsers replaces the names of users; names maps old ones to new ones, and no new one is an old one.
 	RenameUsers(ctx context.Context, tenant string, names map[string]string) error

@@ -2,6 +2,7 @@ package bunx
 
 import (
 	"context"
+	"database/sql"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 )
@@ -21,4 +22,20 @@ func (c Conn) HoldPrincipal(ctx context.Context, tenant, id string) error {
 		return errs.New(errs.Forbidden, "%s is no user or team of this tenant, so nothing can belong to them.", id)
 	}
 	return err
+}
+
+// HoldPrincipals is HoldPrincipal of any number of users, teams and "*". It returns those that exist.
+func (c Conn) HoldPrincipals(ctx context.Context, tenant string, ids []string) (held map[string]bool, err error) {
+	query := `SELECT id FROM tc_principals WHERE tenant_id = $1 AND id IN ` + c.Among(2, 1) + ` ORDER BY id`
+	if c.Postgres() {
+		query += ` FOR KEY SHARE`
+	}
+	held = make(map[string]bool, len(ids))
+	rows, err := c.Rows(ctx, query, tenant, Keys(ids))
+	_, err = Scan(rows, err, func(rows *sql.Rows) (id string, err error) {
+		err = rows.Scan(&id)
+		held[id] = true
+		return id, err
+	})
+	return held, Err(err, "User")
 }

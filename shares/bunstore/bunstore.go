@@ -1,0 +1,254 @@
+// Package bunstore stores shares in PostgreSQL or SQLite, those of each kind of entity in a table of its own. The stores of
+// nouns that are shared import it.
+package bunstore
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
+	"github.com/tenantcontent/tenantcontent/shares"
+)
+
+// Store implements shares.Store.
+type Store struct {
+	db    *bun.DB
+	table *bunx.Table[share]
+	row   string // of conditional writes
+
+	selectAll, selectOne, lockOne, upsert             string
+	deleteOne, deleteAll, deleteSome, deletePrincipal string
+	grants                                            bunx.Lookup
+}
+
+// New returns a Store over a table with the columns of tc_app_shares, which must be there: see tenantcontent.Migrate. row is the
+// guard.Guard.Row of conditional writes to it.
+func New(db *bun.DB, table, row string) *Store {
+	s := &Store{db: db, table: newTable(table), row: row}
+	c := bunx.Conn{DB: db} // for its dialect
+	s.selectAll = s.table.Select(`WHERE tenant_id = $1 AND entity_id = $2 ORDER BY principal_id`)
+	s.selectOne = s.table.Select(`WHERE tenant_id = $1 AND entity_id = $2 AND principal_id = $3`)
+	s.lockOne = s.selectOne
+	if c.Postgres() {
+		s.lockOne += ` FOR UPDATE`
+	}
+	s.upsert = s.table.InsertOne(s.table.OnConflict)
+	s.deleteAll = `DELETE FROM ` + table + ` WHERE tenant_id = $1 AND entity_id = $2`
+	s.deleteOne = s.deleteAll + ` AND principal_id = $3`
+	s.deleteSome = `DELETE FROM ` + table + ` WHERE tenant_id = $1 AND entity_id IN ` + c.Among(2, 1)
+	s.deletePrincipal = `DELETE FROM ` + table + ` WHERE tenant_id = $1 AND principal_id IN ` + c.Among(2, 1) + ` RETURNING entity_id`
+	s.grants = bunx.Lookup{
+		Columns: `entity_id, access_level, roles`, Table: table, Key: `entity_id`,
+		Where: `tenant_id = $1 AND access_level > 0 AND principal_id IN ` + c.Among(2, 1),
+	}
+	return s
+}
+
+// share is a row.
+type share struct {
+	tenant, entity string
+	shares.Share
+}
+
+// newTable returns the columns of a share. Whoever reads knows the tenant and the entity.
+func newTable(name string) *bunx.Table[share] {
+	return bunx.NewTable(name, "s", []bunx.Column[share]{
+		{Name: "tenant_id", Key: true, Value: func(s *share) any { return s.tenant }},
+		{Name: "entity_id", Key: true, Value: func(s *share) any { return s.entity }},
+		{Name: "principal_id", Key: true, Field: func(s *share) any { return &s.PrincipalID }},
+		{Name: "access_level", Field: func(s *share) any { return &s.Level }},
+		{Name: "roles", Field: func(s *share) any { return roles{&s.Roles} }},
+		{Name: "created_at", Once: true, Field: func(s *share) any { return bunx.TimeOf(&s.CreatedAt) }},
+		{Name: "updated_at", Field: func(s *share) any { return bunx.TimeOf(&s.UpdatedAt) }},
+	})
+}
+
+// roles reads and writes the column of that name, a JSON array of texts.
+type roles struct{ ids *[]string }
+
+// Scan implements sql.Scanner. No roles are nil.
+func (r roles) Scan(src any) error {
+	*r.ids = nil
+	switch text := src.(type) {
+	case string:
+		if text == "[]" {
+			return nil
+		}
+		return json.Unmarshal([]byte(text), r.ids)
+	case []byte:
+		return r.Scan(string(text))
+	}
+	return fmt.Errorf("shares: cannot read roles from %T", src)
+}
+
+// Value implements driver.Valuer.
+func (r roles) Value() (driver.Value, error) {
+	if len(*r.ids) == 0 {
+		return "[]", nil
+	}
+	text, err := json.Marshal(*r.ids)
+	return string(text), err
+}
+
+func (s *Store) scan(rows *sql.Rows) (shares.Share, error) {
+	row, err := s.table.Scan(rows)
+	return row.Share, err
+}
+
+// All implements shares.Store.
+func (s *Store) All(ctx context.Context, tenant, id string) ([]shares.Share, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, s.selectAll, tenant, id)
+	all, err := bunx.Scan(rows, err, s.scan)
+	return all, bunx.Err(err, "Share")
+}
+
+// One implements shares.Store.
+func (s *Store) One(ctx context.Context, tenant, id, principal string) (shares.Share, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	return s.one(ctx, c, s.selectOne, tenant, id, principal)
+}
+
+func (s *Store) one(ctx context.Context, c bunx.Conn, query, tenant, id, principal string) (shares.Share, error) {
+	row, err := s.table.Scan(c.Row(ctx, query, tenant, id, principal))
+	if err != nil {
+		return shares.Share{}, bunx.Err(err, "Share")
+	}
+	return row.Share, nil
+}
+
+// Put implements shares.Store.
+func (s *Store) Put(ctx context.Context, tenant, id string, put shares.Share) (shares.Share, error) {
+	err := bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		if err := hold(ctx, c, tenant, []string{put.PrincipalID}); err != nil {
+			return err
+		}
+		was, err := s.one(ctx, c, s.lockOne, tenant, id, put.PrincipalID)
+		switch errs.CodeOf(err) {
+		case "":
+			put.CreatedAt = was.CreatedAt
+			err = guard.Check(ctx, s.row, was)
+		case errs.NotFound:
+			err = guard.Of(ctx, s.row).Missing()
+		}
+		if err != nil {
+			return err
+		}
+		_, err = c.Exec(ctx, s.upsert, s.table.Args(&share{tenant, id, put})...)
+		return bunx.Err(err, "Share")
+	})
+	if err != nil {
+		return shares.Share{}, err
+	}
+	return put, nil
+}
+
+// hold keeps principals until the transaction ends: see bunx.Conn.HoldPrincipals.
+func hold(ctx context.Context, c bunx.Conn, tenant string, ids []string) error {
+	held, err := c.HoldPrincipals(ctx, tenant, ids)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if !held[id] {
+			return errs.New(errs.Invalid, "principalId: %q is no user or team of this tenant", id)
+		}
+	}
+	return nil
+}
+
+// Delete implements shares.Store. A condition is checked after the row has been locked.
+func (s *Store) Delete(ctx context.Context, tenant, id, principal string) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		was, err := s.one(ctx, c, s.lockOne, tenant, id, principal)
+		if err != nil {
+			return err
+		}
+		if err := guard.Check(ctx, s.row, was); err != nil {
+			return err
+		}
+		n, err := c.Exec(ctx, s.deleteOne, tenant, id, principal)
+		return bunx.Found(n, err, "Share")
+	})
+}
+
+// Grants implements shares.Store.
+func (s *Store) Grants(ctx context.Context, tenant string, ids, principals []string) (map[string]shares.Grant, error) {
+	grants := make(map[string]shares.Grant, len(ids))
+	if len(ids) == 0 || len(principals) == 0 {
+		return grants, nil
+	}
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Find(ctx, s.grants, ids, tenant, bunx.Keys(principals))
+	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
+		var id string
+		var given shares.Grant
+		if err := rows.Scan(&id, &given.Level, roles{&given.Roles}); err != nil {
+			return none, err
+		}
+		if have, ok := grants[id]; ok {
+			given.Level = max(given.Level, have.Level)
+			given.Roles = slices.Concat(have.Roles, given.Roles)
+			slices.Sort(given.Roles)
+			given.Roles = slices.Compact(given.Roles)
+		}
+		grants[id] = given
+		return none, nil
+	})
+	if err != nil {
+		return nil, bunx.Err(err, "Share")
+	}
+	return grants, nil
+}
+
+// Replace implements shares.Store.
+func (s *Store) Replace(ctx context.Context, tenant, id string, all []shares.Share) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		principals, rows := make([]string, len(all)), make([]share, len(all))
+		for i, put := range all {
+			principals[i], rows[i] = put.PrincipalID, share{tenant, id, put}
+		}
+		if err := hold(ctx, c, tenant, principals); err != nil {
+			return err
+		}
+		if _, err := c.Exec(ctx, s.deleteAll, tenant, id); err != nil {
+			return bunx.Err(err, "Share")
+		}
+		_, err := s.table.Insert(ctx, c, "", rows...)
+		return bunx.Err(err, "Share")
+	})
+}
+
+// Remove implements shares.Store.
+func (s *Store) Remove(ctx context.Context, tenant string, ids []string) error {
+	return bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.Exec(ctx, s.deleteSome, tenant, bunx.Keys(ids))
+		return bunx.Err(err, "Share")
+	})
+}
+
+// RemovePrincipals implements shares.Store.
+func (s *Store) RemovePrincipals(ctx context.Context, tenant string, principals []string) (ids []string, err error) {
+	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		rows, err := c.Rows(ctx, s.deletePrincipal, tenant, bunx.Keys(principals))
+		ids, err = bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) })
+		return bunx.Err(err, "Share")
+	})
+	slices.Sort(ids)
+	return slices.Compact(ids), err
+}
+
+// RenameUsers implements shares.Store.
+func (s *Store) RenameUsers(ctx context.Context, tenant string, names map[string]string) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		return bunx.Err(c.Rename(ctx, tenant, s.table.Name, "principal_id", names), "Share")
+	})
+}
