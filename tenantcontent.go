@@ -23,6 +23,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/aiinstr"
 	instructionstore "github.com/tenantcontent/tenantcontent/aiinstr/bunstore"
 	blobstore "github.com/tenantcontent/tenantcontent/blobs/bunstore"
+	"github.com/tenantcontent/tenantcontent/apps"
+	appstore "github.com/tenantcontent/tenantcontent/apps/bunstore"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	bundlestore "github.com/tenantcontent/tenantcontent/bundles/bunstore"
 	"github.com/tenantcontent/tenantcontent/colors"
@@ -210,12 +212,17 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	libraryFiles := libraries.New(libraries.Options{
 		Store: librarystore.New(c.DB), Blobs: blobs, Limit: c.MaxUpload, Now: c.Now, NewID: c.NewID,
 	})
+	app.Apps = apps.New(apps.Options{
+		Store: appstore.New(c.DB), Files: libraryFiles, Directory: directory, Keys: keys, Licensed: app.Tenants.Unchecked().Licensed,
+		Registry: app.registry, CanonicalName: app.Principals.Unchecked().CanonicalName, Now: c.Now, NewID: c.NewID,
+	})
+	appType := app.Apps.Unchecked().Type()
 	app.Content = content.New(content.Options{
 		Store: contentstore.New(c.DB), Files: libraryFiles, Directory: directory, Registry: app.registry,
-		Others: replaced(others, c.Entities), CanonicalName: app.Principals.Unchecked().CanonicalName,
+		Others: replaced(slices.Concat(others, []entity.Type{appType}), c.Entities), CanonicalName: app.Principals.Unchecked().CanonicalName,
 		Now: c.Now, NewID: c.NewID,
 	})
-	types := append(others, app.Content.Unchecked().Types()...)
+	types := slices.Concat(others, app.Content.Unchecked().Types(), []entity.Type{appType}) // apps need what comes before them
 	if err := app.registry.Add(replaced(types, c.Entities)...); err != nil {
 		return err
 	}

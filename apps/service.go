@@ -3,6 +3,7 @@ package apps
 import (
 	"cmp"
 	"context"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -35,6 +36,29 @@ func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Shown],
 	rows, err := s.showAll(ctx, a, page.Rows)
 	shown := paging.Page[Shown]{Rows: rows, Total: page.Total, More: page.More, First: page.First, Last: page.Last, Start: page.Start}
 	return shown, err
+}
+
+// All returns all apps that the caller sees, without drafts and deleted apps, ordered by name. An error ends it.
+func (s *Service) All(ctx context.Context) iter.Seq2[Shown, error] {
+	return func(yield func(Shown, error) bool) {
+		q := paging.Query{Limit: paging.MaxLimit}
+		for {
+			page, err := s.Page(ctx, q)
+			if err != nil {
+				yield(Shown{}, err)
+				return
+			}
+			for _, v := range page.Rows {
+				if !yield(v, nil) {
+					return
+				}
+			}
+			if !page.More {
+				return
+			}
+			q.Start, q.After = q.Start+len(page.Rows), page.Last
+		}
+	}
 }
 
 // CanCreate reports whether the caller may create report apps.
@@ -585,13 +609,15 @@ func (s *Service) remove(ctx context.Context, tenant string, ids []string) error
 	return s.forget(ctx, tenant, gone)
 }
 
-// SetTags makes the tags of an app exactly these, by their ids. It needs the permission assignTags. Errors: errs.NotFound;
+// SetTags makes the tags of an app those that edit returns, by their ids. It needs the permission assignTags. Errors: errs.NotFound;
 // errs.Forbidden; errs.Invalid for a tag that is not there.
-func (s *Service) SetTags(ctx context.Context, id string, edit func(tags []string) []string) (Shown, error) {
+func (s *Service) SetTags(ctx context.Context, id string, edit func(tags []string) ([]string, error)) (Shown, error) {
 	return s.change(ctx, id, toTag, func(ctx context.Context, who caller, app *App) error {
 		was := app.Tags
-		tags := slices.Clone(was)
-		tags = edit(tags)
+		tags, err := edit(slices.Clone(was))
+		if err != nil {
+			return err
+		}
 		slices.Sort(tags)
 		app.Tags = slices.Compact(tags)
 		return s.knownTags(ctx, who.Tenant, app.Tags, was)

@@ -51,7 +51,6 @@ func Kinds() []KindInfo {
 		{Kind: "file", Plural: "files", Limit: 100},
 		{Kind: Library, Plural: "libraries", Commented: true, Limit: 100},
 		{Kind: "assistant", Plural: "assistants", Commented: true, Limit: 20},
-		{Kind: "app", Plural: "apps", Limit: 20},
 	}
 }
 

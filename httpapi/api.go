@@ -16,6 +16,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/aiinstr"
+	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/colors"
 	"github.com/tenantcontent/tenantcontent/comments"
@@ -35,6 +36,7 @@ import (
 // Services are what the routes call.
 type Services struct {
 	AIInstructions *aiinstr.Service
+	Apps           *apps.Service
 	Content        *content.Service
 	Bundles        *bundles.Service
 	Colors         *colors.Service

@@ -11,11 +11,13 @@ import (
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/libraries"
+	"github.com/tenantcontent/tenantcontent/paging"
 )
 
 // entityRoutes are the plain routes of the ready kinds, but of those that the host keeps itself.
@@ -124,7 +126,7 @@ func (in entityInput) apply(v *content.Entity) {
 	in.SourceID.applyOrNull(&v.SourceID)
 }
 
-// list serves GET /api/{plural}: 200 and a page without drafts, 100 (apps and assistants 20) unless limit says otherwise,
+// list serves GET /api/{plural}: 200 and a page without drafts, 100 (assistants 20) unless limit says otherwise,
 // ordered by name unless sort says otherwise (name, createdAt, updatedAt); q searches name, slug and description.
 func (e entityKind) list(r *request) (reply, error) {
 	q, err := r.page(e.Limit)
@@ -154,7 +156,9 @@ func (e entityKind) create(r *request) (reply, error) {
 
 // get serves GET /api/{plural}/{id}, an id or a natural id: 200 and the entity; 404. A draft is found by its id alone.
 func (e entityKind) get(r *request) (reply, error) {
-	return e.reply(r)(e.Content.Get(r.Context(), e.Kind, r.param("id")))
+	return e.reply(r)(e.orAppLibrary(r, func() (content.Entity, error) {
+		return e.Content.Get(r.Context(), e.Kind, r.param("id"))
+	}, func(app apps.Shown) (content.Entity, error) { return appLibrary(app), nil }))
 }
 
 // reply returns a function that encodes the result of a service: 200 and the entity.
@@ -174,18 +178,35 @@ func (e entityKind) put(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return e.reply(r)(e.Content.Update(r.Context(), e.Kind, r.param("id"), func(v *content.Entity) error {
-		in.apply(v)
-		return nil
-	}))
+	return e.reply(r)(e.orAppLibrary(r, func() (content.Entity, error) {
+		return e.Content.Update(r.Context(), e.Kind, r.param("id"), func(v *content.Entity) error {
+			in.apply(v)
+			return nil
+		})
+	}, refuseAppLibrary))
 }
 
 // remove serves DELETE /api/{plural}/{id}: 200; 404; 403 as for a PUT. A library's files go with it.
 func (e entityKind) remove(r *request) (reply, error) {
-	if err := e.Content.Delete(r.Context(), e.Kind, r.param("id")); err != nil {
+	_, err := e.orAppLibrary(r, func() (none content.Entity, err error) {
+		return none, e.Content.Delete(r.Context(), e.Kind, r.param("id"))
+	}, refuseAppLibrary)
+	if err != nil {
 		return reply{}, err
 	}
 	return done()
+}
+
+// orAppLibrary is inLibrary for the entities of a kind, of which only libraries may be those of apps.
+func (e entityKind) orAppLibrary(r *request, own func() (content.Entity, error), app func(apps.Shown) (content.Entity, error)) (content.Entity, error) {
+	if e.Kind != content.Library {
+		return own()
+	}
+	return inLibrary(e.api, r, own, app)
+}
+
+func refuseAppLibrary(app apps.Shown) (content.Entity, error) {
+	return content.Entity{}, errs.New(errs.Forbidden, "This is the library of the app %s: change its files, or the app.", app.ID)
 }
 
 // libraryFileBody is a library's file as the API writes it.
@@ -201,10 +222,14 @@ type libraryFileBody struct {
 func (a *api) libraryFile(library string, f libraries.File) hal.Resource {
 	href := a.href(append([]string{"libraries", library, "contents"}, strings.Split(f.Path, "/")...)...)
 	links := hal.Self(href).With("inf:library", a.href("libraries", library)).With("inf:contents", a.href("libraries", library, "contents"))
-	return hal.Resource{Links: links, Value: libraryFileBody{
+	return hal.Resource{Links: links, Value: fileBody(f)}
+}
+
+func fileBody(f libraries.File) libraryFileBody {
+	return libraryFileBody{
 		Path: f.Path, Size: f.Size, ContentType: f.ContentType, SHA256: orNull(f.SHA256),
 		CreatedAt: hal.Time(f.CreatedAt), UpdatedAt: hal.Time(f.UpdatedAt),
-	}}
+	}
 }
 
 // listLibraryFiles serves GET /api/libraries/{id}/contents: 200 and a page of the library's files, 100 unless limit says
@@ -214,7 +239,11 @@ func (a *api) listLibraryFiles(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	page, err := a.Content.Files(r.Context(), r.param("id"), q)
+	page, err := inLibrary(a, r, func() (paging.Page[libraries.File], error) {
+		return a.Content.Files(r.Context(), r.param("id"), q)
+	}, func(app apps.Shown) (paging.Page[libraries.File], error) {
+		return a.Apps.Files(r.Context(), app.ID, q)
+	})
 	if err != nil {
 		return reply{}, err
 	}
@@ -224,11 +253,21 @@ func (a *api) listLibraryFiles(r *request) (reply, error) {
 // getLibraryFile serves GET /api/libraries/{id}/contents/{path}: 200 and the bytes, 206 for a range of them, always as a
 // file to keep: what tenants write shall not run as a page of this origin; 404.
 func (a *api) getLibraryFile(r *request) (reply, error) {
-	f, content, err := a.Content.OpenFile(r.Context(), r.param("id"), r.param("path"))
+	type opened struct {
+		libraries.File
+		content io.ReadSeekCloser
+	}
+	f, err := inLibrary(a, r, func() (o opened, err error) {
+		o.File, o.content, err = a.Content.OpenFile(r.Context(), r.param("id"), r.param("path"))
+		return o, err
+	}, func(app apps.Shown) (o opened, err error) {
+		o.File, o.content, err = a.Apps.OpenFile(r.Context(), app.ID, r.param("path"))
+		return o, err
+	})
 	if err != nil {
 		return reply{}, err
 	}
-	return file(f.Version(), f.ContentType, path.Base(f.Path), f.UpdatedAt, content)
+	return file(f.Version(), f.ContentType, path.Base(f.Path), f.UpdatedAt, f.content)
 }
 
 // putLibraryFile serves PUT /api/libraries/{id}/contents/{path}: 200 and the file. The body is the file's bytes, or with
@@ -240,7 +279,11 @@ func (a *api) putLibraryFile(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	f, err := a.Content.PutFile(r.Context(), r.param("id"), r.param("path"), contentType, content)
+	f, err := inLibrary(a, r, func() (libraries.File, error) {
+		return a.Content.PutFile(r.Context(), r.param("id"), r.param("path"), contentType, content)
+	}, func(app apps.Shown) (libraries.File, error) {
+		return a.Apps.PutFile(r.Context(), app.ID, r.param("path"), contentType, content)
+	})
 	if err != nil {
 		return reply{}, err
 	}
@@ -290,8 +333,38 @@ func (r *request) fileContent() (content io.Reader, contentType string, err erro
 
 // deleteLibraryFile serves DELETE /api/libraries/{id}/contents/{path}: 200; 404; 403 as for a PUT.
 func (a *api) deleteLibraryFile(r *request) (reply, error) {
-	if err := a.Content.DeleteFile(r.Context(), r.param("id"), r.param("path")); err != nil {
+	_, err := inLibrary(a, r, func() (none struct{}, err error) {
+		return none, a.Content.DeleteFile(r.Context(), r.param("id"), r.param("path"))
+	}, func(app apps.Shown) (none struct{}, err error) {
+		return none, a.Apps.DeleteFile(r.Context(), app.ID, r.param("path"))
+	})
+	if err != nil {
 		return reply{}, err
 	}
 	return done()
+}
+
+// inLibrary calls content, and for a library that it does not find app with the app whose library it is, if the caller sees the app:
+// its library is read and written by the app's rights alone.
+func inLibrary[T any](a *api, r *request, content func() (T, error), app func(apps.Shown) (T, error)) (T, error) {
+	v, err := content()
+	if errs.CodeOf(err) != errs.NotFound || slices.Contains(a.HostKinds, apps.Kind) {
+		return v, err
+	}
+	of, missing := a.Apps.OfLibrary(r.Context(), r.param("id"))
+	switch {
+	case errs.CodeOf(missing) == errs.NotFound:
+		return v, err
+	case missing != nil:
+		return v, missing
+	}
+	return app(of)
+}
+
+// appLibrary returns the library of an app, as the routes of libraries show it. Nobody changes it but by its app.
+func appLibrary(app apps.Shown) content.Entity {
+	return content.Entity{
+		Tenant: app.Tenant, Kind: content.Library, ID: app.LibraryID, Name: app.Name, OwnerID: app.OwnerID, Data: json.RawMessage("{}"), System: true,
+		CreatedAt: app.CreatedAt, UpdatedAt: app.UpdatedAt,
+	}
 }

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/hal"
@@ -14,6 +15,9 @@ func pluralsOf(byName map[string]*Route) map[entity.Kind]string {
 		if byName["get"+content.Noun(k.Kind)] != nil {
 			all[k.Kind] = k.Plural
 		}
+	}
+	if byName["getApp"] != nil {
+		all[apps.Kind] = "apps"
 	}
 	return all
 }

@@ -71,6 +71,12 @@ func (u Unchecked) AIEnabled(ctx context.Context, tenant string) (bool, error) {
 	})
 }
 
+// Licensed reports whether a tenant has a license. It returns errs.NotFound if there is no such tenant.
+func (u Unchecked) Licensed(ctx context.Context, tenant, license string) (bool, error) {
+	t, err := u.s.get(ctx, tenant)
+	return t.Settings.Licensed(license), err
+}
+
 // DefaultDomain returns the id of a tenant's default authentication domain. It returns errs.NotFound if there is no such tenant.
 func (u Unchecked) DefaultDomain(ctx context.Context, id string) (string, error) {
 	t, err := u.Lookup(ctx, id)

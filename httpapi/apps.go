@@ -1,0 +1,751 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/apps"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/libraries"
+	"github.com/tenantcontent/tenantcontent/shares"
+)
+
+// appRoutes are the routes of apps, unless the host keeps them itself.
+func (a *api) appRoutes() []Route {
+	const get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
+	if slices.Contains(a.HostKinds, apps.Kind) {
+		return nil
+	}
+	const one = "/api/apps/:id"
+	return []Route{
+		{Method: get, Pattern: "/api/apps", Name: "listApps", Query: searched, Summary: "The apps that the caller sees", handle: a.listApps},
+		{Method: post, Pattern: "/api/apps", Name: "createApp", Tx: true, Summary: "Add an app", handle: a.createApp},
+		{Method: get, Pattern: "/api/apps-list", Name: "listAllApps", Heavy: brief, Query: none, Summary: "All apps that the caller sees, in short", handle: a.listAllApps},
+		{Method: get, Pattern: "/api/apps/drafts", Name: "listAppDrafts", Query: none, Summary: "The drafts of the apps that the caller may change", handle: a.listAppDrafts},
+		{Method: get, Pattern: one, Name: "getApp", Summary: "One app", handle: a.getApp},
+		{Method: put, Pattern: one, Name: "putApp", Row: "app", Tx: true, Summary: "Change an app", handle: a.putApp},
+		{Method: del, Pattern: one, Name: "deleteApp", Row: "app", Tx: true, Options: noOptions{}, Summary: "Delete an app, so that it can be restored", handle: a.deleteApp},
+		{Method: post, Pattern: one + "/_restore", Name: "restoreApp", Tx: true, Options: noOptions{}, Summary: "Restore a deleted app", handle: a.restoreApp},
+		{Method: post, Pattern: one + "/_purge", Name: "purgeApp", Tx: true, Options: noOptions{}, Summary: "Remove a deleted app for good", handle: a.purgeApp},
+		{Method: post, Pattern: one + "/_copy", Name: "copyApp", Tx: true, Options: copyAppInput{}, Summary: "Copy an app", handle: a.copyApp},
+		{Method: put, Pattern: one + "/owner", Name: "putAppOwner", Row: "app", Tx: true, Summary: "Pass an app on to another owner", handle: a.putAppOwner},
+
+		{Method: post, Pattern: one + "/_edit", Name: "editApp", Tx: true, Options: forceInput{}, Summary: "Begin a draft of an app, or go on with it", handle: a.editApp},
+		{Method: get, Pattern: one + "/draft", Name: "getAppDraft", Summary: "The draft of an app", handle: a.getAppDraft},
+		{Method: del, Pattern: one + "/draft", Name: "deleteAppDraft", Tx: true, Options: noOptions{}, Summary: "Discard the draft of an app", handle: a.deleteAppDraft},
+		{Method: get, Pattern: one + "/draft/diff", Name: "getAppDraftDiff", Heavy: brief, Summary: "What the draft of an app changes", handle: a.getAppDraftDiff},
+		{Method: post, Pattern: one + "/draft/_commit", Name: "commitAppDraft", Tx: true, Options: forceInput{}, Summary: "Publish the draft of an app", handle: a.commitAppDraft},
+
+		{Method: get, Pattern: one + "/contents", Name: "listAppFiles", Query: paged, Summary: "The files of an app", handle: a.listAppFiles},
+		{Method: get, Pattern: one + "/contents/*path", Name: "getAppFile", Heavy: brief, AnyType: true, Summary: "The bytes of an app's file", handle: a.getAppFile},
+		{Method: put, Pattern: one + "/contents/*path", Name: "putAppFile", Row: "library-file", Heavy: brief, Summary: "Write a file of an app", handle: a.putAppFile},
+		{Method: del, Pattern: one + "/contents/*path", Name: "deleteAppFile", Row: "library-file", Tx: true, Options: noOptions{}, Summary: "Remove a file of an app", handle: a.deleteAppFile},
+
+		{Method: get, Pattern: one + "/shares", Name: "listAppShares", Query: none, Summary: "With whom an app is shared", handle: a.listAppShares},
+		{Method: get, Pattern: one + "/shares/:principalId", Name: "getAppShare", Summary: "The share of one principal", handle: a.getAppShare},
+		{Method: put, Pattern: one + "/shares/:principalId", Name: "putAppShare", Row: "app-share", Tx: true, Summary: "Share an app, or change a share", handle: a.putAppShare},
+		{Method: del, Pattern: one + "/shares/:principalId", Name: "deleteAppShare", Row: "app-share", Tx: true, Options: noOptions{}, Summary: "End a share", handle: a.deleteAppShare},
+
+		{Method: get, Pattern: one + "/environment", Name: "getAppEnvironment", Summary: "The names of an app's variables", handle: a.getAppEnvironment},
+		{Method: put, Pattern: one + "/environment/:key", Name: "putAppVariable", Row: "app", Tx: true, Summary: "Set a variable of an app", handle: a.putAppVariable},
+		{Method: del, Pattern: one + "/environment/:key", Name: "deleteAppVariable", Row: "app", Tx: true, Options: noOptions{}, Summary: "Remove a variable of an app", handle: a.deleteAppVariable},
+		{Method: get, Pattern: one + "/dependencies", Name: "listAppDependencies", Query: none, Summary: "The datasets that an app uses", handle: a.listAppDependencies},
+		{Method: put, Pattern: one + "/dependencies/:name", Name: "putAppDependency", Row: "app", Tx: true, Summary: "Bind an alias of an app to a dataset", handle: a.putAppDependency},
+		{Method: del, Pattern: one + "/dependencies/:name", Name: "deleteAppDependency", Row: "app", Tx: true, Options: noOptions{}, Summary: "Unbind an alias of an app", handle: a.deleteAppDependency},
+		{Method: get, Pattern: one + "/tags", Name: "listAppTags", Query: none, Summary: "The tags of an app", handle: a.listAppTags},
+		{Method: put, Pattern: one + "/tags/:tagId", Name: "putAppTag", Row: "app", Tx: true, Summary: "Tag an app", handle: a.putAppTag},
+		{Method: del, Pattern: one + "/tags/:tagId", Name: "deleteAppTag", Row: "app", Tx: true, Options: noOptions{}, Summary: "Take a tag off an app", handle: a.deleteAppTag},
+	}
+}
+
+// appBody is an app as the API writes it.
+type appBody struct {
+	Tenant             string             `json:"tenant"`
+	ID                 string             `json:"id"`
+	Type               string             `json:"type"`
+	Name               string             `json:"name"`
+	Slug               *string            `json:"slug"`
+	NaturalID          string             `json:"naturalId"`
+	Description        *string            `json:"description"`
+	OwnerID            string             `json:"ownerId"`
+	Defn               json.RawMessage    `json:"defn"`
+	Settings           json.RawMessage    `json:"settings"`
+	Origin             *string            `json:"origin"`
+	LibraryID          string             `json:"libraryId"`
+	EditingID          *string            `json:"editingId"`
+	EditingSession     *string            `json:"editingSession"`
+	EditingHeartbeatAt *hal.Time          `json:"editingHeartbeatAt"`
+	EditingLockedBy    *string            `json:"editingLockedBy"`
+	Shared             bool               `json:"shared"`
+	IsManaged          bool               `json:"isManaged"`
+	FolderID           *string            `json:"folderId"`
+	Source             *string            `json:"source"`
+	SourceID           *string            `json:"sourceId"`
+	DefnUpdatedAt      *hal.Time          `json:"defnUpdatedAt"`
+	ContentModifiedAt  *hal.Time          `json:"contentModifiedAt"`
+	DeployedAt         *hal.Time          `json:"deployedAt"`
+	DeletedAt          *hal.Time          `json:"deletedAt"`
+	CreatedAt          hal.Time           `json:"createdAt"`
+	UpdatedAt          hal.Time           `json:"updatedAt"`
+	Permissions        appPermissionsBody `json:"permissions"`
+}
+
+type appPermissionsBody struct {
+	AssignTags  bool `json:"assignTags"`
+	Bind        bool `json:"bind"`
+	ChangeOwner bool `json:"changeOwner"`
+	Copy        bool `json:"copy"`
+	Delete      bool `json:"delete"`
+	Edit        bool `json:"edit"`
+	Manage      bool `json:"manage"`
+	Purge       bool `json:"purge"`
+	Restore     bool `json:"restore"`
+	Run         bool `json:"run"`
+	Share       bool `json:"share"`
+	SwitchRoles bool `json:"switchRoles"`
+	Write       bool `json:"write"`
+}
+
+// app encodes an app; one says that it is the answer, and not a row of a list, which has fewer links.
+func (a *api) app(v apps.Shown, one bool) hal.Resource {
+	may := appPermissionsBody{
+		v.Permissions.AssignTags, v.Permissions.Bind, v.Permissions.ChangeOwner, v.Permissions.Copy, v.Permissions.Delete, v.Permissions.Edit,
+		v.Permissions.Manage, v.Permissions.Purge, v.Permissions.Restore, v.Permissions.Run, v.Permissions.Share, v.Permissions.SwitchRoles,
+		v.Permissions.Write,
+	}
+	type beside struct {
+		May      appPermissionsBody
+		Modified *hal.Time
+	}
+	return hal.Resource{Links: a.appLinks(v, one), Row: v, Beside: beside{may, hal.OrNull(v.ContentModifiedAt)}, Value: appBody{
+		Tenant: v.Tenant, ID: v.ID, Type: string(v.Type), Name: v.Name, Slug: v.Slug, NaturalID: v.NaturalID(), Description: v.Description,
+		OwnerID: v.OwnerID, Defn: v.Defn, Settings: v.Settings, Origin: v.Origin, LibraryID: v.LibraryID, EditingID: v.EditingID,
+		EditingSession: v.Lock.Session, EditingHeartbeatAt: hal.OrNull(v.Lock.HeartbeatAt), EditingLockedBy: v.Lock.LockedBy,
+		Shared: v.Shared, IsManaged: v.IsManaged, FolderID: v.FolderID, Source: v.Source, SourceID: v.SourceID,
+		DefnUpdatedAt: hal.OrNull(v.DefnUpdatedAt), ContentModifiedAt: hal.OrNull(v.ContentModifiedAt),
+		DeployedAt: hal.OrNull(v.DeployedAt), DeletedAt: hal.OrNull(v.DeletedAt),
+		CreatedAt: hal.Time(v.CreatedAt), UpdatedAt: hal.Time(v.UpdatedAt), Permissions: may,
+	}}
+}
+
+func (a *api) appLinks(v apps.Shown, one bool) hal.Links {
+	self := a.href("apps", v.ID)
+	links := a.owned(hal.Self(self), v.OwnerID).
+		With("inf:app", self).With("inf:apps", a.href("apps")).With("inf:apps-list", a.href("apps-list")).With("inf:apps-drafts", a.href("apps", "drafts")).
+		With("inf:app-shares", self+"/shares").With("inf:app-tags", self+"/tags")
+	links["inf:app-share"] = hal.Link{Href: self + "/shares/{principalId}", Templated: true}
+	links["inf:app-tag"] = hal.Link{Href: self + "/tags/{tagId}", Templated: true}
+	if v.EditingID != nil {
+		links.With("inf:draft", self).With("inf:app", a.href("apps", *v.EditingID))
+	} else if v.Permissions.Write {
+		links.With("inf:draft", self+"/draft")
+	}
+	if v.Permissions.Edit {
+		links.With("edit", self+"/_edit")
+	}
+	if v.Permissions.Copy && v.EditingID == nil {
+		links.With("inf:copy", self+"/_copy")
+	}
+	if one {
+		links.With("inf:library", a.href("libraries", v.LibraryID)).With("inf:library-contents", a.href("libraries", v.LibraryID, "contents")).
+			With("inf:app-dependencies", self+"/dependencies").With("inf:app-environment", self+"/environment").With("inf:app-draft-diff", self+"/draft/diff")
+		links["inf:app-dependency"] = hal.Link{Href: self + "/dependencies/{name}", Templated: true}
+		links["inf:app-environment-var"] = hal.Link{Href: self + "/environment/{key}", Templated: true}
+	}
+	return links
+}
+
+// shownApp returns a function that encodes the result of a service: 200 and the app.
+func (a *api) shownApp(v apps.Shown, err error) (reply, error) {
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.app(v, true))
+}
+
+// listApps serves GET /api/apps: 200 and a page of the apps that the caller sees, without drafts and deleted apps, 20 unless limit
+// says otherwise, ordered by name unless sort says otherwise (name, createdAt, updatedAt); q searches name, slug and description.
+func (a *api) listApps(r *request) (reply, error) {
+	q, err := r.page(20)
+	if err != nil {
+		return reply{}, err
+	}
+	page, err := a.Apps.Page(r.Context(), q)
+	if err != nil {
+		return reply{}, err
+	}
+	extra := map[string]any{
+		"aggs":        map[string]int{"total": page.Total},
+		"permissions": map[string]bool{"create": a.Apps.CanCreate(r.who)},
+	}
+	return ok(collection(a, r, q, page, "inf:app", extra, func(v apps.Shown) hal.Resource { return a.app(v, false) }))
+}
+
+// appRow is an app in the plain list.
+type appRow struct {
+	ID          string             `json:"id"`
+	NaturalID   string             `json:"naturalId"`
+	Type        string             `json:"type"`
+	Name        string             `json:"name"`
+	Slug        *string            `json:"slug"`
+	Description *string            `json:"description"`
+	OwnerID     string             `json:"ownerId"`
+	Shared      bool               `json:"shared"`
+	IsManaged   bool               `json:"isManaged"`
+	FolderID    *string            `json:"folderId"`
+	EditingID   *string            `json:"editingId"`
+	LockedBy    *string            `json:"editingLockedBy"`
+	CreatedAt   hal.Time           `json:"createdAt"`
+	UpdatedAt   hal.Time           `json:"updatedAt"`
+	Permissions appPermissionsBody `json:"permissions"`
+}
+
+func (a *api) appRow(v apps.Shown) appRow {
+	return appRow{
+		v.ID, v.NaturalID(), string(v.Type), v.Name, v.Slug, v.Description, v.OwnerID, v.Shared, v.IsManaged, v.FolderID, v.EditingID, v.Lock.LockedBy,
+		hal.Time(v.CreatedAt), hal.Time(v.UpdatedAt), a.app(v, false).Value.(appBody).Permissions,
+	}
+}
+
+// listAllApps serves GET /api/apps-list: 200 and an array of all apps that the caller sees, without definitions, ordered by name.
+func (a *api) listAllApps(r *request) (reply, error) {
+	return streamed(func(w io.Writer) error {
+		return writeArray(w, a.Apps.All(r.Context()), func(dst []byte, v apps.Shown) []byte {
+			row, _ := json.Marshal(a.appRow(v)) // it has nothing that cannot be encoded
+			return append(dst, row...)
+		})
+	})
+}
+
+// listAppDrafts serves GET /api/apps/drafts: 200 and an array of the drafts of the apps that the caller may change.
+func (a *api) listAppDrafts(r *request) (reply, error) {
+	drafts, err := a.Apps.Drafts(r.Context())
+	if err != nil {
+		return reply{}, err
+	}
+	rows := make([]appRow, len(drafts))
+	for i, d := range drafts {
+		rows[i] = a.appRow(d)
+	}
+	return ok(rows)
+}
+
+// datasetInput is what binds an alias to a dataset.
+type datasetInput struct {
+	DatasetID string        `json:"datasetId"`
+	Alias     string        `json:"alias"`
+	Label     field[string] `json:"label"`
+}
+
+// createApp serves POST /api/apps: 201 and the app, which the caller owns, with an empty library. 403 without the license for the
+// type app, or below the role designer (for the type app admin); 409 for a slug that the caller has used.
+func (a *api) createApp(r *request) (reply, error) {
+	in, err := decode[struct {
+		appInput
+		Datasets []json.RawMessage `json:"datasets"`
+	}](r)
+	if err != nil {
+		return reply{}, err
+	}
+	var v apps.App
+	if in.Type != nil {
+		v.Type = apps.Tier(*in.Type)
+	}
+	if in.Name != nil {
+		v.Name = *in.Name
+	}
+	v.Slug, v.Description, v.FolderID, v.Source, v.SourceID = in.Slug.Value, in.Description.Value, in.FolderID.Value, in.Source.Value, in.SourceID.Value
+	in.Defn.apply(&v.Defn)
+	in.Settings.apply(&v.Settings)
+	for _, raw := range in.Datasets {
+		var d datasetInput
+		if err := fill(raw, &d, "datasets"); err != nil {
+			return reply{}, err
+		}
+		bound := apps.Dataset{Alias: d.Alias, DatasetID: d.DatasetID}
+		d.Label.apply(&bound.Label)
+		v.Datasets = append(v.Datasets, bound)
+	}
+	app, err := a.Apps.Create(r.Context(), v)
+	if err != nil {
+		return reply{}, err
+	}
+	return created(a.href("apps", app.ID), a.app(app, true))
+}
+
+// getApp serves GET /api/apps/{id}, an id or a natural id: 200 and the app; 404 for one that the caller does not see. A draft is
+// found by its id, by those who may change the app.
+func (a *api) getApp(r *request) (reply, error) {
+	return a.shownApp(a.Apps.Get(r.Context(), r.param("id")))
+}
+
+// appInput is the body of a write to an app. A field that is left out stays as it is; of defn and settings, so does a member.
+type appInput struct {
+	Type        *string                `json:"type"`
+	Name        *string                `json:"name"`
+	Slug        field[string]          `json:"slug"`
+	Description field[string]          `json:"description"`
+	Defn        field[json.RawMessage] `json:"defn"`
+	Settings    field[json.RawMessage] `json:"settings"`
+	FolderID    field[string]          `json:"folderId"`
+	Source      field[string]          `json:"source"`
+	SourceID    field[string]          `json:"sourceId"`
+}
+
+// given returns the value of a field that is part of a body, as a change of it.
+func given[T any](f field[T]) **T {
+	if !f.Set {
+		return nil
+	}
+	return &f.Value
+}
+
+// putApp serves PUT /api/apps/{id}: 200 and the changed app or draft; what the body leaves out stays, also members of defn, of
+// defn.env and of settings, of which null removes one. A mask keeps the value of a variable. The type can change from report to app.
+// 403 without the permission write; 409 for a taken slug, and for a draft that somebody else edits.
+func (a *api) putApp(r *request) (reply, error) {
+	in, err := decode[appInput](r)
+	if err != nil {
+		return reply{}, err
+	}
+	edit := apps.Edit{
+		Name: in.Name, Slug: given(in.Slug), Description: given(in.Description), FolderID: given(in.FolderID), Source: given(in.Source),
+		SourceID: given(in.SourceID),
+	}
+	if in.Type != nil {
+		tier := apps.Tier(*in.Type)
+		edit.Type = &tier
+	}
+	for _, f := range []struct {
+		name string
+		from field[json.RawMessage]
+		to   *[]byte
+	}{{"defn", in.Defn, &edit.Defn}, {"settings", in.Settings, &edit.Settings}} {
+		if f.from.Set && f.from.Value == nil {
+			return reply{}, errs.New(errs.Invalid, "%s must be a JSON object: a member that is null is removed", f.name)
+		}
+		if f.from.Set {
+			*f.to = *f.from.Value
+		}
+	}
+	return a.shownApp(a.Apps.Update(r.Context(), r.param("id"), edit))
+}
+
+// deleteApp serves DELETE /api/apps/{id}: 200; the app is gone from everywhere but _restore and _purge; 404; 403.
+func (a *api) deleteApp(r *request) (reply, error) {
+	if err := a.Apps.Delete(r.Context(), r.param("id")); err != nil {
+		return reply{}, err
+	}
+	return done()
+}
+
+// restoreApp serves POST /api/apps/{id}/_restore with the id of a deleted app: 200 and the app, without its slug if that is taken
+// by now; 404; 403.
+func (a *api) restoreApp(r *request) (reply, error) {
+	return a.shownApp(a.Apps.Restore(r.Context(), r.param("id")))
+}
+
+// purgeApp serves POST /api/apps/{id}/_purge with the id of a deleted app: 200; 404 for one that is not deleted; 403.
+func (a *api) purgeApp(r *request) (reply, error) {
+	if err := a.Apps.Purge(r.Context(), r.param("id")); err != nil {
+		return reply{}, err
+	}
+	return done()
+}
+
+// copyAppInput are the options of _copy.
+type copyAppInput struct {
+	Name *string `json:"name"`
+}
+
+// copyApp serves POST /api/apps/{id}/_copy: 201 and the copy, which the caller owns, with the files and without shares, slug and
+// values of variables; 404; 403.
+func (a *api) copyApp(r *request) (reply, error) {
+	in, err := options[copyAppInput](r)
+	if err != nil {
+		return reply{}, err
+	}
+	name := ""
+	if in.Name != nil {
+		name = *in.Name
+	}
+	v, err := a.Apps.Copy(r.Context(), r.param("id"), name)
+	if err != nil {
+		return reply{}, err
+	}
+	return created(a.href("apps", v.ID), a.app(v, true))
+}
+
+// putAppOwner serves PUT /api/apps/{id}/owner {ownerId}: 200 and the app; 400 for an unknown principal; 404; 403.
+func (a *api) putAppOwner(r *request) (reply, error) {
+	in, err := decode[struct {
+		OwnerID string `json:"ownerId"`
+	}](r)
+	if err != nil {
+		return reply{}, err
+	}
+	return a.shownApp(a.Apps.SetOwner(r.Context(), r.param("id"), in.OwnerID))
+}
+
+// forceInput are the options of _edit and _commit.
+type forceInput struct {
+	Force field[bool] `json:"force"`
+}
+
+func (r *request) force() (force bool, err error) {
+	in, err := options[forceInput](r)
+	in.Force.apply(&force)
+	return force, err
+}
+
+// editApp serves POST /api/apps/{id}/_edit: 200 and the draft, whose lock the caller's session has now, or another one that
+// editingLockedBy names; with force=true the caller's in any case. 404; 403.
+func (a *api) editApp(r *request) (reply, error) {
+	force, err := r.force()
+	if err != nil {
+		return reply{}, err
+	}
+	return a.shownApp(a.Apps.Edit(r.Context(), r.param("id"), force))
+}
+
+// getAppDraft serves GET /api/apps/{id}/draft: 200 and the draft; 404; 403.
+func (a *api) getAppDraft(r *request) (reply, error) {
+	return a.shownApp(a.Apps.Draft(r.Context(), r.param("id")))
+}
+
+// deleteAppDraft serves DELETE /api/apps/{id}/draft: 200; 404; 403; 409 while somebody else edits it.
+func (a *api) deleteAppDraft(r *request) (reply, error) {
+	if err := a.Apps.Discard(r.Context(), r.param("id")); err != nil {
+		return reply{}, err
+	}
+	return done()
+}
+
+// commitAppDraft serves POST /api/apps/{id}/draft/_commit: 200 and the app as it is published; 404; 403; 409 while somebody else
+// edits the draft, or when the app has changed since the draft began, unless force=true.
+func (a *api) commitAppDraft(r *request) (reply, error) {
+	force, err := r.force()
+	if err != nil {
+		return reply{}, err
+	}
+	return a.shownApp(a.Apps.Commit(r.Context(), r.param("id"), force))
+}
+
+// diffBody is what a draft changes, as the API writes it.
+type diffBody struct {
+	Files  []fileDiffBody  `json:"files"`
+	Fields []fieldDiffBody `json:"fields"`
+}
+
+type fileDiffBody struct {
+	Path   string  `json:"path"`
+	Status string  `json:"status"`
+	Before *string `json:"before"`
+	After  *string `json:"after"`
+	Diff   *string `json:"diff"`
+}
+
+type fieldDiffBody struct {
+	Name   string          `json:"name"`
+	Before json.RawMessage `json:"before"`
+	After  json.RawMessage `json:"after"`
+}
+
+// getAppDraftDiff serves GET /api/apps/{id}/draft/diff: 200 and {files: [{path, status, before, after, diff}], fields: [{name,
+// before, after}]}. Texts are null for files that are no text or too long. 404; 403.
+func (a *api) getAppDraftDiff(r *request) (reply, error) {
+	diff, err := a.Apps.Diff(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	body := diffBody{Files: make([]fileDiffBody, len(diff.Files)), Fields: make([]fieldDiffBody, len(diff.Fields))}
+	for i, f := range diff.Files {
+		body.Files[i] = fileDiffBody{f.Path, string(f.Status), f.Before, f.After, f.Unified}
+	}
+	for i, f := range diff.Fields {
+		body.Fields[i] = fieldDiffBody(f)
+	}
+	return ok(hal.Resource{Links: hal.Self(a.href("apps", r.param("id"), "draft", "diff")).With("inf:draft", a.href("apps", r.param("id"), "draft")), Value: body})
+}
+
+func (a *api) appFile(app string, f libraries.File) hal.Resource {
+	href := a.href(append([]string{"apps", app, "contents"}, strings.Split(f.Path, "/")...)...)
+	links := hal.Self(href).With("inf:app", a.href("apps", app)).With("inf:contents", a.href("apps", app, "contents"))
+	return hal.Resource{Links: links, Value: fileBody(f)}
+}
+
+// listAppFiles serves GET /api/apps/{id}/contents: 200 and a page of the files of an app or draft, 100 unless limit says otherwise,
+// ordered by path unless sort says otherwise (path, updatedAt); 404; 403 for those who may only run the app.
+func (a *api) listAppFiles(r *request) (reply, error) {
+	q, err := r.page(100)
+	if err != nil {
+		return reply{}, err
+	}
+	page, err := a.Apps.Files(r.Context(), r.param("id"), q)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(collection(a, r, q, page, "inf:content", nil, func(f libraries.File) hal.Resource { return a.appFile(r.param("id"), f) }))
+}
+
+// getAppFile serves GET /api/apps/{id}/contents/{path}: 200 and the bytes, 206 for a range of them, always as a file to keep; 404;
+// 403.
+func (a *api) getAppFile(r *request) (reply, error) {
+	f, content, err := a.Apps.OpenFile(r.Context(), r.param("id"), r.param("path"))
+	if err != nil {
+		return reply{}, err
+	}
+	return file(f.Version(), f.ContentType, path.Base(f.Path), f.UpdatedAt, content)
+}
+
+// putAppFile serves PUT /api/apps/{id}/contents/{path}: 200 and the file, with a body as for the files of libraries; 403 without the
+// permission edit; 409 for a path that differs from another one in case alone, and for a draft that somebody else edits; 413.
+func (a *api) putAppFile(r *request) (reply, error) {
+	content, contentType, err := r.fileContent()
+	if err != nil {
+		return reply{}, err
+	}
+	f, err := a.Apps.PutFile(r.Context(), r.param("id"), r.param("path"), contentType, content)
+	if err != nil {
+		return reply{}, err
+	}
+	answer, err := ok(a.appFile(r.param("id"), f))
+	answer.header = map[string]string{"Etag": fileTag(f.Version())}
+	return answer, err
+}
+
+// deleteAppFile serves DELETE /api/apps/{id}/contents/{path}: 200; 404; 403 and 409 as for a PUT.
+func (a *api) deleteAppFile(r *request) (reply, error) {
+	if err := a.Apps.DeleteFile(r.Context(), r.param("id"), r.param("path")); err != nil {
+		return reply{}, err
+	}
+	return done()
+}
+
+// shareBody is a share as the API writes it.
+type shareBody struct {
+	PrincipalID string   `json:"principalId"`
+	AccessLevel int      `json:"accessLevel"`
+	Roles       []string `json:"roles"`
+	CreatedAt   hal.Time `json:"createdAt"`
+	UpdatedAt   hal.Time `json:"updatedAt"`
+}
+
+func (a *api) appShare(app string, s shares.Share) hal.Resource {
+	links := hal.Self(a.href("apps", app, "shares", s.PrincipalID)).With("inf:app", a.href("apps", app)).With("inf:app-shares", a.href("apps", app, "shares"))
+	if s.PrincipalID != shares.Everyone {
+		links.With("inf:principal", a.href("principals", s.PrincipalID))
+	}
+	return hal.Resource{Links: links, Row: s, Beside: struct{}{}, Value: shareBody{
+		s.PrincipalID, int(s.Level), append([]string{}, s.Roles...), hal.Time(s.CreatedAt), hal.Time(s.UpdatedAt),
+	}}
+}
+
+// listAppShares serves GET /api/apps/{id}/shares: 200 and all shares, ordered by principal; 404; 403 for those who may only run the
+// app.
+func (a *api) listAppShares(r *request) (reply, error) {
+	all, err := a.Apps.Shares(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	rows := make([]hal.Resource, len(all))
+	for i, s := range all {
+		rows[i] = a.appShare(r.param("id"), s)
+	}
+	links := hal.Self(a.href("apps", r.param("id"), "shares")).With("inf:app", a.href("apps", r.param("id")))
+	return ok(hal.Collection(links, hal.Page{Count: len(rows), Total: len(rows)}, "inf:app-share", rows, nil))
+}
+
+// getAppShare serves GET /api/apps/{id}/shares/{principalId}: 200 and the share; 404; 403.
+func (a *api) getAppShare(r *request) (reply, error) {
+	s, err := a.Apps.Share(r.Context(), r.param("id"), r.param("principalId"))
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.appShare(r.param("id"), s))
+}
+
+// putAppShare serves PUT /api/apps/{id}/shares/{principalId} {accessLevel, roles?}: 200 and the share. The principal is a username, the id
+// of a team, or * for everyone; accessLevel is 0 for nothing, 1 to run the app, 2 to change it. 400 for an unknown principal; 404; 403.
+func (a *api) putAppShare(r *request) (reply, error) {
+	in, err := decode[struct {
+		AccessLevel *int     `json:"accessLevel"`
+		Roles       []string `json:"roles"`
+	}](r)
+	if err != nil {
+		return reply{}, err
+	}
+	if in.AccessLevel == nil {
+		return reply{}, errs.New(errs.Invalid, "accessLevel is required")
+	}
+	s, err := a.Apps.PutShare(r.Context(), r.param("id"), shares.Share{PrincipalID: r.param("principalId"), Level: shares.Level(*in.AccessLevel), Roles: in.Roles})
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.appShare(r.param("id"), s))
+}
+
+// deleteAppShare serves DELETE /api/apps/{id}/shares/{principalId}: 200; 404; 403.
+func (a *api) deleteAppShare(r *request) (reply, error) {
+	if err := a.Apps.DeleteShare(r.Context(), r.param("id"), r.param("principalId")); err != nil {
+		return reply{}, err
+	}
+	return done()
+}
+
+// getAppEnvironment serves GET /api/apps/{id}/environment: 200 and {env: {name: mask}}; 404; 403.
+func (a *api) getAppEnvironment(r *request) (reply, error) {
+	names, err := a.Apps.Environment(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	env := make(map[string]string, len(names))
+	for _, name := range names {
+		env[name] = entity.Mask
+	}
+	self := a.href("apps", r.param("id"), "environment")
+	links := hal.Self(self).With("inf:app", a.href("apps", r.param("id")))
+	links["inf:app-environment-var"] = hal.Link{Href: self + "/{key}", Templated: true}
+	return ok(hal.Resource{Links: links, Value: map[string]any{"env": env}})
+}
+
+// putAppVariable serves PUT /api/apps/{id}/environment/{key} {value}: 200 and the app; 400 for a bad name or value; 404; 403.
+func (a *api) putAppVariable(r *request) (reply, error) {
+	in, err := decode[struct {
+		Value *string `json:"value"`
+	}](r)
+	if err != nil {
+		return reply{}, err
+	}
+	if in.Value == nil {
+		return reply{}, errs.New(errs.Invalid, "value is required")
+	}
+	return a.shownApp(a.Apps.SetVariable(r.Context(), r.param("id"), r.param("key"), in.Value))
+}
+
+// deleteAppVariable serves DELETE /api/apps/{id}/environment/{key}: 200; 404; 403.
+func (a *api) deleteAppVariable(r *request) (reply, error) {
+	if _, err := a.Apps.SetVariable(r.Context(), r.param("id"), r.param("key"), nil); err != nil {
+		return reply{}, err
+	}
+	return done()
+}
+
+// dependencyBody is the binding of an alias as the API writes it.
+type dependencyBody struct {
+	Name      string `json:"name"`
+	Type      string `json:"type"`
+	DatasetID string `json:"datasetId"`
+	Label     string `json:"label"`
+}
+
+func (a *api) dependencies(app string, all []apps.Dataset) hal.Resource {
+	rows := make([]hal.Resource, len(all))
+	for i, d := range all {
+		links := hal.Self(a.href("apps", app, "dependencies", d.Alias)).With("inf:app", a.href("apps", app)).With("inf:dataset", a.href("datasets", d.DatasetID))
+		rows[i] = hal.Resource{Links: links, Value: dependencyBody{d.Alias, "dataset", d.DatasetID, d.Label}}
+	}
+	links := hal.Self(a.href("apps", app, "dependencies")).With("inf:app", a.href("apps", app))
+	return hal.Collection(links, hal.Page{Count: len(rows), Total: len(rows)}, "inf:app-dependency", rows, nil)
+}
+
+// listAppDependencies serves GET /api/apps/{id}/dependencies: 200 and the datasets that the app's aliases are bound to; 404.
+func (a *api) listAppDependencies(r *request) (reply, error) {
+	v, err := a.Apps.Get(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.dependencies(r.param("id"), v.Datasets))
+}
+
+// putAppDependency serves PUT /api/apps/{id}/dependencies/{name} {datasetId, label?}: 200 and all bindings; 400 for an unknown dataset;
+// 404; 403 without the permission bind.
+func (a *api) putAppDependency(r *request) (reply, error) {
+	in, err := decode[struct {
+		DatasetID string        `json:"datasetId"`
+		Label     field[string] `json:"label"`
+	}](r)
+	if err != nil {
+		return reply{}, err
+	}
+	return a.bound(r, func(bound map[string]apps.Dataset) error {
+		d := bound[r.param("name")]
+		d.Alias, d.DatasetID = r.param("name"), in.DatasetID
+		in.Label.apply(&d.Label)
+		bound[d.Alias] = d
+		return nil
+	})
+}
+
+// deleteAppDependency serves DELETE /api/apps/{id}/dependencies/{name}: 200; 404; 403.
+func (a *api) deleteAppDependency(r *request) (reply, error) {
+	_, err := a.bound(r, func(bound map[string]apps.Dataset) error {
+		if _, there := bound[r.param("name")]; !there {
+			return errs.New(errs.NotFound, "Dependency not found.")
+		}
+		delete(bound, r.param("name"))
+		return nil
+	})
+	if err != nil {
+		return reply{}, err
+	}
+	return done()
+}
+
+func (a *api) bound(r *request, edit func(bound map[string]apps.Dataset) error) (reply, error) {
+	v, err := a.Apps.SetDatasets(r.Context(), r.param("id"), edit)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.dependencies(r.param("id"), v.Datasets))
+}
+
+func (a *api) appTags(app string, tags []string) hal.Resource {
+	rows := make([]hal.Resource, len(tags))
+	for i, id := range tags {
+		links := hal.Self(a.href("apps", app, "tags", id)).With("inf:app", a.href("apps", app)).With("inf:tag", a.href("tags", id))
+		rows[i] = hal.Resource{Links: links, Value: map[string]string{"tagId": id}}
+	}
+	links := hal.Self(a.href("apps", app, "tags")).With("inf:app", a.href("apps", app))
+	return hal.Collection(links, hal.Page{Count: len(rows), Total: len(rows)}, "inf:app-tag", rows, nil)
+}
+
+// listAppTags serves GET /api/apps/{id}/tags: 200 and the ids of the app's tags; 404.
+func (a *api) listAppTags(r *request) (reply, error) {
+	v, err := a.Apps.Get(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.appTags(r.param("id"), v.Tags))
+}
+
+// putAppTag serves PUT /api/apps/{id}/tags/{tagId}: 200 and all tags of the app; 400 for an unknown tag; 404; 403.
+func (a *api) putAppTag(r *request) (reply, error) {
+	v, err := a.Apps.SetTags(r.Context(), r.param("id"), func(tags []string) ([]string, error) { return append(tags, r.param("tagId")), nil })
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.appTags(r.param("id"), v.Tags))
+}
+
+// deleteAppTag serves DELETE /api/apps/{id}/tags/{tagId}: 200; 404; 403.
+func (a *api) deleteAppTag(r *request) (reply, error) {
+	_, err := a.Apps.SetTags(r.Context(), r.param("id"), func(tags []string) ([]string, error) {
+		at := slices.Index(tags, r.param("tagId"))
+		if at < 0 {
+			return nil, errs.New(errs.NotFound, "Tag not found.")
+		}
+		return slices.Delete(tags, at, at+1), nil
+	})
+	if err != nil {
+		return reply{}, err
+	}
+	return done()
+}
