@@ -3,7 +3,6 @@ package bunstore
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
+	"github.com/tenantcontent/tenantcontent/internal/slug"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -187,7 +187,7 @@ func yield(ctx context.Context, c bunx.Conn, tenant string, kind entity.Kind, fr
 		return bunx.Err(err, content.Noun(kind))
 	}
 	for _, e := range clash {
-		free := firstFree(*e.Slug, taken)
+		free := slug.FirstFree(*e.Slug, taken)
 		taken[free] = true
 		_, err := c.Exec(ctx, `UPDATE tc_entities SET slug = $1, search = $2 WHERE tenant_id = $3 AND kind = $4 AND id = $5`,
 			free, fold.Search(e.Name, free, or(e.Description)), tenant, kind, e.ID)
@@ -196,15 +196,4 @@ func yield(ctx context.Context, c bunx.Conn, tenant string, kind entity.Kind, fr
 		}
 	}
 	return nil
-}
-
-// firstFree returns the first of slug-2, slug-3… that is not taken, within the 128 characters of a slug.
-func firstFree(slug string, taken map[string]bool) string {
-	for n := 2; ; n++ {
-		end := fmt.Sprintf("-%d", n)
-		try := slug[:min(len(slug), 128-len(end))] + end
-		if !taken[try] {
-			return try
-		}
-	}
 }

@@ -27,6 +27,15 @@ func Numbered(s string, n int) string {
 	return s[:min(len(s), maxSlug-len(number))] + number
 }
 
+// FirstFree returns the first of slug-2, slug-3… that is not taken.
+func FirstFree(s string, taken map[string]bool) string {
+	for n := 2; ; n++ {
+		if try := Numbered(s, n); !taken[try] {
+			return try
+		}
+	}
+}
+
 // IsNumbered reports whether Numbered returns a slug for another one and some number from 2.
 func IsNumbered(numbered, s string) bool {
 	n, err := strconv.Atoi(numbered[strings.LastIndexByte(numbered, '-')+1:])
