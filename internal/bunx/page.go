@@ -2,6 +2,7 @@ package bunx
 
 import (
 	"context"
+	"database/sql"
 	"slices"
 	"strings"
 	"time"
@@ -77,23 +78,35 @@ func Counted[R any](ctx context.Context, rows, kept *bun.SelectQuery, what strin
 
 // read fills a page with its rows. last are the destinations of the columns after those of the Table.
 func (l List[R]) read(ctx context.Context, rows *bun.SelectQuery, key func(R) string, q paging.Query, page *paging.Page[R], last ...any) error {
-	sort, desc, err := l.sort(q)
+	r, err := l.bounds(q)
 	if err != nil {
 		return err
 	}
-	if rows, err = l.from(rows, sort, desc, q); err != nil {
-		return err
+	column, id := bun.Ident(r.Column), bun.Ident(l.Key)
+	rows = rows.OrderExpr("? "+r.Dir+", ? "+r.Dir, column, id).Limit(int64(q.Limit) + 1) // one more tells whether there are more
+	if r.After == nil {
+		rows = rows.Offset(int64(q.Start))
+	} else {
+		rows = rows.Where("(?, ?) "+r.Past+" (?, ?)", column, id, r.After.Value, r.After.Key)
 	}
-	rows = rows.Limit(int64(q.Limit) + 1) // one more tells whether there are more
-	page.Rows, page.More, err = l.Table.bounded(ctx, rows, paging.NewMeter(ctx), last...)
+	found, err := rows.Rows(ctx)
+	return l.Fill(ctx, found, err, key, q, page, last...)
+}
+
+// Fill fills a page with the rows of a statement that Range describes, and closes them. The columns are those of the Table; last
+// are the destinations of further ones.
+func (l List[R]) Fill(ctx context.Context, rows *sql.Rows, err error, key func(R) string, q paging.Query, page *paging.Page[R], last ...any) error {
+	if err != nil {
+		return Err(err, "Page")
+	}
+	page.Rows, page.More, err = l.Table.bounded(rows, paging.NewMeter(ctx), last...)
 	if err != nil {
 		return Err(err, "Page")
 	}
 	if q.Before != nil {
 		turn(page, q)
 	}
-	l.cut(page, q.Limit, sort, key)
-	return nil
+	return l.Cut(page, q.Limit, key, q)
 }
 
 // turn puts the rows of a page with q.Before into the list's order: they were read backwards, one more than the page has.
@@ -172,25 +185,40 @@ func (l List[R]) sort(q paging.Query) (Sort[R], bool, error) {
 	return Sort[R]{}, false, errs.New(errs.Invalid, "sort is not known")
 }
 
-// from orders the rows and starts them at the page: behind the position of q.After, or backwards before that of q.Before, when
-// the query has one, else by OFFSET.
-func (l List[R]) from(rows *bun.SelectQuery, s Sort[R], desc bool, q paging.Query) (*bun.SelectQuery, error) {
-	column, id, dir, past := bun.Ident(s.Column), bun.Ident(l.Key), "ASC", ">"
-	if desc != (q.Before != nil) {
-		dir, past = "DESC", "<"
+// Range is where the rows of a page begin and in which direction they are read.
+type Range struct {
+	Column string           // the rows are ordered by it, then by List.Key
+	Dir    string           // ASC or DESC, of both
+	Past   string           // > or <: how the rows compare with After
+	After  *paging.Position // the rows begin behind it; nil: with the row Query.Start
+}
+
+// Range returns how a statement of fixed text reads the page of a query: the rows of the Range, one more than q.Limit, for Fill.
+// It refuses the queries that Page refuses.
+func (l List[R]) Range(q paging.Query) (Range, error) {
+	if err := l.check(q); err != nil {
+		return Range{}, err
 	}
-	rows = rows.OrderExpr("? "+dir+", ? "+dir, column, id)
-	at := q.After
+	return l.bounds(q)
+}
+
+// bounds returns the Range of a page: behind the position of q.After, or backwards before that of q.Before, when the query has one.
+func (l List[R]) bounds(q paging.Query) (Range, error) {
+	s, desc, err := l.sort(q)
+	if err != nil {
+		return Range{}, err
+	}
+	r := Range{Column: s.Column, Dir: "ASC", Past: ">", After: q.After}
 	if q.Before != nil {
-		at = q.Before
+		r.After = q.Before
 	}
-	if at == nil {
-		return rows.Offset(int64(q.Start)), nil
+	if desc != (q.Before != nil) {
+		r.Dir, r.Past = "DESC", "<"
 	}
-	if strings.HasSuffix(s.Column, "_at") {
-		if at, err := time.Parse(timeText, at.Value); err != nil || at.Year() < 1 { // PostgreSQL has no year 0
-			return nil, errs.New(errs.Invalid, "cursor does not fit this list")
+	if r.After != nil && strings.HasSuffix(s.Column, "_at") {
+		if at, err := time.Parse(timeText, r.After.Value); err != nil || at.Year() < 1 { // PostgreSQL has no year 0
+			return Range{}, errs.New(errs.Invalid, "cursor does not fit this list")
 		}
 	}
-	return rows.Where("(?, ?) "+past+" (?, ?)", column, id, at.Value, at.Key), nil
+	return r, nil
 }

@@ -228,12 +228,16 @@ func (t *Table[T]) Rows(c Conn) *bun.SelectQuery {
 // Bounded reads the rows of a SELECT of Rows one by one and counts their bytes with meter. It ends with the row that fills
 // it; more reports whether the SELECT has further rows, which stay in the database.
 func (t *Table[T]) Bounded(ctx context.Context, q *bun.SelectQuery, meter *paging.Meter) (all []T, more bool, err error) {
-	return t.bounded(ctx, q.ColumnExpr(t.Qualified), meter)
+	rows, err := q.ColumnExpr(t.Qualified).Rows(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	return t.bounded(rows, meter)
 }
 
 // All reads the rows of a SELECT of Rows.
 func (t *Table[T]) All(ctx context.Context, q *bun.SelectQuery) ([]T, error) {
-	all, _, err := t.bounded(ctx, q.ColumnExpr(t.Qualified), nil)
+	all, _, err := t.Bounded(ctx, q, nil)
 	return all, err
 }
 
@@ -264,13 +268,9 @@ func (t *Table[T]) With(joined ...Column[T]) *Table[T] {
 	return &with
 }
 
-// bounded is Bounded of a SELECT that has its columns; last are the destinations of those that come after the table's.
+// bounded is Bounded of the rows of a SELECT, which it closes; last are the destinations of the columns after the table's.
 // It reads all rows without a meter.
-func (t *Table[T]) bounded(ctx context.Context, q *bun.SelectQuery, meter *paging.Meter, last ...any) (all []T, more bool, err error) {
-	rows, err := q.Rows(ctx)
-	if err != nil {
-		return nil, false, err
-	}
+func (t *Table[T]) bounded(rows *sql.Rows, meter *paging.Meter, last ...any) (all []T, more bool, err error) {
 	defer func() { _ = rows.Close() }()
 	dest := make([]any, 0, len(t.read)+len(last))
 	for full := false; rows.Next(); {
