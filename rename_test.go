@@ -33,9 +33,11 @@ import (
 // things, keys, and what people or programs wrote, in which a name is but a word. A column that is not here, and not
 // renamed, fails TestRenameReachesAll: name it here, or rename it in its package's Hooks.
 var noUsernames = map[string]string{
-	"tc_activities":       "id type kind comment_id excerpt",
-	"tc_ai_instructions":  "id slug search description content",
-	"tc_app_shares":       "entity_id roles",
+	"tc_activities":      "id type kind comment_id excerpt",
+	"tc_ai_instructions": "id slug search description content",
+	"tc_app_shares":      "entity_id roles",
+	"tc_apps": "id type name label search slug description defn env_sealed settings origin library_id editing_id base editing_session folder_id datasets tags " +
+		"source source_id webhook_secret db_role_password",
 	"tc_blob_chunks":      "blob_id",
 	"tc_blobs":            "id",
 	"tc_bundle_entries":   "id bundle_id type data",

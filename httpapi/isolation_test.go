@@ -86,6 +86,7 @@ var unmarked = map[string]string{
 	"tc_activities":       "id type kind entity_id comment_id user_id",
 	"tc_ai_instructions":  "id slug search owner_id",
 	"tc_app_shares":       "entity_id principal_id roles",
+	"tc_apps":             "id type label search slug owner_id defn env_sealed settings library_id editing_id editing_session editing_locked_by datasets tags webhook_secret db_role_password",
 	"tc_blob_chunks":      "blob_id",
 	"tc_blobs":            "id",
 	"tc_bundle_entries":   "id bundle_id type entity_id data",

@@ -22,6 +22,9 @@ import (
 var secrets = []struct{ table, column, key string }{
 	{"tc_tenants", "key_check", "tenant_id"},
 	{"tc_domains", "secrets", "id"},
+	{"tc_apps", "env_sealed", "id"},
+	{"tc_apps", "webhook_secret", "id"},
+	{"tc_apps", "db_role_password", "id"},
 }
 
 // Store implements tenants.Store.
@@ -269,7 +272,7 @@ func (s *Store) forget(ctx context.Context, other listing, source string, at tim
 
 // counted are the tables that people know by name.
 var counted = []struct{ table, of string }{
-	{"tc_users", "users"}, {"tc_teams", "teams"}, {"tc_entities", "items of content"}, {"tc_bundles", "bundles"},
+	{"tc_users", "users"}, {"tc_teams", "teams"}, {"tc_entities", "items of content"}, {"tc_apps", "apps"}, {"tc_bundles", "bundles"},
 	{"tc_colors", "colors"}, {"tc_ai_instructions", "AI instructions"}, {"tc_comments", "comments"},
 	{"tc_blobs", "files"}, {"tc_domains", "domains"}, {"tc_tokens", "API tokens"},
 }

@@ -1,0 +1,284 @@
+// Package bunstore stores apps in PostgreSQL or SQLite. The root imports it.
+package bunstore
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/apps"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/fold"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
+	"github.com/tenantcontent/tenantcontent/shares"
+	sharestore "github.com/tenantcontent/tenantcontent/shares/bunstore"
+)
+
+// Store implements apps.Store.
+type Store struct {
+	db     *bun.DB
+	shares shares.Store
+}
+
+// New returns a Store. The tables must be there: see tenantcontent.Migrate.
+func New(db *bun.DB) *Store {
+	return &Store{db: db, shares: sharestore.New(db, "tc_app_shares", "app-share")}
+}
+
+// row is a row of tc_apps.
+type row struct {
+	apps.App
+	label string // as it is stored
+}
+
+// table has the columns of an app. Whoever reads knows the tenant. What has Keep is not overwritten by an import. The columns
+// webhook_secret and db_role_password are not among them.
+var table = bunx.NewTable("tc_apps", "a", []bunx.Column[row]{
+	{Name: "tenant_id", Key: true, Value: func(r *row) any { return r.Tenant }},
+	{Name: "id", Key: true, Field: func(r *row) any { return &r.ID }},
+	{Name: "type", Field: func(r *row) any { return (*string)(&r.Type) }},
+	{Name: "name", Field: func(r *row) any { return &r.Name }},
+	{Name: "label", Field: func(r *row) any { return &r.label }, Value: func(r *row) any { return fold.Text(r.Name) }},
+	{Name: "search", Value: func(r *row) any { return search(r.App) }},
+	{Name: "slug", Field: func(r *row) any { return &r.Slug }},
+	{Name: "description", Field: func(r *row) any { return &r.Description }},
+	{Name: "owner_id", Field: func(r *row) any { return &r.OwnerID }},
+	{Name: "defn", Field: func(r *row) any { return bunx.JSON(&r.Defn) }},
+	{Name: "env_sealed", Field: func(r *row) any { return bunx.TextOrNull(&r.Sealed) }},
+	{Name: "settings", Field: func(r *row) any { return bunx.JSON(&r.Settings) }},
+	{Name: "origin", Field: func(r *row) any { return &r.Origin }},
+	{Name: "library_id", Once: true, Field: func(r *row) any { return &r.LibraryID }},
+	{Name: "editing_id", Once: true, Field: func(r *row) any { return &r.EditingID }},
+	{Name: "base", Keep: true, Field: func(r *row) any { return bunx.TextOrNull(&r.Base) }},
+	{Name: "editing_session", Keep: true, Field: func(r *row) any { return &r.Lock.Session }},
+	{Name: "editing_heartbeat_at", Keep: true, Field: func(r *row) any { return bunx.TimeOrNull(&r.Lock.HeartbeatAt) }},
+	{Name: "editing_locked_by", Keep: true, Field: func(r *row) any { return &r.Lock.LockedBy }},
+	{Name: "shared", Once: true, Field: func(r *row) any { return &r.Shared }},
+	{Name: "is_managed", Field: func(r *row) any { return &r.IsManaged }},
+	{Name: "folder_id", Field: func(r *row) any { return &r.FolderID }},
+	{Name: "datasets", Field: func(r *row) any { return bunx.JSONArray(&r.Datasets) }},
+	{Name: "tags", Field: func(r *row) any { return bunx.JSONArray(&r.Tags) }},
+	{Name: "source", Field: func(r *row) any { return &r.Source }},
+	{Name: "source_id", Field: func(r *row) any { return &r.SourceID }},
+	{Name: "defn_updated_at", Field: func(r *row) any { return bunx.TimeOrNull(&r.DefnUpdatedAt) }},
+	{Name: "deployed_at", Field: func(r *row) any { return bunx.TimeOrNull(&r.DeployedAt) }},
+	{Name: "deleted_at", Keep: true, Field: func(r *row) any { return bunx.TimeOrNull(&r.DeletedAt) }},
+	{Name: "created_at", Once: true, Field: func(r *row) any { return bunx.TimeOf(&r.CreatedAt) }},
+	{Name: "updated_at", Field: func(r *row) any { return bunx.TimeOf(&r.UpdatedAt) }},
+})
+
+// heads are the columns of a row without Defn, which may be long.
+var heads = table.NamesWith("defn", "''")
+
+func search(a apps.App) string { return fold.Search(a.Name, or(a.Slug), or(a.Description)) }
+
+func or(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// scan reads a row of table.Names or heads.
+func scan(tenant string, from interface{ Scan(...any) error }) (apps.App, error) {
+	r, err := table.Scan(from)
+	r.Tenant = tenant
+	return r.App, err
+}
+
+// scanner reads rows.
+func scanner(tenant string) func(*sql.Rows) (apps.App, error) {
+	return func(rows *sql.Rows) (apps.App, error) { return scan(tenant, rows) }
+}
+
+func text(rows *sql.Rows) (s string, err error) { return s, rows.Scan(&s) }
+
+const (
+	noun      = "App"
+	slugTaken = "An app of this owner with this slug"
+)
+
+// listed is the condition of the partial indexes: neither a draft nor deleted.
+const listed = `editing_id IS NULL AND deleted_at IS NULL`
+
+// InTx implements apps.Store.
+func (s *Store) InTx(ctx context.Context, fn func(context.Context) error) error {
+	return bunx.InTx(ctx, s.db, fn)
+}
+
+// Shares implements apps.Store.
+func (s *Store) Shares() shares.Store { return s.shares }
+
+// Get implements apps.Store.
+func (s *Store) Get(ctx context.Context, tenant string, at apps.Lookup) (apps.App, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	return get(ctx, c, tenant, at, "")
+}
+
+const bySlug = ` AND owner_id = $2 AND slug = $3 AND editing_id IS NULL`
+
+var (
+	selectByID      = table.Select(`WHERE tenant_id = $1 AND deleted_at IS NULL AND id = $2`)
+	selectByLibrary = table.Select(`WHERE tenant_id = $1 AND deleted_at IS NULL AND library_id = $2`)
+	selectBySlug    = table.Select(`WHERE tenant_id = $1 AND deleted_at IS NULL` + bySlug)
+	selectDraft     = table.Select(`WHERE tenant_id = $1 AND editing_id = $2`)
+
+	deletedByID      = table.Select(`WHERE tenant_id = $1 AND deleted_at IS NOT NULL AND id = $2`)
+	deletedByLibrary = table.Select(`WHERE tenant_id = $1 AND deleted_at IS NOT NULL AND library_id = $2`)
+	// Several deleted apps of an owner may have the same slug: the one that was deleted last is found.
+	deletedBySlug = table.Select(`WHERE tenant_id = $1 AND deleted_at IS NOT NULL` + bySlug + ` ORDER BY deleted_at DESC, id DESC LIMIT 1`)
+)
+
+func get(ctx context.Context, c bunx.Conn, tenant string, at apps.Lookup, lock string) (apps.App, error) {
+	id, library, slug := selectByID, selectByLibrary, selectBySlug
+	if at.Deleted {
+		id, library, slug = deletedByID, deletedByLibrary, deletedBySlug
+	}
+	switch {
+	case at.ID != "":
+		return one(ctx, c, tenant, noun, id+lock, tenant, at.ID)
+	case at.Library != "":
+		return one(ctx, c, tenant, noun, library+lock, tenant, at.Library)
+	}
+	return one(ctx, c, tenant, noun, slug+lock, tenant, at.Owner, at.Slug)
+}
+
+// one reads the one row of a statement.
+func one(ctx context.Context, c bunx.Conn, tenant, what, query string, args ...any) (apps.App, error) {
+	a, err := scan(tenant, c.Row(ctx, query, args...))
+	if err != nil {
+		return apps.App{}, bunx.Err(err, what)
+	}
+	return a, nil
+}
+
+// Lock implements apps.Store.
+func (s *Store) Lock(ctx context.Context, tenant, id string) (apps.App, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	return get(ctx, c, tenant, apps.Lookup{ID: id}, c.ForUpdate())
+}
+
+// Draft implements apps.Store.
+func (s *Store) Draft(ctx context.Context, tenant, id string) (apps.App, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	return one(ctx, c, tenant, "Draft", selectDraft, tenant, id)
+}
+
+// Insert implements apps.Store.
+func (s *Store) Insert(ctx context.Context, tenant string, a apps.App) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		if err := holdOwner(ctx, c, tenant, a.OwnerID); err != nil {
+			return err
+		}
+		what := slugTaken
+		if a.EditingID != nil {
+			what = "A draft of this app"
+		}
+		return put(ctx, c, tenant, []apps.App{a}, what, "")
+	})
+}
+
+// put writes rows with one statement, which ends with onConflict. what names the row that is in the way.
+func put(ctx context.Context, c bunx.Conn, tenant string, all []apps.App, what, onConflict string) error {
+	rows := make([]row, len(all))
+	for i, a := range all {
+		a.Tenant = tenant
+		rows[i].App = a
+	}
+	_, err := table.Insert(ctx, c, onConflict, rows...)
+	return bunx.Err(err, what)
+}
+
+// Update implements apps.Store.
+func (s *Store) Update(ctx context.Context, tenant string, at apps.Lookup, edit func(*apps.App) error) (apps.App, error) {
+	var a apps.App
+	err := bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) (err error) {
+		if a, err = get(ctx, c, tenant, at, c.ForUpdate()); err != nil {
+			return err
+		}
+		was, changed := row{App: a}, row{App: a}
+		if err := edit(&changed.App); err != nil {
+			return err
+		}
+		if err := guard.Check(ctx, string(apps.Kind), was); err != nil {
+			return err
+		}
+		if err := table.Restore(&changed, &was); err != nil {
+			return err
+		}
+		changed.Tenant = tenant
+		if err := newOwner(ctx, c, was.App, changed.App); err != nil {
+			return err
+		}
+		a = changed.App
+		n, err := table.Update(ctx, c, &changed)
+		if err != nil {
+			return bunx.Err(err, slugTaken)
+		}
+		return bunx.Found(n, nil, noun)
+	})
+	if err != nil {
+		return apps.App{}, err
+	}
+	return a, nil
+}
+
+// newOwner holds the principal who owns a row from now on.
+func newOwner(ctx context.Context, c bunx.Conn, was, is apps.App) error {
+	if was.OwnerID == is.OwnerID {
+		return nil
+	}
+	err := holdOwner(ctx, c, is.Tenant, is.OwnerID)
+	if errs.CodeOf(err) == errs.Forbidden {
+		return errs.Wrap(errs.Invalid, err, "ownerId must be a user or a team of this tenant: %s is none", is.OwnerID)
+	}
+	return err
+}
+
+// holdOwner is HoldPrincipal of a user or team alone: what everyone would own, everyone could see.
+func holdOwner(ctx context.Context, c bunx.Conn, tenant, id string) error {
+	if id == shares.Everyone {
+		return errs.New(errs.Forbidden, "%s is no user or team, so no app can belong to it.", id)
+	}
+	return c.HoldPrincipal(ctx, tenant, id)
+}
+
+// Remove implements apps.Store. The apps are locked before their drafts are looked for: who makes a draft locks its app.
+func (s *Store) Remove(ctx context.Context, tenant string, ids []string) (gone []apps.App, err error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		if _, err := s.LockSome(ctx, tenant, ids); err != nil {
+			return err
+		}
+		rows, err := c.Rows(ctx, `SELECT id FROM tc_apps WHERE tenant_id = $1 AND editing_id IN `+c.Among(2, 1)+` ORDER BY id`+c.ForUpdate(),
+			tenant, bunx.Keys(ids))
+		drafts, err := bunx.Scan(rows, err, text)
+		if err != nil {
+			return bunx.Err(err, noun)
+		}
+		all := append(drafts, ids...)
+		if err := s.shares.Remove(ctx, tenant, all); err != nil {
+			return err
+		}
+		rows, err = c.Rows(ctx, `DELETE FROM tc_apps WHERE tenant_id = $1 AND id IN `+c.Among(2, 1)+` RETURNING `+heads, tenant, bunx.Keys(all))
+		gone, err = bunx.Scan(rows, err, scanner(tenant))
+		return bunx.Err(err, noun)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return gone, nil
+}
+
+// SetShared implements apps.Store.
+func (s *Store) SetShared(ctx context.Context, tenant string, ids []string) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.Exec(ctx, `UPDATE tc_apps SET shared = EXISTS (SELECT 1 FROM tc_app_shares s WHERE s.tenant_id = $1 AND s.entity_id = tc_apps.id
+			AND s.access_level > 0) WHERE tenant_id = $1 AND id IN `+c.Among(2, 1), tenant, bunx.Keys(ids))
+		return bunx.Err(err, noun)
+	})
+}

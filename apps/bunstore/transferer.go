@@ -1,0 +1,171 @@
+package bunstore
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/apps"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/slug"
+	"github.com/tenantcontent/tenantcontent/paging"
+)
+
+// IDs implements apps.Store.
+func (s *Store) IDs(ctx context.Context, tenant string) ([]string, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, `SELECT id FROM tc_apps WHERE tenant_id = $1 AND `+listed+` ORDER BY id`, tenant)
+	ids, err := bunx.Scan(rows, err, text)
+	return ids, bunx.Err(err, noun)
+}
+
+// Some implements apps.Store.
+func (s *Store) Some(ctx context.Context, tenant string, ids []string) ([]apps.App, error) {
+	return s.find(ctx, tenant, bunx.Lookup{Columns: table.Names}, ids)
+}
+
+// LockSome implements apps.Store.
+func (s *Store) LockSome(ctx context.Context, tenant string, ids []string) ([]apps.App, error) {
+	return s.find(ctx, tenant, bunx.Lookup{Columns: heads, Lock: true}, ids)
+}
+
+// find reads the rows that have some ids.
+func (s *Store) find(ctx context.Context, tenant string, l bunx.Lookup, ids []string) ([]apps.App, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	l.Table, l.Where, l.Key = `tc_apps`, `tenant_id = $1`, `id`
+	rows, err := c.Find(ctx, l, ids, tenant)
+	meter := paging.BatchMeter(ctx)
+	all, err := bunx.ScanBatch(rows, err, scanner(tenant), func(a apps.App) bool {
+		full, _ := meter.Add(rowSize + len(a.Defn) + len(a.Settings) + len(a.Sealed)) // it holds nothing
+		return full
+	})
+	return all, bunx.Err(err, noun)
+}
+
+// rowSize is about what a row has beside its long texts.
+const rowSize = 1 << 10
+
+// Slugs implements apps.Store.
+func (s *Store) Slugs(ctx context.Context, tenant string, at []apps.Lookup) ([]apps.App, error) {
+	if len(at) == 0 {
+		return nil, nil
+	}
+	owners, slugs := make([]string, len(at)), make([]string, len(at))
+	for i, p := range at {
+		owners[i], slugs[i] = p.Owner, p.Slug
+	}
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, `SELECT `+heads+` FROM tc_apps WHERE tenant_id = $1 AND `+listed+` AND (owner_id, slug) IN `+c.Among(2, 2),
+		tenant, bunx.Keys(owners, slugs))
+	all, err := bunx.Scan(rows, err, scanner(tenant))
+	return all, bunx.Err(err, noun)
+}
+
+// PutAll implements apps.Store. A slug may pass from one row to another that is written with it, so those of yield
+// give way first.
+func (s *Store) PutAll(ctx context.Context, tenant string, all []apps.App, yield []string) error {
+	if len(all) == 0 {
+		return nil
+	}
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		if len(yield) > 0 {
+			_, err := c.Exec(ctx, `UPDATE tc_apps SET slug = NULL WHERE tenant_id = $1 AND slug IS NOT NULL AND id IN `+c.Among(2, 1),
+				tenant, bunx.Keys(yield))
+			if err != nil {
+				return bunx.Err(err, noun)
+			}
+		}
+		return put(ctx, c, tenant, all, slugTaken, table.OnConflict)
+	})
+}
+
+// Owned implements apps.Store.
+func (s *Store) Owned(ctx context.Context, tenant, owner string) (n int, err error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	err = c.One(ctx, noun, `SELECT count(*) FROM tc_apps WHERE tenant_id = $1 AND owner_id = $2`, []any{tenant, owner}, &n)
+	return n, err
+}
+
+// Owners implements apps.Store.
+func (s *Store) Owners(ctx context.Context, tenant string) ([]string, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, `SELECT DISTINCT owner_id FROM tc_apps WHERE tenant_id = $1`, tenant)
+	owners, err := bunx.Scan(rows, err, text)
+	return owners, bunx.Err(err, noun)
+}
+
+// RenameUsers implements apps.Store.
+func (s *Store) RenameUsers(ctx context.Context, tenant string, names map[string]string) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		for _, column := range []string{"owner_id", "editing_locked_by"} {
+			if err := c.Rename(ctx, tenant, "tc_apps", column, names); err != nil {
+				return bunx.Err(err, slugTaken)
+			}
+		}
+		return nil
+	})
+}
+
+// OwnedDrafts implements apps.Store.
+func (s *Store) OwnedDrafts(ctx context.Context, tenant, owner string) ([]apps.App, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, `SELECT `+heads+` FROM tc_apps WHERE tenant_id = $1 AND owner_id = $2 AND editing_id IS NOT NULL ORDER BY id`+
+		c.ForUpdate(), tenant, owner)
+	all, err := bunx.Scan(rows, err, scanner(tenant))
+	return all, bunx.Err(err, noun)
+}
+
+// Reassign implements apps.Store.
+func (s *Store) Reassign(ctx context.Context, tenant, from, to string, at time.Time) (moved []apps.App, err error) {
+	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		rows, err := c.Rows(ctx, `SELECT id FROM tc_apps WHERE tenant_id = $1 AND owner_id = $2 ORDER BY id`+c.ForUpdate(), tenant, from)
+		if _, err := bunx.Scan(rows, err, text); err != nil {
+			return bunx.Err(err, noun)
+		}
+		if err := yield(ctx, c, tenant, from, to); err != nil {
+			return err
+		}
+		rows, err = c.Rows(ctx, `UPDATE tc_apps SET owner_id = $1, updated_at = $2 WHERE tenant_id = $3 AND owner_id = $4 RETURNING `+heads,
+			to, bunx.At(at), tenant, from)
+		moved, err = bunx.Scan(rows, err, scanner(tenant))
+		return bunx.Err(err, slugTaken)
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(moved, func(a, b apps.App) int { return strings.Compare(a.ID, b.ID) })
+	return moved, nil
+}
+
+// yield returns the apps of from whose slugs to has already the first of slug-2, slug-3… that neither has.
+func yield(ctx context.Context, c bunx.Conn, tenant, from, to string) error {
+	const slugs = `SELECT slug FROM tc_apps WHERE tenant_id = $1 AND slug IS NOT NULL AND ` + listed + ` AND owner_id `
+	rows, err := c.Rows(ctx, `SELECT `+heads+` FROM tc_apps WHERE tenant_id = $1 AND owner_id = $2 AND `+listed+`
+		AND slug IN (`+slugs+`= $3) ORDER BY id`, tenant, from, to)
+	clash, err := bunx.Scan(rows, err, scanner(tenant))
+	if err != nil || len(clash) == 0 {
+		return bunx.Err(err, noun)
+	}
+	taken := map[string]bool{}
+	rows, err = c.Rows(ctx, slugs+`IN ($2, $3)`, tenant, from, to)
+	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (slug string, err error) {
+		err = rows.Scan(&slug)
+		taken[slug] = true
+		return slug, err
+	})
+	if err != nil {
+		return bunx.Err(err, noun)
+	}
+	for _, a := range clash {
+		free := slug.FirstFree(*a.Slug, taken)
+		taken[free] = true
+		a.Slug = &free
+		_, err := c.Exec(ctx, `UPDATE tc_apps SET slug = $1, search = $2 WHERE tenant_id = $3 AND id = $4`, free, search(a), tenant, a.ID)
+		if err != nil {
+			return bunx.Err(err, slugTaken)
+		}
+	}
+	return nil
+}
