@@ -93,6 +93,35 @@ func (f nullJSONField) Value() (driver.Value, error) {
 	return f.jsonField.Value()
 }
 
+// JSONArray is the Field of a column of text that holds a JSON array of any elements. An empty one is nil.
+func JSONArray[T any](all *[]T) any { return &arrayField[T]{all: all} }
+
+type arrayField[T any] struct {
+	all   *[]T
+	bytes int // that were scanned
+}
+
+// Scan implements sql.Scanner.
+func (f *arrayField[T]) Scan(src any) error {
+	s, err := text(src)
+	*f.all, f.bytes = nil, len(s)
+	if err != nil || s == "" || s == "[]" {
+		return err
+	}
+	return json.Unmarshal([]byte(s), f.all)
+}
+
+// Value implements driver.Valuer.
+func (f *arrayField[T]) Value() (driver.Value, error) {
+	if len(*f.all) == 0 {
+		return "[]", nil
+	}
+	raw, err := json.Marshal(*f.all)
+	return string(raw), err
+}
+
+func (f *arrayField[T]) size() int { return f.bytes }
+
 // text returns the text of a column, "" for NULL.
 func text(src any) (string, error) {
 	switch v := src.(type) {

@@ -5,9 +5,6 @@ package bunstore
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
-	"encoding/json"
-	"fmt"
 	"slices"
 
 	"github.com/uptrace/bun"
@@ -65,37 +62,10 @@ func newTable(name string) *bunx.Table[share] {
 		{Name: "entity_id", Key: true, Value: func(s *share) any { return s.entity }},
 		{Name: "principal_id", Key: true, Field: func(s *share) any { return &s.PrincipalID }},
 		{Name: "access_level", Field: func(s *share) any { return &s.Level }},
-		{Name: "roles", Field: func(s *share) any { return roles{&s.Roles} }},
+		{Name: "roles", Field: func(s *share) any { return bunx.JSONArray(&s.Roles) }},
 		{Name: "created_at", Once: true, Field: func(s *share) any { return bunx.TimeOf(&s.CreatedAt) }},
 		{Name: "updated_at", Field: func(s *share) any { return bunx.TimeOf(&s.UpdatedAt) }},
 	})
-}
-
-// roles reads and writes the column of that name, a JSON array of texts.
-type roles struct{ ids *[]string }
-
-// Scan implements sql.Scanner. No roles are nil.
-func (r roles) Scan(src any) error {
-	*r.ids = nil
-	switch text := src.(type) {
-	case string:
-		if text == "[]" {
-			return nil
-		}
-		return json.Unmarshal([]byte(text), r.ids)
-	case []byte:
-		return r.Scan(string(text))
-	}
-	return fmt.Errorf("shares: cannot read roles from %T", src)
-}
-
-// Value implements driver.Valuer.
-func (r roles) Value() (driver.Value, error) {
-	if len(*r.ids) == 0 {
-		return "[]", nil
-	}
-	text, err := json.Marshal(*r.ids)
-	return string(text), err
 }
 
 func (s *Store) scan(rows *sql.Rows) (shares.Share, error) {
@@ -191,7 +161,7 @@ func (s *Store) Grants(ctx context.Context, tenant string, ids, principals []str
 	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
 		var id string
 		var given shares.Grant
-		if err := rows.Scan(&id, &given.Level, roles{&given.Roles}); err != nil {
+		if err := rows.Scan(&id, &given.Level, bunx.JSONArray(&given.Roles)); err != nil {
 			return none, err
 		}
 		if have, ok := grants[id]; ok {
