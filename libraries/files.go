@@ -179,6 +179,24 @@ func (l *Files) Remove(ctx context.Context, tenant string, libraries []string) e
 	return l.store.Remove(ctx, tenant, libraries, l.stamp())
 }
 
+// Copy names in the library to, which has no files, all files of the library from, with their contents, content types and times.
+// The caller has locked both, in the transaction in ctx.
+func (l *Files) Copy(ctx context.Context, tenant, from, to string) error {
+	return l.store.Copy(ctx, tenant, from, to)
+}
+
+// Replace makes the files of a library exactly those of the library by, another one, which has none then. A file that has the same
+// content and content type in both keeps its CreatedAt and UpdatedAt; the others have those of by. The caller has locked both
+// libraries, in the transaction in ctx.
+func (l *Files) Replace(ctx context.Context, tenant, library, by string) error {
+	return l.store.Replace(ctx, tenant, library, by, l.stamp())
+}
+
+// Modified returns the newest UpdatedAt of the files of some libraries. Libraries without files are left out.
+func (l *Files) Modified(ctx context.Context, tenant string, libraries []string) (map[string]time.Time, error) {
+	return l.store.Modified(ctx, tenant, libraries)
+}
+
 // How contents without files are removed.
 const (
 	released      = time.Minute // how long after the last of its files, so that a download that has begun ends

@@ -53,6 +53,15 @@ type Store interface {
 	// Remove removes the names of all files of some libraries.
 	Remove(ctx context.Context, tenant string, libraries []string, at time.Time) error
 
+	// Copy names in the library to, which has no files, all files of the library from, with their contents, content types and times.
+	// Both libraries are locked.
+	Copy(ctx context.Context, tenant, from, to string) error
+	// Replace makes the files of a library exactly those of the library by, another one, which has none then. A file that has the
+	// same content and content type in both keeps its CreatedAt and UpdatedAt; the others have those of by. Both libraries are locked.
+	Replace(ctx context.Context, tenant, library, by string, at time.Time) error
+	// Modified returns the newest UpdatedAt of the files of some libraries. Libraries without files are left out.
+	Modified(ctx context.Context, tenant string, libraries []string) (map[string]time.Time, error)
+
 	// Hold returns the id of the content with a digest, "" for none, which stays until the transaction ends.
 	Hold(ctx context.Context, tenant, sha256 string) (id string, err error)
 	// Add adds a content. It returns false, and adds nothing, when there is one with the digest.
