@@ -112,6 +112,40 @@ func TestEqualFilesShareBytes(t *testing.T) {
 	})
 }
 
+// TestDraft copies a library, changes the copy and puts it in the library's place: bytes are stored once, and freed when no file has
+// them.
+func TestDraft(t *testing.T) {
+	each(t, func(t *testing.T, db *bun.DB, l *libraries.Files, at *clock) {
+		is, ctx, begun := is.New(t), t.Context(), at.now()
+		for _, path := range []string{"edited", "gone", "same"} {
+			put(t, l, "app", path, path)
+		}
+		is.NoErr(l.Copy(ctx, "acme", "app", "draft"))
+		at.add(time.Hour)
+		put(t, l, "draft", "edited", "fresh")
+		put(t, l, "draft", "same", "same") // written again
+		is.NoErr(l.Delete(ctx, "acme", "draft", "gone", free))
+		blobs, _ := stored(t, db)
+		is.Equal(blobs, 4)
+		is.Equal(read(t, l, "app", "edited"), "edited") // until the draft is published
+		is.NoErr(l.Replace(ctx, "acme", "app", "draft"))
+		at.add(time.Hour)
+		n, err := l.Hooks().Sweep(ctx, "acme")
+		is.NoErr(err)
+		is.Equal(n, 2)
+		blobs, _ = stored(t, db)
+		is.Equal(blobs, 2)
+		is.Equal(read(t, l, "app", "edited")+" "+read(t, l, "app", "same"), "fresh same")
+		all, err := l.All(ctx, "acme", "app")
+		is.NoErr(err)
+		is.Equal(len(all), 2)
+		is.Equal(all[1].UpdatedAt, begun) // it is as it was
+		modified, err := l.Modified(ctx, "acme", []string{"app", "draft"})
+		is.NoErr(err)
+		is.Equal(modified, map[string]time.Time{"app": begun.Add(time.Hour)})
+	})
+}
+
 // TestFailedPutChangesNothing: a file that is cut, refused or too large leaves the old one, and no bytes.
 func TestFailedPutChangesNothing(t *testing.T) {
 	each(t, func(t *testing.T, db *bun.DB, l *libraries.Files, _ *clock) {
