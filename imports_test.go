@@ -39,6 +39,8 @@ var mayImport = []rule{
 	{"actor blobs entity hal paging internal/guard internal/keyring internal/limiter", "errs"},
 	{"drafts shares", "errs actor internal/guard"},
 	{"files libraries", "errs blobs entity paging internal/guard internal/uuids"},
+	{"apps/manifest", "errs libraries shares internal/escapes"},
+	{"apps/view", "errs"},
 	{"internal/bunx", "errs paging internal/fold"},
 	{"internal/transfer", "errs entity paging internal/escapes internal/rawjson internal/slug internal/uuids"},
 	{"internal/slug", "internal/fold internal/uuids"},

@@ -1,0 +1,180 @@
+// Package manifest reads the manifest of an app: the file informer.yaml or app.yaml in its library, which names the API calls and
+// datasets that the app needs, its roles, agents, events and environment variables. docs/manifest.md describes the format.
+//
+// apps and httpapi import it, and so does the command line, to check a folder before it is pushed.
+package manifest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+	"go.yaml.in/yaml/v4/plugin/loaderlimits"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// The most that a manifest may have.
+const (
+	MaxSize  = 256 << 10 // bytes
+	MaxDepth = 32        // levels of lists and objects in each other
+	MaxItems = 500       // rules, datasets, agents, events or variables
+)
+
+// Files returns the names of manifests. The first one that a library has counts.
+func Files() []string { return []string{"informer.yaml", "app.yaml"} }
+
+// Manifest is what an app declares. The zero Manifest is that of an app without one: it may make no API call.
+type Manifest struct {
+	EntryPoint string // path of the page in the library; "" if the manifest names none
+	Access     []Rule
+	Datasets   []Dataset
+	Roles      []Role // at most shares.MaxRoles
+	Agents     []Agent
+	Events     []Event
+	Env        []Variable
+}
+
+// Rule is a set of API calls that the pages and handlers of an app may make.
+type Rule struct {
+	Methods     []string // GET, POST, PUT, PATCH and DELETE, each at most once, in this order; at least one
+	Path        string   // a pattern below /api/, such as datasets/*
+	Description string
+}
+
+// String returns the rule as it can stand in a manifest, without its description.
+func (r Rule) String() string {
+	text := ""
+	for i, m := range r.Methods {
+		if i > 0 {
+			text += ","
+		}
+		text += m
+	}
+	return text + " " + r.Path
+}
+
+// Dataset is a dataset that an app needs: whoever installs the app binds one to the alias.
+type Dataset struct {
+	Alias       string // [A-Za-z][A-Za-z0-9_]{0,63}
+	Description string
+}
+
+// Role is a role of an app. Shares give roles to principals, and pages and handlers see which ones a viewer has.
+type Role struct {
+	ID          string // [A-Za-z0-9][A-Za-z0-9_.-]*, at most shares.MaxRole characters
+	Name        string // for people; the ID if the manifest has none
+	Description string
+}
+
+// Agent is an agent of an app, which events and a schedule start.
+type Agent struct {
+	Name         string // [A-Za-z0-9][A-Za-z0-9_.-]{0,127}
+	Description  string
+	Instructions string   // what it does, for the model
+	Model        string   // "" for the default model
+	Tools        []string // names of tools; nil for none
+	On           []string // events that start it; nil for none
+	Cron         []string // schedules that start it, five fields each; nil for none
+	OnFailure    string   // the agent that is started when all tries have failed; "" for none
+}
+
+// Event is an event that the app's handlers emit.
+type Event struct {
+	Name        string // [A-Za-z0-9][A-Za-z0-9_.:-]{0,127}
+	Description string
+}
+
+// Variable is an environment variable that handlers read. Its value is no part of the manifest.
+type Variable struct {
+	Name        string // [A-Za-z_][A-Za-z0-9_]{0,127}
+	Description string
+	Required    bool // the app does not work without it
+}
+
+// Read reads a manifest; file is its name, for errors. A file that is empty or has comments alone is the zero Manifest. Errors:
+// errs.Invalid with the file, line, column and key, such as "informer.yaml:12:5: access[0]: …".
+func Read(file string, raw []byte) (Manifest, error) {
+	if len(raw) > MaxSize {
+		return Manifest{}, errs.New(errs.Invalid, "%s: the manifest has %d bytes; the most is %d", file, len(raw), MaxSize)
+	}
+	if at := unreadable(raw); at >= 0 {
+		line, column := position(raw, at)
+		return Manifest{}, errs.New(errs.Invalid, "%s:%d:%d: the manifest must be UTF-8 text without NUL", file, line, column)
+	}
+	r := reader{file: file}
+	root, err := r.load(raw)
+	if err != nil || root == nil {
+		return Manifest{}, err
+	}
+	return r.manifest(root)
+}
+
+// unreadable returns the index of the first byte that is NUL or not UTF-8, -1 for none.
+func unreadable(raw []byte) int {
+	for i := 0; i < len(raw); {
+		c, n := utf8.DecodeRune(raw[i:])
+		if c == 0 || c == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return -1
+}
+
+// position returns the line and the column, in characters, of the byte at an index, both from 1.
+func position(raw []byte, at int) (line, column int) {
+	start := bytes.LastIndexByte(raw[:at], '\n') + 1
+	return bytes.Count(raw[:at], []byte("\n")) + 1, utf8.RuneCount(raw[start:at]) + 1
+}
+
+// load parses the one document of a file; nil for none. What it returns has no aliases, so it is no larger than the file.
+func (r reader) load(raw []byte) (*yaml.Node, error) {
+	loader, err := yaml.NewLoader(bytes.NewReader(raw), yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(MaxDepth))))
+	if err != nil {
+		return nil, err
+	}
+	var doc, more yaml.Node
+	if err := loader.Load(&doc); errors.Is(err, io.EOF) {
+		return nil, nil
+	} else if err != nil {
+		return nil, r.syntax(err)
+	}
+	if err := loader.Load(&more); err == nil {
+		return nil, r.fail(&more, "", "the manifest must be one document: remove the line ---")
+	} else if !errors.Is(err, io.EOF) {
+		return nil, r.syntax(err)
+	}
+	if len(doc.Content) != 1 {
+		return nil, nil
+	}
+	return doc.Content[0], r.plain(doc.Content[0])
+}
+
+// syntax returns the error for a file that is not YAML.
+func (r reader) syntax(err error) error {
+	at, message := yaml.Mark{Line: 1, Column: 1}, err.Error()
+	if e, ok := errors.AsType[*yaml.LoadError](err); ok {
+		message = e.Message
+		if e.Mark.Line > 0 {
+			at = e.Mark
+		} else if e.ContextMark.Line > 0 {
+			at = e.ContextMark
+		}
+		if e.ContextMsg != "" {
+			message = e.ContextMsg + ": " + message
+		}
+	}
+	return errs.Wrap(errs.Invalid, err, "%s:%d:%d: the manifest is not YAML that can be read: %s", r.file, at.Line, max(at.Column, 1), message)
+}
+
+// fail returns the error for what stands at a node; key is "" for the whole file.
+func (r reader) fail(n *yaml.Node, key, format string, args ...any) error {
+	if key != "" {
+		key += ": "
+	}
+	return errs.New(errs.Invalid, "%s:%d:%d: %s%s", r.file, max(n.Line, 1), max(n.Column, 1), key, fmt.Sprintf(format, args...))
+}
