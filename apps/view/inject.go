@@ -1,0 +1,90 @@
+package view
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"html"
+	"io"
+
+	nethtml "golang.org/x/net/html"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// window is how much of a page is searched for the place where its head begins.
+const window = 64 << 10
+
+// links makes links to places in the page, such as #top, lead there: beside a base they would lead to the base.
+//
+//go:embed links.js
+var links string
+
+// Inject copies an HTML page and adds, as the first elements of its head, <base href> and a script that sets window.informer to
+// context, which must be JSON. A base of the page's own then has no href that counts. base is an absolute URL that ends in a slash.
+//
+// A page may be anything: without a head, with a byte order mark (the copy is in UTF-8 then), or no HTML at all. The rest of it is
+// copied byte by byte. Inject holds at most 64 KiB of the page; if more than that comes before its first element, such as one long
+// comment, the elements come before that. Errors: errs.Internal for a context that is not JSON, and those of r and w.
+func Inject(r io.Reader, w io.Writer, base string, context json.RawMessage) error {
+	if !json.Valid(context) {
+		return errs.New(errs.Internal, "The context of the page is not JSON.")
+	}
+	r = transform.NewReader(r, unicode.BOMOverride(transform.Nop))
+	start := make([]byte, window)
+	n, err := io.ReadFull(r, start)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	start = start[:n]
+	at := place(start)
+	for _, part := range [][]byte{start[:at], elements(base, context), start[at:]} {
+		if _, err := w.Write(part); err != nil {
+			return err
+		}
+	}
+	_, err = io.Copy(w, r)
+	return err
+}
+
+// elements returns what Inject adds. In the text of a JavaScript string the context is data and nothing else: it neither ends the
+// script element nor sets a prototype.
+func elements(base string, context json.RawMessage) []byte {
+	text, _ := json.Marshal(string(context)) // a string always marshals; it escapes <, >, &, U+2028 and U+2029
+	return []byte(`<base href="` + html.EscapeString(base) + `"><script>window.informer=JSON.parse(` + string(text) + ");" + links + "</script>")
+}
+
+// place returns the index in the beginning of a page where the first element of its head can stand: behind the tags html and head,
+// and before anything else but white space, comments and the doctype. What is not complete does not count.
+func place(page []byte) int {
+	z := nethtml.NewTokenizer(io.MultiReader(bytes.NewReader(page), bytes.NewReader([]byte{' '}))) // the space shows what is complete
+	at, end := 0, 0
+	for {
+		kind := z.Next()
+		end += len(z.Raw())
+		if end > len(page) {
+			return at
+		}
+		switch kind {
+		case nethtml.CommentToken, nethtml.DoctypeToken:
+		case nethtml.TextToken:
+			if len(bytes.Trim(z.Raw(), " \t\r\n\f")) > 0 {
+				return at
+			}
+		case nethtml.StartTagToken, nethtml.SelfClosingTagToken:
+			switch name, _ := z.TagName(); string(name) {
+			case "html":
+			case "head":
+				return end
+			default:
+				return at
+			}
+		default:
+			return at
+		}
+		at = end
+	}
+}

@@ -1,0 +1,66 @@
+package view
+
+import (
+	"net/url"
+	"strings"
+)
+
+// Policy returns the Content-Security-Policy of everything that comes from an app: its pages, files and handlers' answers. The page
+// loads, fetches and sends forms to URLs below prefix alone, an absolute http or https URL that ends in a slash; below any other
+// prefix it can do nothing of it. Scripts and styles may be inline, made at run time, or blobs.
+//
+// Without an origin of its own the page runs in a sandbox with an opaque origin: it has no cookies and no storage, and for all other
+// pages, those of other apps too, it is a stranger. own is whether the app has an origin of its own; it then has the cookies and
+// storage of that, and the same sources.
+//
+// A browser does not compare the path with the policy when it follows a redirect, so nothing below prefix may redirect out of it. No
+// policy keeps a page from going to another address with what it knows, as a link does.
+func Policy(prefix string, own bool) string {
+	at := source(prefix)
+	sandbox := "sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads" // not for top navigation, nor popups out of it
+	if own {
+		sandbox += " allow-same-origin"
+	}
+	return strings.Join([]string{
+		sandbox,
+		"default-src 'none'", // what is not below
+		"script-src " + at + " 'unsafe-inline' 'unsafe-eval' blob: data:",
+		"style-src " + at + " 'unsafe-inline' blob: data:",
+		"img-src " + at + " blob: data:",
+		"font-src " + at + " blob: data:",
+		"media-src " + at + " blob: data:",
+		"connect-src " + at + " blob: data:", // blobs and data are the page's own
+		"worker-src " + at + " blob:",        // at an opaque origin blobs alone work; a worker of a blob has its page's policy
+		"manifest-src " + at,
+		"frame-src 'none'", // no other app and no page of the service in it
+		"object-src 'none'",
+		"base-uri " + at,
+		"form-action " + at,
+		"frame-ancestors 'self'", // pages of the service; a page of an app is no ancestor, its origin is opaque or another
+		"webrtc 'block'",         // for browsers that know it; connect-src does not cover it
+	}, "; ")
+}
+
+// source returns a prefix as the source of a policy, 'none' if it cannot be one.
+func source(prefix string) string {
+	u, err := url.Parse(prefix)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.ForceQuery ||
+		u.Fragment != "" || strings.Contains(prefix, "#") || !strings.HasSuffix(u.EscapedPath(), "/") || !plainHost(u.Host) {
+		return "'none'"
+	}
+	for _, s := range strings.Split(u.Path, "/") {
+		if s == "." || s == ".." {
+			return "'none'"
+		}
+	}
+	return u.Scheme + "://" + u.Host + strings.NewReplacer(";", "%3B", ",", "%2C", "'", "%27").Replace(u.EscapedPath())
+}
+
+// plainHost reports whether a host, with its port, can stand in a policy: a name or an IPv4 address.
+func plainHost(host string) bool {
+	name, port, _ := strings.Cut(host, ":")
+	odd := func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '.' && c != '_'
+	}
+	return name != "" && !strings.ContainsFunc(name, odd) && strings.Trim(port, "0123456789") == ""
+}

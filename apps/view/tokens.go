@@ -1,0 +1,129 @@
+// Package view makes what the page of an app needs to run in a browser without harm: tokens that let it read what is its own, the
+// entry page with its base and context, and the headers that close everything else to it.
+//
+// It knows neither requests nor apps. httpapi imports it.
+package view
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// Lifetime is the longest that a token lives.
+const Lifetime = time.Hour
+
+// Scope is who looks at an app with a token.
+type Scope string
+
+// The scopes.
+const (
+	Viewer  Scope = "viewer"  // a user of the tenant, with the rights of Credential
+	Visitor Scope = "visitor" // somebody with the link to the share page; Credential is the app-view token
+)
+
+// Claims are what a token states. Tenant, App, Credential, User and Scope are required.
+type Claims struct {
+	Tenant     string
+	App        string // id
+	Credential string // names the session or token that the view was opened with, and is no secret: pages can read it
+	User       string // the user whose rights count
+	Role       string // the role of the manifest that a viewer has chosen to be; "" for the viewer's own roles
+	Scope      Scope
+	Expires    time.Time // whole seconds
+}
+
+// For reports whether the claims are for an app of a tenant.
+func (c Claims) For(tenant, app string) bool {
+	return c.Tenant != "" && c.App != "" && c.Tenant == tenant && c.App == app
+}
+
+// complete reports whether the claims have what is required.
+func (c Claims) complete() bool {
+	return c.Tenant != "" && c.App != "" && c.Credential != "" && c.User != "" && (c.Scope == Viewer || c.Scope == Visitor)
+}
+
+// Tokens makes and checks tokens: URL path segments of "~", the claims, "." and their HMAC-SHA-256. Who has a token can read its
+// claims, and can change none.
+type Tokens struct{ key []byte }
+
+// minKey is how many bytes a key has at least.
+const minKey = 32
+
+// NewTokens returns the tokens under a key of at least 32 bytes, which is for nothing else. Errors: errs.Internal for a shorter one.
+func NewTokens(key []byte) (*Tokens, error) {
+	if len(key) < minKey {
+		return nil, errs.New(errs.Internal, "The key of view tokens has %d bytes and needs %d.", len(key), minKey)
+	}
+	return &Tokens{key: append([]byte(nil), key...)}, nil
+}
+
+// Format implements fmt.Formatter: every verb prints the type alone.
+func (t Tokens) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("view.Tokens")) }
+
+// payload is the claims as a token has them.
+type payload struct {
+	Tenant     string `json:"t"`
+	App        string `json:"a"`
+	Credential string `json:"c"`
+	User       string `json:"u"`
+	Role       string `json:"r,omitempty"`
+	Scope      Scope  `json:"s"`
+	Expires    int64  `json:"e"` // Unix time in seconds
+}
+
+var encoding = base64.RawURLEncoding.Strict()
+
+// maxToken is how many bytes a token has at most.
+const maxToken = 4096
+
+// Make returns a token. Check refuses it when the claims are not complete or it lives longer than Lifetime.
+func (t *Tokens) Make(c Claims) string {
+	raw, _ := json.Marshal(payload{c.Tenant, c.App, c.Credential, c.User, c.Role, c.Scope, c.Expires.Unix()}) // cannot fail
+	text := encoding.EncodeToString(raw)
+	return "~" + text + "." + t.sum(text)
+}
+
+// Check returns the claims of a token that was made with the same key and has not expired. The caller compares tenant and app
+// (Claims.For), and looks whether Credential still is what it was. Errors: errs.Unauthenticated.
+func (t *Tokens) Check(token string, now time.Time) (Claims, error) {
+	refused := errs.New(errs.Unauthenticated, "The link to the app's files is not valid: open the app again.")
+	body, ok := strings.CutPrefix(token, "~")
+	text, mac, two := strings.Cut(body, ".")
+	if !ok || !two || len(token) > maxToken {
+		return Claims{}, refused
+	}
+	if !hmac.Equal([]byte(mac), []byte(t.sum(text))) { // the text, as the decoder of base64 passes over line ends
+		return Claims{}, refused
+	}
+	raw, err := encoding.DecodeString(text)
+	if err != nil {
+		return Claims{}, refused
+	}
+	var p payload
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return Claims{}, refused
+	}
+	c := Claims{p.Tenant, p.App, p.Credential, p.User, p.Role, p.Scope, time.Unix(p.Expires, 0).UTC()}
+	switch {
+	case !c.complete() || c.Expires.After(now.Add(Lifetime)):
+		return Claims{}, refused
+	case !now.Before(c.Expires):
+		return Claims{}, errs.New(errs.Unauthenticated, "The view of the app has expired: open the app again.")
+	}
+	return c, nil
+}
+
+// sum returns the HMAC of the encoded claims, for this use of the key, in base64.
+func (t *Tokens) sum(text string) string {
+	h := hmac.New(sha256.New, t.key)
+	h.Write([]byte("tenantcontent app view 1\x00"))
+	h.Write([]byte(text))
+	return encoding.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,163 @@
+package view_test
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/apps/view"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/fieldtest"
+)
+
+var (
+	now    = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	key    = bytes.Repeat([]byte("k"), 32)
+	claims = view.Claims{
+		Tenant: "acme", App: "0198d5a0-0000-7000-8000-000000000001", Credential: "s1", User: "jö:/ü", Role: "approver", Scope: view.Viewer,
+		Expires: now.Add(view.Lifetime),
+	}
+)
+
+func tokens(t testing.TB, key []byte) *view.Tokens {
+	t.Helper()
+	made, err := view.NewTokens(key)
+	is.New(t).NoErr(err)
+	return made
+}
+
+func TestTokenKeepsAllClaims(t *testing.T) {
+	is := is.New(t)
+	all := tokens(t, key)
+	token := all.Make(claims)
+	is.Equal(url.PathEscape(token), token) // one segment, as it is
+	is.True(strings.HasPrefix(token, "~"))
+	got, err := all.Check(token, now)
+	is.NoErr(err)
+	is.Equal(got, claims)
+	fieldtest.Full(t, got)
+
+	other := claims
+	other.Scope, other.Role = view.Visitor, ""
+	got, err = all.Check(all.Make(other), now)
+	is.NoErr(err)
+	is.Equal(got, other)
+}
+
+func TestTokenExpires(t *testing.T) {
+	all := tokens(t, key)
+	for _, c := range []struct {
+		name    string
+		expires time.Duration
+		want    string
+	}{
+		{"just", time.Second, ""},
+		{"now", 0, "The view of the app has expired: open the app again."},
+		{"long ago", -100 * time.Hour, "The view of the app has expired: open the app again."},
+		{"too late", view.Lifetime + time.Second, "The link to the app's files is not valid: open the app again."},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			is := is.New(t)
+			mine := claims
+			mine.Expires = now.Add(c.expires)
+			_, err := all.Check(all.Make(mine), now)
+			is.Equal(errs.MessageOf(err), c.want)
+			is.True(err == nil || errs.CodeOf(err) == errs.Unauthenticated)
+		})
+	}
+}
+
+func TestTokenNeedsItsClaims(t *testing.T) {
+	all := tokens(t, key)
+	for name, empty := range map[string]func(*view.Claims){
+		"tenant":     func(c *view.Claims) { c.Tenant = "" },
+		"app":        func(c *view.Claims) { c.App = "" },
+		"credential": func(c *view.Claims) { c.Credential = "" },
+		"user":       func(c *view.Claims) { c.User = "" },
+		"scope":      func(c *view.Claims) { c.Scope = "" },
+		"a scope":    func(c *view.Claims) { c.Scope = "admin" },
+		"expiry":     func(c *view.Claims) { c.Expires = time.Time{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := claims
+			empty(&c)
+			_, err := all.Check(all.Make(c), now)
+			is.New(t).Equal(errs.CodeOf(err), errs.Unauthenticated)
+		})
+	}
+}
+
+// TestTokenCannotBeForged: no other text than the one that was made is a token, and no other key makes one.
+func TestTokenCannotBeForged(t *testing.T) {
+	all := tokens(t, key)
+	token := all.Make(claims)
+	text, mac, _ := strings.Cut(token[1:], ".")
+	bare := hmac.New(sha256.New, key) // the key, used for something else
+	bare.Write([]byte(text))
+	other := claims
+	other.App = "0198d5a0-0000-7000-8000-000000000002"
+	otherText, _, _ := strings.Cut(all.Make(other)[1:], ".")
+	for name, forged := range map[string]string{
+		"empty": "", "tilde": "~", "dot": "~.", "no tilde": token[1:], "two tildes": "~" + token, "no MAC": "~" + text + ".", "no dot": "~" + text + mac,
+		"no claims": "~." + mac, "cut": token[:len(token)-1], "longer": token + "A", "padded": token + "=", "newline": token + "\n", "space": token + " ",
+		"standard alphabet": strings.NewReplacer("-", "+", "_", "/").Replace(token) + "/", "another's claims": "~" + otherText + "." + mac,
+		"another key": tokens(t, bytes.Repeat([]byte("x"), 32)).Make(claims), "plain HMAC": "~" + text + "." + base64.RawURLEncoding.EncodeToString(bare.Sum(nil)),
+		"long": "~" + strings.Repeat("A", 1<<20) + "." + mac, "not UTF-8": "~\xff.\xff",
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := all.Check(forged, now)
+			is.New(t).Equal(errs.CodeOf(err), errs.Unauthenticated)
+			is.New(t).Equal(got, view.Claims{})
+		})
+	}
+	for i := range token {
+		for _, c := range []byte("A_~.=%\x00") {
+			if token[i] == c {
+				continue
+			}
+			if _, err := all.Check(token[:i]+string(rune(c))+token[i+1:], now); err == nil {
+				t.Fatalf("byte %d may be %q", i, c)
+			}
+		}
+	}
+}
+
+func TestClaimsAreForOneAppOfOneTenant(t *testing.T) {
+	is := is.New(t)
+	is.True(claims.For("acme", claims.App))
+	is.True(!claims.For("evil", claims.App))
+	is.True(!claims.For("acme", "0198d5a0-0000-7000-8000-000000000002"))
+	is.True(!view.Claims{}.For("", ""))
+}
+
+func TestKeyIsLongAndNotPrinted(t *testing.T) {
+	is := is.New(t)
+	_, err := view.NewTokens(key[:31])
+	is.Equal(errs.CodeOf(err), errs.Internal)
+	all := tokens(t, key)
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {
+		is.Equal(fmt.Sprintf(verb, all), "view.Tokens")
+		is.Equal(fmt.Sprintf(verb, *all), "view.Tokens")
+	}
+}
+
+func FuzzCheck(f *testing.F) {
+	all := tokens(f, key)
+	token := all.Make(claims)
+	for _, s := range []string{"", "~", "~.", token, token[1:], token + "A", "~e30.AA"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if c, err := all.Check(s, now); err == nil && (s != token || c != claims) {
+			t.Fatalf("%q is a token of %v", s, c)
+		}
+	})
+}
