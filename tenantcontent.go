@@ -58,7 +58,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals/dirsync"
 	"github.com/tenantcontent/tenantcontent/sessions"
 	sessionstore "github.com/tenantcontent/tenantcontent/sessions/bunstore"
-	sharestore "github.com/tenantcontent/tenantcontent/shares/bunstore"
 	"github.com/tenantcontent/tenantcontent/tenants"
 	tenantstore "github.com/tenantcontent/tenantcontent/tenants/bunstore"
 	"github.com/tenantcontent/tenantcontent/uploads"
@@ -259,7 +258,6 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		app.Principals.Unchecked().Hooks(), app.Tenants.Unchecked().Hooks(), app.Uploads.Unchecked().Hooks(),
 		app.Downloads.Unchecked().Hooks(), libraryFiles.Hooks(), app.Comments.Unchecked().Hooks(), app.Domains.Unchecked().Hooks(), app.Sessions.Unchecked().Hooks(),
 		app.Bundles.Unchecked().Hooks(),
-		entity.Hooks{Renamed: sharestore.New(c.DB, "tc_app_shares", "app-share").RenameUsers},
 	)
 	return nil
 }
