@@ -1,0 +1,478 @@
+package apps_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/apps"
+	"github.com/tenantcontent/tenantcontent/apps/bunstore"
+	blobstore "github.com/tenantcontent/tenantcontent/blobs/bunstore"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/keyring"
+	"github.com/tenantcontent/tenantcontent/libraries"
+	librarystore "github.com/tenantcontent/tenantcontent/libraries/bunstore"
+	"github.com/tenantcontent/tenantcontent/paging"
+	"github.com/tenantcontent/tenantcontent/shares"
+)
+
+// people is a Directory.
+type people []string
+
+func (p people) Known(_ context.Context, _ string, ids []string) (map[string]bool, error) {
+	known := map[string]bool{}
+	for _, id := range ids {
+		known[id] = slices.Contains(p, id)
+	}
+	return known, nil
+}
+
+// world is a Service with a clock that a test moves.
+type world struct {
+	*apps.Service
+	now      time.Time
+	licensed bool
+	n        int
+}
+
+func (w *world) newID() string {
+	w.n++
+	return fmt.Sprintf("00000000-0000-7000-8000-%012d", w.n)
+}
+
+func newWorld(t testing.TB, db *bun.DB) *world {
+	t.Helper()
+	w := &world{now: time.Date(2026, 11, 20, 20, 31, 0, 0, time.UTC), licensed: true}
+	clock := func() time.Time { return w.now }
+	keys, err := keyring.Parse(keyring.Generate())
+	is.New(t).NoErr(err)
+	dbtest.People(t, db, "jo", "mia", "al", team)
+	w.Service = apps.New(apps.Options{
+		Store:     bunstore.New(db),
+		Files:     libraries.New(libraries.Options{Store: librarystore.New(db), Blobs: blobstore.New(db), Limit: 1 << 20, Now: clock}),
+		Directory: people{"jo", "mia", "al", team}, Keys: keys,
+		Licensed: func(context.Context, string, string) (bool, error) { return w.licensed, nil },
+		Now:      clock, NewID: w.newID,
+	})
+	return w
+}
+
+// as is the context of a user of a tenant with a role; session tells credentials of one user apart.
+func as(t testing.TB, tenant, user string, role actor.Role, session ...string) context.Context {
+	a := actor.Actor{Tenant: tenant, User: user, Teams: map[string]actor.Role{"crew": role}}
+	if len(session) > 0 {
+		a.Session = session[0]
+	}
+	return actor.With(t.Context(), a)
+}
+
+func (w *world) create(t testing.TB, ctx context.Context, change ...func(*apps.App)) apps.Shown {
+	t.Helper()
+	in := apps.App{Type: apps.Report, Name: "Sales"}
+	for _, f := range change {
+		f(&in)
+	}
+	v, err := w.Create(ctx, in)
+	is.New(t).NoErr(err)
+	return v
+}
+
+func (w *world) put(t testing.TB, ctx context.Context, id, path, text string) {
+	t.Helper()
+	_, err := w.PutFile(ctx, id, path, "", strings.NewReader(text))
+	is.New(t).NoErr(err)
+}
+
+func (w *world) read(t testing.TB, ctx context.Context, id, path string) string {
+	t.Helper()
+	_, r, err := w.OpenFile(ctx, id, path)
+	if errors.Is(err, errs.NotFound) {
+		return ""
+	}
+	is := is.New(t)
+	is.NoErr(err)
+	raw, err := io.ReadAll(r)
+	is.NoErr(err)
+	is.NoErr(r.Close())
+	return string(raw)
+}
+
+func TestCreate(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open(t))
+		jo := as(t, "acme", "jo", actor.Designer)
+		slug := "sales"
+		v, err := w.Create(jo, apps.App{Type: apps.Report, Name: " Sales ", Slug: &slug, Defn: json.RawMessage(`{"entryPoint": "index.html", "env": {"KEY": "geheim"}}`)})
+		is.NoErr(err)
+		is.Equal(v.Name, "Sales")
+		is.Equal(v.NaturalID(), "jo:sales")
+		is.Equal(string(v.Defn), `{"entryPoint":"index.html","env":{"KEY":"********"}}`)
+		is.True(!strings.Contains(v.Sealed, "geheim"))
+		is.Equal(v.DefnUpdatedAt, nil)
+		is.Equal(v.ContentModifiedAt, nil)
+		again, err := w.Get(jo, "jo:sales")
+		is.NoErr(err)
+		is.Equal(again, v)
+
+		_, err = w.Create(jo, apps.App{Type: apps.Report, Name: "x", Slug: &slug})
+		is.True(errors.Is(err, errs.Conflict))
+		for _, c := range []struct {
+			in   apps.App
+			role actor.Role
+			want string
+		}{
+			{apps.App{Name: "x"}, actor.Admin, "type must be report or app"},
+			{apps.App{Type: "report"}, actor.Admin, "name must be 1 to 255 characters without control characters"},
+			{apps.App{Type: apps.Full, Name: "x"}, actor.Publisher, "This needs the role admin or a higher one."},
+			{apps.App{Type: apps.Report, Name: "x"}, actor.Member, "This needs the role designer or a higher one."},
+			{apps.App{Type: apps.Report, Name: "x", Defn: json.RawMessage(`[]`)}, actor.Admin, "defn must be a JSON object"},
+			{apps.App{Type: apps.Report, Name: "x", Settings: json.RawMessage(`1`)}, actor.Admin, "settings must be a JSON object"},
+			{apps.App{Type: apps.Report, Name: "x", Defn: json.RawMessage(`{"env":{"A":1}}`)}, actor.Admin, "defn.env must be an object of texts"},
+			{apps.App{Type: apps.Report, Name: "x", Defn: json.RawMessage(`{"env":{"A":"********"}}`)}, actor.Admin, "defn.env.A: ******** stands for a value that is there already, and there is none"},
+			{apps.App{Type: apps.Report, Name: "x", Datasets: []apps.Dataset{{Alias: "1a", DatasetID: team}}}, actor.Admin, `datasets: alias "1a" must be 1 to 128 letters, digits and underscores and not begin with a digit`},
+		} {
+			_, err := w.Create(as(t, "acme", "jo", c.role), c.in)
+			is.Equal(errs.MessageOf(err), c.want)
+		}
+		w.licensed = false // which comes before the role
+		_, err = w.Create(as(t, "acme", "jo", actor.Member), apps.App{Type: apps.Full, Name: "x"})
+		is.Equal(errs.MessageOf(err), "This tenant has no license for apps of the type app; those of the type report need none.")
+	})
+}
+
+// TestVisible: an app is for its owner, the owning team, those it is shared with and superusers; for all others it is not there.
+func TestVisible(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open(t))
+		jo, mia := as(t, "acme", "jo", actor.Admin), as(t, "acme", "mia", actor.Member)
+		v := w.create(t, jo)
+		w.put(t, jo, v.ID, "index.html", "hi")
+		gone := func(ctx context.Context) {
+			t.Helper()
+			_, err := w.Get(ctx, v.ID)
+			is.True(errors.Is(err, errs.NotFound))
+			_, err = w.Update(ctx, v.ID, apps.Edit{})
+			is.True(errors.Is(err, errs.NotFound))
+			is.True(errors.Is(w.Delete(ctx, v.ID), errs.NotFound))
+			_, err = w.Edit(ctx, v.ID, true)
+			is.True(errors.Is(err, errs.NotFound))
+			_, err = w.Files(ctx, v.ID, paging.Query{Limit: 1})
+			is.True(errors.Is(err, errs.NotFound))
+			_, err = w.PutFile(ctx, v.ID, "x", "", strings.NewReader(""))
+			is.True(errors.Is(err, errs.NotFound))
+			_, err = w.Shares(ctx, v.ID)
+			is.True(errors.Is(err, errs.NotFound))
+			_, err = w.Copy(ctx, v.ID, "")
+			is.True(errors.Is(err, errs.NotFound))
+			_, err = w.OfLibrary(ctx, v.LibraryID)
+			is.True(errors.Is(err, errs.NotFound))
+			page, err := w.Page(ctx, paging.Query{Limit: 10})
+			is.NoErr(err)
+			is.Equal(page.Total, 0)
+		}
+		gone(mia)
+		gone(as(t, "evil", "jo", actor.Admin))
+		_, err := w.PutShare(jo, v.ID, shares.Share{PrincipalID: "mia", Level: shares.Use, Roles: []string{"viewer"}})
+		is.NoErr(err)
+		seen, err := w.Get(mia, v.ID)
+		is.NoErr(err)
+		is.Equal(granted(seen.Permissions), "Run")
+		is.True(seen.Shared)
+		roles, err := w.Roles(mia, v.ID)
+		is.NoErr(err)
+		is.Equal(roles, []string{"viewer"})
+		_, err = w.Files(mia, v.ID, paging.Query{Limit: 1})
+		is.True(errors.Is(err, errs.Forbidden)) // the sources are not hers to read
+		_, err = w.Environment(mia, v.ID)
+		is.True(errors.Is(err, errs.Forbidden))
+		page, err := w.Page(mia, paging.Query{Limit: 10})
+		is.NoErr(err)
+		is.Equal(page.Total, 1)
+		gone(as(t, "evil", "mia", actor.Admin)) // the same name elsewhere
+		is.NoErr(w.DeleteShare(jo, v.ID, "mia"))
+		gone(mia)
+	})
+}
+
+func TestEnvironment(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open(t))
+		jo := as(t, "acme", "jo", actor.Designer)
+		v := w.create(t, jo, func(a *apps.App) { a.Defn = json.RawMessage(`{"entryPoint":"a.html","env":{"A":"1","B":"2"}}`) })
+		set := func(defn string) apps.Shown {
+			t.Helper()
+			w.now = w.now.Add(time.Minute)
+			v, err := w.Update(jo, v.ID, apps.Edit{Defn: []byte(defn)})
+			is.NoErr(err)
+			return v
+		}
+		same := set(`{"env":{"A":"********","B":"2"}}`)
+		is.Equal(same.Sealed, v.Sealed) // nothing is different
+		is.Equal(same.DefnUpdatedAt, nil)
+		is.Equal(string(set(`{"env":{"C":"3"}}`).Defn), `{"entryPoint":"a.html","env":{"A":"********","B":"********","C":"********"}}`)
+		is.Equal(string(set(`{"env":{"A":null},"x":1}`).Defn), `{"entryPoint":"a.html","env":{"B":"********","C":"********"},"x":1}`)
+		is.Equal(string(set(`{"env":null,"x":null}`).Defn), `{"entryPoint":"a.html"}`)
+		value := "4"
+		_, err := w.SetVariable(jo, v.ID, "D", &value)
+		is.NoErr(err)
+		names, err := w.Environment(jo, v.ID)
+		is.NoErr(err)
+		is.Equal(names, []string{"D"})
+		_, err = w.SetVariable(jo, v.ID, "E", nil)
+		is.True(errors.Is(err, errs.NotFound))
+		_, err = w.SetVariable(jo, v.ID, "D", nil)
+		is.NoErr(err)
+		for _, bad := range []string{`{"env":{"":"x"}}`, `{"env":{"a b":"x"}}`, `{"env":{"A":"` + strings.Repeat("x", 64<<10+1) + `"}}`, `{"env":[]}`, `{"env":{"A":"\u0000"}}`} {
+			_, err := w.Update(jo, v.ID, apps.Edit{Defn: []byte(bad)})
+			is.True(errors.Is(err, errs.Invalid))
+		}
+	})
+}
+
+// TestDraft: people use the app while a draft of it is edited, and see all of the draft or nothing.
+func TestDraft(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open(t))
+		jo := as(t, "acme", "jo", actor.Designer, "s1")
+		v := w.create(t, jo, func(a *apps.App) { a.Defn = json.RawMessage(`{"env":{"KEY":"geheim"}}`) })
+		w.put(t, jo, v.ID, "index.html", "one")
+		w.put(t, jo, v.ID, "old.js", "old")
+
+		_, err := w.Draft(jo, v.ID)
+		is.True(errors.Is(err, errs.NotFound))
+		d, err := w.Edit(jo, v.ID, false)
+		is.NoErr(err)
+		is.Equal(*d.EditingID, v.ID)
+		is.Equal(*d.Lock.LockedBy, "jo")
+		is.True(d.LibraryID != v.LibraryID)
+		again, err := w.Edit(jo, v.ID, false)
+		is.NoErr(err)
+		is.Equal(again.ID, d.ID) // there is one
+		again, err = w.Edit(jo, d.ID, false)
+		is.NoErr(err)
+		is.Equal(again.ID, d.ID)
+
+		w.now = w.now.Add(time.Minute)
+		w.put(t, jo, d.ID, "index.html", "two\n")
+		w.put(t, jo, d.ID, "new.js", "new")
+		is.NoErr(w.DeleteFile(jo, d.ID, "old.js"))
+		name := "Renamed"
+		_, err = w.Update(jo, d.ID, apps.Edit{Name: &name, Defn: []byte(`{"entryPoint":"index.html","env":{"KEY":"other"}}`)})
+		is.NoErr(err)
+		is.Equal(w.read(t, jo, v.ID, "index.html"), "one")
+		is.Equal(w.read(t, jo, v.ID, "new.js"), "")
+
+		diff, err := w.Diff(jo, v.ID)
+		is.NoErr(err)
+		var changed []string
+		for _, f := range diff.Files {
+			changed = append(changed, string(f.Status)+" "+f.Path)
+		}
+		for _, f := range diff.Fields {
+			changed = append(changed, f.Name+" "+string(f.Before)+" "+string(f.After))
+		}
+		is.Equal(changed, []string{
+			"modified index.html", "added new.js", "deleted old.js", `name "Sales" "Renamed"`,
+			`defn {"env":{"KEY":"********"}} {"entryPoint":"index.html","env":{"KEY":"********"}}`, `defn.env.KEY "********" "********"`,
+		})
+		is.Equal(*diff.Files[0].Unified, "--- a/index.html\n+++ b/index.html\n@@ -1 +1 @@\n-one\n\\ No newline at end of file\n+two\n")
+
+		page, err := w.Page(jo, paging.Query{Limit: 10})
+		is.NoErr(err)
+		is.Equal(page.Total, 1) // drafts are in no list of apps
+		drafts, err := w.Drafts(jo)
+		is.NoErr(err)
+		is.Equal(len(drafts), 1)
+
+		published, err := w.Commit(jo, v.ID, false)
+		is.NoErr(err)
+		is.Equal(published.ID, v.ID)
+		is.Equal(published.Name, "Renamed")
+		is.Equal(published.LibraryID, v.LibraryID)
+		is.Equal(*published.DefnUpdatedAt, w.now)
+		is.Equal(w.read(t, jo, v.ID, "index.html"), "two\n")
+		is.Equal(w.read(t, jo, v.ID, "new.js"), "new")
+		is.Equal(w.read(t, jo, v.ID, "old.js"), "")
+		for _, err := range []error{w.Discard(jo, v.ID), second(w.Commit(jo, v.ID, false)), second(w.Get(jo, d.ID)), second(w.Diff(jo, v.ID))} {
+			is.True(errors.Is(err, errs.NotFound))
+		}
+	})
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// TestLock: a draft belongs to the session that edits it, until that ends or is silent for five minutes.
+func TestLock(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open(t))
+		one, two := as(t, "acme", "jo", actor.Designer, "s1"), as(t, "acme", "jo", actor.Designer, "s2")
+		mia := as(t, "acme", "mia", actor.Designer, "s3")
+		v := w.create(t, one)
+		_, err := w.PutShare(as(t, "acme", "jo", actor.Publisher), v.ID, shares.Share{PrincipalID: "mia", Level: shares.Write})
+		is.NoErr(err)
+		d, err := w.Edit(one, v.ID, false)
+		is.NoErr(err)
+
+		for _, ctx := range []context.Context{two, mia} {
+			seen, err := w.Edit(ctx, v.ID, false)
+			is.NoErr(err)
+			is.Equal(seen.Lock, d.Lock) // it is shown, and stays
+			for _, err := range []error{
+				second(w.Update(ctx, d.ID, apps.Edit{Defn: []byte(`{"a":1}`)})), second(w.PutFile(ctx, d.ID, "x", "", strings.NewReader(""))),
+				w.DeleteFile(ctx, d.ID, "x"), second(w.Commit(ctx, v.ID, false)), second(w.Commit(ctx, v.ID, true)), w.Discard(ctx, v.ID),
+			} {
+				is.True(errors.Is(err, errs.Conflict))
+			}
+		}
+		is.True(strings.Contains(errs.MessageOf(w.Discard(mia, v.ID)), "edited by jo until 20:36:00"))
+		is.True(strings.Contains(errs.MessageOf(w.Discard(two, v.ID)), "edited by another session"))
+
+		w.now = w.now.Add(4 * time.Minute)
+		_, err = w.Edit(one, v.ID, false) // it goes on
+		is.NoErr(err)
+		w.now = w.now.Add(4 * time.Minute)
+		is.True(errors.Is(w.Discard(two, v.ID), errs.Conflict))
+		w.now = w.now.Add(time.Minute) // and ends
+		taken, err := w.Edit(two, v.ID, false)
+		is.NoErr(err)
+		is.Equal(taken.ID, d.ID)
+		is.True(errors.Is(w.Discard(one, v.ID), errs.Conflict))
+		_, err = w.Edit(mia, v.ID, true) // by force
+		is.NoErr(err)
+		is.True(errors.Is(w.Discard(two, v.ID), errs.Conflict))
+		is.NoErr(w.Discard(mia, v.ID))
+		_, err = w.Get(mia, d.ID)
+		is.True(errors.Is(err, errs.NotFound))
+	})
+}
+
+// TestStaleCommit: changes to an app since its draft began are not overwritten unawares.
+func TestStaleCommit(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open(t))
+		jo := as(t, "acme", "jo", actor.Designer, "s1")
+		v := w.create(t, jo)
+		w.put(t, jo, v.ID, "a", "1")
+		for name, change := range map[string]func(){
+			"a file":       func() { w.put(t, jo, v.ID, "a", "2") },
+			"a new file":   func() { w.put(t, jo, v.ID, "b", "2") },
+			"the name":     func() { name := "Other"; _, err := w.Update(jo, v.ID, apps.Edit{Name: &name}); is.NoErr(err) },
+			"a variable":   func() { value := "x"; _, err := w.SetVariable(jo, v.ID, "A", &value); is.NoErr(err) },
+			"the settings": func() { _, err := w.Update(jo, v.ID, apps.Edit{Settings: []byte(`{"sandbox":true}`)}); is.NoErr(err) },
+		} {
+			t.Run(name, func(t *testing.T) {
+				is := is.New(t)
+				d, err := w.Edit(jo, v.ID, false)
+				is.NoErr(err)
+				w.put(t, jo, d.ID, "a", "draft of "+name)
+				change()
+				_, err = w.Commit(jo, v.ID, false)
+				is.True(errors.Is(err, errs.Conflict))
+				is.Equal(w.read(t, jo, d.ID, "a"), "draft of "+name) // all is as it was
+				_, err = w.Commit(jo, v.ID, true)
+				is.NoErr(err)
+				is.Equal(w.read(t, jo, v.ID, "a"), "draft of "+name)
+			})
+		}
+	})
+}
+
+func TestDeleteRestorePurge(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open(t))
+		jo, wizard := as(t, "acme", "jo", actor.Designer), as(t, "acme", "jo", actor.DataWizard)
+		slug := "sales"
+		v := w.create(t, jo, func(a *apps.App) { a.Slug = &slug })
+		w.put(t, jo, v.ID, "a", "1")
+		is.True(errors.Is(w.Purge(wizard, v.ID), errs.NotFound)) // it is not deleted
+		is.NoErr(w.Delete(jo, "jo:sales"))
+		for _, err := range []error{
+			w.Delete(jo, v.ID), second(w.Get(jo, v.ID)), second(w.Get(jo, "jo:sales")), second(w.Files(jo, v.ID, paging.Query{})),
+			second(w.Restore(as(t, "acme", "mia", actor.Admin), v.ID)), second(w.Restore(as(t, "evil", "jo", actor.Admin), v.ID)),
+		} {
+			is.True(errors.Is(err, errs.NotFound))
+		}
+		other := w.create(t, jo, func(a *apps.App) { a.Slug = &slug }) // the slug is free
+		back, err := w.Restore(jo, v.ID)
+		is.NoErr(err)
+		is.Equal(back.Slug, nil)
+		is.Equal(w.read(t, jo, v.ID, "a"), "1")
+		is.NoErr(w.Delete(jo, other.ID))
+		back, err = w.Restore(jo, other.ID)
+		is.NoErr(err)
+		is.Equal(*back.Slug, "sales")
+
+		is.NoErr(w.Delete(jo, v.ID))
+		is.True(errors.Is(w.Purge(jo, v.ID), errs.Forbidden))
+		is.NoErr(w.Purge(wizard, v.ID))
+		is.True(errors.Is(w.Purge(wizard, v.ID), errs.NotFound))
+		_, err = w.Restore(jo, v.ID)
+		is.True(errors.Is(err, errs.NotFound))
+	})
+}
+
+func TestTier(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite(t))
+	jo, admin := as(t, "acme", "jo", actor.Designer), as(t, "acme", "jo", actor.Admin)
+	v := w.create(t, jo)
+	full, report := apps.Full, apps.Report
+	_, err := w.Update(jo, v.ID, apps.Edit{Type: &full})
+	is.Equal(errs.MessageOf(err), "This needs the role admin.")
+	w.licensed = false
+	_, err = w.Update(admin, v.ID, apps.Edit{Type: &full})
+	is.True(errors.Is(err, errs.Forbidden))
+	w.licensed = true
+	up, err := w.Update(admin, v.ID, apps.Edit{Type: &full})
+	is.NoErr(err)
+	is.Equal(up.Type, apps.Full)
+	_, err = w.Update(admin, v.ID, apps.Edit{Type: &report})
+	is.Equal(errs.MessageOf(err), "type cannot go back from app to report")
+	_, err = w.Update(jo, v.ID, apps.Edit{})
+	is.True(errors.Is(err, errs.Forbidden)) // a full app is an admin's
+}
+
+func TestSetOwnerAndCopy(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open(t))
+		jo := as(t, "acme", "jo", actor.Admin)
+		v := w.create(t, jo, func(a *apps.App) { a.Defn = json.RawMessage(`{"entryPoint":"x","env":{"KEY":"geheim"}}`) })
+		w.put(t, jo, v.ID, "a", "1")
+		copied, err := w.Copy(jo, v.ID, "")
+		is.NoErr(err)
+		is.Equal(copied.Name, "Copy of Sales")
+		is.Equal(string(copied.Defn), `{"entryPoint":"x"}`)
+		is.Equal(copied.Sealed, "")
+		is.Equal(w.read(t, jo, copied.ID, "a"), "1")
+		w.put(t, jo, copied.ID, "a", "2")
+		is.Equal(w.read(t, jo, v.ID, "a"), "1")
+
+		d, err := w.Edit(jo, v.ID, false)
+		is.NoErr(err)
+		for _, owner := range []string{"", "nobody", "*"} {
+			_, err := w.SetOwner(jo, v.ID, owner)
+			is.Equal(errs.MessageOf(err), "ownerId must be a user or team of this tenant")
+		}
+		_, err = w.SetOwner(jo, d.ID, "mia")
+		is.True(errors.Is(err, errs.Invalid))
+		_, err = w.SetOwner(as(t, "acme", "jo", actor.Publisher), v.ID, "mia")
+		is.True(errors.Is(err, errs.Forbidden))
+		_, err = w.SetOwner(jo, v.ID, "mia")
+		is.NoErr(err)
+		_, err = w.Get(jo, v.ID)
+		is.True(errors.Is(err, errs.NotFound)) // it was all that showed it to jo
+		moved, err := w.Draft(as(t, "acme", "mia", actor.Admin), v.ID)
+		is.NoErr(err)
+		is.Equal(moved.OwnerID, "mia")
+	})
+}
