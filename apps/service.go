@@ -323,13 +323,16 @@ func (s *Service) Create(ctx context.Context, in App) (Shown, error) {
 	now := s.stamp()
 	app := App{
 		Tenant: a.Tenant, ID: s.o.NewID(), Type: in.Type, Name: in.Name, Slug: in.Slug, Description: in.Description, OwnerID: a.User,
-		Settings: in.Settings, LibraryID: s.o.NewID(), FolderID: in.FolderID, Datasets: in.Datasets, Source: in.Source, SourceID: in.SourceID,
+		LibraryID: s.o.NewID(), FolderID: in.FolderID, Datasets: in.Datasets, Source: in.Source, SourceID: in.SourceID,
 		CreatedAt: now, UpdatedAt: now,
 	}
 	if err := s.define(&app, in.Defn); err != nil {
 		return Shown{}, err
 	}
 	app.DefnUpdatedAt = nil
+	if app.Settings, err = merged("settings", nil, in.Settings); err != nil {
+		return Shown{}, err
+	}
 	if err := app.accept(); err != nil {
 		return Shown{}, err
 	}

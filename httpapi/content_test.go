@@ -59,6 +59,7 @@ func (w *world) markContent(t testing.TB, superuser, mark string) {
 		w.must(t, superuser, "POST", "/api/"+k.Plural, `{"name": "x", "slug": "`+mark+`", "data": {"m": "`+mark+`"}}`)
 	}
 	w.must(t, superuser, "PUT", "/api/libraries/"+superuser+":"+mark+"/contents/"+mark, "x", "Content-Type: text/plain")
+	w.markApps(t, superuser, mark)
 }
 
 // TestHostKinds: a host's own kind has no plain routes, and is what the registry knows.

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -16,7 +17,7 @@ import (
 // sample is a call of a route that succeeds in a stocked world. Called in the order of the table, all of them do.
 type sample struct {
 	user   string   // who may; admin when empty
-	last   string   // the path's last parameter, when it is not that of stock.param
+	last   string   // the path's last parameter, when it is not that of stock.param; a name in stock.param stands for what it has
 	query  string   // with its ?
 	body   string   // JSON
 	fields []string // what its body knows: "name kind", with ? for a field that may be null
@@ -39,7 +40,7 @@ var teamFields = []string{
 var saySomething = sample{body: `{"message": "Look, @mia"}`, fields: []string{"message string"}}
 
 // samples has every route that does more than answer a GET. UPLOAD stands for the id of a staged file.
-var samples = withDomains(withBundles(withContent(map[string]sample{
+var samples = withApps(withDomains(withBundles(withContent(map[string]sample{
 	"putColor":      {body: `{"color": "#123456"}`, fields: []string{"color string"}},
 	"exportColors":  {body: `{"source": "atlas"}`, fields: []string{"source string", "progress string", "download bool"}},
 	"importColors":  {body: `{"uploadId": "UPLOAD"}`, fields: []string{"uploadId string"}},
@@ -79,7 +80,7 @@ var samples = withDomains(withBundles(withContent(map[string]sample{
 	"putInstruction":    {body: `{"content": "short"}`, fields: []string{"description string?", "content string"}},
 	"deleteInstruction": {last: "gone"},
 	"reassignPrincipal": {body: `{"to": "dana"}`, fields: []string{"to string"}},
-})))
+}))))
 
 // gif is as much of a picture as a server looks at.
 const gif = "GIF89a"
@@ -113,6 +114,7 @@ func stocked(t testing.TB, open dbtest.Opener) stock {
 	s.param["input-editors"] = "mdInput"
 	s.param["notifications"], _ = told.Embedded["inf:notification"][0]["id"].(string)
 	stockContent(t, w, s.param)
+	stockApps(t, w, s.param)
 	stockBundles(t, w, s.param)
 	stockDomains(t, w, s.param)
 	return s
@@ -129,13 +131,13 @@ func (s stock) target(r httpapi.Route) string {
 	}
 	sample := samples[r.Name]
 	if sample.last != "" {
-		parts[last] = sample.last
+		parts[last] = cmp.Or(s.param[sample.last], sample.last)
 	}
 	return strings.Join(parts, "/") + sample.query
 }
 
 func (s stock) body(r httpapi.Route) string {
-	return strings.NewReplacer("UPLOAD", s.param["uploads"], "STAGED", s.param["staged"], "ARCHIVE", s.param["archive"]).Replace(samples[r.Name].body)
+	return strings.NewReplacer("UPLOAD", s.param["uploads"], "STAGED", s.param["staged"], "ARCHIVE", s.param["archive"], "DATASET", s.param["datasets"]).Replace(samples[r.Name].body)
 }
 
 // call calls a route with its sample as somebody.

@@ -1,0 +1,125 @@
+package httpapi_test
+
+import (
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+)
+
+var appFields = []string{
+	"type string", "name string", "slug string?", "description string?", "defn object", "settings object", "folderId string?", "source string?", "sourceId string?",
+}
+
+// withApps adds the samples of apps.
+func withApps(samples map[string]sample) map[string]sample {
+	for name, s := range map[string]sample{
+		"createApp":           {body: `{"type": "report", "name": "New", "slug": "new"}`, fields: append([]string{"datasets array?"}, appFields...)},
+		"putApp":              {body: `{"name": "Other"}`, fields: appFields},
+		"deleteApp":           {last: "admin:gone"},
+		"restoreApp":          {last: "trashed"},
+		"purgeApp":            {last: "purged"},
+		"copyApp":             {body: `{"name": "Twin"}`, fields: []string{"name string"}},
+		"putAppOwner":         {last: "drafted", body: `{"ownerId": "dana"}`, fields: []string{"ownerId string"}},
+		"editApp":             {body: `{"force": true}`, fields: []string{"force bool"}},
+		"getAppDraft":         {last: "drafted"},
+		"getAppDraftDiff":     {last: "drafted"},
+		"commitAppDraft":      {last: "drafted", body: `{"force": true}`, fields: []string{"force bool"}},
+		"deleteAppDraft":      {last: "discarded"},
+		"putAppFile":          {body: `{"content": "y"}`},
+		"deleteAppFile":       {last: "gone.txt"},
+		"putAppShare":         {last: "dana", body: `{"accessLevel": 1}`, fields: []string{"accessLevel number", "roles strings?"}},
+		"deleteAppShare":      {},
+		"putAppVariable":      {last: "TOKEN", body: `{"value": "new"}`, fields: []string{"value string"}},
+		"deleteAppVariable":   {},
+		"putAppDependency":    {last: "more", body: `{"datasetId": "DATASET"}`, fields: []string{"datasetId string", "label string?"}},
+		"deleteAppDependency": {},
+		"putAppTag":           {last: "tags"},
+		"deleteAppTag":        {last: "assigned"},
+	} {
+		samples[name] = s
+	}
+	return samples
+}
+
+// stockApps makes an app with one of everything, one that may be deleted, two that are, and two with a draft.
+func stockApps(t testing.TB, w *world, param map[string]string) {
+	id := func(name string) string {
+		t.Helper()
+		return read[struct{ ID string }](t, w.must(t, "admin", "POST", "/api/apps", `{"type": "report", "name": "`+name+`", "slug": "`+name+`"}`)).ID
+	}
+	id("gone")
+	for _, name := range []string{"trashed", "purged"} {
+		param[name] = id(name)
+		w.must(t, "admin", "DELETE", "/api/apps/"+param[name], "")
+	}
+	for _, name := range []string{"drafted", "discarded"} {
+		param[name] = id(name)
+		draft := read[struct{ ID string }](t, w.must(t, "admin", "POST", "/api/apps/"+param[name]+"/_edit", ""))
+		w.must(t, "admin", "PUT", "/api/apps/"+draft.ID+"/contents/a.txt", `draft`, "Content-Type: text/plain")
+	}
+	app := id("kept")
+	one := "/api/apps/" + app
+	for _, path := range []string{"dir/a.txt", "gone.txt"} {
+		w.must(t, "admin", "PUT", one+"/contents/"+path, `x`, "Content-Type: text/plain")
+	}
+	w.must(t, "admin", "PUT", one+"/shares/mia", `{"accessLevel": 2, "roles": ["editor"]}`)
+	w.must(t, "admin", "PUT", one+"/environment/KEY", `{"value": "secret"}`)
+	w.must(t, "admin", "PUT", one+"/dependencies/sales", `{"datasetId": "`+param["datasets"]+`", "label": "Sales"}`)
+	tag := read[struct{ ID string }](t, w.must(t, "admin", "POST", "/api/tags", `{"name": "Assigned"}`)).ID
+	w.must(t, "admin", "PUT", one+"/tags/"+tag, "")
+	param["apps"], param["shares"], param["environment"], param["dependencies"], param["assigned"] = app, "mia", "KEY", "sales", tag
+}
+
+// markApps makes an app that has a mark wherever one fits, and a draft of it.
+func (w *world) markApps(t testing.TB, superuser, mark string) {
+	a := w.must(t, superuser, "POST", "/api/apps", `{"type": "report", "name": "`+mark+`", "slug": "`+mark+`", "defn": {"m": "`+mark+`", "env": {"`+mark+`": "x"}}}`)
+	one := "/api/apps/" + read[struct{ ID string }](t, a).ID
+	w.must(t, superuser, "PUT", one+"/contents/"+mark, "x", "Content-Type: text/plain")
+	w.must(t, superuser, "PUT", one+"/shares/"+mark, `{"accessLevel": 1, "roles": ["`+mark+`"]}`)
+	w.must(t, superuser, "POST", one+"/_edit", "")
+}
+
+// TestHostKeepsApps: a host that has a kind app of its own has no routes of apps.
+func TestHostKeepsApps(t *testing.T) {
+	is := is.New(t)
+	w := newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) { c.Entities = []entity.Type{{Kind: "app"}} })
+	for _, path := range []string{"/api/apps", "/api/apps-list", "/api/apps/x/draft"} {
+		is.Equal(w.do(t, "admin", "GET", path, "").message(t), "There is no such route.")
+	}
+}
+
+// TestLibraryOfApp: the routes of libraries serve an app's library by the rights of the app alone.
+func TestLibraryOfApp(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open)
+		app := read[struct{ ID, LibraryID string }](t, w.must(t, "dana", "POST", "/api/apps", `{"type": "report", "name": "Sales"}`))
+		library := "/api/libraries/" + app.LibraryID
+		w.must(t, "dana", "PUT", library+"/contents/a.txt", "x", "Content-Type: text/plain")
+		is.Equal(w.must(t, "dana", "GET", "/api/apps/"+app.ID+"/contents/a.txt", "").body, "x")
+		is.Equal(w.must(t, "dana", "GET", library+"/contents/a.txt", "").body, "x")
+		w.must(t, "dana", "GET", library, "")
+		w.must(t, "dana", "GET", library+"/contents", "")
+		for _, user := range []string{"mia", "nora", "eve"} {
+			for _, call := range [][2]string{
+				{"GET", library}, {"PUT", library}, {"DELETE", library}, {"GET", library + "/contents"}, {"GET", library + "/contents/a.txt"},
+				{"PUT", library + "/contents/a.txt"}, {"DELETE", library + "/contents/a.txt"},
+			} {
+				is.Equal(w.do(t, user, call[0], call[1], `{}`).status, 404)
+			}
+			is.Equal(w.must(t, user, "GET", "/api/libraries?q=sales", "").status, 200)
+		}
+		is.Equal(read[page](t, w.must(t, "dana", "GET", "/api/libraries", "")).Total, 0) // it is in no list
+		for _, method := range []string{"PUT", "DELETE"} {
+			is.Equal(w.do(t, "dana", method, library, `{}`).status, 403)
+		}
+		w.must(t, "admin", "PUT", "/api/apps/"+app.ID+"/shares/mia", `{"accessLevel": 1}`)
+		is.Equal(w.do(t, "mia", "GET", library+"/contents/a.txt", "").status, 403) // who may run it does not read its sources
+		is.Equal(w.do(t, "mia", "PUT", library+"/contents/a.txt", "y", "Content-Type: text/plain").status, 403)
+		w.must(t, "dana", "DELETE", library+"/contents/a.txt", "")
+		is.Equal(w.do(t, "dana", "GET", library+"/contents/a.txt", "").status, 404)
+	})
+}
