@@ -78,6 +78,19 @@ func stored(t *testing.T, db *bun.DB) (blobs, chunks int) {
 	return blobs, chunks
 }
 
+// TestMediaTypeOfPath: the files of a built front end have the types that browsers need.
+func TestMediaTypeOfPath(t *testing.T) {
+	each(t, func(t *testing.T, _ *bun.DB, l *libraries.Files, _ *clock) {
+		for path, want := range map[string]string{
+			"index.html": "text/html", "a/b.MJS": "text/javascript", "a.js.map": "application/json", "a.wasm": "application/wasm", "a.woff": "font/woff",
+			"a.ttf": "font/ttf", "favicon.ico": "image/x-icon", "site.webmanifest": "application/manifest+json", "a.mp4": "video/mp4",
+			"LICENSE": "application/octet-stream", "a.exe": "application/octet-stream",
+		} {
+			is.New(t).Equal(put(t, l, "l1", path, "x").ContentType, want)
+		}
+	})
+}
+
 // TestEqualFilesShareBytes until the last of them has gone.
 func TestEqualFilesShareBytes(t *testing.T) {
 	each(t, func(t *testing.T, db *bun.DB, l *libraries.Files, at *clock) {

@@ -34,10 +34,14 @@ func ValidPath(p string) error {
 // types are the media types by ending of the files that libraries have. The system's own table, which the mime package
 // reads, differs from machine to machine.
 var types = map[string]string{
-	".css": "text/css", ".csv": "text/csv", ".gif": "image/gif", ".htm": "text/html", ".html": "text/html", ".jpeg": "image/jpeg",
-	".jpg": "image/jpeg", ".js": "text/javascript", ".json": "application/json", ".md": "text/markdown", ".mjs": "text/javascript",
-	".pdf": "application/pdf", ".png": "image/png", ".sql": "application/sql", ".svg": "image/svg+xml", ".ts": "text/typescript",
-	".tsx": "text/typescript", ".txt": "text/plain", ".webp": "image/webp", ".woff2": "font/woff2", ".xml": "application/xml",
+	".avif": "image/avif", ".cjs": "text/javascript", ".css": "text/css", ".csv": "text/csv", ".gif": "image/gif",
+	".htm": "text/html", ".html": "text/html", ".ico": "image/x-icon", ".jpeg": "image/jpeg", ".jpg": "image/jpeg",
+	".js": "text/javascript", ".json": "application/json", ".map": "application/json", ".md": "text/markdown",
+	".mjs": "text/javascript", ".mp3": "audio/mpeg", ".mp4": "video/mp4", ".ogg": "audio/ogg", ".otf": "font/otf",
+	".pdf": "application/pdf", ".png": "image/png", ".sql": "application/sql", ".svg": "image/svg+xml",
+	".ts": "text/typescript", ".tsx": "text/typescript", ".ttf": "font/ttf", ".txt": "text/plain",
+	".wasm": "application/wasm", ".wav": "audio/wav", ".webm": "video/webm", ".webmanifest": "application/manifest+json",
+	".webp": "image/webp", ".woff": "font/woff", ".woff2": "font/woff2", ".xml": "application/xml",
 	".yaml": "application/yaml", ".yml": "application/yaml", ".zip": "application/zip",
 }
 
