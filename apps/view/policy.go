@@ -11,10 +11,11 @@ import (
 //
 // Without an origin of its own the page runs in a sandbox with an opaque origin: it has no cookies and no storage, and for all other
 // pages, those of other apps too, it is a stranger. own is whether the app has an origin of its own; it then has the cookies and
-// storage of that, and the same sources.
+// storage of that, and the same sources. At the origin of the service, own would give the page all that its viewer may do there.
 //
 // A browser does not compare the path with the policy when it follows a redirect, so nothing below prefix may redirect out of it. No
-// policy keeps a page from going to another address with what it knows, as a link does.
+// policy keeps a page from going to another address with what it knows, as a link does, or from opening one in a new window: a GET
+// below the service's origin is then made with the viewer's cookies, and its answer is closed to the page.
 func Policy(prefix string, own bool) string {
 	at := source(prefix)
 	sandbox := "sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads" // not for top navigation, nor popups out of it
