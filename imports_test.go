@@ -21,7 +21,7 @@ import (
 
 // nouns are the packages of one noun each. They do not import each other; what one needs of another it declares as a
 // small interface, and the root passes the other's Service.
-const nouns = "aiinstr bundles colors comments content domains downloads inputs principals sessions tenants uploads"
+const nouns = "aiinstr apps bundles colors comments content domains downloads inputs principals sessions tenants uploads"
 
 // domainDrivers are the ready drivers of authentication domains.
 const domainDrivers = "domains/local domains/ldap domains/saml domains/oidc"
@@ -56,6 +56,7 @@ var mayImport = []rule{
 	{"principals/profile", "errs internal/escapes"},
 	{"principals/dirsync principals/dirsync/dirsynctest", base + " principals principals/profile principals/dirsync"},
 	{"principals/bunstore", base + " principals principals/dirsync internal/bunx"},
+	{"apps/bunstore", base + " apps shares/bunstore internal/bunx"},
 	{nouns + " bundles/archive", base},
 	{"*/bunstore", base + " ^ internal/bunx internal/keyring"},
 	{"*/*test", base + " ^ internal/transfertest internal/fieldtest paging/pagingtest"}, // the suites that every store must pass

@@ -216,6 +216,9 @@ func (s *Service) Discard(ctx context.Context, id string) error {
 	}
 	return s.store.InTx(ctx, func(ctx context.Context) error {
 		_, _, d, err := s.edited(ctx, a, id)
+		if err == nil {
+			err = guard.Check(ctx, string(Kind), d)
+		}
 		if err != nil {
 			return err
 		}

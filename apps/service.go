@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/uuids"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/shares"
 )
@@ -612,18 +613,46 @@ func (s *Service) remove(ctx context.Context, tenant string, ids []string) error
 	return s.forget(ctx, tenant, gone)
 }
 
-// SetTags makes the tags of an app those that edit returns, by their ids. It needs the permission assignTags. Errors: errs.NotFound;
-// errs.Forbidden; errs.Invalid for a tag that is not there.
-func (s *Service) SetTags(ctx context.Context, id string, edit func(tags []string) ([]string, error)) (Shown, error) {
-	return s.change(ctx, id, toTag, func(ctx context.Context, who caller, app *App) error {
-		was := app.Tags
-		tags, err := edit(slices.Clone(was))
-		if err != nil {
-			return err
+// AddTag adds a tag to an app. It needs the permission assignTags. Errors: errs.NotFound, also for a tag that is not there;
+// errs.Forbidden; errs.Invalid for too many.
+func (s *Service) AddTag(ctx context.Context, id, tag string) (Shown, error) {
+	return s.tag(ctx, id, tag, func(ctx context.Context, tenant string, tags []string, tag string) ([]string, error) {
+		if slices.Contains(tags, tag) {
+			return tags, nil
 		}
+		if len(tags) == maxTags {
+			return nil, errs.New(errs.Invalid, "an app has at most %d tags", maxTags)
+		}
+		if s.known(ctx, tenant, "tag", tag) != nil {
+			return nil, errs.New(errs.NotFound, "Tag not found.")
+		}
+		tags = append(tags, tag)
 		slices.Sort(tags)
-		app.Tags = slices.Compact(tags)
-		return s.knownTags(ctx, who.Tenant, app.Tags, was)
+		return tags, nil
+	})
+}
+
+// RemoveTag takes a tag off an app. It needs the permission assignTags. Errors: errs.NotFound, also for a tag that the app does not
+// have; errs.Forbidden.
+func (s *Service) RemoveTag(ctx context.Context, id, tag string) (Shown, error) {
+	return s.tag(ctx, id, tag, func(_ context.Context, _ string, tags []string, tag string) ([]string, error) {
+		at := slices.Index(tags, tag)
+		if at < 0 {
+			return nil, errs.New(errs.NotFound, "Tag not found.")
+		}
+		return slices.Delete(tags, at, at+1), nil
+	})
+}
+
+// tag changes the tags of an app; edit gets a copy of them, and the id of a tag in lower case.
+func (s *Service) tag(ctx context.Context, id, tag string, edit func(ctx context.Context, tenant string, tags []string, tag string) ([]string, error)) (Shown, error) {
+	return s.change(ctx, id, toTag, func(ctx context.Context, who caller, app *App) (err error) {
+		key, ok := uuids.Parse(tag)
+		if !ok {
+			return errs.New(errs.NotFound, "Tag not found.")
+		}
+		app.Tags, err = edit(ctx, who.Tenant, slices.Clone(app.Tags), key)
+		return err
 	})
 }
 

@@ -159,22 +159,6 @@ func (s *Service) knownDatasets(ctx context.Context, tenant string, all []Datase
 	return nil
 }
 
-// knownTags checks new tags of an app: those that it had may be gone. Errors: errs.Invalid.
-func (s *Service) knownTags(ctx context.Context, tenant string, tags, had []string) error {
-	if len(tags) > maxTags {
-		return errs.New(errs.Invalid, "tags must be at most %d", maxTags)
-	}
-	for _, id := range tags {
-		if slices.Contains(had, id) {
-			continue
-		}
-		if err := s.known(ctx, tenant, "tag", id); err != nil {
-			return errs.Wrap(errs.Invalid, err, "there is no tag %s", id)
-		}
-	}
-	return nil
-}
-
 func (s *Service) known(ctx context.Context, tenant string, kind entity.Kind, id string) error {
 	if s.o.Registry == nil {
 		return nil

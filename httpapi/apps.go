@@ -38,7 +38,7 @@ func (a *api) appRoutes() []Route {
 
 		{Method: post, Pattern: one + "/_edit", Name: "editApp", Tx: true, Options: forceInput{}, Summary: "Begin a draft of an app, or go on with it", handle: a.editApp},
 		{Method: get, Pattern: one + "/draft", Name: "getAppDraft", Summary: "The draft of an app", handle: a.getAppDraft},
-		{Method: del, Pattern: one + "/draft", Name: "deleteAppDraft", Tx: true, Options: noOptions{}, Summary: "Discard the draft of an app", handle: a.deleteAppDraft},
+		{Method: del, Pattern: one + "/draft", Name: "deleteAppDraft", Row: "app", Tx: true, Options: noOptions{}, Summary: "Discard the draft of an app", handle: a.deleteAppDraft},
 		{Method: get, Pattern: one + "/draft/diff", Name: "getAppDraftDiff", Heavy: brief, Summary: "What the draft of an app changes", handle: a.getAppDraftDiff},
 		{Method: post, Pattern: one + "/draft/_commit", Name: "commitAppDraft", Tx: true, Options: forceInput{}, Summary: "Publish the draft of an app", handle: a.commitAppDraft},
 
@@ -725,9 +725,9 @@ func (a *api) listAppTags(r *request) (reply, error) {
 	return ok(a.appTags(r.param("id"), v.Tags))
 }
 
-// putAppTag serves PUT /api/apps/{id}/tags/{tagId}: 200 and all tags of the app; 400 for an unknown tag; 404; 403.
+// putAppTag serves PUT /api/apps/{id}/tags/{tagId}: 200 and all tags of the app; 404, also for an unknown tag; 403.
 func (a *api) putAppTag(r *request) (reply, error) {
-	v, err := a.Apps.SetTags(r.Context(), r.param("id"), func(tags []string) ([]string, error) { return append(tags, r.param("tagId")), nil })
+	v, err := a.Apps.AddTag(r.Context(), r.param("id"), r.param("tagId"))
 	if err != nil {
 		return reply{}, err
 	}
@@ -736,14 +736,7 @@ func (a *api) putAppTag(r *request) (reply, error) {
 
 // deleteAppTag serves DELETE /api/apps/{id}/tags/{tagId}: 200; 404; 403.
 func (a *api) deleteAppTag(r *request) (reply, error) {
-	_, err := a.Apps.SetTags(r.Context(), r.param("id"), func(tags []string) ([]string, error) {
-		at := slices.Index(tags, r.param("tagId"))
-		if at < 0 {
-			return nil, errs.New(errs.NotFound, "Tag not found.")
-		}
-		return slices.Delete(tags, at, at+1), nil
-	})
-	if err != nil {
+	if _, err := a.Apps.RemoveTag(r.Context(), r.param("id"), r.param("tagId")); err != nil {
 		return reply{}, err
 	}
 	return done()

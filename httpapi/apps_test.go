@@ -108,13 +108,18 @@ func TestLibraryOfApp(t *testing.T) {
 				{"GET", library}, {"PUT", library}, {"DELETE", library}, {"GET", library + "/contents"}, {"GET", library + "/contents/a.txt"},
 				{"PUT", library + "/contents/a.txt"}, {"DELETE", library + "/contents/a.txt"},
 			} {
-				is.Equal(w.do(t, user, call[0], call[1], `{}`).status, 404)
+				body := ""
+				if call[0] == "PUT" {
+					body = `{"content": "y"}`
+				}
+				is.Equal(w.do(t, user, call[0], call[1], body).status, 404)
 			}
 			is.Equal(w.must(t, user, "GET", "/api/libraries?q=sales", "").status, 200)
 		}
 		is.Equal(read[page](t, w.must(t, "dana", "GET", "/api/libraries", "")).Total, 0) // it is in no list
 		for _, method := range []string{"PUT", "DELETE"} {
-			is.Equal(w.do(t, "dana", method, library, `{}`).status, 403)
+			body := map[string]string{"PUT": `{}`}[method]
+			is.Equal(w.do(t, "dana", method, library, body).status, 403)
 		}
 		w.must(t, "admin", "PUT", "/api/apps/"+app.ID+"/shares/mia", `{"accessLevel": 1}`)
 		is.Equal(w.do(t, "mia", "GET", library+"/contents/a.txt", "").status, 403) // who may run it does not read its sources

@@ -253,7 +253,7 @@ func TestCommits(t *testing.T) {
 func TestTransactionalRoutes(t *testing.T) {
 	outside := []string{
 		"exportColors", "exportBundle", "exportEntries", // they read
-		"createUpload", "putAvatar", "putLibraryFile", // the bytes arrive before the transaction, which their service begins
+		"createUpload", "putAvatar", "putLibraryFile", "putAppFile", // the bytes arrive before the transaction, which their service begins
 		"login", "finishSAML", "logout", "putPassword", // their service writes step by step: a failed attempt is counted
 	}
 	for _, r := range httpapi.Routes() {

@@ -25,7 +25,7 @@ func single(r httpapi.Route) bool {
 
 // isFile reports whether a route is the GET of a file.
 func isFile(r httpapi.Route) bool {
-	return slices.Contains([]string{"getAvatar", "getLibraryFile", "getDownloadContent"}, r.Name)
+	return slices.Contains([]string{"getAvatar", "getLibraryFile", "getAppFile", "getDownloadContent"}, r.Name)
 }
 
 // TestFileTags: the tag of a file changes with its bytes, whatever the clock says, and conditions and ranges follow it.

@@ -253,7 +253,7 @@ func TestFollowingNextOfContent(t *testing.T) {
 		w.must(t, "admin", "PUT", "/api/tenant", `{"settings": {"ai": {"enabled": true}}}`)
 		for n := range 30 {
 			w.must(t, "admin", "POST", "/api/ai-instructions", fmt.Sprintf(`{"slug": "s%02d", "content": "x"}`, n))
-			w.must(t, "admin", "POST", "/api/apps", fmt.Sprintf(`{"name": "n%02d"}`, n%4))
+			w.must(t, "admin", "POST", "/api/apps", fmt.Sprintf(`{"type": "report", "name": "n%02d"}`, n%4))
 		}
 		for _, list := range []string{"/api/ai-instructions?limit=7", "/api/apps?sort=-name", "/api/apps?limit=11"} {
 			seen := map[any]bool{}

@@ -12,7 +12,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
 
-// TestReassign: the content of the eleven kinds moves, and no other; drafts of datasets, reports and queries go with what
+// TestReassign: the content of the eleven kinds moves, and no other; drafts of datasets, reports, queries and apps go with what
 // hangs on them, other drafts move.
 func TestReassign(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
@@ -26,7 +26,11 @@ func TestReassign(t *testing.T) {
 		drafts := map[string]string{}
 		for kind, plural := range kinds {
 			for _, draft := range []bool{false, true} {
-				id := read[struct{ ID string }](t, w.must(t, "dana", "POST", "/api/"+plural, `{"name": "A `+kind+`"}`)).ID
+				if draft && kind == "app" {
+					drafts[kind] = read[struct{ ID string }](t, w.must(t, "dana", "POST", "/api/apps/"+made[kind]+"/_edit", "")).ID
+					continue
+				}
+				id := read[struct{ ID string }](t, w.must(t, "dana", "POST", "/api/"+plural, `{"type": "report", "name": "A `+kind+`"}`)).ID
 				if !draft {
 					made[kind] = id
 					continue
@@ -52,7 +56,7 @@ func TestReassign(t *testing.T) {
 		type row struct{ Type, ID, Name, OwnerID string }
 		a := w.must(t, "dana", "POST", "/api/principals/dana/_reassign", `{"to": "`+strings.ToUpper(teamID)+`"}`)
 		rows := read[[]row](t, a)
-		is.Equal(len(rows), 11+8) // each of the kinds, and the drafts of eight
+		is.Equal(len(rows), 11+7) // each of the kinds, and the drafts of seven
 		for kind := range kinds {
 			moves := !slices.Contains([]string{"tag", "letterhead", "code", "toolkit", "integration"}, kind)
 			want, draft := "dana", "dana"
@@ -60,7 +64,7 @@ func TestReassign(t *testing.T) {
 				want, draft = teamID, teamID
 				is.True(slices.Contains(rows, row{kind, made[kind], "A " + kind, teamID}))
 			}
-			if kind == "dataset" || kind == "report" || kind == "query" {
+			if kind == "dataset" || kind == "report" || kind == "query" || kind == "app" {
 				draft = "gone"
 			}
 			is.Equal(owner(kind, made[kind]), want)

@@ -76,10 +76,11 @@ func newRouter(routes []Route) (*router, error) {
 		return nil, err
 	}
 	rt := &router{tree: httprouter.New()}
-	leaves := map[string][]candidate{}
+	leaves, all := map[string][]candidate{}, map[string][]candidate{} // of a method and a shape, and of a shape
 	for i := range routes {
-		leaf := routes[i].Method + " " + strings.Join(shapes[i], "/")
-		leaves[leaf] = append(leaves[leaf], candidate{&routes[i], literals(routes[i].Pattern, shapes[i])})
+		shape := strings.Join(shapes[i], "/")
+		leaf, c := routes[i].Method+" "+shape, candidate{&routes[i], literals(routes[i].Pattern, shapes[i])}
+		leaves[leaf], all[shape] = append(leaves[leaf], c), append(all[shape], c)
 		if !slices.Contains(rt.methods, routes[i].Method) {
 			rt.methods = append(rt.methods, routes[i].Method)
 		}
@@ -89,24 +90,37 @@ func newRouter(routes []Route) (*router, error) {
 		slices.SortFunc(candidates, func(a, b candidate) int { return len(b.literals) - len(a.literals) })
 		method, shape, _ := strings.Cut(leaf, " ")
 		rt.tree.Handle(method, shape, func(w http.ResponseWriter, _ *http.Request, p httprouter.Params) {
-			w.(*found).choose(candidates, p)
+			w.(*found).choose(candidates, all[shape], p)
 		})
 	}
 	return rt, nil
 }
 
-// choose sets the first candidate whose literals match the path.
-func (f *found) choose(candidates []candidate, p httprouter.Params) {
-	for _, c := range candidates {
-		fits := true
-		for i, literal := range c.literals {
-			fits = fits && p[i].Value == literal
+// choose sets the first candidate whose literals match the path. A path that is a literal's with another method, of which all has the
+// route, is not that of a parameter: PUT /api/apps/drafts is not PUT /api/apps/:id.
+func (f *found) choose(candidates, all []candidate, p httprouter.Params) {
+	most := 0
+	for _, c := range all {
+		if c.fits(p) {
+			most = max(most, len(c.literals))
 		}
-		if fits && !hasGap(c.route.Pattern, p) {
+	}
+	for _, c := range candidates {
+		if len(c.literals) == most && c.fits(p) && !hasGap(c.route.Pattern, p) {
 			f.route, f.params = c.route, p
 			return
 		}
 	}
+}
+
+// fits reports whether the literals of a candidate match the path.
+func (c candidate) fits(p httprouter.Params) bool {
+	for i, literal := range c.literals {
+		if p[i].Value != literal {
+			return false
+		}
+	}
+	return true
 }
 
 // hasGap reports whether a catch-all stands for an empty segment: /contents/, /contents//x and /contents/x/ are no routes,
