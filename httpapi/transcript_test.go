@@ -216,6 +216,7 @@ func (s *script) format(t *testing.T, a answer, asked http.Header) string {
 var (
 	loginCookie = regexp.MustCompile(`sso-([A-Za-z0-9_-]{16})=([A-Za-z0-9_.-]+)`)
 	took        = regexp.MustCompile(`"durationMs": \d+`)
+	locked      = regexp.MustCompile(`"editingSession": "[0-9a-f]{32}"`)
 )
 
 var credential = regexp.MustCompile(`tc([st])\.[a-z]+\.[A-Za-z0-9_.-]{43,}`)
@@ -235,6 +236,7 @@ func (s *script) named(text string) string {
 		}
 	}
 	text = took.ReplaceAllString(text, `"durationMs": <MS>`)
+	text = locked.ReplaceAllString(text, `"editingSession": "<LOCK>"`)
 	return credential.ReplaceAllStringFunc(text, func(secret string) string {
 		if s.given[secret] == "" {
 			kind := map[byte]int{'s': 0, 't': 1}[secret[2]]
