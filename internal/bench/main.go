@@ -67,6 +67,7 @@ var measurements = []measurement{
 	{"page of a thread of 100,000", readThread},
 	{"principal-list of 100,000", listPrincipals},
 	{"reassign of 100,000", reassignMany},
+	{"page of 110,000 apps", appsPage},
 	{"scan of 20,000", scanAll},
 	{"scan again", scanAgain},
 	{"memory of a scan of 100,000", scanMemory},
