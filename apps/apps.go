@@ -124,6 +124,8 @@ type Store interface {
 	Draft(ctx context.Context, tenant, id string) (App, error)
 	// Drafts returns the drafts of those apps that v sees, ordered by name, then id.
 	Drafts(ctx context.Context, tenant string, v Viewer) ([]App, error)
+	// Drafted returns which of some apps have a draft.
+	Drafted(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
 	// Insert fails with errs.Conflict when the slug is taken or the app that a draft is of has one already, and with errs.Forbidden
 	// when the owner is no user or team.
 	Insert(ctx context.Context, tenant string, a App) error

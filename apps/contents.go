@@ -20,10 +20,14 @@ func (s *Service) inside(ctx context.Context, a actor.Actor, id string) (App, er
 	if err != nil {
 		return App{}, err
 	}
-	if a.Superuser || owns(a, app) || grant.Level >= shares.Write {
+	if inside(a, app, grant) {
 		return app, nil
 	}
 	return App{}, errs.New(errs.Forbidden, "This is for the owner of the app and for those whose share lets them change it.")
+}
+
+func inside(a actor.Actor, app App, grant shares.Grant) bool {
+	return a.Superuser || owns(a, app) || grant.Level >= shares.Write
 }
 
 // Files returns a page of an app's files, sorted by path (the default) or updatedAt, to those who see its insides.

@@ -21,6 +21,8 @@ type Shown struct {
 	App
 	Permissions       Permissions
 	ContentModifiedAt *time.Time // newest change of the app's files; nil without files
+	HasDraft          bool       // there is a draft; false for those who may not change the app, and for a draft
+	Inside            bool       // the caller sees the insides: files as they are written, variables and shares
 }
 
 // Page returns a page of the apps that the caller sees, without drafts and deleted apps, sorted by name (the default), createdAt or
@@ -158,19 +160,14 @@ func sees(a actor.Actor, app App, grant shares.Grant) bool {
 
 // show returns an app as an actor sees it.
 func (s *Service) show(ctx context.Context, a actor.Actor, app App, grant shares.Grant) (Shown, error) {
-	modified, err := s.files.Modified(ctx, a.Tenant, []string{app.LibraryID})
-	return shown(a, app, grant, modified), err
-}
-
-func shown(a actor.Actor, app App, grant shares.Grant, modified map[string]time.Time) Shown {
-	v := Shown{App: app, Permissions: PermissionsOf(a, app, grant)}
-	if at, ok := modified[app.LibraryID]; ok {
-		v.ContentModifiedAt = &at
+	all, err := s.showGranted(ctx, a, []App{app}, map[string]shares.Grant{original(app): grant})
+	if err != nil {
+		return Shown{}, err
 	}
-	return v
+	return all[0], nil
 }
 
-// showAll is show for several apps, with two statements.
+// showAll is show for several apps.
 func (s *Service) showAll(ctx context.Context, a actor.Actor, all []App) ([]Shown, error) {
 	if len(all) == 0 {
 		return nil, nil
@@ -179,6 +176,11 @@ func (s *Service) showAll(ctx context.Context, a actor.Actor, all []App) ([]Show
 	if err != nil {
 		return nil, err
 	}
+	return s.showGranted(ctx, a, all, grants)
+}
+
+// showGranted is showAll for apps whose shares give the actor grants.
+func (s *Service) showGranted(ctx context.Context, a actor.Actor, all []App, grants map[string]shares.Grant) ([]Shown, error) {
 	ids := make([]string, len(all))
 	for i, app := range all {
 		ids[i] = app.LibraryID
@@ -187,11 +189,26 @@ func (s *Service) showAll(ctx context.Context, a actor.Actor, all []App) ([]Show
 	if err != nil {
 		return nil, err
 	}
-	out := make([]Shown, len(all))
+	out, drafted := make([]Shown, len(all)), []string{}
 	for i, app := range all {
-		out[i] = shown(a, app, grants[original(app)], modified)
+		grant := grants[original(app)]
+		v := Shown{App: app, Permissions: PermissionsOf(a, app, grant), Inside: inside(a, app, grant)}
+		if at, ok := modified[app.LibraryID]; ok {
+			v.ContentModifiedAt = &at
+		}
+		if v.Permissions.Write && app.EditingID == nil {
+			drafted = append(drafted, app.ID)
+		}
+		out[i] = v
 	}
-	return out, nil
+	if len(drafted) == 0 {
+		return out, nil
+	}
+	have, err := s.store.Drafted(ctx, a.Tenant, drafted)
+	for i := range out {
+		out[i].HasDraft = have[out[i].ID]
+	}
+	return out, err
 }
 
 // at calls do with the place that an id or natural id names. If nothing is there, it calls it again with the exact name of the
@@ -343,7 +360,7 @@ func (s *Service) Create(ctx context.Context, in App) (Shown, error) {
 	if err := s.store.Insert(ctx, a.Tenant, app); err != nil {
 		return Shown{}, err
 	}
-	return Shown{App: app, Permissions: PermissionsOf(a, app, shares.Grant{})}, nil
+	return Shown{App: app, Permissions: PermissionsOf(a, app, shares.Grant{}), Inside: true}, nil
 }
 
 // Edit says what an Update changes. A nil field stays as it is.

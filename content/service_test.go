@@ -108,7 +108,7 @@ func TestTypes(t *testing.T) {
 			commented = append(commented, string(k.Kind))
 		}
 	}
-	is.Equal(len(s.Unchecked().Types()), 15)
+	is.Equal(len(s.Unchecked().Types()), 14)
 	is.Equal(commented, []string{"datasource", "dataset", "query", "template", "job", "library", "assistant"})
 }
 
@@ -326,14 +326,14 @@ func TestImportRules(t *testing.T) {
 func TestSecrets(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, s := is.New(t), service(t, open(t))
-		p, ctx := typeOf(t, s, "app").Transferer, t.Context()
+		p, ctx := typeOf(t, s, "toolkit").Transferer, t.Context()
 		land := entity.ImportOptions{Rule: entity.Overwrite, Owner: "jo"}
 		const apps = 70 // more than are read at once
 		data := func(n int) string {
 			return fmt.Sprintf(`{"defn":{"env":{"URL":"u%d","DEBUG":true}},"webhookSecret":"w%d","n":1.50,"mask":"********"}`, n, n)
 		}
 		for n := range apps {
-			create(t, s, "app", "", data(n+1))
+			create(t, s, "toolkit", "", data(n+1))
 		}
 		rows := transfertest.Rows(t, p, "acme")
 		masked := `{"defn":{"env":{"URL":"********","DEBUG":"********"}},"webhookSecret":"********","n":1.50,"mask":"********"}`
@@ -351,10 +351,10 @@ func TestSecrets(t *testing.T) {
 			is.NoErr(err)
 			is.Equal(len(warnings), 0)
 		}
-		is.Equal(sums.Warnings(), []string{"420 secrets of 140 app rows did not travel: set them again here."})
+		is.Equal(sums.Warnings(), []string{"420 secrets of 140 toolkit rows did not travel: set them again here."})
 		for n := range apps {
 			for tenant, want := range map[string]string{"acme": data(n + 1), "evil": `{"defn":{"env":{}},"n":1.50,"mask":"********"}`} {
-				e, err := s.Get(actor.With(ctx, actor.Actor{Tenant: tenant, User: "x"}), "app", id(n+1))
+				e, err := s.Get(actor.With(ctx, actor.Actor{Tenant: tenant, User: "x"}), "toolkit", id(n+1))
 				is.NoErr(err)
 				is.Equal(string(e.Data), want)
 			}
@@ -363,17 +363,17 @@ func TestSecrets(t *testing.T) {
 		// An archive is believed no secret: neither one that is here nor a new one.
 		hostile := []entity.Row{
 			{Key: rows[0].Key, JSON: []byte(`{"name": "x", "data": {"webhookSecret": "mine", "defn": {"env": {"URL": "http://evil"}}}}`)},
-			{Key: entity.Key{Kind: "app", ID: id(99)}, JSON: []byte(`{"name": "x", "data": {"webhookSecret": "mine"}}`)},
+			{Key: entity.Key{Kind: "toolkit", ID: id(99)}, JSON: []byte(`{"name": "x", "data": {"webhookSecret": "mine"}}`)},
 		}
 		_, warnings, err = p.Import(ctx, "acme", hostile, land)
 		is.NoErr(err)
 		is.Equal(warnings, []string{
-			"1 secret of 1 app row did not travel: set them again here.",
-			"1 secret of 1 app row got lost with what was replaced: set them again here.", // DEBUG
-			"2 secrets of 1 app row stayed while what is around them changed: check where they go.",
+			"1 secret of 1 toolkit row did not travel: set them again here.",
+			"1 secret of 1 toolkit row got lost with what was replaced: set them again here.", // DEBUG
+			"2 secrets of 1 toolkit row stayed while what is around them changed: check where they go.",
 		})
 		for n, want := range map[int]string{1: `{"webhookSecret":"w1","defn":{"env":{"URL":"u1"}}}`, 99: `{}`} {
-			e, err := s.Get(jo(t), "app", id(n))
+			e, err := s.Get(jo(t), "toolkit", id(n))
 			is.NoErr(err)
 			is.Equal(string(e.Data), want)
 		}

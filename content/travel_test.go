@@ -56,14 +56,14 @@ func eachTraveller(t *testing.T, test func(t *testing.T, travels func(is.T, json
 func TestLongSecretsStay(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, s := is.New(t), service(t, open(t))
-		p, long := typeOf(t, s, "app").Transferer, strings.Repeat("x", 1<<20-20)
-		e := create(t, s, "app", "", `{"password":"`+long+`"}`)
+		p, long := typeOf(t, s, "toolkit").Transferer, strings.Repeat("x", 1<<20-20)
+		e := create(t, s, "toolkit", "", `{"password":"`+long+`"}`)
 		land := entity.ImportOptions{Rule: entity.Overwrite, Owner: "jo"}
-		row := []entity.Row{{Key: entity.Key{Kind: "app", ID: e.ID}, JSON: []byte(`{"name":"x","ownerId":"jo","data":{"b":"` + long + `","password":"********"}}`)}}
+		row := []entity.Row{{Key: entity.Key{Kind: "toolkit", ID: e.ID}, JSON: []byte(`{"name":"x","ownerId":"jo","data":{"b":"` + long + `","password":"********"}}`)}}
 		for range 2 {
 			_, warnings, err := p.Import(t.Context(), "acme", row, land)
 			is.NoErr(err)
-			kept, err := s.Get(jo(t), "app", e.ID)
+			kept, err := s.Get(jo(t), "toolkit", e.ID)
 			is.NoErr(err)
 			is.True(string(kept.Data) == `{"b":"`+long+`","password":"`+long+`"}`)
 			row = transfertest.Rows(t, p, "acme")
@@ -72,7 +72,7 @@ func TestLongSecretsStay(t *testing.T) {
 		}
 		row[0].JSON = []byte(`{"name":"x","data":{"b":"` + long + `", "c":"` + long + `"}}`)
 		_, _, err := p.Import(t.Context(), "evil", row, land)
-		is.Equal(errs.MessageOf(err), "app "+e.ID+": data must be a JSON object of at most 1048576 bytes")
+		is.Equal(errs.MessageOf(err), "toolkit "+e.ID+": data must be a JSON object of at most 1048576 bytes")
 		is.Equal(err.Error(), errs.MessageOf(err)) // which it says once
 	})
 }

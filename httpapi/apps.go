@@ -12,6 +12,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/internal/uuids"
 	"github.com/tenantcontent/tenantcontent/libraries"
 	"github.com/tenantcontent/tenantcontent/shares"
 )
@@ -56,9 +57,11 @@ func (a *api) appRoutes() []Route {
 		{Method: put, Pattern: one + "/environment/:key", Name: "putAppVariable", Row: "app", Tx: true, Summary: "Set a variable of an app", handle: a.putAppVariable},
 		{Method: del, Pattern: one + "/environment/:key", Name: "deleteAppVariable", Row: "app", Tx: true, Options: noOptions{}, Summary: "Remove a variable of an app", handle: a.deleteAppVariable},
 		{Method: get, Pattern: one + "/dependencies", Name: "listAppDependencies", Query: none, Summary: "The datasets that an app uses", handle: a.listAppDependencies},
+		{Method: get, Pattern: one + "/dependencies/:name", Name: "getAppDependency", Summary: "What an alias of an app is bound to", handle: a.getAppDependency},
 		{Method: put, Pattern: one + "/dependencies/:name", Name: "putAppDependency", Row: "app", Tx: true, Summary: "Bind an alias of an app to a dataset", handle: a.putAppDependency},
 		{Method: del, Pattern: one + "/dependencies/:name", Name: "deleteAppDependency", Row: "app", Tx: true, Options: noOptions{}, Summary: "Unbind an alias of an app", handle: a.deleteAppDependency},
 		{Method: get, Pattern: one + "/tags", Name: "listAppTags", Query: none, Summary: "The tags of an app", handle: a.listAppTags},
+		{Method: get, Pattern: one + "/tags/:tagId", Name: "getAppTag", Summary: "One tag of an app", handle: a.getAppTag},
 		{Method: put, Pattern: one + "/tags/:tagId", Name: "putAppTag", Row: "app", Tx: true, Summary: "Tag an app", handle: a.putAppTag},
 		{Method: del, Pattern: one + "/tags/:tagId", Name: "deleteAppTag", Row: "app", Tx: true, Options: noOptions{}, Summary: "Take a tag off an app", handle: a.deleteAppTag},
 	}
@@ -120,10 +123,11 @@ func (a *api) app(v apps.Shown, one bool) hal.Resource {
 		v.Permissions.Write,
 	}
 	type beside struct {
-		May      appPermissionsBody
-		Modified *hal.Time
+		May              appPermissionsBody
+		Modified         *hal.Time
+		HasDraft, Inside bool
 	}
-	return hal.Resource{Links: a.appLinks(v, one), Row: v, Beside: beside{may, hal.OrNull(v.ContentModifiedAt)}, Value: appBody{
+	return hal.Resource{Links: a.appLinks(v, one), Row: v, Beside: beside{may, hal.OrNull(v.ContentModifiedAt), v.HasDraft, v.Inside}, Value: appBody{
 		Tenant: v.Tenant, ID: v.ID, Type: string(v.Type), Name: v.Name, Slug: v.Slug, NaturalID: v.NaturalID(), Description: v.Description,
 		OwnerID: v.OwnerID, Defn: v.Defn, Settings: v.Settings, Origin: v.Origin, LibraryID: v.LibraryID, EditingID: v.EditingID,
 		EditingSession: v.Lock.Session, EditingHeartbeatAt: hal.OrNull(v.Lock.HeartbeatAt), EditingLockedBy: v.Lock.LockedBy,
@@ -138,13 +142,16 @@ func (a *api) appLinks(v apps.Shown, one bool) hal.Links {
 	self := a.href("apps", v.ID)
 	links := a.owned(hal.Self(self), v.OwnerID).
 		With("inf:app", self).With("inf:apps", a.href("apps")).With("inf:apps-list", a.href("apps-list")).With("inf:apps-drafts", a.href("apps", "drafts")).
-		With("inf:app-shares", self+"/shares").With("inf:app-tags", self+"/tags")
-	links["inf:app-share"] = hal.Link{Href: self + "/shares/{principalId}", Templated: true}
+		With("inf:app-tags", self+"/tags")
 	links["inf:app-tag"] = hal.Link{Href: self + "/tags/{tagId}", Templated: true}
 	if v.EditingID != nil {
 		links.With("inf:draft", self).With("inf:app", a.href("apps", *v.EditingID))
-	} else if v.Permissions.Write {
+	} else if v.HasDraft {
 		links.With("inf:draft", self+"/draft")
+	}
+	if v.Inside {
+		links.With("inf:app-shares", self+"/shares")
+		links["inf:app-share"] = hal.Link{Href: self + "/shares/{principalId}", Templated: true}
 	}
 	if v.Permissions.Edit {
 		links.With("edit", self+"/_edit")
@@ -152,11 +159,17 @@ func (a *api) appLinks(v apps.Shown, one bool) hal.Links {
 	if v.Permissions.Copy && v.EditingID == nil {
 		links.With("inf:copy", self+"/_copy")
 	}
-	if one {
-		links.With("inf:library", a.href("libraries", v.LibraryID)).With("inf:library-contents", a.href("libraries", v.LibraryID, "contents")).
-			With("inf:app-dependencies", self+"/dependencies").With("inf:app-environment", self+"/environment").With("inf:app-draft-diff", self+"/draft/diff")
-		links["inf:app-dependency"] = hal.Link{Href: self + "/dependencies/{name}", Templated: true}
+	if !one {
+		return links
+	}
+	links.With("inf:app-dependencies", self+"/dependencies").With("inf:library", a.href("libraries", v.LibraryID))
+	links["inf:app-dependency"] = hal.Link{Href: self + "/dependencies/{name}", Templated: true}
+	if v.Inside {
+		links.With("inf:library-contents", a.href("libraries", v.LibraryID, "contents")).With("inf:app-environment", self+"/environment")
 		links["inf:app-environment-var"] = hal.Link{Href: self + "/environment/{key}", Templated: true}
+	}
+	if v.HasDraft {
+		links.With("inf:app-draft-diff", self+"/draft/diff")
 	}
 	return links
 }
@@ -645,11 +658,15 @@ type dependencyBody struct {
 	Label     string `json:"label"`
 }
 
+func (a *api) dependency(app string, d apps.Dataset) hal.Resource {
+	links := hal.Self(a.href("apps", app, "dependencies", d.Alias)).With("inf:app", a.href("apps", app)).With("inf:dataset", a.href("datasets", d.DatasetID))
+	return hal.Resource{Links: links, Value: dependencyBody{d.Alias, "dataset", d.DatasetID, d.Label}}
+}
+
 func (a *api) dependencies(app string, all []apps.Dataset) hal.Resource {
 	rows := make([]hal.Resource, len(all))
 	for i, d := range all {
-		links := hal.Self(a.href("apps", app, "dependencies", d.Alias)).With("inf:app", a.href("apps", app)).With("inf:dataset", a.href("datasets", d.DatasetID))
-		rows[i] = hal.Resource{Links: links, Value: dependencyBody{d.Alias, "dataset", d.DatasetID, d.Label}}
+		rows[i] = a.dependency(app, d)
 	}
 	links := hal.Self(a.href("apps", app, "dependencies")).With("inf:app", a.href("apps", app))
 	return hal.Collection(links, hal.Page{Count: len(rows), Total: len(rows)}, "inf:app-dependency", rows, nil)
@@ -662,6 +679,19 @@ func (a *api) listAppDependencies(r *request) (reply, error) {
 		return reply{}, err
 	}
 	return ok(a.dependencies(r.param("id"), v.Datasets))
+}
+
+// getAppDependency serves GET /api/apps/{id}/dependencies/{name}: 200 and the binding; 404.
+func (a *api) getAppDependency(r *request) (reply, error) {
+	v, err := a.Apps.Get(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	at := slices.IndexFunc(v.Datasets, func(d apps.Dataset) bool { return d.Alias == r.param("name") })
+	if at < 0 {
+		return reply{}, errs.New(errs.NotFound, "Dependency not found.")
+	}
+	return ok(a.dependency(r.param("id"), v.Datasets[at]))
 }
 
 // putAppDependency serves PUT /api/apps/{id}/dependencies/{name} {datasetId, label?}: 200 and all bindings; 400 for an unknown dataset;
@@ -706,11 +736,15 @@ func (a *api) bound(r *request, edit func(bound map[string]apps.Dataset) error) 
 	return ok(a.dependencies(r.param("id"), v.Datasets))
 }
 
+func (a *api) appTag(app, id string) hal.Resource {
+	links := hal.Self(a.href("apps", app, "tags", id)).With("inf:app", a.href("apps", app)).With("inf:tag", a.href("tags", id))
+	return hal.Resource{Links: links, Value: map[string]string{"tagId": id}}
+}
+
 func (a *api) appTags(app string, tags []string) hal.Resource {
 	rows := make([]hal.Resource, len(tags))
 	for i, id := range tags {
-		links := hal.Self(a.href("apps", app, "tags", id)).With("inf:app", a.href("apps", app)).With("inf:tag", a.href("tags", id))
-		rows[i] = hal.Resource{Links: links, Value: map[string]string{"tagId": id}}
+		rows[i] = a.appTag(app, id)
 	}
 	links := hal.Self(a.href("apps", app, "tags")).With("inf:app", a.href("apps", app))
 	return hal.Collection(links, hal.Page{Count: len(rows), Total: len(rows)}, "inf:app-tag", rows, nil)
@@ -723,6 +757,19 @@ func (a *api) listAppTags(r *request) (reply, error) {
 		return reply{}, err
 	}
 	return ok(a.appTags(r.param("id"), v.Tags))
+}
+
+// getAppTag serves GET /api/apps/{id}/tags/{tagId}: 200 and the id of the tag; 404 for one that the app does not have.
+func (a *api) getAppTag(r *request) (reply, error) {
+	v, err := a.Apps.Get(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	id, _ := uuids.Parse(r.param("tagId"))
+	if !slices.Contains(v.Tags, id) {
+		return reply{}, errs.New(errs.NotFound, "Tag not found.")
+	}
+	return ok(a.appTag(r.param("id"), id))
 }
 
 // putAppTag serves PUT /api/apps/{id}/tags/{tagId}: 200 and all tags of the app; 404, also for an unknown tag; 403.

@@ -24,6 +24,7 @@ func withApps(samples map[string]sample) map[string]sample {
 		"purgeApp":            {last: "purged"},
 		"copyApp":             {body: `{"name": "Twin"}`, fields: []string{"name string"}},
 		"putAppOwner":         {last: "drafted", body: `{"ownerId": "dana"}`, fields: []string{"ownerId string"}},
+		"getAppTag":           {last: "assigned"},
 		"editApp":             {body: `{"force": true}`, fields: []string{"force bool"}},
 		"getAppDraft":         {last: "drafted"},
 		"getAppDraftDiff":     {last: "drafted"},

@@ -156,9 +156,19 @@ func (e entityKind) create(r *request) (reply, error) {
 
 // get serves GET /api/{plural}/{id}, an id or a natural id: 200 and the entity; 404. A draft is found by its id alone.
 func (e entityKind) get(r *request) (reply, error) {
-	return e.reply(r)(e.orAppLibrary(r, func() (content.Entity, error) {
+	var of apps.Shown
+	v, err := e.orAppLibrary(r, func() (content.Entity, error) {
 		return e.Content.Get(r.Context(), e.Kind, r.param("id"))
-	}, func(app apps.Shown) (content.Entity, error) { return appLibrary(app), nil }))
+	}, func(app apps.Shown) (content.Entity, error) { of = app; return appLibrary(app), nil })
+	if err != nil || of.ID == "" {
+		return e.reply(r)(v, err)
+	}
+	library := e.resource(r.who, v)
+	library.Links = e.owned(hal.Self(e.href("libraries", v.ID)), v.OwnerID).With("inf:libraries", e.href("libraries")).With("inf:app", e.href("apps", of.ID))
+	if of.Inside {
+		library.Links.With("inf:contents", e.href("libraries", v.ID, "contents"))
+	}
+	return ok(library)
 }
 
 // reply returns a function that encodes the result of a service: 200 and the entity.

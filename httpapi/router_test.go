@@ -26,13 +26,13 @@ func TestRouter(t *testing.T) {
 	rt, err := newRouter(routes)
 	is.NoErr(err)
 	for path, want := range map[string]string{
-		"GET /apps/x": "GET /apps/:id", "GET /apps/drafts": "GET /apps/drafts", "PUT /apps/drafts": "PUT /apps/:id", "HEAD /apps/drafts": "GET /apps/drafts",
-		"POST /apps/_import": "POST /apps/_import", "GET /apps/_import": "GET /apps/:id", "POST /apps/x": "GET, HEAD, PUT",
-		"DELETE /apps/_import": "GET, HEAD, POST, PUT", "GET /apps/drafts/recent": "GET /apps/drafts/recent", "GET /apps/drafts/draft": "GET /apps/:id/draft",
+		"GET /apps/x": "GET /apps/:id", "GET /apps/drafts": "GET /apps/drafts", "PUT /apps/drafts": "GET, HEAD", "HEAD /apps/drafts": "GET /apps/drafts",
+		"POST /apps/_import": "POST /apps/_import", "GET /apps/_import": "POST", "POST /apps/x": "GET, HEAD, PUT",
+		"DELETE /apps/_import": "POST", "GET /apps/drafts/recent": "GET /apps/drafts/recent", "GET /apps/drafts/draft": "GET /apps/:id/draft",
 		"GET /apps/x/recent": "404", "GET /apps/x/files/index": "GET /apps/:id/files/index", "GET /apps/a%2Fdraft": "GET /apps/:id",
 		"GET /libs/x/contents": "GET /libs/:id/contents", "GET /libs/x/contents/a": "GET /libs/:id/contents/*path",
 		"PUT /libs/x/contents/a/b/c.txt": "PUT /libs/:id/contents/*path", "GET /libs/x/contents/a%2F%2Fb": "GET /libs/:id/contents/*path",
-		"GET /libs/own/contents/a/b": "GET /libs/own/contents/*path", "PUT /libs/own/contents/a": "PUT /libs/:id/contents/*path",
+		"GET /libs/own/contents/a/b": "GET /libs/own/contents/*path", "PUT /libs/own/contents/a": "GET, HEAD",
 		"POST /libs/x/contents/a": "GET, HEAD, PUT", "PUT /libs/x/contents": "GET, HEAD", "GET /libs/x/contents/": "404", "GET /libs/x/contents//": "404",
 		"GET /libs/x/contents//a": "404", "PUT /libs/x/contents/a/": "404", "GET /libs/x/contents/a//b": "404", "GET /libs/x/other/a": "404",
 		"GET /apps/draft%73": "GET /apps/:id", "GET /apps/drafts/files/x": "GET /apps/:id/files/:name",

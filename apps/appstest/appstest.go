@@ -315,6 +315,11 @@ func testOneDraft(t *testing.T, s apps.Store) {
 	}
 	is.Equal(made, 1)
 	insert(t, s, newDraft(20, 2, "b"))
+	for tenant, want := range map[string]map[string]bool{"acme": {id(1): true, id(2): true}, "evil": {}} {
+		drafted, err := s.Drafted(t.Context(), tenant, []string{id(1), id(2), id(3)})
+		is.NoErr(err)
+		is.Equal(drafted, want)
+	}
 	draft, err := s.Draft(t.Context(), "acme", id(2))
 	is.NoErr(err)
 	is.Equal(draft, newDraft(20, 2, "b"))

@@ -166,6 +166,18 @@ func (s *Store) Draft(ctx context.Context, tenant, id string) (apps.App, error) 
 	return one(ctx, c, tenant, "Draft", selectDraft, tenant, id)
 }
 
+// Drafted implements apps.Store.
+func (s *Store) Drafted(ctx context.Context, tenant string, ids []string) (map[string]bool, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, `SELECT editing_id FROM tc_apps WHERE tenant_id = $1 AND editing_id IN `+c.Among(2, 1), tenant, bunx.Keys(ids))
+	found, err := bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) })
+	drafted := make(map[string]bool, len(found))
+	for _, id := range found {
+		drafted[id] = true
+	}
+	return drafted, bunx.Err(err, "App")
+}
+
 // Insert implements apps.Store.
 func (s *Store) Insert(ctx context.Context, tenant string, a apps.App) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
