@@ -43,3 +43,10 @@ func TestValid(t *testing.T) {
 		is.New(t).Equal(slug.Valid(s), want)
 	}
 }
+
+func TestFirstFree(t *testing.T) {
+	is, long := is.New(t), strings.Repeat("x", 128)
+	is.Equal(slug.FirstFree("a", nil), "a-2")
+	is.Equal(slug.FirstFree("a", map[string]bool{"a": true, "a-2": true, "a-3": true, "a-5": true}), "a-4")
+	is.Equal(slug.FirstFree(long, map[string]bool{long: true}), strings.Repeat("x", 126)+"-2")
+}
