@@ -101,7 +101,7 @@ func services(t *testing.T) map[string][]*ast.File {
 			files[strings.TrimPrefix(f.Type.Elem().PkgPath(), module+"/")] = nil
 		}
 	}
-	is.New(t).Equal(len(files), 12)
+	is.New(t).Equal(len(files), 13)
 	for _, f := range sources(t) {
 		if _, ok := files[f.folder]; ok && !f.test {
 			files[f.folder] = append(files[f.folder], f.ast)

@@ -44,6 +44,10 @@ func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Shown],
 // All returns all apps that the caller sees, without drafts and deleted apps, ordered by name. An error ends it.
 func (s *Service) All(ctx context.Context) iter.Seq2[Shown, error] {
 	return func(yield func(Shown, error) bool) {
+		if _, err := actor.From(ctx); err != nil {
+			yield(Shown{}, err)
+			return
+		}
 		q := paging.Query{Limit: paging.MaxLimit}
 		for {
 			page, err := s.Page(ctx, q)
@@ -535,6 +539,9 @@ func (s *Service) Purge(ctx context.Context, id string) error {
 // SetOwner passes an app and its draft on to a user or team. It needs the permission changeOwner. Errors: errs.NotFound;
 // errs.Forbidden; errs.Invalid for an unknown principal and for a draft; errs.Conflict for a slug that the new owner has used.
 func (s *Service) SetOwner(ctx context.Context, id, owner string) (v Shown, err error) {
+	if _, err := actor.From(ctx); err != nil {
+		return Shown{}, err
+	}
 	err = s.store.InTx(ctx, func(ctx context.Context) error {
 		v, err = s.change(ctx, id, toChangeOwner, func(ctx context.Context, who caller, app *App) error {
 			if app.EditingID != nil {

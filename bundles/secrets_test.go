@@ -34,10 +34,10 @@ func TestSecretsStay(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme, evil := is.New(t), w.as(t, "acme"), w.as(t, "evil")
 		source := w.make(t, "acme", "datasource", "Warehouse", `{"host":"a","password":"acme-secret","port":5432}`)
-		app := w.make(t, "acme", "app", "App", `{"defn":{"env":{"KEY":"acme-secret","HOME":"/home/acme-secret"}}}`)
+		app := w.make(t, "acme", "toolkit", "App", `{"defn":{"env":{"KEY":"acme-secret","HOME":"/home/acme-secret"}}}`)
 		b := w.bundle(t, "All", "datasource "+source)
 		options := json.RawMessage(`{"token":"acme-secret","n":1.0}`)
-		_, err := w.Bundles.AddEntry(acme, b.ID, "app", app, options)
+		_, err := w.Bundles.AddEntry(acme, b.ID, "toolkit", app, options)
 		is.NoErr(err)
 		file := w.export(t, "acme", b.ID)
 		header, rows := unpacked(t, file)
@@ -52,33 +52,33 @@ func TestSecretsStay(t *testing.T) {
 		is.Equal(deploy().Warnings, []string{
 			"1 secret of 1 datasource row did not travel: set them again here.",
 			"The owner of 2 new items did not come along: the tenant's own people own what is new there.",
-			"2 secrets of 1 app row did not travel: set them again here.",
+			"2 secrets of 1 toolkit row did not travel: set them again here.",
 		})
-		is.Equal(w.data(t, "evil", "datasource", source)+w.data(t, "evil", "app", app), `{"host":"a","port":5432}{"defn":{"env":{}}}`)
+		is.Equal(w.data(t, "evil", "datasource", source)+w.data(t, "evil", "toolkit", app), `{"host":"a","port":5432}{"defn":{"env":{}}}`)
 		w.setData(t, "evil", "datasource", source, `{"password":"evil-secret","host":"b"}`)
-		w.setData(t, "evil", "app", app, `{"defn":{"env":{"KEY":"evil-secret","HOME":"/evil","MORE":"x"}}}`)
+		w.setData(t, "evil", "toolkit", app, `{"defn":{"env":{"KEY":"evil-secret","HOME":"/evil","MORE":"x"}}}`)
 		again := deploy()
 		is.Equal(again.Warnings, []string{
 			"1 secret of 1 datasource row got removed, since what is around them changed: set them again here.", // another host
-			"1 secret of 1 app row got lost with what was replaced: set them again here.",
-			"2 secrets of 1 app row got removed, since what is around them changed: set them again here.",
+			"1 secret of 1 toolkit row got lost with what was replaced: set them again here.",
+			"2 secrets of 1 toolkit row got removed, since what is around them changed: set them again here.",
 		})
-		is.Equal(w.data(t, "evil", "datasource", source)+w.data(t, "evil", "app", app), `{"host":"a","port":5432}{"defn":{"env":{}}}`)
+		is.Equal(w.data(t, "evil", "datasource", source)+w.data(t, "evil", "toolkit", app), `{"host":"a","port":5432}{"defn":{"env":{}}}`)
 		is.True(strings.Contains(w.told(t, "eve"), again.Warnings[0]))
 
 		kept := w.fetch(t, "evil", again.Archive)
 		_, rows = unpacked(t, kept)
 		is.True(!strings.Contains(fmt.Sprint(rows), "evil-secret"))
-		is.NoErr(w.Content.Delete(evil, "app", app))
+		is.NoErr(w.Content.Delete(evil, "toolkit", app))
 		r, err := w.Bundles.Restore(evil, bytes.NewReader(kept), bundles.ImportOptions{})
 		is.NoErr(err)
 		is.Equal(r.Warnings, []string{
 			"1 secret of 1 datasource row did not travel: set them again here.",
-			"3 secrets of 1 app row did not travel: set them again here.",
+			"3 secrets of 1 toolkit row did not travel: set them again here.",
 		})
 		is.Equal(w.data(t, "evil", "datasource", source), `{"host":"b"}`)
 		w.setData(t, "evil", "datasource", source, `{"port":5432,"host":"a","password":"evil-secret"}`)
-		is.Equal(deploy().Warnings, []string{"2 secrets of 1 app row did not travel: set them again here."})
+		is.Equal(deploy().Warnings, []string{"2 secrets of 1 toolkit row did not travel: set them again here."})
 		is.Equal(w.data(t, "evil", "datasource", source), `{"host":"a","password":"evil-secret","port":5432}`)
 	})
 }

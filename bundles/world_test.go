@@ -17,6 +17,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/aiinstr"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/bundles/archive"
@@ -79,6 +80,11 @@ func (w *world) make(t testing.TB, tenant string, kind entity.Kind, name, data s
 	t.Helper()
 	ctx := actor.With(t.Context(), actor.Actor{Tenant: tenant, User: "jo", Superuser: true, AI: true})
 	named := slug.Of(name, "x")
+	if kind == apps.Kind {
+		app, err := w.Apps.Create(ctx, apps.App{Type: apps.Report, Name: name, Slug: &named, Defn: json.RawMessage(data)})
+		is.New(t).NoErr(err)
+		return app.ID
+	}
 	e, err := w.Content.Create(ctx, content.Entity{Kind: kind, Name: name, Slug: &named, Data: json.RawMessage(data)})
 	is.New(t).NoErr(err)
 	return e.ID

@@ -28,8 +28,8 @@ var (
 	tuesday = monday.Add(24 * time.Hour)
 )
 
-// Principals are those that the tenants of an empty Store have.
-var Principals = []string{"jo", "mia", "red", "blue", "green"}
+// Principals returns the ids of those whom the tenants of an empty Store have.
+func Principals() []string { return []string{"jo", "mia", "red", "blue", "green"} }
 
 // TestStore runs all checks. open returns an empty Store whose database has the tenants acme and evil, each with the
 // Principals.

@@ -45,7 +45,7 @@ func testPages(t *testing.T, s apps.Store) {
 		if n%2 == 1 {
 			a.Name = strings.ToUpper(a.Name) // case does not matter
 		}
-		a.OwnerID = Principals[n%3]
+		a.OwnerID = Principals()[n%3]
 		a.CreatedAt = monday.Add(time.Duration(n%3) * time.Hour)
 		a.UpdatedAt = a.CreatedAt
 		all = append(all, a)
@@ -116,7 +116,7 @@ func testVisible(t *testing.T, s apps.Store) {
 		for n := range apart {
 			a := newApp(n, fmt.Sprintf("s%d", n))
 			a.Name = fmt.Sprintf("%c%d", 'A'+rune(random.IntN(2)*32), random.IntN(12))
-			a.OwnerID = Principals[random.IntN(len(Principals))]
+			a.OwnerID = Principals()[random.IntN(len(Principals()))]
 			a.CreatedAt = monday.Add(time.Duration(random.IntN(20)) * time.Minute)
 			a.UpdatedAt = monday.Add(time.Duration(random.IntN(20)) * time.Hour)
 			switch random.IntN(8) {
@@ -130,7 +130,7 @@ func testVisible(t *testing.T, s apps.Store) {
 				return err
 			}
 			all = append(all, a)
-			for _, principal := range append([]string{shares.Everyone}, Principals...) {
+			for _, principal := range append([]string{shares.Everyone}, Principals()...) {
 				if random.IntN(7) > 0 {
 					continue
 				}
@@ -146,7 +146,7 @@ func testVisible(t *testing.T, s apps.Store) {
 	}))
 	for range 6 {
 		var v apps.Viewer
-		for _, principal := range append([]string{shares.Everyone}, Principals...) {
+		for _, principal := range append([]string{shares.Everyone}, Principals()...) {
 			if random.IntN(2) == 0 {
 				v.Principals = append(v.Principals, principal)
 			}
