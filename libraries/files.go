@@ -1,9 +1,11 @@
 package libraries
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
 	"time"
 
@@ -105,14 +107,17 @@ func (l *Files) Put(ctx context.Context, tenant, library, path, contentType stri
 		return File{}, err
 	}
 	f.SHA256 = hex.EncodeToString(digest.Sum(nil))
-	err = l.store.InTx(ctx, func(ctx context.Context) (err error) {
+	err = l.store.InTx(ctx, func(ctx context.Context) error {
 		if err := lock(ctx); err != nil {
 			return err
 		}
-		if f.ContentID, err = l.content(ctx, tenant, w, Content{ID: id, SHA256: f.SHA256, Size: f.Size}); err != nil {
-			return err
+		err := l.name(ctx, tenant, library, w, id, &f)
+		if err != nil && f.ContentID == id { // the caller may pass over the error, and commit
+			if failed := l.store.Forget(ctx, tenant, []string{id}); failed != nil {
+				err = errors.Join(err, failed)
+			}
 		}
-		return l.store.Put(ctx, tenant, library, f)
+		return err
 	})
 	if err != nil {
 		return File{}, err
@@ -121,21 +126,46 @@ func (l *Files) Put(ctx context.Context, tenant, library, path, contentType stri
 	return f, nil
 }
 
-// content returns the id of the content with the bytes of c: c, which w completes, or one that has them already. The latter may
-// be released before it is held.
-func (l *Files) content(ctx context.Context, tenant string, w blobs.Writer, c Content) (id string, err error) {
+// name names a file whose content is one that has its bytes already, or else w with this id, which it completes.
+func (l *Files) name(ctx context.Context, tenant, library string, w blobs.Writer, id string, f *File) error {
+	held, err := l.addOrHold(ctx, tenant, Content{ID: id, SHA256: f.SHA256, Size: f.Size})
+	if err != nil {
+		return err
+	}
+	if f.ContentID = cmp.Or(held, id); held == "" {
+		if _, err := w.Commit(ctx); err != nil {
+			return err
+		}
+	}
+	return l.store.Put(ctx, tenant, library, *f)
+}
+
+// addOrHold adds a content, or returns the id of one with the same bytes, which may be released before it is held.
+func (l *Files) addOrHold(ctx context.Context, tenant string, c Content) (held string, err error) {
 	for {
 		added, err := l.store.Add(ctx, tenant, c)
-		switch {
-		case err != nil:
+		if added || err != nil {
 			return "", err
-		case added:
-			_, err := w.Commit(ctx)
-			return c.ID, err
 		}
-		if id, err := l.store.Hold(ctx, tenant, c.SHA256); err != nil || id != "" {
-			return id, err
+		held, err := l.store.Hold(ctx, tenant, c.SHA256)
+		if err != nil {
+			return "", err
 		}
+		if held == "" {
+			continue
+		}
+		r, err := l.blobs.Open(ctx, tenant, held)
+		if err == nil {
+			return held, r.Close()
+		}
+		if errs.CodeOf(err) != errs.NotFound {
+			return "", err
+		}
+		// Its blob has gone: this content has bytes of its own, and the next one with the digest is shared again.
+		if err := l.store.Unshare(ctx, tenant, held); err != nil {
+			return "", err
+		}
+		c.SHA256 = ""
 	}
 }
 

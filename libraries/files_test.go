@@ -147,6 +147,74 @@ func TestFailedPutChangesNothing(t *testing.T) {
 	})
 }
 
+// unanswered loses the answers to COMMITs that have been made.
+type unanswered struct {
+	libraries.Store
+	lose bool
+}
+
+func (u *unanswered) InTx(ctx context.Context, fn func(context.Context) error) error {
+	err := u.Store.InTx(ctx, fn)
+	if err == nil && u.lose {
+		return errs.New(errs.Unavailable, "The database did not answer: the change may or may not have been made.")
+	}
+	return err
+}
+
+// TestUnansweredPut: a file whose naming was committed keeps its bytes, though Put returns an error.
+func TestUnansweredPut(t *testing.T) {
+	each(t, func(t *testing.T, db *bun.DB, _ *libraries.Files, at *clock) {
+		is, s := is.New(t), &unanswered{Store: bunstore.New(db)}
+		l := libraries.New(libraries.Options{Store: s, Blobs: blobstore.New(db), Now: at.now})
+		put(t, l, "l", "a", "old")
+		for _, text := range []string{"new", strings.Repeat("large ", 1<<18)} {
+			s.lose = true
+			_, err := l.Put(t.Context(), "acme", "l", "a", "", strings.NewReader(text), free)
+			is.Equal(errs.CodeOf(err), errs.Unavailable)
+			s.lose = false
+			is.True(read(t, l, "l", "a") == text)
+			put(t, l, "l", "a", text)
+			put(t, l, "other", "b", text)
+			is.True(read(t, l, "l", "a") == text)
+			is.True(read(t, l, "other", "b") == text)
+		}
+	})
+}
+
+// TestPassedOverError: a transaction that passes over the error of a Put and commits leaves no content without bytes.
+func TestPassedOverError(t *testing.T) {
+	each(t, func(t *testing.T, db *bun.DB, l *libraries.Files, _ *clock) {
+		is := is.New(t)
+		put(t, l, "l", "readme", "old")
+		for i, text := range []string{"fresh", strings.Repeat("large ", 1<<18)} {
+			is.NoErr(bunx.InTx(t.Context(), db, func(ctx context.Context) error {
+				_, err := l.Put(ctx, "acme", "l", "README", "", strings.NewReader(text), free)
+				is.Equal(errs.CodeOf(err), errs.Conflict)
+				return nil
+			}))
+			blobs, _ := stored(t, db)
+			is.Equal(blobs, 1+i)
+			put(t, l, "l2", fmt.Sprint(i), text)
+			is.True(read(t, l, "l2", fmt.Sprint(i)) == text)
+		}
+	})
+}
+
+// TestContentWithoutBlob: a content whose blob was lost is given to no further file, and equal files are shared again.
+func TestContentWithoutBlob(t *testing.T) {
+	each(t, func(t *testing.T, db *bun.DB, l *libraries.Files, _ *clock) {
+		is := is.New(t)
+		lost := put(t, l, "l", "a", "text")
+		is.NoErr(blobstore.New(db).Delete(t.Context(), "acme", lost.ContentID))
+		for _, path := range []string{"b", "c", "d", "a"} {
+			put(t, l, "l", path, "text")
+			is.Equal(read(t, l, "l", path), "text")
+		}
+		blobs, _ := stored(t, db)
+		is.Equal(blobs, 2) // of b, and of all others
+	})
+}
+
 type broken struct{ err error }
 
 func (b broken) Read([]byte) (int, error) { return 0, b.err }

@@ -29,7 +29,7 @@ func (f File) Version() string { return guard.Version(f.ContentID, f.ContentType
 // Content is the bytes of files.
 type Content struct {
 	ID     string // of the blob that has the bytes
-	SHA256 string // lower-case hexadecimal; no two contents of a tenant have the same one
+	SHA256 string // lower-case hexadecimal; no two contents of a tenant have the same one. "" for one that no other file gets
 	Size   int64  // bytes
 }
 
@@ -60,7 +60,9 @@ type Store interface {
 	// Release returns the ids of at most n contents that no file has, the last one not since before. Hold does not find them any
 	// more.
 	Release(ctx context.Context, tenant string, before time.Time, n int) (ids []string, err error)
-	// Forget removes contents that Release has returned.
+	// Unshare has Hold not find a content any more. It does nothing to one that another transaction holds.
+	Unshare(ctx context.Context, tenant, id string) error
+	// Forget removes contents that no file has: those that Release has returned, or one that the same transaction has added.
 	Forget(ctx context.Context, tenant string, ids []string) error
 
 	// InTx runs fn in one transaction, which all calls with its context join.

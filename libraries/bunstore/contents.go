@@ -45,11 +45,20 @@ func (s *Store) Hold(ctx context.Context, tenant, sha256 string) (id string, err
 func (s *Store) Add(ctx context.Context, tenant string, content libraries.Content) (added bool, err error) {
 	err = bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		n, err := c.Exec(ctx, `INSERT INTO tc_library_contents (tenant_id, id, sha256, size) VALUES ($1, $2, $3, $4)
-			ON CONFLICT (tenant_id, sha256) DO NOTHING`, tenant, content.ID, content.SHA256, content.Size)
+			ON CONFLICT (tenant_id, sha256) DO NOTHING`, tenant, content.ID, bunx.TextOrNull(&content.SHA256), content.Size)
 		added = n == 1
 		return bunx.Err(err, "Content")
 	})
 	return added, err
+}
+
+// Unshare implements libraries.Store.
+func (s *Store) Unshare(ctx context.Context, tenant, id string) error {
+	return bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.Exec(ctx, `UPDATE tc_library_contents SET sha256 = NULL WHERE tenant_id = $1 AND id IN
+			(SELECT id FROM tc_library_contents WHERE tenant_id = $1 AND id = $2`+locked(c, ` FOR UPDATE SKIP LOCKED`)+`)`, tenant, id)
+		return bunx.Err(err, "Content")
+	})
 }
 
 // Release implements libraries.Store.

@@ -34,6 +34,7 @@ func TestStore(t *testing.T, open func(t *testing.T) libraries.Store) {
 		"Clashes":            testClashes,
 		"Remove":             testRemove,
 		"Contents":           testContents,
+		"Unshare":            testUnshare,
 		"Release":            testRelease,
 		"ReleaseAgain":       testReleaseAgain,
 		"HeldStays":          testHeldStays,
@@ -180,6 +181,36 @@ func testContents(t *testing.T, s libraries.Store) {
 	id, err = s.Hold(ctx, "acme", "s1")
 	is.NoErr(err)
 	is.Equal(id, "c1")
+}
+
+// testUnshare: a content that is not shared any more is added again; one without a digest is no other's; and what a transaction has
+// added it can forget.
+func testUnshare(t *testing.T, s libraries.Store) {
+	is, ctx := is.New(t), t.Context()
+	put(t, s, "l1", file("a"))
+	is.NoErr(s.Unshare(ctx, "evil", "c-a"))
+	id, err := s.Hold(ctx, "acme", "s-a")
+	is.NoErr(err)
+	is.Equal(id, "c-a")
+	is.NoErr(s.Unshare(ctx, "acme", "c-a"))
+	is.NoErr(s.Unshare(ctx, "acme", "none"))
+	for _, c := range []libraries.Content{{ID: "c-2", SHA256: "s-a"}, {ID: "c-3"}, {ID: "c-4"}} {
+		added, err := s.Add(ctx, "acme", c)
+		is.NoErr(err)
+		is.True(added)
+	}
+	id, err = s.Hold(ctx, "acme", "s-a")
+	is.NoErr(err)
+	is.Equal(id, "c-2")
+	is.NoErr(s.InTx(ctx, func(ctx context.Context) error {
+		added, err := s.Add(ctx, "acme", libraries.Content{ID: "c-5", SHA256: "s-5"})
+		is.NoErr(err)
+		is.True(added)
+		return s.Forget(ctx, "acme", []string{"c-5"})
+	}))
+	id, err = s.Hold(ctx, "acme", "s-5")
+	is.NoErr(err)
+	is.Equal(id, "")
 }
 
 // testRelease: a content goes when its last file has.
