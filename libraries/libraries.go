@@ -55,7 +55,8 @@ type Store interface {
 
 	// Hold returns the id of the content with a digest, "" for none, which stays until the transaction ends.
 	Hold(ctx context.Context, tenant, sha256 string) (id string, err error)
-	// Add adds a content. It returns false, and adds nothing, when there is one with the digest.
+	// Add adds a content. It returns false, and adds nothing, when there is one with the digest. It does not wait for another
+	// transaction that adds one with the digest: the content is then added without its digest, and not shared.
 	Add(ctx context.Context, tenant string, c Content) (added bool, err error)
 	// Release returns the ids of at most n contents that no file has, the last one not since before. Hold does not find them any
 	// more.

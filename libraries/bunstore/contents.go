@@ -41,11 +41,27 @@ func (s *Store) Hold(ctx context.Context, tenant, sha256 string) (id string, err
 	return id, err
 }
 
+const (
+	add = `INSERT INTO tc_library_contents (tenant_id, id, sha256, size) VALUES ($1, $2, $3, $4) ON CONFLICT (tenant_id, sha256) DO NOTHING`
+
+	// addFirst keeps the digest only for whoever gets the advisory lock of it: on PostgreSQL the others would wait for the end of
+	// that transaction, such as an import, and two that add the same contents in different order would wait for each other. A
+	// tenant has 256 such locks, as a transaction that adds many contents may not take one for each.
+	addFirst = `INSERT INTO tc_library_contents (tenant_id, id, sha256, size)
+		SELECT $1::text, $2::text, CASE WHEN pg_try_advisory_xact_lock(hashtext('tc_library_contents ' || current_schema() || ' ' || $1::text),
+			hashtext($3::text) & 255) THEN $3::text END, $4::bigint
+		WHERE NOT EXISTS (SELECT FROM tc_library_contents WHERE tenant_id = $1::text AND sha256 = $3::text)
+		ON CONFLICT (tenant_id, sha256) DO NOTHING`
+)
+
 // Add implements libraries.Store.
 func (s *Store) Add(ctx context.Context, tenant string, content libraries.Content) (added bool, err error) {
 	err = bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		n, err := c.Exec(ctx, `INSERT INTO tc_library_contents (tenant_id, id, sha256, size) VALUES ($1, $2, $3, $4)
-			ON CONFLICT (tenant_id, sha256) DO NOTHING`, tenant, content.ID, bunx.TextOrNull(&content.SHA256), content.Size)
+		query := add
+		if c.Postgres() {
+			query = addFirst
+		}
+		n, err := c.Exec(ctx, query, tenant, content.ID, bunx.TextOrNull(&content.SHA256), content.Size)
 		added = n == 1
 		return bunx.Err(err, "Content")
 	})
