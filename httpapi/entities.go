@@ -240,7 +240,12 @@ func (a *api) putLibraryFile(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	f, err := a.Content.PutFile(r.Context(), r.param("id"), r.param("path"), contentType, content)
+	body := &written{Reader: content, turn: func() (func(), error) {
+		r.place.yield() // the rest waits for others and computes little
+		return a.turn(r)
+	}}
+	defer body.leave()
+	f, err := a.Content.PutFile(r.Context(), r.param("id"), r.param("path"), contentType, body)
 	if err != nil {
 		return reply{}, err
 	}
