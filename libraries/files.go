@@ -65,15 +65,19 @@ func (l *Files) Open(ctx context.Context, tenant, library, path string) (File, b
 	if ValidPath(path) != nil { // cannot exist, and the database may refuse the text
 		return File{}, nil, errs.New(errs.NotFound, "File not found.")
 	}
-	f, err := l.store.File(ctx, tenant, library, path)
-	if err != nil {
-		return File{}, nil, err
+	for again := true; ; again = false {
+		f, err := l.store.File(ctx, tenant, library, path)
+		if err != nil {
+			return File{}, nil, err
+		}
+		r, err := l.blobs.Open(ctx, tenant, f.ContentID)
+		switch {
+		case err == nil:
+			return f, r, nil
+		case errs.CodeOf(err) != errs.NotFound || !again: // replaced meanwhile, and its bytes removed
+			return File{}, nil, err
+		}
 	}
-	r, err := l.blobs.Open(ctx, tenant, f.ContentID)
-	if err != nil {
-		return File{}, nil, err
-	}
-	return f, r, nil
 }
 
 // Put writes a file of a library, over the one with its path. Without a content type it gets that of the path's extension. r is
@@ -85,14 +89,13 @@ func (l *Files) Put(ctx context.Context, tenant, library, path, contentType stri
 	if err := ValidPath(path); err != nil {
 		return File{}, err
 	}
-	at := l.stamp()
-	f := File{Path: path, CreatedAt: at, UpdatedAt: at}
+	f := File{Path: path}
 	var err error
 	if f.ContentType, err = mediaType(path, contentType); err != nil {
 		return File{}, err
 	}
 	id := l.newID()
-	w, err := l.blobs.Create(ctx, tenant, id, l.limit, at)
+	w, err := l.blobs.Create(ctx, tenant, id, l.limit, l.stamp())
 	if err != nil {
 		return File{}, err
 	}
@@ -111,6 +114,8 @@ func (l *Files) Put(ctx context.Context, tenant, library, path, contentType stri
 		if err := lock(ctx); err != nil {
 			return err
 		}
+		f.CreatedAt = l.stamp() // not when the body began, which may be long ago
+		f.UpdatedAt = f.CreatedAt
 		err := l.name(ctx, tenant, library, w, id, &f)
 		if err != nil && f.ContentID == id { // the caller may pass over the error, and commit
 			if failed := l.store.Forget(ctx, tenant, []string{id}); failed != nil {
@@ -137,7 +142,11 @@ func (l *Files) name(ctx context.Context, tenant, library string, w blobs.Writer
 			return err
 		}
 	}
-	return l.store.Put(ctx, tenant, library, *f)
+	named, err := l.store.Put(ctx, tenant, library, *f)
+	if err == nil {
+		*f = named
+	}
+	return err
 }
 
 // addOrHold adds a content, or returns the id of one with the same bytes, which may be released before it is held.
@@ -211,17 +220,19 @@ func (l *Files) Remove(ctx context.Context, tenant string, libraries []string) e
 
 // How contents without files are removed.
 const (
-	released      = time.Minute // how long after the last of its files, so that a download that has begun ends
-	releasedBatch = 100         // how many are looked for at once
+	released      = time.Minute // how long after the last of its files, and after that was found, so that a download that has begun ends
+	releasedBatch = 100         // how many are looked at at once
+	releasedMost  = 100         // how many batches a sweep looks at: it goes on with the next one
 )
 
 // Hooks returns what is done with contents: Sweep removes those that no file has any more.
 func (l *Files) Hooks() entity.Hooks { return entity.Hooks{Sweep: l.sweep} }
 
 func (l *Files) sweep(ctx context.Context, tenant string) (n int, err error) {
-	for {
-		ids, err := l.store.Release(ctx, tenant, l.stamp().Add(-released), releasedBatch)
-		if err != nil || len(ids) == 0 {
+	for range releasedMost {
+		at := l.stamp()
+		ids, looked, err := l.store.Release(ctx, tenant, at.Add(-released), at, releasedBatch)
+		if err != nil {
 			return n, err
 		}
 		for _, id := range ids {
@@ -232,8 +243,11 @@ func (l *Files) sweep(ctx context.Context, tenant string) (n int, err error) {
 		if err := l.store.Forget(ctx, tenant, ids); err != nil {
 			return n, err
 		}
-		n += len(ids)
+		if n += len(ids); looked < releasedBatch {
+			break
+		}
 	}
+	return n, nil
 }
 
 // stamp returns the time of a write, in the precision that every database can store.

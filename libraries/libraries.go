@@ -45,9 +45,9 @@ type Store interface {
 	// All returns all files of a library, ordered by path.
 	All(ctx context.Context, tenant, library string) ([]File, error)
 
-	// Put names a file, over the one with its path, whose CreatedAt stays. It fails with errs.Conflict when another path differs in
+	// Put names a file, over the one with its path, whose CreatedAt stays, and returns it as it is stored. It fails with errs.Conflict when another path differs in
 	// case alone, or goes through this one as if it were a folder, or the other way round.
-	Put(ctx context.Context, tenant, library string, f File) error
+	Put(ctx context.Context, tenant, library string, f File) (File, error)
 	// Delete removes the name of a file. It fails with errs.NotFound.
 	Delete(ctx context.Context, tenant, library, path string, at time.Time) error
 	// Remove removes the names of all files of some libraries.
@@ -58,9 +58,11 @@ type Store interface {
 	// Add adds a content. It returns false, and adds nothing, when there is one with the digest. It does not wait for another
 	// transaction that adds one with the digest: the content is then added without its digest, and not shared.
 	Add(ctx context.Context, tenant string, c Content) (added bool, err error)
-	// Release returns the ids of at most n contents that no file has, the last one not since before. Hold does not find them any
-	// more.
-	Release(ctx context.Context, tenant string, before time.Time, n int) (ids []string, err error)
+	// Release looks at no more than n of the contents that libraries have not had since before. Hold does not find any more those
+	// that no file has: Release returns the ids of them once it has found that at a time before, and notes the time, at, of what it
+	// finds. So a file that a long transaction removed stays readable after its end. looked is less than n when there are no more
+	// contents to look at now.
+	Release(ctx context.Context, tenant string, before, at time.Time, n int) (ids []string, looked int, err error)
 	// Unshare has Hold not find a content any more. It does nothing to one that another transaction holds.
 	Unshare(ctx context.Context, tenant, id string) error
 	// Forget removes contents that no file has: those that Release has returned, or one that the same transaction has added.

@@ -37,6 +37,7 @@ func TestStore(t *testing.T, open func(t *testing.T) libraries.Store) {
 		"Unshare":            testUnshare,
 		"Release":            testRelease,
 		"ReleaseAgain":       testReleaseAgain,
+		"ReleaseUsed":        testReleaseUsed,
 		"HeldStays":          testHeldStays,
 		"ParallelContents":   testParallelContents,
 		"Isolation":          testIsolation,
@@ -59,8 +60,14 @@ func put(t *testing.T, s libraries.Store, library string, all ...libraries.File)
 	for _, f := range all {
 		_, err := s.Add(t.Context(), "acme", libraries.Content{ID: f.ContentID, SHA256: f.SHA256, Size: f.Size})
 		is.NoErr(err)
-		is.NoErr(s.Put(t.Context(), "acme", library, f))
+		is.NoErr(name(t.Context(), s, "acme", library, f))
 	}
+}
+
+// name names a file, for its error alone.
+func name(ctx context.Context, s libraries.Store, tenant, library string, f libraries.File) error {
+	_, err := s.Put(ctx, tenant, library, f)
+	return err
 }
 
 func paths(t *testing.T, s libraries.Store, tenant, library string) []string {
@@ -83,7 +90,7 @@ func testRoundTrip(t *testing.T, s libraries.Store) {
 	}
 	fieldtest.Full(t, want[0])
 	for _, f := range want {
-		is.NoErr(s.Put(ctx, "acme", "l1", f))
+		is.NoErr(name(ctx, s, "acme", "l1", f))
 		got, err := s.File(ctx, "acme", "l1", f.Path)
 		is.NoErr(err)
 		is.Equal(got, f)
@@ -93,11 +100,13 @@ func testRoundTrip(t *testing.T, s libraries.Store) {
 	is.Equal(all, want)
 
 	fresh := libraries.File{Path: "a.txt", ContentID: "b4", SHA256: "2", Size: 6, ContentType: "text/x", CreatedAt: tuesday, UpdatedAt: tuesday}
-	is.NoErr(s.Put(ctx, "acme", "l1", fresh))
+	put, err := s.Put(ctx, "acme", "l1", fresh)
+	is.NoErr(err)
 	got, err := s.File(ctx, "acme", "l1", "a.txt")
 	is.NoErr(err)
 	fresh.CreatedAt = monday // the path is as old as before
 	is.Equal(got, fresh)
+	is.Equal(put, fresh)
 	is.NoErr(s.Delete(ctx, "acme", "l1", "a.txt", tuesday))
 	is.Equal(errs.CodeOf(s.Delete(ctx, "acme", "l1", "a.txt", tuesday)), errs.NotFound)
 	_, err = s.File(ctx, "acme", "l1", "a.txt")
@@ -132,15 +141,15 @@ func testPages(t *testing.T, s libraries.Store) {
 func testClashes(t *testing.T, s libraries.Store) {
 	is, ctx := is.New(t), t.Context()
 	for _, path := range []string{"src/Main.js", "readme", "dir/sub/a", "dir-x", "dir.x", "dir0", "b%"} {
-		is.NoErr(s.Put(ctx, "acme", "l1", file(path)))
+		is.NoErr(name(ctx, s, "acme", "l1", file(path)))
 	}
 	for _, path := range []string{"src/main.js", "SRC/Main.js", "README", "src", "SRC", "readme/x", "Readme/x/y", "dir", "dir/sub", "DIR/Sub/A/b"} {
-		is.Equal(errs.CodeOf(s.Put(ctx, "acme", "l1", file(path))), errs.Conflict)
+		is.Equal(errs.CodeOf(name(ctx, s, "acme", "l1", file(path))), errs.Conflict)
 	}
 	for _, path := range []string{"src/Main.js", "src/main.jsx", "readme.md", "read", "dir/sub/b", "dir/su", "bx"} {
-		is.NoErr(s.Put(ctx, "acme", "l1", file(path)))
+		is.NoErr(name(ctx, s, "acme", "l1", file(path)))
 	}
-	is.NoErr(s.Put(ctx, "acme", "l2", file("README"))) // another library
+	is.NoErr(name(ctx, s, "acme", "l2", file("README"))) // another library
 }
 
 func testRemove(t *testing.T, s libraries.Store) {
@@ -156,11 +165,14 @@ func testRemove(t *testing.T, s libraries.Store) {
 	is.Equal(release(t, s, friday), []string{"c-a", "c-b", "c-c"})
 }
 
-// release returns what Release does, ordered.
+// release returns what Release does when it has found it before, ordered.
 func release(t *testing.T, s libraries.Store, before time.Time) []string {
 	t.Helper()
-	ids, err := s.Release(t.Context(), "acme", before, 100)
-	is.New(t).NoErr(err)
+	is := is.New(t)
+	_, _, err := s.Release(t.Context(), "acme", before, before.Add(-time.Microsecond), 100)
+	is.NoErr(err)
+	ids, _, err := s.Release(t.Context(), "acme", before, before, 100)
+	is.NoErr(err)
 	slices.Sort(ids)
 	return ids
 }
@@ -255,16 +267,23 @@ func testReleaseAgain(t *testing.T, s libraries.Store) {
 		put(t, s, "l1", file(fmt.Sprint(i)))
 	}
 	is.NoErr(s.Remove(ctx, "acme", []string{"l1"}, monday))
-	seen := map[string]bool{}
-	for range 10 {
-		ids, err := s.Release(ctx, "acme", friday, 2)
+	for _, want := range []int{2, 2, 1, 0} { // found
+		ids, looked, err := s.Release(ctx, "acme", tuesday, tuesday, 2)
 		is.NoErr(err)
-		again, err := s.Release(ctx, "acme", friday, 2)
+		is.Equal(len(ids), 0) // their readers have begun by then
+		is.Equal(looked, want)
+	}
+	seen := map[string]bool{}
+	for _, want := range []int{2, 2, 1, 0} {
+		ids, looked, err := s.Release(ctx, "acme", friday, friday, 2)
+		is.NoErr(err)
+		is.Equal(looked, want)
+		again, _, err := s.Release(ctx, "acme", friday, friday, 2)
 		is.NoErr(err)
 		slices.Sort(ids)
 		slices.Sort(again)
 		is.Equal(ids, again)
-		is.True(len(ids) <= 2)
+		is.Equal(len(ids), want)
 		for _, id := range ids {
 			is.True(!seen[id])
 			seen[id] = true
@@ -272,6 +291,25 @@ func testReleaseAgain(t *testing.T, s libraries.Store) {
 		is.NoErr(s.Forget(ctx, "acme", ids))
 	}
 	is.Equal(len(seen), 5)
+}
+
+// testReleaseUsed: contents that other files have are looked at once, and counted.
+func testReleaseUsed(t *testing.T, s libraries.Store) {
+	is, ctx := is.New(t), t.Context()
+	for i := range 3 {
+		put(t, s, "l1", file(fmt.Sprint(i)))
+		put(t, s, "l2", file(fmt.Sprint(i)))
+	}
+	put(t, s, "l3", file("unused"))
+	is.NoErr(s.Remove(ctx, "acme", []string{"l2"}, monday))
+	is.NoErr(s.Remove(ctx, "acme", []string{"l3"}, tuesday))
+	for _, want := range []int{2, 2, 0} {
+		ids, looked, err := s.Release(ctx, "acme", friday, friday, 2)
+		is.NoErr(err)
+		is.Equal(len(ids), 0)
+		is.Equal(looked, want)
+	}
+	is.Equal(release(t, s, friday.Add(time.Hour)), []string{"c-unused"})
 }
 
 // testHeldStays: a content that a transaction holds is not released meanwhile, and not after it has named a file.
@@ -282,7 +320,7 @@ func testHeldStays(t *testing.T, s libraries.Store) {
 	held, sweep := make(chan bool), make(chan error, 1)
 	go func() {
 		<-held
-		ids, err := s.Release(ctx, "acme", friday, 100) // on SQLite it waits for the only writer
+		ids, _, err := s.Release(ctx, "acme", friday, tuesday, 100) // on SQLite it waits for the only writer
 		sweep <- errors.Join(err, expect(len(ids) == 0, "released %q", ids))
 	}()
 	err := s.InTx(ctx, func(ctx context.Context) error {
@@ -291,7 +329,7 @@ func testHeldStays(t *testing.T, s libraries.Store) {
 		is.Equal(id, "c-a")
 		close(held)
 		time.Sleep(20 * time.Millisecond) // so that Release comes; it must be right either way
-		return s.Put(ctx, "acme", "l2", file("a"))
+		return name(ctx, s, "acme", "l2", file("a"))
 	})
 	is.NoErr(err)
 	is.NoErr(<-sweep)
@@ -325,7 +363,7 @@ func testParallelContents(t *testing.T, s libraries.Store) {
 						return err
 					}
 				}
-				return s.Put(ctx, "acme", fmt.Sprint("l", i), f)
+				return name(ctx, s, "acme", fmt.Sprint("l", i), f)
 			})
 		})
 	}
@@ -360,7 +398,7 @@ func testIsolation(t *testing.T, s libraries.Store) {
 	id, err := s.Hold(ctx, "evil", "s-f")
 	is.NoErr(err)
 	is.Equal(id, "") // equal bytes are shared within a tenant alone
-	ids, err := s.Release(ctx, "evil", friday, 100)
+	ids, _, err := s.Release(ctx, "evil", friday, friday, 100)
 	is.NoErr(err)
 	is.Equal(len(ids), 0)
 	is.NoErr(s.Forget(ctx, "evil", []string{"c-f", "c-gone"}))
@@ -369,7 +407,7 @@ func testIsolation(t *testing.T, s libraries.Store) {
 	is.True(added)
 	theirs := file("f")
 	theirs.ContentType = "evil/evil"
-	is.NoErr(s.Put(ctx, "evil", "l1", theirs))
+	is.NoErr(name(ctx, s, "evil", "l1", theirs))
 
 	got, err := s.File(ctx, "acme", "l1", "f")
 	is.NoErr(err)
@@ -384,7 +422,7 @@ func testFailedTx(t *testing.T, s libraries.Store) {
 		put := file("b")
 		_, err := s.Add(ctx, "acme", libraries.Content{ID: put.ContentID, SHA256: put.SHA256})
 		is.NoErr(err)
-		is.NoErr(s.Put(ctx, "acme", "l1", put))
+		is.NoErr(name(ctx, s, "acme", "l1", put))
 		is.NoErr(s.Delete(ctx, "acme", "l1", "a", monday))
 		return fault
 	})
@@ -400,6 +438,6 @@ func testCanceled(t *testing.T, s libraries.Store) {
 	is := is.New(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	is.True(errors.Is(s.Put(ctx, "acme", "l1", file("a")), context.Canceled))
+	is.True(errors.Is(name(ctx, s, "acme", "l1", file("a")), context.Canceled))
 	is.Equal(paths(t, s, "acme", "l1"), []string{})
 }
