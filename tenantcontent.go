@@ -15,6 +15,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -432,11 +433,13 @@ func (app *App) Run(ctx context.Context) (err error) {
 	return err
 }
 
-// work is the background work on rows.
+// work is the background work on rows. A sweep that removes much does not keep the counters from being written.
 func (app *App) work(ctx context.Context) {
-	flush, sweep := time.NewTicker(time.Second), time.NewTicker(time.Minute)
+	var sweeping sync.WaitGroup
+	defer sweeping.Wait()
+	sweeping.Go(func() { app.sweepEachMinute(ctx) })
+	flush := time.NewTicker(time.Second)
 	defer flush.Stop()
-	defer sweep.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -446,6 +449,17 @@ func (app *App) work(ctx context.Context) {
 			return
 		case <-flush.C:
 			app.note("write the counters of API tokens", app.Sessions.Unchecked().FlushAll(ctx))
+		}
+	}
+}
+
+func (app *App) sweepEachMinute(ctx context.Context) {
+	sweep := time.NewTicker(time.Minute)
+	defer sweep.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
 		case <-sweep.C:
 			app.note("remove what has expired", app.Sweep(ctx))
 		}

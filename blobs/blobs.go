@@ -32,7 +32,7 @@ type Store interface {
 	// Delete removes a blob. One that does not exist is no error.
 	Delete(ctx context.Context, tenant, id string) error
 	// Sweep removes blobs that were begun before a time and never committed, and returns their number. It ends the
-	// Writers that still work on one: they fail.
+	// Writers that still work on one: they fail. A blob that is committed meanwhile stays.
 	Sweep(ctx context.Context, tenant string, before time.Time) (int, error)
 }
 
@@ -43,8 +43,9 @@ type Writer interface {
 	io.Writer
 	// Commit completes the blob, in the transaction of this ctx when it has one.
 	Commit(ctx context.Context) (Info, error)
-	// Abort removes everything that was written, even if ctx has ended, and even after a Commit whose transaction failed.
-	// What it fails to remove cannot be read, and Sweep removes it.
+	// Abort removes everything that was written, even if ctx has ended, and even after a Commit whose transaction failed. A blob
+	// whose Commit has been made stays, as its caller may have lost the answer and others may name the blob by then; in the
+	// transaction that ctx of Create carries it is removed too. What Abort fails to remove cannot be read, and Sweep removes it.
 	Abort()
 }
 
@@ -55,7 +56,8 @@ type Reader interface {
 	Info() Info
 }
 
-// Put streams r into a new blob. After an error, r's own one is passed on as it is, there is no blob.
+// Put streams r into a new blob. After an error, r's own one is passed on as it is, there is no blob, except for an error that says
+// that the change may have been made.
 func Put(ctx context.Context, s Store, tenant, id string, limit int64, at time.Time, r io.Reader) (Info, error) {
 	w, err := s.Create(ctx, tenant, id, limit, at)
 	if err != nil {

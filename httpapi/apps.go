@@ -524,7 +524,9 @@ func (a *api) putAppFile(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	f, err := a.Apps.PutFile(r.Context(), r.param("id"), r.param("path"), contentType, content)
+	body := a.written(r, content)
+	defer body.leave()
+	f, err := a.Apps.PutFile(r.Context(), r.param("id"), r.param("path"), contentType, body)
 	if err != nil {
 		return reply{}, err
 	}

@@ -289,10 +289,12 @@ func (a *api) putLibraryFile(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
+	body := a.written(r, content)
+	defer body.leave()
 	f, err := inLibrary(a, r, func() (libraries.File, error) {
-		return a.Content.PutFile(r.Context(), r.param("id"), r.param("path"), contentType, content)
+		return a.Content.PutFile(r.Context(), r.param("id"), r.param("path"), contentType, body)
 	}, func(app apps.Shown) (libraries.File, error) {
-		return a.Apps.PutFile(r.Context(), app.ID, r.param("path"), contentType, content)
+		return a.Apps.PutFile(r.Context(), app.ID, r.param("path"), contentType, body)
 	})
 	if err != nil {
 		return reply{}, err

@@ -58,6 +58,9 @@ func TakeHeavyPlaces(ctx context.Context, h http.Handler, tenant string) (leave 
 // HeavyTenants returns how many tenants have heavy requests that compute or wait.
 func HeavyTenants(h http.Handler) int { return h.(*api).heavy.brief.Keys() }
 
+// WritingTenants returns how many tenants have requests that write or wait for a turn to.
+func WritingTenants(h http.Handler) int { return h.(*api).writing.Keys() }
+
 // WaitingForLong returns how many requests wait for a place of the long ones.
 func WaitingForLong(h http.Handler) int { return h.(*api).heavy.long.Waiting() }
 

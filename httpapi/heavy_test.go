@@ -311,6 +311,38 @@ func TestUploadBehindAWriter(t *testing.T) {
 	is.Equal(httpapi.HeavyTenants(w.http), 0)
 }
 
+// TestFileTakesATurn: a file of a library takes a turn to write when it has been received, not before.
+func TestFileTakesATurn(t *testing.T) {
+	is, w := is.New(t), crowded(t, time.Minute)
+	w.must(t, "dana", "POST", "/api/libraries", `{"name": "L", "slug": "l"}`)
+	body, sent := io.Pipe()
+	put := w.request(t, "dana", "PUT", "/api/libraries/dana:l/contents/a", "", "Content-Type: text/plain")
+	put.Body, put.ContentLength = body, -1
+	answered := make(chan answer)
+	go func() { answered <- w.send(put) }()
+	_, err := sent.Write([]byte("some")) // was read
+	is.NoErr(err)
+	is.Equal(httpapi.WritingTenants(w.http), 0)
+
+	writing, written, ended := make(chan struct{}), make(chan struct{}), make(chan error)
+	go func() {
+		ended <- w.app.InTx(t.Context(), func(context.Context) error {
+			close(writing)
+			<-written
+			return nil
+		})
+	}()
+	<-writing
+	is.NoErr(sent.Close())
+	until(t, "the file has a turn, and no place", func() bool {
+		return httpapi.WritingTenants(w.http) == 1 && httpapi.HeavyTenants(w.http) == 0
+	})
+	close(written)
+	is.NoErr(<-ended)
+	is.Equal((<-answered).status, http.StatusOK)
+	is.Equal(httpapi.WritingTenants(w.http), 0)
+}
+
 // begun is a body that closes reading when a megabyte of it has been read.
 type begun struct {
 	io.ReadCloser

@@ -1,9 +1,11 @@
 package libraries
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
 	"time"
 
@@ -63,15 +65,19 @@ func (l *Files) Open(ctx context.Context, tenant, library, path string) (File, b
 	if ValidPath(path) != nil { // cannot exist, and the database may refuse the text
 		return File{}, nil, errs.New(errs.NotFound, "File not found.")
 	}
-	f, err := l.store.File(ctx, tenant, library, path)
-	if err != nil {
-		return File{}, nil, err
+	for again := true; ; again = false {
+		f, err := l.store.File(ctx, tenant, library, path)
+		if err != nil {
+			return File{}, nil, err
+		}
+		r, err := l.blobs.Open(ctx, tenant, f.ContentID)
+		switch {
+		case err == nil:
+			return f, r, nil
+		case errs.CodeOf(err) != errs.NotFound || !again: // replaced meanwhile, and its bytes removed
+			return File{}, nil, err
+		}
 	}
-	r, err := l.blobs.Open(ctx, tenant, f.ContentID)
-	if err != nil {
-		return File{}, nil, err
-	}
-	return f, r, nil
 }
 
 // Put writes a file of a library, over the one with its path. Without a content type it gets that of the path's extension. r is
@@ -83,14 +89,13 @@ func (l *Files) Put(ctx context.Context, tenant, library, path, contentType stri
 	if err := ValidPath(path); err != nil {
 		return File{}, err
 	}
-	at := l.stamp()
-	f := File{Path: path, CreatedAt: at, UpdatedAt: at}
+	f := File{Path: path}
 	var err error
 	if f.ContentType, err = mediaType(path, contentType); err != nil {
 		return File{}, err
 	}
 	id := l.newID()
-	w, err := l.blobs.Create(ctx, tenant, id, l.limit, at)
+	w, err := l.blobs.Create(ctx, tenant, id, l.limit, l.stamp())
 	if err != nil {
 		return File{}, err
 	}
@@ -105,14 +110,19 @@ func (l *Files) Put(ctx context.Context, tenant, library, path, contentType stri
 		return File{}, err
 	}
 	f.SHA256 = hex.EncodeToString(digest.Sum(nil))
-	err = l.store.InTx(ctx, func(ctx context.Context) (err error) {
+	err = l.store.InTx(ctx, func(ctx context.Context) error {
 		if err := lock(ctx); err != nil {
 			return err
 		}
-		if f.ContentID, err = l.content(ctx, tenant, w, Content{ID: id, SHA256: f.SHA256, Size: f.Size}); err != nil {
-			return err
+		f.CreatedAt = l.stamp() // not when the body began, which may be long ago
+		f.UpdatedAt = f.CreatedAt
+		err := l.name(ctx, tenant, library, w, id, &f)
+		if err != nil && f.ContentID == id { // the caller may pass over the error, and commit
+			if failed := l.store.Forget(ctx, tenant, []string{id}); failed != nil {
+				err = errors.Join(err, failed)
+			}
 		}
-		return l.store.Put(ctx, tenant, library, f)
+		return err
 	})
 	if err != nil {
 		return File{}, err
@@ -121,21 +131,50 @@ func (l *Files) Put(ctx context.Context, tenant, library, path, contentType stri
 	return f, nil
 }
 
-// content returns the id of the content with the bytes of c: c, which w completes, or one that has them already. The latter may
-// be released before it is held.
-func (l *Files) content(ctx context.Context, tenant string, w blobs.Writer, c Content) (id string, err error) {
+// name names a file whose content is one that has its bytes already, or else w with this id, which it completes.
+func (l *Files) name(ctx context.Context, tenant, library string, w blobs.Writer, id string, f *File) error {
+	held, err := l.addOrHold(ctx, tenant, Content{ID: id, SHA256: f.SHA256, Size: f.Size})
+	if err != nil {
+		return err
+	}
+	if f.ContentID = cmp.Or(held, id); held == "" {
+		if _, err := w.Commit(ctx); err != nil {
+			return err
+		}
+	}
+	named, err := l.store.Put(ctx, tenant, library, *f)
+	if err == nil {
+		*f = named
+	}
+	return err
+}
+
+// addOrHold adds a content, or returns the id of one with the same bytes, which may be released before it is held.
+func (l *Files) addOrHold(ctx context.Context, tenant string, c Content) (held string, err error) {
 	for {
 		added, err := l.store.Add(ctx, tenant, c)
-		switch {
-		case err != nil:
+		if added || err != nil {
 			return "", err
-		case added:
-			_, err := w.Commit(ctx)
-			return c.ID, err
 		}
-		if id, err := l.store.Hold(ctx, tenant, c.SHA256); err != nil || id != "" {
-			return id, err
+		held, err := l.store.Hold(ctx, tenant, c.SHA256)
+		if err != nil {
+			return "", err
 		}
+		if held == "" {
+			continue
+		}
+		r, err := l.blobs.Open(ctx, tenant, held)
+		if err == nil {
+			return held, r.Close()
+		}
+		if errs.CodeOf(err) != errs.NotFound {
+			return "", err
+		}
+		// Its blob has gone: this content has bytes of its own, and the next one with the digest is shared again.
+		if err := l.store.Unshare(ctx, tenant, held); err != nil {
+			return "", err
+		}
+		c.SHA256 = ""
 	}
 }
 
@@ -199,17 +238,19 @@ func (l *Files) Modified(ctx context.Context, tenant string, libraries []string)
 
 // How contents without files are removed.
 const (
-	released      = time.Minute // how long after the last of its files, so that a download that has begun ends
-	releasedBatch = 100         // how many are looked for at once
+	released      = time.Minute // how long after the last of its files, and after that was found, so that a download that has begun ends
+	releasedBatch = 100         // how many are looked at at once
+	releasedMost  = 100         // how many batches a sweep looks at: it goes on with the next one
 )
 
 // Hooks returns what is done with contents: Sweep removes those that no file has any more.
 func (l *Files) Hooks() entity.Hooks { return entity.Hooks{Sweep: l.sweep} }
 
 func (l *Files) sweep(ctx context.Context, tenant string) (n int, err error) {
-	for {
-		ids, err := l.store.Release(ctx, tenant, l.stamp().Add(-released), releasedBatch)
-		if err != nil || len(ids) == 0 {
+	for range releasedMost {
+		at := l.stamp()
+		ids, looked, err := l.store.Release(ctx, tenant, at.Add(-released), at, releasedBatch)
+		if err != nil {
 			return n, err
 		}
 		for _, id := range ids {
@@ -220,8 +261,11 @@ func (l *Files) sweep(ctx context.Context, tenant string) (n int, err error) {
 		if err := l.store.Forget(ctx, tenant, ids); err != nil {
 			return n, err
 		}
-		n += len(ids)
+		if n += len(ids); looked < releasedBatch {
+			break
+		}
 	}
+	return n, nil
 }
 
 // stamp returns the time of a write, in the precision that every database can store.

@@ -29,7 +29,7 @@ func (f File) Version() string { return guard.Version(f.ContentID, f.ContentType
 // Content is the bytes of files.
 type Content struct {
 	ID     string // of the blob that has the bytes
-	SHA256 string // lower-case hexadecimal; no two contents of a tenant have the same one
+	SHA256 string // lower-case hexadecimal; no two contents of a tenant have the same one. "" for one that no other file gets
 	Size   int64  // bytes
 }
 
@@ -45,9 +45,9 @@ type Store interface {
 	// All returns all files of a library, ordered by path.
 	All(ctx context.Context, tenant, library string) ([]File, error)
 
-	// Put names a file, over the one with its path, whose CreatedAt stays. It fails with errs.Conflict when another path differs in
+	// Put names a file, over the one with its path, whose CreatedAt stays, and returns it as it is stored. It fails with errs.Conflict when another path differs in
 	// case alone, or goes through this one as if it were a folder, or the other way round.
-	Put(ctx context.Context, tenant, library string, f File) error
+	Put(ctx context.Context, tenant, library string, f File) (File, error)
 	// Delete removes the name of a file. It fails with errs.NotFound.
 	Delete(ctx context.Context, tenant, library, path string, at time.Time) error
 	// Remove removes the names of all files of some libraries.
@@ -64,12 +64,17 @@ type Store interface {
 
 	// Hold returns the id of the content with a digest, "" for none, which stays until the transaction ends.
 	Hold(ctx context.Context, tenant, sha256 string) (id string, err error)
-	// Add adds a content. It returns false, and adds nothing, when there is one with the digest.
+	// Add adds a content. It returns false, and adds nothing, when there is one with the digest. It does not wait for another
+	// transaction that adds one with the digest: the content is then added without its digest, and not shared.
 	Add(ctx context.Context, tenant string, c Content) (added bool, err error)
-	// Release returns the ids of at most n contents that no file has, the last one not since before. Hold does not find them any
-	// more.
-	Release(ctx context.Context, tenant string, before time.Time, n int) (ids []string, err error)
-	// Forget removes contents that Release has returned.
+	// Release looks at no more than n of the contents that libraries have not had since before. Hold does not find any more those
+	// that no file has: Release returns the ids of them once it has found that at a time before, and notes the time, at, of what it
+	// finds. So a file that a long transaction removed stays readable after its end. looked is less than n when there are no more
+	// contents to look at now.
+	Release(ctx context.Context, tenant string, before, at time.Time, n int) (ids []string, looked int, err error)
+	// Unshare has Hold not find a content any more. It does nothing to one that another transaction holds.
+	Unshare(ctx context.Context, tenant, id string) error
+	// Forget removes contents that no file has: those that Release has returned, or one that the same transaction has added.
 	Forget(ctx context.Context, tenant string, ids []string) error
 
 	// InTx runs fn in one transaction, which all calls with its context join.

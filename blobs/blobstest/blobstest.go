@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -38,6 +39,8 @@ func TestStore(t *testing.T, open func(t *testing.T) blobs.Store) {
 		"Isolation":           testIsolation,
 		"DeleteCutShort":      testDeleteCutShort,
 		"SweepEndsWriter":     testSweepEndsWriter,
+		"SweepWhileCommitted": testSweepWhileCommitted,
+		"CommittedStays":      testCommittedStays,
 		"CanceledLeavesNone":  testCanceled,
 		"ErrorsStay":          testErrorsStay,
 		"ClosedReader":        testClosed,
@@ -382,6 +385,56 @@ func testSweepEndsWriter(t *testing.T, s blobs.Store) {
 		is.True(errors.Join(write, commit) != nil)
 		w.Abort()
 		leavesNone(t, s, id)
+	}
+}
+
+// testSweepWhileCommitted: a blob that is committed while a sweep is under way is removed or stays whole, and Commit fails or not
+// accordingly.
+func testSweepWhileCommitted(t *testing.T, s blobs.Store) {
+	is, ctx := is.New(t), t.Context()
+	begin := func(id string) blobs.Writer {
+		w, err := s.Create(ctx, "acme", id, unlimited, monday)
+		is.NoErr(err)
+		_, err = w.Write(random(mib))
+		is.NoErr(err)
+		return w
+	}
+	committed := make([]blobs.Writer, 8)
+	for i := range committed {
+		begin(fmt.Sprint("stale", i))
+		committed[i] = begin(fmt.Sprint(i))
+	}
+	swept := make(chan error, 1)
+	go func() {
+		_, err := s.Sweep(ctx, "acme", monday.Add(time.Hour))
+		swept <- err
+	}()
+	for i, w := range slices.Backward(committed) {
+		_, err := w.Commit(ctx)
+		w.Abort()
+		is.Equal(get(t, s, "acme", fmt.Sprint(i)) != nil, err == nil)
+	}
+	is.NoErr(<-swept)
+	for i := range committed {
+		if p := get(t, s, "acme", fmt.Sprint(i)); p != nil {
+			is.True(bytes.Equal(p, random(mib)))
+		}
+	}
+}
+
+// testCommittedStays: Abort leaves a blob that is committed, as after a COMMIT whose answer was lost.
+func testCommittedStays(t *testing.T, s blobs.Store) {
+	is, ctx := is.New(t), t.Context()
+	for _, size := range []int{0, 1, 2*mib + 1} {
+		id := fmt.Sprint(size)
+		w, err := s.Create(ctx, "acme", id, unlimited, monday)
+		is.NoErr(err)
+		_, err = w.Write(random(size))
+		is.NoErr(err)
+		_, err = w.Commit(ctx)
+		is.NoErr(err)
+		w.Abort()
+		is.True(bytes.Equal(get(t, s, "acme", id), random(size)))
 	}
 }
 

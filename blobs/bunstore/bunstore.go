@@ -10,6 +10,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent/blobs"
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 )
 
@@ -45,29 +46,53 @@ func (s *Store) Open(ctx context.Context, tenant, id string) (blobs.Reader, erro
 // Delete is interrupted, Sweep removes the rest.
 func (s *Store) Delete(ctx context.Context, tenant, id string) error {
 	for {
-		done, err := s.deleteChunks(ctx, tenant, id)
+		done := false
+		err := bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) (err error) {
+			done, err = deleteChunks(ctx, c, tenant, id)
+			return err
+		})
 		if done || err != nil {
 			return err
 		}
 	}
 }
 
-func (s *Store) deleteChunks(ctx context.Context, tenant, id string) (done bool, err error) {
-	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		n, err := c.Exec(ctx, `DELETE FROM tc_blob_chunks WHERE tenant_id = $1 AND blob_id = $2 AND number IN (
+// deleteIncomplete removes a blob as Delete does, unless it is complete or becomes so meanwhile, and reports whether it did.
+func (s *Store) deleteIncomplete(ctx context.Context, tenant, id string) (deleted bool, err error) {
+	for {
+		done := false
+		err := bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+			err := c.One(ctx, "Blob", `SELECT id FROM tc_blobs WHERE tenant_id = $1 AND id = $2 AND NOT complete`+c.ForUpdate(), []any{tenant, id}, new(string))
+			if errs.CodeOf(err) == errs.NotFound {
+				done = true
+				return nil
+			}
+			if err == nil {
+				deleted = true
+				done, err = deleteChunks(ctx, c, tenant, id)
+			}
+			return err
+		})
+		if done || err != nil {
+			return deleted && err == nil, err
+		}
+	}
+}
+
+// deleteChunks deletes the last chunks of a blob, and reports whether they were the last ones, with which the blob goes.
+func deleteChunks(ctx context.Context, c bunx.Conn, tenant, id string) (done bool, err error) {
+	n, err := c.Exec(ctx, `DELETE FROM tc_blob_chunks WHERE tenant_id = $1 AND blob_id = $2 AND number IN (
 			SELECT number FROM tc_blob_chunks WHERE tenant_id = $1 AND blob_id = $2 ORDER BY number DESC LIMIT $3)`,
-			tenant, id, chunksPerDelete)
-		if err != nil {
-			return bunx.Err(err, "Blob")
-		}
-		rest := `UPDATE tc_blobs SET complete = false WHERE tenant_id = $1 AND id = $2`
-		if done = n < chunksPerDelete; done {
-			rest = `DELETE FROM tc_blobs WHERE tenant_id = $1 AND id = $2`
-		}
-		_, err = c.Exec(ctx, rest, tenant, id)
-		return bunx.Err(err, "Blob")
-	})
-	return done, err
+		tenant, id, chunksPerDelete)
+	if err != nil {
+		return false, bunx.Err(err, "Blob")
+	}
+	rest := `UPDATE tc_blobs SET complete = false WHERE tenant_id = $1 AND id = $2`
+	if done = n < chunksPerDelete; done {
+		rest = `DELETE FROM tc_blobs WHERE tenant_id = $1 AND id = $2`
+	}
+	_, err = c.Exec(ctx, rest, tenant, id)
+	return done, bunx.Err(err, "Blob")
 }
 
 // Sweep implements blobs.Store.
@@ -79,10 +104,15 @@ func (s *Store) Sweep(ctx context.Context, tenant string, before time.Time) (int
 	if err != nil {
 		return 0, bunx.Err(err, "Blob")
 	}
-	for n, id := range ids {
-		if err := s.Delete(ctx, tenant, id); err != nil {
+	n := 0
+	for _, id := range ids {
+		deleted, err := s.deleteIncomplete(ctx, tenant, id)
+		if err != nil {
 			return n, err
 		}
+		if deleted {
+			n++
+		}
 	}
-	return len(ids), nil
+	return n, nil
 }

@@ -89,6 +89,27 @@ func TestAbortAfterCommit(t *testing.T) {
 	})
 }
 
+// TestAbortInTransaction removes also a blob that the transaction has committed: who passes over an error commits the rest.
+func TestAbortInTransaction(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, db := is.New(t), open(t)
+		s := bunstore.New(db)
+		is.NoErr(bunx.InTx(t.Context(), db, func(ctx context.Context) error {
+			w, err := s.Create(ctx, "acme", "a", math.MaxInt64, time.Now())
+			is.NoErr(err)
+			_, err = w.Write(make([]byte, 1<<20+1))
+			is.NoErr(err)
+			_, err = w.Commit(ctx)
+			is.NoErr(err)
+			w.Abort()
+			return nil
+		}))
+		_, err := s.Open(t.Context(), "acme", "a")
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+		is.Equal(chunks(t, db), 0)
+	})
+}
+
 func chunks(t *testing.T, db *bun.DB) (n int) {
 	ctx, c := bunx.For(t.Context(), db, "acme")
 	is.New(t).NoErr(c.Row(ctx, `SELECT count(*) FROM tc_blob_chunks`).Scan(&n))

@@ -101,7 +101,11 @@ func (w *writer) Abort() {
 	if !w.begun {
 		return
 	}
+	if _, c := bunx.For(w.ctx, w.s.db, w.tenant); c.InTx() {
+		_ = w.s.Delete(w.ctx, w.tenant, w.id) // a transaction in which it fails cannot be committed, or it is Sweep's
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), abortTime)
 	defer cancel()
-	_ = w.s.Delete(ctx, w.tenant, w.id) // else it is Sweep's
+	_, _ = w.s.deleteIncomplete(ctx, w.tenant, w.id) // else it is Sweep's
 }

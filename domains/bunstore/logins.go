@@ -7,11 +7,24 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 )
 
+// usedLogin is a row of tc_domain_logins.
+type usedLogin struct {
+	tenant, id, domain string
+	until              time.Time
+}
+
+// loginTable has the columns of a login that has ended; a row is only written, and removed when it has expired.
+var loginTable = bunx.NewTable("tc_domain_logins", "l", []bunx.Column[usedLogin]{
+	{Name: "tenant_id", Key: true, Value: func(l *usedLogin) any { return l.tenant }},
+	{Name: "id", Key: true, Value: func(l *usedLogin) any { return l.id }},
+	{Name: "domain_id", Value: func(l *usedLogin) any { return l.domain }},
+	{Name: "expires_at", Value: func(l *usedLogin) any { return bunx.At(l.until) }},
+})
+
 // UseLogin implements domains.Store.
 func (s *Store) UseLogin(ctx context.Context, tenant, domain, id string, until time.Time) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.Exec(ctx, `INSERT INTO tc_domain_logins (tenant_id, id, domain_id, expires_at) VALUES ($1, $2, $3, $4)`,
-			tenant, id, domain, bunx.At(until))
+		_, err := loginTable.Insert(ctx, c, "", usedLogin{tenant, id, domain, until})
 		return bunx.Err(err, "This login")
 	})
 }

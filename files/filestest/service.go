@@ -36,6 +36,7 @@ func TestService(t *testing.T, store files.Store, bytes blobs.Store) {
 		"IgnoredErrorFails":     testIgnoredError,
 		"WriterEndsWithCreate":  testLateWrite,
 		"RowFails":              testRowFails,
+		"Unanswered":            testUnanswered,
 		"TakenIDChangesNothing": testServiceTaken,
 		"Names":                 testNames,
 		"ContentTypes":          testTypes,
@@ -248,6 +249,31 @@ func testBlobWithRow(t *testing.T, o files.Options) {
 	}}
 	_, err := files.New(o).Create(t.Context(), "acme", draft("jo"), zeros(1<<20+1))
 	is.NoErr(err)
+}
+
+// unanswered loses the answers to COMMITs that have been made.
+type unanswered struct{ files.Store }
+
+func (u unanswered) InTx(ctx context.Context, fn func(ctx context.Context) error) error {
+	if err := u.Store.InTx(ctx, fn); err != nil {
+		return err
+	}
+	return errs.New(errs.Unavailable, "The database did not answer: the change may or may not have been made.")
+}
+
+// testUnanswered: a file whose row was committed keeps its bytes, though Create returns an error.
+func testUnanswered(t *testing.T, o files.Options) {
+	is, whole := is.New(t), files.New(o)
+	o.Store = unanswered{o.Store}
+	_, err := files.New(o).Create(t.Context(), "acme", draft("jo"), written(strings.NewReader("bytes")))
+	is.Equal(errs.CodeOf(err), errs.Unavailable)
+	_, r, err := whole.Open(t.Context(), "acme", id, everyone)
+	is.NoErr(err)
+	text, err := io.ReadAll(r)
+	is.NoErr(err)
+	is.Equal(string(text), "bytes")
+	is.NoErr(r.Close())
+	is.NoErr(whole.Delete(t.Context(), "acme", id))
 }
 
 // testRowFails: bytes without their row would stay for ever.

@@ -182,6 +182,9 @@ func (c Conn) One(ctx context.Context, what, query string, args []any, dest ...a
 // Postgres reports whether the statement runs on PostgreSQL.
 func (c Conn) Postgres() bool { return c.DB.Dialect().Name() == dialect.PG }
 
+// InTx reports whether the statement runs in a transaction that the context carries.
+func (c Conn) InTx() bool { return c.inTx }
+
 // ForUpdate returns the clause that locks the rows a SELECT reads until the transaction ends. SQLite has one writer and
 // no such clause.
 func (c Conn) ForUpdate() string {

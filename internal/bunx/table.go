@@ -66,7 +66,7 @@ func NewTable[T any](name, alias string, columns []Column[T]) *Table[T] {
 			t.changed = append(t.changed, c)
 			set = append(set, c.Name+" = $"+strconv.Itoa(len(t.changed)))
 			if !c.Keep {
-				overwrite = append(overwrite, c.Name+" = excluded."+c.Name)
+				overwrite = append(overwrite, c.Name)
 			}
 		}
 	}
@@ -78,8 +78,20 @@ func NewTable[T any](name, alias string, columns []Column[T]) *Table[T] {
 	t.insert = "INSERT INTO " + name + " (" + names(t.written) + ") VALUES "
 	t.one = t.insert + Values(1, len(t.written))
 	t.update = "UPDATE " + name + " SET " + strings.Join(set, ", ") + " WHERE " + strings.Join(where, " AND ")
-	t.OnConflict = " ON CONFLICT (" + names(t.key) + ") DO UPDATE SET " + strings.Join(overwrite, ", ")
+	t.OnConflict = t.Overwrite(overwrite...)
 	return t
+}
+
+// Overwrite is OnConflict for these columns alone, whether they have Keep or not.
+func (t *Table[T]) Overwrite(columns ...string) string {
+	set := make([]string, len(columns))
+	for i, c := range columns {
+		if !slices.ContainsFunc(t.changed, func(w Column[T]) bool { return w.Name == c }) {
+			panic("bunx: " + t.Name + " has no column " + c + " that an edit may change")
+		}
+		set[i] = c + " = excluded." + c
+	}
+	return " ON CONFLICT (" + names(t.key) + ") DO UPDATE SET " + strings.Join(set, ", ")
 }
 
 func names[T any](columns []Column[T]) string {

@@ -47,6 +47,13 @@ func TestTableTexts(t *testing.T) {
 	is.Equal(len(some.Dest(&shade{})), 2)
 	is.Equal(shades.OnConflict, " ON CONFLICT (tenant_id, key) DO UPDATE SET search = excluded.search, color = excluded.color, "+
 		"updated_at = excluded.updated_at")
+	is.Equal(shades.Overwrite("color", "source"), " ON CONFLICT (tenant_id, key) DO UPDATE SET color = excluded.color, source = excluded.source")
+	for _, c := range []string{"none", "key", "created_at"} { // unknown, of the primary key, and never changed
+		func() {
+			defer func() { is.True(recover() != nil) }()
+			shades.Overwrite(c)
+		}()
+	}
 }
 
 func TestTable(t *testing.T) {

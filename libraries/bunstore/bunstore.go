@@ -93,8 +93,8 @@ func (s *Store) All(ctx context.Context, tenant, library string) ([]libraries.Fi
 }
 
 // Put implements libraries.Store.
-func (s *Store) Put(ctx context.Context, tenant, library string, f libraries.File) error {
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+func (s *Store) Put(ctx context.Context, tenant, library string, f libraries.File) (libraries.File, error) {
+	err := bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		replaced, err := clash(ctx, c, tenant, library, f.Path)
 		if err != nil {
 			return err
@@ -107,9 +107,16 @@ func (s *Store) Put(ctx context.Context, tenant, library string, f libraries.Fil
 				return err
 			}
 		}
+		if replaced != nil {
+			f.CreatedAt = replaced.CreatedAt
+		}
 		_, err = table.Insert(ctx, c, table.OnConflict, file{tenant, library, f})
 		return bunx.Err(err, "File")
 	})
+	if err != nil {
+		return libraries.File{}, err
+	}
+	return f, nil
 }
 
 // check checks the condition of a write to a file, nil for one that is not there.
@@ -131,14 +138,14 @@ func clash(ctx context.Context, c bunx.Conn, tenant, library, path string) (repl
 		}
 	}
 	n := len(near)
-	rows, err := c.Rows(ctx, `SELECT path, folded, content_id, content_type FROM tc_library_files WHERE tenant_id = $1 AND library_id = $2 AND folded IN `+
-		bunx.In(5, n)+` UNION ALL SELECT path, folded, content_id, content_type FROM (SELECT path, folded, content_id, content_type FROM tc_library_files
+	rows, err := c.Rows(ctx, `SELECT path, folded, content_id, content_type, created_at FROM tc_library_files WHERE tenant_id = $1 AND library_id = $2
+		AND folded IN `+bunx.In(5, n)+` UNION ALL SELECT * FROM (SELECT path, folded, content_id, content_type, created_at FROM tc_library_files
 		WHERE tenant_id = $1 AND library_id = $2 AND folded > $3 AND folded < $4 LIMIT 1) below`,
 		bunx.Args(near, tenant, library, folded+"/", folded+"0")...) // 0 comes after /
 	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
 		var other libraries.File
 		var otherFolded string
-		if err := rows.Scan(&other.Path, &otherFolded, &other.ContentID, &other.ContentType); err != nil {
+		if err := rows.Scan(&other.Path, &otherFolded, &other.ContentID, &other.ContentType, bunx.TimeOf(&other.CreatedAt)); err != nil {
 			return none, err
 		}
 		switch {

@@ -40,8 +40,10 @@ func TestStore(t *testing.T, open func(t *testing.T) libraries.Store) {
 		"WholeIsolation":     testWholeIsolation,
 		"WholeFailedTx":      testWholeFailedTx,
 		"Contents":           testContents,
+		"Unshare":            testUnshare,
 		"Release":            testRelease,
 		"ReleaseAgain":       testReleaseAgain,
+		"ReleaseUsed":        testReleaseUsed,
 		"HeldStays":          testHeldStays,
 		"ParallelContents":   testParallelContents,
 		"Isolation":          testIsolation,
@@ -64,8 +66,14 @@ func put(t *testing.T, s libraries.Store, library string, all ...libraries.File)
 	for _, f := range all {
 		_, err := s.Add(t.Context(), "acme", libraries.Content{ID: f.ContentID, SHA256: f.SHA256, Size: f.Size})
 		is.NoErr(err)
-		is.NoErr(s.Put(t.Context(), "acme", library, f))
+		is.NoErr(name(t.Context(), s, "acme", library, f))
 	}
+}
+
+// name names a file, for its error alone.
+func name(ctx context.Context, s libraries.Store, tenant, library string, f libraries.File) error {
+	_, err := s.Put(ctx, tenant, library, f)
+	return err
 }
 
 func paths(t *testing.T, s libraries.Store, tenant, library string) []string {
@@ -88,7 +96,7 @@ func testRoundTrip(t *testing.T, s libraries.Store) {
 	}
 	fieldtest.Full(t, want[0])
 	for _, f := range want {
-		is.NoErr(s.Put(ctx, "acme", "l1", f))
+		is.NoErr(name(ctx, s, "acme", "l1", f))
 		got, err := s.File(ctx, "acme", "l1", f.Path)
 		is.NoErr(err)
 		is.Equal(got, f)
@@ -98,11 +106,13 @@ func testRoundTrip(t *testing.T, s libraries.Store) {
 	is.Equal(all, want)
 
 	fresh := libraries.File{Path: "a.txt", ContentID: "b4", SHA256: "2", Size: 6, ContentType: "text/x", CreatedAt: tuesday, UpdatedAt: tuesday}
-	is.NoErr(s.Put(ctx, "acme", "l1", fresh))
+	put, err := s.Put(ctx, "acme", "l1", fresh)
+	is.NoErr(err)
 	got, err := s.File(ctx, "acme", "l1", "a.txt")
 	is.NoErr(err)
 	fresh.CreatedAt = monday // the path is as old as before
 	is.Equal(got, fresh)
+	is.Equal(put, fresh)
 	is.NoErr(s.Delete(ctx, "acme", "l1", "a.txt", tuesday))
 	is.Equal(errs.CodeOf(s.Delete(ctx, "acme", "l1", "a.txt", tuesday)), errs.NotFound)
 	_, err = s.File(ctx, "acme", "l1", "a.txt")
@@ -137,15 +147,15 @@ func testPages(t *testing.T, s libraries.Store) {
 func testClashes(t *testing.T, s libraries.Store) {
 	is, ctx := is.New(t), t.Context()
 	for _, path := range []string{"src/Main.js", "readme", "dir/sub/a", "dir-x", "dir.x", "dir0", "b%"} {
-		is.NoErr(s.Put(ctx, "acme", "l1", file(path)))
+		is.NoErr(name(ctx, s, "acme", "l1", file(path)))
 	}
 	for _, path := range []string{"src/main.js", "SRC/Main.js", "README", "src", "SRC", "readme/x", "Readme/x/y", "dir", "dir/sub", "DIR/Sub/A/b"} {
-		is.Equal(errs.CodeOf(s.Put(ctx, "acme", "l1", file(path))), errs.Conflict)
+		is.Equal(errs.CodeOf(name(ctx, s, "acme", "l1", file(path))), errs.Conflict)
 	}
 	for _, path := range []string{"src/Main.js", "src/main.jsx", "readme.md", "read", "dir/sub/b", "dir/su", "bx"} {
-		is.NoErr(s.Put(ctx, "acme", "l1", file(path)))
+		is.NoErr(name(ctx, s, "acme", "l1", file(path)))
 	}
-	is.NoErr(s.Put(ctx, "acme", "l2", file("README"))) // another library
+	is.NoErr(name(ctx, s, "acme", "l2", file("README"))) // another library
 }
 
 func testRemove(t *testing.T, s libraries.Store) {
@@ -161,11 +171,14 @@ func testRemove(t *testing.T, s libraries.Store) {
 	is.Equal(release(t, s, friday), []string{"c-a", "c-b", "c-c"})
 }
 
-// release returns what Release does, ordered.
+// release returns what Release does when it has found it before, ordered.
 func release(t *testing.T, s libraries.Store, before time.Time) []string {
 	t.Helper()
-	ids, err := s.Release(t.Context(), "acme", before, 100)
-	is.New(t).NoErr(err)
+	is := is.New(t)
+	_, _, err := s.Release(t.Context(), "acme", before, before.Add(-time.Microsecond), 100)
+	is.NoErr(err)
+	ids, _, err := s.Release(t.Context(), "acme", before, before, 100)
+	is.NoErr(err)
 	slices.Sort(ids)
 	return ids
 }
@@ -186,6 +199,36 @@ func testContents(t *testing.T, s libraries.Store) {
 	id, err = s.Hold(ctx, "acme", "s1")
 	is.NoErr(err)
 	is.Equal(id, "c1")
+}
+
+// testUnshare: a content that is not shared any more is added again; one without a digest is no other's; and what a transaction has
+// added it can forget.
+func testUnshare(t *testing.T, s libraries.Store) {
+	is, ctx := is.New(t), t.Context()
+	put(t, s, "l1", file("a"))
+	is.NoErr(s.Unshare(ctx, "evil", "c-a"))
+	id, err := s.Hold(ctx, "acme", "s-a")
+	is.NoErr(err)
+	is.Equal(id, "c-a")
+	is.NoErr(s.Unshare(ctx, "acme", "c-a"))
+	is.NoErr(s.Unshare(ctx, "acme", "none"))
+	for _, c := range []libraries.Content{{ID: "c-2", SHA256: "s-a"}, {ID: "c-3"}, {ID: "c-4"}} {
+		added, err := s.Add(ctx, "acme", c)
+		is.NoErr(err)
+		is.True(added)
+	}
+	id, err = s.Hold(ctx, "acme", "s-a")
+	is.NoErr(err)
+	is.Equal(id, "c-2")
+	is.NoErr(s.InTx(ctx, func(ctx context.Context) error {
+		added, err := s.Add(ctx, "acme", libraries.Content{ID: "c-5", SHA256: "s-5"})
+		is.NoErr(err)
+		is.True(added)
+		return s.Forget(ctx, "acme", []string{"c-5"})
+	}))
+	id, err = s.Hold(ctx, "acme", "s-5")
+	is.NoErr(err)
+	is.Equal(id, "")
 }
 
 // testRelease: a content goes when its last file has.
@@ -230,16 +273,23 @@ func testReleaseAgain(t *testing.T, s libraries.Store) {
 		put(t, s, "l1", file(fmt.Sprint(i)))
 	}
 	is.NoErr(s.Remove(ctx, "acme", []string{"l1"}, monday))
-	seen := map[string]bool{}
-	for range 10 {
-		ids, err := s.Release(ctx, "acme", friday, 2)
+	for _, want := range []int{2, 2, 1, 0} { // found
+		ids, looked, err := s.Release(ctx, "acme", tuesday, tuesday, 2)
 		is.NoErr(err)
-		again, err := s.Release(ctx, "acme", friday, 2)
+		is.Equal(len(ids), 0) // their readers have begun by then
+		is.Equal(looked, want)
+	}
+	seen := map[string]bool{}
+	for _, want := range []int{2, 2, 1, 0} {
+		ids, looked, err := s.Release(ctx, "acme", friday, friday, 2)
+		is.NoErr(err)
+		is.Equal(looked, want)
+		again, _, err := s.Release(ctx, "acme", friday, friday, 2)
 		is.NoErr(err)
 		slices.Sort(ids)
 		slices.Sort(again)
 		is.Equal(ids, again)
-		is.True(len(ids) <= 2)
+		is.Equal(len(ids), want)
 		for _, id := range ids {
 			is.True(!seen[id])
 			seen[id] = true
@@ -247,6 +297,25 @@ func testReleaseAgain(t *testing.T, s libraries.Store) {
 		is.NoErr(s.Forget(ctx, "acme", ids))
 	}
 	is.Equal(len(seen), 5)
+}
+
+// testReleaseUsed: contents that other files have are looked at once, and counted.
+func testReleaseUsed(t *testing.T, s libraries.Store) {
+	is, ctx := is.New(t), t.Context()
+	for i := range 3 {
+		put(t, s, "l1", file(fmt.Sprint(i)))
+		put(t, s, "l2", file(fmt.Sprint(i)))
+	}
+	put(t, s, "l3", file("unused"))
+	is.NoErr(s.Remove(ctx, "acme", []string{"l2"}, monday))
+	is.NoErr(s.Remove(ctx, "acme", []string{"l3"}, tuesday))
+	for _, want := range []int{2, 2, 0} {
+		ids, looked, err := s.Release(ctx, "acme", friday, friday, 2)
+		is.NoErr(err)
+		is.Equal(len(ids), 0)
+		is.Equal(looked, want)
+	}
+	is.Equal(release(t, s, friday.Add(time.Hour)), []string{"c-unused"})
 }
 
 // testHeldStays: a content that a transaction holds is not released meanwhile, and not after it has named a file.
@@ -257,7 +326,7 @@ func testHeldStays(t *testing.T, s libraries.Store) {
 	held, sweep := make(chan bool), make(chan error, 1)
 	go func() {
 		<-held
-		ids, err := s.Release(ctx, "acme", friday, 100) // on SQLite it waits for the only writer
+		ids, _, err := s.Release(ctx, "acme", friday, tuesday, 100) // on SQLite it waits for the only writer
 		sweep <- errors.Join(err, expect(len(ids) == 0, "released %q", ids))
 	}()
 	err := s.InTx(ctx, func(ctx context.Context) error {
@@ -266,7 +335,7 @@ func testHeldStays(t *testing.T, s libraries.Store) {
 		is.Equal(id, "c-a")
 		close(held)
 		time.Sleep(20 * time.Millisecond) // so that Release comes; it must be right either way
-		return s.Put(ctx, "acme", "l2", file("a"))
+		return name(ctx, s, "acme", "l2", file("a"))
 	})
 	is.NoErr(err)
 	is.NoErr(<-sweep)
@@ -281,7 +350,7 @@ func expect(ok bool, format string, args ...any) error {
 	return fmt.Errorf(format, args...)
 }
 
-// testParallelContents: of many who add equal bytes at once one does, and all others hold its content.
+// testParallelContents: of many who add equal bytes at once one shares its content. The others hold it or have one of their own.
 func testParallelContents(t *testing.T, s libraries.Store) {
 	is, ctx := is.New(t), t.Context()
 	var all sync.WaitGroup
@@ -300,19 +369,23 @@ func testParallelContents(t *testing.T, s libraries.Store) {
 						return err
 					}
 				}
-				return s.Put(ctx, "acme", fmt.Sprint("l", i), f)
+				return name(ctx, s, "acme", fmt.Sprint("l", i), f)
 			})
 		})
 	}
 	all.Wait()
-	contents := map[string]bool{}
+	shared, err := s.Hold(ctx, "acme", "same")
+	is.NoErr(err)
+	is.True(shared != "")
 	for i := range 10 {
 		is.NoErr(<-results)
 		f, err := s.File(ctx, "acme", fmt.Sprint("l", i), fmt.Sprint(i))
 		is.NoErr(err)
-		contents[f.ContentID] = true
+		is.True(f.ContentID == shared || f.ContentID == "c-"+f.Path)
 	}
-	is.Equal(len(contents), 1)
+	added, err := s.Add(ctx, "acme", libraries.Content{ID: "late", SHA256: "same"})
+	is.NoErr(err)
+	is.True(!added)
 }
 
 func testIsolation(t *testing.T, s libraries.Store) {
@@ -331,7 +404,7 @@ func testIsolation(t *testing.T, s libraries.Store) {
 	id, err := s.Hold(ctx, "evil", "s-f")
 	is.NoErr(err)
 	is.Equal(id, "") // equal bytes are shared within a tenant alone
-	ids, err := s.Release(ctx, "evil", friday, 100)
+	ids, _, err := s.Release(ctx, "evil", friday, friday, 100)
 	is.NoErr(err)
 	is.Equal(len(ids), 0)
 	is.NoErr(s.Forget(ctx, "evil", []string{"c-f", "c-gone"}))
@@ -340,7 +413,7 @@ func testIsolation(t *testing.T, s libraries.Store) {
 	is.True(added)
 	theirs := file("f")
 	theirs.ContentType = "evil/evil"
-	is.NoErr(s.Put(ctx, "evil", "l1", theirs))
+	is.NoErr(name(ctx, s, "evil", "l1", theirs))
 
 	got, err := s.File(ctx, "acme", "l1", "f")
 	is.NoErr(err)
@@ -355,7 +428,7 @@ func testFailedTx(t *testing.T, s libraries.Store) {
 		put := file("b")
 		_, err := s.Add(ctx, "acme", libraries.Content{ID: put.ContentID, SHA256: put.SHA256})
 		is.NoErr(err)
-		is.NoErr(s.Put(ctx, "acme", "l1", put))
+		is.NoErr(name(ctx, s, "acme", "l1", put))
 		is.NoErr(s.Delete(ctx, "acme", "l1", "a", monday))
 		return fault
 	})
@@ -371,6 +444,6 @@ func testCanceled(t *testing.T, s libraries.Store) {
 	is := is.New(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	is.True(errors.Is(s.Put(ctx, "acme", "l1", file("a")), context.Canceled))
+	is.True(errors.Is(name(ctx, s, "acme", "l1", file("a")), context.Canceled))
 	is.Equal(paths(t, s, "acme", "l1"), []string{})
 }

@@ -3,44 +3,71 @@ package bunstore
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
-	"github.com/tenantcontent/tenantcontent/internal/fold"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
 // batch is how many rows one statement writes.
 const batch = 500
 
-// directoryColumns are what scanDirectoryUser reads.
-const directoryColumns = `username, coalesce(source, ''), coalesce(source_id, ''), coalesce(display_name, ''), coalesce(family_name, ''),
-	coalesce(given_name, ''), coalesce(middle_name, ''), coalesce(email, ''), coalesce(timezone, ''), superuser, enabled, directory_disabled`
+// directoryColumns are those that a directory sets.
+var directoryColumns = []string{
+	"source", "source_id", "display_name", "family_name", "given_name", "middle_name", "email", "timezone", "enabled", "directory_disabled",
+}
 
-func scanDirectoryUser(rows *sql.Rows) (u principals.DirectoryUser, err error) {
-	return u, rows.Scan(&u.Username, &u.Source, &u.SourceID, &u.DisplayName, &u.FamilyName, &u.GivenName, &u.MiddleName, &u.Email,
-		&u.Timezone, &u.Superuser, &u.Enabled, &u.DirectoryDisabled)
+// directoryTable is userTable for reading principals.DirectoryUsers.
+var directoryTable = userTable.Only(append([]string{"username", "superuser"}, directoryColumns...)...)
+
+// overwriteDirectory is the end of an INSERT that writes users who are there as an edit of a directory does.
+var overwriteDirectory = userTable.Overwrite(append([]string{"label", "search", "updated_at"}, directoryColumns...)...)
+
+// directoryUser returns what a directory knows of a user.
+func directoryUser(u user) principals.DirectoryUser {
+	return principals.DirectoryUser{
+		Username: u.Username, Source: or(u.Source), SourceID: or(u.SourceID), DisplayName: or(u.DisplayName), FamilyName: or(u.FamilyName),
+		GivenName: or(u.GivenName), MiddleName: or(u.MiddleName), Email: or(u.Email), Timezone: or(u.Timezone), Superuser: u.Superuser,
+		Enabled: u.Enabled, DirectoryDisabled: u.DirectoryDisabled,
+	}
+}
+
+// newUser returns the row of a user of a directory who has no password and no rights.
+func newUser(tenant, domain string, u principals.DirectoryUser, at time.Time) user {
+	return user{User: principals.User{
+		Tenant: tenant, Domain: domain, Username: u.Username, Source: orNull(u.Source), SourceID: orNull(u.SourceID),
+		DisplayName: orNull(u.DisplayName), FamilyName: orNull(u.FamilyName), GivenName: orNull(u.GivenName), MiddleName: orNull(u.MiddleName),
+		Email: orNull(u.Email), Timezone: orNull(u.Timezone), Enabled: u.Enabled, DirectoryDisabled: u.DirectoryDisabled,
+		Data: json.RawMessage(`{}`), UserFields: json.RawMessage(`{}`), CreatedAt: at, UpdatedAt: at,
+	}}
 }
 
 // DomainUsers implements dirsync.Store.
 func (s *Store) DomainUsers(ctx context.Context, tenant, domain string, each func(principals.DirectoryUser)) error {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT `+directoryColumns+` FROM tc_users WHERE tenant_id = $1 AND domain = $2 ORDER BY username`, tenant, domain)
-	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
-		u, err := scanDirectoryUser(rows)
-		if err == nil {
-			each(u)
+	rows, err := c.Rows(ctx, selectDirectoryUsers, tenant, domain)
+	if err != nil {
+		return bunx.Err(err, "User")
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		u, err := directoryTable.Scan(rows)
+		if err != nil {
+			return bunx.Err(err, "User")
 		}
-		return none, err
-	})
-	return bunx.Err(err, "User")
+		each(directoryUser(u))
+	}
+	return bunx.Err(errors.Join(rows.Err(), rows.Close()), "User")
 }
+
+var selectDirectoryUsers = directoryTable.Select(`WHERE tenant_id = $1 AND domain = $2 ORDER BY username`)
 
 // UserFrom implements principals.DomainStore.
 func (s *Store) UserFrom(ctx context.Context, tenant, domain, sourceID string) (principals.User, error) {
@@ -96,7 +123,8 @@ func (s *Store) EditDirectoryUsers(ctx context.Context, tenant string, usernames
 				return err
 			}
 			var changed []principals.DirectoryUser
-			for _, was := range users {
+			for _, r := range users {
+				was := directoryUser(r)
 				u := was
 				edit(&u)
 				u.Username, u.Superuser = was.Username, was.Superuser
@@ -104,12 +132,8 @@ func (s *Store) EditDirectoryUsers(ctx context.Context, tenant string, usernames
 					changed = append(changed, u)
 				}
 			}
-			// The rows exist, so that only the update of ON CONFLICT runs, which does not write the domain.
-			err = putDirectoryUsers(ctx, c, tenant, "", changed, at, ` ON CONFLICT (tenant_id, username) DO UPDATE SET label = excluded.label,
-				search = excluded.search, source = excluded.source, source_id = excluded.source_id, display_name = excluded.display_name,
-				family_name = excluded.family_name, given_name = excluded.given_name, middle_name = excluded.middle_name,
-				email = excluded.email, timezone = excluded.timezone, enabled = excluded.enabled,
-				directory_disabled = excluded.directory_disabled, updated_at = excluded.updated_at`)
+			// The rows exist, so that the domain is not written, nor what else overwriteDirectory leaves out.
+			err = putDirectoryUsers(ctx, c, tenant, "", changed, at, overwriteDirectory)
 			if err != nil {
 				return err
 			}
@@ -119,40 +143,25 @@ func (s *Store) EditDirectoryUsers(ctx context.Context, tenant string, usernames
 }
 
 // someDirectoryUsers reads and locks users.
-func someDirectoryUsers(ctx context.Context, c bunx.Conn, tenant string, usernames []string) ([]principals.DirectoryUser, error) {
-	rows, err := c.Lock(named(c, tenant, "username", usernames).ColumnExpr(directoryColumns).OrderExpr("username")).Rows(ctx)
-	users, err := bunx.Scan(rows, err, scanDirectoryUser)
+func someDirectoryUsers(ctx context.Context, c bunx.Conn, tenant string, usernames []string) ([]user, error) {
+	rows, err := c.Lock(named(c, tenant, "username", usernames).ColumnExpr(directoryTable.Names).OrderExpr("username")).Rows(ctx)
+	users, err := bunx.Scan(rows, err, func(rows *sql.Rows) (user, error) { return directoryTable.Scan(rows) })
 	return users, bunx.Err(err, "User")
 }
 
 // putDirectoryUsers writes rows, a batch with one statement.
 func putDirectoryUsers(ctx context.Context, c bunx.Conn, tenant, domain string, all []principals.DirectoryUser, at time.Time, onConflict string) error {
-	const columns = 21
+	rows := make([]user, 0, min(len(all), batch))
 	for some := range slices.Chunk(all, batch) {
-		args := make([]any, 0, columns*len(some))
+		rows = rows[:0]
 		for _, u := range some {
-			args = append(args, tenant, u.Username, fold.Name(u.Username), label(u), search(u), domain, orNull(u.Source), orNull(u.SourceID),
-				orNull(u.DisplayName), orNull(u.FamilyName), orNull(u.GivenName), orNull(u.MiddleName), orNull(u.Email), orNull(u.Timezone),
-				u.Enabled, u.DirectoryDisabled, "{}", "{}", bunx.At(at), bunx.At(at), 0)
+			rows = append(rows, newUser(tenant, domain, u, at))
 		}
-		values := strings.ReplaceAll(bunx.Values(len(some), columns), ")", ", false, false, false, false, false, false, false, false)")
-		_, err := c.Exec(ctx, `INSERT INTO tc_users (tenant_id, username, folded, label, search, domain, source, source_id, display_name,
-			family_name, given_name, middle_name, email, timezone, enabled, directory_disabled, data, user_fields, created_at, updated_at,
-			login_attempts, superuser, may_ai, may_create_jobs, may_view_all_teams, may_view_all_users, may_script, mfa, ai_consent)
-			VALUES `+values+onConflict, args...)
-		if err != nil {
+		if _, err := userTable.Insert(ctx, c, onConflict, rows...); err != nil {
 			return bunx.Err(err, "A user with this name")
 		}
 	}
 	return nil
-}
-
-func label(u principals.DirectoryUser) string {
-	return fold.Text(principals.User{Username: u.Username, DisplayName: orNull(u.DisplayName)}.Label())
-}
-
-func search(u principals.DirectoryUser) string {
-	return fold.Search(u.Username, u.DisplayName, u.GivenName, u.MiddleName, u.FamilyName, u.Email)
 }
 
 // RenameUsers implements principals.DomainStore.
@@ -167,7 +176,7 @@ func (s *Store) RenameUsers(ctx context.Context, tenant string, names map[string
 			for _, u := range users {
 				was := u.Username
 				u.Username = names[was]
-				args = append(args, was, u.Username, fold.Name(u.Username), label(u), search(u))
+				args = append(args, was, u.Username, foldedOf(&u), labelOf(&u), searchOf(&u))
 			}
 			if len(users) == 0 {
 				continue

@@ -2,7 +2,9 @@ package bunstore
 
 import (
 	"context"
-	"slices"
+	"database/sql"
+	"database/sql/driver"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -10,6 +12,49 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
+
+// userLogin is what a row of tc_users has of the user's login.
+type userLogin struct {
+	tenant string
+	principals.Login
+}
+
+// loginTable has the columns of a user's login. A login reads them all and writes those without Once.
+var loginTable = bunx.NewTable("tc_users", "u", []bunx.Column[userLogin]{
+	{Name: "tenant_id", Key: true, Value: func(l *userLogin) any { return l.tenant }},
+	{Name: "username", Key: true, Field: func(l *userLogin) any { return &l.Username }},
+	{Name: "domain", Once: true, Field: func(l *userLogin) any { return &l.Domain }},
+	{Name: "enabled", Once: true, Field: func(l *userLogin) any { return &l.Enabled }},
+	{Name: "password_hash", Field: func(l *userLogin) any { return bunx.TextOrNull(&l.Hash) }},
+	{Name: "login_attempts", Field: func(l *userLogin) any { return &l.Attempts }},
+	{Name: "locked_at", Field: func(l *userLogin) any { return bunx.TimeOf(&l.LockedAt) }},
+	{Name: "password_set_at", Field: func(l *userLogin) any { return bunx.TimeOf(&l.SetAt) }},
+	{Name: "password_expires_at", Field: func(l *userLogin) any { return bunx.TimeOf(&l.ExpiresAt) }},
+	{Name: "recent_failures", Field: func(l *userLogin) any { return timesField{&l.Recent} }},
+})
+
+// networkLogin is a row of tc_login_networks.
+type networkLogin struct {
+	tenant, username, network string
+	principals.NetworkLogin
+}
+
+// networkTable has the columns of a user's logins from a network. Whoever reads knows the key.
+var networkTable = bunx.NewTable("tc_login_networks", "n", []bunx.Column[networkLogin]{
+	{Name: "tenant_id", Key: true, Value: func(n *networkLogin) any { return n.tenant }},
+	{Name: "username", Key: true, Value: func(n *networkLogin) any { return n.username }},
+	{Name: "network", Key: true, Value: func(n *networkLogin) any { return n.network }},
+	{Name: "attempts", Field: func(n *networkLogin) any { return numberField{&n.Attempts} }},
+	{Name: "failed_at", Field: func(n *networkLogin) any { return bunx.TimeOf(&n.FailedAt) }},
+	{Name: "locked_at", Field: func(n *networkLogin) any { return bunx.TimeOf(&n.LockedAt) }},
+	{Name: "logged_in_at", Field: func(n *networkLogin) any { return bunx.TimeOf(&n.LoggedInAt) }},
+	{Name: "expires_at", Value: func(n *networkLogin) any { return bunx.At(n.ExpiresAt()) }},
+})
+
+// selectLogin reads a login, and NULLs for a network without a row.
+var selectLogin = `SELECT ` + loginTable.Qualified + `, ` + networkTable.Qualified + ` FROM tc_users u
+	LEFT JOIN tc_login_networks n ON n.tenant_id = u.tenant_id AND n.username = u.username AND n.network = $3
+	WHERE u.tenant_id = $1 AND u.folded = $2`
 
 // Login implements principals.Store.
 func (s *Store) Login(ctx context.Context, tenant, folded, network string) (principals.Login, error) {
@@ -26,49 +71,63 @@ func login(ctx context.Context, c bunx.Conn, tenant, folded, network, lock strin
 			return principals.Login{}, err
 		}
 	}
-	var l principals.Login
-	var hash, recent *string
-	var attempts *int
-	var lockedAt, setAt, expiresAt, failed, shut, in bunx.Time
-	err := c.One(ctx, "User", `SELECT u.username, u.domain, u.enabled, u.password_hash, u.login_attempts, u.locked_at, u.password_set_at,
-		u.password_expires_at, u.recent_failures, n.attempts, n.failed_at, n.locked_at, n.logged_in_at
-		FROM tc_users u LEFT JOIN tc_login_networks n ON n.tenant_id = u.tenant_id AND n.username = u.username AND n.network = $3
-		WHERE u.tenant_id = $1 AND u.folded = $2`, []any{tenant, folded, network},
-		&l.Username, &l.Domain, &l.Enabled, &hash, &l.Attempts, &lockedAt, &setAt, &expiresAt, &recent, &attempts, &failed, &shut, &in)
+	var l userLogin
+	var n networkLogin
+	err := c.One(ctx, "User", selectLogin, []any{tenant, folded, network}, append(loginTable.Dest(&l), networkTable.Dest(&n)...)...)
 	if err != nil {
 		return principals.Login{}, err
 	}
-	l.Hash, l.LockedAt, l.SetAt, l.ExpiresAt = or(hash), lockedAt.Time, setAt.Time, expiresAt.Time
-	l.Network = principals.NetworkLogin{FailedAt: failed.Time, LockedAt: shut.Time, LoggedInAt: in.Time}
-	if attempts != nil {
-		l.Network.Attempts = *attempts
-	}
-	l.Recent, err = times(or(recent))
-	return l, err
+	l.Network = n.NetworkLogin
+	return l.Login, nil
 }
 
-// times reads what timesText has written: microseconds since 1970, parted by commas.
-func times(text string) ([]time.Time, error) {
-	if text == "" {
-		return nil, nil
+// numberField is a number whose NULL is 0.
+type numberField struct{ n *int }
+
+// Scan implements sql.Scanner.
+func (f numberField) Scan(src any) error {
+	var n sql.NullInt64
+	err := n.Scan(src)
+	*f.n = int(n.Int64)
+	return err
+}
+
+// Value implements driver.Valuer.
+func (f numberField) Value() (driver.Value, error) { return int64(*f.n), nil }
+
+// timesField is a list of times: microseconds since 1970, separated by commas, and NULL for none.
+type timesField struct{ all *[]time.Time }
+
+// Scan implements sql.Scanner.
+func (f timesField) Scan(src any) error {
+	var text sql.NullString
+	if err := text.Scan(src); err != nil {
+		return err
 	}
-	var all []time.Time
-	for part := range strings.SplitSeq(text, ",") {
+	*f.all = nil
+	for part := range strings.SplitSeq(text.String, ",") {
+		if part == "" {
+			continue
+		}
 		n, err := strconv.ParseInt(part, 10, 64)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		all = append(all, time.UnixMicro(n).UTC())
+		*f.all = append(*f.all, time.UnixMicro(n).UTC())
 	}
-	return all, nil
+	return nil
 }
 
-func timesText(all []time.Time) string {
-	parts := make([]string, len(all))
-	for i, at := range all {
+// Value implements driver.Valuer.
+func (f timesField) Value() (driver.Value, error) {
+	if len(*f.all) == 0 {
+		return nil, nil
+	}
+	parts := make([]string, len(*f.all))
+	for i, at := range *f.all {
 		parts[i] = strconv.FormatInt(at.UnixMicro(), 10)
 	}
-	return strings.Join(parts, ",")
+	return strings.Join(parts, ","), nil
 }
 
 // EditLogin implements principals.Store.
@@ -91,17 +150,23 @@ func (s *Store) EditLogin(ctx context.Context, tenant, folded, network string, e
 		if err := edit(&l); err != nil {
 			return err
 		}
-		if l.Hash != was.Hash || l.Attempts != was.Attempts || !l.LockedAt.Equal(was.LockedAt) || !l.SetAt.Equal(was.SetAt) ||
-			!l.ExpiresAt.Equal(was.ExpiresAt) || !slices.Equal(l.Recent, was.Recent) {
-			_, err = c.Exec(ctx, `UPDATE tc_users SET password_hash = $1, login_attempts = $2, locked_at = $3, password_set_at = $4,
-				password_expires_at = $5, recent_failures = $6 WHERE tenant_id = $7 AND username = $8`,
-				orNull(l.Hash), l.Attempts, bunx.At(l.LockedAt), bunx.At(l.SetAt), bunx.At(l.ExpiresAt), orNull(timesText(l.Recent)), tenant, was.Username)
-			if err != nil {
+		l.Username = was.Username
+		if !reflect.DeepEqual(ofUser(l), ofUser(was)) {
+			if _, err := loginTable.Update(ctx, c, &userLogin{tenant, l}); err != nil {
 				return bunx.Err(err, "User")
 			}
 		}
 		return editNetworks(ctx, c, tenant, network, was, l)
 	})
+}
+
+// ofUser returns what the user's row has of a login.
+func ofUser(l principals.Login) principals.Login {
+	l.Network, l.NetworkLock, l.Unlock, l.Forget = principals.NetworkLogin{}, time.Time{}, false, false
+	if len(l.Recent) == 0 {
+		l.Recent = nil
+	}
+	return l
 }
 
 // editNetworks writes what an edit has changed in the user's networks.
@@ -118,11 +183,7 @@ func editNetworks(ctx context.Context, c bunx.Conn, tenant, network string, was,
 				WHERE tenant_id = $1 AND username = $2 AND failed_at IS NOT NULL`, tenant, was.Username)
 		}
 	case n != was.Network:
-		_, err = c.Exec(ctx, `INSERT INTO tc_login_networks (tenant_id, username, network, attempts, failed_at, locked_at, logged_in_at, expires_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-			ON CONFLICT (tenant_id, username, network) DO UPDATE SET attempts = excluded.attempts, failed_at = excluded.failed_at,
-			locked_at = excluded.locked_at, logged_in_at = excluded.logged_in_at, expires_at = excluded.expires_at`,
-			tenant, was.Username, network, n.Attempts, bunx.At(n.FailedAt), bunx.At(n.LockedAt), bunx.At(n.LoggedInAt), bunx.At(n.ExpiresAt()))
+		_, err = networkTable.Insert(ctx, c, networkTable.OnConflict, networkLogin{tenant, was.Username, network, n})
 		if err == nil && (was.Network == principals.NetworkLogin{} || was.Network.LoggedInAt.IsZero() != n.LoggedInAt.IsZero()) {
 			err = trimNetworks(ctx, c, tenant, was.Username)
 		}

@@ -36,11 +36,9 @@ func users(rows []user) []principals.User {
 var userTable = bunx.NewTable("tc_users", "u", []bunx.Column[user]{
 	{Name: "tenant_id", Key: true, Field: func(u *user) any { return &u.Tenant }},
 	{Name: "username", Key: true, Field: func(u *user) any { return &u.Username }},
-	{Name: "folded", Once: true, Field: func(u *user) any { return &u.folded }, Value: func(u *user) any { return fold.Name(u.Username) }},
-	{Name: "label", Field: func(u *user) any { return &u.label }, Value: func(u *user) any { return fold.Text(u.Label()) }},
-	{Name: "search", Value: func(u *user) any {
-		return fold.Search(u.Username, or(u.DisplayName), or(u.GivenName), or(u.MiddleName), or(u.FamilyName), or(u.Email))
-	}},
+	{Name: "folded", Once: true, Field: func(u *user) any { return &u.folded }, Value: foldedOf},
+	{Name: "label", Field: func(u *user) any { return &u.label }, Value: labelOf},
+	{Name: "search", Value: searchOf},
 	{Name: "domain", Keep: true, Field: func(u *user) any { return &u.Domain }},
 	{Name: "display_name", Field: func(u *user) any { return &u.DisplayName }},
 	{Name: "family_name", Field: func(u *user) any { return &u.FamilyName }},
@@ -74,6 +72,14 @@ var userTable = bunx.NewTable("tc_users", "u", []bunx.Column[user]{
 	{Name: "created_at", Keep: true, Field: func(u *user) any { return bunx.TimeOf(&u.CreatedAt) }},
 	{Name: "updated_at", Field: func(u *user) any { return bunx.TimeOf(&u.UpdatedAt) }},
 })
+
+func foldedOf(u *user) any { return fold.Name(u.Username) }
+
+func labelOf(u *user) any { return fold.Text(u.Label()) }
+
+func searchOf(u *user) any {
+	return fold.Search(u.Username, or(u.DisplayName), or(u.GivenName), or(u.MiddleName), or(u.FamilyName), or(u.Email))
+}
 
 func or(s *string) string {
 	if s == nil {

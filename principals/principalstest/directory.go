@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/fieldtest"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
@@ -16,7 +17,7 @@ import (
 // many is more than any statement takes at once.
 const many = 1203
 
-// directoryUser has a value in every text.
+// directoryUser has a value in every field but Superuser, which no directory sets.
 func directoryUser(name string) principals.DirectoryUser {
 	return principals.DirectoryUser{
 		Username: name, Source: "LDAP", SourceID: "id of " + name, DisplayName: "Ünal '; DROP --?$1", FamilyName: "Doe", GivenName: "Jö",
@@ -84,6 +85,7 @@ func testUserFrom(t *testing.T, s principals.Store) {
 
 func testAddDirectoryUsers(t *testing.T, s principals.Store) {
 	is, ctx := is.New(t), t.Context()
+	fieldtest.Full(t, directoryUser("x"), "Superuser")
 	var all []principals.DirectoryUser
 	for n := range many {
 		all = append(all, directoryUser(fmt.Sprintf("u%04d", n)))

@@ -220,8 +220,9 @@ func testLogins(t *testing.T, s principals.Store) {
 	is.Equal(none, principals.Login{Username: "Jo", Domain: principals.Local, Enabled: true})
 	want := principals.Login{
 		Username: "Jo", Domain: principals.Local, Enabled: true, Hash: "$argon2id$…", Attempts: 3,
-		LockedAt: monday, SetAt: tuesday, ExpiresAt: tuesday.Add(time.Hour),
+		LockedAt: monday, SetAt: tuesday, ExpiresAt: tuesday.Add(time.Hour), Recent: []time.Time{monday, tuesday},
 	}
+	fieldtest.Full(t, want, "Network", "NetworkLock", "Unlock", "Forget") // see testLoginNetworks
 	is.NoErr(s.EditLogin(ctx, "acme", "jo", "", func(l *principals.Login) error { *l = want; return nil }))
 	got, err := s.Login(ctx, "acme", "jo", "")
 	is.NoErr(err)
@@ -265,8 +266,11 @@ func testLoginNetworks(t *testing.T, s principals.Store) {
 	in := principals.NetworkLogin{LoggedInAt: at(3)}
 	set("acme", "192.0.2.1/32", failed)
 	set("acme", "2001:db8::/64", in)
-	set("acme", "", principals.NetworkLogin{Attempts: 1, FailedAt: at(4), LoggedInAt: at(5)})
+	all := principals.NetworkLogin{Attempts: 1, FailedAt: at(4), LockedAt: at(4), LoggedInAt: at(5)}
+	fieldtest.Full(t, all)
+	set("acme", "", all)
 	set("evil", "192.0.2.1/32", in)
+	is.Equal(get("acme", ""), all)
 	is.Equal(get("acme", "192.0.2.1/32"), failed)
 	is.Equal(get("acme", "2001:db8::/64"), in)
 	is.Equal(get("acme", "192.0.2.2/32"), none)
