@@ -154,10 +154,12 @@ func TestDraft(t *testing.T) {
 		is.Equal(blobs, 4)
 		is.Equal(read(t, l, "app", "edited"), "edited") // until the draft is published
 		is.NoErr(l.Replace(ctx, "acme", "app", "draft"))
-		at.add(time.Hour)
-		n, err := l.Hooks().Sweep(ctx, "acme")
-		is.NoErr(err)
-		is.Equal(n, 2)
+		for _, want := range []int{0, 2} { // somebody may still read them
+			at.add(time.Hour)
+			n, err := l.Hooks().Sweep(ctx, "acme")
+			is.NoErr(err)
+			is.Equal(n, want)
+		}
 		blobs, _ = stored(t, db)
 		is.Equal(blobs, 2)
 		is.Equal(read(t, l, "app", "edited")+" "+read(t, l, "app", "same"), "fresh same")

@@ -11,6 +11,8 @@ import (
 
 func TestStore(t *testing.T) {
 	dbtest.EachStore(t, func(t *testing.T, open dbtest.Opener) {
-		appstest.TestStore(t, func(t *testing.T) apps.Store { return bunstore.New(dbtest.People(t, open(t), appstest.Principals()...)) })
+		appstest.TestStore(t, func(t *testing.T) apps.Store {
+			return bunstore.New(dbtest.People(t, open(t), appstest.Principals()...))
+		})
 	})
 }

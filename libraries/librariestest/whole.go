@@ -32,13 +32,13 @@ func testCopy(t *testing.T, s libraries.Store) {
 	is, ctx := is.New(t), t.Context()
 	old := file("dir/Ä")
 	old.SHA256, old.CreatedAt, old.UpdatedAt = "", monday.Add(-time.Hour), tuesday // from before digests were kept
-	is.NoErr(s.Put(ctx, "acme", "l1", old))
+	is.NoErr(name(ctx, s, "acme", "l1", old))
 	put(t, s, "l1", file("a"), file("b"))
 	put(t, s, "l3", file("else"))
 	is.NoErr(s.Copy(ctx, "acme", "l1", "l2"))
 	is.Equal(all(t, s, "acme", "l2"), all(t, s, "acme", "l1"))
 	is.Equal(paths(t, s, "acme", "l1"), []string{"a", "b", "dir/Ä"})
-	is.Equal(errs.CodeOf(s.Put(ctx, "acme", "l2", file("DIR/ä"))), errs.Conflict) // paths are as known as others
+	is.Equal(errs.CodeOf(name(ctx, s, "acme", "l2", file("DIR/ä"))), errs.Conflict) // paths are as known as others
 	is.Equal(errs.CodeOf(s.Copy(ctx, "acme", "l1", "l2")), errs.Conflict)         // it has files
 	is.NoErr(s.Copy(ctx, "acme", "none", "l4"))
 	is.Equal(paths(t, s, "acme", "l4"), []string{})
@@ -99,7 +99,7 @@ func testReplaceAny(t *testing.T, s libraries.Store) {
 				err := s.InTx(ctx, func(ctx context.Context) error { // without the content when the path clashes
 					_, err := s.Add(ctx, "acme", libraries.Content{ID: f.ContentID, SHA256: f.SHA256, Size: f.Size})
 					is.NoErr(err)
-					return s.Put(ctx, "acme", l, f)
+					return name(ctx, s, "acme", l, f)
 				})
 				is.True(err == nil || errs.CodeOf(err) == errs.Conflict)
 			}
@@ -154,12 +154,12 @@ func testWholeIsolation(t *testing.T, s libraries.Store) {
 	is.Equal(paths(t, s, "evil", "l3"), []string{})
 	theirs := file("a")
 	theirs.UpdatedAt = friday
-	is.NoErr(s.Put(ctx, "evil", "l1", theirs))
+	is.NoErr(name(ctx, s, "evil", "l1", theirs))
 	is.NoErr(s.Copy(ctx, "evil", "l1", "l2"))
 	is.NoErr(s.Replace(ctx, "evil", "l1", "l2", tuesday))
 	is.NoErr(s.Replace(ctx, "evil", "l1", "none", tuesday))
 	is.Equal(paths(t, s, "evil", "l1"), []string{})
-	is.NoErr(s.Put(ctx, "evil", "l1", theirs))
+	is.NoErr(name(ctx, s, "evil", "l1", theirs))
 	is.Equal(paths(t, s, "acme", "l1"), []string{"a", "b"})
 	is.Equal(paths(t, s, "acme", "l2"), []string{"b", "c"})
 	is.Equal(release(t, s, friday), nil)
