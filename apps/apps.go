@@ -92,6 +92,9 @@ type Dataset struct {
 	Label     string `json:"label"`     // at most 255 characters; may be empty
 }
 
+// Version changes with every change of the binding.
+func (d Dataset) Version() string { return guard.Version(d.Alias, d.DatasetID, d.Label) }
+
 func versionOf(all []Dataset) []string {
 	texts := make([]string, 0, 3*len(all))
 	for _, d := range all {

@@ -3,14 +3,14 @@ package apps
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"iter"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/internal/uuids"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/shares"
@@ -378,9 +378,9 @@ type Edit struct {
 	SourceID    **string
 	// Defn has the members of the definition that change, a JSON object: null removes one. Its member env has the variables that
 	// change, as texts: null removes one, and entity.Mask keeps its value.
-	Defn []byte
+	Defn json.RawMessage
 	// Settings has the members that change, a JSON object: null removes one.
-	Settings []byte
+	Settings json.RawMessage
 }
 
 // definition reports whether the edit changes what only a draft or an app of this tenant may change.
@@ -637,64 +637,107 @@ func (s *Service) remove(ctx context.Context, tenant string, ids []string) error
 	return s.forget(ctx, tenant, gone)
 }
 
+// Tag is a tag of an app, by its id.
+type Tag string
+
+// Version is the same as long as the app has the tag.
+func (t Tag) Version() string { return guard.Version(string(t)) }
+
 // AddTag adds a tag to an app. It needs the permission assignTags. Errors: errs.NotFound, also for a tag that is not there;
 // errs.Forbidden; errs.Invalid for too many.
 func (s *Service) AddTag(ctx context.Context, id, tag string) (Shown, error) {
-	return s.tag(ctx, id, tag, func(ctx context.Context, tenant string, tags []string, tag string) ([]string, error) {
-		if slices.Contains(tags, tag) {
-			return tags, nil
+	return s.change(ctx, id, toTag, func(ctx context.Context, who caller, app *App) error {
+		key, at, err := findTag(ctx, *app, tag)
+		switch {
+		case err != nil || at >= 0:
+			return err
+		case len(app.Tags) == maxTags:
+			return errs.New(errs.Invalid, "an app has at most %d tags", maxTags)
+		case s.known(ctx, who.Tenant, "tag", key) != nil:
+			return errTag
 		}
-		if len(tags) == maxTags {
-			return nil, errs.New(errs.Invalid, "an app has at most %d tags", maxTags)
-		}
-		if s.known(ctx, tenant, "tag", tag) != nil {
-			return nil, errs.New(errs.NotFound, "Tag not found.")
-		}
-		tags = append(tags, tag)
-		slices.Sort(tags)
-		return tags, nil
+		app.Tags = append(slices.Clone(app.Tags), key)
+		slices.Sort(app.Tags)
+		return nil
 	})
 }
 
 // RemoveTag takes a tag off an app. It needs the permission assignTags. Errors: errs.NotFound, also for a tag that the app does not
 // have; errs.Forbidden.
-func (s *Service) RemoveTag(ctx context.Context, id, tag string) (Shown, error) {
-	return s.tag(ctx, id, tag, func(_ context.Context, _ string, tags []string, tag string) ([]string, error) {
-		at := slices.Index(tags, tag)
-		if at < 0 {
-			return nil, errs.New(errs.NotFound, "Tag not found.")
-		}
-		return slices.Delete(tags, at, at+1), nil
-	})
-}
-
-// tag changes the tags of an app; edit gets a copy of them, and the id of a tag in lower case.
-func (s *Service) tag(ctx context.Context, id, tag string, edit func(ctx context.Context, tenant string, tags []string, tag string) ([]string, error)) (Shown, error) {
-	return s.change(ctx, id, toTag, func(ctx context.Context, who caller, app *App) (err error) {
-		key, ok := uuids.Parse(tag)
-		if !ok {
-			return errs.New(errs.NotFound, "Tag not found.")
-		}
-		app.Tags, err = edit(ctx, who.Tenant, slices.Clone(app.Tags), key)
-		return err
-	})
-}
-
-// SetDatasets changes what an app's aliases are bound to. It needs the permission bind. Errors: errs.NotFound; errs.Forbidden;
-// errs.Invalid naming the field, also for a dataset that is not there.
-func (s *Service) SetDatasets(ctx context.Context, id string, edit func(bound map[string]Dataset) error) (Shown, error) {
-	return s.change(ctx, id, toBind, func(ctx context.Context, who caller, app *App) error {
-		bound := make(map[string]Dataset, len(app.Datasets))
-		for _, d := range app.Datasets {
-			bound[d.Alias] = d
-		}
-		if err := edit(bound); err != nil {
+func (s *Service) RemoveTag(ctx context.Context, id, tag string) error {
+	_, err := s.change(ctx, id, toTag, func(ctx context.Context, _ caller, app *App) error {
+		_, at, err := findTag(ctx, *app, tag)
+		if err != nil {
 			return err
 		}
-		app.Datasets = slices.SortedFunc(maps.Values(bound), func(a, b Dataset) int { return strings.Compare(a.Alias, b.Alias) })
+		if at < 0 {
+			return errTag
+		}
+		app.Tags = slices.Delete(slices.Clone(app.Tags), at, at+1)
+		return nil
+	})
+	return err
+}
+
+var errTag = errs.New(errs.NotFound, "Tag not found.")
+
+// findTag returns the id of a tag in lower case and its place among those of an app, -1 for none, and checks the condition of a
+// write to it.
+func findTag(ctx context.Context, app App, tag string) (id string, at int, err error) {
+	id, ok := uuids.Parse(tag)
+	if !ok {
+		return "", -1, errTag
+	}
+	if at = slices.Index(app.Tags, id); at < 0 {
+		return id, at, guard.Of(ctx, "app-tag").Missing()
+	}
+	return id, at, guard.Check(ctx, "app-tag", Tag(id))
+}
+
+// Bind binds an alias of an app to a dataset: edit gets the binding that is there, or one with the alias alone. It needs the permission
+// bind. Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming the field, also for a dataset that is not there.
+func (s *Service) Bind(ctx context.Context, id, alias string, edit func(*Dataset)) (bound Dataset, err error) {
+	_, err = s.change(ctx, id, toBind, func(ctx context.Context, who caller, app *App) error {
+		at, err := findDataset(ctx, *app, alias)
+		if err != nil {
+			return err
+		}
+		app.Datasets, bound = slices.Clone(app.Datasets), Dataset{Alias: alias}
+		if at < 0 {
+			at, app.Datasets = len(app.Datasets), append(app.Datasets, bound)
+		}
+		edit(&app.Datasets[at])
+		bound = app.Datasets[at]
 		if err := app.accept(); err != nil {
 			return err
 		}
-		return s.knownDatasets(ctx, who.Tenant, app.Datasets)
+		return s.knownDatasets(ctx, who.Tenant, []Dataset{bound})
 	})
+	return bound, err
+}
+
+// Unbind removes the binding of an alias of an app. It needs the permission bind. Errors: errs.NotFound, also for an alias that is not
+// bound; errs.Forbidden.
+func (s *Service) Unbind(ctx context.Context, id, alias string) error {
+	_, err := s.change(ctx, id, toBind, func(ctx context.Context, _ caller, app *App) error {
+		at, err := findDataset(ctx, *app, alias)
+		if err != nil {
+			return err
+		}
+		if at < 0 {
+			return errs.New(errs.NotFound, "Dependency not found.")
+		}
+		app.Datasets = slices.Delete(slices.Clone(app.Datasets), at, at+1)
+		return nil
+	})
+	return err
+}
+
+// findDataset returns the place of the binding of an alias, -1 for none, and checks the condition of a write to it.
+func findDataset(ctx context.Context, app App, alias string) (int, error) {
+	at := slices.IndexFunc(app.Datasets, func(d Dataset) bool { return d.Alias == alias })
+	if at < 0 {
+		return at, guard.Of(ctx, "app-dependency").Missing()
+	}
+	return at, guard.Check(ctx, "app-dependency", app.Datasets[at])
 }

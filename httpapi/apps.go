@@ -58,12 +58,12 @@ func (a *api) appRoutes() []Route {
 		{Method: del, Pattern: one + "/environment/:key", Name: "deleteAppVariable", Row: "app", Tx: true, Options: noOptions{}, Summary: "Remove a variable of an app", handle: a.deleteAppVariable},
 		{Method: get, Pattern: one + "/dependencies", Name: "listAppDependencies", Query: none, Summary: "The datasets that an app uses", handle: a.listAppDependencies},
 		{Method: get, Pattern: one + "/dependencies/:name", Name: "getAppDependency", Summary: "What an alias of an app is bound to", handle: a.getAppDependency},
-		{Method: put, Pattern: one + "/dependencies/:name", Name: "putAppDependency", Row: "app", Tx: true, Summary: "Bind an alias of an app to a dataset", handle: a.putAppDependency},
-		{Method: del, Pattern: one + "/dependencies/:name", Name: "deleteAppDependency", Row: "app", Tx: true, Options: noOptions{}, Summary: "Unbind an alias of an app", handle: a.deleteAppDependency},
+		{Method: put, Pattern: one + "/dependencies/:name", Name: "putAppDependency", Row: "app-dependency", Tx: true, Summary: "Bind an alias of an app to a dataset", handle: a.putAppDependency},
+		{Method: del, Pattern: one + "/dependencies/:name", Name: "deleteAppDependency", Row: "app-dependency", Tx: true, Options: noOptions{}, Summary: "Unbind an alias of an app", handle: a.deleteAppDependency},
 		{Method: get, Pattern: one + "/tags", Name: "listAppTags", Query: none, Summary: "The tags of an app", handle: a.listAppTags},
 		{Method: get, Pattern: one + "/tags/:tagId", Name: "getAppTag", Summary: "One tag of an app", handle: a.getAppTag},
-		{Method: put, Pattern: one + "/tags/:tagId", Name: "putAppTag", Row: "app", Tx: true, Summary: "Tag an app", handle: a.putAppTag},
-		{Method: del, Pattern: one + "/tags/:tagId", Name: "deleteAppTag", Row: "app", Tx: true, Options: noOptions{}, Summary: "Take a tag off an app", handle: a.deleteAppTag},
+		{Method: put, Pattern: one + "/tags/:tagId", Name: "putAppTag", Row: "app-tag", Tx: true, Summary: "Tag an app", handle: a.putAppTag},
+		{Method: del, Pattern: one + "/tags/:tagId", Name: "deleteAppTag", Row: "app-tag", Tx: true, Options: noOptions{}, Summary: "Take a tag off an app", handle: a.deleteAppTag},
 	}
 }
 
@@ -274,8 +274,9 @@ func (a *api) createApp(r *request) (reply, error) {
 		v.Name = *in.Name
 	}
 	v.Slug, v.Description, v.FolderID, v.Source, v.SourceID = in.Slug.Value, in.Description.Value, in.FolderID.Value, in.Source.Value, in.SourceID.Value
-	in.Defn.apply(&v.Defn)
-	in.Settings.apply(&v.Settings)
+	if v.Defn, v.Settings, err = in.objects(); err != nil {
+		return reply{}, err
+	}
 	for _, raw := range in.Datasets {
 		var d datasetInput
 		if err := fill(raw, &d, "datasets"); err != nil {
@@ -311,6 +312,18 @@ type appInput struct {
 	SourceID    field[string]          `json:"sourceId"`
 }
 
+// objects returns the members of defn and settings that are given, nil for none.
+func (in appInput) objects() (defn, settings json.RawMessage, err error) {
+	for name, f := range map[string]field[json.RawMessage]{"defn": in.Defn, "settings": in.Settings} {
+		if f.Set && f.Value == nil {
+			return nil, nil, errs.New(errs.Invalid, "%s must be a JSON object: a member that is null is removed", name)
+		}
+	}
+	in.Defn.apply(&defn)
+	in.Settings.apply(&settings)
+	return defn, settings, nil
+}
+
 // given returns the value of a field that is part of a body, as a change of it.
 func given[T any](f field[T]) **T {
 	if !f.Set {
@@ -335,17 +348,8 @@ func (a *api) putApp(r *request) (reply, error) {
 		tier := apps.Tier(*in.Type)
 		edit.Type = &tier
 	}
-	for _, f := range []struct {
-		name string
-		from field[json.RawMessage]
-		to   *[]byte
-	}{{"defn", in.Defn, &edit.Defn}, {"settings", in.Settings, &edit.Settings}} {
-		if f.from.Set && f.from.Value == nil {
-			return reply{}, errs.New(errs.Invalid, "%s must be a JSON object: a member that is null is removed", f.name)
-		}
-		if f.from.Set {
-			*f.to = *f.from.Value
-		}
+	if edit.Defn, edit.Settings, err = in.objects(); err != nil {
+		return reply{}, err
 	}
 	return a.shownApp(a.Apps.Update(r.Context(), r.param("id"), edit))
 }
@@ -662,7 +666,7 @@ type dependencyBody struct {
 
 func (a *api) dependency(app string, d apps.Dataset) hal.Resource {
 	links := hal.Self(a.href("apps", app, "dependencies", d.Alias)).With("inf:app", a.href("apps", app)).With("inf:dataset", a.href("datasets", d.DatasetID))
-	return hal.Resource{Links: links, Value: dependencyBody{d.Alias, "dataset", d.DatasetID, d.Label}}
+	return hal.Resource{Links: links, Row: d, Beside: struct{}{}, Value: dependencyBody{d.Alias, "dataset", d.DatasetID, d.Label}}
 }
 
 func (a *api) dependencies(app string, all []apps.Dataset) hal.Resource {
@@ -696,7 +700,7 @@ func (a *api) getAppDependency(r *request) (reply, error) {
 	return ok(a.dependency(r.param("id"), v.Datasets[at]))
 }
 
-// putAppDependency serves PUT /api/apps/{id}/dependencies/{name} {datasetId, label?}: 200 and all bindings; 400 for an unknown dataset;
+// putAppDependency serves PUT /api/apps/{id}/dependencies/{name} {datasetId, label?}: 200 and the binding; 400 for an unknown dataset;
 // 404; 403 without the permission bind.
 func (a *api) putAppDependency(r *request) (reply, error) {
 	in, err := decode[struct {
@@ -706,41 +710,27 @@ func (a *api) putAppDependency(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return a.bound(r, func(bound map[string]apps.Dataset) error {
-		d := bound[r.param("name")]
-		d.Alias, d.DatasetID = r.param("name"), in.DatasetID
+	d, err := a.Apps.Bind(r.Context(), r.param("id"), r.param("name"), func(d *apps.Dataset) {
+		d.DatasetID = in.DatasetID
 		in.Label.apply(&d.Label)
-		bound[d.Alias] = d
-		return nil
 	})
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.dependency(r.param("id"), d))
 }
 
 // deleteAppDependency serves DELETE /api/apps/{id}/dependencies/{name}: 200; 404; 403.
 func (a *api) deleteAppDependency(r *request) (reply, error) {
-	_, err := a.bound(r, func(bound map[string]apps.Dataset) error {
-		if _, there := bound[r.param("name")]; !there {
-			return errs.New(errs.NotFound, "Dependency not found.")
-		}
-		delete(bound, r.param("name"))
-		return nil
-	})
-	if err != nil {
+	if err := a.Apps.Unbind(r.Context(), r.param("id"), r.param("name")); err != nil {
 		return reply{}, err
 	}
 	return done()
 }
 
-func (a *api) bound(r *request, edit func(bound map[string]apps.Dataset) error) (reply, error) {
-	v, err := a.Apps.SetDatasets(r.Context(), r.param("id"), edit)
-	if err != nil {
-		return reply{}, err
-	}
-	return ok(a.dependencies(r.param("id"), v.Datasets))
-}
-
 func (a *api) appTag(app, id string) hal.Resource {
 	links := hal.Self(a.href("apps", app, "tags", id)).With("inf:app", a.href("apps", app)).With("inf:tag", a.href("tags", id))
-	return hal.Resource{Links: links, Value: map[string]string{"tagId": id}}
+	return hal.Resource{Links: links, Row: apps.Tag(id), Beside: struct{}{}, Value: map[string]string{"tagId": id}}
 }
 
 func (a *api) appTags(app string, tags []string) hal.Resource {
@@ -774,18 +764,17 @@ func (a *api) getAppTag(r *request) (reply, error) {
 	return ok(a.appTag(r.param("id"), id))
 }
 
-// putAppTag serves PUT /api/apps/{id}/tags/{tagId}: 200 and all tags of the app; 404, also for an unknown tag; 403.
+// putAppTag serves PUT /api/apps/{id}/tags/{tagId}: 200 and the tag of the app; 404, also for an unknown tag; 403.
 func (a *api) putAppTag(r *request) (reply, error) {
-	v, err := a.Apps.AddTag(r.Context(), r.param("id"), r.param("tagId"))
-	if err != nil {
+	if _, err := a.Apps.AddTag(r.Context(), r.param("id"), r.param("tagId")); err != nil {
 		return reply{}, err
 	}
-	return ok(a.appTags(r.param("id"), v.Tags))
+	return ok(a.appTag(r.param("id"), strings.ToLower(r.param("tagId"))))
 }
 
 // deleteAppTag serves DELETE /api/apps/{id}/tags/{tagId}: 200; 404; 403.
 func (a *api) deleteAppTag(r *request) (reply, error) {
-	if _, err := a.Apps.RemoveTag(r.Context(), r.param("id"), r.param("tagId")); err != nil {
+	if err := a.Apps.RemoveTag(r.Context(), r.param("id"), r.param("tagId")); err != nil {
 		return reply{}, err
 	}
 	return done()
