@@ -13,9 +13,14 @@ type Unchecked struct{ s *Service }
 // Unchecked returns the methods that check no permission.
 func (s *Service) Unchecked() Unchecked { return Unchecked{s} }
 
-// Hooks returns what is done with the records of used logins: Sweep removes those that have expired.
+// Hooks returns the count of domains, the column of their secrets, and what is done with the records of used logins: Sweep removes
+// those that have expired.
 func (u Unchecked) Hooks() entity.Hooks {
-	return entity.Hooks{Sweep: func(ctx context.Context, tenant string) (int, error) {
-		return u.s.o.Store.Sweep(ctx, tenant, u.s.stamp())
-	}}
+	return entity.Hooks{
+		Counts: entity.CountRows(90, "domains", u.s.o.Store.Count),
+		Sealed: []entity.SealedColumn{{Table: secretsTable, Column: secretsColumn, Key: "id"}},
+		Sweep: func(ctx context.Context, tenant string) (int, error) {
+			return u.s.o.Store.Sweep(ctx, tenant, u.s.stamp())
+		},
+	}
 }

@@ -71,6 +71,8 @@ type Store interface {
 	OfUsers(ctx context.Context, tenant string, usernames []string, at time.Time) (tokens, sessions int, err error)
 	// Sweep removes the sessions that ended before a time and returns their number.
 	Sweep(ctx context.Context, tenant string, before time.Time) (int, error)
+	// CountTokens returns how many API tokens a tenant has.
+	CountTokens(ctx context.Context, tenant string) (int, error)
 }
 
 // Authenticator authenticates users of a domain by their passwords. *domains.Service implements it and, for the domain local only,

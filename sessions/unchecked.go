@@ -30,10 +30,11 @@ func (u Unchecked) FlushAll(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// Hooks returns what is done with sessions and tokens: those of renamed users follow them and those of deleted ones go by
+// Hooks returns the count of tokens, and what is done with sessions and tokens: those of renamed users follow them and those of deleted ones go by
 // themselves, and Sweep removes the sessions that have ended.
 func (u Unchecked) Hooks() entity.Hooks {
 	return entity.Hooks{
+		Counts: entity.CountRows(100, "API tokens", u.s.o.Store.CountTokens),
 		Dependents: func(ctx context.Context, tenant string, kind entity.Kind, ids []string, at time.Time) ([]entity.Dependent, error) {
 			if kind != entity.KindUser {
 				return nil, nil
