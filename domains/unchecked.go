@@ -7,7 +7,8 @@ import (
 )
 
 // Unchecked has the methods of a Service that check no permission: they need no actor and take any tenant. They are for the
-// program that builds the services and for its command line. Do not pass them what a request says before it has been checked.
+// program that builds the services, for its command line and, as those of logins check a password or what a provider sends, for
+// requests of people who have not logged in yet. Do not pass the others what a request says before it has been checked.
 type Unchecked struct{ s *Service }
 
 // Unchecked returns the methods that check no permission.
