@@ -428,6 +428,10 @@ func testDeployments(t *testing.T, s bundles.Store) {
 	is.NoErr(err)
 	is.Equal(all, []bundles.Deployment{brought("tag", "a", "2", false), brought("tag", "b", "1", false), brought("tag", "c", "3", false)})
 
+	one := []bundles.Deployment{brought("tag", "z", "", false)}
+	for _, where := range [][2]string{{"acme", "evil"}, {"acme", "other"}, {"evil", "evil"}} {
+		is.NoErr(s.SetDeployed(ctx, where[0], where[1], id(2), one))
+	}
 	is.NoErr(s.ForgetSource(ctx, "acme", "evil"))
 	for where, want := range map[[2]string]int{{"acme", "evil"}: 0, {"acme", "other"}: 1, {"evil", "evil"}: 1} {
 		all, err := s.Deployed(ctx, where[0], where[1], id(2))
