@@ -198,7 +198,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		Refusal: domains.MinRefusal, Log: c.Log, Now: c.Now, NewID: c.NewID,
 	})
 	app.Tenants = tenants.New(tenants.Options{
-		Store: tenantstore.New(c.DB).Notify(settings.Bump), Changes: settings.Of, Keys: keys,
+		Store: tenantstore.New(c.DB).Notify(settings.Bump), Changes: settings.Of, Keys: keys, Hooks: app.registry,
 		KnownDomain: domains.Lookup{Store: logins}.Known, Username: app.Principals.Unchecked().Username, Now: c.Now,
 	})
 	app.AIInstructions = aiinstr.New(aiinstr.Options{
@@ -242,7 +242,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	}
 	app.Sessions = sessions.New(sessions.Options{
 		Store: sessionstore.New(c.DB).Notify(rights.Bump), Changes: rights.Of,
-		Authenticator: app.Domains, Tenants: app.Tenants.Unchecked(), Refusal: domains.MinRefusal,
+		Authenticator: app.Domains.Unchecked(), Tenants: app.Tenants.Unchecked(), Refusal: domains.MinRefusal,
 		Lifetime: c.SessionLifetime, Now: c.Now, NewID: c.NewID,
 	})
 	app.Bundles, err = bundles.New(bundles.Options{
@@ -256,9 +256,10 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		return err
 	}
 	app.registry.AddHooks(
-		app.Principals.Unchecked().Hooks(), app.Tenants.Unchecked().Hooks(), app.Uploads.Unchecked().Hooks(),
-		app.Downloads.Unchecked().Hooks(), libraryFiles.Hooks(), app.Comments.Unchecked().Hooks(), app.Domains.Unchecked().Hooks(), app.Sessions.Unchecked().Hooks(),
-		app.Bundles.Unchecked().Hooks(),
+		app.Principals.Unchecked().Hooks(), app.Apps.Unchecked().Hooks(), app.Tenants.Unchecked().Hooks(), app.Uploads.Unchecked().Hooks(), app.Downloads.Unchecked().Hooks(),
+		app.Colors.Unchecked().Hooks(), app.AIInstructions.Unchecked().Hooks(), app.Content.Unchecked().Hooks(), libraryFiles.Hooks(),
+		app.Comments.Unchecked().Hooks(), app.Domains.Unchecked().Hooks(), app.Sessions.Unchecked().Hooks(), app.Bundles.Unchecked().Hooks(),
+		entity.Hooks{Counts: entity.CountRows(80, "files", blobs.Count)},
 	)
 	return nil
 }

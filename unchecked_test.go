@@ -18,16 +18,11 @@ import (
 // withoutActor are the methods of services that check no permission, each with its reason. All others that a program may need
 // without an actor belong to the Unchecked of their package.
 var withoutActor = map[string]string{
-	"bundles.Column":        "describes a driver, whoever asks",
-	"bundles.Known":         "describes a driver, whoever asks",
-	"domains.Authenticate":  "checks a password",
-	"domains.Begin":         "begins a login",
-	"domains.Finish":        "checks what a provider sends",
-	"domains.Info":          "describes a driver, whoever asks",
-	"domains.Metadata":      "is for providers, who have no session",
+	"bundles.Column":        "has no context: describes a driver, whoever asks",
+	"bundles.Known":         "has no context: describes a driver, whoever asks",
+	"domains.Info":          "has no context: describes a driver, whoever asks",
 	"sessions.Authenticate": "checks a session or token",
 	"sessions.Login":        "checks a password",
-	"sessions.Tenant":       "begins a login",
 }
 
 // TestServicesCheckTheActor: a method of a service asks who calls before it passes the context on to anything else.
@@ -60,14 +55,21 @@ func TestServicesCheckTheActor(t *testing.T) {
 
 func TestActorCheckNoticesUncheckedMethods(t *testing.T) {
 	f, err := parser.ParseFile(token.NewFileSet(), "", `package p
-		func (s *Service) From(ctx context.Context) error { a, err := actor.From(ctx); return s.store.Get(ctx, a.Tenant) }
+		func (s *Service) From(ctx context.Context) error { a, err := actor.From(ctx); if err != nil { return err }; return s.store.Get(ctx, a.Tenant) }
 		func (s *Service) Allowed(ctx context.Context) error { if _, err := actor.Allowed(ctx, actor.Superuser); err != nil { return err }; return nil }
 		func (s *Service) ByMethod(ctx context.Context) error { return s.From(ctx) }
 		func (s *Service) ByFunction(ctx context.Context) error { return find(ctx) }
-		func (s *Service) Iterator(ctx context.Context) iter.Seq[int] { return func(yield func(int) bool) { actor.From(ctx) } }
+		func (s *Service) Iterator(ctx context.Context) iter.Seq[int] { return func(yield func(int) bool) { if _, err := actor.From(ctx); err != nil { return } } }
+		func (s *Service) Kept(ctx context.Context) error { var err error; s.a, err = actor.From(ctx); if err == nil { err = s.store.Get(ctx) }; return err }
 		func (s *Service) Given(a actor.Actor) bool { return a.Superuser }
 		func find(ctx context.Context) error { _, err := actor.From(ctx); return err }
 
+		func (s *Service) Blank(ctx context.Context) error { _, _ = actor.From(ctx); return s.store.Get(ctx, "acme") }
+		func (s *Service) NoResult(ctx context.Context) error { actor.From(ctx); return s.store.Get(ctx, "acme") }
+		func (s *Service) Overwritten(ctx context.Context) error { a, err := actor.From(ctx); b, err := s.store.Get(ctx, a.Tenant); return err }
+		func (s *Service) NoResultOfMethod(ctx context.Context) error { s.From(ctx); return s.store.Get(ctx, "acme") }
+		func (s *Service) AnyTenant(ctx context.Context, tenant string) error { if _, err := actor.From(ctx); err != nil { return err }; return s.store.Get(ctx, tenant) }
+		func (s *Service) GivenWithContext(ctx context.Context, a actor.Actor) error { return s.store.Get(ctx, a.Tenant) }
 		func (s *Service) Nothing(ctx context.Context) error { return nil }
 		func (s *Service) NoContext() entity.Type { return entity.Type{} }
 		func (s *Service) Store(ctx context.Context, tenant string) error { return s.store.Get(ctx, tenant) }
@@ -89,7 +91,7 @@ func TestActorCheckNoticesUncheckedMethods(t *testing.T) {
 			checked = append(checked, m.Name.Name)
 		}
 	}
-	is.New(t).Equal(checked, []string{"From", "Allowed", "ByMethod", "ByFunction", "Iterator", "Given"})
+	is.New(t).Equal(checked, []string{"From", "Allowed", "ByMethod", "ByFunction", "Iterator", "Kept", "Given"})
 }
 
 // services returns the files of the package of each service that App has, by the package's name.
@@ -146,19 +148,26 @@ func receiver(fn *ast.FuncDecl) string {
 	return name.Name
 }
 
-// checks reports whether a function gets an actor, or the first call that it passes its context to is actor.From or actor.Allowed,
-// or a function of the package that checks, too.
+// checks reports whether a function gets an actor and no context, or the first call that it passes its context to is actor.From or
+// actor.Allowed, or a function of the package that checks, too, and it looks at the error of that call at once. It has no parameter
+// tenant: the tenant is the actor's.
 func (p actorCheck) checks(fn *ast.FuncDecl, callers ...*ast.FuncDecl) bool {
 	if slices.Contains(callers, fn) {
 		return false
 	}
+	given, withContext := false, false
 	for _, param := range fn.Type.Params.List {
-		if selects(param.Type, "actor", "Actor") {
-			return true
+		given = given || selects(param.Type, "actor", "Actor")
+		withContext = withContext || selects(param.Type, "context", "Context")
+		if slices.ContainsFunc(param.Names, func(name *ast.Ident) bool { return name.Name == "tenant" }) {
+			return false
 		}
 	}
+	if given && !withContext {
+		return true
+	}
 	first, always := firstWithContext(fn.Body)
-	if !always {
+	if !always || !usesError(fn.Body, first) {
 		return false
 	}
 	if selects(first.Fun, "actor", "From") || selects(first.Fun, "actor", "Allowed") {
@@ -174,6 +183,69 @@ func (p actorCheck) checks(fn *ast.FuncDecl, callers ...*ast.FuncDecl) bool {
 		}
 	}
 	return called != nil && p.checks(called, append(callers, fn)...)
+}
+
+// usesError reports whether the error that a call returns last is returned as it is, or named and looked at by the same or the next
+// statement.
+func usesError(body *ast.BlockStmt, call *ast.CallExpr) (used bool) {
+	var named string
+	assigns := func(s ast.Stmt) bool { // the results of call, the last one to named
+		a, ok := s.(*ast.AssignStmt)
+		if !ok || len(a.Rhs) != 1 || a.Rhs[0] != call {
+			return false
+		}
+		last, ok := a.Lhs[len(a.Lhs)-1].(*ast.Ident)
+		if ok {
+			named = last.Name
+		}
+		return ok && named != "_"
+	}
+	reads := func(n ast.Node) (found bool) {
+		if n == nil {
+			return false
+		}
+		ast.Inspect(n, func(n ast.Node) bool {
+			x, ok := n.(*ast.Ident)
+			found = found || ok && x.Name == named
+			return true
+		})
+		return found
+	}
+	statements := func(list []ast.Stmt) {
+		for i, s := range list[:max(len(list)-1, 0)] {
+			if !assigns(s) {
+				continue
+			}
+			switch next := list[i+1].(type) {
+			case *ast.IfStmt:
+				used = used || reads(next.Cond) && (next.Init == nil || !overwrites(next.Init, named))
+			case *ast.ReturnStmt:
+				used = used || reads(next)
+			case *ast.SwitchStmt:
+				used = used || reads(next)
+			}
+		}
+	}
+	ast.Inspect(body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ReturnStmt:
+			used = used || slices.Contains(n.Results, ast.Expr(call))
+		case *ast.IfStmt:
+			used = used || n.Init != nil && assigns(n.Init) && reads(n.Cond)
+		case *ast.BlockStmt:
+			statements(n.List)
+		case *ast.CaseClause:
+			statements(n.Body)
+		}
+		return true
+	})
+	return used
+}
+
+// overwrites reports whether a statement assigns to a name.
+func overwrites(s ast.Stmt, name string) bool {
+	a, ok := s.(*ast.AssignStmt)
+	return ok && slices.ContainsFunc(a.Lhs, func(e ast.Expr) bool { x, ok := e.(*ast.Ident); return ok && x.Name == name })
 }
 
 // firstWithContext returns the first call that has the argument ctx, nil for none, and whether it always happens: it is in no branch

@@ -82,6 +82,8 @@ type Store interface {
 
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
+	// Count returns how many instructions a tenant has.
+	Count(ctx context.Context, tenant string) (int, error)
 }
 
 // Settings reports whether a tenant's AI module is on. tenants.Unchecked implements it.

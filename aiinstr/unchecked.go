@@ -38,3 +38,8 @@ func (u Unchecked) Type() entity.Type {
 		Transferer: u.s.transferer(),
 	}
 }
+
+// Hooks returns the count of instructions.
+func (u Unchecked) Hooks() entity.Hooks {
+	return entity.Hooks{Counts: entity.CountRows(60, "AI instructions", u.s.store.Count)}
+}

@@ -173,6 +173,9 @@ type Store interface {
 	// Shares returns the shares of apps.
 	Shares() shares.Store
 
+	// Count returns how many apps a tenant has, without drafts, deleted ones included.
+	Count(ctx context.Context, tenant string) (int, error)
+
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
 }

@@ -44,7 +44,19 @@ func (u Unchecked) Type() entity.Type {
 			moved, err := s.store.Reassign(ctx, tenant, from, to, s.stamp())
 			return transfer.Refs(alive(moved), App.Ref), err
 		},
-		Hooks: entity.Hooks{Renamed: s.store.Shares().RenameUsers, Deleted: s.deletedElsewhere},
+	}
+}
+
+// Hooks returns what is done with apps and shares: shares follow users who are renamed, and go with the users and teams that are
+// deleted; apps are counted; and the columns of secrets.
+func (u Unchecked) Hooks() entity.Hooks {
+	return entity.Hooks{
+		Renamed: u.s.store.Shares().RenameUsers, Deleted: u.s.deletedElsewhere, Counts: entity.CountRows(35, "apps", u.s.store.Count),
+		Sealed: []entity.SealedColumn{
+			{Table: sealedTable, Column: sealedColumn, Key: "id"},
+			{Table: sealedTable, Column: "webhook_secret", Key: "id"},
+			{Table: sealedTable, Column: "db_role_password", Key: "id"},
+		},
 	}
 }
 

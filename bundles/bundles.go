@@ -141,6 +141,10 @@ type Store interface {
 	// RunAndRollBack runs fn as InTx does and rolls back what it did. Errors: fn's own; errs.Invalid, before fn runs, when ctx
 	// carries a transaction, which would keep it.
 	RunAndRollBack(ctx context.Context, fn func(ctx context.Context) error) error
+	// Count returns how many bundles a tenant has.
+	Count(ctx context.Context, tenant string) (int, error)
+	// ForgetSource removes the deployments of all bundles of a source from a tenant.
+	ForgetSource(ctx context.Context, tenant, source string) error
 }
 
 // Tenants decides which tenants may deploy into which. tenants.Unchecked implements it.

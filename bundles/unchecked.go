@@ -11,5 +11,10 @@ type Unchecked struct{ s *Service }
 // Unchecked returns the methods that check no permission.
 func (s *Service) Unchecked() Unchecked { return Unchecked{s} }
 
-// Hooks returns what bundles do when users are renamed: their entries and the records of deploys follow.
-func (u Unchecked) Hooks() entity.Hooks { return entity.Hooks{Renamed: u.s.store.RenameUsers} }
+// Hooks returns the count of bundles, and what is done with the records of deploys and the entries of bundles: those of renamed users
+// get the new names, and the records of deploys from a deleted tenant are removed.
+func (u Unchecked) Hooks() entity.Hooks {
+	return entity.Hooks{
+		Renamed: u.s.store.RenameUsers, Counts: entity.CountRows(40, "bundles", u.s.store.Count), TenantDeleted: u.s.store.ForgetSource,
+	}
+}

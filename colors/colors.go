@@ -59,6 +59,8 @@ type Store interface {
 	Lock(ctx context.Context, tenant string) error
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
+	// Count returns how many colors a tenant has.
+	Count(ctx context.Context, tenant string) (int, error)
 }
 
 // Service implements the rules for colors over a Store.

@@ -31,3 +31,8 @@ func (u Unchecked) Type() entity.Type {
 		},
 	}
 }
+
+// Hooks returns the count of colors.
+func (u Unchecked) Hooks() entity.Hooks {
+	return entity.Hooks{Counts: entity.CountRows(50, "colors", u.s.store.Count)}
+}

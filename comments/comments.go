@@ -123,6 +123,8 @@ type Store interface {
 
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
+	// Count returns how many comments a tenant has.
+	Count(ctx context.Context, tenant string) (int, error)
 }
 
 // Users are the people of a tenant. *principals.Service implements it.

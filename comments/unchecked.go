@@ -25,9 +25,12 @@ func (u Unchecked) NotifyUsers(ctx context.Context, tenant string, users []strin
 	return u.s.queue.Enqueue(ctx, tenant, all)
 }
 
-// Hooks returns what comments do when their entities or people change. With an entity all comments on it are removed. What deleted
-// users said stays, without an author: users who get their names later are not the authors. Renamed users keep what they said and
-// where they are mentioned; messages stay as they were said.
+// Hooks returns what comments do when their entities or people change. With an entity all comments on it are removed. The comments of deleted
+// users stay, without an author: users who get their names later are not the authors. Renamed users keep their comments and
+// where they are mentioned; messages stay as they were written.
 func (u Unchecked) Hooks() entity.Hooks {
-	return entity.Hooks{Renamed: u.s.store.RenameUsers, Deleted: u.s.deleted, Dependents: u.s.dependents, Additions: u.s.additions}
+	return entity.Hooks{
+		Renamed: u.s.store.RenameUsers, Deleted: u.s.deleted, Dependents: u.s.dependents, Additions: u.s.additions,
+		Counts: entity.CountRows(70, "comments", u.s.store.Count),
+	}
 }

@@ -146,6 +146,8 @@ type Store interface {
 
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
+	// Count returns how many entities a tenant has, drafts included.
+	Count(ctx context.Context, tenant string) (int, error)
 }
 
 // Directory looks up the principals of a tenant.

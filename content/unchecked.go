@@ -32,3 +32,8 @@ func (u Unchecked) Types() []entity.Type {
 	}
 	return types
 }
+
+// Hooks returns the count of entities.
+func (u Unchecked) Hooks() entity.Hooks {
+	return entity.Hooks{Counts: entity.CountRows(30, "items of content", u.s.store.Count)}
+}

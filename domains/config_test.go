@@ -26,7 +26,7 @@ func TestSecrets(t *testing.T) {
 		is.Equal(d.Sealed, "")
 		w.paper.all = []domains.Entry{person(1)}
 		in := func(password string) bool {
-			_, err := w.Authenticate(t.Context(), "acme", "books", "user0001", password)
+			_, err := w.Unchecked().Authenticate(t.Context(), "acme", "books", "user0001", password)
 			return err == nil
 		}
 		is.True(in("hush-hush"))
@@ -79,14 +79,14 @@ func TestSecretsStayWhereTheyWere(t *testing.T) {
 		is.Equal(errs.CodeOf(err), errs.Invalid)
 		is.Equal(errs.MessageOf(err), "config.password must be sent again, or null to drop it: config."+name+" may change where it is sent")
 	}
-	_, err := w.Authenticate(t.Context(), "acme", "books", "user0001", "hush-hush")
+	_, err := w.Unchecked().Authenticate(t.Context(), "acme", "books", "user0001", "hush-hush")
 	is.NoErr(err) // nothing was written
 	_, err = w.Update(root(t), "books", func(d *domains.Domain) error {
 		d.Config, d.Description = json.RawMessage(`{ "n": 1.0, "url": "ldap://x" }`), new("the same configuration")
 		return nil
 	})
 	is.NoErr(err)
-	_, err = w.Authenticate(t.Context(), "acme", "books", "user0001", "hush-hush")
+	_, err = w.Unchecked().Authenticate(t.Context(), "acme", "books", "user0001", "hush-hush")
 	is.NoErr(err)
 	for _, config := range []string{`{"url": "ldap://new", "password": "sent again"}`, `{"url": "ldap://newer", "password": null}`} {
 		_, err := w.Update(root(t), "books", func(d *domains.Domain) error { d.Config = json.RawMessage(config); return nil })
@@ -122,7 +122,7 @@ func TestUnready(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	d := w.add(t, "Books", "paper", `null`)
 	is.Equal(d.Unready, "The domain books has no configuration.")
-	_, err := w.Authenticate(t.Context(), "acme", "books", "jo", "x")
+	_, err := w.Unchecked().Authenticate(t.Context(), "acme", "books", "jo", "x")
 	is.Equal(errs.MessageOf(err), "Unable to log in")
 	is.True(strings.Contains(err.Error(), "The domain books has no configuration."))
 	d, err = w.Update(root(t), "books", func(d *domains.Domain) error { d.Config = json.RawMessage(`{"url": "ldap://x"}`); return nil })
@@ -134,7 +134,7 @@ func TestUnready(t *testing.T) {
 	d, err = w.Get(root(t), "books")
 	is.NoErr(err)
 	is.True(strings.HasPrefix(d.Unready, "config.url "))
-	_, err = w.Authenticate(t.Context(), "acme", "books", "jo", "x")
+	_, err = w.Unchecked().Authenticate(t.Context(), "acme", "books", "jo", "x")
 	is.True(strings.Contains(err.Error(), "config.url "))
 	d, err = w.Get(root(t), "local")
 	is.NoErr(err)

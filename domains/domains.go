@@ -102,6 +102,8 @@ type Store interface {
 	LockTenant(ctx context.Context, tenant string) error
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
+	// Count returns how many domains a tenant has.
+	Count(ctx context.Context, tenant string) (int, error)
 }
 
 // Sealer encrypts secrets so that a value opens only in the place it was sealed for. *keyring.Ring implements it.

@@ -73,13 +73,13 @@ func TestHangingDirectory(t *testing.T) {
 	begun := time.Now()
 	for i := range cap(answers) {
 		logins.Go(func() {
-			_, err := w.Authenticate(t.Context(), "acme", "hangs", fmt.Sprint("user", i), "secret")
+			_, err := w.Unchecked().Authenticate(t.Context(), "acme", "hangs", fmt.Sprint("user", i), "secret")
 			answers <- errs.CodeOf(err)
 		})
 	}
 	for range 20 {
 		time.Sleep(20 * time.Millisecond)
-		_, err := w.Authenticate(t.Context(), "acme", "books", "user0001", "secret")
+		_, err := w.Unchecked().Authenticate(t.Context(), "acme", "books", "user0001", "secret")
 		is.NoErr(err) // for want of a place it would be errs.Unavailable
 	}
 	logins.Wait()
@@ -96,7 +96,7 @@ func TestHangingDirectory(t *testing.T) {
 
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err := w.Authenticate(ctx, "acme", "hangs", "jo", "secret")
+	_, err := w.Unchecked().Authenticate(ctx, "acme", "hangs", "jo", "secret")
 	is.True(err != nil && time.Since(begun) < 20*time.Second) // who hangs up does not wait
 }
 
@@ -176,7 +176,7 @@ func TestLockedAndAway(t *testing.T) {
 	w.add(t, "Books", "paper", `{"url": "x", "password": "secret"}`)
 	w.paper.all = []domains.Entry{person(1)}
 	try := func(password string) errs.Code {
-		_, err := w.Authenticate(t.Context(), "acme", "books", "user0001", password)
+		_, err := w.Unchecked().Authenticate(t.Context(), "acme", "books", "user0001", password)
 		return errs.CodeOf(err)
 	}
 	is.Equal(try("secret"), errs.Code(""))
@@ -198,12 +198,12 @@ func TestRefusalTime(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	w.add(t, "Books", "paper", `{"url": "x", "password": "secret"}`)
 	w.paper.all = []domains.Entry{person(1)}
-	_, err := w.Authenticate(t.Context(), "acme", "books", "user0001", "secret")
+	_, err := w.Unchecked().Authenticate(t.Context(), "acme", "books", "user0001", "secret")
 	is.NoErr(err)
 	refused := func(domain, name, password string) {
 		t.Helper()
 		begun := time.Now()
-		_, err := w.Authenticate(t.Context(), "acme", domain, name, password)
+		_, err := w.Unchecked().Authenticate(t.Context(), "acme", domain, name, password)
 		is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 		is.True(time.Since(begun) >= 150*time.Millisecond)
 	}
@@ -218,6 +218,6 @@ func TestRefusalTime(t *testing.T) {
 	refused("books", "user0001", "secret") // locked
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	_, err = w.Authenticate(ctx, "acme", "books", "nobody", "secret")
+	_, err = w.Unchecked().Authenticate(ctx, "acme", "books", "nobody", "secret")
 	is.Equal(errs.CodeOf(err), errs.Unauthenticated) // who has hung up needs no wait, and the log has the reason
 }

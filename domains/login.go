@@ -76,18 +76,18 @@ const (
 //
 // Errors: errs.Unauthenticated "Unable to log in", the same for every reason; errs.Upstream if the directory cannot be
 // reached; errs.Unavailable after 30 seconds if too many other logins use it. An empty password is never sent to a directory.
-func (s *Service) Authenticate(ctx context.Context, tenant, domain, username, password string) (principals.User, error) {
+func (u Unchecked) Authenticate(ctx context.Context, tenant, domain, username, password string) (principals.User, error) {
 	admitted := time.Now()
-	u, err := s.authenticate(ctx, tenant, domain, username, password, &admitted)
+	user, err := u.s.authenticate(ctx, tenant, domain, username, password, &admitted)
 	if errs.CodeOf(err) == errs.Unauthenticated {
-		soonest := time.NewTimer(time.Until(admitted.Add(s.limits.refusal)))
+		soonest := time.NewTimer(time.Until(admitted.Add(u.s.limits.refusal)))
 		defer soonest.Stop()
 		select {
 		case <-soonest.C:
 		case <-ctx.Done(): // the client has gone
 		}
 	}
-	return u, err
+	return user, err
 }
 
 func (s *Service) authenticate(ctx context.Context, tenant, domain, username, password string, admitted *time.Time) (principals.User, error) {
@@ -202,29 +202,29 @@ func (s *Service) redirects(ctx context.Context, tenant, domain string) (Domain,
 	return d, login, nil
 }
 
-// Begin starts a login at a domain's provider. It needs no actor, as nobody has logged in yet. returnTo is a path at this service,
+// Begin starts a login at a domain's provider. returnTo is a path at this service,
 // "" for none. Errors: errs.NotFound, the same for every reason; errs.Invalid for another returnTo, and for one that is too long; errs.Upstream.
-func (s *Service) Begin(ctx context.Context, tenant, domain string, at Endpoints, returnTo string) (Started, error) {
+func (u Unchecked) Begin(ctx context.Context, tenant, domain string, at Endpoints, returnTo string) (Started, error) {
 	if !isPath(returnTo) {
 		return Started{}, errs.New(errs.Invalid, "returnTo must be a path of this service, such as /apps")
 	}
-	d, login, err := s.redirects(ctx, tenant, domain)
+	d, login, err := u.s.redirects(ctx, tenant, domain)
 	if err != nil {
 		return Started{}, err
 	}
-	begun := Started{State: s.o.NewSecret(), Ends: s.stamp().Add(loginTimeout)}
+	begun := Started{State: u.s.o.NewSecret(), Ends: u.s.stamp().Add(loginTimeout)}
 	location, memory, err := login.Begin(ctx, at, begun.State)
 	if err != nil {
 		return Started{}, hidden(err)
 	}
 	begun.Location = location
 	p := pending{Domain: d.ID, Memory: memory, ReturnTo: returnTo, Ends: begun.Ends}
-	begun.Browser, err = s.keep(tenant, begun.State, p)
+	begun.Browser, err = u.s.keep(tenant, begun.State, p)
 	if err != nil || len(begun.Browser) <= maxPending {
 		return begun, err
 	}
 	p.ReturnTo = ""
-	without, err := s.keep(tenant, begun.State, p)
+	without, err := u.s.keep(tenant, begun.State, p)
 	switch {
 	case err != nil:
 	case len(without) > maxPending:
@@ -263,26 +263,26 @@ type Finished struct {
 	ReturnTo string
 }
 
-// Finish completes a login that Begin started. It needs no actor: it checks what the provider sends. tenant and domain are those of
+// Finish completes a login that Begin started, after a check of what the provider sends. tenant and domain are those of
 // the address that the provider sent the browser to, and browser is what the browser has kept. The first login creates the user. A
 // login can be finished once, by its own browser, whether it succeeds or not. As with Authenticate, at most 8 of a domain and 12 of
 // a tenant run at once.
 // Errors: errs.Unauthenticated "Unable to log in", the same for every reason; errs.Upstream; errs.Unavailable if the login has
 // not been used and may be tried again.
-func (s *Service) Finish(ctx context.Context, tenant, domain string, at Endpoints, state, browser string, params url.Values) (Finished, error) {
-	p, err := s.pending(tenant, state, browser)
+func (u Unchecked) Finish(ctx context.Context, tenant, domain string, at Endpoints, state, browser string, params url.Values) (Finished, error) {
+	p, err := u.s.pending(tenant, state, browser)
 	if err != nil {
 		return Finished{}, refusal(err)
 	}
-	leave, err := s.takePlace(ctx, place{tenant, domain})
+	leave, err := u.s.takePlace(ctx, place{tenant, domain})
 	if err != nil {
 		return Finished{}, err
 	}
 	defer leave()
-	if !s.o.Now().Before(p.Ends) { // checked after the wait: once it has expired, Sweep may have removed the record of its use
+	if !u.s.o.Now().Before(p.Ends) { // checked after the wait: once it has expired, Sweep may have removed the record of its use
 		return Finished{}, refusal(errs.New(errs.Invalid, "the login took too long"))
 	}
-	err = s.o.Store.UseLogin(ctx, tenant, p.Domain, hash(state), p.Ends.Add(kept))
+	err = u.s.o.Store.UseLogin(ctx, tenant, p.Domain, hash(state), p.Ends.Add(kept))
 	switch {
 	case errs.CodeOf(err) == errs.Conflict:
 		return Finished{}, refusal(err)
@@ -291,7 +291,7 @@ func (s *Service) Finish(ctx context.Context, tenant, domain string, at Endpoint
 	case p.Domain != domain:
 		return Finished{}, refusal(errs.New(errs.Invalid, "the login is of another domain"))
 	}
-	d, login, err := s.redirects(ctx, tenant, domain)
+	d, login, err := u.s.redirects(ctx, tenant, domain)
 	if err != nil {
 		if errs.CodeOf(err) == errs.NotFound {
 			err = refusal(err)
@@ -302,8 +302,8 @@ func (s *Service) Finish(ctx context.Context, tenant, domain string, at Endpoint
 	if err != nil {
 		return Finished{}, hidden(err)
 	}
-	u, err := s.o.Principals.Admit(ctx, tenant, domain, d.Type, who)
-	return Finished{Tenant: tenant, User: u, ReturnTo: p.ReturnTo}, hidden(err)
+	user, err := u.s.o.Principals.Admit(ctx, tenant, domain, d.Type, who)
+	return Finished{Tenant: tenant, User: user, ReturnTo: p.ReturnTo}, hidden(err)
 }
 
 // pending opens the sealed login that a browser has kept.
@@ -319,10 +319,10 @@ func (s *Service) pending(tenant, state, browser string) (p pending, err error) 
 	return p, err
 }
 
-// Metadata describes this service to a domain's provider. It needs no actor: providers read it by themselves.
+// Metadata returns a document that describes this service to a domain's provider, which reads it by itself.
 // Errors: errs.NotFound, the same for every reason.
-func (s *Service) Metadata(ctx context.Context, tenant, domain string, at Endpoints) (document []byte, contentType string, err error) {
-	_, login, err := s.redirects(ctx, tenant, domain)
+func (u Unchecked) Metadata(ctx context.Context, tenant, domain string, at Endpoints) (document []byte, contentType string, err error) {
+	_, login, err := u.s.redirects(ctx, tenant, domain)
 	if err != nil {
 		return nil, "", err
 	}

@@ -24,7 +24,7 @@ func TestPasswordLogin(t *testing.T) {
 		w.add(t, "Empty", "paper", "")
 		w.add(t, "Gate", "gate", `{}`)
 		w.paper.all = []domains.Entry{person(1)}
-		u, err := w.Authenticate(t.Context(), "acme", "books", "user0001", "secret")
+		u, err := w.Unchecked().Authenticate(t.Context(), "acme", "books", "user0001", "secret")
 		is.NoErr(err)
 		is.Equal(u.Domain, "books")
 		is.Equal(*u.Source, "paper")
@@ -39,14 +39,14 @@ func TestPasswordLogin(t *testing.T) {
 			{"acme", "gate", "user0001", "secret"}, {"evil", "books", "user0001", "secret"}, {"nobody", "books", "user0001", "secret"},
 			{"acme", "local", "user0001", "secret"}, {"acme", "books", "root", "correct horse"}, {"a\x00", "books", "user0001", "secret"},
 		} {
-			_, err := w.Authenticate(t.Context(), c[0], c[1], c[2], c[3])
+			_, err := w.Unchecked().Authenticate(t.Context(), c[0], c[1], c[2], c[3])
 			is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 			is.Equal(errs.MessageOf(err), "Unable to log in")
 		}
 		is.True(w.paper.tries-asked <= 3) // an empty password is never sent to a directory
 
 		w.paper.err = errs.New(errs.Upstream, "The directory ldap://10.0.0.1 cannot be reached.")
-		_, err = w.Authenticate(t.Context(), "acme", "books", "user0001", "secret")
+		_, err = w.Unchecked().Authenticate(t.Context(), "acme", "books", "user0001", "secret")
 		is.Equal(errs.CodeOf(err), errs.Upstream)
 		is.True(!strings.Contains(errs.MessageOf(err), "10.0.0.1"))
 		is.Equal(w.user(t, "user0001").LoginAttempts, 1) // the wrong password's alone
@@ -59,7 +59,7 @@ func TestDirectoryLock(t *testing.T) {
 	w.add(t, "Books", "paper", `{"url": "x", "password": "secret"}`)
 	w.paper.all = []domains.Entry{person(1)}
 	try := func(password string) error {
-		_, err := w.Authenticate(t.Context(), "acme", "books", "user0001", password)
+		_, err := w.Unchecked().Authenticate(t.Context(), "acme", "books", "user0001", password)
 		return err
 	}
 	is.NoErr(try("secret"))
@@ -87,13 +87,13 @@ func TestRedirectLogin(t *testing.T) {
 		code := url.Values{"code": {"jo"}}
 		begin := func() domains.Started {
 			t.Helper()
-			b, err := w.Begin(t.Context(), "acme", "gate", at("gate"), "/apps?x=1")
+			b, err := w.Unchecked().Begin(t.Context(), "acme", "gate", at("gate"), "/apps?x=1")
 			is.NoErr(err)
 			is.True(strings.HasPrefix(b.Location, "https://provider.example/") && len(b.State) <= 80)
 			return b
 		}
 		b := begin()
-		done, err := w.Finish(t.Context(), "acme", "gate", at("gate"), b.State, b.Browser, code)
+		done, err := w.Unchecked().Finish(t.Context(), "acme", "gate", at("gate"), b.State, b.Browser, code)
 		is.NoErr(err)
 		is.Equal(done.Tenant, "acme")
 		is.Equal(done.ReturnTo, "/apps?x=1")
@@ -102,7 +102,7 @@ func TestRedirectLogin(t *testing.T) {
 
 		refused := func(domain, state, browser string, params url.Values) {
 			t.Helper()
-			_, err := w.Finish(t.Context(), "acme", domain, at(domain), state, browser, params)
+			_, err := w.Unchecked().Finish(t.Context(), "acme", domain, at(domain), state, browser, params)
 			is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 			is.Equal(errs.MessageOf(err), "Unable to log in")
 		}
@@ -110,7 +110,7 @@ func TestRedirectLogin(t *testing.T) {
 		b = begin()
 		refused("gate", b.State, begin().Browser, code)
 		refused("gate", b.State, "", code)
-		_, err = w.Finish(t.Context(), "acme", "gate", at("gate"), b.State, b.Browser, code) // those did not use it up
+		_, err = w.Unchecked().Finish(t.Context(), "acme", "gate", at("gate"), b.State, b.Browser, code) // those did not use it up
 		is.NoErr(err)
 		b = begin()
 		refused("other", b.State, b.Browser, code)
@@ -119,7 +119,7 @@ func TestRedirectLogin(t *testing.T) {
 		refused("gate", b.State, b.Browser, code)
 		b = begin()
 		for _, tenant := range []string{"evil", "nobody", "", "a\x00"} { // where another tenant's provider sends browsers
-			_, err := w.Finish(t.Context(), tenant, "gate", at("gate"), b.State, b.Browser, code)
+			_, err := w.Unchecked().Finish(t.Context(), tenant, "gate", at("gate"), b.State, b.Browser, code)
 			is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 			is.Equal(errs.MessageOf(err), "Unable to log in")
 		}
@@ -137,26 +137,26 @@ func TestRedirectLogin(t *testing.T) {
 		refused("gate", b.State, b.Browser, code)
 
 		for _, domain := range []string{"books", "local", "nowhere", ""} {
-			_, err := w.Begin(t.Context(), "acme", domain, at(domain), "")
+			_, err := w.Unchecked().Begin(t.Context(), "acme", domain, at(domain), "")
 			is.Equal(errs.CodeOf(err), errs.NotFound)
 			is.Equal(errs.MessageOf(err), "There is no single sign-on here.")
 		}
 		for _, tenant := range []string{"evil", "nobody", ""} {
-			_, err := w.Begin(t.Context(), tenant, "gate", at("gate"), "")
+			_, err := w.Unchecked().Begin(t.Context(), tenant, "gate", at("gate"), "")
 			is.Equal(errs.CodeOf(err), errs.NotFound)
 		}
 		for _, bad := range []string{"https://evil.example", "//evil.example", `/\evil.example`, "x", "/a\nb", "javascript:alert(1)", "/" + strings.Repeat("x", 3000)} {
-			_, err := w.Begin(t.Context(), "acme", "gate", at("gate"), bad)
+			_, err := w.Unchecked().Begin(t.Context(), "acme", "gate", at("gate"), bad)
 			is.Equal(errs.CodeOf(err), errs.Invalid)
 		}
 		for _, long := range []string{"/" + strings.Repeat("<", 1023), "/" + strings.Repeat("&", 1023), "/" + strings.Repeat(`"`, 1023)} {
-			b, err := w.Begin(t.Context(), "acme", "gate", at("gate"), long)
+			b, err := w.Unchecked().Begin(t.Context(), "acme", "gate", at("gate"), long)
 			is.NoErr(err)
-			done, err := w.Finish(t.Context(), "acme", "gate", at("gate"), b.State, b.Browser, code)
+			done, err := w.Unchecked().Finish(t.Context(), "acme", "gate", at("gate"), b.State, b.Browser, code)
 			is.NoErr(err)
 			is.Equal(done.ReturnTo, long)
 		}
-		_, _, err = w.Metadata(t.Context(), "acme", "gate", at("gate"))
+		_, _, err = w.Unchecked().Metadata(t.Context(), "acme", "gate", at("gate"))
 		is.Equal(errs.CodeOf(err), errs.NotFound)
 	})
 }
@@ -180,7 +180,7 @@ func TestTooLongForTheCookie(t *testing.T) {
 	w.add(t, "Gate", "gate", `{}`)
 	begin := func(memory int, returnTo string) error {
 		s := w.with(t, func(o *domains.Options) { o.Drivers = []domains.Driver{wordy{memory: memory}} })
-		_, err := s.Begin(t.Context(), "acme", "gate", at("gate"), returnTo)
+		_, err := s.Unchecked().Begin(t.Context(), "acme", "gate", at("gate"), returnTo)
 		return err
 	}
 	long := "/" + strings.Repeat("x", 1023)
@@ -212,7 +212,7 @@ func TestBoundsOfTheCookie(t *testing.T) {
 			memory, _ := json.Marshal([]byte("memory of " + strings.Repeat("s", state)))
 			o.Keys = allKeys{o.Keys, `{"d": "gate", "m": ` + string(memory) + `, "e": "2100-01-01T00:00:00Z"}`}
 		})
-		_, err := s.Finish(t.Context(), "acme", "gate", at("gate"), strings.Repeat("s", state), strings.Repeat("c", cookie), url.Values{"code": {"jo"}})
+		_, err := s.Unchecked().Finish(t.Context(), "acme", "gate", at("gate"), strings.Repeat("s", state), strings.Repeat("c", cookie), url.Values{"code": {"jo"}})
 		return errs.CodeOf(err)
 	}
 	is.Equal(finish(256, 10), errs.Unauthenticated)
@@ -225,14 +225,14 @@ func TestFinishAtOnce(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
 		w.add(t, "Gate", "gate", `{}`)
-		b, err := w.Begin(t.Context(), "acme", "gate", at("gate"), "")
+		b, err := w.Unchecked().Begin(t.Context(), "acme", "gate", at("gate"), "")
 		is.NoErr(err)
 		var all sync.WaitGroup
 		var mu sync.Mutex
 		in := 0
 		for range 8 {
 			all.Go(func() {
-				_, err := w.Finish(t.Context(), "acme", "gate", at("gate"), b.State, b.Browser, url.Values{"code": {"jo"}})
+				_, err := w.Unchecked().Finish(t.Context(), "acme", "gate", at("gate"), b.State, b.Browser, url.Values{"code": {"jo"}})
 				mu.Lock()
 				defer mu.Unlock()
 				if err == nil {
@@ -252,10 +252,10 @@ func TestFinishInACrowd(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	w.Hurry(50*time.Millisecond, time.Minute, time.Minute, time.Minute)
 	w.add(t, "Gate", "gate", `{}`)
-	b, err := w.Begin(t.Context(), "acme", "gate", at("gate"), "")
+	b, err := w.Unchecked().Begin(t.Context(), "acme", "gate", at("gate"), "")
 	is.NoErr(err)
 	finish := func() error {
-		_, err := w.Finish(t.Context(), "acme", "gate", at("gate"), b.State, b.Browser, url.Values{"code": {"jo"}})
+		_, err := w.Unchecked().Finish(t.Context(), "acme", "gate", at("gate"), b.State, b.Browser, url.Values{"code": {"jo"}})
 		return err
 	}
 	leave, err := w.Crowd(t.Context(), "acme", "gate", 8)

@@ -24,8 +24,36 @@ type Hooks struct {
 	// Additions counts what a tenant's people added to some entities of a kind, by id; those with nothing may be left out.
 	// A deploy does not remove an entity that has any.
 	Additions func(ctx context.Context, tenant string, kind Kind, ids []string) (map[string][]Dependent, error)
+	// Counts counts the rows of a tenant that people know by name, zeros included.
+	Counts func(ctx context.Context, tenant string) ([]TenantCount, error)
+	// TenantDeleted removes what a tenant has of another one that is deleted. It is called for each other tenant, in the transaction
+	// that deletes that one, while the row of tenant is locked if it named the other as a source of deploys.
+	TenantDeleted func(ctx context.Context, tenant, deleted string) error
+	// Sealed are the columns that hold secrets under the key of the program. A change of the key seals their values again.
+	Sealed []SealedColumn
 	// Sweep removes what has expired, and returns the number of rows. It is background work.
 	Sweep func(ctx context.Context, tenant string) (int, error)
+}
+
+// TenantCount is how many rows of one sort a tenant has.
+type TenantCount struct {
+	Of   string // what people call them, in the plural
+	N    int
+	Rank int // its place in the list: lower ones come first
+}
+
+// CountRows returns a Hooks.Counts for rows of one sort.
+func CountRows(rank int, of string, count func(ctx context.Context, tenant string) (int, error)) func(context.Context, string) ([]TenantCount, error) {
+	return func(ctx context.Context, tenant string) ([]TenantCount, error) {
+		n, err := count(ctx, tenant)
+		return []TenantCount{{Of: of, N: n, Rank: rank}}, err
+	}
+}
+
+// SealedColumn is a column of text, perhaps null, whose values are sealed for their tenant, table, column and row.
+type SealedColumn struct {
+	Table, Column string
+	Key           string // the column that tells the rows of a tenant apart, and that the value is sealed for
 }
 
 // Dependent is how many rows of one sort belong to entities.
@@ -105,6 +133,45 @@ func (r *Registry) Additions(ctx context.Context, tenant string, kind Kind, ids 
 		}
 	}
 	return all, nil
+}
+
+// TenantCounts returns the counts of all Hooks.Counts in the order of their ranks.
+func (r *Registry) TenantCounts(ctx context.Context, tenant string) ([]TenantCount, error) {
+	var all []TenantCount
+	for _, h := range r.hooks {
+		if h.Counts == nil {
+			continue
+		}
+		some, err := h.Counts(ctx, tenant)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	slices.SortStableFunc(all, func(a, b TenantCount) int { return cmp.Compare(a.Rank, b.Rank) })
+	return all, nil
+}
+
+// TenantDeleted calls Hooks.TenantDeleted of all, in the order of registration.
+func (r *Registry) TenantDeleted(ctx context.Context, tenant, deleted string) error {
+	for _, h := range r.hooks {
+		if h.TenantDeleted == nil {
+			continue
+		}
+		if err := h.TenantDeleted(ctx, tenant, deleted); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Sealed returns the columns of all Hooks.Sealed, in the order of registration.
+func (r *Registry) Sealed() []SealedColumn {
+	var all []SealedColumn
+	for _, h := range r.hooks {
+		all = append(all, h.Sealed...)
+	}
+	return all
 }
 
 // Sweep removes a tenant's rows that have expired. The failure of one of the hooks does not keep the others from it.

@@ -28,7 +28,12 @@ func noted(name string, did *[]string, err error) entity.Hooks {
 		Additions: func(_ context.Context, tenant string, kind entity.Kind, ids []string) (map[string][]entity.Dependent, error) {
 			return map[string][]entity.Dependent{ids[0]: counted}, note(tenant, kind, ids)
 		},
-		Sweep: func(_ context.Context, tenant string) (int, error) { return 1, note(tenant) },
+		Counts: func(_ context.Context, tenant string) ([]entity.TenantCount, error) {
+			return []entity.TenantCount{{Of: name, N: 1, Rank: len(name)}}, note(tenant)
+		},
+		TenantDeleted: func(_ context.Context, tenant, deleted string) error { return note(tenant, deleted) },
+		Sealed:        []entity.SealedColumn{{Table: name, Column: "secret", Key: "id"}},
+		Sweep:         func(_ context.Context, tenant string) (int, error) { return 1, note(tenant) },
 	}
 }
 
@@ -64,6 +69,13 @@ func TestHooks(t *testing.T) {
 	is.Equal(took(), nil)
 	is.NoErr(r.Sweep(ctx, "acme"))
 	is.Equal(took(), []string{"recipe acme", "files acme"})
+	sums, err := r.TenantCounts(ctx, "acme")
+	is.NoErr(err)
+	is.Equal(sums, []entity.TenantCount{{Of: "files", N: 1, Rank: 5}, {Of: "recipe", N: 1, Rank: 6}}) // by rank
+	is.Equal(took(), []string{"recipe acme", "files acme"})
+	is.NoErr(r.TenantDeleted(ctx, "acme", "evil"))
+	is.Equal(took(), []string{"recipe acmeevil", "files acmeevil"})
+	is.Equal(r.Sealed(), []entity.SealedColumn{{Table: "recipe", Column: "secret", Key: "id"}, {Table: "files", Column: "secret", Key: "id"}})
 }
 
 // TestHooksStopAtAnError, except for Sweep, in which one failure is not the others'.
@@ -78,9 +90,12 @@ func TestHooksStopAtAnError(t *testing.T) {
 	is.Equal(err, failed)
 	_, err = r.Additions(ctx, "acme", "user", []string{"jo"})
 	is.Equal(err, failed)
-	is.Equal(len(did), 4)
+	_, err = r.TenantCounts(ctx, "acme")
+	is.Equal(err, failed)
+	is.Equal(r.TenantDeleted(ctx, "acme", "evil"), failed)
+	is.Equal(len(did), 6)
 	is.True(errors.Is(r.Sweep(ctx, "acme"), failed))
-	is.Equal(did[4:], []string{"bad acme", "good acme"})
+	is.Equal(did[6:], []string{"bad acme", "good acme"})
 }
 
 func TestCounts(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 	"github.com/uptrace/bun/dialect"
@@ -133,9 +134,21 @@ func (s stock) mark(t testing.TB, tenant, superuser string) {
 	s.markContent(t, superuser, mark)
 	s.must(t, superuser, "POST", "/api/bundles", `{"name": "`+mark+`"}`)
 	s.must(t, superuser, "POST", "/api/bundles/"+strings.ToLower(mark)+"/entries", `{"type": "global", "data": {"m": "`+mark+`"}}`)
+	s.markRows(t, tenant, mark)
+	every := s.tables(t, false)
+	for table, columns := range unmarked {
+		for _, column := range strings.Fields(columns) {
+			if !slices.Contains(every[table], column) {
+				t.Errorf("unmarked names %s.%s, which does not exist", table, column)
+			}
+		}
+	}
 	for table, columns := range s.tables(t, true) {
 		if !slices.Contains(columns, "tenant_id") {
 			continue
+		}
+		if n, err := bunx.Count(t.Context(), s.db, tenant, table); err != nil || n == 0 {
+			t.Errorf("%s has no row of %s to look for (%v): add one in mark", table, tenant, err)
 		}
 		for _, column := range columns {
 			if column == "tenant_id" || strings.HasSuffix(column, "_at") || slices.Contains(strings.Fields(unmarked[table]), column) {
@@ -146,6 +159,27 @@ func (s stock) mark(t testing.TB, tenant, superuser string) {
 				return err
 			}))
 		}
+	}
+}
+
+// markRows adds rows to the tables that only a directory, a provider, another tenant or a later sweep fills or empties.
+func (s stock) markRows(t testing.TB, tenant, mark string) {
+	t.Helper()
+	later := bunx.At(time.Now().AddDate(1, 0, 0))
+	for _, row := range []struct {
+		query string
+		args  []any
+	}{
+		{`INSERT INTO tc_deployments (tenant_id, source_tenant, bundle_id, kind, entity_id) VALUES ($1, $2, $2, 'color', $2)`, []any{tenant, mark}},
+		{`INSERT INTO tc_domain_logins (tenant_id, id, domain_id, expires_at) VALUES ($1, $2, 'local', $3)`, []any{tenant, mark, later}},
+		{`INSERT INTO tc_domain_scans (tenant_id, domain_id, id, phase, users, groups, written, total, dry_run, error, started_at, heard_at, finished_at)
+			VALUES ($1, 'local', $2, 'done', 0, 0, 0, 0, false, '', $3, $3, $3)`, []any{tenant, mark, later}},
+		{`INSERT INTO tc_library_released (tenant_id, content_id, library_id, released_at) VALUES ($1, $2, $2, $3)`, []any{tenant, mark, later}},
+	} {
+		is.New(t).NoErr(bunx.Write(t.Context(), s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+			_, err := c.Exec(ctx, row.query, row.args...)
+			return err
+		}))
 	}
 }
 

@@ -43,10 +43,21 @@ func (p Unchecked) Hooks() entity.Hooks {
 			return d.counts(), err
 		},
 		Additions: s.additions,
+		Counts:    s.counts,
 		Sweep: func(ctx context.Context, tenant string) (int, error) { // of networks that nobody logs in from any more
 			return s.store.SweepNetworks(ctx, tenant, s.stamp())
 		},
 	}
+}
+
+// counts counts the users and teams of all domains.
+func (s *Service) counts(ctx context.Context, tenant string) ([]entity.TenantCount, error) {
+	domains, err := s.store.DomainCounts(ctx, tenant)
+	users, teams := entity.TenantCount{Of: "users", Rank: 10}, entity.TenantCount{Of: "teams", Rank: 20}
+	for _, n := range domains {
+		users.N, teams.N = users.N+n.Users, teams.N+n.Teams
+	}
+	return []entity.TenantCount{users, teams}, err
 }
 
 func (d Dependents) counts() []entity.Dependent {

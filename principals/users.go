@@ -127,11 +127,14 @@ func (s *Service) canonicalName(ctx context.Context, tenant, name string) (strin
 // DisplayNames is like UsersByName and returns only the display names, nil for none.
 func (s *Service) DisplayNames(ctx context.Context, names []string) (map[string]*string, error) {
 	users, err := s.UsersByName(ctx, names)
+	if err != nil {
+		return nil, err
+	}
 	shown := make(map[string]*string, len(users))
 	for name, u := range users {
 		shown[name] = u.DisplayName
 	}
-	return shown, err
+	return shown, nil
 }
 
 // CreateUser adds a user, without a password when it is "". It needs a superuser. Fields that only the service sets

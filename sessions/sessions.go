@@ -71,9 +71,11 @@ type Store interface {
 	OfUsers(ctx context.Context, tenant string, usernames []string, at time.Time) (tokens, sessions int, err error)
 	// Sweep removes the sessions that ended before a time and returns their number.
 	Sweep(ctx context.Context, tenant string, before time.Time) (int, error)
+	// CountTokens returns how many API tokens a tenant has.
+	CountTokens(ctx context.Context, tenant string) (int, error)
 }
 
-// Authenticator authenticates users of a domain by their passwords. *domains.Service implements it and, for the domain local only,
+// Authenticator authenticates users of a domain by their passwords. domains.Unchecked implements it and, for the domain local only,
 // principals.Unchecked. Authenticate returns errs.Unauthenticated if it refuses.
 type Authenticator interface {
 	Authenticate(ctx context.Context, tenant, domain, username, password string) (principals.User, error)
@@ -184,7 +186,7 @@ type Login struct {
 // Errors: errs.Unauthenticated "Unable to log in", the same for every reason; errs.Busy when too many log in from the
 // client's network, at the tenant or at all, whoever they are; errs.Upstream when the domain's directory cannot be asked.
 func (s *Service) Login(ctx context.Context, tenant, domain, username, password string) (Login, error) {
-	tenant, err := s.Tenant(ctx, tenant)
+	tenant, err := s.Unchecked().Tenant(ctx, tenant)
 	if err != nil {
 		return Login{}, err
 	}
@@ -230,22 +232,6 @@ func refused(err error) error {
 		return errs.Wrap(errs.Unauthenticated, err, "Unable to log in")
 	}
 	return err
-}
-
-// Tenant returns the tenant of a login that names this one: itself, and for "" the only tenant, else "default". It needs no actor, as
-// nobody has logged in yet.
-func (s *Service) Tenant(ctx context.Context, named string) (string, error) {
-	if named != "" {
-		return named, nil
-	}
-	ids, err := s.o.Tenants.IDs(ctx)
-	if err != nil {
-		return "", err
-	}
-	if len(ids) == 1 {
-		return ids[0], nil
-	}
-	return "default", nil
 }
 
 // Logout ends the caller's session. An API token or a host's own actor has none to end.

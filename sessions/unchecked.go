@@ -10,11 +10,27 @@ import (
 )
 
 // Unchecked has the methods of a Service that check no permission: they need no actor and take any tenant. They are for the
-// program that builds the services and for its command line. Do not pass them what a request says before it has been checked.
+// program that builds the services, for its command line and for logins, whose user is not known yet. Do not pass the others what a
+// request says before it has been checked.
 type Unchecked struct{ s *Service }
 
 // Unchecked returns the methods that check no permission.
 func (s *Service) Unchecked() Unchecked { return Unchecked{s} }
+
+// Tenant returns the tenant of a login that names this one: itself, and for "" the only tenant, else "default".
+func (u Unchecked) Tenant(ctx context.Context, named string) (string, error) {
+	if named != "" {
+		return named, nil
+	}
+	ids, err := u.s.o.Tenants.IDs(ctx)
+	if err != nil {
+		return "", err
+	}
+	if len(ids) == 1 {
+		return ids[0], nil
+	}
+	return "default", nil
+}
 
 // Start starts a session of a user who has logged in at a provider. It returns errs.Unauthenticated if the user is gone.
 func (u Unchecked) Start(ctx context.Context, tenant string, user principals.User) (Login, error) {
@@ -30,10 +46,11 @@ func (u Unchecked) FlushAll(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// Hooks returns what is done with sessions and tokens: those of renamed users follow them and those of deleted ones go by
+// Hooks returns the count of tokens, and what is done with sessions and tokens: those of renamed users follow them and those of deleted ones go by
 // themselves, and Sweep removes the sessions that have ended.
 func (u Unchecked) Hooks() entity.Hooks {
 	return entity.Hooks{
+		Counts: entity.CountRows(100, "API tokens", u.s.o.Store.CountTokens),
 		Dependents: func(ctx context.Context, tenant string, kind entity.Kind, ids []string, at time.Time) ([]entity.Dependent, error) {
 			if kind != entity.KindUser {
 				return nil, nil

@@ -7,11 +7,12 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 )
 
-// Hooks returns what is done with settings that name users: Settings.DeployFrom. Those of renamed users get the new names. Those of
+// Hooks returns the column of the key check, and what is done with settings that name users: Settings.DeployFrom. Those of renamed users get the new names. Those of
 // deleted users are removed: who gets such a name later is somebody else, and without a RunAs what comes would be the first
 // superuser's.
 func (u Unchecked) Hooks() entity.Hooks {
-	return entity.Hooks{Renamed: u.s.renameUsers, Deleted: func(ctx context.Context, tenant string, gone ...entity.Key) error {
+	sealed := []entity.SealedColumn{{Table: checkTable, Column: checkColumn, Key: "tenant_id"}}
+	return entity.Hooks{Sealed: sealed, Renamed: u.s.renameUsers, Deleted: func(ctx context.Context, tenant string, gone ...entity.Key) error {
 		names := map[string]string{}
 		for _, key := range gone {
 			if key.Kind == entity.KindUser {

@@ -16,8 +16,8 @@ const (
 	checkColumn = "key_check"
 )
 
-// CheckKeys makes sure that the secrets of every tenant can be read, so that a start with the wrong key is noticed
-// before it writes anything. Errors: errs.Invalid, saying what to do.
+// CheckKeys checks that the secrets of every tenant can be read, so that a start with the wrong key is noticed
+// before it writes anything. It returns errs.Invalid with what to do if they cannot.
 func (u Unchecked) CheckKeys(ctx context.Context) error {
 	ids, err := u.s.store.IDs(ctx)
 	if err != nil {
@@ -48,9 +48,9 @@ func (u Unchecked) Rekey(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	written := 0
+	columns, written := u.s.hooks.Sealed(), 0
 	for _, id := range ids {
-		n, err := u.s.store.Reseal(ctx, id, func(old Secret) (string, error) { return u.s.reseal(id, old) })
+		n, err := u.s.store.Reseal(ctx, id, columns, func(old Secret) (string, error) { return u.s.reseal(id, old) })
 		if err != nil {
 			return written, err
 		}

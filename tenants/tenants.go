@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/cache"
 	"github.com/tenantcontent/tenantcontent/internal/guard"
@@ -86,17 +87,17 @@ type Store interface {
 	Update(ctx context.Context, id string, edit func(*Tenant) error) (Tenant, error)
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
-	// Delete removes a tenant and every row of it, and what the others have of it: its entries in their DeployFrom, at which
-	// those tenants get UpdatedAt at, and what they remember of its deploys. It fails with errs.NotFound.
-	Delete(ctx context.Context, id string, at time.Time) error
-	// Counts returns how many rows a tenant has of what people know by name. A tenant that does not exist has none.
-	Counts(ctx context.Context, id string) ([]Count, error)
+	// Delete removes a tenant and every row of it, and its entries in the DeployFrom of the others, at which those tenants get
+	// UpdatedAt at. It is one transaction, and calls forget in it for each other tenant, in the order of the ids; an error from
+	// forget is returned as is. The row of a tenant that has such an entry is locked then, so that a deploy from there has ended.
+	// It fails with errs.NotFound.
+	Delete(ctx context.Context, id string, at time.Time, forget func(ctx context.Context, other string) error) error
 	// KeyCheck returns the sealed text that Insert was given, or that Reseal made of it.
 	KeyCheck(ctx context.Context, id string) (string, error)
-	// Reseal calls reseal with each sealed value of a tenant, in every table, and writes what it returns where that
-	// differs. It is one transaction; an error from reseal is returned as is and writes nothing. It returns how many
+	// Reseal calls reseal with each value that a tenant has in the columns, except for NULL, and writes what it returns where
+	// that differs. It is one transaction; an error from reseal is returned as is and writes nothing. It returns how many
 	// values were written.
-	Reseal(ctx context.Context, id string, reseal func(s Secret) (string, error)) (int, error)
+	Reseal(ctx context.Context, id string, columns []entity.SealedColumn, reseal func(s Secret) (string, error)) (int, error)
 }
 
 // Secret is one sealed value and its place.
@@ -111,10 +112,18 @@ type Count struct {
 	N  int
 }
 
+// Hooks are what the packages declare of a tenant's rows in their entity.Hooks. *entity.Registry implements it.
+type Hooks interface {
+	TenantCounts(ctx context.Context, tenant string) ([]entity.TenantCount, error)
+	TenantDeleted(ctx context.Context, tenant, deleted string) error
+	Sealed() []entity.SealedColumn
+}
+
 // Service implements the rules for tenants over a Store.
 type Service struct {
 	store Store
 	keys  Sealer
+	hooks Hooks
 	known func(ctx context.Context, tenant, id string) error
 	user  func(ctx context.Context, tenant, name string) (string, error)
 	now   func() time.Time
@@ -126,6 +135,9 @@ type Options struct {
 	Store Store
 	Keys  Sealer
 	Now   func() time.Time // default time.Now
+	// Hooks counts and removes what other packages store of a tenant, and names their secrets. Those of this Service are to be in
+	// it before it is used. Default nil: there is nothing but tenants.
+	Hooks Hooks
 	// Changes returns how often this process has changed a tenant: the number grows when the Store commits. AIEnabled keeps its
 	// results in memory for up to a second while it stays the same. Default nil: it keeps nothing.
 	Changes func(tenant string) uint64
@@ -142,7 +154,13 @@ func New(o Options) *Service {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Service{store: o.Store, keys: o.Keys, known: o.KnownDomain, user: o.Username, now: o.Now, ai: cache.New[bool](o.Changes)}
+	s := &Service{store: o.Store, keys: o.Keys, hooks: o.Hooks, known: o.KnownDomain, user: o.Username, now: o.Now, ai: cache.New[bool](o.Changes)}
+	if s.hooks == nil {
+		own := entity.NewRegistry()
+		own.AddHooks(s.Unchecked().Hooks())
+		s.hooks = own
+	}
+	return s
 }
 
 // Get returns the caller's tenant to any session.

@@ -49,17 +49,23 @@ func (u Unchecked) Counts(ctx context.Context, id string) ([]Count, error) {
 	if _, err := u.Lookup(ctx, id); err != nil {
 		return nil, err
 	}
-	return u.s.store.Counts(ctx, id)
+	rows, err := u.s.hooks.TenantCounts(ctx, id)
+	all := make([]Count, len(rows))
+	for i, r := range rows {
+		all[i] = Count{Of: r.Of, N: r.N}
+	}
+	return all, err
 }
 
-// Delete removes a tenant and all that it has. The other tenants
-// lose their entries of DeployFrom for it and what they remember of its deploys, so that a tenant which is made with its id
-// later has no right of it. It returns errs.NotFound if there is no such tenant.
+// Delete removes a tenant and all that it has. The other tenants lose their entries of DeployFrom for it and what their
+// entity.Hooks remove, such as the records of its deploys, so that a tenant which is made with its id later has no right of it. It returns errs.NotFound if there is no such tenant.
 func (u Unchecked) Delete(ctx context.Context, id string) error {
 	if _, err := u.Lookup(ctx, id); err != nil {
 		return err
 	}
-	return u.s.store.Delete(ctx, id, u.s.stamp())
+	return u.s.store.Delete(ctx, id, u.s.stamp(), func(ctx context.Context, other string) error {
+		return u.s.hooks.TenantDeleted(ctx, other, id)
+	})
 }
 
 // AIEnabled reports whether a tenant's AI module is on. It asks the database at most once a second, and at once after a change

@@ -151,6 +151,11 @@ func testDelete(t *testing.T, s aiinstr.Store) {
 func testIsolation(t *testing.T, s aiinstr.Store) {
 	is, ctx := is.New(t), t.Context()
 	insert(t, s, instruction(1, "tone"))
+	for tenant, want := range map[string]int{"acme": 1, "evil": 0, "none": 0} {
+		n, err := s.Count(ctx, tenant)
+		is.NoErr(err)
+		is.Equal(n, want)
+	}
 	yes := func(aiinstr.Instruction) error { return nil }
 	for _, key := range []string{"tone", id(1)} {
 		_, err := s.Get(ctx, "evil", key)

@@ -26,6 +26,11 @@ type Store struct{ db *bun.DB }
 // New returns a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
+// Count implements aiinstr.Store.
+func (s *Store) Count(ctx context.Context, tenant string) (int, error) {
+	return bunx.Count(ctx, s.db, tenant, "tc_ai_instructions")
+}
+
 // table has the columns of an instruction.
 var table = bunx.NewTable("tc_ai_instructions", "i", []bunx.Column[aiinstr.Instruction]{
 	{Name: "tenant_id", Key: true, Field: func(i *aiinstr.Instruction) any { return &i.Tenant }},

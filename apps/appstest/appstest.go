@@ -315,6 +315,11 @@ func testOneDraft(t *testing.T, s apps.Store) {
 	}
 	is.Equal(made, 1)
 	insert(t, s, newDraft(20, 2, "b"))
+	for tenant, want := range map[string]int{"acme": 2, "evil": 0} {
+		n, err := s.Count(t.Context(), tenant)
+		is.NoErr(err)
+		is.Equal(n, want)
+	}
 	for tenant, want := range map[string]map[string]bool{"acme": {id(1): true, id(2): true}, "evil": {}} {
 		drafted, err := s.Drafted(t.Context(), tenant, []string{id(1), id(2), id(3)})
 		is.NoErr(err)

@@ -166,6 +166,13 @@ func (s *Store) Draft(ctx context.Context, tenant, id string) (apps.App, error) 
 	return one(ctx, c, tenant, "Draft", selectDraft, tenant, id)
 }
 
+// Count implements apps.Store.
+func (s *Store) Count(ctx context.Context, tenant string) (n int, err error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	err = c.One(ctx, "App", `SELECT count(*) FROM tc_apps WHERE tenant_id = $1 AND editing_id IS NULL`, []any{tenant}, &n)
+	return n, err
+}
+
 // Drafted implements apps.Store.
 func (s *Store) Drafted(ctx context.Context, tenant string, ids []string) (map[string]bool, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)

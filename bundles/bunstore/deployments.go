@@ -122,3 +122,11 @@ func (s *Store) ForgetDeployed(ctx context.Context, tenant, source string, kind 
 		return nil
 	})
 }
+
+// ForgetSource implements bundles.Store.
+func (s *Store) ForgetSource(ctx context.Context, tenant, source string) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.Exec(ctx, `DELETE FROM tc_deployments WHERE tenant_id = $1 AND source_tenant = $2`, tenant, source)
+		return bunx.Err(err, "Deployment")
+	})
+}

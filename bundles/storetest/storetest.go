@@ -249,6 +249,11 @@ func testSameReference(t *testing.T, s bundles.Store) {
 func testIsolation(t *testing.T, s bundles.Store) {
 	is, ctx := is.New(t), t.Context()
 	add(t, s, "acme", bundle(1), entry(1, 1))
+	for tenant, want := range map[string]int{"acme": 1, "evil": 0, "none": 0} {
+		n, err := s.Count(ctx, tenant)
+		is.NoErr(err)
+		is.Equal(n, want)
+	}
 	_, err := s.Get(ctx, "evil", id(1))
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 	_, err = s.Find(ctx, "evil", "bundle-1")
@@ -422,6 +427,17 @@ func testDeployments(t *testing.T, s bundles.Store) {
 	all, err = s.Deployed(ctx, "acme", "evil", id(2))
 	is.NoErr(err)
 	is.Equal(all, []bundles.Deployment{brought("tag", "a", "2", false), brought("tag", "b", "1", false), brought("tag", "c", "3", false)})
+
+	one := []bundles.Deployment{brought("tag", "z", "", false)}
+	for _, where := range [][2]string{{"acme", "evil"}, {"acme", "other"}, {"evil", "evil"}} {
+		is.NoErr(s.SetDeployed(ctx, where[0], where[1], id(2), one))
+	}
+	is.NoErr(s.ForgetSource(ctx, "acme", "evil"))
+	for where, want := range map[[2]string]int{{"acme", "evil"}: 0, {"acme", "other"}: 1, {"evil", "evil"}: 1} {
+		all, err := s.Deployed(ctx, where[0], where[1], id(2))
+		is.NoErr(err)
+		is.Equal(len(all), want) // what other sources brought stays, and what other tenants have
+	}
 }
 
 // testMarks: an entity has one fingerprint, whichever bundles brought it.

@@ -27,6 +27,11 @@ type Store struct{ db *bun.DB }
 // New returns a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
+// Count implements colors.Store.
+func (s *Store) Count(ctx context.Context, tenant string) (int, error) {
+	return bunx.Count(ctx, s.db, tenant, "tc_colors")
+}
+
 // table has the columns of a color. Whoever reads knows the tenant.
 var table = bunx.NewTable("tc_colors", "c", []bunx.Column[colors.Color]{
 	{Name: "tenant_id", Key: true, Value: func(c *colors.Color) any { return c.Tenant }},

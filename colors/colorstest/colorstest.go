@@ -130,6 +130,11 @@ func testIsolation(t *testing.T, s colors.Store) {
 	is, ctx := is.New(t), t.Context()
 	put(t, s, "acme", color("red", "#f00"), color("blue", "#00f"))
 	put(t, s, "evil", color("red", "#666"))
+	for tenant, want := range map[string]int{"acme": 2, "evil": 1, "none": 0} {
+		n, err := s.Count(ctx, tenant)
+		is.NoErr(err)
+		is.Equal(n, want)
+	}
 
 	_, err := s.Get(ctx, "evil", "blue")
 	is.Equal(errs.CodeOf(err), errs.NotFound) // another tenant sees nothing

@@ -21,6 +21,11 @@ type Store struct{ db *bun.DB }
 // New returns a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
+// Count implements comments.Store.
+func (s *Store) Count(ctx context.Context, tenant string) (int, error) {
+	return bunx.Count(ctx, s.db, tenant, "tc_comments")
+}
+
 // table has the columns of a comment. The number of its replies, which add counts, is a column of its own.
 var table = bunx.NewTable("tc_comments", "c", []bunx.Column[comments.Comment]{
 	{Name: "tenant_id", Key: true, Field: func(c *comments.Comment) any { return &c.Tenant }},

@@ -175,6 +175,11 @@ func testIsolation(t *testing.T, s Store) {
 	own := comment("2", "")
 	own.Message = "evil"
 	insert(t, s, "evil", own)
+	for tenant, want := range map[string]int{"acme": 2, "evil": 1, "none": 0} {
+		n, err := s.Count(ctx, tenant)
+		is.NoErr(err)
+		is.Equal(n, want)
+	}
 
 	_, err := s.Get(ctx, "evil", "1")
 	is.Equal(errs.CodeOf(err), errs.NotFound) // another tenant sees nothing

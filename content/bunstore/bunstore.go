@@ -21,6 +21,11 @@ type Store struct{ db *bun.DB }
 // New returns a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
+// Count implements content.Store.
+func (s *Store) Count(ctx context.Context, tenant string) (int, error) {
+	return bunx.Count(ctx, s.db, tenant, "tc_entities")
+}
+
 // row is a row of tc_entities.
 type row struct {
 	content.Entity

@@ -180,6 +180,11 @@ func testDelete(t *testing.T, s content.Store) {
 func testIsolation(t *testing.T, s content.Store) {
 	is, ctx := is.New(t), t.Context()
 	insert(t, s, newEntity(1, "a"), library(2))
+	for tenant, want := range map[string]int{"acme": 2, "evil": 0, "none": 0} {
+		n, err := s.Count(ctx, tenant)
+		is.NoErr(err)
+		is.Equal(n, want)
+	}
 	for _, where := range []content.Lookup{at(1), {Owner: "jo", Slug: "a"}} {
 		_, err := s.Get(ctx, "evil", "report", where)
 		is.Equal(errs.CodeOf(err), errs.NotFound)

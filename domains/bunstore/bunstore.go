@@ -20,6 +20,11 @@ type Store struct{ db *bun.DB }
 // New returns a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
+// Count implements domains.Store.
+func (s *Store) Count(ctx context.Context, tenant string) (int, error) {
+	return bunx.Count(ctx, s.db, tenant, "tc_domains")
+}
+
 // row is a row of tc_domains.
 type row struct {
 	domains.Domain

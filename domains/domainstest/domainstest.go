@@ -195,6 +195,11 @@ func testDelete(t *testing.T, s domains.Store) {
 func testIsolation(t *testing.T, s domains.Store) {
 	is, ctx := is.New(t), t.Context()
 	insert(t, s, domain("ldap"))
+	for tenant, want := range map[string]int{"acme": 2, "evil": 1, "none": 0} {
+		n, err := s.Count(ctx, tenant)
+		is.NoErr(err)
+		is.Equal(n, want)
+	}
 	is.NoErr(s.UseLogin(ctx, "acme", "ldap", "a", monday))
 	is.NoErr(s.BeginScan(ctx, "acme", "ldap", run("1", monday), monday))
 	want, err := s.Get(ctx, "acme", "ldap")

@@ -276,3 +276,10 @@ func TakesWriters(db *bun.DB) bool {
 	_, queue := db.Driver().(interface{ QueuesWriters() })
 	return queue || db.Dialect().Name() != dialect.SQLite || db.Stats().MaxOpenConnections == 1
 }
+
+// Count returns how many rows a tenant has in a table.
+func Count(ctx context.Context, db *bun.DB, tenant, table string) (n int, err error) {
+	ctx, c := For(ctx, db, tenant)
+	err = c.One(ctx, "Row", `SELECT count(*) FROM `+table+` WHERE tenant_id = $1`, []any{tenant}, &n)
+	return n, err
+}

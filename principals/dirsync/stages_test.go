@@ -341,8 +341,8 @@ func shares(p *plan, name string) bool {
 	return there && p.known[at].alone
 }
 
-// TestOrderMatters not: however a directory orders its entries, the same comes of them.
-func TestOrderMatters(t *testing.T) {
+// TestOrderOfEntriesDoesNotMatter: however a directory orders its entries, the same comes of them.
+func TestOrderOfEntriesDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, snap := anyWorld(t), anySnapshot(t)
 		seen := map[string]bool{}

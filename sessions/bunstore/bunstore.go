@@ -26,6 +26,11 @@ type Store struct {
 // New returns a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
 
+// CountTokens implements sessions.Store.
+func (s *Store) CountTokens(ctx context.Context, tenant string) (int, error) {
+	return bunx.Count(ctx, s.db, tenant, "tc_tokens")
+}
+
 // Notify makes the store call changed after each commit that removes a credential.
 func (s *Store) Notify(changed func(tenant string)) *Store {
 	s.changed = changed

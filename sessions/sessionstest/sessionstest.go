@@ -302,6 +302,11 @@ func testIsolation(t *testing.T, s Stores) {
 	s.addSession(t, "evil", sessions.Session{ID: "b", Username: "jo", CreatedAt: tuesday, ExpiresAt: tuesday}) // ids are the tenant's own
 	s.addToken(t, "acme", token(1, "jo"), token(2, "jo"))
 	s.addToken(t, "evil", token(2, "jo"))
+	for tenant, want := range map[string]int{"acme": 2, "evil": 1, "none": 0} {
+		n, err := s.CountTokens(ctx, tenant)
+		is.NoErr(err)
+		is.Equal(n, want)
+	}
 
 	_, _, err := s.Session(ctx, "evil", "a")
 	is.Equal(errs.CodeOf(err), errs.NotFound) // another tenant sees nothing

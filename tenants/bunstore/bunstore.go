@@ -11,21 +11,12 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
-
-// secrets are the columns with sealed values, each a text that may be null. A package that adds one adds it here; key is
-// the column that tells the rows of a tenant apart, and that the value is sealed for.
-var secrets = []struct{ table, column, key string }{
-	{"tc_tenants", "key_check", "tenant_id"},
-	{"tc_domains", "secrets", "id"},
-	{"tc_apps", "env_sealed", "id"},
-	{"tc_apps", "webhook_secret", "id"},
-	{"tc_apps", "db_role_password", "id"},
-}
 
 // Store implements tenants.Store.
 type Store struct {
@@ -205,7 +196,7 @@ func (s *Store) Update(ctx context.Context, id string, edit func(*tenants.Tenant
 }
 
 // Delete implements tenants.Store. What the tenant has goes with its row.
-func (s *Store) Delete(ctx context.Context, id string, at time.Time) error {
+func (s *Store) Delete(ctx context.Context, id string, at time.Time, forget func(ctx context.Context, other string) error) error {
 	return bunx.InTx(ctx, s.db, func(ctx context.Context) error {
 		others, err := s.deployable(ctx, id)
 		if err != nil {
@@ -213,7 +204,15 @@ func (s *Store) Delete(ctx context.Context, id string, at time.Time) error {
 		}
 		// The rows are locked in the order of the ids, the tenant's own among them, so that two Deletes at once cannot deadlock.
 		for _, other := range others {
-			if err := s.forget(ctx, other, id, at); err != nil {
+			if other.locked {
+				if err := s.removeSource(ctx, other.tenant, id, at); err != nil {
+					return err
+				}
+			}
+			if other.tenant == id {
+				continue
+			}
+			if err := forget(ctx, other.tenant); err != nil {
 				return err
 			}
 		}
@@ -251,43 +250,18 @@ func isFrom(source string) func(tenants.Source) bool {
 	return func(from tenants.Source) bool { return from.Tenant == source }
 }
 
-// forget removes from a tenant what it has of a source. A deploy that is under way from there ends first.
-func (s *Store) forget(ctx context.Context, other listing, source string, at time.Time) error {
-	if other.locked {
-		_, err := s.Update(ctx, other.tenant, func(t *tenants.Tenant) error {
-			if from := slices.DeleteFunc(slices.Clone(t.Settings.DeployFrom), isFrom(source)); len(from) < len(t.Settings.DeployFrom) {
-				t.Settings.DeployFrom, t.UpdatedAt = from, at
-			}
-			return nil
-		})
-		if err != nil && errs.CodeOf(err) != errs.NotFound { // it has been deleted meanwhile
-			return err
+// removeSource removes a source from a tenant's DeployFrom. A deploy that is under way from there ends first.
+func (s *Store) removeSource(ctx context.Context, tenant, source string, at time.Time) error {
+	_, err := s.Update(ctx, tenant, func(t *tenants.Tenant) error {
+		if from := slices.DeleteFunc(slices.Clone(t.Settings.DeployFrom), isFrom(source)); len(from) < len(t.Settings.DeployFrom) {
+			t.Settings.DeployFrom, t.UpdatedAt = from, at
 		}
-	}
-	return bunx.Write(ctx, s.db, other.tenant, func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.Exec(ctx, `DELETE FROM tc_deployments WHERE tenant_id = $1 AND source_tenant = $2`, other.tenant, source)
-		return bunx.Err(err, "Deployment")
+		return nil
 	})
-}
-
-// counted are the tables that people know by name.
-var counted = []struct{ table, of string }{
-	{"tc_users", "users"}, {"tc_teams", "teams"}, {"tc_entities", "items of content"}, {"tc_apps", "apps"}, {"tc_bundles", "bundles"},
-	{"tc_colors", "colors"}, {"tc_ai_instructions", "AI instructions"}, {"tc_comments", "comments"},
-	{"tc_blobs", "files"}, {"tc_domains", "domains"}, {"tc_tokens", "API tokens"},
-}
-
-// Counts implements tenants.Store.
-func (s *Store) Counts(ctx context.Context, id string) ([]tenants.Count, error) {
-	ctx, c := bunx.For(ctx, s.db, id)
-	all := make([]tenants.Count, len(counted))
-	for i, t := range counted {
-		all[i].Of = t.of
-		if err := c.One(ctx, "Tenant", `SELECT count(*) FROM `+t.table+` WHERE tenant_id = $1`, []any{id}, &all[i].N); err != nil {
-			return nil, err
-		}
+	if errs.CodeOf(err) == errs.NotFound { // it has been deleted meanwhile
+		return nil
 	}
-	return all, nil
+	return err
 }
 
 // KeyCheck implements tenants.Store.
@@ -299,11 +273,11 @@ func (s *Store) KeyCheck(ctx context.Context, id string) (string, error) {
 }
 
 // Reseal implements tenants.Store.
-func (s *Store) Reseal(ctx context.Context, id string, reseal func(tenants.Secret) (string, error)) (int, error) {
+func (s *Store) Reseal(ctx context.Context, id string, columns []entity.SealedColumn, reseal func(tenants.Secret) (string, error)) (int, error) {
 	written := 0
 	err := bunx.Write(ctx, s.db, id, func(ctx context.Context, c bunx.Conn) error {
-		for _, column := range secrets {
-			all, err := sealed(ctx, c, id, column.table, column.column, column.key)
+		for _, column := range columns {
+			all, err := sealed(ctx, c, id, column)
 			if err != nil {
 				return err
 			}
@@ -315,7 +289,7 @@ func (s *Store) Reseal(ctx context.Context, id string, reseal func(tenants.Secre
 				if fresh == old.Sealed {
 					continue
 				}
-				_, err = c.Exec(ctx, `UPDATE `+column.table+` SET `+column.column+` = $1 WHERE tenant_id = $2 AND `+column.key+` = $3`,
+				_, err = c.Exec(ctx, `UPDATE `+column.Table+` SET `+column.Column+` = $1 WHERE tenant_id = $2 AND `+column.Key+` = $3`,
 					fresh, id, old.Row)
 				if err != nil {
 					return bunx.Err(err, "Secret")
@@ -332,11 +306,11 @@ func (s *Store) Reseal(ctx context.Context, id string, reseal func(tenants.Secre
 }
 
 // sealed returns a tenant's values of one column and locks their rows.
-func sealed(ctx context.Context, c bunx.Conn, tenant, table, column, key string) ([]tenants.Secret, error) {
-	rows, err := c.Rows(ctx, `SELECT `+key+`, `+column+` FROM `+table+
-		` WHERE tenant_id = $1 AND `+column+` IS NOT NULL ORDER BY `+key+lock(c), tenant)
+func sealed(ctx context.Context, c bunx.Conn, tenant string, in entity.SealedColumn) ([]tenants.Secret, error) {
+	rows, err := c.Rows(ctx, `SELECT `+in.Key+`, `+in.Column+` FROM `+in.Table+
+		` WHERE tenant_id = $1 AND `+in.Column+` IS NOT NULL ORDER BY `+in.Key+lock(c), tenant)
 	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (tenants.Secret, error) {
-		s := tenants.Secret{Table: table, Column: column}
+		s := tenants.Secret{Table: in.Table, Column: in.Column}
 		err := rows.Scan(&s.Row, &s.Sealed)
 		return s, err
 	})

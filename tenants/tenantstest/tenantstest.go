@@ -13,6 +13,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
@@ -37,6 +38,12 @@ func TestStore(t *testing.T, open func(t *testing.T) tenants.Store) {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
 	}
 }
+
+// columns are the sealed columns of tenants.
+var columns = []entity.SealedColumn{{Table: "tc_tenants", Column: "key_check", Key: "tenant_id"}}
+
+// forget is what the tests of Delete that are not about it pass.
+func forget(context.Context, string) error { return nil }
 
 func tenant(id string) tenants.Tenant {
 	return tenants.Tenant{
@@ -90,7 +97,7 @@ func testIsolation(t *testing.T, s tenants.Store) {
 	is.NoErr(err)
 	_, err = s.Update(ctx, "evil", func(t *tenants.Tenant) error { t.Name = "x"; return nil })
 	is.NoErr(err)
-	n, err := s.Reseal(ctx, "evil", func(old tenants.Secret) (string, error) {
+	n, err := s.Reseal(ctx, "evil", columns, func(old tenants.Secret) (string, error) {
 		is.Equal(old.Row, "evil") // sees nothing of another tenant
 		return "resealed", nil
 	})
@@ -109,7 +116,7 @@ func testIsolation(t *testing.T, s tenants.Store) {
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 	_, err = s.Update(ctx, "none", func(*tenants.Tenant) error { return nil })
 	is.Equal(errs.CodeOf(err), errs.NotFound)
-	n, err = s.Reseal(ctx, "none", func(tenants.Secret) (string, error) { return "x", nil })
+	n, err = s.Reseal(ctx, "none", columns, func(tenants.Secret) (string, error) { return "x", nil })
 	is.NoErr(err)
 	is.Equal(n, 0)
 }
@@ -117,18 +124,32 @@ func testIsolation(t *testing.T, s tenants.Store) {
 func testDelete(t *testing.T, s tenants.Store) {
 	is, ctx := is.New(t), t.Context()
 	is.NoErr(s.Insert(ctx, tenant("new"), "sealed"))
-	counts, err := s.Counts(ctx, "new")
-	is.NoErr(err)
-	is.Equal(counts[len(counts)-2], tenants.Count{Of: "domains", N: 1}) // local, which each tenant has
-	_, err = s.Update(ctx, "acme", func(t *tenants.Tenant) error {
+	_, err := s.Update(ctx, "acme", func(t *tenants.Tenant) error {
 		t.Settings.DeployFrom, t.UpdatedAt = []tenants.Source{{Tenant: "evil"}, {Tenant: "new", RunAs: "jo"}, {Tenant: "newer"}}, monday
 		return nil
 	})
 	is.NoErr(err)
 	evil, err := s.Get(ctx, "evil")
 	is.NoErr(err)
-	is.NoErr(s.Delete(ctx, "new", tuesday))
+	fault := errors.New("fault")
+	is.Equal(s.Delete(ctx, "new", tuesday, func(context.Context, string) error { return fault }), fault)
+	there, err := s.Get(ctx, "new")
+	is.NoErr(err)
+	is.Equal(there, tenant("new"))
 	acme, err := s.Get(ctx, "acme")
+	is.NoErr(err)
+	is.Equal(len(acme.Settings.DeployFrom), 3) // nothing is done by half
+
+	var others []string
+	is.NoErr(s.Delete(ctx, "new", tuesday, func(ctx context.Context, other string) error {
+		others = append(others, other)
+		t, err := s.Get(ctx, other) // in the transaction, when its DeployFrom has been changed
+		is.NoErr(err)
+		is.True(!slices.ContainsFunc(t.Settings.DeployFrom, func(f tenants.Source) bool { return f.Tenant == "new" }))
+		return nil
+	}))
+	is.Equal(others, []string{"acme", "evil"})
+	acme, err = s.Get(ctx, "acme")
 	is.NoErr(err)
 	is.Equal(acme.Settings.DeployFrom, tenants.Sources("evil", "newer")) // no later tenant of that id has its right
 	is.Equal(acme.UpdatedAt, tuesday)
@@ -137,12 +158,7 @@ func testDelete(t *testing.T, s tenants.Store) {
 	is.Equal(same, evil)
 	_, err = s.Get(ctx, "new")
 	is.Equal(errs.CodeOf(err), errs.NotFound)
-	counts, err = s.Counts(ctx, "new")
-	is.NoErr(err)
-	for _, c := range counts {
-		is.Equal(c.N, 0)
-	}
-	is.Equal(errs.CodeOf(s.Delete(ctx, "new", tuesday)), errs.NotFound)
+	is.Equal(errs.CodeOf(s.Delete(ctx, "new", tuesday, forget)), errs.NotFound)
 	ids, err := s.IDs(ctx)
 	is.NoErr(err)
 	is.Equal(ids, []string{"acme", "evil"}) // the others stay
@@ -156,7 +172,7 @@ func testFailedEdit(t *testing.T, s tenants.Store) {
 	got, err := s.Get(ctx, "acme")
 	is.NoErr(err)
 	is.Equal(got.Name, "acme")
-	_, err = s.Reseal(ctx, "acme", func(tenants.Secret) (string, error) { return "x", fault })
+	_, err = s.Reseal(ctx, "acme", columns, func(tenants.Secret) (string, error) { return "x", fault })
 	is.Equal(err, fault)
 	check, err := s.KeyCheck(ctx, "acme")
 	is.NoErr(err)
@@ -205,10 +221,10 @@ func testReseal(t *testing.T, s tenants.Store) {
 		is.Equal(old.Table+"."+old.Column+"."+old.Row, "tc_tenants.key_check.new")
 		return strings.ReplaceAll(old.Sealed, "old", "fresh"), nil
 	}
-	n, err := s.Reseal(ctx, "new", again)
+	n, err := s.Reseal(ctx, "new", columns, again)
 	is.NoErr(err)
 	is.Equal(n, 1)
-	n, err = s.Reseal(ctx, "new", again)
+	n, err = s.Reseal(ctx, "new", columns, again)
 	is.NoErr(err)
 	is.Equal(n, 0) // nothing to write
 	check, err := s.KeyCheck(ctx, "new")

@@ -1,0 +1,98 @@
+package tenantcontent_test
+
+import (
+	"go/ast"
+	"go/types"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/colors"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/exampletest"
+)
+
+// globalKinds belong to nobody and are known to bundles alone.
+var globalKinds = []entity.Kind{colors.Kind}
+
+// hooksElsewhere are the packages whose Hooks are not of a service's Unchecked, each with how they are added.
+var hooksElsewhere = map[string]string{
+	"files":     "", // those of uploads and downloads
+	"libraries": "libraryFiles.Hooks()",
+}
+
+// TestRegistryIsComplete: App.build adds the hooks of each package that has some, and the kinds of each service.
+func TestRegistryIsComplete(t *testing.T) {
+	is := is.New(t)
+	added, packages := []string{}, map[string]bool{} // the arguments of AddHooks; who has hooks
+	for _, f := range sources(t) {
+		if f.test {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.CallExpr:
+				if s, ok := n.Fun.(*ast.SelectorExpr); ok && f.path == "tenantcontent.go" && s.Sel.Name == "AddHooks" {
+					for _, arg := range n.Args {
+						added = append(added, types.ExprString(arg))
+					}
+				}
+			case *ast.FuncDecl:
+				if r := n.Type.Results; n.Recv != nil && n.Name.Name == "Hooks" && r != nil && len(r.List) == 1 && selects(r.List[0].Type, "entity", "Hooks") {
+					packages[f.folder] = true
+				}
+			}
+			return true
+		})
+	}
+	app, _, remove := exampletest.Open()
+	defer remove()
+	kinds, types := append(app.Registry().Kinds(), globalKinds...), 0
+	has := func(u reflect.Value, method string) []reflect.Value {
+		if m := u.MethodByName(method); m.IsValid() {
+			return m.Call(nil)
+		}
+		return nil
+	}
+	services := reflect.ValueOf(app.Services)
+	for i := range services.NumField() {
+		name, s := services.Type().Field(i).Name, services.Field(i)
+		if s.Kind() != reflect.Pointer {
+			continue
+		}
+		unchecked := has(s, "Unchecked")
+		if unchecked == nil {
+			continue
+		}
+		folder := strings.TrimPrefix(s.Type().Elem().PkgPath(), module+"/")
+		if u := unchecked[0]; u.MethodByName("Hooks").IsValid() {
+			if !slices.Contains(added, "app."+name+".Unchecked().Hooks()") {
+				t.Errorf("App.build does not add the hooks of %s", name)
+			}
+			delete(packages, folder)
+		}
+		for _, v := range slices.Concat(has(unchecked[0], "Type"), has(unchecked[0], "Types")) {
+			some, ok := v.Interface().([]entity.Type)
+			if !ok {
+				some = []entity.Type{v.Interface().(entity.Type)}
+			}
+			for _, kind := range some {
+				if types++; !slices.Contains(kinds, kind.Kind) {
+					t.Errorf("App.build does not register the kind %s of %s", kind.Kind, name)
+				}
+			}
+		}
+	}
+	is.True(types > 10) // the walk found them
+	is.True(len(added) > 10)
+	for folder := range packages {
+		how, ok := hooksElsewhere[folder]
+		if !ok || how != "" && !slices.Contains(added, how) {
+			t.Errorf("App.build does not add the hooks of the package %s", folder)
+		}
+	}
+	is.Equal(len(packages), len(hooksElsewhere))
+}

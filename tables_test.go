@@ -1,0 +1,91 @@
+package tenantcontent_test
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+)
+
+// tablesOf are the tables of each store, by its folder.
+var tablesOf = map[string][]string{
+	"aiinstr/bunstore":   {"tc_ai_instructions"},
+	"blobs/bunstore":     {"tc_blobs", "tc_blob_chunks"},
+	"bundles/bunstore":   {"tc_bundles", "tc_bundle_entries", "tc_deployments"},
+	"colors/bunstore":    {"tc_colors"},
+	"comments/bunstore":  {"tc_activities", "tc_comment_threads", "tc_comments", "tc_feed", "tc_notifications"},
+	"content/bunstore":   {"tc_entities"},
+	"domains/bunstore":   {"tc_domain_logins", "tc_domain_scans", "tc_domains"},
+	"files/bunstore":     {"tc_downloads", "tc_uploads"},
+	"libraries/bunstore": {"tc_library_contents", "tc_library_files", "tc_library_released"},
+	"principals/bunstore": {
+		"tc_login_networks", "tc_memberships", "tc_principals", "tc_teams", "tc_users",
+	},
+	"sessions/bunstore": {"tc_sessions", "tc_tokens"},
+	"tenants/bunstore":  {"tc_tenants"},
+}
+
+// readsOf are the tables of others that a package reads all the same.
+var readsOf = map[string][]string{
+	"sessions/bunstore": {"tc_users", "tc_memberships"},  // an authentication, which is one statement of each request
+	"internal/bunx":     {"tc_tenants", "tc_principals"}, // LockTenant and HoldPrincipal
+}
+
+var tableName = regexp.MustCompile(`\btc_[a-z_]*[a-z]`)
+
+// TestStoresReadTheirTables: the sources of a store name its own tables and no others, and each table belongs to one store.
+func TestStoresReadTheirTables(t *testing.T) {
+	is := is.New(t)
+	owner := map[string]string{}
+	for dir, tables := range tablesOf {
+		for _, table := range tables {
+			is.Equal(owner[table], "") // one store
+			owner[table] = dir
+		}
+	}
+	named := map[string]map[string]bool{} // by folder
+	is.NoErr(fs.WalkDir(os.DirFS("."), ".", func(file string, _ fs.DirEntry, err error) error {
+		dir := path.Dir(file)
+		if err != nil || path.Base(dir) != "bunstore" && dir != "internal/bunx" || path.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(file)
+		if named[dir] == nil {
+			named[dir] = map[string]bool{}
+		}
+		for _, table := range tableName.FindAllString(string(source), -1) {
+			named[dir][table] = true
+			if owner[table] != dir && !slices.Contains(readsOf[dir], table) {
+				t.Errorf("%s names %s, which is not among the store's tables: call the package that has it, or declare an entity.Hooks", file, table)
+			}
+		}
+		return err
+	}))
+	for _, list := range []map[string][]string{tablesOf, readsOf} {
+		for dir, tables := range list {
+			for _, table := range tables {
+				if !named[dir][table] {
+					t.Errorf("%s does not name %s: take it out of the list", dir, table)
+				}
+			}
+		}
+	}
+	sources, err := fs.Glob(os.DirFS("."), "internal/migrations/sqlite/*.sql")
+	is.NoErr(err)
+	is.True(len(sources) > 0)
+	created := regexp.MustCompile(`CREATE TABLE (tc_[a-z_]+)`)
+	for _, file := range sources {
+		source, err := os.ReadFile(file)
+		is.NoErr(err)
+		for _, table := range created.FindAllStringSubmatch(string(source), -1) {
+			if owner[strings.TrimSuffix(table[1], "_new")] == "" {
+				t.Errorf("no store has the table %s", table[1])
+			}
+		}
+	}
+}
