@@ -39,7 +39,7 @@ func testCopy(t *testing.T, s libraries.Store) {
 	is.Equal(all(t, s, "acme", "l2"), all(t, s, "acme", "l1"))
 	is.Equal(paths(t, s, "acme", "l1"), []string{"a", "b", "dir/Ä"})
 	is.Equal(errs.CodeOf(name(ctx, s, "acme", "l2", file("DIR/ä"))), errs.Conflict) // paths are as known as others
-	is.Equal(errs.CodeOf(s.Copy(ctx, "acme", "l1", "l2")), errs.Conflict)         // it has files
+	is.Equal(errs.CodeOf(s.Copy(ctx, "acme", "l1", "l2")), errs.Conflict)           // it has files
 	is.NoErr(s.Copy(ctx, "acme", "none", "l4"))
 	is.Equal(paths(t, s, "acme", "l4"), []string{})
 

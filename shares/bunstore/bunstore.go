@@ -26,7 +26,7 @@ type Store struct {
 	grants                                            bunx.Lookup
 }
 
-// New returns a Store over a table with the columns of tc_app_shares, which must be there: see tenantcontent.Migrate. row is the
+// New returns a Store over a table of shares, such as that of apps, which must be there: see tenantcontent.Migrate. row is the
 // guard.Guard.Row of conditional writes to it.
 func New(db *bun.DB, table, row string) *Store {
 	s := &Store{db: db, table: newTable(table), row: row}
