@@ -112,6 +112,8 @@ type Config struct {
 	// MaxUpload is the most bytes of an upload, and of each file of a library, also of one that comes in an archive; default
 	// 256 MiB. An archive that is staged as an upload, for POST /api/_restore-from-file {uploadId}, is bounded by it too.
 	MaxUpload int64
+	// MaxAppFile is the most bytes of a file of an app that is not sent in an archive; default 100 MiB.
+	MaxAppFile int64
 	// MaxArchive is the most bytes of an archive as it is sent, packed, in the body of an import or restore; default 4 GiB.
 	// No larger one is made: a restore or deploy whose automatic archive could not be sent in again does nothing.
 	MaxArchive int64
@@ -213,7 +215,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		Store: librarystore.New(c.DB), Blobs: blobs, Limit: c.MaxUpload, Now: c.Now, NewID: c.NewID,
 	})
 	app.Apps = apps.New(apps.Options{
-		Store: appstore.New(c.DB), Files: libraryFiles, Directory: directory, Keys: keys, Licensed: app.Tenants.Unchecked().Licensed,
+		Store: appstore.New(c.DB), Files: libraryFiles, MaxFile: c.MaxAppFile, Directory: directory, Keys: keys, Licensed: app.Tenants.Unchecked().Licensed,
 		Registry: app.registry, CanonicalName: app.Principals.Unchecked().CanonicalName, Now: c.Now, NewID: c.NewID,
 	})
 	appType := app.Apps.Unchecked().Type()

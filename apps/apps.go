@@ -199,10 +199,11 @@ type Service struct {
 	o     Options
 }
 
-// Options configure a Service. All but Registry, CanonicalName, Now and NewID are required.
+// Options configure a Service. Store, Files, Directory, Keys and Licensed are required.
 type Options struct {
 	Store     Store
 	Files     *libraries.Files
+	MaxFile   int64 // bytes of a file that PutFile writes; default 100 MiB
 	Directory Directory
 	Keys      Sealer
 	// Licensed reports whether a tenant has a license.
@@ -218,6 +219,9 @@ type Options struct {
 
 // New returns a Service.
 func New(o Options) *Service {
+	if o.MaxFile == 0 {
+		o.MaxFile = 100 << 20
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -67,7 +67,24 @@ func (s *Service) PutFile(ctx context.Context, id, path, contentType string, r i
 	if err != nil {
 		return libraries.File{}, err
 	}
-	return s.files.Put(ctx, app.Tenant, app.LibraryID, path, contentType, r, lock)
+	return s.files.Put(ctx, app.Tenant, app.LibraryID, path, contentType, &limited{r, s.o.MaxFile, s.o.MaxFile}, lock)
+}
+
+// limited is a reader that fails with errs.TooLarge after most bytes.
+type limited struct {
+	r          io.Reader
+	left, most int64
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	if int64(len(p)) > l.left+1 {
+		p = p[:l.left+1]
+	}
+	n, err := l.r.Read(p)
+	if l.left -= int64(n); l.left < 0 {
+		return n, errs.New(errs.TooLarge, "A file of an app must have at most %d bytes.", l.most)
+	}
+	return n, err
 }
 
 // DeleteFile removes a file of an app or draft. It needs the permission edit. Errors: errs.NotFound; errs.Forbidden; errs.Conflict
@@ -98,7 +115,7 @@ func (s *Service) written(ctx context.Context, id string) (App, func(ctx context
 		if err != nil {
 			return err
 		}
-		grant, err := s.grant(ctx, a, locked)
+		grant, err := s.grant(ctx, a, &locked)
 		if err != nil {
 			return err
 		}
@@ -130,7 +147,7 @@ func (s *Service) OfLibrary(ctx context.Context, library string) (Shown, error) 
 	if err != nil {
 		return Shown{}, err
 	}
-	grant, err := s.grant(ctx, a, app)
+	grant, err := s.grant(ctx, a, &app)
 	if err != nil {
 		return Shown{}, err
 	}

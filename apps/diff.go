@@ -98,7 +98,6 @@ func (s *Service) fieldDiffs(app, d App) ([]FieldDiff, error) {
 	}{
 		{"name", app.Name, d.Name}, {"slug", app.Slug, d.Slug}, {"description", app.Description, d.Description}, {"defn", app.Defn, d.Defn},
 		{"settings", app.Settings, d.Settings}, {"folderId", app.FolderID, d.FolderID}, {"datasets", listed(app.Datasets), listed(d.Datasets)},
-		{"tags", listed(app.Tags), listed(d.Tags)},
 	} {
 		before, err := json.Marshal(f.before)
 		if err != nil {

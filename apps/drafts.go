@@ -56,7 +56,7 @@ func (s *Service) locked(ctx context.Context, a actor.Actor, id string) (App, sh
 	if app, err = s.store.Lock(ctx, a.Tenant, original(app)); err != nil {
 		return App{}, shares.Grant{}, err
 	}
-	grant, err := s.grant(ctx, a, app)
+	grant, err := s.grant(ctx, a, &app)
 	if err != nil {
 		return App{}, shares.Grant{}, err
 	}
@@ -188,7 +188,7 @@ func (s *Service) publish(app *App, d App, now time.Time) error {
 		}
 	}
 	app.Name, app.Slug, app.Description, app.Defn, app.Settings = d.Name, d.Slug, d.Description, d.Defn, d.Settings
-	app.FolderID, app.Datasets, app.Tags = d.FolderID, d.Datasets, d.Tags
+	app.FolderID, app.Datasets = d.FolderID, d.Datasets
 	app.DefnUpdatedAt, app.UpdatedAt = &now, now
 	return nil
 }

@@ -115,18 +115,26 @@ func (s *Service) find(ctx context.Context, a actor.Actor, id string) (app App, 
 	if err != nil {
 		return App{}, shares.Grant{}, err
 	}
-	grant, err = s.grant(ctx, a, app)
+	grant, err = s.grant(ctx, a, &app)
 	return app, grant, err
 }
 
-// grant returns what the shares of an app give an actor. Errors: errs.NotFound if the actor does not see the app.
-func (s *Service) grant(ctx context.Context, a actor.Actor, app App) (shares.Grant, error) {
-	all, err := s.grants(ctx, a, app)
+// grant returns what the shares of an app give an actor. A draft gets the owner and the type of its app, which decide who may do what
+// with it. Errors: errs.NotFound if the actor does not see the app, and for the draft of a deleted one.
+func (s *Service) grant(ctx context.Context, a actor.Actor, app *App) (shares.Grant, error) {
+	if app.EditingID != nil {
+		of, err := s.store.Get(ctx, a.Tenant, Lookup{ID: *app.EditingID})
+		if err != nil {
+			return shares.Grant{}, err
+		}
+		app.OwnerID, app.Type, app.IsManaged = of.OwnerID, of.Type, of.IsManaged
+	}
+	all, err := s.grants(ctx, a, *app)
 	if err != nil {
 		return shares.Grant{}, err
 	}
-	grant := all[original(app)]
-	if !sees(a, app, grant) {
+	grant := all[original(*app)]
+	if !sees(a, *app, grant) {
 		return shares.Grant{}, notFound()
 	}
 	return grant, nil
@@ -278,7 +286,7 @@ func (s *Service) change(ctx context.Context, id string, n need, edit func(ctx c
 		return s.at(ctx, a.Tenant, id, func(at Lookup) error {
 			var grant shares.Grant
 			app, err := s.store.Update(ctx, a.Tenant, at, func(app *App) (err error) {
-				if grant, err = s.grant(ctx, a, *app); err != nil {
+				if grant, err = s.grant(ctx, a, app); err != nil {
 					return err
 				}
 				if err := n.check(a, *app, grant); err != nil {
@@ -513,7 +521,7 @@ func (s *Service) deleted(ctx context.Context, a actor.Actor, id string, n need)
 	if err != nil {
 		return App{}, shares.Grant{}, err
 	}
-	grant, err := s.grant(ctx, a, app)
+	grant, err := s.grant(ctx, a, &app)
 	if err != nil {
 		return App{}, shares.Grant{}, err
 	}
@@ -647,6 +655,9 @@ func (t Tag) Version() string { return guard.Version(string(t)) }
 // errs.Forbidden; errs.Invalid for too many.
 func (s *Service) AddTag(ctx context.Context, id, tag string) (Shown, error) {
 	return s.change(ctx, id, toTag, func(ctx context.Context, who caller, app *App) error {
+		if app.EditingID != nil {
+			return errDraft("tag the app itself")
+		}
 		key, at, err := findTag(ctx, *app, tag)
 		switch {
 		case err != nil || at >= 0:

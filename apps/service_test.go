@@ -59,9 +59,9 @@ func newWorld(t testing.TB, db *bun.DB) *world {
 	is.New(t).NoErr(err)
 	dbtest.People(t, db, "jo", "mia", "al", team)
 	w.Service = apps.New(apps.Options{
-		Store:     bunstore.New(db),
-		Files:     libraries.New(libraries.Options{Store: librarystore.New(db), Blobs: blobstore.New(db), Limit: 1 << 20, Now: clock}),
-		Directory: people{"jo", "mia", "al", team}, Keys: keys,
+		Store:   bunstore.New(db),
+		Files:   libraries.New(libraries.Options{Store: librarystore.New(db), Blobs: blobstore.New(db), Limit: 1 << 20, Now: clock}),
+		MaxFile: 100, Directory: people{"jo", "mia", "al", team}, Keys: keys,
 		Licensed: func(context.Context, string, string) (bool, error) { return w.licensed, nil },
 		Now:      clock, NewID: w.newID,
 	})
@@ -420,6 +420,55 @@ func TestDeleteRestorePurge(t *testing.T) {
 		_, err = w.Restore(jo, v.ID)
 		is.True(errors.Is(err, errs.NotFound))
 	})
+}
+
+// TestFileLimit: a file that is too large leaves the old one.
+func TestFileLimit(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite(t))
+	jo := as(t, "acme", "jo", actor.Designer)
+	v := w.create(t, jo)
+	w.put(t, jo, v.ID, "a", strings.Repeat("x", 100))
+	for _, n := range []int{101, 10_000} {
+		_, err := w.PutFile(jo, v.ID, "a", "", strings.NewReader(strings.Repeat("y", n)))
+		is.True(errors.Is(err, errs.TooLarge))
+	}
+	is.Equal(w.read(t, jo, v.ID, "a"), strings.Repeat("x", 100))
+}
+
+// TestDraftOfDeletedApp: it is gone with its app, and back with it.
+func TestDraftOfDeletedApp(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite(t))
+	jo := as(t, "acme", "jo", actor.Designer, "s1")
+	v := w.create(t, jo)
+	d, err := w.Edit(jo, v.ID, false)
+	is.NoErr(err)
+	is.NoErr(w.Delete(jo, v.ID))
+	for _, err := range []error{
+		second(w.Get(jo, d.ID)), second(w.Update(jo, d.ID, apps.Edit{})), second(w.PutFile(jo, d.ID, "a", "", strings.NewReader(""))),
+		second(w.Edit(jo, d.ID, true)), second(w.Commit(jo, d.ID, true)), second(w.OfLibrary(jo, d.LibraryID)),
+	} {
+		is.True(errors.Is(err, errs.NotFound))
+	}
+	drafts, err := w.Drafts(jo)
+	is.NoErr(err)
+	is.Equal(len(drafts), 0)
+	_, err = w.Restore(jo, v.ID)
+	is.NoErr(err)
+	_, err = w.Get(jo, d.ID)
+	is.NoErr(err)
+}
+
+// TestDraftOfFullApp: who may no more write an app after its upgrade may not write the draft either.
+func TestDraftOfFullApp(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite(t))
+	jo, full := as(t, "acme", "jo", actor.Designer, "s1"), apps.Full
+	v := w.create(t, jo)
+	d, err := w.Edit(jo, v.ID, false)
+	is.NoErr(err)
+	_, err = w.Update(as(t, "acme", "jo", actor.Admin), v.ID, apps.Edit{Type: &full})
+	is.NoErr(err)
+	_, err = w.PutFile(jo, d.ID, "a", "", strings.NewReader(""))
+	is.True(errors.Is(err, errs.NotFound))
 }
 
 func TestTier(t *testing.T) {

@@ -73,7 +73,7 @@ func (s *Service) reshare(ctx context.Context, id string, change func(ctx contex
 		if app, err = s.store.Lock(ctx, a.Tenant, app.ID); err != nil {
 			return err
 		}
-		grant, err := s.grant(ctx, a, app)
+		grant, err := s.grant(ctx, a, &app)
 		if err != nil {
 			return err
 		}

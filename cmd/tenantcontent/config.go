@@ -19,6 +19,7 @@ type config struct {
 	BaseURL         string   `env:"TENANTCONTENT_BASE_URL" help:"Start of every link, such as https://content.example.com or https://example.com/content (default: http:// and the address)." placeholder:"URL"`
 	MaxBody         size     `env:"TENANTCONTENT_MAX_BODY" default:"1MiB" help:"Size of a JSON body." placeholder:"SIZE"`
 	MaxUpload       size     `env:"TENANTCONTENT_MAX_UPLOAD" default:"256MiB" help:"Size of an uploaded file." placeholder:"SIZE"`
+	MaxAppFile      size     `env:"TENANTCONTENT_MAX_APP_FILE" default:"100MiB" help:"Size of a file of an app." placeholder:"SIZE"`
 	SessionLifetime lifetime `env:"TENANTCONTENT_SESSION_LIFETIME" default:"12h" help:"How long a log-in lasts." placeholder:"TIME"`
 	DenyNetworks    string   `env:"TENANTCONTENT_DENY_NETWORKS" default:"169.254.0.0/16,fe80::/10,fd00:ec2::254/128" help:"Networks that no domain's directory or provider may be in, parted by commas, or none." placeholder:"NETWORKS"`
 	TrustedProxies  string   `env:"TENANTCONTENT_TRUSTED_PROXIES" default:"none" help:"Networks of the proxies that say in X-Forwarded-For or Forwarded who calls, parted by commas, or none." placeholder:"NETWORKS"`
@@ -32,7 +33,7 @@ type config struct {
 
 // library turns the settings into the library's. Errors: errs.Invalid naming the flag.
 func (c *config) library() (tenantcontent.Config, error) {
-	lib := tenantcontent.Config{BaseURL: c.BaseURL, MaxBody: int64(c.MaxBody), MaxUpload: int64(c.MaxUpload),
+	lib := tenantcontent.Config{BaseURL: c.BaseURL, MaxBody: int64(c.MaxBody), MaxUpload: int64(c.MaxUpload), MaxAppFile: int64(c.MaxAppFile),
 		MaxArchive: int64(c.MaxArchive), SessionLifetime: time.Duration(c.SessionLifetime), ArchiveLimits: bundles.Limits{
 			Members: int(c.MaxArchiveMembers), Bytes: int64(c.MaxArchiveBytes), Row: int64(c.MaxArchiveRow), Ratio: int64(c.MaxArchiveRatio),
 		}}
