@@ -35,7 +35,10 @@ import (
 var noUsernames = map[string]string{
 	"tc_activities":      "id type kind comment_id excerpt",
 	"tc_ai_instructions": "id slug search description content",
+	"tc_app_favorites":   "app_id",
 	"tc_app_shares":      "entity_id roles",
+	"tc_app_views":       "app_id day",
+	"tc_app_visits":      "app_id",
 	"tc_apps": "id type name label search slug description defn env_sealed settings origin library_id editing_id base editing_session folder_id datasets tags " +
 		"source source_id webhook_secret db_role_password",
 	"tc_blob_chunks":      "blob_id",
@@ -63,7 +66,7 @@ var noUsernames = map[string]string{
 	"tc_sessions":         "id",
 	"tc_teams":            "id name slug label search description domain color icon material_icon source source_id",
 	"tc_tenants":          "name settings key_check",
-	"tc_tokens":           "id type secret_hash notes restriction host cidr data",
+	"tc_tokens":           "id type secret_hash notes restriction host cidr data app_id",
 	"tc_uploads":          "id filename content_type",
 	"tc_users": "folded label search domain display_name family_name given_name middle_name email timezone source source_id " +
 		"data user_fields password_hash ai_message avatar_id recent_failures",

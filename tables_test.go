@@ -15,7 +15,7 @@ import (
 // tablesOf are the tables of each store, by its folder.
 var tablesOf = map[string][]string{
 	"aiinstr/bunstore":   {"tc_ai_instructions"},
-	"apps/bunstore":      {"tc_app_shares", "tc_apps"},
+	"apps/bunstore":      {"tc_app_favorites", "tc_app_shares", "tc_app_views", "tc_app_visits", "tc_apps"},
 	"blobs/bunstore":     {"tc_blobs", "tc_blob_chunks"},
 	"bundles/bunstore":   {"tc_bundles", "tc_bundle_entries", "tc_deployments"},
 	"colors/bunstore":    {"tc_colors"},

@@ -418,8 +418,8 @@ func (app *App) AddTenant(ctx context.Context, t tenants.Tenant, password string
 	return generated, nil
 }
 
-// Run does the background work until ctx ends: it writes the counters of API tokens each second and removes what has
-// expired each minute. A host that does not call it keeps expired rows, which nobody can see, and loses what it encrypts
+// Run does the background work until ctx ends: it writes the counters of API tokens and the views of apps each second and
+// removes what has expired each minute. A host that does not call it keeps expired rows, which nobody can see, and loses what it encrypts
 // beside a Rekey: Run holds the lock that keeps it away (see Lock). It returns nil when ctx ends. It ends by itself, with
 // an error, when the secret key is being changed or was changed while the lock was lost: the host is to stop then.
 func (app *App) Run(ctx context.Context) (err error) {
@@ -448,10 +448,10 @@ func (app *App) work(ctx context.Context) {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 			defer cancel()
-			app.note("write the counters of API tokens", app.Sessions.Unchecked().FlushAll(last))
+			app.flush(last)
 			return
 		case <-flush.C:
-			app.note("write the counters of API tokens", app.Sessions.Unchecked().FlushAll(ctx))
+			app.flush(ctx)
 		}
 	}
 }
@@ -467,6 +467,12 @@ func (app *App) sweepEachMinute(ctx context.Context) {
 			app.note("remove what has expired", app.Sweep(ctx))
 		}
 	}
+}
+
+// flush writes what was counted in memory.
+func (app *App) flush(ctx context.Context) {
+	app.note("write the counters of API tokens", app.Sessions.Unchecked().FlushAll(ctx))
+	app.note("write the views of apps", app.Apps.Unchecked().FlushAll(ctx))
 }
 
 // Deleted removes what belongs to entities of the host's kinds that the host deletes itself, such as the comments on them: see

@@ -14,6 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/drafts"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/guard"
+	"github.com/tenantcontent/tenantcontent/internal/tally"
 	"github.com/tenantcontent/tenantcontent/libraries"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/shares"
@@ -170,6 +171,18 @@ type Store interface {
 	// errs.Conflict.
 	PutAll(ctx context.Context, tenant string, all []App, yield []string) error
 
+	// Favorites returns which of some apps are favorites of a user.
+	Favorites(ctx context.Context, tenant, username string, ids []string) (map[string]bool, error)
+	// SetFavorite marks an app, or the app of a draft, as a favorite of a user, or takes the mark away. It fails with errs.NotFound
+	// when there is no such app, and with errs.Forbidden when there is no such user.
+	SetFavorite(ctx context.Context, tenant, username, id string, favorite bool, at time.Time) error
+	// AddViews adds to the views of apps. Those of users and apps that no longer exist are left out.
+	AddViews(ctx context.Context, tenant string, views map[View]Views) error
+	// Days returns how often an app was viewed on each day since one, without days of no views, ordered.
+	Days(ctx context.Context, tenant, id, since string) ([]Day, error)
+	// Recent returns the apps that a user viewed last and v sees, n at most, without drafts and deleted ones, newest view first.
+	Recent(ctx context.Context, tenant, username string, v Viewer, n int) ([]App, error)
+
 	// Shares returns the shares of apps.
 	Shares() shares.Store
 
@@ -197,6 +210,7 @@ type Service struct {
 	store Store
 	files *libraries.Files
 	o     Options
+	views *tally.Tally[View, Views]
 }
 
 // Options configure a Service. Store, Files, Directory, Keys and Licensed are required.
@@ -228,7 +242,7 @@ func New(o Options) *Service {
 	if o.NewID == nil {
 		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
 	}
-	return &Service{store: o.Store, files: o.Files, o: o}
+	return &Service{store: o.Store, files: o.Files, o: o, views: tally.New(Views.plus, o.Store.AddViews)}
 }
 
 // stamp returns the time of a write, in the precision that every database can store.

@@ -22,6 +22,7 @@ type Shown struct {
 	Permissions       Permissions
 	ContentModifiedAt *time.Time // newest change of the app's files; nil without files
 	HasDraft          bool       // there is a draft; false for those who may not change the app, and for a draft
+	Favorite          bool       // the caller has marked the app, of a draft its app
 	Inside            bool       // the caller sees the insides: files as they are written, variables and shares
 }
 
@@ -201,10 +202,18 @@ func (s *Service) showGranted(ctx context.Context, a actor.Actor, all []App, gra
 	if err != nil {
 		return nil, err
 	}
+	originals := make([]string, len(all))
+	for i, app := range all {
+		originals[i] = original(app)
+	}
+	favorites, err := s.store.Favorites(ctx, a.Tenant, a.User, originals)
+	if err != nil {
+		return nil, err
+	}
 	out, drafted := make([]Shown, len(all)), []string{}
 	for i, app := range all {
 		grant := grants[original(app)]
-		v := Shown{App: app, Permissions: PermissionsOf(a, app, grant), Inside: inside(a, app, grant)}
+		v := Shown{App: app, Permissions: PermissionsOf(a, app, grant), Favorite: favorites[originals[i]], Inside: inside(a, app, grant)}
 		if at, ok := modified[app.LibraryID]; ok {
 			v.ContentModifiedAt = &at
 		}

@@ -60,6 +60,9 @@ func (u Unchecked) Hooks() entity.Hooks {
 	}
 }
 
+// FlushAll writes the counted views of apps of every tenant.
+func (u Unchecked) FlushAll(ctx context.Context) error { return u.s.views.FlushAll(ctx) }
+
 // lockAlive is LockSome without deleted apps.
 func (s *Service) lockAlive(ctx context.Context, tenant string, ids []string) ([]App, error) {
 	all, err := s.store.LockSome(ctx, tenant, ids)

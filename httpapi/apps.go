@@ -86,6 +86,7 @@ type appBody struct {
 	EditingHeartbeatAt *hal.Time          `json:"editingHeartbeatAt"`
 	EditingLockedBy    *string            `json:"editingLockedBy"`
 	Shared             bool               `json:"shared"`
+	Favorite           bool               `json:"favorite"`
 	IsManaged          bool               `json:"isManaged"`
 	FolderID           *string            `json:"folderId"`
 	Source             *string            `json:"source"`
@@ -126,12 +127,13 @@ func (a *api) app(v apps.Shown, one bool) hal.Resource {
 		May              appPermissionsBody
 		Modified         *hal.Time
 		HasDraft, Inside bool
+		Favorite         bool
 	}
-	return hal.Resource{Links: a.appLinks(v, one), Row: v, Beside: beside{may, hal.OrNull(v.ContentModifiedAt), v.HasDraft, v.Inside}, Value: appBody{
+	return hal.Resource{Links: a.appLinks(v, one), Row: v, Beside: beside{may, hal.OrNull(v.ContentModifiedAt), v.HasDraft, v.Inside, v.Favorite}, Value: appBody{
 		Tenant: v.Tenant, ID: v.ID, Type: string(v.Type), Name: v.Name, Slug: v.Slug, NaturalID: v.NaturalID(), Description: v.Description,
 		OwnerID: v.OwnerID, Defn: v.Defn, Settings: v.Settings, Origin: v.Origin, LibraryID: v.LibraryID, EditingID: v.EditingID,
 		EditingSession: v.Lock.Session, EditingHeartbeatAt: hal.OrNull(v.Lock.HeartbeatAt), EditingLockedBy: v.Lock.LockedBy,
-		Shared: v.Shared, IsManaged: v.IsManaged, FolderID: v.FolderID, Source: v.Source, SourceID: v.SourceID,
+		Shared: v.Shared, Favorite: v.Favorite, IsManaged: v.IsManaged, FolderID: v.FolderID, Source: v.Source, SourceID: v.SourceID,
 		DefnUpdatedAt: hal.OrNull(v.DefnUpdatedAt), ContentModifiedAt: hal.OrNull(v.ContentModifiedAt),
 		DeployedAt: hal.OrNull(v.DeployedAt), DeletedAt: hal.OrNull(v.DeletedAt),
 		CreatedAt: hal.Time(v.CreatedAt), UpdatedAt: hal.Time(v.UpdatedAt), Permissions: may,
@@ -142,7 +144,7 @@ func (a *api) appLinks(v apps.Shown, one bool) hal.Links {
 	self := a.href("apps", v.ID)
 	links := a.owned(hal.Self(self), v.OwnerID).
 		With("inf:app", self).With("inf:apps", a.href("apps")).With("inf:apps-list", a.href("apps-list")).With("inf:apps-drafts", a.href("apps", "drafts")).
-		With("inf:app-tags", self+"/tags")
+		With("inf:apps-recent", a.href("apps", "recent")).With("inf:favorite", self+"/favorite").With("inf:app-tags", self+"/tags")
 	links["inf:app-tag"] = hal.Link{Href: self + "/tags/{tagId}", Templated: true}
 	if v.EditingID != nil {
 		links.With("inf:draft", self).With("inf:app", a.href("apps", *v.EditingID))
@@ -150,7 +152,7 @@ func (a *api) appLinks(v apps.Shown, one bool) hal.Links {
 		links.With("inf:draft", self+"/draft")
 	}
 	if v.Inside {
-		links.With("inf:app-shares", self+"/shares")
+		links.With("inf:app-shares", self+"/shares").With("inf:app-stats", self+"/stats")
 		links["inf:app-share"] = hal.Link{Href: self + "/shares/{principalId}", Templated: true}
 	}
 	if v.Permissions.Edit {
@@ -210,6 +212,7 @@ type appRow struct {
 	Description *string            `json:"description"`
 	OwnerID     string             `json:"ownerId"`
 	Shared      bool               `json:"shared"`
+	Favorite    bool               `json:"favorite"`
 	IsManaged   bool               `json:"isManaged"`
 	FolderID    *string            `json:"folderId"`
 	EditingID   *string            `json:"editingId"`
@@ -221,7 +224,7 @@ type appRow struct {
 
 func (a *api) appRow(v apps.Shown) appRow {
 	return appRow{
-		v.ID, v.NaturalID(), string(v.Type), v.Name, v.Slug, v.Description, v.OwnerID, v.Shared, v.IsManaged, v.FolderID, v.EditingID, v.Lock.LockedBy,
+		v.ID, v.NaturalID(), string(v.Type), v.Name, v.Slug, v.Description, v.OwnerID, v.Shared, v.Favorite, v.IsManaged, v.FolderID, v.EditingID, v.Lock.LockedBy,
 		hal.Time(v.CreatedAt), hal.Time(v.UpdatedAt), a.app(v, false).Value.(appBody).Permissions,
 	}
 }

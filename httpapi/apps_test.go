@@ -6,6 +6,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
@@ -40,6 +41,8 @@ func withApps(samples map[string]sample) map[string]sample {
 		"deleteAppDependency": {},
 		"putAppTag":           {last: "tags"},
 		"deleteAppTag":        {last: "assigned"},
+		"putAppFavorite":      {},
+		"deleteAppFavorite":   {},
 	} {
 		samples[name] = s
 	}
@@ -78,7 +81,12 @@ func stockApps(t testing.TB, w *world, param map[string]string) {
 // markApps makes an app that has a mark wherever one fits, and a draft of it.
 func (w *world) markApps(t testing.TB, superuser, mark string) {
 	a := w.must(t, superuser, "POST", "/api/apps", `{"type": "report", "name": "`+mark+`", "slug": "`+mark+`", "defn": {"m": "`+mark+`", "env": {"`+mark+`": "x"}}}`)
-	one := "/api/apps/" + read[struct{ ID string }](t, a).ID
+	app := read[struct{ ID, Tenant string }](t, a)
+	one := "/api/apps/" + app.ID
+	w.must(t, superuser, "PUT", one+"/favorite", "")
+	is := is.New(t)
+	is.NoErr(w.app.Apps.Visit(actor.With(t.Context(), actor.Actor{Tenant: app.Tenant, User: superuser, Superuser: true}), app.ID))
+	is.NoErr(w.app.Apps.Unchecked().FlushAll(t.Context()))
 	w.must(t, superuser, "PUT", one+"/contents/"+mark, "x", "Content-Type: text/plain")
 	w.must(t, superuser, "PUT", one+"/shares/"+mark, `{"accessLevel": 1, "roles": ["`+mark+`"]}`)
 	w.must(t, superuser, "POST", one+"/_edit", "")

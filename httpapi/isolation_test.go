@@ -86,7 +86,10 @@ func text(v any) string {
 var unmarked = map[string]string{
 	"tc_activities":       "id type kind entity_id comment_id user_id",
 	"tc_ai_instructions":  "id slug search owner_id",
+	"tc_app_favorites":    "username app_id",
 	"tc_app_shares":       "entity_id principal_id roles",
+	"tc_app_views":        "username app_id day",
+	"tc_app_visits":       "username app_id",
 	"tc_apps":             "id type label search slug owner_id defn env_sealed settings library_id editing_id editing_session editing_locked_by datasets tags webhook_secret db_role_password",
 	"tc_blob_chunks":      "blob_id",
 	"tc_blobs":            "id",
@@ -112,7 +115,7 @@ var unmarked = map[string]string{
 	"tc_sessions":         "id username",
 	"tc_teams":            "id slug label search domain",
 	"tc_tenants":          "settings key_check",
-	"tc_tokens":           "id type username secret_hash restriction data",
+	"tc_tokens":           "id type username secret_hash restriction data app_id",
 	"tc_uploads":          "id username content_type",
 	"tc_users":            "username folded label search domain data user_fields password_hash last_viewed_feed avatar_id recent_failures",
 }

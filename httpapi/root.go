@@ -30,7 +30,7 @@ var relations = []relation{
 	{"inf:import-bundle", "importBundle"}, {"inf:export-entries", "exportEntries"}, {"inf:deploy-entries", "deployEntries"},
 	{"inf:restore", "restoreArchive"}, {"inf:restore-from-file", "restoreFile"},
 	{"inf:ai-instructions", "listInstructions"}, {"inf:ai-instruction", "getInstruction"},
-	{"inf:apps", "listApps"}, {"inf:apps-list", "listAllApps"}, {"inf:apps-drafts", "listAppDrafts"}, {"inf:app", "getApp"},
+	{"inf:apps", "listApps"}, {"inf:apps-list", "listAllApps"}, {"inf:apps-drafts", "listAppDrafts"}, {"inf:apps-recent", "listRecentApps"}, {"inf:app", "getApp"},
 	{"inf:comment", "getComment"}, {"inf:activities", "listActivities"}, {"inf:notifications", "listNotifications"},
 	{"inf:notification", "getNotification"},
 	{"inf:feed", "listFeed"},

@@ -21,6 +21,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/cache"
 	"github.com/tenantcontent/tenantcontent/internal/limiter"
+	"github.com/tenantcontent/tenantcontent/internal/tally"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
@@ -105,8 +106,8 @@ type Options struct {
 // Service implements login, logout, sessions and tokens over a Store.
 type Service struct {
 	o        Options
-	uses     uses
-	pending  *limiter.Limiter // of logins, by client network and tenant
+	uses     *tally.Tally[string, Use] // by token: a request does not write, and a process that is killed loses what it counted since the last flush
+	pending  *limiter.Limiter          // of logins, by client network and tenant
 	known    *knownTenants
 	sessions *cache.Cache[lookup[Session]]
 	tokens   *cache.Cache[lookup[Token]]
@@ -135,7 +136,7 @@ func New(o Options) *Service {
 	return &Service{
 		pending: limiter.New(limiter.Options{Capacity: maxPending, PerKey: maxPendingFrom, PerSubkey: maxPendingAt}),
 		known:   newKnownTenants(o.Tenants, o.Now),
-		o:       o, uses: uses{byTenant: map[string]map[string]Use{}},
+		o:       o, uses: tally.New(Use.plus, o.Store.Count),
 		sessions: cache.New[lookup[Session]](o.Changes), tokens: cache.New[lookup[Token]](o.Changes),
 	}
 }
@@ -296,14 +297,14 @@ func (s *Service) token(ctx context.Context, tenant, id, secret string, from net
 		return actor.Actor{}, unauthenticated()
 	}
 	if !t.admits(s.now(), from) {
-		s.uses.add(tenant, id, Use{Blocked: 1})
+		s.uses.Add(tenant, id, Use{Blocked: 1})
 		return actor.Actor{}, unauthenticated()
 	}
 	a, err := holder.actor(tenant)
 	if err != nil {
 		return actor.Actor{}, err
 	}
-	s.uses.add(tenant, id, Use{Requests: 1, LastAccessedAt: s.now()})
+	s.uses.Add(tenant, id, Use{Requests: 1, LastAccessedAt: s.now()})
 	a.Token, a.ReadOnly = t.ID, t.ReadOnly
 	return a, nil
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/netip"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
@@ -137,7 +136,7 @@ func (s *Service) Tokens(ctx context.Context, q paging.Query) (paging.Page[Token
 	if err != nil {
 		return paging.Page[Token]{}, err
 	}
-	if err := s.flush(ctx, a.Tenant); err != nil {
+	if err := s.uses.Flush(ctx, a.Tenant); err != nil {
 		return paging.Page[Token]{}, err
 	}
 	return s.o.Store.Tokens(ctx, a.Tenant, a.User, q)
@@ -152,7 +151,7 @@ func (s *Service) Token(ctx context.Context, id string) (Token, error) {
 	if !wellFormed([]string{id}) {
 		return Token{}, errs.New(errs.NotFound, "Token not found.")
 	}
-	if err := s.flush(ctx, a.Tenant); err != nil {
+	if err := s.uses.Flush(ctx, a.Tenant); err != nil {
 		return Token{}, err
 	}
 	return s.o.Store.UserToken(ctx, a.Tenant, a.User, strings.ToLower(id))
@@ -208,58 +207,12 @@ func ofUser(ctx context.Context, username string) (actor.Actor, error) {
 	return a, err
 }
 
-// flush writes the tenant's counted uses. Uses are counted in memory, so that a request with a token does not write;
-// background work flushes each second, and a list does so before it reads. A process that is killed loses what it
-// counted since.
-func (s *Service) flush(ctx context.Context, tenant string) error {
-	counted := s.uses.take(tenant)
-	if len(counted) == 0 {
-		return nil
+// plus returns the sum of the uses of one token.
+func (u Use) plus(more Use) Use {
+	u.Requests += more.Requests
+	u.Blocked += more.Blocked
+	if more.LastAccessedAt.After(u.LastAccessedAt) {
+		u.LastAccessedAt = more.LastAccessedAt
 	}
-	if err := s.o.Store.Count(ctx, tenant, counted); err != nil {
-		for id, u := range counted {
-			s.uses.add(tenant, id, u) // for the next time
-		}
-		return err
-	}
-	return nil
-}
-
-// uses counts the uses of tokens until Flush writes them.
-type uses struct {
-	mu       sync.Mutex
-	byTenant map[string]map[string]Use
-}
-
-func (u *uses) add(tenant, id string, more Use) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.byTenant[tenant] == nil {
-		u.byTenant[tenant] = map[string]Use{}
-	}
-	have := u.byTenant[tenant][id]
-	have.Requests += more.Requests
-	have.Blocked += more.Blocked
-	if more.LastAccessedAt.After(have.LastAccessedAt) {
-		have.LastAccessedAt = more.LastAccessedAt
-	}
-	u.byTenant[tenant][id] = have
-}
-
-func (u *uses) take(tenant string) map[string]Use {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	taken := u.byTenant[tenant]
-	delete(u.byTenant, tenant)
-	return taken
-}
-
-func (u *uses) tenants() []string {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	var all []string
-	for t := range u.byTenant {
-		all = append(all, t)
-	}
-	return all
+	return u
 }

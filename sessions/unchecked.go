@@ -2,7 +2,6 @@ package sessions
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -38,13 +37,7 @@ func (u Unchecked) Start(ctx context.Context, tenant string, user principals.Use
 }
 
 // FlushAll writes the counted uses of tokens of every tenant.
-func (u Unchecked) FlushAll(ctx context.Context) error {
-	var failed []error // one tenant's failure is not the others'
-	for _, tenant := range u.s.uses.tenants() {
-		failed = append(failed, u.s.flush(ctx, tenant))
-	}
-	return errors.Join(failed...)
-}
+func (u Unchecked) FlushAll(ctx context.Context) error { return u.s.uses.FlushAll(ctx) }
 
 // Hooks returns the count of tokens, and what is done with sessions and tokens: those of renamed users follow them and those of deleted ones go by
 // themselves, and Sweep removes the sessions that have ended.

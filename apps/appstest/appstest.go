@@ -60,6 +60,9 @@ func TestStore(t *testing.T, open func(t *testing.T) apps.Store) {
 		"ReassignTells":        func(t *testing.T, s apps.Store) { ownership(s).ReassignTells(t, tuesday) },
 		"RenameUsers":          testRenameUsers,
 		"NoOwner":              testNoOwner,
+		"Favorites":            testFavorites,
+		"Views":                testViews,
+		"Recent":               testRecent,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
 	}

@@ -1,0 +1,130 @@
+package apps
+
+import (
+	"context"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+const (
+	recent    = 20 // how many apps Recent returns at most
+	statsDays = 30 // how many days Stats covers
+)
+
+// dayLayout is how a Day is written.
+const dayLayout = time.DateOnly
+
+// View is who viewed an app on which day.
+type View struct {
+	App, Username string
+	Day           string // in UTC, such as 2026-11-20
+}
+
+// Views is how often, and when last.
+type Views struct {
+	N    int64
+	Last time.Time
+}
+
+func (v Views) plus(more Views) Views {
+	v.N += more.N
+	if more.Last.After(v.Last) {
+		v.Last = more.Last
+	}
+	return v
+}
+
+// Day is how often an app was viewed on a day.
+type Day struct {
+	Day   string // in UTC, such as 2026-11-20
+	Views int64
+	Users int // who viewed it
+}
+
+// SetFavorite marks an app as a favorite of the caller, or takes the mark away. A draft has the mark of its app. It is for all who
+// see the app. Errors: errs.NotFound; errs.Forbidden for a caller who is no user of the tenant.
+func (s *Service) SetFavorite(ctx context.Context, id string, favorite bool) (v Shown, err error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Shown{}, err
+	}
+	if a.ReadOnly {
+		return Shown{}, errs.New(errs.Forbidden, "This token can only read.")
+	}
+	err = s.store.InTx(ctx, func(ctx context.Context) error {
+		app, grant, err := s.find(ctx, a, id)
+		if err != nil {
+			return err
+		}
+		if err := s.store.SetFavorite(ctx, a.Tenant, a.User, app.ID, favorite, s.stamp()); err != nil {
+			return err
+		}
+		v, err = s.show(ctx, a, app, grant)
+		return err
+	})
+	return v, err
+}
+
+// Recent returns the apps that the caller visited last and still sees, 20 at most, newest visit first.
+func (s *Service) Recent(ctx context.Context) ([]Shown, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.views.Flush(ctx, a.Tenant); err != nil {
+		return nil, err
+	}
+	all, err := s.store.Recent(ctx, a.Tenant, a.User, viewer(a), recent)
+	if err != nil {
+		return nil, err
+	}
+	return s.showAll(ctx, a, all)
+}
+
+// Visit notes that the caller views an app: it becomes the first of Recent, and the view is counted. A draft is not noted. Errors:
+// errs.NotFound.
+func (s *Service) Visit(ctx context.Context, id string) error {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return err
+	}
+	app, _, err := s.find(ctx, a, id)
+	if err != nil {
+		return err
+	}
+	return s.CountView(ctx, app)
+}
+
+// CountView is Visit of an app that the caller has got from this Service. It writes nothing: views are counted in memory, and
+// Unchecked.FlushAll writes them.
+func (s *Service) CountView(ctx context.Context, app App) error {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return err
+	}
+	if app.EditingID == nil && app.Tenant == a.Tenant {
+		now := s.stamp()
+		s.views.Add(a.Tenant, View{App: app.ID, Username: a.User, Day: now.Format(dayLayout)}, Views{N: 1, Last: now})
+	}
+	return nil
+}
+
+// Stats returns how often an app was viewed on each of the last 30 days, today among them, without days of no views, to those who
+// see its insides. A draft has the views of its app. Users who are deleted take their views with them. Errors: errs.NotFound;
+// errs.Forbidden.
+func (s *Service) Stats(ctx context.Context, id string) ([]Day, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return nil, err
+	}
+	app, err := s.inside(ctx, a, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.views.Flush(ctx, a.Tenant); err != nil {
+		return nil, err
+	}
+	return s.store.Days(ctx, a.Tenant, original(app), s.stamp().AddDate(0, 0, 1-statsDays).Format(dayLayout))
+}

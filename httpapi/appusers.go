@@ -1,0 +1,103 @@
+package httpapi
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/apps"
+	"github.com/tenantcontent/tenantcontent/hal"
+)
+
+// appUserRoutes are the routes of what users have of apps, unless the host keeps apps itself.
+func (a *api) appUserRoutes() []Route {
+	const get, put, del = http.MethodGet, http.MethodPut, http.MethodDelete
+	if slices.Contains(a.HostKinds, apps.Kind) {
+		return nil
+	}
+	const favorite = "/api/apps/:id/favorite"
+	return []Route{
+		{Method: get, Pattern: "/api/apps/recent", Name: "listRecentApps", Query: none, Summary: "The apps that the caller visited last", handle: a.listRecentApps},
+		{Method: get, Pattern: favorite, Name: "getAppFavorite", Summary: "Whether an app is a favorite of the caller", handle: a.getAppFavorite},
+		{Method: put, Pattern: favorite, Name: "putAppFavorite", Row: "app", Tx: true, Summary: "Make an app a favorite of the caller", handle: a.putAppFavorite},
+		{Method: del, Pattern: favorite, Name: "deleteAppFavorite", Row: "app", Tx: true, Options: noOptions{}, Summary: "Make an app no favorite of the caller any more", handle: a.deleteAppFavorite},
+		{Method: get, Pattern: "/api/apps/:id/stats", Name: "getAppStats", Summary: "How often an app was viewed", handle: a.getAppStats},
+	}
+}
+
+// favoriteBody is what the caller has of an app.
+type favoriteBody struct {
+	Favorite bool `json:"favorite"`
+}
+
+// favorite returns a function that encodes the result of a service: 200 and whether the app is a favorite.
+func (a *api) favorite(id string, v apps.Shown, err error) (reply, error) {
+	if err != nil {
+		return reply{}, err
+	}
+	body := favoriteBody{v.Favorite}
+	links := hal.Self(a.href("apps", id, "favorite")).With("inf:app", a.href("apps", id))
+	return ok(hal.Resource{Links: links, Row: v, Beside: body, Value: body})
+}
+
+// getAppFavorite serves GET /api/apps/{id}/favorite: 200 and {favorite}; 404. A draft is a favorite when its app is.
+func (a *api) getAppFavorite(r *request) (reply, error) {
+	v, err := a.Apps.Get(r.Context(), r.param("id"))
+	return a.favorite(r.param("id"), v, err)
+}
+
+// putAppFavorite serves PUT /api/apps/{id}/favorite without a body: 200 and {favorite: true}; 404.
+func (a *api) putAppFavorite(r *request) (reply, error) {
+	v, err := a.Apps.SetFavorite(r.Context(), r.param("id"), true)
+	return a.favorite(r.param("id"), v, err)
+}
+
+// deleteAppFavorite serves DELETE /api/apps/{id}/favorite: 200 and {favorite: false}, also when it was none; 404.
+func (a *api) deleteAppFavorite(r *request) (reply, error) {
+	v, err := a.Apps.SetFavorite(r.Context(), r.param("id"), false)
+	return a.favorite(r.param("id"), v, err)
+}
+
+// listRecentApps serves GET /api/apps/recent: 200 and an array of the 20 apps that the caller visited last and still sees, newest visit
+// first. To view an app is a visit, to read it here is none.
+func (a *api) listRecentApps(r *request) (reply, error) {
+	recent, err := a.Apps.Recent(r.Context())
+	if err != nil {
+		return reply{}, err
+	}
+	rows := make([]appRow, len(recent))
+	for i, v := range recent {
+		rows[i] = a.appRow(v)
+	}
+	return ok(rows)
+}
+
+// dayBody is how often an app was viewed on a day.
+type dayBody struct {
+	Day   hal.Time `json:"day"`
+	Views int64    `json:"views"`
+	Users int      `json:"users"`
+}
+
+// getAppStats serves GET /api/apps/{id}/stats: 200 and {days: [{day, views, users}], total}, the views of the last 30 days, in UTC,
+// without days of no views, and their sum; 404; 403 for those who do not see the app's insides.
+func (a *api) getAppStats(r *request) (reply, error) {
+	all, err := a.Apps.Stats(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	days, total := make([]dayBody, len(all)), int64(0)
+	for i, d := range all {
+		day, err := time.Parse(time.DateOnly, d.Day)
+		if err != nil {
+			return reply{}, err
+		}
+		days[i] = dayBody{hal.Time(day), d.Views, d.Users}
+		total += d.Views
+	}
+	links := hal.Self(a.href("apps", r.param("id"), "stats")).With("inf:app", a.href("apps", r.param("id")))
+	return ok(hal.Resource{Links: links, Value: struct {
+		Days  []dayBody `json:"days"`
+		Total int64     `json:"total"`
+	}{days, total}})
+}
