@@ -22,6 +22,7 @@ type Shown struct {
 	Permissions       Permissions
 	ContentModifiedAt *time.Time // newest change of the app's files; nil without files
 	HasDraft          bool       // there is a draft; false for those who may not change the app, and for a draft
+	CanExport         bool       // the caller may export it; false for a draft
 	Favorite          bool       // the caller has marked the app, of a draft its app
 	Inside            bool       // the caller sees the insides: files as they are written, variables and shares
 }
@@ -171,6 +172,11 @@ func sees(a actor.Actor, app App, grant shares.Grant) bool {
 	return PermissionsOf(a, app, grant).Write
 }
 
+// canExport reports whether an actor may export an app, which is for superusers, as all archives are.
+func canExport(a actor.Actor, app App) bool {
+	return a.Superuser && !a.ReadOnly && app.EditingID == nil
+}
+
 // show returns an app as an actor sees it.
 func (s *Service) show(ctx context.Context, a actor.Actor, app App, grant shares.Grant) (Shown, error) {
 	all, err := s.showGranted(ctx, a, []App{app}, map[string]shares.Grant{original(app): grant})
@@ -213,7 +219,7 @@ func (s *Service) showGranted(ctx context.Context, a actor.Actor, all []App, gra
 	out, drafted := make([]Shown, len(all)), []string{}
 	for i, app := range all {
 		grant := grants[original(app)]
-		v := Shown{App: app, Permissions: PermissionsOf(a, app, grant), Favorite: favorites[originals[i]], Inside: inside(a, app, grant)}
+		v := Shown{App: app, Permissions: PermissionsOf(a, app, grant), CanExport: canExport(a, app), Favorite: favorites[originals[i]], Inside: inside(a, app, grant)}
 		if at, ok := modified[app.LibraryID]; ok {
 			v.ContentModifiedAt = &at
 		}
@@ -381,7 +387,7 @@ func (s *Service) Create(ctx context.Context, in App) (Shown, error) {
 	if err := s.store.Insert(ctx, a.Tenant, app); err != nil {
 		return Shown{}, err
 	}
-	return Shown{App: app, Permissions: PermissionsOf(a, app, shares.Grant{}), Inside: true}, nil
+	return Shown{App: app, Permissions: PermissionsOf(a, app, shares.Grant{}), CanExport: canExport(a, app), Inside: true}, nil
 }
 
 // Edit says what an Update changes. A nil field stays as it is.

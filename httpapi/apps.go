@@ -158,6 +158,9 @@ func (a *api) appLinks(v apps.Shown, one bool) hal.Links {
 	if v.Permissions.Edit {
 		links.With("edit", self+"/_edit")
 	}
+	if v.CanExport {
+		links.With("inf:export-bundle", self+"/_export")
+	}
 	if v.Permissions.Copy && v.EditingID == nil {
 		links.With("inf:copy", self+"/_copy")
 	}

@@ -43,6 +43,7 @@ func withApps(samples map[string]sample) map[string]sample {
 		"deleteAppTag":        {last: "assigned"},
 		"putAppFavorite":      {},
 		"deleteAppFavorite":   {},
+		"exportApp":           {},
 	} {
 		samples[name] = s
 	}

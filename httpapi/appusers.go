@@ -5,13 +5,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/hal"
 )
 
-// appUserRoutes are the routes of what users have of apps, unless the host keeps apps itself.
+// appUserRoutes are the routes of what users have of apps, and of their statistics and export, unless the host keeps apps itself.
 func (a *api) appUserRoutes() []Route {
-	const get, put, del = http.MethodGet, http.MethodPut, http.MethodDelete
+	const get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
 	if slices.Contains(a.HostKinds, apps.Kind) {
 		return nil
 	}
@@ -22,6 +23,7 @@ func (a *api) appUserRoutes() []Route {
 		{Method: put, Pattern: favorite, Name: "putAppFavorite", Row: "app", Tx: true, Summary: "Make an app a favorite of the caller", handle: a.putAppFavorite},
 		{Method: del, Pattern: favorite, Name: "deleteAppFavorite", Row: "app", Tx: true, Options: noOptions{}, Summary: "Make an app no favorite of the caller any more", handle: a.deleteAppFavorite},
 		{Method: get, Pattern: "/api/apps/:id/stats", Name: "getAppStats", Summary: "How often an app was viewed", handle: a.getAppStats},
+		{Method: post, Pattern: "/api/apps/:id/_export", Name: "exportApp", Heavy: brief, Permission: actor.Superuser, AnyType: true, Options: noOptions{}, Summary: "The archive of an app", handle: a.exportApp},
 	}
 }
 
