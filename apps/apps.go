@@ -242,7 +242,9 @@ func New(o Options) *Service {
 	if o.NewID == nil {
 		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
 	}
-	return &Service{store: o.Store, files: o.Files, o: o, views: tally.New(Views.plus, o.Store.AddViews)}
+	return &Service{store: o.Store, files: o.Files, o: o, views: tally.New(Views.plus, func(ctx context.Context, tenant string, counted map[View]Views) error {
+		return o.Store.AddViews(ctx, tenant, counted)
+	})}
 }
 
 // stamp returns the time of a write, in the precision that every database can store.

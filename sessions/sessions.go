@@ -136,7 +136,9 @@ func New(o Options) *Service {
 	return &Service{
 		pending: limiter.New(limiter.Options{Capacity: maxPending, PerKey: maxPendingFrom, PerSubkey: maxPendingAt}),
 		known:   newKnownTenants(o.Tenants, o.Now),
-		o:       o, uses: tally.New(Use.plus, o.Store.Count),
+		o:       o, uses: tally.New(Use.plus, func(ctx context.Context, tenant string, counted map[string]Use) error {
+			return o.Store.Count(ctx, tenant, counted)
+		}),
 		sessions: cache.New[lookup[Session]](o.Changes), tokens: cache.New[lookup[Token]](o.Changes),
 	}
 }
