@@ -57,11 +57,12 @@ var mayImport = []rule{
 	{"principals/dirsync principals/dirsync/dirsynctest", base + " principals principals/profile principals/dirsync"},
 	{"principals/bunstore", base + " principals principals/dirsync internal/bunx"},
 	{"apps/bunstore", base + " apps shares/bunstore internal/bunx"},
+	{"apps", base + " apps/manifest"},
 	{nouns + " bundles/archive", base},
 	{"*/bunstore", base + " ^ internal/bunx internal/keyring"},
 	{"*/*test", base + " ^ internal/transfertest internal/fieldtest paging/pagingtest"}, // the suites that every store must pass
 
-	{"httpapi", base + " hal " + nouns},
+	{"httpapi", base + " hal apps/manifest apps/view " + nouns},
 	{".", base + " hal httpapi " + nouns + " principals/dirsync " + domainDrivers + " */bunstore internal/bunx internal/dblock internal/egress internal/cache internal/keyring internal/migrations"},
 }
 

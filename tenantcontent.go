@@ -174,7 +174,12 @@ func Open(c Config) (*App, error) {
 	if err := app.build(c, keys); err != nil {
 		return nil, err
 	}
+	viewKey, err := keys.Derive("view tokens of apps")
+	if err != nil {
+		return nil, err
+	}
 	app.handler, err = httpapi.New(httpapi.Config{
+		ViewKey:   viewKey,
 		Services:  app.Services,
 		HostKinds: kinds(c.Entities), HostParents: comments.HostParents(c.Entities),
 		InTx: app.InTx, Ready: app.Ready, Visible: app.visible, Hidden: app.hidden,

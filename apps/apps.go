@@ -211,6 +211,8 @@ type Service struct {
 	files *libraries.Files
 	o     Options
 	views *tally.Tally[View, Views]
+
+	manifests manifests
 }
 
 // Options configure a Service. Store, Files, Directory, Keys and Licensed are required.

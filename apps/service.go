@@ -266,6 +266,7 @@ type need struct {
 var (
 	toWrite       = need{func(p Permissions) bool { return p.Write }, "This needs the role designer at a report app and admin at a full app, and to own the app or to have a share that lets change it."}
 	toEdit        = need{func(p Permissions) bool { return p.Edit }, "This needs the right to change the app, and one that did not come from another tenant: such an app is managed there."}
+	toRun         = need{func(p Permissions) bool { return p.Run }, "This needs the role member or a higher one, and to own the app or to have a share of it."}
 	toPurge       = need{func(p Permissions) bool { return p.Purge }, "This needs the role dataWizard or a higher one, and to own the app or to have a share that lets change it."}
 	toShare       = need{func(p Permissions) bool { return p.Share }, "This needs the role publisher or a higher one, and to own the app or to have a share that lets change it."}
 	toTag         = need{func(p Permissions) bool { return p.AssignTags }, "This needs the role designer or a higher one, and to own the app or to have a share that lets change it."}

@@ -13,10 +13,12 @@ import (
 	"strings"
 )
 
-// Link is a HAL link.
+// Link is a HAL link, or an array of links.
 type Link struct {
 	Href      string `json:"href"`
 	Templated bool   `json:"templated,omitempty"`
+	// All are the links of a relation that has an array of them, which have no All; nil for one link.
+	All []Link `json:"-"`
 }
 
 // Links are the links of a resource by relation.
@@ -103,11 +105,25 @@ func (l Links) append(dst []byte) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = AppendString(append(AppendString(dst, rel), `:{"href":`...), l[rel].Href)
-		if l[rel].Templated {
-			dst = append(dst, `,"templated":true`...)
+		dst = l[rel].append(append(AppendString(dst, rel), ':'))
+	}
+	return append(dst, '}')
+}
+
+func (l Link) append(dst []byte) []byte {
+	if l.All != nil {
+		dst = append(dst, '[')
+		for i, one := range l.All {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = one.append(dst)
 		}
-		dst = append(dst, '}')
+		return append(dst, ']')
+	}
+	dst = AppendString(append(dst, `{"href":`...), l.Href)
+	if l.Templated {
+		dst = append(dst, `,"templated":true`...)
 	}
 	return append(dst, '}')
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/aiinstr"
 	"github.com/tenantcontent/tenantcontent/apps"
+	"github.com/tenantcontent/tenantcontent/apps/view"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/colors"
 	"github.com/tenantcontent/tenantcontent/comments"
@@ -90,6 +91,9 @@ type Config struct {
 	LastIdle time.Duration
 	// Memory bounds what large answers, and large bodies, hold at once.
 	Memory Memory
+	// ViewKey signs the view tokens of apps, at least 32 bytes that are for nothing else. All programs that serve one database must
+	// have the same one; default a random one.
+	ViewKey []byte
 	// Now is the clock; default time.Now.
 	Now func() time.Time
 }
@@ -116,6 +120,7 @@ type api struct {
 	writing      *limiter.Limiter // by tenant
 	heavy        heavy
 	transfers    transfers
+	viewTokens   *view.Tokens
 	answers      *limiter.Limiter // bytes of large answers, by tenant and user
 	bodies       *limiter.Limiter // the same of large bodies that have been received
 	spooled      *limiter.Limiter // the same of those that are being received, in temporary files
@@ -160,8 +165,13 @@ func New(c Config) (Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	viewTokens, err := newViewTokens(c.ViewKey)
+	if err != nil {
+		return nil, err
+	}
 	a := &api{
-		Config: c, crossOrigin: http.NewCrossOriginProtection(), secureCookie: strings.HasPrefix(origin, "https:"), mount: mount,
+		viewTokens: viewTokens,
+		Config:     c, crossOrigin: http.NewCrossOriginProtection(), secureCookie: strings.HasPrefix(origin, "https:"), mount: mount,
 		logins:  c.Authenticate == nil || c.KeepLogins,
 		proxies: proxies,
 		writing: limiter.New(limiter.Options{PerKey: maxWriting, Timeout: maxWait}),
@@ -219,6 +229,9 @@ func (a *api) serve(w *response, r *http.Request) error {
 	route, params, err := a.router.find(r)
 	if err != nil {
 		return err
+	}
+	if route.View {
+		a.setViewHeaders(w.Header(), r, params)
 	}
 	if a.Hidden != nil && strings.HasPrefix(route.Pattern, "/api") {
 		if err := a.Hidden(); err != nil {
@@ -286,7 +299,7 @@ func (a *api) resolveUsername(r *request) (changed bool, err error) {
 
 // authorize authenticates the caller and checks the permission that the route table demands.
 func (a *api) authorize(r *request, route *Route) error {
-	who, err := a.Authenticate(r.Request)
+	who, err := a.callerOf(r, route)
 	if err != nil {
 		return err
 	}

@@ -144,7 +144,7 @@ func (a *api) appLinks(v apps.Shown, one bool) hal.Links {
 	self := a.href("apps", v.ID)
 	links := a.owned(hal.Self(self), v.OwnerID).
 		With("inf:app", self).With("inf:apps", a.href("apps")).With("inf:apps-list", a.href("apps-list")).With("inf:apps-drafts", a.href("apps", "drafts")).
-		With("inf:apps-recent", a.href("apps", "recent")).With("inf:favorite", self+"/favorite").With("inf:app-tags", self+"/tags")
+		With("inf:apps-recent", a.href("apps", "recent")).With("inf:favorite", self+"/favorite").With("inf:app-tags", self+"/tags").With("inf:app-roles", self+"/roles")
 	links["inf:app-tag"] = hal.Link{Href: self + "/tags/{tagId}", Templated: true}
 	if v.EditingID != nil {
 		links.With("inf:draft", self).With("inf:app", a.href("apps", *v.EditingID))
@@ -154,6 +154,10 @@ func (a *api) appLinks(v apps.Shown, one bool) hal.Links {
 	if v.Inside {
 		links.With("inf:app-shares", self+"/shares").With("inf:app-stats", self+"/stats")
 		links["inf:app-share"] = hal.Link{Href: self + "/shares/{principalId}", Templated: true}
+	}
+	viewable := v.Permissions.Run && v.ContentModifiedAt != nil
+	if viewable {
+		links["inf:print"] = hal.Link{All: []hal.Link{{Href: self + "/view?print=portrait"}, {Href: self + "/view?print=landscape"}}}
 	}
 	if v.Permissions.Edit {
 		links.With("edit", self+"/_edit")
@@ -172,6 +176,9 @@ func (a *api) appLinks(v apps.Shown, one bool) hal.Links {
 	if v.Inside {
 		links.With("inf:library-contents", a.href("libraries", v.LibraryID, "contents")).With("inf:app-environment", self+"/environment")
 		links["inf:app-environment-var"] = hal.Link{Href: self + "/environment/{key}", Templated: true}
+	}
+	if viewable {
+		links.With("inf:entrypoint", self+"/view")
 	}
 	if v.HasDraft {
 		links.With("inf:app-draft-diff", self+"/draft/diff")

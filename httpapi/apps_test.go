@@ -64,18 +64,22 @@ func stockApps(t testing.TB, w *world, param map[string]string) {
 	for _, name := range []string{"drafted", "discarded"} {
 		param[name] = id(name)
 		draft := read[struct{ ID string }](t, w.must(t, "admin", "POST", "/api/apps/"+param[name]+"/_edit", ""))
-		w.must(t, "admin", "PUT", "/api/apps/"+draft.ID+"/contents/a.txt", `draft`, "Content-Type: text/plain")
+		w.must(t, "admin", "PUT", "/api/apps/"+draft.ID+"/contents/index.html", `draft`, "Content-Type: text/html")
 	}
 	app := id("kept")
 	one := "/api/apps/" + app
-	for _, path := range []string{"dir/a.txt", "gone.txt"} {
-		w.must(t, "admin", "PUT", one+"/contents/"+path, `x`, "Content-Type: text/plain")
+	for _, f := range [][3]string{
+		{"dir/a.txt", "text/plain", "x"}, {"gone.txt", "text/plain", "x"}, {"index.html", "text/html", "<p>Hi"},
+		{"informer.yaml", "application/yaml", "access: [colors]\nroles: [editor, viewer]\n"},
+	} {
+		w.must(t, "admin", "PUT", one+"/contents/"+f[0], f[2], "Content-Type: "+f[1])
 	}
 	w.must(t, "admin", "PUT", one+"/shares/mia", `{"accessLevel": 2, "roles": ["editor"]}`)
 	w.must(t, "admin", "PUT", one+"/environment/KEY", `{"value": "secret"}`)
 	w.must(t, "admin", "PUT", one+"/dependencies/sales", `{"datasetId": "`+param["datasets"]+`", "label": "Sales"}`)
 	tag := read[struct{ ID string }](t, w.must(t, "admin", "POST", "/api/tags", `{"name": "Assigned"}`)).ID
 	w.must(t, "admin", "PUT", one+"/tags/"+tag, "")
+	param["-"], param["api"] = "dir/a.txt", "colors"
 	param["apps"], param["shares"], param["environment"], param["dependencies"], param["assigned"] = app, "mia", "KEY", "sales", tag
 }
 

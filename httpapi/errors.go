@@ -66,16 +66,16 @@ func (a *api) fail(w *response, r *http.Request, err error) {
 	}
 	switch status {
 	case http.StatusInternalServerError:
-		log.ErrorContext(r.Context(), "request failed", "request", w.id, "method", r.Method, "path", r.URL.Path, "err", err)
+		log.ErrorContext(r.Context(), "request failed", "request", w.id, "method", r.Method, "path", loggedPath(r.URL.Path), "err", err)
 	case http.StatusBadGateway:
-		log.WarnContext(r.Context(), "another server failed", "request", w.id, "method", r.Method, "path", r.URL.Path, "err", err)
+		log.WarnContext(r.Context(), "another server failed", "request", w.id, "method", r.Method, "path", loggedPath(r.URL.Path), "err", err)
 	case http.StatusTooManyRequests:
 		w.Header().Set("Retry-After", "5")
-		log.InfoContext(r.Context(), "request not served", "request", w.id, "method", r.Method, "path", r.URL.Path, "err", err)
+		log.InfoContext(r.Context(), "request not served", "request", w.id, "method", r.Method, "path", loggedPath(r.URL.Path), "err", err)
 	case http.StatusServiceUnavailable:
 		w.sender.drain(r)
 		w.Header().Set("Retry-After", "1")
-		log.WarnContext(r.Context(), "request not served", "request", w.id, "method", r.Method, "path", r.URL.Path, "err", err)
+		log.WarnContext(r.Context(), "request not served", "request", w.id, "method", r.Method, "path", loggedPath(r.URL.Path), "err", err)
 	case http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	case http.StatusRequestEntityTooLarge:
@@ -117,10 +117,10 @@ func (a *api) finish(w *response, r *http.Request) {
 	p := recover()
 	switch {
 	case p == http.ErrAbortHandler && (clientGone(r) || errors.Is(w.failure, syscall.EPIPE) || errors.Is(w.failure, syscall.ECONNRESET)):
-		a.Log.InfoContext(r.Context(), "client gone", "request", w.id, "method", r.Method, "path", r.URL.Path, "status", statusClientGone, "err", w.failure)
+		a.Log.InfoContext(r.Context(), "client gone", "request", w.id, "method", r.Method, "path", loggedPath(r.URL.Path), "status", statusClientGone, "err", w.failure)
 		panic(p)
 	case p == http.ErrAbortHandler:
-		a.Log.WarnContext(r.Context(), "answer cut", "request", w.id, "method", r.Method, "path", r.URL.Path, "err", w.failure)
+		a.Log.WarnContext(r.Context(), "answer cut", "request", w.id, "method", r.Method, "path", loggedPath(r.URL.Path), "err", w.failure)
 		panic(p)
 	case p != nil && (w.status != 0 || clientGone(r)):
 		a.Log.ErrorContext(r.Context(), "panic in the middle of an answer", "request", w.id, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
@@ -128,5 +128,5 @@ func (a *api) finish(w *response, r *http.Request) {
 	case p != nil:
 		a.fail(w, r, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
 	}
-	a.Log.DebugContext(r.Context(), "request", "request", w.id, "client", clientOf(r), "method", r.Method, "path", r.URL.Path, "status", w.status)
+	a.Log.DebugContext(r.Context(), "request", "request", w.id, "client", clientOf(r), "method", r.Method, "path", loggedPath(r.URL.Path), "status", w.status)
 }

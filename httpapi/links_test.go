@@ -18,6 +18,15 @@ import (
 type link struct {
 	Href      string
 	Templated bool
+	all       []link // of an array
+}
+
+func (l *link) UnmarshalJSON(raw []byte) error {
+	type one link
+	if len(raw) > 0 && raw[0] == '[' {
+		return json.Unmarshal(raw, &l.all)
+	}
+	return json.Unmarshal(raw, (*one)(l))
 }
 
 // crawler follows links as one caller.
@@ -40,6 +49,7 @@ var everySession = []string{"inf:download", "inf:deploy", "inf:scan"}
 // onlyAlone are links of an app that its rows in lists do not have.
 var onlyAlone = []string{
 	"inf:library", "inf:library-contents", "inf:app-dependencies", "inf:app-dependency", "inf:app-environment", "inf:app-environment-var", "inf:app-draft-diff",
+	"inf:entrypoint",
 }
 
 // TestLinks follows every link from the root: each leads to something that this caller may use, each embedded row has a
@@ -82,6 +92,12 @@ func TestLinks(t *testing.T) {
 
 // follow queues a link that has not been followed.
 func (c *crawler) follow(rel string, l link) {
+	for _, one := range l.all {
+		c.follow(rel, one)
+	}
+	if l.all != nil {
+		return
+	}
 	href, query, _ := strings.Cut(l.Href, "{?")
 	if strings.Contains(href, "{") { // a template that needs a value
 		if !l.Templated {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/internal/spool"
 )
@@ -43,6 +44,9 @@ func streamed(write func(w io.Writer) error) (reply, error) {
 // write sends the reply. It fails only while nothing has been sent, so that the failure can be the answer; a stream that
 // fails later cuts the connection, so that nobody takes half an answer for a whole one.
 func (a reply) write(w *response, r *http.Request) error {
+	if at := a.header["Location"]; at != "" && w.viewed && a.status >= 300 && a.status < 400 {
+		return errs.New(errs.Forbidden, "This call answers with a redirect, which the page of an app cannot follow: call %s.", at)
+	}
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
@@ -276,6 +280,7 @@ type response struct {
 	place   *place
 	hal     bool // the client prefers application/hal+json
 
+	viewed     bool        // it answers the call of an app's page
 	conditions *conditions // of the request; nil for none
 	secret     bool        // Route.Secret
 

@@ -15,6 +15,7 @@ import (
 	"github.com/julienschmidt/httprouter"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/apps/view"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/escapes"
 	"github.com/tenantcontent/tenantcontent/internal/limiter"
@@ -40,6 +41,9 @@ type request struct {
 	spooled memory // what it holds of the disk while it arrives
 	taken   int64  // bytes of what take has returned
 	ahead   []byte // the body, once readAhead has read it; else nil
+
+	token  string      // the view token in the path, once it has been checked; "" for none
+	claims view.Claims // of the token
 }
 
 // param returns a path parameter, unescaped.

@@ -30,6 +30,9 @@ type Route struct {
 	Row string
 	// AnyType marks a route whose answer is a file, a page, a redirect or empty, whatever media types the client accepts.
 	AnyType bool
+	// View marks a route of an app's view: every answer of it has the headers of apps/view, and if its path begins with a view token,
+	// the caller is the viewer whom that names.
+	View bool
 	// Secret says that the answer is about a credential: no cache keeps it, and what is made has no entity tag, as it is shown
 	// once.
 	Secret bool
@@ -106,7 +109,7 @@ func (f *found) choose(candidates, all []candidate, p httprouter.Params) {
 		}
 	}
 	for _, c := range candidates {
-		if len(c.literals) == most && c.fits(p) && !hasGap(c.route.Pattern, p) {
+		if len(c.literals) == most && c.fits(p) && (!hasGap(c.route.Pattern, p) || c.route.View && isViewRoot(p)) {
 			f.route, f.params = c.route, p
 			return
 		}

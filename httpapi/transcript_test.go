@@ -34,7 +34,7 @@ var update = flag.Bool("update", false, "rewrite the transcripts in testdata wit
 //
 // All other lines are the answer: status, the headers that matter, and the body indented by two spaces. Credentials are
 // random: they are written <SESSION-1>, <TOKEN-1>… in the order they appear, also in later requests; so are <STATE-1> and
-// <BROWSER-1> of a login at a provider. Archives are shown unpacked. In a file whose name begins with host-, a host has
+// <BROWSER-1> of a login at a provider, and <VIEW-1> in the page of an app. Archives are shown unpacked. In a file whose name begins with host-, a host has
 // added the domain drivers of domains_test.go.
 func TestTranscripts(t *testing.T) {
 	files := transcripts(t)
@@ -105,7 +105,7 @@ type script struct {
 	w      *world
 	caller string            // "" for nobody
 	given  map[string]string // credential to its name
-	counts [4]int            // sessions, tokens, archives and logins at a provider named so far
+	counts [5]int            // sessions, tokens, archives, logins at a provider and view tokens named so far
 	mount  string            // path that the service is mounted below
 	moved  int               // answers that had the path
 }
@@ -216,6 +216,7 @@ func (s *script) format(t *testing.T, a answer, asked http.Header) string {
 var (
 	loginCookie = regexp.MustCompile(`sso-([A-Za-z0-9_-]{16})=([A-Za-z0-9_.-]+)`)
 	took        = regexp.MustCompile(`"durationMs": \d+`)
+	viewToken   = regexp.MustCompile(`~[A-Za-z0-9_-]{40,}\.[A-Za-z0-9_-]{43}`)
 	locked      = regexp.MustCompile(`"editingSession": "[0-9a-f]{32}"`)
 )
 
@@ -237,6 +238,13 @@ func (s *script) named(text string) string {
 	}
 	text = took.ReplaceAllString(text, `"durationMs": <MS>`)
 	text = locked.ReplaceAllString(text, `"editingSession": "<LOCK>"`)
+	text = viewToken.ReplaceAllStringFunc(text, func(token string) string {
+		if s.given[token] == "" {
+			s.counts[4]++
+			s.given[token] = fmt.Sprintf("<VIEW-%d>", s.counts[4])
+		}
+		return s.given[token]
+	})
 	return credential.ReplaceAllStringFunc(text, func(secret string) string {
 		if s.given[secret] == "" {
 			kind := map[byte]int{'s': 0, 't': 1}[secret[2]]

@@ -60,13 +60,18 @@ func (l *Files) All(ctx context.Context, tenant, library string) ([]File, error)
 	return l.store.All(ctx, tenant, library)
 }
 
+// Get returns a file of a library without its bytes. Errors: errs.NotFound.
+func (l *Files) Get(ctx context.Context, tenant, library, path string) (File, error) {
+	if ValidPath(path) != nil { // cannot exist, and the database may refuse the text
+		return File{}, errs.New(errs.NotFound, "File not found.")
+	}
+	return l.store.File(ctx, tenant, library, path)
+}
+
 // Open returns a file of a library with its bytes, which the caller closes. Errors: errs.NotFound.
 func (l *Files) Open(ctx context.Context, tenant, library, path string) (File, blobs.Reader, error) {
-	if ValidPath(path) != nil { // cannot exist, and the database may refuse the text
-		return File{}, nil, errs.New(errs.NotFound, "File not found.")
-	}
 	for again := true; ; again = false {
-		f, err := l.store.File(ctx, tenant, library, path)
+		f, err := l.Get(ctx, tenant, library, path)
 		if err != nil {
 			return File{}, nil, err
 		}

@@ -261,15 +261,17 @@ func (s *Service) Authenticate(ctx context.Context, credential string, from neti
 	switch {
 	case !wellFormed(parts):
 	case len(parts) == 3 && parts[0] == sessionKind:
-		return s.session(ctx, parts[1], parts[2])
+		return s.session(ctx, parts[1], hash(parts[2]))
 	case len(parts) == 4 && parts[0] == tokenKind:
-		return s.token(ctx, parts[1], parts[2], parts[3], from)
+		return s.token(ctx, parts[1], parts[2], from, func(t Token) bool {
+			return subtle.ConstantTimeCompare([]byte(hash(parts[3])), []byte(t.SecretHash)) == 1
+		})
 	}
 	return actor.Actor{}, unauthenticated()
 }
 
-func (s *Service) session(ctx context.Context, tenant, secret string) (actor.Actor, error) {
-	id := hash(secret)
+// session returns the actor of the session with an id.
+func (s *Service) session(ctx context.Context, tenant, id string) (actor.Actor, error) {
 	found, err := s.sessions.Get(tenant, id, func() (l lookup[Session], err error) {
 		l.of, l.holder, err = s.o.Store.Session(ctx, tenant, id)
 		return l, err
@@ -286,7 +288,8 @@ func (s *Service) session(ctx context.Context, tenant, secret string) (actor.Act
 	return a, err
 }
 
-func (s *Service) token(ctx context.Context, tenant, id, secret string, from netip.Addr) (actor.Actor, error) {
+// token returns the actor of the token with an id, if it is genuine.
+func (s *Service) token(ctx context.Context, tenant, id string, from netip.Addr, genuine func(Token) bool) (actor.Actor, error) {
 	found, err := s.tokens.Get(tenant, id, func() (l lookup[Token], err error) {
 		l.of, l.holder, err = s.o.Store.Token(ctx, tenant, id)
 		return l, err
@@ -295,7 +298,7 @@ func (s *Service) token(ctx context.Context, tenant, id, secret string, from net
 		return actor.Actor{}, hide(err)
 	}
 	t, holder := found.of, found.holder
-	if subtle.ConstantTimeCompare([]byte(hash(secret)), []byte(t.SecretHash)) != 1 {
+	if !genuine(t) {
 		return actor.Actor{}, unauthenticated()
 	}
 	if !t.admits(s.now(), from) {

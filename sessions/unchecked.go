@@ -2,8 +2,11 @@ package sessions
 
 import (
 	"context"
+	"net/netip"
+	"strings"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
@@ -34,6 +37,32 @@ func (u Unchecked) Tenant(ctx context.Context, named string) (string, error) {
 // Start starts a session of a user who has logged in at a provider. It returns errs.Unauthenticated if the user is gone.
 func (u Unchecked) Start(ctx context.Context, tenant string, user principals.User) (Login, error) {
 	return u.s.start(ctx, tenant, user, u.s.now())
+}
+
+// Credential returns a name of the session or API token that an actor has come with, "" for a host's actor. It is no secret: nobody
+// can log in with it.
+func Credential(a actor.Actor) string {
+	switch {
+	case a.Session != "":
+		return sessionKind + "." + a.Session
+	case a.Token != "":
+		return tokenKind + "." + a.Token
+	}
+	return ""
+}
+
+// Resume returns the actor that Authenticate would return now for the session or API token that Credential has named: with the rights
+// of the moment, and for a token only at an address where it may be used. The caller knows that the request comes from the holder.
+// Errors: errs.Unauthenticated when it has ended, or its user is disabled or gone.
+func (u Unchecked) Resume(ctx context.Context, tenant, credential string, from netip.Addr) (actor.Actor, error) {
+	switch kind, id, _ := strings.Cut(credential, "."); {
+	case !wellFormed([]string{tenant, id}):
+	case kind == sessionKind:
+		return u.s.session(ctx, tenant, id)
+	case kind == tokenKind:
+		return u.s.token(ctx, tenant, id, from, func(Token) bool { return true })
+	}
+	return actor.Actor{}, unauthenticated()
 }
 
 // FlushAll writes the counted uses of tokens of every tenant.

@@ -23,13 +23,23 @@ const window = 64 << 10
 //go:embed links.js
 var links string
 
-// Inject copies an HTML page and adds, as the first elements of its head, <base href> and a script that sets window.informer to
-// context, which must be JSON. A base of the page's own then has no href that counts. base is an absolute URL that ends in a slash.
+// Orientation is that of the sheets that a page is printed on.
+type Orientation string
+
+// The orientations. With AnyOrientation it is up to the page and who prints it.
+const (
+	AnyOrientation Orientation = ""
+	Portrait       Orientation = "portrait"
+	Landscape      Orientation = "landscape"
+)
+
+// Inject copies an HTML page and adds, as the first elements of its head, <base href>, a script that sets window.informer to context,
+// which must be JSON, and a style for the orientation in print. A base of the page's own then has no href that counts. base is an absolute URL that ends in a slash.
 //
 // A page may be anything: without a head, with a byte order mark (the copy is in UTF-8 then), or no HTML at all. The rest of it is
 // copied byte by byte. Inject holds at most 64 KiB of the page; if more than that comes before its first element, such as one long
 // comment, the elements come before that. Errors: errs.Internal for a context that is not JSON, and those of r and w.
-func Inject(r io.Reader, w io.Writer, base string, context json.RawMessage) error {
+func Inject(r io.Reader, w io.Writer, base string, context json.RawMessage, print Orientation) error {
 	if !json.Valid(context) {
 		return errs.New(errs.Internal, "The context of the page is not JSON.")
 	}
@@ -41,7 +51,7 @@ func Inject(r io.Reader, w io.Writer, base string, context json.RawMessage) erro
 	}
 	start = start[:n]
 	at := place(start)
-	for _, part := range [][]byte{start[:at], elements(base, context), start[at:]} {
+	for _, part := range [][]byte{start[:at], elements(base, context, print), start[at:]} {
 		if _, err := w.Write(part); err != nil {
 			return err
 		}
@@ -52,9 +62,13 @@ func Inject(r io.Reader, w io.Writer, base string, context json.RawMessage) erro
 
 // elements returns what Inject adds. In the text of a JavaScript string the context is data and nothing else: it neither ends the
 // script element nor sets a prototype.
-func elements(base string, context json.RawMessage) []byte {
+func elements(base string, context json.RawMessage, print Orientation) []byte {
 	text, _ := json.Marshal(string(context)) // a string always marshals; it escapes <, >, &, U+2028 and U+2029
-	return []byte(`<base href="` + html.EscapeString(base) + `"><script>window.informer=JSON.parse(` + string(text) + ");" + links + "</script>")
+	style := ""
+	if print == Portrait || print == Landscape {
+		style = "<style>@page{size:" + string(print) + "}</style>"
+	}
+	return []byte(`<base href="` + html.EscapeString(base) + `"><script>window.informer=JSON.parse(` + string(text) + ");" + links + "</script>" + style)
 }
 
 // place returns the index in the beginning of a page where the first element of its head can stand: behind the tags html and head,

@@ -23,14 +23,14 @@ const base = "https://example.com/api/apps/1/view/-/~t/"
 func inject(t testing.TB, page, context string) string {
 	t.Helper()
 	var out bytes.Buffer
-	is.New(t).NoErr(view.Inject(strings.NewReader(page), &out, base, json.RawMessage(context)))
+	is.New(t).NoErr(view.Inject(strings.NewReader(page), &out, base, json.RawMessage(context), view.AnyOrientation))
 	return out.String()
 }
 
 // added is what Inject adds to a page, and short replaces it in a page by one sign.
 var added = func() string {
 	var out bytes.Buffer
-	if err := view.Inject(strings.NewReader(""), &out, base, json.RawMessage(`{"a":1}`)); err != nil {
+	if err := view.Inject(strings.NewReader(""), &out, base, json.RawMessage(`{"a":1}`), view.AnyOrientation); err != nil {
 		panic(err)
 	}
 	return out.String()
@@ -150,26 +150,26 @@ func TestContextIsData(t *testing.T) {
 	}
 	for _, bad := range []string{"", "{", "alert(1)", "{}{}"} {
 		var out bytes.Buffer
-		is.New(t).Equal(errs.CodeOf(view.Inject(strings.NewReader("x"), &out, base, json.RawMessage(bad))), errs.Internal)
+		is.New(t).Equal(errs.CodeOf(view.Inject(strings.NewReader("x"), &out, base, json.RawMessage(bad), view.AnyOrientation)), errs.Internal)
 		is.New(t).Equal(out.Len(), 0)
 	}
 }
 
 func TestBaseIsOneAttribute(t *testing.T) {
 	var out bytes.Buffer
-	is.New(t).NoErr(view.Inject(strings.NewReader(""), &out, `https://x/"><script>'&amp;`, json.RawMessage(`{}`)))
+	is.New(t).NoErr(view.Inject(strings.NewReader(""), &out, `https://x/"><script>'&amp;`, json.RawMessage(`{}`), view.AnyOrientation))
 	is.New(t).True(strings.HasPrefix(out.String(), `<base href="https://x/&#34;&gt;&lt;script&gt;&#39;&amp;amp;"><script>window.`))
 }
 
 func TestInjectPassesErrorsOn(t *testing.T) {
 	is := is.New(t)
 	broken := errors.New("broken")
-	is.Equal(view.Inject(iotest.ErrReader(broken), io.Discard, base, json.RawMessage("{}")), broken)
+	is.Equal(view.Inject(iotest.ErrReader(broken), io.Discard, base, json.RawMessage("{}"), view.AnyOrientation), broken)
 	late := io.MultiReader(strings.NewReader(strings.Repeat("x", 100<<10)), iotest.ErrReader(broken))
-	is.Equal(view.Inject(late, io.Discard, base, json.RawMessage("{}")), broken)
-	is.Equal(view.Inject(strings.NewReader("x"), failing{broken}, base, json.RawMessage("{}")), broken)
+	is.Equal(view.Inject(late, io.Discard, base, json.RawMessage("{}"), view.AnyOrientation), broken)
+	is.Equal(view.Inject(strings.NewReader("x"), failing{broken}, base, json.RawMessage("{}"), view.AnyOrientation), broken)
 	var out bytes.Buffer
-	is.NoErr(view.Inject(iotest.OneByteReader(strings.NewReader("<html><head>x")), &out, base, json.RawMessage(`{"a":1}`)))
+	is.NoErr(view.Inject(iotest.OneByteReader(strings.NewReader("<html><head>x")), &out, base, json.RawMessage(`{"a":1}`), view.AnyOrientation))
 	is.Equal(out.String(), "<html><head>"+added+"x")
 }
 
@@ -186,7 +186,7 @@ func TestInjectOfLargePageMemory(t *testing.T) {
 		var before, after runtime.MemStats
 		page := io.MultiReader(strings.NewReader(start), io.LimitReader(zeros{}, size))
 		runtime.ReadMemStats(&before)
-		is.NoErr(view.Inject(page, &n, base, json.RawMessage(`{"a":1}`)))
+		is.NoErr(view.Inject(page, &n, base, json.RawMessage(`{"a":1}`), view.AnyOrientation))
 		runtime.ReadMemStats(&after)
 		is.Equal(int(n), len(start)+size+len(added))
 		if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 1<<20 {

@@ -96,6 +96,11 @@ func (k key) derive(purpose string, size int) ([]byte, error) {
 	return hkdf.Key(sha256.New, k.secret[:], nil, "tenantcontent keyring "+version+" "+purpose, size)
 }
 
+// Derive returns 32 bytes of the first key for one purpose, the same for every program with the key.
+func (r *Ring) Derive(purpose string) ([]byte, error) {
+	return r.keys[0].derive("for "+purpose, sha256.Size)
+}
+
 // Generate returns a new random key, as Parse reads it.
 func Generate() string {
 	var b [keySize]byte

@@ -1,0 +1,203 @@
+package apps
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/apps/manifest"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/libraries"
+	"github.com/tenantcontent/tenantcontent/shares"
+)
+
+// Viewed is an app as its pages are shown to somebody.
+type Viewed struct {
+	App
+	Manifest manifest.Manifest
+	Entry    string   // path of the page that opens with the app
+	Roles    []string // ids of the roles of the manifest that the viewer has, in the manifest's order
+	Switch   bool     // the viewer may view the app as another role
+}
+
+// View returns an app, or a draft, as its pages are shown to the caller, who may run it. With a role, which the caller has or may
+// switch to, that is the only one. The entry page is the member entryPoint of the definition, else that of the manifest, else
+// index.html. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a role that the manifest does not have; errs.Unprocessable for
+// a manifest that cannot be read.
+func (s *Service) View(ctx context.Context, id, role string) (Viewed, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Viewed{}, err
+	}
+	app, grant, err := s.run(ctx, a, id)
+	if err != nil {
+		return Viewed{}, err
+	}
+	v, err := s.viewed(ctx, a, app, grant)
+	if err != nil || role == "" {
+		return v, err
+	}
+	if !slices.ContainsFunc(v.Manifest.Roles, func(r manifest.Role) bool { return r.ID == role }) {
+		return Viewed{}, errs.New(errs.Invalid, "role must be the id of a role of the app's manifest")
+	}
+	if !v.Switch && !slices.Contains(v.Roles, role) {
+		return Viewed{}, errs.New(errs.Forbidden, "Viewing an app as another role needs the right to change the app.")
+	}
+	v.Roles = []string{role}
+	return v, nil
+}
+
+// Declared returns what an app that the caller sees declares in its manifest, with the caller's roles. Errors: errs.NotFound;
+// errs.Unprocessable for a manifest that cannot be read.
+func (s *Service) Declared(ctx context.Context, id string) (Viewed, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Viewed{}, err
+	}
+	app, grant, err := s.find(ctx, a, id)
+	if err != nil {
+		return Viewed{}, err
+	}
+	return s.viewed(ctx, a, app, grant)
+}
+
+// ViewFile returns a file of an app that its pages may load, with its bytes, which the caller closes: to those who may run the app,
+// all but the manifest, what runs on the server (the folders server, webhooks, migrations and tools), and files and folders whose
+// names begin with a dot. Errors: errs.NotFound; errs.Forbidden.
+func (s *Service) ViewFile(ctx context.Context, id, path string) (libraries.File, io.ReadSeekCloser, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return libraries.File{}, nil, err
+	}
+	app, _, err := s.run(ctx, a, id)
+	if err != nil {
+		return libraries.File{}, nil, err
+	}
+	if private(path) {
+		return libraries.File{}, nil, errs.New(errs.NotFound, "File not found.")
+	}
+	return s.files.Open(ctx, a.Tenant, app.LibraryID, path)
+}
+
+// run returns an app that an actor may run, also with a token that can only read.
+func (s *Service) run(ctx context.Context, a actor.Actor, id string) (App, shares.Grant, error) {
+	app, grant, err := s.find(ctx, a, id)
+	if err != nil {
+		return App{}, shares.Grant{}, err
+	}
+	a.ReadOnly = false
+	return app, grant, toRun.check(a, app, grant)
+}
+
+// private reports whether no page may load a file.
+func private(path string) bool {
+	segments := strings.Split(path, "/")
+	switch strings.ToLower(segments[0]) {
+	case "server", "webhooks", "migrations", "tools":
+		return true
+	}
+	return slices.ContainsFunc(manifest.Files(), func(name string) bool { return strings.EqualFold(name, path) }) ||
+		slices.ContainsFunc(segments, func(s string) bool { return strings.HasPrefix(s, ".") })
+}
+
+// viewed returns an app with its manifest, as an actor has it.
+func (s *Service) viewed(ctx context.Context, a actor.Actor, app App, grant shares.Grant) (Viewed, error) {
+	m, err := s.manifest(ctx, app)
+	if err != nil {
+		return Viewed{}, err
+	}
+	v := Viewed{App: app, Manifest: m, Entry: entry(app, m)}
+	for _, r := range m.Roles {
+		if slices.Contains(grant.Roles, r.ID) {
+			v.Roles = append(v.Roles, r.ID)
+		}
+	}
+	a.ReadOnly = false
+	v.Switch = PermissionsOf(a, app, grant).SwitchRoles
+	return v, nil
+}
+
+// entry returns the path of the page that opens with an app.
+func entry(app App, m manifest.Manifest) string {
+	var defn struct {
+		EntryPoint any `json:"entryPoint"`
+	}
+	_ = json.Unmarshal(app.Defn, &defn) // it is an object
+	for _, given := range []any{defn.EntryPoint, m.EntryPoint} {
+		if text, _ := given.(string); text != "" {
+			return path.Clean(strings.TrimLeft(text, "/"))
+		}
+	}
+	return "index.html"
+}
+
+// manifests are manifests that have been read, by tenant and content, which never changes.
+type manifests struct {
+	mu  sync.Mutex
+	all map[manifestKey]manifest.Manifest
+}
+
+type manifestKey struct{ tenant, content string }
+
+// maxManifests is how many manifests are kept.
+const maxManifests = 500
+
+// manifest returns the manifest of an app, the zero Manifest if it has none. Errors: errs.Unprocessable.
+func (s *Service) manifest(ctx context.Context, app App) (manifest.Manifest, error) {
+	for _, name := range manifest.Files() {
+		f, err := s.files.Get(ctx, app.Tenant, app.LibraryID, name)
+		if errs.CodeOf(err) == errs.NotFound {
+			continue
+		}
+		if err != nil {
+			return manifest.Manifest{}, err
+		}
+		if m, ok := s.manifests.get(manifestKey{app.Tenant, f.ContentID}); ok {
+			return m, nil
+		}
+		return s.readManifest(ctx, app, name)
+	}
+	return manifest.Manifest{}, nil
+}
+
+func (s *Service) readManifest(ctx context.Context, app App, name string) (manifest.Manifest, error) {
+	f, r, err := s.files.Open(ctx, app.Tenant, app.LibraryID, name)
+	if err != nil {
+		return manifest.Manifest{}, err
+	}
+	raw, err := io.ReadAll(io.LimitReader(r, manifest.MaxSize+1))
+	if err := errors.Join(err, r.Close()); err != nil {
+		return manifest.Manifest{}, err
+	}
+	m, err := manifest.Read(name, raw)
+	if errs.CodeOf(err) == errs.Invalid {
+		return manifest.Manifest{}, errs.Wrap(errs.Unprocessable, err, "%s", errs.MessageOf(err))
+	}
+	if err != nil {
+		return manifest.Manifest{}, err
+	}
+	s.manifests.put(manifestKey{app.Tenant, f.ContentID}, m)
+	return m, nil
+}
+
+func (c *manifests) get(at manifestKey) (manifest.Manifest, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m, ok := c.all[at]
+	return m, ok
+}
+
+func (c *manifests) put(at manifestKey, m manifest.Manifest) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.all == nil || len(c.all) >= maxManifests {
+		c.all = map[manifestKey]manifest.Manifest{}
+	}
+	c.all[at] = m
+}

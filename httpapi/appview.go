@@ -1,0 +1,456 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/julienschmidt/httprouter"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/apps"
+	"github.com/tenantcontent/tenantcontent/apps/manifest"
+	"github.com/tenantcontent/tenantcontent/apps/view"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/internal/uuids"
+	"github.com/tenantcontent/tenantcontent/libraries"
+	"github.com/tenantcontent/tenantcontent/sessions"
+)
+
+// A page of an app runs at an opaque origin, so its scripts, images and fetches bring no cookie. It is served with a base that ends
+// in a view token, view/-/~token/: what it loads by relative URLs has the token in its path, which stands for the viewer. Below it
+// are the app's files and, in api/, the calls that the app's manifest allows. The same routes work with a session and no token.
+
+// appViewRoutes are the routes of what apps show, unless the host keeps apps itself.
+func (a *api) appViewRoutes() []Route {
+	const get, one = http.MethodGet, "/api/apps/:id"
+	if slices.Contains(a.HostKinds, apps.Kind) {
+		return nil
+	}
+	return []Route{
+		{Method: get, Pattern: one + "/view", Name: "getAppView", AnyType: true, View: true, Summary: "The page of an app", handle: a.getAppView},
+		{Method: get, Pattern: one + "/view/-/*path", Name: "getAppViewFile", AnyType: true, View: true, Summary: "A file for the pages of an app", handle: a.getAppViewFile},
+		{Method: get, Pattern: one + "/view/api/*path", Name: "callFromAppView", AnyType: true, View: true, Summary: "A call that the manifest of an app allows", handle: a.callFromAppView},
+		{Method: get, Pattern: one + "/roles", Name: "getAppRoles", Summary: "The roles of an app, and which ones the caller has", handle: a.getAppRoles},
+		{Method: get, Pattern: one + "/data-access", Name: "getAppDataAccess", Summary: "What the manifest of an app lets it do", handle: a.getAppDataAccess},
+	}
+}
+
+// newViewTokens returns the view tokens under a key, nil for a random one.
+func newViewTokens(key []byte) (*view.Tokens, error) {
+	if key == nil {
+		key = make([]byte, 32)
+		_, _ = rand.Read(key) // never fails
+	}
+	return view.NewTokens(key)
+}
+
+// viewPath is the path parameter of a route of a view, still escaped, parted in the view token, "" for none, and the rest.
+func viewPath(escaped string) (token, rest string) {
+	escaped = strings.TrimPrefix(escaped, "/")
+	if !strings.HasPrefix(escaped, "~") {
+		return "", escaped
+	}
+	token, rest, _ = strings.Cut(escaped, "/")
+	return token, rest
+}
+
+// isViewRoot reports whether a catch-all is a view token and the slash behind it, which the base of a page ends in.
+func isViewRoot(p httprouter.Params) bool {
+	token, rest := viewPath(p[len(p)-1].Value)
+	return token != "" && rest == "" && strings.HasSuffix(p[len(p)-1].Value, "/")
+}
+
+var viewToken = regexp.MustCompile(`/~[^/]*`)
+
+// loggedPath returns the path of a request for the log, without a view token, wherever it stands.
+func loggedPath(path string) string {
+	if !strings.Contains(path, "/~") {
+		return path
+	}
+	return viewToken.ReplaceAllString(path, "/~")
+}
+
+// escapedViewPath returns what stands behind view/-/ or view/api/ in the path of a request, still escaped.
+func escapedViewPath(r *http.Request) string {
+	const before = 6 // "", api, apps, the id, view, and - or api
+	parts := strings.SplitN(r.URL.EscapedPath(), "/", before+1)
+	if len(parts) <= before {
+		return ""
+	}
+	return parts[before]
+}
+
+// setViewHeaders sets the headers that every answer of a view has, refusals too: a page reads why its call was refused.
+func (a *api) setViewHeaders(h http.Header, r *http.Request, params httprouter.Params) {
+	token, _ := viewPath(escapedViewPath(r))
+	for name, value := range view.Headers("application/json", view.Policy(a.viewBase(params.ByName("id"), token), false), token == "") {
+		if name != "Content-Type" {
+			h.Set(name, value)
+		}
+	}
+}
+
+// viewBase returns the URL below which the pages of an app have all that is theirs; without a token, that of nothing but files.
+func (a *api) viewBase(app, token string) string {
+	base := a.href("apps", app, "view") + "/-/"
+	if token != "" {
+		base += url.PathEscape(token) + "/"
+	}
+	return base
+}
+
+type viewerKey struct{}
+
+// callerOf returns the caller of a request: in a call of an app's page its viewer, below a view token whom that names, and otherwise
+// whom Authenticate returns. The first two can only read.
+func (a *api) callerOf(r *request, route *Route) (actor.Actor, error) {
+	if who, ok := r.Context().Value(viewerKey{}).(actor.Actor); ok {
+		return who, nil
+	}
+	token := ""
+	if route.View {
+		token, _ = viewPath(escapedViewPath(r.Request))
+	}
+	if token == "" {
+		return a.Authenticate(r.Request)
+	}
+	claims, err := a.viewTokens.Check(token, a.Now())
+	if err != nil {
+		return actor.Actor{}, err
+	}
+	refused := errs.New(errs.Unauthenticated, "The link to the app's files is not valid: open the app again.")
+	id, ok := uuids.Parse(r.param("id"))
+	if !ok || claims.Scope != view.Viewer || !claims.For(claims.Tenant, id) {
+		return actor.Actor{}, refused
+	}
+	who, err := a.Sessions.Unchecked().Resume(r.Context(), claims.Tenant, claims.Credential, actor.OriginOf(r.Context()).Address)
+	if err != nil {
+		return actor.Actor{}, err
+	}
+	if who.User != claims.User {
+		return actor.Actor{}, refused
+	}
+	r.token, r.claims = token, claims
+	who.ReadOnly = true
+	return who, nil
+}
+
+// getAppView serves GET /api/apps/{id}/view: 200 and the entry page of an app, with the base and the context of a viewer in it, for
+// those who may run the app. With role= it is shown as that role of the manifest alone, to those who have it or may change the app;
+// with print=portrait or print=landscape it is printed on such sheets. 404, also without an entry page; 403; 422 for a manifest that
+// cannot be read.
+func (a *api) getAppView(r *request) (reply, error) {
+	query, err := parseQuery(r.Request)
+	if err != nil {
+		return reply{}, err
+	}
+	print := view.Orientation(query.Get("print"))
+	if query.Has("print") && print != view.Portrait && print != view.Landscape {
+		return reply{}, errs.New(errs.Invalid, "print must be portrait or landscape")
+	}
+	v, err := a.Apps.View(r.Context(), r.param("id"), query.Get("role"))
+	if err != nil {
+		return reply{}, err
+	}
+	f, content, err := a.entryPage(r.Context(), v)
+	if err != nil {
+		return reply{}, err
+	}
+	if err := a.Apps.CountView(r.Context(), v.App); err != nil {
+		_ = content.Close()
+		return reply{}, err
+	}
+	return a.appPage(r, v, query.Get("role"), print, f, content)
+}
+
+func (a *api) entryPage(ctx context.Context, v apps.Viewed) (libraries.File, io.ReadSeekCloser, error) {
+	f, content, err := a.Apps.ViewFile(ctx, v.ID, v.Entry)
+	if errs.CodeOf(err) == errs.NotFound {
+		err = errs.New(errs.NotFound, "The app has no page %s: add the file, or name another one as entryPoint in the manifest.", v.Entry)
+	}
+	return f, content, err
+}
+
+// appContext is what a page finds in window.informer.
+type appContext struct {
+	App struct {
+		ID   string `json:"id"`
+		Name string `json:"name"`
+	} `json:"app"`
+	User struct {
+		Username    string `json:"username"`
+		DisplayName string `json:"displayName"`
+	} `json:"user"`
+	Roles    []string                `json:"roles"`
+	Base     string                  `json:"base"` // URL of the app's files
+	API      string                  `json:"api"`  // URL of the calls that the manifest allows
+	Datasets map[string]datasetShown `json:"datasets,omitempty"`
+}
+
+// datasetShown is a dataset in the context of a page.
+type datasetShown struct {
+	ID     string          `json:"id"`
+	Label  string          `json:"label"`
+	Fields json.RawMessage `json:"fields"`
+}
+
+// appPage replies with a page of an app, which f and content are: with a base, the page's context and the headers of a page. Below a
+// view token the page goes on with that one, and is not shown for longer.
+func (a *api) appPage(r *request, v apps.Viewed, role string, print view.Orientation, f libraries.File, content io.ReadSeekCloser) (reply, error) {
+	closed := func(err error) (reply, error) {
+		_ = content.Close()
+		return reply{}, err
+	}
+	token := r.token
+	if token == "" {
+		credential := sessions.Credential(r.who)
+		if credential == "" {
+			return closed(errs.New(errs.Forbidden, "The view of an app needs a session or an API token of this service."))
+		}
+		token = a.viewTokens.Make(view.Claims{
+			Tenant: r.who.Tenant, App: v.ID, Credential: credential, User: r.who.User, Role: role, Scope: view.Viewer, Expires: a.Now().Add(view.Lifetime),
+		})
+	}
+	root := a.viewBase(v.ID, token)
+	data, err := a.appContext(r, v, root)
+	if err != nil {
+		return closed(err)
+	}
+	base := root
+	for _, segment := range strings.Split(path.Dir(f.Path), "/") {
+		if segment != "." {
+			base += hal.Segment(segment) + "/"
+		}
+	}
+	header := view.Headers(pageType(f.ContentType), view.Policy(root, false), r.token == "")
+	header["Vary"] = "Accept, Sec-Fetch-Mode"
+	return reply{status: http.StatusOK, header: header, stream: func(w io.Writer) error {
+		defer func() { _ = content.Close() }()
+		return view.Inject(content, w, base, data, print)
+	}}, nil
+}
+
+// pageType returns the media type of a page: that of its file if it is HTML.
+func pageType(given string) string {
+	if isHTML(given) {
+		return given
+	}
+	return "text/html"
+}
+
+func isHTML(mediaType string) bool {
+	t, _, _ := mime.ParseMediaType(mediaType)
+	return t == "text/html"
+}
+
+func (a *api) appContext(r *request, v apps.Viewed, root string) (json.RawMessage, error) {
+	user, err := a.Principals.User(r.Context(), r.who.User)
+	if err != nil && errs.CodeOf(err) != errs.NotFound { // a host's user may not be there
+		return nil, err
+	}
+	c := appContext{Roles: append([]string{}, v.Roles...), Base: root, API: root + "api/"}
+	c.App.ID, c.App.Name = v.ID, v.Name
+	c.User.Username, c.User.DisplayName = r.who.User, r.who.User
+	if user.DisplayName != nil {
+		c.User.DisplayName = *user.DisplayName
+	}
+	if c.Datasets, err = a.passedDatasets(r.Context(), v); err != nil {
+		return nil, err
+	}
+	return json.Marshal(c)
+}
+
+// passedDatasets returns the datasets of an app by alias, if its settings say that pages get them. One that the viewer does not see is
+// left out.
+func (a *api) passedDatasets(ctx context.Context, v apps.Viewed) (map[string]datasetShown, error) {
+	var settings struct {
+		PassDatasets any `json:"passDatasets"`
+	}
+	_ = json.Unmarshal(v.Settings, &settings) // it is an object
+	if settings.PassDatasets != true {
+		return nil, nil
+	}
+	all := make(map[string]datasetShown, len(v.Datasets))
+	for _, d := range v.Datasets {
+		e, err := a.Content.Get(ctx, "dataset", d.DatasetID)
+		if errs.CodeOf(err) == errs.NotFound {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		var data struct {
+			Fields json.RawMessage `json:"fields"`
+		}
+		_ = json.Unmarshal(e.Data, &data) // it is an object
+		if data.Fields == nil {
+			data.Fields = json.RawMessage("[]")
+		}
+		all[d.Alias] = datasetShown{ID: d.DatasetID, Label: d.Label, Fields: data.Fields}
+	}
+	return all, nil
+}
+
+// getAppViewFile serves GET /api/apps/{id}/view/-/{path} and GET /api/apps/{id}/view/-/~{token}/{path}: 200 and the bytes of a file,
+// 206 for a range of them, for those who may run the app. A browser that goes to a page gets it with its base and context, and the
+// entry page where there is no file. Below a token, api/{path} is a call as below view/api. 404; 403; 401 for a token that has
+// expired or is not that of this app, or whose session has ended.
+func (a *api) getAppViewFile(r *request) (reply, error) {
+	_, rest := viewPath(escapedViewPath(r.Request))
+	if call, ok := strings.CutPrefix(rest, "api/"); ok && r.token != "" {
+		return a.callOfPage(r, call)
+	}
+	_, name := viewPath(r.param("path"))
+	visits := visitsPage(r.Header)
+	f, content, err := a.Apps.ViewFile(r.Context(), r.param("id"), name)
+	switch missing := errs.CodeOf(err) == errs.NotFound; {
+	case err != nil && (!missing || !visits):
+		return reply{}, err
+	case missing || visits && isHTML(f.ContentType):
+		return a.visitedPage(r, f, content)
+	}
+	answer, err := file(f.Version(), f.ContentType, "", f.UpdatedAt, content)
+	maps.Copy(answer.header, view.Headers(f.ContentType, view.Policy(a.viewBase(r.param("id"), r.token), false), r.token == ""))
+	answer.header["Vary"] = "Accept, Sec-Fetch-Mode"
+	return answer, err
+}
+
+// visitedPage replies with a page that a browser goes to, the entry page if content is nil.
+func (a *api) visitedPage(r *request, f libraries.File, content io.ReadSeekCloser) (reply, error) {
+	v, err := a.Apps.View(r.Context(), r.param("id"), r.claims.Role)
+	if err == nil && content == nil {
+		f, content, err = a.entryPage(r.Context(), v)
+	}
+	if err != nil {
+		if content != nil {
+			_ = content.Close()
+		}
+		return reply{}, err
+	}
+	return a.appPage(r, v, r.claims.Role, view.AnyOrientation, f, content)
+}
+
+// visitsPage reports whether a browser goes to a page with a request, and does not load a part of one: browsers say so, and what does
+// not is asked for HTML.
+func visitsPage(h http.Header) bool {
+	if mode := h.Get("Sec-Fetch-Mode"); mode != "" {
+		return mode == "navigate"
+	}
+	return strings.Contains(strings.ToLower(h.Get("Accept")), "text/html")
+}
+
+// callFromAppView serves GET /api/apps/{id}/view/api/{path}: what GET /api/{path} answers to the caller, if the manifest of the app
+// allows that call. 403 if it does not, and for an answer that is a redirect; 404; 422 for a manifest that cannot be read.
+func (a *api) callFromAppView(r *request) (reply, error) {
+	if r.token != "" { // it belongs behind view/-/
+		return reply{}, errs.New(errs.NotFound, "There is no such route.")
+	}
+	return a.callOfPage(r, escapedViewPath(r.Request))
+}
+
+// callOfPage replies with what a route answers to the viewer of a page, who can only read there. The path is escaped.
+func (a *api) callOfPage(r *request, path string) (reply, error) {
+	v, err := a.Apps.View(r.Context(), r.param("id"), "")
+	if err != nil {
+		return reply{}, err
+	}
+	if !v.Manifest.Allows(r.Method, path) {
+		return reply{}, errs.New(errs.Forbidden, "The manifest of the app does not allow GET %s: add it to access in %s.", path, manifest.Files()[0])
+	}
+	at := *r.URL
+	at.RawPath = a.mount + "/api/" + path
+	if at.Path, err = url.PathUnescape(at.RawPath); err != nil {
+		return reply{}, errs.New(errs.Invalid, "The path is not properly escaped.")
+	}
+	who := r.who
+	who.ReadOnly = true
+	inner := r.Clone(context.WithValue(r.Context(), viewerKey{}, who))
+	inner.URL = &at
+	for _, name := range []string{"Authorization", "Cookie"} {
+		inner.Header.Del(name)
+	}
+	return reply{serve: func(w *response, _ *http.Request) error {
+		w.viewed = true
+		return a.serve(w, inner)
+	}}, nil
+}
+
+// roleBody is a role of an app's manifest as the API writes it.
+type roleBody struct {
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Assigned    bool   `json:"assigned"` // to the caller
+}
+
+// getAppRoles serves GET /api/apps/{id}/roles: 200 and {roles: [{id, name, description, assigned}], switchRoles}, the roles of the
+// manifest, which of them the caller has, and whether the caller may view the app as another one. 404; 422 for a manifest that cannot
+// be read.
+func (a *api) getAppRoles(r *request) (reply, error) {
+	v, err := a.Apps.Declared(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	roles := make([]roleBody, len(v.Manifest.Roles))
+	for i, role := range v.Manifest.Roles {
+		roles[i] = roleBody{role.ID, role.Name, role.Description, slices.Contains(v.Roles, role.ID)}
+	}
+	return ok(hal.Resource{Links: a.ofApp(v, "roles"), Value: struct {
+		Roles  []roleBody `json:"roles"`
+		Switch bool       `json:"switchRoles"`
+	}{roles, v.Switch}})
+}
+
+func (a *api) ofApp(v apps.Viewed, what string) hal.Links {
+	return hal.Self(a.href("apps", v.ID, what)).With("inf:app", a.href("apps", v.ID))
+}
+
+// accessBody is a rule of a manifest as the API writes it.
+type accessBody struct {
+	Methods     []string `json:"methods"`
+	Path        string   `json:"path"`
+	Description string   `json:"description"`
+}
+
+// needBody is a dataset that a manifest asks for as the API writes it.
+type needBody struct {
+	Alias       string  `json:"alias"`
+	Description string  `json:"description"`
+	DatasetID   *string `json:"datasetId"` // null: none is bound to the alias
+}
+
+// getAppDataAccess serves GET /api/apps/{id}/data-access: 200 and {access: [{methods, path, description}], datasets: [{alias,
+// description, datasetId}]}, the calls that the app's manifest allows and the datasets that it asks for; 404; 422 for a manifest that
+// cannot be read.
+func (a *api) getAppDataAccess(r *request) (reply, error) {
+	v, err := a.Apps.Declared(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	body := struct {
+		Access   []accessBody `json:"access"`
+		Datasets []needBody   `json:"datasets"`
+	}{make([]accessBody, len(v.Manifest.Access)), make([]needBody, len(v.Manifest.Datasets))}
+	for i, rule := range v.Manifest.Access {
+		body.Access[i] = accessBody(rule)
+	}
+	bound := map[string]string{}
+	for _, d := range v.Datasets {
+		bound[d.Alias] = d.DatasetID
+	}
+	for i, d := range v.Manifest.Datasets {
+		body.Datasets[i] = needBody{d.Alias, d.Description, orNull(bound[d.Alias])}
+	}
+	return ok(hal.Resource{Links: a.ofApp(v, "data-access"), Value: body})
+}
