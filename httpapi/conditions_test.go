@@ -25,7 +25,7 @@ func single(r httpapi.Route) bool {
 
 // isFile reports whether a route is the GET of a file.
 func isFile(r httpapi.Route) bool {
-	return slices.Contains([]string{"getAvatar", "getLibraryFile", "getAppFile", "getDownloadContent"}, r.Name)
+	return slices.Contains([]string{"getAvatar", "getLibraryFile", "getAppFile", "getAppViewFile", "getDownloadContent"}, r.Name)
 }
 
 // TestFileTags: the tag of a file changes with its bytes, whatever the clock says, and conditions and ranges follow it.
@@ -65,7 +65,7 @@ func TestFileTags(t *testing.T) {
 					t.Errorf("%s with %q: %v", r.Name, c.headers, a.header)
 				}
 			}
-			if r.Name == "getDownloadContent" { // which never changes
+			if r.Name == "getDownloadContent" || r.Name == "getAppViewFile" { // which nobody writes there
 				continue
 			}
 			for _, headers := range [][]string{{`If-Match: "x"`}, {"If-None-Match: *"}, {"If-None-Match: " + tag}, {"If-Match: W/" + tag}} {

@@ -248,7 +248,7 @@ func TestUnknownParameters(t *testing.T) {
 	s := stocked(t, dbtest.SQLite)
 	lists := 0
 	for _, r := range httpapi.Routes() {
-		if r.Public || r.Options != nil {
+		if r.Public || r.Options != nil || r.Name == "callFromAppView" { // which answers what another route does
 			continue
 		}
 		list := false

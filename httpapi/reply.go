@@ -44,8 +44,8 @@ func streamed(write func(w io.Writer) error) (reply, error) {
 // write sends the reply. It fails only while nothing has been sent, so that the failure can be the answer; a stream that
 // fails later cuts the connection, so that nobody takes half an answer for a whole one.
 func (a reply) write(w *response, r *http.Request) error {
-	if at := a.header["Location"]; at != "" && w.viewed && a.status >= 300 && a.status < 400 {
-		return errs.New(errs.Forbidden, "This call answers with a redirect, which the page of an app cannot follow: call %s.", at)
+	if w.viewed && a.header["Location"] != "" && a.status >= 300 && a.status < 400 {
+		return errs.New(errs.Forbidden, "This call answers with a redirect, which the page of an app cannot follow.")
 	}
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")

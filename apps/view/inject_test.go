@@ -161,6 +161,16 @@ func TestBaseIsOneAttribute(t *testing.T) {
 	is.New(t).True(strings.HasPrefix(out.String(), `<base href="https://x/&#34;&gt;&lt;script&gt;&#39;&amp;amp;"><script>window.`))
 }
 
+func TestOrientation(t *testing.T) {
+	for print, want := range map[view.Orientation]string{
+		view.AnyOrientation: "", view.Portrait: "<style>@page{size:portrait}</style>", view.Landscape: "<style>@page{size:landscape}</style>", "</style>": "",
+	} {
+		var out bytes.Buffer
+		is.New(t).NoErr(view.Inject(strings.NewReader("<head>x"), &out, base, json.RawMessage(`{"a":1}`), print))
+		is.New(t).Equal(out.String(), "<head>"+added+want+"x")
+	}
+}
+
 func TestInjectPassesErrorsOn(t *testing.T) {
 	is := is.New(t)
 	broken := errors.New("broken")

@@ -237,3 +237,21 @@ func FuzzOpen(f *testing.F) {
 		}
 	})
 }
+
+// TestDerive: what is derived from a key is its own, and another one for each purpose.
+func TestDerive(t *testing.T) {
+	is := is.New(t)
+	text := keyring.Generate()
+	derive := func(text, purpose string) string {
+		ring, err := keyring.Parse(text)
+		is.NoErr(err)
+		key, err := ring.Derive(purpose)
+		is.NoErr(err)
+		is.Equal(len(key), 32)
+		return string(key)
+	}
+	is.Equal(derive(text, "a"), derive(text, "a"))
+	is.True(derive(text, "a") != derive(text, "b"))
+	is.True(derive(text, "a") != derive(keyring.Generate(), "a"))
+	is.Equal(derive(text+","+keyring.Generate(), "a"), derive(text, "a")) // of the first one
+}
