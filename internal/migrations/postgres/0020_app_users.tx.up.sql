@@ -35,5 +35,3 @@ CREATE TABLE tc_app_views (
 CREATE INDEX tc_app_views_user ON tc_app_views (tenant_id, username);
 
 -- The app that a token is of, such as one that shows it to visitors; NULL for personal ones.
-ALTER TABLE tc_tokens ADD COLUMN app_id text COLLATE "C";
-CREATE INDEX tc_tokens_app ON tc_tokens (tenant_id, app_id, created_at, id) WHERE app_id IS NOT NULL;
