@@ -33,5 +33,3 @@ CREATE TABLE tc_app_views (
     FOREIGN KEY (tenant_id, app_id) REFERENCES tc_apps ON DELETE CASCADE
 );
 CREATE INDEX tc_app_views_user ON tc_app_views (tenant_id, username);
-
--- The app that a token is of, such as one that shows it to visitors; NULL for personal ones.
