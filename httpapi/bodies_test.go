@@ -41,6 +41,9 @@ func (a answer) taken() bool { return a.status < 300 || a.status == 409 }
 
 func (s stock) sendBody(t *testing.T, r httpapi.Route, body string, headers ...string) answer {
 	t.Helper()
+	if r.Name == "commitAppDraft" { // of which each call ends the draft
+		s.must(t, "admin", "POST", "/api/apps/"+s.param["drafted"]+"/_edit", "")
+	}
 	return s.do(t, who(r), r.Method, s.target(r), body, headers...)
 }
 
