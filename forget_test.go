@@ -50,26 +50,26 @@ func TestDeletedContentLeavesNoComments(t *testing.T) {
 		is.NoErr(err)
 		team, err := app.Principals.CreateTeam(ctx, principals.Team{Name: "Sales"})
 		is.NoErr(err)
-		var said []string
+		var made []string
 		for _, of := range []entity.Key{{Kind: "report", ID: report.ID}, {Kind: "team", ID: team.ID}} {
 			c, err := app.Comments.Create(ctx, of.Kind, of.ID, "hello")
 			is.NoErr(err)
 			r, err := app.Comments.Reply(ctx, c.ID, "hello yourself")
 			is.NoErr(err)
-			said = append(said, c.ID, r.ID)
+			made = append(made, c.ID, r.ID)
 		}
 		is.NoErr(app.Content.Delete(ctx, "report", report.ID))
 		is.NoErr(app.Principals.DeleteTeam(ctx, team.ID, ""))
-		for _, id := range said {
+		for _, id := range made {
 			_, err := app.Comments.Get(ctx, id)
 			is.Equal(errs.CodeOf(err), errs.NotFound)
 		}
 	})
 }
 
-// TestDeletedUserKeepsNoWords: what a user said stays when the user is deleted, on its own, with the content reassigned or
-// by a restore, but whoever gets the name then is not its author.
-func TestDeletedUserKeepsNoWords(t *testing.T) {
+// TestCommentsOfDeletedUserHaveNoAuthor: the comments of a user stay when the user is deleted, on its own, with the content reassigned or
+// by a restore, but whoever gets the name then is not their author.
+func TestCommentsOfDeletedUserHaveNoAuthor(t *testing.T) {
 	for name, remove := range map[string]func(ctx context.Context, app *tenantcontent.App) error{
 		"alone": func(ctx context.Context, app *tenantcontent.App) error {
 			return app.Principals.DeleteUser(ctx, "mia", "")
@@ -92,25 +92,25 @@ func TestDeletedUserKeepsNoWords(t *testing.T) {
 					_, err = app.Principals.CreateUser(as(root, tenant), principals.User{Username: "mia", Enabled: true}, "")
 					is.NoErr(err)
 				}
-				said := map[string]string{}
+				made := map[string]string{}
 				for _, tenant := range []string{"acme", "evil"} {
 					team, err := app.Principals.CreateTeam(as(root, tenant), principals.Team{Name: "Sales"})
 					is.NoErr(err)
 					c, err := app.Comments.Create(mia(root, tenant), "team", team.ID, "hello")
 					is.NoErr(err)
-					said[tenant] = c.ID
+					made[tenant] = c.ID
 				}
 				is.NoErr(remove(root, app))
 				_, err := app.Principals.CreateUser(root, principals.User{Username: "mia", Enabled: true}, "")
 				is.NoErr(err)
 
-				c, err := app.Comments.Get(mia(root, "acme"), said["acme"])
+				c, err := app.Comments.Get(mia(root, "acme"), made["acme"])
 				is.NoErr(err)
 				is.True(c.AuthorGone)
 				is.Equal(c.UserID, "mia")
 				is.Equal(c.May, comments.Permissions{})
 				is.Equal(errs.CodeOf(app.Comments.Delete(mia(root, "acme"), c.ID)), errs.Forbidden)
-				is.NoErr(app.Comments.Delete(mia(root, "evil"), said["evil"])) // the other tenant's mia is still there
+				is.NoErr(app.Comments.Delete(mia(root, "evil"), made["evil"])) // the other tenant's mia is still there
 			})
 		})
 	}

@@ -109,14 +109,14 @@ type visibility struct {
 
 // visible fails with errs.Unavailable when the database hides its rows from this program, or does not keep tenants apart for
 // it though it should (see EnableRowLevelSecurity). It asks at most once a second: it is asked before every 401.
-func (app *App) visible(ctx context.Context) error { return app.look(ctx, time.Second) }
+func (app *App) visible(ctx context.Context) error { return app.visibleWithin(ctx, time.Second) }
 
-// look does as visible, and asks if what is known is at least so old.
-func (app *App) look(ctx context.Context, old time.Duration) error {
+// visibleWithin is visible for an answer that is younger than age.
+func (app *App) visibleWithin(ctx context.Context, age time.Duration) error {
 	v := &app.visibility
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.at.IsZero() || time.Since(v.at) >= old {
+	if v.at.IsZero() || time.Since(v.at) >= age {
 		err := migrations.Visible(ctx, app.db)
 		if ctx.Err() != nil {
 			return v.err

@@ -96,3 +96,24 @@ func TestRegistryIsComplete(t *testing.T) {
 	}
 	is.Equal(len(packages), len(hooksElsewhere))
 }
+
+// TestTenantHooks: what is counted of a tenant has its order, and a change of the key of the program reaches every secret that is kept.
+func TestTenantHooks(t *testing.T) {
+	is := is.New(t)
+	app, ctx, remove := exampletest.Open()
+	defer remove()
+	counts, err := app.Registry().TenantCounts(ctx, "acme")
+	is.NoErr(err)
+	var of []string
+	for _, c := range counts {
+		of = append(of, c.Of)
+	}
+	is.Equal(of, []string{
+		"users", "teams", "items of content", "apps", "bundles", "colors", "AI instructions", "comments", "files", "domains", "API tokens",
+	})
+	is.Equal(app.Registry().Sealed(), []entity.SealedColumn{
+		{Table: "tc_apps", Column: "env_sealed", Key: "id"}, {Table: "tc_apps", Column: "webhook_secret", Key: "id"},
+		{Table: "tc_apps", Column: "db_role_password", Key: "id"},
+		{Table: "tc_tenants", Column: "key_check", Key: "tenant_id"}, {Table: "tc_domains", Column: "secrets", Key: "id"},
+	})
+}

@@ -120,8 +120,8 @@ func columnsOf(t *testing.T, db *bun.DB) (text []column, filler map[column]strin
 	return text, filler
 }
 
-// sow puts a row into every table that refers to the user old-name of acme in every column that may.
-func sow(t *testing.T, db *bun.DB) {
+// seed puts a row into every table that refers to the user old-name of acme in every column that may.
+func seed(t *testing.T, db *bun.DB) {
 	t.Helper()
 	text, filler := columnsOf(t, db)
 	rows := map[string][]string{} // by table, columns and values in turn
@@ -202,7 +202,7 @@ func TestRenameReachesAll(t *testing.T) {
 			is.NoErr(err)
 		}
 		admit("old-name")
-		sow(t, db)
+		seed(t, db)
 		before := holding(t, db, "old-name")
 		is.True(len(before) > 15)
 		admit("new-name")
@@ -327,7 +327,7 @@ func (w *world) check(t *testing.T, name string) {
 	is.NoErr(err)
 	feed, err := w.app.Comments.Feed(ctx, name, paging.Query{Limit: 10})
 	is.NoErr(err)
-	is.Equal(feed.Total, 1) // what the other one said
+	is.Equal(feed.Total, 1) // the comment of the other one
 	activities, err := w.app.Comments.Activities(ctx, "report", w.report.ID, paging.Query{Limit: 10})
 	is.NoErr(err)
 	is.Equal(activities.Rows[0].UserID, name)
@@ -348,12 +348,12 @@ func TestRemovedDomainLeavesNothing(t *testing.T) {
 		mia := settle(t, app, "mia")
 		team, err := app.Principals.Team(as(t.Context(), "acme"), "sales")
 		is.NoErr(err)
-		said, err := app.Comments.Create(as(t.Context(), "acme"), principals.KindTeam, team.ID, "hello")
+		comment, err := app.Comments.Create(as(t.Context(), "acme"), principals.KindTeam, team.ID, "hello")
 		is.NoErr(err)
 		is.NoErr(app.Principals.Unchecked().RemoveDomain(t.Context(), "acme", "ldap", "jo"))
 		_, err = app.Sessions.Authenticate(t.Context(), mia.token, netip.Addr{})
 		is.Equal(errs.CodeOf(err), errs.Unauthenticated)
-		_, err = app.Comments.Get(as(t.Context(), "acme"), said.ID)
+		_, err = app.Comments.Get(as(t.Context(), "acme"), comment.ID)
 		is.Equal(errs.CodeOf(err), errs.NotFound)
 		is.Equal(rows(t, db, "acme"), [6]int{}) // no session, file or token
 		e, err := app.Content.Get(as(t.Context(), "acme"), "report", mia.report.ID)

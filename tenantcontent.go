@@ -339,7 +339,7 @@ func (app *App) Ready(ctx context.Context) error {
 	}
 	switch {
 	case len(pending) == 0:
-		return app.look(ctx, 0)
+		return app.visibleWithin(ctx, 0)
 	case strings.HasPrefix(pending[0], "0001"):
 		return errs.New(errs.Unavailable, "The database has no tables yet. Run: tenantcontent migrate")
 	}

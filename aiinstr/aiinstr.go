@@ -106,7 +106,7 @@ type Service struct {
 	newID     func() string
 }
 
-// Options configure a Service. Store and Switch are required, and Directory for imports.
+// Options configure a Service. Store and Settings are required, and Directory for imports.
 type Options struct {
 	Store     Store
 	Settings  Settings

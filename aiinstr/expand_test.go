@@ -38,7 +38,7 @@ func (c *contents) Contents(_ context.Context, _ string, slugs []string, most in
 	return out, nil
 }
 
-// on is a Switch that is on.
+// on is Settings with AI on or off.
 type on bool
 
 func (o on) AIEnabled(context.Context, string) (bool, error) { return bool(o), nil }

@@ -28,13 +28,13 @@ func (l *importer) spareAdditions(ctx context.Context, going plan) error {
 	for _, kind := range l.s.kinds {
 		going[kind] = slices.DeleteFunc(slices.Clone(going[kind]), func(id string) bool {
 			k := entity.Key{Kind: kind, ID: id}
-			said, stays := why[k]
+			reason, stays := why[k]
 			if !stays {
 				l.tell(fmt.Sprintf("%s %s is removed: %s does not ship it any more.", kind, id, l.source))
 				return false
 			}
 			l.warn(fmt.Sprintf("%s %s stays as it is.", kind, id))
-			l.tell(fmt.Sprintf("%s %s stays, though %s does not ship it any more: %s.", kind, id, l.source, said))
+			l.tell(fmt.Sprintf("%s %s stays, though %s does not ship it any more: %s.", kind, id, l.source, reason))
 			return true
 		})
 	}
@@ -99,12 +99,12 @@ func (l *importer) additions(ctx context.Context, kind entity.Kind, ids []string
 				return err
 			}
 		}
-		said := entity.Counts(slices.Concat(all[id], []entity.Dependent{
+		counts := entity.Counts(slices.Concat(all[id], []entity.Dependent{
 			{Count: entity.Count{N: owned[id], Of: "owned row"}, Rank: 2},
 			{Count: entity.Count{N: len(files), Of: "file"}}, {Count: entity.Count{N: secrets[id], Of: "secret"}},
 		}))
-		if len(said) > 0 {
-			why[k] = listed(said)
+		if len(counts) > 0 {
+			why[k] = listed(counts)
 		}
 	}
 	return nil

@@ -91,8 +91,8 @@ func TestDroppedStaysWithAdditions(t *testing.T) {
 			if there = err == nil; !there {
 				is.Equal(errs.CodeOf(err), errs.NotFound)
 			}
-			said := key + " stays as it is."
-			is.Equal(slices.Contains(r.Warnings, said), there)
+			warning := key + " stays as it is."
+			is.Equal(slices.Contains(r.Warnings, warning), there)
 			if there {
 				stay = append(stay, name)
 			} else {

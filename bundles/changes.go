@@ -29,17 +29,17 @@ const (
 
 // stored returns the rows of the given entities that exist, by id.
 func (l *importer) stored(ctx context.Context, kind entity.Kind, ids []string) (map[string]json.RawMessage, error) {
-	said := map[string]json.RawMessage{}
+	rows := map[string]json.RawMessage{}
 	for row, err := range l.s.present(ctx, l.tenant, kind, ids) {
-		if errs.CodeOf(err) == errs.NotFound { // a draft, which cannot be exported: its import says so
-			return said, nil
+		if errs.CodeOf(err) == errs.NotFound { // a draft, which cannot be exported: its import reports it
+			return rows, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		said[row.ID] = bytes.Clone(row.JSON)
+		rows[row.ID] = bytes.Clone(row.JSON)
 	}
-	return said, nil
+	return rows, nil
 }
 
 // before returns the stored rows of the entities in the batch, if changes are to be reported.
@@ -187,7 +187,7 @@ func (l *importer) changes(ctx context.Context, kind entity.Kind, actions []enti
 	}
 	for i, id := range ids {
 		all[i].Name = names[id]
-		if said, ok := before[id]; ok && all[i].Action == string(entity.Updated) && bytes.Equal(said, now[id]) {
+		if old, ok := before[id]; ok && all[i].Action == string(entity.Updated) && bytes.Equal(old, now[id]) {
 			all[i].Action = unchanged
 		}
 	}

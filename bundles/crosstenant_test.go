@@ -112,9 +112,9 @@ func TestDeployGivesNoRights(t *testing.T) {
 		_, err = w.Bundles.DeployManifest(acme, m, []string{"evil"}, bundles.ImportOptions{})
 		is.NoErr(err)
 		check()
-		said := w.told(t, "eve")
+		notified := w.told(t, "eve")
 		for _, want := range append(left, "What a deploy from the tenant acme did and left out", "The users left out: mallory, sam.", "team "+team+" is new here: T.") {
-			is.True(strings.Contains(said, want))
+			is.True(strings.Contains(notified, want))
 		}
 		is.Equal(w.told(t, "mallory"), "")
 
@@ -229,7 +229,7 @@ func TestDeployLeavesOwnAlone(t *testing.T) {
 		is.NoErr(err)
 		_, err = w.Colors.Put(evil, "brand", "#00ff00")
 		is.NoErr(err)
-		said, err := w.AIInstructions.Create(evil, aiinstr.Instruction{Slug: "tone", Content: "evil's"})
+		instruction, err := w.AIInstructions.Create(evil, aiinstr.Instruction{Slug: "tone", Content: "evil's"})
 		is.NoErr(err)
 		entries := []string{"report " + report, "library " + library, "global "}
 		file := string(w.export(t, "evil", "", entries...))
@@ -242,7 +242,7 @@ func TestDeployLeavesOwnAlone(t *testing.T) {
 		is.NoErr(err)
 		_, err = w.Colors.Put(acme, "brand", "#ff0000")
 		is.NoErr(err)
-		_, err = w.AIInstructions.Update(acme, said.ID, func(i *aiinstr.Instruction) error { i.Content = "acme's"; return nil })
+		_, err = w.AIInstructions.Update(acme, instruction.ID, func(i *aiinstr.Instruction) error { i.Content = "acme's"; return nil })
 		is.NoErr(err)
 
 		b := w.bundle(t, "B", entries...)
@@ -255,7 +255,7 @@ func TestDeployLeavesOwnAlone(t *testing.T) {
 			is.Equal(done[0].Archive, nil)
 		}
 		is.Equal(w.dump(t, "evil"), before)
-		for _, want := range []string{"color brand", "aiInstruction " + said.ID, "report " + report, "library " + library} {
+		for _, want := range []string{"color brand", "aiInstruction " + instruction.ID, "report " + report, "library " + library} {
 			is.True(strings.Contains(w.told(t, "eve"), want+" is your own and stays as it is: no deploy from acme brought it."))
 		}
 		_, err = w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{Rule: entity.Fail})
@@ -392,8 +392,8 @@ func TestDeployMakesSlugsUnique(t *testing.T) {
 			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{Rule: rule})
 			is.NoErr(err)
 			is.NoErr(done[0].Err)
-			for _, said := range done[0].Warnings { // the owners and nothing else
-				is.Equal(said, "The owner of 3 new items did not come along: the tenant's own people own what is new there.")
+			for _, warning := range done[0].Warnings { // the owners and nothing else
+				is.Equal(warning, "The owner of 3 new items did not come along: the tenant's own people own what is new there.")
 			}
 			return done[0].Counts
 		}
@@ -467,7 +467,7 @@ func TestDeployKeepsOwners(t *testing.T) {
 	})
 }
 
-// learning is a transferer that keeps the landings that it was given.
+// learning is a transferer that keeps the import options that it was given.
 type learning struct {
 	entity.FileTransferer
 	got *[]entity.ImportOptions

@@ -217,7 +217,7 @@ func (s *Service) deployTo(ctx context.Context, a actor.Actor, tenant string, fr
 // fromTenant prepares an importer that comes from another tenant: who owns what is new, and what its deploys brought.
 func (l *importer) fromTenant(ctx context.Context, source, runAs string, before deployedBefore) error {
 	l.source, l.brought, l.written = source, before.stays, map[string]string{}
-	l.into.CrossTenant, l.into.DeployedTeams, l.into.Notify = true, map[string]bool{}, func(said string) { l.tell(said) }
+	l.into.CrossTenant, l.into.DeployedTeams, l.into.Notify = true, map[string]bool{}, func(sentence string) { l.tell(sentence) }
 	for k := range l.brought {
 		if k.Kind == entity.KindTeam {
 			l.into.DeployedTeams[k.ID] = true

@@ -50,10 +50,10 @@ func TestDeployTellsNothingOfUsers(t *testing.T) {
 			how.Changes = true
 			done, err := w.Bundles.Deploy(acme, b.ID, []string{"evil"}, how)
 			is.NoErr(err)
-			said := fmt.Sprintf("%+v", done[0].ImportResult)
+			result := fmt.Sprintf("%+v", done[0].ImportResult)
 			for _, secret := range []string{"Josephine", "mallory", "superuser here", "eve owns", "Member"} {
-				if strings.Contains(said, secret) {
-					t.Errorf("%s: %s", secret, said)
+				if strings.Contains(result, secret) {
+					t.Errorf("%s: %s", secret, result)
 				}
 			}
 			return done[0].ImportResult

@@ -127,7 +127,7 @@ func (l *importer) flush(ctx context.Context) error {
 		return err
 	}
 	for _, c := range changes {
-		if err := l.arrive(ctx, c); err != nil {
+		if err := l.record(ctx, c); err != nil {
 			return err
 		}
 	}
@@ -152,11 +152,11 @@ func (l *importer) leaveUsers() {
 		names = append(names, transfer.Short(r.ID))
 	}
 	l.into.Warnings.Add("%s did not come along: a tenant's own people decide who its users are.", entity.Count{N: len(names), Of: "user"})
-	said := "The users left out: " + strings.Join(names[:min(len(names), maxNamed)], ", ")
+	sentence := "The users left out: " + strings.Join(names[:min(len(names), maxNamed)], ", ")
 	if more := len(names) - maxNamed; more > 0 {
-		said += fmt.Sprintf(" and %d more", more)
+		sentence += fmt.Sprintf(" and %d more", more)
 	}
-	l.tell(said + ".")
+	l.tell(sentence + ".")
 }
 
 // withhold passes the warnings of a Transferer, which may name users of the tenant and their rights, to the tenant's own superusers.
@@ -206,25 +206,25 @@ func memberCount(row json.RawMessage) (n int) {
 
 // warnStays warns that an entity of another tenant stays, without the reason, which the caller may not know. It does not name users.
 func (l *importer) warnStays(kind entity.Kind, id string) {
-	said := fmt.Sprintf("%s %s stays as it is.", kind, id)
-	l.tell(said)
+	sentence := fmt.Sprintf("%s %s stays as it is.", kind, id)
+	l.tell(sentence)
 	if kind != entity.KindUser {
-		l.warn(said)
+		l.warn(sentence)
 	}
 }
 
 // tell adds sentences for the superusers of another tenant.
-func (l *importer) tell(said ...string) {
-	l.notice = append(l.notice, said[:min(len(said), max(0, maxWarnings-len(l.notice)))]...)
+func (l *importer) tell(sentences ...string) {
+	l.notice = append(l.notice, sentences[:min(len(sentences), max(0, maxWarnings-len(l.notice)))]...)
 }
 
 // warnOwn warns of what is the tenant's own affair: its own superusers, whoever the caller is.
-func (l *importer) warnOwn(said string) {
+func (l *importer) warnOwn(sentence string) {
 	if l.crossTenant {
-		l.tell(said)
+		l.tell(sentence)
 		return
 	}
-	l.warn(said)
+	l.warn(sentence)
 }
 
 // maxNotice bounds the lines of the notification of a deploy from another tenant.
@@ -247,9 +247,9 @@ func (l *importer) notify(ctx context.Context, source string) error {
 	return l.s.notify(ctx, l.tenant, supers, "What a deploy from the tenant "+source+" did and left out", strings.Join(lines, "\n"))
 }
 
-// arrive records the change of a row. It removes the files of an overwritten entity that are not in the archive before new ones
+// record records the change of a row. It removes the files of an overwritten entity that are not in the archive before new ones
 // are written: a path may differ from another one in case alone, or be a folder now.
-func (l *importer) arrive(ctx context.Context, c Change) error {
+func (l *importer) record(ctx context.Context, c Change) error {
 	switch c.Action {
 	case string(entity.Created):
 		l.created[c.Key] = true

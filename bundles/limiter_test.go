@@ -116,14 +116,14 @@ func TestLateImports(t *testing.T) {
 		<-ended
 		is.NoErr(failed)
 		is.Equal(first.Created, 1)
-		done, err := w.Bundles.Deploy(w.as(t, "acme"), b.ID, []string{"evil", "acme"}, bundles.ImportOptions{}) // one turn after the other
+		done, err := w.Bundles.Deploy(w.as(t, "acme"), b.ID, []string{"evil", "acme"}, bundles.ImportOptions{}) // one after the other
 		is.NoErr(err)
 		is.Equal(len(done), 2)
 		is.NoErr(done[1].Err)
 	})
 }
 
-// TestImportsInOneTransaction of the caller's wait for nobody's turn: it may hold what the others wait for.
+// TestImportsInOneTransaction of the caller's wait in no queue: it may hold what the others wait for.
 func TestImportsInOneTransaction(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is := is.New(t)
@@ -139,7 +139,7 @@ func TestImportsInOneTransaction(t *testing.T) {
 				_, err := w.Bundles.Import(w.as(t, "evil"), bytes.NewReader(file), bundles.ImportOptions{})
 				is.NoErr(err)
 			})
-			time.Sleep(100 * time.Millisecond) // by now it has the turn, and waits for the tenant
+			time.Sleep(100 * time.Millisecond) // by now it has the slot, and waits for the tenant
 			_, err := w.Bundles.Import(ctx, bytes.NewReader(file), bundles.ImportOptions{})
 			return err
 		}))

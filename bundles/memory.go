@@ -160,11 +160,11 @@ func (s *Service) fingerprints(ctx context.Context, tenant string, kind entity.K
 
 // fingerprint returns the fingerprint of a row: a digest of its createdAt or, if it has none, of the whole row.
 func fingerprint(row json.RawMessage) string {
-	said := []byte(row)
+	digested := []byte(row)
 	if made := column(row, "createdAt"); made != "" {
-		said = []byte(made)
+		digested = []byte(made)
 	}
-	sum := sha256.Sum256(said)
+	sum := sha256.Sum256(digested)
 	return hex.EncodeToString(sum[:])
 }
 

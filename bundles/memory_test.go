@@ -47,15 +47,15 @@ func eachShipping(t *testing.T, test func(is *is.I, s *shipping)) {
 }
 
 // own makes the three entities in a tenant.
-func (s *shipping) own(tenant, said string) {
+func (s *shipping) own(tenant, title string) {
 	s.t.Helper()
 	is, ctx := is.New(s.t), s.as(s.t, tenant)
-	_, err := s.Principals.CreateUser(ctx, principals.User{Username: "kim", DisplayName: &said, Enabled: true}, "")
+	_, err := s.Principals.CreateUser(ctx, principals.User{Username: "kim", DisplayName: &title, Enabled: true}, "")
 	is.NoErr(err)
 	_, err = s.Colors.Put(ctx, "brand", "#00ff00")
 	is.NoErr(err)
 	ctx, conn := tenantcontent.Conn(ctx, s.db, tenant)
-	_, err = conn.NewInsert().Model(&bundledriver.Recipe{TenantID: tenant, ID: "dough", Title: said}).Exec(ctx)
+	_, err = conn.NewInsert().Model(&bundledriver.Recipe{TenantID: tenant, ID: "dough", Title: title}).Exec(ctx)
 	is.NoErr(err)
 }
 

@@ -285,12 +285,12 @@ func (l *importer) passOn(ctx context.Context, ids []string) error {
 		if len(moved) == 0 {
 			continue
 		}
-		said := fmt.Sprintf("%s owned %s of content, which %s owns now.", id, entity.Count{N: len(moved), Of: "item"}, l.into.Owner)
+		sentence := fmt.Sprintf("%s owned %s of content, which %s owns now.", id, entity.Count{N: len(moved), Of: "item"}, l.into.Owner)
 		lost := slices.DeleteFunc(moved, func(r entity.Ref) bool { return l.kept.has(entity.Key{Kind: r.Kind, ID: r.ID}) })
 		if len(lost) > 0 {
-			said += fmt.Sprintf(" The archive of what is replaced does not give %d of them back.", len(lost))
+			sentence += fmt.Sprintf(" The archive of what is replaced does not give %d of them back.", len(lost))
 		}
-		l.warnOwn(said)
+		l.warnOwn(sentence)
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ var shadeNames = strings.Fields("50 100 200 300 400 500 600 700 800 900 a100 a20
 // Both are complete before main runs and only read afterwards.
 var hexOf, labelOf = tables()
 
-// Hex resolves a stored color to a concrete hex. A hex is returned as stored, a palette color gives its lower-case
+// Hex resolves a stored color to a concrete hex. A hex is returned as stored, a palette color as its lower-case
 // hex, and anything else "".
 //
 // A palette color is "<family>" (shade 500) or "<family>:<shade>". Families are lower case with hyphens; "blueGrey"

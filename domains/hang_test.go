@@ -129,8 +129,8 @@ func TestOneTenantHangs(t *testing.T) {
 	is.Equal(w.Waiting(), 0)
 }
 
-// TestNetworksTakeTurns: however many from one network wait at a domain whose directory hangs, one from another network is next.
-func TestNetworksTakeTurns(t *testing.T) {
+// TestDomainIsFairToNetworks: however many from one network wait at a domain whose directory hangs, one from another network is next.
+func TestDomainIsFairToNetworks(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	from := func(address string) context.Context {
 		return actor.WithOrigin(t.Context(), actor.Origin{Address: netip.MustParseAddr(address)})

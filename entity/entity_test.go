@@ -121,7 +121,7 @@ func TestEmptyRegistry(t *testing.T) {
 	is.Equal(len(counts), 0)
 }
 
-func TestTally(t *testing.T) {
+func TestWarningsAddUp(t *testing.T) {
 	is := is.New(t)
 	var sums entity.Warnings
 	is.Equal(len(sums.Warnings()), 0)

@@ -28,7 +28,7 @@ const (
 // ImportAction is what an import has done with a row.
 type ImportAction string
 
-// The arrivals.
+// The import actions.
 const (
 	Created ImportAction = "created"
 	Updated ImportAction = "updated"
@@ -75,7 +75,7 @@ type Transferer interface {
 	// sentences for people, for instance about an unknown owner. A row keeps its id. Fields that a row may not set are ignored:
 	// the row of a user makes no superuser, and changes no rights of an existing user. Errors: errs.Invalid naming the row and
 	// field; errs.Conflict naming the row, with the rule Fail, or if another entity has its slug.
-	Import(ctx context.Context, tenant string, rows []Row, l ImportOptions) (arrivals []ImportAction, warnings []string, err error)
+	Import(ctx context.Context, tenant string, rows []Row, l ImportOptions) (actions []ImportAction, warnings []string, err error)
 	// Remove deletes entities; those that do not exist are no error. It returns the number of deleted ones. The caller passes the
 	// entities to Registry.Deleted afterwards, except for those of kinds with Type.Owns.
 	Remove(ctx context.Context, tenant string, ids []string) (int, error)

@@ -47,7 +47,7 @@ type Resource struct {
 	// beside the row, such as permissions; nil means that it cannot be told from the row. See Tag.
 	Row    interface{ Version() string }
 	Beside any
-	// List says that the resource is a collection, which has no tag.
+	// List reports whether the resource is a collection, which has no tag.
 	List bool
 }
 

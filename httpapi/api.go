@@ -316,10 +316,10 @@ func (a *api) authorize(r *request, route *Route) error {
 
 func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }
 
-// turn waits for a turn among the writes of the caller's tenant: call does for a transaction of its own, a handler whose
+// writeSlot waits for one of the slots for writes of the caller's tenant: call does for a transaction of its own, a handler whose
 // service makes one that may wait for others. Errors: errs.Unavailable.
-func (a *api) turn(r *request) (leave func(), err error) {
-	if r.turn { // a conditional write, whose handler would take another one
+func (a *api) writeSlot(r *request) (leave func(), err error) {
+	if r.hasWriteSlot { // a conditional write, whose handler would take another one
 		return func() {}, nil
 	}
 	leave, err = a.writing.Acquire(r.Context(), 1, r.who.Tenant)
@@ -347,12 +347,12 @@ func (a *api) call(route *Route, r *request) (answer reply, err error) {
 	if err := r.readAhead(); err != nil {
 		return reply{}, err
 	}
-	leave, err := a.turn(r)
+	leave, err := a.writeSlot(r)
 	if err != nil {
 		return reply{}, err
 	}
 	defer leave()
-	r.turn = true
+	r.hasWriteSlot = true
 	plain := r.Request
 	err = a.InTx(plain.Context(), func(ctx context.Context) error {
 		r.Request = plain.WithContext(ctx)

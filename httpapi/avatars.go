@@ -55,7 +55,7 @@ func (a *api) putAvatar(r *request) (reply, error) {
 	if !slices.Contains(pictures, http.DetectContentType(picture)) {
 		return reply{}, errs.New(errs.Unsupported, "The picture must be a PNG, JPEG, GIF or WebP.")
 	}
-	leave, err := a.turn(r)
+	leave, err := a.writeSlot(r)
 	if err != nil {
 		return reply{}, err
 	}

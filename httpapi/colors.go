@@ -98,7 +98,7 @@ func (a *api) putColor(r *request) (reply, error) {
 	if fill(raw, &in, "") != nil { // what is no object with a string is no hex
 		in.Color = ""
 	}
-	leave, err := a.turn(r)
+	leave, err := a.writeSlot(r)
 	if err != nil {
 		return reply{}, err
 	}
@@ -112,7 +112,7 @@ func (a *api) putColor(r *request) (reply, error) {
 
 // deleteColor serves DELETE /api/colors/{key}: 200, also when the key does not exist.
 func (a *api) deleteColor(r *request) (reply, error) {
-	leave, err := a.turn(r)
+	leave, err := a.writeSlot(r)
 	if err != nil {
 		return reply{}, err
 	}

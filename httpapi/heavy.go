@@ -175,25 +175,25 @@ func (b *yieldingBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// written is a body that waits at its end for a turn to write, so that a slow sender has none.
+// written is a body that waits at its end for a slot to write, so that a slow sender has none.
 type written struct {
 	io.Reader
-	turn  func() (leave func(), err error)
-	ended func() // leaves the turn; nil before
+	slot  func() (leave func(), err error)
+	ended func() // leaves the slot; nil before
 }
 
 // written returns the bytes of a file as a body that waits at its end.
 func (a *api) written(r *request, content io.Reader) *written {
-	return &written{Reader: content, turn: func() (func(), error) {
+	return &written{Reader: content, slot: func() (func(), error) {
 		r.place.yield() // the rest waits for others and computes little
-		return a.turn(r)
+		return a.writeSlot(r)
 	}}
 }
 
 func (b *written) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
 	if b.ended == nil && errors.Is(err, io.EOF) {
-		leave, failed := b.turn()
+		leave, failed := b.slot()
 		if failed != nil {
 			return n, failed
 		}
@@ -202,7 +202,7 @@ func (b *written) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// leave ends the turn, if it has begun.
+// leave leaves the slot, if the body has one.
 func (b *written) leave() {
 	if b.ended != nil {
 		b.ended()

@@ -87,8 +87,8 @@ func TestLightRequestsPassHeavyOnes(t *testing.T) {
 	is.Equal(httpapi.HeavyTenants(w.http), 0)
 }
 
-// TestHeavyRequestsTakeTurns: a tenant with one heavy request waits for one of a tenant with many, not for all.
-func TestHeavyRequestsTakeTurns(t *testing.T) {
+// TestHeavyRequestsAreFairToTenants: a tenant with one heavy request waits for one of a tenant with many, not for all.
+func TestHeavyRequestsAreFairToTenants(t *testing.T) {
 	is, w := is.New(t), crowded(t, time.Minute)
 	leave, err := httpapi.TakeHeavyPlaces(t.Context(), w.http, "first")
 	is.NoErr(err)
@@ -311,8 +311,8 @@ func TestUploadBehindAWriter(t *testing.T) {
 	is.Equal(httpapi.HeavyTenants(w.http), 0)
 }
 
-// TestFileTakesATurn: a file of a library takes a turn to write when it has been received, not before.
-func TestFileTakesATurn(t *testing.T) {
+// TestFileTakesWriteSlot: a file of a library takes a slot to write when it has been received, not before.
+func TestFileTakesWriteSlot(t *testing.T) {
 	is, w := is.New(t), crowded(t, time.Minute)
 	w.must(t, "dana", "POST", "/api/libraries", `{"name": "L", "slug": "l"}`)
 	body, sent := io.Pipe()
@@ -334,7 +334,7 @@ func TestFileTakesATurn(t *testing.T) {
 	}()
 	<-writing
 	is.NoErr(sent.Close())
-	until(t, "the file has a turn, and no place", func() bool {
+	until(t, "the file has a slot, and no place", func() bool {
 		return httpapi.WritingTenants(w.http) == 1 && httpapi.HeavyTenants(w.http) == 0
 	})
 	close(written)

@@ -43,7 +43,7 @@ type crawler struct {
 	selves map[string]bool     // addresses that only self has led to
 }
 
-// everySession are links to writes that the specification shows to every session.
+// everySession are links to writes that every session sees, whatever it may do: see docs/api.md.
 var everySession = []string{"inf:download", "inf:deploy", "inf:scan"}
 
 // onlyAlone are links of an app that its rows in lists do not have.
@@ -145,7 +145,7 @@ func (c *crawler) visit(target string) {
 		return
 	}
 	if name := httpapi.RouteOf("GET", target); a.status == 403 && (name == "getDomain" || name == "getDomainDriver") && c.user == "mia" && c.selves[target] {
-		return // the specification has these rows for every session, and them alone for superusers
+		return // every session sees these rows in their list, and only superusers read them alone: see docs/api.md
 	}
 	if a.status != 200 {
 		c.t.Errorf("%s as %q: %d %s", target, c.user, a.status, a.body)

@@ -147,7 +147,7 @@ func TestRefusalsTellNothing(t *testing.T) {
 	t.Log(median)
 }
 
-// TestRefusalsWaitAlike: while SQLite writes, a refusal waits for its turn to count the failure, whether there is anything to
+// TestRefusalsWaitAlike: while SQLite writes, a refusal waits in the queue of writers to count the failure, whether there is anything to
 // count or not.
 func TestRefusalsWaitAlike(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)

@@ -204,7 +204,7 @@ func TestStalledDownloads(t *testing.T) {
 	})
 }
 
-// TestWaitingReadersOfAStoppingServer are told to try again at once, whether they wait for memory or for their turn: the
+// TestWaitingReadersOfAStoppingServer are told to try again at once, whether they wait for memory or in a queue: the
 // server would have to wait for each of them otherwise.
 func TestWaitingReadersOfAStoppingServer(t *testing.T) {
 	is := is.New(t)

@@ -67,7 +67,7 @@ func (a *api) reassignPrincipal(r *request) (reply, error) {
 	if in.To == "" {
 		return reply{}, errs.New(errs.Invalid, "to is required")
 	}
-	leave, err := a.turn(r)
+	leave, err := a.writeSlot(r)
 	if err != nil {
 		return reply{}, err
 	}

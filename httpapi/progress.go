@@ -109,7 +109,7 @@ func (t *transfers) timeout() time.Duration {
 
 // Drain waits until no request runs, for at most as long as ctx lasts, and returns the cause of ctx if some still do then.
 // From its call on, clients that take or send nothing for a short while are cut, and reads that wait for memory or for their
-// turn are answered 503.
+// place are answered 503.
 func (a *api) Drain(ctx context.Context) error {
 	t := &a.transfers
 	t.draining.Store(true)

@@ -33,8 +33,8 @@ type request struct {
 	form    *multipart.Reader          // of which part is the file; nil until readForm
 	part    *multipart.Part
 
-	conditions *conditions // nil for none
-	turn       bool        // the request has its turn among the writes of the tenant
+	conditions   *conditions // nil for none
+	hasWriteSlot bool        // the request has one of the slots for writes of the tenant
 
 	place   *place // nil for a light request's
 	bodies  memory // what the body holds

@@ -16,7 +16,7 @@ import (
 type Route struct {
 	Method     string
 	Pattern    string           // httprouter's: /api/colors/:key, /api/libraries/:id/contents/*path
-	Name       string           // unique; operationId of the OpenAPI description
+	Name       string           // unique, such as putColor; limits, links and tests name the route by it
 	Public     bool             // needs no credentials
 	Foreign    bool             // forms of other origins may send to it
 	Login      bool             // is part of logging in, which Config.Authenticate replaces

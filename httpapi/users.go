@@ -201,7 +201,7 @@ func (a *api) createUser(r *request) (reply, error) {
 			return reply{}, errs.New(errs.Invalid, "password must have 8 to 256 characters")
 		}
 	}
-	leave, err := a.turn(r)
+	leave, err := a.writeSlot(r)
 	if err != nil {
 		return reply{}, err
 	}

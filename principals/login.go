@@ -103,7 +103,7 @@ func (s *Service) passes(ctx context.Context, tenant, domain, username, password
 	return l.Username, nil
 }
 
-// check looks a login up and hashes the password in one turn of the hasher, so that a thousand logins at once do not take every
+// check looks a login up and hashes the password in one place of the hasher, so that a thousand logins at once do not take every
 // database connection. It returns the zero Login if there is none. For nobody, and for a login that is closed, it
 // does not hash but takes as long: on a busy machine that is longer than the refusal, and would tell who exists.
 func (s *Service) check(ctx context.Context, tenant, domain, folded, password string) (l Login, right bool, admitted time.Time, err error) {

@@ -137,7 +137,7 @@ func (h *hasher) key(c Cost, salt []byte, password string, size int) []byte {
 // lastTook returns how long the last hashing took.
 func (h *hasher) lastTook() time.Duration { return time.Duration(h.took.Load()) }
 
-// enter waits for a turn. Few passwords are hashed at once, fairly by tenant and, within a tenant, by client network. The
+// enter waits for a place. Few passwords are hashed at once, fairly by tenant and, within a tenant, by client network. The
 // caller must call leave. It returns errs.Busy if too many wait.
 func (h *hasher) enter(ctx context.Context, tenant string) (leave func(), err error) {
 	if err := ctx.Err(); err != nil {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # test.sh [PACKAGE...]: runs the tests, all by default, on both databases, a real directory and a real browser. They run
 # with the race detector, but for those of memory and sizes (TestXMemory, TestXSize): it makes moving megabytes ten times
-# slower, and they have no concurrency. SQLite's translated C code (modernc.org/sqlite/lib) is left out of it, which
+# slower, and their goroutines share no memory but a pipe's or a channel's. SQLite's translated C code (modernc.org/sqlite/lib) is left out of it, which
 # makes tests on SQLite three times faster: that code works in memory that is not the Go heap, where the detector sees no
 # races. modernc.org/sqlite itself stays in: it holds a copy of sync.Map's generic code that the linker may use for every
 # package, and uninstrumented the copy hides how sync.Map orders its users, which makes false alarms.

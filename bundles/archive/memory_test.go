@@ -24,7 +24,9 @@ import (
 // most is how many bytes of memory the worst archive may take, the test's own included.
 const most = 128 << 20
 
-// TestHostileMemory: what an archive says costs no memory that grows with it. The expansion ratio is not what stops these.
+// TestHostileMemory: what an archive contains costs no memory that grows with it. The expansion ratio is not what stops these. As in
+// TestMostMembersMemory, the one that writes an archive and the one that reads it share a pipe alone, and the one that measures
+// neither: the race detector, without which tests of memory run, has nothing to find.
 func TestHostileMemory(t *testing.T) {
 	head := strings.Replace(good, `"color": 1`, `"color": 100000000`, 1)
 	for name, c := range map[string]struct {

@@ -26,7 +26,7 @@ type packer struct {
 // level 2 packs JSON at several hundred MB/s; level 6 would make it a tenth smaller.
 const level = 2
 
-// window is how many bytes are between two looks at the ratio.
+// window is how many bytes are between two checks of the ratio.
 const window = 64 << 10
 
 func newPacker(w io.Writer, l Limits) (*packer, error) {
@@ -35,7 +35,7 @@ func newPacker(w io.Writer, l Limits) (*packer, error) {
 	if _, err := p.out.Write([]byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}); err != nil {
 		return nil, err
 	}
-	return p, p.turn(p.times == 0)
+	return p, p.begin(p.times == 0)
 }
 
 // Write implements io.Writer.
@@ -51,7 +51,7 @@ func (p *packer) Write(b []byte) (n int, err error) {
 			return n, errs.New(errs.Invalid, "An archive must have at most %d bytes when it is unpacked.", p.most)
 		}
 		if p.size >= p.next {
-			if err := p.look(); err != nil {
+			if err := p.adjust(); err != nil {
 				return n, err
 			}
 			p.next = p.size + window
@@ -60,9 +60,9 @@ func (p *packer) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// look switches to stored blocks while the ratio is too high, and back to compressed ones. A stream may have blocks of both
+// adjust switches to stored blocks while the ratio is too high, and back to compressed ones. A stream may have blocks of both
 // kinds.
-func (p *packer) look() error {
+func (p *packer) adjust() error {
 	if p.tight() == p.stored {
 		return nil
 	}
@@ -72,13 +72,13 @@ func (p *packer) look() error {
 	if p.tight() == p.stored {
 		return nil
 	}
-	return p.turn(!p.stored)
+	return p.begin(!p.stored)
 }
 
 func (p *packer) tight() bool { return p.times == 0 || p.size/p.times > p.out.n }
 
-// turn begins stored or compressed blocks. They do not refer to bytes before them.
-func (p *packer) turn(stored bool) (err error) {
+// begin starts stored or compressed blocks. They do not refer to bytes before them.
+func (p *packer) begin(stored bool) (err error) {
 	to := level
 	if stored {
 		to = flate.NoCompression

@@ -34,7 +34,7 @@ func (a *Reader) finish(h *tar.Header) error {
 	return a.over()
 }
 
-// over makes sure that nothing follows checksums.json.
+// over checks that nothing follows checksums.json.
 func (a *Reader) over() error {
 	if h, err := a.head(); err == nil {
 		return bad(h.Name, "comes after checksums.json")

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/bundles"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/guard"
@@ -85,7 +86,7 @@ func (s *Store) MeasureEntries(ctx context.Context, tenant, bundleID string) (en
 // InsertEntry implements bundles.Store.
 func (s *Store) InsertEntry(ctx context.Context, tenant string, e bundles.Entry) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		if r := e.Ref; r != nil && (r.Kind == "user" || r.Kind == "team") {
+		if r := e.Ref; r != nil && (r.Kind == entity.KindUser || r.Kind == entity.KindTeam) {
 			err := c.HoldPrincipal(ctx, tenant, e.EntityID)
 			if errs.CodeOf(err) == errs.Forbidden {
 				err = errs.New(errs.Invalid, "The %s %s is not there any more.", r.Kind, e.EntityID)

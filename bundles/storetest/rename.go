@@ -10,7 +10,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// testRenameUsers: what is said of the deleted user maria is not said of mia, who gets her name.
+// testRenameUsers: the entries and deployments of the deleted user maria are not those of mia, who gets her name.
 func testRenameUsers(t *testing.T, s bundles.Store) {
 	is, ctx := is.New(t), t.Context()
 	of := func(n int, kind, id string) bundles.Entry {

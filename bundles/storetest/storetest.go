@@ -16,6 +16,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/fieldtest"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/paging/pagingtest"
 )
@@ -92,6 +93,8 @@ func testRoundTrip(t *testing.T, s bundles.Store) {
 	e.Type, e.EntityID, e.Data, e.UpdatedAt = "user", text, json.RawMessage(`{"b":1,"a":["ü",null]}`), monday.Add(time.Hour)
 	second := entry(2, 1)
 	second.Type, second.EntityID = "global", ""
+	fieldtest.Full(t, of(b, e))
+	fieldtest.Full(t, of(b, e).Entries[0], "Ref") // the Service sets it
 	add(t, s, "acme", b, second, e)
 	for _, key := range []string{b.ID, b.Slug} {
 		got, err := s.Get(ctx, "acme", key)

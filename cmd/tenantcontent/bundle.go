@@ -101,8 +101,8 @@ func (e *bundleExportCommand) save(body io.Reader) (int64, error) {
 	return n, nil
 }
 
-// arrivalFlags are the options that import and diff share.
-type arrivalFlags struct {
+// importFlags are the options that import and diff share.
+type importFlags struct {
 	File       string `arg:"" help:"Archive to read; - is the input." placeholder:"FILE"`
 	UpdateRule string `default:"skip" enum:"skip,overwrite,fail" help:"What happens to rows that are there: skip, overwrite or fail." placeholder:"RULE"`
 	Owner      string `help:"User or team that gets the rows whose owner is not known (default: you)." placeholder:"ID"`
@@ -139,7 +139,7 @@ type counts struct {
 }
 
 // open returns the archive and its size, -1 when it is not known yet.
-func (a arrivalFlags) open(ctx context.Context, t terminal) (io.ReadCloser, int64, error) {
+func (a importFlags) open(ctx context.Context, t terminal) (io.ReadCloser, int64, error) {
 	if a.File == "-" {
 		return stream(ctx, func() (io.ReadCloser, error) { return io.NopCloser(t.in), nil }), -1, nil
 	}
@@ -179,7 +179,7 @@ func stream(ctx context.Context, open func() (io.ReadCloser, error)) io.ReadClos
 }
 
 // send uploads the archive and returns the server's response, raw and decoded.
-func (a arrivalFlags) send(ctx context.Context, b *bundleCommands, t terminal, more url.Values) (raw []byte, c counts, err error) {
+func (a importFlags) send(ctx context.Context, b *bundleCommands, t terminal, more url.Values) (raw []byte, c counts, err error) {
 	f, size, err := a.open(ctx, t)
 	if err != nil {
 		return nil, c, err
@@ -239,7 +239,7 @@ func (u *upload) Read(p []byte) (int, error) {
 }
 
 type bundleImportCommand struct {
-	arrivalFlags
+	importFlags
 	DryRun bool `help:"Change nothing, only count."`
 }
 
@@ -252,7 +252,7 @@ func (i *bundleImportCommand) Run(ctx context.Context, b *bundleCommands, t term
 }
 
 type bundleDiffCommand struct {
-	arrivalFlags
+	importFlags
 }
 
 // Run fails as the import would, and adds that the rest was not compared.

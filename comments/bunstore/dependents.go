@@ -36,14 +36,14 @@ func (s *Store) Threads(ctx context.Context, tenant string, kind entity.Kind, id
 func (s *Store) OfUsers(ctx context.Context, tenant string, usernames []string) (notifications, comments int, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	for some := range slices.Chunk(usernames, dependentBatch) {
-		var told, said int
+		var queued, written int
 		in := bunx.In(2, len(some))
 		err := c.One(ctx, "Comment", `SELECT (SELECT count(*) FROM tc_notifications WHERE tenant_id = $1 AND username IN `+in+`),
-			(SELECT count(*) FROM tc_comments WHERE tenant_id = $1 AND NOT author_gone AND user_id IN `+in+`)`, bunx.Args(some, tenant), &told, &said)
+			(SELECT count(*) FROM tc_comments WHERE tenant_id = $1 AND NOT author_gone AND user_id IN `+in+`)`, bunx.Args(some, tenant), &queued, &written)
 		if err != nil {
 			return 0, 0, err
 		}
-		notifications, comments = notifications+told, comments+said
+		notifications, comments = notifications+queued, comments+written
 	}
 	return notifications, comments, nil
 }

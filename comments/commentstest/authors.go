@@ -23,14 +23,14 @@ func testNoAuthor(t *testing.T, s Store) {
 	is.Equal(page.Total, 0)
 }
 
-// testMarkAuthorsGone: what some users of one tenant said is nobody's then, however often it is edited; who gets their names
+// testMarkAuthorsGone: the comments of some users of one tenant are nobody's then, however often they are edited; who gets their names
 // later says things of their own.
 func testMarkAuthorsGone(t *testing.T, s Store) {
 	is, ctx := is.New(t), t.Context()
-	said, asked, other := comment("1", ""), comment("2", "1"), comment("3", "1")
-	asked.UserID, other.UserID = "mia", "joan"
-	insert(t, s, "acme", said, asked, other)
-	theirs := said
+	first, answer, other := comment("1", ""), comment("2", "1"), comment("3", "1")
+	answer.UserID, other.UserID = "mia", "joan"
+	insert(t, s, "acme", first, answer, other)
+	theirs := first
 	theirs.Tenant = "evil"
 	insert(t, s, "evil", theirs)
 	is.NoErr(s.PutActivity(ctx, "acme", activity("a", "1"), []string{"mia"}))
@@ -42,22 +42,22 @@ func testMarkAuthorsGone(t *testing.T, s Store) {
 	is.NoErr(s.MarkAuthorsGone(ctx, "acme", names...))
 	is.NoErr(s.MarkAuthorsGone(ctx, "acme", "jo")) // again
 
-	said.AuthorGone, asked.AuthorGone = true, true
-	for _, want := range []comments.Comment{said, asked, other, theirs} { // and nothing else has changed
+	first.AuthorGone, answer.AuthorGone = true, true
+	for _, want := range []comments.Comment{first, answer, other, theirs} { // and nothing else has changed
 		got, err := s.Get(ctx, want.Tenant, want.ID)
 		is.NoErr(err)
 		is.Equal(got, want)
 	}
 	page, err := s.Replies(ctx, "acme", "1", paging.Query{Limit: 10, Sort: "createdAt"})
 	is.NoErr(err)
-	is.Equal(page.Rows, []comments.Comment{asked, other}) // a list says so too
+	is.Equal(page.Rows, []comments.Comment{answer, other}) // a list says so too
 	got, err := s.Update(ctx, "acme", "1", func(c *comments.Comment) error {
 		is.True(c.AuthorGone)
 		c.AuthorGone = false
 		return nil
 	})
 	is.NoErr(err)
-	is.Equal(got, said) // nothing takes it back
+	is.Equal(got, first) // nothing takes it back
 
 	later := comment("4", "1")
 	insert(t, s, "acme", later)
@@ -66,7 +66,7 @@ func testMarkAuthorsGone(t *testing.T, s Store) {
 	is.Equal(got, later)
 	is.NoErr(s.RenameUsers(ctx, "acme", map[string]string{"jo": "joe"})) // who has the name now
 	later.UserID = "joe"
-	for _, want := range []comments.Comment{said, later} {
+	for _, want := range []comments.Comment{first, later} {
 		got, err := s.Get(ctx, "acme", want.ID)
 		is.NoErr(err)
 		is.Equal(got, want)

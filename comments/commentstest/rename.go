@@ -20,11 +20,11 @@ func testRenameUsers(t *testing.T, s Store) {
 		}
 		return all
 	}
-	said, asked, other := comment("1", ""), comment("2", "1"), comment("3", "1")
-	said.Message, said.Mentions = "@jo and @mia", mentions("jo", "mia", "joan")
-	asked.UserID, other.UserID, other.Mentions = "mia", "joan", mentions("joan")
-	insert(t, s, "acme", said, asked, other)
-	insert(t, s, "evil", said)
+	first, answer, other := comment("1", ""), comment("2", "1"), comment("3", "1")
+	first.Message, first.Mentions = "@jo and @mia", mentions("jo", "mia", "joan")
+	answer.UserID, other.UserID, other.Mentions = "mia", "joan", mentions("joan")
+	insert(t, s, "acme", first, answer, other)
+	insert(t, s, "evil", first)
 	for n := range 1001 {
 		c := comment(fmt.Sprintf("m%04d", n), "1")
 		c.Mentions = mentions("mia")
@@ -34,10 +34,10 @@ func testRenameUsers(t *testing.T, s Store) {
 
 	is.NoErr(s.RenameUsers(ctx, "acme", map[string]string{"jo": "Joe", "mia": "maria", "none": "nobody"}))
 	is.NoErr(s.RenameUsers(ctx, "acme", nil))
-	theirs := said
+	theirs := first
 	theirs.Tenant = "evil"
-	said.UserID, said.Mentions, asked.UserID = "Joe", mentions("Joe", "maria", "joan"), "maria"
-	for _, want := range []comments.Comment{said, asked, other, theirs} { // and nothing else has changed
+	first.UserID, first.Mentions, answer.UserID = "Joe", mentions("Joe", "maria", "joan"), "maria"
+	for _, want := range []comments.Comment{first, answer, other, theirs} { // and nothing else has changed
 		got, err := s.Get(ctx, want.Tenant, want.ID)
 		is.NoErr(err)
 		is.Equal(got, want)

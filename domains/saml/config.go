@@ -76,7 +76,7 @@ func remoteMetadata(address string, client *http.Client) (metadata, error) {
 	if err != nil || u.Host == "" || !secure(u) || u.User != nil {
 		return nil, errs.New(errs.Invalid, "metadataURL must be an https address without a password, or http to a loopback address")
 	}
-	r := &remote{client: client, url: u, turn: make(chan struct{}, 1)}
+	r := &remote{client: client, url: u, lock: make(chan struct{}, 1)}
 	return r.provider, nil
 }
 

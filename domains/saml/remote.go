@@ -19,7 +19,7 @@ type metadata func(ctx context.Context) (*provider, error)
 type remote struct {
 	client *http.Client
 	url    *url.URL
-	turn   chan struct{} // a mutex that a context can end waiting for; it protects the fields below
+	lock   chan struct{} // a mutex that a context can end waiting for; it protects the fields below
 	kept   *provider
 	err    error
 	until  time.Time
@@ -36,8 +36,8 @@ const (
 // provider returns the cached provider, or fetches it.
 func (r *remote) provider(ctx context.Context) (*provider, error) {
 	select {
-	case r.turn <- struct{}{}:
-		defer func() { <-r.turn }()
+	case r.lock <- struct{}{}:
+		defer func() { <-r.lock }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

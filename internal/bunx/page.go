@@ -104,13 +104,13 @@ func (l List[R]) Fill(ctx context.Context, rows *sql.Rows, err error, key func(R
 		return Err(err, "Page")
 	}
 	if q.Before != nil {
-		turn(page, q)
+		restoreOrder(page, q)
 	}
 	return l.Cut(page, q.Limit, key, q)
 }
 
-// turn puts the rows of a page with q.Before into the list's order: they were read backwards, one more than the page has.
-func turn[R any](page *paging.Page[R], q paging.Query) {
+// restoreOrder puts the rows of a page with q.Before into the list's order: they were read backwards, one more than the page has.
+func restoreOrder[R any](page *paging.Page[R], q paging.Query) {
 	if len(page.Rows) > q.Limit {
 		page.Rows, page.More = page.Rows[:q.Limit], true
 	}

@@ -1,7 +1,7 @@
-// Package dbtest gives tests both databases, migrated and empty.
+// Package dbtest opens both databases, migrated and empty, for tests.
 //
 // Tests and internal/bench import it. PostgreSQL is a throwaway server of the test's own process (internal/pgtest), with
-// row-level security switched on: there a statement that did not say for which tenant it runs sees nothing.
+// row-level security switched on: there a statement that does not name the tenant that it runs for sees nothing.
 package dbtest
 
 import (

@@ -117,8 +117,8 @@ func TestTenantsKeepConnections(t *testing.T) {
 	all.Wait()
 }
 
-// TestHashedOutsideTransactions: a password may wait long for its turn to be hashed. On SQLite a transaction would keep
-// everybody else from writing meanwhile, and those logins, too, that have the turns and wait to write.
+// TestHashedOutsideTransactions: a password may wait long for being hashed. On SQLite a transaction would keep
+// everybody else from writing meanwhile, and those logins, too, that have the places and wait to write.
 func TestHashedOutsideTransactions(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -43,7 +43,7 @@ func Run(ctx context.Context, db *bun.DB) error {
 	return err
 }
 
-// errNotes says that the table of notes could not be made. On PostgreSQL that is so, with one of several codes, when
+// errNotes is returned when the table of notes cannot be made. On PostgreSQL that happens, with one of several codes, when
 // another process made it in the same moment.
 var errNotes = errors.New("the table of migrations cannot be made")
 
@@ -75,7 +75,7 @@ func run(ctx context.Context, db *bun.DB) error {
 	})
 }
 
-// Pending says which migrations are missing. Errors: errs.Invalid as Run.
+// Pending returns the migrations that are missing. Errors: errs.Invalid as Run.
 func Pending(ctx context.Context, db *bun.DB) ([]string, error) {
 	_, known, err := discover(db)
 	if err != nil {

@@ -293,6 +293,8 @@ func TestOpenRows(t *testing.T) {
 	})
 }
 
+// TestColumnNames: the names of the columns stay those of their own statement. The bare driver returns their memory to a pool and
+// mostly, but not always, shows those of a later one.
 func TestColumnNames(t *testing.T) {
 	names := func(t *testing.T, db *sql.DB) string {
 		rows, err := db.Query("select 1 as alice")
@@ -308,12 +310,5 @@ func TestColumnNames(t *testing.T) {
 		}
 		return columns[0]
 	}
-	t.Run("bare", func(t *testing.T) {
-		if names(t, openBare(t, server(t))) == "alice" {
-			t.Log("the pool did not hand out the names again this time")
-		}
-	})
-	t.Run("safe", func(t *testing.T) {
-		is.New(t).Equal(names(t, openSafe(t, server(t), Config{})), "alice")
-	})
+	is.New(t).Equal(names(t, openSafe(t, server(t), Config{})), "alice")
 }

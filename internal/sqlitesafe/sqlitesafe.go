@@ -49,9 +49,9 @@ const (
 type limits struct {
 	every time.Duration
 	most  int64         // bytes; a longer log is emptied while the writer waits
-	wait  time.Duration // for the writer's turn
+	wait  time.Duration // for the writer
 
-	tenant func(ctx context.Context) string // whose turn it is to be; nil: all are one
+	tenant func(ctx context.Context) string // for whom the writer is used, fairly; nil: all are one
 }
 
 var usual = limits{every: time.Second, most: 64 << 20, wait: 30 * time.Second}
@@ -99,8 +99,8 @@ type connector struct {
 	log    string // the write-ahead log's file
 	read   driver.Connector
 	write  driver.Connector
-	turns  *limiter.Limiter // of one at once, who may use writer
-	end    func()           // ends the turn of who has it
+	queue  *limiter.Limiter // of who waits for writer; one has it at once
+	end    func()           // lets the next one have it
 	writer *stmtConn        // nil until the first use and after a failure
 	wake   chan struct{}    // has a token when a checkpoint is to begin before its time
 	open   context.Context  // ends with Close
@@ -125,8 +125,8 @@ func newConnector(path string, l limits) (*connector, error) {
 	if l.tenant == nil {
 		l.tenant = func(context.Context) string { return "" }
 	}
-	turns := limiter.New(limiter.Options{Capacity: 1, Timeout: l.wait})
-	c := &connector{limits: l, log: path + "-wal", read: read, write: write, turns: turns, open: ctx, stop: stop,
+	queue := limiter.New(limiter.Options{Capacity: 1, Timeout: l.wait})
+	c := &connector{limits: l, log: path + "-wal", read: read, write: write, queue: queue, open: ctx, stop: stop,
 		wake: make(chan struct{}, 1), copied: make(chan struct{})}
 	// The first connection makes the file and turns write-ahead logging on, before any reader opens it.
 	w, err := c.takeWriter(ctx)
@@ -165,8 +165,8 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 func (c *connector) Close() error {
 	c.stop()
 	c.done.Wait()
-	for { // and keeps the turn
-		if _, err := c.turns.Acquire(context.Background(), 1); err == nil {
+	for { // and keeps the writer
+		if _, err := c.queue.Acquire(context.Background(), 1); err == nil {
 			break
 		}
 	}
@@ -179,15 +179,15 @@ func (c *connector) Close() error {
 	return errors.Join(err, w.Close())
 }
 
-// takeTurn waits until the writer is free. Before that it releases what the caller's context lets go of (limiter.Yield), as callers
+// waitForWriter waits until the writer is free. Before that it releases what the caller's context lets go of (limiter.Yield), as callers
 // that only read may wait for it. It returns the context's error if that ends first, errBusy if the writer is not free in time, and
 // sql.ErrConnDone after Close.
-func (c *connector) takeTurn(ctx context.Context) error {
+func (c *connector) waitForWriter(ctx context.Context) error {
 	either, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(c.open, cancel)()
 	limiter.Yield(ctx)
-	end, err := c.turns.Acquire(either, 1, c.tenant(ctx))
+	end, err := c.queue.Acquire(either, 1, c.tenant(ctx))
 	switch {
 	case err == nil:
 		c.end = end
@@ -200,9 +200,9 @@ func (c *connector) takeTurn(ctx context.Context) error {
 	return errBusy{}
 }
 
-// takeWriter waits for the writer. Errors: as takeTurn.
+// takeWriter waits for the writer. Errors: as waitForWriter.
 func (c *connector) takeWriter(ctx context.Context) (*stmtConn, error) {
-	if err := c.takeTurn(ctx); err != nil {
+	if err := c.waitForWriter(ctx); err != nil {
 		return nil, err
 	}
 	if c.writer != nil {
@@ -262,7 +262,7 @@ func (c *connector) checkpoint(ctx context.Context) {
 }
 
 // copyBack is one checkpoint. Under writers that never pause, a checkpoint beside them never reaches the end of the log,
-// which then cannot start again from its beginning and grows: a long log is emptied with the writer's turn.
+// which then cannot start again from its beginning and grows: a long log is emptied while no other writes.
 func (c *connector) copyBack(ctx context.Context, own *stmtConn) error {
 	for range rounds {
 		began := time.Now()
@@ -276,7 +276,7 @@ func (c *connector) copyBack(ctx context.Context, own *stmtConn) error {
 			break
 		}
 	}
-	if err := c.takeTurn(ctx); err != nil {
+	if err := c.waitForWriter(ctx); err != nil {
 		return ctx.Err() // a busy writer is no failure: it is tried again
 	}
 	defer c.end()

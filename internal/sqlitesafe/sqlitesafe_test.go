@@ -375,8 +375,8 @@ func TestWriterThatIsNotFreeInTime(t *testing.T) {
 	is.NoErr(err)
 }
 
-// TestWriterTakesTurnsByTenant: a tenant with one write waits for one of a tenant with many, not for all.
-func TestWriterTakesTurnsByTenant(t *testing.T) {
+// TestWriterIsFairToTenants: a tenant with one write waits for one of a tenant with many, not for all.
+func TestWriterIsFairToTenants(t *testing.T) {
 	is := is.New(t)
 	type key struct{}
 	l := usual
@@ -393,7 +393,7 @@ func TestWriterTakesTurnsByTenant(t *testing.T) {
 			_, err := db.ExecContext(context.WithValue(t.Context(), key{}, who), "INSERT INTO queue (who) VALUES (?)", who)
 			is.NoErr(err)
 		})
-		for c.turns.Waiting() < n+1 {
+		for c.queue.Waiting() < n+1 {
 			time.Sleep(time.Millisecond)
 		}
 	}

@@ -30,7 +30,7 @@ func (b *Batch[T]) Warn(format string, args ...any) {
 }
 
 // Sum adds counts to a sentence for people that appears once for all rows of the import, if the first count is not 0. See
-// entity.Tally.
+// entity.Warnings.
 func (b *Batch[T]) Sum(sentence string, counts ...entity.Count) {
 	if counts[0].N > 0 {
 		b.into.Warnings.Add(sentence, counts...)

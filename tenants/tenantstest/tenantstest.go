@@ -15,6 +15,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/fieldtest"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
@@ -49,7 +50,7 @@ func tenant(id string) tenants.Tenant {
 	return tenants.Tenant{
 		ID: id, Name: "Über '; --?$1\\ 🎨",
 		Settings: tenants.Settings{
-			AI: true, Licenses: []string{"apps", `"ü"`}, DefaultDomain: "ldap", DeployFrom: tenants.Sources("acme", "evil"),
+			AI: true, Licenses: []string{"apps", `"ü"`}, DefaultDomain: "ldap", DeployFrom: []tenants.Source{{Tenant: "acme", RunAs: "jo"}, {Tenant: "evil"}},
 		},
 		CreatedAt: monday, UpdatedAt: tuesday,
 	}
@@ -58,6 +59,9 @@ func tenant(id string) tenants.Tenant {
 func testRoundTrip(t *testing.T, s tenants.Store) {
 	is, ctx := is.New(t), t.Context()
 	want := tenant("new")
+	fieldtest.Full(t, want)
+	fieldtest.Full(t, want.Settings)
+	fieldtest.Full(t, want.Settings.DeployFrom[0])
 	is.NoErr(s.Insert(ctx, want, "sealed"))
 	got, err := s.Get(ctx, "new")
 	is.NoErr(err)
