@@ -52,7 +52,7 @@ type App struct {
 	EditingID     *string         // a draft: the id of the app that it is a draft of
 	Base          string          // a draft: what the app was like when the draft began, see Service.Commit
 	Lock          drafts.Lock     // a draft: who edits it
-	Shared        bool            // has a share that gives something
+	Shared        bool            // has a share above shares.None
 	IsManaged     bool            // came from another tenant and cannot be edited here
 	FolderID      *string         // UUID; stored and returned
 	Datasets      []Dataset       // that the app uses, by alias; ordered by alias
@@ -111,7 +111,7 @@ type Lookup struct {
 	Deleted     bool // deleted apps alone; otherwise only those that are not deleted
 }
 
-// Viewer is whose apps a list has: those that one of the principals owns or has a share of that gives something, or all.
+// Viewer selects the apps of a list: all, or those that one of the principals owns or has a share of above shares.None.
 type Viewer struct {
 	All        bool
 	Principals []string // see shares.Principals
@@ -141,7 +141,7 @@ type Store interface {
 	Lock(ctx context.Context, tenant, id string) (App, error)
 	// Remove removes apps, deleted ones too, with their drafts and the shares of both, and returns what it removed, without Defn.
 	Remove(ctx context.Context, tenant string, ids []string) ([]App, error)
-	// SetShared sets Shared of an app to whether it has a share that gives something.
+	// SetShared sets Shared of some apps: it is true for an app with a share above shares.None.
 	SetShared(ctx context.Context, tenant string, ids []string) error
 
 	// Owned counts what a principal owns, with drafts and deleted apps.
@@ -173,7 +173,7 @@ type Store interface {
 
 	// Favorites returns which of some apps are favorites of a user.
 	Favorites(ctx context.Context, tenant, username string, ids []string) (map[string]bool, error)
-	// SetFavorite marks an app, or the app of a draft, as a favorite of a user, or takes the mark away. It fails with errs.NotFound
+	// SetFavorite adds an app, or the app of a draft, to the favorites of a user, or removes it. It fails with errs.NotFound
 	// when there is no such app, and with errs.Forbidden when there is no such user.
 	SetFavorite(ctx context.Context, tenant, username, id string, favorite bool, at time.Time) error
 	// AddViews adds to the views of apps. Those of users and apps that no longer exist are left out.

@@ -63,8 +63,8 @@ func (s *Service) locked(ctx context.Context, a actor.Actor, id string) (App, sh
 	return app, grant, toEdit.check(a, app, grant)
 }
 
-// Edit begins the draft of an app, or goes on with the one that is there, and gives its lock to the caller's credential for
-// drafts.Lifetime. While another credential holds the lock, the draft is returned with that lock, unless force takes it over. It
+// Edit creates the draft of an app if there is none, locks it for the caller's credential for drafts.Lifetime, and returns it. While
+// another credential holds the lock, the draft is returned with that lock, unless force replaces it. It
 // needs the permission edit. Errors: errs.NotFound; errs.Forbidden.
 func (s *Service) Edit(ctx context.Context, id string, force bool) (v Shown, err error) {
 	a, err := actor.From(ctx)
@@ -112,7 +112,7 @@ func (s *Service) begin(ctx context.Context, a actor.Actor, app App) (App, error
 	return d, s.files.Copy(ctx, a.Tenant, app.LibraryID, d.LibraryID)
 }
 
-// take gives the lock of a draft to an actor, if nobody else holds it or by force.
+// take locks a draft for an actor. Without force, a lock of another credential stays.
 func (s *Service) take(ctx context.Context, a actor.Actor, d App, force bool) (App, error) {
 	lock, taken := d.Lock.Take(a, s.stamp(), force)
 	if !taken {

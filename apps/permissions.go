@@ -10,10 +10,10 @@ type Permissions struct {
 	AssignTags, Bind, ChangeOwner, Copy, Delete, Edit, Manage, Purge, Restore, Run, Share, SwitchRoles, Write bool
 }
 
-// PermissionsOf returns what an actor may do with an app whose shares give the actor grant.
+// PermissionsOf returns what an actor with a grant may do with an app.
 //
-// The owner, the members of the owning team, and principals with a share that gives it have write access; a share may give the
-// right to run the app alone. Beside the access each permission has the lowest role that has it. The role is that in the owning
+// The owner, the members of the owning team, and principals with a share of shares.Write have write access; those with a share of
+// shares.Use may run the app. Beside the access each permission has the lowest role that has it. The role is that in the owning
 // team, or for an app of the actor the actor's highest one; who has a share brings the highest role over all teams. A read-only
 // token may do nothing.
 func PermissionsOf(a actor.Actor, app App, grant shares.Grant) Permissions {
@@ -31,7 +31,7 @@ func PermissionsOf(a actor.Actor, app App, grant shares.Grant) Permissions {
 	}
 }
 
-// Visible reports whether an actor sees an app whose shares give the actor grant.
+// Visible reports whether an actor with a grant sees an app.
 func Visible(a actor.Actor, app App, grant shares.Grant) bool {
 	return a.Superuser || owns(a, app) || grant.Level >= shares.Use
 }

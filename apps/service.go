@@ -108,7 +108,7 @@ func (s *Service) Get(ctx context.Context, id string) (Shown, error) {
 	return s.show(ctx, a, app, grant)
 }
 
-// find returns an app that an actor sees, with what its shares give.
+// find returns an app that an actor sees, and the actor's grant.
 func (s *Service) find(ctx context.Context, a actor.Actor, id string) (app App, grant shares.Grant, err error) {
 	err = s.at(ctx, a.Tenant, id, func(at Lookup) error {
 		app, err = s.store.Get(ctx, a.Tenant, at)
@@ -121,7 +121,7 @@ func (s *Service) find(ctx context.Context, a actor.Actor, id string) (app App, 
 	return app, grant, err
 }
 
-// grant returns what the shares of an app give an actor. A draft gets the owner and the type of its app, which decide who may do what
+// grant returns the grant of an actor at an app. A draft gets the owner and the type of its app, which decide who may do what
 // with it. Errors: errs.NotFound if the actor does not see the app, and for the draft of a deleted one.
 func (s *Service) grant(ctx context.Context, a actor.Actor, app *App) (shares.Grant, error) {
 	if app.EditingID != nil {
@@ -142,7 +142,7 @@ func (s *Service) grant(ctx context.Context, a actor.Actor, app *App) (shares.Gr
 	return grant, nil
 }
 
-// grants returns what the shares of some apps give an actor, by the ids of the apps, of a draft that of its app.
+// grants returns the grants of an actor at some apps by id, for a draft by that of its app.
 func (s *Service) grants(ctx context.Context, a actor.Actor, some ...App) (map[string]shares.Grant, error) {
 	ids := make([]string, len(some))
 	for i, app := range some {
@@ -198,7 +198,7 @@ func (s *Service) showAll(ctx context.Context, a actor.Actor, all []App) ([]Show
 	return s.showGranted(ctx, a, all, grants)
 }
 
-// showGranted is showAll for apps whose shares give the actor grants.
+// showGranted is showAll with the actor's grants.
 func (s *Service) showGranted(ctx context.Context, a actor.Actor, all []App, grants map[string]shares.Grant) ([]Shown, error) {
 	ids := make([]string, len(all))
 	for i, app := range all {
@@ -285,7 +285,7 @@ func (n need) check(a actor.Actor, app App, grant shares.Grant) error {
 	return errs.New(errs.Forbidden, "%s", n.what)
 }
 
-// caller is who changes an app, with what its shares give.
+// caller is an actor who changes an app, with the grant at it.
 type caller struct {
 	actor.Actor
 	grant shares.Grant
@@ -391,7 +391,7 @@ func (s *Service) Create(ctx context.Context, in App) (Shown, error) {
 	return Shown{App: app, Permissions: PermissionsOf(a, app, shares.Grant{}), CanExport: canExport(a, app), Inside: true}, nil
 }
 
-// Edit says what an Update changes. A nil field stays as it is.
+// Edit has the fields that an Update changes. A nil field stays as it is.
 type Edit struct {
 	Type        *Tier
 	Name        *string

@@ -87,7 +87,7 @@ func (s *Service) reshare(ctx context.Context, id string, change func(ctx contex
 	})
 }
 
-// Roles returns the roles of the manifest that the shares of an app give the caller, ordered. Errors: errs.NotFound.
+// Roles returns the roles of the manifest that the caller has by shares of an app, ordered. Errors: errs.NotFound.
 func (s *Service) Roles(ctx context.Context, id string) ([]string, error) {
 	a, err := actor.From(ctx)
 	if err != nil {

@@ -106,7 +106,7 @@ func (s *Service) deletedElsewhere(ctx context.Context, tenant string, gone ...e
 	return s.store.SetShared(ctx, tenant, shared)
 }
 
-// forget tells the registry that apps are gone for good.
+// forget calls the hooks of the registry for apps that are purged.
 func (s *Service) forget(ctx context.Context, tenant string, gone []App) error {
 	if s.o.Registry == nil {
 		return nil

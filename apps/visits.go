@@ -43,7 +43,7 @@ type Day struct {
 	Users int // who viewed it
 }
 
-// SetFavorite marks an app as a favorite of the caller, or takes the mark away. A draft has the mark of its app. It is for all who
+// SetFavorite adds an app to the favorites of the caller, or removes it. For a draft it is the app. It is for all who
 // see the app. Errors: errs.NotFound; errs.Forbidden for a caller who is no user of the tenant.
 func (s *Service) SetFavorite(ctx context.Context, id string, favorite bool) (v Shown, err error) {
 	a, err := actor.From(ctx)

@@ -17,7 +17,7 @@ const Lifetime = 5 * time.Minute
 
 // Lock is the edit lock of a draft. It belongs to a credential: a session, or an API token. The zero Lock is free.
 type Lock struct {
-	Session     *string    // names the credential and does not tell it; nil: free
+	Session     *string    // Credential of the holder; nil: free
 	HeartbeatAt *time.Time // when it was last taken or renewed
 	LockedBy    *string    // username
 }

@@ -116,7 +116,7 @@ type appPermissionsBody struct {
 	Write       bool `json:"write"`
 }
 
-// app encodes an app; one says that it is the answer, and not a row of a list, which has fewer links.
+// app encodes an app. With one it is the answer itself; a row of a list has fewer links.
 func (a *api) app(v apps.Shown, one bool) hal.Resource {
 	may := appPermissionsBody{
 		v.Permissions.AssignTags, v.Permissions.Bind, v.Permissions.ChangeOwner, v.Permissions.Copy, v.Permissions.Delete, v.Permissions.Edit,

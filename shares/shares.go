@@ -1,4 +1,4 @@
-// Package shares defines what a share of an app or assistant gives and to whom, and keeps the shares.
+// Package shares defines the shares of apps and assistants: who has access to one, and at which level.
 //
 // Nouns whose entities are shared import it, with shares/bunstore for the rows of their own tables, and httpapi does.
 package shares
@@ -16,7 +16,7 @@ import (
 // Everyone is the principal of shares that are for every user of the tenant.
 const Everyone = "*"
 
-// Level is how much a share gives. A higher one gives all that a lower one does.
+// Level is the access that a share grants. A higher one includes the lower ones.
 type Level int
 
 // The levels, low to high.
@@ -76,7 +76,7 @@ func Principals(a actor.Actor) []string {
 	return ids
 }
 
-// Grant is what all shares of an entity together give an actor.
+// Grant is the access that all shares of an entity together grant an actor.
 type Grant struct {
 	Level Level
 	Roles []string // ordered, each once
@@ -94,7 +94,7 @@ type Store interface {
 	Put(ctx context.Context, tenant, id string, s Share) (Share, error)
 	// Delete fails with errs.NotFound when the principal has no share.
 	Delete(ctx context.Context, tenant, id, principal string) error
-	// Grants returns what some entities give to somebody with these principal ids. Entities that give nothing are left out.
+	// Grants returns the grants of somebody with these principal ids at some entities. Those without one are left out.
 	Grants(ctx context.Context, tenant string, ids, principals []string) (map[string]Grant, error)
 	// Replace makes the shares of an entity exactly these, with their times. It fails with errs.Invalid when a principal does not
 	// exist, and with errs.Conflict when one has two shares.

@@ -98,7 +98,7 @@ func insert(t *testing.T, s apps.Store, all ...apps.App) {
 	}
 }
 
-// share gives a principal a share of the nth app, which the caller of a Store of shares has locked.
+// share adds a share of the nth app for a principal, with the row of the app locked.
 func share(t *testing.T, s apps.Store, n int, principal string, level shares.Level) {
 	t.Helper()
 	is.New(t).NoErr(s.InTx(t.Context(), func(ctx context.Context) error {

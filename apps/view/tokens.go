@@ -19,7 +19,7 @@ import (
 // Lifetime is the longest that a token lives.
 const Lifetime = time.Hour
 
-// Scope is who looks at an app with a token.
+// Scope is the kind of viewer that a token is for.
 type Scope string
 
 // The scopes.
@@ -91,7 +91,7 @@ func (t *Tokens) Make(c Claims) string {
 }
 
 // Check returns the claims of a token that was made with the same key and has not expired. The caller compares tenant and app
-// (Claims.For), and looks whether Credential still is what it was. Errors: errs.Unauthenticated.
+// (Claims.For), and checks that Credential is still valid. Errors: errs.Unauthenticated.
 func (t *Tokens) Check(token string, now time.Time) (Claims, error) {
 	refused := errs.New(errs.Unauthenticated, "The link to the app's files is not valid: open the app again.")
 	body, ok := strings.CutPrefix(token, "~")
