@@ -27,7 +27,7 @@ const nouns = "aiinstr apps bundles colors comments content domains downloads in
 const domainDrivers = "domains/local domains/ldap domains/saml domains/oidc"
 
 // base is what every noun and its stores and suites lean on.
-const base = "errs actor drafts entity paging blobs files libraries shares internal/cache internal/escapes internal/fold internal/guard internal/transfer internal/rawjson internal/slug internal/limiter internal/spool internal/tally internal/uuids"
+const base = "errs actor drafts entity paging blobs files libraries shares internal/cache internal/escapes internal/fields internal/fold internal/guard internal/transfer internal/rawjson internal/slug internal/limiter internal/spool internal/tally internal/uuids"
 
 // mayImport says which of our packages a package may import. The first row that fits a package counts.
 var mayImport = []rule{
@@ -44,6 +44,7 @@ var mayImport = []rule{
 	{"internal/bunx", "errs paging internal/fold"},
 	{"internal/transfer", "errs entity paging internal/escapes internal/rawjson internal/slug internal/uuids"},
 	{"internal/slug", "internal/fold internal/uuids"},
+	{"internal/fields", "errs internal/escapes internal/slug internal/uuids"},
 	{"internal/migrations", "errs internal/bunx internal/fold"},
 	{"internal/dblock", "errs internal/bunx"},
 	{"database", "actor errs internal/bunx internal/pgsafe internal/sqlitesafe"},

@@ -2,49 +2,38 @@ package apps
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/escapes"
+	"github.com/tenantcontent/tenantcontent/internal/fields"
 	"github.com/tenantcontent/tenantcontent/internal/rawjson"
-	"github.com/tenantcontent/tenantcontent/internal/slug"
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
 	"github.com/tenantcontent/tenantcontent/internal/uuids"
 )
 
 // The most that each field may have.
 const (
-	maxName        = 255 // characters
-	maxDescription = 16 * 1024
-	maxSource      = 1024
-	maxOwner       = 128
-	maxDefn        = 1 << 20 // bytes
-	maxSettings    = 64 << 10
-	maxDatasets    = 200
-	maxTags        = 100
+	maxDefn     = 1 << 20 // bytes
+	maxSettings = 64 << 10
+	maxDatasets = 200
+	maxTags     = 100
 )
 
 // place reads an id or a natural id. Errors: errs.NotFound.
 func place(id string) (Lookup, error) {
-	if key, ok := uuids.Parse(id); ok {
-		return Lookup{ID: key}, nil
+	key, owner, slug, ok := fields.Place(id)
+	if !ok {
+		return Lookup{}, notFound() // cannot exist, and the database may refuse the text
 	}
-	if at := strings.LastIndexByte(id, ':'); at > 0 && slug.Valid(id[at+1:]) {
-		if owner := id[:at]; escapes.StorableWithin(owner, maxOwner) {
-			if team, ok := uuids.Parse(owner); ok {
-				owner = team
-			}
-			return Lookup{Owner: owner, Slug: id[at+1:]}, nil
-		}
-	}
-	return Lookup{}, notFound() // cannot exist, and the database may refuse the text
+	return Lookup{ID: key, Owner: owner, Slug: slug}, nil
 }
 
 func notFound() error { return errs.New(errs.NotFound, "App not found.") }
@@ -91,36 +80,10 @@ func (a *App) accept() error {
 }
 
 func (a *App) acceptTexts() error {
-	a.Name = strings.TrimSpace(a.Name)
-	if a.Name == "" || !escapes.StorableWithin(a.Name, maxName) || strings.ContainsFunc(a.Name, unicode.IsControl) {
-		return errs.New(errs.Invalid, "name must be 1 to %d characters without control characters", maxName)
-	}
-	if a.Slug != nil && *a.Slug == "" {
-		a.Slug = nil
-	}
-	if a.Slug != nil && !slug.Valid(*a.Slug) {
-		return errs.New(errs.Invalid, "slug must be 1 to 128 letters, digits, hyphens and underscores, begin with a letter or digit "+
-			"and not have the form of a UUID")
-	}
-	for _, f := range []struct {
-		name  string
-		value **string
-		most  int
-	}{
-		{"description", &a.Description, maxDescription}, {"source", &a.Source, maxSource}, {"sourceId", &a.SourceID, maxSource},
-	} {
-		if *f.value == nil {
-			continue
-		}
-		s := strings.TrimSpace(**f.value)
-		if *f.value = &s; s == "" {
-			*f.value = nil
-		}
-		if !escapes.StorableWithin(s, f.most) {
-			return errs.New(errs.Invalid, "%s must be UTF-8 without NUL and have at most %d characters", f.name, f.most)
-		}
-	}
-	return nil
+	return cmp.Or(
+		fields.Name(&a.Name), fields.Slug(&a.Slug), fields.Text("description", &a.Description, fields.MaxDescription),
+		fields.Text("source", &a.Source, fields.MaxSource), fields.Text("sourceId", &a.SourceID, fields.MaxSource),
+	)
 }
 
 var alias = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
@@ -142,8 +105,8 @@ func (a *App) acceptDatasets() error {
 			return errs.New(errs.Invalid, "datasets: datasetId of %s must be a UUID", d.Alias)
 		}
 		a.Datasets[i].DatasetID = id
-		if !escapes.StorableWithin(d.Label, maxName) {
-			return errs.New(errs.Invalid, "datasets: label of %s must be UTF-8 without NUL and have at most %d characters", d.Alias, maxName)
+		if !escapes.StorableWithin(d.Label, fields.MaxName) {
+			return errs.New(errs.Invalid, "datasets: label of %s must be UTF-8 without NUL and have at most %d characters", d.Alias, fields.MaxName)
 		}
 	}
 	return nil
@@ -215,8 +178,8 @@ func compact(all map[string]json.RawMessage) (json.RawMessage, error) {
 
 // shortened cuts a name to its longest length.
 func shortened(name string) string {
-	if r := []rune(name); len(r) > maxName {
-		return string(r[:maxName])
+	if r := []rune(name); len(r) > fields.MaxName {
+		return string(r[:fields.MaxName])
 	}
 	return name
 }

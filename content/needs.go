@@ -11,6 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/escapes"
+	"github.com/tenantcontent/tenantcontent/internal/fields"
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
@@ -71,7 +72,7 @@ func (s *Service) named(e Entity) []entity.Key {
 	places := s.places()
 	found := map[entity.Key]bool{}
 	walk(e.Data, func(kind entity.Kind, id string) {
-		if _, ok := places[kind]; ok && (kind != e.Kind || id != e.ID) && escapes.StorableWithin(id, maxOwner) && id != "" {
+		if _, ok := places[kind]; ok && (kind != e.Kind || id != e.ID) && escapes.StorableWithin(id, fields.MaxOwner) && id != "" {
 			found[entity.Key{Kind: kind, ID: id}] = true
 		}
 	})

@@ -2,43 +2,29 @@ package content
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/escapes"
+	"github.com/tenantcontent/tenantcontent/internal/fields"
 	"github.com/tenantcontent/tenantcontent/internal/rawjson"
-	"github.com/tenantcontent/tenantcontent/internal/slug"
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
 	"github.com/tenantcontent/tenantcontent/internal/uuids"
 )
 
-// The most that each field may have.
-const (
-	maxName        = 255 // characters
-	maxDescription = 16 * 1024
-	maxSource      = 1024
-	maxData        = 1 << 20 // bytes
-	maxOwner       = 128
-)
+// maxData is the most bytes of the data of an entity.
+const maxData = 1 << 20
 
 // place reads an id or a natural id. Errors: errs.NotFound.
 func place(kind entity.Kind, id string) (Lookup, error) {
-	if key, ok := uuids.Parse(id); ok {
-		return Lookup{ID: key}, nil
+	key, owner, slug, ok := fields.Place(id)
+	if !ok {
+		return Lookup{}, notFound(kind) // cannot exist, and the database may refuse the text
 	}
-	if at := strings.LastIndexByte(id, ':'); at > 0 && slug.Valid(id[at+1:]) {
-		if owner := id[:at]; escapes.StorableWithin(owner, maxOwner) {
-			if team, ok := uuids.Parse(owner); ok {
-				owner = team
-			}
-			return Lookup{Owner: owner, Slug: id[at+1:]}, nil
-		}
-	}
-	return Lookup{}, notFound(kind) // cannot exist, and the database may refuse the text
+	return Lookup{ID: key, Owner: owner, Slug: slug}, nil
 }
 
 func notFound(kind entity.Kind) error { return errs.New(errs.NotFound, "%s not found.", Noun(kind)) }
@@ -88,34 +74,12 @@ func (e *Entity) acceptRow() error {
 
 // acceptColumns is accept for all but the data.
 func (e *Entity) acceptColumns() error {
-	e.Name = strings.TrimSpace(e.Name)
-	if e.Name == "" || !escapes.StorableWithin(e.Name, maxName) || strings.ContainsFunc(e.Name, unicode.IsControl) {
-		return errs.New(errs.Invalid, "name must be 1 to %d characters without control characters", maxName)
-	}
-	if e.Slug != nil && *e.Slug == "" {
-		e.Slug = nil
-	}
-	if e.Slug != nil && !slug.Valid(*e.Slug) {
-		return errs.New(errs.Invalid, "slug must be 1 to 128 letters, digits, hyphens and underscores, begin with a letter or digit "+
-			"and not have the form of a UUID")
-	}
-	for _, f := range []struct {
-		name  string
-		value **string
-		most  int
-	}{
-		{"description", &e.Description, maxDescription}, {"source", &e.Source, maxSource}, {"sourceId", &e.SourceID, maxSource},
-	} {
-		if *f.value == nil {
-			continue
-		}
-		s := strings.TrimSpace(**f.value)
-		if *f.value = &s; s == "" {
-			*f.value = nil
-		}
-		if !escapes.StorableWithin(s, f.most) {
-			return errs.New(errs.Invalid, "%s must be UTF-8 without NUL and have at most %d characters", f.name, f.most)
-		}
+	err := cmp.Or(
+		fields.Name(&e.Name), fields.Slug(&e.Slug), fields.Text("description", &e.Description, fields.MaxDescription),
+		fields.Text("source", &e.Source, fields.MaxSource), fields.Text("sourceId", &e.SourceID, fields.MaxSource),
+	)
+	if err != nil {
+		return err
 	}
 	if e.EditingID != nil {
 		id, ok := uuids.Parse(*e.EditingID)
