@@ -23,8 +23,10 @@ func (s *Service) inside(ctx context.Context, a actor.Actor, id string) (App, er
 	if inside(a, app, grant) {
 		return app, nil
 	}
-	return App{}, errs.New(errs.Forbidden, "This is for the owner of the app and for those whose share lets them change it.")
+	return App{}, errInside
 }
+
+var errInside = errs.New(errs.Forbidden, "This is for the owner of the app and for those whose share lets them change it.")
 
 func inside(a actor.Actor, app App, grant shares.Grant) bool {
 	return a.Superuser || owns(a, app) || grant.Level >= shares.Write
@@ -42,6 +44,46 @@ func (s *Service) Files(ctx context.Context, id string, q paging.Query) (paging.
 		return paging.Page[libraries.File]{}, err
 	}
 	return s.files.Page(ctx, a.Tenant, app.LibraryID, q)
+}
+
+// Comparison is how the files of an app differ from others.
+type Comparison struct {
+	libraries.Comparison
+	App     App
+	DraftID *string // of the app's draft; nil for none, for those who may not change the app, and for a draft
+	MaxFile int64   // the most bytes that PutFile takes
+}
+
+// Compare compares the files of an app with others, whose SHA-256, in lower-case hexadecimal, it is given by path. It is for those
+// who see the app's insides, and tells nothing of files that the app does not have. Errors: errs.NotFound; errs.Forbidden;
+// errs.Invalid naming a path or digest, or for more than libraries.MaxCompared files.
+func (s *Service) Compare(ctx context.Context, id string, digests map[string]string) (Comparison, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Comparison{}, err
+	}
+	app, grant, err := s.find(ctx, a, id)
+	if err != nil {
+		return Comparison{}, err
+	}
+	if !inside(a, app, grant) {
+		return Comparison{}, errInside
+	}
+	c := Comparison{App: app, MaxFile: s.o.MaxFile}
+	if c.Comparison, err = s.files.Compare(ctx, a.Tenant, app.LibraryID, digests); err != nil {
+		return Comparison{}, err
+	}
+	if app.EditingID != nil || !PermissionsOf(a, app, grant).Write {
+		return c, nil
+	}
+	d, err := s.store.Draft(ctx, a.Tenant, app.ID)
+	switch {
+	case err == nil:
+		c.DraftID = &d.ID
+	case errs.CodeOf(err) != errs.NotFound:
+		return Comparison{}, err
+	}
+	return c, nil
 }
 
 // OpenFile returns a file of an app with its bytes, which the caller closes, to those who see its insides. Errors: errs.NotFound;

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -44,6 +45,7 @@ func (a *api) appRoutes() []Route {
 		{Method: post, Pattern: one + "/draft/_commit", Name: "commitAppDraft", Tx: true, Options: forceInput{}, Summary: "Publish the draft of an app", handle: a.commitAppDraft},
 
 		{Method: get, Pattern: one + "/contents", Name: "listAppFiles", Query: paged, Summary: "The files of an app", handle: a.listAppFiles},
+		{Method: post, Pattern: one + "/_compare", Name: "compareApp", Heavy: brief, Options: compareInput{}, Summary: "How the files of an app differ from others", handle: a.compareApp},
 		{Method: get, Pattern: one + "/contents/*path", Name: "getAppFile", Heavy: brief, AnyType: true, Summary: "The bytes of an app's file", handle: a.getAppFile},
 		{Method: put, Pattern: one + "/contents/*path", Name: "putAppFile", Row: "library-file", Heavy: brief, Summary: "Write a file of an app", handle: a.putAppFile},
 		{Method: del, Pattern: one + "/contents/*path", Name: "deleteAppFile", Row: "library-file", Tx: true, Options: noOptions{}, Summary: "Remove a file of an app", handle: a.deleteAppFile},
@@ -522,6 +524,66 @@ func (a *api) listAppFiles(r *request) (reply, error) {
 		return reply{}, err
 	}
 	return ok(collection(a, r, q, page, "inf:content", nil, func(f libraries.File) hal.Resource { return a.appFile(r.param("id"), f) }))
+}
+
+// compareInput are the options of _compare.
+type compareInput struct {
+	Files digests `json:"files"`
+}
+
+// digests are the SHA-256 of files by path.
+type digests map[string]string
+
+// fillField implements fieldFiller. Its error names the path whose value is no string.
+func (d *digests) fillField(raw json.RawMessage, path string) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
+		return wrongType(path, reflect.TypeFor[digests]())
+	}
+	*d = make(digests, len(members))
+	for _, name := range sortedKeys(members) {
+		var digest *string
+		if err := json.Unmarshal(members[name], &digest); err != nil || digest == nil {
+			return errs.New(errs.Invalid, "%s: each value must be a string, the SHA-256 of the file", path)
+		}
+		(*d)[name] = *digest
+	}
+	return nil
+}
+
+// comparisonBody is how the files of an app differ, as the API writes it.
+type comparisonBody struct {
+	ID           string   `json:"id"`
+	EditingID    *string  `json:"editingId"`
+	DraftID      *string  `json:"draftId"`
+	Unchanged    int      `json:"unchanged"`
+	Missing      []string `json:"missing"`
+	Differs      []string `json:"differs"`
+	Extra        []string `json:"extra"`
+	MaxFileBytes int64    `json:"maxFileBytes"`
+}
+
+// compareApp serves POST /api/apps/{id}/_compare {files: {path: sha256}} with at most 10,000 files: 200 and the paths that the app or
+// draft does not have (missing), has with other bytes (differs) and has in addition (extra), how many are the same (unchanged), the
+// id of the app's draft (draftId) and the most bytes of a file (maxFileBytes). It changes nothing. 400 for a path that no file can have and for what is
+// no SHA-256; 404; 403 for those who may only run the app.
+func (a *api) compareApp(r *request) (reply, error) {
+	in, err := options[compareInput](r)
+	if err != nil {
+		return reply{}, err
+	}
+	if in.Files == nil {
+		return reply{}, errs.New(errs.Invalid, "files is required: an object of the SHA-256 of each file by its path")
+	}
+	c, err := a.Apps.Compare(r.Context(), r.param("id"), in.Files)
+	if err != nil {
+		return reply{}, err
+	}
+	list := func(paths []string) []string { return append([]string{}, paths...) }
+	links := hal.Self(a.href("apps", r.param("id"), "_compare")).With("inf:app", a.href("apps", r.param("id"))).With("inf:contents", a.href("apps", r.param("id"), "contents"))
+	return ok(hal.Resource{Links: links, Value: comparisonBody{
+		c.App.ID, c.App.EditingID, c.DraftID, c.Unchanged, list(c.Missing), list(c.Differs), list(c.Extra), c.MaxFile,
+	}})
 }
 
 // getAppFile serves GET /api/apps/{id}/contents/{path}: 200 and the bytes, 206 for a range of them, always as a file to keep; 404;

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/matryer/is"
@@ -31,6 +32,7 @@ func withApps(samples map[string]sample) map[string]sample {
 		"getAppDraftDiff":     {last: "drafted"},
 		"commitAppDraft":      {last: "drafted", body: `{"force": true}`, fields: []string{"force bool"}},
 		"deleteAppDraft":      {last: "discarded"},
+		"compareApp":          {body: `{"files": {"index.html": "` + strings.Repeat("0", 64) + `"}}`, fields: []string{"files object"}},
 		"putAppFile":          {body: `{"content": "y"}`},
 		"deleteAppFile":       {last: "gone.txt"},
 		"putAppShare":         {last: "dana", body: `{"accessLevel": 1}`, fields: []string{"accessLevel number", "roles strings?"}},
@@ -140,5 +142,40 @@ func TestLibraryOfApp(t *testing.T) {
 		is.Equal(w.do(t, "mia", "PUT", library+"/contents/a.txt", "y", "Content-Type: text/plain").status, 403)
 		w.must(t, "dana", "DELETE", library+"/contents/a.txt", "")
 		is.Equal(w.do(t, "dana", "GET", library+"/contents/a.txt", "").status, 404)
+	})
+}
+
+// TestCompareApp: a draft is compared by its own files, and named to those who may change the app alone.
+func TestCompareApp(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open)
+		type comparison struct {
+			ID                      string
+			EditingID, DraftID      *string
+			Unchanged               int
+			Missing, Differs, Extra []string
+		}
+		compare := func(user, id, files string) comparison {
+			t.Helper()
+			return read[comparison](t, w.must(t, user, "POST", "/api/apps/"+id+"/_compare", `{"files": `+files+`}`))
+		}
+		app := read[struct{ ID string }](t, w.must(t, "dana", "POST", "/api/apps", `{"type": "report", "name": "Sales"}`)).ID
+		one := "/api/apps/" + app
+		w.must(t, "dana", "PUT", one+"/contents/a.txt", "x", "Content-Type: text/plain")
+		is.Equal(compare("dana", app, `{}`), comparison{ID: app, Missing: []string{}, Differs: []string{}, Extra: []string{"a.txt"}})
+		draft := read[struct{ ID string }](t, w.must(t, "dana", "POST", one+"/_edit", "")).ID
+		w.must(t, "dana", "PUT", "/api/apps/"+draft+"/contents/b.txt", "x", "Content-Type: text/plain")
+
+		const x = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
+		files := `{"a.txt": "` + x + `", "b.txt": "` + x + `"}`
+		is.Equal(compare("dana", app, files), comparison{ID: app, DraftID: &draft, Unchanged: 1, Missing: []string{"b.txt"}, Differs: []string{}, Extra: []string{}})
+		is.Equal(compare("dana", draft, files), comparison{ID: draft, EditingID: &app, Unchanged: 2, Missing: []string{}, Differs: []string{}, Extra: []string{}})
+
+		for _, level := range []string{"1", "2"} { // mia is a member, and may change nothing
+			w.must(t, "admin", "PUT", one+"/shares/mia", `{"accessLevel": `+level+`}`)
+			is.Equal(w.do(t, "mia", "POST", one+"/_compare", `{"files": {}}`).status, map[string]int{"1": 403, "2": 200}[level])
+		}
+		is.Equal(compare("mia", app, files).DraftID, nil)
+		is.Equal(w.do(t, "mia", "POST", "/api/apps/"+draft+"/_compare", `{"files": {}}`).status, 404)
 	})
 }

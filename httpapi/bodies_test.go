@@ -256,7 +256,7 @@ func TestCommits(t *testing.T) {
 // TestTransactionalRoutes: every route that writes runs in one transaction, and none that reads does.
 func TestTransactionalRoutes(t *testing.T) {
 	outside := []string{
-		"exportColors", "exportBundle", "exportEntries", "exportApp", // they read
+		"exportColors", "exportBundle", "exportEntries", "exportApp", "compareApp", // they read
 		"createUpload", "putAvatar", "putLibraryFile", "putAppFile", // the bytes arrive before the transaction, which their service begins
 		"login", "finishSAML", "logout", "putPassword", // their service writes step by step: a failed attempt is counted
 	}

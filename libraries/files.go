@@ -7,6 +7,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -58,6 +61,66 @@ func (l *Files) Page(ctx context.Context, tenant, library string, q paging.Query
 // All returns all files of a library, ordered by path.
 func (l *Files) All(ctx context.Context, tenant, library string) ([]File, error) {
 	return l.store.All(ctx, tenant, library)
+}
+
+// MaxCompared is the most files that Compare takes.
+const MaxCompared = 10_000
+
+// Comparison is how the files of a library differ from others, which are known by their SHA-256. Paths are ordered.
+type Comparison struct {
+	Missing   []string // the library has no such file
+	Differs   []string // the library's file has other bytes
+	Extra     []string // the library alone has the file
+	Unchanged int      // how many files are the same
+}
+
+// Compare compares the files of a library with others, whose digests, in lower-case hexadecimal, it is given by path. It reads that
+// library alone: what it returns does not depend on the contents of others. Errors: errs.Invalid for a path that no file can
+// have, for what is no digest, and for more than MaxCompared files.
+func (l *Files) Compare(ctx context.Context, tenant, library string, digests map[string]string) (c Comparison, err error) {
+	if len(digests) > MaxCompared {
+		return c, errs.New(errs.Invalid, "files must have at most %d paths: compare the rest with another request", MaxCompared)
+	}
+	missing := maps.Clone(digests)
+	for _, path := range slices.Sorted(maps.Keys(digests)) {
+		if err := ValidPath(path); err != nil {
+			return c, errs.New(errs.Invalid, "files: %q: %s", clipped(path), errs.MessageOf(err))
+		}
+		if !isSHA256(digests[path]) {
+			return c, errs.New(errs.Invalid, "files: the value of %q must be a SHA-256 of 64 lower-case hexadecimal digits", clipped(path))
+		}
+	}
+	all, err := l.store.All(ctx, tenant, library)
+	if err != nil {
+		return c, err
+	}
+	for _, f := range all {
+		digest, given := digests[f.Path]
+		delete(missing, f.Path)
+		switch {
+		case !given:
+			c.Extra = append(c.Extra, f.Path)
+		case digest != f.SHA256:
+			c.Differs = append(c.Differs, f.Path)
+		default:
+			c.Unchanged++
+		}
+	}
+	c.Missing = slices.Sorted(maps.Keys(missing))
+	return c, nil
+}
+
+func isSHA256(s string) bool {
+	return len(s) == 2*sha256.Size && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// clipped returns the beginning of a path for a message.
+func clipped(path string) string {
+	const most = 100
+	if len(path) > most {
+		return strings.ToValidUTF8(path[:most], "") + "…"
+	}
+	return path
 }
 
 // Get returns a file of a library without its bytes. Errors: errs.NotFound.

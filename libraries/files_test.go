@@ -3,6 +3,7 @@ package libraries_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -434,5 +435,53 @@ func TestKeep(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(len(all), 1)
 		is.Equal(all[0].Path, "dir/c")
+	})
+}
+
+// TestCompare: what differs is told by the bytes of the library alone, not by those that another one has.
+func TestCompare(t *testing.T) {
+	each(t, func(t *testing.T, db *bun.DB, l *libraries.Files, _ *clock) {
+		is, ctx := is.New(t), t.Context()
+		digest := func(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
+		compare := func(digests map[string]string) libraries.Comparison {
+			t.Helper()
+			c, err := l.Compare(ctx, "acme", "l", digests)
+			is.NoErr(err)
+			return c
+		}
+		is.Equal(compare(nil), libraries.Comparison{})
+		put(t, l, "other", "secret", "secret")
+		for _, path := range []string{"same", "b/old", "extra", "b/also"} {
+			put(t, l, "l", path, path)
+		}
+		is.Equal(compare(map[string]string{
+			"same": digest("same"), "b/old": digest("new"), "b/also": digest("same"), "secret": digest("secret"), "a": digest("same"),
+		}), libraries.Comparison{Missing: []string{"a", "secret"}, Differs: []string{"b/also", "b/old"}, Extra: []string{"extra"}, Unchanged: 1})
+
+		c, cn := bunx.For(ctx, db, "acme")
+		_, err := cn.Exec(c, `UPDATE tc_library_files SET sha256 = NULL WHERE tenant_id = $1 AND library_id = $2 AND path = $3`, "acme", "l", "same")
+		is.NoErr(err)
+		is.Equal(compare(map[string]string{"same": digest("same")}).Differs, []string{"same"}) // of a file without digest nobody knows
+
+		many := map[string]string{}
+		for i := range libraries.MaxCompared {
+			many[fmt.Sprint(i)] = digest("")
+		}
+		is.Equal(len(compare(many).Missing), libraries.MaxCompared)
+		many["more"] = digest("")
+		for says, digests := range map[string]map[string]string{
+			"files must have at most 10000 paths": many,
+			`"../a": path must be relative`:       {"../a": digest("")},
+			`"` + strings.Repeat("a", 100) + `…"`: {strings.Repeat("a", 1025): digest("")},
+			`the value of "a" must be`:            {"a": strings.ToUpper(digest("a"))},
+			`the value of "b" must be`:            {"b": digest("")[1:]},
+			`the value of "c" must be`:            {"c": ""},
+		} {
+			_, err := l.Compare(ctx, "acme", "l", digests)
+			is.Equal(errs.CodeOf(err), errs.Invalid)
+			if !strings.Contains(errs.MessageOf(err), says) {
+				t.Error(errs.MessageOf(err))
+			}
+		}
 	})
 }
