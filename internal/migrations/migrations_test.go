@@ -50,7 +50,8 @@ func child(ctx context.Context, url string, hang bool) error {
 			return err
 		}
 		fmt.Println("migrated, not committed")
-		select {}
+		_, err := io.ReadAll(os.Stdin) // a select {} would end a process in which nothing else runs: "all goroutines are asleep"
+		return err
 	})
 }
 
