@@ -71,6 +71,21 @@ type Edit struct {
 	Public  *bool
 }
 
+// apply changes a comment. Errors: errs.Invalid for a message that is not valid.
+func (e Edit) apply(c *Comment, at time.Time) error {
+	if e.Message != nil {
+		if err := validMessage(*e.Message); err != nil {
+			return err
+		}
+		c.Message = *e.Message
+	}
+	if e.Public != nil {
+		c.Public = *e.Public
+	}
+	c.UpdatedAt = at
+	return nil
+}
+
 // Store keeps comments, activities and notifications. Implementations must pass commentstest.TestStore.
 type Store interface {
 	// Get fails with errs.NotFound when the tenant has no comment with this id.

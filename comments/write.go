@@ -126,14 +126,8 @@ func (s *Service) edit(ctx context.Context, a actor.Actor, c *Comment, e Edit) (
 	if !seen.May.Edit {
 		return people{}, errs.New(errs.Forbidden, "Only the author, an admin and the owner of the %s may edit this comment.", c.Entity.Kind)
 	}
-	if e.Message != nil {
-		if err := validMessage(*e.Message); err != nil {
-			return people{}, err
-		}
-		c.Message = *e.Message
-	}
-	if e.Public != nil {
-		c.Public = *e.Public
+	if err := e.apply(c, s.stamp()); err != nil {
+		return people{}, err
 	}
 	var parent *Comment
 	if c.ParentID != nil {
@@ -148,7 +142,7 @@ func (s *Service) edit(ctx context.Context, a actor.Actor, c *Comment, e Edit) (
 		return people{}, err
 	}
 	all, err := s.people(ctx, *c, entity.Ref{OwnerID: owner}, parent)
-	c.Mentions, c.UpdatedAt = all.mentions, s.stamp()
+	c.Mentions = all.mentions
 	return all, err
 }
 
