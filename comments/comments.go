@@ -34,6 +34,7 @@ type Comment struct {
 	Mentions  []Mention  // the users it mentions, in order of appearance, at most 100; nil for none
 	CreatedAt time.Time  // UTC, whole microseconds
 	UpdatedAt time.Time  // UTC, whole microseconds
+	EditedAt  *time.Time // when the message was last changed, by whomever; nil when it is as it was written
 
 	// AuthorGone reports whether the author has been deleted. A user with the name UserID is then another person, without the
 	// rights of an author. It stays set, even if the user is restored.
@@ -56,7 +57,7 @@ func (c Comment) Version() string {
 	for i, m := range c.Mentions {
 		mentioned[i] = m.Username
 	}
-	return guard.Version(c.ID, c.Message, c.Public, c.UserID, c.AuthorGone, c.ParentID, mentioned, c.CreatedAt, c.UpdatedAt)
+	return guard.Version(c.ID, c.Message, c.Public, c.UserID, c.AuthorGone, c.ParentID, mentioned, c.CreatedAt, c.UpdatedAt, c.EditedAt)
 }
 
 // Mention is one user that a message mentions, as the user was called then.
@@ -77,7 +78,9 @@ func (e Edit) apply(c *Comment, at time.Time) error {
 		if err := validMessage(*e.Message); err != nil {
 			return err
 		}
-		c.Message = *e.Message
+		if c.Message != *e.Message {
+			c.Message, c.EditedAt = *e.Message, &at
+		}
 	}
 	if e.Public != nil {
 		c.Public = *e.Public
@@ -98,7 +101,7 @@ type Store interface {
 	// Insert adds a comment. It fails with errs.NotFound when the parent does not exist, or is about something else, and with
 	// errs.Forbidden when the author does not exist.
 	Insert(ctx context.Context, tenant string, c Comment) error
-	// Update calls edit with the stored comment and writes its Message, Public, Mentions and UpdatedAt; no other write to
+	// Update calls edit with the stored comment and writes its Message, Public, Mentions, UpdatedAt and EditedAt; no other write to
 	// this comment comes between. An error from edit is returned as is and writes nothing.
 	Update(ctx context.Context, tenant, id string, edit func(*Comment) error) (Comment, error)
 	// Delete removes a comment with all replies below it, their activities and notifications, however deep. No reply that

@@ -271,8 +271,13 @@ func TestPermissions(t *testing.T) {
 				page, err := f.Replies(c.ctx, first.ID, paging.Query{Limit: 10})
 				is.NoErr(err)
 				is.Equal(page.Rows[0].May, c.want)
-				yes, text := true, "edited"
-				edited, err := f.Update(c.ctx, made.ID, comments.Edit{Message: &text, Public: &yes})
+				yes, same, text := true, "second", "edited"
+				edited, err := f.Update(c.ctx, made.ID, comments.Edit{Message: &same, Public: &yes})
+				if c.want.Edit {
+					is.NoErr(err)
+					is.Equal(edited.EditedAt, nil) // the message is as it was written
+				}
+				edited, err = f.Update(c.ctx, made.ID, comments.Edit{Message: &text})
 				if c.want.Edit {
 					is.NoErr(err)
 					is.Equal(edited.May, c.want)
@@ -280,10 +285,13 @@ func TestPermissions(t *testing.T) {
 					is.Equal(edited.Message, "edited")
 					is.Equal(edited.Public, true)
 					is.True(edited.UpdatedAt.After(edited.CreatedAt))
+					is.Equal(*edited.EditedAt, edited.UpdatedAt)
+					was := edited.EditedAt
 					edited, err = f.Update(c.ctx, made.ID, comments.Edit{})
 					is.NoErr(err)
 					is.Equal(edited.Message, "edited") // what is left out stays
 					is.Equal(edited.Public, true)
+					is.Equal(edited.EditedAt, was)
 				} else {
 					is.Equal(code(err), errs.Forbidden)
 				}

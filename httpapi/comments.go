@@ -57,6 +57,7 @@ func (c commentBody) AppendJSON(dst []byte) ([]byte, error) {
 	dst = appendBool(append(dst, `,"delete":`...), c.May.Delete)
 	dst = hal.AppendTime(append(dst, `},"createdAt":`...), c.CreatedAt)
 	dst = hal.AppendTime(append(dst, `,"updatedAt":`...), c.UpdatedAt)
+	dst = hal.AppendTimeOrNull(append(dst, `,"editedAt":`...), c.EditedAt)
 	if c.user != nil {
 		dst = append(append(dst, `,"user":`...), c.user...)
 	}

@@ -41,6 +41,7 @@ var table = bunx.NewTable("tc_comments", "c", []bunx.Column[comments.Comment]{
 	{Name: "replies", Once: true, Value: func(*comments.Comment) any { return 0 }},
 	{Name: "created_at", Once: true, Field: func(c *comments.Comment) any { return bunx.TimeOf(&c.CreatedAt) }},
 	{Name: "updated_at", Field: func(c *comments.Comment) any { return bunx.TimeOf(&c.UpdatedAt) }},
+	{Name: "edited_at", Field: func(c *comments.Comment) any { return bunx.TimeOrNull(&c.EditedAt) }},
 })
 
 // mention is how mentions are kept.

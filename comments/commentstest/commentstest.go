@@ -113,7 +113,7 @@ func testRoundTrip(t *testing.T, s Store) {
 	first := comment("1", "")
 	full := comments.Comment{
 		Tenant: "acme", ID: "2", Message: "'; DROP TABLE tc_comments; --?$1\\ 日本 🎨\n\t", Public: true, UserID: "Jö.Doe@example.com",
-		Entity: sales, ParentID: text("1"), CreatedAt: monday, UpdatedAt: tuesday,
+		Entity: sales, ParentID: text("1"), CreatedAt: monday, UpdatedAt: tuesday, EditedAt: &tuesday,
 		Mentions: []comments.Mention{{Username: "mia", DisplayName: text(`M "ü" <a>`)}, {Username: "jo"}},
 	}
 	fieldtest.Full(t, full, "AuthorGone", "May") // MarkAuthorsGone sets one, the Service the other
@@ -139,7 +139,7 @@ func testRoundTrip(t *testing.T, s Store) {
 		return nil
 	})
 	is.NoErr(err)
-	full.Message, full.Public, full.Mentions, full.UpdatedAt = "new", false, nil, tuesday.Add(time.Hour)
+	full.Message, full.Public, full.Mentions, full.UpdatedAt, full.EditedAt = "new", false, nil, tuesday.Add(time.Hour), nil
 	is.Equal(got, full) // and nothing else changes
 	got, err = s.Get(ctx, "acme", "2")
 	is.NoErr(err)
