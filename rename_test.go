@@ -66,7 +66,7 @@ var noUsernames = map[string]string{
 	"tc_sessions":         "id",
 	"tc_teams":            "id name slug label search description domain color icon material_icon source source_id",
 	"tc_tenants":          "name settings key_check",
-	"tc_tokens":           "id type secret_hash notes restriction host cidr data",
+	"tc_tokens":           "id type secret_hash notes restriction host cidr data entity_kind entity_id",
 	"tc_uploads":          "id filename content_type",
 	"tc_users": "folded label search domain display_name family_name given_name middle_name email timezone source source_id " +
 		"data user_fields password_hash ai_message avatar_id recent_failures",

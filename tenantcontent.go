@@ -249,7 +249,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	}
 	app.Sessions = sessions.New(sessions.Options{
 		Store: sessionstore.New(c.DB).Notify(rights.Bump), Changes: rights.Of,
-		Authenticator: app.Domains.Unchecked(), Tenants: app.Tenants.Unchecked(), Refusal: domains.MinRefusal,
+		Authenticator: app.Domains.Unchecked(), Tenants: app.Tenants.Unchecked(), Apps: app.Apps, Refusal: domains.MinRefusal,
 		Lifetime: c.SessionLifetime, Now: c.Now, NewID: c.NewID,
 	})
 	app.Bundles, err = bundles.New(bundles.Options{

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/shares"
 )
 
@@ -58,6 +59,16 @@ func (s *Service) DeleteShare(ctx context.Context, id, principal string) error {
 
 // reshare changes the shares of an app that the caller may share, with its row locked.
 func (s *Service) reshare(ctx context.Context, id string, change func(ctx context.Context, app App) error) error {
+	return s.sharing(ctx, id, func(ctx context.Context, app App) error {
+		if err := change(ctx, app); err != nil {
+			return err
+		}
+		return s.store.SetShared(ctx, app.Tenant, []string{app.ID})
+	})
+}
+
+// sharing calls do with an app that the caller may share, with its row locked.
+func (s *Service) sharing(ctx context.Context, id string, do func(ctx context.Context, app App) error) error {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return err
@@ -80,11 +91,53 @@ func (s *Service) reshare(ctx context.Context, id string, change func(ctx contex
 		if err := toShare.check(a, app, grant); err != nil {
 			return err
 		}
-		if err := change(ctx, app); err != nil {
-			return err
-		}
-		return s.store.SetShared(ctx, a.Tenant, []string{app.ID})
+		return do(ctx, app)
 	})
+}
+
+// Sharing calls do with the id of an app that the caller may share, in a transaction in which nobody else changes or removes the app.
+// Errors: those of do; errs.NotFound; errs.Forbidden; errs.Invalid for a draft, and if roles has something else than ids of roles of
+// the app's manifest; errs.Unprocessable for a manifest that cannot be read.
+func (s *Service) Sharing(ctx context.Context, id string, roles []string, do func(ctx context.Context, id string) error) error {
+	if _, err := actor.From(ctx); err != nil {
+		return err
+	}
+	return s.sharing(ctx, id, func(ctx context.Context, app App) error {
+		if len(roles) > 0 {
+			m, err := s.manifest(ctx, app)
+			if err != nil {
+				return err
+			}
+			if len(ofManifest(m, roles)) != len(roles) {
+				return errs.New(errs.Invalid, "roles must be ids of roles of the app's manifest")
+			}
+		}
+		return do(ctx, app.ID)
+	})
+}
+
+// Sharable returns the id of an app that the caller may share, also with a token that can only read. Errors: errs.NotFound;
+// errs.Forbidden; errs.Invalid for a draft.
+func (s *Service) Sharable(ctx context.Context, id string) (string, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return "", err
+	}
+	app, err := s.sharable(ctx, a, id)
+	return app.ID, err
+}
+
+// sharable returns an app that an actor may share, also with a token that can only read.
+func (s *Service) sharable(ctx context.Context, a actor.Actor, id string) (App, error) {
+	app, grant, err := s.find(ctx, a, id)
+	a.ReadOnly = false
+	switch {
+	case err != nil:
+		return App{}, err
+	case app.EditingID != nil:
+		return App{}, errDraft("share the app itself")
+	}
+	return app, toShare.check(a, app, grant)
 }
 
 // Roles returns the roles of the manifest that the caller has by shares of an app, ordered. Errors: errs.NotFound.

@@ -53,6 +53,22 @@ func (s *Service) View(ctx context.Context, id, role string) (Viewed, error) {
 	return v, nil
 }
 
+// ViewOfVisitor returns an app as its pages are shown to visitors whom the caller, who may share it, has invited, with those of some
+// roles that its manifest has. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft; errs.Unprocessable for a manifest that
+// cannot be read.
+func (s *Service) ViewOfVisitor(ctx context.Context, id string, roles []string) (Viewed, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Viewed{}, err
+	}
+	app, err := s.sharable(ctx, a, id)
+	if err != nil {
+		return Viewed{}, err
+	}
+	m, err := s.manifest(ctx, app)
+	return Viewed{App: app, Manifest: m, Entry: entry(app, m), Roles: ofManifest(m, roles)}, err
+}
+
 // Declared returns what an app that the caller sees declares in its manifest, with the caller's roles. Errors: errs.NotFound;
 // errs.Unprocessable for a manifest that cannot be read.
 func (s *Service) Declared(ctx context.Context, id string) (Viewed, error) {
@@ -112,15 +128,20 @@ func (s *Service) viewed(ctx context.Context, a actor.Actor, app App, grant shar
 	if err != nil {
 		return Viewed{}, err
 	}
-	v := Viewed{App: app, Manifest: m, Entry: entry(app, m)}
-	for _, r := range m.Roles {
-		if slices.Contains(grant.Roles, r.ID) {
-			v.Roles = append(v.Roles, r.ID)
-		}
-	}
+	v := Viewed{App: app, Manifest: m, Entry: entry(app, m), Roles: ofManifest(m, grant.Roles)}
 	a.ReadOnly = false
 	v.Switch = PermissionsOf(a, app, grant).SwitchRoles
 	return v, nil
+}
+
+// ofManifest returns the ids of the roles of a manifest that are among some, in the manifest's order.
+func ofManifest(m manifest.Manifest, some []string) (roles []string) {
+	for _, r := range m.Roles {
+		if slices.Contains(some, r.ID) {
+			roles = append(roles, r.ID)
+		}
+	}
+	return roles
 }
 
 // entry returns the path of the page that opens with an app.

@@ -157,6 +157,9 @@ func (a *api) appLinks(v apps.Shown, one bool) hal.Links {
 		links.With("inf:app-shares", self+"/shares").With("inf:app-stats", self+"/stats")
 		links["inf:app-share"] = hal.Link{Href: self + "/shares/{principalId}", Templated: true}
 	}
+	if v.Permissions.Share && v.EditingID == nil {
+		links.With("inf:app-tokens", self+"/tokens")
+	}
 	viewable := v.Permissions.Run && v.ContentModifiedAt != nil
 	if viewable {
 		links["inf:print"] = hal.Link{All: []hal.Link{{Href: self + "/view?print=portrait"}, {Href: self + "/view?print=landscape"}}}

@@ -46,6 +46,9 @@ func withApps(samples map[string]sample) map[string]sample {
 		"putAppFavorite":      {},
 		"deleteAppFavorite":   {},
 		"exportApp":           {},
+		"createAppToken":      {body: `{"notes": "new"}`, fields: []string{"type string", "roles strings?", "notes string?", "restrict string?", "cidr string?", "expiresAt time?"}},
+		"getAppToken":         {last: "shown"},
+		"deleteAppToken":      {last: "shown"},
 	} {
 		samples[name] = s
 	}
@@ -81,6 +84,7 @@ func stockApps(t testing.TB, w *world, param map[string]string) {
 	w.must(t, "admin", "PUT", one+"/dependencies/sales", `{"datasetId": "`+param["datasets"]+`", "label": "Sales"}`)
 	tag := read[struct{ ID string }](t, w.must(t, "admin", "POST", "/api/tags", `{"name": "Assigned"}`)).ID
 	w.must(t, "admin", "PUT", one+"/tags/"+tag, "")
+	param["shown"] = read[struct{ ID string }](t, w.must(t, "admin", "POST", one+"/tokens", `{"roles": ["editor"]}`)).ID
 	param["-"], param["api"] = "dir/a.txt", "colors"
 	param["apps"], param["shares"], param["environment"], param["dependencies"], param["assigned"] = app, "mia", "KEY", "sales", tag
 }
@@ -96,6 +100,7 @@ func (w *world) markApps(t testing.TB, superuser, mark string) {
 	is.NoErr(w.app.Apps.Unchecked().FlushAll(t.Context()))
 	w.must(t, superuser, "PUT", one+"/contents/"+mark, "x", "Content-Type: text/plain")
 	w.must(t, superuser, "PUT", one+"/shares/"+mark, `{"accessLevel": 1, "roles": ["`+mark+`"]}`)
+	w.must(t, superuser, "POST", one+"/tokens", `{}`)
 	w.must(t, superuser, "POST", one+"/_edit", "")
 }
 

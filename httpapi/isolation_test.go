@@ -115,7 +115,7 @@ var unmarked = map[string]string{
 	"tc_sessions":         "id username",
 	"tc_teams":            "id slug label search domain",
 	"tc_tenants":          "settings key_check",
-	"tc_tokens":           "id type username secret_hash restriction data",
+	"tc_tokens":           "id type username secret_hash restriction data entity_kind entity_id",
 	"tc_uploads":          "id username content_type",
 	"tc_users":            "username folded label search domain data user_fields password_hash last_viewed_feed avatar_id recent_failures",
 }

@@ -158,5 +158,5 @@ func (a *api) routes() []Route {
 		// Health
 		{Method: get, Pattern: "/healthz", Name: "health", Public: true, AnyType: true, Summary: "The process runs", handle: a.health},
 		{Method: get, Pattern: "/readyz", Name: "ready", Public: true, AnyType: true, Summary: "The database answers and is migrated", handle: a.ready},
-	}, slices.Concat(a.commentRoutes(), a.appRoutes(), a.appUserRoutes(), a.appViewRoutes(), a.entityRoutes())...)
+	}, slices.Concat(a.commentRoutes(), a.appRoutes(), a.appUserRoutes(), a.appTokenRoutes(), a.appViewRoutes(), a.entityRoutes())...)
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
-// tokenBody is a Token as the API writes it. A personal token belongs to no entity, so the
-// columns for one are null.
+// tokenBody is a Token as the API writes it. Of the columns for an entity, that of the one which the token is for is not null.
 type tokenBody struct {
 	ID             string          `json:"id"`
 	Type           string          `json:"type"`
@@ -57,10 +56,13 @@ func newTokenBody(who actor.Actor, t sessions.Token) tokenBody {
 		LastAccessedAt: hal.OrNull(t.LastAccessedAt), ExpiresAt: hal.OrNull(t.ExpiresAt),
 		CreatedAt: hal.Time(t.CreatedAt), UpdatedAt: hal.Time(t.UpdatedAt),
 	}
+	if t.Entity.Kind == sessions.AppKind {
+		body.AppID = &t.Entity.ID
+	}
 	if body.Data == nil {
 		body.Data = json.RawMessage("null")
 	}
-	body.Permissions.Delete = !who.ReadOnly // its owner may revoke it; nobody can edit a token
+	body.Permissions.Delete = !who.ReadOnly // who sees a token may revoke it; nobody can edit one
 	return body
 }
 
@@ -68,7 +70,7 @@ func newTokenBody(who actor.Actor, t sessions.Token) tokenBody {
 type newToken struct {
 	tokenBody
 	Key      string       `json:"key"`      // the credential, which cannot be read again
-	Resource *string      `json:"resource"` // name of the app of a webhook token; null for a personal one
+	Resource *string      `json:"resource"` // name of the app that the token is for; null for a personal one
 	User     tokenCreator `json:"user"`
 }
 
@@ -76,6 +78,12 @@ type tokenCreator struct {
 	DisplayName *string             `json:"displayName"`
 	Email       *string             `json:"email"`
 	Permissions userPermissionsBody `json:"permissions"`
+}
+
+// tokenCreator returns the caller, who makes a token.
+func (a *api) tokenCreator(r *request) (tokenCreator, error) {
+	u, err := a.Principals.User(r.Context(), r.who.User)
+	return tokenCreator{u.DisplayName, u.Email, userPermissionsBody(a.Principals.UserPermissions(r.who, u))}, err
 }
 
 // timestamp is a time in a body: RFC 3339, from the year 1 to 9999 in UTC as every database can keep it.
@@ -105,7 +113,7 @@ func (a *api) createToken(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if in.Type != nil && *in.Type != "personal" {
+	if in.Type != nil && *in.Type != sessions.Personal {
 		return reply{}, errs.New(errs.Invalid, `type must be "personal"`)
 	}
 	n := sessions.NewToken{ReadOnly: in.ReadOnly, Notes: in.Notes.Value, Restrict: in.Restrict.Value, CIDR: in.CIDR.Value}
@@ -116,15 +124,12 @@ func (a *api) createToken(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	u, err := a.Principals.User(r.Context(), r.who.User)
+	creator, err := a.tokenCreator(r)
 	if err != nil {
 		return reply{}, err
 	}
 	self := a.href("tokens", t.ID)
-	return created(self, hal.Resource{Links: hal.Self(self), Value: newToken{
-		tokenBody: newTokenBody(r.who, t), Key: key,
-		User: tokenCreator{u.DisplayName, u.Email, userPermissionsBody(a.Principals.UserPermissions(r.who, u))},
-	}})
+	return created(self, hal.Resource{Links: hal.Self(self), Value: newToken{tokenBody: newTokenBody(r.who, t), Key: key, User: creator}})
 }
 
 // listTokens serves GET /api/tokens: 200 and a page of the caller's tokens, newest first, without their keys.

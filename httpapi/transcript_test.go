@@ -220,7 +220,7 @@ var (
 	locked      = regexp.MustCompile(`"editingSession": "[0-9a-f]{32}"`)
 )
 
-var credential = regexp.MustCompile(`tc([st])\.[a-z]+\.[A-Za-z0-9_.-]{43,}`)
+var credential = regexp.MustCompile(`tc([stv])\.[a-z]+\.[A-Za-z0-9_.-]{43,}`)
 
 // named writes names for credentials, filled the other way round.
 func (s *script) named(text string) string {
@@ -247,7 +247,7 @@ func (s *script) named(text string) string {
 	})
 	return credential.ReplaceAllStringFunc(text, func(secret string) string {
 		if s.given[secret] == "" {
-			kind := map[byte]int{'s': 0, 't': 1}[secret[2]]
+			kind := map[byte]int{'s': 0, 't': 1, 'v': 1}[secret[2]]
 			s.counts[kind]++
 			s.given[secret] = fmt.Sprintf("<%s-%d>", [...]string{"SESSION", "TOKEN"}[kind], s.counts[kind])
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/cache"
 	"github.com/tenantcontent/tenantcontent/internal/limiter"
@@ -56,12 +57,20 @@ type Store interface {
 	InsertToken(ctx context.Context, tenant string, t Token) error
 	// Token returns a token and its user. It fails with errs.NotFound.
 	Token(ctx context.Context, tenant, id string) (Token, Holder, error)
-	// Tokens returns a page of a user's tokens: -createdAt (the default) or createdAt.
+	// Tokens returns a page of a user's personal tokens: -createdAt (the default) or createdAt.
 	Tokens(ctx context.Context, tenant, username string, q paging.Query) (paging.Page[Token], error)
-	// UserToken returns one of a user's tokens. It fails with errs.NotFound.
+	// UserToken returns one of a user's personal tokens. It fails with errs.NotFound.
 	UserToken(ctx context.Context, tenant, username, id string) (Token, error)
-	// DeleteToken fails with errs.NotFound when the user has no such token.
+	// DeleteToken fails with errs.NotFound when the user has no such personal token.
 	DeleteToken(ctx context.Context, tenant, username, id string) error
+	// EntityTokens returns a page of the tokens of an entity that have a type, sorted as Tokens sorts.
+	EntityTokens(ctx context.Context, tenant string, of entity.Key, tokenType string, q paging.Query) (paging.Page[Token], error)
+	// EntityToken returns one of them. It fails with errs.NotFound.
+	EntityToken(ctx context.Context, tenant string, of entity.Key, tokenType, id string) (Token, error)
+	// DeleteEntityToken fails with errs.NotFound when the entity has no such token of the type.
+	DeleteEntityToken(ctx context.Context, tenant string, of entity.Key, tokenType, id string) error
+	// DeleteTokensOf removes all tokens of some entities of a kind.
+	DeleteTokensOf(ctx context.Context, tenant string, kind entity.Kind, ids []string) error
 	// LiveTokens returns how many tokens of a user have not expired at a time.
 	LiveTokens(ctx context.Context, tenant, username string, at time.Time) (int, error)
 	// DeleteTokens removes the tokens of a user and returns their number.
@@ -97,6 +106,8 @@ type Options struct {
 	Now           func() time.Time // default time.Now
 	NewID         func() string    // of a token; default UUIDv7
 	NewSecret     func() string    // default 32 random bytes in base64url
+	// Apps is required for the tokens of apps.
+	Apps Apps
 	// Changes returns how often this process has changed what a tenant's credentials depend on: the number grows when the stores of
 	// sessions and principals commit. Credentials are kept in memory for up to a second while it stays the same. Default nil: every
 	// credential is looked up.
@@ -159,6 +170,7 @@ func hash(secret string) string {
 const (
 	sessionKind = "tcs"
 	tokenKind   = "tct"
+	visitorKind = "tcv" // of an AppView
 
 	maxCredential = 512 // bytes
 )
@@ -288,30 +300,41 @@ func (s *Service) session(ctx context.Context, tenant, id string) (actor.Actor, 
 	return a, err
 }
 
-// token returns the actor of the token with an id, if it is genuine.
+// token returns the actor of the personal token with an id, if it is genuine.
 func (s *Service) token(ctx context.Context, tenant, id string, from netip.Addr, genuine func(Token) bool) (actor.Actor, error) {
+	_, a, err := s.use(ctx, tenant, id, from, func(t Token) bool {
+		same := genuine(t)
+		return t.Type == Personal && same
+	})
+	return a, err
+}
+
+// use returns the token with an id and its user, if it is genuine, and counts the use. It asks genuine of the zero Token if there is
+// none, so that a refusal takes as long. Errors: errs.Unauthenticated, the same for every reason.
+func (s *Service) use(ctx context.Context, tenant, id string, from netip.Addr, genuine func(Token) bool) (Token, actor.Actor, error) {
 	found, err := s.tokens.Get(tenant, id, func() (l lookup[Token], err error) {
 		l.of, l.holder, err = s.o.Store.Token(ctx, tenant, id)
 		return l, err
 	})
 	if err != nil {
-		return actor.Actor{}, hide(err)
+		genuine(Token{})
+		return Token{}, actor.Actor{}, hide(err)
 	}
 	t, holder := found.of, found.holder
 	if !genuine(t) {
-		return actor.Actor{}, unauthenticated()
+		return Token{}, actor.Actor{}, unauthenticated()
 	}
 	if !t.admits(s.now(), from) {
 		s.uses.Add(tenant, id, Use{Blocked: 1})
-		return actor.Actor{}, unauthenticated()
+		return Token{}, actor.Actor{}, unauthenticated()
 	}
 	a, err := holder.actor(tenant)
 	if err != nil {
-		return actor.Actor{}, err
+		return Token{}, actor.Actor{}, err
 	}
 	s.uses.Add(tenant, id, Use{Requests: 1, LastAccessedAt: s.now()})
 	a.Token, a.ReadOnly = t.ID, t.ReadOnly
-	return a, nil
+	return t, a, nil
 }
 
 // hide returns the error for invalid credentials if there is no such session, and other errors as they are.

@@ -8,16 +8,23 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/escapes"
 	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
+// The types of tokens.
+const (
+	Personal = "personal" // acts for its user on every route
+	AppView  = "app-view" // shows one app to visitors, and authenticates nobody
+)
+
 // Token is an API token: a credential without a session, of the user who made it.
 type Token struct {
 	ID             string // UUID
-	Type           string // "personal"
+	Type           string // Personal or AppView
 	Username       string // the user who made it and for whom it acts
 	SecretHash     string // never leaves the store and this package
 	ReadOnly       bool   // GET and HEAD alone
@@ -26,8 +33,9 @@ type Token struct {
 	Host           *string
 	CIDR           *string // where it may be used from, when Restrict is "cidr"
 	Data           json.RawMessage
-	Requests       int64 // how often it was used
-	Blocked        int64 // how often it was refused for its address or time
+	Entity         entity.Key // that it is for; zero for a personal token
+	Requests       int64      // how often it was used
+	Blocked        int64      // how often it was refused for its address or time
 	LastAccessedAt *time.Time
 	ExpiresAt      *time.Time
 	CreatedAt      time.Time
@@ -36,7 +44,7 @@ type Token struct {
 
 // Version changes with every change of the row except its counters.
 func (t Token) Version() string {
-	return guard.Version(t.ID, t.ReadOnly, t.Notes, t.Restrict, t.Host, t.CIDR, t.Data, t.ExpiresAt, t.CreatedAt, t.UpdatedAt)
+	return guard.Version(t.ID, t.ReadOnly, t.Notes, t.Restrict, t.Host, t.CIDR, t.Data, string(t.Entity.Kind), t.Entity.ID, t.ExpiresAt, t.CreatedAt, t.UpdatedAt)
 }
 
 // Use is what is added to a token's counters.
@@ -70,7 +78,7 @@ func (s *Service) CreateToken(ctx context.Context, n NewToken) (t Token, credent
 	}
 	secret := s.o.NewSecret()
 	t = Token{
-		ID: s.o.NewID(), Type: "personal", Username: a.User, SecretHash: hash(secret), ReadOnly: n.ReadOnly, Notes: n.Notes,
+		ID: s.o.NewID(), Type: Personal, Username: a.User, SecretHash: hash(secret), ReadOnly: n.ReadOnly, Notes: n.Notes,
 		Restrict: n.Restrict, CIDR: n.CIDR, ExpiresAt: n.ExpiresAt, CreatedAt: now, UpdatedAt: now,
 	}
 	if err := s.o.Store.InsertToken(ctx, a.Tenant, t); err != nil {

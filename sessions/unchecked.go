@@ -3,6 +3,7 @@ package sessions
 import (
 	"context"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,11 +66,14 @@ func (u Unchecked) Resume(ctx context.Context, tenant, credential string, from n
 	return actor.Actor{}, unauthenticated()
 }
 
+// tokenKinds are the kinds of entities that tokens are for.
+var tokenKinds = []entity.Kind{AppKind}
+
 // FlushAll writes the counted uses of tokens of every tenant.
 func (u Unchecked) FlushAll(ctx context.Context) error { return u.s.uses.FlushAll(ctx) }
 
-// Hooks returns the count of tokens, and what is done with sessions and tokens: those of renamed users follow them and those of deleted ones go by
-// themselves, and Sweep removes the sessions that have ended.
+// Hooks returns the count of tokens, and what is done with sessions and tokens: those of renamed users follow them, those of deleted ones go by
+// themselves, tokens go with the entity that they are for, and Sweep removes the sessions that have ended.
 func (u Unchecked) Hooks() entity.Hooks {
 	return entity.Hooks{
 		Counts: entity.CountRows(100, "API tokens", u.s.o.Store.CountTokens),
@@ -81,6 +85,20 @@ func (u Unchecked) Hooks() entity.Hooks {
 			return []entity.Dependent{
 				{Count: entity.Count{N: tokens, Of: "API token"}, Rank: 3}, {Count: entity.Count{N: sessions, Of: "session"}, Rank: 3},
 			}, err
+		},
+		Deleted: func(ctx context.Context, tenant string, gone ...entity.Key) error {
+			of := map[entity.Kind][]string{}
+			for _, k := range gone {
+				if slices.Contains(tokenKinds, k.Kind) {
+					of[k.Kind] = append(of[k.Kind], k.ID)
+				}
+			}
+			for kind, ids := range of {
+				if err := u.s.o.Store.DeleteTokensOf(ctx, tenant, kind, ids); err != nil {
+					return err
+				}
+			}
+			return nil
 		},
 		Sweep: func(ctx context.Context, tenant string) (int, error) {
 			return u.s.o.Store.Sweep(ctx, tenant, u.s.now())

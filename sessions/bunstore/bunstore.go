@@ -12,6 +12,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/sessions"
@@ -59,7 +60,7 @@ var sessionTable = bunx.NewTable("tc_sessions", "x", []bunx.Column[session]{
 })
 
 // credentialTable is tokenTable for an authentication, which reads no more of a token than it needs.
-var credentialTable = tokenTable.Only("username", "secret_hash", "read_only", "restriction", "cidr", "expires_at")
+var credentialTable = tokenTable.Only("type", "username", "secret_hash", "read_only", "restriction", "cidr", "data", "entity_kind", "entity_id", "expires_at")
 
 var (
 	selectSession    = selectHolder(sessionTable.Name, sessionTable.Qualified)
@@ -158,6 +159,8 @@ var tokenTable = bunx.NewTable("tc_tokens", "x", []bunx.Column[token]{
 	{Name: "host", Field: func(t *token) any { return &t.Host }},
 	{Name: "cidr", Field: func(t *token) any { return &t.CIDR }},
 	{Name: "data", Field: func(t *token) any { return bunx.JSONOrNull(&t.Data) }},
+	{Name: "entity_kind", Field: func(t *token) any { return bunx.TextOrNull((*string)(&t.Entity.Kind)) }},
+	{Name: "entity_id", Field: func(t *token) any { return bunx.TextOrNull(&t.Entity.ID) }},
 	{Name: "requests", Field: func(t *token) any { return &t.Requests }},
 	{Name: "blocked", Field: func(t *token) any { return &t.Blocked }},
 	{Name: "last_accessed_at", Field: func(t *token) any { return bunx.TimeOrNull(&t.LastAccessedAt) }},
@@ -166,7 +169,7 @@ var tokenTable = bunx.NewTable("tc_tokens", "x", []bunx.Column[token]{
 	{Name: "updated_at", Field: func(t *token) any { return bunx.TimeOf(&t.UpdatedAt) }},
 })
 
-var selectToken = tokenTable.Select(`WHERE tenant_id = $1 AND username = $2 AND id = $3`)
+var selectToken = tokenTable.Select(`WHERE tenant_id = $1 AND username = $2 AND id = $3 AND entity_kind IS NULL`)
 
 // InsertToken implements sessions.Store.
 func (s *Store) InsertToken(ctx context.Context, tenant string, t sessions.Token) error {
@@ -191,7 +194,7 @@ var list = bunx.List[token]{
 // Tokens implements sessions.Store.
 func (s *Store) Tokens(ctx context.Context, tenant, username string, q paging.Query) (paging.Page[sessions.Token], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows := tokenTable.Rows(c).Where("x.tenant_id = ?", tenant).Where("x.username = ?", username)
+	rows := tokenTable.Rows(c).Where("x.tenant_id = ?", tenant).Where("x.username = ?", username).Where("x.entity_kind IS NULL")
 	page, err := bunx.Page(ctx, rows, list, func(t token) string { return t.ID }, q)
 	return paging.Map(page, func(t token) sessions.Token { return t.Token }), err
 }
@@ -207,8 +210,45 @@ func (s *Store) UserToken(ctx context.Context, tenant, username, id string) (ses
 func (s *Store) DeleteToken(ctx context.Context, tenant, username, id string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		s.announce(ctx, tenant)
-		n, err := c.Exec(ctx, `DELETE FROM tc_tokens WHERE tenant_id = $1 AND username = $2 AND id = $3`, tenant, username, id)
+		n, err := c.Exec(ctx, `DELETE FROM tc_tokens WHERE tenant_id = $1 AND username = $2 AND id = $3 AND entity_kind IS NULL`, tenant, username, id)
 		return bunx.Found(n, err, "Token")
+	})
+}
+
+const ofEntity = `WHERE tenant_id = $1 AND entity_kind = $2 AND entity_id = $3 AND type = $4 AND id = $5`
+
+var selectEntityToken = tokenTable.Select(ofEntity)
+
+// EntityTokens implements sessions.Store.
+func (s *Store) EntityTokens(ctx context.Context, tenant string, of entity.Key, tokenType string, q paging.Query) (paging.Page[sessions.Token], error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows := tokenTable.Rows(c).Where("x.tenant_id = ?", tenant).Where("x.entity_kind = ?", of.Kind).Where("x.entity_id = ?", of.ID).Where("x.type = ?", tokenType)
+	page, err := bunx.Page(ctx, rows, list, func(t token) string { return t.ID }, q)
+	return paging.Map(page, func(t token) sessions.Token { return t.Token }), err
+}
+
+// EntityToken implements sessions.Store.
+func (s *Store) EntityToken(ctx context.Context, tenant string, of entity.Key, tokenType, id string) (sessions.Token, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	t, err := tokenTable.Scan(c.Row(ctx, selectEntityToken, tenant, of.Kind, of.ID, tokenType, id))
+	return t.Token, bunx.Err(err, "Token")
+}
+
+// DeleteEntityToken implements sessions.Store.
+func (s *Store) DeleteEntityToken(ctx context.Context, tenant string, of entity.Key, tokenType, id string) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		s.announce(ctx, tenant)
+		n, err := c.Exec(ctx, `DELETE FROM tc_tokens `+ofEntity, tenant, of.Kind, of.ID, tokenType, id)
+		return bunx.Found(n, err, "Token")
+	})
+}
+
+// DeleteTokensOf implements sessions.Store.
+func (s *Store) DeleteTokensOf(ctx context.Context, tenant string, kind entity.Kind, ids []string) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		s.announce(ctx, tenant)
+		_, err := c.Exec(ctx, `DELETE FROM tc_tokens WHERE tenant_id = $1 AND entity_kind = $2 AND entity_id IN `+c.Among(3, 1), tenant, kind, bunx.Keys(ids))
+		return bunx.Err(err, "Token")
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/fieldtest"
 	"github.com/tenantcontent/tenantcontent/paging"
@@ -50,6 +51,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Stores) {
 		"ParallelCountsAllLand": testParallelCounts,
 		"Sweep":                 testSweep,
 		"OfUsers":               testOfUsers,
+		"EntityTokens":          testEntityTokens,
 		"Pages":                 testPages,
 		"FailedTxWritesNone":    testFailedTx,
 		"CanceledWritesNothing": testCanceled,
@@ -131,7 +133,7 @@ func testToken(t *testing.T, s Stores) {
 		Data: json.RawMessage(`{"a":["ü",1e400,{}]}`), Requests: 1 << 40, Blocked: 7, LastAccessedAt: &used, ExpiresAt: &end,
 		CreatedAt: monday, UpdatedAt: tuesday,
 	}
-	fieldtest.Full(t, full)
+	fieldtest.Full(t, full, "Entity") // see testEntityTokens
 	s.addToken(t, "acme", full, token(2, "jo"))
 	stored := s.stored(t, "acme", "jo")
 	is.Equal(stored[tokenID(1)], full)
@@ -140,7 +142,8 @@ func testToken(t *testing.T, s Stores) {
 	got, h, err := s.Token(ctx, "acme", tokenID(1)) // what a request needs, and no more than that
 	is.NoErr(err)
 	is.Equal(got, sessions.Token{
-		ID: full.ID, Username: "jo", SecretHash: "hash", ReadOnly: true, Restrict: full.Restrict, CIDR: full.CIDR, ExpiresAt: &end,
+		ID: full.ID, Type: "personal", Username: "jo", SecretHash: "hash", ReadOnly: true, Restrict: full.Restrict, CIDR: full.CIDR,
+		Data: full.Data, ExpiresAt: &end,
 	})
 	is.Equal(h, sessions.Holder{Username: "jo", Enabled: true})
 }
@@ -504,4 +507,78 @@ func testCanceled(t *testing.T, s Stores) {
 	_, _, err := s.Session(t.Context(), "acme", "a")
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 	is.Equal(len(s.stored(t, "acme", "jo")), 0)
+}
+
+// testEntityTokens: the tokens of an entity are apart from the personal ones, and go with the entity and their user.
+func testEntityTokens(t *testing.T, s Stores) {
+	is, ctx := is.New(t), t.Context()
+	app := func(id string) entity.Key { return entity.Key{Kind: "app", ID: id} }
+	of := func(n int, user, id string) sessions.Token {
+		x := token(n, user)
+		x.Type, x.Entity, x.Data = sessions.AppView, app(id), json.RawMessage(`{"roles":["editor"]}`)
+		x.CreatedAt = monday.Add(time.Duration(n) * time.Minute)
+		return x
+	}
+	other := of(6, "jo", "a")
+	other.Type = "webhook"
+	assistant := of(7, "jo", "a")
+	assistant.Entity.Kind = "assistant"
+	s.addToken(t, "acme", token(1, "jo"), of(2, "jo", "a"), of(3, "kim", "a"), of(4, "jo", "b"), of(5, "jo", "c"), other, assistant)
+	s.addToken(t, "evil", of(2, "jo", "a"))
+	listed := func(tenant string, of entity.Key, tokenType string) (ids []string) {
+		t.Helper()
+		page, err := s.EntityTokens(ctx, tenant, of, tokenType, paging.Query{Limit: 9})
+		is.NoErr(err)
+		is.Equal(page.Total, len(page.Rows))
+		for _, x := range page.Rows {
+			ids = append(ids, x.ID)
+		}
+		return ids
+	}
+	page, err := s.EntityTokens(ctx, "acme", app("a"), sessions.AppView, paging.Query{Limit: 1})
+	is.NoErr(err)
+	is.Equal(page.Total, 2)
+	is.Equal(page.Rows, []sessions.Token{of(3, "kim", "a")})
+	is.Equal(listed("acme", app("a"), sessions.AppView), []string{tokenID(3), tokenID(2)})
+	is.Equal(listed("acme", app("a"), "webhook"), []string{tokenID(6)})
+	is.Equal(listed("acme", assistant.Entity, sessions.AppView), []string{tokenID(7)})
+	is.Equal(len(s.stored(t, "acme", "jo")), 1) // the personal one
+	_, err = s.UserToken(ctx, "acme", "jo", tokenID(2))
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+	is.Equal(errs.CodeOf(s.DeleteToken(ctx, "acme", "jo", tokenID(2))), errs.NotFound)
+	one, err := s.EntityToken(ctx, "acme", app("a"), sessions.AppView, tokenID(2))
+	is.NoErr(err)
+	is.Equal(one, of(2, "jo", "a"))
+	x, _, err := s.Token(ctx, "acme", tokenID(2))
+	is.NoErr(err)
+	is.Equal(x.Type, sessions.AppView)
+	is.Equal(x.Entity, app("a"))
+	is.Equal(x.Data, one.Data)
+
+	for _, at := range []struct {
+		tenant string
+		of     entity.Key
+		kind   string
+		id     string
+	}{
+		{"acme", app("b"), sessions.AppView, tokenID(2)}, {"acme", app("a"), sessions.AppView, tokenID(1)}, {"evil", app("a"), sessions.AppView, tokenID(3)},
+		{"acme", app("a"), "webhook", tokenID(2)}, {"acme", assistant.Entity, sessions.AppView, tokenID(2)},
+	} {
+		is.Equal(errs.CodeOf(s.DeleteEntityToken(ctx, at.tenant, at.of, at.kind, at.id)), errs.NotFound)
+		_, err := s.EntityToken(ctx, at.tenant, at.of, at.kind, at.id)
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+	}
+	is.NoErr(s.DeleteEntityToken(ctx, "acme", app("a"), sessions.AppView, tokenID(2)))
+	is.Equal(listed("acme", app("a"), sessions.AppView), []string{tokenID(3)})
+	is.NoErr(s.DeleteTokensOf(ctx, "acme", "app", []string{"a", "b", "none"}))
+	is.Equal(listed("acme", app("a"), sessions.AppView), nil)
+	is.Equal(listed("acme", app("a"), "webhook"), nil)
+	is.Equal(listed("acme", app("b"), sessions.AppView), nil)
+	is.Equal(listed("acme", app("c"), sessions.AppView), []string{tokenID(5)})
+	is.Equal(listed("acme", assistant.Entity, sessions.AppView), []string{tokenID(7)})
+	is.Equal(listed("evil", app("a"), sessions.AppView), []string{tokenID(2)})
+	is.Equal(len(s.stored(t, "acme", "jo")), 1)
+	n, err := s.DeleteTokens(ctx, "acme", "jo") // all of the user's
+	is.NoErr(err)
+	is.Equal(n, 3)
 }
