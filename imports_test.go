@@ -38,7 +38,7 @@ var mayImport = []rule{
 	{"internal/sqlitesafe", "internal/limiter"},
 	{"actor blobs entity hal paging internal/guard internal/keyring internal/limiter", "errs"},
 	{"drafts shares", "errs actor internal/guard"},
-	{"files libraries", "errs blobs entity paging internal/guard internal/uuids"},
+	{"files libraries", "errs blobs entity paging internal/cache internal/guard internal/uuids"},
 	{"apps/manifest", "errs libraries shares internal/escapes"},
 	{"apps/view", "errs"},
 	{"internal/bunx", "errs paging internal/fold"},

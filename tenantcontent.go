@@ -194,7 +194,8 @@ func Open(c Config) (*App, error) {
 
 // build builds the services, each after those that it needs, and fills the registry.
 func (app *App) build(c Config, keys *keyring.Ring) (err error) {
-	var rights, settings cache.Counter // count changes of users, teams, sessions and tokens, and of tenants
+	// These count changes of users, teams, sessions and tokens, of tenants, and of apps, their shares and the files of libraries.
+	var rights, settings, shown cache.Counter
 	blobs, directory, logins := blobstore.New(c.DB), principalstore.New(c.DB).Notify(rights.Bump), domainstore.New(c.DB)
 	if app.Inputs, err = inputs.New(c.InputEditors...); err != nil {
 		return err
@@ -217,10 +218,10 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	app.Downloads = downloads.New(downloads.Options{Store: filestore.Downloads(c.DB), Blobs: blobs, Now: c.Now, NewID: c.NewID})
 	others := append(app.Principals.Unchecked().Types(), app.AIInstructions.Unchecked().Type())
 	libraryFiles := libraries.New(libraries.Options{
-		Store: librarystore.New(c.DB), Blobs: blobs, Limit: c.MaxUpload, Now: c.Now, NewID: c.NewID,
+		Store: librarystore.New(c.DB).Notify(shown.Bump), Changes: shown.Of, Blobs: blobs, Limit: c.MaxUpload, Now: c.Now, NewID: c.NewID,
 	})
 	app.Apps = apps.New(apps.Options{
-		Store: appstore.New(c.DB), Files: libraryFiles, MaxFile: c.MaxAppFile, Directory: directory, Keys: keys, Licensed: app.Tenants.Unchecked().Licensed,
+		Store: appstore.New(c.DB).Notify(shown.Bump), Changes: shown.Of, Files: libraryFiles, MaxFile: c.MaxAppFile, Directory: directory, Keys: keys, Licensed: app.Tenants.Unchecked().Licensed,
 		Registry: app.registry, CanonicalName: app.Principals.Unchecked().CanonicalName, Now: c.Now, NewID: c.NewID,
 	})
 	appType := app.Apps.Unchecked().Type()

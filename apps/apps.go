@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/drafts"
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/cache"
 	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/internal/tally"
 	"github.com/tenantcontent/tenantcontent/libraries"
@@ -213,6 +214,7 @@ type Service struct {
 	views *tally.Tally[View, Views]
 
 	manifests manifests
+	opened    *cache.Cache[opened] // by app and viewer
 }
 
 // Options configure a Service. Store, Files, Directory, Keys and Licensed are required.
@@ -231,6 +233,9 @@ type Options struct {
 	CanonicalName func(ctx context.Context, tenant, name string) (string, error)
 	Now           func() time.Time // default time.Now
 	NewID         func() string    // default UUIDv7
+	// Changes returns how often this process has changed a tenant's apps and their shares: the number grows when the Store commits.
+	// View and ViewFile look an app up once a second while it stays the same. Default nil: each time.
+	Changes func(tenant string) uint64
 }
 
 // New returns a Service.
@@ -244,7 +249,7 @@ func New(o Options) *Service {
 	if o.NewID == nil {
 		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
 	}
-	return &Service{store: o.Store, files: o.Files, o: o, views: tally.New(Views.plus, func(ctx context.Context, tenant string, counted map[View]Views) error {
+	return &Service{store: o.Store, files: o.Files, o: o, opened: cache.New[opened](o.Changes), views: tally.New(Views.plus, func(ctx context.Context, tenant string, counted map[View]Views) error {
 		return o.Store.AddViews(ctx, tenant, counted)
 	})}
 }

@@ -98,17 +98,31 @@ func (s *Service) ViewFile(ctx context.Context, id, path string) (libraries.File
 	if private(path) {
 		return libraries.File{}, nil, errs.New(errs.NotFound, "File not found.")
 	}
-	return s.files.Open(ctx, a.Tenant, app.LibraryID, path)
+	return s.files.OpenCached(ctx, a.Tenant, app.LibraryID, path)
 }
 
-// run returns an app that an actor may run, also with a token that can only read.
+// opened is an app with the grant of somebody who sees it. Requests share it, so what it points to must not be changed.
+type opened struct {
+	app   App
+	grant shares.Grant
+}
+
+// run returns an app that an actor may run, also with a token that can only read. A page loads many files at once: the app and the
+// grant, not what the actor may do with them, may be those of a second ago if another process has changed them since.
 func (s *Service) run(ctx context.Context, a actor.Actor, id string) (App, shares.Grant, error) {
-	app, grant, err := s.find(ctx, a, id)
+	viewer := strings.Join(append([]string{id}, shares.Principals(a)...), "\x00")
+	o, err := s.opened.Get(a.Tenant, viewer, func() (o opened, err error) {
+		o.app, o.grant, err = s.find(ctx, a, id)
+		return o, err
+	})
 	if err != nil {
 		return App{}, shares.Grant{}, err
 	}
+	if !sees(a, o.app, o.grant) {
+		return App{}, shares.Grant{}, notFound()
+	}
 	a.ReadOnly = false
-	return app, grant, toRun.check(a, app, grant)
+	return o.app, o.grant, toRun.check(a, o.app, o.grant)
 }
 
 // private reports whether no page may load a file.
@@ -172,7 +186,7 @@ const maxManifests = 500
 // manifest returns the manifest of an app, the zero Manifest if it has none. Errors: errs.Unprocessable.
 func (s *Service) manifest(ctx context.Context, app App) (manifest.Manifest, error) {
 	for _, name := range manifest.Files() {
-		f, err := s.files.Get(ctx, app.Tenant, app.LibraryID, name)
+		f, err := s.files.GetCached(ctx, app.Tenant, app.LibraryID, name)
 		if errs.CodeOf(err) == errs.NotFound {
 			continue
 		}
@@ -188,7 +202,7 @@ func (s *Service) manifest(ctx context.Context, app App) (manifest.Manifest, err
 }
 
 func (s *Service) readManifest(ctx context.Context, app App, name string) (manifest.Manifest, error) {
-	f, r, err := s.files.Open(ctx, app.Tenant, app.LibraryID, name)
+	f, r, err := s.files.OpenCached(ctx, app.Tenant, app.LibraryID, name)
 	if err != nil {
 		return manifest.Manifest{}, err
 	}

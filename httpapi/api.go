@@ -112,6 +112,7 @@ type api struct {
 	router       *router
 	byName       map[string]*Route
 	plurals      map[entity.Kind]string // see pluralsOf
+	policies     policies
 	crossOrigin  *http.CrossOriginProtection
 	secureCookie bool
 	mount        string // path of BaseURL, without a slash at its end

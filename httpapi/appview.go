@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"io"
-	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -13,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/julienschmidt/httprouter"
 
@@ -94,11 +94,43 @@ func escapedViewPath(r *http.Request) string {
 // setViewHeaders sets the headers that every answer of a view has, refusals too: a page reads why its call was refused.
 func (a *api) setViewHeaders(h http.Header, r *http.Request, params httprouter.Params) {
 	token, _ := viewPath(escapedViewPath(r))
-	for name, value := range view.Headers("application/json", view.Policy(a.viewBase(params.ByName("id"), token), false), token == "") {
+	policy, known := a.policies.get(params.ByName("id"), token)
+	if !known {
+		policy = view.Policy(a.viewBase(params.ByName("id"), token), false)
+	}
+	for name, value := range view.Headers("application/json", policy, token == "") {
 		if name != "Content-Type" {
 			h.Set(name, value)
 		}
 	}
+}
+
+// policies caches the policies of pages, by the app and the view token in their paths.
+type policies struct {
+	mu  sync.RWMutex
+	all map[policyKey]string
+}
+
+type policyKey struct{ app, token string }
+
+// maxPolicies is how many policies are kept.
+const maxPolicies = 2000
+
+func (p *policies) get(app, token string) (string, bool) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	policy, ok := p.all[policyKey{app, token}]
+	return policy, ok
+}
+
+// put keeps the policy of a token that is valid: what anybody sends is not kept.
+func (p *policies) put(app, token, policy string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.all == nil || len(p.all) >= maxPolicies {
+		p.all = map[policyKey]string{}
+	}
+	p.all[policyKey{app, token}] = policy
 }
 
 // viewBase returns the URL below which the pages of an app have all that is theirs; without a token, that of nothing but files.
@@ -321,8 +353,14 @@ func (a *api) getAppViewFile(r *request) (reply, error) {
 		return a.visitedPage(r, f, content)
 	}
 	answer, err := file(f.Version(), f.ContentType, "", f.UpdatedAt, content)
-	maps.Copy(answer.header, view.Headers(f.ContentType, view.Policy(a.viewBase(r.param("id"), r.token), false), r.token == ""))
+	inline := false
+	if answer.header["Content-Type"], inline = view.ContentType(f.ContentType); !inline {
+		answer.header["Content-Disposition"] = "attachment"
+	}
 	answer.header["Vary"] = "Accept, Sec-Fetch-Mode"
+	if _, known := a.policies.get(r.param("id"), r.token); !known && r.token != "" {
+		a.policies.put(r.param("id"), r.token, view.Policy(a.viewBase(r.param("id"), r.token), false))
+	}
 	return answer, err
 }
 

@@ -266,3 +266,46 @@ func TestAppViewContext(t *testing.T) {
 	is.Equal(w.do(t, "mia", "GET", one+"/view?role=approver", "").status, http.StatusForbidden)
 	is.Equal(w.do(t, "mia", "GET", one+"/view?print=x", "").status, http.StatusBadRequest)
 }
+
+// TestAppViewIsFresh: pages load what was written last, and nobody loads what is closed to them now, though what they load is kept
+// in memory.
+func TestAppViewIsFresh(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open)
+		app := sales(t, w, "Sales")
+		base := opened(t, w, "mia", app)
+		get := func() answer { return w.do(t, "", "GET", base+"a.js", "") }
+		first := get()
+		is.Equal(first.body, "export default 1")
+		w.must(t, "dana", "PUT", "/api/apps/"+app+"/contents/a.js", "export default 2", "Content-Type: text/javascript")
+		is.Equal(w.do(t, "", "GET", base+"a.js", "", "If-None-Match: "+first.header.Get("Etag")).body, "export default 2")
+		w.must(t, "dana", "DELETE", "/api/apps/"+app+"/contents/a.js", "")
+		is.Equal(get().status, 404)
+		w.must(t, "dana", "PUT", "/api/apps/"+app+"/contents/a.js", "export default 3", "Content-Type: text/javascript")
+		is.Equal(get().body, "export default 3")
+
+		w.must(t, "dana", "PUT", "/api/apps/"+app+"/contents/informer.yaml", "roles: [viewer]\n", "Content-Type: application/yaml")
+		is.Equal(w.do(t, "", "GET", base+"api/colors", "").status, 403)
+		draft := read[struct{ ID string }](t, w.must(t, "dana", "POST", "/api/apps/"+app+"/_edit", "")).ID
+		w.must(t, "dana", "PUT", "/api/apps/"+draft+"/contents/a.js", "export default 4", "Content-Type: text/javascript")
+		is.Equal(get().body, "export default 3")
+		w.must(t, "dana", "POST", "/api/apps/"+app+"/draft/_commit", "")
+		is.Equal(get().body, "export default 4")
+
+		share := "/api/apps/" + app + "/shares/mia"
+		w.must(t, "admin", "PUT", share, `{"accessLevel": 0}`)
+		is.Equal(get().status, 404)
+		w.must(t, "admin", "PUT", share, `{"accessLevel": 1}`)
+		is.Equal(get().status, 200)
+		w.must(t, "admin", "DELETE", share, "")
+		is.Equal(get().status, 404)
+		w.must(t, "admin", "PUT", share, `{"accessLevel": 1}`)
+		is.Equal(get().status, 200)
+		w.must(t, "dana", "DELETE", "/api/apps/"+app, "")
+		is.Equal(get().status, 404)
+		w.must(t, "dana", "POST", "/api/apps/"+app+"/_restore", "")
+		is.Equal(get().status, 200)
+		w.must(t, "admin", "PUT", "/api/users/mia", `{"enabled": false}`)
+		is.Equal(get().status, 401)
+	})
+}

@@ -128,5 +128,8 @@ func (a *api) finish(w *response, r *http.Request) {
 	case p != nil:
 		a.fail(w, r, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
 	}
+	if !a.Log.Enabled(r.Context(), slog.LevelDebug) {
+		return
+	}
 	a.Log.DebugContext(r.Context(), "request", "request", w.id, "client", clientOf(r), "method", r.Method, "path", loggedPath(r.URL.Path), "status", w.status)
 }

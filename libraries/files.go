@@ -1,6 +1,7 @@
 package libraries
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -17,6 +18,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/blobs"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/cache"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -27,6 +29,9 @@ type Files struct {
 	limit int64
 	now   func() time.Time
 	newID func() string
+
+	named    *cache.Cache[*File] // by library and path; nil for a file that is not there
+	contents *cache.Bytes
 }
 
 // Options configure Files. Store and Blobs are required.
@@ -36,7 +41,16 @@ type Options struct {
 	Limit int64            // bytes of a file; default 256 MiB
 	Now   func() time.Time // default time.Now
 	NewID func() string    // default UUIDv7
+	// Changes returns how often this process has changed the files of a tenant's libraries: the number grows when the Store commits.
+	// GetCached and OpenCached look files up once a second while it stays the same. Default nil: each time.
+	Changes func(tenant string) uint64
 }
+
+// What OpenCached keeps in memory.
+const (
+	maxContents = 32 << 20  // bytes of all contents
+	maxContent  = 256 << 10 // bytes of one; a larger file is read from the store
+)
 
 // New returns Files.
 func New(o Options) *Files {
@@ -49,7 +63,10 @@ func New(o Options) *Files {
 	if o.NewID == nil {
 		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
 	}
-	return &Files{store: o.Store, blobs: o.Blobs, limit: o.Limit, now: o.Now, newID: o.NewID}
+	return &Files{
+		store: o.Store, blobs: o.Blobs, limit: o.Limit, now: o.Now, newID: o.NewID,
+		named: cache.New[*File](o.Changes), contents: cache.NewBytes(maxContents),
+	}
 }
 
 // Page returns a page of a library's files, sorted by path (the default) or updatedAt. Errors: errs.Invalid for a sort or cursor
@@ -147,6 +164,56 @@ func (l *Files) Open(ctx context.Context, tenant, library, path string) (File, b
 		}
 	}
 }
+
+// GetCached is Get for readers who may see a file as it was a second ago: what another process has changed since then is not seen,
+// and in a transaction neither is what that has changed. What this process has committed is seen at once.
+func (l *Files) GetCached(ctx context.Context, tenant, library, path string) (File, error) {
+	f, err := l.named.Get(tenant, library+"/"+path, func() (*File, error) {
+		f, err := l.Get(ctx, tenant, library, path)
+		if errs.CodeOf(err) == errs.NotFound {
+			return nil, nil
+		}
+		return &f, err
+	})
+	switch {
+	case err != nil:
+		return File{}, err
+	case f == nil:
+		return File{}, errs.New(errs.NotFound, "File not found.")
+	}
+	return *f, nil
+}
+
+// OpenCached is Open for the readers of GetCached. The bytes of small files are kept in memory.
+func (l *Files) OpenCached(ctx context.Context, tenant, library, path string) (File, io.ReadSeekCloser, error) {
+	f, err := l.GetCached(ctx, tenant, library, path)
+	if err != nil {
+		return File{}, nil, err
+	}
+	if content, ok := l.contents.Get(tenant, f.ContentID); ok {
+		return f, inMemory{bytes.NewReader(content)}, nil
+	}
+	r, err := l.blobs.Open(ctx, tenant, f.ContentID)
+	if errs.CodeOf(err) == errs.NotFound { // replaced meanwhile, and its bytes removed
+		return l.Open(ctx, tenant, library, path)
+	}
+	if err != nil || r.Info().Size > maxContent {
+		return f, r, err
+	}
+	content := make([]byte, r.Info().Size)
+	_, err = io.ReadFull(r, content)
+	if err := errors.Join(err, r.Close()); err != nil {
+		return File{}, nil, err
+	}
+	l.contents.Put(tenant, f.ContentID, content) // which no other content ever has
+	return f, inMemory{bytes.NewReader(content)}, nil
+}
+
+// inMemory is a content that is kept in memory.
+type inMemory struct{ *bytes.Reader }
+
+// Close implements io.Closer.
+func (inMemory) Close() error { return nil }
 
 // Put writes a file of a library, over the one with its path. Without a content type it gets that of the path's extension. r is
 // read before lock is called, which begins the transaction that names the file: it locks the library and checks that the

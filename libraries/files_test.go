@@ -20,6 +20,7 @@ import (
 	blobstore "github.com/tenantcontent/tenantcontent/blobs/bunstore"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/cache"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 	"github.com/tenantcontent/tenantcontent/libraries"
 	"github.com/tenantcontent/tenantcontent/libraries/bunstore"
@@ -482,6 +483,73 @@ func TestCompare(t *testing.T) {
 			if !strings.Contains(errs.MessageOf(err), says) {
 				t.Error(errs.MessageOf(err))
 			}
+		}
+	})
+}
+
+// countingBlobs counts how often blobs are opened.
+type countingBlobs struct {
+	blobs.Store
+	opened int
+}
+
+func (c *countingBlobs) Open(ctx context.Context, tenant, id string) (blobs.Reader, error) {
+	c.opened++
+	return c.Store.Open(ctx, tenant, id)
+}
+
+// TestOpenCached: readers of pages see what this process has committed at once, what another one has a second later, and read the bytes
+// of a small file once.
+func TestOpenCached(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, db := is.New(t), open(t)
+		var changes cache.Counter
+		bytes := &countingBlobs{Store: blobstore.New(db)}
+		here := libraries.New(libraries.Options{Store: bunstore.New(db).Notify(changes.Bump), Changes: changes.Of, Blobs: bytes})
+		other := libraries.New(libraries.Options{Store: bunstore.New(db), Blobs: bytes})
+		text := func(library, path string) string {
+			f, r, err := here.OpenCached(t.Context(), "acme", library, path)
+			if errs.CodeOf(err) == errs.NotFound {
+				return "none"
+			}
+			is.NoErr(err)
+			defer func() { _ = r.Close() }()
+			all, err := io.ReadAll(r)
+			is.NoErr(err)
+			is.Equal(int(f.Size), len(all))
+			return string(all)
+		}
+		is.Equal(text("l1", "a.js"), "none")
+		put(t, here, "l1", "a.js", "one")
+		is.Equal(text("l1", "a.js"), "one")
+		is.Equal(text("l2", "a.js"), "none") // of another library
+		_, _, err := here.OpenCached(t.Context(), "evil", "l1", "a.js")
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+		before := bytes.opened
+		is.Equal(text("l1", "a.js"), "one")
+		is.Equal(bytes.opened, before)
+
+		put(t, here, "l1", "a.js", "two")
+		is.Equal(text("l1", "a.js"), "two")
+		is.NoErr(here.Delete(t.Context(), "acme", "l1", "a.js", free))
+		is.Equal(text("l1", "a.js"), "none")
+		put(t, here, "l2", "a.js", "three")
+		is.NoErr(here.Copy(t.Context(), "acme", "l2", "l1"))
+		is.Equal(text("l1", "a.js"), "three")
+		is.NoErr(here.Remove(t.Context(), "acme", []string{"l1"}))
+		is.Equal(text("l1", "a.js"), "none")
+
+		put(t, other, "l1", "a.js", "four") // by another process
+		for end := time.Now().Add(time.Minute); text("l1", "a.js") != "four"; time.Sleep(10 * time.Millisecond) {
+			is.True(time.Now().Before(end))
+		}
+
+		large := strings.Repeat("x", 300<<10)
+		put(t, here, "l1", "large.js", large)
+		for range 2 {
+			before = bytes.opened
+			is.Equal(text("l1", "large.js"), large)
+			is.Equal(bytes.opened, before+1) // a large one is not kept
 		}
 	})
 }

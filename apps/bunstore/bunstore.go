@@ -18,13 +18,31 @@ import (
 
 // Store implements apps.Store.
 type Store struct {
-	db     *bun.DB
-	shares shares.Store
+	db      *bun.DB
+	shares  *sharestore.Store
+	changed func(tenant string)
 }
 
 // New returns a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store {
 	return &Store{db: db, shares: sharestore.New(db, "tc_app_shares", "app-share")}
+}
+
+// Notify makes the store call changed after each commit that changes rows of apps or shares. Views and favorites are none.
+func (s *Store) Notify(changed func(tenant string)) *Store {
+	s.changed = changed
+	s.shares.Notify(changed)
+	return s
+}
+
+// write does as bunx.Write and calls the function of Notify.
+func (s *Store) write(ctx context.Context, tenant string, fn func(ctx context.Context, c bunx.Conn) error) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		if s.changed != nil {
+			bunx.AfterCommit(ctx, func() { s.changed(tenant) })
+		}
+		return fn(ctx, c)
+	})
 }
 
 // row is a row of tc_apps.
@@ -187,7 +205,7 @@ func (s *Store) Drafted(ctx context.Context, tenant string, ids []string) (map[s
 
 // Insert implements apps.Store.
 func (s *Store) Insert(ctx context.Context, tenant string, a apps.App) error {
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if err := holdOwner(ctx, c, tenant, a.OwnerID); err != nil {
 			return err
 		}
@@ -213,7 +231,7 @@ func put(ctx context.Context, c bunx.Conn, tenant string, all []apps.App, what, 
 // Update implements apps.Store.
 func (s *Store) Update(ctx context.Context, tenant string, at apps.Lookup, edit func(*apps.App) error) (apps.App, error) {
 	var a apps.App
-	err := bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) (err error) {
+	err := s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) (err error) {
 		if a, err = get(ctx, c, tenant, at, c.ForUpdate()); err != nil {
 			return err
 		}
@@ -269,7 +287,7 @@ func (s *Store) Remove(ctx context.Context, tenant string, ids []string) (gone [
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	err = s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if _, err := s.LockSome(ctx, tenant, ids); err != nil {
 			return err
 		}
@@ -295,7 +313,7 @@ func (s *Store) Remove(ctx context.Context, tenant string, ids []string) (gone [
 
 // SetShared implements apps.Store.
 func (s *Store) SetShared(ctx context.Context, tenant string, ids []string) error {
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx, `UPDATE tc_apps SET shared = EXISTS (SELECT 1 FROM tc_app_shares s WHERE s.tenant_id = $1 AND s.entity_id = tc_apps.id
 			AND s.access_level > 0) WHERE tenant_id = $1 AND id IN `+c.Among(2, 1), tenant, bunx.Keys(ids))
 		return bunx.Err(err, noun)

@@ -69,7 +69,7 @@ func (s *Store) PutAll(ctx context.Context, tenant string, all []apps.App, yield
 	if len(all) == 0 {
 		return nil
 	}
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if len(yield) > 0 {
 			_, err := c.Exec(ctx, `UPDATE tc_apps SET slug = NULL WHERE tenant_id = $1 AND slug IS NOT NULL AND id IN `+c.Among(2, 1),
 				tenant, bunx.Keys(yield))
@@ -98,7 +98,7 @@ func (s *Store) Owners(ctx context.Context, tenant string) ([]string, error) {
 
 // RenameUsers implements apps.Store.
 func (s *Store) RenameUsers(ctx context.Context, tenant string, names map[string]string) error {
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for _, column := range []string{"owner_id", "editing_locked_by"} {
 			if err := c.Rename(ctx, tenant, "tc_apps", column, names); err != nil {
 				return bunx.Err(err, slugTaken)
@@ -119,7 +119,7 @@ func (s *Store) OwnedDrafts(ctx context.Context, tenant, owner string) ([]apps.A
 
 // Reassign implements apps.Store.
 func (s *Store) Reassign(ctx context.Context, tenant, from, to string, at time.Time) (moved []apps.App, err error) {
-	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	err = s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		rows, err := c.Rows(ctx, `SELECT id FROM tc_apps WHERE tenant_id = $1 AND owner_id = $2 ORDER BY id`+c.ForUpdate(), tenant, from)
 		if _, err := bunx.Scan(rows, err, text); err != nil {
 			return bunx.Err(err, noun)

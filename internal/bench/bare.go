@@ -10,6 +10,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	blobstore "github.com/tenantcontent/tenantcontent/blobs/bunstore"
 	"github.com/tenantcontent/tenantcontent/colors"
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
@@ -19,10 +20,15 @@ import (
 // written by hand. They answer what the service answers.
 func bareHandlers(bdb *bun.DB) http.Handler {
 	db := bdb.DB
+	blobs := blobstore.New(bdb)
 	lite := bdb.Dialect().Name().String() == "sqlite"
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var err error
 		switch key, one := strings.CutPrefix(r.URL.Path, "/api/colors/"); {
+		case strings.Contains(r.URL.Path, "/view/-/"):
+			bareView(w, r)
+		case strings.Contains(r.URL.Path, "/contents/"):
+			err = bareDownload(r.Context(), db, blobs, r.URL.Path, w)
 		case !one:
 			err = bareList(r.Context(), db, w)
 		case r.Method == http.MethodGet:

@@ -61,12 +61,17 @@ func (w *world) unchanged(n int, path string) (result, error) {
 
 // send sends one request as the superuser.
 func (w *world) send(method, path, body string) (*http.Response, error) {
+	return w.sendAs("application/json", method, path, body)
+}
+
+// sendAs is send for a body of a media type.
+func (w *world) sendAs(mediaType, method, path, body string) (*http.Response, error) {
 	r, err := http.NewRequest(method, "http://"+w.ours+path, strings.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
 	r.Header.Set("Authorization", "Bearer "+w.token)
-	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Content-Type", mediaType)
 	answer, err := http.DefaultClient.Do(r)
 	if err == nil && answer.StatusCode >= 300 {
 		text, _ := io.ReadAll(answer.Body)

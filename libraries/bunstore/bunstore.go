@@ -18,10 +18,29 @@ import (
 )
 
 // Store implements libraries.Store.
-type Store struct{ db *bun.DB }
+type Store struct {
+	db      *bun.DB
+	changed func(tenant string)
+}
 
 // New returns a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
+
+// Notify makes the store call changed after each commit that changes the files of a library.
+func (s *Store) Notify(changed func(tenant string)) *Store {
+	s.changed = changed
+	return s
+}
+
+// write does as bunx.Write and calls the function of Notify.
+func (s *Store) write(ctx context.Context, tenant string, fn func(ctx context.Context, c bunx.Conn) error) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		if s.changed != nil {
+			bunx.AfterCommit(ctx, func() { s.changed(tenant) })
+		}
+		return fn(ctx, c)
+	})
+}
 
 // file is a row of tc_library_files.
 type file struct {
@@ -94,7 +113,7 @@ func (s *Store) All(ctx context.Context, tenant, library string) ([]libraries.Fi
 
 // Put implements libraries.Store.
 func (s *Store) Put(ctx context.Context, tenant, library string, f libraries.File) (libraries.File, error) {
-	err := bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	err := s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		replaced, err := clash(ctx, c, tenant, library, f.Path)
 		if err != nil {
 			return err
@@ -166,7 +185,7 @@ func clash(ctx context.Context, c bunx.Conn, tenant, library, path string) (repl
 // Delete implements libraries.Store. A condition is checked after the row has been removed, which is undone if it does not
 // hold.
 func (s *Store) Delete(ctx context.Context, tenant, library, path string, at time.Time) error {
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		var f libraries.File
 		err := c.One(ctx, "File", `DELETE FROM tc_library_files WHERE tenant_id = $1 AND library_id = $2 AND path = $3
 			RETURNING content_id, content_type`, []any{tenant, library, path}, &f.ContentID, &f.ContentType)
@@ -182,7 +201,7 @@ func (s *Store) Delete(ctx context.Context, tenant, library, path string, at tim
 
 // Remove implements libraries.Store.
 func (s *Store) Remove(ctx context.Context, tenant string, all []string, at time.Time) error {
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx, `INSERT INTO tc_library_released (tenant_id, content_id, library_id, released_at)
 			SELECT DISTINCT tenant_id, content_id, library_id, `+instant(c)+` FROM tc_library_files WHERE tenant_id = $1 AND library_id IN `+c.Among(2, 1)+
 			overwriteRelease, tenant, bunx.Keys(all), bunx.At(at))

@@ -15,10 +15,14 @@ var copyAll = `INSERT INTO tc_library_files (tenant_id, library_id, folded, ` + 
 
 // Copy implements libraries.Store.
 func (s *Store) Copy(ctx context.Context, tenant, from, to string) error {
-	return bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	err := bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx, copyAll, tenant, from, to)
 		return bunx.Err(err, "File")
 	})
+	if err == nil && s.changed != nil {
+		bunx.AfterCommit(ctx, func() { s.changed(tenant) })
+	}
+	return err
 }
 
 // changed returns the condition of files that the library in argument $n has not got, or has got otherwise. PostgreSQL hashes the
@@ -31,7 +35,7 @@ func changed(n string) string {
 // Replace implements libraries.Store. Changed files leave the library, those of the other library take their places, and what that
 // has then are the unchanged ones. So paths never clash, and the rows of unchanged files stay.
 func (s *Store) Replace(ctx context.Context, tenant, library, by string, at time.Time) error {
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for _, step := range []struct {
 			query string
 			args  []any

@@ -24,6 +24,24 @@ type Store struct {
 	selectAll, selectOne, lockOne, upsert             string
 	deleteOne, deleteAll, deleteSome, deletePrincipal string
 	grants                                            bunx.Lookup
+
+	changed func(tenant string)
+}
+
+// Notify makes the store call changed after each commit that changes shares.
+func (s *Store) Notify(changed func(tenant string)) *Store {
+	s.changed = changed
+	return s
+}
+
+// write does as bunx.Write and calls the function of Notify.
+func (s *Store) write(ctx context.Context, tenant string, fn func(ctx context.Context, c bunx.Conn) error) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		if s.changed != nil {
+			bunx.AfterCommit(ctx, func() { s.changed(tenant) })
+		}
+		return fn(ctx, c)
+	})
 }
 
 // New returns a Store over a table of shares, such as that of apps, which must be there: see tenantcontent.Migrate. row is the
@@ -97,7 +115,7 @@ func (s *Store) one(ctx context.Context, c bunx.Conn, query, tenant, id, princip
 
 // Put implements shares.Store.
 func (s *Store) Put(ctx context.Context, tenant, id string, put shares.Share) (shares.Share, error) {
-	err := bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	err := s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if err := hold(ctx, c, tenant, []string{put.PrincipalID}); err != nil {
 			return err
 		}
@@ -137,7 +155,7 @@ func hold(ctx context.Context, c bunx.Conn, tenant string, ids []string) error {
 
 // Delete implements shares.Store. A condition is checked after the row has been locked.
 func (s *Store) Delete(ctx context.Context, tenant, id, principal string) error {
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		was, err := s.one(ctx, c, s.lockOne, tenant, id, principal)
 		if err != nil {
 			return err
@@ -181,7 +199,7 @@ func (s *Store) Grants(ctx context.Context, tenant string, ids, principals []str
 
 // Replace implements shares.Store.
 func (s *Store) Replace(ctx context.Context, tenant, id string, all []shares.Share) error {
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		principals, rows := make([]string, len(all)), make([]share, len(all))
 		for i, put := range all {
 			principals[i], rows[i] = put.PrincipalID, share{tenant, id, put}
@@ -199,7 +217,7 @@ func (s *Store) Replace(ctx context.Context, tenant, id string, all []shares.Sha
 
 // Remove implements shares.Store.
 func (s *Store) Remove(ctx context.Context, tenant string, ids []string) error {
-	return bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx, s.deleteSome, tenant, bunx.Keys(ids))
 		return bunx.Err(err, "Share")
 	})
@@ -207,7 +225,7 @@ func (s *Store) Remove(ctx context.Context, tenant string, ids []string) error {
 
 // RemovePrincipals implements shares.Store.
 func (s *Store) RemovePrincipals(ctx context.Context, tenant string, principals []string) (ids []string, err error) {
-	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	err = s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		rows, err := c.Rows(ctx, s.deletePrincipal, tenant, bunx.Keys(principals))
 		ids, err = bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) })
 		return bunx.Err(err, "Share")
@@ -218,7 +236,7 @@ func (s *Store) RemovePrincipals(ctx context.Context, tenant string, principals 
 
 // RenameUsers implements shares.Store.
 func (s *Store) RenameUsers(ctx context.Context, tenant string, names map[string]string) error {
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		return bunx.Err(c.Rename(ctx, tenant, s.table.Name, "principal_id", names), "Share")
 	})
 }
