@@ -138,8 +138,8 @@ type Store interface {
 	// no other write to it comes between. An error from edit is returned as is and writes nothing. It fails with errs.NotFound, with
 	// errs.Conflict when the slug is taken, and with errs.Invalid when a new owner is no user or team.
 	Update(ctx context.Context, tenant string, at Lookup, edit func(*App) error) (App, error)
-	// Lock returns an app that is not deleted, and locks its row until the transaction in ctx ends. It fails with errs.NotFound.
-	Lock(ctx context.Context, tenant, id string) (App, error)
+	// Lock is Get that locks the row until the transaction in ctx ends.
+	Lock(ctx context.Context, tenant string, at Lookup) (App, error)
 	// Remove removes apps, deleted ones too, with their drafts and the shares of both, and returns what it removed, without Defn.
 	Remove(ctx context.Context, tenant string, ids []string) ([]App, error)
 	// SetShared sets Shared of some apps: it is true for an app with a share above shares.None.

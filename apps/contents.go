@@ -153,15 +153,11 @@ func (s *Service) written(ctx context.Context, id string) (App, func(ctx context
 		return App{}, nil, err
 	}
 	return app, func(ctx context.Context) error {
-		locked, err := s.store.Lock(ctx, a.Tenant, app.ID)
+		app, grant, err := s.lock(ctx, a, Lookup{ID: app.ID})
 		if err != nil {
 			return err
 		}
-		grant, err := s.grant(ctx, a, &locked)
-		if err != nil {
-			return err
-		}
-		return s.mayWriteFiles(a, locked, grant)
+		return s.mayWriteFiles(a, app, grant)
 	}, nil
 }
 

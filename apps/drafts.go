@@ -49,14 +49,11 @@ func (s *Service) draft(ctx context.Context, tenant, id string) (App, error) {
 
 // locked returns an app that the caller may edit, named by its id, natural id or the id of its draft, and locks it.
 func (s *Service) locked(ctx context.Context, a actor.Actor, id string) (App, shares.Grant, error) {
-	app, _, err := s.find(ctx, a, id)
+	named, err := s.get(ctx, a.Tenant, id)
 	if err != nil {
 		return App{}, shares.Grant{}, err
 	}
-	if app, err = s.store.Lock(ctx, a.Tenant, original(app)); err != nil {
-		return App{}, shares.Grant{}, err
-	}
-	grant, err := s.grant(ctx, a, &app)
+	app, grant, err := s.lock(ctx, a, Lookup{ID: original(named)})
 	if err != nil {
 		return App{}, shares.Grant{}, err
 	}
@@ -201,7 +198,7 @@ func (s *Service) edited(ctx context.Context, a actor.Actor, id string) (app App
 	if d, err = s.draft(ctx, a.Tenant, app.ID); err != nil {
 		return app, grant, d, err
 	}
-	if d, err = s.store.Lock(ctx, a.Tenant, d.ID); err != nil {
+	if d, err = s.store.Lock(ctx, a.Tenant, Lookup{ID: d.ID}); err != nil {
 		return app, grant, d, err
 	}
 	return app, grant, d, d.Lock.Check(a, s.stamp())

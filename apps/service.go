@@ -109,15 +109,40 @@ func (s *Service) Get(ctx context.Context, id string) (Shown, error) {
 }
 
 // find returns an app that an actor sees, and the actor's grant.
-func (s *Service) find(ctx context.Context, a actor.Actor, id string) (app App, grant shares.Grant, err error) {
-	err = s.at(ctx, a.Tenant, id, func(at Lookup) error {
-		app, err = s.store.Get(ctx, a.Tenant, at)
-		return err
-	})
+func (s *Service) find(ctx context.Context, a actor.Actor, id string) (App, shares.Grant, error) {
+	app, err := s.get(ctx, a.Tenant, id)
 	if err != nil {
 		return App{}, shares.Grant{}, err
 	}
-	grant, err = s.grant(ctx, a, &app)
+	grant, err := s.grant(ctx, a, &app)
+	return app, grant, err
+}
+
+// get returns the app that an id or natural id names.
+func (s *Service) get(ctx context.Context, tenant, id string) (app App, err error) {
+	err = s.at(ctx, tenant, id, func(at Lookup) error {
+		app, err = s.store.Get(ctx, tenant, at)
+		return err
+	})
+	return app, err
+}
+
+// lock returns an app that an actor sees, and the actor's grant. It locks the app until the transaction in ctx ends.
+func (s *Service) lock(ctx context.Context, a actor.Actor, at Lookup) (App, shares.Grant, error) {
+	app, err := s.store.Lock(ctx, a.Tenant, at)
+	if err != nil {
+		return App{}, shares.Grant{}, err
+	}
+	grant, err := s.grant(ctx, a, &app)
+	return app, grant, err
+}
+
+// lockNamed is lock of the app that an id or natural id names.
+func (s *Service) lockNamed(ctx context.Context, a actor.Actor, id string) (app App, grant shares.Grant, err error) {
+	err = s.at(ctx, a.Tenant, id, func(at Lookup) error {
+		app, grant, err = s.lock(ctx, a, at)
+		return err
+	})
 	return app, grant, err
 }
 
@@ -492,7 +517,7 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 }
 
 // Restore makes a deleted app, found by its id, an app as before; it loses its slug if another app of its owner has that now. It needs
-// the permission restore. Errors: errs.NotFound; errs.Forbidden.
+// the permission restore. Errors: errs.NotFound; errs.Forbidden; errs.Conflict if another app gets the slug at this moment.
 func (s *Service) Restore(ctx context.Context, id string) (v Shown, err error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -526,18 +551,14 @@ func (s *Service) Restore(ctx context.Context, id string) (v Shown, err error) {
 	return v, err
 }
 
-// deleted returns a deleted app on which an actor has a permission.
+// deleted returns a deleted app on which an actor has a permission, and locks it.
 func (s *Service) deleted(ctx context.Context, a actor.Actor, id string, n need) (App, shares.Grant, error) {
 	at, err := place(id)
 	if err != nil || at.ID == "" {
 		return App{}, shares.Grant{}, notFound()
 	}
 	at.Deleted = true
-	app, err := s.store.Get(ctx, a.Tenant, at)
-	if err != nil {
-		return App{}, shares.Grant{}, err
-	}
-	grant, err := s.grant(ctx, a, &app)
+	app, grant, err := s.lock(ctx, a, at)
 	if err != nil {
 		return App{}, shares.Grant{}, err
 	}
@@ -601,19 +622,19 @@ func (s *Service) SetOwner(ctx context.Context, id, owner string) (v Shown, err 
 
 // Copy adds an app of the caller with the definition, settings, bindings, tags and files of another one, and the name, "Copy of …"
 // when it is "". It has no slug, no shares, and no values of its env, which are secrets. It needs the permission copy, and what
-// Create needs. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a name.
+// Create needs. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a name and for a draft.
 func (s *Service) Copy(ctx context.Context, id, name string) (v Shown, err error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return Shown{}, err
 	}
 	err = s.store.InTx(ctx, func(ctx context.Context) error {
-		of, grant, err := s.find(ctx, a, id)
+		of, grant, err := s.lockNamed(ctx, a, id)
 		if err != nil {
 			return err
 		}
-		if of, err = s.store.Lock(ctx, a.Tenant, of.ID); err != nil {
-			return err
+		if of.EditingID != nil {
+			return errDraft("copy the app itself")
 		}
 		if err := s.licensed(ctx, a.Tenant, of.Type); err != nil {
 			return err

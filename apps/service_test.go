@@ -53,19 +53,25 @@ func (w *world) newID() string {
 
 func newWorld(t testing.TB, db *bun.DB) *world {
 	t.Helper()
+	dbtest.People(t, db, "jo", "mia", "al", team)
 	w := &world{now: time.Date(2026, 11, 20, 20, 31, 0, 0, time.UTC), licensed: true}
+	w.Service = w.service(t, db)
+	return w
+}
+
+// service returns a Service of the world over a database.
+func (w *world) service(t testing.TB, db *bun.DB) *apps.Service {
+	t.Helper()
 	clock := func() time.Time { return w.now }
 	keys, err := keyring.Parse(keyring.Generate())
 	is.New(t).NoErr(err)
-	dbtest.People(t, db, "jo", "mia", "al", team)
-	w.Service = apps.New(apps.Options{
+	return apps.New(apps.Options{
 		Store:   bunstore.New(db),
 		Files:   libraries.New(libraries.Options{Store: librarystore.New(db), Blobs: blobstore.New(db), Limit: 1 << 20, Now: clock}),
 		MaxFile: 100, Directory: people{"jo", "mia", "al", team}, Keys: keys,
 		Licensed: func(context.Context, string, string) (bool, error) { return w.licensed, nil },
 		Now:      clock, NewID: w.newID,
 	})
-	return w
 }
 
 // as is the context of a user of a tenant with a role; session tells credentials of one user apart.

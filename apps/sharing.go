@@ -74,19 +74,12 @@ func (s *Service) sharing(ctx context.Context, id string, do func(ctx context.Co
 		return err
 	}
 	return s.store.InTx(ctx, func(ctx context.Context) error {
-		app, _, err := s.find(ctx, a, id)
+		app, grant, err := s.lockNamed(ctx, a, id)
 		if err != nil {
 			return err
 		}
 		if app.EditingID != nil {
 			return errDraft("share the app itself")
-		}
-		if app, err = s.store.Lock(ctx, a.Tenant, app.ID); err != nil {
-			return err
-		}
-		grant, err := s.grant(ctx, a, &app)
-		if err != nil {
-			return err
 		}
 		if err := toShare.check(a, app, grant); err != nil {
 			return err

@@ -404,7 +404,7 @@ func (p fileTransferer) PutFile(ctx context.Context, tenant, id string, f entity
 // KeepFiles implements entity.FileTransferer.
 func (p fileTransferer) KeepFiles(ctx context.Context, tenant, id string, paths []string) error {
 	return p.s.store.InTx(ctx, func(ctx context.Context) error {
-		app, err := p.s.store.Lock(ctx, tenant, id)
+		app, err := p.s.store.Lock(ctx, tenant, Lookup{ID: id})
 		if err != nil {
 			return err
 		}

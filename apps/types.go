@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/tenantcontent/tenantcontent/entity"
-	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
@@ -20,16 +19,12 @@ func (u Unchecked) Type() entity.Type {
 	s := u.s
 	return entity.Type{
 		Kind: Kind, Transferer: fileTransferer{s.transferer(), s},
-		Lookup: func(ctx context.Context, tenant, id string) (ref entity.Ref, err error) {
-			err = s.at(ctx, tenant, id, func(at Lookup) error {
-				app, err := s.store.Get(ctx, tenant, at)
-				ref = app.Ref()
-				return err
-			})
+		Lookup: func(ctx context.Context, tenant, id string) (entity.Ref, error) {
+			app, err := s.get(ctx, tenant, id)
 			if err != nil {
 				return entity.Ref{}, err
 			}
-			return ref, nil
+			return app.Ref(), nil
 		},
 		Find: func(ctx context.Context, tenant string, ids []string) (map[string]entity.Ref, error) {
 			return transfer.Find(ctx, tenant, ids, s.lockAlive, App.Ref)
@@ -121,10 +116,7 @@ func (s *Service) forget(ctx context.Context, tenant string, gone []App) error {
 // lockLibrary returns a function that locks an app for a write to its files by an import, which bundles has checked.
 func (s *Service) lockLibrary(tenant, id string) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
-		_, err := s.store.Lock(ctx, tenant, id)
-		if errs.CodeOf(err) == errs.NotFound {
-			err = notFound()
-		}
+		_, err := s.store.Lock(ctx, tenant, Lookup{ID: id})
 		return err
 	}
 }

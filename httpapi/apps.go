@@ -400,7 +400,7 @@ type copyAppInput struct {
 }
 
 // copyApp serves POST /api/apps/{id}/_copy: 201 and the copy, which the caller owns, with the files and without shares, slug and
-// values of variables; 404; 403.
+// values of variables; 404; 403; 400 for a draft.
 func (a *api) copyApp(r *request) (reply, error) {
 	in, err := options[copyAppInput](r)
 	if err != nil {

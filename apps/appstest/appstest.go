@@ -102,7 +102,7 @@ func insert(t *testing.T, s apps.Store, all ...apps.App) {
 func share(t *testing.T, s apps.Store, n int, principal string, level shares.Level) {
 	t.Helper()
 	is.New(t).NoErr(s.InTx(t.Context(), func(ctx context.Context) error {
-		if _, err := s.Lock(ctx, "acme", id(n)); err != nil {
+		if _, err := s.Lock(ctx, "acme", at(n)); err != nil {
 			return err
 		}
 		_, err := s.Shares().Put(ctx, "acme", id(n), shares.Share{PrincipalID: principal, Level: level, CreatedAt: monday, UpdatedAt: monday})
@@ -265,8 +265,11 @@ func testDeleted(t *testing.T, s apps.Store) {
 		is.Equal(got.ID, want)
 		is.Equal(got.DeletedAt != nil, at.Deleted)
 	}
-	_, err := s.Lock(ctx, "acme", id(1))
+	_, err := s.Lock(ctx, "acme", at(1))
 	is.Equal(errs.CodeOf(err), errs.NotFound)
+	got, err := s.Lock(ctx, "acme", apps.Lookup{ID: id(1), Deleted: true})
+	is.NoErr(err)
+	is.Equal(got.ID, id(1))
 	for _, v := range []apps.Viewer{{All: true}, {Principals: []string{"jo"}}} {
 		page, err := s.Page(ctx, "acme", v, paging.Query{Limit: 5})
 		is.NoErr(err)
@@ -290,7 +293,7 @@ func testDeleted(t *testing.T, s apps.Store) {
 	_, err = s.Update(ctx, "acme", apps.Lookup{ID: id(1), Deleted: true}, restore)
 	is.Equal(errs.CodeOf(err), errs.Conflict) // another app has the slug
 	trash(t, s, 3, tuesday)
-	got, err := s.Update(ctx, "acme", apps.Lookup{ID: id(1), Deleted: true}, restore)
+	got, err = s.Update(ctx, "acme", apps.Lookup{ID: id(1), Deleted: true}, restore)
 	is.NoErr(err)
 	is.Equal(got, newApp(1, "a"))
 }
@@ -401,7 +404,7 @@ func testLock(t *testing.T, s apps.Store) {
 			done <- err
 		}()
 		is.NoErr(s.InTx(t.Context(), func(ctx context.Context) error {
-			a, err := s.Lock(ctx, "acme", id(n))
+			a, err := s.Lock(ctx, "acme", at(n))
 			is.NoErr(err)
 			is.Equal(a.ID, id(n))
 			close(locked)
@@ -415,7 +418,7 @@ func testLock(t *testing.T, s apps.Store) {
 		is.NoErr(<-done)
 		is.Equal(order, []string{"transaction", "update of new"})
 	}
-	_, err := s.Lock(t.Context(), "acme", id(9))
+	_, err := s.Lock(t.Context(), "acme", at(9))
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 }
 
@@ -429,7 +432,7 @@ func testIsolation(t *testing.T, s apps.Store) {
 		_, err = s.Update(ctx, "evil", where, func(*apps.App) error { return nil })
 		is.Equal(errs.CodeOf(err), errs.NotFound)
 	}
-	_, err := s.Lock(ctx, "evil", id(1))
+	_, err := s.Lock(ctx, "evil", at(1))
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 	_, err = s.Draft(ctx, "evil", id(1))
 	is.Equal(errs.CodeOf(err), errs.NotFound)

@@ -173,9 +173,9 @@ func one(ctx context.Context, c bunx.Conn, tenant, what, query string, args ...a
 }
 
 // Lock implements apps.Store.
-func (s *Store) Lock(ctx context.Context, tenant, id string) (apps.App, error) {
+func (s *Store) Lock(ctx context.Context, tenant string, at apps.Lookup) (apps.App, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	return get(ctx, c, tenant, apps.Lookup{ID: id}, c.ForUpdate())
+	return get(ctx, c, tenant, at, c.ForUpdate())
 }
 
 // Draft implements apps.Store.
