@@ -60,7 +60,7 @@ func (e *bundleExportCommand) download(ctx context.Context, b *bundleCommands, t
 	shown := t.progress()
 	defer shown.finish()
 	shown.begin("the server packs", 0)
-	res, err := b.send(ctx, "POST", hal.Href("bundles", e.Bundle, "_export"), nil, 0)
+	res, err := b.client.send(ctx, outgoing{method: "POST", path: hal.Href("bundles", e.Bundle, "_export")})
 	if err != nil {
 		return 0, err
 	}
@@ -193,7 +193,7 @@ func (a importFlags) send(ctx context.Context, b *bundleCommands, t terminal, mo
 	defer shown.finish()
 	shown.begin("sending", size)
 	body := &upload{Reader: io.TeeReader(f, shown), left: size, progress: shown}
-	res, err := b.client.send(ctx, "POST", "/api/_import-bundle?"+more.Encode(), body, size)
+	res, err := b.client.send(ctx, outgoing{"POST", "/api/_import-bundle?" + more.Encode(), body, size, "application/gzip"})
 	if err == nil {
 		defer func() { _ = res.Body.Close() }()
 		raw, err = io.ReadAll(res.Body)

@@ -157,7 +157,7 @@ func TestBundleDiffStops(t *testing.T) {
 
 // TestClientHelp shows what a client takes, and nothing of the server's.
 func TestClientHelp(t *testing.T) {
-	for _, args := range []string{"bundle", "bundle export", "bundle import", "bundle diff", "version"} {
+	for _, args := range []string{"bundle", "bundle export", "bundle import", "bundle diff", "app", "app push", "app pull", "version"} {
 		is := is.New(t)
 		text := done(t, "", append(strings.Fields(args), "--help")...)
 		is.Equal(strings.Contains(text, "--token"), args != "version")

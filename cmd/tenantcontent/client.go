@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -22,25 +23,62 @@ type client struct {
 	JSON   bool   `name:"json" help:"Print the answer as JSON, for scripts."`
 }
 
+// atOnce is how many requests a command makes at once.
+const atOnce = 4
+
+// connections are those of all requests of a command. A redirect is not followed: a token goes to no other address than the one
+// that it was given for.
+var connections = &http.Client{
+	Transport:     pooled(),
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
+func pooled() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConnsPerHost = atOnce
+	return t
+}
+
+// outgoing is a request to make.
+type outgoing struct {
+	method, path string
+	body         io.Reader // nil for none
+	size         int64     // of body in bytes; -1 if it is unknown
+	contentType  string    // of body
+}
+
+// address returns the URL of the server without a slash at its end.
+func (c client) address() (string, error) {
+	u, err := url.Parse(c.Server)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return "", errs.Wrap(errs.Invalid, err, "the server's URL %q must be http:// or https:// and a host, such as http://127.0.0.1:8080", c.Server)
+	}
+	if u.User != nil {
+		return "", errs.New(errs.Invalid, "the server's URL must have no user and password: the token is enough")
+	}
+	return strings.TrimRight(c.Server, "/"), nil
+}
+
 // send makes a request and returns the answer when it is 2xx. An answer that is not becomes an error with the server's
 // message.
-func (c client) send(ctx context.Context, method, path string, body io.Reader, size int64) (*http.Response, error) {
+func (c client) send(ctx context.Context, o outgoing) (*http.Response, error) {
 	if c.Token == "" {
 		return nil, errs.New(errs.Invalid, "no token: set TENANTCONTENT_TOKEN to an API token (POST /api/tokens makes one)")
 	}
-	if u, err := url.Parse(c.Server); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, errs.Wrap(errs.Invalid, err, "the server's URL %q must be http:// or https:// and a host, such as http://127.0.0.1:8080", c.Server)
+	server, err := c.address()
+	if err != nil {
+		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(c.Server, "/")+path, body)
+	req, err := http.NewRequestWithContext(ctx, o.method, server+o.path, o.body)
 	if err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "the server's URL %q cannot be used", c.Server)
 	}
 	req.Header.Set("Authorization", "Bearer "+c.Token)
-	if body != nil {
-		req.ContentLength = size
-		req.Header.Set("Content-Type", "application/gzip")
+	if o.body != nil {
+		req.ContentLength = o.size
+		req.Header.Set("Content-Type", o.contentType)
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := connections.Do(req)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -52,13 +90,73 @@ func (c client) send(ctx context.Context, method, path string, body io.Reader, s
 		return res, nil
 	}
 	defer func() { _ = res.Body.Close() }()
+	return nil, c.refused(res)
+}
+
+// refused returns the error for a response that is not 2xx.
+func (c client) refused(res *http.Response) error {
+	if to := res.Header.Get("Location"); res.StatusCode < 400 && to != "" {
+		return &refusal{code: res.StatusCode, text: fmt.Sprintf("%s answered %d %s: it sends to %s, and the token was not given for another address: "+
+			"name the right one with --server", c.Server, res.StatusCode, http.StatusText(res.StatusCode), harmless(to))}
+	}
 	var problem struct {
 		Message foreign `json:"message"`
 	}
 	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&problem); err != nil || problem.Message == "" {
 		problem.Message = "no message"
 	}
-	return nil, &refusal{res.StatusCode, fmt.Sprintf("%s answered %d %s: %s", c.Server, res.StatusCode, http.StatusText(res.StatusCode), problem.Message)}
+	return &refusal{res.StatusCode, fmt.Sprintf("%s answered %d %s: %s", c.Server, res.StatusCode, http.StatusText(res.StatusCode), problem.Message)}
+}
+
+// tries is how often a request is made that the server has no room for at the moment.
+const tries = 5
+
+// call makes a request with a JSON body, nil for none, and decodes the answer, unless into is nil. It tries again when the server
+// has no room.
+func (c client) call(ctx context.Context, method, path string, body, into any) error {
+	var raw []byte
+	if body != nil {
+		var err error
+		if raw, err = json.Marshal(body); err != nil {
+			return err
+		}
+	}
+	return again(ctx, func() error {
+		o := outgoing{method: method, path: path}
+		if body != nil {
+			o.body, o.size, o.contentType = bytes.NewReader(raw), int64(len(raw)), "application/json"
+		}
+		res, err := c.send(ctx, o)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = res.Body.Close() }()
+		if into == nil {
+			_, err := io.Copy(io.Discard, res.Body) // so that the connection is used again
+			return err
+		}
+		if err := json.NewDecoder(res.Body).Decode(into); err != nil {
+			return errs.Wrap(errs.Unavailable, err, "%s answered what is no JSON", c.Server)
+		}
+		_, err = io.Copy(io.Discard, res.Body)
+		return err
+	})
+}
+
+// again calls do until the server has room for its request, a few times at most.
+func again(ctx context.Context, do func() error) error {
+	for n := 1; ; n++ {
+		err := do()
+		refused, is := errors.AsType[*refusal](err)
+		if !is || n == tries || refused.code != http.StatusTooManyRequests && refused.code != http.StatusServiceUnavailable {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Duration(n) * time.Second):
+		}
+	}
 }
 
 // whole is the body of a response. Its error for a body that ends early refers to the server's log, as a response that has

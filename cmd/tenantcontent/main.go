@@ -42,6 +42,7 @@ type commands struct {
 		Passwd userPasswdCommand `cmd:"" help:"Set a user's password, and end the user's sessions."`
 	} `cmd:"" help:"Manage users."`
 	Bundle     bundleCommands    `cmd:"" help:"Move bundles between files and a running server."`
+	App        appCommands       `cmd:"" help:"Move the files of an app between a folder and a running server."`
 	Rekey      rekeyCommand      `cmd:"" help:"Encrypt all secrets again under the first secret key. Stop the server first."`
 	Help       helpCommand       `cmd:"" help:"Show how a command is used."`
 	Completion completionCommand `cmd:"" help:"Print a script that completes this command line in a shell."`
@@ -77,7 +78,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return report(stderr, explained(err), 2)
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
-	if err := command.Run(terminal{stdin, stdout, stderr}, &c.Bundle); err != nil {
+	if err := command.Run(terminal{stdin, stdout, stderr}, &c.Bundle, &c.App); err != nil {
 		if stopped := interruption(ctx, err); stopped != nil {
 			return report(stderr, stopped, exitInterrupted)
 		}

@@ -258,3 +258,24 @@ func TestTenantDeleteAsks(t *testing.T) {
 	is.Equal(<-code, 0)
 	s.shows(t, "Deleted the tenant acme with 1 user, 1 domain.")
 }
+
+// TestAppPushProgress: on a terminal the files are listed when the progress line has gone.
+func TestAppPushProgress(t *testing.T) {
+	is, s, screen := is.New(t), newSite(t), newScreen(t)
+	write(t, s.folder, map[string]string{"index.html": "x"})
+	sending := make(chan struct{})
+	s.mu.Lock()
+	s.before = func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPut {
+			<-sending
+		}
+		return false
+	}
+	s.mu.Unlock()
+	code := screen.run(t.Context(), "app", "push", s.folder, "--server="+s.url, "--token="+s.token)
+	screen.until(t, "progress", func() bool { return strings.Contains(screen.text.String(), "sending [") })
+	close(sending)
+	is.Equal(<-code, 0)
+	screen.until(t, "the result", func() bool { return strings.Contains(screen.text.String(), "Published the app ") })
+	is.True(strings.Contains(screen.text.String(), "\r\x1b[K+ index.html\r\nPublished the app "))
+}

@@ -1,0 +1,625 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/matryer/is"
+	"golang.org/x/sys/unix"
+)
+
+// gate is in front of a server: it notes the requests, and may answer one itself.
+type gate struct {
+	url    string
+	before func(w http.ResponseWriter, r *http.Request) (answered bool)
+
+	mu       sync.Mutex
+	requests []string // methods and paths
+}
+
+func newGate(t *testing.T, server string) *gate {
+	t.Helper()
+	to, err := url.Parse(server)
+	is.New(t).NoErr(err)
+	g, proxy := &gate{}, httputil.NewSingleHostReverseProxy(to)
+	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g.mu.Lock()
+		g.requests = append(g.requests, r.Method+" "+r.URL.EscapedPath())
+		answered := g.before != nil && g.before(w, r)
+		g.mu.Unlock()
+		if !answered {
+			proxy.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(s.Close)
+	g.url = s.URL
+	return g
+}
+
+// seen returns the requests since the last call.
+func (g *gate) seen() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	all := g.requests
+	g.requests = nil
+	return all
+}
+
+// site is a server with a gate, and a folder whose files are those of an app.
+type site struct {
+	*gate
+	token  string
+	folder string
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	s := serving(t, "--data="+t.TempDir(), "--admin-password="+password)
+	return &site{newGate(t, s.url), s.login(t, "default", "admin", password), t.TempDir()}
+}
+
+// run runs a command of app with the site's server and token.
+func (s *site) run(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	return cli(t, "", append([]string{"app"}, append(args, "--server="+s.url, "--token="+s.token)...)...)
+}
+
+// done is run for what has to succeed.
+func (s *site) done(t *testing.T, args ...string) string {
+	t.Helper()
+	code, stdout, stderr := s.run(t, args...)
+	if code != 0 {
+		t.Fatalf("%s: exit %d: %s", strings.Join(args, " "), code, stderr)
+	}
+	return stdout
+}
+
+// refused is run for what has to fail, and returns why.
+func (s *site) refused(t *testing.T, exit int, args ...string) string {
+	t.Helper()
+	code, stdout, stderr := s.run(t, args...)
+	if code != exit {
+		t.Fatalf("%s: exit %d: %s%s", strings.Join(args, " "), code, stdout, stderr)
+	}
+	return stderr
+}
+
+// write makes files in a folder.
+func write(t *testing.T, folder string, files map[string]string) {
+	t.Helper()
+	is := is.New(t)
+	for name, text := range files {
+		name = filepath.Join(folder, filepath.FromSlash(name))
+		is.NoErr(os.MkdirAll(filepath.Dir(name), 0o755))
+		is.NoErr(os.WriteFile(name, []byte(text), 0o644))
+	}
+}
+
+// files returns the files of a folder without those of the command.
+func files(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	is, all := is.New(t), map[string]string{}
+	is.NoErr(fs.WalkDir(os.DirFS(folder), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || name == stateFile {
+			return err
+		}
+		raw, err := os.ReadFile(filepath.Join(folder, name))
+		all[name] = string(raw)
+		return err
+	}))
+	return all
+}
+
+// state returns what the folder remembers.
+func (s *site) state(t *testing.T) (remembered state) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(s.folder, stateFile))
+	is.New(t).NoErr(err)
+	is.New(t).NoErr(json.Unmarshal(raw, &remembered))
+	return remembered
+}
+
+// api calls the server and returns its answer.
+func (s *site) api(t *testing.T, method, path, body string) string {
+	t.Helper()
+	status, text := call(t, method, s.url+"/api/"+path, s.token, body)
+	if status >= 300 {
+		t.Fatalf("%s %s: %d %s", method, path, status, text)
+	}
+	return text
+}
+
+// published returns the files of the app of the folder.
+func (s *site) published(t *testing.T) map[string]string {
+	t.Helper()
+	app, all := "apps/"+s.state(t).App, map[string]string{}
+	var page struct {
+		Embedded struct {
+			Files []struct{ Path string } `json:"inf:content"`
+		} `json:"_embedded"`
+	}
+	is.New(t).NoErr(json.Unmarshal([]byte(s.api(t, "GET", app+"/contents?limit=1000", "")), &page))
+	for _, f := range page.Embedded.Files {
+		all[f.Path] = s.api(t, "GET", app+"/contents/"+strings.ReplaceAll(url.PathEscape(f.Path), "%2F", "/"), "")
+	}
+	s.seen()
+	return all
+}
+
+// draft reports whether the app of the folder has a draft.
+func (s *site) draft(t *testing.T) bool {
+	t.Helper()
+	status, _ := call(t, "GET", s.url+"/api/apps/"+s.state(t).App+"/draft", s.token, "")
+	s.seen()
+	return status == 200
+}
+
+func lines(text string) []string {
+	all := strings.Split(strings.TrimSpace(text), "\n")
+	slices.Sort(all)
+	return all
+}
+
+// TestAppPush: the first push makes the app, later ones send what has changed, and what has not costs one request.
+func TestAppPush(t *testing.T) {
+	is, s := is.New(t), newSite(t)
+	ours := map[string]string{
+		"index.html": "<h1>Hi</h1>", "assets/app.js": "run()", "data.json": `{"content": "no option"}`, "empty": "", "ä b#?%.txt": "x", "keep.log": "kept",
+	}
+	write(t, s.folder, ours)
+	write(t, s.folder, map[string]string{
+		".git/config": "x", "sub/node_modules/m/x.js": "x", ".env": "SECRET=x", ".env.local": "SECRET=x", "debug.log": "x", "tmp/x": "x",
+		ignoreFile: "# logs\r\n*.log\n!keep.log\n/tmp/\n",
+	})
+	out := s.done(t, "push", s.folder)
+	id := s.state(t).App
+	is.Equal(lines(out), lines("+ assets/app.js\n+ data.json\n+ empty\n+ index.html\n+ keep.log\n+ ä b#?%.txt\n"+
+		"Published the app "+id+": 6 new, 0 changed, 0 removed, 0 unchanged."))
+	is.Equal(field(t, s.api(t, "GET", "apps/"+id, ""), "name"), filepath.Base(s.folder))
+	all := s.published(t)
+	is.Equal(all, ours)
+	is.Equal(s.draft(t), false)
+	is.Equal(s.state(t).Server, s.url)
+
+	is.Equal(s.done(t, "push", s.folder), "Nothing to push to the app "+id+": 0 new, 0 changed, 0 removed, 6 unchanged.\n")
+	is.Equal(s.seen(), []string{"POST /api/apps/" + id + "/_compare"})
+
+	write(t, s.folder, map[string]string{"index.html": "<h1>New</h1>", "more.css": "x"})
+	is.NoErr(os.Remove(filepath.Join(s.folder, "empty")))
+	is.NoErr(os.Remove(filepath.Join(s.folder, "keep.log")))
+	is.Equal(s.done(t, "push", s.folder), "+ more.css\n~ index.html\nOnly on the server, and kept (--delete removes them):\n  empty\n  keep.log\n"+
+		"Published the app "+id+": 1 new, 1 changed, 0 removed, 3 unchanged.\n") // keep.log is not ignored
+	sent := slices.DeleteFunc(s.seen(), func(r string) bool { return !strings.HasPrefix(r, "PUT ") })
+	is.Equal(len(sent), 2)
+
+	var answer pushed
+	is.NoErr(json.Unmarshal([]byte(s.done(t, "push", s.folder, "--delete", "--json")), &answer))
+	is.Equal(answer, pushed{App: id, Published: true, New: []string{}, Changed: []string{}, Removed: []string{"empty", "keep.log"}, Kept: []string{}, Unchanged: 5})
+	is.Equal(slices.Sorted(maps.Keys(s.published(t))), []string{"assets/app.js", "data.json", "index.html", "more.css", "ä b#?%.txt"})
+}
+
+// TestAppPushIgnoredStays: what the folder ignores is not removed from the server.
+func TestAppPushIgnoredStays(t *testing.T) {
+	is, s := is.New(t), newSite(t)
+	write(t, s.folder, map[string]string{"index.html": "x"})
+	s.done(t, "push", s.folder)
+	s.api(t, "PUT", "apps/"+s.state(t).App+"/contents/uploads/a.txt", "x")
+	write(t, s.folder, map[string]string{ignoreFile: "uploads"})
+	is.True(strings.Contains(s.done(t, "push", s.folder, "--delete"), "0 removed"))
+	is.Equal(len(s.published(t)), 2)
+}
+
+// TestAppPushReplacesFolder: a file takes the place of a folder, and one the place of another spelling, when these are removed.
+func TestAppPushReplacesFolder(t *testing.T) {
+	is, s := is.New(t), newSite(t)
+	write(t, s.folder, map[string]string{"a/b": "x", "README": "x"})
+	s.done(t, "push", s.folder)
+	is.NoErr(os.RemoveAll(filepath.Join(s.folder, "a")))
+	is.NoErr(os.Remove(filepath.Join(s.folder, "README")))
+	write(t, s.folder, map[string]string{"a": "file", "readme": "y"})
+	before := s.published(t)
+	says := s.refused(t, 2, "push", s.folder)
+	is.True(strings.Contains(says, "a/b: cannot be beside a, which is only on the server: --delete removes it"))
+	is.True(strings.Contains(says, "README: cannot be beside readme, "))
+	is.Equal(len(slices.DeleteFunc(s.seen(), func(r string) bool { return strings.HasSuffix(r, "/_compare") })), 0) // nothing was sent
+	s.done(t, "push", s.folder, "--delete")
+	is.Equal(s.published(t), map[string]string{"a": "file", "readme": "y"})
+	is.Equal(len(before), 2)
+}
+
+// TestAppPushDraft: --draft publishes nothing, and a push without it publishes the draft.
+func TestAppPushDraft(t *testing.T) {
+	is, s := is.New(t), newSite(t)
+	write(t, s.folder, map[string]string{"index.html": "old"})
+	s.done(t, "push", s.folder)
+	write(t, s.folder, map[string]string{"index.html": "new"})
+	id := s.state(t).App
+	out := s.done(t, "push", s.folder, "--draft")
+	draft := s.state(t).Draft
+	is.Equal(out, "~ index.html\nPushed into the draft "+draft+" of the app "+id+": 0 new, 1 changed, 0 removed, 0 unchanged.\n"+
+		"To publish it: tenantcontent app push "+s.folder+", or POST "+s.url+"/api/apps/"+id+"/draft/_commit\n")
+	is.Equal(s.published(t)["index.html"], "old")
+	is.True(strings.Contains(s.done(t, "push", s.folder, "--draft"), "0 changed"))
+
+	write(t, s.folder, map[string]string{"index.html": "old"}) // as it is published
+	is.True(strings.HasSuffix(s.done(t, "push", s.folder), "\nIt has a draft, "+draft+", which stays as it is.\n"))
+	write(t, s.folder, map[string]string{"index.html": "new"})
+	is.True(strings.HasPrefix(s.done(t, "push", s.folder), "Published the app "))
+	is.Equal(s.published(t)["index.html"], "new")
+	is.Equal(s.state(t).Draft, "")
+	is.Equal(s.draft(t), false)
+}
+
+// TestAppPushBesideEditor: what somebody else edits is published by no push that is not forced.
+func TestAppPushBesideEditor(t *testing.T) {
+	is, s := is.New(t), newSite(t)
+	write(t, s.folder, map[string]string{"index.html": "old"})
+	s.done(t, "push", s.folder)
+	id := s.state(t).App
+	_, text := call(t, "POST", s.url+"/api/login/local", "", `{"username": "admin", "password": "`+password+`", "tenant": "default"}`)
+	other := &site{gate: s.gate, token: field(t, text, "token")}
+	other.api(t, "PUT", "apps/"+field(t, other.api(t, "POST", "apps/"+id+"/_edit", ""), "id")+"/contents/theirs", "x")
+	write(t, s.folder, map[string]string{"index.html": "new"})
+
+	is.True(strings.Contains(s.refused(t, 1, "push", s.folder), "that no push of this folder has begun"))
+	says := s.refused(t, 1, "push", s.folder, "--draft")
+	is.True(strings.Contains(says, "409 Conflict: The draft is being edited by another session until "))
+	is.True(strings.Contains(says, "\nNothing is published: the next push goes on. --force takes over the draft"))
+	is.Equal(s.published(t), map[string]string{"index.html": "old"})
+	s.done(t, "push", s.folder, "--force")
+	is.Equal(s.published(t), map[string]string{"index.html": "new", "theirs": "x"})
+
+	write(t, s.folder, map[string]string{"index.html": "newer"})
+	s.done(t, "push", s.folder, "--draft")
+	s.api(t, "PUT", "apps/"+id+"/contents/theirs", "y")
+	says = s.refused(t, 1, "push", s.folder)
+	is.True(strings.Contains(says, "409 Conflict: The app has changed since the draft began"))
+	s.done(t, "push", s.folder, "--force")
+	is.Equal(s.published(t)["index.html"], "newer")
+}
+
+// TestAppPushCut: a push that ends in the middle leaves the published app as it was, and the next one goes on.
+func TestAppPushCut(t *testing.T) {
+	for name, cut := range map[string]struct {
+		in   func(r *http.Request) bool
+		says string
+	}{
+		"sending":    {func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/contents/2.txt") }, "interrupted: nothing is published; the next push goes on with the draft"},
+		"publishing": {func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/_commit") }, "interrupted: nothing is published; the next push goes on with the draft"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is, s := is.New(t), newSite(t)
+			write(t, s.folder, map[string]string{"0.txt": "old"})
+			s.done(t, "push", s.folder)
+			for i := range 5 {
+				write(t, s.folder, map[string]string{fmt.Sprint(i, ".txt"): "new"})
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			s.mu.Lock()
+			s.before = func(w http.ResponseWriter, r *http.Request) bool {
+				if cut.in(r) {
+					stop()
+					_, _ = io.Copy(io.Discard, r.Body)
+					return true
+				}
+				return false
+			}
+			s.mu.Unlock()
+			var out, errs strings.Builder
+			is.Equal(run(ctx, []string{"app", "push", s.folder, "--server=" + s.url, "--token=" + s.token}, strings.NewReader(""), &out, &errs), exitInterrupted)
+			is.True(strings.Contains(errs.String(), cut.says))
+			s.mu.Lock()
+			s.before = nil
+			s.mu.Unlock()
+			is.Equal(s.published(t), map[string]string{"0.txt": "old"})
+			is.True(s.draft(t))
+			s.done(t, "push", s.folder)
+			is.Equal(len(s.published(t)), 5)
+			is.Equal(s.published(t)["0.txt"], "new")
+			is.Equal(s.draft(t), false)
+		})
+	}
+}
+
+// TestAppPushKilled: a push that is killed leaves the published app as it was, and the next one goes on.
+func TestAppPushKilled(t *testing.T) {
+	eachPlace(t, func(t *testing.T, flags []string) {
+		is, server := is.New(t), spawn(t, flags...)
+		s := &site{newGate(t, server.url), server.login(t, "default", "admin", password), t.TempDir()}
+		write(t, s.folder, map[string]string{"0.txt": "old", "1.txt": "old"})
+		s.done(t, "push", s.folder)
+		for i := range 9 {
+			write(t, s.folder, map[string]string{fmt.Sprint(i, ".txt"): "new"})
+		}
+		program, err := built()
+		is.NoErr(err)
+		cmd := exec.Command(program, "app", "push", s.folder)
+		cmd.Env = append(os.Environ(), "TENANTCONTENT_SERVER="+s.url, "TENANTCONTENT_TOKEN="+s.token)
+		puts := 0
+		s.mu.Lock()
+		s.before = func(_ http.ResponseWriter, r *http.Request) bool {
+			if r.Method == http.MethodPut {
+				puts++
+			}
+			if puts == 6 {
+				_ = cmd.Process.Kill()
+			}
+			return puts >= 6
+		}
+		s.mu.Unlock()
+		is.True(cmd.Run() != nil)
+		s.mu.Lock()
+		s.before = nil
+		s.mu.Unlock()
+		is.Equal(s.published(t), map[string]string{"0.txt": "old", "1.txt": "old"})
+		is.True(s.draft(t))
+		s.done(t, "push", s.folder)
+		all := s.published(t)
+		is.Equal(len(all), 9)
+		is.Equal(all["0.txt"]+all["8.txt"], "newnew")
+		is.Equal(s.draft(t), false)
+	})
+}
+
+// TestAppPushTriesAgain: a server that has no room at the moment is asked again.
+func TestAppPushTriesAgain(t *testing.T) {
+	is, s := is.New(t), newSite(t)
+	write(t, s.folder, map[string]string{"index.html": "x"})
+	refusals := 0
+	s.mu.Lock()
+	s.before = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPut || refusals > 0 {
+			return false
+		}
+		refusals++
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return true
+	}
+	s.mu.Unlock()
+	s.done(t, "push", s.folder)
+	is.Equal(s.published(t), map[string]string{"index.html": "x"})
+}
+
+// TestAppPushRefuses: what cannot be in an app is named before anything is sent.
+func TestAppPushRefuses(t *testing.T) {
+	is, folder := is.New(t), t.TempDir()
+	write(t, folder, map[string]string{"ok": "x", "A.txt": "x", "a.txt": "y", "dir/f": "x", "DIR": "x", "b\\c": "x", "line\nend": "x", "e\u0301": "x", "deep/" + strings.Repeat(strings.Repeat("d", 250)+"/", 4) + "deeper than paths may be": "x"})
+	is.NoErr(os.Symlink("ok", filepath.Join(folder, "link")))
+	is.NoErr(os.Symlink(t.TempDir(), filepath.Join(folder, "away")))
+	is.NoErr(unix.Mkfifo(filepath.Join(folder, "pipe"), 0o600))
+	requests := 0
+	flags := answering(t, func(http.ResponseWriter, *http.Request) { requests++ })
+	code, _, stderr := cli(t, "", append([]string{"app", "push", folder}, flags...)...)
+	is.Equal(code, 2)
+	for _, says := range []string{
+		"a.txt: cannot be beside A.txt, which differs in case alone", "cannot be beside", "link: is a symbolic link: put the file itself there", "away: is a symbolic link",
+		"pipe: is no plain file", `b\c: path must be UTF-8 without control characters and backslashes`, `line\u000aend: path must`, "composed Unicode form", "path must have 1 to 1024 bytes",
+	} {
+		if !strings.Contains(stderr, says) {
+			t.Errorf("%s is not in %s", says, stderr)
+		}
+	}
+	is.Equal(requests, 0)
+
+	wrong, f := &problems{}, &appFolder{}
+	var err error
+	f.Root, err = os.OpenRoot(folder)
+	is.NoErr(err)
+	defer func() { _ = f.Close() }()
+	is.NoErr(f.digest(t.Context(), []localFile{{path: "gone"}}, wrong))
+	is.Equal(wrong.all, []string{"gone: cannot be read: no such file or directory"})
+	for i := range 30 {
+		wrong.add(fmt.Sprint(i), "is wrong")
+	}
+	is.True(strings.HasSuffix(wrong.err("no").Error(), "\n  and 11 more"))
+}
+
+// TestAppPushFailures of other sorts.
+func TestAppPushFailures(t *testing.T) {
+	big := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, `{"id": "a", "missing": ["ok"], "maxFileBytes": 3}`)
+	})
+	bad := answering(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, `<html>`) })
+	elsewhere := ""
+	away := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/away" {
+			elsewhere = r.Header.Get("Authorization")
+		}
+		http.Redirect(w, r, "/away", http.StatusTemporaryRedirect)
+	})
+	for name, c := range map[string]struct {
+		files map[string]string
+		args  []string
+		code  int
+		says  string
+	}{
+		"too large":         {map[string]string{"ok": "1234"}, append(big, "--app=a"), 2, "ok: has 4B; a file of an app must have at most 3B"},
+		"nothing":           {map[string]string{".env": "x"}, big, 2, "has no files to push"},
+		"no JSON":           {map[string]string{"ok": "x"}, append(bad, "--app=a"), 1, "answered what is no JSON"},
+		"redirect":          {map[string]string{"ok": "x"}, append(away, "--app=a"), 1, "it sends to /away, and the token was not given for another address"},
+		"broken state":      {map[string]string{"ok": "x", stateFile: "{"}, big, 2, "cannot read "},
+		"empty state":       {map[string]string{"ok": "x", stateFile: "{}"}, big, 2, "it names no app or no server"},
+		"other server":      {map[string]string{"ok": "x", stateFile: `{"server": "https://evil.example", "app": "x"}`}, away, 2, "is of the app x at https://evil.example, and this is for http://127.0.0.1:"},
+		"password in a URL": {map[string]string{"ok": "x"}, []string{"--server=http://u:p@127.0.0.1:1", "--token=x"}, 2, "must have no user and password"},
+		"unknown type":      {map[string]string{"ok": "x"}, append(big, "--type=folder"), 2, "--type must be one of"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is, folder := is.New(t), t.TempDir()
+			write(t, folder, c.files)
+			code, _, stderr := cli(t, "", append([]string{"app", "push", folder}, c.args...)...)
+			is.Equal(code, c.code)
+			if !strings.Contains(stderr, c.says) {
+				t.Error(stderr)
+			}
+		})
+	}
+	is.New(t).Equal(elsewhere, "")
+	code, _, stderr := cli(t, "", append([]string{"app", "push", filepath.Join(t.TempDir(), "none")}, big...)...)
+	is.New(t).Equal(code, 2)
+	is.New(t).True(strings.Contains(stderr, "cannot read the folder "))
+}
+
+// TestAppPushOtherApp: a folder stays with its app.
+func TestAppPushOtherApp(t *testing.T) {
+	is, s := is.New(t), newSite(t)
+	write(t, s.folder, map[string]string{"index.html": "x"})
+	other := field(t, s.api(t, "POST", "apps", `{"type": "report", "name": "Other", "slug": "other"}`), "id")
+	s.done(t, "push", s.folder, "--app=admin:other")
+	is.Equal(s.state(t).App, other)
+	s.done(t, "push", s.folder, "--app=admin:other")
+	third := field(t, s.api(t, "POST", "apps", `{"type": "report", "name": "Third"}`), "id")
+	is.True(strings.Contains(s.refused(t, 2, "push", s.folder, "--app="+third), "is of the app "+other+": leave out --app="+third))
+	draft := field(t, s.api(t, "POST", "apps/"+other+"/_edit", ""), "id")
+	is.True(strings.Contains(s.refused(t, 2, "push", s.folder, "--app="+draft), "is a draft: name its app, "+other))
+	s.api(t, "DELETE", "apps/"+other, "")
+	is.True(strings.Contains(s.refused(t, 1, "push", s.folder), "404 Not Found: App not found. The folder is of the app "+other+": remove "))
+	is.True(strings.Contains(s.refused(t, 1, "push", t.TempDir()+"/../"+filepath.Base(s.folder), "--app=admin:none"), "404"))
+}
+
+// TestAppPull: a pull brings what has changed, and overwrites nothing that was changed here unless it is forced.
+func TestAppPull(t *testing.T) {
+	is, s := is.New(t), newSite(t)
+	write(t, s.folder, map[string]string{"index.html": "1", "lib/a.js": "1", "same": "1", "gone": "1", "mine": "1"})
+	s.done(t, "push", s.folder)
+	id := s.state(t).App
+	there := filepath.Join(t.TempDir(), "new", "folder")
+	out := s.done(t, "pull", there, "--app="+id)
+	is.Equal(out, "+ gone\n+ index.html\n+ lib/a.js\n+ mine\n+ same\nPulled the app "+id+": 5 new, 0 changed, 0 removed, 0 unchanged.\n")
+	is.Equal(files(t, there), files(t, s.folder))
+	is.Equal(s.done(t, "pull", there), "Pulled the app "+id+": 0 new, 0 changed, 0 removed, 5 unchanged.\n")
+
+	write(t, s.folder, map[string]string{"index.html": "2", "lib/a.js": "2", "mine": "2", "fresh/x": "2"})
+	is.NoErr(os.Remove(filepath.Join(s.folder, "gone")))
+	s.done(t, "push", s.folder, "--delete")
+	write(t, there, map[string]string{"mine": "edited", "own": "x"})
+	before := files(t, there)
+	is.True(strings.Contains(s.refused(t, 2, "pull", there), "nothing was written: --force overwrites these files, which differ from the app and were changed here since the last push or pull:\n  mine: was changed here\n"))
+	is.Equal(files(t, there), before)
+	is.Equal(s.done(t, "pull", there, "--force"), "+ fresh/x\n~ index.html\n~ lib/a.js\n~ mine\nThe app has no more, and this folder keeps (--delete removes them):\n  gone\n"+
+		"Pulled the app "+id+": 1 new, 3 changed, 0 removed, 1 unchanged.\n")
+	is.Equal(files(t, there), map[string]string{"index.html": "2", "lib/a.js": "2", "same": "1", "gone": "1", "mine": "2", "fresh/x": "2", "own": "x"})
+
+	is.NoErr(os.Remove(filepath.Join(s.folder, "same")))
+	s.done(t, "push", s.folder, "--delete")
+	is.True(strings.HasPrefix(s.done(t, "pull", there, "--delete"), "- same\nPulled "))
+	is.Equal(files(t, there)["own"], "x")
+	s.done(t, "push", there) // the folder is like any other now
+	is.Equal(s.published(t)["own"], "x")
+}
+
+// TestAppPullCut: a pull that ends in the middle writes nothing.
+func TestAppPullCut(t *testing.T) {
+	is, s := is.New(t), newSite(t)
+	write(t, s.folder, map[string]string{"a": "1", "b": "1"})
+	s.done(t, "push", s.folder)
+	id, there := s.state(t).App, filepath.Join(t.TempDir(), "there")
+	s.mu.Lock()
+	s.before = func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, "/contents/b") {
+			return false
+		}
+		_, _ = io.WriteString(w, "other")
+		return true
+	}
+	s.mu.Unlock()
+	is.True(strings.Contains(s.refused(t, 1, "pull", there, "--app="+id), "b was changed in the app meanwhile: pull again"))
+	_, err := os.Stat(there)
+	is.True(os.IsNotExist(err))
+	write(t, there, map[string]string{".tenantcontent-pull/0": "left by one that was killed", "a": "1"})
+	s.mu.Lock()
+	s.before = nil
+	s.mu.Unlock()
+	is.Equal(s.done(t, "pull", there, "--app="+id), "+ b\nPulled the app "+id+": 1 new, 0 changed, 0 removed, 1 unchanged.\n")
+	is.Equal(files(t, there), map[string]string{"a": "1", "b": "1"})
+	is.True(strings.Contains(s.refused(t, 2, "pull", t.TempDir()), "is of no app yet: name one with --app"))
+}
+
+// TestAppPullHostile: whatever a server calls its files, nothing is written outside of the folder, nor into what Git runs.
+func TestAppPullHostile(t *testing.T) {
+	listing := func(t *testing.T, paths ...string) []string {
+		var list []map[string]any
+		for _, path := range paths {
+			list = append(list, map[string]any{"path": path, "size": 1})
+		}
+		page, err := json.Marshal(map[string]any{"_embedded": map[string]any{"inf:content": list}})
+		is.New(t).NoErr(err)
+		return answering(t, func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case strings.HasSuffix(r.URL.Path, "/contents"):
+				_, _ = w.Write(page)
+			case strings.Contains(r.URL.Path, "/contents/"):
+				_, _ = io.WriteString(w, "x")
+			default:
+				_, _ = io.WriteString(w, `{"id": "a"}`)
+			}
+		})
+	}
+	for _, path := range []string{
+		"../x", "a/../../x", "/etc/x", `..\x`, `C:\x`, "C:x", "c:/x", "a//b", "", ".", "nul\x00", "away/x", "folder", "file/x", "link",
+	} {
+		t.Run(path, func(t *testing.T) {
+			is, base := is.New(t), t.TempDir()
+			there := filepath.Join(base, "there")
+			write(t, there, map[string]string{"folder/f": "f", "file": "f"})
+			is.NoErr(os.Symlink(base, filepath.Join(there, "away")))
+			is.NoErr(os.Symlink("file", filepath.Join(there, "link")))
+			code, _, stderr := cli(t, "", append([]string{"app", "pull", there, "--app=a", "--force"}, listing(t, "ok", path)...)...)
+			is.Equal(code, 2)
+			is.True(strings.Contains(stderr, "nothing was written, as this folder cannot hold these files of the app:\n  "))
+			left, err := os.ReadDir(base)
+			is.NoErr(err)
+			is.Equal(len(left), 1)
+			_, err = os.Stat(filepath.Join(there, "ok"))
+			is.True(os.IsNotExist(err))
+		})
+	}
+	is, there := is.New(t), t.TempDir()
+	flags := listing(t, "ok", ".git/hooks/post-checkout", ".GIT/config", "a/.git./config", "a/git~1/x", ".g\u200cit/config", stateFile, ".TenantContent.json", ".tenantcontent-pull/x", ignoreFile, ".env", "node_modules/x")
+	is.Equal(done(t, "", append([]string{"app", "pull", there, "--app=a"}, flags...)...), "+ ok\nPulled the app a: 1 new, 0 changed, 0 removed, 0 unchanged.\n")
+	is.Equal(files(t, there), map[string]string{"ok": "x"})
+
+	endless := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, `{"id": "a", "_links": {"next": {"href": "https://evil.example/?limit=1000"}}}`)
+	})
+	code, _, stderr := cli(t, "", append([]string{"app", "pull", t.TempDir(), "--app=a"}, endless...)...)
+	is.Equal(code, 1)
+	is.True(strings.Contains(stderr, "answered a list without end"))
+}
+
+// TestAppCompareParts: more files than one comparison has are compared in parts.
+func TestAppCompareParts(t *testing.T) {
+	is, s := is.New(t), newSite(t)
+	id := field(t, s.api(t, "POST", "apps", `{"type": "report", "name": "Large"}`), "id")
+	for _, path := range []string{"extra", "f00002", "other"} {
+		s.api(t, "PUT", "apps/"+id+"/contents/"+path, "x")
+	}
+	s.seen()
+	p := &push{appCommands: &appCommands{client: client{Server: s.url, Token: s.token}}}
+	for i := range maxCompared + 3 {
+		p.local = append(p.local, localFile{path: fmt.Sprintf("f%05d", i), sha256: strings.Repeat("0", 64)})
+	}
+	p.local = append(p.local, localFile{path: "other", sha256: "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"})
+	c, err := p.compare(t.Context(), id)
+	is.NoErr(err)
+	is.Equal(len(c.Missing), maxCompared+2)
+	is.Equal(c.Differs, []string{"f00002"})
+	is.Equal(c.Extra, []string{"extra"})
+	is.True(len(s.seen()) >= 2)
+}

@@ -1,0 +1,310 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+
+	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/fold"
+	"github.com/tenantcontent/tenantcontent/libraries"
+)
+
+// The files of a folder that are this program's own. All other names of ours begin with ownFiles, too.
+const (
+	stateFile  = ".tenantcontent.json"
+	ignoreFile = ".tenantcontentignore"
+	ownFiles   = ".tenantcontent-"
+)
+
+// ignoredFiles are the patterns that are ignored unless ignoreFile includes them again.
+var ignoredFiles = []string{"node_modules/", ".env", ".env.*"}
+
+// state is what a folder remembers of its app, in stateFile.
+type state struct {
+	Server string            `json:"server"`          // the only address that the folder is pushed to and pulled from
+	App    string            `json:"app"`             // id
+	Draft  string            `json:"draft,omitempty"` // id of the draft that pushes have begun and not published
+	Files  map[string]string `json:"files,omitempty"` // SHA-256 by path at the last push or pull, in which folder and app were the same
+}
+
+// appFolder is a folder with the files of an app. It is left neither by paths nor by symbolic links.
+type appFolder struct {
+	*os.Root
+	patterns gitignore.Matcher
+	state    state
+}
+
+// openFolder opens a folder and reads what it remembers and ignores.
+func openFolder(name string) (*appFolder, error) {
+	root, err := os.OpenRoot(name)
+	if err != nil {
+		return nil, errs.Wrap(errs.Invalid, err, "cannot read the folder %s: %v", name, err)
+	}
+	f := &appFolder{Root: root}
+	if err := errors.Join(f.readState(), f.readIgnored()); err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return f, nil
+}
+
+func (f *appFolder) readState() error {
+	raw, err := f.ReadFile(stateFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &f.state)
+	}
+	if err == nil && (f.state.App == "" || f.state.Server == "") {
+		err = errors.New("it names no app or no server")
+	}
+	if err != nil {
+		return errs.Wrap(errs.Invalid, err, "cannot read %s: %v", f.at(stateFile), err)
+	}
+	return nil
+}
+
+// remember changes the state of the folder.
+func (f *appFolder) remember(s state) error {
+	raw, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	temporary := ownFiles + "state"
+	if err = f.WriteFile(temporary, append(raw, '\n'), 0o644); err == nil {
+		err = f.Rename(temporary, stateFile)
+	}
+	if err != nil {
+		return errs.Wrap(errs.Invalid, err, "cannot write %s, which is to remember the app %s: %v", f.at(stateFile), harmless(s.App), err)
+	}
+	f.state = s
+	return nil
+}
+
+func (f *appFolder) readIgnored() error {
+	raw, err := f.ReadFile(ignoreFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return errs.Wrap(errs.Invalid, err, "cannot read %s: %v", f.at(ignoreFile), err)
+	}
+	lines := append(slices.Clone(ignoredFiles), strings.Split(strings.TrimPrefix(string(raw), "\ufeff"), "\n")...)
+	var patterns []gitignore.Pattern
+	for _, line := range lines {
+		if line = strings.TrimSuffix(line, "\r"); strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "#") {
+			patterns = append(patterns, gitignore.ParsePattern(line, nil))
+		}
+	}
+	f.patterns = gitignore.NewMatcher(patterns)
+	return nil
+}
+
+// ignores reports whether a file takes no part in a push and a pull, on either side.
+func (f *appFolder) ignores(name string) bool {
+	parts := strings.Split(name, "/")
+	for i := range parts {
+		if f.ignoresOne(parts[:i+1], i+1 < len(parts)) {
+			return true
+		}
+	}
+	return false
+}
+
+// ignoresOne is ignores for a file or folder in a folder that is not ignored.
+func (f *appFolder) ignoresOne(parts []string, isFolder bool) bool {
+	return reserved(parts[len(parts)-1]) || f.patterns.Match(parts, isFolder)
+}
+
+// reserved reports whether a name is one of this program's own or Git's, in any spelling that a file system takes for it. What an
+// app brings must never get there: Git runs what is in its folder.
+func reserved(name string) bool {
+	name, _, _ = strings.Cut(name, ":") // a stream on Windows
+	name = strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) { // which some file systems leave out
+			return -1
+		}
+		return r
+	}, name)
+	name = fold.Text(strings.TrimRight(name, ". "))
+	return name == ".git" || name == "git~1" || name == stateFile || name == ignoreFile || strings.HasPrefix(name, ownFiles)
+}
+
+// at returns the name of a file of the folder for people.
+func (f *appFolder) at(name string) string {
+	return harmless(filepath.Join(f.Name(), filepath.FromSlash(name)))
+}
+
+// localFile is a file of a folder.
+type localFile struct {
+	path   string // as in the app
+	size   int64
+	sha256 string
+}
+
+// problems are what is wrong with single files.
+type problems struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (p *problems) add(name, format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all = append(p.all, harmless(name)+": "+fmt.Sprintf(format, args...))
+}
+
+// err returns the problems as one error, nil for none.
+func (p *problems) err(what string) error {
+	const most = 20
+	if len(p.all) == 0 {
+		return nil
+	}
+	slices.Sort(p.all)
+	lines := p.all
+	if more := len(lines) - most; more > 0 {
+		lines = append(slices.Clone(lines[:most]), fmt.Sprintf("and %d more", more))
+	}
+	return errs.New(errs.Invalid, "%s:\n  %s", what, strings.Join(lines, "\n  "))
+}
+
+// files returns the files of the folder that are not ignored, ordered by path, with their digests. Its error names all that no app
+// can have.
+func (f *appFolder) files(ctx context.Context) ([]localFile, error) {
+	var all []localFile
+	wrong := &problems{}
+	err := fs.WalkDir(f.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case name == "." && err != nil:
+			return errs.Wrap(errs.Invalid, err, "cannot read the folder %s: %v", f.Name(), err)
+		case name == ".":
+			return nil
+		case f.ignoresOne(strings.Split(name, "/"), entry.IsDir()):
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case err != nil:
+			wrong.add(name, "cannot be read: %v", cause(err))
+			return nil
+		case entry.IsDir():
+			return nil
+		}
+		if says := unfit(name, entry.Type()); says != "" {
+			wrong.add(name, "%s", says)
+			return nil
+		}
+		all = append(all, localFile{path: name})
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(all, func(a, b localFile) int { return strings.Compare(a.path, b.path) })
+	clashes(all, nil, wrong)
+	if err := f.digest(ctx, all, wrong); err != nil {
+		return nil, err
+	}
+	return all, wrong.err("nothing was sent, as the app cannot have these files (" + ignoreFile + " leaves files out)")
+}
+
+// unfit returns why a file cannot be in an app, "" if it can.
+func unfit(name string, mode fs.FileMode) string {
+	switch {
+	case mode&fs.ModeSymlink != 0:
+		return "is a symbolic link: put the file itself there"
+	case !mode.IsRegular():
+		return "is no plain file"
+	}
+	return errs.MessageOf(libraries.ValidPath(name))
+}
+
+// clashes adds problems for files whose paths differ in case alone, or where one is a folder of another one, from each other or from
+// files that the app keeps.
+func clashes(all []localFile, kept []string, wrong *problems) {
+	files := make(map[string]string, len(all)+len(kept))
+	folders := map[string]string{}
+	add := func(name string, isKept bool) {
+		says := "which differs in case alone"
+		if isKept {
+			says = "which is only on the server: --delete removes it"
+		}
+		folded := fold.Text(name)
+		if other, ok := files[folded]; ok {
+			wrong.add(name, "cannot be beside %s, %s", harmless(other), says)
+			return
+		}
+		if other, ok := folders[folded]; ok {
+			wrong.add(name, "cannot be beside %s, %s", harmless(other), says)
+		}
+		for folder := path.Dir(folded); folder != "."; folder = path.Dir(folder) {
+			if other, ok := files[folder]; ok {
+				wrong.add(name, "cannot be beside %s, %s", harmless(other), says)
+			}
+			folders[folder] = name
+		}
+		files[folded] = name
+	}
+	for _, file := range all {
+		add(file.path, false)
+	}
+	for _, name := range kept {
+		add(name, true)
+	}
+}
+
+// digest sets the sizes and digests of files.
+func (f *appFolder) digest(ctx context.Context, all []localFile, wrong *problems) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range all {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err := f.digestOne(&all[i]); err != nil {
+				wrong.add(all[i].path, "cannot be read: %v", err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+func (f *appFolder) digestOne(file *localFile) (err error) {
+	opened, err := f.Open(filepath.FromSlash(file.path))
+	if err != nil {
+		return cause(err)
+	}
+	defer func() { _ = opened.Close() }()
+	sum := sha256.New()
+	if file.size, err = io.Copy(sum, opened); err != nil {
+		return cause(err)
+	}
+	file.sha256 = hex.EncodeToString(sum.Sum(nil))
+	return nil
+}
+
+// cause returns the error of a file without its path.
+func cause(err error) error {
+	if of, ok := errors.AsType[*fs.PathError](err); ok {
+		return of.Err
+	}
+	return err
+}
