@@ -34,6 +34,7 @@ type world struct {
 	token  string
 	admin  context.Context // carries the superuser of tenant default
 	ends   []func() error
+	onceBig
 }
 
 const password = "bench-password"
