@@ -80,6 +80,10 @@ type Config struct {
 	// https://example.com/content, the App is mounted there: it serves requests below the path, and also those from which
 	// a proxy or http.StripPrefix has taken it away. Cookies are for the path alone.
 	BaseURL string
+	// AppOrigin is where each app has an origin of its own, such as https://{app}.apps.example.com: there its pages have a history,
+	// cookies and a storage. Requests for these hosts must come to the App as they are, with their Host. Without it all apps are
+	// shown in a sandbox at BaseURL.
+	AppOrigin string
 	// Log gets requests (debug) and failures; default slog.Default.
 	Log *slog.Logger
 	// Authenticate returns the caller of a request, in place of sessions and API tokens. A caller who creates content must be a
@@ -184,7 +188,7 @@ func Open(c Config) (*App, error) {
 		HostKinds: kinds(c.Entities), HostParents: comments.HostParents(c.Entities),
 		InTx: app.InTx, Ready: app.Ready, Visible: app.visible, Hidden: app.hidden,
 		BaseURL: c.BaseURL, MaxBody: c.MaxBody, Log: c.Log, Now: c.Now,
-		Authenticate: c.Authenticate, KeepLogins: c.KeepLogins, TrustedProxies: c.TrustedProxies,
+		AppOrigin: c.AppOrigin, Authenticate: c.Authenticate, KeepLogins: c.KeepLogins, TrustedProxies: c.TrustedProxies,
 	})
 	if err != nil {
 		return nil, err

@@ -91,6 +91,8 @@ type Config struct {
 	LastIdle time.Duration
 	// Memory bounds what large answers, and large bodies, hold at once.
 	Memory Memory
+	// AppOrigin is where each app has an origin of its own, such as https://{app}.apps.example.com; default: none has.
+	AppOrigin string
 	// ViewKey signs the view tokens of apps, at least 32 bytes that are for nothing else. All programs that serve one database must
 	// have the same one; default a random one.
 	ViewKey []byte
@@ -113,6 +115,8 @@ type api struct {
 	byName       map[string]*Route
 	plurals      map[entity.Kind]string // see pluralsOf
 	policies     policies
+	origin       string      // of BaseURL
+	origins      *appOrigins // nil for none
 	crossOrigin  *http.CrossOriginProtection
 	secureCookie bool
 	mount        string // path of BaseURL, without a slash at its end
@@ -170,7 +174,12 @@ func New(c Config) (Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	origins, err := parseAppOrigin(c.AppOrigin, c.BaseURL)
+	if err != nil {
+		return nil, err
+	}
 	a := &api{
+		origin: origin, origins: origins,
 		viewTokens: viewTokens,
 		Config:     c, crossOrigin: http.NewCrossOriginProtection(), secureCookie: strings.HasPrefix(origin, "https:"), mount: mount,
 		logins:  c.Authenticate == nil || c.KeepLogins,
@@ -220,6 +229,13 @@ func (a *api) newResponse(w http.ResponseWriter) *response {
 }
 
 func (a *api) serve(w *response, r *http.Request) error {
+	label, app, there, err := a.origins.find(r.Host)
+	if err != nil {
+		return err
+	}
+	if there {
+		return a.serveApp(w, r, label, app)
+	}
 	if err := plainText(r); err != nil {
 		return err
 	}

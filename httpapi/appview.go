@@ -24,7 +24,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/internal/uuids"
 	"github.com/tenantcontent/tenantcontent/libraries"
-	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
 // A page of an app runs at an opaque origin, so its scripts, images and fetches bring no cookie. It is served with a base that ends
@@ -93,10 +92,13 @@ func escapedViewPath(r *http.Request) string {
 
 // setViewHeaders sets the headers that every answer of a view has, refusals too: a page reads why its call was refused.
 func (a *api) setViewHeaders(h http.Header, r *http.Request, params httprouter.Params) {
+	if originOf(r.Context()) != nil { // which has set them
+		return
+	}
 	token, _ := viewPath(escapedViewPath(r))
 	policy, known := a.policies.get(params.ByName("id"), token)
 	if !known {
-		policy = view.Policy(a.viewBase(params.ByName("id"), token), false)
+		policy = view.Policy(a.viewBase(params.ByName("id"), token), "")
 	}
 	for name, value := range view.Headers("application/json", policy, token == "") {
 		if name != "Content-Type" {
@@ -150,6 +152,9 @@ func (a *api) callerOf(r *request, route *Route) (actor.Actor, error) {
 	if who, ok := r.Context().Value(viewerKey{}).(actor.Actor); ok {
 		return who, nil
 	}
+	if o := originOf(r.Context()); o != nil {
+		return a.viewerAtOrigin(r, o)
+	}
 	token := ""
 	if route.View {
 		token, _ = viewPath(escapedViewPath(r.Request))
@@ -183,6 +188,9 @@ func (a *api) callerOf(r *request, route *Route) (actor.Actor, error) {
 // with print=portrait or print=landscape it is printed on such sheets. 404, also without an entry page; 403; 422 for a manifest that
 // cannot be read.
 func (a *api) getAppView(r *request) (reply, error) {
+	if originOf(r.Context()) != nil {
+		return a.visitedPage(r, libraries.File{}, nil)
+	}
 	query, err := parseQuery(r.Request)
 	if err != nil {
 		return reply{}, err
@@ -198,6 +206,10 @@ func (a *api) getAppView(r *request) (reply, error) {
 	f, content, err := a.entryPage(r.Context(), v)
 	if err != nil {
 		return reply{}, err
+	}
+	if a.origins != nil {
+		_ = content.Close()
+		return a.openAtOrigin(r, v, query)
 	}
 	if err := a.Apps.CountView(r.Context(), v.App); err != nil {
 		_ = content.Close()
@@ -244,17 +256,19 @@ func (a *api) appPage(r *request, v apps.Viewed, role string, print view.Orienta
 		_ = content.Close()
 		return reply{}, err
 	}
-	token := r.token
-	if token == "" {
-		credential := sessions.Credential(r.who)
-		if credential == "" {
-			return closed(errs.New(errs.Forbidden, "The view of an app needs a session or an API token of this service."))
+	own, root := originOf(r.Context()), ""
+	switch {
+	case own != nil:
+		root = own.origin + "/"
+	case r.token != "":
+		root = a.viewBase(v.ID, r.token)
+	default:
+		claims, err := a.viewClaims(r, v.ID, role)
+		if err != nil {
+			return closed(err)
 		}
-		token = a.viewTokens.Make(view.Claims{
-			Tenant: r.who.Tenant, App: v.ID, Credential: credential, User: r.who.User, Role: role, Scope: view.Viewer, Expires: a.Now().Add(view.Lifetime),
-		})
+		root = a.viewBase(v.ID, a.viewTokens.Make(claims))
 	}
-	root := a.viewBase(v.ID, token)
 	data, err := a.appContext(r, v, root)
 	if err != nil {
 		return closed(err)
@@ -265,7 +279,10 @@ func (a *api) appPage(r *request, v apps.Viewed, role string, print view.Orienta
 			base += hal.Segment(segment) + "/"
 		}
 	}
-	header := view.Headers(pageType(f.ContentType), view.Policy(root, false), r.token == "")
+	header := map[string]string{"Content-Type": pageType(f.ContentType)}
+	if own == nil {
+		header = view.Headers(pageType(f.ContentType), view.Policy(root, ""), r.token == "")
+	}
 	header["Vary"] = "Accept, Sec-Fetch-Mode"
 	return reply{status: http.StatusOK, header: header, stream: func(w io.Writer) error {
 		defer func() { _ = content.Close() }()
@@ -275,10 +292,11 @@ func (a *api) appPage(r *request, v apps.Viewed, role string, print view.Orienta
 
 // pageType returns the media type of a page: that of its file if it is HTML.
 func pageType(given string) string {
-	if isHTML(given) {
-		return given
+	if !isHTML(given) {
+		given = "text/html"
 	}
-	return "text/html"
+	header, _ := view.ContentType(given)
+	return header
 }
 
 func isHTML(mediaType string) bool {
@@ -340,7 +358,7 @@ func (a *api) passedDatasets(ctx context.Context, v apps.Viewed) (map[string]dat
 // expired or is not that of this app, or whose session has ended.
 func (a *api) getAppViewFile(r *request) (reply, error) {
 	_, rest := viewPath(escapedViewPath(r.Request))
-	if call, ok := strings.CutPrefix(rest, "api/"); ok && r.token != "" {
+	if call, ok := strings.CutPrefix(rest, "api/"); ok && (r.token != "" || originOf(r.Context()) != nil) {
 		return a.callOfPage(r, call)
 	}
 	_, name := viewPath(r.param("path"))
@@ -359,7 +377,7 @@ func (a *api) getAppViewFile(r *request) (reply, error) {
 	}
 	answer.header["Vary"] = "Accept, Sec-Fetch-Mode"
 	if _, known := a.policies.get(r.param("id"), r.token); !known && r.token != "" {
-		a.policies.put(r.param("id"), r.token, view.Policy(a.viewBase(r.param("id"), r.token), false))
+		a.policies.put(r.param("id"), r.token, view.Policy(a.viewBase(r.param("id"), r.token), ""))
 	}
 	return answer, err
 }
@@ -376,7 +394,11 @@ func (a *api) visitedPage(r *request, f libraries.File, content io.ReadSeekClose
 		}
 		return reply{}, err
 	}
-	return a.appPage(r, v, r.claims.Role, view.AnyOrientation, f, content)
+	print := view.AnyOrientation
+	if originOf(r.Context()) != nil {
+		print = view.Orientation(r.URL.Query().Get("print"))
+	}
+	return a.appPage(r, v, r.claims.Role, print, f, content)
 }
 
 // visitsPage reports whether a browser goes to a page with a request, and does not load a part of one: browsers say so, and what does

@@ -18,6 +18,15 @@ import (
 // cookieName is the session cookie.
 const cookieName = "sid"
 
+// sessionCookie returns the name of the session cookie. Where apps have origins of their own, which may be at the same site, the prefix
+// has browsers take it from the host of the service alone; a cookie for a path cannot have it.
+func (a *api) sessionCookie() string {
+	if a.origins != nil && a.secureCookie && a.mount == "" {
+		return "__Host-" + cookieName
+	}
+	return cookieName
+}
+
 // loginBody is the body of a login, as JSON or as a form.
 type loginBody struct {
 	Username *string `json:"username"`
@@ -100,7 +109,7 @@ func (r *request) loginForm() (in loginBody, err error) {
 // cookie carries a session's token; maxAge -1 takes it away. It ends with the browser; the session ends by itself.
 func (a *api) cookie(token string, maxAge int) *http.Cookie {
 	return &http.Cookie{
-		Name: cookieName, Value: token, Path: cmp.Or(a.mount, "/"), MaxAge: maxAge,
+		Name: a.sessionCookie(), Value: token, Path: cmp.Or(a.mount, "/"), MaxAge: maxAge,
 		HttpOnly: true, Secure: a.secureCookie, SameSite: http.SameSiteLaxMode,
 	}
 }
@@ -165,10 +174,10 @@ func (a *api) authenticate(r *http.Request) (actor.Actor, error) {
 			return actor.Actor{}, errs.New(errs.Unauthenticated, "The Authorization header must be: Bearer <token>.")
 		}
 		credential = strings.TrimSpace(token)
-	} else if all := r.CookiesNamed(cookieName); len(all) > 0 {
+	} else if all := r.CookiesNamed(a.sessionCookie()); len(all) > 0 {
 		credential = all[0].Value
 		if slices.ContainsFunc(all, func(c *http.Cookie) bool { return c.Value != credential }) {
-			return actor.Actor{}, errs.New(errs.Unauthenticated, "The cookie %s is there with different values: send one.", cookieName)
+			return actor.Actor{}, errs.New(errs.Unauthenticated, "The cookie %s is there with different values: send one.", a.sessionCookie())
 		}
 	}
 	if !escapes.Storable(credential) {

@@ -39,7 +39,7 @@ func ExampleInject() {
 }
 
 func ExamplePolicy() {
-	policy := view.Policy("https://example.com/api/apps/a1/view/", false)
+	policy := view.Policy("https://example.com/api/apps/a1/view/", "")
 	for _, directive := range strings.Split(policy, "; ")[:3] {
 		fmt.Println(directive)
 	}

@@ -9,18 +9,20 @@ import (
 // loads, fetches and sends forms to URLs below prefix alone, an absolute http or https URL that ends in a slash; below any other
 // prefix it can do nothing of it. Scripts and styles may be inline, made at run time, or blobs.
 //
-// Without an origin of its own the page runs in a sandbox with an opaque origin: it has no cookies and no storage, and for all other
-// pages, those of other apps too, it is a stranger. own is whether the app has an origin of its own; it then has the cookies and
-// storage of that, and the same sources. At the origin of the service, own would give the page all that its viewer may do there.
+// Without an origin of its own, where service is "", the page runs in a sandbox with an opaque origin: it has no cookies and no
+// storage, and for all other pages, those of other apps too, it is a stranger. For an app with an origin of its own service is the
+// origin of the service, whose pages may have the app in a frame; the app has the cookies and storage of its origin, and the same
+// sources. At the origin of the service that would give the page all that its viewer may do there.
 //
 // A browser does not compare the path with the policy when it follows a redirect, so nothing below prefix may redirect out of it. No
 // policy keeps a page from going to another address with what it knows, as a link does, or from opening one in a new window: a GET
 // below the service's origin is then made with the viewer's cookies, and its answer is closed to the page.
-func Policy(prefix string, own bool) string {
-	at := source(prefix)
+func Policy(prefix, service string) string {
+	at, ancestors := source(prefix), "'self'"
 	sandbox := "sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads" // not for top navigation, nor popups out of it
-	if own {
+	if service != "" {
 		sandbox += " allow-same-origin"
+		ancestors = strings.TrimSuffix(source(service+"/"), "/")
 	}
 	return strings.Join([]string{
 		sandbox,
@@ -37,8 +39,8 @@ func Policy(prefix string, own bool) string {
 		"object-src 'none'",
 		"base-uri " + at,
 		"form-action " + at,
-		"frame-ancestors 'self'", // pages of the service; a page of an app is no ancestor, its origin is opaque or another
-		"webrtc 'block'",         // for browsers that know it; connect-src does not cover it
+		"frame-ancestors " + ancestors, // pages of the service; a page of an app is no ancestor, its origin is opaque or another
+		"webrtc 'block'",               // for browsers that know it; connect-src does not cover it
 	}, "; ")
 }
 

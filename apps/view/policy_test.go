@@ -25,13 +25,14 @@ func directives(t *testing.T, policy string) map[string][]string {
 
 func TestPolicyHasOneOutside(t *testing.T) {
 	is := is.New(t)
-	for _, own := range []bool{false, true} {
-		all := directives(t, view.Policy(base, own))
+	for service, ancestor := range map[string]string{"": "'self'", "https://content.example": "https://content.example", "https://a b": "'none'"} {
+		own := service != ""
+		all := directives(t, view.Policy(base, service))
 		for name, sources := range all {
 			for _, s := range sources {
 				switch {
 				case s == base, s == "'none'", s == "blob:" || s == "data:", name == "sandbox", strings.HasPrefix(s, "'unsafe-"):
-				case name == "frame-ancestors" && s == "'self'", name == "webrtc" && s == "'block'":
+				case name == "frame-ancestors" && s == ancestor, name == "webrtc" && s == "'block'":
 				default:
 					t.Errorf("%s has %s", name, s)
 				}
@@ -45,7 +46,7 @@ func TestPolicyHasOneOutside(t *testing.T) {
 		}
 		is.Equal(all["connect-src"], []string{base, "blob:", "data:"})
 		is.Equal(all["worker-src"], []string{base, "blob:"})
-		is.Equal(all["frame-ancestors"], []string{"'self'"})
+		is.Equal(all["frame-ancestors"], []string{ancestor})
 		flags := " " + strings.Join(all["sandbox"], " ") + " "
 		is.Equal(strings.Contains(flags, " allow-same-origin "), own)
 		is.True(strings.Contains(flags, " allow-scripts "))
@@ -86,8 +87,8 @@ func TestPolicyTakesNothingButAPrefix(t *testing.T) {
 		{"ftp://a.example/", "'none'"},
 	} {
 		t.Run(c.prefix, func(t *testing.T) {
-			is.New(t).Equal(directives(t, view.Policy(c.prefix, false))["base-uri"], []string{c.want})
-			is.New(t).Equal(directives(t, view.Policy(c.prefix, false))["script-src"][0], c.want)
+			is.New(t).Equal(directives(t, view.Policy(c.prefix, ""))["base-uri"], []string{c.want})
+			is.New(t).Equal(directives(t, view.Policy(c.prefix, ""))["script-src"][0], c.want)
 		})
 	}
 }

@@ -17,6 +17,7 @@ import (
 type config struct {
 	Listen          string   `env:"TENANTCONTENT_LISTEN" default:"127.0.0.1:8080" help:"Address to serve on." placeholder:"HOST:PORT"`
 	BaseURL         string   `env:"TENANTCONTENT_BASE_URL" help:"Start of every link, such as https://content.example.com or https://example.com/content (default: http:// and the address)." placeholder:"URL"`
+	AppOrigin       string   `env:"TENANTCONTENT_APP_ORIGIN" help:"Where each app has an origin of its own, such as https://{app}.apps.example.com (default: apps are shown in a sandbox at the base URL)." placeholder:"URL"`
 	MaxBody         size     `env:"TENANTCONTENT_MAX_BODY" default:"1MiB" help:"Size of a JSON body." placeholder:"SIZE"`
 	MaxUpload       size     `env:"TENANTCONTENT_MAX_UPLOAD" default:"256MiB" help:"Size of an uploaded file." placeholder:"SIZE"`
 	MaxAppFile      size     `env:"TENANTCONTENT_MAX_APP_FILE" default:"100MiB" help:"Size of a file of an app." placeholder:"SIZE"`
@@ -33,7 +34,7 @@ type config struct {
 
 // library turns the settings into the library's. Errors: errs.Invalid naming the flag.
 func (c *config) library() (tenantcontent.Config, error) {
-	lib := tenantcontent.Config{BaseURL: c.BaseURL, MaxBody: int64(c.MaxBody), MaxUpload: int64(c.MaxUpload), MaxAppFile: int64(c.MaxAppFile),
+	lib := tenantcontent.Config{BaseURL: c.BaseURL, AppOrigin: c.AppOrigin, MaxBody: int64(c.MaxBody), MaxUpload: int64(c.MaxUpload), MaxAppFile: int64(c.MaxAppFile),
 		MaxArchive: int64(c.MaxArchive), SessionLifetime: time.Duration(c.SessionLifetime), ArchiveLimits: bundles.Limits{
 			Members: int(c.MaxArchiveMembers), Bytes: int64(c.MaxArchiveBytes), Row: int64(c.MaxArchiveRow), Ratio: int64(c.MaxArchiveRatio),
 		}}

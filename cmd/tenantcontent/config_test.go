@@ -64,6 +64,7 @@ func TestBadConfiguration(t *testing.T) {
 		"second key":          {"Key 2", []string{"--secret-key=" + key + "," + secret, data}},
 		"base URL":            {"base URL", []string{"--base-url=content.example.com", data}},
 		"base URL with query": {"base URL", []string{"--base-url=https://content.example.com/sub?x", data}},
+		"app origin":          {"must have {app}", []string{"--app-origin=https://apps.example.com", data}},
 		"no archive":          {"--max-archive: \"0\" is no size", []string{"--max-archive=0", data}},
 		"no members":          {"--max-archive-members: \"-1\" is no number", []string{"--max-archive-members=-1", data}},
 		"size":                {"such as 64MiB", []string{"--max-body=x", data}},
