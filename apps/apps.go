@@ -184,6 +184,11 @@ type Store interface {
 	// Recent returns the apps that a user viewed last and v sees, n at most, without drafts and deleted ones, newest view first.
 	Recent(ctx context.Context, tenant, username string, v Viewer, n int) ([]App, error)
 
+	// UsesOf counts what all users have of some apps. Those of the apps' drafts are none.
+	UsesOf(ctx context.Context, tenant string, ids []string) (Uses, error)
+	// UsesBy counts what some users have of apps.
+	UsesBy(ctx context.Context, tenant string, usernames []string) (Uses, error)
+
 	// Shares returns the shares of apps.
 	Shares() shares.Store
 

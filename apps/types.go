@@ -2,6 +2,7 @@ package apps
 
 import (
 	"context"
+	"time"
 
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
@@ -43,16 +44,39 @@ func (u Unchecked) Type() entity.Type {
 }
 
 // Hooks returns what is done with apps and shares: shares follow users who are renamed, and go with the users and teams that are
-// deleted; apps are counted; and the columns of secrets.
+// deleted; apps are counted, and so are the drafts, favorites, visits and views that go with deleted apps and users; and the columns of secrets.
 func (u Unchecked) Hooks() entity.Hooks {
 	return entity.Hooks{
 		Renamed: u.s.store.Shares().RenameUsers, Deleted: u.s.deletedElsewhere, Counts: entity.CountRows(35, "apps", u.s.store.Count),
+		Dependents: u.s.dependents,
 		Sealed: []entity.SealedColumn{
 			{Table: sealedTable, Column: sealedColumn, Key: "id"},
 			{Table: sealedTable, Column: "webhook_secret", Key: "id"},
 			{Table: sealedTable, Column: "db_role_password", Key: "id"},
 		},
 	}
+}
+
+// dependents counts the drafts of apps, and the favorites, visits and views of apps or users. Views that are not written yet, of the
+// last second, do not count.
+func (s *Service) dependents(ctx context.Context, tenant string, kind entity.Kind, ids []string, _ time.Time) ([]entity.Dependent, error) {
+	var uses Uses
+	var drafted map[string]bool
+	var err error
+	switch kind {
+	case Kind:
+		if drafted, err = s.store.Drafted(ctx, tenant, ids); err == nil {
+			uses, err = s.store.UsesOf(ctx, tenant, ids)
+		}
+	case entity.KindUser:
+		uses, err = s.store.UsesBy(ctx, tenant, ids)
+	}
+	count := func(n int, of string) entity.Dependent {
+		return entity.Dependent{Count: entity.Count{N: n, Of: of}, Rank: 7}
+	}
+	return []entity.Dependent{
+		count(len(drafted), "draft"), count(uses.Favorites, "favorite"), count(uses.Visits, "app visit"), count(uses.Views, "app view"),
+	}, err
 }
 
 // FlushAll writes the counted views of apps of every tenant.

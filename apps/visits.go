@@ -43,6 +43,13 @@ type Day struct {
 	Users int // who viewed it
 }
 
+// Uses is what users have of apps.
+type Uses struct {
+	Favorites int // marks
+	Visits    int // pairs of a user and an app viewed
+	Views     int
+}
+
 // SetFavorite adds an app to the favorites of the caller, or removes it. For a draft it is the app. It is for all who
 // see the app. Errors: errs.NotFound; errs.Forbidden for a caller who is no user of the tenant.
 func (s *Service) SetFavorite(ctx context.Context, id string, favorite bool) (v Shown, err error) {

@@ -2,6 +2,7 @@ package bundles_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
@@ -209,5 +211,37 @@ func TestLossesAreCountedAtOnce(t *testing.T) {
 			cost = append(cost, asked)
 		}
 		is.Equal(cost, []int{3, 3}) // comments on reports and of users, and the tokens and sessions of users
+	})
+}
+
+// TestRestoreSaysWhatAppsLose: what users have of apps goes with the apps, and with the users.
+func TestRestoreSaysWhatAppsLose(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		is, acme := is.New(t), w.as(t, "acme")
+		for _, tenant := range []string{"acme", "evil"} {
+			app := w.make(t, tenant, apps.Kind, "Goes", `{}`)
+			jo := actor.With(t.Context(), actor.Actor{Tenant: tenant, User: "jo", Superuser: true})
+			_, err := w.Apps.Edit(jo, app, false)
+			is.NoErr(err)
+			for _, ctx := range []context.Context{jo, w.as(t, tenant)} {
+				_, err = w.Apps.SetFavorite(ctx, app, true)
+				is.NoErr(err)
+			}
+			is.NoErr(w.Apps.Visit(jo, app))
+			is.NoErr(w.Apps.Visit(jo, app))
+		}
+		is.NoErr(w.Apps.Unchecked().FlushAll(t.Context()))
+		users := packed(t, map[string]string{"user newcomer": `{}`}, nil)
+		r, err := w.Bundles.Restore(acme, bytes.NewReader(users), bundles.ImportOptions{DryRun: true})
+		is.NoErr(err)
+		is.Equal(r.Warnings[len(r.Warnings)-1], "Lost with 1 user: 1 password, 1 favorite, 1 app visit, 2 app views."+notHeld)
+
+		other := packed(t, map[string]string{"app 00000000-0000-7000-8000-000000000001": `{"name": "R", "ownerId": "admin", "type": "report"}`}, nil)
+		r, err = w.Bundles.Restore(acme, bytes.NewReader(other), bundles.ImportOptions{})
+		is.NoErr(err)
+		is.Equal(r.Warnings[len(r.Warnings)-1], "Lost with the content that is removed: 1 draft, 2 favorites, 1 app visit, 2 app views."+notHeld)
+		r, err = w.Bundles.Restore(acme, bytes.NewReader(users), bundles.ImportOptions{DryRun: true})
+		is.NoErr(err)
+		is.Equal(r.Warnings[len(r.Warnings)-1], "Lost with 1 user: 1 password."+notHeld)
 	})
 }

@@ -62,6 +62,7 @@ func TestStore(t *testing.T, open func(t *testing.T) apps.Store) {
 		"NoOwner":              testNoOwner,
 		"Favorites":            testFavorites,
 		"Views":                testViews,
+		"Uses":                 testUses,
 		"Recent":               testRecent,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })

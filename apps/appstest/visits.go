@@ -1,6 +1,7 @@
 package appstest
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -91,6 +92,42 @@ func testViews(t *testing.T, s apps.Store) {
 	_, err := s.Remove(ctx, "acme", numbered(1))
 	is.NoErr(err)
 	is.Equal(days("acme", 1, ""), nil)
+}
+
+func testUses(t *testing.T, s apps.Store) {
+	is, ctx := is.New(t), t.Context()
+	theirs := newApp(1, "a")
+	theirs.Tenant = "evil"
+	insert(t, s, newApp(1, "a"), newApp(2, "b"), newApp(3, "c"), theirs)
+	of := func(n int, user, day string) apps.View { return apps.View{App: id(n), Username: user, Day: day} }
+	is.NoErr(s.AddViews(ctx, "acme", map[apps.View]apps.Views{
+		of(1, "jo", "2026-11-16"): {N: 2, Last: monday}, of(1, "jo", "2026-11-17"): {N: 3, Last: tuesday}, of(1, "mia", "2026-11-16"): {N: 4, Last: monday},
+		of(2, "jo", "2026-11-16"): {N: 5, Last: monday},
+	}))
+	is.NoErr(s.AddViews(ctx, "evil", map[apps.View]apps.Views{of(1, "jo", "2026-11-16"): {N: 9, Last: monday}}))
+	for user, marked := range map[string][]int{"jo": {1, 2, 3}, "mia": {1}} {
+		for _, n := range marked {
+			is.NoErr(s.SetFavorite(ctx, "acme", user, id(n), true, monday))
+		}
+	}
+	for _, c := range []struct {
+		count func(ctx context.Context, tenant string, some []string) (apps.Uses, error)
+		some  []string
+		want  apps.Uses
+	}{
+		{s.UsesOf, numbered(1), apps.Uses{Favorites: 2, Visits: 2, Views: 9}},
+		{s.UsesOf, numbered(2, 3), apps.Uses{Favorites: 2, Visits: 1, Views: 5}},
+		{s.UsesOf, numbered(9), apps.Uses{}},
+		{s.UsesOf, nil, apps.Uses{}},
+		{s.UsesBy, []string{"jo"}, apps.Uses{Favorites: 3, Visits: 2, Views: 10}},
+		{s.UsesBy, []string{"mia", "nobody"}, apps.Uses{Favorites: 1, Visits: 1, Views: 4}},
+		{s.UsesBy, []string{"jo", "mia"}, apps.Uses{Favorites: 4, Visits: 3, Views: 14}},
+		{s.UsesBy, nil, apps.Uses{}},
+	} {
+		uses, err := c.count(ctx, "acme", c.some)
+		is.NoErr(err)
+		is.Equal(uses, c.want)
+	}
 }
 
 func testRecent(t *testing.T, s apps.Store) {

@@ -111,6 +111,25 @@ func (s *Store) Days(ctx context.Context, tenant, id, since string) ([]apps.Day,
 	return all, bunx.Err(err, noun)
 }
 
+// UsesOf implements apps.Store.
+func (s *Store) UsesOf(ctx context.Context, tenant string, ids []string) (apps.Uses, error) {
+	return s.uses(ctx, tenant, "app_id", ids)
+}
+
+// UsesBy implements apps.Store.
+func (s *Store) UsesBy(ctx context.Context, tenant string, usernames []string) (apps.Uses, error) {
+	return s.uses(ctx, tenant, "username", usernames)
+}
+
+// uses counts the rows with some values in a column.
+func (s *Store) uses(ctx context.Context, tenant, column string, values []string) (u apps.Uses, err error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	where := ` WHERE tenant_id = $1 AND ` + column + ` IN ` + c.Among(2, 1)
+	err = c.One(ctx, noun, `SELECT (SELECT count(*) FROM tc_app_favorites`+where+`), (SELECT count(*) FROM tc_app_visits`+where+`),
+		(SELECT CAST(coalesce(sum(n), 0) AS bigint) FROM tc_app_views`+where+`)`, []any{tenant, bunx.Keys(values)}, &u.Favorites, &u.Visits, &u.Views)
+	return u, err
+}
+
 // Recent implements apps.Store. It follows the index of visits as far as it needs to.
 func (s *Store) Recent(ctx context.Context, tenant, username string, v apps.Viewer, n int) ([]apps.App, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
