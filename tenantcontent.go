@@ -90,6 +90,12 @@ type Config struct {
 	// user of the tenant (App.Principals.CreateUser), who owns it. Errors: errs.Unauthenticated.
 	// The routes that log in (/api/login/…, with a password or at a provider) do not exist then; see KeepLogins.
 	Authenticate func(r *http.Request) (actor.Actor, error)
+	// Resume returns the actor of a user whom Authenticate has returned before, with the rights of now. The pages of apps run at an
+	// origin of their own, so their requests bring nothing that Authenticate knows: Resume is called with each of them instead, and
+	// with each one of a visitor, for the user who has made the link. It is to be fast. A user who is disabled, and so refused with
+	// errs.Unauthenticated, is refused everywhere at once; a page can be open for 12 hours, also when the user has logged out of the
+	// host. Without Resume, only a caller whom App.Sessions has authenticated can view apps beside Authenticate.
+	Resume func(ctx context.Context, tenant, username string) (actor.Actor, error)
 	// TrustedProxies are the networks of the proxies that requests come through. From them, and from nobody else, the header
 	// X-Forwarded-For, or Forwarded where there is no such header, is read from the right up to the first address that is not
 	// in these networks: that is the client's, in the log, for the locks of logins and for API tokens of a range of
@@ -188,7 +194,7 @@ func Open(c Config) (*App, error) {
 		HostKinds: kinds(c.Entities), HostParents: comments.HostParents(c.Entities),
 		InTx: app.InTx, Ready: app.Ready, Visible: app.visible, Hidden: app.hidden,
 		BaseURL: c.BaseURL, MaxBody: c.MaxBody, Log: c.Log, Now: c.Now,
-		AppOrigin: c.AppOrigin, Authenticate: c.Authenticate, KeepLogins: c.KeepLogins, TrustedProxies: c.TrustedProxies,
+		AppOrigin: c.AppOrigin, Authenticate: c.Authenticate, Resume: c.Resume, KeepLogins: c.KeepLogins, TrustedProxies: c.TrustedProxies,
 	})
 	if err != nil {
 		return nil, err

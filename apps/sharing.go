@@ -122,7 +122,7 @@ func (s *Service) Sharable(ctx context.Context, id string) (string, error) {
 
 // sharable returns an app that an actor may share, also with a token that can only read.
 func (s *Service) sharable(ctx context.Context, a actor.Actor, id string) (App, error) {
-	app, grant, err := s.find(ctx, a, id)
+	app, grant, err := s.open(ctx, a, id)
 	a.ReadOnly = false
 	switch {
 	case err != nil:

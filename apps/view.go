@@ -107,9 +107,19 @@ type opened struct {
 	grant shares.Grant
 }
 
-// run returns an app that an actor may run, also with a token that can only read. A page loads many files at once: the app and the
-// grant, not what the actor may do with them, may be those of a second ago if another process has changed them since.
+// run returns an app that an actor may run, also with a token that can only read.
 func (s *Service) run(ctx context.Context, a actor.Actor, id string) (App, shares.Grant, error) {
+	app, grant, err := s.open(ctx, a, id)
+	if err != nil {
+		return App{}, shares.Grant{}, err
+	}
+	a.ReadOnly = false
+	return app, grant, toRun.check(a, app, grant)
+}
+
+// open is find for the requests of pages, which load many files at once: the app and the grant, not what the actor may do with them,
+// may be those of a second ago if another process has changed them since.
+func (s *Service) open(ctx context.Context, a actor.Actor, id string) (App, shares.Grant, error) {
 	viewer := strings.Join(append([]string{id}, shares.Principals(a)...), "\x00")
 	o, err := s.opened.Get(a.Tenant, viewer, func() (o opened, err error) {
 		o.app, o.grant, err = s.find(ctx, a, id)
@@ -121,8 +131,7 @@ func (s *Service) run(ctx context.Context, a actor.Actor, id string) (App, share
 	if !sees(a, o.app, o.grant) {
 		return App{}, shares.Grant{}, notFound()
 	}
-	a.ReadOnly = false
-	return o.app, o.grant, toRun.check(a, o.app, o.grant)
+	return o.app, o.grant, nil
 }
 
 // private reports whether no page may load a file.

@@ -79,6 +79,8 @@ type Config struct {
 	// Authenticate returns the caller of a request; default: that of the session cookie or bearer token. It returns
 	// errs.Unauthenticated if there is none.
 	Authenticate func(r *http.Request) (actor.Actor, error)
+	// Resume returns the actor of a user whom Authenticate has returned before, with the rights of now: see tenantcontent.Config.
+	Resume func(ctx context.Context, tenant, username string) (actor.Actor, error)
 	// TrustedProxies are the networks of the proxies whose X-Forwarded-For or Forwarded header names the client; default:
 	// none, the client is at the other end of the connection.
 	TrustedProxies []netip.Prefix
@@ -229,12 +231,20 @@ func (a *api) newResponse(w http.ResponseWriter) *response {
 }
 
 func (a *api) serve(w *response, r *http.Request) error {
-	label, app, there, err := a.origins.find(r.Host)
+	label, ofLabel, there, err := a.origins.find(r.Host)
 	if err != nil {
 		return err
 	}
 	if there {
-		return a.serveApp(w, r, label, app)
+		return a.serveApp(w, r, label, ofLabel)
+	}
+	r = unmounted(r, a.mount)
+	app, below := belowViewToken(r)
+	if below {
+		a.setViewHeaders(w.Header(), r, httprouter.Params{{Key: "id", Value: app}})
+		if r.Method == http.MethodOptions {
+			return preflight().write(w, r)
+		}
 	}
 	if err := plainText(r); err != nil {
 		return err
@@ -242,12 +252,11 @@ func (a *api) serve(w *response, r *http.Request) error {
 	if err := oneAuthorization(r); err != nil {
 		return err
 	}
-	r = unmounted(r, a.mount)
 	route, params, err := a.router.find(r)
 	if err != nil {
 		return err
 	}
-	if route.View {
+	if route.View && !below {
 		a.setViewHeaders(w.Header(), r, params)
 	}
 	if a.Hidden != nil && strings.HasPrefix(route.Pattern, "/api") {

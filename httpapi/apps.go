@@ -161,6 +161,9 @@ func (a *api) appLinks(v apps.Shown, one bool) hal.Links {
 		links.With("inf:app-tokens", self+"/tokens")
 	}
 	viewable := v.Permissions.Run && v.ContentModifiedAt != nil
+	if viewable && v.Permissions.Share && v.EditingID == nil {
+		links["share"] = hal.Link{Href: self + "/share?token={token}", Templated: true}
+	}
 	if viewable {
 		links["inf:print"] = hal.Link{All: []hal.Link{{Href: self + "/view?print=portrait"}, {Href: self + "/view?print=landscape"}}}
 	}

@@ -49,6 +49,7 @@ func withApps(samples map[string]sample) map[string]sample {
 		"createAppToken":      {body: `{"notes": "new"}`, fields: []string{"type string", "roles strings?", "notes string?", "restrict string?", "cidr string?", "expiresAt time?"}},
 		"getAppToken":         {last: "shown"},
 		"deleteAppToken":      {last: "shown"},
+		"getAppSharePage":     {query: "?token=KEY"},
 	} {
 		samples[name] = s
 	}
@@ -85,6 +86,7 @@ func stockApps(t testing.TB, w *world, param map[string]string) {
 	tag := read[struct{ ID string }](t, w.must(t, "admin", "POST", "/api/tags", `{"name": "Assigned"}`)).ID
 	w.must(t, "admin", "PUT", one+"/tags/"+tag, "")
 	param["shown"] = read[struct{ ID string }](t, w.must(t, "admin", "POST", one+"/tokens", `{"roles": ["editor"]}`)).ID
+	param["key"] = read[struct{ Key string }](t, w.must(t, "admin", "POST", one+"/tokens", `{}`)).Key
 	param["-"], param["api"] = "dir/a.txt", "colors"
 	param["apps"], param["shares"], param["environment"], param["dependencies"], param["assigned"] = app, "mia", "KEY", "sales", tag
 }

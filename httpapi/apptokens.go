@@ -22,6 +22,7 @@ func (a *api) appTokenRoutes() []Route {
 		{Method: get, Pattern: all, Name: "listAppTokens", Secret: true, Query: paged, Summary: "The tokens that show an app to visitors", handle: a.listAppTokens},
 		{Method: post, Pattern: all, Name: "createAppToken", Secret: true, Tx: true, Summary: "Make a token that shows an app to visitors", handle: a.createAppToken},
 		{Method: get, Pattern: all + "/:tokenId", Name: "getAppToken", Secret: true, Summary: "One token that shows an app to visitors", handle: a.getAppToken},
+		{Method: get, Pattern: "/api/apps/:id/share", Name: "getAppSharePage", AnyType: true, View: true, Visitor: true, Summary: "The page of an app for visitors without an account", handle: a.getAppSharePage},
 		{Method: del, Pattern: all + "/:tokenId", Name: "deleteAppToken", Row: "app-token", Tx: true, Options: noOptions{}, Summary: "Revoke a token that shows an app to visitors", handle: a.deleteAppToken},
 	}
 }

@@ -155,6 +155,9 @@ func (a *api) callerOf(r *request, route *Route) (actor.Actor, error) {
 	if o := originOf(r.Context()); o != nil {
 		return a.viewerAtOrigin(r, o)
 	}
+	if route.Visitor {
+		return a.visitorOf(r)
+	}
 	token := ""
 	if route.View {
 		token, _ = viewPath(escapedViewPath(r.Request))
@@ -168,14 +171,14 @@ func (a *api) callerOf(r *request, route *Route) (actor.Actor, error) {
 	}
 	refused := errs.New(errs.Unauthenticated, "The link to the app's files is not valid: open the app again.")
 	id, ok := uuids.Parse(r.param("id"))
-	if !ok || claims.Scope != view.Viewer || !claims.For(claims.Tenant, id) {
+	if !ok || !claims.For(claims.Tenant, id) {
 		return actor.Actor{}, refused
 	}
-	who, err := a.Sessions.Unchecked().Resume(r.Context(), claims.Tenant, claims.Credential, actor.OriginOf(r.Context()).Address)
+	who, err := a.viewerOf(r, claims)
 	if err != nil {
 		return actor.Actor{}, err
 	}
-	if who.User != claims.User {
+	if who.User != claims.User && claims.Scope != view.Visitor {
 		return actor.Actor{}, refused
 	}
 	r.token, r.claims = token, claims
@@ -195,9 +198,9 @@ func (a *api) getAppView(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	print := view.Orientation(query.Get("print"))
-	if query.Has("print") && print != view.Portrait && print != view.Landscape {
-		return reply{}, errs.New(errs.Invalid, "print must be portrait or landscape")
+	print, err := orientation(r)
+	if err != nil {
+		return reply{}, err
 	}
 	v, err := a.Apps.View(r.Context(), r.param("id"), query.Get("role"))
 	if err != nil {
@@ -232,14 +235,17 @@ type appContext struct {
 		ID   string `json:"id"`
 		Name string `json:"name"`
 	} `json:"app"`
-	User struct {
-		Username    string `json:"username"`
-		DisplayName string `json:"displayName"`
-	} `json:"user"`
+	User     *userShown              `json:"user"` // null for a visitor
 	Roles    []string                `json:"roles"`
 	Base     string                  `json:"base"` // URL of the app's files
 	API      string                  `json:"api"`  // URL of the calls that the manifest allows
 	Datasets map[string]datasetShown `json:"datasets,omitempty"`
+}
+
+// userShown is the viewer in the context of a page.
+type userShown struct {
+	Username    string `json:"username"`
+	DisplayName string `json:"displayName"`
 }
 
 // datasetShown is a dataset in the context of a page.
@@ -305,20 +311,32 @@ func isHTML(mediaType string) bool {
 }
 
 func (a *api) appContext(r *request, v apps.Viewed, root string) (json.RawMessage, error) {
-	user, err := a.Principals.User(r.Context(), r.who.User)
-	if err != nil && errs.CodeOf(err) != errs.NotFound { // a host's user may not be there
-		return nil, err
-	}
 	c := appContext{Roles: append([]string{}, v.Roles...), Base: root, API: root + "api/"}
 	c.App.ID, c.App.Name = v.ID, v.Name
-	c.User.Username, c.User.DisplayName = r.who.User, r.who.User
-	if user.DisplayName != nil {
-		c.User.DisplayName = *user.DisplayName
+	var err error
+	if c.User, err = a.userShown(r); err != nil {
+		return nil, err
 	}
 	if c.Datasets, err = a.passedDatasets(r.Context(), v); err != nil {
 		return nil, err
 	}
 	return json.Marshal(c)
+}
+
+// userShown returns who views a page, nil for a visitor.
+func (a *api) userShown(r *request) (*userShown, error) {
+	if r.visitor != nil {
+		return nil, nil
+	}
+	user, err := a.Principals.User(r.Context(), r.who.User)
+	if err != nil && errs.CodeOf(err) != errs.NotFound { // a host's user may not be there
+		return nil, err
+	}
+	shown := userShown{r.who.User, r.who.User}
+	if user.DisplayName != nil {
+		shown.DisplayName = *user.DisplayName
+	}
+	return &shown, nil
 }
 
 // passedDatasets returns the datasets of an app by alias, if its settings say that pages get them. One that the viewer does not see is
@@ -384,7 +402,7 @@ func (a *api) getAppViewFile(r *request) (reply, error) {
 
 // visitedPage replies with a page that a browser goes to, the entry page if content is nil.
 func (a *api) visitedPage(r *request, f libraries.File, content io.ReadSeekCloser) (reply, error) {
-	v, err := a.Apps.View(r.Context(), r.param("id"), r.claims.Role)
+	v, err := a.viewed(r, r.claims.Role)
 	if err == nil && content == nil {
 		f, content, err = a.entryPage(r.Context(), v)
 	}
@@ -421,7 +439,7 @@ func (a *api) callFromAppView(r *request) (reply, error) {
 
 // callOfPage replies with what a route answers to the viewer of a page, who can only read there. The path is escaped.
 func (a *api) callOfPage(r *request, path string) (reply, error) {
-	v, err := a.Apps.View(r.Context(), r.param("id"), "")
+	v, err := a.viewed(r, "")
 	if err != nil {
 		return reply{}, err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/escapes"
 	"github.com/tenantcontent/tenantcontent/internal/limiter"
 	"github.com/tenantcontent/tenantcontent/internal/spool"
+	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
 // request is the argument of a handler: the HTTP request, its parameters and its caller.
@@ -44,6 +45,8 @@ type request struct {
 
 	token  string      // the view token in the path, once it has been checked; "" for none
 	claims view.Claims // of the token
+
+	visitor *sessions.Visitor // who comes without an account; who is the inviter then. nil for everybody else
 }
 
 // param returns a path parameter, unescaped.

@@ -33,6 +33,9 @@ type Route struct {
 	// View marks a route of an app's view: every answer of it has the headers of apps/view, and if its path begins with a view token,
 	// the caller is the viewer whom that names.
 	View bool
+	// Visitor marks the route that visitors without an account come to: the parameter token of its query names them, and no other
+	// credential counts.
+	Visitor bool
 	// Secret says that the answer is about a credential: no cache keeps it, and what is made has no entity tag, as it is shown
 	// once.
 	Secret bool

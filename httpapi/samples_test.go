@@ -133,7 +133,7 @@ func (s stock) target(r httpapi.Route) string {
 	if sample.last != "" {
 		parts[last] = cmp.Or(s.param[sample.last], sample.last)
 	}
-	return strings.Join(parts, "/") + sample.query
+	return strings.Join(parts, "/") + strings.Replace(sample.query, "KEY", s.param["key"], 1)
 }
 
 func (s stock) body(r httpapi.Route) string {

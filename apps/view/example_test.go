@@ -22,7 +22,7 @@ func ExampleTokens() {
 	})
 	claims, err := tokens.Check(token, opened.Add(time.Minute))
 	fmt.Println(claims.User, claims.For("acme", "a1"), claims.For("acme", "a2"), err)
-	_, err = tokens.Check(token, opened.Add(2*time.Hour))
+	_, err = tokens.Check(token, opened.Add(view.Lifetime))
 	fmt.Println(err)
 	// Output:
 	// jo true false <nil>

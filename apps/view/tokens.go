@@ -16,8 +16,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Lifetime is the longest that a token lives.
-const Lifetime = time.Hour
+// Lifetime is the longest that a token with Claims.Expires lives.
+const Lifetime = 12 * time.Hour
 
 // Scope is the kind of viewer that a token is for.
 type Scope string
@@ -25,18 +25,23 @@ type Scope string
 // The scopes.
 const (
 	Viewer  Scope = "viewer"  // a user of the tenant, with the rights of Credential
-	Visitor Scope = "visitor" // somebody with the link to the share page; Credential is the app-view token
+	Visitor Scope = "visitor" // somebody with the link to the share page; Credential is the id of the token in the link, User is ""
+	Hosted  Scope = "hosted"  // a user whom the host program has authenticated; Credential is ""
 )
 
-// Claims are what a token states. Tenant, App, Credential, User and Scope are required.
+// Claims are what a token states. Tenant, App and Scope are required, and what Scope tells.
+//
+// A token with a Credential needs no Expires: it is worth something for as long as the session or token that Credential names, which is
+// asked with every request. So a page that is open goes on working, and its modules find each other at the addresses that they
+// know, until then.
 type Claims struct {
 	Tenant     string
 	App        string // id
 	Credential string // names the session or token that the view was opened with, and is no secret: pages can read it
-	User       string // the user whose rights count
+	User       string // the user who views the app
 	Role       string // the role of the manifest that a viewer has chosen to be; "" for the viewer's own roles
 	Scope      Scope
-	Expires    time.Time // whole seconds
+	Expires    time.Time // whole seconds; zero for never, required without a Credential
 }
 
 // For reports whether the claims are for an app of a tenant.
@@ -46,7 +51,18 @@ func (c Claims) For(tenant, app string) bool {
 
 // complete reports whether the claims have what is required.
 func (c Claims) complete() bool {
-	return c.Tenant != "" && c.App != "" && c.Credential != "" && c.User != "" && (c.Scope == Viewer || c.Scope == Visitor)
+	if c.Tenant == "" || c.App == "" {
+		return false
+	}
+	switch c.Scope {
+	case Viewer:
+		return c.Credential != "" && c.User != ""
+	case Visitor:
+		return c.Credential != "" && c.User == ""
+	case Hosted:
+		return c.Credential == "" && c.User != "" && !c.Expires.IsZero()
+	}
+	return false
 }
 
 // Tokens makes and checks tokens: URL path segments of "~", the claims, "." and their HMAC-SHA-256. Who has a token can read its
@@ -71,11 +87,11 @@ func (t Tokens) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("view.Tokens
 type payload struct {
 	Tenant     string `json:"t"`
 	App        string `json:"a"`
-	Credential string `json:"c"`
-	User       string `json:"u"`
+	Credential string `json:"c,omitempty"`
+	User       string `json:"u,omitempty"`
 	Role       string `json:"r,omitempty"`
 	Scope      Scope  `json:"s"`
-	Expires    int64  `json:"e"` // Unix time in seconds
+	Expires    int64  `json:"e,omitempty"` // Unix time in seconds; 0 for never
 }
 
 var encoding = base64.RawURLEncoding.Strict()
@@ -83,9 +99,13 @@ var encoding = base64.RawURLEncoding.Strict()
 // maxToken is how many bytes a token has at most.
 const maxToken = 4096
 
-// Make returns a token. Check refuses it when the claims are not complete or it lives longer than Lifetime.
+// Make returns a token. Check refuses it when the claims are not complete or it expires after more than Lifetime.
 func (t *Tokens) Make(c Claims) string {
-	raw, _ := json.Marshal(payload{c.Tenant, c.App, c.Credential, c.User, c.Role, c.Scope, c.Expires.Unix()}) // cannot fail
+	p := payload{Tenant: c.Tenant, App: c.App, Credential: c.Credential, User: c.User, Role: c.Role, Scope: c.Scope}
+	if !c.Expires.IsZero() {
+		p.Expires = c.Expires.Unix()
+	}
+	raw, _ := json.Marshal(p) // cannot fail
 	text := encoding.EncodeToString(raw)
 	return "~" + text + "." + t.sum(text)
 }
@@ -110,11 +130,14 @@ func (t *Tokens) Check(token string, now time.Time) (Claims, error) {
 	if err := json.Unmarshal(raw, &p); err != nil {
 		return Claims{}, refused
 	}
-	c := Claims{p.Tenant, p.App, p.Credential, p.User, p.Role, p.Scope, time.Unix(p.Expires, 0).UTC()}
+	c := Claims{Tenant: p.Tenant, App: p.App, Credential: p.Credential, User: p.User, Role: p.Role, Scope: p.Scope}
+	if p.Expires != 0 {
+		c.Expires = time.Unix(p.Expires, 0).UTC()
+	}
 	switch {
 	case !c.complete() || c.Expires.After(now.Add(Lifetime)):
 		return Claims{}, refused
-	case !now.Before(c.Expires):
+	case !c.Expires.IsZero() && !now.Before(c.Expires):
 		return Claims{}, errs.New(errs.Unauthenticated, "The view of the app has expired: open the app again.")
 	}
 	return c, nil

@@ -45,11 +45,24 @@ func TestTokenKeepsAllClaims(t *testing.T) {
 	is.Equal(got, claims)
 	fieldtest.Full(t, got)
 
-	other := claims
-	other.Scope, other.Role = view.Visitor, ""
-	got, err = all.Check(all.Make(other), now)
+	for _, other := range []view.Claims{
+		{Tenant: "acme", App: "a1", Credential: "s1", User: "jo", Scope: view.Viewer},
+		{Tenant: "acme", App: "a1", Credential: "t1", Scope: view.Visitor},
+		{Tenant: "acme", App: "a1", User: "jo", Scope: view.Hosted, Expires: now.Add(view.Lifetime)},
+	} {
+		got, err = all.Check(all.Make(other), now)
+		is.NoErr(err)
+		is.Equal(got, other)
+	}
+}
+
+// TestTokenLivesAsLongAsItsCredential: without an expiry of its own, it is for the caller to ask for the credential.
+func TestTokenLivesAsLongAsItsCredential(t *testing.T) {
+	is, all := is.New(t), tokens(t, key)
+	open := claims
+	open.Expires = time.Time{}
+	_, err := all.Check(all.Make(open), now.AddDate(1, 0, 0))
 	is.NoErr(err)
-	is.Equal(got, other)
 }
 
 func TestTokenExpires(t *testing.T) {
@@ -78,13 +91,17 @@ func TestTokenExpires(t *testing.T) {
 func TestTokenNeedsItsClaims(t *testing.T) {
 	all := tokens(t, key)
 	for name, empty := range map[string]func(*view.Claims){
-		"tenant":     func(c *view.Claims) { c.Tenant = "" },
-		"app":        func(c *view.Claims) { c.App = "" },
-		"credential": func(c *view.Claims) { c.Credential = "" },
-		"user":       func(c *view.Claims) { c.User = "" },
-		"scope":      func(c *view.Claims) { c.Scope = "" },
-		"a scope":    func(c *view.Claims) { c.Scope = "admin" },
-		"expiry":     func(c *view.Claims) { c.Expires = time.Time{} },
+		"tenant":                               func(c *view.Claims) { c.Tenant = "" },
+		"app":                                  func(c *view.Claims) { c.App = "" },
+		"credential":                           func(c *view.Claims) { c.Credential = "" },
+		"user":                                 func(c *view.Claims) { c.User = "" },
+		"scope":                                func(c *view.Claims) { c.Scope = "" },
+		"a scope":                              func(c *view.Claims) { c.Scope = "admin" },
+		"a user that visitors do not have":     func(c *view.Claims) { c.Scope = view.Visitor },
+		"visitor's credential":                 func(c *view.Claims) { c.Scope, c.User, c.Credential = view.Visitor, "", "" },
+		"expiry of a host's user":              func(c *view.Claims) { c.Scope, c.Credential, c.Expires = view.Hosted, "", time.Time{} },
+		"name of a host's user":                func(c *view.Claims) { c.Scope, c.Credential, c.User = view.Hosted, "", "" },
+		"no credential that hosts' users have": func(c *view.Claims) { c.Scope = view.Hosted },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := claims

@@ -1,0 +1,164 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/apps"
+	"github.com/tenantcontent/tenantcontent/apps/view"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/sessions"
+)
+
+// getAppSharePage serves GET /api/apps/{id}/share?token=: 200 and the entry page of an app for a visitor without an account, with the
+// key of a token of the app. The page is as below view, with no user and the token's roles; its files and calls, GET alone, are
+// those of the user who has made the token, for as long as that user may share the app. With print=portrait or print=landscape it is
+// printed on such sheets. The same 401 without a token, for one that is not of this app, has expired or was revoked, and for an
+// app that is not there; 404 without an entry page; 422 for a manifest that cannot be read.
+func (a *api) getAppSharePage(r *request) (reply, error) {
+	print, err := orientation(r)
+	if err != nil {
+		return reply{}, err
+	}
+	v, err := a.viewed(r, "")
+	if err != nil {
+		return reply{}, err
+	}
+	f, content, err := a.entryPage(r.Context(), v)
+	if err != nil {
+		return reply{}, err
+	}
+	return a.appPage(r, v, "", print, f, content)
+}
+
+// orientation returns the parameter print of a query.
+func orientation(r *request) (view.Orientation, error) {
+	query, err := parseQuery(r.Request)
+	if err != nil {
+		return "", err
+	}
+	print := view.Orientation(query.Get("print"))
+	if query.Has("print") && print != view.Portrait && print != view.Landscape {
+		return "", errs.New(errs.Invalid, "print must be portrait or landscape")
+	}
+	return print, nil
+}
+
+// viewed returns an app as its pages are shown to the caller of a request: to a visitor with the roles of the token, to others with
+// their own or, if role is not "", that one.
+func (a *api) viewed(r *request, role string) (apps.Viewed, error) {
+	if r.visitor != nil {
+		return a.Apps.ViewOfVisitor(r.Context(), r.param("id"), r.visitor.Roles)
+	}
+	return a.Apps.View(r.Context(), r.param("id"), role)
+}
+
+// visitorOf returns the caller of a visitor's route: the user who has made the token in the query.
+func (a *api) visitorOf(r *request) (actor.Actor, error) {
+	query, err := parseQuery(r.Request)
+	if err != nil {
+		return actor.Actor{}, err
+	}
+	v, err := a.Sessions.Unchecked().Visitor(r.Context(), query.Get("token"), actor.OriginOf(r.Context()).Address)
+	return a.admit(r, v, err)
+}
+
+// viewerOf returns the caller of a request below a view token.
+func (a *api) viewerOf(r *request, claims view.Claims) (actor.Actor, error) {
+	switch from := actor.OriginOf(r.Context()).Address; claims.Scope {
+	case view.Visitor:
+		v, err := a.Sessions.Unchecked().ResumeVisitor(r.Context(), claims.Tenant, claims.Credential, from)
+		return a.admit(r, v, err)
+	case view.Hosted:
+		return a.resume(r, claims.Tenant, claims.User)
+	default:
+		return a.Sessions.Unchecked().Resume(r.Context(), claims.Tenant, claims.Credential, from)
+	}
+}
+
+// admit notes the visitor of a request, and returns the inviter. Errors: errs.Unauthenticated, the same for every reason: there is no
+// such visitor, the token is not of the app of the request, or the inviter may not share that app, which may not be there.
+func (a *api) admit(r *request, v sessions.Visitor, err error) (actor.Actor, error) {
+	who := v.Inviter
+	if err == nil && a.Resume != nil {
+		who, err = a.resume(r, v.Inviter.Tenant, v.Inviter.User)
+	}
+	if err == nil && a.Resume == nil && !a.logins {
+		err = errs.New(errs.Unauthenticated, "the host does not say what the user may do who has made the token")
+	}
+	app := ""
+	if err == nil {
+		app, err = a.Apps.Sharable(actor.With(r.Context(), who), r.param("id"))
+	}
+	switch errs.CodeOf(err) {
+	case errs.Unauthenticated, errs.NotFound, errs.Forbidden, errs.Invalid:
+		return actor.Actor{}, notInvited(err)
+	}
+	if err != nil {
+		return actor.Actor{}, err
+	}
+	if app != v.App {
+		return actor.Actor{}, notInvited(nil)
+	}
+	r.visitor = &v
+	who.ReadOnly, who.Token = true, v.Token
+	return who, nil
+}
+
+func notInvited(cause error) error {
+	return errs.Wrap(errs.Unauthenticated, cause, "The link is not valid or has expired. Ask for another one.")
+}
+
+// resume returns the actor of a user whom the host has authenticated before. Errors: errs.Unauthenticated.
+func (a *api) resume(r *request, tenant, username string) (actor.Actor, error) {
+	if a.Resume == nil {
+		return actor.Actor{}, errs.New(errs.Unauthenticated, "The link to the app's files is not valid: open the app again.")
+	}
+	who, err := a.Resume(r.Context(), tenant, username)
+	if err == nil && (who.Tenant != tenant || who.User != username) {
+		err = errs.New(errs.Unauthenticated, "The user has changed: open the app again.")
+	}
+	return who, err
+}
+
+// viewClaims returns the claims of a view token for the caller of a request that opens a page of an app. Errors: errs.Forbidden.
+func (a *api) viewClaims(r *request, app, role string) (view.Claims, error) {
+	claims := view.Claims{Tenant: r.who.Tenant, App: app, User: r.who.User, Role: role, Scope: view.Viewer, Credential: sessions.Credential(r.who)}
+	switch {
+	case r.visitor != nil:
+		claims.Scope, claims.User, claims.Credential = view.Visitor, "", r.visitor.Token
+	case claims.Credential != "":
+	case a.Resume != nil:
+		claims.Scope, claims.Expires = view.Hosted, a.Now().Add(view.Lifetime)
+	default:
+		return view.Claims{}, errs.New(errs.Forbidden, "The view of an app needs a session or an API token of this service, or a host that sets Resume beside Authenticate.")
+	}
+	return claims, nil
+}
+
+// belowViewToken returns the app in the path of a request below a view token, /api/apps/{id}/view/-/~{token}/…, and reports whether it
+// is one.
+func belowViewToken(r *http.Request) (app string, below bool) {
+	rest, ok := strings.CutPrefix(r.URL.EscapedPath(), "/api/apps/")
+	if !ok {
+		return "", false
+	}
+	app, rest, _ = strings.Cut(rest, "/")
+	if !strings.HasPrefix(rest, "view/-/~") {
+		return "", false
+	}
+	if plain, err := url.PathUnescape(app); err == nil {
+		app = plain
+	}
+	return app, true
+}
+
+// preflight replies to a browser that asks whether a page at an opaque origin may send a request below its view token: it may send
+// any, with all headers but credentials, and read why one is refused. The answer has the other headers of a view already.
+func preflight() reply {
+	return reply{status: http.StatusOK, header: map[string]string{
+		"Access-Control-Allow-Methods": "GET, HEAD, POST, PUT, PATCH, DELETE", "Access-Control-Allow-Headers": "*", "Access-Control-Max-Age": "7200",
+	}}
+}
