@@ -15,6 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/cache"
 	"github.com/tenantcontent/tenantcontent/internal/guard"
+	"github.com/tenantcontent/tenantcontent/internal/limiter"
 	"github.com/tenantcontent/tenantcontent/internal/tally"
 	"github.com/tenantcontent/tenantcontent/libraries"
 	"github.com/tenantcontent/tenantcontent/paging"
@@ -218,8 +219,9 @@ type Service struct {
 	o     Options
 	views *tally.Tally[View, Views]
 
-	manifests manifests
-	opened    *cache.Cache[opened] // by app and viewer
+	manifests *cache.Sized[manifestRead] // by name and content
+	reading   *limiter.Limiter           // of manifests, by tenant
+	opened    *cache.Cache[opened]       // by app and viewer
 }
 
 // Options configure a Service. Store, Files, Directory, Keys and Licensed are required.
@@ -254,9 +256,10 @@ func New(o Options) *Service {
 	if o.NewID == nil {
 		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
 	}
-	return &Service{store: o.Store, files: o.Files, o: o, opened: cache.New[opened](o.Changes), views: tally.New(Views.plus, func(ctx context.Context, tenant string, counted map[View]Views) error {
-		return o.Store.AddViews(ctx, tenant, counted)
-	})}
+	return &Service{store: o.Store, files: o.Files, o: o, opened: cache.New[opened](o.Changes),
+		manifests: cache.NewSized[manifestRead](maxManifests), reading: limiter.New(limiter.Options{Capacity: maxReading, PerKey: 1, Timeout: readingWait}), views: tally.New(Views.plus, func(ctx context.Context, tenant string, counted map[View]Views) error {
+			return o.Store.AddViews(ctx, tenant, counted)
+		})}
 }
 
 // stamp returns the time of a write, in the precision that every database can store.

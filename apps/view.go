@@ -8,11 +8,12 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
+	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps/manifest"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/limiter"
 	"github.com/tenantcontent/tenantcontent/libraries"
 	"github.com/tenantcontent/tenantcontent/shares"
 )
@@ -181,16 +182,19 @@ func entry(app App, m manifest.Manifest) string {
 	return "index.html"
 }
 
-// manifests are manifests that have been read, by tenant and content, which never changes.
-type manifests struct {
-	mu  sync.Mutex
-	all map[manifestKey]manifest.Manifest
+// manifestRead is what reading a manifest has led to.
+type manifestRead struct {
+	manifest manifest.Manifest
+	err      error
 }
 
-type manifestKey struct{ tenant, content string }
-
-// maxManifests is how many manifests are kept.
-const maxManifests = 500
+// How manifests are read and kept.
+const (
+	maxManifests  = 64 << 20         // bytes of all that are kept
+	manifestBytes = 10               // what one takes for each byte of its file
+	maxReading    = 2                // how many are read at once, for a tenant one
+	readingWait   = 10 * time.Second // how long others wait
+)
 
 // manifest returns the manifest of an app, the zero Manifest if it has none. Errors: errs.Unprocessable.
 func (s *Service) manifest(ctx context.Context, app App) (manifest.Manifest, error) {
@@ -202,15 +206,24 @@ func (s *Service) manifest(ctx context.Context, app App) (manifest.Manifest, err
 		if err != nil {
 			return manifest.Manifest{}, err
 		}
-		if m, ok := s.manifests.get(manifestKey{app.Tenant, f.ContentID}); ok {
-			return m, nil
-		}
-		return s.readManifest(ctx, app, name)
+		return s.readManifest(ctx, app, name, f)
 	}
 	return manifest.Manifest{}, nil
 }
 
-func (s *Service) readManifest(ctx context.Context, app App, name string) (manifest.Manifest, error) {
+// readManifest returns the manifest in a file, or why it cannot be read. A content is read once, as it never changes.
+func (s *Service) readManifest(ctx context.Context, app App, name string, f libraries.File) (manifest.Manifest, error) {
+	if m, ok := s.manifests.Get(app.Tenant, name+"/"+f.ContentID); ok {
+		return m.manifest, m.err
+	}
+	leave, err := s.reading.Acquire(ctx, 1, app.Tenant)
+	if err != nil {
+		return manifest.Manifest{}, limiter.Unavailable(err, "Too many manifests are read at the moment. Try again.")
+	}
+	defer leave()
+	if m, ok := s.manifests.Get(app.Tenant, name+"/"+f.ContentID); ok { // read meanwhile
+		return m.manifest, m.err
+	}
 	f, r, err := s.files.OpenCached(ctx, app.Tenant, app.LibraryID, name)
 	if err != nil {
 		return manifest.Manifest{}, err
@@ -219,29 +232,10 @@ func (s *Service) readManifest(ctx context.Context, app App, name string) (manif
 	if err := errors.Join(err, r.Close()); err != nil {
 		return manifest.Manifest{}, err
 	}
-	m, err := manifest.Read(name, raw)
-	if errs.CodeOf(err) == errs.Invalid {
-		return manifest.Manifest{}, errs.Wrap(errs.Unprocessable, err, "%s", errs.MessageOf(err))
+	var m manifestRead
+	if m.manifest, m.err = manifest.Read(name, raw); errs.CodeOf(m.err) == errs.Invalid {
+		m.err = errs.New(errs.Unprocessable, "%s", errs.MessageOf(m.err))
 	}
-	if err != nil {
-		return manifest.Manifest{}, err
-	}
-	s.manifests.put(manifestKey{app.Tenant, f.ContentID}, m)
-	return m, nil
-}
-
-func (c *manifests) get(at manifestKey) (manifest.Manifest, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m, ok := c.all[at]
-	return m, ok
-}
-
-func (c *manifests) put(at manifestKey, m manifest.Manifest) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.all == nil || len(c.all) >= maxManifests {
-		c.all = map[manifestKey]manifest.Manifest{}
-	}
-	c.all[at] = m
+	s.manifests.Put(app.Tenant, name+"/"+f.ContentID, m, manifestBytes*len(raw))
+	return m.manifest, m.err
 }

@@ -100,7 +100,7 @@ func TestAppOrigin(t *testing.T) {
 		c := contextOf(t, a)
 		is.Equal([]string{c.Base, c.API, c.User.Username}, []string{origin + "/", origin + "/api/", "mia"})
 		csp := a.header.Get("Content-Security-Policy")
-		is.True(strings.Contains(csp, " allow-same-origin;") && strings.Contains(csp, "connect-src "+origin+"/ ") && strings.Contains(csp, "frame-ancestors "+baseURL+";"))
+		is.True(strings.Contains(csp, " allow-same-origin;") && strings.Contains(csp, "default-src "+origin+"/ ") && strings.Contains(csp, "frame-ancestors "+baseURL+";"))
 		is.True(!strings.Contains(csp, "allow-top-navigation"))
 		is.Equal(a.header.Get("Access-Control-Allow-Origin"), "")
 		is.Equal(a.header.Get("Cross-Origin-Resource-Policy"), "same-origin")

@@ -122,7 +122,7 @@ func TestAppView(t *testing.T) {
 			is.Equal(h.Get("X-Content-Type-Options"), "nosniff")
 			is.Equal(h.Get("Referrer-Policy"), "no-referrer")
 			csp := h.Get("Content-Security-Policy")
-			is.True(strings.HasPrefix(csp, "sandbox allow-scripts ") && strings.Contains(csp, "connect-src "+baseURL+base+" blob: data:"))
+			is.True(strings.HasPrefix(csp, "sandbox allow-scripts ") && strings.Contains(csp, "default-src "+baseURL+base+" 'unsafe-inline'"))
 			is.True(!strings.Contains(csp, "allow-same-origin"))
 		}
 		for _, method := range []string{"POST", "PUT", "DELETE", "PATCH"} {

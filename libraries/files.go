@@ -31,7 +31,7 @@ type Files struct {
 	newID func() string
 
 	named    *cache.Cache[*File] // by library and path; nil for a file that is not there
-	contents *cache.Bytes
+	contents *cache.Sized[[]byte]
 }
 
 // Options configure Files. Store and Blobs are required.
@@ -65,7 +65,7 @@ func New(o Options) *Files {
 	}
 	return &Files{
 		store: o.Store, blobs: o.Blobs, limit: o.Limit, now: o.Now, newID: o.NewID,
-		named: cache.New[*File](o.Changes), contents: cache.NewBytes(maxContents),
+		named: cache.New[*File](o.Changes), contents: cache.NewSized[[]byte](maxContents),
 	}
 }
 
@@ -205,7 +205,7 @@ func (l *Files) OpenCached(ctx context.Context, tenant, library, path string) (F
 	if err := errors.Join(err, r.Close()); err != nil {
 		return File{}, nil, err
 	}
-	l.contents.Put(tenant, f.ContentID, content) // which no other content ever has
+	l.contents.Put(tenant, f.ContentID, content, len(content)) // which no other content ever has
 	return f, inMemory{bytes.NewReader(content)}, nil
 }
 

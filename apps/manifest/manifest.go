@@ -21,6 +21,7 @@ import (
 const (
 	MaxSize  = 256 << 10 // bytes
 	MaxDepth = 32        // levels of lists and objects in each other
+	MaxNodes = 10_000    // lists, objects, keys and texts in all
 	MaxItems = 500       // rules, datasets, agents, events or variables
 )
 
@@ -151,7 +152,8 @@ func (r reader) load(raw []byte) (*yaml.Node, error) {
 	if len(doc.Content) != 1 {
 		return nil, nil
 	}
-	return doc.Content[0], r.plain(doc.Content[0])
+	left := MaxNodes
+	return doc.Content[0], r.plain(doc.Content[0], &left)
 }
 
 // syntax returns the error for a file that is not YAML.

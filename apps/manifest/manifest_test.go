@@ -279,3 +279,19 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestManifestHasABound: short values are no way to make a small file large in memory.
+func TestManifestHasABound(t *testing.T) {
+	is := is.New(t)
+	text := "agents:\n"
+	for i := range 40 {
+		text += fmt.Sprintf("  a%d: {tools: [%s]}\n", i, strings.TrimSuffix(strings.Repeat("a,", 245), ","))
+	}
+	_, err := manifest.Read("informer.yaml", []byte(text))
+	is.NoErr(err)
+	for i := range 40 {
+		text += fmt.Sprintf("  b%d: {tools: [%s]}\n", i, strings.TrimSuffix(strings.Repeat("a,", 245), ","))
+	}
+	_, err = manifest.Read("informer.yaml", []byte(text))
+	is.True(strings.Contains(errs.MessageOf(err), "the manifest must have at most 10000 lists, objects, keys and texts in all"))
+}

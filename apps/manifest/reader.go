@@ -223,8 +223,11 @@ func (r reader) env(n *yaml.Node, key string, m *Manifest) error {
 }
 
 // plain refuses aliases, tags, keys that are no text and characters that no database can store, everywhere in n.
-func (r reader) plain(n *yaml.Node) error {
+func (r reader) plain(n *yaml.Node, left *int) error {
+	*left--
 	switch {
+	case *left < 0:
+		return r.fail(n, "", "the manifest must have at most %d lists, objects, keys and texts in all", MaxNodes)
 	case n.Kind == yaml.AliasNode || n.Anchor != "":
 		return r.fail(n, "", "anchors (&) and aliases (*) are not allowed: write the value out")
 	case n.Style&yaml.TaggedStyle != 0:
@@ -243,7 +246,7 @@ func (r reader) plain(n *yaml.Node) error {
 			}
 			keys[child.Value] = true
 		}
-		if err := r.plain(child); err != nil {
+		if err := r.plain(child, left); err != nil {
 			return err
 		}
 	}

@@ -45,6 +45,6 @@ func ExamplePolicy() {
 	}
 	// Output:
 	// sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads
-	// default-src 'none'
-	// script-src https://example.com/api/apps/a1/view/ 'unsafe-inline' 'unsafe-eval' blob: data:
+	// default-src https://example.com/api/apps/a1/view/ 'unsafe-inline' 'unsafe-eval' blob: data:
+	// frame-src 'none'
 }

@@ -38,14 +38,13 @@ func TestPolicyHasOneOutside(t *testing.T) {
 				}
 			}
 		}
-		for _, none := range []string{"default-src", "object-src", "frame-src"} {
+		for _, none := range []string{"object-src", "frame-src"} {
 			is.Equal(all[none], []string{"'none'"})
 		}
-		for _, alone := range []string{"base-uri", "form-action", "manifest-src"} {
+		for _, alone := range []string{"base-uri", "form-action"} {
 			is.Equal(all[alone], []string{base})
 		}
-		is.Equal(all["connect-src"], []string{base, "blob:", "data:"})
-		is.Equal(all["worker-src"], []string{base, "blob:"})
+		is.Equal(all["default-src"], []string{base, "'unsafe-inline'", "'unsafe-eval'", "blob:", "data:"})
 		is.Equal(all["frame-ancestors"], []string{ancestor})
 		flags := " " + strings.Join(all["sandbox"], " ") + " "
 		is.Equal(strings.Contains(flags, " allow-same-origin "), own)
@@ -88,7 +87,7 @@ func TestPolicyTakesNothingButAPrefix(t *testing.T) {
 	} {
 		t.Run(c.prefix, func(t *testing.T) {
 			is.New(t).Equal(directives(t, view.Policy(c.prefix, ""))["base-uri"], []string{c.want})
-			is.New(t).Equal(directives(t, view.Policy(c.prefix, ""))["script-src"][0], c.want)
+			is.New(t).Equal(directives(t, view.Policy(c.prefix, ""))["default-src"][0], c.want)
 		})
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// Bytes keeps contents that never change in memory, by tenant and id, up to a number of bytes in all. When there are more, the
+// Sized keeps values that never change in memory, by tenant and id, up to a number of bytes in all. When there are more, the
 // tenant that has most gives up what it has not used for longest, so that none displaces the others.
-type Bytes struct {
+type Sized[T any] struct {
 	max     int
 	mu      sync.Mutex
 	total   int
@@ -25,37 +25,36 @@ type keeper struct {
 	used   list.List // of kept, the last used first
 }
 
-type kept struct {
-	id      string
-	content []byte
+type kept[T any] struct {
+	id    string
+	value T
+	size  int
 }
 
-// overhead is about what a content takes beside its bytes.
+// overhead is about what a value takes beside its size.
 const overhead = 256
 
-func (k kept) size() int { return len(k.content) + overhead }
+// NewSized returns a Sized of at most max bytes.
+func NewSized[T any](max int) *Sized[T] { return &Sized[T]{max: max, tenants: map[string]*keeper{}} }
 
-// NewBytes returns a Bytes of at most max bytes.
-func NewBytes(max int) *Bytes { return &Bytes{max: max, tenants: map[string]*keeper{}} }
-
-// Get returns a content, which must not be changed.
-func (b *Bytes) Get(tenant, id string) ([]byte, bool) {
+// Get returns a value, which must not be changed.
+func (b *Sized[T]) Get(tenant, id string) (value T, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	k := b.tenants[tenant]
 	if k == nil {
-		return nil, false
+		return value, false
 	}
 	e := k.byID[id]
 	if e == nil {
-		return nil, false
+		return value, false
 	}
 	k.used.MoveToFront(e)
-	return e.Value.(kept).content, true
+	return e.Value.(kept[T]).value, true
 }
 
-// Put adds a content, which must not be changed any more. One that is there already stays.
-func (b *Bytes) Put(tenant, id string, content []byte) {
+// Put adds a value of about size bytes, which must not be changed any more. One that is there already stays.
+func (b *Sized[T]) Put(tenant, id string, value T, size int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	k := b.tenants[tenant]
@@ -67,25 +66,25 @@ func (b *Bytes) Put(tenant, id string, content []byte) {
 	if k.byID[id] != nil {
 		return
 	}
-	one := kept{id, content}
+	one := kept[T]{id, value, size + overhead}
 	k.byID[id] = k.used.PushFront(one)
-	b.add(k, one.size())
+	b.add(k, one.size)
 	for b.total > b.max {
 		b.evict(b.largest[0])
 	}
 }
 
-func (b *Bytes) add(k *keeper, n int) {
+func (b *Sized[T]) add(k *keeper, n int) {
 	b.total += n
 	k.bytes += n
 	heap.Fix(&b.largest, k.at)
 }
 
 // evict removes what a tenant has not used for longest.
-func (b *Bytes) evict(k *keeper) {
-	one := k.used.Remove(k.used.Back()).(kept)
+func (b *Sized[T]) evict(k *keeper) {
+	one := k.used.Remove(k.used.Back()).(kept[T])
 	delete(k.byID, one.id)
-	b.add(k, -one.size())
+	b.add(k, -one.size)
 	if len(k.byID) == 0 {
 		heap.Remove(&b.largest, k.at)
 		delete(b.tenants, k.tenant)

@@ -10,7 +10,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/cache"
 )
 
-func has(b *cache.Bytes, tenant string, ids ...int) (n int) {
+func has(b *cache.Sized[[]byte], tenant string, ids ...int) (n int) {
 	for _, id := range ids {
 		if content, ok := b.Get(tenant, fmt.Sprint(id)); ok && len(content) == 1000 {
 			n++
@@ -19,35 +19,35 @@ func has(b *cache.Bytes, tenant string, ids ...int) (n int) {
 	return n
 }
 
-func TestBytesIsBounded(t *testing.T) {
-	is, b := is.New(t), cache.NewBytes(10*1256)
+func TestSizedIsBounded(t *testing.T) {
+	is, b := is.New(t), cache.NewSized[[]byte](10*1256)
 	for i := range 10 {
-		b.Put("acme", fmt.Sprint(i), make([]byte, 1000))
+		b.Put("acme", fmt.Sprint(i), make([]byte, 1000), 1000)
 	}
 	is.Equal(has(b, "acme", 0, 1, 2, 3, 4, 5, 6, 7, 8, 9), 10)
 	is.Equal(has(b, "acme", 0), 1) // the last used
-	b.Put("acme", "10", make([]byte, 1000))
+	b.Put("acme", "10", make([]byte, 1000), 1000)
 	is.Equal(has(b, "acme", 1), 0)
 	is.Equal(has(b, "acme", 0, 2, 3, 4, 5, 6, 7, 8, 9, 10), 10)
-	b.Put("acme", "huge", make([]byte, 100_000)) // more than there is room for
+	b.Put("acme", "huge", make([]byte, 100_000), 100_000) // more than there is room for
 	is.Equal(has(b, "acme", 0, 2, 3, 4, 5, 6, 7, 8, 9, 10), 0)
 	_, ok := b.Get("acme", "huge")
 	is.True(!ok)
-	b.Put("acme", "1", make([]byte, 1000))
+	b.Put("acme", "1", make([]byte, 1000), 1000)
 	is.Equal(has(b, "acme", 1), 1)
 }
 
-// TestBytesIsFair: who has much gives way to the others.
-func TestBytesIsFair(t *testing.T) {
-	is, b := is.New(t), cache.NewBytes(10*1256)
-	b.Put("small", "1", make([]byte, 1000))
+// TestSizedIsFair: who has much gives way to the others.
+func TestSizedIsFair(t *testing.T) {
+	is, b := is.New(t), cache.NewSized[[]byte](10*1256)
+	b.Put("small", "1", make([]byte, 1000), 1000)
 	for i := range 1000 {
-		b.Put("busy", fmt.Sprint(i), make([]byte, 1000))
+		b.Put("busy", fmt.Sprint(i), make([]byte, 1000), 1000)
 	}
 	is.Equal(has(b, "small", 1), 1)
 	is.Equal(has(b, "busy", 991, 992, 993, 994, 995, 996, 997, 998, 999), 9)
 	for i := range 4 {
-		b.Put("other", fmt.Sprint(i), make([]byte, 1000))
+		b.Put("other", fmt.Sprint(i), make([]byte, 1000), 1000)
 	}
 	is.Equal(has(b, "other", 0, 1, 2, 3), 4)
 	is.Equal(has(b, "small", 1), 1)
@@ -56,8 +56,8 @@ func TestBytesIsFair(t *testing.T) {
 	is.True(!ok)
 }
 
-func TestBytesAtOnce(t *testing.T) {
-	b := cache.NewBytes(20 * 1256)
+func TestSizedAtOnce(t *testing.T) {
+	b := cache.NewSized[[]byte](20 * 1256)
 	var all sync.WaitGroup
 	for who := range 4 {
 		all.Go(func() {
@@ -66,7 +66,7 @@ func TestBytesAtOnce(t *testing.T) {
 				if content, ok := b.Get(tenant, id); ok && len(content) != 1000 {
 					t.Error("another content")
 				}
-				b.Put(tenant, id, make([]byte, 1000))
+				b.Put(tenant, id, make([]byte, 1000), 1000)
 			}
 		})
 	}
