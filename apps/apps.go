@@ -68,11 +68,19 @@ type App struct {
 	UpdatedAt     time.Time  // UTC, whole microseconds; a change of the app's files does not touch it
 }
 
-// Version changes with every change of the row.
+// Version changes with every change of the row. What a draft has from its app is no part of it.
 func (a App) Version() string {
+	if a.EditingID != nil {
+		a.inherit(App{})
+	}
 	return guard.Version(a.ID, string(a.Type), a.Name, a.Slug, a.Description, a.OwnerID, a.Defn, a.Sealed, a.Settings, a.Origin, a.LibraryID,
 		a.EditingID, a.Lock.Session, a.Lock.HeartbeatAt, a.Lock.LockedBy, a.Shared, a.IsManaged, a.FolderID, versionOf(a.Datasets), a.Tags, a.Source, a.SourceID,
 		a.DefnUpdatedAt, a.DeployedAt, a.DeletedAt, a.CreatedAt, a.UpdatedAt)
+}
+
+// inherit sets what a draft has from the app that it is a draft of.
+func (a *App) inherit(of App) {
+	a.OwnerID, a.Type, a.IsManaged, a.Shared, a.Tags = of.OwnerID, of.Type, of.IsManaged, of.Shared, of.Tags
 }
 
 // NaturalID returns "<ownerId>:<slug>", or the id of a draft or an app without a slug.
@@ -164,8 +172,12 @@ type Store interface {
 	// Some returns the given apps that exist, drafts and deleted ones too, in any order; of a paging.WithBatch perhaps the first
 	// alone.
 	Some(ctx context.Context, tenant string, ids []string) ([]App, error)
+	// Heads is like Some, without Defn.
+	Heads(ctx context.Context, tenant string, ids []string) ([]App, error)
 	// LockSome is like Some, without Defn, and locks the rows.
 	LockSome(ctx context.Context, tenant string, ids []string) ([]App, error)
+	// Using returns the ids of the apps, drafts and deleted ones too, that have one of some tags or use one of some datasets, ordered.
+	Using(ctx context.Context, tenant string, tags, datasets []string) ([]string, error)
 	// Slugs returns the apps, but drafts and deleted ones, that have one of some owners and slugs, without Defn.
 	Slugs(ctx context.Context, tenant string, at []Lookup) ([]App, error)
 	// PutAll adds apps with one statement, or overwrites those whose ids exist, all but CreatedAt, EditingID, LibraryID, Lock, Base,

@@ -26,17 +26,19 @@ func (s *Service) Draft(ctx context.Context, id string) (Shown, error) {
 	if err != nil {
 		return Shown{}, err
 	}
+	d := app
 	if app.EditingID == nil {
 		reads := a
 		reads.ReadOnly = false // who may write with another credential may read with this one
 		if err := toWrite.check(reads, app, grant); err != nil {
 			return Shown{}, err
 		}
-		if app, err = s.draft(ctx, a.Tenant, app.ID); err != nil {
+		if d, err = s.draft(ctx, a.Tenant, app.ID); err != nil {
 			return Shown{}, err
 		}
+		d.inherit(app)
 	}
-	return s.show(ctx, a, app, grant)
+	return s.show(ctx, a, d, grant)
 }
 
 func (s *Service) draft(ctx context.Context, tenant, id string) (App, error) {
@@ -83,6 +85,7 @@ func (s *Service) Edit(ctx context.Context, id string, force bool) (v Shown, err
 		if err != nil {
 			return err
 		}
+		d.inherit(app)
 		v, err = s.show(ctx, a, d, grant)
 		return err
 	})

@@ -55,14 +55,14 @@ func TestCopyChecksLockedApp(t *testing.T) {
 	w := newWorld(t, db)
 	jo, mia := as(t, "acme", "jo", actor.Admin), as(t, "acme", "mia", actor.Admin)
 	v := w.create(t, jo, func(a *apps.App) { a.Defn = json.RawMessage(`{"entryPoint":"x"}`) })
-	_, err := w.PutShare(jo, v.ID, shares.Share{PrincipalID: "mia", Level: shares.Write})
+	_, err := w.PutShare(jo, v.ID, "mia", level(shares.Write))
 	is.NoErr(err)
 	late := before(t, w, db, "FOR UPDATE", func() { is.NoErr(w.DeleteShare(jo, v.ID, "mia")) })
-	_, err = late.Copy(mia, v.ID, "")
+	_, err = late.Copy(mia, v.ID, nil)
 	is.True(errors.Is(err, errs.NotFound))
 
 	d, err := w.Edit(jo, v.ID, false)
 	is.NoErr(err)
-	_, err = w.Copy(jo, d.ID, "")
+	_, err = w.Copy(jo, d.ID, nil)
 	is.Equal(errs.MessageOf(err), "This is the draft of an app: copy the app itself.")
 }

@@ -25,7 +25,7 @@ func granted(p apps.Permissions) string {
 	return strings.Join(names, " ")
 }
 
-const team = "00000000-0000-7000-8000-000000000077"
+const team = "00000000-0000-7000-8000-0000000000ab"
 
 // TestPermissions: what each role may do with an app of each tier, by how it comes to the app.
 func TestPermissions(t *testing.T) {

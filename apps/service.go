@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/drafts"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/internal/uuids"
@@ -20,11 +21,25 @@ import (
 type Shown struct {
 	App
 	Permissions       Permissions
-	ContentModifiedAt *time.Time // newest change of the app's files; nil without files
-	HasDraft          bool       // there is a draft; false for those who may not change the app, and for a draft
-	CanExport         bool       // the caller may export it; false for a draft
-	Favorite          bool       // the caller has marked the app, of a draft its app
-	Inside            bool       // the caller sees the insides: files as they are written, variables and shares
+	ContentModifiedAt *time.Time  // newest change of the app's files; nil without files
+	HasDraft          bool        // there is a draft; false for those who may not change the app, and for a draft
+	EditLock          drafts.Lock // of a draft, while somebody holds it; else the zero Lock
+	Held              bool        // the caller's credential holds EditLock
+	CanExport         bool        // the caller may export it; false for a draft
+	Favorite          bool        // the caller has marked the app, of a draft its app
+	Inside            bool        // the caller sees the insides: files as they are written, variables and shares
+}
+
+// Definition returns Defn as the caller may read it: the names of the variables are for those who see the insides.
+func (v Shown) Definition() json.RawMessage {
+	if v.Inside || v.Sealed == "" {
+		return v.Defn
+	}
+	defn, err := withoutEnv(v.Defn)
+	if err != nil { // it is an object
+		return json.RawMessage("{}")
+	}
+	return defn
 }
 
 // Page returns a page of the apps that the caller sees, without drafts and deleted apps, sorted by name (the default), createdAt or
@@ -87,11 +102,61 @@ func (s *Service) Drafts(ctx context.Context) ([]Shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown, err := s.showAll(ctx, a, drafts)
-	if a.ReadOnly { // whose permissions are all false
-		return shown, err
+	if drafts, err = s.inherited(ctx, a.Tenant, drafts); err != nil {
+		return nil, err
 	}
-	return slices.DeleteFunc(shown, func(d Shown) bool { return !d.Permissions.Write }), err
+	grants, err := s.grants(ctx, a, drafts...)
+	if err != nil {
+		return nil, err
+	}
+	return s.showGranted(ctx, a, slices.DeleteFunc(drafts, func(d App) bool { return !sees(a, d, grants[original(d)]) }), grants)
+}
+
+// inherited returns drafts with what they have from their apps, without those of deleted apps.
+func (s *Service) inherited(ctx context.Context, tenant string, drafts []App) ([]App, error) {
+	ids := make([]string, len(drafts))
+	for i, d := range drafts {
+		ids[i] = original(d)
+	}
+	some, err := s.store.Heads(ctx, tenant, ids)
+	if err != nil {
+		return nil, err
+	}
+	of := make(map[string]App, len(some))
+	for _, app := range alive(some) {
+		of[app.ID] = app
+	}
+	all := make([]App, 0, len(drafts))
+	for _, d := range drafts {
+		if app, there := of[original(d)]; there {
+			d.inherit(app)
+			all = append(all, d)
+		}
+	}
+	return all, nil
+}
+
+// Seen returns those of some apps that the caller sees, by id, without Defn, drafts and deleted ones.
+func (s *Service) Seen(ctx context.Context, ids []string) (map[string]Shown, error) {
+	a, err := actor.From(ctx)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	some, err := s.store.Heads(ctx, a.Tenant, ids)
+	if err != nil {
+		return nil, err
+	}
+	some = slices.DeleteFunc(alive(some), func(app App) bool { return app.EditingID != nil })
+	grants, err := s.grants(ctx, a, some...)
+	if err != nil {
+		return nil, err
+	}
+	shown, err := s.showGranted(ctx, a, slices.DeleteFunc(some, func(app App) bool { return !Visible(a, app, grants[app.ID]) }), grants)
+	seen := make(map[string]Shown, len(shown))
+	for _, v := range shown {
+		seen[v.ID] = v
+	}
+	return seen, err
 }
 
 // Get returns an app that the caller sees, found by id or natural id, or a draft of an app that the caller may change, found by id.
@@ -146,15 +211,14 @@ func (s *Service) lockNamed(ctx context.Context, a actor.Actor, id string) (app 
 	return app, grant, err
 }
 
-// grant returns the grant of an actor at an app. A draft gets the owner and the type of its app, which decide who may do what
-// with it. Errors: errs.NotFound if the actor does not see the app, and for the draft of a deleted one.
+// grant returns the grant of an actor at an app. A draft inherits from its app, which decides who may do what with it. Errors: errs.NotFound if the actor does not see the app, and for the draft of a deleted one.
 func (s *Service) grant(ctx context.Context, a actor.Actor, app *App) (shares.Grant, error) {
 	if app.EditingID != nil {
 		of, err := s.store.Get(ctx, a.Tenant, Lookup{ID: *app.EditingID})
 		if err != nil {
 			return shares.Grant{}, err
 		}
-		app.OwnerID, app.Type, app.IsManaged = of.OwnerID, of.Type, of.IsManaged
+		app.inherit(of)
 	}
 	all, err := s.grants(ctx, a, *app)
 	if err != nil {
@@ -211,11 +275,8 @@ func (s *Service) show(ctx context.Context, a actor.Actor, app App, grant shares
 	return all[0], nil
 }
 
-// showAll is show for several apps.
+// showAll is show for several apps that are no drafts.
 func (s *Service) showAll(ctx context.Context, a actor.Actor, all []App) ([]Shown, error) {
-	if len(all) == 0 {
-		return nil, nil
-	}
 	grants, err := s.grants(ctx, a, all...)
 	if err != nil {
 		return nil, err
@@ -225,6 +286,9 @@ func (s *Service) showAll(ctx context.Context, a actor.Actor, all []App) ([]Show
 
 // showGranted is showAll with the actor's grants.
 func (s *Service) showGranted(ctx context.Context, a actor.Actor, all []App, grants map[string]shares.Grant) ([]Shown, error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
 	ids := make([]string, len(all))
 	for i, app := range all {
 		ids[i] = app.LibraryID
@@ -242,13 +306,22 @@ func (s *Service) showGranted(ctx context.Context, a actor.Actor, all []App, gra
 		return nil, err
 	}
 	out, drafted := make([]Shown, len(all)), []string{}
+	reads, now := a, s.stamp()
+	reads.ReadOnly = false // what may be seen does not depend on the credential
 	for i, app := range all {
 		grant := grants[original(app)]
-		v := Shown{App: app, Permissions: PermissionsOf(a, app, grant), CanExport: canExport(a, app), Favorite: favorites[originals[i]], Inside: inside(a, app, grant)}
+		v := Shown{
+			App: app, Permissions: PermissionsOf(a, app, grant), CanExport: canExport(a, app), Favorite: favorites[originals[i]], Inside: inside(a, app, grant),
+		}
+		if app.Lock.Lives(now) {
+			v.EditLock, v.Held = app.Lock, app.Lock.Holds(a, now)
+		}
 		if at, ok := modified[app.LibraryID]; ok {
 			v.ContentModifiedAt = &at
 		}
-		if v.Permissions.Write && app.EditingID == nil {
+		if app.EditingID != nil {
+			v.Permissions = v.Permissions.ofDraft()
+		} else if PermissionsOf(reads, app, grant).Write {
 			drafted = append(drafted, app.ID)
 		}
 		out[i] = v
@@ -592,6 +665,9 @@ func (s *Service) SetOwner(ctx context.Context, id, owner string) (v Shown, err 
 			if app.EditingID != nil {
 				return errDraft("its owner is that of the app")
 			}
+			if owner, err = s.principal(ctx, who.Tenant, owner); err != nil {
+				return err
+			}
 			known, err := s.o.Directory.Known(ctx, who.Tenant, []string{owner})
 			if err != nil {
 				return err
@@ -621,9 +697,9 @@ func (s *Service) SetOwner(ctx context.Context, id, owner string) (v Shown, err 
 }
 
 // Copy adds an app of the caller with the definition, settings, bindings, tags and files of another one, and the name, "Copy of …"
-// when it is "". It has no slug, no shares, and no values of its env, which are secrets. It needs the permission copy, and what
+// when it is nil. It has no slug, no shares, and no values of its env, which are secrets. It needs the permission copy, and what
 // Create needs. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a name and for a draft.
-func (s *Service) Copy(ctx context.Context, id, name string) (v Shown, err error) {
+func (s *Service) Copy(ctx context.Context, id string, name *string) (v Shown, err error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return Shown{}, err
@@ -644,10 +720,11 @@ func (s *Service) Copy(ctx context.Context, id, name string) (v Shown, err error
 		}
 		now := s.stamp()
 		app := App{
-			Tenant: a.Tenant, ID: s.o.NewID(), Type: of.Type, Name: cmp.Or(name, shortened("Copy of "+of.Name)), Description: of.Description,
+			Tenant: a.Tenant, ID: s.o.NewID(), Type: of.Type, Name: shortened("Copy of " + of.Name), Description: of.Description,
 			OwnerID: a.User, Settings: of.Settings, LibraryID: s.o.NewID(), FolderID: of.FolderID, Datasets: of.Datasets, Tags: of.Tags,
 			CreatedAt: now, UpdatedAt: now,
 		}
+		set(&app.Name, name)
 		if app.Defn, err = withoutEnv(of.Defn); err != nil {
 			return err
 		}
@@ -701,7 +778,7 @@ func (s *Service) AddTag(ctx context.Context, id, tag string) (Shown, error) {
 			return err
 		case len(app.Tags) == maxTags:
 			return errs.New(errs.Invalid, "an app has at most %d tags", maxTags)
-		case s.known(ctx, who.Tenant, "tag", key) != nil:
+		case s.known(ctx, who.Tenant, kindTag, key) != nil:
 			return errTag
 		}
 		app.Tags = append(slices.Clone(app.Tags), key)

@@ -18,6 +18,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/apps/bunstore"
 	blobstore "github.com/tenantcontent/tenantcontent/blobs/bunstore"
+	"github.com/tenantcontent/tenantcontent/drafts"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 	"github.com/tenantcontent/tenantcontent/internal/keyring"
@@ -70,7 +71,13 @@ func (w *world) service(t testing.TB, db *bun.DB) *apps.Service {
 		Files:   libraries.New(libraries.Options{Store: librarystore.New(db), Blobs: blobstore.New(db), Limit: 1 << 20, Now: clock}),
 		MaxFile: 100, Directory: people{"jo", "mia", "al", team}, Keys: keys,
 		Licensed: func(context.Context, string, string) (bool, error) { return w.licensed, nil },
-		Now:      clock, NewID: w.newID,
+		CanonicalName: func(_ context.Context, _, name string) (string, error) {
+			if strings.EqualFold(name, "mia") {
+				name = "mia"
+			}
+			return name, nil
+		},
+		Now: clock, NewID: w.newID,
 	})
 }
 
@@ -93,6 +100,9 @@ func (w *world) create(t testing.TB, ctx context.Context, change ...func(*apps.A
 	is.New(t).NoErr(err)
 	return v
 }
+
+// level returns an edit of a share.
+func level(l shares.Level) func(*shares.Share) { return func(s *shares.Share) { s.Level = l } }
 
 func (w *world) put(t testing.TB, ctx context.Context, id, path, text string) {
 	t.Helper()
@@ -179,7 +189,7 @@ func TestVisible(t *testing.T) {
 			is.True(errors.Is(err, errs.NotFound))
 			_, err = w.Shares(ctx, v.ID)
 			is.True(errors.Is(err, errs.NotFound))
-			_, err = w.Copy(ctx, v.ID, "")
+			_, err = w.Copy(ctx, v.ID, nil)
 			is.True(errors.Is(err, errs.NotFound))
 			_, err = w.OfLibrary(ctx, v.LibraryID)
 			is.True(errors.Is(err, errs.NotFound))
@@ -189,7 +199,8 @@ func TestVisible(t *testing.T) {
 		}
 		gone(mia)
 		gone(as(t, "evil", "jo", actor.Admin))
-		_, err := w.PutShare(jo, v.ID, shares.Share{PrincipalID: "mia", Level: shares.Use, Roles: []string{"viewer"}})
+		w.put(t, jo, v.ID, "informer.yaml", "roles: [viewer]")
+		_, err := w.PutShare(jo, v.ID, "mia", func(s *shares.Share) { s.Level, s.Roles = shares.Use, []string{"viewer"} })
 		is.NoErr(err)
 		seen, err := w.Get(mia, v.ID)
 		is.NoErr(err)
@@ -325,15 +336,17 @@ func TestLock(t *testing.T) {
 		one, two := as(t, "acme", "jo", actor.Designer, "s1"), as(t, "acme", "jo", actor.Designer, "s2")
 		mia := as(t, "acme", "mia", actor.Designer, "s3")
 		v := w.create(t, one)
-		_, err := w.PutShare(as(t, "acme", "jo", actor.Publisher), v.ID, shares.Share{PrincipalID: "mia", Level: shares.Write})
+		_, err := w.PutShare(as(t, "acme", "jo", actor.Publisher), v.ID, "mia", level(shares.Write))
 		is.NoErr(err)
 		d, err := w.Edit(one, v.ID, false)
 		is.NoErr(err)
 
+		is.True(d.Held)
 		for _, ctx := range []context.Context{two, mia} {
 			seen, err := w.Edit(ctx, v.ID, false)
 			is.NoErr(err)
-			is.Equal(seen.Lock, d.Lock) // it is shown, and stays
+			is.Equal(seen.EditLock, d.Lock) // it is shown, and stays
+			is.True(!seen.Held)
 			for _, err := range []error{
 				second(w.Update(ctx, d.ID, apps.Edit{Defn: []byte(`{"a":1}`)})), second(w.PutFile(ctx, d.ID, "x", "", strings.NewReader(""))),
 				w.DeleteFile(ctx, d.ID, "x"), second(w.Commit(ctx, v.ID, false)), second(w.Commit(ctx, v.ID, true)), w.Discard(ctx, v.ID),
@@ -350,6 +363,9 @@ func TestLock(t *testing.T) {
 		w.now = w.now.Add(4 * time.Minute)
 		is.True(errors.Is(w.Discard(two, v.ID), errs.Conflict))
 		w.now = w.now.Add(time.Minute) // and ends
+		ended, err := w.Draft(two, v.ID)
+		is.NoErr(err)
+		is.Equal(ended.EditLock, drafts.Lock{})
 		taken, err := w.Edit(two, v.ID, false)
 		is.NoErr(err)
 		is.Equal(taken.ID, d.ID)
@@ -475,6 +491,121 @@ func TestDraftOfFullApp(t *testing.T) {
 	is.NoErr(err)
 	_, err = w.PutFile(jo, d.ID, "a", "", strings.NewReader(""))
 	is.True(errors.Is(err, errs.NotFound))
+	drafts, err := w.Drafts(jo)
+	is.NoErr(err)
+	is.Equal(len(drafts), 0)
+	admin := as(t, "acme", "jo", actor.Admin, "s1")
+	drafts, err = w.Drafts(admin)
+	is.NoErr(err)
+	is.Equal(drafts[0].Type, apps.Full)
+	for _, read := range []func() (apps.Shown, error){
+		func() (apps.Shown, error) { return w.Get(admin, d.ID) },
+		func() (apps.Shown, error) { return w.Draft(admin, v.ID) },
+		func() (apps.Shown, error) { return w.Edit(admin, v.ID, false) },
+	} {
+		same, err := read()
+		is.NoErr(err)
+		is.Equal(same.Type, apps.Full)
+		is.Equal(granted(same.Permissions), granted(drafts[0].Permissions))
+	}
+}
+
+// TestReadOnlyTokenReads: a token that can only read shows what its user may see, and not more.
+func TestReadOnlyTokenReads(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite(t))
+	jo, mia := as(t, "acme", "jo", actor.Publisher), as(t, "acme", "mia", actor.Member)
+	v := w.create(t, jo)
+	_, err := w.PutShare(jo, v.ID, "mia", level(shares.Use))
+	is.NoErr(err)
+	_, err = w.Edit(jo, v.ID, false)
+	is.NoErr(err)
+	token := func(ctx context.Context) context.Context {
+		a, err := actor.From(ctx)
+		is.NoErr(err)
+		a.ReadOnly = true
+		return actor.With(ctx, a)
+	}
+	drafts, err := w.Drafts(token(mia))
+	is.NoErr(err)
+	is.Equal(len(drafts), 0)
+	drafts, err = w.Drafts(token(jo))
+	is.NoErr(err)
+	is.Equal(len(drafts), 1)
+	read, err := w.Get(token(jo), v.ID)
+	is.NoErr(err)
+	is.True(read.HasDraft)
+	read, err = w.Get(token(mia), v.ID)
+	is.NoErr(err)
+	is.True(!read.HasDraft)
+}
+
+// TestDraftPermissions: a draft has no permission for what is done with its app alone.
+func TestDraftPermissions(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite(t))
+	jo := as(t, "acme", "jo", actor.Admin)
+	v := w.create(t, jo)
+	_, err := w.PutShare(jo, v.ID, "mia", level(shares.Use))
+	is.NoErr(err)
+	d, err := w.Edit(jo, v.ID, false)
+	is.NoErr(err)
+	is.Equal(granted(d.Permissions), "Bind Edit Manage Run SwitchRoles Write")
+	is.True(d.Shared) // as the app
+	is.Equal(errs.CodeOf(second(w.PutShare(jo, d.ID, "al", level(shares.Use)))), errs.Invalid)
+	is.Equal(errs.CodeOf(second(w.SetOwner(jo, d.ID, "mia"))), errs.Invalid)
+	is.Equal(errs.CodeOf(w.Delete(jo, d.ID)), errs.Invalid)
+	is.Equal(d.Version(), second2(w.Get(jo, d.ID)).Version())
+}
+
+func second2(v apps.Shown, _ error) apps.Shown { return v }
+
+// TestDefinitionOfViewers: the names of variables are for those who see the insides.
+func TestDefinitionOfViewers(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite(t))
+	jo, mia := as(t, "acme", "jo", actor.Publisher), as(t, "acme", "mia", actor.Member)
+	v := w.create(t, jo, func(a *apps.App) { a.Defn = json.RawMessage(`{"env":{"KEY":"geheim"},"x":1}`) })
+	_, err := w.PutShare(jo, v.ID, "mia", level(shares.Use))
+	is.NoErr(err)
+	is.Equal(string(v.Definition()), `{"env":{"KEY":"********"},"x":1}`)
+	seen, err := w.Get(mia, v.ID)
+	is.NoErr(err)
+	is.Equal(string(seen.Definition()), `{"x":1}`)
+}
+
+// TestSharePrincipals: ids and names are found in any spelling, and roles are those of the manifest.
+func TestSharePrincipals(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open(t))
+		jo := as(t, "acme", "jo", actor.Admin)
+		v := w.create(t, jo)
+		for said, meant := range map[string]string{"MIA": "mia", strings.ToUpper(team): team} {
+			put, err := w.PutShare(jo, v.ID, said, level(shares.Use))
+			is.NoErr(err)
+			is.Equal(put.PrincipalID, meant)
+			got, err := w.Share(jo, v.ID, said)
+			is.NoErr(err)
+			is.Equal(got.PrincipalID, meant)
+			is.NoErr(w.DeleteShare(jo, v.ID, said))
+		}
+		roles := func(roles ...string) func(*shares.Share) {
+			return func(s *shares.Share) { s.Level, s.Roles = shares.Use, roles }
+		}
+		_, err := w.PutShare(jo, v.ID, "mia", roles("viewer"))
+		is.Equal(errs.MessageOf(err), `roles: "viewer" is no role of the app's manifest`)
+		_, err = w.Edit(jo, v.ID, false)
+		is.NoErr(err)
+		d, err := w.Draft(jo, v.ID)
+		is.NoErr(err)
+		w.put(t, jo, d.ID, "informer.yaml", "roles: [viewer]")
+		_, err = w.PutShare(jo, v.ID, "mia", roles("viewer")) // of the draft's manifest
+		is.NoErr(err)
+		is.NoErr(w.Discard(jo, v.ID))
+		kept, err := w.PutShare(jo, v.ID, "mia", level(shares.Write)) // it has the role already
+		is.NoErr(err)
+		is.Equal(kept.Roles, []string{"viewer"})
+		moved, err := w.SetOwner(jo, v.ID, "MIA")
+		is.NoErr(err)
+		is.Equal(moved.OwnerID, "mia")
+	})
 }
 
 func TestTier(t *testing.T) {
@@ -503,7 +634,7 @@ func TestSetOwnerAndCopy(t *testing.T) {
 		jo := as(t, "acme", "jo", actor.Admin)
 		v := w.create(t, jo, func(a *apps.App) { a.Defn = json.RawMessage(`{"entryPoint":"x","env":{"KEY":"geheim"}}`) })
 		w.put(t, jo, v.ID, "a", "1")
-		copied, err := w.Copy(jo, v.ID, "")
+		copied, err := w.Copy(jo, v.ID, nil)
 		is.NoErr(err)
 		is.Equal(copied.Name, "Copy of Sales")
 		is.Equal(string(copied.Defn), `{"entryPoint":"x"}`)

@@ -2,9 +2,11 @@ package apps
 
 import (
 	"context"
+	"slices"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/uuids"
 	"github.com/tenantcontent/tenantcontent/shares"
 )
 
@@ -32,28 +34,90 @@ func (s *Service) Share(ctx context.Context, id, principal string) (shares.Share
 	if err != nil {
 		return shares.Share{}, err
 	}
+	if principal, err = s.principal(ctx, a.Tenant, principal); err != nil {
+		return shares.Share{}, err
+	}
 	return s.store.Shares().One(ctx, a.Tenant, original(app), principal)
 }
 
-// PutShare shares an app with a principal, or changes the share. It needs the permission share. Errors: errs.NotFound;
-// errs.Forbidden; errs.Invalid naming the field, also for an unknown principal.
-func (s *Service) PutShare(ctx context.Context, id string, share shares.Share) (put shares.Share, err error) {
-	if err := share.Accept(shares.Write); err != nil {
-		return shares.Share{}, err
+// principal returns the exact id of the principal that is meant by one: UUIDs are in lower case, and names of users may be spelled
+// differently. An unknown one is returned as it is.
+func (s *Service) principal(ctx context.Context, tenant, id string) (string, error) {
+	if team, ok := uuids.Parse(id); ok {
+		return team, nil
 	}
-	share.CreatedAt = s.stamp()
-	share.UpdatedAt = share.CreatedAt
+	if s.o.CanonicalName == nil {
+		return id, nil
+	}
+	return s.o.CanonicalName(ctx, tenant, id)
+}
+
+// PutShare shares an app with a principal, or changes the share: edit gets the share that is there, or one of shares.None. It needs
+// the permission share. A role that it adds must be one of the manifest of the app, or of its draft. Errors: errs.NotFound;
+// errs.Forbidden; errs.Invalid naming the field, also for an unknown principal; errs.Conflict for a manifest that cannot be read.
+func (s *Service) PutShare(ctx context.Context, id, principal string, edit func(*shares.Share)) (put shares.Share, err error) {
 	err = s.reshare(ctx, id, func(ctx context.Context, app App) error {
+		if principal, err = s.principal(ctx, app.Tenant, principal); err != nil {
+			return err
+		}
+		share, err := s.store.Shares().One(ctx, app.Tenant, app.ID, principal)
+		if err != nil && errs.CodeOf(err) != errs.NotFound {
+			return err
+		}
+		now := s.stamp()
+		if err != nil {
+			share = shares.Share{PrincipalID: principal, CreatedAt: now}
+		}
+		had := slices.Clone(share.Roles)
+		edit(&share)
+		if err := share.Accept(shares.Write); err != nil {
+			return err
+		}
+		if err := s.knownRoles(ctx, app, share.Roles, had); err != nil {
+			return err
+		}
+		share.UpdatedAt = now
 		put, err = s.store.Shares().Put(ctx, app.Tenant, app.ID, share)
 		return err
 	})
 	return put, err
 }
 
+// knownRoles returns errs.Invalid for a role that neither was there nor is one of the manifest of an app or of its draft.
+func (s *Service) knownRoles(ctx context.Context, app App, roles, had []string) error {
+	added := slices.DeleteFunc(slices.Clone(roles), func(role string) bool { return slices.Contains(had, role) })
+	if len(added) == 0 {
+		return nil
+	}
+	m, err := s.manifest(ctx, app)
+	if err != nil {
+		return err
+	}
+	added = slices.DeleteFunc(added, m.HasRole)
+	if len(added) == 0 {
+		return nil
+	}
+	d, err := s.store.Draft(ctx, app.Tenant, app.ID)
+	if err == nil {
+		m, err = s.manifest(ctx, d)
+	}
+	if err != nil && errs.CodeOf(err) != errs.NotFound {
+		return err
+	}
+	if added = slices.DeleteFunc(added, m.HasRole); len(added) > 0 {
+		return errs.New(errs.Invalid, "roles: %q is no role of the app's manifest", added[0])
+	}
+	return nil
+}
+
 // DeleteShare ends a share. It needs the permission share. Errors: errs.NotFound; errs.Forbidden.
 func (s *Service) DeleteShare(ctx context.Context, id, principal string) error {
 	return s.reshare(ctx, id, func(ctx context.Context, app App) error {
-		return s.store.Shares().Delete(ctx, app.Tenant, app.ID, principal)
+		who, err := s.principal(ctx, app.Tenant, principal)
+		if err != nil {
+			return err
+		}
+		return s.store.Shares().Delete(ctx, app.Tenant, app.ID, who)
 	})
 }
 
@@ -96,14 +160,8 @@ func (s *Service) Sharing(ctx context.Context, id string, roles []string, do fun
 		return err
 	}
 	return s.sharing(ctx, id, func(ctx context.Context, app App) error {
-		if len(roles) > 0 {
-			m, err := s.manifest(ctx, app)
-			if err != nil {
-				return err
-			}
-			if len(ofManifest(m, roles)) != len(roles) {
-				return errs.New(errs.Invalid, "roles must be ids of roles of the app's manifest")
-			}
+		if err := s.knownRoles(ctx, app, roles, nil); err != nil {
+			return err
 		}
 		return do(ctx, app.ID)
 	})

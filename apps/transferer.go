@@ -142,12 +142,12 @@ func refs(_ context.Context, _ string, some []transferred) (map[string][]entity.
 	for _, t := range some {
 		var keys []entity.Key
 		for _, d := range t.Datasets {
-			if key := (entity.Key{Kind: "dataset", ID: d.DatasetID}); !slices.Contains(keys, key) {
+			if key := (entity.Key{Kind: kindDataset, ID: d.DatasetID}); !slices.Contains(keys, key) {
 				keys = append(keys, key)
 			}
 		}
 		for _, id := range t.Tags {
-			keys = append(keys, entity.Key{Kind: "tag", ID: id})
+			keys = append(keys, entity.Key{Kind: kindTag, ID: id})
 		}
 		needs[t.ID] = keys
 	}
@@ -270,6 +270,9 @@ func (s *Service) taken(ctx context.Context, tenant string, naturals []string) (
 
 // putAll writes the apps of a batch, with the values of variables that are here already, and their shares.
 func (s *Service) putAll(ctx context.Context, b *transfer.Batch[transferred]) error {
+	if err := s.licensedAll(ctx, b); err != nil {
+		return err
+	}
 	all := make([]App, len(b.Write))
 	var ids []string
 	for i := range b.Write {
@@ -299,6 +302,21 @@ func (s *Service) putAll(ctx context.Context, b *transfer.Batch[transferred]) er
 	return s.store.SetShared(ctx, b.Tenant, ids)
 }
 
+// licensedAll returns errs.Forbidden for an app of a batch that becomes a full one in a tenant without the license.
+func (s *Service) licensedAll(ctx context.Context, b *transfer.Batch[transferred]) error {
+	for _, t := range b.Write {
+		if t.Type == b.There[t.ID].Type || t.Type != Full {
+			continue
+		}
+		err := s.licensed(ctx, b.Tenant, t.Type)
+		if err != nil {
+			err = errs.Wrap(errs.CodeOf(err), err, "app %s: %s", t.ID, errs.MessageOf(err))
+		}
+		return err // for the others it is the same
+	}
+	return nil
+}
+
 // land completes an app of a batch with what the tenant has of it.
 func (s *Service) land(b *transfer.Batch[transferred], t *transferred, old App, there bool) error {
 	values := map[string]string{}
@@ -319,6 +337,9 @@ func (s *Service) land(b *transfer.Batch[transferred], t *transferred, old App, 
 	}
 	if len(missing) > 0 {
 		b.Warn("app %s: its variables %s have no value here: set them with PUT /api/apps/%s/environment/{name}.", t.ID, strings.Join(missing, ", "), t.ID)
+	}
+	if old.Type == Full {
+		t.Type = Full // an app does not go back
 	}
 	t.LibraryID = old.LibraryID
 	if !there {

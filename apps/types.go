@@ -2,6 +2,7 @@ package apps
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -107,22 +108,60 @@ func (s *Service) endDrafts(ctx context.Context, tenant, owner string) error {
 	return s.remove(ctx, tenant, transfer.IDs(drafts, func(d App) string { return d.ID }))
 }
 
-// deletedElsewhere removes the shares of principals who are deleted.
+// The kinds that apps refer to.
+const (
+	kindTag     entity.Kind = "tag"
+	kindDataset entity.Kind = "dataset"
+)
+
+// deletedElsewhere removes the shares of principals who are deleted, and what apps have of tags and datasets that are.
 func (s *Service) deletedElsewhere(ctx context.Context, tenant string, gone ...entity.Key) error {
-	var principals []string
+	var principals, tags, datasets []string
 	for _, k := range gone {
-		if k.Kind == entity.KindUser || k.Kind == entity.KindTeam {
+		switch k.Kind {
+		case entity.KindUser, entity.KindTeam:
 			principals = append(principals, k.ID)
+		case kindTag:
+			tags = append(tags, k.ID)
+		case kindDataset:
+			datasets = append(datasets, k.ID)
 		}
 	}
-	if len(principals) == 0 {
-		return nil
+	if err := s.unuse(ctx, tenant, tags, datasets); err != nil || len(principals) == 0 {
+		return err
 	}
 	shared, err := s.store.Shares().RemovePrincipals(ctx, tenant, principals)
 	if err != nil || len(shared) == 0 {
 		return err
 	}
 	return s.store.SetShared(ctx, tenant, shared)
+}
+
+// unuse takes tags off all apps and unbinds datasets.
+func (s *Service) unuse(ctx context.Context, tenant string, tags, datasets []string) error {
+	if len(tags)+len(datasets) == 0 {
+		return nil
+	}
+	ids, err := s.store.Using(ctx, tenant, tags, datasets)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	locked, err := s.store.LockSome(ctx, tenant, ids)
+	if err != nil {
+		return err
+	}
+	for _, app := range locked {
+		_, err := s.store.Update(ctx, tenant, Lookup{ID: app.ID, Deleted: app.DeletedAt != nil}, func(app *App) error {
+			app.Tags = slices.DeleteFunc(slices.Clone(app.Tags), func(id string) bool { return slices.Contains(tags, id) })
+			app.Datasets = slices.DeleteFunc(slices.Clone(app.Datasets), func(d Dataset) bool { return slices.Contains(datasets, d.DatasetID) })
+			app.UpdatedAt = s.stamp()
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // forget calls the hooks of the registry for apps that are purged.

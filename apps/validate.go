@@ -115,7 +115,7 @@ func (a *App) acceptDatasets() error {
 // knownDatasets returns errs.Invalid for a dataset that the tenant does not have.
 func (s *Service) knownDatasets(ctx context.Context, tenant string, all []Dataset) error {
 	for _, d := range all {
-		if err := s.known(ctx, tenant, "dataset", d.DatasetID); err != nil {
+		if err := s.known(ctx, tenant, kindDataset, d.DatasetID); err != nil {
 			return errs.Wrap(errs.Invalid, err, "datasets: there is no dataset %s for %s", d.DatasetID, d.Alias)
 		}
 	}

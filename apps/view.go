@@ -44,7 +44,7 @@ func (s *Service) View(ctx context.Context, id, role string) (Viewed, error) {
 	if err != nil || role == "" {
 		return v, err
 	}
-	if !slices.ContainsFunc(v.Manifest.Roles, func(r manifest.Role) bool { return r.ID == role }) {
+	if !v.Manifest.HasRole(role) {
 		return Viewed{}, errs.New(errs.Invalid, "role must be the id of a role of the app's manifest")
 	}
 	if !v.Switch && !slices.Contains(v.Roles, role) {

@@ -24,7 +24,7 @@ func TestFavorite(t *testing.T) {
 		v := w.create(t, jo)
 		_, err := w.SetFavorite(mia, v.ID, true)
 		is.True(errors.Is(err, errs.NotFound)) // she does not see it
-		_, err = w.PutShare(jo, v.ID, shares.Share{PrincipalID: "mia", Level: shares.Use})
+		_, err = w.PutShare(jo, v.ID, "mia", level(shares.Use))
 		is.NoErr(err)
 		for range 2 {
 			marked, err := w.SetFavorite(mia, v.ID, true)
@@ -82,7 +82,7 @@ func TestVisits(t *testing.T) {
 			visit(jo, all[n].ID)
 		}
 		is.True(errors.Is(w.Visit(mia, all[0].ID), errs.NotFound))
-		_, err := w.PutShare(jo, all[0].ID, shares.Share{PrincipalID: "mia", Level: shares.Use})
+		_, err := w.PutShare(jo, all[0].ID, "mia", level(shares.Use))
 		is.NoErr(err)
 		visit(mia, all[0].ID)
 		draft, err := w.Edit(jo, all[1].ID, false)
@@ -100,7 +100,7 @@ func TestVisits(t *testing.T) {
 
 		_, err = w.Stats(mia, all[0].ID)
 		is.True(errors.Is(err, errs.NotFound))
-		_, err = w.PutShare(jo, all[0].ID, shares.Share{PrincipalID: "mia", Level: shares.Use})
+		_, err = w.PutShare(jo, all[0].ID, "mia", level(shares.Use))
 		is.NoErr(err)
 		_, err = w.Stats(mia, all[0].ID)
 		is.True(errors.Is(err, errs.Forbidden))

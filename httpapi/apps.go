@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"path"
@@ -87,6 +88,7 @@ type appBody struct {
 	EditingSession     *string            `json:"editingSession"`
 	EditingHeartbeatAt *hal.Time          `json:"editingHeartbeatAt"`
 	EditingLockedBy    *string            `json:"editingLockedBy"`
+	EditingHeld        bool               `json:"editingHeld"`
 	Shared             bool               `json:"shared"`
 	Favorite           bool               `json:"favorite"`
 	IsManaged          bool               `json:"isManaged"`
@@ -120,21 +122,24 @@ type appPermissionsBody struct {
 
 // app encodes an app. With one it is the answer itself; a row of a list has fewer links.
 func (a *api) app(v apps.Shown, one bool) hal.Resource {
-	may := appPermissionsBody{
-		v.Permissions.AssignTags, v.Permissions.Bind, v.Permissions.ChangeOwner, v.Permissions.Copy, v.Permissions.Delete, v.Permissions.Edit,
-		v.Permissions.Manage, v.Permissions.Purge, v.Permissions.Restore, v.Permissions.Run, v.Permissions.Share, v.Permissions.SwitchRoles,
-		v.Permissions.Write,
-	}
+	may := appPermissionsBody(v.Permissions)
 	type beside struct {
 		May              appPermissionsBody
 		Modified         *hal.Time
 		HasDraft, Inside bool
 		Favorite         bool
+		LockedBy         *string
+		Held             bool
+		Owner, Type      string // of a draft those of its app
+		Managed, Shared  bool
 	}
-	return hal.Resource{Links: a.appLinks(v, one), Row: v, Beside: beside{may, hal.OrNull(v.ContentModifiedAt), v.HasDraft, v.Inside, v.Favorite}, Value: appBody{
+	also := beside{
+		may, hal.OrNull(v.ContentModifiedAt), v.HasDraft, v.Inside, v.Favorite, v.EditLock.LockedBy, v.Held, v.OwnerID, string(v.Type), v.IsManaged, v.Shared,
+	}
+	return hal.Resource{Links: a.appLinks(v, one), Row: v, Beside: also, Value: appBody{
 		Tenant: v.Tenant, ID: v.ID, Type: string(v.Type), Name: v.Name, Slug: v.Slug, NaturalID: v.NaturalID(), Description: v.Description,
-		OwnerID: v.OwnerID, Defn: v.Defn, Settings: v.Settings, Origin: v.Origin, LibraryID: v.LibraryID, EditingID: v.EditingID,
-		EditingSession: v.Lock.Session, EditingHeartbeatAt: hal.OrNull(v.Lock.HeartbeatAt), EditingLockedBy: v.Lock.LockedBy,
+		OwnerID: v.OwnerID, Defn: v.Definition(), Settings: v.Settings, Origin: v.Origin, LibraryID: v.LibraryID, EditingID: v.EditingID,
+		EditingSession: v.EditLock.Session, EditingHeartbeatAt: hal.OrNull(v.EditLock.HeartbeatAt), EditingLockedBy: v.EditLock.LockedBy, EditingHeld: v.Held,
 		Shared: v.Shared, Favorite: v.Favorite, IsManaged: v.IsManaged, FolderID: v.FolderID, Source: v.Source, SourceID: v.SourceID,
 		DefnUpdatedAt: hal.OrNull(v.DefnUpdatedAt), ContentModifiedAt: hal.OrNull(v.ContentModifiedAt),
 		DeployedAt: hal.OrNull(v.DeployedAt), DeletedAt: hal.OrNull(v.DeletedAt),
@@ -183,12 +188,17 @@ func (a *api) appLinks(v apps.Shown, one bool) hal.Links {
 	links["inf:app-dependency"] = hal.Link{Href: self + "/dependencies/{name}", Templated: true}
 	if v.Inside {
 		links.With("inf:library-contents", a.href("libraries", v.LibraryID, "contents")).With("inf:app-environment", self+"/environment")
+	}
+	if v.Permissions.Write {
 		links["inf:app-environment-var"] = hal.Link{Href: self + "/environment/{key}", Templated: true}
 	}
 	if viewable {
 		links.With("inf:entrypoint", self+"/view")
 	}
-	if v.HasDraft {
+	switch {
+	case v.EditingID != nil:
+		links.With("inf:app-draft-diff", a.href("apps", *v.EditingID, "draft", "diff"))
+	case v.HasDraft:
 		links.With("inf:app-draft-diff", self+"/draft/diff")
 	}
 	return links
@@ -242,8 +252,8 @@ type appRow struct {
 
 func (a *api) appRow(v apps.Shown) appRow {
 	return appRow{
-		v.ID, v.NaturalID(), string(v.Type), v.Name, v.Slug, v.Description, v.OwnerID, v.Shared, v.Favorite, v.IsManaged, v.FolderID, v.EditingID, v.Lock.LockedBy,
-		hal.Time(v.CreatedAt), hal.Time(v.UpdatedAt), a.app(v, false).Value.(appBody).Permissions,
+		v.ID, v.NaturalID(), string(v.Type), v.Name, v.Slug, v.Description, v.OwnerID, v.Shared, v.Favorite, v.IsManaged, v.FolderID, v.EditingID, v.EditLock.LockedBy,
+		hal.Time(v.CreatedAt), hal.Time(v.UpdatedAt), appPermissionsBody(v.Permissions),
 	}
 }
 
@@ -298,9 +308,9 @@ func (a *api) createApp(r *request) (reply, error) {
 	if v.Defn, v.Settings, err = in.objects(); err != nil {
 		return reply{}, err
 	}
-	for _, raw := range in.Datasets {
+	for i, raw := range in.Datasets {
 		var d datasetInput
-		if err := fill(raw, &d, "datasets"); err != nil {
+		if err := fill(raw, &d, fmt.Sprintf("datasets[%d]", i)); err != nil {
 			return reply{}, err
 		}
 		bound := apps.Dataset{Alias: d.Alias, DatasetID: d.DatasetID}
@@ -409,11 +419,7 @@ func (a *api) copyApp(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	name := ""
-	if in.Name != nil {
-		name = *in.Name
-	}
-	v, err := a.Apps.Copy(r.Context(), r.param("id"), name)
+	v, err := a.Apps.Copy(r.Context(), r.param("id"), in.Name)
 	if err != nil {
 		return reply{}, err
 	}
@@ -672,11 +678,12 @@ func (a *api) getAppShare(r *request) (reply, error) {
 }
 
 // putAppShare serves PUT /api/apps/{id}/shares/{principalId} {accessLevel, roles?}: 200 and the share. The principal is a username, the id
-// of a team, or * for everyone; accessLevel is 0 for nothing, 1 to run the app, 2 to change it. 400 for an unknown principal; 404; 403.
+// of a team, or * for everyone; accessLevel is 0 for nothing, 1 to run the app, 2 to change it; roles that are left out stay.
+// 400 for an unknown principal and for a role that the manifest does not have; 404; 403.
 func (a *api) putAppShare(r *request) (reply, error) {
 	in, err := decode[struct {
-		AccessLevel *int     `json:"accessLevel"`
-		Roles       []string `json:"roles"`
+		AccessLevel *int            `json:"accessLevel"`
+		Roles       field[[]string] `json:"roles"`
 	}](r)
 	if err != nil {
 		return reply{}, err
@@ -684,7 +691,10 @@ func (a *api) putAppShare(r *request) (reply, error) {
 	if in.AccessLevel == nil {
 		return reply{}, errs.New(errs.Invalid, "accessLevel is required")
 	}
-	s, err := a.Apps.PutShare(r.Context(), r.param("id"), shares.Share{PrincipalID: r.param("principalId"), Level: shares.Level(*in.AccessLevel), Roles: in.Roles})
+	s, err := a.Apps.PutShare(r.Context(), r.param("id"), r.param("principalId"), func(s *shares.Share) {
+		s.Level = shares.Level(*in.AccessLevel)
+		in.Roles.apply(&s.Roles)
+	})
 	if err != nil {
 		return reply{}, err
 	}

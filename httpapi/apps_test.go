@@ -186,3 +186,53 @@ func TestCompareApp(t *testing.T) {
 		is.Equal(w.do(t, "mia", "POST", "/api/apps/"+draft+"/_compare", `{"files": {}}`).status, 404)
 	})
 }
+
+// TestAppsLoseWhatIsDeleted: a tag or dataset that is deleted is one that no app has any more.
+func TestAppsLoseWhatIsDeleted(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open)
+		newID := func(path, body string) string {
+			return read[struct{ ID string }](t, w.must(t, "admin", "POST", path, body)).ID
+		}
+		tag, dataset := newID("/api/tags", `{"name": "T"}`), newID("/api/datasets", `{"name": "D"}`)
+		app := "/api/apps/" + newID("/api/apps", `{"type": "report", "name": "A", "datasets": [{"datasetId": "`+dataset+`", "alias": "d", "label": ""}]}`)
+		w.must(t, "admin", "PUT", app+"/tags/"+tag, "")
+		draft := read[struct{ ID string }](t, w.must(t, "admin", "POST", app+"/_edit", "")).ID
+		w.must(t, "admin", "DELETE", "/api/tags/"+tag, "")
+		w.must(t, "admin", "DELETE", "/api/datasets/"+dataset, "")
+		is.Equal(read[page](t, w.must(t, "admin", "GET", app+"/tags", "")).Total, 0)
+		is.Equal(read[page](t, w.must(t, "admin", "GET", app+"/dependencies", "")).Total, 0)
+		is.Equal(read[page](t, w.must(t, "admin", "GET", "/api/apps/"+draft+"/dependencies", "")).Total, 0)
+	})
+}
+
+// TestImportOfFullApp: a full app comes into a tenant with the license alone, also by an archive.
+func TestImportOfFullApp(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite)
+	w.must(t, "admin", "PUT", "/api/tenant", `{"settings": {"licenses": ["apps"]}}`)
+	full := read[struct{ ID string }](t, w.must(t, "admin", "POST", "/api/apps", `{"type": "app", "name": "Full"}`)).ID
+	archive := w.must(t, "admin", "POST", "/api/apps/"+full+"/_export", "").body
+	w.must(t, "admin", "PUT", "/api/tenant", `{"settings": {"licenses": []}}`)
+	w.must(t, "admin", "POST", "/api/_restore", archive) // it is here already
+	w.must(t, "admin", "DELETE", "/api/apps/"+full, "")
+	w.must(t, "admin", "POST", "/api/apps/"+full+"/_purge", "")
+	a := w.do(t, "admin", "POST", "/api/_import-bundle", archive)
+	is.Equal(a.status, 403)
+	is.Equal(a.message(t), "app "+full+": This tenant has no license for apps of the type app; those of the type report need none.")
+	w.must(t, "admin", "PUT", "/api/tenant", `{"settings": {"licenses": ["apps"]}}`)
+	w.must(t, "admin", "POST", "/api/_import-bundle", archive)
+	w.must(t, "admin", "GET", "/api/apps/"+full, "")
+}
+
+// TestAppEntryOfBundle: an entry shows an app to those who see it, and to others that there is one.
+func TestAppEntryOfBundle(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite)
+	app := read[struct{ ID string }](t, w.must(t, "dana", "POST", "/api/apps", `{"type": "report", "name": "Hers"}`)).ID
+	w.must(t, "admin", "POST", "/api/bundles", `{"name": "B", "slug": "b"}`)
+	w.must(t, "admin", "POST", "/api/bundles/b/entries", `{"type": "app", "appId": "`+app+`"}`)
+	entries := "/api/bundles/b/entries"
+	is.True(strings.Contains(w.must(t, "dana", "GET", entries, "").body, `"name":"Hers"`))
+	seen := w.must(t, "mia", "GET", entries, "").body
+	is.True(strings.Contains(seen, app))
+	is.True(!strings.Contains(seen, "Hers"))
+}

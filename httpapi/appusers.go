@@ -54,10 +54,12 @@ func (a *api) putAppFavorite(r *request) (reply, error) {
 	return a.favorite(r.param("id"), v, err)
 }
 
-// deleteAppFavorite serves DELETE /api/apps/{id}/favorite: 200 and {favorite: false}, also when it was none; 404.
+// deleteAppFavorite serves DELETE /api/apps/{id}/favorite: 200, also when it was none; 404.
 func (a *api) deleteAppFavorite(r *request) (reply, error) {
-	v, err := a.Apps.SetFavorite(r.Context(), r.param("id"), false)
-	return a.favorite(r.param("id"), v, err)
+	if _, err := a.Apps.SetFavorite(r.Context(), r.param("id"), false); err != nil {
+		return reply{}, err
+	}
+	return done()
 }
 
 // listRecentApps serves GET /api/apps/recent: 200 and an array of the 20 apps that the caller visited last and still sees, newest visit

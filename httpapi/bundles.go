@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -106,10 +107,21 @@ type foundBody struct {
 	Permissions any    `json:"permissions"`
 }
 
-// found encodes the entity that an entry refers to, with the links and permissions that the routes of its kind show.
-func (a *api) found(who actor.Actor, ref entity.Ref) *hal.Resource {
+// found encodes the entity that an entry refers to, with the links and permissions that the routes of its kind show; nil for an app
+// that is not among those which the caller sees.
+func (a *api) found(who actor.Actor, ref entity.Ref, seen map[string]apps.Shown) *hal.Resource {
 	links, may := hal.Links{}, any(nil)
-	switch ref.Kind {
+	kind := ref.Kind
+	if kind == apps.Kind && slices.Contains(a.HostKinds, apps.Kind) {
+		kind = "" // as any other kind of the host
+	}
+	switch kind {
+	case apps.Kind:
+		v, ok := seen[ref.ID]
+		if !ok {
+			return nil
+		}
+		links, may = a.appLinks(v, true), appPermissionsBody(v.Permissions)
 	case principals.KindUser:
 		u := principals.User{Tenant: who.Tenant, Username: ref.ID}
 		if !ref.External {
@@ -130,16 +142,31 @@ func (a *api) found(who actor.Actor, ref entity.Ref) *hal.Resource {
 	return &hal.Resource{Links: links, Value: foundBody{ID: ref.ID, Name: ref.Name, Permissions: may}}
 }
 
-// entry encodes one entry with its driver and what it refers to.
-func (a *api) entry(who actor.Actor, e bundles.Entry, d bundles.Descriptor) hal.Resource {
+// seenApps returns those apps that entries refer to and the caller sees.
+func (a *api) seenApps(r *request, entries ...bundles.Entry) (map[string]apps.Shown, error) {
+	if slices.Contains(a.HostKinds, apps.Kind) {
+		return nil, nil
+	}
+	var ids []string
+	for _, e := range entries {
+		if e.Ref != nil && e.Ref.Kind == apps.Kind {
+			ids = append(ids, e.Ref.ID)
+		}
+	}
+	return a.Apps.Seen(r.Context(), ids)
+}
+
+// entry encodes one entry with its driver and what it refers to. seen has the apps: see seenApps.
+func (a *api) entry(who actor.Actor, e bundles.Entry, d bundles.Descriptor, seen map[string]apps.Shown) hal.Resource {
 	body := entryBody{Entry: e, column: d.Column, looked: true}
 	embedded := hal.Embedded{}
 	if d.ID != "" { // the host may have dropped the type
 		embedded["inf:bundle-driver"] = a.bundleDriver(d)
 	}
 	if e.Ref != nil {
-		body.found = a.found(who, *e.Ref)
-		embedded["inf:"+string(e.Ref.Kind)] = body.found
+		if body.found = a.found(who, *e.Ref, seen); body.found != nil {
+			embedded["inf:"+string(e.Ref.Kind)] = body.found
+		}
 	}
 	return hal.Resource{Links: a.entryLinks(e), Value: body, Embedded: embedded, Row: e}
 }
@@ -324,7 +351,11 @@ func (a *api) listBundleEntries(r *request) (reply, error) {
 	for _, d := range all {
 		byID[d.ID] = d
 	}
-	return ok(collection(a, r, q, page, "inf:bundle-entry", nil, func(e bundles.Entry) hal.Resource { return a.entry(r.who, e, byID[e.Type]) }))
+	seen, err := a.seenApps(r, page.Rows...)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(collection(a, r, q, page, "inf:bundle-entry", nil, func(e bundles.Entry) hal.Resource { return a.entry(r.who, e, byID[e.Type], seen) }))
 }
 
 // createBundleEntry serves POST /api/bundles/{id}/entries: 201 and the entry; 400 for an unregistered type, for a
@@ -386,7 +417,11 @@ func (a *api) entryReply(r *request, e bundles.Entry, isNew bool) (reply, error)
 	if err != nil && errs.CodeOf(err) != errs.Invalid { // the host may have dropped the type
 		return reply{}, err
 	}
-	body := a.entry(r.who, e, d)
+	seen, err := a.seenApps(r, e)
+	if err != nil {
+		return reply{}, err
+	}
+	body := a.entry(r.who, e, d, seen)
 	if isNew {
 		return created(body.Links["self"].Href, body)
 	}

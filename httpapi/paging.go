@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
@@ -108,6 +109,7 @@ func listOf(path string, query url.Values) string {
 func collection[T any](a *api, r *request, q paging.Query, p paging.Page[T], rel string, extra map[string]any, row func(T) hal.Resource) hal.Resource {
 	query, _ := parseQuery(r.Request) // page has read it already
 	path := r.URL.EscapedPath()
+	href := a.BaseURL + strings.ReplaceAll(path, ":", "%3A") // of a natural id, as everywhere
 	at := func(start int, c string) string {
 		to := url.Values{}
 		for name, values := range query {
@@ -118,9 +120,9 @@ func collection[T any](a *api, r *request, q paging.Query, p paging.Page[T], rel
 		if to.Del("cursor"); c != "" {
 			to.Set("cursor", c)
 		}
-		return a.BaseURL + path + "?" + to.Encode()
+		return href + "?" + to.Encode()
 	}
-	self := a.BaseURL + path
+	self := href
 	if len(query) > 0 {
 		self += "?" + query.Encode()
 	}

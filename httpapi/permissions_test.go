@@ -88,6 +88,8 @@ func TestPermissionsAreTheSameEverywhere(t *testing.T) {
 			}
 			refer(string(k.Kind), string(k.Kind)+"Id", s.param[k.Plural])
 		}
+		own["app"] = "/api/apps/"
+		refer("app", "appId", s.param["apps"])
 		danas := read[struct{ ID string }](t, s.must(t, "dana", "POST", "/api/reports", `{"name": "Dana's", "slug": "hers"}`)).ID
 		refer("report", "reportId", danas)
 		teams := read[struct{ ID string }](t, s.must(t, "mia", "GET", "/api/queries/admin:kept", "")).ID

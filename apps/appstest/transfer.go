@@ -30,7 +30,7 @@ func testSome(t *testing.T, s apps.Store) {
 	some, err = s.Some(few, "acme", numbered(1, 2))
 	is.NoErr(err)
 	is.True(len(some) == 1 || len(some) == 2 && !meter.Full()) // those that are left out may be asked for again
-	for name, read := range map[string]func(context.Context, string, []string) ([]apps.App, error){"Some": s.Some, "LockSome": s.LockSome} {
+	for name, read := range map[string]func(context.Context, string, []string) ([]apps.App, error){"Some": s.Some, "Heads": s.Heads, "LockSome": s.LockSome} {
 		none, err := read(ctx, "acme", nil)
 		is.NoErr(err)
 		is.Equal(len(none), 0)
@@ -49,6 +49,34 @@ func testSome(t *testing.T, s apps.Store) {
 	is.Equal(len(none), 0)
 	is.NoErr(s.SetShared(ctx, "acme", nil))
 	is.NoErr(s.RenameUsers(ctx, "acme", nil))
+}
+
+func testUsing(t *testing.T, s apps.Store) {
+	is, ctx := is.New(t), t.Context()
+	tagged, bound, draft, both := newApp(1, "a"), newApp(2, "b"), newDraft(3, 2, ""), newApp(4, "d")
+	tagged.Tags, bound.Tags, both.Tags = []string{id(50), id(51)}, nil, []string{id(51)}
+	sales := []apps.Dataset{{Alias: "sales", DatasetID: id(60)}, {Alias: "more", DatasetID: id(61)}}
+	tagged.Datasets, bound.Datasets, draft.Datasets, both.Datasets = nil, sales, sales[1:], sales
+	insert(t, s, tagged, bound, draft, both, newApp(5, "e"))
+	trash(t, s, 4, tuesday)
+	for _, test := range []struct {
+		tags, datasets []string
+		want           []string
+	}{
+		{numbered(50), nil, numbered(1)},
+		{numbered(51, 99), nil, numbered(1, 4)},
+		{nil, numbered(61), numbered(2, 3, 4)},
+		{numbered(50), numbered(60), numbered(1, 2, 4)},
+		{numbered(60), numbered(50), nil},
+		{nil, nil, nil},
+	} {
+		using, err := s.Using(ctx, "acme", test.tags, test.datasets)
+		is.NoErr(err)
+		is.Equal(using, test.want)
+		using, err = s.Using(ctx, "evil", test.tags, test.datasets)
+		is.NoErr(err)
+		is.Equal(len(using), 0)
+	}
 }
 
 func testPutAll(t *testing.T, s apps.Store) {

@@ -26,6 +26,11 @@ func (s *Store) Some(ctx context.Context, tenant string, ids []string) ([]apps.A
 	return s.find(ctx, tenant, bunx.Lookup{Columns: table.Names}, ids)
 }
 
+// Heads implements apps.Store.
+func (s *Store) Heads(ctx context.Context, tenant string, ids []string) ([]apps.App, error) {
+	return s.find(ctx, tenant, bunx.Lookup{Columns: heads}, ids)
+}
+
 // LockSome implements apps.Store.
 func (s *Store) LockSome(ctx context.Context, tenant string, ids []string) ([]apps.App, error) {
 	return s.find(ctx, tenant, bunx.Lookup{Columns: heads, Lock: true}, ids)
@@ -42,6 +47,23 @@ func (s *Store) find(ctx context.Context, tenant string, l bunx.Lookup, ids []st
 		return full
 	})
 	return all, bunx.Err(err, noun)
+}
+
+// Using implements apps.Store. Tags and datasets are seldom deleted, so all apps that have some are read.
+func (s *Store) Using(ctx context.Context, tenant string, tags, datasets []string) ([]string, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, `SELECT id, tags, datasets FROM tc_apps WHERE tenant_id = $1 AND (tags <> '[]' OR datasets <> '[]') ORDER BY id`, tenant)
+	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (a apps.App, err error) {
+		return a, rows.Scan(&a.ID, bunx.JSONArray(&a.Tags), bunx.JSONArray(&a.Datasets))
+	})
+	var ids []string
+	for _, a := range all {
+		if slices.ContainsFunc(a.Tags, func(tag string) bool { return slices.Contains(tags, tag) }) ||
+			slices.ContainsFunc(a.Datasets, func(d apps.Dataset) bool { return slices.Contains(datasets, d.DatasetID) }) {
+			ids = append(ids, a.ID)
+		}
+	}
+	return ids, bunx.Err(err, noun)
 }
 
 // rowSize is about what a row has beside its long texts.

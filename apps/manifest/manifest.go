@@ -5,6 +5,8 @@
 package manifest
 
 import (
+	"slices"
+
 	"bytes"
 	"errors"
 	"fmt"
@@ -37,6 +39,11 @@ type Manifest struct {
 	Agents     []Agent
 	Events     []Event
 	Env        []Variable
+}
+
+// HasRole reports whether a role has an id.
+func (m Manifest) HasRole(id string) bool {
+	return slices.ContainsFunc(m.Roles, func(r Role) bool { return r.ID == id })
 }
 
 // Rule is a set of API calls that the pages and handlers of an app may make.
