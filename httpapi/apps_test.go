@@ -101,6 +101,7 @@ func (w *world) markApps(t testing.TB, superuser, mark string) {
 	is.NoErr(w.app.Apps.Visit(actor.With(t.Context(), actor.Actor{Tenant: app.Tenant, User: superuser, Superuser: true}), app.ID))
 	is.NoErr(w.app.Apps.Unchecked().FlushAll(t.Context()))
 	w.must(t, superuser, "PUT", one+"/contents/"+mark, "x", "Content-Type: text/plain")
+	w.must(t, superuser, "PUT", one+"/contents/informer.yaml", "roles: ["+mark+"]", "Content-Type: application/yaml")
 	w.must(t, superuser, "PUT", one+"/shares/"+mark, `{"accessLevel": 1, "roles": ["`+mark+`"]}`)
 	w.must(t, superuser, "POST", one+"/tokens", `{}`)
 	w.must(t, superuser, "POST", one+"/_edit", "")

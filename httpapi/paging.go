@@ -60,7 +60,7 @@ func (r *request) page(defaultLimit int) (paging.Query, error) {
 		}
 	}
 	if s := query.Get("cursor"); s != "" {
-		err = readCursor(&q, s, r.URL.EscapedPath(), query)
+		err = readCursor(&q, s, pathOf(r), query)
 	}
 	return q, err
 }
@@ -92,6 +92,9 @@ func newCursor(path string, query url.Values, start int, at *paging.Position, pr
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
+// pathOf returns the path of a request as hrefs have it, also when a natural id is spelled otherwise.
+func pathOf(r *request) string { return strings.ReplaceAll(r.URL.EscapedPath(), ":", "%3A") }
+
 // listOf names a list: its path and all that filters and orders it.
 func listOf(path string, query url.Values) string {
 	rest := url.Values{}
@@ -108,8 +111,7 @@ func listOf(path string, query url.Values) string {
 // made when they are written.
 func collection[T any](a *api, r *request, q paging.Query, p paging.Page[T], rel string, extra map[string]any, row func(T) hal.Resource) hal.Resource {
 	query, _ := parseQuery(r.Request) // page has read it already
-	path := r.URL.EscapedPath()
-	href := a.BaseURL + strings.ReplaceAll(path, ":", "%3A") // of a natural id, as everywhere
+	path := pathOf(r)
 	at := func(start int, c string) string {
 		to := url.Values{}
 		for name, values := range query {
@@ -120,9 +122,9 @@ func collection[T any](a *api, r *request, q paging.Query, p paging.Page[T], rel
 		if to.Del("cursor"); c != "" {
 			to.Set("cursor", c)
 		}
-		return href + "?" + to.Encode()
+		return a.BaseURL + path + "?" + to.Encode()
 	}
-	self := href
+	self := a.BaseURL + path
 	if len(query) > 0 {
 		self += "?" + query.Encode()
 	}
