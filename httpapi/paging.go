@@ -60,7 +60,7 @@ func (r *request) page(defaultLimit int) (paging.Query, error) {
 		}
 	}
 	if s := query.Get("cursor"); s != "" {
-		err = readCursor(&q, s, pathOf(r), query)
+		err = readCursor(&q, s, listPath(r), query)
 	}
 	return q, err
 }
@@ -92,8 +92,8 @@ func newCursor(path string, query url.Values, start int, at *paging.Position, pr
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// pathOf returns the path of a request as hrefs have it, also when a natural id is spelled otherwise.
-func pathOf(r *request) string { return strings.ReplaceAll(r.URL.EscapedPath(), ":", "%3A") }
+// listPath returns the path of a request as hrefs have it, also when a natural id is spelled otherwise.
+func listPath(r *request) string { return strings.ReplaceAll(r.URL.EscapedPath(), ":", "%3A") }
 
 // listOf names a list: its path and all that filters and orders it.
 func listOf(path string, query url.Values) string {
@@ -111,7 +111,7 @@ func listOf(path string, query url.Values) string {
 // made when they are written.
 func collection[T any](a *api, r *request, q paging.Query, p paging.Page[T], rel string, extra map[string]any, row func(T) hal.Resource) hal.Resource {
 	query, _ := parseQuery(r.Request) // page has read it already
-	path := pathOf(r)
+	path := listPath(r)
 	at := func(start int, c string) string {
 		to := url.Values{}
 		for name, values := range query {
