@@ -190,16 +190,21 @@ type notAllowed string
 
 func (n notAllowed) Error() string { return "This route has the methods " + string(n) + "." }
 
-// shapesOf returns the segments of each route's shape.
+// shapesOf returns the segments of each route's shape. Routes with one pattern share them.
 func shapesOf(routes []Route) ([][]string, error) {
-	shapes := make([][]string, len(routes))
+	shapes, byPattern := make([][]string, len(routes)), map[string][]string{}
+	var distinct [][]string
 	for i, r := range routes {
-		shapes[i] = strings.Split(r.Pattern, "/")
+		if byPattern[r.Pattern] == nil {
+			byPattern[r.Pattern] = strings.Split(r.Pattern, "/")
+			distinct = append(distinct, byPattern[r.Pattern])
+		}
+		shapes[i] = byPattern[r.Pattern]
 	}
 	for changed := true; changed; {
 		changed = false
-		for _, a := range shapes {
-			for _, b := range shapes {
+		for _, a := range distinct {
+			for _, b := range distinct {
 				more, err := widen(a, b)
 				if err != nil {
 					return nil, err
