@@ -94,13 +94,13 @@ func TestChangedFiles(t *testing.T) {
 			is.NoErr(err)
 		}
 		put("a", "text/plain", "aa")
-		put("b", "text/plain", strings.Repeat("b", 3<<20))
+		put("b", "text/plain", strings.Repeat("b", 1<<20+9))
 		put("c", "text/plain", "")
 		file := w.export(t, "acme", "", "library "+library)
 		w.make(t, "acme", "report", "R", `{}`)
 		for name, change := range map[string]func(){
 			"unchanged": func() {},
-			"content":   func() { put("b", "text/plain", strings.Repeat("b", 3<<20-1)+"x") },
+			"content":   func() { put("b", "text/plain", strings.Repeat("b", 1<<20+8)+"x") },
 			"size":      func() { put("a", "text/plain", "a") },
 			"type":      func() { put("a", "text/css", "aa") },
 			"more":      func() { put("d", "text/plain", "d") },
