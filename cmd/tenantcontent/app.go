@@ -99,9 +99,12 @@ func listedPaths(paths []string) string {
 	return b.String()
 }
 
-// stopped returns the error of a command that Ctrl-C has ended, and err if it was something else.
+// stopped returns the error of a command that Ctrl-C has ended, which says what was done, and err if it was something else.
 func stopped(ctx context.Context, err error, what string) error {
-	if err != nil && interruption(ctx, err) != nil {
+	if own, ok := errors.AsType[interrupted](err); ok {
+		return own
+	}
+	if interruption(ctx, err) != nil {
 		return interrupted(what)
 	}
 	return err

@@ -68,10 +68,36 @@ type site struct {
 	folder string
 }
 
-func newSite(t *testing.T) *site {
+func newSite(t *testing.T, at *live) *site {
 	t.Helper()
+	return &site{newGate(t, at.url), at.token, t.TempDir()}
+}
+
+// live is a server with the token of its superuser.
+type live struct {
+	*server
+	token string
+}
+
+// TestApps runs the tests of pushes and pulls at one server.
+func TestApps(t *testing.T) {
 	s := serving(t, "--data="+t.TempDir(), "--admin-password="+password)
-	return &site{newGate(t, s.url), s.login(t, "default", "admin", password), t.TempDir()}
+	at := &live{s, s.login(t, "default", "admin", password)}
+	for name, test := range map[string]func(t *testing.T, at *live){
+		"Push":               testAppPush,
+		"PushIgnoredStays":   testAppPushIgnoredStays,
+		"PushReplacesFolder": testAppPushReplacesFolder,
+		"PushDraft":          testAppPushDraft,
+		"PushBesideEditor":   testAppPushBesideEditor,
+		"PushCut":            testAppPushCut,
+		"PushTriesAgain":     testAppPushTriesAgain,
+		"PushOtherApp":       testAppPushOtherApp,
+		"Pull":               testAppPull,
+		"PullCut":            testAppPullCut,
+		"CompareParts":       testAppCompareParts,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, at) })
+	}
 }
 
 // run runs a command of app with the site's server and token.
@@ -176,9 +202,9 @@ func lines(text string) []string {
 	return all
 }
 
-// TestAppPush: the first push makes the app, later ones send what has changed, and what has not costs one request.
-func TestAppPush(t *testing.T) {
-	is, s := is.New(t), newSite(t)
+// testAppPush: the first push makes the app, later ones send what has changed, and what has not costs one request.
+func testAppPush(t *testing.T, at *live) {
+	is, s := is.New(t), newSite(t, at)
 	ours := map[string]string{
 		"index.html": "<h1>Hi</h1>", "assets/app.js": "run()", "data.json": `{"content": "no option"}`, "empty": "", "ä b#?%.txt": "x", "keep.log": "kept",
 	}
@@ -214,9 +240,9 @@ func TestAppPush(t *testing.T) {
 	is.Equal(slices.Sorted(maps.Keys(s.published(t))), []string{"assets/app.js", "data.json", "index.html", "more.css", "ä b#?%.txt"})
 }
 
-// TestAppPushIgnoredStays: what the folder ignores is not removed from the server.
-func TestAppPushIgnoredStays(t *testing.T) {
-	is, s := is.New(t), newSite(t)
+// testAppPushIgnoredStays: what the folder ignores is not removed from the server.
+func testAppPushIgnoredStays(t *testing.T, at *live) {
+	is, s := is.New(t), newSite(t, at)
 	write(t, s.folder, map[string]string{"index.html": "x"})
 	s.done(t, "push", s.folder)
 	s.api(t, "PUT", "apps/"+s.state(t).App+"/contents/uploads/a.txt", "x")
@@ -225,9 +251,9 @@ func TestAppPushIgnoredStays(t *testing.T) {
 	is.Equal(len(s.published(t)), 2)
 }
 
-// TestAppPushReplacesFolder: a file takes the place of a folder, and one the place of another spelling, when these are removed.
-func TestAppPushReplacesFolder(t *testing.T) {
-	is, s := is.New(t), newSite(t)
+// testAppPushReplacesFolder: a file takes the place of a folder, and one the place of another spelling, when these are removed.
+func testAppPushReplacesFolder(t *testing.T, at *live) {
+	is, s := is.New(t), newSite(t, at)
 	write(t, s.folder, map[string]string{"a/b": "x", "README": "x"})
 	s.done(t, "push", s.folder)
 	is.NoErr(os.RemoveAll(filepath.Join(s.folder, "a")))
@@ -243,9 +269,9 @@ func TestAppPushReplacesFolder(t *testing.T) {
 	is.Equal(len(before), 2)
 }
 
-// TestAppPushDraft: --draft publishes nothing, and a push without it publishes the draft.
-func TestAppPushDraft(t *testing.T) {
-	is, s := is.New(t), newSite(t)
+// testAppPushDraft: --draft publishes nothing, and a push without it publishes the draft.
+func testAppPushDraft(t *testing.T, at *live) {
+	is, s := is.New(t), newSite(t, at)
 	write(t, s.folder, map[string]string{"index.html": "old"})
 	s.done(t, "push", s.folder)
 	write(t, s.folder, map[string]string{"index.html": "new"})
@@ -266,9 +292,9 @@ func TestAppPushDraft(t *testing.T) {
 	is.Equal(s.draft(t), false)
 }
 
-// TestAppPushBesideEditor: what somebody else edits is published by no push that is not forced.
-func TestAppPushBesideEditor(t *testing.T) {
-	is, s := is.New(t), newSite(t)
+// testAppPushBesideEditor: what somebody else edits is published by no push that is not forced.
+func testAppPushBesideEditor(t *testing.T, at *live) {
+	is, s := is.New(t), newSite(t, at)
 	write(t, s.folder, map[string]string{"index.html": "old"})
 	s.done(t, "push", s.folder)
 	id := s.state(t).App
@@ -294,17 +320,17 @@ func TestAppPushBesideEditor(t *testing.T) {
 	is.Equal(s.published(t)["index.html"], "newer")
 }
 
-// TestAppPushCut: a push that ends in the middle leaves the published app as it was, and the next one goes on.
-func TestAppPushCut(t *testing.T) {
+// testAppPushCut: a push that ends in the middle leaves the published app as it was, and the next one goes on.
+func testAppPushCut(t *testing.T, at *live) {
 	for name, cut := range map[string]struct {
 		in   func(r *http.Request) bool
 		says string
 	}{
-		"sending":    {func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/contents/2.txt") }, "interrupted: nothing is published; the next push goes on with the draft"},
-		"publishing": {func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/_commit") }, "interrupted: nothing is published; the next push goes on with the draft"},
+		"sending":    {func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/contents/2.txt") }, "interrupted: nothing is published; the next push goes on\n"},
+		"publishing": {func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/_commit") }, "interrupted: the app may be published: the next push shows whether it is\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			is, s := is.New(t), newSite(t)
+			is, s := is.New(t), newSite(t, at)
 			write(t, s.folder, map[string]string{"0.txt": "old"})
 			s.done(t, "push", s.folder)
 			for i := range 5 {
@@ -350,7 +376,9 @@ func TestAppPushKilled(t *testing.T) {
 		}
 		program, err := built()
 		is.NoErr(err)
-		cmd := exec.Command(program, "app", "push", s.folder)
+		ctx, kill := context.WithCancel(t.Context())
+		defer kill()
+		cmd := exec.CommandContext(ctx, program, "app", "push", s.folder)
 		cmd.Env = append(os.Environ(), "TENANTCONTENT_SERVER="+s.url, "TENANTCONTENT_TOKEN="+s.token)
 		puts := 0
 		s.mu.Lock()
@@ -359,7 +387,7 @@ func TestAppPushKilled(t *testing.T) {
 				puts++
 			}
 			if puts == 6 {
-				_ = cmd.Process.Kill()
+				kill()
 			}
 			return puts >= 6
 		}
@@ -378,9 +406,9 @@ func TestAppPushKilled(t *testing.T) {
 	})
 }
 
-// TestAppPushTriesAgain: a server that has no room at the moment is asked again.
-func TestAppPushTriesAgain(t *testing.T) {
-	is, s := is.New(t), newSite(t)
+// testAppPushTriesAgain: a server that has no room at the moment is asked again.
+func testAppPushTriesAgain(t *testing.T, at *live) {
+	is, s := is.New(t), newSite(t, at)
 	write(t, s.folder, map[string]string{"index.html": "x"})
 	refusals := 0
 	s.mu.Lock()
@@ -476,9 +504,9 @@ func TestAppPushFailures(t *testing.T) {
 	is.New(t).True(strings.Contains(stderr, "cannot read the folder "))
 }
 
-// TestAppPushOtherApp: a folder stays with its app.
-func TestAppPushOtherApp(t *testing.T) {
-	is, s := is.New(t), newSite(t)
+// testAppPushOtherApp: a folder stays with its app.
+func testAppPushOtherApp(t *testing.T, at *live) {
+	is, s := is.New(t), newSite(t, at)
 	write(t, s.folder, map[string]string{"index.html": "x"})
 	other := field(t, s.api(t, "POST", "apps", `{"type": "report", "name": "Other", "slug": "other"}`), "id")
 	s.done(t, "push", s.folder, "--app=admin:other")
@@ -493,9 +521,9 @@ func TestAppPushOtherApp(t *testing.T) {
 	is.True(strings.Contains(s.refused(t, 1, "push", t.TempDir()+"/../"+filepath.Base(s.folder), "--app=admin:none"), "404"))
 }
 
-// TestAppPull: a pull brings what has changed, and overwrites nothing that was changed here unless it is forced.
-func TestAppPull(t *testing.T) {
-	is, s := is.New(t), newSite(t)
+// testAppPull: a pull brings what has changed, and overwrites nothing that was changed here unless it is forced.
+func testAppPull(t *testing.T, at *live) {
+	is, s := is.New(t), newSite(t, at)
 	write(t, s.folder, map[string]string{"index.html": "1", "lib/a.js": "1", "same": "1", "gone": "1", "mine": "1"})
 	s.done(t, "push", s.folder)
 	id := s.state(t).App
@@ -524,9 +552,9 @@ func TestAppPull(t *testing.T) {
 	is.Equal(s.published(t)["own"], "x")
 }
 
-// TestAppPullCut: a pull that ends in the middle writes nothing.
-func TestAppPullCut(t *testing.T) {
-	is, s := is.New(t), newSite(t)
+// testAppPullCut: a pull that ends in the middle writes nothing.
+func testAppPullCut(t *testing.T, at *live) {
+	is, s := is.New(t), newSite(t, at)
 	write(t, s.folder, map[string]string{"a": "1", "b": "1"})
 	s.done(t, "push", s.folder)
 	id, there := s.state(t).App, filepath.Join(t.TempDir(), "there")
@@ -603,9 +631,9 @@ func TestAppPullHostile(t *testing.T) {
 	is.True(strings.Contains(stderr, "answered a list without end"))
 }
 
-// TestAppCompareParts: more files than one comparison has are compared in parts.
-func TestAppCompareParts(t *testing.T) {
-	is, s := is.New(t), newSite(t)
+// testAppCompareParts: more files than one comparison has are compared in parts.
+func testAppCompareParts(t *testing.T, at *live) {
+	is, s := is.New(t), newSite(t, at)
 	id := field(t, s.api(t, "POST", "apps", `{"type": "report", "name": "Large"}`), "id")
 	for _, path := range []string{"extra", "f00002", "other"} {
 		s.api(t, "PUT", "apps/"+id+"/contents/"+path, "x")

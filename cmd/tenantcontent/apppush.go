@@ -70,7 +70,7 @@ func (p *appPushCommand) Run(ctx context.Context, a *appCommands, t terminal) er
 	run.shown.finish()
 	run.out.flush()
 	if err != nil {
-		return stopped(ctx, err, "nothing is published; the next push goes on with the draft")
+		return stopped(ctx, err, "nothing is published; the next push goes on")
 	}
 	raw, err := json.Marshal(result)
 	if err != nil {
@@ -303,6 +303,9 @@ func (p *push) edit(ctx context.Context, c comparison) (result pushed, err error
 	}
 	p.shown.begin("publishing", 0)
 	if err := p.call(ctx, http.MethodPost, hal.Href("apps", c.ID, "draft", "_commit"), map[string]bool{"force": p.Force}, nil); err != nil {
+		if ctx.Err() != nil {
+			return result, interrupted("the app may be published: the next push shows whether it is")
+		}
 		if errs.CodeOf(err) == errs.Unavailable {
 			return result, errs.Wrap(errs.Unavailable, err, "the server did not answer whether it has published: the next push shows it")
 		}

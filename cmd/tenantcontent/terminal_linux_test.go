@@ -261,7 +261,8 @@ func TestTenantDeleteAsks(t *testing.T) {
 
 // TestAppPushProgress: on a terminal the files are listed when the progress line has gone.
 func TestAppPushProgress(t *testing.T) {
-	is, s, screen := is.New(t), newSite(t), newScreen(t)
+	at := serving(t, "--data="+t.TempDir(), "--admin-password="+password)
+	is, s, screen := is.New(t), newSite(t, &live{at, at.login(t, "default", "admin", password)}), newScreen(t)
 	write(t, s.folder, map[string]string{"index.html": "x"})
 	sending := make(chan struct{})
 	s.mu.Lock()
