@@ -132,7 +132,7 @@ window.done = done
 	page = strings.NewReplacer("ORIGIN", w.url, "OTHER", other, "STRANGER", stranger).Replace(page)
 	app := w.admin.app(t, "Hostile", map[string]string{"informer.yaml": "access: [colors]\n", "index.html": page, "sw.js": ""})
 	got := show(ctx, t, w.admin, "/api/apps/"+app+"/view")
-	want := map[string]string{"origin": "null", "mine": "refused", "closed": "403", "write": "refused", "parent": "none"}
+	want := map[string]string{"origin": "null", "mine": "refused", "closed": "403", "write": "405", "parent": "none"}
 	for key, value := range got {
 		is.Equal(key+": "+value, key+": "+orRefused(want[key]))
 	}
