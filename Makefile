@@ -17,7 +17,7 @@ run: ## start the server on an embedded database in ./data
 	@go build -o bin/ ./cmd/tenantcontent
 	bin/tenantcontent serve
 
-test: ## every test on both databases, with the race detector, none skipped; installs PostgreSQL, slapd and Chromium when missing
+test: ## every test on both databases, with the race detector, none skipped; installs PostgreSQL, slapd, Chromium and Node.js when missing
 	scripts/test.sh
 
 check: lint vuln test build ## what CI runs: lint, vuln, test, build

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# needs.sh THING...: installs what is missing of postgres, slapd, browser, cc and make with the system's package manager.
+# needs.sh THING...: installs what is missing of postgres, slapd, browser, node, cc and make with the system's package manager.
 set -euo pipefail
 
 say() { printf 'needs.sh: %s\n' "$*" >&2; }
@@ -49,6 +49,9 @@ have_browser() {
 	return 1
 }
 
+# A test builds a front end with it.
+have_node() { command -v node >/dev/null && command -v npm >/dev/null; }
+
 # The race detector is linked against the C library: a compiler without its headers is not enough.
 have_cc() { echo '#include <stdlib.h>' | $(go env CC) -E -x c - >/dev/null 2>&1; }
 
@@ -80,6 +83,8 @@ package() {
 	slapd:apk) echo openldap openldap-back-mdb openldap-overlay-refint ;;
 	slapd:brew) echo openldap ;;
 	browser:*) echo chromium ;;
+	node:brew) echo node ;;
+	node:*) echo nodejs npm ;;
 	cc:apt-get) echo gcc libc6-dev ;;
 	cc:dnf) echo gcc glibc-devel ;;
 	cc:apk) echo gcc musl-dev ;;
@@ -128,5 +133,5 @@ for manager in apt-get dnf apk brew; do
 	done
 	exit 0
 done
-say "no apt-get, dnf, apk or brew here: install by hand (postgres: the server with initdb; slapd: OpenLDAP's server; browser: Chromium; cc: $(go env CC) and C headers)"
+say "no apt-get, dnf, apk or brew here: install by hand (postgres: the server with initdb; slapd: OpenLDAP's server; browser: Chromium; node: Node.js with npm; cc: $(go env CC) and C headers)"
 exit 1

@@ -10,7 +10,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-scripts/needs.sh postgres slapd browser cc
+scripts/needs.sh postgres slapd browser node cc
 export TENANTCONTENT_TEST_REQUIRE=1 # a test that cannot have its PostgreSQL, directory or browser fails
 
 # What tests write lives for seconds: it stays in memory where there is plenty of it, and programs there may run.

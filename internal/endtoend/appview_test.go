@@ -39,6 +39,13 @@ func show(ctx context.Context, t *testing.T, c *caller, path string) map[string]
 	})
 	is.NoErr(err)
 	is.NoErr(chromedp.Do(ctx, chromedp.Navigate(c.w.url+path)))
+	return ended(ctx, t)
+}
+
+// ended waits until the page in a browser has set window.done, and returns that.
+func ended(ctx context.Context, t *testing.T) map[string]string {
+	t.Helper()
+	is := is.New(t)
 	for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
 		done, err := chromedp.Run(ctx, chromedp.Evaluate[string](`JSON.stringify(window.done || null)`))
 		if err != nil || done == "null" {

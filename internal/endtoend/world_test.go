@@ -2,6 +2,7 @@ package endtoend_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"io"
@@ -32,21 +33,30 @@ type world struct {
 	db    *bun.DB
 	url   string
 	log   syncBuffer
-	way   *http.Transport // of requests to it
-	admin *caller         // of acme
+	way   *http.Transport   // of requests to it
+	admin *caller           // of acme
+	pages map[string]string // of the host program beside the service, by path
 }
 
-func newWorld(t *testing.T, open dbtest.Opener) *world {
+func newWorld(t *testing.T, open dbtest.Opener, change ...func(*tenantcontent.Config)) *world {
 	t.Helper()
-	return serve(t, open(t), tenantcontent.NewSecretKey(), nil)
+	return serve(t, open(t), tenantcontent.NewSecretKey(), nil, change...)
 }
 
 // serve serves a database, over TLS when a configuration for it is given. The superusers are made where they are missing.
-func serve(t *testing.T, db *bun.DB, key string, secure *tls.Config) *world {
+// change may edit the configuration before it is opened.
+func serve(t *testing.T, db *bun.DB, key string, secure *tls.Config, change ...func(*tenantcontent.Config)) *world {
 	t.Helper()
 	is, w := is.New(t), &world{db: db, way: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // it certifies itself
 	t.Cleanup(w.way.CloseIdleConnections)
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.app.ServeHTTP(rw, r) }))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if page, ok := w.pages[r.URL.Path]; ok {
+			rw.Header().Set("Content-Type", "text/html; charset=utf-8")
+			_, _ = io.WriteString(rw, page)
+			return
+		}
+		w.app.ServeHTTP(rw, r)
+	}))
 	scheme, start := "http", server.Start
 	if server.TLS = secure; secure != nil {
 		scheme, start = "https", server.StartTLS
@@ -54,9 +64,15 @@ func serve(t *testing.T, db *bun.DB, key string, secure *tls.Config) *world {
 	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
 	is.NoErr(err)
 	w.url = scheme + "://localhost:" + port
-	w.app, err = tenantcontent.Open(tenantcontent.Config{
-		DB: db, SecretKey: key, BaseURL: w.url, Log: slog.New(slog.NewTextHandler(&w.log, nil)),
-	})
+	c := tenantcontent.Config{DB: db, SecretKey: key, BaseURL: w.url, Log: slog.New(slog.NewTextHandler(&w.log, nil))}
+	for _, f := range change {
+		f(&c)
+	}
+	w.url = c.BaseURL
+	w.way.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) { // whatever the resolver makes of its names
+		return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
+	}
+	w.app, err = tenantcontent.Open(c)
 	is.NoErr(err)
 	start()
 	t.Cleanup(server.Close)

@@ -1,0 +1,3 @@
+import "./later.css"
+
+export default "later"
