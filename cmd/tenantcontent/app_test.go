@@ -305,8 +305,8 @@ func testAppPushBesideEditor(t *testing.T, at *live) {
 
 	is.True(strings.Contains(s.refused(t, 1, "push", s.folder), "that no push of this folder has begun"))
 	says := s.refused(t, 1, "push", s.folder, "--draft")
-	is.True(strings.Contains(says, "409 Conflict: The draft is being edited by another session until "))
-	is.True(strings.Contains(says, "\nNothing is published: the next push goes on. --force takes over the draft"))
+	is.Equal(says, "tenantcontent: the draft is being edited by admin in another session: wait, or take it over with --force\n")
+	is.Equal(s.state(t).Draft, "")
 	is.Equal(s.published(t), map[string]string{"index.html": "old"})
 	s.done(t, "push", s.folder, "--force")
 	is.Equal(s.published(t), map[string]string{"index.html": "new", "theirs": "x"})
@@ -316,6 +316,7 @@ func testAppPushBesideEditor(t *testing.T, at *live) {
 	s.api(t, "PUT", "apps/"+id+"/contents/theirs", "y")
 	says = s.refused(t, 1, "push", s.folder)
 	is.True(strings.Contains(says, "409 Conflict: The app has changed since the draft began"))
+	is.True(strings.Contains(says, "\nNothing is published: the next push goes on. --force takes over the draft"))
 	s.done(t, "push", s.folder, "--force")
 	is.Equal(s.published(t)["index.html"], "newer")
 }

@@ -281,10 +281,17 @@ func (p *push) edit(ctx context.Context, c comparison) (result pushed, err error
 		return result, errs.New(errs.Conflict, "the app has a draft, %s, that no push of this folder has begun, and with it what somebody has not published: "+
 			"push into it with --draft, publish it together with these files with --force, or wait until it is published or discarded", harmless(*d))
 	}
-	var draft struct{ ID string }
+	var draft struct {
+		ID              string  `json:"id"`
+		EditingHeld     bool    `json:"editingHeld"`
+		EditingLockedBy foreign `json:"editingLockedBy"`
+	}
 	edit := hal.Href("apps", c.ID, "_edit")
 	if err := p.call(ctx, http.MethodPost, edit, map[string]bool{"force": p.Force}, &draft); err != nil {
 		return result, err
+	}
+	if !draft.EditingHeld {
+		return result, errs.New(errs.Conflict, "the draft is being edited by %s in another session: wait, or take it over with --force", draft.EditingLockedBy)
 	}
 	if err := p.remember(c.ID, func(s *state) { s.Draft = draft.ID }); err != nil {
 		return result, err
