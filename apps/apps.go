@@ -140,12 +140,15 @@ type Store interface {
 	Drafts(ctx context.Context, tenant string, v Viewer) ([]App, error)
 	// Drafted returns which of some apps have a draft.
 	Drafted(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
+	// Hold keeps users, teams and shares.Everyone until the transaction in ctx ends, and returns those that exist: whoever renames or
+	// removes one waits. It comes before all that the transaction locks, so that nobody waits in a circle.
+	Hold(ctx context.Context, tenant string, principals []string) (map[string]bool, error)
 	// Insert fails with errs.Conflict when the slug is taken or the app that a draft is of has one already, and with errs.Forbidden
 	// when the owner is no user or team.
 	Insert(ctx context.Context, tenant string, a App) error
 	// Update calls edit with the stored app and writes the result except for Tenant, ID, LibraryID, EditingID, Shared and CreatedAt;
-	// no other write to it comes between. An error from edit is returned as is and writes nothing. It fails with errs.NotFound, with
-	// errs.Conflict when the slug is taken, and with errs.Invalid when a new owner is no user or team.
+	// no other write to it comes between. An error from edit is returned as is and writes nothing. The caller holds a new owner. It
+	// fails with errs.NotFound, and with errs.Conflict when the slug is taken.
 	Update(ctx context.Context, tenant string, at Lookup, edit func(*App) error) (App, error)
 	// Lock is Get that locks the row until the transaction in ctx ends.
 	Lock(ctx context.Context, tenant string, at Lookup) (App, error)

@@ -49,12 +49,8 @@ func (s *Service) draft(ctx context.Context, tenant, id string) (App, error) {
 	return d, err
 }
 
-// locked returns an app that the caller may edit, named by its id, natural id or the id of its draft, and locks it.
-func (s *Service) locked(ctx context.Context, a actor.Actor, id string) (App, shares.Grant, error) {
-	named, err := s.get(ctx, a.Tenant, id)
-	if err != nil {
-		return App{}, shares.Grant{}, err
-	}
+// locked returns the app that is named, or whose draft is, and locks it. The actor may edit it.
+func (s *Service) locked(ctx context.Context, a actor.Actor, named App) (App, shares.Grant, error) {
 	app, grant, err := s.lock(ctx, a, Lookup{ID: original(named)})
 	if err != nil {
 		return App{}, shares.Grant{}, err
@@ -71,7 +67,14 @@ func (s *Service) Edit(ctx context.Context, id string, force bool) (v Shown, err
 		return Shown{}, err
 	}
 	err = s.store.InTx(ctx, func(ctx context.Context) error {
-		app, grant, err := s.locked(ctx, a, id)
+		named, err := s.get(ctx, a.Tenant, id)
+		if err != nil {
+			return err
+		}
+		if _, err := s.store.Hold(ctx, a.Tenant, []string{named.OwnerID}); err != nil { // who is to own the draft
+			return err
+		}
+		app, grant, err := s.locked(ctx, a, named)
 		if err != nil {
 			return err
 		}
@@ -195,7 +198,11 @@ func (s *Service) publish(app *App, d App, now time.Time) error {
 
 // edited returns an app with its draft, of which nobody but the actor holds the lock, and locks both rows.
 func (s *Service) edited(ctx context.Context, a actor.Actor, id string) (app App, grant shares.Grant, d App, err error) {
-	if app, grant, err = s.locked(ctx, a, id); err != nil {
+	named, err := s.get(ctx, a.Tenant, id)
+	if err != nil {
+		return app, grant, d, err
+	}
+	if app, grant, err = s.locked(ctx, a, named); err != nil {
 		return app, grant, d, err
 	}
 	if d, err = s.draft(ctx, a.Tenant, app.ID); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 	"github.com/tenantcontent/tenantcontent/shares"
@@ -65,4 +67,74 @@ func TestCopyChecksLockedApp(t *testing.T) {
 	is.NoErr(err)
 	_, err = w.Copy(jo, d.ID, nil)
 	is.Equal(errs.MessageOf(err), "This is the draft of an app: copy the app itself.")
+}
+
+// TestPrincipalsAreHeldFirst: whoever renames or removes a principal locks that first and apps then, and an app before its shares. In
+// another order two transactions would wait for each other.
+func TestPrincipalsAreHeldFirst(t *testing.T) {
+	is, whole := is.New(t), dbtest.Postgres(t)
+	w := newWorld(t, whole)
+	db, statements := dbtest.Counted(t, func(testing.TB) *bun.DB { return whole })
+	s := w.service(t, db)
+	jo := as(t, "acme", "jo", actor.Admin)
+	v := w.create(t, jo)
+	_, err := w.PutShare(jo, v.ID, "al", level(shares.Use))
+	is.NoErr(err)
+	exported := func() (rows []entity.Row) {
+		for row, err := range w.Unchecked().Type().Transferer.Export(jo, "acme", []string{v.ID}) {
+			is.NoErr(err)
+			rows = append(rows, row)
+		}
+		return rows
+	}()
+	for _, c := range []struct {
+		name string
+		do   func() error
+	}{
+		{"PutShare", func() error { return second(s.PutShare(jo, v.ID, "mia", level(shares.None))) }},
+		{"DeleteShare", func() error { return s.DeleteShare(jo, v.ID, "mia") }},
+		{"Sharing", func() error { return s.Sharing(jo, v.ID, nil, func(context.Context, string) error { return nil }) }},
+		{"SetFavorite", func() error { return second(s.SetFavorite(jo, v.ID, true)) }},
+		{"SetFavorite false", func() error { return second(s.SetFavorite(jo, v.ID, false)) }},
+		{"Copy", func() error { return second(s.Copy(jo, v.ID, nil)) }},
+		{"Edit", func() error { return second(s.Edit(jo, v.ID, false)) }},
+		{"Import", func() error {
+			_, _, err := s.Unchecked().Type().Transferer.Import(jo, "acme", exported, entity.ImportOptions{Rule: entity.Overwrite, Owner: "jo"})
+			return err
+		}},
+		{"SetOwner", func() error { return second(s.SetOwner(jo, v.ID, "mia")) }},
+	} {
+		statements.Take()
+		if err := c.do(); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		all := statements.Take()
+		held := slices.IndexFunc(all, func(s string) bool { return strings.Contains(s, "FOR KEY SHARE") })
+		locked := slices.IndexFunc(all, func(s string) bool { return strings.Contains(s, "FOR UPDATE") })
+		if held < 0 || locked < 0 || locked < held {
+			t.Errorf("%s holds the principal with statement %d and locks the app with statement %d", c.name, held, locked)
+		}
+	}
+
+	statements.Take()
+	is.NoErr(s.Unchecked().Hooks().Deleted(t.Context(), "acme", entity.Key{Kind: entity.KindUser, ID: "al"}))
+	all := statements.Take()
+	locked := slices.IndexFunc(all, func(s string) bool { return strings.Contains(s, "FOR UPDATE") })
+	removed := slices.IndexFunc(all, func(s string) bool { return strings.HasPrefix(s, "DELETE") })
+	is.True(locked >= 0 && locked < removed)
+}
+
+// TestShareWithNobody: only principals of the tenant get shares.
+func TestShareWithNobody(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite(t))
+	jo := as(t, "acme", "jo", actor.Admin)
+	v := w.create(t, jo)
+	for _, nobody := range []string{"nobody", "", "JO"} {
+		_, err := w.PutShare(jo, v.ID, nobody, level(shares.Use))
+		is.True(errors.Is(err, errs.Invalid))
+		is.True(strings.Contains(errs.MessageOf(err), "principalId"))
+	}
+	all, err := w.Shares(jo, v.ID)
+	is.NoErr(err)
+	is.Equal(len(all), 0)
 }

@@ -657,22 +657,24 @@ func (s *Service) Purge(ctx context.Context, id string) error {
 // SetOwner passes an app and its draft on to a user or team. It needs the permission changeOwner. Errors: errs.NotFound;
 // errs.Forbidden; errs.Invalid for an unknown principal and for a draft; errs.Conflict for a slug that the new owner has used.
 func (s *Service) SetOwner(ctx context.Context, id, owner string) (v Shown, err error) {
-	if _, err := actor.From(ctx); err != nil {
+	a, err := actor.From(ctx)
+	if err != nil {
 		return Shown{}, err
 	}
 	err = s.store.InTx(ctx, func(ctx context.Context) error {
+		owner, err := s.principal(ctx, a.Tenant, owner)
+		if err != nil {
+			return err
+		}
+		held, err := s.store.Hold(ctx, a.Tenant, []string{owner})
+		if err != nil {
+			return err
+		}
 		v, err = s.change(ctx, id, toChangeOwner, func(ctx context.Context, who caller, app *App) error {
 			if app.EditingID != nil {
 				return errDraft("its owner is that of the app")
 			}
-			if owner, err = s.principal(ctx, who.Tenant, owner); err != nil {
-				return err
-			}
-			known, err := s.o.Directory.Known(ctx, who.Tenant, []string{owner})
-			if err != nil {
-				return err
-			}
-			if !known[owner] || owner == shares.Everyone {
+			if !held[owner] || owner == shares.Everyone {
 				return errs.New(errs.Invalid, "ownerId must be a user or team of this tenant")
 			}
 			app.OwnerID = owner
@@ -705,6 +707,9 @@ func (s *Service) Copy(ctx context.Context, id string, name *string) (v Shown, e
 		return Shown{}, err
 	}
 	err = s.store.InTx(ctx, func(ctx context.Context) error {
+		if _, err := s.store.Hold(ctx, a.Tenant, []string{a.User}); err != nil {
+			return err
+		}
 		of, grant, err := s.lockNamed(ctx, a, id)
 		if err != nil {
 			return err

@@ -56,17 +56,14 @@ func (s *Service) principal(ctx context.Context, tenant, id string) (string, err
 // the permission share. A role that it adds must be one of the manifest of the app, or of its draft. Errors: errs.NotFound;
 // errs.Forbidden; errs.Invalid naming the field, also for an unknown principal; errs.Conflict for a manifest that cannot be read.
 func (s *Service) PutShare(ctx context.Context, id, principal string, edit func(*shares.Share)) (put shares.Share, err error) {
-	err = s.reshare(ctx, id, func(ctx context.Context, app App) error {
-		if principal, err = s.principal(ctx, app.Tenant, principal); err != nil {
-			return err
-		}
-		share, err := s.store.Shares().One(ctx, app.Tenant, app.ID, principal)
+	err = s.reshare(ctx, id, principal, func(ctx context.Context, app App, who string, known bool) error {
+		share, err := s.store.Shares().One(ctx, app.Tenant, app.ID, who)
 		if err != nil && errs.CodeOf(err) != errs.NotFound {
 			return err
 		}
 		now := s.stamp()
 		if err != nil {
-			share = shares.Share{PrincipalID: principal, CreatedAt: now}
+			share = shares.Share{PrincipalID: who, CreatedAt: now}
 		}
 		had := slices.Clone(share.Roles)
 		edit(&share)
@@ -75,6 +72,9 @@ func (s *Service) PutShare(ctx context.Context, id, principal string, edit func(
 		}
 		if err := s.knownRoles(ctx, app, share.Roles, had); err != nil {
 			return err
+		}
+		if !known {
+			return errs.New(errs.Invalid, "principalId: %q is no user or team of this tenant", who)
 		}
 		share.UpdatedAt = now
 		put, err = s.store.Shares().Put(ctx, app.Tenant, app.ID, share)
@@ -112,32 +112,41 @@ func (s *Service) knownRoles(ctx context.Context, app App, roles, had []string) 
 
 // DeleteShare ends a share. It needs the permission share. Errors: errs.NotFound; errs.Forbidden.
 func (s *Service) DeleteShare(ctx context.Context, id, principal string) error {
-	return s.reshare(ctx, id, func(ctx context.Context, app App) error {
-		who, err := s.principal(ctx, app.Tenant, principal)
-		if err != nil {
-			return err
-		}
+	return s.reshare(ctx, id, principal, func(ctx context.Context, app App, who string, _ bool) error {
 		return s.store.Shares().Delete(ctx, app.Tenant, app.ID, who)
 	})
 }
 
-// reshare changes the shares of an app that the caller may share, with its row locked.
-func (s *Service) reshare(ctx context.Context, id string, change func(ctx context.Context, app App) error) error {
-	return s.sharing(ctx, id, func(ctx context.Context, app App) error {
-		if err := change(ctx, app); err != nil {
+// reshare calls change with an app that the caller may share and the exact id of a principal, and whether the tenant has that.
+func (s *Service) reshare(ctx context.Context, id, principal string, change func(ctx context.Context, app App, who string, known bool) error) error {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return err
+	}
+	who, err := s.principal(ctx, a.Tenant, principal)
+	if err != nil {
+		return err
+	}
+	return s.sharing(ctx, id, who, func(ctx context.Context, app App, known bool) error {
+		if err := change(ctx, app, who, known); err != nil {
 			return err
 		}
 		return s.store.SetShared(ctx, app.Tenant, []string{app.ID})
 	})
 }
 
-// sharing calls do with an app that the caller may share, with its row locked.
-func (s *Service) sharing(ctx context.Context, id string, do func(ctx context.Context, app App) error) error {
+// sharing calls do with an app that the caller may share, and whether the tenant has a principal. It holds the principal, then locks
+// the app.
+func (s *Service) sharing(ctx context.Context, id, principal string, do func(ctx context.Context, app App, known bool) error) error {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return err
 	}
 	return s.store.InTx(ctx, func(ctx context.Context) error {
+		held, err := s.store.Hold(ctx, a.Tenant, []string{principal})
+		if err != nil {
+			return err
+		}
 		app, grant, err := s.lockNamed(ctx, a, id)
 		if err != nil {
 			return err
@@ -148,7 +157,7 @@ func (s *Service) sharing(ctx context.Context, id string, do func(ctx context.Co
 		if err := toShare.check(a, app, grant); err != nil {
 			return err
 		}
-		return do(ctx, app)
+		return do(ctx, app, held[principal])
 	})
 }
 
@@ -156,10 +165,11 @@ func (s *Service) sharing(ctx context.Context, id string, do func(ctx context.Co
 // Errors: those of do; errs.NotFound; errs.Forbidden; errs.Invalid for a draft, and if roles has something else than ids of roles of
 // the app's manifest; errs.Unprocessable for a manifest that cannot be read.
 func (s *Service) Sharing(ctx context.Context, id string, roles []string, do func(ctx context.Context, id string) error) error {
-	if _, err := actor.From(ctx); err != nil {
+	a, err := actor.From(ctx)
+	if err != nil {
 		return err
 	}
-	return s.sharing(ctx, id, func(ctx context.Context, app App) error {
+	return s.sharing(ctx, id, a.User, func(ctx context.Context, app App, _ bool) error {
 		if err := s.knownRoles(ctx, app, roles, nil); err != nil {
 			return err
 		}

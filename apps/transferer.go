@@ -236,9 +236,19 @@ func (t *transferred) acceptLists(all []shareColumns, now time.Time) error {
 	return nil
 }
 
-// heads locks the given apps that exist. It returns errs.Conflict for the id of a draft, but not in a deploy from another tenant,
+// heads locks the given apps that exist, after it has held who is to own them and who gets shares. It returns errs.Conflict for the id of a draft, but not in a deploy from another tenant,
 // whose caller is not told of drafts.
 func (s *Service) heads(ctx context.Context, tenant string, all []transferred, l entity.ImportOptions) ([]transferred, error) {
+	principals := []string{l.Owner}
+	for _, t := range all {
+		principals = append(principals, t.OwnerID)
+		for _, share := range t.shares {
+			principals = append(principals, share.PrincipalID)
+		}
+	}
+	if _, err := s.store.Hold(ctx, tenant, principals); err != nil {
+		return nil, err
+	}
 	locked, err := s.store.LockSome(ctx, tenant, transfer.IDs(all, func(t transferred) string { return t.ID }))
 	if err != nil {
 		return nil, err

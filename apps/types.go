@@ -130,11 +130,19 @@ func (s *Service) deletedElsewhere(ctx context.Context, tenant string, gone ...e
 	if err := s.unuse(ctx, tenant, tags, datasets); err != nil || len(principals) == 0 {
 		return err
 	}
-	shared, err := s.store.Shares().RemovePrincipals(ctx, tenant, principals)
-	if err != nil || len(shared) == 0 {
-		return err
-	}
-	return s.store.SetShared(ctx, tenant, shared)
+	return s.store.InTx(ctx, func(ctx context.Context) error {
+		shared, err := s.store.Shares().SharedWith(ctx, tenant, principals)
+		if err != nil || len(shared) == 0 {
+			return err
+		}
+		if _, err := s.store.LockSome(ctx, tenant, shared); err != nil { // an app is locked before its shares
+			return err
+		}
+		if err := s.store.Shares().RemovePrincipals(ctx, tenant, principals); err != nil {
+			return err
+		}
+		return s.store.SetShared(ctx, tenant, shared)
+	})
 }
 
 // unuse takes tags off all apps and unbinds datasets.

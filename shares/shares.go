@@ -82,27 +82,27 @@ type Grant struct {
 	Roles []string // ordered, each once
 }
 
-// Store keeps the shares of the entities of one kind. The entity is locked by the callers of Put and Delete, in the transaction in
-// ctx. Implementations must pass sharestest.TestStore.
+// Store keeps the shares of the entities of one kind. The callers of Put, Delete and Replace hold the principals first and lock the
+// entity then, in the transaction in ctx, so that nobody waits in a circle. Implementations must pass sharestest.TestStore.
 type Store interface {
 	// All returns the shares of an entity, ordered by PrincipalID.
 	All(ctx context.Context, tenant, id string) ([]Share, error)
 	// One returns the share of a principal. It fails with errs.NotFound.
 	One(ctx context.Context, tenant, id, principal string) (Share, error)
-	// Put adds a share, or overwrites that of its principal except for CreatedAt. It fails with errs.Invalid when there is no such
-	// principal.
+	// Put adds a share, or overwrites that of its principal except for CreatedAt.
 	Put(ctx context.Context, tenant, id string, s Share) (Share, error)
 	// Delete fails with errs.NotFound when the principal has no share.
 	Delete(ctx context.Context, tenant, id, principal string) error
 	// Grants returns the grants of somebody with these principal ids at some entities. Those without one are left out.
 	Grants(ctx context.Context, tenant string, ids, principals []string) (map[string]Grant, error)
-	// Replace makes the shares of an entity exactly these, with their times. It fails with errs.Invalid when a principal does not
-	// exist, and with errs.Conflict when one has two shares.
+	// Replace makes the shares of an entity exactly these, with their times. It fails with errs.Conflict when a principal has two.
 	Replace(ctx context.Context, tenant, id string, all []Share) error
 	// Remove removes all shares of some entities.
 	Remove(ctx context.Context, tenant string, ids []string) error
-	// RemovePrincipals removes the shares of principals who are deleted, and returns the ids of the entities that had one, ordered.
-	RemovePrincipals(ctx context.Context, tenant string, principals []string) ([]string, error)
+	// SharedWith returns the ids of the entities that have a share of one of some principals, each once, ordered.
+	SharedWith(ctx context.Context, tenant string, principals []string) ([]string, error)
+	// RemovePrincipals removes the shares of principals who are deleted. The caller has locked the entities that have one.
+	RemovePrincipals(ctx context.Context, tenant string, principals []string) error
 	// RenameUsers replaces the names of users; names maps old ones to new ones, and no new one is an old one.
 	RenameUsers(ctx context.Context, tenant string, names map[string]string) error
 }

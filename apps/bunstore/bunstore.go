@@ -203,6 +203,12 @@ func (s *Store) Drafted(ctx context.Context, tenant string, ids []string) (map[s
 	return drafted, bunx.Err(err, "App")
 }
 
+// Hold implements apps.Store.
+func (s *Store) Hold(ctx context.Context, tenant string, principals []string) (map[string]bool, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	return c.HoldPrincipals(ctx, tenant, principals)
+}
+
 // Insert implements apps.Store.
 func (s *Store) Insert(ctx context.Context, tenant string, a apps.App) error {
 	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
@@ -246,9 +252,6 @@ func (s *Store) Update(ctx context.Context, tenant string, at apps.Lookup, edit 
 			return err
 		}
 		changed.Tenant = tenant
-		if err := newOwner(ctx, c, was.App, changed.App); err != nil {
-			return err
-		}
 		a = changed.App
 		n, err := table.Update(ctx, c, &changed)
 		if err != nil {
@@ -260,18 +263,6 @@ func (s *Store) Update(ctx context.Context, tenant string, at apps.Lookup, edit 
 		return apps.App{}, err
 	}
 	return a, nil
-}
-
-// newOwner holds the principal who owns a row from now on.
-func newOwner(ctx context.Context, c bunx.Conn, was, is apps.App) error {
-	if was.OwnerID == is.OwnerID {
-		return nil
-	}
-	err := holdOwner(ctx, c, is.Tenant, is.OwnerID)
-	if errs.CodeOf(err) == errs.Forbidden {
-		return errs.Wrap(errs.Invalid, err, "ownerId must be a user or a team of this tenant: %s is none", is.OwnerID)
-	}
-	return err
 }
 
 // holdOwner is HoldPrincipal of a user or team alone: what everyone would own, everyone could see.

@@ -32,6 +32,10 @@ func (s *Store) Favorites(ctx context.Context, tenant, username string, ids []st
 // SetFavorite implements apps.Store.
 func (s *Store) SetFavorite(ctx context.Context, tenant, username, id string, favorite bool, at time.Time) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		known, err := c.HoldPrincipals(ctx, tenant, []string{username})
+		if err != nil {
+			return err
+		}
 		a, err := get(ctx, c, tenant, apps.Lookup{ID: id}, c.ForUpdate())
 		if err != nil {
 			return err
@@ -45,10 +49,6 @@ func (s *Store) SetFavorite(ctx context.Context, tenant, username, id string, fa
 		if !favorite {
 			_, err := c.Exec(ctx, `DELETE FROM tc_app_favorites WHERE tenant_id = $1 AND username = $2 AND app_id = $3`, tenant, username, id)
 			return bunx.Err(err, noun)
-		}
-		known, err := c.HoldPrincipals(ctx, tenant, []string{username})
-		if err != nil {
-			return err
 		}
 		if !known[username] {
 			return errs.New(errs.Forbidden, "Only users of the tenant have favorites.")

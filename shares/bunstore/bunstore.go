@@ -21,9 +21,10 @@ type Store struct {
 	table *bunx.Table[share]
 	row   string // of conditional writes
 
-	selectAll, selectOne, lockOne, upsert             string
-	deleteOne, deleteAll, deleteSome, deletePrincipal string
-	grants                                            bunx.Lookup
+	selectAll, selectOne, lockOne, upsert              string
+	deleteOne, deleteAll, deleteSome, deletePrincipals string
+	sharedWith                                         string
+	grants                                             bunx.Lookup
 
 	changed func(tenant string)
 }
@@ -59,7 +60,9 @@ func New(db *bun.DB, table, row string) *Store {
 	s.deleteAll = `DELETE FROM ` + table + ` WHERE tenant_id = $1 AND entity_id = $2`
 	s.deleteOne = s.deleteAll + ` AND principal_id = $3`
 	s.deleteSome = `DELETE FROM ` + table + ` WHERE tenant_id = $1 AND entity_id IN ` + c.Among(2, 1)
-	s.deletePrincipal = `DELETE FROM ` + table + ` WHERE tenant_id = $1 AND principal_id IN ` + c.Among(2, 1) + ` RETURNING entity_id`
+	ofPrincipals := ` FROM ` + table + ` WHERE tenant_id = $1 AND principal_id IN ` + c.Among(2, 1)
+	s.sharedWith = `SELECT DISTINCT entity_id` + ofPrincipals + ` ORDER BY entity_id`
+	s.deletePrincipals = `DELETE` + ofPrincipals
 	s.grants = bunx.Lookup{
 		Columns: `entity_id, access_level, roles`, Table: table, Key: `entity_id`,
 		Where: `tenant_id = $1 AND access_level > 0 AND principal_id IN ` + c.Among(2, 1),
@@ -116,9 +119,6 @@ func (s *Store) one(ctx context.Context, c bunx.Conn, query, tenant, id, princip
 // Put implements shares.Store.
 func (s *Store) Put(ctx context.Context, tenant, id string, put shares.Share) (shares.Share, error) {
 	err := s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
-		if err := hold(ctx, c, tenant, []string{put.PrincipalID}); err != nil {
-			return err
-		}
 		was, err := s.one(ctx, c, s.lockOne, tenant, id, put.PrincipalID)
 		switch errs.CodeOf(err) {
 		case "":
@@ -137,20 +137,6 @@ func (s *Store) Put(ctx context.Context, tenant, id string, put shares.Share) (s
 		return shares.Share{}, err
 	}
 	return put, nil
-}
-
-// hold keeps principals until the transaction ends: see bunx.Conn.HoldPrincipals.
-func hold(ctx context.Context, c bunx.Conn, tenant string, ids []string) error {
-	held, err := c.HoldPrincipals(ctx, tenant, ids)
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		if !held[id] {
-			return errs.New(errs.Invalid, "principalId: %q is no user or team of this tenant", id)
-		}
-	}
-	return nil
 }
 
 // Delete implements shares.Store. A condition is checked after the row has been locked.
@@ -200,12 +186,9 @@ func (s *Store) Grants(ctx context.Context, tenant string, ids, principals []str
 // Replace implements shares.Store.
 func (s *Store) Replace(ctx context.Context, tenant, id string, all []shares.Share) error {
 	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
-		principals, rows := make([]string, len(all)), make([]share, len(all))
+		rows := make([]share, len(all))
 		for i, put := range all {
-			principals[i], rows[i] = put.PrincipalID, share{tenant, id, put}
-		}
-		if err := hold(ctx, c, tenant, principals); err != nil {
-			return err
+			rows[i] = share{tenant, id, put}
 		}
 		if _, err := c.Exec(ctx, s.deleteAll, tenant, id); err != nil {
 			return bunx.Err(err, "Share")
@@ -223,15 +206,20 @@ func (s *Store) Remove(ctx context.Context, tenant string, ids []string) error {
 	})
 }
 
+// SharedWith implements shares.Store.
+func (s *Store) SharedWith(ctx context.Context, tenant string, principals []string) ([]string, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, s.sharedWith, tenant, bunx.Keys(principals))
+	ids, err := bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) })
+	return ids, bunx.Err(err, "Share")
+}
+
 // RemovePrincipals implements shares.Store.
-func (s *Store) RemovePrincipals(ctx context.Context, tenant string, principals []string) (ids []string, err error) {
-	err = s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
-		rows, err := c.Rows(ctx, s.deletePrincipal, tenant, bunx.Keys(principals))
-		ids, err = bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) })
+func (s *Store) RemovePrincipals(ctx context.Context, tenant string, principals []string) error {
+	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.Exec(ctx, s.deletePrincipals, tenant, bunx.Keys(principals))
 		return bunx.Err(err, "Share")
 	})
-	slices.Sort(ids)
-	return slices.Compact(ids), err
 }
 
 // RenameUsers implements shares.Store.

@@ -33,7 +33,6 @@ type InTx func(ctx context.Context, fn func(ctx context.Context) error) error
 func TestStore(t *testing.T, open func(t *testing.T) (shares.Store, InTx)) {
 	for name, check := range map[string]func(*testing.T, shares.Store, InTx){
 		"RoundTrip":          testRoundTrip,
-		"NoPrincipal":        testNoPrincipal,
 		"Conditions":         testConditions,
 		"Grants":             testGrants,
 		"ManyGrants":         testManyGrants,
@@ -120,19 +119,6 @@ func testRoundTrip(t *testing.T, s shares.Store, _ InTx) {
 	is.Equal(principals(t, s, "a"), "* mia team")
 	is.Equal(principals(t, s, "b"), "joe")
 	is.Equal(principals(t, s, "c"), "")
-}
-
-func testNoPrincipal(t *testing.T, s shares.Store, _ InTx) {
-	is, ctx := is.New(t), t.Context()
-	put(t, s, "a", share("jo", shares.Use))
-	for _, nobody := range []string{"nobody", "", "JO"} {
-		_, err := s.Put(ctx, "acme", "a", share(nobody, shares.Use))
-		is.Equal(errs.CodeOf(err), errs.Invalid)
-		is.True(strings.Contains(errs.MessageOf(err), "principalId"))
-		err = s.Replace(ctx, "acme", "a", []shares.Share{share("mia", shares.Use), share(nobody, shares.Use)})
-		is.Equal(errs.CodeOf(err), errs.Invalid)
-	}
-	is.Equal(principals(t, s, "a"), "jo")
 }
 
 // testConditions: a write whose condition does not hold changes nothing.
@@ -236,14 +222,17 @@ func testRemovePrincipals(t *testing.T, s shares.Store, _ InTx) {
 	put(t, s, "b", share("jo", shares.Use), share("team", shares.Use), share("mia", shares.Use))
 	put(t, s, "a", share("team", shares.None))
 	put(t, s, "c", share("mia", shares.Use))
-	ids, err := s.RemovePrincipals(ctx, "acme", []string{"jo", "team", "nobody"})
+	gone := []string{"jo", "team", "nobody"}
+	ids, err := s.SharedWith(ctx, "acme", gone)
 	is.NoErr(err)
 	is.Equal(ids, []string{"a", "b"})
+	is.NoErr(s.RemovePrincipals(ctx, "acme", gone))
 	is.Equal(principals(t, s, "a"), "")
 	is.Equal(principals(t, s, "b"), "mia")
 	is.Equal(principals(t, s, "c"), "mia")
 	for _, none := range [][]string{nil, {"jo"}} {
-		ids, err = s.RemovePrincipals(ctx, "acme", none)
+		is.NoErr(s.RemovePrincipals(ctx, "acme", none))
+		ids, err := s.SharedWith(ctx, "acme", none)
 		is.NoErr(err)
 		is.Equal(len(ids), 0)
 	}
@@ -281,9 +270,10 @@ func testIsolation(t *testing.T, s shares.Store, _ InTx) {
 	is.Equal(len(grants), 0)
 	is.Equal(errs.CodeOf(s.Delete(ctx, "evil", "a", "jo")), errs.NotFound)
 	is.NoErr(s.Remove(ctx, "evil", []string{"a"}))
-	ids, err := s.RemovePrincipals(ctx, "evil", []string{"jo"})
+	ids, err := s.SharedWith(ctx, "evil", []string{"jo"})
 	is.NoErr(err)
 	is.Equal(len(ids), 0)
+	is.NoErr(s.RemovePrincipals(ctx, "evil", []string{"jo"}))
 	is.NoErr(s.RenameUsers(ctx, "evil", map[string]string{"jo": "x"}))
 	_, err = s.Put(ctx, "evil", "a", share("jo", shares.Admin, "theirs"))
 	is.NoErr(err)
@@ -306,8 +296,7 @@ func testFailedTx(t *testing.T, s shares.Store, inTx InTx) {
 		is.NoErr(s.Delete(ctx, "acme", "a", "mia"))
 		is.NoErr(s.Replace(ctx, "acme", "b", []shares.Share{share("team", shares.Use), share("jo", shares.Use)}))
 		is.NoErr(s.RenameUsers(ctx, "acme", map[string]string{"team": "crew"}))
-		_, err = s.RemovePrincipals(ctx, "acme", []string{"jo"})
-		is.NoErr(err)
+		is.NoErr(s.RemovePrincipals(ctx, "acme", []string{"jo"}))
 		is.NoErr(s.Remove(ctx, "acme", []string{"b"}))
 		return fault
 	})
