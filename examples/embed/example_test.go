@@ -34,6 +34,7 @@ func Example() {
 		SecretKeyFile: filepath.Join(folder, "secret.key"),
 		BaseURL:       "https://content.example.com",
 		Authenticate:  whoCalls,
+		Resume:        whoIs, // for the pages of apps
 	})
 	check(err)
 	running, stop := context.WithCancel(ctx)
@@ -79,11 +80,16 @@ func Example() {
 
 // whoCalls is the host's own log-in. Leave Config.Authenticate out, and users log in with POST /api/login/local.
 func whoCalls(r *http.Request) (actor.Actor, error) {
-	user := r.Header.Get("X-User")
+	return whoIs(r.Context(), "acme", r.Header.Get("X-User"))
+}
+
+// whoIs returns what a user may do now, and refuses one who may not come any more. It is asked with every request of a page of an app,
+// which brings none of the host's headers and cookies.
+func whoIs(_ context.Context, tenant, user string) (actor.Actor, error) {
 	if user == "" {
 		return actor.Actor{}, errs.New(errs.Unauthenticated, "Log in first.")
 	}
-	return actor.Actor{Tenant: "acme", User: user, Superuser: true}, nil
+	return actor.Actor{Tenant: tenant, User: user, Superuser: true}, nil
 }
 
 func check(err error) {
