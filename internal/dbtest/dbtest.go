@@ -256,8 +256,15 @@ func prepare(ctx context.Context, db *bun.DB) error {
 // People adds principals with some ids to both tenants, for content to be theirs. They are no users: nobody can log in.
 func People(t testing.TB, db *bun.DB, ids ...string) *bun.DB {
 	t.Helper()
+	if err := addPeople(t.Context(), db, ids...); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+func addPeople(ctx context.Context, db *bun.DB, ids ...string) error {
 	for _, tenant := range []string{"acme", "evil"} {
-		err := bunx.Write(t.Context(), db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		err := bunx.Write(ctx, db, tenant, func(ctx context.Context, c bunx.Conn) error {
 			for _, id := range ids {
 				_, err := c.Exec(ctx, `INSERT INTO tc_principals (tenant_id, id, type, label) VALUES ($1, $2, 'User', $2)
 					ON CONFLICT DO NOTHING`, tenant, id)
@@ -268,10 +275,10 @@ func People(t testing.TB, db *bun.DB, ids ...string) *bun.DB {
 			return nil
 		})
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
 	}
-	return db
+	return nil
 }
 
 // created is when the tenants of a test were made.

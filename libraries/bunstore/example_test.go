@@ -1,0 +1,24 @@
+package bunstore_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	blobstore "github.com/tenantcontent/tenantcontent/blobs/bunstore"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/libraries"
+	"github.com/tenantcontent/tenantcontent/libraries/bunstore"
+)
+
+// The names of files are in one Store and their bytes in another.
+func Example() {
+	db, ctx, remove := dbtest.Example() // database.Open and tenantcontent.Migrate in a program
+	defer remove()
+	l := libraries.New(libraries.Options{Store: bunstore.New(db), Blobs: blobstore.New(db)})
+	locked := func(context.Context) error { return nil } // the owner of a library locks it here
+	f, err := l.Put(ctx, "acme", "site", "index.html", "", strings.NewReader("<h1>Hello</h1>"), locked)
+	fmt.Println(f.Path, f.ContentType, f.Size, err)
+	// Output:
+	// index.html text/html 14 <nil>
+}

@@ -1,0 +1,16 @@
+package librariestest_test
+
+import (
+	"testing"
+
+	"github.com/tenantcontent/tenantcontent/libraries"
+	"github.com/tenantcontent/tenantcontent/libraries/librariestest"
+)
+
+// open returns an empty Store of the host, over a database with the tenants acme and evil.
+var open func(t *testing.T) libraries.Store
+
+// A test of the package of a Store calls TestStore.
+func ExampleTestStore() {
+	_ = testing.InternalTest{Name: "TestStore", F: func(t *testing.T) { librariestest.TestStore(t, open) }}
+}

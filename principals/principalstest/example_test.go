@@ -1,0 +1,16 @@
+package principalstest_test
+
+import (
+	"testing"
+
+	"github.com/tenantcontent/tenantcontent/principals"
+	"github.com/tenantcontent/tenantcontent/principals/principalstest"
+)
+
+// open returns an empty Store of the host, over a database with the tenants acme and evil.
+var open func(t *testing.T) principals.Store
+
+// A test of the package of a Store calls TestStore.
+func ExampleTestStore() {
+	_ = testing.InternalTest{Name: "TestStore", F: func(t *testing.T) { principalstest.TestStore(t, open) }}
+}

@@ -1,0 +1,15 @@
+package sessionstest_test
+
+import (
+	"testing"
+
+	"github.com/tenantcontent/tenantcontent/sessions/sessionstest"
+)
+
+// open returns an empty Store of the host, over a database with the tenants acme and evil.
+var open func(t *testing.T) sessionstest.Stores
+
+// A test of the package of a Store calls TestStore.
+func ExampleTestStore() {
+	_ = testing.InternalTest{Name: "TestStore", F: func(t *testing.T) { sessionstest.TestStore(t, open) }}
+}
