@@ -210,23 +210,33 @@ func (s *Service) Environment(ctx context.Context, id string) ([]string, error) 
 	return slices.Sorted(maps.Keys(env)), err
 }
 
-// SetVariable sets a variable of an app; nil removes it. It needs the permission write. Errors: errs.NotFound, also for the removal
-// of one that is not there; errs.Forbidden; errs.Invalid.
-func (s *Service) SetVariable(ctx context.Context, id, name string, value *string) (Shown, error) {
+// SetVariable sets a variable of an app. It needs the permission write. Errors: errs.NotFound; errs.Forbidden; errs.Invalid.
+func (s *Service) SetVariable(ctx context.Context, id, name, value string) (Shown, error) {
+	return s.changeShown(ctx, id, toWrite, func(_ context.Context, _ caller, app *App) error {
+		return s.defineVariable(app, name, &value)
+	})
+}
+
+// RemoveVariable removes a variable of an app. It needs the permission write. Errors: errs.NotFound, also for one that is not there;
+// errs.Forbidden.
+func (s *Service) RemoveVariable(ctx context.Context, id, name string) error {
 	return s.change(ctx, id, toWrite, func(_ context.Context, _ caller, app *App) error {
-		if value == nil {
-			env, err := s.values(*app)
-			if err != nil {
-				return err
-			}
-			if _, there := env[name]; !there {
-				return errs.New(errs.NotFound, "Variable not found.")
-			}
-		}
-		change, err := json.Marshal(map[string]map[string]*string{"env": {name: value}})
+		env, err := s.values(*app)
 		if err != nil {
 			return err
 		}
-		return s.define(app, change)
+		if _, there := env[name]; !there {
+			return errs.New(errs.NotFound, "Variable not found.")
+		}
+		return s.defineVariable(app, name, nil)
 	})
+}
+
+// defineVariable sets a variable; nil removes it.
+func (s *Service) defineVariable(app *App, name string, value *string) error {
+	change, err := json.Marshal(map[string]map[string]*string{"env": {name: value}})
+	if err != nil {
+		return err
+	}
+	return s.define(app, change)
 }

@@ -138,3 +138,18 @@ func TestShareWithNobody(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(len(all), 0)
 }
+
+// TestFailedLookupIsNoMissingTag: what fails in the program is no fault of the caller.
+func TestFailedLookupIsNoMissingTag(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite(t))
+	jo, fault := as(t, "acme", "jo", actor.Admin), errors.New("fault")
+	const id = "00000000-0000-7000-8000-00000000000a"
+	v := w.create(t, jo)
+	lookup := func(context.Context, string, string) (entity.Ref, error) { return entity.Ref{}, fault }
+	is.NoErr(w.registry.Add(entity.Type{Kind: "tag", Lookup: lookup}, entity.Type{Kind: "dataset", Lookup: lookup}))
+	is.Equal(w.AddTag(jo, v.ID, id), fault)
+	_, err := w.Bind(jo, v.ID, "sales", func(d *apps.Dataset) { d.DatasetID = id })
+	is.Equal(err, fault)
+	_, err = w.Create(jo, apps.App{Type: apps.Report, Name: "x", Datasets: []apps.Dataset{{Alias: "sales", DatasetID: id}}})
+	is.Equal(err, fault)
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/drafts"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/internal/uuids"
@@ -390,17 +391,35 @@ type caller struct {
 }
 
 // change changes an app whose caller has a permission. edit gets the caller and the stored app; what no edit sets is put back.
-func (s *Service) change(ctx context.Context, id string, n need, edit func(ctx context.Context, who caller, app *App) error) (Shown, error) {
+func (s *Service) change(ctx context.Context, id string, n need, edit func(ctx context.Context, who caller, app *App) error) error {
+	_, _, err := s.changed(ctx, id, n, edit)
+	return err
+}
+
+// changeShown is change that returns the app as the caller sees it.
+func (s *Service) changeShown(ctx context.Context, id string, n need, edit func(ctx context.Context, who caller, app *App) error) (v Shown, err error) {
+	err = s.store.InTx(ctx, func(ctx context.Context) error {
+		app, who, err := s.changed(ctx, id, n, edit)
+		if err != nil {
+			return err
+		}
+		v, err = s.show(ctx, who.Actor, app, who.grant)
+		return err
+	})
+	return v, err
+}
+
+// changed is change that returns the app and the caller.
+func (s *Service) changed(ctx context.Context, id string, n need, edit func(ctx context.Context, who caller, app *App) error) (app App, who caller, err error) {
 	a, err := actor.From(ctx)
 	if err != nil {
-		return Shown{}, err
+		return App{}, caller{}, err
 	}
-	var v Shown
 	err = s.store.InTx(ctx, func(ctx context.Context) error {
 		return s.at(ctx, a.Tenant, id, func(at Lookup) error {
-			var grant shares.Grant
-			app, err := s.store.Update(ctx, a.Tenant, at, func(app *App) (err error) {
-				if grant, err = s.grant(ctx, a, app); err != nil {
+			app, err = s.store.Update(ctx, a.Tenant, at, func(app *App) error {
+				grant, err := s.grant(ctx, a, app)
+				if err != nil {
 					return err
 				}
 				if err := n.check(a, *app, grant); err != nil {
@@ -411,17 +430,14 @@ func (s *Service) change(ctx context.Context, id string, n need, edit func(ctx c
 						return err
 					}
 				}
+				who = caller{a, grant}
 				app.UpdatedAt = s.stamp()
-				return edit(ctx, caller{a, grant}, app)
+				return edit(ctx, who, app)
 			})
-			if err != nil {
-				return err
-			}
-			v, err = s.show(ctx, a, app, grant)
 			return err
 		})
 	})
-	return v, err
+	return app, who, err
 }
 
 // mayCreate returns errs.Forbidden if an actor may not create apps of a tier.
@@ -515,7 +531,7 @@ func (e Edit) definition(was, is App) bool {
 // Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken slug, and for a draft that
 // somebody else edits.
 func (s *Service) Update(ctx context.Context, id string, edit Edit) (Shown, error) {
-	return s.change(ctx, id, toWrite, func(ctx context.Context, who caller, app *App) error {
+	return s.changeShown(ctx, id, toWrite, func(ctx context.Context, who caller, app *App) error {
 		was := *app
 		if err := s.retier(ctx, who, app, edit.Type); err != nil {
 			return err
@@ -578,7 +594,7 @@ func (s *Service) retier(ctx context.Context, who caller, app *App, to *Tier) er
 // Delete marks an app, found by id or natural id, as deleted: no method but Restore and Purge finds it any more. A draft is not
 // deleted but discarded. It needs the permission delete. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft.
 func (s *Service) Delete(ctx context.Context, id string) error {
-	_, err := s.change(ctx, id, toWrite, func(_ context.Context, _ caller, app *App) error {
+	return s.change(ctx, id, toWrite, func(_ context.Context, _ caller, app *App) error {
 		if app.EditingID != nil {
 			return errDraft("discard it with DELETE /api/apps/{id}/draft")
 		}
@@ -586,7 +602,6 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 		app.DeletedAt = &now
 		return nil
 	})
-	return err
 }
 
 // Restore makes a deleted app, found by its id, an app as before; it loses its slug if another app of its owner has that now. It needs
@@ -670,7 +685,7 @@ func (s *Service) SetOwner(ctx context.Context, id, owner string) (v Shown, err 
 		if err != nil {
 			return err
 		}
-		v, err = s.change(ctx, id, toChangeOwner, func(ctx context.Context, who caller, app *App) error {
+		v, err = s.changeShown(ctx, id, toChangeOwner, func(ctx context.Context, who caller, app *App) error {
 			if app.EditingID != nil {
 				return errDraft("its owner is that of the app")
 			}
@@ -770,9 +785,40 @@ type Tag string
 // Version is the same as long as the app has the tag.
 func (t Tag) Version() string { return guard.Version(string(t)) }
 
+// Tags returns the ids of the tags of an app that the caller sees, ordered. Errors: errs.NotFound.
+func (s *Service) Tags(ctx context.Context, id string) ([]string, error) {
+	app, err := s.seen(ctx, id)
+	return app.Tags, err
+}
+
+// Datasets returns the datasets that an app is bound to which the caller sees, ordered by alias. Errors: errs.NotFound.
+func (s *Service) Datasets(ctx context.Context, id string) ([]Dataset, error) {
+	app, err := s.seen(ctx, id)
+	return app.Datasets, err
+}
+
+// Ref returns a reference to an app that the caller sees, found by id or natural id, or to a draft. Errors: errs.NotFound.
+func (s *Service) Ref(ctx context.Context, id string) (entity.Ref, error) {
+	app, err := s.seen(ctx, id)
+	if err != nil {
+		return entity.Ref{}, err
+	}
+	return app.Ref(), nil
+}
+
+// seen returns an app that the caller sees.
+func (s *Service) seen(ctx context.Context, id string) (App, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return App{}, err
+	}
+	app, _, err := s.find(ctx, a, id)
+	return app, err
+}
+
 // AddTag adds a tag to an app. It needs the permission assignTags. Errors: errs.NotFound, also for a tag that is not there;
 // errs.Forbidden; errs.Invalid for too many.
-func (s *Service) AddTag(ctx context.Context, id, tag string) (Shown, error) {
+func (s *Service) AddTag(ctx context.Context, id, tag string) error {
 	return s.change(ctx, id, toTag, func(ctx context.Context, who caller, app *App) error {
 		if app.EditingID != nil {
 			return errDraft("tag the app itself")
@@ -783,8 +829,11 @@ func (s *Service) AddTag(ctx context.Context, id, tag string) (Shown, error) {
 			return err
 		case len(app.Tags) == maxTags:
 			return errs.New(errs.Invalid, "an app has at most %d tags", maxTags)
-		case s.known(ctx, who.Tenant, kindTag, key) != nil:
+		}
+		if err := s.known(ctx, who.Tenant, kindTag, key); errs.CodeOf(err) == errs.NotFound {
 			return errTag
+		} else if err != nil {
+			return err
 		}
 		app.Tags = append(slices.Clone(app.Tags), key)
 		slices.Sort(app.Tags)
@@ -795,7 +844,7 @@ func (s *Service) AddTag(ctx context.Context, id, tag string) (Shown, error) {
 // RemoveTag takes a tag off an app. It needs the permission assignTags. Errors: errs.NotFound, also for a tag that the app does not
 // have; errs.Forbidden.
 func (s *Service) RemoveTag(ctx context.Context, id, tag string) error {
-	_, err := s.change(ctx, id, toTag, func(ctx context.Context, _ caller, app *App) error {
+	return s.change(ctx, id, toTag, func(ctx context.Context, _ caller, app *App) error {
 		_, at, err := findTag(ctx, *app, tag)
 		if err != nil {
 			return err
@@ -806,7 +855,6 @@ func (s *Service) RemoveTag(ctx context.Context, id, tag string) error {
 		app.Tags = slices.Delete(slices.Clone(app.Tags), at, at+1)
 		return nil
 	})
-	return err
 }
 
 var errTag = errs.New(errs.NotFound, "Tag not found.")
@@ -827,7 +875,7 @@ func findTag(ctx context.Context, app App, tag string) (id string, at int, err e
 // Bind binds an alias of an app to a dataset: edit gets the binding that is there, or one with the alias alone. It needs the permission
 // bind. Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming the field, also for a dataset that is not there.
 func (s *Service) Bind(ctx context.Context, id, alias string, edit func(*Dataset)) (bound Dataset, err error) {
-	_, err = s.change(ctx, id, toBind, func(ctx context.Context, who caller, app *App) error {
+	err = s.change(ctx, id, toBind, func(ctx context.Context, who caller, app *App) error {
 		at, err := findDataset(ctx, *app, alias)
 		if err != nil {
 			return err
@@ -849,7 +897,7 @@ func (s *Service) Bind(ctx context.Context, id, alias string, edit func(*Dataset
 // Unbind removes the binding of an alias of an app. It needs the permission bind. Errors: errs.NotFound, also for an alias that is not
 // bound; errs.Forbidden.
 func (s *Service) Unbind(ctx context.Context, id, alias string) error {
-	_, err := s.change(ctx, id, toBind, func(ctx context.Context, _ caller, app *App) error {
+	return s.change(ctx, id, toBind, func(ctx context.Context, _ caller, app *App) error {
 		at, err := findDataset(ctx, *app, alias)
 		if err != nil {
 			return err
@@ -860,7 +908,6 @@ func (s *Service) Unbind(ctx context.Context, id, alias string) error {
 		app.Datasets = slices.Delete(slices.Clone(app.Datasets), at, at+1)
 		return nil
 	})
-	return err
 }
 
 // findDataset returns the place of the binding of an alias, -1 for none, and checks the condition of a write to it.

@@ -19,6 +19,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/apps/bunstore"
 	blobstore "github.com/tenantcontent/tenantcontent/blobs/bunstore"
 	"github.com/tenantcontent/tenantcontent/drafts"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 	"github.com/tenantcontent/tenantcontent/internal/keyring"
@@ -42,6 +43,7 @@ func (p people) Known(_ context.Context, _ string, ids []string) (map[string]boo
 // world is a Service with a clock that a test moves.
 type world struct {
 	*apps.Service
+	registry *entity.Registry
 	now      time.Time
 	licensed bool
 	n        int
@@ -55,7 +57,7 @@ func (w *world) newID() string {
 func newWorld(t testing.TB, db *bun.DB) *world {
 	t.Helper()
 	dbtest.People(t, db, "jo", "mia", "al", team)
-	w := &world{now: time.Date(2026, 11, 20, 20, 31, 0, 0, time.UTC), licensed: true}
+	w := &world{registry: entity.NewRegistry(), now: time.Date(2026, 11, 20, 20, 31, 0, 0, time.UTC), licensed: true}
 	w.Service = w.service(t, db)
 	return w
 }
@@ -77,7 +79,7 @@ func (w *world) service(t testing.TB, db *bun.DB) *apps.Service {
 			}
 			return name, nil
 		},
-		Now: clock, NewID: w.newID,
+		Registry: w.registry, Now: clock, NewID: w.newID,
 	})
 }
 
@@ -241,14 +243,14 @@ func TestEnvironment(t *testing.T) {
 		is.Equal(string(set(`{"env":{"A":null},"x":1}`).Defn), `{"entryPoint":"a.html","env":{"B":"********","C":"********"},"x":1}`)
 		is.Equal(string(set(`{"env":null,"x":null}`).Defn), `{"entryPoint":"a.html"}`)
 		value := "4"
-		_, err := w.SetVariable(jo, v.ID, "D", &value)
+		_, err := w.SetVariable(jo, v.ID, "D", value)
 		is.NoErr(err)
 		names, err := w.Environment(jo, v.ID)
 		is.NoErr(err)
 		is.Equal(names, []string{"D"})
-		_, err = w.SetVariable(jo, v.ID, "E", nil)
+		err = w.RemoveVariable(jo, v.ID, "E")
 		is.True(errors.Is(err, errs.NotFound))
-		_, err = w.SetVariable(jo, v.ID, "D", nil)
+		err = w.RemoveVariable(jo, v.ID, "D")
 		is.NoErr(err)
 		for _, bad := range []string{`{"env":{"":"x"}}`, `{"env":{"a b":"x"}}`, `{"env":{"A":"` + strings.Repeat("x", 64<<10+1) + `"}}`, `{"env":[]}`, `{"env":{"A":"\u0000"}}`} {
 			_, err := w.Update(jo, v.ID, apps.Edit{Defn: []byte(bad)})
@@ -390,7 +392,7 @@ func TestStaleCommit(t *testing.T) {
 			"a file":       func() { w.put(t, jo, v.ID, "a", "2") },
 			"a new file":   func() { w.put(t, jo, v.ID, "b", "2") },
 			"the name":     func() { name := "Other"; _, err := w.Update(jo, v.ID, apps.Edit{Name: &name}); is.NoErr(err) },
-			"a variable":   func() { value := "x"; _, err := w.SetVariable(jo, v.ID, "A", &value); is.NoErr(err) },
+			"a variable":   func() { _, err := w.SetVariable(jo, v.ID, "A", "x"); is.NoErr(err) },
 			"the settings": func() { _, err := w.Update(jo, v.ID, apps.Edit{Settings: []byte(`{"sandbox":true}`)}); is.NoErr(err) },
 		} {
 			t.Run(name, func(t *testing.T) {

@@ -115,13 +115,18 @@ func (a *App) acceptDatasets() error {
 // knownDatasets returns errs.Invalid for a dataset that the tenant does not have.
 func (s *Service) knownDatasets(ctx context.Context, tenant string, all []Dataset) error {
 	for _, d := range all {
-		if err := s.known(ctx, tenant, kindDataset, d.DatasetID); err != nil {
-			return errs.Wrap(errs.Invalid, err, "datasets: there is no dataset %s for %s", d.DatasetID, d.Alias)
+		err := s.known(ctx, tenant, kindDataset, d.DatasetID)
+		if errs.CodeOf(err) == errs.NotFound {
+			err = errs.Wrap(errs.Invalid, err, "datasets: there is no dataset %s for %s", d.DatasetID, d.Alias)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// known returns errs.NotFound if the tenant has no entity with an id.
 func (s *Service) known(ctx context.Context, tenant string, kind entity.Kind, id string) error {
 	if s.o.Registry == nil {
 		return nil

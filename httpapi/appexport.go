@@ -9,13 +9,13 @@ import (
 // exportApp serves POST /api/apps/{id}/_export: 200 and the archive of the app with what it needs, as POST /api/_bundle makes it,
 // streamed; 404; 400 for a draft; 403.
 func (a *api) exportApp(r *request) (reply, error) {
-	v, err := a.Apps.Get(r.Context(), r.param("id"))
+	ref, err := a.Apps.Ref(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err
 	}
-	if v.EditingID != nil {
+	if ref.Draft {
 		return reply{}, errs.New(errs.Invalid, "This is the draft of an app: export the app itself.")
 	}
-	e, err := a.Bundles.ExportManifest(r.Context(), bundles.Manifest{Name: v.Name, Entries: []bundles.Entry{{Type: string(apps.Kind), EntityID: v.ID}}})
+	e, err := a.Bundles.ExportManifest(r.Context(), bundles.Manifest{Name: ref.Name, Entries: []bundles.Entry{{Type: string(apps.Kind), EntityID: ref.ID}}})
 	return streamedArchive(r, e, err)
 }

@@ -736,12 +736,12 @@ func (a *api) putAppVariable(r *request) (reply, error) {
 	if in.Value == nil {
 		return reply{}, errs.New(errs.Invalid, "value is required")
 	}
-	return a.shownApp(a.Apps.SetVariable(r.Context(), r.param("id"), r.param("key"), in.Value))
+	return a.shownApp(a.Apps.SetVariable(r.Context(), r.param("id"), r.param("key"), *in.Value))
 }
 
 // deleteAppVariable serves DELETE /api/apps/{id}/environment/{key}: 200; 404; 403.
 func (a *api) deleteAppVariable(r *request) (reply, error) {
-	if _, err := a.Apps.SetVariable(r.Context(), r.param("id"), r.param("key"), nil); err != nil {
+	if err := a.Apps.RemoveVariable(r.Context(), r.param("id"), r.param("key")); err != nil {
 		return reply{}, err
 	}
 	return done()
@@ -771,24 +771,24 @@ func (a *api) dependencies(app string, all []apps.Dataset) hal.Resource {
 
 // listAppDependencies serves GET /api/apps/{id}/dependencies: 200 and the datasets that the app's aliases are bound to; 404.
 func (a *api) listAppDependencies(r *request) (reply, error) {
-	v, err := a.Apps.Get(r.Context(), r.param("id"))
+	all, err := a.Apps.Datasets(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(a.dependencies(r.param("id"), v.Datasets))
+	return ok(a.dependencies(r.param("id"), all))
 }
 
 // getAppDependency serves GET /api/apps/{id}/dependencies/{name}: 200 and the binding; 404.
 func (a *api) getAppDependency(r *request) (reply, error) {
-	v, err := a.Apps.Get(r.Context(), r.param("id"))
+	all, err := a.Apps.Datasets(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err
 	}
-	at := slices.IndexFunc(v.Datasets, func(d apps.Dataset) bool { return d.Alias == r.param("name") })
+	at := slices.IndexFunc(all, func(d apps.Dataset) bool { return d.Alias == r.param("name") })
 	if at < 0 {
 		return reply{}, errs.New(errs.NotFound, "Dependency not found.")
 	}
-	return ok(a.dependency(r.param("id"), v.Datasets[at]))
+	return ok(a.dependency(r.param("id"), all[at]))
 }
 
 // putAppDependency serves PUT /api/apps/{id}/dependencies/{name} {datasetId, label?}: 200 and the binding; 400 for an unknown dataset;
@@ -835,21 +835,21 @@ func (a *api) appTags(app string, tags []string) hal.Resource {
 
 // listAppTags serves GET /api/apps/{id}/tags: 200 and the ids of the app's tags; 404.
 func (a *api) listAppTags(r *request) (reply, error) {
-	v, err := a.Apps.Get(r.Context(), r.param("id"))
+	tags, err := a.Apps.Tags(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(a.appTags(r.param("id"), v.Tags))
+	return ok(a.appTags(r.param("id"), tags))
 }
 
 // getAppTag serves GET /api/apps/{id}/tags/{tagId}: 200 and the id of the tag; 404 for one that the app does not have.
 func (a *api) getAppTag(r *request) (reply, error) {
-	v, err := a.Apps.Get(r.Context(), r.param("id"))
+	tags, err := a.Apps.Tags(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err
 	}
 	id, _ := uuids.Parse(r.param("tagId"))
-	if !slices.Contains(v.Tags, id) {
+	if !slices.Contains(tags, id) {
 		return reply{}, errs.New(errs.NotFound, "Tag not found.")
 	}
 	return ok(a.appTag(r.param("id"), id))
@@ -857,7 +857,7 @@ func (a *api) getAppTag(r *request) (reply, error) {
 
 // putAppTag serves PUT /api/apps/{id}/tags/{tagId}: 200 and the tag of the app; 404, also for an unknown tag; 403.
 func (a *api) putAppTag(r *request) (reply, error) {
-	if _, err := a.Apps.AddTag(r.Context(), r.param("id"), r.param("tagId")); err != nil {
+	if err := a.Apps.AddTag(r.Context(), r.param("id"), r.param("tagId")); err != nil {
 		return reply{}, err
 	}
 	return ok(a.appTag(r.param("id"), strings.ToLower(r.param("tagId"))))

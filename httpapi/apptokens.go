@@ -77,7 +77,7 @@ func (a *api) createAppToken(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	app, err := a.Apps.Get(r.Context(), t.Entity.ID)
+	app, err := a.Apps.Ref(r.Context(), t.Entity.ID)
 	if err != nil {
 		return reply{}, err
 	}
