@@ -326,3 +326,44 @@ func TestAppViewOfHostWithoutResume(t *testing.T) {
 	key := read[struct{ Key string }](t, w.must(t, "", "POST", "/api/apps/"+app+"/tokens", `{}`, dana)).Key
 	is.Equal(w.do(t, "", "GET", "/api/apps/"+app+"/share?token="+key, "").status, 401)
 }
+
+// TestSharePageBesideOrigins: where apps have origins of their own, a visitor's page stays in the sandbox, and is refused at the app's origin.
+func TestSharePageBesideOrigins(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite, withAppOrigin)
+	app := sales(t, w, "Sales")
+	_, key := invited(t, w, app, `{}`)
+	a := w.must(t, "", "GET", "/api/apps/"+app+"/share?token="+key, "")
+	is.True(!strings.Contains(a.header.Get("Content-Security-Policy"), "allow-same-origin"))
+	base := baseIn(t, a)
+	is.Equal(w.do(t, "", "GET", base+"a.js", "").status, 200)
+	at, opened := newBrowser(t, w, "mia").open(t, baseURL+"/api/apps/"+app+"/view")
+	is.Equal(opened.status, 200)
+	token := strings.Split(base, "/")[6]
+	is.Equal(w.do(t, "", "GET", at+"a.js", "", "Cookie: __Host-view="+token).status, 401)
+}
+
+// TestAppOriginOfHost: a host's user views an app at its origin, for as long as the host says so.
+func TestAppOriginOfHost(t *testing.T) {
+	is := is.New(t)
+	h := &host{disabled: map[string]bool{}}
+	w := newWorld(t, dbtest.SQLite, h.configure, withAppOrigin, func(c *tenantcontent.Config) {
+		byHeader := c.Authenticate
+		c.Authenticate = func(r *http.Request) (actor.Actor, error) {
+			if who, err := r.Cookie("host"); err == nil {
+				r.Header.Set("X-User", who.Value)
+			}
+			return byHeader(r)
+		}
+	})
+	dana := "X-User: dana"
+	app := read[struct{ ID string }](t, w.must(t, "", "POST", "/api/apps", `{"type": "report", "name": "Sales"}`, dana)).ID
+	w.must(t, "", "PUT", "/api/apps/"+app+"/contents/index.html", "<p>", dana, "Content-Type: text/html")
+	b := newBrowser(t, w, "")
+	b.set(b.host(t, baseURL), "host", "dana")
+	at, a := b.open(t, baseURL+"/api/apps/"+app+"/view")
+	is.Equal(a.status, 200)
+	is.Equal(contextOf(t, a).User.Username, "dana")
+	is.Equal(b.get(t, at+"index.html").status, 200)
+	h.disabled["dana"] = true
+	is.Equal(b.get(t, at+"index.html").status, 401)
+}
