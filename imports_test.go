@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/matryer/is"
@@ -319,8 +320,14 @@ type source struct {
 // sources parses every Go file of the module. It runs no go list, whose answer the test cache would not know about.
 func sources(t *testing.T) []source {
 	t.Helper()
-	var all []source
-	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+	all, err := parsed()
+	is.New(t).NoErr(err)
+	return all
+}
+
+// parsed parses once: it takes a second with the race detector.
+var parsed = sync.OnceValues(func() (all []source, err error) {
+	err = filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
 		switch name := d.Name(); {
 		case err != nil:
 			return err
@@ -337,6 +344,5 @@ func sources(t *testing.T) []source {
 		all = append(all, source{path: slash, folder: path.Dir(slash), test: strings.HasSuffix(slash, "_test.go"), ast: f})
 		return nil
 	})
-	is.New(t).NoErr(err)
-	return all
-}
+	return all, err
+})

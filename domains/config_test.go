@@ -165,8 +165,8 @@ func TestNothingBehindTheMask(t *testing.T) {
 	none(put(`{"url": "x", "pin": "********"}`))
 }
 
-// TestTooMuchConfiguration: lists show all configurations of a tenant, so all together are bounded.
-func TestTooMuchConfiguration(t *testing.T) {
+// TestTooMuchConfigurationSize: lists show all configurations of a tenant, so all together are bounded.
+func TestTooMuchConfigurationSize(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
 		of := func(kib int) string { return `{"url": "` + strings.Repeat("x", kib<<10) + `"}` }

@@ -97,8 +97,8 @@ func TestPictureSize(t *testing.T) {
 	is.Equal(s.must(t, "nora", "GET", "/api/users/mia/avatar", "").body, picture)
 }
 
-// TestRanges reads parts of a file of three chunks over a connection.
-func TestRanges(t *testing.T) {
+// TestRangesSize reads parts of a file of three chunks over a connection.
+func TestRangesSize(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is := is.New(t)
 		s := stocked(t, open)

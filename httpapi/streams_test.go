@@ -168,8 +168,8 @@ func (w *world) fetch(t testing.TB, server *httptest.Server, method, target stri
 	return res, body, err
 }
 
-// TestLongList: the flat list of 30,000 colors is whole, and what the service holds of it meanwhile does not grow with it.
-func TestLongList(t *testing.T) {
+// TestLongListMemory: the flat list of 30,000 colors is whole, and what the service holds of it meanwhile does not grow with it.
+func TestLongListMemory(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is := is.New(t)
 		s := stocked(t, open)
