@@ -26,6 +26,7 @@ type Shown struct {
 	HasDraft          bool        // there is a draft; false for those who may not change the app, and for a draft
 	EditLock          drafts.Lock // of a draft, while somebody holds it; else the zero Lock
 	Held              bool        // the caller's credential holds EditLock
+	CanView           bool        // the caller may run it, also with a token that can only read
 	CanExport         bool        // the caller may export it; false for a draft
 	Favorite          bool        // the caller has marked the app, of a draft its app
 	Inside            bool        // the caller sees the insides: files as they are written, variables and shares
@@ -262,6 +263,12 @@ func sees(a actor.Actor, app App, grant shares.Grant) bool {
 	return PermissionsOf(a, app, grant).Write
 }
 
+// canView reports whether an actor may run an app, also with a token that can only read.
+func canView(a actor.Actor, app App, grant shares.Grant) bool {
+	a.ReadOnly = false
+	return PermissionsOf(a, app, grant).Run
+}
+
 // canExport reports whether an actor may export an app, which is for superusers, as all archives are.
 func canExport(a actor.Actor, app App) bool {
 	return a.Superuser && !a.ReadOnly && app.EditingID == nil
@@ -312,7 +319,7 @@ func (s *Service) showGranted(ctx context.Context, a actor.Actor, all []App, gra
 	for i, app := range all {
 		grant := grants[original(app)]
 		v := Shown{
-			App: app, Permissions: PermissionsOf(a, app, grant), CanExport: canExport(a, app), Favorite: favorites[originals[i]], Inside: inside(a, app, grant),
+			App: app, Permissions: PermissionsOf(a, app, grant), CanView: canView(a, app, grant), CanExport: canExport(a, app), Favorite: favorites[originals[i]], Inside: inside(a, app, grant),
 		}
 		if app.Lock.Lives(now) {
 			v.EditLock, v.Held = app.Lock, app.Lock.Holds(a, now)
@@ -502,7 +509,7 @@ func (s *Service) Create(ctx context.Context, in App) (Shown, error) {
 	if err := s.store.Insert(ctx, a.Tenant, app); err != nil {
 		return Shown{}, err
 	}
-	return Shown{App: app, Permissions: PermissionsOf(a, app, shares.Grant{}), CanExport: canExport(a, app), Inside: true}, nil
+	return Shown{App: app, Permissions: PermissionsOf(a, app, shares.Grant{}), CanView: canView(a, app, shares.Grant{}), CanExport: canExport(a, app), Inside: true}, nil
 }
 
 // Edit has the fields that an Update changes. A nil field stays as it is.

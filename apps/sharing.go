@@ -163,7 +163,7 @@ func (s *Service) sharing(ctx context.Context, id, principal string, do func(ctx
 
 // Sharing calls do with the id of an app that the caller may share, in a transaction in which nobody else changes or removes the app.
 // Errors: those of do; errs.NotFound; errs.Forbidden; errs.Invalid for a draft, and if roles has something else than ids of roles of
-// the app's manifest; errs.Unprocessable for a manifest that cannot be read.
+// the app's manifest; errs.Conflict for a manifest that cannot be read.
 func (s *Service) Sharing(ctx context.Context, id string, roles []string, do func(ctx context.Context, id string) error) error {
 	a, err := actor.From(ctx)
 	if err != nil {

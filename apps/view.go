@@ -29,7 +29,7 @@ type Viewed struct {
 
 // View returns an app, or a draft, as its pages are shown to the caller, who may run it. With a role, which the caller has or may
 // switch to, that is the only one. The entry page is the member entryPoint of the definition, else that of the manifest, else
-// index.html. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a role that the manifest does not have; errs.Unprocessable for
+// index.html. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a role that the manifest does not have; errs.Conflict for
 // a manifest that cannot be read.
 func (s *Service) View(ctx context.Context, id, role string) (Viewed, error) {
 	a, err := actor.From(ctx)
@@ -55,7 +55,7 @@ func (s *Service) View(ctx context.Context, id, role string) (Viewed, error) {
 }
 
 // ViewOfVisitor returns an app as its pages are shown to visitors whom the caller, who may share it, has invited, with those of some
-// roles that its manifest has. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft; errs.Unprocessable for a manifest that
+// roles that its manifest has. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft; errs.Conflict for a manifest that
 // cannot be read.
 func (s *Service) ViewOfVisitor(ctx context.Context, id string, roles []string) (Viewed, error) {
 	a, err := actor.From(ctx)
@@ -71,7 +71,7 @@ func (s *Service) ViewOfVisitor(ctx context.Context, id string, roles []string) 
 }
 
 // Declared returns what an app that the caller sees declares in its manifest, with the caller's roles. Errors: errs.NotFound;
-// errs.Unprocessable for a manifest that cannot be read.
+// errs.Conflict for a manifest that cannot be read.
 func (s *Service) Declared(ctx context.Context, id string) (Viewed, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -124,6 +124,7 @@ func (s *Service) open(ctx context.Context, a actor.Actor, id string) (App, shar
 	viewer := strings.Join(append([]string{id}, shares.Principals(a)...), "\x00")
 	o, err := s.opened.Get(a.Tenant, viewer, func() (o opened, err error) {
 		o.app, o.grant, err = s.find(ctx, a, id)
+		o.app = trimmed(o.app)
 		return o, err
 	})
 	if err != nil {
@@ -134,6 +135,28 @@ func (s *Service) open(ctx context.Context, a actor.Actor, id string) (App, shar
 	}
 	return o.app, o.grant, nil
 }
+
+// trimmed returns an app with no more than what its pages need: the rest may be long, and each viewer's is kept.
+func trimmed(app App) App {
+	var defn struct {
+		EntryPoint any `json:"entryPoint"`
+	}
+	var settings struct {
+		PassDatasets any `json:"passDatasets"`
+	}
+	_ = json.Unmarshal(app.Defn, &defn) // both are objects
+	_ = json.Unmarshal(app.Settings, &settings)
+	text, _ := defn.EntryPoint.(string)
+	defn.EntryPoint = text[:min(len(text), 2000)] // no file has a longer path
+	settings.PassDatasets = settings.PassDatasets == true
+	app.Defn, _ = json.Marshal(defn)
+	app.Settings, _ = json.Marshal(settings)
+	app.Sealed, app.Description = "", nil
+	return app
+}
+
+// Loadable reports whether pages of an app may load a file with a path: see ViewFile.
+func Loadable(path string) bool { return !private(path) }
 
 // private reports whether no page may load a file.
 func private(path string) bool {
@@ -196,7 +219,7 @@ const (
 	readingWait   = 10 * time.Second // how long others wait
 )
 
-// manifest returns the manifest of an app, the zero Manifest if it has none. Errors: errs.Unprocessable.
+// manifest returns the manifest of an app, the zero Manifest if it has none. Errors: errs.Conflict.
 func (s *Service) manifest(ctx context.Context, app App) (manifest.Manifest, error) {
 	for _, name := range manifest.Files() {
 		f, err := s.files.GetCached(ctx, app.Tenant, app.LibraryID, name)
@@ -234,7 +257,7 @@ func (s *Service) readManifest(ctx context.Context, app App, name string, f libr
 	}
 	var m manifestRead
 	if m.manifest, m.err = manifest.Read(name, raw); errs.CodeOf(m.err) == errs.Invalid {
-		m.err = errs.New(errs.Unprocessable, "%s", errs.MessageOf(m.err))
+		m.err = errs.New(errs.Conflict, "%s", errs.MessageOf(m.err))
 	}
 	s.manifests.Put(app.Tenant, name+"/"+f.ContentID, m, manifestBytes*len(raw))
 	return m.manifest, m.err

@@ -265,7 +265,7 @@ func (a *api) openAtOrigin(r *request, v apps.Viewed, query url.Values) (reply, 
 		if err != nil {
 			return reply{}, err
 		}
-		if err := a.Apps.CountView(r.Context(), v.App); err != nil {
+		if err := a.countView(r, v); err != nil {
 			return reply{}, err
 		}
 		to = url.Values{"path": {path}, "code": {a.viewTokens.MakeCode(claims, challenge, a.Now())}}

@@ -165,11 +165,10 @@ func (a *api) appLinks(v apps.Shown, one bool) hal.Links {
 	if v.Permissions.Share && v.EditingID == nil {
 		links.With("inf:app-tokens", self+"/tokens")
 	}
-	viewable := v.Permissions.Run && v.ContentModifiedAt != nil
-	if viewable && v.Permissions.Share && v.EditingID == nil {
+	if v.Permissions.Share && v.EditingID == nil {
 		links["share"] = hal.Link{Href: self + "/share?token={token}", Templated: true}
 	}
-	if viewable {
+	if v.CanView {
 		links["inf:print"] = hal.Link{All: []hal.Link{{Href: self + "/view?print=portrait"}, {Href: self + "/view?print=landscape"}}}
 	}
 	if v.Permissions.Edit {
@@ -192,7 +191,7 @@ func (a *api) appLinks(v apps.Shown, one bool) hal.Links {
 	if v.Permissions.Write {
 		links["inf:app-environment-var"] = hal.Link{Href: self + "/environment/{key}", Templated: true}
 	}
-	if viewable {
+	if v.CanView {
 		links.With("inf:entrypoint", self+"/view")
 	}
 	switch {

@@ -51,7 +51,7 @@ func (a *api) listAppTokens(r *request) (reply, error) {
 
 // createAppToken serves POST /api/apps/{id}/tokens {roles, notes, expiresAt, restrict, cidr}: 201 and the token with its key, which
 // cannot be read again; data has the roles. 400 for a role that the app's manifest does not have, and for a draft; 403 without the
-// permission share, and for a caller with a token; 404; 422 for a manifest that cannot be read.
+// permission share, and for a caller with a token; 404; 409 for a manifest that cannot be read.
 func (a *api) createAppToken(r *request) (reply, error) {
 	in, err := decode[struct {
 		Type      *string          `json:"type"`

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
+	"html"
 	"io"
 	"mime"
 	"net/http"
@@ -20,6 +22,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/apps/manifest"
 	"github.com/tenantcontent/tenantcontent/apps/view"
+	"github.com/tenantcontent/tenantcontent/blobs"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/internal/uuids"
@@ -171,7 +174,7 @@ func (a *api) callerOf(r *request, route *Route) (actor.Actor, error) {
 	}
 	refused := errs.New(errs.Unauthenticated, "The link to the app's files is not valid: open the app again.")
 	id, ok := uuids.Parse(r.param("id"))
-	if !ok || !claims.For(claims.Tenant, id) {
+	if !ok || claims.App != id {
 		return actor.Actor{}, refused
 	}
 	who, err := a.viewerOf(r, claims)
@@ -188,8 +191,8 @@ func (a *api) callerOf(r *request, route *Route) (actor.Actor, error) {
 
 // getAppView serves GET /api/apps/{id}/view: 200 and the entry page of an app, with the base and the context of a viewer in it, for
 // those who may run the app. With role= it is shown as that role of the manifest alone, to those who have it or may change the app;
-// with print=portrait or print=landscape it is printed on such sheets. 404, also without an entry page; 403; 422 for a manifest that
-// cannot be read.
+// with print=portrait or print=landscape it is printed on such sheets. An app without an entry page has one that says what to do. 303 to
+// the app's own origin if it has one; 404; 403; 409 for a manifest that cannot be read.
 func (a *api) getAppView(r *request) (reply, error) {
 	if originOf(r.Context()) != nil {
 		return a.visitedPage(r, libraries.File{}, nil)
@@ -214,20 +217,41 @@ func (a *api) getAppView(r *request) (reply, error) {
 		_ = content.Close()
 		return a.openAtOrigin(r, v, query)
 	}
-	if err := a.Apps.CountView(r.Context(), v.App); err != nil {
+	if err := a.countView(r, v); err != nil {
 		_ = content.Close()
 		return reply{}, err
 	}
 	return a.appPage(r, v, query.Get("role"), print, f, content)
 }
 
+// countView counts that a page is opened, not that somebody asks whether it is there.
+func (a *api) countView(r *request, v apps.Viewed) error {
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	return a.Apps.CountView(r.Context(), v.App)
+}
+
+// entryPage returns the page that opens with an app. Where there is none it is one that says what to do.
 func (a *api) entryPage(ctx context.Context, v apps.Viewed) (libraries.File, io.ReadSeekCloser, error) {
 	f, content, err := a.Apps.ViewFile(ctx, v.ID, v.Entry)
-	if errs.CodeOf(err) == errs.NotFound {
-		err = errs.New(errs.NotFound, "The app has no page %s: add the file, or name another one as entryPoint in the manifest.", v.Entry)
+	if errs.CodeOf(err) != errs.NotFound {
+		return f, content, err
 	}
-	return f, content, err
+	missing := "There is no file <code>%s</code>: add it, or name another one as <code>entryPoint</code> in the manifest."
+	if !apps.Loadable(v.Entry) {
+		missing = "Pages cannot be at <code>%s</code>, which is closed to browsers: name another one as <code>entryPoint</code> in the manifest."
+	}
+	text := fmt.Sprintf("<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>No page</title></head><body><h1>This app has no page yet</h1><p>"+
+		missing+"</p></body></html>", html.EscapeString(v.Entry))
+	return libraries.File{Path: "index.html", ContentType: "text/html", Size: int64(len(text))}, unread{strings.NewReader(text)}, nil
 }
+
+// unread is a page that is no file.
+type unread struct{ *strings.Reader }
+
+// Close implements io.Closer.
+func (unread) Close() error { return nil }
 
 // appContext is what a page finds in window.informer.
 type appContext struct {
@@ -286,11 +310,11 @@ func (a *api) appPage(r *request, v apps.Viewed, role string, print view.Orienta
 		}
 	}
 	header := map[string]string{"Content-Type": pageType(f.ContentType)}
-	if own == nil {
-		header = view.Headers(pageType(f.ContentType), view.Policy(root, ""), r.token == "")
+	if own == nil && r.token == "" { // else they are set
+		header = view.Headers(pageType(f.ContentType), view.Policy(root, ""), true)
 	}
 	header["Vary"] = "Accept, Sec-Fetch-Mode"
-	return reply{status: http.StatusOK, header: header, stream: func(w io.Writer) error {
+	return reply{status: http.StatusOK, header: header, holds: min(f.Size, blobs.ChunkSize), stream: func(w io.Writer) error {
 		defer func() { _ = content.Close() }()
 		return view.Inject(content, w, base, data, print)
 	}}, nil
@@ -429,7 +453,7 @@ func visitsPage(h http.Header) bool {
 }
 
 // callFromAppView serves GET /api/apps/{id}/view/api/{path}: what GET /api/{path} answers to the caller, if the manifest of the app
-// allows that call. 403 if it does not, and for an answer that is a redirect; 404; 422 for a manifest that cannot be read.
+// allows that call. 403 if it does not, and for an answer that is a redirect; 404; 409 for a manifest that cannot be read.
 func (a *api) callFromAppView(r *request) (reply, error) {
 	if r.token != "" { // it belongs behind view/-/
 		return reply{}, errs.New(errs.NotFound, "There is no such route.")
@@ -473,7 +497,7 @@ type roleBody struct {
 }
 
 // getAppRoles serves GET /api/apps/{id}/roles: 200 and {roles: [{id, name, description, assigned}], switchRoles}, the roles of the
-// manifest, which of them the caller has, and whether the caller may view the app as another one. 404; 422 for a manifest that cannot
+// manifest, which of them the caller has, and whether the caller may view the app as another one. 404; 409 for a manifest that cannot
 // be read.
 func (a *api) getAppRoles(r *request) (reply, error) {
 	v, err := a.Apps.Declared(r.Context(), r.param("id"))
@@ -509,7 +533,7 @@ type needBody struct {
 }
 
 // getAppDataAccess serves GET /api/apps/{id}/data-access: 200 and {access: [{methods, path, description}], datasets: [{alias,
-// description, datasetId}]}, the calls that the app's manifest allows and the datasets that it asks for; 404; 422 for a manifest that
+// description, datasetId}]}, the calls that the app's manifest allows and the datasets that it asks for; 404; 409 for a manifest that
 // cannot be read.
 func (a *api) getAppDataAccess(r *request) (reply, error) {
 	v, err := a.Apps.Declared(r.Context(), r.param("id"))

@@ -16,7 +16,7 @@ import (
 // key of a token of the app. The page is as below view, with no user and the token's roles; its files and calls, GET alone, are
 // those of the user who has made the token, for as long as that user may share the app. With print=portrait or print=landscape it is
 // printed on such sheets. The same 401 without a token, for one that is not of this app, has expired or was revoked, and for an
-// app that is not there; 404 without an entry page; 422 for a manifest that cannot be read.
+// app that is not there; 409 for a manifest that cannot be read.
 func (a *api) getAppSharePage(r *request) (reply, error) {
 	print, err := orientation(r)
 	if err != nil {

@@ -36,7 +36,7 @@ type appData struct {
 // CreateAppToken creates a token that shows an app to visitors as if they had some roles of its manifest, and returns it with its
 // credential, which cannot be read again. It is for those who may share the app. It lives as long as it, the app and its creator
 // do, and is refused while the creator may not share the app. A caller with a token cannot make one. Errors: errs.NotFound;
-// errs.Forbidden; errs.Invalid naming the field, also for an unknown role and for a draft; errs.Unprocessable for a manifest that
+// errs.Forbidden; errs.Invalid naming the field, also for an unknown role and for a draft; errs.Conflict for a manifest that
 // cannot be read.
 func (s *Service) CreateAppToken(ctx context.Context, app string, n NewToken, roles []string) (t Token, credential string, err error) {
 	a, err := actor.From(ctx)
