@@ -56,7 +56,7 @@ var noUsernames = map[string]string{
 	"tc_entities":         "kind id name label search slug description data editing_id source source_id",
 	"tc_feed":             "activity_id",
 	"tc_library_contents": "id sha256",
-	"tc_library_files":    "library_id path folded content_id content_type sha256",
+	"tc_library_files":    "kind library_id path folded content_id content_type sha256",
 	"tc_library_released": "content_id library_id",
 	"tc_login_networks":   "network",
 	"tc_memberships":      "team_id",

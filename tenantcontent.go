@@ -227,16 +227,19 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	})
 	app.Downloads = downloads.New(downloads.Options{Store: filestore.Downloads(c.DB), Blobs: blobs, Now: c.Now, NewID: c.NewID})
 	others := append(app.Principals.Unchecked().Types(), app.AIInstructions.Unchecked().Type())
-	libraryFiles := libraries.New(libraries.Options{
-		Store: librarystore.New(c.DB).Notify(shown.Bump), Changes: shown.Of, Blobs: blobs, Limit: c.MaxUpload, Now: c.Now, NewID: c.NewID,
-	})
+	filesOf := func(kind entity.Kind) *libraries.Files {
+		return libraries.New(libraries.Options{
+			Store: librarystore.New(c.DB, kind).Notify(shown.Bump), Changes: shown.Of, Blobs: blobs, Limit: c.MaxUpload, Now: c.Now, NewID: c.NewID,
+		})
+	}
+	libraryFiles := filesOf(content.Library)
 	app.Apps = apps.New(apps.Options{
-		Store: appstore.New(c.DB).Notify(shown.Bump), Changes: shown.Of, Files: libraryFiles, MaxFile: c.MaxAppFile, Directory: directory, Keys: keys, Licensed: app.Tenants.Unchecked().Licensed,
+		Store: appstore.New(c.DB).Notify(shown.Bump), Changes: shown.Of, Files: filesOf(apps.Kind), MaxFile: c.MaxAppFile, Directory: directory, Keys: keys, Licensed: app.Tenants.Unchecked().Licensed,
 		Registry: app.registry, CanonicalName: app.Principals.Unchecked().CanonicalName, Now: c.Now, NewID: c.NewID,
 	})
 	appType := app.Apps.Unchecked().Type()
 	app.Content = content.New(content.Options{
-		Store: contentstore.New(c.DB), Files: libraryFiles, Directory: directory, Registry: app.registry,
+		Store: contentstore.New(c.DB), Files: libraryFiles, Reserved: app.Apps.Unchecked().Libraries, Directory: directory, Registry: app.registry,
 		Others: replaced(slices.Concat(others, []entity.Type{appType}), c.Entities), CanonicalName: app.Principals.Unchecked().CanonicalName,
 		Now: c.Now, NewID: c.NewID,
 	})

@@ -181,6 +181,8 @@ type Store interface {
 	LockSome(ctx context.Context, tenant string, ids []string) ([]App, error)
 	// Using returns the ids of the apps, drafts and deleted ones too, that have one of some tags or use one of some datasets, ordered.
 	Using(ctx context.Context, tenant string, tags, datasets []string) ([]string, error)
+	// Libraries returns which of some ids are those of libraries of apps, drafts and deleted apps.
+	Libraries(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
 	// Slugs returns the apps, but drafts and deleted ones, that have one of some owners and slugs, without Defn.
 	Slugs(ctx context.Context, tenant string, at []Lookup) ([]App, error)
 	// PutAll adds apps with one statement, or overwrites those whose ids exist, all but CreatedAt, EditingID, LibraryID, Lock, Base,

@@ -70,7 +70,7 @@ func (w *world) service(t testing.TB, db *bun.DB) *apps.Service {
 	is.New(t).NoErr(err)
 	return apps.New(apps.Options{
 		Store:   bunstore.New(db),
-		Files:   libraries.New(libraries.Options{Store: librarystore.New(db), Blobs: blobstore.New(db), Limit: 1 << 20, Now: clock}),
+		Files:   libraries.New(libraries.Options{Store: librarystore.New(db, apps.Kind), Blobs: blobstore.New(db), Limit: 1 << 20, Now: clock}),
 		MaxFile: 100, Directory: people{"jo", "mia", "al", team}, Keys: keys,
 		Licensed: func(context.Context, string, string) (bool, error) { return w.licensed, nil },
 		CanonicalName: func(_ context.Context, _, name string) (string, error) {

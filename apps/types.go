@@ -83,6 +83,11 @@ func (s *Service) dependents(ctx context.Context, tenant string, kind entity.Kin
 // FlushAll writes the counted views of apps of every tenant.
 func (u Unchecked) FlushAll(ctx context.Context) error { return u.s.views.FlushAll(ctx) }
 
+// Libraries returns which of some ids are those of libraries of apps, drafts and deleted apps.
+func (u Unchecked) Libraries(ctx context.Context, tenant string, ids []string) (map[string]bool, error) {
+	return u.s.store.Libraries(ctx, tenant, ids)
+}
+
 // lockAlive is LockSome without deleted apps.
 func (s *Service) lockAlive(ctx context.Context, tenant string, ids []string) ([]App, error) {
 	all, err := s.store.LockSome(ctx, tenant, ids)

@@ -164,6 +164,7 @@ type Service struct {
 	canonicalName func(ctx context.Context, tenant, name string) (string, error)
 	others        []entity.Type
 	registry      *entity.Registry
+	reserved      func(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
 	now           func() time.Time
 	newID         func() string
 }
@@ -178,6 +179,9 @@ type Options struct {
 	Others []entity.Type
 	// Registry is told of deleted entities; nil for none, when nothing belongs to them.
 	Registry *entity.Registry
+	// Reserved returns which of some ids are those of libraries that belong to something else, such as an app: no import brings a
+	// library with one of them. nil: none are.
+	Reserved func(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
 	// CanonicalName returns the exact name of the user who is meant by the owner in a natural id, or the name as it is; nil: only
 	// exact names are found.
 	CanonicalName func(ctx context.Context, tenant, name string) (string, error)
@@ -194,7 +198,8 @@ func New(o Options) *Service {
 		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
 	}
 	return &Service{
-		store: o.Store, files: o.Files, directory: o.Directory, canonicalName: o.CanonicalName, others: o.Others, registry: o.Registry, now: o.Now, newID: o.NewID,
+		store: o.Store, files: o.Files, directory: o.Directory, canonicalName: o.CanonicalName, others: o.Others, registry: o.Registry,
+		reserved: o.Reserved, now: o.Now, newID: o.NewID,
 	}
 }
 

@@ -62,7 +62,7 @@ var friday = time.Date(2026, 11, 20, 20, 31, 0, 0, time.UTC)
 
 // inLibraries keeps files of at most 3 MiB.
 func inLibraries(db *bun.DB) *libraries.Files {
-	return libraries.New(libraries.Options{Store: librarystore.New(db), Blobs: blobstore.New(db), Limit: 3 << 20, Now: func() time.Time { return friday }})
+	return libraries.New(libraries.Options{Store: librarystore.New(db, content.Library), Blobs: blobstore.New(db), Limit: 3 << 20, Now: func() time.Time { return friday }})
 }
 
 // jo is a designer of acme.
@@ -478,7 +478,7 @@ func TestFileTransferer(t *testing.T) {
 		is.NoErr(s.DeleteFile(jo(t), lib, "big"))
 		is.NoErr(s.Delete(jo(t), "library", lib))
 		at := friday
-		later := libraries.New(libraries.Options{Store: librarystore.New(db), Blobs: blobstore.New(db), Now: func() time.Time { return at }})
+		later := libraries.New(libraries.Options{Store: librarystore.New(db, content.Library), Blobs: blobstore.New(db), Now: func() time.Time { return at }})
 		for _, tenant := range []string{"acme", "evil"} { // no bytes are left, of the failed ones neither
 			for range 2 {
 				at = at.Add(time.Hour)

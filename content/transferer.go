@@ -94,15 +94,33 @@ func (s *Service) some(kind entity.Kind) transfer.Some[Entity] {
 }
 
 // heads locks the given entities that exist. It returns errs.Conflict for the id of a draft, but not in a deploy from another
-// tenant, whose caller is not told of drafts.
+// tenant, whose caller is not told of drafts, and for a library with the id of an app's.
 func (s *Service) heads(ctx context.Context, tenant string, kind entity.Kind, all []Entity, l entity.ImportOptions) ([]Entity, error) {
-	there, err := s.store.LockSome(ctx, tenant, kind, transfer.IDs(all, func(e Entity) string { return e.ID }))
+	ids := transfer.IDs(all, func(e Entity) string { return e.ID })
+	if err := s.unreserved(ctx, tenant, kind, ids); err != nil {
+		return nil, err
+	}
+	there, err := s.store.LockSome(ctx, tenant, kind, ids)
 	for _, e := range there {
 		if e.EditingID != nil && !l.CrossTenant {
 			return nil, errs.New(errs.Conflict, "%s %s: this id belongs to a draft.", kind, e.ID)
 		}
 	}
 	return there, err
+}
+
+// unreserved returns errs.Conflict for libraries with ids of Options.Reserved.
+func (s *Service) unreserved(ctx context.Context, tenant string, kind entity.Kind, ids []string) error {
+	if kind != Library || s.reserved == nil {
+		return nil
+	}
+	reserved, err := s.reserved(ctx, tenant, ids)
+	for _, id := range ids {
+		if reserved[id] {
+			return errs.New(errs.Conflict, "%s %s: this id belongs to the library of an app: import it with another id.", kind, id)
+		}
+	}
+	return err
 }
 
 // taken returns the ids of the entities with some natural ids by these.

@@ -106,7 +106,7 @@ var unmarked = map[string]string{
 	"tc_entities":         "kind id label search slug owner_id data editing_id",
 	"tc_feed":             "activity_id username",
 	"tc_library_contents": "id sha256",
-	"tc_library_files":    "library_id path folded content_id content_type",
+	"tc_library_files":    "kind library_id path folded content_id content_type",
 	"tc_library_released": "content_id library_id",
 	"tc_login_networks":   "username network",
 	"tc_memberships":      "team_id username",

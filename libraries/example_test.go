@@ -31,7 +31,7 @@ func Example() {
 	check(err)
 
 	// Files does not ask who calls: its callers lock the library and check rights in the transaction that names the file.
-	l := libraries.New(libraries.Options{Store: bunstore.New(db), Blobs: blobstore.New(db)})
+	l := libraries.New(libraries.Options{Store: bunstore.New(db, "library"), Blobs: blobstore.New(db)})
 	lock := func(context.Context) error { return nil }
 	first, err := l.Put(ctx, "acme", "site", "index.html", "", strings.NewReader("<h1>Hello</h1>"), lock)
 	check(err)

@@ -48,7 +48,7 @@ func (c *clock) add(d time.Duration) {
 func each(t *testing.T, test func(t *testing.T, db *bun.DB, l *libraries.Files, at *clock)) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		db, at := open(t), &clock{at: time.Date(2026, 11, 20, 20, 31, 0, 0, time.UTC)}
-		test(t, db, libraries.New(libraries.Options{Store: bunstore.New(db), Blobs: blobstore.New(db), Limit: 3 << 20, Now: at.now}), at)
+		test(t, db, libraries.New(libraries.Options{Store: bunstore.New(db, "library"), Blobs: blobstore.New(db), Limit: 3 << 20, Now: at.now}), at)
 	})
 }
 
@@ -227,7 +227,7 @@ func (u *unanswered) InTx(ctx context.Context, fn func(context.Context) error) e
 // TestUnansweredPut: a file whose naming was committed keeps its bytes, though Put returns an error.
 func TestUnansweredPut(t *testing.T) {
 	each(t, func(t *testing.T, db *bun.DB, _ *libraries.Files, at *clock) {
-		is, s := is.New(t), &unanswered{Store: bunstore.New(db)}
+		is, s := is.New(t), &unanswered{Store: bunstore.New(db, "library")}
 		l := libraries.New(libraries.Options{Store: s, Blobs: blobstore.New(db), Now: at.now})
 		put(t, l, "l", "a", "old")
 		for _, text := range []string{"new", strings.Repeat("large ", 1<<18)} {
@@ -334,7 +334,7 @@ func TestOpenReplaced(t *testing.T) {
 	each(t, func(t *testing.T, db *bun.DB, l *libraries.Files, at *clock) {
 		is, store := is.New(t), blobstore.New(db)
 		old := put(t, l, "l", "a", "old")
-		opening := libraries.New(libraries.Options{Store: bunstore.New(db), Now: at.now, Blobs: hooked{store, func(id string) {
+		opening := libraries.New(libraries.Options{Store: bunstore.New(db, "library"), Now: at.now, Blobs: hooked{store, func(id string) {
 			if id == old.ContentID {
 				put(t, l, "l", "a", "new")
 				is.NoErr(store.Delete(t.Context(), "acme", id))
@@ -392,7 +392,7 @@ func TestPutsAtOnce(t *testing.T) {
 // of them that put several in different order.
 func TestPutWaitsForNoDigest(t *testing.T) {
 	is, db := is.New(t), dbtest.Postgres(t)
-	l := libraries.New(libraries.Options{Store: bunstore.New(db), Blobs: blobstore.New(db)})
+	l := libraries.New(libraries.Options{Store: bunstore.New(db, "library"), Blobs: blobstore.New(db)})
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second) // less than a statement waits for a lock
 	defer cancel()
 	in := func(ctx context.Context, library, path string) {
@@ -505,8 +505,8 @@ func TestOpenCached(t *testing.T) {
 		is, db := is.New(t), open(t)
 		var changes cache.Counter
 		bytes := &countingBlobs{Store: blobstore.New(db)}
-		here := libraries.New(libraries.Options{Store: bunstore.New(db).Notify(changes.Bump), Changes: changes.Of, Blobs: bytes})
-		other := libraries.New(libraries.Options{Store: bunstore.New(db), Blobs: bytes})
+		here := libraries.New(libraries.Options{Store: bunstore.New(db, "library").Notify(changes.Bump), Changes: changes.Of, Blobs: bytes})
+		other := libraries.New(libraries.Options{Store: bunstore.New(db, "library"), Blobs: bytes})
 		text := func(library, path string) string {
 			f, r, err := here.OpenCached(t.Context(), "acme", library, path)
 			if errs.CodeOf(err) == errs.NotFound {

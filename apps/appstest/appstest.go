@@ -469,6 +469,9 @@ func testIsolation(t *testing.T, s apps.Store) {
 			t.Errorf("%s finds another tenant's app", what)
 		}
 	}
+	libraries, err := s.Libraries(ctx, "evil", []string{newApp(1, "").LibraryID})
+	is.NoErr(err)
+	is.Equal(len(libraries), 0)
 	all, err := s.IDs(ctx, "evil")
 	is.NoErr(err)
 	is.Equal(len(all), 0)

@@ -40,6 +40,10 @@ func testSome(t *testing.T, s apps.Store) {
 		is.Equal(ids(all), numbered(1, 2, 3))
 		is.Equal(len(all[0].Defn) > 0, name == "Some")
 	}
+	library := func(n int) string { return newApp(n, "").LibraryID }
+	libraries, err := s.Libraries(ctx, "acme", []string{library(1), library(2), library(3), library(7)})
+	is.NoErr(err)
+	is.Equal(libraries, map[string]bool{library(1): true, library(2): true, library(3): true})
 	none, err := s.Slugs(ctx, "acme", nil)
 	is.NoErr(err)
 	is.Equal(len(none), 0)

@@ -69,6 +69,18 @@ func (s *Store) Using(ctx context.Context, tenant string, tags, datasets []strin
 // rowSize is about what a row has beside its long texts.
 const rowSize = 1 << 10
 
+// Libraries implements apps.Store.
+func (s *Store) Libraries(ctx context.Context, tenant string, ids []string) (map[string]bool, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, `SELECT library_id FROM tc_apps WHERE tenant_id = $1 AND library_id IN `+c.Among(2, 1), tenant, bunx.Keys(ids))
+	found, err := bunx.Scan(rows, err, text)
+	all := make(map[string]bool, len(found))
+	for _, id := range found {
+		all[id] = true
+	}
+	return all, bunx.Err(err, noun)
+}
+
 // Slugs implements apps.Store.
 func (s *Store) Slugs(ctx context.Context, tenant string, at []apps.Lookup) ([]apps.App, error) {
 	if len(at) == 0 {

@@ -60,3 +60,34 @@ func write(t *testing.T, db *bun.DB, tenant, query string, args ...any) {
 	})
 	is.New(t).NoErr(err)
 }
+
+// TestLibraryKinds: the files of libraries that apps and drafts have become those of apps, also with row-level security on.
+func TestLibraryKinds(t *testing.T) {
+	each(t, func(t *testing.T, url string) {
+		is, db := is.New(t), open(t, url)
+		is.NoErr(migrations.RunBefore(t.Context(), db, "0023"))
+		if _, c := bunx.For(t.Context(), db, ""); c.Postgres() {
+			_, err := migrations.EnableRowLevelSecurity(t.Context(), db)
+			is.NoErr(err)
+		}
+		const at = `'2026-11-01 00:00:00.000000Z'`
+		for _, tenant := range []string{"acme", "evil"} {
+			write(t, db, tenant, `INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at) VALUES ($1, 'x', '{}', 'x', `+at+`, `+at+`)`, tenant)
+			for _, library := range []string{"of-app", "own"} {
+				write(t, db, tenant, `INSERT INTO tc_library_files (tenant_id, library_id, path, folded, content_id, size, content_type, sha256, created_at, updated_at)
+					VALUES ($1, $2, 'a', 'a', 'c', 7, 'text/plain', 'd', `+at+`, `+at+`)`, tenant, library)
+			}
+			write(t, db, tenant, `INSERT INTO tc_apps (tenant_id, id, type, name, label, search, owner_id, defn, settings, library_id, shared, is_managed, datasets, tags,
+				created_at, updated_at) VALUES ($1, 'a', 'report', 'x', 'x', 'x', 'jo', '{}', '{}', 'of-app', false, false, '[]', '[]', `+at+`, `+at+`)`, tenant)
+		}
+		is.NoErr(migrations.Run(t.Context(), db))
+		for _, tenant := range []string{"acme", "evil"} {
+			ctx, c := bunx.For(t.Context(), db, tenant)
+			for library, kind := range map[string]string{"of-app": "app", "own": "library"} {
+				var got string
+				is.NoErr(c.Row(ctx, `SELECT kind FROM tc_library_files WHERE tenant_id = $1 AND library_id = $2 AND sha256 = 'd' AND size = 7`, tenant, library).Scan(&got))
+				is.Equal(got, kind)
+			}
+		}
+	})
+}

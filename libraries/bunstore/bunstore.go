@@ -9,6 +9,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
@@ -20,11 +21,13 @@ import (
 // Store implements libraries.Store.
 type Store struct {
 	db      *bun.DB
+	kind    string
 	changed func(tenant string)
 }
 
-// New returns a Store. The tables must be there: see tenantcontent.Migrate.
-func New(db *bun.DB) *Store { return &Store{db: db} }
+// New returns a Store of the libraries of a kind, such as those of apps. Libraries of two kinds may have the same id: neither kind's
+// Store reaches the files of the other. All kinds share the contents. The tables must be there: see tenantcontent.Migrate.
+func New(db *bun.DB, kind entity.Kind) *Store { return &Store{db: db, kind: string(kind)} }
 
 // Notify makes the store call changed after each commit that changes the files of a library.
 func (s *Store) Notify(changed func(tenant string)) *Store {
@@ -44,13 +47,14 @@ func (s *Store) write(ctx context.Context, tenant string, fn func(ctx context.Co
 
 // file is a row of tc_library_files.
 type file struct {
-	tenant, library string
+	tenant, kind, library string
 	libraries.File
 }
 
 // table has the columns of a file. Whoever reads knows the tenant and the library.
 var table = bunx.NewTable("tc_library_files", "f", []bunx.Column[file]{
 	{Name: "tenant_id", Key: true, Value: func(f *file) any { return f.tenant }},
+	{Name: "kind", Key: true, Value: func(f *file) any { return f.kind }},
 	{Name: "library_id", Key: true, Value: func(f *file) any { return f.library }},
 	{Name: "path", Key: true, Field: func(f *file) any { return &f.Path }},
 	{Name: "folded", Once: true, Value: func(f *file) any { return fold.Text(f.Path) }},
@@ -76,8 +80,8 @@ func scan(from interface{ Scan(...any) error }) (libraries.File, error) {
 }
 
 var (
-	selectOne = table.Select(`WHERE tenant_id = $1 AND library_id = $2 AND path = $3`)
-	selectAll = table.Select(`WHERE tenant_id = $1 AND library_id = $2 ORDER BY path`)
+	selectOne = table.Select(`WHERE tenant_id = $1 AND kind = $2 AND library_id = $3 AND path = $4`)
+	selectAll = table.Select(`WHERE tenant_id = $1 AND kind = $2 AND library_id = $3 ORDER BY path`)
 )
 
 // InTx implements libraries.Store.
@@ -88,7 +92,7 @@ func (s *Store) InTx(ctx context.Context, fn func(context.Context) error) error 
 // File implements libraries.Store.
 func (s *Store) File(ctx context.Context, tenant, library, path string) (libraries.File, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	f, err := scan(c.Row(ctx, selectOne, tenant, library, path))
+	f, err := scan(c.Row(ctx, selectOne, tenant, s.kind, library, path))
 	if err != nil {
 		return libraries.File{}, bunx.Err(err, "File")
 	}
@@ -98,7 +102,7 @@ func (s *Store) File(ctx context.Context, tenant, library, path string) (librari
 // Page implements libraries.Store.
 func (s *Store) Page(ctx context.Context, tenant, library string, q paging.Query) (paging.Page[libraries.File], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows := table.Rows(c).Where("f.tenant_id = ?", tenant).Where("f.library_id = ?", library)
+	rows := table.Rows(c).Where("f.tenant_id = ?", tenant).Where("f.kind = ?", s.kind).Where("f.library_id = ?", library)
 	page, err := bunx.Page(ctx, rows, list, func(r file) string { return r.Path }, q)
 	return paging.Map(page, func(r file) libraries.File { return r.File }), err
 }
@@ -106,7 +110,7 @@ func (s *Store) Page(ctx context.Context, tenant, library string, q paging.Query
 // All implements libraries.Store.
 func (s *Store) All(ctx context.Context, tenant, library string) ([]libraries.File, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, selectAll, tenant, library)
+	rows, err := c.Rows(ctx, selectAll, tenant, s.kind, library)
 	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (libraries.File, error) { return scan(rows) })
 	return all, bunx.Err(err, "File")
 }
@@ -114,7 +118,7 @@ func (s *Store) All(ctx context.Context, tenant, library string) ([]libraries.Fi
 // Put implements libraries.Store.
 func (s *Store) Put(ctx context.Context, tenant, library string, f libraries.File) (libraries.File, error) {
 	err := s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
-		replaced, err := clash(ctx, c, tenant, library, f.Path)
+		replaced, err := clash(ctx, c, tenant, s.kind, library, f.Path)
 		if err != nil {
 			return err
 		}
@@ -129,7 +133,7 @@ func (s *Store) Put(ctx context.Context, tenant, library string, f libraries.Fil
 		if replaced != nil {
 			f.CreatedAt = replaced.CreatedAt
 		}
-		_, err = table.Insert(ctx, c, table.OnConflict, file{tenant, library, f})
+		_, err = table.Insert(ctx, c, table.OnConflict, file{tenant, s.kind, library, f})
 		return bunx.Err(err, "File")
 	})
 	if err != nil {
@@ -148,7 +152,7 @@ func check(ctx context.Context, f *libraries.File) error {
 
 // clash returns the file that a new one replaces, nil for none, and refuses paths that no folder on a disk could hold side by
 // side.
-func clash(ctx context.Context, c bunx.Conn, tenant, library, path string) (replaced *libraries.File, err error) {
+func clash(ctx context.Context, c bunx.Conn, tenant, kind, library, path string) (replaced *libraries.File, err error) {
 	folded := fold.Text(path)
 	near := []string{folded} // the path and the folders it goes through
 	for i, r := range folded {
@@ -157,10 +161,10 @@ func clash(ctx context.Context, c bunx.Conn, tenant, library, path string) (repl
 		}
 	}
 	n := len(near)
-	rows, err := c.Rows(ctx, `SELECT path, folded, content_id, content_type, created_at FROM tc_library_files WHERE tenant_id = $1 AND library_id = $2
-		AND folded IN `+bunx.In(5, n)+` UNION ALL SELECT * FROM (SELECT path, folded, content_id, content_type, created_at FROM tc_library_files
-		WHERE tenant_id = $1 AND library_id = $2 AND folded > $3 AND folded < $4 LIMIT 1) below`,
-		bunx.Args(near, tenant, library, folded+"/", folded+"0")...) // 0 comes after /
+	rows, err := c.Rows(ctx, `SELECT path, folded, content_id, content_type, created_at FROM tc_library_files WHERE tenant_id = $1 AND kind = $2 AND library_id = $3
+		AND folded IN `+bunx.In(6, n)+` UNION ALL SELECT * FROM (SELECT path, folded, content_id, content_type, created_at FROM tc_library_files
+		WHERE tenant_id = $1 AND kind = $2 AND library_id = $3 AND folded > $4 AND folded < $5 LIMIT 1) below`,
+		bunx.Args(near, tenant, kind, library, folded+"/", folded+"0")...) // 0 comes after /
 	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
 		var other libraries.File
 		var otherFolded string
@@ -187,8 +191,8 @@ func clash(ctx context.Context, c bunx.Conn, tenant, library, path string) (repl
 func (s *Store) Delete(ctx context.Context, tenant, library, path string, at time.Time) error {
 	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		var f libraries.File
-		err := c.One(ctx, "File", `DELETE FROM tc_library_files WHERE tenant_id = $1 AND library_id = $2 AND path = $3
-			RETURNING content_id, content_type`, []any{tenant, library, path}, &f.ContentID, &f.ContentType)
+		err := c.One(ctx, "File", `DELETE FROM tc_library_files WHERE tenant_id = $1 AND kind = $2 AND library_id = $3 AND path = $4
+			RETURNING content_id, content_type`, []any{tenant, s.kind, library, path}, &f.ContentID, &f.ContentType)
 		if err != nil {
 			return err
 		}
@@ -203,10 +207,10 @@ func (s *Store) Delete(ctx context.Context, tenant, library, path string, at tim
 func (s *Store) Remove(ctx context.Context, tenant string, all []string, at time.Time) error {
 	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx, `INSERT INTO tc_library_released (tenant_id, content_id, library_id, released_at)
-			SELECT DISTINCT tenant_id, content_id, library_id, `+instant(c)+` FROM tc_library_files WHERE tenant_id = $1 AND library_id IN `+c.Among(2, 1)+
-			overwriteRelease, tenant, bunx.Keys(all), bunx.At(at))
+			SELECT DISTINCT tenant_id, content_id, library_id, `+instant(c)+` FROM tc_library_files WHERE tenant_id = $1 AND kind = $4 AND library_id IN `+c.Among(2, 1)+
+			overwriteRelease, tenant, bunx.Keys(all), bunx.At(at), s.kind)
 		if err == nil {
-			_, err = c.Exec(ctx, `DELETE FROM tc_library_files WHERE tenant_id = $1 AND library_id IN `+c.Among(2, 1), tenant, bunx.Keys(all))
+			_, err = c.Exec(ctx, `DELETE FROM tc_library_files WHERE tenant_id = $1 AND kind = $3 AND library_id IN `+c.Among(2, 1), tenant, bunx.Keys(all), s.kind)
 		}
 		return bunx.Err(err, "File")
 	})

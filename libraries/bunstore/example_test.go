@@ -15,7 +15,7 @@ import (
 func Example() {
 	db, ctx, remove := dbtest.Example() // database.Open and tenantcontent.Migrate in a program
 	defer remove()
-	l := libraries.New(libraries.Options{Store: bunstore.New(db), Blobs: blobstore.New(db)})
+	l := libraries.New(libraries.Options{Store: bunstore.New(db, "library"), Blobs: blobstore.New(db)})
 	locked := func(context.Context) error { return nil } // the owner of a library locks it here
 	f, err := l.Put(ctx, "acme", "site", "index.html", "", strings.NewReader("<h1>Hello</h1>"), locked)
 	fmt.Println(f.Path, f.ContentType, f.Size, err)

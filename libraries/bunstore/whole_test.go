@@ -21,8 +21,8 @@ func fill(t testing.TB, db *bun.DB, library string, n int) {
 	t.Helper()
 	is.New(t).NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx, fmt.Sprintf(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
-			INSERT INTO tc_library_files (tenant_id, library_id, path, folded, content_id, size, content_type, created_at, updated_at)
-			SELECT 'acme', '%s', 'dir/f' || i, 'dir/f' || i, 'c' || i, 100, 'text/plain', '2026-11-20T20:31:00.000000Z', '2026-11-20T20:31:00.000000Z' FROM n`, n, library))
+			INSERT INTO tc_library_files (tenant_id, kind, library_id, path, folded, content_id, size, content_type, created_at, updated_at)
+			SELECT 'acme', 'app', '%s', 'dir/f' || i, 'dir/f' || i, 'c' || i, 100, 'text/plain', '2026-11-20T20:31:00.000000Z', '2026-11-20T20:31:00.000000Z' FROM n`, n, library))
 		return err
 	}))
 }
@@ -47,7 +47,7 @@ func TestWholeLibraries(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, ctx := is.New(t), t.Context()
 		db, counter := dbtest.Counted(t, open)
-		s, seen := bunstore.New(db), [][]string{}
+		s, seen := bunstore.New(db, "app"), [][]string{}
 		for i, n := range []int{1, 200} {
 			app, draft := fmt.Sprint("app", i), fmt.Sprint("draft", i)
 			fill(t, db, app, n)
@@ -64,7 +64,7 @@ func TestWholeLibraries(t *testing.T) {
 		}
 		is.Equal(seen[0], seen[1])
 		last := seen[1][len(seen[1])-1]
-		plan := strings.Join(explain(t, db, last, "acme", bunx.Keys([]string{"app0", "app1"})), "\n")
+		plan := strings.Join(explain(t, db, last, "acme", bunx.Keys([]string{"app0", "app1"}), "app"), "\n")
 		if !strings.Contains(plan, "tc_library_files_updated") || strings.Contains(plan, "Sort") || strings.Contains(plan, "TEMP B-TREE") {
 			t.Error(plan)
 		}
@@ -100,7 +100,7 @@ func BenchmarkReplace(b *testing.B) {
 	for engine, open := range map[string]dbtest.Opener{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
 		b.Run(engine, func(b *testing.B) {
 			db := open(b)
-			s, ctx, begun, copied, looked := bunstore.New(db), b.Context(), 0, time.Duration(0), time.Duration(0)
+			s, ctx, begun, copied, looked := bunstore.New(db, "app"), b.Context(), 0, time.Duration(0), time.Duration(0)
 			fill(b, db, "app", 2000)
 			for b.Loop() {
 				b.StopTimer()
