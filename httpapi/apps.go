@@ -83,7 +83,7 @@ type appBody struct {
 	Defn               json.RawMessage    `json:"defn"`
 	Settings           json.RawMessage    `json:"settings"`
 	Origin             *string            `json:"origin"`
-	LibraryID          string             `json:"libraryId"`
+	LibraryID          *string            `json:"libraryId"` // null for those who do not see the insides
 	EditingID          *string            `json:"editingId"`
 	EditingSession     *string            `json:"editingSession"`
 	EditingHeartbeatAt *hal.Time          `json:"editingHeartbeatAt"`
@@ -138,13 +138,21 @@ func (a *api) app(v apps.Shown, one bool) hal.Resource {
 	}
 	return hal.Resource{Links: a.appLinks(v, one), Row: v, Beside: also, Value: appBody{
 		Tenant: v.Tenant, ID: v.ID, Type: string(v.Type), Name: v.Name, Slug: v.Slug, NaturalID: v.NaturalID(), Description: v.Description,
-		OwnerID: v.OwnerID, Defn: v.Definition(), Settings: v.Settings, Origin: v.Origin, LibraryID: v.LibraryID, EditingID: v.EditingID,
+		OwnerID: v.OwnerID, Defn: v.Definition(), Settings: v.Settings, Origin: v.Origin, LibraryID: libraryOf(v), EditingID: v.EditingID,
 		EditingSession: v.EditLock.Session, EditingHeartbeatAt: hal.OrNull(v.EditLock.HeartbeatAt), EditingLockedBy: v.EditLock.LockedBy, EditingHeld: v.Held,
 		Shared: v.Shared, Favorite: v.Favorite, IsManaged: v.IsManaged, FolderID: v.FolderID, Source: v.Source, SourceID: v.SourceID,
 		DefnUpdatedAt: hal.OrNull(v.DefnUpdatedAt), ContentModifiedAt: hal.OrNull(v.ContentModifiedAt),
 		DeployedAt: hal.OrNull(v.DeployedAt), DeletedAt: hal.OrNull(v.DeletedAt),
 		CreatedAt: hal.Time(v.CreatedAt), UpdatedAt: hal.Time(v.UpdatedAt), Permissions: may,
 	}}
+}
+
+// libraryOf returns the id of an app's library for those who see its insides.
+func libraryOf(v apps.Shown) *string {
+	if !v.Inside {
+		return nil
+	}
+	return &v.LibraryID
 }
 
 func (a *api) appLinks(v apps.Shown, one bool) hal.Links {
@@ -183,10 +191,10 @@ func (a *api) appLinks(v apps.Shown, one bool) hal.Links {
 	if !one {
 		return links
 	}
-	links.With("inf:app-dependencies", self+"/dependencies").With("inf:library", a.href("libraries", v.LibraryID))
+	links.With("inf:app-dependencies", self+"/dependencies")
 	links["inf:app-dependency"] = hal.Link{Href: self + "/dependencies/{name}", Templated: true}
 	if v.Inside {
-		links.With("inf:library-contents", a.href("libraries", v.LibraryID, "contents")).With("inf:app-environment", self+"/environment")
+		links.With("inf:library", a.href("libraries", v.LibraryID)).With("inf:library-contents", a.href("libraries", v.LibraryID, "contents")).With("inf:app-environment", self+"/environment")
 	}
 	if v.Permissions.Write {
 		links["inf:app-environment-var"] = hal.Link{Href: self + "/environment/{key}", Templated: true}

@@ -153,6 +153,40 @@ func TestLibraryOfApp(t *testing.T) {
 	})
 }
 
+// TestPagesReachNoLibraryOfAnApp: the page of an app reads libraries that its manifest names, and no file of an app as it is written.
+// Who does not see the insides of an app is not told its library.
+func TestPagesReachNoLibraryOfAnApp(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open)
+		type app struct {
+			ID        string
+			LibraryID *string
+			Links     map[string]any `json:"_links"`
+		}
+		page := read[app](t, w.must(t, "dana", "POST", "/api/apps", `{"type": "report", "name": "Page"}`))
+		w.must(t, "dana", "PUT", "/api/apps/"+page.ID+"/contents/informer.yaml", "access: [libraries/**]", "Content-Type: application/yaml")
+		other := read[app](t, w.must(t, "dana", "POST", "/api/apps", `{"type": "report", "name": "Private"}`))
+		draft := read[app](t, w.must(t, "dana", "POST", "/api/apps/"+other.ID+"/_edit", ""))
+		library := read[struct{ ID string }](t, w.must(t, "dana", "POST", "/api/libraries", `{"name": "Images"}`)).ID
+		for _, id := range []string{*page.LibraryID, *other.LibraryID, *draft.LibraryID, library} {
+			w.must(t, "dana", "PUT", "/api/libraries/"+id+"/contents/server/x.js", "secret", "Content-Type: text/javascript")
+			for _, path := range []string{"", "/contents", "/contents/server/x.js"} {
+				want := 404
+				if id == library {
+					want = 200
+				}
+				is.Equal(w.do(t, "dana", "GET", "/api/apps/"+page.ID+"/view/api/libraries/"+id+path, "").status, want)
+				is.Equal(w.do(t, "dana", "GET", "/api/libraries/"+id+path, "").status, 200)
+			}
+		}
+		is.True(other.Links["inf:library"] != nil)
+		w.must(t, "admin", "PUT", "/api/apps/"+other.ID+"/shares/mia", `{"accessLevel": 1}`)
+		seen := read[app](t, w.must(t, "mia", "GET", "/api/apps/"+other.ID, ""))
+		is.Equal(seen.LibraryID, nil)
+		is.Equal(seen.Links["inf:library"], nil)
+	})
+}
+
 // TestCompareApp: a draft is compared by its own files, and named to those who may change the app alone.
 func TestCompareApp(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {

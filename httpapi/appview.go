@@ -149,6 +149,9 @@ func (a *api) viewBase(app, token string) string {
 
 type viewerKey struct{}
 
+// fromPage reports whether a request is the call of an app's page.
+func fromPage(r *request) bool { return r.Context().Value(viewerKey{}) != nil }
+
 // callerOf returns the caller of a request: in a call of an app's page its viewer, below a view token whom that names, and otherwise
 // whom Authenticate returns. The first two can only read.
 func (a *api) callerOf(r *request, route *Route) (actor.Actor, error) {

@@ -357,10 +357,10 @@ func (a *api) deleteLibraryFile(r *request) (reply, error) {
 }
 
 // inLibrary calls content, and for a library that it does not find app with the app whose library it is, if the caller sees the app:
-// its library is read and written by the app's rights alone.
+// its library is read and written by the app's rights alone. The pages of apps reach no app's library.
 func inLibrary[T any](a *api, r *request, content func() (T, error), app func(apps.Shown) (T, error)) (T, error) {
 	v, err := content()
-	if errs.CodeOf(err) != errs.NotFound || slices.Contains(a.HostKinds, apps.Kind) {
+	if errs.CodeOf(err) != errs.NotFound || slices.Contains(a.HostKinds, apps.Kind) || fromPage(r) {
 		return v, err
 	}
 	of, missing := a.Apps.OfLibrary(r.Context(), r.param("id"))
