@@ -125,18 +125,21 @@ type Lookup struct {
 type Viewer struct {
 	All        bool
 	Principals []string // see shares.Principals
+	NoDefn     bool     // the apps come without Defn
 }
 
 // Store keeps apps, and their shares. Implementations must pass appstest.TestStore.
 type Store interface {
 	// Get fails with errs.NotFound.
 	Get(ctx context.Context, tenant string, at Lookup) (App, error)
+	// Head is Get without Defn, which may be long.
+	Head(ctx context.Context, tenant string, at Lookup) (App, error)
 	// Page returns a page of the apps that v sees, without drafts and deleted apps, in the order of q.Sort: name (the default,
 	// ignoring case), createdAt or updatedAt.
 	Page(ctx context.Context, tenant string, v Viewer, q paging.Query) (paging.Page[App], error)
 	// Draft returns the draft of an app. It fails with errs.NotFound.
 	Draft(ctx context.Context, tenant, id string) (App, error)
-	// Drafts returns the drafts of those apps that v sees, ordered by name, then id.
+	// Drafts returns the drafts of those apps that v sees, ordered by name, then id, without Defn.
 	Drafts(ctx context.Context, tenant string, v Viewer) ([]App, error)
 	// Drafted returns which of some apps have a draft.
 	Drafted(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
@@ -199,7 +202,7 @@ type Store interface {
 	AddViews(ctx context.Context, tenant string, views map[View]Views) error
 	// Days returns how often an app was viewed on each day since one, without days of no views, ordered.
 	Days(ctx context.Context, tenant, id, since string) ([]Day, error)
-	// Recent returns the apps that a user viewed last and v sees, n at most, without drafts and deleted ones, newest view first.
+	// Recent returns the apps that a user viewed last and v sees, n at most, without drafts and deleted ones, newest view first; they come without Defn.
 	Recent(ctx context.Context, tenant, username string, v Viewer, n int) ([]App, error)
 
 	// UsesOf counts what all users have of some apps. Those of the apps' drafts are none.

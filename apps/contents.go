@@ -16,7 +16,7 @@ import (
 // owner, the members of the owning team and those whose share lets them change it, whatever their roles. Who may only run it is
 // shown its pages. Errors: errs.NotFound; errs.Forbidden.
 func (s *Service) inside(ctx context.Context, a actor.Actor, id string) (App, error) {
-	app, grant, err := s.find(ctx, a, id)
+	app, grant, err := s.findHead(ctx, a, id)
 	if err != nil {
 		return App{}, err
 	}
@@ -62,7 +62,7 @@ func (s *Service) Compare(ctx context.Context, id string, digests map[string]str
 	if err != nil {
 		return Comparison{}, err
 	}
-	app, grant, err := s.find(ctx, a, id)
+	app, grant, err := s.findHead(ctx, a, id)
 	if err != nil {
 		return Comparison{}, err
 	}
@@ -145,7 +145,7 @@ func (s *Service) written(ctx context.Context, id string) (App, func(ctx context
 	if err != nil {
 		return App{}, nil, err
 	}
-	app, grant, err := s.find(ctx, a, id)
+	app, grant, err := s.findHead(ctx, a, id)
 	if err != nil {
 		return App{}, nil, err
 	}
@@ -171,7 +171,7 @@ func (s *Service) mayWriteFiles(a actor.Actor, app App, grant shares.Grant) erro
 	return app.Lock.Check(a, s.stamp())
 }
 
-// OfLibrary returns the app or draft that a library belongs to, if the caller sees it. Errors: errs.NotFound.
+// OfLibrary returns the app or draft that a library belongs to, if the caller sees it, without Defn. Errors: errs.NotFound.
 func (s *Service) OfLibrary(ctx context.Context, library string) (Shown, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -181,7 +181,7 @@ func (s *Service) OfLibrary(ctx context.Context, library string) (Shown, error) 
 	if !ok {
 		return Shown{}, notFound()
 	}
-	app, err := s.store.Get(ctx, a.Tenant, Lookup{Library: id})
+	app, err := s.store.Head(ctx, a.Tenant, Lookup{Library: id})
 	if err != nil {
 		return Shown{}, err
 	}

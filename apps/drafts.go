@@ -67,7 +67,7 @@ func (s *Service) Edit(ctx context.Context, id string, force bool) (v Shown, err
 		return Shown{}, err
 	}
 	err = s.store.InTx(ctx, func(ctx context.Context) error {
-		named, err := s.get(ctx, a.Tenant, id)
+		named, err := s.head(ctx, a.Tenant, id)
 		if err != nil {
 			return err
 		}
@@ -198,7 +198,7 @@ func (s *Service) publish(app *App, d App, now time.Time) error {
 
 // edited returns an app with its draft, of which nobody but the actor holds the lock, and locks both rows.
 func (s *Service) edited(ctx context.Context, a actor.Actor, id string) (app App, grant shares.Grant, d App, err error) {
-	named, err := s.get(ctx, a.Tenant, id)
+	named, err := s.head(ctx, a.Tenant, id)
 	if err != nil {
 		return app, grant, d, err
 	}

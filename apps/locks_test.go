@@ -17,6 +17,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/shares"
 )
 
@@ -152,4 +153,55 @@ func TestFailedLookupIsNoMissingTag(t *testing.T) {
 	is.Equal(err, fault)
 	_, err = w.Create(jo, apps.App{Type: apps.Report, Name: "x", Datasets: []apps.Dataset{{Alias: "sales", DatasetID: id}}})
 	is.Equal(err, fault)
+}
+
+// TestReadsWithoutDefn: a definition may have 1 MiB, so only what shows or changes it reads it.
+func TestReadsWithoutDefn(t *testing.T) {
+	is, whole := is.New(t), dbtest.SQLite(t)
+	w := newWorld(t, whole)
+	db, statements := dbtest.Counted(t, func(testing.TB) *bun.DB { return whole })
+	s := w.service(t, db)
+	kind := s.Unchecked().Type()
+	jo := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "jo", Superuser: true})
+	v := w.create(t, jo)
+	w.put(t, jo, v.ID, "a", "1")
+	d, err := w.Edit(jo, v.ID, false)
+	is.NoErr(err)
+	is.NoErr(w.Visit(jo, v.ID))
+	files := kind.Transferer.(entity.FileTransferer)
+	for _, c := range []struct {
+		name string
+		do   func() error
+	}{
+		{"Files", func() error { return second(s.Files(jo, v.ID, paging.Query{Limit: 1})) }},
+		{"Files of a draft", func() error { return second(s.Files(jo, d.ID, paging.Query{Limit: 1})) }},
+		{"Compare", func() error { return second(s.Compare(jo, d.ID, nil)) }},
+		{"Shares", func() error { return second(s.Shares(jo, v.ID)) }},
+		{"Environment", func() error { return second(s.Environment(jo, v.ID)) }},
+		{"Tags", func() error { return second(s.Tags(jo, v.ID)) }},
+		{"Ref", func() error { return second(s.Ref(jo, v.ID)) }},
+		{"Stats", func() error { return second(s.Stats(jo, v.ID)) }},
+		{"Roles", func() error { return second(s.Roles(jo, v.ID)) }},
+		{"OfLibrary", func() error { return second(s.OfLibrary(jo, v.LibraryID)) }},
+		{"Drafts", func() error { return second(s.Drafts(jo)) }},
+		{"Recent", func() error { return second(s.Recent(jo)) }},
+		{"All", func() error {
+			for _, err := range s.All(jo) {
+				is.NoErr(err)
+			}
+			return nil
+		}},
+		{"Lookup", func() error { return second(kind.Lookup(jo, "acme", v.ID)) }},
+		{"files of an export", func() error { return second(files.Files(jo, "acme", v.ID)) }},
+	} {
+		statements.Take()
+		if err := c.do(); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		for _, statement := range statements.Take() {
+			if strings.Contains(statement, " defn,") || strings.Contains(statement, "a.defn,") {
+				t.Errorf("%s reads Defn: %s", c.name, statement)
+			}
+		}
+	}
 }

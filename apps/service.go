@@ -51,7 +51,11 @@ func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Shown],
 	if err != nil {
 		return paging.Page[Shown]{}, err
 	}
-	page, err := s.store.Page(ctx, a.Tenant, viewer(a), q)
+	return s.page(ctx, a, viewer(a), q)
+}
+
+func (s *Service) page(ctx context.Context, a actor.Actor, v Viewer, q paging.Query) (paging.Page[Shown], error) {
+	page, err := s.store.Page(ctx, a.Tenant, v, q)
 	if err != nil {
 		return paging.Page[Shown]{}, err
 	}
@@ -60,16 +64,19 @@ func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Shown],
 	return shown, err
 }
 
-// All returns all apps that the caller sees, without drafts and deleted apps, ordered by name. An error ends it.
+// All returns all apps that the caller sees, without drafts, deleted apps and Defn, ordered by name. An error ends it.
 func (s *Service) All(ctx context.Context) iter.Seq2[Shown, error] {
 	return func(yield func(Shown, error) bool) {
-		if _, err := actor.From(ctx); err != nil {
+		a, err := actor.From(ctx)
+		if err != nil {
 			yield(Shown{}, err)
 			return
 		}
+		v := viewer(a)
+		v.NoDefn = true
 		q := paging.Query{Limit: paging.MaxLimit}
 		for {
-			page, err := s.Page(ctx, q)
+			page, err := s.page(ctx, a, v, q)
 			if err != nil {
 				yield(Shown{}, err)
 				return
@@ -94,7 +101,7 @@ func viewer(a actor.Actor) Viewer {
 	return Viewer{All: a.Superuser, Principals: shares.Principals(a)}
 }
 
-// Drafts returns the drafts of the apps that the caller may change, ordered by name.
+// Drafts returns the drafts of the apps that the caller may change, ordered by name, without Defn.
 func (s *Service) Drafts(ctx context.Context) ([]Shown, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -177,18 +184,31 @@ func (s *Service) Get(ctx context.Context, id string) (Shown, error) {
 
 // find returns an app that an actor sees, and the actor's grant.
 func (s *Service) find(ctx context.Context, a actor.Actor, id string) (App, shares.Grant, error) {
-	app, err := s.get(ctx, a.Tenant, id)
+	return s.granted(ctx, a, id, s.store.Get)
+}
+
+// findHead is find without Defn.
+func (s *Service) findHead(ctx context.Context, a actor.Actor, id string) (App, shares.Grant, error) {
+	return s.granted(ctx, a, id, s.store.Head)
+}
+
+// granted returns an app that an actor sees, as get reads it, and the actor's grant.
+func (s *Service) granted(ctx context.Context, a actor.Actor, id string, get func(context.Context, string, Lookup) (App, error)) (app App, grant shares.Grant, err error) {
+	err = s.at(ctx, a.Tenant, id, func(at Lookup) error {
+		app, err = get(ctx, a.Tenant, at)
+		return err
+	})
 	if err != nil {
 		return App{}, shares.Grant{}, err
 	}
-	grant, err := s.grant(ctx, a, &app)
+	grant, err = s.grant(ctx, a, &app)
 	return app, grant, err
 }
 
-// get returns the app that an id or natural id names.
-func (s *Service) get(ctx context.Context, tenant, id string) (app App, err error) {
+// head returns the app that an id or natural id names, without Defn.
+func (s *Service) head(ctx context.Context, tenant, id string) (app App, err error) {
 	err = s.at(ctx, tenant, id, func(at Lookup) error {
-		app, err = s.store.Get(ctx, tenant, at)
+		app, err = s.store.Head(ctx, tenant, at)
 		return err
 	})
 	return app, err
@@ -216,7 +236,7 @@ func (s *Service) lockNamed(ctx context.Context, a actor.Actor, id string) (app 
 // grant returns the grant of an actor at an app. A draft inherits from its app, which decides who may do what with it. Errors: errs.NotFound if the actor does not see the app, and for the draft of a deleted one.
 func (s *Service) grant(ctx context.Context, a actor.Actor, app *App) (shares.Grant, error) {
 	if app.EditingID != nil {
-		of, err := s.store.Get(ctx, a.Tenant, Lookup{ID: *app.EditingID})
+		of, err := s.store.Head(ctx, a.Tenant, Lookup{ID: *app.EditingID})
 		if err != nil {
 			return shares.Grant{}, err
 		}
@@ -813,13 +833,13 @@ func (s *Service) Ref(ctx context.Context, id string) (entity.Ref, error) {
 	return app.Ref(), nil
 }
 
-// seen returns an app that the caller sees.
+// seen returns an app that the caller sees, without Defn.
 func (s *Service) seen(ctx context.Context, id string) (App, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return App{}, err
 	}
-	app, _, err := s.find(ctx, a, id)
+	app, _, err := s.findHead(ctx, a, id)
 	return app, err
 }
 

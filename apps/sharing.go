@@ -207,7 +207,7 @@ func (s *Service) Roles(ctx context.Context, id string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, grant, err := s.find(ctx, a, id)
+	_, grant, err := s.findHead(ctx, a, id)
 	if err != nil {
 		return nil, err
 	}

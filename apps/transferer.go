@@ -395,7 +395,7 @@ var _ entity.FileTransferer = fileTransferer{}
 
 // Files implements entity.FileTransferer.
 func (p fileTransferer) Files(ctx context.Context, tenant, id string) ([]entity.File, error) {
-	app, err := p.s.store.Get(ctx, tenant, Lookup{ID: id})
+	app, err := p.s.store.Head(ctx, tenant, Lookup{ID: id})
 	if err != nil {
 		return nil, err
 	}
@@ -412,7 +412,7 @@ func (p fileTransferer) Files(ctx context.Context, tenant, id string) ([]entity.
 
 // OpenFile implements entity.FileTransferer.
 func (p fileTransferer) OpenFile(ctx context.Context, tenant, id, path string) (io.ReadCloser, error) {
-	app, err := p.s.store.Get(ctx, tenant, Lookup{ID: id})
+	app, err := p.s.store.Head(ctx, tenant, Lookup{ID: id})
 	if err != nil {
 		return nil, err
 	}
@@ -425,7 +425,7 @@ func (p fileTransferer) OpenFile(ctx context.Context, tenant, id, path string) (
 
 // PutFile implements entity.FileTransferer.
 func (p fileTransferer) PutFile(ctx context.Context, tenant, id string, f entity.File, r io.Reader) error {
-	app, err := p.s.store.Get(ctx, tenant, Lookup{ID: id})
+	app, err := p.s.store.Head(ctx, tenant, Lookup{ID: id})
 	if err == nil {
 		_, err = p.s.files.Put(ctx, tenant, app.LibraryID, f.Path, f.ContentType, r, p.s.lockLibrary(tenant, id))
 	}

@@ -22,7 +22,7 @@ func (u Unchecked) Type() entity.Type {
 	return entity.Type{
 		Kind: Kind, Transferer: fileTransferer{s.transferer(), s},
 		Lookup: func(ctx context.Context, tenant, id string) (entity.Ref, error) {
-			app, err := s.get(ctx, tenant, id)
+			app, err := s.head(ctx, tenant, id)
 			if err != nil {
 				return entity.Ref{}, err
 			}

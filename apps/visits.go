@@ -74,7 +74,7 @@ func (s *Service) SetFavorite(ctx context.Context, id string, favorite bool) (v 
 	return v, err
 }
 
-// Recent returns the apps that the caller visited last and still sees, 20 at most, newest visit first.
+// Recent returns the apps that the caller visited last and still sees, 20 at most, newest visit first, without Defn.
 func (s *Service) Recent(ctx context.Context) ([]Shown, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -97,7 +97,7 @@ func (s *Service) Visit(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	app, _, err := s.find(ctx, a, id)
+	app, _, err := s.findHead(ctx, a, id)
 	if err != nil {
 		return err
 	}

@@ -155,6 +155,10 @@ func testRoundTrip(t *testing.T, s apps.Store) {
 		got, err := s.Get(ctx, "acme", at(n))
 		is.NoErr(err)
 		is.Equal(got, want)
+		got, err = s.Head(ctx, "acme", at(n))
+		is.NoErr(err)
+		want.Defn = nil
+		is.Equal(got, want)
 	}
 	got, err := s.Get(ctx, "acme", apps.Lookup{Owner: "jo", Slug: slug})
 	is.NoErr(err)
@@ -260,10 +264,13 @@ func testDeleted(t *testing.T, s apps.Store) {
 		{Owner: "jo", Slug: "a"}: id(3), {Owner: "jo", Slug: "a", Deleted: true}: id(2), // the one that was deleted last
 	} {
 		got, err := s.Get(ctx, "acme", at)
+		head, failed := s.Head(ctx, "acme", at)
+		is.Equal(errs.CodeOf(failed), errs.CodeOf(err))
 		if want == "" {
 			is.Equal(errs.CodeOf(err), errs.NotFound)
 			continue
 		}
+		is.Equal(head.ID, want)
 		is.NoErr(err)
 		is.Equal(got.ID, want)
 		is.Equal(got.DeletedAt != nil, at.Deleted)
@@ -376,6 +383,7 @@ func testDrafts(t *testing.T, s apps.Store) {
 	}
 	all, err := s.Drafts(ctx, "acme", apps.Viewer{All: true})
 	is.NoErr(err)
+	b.Defn = nil
 	is.Equal(all[0], b)
 	page, err := s.Page(ctx, "acme", apps.Viewer{All: true}, paging.Query{Limit: 9})
 	is.NoErr(err)
@@ -431,6 +439,8 @@ func testIsolation(t *testing.T, s apps.Store) {
 	share(t, s, 1, "mia", shares.Use)
 	for _, where := range []apps.Lookup{at(1), at(2), {Owner: "jo", Slug: "a"}, {Library: newApp(1, "").LibraryID}} {
 		_, err := s.Get(ctx, "evil", where)
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+		_, err = s.Head(ctx, "evil", where)
 		is.Equal(errs.CodeOf(err), errs.NotFound)
 		_, err = s.Update(ctx, "evil", where, func(*apps.App) error { return nil })
 		is.Equal(errs.CodeOf(err), errs.NotFound)

@@ -87,8 +87,8 @@ var table = bunx.NewTable("tc_apps", "a", []bunx.Column[row]{
 	{Name: "updated_at", Field: func(r *row) any { return bunx.TimeOf(&r.UpdatedAt) }},
 })
 
-// heads are the columns of a row without Defn, which may be long.
-var heads = table.NamesWith("defn", "''")
+// heads reads rows without Defn, which may be long.
+var heads = table.Without("defn")
 
 func search(a apps.App) string { return fold.Search(a.Name, or(a.Slug), or(a.Description)) }
 
@@ -99,16 +99,16 @@ func or(s *string) string {
 	return *s
 }
 
-// scan reads a row of table.Names or heads.
-func scan(tenant string, from interface{ Scan(...any) error }) (apps.App, error) {
-	r, err := table.Scan(from)
+// scan reads a row of t, which is table or heads.
+func scan(t *bunx.Table[row], tenant string, from interface{ Scan(...any) error }) (apps.App, error) {
+	r, err := t.Scan(from)
 	r.Tenant = tenant
 	return r.App, err
 }
 
-// scanner reads rows.
+// scanner reads rows of heads.
 func scanner(tenant string) func(*sql.Rows) (apps.App, error) {
-	return func(rows *sql.Rows) (apps.App, error) { return scan(tenant, rows) }
+	return func(rows *sql.Rows) (apps.App, error) { return scan(heads, tenant, rows) }
 }
 
 func text(rows *sql.Rows) (s string, err error) { return s, rows.Scan(&s) }
@@ -132,40 +132,59 @@ func (s *Store) Shares() shares.Store { return s.shares }
 // Get implements apps.Store.
 func (s *Store) Get(ctx context.Context, tenant string, at apps.Lookup) (apps.App, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	return get(ctx, c, tenant, at, "")
+	return get(ctx, c, tenant, table, at, "")
+}
+
+// Head implements apps.Store.
+func (s *Store) Head(ctx context.Context, tenant string, at apps.Lookup) (apps.App, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	return get(ctx, c, tenant, heads, at, "")
 }
 
 const bySlug = ` AND owner_id = $2 AND slug = $3 AND editing_id IS NULL`
 
-var (
-	selectByID      = table.Select(`WHERE tenant_id = $1 AND deleted_at IS NULL AND id = $2`)
-	selectByLibrary = table.Select(`WHERE tenant_id = $1 AND deleted_at IS NULL AND library_id = $2`)
-	selectBySlug    = table.Select(`WHERE tenant_id = $1 AND deleted_at IS NULL` + bySlug)
-	selectDraft     = table.Select(`WHERE tenant_id = $1 AND editing_id = $2`)
+// lookups are the statements that find an app.
+type lookups struct{ id, library, slug string }
 
-	deletedByID      = table.Select(`WHERE tenant_id = $1 AND deleted_at IS NOT NULL AND id = $2`)
-	deletedByLibrary = table.Select(`WHERE tenant_id = $1 AND deleted_at IS NOT NULL AND library_id = $2`)
-	// Several deleted apps of an owner may have the same slug: the one that was deleted last is found.
-	deletedBySlug = table.Select(`WHERE tenant_id = $1 AND deleted_at IS NOT NULL` + bySlug + ` ORDER BY deleted_at DESC, id DESC LIMIT 1`)
+func newLookups(t *bunx.Table[row], state, one string) lookups {
+	where := `WHERE tenant_id = $1 AND deleted_at ` + state
+	return lookups{t.Select(where + ` AND id = $2`), t.Select(where + ` AND library_id = $2`), t.Select(where + bySlug + one)}
+}
+
+// Several deleted apps of an owner may have the same slug: the one that was deleted last is found.
+const lastDeleted = ` ORDER BY deleted_at DESC, id DESC LIMIT 1`
+
+var (
+	present      = newLookups(table, `IS NULL`, ``)
+	presentHeads = newLookups(heads, `IS NULL`, ``)
+	deleted      = newLookups(table, `IS NOT NULL`, lastDeleted)
+	deletedHeads = newLookups(heads, `IS NOT NULL`, lastDeleted)
+	selectDraft  = table.Select(`WHERE tenant_id = $1 AND editing_id = $2`)
 )
 
-func get(ctx context.Context, c bunx.Conn, tenant string, at apps.Lookup, lock string) (apps.App, error) {
-	id, library, slug := selectByID, selectByLibrary, selectBySlug
-	if at.Deleted {
-		id, library, slug = deletedByID, deletedByLibrary, deletedBySlug
+// get reads an app with the columns of t, which is table or heads.
+func get(ctx context.Context, c bunx.Conn, tenant string, t *bunx.Table[row], at apps.Lookup, lock string) (apps.App, error) {
+	l := present
+	switch {
+	case at.Deleted && t == heads:
+		l = deletedHeads
+	case at.Deleted:
+		l = deleted
+	case t == heads:
+		l = presentHeads
 	}
 	switch {
 	case at.ID != "":
-		return one(ctx, c, tenant, noun, id+lock, tenant, at.ID)
+		return one(ctx, c, tenant, t, noun, l.id+lock, tenant, at.ID)
 	case at.Library != "":
-		return one(ctx, c, tenant, noun, library+lock, tenant, at.Library)
+		return one(ctx, c, tenant, t, noun, l.library+lock, tenant, at.Library)
 	}
-	return one(ctx, c, tenant, noun, slug+lock, tenant, at.Owner, at.Slug)
+	return one(ctx, c, tenant, t, noun, l.slug+lock, tenant, at.Owner, at.Slug)
 }
 
-// one reads the one row of a statement.
-func one(ctx context.Context, c bunx.Conn, tenant, what, query string, args ...any) (apps.App, error) {
-	a, err := scan(tenant, c.Row(ctx, query, args...))
+// one reads the one row of a statement, of table or heads.
+func one(ctx context.Context, c bunx.Conn, tenant string, t *bunx.Table[row], what, query string, args ...any) (apps.App, error) {
+	a, err := scan(t, tenant, c.Row(ctx, query, args...))
 	if err != nil {
 		return apps.App{}, bunx.Err(err, what)
 	}
@@ -175,13 +194,13 @@ func one(ctx context.Context, c bunx.Conn, tenant, what, query string, args ...a
 // Lock implements apps.Store.
 func (s *Store) Lock(ctx context.Context, tenant string, at apps.Lookup) (apps.App, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	return get(ctx, c, tenant, at, c.ForUpdate())
+	return get(ctx, c, tenant, table, at, c.ForUpdate())
 }
 
 // Draft implements apps.Store.
 func (s *Store) Draft(ctx context.Context, tenant, id string) (apps.App, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	return one(ctx, c, tenant, "Draft", selectDraft, tenant, id)
+	return one(ctx, c, tenant, table, "Draft", selectDraft, tenant, id)
 }
 
 // Count implements apps.Store.
@@ -238,7 +257,7 @@ func put(ctx context.Context, c bunx.Conn, tenant string, all []apps.App, what, 
 func (s *Store) Update(ctx context.Context, tenant string, at apps.Lookup, edit func(*apps.App) error) (apps.App, error) {
 	var a apps.App
 	err := s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) (err error) {
-		if a, err = get(ctx, c, tenant, at, c.ForUpdate()); err != nil {
+		if a, err = get(ctx, c, tenant, table, at, c.ForUpdate()); err != nil {
 			return err
 		}
 		was, changed := row{App: a}, row{App: a}
@@ -292,7 +311,7 @@ func (s *Store) Remove(ctx context.Context, tenant string, ids []string) (gone [
 		if err := s.shares.Remove(ctx, tenant, all); err != nil {
 			return err
 		}
-		rows, err = c.Rows(ctx, `DELETE FROM tc_apps WHERE tenant_id = $1 AND id IN `+c.Among(2, 1)+` RETURNING `+heads, tenant, bunx.Keys(all))
+		rows, err = c.Rows(ctx, `DELETE FROM tc_apps WHERE tenant_id = $1 AND id IN `+c.Among(2, 1)+` RETURNING `+heads.Names, tenant, bunx.Keys(all))
 		gone, err = bunx.Scan(rows, err, scanner(tenant))
 		return bunx.Err(err, noun)
 	})

@@ -31,9 +31,9 @@ func newMerge(c bunx.Conn, principals []string) merge {
 	return m
 }
 
-// page returns the statement of a page: the columns of an app, and the number of all that the principals see. Its arguments are
+// page returns the statement of a page: some columns of an app, and the number of all that the principals see. Its arguments are
 // the tenant, the most rows, how many are skipped, the principals, and the position of r where it has one.
-func (m merge) page(r bunx.Range) string {
+func (m merge) page(columns string, r bunx.Range) string {
 	const principals = 4
 	and := func(before, column string) string {
 		if r.After == nil {
@@ -59,7 +59,7 @@ func (m merge) page(r bunx.Range) string {
 		rows = `LATERAL (SELECT * FROM tc_apps WHERE tenant_id = $1 AND id = shown.id OFFSET 0) a`
 	}
 	return m.with(principals, r.Column) + `, shown AS MATERIALIZED (` + strings.Join(branches, " UNION ALL ") + order("", "at", r.Dir) + ` LIMIT $2 OFFSET $3)
-		SELECT ` + table.Qualified + `, ` + m.total() + ` FROM shown CROSS JOIN ` + rows + order("shown.", "at", r.Dir)
+		SELECT ` + columns + `, ` + m.total() + ` FROM shown CROSS JOIN ` + rows + order("shown.", "at", r.Dir)
 }
 
 // count returns the statement that counts what the principals see. Its arguments are the tenant and the principals.

@@ -12,13 +12,18 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-var list = bunx.List[row]{
-	Table: table, Key: "id", Order: "name", Search: "search",
-	Sorts: []bunx.Sort[row]{
-		{Field: "name", Column: "label", Value: func(r row) string { return r.label }},
-		{Field: "createdAt", Column: "created_at", Value: func(r row) string { return bunx.At(r.CreatedAt).String() }},
-		{Field: "updatedAt", Column: "updated_at", Value: func(r row) string { return bunx.At(r.UpdatedAt).String() }},
-	},
+// lists are the list of apps, and that without Defn.
+var lists = map[bool]bunx.List[row]{false: newList(table), true: newList(heads)}
+
+func newList(t *bunx.Table[row]) bunx.List[row] {
+	return bunx.List[row]{
+		Table: t, Key: "id", Order: "name", Search: "search",
+		Sorts: []bunx.Sort[row]{
+			{Field: "name", Column: "label", Value: func(r row) string { return r.label }},
+			{Field: "createdAt", Column: "created_at", Value: func(r row) string { return bunx.At(r.CreatedAt).String() }},
+			{Field: "updatedAt", Column: "updated_at", Value: func(r row) string { return bunx.At(r.UpdatedAt).String() }},
+		},
+	}
 }
 
 func key(r row) string { return r.ID }
@@ -31,14 +36,14 @@ const maxMerged = 100
 // sees.
 func (s *Store) Page(ctx context.Context, tenant string, v apps.Viewer, q paging.Query) (paging.Page[apps.App], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	principals := distinct(v.Principals)
+	principals, list := distinct(v.Principals), lists[v.NoDefn]
 	var page paging.Page[row]
 	var err error
 	switch {
 	case v.All || q.Q != "" || len(principals) > maxMerged:
-		page, err = bunx.Page(ctx, visible(table.Rows(c), tenant, v.All, principals), list, key, q)
+		page, err = bunx.Page(ctx, visible(list.Table.Rows(c), tenant, v.All, principals), list, key, q)
 	default:
-		page, err = merged(ctx, c, tenant, principals, q)
+		page, err = merged(ctx, c, list, tenant, principals, q)
 	}
 	return paging.Map(page, func(r row) apps.App {
 		r.Tenant = tenant
@@ -64,7 +69,7 @@ func visible(rows *bun.SelectQuery, tenant string, all bool, principals []string
 }
 
 // merged returns a page of what some principals see.
-func merged(ctx context.Context, c bunx.Conn, tenant string, principals []string, q paging.Query) (page paging.Page[row], err error) {
+func merged(ctx context.Context, c bunx.Conn, list bunx.List[row], tenant string, principals []string, q paging.Query) (page paging.Page[row], err error) {
 	r, err := list.Range(q)
 	if err != nil {
 		return page, err
@@ -76,7 +81,7 @@ func merged(ctx context.Context, c bunx.Conn, tenant string, principals []string
 			args[2] = 0
 			args = append(args, r.After.Value, r.After.Key)
 		}
-		rows, err := c.Rows(ctx, m.page(r), args...)
+		rows, err := c.Rows(ctx, m.page(list.Table.Qualified, r), args...)
 		if err := list.Fill(ctx, rows, err, key, q, &page, &page.Total); err != nil || len(page.Rows) > 0 {
 			return page, err
 		}
@@ -99,9 +104,9 @@ func (s *Store) Drafts(ctx context.Context, tenant string, v apps.Viewer) ([]app
 
 // Drafts are few, so each one's app is looked up.
 var (
-	selectDrafts = `SELECT ` + table.Qualified + ` FROM tc_apps a JOIN tc_apps o ON o.tenant_id = a.tenant_id AND o.id = a.editing_id
+	selectDrafts = `SELECT ` + heads.Qualified + ` FROM tc_apps a JOIN tc_apps o ON o.tenant_id = a.tenant_id AND o.id = a.editing_id
 		WHERE a.tenant_id = $1 AND a.editing_id IS NOT NULL AND a.deleted_at IS NULL AND o.deleted_at IS NULL` + order("a.", "label", "ASC")
-	selectSeenDrafts = `WITH principals (id) AS %s SELECT ` + table.Qualified + ` FROM tc_apps a JOIN tc_apps o ON o.tenant_id = a.tenant_id AND o.id = a.editing_id
+	selectSeenDrafts = `WITH principals (id) AS %s SELECT ` + heads.Qualified + ` FROM tc_apps a JOIN tc_apps o ON o.tenant_id = a.tenant_id AND o.id = a.editing_id
 		WHERE a.tenant_id = $1 AND a.editing_id IS NOT NULL AND a.deleted_at IS NULL AND o.deleted_at IS NULL
 			AND (o.owner_id IN (SELECT id FROM principals) OR EXISTS (SELECT 1 FROM tc_app_shares s WHERE s.tenant_id = $1 AND s.entity_id = o.id
 				AND s.principal_id IN (SELECT id FROM principals) AND s.access_level > 0))` + order("a.", "label", "ASC")

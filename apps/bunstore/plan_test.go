@@ -24,18 +24,18 @@ func TestPlans(t *testing.T) {
 		fill(t, db)
 		ctx, c := bunx.For(t.Context(), db, "acme")
 		m := newMerge(c, []string{"*", "jo", "team-1", "team-2"})
-		for _, sort := range list.Sorts {
+		for _, sort := range lists[false].Sorts {
 			at := &paging.Position{Value: sort.Value(row{label: "name", App: apps.App{CreatedAt: time.Now(), UpdatedAt: time.Now()}}), Key: "x"}
 			for _, q := range []paging.Query{{}, {After: at}, {Before: at}} {
 				for _, desc := range []string{"", "-"} {
 					q.Sort = desc + sort.Field
-					r, err := list.Range(q)
+					r, err := lists[false].Range(q)
 					is.New(t).NoErr(err)
 					args := append([]any{"acme", 21, 0}, m.args...)
 					if r.After != nil {
 						args = append(args, at.Value, at.Key)
 					}
-					plan := explain(ctx, t, c, m.page(r), args)
+					plan := explain(ctx, t, c, m.page(table.Qualified, r), args)
 					if wrong := misses(plan, c.Postgres(), sort.Column, r.After != nil); wrong != "" {
 						t.Errorf("%s: %s\n%s", q.Sort, wrong, strings.Join(plan, "\n"))
 					}

@@ -23,26 +23,28 @@ func (s *Store) IDs(ctx context.Context, tenant string) ([]string, error) {
 
 // Some implements apps.Store.
 func (s *Store) Some(ctx context.Context, tenant string, ids []string) ([]apps.App, error) {
-	return s.find(ctx, tenant, bunx.Lookup{Columns: table.Names}, ids)
+	return s.find(ctx, tenant, table, bunx.Lookup{}, ids)
 }
 
 // Heads implements apps.Store.
 func (s *Store) Heads(ctx context.Context, tenant string, ids []string) ([]apps.App, error) {
-	return s.find(ctx, tenant, bunx.Lookup{Columns: heads}, ids)
+	return s.find(ctx, tenant, heads, bunx.Lookup{}, ids)
 }
 
 // LockSome implements apps.Store.
 func (s *Store) LockSome(ctx context.Context, tenant string, ids []string) ([]apps.App, error) {
-	return s.find(ctx, tenant, bunx.Lookup{Columns: heads, Lock: true}, ids)
+	return s.find(ctx, tenant, heads, bunx.Lookup{Lock: true}, ids)
 }
 
-// find reads the rows that have some ids.
-func (s *Store) find(ctx context.Context, tenant string, l bunx.Lookup, ids []string) ([]apps.App, error) {
+// find reads the rows of t, which is table or heads, that have some ids.
+func (s *Store) find(ctx context.Context, tenant string, t *bunx.Table[row], l bunx.Lookup, ids []string) ([]apps.App, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
+	l.Columns = t.Names
 	l.Table, l.Where, l.Key = `tc_apps`, `tenant_id = $1`, `id`
 	rows, err := c.Find(ctx, l, ids, tenant)
 	meter := paging.BatchMeter(ctx)
-	all, err := bunx.ScanBatch(rows, err, scanner(tenant), func(a apps.App) bool {
+	read := func(rows *sql.Rows) (apps.App, error) { return scan(t, tenant, rows) }
+	all, err := bunx.ScanBatch(rows, err, read, func(a apps.App) bool {
 		full, _ := meter.Add(rowSize + len(a.Defn) + len(a.Settings) + len(a.Sealed)) // it holds nothing
 		return full
 	})
@@ -91,7 +93,7 @@ func (s *Store) Slugs(ctx context.Context, tenant string, at []apps.Lookup) ([]a
 		owners[i], slugs[i] = p.Owner, p.Slug
 	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT `+heads+` FROM tc_apps WHERE tenant_id = $1 AND `+listed+` AND (owner_id, slug) IN `+c.Among(2, 2),
+	rows, err := c.Rows(ctx, `SELECT `+heads.Names+` FROM tc_apps WHERE tenant_id = $1 AND `+listed+` AND (owner_id, slug) IN `+c.Among(2, 2),
 		tenant, bunx.Keys(owners, slugs))
 	all, err := bunx.Scan(rows, err, scanner(tenant))
 	return all, bunx.Err(err, noun)
@@ -145,7 +147,7 @@ func (s *Store) RenameUsers(ctx context.Context, tenant string, names map[string
 // OwnedDrafts implements apps.Store.
 func (s *Store) OwnedDrafts(ctx context.Context, tenant, owner string) ([]apps.App, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT `+heads+` FROM tc_apps WHERE tenant_id = $1 AND owner_id = $2 AND editing_id IS NOT NULL ORDER BY id`+
+	rows, err := c.Rows(ctx, `SELECT `+heads.Names+` FROM tc_apps WHERE tenant_id = $1 AND owner_id = $2 AND editing_id IS NOT NULL ORDER BY id`+
 		c.ForUpdate(), tenant, owner)
 	all, err := bunx.Scan(rows, err, scanner(tenant))
 	return all, bunx.Err(err, noun)
@@ -161,7 +163,7 @@ func (s *Store) Reassign(ctx context.Context, tenant, from, to string, at time.T
 		if err := yield(ctx, c, tenant, from, to); err != nil {
 			return err
 		}
-		rows, err = c.Rows(ctx, `UPDATE tc_apps SET owner_id = $1, updated_at = $2 WHERE tenant_id = $3 AND owner_id = $4 RETURNING `+heads,
+		rows, err = c.Rows(ctx, `UPDATE tc_apps SET owner_id = $1, updated_at = $2 WHERE tenant_id = $3 AND owner_id = $4 RETURNING `+heads.Names,
 			to, bunx.At(at), tenant, from)
 		moved, err = bunx.Scan(rows, err, scanner(tenant))
 		return bunx.Err(err, slugTaken)
@@ -176,7 +178,7 @@ func (s *Store) Reassign(ctx context.Context, tenant, from, to string, at time.T
 // yield returns the apps of from whose slugs to has already the first of slug-2, slug-3… that neither has.
 func yield(ctx context.Context, c bunx.Conn, tenant, from, to string) error {
 	const slugs = `SELECT slug FROM tc_apps WHERE tenant_id = $1 AND slug IS NOT NULL AND ` + listed + ` AND owner_id `
-	rows, err := c.Rows(ctx, `SELECT `+heads+` FROM tc_apps WHERE tenant_id = $1 AND owner_id = $2 AND `+listed+`
+	rows, err := c.Rows(ctx, `SELECT `+heads.Names+` FROM tc_apps WHERE tenant_id = $1 AND owner_id = $2 AND `+listed+`
 		AND slug IN (`+slugs+`= $3) ORDER BY id`, tenant, from, to)
 	clash, err := bunx.Scan(rows, err, scanner(tenant))
 	if err != nil || len(clash) == 0 {

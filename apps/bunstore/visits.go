@@ -36,7 +36,7 @@ func (s *Store) SetFavorite(ctx context.Context, tenant, username, id string, fa
 		if err != nil {
 			return err
 		}
-		a, err := get(ctx, c, tenant, apps.Lookup{ID: id}, c.ForUpdate())
+		a, err := get(ctx, c, tenant, table, apps.Lookup{ID: id}, c.ForUpdate())
 		if err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func (s *Store) Recent(ctx context.Context, tenant, username string, v apps.View
 	if !v.All {
 		sees, args = fmt.Sprintf(seen, c.Among(4, 1)), append(args, bunx.Keys(v.Principals))
 	}
-	rows, err := c.Rows(ctx, `SELECT `+table.Qualified+` FROM tc_app_visits v JOIN tc_apps a ON a.tenant_id = v.tenant_id AND a.id = v.app_id
+	rows, err := c.Rows(ctx, `SELECT `+heads.Qualified+` FROM tc_app_visits v JOIN tc_apps a ON a.tenant_id = v.tenant_id AND a.id = v.app_id
 		WHERE v.tenant_id = $1 AND v.username = $2 AND a.editing_id IS NULL AND a.deleted_at IS NULL`+sees+`
 		ORDER BY v.visited_at DESC, v.app_id DESC LIMIT $3`, args...)
 	all, err := bunx.Scan(rows, err, scanner(tenant))
