@@ -240,8 +240,8 @@ func (s *sink) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestListIsNotHeld: of 200,000 rows, more than 70 MiB, httpapi holds next to none.
-func TestListIsNotHeld(t *testing.T) {
+// TestListIsNotHeldMemory: of 200,000 rows, more than 70 MiB, httpapi holds next to none.
+func TestListIsNotHeldMemory(t *testing.T) {
 	is := is.New(t)
 	s := stocked(t, dbtest.SQLite)
 	s.rebuilt(t, func(c *httpapi.Config) {

@@ -127,8 +127,8 @@ func TestRoundTrip(t *testing.T) {
 	is.Equal(err, io.EOF)
 }
 
-// TestTightContent: content that packs very well makes no archive that looks like a bomb.
-func TestTightContent(t *testing.T) {
+// TestTightContentSize: content that packs very well makes no archive that looks like a bomb.
+func TestTightContentSize(t *testing.T) {
 	is := is.New(t)
 	var all []item
 	for n := range 3000 {

@@ -15,9 +15,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// TestWriterKeepsLimits: for each limit there is a last archive that can be written, and a Reader with the same limit
+// TestWriterKeepsLimitsSize: for each limit there is a last archive that can be written, and a Reader with the same limit
 // takes it; of the next one the Writer says which limit it is.
-func TestWriterKeepsLimits(t *testing.T) {
+func TestWriterKeepsLimitsSize(t *testing.T) {
 	row := func(w *archive.Writer, id, content string) error {
 		return w.Row(entity.Row{Key: entity.Key{Kind: "tag", ID: id}, JSON: []byte(content)})
 	}
@@ -131,8 +131,8 @@ func nested(levels int) string {
 	return strings.Repeat(`{"a":`, levels-1) + `{}` + strings.Repeat(`}`, levels-1)
 }
 
-// TestAnyRatio: whatever ratio is configured, what packs 10,000 times smaller does not look like a bomb, at no byte of it.
-func TestAnyRatio(t *testing.T) {
+// TestAnyRatioSize: whatever ratio is configured, what packs 10,000 times smaller does not look like a bomb, at no byte of it.
+func TestAnyRatioSize(t *testing.T) {
 	for _, ratio := range []int64{1, 2, 3, 4, 10, 50, 200, 5000, 1 << 50} {
 		t.Run(fmt.Sprint(ratio), func(t *testing.T) {
 			is, limits := is.New(t), archive.Limits{Ratio: ratio}
