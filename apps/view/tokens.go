@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -67,7 +68,35 @@ func (c Claims) complete() bool {
 
 // Tokens makes and checks tokens: URL path segments of "~", the claims, "." and their HMAC-SHA-256. Who has a token can read its
 // claims, and can change none.
-type Tokens struct{ key []byte }
+type Tokens struct {
+	key     []byte
+	genuine *genuine
+}
+
+// genuine keeps the claims of tokens that have been found genuine: the page of an app sends its token with each of its files.
+type genuine struct {
+	mu  sync.RWMutex
+	all map[string]Claims
+}
+
+// maxGenuine is how many tokens are kept.
+const maxGenuine = 2000
+
+func (g *genuine) get(token string) (Claims, bool) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	c, ok := g.all[token]
+	return c, ok
+}
+
+func (g *genuine) put(token string, c Claims) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.all == nil || len(g.all) >= maxGenuine {
+		g.all = map[string]Claims{}
+	}
+	g.all[token] = c
+}
 
 // minKey is how many bytes a key has at least.
 const minKey = 32
@@ -77,7 +106,7 @@ func NewTokens(key []byte) (*Tokens, error) {
 	if len(key) < minKey {
 		return nil, errs.New(errs.Internal, "The key of view tokens has %d bytes and needs %d.", len(key), minKey)
 	}
-	return &Tokens{key: append([]byte(nil), key...)}, nil
+	return &Tokens{key: append([]byte(nil), key...), genuine: &genuine{}}, nil
 }
 
 // Format implements fmt.Formatter: every verb prints the type alone.
@@ -113,7 +142,30 @@ func (t *Tokens) Make(c Claims) string {
 // Check returns the claims of a token that was made with the same key and has not expired. The caller compares tenant and app
 // (Claims.For), and checks that Credential is still valid. Errors: errs.Unauthenticated.
 func (t *Tokens) Check(token string, now time.Time) (Claims, error) {
-	refused := errs.New(errs.Unauthenticated, "The link to the app's files is not valid: open the app again.")
+	c, ok := t.genuine.get(token)
+	if !ok {
+		var err error
+		if c, err = t.read(token); err != nil {
+			return Claims{}, err
+		}
+		t.genuine.put(token, c)
+	}
+	switch {
+	case c.Expires.After(now.Add(Lifetime)):
+		return Claims{}, notValid()
+	case !c.Expires.IsZero() && !now.Before(c.Expires):
+		return Claims{}, errs.New(errs.Unauthenticated, "The view of the app has expired: open the app again.")
+	}
+	return c, nil
+}
+
+func notValid() error {
+	return errs.New(errs.Unauthenticated, "The link to the app's files is not valid: open the app again.")
+}
+
+// read returns the claims of a token that was made with the same key. They are complete.
+func (t *Tokens) read(token string) (Claims, error) {
+	refused := notValid()
 	body, ok := strings.CutPrefix(token, "~")
 	text, mac, two := strings.Cut(body, ".")
 	if !ok || !two || len(token) > maxToken {
@@ -134,11 +186,8 @@ func (t *Tokens) Check(token string, now time.Time) (Claims, error) {
 	if p.Expires != 0 {
 		c.Expires = time.Unix(p.Expires, 0).UTC()
 	}
-	switch {
-	case !c.complete() || c.Expires.After(now.Add(Lifetime)):
+	if !c.complete() {
 		return Claims{}, refused
-	case !c.Expires.IsZero() && !now.Before(c.Expires):
-		return Claims{}, errs.New(errs.Unauthenticated, "The view of the app has expired: open the app again.")
 	}
 	return c, nil
 }
