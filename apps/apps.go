@@ -139,6 +139,8 @@ type Store interface {
 	Page(ctx context.Context, tenant string, v Viewer, q paging.Query) (paging.Page[App], error)
 	// Draft returns the draft of an app. It fails with errs.NotFound.
 	Draft(ctx context.Context, tenant, id string) (App, error)
+	// LockDraft is Draft that locks the row until the transaction in ctx ends. The caller has locked the app.
+	LockDraft(ctx context.Context, tenant, id string) (App, error)
 	// Drafts returns the drafts of those apps that v sees, ordered by name, then id, without Defn.
 	Drafts(ctx context.Context, tenant string, v Viewer) ([]App, error)
 	// Drafted returns which of some apps have a draft.
@@ -155,7 +157,8 @@ type Store interface {
 	Update(ctx context.Context, tenant string, at Lookup, edit func(*App) error) (App, error)
 	// Lock is Get that locks the row until the transaction in ctx ends.
 	Lock(ctx context.Context, tenant string, at Lookup) (App, error)
-	// Remove removes apps, deleted ones too, with their drafts and the shares of both, and returns what it removed, without Defn.
+	// Remove removes apps, deleted ones too, with their drafts and the shares of both, and returns what it removed, without Defn. The
+	// caller has locked the apps, so that none gets a draft meanwhile.
 	Remove(ctx context.Context, tenant string, ids []string) ([]App, error)
 	// SetShared sets Shared of some apps: it is true for an app with a share above shares.None.
 	SetShared(ctx context.Context, tenant string, ids []string) error

@@ -13,8 +13,6 @@ import (
 // A draft is an app row of its own with a library of its own, whose files share their bytes with those of the app. All that changes
 // a draft or its app in one of the methods below locks the app's row first, then the draft's.
 
-var errNoDraft = errs.New(errs.NotFound, "The app has no draft: _edit makes one.")
-
 // Draft returns the draft of an app, which may be named by either's id. It is for those who may change the app.
 // Errors: errs.NotFound; errs.Forbidden.
 func (s *Service) Draft(ctx context.Context, id string) (Shown, error) {
@@ -33,20 +31,20 @@ func (s *Service) Draft(ctx context.Context, id string) (Shown, error) {
 		if err := toWrite.check(reads, app, grant); err != nil {
 			return Shown{}, err
 		}
-		if d, err = s.draft(ctx, a.Tenant, app.ID); err != nil {
-			return Shown{}, err
+		if d, err = s.store.Draft(ctx, a.Tenant, app.ID); err != nil {
+			return Shown{}, noDraft(err)
 		}
 		d.inherit(app)
 	}
 	return s.show(ctx, a, d, grant)
 }
 
-func (s *Service) draft(ctx context.Context, tenant, id string) (App, error) {
-	d, err := s.store.Draft(ctx, tenant, id)
+// noDraft returns the error of a look-up of a draft, with a sentence that says what to do if there is none.
+func noDraft(err error) error {
 	if errs.CodeOf(err) == errs.NotFound {
-		err = errNoDraft
+		return errs.New(errs.NotFound, "The app has no draft: _edit makes one.")
 	}
-	return d, err
+	return err
 }
 
 // locked returns the app that is named, or whose draft is, and locks it. The actor may edit it.
@@ -205,11 +203,8 @@ func (s *Service) edited(ctx context.Context, a actor.Actor, id string) (app App
 	if app, grant, err = s.locked(ctx, a, named); err != nil {
 		return app, grant, d, err
 	}
-	if d, err = s.draft(ctx, a.Tenant, app.ID); err != nil {
-		return app, grant, d, err
-	}
-	if d, err = s.store.Lock(ctx, a.Tenant, Lookup{ID: d.ID}); err != nil {
-		return app, grant, d, err
+	if d, err = s.store.LockDraft(ctx, a.Tenant, app.ID); err != nil {
+		return app, grant, d, noDraft(err)
 	}
 	return app, grant, d, d.Lock.Check(a, s.stamp())
 }

@@ -128,12 +128,13 @@ func (s *Service) exported(ctx context.Context, tenant string, ids []string) ([]
 		if t.Defn, err = withoutEnv(app.Defn); err != nil {
 			return nil, err
 		}
-		if t.shares, err = s.store.Shares().All(ctx, tenant, app.ID); err != nil {
-			return nil, err
-		}
 		all = append(all, t)
 	}
-	return all, nil
+	shared, err := s.store.Shares().Some(ctx, tenant, transfer.IDs(all, func(t transferred) string { return t.ID }))
+	for i := range all {
+		all[i].shares = shared[all[i].ID]
+	}
+	return all, err
 }
 
 // refs returns what apps need: their datasets and tags.
@@ -300,14 +301,12 @@ func (s *Service) putAll(ctx context.Context, b *transfer.Batch[transferred]) er
 	if b.CrossTenant() { // nobody gets a right by a deploy
 		return nil
 	}
-	for _, t := range b.Write {
-		known, err := s.knownShares(ctx, b, t)
-		if err != nil {
-			return err
-		}
-		if err := s.store.Shares().Replace(ctx, b.Tenant, t.ID, known); err != nil {
-			return err
-		}
+	known, err := s.knownShares(ctx, b)
+	if err != nil {
+		return err
+	}
+	if err := s.store.Shares().Replace(ctx, b.Tenant, known); err != nil {
+		return err
 	}
 	return s.store.SetShared(ctx, b.Tenant, ids)
 }
@@ -368,21 +367,30 @@ func (s *Service) land(b *transfer.Batch[transferred], t *transferred, old App, 
 	return maskEnv(&t.App, env)
 }
 
-// knownShares returns the shares of an app whose principals the tenant has, and warns of the others.
-func (s *Service) knownShares(ctx context.Context, b *transfer.Batch[transferred], t transferred) ([]shares.Share, error) {
-	known, err := transfer.Known(ctx, s.o.Directory, b.Tenant, transfer.IDs(t.shares, func(share shares.Share) string { return share.PrincipalID }))
+// knownShares returns the shares of the apps of a batch whose principals the tenant has, by app, and warns of the others.
+func (s *Service) knownShares(ctx context.Context, b *transfer.Batch[transferred]) (map[string][]shares.Share, error) {
+	var principals []string
+	for _, t := range b.Write {
+		for _, share := range t.shares {
+			principals = append(principals, share.PrincipalID)
+		}
+	}
+	held, err := s.store.Hold(ctx, b.Tenant, principals) // as heads has done
 	if err != nil {
 		return nil, err
 	}
-	var all []shares.Share
-	for _, share := range t.shares {
-		if known[share.PrincipalID] || share.PrincipalID == shares.Everyone {
-			all = append(all, share)
-		} else {
-			b.Warn("app %s: its share with %s is left out, whom this tenant does not know.", t.ID, transfer.Short(share.PrincipalID))
+	known := make(map[string][]shares.Share, len(b.Write))
+	for _, t := range b.Write {
+		known[t.ID] = nil // so that those that are there go
+		for _, share := range t.shares {
+			if held[share.PrincipalID] {
+				known[t.ID] = append(known[t.ID], share)
+			} else {
+				b.Warn("app %s: its share with %s is left out, whom this tenant does not know.", t.ID, transfer.Short(share.PrincipalID))
+			}
 		}
 	}
-	return all, nil
+	return known, nil
 }
 
 // fileTransferer is the transferer of apps with their files.

@@ -87,6 +87,8 @@ type Grant struct {
 type Store interface {
 	// All returns the shares of an entity, ordered by PrincipalID.
 	All(ctx context.Context, tenant, id string) ([]Share, error)
+	// Some returns the shares of some entities, by their ids, ordered by PrincipalID.
+	Some(ctx context.Context, tenant string, ids []string) (map[string][]Share, error)
 	// One returns the share of a principal. It fails with errs.NotFound.
 	One(ctx context.Context, tenant, id, principal string) (Share, error)
 	// Put adds a share, or overwrites that of its principal except for CreatedAt.
@@ -95,8 +97,9 @@ type Store interface {
 	Delete(ctx context.Context, tenant, id, principal string) error
 	// Grants returns the grants of somebody with these principal ids at some entities. Those without one are left out.
 	Grants(ctx context.Context, tenant string, ids, principals []string) (map[string]Grant, error)
-	// Replace makes the shares of an entity exactly these, with their times. It fails with errs.Conflict when a principal has two.
-	Replace(ctx context.Context, tenant, id string, all []Share) error
+	// Replace makes the shares of some entities, by their ids, exactly these, with their times. It fails with errs.Conflict when a
+	// principal has two of one entity.
+	Replace(ctx context.Context, tenant string, all map[string][]Share) error
 	// Remove removes all shares of some entities.
 	Remove(ctx context.Context, tenant string, ids []string) error
 	// SharedWith returns the ids of the entities that have a share of one of some principals, each once, ordered.

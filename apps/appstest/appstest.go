@@ -344,8 +344,17 @@ func testOneDraft(t *testing.T, s apps.Store) {
 	draft, err := s.Draft(t.Context(), "acme", id(2))
 	is.NoErr(err)
 	is.Equal(draft, newDraft(20, 2, "b"))
-	_, err = s.Draft(t.Context(), "acme", id(20))
-	is.Equal(errs.CodeOf(err), errs.NotFound)
+	is.NoErr(s.InTx(t.Context(), func(ctx context.Context) error {
+		locked, err := s.LockDraft(ctx, "acme", id(2))
+		is.Equal(locked, draft)
+		return err
+	}))
+	for _, draft := range []func(context.Context, string, string) (apps.App, error){s.Draft, s.LockDraft} {
+		_, err = draft(t.Context(), "acme", id(20))
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+		_, err = draft(t.Context(), "evil", id(2))
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+	}
 	_, err = s.Remove(t.Context(), "acme", numbered(20))
 	is.NoErr(err)
 	insert(t, s, newDraft(21, 2, "b")) // another one

@@ -203,6 +203,12 @@ func (s *Store) Draft(ctx context.Context, tenant, id string) (apps.App, error) 
 	return one(ctx, c, tenant, table, "Draft", selectDraft, tenant, id)
 }
 
+// LockDraft implements apps.Store.
+func (s *Store) LockDraft(ctx context.Context, tenant, id string) (apps.App, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	return one(ctx, c, tenant, table, "Draft", selectDraft+c.ForUpdate(), tenant, id)
+}
+
 // Count implements apps.Store.
 func (s *Store) Count(ctx context.Context, tenant string) (n int, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
@@ -292,15 +298,12 @@ func holdOwner(ctx context.Context, c bunx.Conn, tenant, id string) error {
 	return c.HoldPrincipal(ctx, tenant, id)
 }
 
-// Remove implements apps.Store. The apps are locked before their drafts are looked for: who makes a draft locks its app.
+// Remove implements apps.Store.
 func (s *Store) Remove(ctx context.Context, tenant string, ids []string) (gone []apps.App, err error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	err = s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
-		if _, err := s.LockSome(ctx, tenant, ids); err != nil {
-			return err
-		}
 		rows, err := c.Rows(ctx, `SELECT id FROM tc_apps WHERE tenant_id = $1 AND editing_id IN `+c.Among(2, 1)+` ORDER BY id`+c.ForUpdate(),
 			tenant, bunx.Keys(ids))
 		drafts, err := bunx.Scan(rows, err, text)

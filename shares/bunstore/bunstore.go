@@ -5,6 +5,7 @@ package bunstore
 import (
 	"context"
 	"database/sql"
+	"maps"
 	"slices"
 
 	"github.com/uptrace/bun"
@@ -21,10 +22,10 @@ type Store struct {
 	table *bunx.Table[share]
 	row   string // of conditional writes
 
-	selectAll, selectOne, lockOne, upsert              string
-	deleteOne, deleteAll, deleteSome, deletePrincipals string
-	sharedWith                                         string
-	grants                                             bunx.Lookup
+	selectAll, selectSome, selectOne, lockOne, upsert string
+	deleteOne, deleteSome, deletePrincipals           string
+	sharedWith                                        string
+	grants                                            bunx.Lookup
 
 	changed func(tenant string)
 }
@@ -51,14 +52,14 @@ func New(db *bun.DB, table, row string) *Store {
 	s := &Store{db: db, table: newTable(table), row: row}
 	c := bunx.Conn{DB: db} // for its dialect
 	s.selectAll = s.table.Select(`WHERE tenant_id = $1 AND entity_id = $2 ORDER BY principal_id`)
+	s.selectSome = s.table.Select(`WHERE tenant_id = $1 AND entity_id IN ` + c.Among(2, 1) + ` ORDER BY entity_id, principal_id`)
 	s.selectOne = s.table.Select(`WHERE tenant_id = $1 AND entity_id = $2 AND principal_id = $3`)
 	s.lockOne = s.selectOne
 	if c.Postgres() {
 		s.lockOne += ` FOR UPDATE`
 	}
 	s.upsert = s.table.InsertOne(s.table.OnConflict)
-	s.deleteAll = `DELETE FROM ` + table + ` WHERE tenant_id = $1 AND entity_id = $2`
-	s.deleteOne = s.deleteAll + ` AND principal_id = $3`
+	s.deleteOne = `DELETE FROM ` + table + ` WHERE tenant_id = $1 AND entity_id = $2` + ` AND principal_id = $3`
 	s.deleteSome = `DELETE FROM ` + table + ` WHERE tenant_id = $1 AND entity_id IN ` + c.Among(2, 1)
 	ofPrincipals := ` FROM ` + table + ` WHERE tenant_id = $1 AND principal_id IN ` + c.Among(2, 1)
 	s.sharedWith = `SELECT DISTINCT entity_id` + ofPrincipals + ` ORDER BY entity_id`
@@ -76,11 +77,11 @@ type share struct {
 	shares.Share
 }
 
-// newTable returns the columns of a share. Whoever reads knows the tenant and the entity.
+// newTable returns the columns of a share. Whoever reads knows the tenant.
 func newTable(name string) *bunx.Table[share] {
 	return bunx.NewTable(name, "s", []bunx.Column[share]{
 		{Name: "tenant_id", Key: true, Value: func(s *share) any { return s.tenant }},
-		{Name: "entity_id", Key: true, Value: func(s *share) any { return s.entity }},
+		{Name: "entity_id", Key: true, Field: func(s *share) any { return &s.entity }},
 		{Name: "principal_id", Key: true, Field: func(s *share) any { return &s.PrincipalID }},
 		{Name: "access_level", Field: func(s *share) any { return &s.Level }},
 		{Name: "roles", Field: func(s *share) any { return bunx.JSONArray(&s.Roles) }},
@@ -100,6 +101,21 @@ func (s *Store) All(ctx context.Context, tenant, id string) ([]shares.Share, err
 	rows, err := c.Rows(ctx, s.selectAll, tenant, id)
 	all, err := bunx.Scan(rows, err, s.scan)
 	return all, bunx.Err(err, "Share")
+}
+
+// Some implements shares.Store.
+func (s *Store) Some(ctx context.Context, tenant string, ids []string) (map[string][]shares.Share, error) {
+	some := map[string][]shares.Share{}
+	if len(ids) == 0 {
+		return some, nil
+	}
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, s.selectSome, tenant, bunx.Keys(ids))
+	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (share, error) { return s.table.Scan(rows) })
+	for _, row := range all {
+		some[row.entity] = append(some[row.entity], row.Share)
+	}
+	return some, bunx.Err(err, "Share")
 }
 
 // One implements shares.Store.
@@ -184,13 +200,19 @@ func (s *Store) Grants(ctx context.Context, tenant string, ids, principals []str
 }
 
 // Replace implements shares.Store.
-func (s *Store) Replace(ctx context.Context, tenant, id string, all []shares.Share) error {
+func (s *Store) Replace(ctx context.Context, tenant string, all map[string][]shares.Share) error {
+	if len(all) == 0 {
+		return nil
+	}
 	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
-		rows := make([]share, len(all))
-		for i, put := range all {
-			rows[i] = share{tenant, id, put}
+		ids := slices.Sorted(maps.Keys(all))
+		var rows []share
+		for _, id := range ids {
+			for _, put := range all[id] {
+				rows = append(rows, share{tenant, id, put})
+			}
 		}
-		if _, err := c.Exec(ctx, s.deleteAll, tenant, id); err != nil {
+		if _, err := c.Exec(ctx, s.deleteSome, tenant, bunx.Keys(ids)); err != nil {
 			return bunx.Err(err, "Share")
 		}
 		_, err := s.table.Insert(ctx, c, "", rows...)

@@ -194,16 +194,28 @@ func testReplace(t *testing.T, s shares.Store, _ InTx) {
 	put(t, s, "b", share("jo", shares.Use))
 	want := []shares.Share{share(shares.Everyone, shares.None), share("jo", shares.Write), share("team", shares.Use, "r")}
 	want[1].CreatedAt, want[1].UpdatedAt = tuesday, tuesday
-	is.NoErr(s.Replace(ctx, "acme", "a", []shares.Share{want[2], want[0], want[1]}))
+	is.NoErr(s.Replace(ctx, "acme", map[string][]shares.Share{"a": {want[2], want[0], want[1]}}))
 	is.Equal(all(t, s, "acme", "a"), want)
-	is.NoErr(s.Replace(ctx, "acme", "a", want)) // again
+	is.NoErr(s.Replace(ctx, "acme", map[string][]shares.Share{"a": want})) // again
 	is.Equal(all(t, s, "acme", "a"), want)
 	twice := []shares.Share{share("jo", shares.Use), share("jo", shares.Write)}
-	is.Equal(errs.CodeOf(s.Replace(ctx, "acme", "a", twice)), errs.Conflict)
+	is.Equal(errs.CodeOf(s.Replace(ctx, "acme", map[string][]shares.Share{"a": twice})), errs.Conflict)
 	is.Equal(all(t, s, "acme", "a"), want)
-	is.NoErr(s.Replace(ctx, "acme", "a", nil))
+	is.NoErr(s.Replace(ctx, "acme", map[string][]shares.Share{"a": nil}))
 	is.Equal(principals(t, s, "a"), "")
 	is.Equal(principals(t, s, "b"), "jo")
+
+	several := map[string][]shares.Share{"a": want, "b": nil, "c": {share("mia", shares.Use)}}
+	is.NoErr(s.Replace(ctx, "acme", several))
+	some, err := s.Some(ctx, "acme", []string{"c", "a", "b", "none"})
+	is.NoErr(err)
+	is.Equal(some, map[string][]shares.Share{"a": want, "c": several["c"]})
+	is.NoErr(s.Replace(ctx, "acme", nil))
+	for tenant, ids := range map[string][]string{"acme": nil, "evil": {"a", "c"}} {
+		some, err := s.Some(ctx, tenant, ids)
+		is.NoErr(err)
+		is.Equal(len(some), 0)
+	}
 }
 
 func testRemove(t *testing.T, s shares.Store, _ InTx) {
@@ -277,7 +289,7 @@ func testIsolation(t *testing.T, s shares.Store, _ InTx) {
 	is.NoErr(s.RenameUsers(ctx, "evil", map[string]string{"jo": "x"}))
 	_, err = s.Put(ctx, "evil", "a", share("jo", shares.Admin, "theirs"))
 	is.NoErr(err)
-	is.NoErr(s.Replace(ctx, "evil", "a", []shares.Share{share("team", shares.Admin)}))
+	is.NoErr(s.Replace(ctx, "evil", map[string][]shares.Share{"a": {share("team", shares.Admin)}}))
 	is.Equal(all(t, s, "acme", "a"), mine) // untouched
 	is.Equal(len(all(t, s, "evil", "a")), 1)
 }
@@ -294,7 +306,7 @@ func testFailedTx(t *testing.T, s shares.Store, inTx InTx) {
 		is.NoErr(err)
 		is.Equal(got.Level, shares.Write) // the transaction sees its own writes
 		is.NoErr(s.Delete(ctx, "acme", "a", "mia"))
-		is.NoErr(s.Replace(ctx, "acme", "b", []shares.Share{share("team", shares.Use), share("jo", shares.Use)}))
+		is.NoErr(s.Replace(ctx, "acme", map[string][]shares.Share{"b": {share("team", shares.Use), share("jo", shares.Use)}}))
 		is.NoErr(s.RenameUsers(ctx, "acme", map[string]string{"team": "crew"}))
 		is.NoErr(s.RemovePrincipals(ctx, "acme", []string{"jo"}))
 		is.NoErr(s.Remove(ctx, "acme", []string{"b"}))
@@ -312,6 +324,6 @@ func testCanceled(t *testing.T, s shares.Store, _ InTx) {
 	_, err := s.Put(ctx, "acme", "a", share("mia", shares.Use))
 	is.True(errors.Is(err, context.Canceled))
 	is.True(errors.Is(s.Delete(ctx, "acme", "a", "jo"), context.Canceled))
-	is.True(errors.Is(s.Replace(ctx, "acme", "a", nil), context.Canceled))
+	is.True(errors.Is(s.Replace(ctx, "acme", map[string][]shares.Share{"a": nil}), context.Canceled))
 	is.Equal(principals(t, s, "a"), "jo")
 }
