@@ -425,6 +425,9 @@ func (s *Service) change(ctx context.Context, id string, n need, edit func(ctx c
 
 // changeShown is change that returns the app as the caller sees it.
 func (s *Service) changeShown(ctx context.Context, id string, n need, edit func(ctx context.Context, who caller, app *App) error) (v Shown, err error) {
+	if _, err := actor.From(ctx); err != nil { // before the transaction
+		return Shown{}, err
+	}
 	err = s.store.InTx(ctx, func(ctx context.Context) error {
 		app, who, err := s.changed(ctx, id, n, edit)
 		if err != nil {
