@@ -173,7 +173,7 @@ type Store interface {
 	// OwnedDrafts returns the drafts that a principal owns, without Defn, and locks them.
 	OwnedDrafts(ctx context.Context, tenant, owner string) ([]App, error)
 	// Reassign moves all that from owns to to, locking rows in the order of their ids, and returns what it moved, without Defn.
-	// Where to has the slug already, the moved app gets slug-2, slug-3…
+	// An app whose slug to has already gets slug-2, slug-3…
 	Reassign(ctx context.Context, tenant, from, to string, at time.Time) ([]App, error)
 
 	// IDs returns the ids of all apps but drafts and deleted ones, ordered.
@@ -256,7 +256,7 @@ type Options struct {
 	Keys      Sealer
 	// Licensed reports whether a tenant has a license.
 	Licensed func(ctx context.Context, tenant, license string) (bool, error)
-	// Registry is told of apps that are purged; nil for none, when nothing belongs to them.
+	// Registry has the kinds of tags and datasets, and the hooks that are called for purged apps; nil for none.
 	Registry *entity.Registry
 	// CanonicalName returns the exact name of the user who is meant by the owner in a natural id, or the name as it is; nil: only
 	// exact names are found.

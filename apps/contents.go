@@ -26,7 +26,7 @@ func (s *Service) inside(ctx context.Context, a actor.Actor, id string) (App, er
 	return App{}, errInside
 }
 
-var errInside = errs.New(errs.Forbidden, "This is for the owner of the app and for those whose share lets them change it.")
+var errInside = errs.New(errs.Forbidden, "This is for the owner of the app and for those who have a share with accessLevel 2.")
 
 func inside(a actor.Actor, app App, grant shares.Grant) bool {
 	return a.Superuser || owns(a, app) || grant.Level >= shares.Write

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
+	"github.com/tenantcontent/tenantcontent/apps/bunstore"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
@@ -203,5 +204,25 @@ func TestReadsWithoutDefn(t *testing.T) {
 				t.Errorf("%s reads Defn: %s", c.name, statement)
 			}
 		}
+	}
+}
+
+// TestManagedApp: who may write an app that came from another tenant is told where to change it, and others what they need.
+func TestManagedApp(t *testing.T) {
+	is, db := is.New(t), dbtest.SQLite(t)
+	w := newWorld(t, db)
+	jo := as(t, "acme", "jo", actor.Designer)
+	v := w.create(t, jo)
+	_, err := bunstore.New(db).Update(t.Context(), "acme", apps.Lookup{ID: v.ID}, func(app *apps.App) error {
+		app.IsManaged = true
+		return nil
+	})
+	is.NoErr(err)
+	for role, want := range map[actor.Role]string{
+		actor.Designer: "This app came from another tenant: change it there and deploy it again.",
+		actor.Member:   "This needs the role designer at a report app and admin at a full app, and to own the app or to have a share with accessLevel 2.",
+	} {
+		_, err := w.Edit(as(t, "acme", "jo", role), v.ID, false)
+		is.Equal(errs.MessageOf(err), want)
 	}
 }

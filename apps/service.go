@@ -233,7 +233,8 @@ func (s *Service) lockNamed(ctx context.Context, a actor.Actor, id string) (app 
 	return app, grant, err
 }
 
-// grant returns the grant of an actor at an app. A draft inherits from its app, which decides who may do what with it. Errors: errs.NotFound if the actor does not see the app, and for the draft of a deleted one.
+// grant returns the grant of an actor at an app. A draft inherits from its app, which decides who may do what with it.
+// Errors: errs.NotFound if the actor does not see the app, and for the draft of a deleted one.
 func (s *Service) grant(ctx context.Context, a actor.Actor, app *App) (shares.Grant, error) {
 	if app.EditingID != nil {
 		of, err := s.store.Head(ctx, a.Tenant, Lookup{ID: *app.EditingID})
@@ -367,7 +368,7 @@ func (s *Service) showGranted(ctx context.Context, a actor.Actor, all []App, gra
 // at calls do with the place that an id or natural id names. If nothing is there, it calls it again with the exact name of the
 // owner whom a natural id spells differently.
 func (s *Service) at(ctx context.Context, tenant, id string, do func(Lookup) error) error {
-	at, err := place(id)
+	at, err := parseID(id)
 	if err != nil {
 		return err
 	}
@@ -387,18 +388,21 @@ func (s *Service) at(ctx context.Context, tenant, id string, do func(Lookup) err
 type need struct {
 	has  func(Permissions) bool
 	what string
+	own  bool // not for apps that came from another tenant
 }
 
 var (
-	toWrite       = need{func(p Permissions) bool { return p.Write }, "This needs the role designer at a report app and admin at a full app, and to own the app or to have a share that lets change it."}
-	toEdit        = need{func(p Permissions) bool { return p.Edit }, "This needs the right to change the app, and one that did not come from another tenant: such an app is managed there."}
-	toRun         = need{func(p Permissions) bool { return p.Run }, "This needs the role member or a higher one, and to own the app or to have a share of it."}
-	toPurge       = need{func(p Permissions) bool { return p.Purge }, "This needs the role dataWizard or a higher one, and to own the app or to have a share that lets change it."}
-	toShare       = need{func(p Permissions) bool { return p.Share }, "This needs the role publisher or a higher one, and to own the app or to have a share that lets change it."}
-	toTag         = need{func(p Permissions) bool { return p.AssignTags }, "This needs the role designer or a higher one, and to own the app or to have a share that lets change it."}
-	toBind        = need{func(p Permissions) bool { return p.Bind }, "This needs the role member or a higher one, and to own the app or to have a share that lets change it."}
-	toChangeOwner = need{func(p Permissions) bool { return p.ChangeOwner }, "This needs the role admin, and to own the app or to have a share that lets change it."}
+	toWrite       = need{func(p Permissions) bool { return p.Write }, "This needs the role designer at a report app and admin at a full app, and to own the app or to have a share with accessLevel 2.", false}
+	toEdit        = need{func(p Permissions) bool { return p.Edit }, toWrite.what, true}
+	toRun         = need{func(p Permissions) bool { return p.Run }, "This needs the role member or a higher one, and to own the app or to have a share of it.", false}
+	toPurge       = need{func(p Permissions) bool { return p.Purge }, "This needs the role dataWizard or a higher one, and to own the app or to have a share with accessLevel 2.", false}
+	toShare       = need{func(p Permissions) bool { return p.Share }, "This needs the role publisher or a higher one, and to own the app or to have a share with accessLevel 2.", false}
+	toTag         = need{func(p Permissions) bool { return p.AssignTags }, "This needs the role designer or a higher one, and to own the app or to have a share with accessLevel 2.", false}
+	toBind        = need{func(p Permissions) bool { return p.Bind }, "This needs the role member or a higher one, and to own the app or to have a share with accessLevel 2.", false}
+	toChangeOwner = need{func(p Permissions) bool { return p.ChangeOwner }, "This needs the role admin, and to own the app or to have a share with accessLevel 2.", false}
 )
+
+var errManaged = errs.New(errs.Forbidden, "This app came from another tenant: change it there and deploy it again.")
 
 // check returns errs.Forbidden when an actor does not have a permission on an app.
 func (n need) check(a actor.Actor, app App, grant shares.Grant) error {
@@ -407,11 +411,13 @@ func (n need) check(a actor.Actor, app App, grant shares.Grant) error {
 		return nil
 	case a.ReadOnly:
 		return errs.New(errs.Forbidden, "This token can only read.")
+	case n.own && toWrite.has(PermissionsOf(a, app, grant)):
+		return errManaged
 	}
 	return errs.New(errs.Forbidden, "%s", n.what)
 }
 
-// caller is an actor who changes an app, with the grant at it.
+// caller is an actor who changes an app, and the grant that the actor has.
 type caller struct {
 	actor.Actor
 	grant shares.Grant
@@ -585,7 +591,7 @@ func (s *Service) Update(ctx context.Context, id string, edit Edit) (Shown, erro
 			}
 		}
 		if app.IsManaged && edit.definition(was, *app) {
-			return errs.New(errs.Forbidden, "%s", toEdit.what)
+			return errManaged
 		}
 		return app.accept()
 	})
@@ -671,7 +677,7 @@ func (s *Service) Restore(ctx context.Context, id string) (v Shown, err error) {
 
 // deleted returns a deleted app on which an actor has a permission, and locks it.
 func (s *Service) deleted(ctx context.Context, a actor.Actor, id string, n need) (App, shares.Grant, error) {
-	at, err := place(id)
+	at, err := parseID(id)
 	if err != nil || at.ID == "" {
 		return App{}, shares.Grant{}, notFound()
 	}

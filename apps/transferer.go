@@ -67,7 +67,7 @@ func (s *Service) transferer() transfer.Transferer[transferred] {
 		Some: s.exported, Row: toColumns, Refs: refs,
 		Read: s.readRow,
 		There: func(ctx context.Context, tenant string, all []transferred, l entity.ImportOptions) ([]transferred, error) {
-			return s.heads(ctx, tenant, all, l)
+			return s.lockThere(ctx, tenant, all, l)
 		},
 		Guard: func(t transferred, l entity.ImportOptions) string {
 			switch {
@@ -173,7 +173,7 @@ func (s *Service) readRow(tenant string, r entity.Row) (transferred, error) {
 	err := c.Accept(func() error {
 		for _, l := range lists {
 			if len(l.raw) > 0 && json.Unmarshal(l.raw, l.to) != nil {
-				return errs.New(errs.Invalid, "%s is not as an app has it", l.name)
+				return errs.New(errs.Invalid, "%s must be a list as the export of an app has it", l.name)
 			}
 		}
 		if t.Type == "" {
@@ -218,7 +218,7 @@ func (t *transferred) acceptLists(all []shareColumns, now time.Time) error {
 		return errs.New(errs.Invalid, "tags must be at most %d", maxTags)
 	}
 	for _, id := range t.Tags {
-		if at, err := place(id); err != nil || at.ID != id {
+		if at, err := parseID(id); err != nil || at.ID != id {
 			return errs.New(errs.Invalid, "tags must be UUIDs")
 		}
 	}
@@ -237,9 +237,9 @@ func (t *transferred) acceptLists(all []shareColumns, now time.Time) error {
 	return nil
 }
 
-// heads locks the given apps that exist, after it has held who is to own them and who gets shares. It returns errs.Conflict for the id of a draft, but not in a deploy from another tenant,
-// whose caller is not told of drafts.
-func (s *Service) heads(ctx context.Context, tenant string, all []transferred, l entity.ImportOptions) ([]transferred, error) {
+// lockThere locks the given apps that exist, after it has held who is to own them and who gets shares. It returns errs.Conflict for
+// the id of a draft, but not in a deploy from another tenant, whose caller is not told of drafts.
+func (s *Service) lockThere(ctx context.Context, tenant string, all []transferred, l entity.ImportOptions) ([]transferred, error) {
 	principals := []string{l.Owner}
 	for _, t := range all {
 		principals = append(principals, t.OwnerID)
@@ -290,7 +290,7 @@ func (s *Service) putAll(ctx context.Context, b *transfer.Batch[transferred]) er
 		t := &b.Write[i]
 		ids = append(ids, t.ID)
 		old, there := b.There[t.ID]
-		if err := s.land(b, t, old.App, there); err != nil {
+		if err := s.complete(b, t, old.App, there); err != nil {
 			return err
 		}
 		all[i] = t.App
@@ -326,8 +326,8 @@ func (s *Service) licensedAll(ctx context.Context, b *transfer.Batch[transferred
 	return nil
 }
 
-// land completes an app of a batch with what the tenant has of it.
-func (s *Service) land(b *transfer.Batch[transferred], t *transferred, old App, there bool) error {
+// complete fills in an app of a batch with what the tenant has of it.
+func (s *Service) complete(b *transfer.Batch[transferred], t *transferred, old App, there bool) error {
 	values := map[string]string{}
 	if there {
 		var err error
@@ -375,7 +375,7 @@ func (s *Service) knownShares(ctx context.Context, b *transfer.Batch[transferred
 			principals = append(principals, share.PrincipalID)
 		}
 	}
-	held, err := s.store.Hold(ctx, b.Tenant, principals) // as heads has done
+	held, err := s.store.Hold(ctx, b.Tenant, principals) // lockThere has held them, so that nobody waits
 	if err != nil {
 		return nil, err
 	}

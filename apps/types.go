@@ -48,7 +48,7 @@ func (u Unchecked) Type() entity.Type {
 // deleted; apps are counted, and so are the drafts, favorites, visits and views that go with deleted apps and users; and the columns of secrets.
 func (u Unchecked) Hooks() entity.Hooks {
 	return entity.Hooks{
-		Renamed: u.s.store.Shares().RenameUsers, Deleted: u.s.deletedElsewhere, Counts: entity.CountRows(35, "apps", u.s.store.Count),
+		Renamed: u.s.store.Shares().RenameUsers, Deleted: u.s.removeReferences, Counts: entity.CountRows(35, "apps", u.s.store.Count),
 		Dependents: u.s.dependents,
 		Sealed: []entity.SealedColumn{
 			{Table: sealedTable, Column: sealedColumn, Key: "id"},
@@ -119,8 +119,8 @@ const (
 	kindDataset entity.Kind = "dataset"
 )
 
-// deletedElsewhere removes the shares of principals who are deleted, and what apps have of tags and datasets that are.
-func (s *Service) deletedElsewhere(ctx context.Context, tenant string, gone ...entity.Key) error {
+// removeReferences removes the shares of principals who are deleted, and what apps have of tags and datasets that are.
+func (s *Service) removeReferences(ctx context.Context, tenant string, gone ...entity.Key) error {
 	var principals, tags, datasets []string
 	for _, k := range gone {
 		switch k.Kind {

@@ -27,8 +27,8 @@ const (
 	maxTags     = 100
 )
 
-// place reads an id or a natural id. Errors: errs.NotFound.
-func place(id string) (Lookup, error) {
+// parseID reads an id or a natural id. Errors: errs.NotFound.
+func parseID(id string) (Lookup, error) {
 	key, owner, slug, ok := fields.Place(id)
 	if !ok {
 		return Lookup{}, notFound() // cannot exist, and the database may refuse the text

@@ -124,7 +124,7 @@ type Store interface {
 	// DeleteDrafts removes an owner's drafts of a kind and returns their ids.
 	DeleteDrafts(ctx context.Context, tenant string, kind entity.Kind, owner string) ([]string, error)
 	// Reassign moves all that from owns of a kind to to, locking rows in the order of their ids, and returns what it moved,
-	// without Data. Where to has the slug already, the moved entity gets slug-2, slug-3…
+	// without Data. An entity whose slug to has already gets slug-2, slug-3…
 	Reassign(ctx context.Context, tenant string, kind entity.Kind, from, to string, at time.Time) ([]Entity, error)
 
 	// IDs returns the ids of all entities of a kind but drafts and system entities, ordered.
@@ -177,7 +177,7 @@ type Options struct {
 	// Others are the kinds of other packages and the host. References to their entities in an entity's data are found by their
 	// Lookup. One with the name of a built-in kind replaces it.
 	Others []entity.Type
-	// Registry is told of deleted entities; nil for none, when nothing belongs to them.
+	// Registry has the hooks that are called for deleted entities; nil for none.
 	Registry *entity.Registry
 	// Reserved returns which of some ids are those of libraries that belong to something else, such as an app: no import brings a
 	// library with one of them. nil: none are.

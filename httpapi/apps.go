@@ -211,7 +211,7 @@ func (a *api) appLinks(v apps.Shown, one bool) hal.Links {
 	return links
 }
 
-// shownApp returns a function that encodes the result of a service: 200 and the app.
+// shownApp replies with the result of a service: 200 and the app.
 func (a *api) shownApp(v apps.Shown, err error) (reply, error) {
 	if err != nil {
 		return reply{}, err

@@ -32,7 +32,7 @@ type favoriteBody struct {
 	Favorite bool `json:"favorite"`
 }
 
-// favorite returns a function that encodes the result of a service: 200 and whether the app is a favorite.
+// favorite replies with the result of a service: 200 and whether the app is a favorite.
 func (a *api) favorite(id string, v apps.Shown, err error) (reply, error) {
 	if err != nil {
 		return reply{}, err

@@ -245,7 +245,7 @@ func (a *api) createDomain(r *request) (reply, error) {
 	return a.domainReply(r)(a.Domains.Create(r.Context(), d))
 }
 
-// domainReply returns a function that encodes the result of a service: 200 and the domain.
+// domainReply replies with the result of a service: 200 and the domain.
 func (a *api) domainReply(r *request) func(domains.Domain, error) (reply, error) {
 	return func(d domains.Domain, err error) (reply, error) {
 		if err != nil {

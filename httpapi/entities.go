@@ -171,7 +171,7 @@ func (e entityKind) get(r *request) (reply, error) {
 	return ok(library)
 }
 
-// reply returns a function that encodes the result of a service: 200 and the entity.
+// reply replies with the result of a service: 200 and the entity.
 func (e entityKind) reply(r *request) func(content.Entity, error) (reply, error) {
 	return func(v content.Entity, err error) (reply, error) {
 		if err != nil {

@@ -115,7 +115,7 @@ func (a *api) getTeam(r *request) (reply, error) {
 	return a.teamReply(r)(a.Principals.Team(r.Context(), r.param("id")))
 }
 
-// teamReply returns a function that encodes the result of a service: 200 and the team.
+// teamReply replies with the result of a service: 200 and the team.
 func (a *api) teamReply(r *request) func(principals.Team, error) (reply, error) {
 	return func(t principals.Team, err error) (reply, error) {
 		if err != nil {

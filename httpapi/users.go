@@ -218,7 +218,7 @@ func (a *api) getUser(r *request) (reply, error) {
 	return a.userReply(r)(a.Principals.User(r.Context(), r.param("username")))
 }
 
-// userReply returns a function that encodes the result of a service: 200 and the user.
+// userReply replies with the result of a service: 200 and the user.
 func (a *api) userReply(r *request) func(principals.User, error) (reply, error) {
 	return func(u principals.User, err error) (reply, error) {
 		if err != nil {

@@ -160,7 +160,7 @@ func (s *Store) Reassign(ctx context.Context, tenant, from, to string, at time.T
 		if _, err := bunx.Scan(rows, err, text); err != nil {
 			return bunx.Err(err, noun)
 		}
-		if err := yield(ctx, c, tenant, from, to); err != nil {
+		if err := renameClashes(ctx, c, tenant, from, to); err != nil {
 			return err
 		}
 		rows, err = c.Rows(ctx, `UPDATE tc_apps SET owner_id = $1, updated_at = $2 WHERE tenant_id = $3 AND owner_id = $4 RETURNING `+heads.Names,
@@ -175,8 +175,8 @@ func (s *Store) Reassign(ctx context.Context, tenant, from, to string, at time.T
 	return moved, nil
 }
 
-// yield returns the apps of from whose slugs to has already the first of slug-2, slug-3… that neither has.
-func yield(ctx context.Context, c bunx.Conn, tenant, from, to string) error {
+// renameClashes sets the slugs of those apps of from whose slugs to has already, each to the first of slug-2, slug-3… that neither has.
+func renameClashes(ctx context.Context, c bunx.Conn, tenant, from, to string) error {
 	const slugs = `SELECT slug FROM tc_apps WHERE tenant_id = $1 AND slug IS NOT NULL AND ` + listed + ` AND owner_id `
 	rows, err := c.Rows(ctx, `SELECT `+heads.Names+` FROM tc_apps WHERE tenant_id = $1 AND owner_id = $2 AND `+listed+`
 		AND slug IN (`+slugs+`= $3) ORDER BY id`, tenant, from, to)

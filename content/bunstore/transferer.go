@@ -155,7 +155,7 @@ func (s *Store) DeleteDrafts(ctx context.Context, tenant string, kind entity.Kin
 // Reassign implements content.Store.
 func (s *Store) Reassign(ctx context.Context, tenant string, kind entity.Kind, from, to string, at time.Time) (moved []content.Entity, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		if err := yield(ctx, c, tenant, kind, from, to); err != nil {
+		if err := renameClashes(ctx, c, tenant, kind, from, to); err != nil {
 			return err
 		}
 		rows, err := c.Rows(ctx, `UPDATE tc_entities SET owner_id = $1, updated_at = $2 WHERE tenant_id = $3 AND owner_id = $4 AND kind = $5
@@ -167,8 +167,8 @@ func (s *Store) Reassign(ctx context.Context, tenant string, kind entity.Kind, f
 	return moved, err
 }
 
-// yield returns the entities of from whose slugs to has already the first of slug-2, slug-3… that neither has.
-func yield(ctx context.Context, c bunx.Conn, tenant string, kind entity.Kind, from, to string) error {
+// renameClashes sets the slugs of those entities of from whose slugs to has already, each to the first of slug-2, slug-3… that neither has.
+func renameClashes(ctx context.Context, c bunx.Conn, tenant string, kind entity.Kind, from, to string) error {
 	const slugs = `SELECT slug FROM tc_entities WHERE tenant_id = $1 AND kind = $2 AND slug IS NOT NULL AND editing_id IS NULL AND owner_id `
 	rows, err := c.Rows(ctx, `SELECT `+heads+` FROM tc_entities WHERE tenant_id = $1 AND kind = $2 AND owner_id = $3 AND editing_id IS NULL
 		AND slug IN (`+slugs+`= $4) ORDER BY id`+c.ForUpdate(), tenant, kind, from, to)
