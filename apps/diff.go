@@ -61,7 +61,7 @@ func (s *Service) Diff(ctx context.Context, id string) (Diff, error) {
 	if err != nil {
 		return Diff{}, err
 	}
-	d, err := s.Draft(ctx, id)
+	d, _, err := s.drafted(ctx, a, id)
 	if err != nil {
 		return Diff{}, err
 	}
@@ -70,10 +70,10 @@ func (s *Service) Diff(ctx context.Context, id string) (Diff, error) {
 		return Diff{}, err
 	}
 	var diff Diff
-	if diff.Fields, err = s.fieldDiffs(app, d.App); err != nil {
+	if diff.Fields, err = s.fieldDiffs(app, d); err != nil {
 		return Diff{}, err
 	}
-	diff.Files, err = s.fileDiffs(ctx, app, d.App)
+	diff.Files, err = s.fileDiffs(ctx, app, d)
 	return diff, err
 }
 

@@ -20,23 +20,32 @@ func (s *Service) Draft(ctx context.Context, id string) (Shown, error) {
 	if err != nil {
 		return Shown{}, err
 	}
-	app, grant, err := s.find(ctx, a, id)
+	d, grant, err := s.drafted(ctx, a, id)
 	if err != nil {
 		return Shown{}, err
+	}
+	return s.show(ctx, a, d, grant)
+}
+
+// drafted returns the draft of an app, which may be named by either's id, and the actor's grant.
+func (s *Service) drafted(ctx context.Context, a actor.Actor, id string) (App, shares.Grant, error) {
+	app, grant, err := s.find(ctx, a, id)
+	if err != nil {
+		return App{}, shares.Grant{}, err
 	}
 	d := app
 	if app.EditingID == nil {
 		reads := a
 		reads.ReadOnly = false // who may write with another credential may read with this one
 		if err := toWrite.check(reads, app, grant); err != nil {
-			return Shown{}, err
+			return App{}, shares.Grant{}, err
 		}
 		if d, err = s.store.Draft(ctx, a.Tenant, app.ID); err != nil {
-			return Shown{}, noDraft(err)
+			return App{}, shares.Grant{}, noDraft(err)
 		}
 		d.inherit(app)
 	}
-	return s.show(ctx, a, d, grant)
+	return d, grant, nil
 }
 
 // noDraft returns the error of a look-up of a draft, with a sentence that says what to do if there is none.

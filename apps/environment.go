@@ -58,28 +58,43 @@ func (s *Service) seal(app *App, env map[string]string) error {
 	return err
 }
 
-// define changes the definition of an app: see Edit.Defn. DefnUpdatedAt is the time when something is different then.
+// define changes the definition of an app: see Edit.Defn.
 func (s *Service) define(app *App, change json.RawMessage) error {
-	was, wasSealed := app.Defn, app.Sealed
 	changed, err := members("defn", change)
 	if err != nil {
 		return err
 	}
 	env, given := changed["env"]
 	delete(changed, "env")
-	rest, err := compact(changed)
-	if err != nil {
-		return err
-	}
-	defn, err := merged("defn", app.Defn, rest)
-	if err != nil {
-		return err
-	}
-	app.Defn = defn
-	if given {
-		if err := s.setEnv(app, env); err != nil {
-			return err
+	return s.redefine(app, func(defn map[string]json.RawMessage) error {
+		merge(defn, changed)
+		if !given {
+			return nil
 		}
+		var vars map[string]*string
+		if err := json.Unmarshal(env, &vars); err != nil {
+			return errs.New(errs.Invalid, "defn.env must be an object of texts")
+		}
+		if vars == nil { // null
+			delete(defn, "env")
+			app.Sealed = ""
+		}
+		return s.setEnv(app, defn, vars)
+	})
+}
+
+// redefine changes the definition of an app; edit gets its members. DefnUpdatedAt is the time when something is different then.
+func (s *Service) redefine(app *App, edit func(defn map[string]json.RawMessage) error) error {
+	was, wasSealed := app.Defn, app.Sealed
+	defn, err := members("defn", app.Defn)
+	if err != nil {
+		return err
+	}
+	if err := edit(defn); err != nil {
+		return err
+	}
+	if app.Defn, err = compact(defn); err != nil {
+		return err
 	}
 	if string(was) != string(app.Defn) || wasSealed != app.Sealed {
 		now := s.stamp()
@@ -88,20 +103,14 @@ func (s *Service) define(app *App, change json.RawMessage) error {
 	return nil
 }
 
-// setEnv changes the environment: see Edit.Defn. null removes it.
-func (s *Service) setEnv(app *App, change json.RawMessage) error {
-	var vars map[string]*string
-	if err := json.Unmarshal(change, &vars); err != nil {
-		return errs.New(errs.Invalid, "defn.env must be an object of texts")
-	}
+// setEnv changes variables of an app, and their names in the members of its definition; nil removes one, and entity.Mask keeps its
+// value.
+func (s *Service) setEnv(app *App, defn map[string]json.RawMessage, vars map[string]*string) error {
 	env, err := s.values(*app)
 	if err != nil {
 		return err
 	}
-	if string(change) == "null" {
-		clear(env)
-	}
-	different := string(change) == "null"
+	different := false
 	for name, value := range vars {
 		old, there := env[name]
 		switch {
@@ -124,26 +133,33 @@ func (s *Service) setEnv(app *App, change json.RawMessage) error {
 			return err
 		}
 	}
-	return maskEnv(app, env)
+	return setMasks(defn, env)
 }
 
 // maskEnv puts the names of the environment into the definition.
 func maskEnv(app *App, env map[string]string) error {
-	all, err := members("defn", app.Defn)
+	defn, err := members("defn", app.Defn)
 	if err != nil {
 		return err
 	}
-	delete(all, "env")
-	if len(env) > 0 {
-		masks := make(map[string]string, len(env))
-		for name := range env {
-			masks[name] = entity.Mask
-		}
-		if all["env"], err = json.Marshal(masks); err != nil {
-			return err
-		}
+	if err := setMasks(defn, env); err != nil {
+		return err
 	}
-	app.Defn, err = compact(all)
+	app.Defn, err = compact(defn)
+	return err
+}
+
+// setMasks sets the member env of a definition.
+func setMasks(defn map[string]json.RawMessage, env map[string]string) (err error) {
+	delete(defn, "env")
+	if len(env) == 0 {
+		return nil
+	}
+	masks := make(map[string]string, len(env))
+	for name := range env {
+		masks[name] = entity.Mask
+	}
+	defn["env"], err = json.Marshal(masks)
 	return err
 }
 
@@ -213,7 +229,9 @@ func (s *Service) Environment(ctx context.Context, id string) ([]string, error) 
 // SetVariable sets a variable of an app. It needs the permission write. Errors: errs.NotFound; errs.Forbidden; errs.Invalid.
 func (s *Service) SetVariable(ctx context.Context, id, name, value string) (Shown, error) {
 	return s.changeShown(ctx, id, toWrite, func(_ context.Context, _ caller, app *App) error {
-		return s.defineVariable(app, name, &value)
+		return s.redefine(app, func(defn map[string]json.RawMessage) error {
+			return s.setEnv(app, defn, map[string]*string{name: &value})
+		})
 	})
 }
 
@@ -221,22 +239,15 @@ func (s *Service) SetVariable(ctx context.Context, id, name, value string) (Show
 // errs.Forbidden.
 func (s *Service) RemoveVariable(ctx context.Context, id, name string) error {
 	return s.change(ctx, id, toWrite, func(_ context.Context, _ caller, app *App) error {
-		env, err := s.values(*app)
-		if err != nil {
-			return err
-		}
-		if _, there := env[name]; !there {
-			return errs.New(errs.NotFound, "Variable not found.")
-		}
-		return s.defineVariable(app, name, nil)
+		return s.redefine(app, func(defn map[string]json.RawMessage) error {
+			names, err := members("defn.env", defn["env"])
+			if err != nil {
+				return err
+			}
+			if _, there := names[name]; !there {
+				return errs.New(errs.NotFound, "Variable not found.")
+			}
+			return s.setEnv(app, defn, map[string]*string{name: nil})
+		})
 	})
-}
-
-// defineVariable sets a variable; nil removes it.
-func (s *Service) defineVariable(app *App, name string, value *string) error {
-	change, err := json.Marshal(map[string]map[string]*string{"env": {name: value}})
-	if err != nil {
-		return err
-	}
-	return s.define(app, change)
 }

@@ -148,6 +148,12 @@ func merged(what string, was, change json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
+	merge(all, changed)
+	return compact(all)
+}
+
+// merge changes members: null removes one, and the others stay.
+func merge(all, changed map[string]json.RawMessage) {
 	for name, value := range changed {
 		if string(value) == "null" {
 			delete(all, name)
@@ -155,7 +161,6 @@ func merged(what string, was, change json.RawMessage) (json.RawMessage, error) {
 			all[name] = value
 		}
 	}
-	return compact(all)
 }
 
 // members returns the members of a JSON object.
