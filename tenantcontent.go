@@ -455,11 +455,19 @@ func (app *App) Run(ctx context.Context) (err error) {
 	return err
 }
 
-// work is the background work on rows. A sweep that removes much does not keep the counters from being written.
+// work is the background work on rows. None keeps the others waiting.
 func (app *App) work(ctx context.Context) {
-	var sweeping sync.WaitGroup
-	defer sweeping.Wait()
-	sweeping.Go(func() { app.sweepEachMinute(ctx) })
+	var running sync.WaitGroup
+	running.Go(func() { app.sweepEachMinute(ctx) })
+	running.Go(func() {
+		app.flushEachSecond(ctx, "write the counters of API tokens", app.Sessions.Unchecked().FlushAll)
+	})
+	running.Go(func() { app.flushEachSecond(ctx, "write the views of apps", app.Apps.Unchecked().FlushAll) })
+	running.Wait()
+}
+
+// flushEachSecond writes what was counted in memory, for the last time when ctx ends.
+func (app *App) flushEachSecond(ctx context.Context, what string, write func(context.Context) error) {
 	flush := time.NewTicker(time.Second)
 	defer flush.Stop()
 	for {
@@ -467,10 +475,10 @@ func (app *App) work(ctx context.Context) {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 			defer cancel()
-			app.flush(last)
+			app.note(what, write(last))
 			return
 		case <-flush.C:
-			app.flush(ctx)
+			app.note(what, write(ctx))
 		}
 	}
 }
@@ -486,12 +494,6 @@ func (app *App) sweepEachMinute(ctx context.Context) {
 			app.note("remove what has expired", app.Sweep(ctx))
 		}
 	}
-}
-
-// flush writes what was counted in memory.
-func (app *App) flush(ctx context.Context) {
-	app.note("write the counters of API tokens", app.Sessions.Unchecked().FlushAll(ctx))
-	app.note("write the views of apps", app.Apps.Unchecked().FlushAll(ctx))
 }
 
 // Deleted removes what belongs to entities of the host's kinds that the host deletes itself, such as the comments on them: see

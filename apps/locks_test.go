@@ -17,6 +17,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/apps/bunstore"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/shares"
@@ -61,7 +62,7 @@ func TestCopyChecksLockedApp(t *testing.T) {
 	v := w.create(t, jo, func(a *apps.App) { a.Defn = json.RawMessage(`{"entryPoint":"x"}`) })
 	_, err := w.PutShare(jo, v.ID, "mia", level(shares.Write))
 	is.NoErr(err)
-	late := before(t, w, db, "FOR UPDATE", func() { is.NoErr(w.DeleteShare(jo, v.ID, "mia")) })
+	late := before(t, w, db, "FOR NO KEY UPDATE", func() { is.NoErr(w.DeleteShare(jo, v.ID, "mia")) })
 	_, err = late.Copy(mia, v.ID, nil)
 	is.True(errors.Is(err, errs.NotFound))
 
@@ -112,7 +113,7 @@ func TestPrincipalsAreHeldFirst(t *testing.T) {
 		}
 		all := statements.Take()
 		held := slices.IndexFunc(all, func(s string) bool { return strings.Contains(s, "FOR KEY SHARE") })
-		locked := slices.IndexFunc(all, func(s string) bool { return strings.Contains(s, "FOR UPDATE") })
+		locked := slices.IndexFunc(all, func(s string) bool { return strings.Contains(s, "FOR NO KEY UPDATE") })
 		if held < 0 || locked < 0 || locked < held {
 			t.Errorf("%s holds the principal with statement %d and locks the app with statement %d", c.name, held, locked)
 		}
@@ -121,7 +122,7 @@ func TestPrincipalsAreHeldFirst(t *testing.T) {
 	statements.Take()
 	is.NoErr(s.Unchecked().Hooks().Deleted(t.Context(), "acme", entity.Key{Kind: entity.KindUser, ID: "al"}))
 	all := statements.Take()
-	locked := slices.IndexFunc(all, func(s string) bool { return strings.Contains(s, "FOR UPDATE") })
+	locked := slices.IndexFunc(all, func(s string) bool { return strings.Contains(s, "FOR NO KEY UPDATE") })
 	removed := slices.IndexFunc(all, func(s string) bool { return strings.HasPrefix(s, "DELETE") })
 	is.True(locked >= 0 && locked < removed)
 }
@@ -225,4 +226,94 @@ func TestManagedApp(t *testing.T) {
 		_, err := w.Edit(as(t, "acme", "jo", role), v.ID, false)
 		is.Equal(errs.MessageOf(err), want)
 	}
+}
+
+// TestReassignLocksAppsFirst and then their drafts, as a commit does: in another order the two would wait for each other.
+func TestReassignLocksAppsFirst(t *testing.T) {
+	is, whole := is.New(t), dbtest.Postgres(t)
+	w := newWorld(t, whole)
+	db, statements := dbtest.Counted(t, func(testing.TB) *bun.DB { return whole })
+	s := w.service(t, db)
+	jo := as(t, "acme", "jo", actor.Admin)
+	_, err := w.Edit(jo, w.create(t, jo).ID, false)
+	is.NoErr(err)
+	statements.Take()
+	is.NoErr(bunstore.New(db).InTx(t.Context(), func(ctx context.Context) error {
+		return second(s.Unchecked().Type().Reassign(ctx, "acme", "jo", "mia"))
+	}))
+	var locks []string
+	for _, statement := range statements.Take() {
+		if strings.Contains(statement, "FOR NO KEY UPDATE") {
+			locks = append(locks, statement)
+		}
+	}
+	is.True(len(locks) > 1)
+	is.True(strings.Contains(locks[0], "editing_id IS NULL"))
+	is.True(strings.Contains(locks[1], "editing_id IS NOT NULL"))
+}
+
+// TestViewsOfLockedApp are written while somebody changes the app. What cannot be written keeps nobody from reading.
+func TestViewsOfLockedApp(t *testing.T) {
+	is, db := is.New(t), dbtest.Postgres(t)
+	w, store := newWorld(t, db), bunstore.New(db)
+	jo := as(t, "acme", "jo", actor.Admin)
+	v, other := w.create(t, jo), w.create(t, jo)
+	is.NoErr(store.InTx(t.Context(), func(ctx context.Context) error {
+		_, err := store.Lock(ctx, "acme", apps.Lookup{ID: v.ID})
+		is.NoErr(err)
+		is.NoErr(w.Visit(jo, v.ID))
+		all, err := w.Recent(jo)
+		is.NoErr(err)
+		is.Equal(len(all), 1)
+
+		ctx, c := bunx.For(ctx, db, "acme")
+		is.NoErr(c.One(ctx, "App", `SELECT id FROM tc_apps WHERE tenant_id = 'acme' AND id = $1 FOR UPDATE`, []any{other.ID}, new(string)))
+		is.NoErr(w.Visit(jo, other.ID))
+		all, err = w.Recent(jo)
+		is.NoErr(err)
+		is.Equal(len(all), 1)
+		return nil
+	}))
+	all, err := w.Recent(jo)
+	is.NoErr(err)
+	is.Equal(len(all), 2) // it was kept
+}
+
+// TestDiscardManagedDraft: a draft of an app that a deploy has overwritten can be removed.
+func TestDiscardManagedDraft(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, db := is.New(t), open(t)
+		w := newWorld(t, db)
+		jo := as(t, "acme", "jo", actor.Admin)
+		v := w.create(t, jo)
+		_, err := w.Edit(jo, v.ID, false)
+		is.NoErr(err)
+		_, err = bunstore.New(db).Update(jo, "acme", apps.Lookup{ID: v.ID}, func(app *apps.App) error { app.IsManaged = true; return nil })
+		is.NoErr(err)
+		_, err = w.Commit(jo, v.ID, true)
+		is.True(errors.Is(err, errs.Forbidden))
+		is.NoErr(w.Discard(jo, v.ID))
+	})
+}
+
+// TestDraftPublishesSource: what a draft has of source and sourceId is in its diff and is published.
+func TestDraftPublishesSource(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open(t))
+		jo := as(t, "acme", "jo", actor.Admin)
+		v := w.create(t, jo)
+		d, err := w.Edit(jo, v.ID, false)
+		is.NoErr(err)
+		source, id := "github", "acme/sales"
+		from, at := &source, &id
+		_, err = w.Update(jo, d.ID, apps.Edit{Source: &from, SourceID: &at})
+		is.NoErr(err)
+		diff, err := w.Diff(jo, v.ID)
+		is.NoErr(err)
+		is.Equal(len(diff.Fields), 2)
+		is.Equal(diff.Fields[0], apps.FieldDiff{Name: "source", Before: json.RawMessage(`null`), After: json.RawMessage(`"github"`)})
+		v, err = w.Commit(jo, v.ID, false)
+		is.NoErr(err)
+		is.Equal(*v.Source+" "+*v.SourceID, "github acme/sales")
+	})
 }

@@ -80,14 +80,22 @@ func (s *Service) Recent(ctx context.Context) ([]Shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.views.Flush(ctx, a.Tenant); err != nil {
-		return nil, err
-	}
+	s.flushViews(ctx, a.Tenant)
 	all, err := s.store.Recent(ctx, a.Tenant, a.User, viewer(a), recent)
 	if err != nil {
 		return nil, err
 	}
 	return s.showAll(ctx, a, all)
+}
+
+// flushTimeout is how long a read waits for views to be written.
+const flushTimeout = time.Second
+
+// flushViews writes the counted views of a tenant for a read. What cannot be written now stays counted, and the read goes without it.
+func (s *Service) flushViews(ctx context.Context, tenant string) {
+	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
+	defer cancel()
+	_ = s.views.Flush(ctx, tenant)
 }
 
 // Visit notes that the caller views an app: it becomes the first of Recent, and the view is counted. A draft is not noted. Errors:
@@ -130,8 +138,6 @@ func (s *Service) Stats(ctx context.Context, id string) ([]Day, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.views.Flush(ctx, a.Tenant); err != nil {
-		return nil, err
-	}
+	s.flushViews(ctx, a.Tenant)
 	return s.store.Days(ctx, a.Tenant, original(app), s.stamp().AddDate(0, 0, 1-statsDays).Format(dayLayout))
 }

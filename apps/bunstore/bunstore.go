@@ -194,7 +194,7 @@ func one(ctx context.Context, c bunx.Conn, tenant string, t *bunx.Table[row], wh
 // Lock implements apps.Store.
 func (s *Store) Lock(ctx context.Context, tenant string, at apps.Lookup) (apps.App, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	return get(ctx, c, tenant, table, at, c.ForUpdate())
+	return get(ctx, c, tenant, table, at, c.ForChange())
 }
 
 // Draft implements apps.Store.
@@ -206,7 +206,7 @@ func (s *Store) Draft(ctx context.Context, tenant, id string) (apps.App, error) 
 // LockDraft implements apps.Store.
 func (s *Store) LockDraft(ctx context.Context, tenant, id string) (apps.App, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	return one(ctx, c, tenant, table, "Draft", selectDraft+c.ForUpdate(), tenant, id)
+	return one(ctx, c, tenant, table, "Draft", selectDraft+c.ForChange(), tenant, id)
 }
 
 // Count implements apps.Store.
@@ -263,7 +263,7 @@ func put(ctx context.Context, c bunx.Conn, tenant string, all []apps.App, what, 
 func (s *Store) Update(ctx context.Context, tenant string, at apps.Lookup, edit func(*apps.App) error) (apps.App, error) {
 	var a apps.App
 	err := s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) (err error) {
-		if a, err = get(ctx, c, tenant, table, at, c.ForUpdate()); err != nil {
+		if a, err = get(ctx, c, tenant, table, at, c.ForChange()); err != nil {
 			return err
 		}
 		was, changed := row{App: a}, row{App: a}
@@ -304,7 +304,7 @@ func (s *Store) Remove(ctx context.Context, tenant string, ids []string) (gone [
 		return nil, nil
 	}
 	err = s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
-		rows, err := c.Rows(ctx, `SELECT id FROM tc_apps WHERE tenant_id = $1 AND editing_id IN `+c.Among(2, 1)+` ORDER BY id`+c.ForUpdate(),
+		rows, err := c.Rows(ctx, `SELECT id FROM tc_apps WHERE tenant_id = $1 AND editing_id IN `+c.Among(2, 1)+` ORDER BY id`+c.ForChange(),
 			tenant, bunx.Keys(ids))
 		drafts, err := bunx.Scan(rows, err, text)
 		if err != nil {

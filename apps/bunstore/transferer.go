@@ -33,7 +33,7 @@ func (s *Store) Heads(ctx context.Context, tenant string, ids []string) ([]apps.
 
 // LockSome implements apps.Store.
 func (s *Store) LockSome(ctx context.Context, tenant string, ids []string) ([]apps.App, error) {
-	return s.find(ctx, tenant, heads, bunx.Lookup{Lock: true}, ids)
+	return s.find(ctx, tenant, heads, bunx.Lookup{Lock: true, Change: true}, ids)
 }
 
 // find reads the rows of t, which is table or heads, that have some ids.
@@ -147,8 +147,14 @@ func (s *Store) RenameUsers(ctx context.Context, tenant string, names map[string
 // OwnedDrafts implements apps.Store.
 func (s *Store) OwnedDrafts(ctx context.Context, tenant, owner string) ([]apps.App, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
+	if lock := c.ForChange(); lock != "" {
+		rows, err := c.Rows(ctx, `SELECT id FROM tc_apps WHERE tenant_id = $1 AND owner_id = $2 AND editing_id IS NULL ORDER BY id`+lock, tenant, owner)
+		if _, err := bunx.Scan(rows, err, text); err != nil {
+			return nil, bunx.Err(err, noun)
+		}
+	}
 	rows, err := c.Rows(ctx, `SELECT `+heads.Names+` FROM tc_apps WHERE tenant_id = $1 AND owner_id = $2 AND editing_id IS NOT NULL ORDER BY id`+
-		c.ForUpdate(), tenant, owner)
+		c.ForChange(), tenant, owner)
 	all, err := bunx.Scan(rows, err, scanner(tenant))
 	return all, bunx.Err(err, noun)
 }
@@ -156,7 +162,7 @@ func (s *Store) OwnedDrafts(ctx context.Context, tenant, owner string) ([]apps.A
 // Reassign implements apps.Store.
 func (s *Store) Reassign(ctx context.Context, tenant, from, to string, at time.Time) (moved []apps.App, err error) {
 	err = s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
-		rows, err := c.Rows(ctx, `SELECT id FROM tc_apps WHERE tenant_id = $1 AND owner_id = $2 ORDER BY id`+c.ForUpdate(), tenant, from)
+		rows, err := c.Rows(ctx, `SELECT id FROM tc_apps WHERE tenant_id = $1 AND owner_id = $2 ORDER BY id`+c.ForChange(), tenant, from)
 		if _, err := bunx.Scan(rows, err, text); err != nil {
 			return bunx.Err(err, noun)
 		}

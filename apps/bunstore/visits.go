@@ -36,7 +36,7 @@ func (s *Store) SetFavorite(ctx context.Context, tenant, username, id string, fa
 		if err != nil {
 			return err
 		}
-		a, err := get(ctx, c, tenant, table, apps.Lookup{ID: id}, c.ForUpdate())
+		a, err := get(ctx, c, tenant, table, apps.Lookup{ID: id}, c.ForChange())
 		if err != nil {
 			return err
 		}

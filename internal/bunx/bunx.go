@@ -194,6 +194,15 @@ func (c Conn) ForUpdate() string {
 	return ""
 }
 
+// ForChange is ForUpdate for rows whose keys stay: others can insert rows that refer to them meanwhile, and wait only when such a row
+// is deleted. Two ForChange wait for each other.
+func (c Conn) ForChange() string {
+	if c.inTx && c.Postgres() {
+		return " FOR NO KEY UPDATE"
+	}
+	return ""
+}
+
 // Lock makes a built SELECT lock the rows it reads until the transaction ends.
 func (c Conn) Lock(q *bun.SelectQuery) *bun.SelectQuery {
 	if c.inTx && c.Postgres() {

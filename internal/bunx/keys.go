@@ -43,6 +43,7 @@ type Lookup struct {
 	Where   string // on the columns of the index before the key, with arguments from $1
 	Key     string // column
 	Lock    bool   // the rows, in the order of the keys, until the transaction ends
+	Change  bool   // with Lock: as Conn.ForChange does
 }
 
 // Find runs a Lookup with the arguments of its Where. Only the rows that exist come, a key given twice perhaps twice.
@@ -56,7 +57,9 @@ func (c Conn) Find(ctx context.Context, l Lookup, keys []string, args ...any) (*
 		lock := ""
 		if l.Lock {
 			keys = slices.Sorted(slices.Values(keys))
-			lock = c.ForUpdate()
+			if lock = c.ForUpdate(); l.Change {
+				lock = c.ForChange()
+			}
 		}
 		// The second OFFSET keeps it from being an ordinary join. With the first one key is a column and no ->>: that is not
 		// leakproof, so PostgreSQL would not look it up in an index of a table with row level security.

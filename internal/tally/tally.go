@@ -4,7 +4,10 @@ package tally
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
+	"time"
 )
 
 // Tally is what was counted for each tenant since it was last written, by key.
@@ -13,29 +16,65 @@ type Tally[K comparable, V any] struct {
 	write func(ctx context.Context, tenant string, counted map[K]V) error
 
 	mu       sync.Mutex
-	byTenant map[string]map[K]V
+	byTenant map[string]*counts[K, V]
 }
+
+// counts is what was counted for one tenant. It stays when it has been written.
+type counts[K comparable, V any] struct {
+	writing chan struct{} // has an element while what was counted is written
+	counted map[K]V
+}
+
+// The bounds of what is kept and written.
+const (
+	maxKeys = 100_000         // of a tenant: what has other keys is not counted while so much cannot be written
+	atOnce  = 4               // how many tenants FlushAll writes at once
+	timeout = 5 * time.Second // of a tenant in FlushAll
+)
 
 // New returns a Tally. add returns the sum of two values; write stores what was counted, which is not empty.
 func New[K comparable, V any](add func(have, more V) V, write func(ctx context.Context, tenant string, counted map[K]V) error) *Tally[K, V] {
-	return &Tally[K, V]{add: add, write: write, byTenant: map[string]map[K]V{}}
+	return &Tally[K, V]{add: add, write: write, byTenant: map[string]*counts[K, V]{}}
 }
 
-// Add counts.
+// Add counts. It does nothing for a new key of a tenant that has very many which could not be written yet.
 func (t *Tally[K, V]) Add(tenant string, key K, more V) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.byTenant[tenant] == nil {
-		t.byTenant[tenant] = map[K]V{}
+	c := t.of(tenant)
+	if have, there := c.counted[key]; there || len(c.counted) < maxKeys {
+		c.counted[key] = t.add(have, more)
 	}
-	t.byTenant[tenant][key] = t.add(t.byTenant[tenant][key], more)
 }
 
-// Flush writes what was counted for a tenant. What cannot be written is kept for the next time.
+// of returns the counts of a tenant. The caller holds mu.
+func (t *Tally[K, V]) of(tenant string) *counts[K, V] {
+	c, there := t.byTenant[tenant]
+	if !there {
+		c = &counts[K, V]{writing: make(chan struct{}, 1), counted: map[K]V{}}
+		t.byTenant[tenant] = c
+	}
+	return c
+}
+
+// Flush writes what was counted for a tenant. It waits for another Flush of the tenant: when it returns nil, all that was counted
+// before has been written. What cannot be written is kept for the next time.
 func (t *Tally[K, V]) Flush(ctx context.Context, tenant string) error {
 	t.mu.Lock()
-	counted := t.byTenant[tenant]
-	delete(t.byTenant, tenant)
+	c, there := t.byTenant[tenant]
+	t.mu.Unlock()
+	if !there {
+		return nil
+	}
+	select {
+	case c.writing <- struct{}{}:
+		defer func() { <-c.writing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	t.mu.Lock()
+	counted := c.counted
+	c.counted = map[K]V{}
 	t.mu.Unlock()
 	if len(counted) == 0 {
 		return nil
@@ -49,17 +88,23 @@ func (t *Tally[K, V]) Flush(ctx context.Context, tenant string) error {
 	return err
 }
 
-// FlushAll writes what was counted for every tenant.
+// FlushAll writes what was counted for every tenant, some tenants at once: one whose rows are locked does not keep the others
+// waiting.
 func (t *Tally[K, V]) FlushAll(ctx context.Context) error {
 	t.mu.Lock()
-	tenants := make([]string, 0, len(t.byTenant))
-	for tenant := range t.byTenant {
-		tenants = append(tenants, tenant)
-	}
+	tenants := slices.Collect(maps.Keys(t.byTenant))
 	t.mu.Unlock()
-	var failed []error // one tenant's failure is not the others'
-	for _, tenant := range tenants {
-		failed = append(failed, t.Flush(ctx, tenant))
+	var running sync.WaitGroup
+	failed, places := make([]error, len(tenants)), make(chan struct{}, atOnce) // one tenant's failure is not the others'
+	for i, tenant := range tenants {
+		places <- struct{}{}
+		running.Go(func() {
+			defer func() { <-places }()
+			ctx, cancel := context.WithTimeout(ctx, timeout)
+			defer cancel()
+			failed[i] = t.Flush(ctx, tenant)
+		})
 	}
+	running.Wait()
 	return errors.Join(failed...)
 }

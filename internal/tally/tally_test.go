@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/matryer/is"
 
@@ -53,4 +55,88 @@ func TestFlush(t *testing.T) {
 	is.NoErr(counts.FlushAll(ctx))
 	is.NoErr(counts.FlushAll(ctx)) // nothing is written twice
 	is.Equal(written, map[string]int{"acme a": 400, "acme b": 2, "evil a": 401})
+}
+
+// TestFlushWaits for another Flush of the same tenant, as long as its context lasts: when it returns nil, all is written.
+func TestFlushWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		is, ctx := is.New(t), t.Context()
+		written, release := 0, make(chan struct{})
+		counts := tally.New(sum, func(ctx context.Context, tenant string, counted map[string]int) error {
+			if tenant == "locked" {
+				select {
+				case <-release:
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
+			written += counted["a"]
+			return nil
+		})
+		counts.Add("locked", "a", 1)
+		var running sync.WaitGroup
+		for range 2 {
+			running.Go(func() {
+				if err := counts.Flush(ctx, "locked"); err != nil || written != 1 {
+					t.Errorf("Flush returned %v with %d of 1 written", err, written)
+				}
+			})
+		}
+		synctest.Wait()
+		short, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		is.True(errors.Is(counts.Flush(short, "locked"), context.DeadlineExceeded))
+		close(release)
+		running.Wait()
+	})
+}
+
+// TestFlushAllAtOnce: one tenant that cannot be written keeps no other one waiting, and is given up after a while.
+func TestFlushAllAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		var mu sync.Mutex
+		written := map[string]bool{}
+		counts := tally.New(sum, func(ctx context.Context, tenant string, _ map[string]int) error {
+			if tenant == "locked" {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			written[tenant] = true
+			return nil
+		})
+		tenants := []string{"a", "b", "locked", "c", "d", "e"}
+		for _, tenant := range tenants {
+			counts.Add(tenant, "a", 1)
+		}
+		var failed error
+		go func() { failed = counts.FlushAll(t.Context()) }()
+		synctest.Wait()
+		mu.Lock()
+		is.Equal(len(written), len(tenants)-1)
+		mu.Unlock()
+		time.Sleep(time.Minute) // of a clock that does not run
+		synctest.Wait()
+		is.True(errors.Is(failed, context.DeadlineExceeded))
+	})
+}
+
+// TestKeysAreBounded while nothing can be written.
+func TestKeysAreBounded(t *testing.T) {
+	is, written := is.New(t), 0
+	fail := errors.New("away")
+	counts := tally.New(sum, func(_ context.Context, _ string, counted map[int]int) error {
+		written = len(counted)
+		return fail
+	})
+	for key := range 110_000 {
+		counts.Add("acme", key, 1)
+	}
+	is.True(errors.Is(counts.Flush(t.Context(), "acme"), fail))
+	is.Equal(written, 100_000)
+	fail = nil
+	is.NoErr(counts.Flush(t.Context(), "acme"))
+	is.Equal(written, 100_000) // it was kept
 }
