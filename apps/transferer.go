@@ -18,8 +18,9 @@ import (
 // transferred is an app as it travels: with its shares and the names of its variables.
 type transferred struct {
 	App
-	shares []shares.Share
-	env    []string
+	shares  []shares.Share
+	env     []string
+	managed *bool // of the row; nil for one without it
 }
 
 // columns are the columns of a row in an archive. Drafts, deleted apps and values of variables do not travel.
@@ -38,6 +39,8 @@ type columns struct {
 	Shares      []shareColumns  `json:"shares"`
 	Source      *string         `json:"source"`
 	SourceID    *string         `json:"sourceId"`
+	IsManaged   bool            `json:"isManaged"`
+	Origin      *string         `json:"origin"`
 	CreatedAt   string          `json:"createdAt"`
 	UpdatedAt   string          `json:"updatedAt"`
 }
@@ -55,7 +58,7 @@ func toColumns(t transferred) any {
 	}
 	return columns{
 		t.Type, t.Name, t.Slug, t.Description, t.OwnerID, t.Defn, listed(t.env), t.Settings, t.FolderID, listed(t.Datasets), listed(t.Tags), all,
-		t.Source, t.SourceID, transfer.Time(t.CreatedAt), transfer.Time(t.UpdatedAt),
+		t.Source, t.SourceID, t.IsManaged, t.Origin, transfer.Time(t.CreatedAt), transfer.Time(t.UpdatedAt),
 	}
 }
 
@@ -164,6 +167,10 @@ func (s *Service) readRow(tenant string, r entity.Row) (transferred, error) {
 		FolderID: c.TextOrNull("folderId"), Source: c.TextOrNull("source"), SourceID: c.TextOrNull("sourceId"),
 		CreatedAt: c.Time("createdAt", now), UpdatedAt: c.Time("updatedAt", now),
 	}}
+	if c.JSON("isManaged") != nil {
+		managed := c.Flag("isManaged", false)
+		t.managed, t.Origin = &managed, c.TextOrNull("origin")
+	}
 	var listedShares []shareColumns
 	lists := []struct {
 		name string
@@ -175,6 +182,9 @@ func (s *Service) readRow(tenant string, r entity.Row) (transferred, error) {
 			if len(l.raw) > 0 && json.Unmarshal(l.raw, l.to) != nil {
 				return errs.New(errs.Invalid, "%s must be a list as the export of an app has it", l.name)
 			}
+		}
+		if t.Origin != nil && *t.Origin != deployed {
+			return errs.New(errs.Invalid, "origin must be %s or null", deployed)
 		}
 		if t.Type == "" {
 			t.Type = Report
@@ -284,6 +294,9 @@ func (s *Service) putAll(ctx context.Context, b *transfer.Batch[transferred]) er
 	if err := s.licensedAll(ctx, b); err != nil {
 		return err
 	}
+	if err := s.leaveUnknown(ctx, b); err != nil {
+		return err
+	}
 	all := make([]App, len(b.Write))
 	var ids []string
 	for i := range b.Write {
@@ -326,6 +339,33 @@ func (s *Service) licensedAll(ctx context.Context, b *transfer.Batch[transferred
 	return nil
 }
 
+// deployed is the Origin of an app that came by a deploy from another tenant.
+const deployed = "deployed"
+
+// leaveUnknown takes the tags and datasets off the apps of a batch that the tenant does not have, and warns of them.
+func (s *Service) leaveUnknown(ctx context.Context, b *transfer.Batch[transferred]) error {
+	known, err := map[entity.Key]bool{}, error(nil)
+	unknown := func(t transferred, kind entity.Kind, id string) bool {
+		key := entity.Key{Kind: kind, ID: id}
+		if _, asked := known[key]; !asked && err == nil {
+			missing := s.known(ctx, b.Tenant, kind, id)
+			if known[key] = missing == nil; errs.CodeOf(missing) != errs.NotFound {
+				err = missing
+			}
+		}
+		if !known[key] && err == nil {
+			b.Warn("app %s: the %s %s is left out, which this tenant does not have.", t.ID, kind, id)
+		}
+		return !known[key]
+	}
+	for i := range b.Write {
+		t := &b.Write[i]
+		t.Datasets = slices.DeleteFunc(t.Datasets, func(d Dataset) bool { return unknown(*t, kindDataset, d.DatasetID) })
+		t.Tags = slices.DeleteFunc(t.Tags, func(id string) bool { return unknown(*t, kindTag, id) })
+	}
+	return err
+}
+
 // complete fills in an app of a batch with what the tenant has of it.
 func (s *Service) complete(b *transfer.Batch[transferred], t *transferred, old App, there bool) error {
 	values := map[string]string{}
@@ -354,10 +394,13 @@ func (s *Service) complete(b *transfer.Batch[transferred], t *transferred, old A
 	if !there {
 		t.LibraryID = s.o.NewID()
 	}
-	t.IsManaged, t.Origin = old.IsManaged, old.Origin
-	if b.CrossTenant() {
-		deployed := "deployed"
-		t.IsManaged, t.Origin = true, &deployed
+	switch origin := deployed; {
+	case b.CrossTenant():
+		t.IsManaged, t.Origin = true, &origin
+	case b.OwnArchive() && t.managed != nil:
+		t.IsManaged = *t.managed
+	default:
+		t.IsManaged, t.Origin = old.IsManaged, old.Origin
 	}
 	now := s.stamp()
 	t.DefnUpdatedAt = &now

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/rawjson"
 )
 
 // deployedBefore has the entities of a tenant that earlier deploys brought and that still exist.
@@ -158,11 +159,17 @@ func (s *Service) fingerprints(ctx context.Context, tenant string, kind entity.K
 	return fingerprints, nil
 }
 
-// fingerprint returns the fingerprint of a row: a digest of its createdAt or, if it has none, of the whole row.
+// fingerprint returns the fingerprint of a row: a digest of its createdAt or, if it has none, of the whole row. What a tenant made its
+// own (isManaged is false) by importing a row of another one's archive is not what a deploy had brought.
 func fingerprint(row json.RawMessage) string {
 	digested := []byte(row)
 	if made := column(row, "createdAt"); made != "" {
 		digested = []byte(made)
+		rawjson.Each(row, func(member string, value json.RawMessage) {
+			if member == "isManaged" && string(value) == "false" {
+				digested = append(digested, " own"...)
+			}
+		})
 	}
 	sum := sha256.Sum256(digested)
 	return hex.EncodeToString(sum[:])
