@@ -81,7 +81,7 @@ func (l *Files) All(ctx context.Context, tenant, library string) ([]File, error)
 }
 
 // MaxCompared is the most files that Compare takes.
-const MaxCompared = 10_000
+const MaxCompared = MaxFiles
 
 // Comparison is how the files of a library differ from others, which are known by their SHA-256. Paths are ordered.
 type Comparison struct {
@@ -218,8 +218,8 @@ func (inMemory) Close() error { return nil }
 // Put writes a file of a library, over the one with its path. Without a content type it gets that of the path's extension. r is
 // read before lock is called, which begins the transaction that names the file: it locks the library and checks that the
 // caller may write to it. After an error the file is as it was.
-// Errors: errs.Invalid for a bad path or content type; errs.Conflict for a path that differs from another one in case alone, or
-// that is a folder; errs.TooLarge; those of r and lock, as they are.
+// Errors: errs.Invalid for a bad path or content type, and for a new path in a library that has MaxFiles; errs.Conflict for a path that
+// differs from another one in case alone, or that is a folder; errs.TooLarge; those of r and lock, as they are.
 func (l *Files) Put(ctx context.Context, tenant, library, path, contentType string, r io.Reader, lock func(ctx context.Context) error) (File, error) {
 	if err := ValidPath(path); err != nil {
 		return File{}, err

@@ -12,6 +12,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
+// MaxFiles is how many files a library has at most: a copy or a comparison of a library takes a time that grows with them.
+const MaxFiles = 10_000
+
 // File is one file of a library.
 type File struct {
 	Path        string    // see ValidPath
@@ -46,7 +49,8 @@ type Store interface {
 	All(ctx context.Context, tenant, library string) ([]File, error)
 
 	// Put names a file, over the one with its path, whose CreatedAt stays, and returns it as it is stored. It fails with errs.Conflict when another path differs in
-	// case alone, or goes through this one as if it were a folder, or the other way round.
+	// case alone, or goes through this one as if it were a folder, or the other way round, and with errs.Invalid for a new path when
+	// the library has MaxFiles.
 	Put(ctx context.Context, tenant, library string, f File) (File, error)
 	// Delete removes the name of a file. It fails with errs.NotFound.
 	Delete(ctx context.Context, tenant, library, path string, at time.Time) error

@@ -132,6 +132,8 @@ func (s *Store) Put(ctx context.Context, tenant, library string, f libraries.Fil
 		}
 		if replaced != nil {
 			f.CreatedAt = replaced.CreatedAt
+		} else if err := s.room(ctx, c, tenant, library); err != nil {
+			return err
 		}
 		_, err = table.Insert(ctx, c, table.OnConflict, file{tenant, s.kind, library, f})
 		return bunx.Err(err, "File")
@@ -140,6 +142,16 @@ func (s *Store) Put(ctx context.Context, tenant, library string, f libraries.Fil
 		return libraries.File{}, err
 	}
 	return f, nil
+}
+
+// room returns errs.Invalid when a library has as many files as it may have.
+func (s *Store) room(ctx context.Context, c bunx.Conn, tenant, library string) error {
+	var n int
+	err := c.One(ctx, "File", `SELECT count(*) FROM tc_library_files WHERE tenant_id = $1 AND kind = $2 AND library_id = $3`, []any{tenant, s.kind, library}, &n)
+	if err == nil && n >= libraries.MaxFiles {
+		err = errs.New(errs.Invalid, "A library has at most %d files: remove some first.", libraries.MaxFiles)
+	}
+	return err
 }
 
 // check checks the condition of a write to a file, nil for one that is not there.

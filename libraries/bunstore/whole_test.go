@@ -11,8 +11,10 @@ import (
 	"github.com/matryer/is"
 	"github.com/uptrace/bun"
 
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/libraries"
 	"github.com/tenantcontent/tenantcontent/libraries/bunstore"
 )
 
@@ -68,6 +70,28 @@ func TestWholeLibraries(t *testing.T) {
 		if !strings.Contains(plan, "tc_library_files_updated") || strings.Contains(plan, "Sort") || strings.Contains(plan, "TEMP B-TREE") {
 			t.Error(plan)
 		}
+	})
+}
+
+// TestMaxFiles: a library that is full takes no new path, and overwrites those it has.
+func TestMaxFiles(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, ctx, db := is.New(t), t.Context(), open(t)
+		fill(t, db, "full", libraries.MaxFiles)
+		s := bunstore.New(db, "app")
+		file := libraries.File{Path: "new", ContentID: "x", ContentType: "text/plain", CreatedAt: time.Now(), UpdatedAt: time.Now()}
+		_, err := s.Put(ctx, "acme", "full", file)
+		is.Equal(errs.CodeOf(err), errs.Invalid)
+		is.True(strings.Contains(errs.MessageOf(err), "10000"))
+		_, err = s.Put(ctx, "acme", "other", file)
+		is.NoErr(err)
+		file.Path = "dir/f1"
+		_, err = s.Put(ctx, "acme", "full", file)
+		is.NoErr(err)
+		is.NoErr(s.Delete(ctx, "acme", "full", "dir/f2", time.Now()))
+		file.Path = "new"
+		_, err = s.Put(ctx, "acme", "full", file)
+		is.NoErr(err)
 	})
 }
 
