@@ -170,7 +170,8 @@ type Store interface {
 	// RenameUsers replaces the names of users, who own apps or hold locks; names maps old ones to new ones, and no new one is an
 	// old one or owns anything.
 	RenameUsers(ctx context.Context, tenant string, names map[string]string) error
-	// OwnedDrafts returns the drafts that a principal owns, without Defn, and locks them.
+	// OwnedDrafts returns the drafts that a principal owns, without Defn. It locks the principal's apps, in the order of their ids, and
+	// then the drafts, as whoever changes a draft does.
 	OwnedDrafts(ctx context.Context, tenant, owner string) ([]App, error)
 	// Reassign moves all that from owns to to, locking rows in the order of their ids, and returns what it moved, without Defn.
 	// An app whose slug to has already gets slug-2, slug-3…

@@ -98,6 +98,7 @@ func (s *Service) fieldDiffs(app, d App) ([]FieldDiff, error) {
 	}{
 		{"name", app.Name, d.Name}, {"slug", app.Slug, d.Slug}, {"description", app.Description, d.Description}, {"defn", app.Defn, d.Defn},
 		{"settings", app.Settings, d.Settings}, {"folderId", app.FolderID, d.FolderID}, {"datasets", listed(app.Datasets), listed(d.Datasets)},
+		{"source", app.Source, d.Source}, {"sourceId", app.SourceID, d.SourceID},
 	} {
 		before, err := json.Marshal(f.before)
 		if err != nil {

@@ -56,13 +56,13 @@ func noDraft(err error) error {
 	return err
 }
 
-// locked returns the app that is named, or whose draft is, and locks it. The actor may edit it.
-func (s *Service) locked(ctx context.Context, a actor.Actor, named App) (App, shares.Grant, error) {
+// locked returns the app that is named, or whose draft is, and locks it. The actor has a permission on it.
+func (s *Service) locked(ctx context.Context, a actor.Actor, named App, n need) (App, shares.Grant, error) {
 	app, grant, err := s.lock(ctx, a, Lookup{ID: original(named)})
 	if err != nil {
 		return App{}, shares.Grant{}, err
 	}
-	return app, grant, toEdit.check(a, app, grant)
+	return app, grant, n.check(a, app, grant)
 }
 
 // Edit creates the draft of an app if there is none, locks it for the caller's credential for drafts.Lifetime, and returns it. While
@@ -81,7 +81,7 @@ func (s *Service) Edit(ctx context.Context, id string, force bool) (v Shown, err
 		if _, err := s.store.Hold(ctx, a.Tenant, []string{named.OwnerID}); err != nil { // who is to own the draft
 			return err
 		}
-		app, grant, err := s.locked(ctx, a, named)
+		app, grant, err := s.locked(ctx, a, named, toEdit)
 		if err != nil {
 			return err
 		}
@@ -134,7 +134,8 @@ func (s *Service) take(ctx context.Context, a actor.Actor, d App, force bool) (A
 	})
 }
 
-// base returns a digest of what a draft changes of an app: its definition and its files.
+// base returns a digest of what a draft changes of an app: its definition and its files. Every change of a variable sets DefnUpdatedAt;
+// the encrypted values change with the key of the program, too.
 func (s *Service) base(ctx context.Context, app App) (string, error) {
 	files, err := s.files.All(ctx, app.Tenant, app.LibraryID)
 	if err != nil {
@@ -144,11 +145,11 @@ func (s *Service) base(ctx context.Context, app App) (string, error) {
 	for _, f := range files {
 		texts = append(texts, f.Path, f.ContentID, f.ContentType)
 	}
-	return guard.Version(app.Name, app.Slug, app.Description, app.Defn, app.Sealed, app.Settings, app.FolderID, versionOf(app.Datasets), texts), nil
+	return guard.Version(app.Name, app.Slug, app.Description, app.Defn, app.DefnUpdatedAt, app.Settings, app.FolderID, app.Source, app.SourceID, versionOf(app.Datasets), texts), nil
 }
 
-// Commit publishes the draft of an app: the app gets its name, slug, description, definition, settings, folder, bindings and files,
-// all or nothing, and the draft is gone. force publishes it over changes that were made to the app since the draft began. It needs
+// Commit publishes the draft of an app: the app gets its name, slug, description, definition, settings, folder, bindings, source and
+// files, all or nothing, and the draft is gone. force publishes it over changes that were made to the app since the draft began. It needs
 // the permission edit.
 // Errors: errs.NotFound, also for an app without a draft; errs.Forbidden; errs.Conflict for a draft that somebody else edits, for an
 // app that has changed, and for a slug that is taken by now.
@@ -158,7 +159,7 @@ func (s *Service) Commit(ctx context.Context, id string, force bool) (v Shown, e
 		return Shown{}, err
 	}
 	err = s.store.InTx(ctx, func(ctx context.Context) error {
-		app, grant, d, err := s.edited(ctx, a, id)
+		app, grant, d, err := s.edited(ctx, a, id, toEdit)
 		if err != nil {
 			return err
 		}
@@ -198,18 +199,19 @@ func (s *Service) publish(app *App, d App, now time.Time) error {
 		}
 	}
 	app.Name, app.Slug, app.Description, app.Defn, app.Settings = d.Name, d.Slug, d.Description, d.Defn, d.Settings
-	app.FolderID, app.Datasets = d.FolderID, d.Datasets
+	app.FolderID, app.Datasets, app.Source, app.SourceID = d.FolderID, d.Datasets, d.Source, d.SourceID
 	app.DefnUpdatedAt, app.UpdatedAt = &now, now
 	return nil
 }
 
-// edited returns an app with its draft, of which nobody but the actor holds the lock, and locks both rows.
-func (s *Service) edited(ctx context.Context, a actor.Actor, id string) (app App, grant shares.Grant, d App, err error) {
+// edited returns an app, on which the actor has a permission, with its draft, of which nobody but the actor holds the lock, and locks
+// both rows.
+func (s *Service) edited(ctx context.Context, a actor.Actor, id string, n need) (app App, grant shares.Grant, d App, err error) {
 	named, err := s.head(ctx, a.Tenant, id)
 	if err != nil {
 		return app, grant, d, err
 	}
-	if app, grant, err = s.locked(ctx, a, named); err != nil {
+	if app, grant, err = s.locked(ctx, a, named, n); err != nil {
 		return app, grant, d, err
 	}
 	if d, err = s.store.LockDraft(ctx, a.Tenant, app.ID); err != nil {
@@ -218,7 +220,8 @@ func (s *Service) edited(ctx context.Context, a actor.Actor, id string) (app App
 	return app, grant, d, d.Lock.Check(a, s.stamp())
 }
 
-// Discard removes the draft of an app. It needs the permission edit. Errors: errs.NotFound, also for an app without a draft;
+// Discard removes the draft of an app. It needs the permission write, so that a draft also goes after a deploy from another tenant has
+// overwritten its app. Errors: errs.NotFound, also for an app without a draft;
 // errs.Forbidden; errs.Conflict for a draft that somebody else edits.
 func (s *Service) Discard(ctx context.Context, id string) error {
 	a, err := actor.From(ctx)
@@ -226,7 +229,7 @@ func (s *Service) Discard(ctx context.Context, id string) error {
 		return err
 	}
 	return s.store.InTx(ctx, func(ctx context.Context) error {
-		_, _, d, err := s.edited(ctx, a, id)
+		_, _, d, err := s.edited(ctx, a, id, toWrite)
 		if err == nil {
 			err = guard.Check(ctx, string(Kind), d)
 		}

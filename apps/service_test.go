@@ -386,13 +386,14 @@ func TestStaleCommit(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open(t))
 		jo := as(t, "acme", "jo", actor.Designer, "s1")
-		v := w.create(t, jo)
+		v, name := w.create(t, jo), "github"
 		w.put(t, jo, v.ID, "a", "1")
 		for name, change := range map[string]func(){
 			"a file":       func() { w.put(t, jo, v.ID, "a", "2") },
 			"a new file":   func() { w.put(t, jo, v.ID, "b", "2") },
 			"the name":     func() { name := "Other"; _, err := w.Update(jo, v.ID, apps.Edit{Name: &name}); is.NoErr(err) },
 			"a variable":   func() { _, err := w.SetVariable(jo, v.ID, "A", "x"); is.NoErr(err) },
+			"the source":   func() { source := &name; _, err := w.Update(jo, v.ID, apps.Edit{Source: &source}); is.NoErr(err) },
 			"the settings": func() { _, err := w.Update(jo, v.ID, apps.Edit{Settings: []byte(`{"sandbox":true}`)}); is.NoErr(err) },
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -400,6 +401,7 @@ func TestStaleCommit(t *testing.T) {
 				d, err := w.Edit(jo, v.ID, false)
 				is.NoErr(err)
 				w.put(t, jo, d.ID, "a", "draft of "+name)
+				w.now = w.now.Add(time.Second)
 				change()
 				_, err = w.Commit(jo, v.ID, false)
 				is.True(errors.Is(err, errs.Conflict))

@@ -36,14 +36,14 @@ func (a *api) appRoutes() []Route {
 		{Method: del, Pattern: one, Name: "deleteApp", Row: "app", Tx: true, Options: noOptions{}, Summary: "Delete an app, so that it can be restored", handle: a.deleteApp},
 		{Method: post, Pattern: one + "/_restore", Name: "restoreApp", Tx: true, Options: noOptions{}, Summary: "Restore a deleted app", handle: a.restoreApp},
 		{Method: post, Pattern: one + "/_purge", Name: "purgeApp", Tx: true, Options: noOptions{}, Summary: "Remove a deleted app for good", handle: a.purgeApp},
-		{Method: post, Pattern: one + "/_copy", Name: "copyApp", Tx: true, Options: copyAppInput{}, Summary: "Copy an app", handle: a.copyApp},
+		{Method: post, Pattern: one + "/_copy", Name: "copyApp", Heavy: brief, Tx: true, Options: copyAppInput{}, Summary: "Copy an app", handle: a.copyApp},
 		{Method: put, Pattern: one + "/owner", Name: "putAppOwner", Row: "app", Tx: true, Summary: "Pass an app on to another owner", handle: a.putAppOwner},
 
-		{Method: post, Pattern: one + "/_edit", Name: "editApp", Tx: true, Options: forceInput{}, Summary: "Begin a draft of an app, or go on with it", handle: a.editApp},
+		{Method: post, Pattern: one + "/_edit", Name: "editApp", Heavy: brief, Tx: true, Options: forceInput{}, Summary: "Begin a draft of an app, or go on with it", handle: a.editApp},
 		{Method: get, Pattern: one + "/draft", Name: "getAppDraft", Summary: "The draft of an app", handle: a.getAppDraft},
 		{Method: del, Pattern: one + "/draft", Name: "deleteAppDraft", Row: "app", Tx: true, Options: noOptions{}, Summary: "Discard the draft of an app", handle: a.deleteAppDraft},
 		{Method: get, Pattern: one + "/draft/diff", Name: "getAppDraftDiff", Heavy: brief, Summary: "What the draft of an app changes", handle: a.getAppDraftDiff},
-		{Method: post, Pattern: one + "/draft/_commit", Name: "commitAppDraft", Tx: true, Options: forceInput{}, Summary: "Publish the draft of an app", handle: a.commitAppDraft},
+		{Method: post, Pattern: one + "/draft/_commit", Name: "commitAppDraft", Heavy: brief, Tx: true, Options: forceInput{}, Summary: "Publish the draft of an app", handle: a.commitAppDraft},
 
 		{Method: get, Pattern: one + "/contents", Name: "listAppFiles", Query: paged, Summary: "The files of an app", handle: a.listAppFiles},
 		{Method: post, Pattern: one + "/_compare", Name: "compareApp", Heavy: brief, Options: compareInput{}, Summary: "How the files of an app differ from others", handle: a.compareApp},

@@ -18,7 +18,7 @@ const (
 	MaxName        = 255
 	MaxDescription = 16 * 1024
 	MaxSource      = 1024
-	MaxOwner       = 128
+	MaxOwner       = 256 // of usernames
 )
 
 // Place parses an id, or a natural id "owner:slug", of which id is "". It reports false for a text that is neither.
