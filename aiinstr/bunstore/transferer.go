@@ -15,7 +15,7 @@ import (
 func (s *Store) IDs(ctx context.Context, tenant string) ([]string, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(ctx, `SELECT id FROM tc_ai_instructions WHERE tenant_id = $1 ORDER BY id`, tenant)
-	ids, err := bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) })
+	ids, err := bunx.Scan(rows, err, bunx.Text)
 	return ids, bunx.Err(err, what)
 }
 
@@ -82,7 +82,7 @@ func (s *Store) Owned(ctx context.Context, tenant, owner string) (n int, err err
 func (s *Store) Owners(ctx context.Context, tenant string) ([]string, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(ctx, `SELECT DISTINCT owner_id FROM tc_ai_instructions WHERE tenant_id = $1`, tenant)
-	owners, err := bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) })
+	owners, err := bunx.Scan(rows, err, bunx.Text)
 	return owners, bunx.Err(err, what)
 }
 

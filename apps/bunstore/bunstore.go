@@ -111,8 +111,6 @@ func scanner(tenant string) func(*sql.Rows) (apps.App, error) {
 	return func(rows *sql.Rows) (apps.App, error) { return scan(heads, tenant, rows) }
 }
 
-func text(rows *sql.Rows) (s string, err error) { return s, rows.Scan(&s) }
-
 const (
 	noun      = "App"
 	slugTaken = "An app of this owner with this slug"
@@ -220,7 +218,7 @@ func (s *Store) Count(ctx context.Context, tenant string) (n int, err error) {
 func (s *Store) Drafted(ctx context.Context, tenant string, ids []string) (map[string]bool, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(ctx, `SELECT editing_id FROM tc_apps WHERE tenant_id = $1 AND editing_id IN `+c.Among(2, 1), tenant, bunx.Keys(ids))
-	found, err := bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) })
+	found, err := bunx.Scan(rows, err, bunx.Text)
 	drafted := make(map[string]bool, len(found))
 	for _, id := range found {
 		drafted[id] = true
@@ -306,7 +304,7 @@ func (s *Store) Remove(ctx context.Context, tenant string, ids []string) (gone [
 	err = s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		rows, err := c.Rows(ctx, `SELECT id FROM tc_apps WHERE tenant_id = $1 AND editing_id IN `+c.Among(2, 1)+` ORDER BY id`+c.ForChange(),
 			tenant, bunx.Keys(ids))
-		drafts, err := bunx.Scan(rows, err, text)
+		drafts, err := bunx.Scan(rows, err, bunx.Text)
 		if err != nil {
 			return bunx.Err(err, noun)
 		}

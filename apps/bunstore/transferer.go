@@ -17,7 +17,7 @@ import (
 func (s *Store) IDs(ctx context.Context, tenant string) ([]string, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(ctx, `SELECT id FROM tc_apps WHERE tenant_id = $1 AND `+listed+` ORDER BY id`, tenant)
-	ids, err := bunx.Scan(rows, err, text)
+	ids, err := bunx.Scan(rows, err, bunx.Text)
 	return ids, bunx.Err(err, noun)
 }
 
@@ -75,7 +75,7 @@ const rowSize = 1 << 10
 func (s *Store) Libraries(ctx context.Context, tenant string, ids []string) (map[string]bool, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(ctx, `SELECT library_id FROM tc_apps WHERE tenant_id = $1 AND library_id IN `+c.Among(2, 1), tenant, bunx.Keys(ids))
-	found, err := bunx.Scan(rows, err, text)
+	found, err := bunx.Scan(rows, err, bunx.Text)
 	all := make(map[string]bool, len(found))
 	for _, id := range found {
 		all[id] = true
@@ -128,7 +128,7 @@ func (s *Store) Owned(ctx context.Context, tenant, owner string) (n int, err err
 func (s *Store) Owners(ctx context.Context, tenant string) ([]string, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(ctx, `SELECT DISTINCT owner_id FROM tc_apps WHERE tenant_id = $1`, tenant)
-	owners, err := bunx.Scan(rows, err, text)
+	owners, err := bunx.Scan(rows, err, bunx.Text)
 	return owners, bunx.Err(err, noun)
 }
 
@@ -149,7 +149,7 @@ func (s *Store) OwnedDrafts(ctx context.Context, tenant, owner string) ([]apps.A
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	if lock := c.ForChange(); lock != "" {
 		rows, err := c.Rows(ctx, `SELECT id FROM tc_apps WHERE tenant_id = $1 AND owner_id = $2 AND editing_id IS NULL ORDER BY id`+lock, tenant, owner)
-		if _, err := bunx.Scan(rows, err, text); err != nil {
+		if _, err := bunx.Scan(rows, err, bunx.Text); err != nil {
 			return nil, bunx.Err(err, noun)
 		}
 	}
@@ -163,7 +163,7 @@ func (s *Store) OwnedDrafts(ctx context.Context, tenant, owner string) ([]apps.A
 func (s *Store) Reassign(ctx context.Context, tenant, from, to string, at time.Time) (moved []apps.App, err error) {
 	err = s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
 		rows, err := c.Rows(ctx, `SELECT id FROM tc_apps WHERE tenant_id = $1 AND owner_id = $2 ORDER BY id`+c.ForChange(), tenant, from)
-		if _, err := bunx.Scan(rows, err, text); err != nil {
+		if _, err := bunx.Scan(rows, err, bunx.Text); err != nil {
 			return bunx.Err(err, noun)
 		}
 		if err := renameClashes(ctx, c, tenant, from, to); err != nil {

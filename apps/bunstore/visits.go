@@ -22,7 +22,7 @@ func (s *Store) Favorites(ctx context.Context, tenant, username string, ids []st
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(ctx, `SELECT app_id FROM tc_app_favorites WHERE tenant_id = $1 AND username = $2 AND app_id IN `+c.Among(3, 1),
 		tenant, username, bunx.Keys(ids))
-	found, err := bunx.Scan(rows, err, text)
+	found, err := bunx.Scan(rows, err, bunx.Text)
 	for _, id := range found {
 		marked[id] = true
 	}

@@ -2,7 +2,6 @@ package bunstore
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/tenantcontent/tenantcontent/colors"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
@@ -12,7 +11,7 @@ import (
 func (s *Store) Keys(ctx context.Context, tenant string) ([]string, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(ctx, `SELECT key FROM tc_colors WHERE tenant_id = $1 ORDER BY key`, tenant)
-	keys, err := bunx.Scan(rows, err, func(rows *sql.Rows) (key string, err error) { return key, rows.Scan(&key) })
+	keys, err := bunx.Scan(rows, err, bunx.Text)
 	return keys, bunx.Err(err, "Color")
 }
 

@@ -20,7 +20,7 @@ func (s *Store) IDs(ctx context.Context, tenant string, kind entity.Kind) ([]str
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(ctx, `SELECT id FROM tc_entities WHERE tenant_id = $1 AND kind = $2 AND editing_id IS NULL AND NOT system
 		ORDER BY id`, tenant, kind)
-	ids, err := bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) })
+	ids, err := bunx.Scan(rows, err, bunx.Text)
 	return ids, bunx.Err(err, content.Noun(kind))
 }
 
@@ -130,7 +130,7 @@ func (s *Store) Owned(ctx context.Context, tenant string, kind entity.Kind, owne
 func (s *Store) Owners(ctx context.Context, tenant string, kind entity.Kind) ([]string, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(ctx, `SELECT DISTINCT owner_id FROM tc_entities WHERE tenant_id = $1 AND kind = $2`, tenant, kind)
-	owners, err := bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) })
+	owners, err := bunx.Scan(rows, err, bunx.Text)
 	return owners, bunx.Err(err, content.Noun(kind))
 }
 
@@ -146,7 +146,7 @@ func (s *Store) DeleteDrafts(ctx context.Context, tenant string, kind entity.Kin
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		rows, err := c.Rows(ctx, `DELETE FROM tc_entities WHERE tenant_id = $1 AND owner_id = $2 AND kind = $3 AND editing_id IS NOT NULL
 			RETURNING id`, tenant, owner, kind)
-		ended, err = bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) })
+		ended, err = bunx.Scan(rows, err, bunx.Text)
 		return bunx.Err(err, content.Noun(kind))
 	})
 	return ended, err

@@ -235,6 +235,12 @@ func Scan[T any](rows *sql.Rows, err error, row func(*sql.Rows) (T, error)) ([]T
 	return ScanBatch(rows, err, row, func(T) bool { return false })
 }
 
+// Text reads a row of one text, for Scan.
+func Text(rows *sql.Rows) (text string, err error) {
+	err = rows.Scan(&text)
+	return text, err
+}
+
 // ScanBatch is Scan that ends with the first row that full reports true of.
 func ScanBatch[T any](rows *sql.Rows, err error, row func(*sql.Rows) (T, error), full func(T) bool) ([]T, error) {
 	if err != nil {

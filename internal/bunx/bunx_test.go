@@ -29,7 +29,7 @@ func keys(t testing.TB, db *bun.DB, tenant, order string) []string {
 	t.Helper()
 	ctx, c := bunx.For(t.Context(), db, tenant)
 	rows, err := c.Rows(ctx, "SELECT key FROM tc_colors ORDER BY "+order)
-	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (key string, err error) { return key, rows.Scan(&key) })
+	all, err := bunx.Scan(rows, err, bunx.Text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func find(t testing.TB, db *bun.DB, tenant string, keys ...string) []string {
 
 func sorted(t testing.TB) func(*sql.Rows, error) []string {
 	return func(rows *sql.Rows, err error) []string {
-		all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (key string, err error) { return key, rows.Scan(&key) })
+		all, err := bunx.Scan(rows, err, bunx.Text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +97,7 @@ func TestFindLocks(t *testing.T) {
 			go func() {
 				done <- bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
 					rows, err := c.Find(ctx, locked, keys, "acme")
-					all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (s string, err error) { return s, rows.Scan(&s) })
+					all, err := bunx.Scan(rows, err, bunx.Text)
 					if err != nil {
 						return err
 					}

@@ -59,7 +59,7 @@ func (s *session) lock(ctx context.Context, holder string, shared bool) error {
 		return bunx.Err(err, "")
 	}
 	rows, err := s.conn.QueryContext(ctx, holders)
-	names, err := bunx.Scan(rows, err, func(rows *sql.Rows) (name string, err error) { return name, rows.Scan(&name) })
+	names, err := bunx.Scan(rows, err, bunx.Text)
 	if err != nil {
 		return bunx.Err(err, "")
 	}

@@ -1,7 +1,6 @@
 package migrations_test
 
 import (
-	"database/sql"
 	"slices"
 	"strings"
 	"testing"
@@ -46,7 +45,7 @@ func TestApps(t *testing.T) {
 					ctx, c := bunx.For(t.Context(), db, tenant)
 					read := func(query string) string {
 						rows, err := c.Rows(ctx, query, tenant)
-						all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (text string, err error) { return text, rows.Scan(&text) })
+						all, err := bunx.Scan(rows, err, bunx.Text)
 						is.NoErr(err)
 						slices.Sort(all)
 						return strings.Join(all, " ")

@@ -111,7 +111,7 @@ func EnableRowLevelSecurity(ctx context.Context, db *bun.DB) (tables []string, e
 			return errs.New(errs.Invalid, "row-level security needs PostgreSQL")
 		}
 		rows, err := c.Rows(ctx, withoutPolicy)
-		tables, err = bunx.Scan(rows, err, func(rows *sql.Rows) (name string, err error) { return name, rows.Scan(&name) })
+		tables, err = bunx.Scan(rows, err, bunx.Text)
 		if err == nil && len(tables) > 0 {
 			_, err = c.Exec(ctx, rowLevelSecurity)
 		}

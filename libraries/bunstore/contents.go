@@ -96,13 +96,13 @@ func (s *Store) Release(ctx context.Context, tenant string, before, at time.Time
 		}
 		rows, err := c.Rows(ctx, `SELECT id FROM tc_library_contents WHERE tenant_id = $1 AND id IN `+c.Among(2, 1)+locked(c, ` FOR UPDATE SKIP LOCKED`),
 			tenant, bunx.Keys(contents))
-		mine, err := bunx.Scan(rows, err, text)
+		mine, err := bunx.Scan(rows, err, bunx.Text)
 		if err != nil {
 			return bunx.Err(err, "Content")
 		}
 		rows, err = c.Rows(ctx, `UPDATE tc_library_contents SET sha256 = NULL WHERE tenant_id = $1 AND id IN `+c.Among(2, 1)+` AND NOT EXISTS
 			(SELECT 1 FROM tc_library_files f WHERE f.tenant_id = $1 AND f.content_id = tc_library_contents.id) RETURNING id`, tenant, bunx.Keys(mine))
-		unused, err := bunx.Scan(rows, err, text)
+		unused, err := bunx.Scan(rows, err, bunx.Text)
 		if err != nil {
 			return bunx.Err(err, "Content")
 		}
@@ -161,8 +161,6 @@ func set(ids []string) map[string]bool {
 	}
 	return in
 }
-
-func text(rows *sql.Rows) (s string, err error) { return s, rows.Scan(&s) }
 
 // Forget implements libraries.Store.
 func (s *Store) Forget(ctx context.Context, tenant string, ids []string) error {

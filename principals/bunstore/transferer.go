@@ -13,7 +13,7 @@ import (
 
 // texts reads rows of one text.
 func texts(rows *sql.Rows, err error) ([]string, error) {
-	return bunx.Scan(rows, err, func(rows *sql.Rows) (s string, err error) { return s, rows.Scan(&s) })
+	return bunx.Scan(rows, err, bunx.Text)
 }
 
 // Known implements principals.TransferStore.

@@ -232,7 +232,7 @@ func (s *Store) Remove(ctx context.Context, tenant string, ids []string) error {
 func (s *Store) SharedWith(ctx context.Context, tenant string, principals []string) ([]string, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(ctx, s.sharedWith, tenant, bunx.Keys(principals))
-	ids, err := bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) })
+	ids, err := bunx.Scan(rows, err, bunx.Text)
 	return ids, bunx.Err(err, "Share")
 }
 
