@@ -27,7 +27,8 @@ type Deployed struct {
 // Each tenant has a record of the entities that deploys of the bundle made. Those that the bundle no longer ships are removed,
 // whatever the rule, unless another bundle brought them, too, or the tenant has replaced them by its own: an entity that the
 // tenant deleted and created again under the same id, name or key stays, with a warning, and so does one of its own that was
-// overwritten. An entity restored from an archive counts as the same. Entities are distinguished by the createdAt of their rows;
+// overwritten. An entity restored from an archive counts as the same, but not an app that
+// an archive of another tenant brought back, which is not managed. Entities are distinguished by the createdAt of their rows;
 // if the rows of a kind have none, a changed entity counts as the tenant's own. With the rule Fail a bundle can be deployed only
 // once, as its rows exist after that.
 //
