@@ -149,9 +149,9 @@ func (s *Service) base(ctx context.Context, app App) (string, error) {
 }
 
 // Commit publishes the draft of an app: the app gets its name, slug, description, definition, settings, folder, bindings, source and
-// files, all or nothing, and the draft is gone. force publishes it over changes that were made to the app since the draft began. It needs
-// the permission edit.
-// Errors: errs.NotFound, also for an app without a draft; errs.Forbidden; errs.Conflict for a draft that somebody else edits, for an
+// files, all or nothing, and the draft is gone. force publishes it over changes that were made to the app since the draft began, and with
+// a manifest that cannot be read, which closes the app to all viewers. It needs the permission edit.
+// Errors: errs.Invalid for a manifest that cannot be read, with line and column; errs.NotFound, also for an app without a draft; errs.Forbidden; errs.Conflict for a draft that somebody else edits, for an
 // app that has changed, and for a slug that is taken by now.
 func (s *Service) Commit(ctx context.Context, id string, force bool) (v Shown, err error) {
 	a, err := actor.From(ctx)
@@ -170,6 +170,11 @@ func (s *Service) Commit(ctx context.Context, id string, force bool) (v Shown, e
 		if base != d.Base && !force {
 			return errs.New(errs.Conflict, "The app has changed since the draft began: see draft/diff, and publish over the changes with _commit?force=true.")
 		}
+		if !force {
+			if err := s.checkManifest(ctx, d); err != nil {
+				return err
+			}
+		}
 		now := s.stamp()
 		if err := s.files.Replace(ctx, a.Tenant, app.LibraryID, d.LibraryID); err != nil {
 			return err
@@ -185,6 +190,15 @@ func (s *Service) Commit(ctx context.Context, id string, force bool) (v Shown, e
 		return err
 	})
 	return v, err
+}
+
+// checkManifest returns errs.Invalid for a draft whose manifest cannot be read.
+func (s *Service) checkManifest(ctx context.Context, d App) error {
+	_, err := s.manifest(ctx, d)
+	if errs.CodeOf(err) == errs.Conflict {
+		return errs.New(errs.Invalid, "%s\nThe app could not be viewed with this manifest: correct it, or publish it as it is with _commit?force=true.", errs.MessageOf(err))
+	}
+	return err
 }
 
 // publish sets what a draft changes of its app.

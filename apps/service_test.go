@@ -414,6 +414,35 @@ func TestStaleCommit(t *testing.T) {
 	})
 }
 
+// TestCommitBrokenManifest: a draft whose manifest cannot be read is not published, unless it is forced.
+func TestCommitBrokenManifest(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open(t))
+		jo := as(t, "acme", "jo", actor.Designer, "s1")
+		v := w.create(t, jo)
+		w.put(t, jo, v.ID, "informer.yaml", "roles: [viewer]")
+		d, err := w.Edit(jo, v.ID, false)
+		is.NoErr(err)
+		w.put(t, jo, d.ID, "informer.yaml", "roles: [viewer]\nrolls: 1\n")
+		_, err = w.Commit(jo, v.ID, false)
+		is.True(errors.Is(err, errs.Invalid))
+		is.True(strings.HasPrefix(errs.MessageOf(err), "informer.yaml:2:1: rolls: is not known here; "))
+		is.True(strings.HasSuffix(errs.MessageOf(err), "_commit?force=true."))
+		is.Equal(w.read(t, jo, v.ID, "informer.yaml"), "roles: [viewer]") // all is as it was
+		w.put(t, jo, d.ID, "informer.yaml", "roles: [editor]")
+		_, err = w.Commit(jo, v.ID, false)
+		is.NoErr(err)
+		is.Equal(w.read(t, jo, v.ID, "informer.yaml"), "roles: [editor]")
+
+		d, err = w.Edit(jo, v.ID, false)
+		is.NoErr(err)
+		w.put(t, jo, d.ID, "informer.yaml", "[")
+		_, err = w.Commit(jo, v.ID, true)
+		is.NoErr(err)
+		is.Equal(w.read(t, jo, v.ID, "informer.yaml"), "[")
+	})
+}
+
 func TestDeleteRestorePurge(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open(t))

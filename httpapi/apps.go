@@ -479,7 +479,8 @@ func (a *api) deleteAppDraft(r *request) (reply, error) {
 }
 
 // commitAppDraft serves POST /api/apps/{id}/draft/_commit: 200 and the app as it is published; 404; 403; 409 while somebody else
-// edits the draft, or when the app has changed since the draft began, unless force=true.
+// edits the draft, or when the app has changed since the draft began, unless force=true; 400 with what is wrong in a manifest that cannot
+// be read, unless force=true.
 func (a *api) commitAppDraft(r *request) (reply, error) {
 	force, err := r.force()
 	if err != nil {
@@ -572,19 +573,22 @@ func (d *digests) fillField(raw json.RawMessage, path string) error {
 
 // comparisonBody is how the files of an app differ, as the API writes it.
 type comparisonBody struct {
-	ID           string   `json:"id"`
-	EditingID    *string  `json:"editingId"`
-	DraftID      *string  `json:"draftId"`
-	Unchanged    int      `json:"unchanged"`
-	Missing      []string `json:"missing"`
-	Differs      []string `json:"differs"`
-	Extra        []string `json:"extra"`
-	MaxFileBytes int64    `json:"maxFileBytes"`
+	Tenant       string            `json:"tenant"`
+	ID           string            `json:"id"`
+	EditingID    *string           `json:"editingId"`
+	DraftID      *string           `json:"draftId"`
+	Unchanged    int               `json:"unchanged"`
+	Missing      []string          `json:"missing"`
+	Differs      []string          `json:"differs"`
+	Extra        []string          `json:"extra"`
+	Digests      map[string]string `json:"digests"`
+	MaxFileBytes int64             `json:"maxFileBytes"`
 }
 
 // compareApp serves POST /api/apps/{id}/_compare {files: {path: sha256}} with at most 10,000 files: 200 and the paths that the app or
 // draft does not have (missing), has with other bytes (differs) and has in addition (extra), how many are the same (unchanged), the
-// id of the app's draft (draftId) and the most bytes of a file (maxFileBytes). It changes nothing. 400 for a path that no file can have and for what is
+// SHA-256 of the app's files that differ or are in addition (digests), the id of the app's draft (draftId) and the most bytes of a file
+// (maxFileBytes). It changes nothing. 400 for a path that no file can have and for what is
 // no SHA-256; 404; 403 for those who may only run the app.
 func (a *api) compareApp(r *request) (reply, error) {
 	in, err := options[compareInput](r)
@@ -601,7 +605,7 @@ func (a *api) compareApp(r *request) (reply, error) {
 	list := func(paths []string) []string { return append([]string{}, paths...) }
 	links := hal.Self(a.href("apps", r.param("id"), "_compare")).With("inf:app", a.href("apps", r.param("id"))).With("inf:contents", a.href("apps", r.param("id"), "contents"))
 	return ok(hal.Resource{Links: links, Value: comparisonBody{
-		c.App.ID, c.App.EditingID, c.DraftID, c.Unchanged, list(c.Missing), list(c.Differs), list(c.Extra), c.MaxFile,
+		c.App.Tenant, c.App.ID, c.App.EditingID, c.DraftID, c.Unchanged, list(c.Missing), list(c.Differs), list(c.Extra), c.Digests, c.MaxFile,
 	}})
 }
 

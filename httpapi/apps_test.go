@@ -196,6 +196,8 @@ func TestCompareApp(t *testing.T) {
 			EditingID, DraftID      *string
 			Unchanged               int
 			Missing, Differs, Extra []string
+			Tenant                  string
+			Digests                 map[string]string
 		}
 		compare := func(user, id, files string) comparison {
 			t.Helper()
@@ -204,14 +206,16 @@ func TestCompareApp(t *testing.T) {
 		app := read[struct{ ID string }](t, w.must(t, "dana", "POST", "/api/apps", `{"type": "report", "name": "Sales"}`)).ID
 		one := "/api/apps/" + app
 		w.must(t, "dana", "PUT", one+"/contents/a.txt", "x", "Content-Type: text/plain")
-		is.Equal(compare("dana", app, `{}`), comparison{ID: app, Missing: []string{}, Differs: []string{}, Extra: []string{"a.txt"}})
+		const x = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
+		none, nothing := map[string]string{}, []string{}
+		is.Equal(compare("dana", app, `{}`), comparison{ID: app, Missing: nothing, Differs: nothing, Extra: []string{"a.txt"}, Tenant: "acme", Digests: map[string]string{"a.txt": x}})
+		is.Equal(compare("dana", app, `{"a.txt": "`+strings.Repeat("0", 64)+`"}`).Digests, map[string]string{"a.txt": x})
 		draft := read[struct{ ID string }](t, w.must(t, "dana", "POST", one+"/_edit", "")).ID
 		w.must(t, "dana", "PUT", "/api/apps/"+draft+"/contents/b.txt", "x", "Content-Type: text/plain")
 
-		const x = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
 		files := `{"a.txt": "` + x + `", "b.txt": "` + x + `"}`
-		is.Equal(compare("dana", app, files), comparison{ID: app, DraftID: &draft, Unchanged: 1, Missing: []string{"b.txt"}, Differs: []string{}, Extra: []string{}})
-		is.Equal(compare("dana", draft, files), comparison{ID: draft, EditingID: &app, Unchanged: 2, Missing: []string{}, Differs: []string{}, Extra: []string{}})
+		is.Equal(compare("dana", app, files), comparison{ID: app, DraftID: &draft, Unchanged: 1, Missing: []string{"b.txt"}, Differs: nothing, Extra: nothing, Tenant: "acme", Digests: none})
+		is.Equal(compare("dana", draft, files), comparison{ID: draft, EditingID: &app, Unchanged: 2, Missing: nothing, Differs: nothing, Extra: nothing, Tenant: "acme", Digests: none})
 
 		for _, level := range []string{"1", "2"} { // mia is a member, and may change nothing
 			w.must(t, "admin", "PUT", one+"/shares/mia", `{"accessLevel": `+level+`}`)

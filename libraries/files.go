@@ -89,6 +89,8 @@ type Comparison struct {
 	Differs   []string // the library's file has other bytes
 	Extra     []string // the library alone has the file
 	Unchanged int      // how many files are the same
+
+	Digests map[string]string // SHA-256 of the library's files that are Differs or Extra, by path; none of a file without digest
 }
 
 // Compare compares the files of a library with others, whose digests, in lower-case hexadecimal, it is given by path. It reads that
@@ -111,6 +113,7 @@ func (l *Files) Compare(ctx context.Context, tenant, library string, digests map
 	if err != nil {
 		return c, err
 	}
+	c.Digests = map[string]string{}
 	for _, f := range all {
 		digest, given := digests[f.Path]
 		delete(missing, f.Path)
@@ -121,6 +124,10 @@ func (l *Files) Compare(ctx context.Context, tenant, library string, digests map
 			c.Differs = append(c.Differs, f.Path)
 		default:
 			c.Unchanged++
+			continue
+		}
+		if f.SHA256 != "" {
+			c.Digests[f.Path] = f.SHA256
 		}
 	}
 	c.Missing = slices.Sorted(maps.Keys(missing))

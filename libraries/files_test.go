@@ -450,19 +450,23 @@ func TestCompare(t *testing.T) {
 			is.NoErr(err)
 			return c
 		}
-		is.Equal(compare(nil), libraries.Comparison{})
+		is.Equal(compare(nil), libraries.Comparison{Digests: map[string]string{}})
 		put(t, l, "other", "secret", "secret")
 		for _, path := range []string{"same", "b/old", "extra", "b/also"} {
 			put(t, l, "l", path, path)
 		}
 		is.Equal(compare(map[string]string{
 			"same": digest("same"), "b/old": digest("new"), "b/also": digest("same"), "secret": digest("secret"), "a": digest("same"),
-		}), libraries.Comparison{Missing: []string{"a", "secret"}, Differs: []string{"b/also", "b/old"}, Extra: []string{"extra"}, Unchanged: 1})
+		}), libraries.Comparison{Missing: []string{"a", "secret"}, Differs: []string{"b/also", "b/old"}, Extra: []string{"extra"}, Unchanged: 1, Digests: map[string]string{
+			"b/also": digest("b/also"), "b/old": digest("b/old"), "extra": digest("extra"),
+		}})
 
 		c, cn := bunx.For(ctx, db, "acme")
 		_, err := cn.Exec(c, `UPDATE tc_library_files SET sha256 = NULL WHERE tenant_id = $1 AND library_id = $2 AND path = $3`, "acme", "l", "same")
 		is.NoErr(err)
-		is.Equal(compare(map[string]string{"same": digest("same")}).Differs, []string{"same"}) // of a file without digest nobody knows
+		unknown := compare(map[string]string{"same": digest("same")})
+		is.Equal(unknown.Differs, []string{"same"}) // of a file without digest nobody knows
+		is.Equal(unknown.Digests["same"], "")
 
 		many := map[string]string{}
 		for i := range libraries.MaxCompared {
