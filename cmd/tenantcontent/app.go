@@ -37,8 +37,11 @@ func (a *appCommands) target(f *appFolder, given string) (string, error) {
 }
 
 // check refuses an app that is a draft, or not the one of the folder. given is the flag.
-func (f *appFolder) check(given, id string, editingID *string) error {
+func (f *appFolder) check(given, tenant, id string, editingID *string) error {
 	switch {
+	case f.state.Tenant != "" && tenant != f.state.Tenant:
+		return errs.New(errs.Invalid, "%s is of the app %s of the tenant %s, and your token is of the tenant %s: take a token of the tenant %[3]s, or remove %[5]s to use the folder for another app",
+			harmless(f.Name()), harmless(f.state.App), harmless(f.state.Tenant), harmless(tenant), f.at(stateFile))
 	case editingID != nil:
 		return errs.New(errs.Invalid, "--app=%s is a draft: name its app, %s", given, harmless(*editingID))
 	case f.state.App != "" && f.state.App != id:
@@ -48,12 +51,24 @@ func (f *appFolder) check(given, id string, editingID *string) error {
 	return nil
 }
 
-// unknown adds to the error for an app that is not there how the folder came to it.
-func (f *appFolder) unknown(err error) error {
-	if refused, ok := errors.AsType[*refusal](err); ok && refused.code == http.StatusNotFound && f.state.App != "" {
-		return errs.Wrap(errs.NotFound, err, "%v The folder is of the app %s: remove %s to use it for another one.", err, harmless(f.state.App), f.at(stateFile))
+// unknown replaces the error for an app that is not there by one that tells how the folder came to it. given is the flag.
+func (f *appFolder) unknown(given string, err error) error {
+	refused, ok := errors.AsType[*refusal](err)
+	switch {
+	case !ok || refused.code != http.StatusNotFound:
+		return err
+	case f.state.App == "":
+		return errs.Wrap(errs.NotFound, err, "the server has no app %s that you can see: a push without --app makes a new one", harmless(given))
 	}
-	return err
+	return errs.Wrap(errs.NotFound, err, "%v The folder is of the app %s%s: remove %s to use it for another one.", err, harmless(f.state.App), ofTenant(f.state.Tenant), f.at(stateFile))
+}
+
+// ofTenant returns the name of a tenant as it stands behind that of an app, "" for none.
+func ofTenant(tenant string) string {
+	if tenant == "" {
+		return ""
+	}
+	return " of the tenant " + harmless(tenant)
 }
 
 // outcome prints what becomes of files.

@@ -92,6 +92,11 @@ func TestApps(t *testing.T) {
 		"PushCut":            testAppPushCut,
 		"PushTriesAgain":     testAppPushTriesAgain,
 		"PushOtherApp":       testAppPushOtherApp,
+		"PushBesideOthers":   testAppPushBesideOthers,
+		"PushOtherTenant":    testAppPushOtherTenant,
+		"PushFirst":          testAppPushFirst,
+		"PushManifest":       testAppPushManifest,
+		"PushNewApp":         testAppPushNewApp,
 		"Pull":               testAppPull,
 		"PullCut":            testAppPullCut,
 		"CompareParts":       testAppCompareParts,
@@ -216,27 +221,27 @@ func testAppPush(t *testing.T, at *live) {
 	out := s.done(t, "push", s.folder)
 	id := s.state(t).App
 	is.Equal(lines(out), lines("+ assets/app.js\n+ data.json\n+ empty\n+ index.html\n+ keep.log\n+ ä b#?%.txt\n"+
-		"Published the app "+id+": 6 new, 0 changed, 0 removed, 0 unchanged."))
+		"Published the app "+id+" of the tenant default: 6 new, 0 changed, 0 removed, 0 unchanged.\nView: "+s.url+"/api/apps/"+id+"/view"))
 	is.Equal(field(t, s.api(t, "GET", "apps/"+id, ""), "name"), filepath.Base(s.folder))
 	all := s.published(t)
 	is.Equal(all, ours)
 	is.Equal(s.draft(t), false)
 	is.Equal(s.state(t).Server, s.url)
 
-	is.Equal(s.done(t, "push", s.folder), "Nothing to push to the app "+id+": 0 new, 0 changed, 0 removed, 6 unchanged.\n")
+	is.Equal(s.done(t, "push", s.folder), "Nothing to push to the app "+id+" of the tenant default: 0 new, 0 changed, 0 removed, 6 unchanged.\nView: "+s.url+"/api/apps/"+id+"/view\n")
 	is.Equal(s.seen(), []string{"POST /api/apps/" + id + "/_compare"})
 
 	write(t, s.folder, map[string]string{"index.html": "<h1>New</h1>", "more.css": "x"})
 	is.NoErr(os.Remove(filepath.Join(s.folder, "empty")))
 	is.NoErr(os.Remove(filepath.Join(s.folder, "keep.log")))
 	is.Equal(s.done(t, "push", s.folder), "+ more.css\n~ index.html\nOnly on the server, and kept (--delete removes them):\n  empty\n  keep.log\n"+
-		"Published the app "+id+": 1 new, 1 changed, 0 removed, 3 unchanged.\n") // keep.log is not ignored
+		"Published the app "+id+" of the tenant default: 1 new, 1 changed, 0 removed, 3 unchanged.\nView: "+s.url+"/api/apps/"+id+"/view\n") // keep.log is not ignored
 	sent := slices.DeleteFunc(s.seen(), func(r string) bool { return !strings.HasPrefix(r, "PUT ") })
 	is.Equal(len(sent), 2)
 
 	var answer pushed
 	is.NoErr(json.Unmarshal([]byte(s.done(t, "push", s.folder, "--delete", "--json")), &answer))
-	is.Equal(answer, pushed{App: id, Published: true, New: []string{}, Changed: []string{}, Removed: []string{"empty", "keep.log"}, Kept: []string{}, Unchanged: 5})
+	is.Equal(answer, pushed{Tenant: "default", App: id, URL: s.url + "/api/apps/" + id + "/view", Published: true, Left: []string{}, Others: []string{}, New: []string{}, Changed: []string{}, Removed: []string{"empty", "keep.log"}, Kept: []string{}, Unchanged: 5})
 	is.Equal(slices.Sorted(maps.Keys(s.published(t))), []string{"assets/app.js", "data.json", "index.html", "more.css", "ä b#?%.txt"})
 }
 
@@ -278,13 +283,13 @@ func testAppPushDraft(t *testing.T, at *live) {
 	id := s.state(t).App
 	out := s.done(t, "push", s.folder, "--draft")
 	draft := s.state(t).Draft
-	is.Equal(out, "~ index.html\nPushed into the draft "+draft+" of the app "+id+": 0 new, 1 changed, 0 removed, 0 unchanged.\n"+
-		"To publish it: tenantcontent app push "+s.folder+", or POST "+s.url+"/api/apps/"+id+"/draft/_commit\n")
+	is.Equal(out, "~ index.html\nPushed into the draft "+draft+" of the app "+id+" of the tenant default: 0 new, 1 changed, 0 removed, 0 unchanged.\n"+
+		"To publish it: tenantcontent app push "+s.folder+", or POST "+s.url+"/api/apps/"+id+"/draft/_commit\nView: "+s.url+"/api/apps/"+draft+"/view\n")
 	is.Equal(s.published(t)["index.html"], "old")
 	is.True(strings.Contains(s.done(t, "push", s.folder, "--draft"), "0 changed"))
 
 	write(t, s.folder, map[string]string{"index.html": "old"}) // as it is published
-	is.True(strings.HasSuffix(s.done(t, "push", s.folder), "\nIt has a draft, "+draft+", which stays as it is.\n"))
+	is.True(strings.Contains(s.done(t, "push", s.folder), "\nIt has a draft, "+draft+", which stays as it is.\n"))
 	write(t, s.folder, map[string]string{"index.html": "new"})
 	is.True(strings.HasPrefix(s.done(t, "push", s.folder), "Published the app "))
 	is.Equal(s.published(t)["index.html"], "new")
@@ -303,7 +308,7 @@ func testAppPushBesideEditor(t *testing.T, at *live) {
 	other.api(t, "PUT", "apps/"+field(t, other.api(t, "POST", "apps/"+id+"/_edit", ""), "id")+"/contents/theirs", "x")
 	write(t, s.folder, map[string]string{"index.html": "new"})
 
-	is.True(strings.Contains(s.refused(t, 1, "push", s.folder), "that no push of this folder has begun"))
+	is.True(strings.Contains(s.refused(t, 1, "push", s.folder), "that no push of this folder has begun and admin is editing, and with it"))
 	says := s.refused(t, 1, "push", s.folder, "--draft")
 	is.Equal(says, "tenantcontent: the draft is being edited by admin in another session: wait, or take it over with --force\n")
 	is.Equal(s.state(t).Draft, "")
@@ -518,8 +523,131 @@ func testAppPushOtherApp(t *testing.T, at *live) {
 	draft := field(t, s.api(t, "POST", "apps/"+other+"/_edit", ""), "id")
 	is.True(strings.Contains(s.refused(t, 2, "push", s.folder, "--app="+draft), "is a draft: name its app, "+other))
 	s.api(t, "DELETE", "apps/"+other, "")
-	is.True(strings.Contains(s.refused(t, 1, "push", s.folder), "404 Not Found: App not found. The folder is of the app "+other+": remove "))
+	is.True(strings.Contains(s.refused(t, 1, "push", s.folder), "404 Not Found: App not found. The folder is of the app "+other+" of the tenant default: remove "))
 	is.True(strings.Contains(s.refused(t, 1, "push", t.TempDir()+"/../"+filepath.Base(s.folder), "--app=admin:none"), "404"))
+}
+
+// testAppPushBesideOthers: a push undoes nothing that somebody else has published since the last push or pull.
+func testAppPushBesideOthers(t *testing.T, at *live) {
+	is, s := is.New(t), newSite(t, at)
+	write(t, s.folder, map[string]string{"index.html": "1", "a.css": "1", "old.js": "1", "both": "1"})
+	s.done(t, "push", s.folder)
+	id, mia := s.state(t).App, filepath.Join(t.TempDir(), "mia")
+	s.done(t, "pull", mia, "--app="+id)
+	write(t, mia, map[string]string{"index.html": "mia", "new.html": "mia"})
+	is.NoErr(os.Remove(filepath.Join(mia, "old.js")))
+	s.done(t, "push", mia, "--delete")
+
+	write(t, s.folder, map[string]string{"a.css": "2"})
+	is.NoErr(os.Remove(filepath.Join(s.folder, "both")))
+	out := s.done(t, "push", s.folder, "--dry-run", "--delete")
+	is.True(strings.HasPrefix(out, "~ a.css\n- both\nChanged by somebody else since your last push or pull, not here, and left alone (app pull brings these changes):\n  index.html\n  old.js\n"+
+		"Added by somebody else, and kept (app pull brings them; --delete with --force removes them):\n  new.html\nA push to the app "))
+	is.Equal(s.published(t), map[string]string{"index.html": "mia", "a.css": "1", "new.html": "mia", "both": "1"})
+	s.done(t, "push", s.folder, "--delete")
+	is.Equal(s.published(t), map[string]string{"index.html": "mia", "a.css": "2", "new.html": "mia"})
+	s.done(t, "push", s.folder, "--delete") // which knows still what was left alone
+	is.Equal(s.published(t), map[string]string{"index.html": "mia", "a.css": "2", "new.html": "mia"})
+
+	write(t, s.folder, map[string]string{"index.html": "3", "old.js": "3", "new.html": "3", "a.css": "3"})
+	says := s.refused(t, 1, "push", s.folder)
+	is.Equal(says, "tenantcontent: nothing was sent, as these files were changed on the server since your last push or pull: pull first, or overwrite them with --force:\n"+
+		"  index.html: was changed here, and on the server\n  new.html: is new here, and somebody else has added another one\n  old.js: was changed here, and removed on the server\n")
+	is.Equal(s.draft(t), false)
+	says = s.refused(t, 1, "pull", s.folder)
+	is.True(strings.HasSuffix(says, ":\n  index.html: was changed here, and in the app\n  new.html: is here already and differs\n"))
+	write(t, s.folder, map[string]string{"index.html": "1", "new.html": "mia"}) // only these were in the way
+	out = s.done(t, "pull", s.folder)
+	is.True(strings.HasPrefix(out, "~ index.html\nThe app has no more, and this folder keeps (--delete removes them):\n  old.js\nChanged here alone, and kept (app push sends them):\n  a.css\nPulled "))
+	s.done(t, "push", s.folder)
+	is.Equal(s.published(t), map[string]string{"index.html": "mia", "a.css": "3", "new.html": "mia", "old.js": "3"})
+
+	write(t, mia, map[string]string{"a.css": "mia", "x": "mia"})
+	s.refused(t, 1, "push", mia)
+	s.done(t, "push", mia, "--force")
+	write(t, s.folder, map[string]string{"y": "4"})
+	s.done(t, "push", s.folder, "--delete", "--force")
+	is.Equal(s.published(t), files(t, s.folder))
+}
+
+// testAppPushOtherTenant: a folder is not pushed to the app with the same id of another tenant.
+func testAppPushOtherTenant(t *testing.T, at *live) {
+	is, s := is.New(t), newSite(t, at)
+	write(t, s.folder, map[string]string{"index.html": "x"})
+	s.done(t, "push", s.folder)
+	remembered := s.state(t)
+	is.Equal(remembered.Tenant, "default")
+	remembered.Tenant = "other"
+	raw, err := json.Marshal(remembered)
+	is.NoErr(err)
+	write(t, s.folder, map[string]string{stateFile: string(raw), "index.html": "y"})
+	for _, command := range []string{"push", "pull"} {
+		says := s.refused(t, 2, command, s.folder, "--force")
+		is.True(strings.Contains(says, " of the tenant other, and your token is of the tenant default: take a token of the tenant other, or remove "))
+	}
+	is.Equal(s.published(t), map[string]string{"index.html": "x"})
+}
+
+// testAppPushFirst: the first push to an app that has other files needs --force.
+func testAppPushFirst(t *testing.T, at *live) {
+	is, s := is.New(t), newSite(t, at)
+	write(t, s.folder, map[string]string{"index.html": "x"})
+	s.done(t, "push", s.folder)
+	id, other := s.state(t).App, t.TempDir()
+	write(t, other, map[string]string{"index.html": "y"})
+	says := s.refused(t, 1, "push", other, "--app="+id)
+	is.True(strings.Contains(says, "has other files than "))
+	is.True(strings.Contains(s.refused(t, 1, "pull", other, "--app="+id), "index.html: is here already and differs"))
+	s.done(t, "push", other, "--app="+id, "--force", "--draft")
+	s.done(t, "push", other)
+	is.Equal(s.published(t), map[string]string{"index.html": "y"})
+	same := t.TempDir()
+	write(t, same, map[string]string{"index.html": "y"})
+	s.done(t, "push", same, "--app="+id)
+	is.True(strings.Contains(s.refused(t, 2, "push", same, "--name=New"), "--name, --slug and --type are for a new app"))
+}
+
+// testAppPushManifest: a manifest that cannot be read is not sent.
+func testAppPushManifest(t *testing.T, at *live) {
+	is, s := is.New(t), newSite(t, at)
+	write(t, s.folder, map[string]string{"index.html": "x", "informer.yaml": "roles: [viewer]\nrolls: 1\n"})
+	says := s.refused(t, 2, "push", s.folder)
+	is.True(strings.HasPrefix(says, "tenantcontent: informer.yaml:2:1: rolls: is not known here; "))
+	is.Equal(len(s.seen()), 0)
+	write(t, s.folder, map[string]string{"informer.yaml": "roles: [viewer]\n"})
+	s.done(t, "push", s.folder)
+	write(t, s.folder, map[string]string{"informer.yaml": "["})
+	s.done(t, "push", s.folder, "--force")
+	is.Equal(s.published(t)["informer.yaml"], "[")
+}
+
+// testAppPushNewApp: a new app has a slug, and is not made for nothing.
+func testAppPushNewApp(t *testing.T, at *live) {
+	is, s := is.New(t), newSite(t, at)
+	folder := filepath.Join(s.folder, "My Site")
+	write(t, folder, map[string]string{"index.html": "x"})
+	is.Equal(s.done(t, "push", folder, "--dry-run"), "+ index.html\nA push would make a new app: 1 new, 0 changed, 0 removed, 0 unchanged.\n")
+	is.Equal(len(s.seen()), 0)
+	s.done(t, "push", folder)
+	is.Equal(field(t, s.api(t, "GET", "apps/admin:my-site", ""), "name"), "My Site")
+	is.NoErr(os.Remove(filepath.Join(folder, stateFile)))
+	s.done(t, "push", folder) // under no slug
+	is.NoErr(os.Remove(filepath.Join(folder, stateFile)))
+	is.True(strings.Contains(s.refused(t, 1, "push", folder, "--slug=my-site"), "409 Conflict"))
+	s.done(t, "push", folder, "--slug=mine")
+	s.api(t, "GET", "apps/admin:mine", "")
+
+	large := filepath.Join(s.folder, "large")
+	write(t, large, map[string]string{"index.html": "x"})
+	is.NoErr(os.Truncate(filepath.Join(large, "index.html"), 101<<20))
+	is.True(strings.Contains(s.refused(t, 2, "push", large), "a file of an app must have at most"))
+	_, err := os.Stat(filepath.Join(large, stateFile))
+	is.True(os.IsNotExist(err))
+	status, _ := call(t, "GET", s.url+"/api/apps/admin:large", s.token, "")
+	is.Equal(status, 404)
+	is.True(strings.Contains(s.refused(t, 1, "push", large, "--app=admin:none"), "the server has no app admin:none that you can see: a push without --app makes a new one"))
+	s.token = "wrong"
+	is.True(strings.Contains(s.refused(t, 1, "push", folder), "\nCheck TENANTCONTENT_TOKEN: POST /api/tokens makes a token.\n"))
 }
 
 // testAppPull: a pull brings what has changed, and overwrites nothing that was changed here unless it is forced.
@@ -530,24 +658,24 @@ func testAppPull(t *testing.T, at *live) {
 	id := s.state(t).App
 	there := filepath.Join(t.TempDir(), "new", "folder")
 	out := s.done(t, "pull", there, "--app="+id)
-	is.Equal(out, "+ gone\n+ index.html\n+ lib/a.js\n+ mine\n+ same\nPulled the app "+id+": 5 new, 0 changed, 0 removed, 0 unchanged.\n")
+	is.Equal(out, "+ gone\n+ index.html\n+ lib/a.js\n+ mine\n+ same\nPulled the app "+id+" of the tenant default: 5 new, 0 changed, 0 removed, 0 unchanged.\n")
 	is.Equal(files(t, there), files(t, s.folder))
-	is.Equal(s.done(t, "pull", there), "Pulled the app "+id+": 0 new, 0 changed, 0 removed, 5 unchanged.\n")
+	is.Equal(s.done(t, "pull", there), "Pulled the app "+id+" of the tenant default: 0 new, 0 changed, 0 removed, 5 unchanged.\n")
 
 	write(t, s.folder, map[string]string{"index.html": "2", "lib/a.js": "2", "mine": "2", "fresh/x": "2"})
 	is.NoErr(os.Remove(filepath.Join(s.folder, "gone")))
 	s.done(t, "push", s.folder, "--delete")
 	write(t, there, map[string]string{"mine": "edited", "own": "x"})
 	before := files(t, there)
-	is.True(strings.Contains(s.refused(t, 2, "pull", there), "nothing was written: --force overwrites these files, which differ from the app and were changed here since the last push or pull:\n  mine: was changed here\n"))
+	is.True(strings.Contains(s.refused(t, 1, "pull", there), "nothing was written, as these files differ from the app: keep a copy of yours, and overwrite them with --force:\n  mine: was changed here, and in the app\n"))
 	is.Equal(files(t, there), before)
 	is.Equal(s.done(t, "pull", there, "--force"), "+ fresh/x\n~ index.html\n~ lib/a.js\n~ mine\nThe app has no more, and this folder keeps (--delete removes them):\n  gone\n"+
-		"Pulled the app "+id+": 1 new, 3 changed, 0 removed, 1 unchanged.\n")
+		"Pulled the app "+id+" of the tenant default: 1 new, 3 changed, 0 removed, 1 unchanged.\n")
 	is.Equal(files(t, there), map[string]string{"index.html": "2", "lib/a.js": "2", "same": "1", "gone": "1", "mine": "2", "fresh/x": "2", "own": "x"})
 
 	is.NoErr(os.Remove(filepath.Join(s.folder, "same")))
 	s.done(t, "push", s.folder, "--delete")
-	is.True(strings.HasPrefix(s.done(t, "pull", there, "--delete"), "- same\nPulled "))
+	is.True(strings.HasPrefix(s.done(t, "pull", there, "--delete"), "- gone\n- same\nPulled "))
 	is.Equal(files(t, there)["own"], "x")
 	s.done(t, "push", there) // the folder is like any other now
 	is.Equal(s.published(t)["own"], "x")
@@ -575,7 +703,7 @@ func testAppPullCut(t *testing.T, at *live) {
 	s.mu.Lock()
 	s.before = nil
 	s.mu.Unlock()
-	is.Equal(s.done(t, "pull", there, "--app="+id), "+ b\nPulled the app "+id+": 1 new, 0 changed, 0 removed, 1 unchanged.\n")
+	is.Equal(s.done(t, "pull", there, "--app="+id), "+ b\nPulled the app "+id+" of the tenant default: 1 new, 0 changed, 0 removed, 1 unchanged.\n")
 	is.Equal(files(t, there), map[string]string{"a": "1", "b": "1"})
 	is.True(strings.Contains(s.refused(t, 2, "pull", t.TempDir()), "is of no app yet: name one with --app"))
 }

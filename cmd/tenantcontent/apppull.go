@@ -49,11 +49,13 @@ type serverFile struct {
 
 // pulled is the result of a pull.
 type pulled struct {
+	Tenant    string   `json:"tenant"`
 	App       string   `json:"app"`
 	New       []string `json:"new"`
 	Changed   []string `json:"changed"`
 	Removed   []string `json:"removed"`
 	Kept      []string `json:"onlyHere"`
+	Mine      []string `json:"changedHere"`
 	Unchanged int      `json:"unchanged"`
 }
 
@@ -62,7 +64,10 @@ func (r pulled) text() string {
 	if len(r.Kept) > 0 {
 		kept = fmt.Sprintf("The app has no more, and this folder keeps (--delete removes them):%s\n", listedPaths(r.Kept))
 	}
-	return fmt.Sprintf("%sPulled the app %s: %d new, %d changed, %d removed, %d unchanged.", kept, harmless(r.App), len(r.New), len(r.Changed), len(r.Removed), r.Unchanged)
+	if len(r.Mine) > 0 {
+		kept += fmt.Sprintf("Changed here alone, and kept (app push sends them):%s\n", listedPaths(r.Mine))
+	}
+	return fmt.Sprintf("%sPulled the app %s: %d new, %d changed, %d removed, %d unchanged.", kept, harmless(r.App)+ofTenant(r.Tenant), len(r.New), len(r.Changed), len(r.Removed), r.Unchanged)
 }
 
 // Run reads all that has changed into temporary files and renames them at the end, so that a pull that fails changes nothing.
@@ -104,13 +109,14 @@ func (p *pull) run(ctx context.Context) (result pulled, err error) {
 	}
 	p.shown.begin("comparing", 0)
 	var app struct {
+		Tenant    string  `json:"tenant"`
 		ID        string  `json:"id"`
 		EditingID *string `json:"editingId"`
 	}
 	if err := p.call(ctx, http.MethodGet, hal.Href("apps", id), nil, &app); err != nil {
-		return result, p.folder.unknown(err)
+		return result, p.folder.unknown(p.App, err)
 	}
-	if err := p.folder.check(p.App, app.ID, app.EditingID); err != nil {
+	if err := p.folder.check(p.App, app.Tenant, app.ID, app.EditingID); err != nil {
 		return result, err
 	}
 	all, err := p.files(ctx, app.ID)
@@ -124,10 +130,10 @@ func (p *pull) run(ctx context.Context) (result pulled, err error) {
 	if err := p.fetch(ctx, app.ID, &todo); err != nil {
 		return result, err
 	}
-	if err := p.finish(app.ID, all, todo); err != nil {
+	if err := p.finish(app.Tenant, app.ID, all, todo); err != nil {
 		return result, err
 	}
-	return todo.result(app.ID), nil
+	return todo.result(app.Tenant, app.ID), nil
 }
 
 // files returns the files of an app that are not ignored, ordered by path.
@@ -163,10 +169,12 @@ func (p *pull) files(ctx context.Context, app string) ([]*serverFile, error) {
 type pullPlan struct {
 	added, changed []*serverFile
 	removed, kept  []string
+	mine           []string          // changed here alone
+	gone           map[string]string // SHA-256 by path of the files that are kept, not changed here, and no longer in the app
 	unchanged      int
 }
 
-func (t pullPlan) result(app string) pulled {
+func (t pullPlan) result(tenant, app string) pulled {
 	paths := func(files []*serverFile) []string {
 		all := make([]string, len(files))
 		for i, f := range files {
@@ -174,13 +182,15 @@ func (t pullPlan) result(app string) pulled {
 		}
 		return all
 	}
-	return pulled{app, paths(t.added), paths(t.changed), append([]string{}, t.removed...), append([]string{}, t.kept...), t.unchanged}
+	list := func(all []string) []string { return append([]string{}, all...) }
+	return pulled{tenant, app, paths(t.added), paths(t.changed), list(t.removed), list(t.kept), list(t.mine), t.unchanged}
 }
 
 // plan returns what makes the folder like the app. Its error names the files that no folder can hold, or those that were changed
 // here.
 func (p *pull) plan(all []*serverFile) (todo pullPlan, err error) {
 	wrong, mine, there := &problems{}, &problems{}, map[string]bool{}
+	todo.gone = map[string]string{}
 	for _, f := range all {
 		there[f.Path] = true
 		if says := p.unfit(f.Path); says != "" {
@@ -196,10 +206,17 @@ func (p *pull) plan(all []*serverFile) (todo pullPlan, err error) {
 		case f.SHA256 != nil && *f.SHA256 == here.sha256:
 			todo.unchanged++
 		default:
-			if here.sha256 != p.folder.state.Files[f.Path] && !p.Force {
-				mine.add(f.Path, "was changed here")
+			was, had := p.folder.state.Files[f.Path]
+			switch {
+			case p.Force || had && here.sha256 == was:
+				todo.changed = append(todo.changed, f)
+			case f.SHA256 != nil && p.folder.state.known(f.Path, *f.SHA256):
+				todo.mine = append(todo.mine, f.Path)
+			case had:
+				mine.add(f.Path, "was changed here, and in the app")
+			default:
+				mine.add(f.Path, "is here already and differs")
 			}
-			todo.changed = append(todo.changed, f)
 		}
 	}
 	for name, was := range p.folder.state.Files {
@@ -213,6 +230,9 @@ func (p *pull) plan(all []*serverFile) (todo pullPlan, err error) {
 			todo.removed = append(todo.removed, name)
 		default:
 			todo.kept = append(todo.kept, name)
+			if here.sha256 == was {
+				todo.gone[name] = was
+			}
 		}
 	}
 	slices.Sort(todo.removed)
@@ -220,7 +240,10 @@ func (p *pull) plan(all []*serverFile) (todo pullPlan, err error) {
 	if err := wrong.err("nothing was written, as this folder cannot hold these files of the app"); err != nil {
 		return todo, err
 	}
-	return todo, mine.err("nothing was written: --force overwrites these files, which differ from the app and were changed here since the last push or pull")
+	if len(mine.all) > 0 {
+		return todo, errs.New(errs.Conflict, "%s", mine.text("nothing was written, as these files differ from the app: keep a copy of yours, and overwrite them with --force"))
+	}
+	return todo, nil
 }
 
 // unfit returns why a file of an app cannot be written to the folder, "" if it can.
@@ -304,7 +327,7 @@ func (p *pull) download(ctx context.Context, app string, f *serverFile) error {
 }
 
 // finish gives the temporary files their names, removes what is to go, and notes what the folder has.
-func (p *pull) finish(app string, all []*serverFile, todo pullPlan) error {
+func (p *pull) finish(tenant, app string, all []*serverFile, todo pullPlan) error {
 	failed := func(name string, err error) error {
 		return errs.Wrap(errs.Invalid, err, "cannot write %s: %v\nA part of the app is written: pull again.", p.folder.at(name), cause(err))
 	}
@@ -338,7 +361,7 @@ func (p *pull) finish(app string, all []*serverFile, todo pullPlan) error {
 		return err
 	}
 	s := p.folder.state
-	s.Server, s.App, s.Files = server, app, make(map[string]string, len(all))
+	s.Server, s.Tenant, s.App, s.Files = server, tenant, app, todo.gone
 	for _, f := range all {
 		s.Files[f.Path] = *f.SHA256
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,8 +16,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tenantcontent/tenantcontent/apps/manifest"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/internal/slug"
 	"github.com/tenantcontent/tenantcontent/libraries"
 )
 
@@ -24,10 +27,12 @@ type appPushCommand struct {
 	Folder string `arg:"" help:"Folder with the files of the app." placeholder:"FOLDER"`
 	App    string `help:"Id or owner:slug of the app (default: the one that the folder was pushed to; at first a new one)." placeholder:"APP"`
 	Name   string `help:"Name of a new app (default: that of the folder)." placeholder:"NAME"`
+	Slug   string `help:"Slug of a new app (default: one from its name, if that is free)." placeholder:"SLUG"`
 	Type   string `default:"report" enum:"report,app" help:"Type of a new app: report, or app, which needs a license." placeholder:"TYPE"`
 	Draft  bool   `help:"Push into the draft of the app and leave it open: publish nothing."`
-	Delete bool   `help:"Remove the files that are only on the server. Without it they are listed and stay."`
-	Force  bool   `help:"Take over the draft that somebody else edits, and publish over changes that were made to the app since it began."`
+	Delete bool   `help:"Remove the files that are no longer here, but were at the last push or pull. Without it they are listed and stay."`
+	DryRun bool   `help:"Print what a push would do, and send nothing."`
+	Force  bool   `help:"Overwrite what others have published since the last push or pull, take over a draft that somebody else edits, and publish a manifest that cannot be read. With --delete, also remove the files that others have added."`
 }
 
 // push is one run of the command.
@@ -38,17 +43,20 @@ type push struct {
 	local  []localFile // ordered by path
 	out    *outcome
 	shown  *progress
+	made   bool // the app is new
 }
 
 // comparison is the server's answer to _compare.
 type comparison struct {
-	ID           string   `json:"id"`
-	EditingID    *string  `json:"editingId"`
-	DraftID      *string  `json:"draftId"`
-	Missing      []string `json:"missing"`
-	Differs      []string `json:"differs"`
-	Extra        []string `json:"extra"`
-	MaxFileBytes int64    `json:"maxFileBytes"`
+	Tenant       string            `json:"tenant"`
+	ID           string            `json:"id"`
+	EditingID    *string           `json:"editingId"`
+	DraftID      *string           `json:"draftId"`
+	Missing      []string          `json:"missing"`
+	Differs      []string          `json:"differs"`
+	Extra        []string          `json:"extra"`
+	Digests      map[string]string `json:"digests"` // of those that differ or are in addition
+	MaxFileBytes int64             `json:"maxFileBytes"`
 }
 
 // Run sends what has changed to the draft of the app and publishes it, so that viewers never see a half of it. A push that ends
@@ -81,35 +89,71 @@ func (p *appPushCommand) Run(ctx context.Context, a *appCommands, t terminal) er
 
 // pushed is the result of a push.
 type pushed struct {
+	Tenant    string   `json:"tenant"`
 	App       string   `json:"app"`
+	URL       string   `json:"url"`   // of the page of the app, or of the draft that was pushed into
 	Draft     *string  `json:"draft"` // that is open
 	Published bool     `json:"published"`
+	DryRun    bool     `json:"dryRun"`
 	New       []string `json:"new"`
 	Changed   []string `json:"changed"`
 	Removed   []string `json:"removed"`
 	Kept      []string `json:"onlyOnServer"`
+	Left      []string `json:"changedOnServer"`
+	Others    []string `json:"addedOnServer"`
 	Unchanged int      `json:"unchanged"`
 }
 
 func (r pushed) text(p *push) string {
 	var b strings.Builder
-	if len(r.Kept) > 0 {
-		fmt.Fprintf(&b, "Only on the server, and kept (--delete removes them):%s\n", listedPaths(r.Kept))
+	list := func(what string, paths []string) {
+		if len(paths) > 0 {
+			fmt.Fprintf(&b, "%s:%s\n", what, listedPaths(paths))
+		}
 	}
+	list("Changed by somebody else since your last push or pull, not here, and left alone (app pull brings these changes)", r.Left)
+	list("Added by somebody else, and kept (app pull brings them; --delete with --force removes them)", r.Others)
+	list("Only on the server, and kept (--delete removes them)", r.Kept)
+	app := harmless(r.App) + ofTenant(r.Tenant)
 	counts := fmt.Sprintf("%d new, %d changed, %d removed, %d unchanged", len(r.New), len(r.Changed), len(r.Removed), r.Unchanged)
 	switch {
+	case r.DryRun && r.App == "":
+		fmt.Fprintf(&b, "A push would make a new app: %s.", counts)
+	case r.DryRun:
+		fmt.Fprintf(&b, "A push to the app %s would be: %s.", app, counts)
 	case r.Published:
-		fmt.Fprintf(&b, "Published the app %s: %s.", harmless(r.App), counts)
+		fmt.Fprintf(&b, "Published the app %s: %s.", app, counts)
 	case p.Draft:
 		fmt.Fprintf(&b, "Pushed into the draft %s of the app %s: %s.\nTo publish it: tenantcontent app push %s, or POST %s%s",
-			harmless(*r.Draft), harmless(r.App), counts, harmless(p.Folder), strings.TrimRight(p.Server, "/"), harmless(hal.Href("apps", r.App, "draft", "_commit")))
+			harmless(*r.Draft), app, counts, harmless(p.Folder), strings.TrimRight(p.Server, "/"), harmless(hal.Href("apps", r.App, "draft", "_commit")))
 	default:
-		fmt.Fprintf(&b, "Nothing to push to the app %s: %s.", harmless(r.App), counts)
+		fmt.Fprintf(&b, "Nothing to push to the app %s: %s.", app, counts)
 		if r.Draft != nil {
 			fmt.Fprintf(&b, "\nIt has a draft, %s, which stays as it is.", harmless(*r.Draft))
 		}
 	}
+	if r.URL != "" {
+		fmt.Fprintf(&b, "\nView: %s", harmless(r.URL))
+	}
 	return b.String()
+}
+
+// result returns the result of a plan; viewed is the id of the app or draft whose page is to be looked at.
+func (p *push) result(todo plan, c comparison, draft *string, viewed string) (pushed, error) {
+	server, err := p.address()
+	if err != nil {
+		return pushed{}, err
+	}
+	paths := func(files []localFile) []string {
+		all := make([]string, len(files))
+		for i, file := range files {
+			all[i] = file.path
+		}
+		return all
+	}
+	list := func(all []string) []string { return append([]string{}, all...) }
+	return pushed{Tenant: c.Tenant, App: c.ID, URL: server + hal.Href("apps", viewed, "view"), Draft: draft, New: paths(todo.added), Changed: paths(todo.changed),
+		Removed: list(todo.removed), Kept: list(todo.kept), Left: list(todo.left), Others: list(todo.others), Unchanged: todo.unchanged}, nil
 }
 
 func (p *push) run(ctx context.Context, id string) (result pushed, err error) {
@@ -119,28 +163,112 @@ func (p *push) run(ctx context.Context, id string) (result pushed, err error) {
 	if len(p.local) == 0 {
 		return result, errs.New(errs.Invalid, "%s has no files to push", p.Folder)
 	}
+	if err := p.checkManifest(); err != nil {
+		return result, err
+	}
 	p.shown.begin("comparing", 0)
-	if id == "" {
+	switch {
+	case id != "" && (p.Name != "" || p.Slug != "" || p.Type != newType):
+		return result, errs.New(errs.Invalid, "--name, --slug and --type are for a new app, and this push is to the app %s: leave them out", harmless(id))
+	case id == "" && p.DryRun:
+		for _, file := range p.local {
+			result.New = append(result.New, file.path)
+		}
+		result.DryRun = true
+		return result, p.show(result)
+	case id == "":
 		if id, err = p.create(ctx); err != nil {
 			return result, err
 		}
 	}
 	c, err := p.compare(ctx, id)
 	if err != nil {
-		return result, p.folder.unknown(err)
+		return result, p.folder.unknown(p.App, err)
 	}
-	if err := p.folder.check(p.App, c.ID, c.EditingID); err != nil {
+	if err := p.folder.check(p.App, c.Tenant, c.ID, c.EditingID); err != nil {
 		return result, err
 	}
-	todo, err := p.plan(c)
+	if err := p.first(c); err != nil {
+		return result, err
+	}
+	todo, err := p.plan(c, nil)
 	if err != nil {
-		return result, err
+		return result, p.unmade(ctx, id, err)
 	}
-	if todo.empty() && !p.Draft {
-		return todo.result(c.ID, c.DraftID), p.synchronized(c.ID, p.folder.state.Draft)
+	switch {
+	case p.DryRun:
+		if result, err = p.result(todo, c, c.DraftID, c.ID); err != nil {
+			return result, err
+		}
+		result.DryRun = true
+		return result, p.show(result)
+	case todo.empty() && !p.Draft:
+		if err := p.synchronized(c, p.folder.state.Draft, todo); err != nil {
+			return result, err
+		}
+		return p.result(todo, c, c.DraftID, c.ID)
 	}
-	return p.edit(ctx, c)
+	return p.edit(ctx, c, todo)
 }
+
+// show prints what a push would do.
+func (p *push) show(r pushed) error {
+	for _, some := range []struct {
+		sign  string
+		paths []string
+	}{{"+", r.New}, {"~", r.Changed}, {"-", r.Removed}} {
+		for _, path := range some.paths {
+			p.out.file(some.sign, path)
+		}
+	}
+	return nil
+}
+
+// checkManifest refuses a manifest that the server could not read, which would close the app to all viewers.
+func (p *push) checkManifest() error {
+	for _, name := range manifest.Files() {
+		if p.Force || !slices.ContainsFunc(p.local, func(f localFile) bool { return f.path == name }) {
+			continue
+		}
+		opened, err := p.folder.Open(name)
+		if err != nil {
+			return errs.New(errs.Invalid, "%s: cannot be read: %v", name, cause(err))
+		}
+		raw, err := io.ReadAll(io.LimitReader(opened, manifest.MaxSize+1))
+		if err := errors.Join(err, opened.Close()); err != nil {
+			return errs.New(errs.Invalid, "%s: cannot be read: %v", name, cause(err))
+		}
+		if _, err := manifest.Read(name, raw); err != nil {
+			return errs.New(errs.Invalid, "%s\nNothing was sent, as nobody could view the app with this manifest: correct it, or push it as it is with --force.", harmless(errs.MessageOf(err)))
+		}
+		return nil // the first one counts
+	}
+	return nil
+}
+
+// first refuses the first push of a folder to an app that has other files.
+func (p *push) first(c comparison) error {
+	extra := slices.ContainsFunc(c.Extra, func(path string) bool { return !p.folder.ignores(path) })
+	if p.folder.state.App != "" || p.Force || len(c.Differs) == 0 && !extra {
+		return nil
+	}
+	return errs.New(errs.Conflict, "the app %s%s has other files than %s, which was never pushed to it or pulled from it: pull it to a new folder and work there, or push with --force to overwrite what differs",
+		harmless(c.ID), ofTenant(c.Tenant), harmless(p.Folder))
+}
+
+// unmade removes an app that was made for a push that the server would refuse, and returns err.
+func (p *push) unmade(ctx context.Context, id string, err error) error {
+	if !p.made {
+		return err
+	}
+	if p.call(ctx, http.MethodDelete, hal.Href("apps", id), nil, nil) == nil {
+		_ = p.folder.Remove(stateFile)
+	}
+	return err
+}
+
+// newType is the type of a new app unless --type names another one.
+const newType = "report"
 
 // create makes a new app, which the folder remembers from then on.
 func (p *push) create(ctx context.Context) (string, error) {
@@ -152,35 +280,47 @@ func (p *push) create(ctx context.Context) (string, error) {
 		}
 		name = filepath.Base(whole)
 	}
-	var app struct{ ID string }
-	if err := p.call(ctx, http.MethodPost, hal.Href("apps"), map[string]string{"type": p.Type, "name": name}, &app); err != nil {
+	body := map[string]string{"type": p.Type, "name": name, "slug": p.Slug}
+	if p.Slug == "" {
+		body["slug"] = slug.Of(name, "app")
+	}
+	var app struct{ Tenant, ID string }
+	err := p.call(ctx, http.MethodPost, hal.Href("apps"), body, &app)
+	if refused, ok := errors.AsType[*refusal](err); ok && refused.code == http.StatusConflict && p.Slug == "" { // another app has the slug
+		delete(body, "slug")
+		err = p.call(ctx, http.MethodPost, hal.Href("apps"), body, &app)
+	}
+	if err != nil {
 		return "", err
 	}
-	return app.ID, p.remember(app.ID, func(*state) {})
+	p.made = true
+	return app.ID, p.remember(app.Tenant, app.ID, func(*state) {})
 }
 
 // remember changes the state of the folder.
-func (p *push) remember(app string, change func(*state)) error {
+func (p *push) remember(tenant, app string, change func(*state)) error {
 	s := p.folder.state
 	server, err := p.address()
 	if err != nil {
 		return err
 	}
-	s.Server, s.App = server, app
+	s.Server, s.Tenant, s.App = server, tenant, app
 	change(&s)
-	if same := p.folder.state; same.Server == s.Server && same.App == s.App && same.Draft == s.Draft && maps.Equal(same.Files, s.Files) {
+	same := p.folder.state
+	if same.Server == s.Server && same.Tenant == s.Tenant && same.App == s.App && same.Draft == s.Draft && maps.Equal(same.Files, s.Files) && slices.Equal(same.Sent, s.Sent) {
 		return nil
 	}
 	return p.folder.remember(s)
 }
 
-// synchronized notes that the folder and the published app have the same files, and which draft pushes have begun.
-func (p *push) synchronized(app, draft string) error {
-	files := make(map[string]string, len(p.local))
-	for _, file := range p.local {
-		files[file.path] = file.sha256
-	}
-	return p.remember(app, func(s *state) { s.Draft, s.Files = draft, files })
+// synchronized notes what the folder and the published app have in common, and which draft pushes have begun.
+func (p *push) synchronized(c comparison, draft string, todo plan) error {
+	return p.remember(c.Tenant, c.ID, func(s *state) {
+		s.Draft, s.Files = draft, todo.known
+		if draft == "" {
+			s.Sent = nil
+		}
+	})
 }
 
 // The most that one comparison has. More files are compared with several requests.
@@ -203,10 +343,15 @@ func (p *push) compare(ctx context.Context, id string) (whole comparison, err er
 			return comparison{}, err
 		}
 		if first {
-			whole = c
+			if whole = c; whole.Digests == nil {
+				whole.Digests = map[string]string{}
+			}
 			continue
 		}
 		whole.Missing, whole.Differs = append(whole.Missing, c.Missing...), append(whole.Differs, c.Differs...)
+		for _, path := range c.Differs {
+			whole.Digests[path] = c.Digests[path]
+		}
 		also := make(map[string]bool, len(c.Extra)) // in addition to the other files, too
 		for _, path := range c.Extra {
 			also[path] = true
@@ -219,26 +364,20 @@ func (p *push) compare(ctx context.Context, id string) (whole comparison, err er
 // plan is what a push does.
 type plan struct {
 	added, changed []localFile
-	removed, kept  []string
+	removed        []string
+	kept           []string          // only on the server; the folder had them at the last push or pull
+	left           []string          // changed or removed by others, and not changed here
+	others         []string          // added by others
+	known          map[string]string // SHA-256 by path of what folder and app have in common afterwards
 	unchanged      int
 }
 
 func (t plan) empty() bool { return len(t.added)+len(t.changed)+len(t.removed) == 0 }
 
-func (t plan) result(app string, draft *string) pushed {
-	paths := func(files []localFile) []string {
-		all := make([]string, len(files))
-		for i, file := range files {
-			all[i] = file.path
-		}
-		return all
-	}
-	list := func(all []string) []string { return append([]string{}, all...) }
-	return pushed{App: app, Draft: draft, New: paths(t.added), Changed: paths(t.changed), Removed: list(t.removed), Kept: list(t.kept), Unchanged: t.unchanged}
-}
-
-// plan returns what makes an app like the folder. Its error names the files that the server would refuse.
-func (p *push) plan(c comparison) (todo plan, err error) {
+// plan returns what makes an app like the folder, without what others have changed since the last push or pull. published is the plan
+// for the published app if c is a draft that an earlier push has begun, which may already have what that one has sent, and nil
+// otherwise. Its error names the files that the server would refuse and those that were changed on both sides.
+func (p *push) plan(c comparison, published *plan) (todo plan, err error) {
 	missing, differs := map[string]bool{}, map[string]bool{}
 	for _, path := range c.Missing {
 		missing[path] = true
@@ -246,40 +385,85 @@ func (p *push) plan(c comparison) (todo plan, err error) {
 	for _, path := range c.Differs {
 		differs[path] = true
 	}
-	wrong := &problems{}
+	todo.known = map[string]string{}
+	wrong, both := &problems{}, &problems{}
 	for _, file := range p.local {
+		had, isKnown := p.folder.state.Files[file.path]
+		foreign := false // changed by others
 		switch {
+		case p.Force:
+		case missing[file.path] && published == nil:
+			foreign = isKnown
+		case missing[file.path]:
+			foreign = slices.Contains(published.left, file.path)
+		case differs[file.path]:
+			foreign = !p.folder.state.known(file.path, c.Digests[file.path])
+		}
+		switch {
+		case foreign && had == file.sha256:
+			todo.left = append(todo.left, file.path)
+			todo.known[file.path] = had
+			continue
+		case foreign && missing[file.path]:
+			both.add(file.path, "was changed here, and removed on the server")
+		case foreign && isKnown:
+			both.add(file.path, "was changed here, and on the server")
+		case foreign:
+			both.add(file.path, "is new here, and somebody else has added another one")
 		case missing[file.path]:
 			todo.added = append(todo.added, file)
 		case differs[file.path]:
 			todo.changed = append(todo.changed, file)
 		default:
 			todo.unchanged++
+			todo.known[file.path] = file.sha256
 			continue
 		}
+		todo.known[file.path] = file.sha256
 		if file.size > c.MaxFileBytes {
 			wrong.add(file.path, "has %s; a file of an app must have at most %s", size(file.size).about(), size(c.MaxFileBytes).about())
 		}
 	}
 	for _, path := range c.Extra {
+		digest := c.Digests[path]
+		had, isKnown := p.folder.state.Files[path]
+		same := p.folder.state.known(path, digest)
 		switch {
 		case p.folder.ignores(path):
-		case p.Delete:
+		case p.Delete && (p.Force || same):
 			todo.removed = append(todo.removed, path)
-		default:
+		case p.Delete && isKnown:
+			both.add(path, "was removed here, and changed on the server")
+		case same || isKnown:
 			todo.kept = append(todo.kept, path)
+			todo.known[path] = cmp.Or(had, digest)
+		default:
+			todo.others = append(todo.others, path)
 		}
 	}
-	clashes(p.local, todo.kept, wrong)
-	return todo, wrong.err("nothing was sent, as the server would refuse these files")
+	clashes(p.local, todo.kept, todo.others, wrong)
+	return todo, refusals(wrong, both)
+}
+
+// refusals returns the error for files that the server would refuse and for those that were changed on both sides, nil for none.
+func refusals(wrong, both *problems) error {
+	const refused = "nothing was sent, as the server would refuse these files"
+	if len(both.all) == 0 {
+		return wrong.err(refused)
+	}
+	text := both.text("nothing was sent, as these files were changed on the server since your last push or pull: pull first, or overwrite them with --force")
+	if len(wrong.all) == 0 {
+		return errs.New(errs.Conflict, "%s", text)
+	}
+	return errs.New(errs.Invalid, "%s\n%s", wrong.text(refused), text)
 }
 
 // edit begins a draft or goes on with one, makes it like the folder, and publishes it unless it is to stay open. c is how the
-// published app differs.
-func (p *push) edit(ctx context.Context, c comparison) (result pushed, err error) {
+// published app differs, and published what there is to do with it.
+func (p *push) edit(ctx context.Context, c comparison, published plan) (result pushed, err error) {
 	if d := c.DraftID; d != nil && *d != p.folder.state.Draft && !p.Draft && !p.Force {
-		return result, errs.New(errs.Conflict, "the app has a draft, %s, that no push of this folder has begun, and with it what somebody has not published: "+
-			"push into it with --draft, publish it together with these files with --force, or wait until it is published or discarded", harmless(*d))
+		return result, errs.New(errs.Conflict, "the app has a draft, %s, that no push of this folder has begun%s, and with it what somebody has not published: "+
+			"push into it with --draft, publish it together with these files with --force, or wait until it is published or discarded", harmless(*d), p.editor(ctx, c.ID))
 	}
 	var draft struct {
 		ID              string  `json:"id"`
@@ -293,20 +477,39 @@ func (p *push) edit(ctx context.Context, c comparison) (result pushed, err error
 	if !draft.EditingHeld {
 		return result, errs.New(errs.Conflict, "the draft is being edited by %s in another session: wait, or take it over with --force", draft.EditingLockedBy)
 	}
-	if err := p.remember(c.ID, func(s *state) { s.Draft = draft.ID }); err != nil {
+	begun := &published
+	if draft.ID != p.folder.state.Draft {
+		begun = nil
+	}
+	err = p.remember(c.Tenant, c.ID, func(s *state) {
+		s.Draft = draft.ID
+		if p.Force { // which settles what differs now
+			s.Files = maps.Clone(published.known)
+			for _, path := range c.Differs {
+				s.Files[path] = c.Digests[path]
+			}
+			for _, path := range c.Missing {
+				delete(s.Files, path)
+			}
+		}
+	})
+	if err != nil {
 		return result, err
 	}
 	renewing, end := context.WithCancel(ctx)
 	defer end()
 	go p.renew(renewing, edit)
 
-	todo, err := p.draft(ctx, draft.ID)
+	todo, err := p.draft(ctx, c, draft.ID, begun)
 	if err != nil {
 		return result, p.failed(err)
 	}
-	result = todo.result(c.ID, &draft.ID)
+	viewed := c.ID
 	if p.Draft {
-		return result, nil
+		viewed = draft.ID
+	}
+	if result, err = p.result(todo, c, &draft.ID, viewed); err != nil || p.Draft {
+		return result, err
 	}
 	p.shown.begin("publishing", 0)
 	if err := p.call(ctx, http.MethodPost, hal.Href("apps", c.ID, "draft", "_commit"), map[string]bool{"force": p.Force}, nil); err != nil {
@@ -319,22 +522,39 @@ func (p *push) edit(ctx context.Context, c comparison) (result pushed, err error
 		return result, p.failed(err)
 	}
 	result.Published, result.Draft = true, nil
-	return result, p.synchronized(c.ID, "")
+	return result, p.synchronized(c, "", todo)
 }
 
-// draft makes a draft like the folder.
-func (p *push) draft(ctx context.Context, id string) (plan, error) {
+// editor returns who edits the draft of an app, as it stands in a sentence, "" if nobody does.
+func (p *push) editor(ctx context.Context, app string) string {
+	var draft struct {
+		EditingLockedBy foreign `json:"editingLockedBy"`
+	}
+	if err := p.call(ctx, http.MethodGet, hal.Href("apps", app, "draft"), nil, &draft); err != nil || draft.EditingLockedBy == "" {
+		return ""
+	}
+	return fmt.Sprintf(" and %s is editing", draft.EditingLockedBy)
+}
+
+// draft makes a draft of app like the folder. begun is the plan for the published app if an earlier push has begun the draft.
+func (p *push) draft(ctx context.Context, app comparison, id string, begun *plan) (plan, error) {
 	c, err := p.compare(ctx, id)
 	if err != nil {
 		return plan{}, err
 	}
-	todo, err := p.plan(c)
+	todo, err := p.plan(c, begun)
 	if err != nil {
 		return plan{}, err
 	}
 	var bytes int64
+	sent := slices.Clone(p.folder.state.Sent)
 	for _, file := range slices.Concat(todo.added, todo.changed) {
 		bytes += file.size
+		sent = append(sent, file.sha256)
+	}
+	slices.Sort(sent)
+	if err := p.remember(app.Tenant, app.ID, func(s *state) { s.Sent = slices.Compact(sent) }); err != nil { // first, for a push that is killed
+		return plan{}, err
 	}
 	p.shown.begin("sending", bytes)
 	err = parallel(ctx, todo.removed, func(ctx context.Context, path string) error { // first, as new files may need their places

@@ -105,7 +105,11 @@ func (c client) refused(res *http.Response) error {
 	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&problem); err != nil || problem.Message == "" {
 		problem.Message = "no message"
 	}
-	return &refusal{res.StatusCode, fmt.Sprintf("%s answered %d %s: %s", c.Server, res.StatusCode, http.StatusText(res.StatusCode), problem.Message)}
+	hint := ""
+	if res.StatusCode == http.StatusUnauthorized {
+		hint = "\nCheck TENANTCONTENT_TOKEN: POST /api/tokens makes a token."
+	}
+	return &refusal{res.StatusCode, fmt.Sprintf("%s answered %d %s: %s%s", c.Server, res.StatusCode, http.StatusText(res.StatusCode), problem.Message, hint)}
 }
 
 // tries is how often a request is made that the server has no room for at the moment.

@@ -38,10 +38,19 @@ var ignoredFiles = []string{"node_modules/", ".env", ".env.*"}
 
 // state is what a folder remembers of its app, in stateFile.
 type state struct {
-	Server string            `json:"server"`          // the only address that the folder is pushed to and pulled from
-	App    string            `json:"app"`             // id
-	Draft  string            `json:"draft,omitempty"` // id of the draft that pushes have begun and not published
-	Files  map[string]string `json:"files,omitempty"` // SHA-256 by path at the last push or pull, in which folder and app were the same
+	Server string            `json:"server"`           // the only address that the folder is pushed to and pulled from
+	Tenant string            `json:"tenant,omitempty"` // of the app; "" in a file of an earlier version
+	App    string            `json:"app"`              // id
+	Draft  string            `json:"draft,omitempty"`  // id of the draft that pushes have begun and not published
+	Files  map[string]string `json:"files,omitempty"`  // SHA-256 by path of the app's files that the last push or pull had here
+	Sent   []string          `json:"sent,omitempty"`   // SHA-256 of what pushes have sent to drafts and not published
+}
+
+// known reports whether a file of the app, with its SHA-256, is as this folder has pushed or pulled it. A digest that the server does
+// not have is taken for the one that the folder has.
+func (s state) known(path, digest string) bool {
+	had, ok := s.Files[path]
+	return ok && (digest == had || digest == "") || slices.Contains(s.Sent, digest)
 }
 
 // appFolder is a folder with the files of an app. It is left neither by paths nor by symbolic links.
@@ -170,16 +179,21 @@ func (p *problems) add(name, format string, args ...any) {
 
 // err returns the problems as one error, nil for none.
 func (p *problems) err(what string) error {
-	const most = 20
 	if len(p.all) == 0 {
 		return nil
 	}
+	return errs.New(errs.Invalid, "%s", p.text(what))
+}
+
+// text returns the problems below a heading.
+func (p *problems) text(what string) string {
+	const most = 20
 	slices.Sort(p.all)
 	lines := p.all
 	if more := len(lines) - most; more > 0 {
 		lines = append(slices.Clone(lines[:most]), fmt.Sprintf("and %d more", more))
 	}
-	return errs.New(errs.Invalid, "%s:\n  %s", what, strings.Join(lines, "\n  "))
+	return what + ":\n  " + strings.Join(lines, "\n  ")
 }
 
 // files returns the files of the folder that are not ignored, ordered by path, with their digests. Its error names all that no app
@@ -217,7 +231,7 @@ func (f *appFolder) files(ctx context.Context) ([]localFile, error) {
 		return nil, err
 	}
 	slices.SortFunc(all, func(a, b localFile) int { return strings.Compare(a.path, b.path) })
-	clashes(all, nil, wrong)
+	clashes(all, nil, nil, wrong)
 	if err := f.digest(ctx, all, wrong); err != nil {
 		return nil, err
 	}
@@ -236,15 +250,11 @@ func unfit(name string, mode fs.FileMode) string {
 }
 
 // clashes adds problems for files whose paths differ in case alone, or where one is a folder of another one, from each other or from
-// files that the app keeps.
-func clashes(all []localFile, kept []string, wrong *problems) {
-	files := make(map[string]string, len(all)+len(kept))
+// files that the app keeps: those that the folder had, and those of others.
+func clashes(all []localFile, kept, others []string, wrong *problems) {
+	files := make(map[string]string, len(all)+len(kept)+len(others))
 	folders := map[string]string{}
-	add := func(name string, isKept bool) {
-		says := "which differs in case alone"
-		if isKept {
-			says = "which is only on the server: --delete removes it"
-		}
+	add := func(name, says string) {
 		folded := fold.Text(name)
 		if other, ok := files[folded]; ok {
 			wrong.add(name, "cannot be beside %s, %s", harmless(other), says)
@@ -262,10 +272,13 @@ func clashes(all []localFile, kept []string, wrong *problems) {
 		files[folded] = name
 	}
 	for _, file := range all {
-		add(file.path, false)
+		add(file.path, "which differs in case alone")
 	}
 	for _, name := range kept {
-		add(name, true)
+		add(name, "which is only on the server: --delete removes it")
+	}
+	for _, name := range others {
+		add(name, "which somebody else has added: --delete with --force removes it")
 	}
 }
 
