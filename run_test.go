@@ -166,6 +166,8 @@ func TestOpenRefusesWhatCannotWork(t *testing.T) {
 			is.True(err != nil)
 			is.True(app == nil)
 			is.True(!strings.Contains(err.Error(), key))
+			is.True(strings.HasSuffix(name, "key") == strings.Contains(err.Error(), "Config.SecretKey"))
+			is.True(strings.HasSuffix(name, "key") == strings.Contains(err.Error(), "openssl rand -base64 32"))
 		})
 	}
 }

@@ -324,11 +324,15 @@ func kinds(types []entity.Type) []entity.Kind {
 func (c Config) keys() (*keyring.Ring, error) {
 	switch {
 	case c.SecretKey != "":
-		return keyring.Parse(c.SecretKey)
+		ring, err := keyring.Parse(c.SecretKey)
+		if err != nil {
+			return nil, errs.New(errs.Invalid, "Config.SecretKey: %s NewSecretKey or `openssl rand -base64 32` makes a key.", errs.MessageOf(err))
+		}
+		return ring, nil
 	case c.SecretKeyFile != "":
 		return keyring.LoadOrCreate(c.SecretKeyFile)
 	}
-	return nil, errs.New(errs.Invalid, "a secret key is required: NewSecretKey or `openssl rand -base64 32` makes one")
+	return nil, errs.New(errs.Invalid, "Config.SecretKey or Config.SecretKeyFile is required: NewSecretKey or `openssl rand -base64 32` makes one")
 }
 
 // ServeHTTP serves every route under /api, and /healthz and /readyz.

@@ -33,6 +33,9 @@ func (r Role) String() string {
 	return roleNames[r]
 }
 
+// RoleHint tells a caller who has not got a role who gives roles.
+const RoleHint = "A superuser gives roles, in a team: PUT /api/teams/{id}/members/{username}."
+
 // ParseRole reads a role's name as the API writes it. Errors: errs.Invalid for any other text.
 func ParseRole(name string) (Role, error) {
 	if i := slices.Index(roleNames[:], name); i > 0 {
@@ -107,7 +110,7 @@ func (a Actor) Require(p Permission) error {
 		return errs.New(errs.Forbidden, "This token can only read.")
 	}
 	if floor, ok := floors[p]; ok {
-		return errs.New(errs.Forbidden, "This needs the role %s or a higher one.", floor)
+		return errs.New(errs.Forbidden, "This needs the role %s or a higher one. %s", floor, RoleHint)
 	}
 	return errs.New(errs.Forbidden, "This needs a superuser.")
 }

@@ -414,7 +414,7 @@ func (n need) check(a actor.Actor, app App, grant shares.Grant) error {
 	case n.own && toWrite.has(PermissionsOf(a, app, grant)):
 		return errManaged
 	}
-	return errs.New(errs.Forbidden, "%s", n.what)
+	return errs.New(errs.Forbidden, "%s %s", n.what, actor.RoleHint)
 }
 
 // caller is an actor who changes an app, and the grant that the actor has.
@@ -484,7 +484,7 @@ func (s *Service) mayCreate(a actor.Actor, t Tier) error {
 	case a.Superuser || a.Role() >= writer(t):
 		return nil
 	}
-	return errs.New(errs.Forbidden, "This needs the role %s or a higher one.", writer(t))
+	return errs.New(errs.Forbidden, "This needs the role %s or a higher one. %s", writer(t), actor.RoleHint)
 }
 
 // licensed returns errs.Forbidden if the tenant may not have apps of a tier.
@@ -494,7 +494,7 @@ func (s *Service) licensed(ctx context.Context, tenant string, t Tier) error {
 	}
 	ok, err := s.o.Licensed(ctx, tenant, License)
 	if err == nil && !ok {
-		err = errs.New(errs.Forbidden, "This tenant has no license for apps of the type app; those of the type report need none.")
+		err = errs.New(errs.Forbidden, "This tenant has no license for apps of the type app; those of the type report need none. A superuser of the tenant adds \"apps\" to settings.licenses with PUT /api/tenant.")
 	}
 	return err
 }
@@ -621,7 +621,7 @@ func (s *Service) retier(ctx context.Context, who caller, app *App, to *Tier) er
 		return err
 	}
 	if !who.Superuser && roleAt(who.Actor, *app, who.grant, shares.Write) < writer(*to) {
-		return errs.New(errs.Forbidden, "This needs the role %s.", writer(*to))
+		return errs.New(errs.Forbidden, "This needs the role %s. %s", writer(*to), actor.RoleHint)
 	}
 	app.Type = *to
 	return nil

@@ -152,8 +152,8 @@ func TestCreate(t *testing.T) {
 		}{
 			{apps.App{Name: "x"}, actor.Admin, "type must be report or app"},
 			{apps.App{Type: "report"}, actor.Admin, "name must be 1 to 255 characters without control characters"},
-			{apps.App{Type: apps.Full, Name: "x"}, actor.Publisher, "This needs the role admin or a higher one."},
-			{apps.App{Type: apps.Report, Name: "x"}, actor.Member, "This needs the role designer or a higher one."},
+			{apps.App{Type: apps.Full, Name: "x"}, actor.Publisher, "This needs the role admin or a higher one. " + actor.RoleHint},
+			{apps.App{Type: apps.Report, Name: "x"}, actor.Member, "This needs the role designer or a higher one. " + actor.RoleHint},
 			{apps.App{Type: apps.Report, Name: "x", Defn: json.RawMessage(`[]`)}, actor.Admin, "defn must be a JSON object"},
 			{apps.App{Type: apps.Report, Name: "x", Settings: json.RawMessage(`1`)}, actor.Admin, "settings must be a JSON object"},
 			{apps.App{Type: apps.Report, Name: "x", Defn: json.RawMessage(`{"env":{"A":1}}`)}, actor.Admin, "defn.env must be an object of texts"},
@@ -165,7 +165,7 @@ func TestCreate(t *testing.T) {
 		}
 		w.licensed = false // which comes before the role
 		_, err = w.Create(as(t, "acme", "jo", actor.Member), apps.App{Type: apps.Full, Name: "x"})
-		is.Equal(errs.MessageOf(err), "This tenant has no license for apps of the type app; those of the type report need none.")
+		is.Equal(errs.MessageOf(err), "This tenant has no license for apps of the type app; those of the type report need none. A superuser of the tenant adds \"apps\" to settings.licenses with PUT /api/tenant.")
 	})
 }
 
@@ -647,7 +647,7 @@ func TestTier(t *testing.T) {
 	v := w.create(t, jo)
 	full, report := apps.Full, apps.Report
 	_, err := w.Update(jo, v.ID, apps.Edit{Type: &full})
-	is.Equal(errs.MessageOf(err), "This needs the role admin.")
+	is.Equal(errs.MessageOf(err), "This needs the role admin. "+actor.RoleHint)
 	w.licensed = false
 	_, err = w.Update(admin, v.ID, apps.Edit{Type: &full})
 	is.True(errors.Is(err, errs.Forbidden))

@@ -141,7 +141,7 @@ func (a *api) serveApp(w *response, r *http.Request, label, app string) error {
 	case r.Header.Get("Service-Worker") != "": // it would see the codes
 		return errs.New(errs.Forbidden, "An app cannot have a service worker.")
 	case !isRead(r.Method):
-		return notAllowed("GET, HEAD")
+		return notAllowed{methods: "GET, HEAD"}
 	case r.URL.Path == openPath:
 		return a.openApp(w, r, label, app)
 	}

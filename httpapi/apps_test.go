@@ -257,7 +257,7 @@ func TestImportOfFullApp(t *testing.T) {
 	w.must(t, "admin", "POST", "/api/apps/"+full+"/_purge", "")
 	a := w.do(t, "admin", "POST", "/api/_import-bundle", archive)
 	is.Equal(a.status, 403)
-	is.Equal(a.message(t), "app "+full+": This tenant has no license for apps of the type app; those of the type report need none.")
+	is.Equal(a.message(t), "app "+full+": This tenant has no license for apps of the type app; those of the type report need none. A superuser of the tenant adds \"apps\" to settings.licenses with PUT /api/tenant.")
 	w.must(t, "admin", "PUT", "/api/tenant", `{"settings": {"licenses": ["apps"]}}`)
 	w.must(t, "admin", "POST", "/api/_import-bundle", archive)
 	w.must(t, "admin", "GET", "/api/apps/"+full, "")

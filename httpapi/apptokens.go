@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/actor"
@@ -50,10 +51,11 @@ func (a *api) listAppTokens(r *request) (reply, error) {
 }
 
 // createAppToken serves POST /api/apps/{id}/tokens {roles, notes, expiresAt, restrict, cidr}: 201 and the token with its key, which
-// cannot be read again; data has the roles. 400 for a role that the app's manifest does not have, and for a draft; 403 without the
+// cannot be read again; data has the roles. _links.share is the complete link for
+// visitors. 400 for a member that is not known, for a role that the app's manifest does not have, and for a draft; 403 without the
 // permission share, and for a caller with a token; 404; 409 for a manifest that cannot be read.
 func (a *api) createAppToken(r *request) (reply, error) {
-	in, err := decode[struct {
+	in, err := decodeKnown[struct {
 		Type      *string          `json:"type"`
 		Roles     field[[]string]  `json:"roles"`
 		Notes     field[string]    `json:"notes"`
@@ -85,7 +87,7 @@ func (a *api) createAppToken(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	links := a.appTokenLinks(t)
+	links := a.appTokenLinks(t).With("share", a.href("apps", t.Entity.ID, "share")+"?token="+url.QueryEscape(key))
 	return created(links["self"].Href, hal.Resource{Links: links, Value: newToken{
 		tokenBody: newTokenBody(r.who, t), Key: key, Resource: &app.Name, User: creator,
 	}})

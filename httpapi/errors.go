@@ -48,7 +48,7 @@ func (a *api) fail(w *response, r *http.Request, err error) {
 	var own failure
 	switch {
 	case errors.As(err, &method):
-		w.Header().Set("Allow", string(method))
+		w.Header().Set("Allow", method.methods)
 		status, message = http.StatusMethodNotAllowed, method.Error()
 	case errors.As(err, &own):
 		status, message = own.status, own.message

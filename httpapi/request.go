@@ -8,6 +8,7 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
+	"reflect"
 	"strings"
 	"unicode/utf8"
 
@@ -196,6 +197,37 @@ func decode[T any](r *request) (T, error) {
 	}
 	return in, unmarshal(raw, &in)
 }
+
+// decodeKnown is decode for a body whose misspelled members must not be dropped. Errors: those of decode; errs.Invalid for a member that
+// T does not have.
+func decodeKnown[T any](r *request) (T, error) {
+	var in T
+	if err := r.jsonType(); err != nil {
+		return in, err
+	}
+	raw, err := r.body()
+	if err != nil {
+		return in, err
+	}
+	if err := unmarshal(raw, &in); err != nil || len(bytes.TrimSpace(raw)) == 0 {
+		return in, err
+	}
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &given); err != nil {
+		return in, err
+	}
+	known := map[string]reflect.Type{}
+	optionTypes(reflect.TypeFor[T](), known)
+	for _, name := range sortedKeys(given) {
+		if known[name] == nil {
+			return in, unknownName("member", name, sortedKeys(known))
+		}
+	}
+	return in, nil
+}
+
+// formType is the content type of a form without files.
+const formType = "application/x-www-form-urlencoded"
 
 func (r *request) jsonType() error {
 	given := r.Header.Get("Content-Type")

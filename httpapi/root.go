@@ -101,14 +101,8 @@ func (a *api) linksTo(links hal.Links, all []relation, who actor.Actor) hal.Link
 
 // linkTo returns the link to a route, an RFC 6570 template if the route takes parameters.
 func (a *api) linkTo(route *Route) hal.Link {
-	segments := strings.Split(route.Pattern, "/")
-	templated := false
-	for i, s := range segments {
-		if isParam(s) {
-			segments[i], templated = "{"+s[1:]+"}", true
-		}
-	}
-	l := hal.Link{Href: a.BaseURL + strings.Join(segments, "/"), Templated: templated}
+	path := templateOf(route.Pattern)
+	l := hal.Link{Href: a.BaseURL + path, Templated: strings.Contains(path, "{")}
 	query := parameters[route.Name]
 	for _, name := range route.Query {
 		if name != "cursor" { // which only next and prev links have

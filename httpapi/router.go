@@ -156,7 +156,7 @@ func (rt *router) find(r *http.Request) (*Route, httprouter.Params, error) {
 	}
 	f := rt.lookup(method, path)
 	if f == nil {
-		return nil, nil, rt.missing(path)
+		return nil, nil, rt.missing(r.Method, path)
 	}
 	for i, p := range f.params {
 		value, err := url.PathUnescape(strings.TrimPrefix(p.Value, "/")) // a catch-all begins with one
@@ -169,7 +169,7 @@ func (rt *router) find(r *http.Request) (*Route, httprouter.Params, error) {
 }
 
 // missing returns errs.NotFound for an unknown path, or a notAllowed with the methods of a known one.
-func (rt *router) missing(path string) error {
+func (rt *router) missing(method, path string) error {
 	var allow []string
 	for _, m := range rt.methods {
 		if rt.lookup(m, path) != nil {
@@ -182,13 +182,37 @@ func (rt *router) missing(path string) error {
 	if len(allow) == 0 {
 		return errs.New(errs.NotFound, "There is no such route.")
 	}
-	return notAllowed(strings.Join(allow, ", "))
+	refused := notAllowed{methods: strings.Join(allow, ", ")}
+	if f := rt.lookup(method, path+"/x"); f != nil && strings.Contains(f.route.Pattern, "/*") {
+		refused.instead = method + " " + templateOf(f.route.Pattern)
+	}
+	return refused
 }
 
-// notAllowed is the error of a request with a method that its path does not have; it lists those that the path has.
-type notAllowed string
+// notAllowed is the error of a request with a method that its path does not have.
+type notAllowed struct {
+	methods string // those that the path has
+	instead string // the route of a file below the path that has the method, "" for none
+}
 
-func (n notAllowed) Error() string { return "This route has the methods " + string(n) + "." }
+func (n notAllowed) Error() string {
+	text := "This route has the methods " + n.methods + "."
+	if n.instead != "" {
+		text += " A file has its path in the address: " + n.instead + "."
+	}
+	return text
+}
+
+// templateOf returns a pattern as it is written for people: /api/apps/{id}/contents/{path}.
+func templateOf(pattern string) string {
+	segments := strings.Split(pattern, "/")
+	for i, s := range segments {
+		if isParam(s) || isCatchAll(s) {
+			segments[i] = "{" + s[1:] + "}"
+		}
+	}
+	return strings.Join(segments, "/")
+}
 
 // shapesOf returns the segments of each route's shape. Routes with one pattern share them.
 func shapesOf(routes []Route) ([][]string, error) {

@@ -76,7 +76,7 @@ func nameOf(t *testing.T, rt *router, request string) string {
 	var allow notAllowed
 	switch {
 	case errors.As(err, &allow):
-		return string(allow)
+		return allow.methods
 	case err != nil:
 		return "404"
 	}

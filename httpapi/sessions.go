@@ -71,7 +71,7 @@ func (a *api) loggedIn(l sessions.Login) reply {
 // loginBody reads the body of a login. Errors: errs.Invalid naming username or password where it is missing;
 // errs.Unsupported for another content type than JSON and that of a form.
 func (r *request) loginBody() (in loginBody, err error) {
-	if t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); t == "application/x-www-form-urlencoded" {
+	if t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); t == formType {
 		in, err = r.loginForm()
 	} else {
 		in, err = decode[loginBody](r)

@@ -83,7 +83,7 @@ func (a *api) finishSSO(r *request) (reply, error) {
 // finishSAML serves POST /api/login/{domain}/acs, where SAML comes back with a form: as finishSSO. The route is open to
 // forms of other origins: that is where it comes from, and the cookie of the login's own browser has to come with it.
 func (a *api) finishSAML(r *request) (reply, error) {
-	if t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); t != "application/x-www-form-urlencoded" {
+	if t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); t != formType {
 		return reply{}, errs.New(errs.Unsupported, "The Content-Type must be application/x-www-form-urlencoded.")
 	}
 	raw, err := r.body()

@@ -12,6 +12,7 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/keyring"
 )
 
 // storage has the locations of the database and its secret key.
@@ -89,6 +90,11 @@ func there(path string) bool {
 
 // open opens the database, and puts it and its secret key into lib. The caller closes the database.
 func (s *storage) open(lib *tenantcontent.Config) error {
+	if s.SecretKey != "" {
+		if _, err := keyring.Parse(s.SecretKey); err != nil {
+			return errs.New(errs.Invalid, "TENANTCONTENT_SECRET_KEY: %s `openssl rand -base64 32` makes a key.", errs.MessageOf(err))
+		}
+	}
 	err := s.openWithoutKey(lib)
 	if err == nil && s.SecretKey == "" && !s.embedded() {
 		err = errors.Join(lib.DB.Close(), errs.New(errs.Invalid, "on PostgreSQL a secret key is required: set TENANTCONTENT_SECRET_KEY, for example to the output of `openssl rand -base64 32`, and keep it"))

@@ -36,7 +36,7 @@ func TestErrCodes(t *testing.T) {
 		is.NoErr(exec(ctx, db, "CREATE UNIQUE INDEX tc_test ON tc_principals (tenant_id, type, label) WHERE type = 'User'"))
 		err := exec(ctx, db, insert, "acme", "b")
 		is.Equal(errs.CodeOf(err), errs.Conflict) // unique index
-		is.Equal(errs.MessageOf(err), "Thing exists already.")
+		is.Equal(err.Error(), "Thing exists already.")
 		is.Equal(errs.CodeOf(exec(ctx, db, member, bunx.At(time.Now()))), errs.Conflict) // foreign key
 		is.Equal(errs.CodeOf(exec(ctx, db, "nonsense")), errs.Internal)
 
