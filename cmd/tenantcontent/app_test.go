@@ -221,27 +221,27 @@ func testAppPush(t *testing.T, at *live) {
 	out := s.done(t, "push", s.folder)
 	id := s.state(t).App
 	is.Equal(lines(out), lines("+ assets/app.js\n+ data.json\n+ empty\n+ index.html\n+ keep.log\n+ ä b#?%.txt\n"+
-		"Published the app "+id+" of the tenant default: 6 new, 0 changed, 0 removed, 0 unchanged.\nView: "+s.url+"/api/apps/"+id+"/view"))
+		"5 ignored (--verbose lists them)\nPublished the app "+id+" of the tenant default: 6 new, 0 changed, 0 removed, 0 unchanged.\nView: "+s.url+"/api/apps/"+id+"/view"))
 	is.Equal(field(t, s.api(t, "GET", "apps/"+id, ""), "name"), filepath.Base(s.folder))
 	all := s.published(t)
 	is.Equal(all, ours)
 	is.Equal(s.draft(t), false)
 	is.Equal(s.state(t).Server, s.url)
 
-	is.Equal(s.done(t, "push", s.folder), "Nothing to push to the app "+id+" of the tenant default: 0 new, 0 changed, 0 removed, 6 unchanged.\nView: "+s.url+"/api/apps/"+id+"/view\n")
+	is.Equal(s.done(t, "push", s.folder), "5 ignored (--verbose lists them)\nNothing to push to the app "+id+" of the tenant default: 0 new, 0 changed, 0 removed, 6 unchanged.\nView: "+s.url+"/api/apps/"+id+"/view\n")
 	is.Equal(s.seen(), []string{"POST /api/apps/" + id + "/_compare"})
 
 	write(t, s.folder, map[string]string{"index.html": "<h1>New</h1>", "more.css": "x"})
 	is.NoErr(os.Remove(filepath.Join(s.folder, "empty")))
 	is.NoErr(os.Remove(filepath.Join(s.folder, "keep.log")))
-	is.Equal(s.done(t, "push", s.folder), "+ more.css\n~ index.html\nOnly on the server, and kept (--delete removes them):\n  empty\n  keep.log\n"+
+	is.Equal(s.done(t, "push", s.folder), "+ more.css\n~ index.html\nOnly on the server, and kept (--delete removes them):\n  empty\n  keep.log\n5 ignored (--verbose lists them)\n"+
 		"Published the app "+id+" of the tenant default: 1 new, 1 changed, 0 removed, 3 unchanged.\nView: "+s.url+"/api/apps/"+id+"/view\n") // keep.log is not ignored
 	sent := slices.DeleteFunc(s.seen(), func(r string) bool { return !strings.HasPrefix(r, "PUT ") })
 	is.Equal(len(sent), 2)
 
 	var answer pushed
 	is.NoErr(json.Unmarshal([]byte(s.done(t, "push", s.folder, "--delete", "--json")), &answer))
-	is.Equal(answer, pushed{Tenant: "default", App: id, URL: s.url + "/api/apps/" + id + "/view", Published: true, Left: []string{}, Others: []string{}, New: []string{}, Changed: []string{}, Removed: []string{"empty", "keep.log"}, Kept: []string{}, Unchanged: 5})
+	is.Equal(answer, pushed{Tenant: "default", App: id, URL: s.url + "/api/apps/" + id + "/view", Published: true, Left: []string{}, Others: []string{}, Ignored: []string{".env", ".env.local", "debug.log", "sub/node_modules", "tmp"}, New: []string{}, Changed: []string{}, Removed: []string{"empty", "keep.log"}, Kept: []string{}, Unchanged: 5})
 	is.Equal(slices.Sorted(maps.Keys(s.published(t))), []string{"assets/app.js", "data.json", "index.html", "more.css", "ä b#?%.txt"})
 }
 
@@ -295,6 +295,17 @@ func testAppPushDraft(t *testing.T, at *live) {
 	is.Equal(s.published(t)["index.html"], "new")
 	is.Equal(s.state(t).Draft, "")
 	is.Equal(s.draft(t), false)
+
+	write(t, s.folder, map[string]string{"index.html": "drafted"}) // what a draft has of an earlier push is no change of others
+	s.done(t, "push", s.folder, "--draft")
+	write(t, s.folder, map[string]string{"index.html": "drafted again"})
+	s.done(t, "push", s.folder, "--draft")
+	s.api(t, "POST", "apps/"+id+"/draft/_commit", "")
+	write(t, s.folder, map[string]string{"index.html": "newest"})
+	is.Equal(s.done(t, "pull", s.folder)[:50], "Changed here alone, and kept (app push sends them)")
+	s.done(t, "push", s.folder)
+	is.Equal(s.published(t), map[string]string{"index.html": "newest"})
+	is.Equal(len(s.state(t).Sent), 0)
 }
 
 // testAppPushBesideEditor: what somebody else edits is published by no push that is not forced.
@@ -636,6 +647,13 @@ func testAppPushNewApp(t *testing.T, at *live) {
 	is.True(strings.Contains(s.refused(t, 1, "push", folder, "--slug=my-site"), "409 Conflict"))
 	s.done(t, "push", folder, "--slug=mine")
 	s.api(t, "GET", "apps/admin:mine", "")
+
+	parent := filepath.Join(s.folder, "parent")
+	write(t, parent, map[string]string{"dist/index.html": "x", ".env": "x"})
+	out := s.done(t, "push", parent, "--dry-run", "--verbose")
+	is.True(strings.HasPrefix(out, "+ dist/index.html\nIgnored:\n  .env\nWarning: there is no index.html, which viewers see first: did you mean "+filepath.Join(parent, "dist")+"?\nA push "))
+	write(t, parent, map[string]string{"informer.yaml": "entryPoint: dist/index.html"})
+	is.True(!strings.Contains(s.done(t, "push", parent, "--dry-run"), "Warning"))
 
 	large := filepath.Join(s.folder, "large")
 	write(t, large, map[string]string{"index.html": "x"})

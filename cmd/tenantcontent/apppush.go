@@ -24,15 +24,16 @@ import (
 )
 
 type appPushCommand struct {
-	Folder string `arg:"" help:"Folder with the files of the app." placeholder:"FOLDER"`
-	App    string `help:"Id or owner:slug of the app (default: the one that the folder was pushed to; at first a new one)." placeholder:"APP"`
-	Name   string `help:"Name of a new app (default: that of the folder)." placeholder:"NAME"`
-	Slug   string `help:"Slug of a new app (default: one from its name, if that is free)." placeholder:"SLUG"`
-	Type   string `default:"report" enum:"report,app" help:"Type of a new app: report, or app, which needs a license." placeholder:"TYPE"`
-	Draft  bool   `help:"Push into the draft of the app and leave it open: publish nothing."`
-	Delete bool   `help:"Remove the files that are no longer here, but were at the last push or pull. Without it they are listed and stay."`
-	DryRun bool   `help:"Print what a push would do, and send nothing."`
-	Force  bool   `help:"Overwrite what others have published since the last push or pull, take over a draft that somebody else edits, and publish a manifest that cannot be read. With --delete, also remove the files that others have added."`
+	Folder  string `arg:"" help:"Folder with the files of the app." placeholder:"FOLDER"`
+	App     string `help:"Id or owner:slug of the app (default: the one that the folder was pushed to; at first a new one)." placeholder:"APP"`
+	Name    string `help:"Name of a new app (default: that of the folder)." placeholder:"NAME"`
+	Slug    string `help:"Slug of a new app (default: one from its name, if that is free)." placeholder:"SLUG"`
+	Type    string `default:"report" enum:"report,app" help:"Type of a new app: report, or app, which needs a license." placeholder:"TYPE"`
+	Draft   bool   `help:"Push into the draft of the app and leave it open: publish nothing."`
+	Delete  bool   `help:"Remove the files that are no longer here, but were at the last push or pull. Without it they are listed and stay."`
+	Verbose bool   `help:"List the files and folders that are ignored."`
+	DryRun  bool   `help:"Print what a push would do, and send nothing."`
+	Force   bool   `help:"Overwrite what others have published since the last push or pull, take over a draft that somebody else edits, and publish a manifest that cannot be read. With --delete, also remove the files that others have added."`
 }
 
 // push is one run of the command.
@@ -43,7 +44,9 @@ type push struct {
 	local  []localFile // ordered by path
 	out    *outcome
 	shown  *progress
-	made   bool // the app is new
+	made   bool   // the app is new
+	page   string // path of the page that viewers see first, as far as the folder tells
+	noPage bool   // neither the folder nor the app has it
 }
 
 // comparison is the server's answer to _compare.
@@ -101,6 +104,7 @@ type pushed struct {
 	Kept      []string `json:"onlyOnServer"`
 	Left      []string `json:"changedOnServer"`
 	Others    []string `json:"addedOnServer"`
+	Ignored   []string `json:"ignored"` // of the folder
 	Unchanged int      `json:"unchanged"`
 }
 
@@ -114,6 +118,14 @@ func (r pushed) text(p *push) string {
 	list("Changed by somebody else since your last push or pull, not here, and left alone (app pull brings these changes)", r.Left)
 	list("Added by somebody else, and kept (app pull brings them; --delete with --force removes them)", r.Others)
 	list("Only on the server, and kept (--delete removes them)", r.Kept)
+	if p.Verbose {
+		list("Ignored", r.Ignored)
+	} else if len(r.Ignored) > 0 {
+		fmt.Fprintf(&b, "%d ignored (--verbose lists them)\n", len(r.Ignored))
+	}
+	if p.noPage {
+		fmt.Fprintf(&b, "Warning: there is no %s, which viewers see first%s\n", harmless(p.page), p.elsewhere())
+	}
 	app := harmless(r.App) + ofTenant(r.Tenant)
 	counts := fmt.Sprintf("%d new, %d changed, %d removed, %d unchanged", len(r.New), len(r.Changed), len(r.Removed), r.Unchanged)
 	switch {
@@ -153,7 +165,7 @@ func (p *push) result(todo plan, c comparison, draft *string, viewed string) (pu
 	}
 	list := func(all []string) []string { return append([]string{}, all...) }
 	return pushed{Tenant: c.Tenant, App: c.ID, URL: server + hal.Href("apps", viewed, "view"), Draft: draft, New: paths(todo.added), Changed: paths(todo.changed),
-		Removed: list(todo.removed), Kept: list(todo.kept), Left: list(todo.left), Others: list(todo.others), Unchanged: todo.unchanged}, nil
+		Removed: list(todo.removed), Kept: list(todo.kept), Left: list(todo.left), Others: list(todo.others), Ignored: list(p.folder.ignored), Unchanged: todo.unchanged}, nil
 }
 
 func (p *push) run(ctx context.Context, id string) (result pushed, err error) {
@@ -171,10 +183,11 @@ func (p *push) run(ctx context.Context, id string) (result pushed, err error) {
 	case id != "" && (p.Name != "" || p.Slug != "" || p.Type != newType):
 		return result, errs.New(errs.Invalid, "--name, --slug and --type are for a new app, and this push is to the app %s: leave them out", harmless(id))
 	case id == "" && p.DryRun:
-		for _, file := range p.local {
-			result.New = append(result.New, file.path)
+		if result, err = p.result(plan{added: p.local}, comparison{}, nil, ""); err != nil {
+			return result, err
 		}
-		result.DryRun = true
+		result.DryRun, result.URL = true, ""
+		p.findPage(comparison{})
 		return result, p.show(result)
 	case id == "":
 		if id, err = p.create(ctx); err != nil {
@@ -195,6 +208,7 @@ func (p *push) run(ctx context.Context, id string) (result pushed, err error) {
 	if err != nil {
 		return result, p.unmade(ctx, id, err)
 	}
+	p.findPage(c)
 	switch {
 	case p.DryRun:
 		if result, err = p.result(todo, c, c.DraftID, c.ID); err != nil {
@@ -224,8 +238,24 @@ func (p *push) show(r pushed) error {
 	return nil
 }
 
+// findPage notes whether there is the page that viewers see first.
+func (p *push) findPage(c comparison) {
+	p.noPage = !slices.Contains(c.Extra, p.page) && !slices.ContainsFunc(p.local, func(f localFile) bool { return f.path == p.page })
+}
+
+// elsewhere returns, as it stands behind a sentence, where the page that viewers see first may be.
+func (p *push) elsewhere() string {
+	for _, file := range p.local {
+		if folder, ok := strings.CutSuffix(file.path, "/"+p.page); ok {
+			return ": did you mean " + harmless(filepath.Join(p.Folder, filepath.FromSlash(folder))) + "?"
+		}
+	}
+	return " unless the app names another page as its entryPoint."
+}
+
 // checkManifest refuses a manifest that the server could not read, which would close the app to all viewers.
 func (p *push) checkManifest() error {
+	p.page = "index.html"
 	for _, name := range manifest.Files() {
 		if p.Force || !slices.ContainsFunc(p.local, func(f localFile) bool { return f.path == name }) {
 			continue
@@ -238,9 +268,11 @@ func (p *push) checkManifest() error {
 		if err := errors.Join(err, opened.Close()); err != nil {
 			return errs.New(errs.Invalid, "%s: cannot be read: %v", name, cause(err))
 		}
-		if _, err := manifest.Read(name, raw); err != nil {
+		m, err := manifest.Read(name, raw)
+		if err != nil {
 			return errs.New(errs.Invalid, "%s\nNothing was sent, as nobody could view the app with this manifest: correct it, or push it as it is with --force.", harmless(errs.MessageOf(err)))
 		}
+		p.page = cmp.Or(m.EntryPoint, p.page)
 		return nil // the first one counts
 	}
 	return nil

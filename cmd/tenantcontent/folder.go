@@ -58,6 +58,7 @@ type appFolder struct {
 	*os.Root
 	patterns gitignore.Matcher
 	state    state
+	ignored  []string // files and folders that the last call of files has left out by patterns
 }
 
 // openFolder opens a folder and reads what it remembers and ignores.
@@ -200,6 +201,7 @@ func (p *problems) text(what string) string {
 // can have.
 func (f *appFolder) files(ctx context.Context) ([]localFile, error) {
 	var all []localFile
+	f.ignored = nil
 	wrong := &problems{}
 	err := fs.WalkDir(f.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
@@ -210,6 +212,9 @@ func (f *appFolder) files(ctx context.Context) ([]localFile, error) {
 		case name == ".":
 			return nil
 		case f.ignoresOne(strings.Split(name, "/"), entry.IsDir()):
+			if !reserved(entry.Name()) {
+				f.ignored = append(f.ignored, name)
+			}
 			if entry.IsDir() {
 				return fs.SkipDir
 			}
