@@ -205,7 +205,7 @@ func (s *Service) redirects(ctx context.Context, tenant, domain string) (Domain,
 // Begin starts a login at a domain's provider. returnTo is a path at this service,
 // "" for none. Errors: errs.NotFound, the same for every reason; errs.Invalid for another returnTo, and for one that is too long; errs.Upstream.
 func (u Unchecked) Begin(ctx context.Context, tenant, domain string, at Endpoints, returnTo string) (Started, error) {
-	if !isPath(returnTo) {
+	if !IsPath(returnTo) {
 		return Started{}, errs.New(errs.Invalid, "returnTo must be a path of this service, such as /apps")
 	}
 	d, login, err := u.s.redirects(ctx, tenant, domain)
@@ -246,8 +246,8 @@ func (s *Service) keep(tenant, state string, p pending) (string, error) {
 	return s.o.Keys.Seal(tenant, pendingTable, pendingColumn, hash(state), plain.Bytes())
 }
 
-// isPath reports whether a browser takes s, or none, for a path of the service that it is at.
-func isPath(s string) bool {
+// IsPath reports whether a browser takes s, or none, for a path of the service that it is at.
+func IsPath(s string) bool {
 	if s == "" {
 		return true
 	}

@@ -272,6 +272,10 @@ func (a *api) serve(w *response, r *http.Request) error {
 	}
 	if !route.Public {
 		if err := a.authorize(req, route); err != nil {
+			if page, ok := a.loginPage(req, route, err); ok {
+				w.Header().Del("Content-Disposition")
+				return page.write(w, r)
+			}
 			return err
 		}
 	}

@@ -40,7 +40,7 @@ func (a *api) appViewRoutes() []Route {
 		return nil
 	}
 	return []Route{
-		{Method: get, Pattern: one + "/view", Name: "getAppView", AnyType: true, View: true, Summary: "The page of an app", handle: a.getAppView},
+		{Method: get, Pattern: one + "/view", Name: "getAppView", AnyType: true, View: true, Page: true, Summary: "The page of an app", handle: a.getAppView},
 		{Method: get, Pattern: one + "/view/-/*path", Name: "getAppViewFile", AnyType: true, View: true, Summary: "A file for the pages of an app", handle: a.getAppViewFile},
 		{Method: get, Pattern: one + "/view/api/*path", Name: "callFromAppView", AnyType: true, View: true, Summary: "A call that the manifest of an app allows", handle: a.callFromAppView},
 		{Method: get, Pattern: one + "/roles", Name: "getAppRoles", Summary: "The roles of an app, and which ones the caller has", handle: a.getAppRoles},
@@ -194,7 +194,7 @@ func (a *api) callerOf(r *request, route *Route) (actor.Actor, error) {
 
 // getAppView serves GET /api/apps/{id}/view: 200 and the entry page of an app, with the base and the context of a viewer in it, for
 // those who may run the app. With role= it is shown as that role of the manifest alone, to those who have it or may change the app;
-// with print=portrait or print=landscape it is printed on such sheets. An app without an entry page has one that says what to do. 303 to
+// with print=portrait or print=landscape it is printed on such sheets. A browser without a session gets 401 and a form for logging in. An app without an entry page has one that says what to do. 303 to
 // the app's own origin if it has one; 404; 403; 409 for a manifest that cannot be read.
 func (a *api) getAppView(r *request) (reply, error) {
 	if originOf(r.Context()) != nil {

@@ -33,6 +33,8 @@ type Route struct {
 	// View marks a route of an app's view: every answer of it has the headers of apps/view, and if its path begins with a view token,
 	// the caller is the viewer whom that names.
 	View bool
+	// Page marks a route that browsers go to: without a session they get a form for logging in.
+	Page bool
 	// Visitor marks the route that visitors without an account come to: the parameter token of its query names them, and no other
 	// credential counts.
 	Visitor bool

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/internal/escapes"
@@ -35,12 +36,15 @@ type loginBody struct {
 }
 
 // login serves POST /api/login/{domain}: 200 with the session's token, also as a cookie; 401 "Unable to log in" for
-// every reason alike; 400 naming username or password where it is missing; 429 when too many log in at the tenant or from
+// every reason alike; 303 to the path in the field returnTo of a form, and its 401 is the form again; 400 naming username or password where it is missing; 429 when too many log in at the tenant or from
 // the client's network; 502 when the domain's directory cannot be asked. Each refusal is a line in the log with its reason.
 func (a *api) login(r *request) (reply, error) {
-	in, err := r.loginBody()
+	in, returnTo, err := r.loginBody()
 	if err != nil {
 		return reply{}, err
+	}
+	if !domains.IsPath(returnTo) {
+		return reply{}, errs.New(errs.Invalid, "returnTo must be a path of this service, such as /apps")
 	}
 	tenant, err := a.Sessions.Unchecked().Tenant(r.Context(), cmp.Or(r.Header.Get("X-Tenant"), in.Tenant))
 	if err != nil {
@@ -48,9 +52,18 @@ func (a *api) login(r *request) (reply, error) {
 	}
 	l, err := a.Sessions.Login(r.Context(), tenant, r.param("domain"), *in.Username, *in.Password)
 	if err != nil {
-		return reply{}, a.refuseLogin(r, tenant, r.param("domain"), *in.Username, err)
+		err = a.refuseLogin(r, tenant, r.param("domain"), *in.Username, err)
+		if returnTo != "" && errs.CodeOf(err) == errs.Unauthenticated && !a.hidden(r) {
+			return a.loginFormPage(loginForm{Tenant: in.Tenant, Domain: r.param("domain"), ReturnTo: returnTo, Problem: errs.MessageOf(err)}), nil
+		}
+		return reply{}, err
 	}
-	return a.loggedIn(l), nil
+	answer := a.loggedIn(l)
+	if returnTo != "" {
+		answer.status, answer.body = http.StatusSeeOther, nil
+		answer.header = map[string]string{"Location": a.mount + returnTo}
+	}
+	return answer, nil
 }
 
 // loggedIn answers with a new session: 200, its token and its cookie.
@@ -68,11 +81,11 @@ func (a *api) loggedIn(l sessions.Login) reply {
 	}
 }
 
-// loginBody reads the body of a login. Errors: errs.Invalid naming username or password where it is missing;
+// loginBody reads the body of a login, and the path where a form leads, "" for none. Errors: errs.Invalid naming username or password where it is missing;
 // errs.Unsupported for another content type than JSON and that of a form.
-func (r *request) loginBody() (in loginBody, err error) {
+func (r *request) loginBody() (in loginBody, returnTo string, err error) {
 	if t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); t == formType {
-		in, err = r.loginForm()
+		in, returnTo, err = r.loginForm()
 	} else {
 		in, err = decode[loginBody](r)
 	}
@@ -85,25 +98,25 @@ func (r *request) loginBody() (in loginBody, err error) {
 	case in.Password == nil:
 		err = errs.New(errs.Invalid, "password is required")
 	}
-	return in, err
+	return in, returnTo, err
 }
 
-func (r *request) loginForm() (in loginBody, err error) {
+func (r *request) loginForm() (in loginBody, returnTo string, err error) {
 	raw, err := r.body()
 	if err != nil {
-		return in, err
+		return in, returnTo, err
 	}
 	form, err := url.ParseQuery(string(raw))
 	if err != nil {
-		return in, errs.Wrap(errs.Invalid, err, "The form is not properly escaped.")
+		return in, "", errs.Wrap(errs.Invalid, err, "The form is not properly escaped.")
 	}
 	for name, field := range map[string]**string{"username": &in.Username, "password": &in.Password} {
 		if given := form.Get(name); form.Has(name) {
 			*field = &given
 		}
 	}
-	in.Tenant = form.Get("tenant")
-	return in, nil
+	in.Tenant, returnTo = form.Get("tenant"), form.Get("returnTo")
+	return in, returnTo, nil
 }
 
 // cookie carries a session's token; maxAge -1 takes it away. It ends with the browser; the session ends by itself.
