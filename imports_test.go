@@ -325,7 +325,7 @@ func sources(t *testing.T) []source {
 	return all
 }
 
-// parsed parses once: it takes a second with the race detector.
+// parsed parses once: parsing lasts a second with the race detector.
 var parsed = sync.OnceValues(func() (all []source, err error) {
 	err = filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
 		switch name := d.Name(); {

@@ -91,7 +91,7 @@ type Config struct {
 	// The routes that log in (/api/login/…, with a password or at a provider) do not exist then; see KeepLogins.
 	Authenticate func(r *http.Request) (actor.Actor, error)
 	// Resume returns the actor of a user whom Authenticate has returned before, with the rights of now. The pages of apps run at an
-	// origin of their own, so their requests bring nothing that Authenticate knows: Resume is called with each of them instead, and
+	// origin of their own, so their requests have no credential that Authenticate accepts: Resume is called with each of them instead, and
 	// with each one of a visitor, for the user who has made the link. It is to be fast. A user who is disabled, and so refused with
 	// errs.Unauthenticated, is refused everywhere at once; a page can be open for 12 hours, also when the user has logged out of the
 	// host. Without Resume, only a caller whom App.Sessions has authenticated can view apps beside Authenticate.

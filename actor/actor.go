@@ -33,7 +33,7 @@ func (r Role) String() string {
 	return roleNames[r]
 }
 
-// RoleHint tells a caller who has not got a role who gives roles.
+// RoleHint is the end of a refusal for a missing role: who can assign roles, and where.
 const RoleHint = "A superuser gives roles, in a team: PUT /api/teams/{id}/members/{username}."
 
 // ParseRole reads a role's name as the API writes it. Errors: errs.Invalid for any other text.

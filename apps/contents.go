@@ -51,11 +51,11 @@ type Comparison struct {
 	libraries.Comparison
 	App     App
 	DraftID *string // of the app's draft; nil for none, for those who may not change the app, and for a draft
-	MaxFile int64   // the most bytes that PutFile takes
+	MaxFile int64   // the most bytes of a file that PutFile writes
 }
 
 // Compare compares the files of an app with others, whose SHA-256, in lower-case hexadecimal, it is given by path. It is for those
-// who see the app's insides, and tells nothing of files that the app does not have. Errors: errs.NotFound; errs.Forbidden;
+// who see the app's insides, and does not depend on files that the app does not have. Errors: errs.NotFound; errs.Forbidden;
 // errs.Invalid naming a path or digest, or for more than libraries.MaxCompared files.
 func (s *Service) Compare(ctx context.Context, id string, digests map[string]string) (Comparison, error) {
 	a, err := actor.From(ctx)

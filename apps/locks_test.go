@@ -208,7 +208,7 @@ func TestReadsWithoutDefn(t *testing.T) {
 	}
 }
 
-// TestManagedApp: who may write an app that came from another tenant is told where to change it, and others what they need.
+// TestManagedApp: who may write an app that came from another tenant gets an error that names where to change it, and others one that names what they need.
 func TestManagedApp(t *testing.T) {
 	is, db := is.New(t), dbtest.SQLite(t)
 	w := newWorld(t, db)

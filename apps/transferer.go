@@ -248,7 +248,7 @@ func (t *transferred) acceptLists(all []shareColumns, now time.Time) error {
 }
 
 // lockThere locks the given apps that exist, after it has held who is to own them and who gets shares. It returns errs.Conflict for
-// the id of a draft, but not in a deploy from another tenant, whose caller is not told of drafts.
+// the id of a draft, but not in a deploy from another tenant, whose caller must not learn of drafts.
 func (s *Service) lockThere(ctx context.Context, tenant string, all []transferred, l entity.ImportOptions) ([]transferred, error) {
 	principals := []string{l.Owner}
 	for _, t := range all {
@@ -342,7 +342,7 @@ func (s *Service) licensedAll(ctx context.Context, b *transfer.Batch[transferred
 // deployed is the Origin of an app that came by a deploy from another tenant.
 const deployed = "deployed"
 
-// leaveUnknown takes the tags and datasets off the apps of a batch that the tenant does not have, and warns of them.
+// leaveUnknown removes from the apps of a batch the tags and datasets that the tenant does not have, and warns of them.
 func (s *Service) leaveUnknown(ctx context.Context, b *transfer.Batch[transferred]) error {
 	known, err := map[entity.Key]bool{}, error(nil)
 	unknown := func(t transferred, kind entity.Kind, id string) bool {

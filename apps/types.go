@@ -150,7 +150,7 @@ func (s *Service) removeReferences(ctx context.Context, tenant string, gone ...e
 	})
 }
 
-// unuse takes tags off all apps and unbinds datasets.
+// unuse removes tags from all apps and unbinds datasets.
 func (s *Service) unuse(ctx context.Context, tenant string, tags, datasets []string) error {
 	if len(tags)+len(datasets) == 0 {
 		return nil

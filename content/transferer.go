@@ -94,7 +94,7 @@ func (s *Service) some(kind entity.Kind) transfer.Some[Entity] {
 }
 
 // heads locks the given entities that exist. It returns errs.Conflict for the id of a draft, but not in a deploy from another
-// tenant, whose caller is not told of drafts, and for a library with the id of an app's.
+// tenant, whose caller must not learn of drafts, and for a library with the id of an app's.
 func (s *Service) heads(ctx context.Context, tenant string, kind entity.Kind, all []Entity, l entity.ImportOptions) ([]Entity, error) {
 	ids := transfer.IDs(all, func(e Entity) string { return e.ID })
 	if err := s.unreserved(ctx, tenant, kind, ids); err != nil {

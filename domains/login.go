@@ -246,7 +246,7 @@ func (s *Service) keep(tenant, state string, p pending) (string, error) {
 	return s.o.Keys.Seal(tenant, pendingTable, pendingColumn, hash(state), plain.Bytes())
 }
 
-// IsPath reports whether a browser takes s, or none, for a path of the service that it is at.
+// IsPath reports whether s is empty or a path that a browser resolves at the same service.
 func IsPath(s string) bool {
 	if s == "" {
 		return true

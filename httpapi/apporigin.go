@@ -119,7 +119,7 @@ func originOf(ctx context.Context) *atOrigin {
 	return o
 }
 
-// openPath is where the origin of an app takes its viewers in. No file of an app has a name that begins with a dot.
+// openPath is where viewers enter the origin of an app. No file of an app has a name that begins with a dot.
 const openPath = "/.open"
 
 // serveApp serves a request at the origin of an app: its files and, below /api/, the calls that its manifest allows.

@@ -154,7 +154,7 @@ func TestLibraryOfApp(t *testing.T) {
 }
 
 // TestPagesReachNoLibraryOfAnApp: the page of an app reads libraries that its manifest names, and no file of an app as it is written.
-// Who does not see the insides of an app is not told its library.
+// Who does not see the insides of an app does not learn its library.
 func TestPagesReachNoLibraryOfAnApp(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)

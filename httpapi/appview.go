@@ -192,10 +192,11 @@ func (a *api) callerOf(r *request, route *Route) (actor.Actor, error) {
 	return who, nil
 }
 
-// getAppView serves GET /api/apps/{id}/view: 200 and the entry page of an app, with the base and the context of a viewer in it, for
-// those who may run the app. With role= it is shown as that role of the manifest alone, to those who have it or may change the app;
-// with print=portrait or print=landscape it is printed on such sheets. A browser without a session gets 401 and a form for logging in. An app without an entry page has one that says what to do. 303 to
-// the app's own origin if it has one; 404; 403; 409 for a manifest that cannot be read.
+// getAppView serves GET /api/apps/{id}/view: 200 and the entry page of an app, with the base and the context of a viewer in it,
+// for those who may run the app. With role= it is shown as that role of the manifest alone, to those who have it or may change
+// the app; with print=portrait or print=landscape it is printed on such sheets. A browser without a session gets 401 and a form
+// for logging in. An app without an entry page has one with what to do. 303 to the app's own origin if it has one; 404; 403; 409
+// for a manifest that cannot be read.
 func (a *api) getAppView(r *request) (reply, error) {
 	if originOf(r.Context()) != nil {
 		return a.visitedPage(r, libraries.File{}, nil)
@@ -235,7 +236,7 @@ func (a *api) countView(r *request, v apps.Viewed) error {
 	return a.Apps.CountView(r.Context(), v.App)
 }
 
-// entryPage returns the page that opens with an app. Where there is none it is one that says what to do.
+// entryPage returns the page that opens with an app. Where there is none it is a page with what to do.
 func (a *api) entryPage(ctx context.Context, v apps.Viewed) (libraries.File, io.ReadSeekCloser, error) {
 	f, content, err := a.Apps.ViewFile(ctx, v.ID, v.Entry)
 	if errs.CodeOf(err) != errs.NotFound {

@@ -309,7 +309,7 @@ func (r *request) fileContent() (content io.Reader, contentType string, err erro
 	given := r.Header.Get("Content-Type")
 	mediaType, _, err := mime.ParseMediaType(given)
 	switch {
-	case given == "" || mediaType == "application/octet-stream" || mediaType == formType: // curl sends that for all that it is not told
+	case given == "" || mediaType == "application/octet-stream" || mediaType == formType: // the default of curl
 		return r.Body, "", nil
 	case err != nil:
 		return nil, "", errs.Wrap(errs.Invalid, err, "The Content-Type header cannot be read.")

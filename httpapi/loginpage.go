@@ -70,7 +70,7 @@ func (a *api) loginFormPage(form loginForm) reply {
 		"Content-Type": "text/html; charset=utf-8",
 		"Content-Security-Policy": "default-src 'none'; style-src '" + styleHash(loginStyle) +
 			"'; base-uri 'none'; form-action " + to + "; frame-ancestors 'none'",
-		"Referrer-Policy":  "same-origin", // without it a browser says nothing of where the form comes from
+		"Referrer-Policy":  "same-origin", // without it a browser sends no origin with the form
 		"Vary":             "Accept, Sec-Fetch-Mode",
 		"WWW-Authenticate": "Bearer",
 	}

@@ -62,7 +62,7 @@ func (r *request) readFileOptions(known map[string]reflect.Type, byID bool) erro
 		return errs.Wrap(errs.Invalid, err, "The Content-Type header cannot be read.")
 	case isJSON(kind) && byID:
 		return r.readJSONOptions(known)
-	case kind == formType && r.ContentLength != 0 && r.isGzip(): // curl says so of all that it sends
+	case kind == formType && r.ContentLength != 0 && r.isGzip(): // the default of curl
 		return nil
 	case isJSON(kind) || strings.HasPrefix(kind, "text/") || kind == formType && r.ContentLength != 0:
 		return errs.New(errs.Unsupported, "The body must be an archive, not JSON, text or a form without a file: send the .tgz with the "+

@@ -35,9 +35,10 @@ type loginBody struct {
 	Tenant   string  `json:"tenant"`
 }
 
-// login serves POST /api/login/{domain}: 200 with the session's token, also as a cookie; 401 "Unable to log in" for
-// every reason alike; 303 to the path in the field returnTo of a form, and its 401 is the form again; 400 naming username or password where it is missing; 429 when too many log in at the tenant or from
-// the client's network; 502 when the domain's directory cannot be asked. Each refusal is a line in the log with its reason.
+// login serves POST /api/login/{domain}: 200 with the session's token, also as a cookie; 401 "Unable to log in" for every reason
+// alike; 303 to the path in the field returnTo of a form, and its 401 is the form again; 400 naming username or password where it
+// is missing; 429 when too many log in at the tenant or from the client's network; 502 when the domain's directory cannot be
+// asked. Each refusal is a line in the log with its reason.
 func (a *api) login(r *request) (reply, error) {
 	in, returnTo, err := r.loginBody()
 	if err != nil {

@@ -265,7 +265,7 @@ func (h *host) configure(c *tenantcontent.Config) {
 	}
 }
 
-// TestAppViewOfHost: pages work for the users of a host that authenticates them itself, with the rights that the host says they have now.
+// TestAppViewOfHost: pages work for the users of a host that authenticates them itself, with the rights that they have at the host now.
 func TestAppViewOfHost(t *testing.T) {
 	is := is.New(t)
 	h := &host{disabled: map[string]bool{}}
@@ -314,7 +314,7 @@ func TestAppViewOfHost(t *testing.T) {
 	still(visited, 200)
 }
 
-// TestAppViewOfHostWithoutResume: without Resume a host's users are told what is missing, and links show nothing.
+// TestAppViewOfHostWithoutResume: without Resume the refusal to a host's users names what is missing, and links show nothing.
 func TestAppViewOfHostWithoutResume(t *testing.T) {
 	is := is.New(t)
 	h := &host{}
@@ -342,7 +342,7 @@ func TestSharePageBesideOrigins(t *testing.T) {
 	is.Equal(w.do(t, "", "GET", at+"a.js", "", "Cookie: __Host-view="+token).status, 401)
 }
 
-// TestAppOriginOfHost: a host's user views an app at its origin, for as long as the host says so.
+// TestAppOriginOfHost: a host's user views an app at its origin, for as long as the host lets them.
 func TestAppOriginOfHost(t *testing.T) {
 	is := is.New(t)
 	h := &host{disabled: map[string]bool{}}

@@ -439,7 +439,7 @@ func TestKeep(t *testing.T) {
 	})
 }
 
-// TestCompare: what differs is told by the bytes of the library alone, not by those that another one has.
+// TestCompare: the result depends on the bytes of the library alone, not on those that another one has.
 func TestCompare(t *testing.T) {
 	each(t, func(t *testing.T, db *bun.DB, l *libraries.Files, _ *clock) {
 		is, ctx := is.New(t), t.Context()
@@ -465,7 +465,7 @@ func TestCompare(t *testing.T) {
 		_, err := cn.Exec(c, `UPDATE tc_library_files SET sha256 = NULL WHERE tenant_id = $1 AND library_id = $2 AND path = $3`, "acme", "l", "same")
 		is.NoErr(err)
 		unknown := compare(map[string]string{"same": digest("same")})
-		is.Equal(unknown.Differs, []string{"same"}) // of a file without digest nobody knows
+		is.Equal(unknown.Differs, []string{"same"}) // a file without digest is unknown
 		is.Equal(unknown.Digests["same"], "")
 
 		many := map[string]string{}

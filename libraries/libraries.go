@@ -12,7 +12,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// MaxFiles is how many files a library has at most: a copy or a comparison of a library takes a time that grows with them.
+// MaxFiles is how many files a library has at most: the time of a copy or a comparison grows with them.
 const MaxFiles = 10_000
 
 // File is one file of a library.

@@ -15,7 +15,7 @@ import (
 const CodeLifetime = 30 * time.Second
 
 // A code brings a viewer from the origin of the service to that of an app. It is in a URL, so it is worth nothing by itself: the origin
-// of the app has given the browser a random verifier in a cookie, sent the verifier's Challenge along to the service, and takes the
+// of the app has set a random verifier in a cookie of the browser, sent the verifier's Challenge along to the service, and accepts the
 // code from the browser that has the verifier, alone.
 
 // Challenge returns the challenge of a verifier, which does not tell the verifier.

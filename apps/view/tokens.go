@@ -30,7 +30,7 @@ const (
 	Hosted  Scope = "hosted"  // a user whom the host program has authenticated; Credential is ""
 )
 
-// Claims are what a token states. Tenant, App and Scope are required, and what Scope tells.
+// Claims are what a token states. Tenant, App and Scope are required, and the fields that Scope names.
 //
 // A token with a Credential needs no Expires: it is worth something for as long as the session or token that Credential names, which is
 // asked with every request. So a page that is open goes on working, and its modules find each other at the addresses that they

@@ -51,7 +51,7 @@ func (f *appFolder) check(given, tenant, id string, editingID *string) error {
 	return nil
 }
 
-// unknown replaces the error for an app that is not there by one that tells how the folder came to it. given is the flag.
+// unknown replaces the error for an app that is not there by one that names where the folder has it from. given is the flag.
 func (f *appFolder) unknown(given string, err error) error {
 	refused, ok := errors.AsType[*refusal](err)
 	switch {
@@ -114,7 +114,7 @@ func listedPaths(paths []string) string {
 	return b.String()
 }
 
-// stopped returns the error of a command that Ctrl-C has ended, which says what was done, and err if it was something else.
+// stopped returns the error of a command that Ctrl-C has ended, with what was done until then, and err if it was something else.
 func stopped(ctx context.Context, err error, what string) error {
 	if own, ok := errors.AsType[interrupted](err); ok {
 		return own

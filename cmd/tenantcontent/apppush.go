@@ -45,7 +45,7 @@ type push struct {
 	out    *outcome
 	shown  *progress
 	made   bool   // the app is new
-	page   string // path of the page that viewers see first, as far as the folder tells
+	page   string // path of the page that viewers see first, as far as the folder shows
 	noPage bool   // neither the folder nor the app has it
 }
 

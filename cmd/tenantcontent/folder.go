@@ -124,7 +124,7 @@ func (f *appFolder) readIgnored() error {
 	return nil
 }
 
-// ignores reports whether a file takes no part in a push and a pull, on either side.
+// ignores reports whether a file is left out of pushes and pulls, on both sides.
 func (f *appFolder) ignores(name string) bool {
 	parts := strings.Split(name, "/")
 	for i := range parts {
@@ -140,7 +140,7 @@ func (f *appFolder) ignoresOne(parts []string, isFolder bool) bool {
 	return reserved(parts[len(parts)-1]) || f.patterns.Match(parts, isFolder)
 }
 
-// reserved reports whether a name is one of this program's own or Git's, in any spelling that a file system takes for it. What an
+// reserved reports whether a name is one of this program's own or Git's, in any spelling that a file system resolves to it. What an
 // app brings must never get there: Git runs what is in its folder.
 func reserved(name string) bool {
 	name, _, _ = strings.Cut(name, ":") // a stream on Windows

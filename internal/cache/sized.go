@@ -7,7 +7,7 @@ import (
 )
 
 // Sized keeps values that never change in memory, by tenant and id, up to a number of bytes in all. When there are more, the
-// tenant that has most gives up what it has not used for longest, so that none displaces the others.
+// tenant that has most loses what it has not used for longest, so that none displaces the others.
 type Sized[T any] struct {
 	max     int
 	mu      sync.Mutex
@@ -31,7 +31,7 @@ type kept[T any] struct {
 	size  int
 }
 
-// overhead is about what a value takes beside its size.
+// overhead is about how many bytes a value needs beside its size.
 const overhead = 256
 
 // NewSized returns a Sized of at most max bytes.

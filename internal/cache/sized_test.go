@@ -37,7 +37,7 @@ func TestSizedIsBounded(t *testing.T) {
 	is.Equal(has(b, "acme", 1), 1)
 }
 
-// TestSizedIsFair: who has much gives way to the others.
+// TestSizedIsFair: the tenant that has most loses entries first.
 func TestSizedIsFair(t *testing.T) {
 	is, b := is.New(t), cache.NewSized[[]byte](10*1256)
 	b.Put("small", "1", make([]byte, 1000), 1000)

@@ -73,7 +73,7 @@ func TestWholeLibraries(t *testing.T) {
 	})
 }
 
-// TestMaxFiles: a library that is full takes no new path, and overwrites those it has.
+// TestMaxFiles: a full library refuses new paths, and overwrites those it has.
 func TestMaxFiles(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, ctx, db := is.New(t), t.Context(), open(t)

@@ -77,7 +77,7 @@ type share struct {
 	shares.Share
 }
 
-// newTable returns the columns of a share. Whoever reads knows the tenant.
+// newTable returns the columns of a share. Readers pass the tenant themselves.
 func newTable(name string) *bunx.Table[share] {
 	return bunx.NewTable(name, "s", []bunx.Column[share]{
 		{Name: "tenant_id", Key: true, Value: func(s *share) any { return s.tenant }},
