@@ -54,7 +54,7 @@ type Comparison struct {
 	MaxFile int64   // the most bytes of a file that PutFile writes
 }
 
-// Compare compares the files of an app with others, whose SHA-256, in lower-case hexadecimal, it is given by path. It is for those
+// Compare compares the files of an app with others: digests has the SHA-256 of each, in lower-case hexadecimal, by path. It is for those
 // who see the app's insides, and does not depend on files that the app does not have. Errors: errs.NotFound; errs.Forbidden;
 // errs.Invalid naming a path or digest, or for more than libraries.MaxCompared files.
 func (s *Service) Compare(ctx context.Context, id string, digests map[string]string) (Comparison, error) {

@@ -48,7 +48,7 @@ func (s *Service) drafted(ctx context.Context, a actor.Actor, id string) (App, s
 	return d, grant, nil
 }
 
-// noDraft returns the error of a look-up of a draft, with a sentence that says what to do if there is none.
+// noDraft returns the error of a look-up of a draft. For errs.NotFound its message names the route that makes one.
 func noDraft(err error) error {
 	if errs.CodeOf(err) == errs.NotFound {
 		return errs.New(errs.NotFound, "The app has no draft: _edit makes one.")

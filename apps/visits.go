@@ -98,7 +98,7 @@ func (s *Service) flushViews(ctx context.Context, tenant string) {
 	_ = s.views.Flush(ctx, tenant)
 }
 
-// Visit notes that the caller views an app: it becomes the first of Recent, and the view is counted. A draft is not noted. Errors:
+// Visit records a view of an app by the caller: it becomes the first of Recent, and the view is counted. For a draft it does nothing. Errors:
 // errs.NotFound.
 func (s *Service) Visit(ctx context.Context, id string) error {
 	a, err := actor.From(ctx)

@@ -467,13 +467,13 @@ func TestDeployKeepsOwners(t *testing.T) {
 	})
 }
 
-// learning is a transferer that keeps the import options that it was given.
-type learning struct {
+// recorder is a transferer that keeps the options of its imports.
+type recorder struct {
 	entity.FileTransferer
 	got *[]entity.ImportOptions
 }
 
-func (l learning) Import(ctx ctx, tenant string, rows []entity.Row, into entity.ImportOptions) ([]entity.ImportAction, []string, error) {
+func (l recorder) Import(ctx ctx, tenant string, rows []entity.Row, into entity.ImportOptions) ([]entity.ImportAction, []string, error) {
 	*l.got = append(*l.got, into)
 	return l.FileTransferer.Import(ctx, tenant, rows, into)
 }
@@ -483,7 +483,7 @@ func TestTransferersLearnOfOtherTenants(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		is, acme := is.New(t), w.as(t, "acme")
 		var got []entity.ImportOptions
-		s := opened(t, w.db, libraries(w, func(p entity.FileTransferer) entity.Transferer { return learning{p, &got} }))
+		s := opened(t, w.db, libraries(w, func(p entity.FileTransferer) entity.Transferer { return recorder{p, &got} }))
 		team := w.team(t)
 		b := w.bundle(t, "B", "library "+w.make(t, "acme", "library", "L", `{}`), "team "+team, "user jo")
 		_, err := s.Bundles.Deploy(acme, b.ID, []string{"evil", "acme"}, bundles.ImportOptions{})

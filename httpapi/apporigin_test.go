@@ -247,7 +247,7 @@ func TestAppOriginRefuses(t *testing.T) {
 		tossed.set(tossed.host(t, baseURL), "sid", w.token(t, "mia"))
 		is.Equal(tossed.get(t, view, navigation...).status, 401)
 		landed, a = newBrowser(t, w, "").open(t, origin+"/")
-		is.Equal(a.status, 401) // the service says so
+		is.Equal(a.status, 401) // from the service
 		is.True(strings.HasPrefix(landed, baseURL))
 
 		w.must(t, "admin", "DELETE", "/api/apps/"+app+"/shares/mia", "")

@@ -228,7 +228,7 @@ func (a *api) getAppView(r *request) (reply, error) {
 	return a.appPage(r, v, query.Get("role"), print, f, content)
 }
 
-// countView counts that a page is opened, not that somebody asks whether it is there.
+// countView counts a view for a GET of a page, and none for a HEAD.
 func (a *api) countView(r *request, v apps.Viewed) error {
 	if r.Method == http.MethodHead {
 		return nil
@@ -367,7 +367,7 @@ func (a *api) userShown(r *request) (*userShown, error) {
 	return &shown, nil
 }
 
-// passedDatasets returns the datasets of an app by alias, if its settings say that pages get them. One that the viewer does not see is
+// passedDatasets returns the datasets of an app by alias, if its settings pass them to pages. One that the viewer does not see is
 // left out.
 func (a *api) passedDatasets(ctx context.Context, v apps.Viewed) (map[string]datasetShown, error) {
 	var settings struct {
@@ -447,8 +447,8 @@ func (a *api) visitedPage(r *request, f libraries.File, content io.ReadSeekClose
 	return a.appPage(r, v, r.claims.Role, print, f, content)
 }
 
-// visitsPage reports whether a browser goes to a page with a request, and does not load a part of one: browsers say so, and what does
-// not is asked for HTML.
+// visitsPage reports whether a request is a browser's navigation to a page: its Sec-Fetch-Mode is navigate or, without one, it accepts
+// HTML.
 func visitsPage(h http.Header) bool {
 	if mode := h.Get("Sec-Fetch-Mode"); mode != "" {
 		return mode == "navigate"
@@ -529,7 +529,7 @@ type accessBody struct {
 	Description string   `json:"description"`
 }
 
-// needBody is a dataset that a manifest asks for as the API writes it.
+// needBody is a dataset that a manifest declares as the API writes it.
 type needBody struct {
 	Alias       string  `json:"alias"`
 	Description string  `json:"description"`
@@ -537,7 +537,7 @@ type needBody struct {
 }
 
 // getAppDataAccess serves GET /api/apps/{id}/data-access: 200 and {access: [{methods, path, description}], datasets: [{alias,
-// description, datasetId}]}, the calls that the app's manifest allows and the datasets that it asks for; 404; 409 for a manifest that
+// description, datasetId}]}, the calls that the app's manifest allows and the datasets that it declares; 404; 409 for a manifest that
 // cannot be read.
 func (a *api) getAppDataAccess(r *request) (reply, error) {
 	v, err := a.Apps.Declared(r.Context(), r.param("id"))

@@ -311,7 +311,7 @@ func TestUploadBehindAWriter(t *testing.T) {
 	is.Equal(httpapi.HeavyTenants(w.http), 0)
 }
 
-// TestFileTakesWriteSlot: a file of a library takes a slot to write when it has been received, not before.
+// TestFileTakesWriteSlot: a file of a library needs a slot to write after it has been received, not before.
 func TestFileTakesWriteSlot(t *testing.T) {
 	is, w := is.New(t), crowded(t, time.Minute)
 	w.must(t, "dana", "POST", "/api/libraries", `{"name": "L", "slug": "l"}`)

@@ -204,8 +204,7 @@ func TestStalledDownloads(t *testing.T) {
 	})
 }
 
-// TestWaitingReadersOfAStoppingServer are told to try again at once, whether they wait for memory or in a queue: the
-// server would have to wait for each of them otherwise.
+// TestWaitingReadersOfAStoppingServer: a server that stops ends the waits for memory and in queues at once, with an error to try again.
 func TestWaitingReadersOfAStoppingServer(t *testing.T) {
 	is := is.New(t)
 	w := newWorld(t, dbtest.SQLite)

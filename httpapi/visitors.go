@@ -78,7 +78,7 @@ func (a *api) viewerOf(r *request, claims view.Claims) (actor.Actor, error) {
 	}
 }
 
-// admit notes the visitor of a request, and returns the inviter. Errors: errs.Unauthenticated, the same for every reason: there is no
+// admit sets the visitor of a request, and returns the inviter. Errors: errs.Unauthenticated, the same for every reason: there is no
 // such visitor, the token is not of the app of the request, or the inviter may not share that app, which may not be there.
 func (a *api) admit(r *request, v sessions.Visitor, err error) (actor.Actor, error) {
 	who := v.Inviter
@@ -155,8 +155,8 @@ func belowViewToken(r *http.Request) (app string, below bool) {
 	return app, true
 }
 
-// preflight replies to a browser that asks whether a page at an opaque origin may send a request below its view token: it may send
-// any, with all headers but credentials, and read why one is refused. The answer has the other headers of a view already.
+// preflight replies to the CORS preflight of a page at an opaque origin, below its view token: it allows every method, and all headers
+// but credentials, so that the page can read why a request is refused. The other headers of a view are set already.
 func preflight() reply {
 	return reply{status: http.StatusOK, header: map[string]string{
 		"Access-Control-Allow-Methods": "GET, HEAD, POST, PUT, PATCH, DELETE", "Access-Control-Allow-Headers": "*", "Access-Control-Max-Age": "7200",

@@ -179,7 +179,7 @@ func (w *world) tokensOf(t *testing.T, app string) (n int) {
 	return n
 }
 
-// TestAppViewStaysOpen: a page works at the addresses that it knows for as long as the session lives with which it was opened.
+// TestAppViewStaysOpen: the addresses of a page work as long as the session with which it was opened.
 func TestAppViewStaysOpen(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	app := sales(t, w, "Sales")

@@ -80,7 +80,7 @@ func (l *Files) All(ctx context.Context, tenant, library string) ([]File, error)
 	return l.store.All(ctx, tenant, library)
 }
 
-// MaxCompared is the most files that Compare takes.
+// MaxCompared is the most files that Compare compares.
 const MaxCompared = MaxFiles
 
 // Comparison is how the files of a library differ from others, which are known by their SHA-256. Paths are ordered.
@@ -93,7 +93,7 @@ type Comparison struct {
 	Digests map[string]string // SHA-256 of the library's files that are Differs or Extra, by path; none of a file without digest
 }
 
-// Compare compares the files of a library with others, whose digests, in lower-case hexadecimal, it is given by path. It reads that
+// Compare compares the files of a library with others: digests has the SHA-256 of each, in lower-case hexadecimal, by path. It reads that
 // library alone: what it returns does not depend on the contents of others. Errors: errs.Invalid for a path that no file can
 // have, for what is no digest, and for more than MaxCompared files.
 func (l *Files) Compare(ctx context.Context, tenant, library string, digests map[string]string) (c Comparison, err error) {

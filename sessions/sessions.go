@@ -309,7 +309,7 @@ func (s *Service) token(ctx context.Context, tenant, id string, from netip.Addr,
 	return a, err
 }
 
-// use returns the token with an id and its user, if it is genuine, and counts the use. It asks genuine of the zero Token if there is
+// use returns the token with an id and its user, if it is genuine, and counts the use. It calls genuine with the zero Token if there is
 // none, so that a refusal lasts as long. Errors: errs.Unauthenticated, the same for every reason.
 func (s *Service) use(ctx context.Context, tenant, id string, from netip.Addr, genuine func(Token) bool) (Token, actor.Actor, error) {
 	found, err := s.tokens.Get(tenant, id, func() (l lookup[Token], err error) {

@@ -40,7 +40,7 @@ func (u Unchecked) Start(ctx context.Context, tenant string, user principals.Use
 	return u.s.start(ctx, tenant, user, u.s.now())
 }
 
-// Credential returns a name of the session or API token that an actor has come with, "" for a host's actor. It is no secret: nobody
+// Credential returns a name of the session or API token of an actor, "" for a host's actor. It is no secret: nobody
 // can log in with it.
 func Credential(a actor.Actor) string {
 	switch {
@@ -53,7 +53,7 @@ func Credential(a actor.Actor) string {
 }
 
 // Resume returns the actor that Authenticate would return now for the session or API token that Credential has named: with the rights
-// of the moment, and for a token only at an address where it may be used. The caller knows that the request comes from the holder.
+// of the moment, and for a token only at an address where it may be used. The caller has checked that the request comes from the holder.
 // Errors: errs.Unauthenticated when it has ended, or its user is disabled or gone.
 func (u Unchecked) Resume(ctx context.Context, tenant, credential string, from netip.Addr) (actor.Actor, error) {
 	switch kind, id, _ := strings.Cut(credential, "."); {

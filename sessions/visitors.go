@@ -133,7 +133,7 @@ func (s *Service) DeleteAppToken(ctx context.Context, app, id string) error {
 	})
 }
 
-// Visitor is somebody who comes with a token of an app.
+// Visitor is somebody whose credential is a token of an app.
 type Visitor struct {
 	Token   string      // id of the token
 	App     string      // id of the app
@@ -141,7 +141,7 @@ type Visitor struct {
 	Inviter actor.Actor // the user who made the token, with the rights of the moment and ReadOnly; the visitor is not this user
 }
 
-// Visitor returns who comes with the credential of a token of an app, at an address. The caller checks that the inviter may share the
+// Visitor returns the holder of a token of an app, by its credential and the address of the request. The caller checks that the inviter may share the
 // app. It returns the same errs.Unauthenticated for every reason, after the same work for a token that does not exist and one with
 // another secret.
 func (u Unchecked) Visitor(ctx context.Context, credential string, from netip.Addr) (Visitor, error) {
@@ -154,7 +154,7 @@ func (u Unchecked) Visitor(ctx context.Context, credential string, from netip.Ad
 	})
 }
 
-// ResumeVisitor returns what Visitor would return now for the token with an id. The caller knows that the request comes from somebody
+// ResumeVisitor returns what Visitor would return now for the token with an id. The caller has checked that the request comes from somebody
 // who has been let in with it.
 func (u Unchecked) ResumeVisitor(ctx context.Context, tenant, id string, from netip.Addr) (Visitor, error) {
 	if !wellFormed([]string{tenant, id}) {

@@ -18,7 +18,7 @@ const CodeLifetime = 30 * time.Second
 // of the app has set a random verifier in a cookie of the browser, sent the verifier's Challenge along to the service, and accepts the
 // code from the browser that has the verifier, alone.
 
-// Challenge returns the challenge of a verifier, which does not tell the verifier.
+// Challenge returns the challenge of a verifier: its SHA-256, from which nobody can compute the verifier.
 func Challenge(verifier string) string {
 	sum := sha256.Sum256([]byte(verifier))
 	return encoding.EncodeToString(sum[:])

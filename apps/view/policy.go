@@ -12,7 +12,7 @@ import (
 // Without an origin of its own, where service is "", the page runs in a sandbox with an opaque origin: it has no cookies and no
 // storage, and for all other pages, those of other apps too, it is a stranger. For an app with an origin of its own service is the
 // origin of the service, whose pages may have the app in a frame; the app has the cookies and storage of its origin, and the same
-// sources. At the origin of the service that would give the page all that its viewer may do there.
+// sources. At the origin of the service the page could then do all that its viewer may do there.
 //
 // A browser does not compare the path with the policy when it follows a redirect, so nothing below prefix may redirect out of it. No
 // policy keeps a page from going to another address with what it knows, as a link does, or from opening one in a new window: a GET

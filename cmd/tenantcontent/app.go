@@ -20,7 +20,7 @@ type appCommands struct {
 	Pull appPullCommand `cmd:"" help:"Write what has changed in an app to a folder. Files that were changed here since the last push or pull are not overwritten."`
 }
 
-// target returns the id or natural id of the app of a folder, "" if there is none yet. given is the flag. Its error keeps the token
+// target returns the id or natural id of the app of a folder, "" if there is none yet. given is the value of the flag. Its error keeps the token
 // from a server that a folder from elsewhere names, and the folder's files from another one than theirs.
 func (a *appCommands) target(f *appFolder, given string) (string, error) {
 	server, err := a.address()
@@ -36,7 +36,7 @@ func (a *appCommands) target(f *appFolder, given string) (string, error) {
 	return cmp.Or(given, f.state.App), nil
 }
 
-// check refuses an app that is a draft, or not the one of the folder. given is the flag.
+// check refuses an app that is a draft, or not the one of the folder. given is the value of the flag.
 func (f *appFolder) check(given, tenant, id string, editingID *string) error {
 	switch {
 	case f.state.Tenant != "" && tenant != f.state.Tenant:
@@ -51,7 +51,7 @@ func (f *appFolder) check(given, tenant, id string, editingID *string) error {
 	return nil
 }
 
-// unknown replaces the error for an app that is not there by one that names where the folder has it from. given is the flag.
+// unknown replaces the error for an app that is not there by one that names where the folder has it from. given is the value of the flag.
 func (f *appFolder) unknown(given string, err error) error {
 	refused, ok := errors.AsType[*refusal](err)
 	switch {

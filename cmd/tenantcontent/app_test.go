@@ -23,7 +23,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// gate is in front of a server: it notes the requests, and may answer one itself.
+// gate is a proxy that records the requests to a server, and may answer one itself.
 type gate struct {
 	url    string
 	before func(w http.ResponseWriter, r *http.Request) (answered bool)
@@ -157,13 +157,13 @@ func files(t *testing.T, folder string) map[string]string {
 	return all
 }
 
-// state returns what the folder remembers.
-func (s *site) state(t *testing.T) (remembered state) {
+// state returns the state file of the folder.
+func (s *site) state(t *testing.T) (stored state) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(s.folder, stateFile))
 	is.New(t).NoErr(err)
-	is.New(t).NoErr(json.Unmarshal(raw, &remembered))
-	return remembered
+	is.New(t).NoErr(json.Unmarshal(raw, &stored))
+	return stored
 }
 
 // api calls the server and returns its answer.
@@ -256,7 +256,7 @@ func testAppPushIgnoredStays(t *testing.T, at *live) {
 	is.Equal(len(s.published(t)), 2)
 }
 
-// testAppPushReplacesFolder: a file takes the place of a folder, and one the place of another spelling, when these are removed.
+// testAppPushReplacesFolder: a file replaces a folder, or another spelling of its name, when these are removed.
 func testAppPushReplacesFolder(t *testing.T, at *live) {
 	is, s := is.New(t), newSite(t, at)
 	write(t, s.folder, map[string]string{"a/b": "x", "README": "x"})
@@ -557,7 +557,7 @@ func testAppPushBesideOthers(t *testing.T, at *live) {
 	is.Equal(s.published(t), map[string]string{"index.html": "mia", "a.css": "1", "new.html": "mia", "both": "1"})
 	s.done(t, "push", s.folder, "--delete")
 	is.Equal(s.published(t), map[string]string{"index.html": "mia", "a.css": "2", "new.html": "mia"})
-	s.done(t, "push", s.folder, "--delete") // which knows still what was left alone
+	s.done(t, "push", s.folder, "--delete") // the state file still has what was left alone
 	is.Equal(s.published(t), map[string]string{"index.html": "mia", "a.css": "2", "new.html": "mia"})
 
 	write(t, s.folder, map[string]string{"index.html": "3", "old.js": "3", "new.html": "3", "a.css": "3"})
@@ -586,10 +586,10 @@ func testAppPushOtherTenant(t *testing.T, at *live) {
 	is, s := is.New(t), newSite(t, at)
 	write(t, s.folder, map[string]string{"index.html": "x"})
 	s.done(t, "push", s.folder)
-	remembered := s.state(t)
-	is.Equal(remembered.Tenant, "default")
-	remembered.Tenant = "other"
-	raw, err := json.Marshal(remembered)
+	stored := s.state(t)
+	is.Equal(stored.Tenant, "default")
+	stored.Tenant = "other"
+	raw, err := json.Marshal(stored)
 	is.NoErr(err)
 	write(t, s.folder, map[string]string{stateFile: string(raw), "index.html": "y"})
 	for _, command := range []string{"push", "pull"} {

@@ -326,7 +326,7 @@ func (p *pull) download(ctx context.Context, app string, f *serverFile) error {
 	return nil
 }
 
-// finish gives the temporary files their names, removes what is to go, and notes what the folder has.
+// finish renames the temporary files, removes the files that the app no longer has, and stores what the folder has.
 func (p *pull) finish(tenant, app string, all []*serverFile, todo pullPlan) error {
 	failed := func(name string, err error) error {
 		return errs.Wrap(errs.Invalid, err, "cannot write %s: %v\nA part of the app is written: pull again.", p.folder.at(name), cause(err))
@@ -365,5 +365,5 @@ func (p *pull) finish(tenant, app string, all []*serverFile, todo pullPlan) erro
 	for _, f := range all {
 		s.Files[f.Path] = *f.SHA256
 	}
-	return p.folder.remember(s)
+	return p.folder.saveState(s)
 }

@@ -217,7 +217,7 @@ func (p *push) run(ctx context.Context, id string) (result pushed, err error) {
 		result.DryRun = true
 		return result, p.show(result)
 	case todo.empty() && !p.Draft:
-		if err := p.synchronized(c, p.folder.state.Draft, todo); err != nil {
+		if err := p.saveSynced(c, p.folder.state.Draft, todo); err != nil {
 			return result, err
 		}
 		return p.result(todo, c, c.DraftID, c.ID)
@@ -238,7 +238,7 @@ func (p *push) show(r pushed) error {
 	return nil
 }
 
-// findPage notes whether there is the page that viewers see first.
+// findPage sets noPage unless the folder or the app has the page that viewers see first.
 func (p *push) findPage(c comparison) {
 	p.noPage = !slices.Contains(c.Extra, p.page) && !slices.ContainsFunc(p.local, func(f localFile) bool { return f.path == p.page })
 }
@@ -302,7 +302,7 @@ func (p *push) unmade(ctx context.Context, id string, err error) error {
 // newType is the type of a new app unless --type names another one.
 const newType = "report"
 
-// create makes a new app, which the folder remembers from then on.
+// create makes a new app, whose id is in the state of the folder from then on.
 func (p *push) create(ctx context.Context) (string, error) {
 	name := p.Name
 	if name == "" {
@@ -326,11 +326,11 @@ func (p *push) create(ctx context.Context) (string, error) {
 		return "", err
 	}
 	p.made = true
-	return app.ID, p.remember(app.Tenant, app.ID, func(*state) {})
+	return app.ID, p.updateState(app.Tenant, app.ID, func(*state) {})
 }
 
-// remember changes the state of the folder.
-func (p *push) remember(tenant, app string, change func(*state)) error {
+// updateState changes the state of the folder.
+func (p *push) updateState(tenant, app string, change func(*state)) error {
 	s := p.folder.state
 	server, err := p.address()
 	if err != nil {
@@ -342,12 +342,12 @@ func (p *push) remember(tenant, app string, change func(*state)) error {
 	if same.Server == s.Server && same.Tenant == s.Tenant && same.App == s.App && same.Draft == s.Draft && maps.Equal(same.Files, s.Files) && slices.Equal(same.Sent, s.Sent) {
 		return nil
 	}
-	return p.folder.remember(s)
+	return p.folder.saveState(s)
 }
 
-// synchronized notes what the folder and the published app have in common, and which draft pushes have begun.
-func (p *push) synchronized(c comparison, draft string, todo plan) error {
-	return p.remember(c.Tenant, c.ID, func(s *state) {
+// saveSynced stores what the folder and the published app have in common, and the draft that pushes have begun.
+func (p *push) saveSynced(c comparison, draft string, todo plan) error {
+	return p.updateState(c.Tenant, c.ID, func(s *state) {
 		s.Draft, s.Files = draft, todo.known
 		if draft == "" {
 			s.Sent = nil
@@ -513,7 +513,7 @@ func (p *push) edit(ctx context.Context, c comparison, published plan) (result p
 	if draft.ID != p.folder.state.Draft {
 		begun = nil
 	}
-	err = p.remember(c.Tenant, c.ID, func(s *state) {
+	err = p.updateState(c.Tenant, c.ID, func(s *state) {
 		s.Draft = draft.ID
 		if p.Force { // which settles what differs now
 			s.Files = maps.Clone(published.known)
@@ -554,7 +554,7 @@ func (p *push) edit(ctx context.Context, c comparison, published plan) (result p
 		return result, p.failed(err)
 	}
 	result.Published, result.Draft = true, nil
-	return result, p.synchronized(c, "", todo)
+	return result, p.saveSynced(c, "", todo)
 }
 
 // editor returns who edits the draft of an app, as it stands in a sentence, "" if nobody does.
@@ -585,7 +585,7 @@ func (p *push) draft(ctx context.Context, app comparison, id string, begun *plan
 		sent = append(sent, file.sha256)
 	}
 	slices.Sort(sent)
-	if err := p.remember(app.Tenant, app.ID, func(s *state) { s.Sent = slices.Compact(sent) }); err != nil { // first, for a push that is killed
+	if err := p.updateState(app.Tenant, app.ID, func(s *state) { s.Sent = slices.Compact(sent) }); err != nil { // first, for a push that is killed
 		return plan{}, err
 	}
 	p.shown.begin("sending", bytes)

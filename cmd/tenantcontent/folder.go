@@ -36,7 +36,7 @@ const (
 // ignoredFiles are the patterns that are ignored unless ignoreFile includes them again.
 var ignoredFiles = []string{"node_modules/", ".env", ".env.*"}
 
-// state is what a folder remembers of its app, in stateFile.
+// state is what a folder has in stateFile of its app.
 type state struct {
 	Server string            `json:"server"`           // the only address that the folder is pushed to and pulled from
 	Tenant string            `json:"tenant,omitempty"` // of the app; "" in a file of an earlier version
@@ -61,7 +61,7 @@ type appFolder struct {
 	ignored  []string // files and folders that the last call of files has left out by patterns
 }
 
-// openFolder opens a folder and reads what it remembers and ignores.
+// openFolder opens a folder and reads its state and ignore file.
 func openFolder(name string) (*appFolder, error) {
 	root, err := os.OpenRoot(name)
 	if err != nil {
@@ -91,8 +91,8 @@ func (f *appFolder) readState() error {
 	return nil
 }
 
-// remember changes the state of the folder.
-func (f *appFolder) remember(s state) error {
+// saveState writes the state file.
+func (f *appFolder) saveState(s state) error {
 	raw, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return err

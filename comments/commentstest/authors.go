@@ -50,14 +50,14 @@ func testMarkAuthorsGone(t *testing.T, s Store) {
 	}
 	page, err := s.Replies(ctx, "acme", "1", paging.Query{Limit: 10, Sort: "createdAt"})
 	is.NoErr(err)
-	is.Equal(page.Rows, []comments.Comment{answer, other}) // a list says so too
+	is.Equal(page.Rows, []comments.Comment{answer, other}) // in a list too
 	got, err := s.Update(ctx, "acme", "1", func(c *comments.Comment) error {
 		is.True(c.AuthorGone)
 		c.AuthorGone = false
 		return nil
 	})
 	is.NoErr(err)
-	is.Equal(got, first) // nothing takes it back
+	is.Equal(got, first) // it stays
 
 	later := comment("4", "1")
 	insert(t, s, "acme", later)

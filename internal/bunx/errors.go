@@ -35,7 +35,7 @@ func Err(err error, what string) error {
 	state, lite := codes(err)
 	switch {
 	case state == "23505" || lite == sqliteUnique || lite == sqlitePrimaryKey:
-		return errs.New(errs.Conflict, "%s exists already.", what) // the cause would say nothing but the names of columns
+		return errs.New(errs.Conflict, "%s exists already.", what) // the cause has nothing but the names of columns
 	case state == "23503" || lite == sqliteForeignKey:
 		return errs.Wrap(errs.Conflict, err, "%s refers to something that does not exist, or is still referred to.", what)
 	case state == "40P01" || state == "40001":

@@ -21,7 +21,8 @@ const (
 	MaxOwner       = 256 // of usernames
 )
 
-// Place parses an id, or a natural id "owner:slug", of which id is "". It reports false for a text that is neither.
+// Place parses text as an id or as a natural id "owner:slug", and reports whether it is one of them. It returns either id, or owner and
+// name; the others are empty.
 func Place(text string) (id, owner, name string, ok bool) {
 	if id, ok := uuids.Parse(text); ok {
 		return id, "", "", true

@@ -179,7 +179,7 @@ func (c *connector) Close() error {
 	return errors.Join(err, w.Close())
 }
 
-// waitForWriter waits until the writer is free. Before that it releases what the caller's context lets go of (limiter.Yield), as callers
+// waitForWriter waits until the writer is free. Before that it releases what the caller's context can release (limiter.Yield), as callers
 // that only read may wait for it. It returns the context's error if that ends first, errBusy if the writer is not free in time, and
 // sql.ErrConnDone after Close.
 func (c *connector) waitForWriter(ctx context.Context) error {

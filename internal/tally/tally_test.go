@@ -91,7 +91,7 @@ func TestFlushWaits(t *testing.T) {
 	})
 }
 
-// TestFlushAllAtOnce: one tenant that cannot be written keeps no other one waiting, and is given up after a while.
+// TestFlushAllAtOnce: one tenant that cannot be written keeps no other one waiting, and ends after a while.
 func TestFlushAllAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		is := is.New(t)
