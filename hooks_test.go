@@ -54,10 +54,8 @@ func TestHostHooks(t *testing.T) {
 		_, err = app.Principals.Unchecked().AddSuperuser(ctx, "acme", "jo", password)
 		is.NoErr(err)
 		put := func(id string) {
-			row := bundledriver.Recipe{TenantID: "acme", ID: id, Title: id, Steps: "Cook."}
-			_, err := db.NewInsert().Model(&row).Exec(ctx)
-			is.NoErr(err)
-			_, err = app.Comments.Create(ctx, bundledriver.Kind, id, "More salt?")
+			is.NoErr(recipes.Insert(ctx, bundledriver.Recipe{TenantID: "acme", ID: id, Title: id, Steps: "Cook."}))
+			_, err := app.Comments.Create(ctx, bundledriver.Kind, id, "More salt?")
 			is.NoErr(err)
 		}
 		comments := func(id string) int {

@@ -22,13 +22,13 @@ import (
 
 // nouns are the packages of one noun each. They do not import each other; what one needs of another it declares as a
 // small interface, and the root passes the other's Service.
-const nouns = "aiinstr apps bundles colors comments content domains downloads inputs principals sessions tenants uploads"
+const nouns = "aiinstr apps assistants bundles colors comments content domains downloads inputs messages principals sessions tenants uploads webhooks"
 
 // domainDrivers are the ready drivers of authentication domains.
 const domainDrivers = "domains/local domains/ldap domains/saml domains/oidc"
 
 // base is what every noun and its stores and suites lean on.
-const base = "errs actor drafts entity paging blobs files libraries shares internal/cache internal/escapes internal/fields internal/fold internal/guard internal/transfer internal/rawjson internal/slug internal/limiter internal/spool internal/tally internal/uuids"
+const base = "errs actor datasets drafts entity paging blobs files handlers libraries queue shares jsvm internal/cache internal/escapes internal/fields internal/fold internal/guard internal/transfer internal/rawjson internal/slug internal/limiter internal/spool internal/tally internal/uuids"
 
 // mayImport says which of our packages a package may import. The first row that fits a package counts.
 var mayImport = []rule{
@@ -38,17 +38,36 @@ var mayImport = []rule{
 	{"internal/slapd", "internal/needs"},
 	{"internal/sqlitesafe", "internal/limiter"},
 	{"actor blobs entity hal paging internal/guard internal/keyring internal/limiter", "errs"},
-	{"drafts shares", "errs actor internal/guard"},
+	{"ai", "errs"},
+	{"ai/aitest ai/chat", "errs ai"},
+	{"ai/openai", "errs ai internal/egress"},
+	{"internal/subprocess", "errs internal/limiter"},
+	{"internal/doctext internal/markdown", "actor errs internal/subprocess"},
+	{"internal/sqltext", "errs"},
+	{"internal/connpool", "errs internal/limiter"},
+	{"internal/tenantsql", "errs workspaces internal/sqltext"},
+	{"workspaces", "errs entity internal/limiter internal/uuids"},
+	{"workspaces/sqlite workspaces/postgres", "errs workspaces internal/connpool internal/limiter internal/sqltext internal/tenantsql"},
+	{"jsvm", "errs"},
+	{"jsvm/quickjs", "errs jsvm internal/limiter internal/rawjson internal/subprocess"},
+	{"webhooks/signatures", "errs"},
+	{"messages/smtp", "errs messages"},
+	{"handlers", "errs entity jsvm internal/cache internal/limiter internal/rawjson internal/tally"},
+	{"datasets", "errs actor entity internal/cache internal/fold internal/limiter"},
+	{"shares", "errs actor internal/guard"},
+	{"drafts", "errs actor entity libraries paging shares internal/escapes internal/fields internal/guard internal/transfer internal/uuids"},
+	{"queue", "errs entity internal/escapes"},
 	{"files libraries", "errs blobs entity paging internal/cache internal/guard internal/uuids"},
 	{"apps/manifest", "errs libraries shares internal/escapes"},
 	{"apps/view", "errs"},
+	{"apps/assist", "errs ai ai/chat apps/manifest"},
 	{"internal/bunx", "errs paging internal/fold"},
 	{"internal/transfer", "errs entity paging internal/escapes internal/rawjson internal/slug internal/uuids"},
 	{"internal/slug", "internal/fold internal/uuids"},
 	{"internal/fields", "errs internal/escapes internal/slug internal/uuids"},
 	{"internal/migrations", "errs internal/bunx internal/fold"},
 	{"internal/dblock", "errs internal/bunx"},
-	{"database", "actor errs internal/bunx internal/pgsafe internal/sqlitesafe"},
+	{"database", "actor errs internal/bunx internal/pgsafe internal/sqlitesafe workspaces workspaces/sqlite workspaces/postgres"},
 
 	{"sessions sessions/sessionstest", base + " principals sessions paging/pagingtest internal/fieldtest"},                // it asks principals who a user is
 	{"domains domains/domainstest", base + " principals principals/dirsync domains paging/pagingtest internal/fieldtest"}, // what a directory says becomes users and teams
@@ -58,21 +77,33 @@ var mayImport = []rule{
 	{"principals/profile", "errs internal/escapes"},
 	{"principals/dirsync principals/dirsync/dirsynctest", base + " principals principals/profile principals/dirsync"},
 	{"principals/bunstore", base + " principals principals/dirsync internal/bunx"},
-	{"apps/bunstore", base + " apps shares/bunstore internal/bunx"},
+	{"internal/draftstore", base + " shares/bunstore internal/bunx"},
+	{"apps/bunstore", base + " apps internal/draftstore internal/bunx"},
+	{"assistants/bunstore", base + " assistants internal/draftstore internal/bunx"},
 	{"apps", base + " apps/manifest"},
+	{"webhooks", base + " webhooks/signatures"},
 	{nouns + " bundles/archive", base},
 	{"*/bunstore", base + " ^ internal/bunx internal/keyring"},
 	{"*/*test", base + " ^ internal/transfertest internal/fieldtest paging/pagingtest"}, // the suites that every store must pass
 
-	{"httpapi", base + " hal apps/manifest apps/view " + nouns},
-	{".", base + " hal httpapi " + nouns + " principals/dirsync " + domainDrivers + " */bunstore internal/bunx internal/dblock internal/egress internal/cache internal/keyring internal/migrations"},
+	{"httpapi", base + " ai ai/chat apps/assist workspaces internal/doctext internal/markdown hal apps/manifest apps/view " + nouns},
+	{".", base + " ai hal httpapi " + nouns + " principals/dirsync " + domainDrivers + " jsvm/quickjs internal/doctext internal/markdown */bunstore internal/bunx internal/dblock internal/egress internal/cache internal/keyring internal/migrations workspaces"},
 }
 
 // mayBeImportedBy says who alone may import a package of others, by its beginning.
 var mayBeImportedBy = []rule{
-	{"github.com/uptrace/bun/driver/ modernc.org/sqlite github.com/jackc/pgx github.com/lib/pq", drivers},
+	{"github.com/uptrace/bun/driver/ github.com/lib/pq", drivers},
+	{"modernc.org/sqlite", drivers + " workspaces/sqlite"},
+	{"github.com/jackc/pgx", drivers + " workspaces/postgres"},
 	{"github.com/uptrace/bun", drivers + " . */bunstore internal/..."},
-	{"net/http", ". httpapi cmd/... examples/... internal/bench domains/saml domains/oidc internal/egress internal/samltest internal/oidctest"},
+	{"modernc.org/libquickjs github.com/evanw/esbuild github.com/nlnwa/whatwg-url", "jsvm/quickjs"},
+	{"github.com/elastic/go-seccomp-bpf", "internal/subprocess"},
+	{"github.com/yuin/goldmark github.com/microcosm-cc/bluemonday", "internal/markdown"},
+	{"github.com/ledongthuc/pdf", "internal/doctext"},
+	{"github.com/openai/openai-go", "ai/openai"},
+	{"net/http", ". httpapi ai/openai ai/aitest cmd/... examples/... internal/bench domains/saml domains/oidc internal/egress internal/samltest internal/oidctest"},
+	{"github.com/netresearch/go-cron", "queue"},
+	{"github.com/wneessen/go-mail", "messages/smtp"},
 	{"testing github.com/matryer/is pgregory.net/rapid", "*/*test principals/dirsync/dirsynctest internal/dbtest internal/fieldtest internal/needs internal/slapd"},
 }
 
@@ -187,6 +218,16 @@ func TestRulesBite(t *testing.T) {
 		{"colors/bunstore", "github.com/uptrace/bun/driver/pgdriver", false},
 		{".", "modernc.org/sqlite", false},
 		{"database", "modernc.org/sqlite", true},
+		{"jsvm/quickjs", "modernc.org/libquickjs", true},
+		{"jsvm", "modernc.org/libquickjs", false},
+		{"ai/openai", "github.com/openai/openai-go/v3/option", true},
+		{"ai", "github.com/openai/openai-go/v3", false},
+		{"ai", module + "/ai/openai", false},
+		{".", module + "/ai/openai", false},
+		{"jsvm", module + "/jsvm/quickjs", false},
+		{"workspaces/sqlite", "modernc.org/sqlite", true},
+		{"workspaces", "modernc.org/sqlite", false},
+		{"workspaces", module + "/workspaces/sqlite", false},
 		{"colors", "testing", false},
 	} {
 		t.Run(c.folder+" imports "+c.imported, func(t *testing.T) {

@@ -20,8 +20,11 @@ var globalKinds = []entity.Kind{colors.Kind}
 
 // hooksElsewhere are the packages whose Hooks are not of a service's Unchecked, each with how they are added.
 var hooksElsewhere = map[string]string{
-	"files":     "", // those of uploads and downloads
-	"libraries": "libraryFiles.Hooks()",
+	"files":      "", // those of uploads and downloads
+	"libraries":  "libraryFiles.Hooks()",
+	"workspaces": "app.workspaces.Hooks()",
+	"handlers":   "app.deployments.Hooks()",
+	"queue":      "app.queue.Hooks()",
 }
 
 // TestRegistryIsComplete: App.build adds the hooks of each package that has some, and the kinds of each service.
@@ -109,11 +112,12 @@ func TestTenantHooks(t *testing.T) {
 		of = append(of, c.Of)
 	}
 	is.Equal(of, []string{
-		"users", "teams", "items of content", "apps", "bundles", "colors", "AI instructions", "comments", "files", "domains", "API tokens",
+		"users", "teams", "items of content", "apps", "assistants", "bundles", "colors", "AI instructions", "comments", "files", "domains", "API tokens",
 	})
 	is.Equal(app.Registry().Sealed(), []entity.SealedColumn{
 		{Table: "tc_apps", Column: "env_sealed", Key: "id"}, {Table: "tc_apps", Column: "webhook_secret", Key: "id"},
-		{Table: "tc_apps", Column: "db_role_password", Key: "id"},
+		{Table: "tc_assistants", Column: "secrets_sealed", Key: "id"},
 		{Table: "tc_tenants", Column: "key_check", Key: "tenant_id"}, {Table: "tc_domains", Column: "secrets", Key: "id"},
+		{Table: "tc_workspaces", Column: "password", Key: "app_id"}, {Table: "tc_webhook_requests", Column: "key_sealed", Key: "id"},
 	})
 }

@@ -14,21 +14,27 @@ import (
 
 // tablesOf are the tables of each store, by its folder.
 var tablesOf = map[string][]string{
-	"aiinstr/bunstore":   {"tc_ai_instructions"},
-	"apps/bunstore":      {"tc_app_favorites", "tc_app_shares", "tc_app_views", "tc_app_visits", "tc_apps"},
-	"blobs/bunstore":     {"tc_blobs", "tc_blob_chunks"},
-	"bundles/bunstore":   {"tc_bundles", "tc_bundle_entries", "tc_deployments"},
-	"colors/bunstore":    {"tc_colors"},
-	"comments/bunstore":  {"tc_activities", "tc_comment_threads", "tc_comments", "tc_feed", "tc_notifications"},
-	"content/bunstore":   {"tc_entities"},
-	"domains/bunstore":   {"tc_domain_logins", "tc_domain_scans", "tc_domains"},
-	"files/bunstore":     {"tc_downloads", "tc_uploads"},
-	"libraries/bunstore": {"tc_library_contents", "tc_library_files", "tc_library_released"},
+	"aiinstr/bunstore":    {"tc_ai_instructions"},
+	"apps/bunstore":       {"tc_app_favorites", "tc_app_shares", "tc_app_views", "tc_app_visits", "tc_apps"},
+	"assistants/bunstore": {"tc_assistant_shares", "tc_assistants"},
+	"blobs/bunstore":      {"tc_blobs", "tc_blob_chunks"},
+	"bundles/bunstore":    {"tc_bundles", "tc_bundle_entries", "tc_deployments"},
+	"colors/bunstore":     {"tc_colors"},
+	"comments/bunstore":   {"tc_activities", "tc_comment_threads", "tc_comments", "tc_feed", "tc_notifications"},
+	"content/bunstore":    {"tc_entities"},
+	"domains/bunstore":    {"tc_domain_logins", "tc_domain_scans", "tc_domains"},
+	"files/bunstore":      {"tc_downloads", "tc_uploads"},
+	"handlers/bunstore":   {"tc_handler_calls", "tc_handler_deployments", "tc_handler_programs", "tc_handler_routes"},
+	"libraries/bunstore":  {"tc_library_contents", "tc_library_files", "tc_library_released"},
+	"messages/bunstore":   {"tc_events", "tc_messages"},
 	"principals/bunstore": {
 		"tc_login_networks", "tc_memberships", "tc_principals", "tc_teams", "tc_users",
 	},
-	"sessions/bunstore": {"tc_sessions", "tc_tokens"},
-	"tenants/bunstore":  {"tc_tenants"},
+	"queue/bunstore":      {"tc_job_schedules", "tc_jobs"},
+	"sessions/bunstore":   {"tc_sessions", "tc_tokens"},
+	"tenants/bunstore":    {"tc_tenants"},
+	"webhooks/bunstore":   {"tc_webhook_days", "tc_webhook_invocations", "tc_webhook_requests"},
+	"workspaces/bunstore": {"tc_workspaces"},
 }
 
 // readsOf are the tables of others that a package reads all the same.

@@ -10,7 +10,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -21,10 +23,13 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/aiinstr"
 	instructionstore "github.com/tenantcontent/tenantcontent/aiinstr/bunstore"
 	"github.com/tenantcontent/tenantcontent/apps"
 	appstore "github.com/tenantcontent/tenantcontent/apps/bunstore"
+	"github.com/tenantcontent/tenantcontent/assistants"
+	assistantstore "github.com/tenantcontent/tenantcontent/assistants/bunstore"
 	blobstore "github.com/tenantcontent/tenantcontent/blobs/bunstore"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	bundlestore "github.com/tenantcontent/tenantcontent/bundles/bunstore"
@@ -34,6 +39,7 @@ import (
 	commentstore "github.com/tenantcontent/tenantcontent/comments/bunstore"
 	"github.com/tenantcontent/tenantcontent/content"
 	contentstore "github.com/tenantcontent/tenantcontent/content/bunstore"
+	"github.com/tenantcontent/tenantcontent/datasets"
 	"github.com/tenantcontent/tenantcontent/domains"
 	domainstore "github.com/tenantcontent/tenantcontent/domains/bunstore"
 	"github.com/tenantcontent/tenantcontent/domains/ldap"
@@ -44,6 +50,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	filestore "github.com/tenantcontent/tenantcontent/files/bunstore"
+	"github.com/tenantcontent/tenantcontent/handlers"
+	handlerstore "github.com/tenantcontent/tenantcontent/handlers/bunstore"
 	"github.com/tenantcontent/tenantcontent/httpapi"
 	"github.com/tenantcontent/tenantcontent/inputs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
@@ -52,16 +60,25 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/egress"
 	"github.com/tenantcontent/tenantcontent/internal/keyring"
 	"github.com/tenantcontent/tenantcontent/internal/migrations"
+	"github.com/tenantcontent/tenantcontent/jsvm"
 	"github.com/tenantcontent/tenantcontent/libraries"
 	librarystore "github.com/tenantcontent/tenantcontent/libraries/bunstore"
+	"github.com/tenantcontent/tenantcontent/messages"
+	messagestore "github.com/tenantcontent/tenantcontent/messages/bunstore"
 	"github.com/tenantcontent/tenantcontent/principals"
 	principalstore "github.com/tenantcontent/tenantcontent/principals/bunstore"
 	"github.com/tenantcontent/tenantcontent/principals/dirsync"
+	"github.com/tenantcontent/tenantcontent/queue"
+	queuestore "github.com/tenantcontent/tenantcontent/queue/bunstore"
 	"github.com/tenantcontent/tenantcontent/sessions"
 	sessionstore "github.com/tenantcontent/tenantcontent/sessions/bunstore"
 	"github.com/tenantcontent/tenantcontent/tenants"
 	tenantstore "github.com/tenantcontent/tenantcontent/tenants/bunstore"
 	"github.com/tenantcontent/tenantcontent/uploads"
+	"github.com/tenantcontent/tenantcontent/webhooks"
+	webhookstore "github.com/tenantcontent/tenantcontent/webhooks/bunstore"
+	"github.com/tenantcontent/tenantcontent/workspaces"
+	workspacestore "github.com/tenantcontent/tenantcontent/workspaces/bunstore"
 )
 
 // Config configures an App. DB and one of SecretKey and SecretKeyFile are required; everything else has a default.
@@ -84,6 +101,11 @@ type Config struct {
 	// cookies and a storage. Requests for these hosts must come to the App as they are, with their Host. Without it all apps are
 	// shown in a sandbox at BaseURL.
 	AppOrigin string
+	// Scripts runs the JavaScript of tenants. Default: package jsvm/quickjs, in children of the program, whose main function must call
+	// Child first. A program that runs no scripts sets it to jsvm.None{}.
+	Scripts jsvm.Runtime
+	// Webhooks bounds what the webhooks of apps can use up, and how long their calls are kept.
+	Webhooks webhooks.Limits
 	// Log gets requests (debug) and failures; default slog.Default.
 	Log *slog.Logger
 	// Authenticate returns the caller of a request, in place of sessions and API tokens. A caller who creates content must be a
@@ -115,6 +137,22 @@ type Config struct {
 	// directory or provider, and whatever its name resolves to. nil is where clouds hand out a machine's own
 	// credentials: the link-local networks and fd00:ec2::254; an empty list denies nothing. A host's own drivers see to it themselves.
 	DenyNetworks []netip.Prefix
+	// Workspaces keeps the SQL databases of apps, for the SQL of their handlers and migrations: database.OpenWorkspaces opens one. The
+	// host closes it when the App is not used any more. Without it apps have none, and such SQL fails with errs.Unavailable.
+	Workspaces workspaces.Driver
+	// AI runs language models: openai.New makes one for servers with OpenAI's API. Without it what needs a model is refused with
+	// errs.Unavailable.
+	AI ai.Provider
+	// Skills are what assistants can do here beside the ready skills.
+	Skills []assistants.SkillType
+	// Datasets has rows of datasets beside those in the data of datasets.
+	Datasets datasets.Source
+	// Mail sends the e-mails of apps: package messages/smtp has one for mail servers. Without it they stay pending.
+	Mail messages.Sender
+	// Queue is how much of the work behind answers this node does. Its zero value does all that comes; App.Run does it.
+	Queue queue.Node
+	// Workers do jobs of the host's own kinds, which App.Queue puts.
+	Workers []queue.Worker
 	// InputEditors join the catalog of input editors.
 	InputEditors []inputs.Editor
 
@@ -141,12 +179,16 @@ type Config struct {
 type App struct {
 	httpapi.Services
 
-	db         *bun.DB
-	log        *slog.Logger
-	registry   *entity.Registry
-	handler    httpapi.Handler
-	inUse      inUse
-	visibility visibility
+	db          *bun.DB
+	log         *slog.Logger
+	registry    *entity.Registry
+	handler     httpapi.Handler
+	workspaces  *workspaces.Service
+	queue       *queue.Service
+	inUse       inUse
+	visibility  visibility
+	deployments *handlers.Service
+	endScripts  func() error
 }
 
 // Migrate brings a database up to this version, or does nothing when it is there already. Several processes may call it
@@ -164,7 +206,8 @@ func EnableRowLevelSecurity(ctx context.Context, db *bun.DB) (tables []string, e
 // NewSecretKey returns a random key for Config.SecretKey.
 func NewSecretKey() string { return keyring.Generate() }
 
-// Open builds the services. It makes no query and starts no goroutine: see App.Run for background work.
+// Open builds the services. It makes no query and starts no goroutine: see App.Run for background work. The program's main function calls
+// Child first.
 // Errors: errs.Invalid saying which part of the configuration is wrong.
 func Open(c Config) (*App, error) {
 	if c.DB == nil {
@@ -181,18 +224,22 @@ func Open(c Config) (*App, error) {
 		c.Log = slog.Default()
 	}
 	app := &App{db: c.DB, log: c.Log, registry: entity.NewRegistry()}
-	if err := app.build(c, keys); err != nil {
+	if c.Scripts, app.endScripts, err = newScripts(c.Scripts, c.Log); err != nil {
 		return nil, err
+	}
+	if err := app.build(c, keys); err != nil {
+		return nil, errors.Join(err, app.endScripts())
 	}
 	viewKey, err := keys.Derive("view tokens of apps")
 	if err != nil {
 		return nil, err
 	}
 	app.handler, err = httpapi.New(httpapi.Config{
-		ViewKey:   viewKey,
-		Services:  app.Services,
+		ViewKey:  viewKey,
+		Services: app.Services,
+		Handlers: app.deployments, Workspaces: app.workspaces,
 		HostKinds: kinds(c.Entities), HostParents: comments.HostParents(c.Entities),
-		InTx: app.InTx, Ready: app.Ready, Visible: app.visible, Hidden: app.hidden,
+		AI: c.AI, InTx: app.InTx, Ready: app.Ready, Visible: app.visible, Hidden: app.hidden,
 		BaseURL: c.BaseURL, MaxBody: c.MaxBody, Log: c.Log, Now: c.Now,
 		AppOrigin: c.AppOrigin, Authenticate: c.Authenticate, Resume: c.Resume, KeepLogins: c.KeepLogins, TrustedProxies: c.TrustedProxies,
 	})
@@ -202,10 +249,21 @@ func Open(c Config) (*App, error) {
 	return app, nil
 }
 
+// ownLibraries returns which of some ids are those of libraries of apps and assistants.
+func (app *App) ownLibraries(ctx context.Context, tenant string, ids []string) (map[string]bool, error) {
+	of, err := app.Apps.Unchecked().Libraries(ctx, tenant, ids)
+	if err != nil {
+		return nil, err
+	}
+	more, err := app.Assistants.Unchecked().Libraries(ctx, tenant, ids)
+	maps.Copy(of, more)
+	return of, err
+}
+
 // build builds the services, each after those that it needs, and fills the registry.
 func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	// These count changes of users, teams, sessions and tokens, of tenants, and of apps, their shares and the files of libraries.
-	var rights, settings, shown cache.Counter
+	var rights, settings, shown, deployed cache.Counter
 	blobs, directory, logins := blobstore.New(c.DB), principalstore.New(c.DB).Notify(rights.Bump), domainstore.New(c.DB)
 	if app.Inputs, err = inputs.New(c.InputEditors...); err != nil {
 		return err
@@ -233,23 +291,62 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		})
 	}
 	libraryFiles := filesOf(content.Library)
+	app.queue = queue.New(queue.Options{Store: queuestore.New(c.DB), Node: c.Queue, Log: c.Log, Now: c.Now, NewID: c.NewID})
+	app.workspaces = workspaces.New(workspaces.Options{
+		Driver: c.Workspaces, Store: workspacestore.New(c.DB), Keys: keys, Kind: apps.Kind, Log: c.Log, Now: c.Now,
+		Exist: func(ctx context.Context, tenant string, ids []string) (map[string]bool, error) {
+			return app.Apps.Unchecked().Exist(ctx, tenant, ids)
+		},
+	})
+	app.deployments = handlers.New(handlers.Options{
+		Store: handlerstore.New(c.DB).Notify(deployed.Bump), Runtime: c.Scripts, Changes: deployed.Of, DraftChanges: shown.Of, Check: checkWebhook, Now: c.Now,
+		Files: func(ctx context.Context, draft handlers.App) (fs.FS, string, error) {
+			return app.Apps.Unchecked().HandlerFiles(ctx, draft.Tenant, draft.ID)
+		},
+		Prepare: func(ctx context.Context, draft handlers.App, files fs.FS) error {
+			_, err := app.workspaces.Migrate(ctx, draft.Tenant, draft.ID, files)
+			return err
+		},
+	})
 	app.Apps = apps.New(apps.Options{
-		Store: appstore.New(c.DB).Notify(shown.Bump), Changes: shown.Of, Files: filesOf(apps.Kind), MaxFile: c.MaxAppFile, Directory: directory, Keys: keys, Licensed: app.Tenants.Unchecked().Licensed,
+		Chats: func(ctx context.Context) (bool, error) {
+			if ai.Configured(c.AI) != nil {
+				return false, nil
+			}
+			_, err := app.AIInstructions.Allowed(ctx)
+			if code := errs.CodeOf(err); code == errs.Invalid || code == errs.Forbidden {
+				return false, nil
+			}
+			return err == nil, err
+		},
+		Handlers: app.deployments, Workspaces: app.workspaces, Store: appstore.New(c.DB).Notify(shown.Bump), Changes: shown.Of, Files: filesOf(apps.Kind), MaxFile: c.MaxAppFile, Directory: directory, Keys: keys, Licensed: app.Tenants.Unchecked().Licensed,
 		Registry: app.registry, CanonicalName: app.Principals.Unchecked().CanonicalName, Now: c.Now, NewID: c.NewID,
 	})
-	appType := app.Apps.Unchecked().Type()
+	app.Assistants = assistants.New(assistants.Options{
+		Store: assistantstore.New(c.DB), Files: filesOf(assistants.Kind), MaxFile: c.MaxAppFile, Directory: directory, Keys: keys,
+		Allowed: func(ctx context.Context) error {
+			_, err := app.AIInstructions.Allowed(ctx)
+			return err
+		},
+		Skills: slices.Concat(assistants.ReadySkills(), c.Skills), Registry: app.registry, CanonicalName: app.Principals.Unchecked().CanonicalName, Now: c.Now, NewID: c.NewID,
+	})
+	ownTypes := []entity.Type{app.Assistants.Unchecked().Type(), app.Apps.Unchecked().Type()}
 	app.Content = content.New(content.Options{
-		Store: contentstore.New(c.DB), Files: libraryFiles, Reserved: app.Apps.Unchecked().Libraries, Directory: directory, Registry: app.registry,
-		Others: replaced(slices.Concat(others, []entity.Type{appType}), c.Entities), CanonicalName: app.Principals.Unchecked().CanonicalName,
+		Store: contentstore.New(c.DB), Files: libraryFiles, Reserved: app.ownLibraries, Directory: directory, Registry: app.registry,
+		Others: replaced(slices.Concat(others, ownTypes), c.Entities), CanonicalName: app.Principals.Unchecked().CanonicalName,
 		Now: c.Now, NewID: c.NewID,
 	})
-	types := slices.Concat(others, app.Content.Unchecked().Types(), []entity.Type{appType}) // apps need what comes before them
+	types := slices.Concat(others, app.Content.Unchecked().Types(), ownTypes) // assistants and apps need what comes before them
 	if err := app.registry.Add(replaced(types, c.Entities)...); err != nil {
 		return err
 	}
+	app.Datasets = datasets.New(datasets.Options{Content: storedDatasets{app, slices.Contains(kinds(c.Entities), content.Dataset)}, Source: c.Datasets})
 	commentStore := commentstore.New(c.DB)
 	app.Comments = comments.New(comments.Options{
 		Store: commentStore, Queue: commentStore, Entities: app.registry, Users: app.Principals, Now: c.Now, NewID: c.NewID,
+	})
+	app.Messages = messages.New(messages.Options{
+		Store: messagestore.New(c.DB), Users: app.Principals, Inbox: app.Comments.Unchecked(), Apps: app.Apps, Queue: app.queue, Sender: c.Mail, Now: c.Now, NewID: c.NewID,
 	})
 	app.Domains, err = domains.New(domains.Options{
 		Store: logins, Principals: app.Principals.Unchecked(), Tenants: app.Tenants.Unchecked(), Keys: keys,
@@ -263,8 +360,16 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	}
 	app.Sessions = sessions.New(sessions.Options{
 		Store: sessionstore.New(c.DB).Notify(rights.Bump), Changes: rights.Of,
-		Authenticator: app.Domains.Unchecked(), Tenants: app.Tenants.Unchecked(), Apps: app.Apps, Refusal: domains.MinRefusal,
+		Authenticator: app.Domains.Unchecked(), Tenants: app.Tenants.Unchecked(), Apps: app.Apps, Assistants: app.Assistants, Refusal: domains.MinRefusal,
 		Lifetime: c.SessionLifetime, Now: c.Now, NewID: c.NewID,
+	})
+	app.Webhooks = webhooks.New(webhooks.Options{
+		Store: webhookstore.New(c.DB), Apps: app.Apps, Handlers: app.deployments, Keys: keys, UseToken: app.Sessions.Unchecked().UseWebhookToken,
+		Target: func(ctx context.Context, tenant, id string) (webhooks.Target, error) {
+			h, err := app.Apps.Unchecked().Hooked(ctx, tenant, id)
+			return webhooks.Target(h), err
+		},
+		Owner: app.owners(c, rights.Of), Changes: shown.Of, Limits: c.Webhooks, Log: c.Log, Now: c.Now, NewID: c.NewID,
 	})
 	app.Bundles, err = bundles.New(bundles.Options{
 		Store: bundlestore.New(c.DB), Tenants: app.Tenants.Unchecked(), Downloads: app.Downloads.Unchecked(),
@@ -277,12 +382,13 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		return err
 	}
 	app.registry.AddHooks(
-		app.Principals.Unchecked().Hooks(), app.Apps.Unchecked().Hooks(), app.Tenants.Unchecked().Hooks(), app.Uploads.Unchecked().Hooks(), app.Downloads.Unchecked().Hooks(),
+		app.Principals.Unchecked().Hooks(), app.Apps.Unchecked().Hooks(), app.Assistants.Unchecked().Hooks(), app.Tenants.Unchecked().Hooks(), app.Uploads.Unchecked().Hooks(), app.Downloads.Unchecked().Hooks(),
 		app.Colors.Unchecked().Hooks(), app.AIInstructions.Unchecked().Hooks(), app.Content.Unchecked().Hooks(), libraryFiles.Hooks(),
-		app.Comments.Unchecked().Hooks(), app.Domains.Unchecked().Hooks(), app.Sessions.Unchecked().Hooks(), app.Bundles.Unchecked().Hooks(),
+		app.Comments.Unchecked().Hooks(), app.Messages.Unchecked().Hooks(), app.Domains.Unchecked().Hooks(), app.Sessions.Unchecked().Hooks(), app.Bundles.Unchecked().Hooks(),
+		app.workspaces.Hooks(), app.deployments.Hooks(), app.queue.Hooks(), app.Webhooks.Unchecked().Hooks(),
 		entity.Hooks{Counts: entity.CountRows(80, "files", blobs.Count)},
 	)
-	return nil
+	return app.queue.Add(append(app.Messages.Unchecked().Workers(), c.Workers...)...)
 }
 
 // replaced returns the ready types except those of which the host has its own, and the host's behind them.
@@ -338,10 +444,21 @@ func (c Config) keys() (*keyring.Ring, error) {
 // ServeHTTP serves every route under /api, and /healthz and /readyz.
 func (app *App) ServeHTTP(w http.ResponseWriter, r *http.Request) { app.handler.ServeHTTP(w, r) }
 
-// Drain waits until no request runs, for at most as long as ctx lasts, and returns the cause of ctx if some still do then.
-// From its call on, clients that take or send nothing for 2 seconds are cut. Call it when the server has stopped listening,
-// before its connections are closed.
-func (app *App) Drain(ctx context.Context) error { return app.handler.Drain(ctx) }
+// Drain waits until no request and no job of the queue runs, for at most as long as ctx lasts, and returns the cause of ctx if some still do then.
+// From its call on, clients that take or send nothing for 2 seconds are cut, and no jobs are begun; jobs that do not end are given back, so that
+// other nodes do them. Call it when the server has stopped listening, before its connections are closed.
+func (app *App) Drain(ctx context.Context) error {
+	jobs := make(chan error, 1)
+	go func() { jobs <- app.queue.Drain(ctx) }()
+	return errors.Join(app.handler.Drain(ctx), <-jobs)
+}
+
+// Queue returns the queue, for jobs of Config.Workers, and for operators: see docs/queue.md.
+func (app *App) Queue() *queue.Service { return app.queue }
+
+// Close ends the children of the program that run scripts. Call it last, behind Drain; scripts that still run are stopped. They also end
+// with the program.
+func (app *App) Close() error { return app.endScripts() }
 
 // InTx runs fn in one transaction, which every service called with fn's context joins. It commits when fn returns nil.
 func (app *App) InTx(ctx context.Context, fn func(ctx context.Context) error) error {
@@ -441,7 +558,7 @@ func (app *App) AddTenant(ctx context.Context, t tenants.Tenant, password string
 	return generated, nil
 }
 
-// Run does the background work until ctx ends: it writes the counters of API tokens and the views of apps each second and
+// Run does the background work until ctx ends: it does the jobs of the queue (see Config.Queue), writes the calls of webhooks, the counters of API tokens and the views of apps each second and
 // removes what has expired each minute. A host that does not call it keeps expired rows, which nobody can see, and loses what it encrypts
 // beside a Rekey: Run holds the lock that keeps it away (see Lock). It returns nil when ctx ends. It ends by itself, with
 // an error, when the secret key is being changed or was changed while the lock was lost: the host is to stop then.
@@ -463,16 +580,28 @@ func (app *App) Run(ctx context.Context) (err error) {
 func (app *App) work(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { app.sweepEachMinute(ctx) })
+	running.Go(func() { app.queue.Run(ctx) })
+	running.Go(func() {
+		app.flushEach(ctx, recordsEach, "write the calls of webhooks", app.Webhooks.Unchecked().FlushAll)
+	})
 	running.Go(func() {
 		app.flushEachSecond(ctx, "write the counters of API tokens", app.Sessions.Unchecked().FlushAll)
 	})
 	running.Go(func() { app.flushEachSecond(ctx, "write the views of apps", app.Apps.Unchecked().FlushAll) })
+	running.Go(func() { app.flushEachSecond(ctx, "write the calls of apps", app.deployments.FlushAll) })
 	running.Wait()
 }
 
+// recordsEach is how often the calls of webhooks are written. A program that is killed loses those since the last time.
+const recordsEach = 400 * time.Millisecond
+
 // flushEachSecond writes what was counted in memory, for the last time when ctx ends.
 func (app *App) flushEachSecond(ctx context.Context, what string, write func(context.Context) error) {
-	flush := time.NewTicker(time.Second)
+	app.flushEach(ctx, time.Second, what, write)
+}
+
+func (app *App) flushEach(ctx context.Context, pause time.Duration, what string, write func(context.Context) error) {
+	flush := time.NewTicker(pause)
 	defer flush.Stop()
 	for {
 		select {

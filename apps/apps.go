@@ -18,7 +18,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/limiter"
 	"github.com/tenantcontent/tenantcontent/internal/tally"
 	"github.com/tenantcontent/tenantcontent/libraries"
-	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/shares"
 )
 
@@ -48,6 +47,7 @@ type App struct {
 	OwnerID       string          // principal id
 	Defn          json.RawMessage // a JSON object of at most 1 MiB; the values of its member env are masks, see Sealed
 	Sealed        string          // the values of Defn's env, encrypted; "" for none. No route shows it
+	WebhookSecret string          // that signs the tokens of the app's webhooks, encrypted; "" for none. No route shows it
 	Settings      json.RawMessage // a JSON object of at most 64 KiB
 	Origin        *string         // "deployed" for an app that came by a deploy; nil for none
 	LibraryID     string          // UUID of the library with the app's files
@@ -73,7 +73,7 @@ func (a App) Version() string {
 	if a.EditingID != nil {
 		a.inherit(App{})
 	}
-	return guard.Version(a.ID, string(a.Type), a.Name, a.Slug, a.Description, a.OwnerID, a.Defn, a.Sealed, a.Settings, a.Origin, a.LibraryID,
+	return guard.Version(a.ID, string(a.Type), a.Name, a.Slug, a.Description, a.OwnerID, a.Defn, a.Sealed, a.WebhookSecret, a.Settings, a.Origin, a.LibraryID,
 		a.EditingID, a.Lock.Session, a.Lock.HeartbeatAt, a.Lock.LockedBy, a.Shared, a.IsManaged, a.FolderID, versionOf(a.Datasets), a.Tags, a.Source, a.SourceID,
 		a.DefnUpdatedAt, a.DeployedAt, a.DeletedAt, a.CreatedAt, a.UpdatedAt)
 }
@@ -82,6 +82,17 @@ func (a App) Version() string {
 func (a *App) inherit(of App) {
 	a.OwnerID, a.Type, a.IsManaged, a.Shared, a.Tags = of.OwnerID, of.Type, of.IsManaged, of.Shared, of.Tags
 }
+
+func (a *App) fields() drafts.Fields {
+	return drafts.Fields{
+		Tenant: &a.Tenant, ID: &a.ID, Name: &a.Name, Slug: &a.Slug, Description: &a.Description, OwnerID: &a.OwnerID, Sealed: &a.Sealed,
+		LibraryID: &a.LibraryID, EditingID: &a.EditingID, Base: &a.Base, Lock: &a.Lock, Shared: &a.Shared, FolderID: &a.FolderID,
+		DeletedAt: &a.DeletedAt, CreatedAt: &a.CreatedAt, UpdatedAt: &a.UpdatedAt,
+	}
+}
+
+// Fields returns what drafts need of an app.
+func Fields(a *App) drafts.Fields { return a.fields() }
 
 // NaturalID returns "<ownerId>:<slug>", or the id of a draft or an app without a slug.
 func (a App) NaturalID() string {
@@ -114,88 +125,18 @@ func versionOf(all []Dataset) []string {
 	return texts
 }
 
-// Lookup identifies an app: by its id, by the id of its library, or by owner and slug. Drafts are not found by owner and slug.
-type Lookup struct {
-	ID, Library string
-	Owner, Slug string
-	Deleted     bool // deleted apps alone; otherwise only those that are not deleted
-}
+// Lookup identifies an app.
+type Lookup = drafts.Lookup
 
-// Viewer selects the apps of a list: all, or those that one of the principals owns or has a share of above shares.None.
-type Viewer struct {
-	All        bool
-	Principals []string // see shares.Principals
-	NoDefn     bool     // the apps come without Defn
-}
+// Viewer selects the apps of a list.
+type Viewer = drafts.Viewer
 
-// Store keeps apps, and their shares. Implementations must pass appstest.TestStore.
+// Store keeps apps, and their shares. What may be long of an app is Defn. Implementations must pass appstest.TestStore.
 type Store interface {
-	// Get fails with errs.NotFound.
-	Get(ctx context.Context, tenant string, at Lookup) (App, error)
-	// Head is Get without Defn, which may be long.
-	Head(ctx context.Context, tenant string, at Lookup) (App, error)
-	// Page returns a page of the apps that v sees, without drafts and deleted apps, in the order of q.Sort: name (the default,
-	// ignoring case), createdAt or updatedAt.
-	Page(ctx context.Context, tenant string, v Viewer, q paging.Query) (paging.Page[App], error)
-	// Draft returns the draft of an app. It fails with errs.NotFound.
-	Draft(ctx context.Context, tenant, id string) (App, error)
-	// LockDraft is Draft that locks the row until the transaction in ctx ends. The caller has locked the app.
-	LockDraft(ctx context.Context, tenant, id string) (App, error)
-	// Drafts returns the drafts of those apps that v sees, ordered by name, then id, without Defn.
-	Drafts(ctx context.Context, tenant string, v Viewer) ([]App, error)
-	// Drafted returns which of some apps have a draft.
-	Drafted(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
-	// Hold keeps users, teams and shares.Everyone until the transaction in ctx ends, and returns those that exist: whoever renames or
-	// removes one waits. It comes before all that the transaction locks, so that nobody waits in a circle.
-	Hold(ctx context.Context, tenant string, principals []string) (map[string]bool, error)
-	// Insert fails with errs.Conflict when the slug is taken or the app that a draft is of has one already, and with errs.Forbidden
-	// when the owner is no user or team.
-	Insert(ctx context.Context, tenant string, a App) error
-	// Update calls edit with the stored app and writes the result except for Tenant, ID, LibraryID, EditingID, Shared and CreatedAt;
-	// no other write to it comes between. An error from edit is returned as is and writes nothing. The caller holds a new owner. It
-	// fails with errs.NotFound, and with errs.Conflict when the slug is taken.
-	Update(ctx context.Context, tenant string, at Lookup, edit func(*App) error) (App, error)
-	// Lock is Get that locks the row until the transaction in ctx ends.
-	Lock(ctx context.Context, tenant string, at Lookup) (App, error)
-	// Remove removes apps, deleted ones too, with their drafts and the shares of both, and returns what it removed, without Defn. The
-	// caller has locked the apps, so that none gets a draft meanwhile.
-	Remove(ctx context.Context, tenant string, ids []string) ([]App, error)
-	// SetShared sets Shared of some apps: it is true for an app with a share above shares.None.
-	SetShared(ctx context.Context, tenant string, ids []string) error
+	drafts.Store[App]
 
-	// Owned counts what a principal owns, with drafts and deleted apps.
-	Owned(ctx context.Context, tenant, owner string) (int, error)
-	// Owners returns the ids of all who own something, drafts and deleted apps too, each once.
-	Owners(ctx context.Context, tenant string) ([]string, error)
-	// RenameUsers replaces the names of users, who own apps or hold locks; names maps old ones to new ones, and no new one is an
-	// old one or owns anything.
-	RenameUsers(ctx context.Context, tenant string, names map[string]string) error
-	// OwnedDrafts returns the drafts that a principal owns, without Defn. It locks the principal's apps, in the order of their ids, and
-	// then the drafts, as whoever changes a draft does.
-	OwnedDrafts(ctx context.Context, tenant, owner string) ([]App, error)
-	// Reassign moves all that from owns to to, locking rows in the order of their ids, and returns what it moved, without Defn.
-	// An app whose slug to has already gets slug-2, slug-3…
-	Reassign(ctx context.Context, tenant, from, to string, at time.Time) ([]App, error)
-
-	// IDs returns the ids of all apps but drafts and deleted ones, ordered.
-	IDs(ctx context.Context, tenant string) ([]string, error)
-	// Some returns the given apps that exist, drafts and deleted ones too, in any order; of a paging.WithBatch perhaps the first
-	// alone.
-	Some(ctx context.Context, tenant string, ids []string) ([]App, error)
-	// Heads is like Some, without Defn.
-	Heads(ctx context.Context, tenant string, ids []string) ([]App, error)
-	// LockSome is like Some, without Defn, and locks the rows.
-	LockSome(ctx context.Context, tenant string, ids []string) ([]App, error)
 	// Using returns the ids of the apps, drafts and deleted ones too, that have one of some tags or use one of some datasets, ordered.
 	Using(ctx context.Context, tenant string, tags, datasets []string) ([]string, error)
-	// Libraries returns which of some ids are those of libraries of apps, drafts and deleted apps.
-	Libraries(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
-	// Slugs returns the apps, but drafts and deleted ones, that have one of some owners and slugs, without Defn.
-	Slugs(ctx context.Context, tenant string, at []Lookup) ([]App, error)
-	// PutAll adds apps with one statement, or overwrites those whose ids exist, all but CreatedAt, EditingID, LibraryID, Lock, Base,
-	// Shared and DeletedAt. A slug must be free, or belong to one that is overwritten, whose id is then among yield. It fails with
-	// errs.Conflict.
-	PutAll(ctx context.Context, tenant string, all []App, yield []string) error
 
 	// Favorites returns which of some apps are favorites of a user.
 	Favorites(ctx context.Context, tenant, username string, ids []string) (map[string]bool, error)
@@ -213,31 +154,19 @@ type Store interface {
 	UsesOf(ctx context.Context, tenant string, ids []string) (Uses, error)
 	// UsesBy counts what some users have of apps.
 	UsesBy(ctx context.Context, tenant string, usernames []string) (Uses, error)
-
-	// Shares returns the shares of apps.
-	Shares() shares.Store
-
-	// Count returns how many apps a tenant has, without drafts, deleted ones included.
-	Count(ctx context.Context, tenant string) (int, error)
-
-	// InTx runs fn in one transaction, which all calls with its context join.
-	InTx(ctx context.Context, fn func(ctx context.Context) error) error
 }
 
 // Directory looks up the principals of a tenant.
-type Directory interface {
-	// Known returns the given principal ids that exist.
-	Known(ctx context.Context, tenant string, ids []string) (map[string]bool, error)
-}
+type Directory = drafts.Directory
 
 // Sealer encrypts secrets so that a value opens only in the place it was sealed for. *keyring.Ring implements it.
-type Sealer interface {
-	Seal(tenant, table, column, row string, plain []byte) (string, error)
-	Open(tenant, table, column, row, sealed string) ([]byte, error)
-}
+type Sealer = drafts.Sealer
 
 // Service implements the rules for apps over a Store.
 type Service struct {
+	drafts.Service[App]
+	rules *drafts.Rules[App]
+	env   drafts.Secrets
 	store Store
 	files *libraries.Files
 	o     Options
@@ -245,7 +174,8 @@ type Service struct {
 
 	manifests *cache.Sized[manifestRead] // by name and content
 	reading   *limiter.Limiter           // of manifests, by tenant
-	opened    *cache.Cache[opened]       // by app and viewer
+	opened    *cache.Cache[*opened]      // by app and viewer
+	running   *cache.Cache[Running]      // by app
 }
 
 // Options configure a Service. Store, Files, Directory, Keys and Licensed are required.
@@ -257,6 +187,11 @@ type Options struct {
 	Keys      Sealer
 	// Licensed reports whether a tenant has a license.
 	Licensed func(ctx context.Context, tenant, license string) (bool, error)
+	// Chats reports whether the caller may use language models, and whether there are some. Default: false.
+	Chats func(ctx context.Context) (bool, error)
+	// Handlers and Workspaces do the work of a deploy; nil: nothing is done for handlers, or migrations.
+	Handlers   Handlers
+	Workspaces Workspaces
 	// Registry has the kinds of tags and datasets, and the hooks that are called for purged apps; nil for none.
 	Registry *entity.Registry
 	// CanonicalName returns the exact name of the user who is meant by the owner in a natural id, or the name as it is; nil: only
@@ -274,17 +209,43 @@ func New(o Options) *Service {
 	if o.MaxFile == 0 {
 		o.MaxFile = 100 << 20
 	}
+	if o.Chats == nil {
+		o.Chats = func(context.Context) (bool, error) { return false, nil }
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	if o.NewID == nil {
 		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
 	}
-	return &Service{store: o.Store, files: o.Files, o: o, opened: cache.New[opened](o.Changes),
+	s := &Service{store: o.Store, files: o.Files, o: o, opened: cache.New[*opened](o.Changes), running: cache.New[Running](o.Changes),
 		manifests: cache.NewSized[manifestRead](maxManifests), reading: limiter.New(limiter.Options{Capacity: maxReading, PerKey: 1, Timeout: readingWait}), views: tally.New(Views.plus, func(ctx context.Context, tenant string, counted map[View]Views) error {
 			return o.Store.AddViews(ctx, tenant, counted)
 		})}
+	s.env = drafts.Secrets{Keys: o.Keys, Table: sealedTable, Column: sealedColumn, Field: "defn.env", Things: "variables"}
+	s.rules = drafts.NewRules(drafts.Options[App]{
+		Noun: s.noun(), Store: o.Store, Files: o.Files, MaxFile: o.MaxFile, Directory: o.Directory, Registry: o.Registry, CanonicalName: o.CanonicalName,
+		Now: o.Now, NewID: o.NewID,
+	})
+	s.Service = s.rules.Service()
+	return s
+}
+
+// noun returns what the rules of apps have of their own.
+func (s *Service) noun() drafts.Noun[App] {
+	return drafts.Noun[App]{
+		Kind: Kind, Article: "an app", Fields: (*App).fields, Ref: App.Ref,
+		Visible: Visible, Inside: inside, Outside: errInside,
+		Write: toWrite.check, Edit: toEdit.check, Share: toShare.check, ChangeOwner: toChangeOwner.check,
+		DraftsEnd: true, TopShare: shares.Write, KnownRoles: s.knownRoles,
+		Inherit: (*App).inherit,
+		Begin: func(d *App, of App) error {
+			d.WebhookSecret = ""
+			return s.env.Copy(d.fields(), of.fields())
+		},
+		Digest: digest,
+	}
 }
 
 // stamp returns the time of a write, in the precision that every database can store.
-func (s *Service) stamp() time.Time { return s.o.Now().UTC().Truncate(time.Microsecond) }
+func (s *Service) stamp() time.Time { return s.rules.Stamp() }

@@ -4,13 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
 
-	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/drafts"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/escapes"
 )
 
 // The environment of an app is what its handlers get as env: names with secret values. The names are in the member env of the
@@ -22,41 +20,8 @@ const (
 	sealedColumn = "env_sealed"
 )
 
-// The most that an environment may have.
-const (
-	maxVars  = 200
-	maxValue = 64 << 10  // bytes of a value
-	maxEnv   = 256 << 10 // bytes of all values
-)
-
-var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
-
 // values returns the environment of an app.
-func (s *Service) values(app App) (map[string]string, error) {
-	env := map[string]string{}
-	if app.Sealed == "" {
-		return env, nil
-	}
-	plain, err := s.o.Keys.Open(app.Tenant, sealedTable, sealedColumn, app.ID, app.Sealed)
-	if err != nil {
-		return nil, err
-	}
-	return env, json.Unmarshal(plain, &env)
-}
-
-// seal sets the environment of an app.
-func (s *Service) seal(app *App, env map[string]string) error {
-	if len(env) == 0 {
-		app.Sealed = ""
-		return nil
-	}
-	plain, err := json.Marshal(env)
-	if err != nil {
-		return err
-	}
-	app.Sealed, err = s.o.Keys.Seal(app.Tenant, sealedTable, sealedColumn, app.ID, plain)
-	return err
-}
+func (s *Service) values(app App) (map[string]string, error) { return s.env.Open(app.fields()) }
 
 // define changes the definition of an app: see Edit.Defn.
 func (s *Service) define(app *App, change json.RawMessage) error {
@@ -106,32 +71,9 @@ func (s *Service) redefine(app *App, edit func(defn map[string]json.RawMessage) 
 // setEnv changes variables of an app, and their names in the members of its definition; nil removes one, and entity.Mask keeps its
 // value.
 func (s *Service) setEnv(app *App, defn map[string]json.RawMessage, vars map[string]*string) error {
-	env, err := s.values(*app)
+	env, err := s.env.Change(app.fields(), vars)
 	if err != nil {
 		return err
-	}
-	different := false
-	for name, value := range vars {
-		old, there := env[name]
-		switch {
-		case value == nil:
-			delete(env, name)
-			different = different || there
-		case *value == entity.Mask && there:
-		case *value == entity.Mask:
-			return errs.New(errs.Invalid, "defn.env.%s: %s stands for a value that is there already, and there is none", short(name), entity.Mask)
-		default:
-			env[name] = *value
-			different = different || !there || old != *value
-		}
-	}
-	if err := acceptEnv(env); err != nil {
-		return err
-	}
-	if different {
-		if err := s.seal(app, env); err != nil {
-			return err
-		}
 	}
 	return setMasks(defn, env)
 }
@@ -163,33 +105,6 @@ func setMasks(defn map[string]json.RawMessage, env map[string]string) (err error
 	return err
 }
 
-func acceptEnv(env map[string]string) error {
-	if len(env) > maxVars {
-		return errs.New(errs.Invalid, "defn.env must have at most %d variables", maxVars)
-	}
-	total := 0
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		if !envName.MatchString(name) {
-			return errs.New(errs.Invalid, "defn.env: %q must be 1 to 128 letters, digits and underscores and not begin with a digit", short(name))
-		}
-		if len(env[name]) > maxValue || !escapes.StorableWithin(env[name], maxValue) {
-			return errs.New(errs.Invalid, "defn.env.%s must be UTF-8 without NUL and have at most %d bytes", name, maxValue)
-		}
-		total += len(env[name])
-	}
-	if total > maxEnv {
-		return errs.New(errs.Invalid, "defn.env must have at most %d bytes in all", maxEnv)
-	}
-	return nil
-}
-
-func short(name string) string {
-	if len(name) > 128 {
-		return name[:128] + "…"
-	}
-	return name
-}
-
 // onlyEnv reports whether a change of a definition has no member but env.
 func onlyEnv(change json.RawMessage) bool {
 	all, err := members("defn", change)
@@ -202,23 +117,10 @@ func withoutEnv(defn json.RawMessage) (json.RawMessage, error) {
 	return merged("defn", defn, json.RawMessage(`{"env":null}`))
 }
 
-// reseal sets the environment of an app to that of another one.
-func (s *Service) reseal(app *App, of App) error {
-	env, err := s.values(of)
-	if err != nil {
-		return err
-	}
-	return s.seal(app, env)
-}
-
 // Environment returns the names of an app's variables, ordered; their values leave the service only to the app's handlers. It is for
 // those who may change the app. Errors: errs.NotFound; errs.Forbidden.
 func (s *Service) Environment(ctx context.Context, id string) ([]string, error) {
-	a, err := actor.From(ctx)
-	if err != nil {
-		return nil, err
-	}
-	app, err := s.inside(ctx, a, id)
+	app, err := s.rules.Inside(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +130,7 @@ func (s *Service) Environment(ctx context.Context, id string) ([]string, error) 
 
 // SetVariable sets a variable of an app. It needs the permission write. Errors: errs.NotFound; errs.Forbidden; errs.Invalid.
 func (s *Service) SetVariable(ctx context.Context, id, name, value string) (Shown, error) {
-	return s.changeShown(ctx, id, toWrite, func(_ context.Context, _ caller, app *App) error {
+	return s.changeShown(ctx, id, toWrite, func(_ context.Context, _ drafts.Caller, app *App) error {
 		return s.redefine(app, func(defn map[string]json.RawMessage) error {
 			return s.setEnv(app, defn, map[string]*string{name: &value})
 		})
@@ -238,7 +140,7 @@ func (s *Service) SetVariable(ctx context.Context, id, name, value string) (Show
 // RemoveVariable removes a variable of an app. It needs the permission write. Errors: errs.NotFound, also for one that is not there;
 // errs.Forbidden.
 func (s *Service) RemoveVariable(ctx context.Context, id, name string) error {
-	return s.change(ctx, id, toWrite, func(_ context.Context, _ caller, app *App) error {
+	return s.change(ctx, id, toWrite, func(_ context.Context, _ drafts.Caller, app *App) error {
 		return s.redefine(app, func(defn map[string]json.RawMessage) error {
 			names, err := members("defn.env", defn["env"])
 			if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/apps/bunstore"
+	"github.com/tenantcontent/tenantcontent/drafts"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
@@ -22,6 +23,14 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/shares"
 )
+
+// counted returns a world on a database, and a Service over the same one whose statements are counted.
+func counted(t *testing.T, whole *bun.DB) (w *world, s *apps.Service, db *bun.DB, statements *dbtest.Counter) {
+	t.Helper()
+	w = newWorld(t, whole)
+	db, statements = dbtest.Counted(t, func(testing.TB) *bun.DB { return whole })
+	return w, w.service(t, db), db, statements
+}
 
 // before returns a Service over a database that calls do once, before the first statement with a text.
 func before(t *testing.T, w *world, db *bun.DB, text string, do func()) *apps.Service {
@@ -75,10 +84,8 @@ func TestCopyChecksLockedApp(t *testing.T) {
 // TestPrincipalsAreHeldFirst: whoever renames or removes a principal locks that first and apps then, and an app before its shares. In
 // another order two transactions would wait for each other.
 func TestPrincipalsAreHeldFirst(t *testing.T) {
-	is, whole := is.New(t), dbtest.Postgres(t)
-	w := newWorld(t, whole)
-	db, statements := dbtest.Counted(t, func(testing.TB) *bun.DB { return whole })
-	s := w.service(t, db)
+	is := is.New(t)
+	w, s, _, statements := counted(t, dbtest.Postgres(t))
 	jo := as(t, "acme", "jo", actor.Admin)
 	v := w.create(t, jo)
 	_, err := w.PutShare(jo, v.ID, "al", level(shares.Use))
@@ -159,10 +166,8 @@ func TestFailedLookupIsNoMissingTag(t *testing.T) {
 
 // TestReadsWithoutDefn: a definition may have 1 MiB, so only what shows or changes it reads it.
 func TestReadsWithoutDefn(t *testing.T) {
-	is, whole := is.New(t), dbtest.SQLite(t)
-	w := newWorld(t, whole)
-	db, statements := dbtest.Counted(t, func(testing.TB) *bun.DB { return whole })
-	s := w.service(t, db)
+	is := is.New(t)
+	w, s, _, statements := counted(t, dbtest.SQLite(t))
 	kind := s.Unchecked().Type()
 	jo := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "jo", Superuser: true})
 	v := w.create(t, jo)
@@ -230,10 +235,8 @@ func TestManagedApp(t *testing.T) {
 
 // TestReassignLocksAppsFirst and then their drafts, as a commit does: in another order the two would wait for each other.
 func TestReassignLocksAppsFirst(t *testing.T) {
-	is, whole := is.New(t), dbtest.Postgres(t)
-	w := newWorld(t, whole)
-	db, statements := dbtest.Counted(t, func(testing.TB) *bun.DB { return whole })
-	s := w.service(t, db)
+	is := is.New(t)
+	w, s, db, statements := counted(t, dbtest.Postgres(t))
 	jo := as(t, "acme", "jo", actor.Admin)
 	_, err := w.Edit(jo, w.create(t, jo).ID, false)
 	is.NoErr(err)
@@ -311,7 +314,7 @@ func TestDraftPublishesSource(t *testing.T) {
 		diff, err := w.Diff(jo, v.ID)
 		is.NoErr(err)
 		is.Equal(len(diff.Fields), 2)
-		is.Equal(diff.Fields[0], apps.FieldDiff{Name: "source", Before: json.RawMessage(`null`), After: json.RawMessage(`"github"`)})
+		is.Equal(diff.Fields[0], drafts.FieldDiff{Name: "source", Before: json.RawMessage(`null`), After: json.RawMessage(`"github"`)})
 		v, err = w.Commit(jo, v.ID, false)
 		is.NoErr(err)
 		is.Equal(*v.Source+" "+*v.SourceID, "github acme/sales")

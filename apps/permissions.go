@@ -2,6 +2,7 @@ package apps
 
 import (
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/drafts"
 	"github.com/tenantcontent/tenantcontent/shares"
 )
 
@@ -9,6 +10,16 @@ import (
 type Permissions struct {
 	AssignTags, Bind, ChangeOwner, Copy, Delete, Edit, Manage, Purge, Restore, Run, Share, SwitchRoles, Write bool
 }
+
+// The lowest roles that have a permission beside the access. That of the others depends on the tier of the app: see writer.
+const (
+	roleToRun         = actor.Member
+	roleToBind        = actor.Member
+	roleToAssignTags  = actor.Designer
+	roleToPurge       = actor.DataWizard
+	roleToShare       = actor.Publisher
+	roleToChangeOwner = actor.Admin
+)
 
 // PermissionsOf returns what an actor with a grant may do with an app.
 //
@@ -20,14 +31,15 @@ func PermissionsOf(a actor.Actor, app App, grant shares.Grant) Permissions {
 	if a.ReadOnly {
 		return Permissions{}
 	}
-	may := func(access shares.Level, floor actor.Role) bool {
-		return a.Superuser || roleAt(a, app, grant, access) >= floor
+	asUser, asWriter := actor.Admin, actor.Admin
+	if !a.Superuser {
+		asUser, asWriter = roleAt(a, app, grant, shares.Use), roleAt(a, app, grant, shares.Write)
 	}
-	write := may(shares.Write, writer(app.Type))
+	write := asWriter >= writer(app.Type)
 	return Permissions{
-		AssignTags: may(shares.Write, actor.Designer), Bind: may(shares.Write, actor.Member), ChangeOwner: may(shares.Write, actor.Admin),
-		Copy: write, Delete: write, Edit: write && !app.IsManaged, Manage: write, Purge: may(shares.Write, actor.DataWizard), Restore: write,
-		Run: may(shares.Use, actor.Member), Share: may(shares.Write, actor.Publisher), SwitchRoles: write, Write: write,
+		AssignTags: asWriter >= roleToAssignTags, Bind: asWriter >= roleToBind, ChangeOwner: asWriter >= roleToChangeOwner,
+		Copy: write, Delete: write, Edit: write && !app.IsManaged, Manage: write, Purge: asWriter >= roleToPurge, Restore: write,
+		Run: asUser >= roleToRun, Share: asWriter >= roleToShare, SwitchRoles: write, Write: write,
 	}
 }
 
@@ -44,10 +56,7 @@ func Visible(a actor.Actor, app App, grant shares.Grant) bool {
 }
 
 // owns reports whether the app belongs to the actor, or to a team of the actor.
-func owns(a actor.Actor, app App) bool {
-	_, member := a.Teams[app.OwnerID]
-	return a.User == app.OwnerID || member
-}
+func owns(a actor.Actor, app App) bool { return drafts.Owns(a, app.OwnerID) }
 
 // roleAt returns the highest role that an actor brings to an app with the access, NoRole without it.
 func roleAt(a actor.Actor, app App, grant shares.Grant, access shares.Level) actor.Role {
@@ -61,6 +70,14 @@ func roleAt(a actor.Actor, app App, grant shares.Grant, access shares.Level) act
 		role = max(role, a.Role())
 	}
 	return role
+}
+
+// orHigher returns a role for the sentence "This needs the role …".
+func orHigher(lowest actor.Role) string {
+	if lowest == actor.Admin {
+		return lowest.String()
+	}
+	return lowest.String() + " or a higher one"
 }
 
 // writer returns the lowest role that creates and writes apps of a tier.

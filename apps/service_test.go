@@ -152,7 +152,7 @@ func TestCreate(t *testing.T) {
 		}{
 			{apps.App{Name: "x"}, actor.Admin, "type must be report or app"},
 			{apps.App{Type: "report"}, actor.Admin, "name must be 1 to 255 characters without control characters"},
-			{apps.App{Type: apps.Full, Name: "x"}, actor.Publisher, "This needs the role admin or a higher one. " + actor.RoleHint},
+			{apps.App{Type: apps.Full, Name: "x"}, actor.Publisher, "This needs the role admin. " + actor.RoleHint},
 			{apps.App{Type: apps.Report, Name: "x"}, actor.Member, "This needs the role designer or a higher one. " + actor.RoleHint},
 			{apps.App{Type: apps.Report, Name: "x", Defn: json.RawMessage(`[]`)}, actor.Admin, "defn must be a JSON object"},
 			{apps.App{Type: apps.Report, Name: "x", Settings: json.RawMessage(`1`)}, actor.Admin, "settings must be a JSON object"},
@@ -166,6 +166,34 @@ func TestCreate(t *testing.T) {
 		w.licensed = false // which comes before the role
 		_, err = w.Create(as(t, "acme", "jo", actor.Member), apps.App{Type: apps.Full, Name: "x"})
 		is.Equal(errs.MessageOf(err), "This tenant has no license for apps of the type app; those of the type report need none. A superuser of the tenant adds \"apps\" to settings.licenses with PUT /api/tenant.")
+	})
+}
+
+// TestCreateFindsDatasetsAtOnce: one look-up is for all datasets; a draft is none that can be bound.
+func TestCreateFindsDatasetsAtOnce(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open(t))
+		first, second, draft, none := w.newID(), w.newID(), w.newID(), w.newID()
+		var asked [][]string
+		is.NoErr(w.registry.Add(entity.Type{Kind: "dataset", Find: func(_ context.Context, tenant string, ids []string) (map[string]entity.Ref, error) {
+			asked = append(asked, ids)
+			return map[string]entity.Ref{first: {ID: first}, second: {ID: second}, draft: {ID: draft, Draft: true}}, nil
+		}}))
+		jo := as(t, "acme", "jo", actor.Designer)
+		bound := func(ids ...string) apps.App {
+			in := apps.App{Type: apps.Report, Name: "x"}
+			for i, id := range ids {
+				in.Datasets = append(in.Datasets, apps.Dataset{Alias: fmt.Sprint("a", i), DatasetID: id})
+			}
+			return in
+		}
+		_, err := w.Create(jo, bound(first, second))
+		is.NoErr(err)
+		is.Equal(asked, [][]string{{first, second}})
+		for _, id := range []string{draft, none} {
+			_, err = w.Create(jo, bound(first, id))
+			is.Equal(errs.MessageOf(err), "datasets: there is no dataset "+id+" for a1")
+		}
 	})
 }
 

@@ -3,15 +3,16 @@ package apps
 import (
 	"context"
 	"encoding/json"
-	"io"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/tenantcontent/tenantcontent/drafts"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
+	"github.com/tenantcontent/tenantcontent/internal/uuids"
 	"github.com/tenantcontent/tenantcontent/shares"
 )
 
@@ -25,39 +26,29 @@ type transferred struct {
 
 // columns are the columns of a row in an archive. Drafts, deleted apps and values of variables do not travel.
 type columns struct {
-	Type        Tier            `json:"type"`
-	Name        string          `json:"name"`
-	Slug        *string         `json:"slug"`
-	Description *string         `json:"description"`
-	OwnerID     string          `json:"ownerId"`
-	Defn        json.RawMessage `json:"defn"`
-	Env         []string        `json:"env"` // names
-	Settings    json.RawMessage `json:"settings"`
-	FolderID    *string         `json:"folderId"`
-	Datasets    []Dataset       `json:"datasets"`
-	Tags        []string        `json:"tags"`
-	Shares      []shareColumns  `json:"shares"`
-	Source      *string         `json:"source"`
-	SourceID    *string         `json:"sourceId"`
-	IsManaged   bool            `json:"isManaged"`
-	Origin      *string         `json:"origin"`
-	CreatedAt   string          `json:"createdAt"`
-	UpdatedAt   string          `json:"updatedAt"`
-}
-
-type shareColumns struct {
-	PrincipalID string   `json:"principalId"`
-	AccessLevel int      `json:"accessLevel"`
-	Roles       []string `json:"roles"`
+	Type        Tier                   `json:"type"`
+	Name        string                 `json:"name"`
+	Slug        *string                `json:"slug"`
+	Description *string                `json:"description"`
+	OwnerID     string                 `json:"ownerId"`
+	Defn        json.RawMessage        `json:"defn"`
+	Env         []string               `json:"env"` // names
+	Settings    json.RawMessage        `json:"settings"`
+	FolderID    *string                `json:"folderId"`
+	Datasets    []Dataset              `json:"datasets"`
+	Tags        []string               `json:"tags"`
+	Shares      []drafts.SharedColumns `json:"shares"`
+	Source      *string                `json:"source"`
+	SourceID    *string                `json:"sourceId"`
+	IsManaged   bool                   `json:"isManaged"`
+	Origin      *string                `json:"origin"`
+	CreatedAt   string                 `json:"createdAt"`
+	UpdatedAt   string                 `json:"updatedAt"`
 }
 
 func toColumns(t transferred) any {
-	all := make([]shareColumns, len(t.shares))
-	for i, share := range t.shares {
-		all[i] = shareColumns{share.PrincipalID, int(share.Level), listed(share.Roles)}
-	}
 	return columns{
-		t.Type, t.Name, t.Slug, t.Description, t.OwnerID, t.Defn, listed(t.env), t.Settings, t.FolderID, listed(t.Datasets), listed(t.Tags), all,
+		t.Type, t.Name, t.Slug, t.Description, t.OwnerID, t.Defn, listed(t.env), t.Settings, t.FolderID, listed(t.Datasets), listed(t.Tags), drafts.SharesToColumns(t.shares),
 		t.Source, t.SourceID, t.IsManaged, t.Origin, transfer.Time(t.CreatedAt), transfer.Time(t.UpdatedAt),
 	}
 }
@@ -68,19 +59,9 @@ func (s *Service) transferer() transfer.Transferer[transferred] {
 		Kind: Kind, ID: func(t transferred) string { return t.ID },
 		All:  s.store.IDs,
 		Some: s.exported, Row: toColumns, Refs: refs,
-		Read: s.readRow,
-		There: func(ctx context.Context, tenant string, all []transferred, l entity.ImportOptions) ([]transferred, error) {
-			return s.lockThere(ctx, tenant, all, l)
-		},
-		Guard: func(t transferred, l entity.ImportOptions) string {
-			switch {
-			case t.EditingID != nil && l.Rule != entity.Fail:
-				return "is a draft here"
-			case t.DeletedAt != nil:
-				return "is deleted here"
-			}
-			return ""
-		},
+		Read:  s.readRow,
+		There: s.lockThere,
+		Guard: func(t transferred, l entity.ImportOptions) string { return s.rules.Guarded(t.App, l) },
 		Spare: func(t transferred) string {
 			if t.DeletedAt != nil {
 				return "is deleted here: restore or purge it first"
@@ -95,18 +76,12 @@ func (s *Service) transferer() transfer.Transferer[transferred] {
 			return t.NaturalID()
 		},
 		Rename: func(t *transferred, slug string) { t.Slug = &slug },
-		Taken:  s.taken,
+		Taken:  s.rules.Taken,
 		Free: func(t *transferred) map[string]*json.RawMessage {
 			return map[string]*json.RawMessage{"defn": &t.Defn, "settings": &t.Settings}
 		},
-		Put: s.putAll,
-		Drop: func(ctx context.Context, tenant string, ids []string) (int, error) {
-			there, err := s.store.LockSome(ctx, tenant, ids)
-			if err != nil {
-				return 0, err
-			}
-			return len(there), s.remove(ctx, tenant, ids)
-		},
+		Put:  s.putAll,
+		Drop: s.rules.Drop,
 		InTx: s.store.InTx,
 	}
 }
@@ -171,7 +146,7 @@ func (s *Service) readRow(tenant string, r entity.Row) (transferred, error) {
 		managed := c.Flag("isManaged", false)
 		t.managed, t.Origin = &managed, c.TextOrNull("origin")
 	}
-	var listedShares []shareColumns
+	var listedShares []drafts.SharedColumns
 	lists := []struct {
 		name string
 		raw  json.RawMessage
@@ -209,18 +184,21 @@ func (s *Service) readRow(tenant string, r entity.Row) (transferred, error) {
 		if err := t.accept(); err != nil {
 			return err
 		}
-		return t.acceptLists(listedShares, now)
+		if t.shares, err = s.rules.SharesOfColumns(listedShares, now); err != nil {
+			return err
+		}
+		return s.acceptLists(&t)
 	})
 	return t, err
 }
 
 // acceptLists checks what accept does not.
-func (t *transferred) acceptLists(all []shareColumns, now time.Time) error {
+func (s *Service) acceptLists(t *transferred) error {
 	none := make(map[string]string, len(t.env))
 	for _, name := range t.env {
 		none[name] = ""
 	}
-	if err := acceptEnv(none); err != nil {
+	if err := s.env.Accept(none); err != nil {
 		return err
 	}
 	t.env = slices.Sorted(maps.Keys(none))
@@ -228,65 +206,26 @@ func (t *transferred) acceptLists(all []shareColumns, now time.Time) error {
 		return errs.New(errs.Invalid, "tags must be at most %d", maxTags)
 	}
 	for _, id := range t.Tags {
-		if at, err := parseID(id); err != nil || at.ID != id {
+		if key, ok := uuids.Parse(id); !ok || key != id {
 			return errs.New(errs.Invalid, "tags must be UUIDs")
 		}
-	}
-	seen := map[string]bool{}
-	for _, column := range all {
-		share := shares.Share{PrincipalID: column.PrincipalID, Level: shares.Level(column.AccessLevel), Roles: column.Roles, CreatedAt: now, UpdatedAt: now}
-		if err := share.Accept(shares.Write); err != nil {
-			return errs.New(errs.Invalid, "shares: %s", errs.MessageOf(err))
-		}
-		if seen[share.PrincipalID] {
-			return errs.New(errs.Invalid, "shares: %s is there twice", share.PrincipalID)
-		}
-		seen[share.PrincipalID] = true
-		t.shares = append(t.shares, share)
 	}
 	return nil
 }
 
-// lockThere locks the given apps that exist, after it has held who is to own them and who gets shares. It returns errs.Conflict for
-// the id of a draft, but not in a deploy from another tenant, whose caller must not learn of drafts.
+// lockThere locks the given apps that exist.
 func (s *Service) lockThere(ctx context.Context, tenant string, all []transferred, l entity.ImportOptions) ([]transferred, error) {
-	principals := []string{l.Owner}
-	for _, t := range all {
-		principals = append(principals, t.OwnerID)
-		for _, share := range t.shares {
-			principals = append(principals, share.PrincipalID)
-		}
+	var given []shares.Share
+	some := make([]App, len(all))
+	for i, t := range all {
+		some[i], given = t.App, append(given, t.shares...)
 	}
-	if _, err := s.store.Hold(ctx, tenant, principals); err != nil {
-		return nil, err
-	}
-	locked, err := s.store.LockSome(ctx, tenant, transfer.IDs(all, func(t transferred) string { return t.ID }))
-	if err != nil {
-		return nil, err
-	}
+	locked, err := s.rules.LockThere(ctx, tenant, some, given, l)
 	there := make([]transferred, len(locked))
 	for i, app := range locked {
-		if app.EditingID != nil && !l.CrossTenant {
-			return nil, errs.New(errs.Conflict, "%s %s: this id belongs to a draft.", Kind, app.ID)
-		}
 		there[i] = transferred{App: app}
 	}
-	return there, nil
-}
-
-// taken returns the ids of the apps with some natural ids by these.
-func (s *Service) taken(ctx context.Context, tenant string, naturals []string) (map[string]string, error) {
-	at := make([]Lookup, len(naturals))
-	for i, natural := range naturals {
-		colon := strings.LastIndexByte(natural, ':')
-		at[i] = Lookup{Owner: natural[:colon], Slug: natural[colon+1:]}
-	}
-	some, err := s.store.Slugs(ctx, tenant, at)
-	ids := make(map[string]string, len(some))
-	for _, app := range some {
-		ids[app.NaturalID()] = app.ID
-	}
-	return ids, err
+	return there, err
 }
 
 // putAll writes the apps of a batch, with the values of variables that are here already, and their shares.
@@ -298,10 +237,10 @@ func (s *Service) putAll(ctx context.Context, b *transfer.Batch[transferred]) er
 		return err
 	}
 	all := make([]App, len(b.Write))
-	var ids []string
+	given := map[string][]shares.Share{}
 	for i := range b.Write {
 		t := &b.Write[i]
-		ids = append(ids, t.ID)
+		given[t.ID] = t.shares // so that those that are there go
 		old, there := b.There[t.ID]
 		if err := s.complete(b, t, old.App, there); err != nil {
 			return err
@@ -314,14 +253,7 @@ func (s *Service) putAll(ctx context.Context, b *transfer.Batch[transferred]) er
 	if b.CrossTenant() { // nobody gets a right by a deploy
 		return nil
 	}
-	known, err := s.knownShares(ctx, b)
-	if err != nil {
-		return err
-	}
-	if err := s.store.Shares().Replace(ctx, b.Tenant, known); err != nil {
-		return err
-	}
-	return s.store.SetShared(ctx, b.Tenant, ids)
+	return s.rules.ReplaceShares(ctx, b.Tenant, given, b.Warn)
 }
 
 // licensedAll returns errs.Forbidden for an app of a batch that becomes a full one in a tenant without the license.
@@ -392,7 +324,7 @@ func (s *Service) complete(b *transfer.Batch[transferred], t *transferred, old A
 	}
 	t.LibraryID = old.LibraryID
 	if !there {
-		t.LibraryID = s.o.NewID()
+		t.LibraryID = s.rules.NewID()
 	}
 	switch origin := deployed; {
 	case b.CrossTenant():
@@ -404,92 +336,22 @@ func (s *Service) complete(b *transfer.Batch[transferred], t *transferred, old A
 	}
 	now := s.stamp()
 	t.DefnUpdatedAt = &now
-	if err := s.seal(&t.App, env); err != nil {
+	if err := s.env.Seal(t.App.fields(), env); err != nil {
 		return err
 	}
 	return maskEnv(&t.App, env)
 }
 
-// knownShares returns the shares of the apps of a batch whose principals the tenant has, by app, and warns of the others.
-func (s *Service) knownShares(ctx context.Context, b *transfer.Batch[transferred]) (map[string][]shares.Share, error) {
-	var principals []string
-	for _, t := range b.Write {
-		for _, share := range t.shares {
-			principals = append(principals, share.PrincipalID)
-		}
-	}
-	held, err := s.store.Hold(ctx, b.Tenant, principals) // lockThere has held them, so that nobody waits
-	if err != nil {
-		return nil, err
-	}
-	known := make(map[string][]shares.Share, len(b.Write))
-	for _, t := range b.Write {
-		known[t.ID] = nil // so that those that are there go
-		for _, share := range t.shares {
-			if held[share.PrincipalID] {
-				known[t.ID] = append(known[t.ID], share)
-			} else {
-				b.Warn("app %s: its share with %s is left out, whom this tenant does not know.", t.ID, transfer.Short(share.PrincipalID))
-			}
-		}
-	}
-	return known, nil
-}
+// deployable is the transferer of apps, which run files only once somebody has deployed them: whoever imports an app, or deploys it into
+// another tenant, does not decide what runs there.
+type deployable struct{ entity.FileTransferer }
 
-// fileTransferer is the transferer of apps with their files.
-type fileTransferer struct {
-	entity.Transferer
-	s *Service
-}
+var _ entity.Deployable = deployable{}
 
-var _ entity.FileTransferer = fileTransferer{}
-
-// Files implements entity.FileTransferer.
-func (p fileTransferer) Files(ctx context.Context, tenant, id string) ([]entity.File, error) {
-	app, err := p.s.store.Head(ctx, tenant, Lookup{ID: id})
-	if err != nil {
-		return nil, err
+// Undeployed implements entity.Deployable.
+func (deployable) Undeployed(id, path string) string {
+	if !deploys(path) {
+		return ""
 	}
-	all, err := p.s.files.All(ctx, tenant, app.LibraryID)
-	if err != nil {
-		return nil, err
-	}
-	files := make([]entity.File, len(all))
-	for i, f := range all {
-		files[i] = entity.File{Path: f.Path, ContentType: f.ContentType, Size: f.Size}
-	}
-	return files, nil
-}
-
-// OpenFile implements entity.FileTransferer.
-func (p fileTransferer) OpenFile(ctx context.Context, tenant, id, path string) (io.ReadCloser, error) {
-	app, err := p.s.store.Head(ctx, tenant, Lookup{ID: id})
-	if err != nil {
-		return nil, err
-	}
-	_, r, err := p.s.files.Open(ctx, tenant, app.LibraryID, path)
-	if err != nil {
-		return nil, err
-	}
-	return r, nil
-}
-
-// PutFile implements entity.FileTransferer.
-func (p fileTransferer) PutFile(ctx context.Context, tenant, id string, f entity.File, r io.Reader) error {
-	app, err := p.s.store.Head(ctx, tenant, Lookup{ID: id})
-	if err == nil {
-		_, err = p.s.files.Put(ctx, tenant, app.LibraryID, f.Path, f.ContentType, r, p.s.lockLibrary(tenant, id))
-	}
-	return transfer.Why(entity.Key{Kind: Kind, ID: id}, err)
-}
-
-// KeepFiles implements entity.FileTransferer.
-func (p fileTransferer) KeepFiles(ctx context.Context, tenant, id string, paths []string) error {
-	return p.s.store.InTx(ctx, func(ctx context.Context) error {
-		app, err := p.s.store.Lock(ctx, tenant, Lookup{ID: id})
-		if err != nil {
-			return err
-		}
-		return p.s.files.Keep(ctx, tenant, app.LibraryID, paths)
-	})
+	return fmt.Sprintf("app %s: the handlers and migrations that came along run once somebody deploys the app, with POST /api/apps/%s/_deploy. Until then it runs what was deployed before, if anything.", id, id)
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/entity"
-	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
 
 // Unchecked has the methods of a Service that check no permission: they need no actor and take any tenant. They are for the
@@ -18,30 +17,9 @@ func (s *Service) Unchecked() Unchecked { return Unchecked{s} }
 
 // Type returns the entity.Type of apps.
 func (u Unchecked) Type() entity.Type {
-	s := u.s
-	return entity.Type{
-		Kind: Kind, Transferer: fileTransferer{s.transferer(), s},
-		Lookup: func(ctx context.Context, tenant, id string) (entity.Ref, error) {
-			app, err := s.head(ctx, tenant, id)
-			if err != nil {
-				return entity.Ref{}, err
-			}
-			return app.Ref(), nil
-		},
-		Find: func(ctx context.Context, tenant string, ids []string) (map[string]entity.Ref, error) {
-			return transfer.Find(ctx, tenant, ids, s.lockAlive, App.Ref)
-		},
-		Owned:  s.store.Owned,
-		Owners: s.store.Owners,
-		Rename: s.store.RenameUsers,
-		Reassign: func(ctx context.Context, tenant, from, to string) ([]entity.Ref, error) {
-			if err := s.endDrafts(ctx, tenant, from); err != nil {
-				return nil, err
-			}
-			moved, err := s.store.Reassign(ctx, tenant, from, to, s.stamp())
-			return transfer.Refs(alive(moved), App.Ref), err
-		},
-	}
+	t := u.s.rules.Type(u.s.transferer())
+	t.Transferer = deployable{t.Transferer.(entity.FileTransferer)}
+	return t
 }
 
 // Hooks returns what is done with apps and shares: shares follow users who are renamed, and go with the users and teams that are
@@ -52,8 +30,7 @@ func (u Unchecked) Hooks() entity.Hooks {
 		Dependents: u.s.dependents,
 		Sealed: []entity.SealedColumn{
 			{Table: sealedTable, Column: sealedColumn, Key: "id"},
-			{Table: sealedTable, Column: "webhook_secret", Key: "id"},
-			{Table: sealedTable, Column: "db_role_password", Key: "id"},
+			{Table: sealedTable, Column: webhookColumn, Key: "id"},
 		},
 	}
 }
@@ -88,29 +65,9 @@ func (u Unchecked) Libraries(ctx context.Context, tenant string, ids []string) (
 	return u.s.store.Libraries(ctx, tenant, ids)
 }
 
-// lockAlive is LockSome without deleted apps.
-func (s *Service) lockAlive(ctx context.Context, tenant string, ids []string) ([]App, error) {
-	all, err := s.store.LockSome(ctx, tenant, ids)
-	return alive(all), err
-}
-
-func alive(all []App) []App {
-	some := make([]App, 0, len(all))
-	for _, app := range all {
-		if app.DeletedAt == nil {
-			some = append(some, app)
-		}
-	}
-	return some
-}
-
-// endDrafts removes the drafts that a principal owns: they are not passed on.
-func (s *Service) endDrafts(ctx context.Context, tenant, owner string) error {
-	drafts, err := s.store.OwnedDrafts(ctx, tenant, owner)
-	if err != nil || len(drafts) == 0 {
-		return err
-	}
-	return s.remove(ctx, tenant, transfer.IDs(drafts, func(d App) string { return d.ID }))
+// Exist returns which of some ids are those of apps, drafts and deleted apps.
+func (u Unchecked) Exist(ctx context.Context, tenant string, ids []string) (map[string]bool, error) {
+	return u.s.store.Exist(ctx, tenant, ids)
 }
 
 // The kinds that apps refer to.
@@ -121,33 +78,19 @@ const (
 
 // removeReferences removes the shares of principals who are deleted, and what apps have of tags and datasets that are.
 func (s *Service) removeReferences(ctx context.Context, tenant string, gone ...entity.Key) error {
-	var principals, tags, datasets []string
+	var tags, datasets []string
 	for _, k := range gone {
 		switch k.Kind {
-		case entity.KindUser, entity.KindTeam:
-			principals = append(principals, k.ID)
 		case kindTag:
 			tags = append(tags, k.ID)
 		case kindDataset:
 			datasets = append(datasets, k.ID)
 		}
 	}
-	if err := s.unuse(ctx, tenant, tags, datasets); err != nil || len(principals) == 0 {
+	if err := s.unuse(ctx, tenant, tags, datasets); err != nil {
 		return err
 	}
-	return s.store.InTx(ctx, func(ctx context.Context) error {
-		shared, err := s.store.Shares().SharedWith(ctx, tenant, principals)
-		if err != nil || len(shared) == 0 {
-			return err
-		}
-		if _, err := s.store.LockSome(ctx, tenant, shared); err != nil { // an app is locked before its shares
-			return err
-		}
-		if err := s.store.Shares().RemovePrincipals(ctx, tenant, principals); err != nil {
-			return err
-		}
-		return s.store.SetShared(ctx, tenant, shared)
-	})
+	return s.rules.RemoveShares(ctx, tenant, gone)
 }
 
 // unuse removes tags from all apps and unbinds datasets.
@@ -175,24 +118,4 @@ func (s *Service) unuse(ctx context.Context, tenant string, tags, datasets []str
 		}
 	}
 	return nil
-}
-
-// forget calls the hooks of the registry for apps that are purged.
-func (s *Service) forget(ctx context.Context, tenant string, gone []App) error {
-	if s.o.Registry == nil {
-		return nil
-	}
-	keys := make([]entity.Key, len(gone))
-	for i, app := range gone {
-		keys[i] = entity.Key{Kind: Kind, ID: app.ID}
-	}
-	return s.o.Registry.Deleted(ctx, tenant, keys...)
-}
-
-// lockLibrary returns a function that locks an app for a write to its files by an import, which bundles has checked.
-func (s *Service) lockLibrary(tenant, id string) func(ctx context.Context) error {
-	return func(ctx context.Context) error {
-		_, err := s.store.Lock(ctx, tenant, Lookup{ID: id})
-		return err
-	}
 }

@@ -27,21 +27,6 @@ const (
 	maxTags     = 100
 )
 
-// parseID reads an id or a natural id. Errors: errs.NotFound.
-func parseID(id string) (Lookup, error) {
-	key, owner, slug, ok := fields.Place(id)
-	if !ok {
-		return Lookup{}, notFound() // cannot exist, and the database may refuse the text
-	}
-	return Lookup{ID: key, Owner: owner, Slug: slug}, nil
-}
-
-func notFound() error { return errs.New(errs.NotFound, "App not found.") }
-
-func errDraft(instead string) error {
-	return errs.New(errs.Invalid, "This is the draft of an app: %s.", instead)
-}
-
 func (t Tier) accept() error {
 	if t == Report || t == Full {
 		return nil
@@ -102,7 +87,7 @@ func (a *App) acceptDatasets() error {
 		}
 		id, ok := uuids.Parse(d.DatasetID)
 		if !ok {
-			return errs.New(errs.Invalid, "datasets: datasetId of %s must be a UUID", d.Alias)
+			return errs.New(errs.Invalid, "datasets: datasetId of %s must be the id of a dataset, a UUID", d.Alias)
 		}
 		a.Datasets[i].DatasetID = id
 		if !escapes.StorableWithin(d.Label, fields.MaxName) {
@@ -114,13 +99,20 @@ func (a *App) acceptDatasets() error {
 
 // knownDatasets returns errs.Invalid for a dataset that the tenant does not have.
 func (s *Service) knownDatasets(ctx context.Context, tenant string, all []Dataset) error {
+	if s.o.Registry == nil || len(all) == 0 {
+		return nil
+	}
+	ids := make([]string, len(all))
+	for i, d := range all {
+		ids[i] = d.DatasetID
+	}
+	found, err := s.o.Registry.Refs(ctx, tenant, kindDataset, ids)
+	if err != nil {
+		return err
+	}
 	for _, d := range all {
-		err := s.known(ctx, tenant, kindDataset, d.DatasetID)
-		if errs.CodeOf(err) == errs.NotFound {
-			err = errs.Wrap(errs.Invalid, err, "datasets: there is no dataset %s for %s", d.DatasetID, d.Alias)
-		}
-		if err != nil {
-			return err
+		if ref, ok := found[d.DatasetID]; !ok || ref.ID != d.DatasetID || ref.Draft {
+			return errs.New(errs.Invalid, "datasets: there is no dataset %s for %s", d.DatasetID, d.Alias)
 		}
 	}
 	return nil

@@ -20,11 +20,12 @@ import (
 
 // Viewed is an app as its pages are shown to somebody.
 type Viewed struct {
-	App
-	Manifest manifest.Manifest
-	Entry    string   // path of the page that opens with the app
-	Roles    []string // ids of the roles of the manifest that the viewer has, in the manifest's order
-	Switch   bool     // the viewer may view the app as another role
+	App          // without Description, Defn, Settings and Sealed
+	Manifest     manifest.Manifest
+	Entry        string   // path of the page that opens with the app
+	PassDatasets bool     // the settings pass the app's datasets to its pages
+	Roles        []string // ids of the roles of the manifest that the viewer has, in the manifest's order
+	Switch       bool     // the viewer may view the app as another role
 }
 
 // View returns an app, or a draft, as its pages are shown to the caller, who may run it. With a role, which the caller has or may
@@ -36,11 +37,11 @@ func (s *Service) View(ctx context.Context, id, role string) (Viewed, error) {
 	if err != nil {
 		return Viewed{}, err
 	}
-	app, grant, err := s.run(ctx, a, id)
+	o, err := s.run(ctx, a, id)
 	if err != nil {
 		return Viewed{}, err
 	}
-	v, err := s.viewed(ctx, a, app, grant)
+	v, err := s.viewed(ctx, a, o)
 	if err != nil || role == "" {
 		return v, err
 	}
@@ -62,12 +63,11 @@ func (s *Service) ViewOfVisitor(ctx context.Context, id string, roles []string) 
 	if err != nil {
 		return Viewed{}, err
 	}
-	app, err := s.sharable(ctx, a, id)
+	o, err := s.sharable(ctx, a, id)
 	if err != nil {
 		return Viewed{}, err
 	}
-	m, err := s.manifest(ctx, app)
-	return Viewed{App: app, Manifest: m, Entry: entry(app, m), Roles: ofManifest(m, roles)}, err
+	return s.shown(ctx, o, roles)
 }
 
 // Declared returns what an app that the caller sees declares in its manifest, with the caller's roles. Errors: errs.NotFound;
@@ -77,11 +77,11 @@ func (s *Service) Declared(ctx context.Context, id string) (Viewed, error) {
 	if err != nil {
 		return Viewed{}, err
 	}
-	app, grant, err := s.find(ctx, a, id)
+	app, grant, err := s.rules.Find(ctx, a, id)
 	if err != nil {
 		return Viewed{}, err
 	}
-	return s.viewed(ctx, a, app, grant)
+	return s.viewed(ctx, a, newOpened(app, grant))
 }
 
 // ViewFile returns a file of an app that its pages may load, with its bytes, which the caller closes: to those who may run the app,
@@ -92,52 +92,26 @@ func (s *Service) ViewFile(ctx context.Context, id, path string) (libraries.File
 	if err != nil {
 		return libraries.File{}, nil, err
 	}
-	app, _, err := s.run(ctx, a, id)
+	o, err := s.run(ctx, a, id)
 	if err != nil {
 		return libraries.File{}, nil, err
 	}
 	if private(path) {
 		return libraries.File{}, nil, errs.New(errs.NotFound, "File not found.")
 	}
-	return s.files.OpenCached(ctx, a.Tenant, app.LibraryID, path)
+	return s.files.OpenCached(ctx, a.Tenant, o.app.LibraryID, path)
 }
 
-// opened is an app with the grant of somebody who sees it. Requests share it, so what it points to must not be changed.
+// opened is an app as its pages need it, with the grant of somebody who sees it. Requests share it: neither it nor what it points
+// to may be changed.
 type opened struct {
-	app   App
-	grant shares.Grant
+	app          App // without what may be long: Description, Defn, Settings and Sealed
+	grant        shares.Grant
+	entryPoint   string // of the definition, "" for none
+	passDatasets bool   // of the settings
 }
 
-// run returns an app that an actor may run, also with a token that can only read.
-func (s *Service) run(ctx context.Context, a actor.Actor, id string) (App, shares.Grant, error) {
-	app, grant, err := s.open(ctx, a, id)
-	if err != nil {
-		return App{}, shares.Grant{}, err
-	}
-	a.ReadOnly = false
-	return app, grant, toRun.check(a, app, grant)
-}
-
-// open is find for the requests of pages, which load many files at once: the app and the grant, not what the actor may do with them,
-// may be those of a second ago if another process has changed them since.
-func (s *Service) open(ctx context.Context, a actor.Actor, id string) (App, shares.Grant, error) {
-	viewer := strings.Join(append([]string{id}, shares.Principals(a)...), "\x00")
-	o, err := s.opened.Get(a.Tenant, viewer, func() (o opened, err error) {
-		o.app, o.grant, err = s.find(ctx, a, id)
-		o.app = trimmed(o.app)
-		return o, err
-	})
-	if err != nil {
-		return App{}, shares.Grant{}, err
-	}
-	if !sees(a, o.app, o.grant) {
-		return App{}, shares.Grant{}, notFound()
-	}
-	return o.app, o.grant, nil
-}
-
-// trimmed returns an app with no more than what its pages need: the rest may be long, and each viewer's is kept.
-func trimmed(app App) App {
+func newOpened(app App, grant shares.Grant) *opened {
 	var defn struct {
 		EntryPoint any `json:"entryPoint"`
 	}
@@ -146,13 +120,40 @@ func trimmed(app App) App {
 	}
 	_ = json.Unmarshal(app.Defn, &defn) // both are objects
 	_ = json.Unmarshal(app.Settings, &settings)
-	text, _ := defn.EntryPoint.(string)
-	defn.EntryPoint = text[:min(len(text), 2000)] // no file has a longer path
-	settings.PassDatasets = settings.PassDatasets == true
-	app.Defn, _ = json.Marshal(defn)
-	app.Settings, _ = json.Marshal(settings)
-	app.Sealed, app.Description = "", nil
-	return app
+	app.Description, app.Defn, app.Settings, app.Sealed, app.WebhookSecret = nil, nil, nil, "", ""
+	entryPoint, _ := defn.EntryPoint.(string)
+	return &opened{
+		app: app, grant: grant,
+		entryPoint:   strings.Clone(entryPoint[:min(len(entryPoint), 2000)]), // no file has a longer path
+		passDatasets: settings.PassDatasets == true,
+	}
+}
+
+// run returns an app that an actor may run, also with a token that can only read.
+func (s *Service) run(ctx context.Context, a actor.Actor, id string) (*opened, error) {
+	o, err := s.open(ctx, a, id)
+	if err != nil {
+		return nil, err
+	}
+	a.ReadOnly = false
+	return o, toRun.check(a, o.app, o.grant)
+}
+
+// open is find for the requests of pages, which load many files at once: the app and the grant, not what the actor may do with them,
+// may be those of a second ago if another process has changed them since.
+func (s *Service) open(ctx context.Context, a actor.Actor, id string) (*opened, error) {
+	viewer := id + "\x00" + strings.Join(shares.Principals(a), "\x00")
+	o, err := s.opened.Get(a.Tenant, viewer, func() (*opened, error) {
+		app, grant, err := s.rules.Find(ctx, a, id)
+		return newOpened(app, grant), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !s.rules.Sees(a, o.app, o.grant) {
+		return nil, s.rules.NotFound()
+	}
+	return o, nil
 }
 
 // Loadable reports whether pages of an app may load a file with a path: see ViewFile.
@@ -170,15 +171,17 @@ func private(path string) bool {
 }
 
 // viewed returns an app with its manifest, as an actor has it.
-func (s *Service) viewed(ctx context.Context, a actor.Actor, app App, grant shares.Grant) (Viewed, error) {
-	m, err := s.manifest(ctx, app)
-	if err != nil {
-		return Viewed{}, err
-	}
-	v := Viewed{App: app, Manifest: m, Entry: entry(app, m), Roles: ofManifest(m, grant.Roles)}
+func (s *Service) viewed(ctx context.Context, a actor.Actor, o *opened) (Viewed, error) {
+	v, err := s.shown(ctx, o, o.grant.Roles)
 	a.ReadOnly = false
-	v.Switch = PermissionsOf(a, app, grant).SwitchRoles
-	return v, nil
+	v.Switch = PermissionsOf(a, o.app, o.grant).SwitchRoles
+	return v, err
+}
+
+// shown returns an app with its manifest, as somebody with some roles has it.
+func (s *Service) shown(ctx context.Context, o *opened, roles []string) (Viewed, error) {
+	m, err := s.manifest(ctx, o.app)
+	return Viewed{App: o.app, Manifest: m, Entry: entry(o.entryPoint, m.EntryPoint), PassDatasets: o.passDatasets, Roles: ofManifest(m, roles)}, err
 }
 
 // ofManifest returns the ids of the roles of a manifest that are among some, in the manifest's order.
@@ -191,14 +194,10 @@ func ofManifest(m manifest.Manifest, some []string) (roles []string) {
 	return roles
 }
 
-// entry returns the path of the page that opens with an app.
-func entry(app App, m manifest.Manifest) string {
-	var defn struct {
-		EntryPoint any `json:"entryPoint"`
-	}
-	_ = json.Unmarshal(app.Defn, &defn) // it is an object
-	for _, given := range []any{defn.EntryPoint, m.EntryPoint} {
-		if text, _ := given.(string); text != "" {
+// entry returns the path of the page that opens with an app: the first one that is given, else index.html.
+func entry(given ...string) string {
+	for _, text := range given {
+		if text != "" {
 			return path.Clean(strings.TrimLeft(text, "/"))
 		}
 	}

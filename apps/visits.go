@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/drafts"
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
@@ -61,7 +62,7 @@ func (s *Service) SetFavorite(ctx context.Context, id string, favorite bool) (v 
 		return Shown{}, errs.New(errs.Forbidden, "This token can only read.")
 	}
 	err = s.store.InTx(ctx, func(ctx context.Context) error {
-		app, grant, err := s.find(ctx, a, id)
+		app, grant, err := s.rules.Find(ctx, a, id)
 		if err != nil {
 			return err
 		}
@@ -81,7 +82,7 @@ func (s *Service) Recent(ctx context.Context) ([]Shown, error) {
 		return nil, err
 	}
 	s.flushViews(ctx, a.Tenant)
-	all, err := s.store.Recent(ctx, a.Tenant, a.User, viewer(a), recent)
+	all, err := s.store.Recent(ctx, a.Tenant, a.User, drafts.ViewerOf(a), recent)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +106,7 @@ func (s *Service) Visit(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	app, _, err := s.findHead(ctx, a, id)
+	app, _, err := s.rules.FindHead(ctx, a, id)
 	if err != nil {
 		return err
 	}
@@ -134,10 +135,10 @@ func (s *Service) Stats(ctx context.Context, id string) ([]Day, error) {
 	if err != nil {
 		return nil, err
 	}
-	app, err := s.inside(ctx, a, id)
+	app, err := s.rules.Inside(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	s.flushViews(ctx, a.Tenant)
-	return s.store.Days(ctx, a.Tenant, original(app), s.stamp().AddDate(0, 0, 1-statsDays).Format(dayLayout))
+	return s.store.Days(ctx, a.Tenant, s.rules.Original(app), s.stamp().AddDate(0, 0, 1-statsDays).Format(dayLayout))
 }

@@ -242,3 +242,6 @@ func New(o Options) (*Service, error) {
 
 // stamp returns the time of a write, in the precision that every database can store.
 func (s *Service) stamp() time.Time { return s.now().UTC().Truncate(time.Microsecond) }
+
+// Limits returns the limits of archives in force, and how many bytes an archive has at most.
+func (u Unchecked) Limits() (l Limits, size int64) { return u.s.limits, u.s.size }

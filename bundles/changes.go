@@ -200,7 +200,7 @@ func (l *importer) names(ctx context.Context, kind entity.Kind, ids []string) (m
 	if l.crossTenant {
 		return l.shippedNames(kind, ids), nil
 	}
-	refs, err := find(ctx, l.s.typeOf(kind), l.tenant, ids)
+	refs, err := l.s.typeOf(kind).Refs(ctx, l.tenant, ids)
 	names := make(map[string]string, len(refs))
 	for id, ref := range refs {
 		names[id] = ref.Name
@@ -273,6 +273,7 @@ func (l *importer) put(ctx context.Context, p entity.FileTransferer, k entity.Ke
 func (l *importer) putFile(ctx context.Context, p entity.FileTransferer, k entity.Key, f entity.File, r io.Reader) error {
 	has, ok := l.same[k]
 	if !ok {
+		l.noteUndeployed(p, k, f.Path)
 		return p.PutFile(ctx, l.tenant, k.ID, f, r)
 	}
 	var before []byte
@@ -287,6 +288,7 @@ func (l *importer) putFile(ctx context.Context, p entity.FileTransferer, k entit
 		return err
 	}
 	if !bytes.Equal(before, now.Sum(nil)) {
+		l.noteUndeployed(p, k, f.Path)
 		delete(l.same, k)
 		l.report.Changes[has.change].Action = string(entity.Updated)
 		l.add(k.Kind, unchanged, -1)

@@ -40,7 +40,9 @@ type importer struct {
 	same    map[entity.Key]sameEntity // entities with files that are unchanged so far
 	kept    plan                      // the content of the archive of what is replaced
 	lost    losses
-	dropped int // warnings beyond maxWarnings
+
+	undeployed map[entity.Key]bool // entities with imported files that they do not run yet
+	dropped    int                 // warnings beyond maxWarnings
 }
 
 func (s *Service) importer(tenant string, index survey, o ImportOptions) *importer {
@@ -48,6 +50,7 @@ func (s *Service) importer(tenant string, index survey, o ImportOptions) *import
 		s: s, tenant: tenant, index: index, into: entity.ImportOptions{Rule: o.Rule, Warnings: &entity.Warnings{}, OwnArchive: index.header.Tenant == tenant}, list: o.Changes, dry: o.DryRun,
 		report:  ImportResult{ByKind: map[entity.Kind]Counts{}, Warnings: []string{}},
 		created: map[entity.Key]bool{}, skipped: map[entity.Key]bool{}, same: map[entity.Key]sameEntity{},
+		undeployed: map[entity.Key]bool{},
 	}
 	for kind := range index.header.Counts {
 		l.report.ByKind[kind] = Counts{}
@@ -289,6 +292,24 @@ func (l *importer) file(ctx context.Context, m archive.Member, r io.Reader) erro
 		return nil // and so are its files
 	}
 	return l.put(ctx, l.s.transferers[k.Kind].(entity.FileTransferer), k, *m.File, r)
+}
+
+// noteUndeployed adds a warning, for the caller and in a deploy also for the tenant's superusers, if an entity does not run a file that was
+// written until somebody deploys it. There is one for each entity.
+func (l *importer) noteUndeployed(p entity.FileTransferer, k entity.Key, path string) {
+	d, ok := p.(entity.Deployable)
+	if !ok || l.undeployed[k] {
+		return
+	}
+	sentence := d.Undeployed(k.ID, path)
+	if sentence == "" {
+		return
+	}
+	l.undeployed[k] = true
+	l.warn(sentence)
+	if l.crossTenant {
+		l.tell(sentence)
+	}
 }
 
 func (l *importer) count(c Change) {

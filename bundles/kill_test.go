@@ -28,6 +28,7 @@ import (
 // TestMain is also the other process of TestKilled: it restores the archive that the environment names, stops in the
 // middle of its second file and waits to be killed.
 func TestMain(m *testing.M) {
+	tenantcontent.Child()
 	url := os.Getenv("BUNDLES_TEST_URL")
 	if url == "" {
 		os.Exit(m.Run())

@@ -257,7 +257,7 @@ func (s *Service) resolve(ctx context.Context, tenant string, entries []Entry) e
 			continue // the type is no longer registered
 		}
 		if content := d.Content(); len(content) == 1 {
-			if found[kind], err = find(ctx, content[0], tenant, of); err != nil {
+			if found[kind], err = content[0].Refs(ctx, tenant, of); err != nil {
 				return err
 			}
 		}
@@ -268,28 +268,6 @@ func (s *Service) resolve(ctx context.Context, tenant string, entries []Entry) e
 		}
 	}
 	return nil
-}
-
-// find returns the entities that exist, by id; none of a kind that cannot be looked up.
-func find(ctx context.Context, t entity.Type, tenant string, ids []string) (map[string]entity.Ref, error) {
-	if t.Find != nil {
-		return t.Find(ctx, tenant, ids)
-	}
-	found := map[string]entity.Ref{}
-	if t.Lookup == nil {
-		return found, nil
-	}
-	for _, id := range ids {
-		ref, err := t.Lookup(ctx, tenant, id)
-		if errs.CodeOf(err) == errs.NotFound {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		found[id] = ref
-	}
-	return found, nil
 }
 
 func lookup(ctx context.Context, d Driver, tenant, id string) (entity.Ref, error) {

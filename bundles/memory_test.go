@@ -54,9 +54,7 @@ func (s *shipping) own(tenant, title string) {
 	is.NoErr(err)
 	_, err = s.Colors.Put(ctx, "brand", "#00ff00")
 	is.NoErr(err)
-	ctx, conn := tenantcontent.Conn(ctx, s.db, tenant)
-	_, err = conn.NewInsert().Model(&bundledriver.Recipe{TenantID: tenant, ID: "dough", Title: title}).Exec(ctx)
-	is.NoErr(err)
+	is.NoErr(s.recipes.Insert(ctx, bundledriver.Recipe{TenantID: tenant, ID: "dough", Title: title}))
 }
 
 // delete removes them as their owners do, through no archive.

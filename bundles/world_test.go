@@ -19,6 +19,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/aiinstr"
 	"github.com/tenantcontent/tenantcontent/apps"
+	"github.com/tenantcontent/tenantcontent/assistants"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/bundles/archive"
 	"github.com/tenantcontent/tenantcontent/content"
@@ -45,6 +46,8 @@ func newWorld(t testing.TB, db *bun.DB, change ...func(*tenantcontent.Config)) *
 	cheap := principals.New(principals.Options{Store: bunstore.New(db), Cost: principals.Cost{Memory: 8, Time: 1, Threads: 1}})
 	for tenant, super := range map[string]string{"acme": "admin", "evil": "eve"} {
 		_, err := cheap.Unchecked().AddSuperuser(t.Context(), tenant, super, "open sesame")
+		is.NoErr(err)
+		_, err = w.Tenants.Update(w.as(t, tenant), func(s *tenants.Tenant) error { s.Settings.AI = true; return nil })
 		is.NoErr(err)
 		_, err = cheap.CreateUser(w.as(t, tenant), principals.User{Username: "jo", Enabled: true}, "jo has a secret")
 		is.NoErr(err)
@@ -80,7 +83,18 @@ func (w *world) make(t testing.TB, tenant string, kind entity.Kind, name, data s
 	t.Helper()
 	ctx := actor.With(t.Context(), actor.Actor{Tenant: tenant, User: "jo", Superuser: true, AI: true})
 	named := slug.Of(name, "x")
-	if kind == apps.Kind {
+	switch kind {
+	case assistants.Kind:
+		var needs struct{ DatasetID string }
+		is.New(t).NoErr(json.Unmarshal([]byte(data), &needs))
+		as := assistants.Assistant{Name: name, Slug: &named, Data: json.RawMessage(data)}
+		if needs.DatasetID != "" {
+			as.Datasets = []assistants.Dataset{{DatasetID: needs.DatasetID, Mode: assistants.Full}}
+		}
+		made, err := w.Assistants.Create(ctx, as)
+		is.New(t).NoErr(err)
+		return made.ID
+	case apps.Kind:
 		app, err := w.Apps.Create(ctx, apps.App{Type: apps.Report, Name: name, Slug: &named, Defn: json.RawMessage(data)})
 		is.New(t).NoErr(err)
 		return app.ID
@@ -136,9 +150,6 @@ func (w *world) everything(t testing.TB, tenant string) []string {
 		is.NoErr(err)
 	}
 	jo := actor.With(t.Context(), actor.Actor{Tenant: tenant, User: "jo", AI: true})
-	if _, err := w.Tenants.Update(ctx, func(s *tenants.Tenant) error { s.Settings.AI = true; return nil }); err != nil {
-		t.Fatal(err)
-	}
 	_, err = w.AIInstructions.Create(jo, aiinstr.Instruction{Slug: "tone", Content: "Be kind. ${brief}"})
 	is.NoErr(err)
 	_, err = w.AIInstructions.Create(jo, aiinstr.Instruction{Slug: "brief", Content: "Be brief. ${tone}"})

@@ -45,6 +45,7 @@ type Notification struct {
 	Body      string
 	Entity    entity.Key // zero for none
 	CommentID *string    // it goes with it
+	Path      *string    // where it leads to in the app that is the Entity; nil for none
 	CreatedAt time.Time  // UTC, whole microseconds
 	UpdatedAt time.Time  // UTC, whole microseconds; of its State and of ReadAt
 	ReadAt    *time.Time // UTC, whole microseconds; nil while it is unread
@@ -52,7 +53,7 @@ type Notification struct {
 
 // Version changes with every change of the row.
 func (n Notification) Version() string {
-	return guard.Version(n.ID, n.Type, n.Username, string(n.State), n.Title, n.Body, string(n.Entity.Kind), n.Entity.ID, n.CommentID,
+	return guard.Version(n.ID, n.Type, n.Username, string(n.State), n.Title, n.Body, string(n.Entity.Kind), n.Entity.ID, n.CommentID, n.Path,
 		n.ReadAt, n.CreatedAt, n.UpdatedAt)
 }
 
@@ -137,8 +138,14 @@ func (s *Service) tell(ctx context.Context, c Comment, p people) error {
 	return s.queue.Enqueue(ctx, c.Tenant, all)
 }
 
-// TypeNotice is the Type of a notification that the service itself sends.
-const TypeNotice = "notice"
+// TypeNotice is the Type of a notification that the service itself sends, TypeApp of one that a handler of an app sends.
+const (
+	TypeNotice = "notice"
+	TypeApp    = "app"
+)
+
+// appNotices is how long notifications of apps are kept.
+const appNotices = 90 * 24 * time.Hour
 
 // maxExcerpt is the most characters of an excerpt.
 const maxExcerpt = 200

@@ -132,6 +132,10 @@ type Store interface {
 	// SetRead sets ReadAt, nil for unread, and UpdatedAt of one of a user's notifications, and returns it as it is then. One
 	// that is read, or unread, already stays as it is. It checks the guard in ctx. It fails with errs.NotFound.
 	SetRead(ctx context.Context, tenant, username, id string, read bool, at time.Time) (Notification, error)
+	// DeleteNotices removes the notifications about an entity that are of no comment.
+	DeleteNotices(ctx context.Context, tenant string, of entity.Key) error
+	// SweepNotices removes the delivered notifications of a type that were made before a time, and returns their number.
+	SweepNotices(ctx context.Context, tenant, noticeType string, before time.Time) (int, error)
 	// SetAllRead is like SetRead for all notifications of a user, and returns how many have changed.
 	SetAllRead(ctx context.Context, tenant, username string, read bool, at time.Time) (int, error)
 	// Unread returns how many of a user's notifications are unread.
@@ -201,7 +205,29 @@ func (s *Service) find(ctx context.Context, tenant string, kind entity.Kind, id 
 	if !s.takes(kind) {
 		return entity.Ref{}, errs.New(errs.Invalid, "Unknown entity type for comment")
 	}
+	if err := s.visible(ctx, kind, id); err != nil {
+		return entity.Ref{}, err
+	}
 	return s.entities.Lookup(ctx, tenant, kind, id)
+}
+
+// visible returns an error if the caller does not see an entity.
+func (s *Service) visible(ctx context.Context, kind entity.Kind, id string) error {
+	t, ok := s.entities.Type(kind)
+	if !ok || t.Visible == nil {
+		return nil
+	}
+	return t.Visible(ctx, id)
+}
+
+// gone returns an error for a comment or activity on an entity that the caller does not see: it is as if it were not there.
+func (s *Service) gone(ctx context.Context, of entity.Key, what string) error {
+	err := s.visible(ctx, of.Kind, of.ID)
+	switch errs.CodeOf(err) {
+	case errs.NotFound, errs.Forbidden, errs.Invalid:
+		return errs.New(errs.NotFound, "%s not found.", what)
+	}
+	return err
 }
 
 // takes reports whether entities of a kind can be commented here.
@@ -240,7 +266,7 @@ func show(a actor.Actor, all []Comment, owner string) {
 func (s *Service) owner(ctx context.Context, tenant string, of entity.Key) (string, error) {
 	ref, err := s.find(ctx, tenant, of.Kind, of.ID)
 	switch errs.CodeOf(err) {
-	case errs.NotFound, errs.Invalid:
+	case errs.NotFound, errs.Invalid, errs.Forbidden:
 		return "", nil
 	}
 	return ref.OwnerID, err

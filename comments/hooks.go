@@ -15,6 +15,9 @@ type DependentStore interface {
 	OfUsers(ctx context.Context, tenant string, usernames []string) (notifications, comments int, err error)
 }
 
+// kindApp is the kind of the apps, which notify users.
+const kindApp entity.Kind = "app"
+
 // mayHave reports whether there may be comments on entities of a kind.
 func (s *Service) mayHave(kind entity.Kind) bool { return isParent(kind) || s.takes(kind) }
 
@@ -24,6 +27,11 @@ func (s *Service) deleted(ctx context.Context, tenant string, gone ...entity.Key
 		if key.Kind == entity.KindUser {
 			users = append(users, key.ID)
 			continue
+		}
+		if key.Kind == kindApp {
+			if err := s.store.DeleteNotices(ctx, tenant, key); err != nil {
+				return err
+			}
 		}
 		if !s.mayHave(key.Kind) {
 			continue

@@ -2,6 +2,7 @@ package comments
 
 import (
 	"context"
+	"slices"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -27,6 +28,9 @@ func (s *Service) Get(ctx context.Context, id string) (Comment, error) {
 }
 
 func (s *Service) one(ctx context.Context, a actor.Actor, c Comment) (Comment, error) {
+	if err := s.gone(ctx, c.Entity, "Comment"); err != nil {
+		return Comment{}, err
+	}
 	all := []Comment{c}
 	err := s.see(ctx, a, all)
 	return all[0], err
@@ -45,6 +49,11 @@ func (s *Service) Replies(ctx context.Context, id string, q paging.Query) (pagin
 	page, err := s.store.Replies(ctx, a.Tenant, id, q)
 	if err != nil {
 		return paging.Page[Comment]{}, err
+	}
+	if len(page.Rows) > 0 { // they are on one entity
+		if err := s.gone(ctx, page.Rows[0].Entity, "Comment"); err != nil {
+			return paging.Page[Comment]{}, err
+		}
 	}
 	return page, s.see(ctx, a, page.Rows)
 }
@@ -70,7 +79,7 @@ func (s *Service) List(ctx context.Context, kind entity.Kind, id string, q pagin
 
 // Activities returns a page of the activities on an entity to any session, or of all of the tenant when kind and id
 // are "", newest first. id is an id or a natural id. Errors: errs.Invalid when only one of both is given, and for a sort
-// or cursor that does not fit; errs.NotFound.
+// or cursor that does not fit; errs.NotFound. Those on entities that the caller does not see are left out of the page, and count in its total.
 func (s *Service) Activities(ctx context.Context, kind entity.Kind, id string, q paging.Query) (paging.Page[Activity], error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -85,9 +94,26 @@ func (s *Service) Activities(ctx context.Context, kind entity.Kind, id string, q
 		if err != nil {
 			return paging.Page[Activity]{}, err
 		}
+		if err := s.visible(ctx, kind, ref.ID); err != nil {
+			return paging.Page[Activity]{}, err
+		}
 		of = entity.Key{Kind: ref.Kind, ID: ref.ID}
 	}
-	return s.store.Activities(ctx, a.Tenant, of, q)
+	page, err := s.store.Activities(ctx, a.Tenant, of, q)
+	if err != nil || kind != "" {
+		return page, err
+	}
+	seen := map[entity.Key]error{}
+	page.Rows = slices.DeleteFunc(page.Rows, func(v Activity) bool { // of entities that the caller does not see
+		if _, looked := seen[v.Entity]; !looked {
+			seen[v.Entity] = s.gone(ctx, v.Entity, "Activity")
+		}
+		if failed := seen[v.Entity]; failed != nil && errs.CodeOf(failed) != errs.NotFound {
+			err = failed
+		}
+		return seen[v.Entity] != nil
+	})
+	return page, err
 }
 
 // Activity returns one activity to any session. Errors: errs.NotFound.
@@ -100,7 +126,11 @@ func (s *Service) Activity(ctx context.Context, id string) (Activity, error) {
 	if !ok {
 		return Activity{}, errs.New(errs.NotFound, "Activity not found.")
 	}
-	return s.store.Activity(ctx, a.Tenant, canonical)
+	v, err := s.store.Activity(ctx, a.Tenant, canonical)
+	if err != nil {
+		return Activity{}, err
+	}
+	return v, s.gone(ctx, v.Entity, "Activity")
 }
 
 // Feed returns a page of the activities of others that concern a user, newest first: those on content that the user owned

@@ -15,22 +15,34 @@ func (s *Service) Unchecked() Unchecked { return Unchecked{s} }
 
 // NotifyUsers queues a notification without a comment for some users. It joins the transaction in ctx.
 func (u Unchecked) NotifyUsers(ctx context.Context, tenant string, users []string, title, body string) error {
-	now := u.s.stamp()
+	return u.notify(ctx, tenant, users, Notification{Type: TypeNotice, State: Pending, Title: title, Body: body})
+}
+
+// Deliver adds a notification by an app to those of some users. It joins the transaction in ctx.
+func (u Unchecked) Deliver(ctx context.Context, tenant string, app entity.Key, users []string, title, body string, path *string) error {
+	return u.notify(ctx, tenant, users, Notification{Type: TypeApp, State: Delivered, Title: title, Body: body, Entity: app, Path: path})
+}
+
+func (u Unchecked) notify(ctx context.Context, tenant string, users []string, n Notification) error {
 	all := make([]Notification, len(users))
+	n.Tenant, n.CreatedAt = tenant, u.s.stamp()
+	n.UpdatedAt = n.CreatedAt
 	for i, name := range users {
-		all[i] = Notification{
-			Tenant: tenant, ID: u.s.newID(), Username: name, Type: TypeNotice, State: Pending, Title: title, Body: body, CreatedAt: now, UpdatedAt: now,
-		}
+		n.ID, n.Username = u.s.newID(), name
+		all[i] = n
 	}
 	return u.s.queue.Enqueue(ctx, tenant, all)
 }
 
 // Hooks returns what comments do when their entities or people change. With an entity all comments on it are removed. The comments of deleted
 // users stay, without an author: users who get their names later are not the authors. Renamed users keep their comments and
-// where they are mentioned; messages stay as they were written.
+// where they are mentioned; messages stay as they were written. Notifications of apps are removed with their app, and after 90 days.
 func (u Unchecked) Hooks() entity.Hooks {
 	return entity.Hooks{
 		Renamed: u.s.store.RenameUsers, Deleted: u.s.deleted, Dependents: u.s.dependents, Additions: u.s.additions,
 		Counts: entity.CountRows(70, "comments", u.s.store.Count),
+		Sweep: func(ctx context.Context, tenant string) (int, error) {
+			return u.s.store.SweepNotices(ctx, tenant, TypeApp, u.s.stamp().Add(-appNotices))
+		},
 	}
 }

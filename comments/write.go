@@ -161,6 +161,9 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
+		if err := s.gone(ctx, c.Entity, "Comment"); err != nil {
+			return err
+		}
 		if !c.by(a.User) && !a.Superuser {
 			return errs.New(errs.Forbidden, "Only the author and a superuser may delete this comment.")
 		}

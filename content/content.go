@@ -23,6 +23,9 @@ import (
 // Library is the kind whose entities have files.
 const Library entity.Kind = "library"
 
+// Dataset is the kind of datasets, whose data have the rows that package datasets reads.
+const Dataset entity.Kind = "dataset"
+
 // KindInfo describes a built-in kind.
 type KindInfo struct {
 	Kind      entity.Kind
@@ -37,7 +40,7 @@ type KindInfo struct {
 func Kinds() []KindInfo {
 	return []KindInfo{
 		{Kind: "datasource", Plural: "datasources", Commented: true, Limit: 100},
-		{Kind: "dataset", Plural: "datasets", Commented: true, Limit: 100, DraftsEnd: true},
+		{Kind: Dataset, Plural: "datasets", Commented: true, Limit: 100, DraftsEnd: true},
 		{Kind: "query", Plural: "queries", Commented: true, Limit: 100, DraftsEnd: true},
 		{Kind: "visual", Plural: "visuals", Limit: 100},
 		{Kind: "report", Plural: "reports", Commented: true, Limit: 100, DraftsEnd: true},
@@ -50,7 +53,6 @@ func Kinds() []KindInfo {
 		{Kind: "integration", Plural: "integrations", Limit: 100},
 		{Kind: "file", Plural: "files", Limit: 100},
 		{Kind: Library, Plural: "libraries", Commented: true, Limit: 100},
-		{Kind: "assistant", Plural: "assistants", Commented: true, Limit: 20},
 	}
 }
 
@@ -131,7 +133,9 @@ type Store interface {
 	IDs(ctx context.Context, tenant string, kind entity.Kind) ([]string, error)
 	// Some returns the given entities that exist, drafts too, in any order; of a paging.WithBatch perhaps the first alone.
 	Some(ctx context.Context, tenant string, kind entity.Kind, ids []string) ([]Entity, error)
-	// LockSome is like Some, without Data, and locks the rows.
+	// Heads is like Some, without Data.
+	Heads(ctx context.Context, tenant string, kind entity.Kind, ids []string) ([]Entity, error)
+	// LockSome is like Heads, and locks the rows.
 	LockSome(ctx context.Context, tenant string, kind entity.Kind, ids []string) ([]Entity, error)
 	// Transferable returns the keys that name entities which are neither drafts nor system entities.
 	Transferable(ctx context.Context, tenant string, keys []entity.Key) (map[entity.Key]bool, error)
@@ -260,6 +264,9 @@ func (s *Service) Create(ctx context.Context, e Entity) (Entity, error) {
 	if err := e.accept(); err != nil {
 		return Entity{}, err
 	}
+	if err := e.checkRows(nil); err != nil {
+		return Entity{}, err
+	}
 	e.Tenant, e.ID, e.OwnerID, e.CreatedAt = a.Tenant, s.newID(), a.User, s.stamp()
 	e.UpdatedAt = e.CreatedAt
 	if err := s.store.Insert(ctx, a.Tenant, e); err != nil {
@@ -287,7 +294,10 @@ func (s *Service) Update(ctx context.Context, kind entity.Kind, id string, edit 
 		}
 		e.Tenant, e.Kind, e.ID, e.OwnerID, e.CreatedAt = was.Tenant, was.Kind, was.ID, was.OwnerID, was.CreatedAt
 		e.EditingID, e.System, e.UpdatedAt = was.EditingID, was.System, s.stamp()
-		return e.accept()
+		if err := e.accept(); err != nil {
+			return err
+		}
+		return e.checkRows(was.Data)
 	})
 }
 

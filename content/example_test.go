@@ -5,18 +5,21 @@ import (
 	"fmt"
 
 	"github.com/tenantcontent/tenantcontent/content"
-	"github.com/tenantcontent/tenantcontent/internal/exampletest"
+	"github.com/tenantcontent/tenantcontent/content/bunstore"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
 
+// A host has the Service as App.Content.
 func Example() {
-	app, ctx, remove := exampletest.Open()
+	db, ctx, remove := dbtest.Example()
 	defer remove()
+	s := content.New(content.Options{Store: bunstore.New(db)})
 	slug := "sales"
-	_, err := app.Content.Create(ctx, content.Entity{Kind: "report", Name: "Sales", Slug: &slug, Data: json.RawMessage(`{"rows": 3}`)})
+	_, err := s.Create(ctx, content.Entity{Kind: "report", Name: "Sales", Slug: &slug, Data: json.RawMessage(`{"rows": 3}`)})
 	if err != nil {
 		panic(err)
 	}
-	report, err := app.Content.Get(ctx, "report", "admin:sales")
+	report, err := s.Get(ctx, "report", "admin:sales")
 	fmt.Println(report.Name, report.NaturalID(), string(report.Data), err)
 	// Output:
 	// Sales admin:sales {"rows":3} <nil>

@@ -108,8 +108,8 @@ func TestTypes(t *testing.T) {
 			commented = append(commented, string(k.Kind))
 		}
 	}
-	is.Equal(len(s.Unchecked().Types()), 14)
-	is.Equal(commented, []string{"datasource", "dataset", "query", "template", "job", "library", "assistant"})
+	is.Equal(len(s.Unchecked().Types()), 13)
+	is.Equal(commented, []string{"datasource", "dataset", "query", "template", "job", "library"})
 }
 
 func TestLookup(t *testing.T) {

@@ -37,7 +37,7 @@ func (s *Service) entityType(k KindInfo) entity.Type {
 		},
 		Find: func(ctx context.Context, tenant string, ids []string) (map[string]entity.Ref, error) {
 			return transfer.Find(ctx, tenant, ids, func(ctx context.Context, tenant string, ids []string) ([]Entity, error) {
-				return s.store.LockSome(ctx, tenant, k.Kind, ids)
+				return s.store.Heads(ctx, tenant, k.Kind, ids)
 			}, Entity.Ref)
 		},
 		Owned: func(ctx context.Context, tenant, owner string) (int, error) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tenantcontent/tenantcontent/datasets"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/fields"
@@ -48,6 +49,15 @@ func (e *Entity) accept() error {
 	var err error
 	e.Data, err = object(e.Data)
 	return err
+}
+
+// checkRows checks the fields and rows in the data of a dataset, unless the data are still those that it was stored with: what was imported, or
+// stored before there were rows, may be anything.
+func (e *Entity) checkRows(was json.RawMessage) error {
+	if e.Kind != Dataset || bytes.Equal(e.Data, was) {
+		return nil
+	}
+	return datasets.Check(e.Data)
 }
 
 // acceptRow is accept for a row, whose data was found to be valid JSON when the row was read. What its secrets take does not

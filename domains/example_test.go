@@ -5,17 +5,28 @@ import (
 	"fmt"
 
 	"github.com/tenantcontent/tenantcontent/domains"
-	"github.com/tenantcontent/tenantcontent/internal/exampletest"
+	"github.com/tenantcontent/tenantcontent/domains/bunstore"
+	"github.com/tenantcontent/tenantcontent/domains/ldap"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/keyring"
 )
 
-// A domain without a configuration says what it lacks, and secrets are never returned.
+// A domain without a configuration says what it lacks, and secrets are never returned. A host has the Service as App.Domains.
 func Example() {
-	app, ctx, remove := exampletest.Open()
+	db, ctx, remove := dbtest.Example()
 	defer remove()
+	keys, err := keyring.Parse(keyring.Generate())
+	if err != nil {
+		panic(err)
+	}
+	s, err := domains.New(domains.Options{Store: bunstore.New(db), Tenants: settings{}, Keys: keys, Drivers: []domains.Driver{ldap.LDAP{}}})
+	if err != nil {
+		panic(err)
+	}
 	name := "Staff"
-	d, err := app.Domains.Create(ctx, domains.Domain{Name: &name, Type: "LDAP"})
+	d, err := s.Create(ctx, domains.Domain{Name: &name, Type: "LDAP"})
 	fmt.Println(d.ID, d.Unready != "", err)
-	d, err = app.Domains.Update(ctx, d.ID, func(d *domains.Domain) error {
+	d, err = s.Update(ctx, d.ID, func(d *domains.Domain) error {
 		d.Config = json.RawMessage(`{"url": "ldaps://ldap.example.org", "baseDN": "dc=example,dc=org", "bindDN": "cn=reader,dc=example,dc=org", "bindPassword": "s3cret"}`)
 		return nil
 	})

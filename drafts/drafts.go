@@ -1,4 +1,5 @@
-// Package drafts defines the edit lock of a draft: who edits it, and until when others may not.
+// Package drafts has the rules of entities that are edited in drafts, shared and have files, such as apps and assistants: the edit lock of a
+// draft, who edits it and until when others may not, the life of a draft, shares, files, secrets and imports.
 //
 // Nouns whose entities are edited in drafts import it, and httpapi does.
 package drafts

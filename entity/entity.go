@@ -42,17 +42,30 @@ type Key struct {
 	ID   string
 }
 
+// IDs returns the ids of the keys of one kind.
+func IDs(keys []Key, kind Kind) (ids []string) {
+	for _, k := range keys {
+		if k.Kind == kind {
+			ids = append(ids, k.ID)
+		}
+	}
+	return ids
+}
+
 // Type has the operations of one kind. A nil field means that the kind does not support the operation.
 type Type struct {
 	Kind Kind
 	// Lookup finds an entity by its id or its natural id ("owner:slug"). Errors: errs.NotFound.
 	Lookup func(ctx context.Context, tenant, id string) (Ref, error)
-	// Find finds many entities by their ids at once, and returns those that exist by id. nil: they are looked up one by one.
+	// Find finds many entities by their ids at once, and returns those that exist by id; see Refs. nil: they are looked up one by one.
 	Find func(ctx context.Context, tenant string, ids []string) (map[string]Ref, error)
 	// Commented reports whether entities of the kind can be commented: with comments.Service, and at
 	// /api/{Plural}/{id}/comments, where id is any that Lookup accepts. It needs Lookup. A comment has the id of its entity in
 	// the member {Kind}Id. Whoever deletes an entity of the kind passes it to Registry.Deleted, which removes its comments.
 	Commented bool
+	// Visible returns errs.NotFound, or why else, if the caller in ctx does not see an entity, whose id is any that Lookup accepts: then
+	// its comments are hidden, too. nil: every session sees all of them.
+	Visible func(ctx context.Context, id string) error
 	// Plural is the kind in the paths of its routes; default: the kind with an s.
 	Plural string
 	// Owned counts what a principal owns.
@@ -152,6 +165,34 @@ func (r *Registry) Lookup(ctx context.Context, tenant string, kind Kind, id stri
 		return Ref{}, errs.New(errs.NotFound, "There is no %s that could be looked up.", kind)
 	}
 	return t.Lookup(ctx, tenant, id)
+}
+
+// Refs returns the given entities of a kind that exist, by id; none of a kind that cannot be looked up.
+func (r *Registry) Refs(ctx context.Context, tenant string, kind Kind, ids []string) (map[string]Ref, error) {
+	t, _ := r.Type(kind)
+	return t.Refs(ctx, tenant, ids)
+}
+
+// Refs returns the given entities that exist, by id; none of a kind that cannot be looked up.
+func (t Type) Refs(ctx context.Context, tenant string, ids []string) (map[string]Ref, error) {
+	if t.Find != nil {
+		return t.Find(ctx, tenant, ids)
+	}
+	found := map[string]Ref{}
+	if t.Lookup == nil {
+		return found, nil
+	}
+	for _, id := range ids {
+		ref, err := t.Lookup(ctx, tenant, id)
+		if errs.CodeOf(err) == errs.NotFound {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		found[id] = ref
+	}
+	return found, nil
 }
 
 // Owned counts, per kind, what a principal owns. Kinds of which it owns nothing are left out.

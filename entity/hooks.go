@@ -10,7 +10,7 @@ import (
 )
 
 // Hooks is what one package, or a host, does with its rows when what they belong to changes. A nil field does nothing. All but
-// Sweep join the transaction in ctx, keep to the tenant they are given, and need no actor.
+// Removed and Sweep join the transaction in ctx, keep to the tenant they are given, and need no actor.
 type Hooks struct {
 	// Renamed replaces the names of users. names maps old ones to new ones; no new one is an old one, nor that of another user.
 	// The rows of users, and what their kinds' Rename does, have been changed before.
@@ -29,6 +29,9 @@ type Hooks struct {
 	// TenantDeleted removes what a tenant has of another one that is deleted. It is called for each other tenant, in the transaction
 	// that deletes that one, while the row of tenant is locked if it named the other as a source of deploys.
 	TenantDeleted func(ctx context.Context, tenant, deleted string) error
+	// Removed removes what a tenant had outside of the database. It is called when the tenant has been deleted, in no transaction; when
+	// it fails, what is left stays.
+	Removed func(ctx context.Context, tenant string) error
 	// Sealed are the columns that hold secrets under the key of the program. A change of the key seals their values again.
 	Sealed []SealedColumn
 	// Sweep removes what has expired, and returns the number of rows. It is background work.
@@ -163,6 +166,17 @@ func (r *Registry) TenantDeleted(ctx context.Context, tenant, deleted string) er
 		}
 	}
 	return nil
+}
+
+// Removed calls Hooks.Removed of all. The failure of one of the hooks does not keep the others from it.
+func (r *Registry) Removed(ctx context.Context, tenant string) error {
+	var failed []error
+	for _, h := range r.hooks {
+		if h.Removed != nil {
+			failed = append(failed, h.Removed(ctx, tenant))
+		}
+	}
+	return errors.Join(failed...)
 }
 
 // Sealed returns the columns of all Hooks.Sealed, in the order of registration.

@@ -32,6 +32,7 @@ func noted(name string, did *[]string, err error) entity.Hooks {
 			return []entity.TenantCount{{Of: name, N: 1, Rank: len(name)}}, note(tenant)
 		},
 		TenantDeleted: func(_ context.Context, tenant, deleted string) error { return note(tenant, deleted) },
+		Removed:       func(_ context.Context, tenant string) error { return note(tenant) },
 		Sealed:        []entity.SealedColumn{{Table: name, Column: "secret", Key: "id"}},
 		Sweep:         func(_ context.Context, tenant string) (int, error) { return 1, note(tenant) },
 	}
@@ -75,10 +76,12 @@ func TestHooks(t *testing.T) {
 	is.Equal(took(), []string{"recipe acme", "files acme"})
 	is.NoErr(r.TenantDeleted(ctx, "acme", "evil"))
 	is.Equal(took(), []string{"recipe acmeevil", "files acmeevil"})
+	is.NoErr(r.Removed(ctx, "acme"))
+	is.Equal(took(), []string{"recipe acme", "files acme"})
 	is.Equal(r.Sealed(), []entity.SealedColumn{{Table: "recipe", Column: "secret", Key: "id"}, {Table: "files", Column: "secret", Key: "id"}})
 }
 
-// TestHooksStopAtAnError, except for Sweep, in which one failure is not the others'.
+// TestHooksStopAtAnError, except for Sweep and Removed, in which one failure is not the others'.
 func TestHooksStopAtAnError(t *testing.T) {
 	is, ctx, failed := is.New(t), t.Context(), errors.New("no")
 	var did []string
@@ -96,6 +99,8 @@ func TestHooksStopAtAnError(t *testing.T) {
 	is.Equal(len(did), 6)
 	is.True(errors.Is(r.Sweep(ctx, "acme"), failed))
 	is.Equal(did[6:], []string{"bad acme", "good acme"})
+	is.True(errors.Is(r.Removed(ctx, "acme"), failed))
+	is.Equal(did[8:], []string{"bad acme", "good acme"})
 }
 
 func TestCounts(t *testing.T) {

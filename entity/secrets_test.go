@@ -182,8 +182,8 @@ func TestLongTitles(t *testing.T) {
 	is.Equal(lost, 4000) // of another title
 }
 
-// TestDeepSecrets: neither depth nor number makes it slow, as their product would be, which is minutes here.
-func TestDeepSecrets(t *testing.T) {
+// TestDeepSecretsSize: neither depth nor number makes it slow, as their product would be, which is minutes here.
+func TestDeepSecretsSize(t *testing.T) {
 	is := is.New(t)
 	nested := func(open, close string) string {
 		return strings.Repeat(open, 4900) + `{"pwd":"` + strings.Repeat("x", 4<<20) + `"}` + strings.Repeat(close, 4900)

@@ -101,3 +101,12 @@ type FileTransferer interface {
 	// KeepFiles removes the files of an entity whose paths are not among these.
 	KeepFiles(ctx context.Context, tenant, id string, paths []string) error
 }
+
+// Deployable is a FileTransferer of entities that run some of their files, but only after somebody has deployed them in the tenant: an
+// import starts nothing.
+type Deployable interface {
+	FileTransferer
+	// Undeployed returns a sentence for people about an entity of which an import has written a file that it does not run before it is
+	// deployed, "" for any other file.
+	Undeployed(id, path string) string
+}

@@ -19,19 +19,20 @@ func (c Code) Error() string { return string(c) }
 
 // The codes, with the HTTP status that httpapi gives them.
 const (
-	Internal        Code = "internal"        // 500: a fault of ours; the message is never shown
-	Invalid         Code = "invalid"         // 400: the caller's input is wrong, and the message says where
-	Unauthenticated Code = "unauthenticated" // 401: no or bad credentials
-	Forbidden       Code = "forbidden"       // 403: a right is missing on something the caller can see
-	NotFound        Code = "not_found"       // 404: not there, of another tenant, or not visible to the caller
-	Conflict        Code = "conflict"        // 409: a taken name, slug or lock
-	Stale           Code = "stale"           // 412: the resource is not as the headers of the request demand
-	TooLarge        Code = "too_large"       // 413: more bytes than allowed
-	Unsupported     Code = "unsupported"     // 415: a content type that the route does not read
-	Unprocessable   Code = "unprocessable"   // 422: colors-list, whatever its failure is
-	Upstream        Code = "upstream"        // 502: a server that this one asks, such as a directory, is away or refuses
-	Busy            Code = "busy"            // 429: too much at once from this caller; try again later
-	Unavailable     Code = "unavailable"     // 503: the database is away or too slow; try again
+	Internal         Code = "internal"           // 500: a fault of ours; the message is never shown
+	Invalid          Code = "invalid"            // 400: the caller's input is wrong, and the message says where
+	Unauthenticated  Code = "unauthenticated"    // 401: no or bad credentials
+	Forbidden        Code = "forbidden"          // 403: a right is missing on something the caller can see
+	NotFound         Code = "not_found"          // 404: not there, of another tenant, or not visible to the caller
+	MethodNotAllowed Code = "method_not_allowed" // 405: the path has no such method
+	Conflict         Code = "conflict"           // 409: a taken name, slug or lock
+	Stale            Code = "stale"              // 412: the resource is not as the headers of the request demand
+	TooLarge         Code = "too_large"          // 413: more bytes than allowed
+	Unsupported      Code = "unsupported"        // 415: a content type that the route does not read
+	Unprocessable    Code = "unprocessable"      // 422: colors-list, whatever its failure is
+	Upstream         Code = "upstream"           // 502: a server that this one asks, such as a directory, is away or refuses
+	Busy             Code = "busy"               // 429: too much at once from this caller; try again later
+	Unavailable      Code = "unavailable"        // 503: the database is away or too slow; try again
 )
 
 // Error is an error with a code, a sentence that may be shown to anybody, and a cause that may not.

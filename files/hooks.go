@@ -22,13 +22,7 @@ func (s *Service) Hooks() entity.Hooks {
 
 // deleted removes the files of deleted users.
 func (s *Service) deleted(ctx context.Context, tenant string, gone ...entity.Key) error {
-	var users []string
-	for _, key := range gone {
-		if key.Kind == entity.KindUser {
-			users = append(users, key.ID)
-		}
-	}
-	for some := range slices.Chunk(users, userBatch) {
+	for some := range slices.Chunk(entity.IDs(gone, entity.KindUser), userBatch) {
 		if err := s.deleteOf(ctx, tenant, some); err != nil {
 			return err
 		}

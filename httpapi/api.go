@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -15,45 +16,62 @@ import (
 	"github.com/julienschmidt/httprouter"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/aiinstr"
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/apps/view"
+	"github.com/tenantcontent/tenantcontent/assistants"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/colors"
 	"github.com/tenantcontent/tenantcontent/comments"
 	"github.com/tenantcontent/tenantcontent/content"
+	"github.com/tenantcontent/tenantcontent/datasets"
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/downloads"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/handlers"
 	"github.com/tenantcontent/tenantcontent/inputs"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/internal/limiter"
+	"github.com/tenantcontent/tenantcontent/messages"
+	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/sessions"
 	"github.com/tenantcontent/tenantcontent/tenants"
 	"github.com/tenantcontent/tenantcontent/uploads"
+	"github.com/tenantcontent/tenantcontent/webhooks"
+	"github.com/tenantcontent/tenantcontent/workspaces"
 )
 
 // Services are what the routes call.
 type Services struct {
 	AIInstructions *aiinstr.Service
 	Apps           *apps.Service
+	Assistants     *assistants.Service
 	Content        *content.Service
+	Datasets       *datasets.Service
 	Bundles        *bundles.Service
 	Colors         *colors.Service
 	Comments       *comments.Service
 	Domains        *domains.Service
 	Downloads      *downloads.Service
 	Inputs         *inputs.Service
+	Messages       *messages.Service
 	Principals     *principals.Service
 	Sessions       *sessions.Service
 	Tenants        *tenants.Service
 	Uploads        *uploads.Service
+	Webhooks       *webhooks.Service
 }
 
-// Config configures a Handler. Services, InTx and Ready are required.
+// Config configures a Handler. Services, Handlers, Workspaces, InTx and Ready are required.
 type Config struct {
 	Services
+	// Handlers runs the handlers of apps, which httpapi checks the callers of.
+	Handlers *handlers.Service
+	// Workspaces are the SQL databases of apps, for their handlers.
+	Workspaces *workspaces.Service
 	// HostKinds are the ready kinds of content that the host keeps itself: they have no plain routes here.
 	HostKinds []entity.Kind
 	// HostParents are the host's own kinds that can be commented: they have routes for that here.
@@ -74,6 +92,8 @@ type Config struct {
 	BaseURL string
 	// MaxBody bounds a JSON body in bytes; default 1 MiB.
 	MaxBody int64
+	// MaxHandlerBody bounds the body of a request to a handler of an app in bytes; default 10 MiB.
+	MaxHandlerBody int64
 	// Log receives one line for each request (debug) and every failure; default slog.Default.
 	Log *slog.Logger
 	// Authenticate returns the caller of a request; default: that of the session cookie or bearer token. It returns
@@ -93,6 +113,10 @@ type Config struct {
 	LastIdle time.Duration
 	// Memory bounds what large answers, and large bodies, hold at once.
 	Memory Memory
+	// AI runs language models for chats and suggestions; default ai.None.
+	AI ai.Provider
+	// Heartbeat is how often a stream of events sends something while nothing happens; default 15 seconds.
+	Heartbeat time.Duration
 	// AppOrigin is where each app has an origin of its own, such as https://{app}.apps.example.com; default: none has.
 	AppOrigin string
 	// ViewKey signs the view tokens of apps, at least 32 bytes that are for nothing else. All programs that serve one database must
@@ -116,7 +140,7 @@ type api struct {
 	router       *router
 	byName       map[string]*Route
 	plurals      map[entity.Kind]string // see pluralsOf
-	policies     policies
+	viewHeaders  viewHeaders
 	origin       string      // of BaseURL
 	origins      *appOrigins // nil for none
 	crossOrigin  *http.CrossOriginProtection
@@ -130,6 +154,7 @@ type api struct {
 	viewTokens   *view.Tokens
 	answers      *limiter.Limiter // bytes of large answers, by tenant and user
 	bodies       *limiter.Limiter // the same of large bodies that have been received
+	modelCalls   *limiter.Limiter // requests that a language model works on, by tenant and user
 	spooled      *limiter.Limiter // the same of those that are being received, in temporary files
 }
 
@@ -150,11 +175,20 @@ func New(c Config) (Handler, error) {
 	if c.MaxBody == 0 {
 		c.MaxBody = 1 << 20
 	}
+	if c.MaxHandlerBody == 0 {
+		c.MaxHandlerBody = 10 << 20
+	}
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.AI == nil {
+		c.AI = ai.None{}
+	}
+	if c.Heartbeat == 0 {
+		c.Heartbeat = defaultHeartbeat
 	}
 	origin, mount, err := parseBaseURL(c.BaseURL)
 	if err != nil {
@@ -186,7 +220,7 @@ func New(c Config) (Handler, error) {
 		Config:     c, crossOrigin: http.NewCrossOriginProtection(), secureCookie: strings.HasPrefix(origin, "https:"), mount: mount,
 		logins:  c.Authenticate == nil || c.KeepLogins,
 		proxies: proxies,
-		writing: limiter.New(limiter.Options{PerKey: maxWriting, Timeout: maxWait}),
+		writing: limiter.New(limiter.Options{PerKey: maxWriting, Timeout: maxWait}), modelCalls: newModelCalls(modelCallWait),
 		answers: c.Memory.answers(), bodies: c.Memory.limiter(c.Memory.All / 3), spooled: c.Memory.disk().limiter(0), transfers: transfers{idle: c.Idle, drained: c.LastIdle},
 	}
 	a.transfers.stopping, a.transfers.stop = context.WithCancel(context.Background())
@@ -214,7 +248,11 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	out := a.newResponse(w)
 	out.id = requestID(r)
 	out.sender = newSender(out, r)
-	r = r.WithContext(actor.WithOrigin(r.Context(), actor.Origin{Address: a.proxies.client(r), Request: out.id}))
+	ctx := actor.WithOrigin(r.Context(), actor.Origin{Address: a.proxies.client(r), Request: out.id})
+	if isRead(r.Method) {
+		ctx = a.readLimits(ctx, out)
+	}
+	r = r.WithContext(ctx)
 	out.Header().Set("X-Request-Id", out.id)
 	defer out.end()
 	defer a.finish(out, r)
@@ -223,9 +261,14 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// readLimits returns a context that bounds what is read for an answer.
+func (a *api) readLimits(ctx context.Context, out *response) context.Context {
+	return paging.WithLimits(ctx, paging.Limits{MaxBytes: a.Memory.Page, Hold: out.memory.hold})
+}
+
 func (a *api) newResponse(w http.ResponseWriter) *response {
 	return &response{
-		ResponseWriter: w, control: http.NewResponseController(w), transfers: &a.transfers,
+		ResponseWriter: w, control: *http.NewResponseController(w), transfers: &a.transfers,
 		memory: memory{limiter: a.answers, most: a.Memory.User},
 	}
 }
@@ -239,9 +282,11 @@ func (a *api) serve(w *response, r *http.Request) error {
 		return a.serveApp(w, r, label, ofLabel)
 	}
 	r = unmounted(r, a.mount)
-	app, below := belowViewToken(r)
+	path := r.URL.EscapedPath()
+	at := viewAddressOf(path)
+	below := at.files && at.token != ""
 	if below {
-		a.setViewHeaders(w.Header(), r, httprouter.Params{{Key: "id", Value: app}})
+		a.setViewHeaders(w.Header(), r, &at)
 		if r.Method == http.MethodOptions {
 			return preflight().write(w, r)
 		}
@@ -252,23 +297,31 @@ func (a *api) serve(w *response, r *http.Request) error {
 	if err := oneAuthorization(r); err != nil {
 		return err
 	}
-	route, params, err := a.router.find(r)
+	if call, ok := at.server(originOf(r.Context()) != nil); ok && at.files { // the routes are those of view/api
+		path = "/api/apps/" + url.PathEscape(at.app) + "/view/api/_server"
+		if call != "" {
+			path += "/" + call
+		}
+	}
+	route, params, err := a.router.find(r.Method, path)
 	if err != nil {
 		return err
 	}
 	if route.View && !below {
-		a.setViewHeaders(w.Header(), r, params)
+		at.app = params.ByName("id") // also of its share page, which is not below its view
+		a.setViewHeaders(w.Header(), r, &at)
 	}
 	if a.Hidden != nil && strings.HasPrefix(route.Pattern, "/api") {
 		if err := a.Hidden(); err != nil {
 			return err
 		}
 	}
-	if err := a.crossOrigin.Check(r); err != nil && !route.Foreign && (route.Public || !hasBearer(r)) {
+	trusted := below || originOf(r.Context()) != nil // the token is the credential; serveApp has checked
+	if err := a.crossOrigin.Check(r); err != nil && !trusted && !route.Foreign && (route.Public || !hasBearer(r)) {
 		return errs.Wrap(errs.Forbidden, err, "This request came from a page of another origin.")
 	}
 	req := &request{
-		Request: r, sender: w.sender, params: params, maxBody: a.MaxBody, bodies: memory{limiter: a.bodies, most: a.Memory.User}, spooled: memory{limiter: a.spooled, most: a.Memory.disk().User},
+		Request: r, ctx: r.Context(), sender: w.sender, params: params, view: at, maxBody: a.MaxBody, bodies: memory{limiter: a.bodies, most: a.Memory.User}, spooled: memory{limiter: a.spooled, most: a.Memory.disk().User},
 	}
 	if !route.Public {
 		if err := a.authorize(req, route); err != nil {
@@ -337,7 +390,7 @@ func (a *api) authorize(r *request, route *Route) error {
 		return errs.New(errs.Forbidden, "This token can only read.")
 	}
 	r.who = who
-	r.Request = r.WithContext(actor.With(r.Context(), who))
+	r.ctx = actor.With(r.ctx, who)
 	if err := who.Require(route.Permission); err != nil || route.guard == nil {
 		return err
 	}
@@ -358,7 +411,8 @@ func (a *api) writeSlot(r *request) (leave func(), err error) {
 
 // call runs the handler, in one transaction if the route is transactional. The reply is written after the commit, so that a
 // 2xx means that the change is stored.
-func (a *api) call(route *Route, r *request) (answer reply, err error) {
+func (a *api) call(route *Route, r *request) (reply, error) {
+	var err error
 	if route.Options != nil {
 		err = r.readOptions(route)
 	} else {
@@ -374,6 +428,11 @@ func (a *api) call(route *Route, r *request) (answer reply, err error) {
 	if !route.Tx || route.OwnTx && g == nil {
 		return handleGuarded(r.Context(), route, r, g)
 	}
+	return a.callInTx(route, r, g)
+}
+
+// callInTx reads the body, waits for a slot for writes and runs the handler in one transaction.
+func (a *api) callInTx(route *Route, r *request, g *guard.Guard) (answer reply, err error) {
 	if err := r.readAhead(); err != nil {
 		return reply{}, err
 	}
@@ -383,12 +442,12 @@ func (a *api) call(route *Route, r *request) (answer reply, err error) {
 	}
 	defer leave()
 	r.hasWriteSlot = true
-	plain := r.Request
-	err = a.InTx(plain.Context(), func(ctx context.Context) error {
-		r.Request = plain.WithContext(ctx)
+	plain := r.ctx
+	err = a.InTx(plain, func(ctx context.Context) error {
+		r.ctx = ctx
 		answer, err = handleGuarded(ctx, route, r, g)
 		return err
 	})
-	r.Request = plain
+	r.ctx = plain
 	return answer, err
 }

@@ -140,8 +140,8 @@ func (a *api) serveApp(w *response, r *http.Request, label, app string) error {
 		return errs.New(errs.Forbidden, "This request came from a page of another origin.")
 	case r.Header.Get("Service-Worker") != "": // it would see the codes
 		return errs.New(errs.Forbidden, "An app cannot have a service worker.")
-	case !isRead(r.Method):
-		return notAllowed{methods: "GET, HEAD"}
+	case !isRead(r.Method) && !fromOwnOrigin(r, origin):
+		return errs.New(errs.Forbidden, "This request came from a page of another origin.")
 	case r.URL.Path == openPath:
 		return a.openApp(w, r, label, app)
 	}
@@ -174,7 +174,7 @@ func (a *api) viewerAt(r *http.Request, label string) (view.Claims, error) {
 	for _, c := range r.CookiesNamed(a.originCookie("view")) { // an app can add others
 		claims, refused := a.viewTokens.Check(c.Value, a.Now())
 		if refused == nil && appLabel(claims.Tenant, claims.App) == label {
-			if _, err = a.viewerOf(&request{Request: r}, claims); err == nil {
+			if _, err = a.viewerOf(&request{Request: r, ctx: r.Context()}, claims); err == nil {
 				return claims, nil
 			}
 		}
@@ -286,13 +286,24 @@ func pathOf(text string) string {
 	return u.RequestURI()
 }
 
-// viewerAtOrigin returns the viewer of an app at its own origin, who can only read.
+// fromOwnOrigin reports whether a request that may change something comes from a page of an app's own origin, or from no page.
+func fromOwnOrigin(r *http.Request, origin string) bool {
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" {
+		return site == "same-origin"
+	}
+	from := r.Header.Get("Origin")
+	return from == "" || from == origin
+}
+
+// viewerAtOrigin returns the viewer of an app at its own origin, who can only read, but for routes of the app's server.
 func (a *api) viewerAtOrigin(r *request, o *atOrigin) (actor.Actor, error) {
 	who, err := a.viewerOf(r, o.claims)
 	if err != nil {
 		return actor.Actor{}, err
 	}
 	r.claims = o.claims
-	who.ReadOnly = true
+	if _, server := r.serverPath(); !server {
+		who.ReadOnly = true
+	}
 	return who, nil
 }

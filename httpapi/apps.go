@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,8 +14,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/internal/uuids"
-	"github.com/tenantcontent/tenantcontent/libraries"
-	"github.com/tenantcontent/tenantcontent/shares"
 )
 
 // appRoutes are the routes of apps, unless the host keeps them itself.
@@ -26,6 +23,7 @@ func (a *api) appRoutes() []Route {
 		return nil
 	}
 	const one = "/api/apps/:id"
+	n := drafted{a, "apps", string(apps.Kind), "contents", a.Apps}
 	return []Route{
 		{Method: get, Pattern: "/api/apps", Name: "listApps", Query: searched, Summary: "The apps that the caller sees", handle: a.listApps},
 		{Method: post, Pattern: "/api/apps", Name: "createApp", Tx: true, Summary: "Add an app", handle: a.createApp},
@@ -36,25 +34,25 @@ func (a *api) appRoutes() []Route {
 		{Method: del, Pattern: one, Name: "deleteApp", Row: "app", Tx: true, Options: noOptions{}, Summary: "Delete an app, so that it can be restored", handle: a.deleteApp},
 		{Method: post, Pattern: one + "/_restore", Name: "restoreApp", Tx: true, Options: noOptions{}, Summary: "Restore a deleted app", handle: a.restoreApp},
 		{Method: post, Pattern: one + "/_purge", Name: "purgeApp", Tx: true, Options: noOptions{}, Summary: "Remove a deleted app for good", handle: a.purgeApp},
-		{Method: post, Pattern: one + "/_copy", Name: "copyApp", Heavy: brief, Tx: true, Options: copyAppInput{}, Summary: "Copy an app", handle: a.copyApp},
+		{Method: post, Pattern: one + "/_copy", Name: "copyApp", Heavy: brief, Tx: true, OwnTx: true, Options: copyAppInput{}, Summary: "Copy an app", handle: a.copyApp},
 		{Method: put, Pattern: one + "/owner", Name: "putAppOwner", Row: "app", Tx: true, Summary: "Pass an app on to another owner", handle: a.putAppOwner},
 
 		{Method: post, Pattern: one + "/_edit", Name: "editApp", Heavy: brief, Tx: true, Options: forceInput{}, Summary: "Begin a draft of an app, or go on with it", handle: a.editApp},
 		{Method: get, Pattern: one + "/draft", Name: "getAppDraft", Summary: "The draft of an app", handle: a.getAppDraft},
-		{Method: del, Pattern: one + "/draft", Name: "deleteAppDraft", Row: "app", Tx: true, Options: noOptions{}, Summary: "Discard the draft of an app", handle: a.deleteAppDraft},
-		{Method: get, Pattern: one + "/draft/diff", Name: "getAppDraftDiff", Heavy: brief, Summary: "What the draft of an app changes", handle: a.getAppDraftDiff},
-		{Method: post, Pattern: one + "/draft/_commit", Name: "commitAppDraft", Heavy: brief, Tx: true, Options: forceInput{}, Summary: "Publish the draft of an app", handle: a.commitAppDraft},
+		{Method: del, Pattern: one + "/draft", Name: "deleteAppDraft", Row: "app", Tx: true, Options: noOptions{}, Summary: "Discard the draft of an app", handle: n.deleteDraft},
+		{Method: get, Pattern: one + "/draft/diff", Name: "getAppDraftDiff", Heavy: brief, Summary: "What the draft of an app changes", handle: n.getDiff},
+		{Method: post, Pattern: one + "/draft/_commit", Name: "commitAppDraft", Heavy: brief, Tx: true, OwnTx: true, Options: forceInput{}, Summary: "Publish the draft of an app", handle: a.commitAppDraft},
 
-		{Method: get, Pattern: one + "/contents", Name: "listAppFiles", Query: paged, Summary: "The files of an app", handle: a.listAppFiles},
+		{Method: get, Pattern: one + "/contents", Name: "listAppFiles", Query: paged, Summary: "The files of an app", handle: n.listFiles},
 		{Method: post, Pattern: one + "/_compare", Name: "compareApp", Heavy: brief, Options: compareInput{}, Summary: "How the files of an app differ from others", handle: a.compareApp},
-		{Method: get, Pattern: one + "/contents/*path", Name: "getAppFile", Heavy: brief, AnyType: true, Summary: "The bytes of an app's file", handle: a.getAppFile},
-		{Method: put, Pattern: one + "/contents/*path", Name: "putAppFile", Row: "library-file", Heavy: brief, Summary: "Write a file of an app", handle: a.putAppFile},
-		{Method: del, Pattern: one + "/contents/*path", Name: "deleteAppFile", Row: "library-file", Tx: true, Options: noOptions{}, Summary: "Remove a file of an app", handle: a.deleteAppFile},
+		{Method: get, Pattern: one + "/contents/*path", Name: "getAppFile", Heavy: brief, AnyType: true, Summary: "The bytes of an app's file", handle: n.getFile},
+		{Method: put, Pattern: one + "/contents/*path", Name: "putAppFile", Row: "library-file", Heavy: brief, Summary: "Write a file of an app", handle: n.putFile},
+		{Method: del, Pattern: one + "/contents/*path", Name: "deleteAppFile", Row: "library-file", Tx: true, Options: noOptions{}, Summary: "Remove a file of an app", handle: n.deleteFile},
 
-		{Method: get, Pattern: one + "/shares", Name: "listAppShares", Query: none, Summary: "With whom an app is shared", handle: a.listAppShares},
-		{Method: get, Pattern: one + "/shares/:principalId", Name: "getAppShare", Summary: "The share of one principal", handle: a.getAppShare},
-		{Method: put, Pattern: one + "/shares/:principalId", Name: "putAppShare", Row: "app-share", Tx: true, Summary: "Share an app, or change a share", handle: a.putAppShare},
-		{Method: del, Pattern: one + "/shares/:principalId", Name: "deleteAppShare", Row: "app-share", Tx: true, Options: noOptions{}, Summary: "End a share", handle: a.deleteAppShare},
+		{Method: get, Pattern: one + "/shares", Name: "listAppShares", Query: none, Summary: "With whom an app is shared", handle: n.listShares},
+		{Method: get, Pattern: one + "/shares/:principalId", Name: "getAppShare", Summary: "The share of one principal", handle: n.getShare},
+		{Method: put, Pattern: one + "/shares/:principalId", Name: "putAppShare", Row: "app-share", Tx: true, Summary: "Share an app, or change a share", handle: n.putShare},
+		{Method: del, Pattern: one + "/shares/:principalId", Name: "deleteAppShare", Row: "app-share", Tx: true, Options: noOptions{}, Summary: "End a share", handle: n.deleteShare},
 
 		{Method: get, Pattern: one + "/environment", Name: "getAppEnvironment", Summary: "The names of an app's variables", handle: a.getAppEnvironment},
 		{Method: put, Pattern: one + "/environment/:key", Name: "putAppVariable", Row: "app", Tx: true, Summary: "Set a variable of an app", handle: a.putAppVariable},
@@ -92,9 +90,11 @@ type appBody struct {
 	Shared             bool               `json:"shared"`
 	Favorite           bool               `json:"favorite"`
 	IsManaged          bool               `json:"isManaged"`
+	WebhookSecret      *string            `json:"webhookSecret"` // a mask; null for none, and for those who do not see the insides
 	FolderID           *string            `json:"folderId"`
 	Source             *string            `json:"source"`
 	SourceID           *string            `json:"sourceId"`
+	DBRolePassword     *string            `json:"dbRolePassword"` // always null: the password of the role of the app's SQL database goes nowhere
 	DefnUpdatedAt      *hal.Time          `json:"defnUpdatedAt"`
 	ContentModifiedAt  *hal.Time          `json:"contentModifiedAt"`
 	DeployedAt         *hal.Time          `json:"deployedAt"`
@@ -127,20 +127,20 @@ func (a *api) app(v apps.Shown, one bool) hal.Resource {
 		May              appPermissionsBody
 		Modified         *hal.Time
 		HasDraft, Inside bool
-		Favorite         bool
+		Favorite, Chats  bool
 		LockedBy         *string
 		Held             bool
 		Owner, Type      string // of a draft those of its app
 		Managed, Shared  bool
 	}
 	also := beside{
-		may, hal.OrNull(v.ContentModifiedAt), v.HasDraft, v.Inside, v.Favorite, v.EditLock.LockedBy, v.Held, v.OwnerID, string(v.Type), v.IsManaged, v.Shared,
+		may, hal.OrNull(v.ContentModifiedAt), v.HasDraft, v.Inside, v.Favorite, v.Chats, v.EditLock.LockedBy, v.Held, v.OwnerID, string(v.Type), v.IsManaged, v.Shared,
 	}
 	return hal.Resource{Links: a.appLinks(v, one), Row: v, Beside: also, Value: appBody{
 		Tenant: v.Tenant, ID: v.ID, Type: string(v.Type), Name: v.Name, Slug: v.Slug, NaturalID: v.NaturalID(), Description: v.Description,
 		OwnerID: v.OwnerID, Defn: v.Definition(), Settings: v.Settings, Origin: v.Origin, LibraryID: libraryOf(v), EditingID: v.EditingID,
 		EditingSession: v.EditLock.Session, EditingHeartbeatAt: hal.OrNull(v.EditLock.HeartbeatAt), EditingLockedBy: v.EditLock.LockedBy, EditingHeld: v.Held,
-		Shared: v.Shared, Favorite: v.Favorite, IsManaged: v.IsManaged, FolderID: v.FolderID, Source: v.Source, SourceID: v.SourceID,
+		Shared: v.Shared, Favorite: v.Favorite, IsManaged: v.IsManaged, WebhookSecret: webhookSecretOf(v), FolderID: v.FolderID, Source: v.Source, SourceID: v.SourceID,
 		DefnUpdatedAt: hal.OrNull(v.DefnUpdatedAt), ContentModifiedAt: hal.OrNull(v.ContentModifiedAt),
 		DeployedAt: hal.OrNull(v.DeployedAt), DeletedAt: hal.OrNull(v.DeletedAt),
 		CreatedAt: hal.Time(v.CreatedAt), UpdatedAt: hal.Time(v.UpdatedAt), Permissions: may,
@@ -155,6 +155,15 @@ func libraryOf(v apps.Shown) *string {
 	return &v.LibraryID
 }
 
+// webhookSecretOf returns what stands for the secret of an app's webhooks, if there is one, for those who see its insides.
+func webhookSecretOf(v apps.Shown) *string {
+	if !v.Inside || v.WebhookSecret == "" {
+		return nil
+	}
+	mask := entity.Mask
+	return &mask
+}
+
 func (a *api) appLinks(v apps.Shown, one bool) hal.Links {
 	self := a.href("apps", v.ID)
 	links := a.owned(hal.Self(self), v.OwnerID).
@@ -167,8 +176,12 @@ func (a *api) appLinks(v apps.Shown, one bool) hal.Links {
 		links.With("inf:draft", self+"/draft")
 	}
 	if v.Inside {
-		links.With("inf:app-shares", self+"/shares").With("inf:app-stats", self+"/stats")
+		links.With("inf:app-shares", self+"/shares").With("inf:app-stats", self+"/stats").
+			With("inf:app-messages", self+"/messages").With("inf:app-events", self+"/events")
 		links["inf:app-share"] = hal.Link{Href: self + "/shares/{principalId}", Templated: true}
+	}
+	if v.Permissions.Write && v.EditingID == nil {
+		links.With("inf:app-webhooks", self+"/webhooks")
 	}
 	if v.Permissions.Share && v.EditingID == nil {
 		links.With("inf:app-tokens", self+"/tokens")
@@ -181,6 +194,18 @@ func (a *api) appLinks(v apps.Shown, one bool) hal.Links {
 	}
 	if v.Permissions.Edit {
 		links.With("edit", self+"/_edit")
+	}
+	if v.CanView && v.Chats {
+		links.With("inf:app-chat", self+"/chat").With("inf:app-suggestions", self+"/suggestions").With("inf:app-suggestions-ai", self+"/suggestions-ai")
+	}
+	if v.Inside {
+		links.With("inf:app-stats-api", self+"/stats/api").With("inf:app-stats-tables", self+"/stats/tables")
+	}
+	if v.Permissions.Write {
+		links.With("inf:migrate", self+"/_migrate")
+	}
+	if v.Permissions.Write && v.EditingID == nil {
+		links.With("inf:deploy", self+"/_deploy")
 	}
 	if v.CanExport {
 		links.With("inf:export-bundle", self+"/_export")
@@ -199,6 +224,9 @@ func (a *api) appLinks(v apps.Shown, one bool) hal.Links {
 	if v.Permissions.Write {
 		links["inf:app-environment-var"] = hal.Link{Href: self + "/environment/{key}", Templated: true}
 	}
+	if v.Permissions.Write && v.Chats {
+		links.With("inf:app-suggest-icon", self+"/_suggest-icon").With("inf:app-modernize-manifest", self+"/_modernize-manifest")
+	}
 	if v.CanView {
 		links.With("inf:entrypoint", self+"/view")
 	}
@@ -216,7 +244,19 @@ func (a *api) shownApp(v apps.Shown, err error) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(a.app(v, true))
+	return ok(a.deployedApp(v))
+}
+
+// deployedApp encodes an app with what was deployed, if anything.
+func (a *api) deployedApp(v apps.Shown) hal.Resource {
+	res := a.app(v, true)
+	if v.Deployed != nil {
+		res.Value = struct {
+			appBody
+			Deployed deployedBody `json:"deployed"`
+		}{res.Value.(appBody), newDeployedBody(*v.Deployed)}
+	}
+	return res
 }
 
 // listApps serves GET /api/apps: 200 and a page of the apps that the caller sees, without drafts and deleted apps, 20 unless limit
@@ -420,17 +460,23 @@ type copyAppInput struct {
 }
 
 // copyApp serves POST /api/apps/{id}/_copy: 201 and the copy, which the caller owns, with the files and without shares, slug and
-// values of variables; 404; 403; 400 for a draft.
+// values of variables; 404; 403; 400 for a draft. A copy with handlers or migrations is deployed if the app was, unless that came from
+// another tenant, and has what deployApp answers beside it; why it could not be deployed is in deployed.warnings.
 func (a *api) copyApp(r *request) (reply, error) {
 	in, err := options[copyAppInput](r)
 	if err != nil {
 		return reply{}, err
 	}
+	leave, err := a.writeSlot(r)
+	if err != nil {
+		return reply{}, err
+	}
+	defer leave()
 	v, err := a.Apps.Copy(r.Context(), r.param("id"), in.Name)
 	if err != nil {
 		return reply{}, err
 	}
-	return created(a.href("apps", v.ID), a.app(v, true))
+	return created(a.href("apps", v.ID), a.deployedApp(v))
 }
 
 // putAppOwner serves PUT /api/apps/{id}/owner {ownerId}: 200 and the app; 400 for an unknown principal; 404; 403.
@@ -442,17 +488,6 @@ func (a *api) putAppOwner(r *request) (reply, error) {
 		return reply{}, err
 	}
 	return a.shownApp(a.Apps.SetOwner(r.Context(), r.param("id"), in.OwnerID))
-}
-
-// forceInput are the options of _edit and _commit.
-type forceInput struct {
-	Force field[bool] `json:"force"`
-}
-
-func (r *request) force() (force bool, err error) {
-	in, err := options[forceInput](r)
-	in.Force.apply(&force)
-	return force, err
 }
 
 // editApp serves POST /api/apps/{id}/_edit: 200 and the draft, whose lock the caller's session has now, or another one that
@@ -470,80 +505,20 @@ func (a *api) getAppDraft(r *request) (reply, error) {
 	return a.shownApp(a.Apps.Draft(r.Context(), r.param("id")))
 }
 
-// deleteAppDraft serves DELETE /api/apps/{id}/draft: 200; 404; 403; 409 while somebody else edits it.
-func (a *api) deleteAppDraft(r *request) (reply, error) {
-	if err := a.Apps.Discard(r.Context(), r.param("id")); err != nil {
-		return reply{}, err
-	}
-	return done()
-}
-
-// commitAppDraft serves POST /api/apps/{id}/draft/_commit: 200 and the app as it is published; 404; 403; 409 while somebody else
-// edits the draft, or when the app has changed since the draft began, unless force=true; 400 with what is wrong in a manifest that cannot
-// be read, unless force=true.
+// commitAppDraft serves POST /api/apps/{id}/draft/_commit: 200 and the app as it is published, with what deployApp answers beside it;
+// 404; 403; 409 while somebody else edits the draft, or when the app has changed since the draft began, unless force=true; 400 with what
+// is wrong in a manifest that cannot be read, unless force=true, in a handler or in a migration.
 func (a *api) commitAppDraft(r *request) (reply, error) {
 	force, err := r.force()
 	if err != nil {
 		return reply{}, err
 	}
+	leave, err := a.writeSlot(r)
+	if err != nil {
+		return reply{}, err
+	}
+	defer leave()
 	return a.shownApp(a.Apps.Commit(r.Context(), r.param("id"), force))
-}
-
-// diffBody is what a draft changes, as the API writes it.
-type diffBody struct {
-	Files  []fileDiffBody  `json:"files"`
-	Fields []fieldDiffBody `json:"fields"`
-}
-
-type fileDiffBody struct {
-	Path   string  `json:"path"`
-	Status string  `json:"status"`
-	Before *string `json:"before"`
-	After  *string `json:"after"`
-	Diff   *string `json:"diff"`
-}
-
-type fieldDiffBody struct {
-	Name   string          `json:"name"`
-	Before json.RawMessage `json:"before"`
-	After  json.RawMessage `json:"after"`
-}
-
-// getAppDraftDiff serves GET /api/apps/{id}/draft/diff: 200 and {files: [{path, status, before, after, diff}], fields: [{name,
-// before, after}]}. Texts are null for files that are no text or too long. 404; 403.
-func (a *api) getAppDraftDiff(r *request) (reply, error) {
-	diff, err := a.Apps.Diff(r.Context(), r.param("id"))
-	if err != nil {
-		return reply{}, err
-	}
-	body := diffBody{Files: make([]fileDiffBody, len(diff.Files)), Fields: make([]fieldDiffBody, len(diff.Fields))}
-	for i, f := range diff.Files {
-		body.Files[i] = fileDiffBody{f.Path, string(f.Status), f.Before, f.After, f.Unified}
-	}
-	for i, f := range diff.Fields {
-		body.Fields[i] = fieldDiffBody(f)
-	}
-	return ok(hal.Resource{Links: hal.Self(a.href("apps", r.param("id"), "draft", "diff")).With("inf:draft", a.href("apps", r.param("id"), "draft")), Value: body})
-}
-
-func (a *api) appFile(app string, f libraries.File) hal.Resource {
-	href := a.href(append([]string{"apps", app, "contents"}, strings.Split(f.Path, "/")...)...)
-	links := hal.Self(href).With("inf:app", a.href("apps", app)).With("inf:contents", a.href("apps", app, "contents"))
-	return hal.Resource{Links: links, Value: fileBody(f)}
-}
-
-// listAppFiles serves GET /api/apps/{id}/contents: 200 and a page of the files of an app or draft, 100 unless limit says otherwise,
-// ordered by path unless sort says otherwise (path, updatedAt); 404; 403 for those who may only run the app.
-func (a *api) listAppFiles(r *request) (reply, error) {
-	q, err := r.page(100)
-	if err != nil {
-		return reply{}, err
-	}
-	page, err := a.Apps.Files(r.Context(), r.param("id"), q)
-	if err != nil {
-		return reply{}, err
-	}
-	return ok(collection(a, r, q, page, "inf:content", nil, func(f libraries.File) hal.Resource { return a.appFile(r.param("id"), f) }))
 }
 
 // compareInput are the options of _compare.
@@ -607,117 +582,6 @@ func (a *api) compareApp(r *request) (reply, error) {
 	return ok(hal.Resource{Links: links, Value: comparisonBody{
 		c.App.Tenant, c.App.ID, c.App.EditingID, c.DraftID, c.Unchanged, list(c.Missing), list(c.Differs), list(c.Extra), c.Digests, c.MaxFile,
 	}})
-}
-
-// getAppFile serves GET /api/apps/{id}/contents/{path}: 200 and the bytes, 206 for a range of them, always as a file to keep; 404;
-// 403.
-func (a *api) getAppFile(r *request) (reply, error) {
-	f, content, err := a.Apps.OpenFile(r.Context(), r.param("id"), r.param("path"))
-	if err != nil {
-		return reply{}, err
-	}
-	return file(f.Version(), f.ContentType, path.Base(f.Path), f.UpdatedAt, content)
-}
-
-// putAppFile serves PUT /api/apps/{id}/contents/{path}: 200 and the file, with a body as for the files of libraries; 403 without the
-// permission edit; 409 for a path that differs from another one in case alone, and for a draft that somebody else edits; 413.
-func (a *api) putAppFile(r *request) (reply, error) {
-	content, contentType, err := r.fileContent()
-	if err != nil {
-		return reply{}, err
-	}
-	body := a.written(r, content)
-	defer body.leave()
-	f, err := a.Apps.PutFile(r.Context(), r.param("id"), r.param("path"), contentType, body)
-	if err != nil {
-		return reply{}, err
-	}
-	answer, err := ok(a.appFile(r.param("id"), f))
-	answer.header = map[string]string{"Etag": fileTag(f.Version())}
-	return answer, err
-}
-
-// deleteAppFile serves DELETE /api/apps/{id}/contents/{path}: 200; 404; 403 and 409 as for a PUT.
-func (a *api) deleteAppFile(r *request) (reply, error) {
-	if err := a.Apps.DeleteFile(r.Context(), r.param("id"), r.param("path")); err != nil {
-		return reply{}, err
-	}
-	return done()
-}
-
-// shareBody is a share as the API writes it.
-type shareBody struct {
-	PrincipalID string   `json:"principalId"`
-	AccessLevel int      `json:"accessLevel"`
-	Roles       []string `json:"roles"`
-	CreatedAt   hal.Time `json:"createdAt"`
-	UpdatedAt   hal.Time `json:"updatedAt"`
-}
-
-func (a *api) appShare(app string, s shares.Share) hal.Resource {
-	links := hal.Self(a.href("apps", app, "shares", s.PrincipalID)).With("inf:app", a.href("apps", app)).With("inf:app-shares", a.href("apps", app, "shares"))
-	if s.PrincipalID != shares.Everyone {
-		links.With("inf:principal", a.href("principals", s.PrincipalID))
-	}
-	return hal.Resource{Links: links, Row: s, Beside: struct{}{}, Value: shareBody{
-		s.PrincipalID, int(s.Level), append([]string{}, s.Roles...), hal.Time(s.CreatedAt), hal.Time(s.UpdatedAt),
-	}}
-}
-
-// listAppShares serves GET /api/apps/{id}/shares: 200 and all shares, ordered by principal; 404; 403 for those who may only run the
-// app.
-func (a *api) listAppShares(r *request) (reply, error) {
-	all, err := a.Apps.Shares(r.Context(), r.param("id"))
-	if err != nil {
-		return reply{}, err
-	}
-	rows := make([]hal.Resource, len(all))
-	for i, s := range all {
-		rows[i] = a.appShare(r.param("id"), s)
-	}
-	links := hal.Self(a.href("apps", r.param("id"), "shares")).With("inf:app", a.href("apps", r.param("id")))
-	return ok(hal.Collection(links, hal.Page{Count: len(rows), Total: len(rows)}, "inf:app-share", rows, nil))
-}
-
-// getAppShare serves GET /api/apps/{id}/shares/{principalId}: 200 and the share; 404; 403.
-func (a *api) getAppShare(r *request) (reply, error) {
-	s, err := a.Apps.Share(r.Context(), r.param("id"), r.param("principalId"))
-	if err != nil {
-		return reply{}, err
-	}
-	return ok(a.appShare(r.param("id"), s))
-}
-
-// putAppShare serves PUT /api/apps/{id}/shares/{principalId} {accessLevel, roles?}: 200 and the share. The principal is a username, the id
-// of a team, or * for everyone; accessLevel is 0 for nothing, 1 to run the app, 2 to change it; roles that are left out stay.
-// 400 for an unknown principal and for a role that the manifest does not have; 404; 403.
-func (a *api) putAppShare(r *request) (reply, error) {
-	in, err := decode[struct {
-		AccessLevel *int            `json:"accessLevel"`
-		Roles       field[[]string] `json:"roles"`
-	}](r)
-	if err != nil {
-		return reply{}, err
-	}
-	if in.AccessLevel == nil {
-		return reply{}, errs.New(errs.Invalid, "accessLevel is required")
-	}
-	s, err := a.Apps.PutShare(r.Context(), r.param("id"), r.param("principalId"), func(s *shares.Share) {
-		s.Level = shares.Level(*in.AccessLevel)
-		in.Roles.apply(&s.Roles)
-	})
-	if err != nil {
-		return reply{}, err
-	}
-	return ok(a.appShare(r.param("id"), s))
-}
-
-// deleteAppShare serves DELETE /api/apps/{id}/shares/{principalId}: 200; 404; 403.
-func (a *api) deleteAppShare(r *request) (reply, error) {
-	if err := a.Apps.DeleteShare(r.Context(), r.param("id"), r.param("principalId")); err != nil {
-		return reply{}, err
-	}
-	return done()
 }
 
 // getAppEnvironment serves GET /api/apps/{id}/environment: 200 and {env: {name: mask}}; 404; 403.

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/messages"
 )
 
 var appFields = []string{
@@ -50,6 +52,32 @@ func withApps(samples map[string]sample) map[string]sample {
 		"getAppToken":         {last: "shown"},
 		"deleteAppToken":      {last: "shown"},
 		"getAppSharePage":     {query: "?token=KEY"},
+		"deployApp":           {},
+		"migrateApp":          {},
+		"postToAppServer":     {last: "_server/a", body: `{"x": 1}`},
+		"putToAppServer":      {last: "_server/a", body: `{"x": 1}`},
+		"patchAtAppServer":    {last: "_server/a", body: `{"x": 1}`},
+		"deleteAtAppServer":   {last: "_server/a"},
+
+		"chatWithApp":          {body: `{"messages": [{"role": "user", "content": "Hello"}]}`, fields: []string{"messages array?", "model string?"}},
+		"suggestAppIcon":       {},
+		"modernizeAppManifest": {},
+
+		"listAppWebhooks":     {last: "hooked"},
+		"getAppInvocation":    {app: "hooked", last: "invocation"},
+		"replayAppInvocation": {app: "hooked", last: "invocation"},
+		"getAppCall":          {app: "hooked", last: "served"},
+		"listWebhookTokens":   {last: "hooked"},
+		"createWebhookToken":  {last: "hooked", body: `{"notes": "new"}`, fields: []string{"type string", "notes string?", "restrict string?", "cidr string?", "expiresAt time?"}},
+		"getWebhookToken":     {app: "hooked", last: "webhook-token"},
+		"deleteWebhookToken":  {app: "hooked", last: "webhook-token"},
+		"rotateWebhookSecret": {last: "unused"},
+		"getWebhook":          {app: "hooked", last: "echo", query: "?token=HOOK"},
+		"postWebhook":         {app: "hooked", last: "echo", query: "?token=HOOK", body: `{}`},
+		"putWebhook":          {app: "hooked", last: "echo", query: "?token=HOOK", body: `{}`},
+		"getWebhookRoot":      {last: "hooked", query: "?token=HOOK"},
+		"postWebhookRoot":     {last: "hooked", query: "?token=HOOK", body: `{}`},
+		"putWebhookRoot":      {last: "hooked", query: "?token=HOOK", body: `{}`},
 	} {
 		samples[name] = s
 	}
@@ -80,6 +108,16 @@ func stockApps(t testing.TB, w *world, param map[string]string) {
 	} {
 		w.must(t, "admin", "PUT", one+"/contents/"+f[0], f[2], "Content-Type: "+f[1])
 	}
+	admin := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "admin"})
+	_, err := w.app.Messages.Emit(admin, app, "order.made", nil)
+	is.New(t).NoErr(err)
+	event, err := w.app.Messages.Emit(admin, app, "order.paid", json.RawMessage(`{"order": 5}`))
+	is.New(t).NoErr(err)
+	sent, err := w.app.Messages.Email(admin, app, []string{"ann@example.com", "bob@example.com"}, messages.Email{Subject: "Paid", Text: "Thanks"})
+	is.New(t).NoErr(err)
+	param["events"], param["messages"] = event.ID, sent[0].ID
+	w.must(t, "admin", "PUT", one+"/contents/server/a.js", "export const GET = ({ query }) => query('SELECT 1 AS n')\nexport const POST = GET, PUT = GET, PATCH = GET, DELETE = GET", "Content-Type: text/javascript")
+	w.must(t, "admin", "POST", one+"/_deploy", "")
 	w.must(t, "admin", "PUT", one+"/shares/mia", `{"accessLevel": 2, "roles": ["editor"]}`)
 	w.must(t, "admin", "PUT", one+"/environment/KEY", `{"value": "secret"}`)
 	w.must(t, "admin", "PUT", one+"/dependencies/sales", `{"datasetId": "`+param["datasets"]+`", "label": "Sales"}`)
@@ -87,9 +125,31 @@ func stockApps(t testing.TB, w *world, param map[string]string) {
 	w.must(t, "admin", "PUT", one+"/tags/"+tag, "")
 	param["shown"] = read[struct{ ID string }](t, w.must(t, "admin", "POST", one+"/tokens", `{"roles": ["editor"]}`)).ID
 	param["key"] = read[struct{ Key string }](t, w.must(t, "admin", "POST", one+"/tokens", `{}`)).Key
+	stockWebhooks(t, w, param)
 	param["-"], param["api"] = "dir/a.txt", "colors"
 	param["apps"], param["shares"], param["environment"], param["dependencies"], param["assigned"] = app, "mia", "KEY", "sales", tag
 }
+
+// stockWebhooks makes an app with webhooks, a token of it that is used and one that is not, a call that can be run again, and one of a
+// server route.
+func stockWebhooks(t testing.TB, w *world, param map[string]string) {
+	h := hook(t, w, "admin", map[string]string{
+		"webhooks/index.js": echoAll, "webhooks/echo.js": "export const config = {keep: true}\nexport const GET = ({ query }) => query('SELECT 1 AS n'), POST = GET, PUT = GET\n",
+		"server/log.js": "export const GET = ({ log }) => log('x')",
+	})
+	param["webhook-token"] = read[struct{ ID string }](t, w.must(t, "admin", "POST", h.path("/webhook-tokens"), `{}`)).ID
+	param["unused"] = read[struct{ ID string }](t, w.must(t, "admin", "POST", "/api/apps", `{"type": "report", "name": "Unused"}`)).ID
+	param["hooked"], param["hook"] = h.app, h.key
+	if a := h.call(t, "POST", "echo", "{}"); a.status != 200 {
+		t.Fatal(a.body)
+	}
+	param["invocation"] = h.last(t, "admin").ID
+	w.must(t, "admin", "GET", h.path("/view/api/_server/log"), "")
+	param["served"] = read[struct{ Recent []struct{ ID string } }](t, w.must(t, "admin", "GET", h.path("/stats/api"), "")).Recent[0].ID
+	w.must(t, "admin", "GET", h.path("/webhook-tokens"), "") // which writes how often they were used
+}
+
+const echoAll = "export const GET = () => 'x', POST = GET, PUT = GET\n"
 
 // markApps makes an app that has a mark wherever one fits, and a draft of it.
 func (w *world) markApps(t testing.TB, superuser, mark string) {
@@ -102,6 +162,10 @@ func (w *world) markApps(t testing.TB, superuser, mark string) {
 	is.NoErr(w.app.Apps.Unchecked().FlushAll(t.Context()))
 	w.must(t, superuser, "PUT", one+"/contents/"+mark, "x", "Content-Type: text/plain")
 	w.must(t, superuser, "PUT", one+"/contents/informer.yaml", "roles: ["+mark+"]", "Content-Type: application/yaml")
+	w.must(t, superuser, "PUT", one+"/contents/server/"+mark+".js", "export const GET = () => '"+mark+"'", "Content-Type: text/javascript")
+	w.must(t, superuser, "POST", one+"/_deploy", "")
+	is.Equal(w.must(t, superuser, "GET", one+"/view/api/_server/"+mark, "").body, `"`+mark+`"`)
+	w.must(t, superuser, "GET", one+"/stats/api", "") // which writes the call
 	w.must(t, superuser, "PUT", one+"/shares/"+mark, `{"accessLevel": 1, "roles": ["`+mark+`"]}`)
 	w.must(t, superuser, "POST", one+"/tokens", `{}`)
 	w.must(t, superuser, "POST", one+"/_edit", "")

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"html"
 	"io"
-	"mime"
+	"maps"
 	"net/http"
 	"net/url"
 	"path"
@@ -15,12 +15,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/julienschmidt/httprouter"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
-	"github.com/tenantcontent/tenantcontent/apps/manifest"
 	"github.com/tenantcontent/tenantcontent/apps/view"
 	"github.com/tenantcontent/tenantcontent/blobs"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -57,20 +57,47 @@ func newViewTokens(key []byte) (*view.Tokens, error) {
 	return view.NewTokens(key)
 }
 
-// viewPath is the path parameter of a route of a view, still escaped, parted in the view token, "" for none, and the rest.
-func viewPath(escaped string) (token, rest string) {
-	escaped = strings.TrimPrefix(escaped, "/")
-	if !strings.HasPrefix(escaped, "~") {
-		return "", escaped
+// viewAddress is what the path of a request to a view names: /api/apps/{app}/view, or below behind its /-/ or /api/.
+type viewAddress struct {
+	app   string // unescaped
+	below string // still escaped; "" for the view itself
+	files bool   // below is behind /-/
+	token string // the view token that below begins with; "" for none
+	rest  string // of below, behind the token
+	known bool   // the headers of the view are in the cache
+}
+
+// viewAddressOf returns what the escaped path of a request names, and the zero viewAddress for one that is not to a view.
+func viewAddressOf(escaped string) viewAddress {
+	rest, isApp := strings.CutPrefix(escaped, "/api/apps/")
+	app, rest, _ := strings.Cut(rest, "/")
+	name, rest, _ := strings.Cut(rest, "/")
+	if !isApp || name != "view" {
+		return viewAddress{}
 	}
-	token, rest, _ = strings.Cut(escaped, "/")
+	if plain, err := url.PathUnescape(app); err == nil {
+		app = plain
+	}
+	way, below, _ := strings.Cut(rest, "/")
+	at := viewAddress{app: app, below: below, files: way == "-"}
+	at.token, at.rest = viewPath(below)
+	return at
+}
+
+// viewPath parts the path below a view in the view token, "" for none, and the rest.
+func viewPath(below string) (token, rest string) {
+	if !strings.HasPrefix(below, "~") {
+		return "", below
+	}
+	token, rest, _ = strings.Cut(below, "/")
 	return token, rest
 }
 
 // isViewRoot reports whether a catch-all is a view token and the slash behind it, which the base of a page ends in.
 func isViewRoot(p httprouter.Params) bool {
-	token, rest := viewPath(p[len(p)-1].Value)
-	return token != "" && rest == "" && strings.HasSuffix(p[len(p)-1].Value, "/")
+	below := strings.TrimPrefix(p[len(p)-1].Value, "/")
+	token, rest := viewPath(below)
+	return token != "" && rest == "" && strings.HasSuffix(below, "/")
 }
 
 var viewToken = regexp.MustCompile(`/~[^/]*`)
@@ -83,59 +110,54 @@ func loggedPath(path string) string {
 	return viewToken.ReplaceAllString(path, "/~")
 }
 
-// escapedViewPath returns what stands behind view/-/ or view/api/ in the path of a request, still escaped.
-func escapedViewPath(r *http.Request) string {
-	const before = 6 // "", api, apps, the id, view, and - or api
-	parts := strings.SplitN(r.URL.EscapedPath(), "/", before+1)
-	if len(parts) <= before {
-		return ""
-	}
-	return parts[before]
-}
-
 // setViewHeaders sets the headers that every answer of a view has, refusals too: a page reads why its call was refused.
-func (a *api) setViewHeaders(h http.Header, r *http.Request, params httprouter.Params) {
+func (a *api) setViewHeaders(h http.Header, r *http.Request, at *viewAddress) {
 	if originOf(r.Context()) != nil { // which has set them
 		return
 	}
-	token, _ := viewPath(escapedViewPath(r))
-	policy, known := a.policies.get(params.ByName("id"), token)
-	if !known {
-		policy = view.Policy(a.viewBase(params.ByName("id"), token), "")
+	var headers http.Header
+	if headers, at.known = a.viewHeaders.get(at.app, at.token); !at.known {
+		headers = a.viewHeadersOf(at.app, at.token)
 	}
-	for name, value := range view.Headers("application/json", policy, token == "") {
-		if name != "Content-Type" {
-			h.Set(name, value)
-		}
-	}
+	maps.Copy(h, headers)
 }
 
-// policies caches the policies of pages, by the app and the view token in their paths.
-type policies struct {
+// viewHeadersOf returns the headers that every answer below a view token has, or without one every answer of the view.
+func (a *api) viewHeadersOf(app, token string) http.Header {
+	h := http.Header{}
+	for name, value := range view.Headers("application/json", view.Policy(a.viewBase(app, token), ""), token == "") {
+		h.Set(name, value)
+	}
+	h.Del("Content-Type")
+	return h
+}
+
+// viewHeaders caches the headers of views, by the app and the view token in their paths. Requests share them.
+type viewHeaders struct {
 	mu  sync.RWMutex
-	all map[policyKey]string
+	all map[viewKey]http.Header
 }
 
-type policyKey struct{ app, token string }
+type viewKey struct{ app, token string }
 
-// maxPolicies is how many policies are kept.
-const maxPolicies = 2000
+// maxViewHeaders is how many views' headers are kept.
+const maxViewHeaders = 2000
 
-func (p *policies) get(app, token string) (string, bool) {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	policy, ok := p.all[policyKey{app, token}]
-	return policy, ok
+func (c *viewHeaders) get(app, token string) (http.Header, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	h, ok := c.all[viewKey{app, token}]
+	return h, ok
 }
 
-// put keeps the policy of a token that is valid: what anybody sends is not kept.
-func (p *policies) put(app, token, policy string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.all == nil || len(p.all) >= maxPolicies {
-		p.all = map[policyKey]string{}
+// put keeps the headers of a token that is valid: what anybody sends is not kept.
+func (c *viewHeaders) put(app, token string, h http.Header) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.all == nil || len(c.all) >= maxViewHeaders {
+		c.all = map[viewKey]http.Header{}
 	}
-	p.all[policyKey{app, token}] = policy
+	c.all[viewKey{app, token}] = h
 }
 
 // viewBase returns the URL below which the pages of an app have all that is theirs; without a token, that of nothing but files.
@@ -153,7 +175,7 @@ type viewerKey struct{}
 func fromPage(r *request) bool { return r.Context().Value(viewerKey{}) != nil }
 
 // callerOf returns the caller of a request: in a call of an app's page its viewer, below a view token whom that names, and otherwise
-// whom Authenticate returns. The first two can only read.
+// whom Authenticate returns. The first two can only read, but for routes of the app's server.
 func (a *api) callerOf(r *request, route *Route) (actor.Actor, error) {
 	if who, ok := r.Context().Value(viewerKey{}).(actor.Actor); ok {
 		return who, nil
@@ -164,32 +186,32 @@ func (a *api) callerOf(r *request, route *Route) (actor.Actor, error) {
 	if route.Visitor {
 		return a.visitorOf(r)
 	}
-	token := ""
-	if route.View {
-		token, _ = viewPath(escapedViewPath(r.Request))
-	}
-	if token == "" {
+	if !route.View || r.view.token == "" {
 		return a.Authenticate(r.Request)
 	}
-	claims, err := a.viewTokens.Check(token, a.Now())
+	claims, err := a.viewTokens.Check(r.view.token, a.Now())
 	if err != nil {
 		return actor.Actor{}, err
 	}
-	refused := errs.New(errs.Unauthenticated, "The link to the app's files is not valid: open the app again.")
-	id, ok := uuids.Parse(r.param("id"))
-	if !ok || claims.App != id {
-		return actor.Actor{}, refused
+	if id, ok := uuids.Parse(r.param("id")); !ok || claims.App != id {
+		return actor.Actor{}, notViewer()
 	}
 	who, err := a.viewerOf(r, claims)
 	if err != nil {
 		return actor.Actor{}, err
 	}
 	if who.User != claims.User && claims.Scope != view.Visitor {
-		return actor.Actor{}, refused
+		return actor.Actor{}, notViewer()
 	}
-	r.token, r.claims = token, claims
-	who.ReadOnly = true
+	r.token, r.claims = r.view.token, claims
+	if _, server := r.serverPath(); !server { // where a viewer has all rights, and a visitor those to read
+		who.ReadOnly = true
+	}
 	return who, nil
+}
+
+func notViewer() error {
+	return errs.New(errs.Unauthenticated, "The link to the app's files is not valid: open the app again.")
 }
 
 // getAppView serves GET /api/apps/{id}/view: 200 and the entry page of an app, with the base and the context of a viewer in it,
@@ -317,7 +339,7 @@ func (a *api) appPage(r *request, v apps.Viewed, role string, print view.Orienta
 	if own == nil && r.token == "" { // else they are set
 		header = view.Headers(pageType(f.ContentType), view.Policy(root, ""), true)
 	}
-	header["Vary"] = "Accept, Sec-Fetch-Mode"
+	maps.Copy(header, varyByVisit)
 	return reply{status: http.StatusOK, header: header, holds: min(f.Size, blobs.ChunkSize), stream: func(w io.Writer) error {
 		defer func() { _ = content.Close() }()
 		return view.Inject(content, w, base, data, print)
@@ -334,8 +356,8 @@ func pageType(given string) string {
 }
 
 func isHTML(mediaType string) bool {
-	t, _, _ := mime.ParseMediaType(mediaType)
-	return t == "text/html"
+	t, _, _ := strings.Cut(mediaType, ";")
+	return strings.EqualFold(strings.TrimSpace(t), "text/html")
 }
 
 func (a *api) appContext(r *request, v apps.Viewed, root string) (json.RawMessage, error) {
@@ -370,30 +392,21 @@ func (a *api) userShown(r *request) (*userShown, error) {
 // passedDatasets returns the datasets of an app by alias, if its settings pass them to pages. One that the viewer does not see is
 // left out.
 func (a *api) passedDatasets(ctx context.Context, v apps.Viewed) (map[string]datasetShown, error) {
-	var settings struct {
-		PassDatasets any `json:"passDatasets"`
-	}
-	_ = json.Unmarshal(v.Settings, &settings) // it is an object
-	if settings.PassDatasets != true {
+	if !v.PassDatasets {
 		return nil, nil
 	}
 	all := make(map[string]datasetShown, len(v.Datasets))
 	for _, d := range v.Datasets {
-		e, err := a.Content.Get(ctx, "dataset", d.DatasetID)
-		if errs.CodeOf(err) == errs.NotFound {
+		fields, err := a.Datasets.Fields(ctx, d.DatasetID)
+		switch code := errs.CodeOf(err); {
+		case code == errs.NotFound:
 			continue
-		}
-		if err != nil {
+		case code == errs.Conflict: // its data are not those of a dataset with rows
+			fields = json.RawMessage("[]")
+		case err != nil:
 			return nil, err
 		}
-		var data struct {
-			Fields json.RawMessage `json:"fields"`
-		}
-		_ = json.Unmarshal(e.Data, &data) // it is an object
-		if data.Fields == nil {
-			data.Fields = json.RawMessage("[]")
-		}
-		all[d.Alias] = datasetShown{ID: d.DatasetID, Label: d.Label, Fields: data.Fields}
+		all[d.Alias] = datasetShown{ID: d.DatasetID, Label: d.Label, Fields: fields}
 	}
 	return all, nil
 }
@@ -403,8 +416,7 @@ func (a *api) passedDatasets(ctx context.Context, v apps.Viewed) (map[string]dat
 // entry page where there is no file. Below a token, api/{path} is a call as below view/api. 404; 403; 401 for a token that has
 // expired or is not that of this app, or whose session has ended.
 func (a *api) getAppViewFile(r *request) (reply, error) {
-	_, rest := viewPath(escapedViewPath(r.Request))
-	if call, ok := strings.CutPrefix(rest, "api/"); ok && (r.token != "" || originOf(r.Context()) != nil) {
+	if call, ok := strings.CutPrefix(r.view.rest, "api/"); ok && (r.token != "" || originOf(r.Context()) != nil) {
 		return a.callOfPage(r, call)
 	}
 	_, name := viewPath(r.param("path"))
@@ -416,15 +428,23 @@ func (a *api) getAppViewFile(r *request) (reply, error) {
 	case missing || visits && isHTML(f.ContentType):
 		return a.visitedPage(r, f, content)
 	}
+	if r.token != "" && !r.view.known {
+		a.viewHeaders.put(r.view.app, r.token, a.viewHeadersOf(r.view.app, r.token))
+	}
+	var vary map[string]string
+	if isHTML(f.ContentType) {
+		vary = varyByVisit
+	}
+	if answer, same := unchanged(r, f.Version()); same {
+		answer.header = vary
+		return answer, content.Close()
+	}
 	answer, err := file(f.Version(), f.ContentType, "", f.UpdatedAt, content)
 	inline := false
 	if answer.header["Content-Type"], inline = view.ContentType(f.ContentType); !inline {
 		answer.header["Content-Disposition"] = "attachment"
 	}
-	answer.header["Vary"] = "Accept, Sec-Fetch-Mode"
-	if _, known := a.policies.get(r.param("id"), r.token); !known && r.token != "" {
-		a.policies.put(r.param("id"), r.token, view.Policy(a.viewBase(r.param("id"), r.token), ""))
-	}
+	maps.Copy(answer.header, vary)
 	return answer, err
 }
 
@@ -447,6 +467,9 @@ func (a *api) visitedPage(r *request, f libraries.File, content io.ReadSeekClose
 	return a.appPage(r, v, r.claims.Role, print, f, content)
 }
 
+// varyByVisit is the header of an answer that depends on visitsPage.
+var varyByVisit = map[string]string{"Vary": "Accept, Sec-Fetch-Mode"}
+
 // visitsPage reports whether a request is a browser's navigation to a page: its Sec-Fetch-Mode is navigate or, without one, it accepts
 // HTML.
 func visitsPage(h http.Header) bool {
@@ -459,10 +482,13 @@ func visitsPage(h http.Header) bool {
 // callFromAppView serves GET /api/apps/{id}/view/api/{path}: what GET /api/{path} answers to the caller, if the manifest of the app
 // allows that call. 403 if it does not, and for an answer that is a redirect; 404; 409 for a manifest that cannot be read.
 func (a *api) callFromAppView(r *request) (reply, error) {
+	if path, ok := r.serverPath(); ok {
+		return a.callServer(r, path)
+	}
 	if r.token != "" { // it belongs behind view/-/
 		return reply{}, errs.New(errs.NotFound, "There is no such route.")
 	}
-	return a.callOfPage(r, escapedViewPath(r.Request))
+	return a.callOfPage(r, r.view.below)
 }
 
 // callOfPage replies with what a route answers to the viewer of a page, who can only read there. The path is escaped.
@@ -471,8 +497,8 @@ func (a *api) callOfPage(r *request, path string) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if !v.Manifest.Allows(r.Method, path) {
-		return reply{}, errs.New(errs.Forbidden, "The manifest of the app does not allow GET %s: add it to access in %s.", path, manifest.Files()[0])
+	if err := allowedCall(v.Manifest, http.MethodGet, path); err != nil {
+		return reply{}, err
 	}
 	at := *r.URL
 	at.RawPath = a.mount + "/api/" + path
@@ -486,9 +512,13 @@ func (a *api) callOfPage(r *request, path string) (reply, error) {
 	for _, name := range []string{"Authorization", "Cookie"} {
 		inner.Header.Del(name)
 	}
+	rule, _ := v.Manifest.Rule(http.MethodGet, path)
 	return reply{serve: func(w *response, _ *http.Request) error {
 		w.viewed = true
-		return a.serve(w, inner)
+		began := time.Now()
+		err := a.serve(w, inner)
+		a.countCall(v, rule, w.status, err, time.Since(began))
+		return err
 	}}, nil
 }
 

@@ -21,8 +21,8 @@ func sales(t *testing.T, w *world, name string) string {
 	app := read[struct{ ID string }](t, w.must(t, "dana", "POST", "/api/apps", `{"type": "report", "name": "`+name+`"}`)).ID
 	for _, f := range [][3]string{
 		{"index.html", "text/html", "<head><title>x</title></head>"}, {"a.js", "text/javascript", "export default 1"}, {"sub/page.html", "text/html", "<p>sub"},
-		{"informer.yaml", "application/yaml", manifestOfSales}, {"server/a.js", "text/javascript", "secret"}, {"webhooks/a.js", "text/javascript", "secret"},
-		{"migrations/1.sql", "text/plain", "secret"}, {"tools/a.js", "text/javascript", "secret"}, {"app.yaml", "text/plain", "secret"},
+		{"informer.yaml", "application/yaml", manifestOfSales}, {"server/a.js", "text/javascript", "// secret"}, {"webhooks/a.js", "text/javascript", "// secret"},
+		{"migrations/1.sql", "text/plain", "-- secret\nCREATE TABLE secret (id integer)"}, {"tools/a.js", "text/javascript", "secret"}, {"app.yaml", "text/plain", "secret"},
 		{".env", "text/plain", "secret"}, {"sub/.git/config", "text/plain", "secret"}, {"bin.zip", "application/zip", "PK"}, {"api/colors", "text/plain", "file"},
 	} {
 		w.must(t, "dana", "PUT", "/api/apps/"+app+"/contents/"+f[0], f[2], "Content-Type: "+f[1])
@@ -91,6 +91,8 @@ func TestAppView(t *testing.T) {
 		is.Equal(js.body, "export default 1")
 		is.Equal(js.header.Get("Content-Type"), "text/javascript; charset=utf-8")
 		is.True(js.header.Get("Etag") != "")
+		is.Equal(js.header.Get("Vary"), "") // a script is the same for a visit
+		is.Equal(get("index.html").header.Get("Vary"), "Accept, Sec-Fetch-Mode")
 		is.Equal(get("a.js", "If-None-Match: "+js.header.Get("Etag")).status, 304)
 		is.Equal(get("a.js", "Range: bytes=0-5").body, "export")
 		is.Equal(get("a.js", "Range: bytes=99-").status, 416)

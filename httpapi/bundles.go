@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
+	"github.com/tenantcontent/tenantcontent/assistants"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -108,16 +109,22 @@ type foundBody struct {
 }
 
 // found encodes the entity that an entry refers to, with the links and permissions that the routes of its kind show; nil for an app
-// that is not among those which the caller sees.
-func (a *api) found(who actor.Actor, ref entity.Ref, seen map[string]apps.Shown) *hal.Resource {
+// or assistant that is not among those which the caller sees.
+func (a *api) found(who actor.Actor, ref entity.Ref, seen seenEntities) *hal.Resource {
 	links, may := hal.Links{}, any(nil)
 	kind := ref.Kind
-	if kind == apps.Kind && slices.Contains(a.HostKinds, apps.Kind) {
+	if (kind == apps.Kind || kind == assistants.Kind) && slices.Contains(a.HostKinds, kind) {
 		kind = "" // as any other kind of the host
 	}
 	switch kind {
+	case assistants.Kind:
+		v, ok := seen.assistants[ref.ID]
+		if !ok {
+			return nil
+		}
+		links, may = a.assistantLinks(v), assistantPermissionsBody(v.Permissions)
 	case apps.Kind:
-		v, ok := seen[ref.ID]
+		v, ok := seen.apps[ref.ID]
 		if !ok {
 			return nil
 		}
@@ -142,22 +149,33 @@ func (a *api) found(who actor.Actor, ref entity.Ref, seen map[string]apps.Shown)
 	return &hal.Resource{Links: links, Value: foundBody{ID: ref.ID, Name: ref.Name, Permissions: may}}
 }
 
-// seenApps returns those apps that entries refer to and the caller sees.
-func (a *api) seenApps(r *request, entries ...bundles.Entry) (map[string]apps.Shown, error) {
-	if slices.Contains(a.HostKinds, apps.Kind) {
-		return nil, nil
-	}
-	var ids []string
-	for _, e := range entries {
-		if e.Ref != nil && e.Ref.Kind == apps.Kind {
-			ids = append(ids, e.Ref.ID)
-		}
-	}
-	return a.Apps.Seen(r.Context(), ids)
+// seenEntities are the apps and assistants that a caller sees, by id.
+type seenEntities struct {
+	apps       map[string]apps.Shown
+	assistants map[string]assistants.Shown
 }
 
-// entry encodes one entry with its driver and what it refers to. seen has the apps: see seenApps.
-func (a *api) entry(who actor.Actor, e bundles.Entry, d bundles.Descriptor, seen map[string]apps.Shown) hal.Resource {
+// seen returns those apps and assistants that entries refer to and the caller sees.
+func (a *api) seen(r *request, entries ...bundles.Entry) (seen seenEntities, err error) {
+	of := func(kind entity.Kind) (ids []string) {
+		for _, e := range entries {
+			if e.Ref != nil && e.Ref.Kind == kind && !slices.Contains(a.HostKinds, kind) {
+				ids = append(ids, e.Ref.ID)
+			}
+		}
+		return ids
+	}
+	if seen.apps, err = a.Apps.Seen(r.Context(), of(apps.Kind)); err != nil {
+		return seen, err
+	}
+	if ids := of(assistants.Kind); len(ids) > 0 && a.needsAI(r) == nil {
+		seen.assistants, err = a.Assistants.Seen(r.Context(), ids)
+	}
+	return seen, err
+}
+
+// entry encodes one entry with its driver and what it refers to. seen has the apps and assistants: see seen.
+func (a *api) entry(who actor.Actor, e bundles.Entry, d bundles.Descriptor, seen seenEntities) hal.Resource {
 	body := entryBody{Entry: e, column: d.Column, looked: true}
 	embedded := hal.Embedded{}
 	if d.ID != "" { // the host may have dropped the type
@@ -351,7 +369,7 @@ func (a *api) listBundleEntries(r *request) (reply, error) {
 	for _, d := range all {
 		byID[d.ID] = d
 	}
-	seen, err := a.seenApps(r, page.Rows...)
+	seen, err := a.seen(r, page.Rows...)
 	if err != nil {
 		return reply{}, err
 	}
@@ -417,7 +435,7 @@ func (a *api) entryReply(r *request, e bundles.Entry, isNew bool) (reply, error)
 	if err != nil && errs.CodeOf(err) != errs.Invalid { // the host may have dropped the type
 		return reply{}, err
 	}
-	seen, err := a.seenApps(r, e)
+	seen, err := a.seen(r, e)
 	if err != nil {
 		return reply{}, err
 	}

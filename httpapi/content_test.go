@@ -60,6 +60,7 @@ func (w *world) markContent(t testing.TB, superuser, mark string) {
 	}
 	w.must(t, superuser, "PUT", "/api/libraries/"+superuser+":"+mark+"/contents/"+mark, "x", "Content-Type: text/plain")
 	w.markApps(t, superuser, mark)
+	w.markAssistants(t, superuser, mark)
 }
 
 // TestHostKinds: a host's own kind has no plain routes, and is what the registry knows.

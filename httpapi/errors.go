@@ -5,11 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"runtime/debug"
+	"strconv"
+	"strings"
 	"syscall"
 
+	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/handlers"
 )
 
 // problem is the body of every failure.
@@ -20,18 +25,19 @@ type problem struct {
 }
 
 var statusOf = map[errs.Code]int{
-	errs.Invalid:         http.StatusBadRequest,
-	errs.Unauthenticated: http.StatusUnauthorized,
-	errs.Forbidden:       http.StatusForbidden,
-	errs.NotFound:        http.StatusNotFound,
-	errs.Conflict:        http.StatusConflict,
-	errs.Stale:           http.StatusPreconditionFailed,
-	errs.TooLarge:        http.StatusRequestEntityTooLarge,
-	errs.Unsupported:     http.StatusUnsupportedMediaType,
-	errs.Unprocessable:   http.StatusUnprocessableEntity,
-	errs.Upstream:        http.StatusBadGateway,
-	errs.Busy:            http.StatusTooManyRequests,
-	errs.Unavailable:     http.StatusServiceUnavailable,
+	errs.Invalid:          http.StatusBadRequest,
+	errs.Unauthenticated:  http.StatusUnauthorized,
+	errs.Forbidden:        http.StatusForbidden,
+	errs.NotFound:         http.StatusNotFound,
+	errs.Conflict:         http.StatusConflict,
+	errs.MethodNotAllowed: http.StatusMethodNotAllowed,
+	errs.Stale:            http.StatusPreconditionFailed,
+	errs.TooLarge:         http.StatusRequestEntityTooLarge,
+	errs.Unsupported:      http.StatusUnsupportedMediaType,
+	errs.Unprocessable:    http.StatusUnprocessableEntity,
+	errs.Upstream:         http.StatusBadGateway,
+	errs.Busy:             http.StatusTooManyRequests,
+	errs.Unavailable:      http.StatusServiceUnavailable,
 }
 
 // fail writes the answer to a request that failed. An error that has no code of package errs is logged and answered with a
@@ -44,12 +50,15 @@ func (a *api) fail(w *response, r *http.Request, err error) {
 	}
 	status, message := statusOf[errs.CodeOf(err)], errs.MessageOf(err)
 	var method notAllowed
+	var handler handlers.NotAllowed
 	var file contentStatus
 	var own failure
 	switch {
 	case errors.As(err, &method):
 		w.Header().Set("Allow", method.methods)
 		status, message = http.StatusMethodNotAllowed, method.Error()
+	case errors.As(err, &handler):
+		w.Header().Set("Allow", strings.Replace(strings.Join(handler.Methods, ", "), http.MethodGet, "GET, HEAD", 1))
 	case errors.As(err, &own):
 		status, message = own.status, own.message
 	case errors.As(err, &file):
@@ -58,24 +67,19 @@ func (a *api) fail(w *response, r *http.Request, err error) {
 		w.failure = err
 		panic(http.ErrAbortHandler)
 	case status == 0:
-		status, message = http.StatusInternalServerError, "An internal server error occurred"
+		status, message = http.StatusInternalServerError, internalMessage
 	}
 	log := a.Log
 	if errors.As(err, new(refusedLogin)) && status != http.StatusInternalServerError { // already logged
 		log = slog.New(slog.DiscardHandler)
 	}
+	a.logFailure(log, w, r, status, err)
 	switch status {
-	case http.StatusInternalServerError:
-		log.ErrorContext(r.Context(), "request failed", "request", w.id, "method", r.Method, "path", loggedPath(r.URL.Path), "err", err)
-	case http.StatusBadGateway:
-		log.WarnContext(r.Context(), "another server failed", "request", w.id, "method", r.Method, "path", loggedPath(r.URL.Path), "err", err)
 	case http.StatusTooManyRequests:
 		w.Header().Set("Retry-After", "5")
-		log.InfoContext(r.Context(), "request not served", "request", w.id, "method", r.Method, "path", loggedPath(r.URL.Path), "err", err)
 	case http.StatusServiceUnavailable:
 		w.sender.drain(r)
-		w.Header().Set("Retry-After", "1")
-		log.WarnContext(r.Context(), "request not served", "request", w.id, "method", r.Method, "path", loggedPath(r.URL.Path), "err", err)
+		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(ai.RetryAfterOf(err).Seconds())))))
 	case http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	case http.StatusRequestEntityTooLarge:
@@ -85,6 +89,33 @@ func (a *api) fail(w *response, r *http.Request, err error) {
 	w.Header().Del("Content-Disposition") // the file that it was for does not come
 	w.Header().Del("Etag")
 	_ = reply{status: status, body: problem{StatusCode: status, Error: http.StatusText(status), Message: message}}.write(w, r)
+}
+
+// plainProblem returns the status and the message of an error that needs no headers.
+func plainProblem(err error) (status int, message string) {
+	if status = statusOf[errs.CodeOf(err)]; status == 0 || status == http.StatusInternalServerError {
+		return http.StatusInternalServerError, internalMessage
+	}
+	return status, errs.MessageOf(err)
+}
+
+const internalMessage = "An internal server error occurred"
+
+// logFailure logs a failure that an operator should see.
+func (a *api) logFailure(log *slog.Logger, w *response, r *http.Request, status int, err error) {
+	level, message := slog.LevelWarn, "request not served"
+	switch status {
+	case http.StatusInternalServerError:
+		level, message = slog.LevelError, "request failed"
+	case http.StatusBadGateway:
+		message = "another server failed"
+	case http.StatusTooManyRequests:
+		level = slog.LevelInfo
+	case http.StatusServiceUnavailable:
+	default:
+		return
+	}
+	log.Log(r.Context(), level, message, "request", w.id, "method", r.Method, "path", loggedPath(r.URL.Path), "err", err)
 }
 
 // failure is an error with an HTTP status of its own.

@@ -30,7 +30,7 @@ func RouteOf(method, target string) string {
 	if err != nil {
 		return ""
 	}
-	route, _, err := wholeTable().find(&http.Request{Method: method, URL: u})
+	route, _, err := wholeTable().find(method, u.EscapedPath())
 	if err != nil {
 		return ""
 	}
@@ -46,13 +46,18 @@ func OneHeavyPlace(h http.Handler, timeout time.Duration) {
 
 // TakeHeavyPlaces waits for the places of both sorts as a tenant's requests do, and returns the function that frees them.
 func TakeHeavyPlaces(ctx context.Context, h http.Handler, tenant string) (leave func(), err error) {
-	r := &request{Request: (&http.Request{}).WithContext(ctx), who: actor.Actor{Tenant: tenant}}
+	r := &request{Request: &http.Request{}, ctx: ctx, who: actor.Actor{Tenant: tenant}}
 	one, err := h.(*api).heavy.place(r, brief)
 	if err != nil {
 		return nil, err
 	}
 	two, err := h.(*api).heavy.place(r, long)
 	return func() { two.leave(); one.leave() }, err
+}
+
+// ModelCallWait sets how long requests of a handler of New wait for a place for language models.
+func ModelCallWait(h http.Handler, timeout time.Duration) {
+	h.(*api).modelCalls = newModelCalls(timeout)
 }
 
 // HeavyTenants returns how many tenants have heavy requests that compute or wait.
@@ -78,7 +83,7 @@ func IsHeavy(method, target string) bool {
 	if err != nil {
 		return false
 	}
-	route, _, err := rt.find(r)
+	route, _, err := rt.find(method, u.EscapedPath())
 	return err == nil && weigh(route, r) != light
 }
 

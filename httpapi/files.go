@@ -139,7 +139,7 @@ func newSender(w *response, r *http.Request) *sender {
 	if r.ContentLength == 0 {
 		return nil
 	}
-	s := &sender{ReadCloser: r.Body, control: w.control, transfer: w.transfers.begin(w.control.SetReadDeadline)}
+	s := &sender{ReadCloser: r.Body, control: &w.control, transfer: w.transfers.begin(w.control.SetReadDeadline)}
 	s.extend()
 	r.Body = s
 	return s
@@ -261,6 +261,19 @@ func file(version, contentType, name string, modified time.Time, content io.Read
 		http.ServeContent(to, r, "", modified, content)
 		return to.failure
 	}}, nil
+}
+
+// unchanged reports whether a client that reads has the version of a file already, and returns the reply to it, 304, then. Other
+// conditions than If-None-Match are for file.
+func unchanged(r *request, version string) (reply, bool) {
+	tag := fileTag(version)
+	if r.conditions == nil || r.conditions.match != nil || r.Header["If-Unmodified-Since"] != nil || !r.conditions.unchanged(tag) {
+		return reply{}, false
+	}
+	return reply{serve: func(w *response, _ *http.Request) error {
+		w.tag(tag, true)
+		return nil
+	}}, true
 }
 
 // holdFile acquires the memory of a file that is sent: what a blobs.Reader has of it at once.

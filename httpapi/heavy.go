@@ -97,7 +97,7 @@ func (h heavy) place(r *request, w heaviness) (*place, error) {
 	}
 	if w == scan {
 		p.in, r.place = h.long, p
-		r.Request = r.WithContext(limiter.WithResume(p.ctx, p.resume))
+		r.ctx = limiter.WithResume(p.ctx, p.resume)
 		return p, nil
 	}
 	ctx, done := p.ctx, func() {}
@@ -111,7 +111,7 @@ func (h heavy) place(r *request, w heaviness) (*place, error) {
 	}
 	r.place = p
 	if w == brief { // an import or the like keeps its place for the transaction that it waits for
-		r.Request = r.WithContext(limiter.WithYield(p.ctx, p.yield))
+		r.ctx = limiter.WithYield(p.ctx, p.yield)
 	}
 	if r.ContentLength != 0 {
 		r.Body = &yieldingBody{r.Body, p, w == brief}

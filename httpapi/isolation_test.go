@@ -90,7 +90,9 @@ var unmarked = map[string]string{
 	"tc_app_shares":       "entity_id principal_id roles",
 	"tc_app_views":        "username app_id day",
 	"tc_app_visits":       "username app_id",
-	"tc_apps":             "id type label search slug owner_id defn env_sealed settings library_id editing_id editing_session editing_locked_by datasets tags webhook_secret db_role_password",
+	"tc_apps":             "id type label search slug owner_id defn env_sealed settings library_id editing_id editing_session editing_locked_by datasets tags webhook_secret",
+	"tc_assistant_shares": "entity_id principal_id roles",
+	"tc_assistants":       "id label search slug owner_id suggestions data skills datasets refs secrets_sealed library_id editing_id editing_session editing_locked_by",
 	"tc_blob_chunks":      "blob_id",
 	"tc_blobs":            "id",
 	"tc_bundle_entries":   "id bundle_id type entity_id data",
@@ -104,12 +106,16 @@ var unmarked = map[string]string{
 	"tc_domains":          "id label search type config secrets",
 	"tc_downloads":        "id username content_type",
 	"tc_entities":         "kind id label search slug owner_id data editing_id",
+	"tc_events":           "id app_id search payload state",
 	"tc_feed":             "activity_id username",
+	"tc_job_schedules":    "kind key",
+	"tc_jobs":             "id key state",
 	"tc_library_contents": "id sha256",
 	"tc_library_files":    "kind library_id path folded content_id content_type",
 	"tc_library_released": "content_id library_id",
 	"tc_login_networks":   "username network",
 	"tc_memberships":      "team_id username",
+	"tc_messages":         "id app_id type search data state",
 	"tc_notifications":    "id username type kind entity_id comment_id",
 	"tc_principals":       "id type label",
 	"tc_sessions":         "id username",
@@ -118,6 +124,16 @@ var unmarked = map[string]string{
 	"tc_tokens":           "id type username secret_hash restriction data entity_kind entity_id",
 	"tc_uploads":          "id username content_type",
 	"tc_users":            "username folded label search domain data user_fields password_hash last_viewed_feed avatar_id recent_failures",
+
+	"tc_webhook_days":        "app_id day",
+	"tc_webhook_invocations": "app_id area id logs replay_of",
+	"tc_webhook_requests":    "app_id id key_sealed",
+	"tc_workspaces":          "app_id engine password",
+
+	"tc_handler_calls":       "app_id day area method path",
+	"tc_handler_deployments": "app_id",
+	"tc_handler_programs":    "hash engine about",
+	"tc_handler_routes":      "app_id area path methods config hash",
 }
 
 // mark writes a tenant's mark into every column of its rows that takes one, and makes things whose keys have it.
@@ -177,7 +193,18 @@ func (s stock) markRows(t testing.TB, tenant, mark string) {
 		{`INSERT INTO tc_domain_logins (tenant_id, id, domain_id, expires_at) VALUES ($1, $2, 'local', $3)`, []any{tenant, mark, later}},
 		{`INSERT INTO tc_domain_scans (tenant_id, domain_id, id, phase, users, groups, written, total, dry_run, error, started_at, heard_at, finished_at)
 			VALUES ($1, 'local', $2, 'done', 0, 0, 0, 0, false, '', $3, $3, $3)`, []any{tenant, mark, later}},
+		{`INSERT INTO tc_webhook_days (tenant_id, app_id, day, method, path, calls, errors, duration) VALUES ($1, $2, '2026-11-20', 'GET', '/', 1, 0, 0)`, []any{tenant, mark}},
+		{`INSERT INTO tc_webhook_invocations (tenant_id, app_id, id, method, path, started_at, duration, status, memory, error, logs, logs_dropped)
+			VALUES ($1, $2, $2, 'GET', '/', $3, 0, 200, 0, '', '[]', 0)`, []any{tenant, mark, later}},
+		{`INSERT INTO tc_webhook_requests (tenant_id, app_id, id, received_at, size, key_sealed, request) VALUES ($1, $2, $2, $3, 0, '', $4)`, []any{tenant, mark, later, []byte(mark)}},
+		{`INSERT INTO tc_events (tenant_id, id, app_id, name, search, payload, size, state, attempts, created_at, updated_at)
+			VALUES ($1, $2, $2, '', '', '{}', 0, 'pending', 0, $3, $3)`, []any{tenant, mark, later}},
+		{`INSERT INTO tc_messages (tenant_id, id, app_id, type, recipient, search, title, size, state, attempts, created_at, updated_at)
+			VALUES ($1, $2, $2, 'email', '', '', '', 0, 'pending', 0, $3, $3)`, []any{tenant, mark, later}},
+		{`INSERT INTO tc_jobs (tenant_id, id, kind, payload, state, tries, due_at, created_at) VALUES ($1, $2, 'cron', 'null', 'dead', 0, $3, $3)`, []any{tenant, mark, later}},
+		{`INSERT INTO tc_job_schedules (tenant_id, kind, key, cron, zone, payload, next_at) VALUES ($1, 'cron', $2, '@daily', '', 'null', $3)`, []any{tenant, mark, later}},
 		{`INSERT INTO tc_library_released (tenant_id, content_id, library_id, released_at) VALUES ($1, $2, $2, $3)`, []any{tenant, mark, later}},
+		{`INSERT INTO tc_workspaces (tenant_id, app_id, engine, password, created_at) VALUES ($1, $2, 'sqlite', 'sealed', $3)`, []any{tenant, mark, later}},
 	} {
 		is.New(t).NoErr(bunx.Write(t.Context(), s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 			_, err := c.Exec(ctx, row.query, row.args...)

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
+	"github.com/tenantcontent/tenantcontent/assistants"
 	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/hal"
@@ -18,6 +19,9 @@ func pluralsOf(byName map[string]*Route) map[entity.Kind]string {
 	}
 	if byName["getApp"] != nil {
 		all[apps.Kind] = "apps"
+	}
+	if byName["getAssistant"] != nil {
+		all[assistants.Kind] = "assistants"
 	}
 	return all
 }

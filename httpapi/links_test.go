@@ -49,7 +49,7 @@ var everySession = []string{"inf:download", "inf:deploy", "inf:scan"}
 // onlyAlone are links of an app that its rows in lists do not have.
 var onlyAlone = []string{
 	"inf:library", "inf:library-contents", "inf:app-dependencies", "inf:app-dependency", "inf:app-environment", "inf:app-environment-var", "inf:app-draft-diff",
-	"inf:entrypoint",
+	"inf:entrypoint", "inf:app-suggest-icon", "inf:app-modernize-manifest",
 }
 
 // TestLinks follows every link from the root: each leads to something that this caller may use, each embedded row has a

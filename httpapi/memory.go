@@ -146,21 +146,19 @@ func (m *memory) release() {
 // answer calls the handler and writes its reply. If there is no memory for the large answer to a read, answer waits for some,
 // with neither memory nor a database connection, and calls the handler again.
 func (a *api) answer(w *response, route *Route, r *request) error {
-	keys := [2]string{r.who.Tenant, r.who.User}
-	w.memory.keys, r.bodies.keys, r.spooled.keys = keys, keys, keys
+	r.answer = &w.memory
+	r.count(r.who.Tenant, r.who.User)
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return a.answerOnce(w, route, r)
 	}
 	w.repeatable = true
-	plain := r.Request
-	r.Request = plain.WithContext(paging.WithLimits(plain.Context(), paging.Limits{MaxBytes: a.Memory.Page, Hold: w.memory.hold}))
 	for range 3 {
 		err := a.answerOnce(w, route, r)
 		if !errors.Is(err, errNoMemory) {
 			return err
 		}
 		w.place.yield()
-		ctx, done := a.transfers.waiting(plain.Context())
+		ctx, done := a.transfers.waiting(r.Context())
 		err = w.memory.wait(ctx, a.Memory.Wait)
 		if done(); err != nil {
 			return err

@@ -29,6 +29,7 @@ type notificationBody struct {
 	EntityType *string   `json:"entityType"`
 	EntityID   *string   `json:"entityId"`
 	CommentID  *string   `json:"commentId"`
+	Path       *string   `json:"path"` // where it leads to in the app that it is about
 	CreatedAt  hal.Time  `json:"createdAt"`
 	UpdatedAt  hal.Time  `json:"updatedAt"`
 }
@@ -36,7 +37,7 @@ type notificationBody struct {
 func (a *api) notification(n comments.Notification) hal.Resource {
 	body := notificationBody{
 		Tenant: n.Tenant, ID: n.ID, Type: n.Type, Username: n.Username, State: stateUnread, ReadAt: hal.OrNull(n.ReadAt),
-		Delivery: string(n.State), Title: n.Title, Body: n.Body, CommentID: n.CommentID,
+		Delivery: string(n.State), Title: n.Title, Body: n.Body, CommentID: n.CommentID, Path: n.Path,
 		CreatedAt: hal.Time(n.CreatedAt), UpdatedAt: hal.Time(n.UpdatedAt),
 	}
 	if n.ReadAt != nil {

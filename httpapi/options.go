@@ -277,9 +277,9 @@ func (l *lastField) after() error {
 }
 
 // checkQuery refuses a query parameter that a list or a write does not know, or that is given twice; reads of single
-// resources take any. Errors: errs.Invalid naming it and those that the route has.
+// resources, and writes with AnyQuery, accept any. Errors: errs.Invalid naming it and those that the route has.
 func (r *request) checkQuery(route *Route) error {
-	if route.Public || route.Query == nil && isRead(r.Method) || r.URL.RawQuery == "" {
+	if route.Public || route.AnyQuery || route.Query == nil && isRead(r.Method) || r.URL.RawQuery == "" {
 		return nil
 	}
 	query, err := parseQuery(r.Request)

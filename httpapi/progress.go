@@ -99,6 +99,15 @@ func (one *transfer) extend() time.Time {
 	return now
 }
 
+// rest takes the deadline back until the next step: the answer waits for something else than the client.
+func (one *transfer) rest() {
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if !one.of.draining.Load() {
+		_ = one.deadline(time.Time{})
+	}
+}
+
 // timeout returns how long a client may send and take nothing.
 func (t *transfers) timeout() time.Duration {
 	if t.draining.Load() {

@@ -22,12 +22,14 @@ func TestReassign(t *testing.T) {
 			"visual": "visuals", "assistant": "assistants", "library": "libraries", "template": "templates", "app": "apps", "tag": "tags",
 			"letterhead": "letterheads", "code": "codes", "toolkit": "toolkits", "integration": "integrations",
 		}
+		w.must(t, "admin", "PUT", "/api/tenant", `{"settings": {"ai": {"enabled": true}}}`)
+		w.must(t, "admin", "PUT", "/api/users/dana", `{"globalPermissions": {"ai": true}}`)
 		made := map[string]string{}
 		drafts := map[string]string{}
 		for kind, plural := range kinds {
 			for _, draft := range []bool{false, true} {
-				if draft && kind == "app" {
-					drafts[kind] = read[struct{ ID string }](t, w.must(t, "dana", "POST", "/api/apps/"+made[kind]+"/_edit", "")).ID
+				if draft && (kind == "app" || kind == "assistant") {
+					drafts[kind] = read[struct{ ID string }](t, w.must(t, "dana", "POST", "/api/"+plural+"/"+made[kind]+"/_edit", "")).ID
 					continue
 				}
 				id := read[struct{ ID string }](t, w.must(t, "dana", "POST", "/api/"+plural, `{"type": "report", "name": "A `+kind+`"}`)).ID

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"io"
 	"iter"
+	"maps"
 	"net/http"
 	"strconv"
 	"sync"
@@ -41,6 +42,9 @@ func streamed(write func(w io.Writer) error) (reply, error) {
 	return reply{status: http.StatusOK, stream: write}, nil
 }
 
+// ordinary are headers of every answer whose reply has no others in their place.
+var ordinary = http.Header{"X-Content-Type-Options": {"nosniff"}, "Cache-Control": {"no-store"}}
+
 // write sends the reply. It fails only while nothing has been sent, so that the failure can be the answer; a stream that
 // fails later cuts the connection, so that nobody takes half an answer for a whole one.
 func (a reply) write(w *response, r *http.Request) error {
@@ -48,8 +52,7 @@ func (a reply) write(w *response, r *http.Request) error {
 		return errs.New(errs.Forbidden, "This call answers with a redirect, which the page of an app cannot follow.")
 	}
 	h := w.Header()
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "no-store")
+	maps.Copy(h, ordinary)
 	for name, value := range a.header {
 		h.Set(name, value)
 	}
@@ -121,12 +124,12 @@ func (w *response) writeSpooled(body []byte) {
 
 // tag sets the entity tag of the answer. It reports whether it has answered a read with 304, as the client has it already.
 func (w *response) tag(tag string, read bool) (answered bool) {
+	if read && !w.secret {
+		w.Header()["Cache-Control"] = cachedHeader // first: in a map that has eight keys already, replacing a value allocates
+	}
 	w.Header()["Etag"] = []string{tag}
 	if !read {
 		return false
-	}
-	if !w.secret {
-		w.Header().Set("Cache-Control", cached)
 	}
 	if w.conditions.unchanged(tag) {
 		w.WriteHeader(http.StatusNotModified)
@@ -138,6 +141,8 @@ func (w *response) tag(tag string, read bool) (answered bool) {
 // cached is the Cache-Control of answers with an entity tag: the client alone keeps them, and asks before each use whether
 // they are current.
 const cached = "private, no-cache"
+
+var cachedHeader = []string{cached}
 
 // writeList sends a collection: at once when it is small, and otherwise row by row.
 func (a reply) writeList(w *response) error {
@@ -180,7 +185,7 @@ func (a reply) writeStream(w *response, r *http.Request) error {
 	if w.Header().Get("Content-Type") == "" {
 		w.setType()
 	}
-	out := &delayedStream{w: w, status: a.status, control: w.control}
+	out := &delayedStream{w: w, status: a.status, control: &w.control}
 	if a.early {
 		defer time.AfterFunc(streamDelay, out.begin).Stop()
 		defer out.end() // it may just have fired
@@ -273,7 +278,7 @@ func (l *delayedStream) flush(to io.Writer) error {
 type response struct {
 	http.ResponseWriter
 	id      string
-	control *http.ResponseController
+	control http.ResponseController
 	sender  *sender
 	status  int
 	failure error // why the answer was cut

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -27,7 +28,8 @@ import (
 // request is the argument of a handler: the HTTP request, its parameters and its caller.
 type request struct {
 	*http.Request
-	sender  *sender // the body as it comes in; nil for none
+	ctx     context.Context // see Context
+	sender  *sender         // the body as it comes in; nil for none
 	params  httprouter.Params
 	who     actor.Actor // the caller; zero on a public route
 	maxBody int64
@@ -38,16 +40,28 @@ type request struct {
 	conditions   *conditions // nil for none
 	hasWriteSlot bool        // the request has one of the slots for writes of the tenant
 
-	place   *place // nil for a light request's
-	bodies  memory // what the body holds
-	spooled memory // what it holds of the disk while it arrives
-	taken   int64  // bytes of what take has returned
-	ahead   []byte // the body, once readAhead has read it; else nil
+	place   *place  // nil for a light request's
+	answer  *memory // what the answer holds
+	bodies  memory  // what the body holds
+	spooled memory  // what it holds of the disk while it arrives
+	taken   int64   // bytes of what take has returned
+	ahead   []byte  // the body, once readAhead has read it; else nil
 
+	view   viewAddress // that the path names; zero for none
 	token  string      // the view token in the path, once it has been checked; "" for none
 	claims view.Claims // of the token
 
 	visitor *sessions.Visitor // who comes without an account; who is the inviter then. nil for everybody else
+}
+
+// Context returns the context of the request, which has the caller, and below a transactional route the transaction. That of the
+// http.Request has neither.
+func (r *request) Context() context.Context { return r.ctx }
+
+// count makes a request without a session count as one of a tenant, as of a user of it, in what bodies and answers hold.
+func (r *request) count(tenant, as string) {
+	keys := [2]string{tenant, as}
+	r.answer.keys, r.bodies.keys, r.spooled.keys = keys, keys, keys
 }
 
 // param returns a path parameter, unescaped.
@@ -56,10 +70,13 @@ func (r *request) param(name string) string { return r.params.ByName(name) }
 // requestID takes the caller's X-Request-Id when it is short and plain, and makes one otherwise.
 func requestID(r *http.Request) string {
 	id := r.Header.Get("X-Request-Id")
+	if id == "" || len(id) > 128 {
+		return uuid.NewString()
+	}
 	plain := strings.IndexFunc(id, func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("-_.:", c)
 	}) < 0
-	if id == "" || len(id) > 128 || !plain {
+	if !plain {
 		return uuid.NewString()
 	}
 	return id
@@ -187,29 +204,26 @@ func noRoom(err error) error {
 // empty object. Errors: errs.Unsupported for another content type; errs.TooLarge; errs.Invalid for malformed JSON, and
 // for a known field of the wrong type, naming it.
 func decode[T any](r *request) (T, error) {
-	var in T
+	in, _, err := decodeRaw[T](r)
+	return in, err
+}
+
+// decodeRaw is decode that returns the body, too.
+func decodeRaw[T any](r *request) (in T, raw []byte, err error) {
 	if err := r.jsonType(); err != nil {
-		return in, err
+		return in, nil, err
 	}
-	raw, err := r.body()
-	if err != nil {
-		return in, err
+	if raw, err = r.body(); err != nil {
+		return in, nil, err
 	}
-	return in, unmarshal(raw, &in)
+	return in, raw, unmarshal(raw, &in)
 }
 
 // decodeKnown is decode for a body whose misspelled members must not be dropped. Errors: those of decode; errs.Invalid for a member that
 // T does not have.
 func decodeKnown[T any](r *request) (T, error) {
-	var in T
-	if err := r.jsonType(); err != nil {
-		return in, err
-	}
-	raw, err := r.body()
-	if err != nil {
-		return in, err
-	}
-	if err := unmarshal(raw, &in); err != nil || len(bytes.TrimSpace(raw)) == 0 {
+	in, raw, err := decodeRaw[T](r)
+	if err != nil || len(bytes.TrimSpace(raw)) == 0 {
 		return in, err
 	}
 	var given map[string]json.RawMessage

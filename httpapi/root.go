@@ -31,6 +31,8 @@ var relations = []relation{
 	{"inf:restore", "restoreArchive"}, {"inf:restore-from-file", "restoreFile"},
 	{"inf:ai-instructions", "listInstructions"}, {"inf:ai-instruction", "getInstruction"},
 	{"inf:apps", "listApps"}, {"inf:apps-list", "listAllApps"}, {"inf:apps-drafts", "listAppDrafts"}, {"inf:apps-recent", "listRecentApps"}, {"inf:app", "getApp"},
+	{"inf:assistants", "listAssistants"}, {"inf:assistants-list", "listAllAssistants"}, {"inf:assistants-drafts", "listAssistantDrafts"},
+	{"inf:assistants-skills", "listSkillTypes"}, {"inf:assistant", "getAssistant"},
 	{"inf:comment", "getComment"}, {"inf:activities", "listActivities"}, {"inf:notifications", "listNotifications"},
 	{"inf:notification", "getNotification"},
 	{"inf:feed", "listFeed"},
@@ -39,7 +41,7 @@ var relations = []relation{
 	{"inf:domain-driver", "getDomainDriver"}, {"inf:domains", "listDomains"}, {"inf:domain", "getDomain"},
 	{"inf:domains-content-count", "listDomainContents"}, {"inf:domains-list", "listAllDomains"},
 	{"inf:principal-list", "listPrincipals"}, {"inf:principal", "resolvePrincipal"}, {"inf:reassign", "reassignPrincipal"},
-	{"inf:session", "getSession"}, {"inf:logout", "logout"}, {"inf:tenant", "getTenant"},
+	{"inf:session", "getSession"}, {"inf:logout", "logout"}, {"inf:tenant", "getTenant"}, {"inf:limits", "getLimits"},
 	{"inf:tokens", "listTokens"}, {"inf:token", "getToken"},
 	{"inf:users", "listUsers"}, {"inf:user", "getUser"}, {"inf:teams", "listTeams"}, {"inf:team", "getTeam"},
 	{"inf:uploads", "createUpload"}, {"inf:upload", "getUpload"},
@@ -66,7 +68,9 @@ func (a *api) getRoot(r *request) (reply, error) {
 		return reply{}, err
 	}
 	ctx := actor.With(r.Context(), who)
-	all := slices.DeleteFunc(slices.Clone(relations), func(l relation) bool { return strings.HasPrefix(l.rel, "inf:ai-") })
+	all := slices.DeleteFunc(slices.Clone(relations), func(l relation) bool {
+		return strings.HasPrefix(l.rel, "inf:ai-") || strings.HasPrefix(l.rel, "inf:assistant")
+	})
 	if _, err := a.AIInstructions.Allowed(ctx); err == nil {
 		all = relations
 	}

@@ -44,6 +44,8 @@ type Route struct {
 	// Query names the query parameters of a list or a write: another one is 400, and so is the same one twice. Reads
 	// without it, as of single resources, take any.
 	Query []string
+	// AnyQuery marks a write that accepts any query: a handler of an app has it.
+	AnyQuery bool
 	// Options is a value of the struct of an action route's options, noOptions for none. They may stand in the query, in
 	// the JSON body and in form fields before the file; others are 400.
 	Options any
@@ -72,10 +74,16 @@ type found struct {
 	params httprouter.Params
 }
 
+// literal is a segment of a pattern that is a parameter in its shape.
+type literal struct {
+	place int // among the shape's parameters
+	text  string
+}
+
 // candidate is one route of a shape, with the literals that the shape has as parameters.
 type candidate struct {
 	route    *Route
-	literals map[int]string // place among the shape's parameters to literal
+	literals []literal
 }
 
 func newRouter(routes []Route) (*router, error) {
@@ -123,8 +131,8 @@ func (f *found) choose(candidates, all []candidate, p httprouter.Params) {
 
 // fits reports whether the literals of a candidate match the path.
 func (c candidate) fits(p httprouter.Params) bool {
-	for i, literal := range c.literals {
-		if p[i].Value != literal {
+	for _, l := range c.literals {
+		if p[l.place].Value != l.text {
 			return false
 		}
 	}
@@ -134,7 +142,11 @@ func (c candidate) fits(p httprouter.Params) bool {
 // hasGap reports whether a catch-all stands for an empty segment: /contents/, /contents//x and /contents/x/ are no routes,
 // as with a parameter. httprouter gives its value with the slash before it, and always last.
 func hasGap(pattern string, p httprouter.Params) bool {
-	return strings.Contains(pattern, "/*") && strings.Contains(p[len(p)-1].Value+"/", "//")
+	if !strings.Contains(pattern, "/*") {
+		return false
+	}
+	value := p[len(p)-1].Value
+	return strings.HasSuffix(value, "/") || strings.Contains(value, "//")
 }
 
 func (rt *router) lookup(method, path string) *found {
@@ -150,20 +162,23 @@ func (rt *router) lookup(method, path string) *found {
 	return f
 }
 
-// find returns the route of a request and its parameters, unescaped once. Errors: errs.NotFound, a notAllowed.
-func (rt *router) find(r *http.Request) (*Route, httprouter.Params, error) {
-	path, method := r.URL.EscapedPath(), r.Method
+// find returns the route of an escaped path and its parameters, unescaped once. Errors: errs.NotFound, a notAllowed.
+func (rt *router) find(method, path string) (*Route, httprouter.Params, error) {
+	looked := method
 	if method == http.MethodHead {
-		method = http.MethodGet // net/http leaves the body out
+		looked = http.MethodGet // net/http leaves the body out
 	}
-	f := rt.lookup(method, path)
+	f := rt.lookup(looked, path)
 	if f == nil {
-		return nil, nil, rt.missing(r.Method, path)
+		return nil, nil, rt.missing(method, path)
 	}
 	for i, p := range f.params {
-		value, err := url.PathUnescape(strings.TrimPrefix(p.Value, "/")) // a catch-all begins with one
-		if err != nil {
-			return nil, nil, errs.New(errs.Invalid, "The path is not properly escaped.")
+		value := strings.TrimPrefix(p.Value, "/") // a catch-all begins with one
+		if strings.Contains(value, "%") {
+			var err error
+			if value, err = url.PathUnescape(value); err != nil {
+				return nil, nil, errs.New(errs.Invalid, "The path is not properly escaped.")
+			}
 		}
 		f.params[i].Value = value
 	}
@@ -265,15 +280,14 @@ func isParam(segment string) bool { return strings.HasPrefix(segment, ":") }
 
 func isCatchAll(segment string) bool { return strings.HasPrefix(segment, "*") }
 
-func literals(pattern string, shape []string) map[int]string {
-	out := map[int]string{}
+func literals(pattern string, shape []string) (out []literal) {
 	place := 0
 	for i, s := range strings.Split(pattern, "/") {
 		if !isParam(shape[i]) && !isCatchAll(shape[i]) {
 			continue
 		}
 		if s != shape[i] {
-			out[place] = s
+			out = append(out, literal{place, s})
 		}
 		place++
 	}

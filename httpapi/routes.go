@@ -111,6 +111,7 @@ func (a *api) routes() []Route {
 		{Method: post, Pattern: "/api/logout", Name: "logout", AnyType: true, Summary: "End the session", handle: a.logout},
 		{Method: get, Pattern: "/api/session", Name: "getSession", Secret: true, Summary: "Who the caller is", handle: a.getSession},
 		{Method: get, Pattern: "/api/tenant", Name: "getTenant", Summary: "The caller's tenant", handle: a.getTenant},
+		{Method: get, Pattern: "/api/limits", Name: "getLimits", Summary: "The limits in force", handle: a.getLimits},
 		{Method: put, Pattern: "/api/tenant", Name: "putTenant", Row: "tenant", Permission: actor.Superuser, Tx: true, Summary: "Change the tenant's name and settings", handle: a.putTenant},
 		{Method: get, Pattern: "/api/tokens", Name: "listTokens", Secret: true, Query: paged, Summary: "The caller's API tokens", handle: a.listTokens},
 		{Method: post, Pattern: "/api/tokens", Name: "createToken", Secret: true, Tx: true, Summary: "Make an API token", handle: a.createToken},
@@ -158,5 +159,5 @@ func (a *api) routes() []Route {
 		// Health
 		{Method: get, Pattern: "/healthz", Name: "health", Public: true, AnyType: true, Summary: "The process runs", handle: a.health},
 		{Method: get, Pattern: "/readyz", Name: "ready", Public: true, AnyType: true, Summary: "The database answers and is migrated", handle: a.ready},
-	}, slices.Concat(a.commentRoutes(), a.appRoutes(), a.appUserRoutes(), a.appTokenRoutes(), a.appViewRoutes(), a.entityRoutes())...)
+	}, slices.Concat(a.commentRoutes(), a.appRoutes(), a.appUserRoutes(), a.appAssistRoutes(), a.webhookRoutes(), a.assistantRoutes(), a.appTokenRoutes(), a.appMessageRoutes(), a.appDeployRoutes(), a.appViewRoutes(), a.appServerRoutes(), a.entityRoutes())...)
 }

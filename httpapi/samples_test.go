@@ -17,6 +17,7 @@ import (
 // sample is a call of a route that succeeds in a stocked world. Called in the order of the table, all of them do.
 type sample struct {
 	user   string   // who may; admin when empty
+	app    string   // the path's first parameter, when it is not that of stock.param and there are several
 	last   string   // the path's last parameter, when it is not that of stock.param; a name in stock.param stands for what it has
 	query  string   // with its ?
 	body   string   // JSON
@@ -40,7 +41,7 @@ var teamFields = []string{
 var saySomething = sample{body: `{"message": "Look, @mia"}`, fields: []string{"message string"}}
 
 // samples has every route that does more than answer a GET. UPLOAD stands for the id of a staged file.
-var samples = withApps(withDomains(withBundles(withContent(map[string]sample{
+var samples = withAssistants(withApps(withDomains(withBundles(withContent(map[string]sample{
 	"putColor":      {body: `{"color": "#123456"}`, fields: []string{"color string"}},
 	"exportColors":  {body: `{"source": "atlas"}`, fields: []string{"source string", "progress string", "download bool"}},
 	"importColors":  {body: `{"uploadId": "UPLOAD"}`, fields: []string{"uploadId string"}},
@@ -80,7 +81,7 @@ var samples = withApps(withDomains(withBundles(withContent(map[string]sample{
 	"putInstruction":    {body: `{"content": "short"}`, fields: []string{"description string?", "content string"}},
 	"deleteInstruction": {last: "gone"},
 	"reassignPrincipal": {body: `{"to": "dana"}`, fields: []string{"to string"}},
-}))))
+})))))
 
 // gif is as much of a picture as a server looks at.
 const gif = "GIF89a"
@@ -115,6 +116,7 @@ func stocked(t testing.TB, open dbtest.Opener) stock {
 	s.param["notifications"], _ = told.Embedded["inf:notification"][0]["id"].(string)
 	stockContent(t, w, s.param)
 	stockApps(t, w, s.param)
+	stockAssistants(t, w, s.param)
 	stockBundles(t, w, s.param)
 	stockDomains(t, w, s.param)
 	return s
@@ -130,10 +132,13 @@ func (s stock) target(r httpapi.Route) string {
 		}
 	}
 	sample := samples[r.Name]
+	if sample.app != "" {
+		parts[3] = s.param[sample.app]
+	}
 	if sample.last != "" {
 		parts[last] = cmp.Or(s.param[sample.last], sample.last)
 	}
-	return strings.Join(parts, "/") + strings.Replace(sample.query, "KEY", s.param["key"], 1)
+	return strings.Join(parts, "/") + strings.NewReplacer("KEY", s.param["key"], "HOOK", s.param["hook"]).Replace(sample.query)
 }
 
 func (s stock) body(r httpapi.Route) string {

@@ -181,6 +181,9 @@ func TestCrossOrigin(t *testing.T) {
 		if slices.Contains([]string{"beginSSO", "finishSSO", "finishSAML"}, r.Name) { // the cookie of its own login ties these
 			continue
 		}
+		if strings.Contains(r.Pattern, "/_hook") { // no browser adds the key of a webhook by itself
+			continue
+		}
 		is.New(t).True(!r.Foreign) // no other route is open to forms of other origins
 		for page, may := range pages {
 			headers := []string{"Cookie: sid=" + s.token(t, who(r))}

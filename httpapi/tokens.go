@@ -56,8 +56,11 @@ func newTokenBody(who actor.Actor, t sessions.Token) tokenBody {
 		LastAccessedAt: hal.OrNull(t.LastAccessedAt), ExpiresAt: hal.OrNull(t.ExpiresAt),
 		CreatedAt: hal.Time(t.CreatedAt), UpdatedAt: hal.Time(t.UpdatedAt),
 	}
-	if t.Entity.Kind == sessions.AppKind {
+	switch t.Entity.Kind {
+	case sessions.AppKind:
 		body.AppID = &t.Entity.ID
+	case sessions.AssistantKind:
+		body.AssistantID = &t.Entity.ID
 	}
 	if body.Data == nil {
 		body.Data = json.RawMessage("null")
@@ -70,7 +73,7 @@ func newTokenBody(who actor.Actor, t sessions.Token) tokenBody {
 type newToken struct {
 	tokenBody
 	Key      string       `json:"key"`      // the credential, which cannot be read again
-	Resource *string      `json:"resource"` // name of the app that the token is for; null for a personal one
+	Resource *string      `json:"resource"` // name of what the token is for; null for a personal one
 	User     tokenCreator `json:"user"`
 }
 
@@ -100,26 +103,41 @@ func (t *timestamp) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+// tokenInput is what the body of a request for a token may have, whatever the token is for.
+type tokenInput struct {
+	Type      *string          `json:"type"`
+	Notes     field[string]    `json:"notes"`
+	Restrict  field[string]    `json:"restrict"`
+	CIDR      field[string]    `json:"cidr"`
+	ExpiresAt field[timestamp] `json:"expiresAt"`
+}
+
+// token returns the token to make, which has a type. Errors: errs.Invalid for another one in the body.
+func (in tokenInput) token(ofType string) (sessions.NewToken, error) {
+	if in.Type != nil && *in.Type != ofType {
+		return sessions.NewToken{}, errs.New(errs.Invalid, "type must be %q", ofType)
+	}
+	n := sessions.NewToken{Notes: in.Notes.Value, Restrict: in.Restrict.Value, CIDR: in.CIDR.Value}
+	if in.ExpiresAt.Value != nil {
+		n.ExpiresAt = &in.ExpiresAt.Value.Time
+	}
+	return n, nil
+}
+
 // createToken serves POST /api/tokens: 201 and the token with its key, which cannot be read again.
 func (a *api) createToken(r *request) (reply, error) {
 	in, err := decode[struct {
-		Type      *string          `json:"type"`
-		ReadOnly  bool             `json:"readOnly"`
-		Notes     field[string]    `json:"notes"`
-		Restrict  field[string]    `json:"restrict"`
-		CIDR      field[string]    `json:"cidr"`
-		ExpiresAt field[timestamp] `json:"expiresAt"`
+		tokenInput
+		ReadOnly bool `json:"readOnly"`
 	}](r)
 	if err != nil {
 		return reply{}, err
 	}
-	if in.Type != nil && *in.Type != sessions.Personal {
-		return reply{}, errs.New(errs.Invalid, `type must be "personal"`)
+	n, err := in.token(sessions.Personal)
+	if err != nil {
+		return reply{}, err
 	}
-	n := sessions.NewToken{ReadOnly: in.ReadOnly, Notes: in.Notes.Value, Restrict: in.Restrict.Value, CIDR: in.CIDR.Value}
-	if in.ExpiresAt.Value != nil {
-		n.ExpiresAt = &in.ExpiresAt.Value.Time
-	}
+	n.ReadOnly = in.ReadOnly
 	t, key, err := a.Sessions.CreateToken(r.Context(), n)
 	if err != nil {
 		return reply{}, err

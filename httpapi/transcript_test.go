@@ -18,6 +18,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/httpapi"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
@@ -128,6 +129,8 @@ func (s *script) replay(t *testing.T, text string) string {
 			continue
 		case strings.HasPrefix(line, "@"):
 			s.caller = strings.TrimPrefix(line[1:], "nobody")
+		case strings.HasPrefix(line, "! handler "):
+			s.handler(t, strings.SplitN(line, " ", 5)[2:])
 		case strings.HasPrefix(line, "! "):
 			d, err := time.ParseDuration(strings.TrimPrefix(line[2:], "+"))
 			is.New(t).NoErr(err)
@@ -139,6 +142,13 @@ func (s *script) replay(t *testing.T, text string) string {
 		out.WriteString(lines[i] + "\n")
 	}
 	return strings.TrimRight(out.String(), "\n") + "\n"
+}
+
+// handler does what a handler of an app does with the caller's rights: id of the app, function, and its arguments as JSON.
+func (s *script) handler(t *testing.T, words []string) {
+	ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: s.caller})
+	_, err := s.w.app.Messages.Functions(words[0])[words[1]](ctx, json.RawMessage(words[2]))
+	is.New(t).NoErr(err)
 }
 
 // answer sends a request and writes what comes back.
@@ -215,12 +225,14 @@ func (s *script) format(t *testing.T, a answer, asked http.Header) string {
 
 var (
 	loginCookie = regexp.MustCompile(`sso-([A-Za-z0-9_-]{16})=([A-Za-z0-9_.-]+)`)
-	took        = regexp.MustCompile(`"durationMs": \d+`)
+	took        = regexp.MustCompile(`"(durationMs|averageMs)": \d+`)
+	loggedAt    = regexp.MustCompile(`"time": "20[^"]*"`)
+	peak        = regexp.MustCompile(`"memoryPeakBytes": "[1-9]\d*"`)
 	viewToken   = regexp.MustCompile(`~[A-Za-z0-9_-]{40,}\.[A-Za-z0-9_-]{43}`)
 	locked      = regexp.MustCompile(`"editingSession": "[0-9a-f]{32}"`)
 )
 
-var credential = regexp.MustCompile(`tc([stv])\.[a-z]+\.[A-Za-z0-9_.-]{43,}`)
+var credential = regexp.MustCompile(`tc([astv])\.[a-z]+\.[A-Za-z0-9_.-]{43,}|eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{43}`)
 
 // named writes names for credentials, filled the other way round.
 func (s *script) named(text string) string {
@@ -236,7 +248,9 @@ func (s *script) named(text string) string {
 			text = strings.ReplaceAll(text, secret, name)
 		}
 	}
-	text = took.ReplaceAllString(text, `"durationMs": <MS>`)
+	text = took.ReplaceAllString(text, `"$1": <MS>`)
+	text = loggedAt.ReplaceAllString(text, `"time": "<TIME>"`)
+	text = peak.ReplaceAllString(text, `"memoryPeakBytes": "<BYTES>"`)
 	text = locked.ReplaceAllString(text, `"editingSession": "<LOCK>"`)
 	text = viewToken.ReplaceAllStringFunc(text, func(token string) string {
 		if s.given[token] == "" {
@@ -247,7 +261,7 @@ func (s *script) named(text string) string {
 	})
 	return credential.ReplaceAllStringFunc(text, func(secret string) string {
 		if s.given[secret] == "" {
-			kind := map[byte]int{'s': 0, 't': 1, 'v': 1}[secret[2]]
+			kind := map[byte]int{'s': 0, 'a': 1, 't': 1, 'v': 1, 'J': 1}[secret[2]]
 			s.counts[kind]++
 			s.given[secret] = fmt.Sprintf("<%s-%d>", [...]string{"SESSION", "TOKEN"}[kind], s.counts[kind])
 		}

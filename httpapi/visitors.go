@@ -2,8 +2,6 @@ package httpapi
 
 import (
 	"net/http"
-	"net/url"
-	"strings"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/apps"
@@ -114,7 +112,7 @@ func notInvited(cause error) error {
 // resume returns the actor of a user whom the host has authenticated before. Errors: errs.Unauthenticated.
 func (a *api) resume(r *request, tenant, username string) (actor.Actor, error) {
 	if a.Resume == nil {
-		return actor.Actor{}, errs.New(errs.Unauthenticated, "The link to the app's files is not valid: open the app again.")
+		return actor.Actor{}, notViewer()
 	}
 	who, err := a.Resume(r.Context(), tenant, username)
 	if err == nil && (who.Tenant != tenant || who.User != username) {
@@ -136,23 +134,6 @@ func (a *api) viewClaims(r *request, app, role string) (view.Claims, error) {
 		return view.Claims{}, errs.New(errs.Forbidden, "The view of an app needs a session or an API token of this service, or a host that sets Resume beside Authenticate.")
 	}
 	return claims, nil
-}
-
-// belowViewToken returns the app in the path of a request below a view token, /api/apps/{id}/view/-/~{token}/…, and reports whether it
-// is one.
-func belowViewToken(r *http.Request) (app string, below bool) {
-	rest, ok := strings.CutPrefix(r.URL.EscapedPath(), "/api/apps/")
-	if !ok {
-		return "", false
-	}
-	app, rest, _ = strings.Cut(rest, "/")
-	if !strings.HasPrefix(rest, "view/-/~") {
-		return "", false
-	}
-	if plain, err := url.PathUnescape(app); err == nil {
-		app = plain
-	}
-	return app, true
 }
 
 // preflight replies to the CORS preflight of a page at an opaque origin, below its view token: it allows every method, and all headers

@@ -19,10 +19,14 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/handlers"
 	"github.com/tenantcontent/tenantcontent/httpapi"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/jsvm"
+	"github.com/tenantcontent/tenantcontent/jsvm/quickjs"
 	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/principals/bunstore"
+	"github.com/tenantcontent/tenantcontent/workspaces/sqlite"
 )
 
 // baseURL is what every link of a world starts with.
@@ -66,6 +70,11 @@ type world struct {
 	sessions map[string]string // username to token
 }
 
+// scripts runs the scripts of all worlds.
+var scripts = sync.OnceValues(func() (jsvm.Runtime, error) {
+	return quickjs.New(quickjs.Options{Limits: jsvm.Limits{Time: handlers.MaxTime}})
+})
+
 // newWorld makes a world; change may edit the configuration before it is opened.
 func newWorld(t testing.TB, open dbtest.Opener, change ...func(*tenantcontent.Config)) *world {
 	t.Helper()
@@ -75,10 +84,18 @@ func newWorld(t testing.TB, open dbtest.Opener, change ...func(*tenantcontent.Co
 		DB: w.db, SecretKey: tenantcontent.NewSecretKey(), BaseURL: baseURL, Now: w.now, NewID: w.newID,
 		Log: slog.New(slog.NewTextHandler(&w.log, nil)),
 	}
+	var err error
+	c.Scripts, err = scripts()
+	is.NoErr(err)
+	databases, err := sqlite.New(sqlite.Options{Dir: t.TempDir()})
+	is.NoErr(err)
+	t.Cleanup(func() { is.NoErr(databases.Close()) })
+	c.Workspaces = databases
+	c.AI, err = models()
+	is.NoErr(err)
 	for _, f := range change {
 		f(&c)
 	}
-	var err error
 	w.app, err = tenantcontent.Open(c)
 	is.NoErr(err)
 	w.http = w.app
@@ -164,7 +181,10 @@ func (w *world) token(t testing.TB, username string) string {
 func (w *world) rebuilt(t testing.TB, change func(*httpapi.Config)) {
 	t.Helper()
 	a := w.app
+	model, err := models()
+	is.New(t).NoErr(err)
 	c := httpapi.Config{
+		AI:       model,
 		Services: a.Services,
 		InTx:     a.InTx, Ready: a.Ready, BaseURL: baseURL, Now: w.now, Log: slog.New(slog.NewTextHandler(&w.log, nil)),
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	blobstore "github.com/tenantcontent/tenantcontent/blobs/bunstore"
 	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/jsvm"
 	"github.com/tenantcontent/tenantcontent/libraries"
 	"github.com/tenantcontent/tenantcontent/libraries/bunstore"
 	"github.com/tenantcontent/tenantcontent/tenants"
@@ -25,7 +26,7 @@ func Example() {
 	check(err)
 	defer db.Close()
 	check(tenantcontent.Migrate(ctx, db))
-	app, err := tenantcontent.Open(tenantcontent.Config{DB: db, SecretKey: tenantcontent.NewSecretKey()})
+	app, err := tenantcontent.Open(tenantcontent.Config{DB: db, SecretKey: tenantcontent.NewSecretKey(), Scripts: jsvm.None{}})
 	check(err)
 	_, err = app.AddTenant(ctx, tenants.Tenant{ID: "acme"}, "a long password")
 	check(err)

@@ -4,22 +4,25 @@ import (
 	"fmt"
 
 	"github.com/tenantcontent/tenantcontent/actor"
-	"github.com/tenantcontent/tenantcontent/internal/exampletest"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 	"github.com/tenantcontent/tenantcontent/principals"
+	"github.com/tenantcontent/tenantcontent/principals/bunstore"
 )
 
+// A host has the Service as App.Principals.
 func Example() {
-	app, ctx, remove := exampletest.Open()
+	db, ctx, remove := dbtest.Example()
 	defer remove()
-	mia, err := app.Principals.CreateUser(ctx, principals.User{Username: "mia", Enabled: true}, "a long password")
+	s := principals.New(principals.Options{Store: bunstore.New(db)})
+	mia, err := s.CreateUser(ctx, principals.User{Username: "mia", Enabled: true}, "a long password")
 	if err != nil {
 		panic(err)
 	}
-	team, err := app.Principals.CreateTeam(ctx, principals.Team{Name: "Design"})
+	team, err := s.CreateTeam(ctx, principals.Team{Name: "Design"})
 	if err != nil {
 		panic(err)
 	}
-	member, err := app.Principals.SetMember(ctx, team.ID, mia.Username, actor.Designer)
+	member, err := s.SetMember(ctx, team.ID, mia.Username, actor.Designer)
 	fmt.Println(team.Slug, member.Username, member.Role, err)
 	// Output:
 	// design mia designer <nil>

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# needs.sh THING...: installs what is missing of postgres, slapd, browser, node, cc and make with the system's package manager.
+# needs.sh THING...: installs what is missing of postgres, slapd, browser, node, cc, cxx and make with the system's package manager.
 set -euo pipefail
 
 say() { printf 'needs.sh: %s\n' "$*" >&2; }
@@ -55,6 +55,9 @@ have_node() { command -v node >/dev/null && command -v npm >/dev/null; }
 # The race detector is linked against the C library: a compiler without its headers is not enough.
 have_cc() { echo '#include <stdlib.h>' | $(go env CC) -E -x c - >/dev/null 2>&1; }
 
+# npm builds packages in C++ with it.
+have_cxx() { command -v g++ >/dev/null && command -v make >/dev/null && command -v python3 >/dev/null; }
+
 have_make() { command -v make >/dev/null; }
 
 # as_root COMMAND...: through sudo where needed; without a terminal sudo must not ask for a password.
@@ -89,6 +92,9 @@ package() {
 	cc:dnf) echo gcc glibc-devel ;;
 	cc:apk) echo gcc musl-dev ;;
 	cc:brew) echo gcc ;;
+	cxx:dnf) echo gcc-c++ make python3 ;;
+	cxx:brew) echo gcc make python3 ;;
+	cxx:*) echo g++ make python3 ;;
 	make:*) echo make ;;
 	esac
 }
@@ -133,5 +139,5 @@ for manager in apt-get dnf apk brew; do
 	done
 	exit 0
 done
-say "no apt-get, dnf, apk or brew here: install by hand (postgres: the server with initdb; slapd: OpenLDAP's server; browser: Chromium; node: Node.js with npm; cc: $(go env CC) and C headers)"
+say "no apt-get, dnf, apk or brew here: install by hand (postgres: the server with initdb; slapd: OpenLDAP's server; browser: Chromium; node: Node.js with npm; cc: $(go env CC) and C headers; cxx: g++, make and Python)"
 exit 1

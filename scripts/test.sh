@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # test.sh [PACKAGE...]: runs the tests, all by default, on both databases, a real directory and a real browser. They run
 # with the race detector, but for those of memory and sizes (TestXMemory, TestXSize): it makes moving megabytes ten times
-# slower, and their goroutines share no memory but a pipe's or a channel's. SQLite's translated C code (modernc.org/sqlite/lib) is left out of it, which
-# makes tests on SQLite three times faster: that code works in memory that is not the Go heap, where the detector sees no
+# slower, and their goroutines share no memory but a pipe's or a channel's. SQLite's and QuickJS's translated C code (modernc.org/sqlite/lib,
+# modernc.org/libquickjs) is left out of it, which makes tests on SQLite three times faster: that code works in memory that is not the Go heap, where the detector sees no
 # races. modernc.org/sqlite itself stays in: it holds a copy of sync.Map's generic code that the linker may use for every
 # package, and uninstrumented the copy hides how sync.Map orders its users, which makes false alarms. Its checks of unsafe pointers
 # (checkptr, which -race turns on) say nothing about the memory of that code and are off in all of modernc.org, a fifth of the time.
@@ -12,6 +12,8 @@ cd "$(dirname "$0")/.."
 
 scripts/needs.sh postgres slapd browser node cc
 export TENANTCONTENT_TEST_REQUIRE=1 # a test that cannot have its PostgreSQL, directory or browser fails
+
+export GORACE="atexit_sleep_ms=20${GORACE:+ $GORACE}" # not a second at the end of each of the hundreds of processes
 
 # What tests write lives for seconds: it stays in memory where there is plenty of it, and programs there may run.
 inMemory() {
@@ -45,7 +47,7 @@ tests() { go test -p "$atOnce" -vet=off -ldflags=-w -timeout 30m -v ${CI:+-count
 {
 	failed=0
 	# The race detector needs C.
-	CGO_ENABLED=1 tests -race -gcflags=modernc.org/...=-d=checkptr=0 -gcflags=modernc.org/sqlite/lib=-race=false -skip "^$sizes\$" "${@:-./...}" || failed=1
+	CGO_ENABLED=1 tests -race -gcflags=modernc.org/...=-d=checkptr=0 -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libquickjs=-race=false -skip "^$sizes\$" "${@:-./...}" || failed=1
 	with=$(go list -f '{{.Dir}}' "${@:-./...}" | while read -r dir; do
 		grep -qsE "^func $sizes\(" "$dir"/*_test.go && echo "$dir"
 	done || true)

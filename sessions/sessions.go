@@ -53,6 +53,8 @@ type Store interface {
 	Session(ctx context.Context, tenant, id string) (Session, Holder, error)
 	// DeleteSession removes a session. One that does not exist is no error.
 	DeleteSession(ctx context.Context, tenant, id string) error
+	// Holder returns a user. It fails with errs.NotFound.
+	Holder(ctx context.Context, tenant, username string) (Holder, error)
 	// InsertToken fails with errs.Conflict when the tenant has no such user.
 	InsertToken(ctx context.Context, tenant string, t Token) error
 	// Token returns a token and its user. It fails with errs.NotFound.
@@ -108,6 +110,8 @@ type Options struct {
 	NewSecret     func() string    // default 32 random bytes in base64url
 	// Apps is required for the tokens of apps.
 	Apps Apps
+	// Assistants is required for the tokens of assistants.
+	Assistants Assistants
 	// Changes returns how often this process has changed what a tenant's credentials depend on: the number grows when the stores of
 	// sessions and principals commit. Credentials are kept in memory for up to a second while it stays the same. Default nil: every
 	// credential is looked up.
@@ -122,6 +126,7 @@ type Service struct {
 	known    *knownTenants
 	sessions *cache.Cache[lookup[Session]]
 	tokens   *cache.Cache[lookup[Token]]
+	holders  *cache.Cache[Holder]
 }
 
 // lookup is the cached result of looking a credential up. Requests share it, so the holder's teams must not be changed.
@@ -150,7 +155,7 @@ func New(o Options) *Service {
 		o:       o, uses: tally.New(Use.plus, func(ctx context.Context, tenant string, counted map[string]Use) error {
 			return o.Store.Count(ctx, tenant, counted)
 		}),
-		sessions: cache.New[lookup[Session]](o.Changes), tokens: cache.New[lookup[Token]](o.Changes),
+		sessions: cache.New[lookup[Session]](o.Changes), tokens: cache.New[lookup[Token]](o.Changes), holders: cache.New[Holder](o.Changes),
 	}
 }
 
@@ -171,6 +176,7 @@ const (
 	sessionKind = "tcs"
 	tokenKind   = "tct"
 	visitorKind = "tcv" // of an AppView
+	chatKind    = "tca" // of a Chat
 
 	maxCredential = 512 // bytes
 )
@@ -312,29 +318,42 @@ func (s *Service) token(ctx context.Context, tenant, id string, from netip.Addr,
 // use returns the token with an id and its user, if it is genuine, and counts the use. It calls genuine with the zero Token if there is
 // none, so that a refusal lasts as long. Errors: errs.Unauthenticated, the same for every reason.
 func (s *Service) use(ctx context.Context, tenant, id string, from netip.Addr, genuine func(Token) bool) (Token, actor.Actor, error) {
+	t, holder, err := s.admit(ctx, tenant, id, from, genuine)
+	if err != nil {
+		return Token{}, actor.Actor{}, err
+	}
+	a, err := holder.actor(tenant)
+	if err != nil {
+		return Token{}, actor.Actor{}, err
+	}
+	s.count(tenant, t)
+	a.Token, a.ReadOnly = t.ID, t.ReadOnly
+	return t, a, nil
+}
+
+// admit is use that counts refusals alone, whatever has become of the user.
+func (s *Service) admit(ctx context.Context, tenant, id string, from netip.Addr, genuine func(Token) bool) (Token, Holder, error) {
 	found, err := s.tokens.Get(tenant, id, func() (l lookup[Token], err error) {
 		l.of, l.holder, err = s.o.Store.Token(ctx, tenant, id)
 		return l, err
 	})
 	if err != nil {
 		genuine(Token{})
-		return Token{}, actor.Actor{}, hide(err)
+		return Token{}, Holder{}, hide(err)
 	}
-	t, holder := found.of, found.holder
-	if !genuine(t) {
-		return Token{}, actor.Actor{}, unauthenticated()
+	if !genuine(found.of) {
+		return Token{}, Holder{}, unauthenticated()
 	}
-	if !t.admits(s.now(), from) {
+	if !found.of.admits(s.now(), from) {
 		s.uses.Add(tenant, id, Use{Blocked: 1})
-		return Token{}, actor.Actor{}, unauthenticated()
+		return Token{}, Holder{}, unauthenticated()
 	}
-	a, err := holder.actor(tenant)
-	if err != nil {
-		return Token{}, actor.Actor{}, err
-	}
-	s.uses.Add(tenant, id, Use{Requests: 1, LastAccessedAt: s.now()})
-	a.Token, a.ReadOnly = t.ID, t.ReadOnly
-	return t, a, nil
+	return found.of, found.holder, nil
+}
+
+// count counts a use of a token.
+func (s *Service) count(tenant string, t Token) {
+	s.uses.Add(tenant, t.ID, Use{Requests: 1, LastAccessedAt: s.now()})
 }
 
 // hide returns the error for invalid credentials if there is no such session, and other errors as they are.

@@ -17,16 +17,18 @@ import (
 
 // The types of tokens.
 const (
-	Personal = "personal" // acts for its user on every route
-	AppView  = "app-view" // shows one app to visitors, and authenticates nobody
+	Personal = "personal"       // acts for its user on every route
+	AppView  = "app-view"       // shows one app to visitors, and authenticates nobody
+	Chat     = "assistant-chat" // lets its holders talk to one assistant, and authenticates nobody
+	Webhook  = "webhook"        // lets others call the webhooks of one app, and authenticates nobody; its credential is made of the app's secret
 )
 
 // Token is an API token: a credential without a session, of the user who made it.
 type Token struct {
 	ID             string // UUID
-	Type           string // Personal or AppView
+	Type           string // Personal, AppView, Chat or Webhook
 	Username       string // the user who made it and for whom it acts
-	SecretHash     string // never leaves the store and this package
+	SecretHash     string // never leaves the store and this package; "" for a Webhook
 	ReadOnly       bool   // GET and HEAD alone
 	Notes          *string
 	Restrict       *string // "cidr" or nil
@@ -70,7 +72,7 @@ func (s *Service) CreateToken(ctx context.Context, n NewToken) (t Token, credent
 		return Token{}, "", err
 	}
 	if a.Token != "" {
-		return Token{}, "", errs.New(errs.Forbidden, "A token cannot make tokens. Log in with a password.")
+		return Token{}, "", errTokenOfToken
 	}
 	now := s.now()
 	if err := n.accept(now); err != nil {
@@ -86,6 +88,8 @@ func (s *Service) CreateToken(ctx context.Context, n NewToken) (t Token, credent
 	}
 	return t, strings.Join([]string{tokenKind, a.Tenant, t.ID, secret}, "."), nil
 }
+
+var errTokenOfToken = errs.New(errs.Forbidden, "A token cannot make tokens. Log in with a password.")
 
 // accept checks a new token, and truncates its expiry to the precision of every database.
 func (n *NewToken) accept(now time.Time) error {

@@ -66,6 +66,16 @@ func (u Unchecked) Resume(ctx context.Context, tenant, credential string, from n
 	return actor.Actor{}, unauthenticated()
 }
 
+// ActorOf returns the actor of a user with the rights of the moment, which may be those of a second ago if another process has changed them since.
+// It returns errs.Unauthenticated if the user is disabled or gone.
+func (u Unchecked) ActorOf(ctx context.Context, tenant, username string) (actor.Actor, error) {
+	holder, err := u.s.holders.Get(tenant, username, func() (Holder, error) { return u.s.o.Store.Holder(ctx, tenant, username) })
+	if err != nil {
+		return actor.Actor{}, hide(err)
+	}
+	return holder.actor(tenant)
+}
+
 // tokenKinds are the kinds of entities that tokens are for.
 var tokenKinds = []entity.Kind{AppKind}
 

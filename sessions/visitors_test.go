@@ -39,6 +39,14 @@ func (f *fixedApps) Sharing(ctx context.Context, id string, roles []string, do f
 	return do(ctx, id)
 }
 
+func (f *fixedApps) Inspectable(ctx context.Context, id string) (string, error) {
+	return f.Sharable(ctx, id)
+}
+
+func (f *fixedApps) Writing(ctx context.Context, id string, do func(ctx context.Context, id string) error) error {
+	return f.Sharing(ctx, id, nil, do)
+}
+
 // invited makes a token of the app a and returns its credential.
 func (f *fixture) invited(t *testing.T, n sessions.NewToken) (sessions.Token, string) {
 	t.Helper()

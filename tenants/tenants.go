@@ -116,6 +116,7 @@ type Count struct {
 type Hooks interface {
 	TenantCounts(ctx context.Context, tenant string) ([]entity.TenantCount, error)
 	TenantDeleted(ctx context.Context, tenant, deleted string) error
+	Removed(ctx context.Context, tenant string) error
 	Sealed() []entity.SealedColumn
 }
 

@@ -63,9 +63,13 @@ func (u Unchecked) Delete(ctx context.Context, id string) error {
 	if _, err := u.Lookup(ctx, id); err != nil {
 		return err
 	}
-	return u.s.store.Delete(ctx, id, u.s.stamp(), func(ctx context.Context, other string) error {
+	err := u.s.store.Delete(ctx, id, u.s.stamp(), func(ctx context.Context, other string) error {
 		return u.s.hooks.TenantDeleted(ctx, other, id)
 	})
+	if err != nil {
+		return err
+	}
+	return u.s.hooks.Removed(ctx, id)
 }
 
 // AIEnabled reports whether a tenant's AI module is on. It asks the database at most once a second, and at once after a change

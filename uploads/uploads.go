@@ -25,7 +25,10 @@ const (
 
 // Service implements the rules for uploads: an upload is for its uploader and the tenant's superusers alone, until
 // it expires.
-type Service struct{ files *files.Service }
+type Service struct {
+	files *files.Service
+	limit int64
+}
 
 // Options configure a Service. Store and Blobs are required.
 type Options struct {
@@ -46,7 +49,7 @@ func New(o Options) *Service {
 	if o.Quota == 0 {
 		o.Quota = max(defaultQuota, o.Limit)
 	}
-	return &Service{files.New(files.Options{
+	return &Service{limit: o.Limit, files: files.New(files.Options{
 		Store: o.Store, Blobs: o.Blobs, Noun: "Upload", Now: o.Now, NewID: o.NewID, Limit: o.Limit, Quota: o.Quota, Lifetime: o.Lifetime,
 	})}
 }
@@ -104,3 +107,6 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 func visible(a actor.Actor) func(Upload) bool {
 	return func(u Upload) bool { return u.Username == a.User || a.Superuser }
 }
+
+// Limit returns how many bytes an upload has at most.
+func (u Unchecked) Limit() int64 { return u.s.limit }

@@ -140,7 +140,7 @@ func testRoundTrip(t *testing.T, s apps.Store) {
 	is, ctx := is.New(t), t.Context()
 	slug, text, editing, user, later := strings.Repeat("A", 128), "'; DROP TABLE x; --?$1 \\ ✓\n", id(0), "mia", tuesday.Add(time.Microsecond)
 	for n, want := range []apps.App{
-		{Type: apps.Full, Name: "Every field", Slug: &slug, Description: &text, Defn: json.RawMessage(`{"a":[1,{"b":"\u0000ü"}]}`), Sealed: "sealed",
+		{Type: apps.Full, Name: "Every field", Slug: &slug, Description: &text, Defn: json.RawMessage(`{"a":[1,{"b":"\u0000ü"}]}`), Sealed: "sealed", WebhookSecret: "sealed, too",
 			Settings: json.RawMessage(`{"s":1}`), Origin: &text, Base: "base", Lock: drafts.Lock{Session: &text, HeartbeatAt: &later, LockedBy: &user},
 			Shared: true, IsManaged: true, FolderID: &slug, Tags: numbered(7, 8),
 			Datasets: []apps.Dataset{{Alias: "a", DatasetID: id(3), Label: "\u0000ü"}, {Alias: "b", DatasetID: id(3)}}, Source: &text, SourceID: &text, DefnUpdatedAt: &later, DeployedAt: &later},
@@ -196,6 +196,7 @@ func testUpdate(t *testing.T, s apps.Store) {
 	insert(t, s, newApp(1, "a"))
 	text, want := "text", newApp(1, "b")
 	want.Description, want.Source, want.SourceID, want.Origin, want.FolderID = &text, &text, &text, &text, &text
+	want.WebhookSecret = "sealed, too"
 	want.Type, want.Sealed, want.Settings, want.Base, want.IsManaged = apps.Full, "sealed", json.RawMessage(`{"s":1}`), "base", true
 	want.Lock = drafts.Lock{Session: &text, HeartbeatAt: &tuesday, LockedBy: &text}
 	want.Datasets, want.Tags = []apps.Dataset{{Alias: "a", DatasetID: id(3), Label: "A"}}, numbered(7)
@@ -488,6 +489,9 @@ func testIsolation(t *testing.T, s apps.Store) {
 			t.Errorf("%s finds another tenant's app", what)
 		}
 	}
+	exist, err := s.Exist(ctx, "evil", numbered(1))
+	is.NoErr(err)
+	is.Equal(len(exist), 0)
 	libraries, err := s.Libraries(ctx, "evil", []string{newApp(1, "").LibraryID})
 	is.NoErr(err)
 	is.Equal(len(libraries), 0)

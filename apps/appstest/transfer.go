@@ -44,6 +44,9 @@ func testSome(t *testing.T, s apps.Store) {
 	libraries, err := s.Libraries(ctx, "acme", []string{library(1), library(2), library(3), library(7)})
 	is.NoErr(err)
 	is.Equal(libraries, map[string]bool{library(1): true, library(2): true, library(3): true})
+	exist, err := s.Exist(ctx, "acme", numbered(1, 2, 3, 7))
+	is.NoErr(err)
+	is.Equal(exist, map[string]bool{numbered(1)[0]: true, numbered(2)[0]: true, numbered(3)[0]: true}) // the draft and the deleted one, too
 	none, err := s.Slugs(ctx, "acme", nil)
 	is.NoErr(err)
 	is.Equal(len(none), 0)
@@ -87,6 +90,7 @@ func testPutAll(t *testing.T, s apps.Store) {
 	is, ctx := is.New(t), t.Context()
 	text, stored := "text", newApp(1, "a")
 	stored.Lock, stored.Base, stored.Shared = drafts.Lock{Session: &text, HeartbeatAt: &monday, LockedBy: &text}, "base", true
+	stored.WebhookSecret = "sealed"
 	insert(t, s, stored)
 	over, fresh := newApp(1, "a2"), newApp(2, "b")
 	over.Name, over.OwnerID, over.Defn, over.Settings, over.Type = "new", "mia", json.RawMessage(`{"n":1}`), json.RawMessage(`{"s":1}`), apps.Full
@@ -95,8 +99,9 @@ func testPutAll(t *testing.T, s apps.Store) {
 	over.Datasets, over.Tags = []apps.Dataset{{Alias: "a", DatasetID: id(3), Label: "A"}}, numbered(7)
 	put := over
 	put.CreatedAt, put.LibraryID, put.EditingID, put.DeletedAt, put.Base = tuesday, id(77), &text, &tuesday, "other" // stay
+	put.WebhookSecret = "other"
 	is.NoErr(s.PutAll(ctx, "acme", []apps.App{put, fresh}, numbered(1)))
-	over.Lock, over.Base, over.Shared = stored.Lock, stored.Base, stored.Shared
+	over.Lock, over.Base, over.Shared, over.WebhookSecret = stored.Lock, stored.Base, stored.Shared, stored.WebhookSecret
 	got, err := s.Get(ctx, "acme", at(1))
 	is.NoErr(err)
 	is.Equal(got, over)

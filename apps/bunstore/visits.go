@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -15,17 +16,13 @@ import (
 
 // Favorites implements apps.Store.
 func (s *Store) Favorites(ctx context.Context, tenant, username string, ids []string) (map[string]bool, error) {
-	marked := make(map[string]bool, len(ids))
 	if len(ids) == 0 {
-		return marked, nil
+		return nil, nil
 	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(ctx, `SELECT app_id FROM tc_app_favorites WHERE tenant_id = $1 AND username = $2 AND app_id IN `+c.Among(3, 1),
 		tenant, username, bunx.Keys(ids))
-	found, err := bunx.Scan(rows, err, bunx.Text)
-	for _, id := range found {
-		marked[id] = true
-	}
+	marked, err := bunx.TextSet(rows, err)
 	return marked, bunx.Err(err, noun)
 }
 
@@ -36,7 +33,7 @@ func (s *Store) SetFavorite(ctx context.Context, tenant, username, id string, fa
 		if err != nil {
 			return err
 		}
-		a, err := get(ctx, c, tenant, table, apps.Lookup{ID: id}, c.ForChange())
+		a, err := s.Lock(ctx, tenant, apps.Lookup{ID: id})
 		if err != nil {
 			return err
 		}
@@ -69,7 +66,7 @@ func (s *Store) AddViews(ctx context.Context, tenant string, views map[apps.View
 		for v := range views {
 			users = append(users, v.Username)
 		}
-		known, err := c.HoldPrincipals(ctx, tenant, distinct(users))
+		known, err := c.HoldPrincipals(ctx, tenant, slices.Compact(slices.Sorted(slices.Values(users))))
 		if err != nil {
 			return err
 		}
@@ -137,10 +134,11 @@ func (s *Store) Recent(ctx context.Context, tenant, username string, v apps.View
 	if !v.All {
 		sees, args = fmt.Sprintf(seen, c.Among(4, 1)), append(args, bunx.Keys(v.Principals))
 	}
-	rows, err := c.Rows(ctx, `SELECT `+heads.Qualified+` FROM tc_app_visits v JOIN tc_apps a ON a.tenant_id = v.tenant_id AND a.id = v.app_id
+	columns, read := s.HeadColumns(tenant)
+	rows, err := c.Rows(ctx, `SELECT `+columns+` FROM tc_app_visits v JOIN tc_apps a ON a.tenant_id = v.tenant_id AND a.id = v.app_id
 		WHERE v.tenant_id = $1 AND v.username = $2 AND a.editing_id IS NULL AND a.deleted_at IS NULL`+sees+`
 		ORDER BY v.visited_at DESC, v.app_id DESC LIMIT $3`, args...)
-	all, err := bunx.Scan(rows, err, scanner(tenant))
+	all, err := bunx.Scan(rows, err, read)
 	return all, bunx.Err(err, noun)
 }
 

@@ -37,14 +37,25 @@ var (
 // Only a path that can be read in one way is allowed. It has neither empty segments nor segments of dots alone, and no segment has,
 // percent-decoded, a slash, a backslash, a percent sign, a semicolon, a question mark, a number sign or a control character.
 func (m Manifest) Allows(method, path string) bool {
+	_, allowed := m.Rule(method, path)
+	return allowed
+}
+
+// Rule returns the first rule that allows a call, and whether there is one: see Allows.
+func (m Manifest) Rule(method, path string) (Rule, bool) {
 	if method == "HEAD" {
 		method = "GET"
 	}
 	segments, ok := split(path)
 	if !ok || !slices.Contains(methods, method) || closed(method, segments) {
-		return false
+		return Rule{}, false
 	}
-	return slices.ContainsFunc(m.Access, func(r Rule) bool { return slices.Contains(r.Methods, method) && r.matches(segments) })
+	for _, r := range m.Access {
+		if slices.Contains(r.Methods, method) && r.matches(segments) {
+			return r, true
+		}
+	}
+	return Rule{}, false
 }
 
 // matches reports whether the path pattern of the rule matches decoded segments.

@@ -24,8 +24,7 @@ func checkRecipes(t *testing.T) {
 			Kind: bundledriver.Kind, Transferer: recipes, Tenants: [2]string{"acme", "evil"},
 			Make: func(t *testing.T, tenant string, n int) string {
 				r := bundledriver.Recipe{TenantID: tenant, ID: fmt.Sprint("recipe-", n), Title: "R"}
-				ctx, conn := tenantcontent.Conn(t.Context(), db, tenant)
-				if _, err := conn.NewInsert().Model(&r).Exec(ctx); err != nil {
+				if err := recipes.Insert(t.Context(), r); err != nil {
 					t.Fatal(err)
 				}
 				return r.ID

@@ -33,7 +33,7 @@ func (m *migrateCommand) Run(ctx context.Context, t terminal) error {
 	if err := m.openWithoutKey(&lib); err != nil {
 		return err
 	}
-	defer func() { _ = lib.DB.Close() }()
+	defer func() { _ = shut(&lib) }()
 	if lib.SecretKey != "" || lib.SecretKeyFile != "" {
 		if _, err := tenantcontent.Open(lib); err != nil {
 			return err
@@ -209,7 +209,7 @@ func (r *rekeyCommand) Run(ctx context.Context, t terminal) error {
 	if err := r.open(&lib); err != nil {
 		return err
 	}
-	defer func() { _ = lib.DB.Close() }()
+	defer func() { _ = shut(&lib) }()
 	n, err := tenantcontent.Rekey(ctx, lib)
 	if interruption(ctx, err) != nil {
 		return interrupted("some secrets may be under the new key already, and nothing is lost: run rekey again")

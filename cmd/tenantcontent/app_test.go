@@ -90,12 +90,14 @@ func TestApps(t *testing.T) {
 		"PushDraft":          testAppPushDraft,
 		"PushBesideEditor":   testAppPushBesideEditor,
 		"PushCut":            testAppPushCut,
+		"PushTakesBack":      testAppPushTakesBack,
 		"PushTriesAgain":     testAppPushTriesAgain,
 		"PushOtherApp":       testAppPushOtherApp,
 		"PushBesideOthers":   testAppPushBesideOthers,
 		"PushOtherTenant":    testAppPushOtherTenant,
 		"PushFirst":          testAppPushFirst,
 		"PushManifest":       testAppPushManifest,
+		"PushDeploy":         testAppPushDeploy,
 		"PushNewApp":         testAppPushNewApp,
 		"Pull":               testAppPull,
 		"PullCut":            testAppPullCut,
@@ -241,8 +243,58 @@ func testAppPush(t *testing.T, at *live) {
 
 	var answer pushed
 	is.NoErr(json.Unmarshal([]byte(s.done(t, "push", s.folder, "--delete", "--json")), &answer))
-	is.Equal(answer, pushed{Tenant: "default", App: id, URL: s.url + "/api/apps/" + id + "/view", Published: true, Left: []string{}, Others: []string{}, Ignored: []string{".env", ".env.local", "debug.log", "sub/node_modules", "tmp"}, New: []string{}, Changed: []string{}, Removed: []string{"empty", "keep.log"}, Kept: []string{}, Unchanged: 5})
+	is.Equal(answer, pushed{Tenant: "default", App: id, URL: s.url + "/api/apps/" + id + "/view", Published: true, Deployed: answer.Deployed, Left: []string{}, Others: []string{}, Ignored: []string{".env", ".env.local", "debug.log", "sub/node_modules", "tmp"}, New: []string{}, Changed: []string{}, Removed: []string{"empty", "keep.log"}, Kept: []string{}, Unchanged: 5})
+	is.Equal(*answer.Deployed, runs{Routes: answer.Deployed.Routes[:0], Migrations: []string{}, Warnings: []string{}})
 	is.Equal(slices.Sorted(maps.Keys(s.published(t))), []string{"assets/app.js", "data.json", "index.html", "more.css", "ä b#?%.txt"})
+}
+
+// testAppPushDeploy: a push runs the handlers of what it publishes, and with --deploy also those of what is published already.
+func testAppPushDeploy(t *testing.T, at *live) {
+	is, s := is.New(t), newSite(t, at)
+	write(t, s.folder, map[string]string{
+		"index.html": "x", "server/a.js": "export const GET = () => 1, POST = GET", "webhooks/index.js": "import n from './n.json'\nexport const POST = () => n",
+		"webhooks/n.json": "5", "server/lib.js": "export const n = 1", "migrations/1.sql": "CREATE TABLE t (n integer)",
+	})
+	const handlers = "\nHandlers:\n  GET, POST view/api/_server/a (server/a.js)\n  POST _hook (webhooks/index.js)\nWarning: server/lib.js exports no function GET, POST, PUT, PATCH or DELETE, so it is no route.\n"
+	out := s.done(t, "push", s.folder)
+	id := s.state(t).App
+	is.True(strings.Contains(out, ".\nMigrations applied:\n  1.sql"+handlers+"View: "))
+	run := func() string { return s.api(t, "GET", "apps/"+id+"/view/api/_server/a", "") }
+	is.Equal(run(), "1")
+
+	write(t, s.folder, map[string]string{"server/a.js": "export const GET = (\n"})
+	is.True(strings.Contains(s.refused(t, 1, "push", s.folder), "server/a.js:2:1: "))
+	is.True(strings.Contains(s.refused(t, 1, "push", s.folder, "--deploy"), "server/a.js:2:1: "))
+	is.Equal(run(), "1")
+	write(t, s.folder, map[string]string{"server/a.js": "export const GET = () => 2, POST = GET"})
+	out = s.done(t, "push", s.folder, "--deploy")
+	is.True(strings.Contains(out, "Published the app "+id) && strings.Contains(out, handlers))
+	is.Equal(run(), "2")
+
+	// Files that were written without a draft run after a deploy.
+	s.api(t, "PUT", "apps/"+id+"/contents/server/a.js", "export const GET = () => 3, POST = GET")
+	s.done(t, "pull", s.folder)
+	is.Equal(run(), "2")
+	is.True(!strings.Contains(s.done(t, "push", s.folder), "Deployed"))
+	is.Equal(run(), "2")
+	is.True(!strings.Contains(s.done(t, "push", s.folder, "--deploy", "--dry-run"), "Deployed"))
+	is.Equal(run(), "2")
+	out = s.done(t, "push", s.folder, "--deploy")
+	is.True(strings.Contains(out, "Nothing to push to the app "+id) && strings.Contains(out, "\nDeployed the app."+handlers+"View: "))
+	is.Equal(run(), "3")
+	var answer pushed
+	is.NoErr(json.Unmarshal([]byte(s.done(t, "push", s.folder, "--deploy", "--json")), &answer))
+	is.Equal(answer.Published, false)
+	is.Equal(len(answer.Deployed.Routes), 2)
+	s.api(t, "PUT", "apps/"+id+"/contents/server/a.js", "(")
+	s.done(t, "pull", s.folder)
+	is.True(strings.Contains(s.refused(t, 1, "push", s.folder, "--deploy"), "server/a.js:"))
+	is.Equal(run(), "3")
+
+	is.True(strings.Contains(s.refused(t, 2, "push", s.folder, "--deploy", "--draft"), "leave out --draft or --deploy"))
+	plain := newSite(t, at)
+	write(t, plain.folder, map[string]string{"index.html": "x"})
+	is.True(strings.Contains(plain.done(t, "push", plain.folder, "--deploy"), "\nIt has no handlers.\n"))
 }
 
 // testAppPushIgnoredStays: what the folder ignores is not removed from the server.
@@ -379,6 +431,21 @@ func testAppPushCut(t *testing.T, at *live) {
 			is.Equal(s.draft(t), false)
 		})
 	}
+}
+
+// testAppPushTakesBack: a file that only a failed push has sent goes with the file of the folder.
+func testAppPushTakesBack(t *testing.T, at *live) {
+	is, s := is.New(t), newSite(t, at)
+	write(t, s.folder, map[string]string{"index.html": "1", "old.txt": "x"})
+	s.done(t, "push", s.folder)
+	write(t, s.folder, map[string]string{"index.html": "2", "server/a.js": "export const GET = ("})
+	is.True(strings.Contains(s.refused(t, 1, "push", s.folder), "server/a.js:"))
+	is.NoErr(os.Remove(filepath.Join(s.folder, "server", "a.js")))
+	is.NoErr(os.Remove(filepath.Join(s.folder, "old.txt")))
+	says := s.done(t, "push", s.folder)
+	is.True(strings.Contains(says, "- server/a.js\n"))
+	is.Equal(s.published(t), map[string]string{"index.html": "2", "old.txt": "x"}) // which was published: --delete removes it
+	is.Equal(s.draft(t), false)
 }
 
 // TestAppPushKilled: a push that is killed leaves the published app as it was, and the next one goes on.
@@ -638,7 +705,7 @@ func testAppPushNewApp(t *testing.T, at *live) {
 	folder := filepath.Join(s.folder, "My Site")
 	write(t, folder, map[string]string{"index.html": "x"})
 	is.Equal(s.done(t, "push", folder, "--dry-run"), "+ index.html\nA push would make a new app: 1 new, 0 changed, 0 removed, 0 unchanged.\n")
-	is.Equal(len(s.seen()), 0)
+	is.Equal(s.seen(), []string{"GET /api/limits"})
 	s.done(t, "push", folder)
 	is.Equal(field(t, s.api(t, "GET", "apps/admin:my-site", ""), "name"), "My Site")
 	is.NoErr(os.Remove(filepath.Join(folder, stateFile)))
@@ -658,7 +725,11 @@ func testAppPushNewApp(t *testing.T, at *live) {
 	large := filepath.Join(s.folder, "large")
 	write(t, large, map[string]string{"index.html": "x"})
 	is.NoErr(os.Truncate(filepath.Join(large, "index.html"), 101<<20))
-	is.True(strings.Contains(s.refused(t, 2, "push", large), "a file of an app must have at most"))
+	s.seen()
+	for _, also := range [][]string{nil, {"--dry-run"}} { // nothing is made
+		is.True(strings.Contains(s.refused(t, 2, append([]string{"push", large}, also...)...), "a file of an app must have at most"))
+		is.Equal(s.seen(), []string{"GET /api/limits"})
+	}
 	_, err := os.Stat(filepath.Join(large, stateFile))
 	is.True(os.IsNotExist(err))
 	status, _ := call(t, "GET", s.url+"/api/apps/admin:large", s.token, "")

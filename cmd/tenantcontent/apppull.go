@@ -76,7 +76,7 @@ func (p *appPullCommand) Run(ctx context.Context, a *appCommands, t terminal) er
 	if err := os.MkdirAll(p.Folder, 0o755); err != nil {
 		return errs.Wrap(errs.Invalid, err, "cannot write to the folder %s: %v", p.Folder, err)
 	}
-	f, err := openFolder(p.Folder)
+	f, err := openFolder(p.Folder, stateFile)
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ type appPushCommand struct {
 	Slug    string `help:"Slug of a new app (default: one from its name, if that is free)." placeholder:"SLUG"`
 	Type    string `default:"report" enum:"report,app" help:"Type of a new app: report, or app, which needs a license." placeholder:"TYPE"`
 	Draft   bool   `help:"Push into the draft of the app and leave it open: publish nothing."`
+	Deploy  bool   `help:"Deploy the app also if there is nothing to publish, as after an import. What is published is deployed in any case."`
 	Delete  bool   `help:"Remove the files that are no longer here, but were at the last push or pull. Without it they are listed and stay."`
 	Verbose bool   `help:"List the files and folders that are ignored."`
 	DryRun  bool   `help:"Print what a push would do, and send nothing."`
@@ -44,7 +45,6 @@ type push struct {
 	local  []localFile // ordered by path
 	out    *outcome
 	shown  *progress
-	made   bool   // the app is new
 	page   string // path of the page that viewers see first, as far as the folder shows
 	noPage bool   // neither the folder nor the app has it
 }
@@ -65,7 +65,7 @@ type comparison struct {
 // Run sends what has changed to the draft of the app and publishes it, so that viewers never see a half of it. A push that ends
 // early leaves the draft open, and the next one goes on with it.
 func (p *appPushCommand) Run(ctx context.Context, a *appCommands, t terminal) error {
-	f, err := openFolder(p.Folder)
+	f, err := openFolder(p.Folder, stateFile)
 	if err != nil {
 		return err
 	}
@@ -97,6 +97,7 @@ type pushed struct {
 	URL       string   `json:"url"`   // of the page of the app, or of the draft that was pushed into
 	Draft     *string  `json:"draft"` // that is open
 	Published bool     `json:"published"`
+	Deployed  *runs    `json:"deployed"` // what the app runs since it was published or deployed; null for a push that did neither
 	DryRun    bool     `json:"dryRun"`
 	New       []string `json:"new"`
 	Changed   []string `json:"changed"`
@@ -106,6 +107,39 @@ type pushed struct {
 	Others    []string `json:"addedOnServer"`
 	Ignored   []string `json:"ignored"` // of the folder
 	Unchanged int      `json:"unchanged"`
+}
+
+// runs is the server's answer to a deploy.
+type runs struct {
+	Routes []struct {
+		Area    string   `json:"area"`
+		Path    string   `json:"path"`
+		File    string   `json:"file"`
+		Methods []string `json:"methods"`
+	} `json:"routes"`
+	Migrations []string `json:"migrations"` // that were applied
+	Warnings   []string `json:"warnings"`
+}
+
+func (r runs) text() string {
+	var b strings.Builder
+	if len(r.Migrations) > 0 {
+		fmt.Fprintf(&b, "\nMigrations applied:%s", strings.TrimSuffix(listedPaths(r.Migrations), "\n"))
+	}
+	if len(r.Routes) > 0 {
+		b.WriteString("\nHandlers:")
+	}
+	for _, route := range r.Routes {
+		at := "view/api/_server"
+		if route.Area == "webhooks" {
+			at = "_hook"
+		}
+		fmt.Fprintf(&b, "\n  %s %s (%s)", harmless(strings.Join(route.Methods, ", ")), harmless(at+strings.TrimSuffix(route.Path, "/")), harmless(route.File))
+	}
+	for _, w := range r.Warnings {
+		fmt.Fprintf(&b, "\nWarning: %s", harmless(w))
+	}
+	return b.String()
 }
 
 func (r pushed) text(p *push) string {
@@ -144,6 +178,15 @@ func (r pushed) text(p *push) string {
 			fmt.Fprintf(&b, "\nIt has a draft, %s, which stays as it is.", harmless(*r.Draft))
 		}
 	}
+	if r.Deployed != nil {
+		if !r.Published {
+			b.WriteString("\nDeployed the app.")
+		}
+		b.WriteString(r.Deployed.text())
+		if p.Deploy && len(r.Deployed.Routes) == 0 {
+			b.WriteString("\nIt has no handlers.")
+		}
+	}
 	if r.URL != "" {
 		fmt.Fprintf(&b, "\nView: %s", harmless(r.URL))
 	}
@@ -180,16 +223,23 @@ func (p *push) run(ctx context.Context, id string) (result pushed, err error) {
 	}
 	p.shown.begin("comparing", 0)
 	switch {
+	case p.Deploy && p.Draft:
+		return result, errs.New(errs.Invalid, "--draft publishes nothing, and a draft runs its handlers without a deploy: leave out --draft or --deploy")
 	case id != "" && (p.Name != "" || p.Slug != "" || p.Type != newType):
 		return result, errs.New(errs.Invalid, "--name, --slug and --type are for a new app, and this push is to the app %s: leave them out", harmless(id))
-	case id == "" && p.DryRun:
-		if result, err = p.result(plan{added: p.local}, comparison{}, nil, ""); err != nil {
+	case id == "":
+		todo, err := p.planNew(ctx)
+		if err != nil {
 			return result, err
 		}
-		result.DryRun, result.URL = true, ""
-		p.findPage(comparison{})
-		return result, p.show(result)
-	case id == "":
+		if p.DryRun {
+			if result, err = p.result(todo, comparison{}, nil, ""); err != nil {
+				return result, err
+			}
+			result.DryRun, result.URL = true, ""
+			p.findPage(comparison{})
+			return result, p.show(result)
+		}
 		if id, err = p.create(ctx); err != nil {
 			return result, err
 		}
@@ -206,7 +256,7 @@ func (p *push) run(ctx context.Context, id string) (result pushed, err error) {
 	}
 	todo, err := p.plan(c, nil)
 	if err != nil {
-		return result, p.unmade(ctx, id, err)
+		return result, err
 	}
 	p.findPage(c)
 	switch {
@@ -220,9 +270,26 @@ func (p *push) run(ctx context.Context, id string) (result pushed, err error) {
 		if err := p.saveSynced(c, p.folder.state.Draft, todo); err != nil {
 			return result, err
 		}
-		return p.result(todo, c, c.DraftID, c.ID)
+		if result, err = p.result(todo, c, c.DraftID, c.ID); err != nil || !p.Deploy {
+			return result, err
+		}
+		return result, p.deploy(ctx, &result)
 	}
 	return p.edit(ctx, c, todo)
+}
+
+// deploy deploys the app as it is published.
+func (p *push) deploy(ctx context.Context, result *pushed) error {
+	p.shown.begin("deploying", 0)
+	var answer struct{ Deployed *runs }
+	if err := p.call(ctx, http.MethodPost, hal.Href("apps", result.App, "_deploy"), nil, &answer); err != nil {
+		if ctx.Err() != nil {
+			return interrupted("the app may be deployed: deploy it again")
+		}
+		return err
+	}
+	result.Deployed = answer.Deployed
+	return nil
 }
 
 // show prints what a push would do.
@@ -288,15 +355,21 @@ func (p *push) first(c comparison) error {
 		harmless(c.ID), ofTenant(c.Tenant), harmless(p.Folder))
 }
 
-// unmade removes an app that was made for a push that the server would refuse, and returns err.
-func (p *push) unmade(ctx context.Context, id string, err error) error {
-	if !p.made {
-		return err
+// planNew returns the plan for an app that is to be made. Its error names the files that the server would refuse.
+func (p *push) planNew(ctx context.Context) (plan, error) {
+	var limits struct {
+		Files struct {
+			AppFileBytes int64 `json:"appFileBytes"`
+		} `json:"files"`
 	}
-	if p.call(ctx, http.MethodDelete, hal.Href("apps", id), nil, nil) == nil {
-		_ = p.folder.Remove(stateFile)
+	if err := p.call(ctx, http.MethodGet, hal.Href("limits"), nil, &limits); err != nil {
+		return plan{}, err
 	}
-	return err
+	c := comparison{MaxFileBytes: limits.Files.AppFileBytes}
+	for _, file := range p.local {
+		c.Missing = append(c.Missing, file.path)
+	}
+	return p.plan(c, nil)
 }
 
 // newType is the type of a new app unless --type names another one.
@@ -325,7 +398,6 @@ func (p *push) create(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	p.made = true
 	return app.ID, p.updateState(app.Tenant, app.ID, func(*state) {})
 }
 
@@ -404,6 +476,11 @@ type plan struct {
 	unchanged      int
 }
 
+// has reports whether the app has a file that the folder does not have.
+func (t plan) has(path string) bool {
+	return slices.Contains(t.removed, path) || slices.Contains(t.kept, path) || slices.Contains(t.others, path)
+}
+
 func (t plan) empty() bool { return len(t.added)+len(t.changed)+len(t.removed) == 0 }
 
 // plan returns what makes an app like the folder, without what others have changed since the last push or pull. published is the plan
@@ -462,6 +539,8 @@ func (p *push) plan(c comparison, published *plan) (todo plan, err error) {
 		same := p.folder.state.known(path, digest)
 		switch {
 		case p.folder.ignores(path):
+		case published != nil && !published.has(path) && slices.Contains(p.folder.state.Sent, digest): // an earlier push has sent it, and nobody has published it
+			todo.removed = append(todo.removed, path)
 		case p.Delete && (p.Force || same):
 			todo.removed = append(todo.removed, path)
 		case p.Delete && isKnown:
@@ -544,7 +623,8 @@ func (p *push) edit(ctx context.Context, c comparison, published plan) (result p
 		return result, err
 	}
 	p.shown.begin("publishing", 0)
-	if err := p.call(ctx, http.MethodPost, hal.Href("apps", c.ID, "draft", "_commit"), map[string]bool{"force": p.Force}, nil); err != nil {
+	var answer struct{ Deployed *runs }
+	if err := p.call(ctx, http.MethodPost, hal.Href("apps", c.ID, "draft", "_commit"), map[string]bool{"force": p.Force}, &answer); err != nil {
 		if ctx.Err() != nil {
 			return result, interrupted("the app may be published: the next push shows whether it is")
 		}
@@ -553,7 +633,7 @@ func (p *push) edit(ctx context.Context, c comparison, published plan) (result p
 		}
 		return result, p.failed(err)
 	}
-	result.Published, result.Draft = true, nil
+	result.Published, result.Draft, result.Deployed = true, nil, answer.Deployed
 	return result, p.saveSynced(c, "", todo)
 }
 
@@ -629,10 +709,14 @@ func (p *push) failed(err error) error {
 		return err
 	}
 	hint := "Nothing is published: the next push goes on."
-	if refused, ok := errors.AsType[*refusal](err); ok && refused.code == http.StatusConflict && !p.Force {
+	refused, ok := errors.AsType[*refusal](err)
+	if !ok {
+		return errs.New(errs.CodeOf(err), "%v\n%s", err, hint)
+	}
+	if refused.code == http.StatusConflict && !p.Force {
 		hint += " --force takes over the draft, and publishes over changes."
 	}
-	return errs.New(errs.CodeOf(err), "%v\n%s", err, hint)
+	return &refusal{refused.code, fmt.Sprintf("%v\n%s", err, hint), refused.message}
 }
 
 // remove removes a file of a draft. That it is gone already is as good.
@@ -676,7 +760,7 @@ func (p *push) put(ctx context.Context, draft string, file localFile) error {
 	})
 	switch refused, ok := errors.AsType[*refusal](err); {
 	case ok:
-		return &refusal{refused.code, harmless(file.path) + ": " + refused.text}
+		return &refusal{refused.code, harmless(file.path) + ": " + refused.text, harmless(file.path) + ": " + refused.message}
 	case err != nil && ctx.Err() == nil && p.changed(file):
 		return errs.Wrap(errs.Conflict, err, "%s was changed while it was sent: push again", harmless(file.path))
 	case err == nil && stored.SHA256 != file.sha256:

@@ -109,7 +109,8 @@ func (c client) refused(res *http.Response) error {
 	if res.StatusCode == http.StatusUnauthorized {
 		hint = "\nCheck TENANTCONTENT_TOKEN: POST /api/tokens makes a token."
 	}
-	return &refusal{res.StatusCode, fmt.Sprintf("%s answered %d %s: %s%s", c.Server, res.StatusCode, http.StatusText(res.StatusCode), problem.Message, hint)}
+	text := fmt.Sprintf("%s answered %d %s: %s%s", c.Server, res.StatusCode, http.StatusText(res.StatusCode), problem.Message, hint)
+	return &refusal{res.StatusCode, text, string(problem.Message)}
 }
 
 // tries is how often a request is made that the server has no room for at the moment.
@@ -180,8 +181,9 @@ func (w *whole) Read(p []byte) (int, error) {
 
 // refusal is a response that is not 2xx.
 type refusal struct {
-	code int // HTTP status
-	text string
+	code    int // HTTP status
+	text    string
+	message string // that the server has sent, harmless for terminals; "" if it has sent none
 }
 
 func (r *refusal) Error() string { return r.text }

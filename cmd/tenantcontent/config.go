@@ -9,8 +9,13 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/ai"
+	"github.com/tenantcontent/tenantcontent/ai/openai"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/messages"
+	"github.com/tenantcontent/tenantcontent/messages/smtp"
+	"github.com/tenantcontent/tenantcontent/queue"
 )
 
 // config has the settings of the server.
@@ -22,8 +27,16 @@ type config struct {
 	MaxUpload       size     `env:"TENANTCONTENT_MAX_UPLOAD" default:"256MiB" help:"Size of an uploaded file." placeholder:"SIZE"`
 	MaxAppFile      size     `env:"TENANTCONTENT_MAX_APP_FILE" default:"100MiB" help:"Size of a file of an app." placeholder:"SIZE"`
 	SessionLifetime lifetime `env:"TENANTCONTENT_SESSION_LIFETIME" default:"12h" help:"How long a log-in lasts." placeholder:"TIME"`
-	DenyNetworks    string   `env:"TENANTCONTENT_DENY_NETWORKS" default:"169.254.0.0/16,fe80::/10,fd00:ec2::254/128" help:"Networks that no domain's directory or provider may be in, parted by commas, or none." placeholder:"NETWORKS"`
+	DenyNetworks    string   `env:"TENANTCONTENT_DENY_NETWORKS" default:"169.254.0.0/16,fe80::/10,fd00:ec2::254/128" help:"Networks that no domain's directory or provider, and no language model, may be in, parted by commas, or none." placeholder:"NETWORKS"`
 	TrustedProxies  string   `env:"TENANTCONTENT_TRUSTED_PROXIES" default:"none" help:"Networks of the proxies that say in X-Forwarded-For or Forwarded who calls, parted by commas, or none." placeholder:"NETWORKS"`
+
+	AIURL        string `name:"ai-url" env:"TENANTCONTENT_AI_URL" help:"OpenAI-compatible API of language models, such as https://api.openai.com/v1 or http://localhost:11434/v1 (default: none)." placeholder:"URL"`
+	AIKey        string `name:"ai-key" env:"TENANTCONTENT_AI_KEY" help:"Key of that API. Better set in the environment." placeholder:"KEY"`
+	AIModels     string `name:"ai-models" env:"TENANTCONTENT_AI_MODELS" help:"Its models, the default one first, parted by commas: names, or NAME=SERVER'S NAME." placeholder:"MODELS"`
+	AIImageModel string `name:"ai-image-model" env:"TENANTCONTENT_AI_IMAGE_MODEL" help:"Its model that makes images (default: none)." placeholder:"MODEL"`
+	SMTPURL      string `name:"smtp-url" env:"TENANTCONTENT_SMTP_URL" help:"Mail server that the e-mails of apps leave by, such as smtp://user:password@mail.example.com:587?from=noreply@example.com (default: they wait)." placeholder:"URL"`
+	Queue        string `env:"TENANTCONTENT_QUEUE" default:"on" enum:"on,off" help:"Whether this server works on the queue, or leaves it to others: on or off." placeholder:"ON"`
+	QueueAtOnce  count  `env:"TENANTCONTENT_QUEUE_AT_ONCE" default:"64" help:"Most jobs of a kind at once, where the kind itself allows more." placeholder:"NUMBER"`
 
 	MaxArchive        size  `env:"TENANTCONTENT_MAX_ARCHIVE" default:"4GiB" help:"Size of a bundle's archive as it is sent, packed." placeholder:"SIZE"`
 	MaxArchiveBytes   size  `env:"TENANTCONTENT_MAX_ARCHIVE_BYTES" default:"4GiB" help:"Size of an archive when it is unpacked." placeholder:"SIZE"`
@@ -41,12 +54,57 @@ func (c *config) library() (tenantcontent.Config, error) {
 	if lib.BaseURL == "" {
 		lib.BaseURL = "http://" + reachable(c.Listen)
 	}
+	lib.Queue = queue.Node{Off: c.Queue == "off", AtOnce: int(c.QueueAtOnce)}
 	var err error
+	if lib.Mail, err = c.mail(); err != nil {
+		return lib, err
+	}
 	if lib.DenyNetworks, err = networks("deny-networks", c.DenyNetworks); err != nil {
 		return lib, err
 	}
 	lib.TrustedProxies, err = networks("trusted-proxies", c.TrustedProxies)
 	return lib, err
+}
+
+// models returns the provider of language models, nil for none. Errors: errs.Invalid naming the flag.
+func (c *config) models(lib tenantcontent.Config) (ai.Provider, error) {
+	if c.AIURL == "" {
+		if c.AIKey != "" || c.AIModels != "" || c.AIImageModel != "" {
+			return nil, errs.New(errs.Invalid, "--ai-url is missing: --ai-key, --ai-models and --ai-image-model are of the API there")
+		}
+		return nil, nil
+	}
+	models, err := openai.ReadModels(c.AIModels)
+	if err != nil {
+		return nil, errs.New(errs.Invalid, "--ai-models: %s", errs.MessageOf(err))
+	}
+	p, err := openai.New(openai.Options{URL: c.AIURL, Key: c.AIKey, Models: models, ImageModel: c.AIImageModel, DenyNetworks: lib.DenyNetworks, Log: lib.Log})
+	if err != nil {
+		return nil, errs.New(errs.Invalid, "--ai-%s", asFlag(errs.MessageOf(err)))
+	}
+	return p, nil
+}
+
+// asFlag returns the sentence of an option, such as "URL: it must …", as that of its flag.
+func asFlag(sentence string) string {
+	option, rest, _ := strings.Cut(sentence, ":")
+	return strings.ToLower(option) + ":" + rest
+}
+
+// mail returns what sends e-mails, nil for nothing.
+func (c *config) mail() (messages.Sender, error) {
+	if c.SMTPURL == "" {
+		return nil, nil
+	}
+	o, err := smtp.Parse(c.SMTPURL)
+	if err != nil {
+		return nil, errs.New(errs.Invalid, "--smtp-url: %s", errs.MessageOf(err))
+	}
+	s, err := smtp.New(o)
+	if err != nil {
+		return nil, errs.New(errs.Invalid, "--smtp-url: %s", errs.MessageOf(err))
+	}
+	return s, nil
 }
 
 // logging has the settings of the log.

@@ -13,6 +13,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
@@ -77,8 +78,13 @@ func TestBadConfiguration(t *testing.T) {
 		"flag like another":   {"unknown flag --max-boddy: did you mean --max-body?", []string{"--max-boddy=1"}},
 		"ratio":               {"--max-archive-ratio", []string{"--max-archive-ratio=tight", data}},
 		"networks":            {`--deny-networks: "nowhere" is not a network`, []string{"--deny-networks=10.0.0.0/8,nowhere", data}},
+		"workspaces":          {`--workspaces: workspaces are in a folder or a PostgreSQL`, []string{"--workspaces=mysql://x", data}},
 		"proxies":             {`--trusted-proxies: "10.0.0.0/33" is not a network`, []string{"--trusted-proxies=10.0.0.0/33", data}},
 		"proxy in a zone":     {`--trusted-proxies: "fe80::1%eth0" is not a network`, []string{"--trusted-proxies=fe80::1%eth0", data}},
+		"model without a URL": {"--ai-url is missing", []string{"--ai-key=" + secret, data}},
+		"URL of a model":      {"--ai-url: it must be the address of an API", []string{"--ai-url=localhost", "--ai-models=m", data}},
+		"no model":            {"--ai-models: ", []string{"--ai-url=http://localhost/v1", "--ai-key=" + secret, data}},
+		"key of a model":      {"--ai-key: it must have no spaces", []string{"--ai-url=http://localhost/v1", "--ai-models=m", "--ai-key=" + secret + " ", data}},
 		"address":             {"cannot listen", []string{"--listen=127.0.0.1:notaport", data}},
 		"address of another":  {"cannot listen", []string{"--listen=192.0.2.1:80", data}},
 		"data folder":         {"data folder", []string{"--data=" + filepath.Join(file, "data")}},
@@ -298,4 +304,43 @@ func TestHelpShowsNoSecret(t *testing.T) {
 		is.True(strings.Contains(text, "TENANTCONTENT_SECRET_KEY"))
 		is.True(!strings.Contains(text, secret))
 	}
+}
+
+// TestAppOriginIsLogged when the server starts, with a warning for one that nothing serves on this machine.
+func TestAppOriginIsLogged(t *testing.T) {
+	is := is.New(t)
+	const warning = "another scheme or port"
+	for origin, warned := range map[string]bool{
+		"": false, "http://{app}.localhost:8080": false, "http://{app}.localhost:9090": true, "https://{app}.apps.localhost:8080": true, "https://{app}.apps.example.com": false,
+	} {
+		s := serving(t, "--data="+t.TempDir(), "--base-url=http://localhost:8080", "--app-origin="+origin)
+		is.Equal(s.stop(), 0)
+		is.Equal(strings.Contains(s.stderr.String(), warning), warned)
+		is.Equal(strings.Contains(s.stderr.String(), "apps="+origin), origin != "")
+	}
+}
+
+// TestModels: without a URL there is no provider; with one, the names of models are those of the setting.
+func TestModels(t *testing.T) {
+	is := is.New(t)
+	provider := func(args ...string) ai.Provider {
+		var c commands
+		parser, err := newParser(&c, io.Discard, io.Discard, func(int) {})
+		is.NoErr(err)
+		_, err = parser.Parse(append([]string{"serve"}, args...))
+		is.NoErr(err)
+		p, err := c.Serve.models(tenantcontent.Config{})
+		is.NoErr(err)
+		return p
+	}
+	is.Equal(provider(), nil)
+	t.Setenv("TENANTCONTENT_AI_URL", "http://localhost:11434/v1")
+	t.Setenv("TENANTCONTENT_AI_KEY", secret)
+	t.Setenv("TENANTCONTENT_AI_MODELS", "fast=llama3.2:3b, smart")
+	p := provider()
+	is.Equal(p.(ai.Lister).Models(), []string{"fast", "smart"})
+	_, images := p.(ai.Imager)
+	is.True(!images)
+	_, images = provider("--ai-image-model=flux").(ai.Imager)
+	is.True(images)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,7 +72,8 @@ func TestKilledServerKeepsWhatItAcknowledged(t *testing.T) {
 }
 
 func TestKilledImportLeavesNothing(t *testing.T) {
-	file := colorFile(100000)
+	const many = 50_000 // an import that lasts
+	file := colorFile(many)
 	eachPlace(t, func(t *testing.T, flags []string) {
 		is, s := is.New(t), spawn(t, flags...)
 		token := s.login(t, "", "admin", password)
@@ -92,8 +94,89 @@ func TestKilledImportLeavesNothing(t *testing.T) {
 		is.Equal(s.palette(t, token), map[string]string{"import-000007": "#abcdef"})
 		status, body := call(t, "POST", s.url+"/api/colors-import", token, `{"uploadId":"`+id+`"}`) // again, from the start
 		is.Equal(status, http.StatusOK)
-		is.Equal(body, `{"colorsImported":100000}`)
-		is.Equal(len(s.palette(t, token)), 100000)
+		is.Equal(body, fmt.Sprintf(`{"colorsImported":%d}`, many))
+		is.Equal(len(s.palette(t, token)), many)
+		is.Equal(s.stop(), 0)
+	})
+}
+
+// TestKilledServerKeepsCalls: of the calls of webhooks, those that were recorded stay, and none is there that was not made or twice. A stop
+// loses none.
+func TestKilledServerKeepsCalls(t *testing.T) {
+	eachPlace(t, func(t *testing.T, flags []string) {
+		is, s := is.New(t), spawn(t, flags...)
+		token := s.login(t, "", "admin", password)
+		do := func(method, path, body string) string {
+			t.Helper()
+			status, answer := call(t, method, s.url+path, token, body)
+			if status >= 300 {
+				t.Fatalf("%s %s: %d %s", method, path, status, answer)
+			}
+			return answer
+		}
+		var made struct{ ID, Key string }
+		is.NoErr(json.Unmarshal([]byte(do("POST", "/api/apps", `{"type": "report", "name": "Hooks"}`)), &made))
+		app := "/api/apps/" + made.ID
+		do("PUT", app+"/contents/webhooks/x.js", "export const POST = () => 1")
+		do("POST", app+"/_deploy", "")
+		is.NoErr(json.Unmarshal([]byte(do("POST", app+"/webhook-tokens", `{}`)), &made))
+		count := func() (n int) {
+			t.Helper()
+			var listed struct {
+				Daily  []struct{ Count int }
+				Recent []struct{ ID string }
+			}
+			is.NoErr(json.Unmarshal([]byte(do("GET", app+"/webhooks", "")), &listed))
+			for _, d := range listed.Daily {
+				n += d.Count
+			}
+			is.Equal(len(listed.Recent), min(n, 50))
+			return n
+		}
+		send := func() bool {
+			status, _, err := try("POST", s.url+app+"/_hook/x?token="+made.Key, "", "{}")
+			return err == nil && status == http.StatusOK
+		}
+		const first = 10
+		for range first {
+			is.True(send())
+		}
+		is.Equal(count(), first) // which are written now at the latest
+		for range first {
+			is.True(send())
+		}
+		time.Sleep(2 * time.Second) // they are written within one, though nobody reads them
+		const last = 2 * first
+		var callers sync.WaitGroup
+		var sent, answered atomic.Int64
+		for range 4 {
+			callers.Go(func() {
+				for {
+					sent.Add(1)
+					if !send() {
+						return // it is dead
+					}
+					answered.Add(1)
+				}
+			})
+		}
+		for answered.Load() < 40 {
+			time.Sleep(time.Millisecond)
+		}
+		s.kill()
+		callers.Wait()
+		s = spawn(t, flags...)
+		kept := count()
+		t.Logf("%d of %d calls of the last moment were recorded before the kill", kept-last, answered.Load())
+		is.True(kept >= last)
+		is.True(kept <= last+int(sent.Load()))
+
+		for range first {
+			is.True(send())
+		}
+		is.Equal(s.stop(), 0)
+		s = spawn(t, flags...)
+		is.Equal(count(), kept+first)
 		is.Equal(s.stop(), 0)
 	})
 }

@@ -31,6 +31,7 @@ const (
 	stateFile  = ".tenantcontent.json"
 	ignoreFile = ".tenantcontentignore"
 	ownFiles   = ".tenantcontent-"
+	ownFolder  = ".tenantcontent" // of the command dev
 )
 
 // ignoredFiles are the patterns that are ignored unless ignoreFile includes them again.
@@ -57,17 +58,18 @@ func (s state) known(path, digest string) bool {
 type appFolder struct {
 	*os.Root
 	patterns gitignore.Matcher
+	stateIn  string // file with the state; "" if it is in memory alone
 	state    state
 	ignored  []string // files and folders that the last call of files has left out by patterns
 }
 
-// openFolder opens a folder and reads its state and ignore file.
-func openFolder(name string) (*appFolder, error) {
+// openFolder opens a folder and reads its ignore file, and its state from a file, which is only kept in memory if that is "".
+func openFolder(name, stateIn string) (*appFolder, error) {
 	root, err := os.OpenRoot(name)
 	if err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "cannot read the folder %s: %v", name, err)
 	}
-	f := &appFolder{Root: root}
+	f := &appFolder{Root: root, stateIn: stateIn}
 	if err := errors.Join(f.readState(), f.readIgnored()); err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
@@ -75,7 +77,10 @@ func openFolder(name string) (*appFolder, error) {
 }
 
 func (f *appFolder) readState() error {
-	raw, err := f.ReadFile(stateFile)
+	if f.stateIn == "" {
+		return nil
+	}
+	raw, err := f.ReadFile(f.stateIn)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -86,23 +91,27 @@ func (f *appFolder) readState() error {
 		err = errors.New("it names no app or no server")
 	}
 	if err != nil {
-		return errs.Wrap(errs.Invalid, err, "cannot read %s: %v", f.at(stateFile), err)
+		return errs.Wrap(errs.Invalid, err, "cannot read %s: %v", f.at(f.stateIn), err)
 	}
 	return nil
 }
 
 // saveState writes the state file.
 func (f *appFolder) saveState(s state) error {
+	if f.stateIn == "" {
+		f.state = s
+		return nil
+	}
 	raw, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return err
 	}
 	temporary := ownFiles + "state"
 	if err = f.WriteFile(temporary, append(raw, '\n'), 0o644); err == nil {
-		err = f.Rename(temporary, stateFile)
+		err = f.Rename(temporary, f.stateIn)
 	}
 	if err != nil {
-		return errs.Wrap(errs.Invalid, err, "cannot write %s, which is to remember the app %s: %v", f.at(stateFile), harmless(s.App), err)
+		return errs.Wrap(errs.Invalid, err, "cannot write %s, which is to remember the app %s: %v", f.at(f.stateIn), harmless(s.App), err)
 	}
 	f.state = s
 	return nil
@@ -151,7 +160,7 @@ func reserved(name string) bool {
 		return r
 	}, name)
 	name = fold.Text(strings.TrimRight(name, ". "))
-	return name == ".git" || name == "git~1" || name == stateFile || name == ignoreFile || strings.HasPrefix(name, ownFiles)
+	return name == ".git" || name == "git~1" || name == ownFolder || name == stateFile || name == ignoreFile || strings.HasPrefix(name, ownFiles)
 }
 
 // at returns the name of a file of the folder for people.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 	"github.com/tenantcontent/tenantcontent/internal/needs"
 )
@@ -26,6 +27,7 @@ import (
 const password = "correct horse battery"
 
 func TestMain(m *testing.M) {
+	tenantcontent.Child()
 	for _, entry := range os.Environ() {
 		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "TENANTCONTENT_") && name != needs.Require {
 			_ = os.Unsetenv(name)
@@ -150,7 +152,8 @@ func (s *server) await(t *testing.T, ended func() bool) {
 	t.Fatalf("the server is not ready: %s", s.stderr)
 }
 
-// built makes the program once a test run, without the race detector: its speed is measured.
+// built makes the program once a test run, without the race detector: its speed is measured. With the flags of make build nothing is
+// compiled for it alone.
 var built = sync.OnceValues(func() (string, error) {
 	var err error
 	if folder, err = os.MkdirTemp("", "tenantcontent-cmd-"); err != nil {
@@ -158,7 +161,7 @@ var built = sync.OnceValues(func() (string, error) {
 	}
 	program := filepath.Join(folder, "tenantcontent")
 	build := exec.Command("go", "build", "-o", program, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath")
 	text, err := build.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, text)

@@ -13,12 +13,18 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	tenantcontent.Child()
+	signaled, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, cancel := context.WithCancel(context.Background())
+	context.AfterFunc(signaled, func() {
+		stop() // first, so that a second signal ends the process at once
+		cancel()
+	})
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
@@ -43,6 +49,7 @@ type commands struct {
 	} `cmd:"" help:"Manage users."`
 	Bundle     bundleCommands    `cmd:"" help:"Move bundles between files and a running server."`
 	App        appCommands       `cmd:"" help:"Move the files of an app between a folder and a running server."`
+	Dev        devCommand        `cmd:"" help:"Run the app of a folder on this machine, publish it again whenever a file changes, and print each call of its handlers. Files are ignored as by app push."`
 	Rekey      rekeyCommand      `cmd:"" help:"Encrypt all secrets again under the first secret key. Stop the server first."`
 	Help       helpCommand       `cmd:"" help:"Show how a command is used."`
 	Completion completionCommand `cmd:"" help:"Print a script that completes this command line in a shell."`

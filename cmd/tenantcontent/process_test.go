@@ -113,10 +113,12 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 	is.NoErr(err)
 	defer func() { _ = c.Close() }()
-	_, err = fmt.Fprintf(c, "POST /api/uploads?filename=x HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: 9\r\n\r\nx",
+	_, err = fmt.Fprintf(c, "POST /api/uploads?filename=x HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n",
 		s.login(t, "", "admin", password))
 	is.NoErr(err)
-	time.Sleep(100 * time.Millisecond) // for the request to begin
+	line, err := bufio.NewReader(c).ReadString('\n')
+	is.NoErr(err)
+	is.Equal(line, "HTTP/1.1 100 Continue\r\n") // the request has begun
 	is.NoErr(s.cmd.Process.Signal(syscall.SIGTERM))
 	s.refuses(t)
 	began := time.Now()

@@ -43,14 +43,18 @@ func (s *serveCommand) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	lib.Log = s.logger(t.err)
+	if lib.AI, err = s.models(lib); err != nil {
+		return err
+	}
 	if err := s.open(&lib); err != nil {
 		return err
 	}
-	defer func() { _ = lib.DB.Close() }()
+	defer func() { _ = shut(&lib) }()
 	app, err := tenantcontent.Open(lib)
 	if err != nil {
 		return err
 	}
+	defer func() { _ = app.Close() }()
 	if err := tenantcontent.Migrate(ctx, lib.DB); err != nil {
 		return err
 	}
@@ -74,8 +78,32 @@ func (s *serveCommand) Run(ctx context.Context, t terminal) error {
 	if made {
 		welcome(t, generated)
 	}
-	lib.Log.Info("serving", "url", url)
-	return serve(ctx, listener, app, lib.Log)
+	started(lib, url)
+	return serve(ctx, listener, app, app, lib.Log)
+}
+
+// started logs where the server is and, if apps have origins of their own, where these are.
+func started(lib tenantcontent.Config, url string) {
+	if lib.AppOrigin == "" {
+		lib.Log.Info("serving", "url", url)
+		return
+	}
+	lib.Log.Info("serving", "url", url, "apps", lib.AppOrigin)
+	if otherListener(lib.AppOrigin, lib.BaseURL) {
+		lib.Log.Warn("the origin of apps has another scheme or port than the base URL: browsers find apps there only if something forwards them to this server",
+			"apps", lib.AppOrigin, "base", lib.BaseURL)
+	}
+}
+
+// otherListener reports whether the origin of apps is on this machine, at another scheme or port than the base URL: without a proxy
+// between, as on a machine of a developer, nothing serves it.
+func otherListener(apps, base string) bool {
+	at, err := url.Parse(strings.Replace(apps, "{app}", "app", 1))
+	if err != nil || at.Hostname() != "localhost" && !strings.HasSuffix(at.Hostname(), ".localhost") {
+		return false
+	}
+	u, err := url.Parse(base)
+	return err == nil && (at.Scheme != u.Scheme || at.Port() != u.Port())
 }
 
 // address returns the URL to call a server at: the address it listens on, with the path of its base URL.
@@ -95,10 +123,10 @@ func welcome(t terminal, generated string) {
 	_, _ = fmt.Fprintf(t.out, "First start: made the tenant default with the superuser admin, password %s.\n", password)
 }
 
-// serve runs the HTTP server and the background work side by side.
-func serve(ctx context.Context, listener net.Listener, app *tenantcontent.App, log *slog.Logger) error {
+// serve runs the HTTP server, with the app or a handler around it, and the background work side by side.
+func serve(ctx context.Context, listener net.Listener, handler http.Handler, app *tenantcontent.App, log *slog.Logger) error {
 	server := &http.Server{
-		Handler: app, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))

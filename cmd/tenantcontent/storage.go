@@ -20,6 +20,9 @@ type storage struct {
 	Database  string `env:"TENANTCONTENT_DATABASE" help:"sqlite:<path> or postgres://… (default: a file in the data folder)." placeholder:"URL"`
 	Data      string `env:"TENANTCONTENT_DATA" default:"./data" help:"Folder of the embedded database and its secret key." placeholder:"FOLDER"`
 	SecretKey string `env:"TENANTCONTENT_SECRET_KEY" help:"Encrypts secrets at rest: 32 bytes in base64 or hex; more keys behind it, parted by commas, still decrypt (default, embedded: the file secret.key in the data folder). Better set in the environment." placeholder:"KEY"`
+
+	Workspaces     string `env:"TENANTCONTENT_WORKSPACES" help:"Where the SQL databases of apps are: a folder, or postgres://… of a database of its own (default, embedded: the folder beside the database, with .workspaces behind its name)." placeholder:"FOLDER|URL"`
+	WorkspaceQuota size   `env:"TENANTCONTENT_WORKSPACE_QUOTA" default:"256MiB" help:"Size of the SQL database of an app." placeholder:"SIZE"`
 }
 
 // file returns the path of the SQLite file, "" on PostgreSQL.
@@ -88,7 +91,7 @@ func there(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// open opens the database, and puts it and its secret key into lib. The caller closes the database.
+// open opens the database and the workspaces, and puts them and the secret key into lib. The caller closes them (shut).
 func (s *storage) open(lib *tenantcontent.Config) error {
 	if s.SecretKey != "" {
 		if _, err := keyring.Parse(s.SecretKey); err != nil {
@@ -97,7 +100,7 @@ func (s *storage) open(lib *tenantcontent.Config) error {
 	}
 	err := s.openWithoutKey(lib)
 	if err == nil && s.SecretKey == "" && !s.embedded() {
-		err = errors.Join(lib.DB.Close(), errs.New(errs.Invalid, "on PostgreSQL a secret key is required: set TENANTCONTENT_SECRET_KEY, for example to the output of `openssl rand -base64 32`, and keep it"))
+		err = errors.Join(shut(lib), errs.New(errs.Invalid, "on PostgreSQL a secret key is required: set TENANTCONTENT_SECRET_KEY, for example to the output of `openssl rand -base64 32`, and keep it"))
 	}
 	return err
 }
@@ -109,8 +112,19 @@ func (s *storage) openWithoutKey(lib *tenantcontent.Config) (err error) {
 		url = "sqlite:" + s.file()
 	}
 	lib.SecretKey, lib.SecretKeyFile = s.SecretKey, s.keyFile()
+	if lib.Workspaces, err = database.OpenWorkspaces(s.Workspaces, url, int64(s.WorkspaceQuota)); err != nil {
+		return errs.Wrap(errs.Invalid, err, "--workspaces: %s", errs.MessageOf(err))
+	}
 	lib.DB, err = database.Open(url)
 	return err
+}
+
+// shut closes what open has opened.
+func shut(lib *tenantcontent.Config) (err error) {
+	if lib.Workspaces != nil {
+		err = lib.Workspaces.Close()
+	}
+	return errors.Join(err, lib.DB.Close())
 }
 
 // with runs fn on a migrated database whose secrets the configured key opens, and makes neither.
@@ -122,7 +136,7 @@ func (s *storage) with(ctx context.Context, t terminal, fn func(app *tenantconte
 	if err := s.open(&lib); err != nil {
 		return err
 	}
-	defer func() { _ = lib.DB.Close() }()
+	defer func() { _ = shut(&lib) }()
 	app, err := tenantcontent.Open(lib)
 	if err != nil {
 		return err

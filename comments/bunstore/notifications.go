@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/comments"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/paging"
@@ -23,6 +24,7 @@ var notificationTable = bunx.NewTable("tc_notifications", "n", []bunx.Column[com
 	{Name: "kind", Once: true, Field: func(n *comments.Notification) any { return bunx.TextOrNull((*string)(&n.Entity.Kind)) }},
 	{Name: "entity_id", Once: true, Field: func(n *comments.Notification) any { return bunx.TextOrNull(&n.Entity.ID) }},
 	{Name: "comment_id", Once: true, Field: func(n *comments.Notification) any { return &n.CommentID }},
+	{Name: "path", Once: true, Field: func(n *comments.Notification) any { return &n.Path }},
 	{Name: "created_at", Once: true, Field: func(n *comments.Notification) any { return bunx.TimeOf(&n.CreatedAt) }},
 	{Name: "updated_at", Field: func(n *comments.Notification) any { return bunx.TimeOf(&n.UpdatedAt) }},
 	{Name: "read_at", Field: func(n *comments.Notification) any { return bunx.TimeOrNull(&n.ReadAt) }},
@@ -95,6 +97,23 @@ func (s *Store) SetRead(ctx context.Context, tenant, username, id string, read b
 			n.ReadAt = &at
 		}
 		_, err := notificationTable.Update(ctx, c, &n)
+		return bunx.Err(err, "Notification")
+	})
+	return n, err
+}
+
+// DeleteNotices implements comments.Store.
+func (s *Store) DeleteNotices(ctx context.Context, tenant string, of entity.Key) error {
+	return bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.Exec(ctx, `DELETE FROM tc_notifications WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3 AND comment_id IS NULL`, tenant, of.Kind, of.ID)
+		return bunx.Err(err, "Notification")
+	})
+}
+
+// SweepNotices implements comments.Store.
+func (s *Store) SweepNotices(ctx context.Context, tenant, noticeType string, before time.Time) (n int, err error) {
+	err = bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) (err error) {
+		n, err = c.Exec(ctx, `DELETE FROM tc_notifications WHERE tenant_id = $1 AND state = 'delivered' AND created_at < $2 AND type = $3`, tenant, bunx.At(before), noticeType)
 		return bunx.Err(err, "Notification")
 	})
 	return n, err

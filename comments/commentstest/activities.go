@@ -162,6 +162,8 @@ func testNotifications(t *testing.T, s Store) {
 	is, ctx := is.New(t), t.Context()
 	insert(t, s, "acme", comment("1", ""), comment("2", ""))
 	first, second := notification("n1", "1", "mia"), notification("n2", "2", "mia")
+	path := "orders/5"
+	second.Path = &path
 	second.CreatedAt = tuesday
 	free := comments.Notification{
 		Tenant: "acme", ID: "n3", Username: "mia", Type: "note", State: comments.Dead, Title: "", Body: "", CreatedAt: tuesday.Add(time.Hour), UpdatedAt: monday,
@@ -191,6 +193,37 @@ func testNotifications(t *testing.T, s Store) {
 	p, err = s.Notifications(ctx, "acme", "mia", comments.NotificationFilter{}, paging.Query{Limit: 10})
 	is.NoErr(err)
 	is.Equal(p.Total, 3)
+}
+
+// testNotices: those of apps are of no comment, and go with their app and in time.
+func testNotices(t *testing.T, s Store) {
+	is, ctx := is.New(t), t.Context()
+	insert(t, s, "acme", comment("1", ""))
+	shop := entity.Key{Kind: "app", ID: "shop"}
+	notice := func(id string, of entity.Key, at time.Time) comments.Notification {
+		return comments.Notification{
+			ID: id, Username: "mia", Type: comments.TypeApp, State: comments.Delivered, Title: "t", Entity: of, CreatedAt: at, UpdatedAt: at,
+		}
+	}
+	about := notification("n1", "1", "mia") // is of a comment
+	about.Entity = shop
+	is.NoErr(s.Enqueue(ctx, "acme", []comments.Notification{about, notice("n2", shop, monday), notice("n3", orders, monday), notice("n4", orders, tuesday)}))
+	is.NoErr(s.Enqueue(ctx, "evil", []comments.Notification{notice("n2", shop, monday)}))
+	left := func(tenant string) (ids []string) {
+		p, err := s.Notifications(ctx, tenant, "mia", comments.NotificationFilter{}, paging.Query{Limit: 10, Sort: "createdAt"})
+		is.NoErr(err)
+		for _, n := range p.Rows {
+			ids = append(ids, n.ID)
+		}
+		return ids
+	}
+	is.NoErr(s.DeleteNotices(ctx, "acme", shop))
+	is.Equal(left("acme"), []string{"n1", "n3", "n4"})
+	n, err := s.SweepNotices(ctx, "acme", comments.TypeApp, tuesday)
+	is.NoErr(err)
+	is.Equal(n, 1)
+	is.Equal(left("acme"), []string{"n1", "n4"})
+	is.Equal(left("evil"), []string{"n2"})
 }
 
 // testRead has the notifications n7, n3, n2 and n1 of mia, newest first, of which n7 and n3 are of one time, and two of jo.

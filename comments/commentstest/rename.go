@@ -25,11 +25,12 @@ func testRenameUsers(t *testing.T, s Store) {
 	answer.UserID, other.UserID, other.Mentions = "mia", "joan", mentions("joan")
 	insert(t, s, "acme", first, answer, other)
 	insert(t, s, "evil", first)
-	for n := range 1001 {
-		c := comment(fmt.Sprintf("m%04d", n), "1")
-		c.Mentions = mentions("mia")
-		insert(t, s, "acme", c)
+	many := make([]comments.Comment, 1001)
+	for n := range many {
+		many[n] = comment(fmt.Sprintf("m%04d", n), "1")
+		many[n].Mentions = mentions("mia")
 	}
+	insert(t, s, "acme", many...)
 	is.NoErr(s.PutActivity(ctx, "acme", activity("a", "1"), []string{"mia"}))
 
 	is.NoErr(s.RenameUsers(ctx, "acme", map[string]string{"jo": "Joe", "mia": "maria", "none": "nobody"}))

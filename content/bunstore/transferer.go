@@ -29,6 +29,11 @@ func (s *Store) Some(ctx context.Context, tenant string, kind entity.Kind, ids [
 	return s.find(ctx, tenant, kind, bunx.Lookup{Columns: table.Names}, ids)
 }
 
+// Heads implements content.Store.
+func (s *Store) Heads(ctx context.Context, tenant string, kind entity.Kind, ids []string) ([]content.Entity, error) {
+	return s.find(ctx, tenant, kind, bunx.Lookup{Columns: heads}, ids)
+}
+
 // LockSome implements content.Store.
 func (s *Store) LockSome(ctx context.Context, tenant string, kind entity.Kind, ids []string) ([]content.Entity, error) {
 	return s.find(ctx, tenant, kind, bunx.Lookup{Columns: heads, Lock: true}, ids)

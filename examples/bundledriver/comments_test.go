@@ -21,8 +21,9 @@ func Example_comments() {
 	ctx := context.Background()
 	db, remove := open(ctx)
 	defer remove()
+	recipes := bundledriver.Recipes{DB: db}
 	app, err := tenantcontent.Open(tenantcontent.Config{
-		DB: db, SecretKey: tenantcontent.NewSecretKey(), Entities: []entity.Type{bundledriver.Recipes{DB: db}.Type()},
+		DB: db, SecretKey: tenantcontent.NewSecretKey(), Entities: []entity.Type{recipes.Type()},
 		Authenticate: func(*http.Request) (actor.Actor, error) {
 			return actor.Actor{Tenant: "north", User: "admin", Superuser: true}, nil
 		},
@@ -30,9 +31,7 @@ func Example_comments() {
 	check(err)
 	_, err = app.AddTenant(ctx, tenants.Tenant{ID: "north"}, "a long password")
 	check(err)
-	soup := bundledriver.Recipe{TenantID: "north", ID: "soup", Title: "Soup", Steps: "Cook."}
-	_, err = db.NewInsert().Model(&soup).Exec(ctx)
-	check(err)
+	check(recipes.Insert(ctx, bundledriver.Recipe{TenantID: "north", ID: "soup", Title: "Soup", Steps: "Cook."}))
 
 	// With the service.
 	admin := actor.With(ctx, actor.Actor{Tenant: "north", User: "admin", Superuser: true})

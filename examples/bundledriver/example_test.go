@@ -40,8 +40,7 @@ func Example() {
 		{TenantID: "north", ID: "pizza", Title: "Pizza", Steps: "Bake.", PartOf: "dough"},
 		{TenantID: "north", ID: "soup", Title: "Soup", Steps: "Cook."},
 	} {
-		_, err = db.NewInsert().Model(&r).Exec(ctx)
-		check(err)
+		check(recipes.Insert(ctx, r))
 	}
 
 	// A superuser of one tenant makes a bundle and exports it. What the pizza needs goes with it.

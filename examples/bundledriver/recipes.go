@@ -81,6 +81,13 @@ func (r Recipes) some(ctx context.Context, tenant string, ids []string) (some []
 	return some, err
 }
 
+// Insert adds a recipe.
+func (r Recipes) Insert(ctx context.Context, recipe Recipe) error {
+	ctx, db := tenantcontent.Conn(ctx, r.DB, recipe.TenantID)
+	_, err := db.NewInsert().Model(&recipe).Exec(ctx)
+	return err
+}
+
 // IDs implements entity.Transferer.
 func (r Recipes) IDs(ctx context.Context, tenant string) (ids []string, err error) {
 	ctx, db := tenantcontent.Conn(ctx, r.DB, tenant)
@@ -152,8 +159,7 @@ func (r Recipes) land(ctx context.Context, tenant string, row entity.Row, rule e
 	case !slices.Contains([]entity.Rule{entity.Skip, entity.Overwrite, entity.Fail}, rule):
 		return "", errs.New(errs.Invalid, "updateRule must be one of skip, overwrite and fail")
 	case !there:
-		_, err := db.NewInsert().Model(recipe).Exec(ctx)
-		return entity.Created, err
+		return entity.Created, r.Insert(ctx, *recipe)
 	case rule == entity.Fail:
 		return "", errs.New(errs.Conflict, "recipe %s exists already", row.ID)
 	case rule == entity.Skip:

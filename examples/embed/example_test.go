@@ -9,11 +9,16 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/principals"
+	"github.com/tenantcontent/tenantcontent/shares"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
@@ -38,8 +43,13 @@ func Example() {
 	})
 	check(err)
 	running, stop := context.WithCancel(ctx)
-	defer stop()
-	go app.Run(running) // background work, until its context ends
+	var background sync.WaitGroup
+	background.Go(func() { check(app.Run(running)) }) // background work, until its context ends
+	defer func() {
+		stop()
+		background.Wait()
+		check(app.Close())
+	}()
 
 	// Tenants are made once, with a superuser. (Who calls over HTTP is for Authenticate to say: nobody logs in here.)
 	_, err = app.AddTenant(ctx, tenants.Tenant{ID: "acme", Name: "Acme Inc."}, "a long password")
@@ -54,28 +64,55 @@ func Example() {
 	_, err = app.Colors.Put(jo, "brand/red", "reddish")
 	fmt.Println(errs.CodeOf(err), "-", err)
 
+	// An app with its page, which mia may use. Only users that the library has own something, or get shares.
+	for _, name := range []string{"jo", "mia"} {
+		_, err = app.Principals.CreateUser(jo, principals.User{Username: name, Enabled: true}, "")
+		check(err)
+	}
+	report, err := app.Apps.Create(jo, apps.App{Type: apps.Report, Name: "Sales"})
+	check(err)
+	page, err := app.Apps.PutFile(jo, report.ID, "index.html", "", strings.NewReader("<!doctype html><h1>Sales</h1>"))
+	check(err)
+	_, err = app.Apps.PutShare(jo, report.ID, "mia", func(s *shares.Share) { s.Level = shares.Use })
+	check(err)
+	mia := actor.With(ctx, actor.Actor{Tenant: "acme", User: "mia", Teams: map[string]actor.Role{"sales": actor.Member}})
+	seen, err := app.Apps.Get(mia, report.ID)
+	check(err)
+	fmt.Println(page.Path, page.ContentType, "-", seen.Name, seen.Permissions.Run, seen.Permissions.Write)
+
+	// Files in the folder server are routes for the pages of the app, once they are deployed.
+	_, err = app.Apps.PutFile(jo, report.ID, "server/total.js", "", strings.NewReader("export const GET = ({request}) => ({user: request.user.username, total: 12})"))
+	check(err)
+	_, err = app.Apps.Deploy(jo, report.ID)
+	check(err)
+
 	// With HTTP: the App is an http.Handler.
 	mux := http.NewServeMux()
 	mux.Handle("/api/", app)
 	server := httptest.NewServer(mux)
 	defer server.Close()
 
-	req, err := http.NewRequest(http.MethodGet, server.URL+"/api/colors/brand%2Fred/permissions", nil)
-	check(err)
-	req.Header.Set("X-User", "jo")
-	res, err := http.DefaultClient.Do(req)
-	check(err)
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	check(err)
-	fmt.Println(res.Status)
-	fmt.Println(string(body))
+	for _, path := range []string{"/api/colors/brand%2Fred/permissions", "/api/apps/" + report.ID + "/view/api/_server/total"} {
+		req, err := http.NewRequest(http.MethodGet, server.URL+path, nil)
+		check(err)
+		req.Header.Set("X-User", "jo")
+		res, err := http.DefaultClient.Do(req)
+		check(err)
+		body, err := io.ReadAll(res.Body)
+		check(err)
+		check(res.Body.Close())
+		fmt.Println(res.Status)
+		fmt.Println(string(body))
+	}
 
 	// Output:
 	// acme brand/red #ff0000
 	// invalid - Invalid color format
+	// index.html text/html - Sales true false
 	// 200 OK
 	// {"_links":{"inf:color":{"href":"https://content.example.com/api/colors/brand%2Fred"},"self":{"href":"https://content.example.com/api/colors/brand%2Fred/permissions"}},"edit":true,"delete":true,"write":true}
+	// 200 OK
+	// {"user":"jo","total":12}
 }
 
 // whoCalls is the host's own log-in. Leave Config.Authenticate out, and users log in with POST /api/login/local.

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/tenantcontent/tenantcontent"
 )
 
 // result is one line of the report.
@@ -28,9 +30,11 @@ type result struct {
 }
 
 func main() {
+	tenantcontent.Child()
 	only := flag.String("run", "", "run only the measurements whose `name` this regular expression matches")
 	engines := flag.String("engines", "sqlite,postgres", "`list` of engines")
 	beside := flag.Duration("beside", 5*time.Second, "how long to measure beside each load of a busy `tenant`")
+	calls := flag.Int("calls", 20_000, "how many `calls` of a webhook are counted")
 	profile := flag.String("cpuprofile", "", "write a CPU profile to this `file`")
 	flag.Parse()
 	if *profile != "" {
@@ -42,7 +46,7 @@ func main() {
 		_ = pprof.StartCPUProfile(f)
 		defer func() { pprof.StopCPUProfile(); _ = f.Close() }()
 	}
-	if err := run(context.Background(), *only, strings.Split(*engines, ","), *beside); err != nil {
+	if err := run(context.Background(), *only, strings.Split(*engines, ","), *beside, *calls); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -74,6 +78,7 @@ var measurements = []measurement{
 	{"app draft of 2,000 files, 200 MiB", draftBig},
 	{"app commit of 10 changed files", commitBig},
 	{"app push of 2,000 unchanged files", pushUnchanged},
+	{"chat, first text", chatFirstByte},
 	{"scan of 20,000", scanAll},
 	{"scan again", scanAgain},
 	{"memory of a scan of 100,000", scanMemory},
@@ -83,7 +88,7 @@ var measurements = []measurement{
 	{"1,000 logins at a directory at once", loginManyDirectory},
 }
 
-func run(ctx context.Context, only string, engines []string, beside time.Duration) error {
+func run(ctx context.Context, only string, engines []string, beside time.Duration, calls int) error {
 	pattern, err := regexp.Compile(only)
 	if err != nil {
 		return err
@@ -101,6 +106,17 @@ func run(ctx context.Context, only string, engines []string, beside time.Duratio
 		all = append(all, some...)
 		if some, err = clientsThatNeverRead(ctx, engine, pattern, beside); err != nil {
 			return fmt.Errorf("%s: %w", engine, err)
+		}
+		all = append(all, some...)
+		if some, err = webhookRows(ctx, engine, pattern, beside, calls); err != nil {
+			return fmt.Errorf("%s: %w", engine, err)
+		}
+		all = append(all, some...)
+	}
+	if pattern.MatchString("jsvm") {
+		some, err := scripts(ctx)
+		if err != nil {
+			return err
 		}
 		all = append(all, some...)
 	}

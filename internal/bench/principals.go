@@ -190,7 +190,7 @@ func reassignMany(ctx context.Context, w *world) (result, error) {
 		}
 		owners = append(owners, t.ID)
 	}
-	kinds := []entity.Kind{"dataset", "datasource", "report", "query", "file", "job", "visual", "assistant", "library", "template"}
+	kinds := []entity.Kind{"dataset", "datasource", "report", "query", "file", "job", "visual", "library", "template"}
 	err = bunx.Write(ctx, w.db, crowd, func(ctx context.Context, c bunx.Conn) error {
 		now := bunx.At(time.Now())
 		for n := 0; n < 100_000; n += 500 {

@@ -26,14 +26,15 @@ import (
 
 // world is one engine with the service and the bare handlers served beside each other from one database.
 type world struct {
-	engine string
-	db     *bun.DB
-	app    *tenantcontent.App
-	ours   string // host:port
-	bare   string
-	token  string
-	admin  context.Context // carries the superuser of tenant default
-	ends   []func() error
+	engine   string
+	db       *bun.DB
+	app      *tenantcontent.App
+	ours     string // host:port
+	bare     string
+	token    string
+	admin    context.Context // carries the superuser of tenant default
+	ends     []func() error
+	modelURL string // of the model's server
 	onceBig
 }
 
@@ -53,7 +54,11 @@ func newWorld(ctx context.Context, engine string) (*world, error) {
 		return nil, err
 	}
 	quiet := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	w.app, err = tenantcontent.Open(tenantcontent.Config{DB: w.db, SecretKey: tenantcontent.NewSecretKey(), Log: quiet})
+	models, err := w.model()
+	if err != nil {
+		return nil, err
+	}
+	w.app, err = tenantcontent.Open(tenantcontent.Config{DB: w.db, SecretKey: tenantcontent.NewSecretKey(), Log: quiet, AI: models})
 	if err != nil {
 		return nil, err
 	}

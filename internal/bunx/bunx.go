@@ -45,6 +45,9 @@ type running struct {
 	after []func()
 }
 
+// AllTenants is the tenant of statements over all tenants. Where row-level security is on, they see the tables of the queue and no other.
+const AllTenants = "*"
+
 // For returns where the statements of one tenant run, and the context to run them with. Each Store method starts with
 // it: row-level security, where it is on, reads the tenant from that context, so a statement that does not come from
 // here sees nothing.
@@ -154,6 +157,27 @@ func AfterCommit(ctx context.Context, f func()) {
 	f()
 }
 
+// Notifier calls a function after the commits that change rows of a tenant. The zero Notifier calls none.
+type Notifier struct{ changed func(tenant string) }
+
+// Set sets the function.
+func (n *Notifier) Set(changed func(tenant string)) { n.changed = changed }
+
+// AfterCommit calls the function when the transaction in ctx has been committed: see AfterCommit.
+func (n *Notifier) AfterCommit(ctx context.Context, tenant string) {
+	if n.changed != nil {
+		AfterCommit(ctx, func() { n.changed(tenant) })
+	}
+}
+
+// Write is Write that calls the function after the commit.
+func (n *Notifier) Write(ctx context.Context, db *bun.DB, tenant string, fn func(ctx context.Context, c Conn) error) error {
+	return Write(ctx, db, tenant, func(ctx context.Context, c Conn) error {
+		n.AfterCommit(ctx, tenant)
+		return fn(ctx, c)
+	})
+}
+
 // Rows runs fixed text that returns rows. The caller closes them.
 func (c Conn) Rows(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	return c.fixed.QueryContext(ctx, query, args...)
@@ -239,6 +263,16 @@ func Scan[T any](rows *sql.Rows, err error, row func(*sql.Rows) (T, error)) ([]T
 func Text(rows *sql.Rows) (text string, err error) {
 	err = rows.Scan(&text)
 	return text, err
+}
+
+// TextSet returns the texts that rows have, as a set.
+func TextSet(rows *sql.Rows, err error) (map[string]bool, error) {
+	all, err := Scan(rows, err, Text)
+	set := make(map[string]bool, len(all))
+	for _, text := range all {
+		set[text] = true
+	}
+	return set, err
 }
 
 // ScanBatch is Scan that ends with the first row that full reports true of.

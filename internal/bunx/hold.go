@@ -2,7 +2,6 @@ package bunx
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 )
@@ -30,12 +29,6 @@ func (c Conn) HoldPrincipals(ctx context.Context, tenant string, ids []string) (
 	if c.Postgres() {
 		query += ` FOR KEY SHARE`
 	}
-	held = make(map[string]bool, len(ids))
-	rows, err := c.Rows(ctx, query, tenant, Keys(ids))
-	_, err = Scan(rows, err, func(rows *sql.Rows) (id string, err error) {
-		err = rows.Scan(&id)
-		held[id] = true
-		return id, err
-	})
+	held, err = TextSet(c.Rows(ctx, query, tenant, Keys(ids)))
 	return held, Err(err, "User")
 }

@@ -169,26 +169,30 @@ func PostgresURL(t testing.TB) string {
 // Postgres returns a database of the test's own, with row-level security on.
 func Postgres(t testing.TB) *bun.DB {
 	t.Helper()
-	return open(t, copyOf(t, "secured", "row_level_security=on"))
+	return open(t, address(Server(t), borrow(t, "secured"), "row_level_security=on"))
 }
 
-// copyOf makes a database of the test's own, a copy of a template, and returns its URL with a query. It is removed when the test
-// ends.
-func copyOf(t testing.TB, template, query string) string {
+// create makes a copy of a template and returns its name.
+func create(t testing.TB, template string) string {
 	t.Helper()
-	c := Server(t)
+	Server(t)
 	all, err := databases()
 	if err != nil {
 		t.Fatal(err)
 	}
 	name := fmt.Sprintf("t%d", schemas.Add(1))
-	if _, err := all.ExecContext(t.Context(), fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s OWNER tester", name, template)); err != nil {
+	// Copied as files: that writes no log.
+	if _, err := all.ExecContext(t.Context(), fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s OWNER tester STRATEGY FILE_COPY", name, template)); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // the test may have killed the server: then it stays there
+	return name
+}
+
+// drop removes a database. Of a server that a test has killed it stays there.
+func drop(name string) {
+	if all, err := databases(); err == nil {
 		_, _ = all.ExecContext(context.Background(), fmt.Sprintf("DROP DATABASE %s WITH (FORCE)", name))
-	})
-	return address(c, name, query)
+	}
 }
 
 // address returns the URL of a database of the cluster for the role tester.

@@ -2,7 +2,6 @@ package dbtest
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 
@@ -12,8 +11,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/database"
 )
 
-// Example returns an embedded database for the example of a package, as database.Open and tenantcontent.Migrate make it, a context
-// whose actor is admin, a superuser of the tenant acme, and a function that removes the database. It panics if something fails.
+// Example returns a database for an Example, which has no testing.TB: an embedded one, migrated, with the tenants acme and evil, a
+// context whose actor is admin, a superuser of acme, and a function that removes the database. It panics if something fails.
+//
+// Where a package has tests inside of it, its Examples use this in place of internal/exampletest: with the root, which imports the
+// package, a third of the module would be compiled once more for the tests of the package.
 func Example() (db *bun.DB, ctx context.Context, remove func()) {
 	whole, err := template()
 	check(err)
@@ -25,7 +27,10 @@ func Example() (db *bun.DB, ctx context.Context, remove func()) {
 	check(err)
 	ctx = actor.With(context.Background(), actor.Actor{Tenant: "acme", User: "admin", Superuser: true, AI: true})
 	check(addPeople(ctx, db, "admin"))
-	return db, ctx, func() { check(errors.Join(db.Close(), os.RemoveAll(folder))) }
+	return db, ctx, func() {
+		check(db.Close())
+		check(os.RemoveAll(folder))
+	}
 }
 
 func check(err error) {

@@ -23,7 +23,7 @@ func EachStore(t *testing.T, test func(t *testing.T, open Opener)) {
 // connection has to be one of package database.
 func PGX(t testing.TB) *bun.DB {
 	t.Helper()
-	c, err := pgx.ParseConfig(copyOf(t, "plain", ""))
+	c, err := pgx.ParseConfig(address(Server(t), borrow(t, "plain"), ""))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,12 +60,16 @@ func ended(ctx context.Context, t *testing.T) map[string]string {
 }
 
 // TestAppInBrowser: an ordinary front end works: a module script that imports others, also later, a font, a style, a call that the
-// manifest allows, and routes in the hash.
+// manifest allows, routes of its server with each method, and routes in the hash.
 func TestAppInBrowser(t *testing.T) {
 	is, ctx, w := is.New(t), newBrowser(t), newWorld(t, dbtest.SQLite)
 	w.admin.must(t, "PUT", "/api/colors/red", `{"color": "#ff0000"}`)
 	app := w.admin.app(t, "Front end", map[string]string{
 		"informer.yaml": "access: [colors]\nroles: [viewer]\n",
+		"server/orders/[id].js": `const answer = ({request: {method, user, roles, params, body}}) => [method, user.username, roles.length, params.id, body?.n ?? ""].join()
+export const GET = answer, POST = answer, PUT = answer, PATCH = answer, DELETE = answer`,
+		"server/chief.js": `export const config = {roles: ["chief"]}
+export const GET = () => 1`,
 		"index.html": `<!doctype html><html><head><link rel="stylesheet" href="./assets/a.css"><script type="module" crossorigin src="./assets/a.js"></script></head>` +
 			`<body><a href="#/one">one</a><p>Hi</p></body></html>`,
 		"assets/a.css":   `p{color:rgb(1,2,3);background:url(dot.svg)}`,
@@ -81,6 +85,11 @@ await set("file", async () => (await (await fetch(new URL("./d.json", import.met
 await set("call", async () => (await (await fetch("api/colors")).json()).total)
 await set("address", async () => (await fetch(informer.api + "colors")).status)
 await set("refused", async () => (await fetch("api/users")).status)
+for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE"]) {
+	const options = method === "GET" ? {} : {method, headers: {"Content-Type": "application/json"}, body: '{"n": 5}'}
+	await set(method, async () => (await fetch("api/_server/orders/7", options)).json())
+}
+await set("chief", async () => (await fetch(informer.api + "_server/chief")).status)
 await set("user", () => informer.user.username)
 await set("style", () => getComputedStyle(document.querySelector("p")).color)
 await set("hash", () => new Promise(ok => { addEventListener("hashchange", () => ok(location.hash)); document.querySelector("a").click() }))
@@ -88,7 +97,9 @@ await set("path", () => location.pathname.endsWith("/view"))
 await set("head", () => document.baseURI === informer.base)
 window.done = done`,
 	})
+	w.admin.must(t, "POST", "/api/apps/"+app+"/_deploy", "")
 	is.Equal(show(ctx, t, w.admin, "/api/apps/"+app+"/view"), map[string]string{
+		"GET": "GET,admin,0,7,", "POST": "POST,admin,0,7,5", "PUT": "PUT,admin,0,7,5", "PATCH": "PATCH,admin,0,7,5", "DELETE": "DELETE,admin,0,7,5", "chief": "403",
 		"name": "b", "later": "c", "file": "d", "call": "1", "address": "200", "refused": "403", "user": "admin", "style": "rgb(1, 2, 3)", "hash": "#/one",
 		"path": "true", "head": "true",
 	})

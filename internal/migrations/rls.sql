@@ -11,4 +11,12 @@ BEGIN
         EXECUTE format('DROP POLICY IF EXISTS tc_tenant ON %I', t);
         EXECUTE format('CREATE POLICY tc_tenant ON %I USING (tenant_id = current_setting(''tenantcontent.tenant'', true))', t);
     END LOOP;
+    -- The queue looks for what is due over all tenants. * is the id of none.
+    FOREACH t IN ARRAY ARRAY['tc_jobs', 'tc_job_schedules']
+    LOOP
+        IF to_regclass(t) IS NOT NULL THEN
+            EXECUTE format('DROP POLICY IF EXISTS tc_queue ON %I', t);
+            EXECUTE format('CREATE POLICY tc_queue ON %I USING (current_setting(''tenantcontent.tenant'', true) = ''*'')', t);
+        END IF;
+    END LOOP;
 END $$;

@@ -121,7 +121,7 @@ func TestTenantIsFirst(t *testing.T) {
 		for _, s := range slices.Concat(table.indexes, table.foreigns) {
 			_, columns, _ := strings.Cut(s, "(")
 			first, _, _ := strings.Cut(columns, ")")
-			if strings.Split(first, ",")[0] != "tenant_id" {
+			if strings.Split(first, ",")[0] != "tenant_id" && !strings.HasPrefix(s, "tc_jobs_wake (") && !strings.HasPrefix(s, "tc_job_schedules_next (") { // what is due, over all tenants
 				t.Errorf("%s: %s does not start with the tenant", name, s)
 			}
 		}

@@ -168,10 +168,10 @@ func (k *connector) options(s *socket) pgdriver.Option {
 	}
 }
 
-// Driver opens URLs like NewConnector, with the zero Config.
-func (k *connector) Driver() driver.Driver { return urlDriver{} }
+// Driver opens URLs like NewConnector, with the zero Config, and listens at the server of the connector.
+func (k *connector) Driver() driver.Driver { return urlDriver{listener: k} }
 
-type urlDriver struct{}
+type urlDriver struct{ listener *connector }
 
 func (urlDriver) Open(url string) (driver.Conn, error) {
 	k, err := NewConnector(url, Config{})

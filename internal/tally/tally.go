@@ -14,6 +14,7 @@ import (
 type Tally[K comparable, V any] struct {
 	add   func(have, more V) V
 	write func(ctx context.Context, tenant string, counted map[K]V) error
+	drop  func(V)
 
 	mu       sync.Mutex
 	byTenant map[string]*counts[K, V]
@@ -34,7 +35,14 @@ const (
 
 // New returns a Tally. add returns the sum of two values; write stores what was counted, which is not empty.
 func New[K comparable, V any](add func(have, more V) V, write func(ctx context.Context, tenant string, counted map[K]V) error) *Tally[K, V] {
-	return &Tally[K, V]{add: add, write: write, byTenant: map[string]*counts[K, V]{}}
+	return &Tally[K, V]{add: add, write: write, drop: func(V) {}, byTenant: map[string]*counts[K, V]{}}
+}
+
+// OnDrop sets what is called, in the middle of Add or Flush, with each value that is not counted because a tenant has very many keys which
+// could not be written yet, and returns t. It is called before t is used.
+func (t *Tally[K, V]) OnDrop(drop func(V)) *Tally[K, V] {
+	t.drop = drop
+	return t
 }
 
 // Add counts. It does nothing for a new key of a tenant that has very many which could not be written yet.
@@ -44,6 +52,8 @@ func (t *Tally[K, V]) Add(tenant string, key K, more V) {
 	c := t.of(tenant)
 	if have, there := c.counted[key]; there || len(c.counted) < maxKeys {
 		c.counted[key] = t.add(have, more)
+	} else {
+		t.drop(more)
 	}
 }
 
@@ -81,11 +91,25 @@ func (t *Tally[K, V]) Flush(ctx context.Context, tenant string) error {
 	}
 	err := t.write(ctx, tenant, counted)
 	if err != nil {
-		for key, n := range counted {
-			t.Add(tenant, key, n)
-		}
+		t.restore(c, counted)
 	}
 	return err
+}
+
+// restore adds what was counted before and could not be written: before what was counted since.
+func (t *Tally[K, V]) restore(c *counts[K, V], before map[K]V) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for key, since := range c.counted {
+		if have, there := before[key]; there {
+			before[key] = t.add(have, since)
+		} else if len(before) < maxKeys {
+			before[key] = since
+		} else {
+			t.drop(since)
+		}
+	}
+	c.counted = before
 }
 
 // FlushAll writes what was counted for every tenant, some tenants at once: one whose rows are locked does not keep the others

@@ -57,6 +57,26 @@ func TestFlush(t *testing.T) {
 	is.Equal(written, map[string]int{"acme a": 400, "acme b": 2, "evil a": 401})
 }
 
+// TestFailedFlushKeepsOrder: what was counted while a write failed is added to what was counted before, not the other way round.
+func TestFailedFlushKeepsOrder(t *testing.T) {
+	is, ctx := is.New(t), t.Context()
+	away, written := errors.New("away"), map[string]string{}
+	var counts *tally.Tally[string, string]
+	counts = tally.New(func(have, more string) string { return have + more }, func(_ context.Context, _ string, counted map[string]string) error {
+		if counted["a"] == "early" {
+			counts.Add("acme", "a", " late")
+			counts.Add("acme", "b", "new")
+			return away
+		}
+		written = counted
+		return nil
+	})
+	counts.Add("acme", "a", "early")
+	is.True(errors.Is(counts.Flush(ctx, "acme"), away))
+	is.NoErr(counts.Flush(ctx, "acme"))
+	is.Equal(written, map[string]string{"a": "early late", "b": "new"})
+}
+
 // TestFlushWaits for another Flush of the same tenant, as long as its context lasts: when it returns nil, all is written.
 func TestFlushWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -127,15 +147,22 @@ func TestFlushAllAtOnce(t *testing.T) {
 func TestKeysAreBounded(t *testing.T) {
 	is, written := is.New(t), 0
 	fail := errors.New("away")
-	counts := tally.New(sum, func(_ context.Context, _ string, counted map[int]int) error {
-		written = len(counted)
+	var counts *tally.Tally[int, int]
+	counts = tally.New(sum, func(_ context.Context, _ string, counted map[int]int) error {
+		if written = len(counted); fail != nil {
+			counts.Add("acme", -1, 5) // meanwhile
+		}
 		return fail
 	})
+	dropped := 0
+	counts.OnDrop(func(n int) { dropped += n })
 	for key := range 110_000 {
 		counts.Add("acme", key, 1)
 	}
+	is.Equal(dropped, 10_000)
 	is.True(errors.Is(counts.Flush(t.Context(), "acme"), fail))
 	is.Equal(written, 100_000)
+	is.Equal(dropped, 10_005)
 	fail = nil
 	is.NoErr(counts.Flush(t.Context(), "acme"))
 	is.Equal(written, 100_000) // it was kept

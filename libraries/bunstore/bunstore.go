@@ -20,9 +20,9 @@ import (
 
 // Store implements libraries.Store.
 type Store struct {
-	db      *bun.DB
-	kind    string
-	changed func(tenant string)
+	db       *bun.DB
+	kind     string
+	notifier bunx.Notifier
 }
 
 // New returns a Store of the libraries of a kind, such as those of apps. Libraries of two kinds may have the same id: neither kind's
@@ -31,18 +31,8 @@ func New(db *bun.DB, kind entity.Kind) *Store { return &Store{db: db, kind: stri
 
 // Notify makes the store call changed after each commit that changes the files of a library.
 func (s *Store) Notify(changed func(tenant string)) *Store {
-	s.changed = changed
+	s.notifier.Set(changed)
 	return s
-}
-
-// write does as bunx.Write and calls the function of Notify.
-func (s *Store) write(ctx context.Context, tenant string, fn func(ctx context.Context, c bunx.Conn) error) error {
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		if s.changed != nil {
-			bunx.AfterCommit(ctx, func() { s.changed(tenant) })
-		}
-		return fn(ctx, c)
-	})
 }
 
 // file is a row of tc_library_files.
@@ -117,7 +107,7 @@ func (s *Store) All(ctx context.Context, tenant, library string) ([]libraries.Fi
 
 // Put implements libraries.Store.
 func (s *Store) Put(ctx context.Context, tenant, library string, f libraries.File) (libraries.File, error) {
-	err := s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+	err := s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		replaced, err := clash(ctx, c, tenant, s.kind, library, f.Path)
 		if err != nil {
 			return err
@@ -201,7 +191,7 @@ func clash(ctx context.Context, c bunx.Conn, tenant, kind, library, path string)
 // Delete implements libraries.Store. A condition is checked after the row has been removed, which is undone if it does not
 // hold.
 func (s *Store) Delete(ctx context.Context, tenant, library, path string, at time.Time) error {
-	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		var f libraries.File
 		err := c.One(ctx, "File", `DELETE FROM tc_library_files WHERE tenant_id = $1 AND kind = $2 AND library_id = $3 AND path = $4
 			RETURNING content_id, content_type`, []any{tenant, s.kind, library, path}, &f.ContentID, &f.ContentType)
@@ -217,7 +207,7 @@ func (s *Store) Delete(ctx context.Context, tenant, library, path string, at tim
 
 // Remove implements libraries.Store.
 func (s *Store) Remove(ctx context.Context, tenant string, all []string, at time.Time) error {
-	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx, `INSERT INTO tc_library_released (tenant_id, content_id, library_id, released_at)
 			SELECT DISTINCT tenant_id, content_id, library_id, `+instant(c)+` FROM tc_library_files WHERE tenant_id = $1 AND kind = $4 AND library_id IN `+c.Among(2, 1)+
 			overwriteRelease, tenant, bunx.Keys(all), bunx.At(at), s.kind)

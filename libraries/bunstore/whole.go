@@ -20,8 +20,8 @@ func (s *Store) Copy(ctx context.Context, tenant, from, to string) error {
 		_, err := c.Exec(ctx, copyAll, tenant, from, to, s.kind)
 		return bunx.Err(err, "File")
 	})
-	if err == nil && s.changed != nil {
-		bunx.AfterCommit(ctx, func() { s.changed(tenant) })
+	if err == nil {
+		s.notifier.AfterCommit(ctx, tenant)
 	}
 	return err
 }
@@ -36,7 +36,7 @@ func changed(n int) string {
 // Replace implements libraries.Store. Changed files leave the library, those of the other library take their places, and what that
 // has then are the unchanged ones. So paths never clash, and the rows of unchanged files stay.
 func (s *Store) Replace(ctx context.Context, tenant, library, by string, at time.Time) error {
-	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for _, step := range []struct {
 			query string
 			args  []any

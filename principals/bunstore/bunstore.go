@@ -15,9 +15,9 @@ const chunk = 16384
 
 // Store implements principals.Store and dirsync.Store.
 type Store struct {
-	db      *bun.DB
-	chunk   int
-	changed func(tenant string)
+	db       *bun.DB
+	chunk    int
+	notifier bunx.Notifier
 }
 
 // New returns a Store. The tables must be there: see tenantcontent.Migrate.
@@ -25,18 +25,8 @@ func New(db *bun.DB) *Store { return &Store{db: db, chunk: chunk} }
 
 // Notify makes the store call changed after each commit that may change the rights of the tenant's sessions.
 func (s *Store) Notify(changed func(tenant string)) *Store {
-	s.changed = changed
+	s.notifier.Set(changed)
 	return s
-}
-
-// write does as bunx.Write and calls the function of Notify.
-func (s *Store) write(ctx context.Context, tenant string, fn func(ctx context.Context, c bunx.Conn) error) error {
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		if s.changed != nil {
-			bunx.AfterCommit(ctx, func() { s.changed(tenant) })
-		}
-		return fn(ctx, c)
-	})
 }
 
 // InTx implements principals.Store.

@@ -109,14 +109,14 @@ func named(c bunx.Conn, tenant, column string, names []string) *bun.SelectQuery 
 
 // AddDirectoryUsers implements principals.ProfileStore.
 func (s *Store) AddDirectoryUsers(ctx context.Context, tenant, domain string, all []principals.DirectoryUser, at time.Time) error {
-	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		return putDirectoryUsers(ctx, c, tenant, domain, all, at, "")
 	})
 }
 
 // EditDirectoryUsers implements principals.ProfileStore.
 func (s *Store) EditDirectoryUsers(ctx context.Context, tenant string, usernames []string, at time.Time, edit func(*principals.DirectoryUser)) error {
-	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for some := range slices.Chunk(usernames, batch) {
 			users, err := someDirectoryUsers(ctx, c, tenant, some)
 			if err != nil {
@@ -166,7 +166,7 @@ func putDirectoryUsers(ctx context.Context, c bunx.Conn, tenant, domain string, 
 
 // RenameUsers implements principals.DomainStore.
 func (s *Store) RenameUsers(ctx context.Context, tenant string, names map[string]string, at time.Time) error {
-	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for some := range slices.Chunk(slices.Sorted(maps.Keys(names)), batch) {
 			users, err := someDirectoryUsers(ctx, c, tenant, some)
 			if err != nil {

@@ -41,7 +41,7 @@ func (s *Store) DomainMembers(ctx context.Context, tenant, domain string, each f
 
 // AddMembers implements dirsync.Store.
 func (s *Store) AddMembers(ctx context.Context, tenant string, all []principals.Membership) error {
-	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for some := range slices.Chunk(all, batch) {
 			_, err := memberTable.Insert(ctx, c, memberExists, memberRows(tenant, some...)...)
 			if err != nil {
@@ -54,7 +54,7 @@ func (s *Store) AddMembers(ctx context.Context, tenant string, all []principals.
 
 // DeleteMembers implements dirsync.Store.
 func (s *Store) DeleteMembers(ctx context.Context, tenant string, all []dirsync.MemberKey) error {
-	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for some := range slices.Chunk(all, batch) {
 			var teams, names []string
 			for _, member := range some {

@@ -132,7 +132,7 @@ func (f timesField) Value() (driver.Value, error) {
 
 // EditLogin implements principals.Store.
 func (s *Store) EditLogin(ctx context.Context, tenant, folded, network string, edit func(*principals.Login) error) error {
-	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		was, err := login(ctx, c, tenant, folded, network, c.ForUpdate())
 		if err != nil {
 			return err
@@ -211,7 +211,7 @@ func trimNetworks(ctx context.Context, c bunx.Conn, tenant, username string) err
 
 // SweepNetworks implements principals.Store.
 func (s *Store) SweepNetworks(ctx context.Context, tenant string, at time.Time) (n int, err error) {
-	err = s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+	err = s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		n, err = c.Exec(ctx, `DELETE FROM tc_login_networks WHERE tenant_id = $1 AND expires_at <= $2`, tenant, bunx.At(at))
 		return bunx.Err(err, "Network")
 	})

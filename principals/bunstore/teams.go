@@ -92,7 +92,7 @@ const slugTaken = "A team with this slug"
 
 // InsertTeam implements principals.Store.
 func (s *Store) InsertTeam(ctx context.Context, tenant string, t principals.Team) error {
-	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		t.Tenant = tenant
 		_, err := teamTable.Insert(ctx, c, "", team{Team: t})
 		return bunx.Err(err, slugTaken)
@@ -102,7 +102,7 @@ func (s *Store) InsertTeam(ctx context.Context, tenant string, t principals.Team
 // UpdateTeam implements principals.Store.
 func (s *Store) UpdateTeam(ctx context.Context, tenant, id string, edit func(*principals.Team) error) (principals.Team, error) {
 	var t principals.Team
-	err := s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+	err := s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		r, err := oneTeam(ctx, c, selectTeam+c.ForUpdate(), tenant, id)
 		if err != nil {
 			return err
@@ -127,7 +127,7 @@ func (s *Store) UpdateTeam(ctx context.Context, tenant, id string, edit func(*pr
 
 // DeleteTeam implements principals.Store.
 func (s *Store) DeleteTeam(ctx context.Context, tenant, id string) error {
-	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if guard.Of(ctx, "team") != nil {
 			r, err := oneTeam(ctx, c, selectTeam+c.ForUpdate(), tenant, id)
 			if err != nil {
@@ -220,7 +220,7 @@ func (s *Store) memberPage(ctx context.Context, tenant, column, value string, l 
 
 // PutMember implements principals.Store.
 func (s *Store) PutMember(ctx context.Context, tenant string, m principals.Membership) error {
-	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		exists, err := checkMember(ctx, c, tenant, m.TeamID, m.Username)
 		if err != nil {
 			return err
@@ -277,7 +277,7 @@ func (s *Store) Member(ctx context.Context, tenant, teamID, username string) (pr
 
 // DeleteMember implements principals.Store.
 func (s *Store) DeleteMember(ctx context.Context, tenant, teamID, username string) error {
-	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if _, err := checkMember(ctx, c, tenant, teamID, username); err != nil {
 			return err
 		}

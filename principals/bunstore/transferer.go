@@ -18,15 +18,11 @@ func texts(rows *sql.Rows, err error) ([]string, error) {
 
 // Known implements principals.TransferStore.
 func (s *Store) Known(ctx context.Context, tenant string, ids []string) (map[string]bool, error) {
-	known := map[string]bool{}
 	if len(ids) == 0 {
-		return known, nil
+		return nil, nil
 	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	some, err := texts(c.Find(ctx, bunx.Lookup{Columns: `id`, Table: `tc_principals`, Where: `tenant_id = $1`, Key: `id`}, ids, tenant))
-	for _, id := range some {
-		known[id] = true
-	}
+	known, err := bunx.TextSet(c.Find(ctx, bunx.Lookup{Columns: `id`, Table: `tc_principals`, Where: `tenant_id = $1`, Key: `id`}, ids, tenant))
 	return known, bunx.Err(err, "Principal")
 }
 
@@ -108,7 +104,7 @@ func (s *Store) PutUsers(ctx context.Context, tenant string, all []principals.Us
 		u.Tenant, u.Superuser = tenant, false
 		rows[i] = user{User: u}
 	}
-	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		_, err := userTable.Insert(ctx, c, userTable.OnConflict+` WHERE NOT tc_users.superuser`, rows...)
 		return bunx.Err(err, "A user with this name")
 	})
@@ -125,7 +121,7 @@ func (s *Store) PutTeams(ctx context.Context, tenant string, all []principals.Te
 		t.Tenant = tenant
 		rows[i] = team{Team: t}
 	}
-	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if len(yield) > 0 {
 			_, err := c.Exec(ctx, `UPDATE tc_teams SET slug = id WHERE tenant_id = $1 AND id IN `+c.Among(2, 1), tenant, bunx.Keys(yield))
 			if err != nil {
@@ -142,7 +138,7 @@ func (s *Store) PutMembers(ctx context.Context, tenant string, all []principals.
 	if len(all) == 0 {
 		return nil
 	}
-	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		_, err := memberTable.Insert(ctx, c, memberTable.OnConflict, memberRows(tenant, all...)...)
 		return bunx.Err(err, "Member")
 	})
@@ -153,7 +149,7 @@ func (s *Store) DeleteUsers(ctx context.Context, tenant string, usernames []stri
 	if len(usernames) == 0 {
 		return 0, nil, nil
 	}
-	err = s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+	err = s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		some, err := texts(c.Rows(ctx, `DELETE FROM tc_users WHERE tenant_id = $1 AND username IN `+c.Among(2, 1)+
 			` RETURNING coalesce(avatar_id, '')`, tenant, bunx.Keys(usernames)))
 		for _, id := range some {
@@ -172,7 +168,7 @@ func (s *Store) DeleteTeams(ctx context.Context, tenant string, ids []string) (n
 	if len(ids) == 0 {
 		return 0, nil
 	}
-	err = s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) (err error) {
+	err = s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) (err error) {
 		n, err = c.Exec(ctx, `DELETE FROM tc_teams WHERE tenant_id = $1 AND id IN `+c.Among(2, 1), tenant, bunx.Keys(ids))
 		return bunx.Err(err, "Team")
 	})

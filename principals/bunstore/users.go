@@ -132,7 +132,7 @@ func (s *Store) UsersNamed(ctx context.Context, tenant string, folded []string) 
 
 // InsertUser implements principals.Store.
 func (s *Store) InsertUser(ctx context.Context, tenant string, u principals.User) error {
-	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		u.Tenant = tenant
 		_, err := userTable.Insert(ctx, c, "", user{User: u})
 		return bunx.Err(err, "A user with this name")
@@ -142,7 +142,7 @@ func (s *Store) InsertUser(ctx context.Context, tenant string, u principals.User
 // UpdateUser implements principals.Store.
 func (s *Store) UpdateUser(ctx context.Context, tenant, username string, edit func(*principals.User) error) (principals.User, error) {
 	var u principals.User
-	err := s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+	err := s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		r, err := one(ctx, c, tenant, username, c.ForUpdate())
 		if err != nil {
 			return err
@@ -167,7 +167,7 @@ func (s *Store) UpdateUser(ctx context.Context, tenant, username string, edit fu
 
 // DeleteUser implements principals.Store.
 func (s *Store) DeleteUser(ctx context.Context, tenant, username string) error {
-	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if guard.Of(ctx, "user") != nil {
 			r, err := one(ctx, c, tenant, username, c.ForUpdate())
 			if err != nil {
@@ -193,7 +193,7 @@ func (s *Store) OtherSuperusers(ctx context.Context, tenant, username string) (i
 
 // MarkFeedViewed implements principals.Store.
 func (s *Store) MarkFeedViewed(ctx context.Context, tenant, username string, at time.Time) error {
-	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		n, err := c.Exec(ctx, `UPDATE tc_users SET last_viewed_feed = $1 WHERE tenant_id = $2 AND username = $3`,
 			bunx.At(at), tenant, username)
 		return bunx.Found(n, bunx.Err(err, "User"), "User")

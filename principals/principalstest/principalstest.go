@@ -249,9 +249,23 @@ func testLogins(t *testing.T, s principals.Store) {
 func testLoginNetworks(t *testing.T, s principals.Store) {
 	is, ctx := is.New(t), t.Context()
 	at := func(n int) time.Time { return monday.Add(time.Duration(n) * time.Minute) }
+	edit := func(ctx context.Context, tenant, network string, n principals.NetworkLogin) error {
+		return s.EditLogin(ctx, tenant, "jo", network, func(l *principals.Login) error { l.Network = n; return nil })
+	}
 	set := func(tenant, network string, n principals.NetworkLogin) {
 		t.Helper()
-		is.NoErr(s.EditLogin(ctx, tenant, "jo", network, func(l *principals.Login) error { l.Network = n; return nil }))
+		is.NoErr(edit(ctx, tenant, network, n))
+	}
+	setAll := func(n int, prefix string, login func(i int) principals.NetworkLogin) {
+		t.Helper()
+		is.NoErr(s.InTx(ctx, func(ctx context.Context) error { // many in one are much faster
+			for i := range n {
+				if err := edit(ctx, "acme", fmt.Sprint(prefix, i), login(i)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
 	}
 	get := func(tenant, network string) principals.NetworkLogin {
 		t.Helper()
@@ -292,15 +306,15 @@ func testLoginNetworks(t *testing.T, s principals.Store) {
 	is.Equal(get("evil", "192.0.2.1/32"), in)
 
 	// Failures from ever more networks push out their like alone, and so do logins.
-	for i := range principals.MaxNetworks + 5 {
-		set("acme", fmt.Sprint("fail", i), principals.NetworkLogin{Attempts: 1, FailedAt: at(100 + i)})
-	}
+	setAll(principals.MaxNetworks+5, "fail", func(i int) principals.NetworkLogin {
+		return principals.NetworkLogin{Attempts: 1, FailedAt: at(100 + i)}
+	})
 	is.Equal(get("acme", "fail4"), none)
 	is.Equal(get("acme", "fail5").Attempts, 1)
 	is.Equal(get("acme", "2001:db8::/64"), in)
-	for i := range principals.MaxNetworks {
-		set("acme", fmt.Sprint("in", i), principals.NetworkLogin{LoggedInAt: at(100 + i)})
-	}
+	setAll(principals.MaxNetworks, "in", func(i int) principals.NetworkLogin {
+		return principals.NetworkLogin{LoggedInAt: at(100 + i)}
+	})
 	is.Equal(get("acme", "2001:db8::/64"), none)
 	is.Equal(get("acme", "in0"), principals.NetworkLogin{LoggedInAt: at(100)})
 	is.Equal(get("acme", "fail5").Attempts, 1)

@@ -20,8 +20,8 @@ import (
 
 // Store implements sessions.Store.
 type Store struct {
-	db      *bun.DB
-	changed func(tenant string)
+	db       *bun.DB
+	notifier bunx.Notifier
 }
 
 // New returns a Store. The tables must be there: see tenantcontent.Migrate.
@@ -34,14 +34,8 @@ func (s *Store) CountTokens(ctx context.Context, tenant string) (int, error) {
 
 // Notify makes the store call changed after each commit that removes a credential.
 func (s *Store) Notify(changed func(tenant string)) *Store {
-	s.changed = changed
+	s.notifier.Set(changed)
 	return s
-}
-
-func (s *Store) announce(ctx context.Context, tenant string) {
-	if s.changed != nil {
-		bunx.AfterCommit(ctx, func() { s.changed(tenant) })
-	}
 }
 
 // session is a row of tc_sessions.
@@ -66,6 +60,16 @@ var (
 	selectSession    = selectHolder(sessionTable.Name, sessionTable.Qualified)
 	selectCredential = selectHolder(credentialTable.Name, credentialTable.Qualified)
 )
+
+// selectUser is selectHolder of a user.
+const selectUser = `SELECT u.username, u.enabled, u.superuser, u.may_ai, u.password_set_at, m.team_id, m.role FROM tc_users u
+	LEFT JOIN tc_memberships m ON m.tenant_id = u.tenant_id AND m.username = u.username WHERE u.tenant_id = $1 AND u.username = $2`
+
+// Holder implements sessions.Store.
+func (s *Store) Holder(ctx context.Context, tenant, username string) (sessions.Holder, error) {
+	var found string
+	return s.authenticate(ctx, "User", selectUser, tenant, username, &found, &found)
+}
 
 // selectHolder returns a SELECT of some columns of a row x, the user whose it is, and a line for each of the user's teams.
 func selectHolder(table, columns string) string {
@@ -125,7 +129,7 @@ func (s *Store) Session(ctx context.Context, tenant, id string) (sessions.Sessio
 // DeleteSession implements sessions.Store.
 func (s *Store) DeleteSession(ctx context.Context, tenant, id string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		s.announce(ctx, tenant)
+		s.notifier.AfterCommit(ctx, tenant)
 		_, err := c.Exec(ctx, `DELETE FROM tc_sessions WHERE tenant_id = $1 AND id = $2`, tenant, id)
 		return bunx.Err(err, "Session")
 	})
@@ -209,7 +213,7 @@ func (s *Store) UserToken(ctx context.Context, tenant, username, id string) (ses
 // DeleteToken implements sessions.Store.
 func (s *Store) DeleteToken(ctx context.Context, tenant, username, id string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		s.announce(ctx, tenant)
+		s.notifier.AfterCommit(ctx, tenant)
 		n, err := c.Exec(ctx, `DELETE FROM tc_tokens WHERE tenant_id = $1 AND username = $2 AND id = $3 AND entity_kind IS NULL`, tenant, username, id)
 		return bunx.Found(n, err, "Token")
 	})
@@ -237,7 +241,7 @@ func (s *Store) EntityToken(ctx context.Context, tenant string, of entity.Key, t
 // DeleteEntityToken implements sessions.Store.
 func (s *Store) DeleteEntityToken(ctx context.Context, tenant string, of entity.Key, tokenType, id string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		s.announce(ctx, tenant)
+		s.notifier.AfterCommit(ctx, tenant)
 		n, err := c.Exec(ctx, `DELETE FROM tc_tokens `+ofEntity, tenant, of.Kind, of.ID, tokenType, id)
 		return bunx.Found(n, err, "Token")
 	})
@@ -246,7 +250,7 @@ func (s *Store) DeleteEntityToken(ctx context.Context, tenant string, of entity.
 // DeleteTokensOf implements sessions.Store.
 func (s *Store) DeleteTokensOf(ctx context.Context, tenant string, kind entity.Kind, ids []string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		s.announce(ctx, tenant)
+		s.notifier.AfterCommit(ctx, tenant)
 		_, err := c.Exec(ctx, `DELETE FROM tc_tokens WHERE tenant_id = $1 AND entity_kind = $2 AND entity_id IN `+c.Among(3, 1), tenant, kind, bunx.Keys(ids))
 		return bunx.Err(err, "Token")
 	})
@@ -263,7 +267,7 @@ func (s *Store) LiveTokens(ctx context.Context, tenant, username string, at time
 // DeleteTokens implements sessions.Store.
 func (s *Store) DeleteTokens(ctx context.Context, tenant, username string) (n int, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) (err error) {
-		s.announce(ctx, tenant)
+		s.notifier.AfterCommit(ctx, tenant)
 		n, err = c.Exec(ctx, `DELETE FROM tc_tokens WHERE tenant_id = $1 AND username = $2`, tenant, username)
 		return bunx.Err(err, "Token")
 	})

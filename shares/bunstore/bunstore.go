@@ -27,23 +27,13 @@ type Store struct {
 	sharedWith                                        string
 	grants                                            bunx.Lookup
 
-	changed func(tenant string)
+	notifier bunx.Notifier
 }
 
 // Notify makes the store call changed after each commit that changes shares.
 func (s *Store) Notify(changed func(tenant string)) *Store {
-	s.changed = changed
+	s.notifier.Set(changed)
 	return s
-}
-
-// write does as bunx.Write and calls the function of Notify.
-func (s *Store) write(ctx context.Context, tenant string, fn func(ctx context.Context, c bunx.Conn) error) error {
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		if s.changed != nil {
-			bunx.AfterCommit(ctx, func() { s.changed(tenant) })
-		}
-		return fn(ctx, c)
-	})
 }
 
 // New returns a Store over a table of shares, such as that of apps, which must be there: see tenantcontent.Migrate. row is the
@@ -134,7 +124,7 @@ func (s *Store) one(ctx context.Context, c bunx.Conn, query, tenant, id, princip
 
 // Put implements shares.Store.
 func (s *Store) Put(ctx context.Context, tenant, id string, put shares.Share) (shares.Share, error) {
-	err := s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+	err := s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		was, err := s.one(ctx, c, s.lockOne, tenant, id, put.PrincipalID)
 		switch errs.CodeOf(err) {
 		case "":
@@ -157,7 +147,7 @@ func (s *Store) Put(ctx context.Context, tenant, id string, put shares.Share) (s
 
 // Delete implements shares.Store. A condition is checked after the row has been locked.
 func (s *Store) Delete(ctx context.Context, tenant, id, principal string) error {
-	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		was, err := s.one(ctx, c, s.lockOne, tenant, id, principal)
 		if err != nil {
 			return err
@@ -204,7 +194,7 @@ func (s *Store) Replace(ctx context.Context, tenant string, all map[string][]sha
 	if len(all) == 0 {
 		return nil
 	}
-	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		ids := slices.Sorted(maps.Keys(all))
 		var rows []share
 		for _, id := range ids {
@@ -222,7 +212,7 @@ func (s *Store) Replace(ctx context.Context, tenant string, all map[string][]sha
 
 // Remove implements shares.Store.
 func (s *Store) Remove(ctx context.Context, tenant string, ids []string) error {
-	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx, s.deleteSome, tenant, bunx.Keys(ids))
 		return bunx.Err(err, "Share")
 	})
@@ -238,7 +228,7 @@ func (s *Store) SharedWith(ctx context.Context, tenant string, principals []stri
 
 // RemovePrincipals implements shares.Store.
 func (s *Store) RemovePrincipals(ctx context.Context, tenant string, principals []string) error {
-	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx, s.deletePrincipals, tenant, bunx.Keys(principals))
 		return bunx.Err(err, "Share")
 	})
@@ -246,7 +236,7 @@ func (s *Store) RemovePrincipals(ctx context.Context, tenant string, principals 
 
 // RenameUsers implements shares.Store.
 func (s *Store) RenameUsers(ctx context.Context, tenant string, names map[string]string) error {
-	return s.write(ctx, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		return bunx.Err(c.Rename(ctx, tenant, s.table.Name, "principal_id", names), "Share")
 	})
 }

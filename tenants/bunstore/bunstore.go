@@ -20,8 +20,8 @@ import (
 
 // Store implements tenants.Store.
 type Store struct {
-	db      *bun.DB
-	changed func(tenant string)
+	db       *bun.DB
+	notifier bunx.Notifier
 }
 
 // New returns a Store. The tables must be there: see tenantcontent.Migrate.
@@ -29,7 +29,7 @@ func New(db *bun.DB) *Store { return &Store{db: db} }
 
 // Notify makes the store call changed after each commit of an Update.
 func (s *Store) Notify(changed func(tenant string)) *Store {
-	s.changed = changed
+	s.notifier.Set(changed)
 	return s
 }
 
@@ -168,9 +168,7 @@ func (s *Store) Insert(ctx context.Context, t tenants.Tenant, keyCheck string) e
 func (s *Store) Update(ctx context.Context, id string, edit func(*tenants.Tenant) error) (tenants.Tenant, error) {
 	var t tenants.Tenant
 	err := bunx.Write(ctx, s.db, id, func(ctx context.Context, c bunx.Conn) (err error) {
-		if s.changed != nil {
-			bunx.AfterCommit(ctx, func() { s.changed(id) })
-		}
+		s.notifier.AfterCommit(ctx, id)
 		if t, err = get(ctx, c, id, lock(c)); err != nil {
 			return err
 		}
@@ -217,9 +215,7 @@ func (s *Store) Delete(ctx context.Context, id string, at time.Time, forget func
 			}
 		}
 		return bunx.Write(ctx, s.db, id, func(ctx context.Context, c bunx.Conn) error {
-			if s.changed != nil {
-				bunx.AfterCommit(ctx, func() { s.changed(id) })
-			}
+			s.notifier.AfterCommit(ctx, id)
 			n, err := c.Exec(ctx, `DELETE FROM tc_tenants WHERE tenant_id = $1`, id)
 			return bunx.Found(n, err, "Tenant")
 		})

@@ -1,0 +1,28 @@
+package ai_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/ai"
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+func TestNone(t *testing.T) {
+	is := is.New(t)
+	_, err := ai.None{}.Chat(t.Context(), ai.Request{}, nil)
+	is.True(errors.Is(err, errs.Unavailable))
+	is.Equal(ai.Configured(nil), err)
+	is.Equal(ai.Configured(ai.None{}), err)
+	is.NoErr(ai.Configured(struct{ ai.Provider }{}))
+}
+
+func TestRetryAfterOf(t *testing.T) {
+	is := is.New(t)
+	err := errs.Wrap(errs.Unavailable, errors.Join(errors.New("busy"), ai.RetryAfter(3*time.Second)), "Later.")
+	is.Equal(ai.RetryAfterOf(err), 3*time.Second)
+	is.Equal(ai.RetryAfterOf(errors.New("x")), time.Duration(0))
+}

@@ -1,0 +1,175 @@
+// Package chat runs a conversation with a language model and tools: the model answers, what it calls is done, and it goes on with the results
+// until it has no more calls.
+//
+// httpapi runs the chats of apps with it; assistants and agents do the same.
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/tenantcontent/tenantcontent/ai"
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// The bounds of Options that leave them zero.
+const (
+	DefaultSteps  = 20
+	DefaultResult = 64 << 10
+	maxText       = 4 << 20 // bytes of all answers of the model in one Run
+)
+
+// Tool is a function that a model may call, and what it does.
+type Tool struct {
+	ai.Tool
+	// Run does a call and returns what the model is to read. The model also reads the sentence of an error that has a code of package
+	// errs other than errs.Internal, and goes on; any other error ends the conversation.
+	Run func(ctx context.Context, call ai.ToolCall) (string, error)
+}
+
+// Options configure a Run. Provider and Request.Messages are required.
+type Options struct {
+	Provider ai.Provider
+	Request  ai.Request // without Tools
+	Tools    []Tool
+	// Steps is the most answers of the model; default DefaultSteps. For the last one it has no tools, so that the conversation ends.
+	Steps int
+	// MaxResult is the most bytes of a result; default DefaultResult. A longer one is an error that the model reads.
+	MaxResult int
+}
+
+// Event is something that happens in a conversation: exactly one field is set.
+type Event struct {
+	Text   string // a piece of an answer
+	Call   *ai.ToolCall
+	Result *Result
+}
+
+// Result is what a call has led to.
+type Result struct {
+	CallID  string
+	Name    string
+	Content string // as the model reads it
+	Failed  bool
+}
+
+// Outcome is what a conversation has led to.
+type Outcome struct {
+	ai.Answer              // the last one, with the Usage of all
+	Text      string       // of the last answer
+	Messages  []ai.Message // answers and results, to be put behind those of the request
+}
+
+// Run runs a conversation and calls emit with its events as they happen, one after the other. It returns what it has until then with an
+// error: those of ai.Provider.Chat, of emit, and those of tools that end the conversation.
+func Run(ctx context.Context, o Options, emit func(Event) error) (Outcome, error) {
+	if o.Steps == 0 {
+		o.Steps = DefaultSteps
+	}
+	if o.MaxResult == 0 {
+		o.MaxResult = DefaultResult
+	}
+	r := &run{Options: o, emit: emit}
+	messages := o.Request.Messages
+	for step := 1; ; step++ {
+		r.Request.Tools = nil
+		if step < o.Steps {
+			for _, t := range o.Tools {
+				r.Request.Tools = append(r.Request.Tools, t.Tool)
+			}
+		}
+		r.Request.Messages = append(messages[:len(messages):len(messages)], r.out.Messages...)
+		calls, err := r.answer(ctx)
+		if err != nil || len(calls) == 0 || step == o.Steps {
+			return r.out, err
+		}
+		for _, c := range calls {
+			if err := r.call(ctx, c); err != nil {
+				return r.out, err
+			}
+		}
+	}
+}
+
+// Text returns the answer of a model to a request without tools, with its Usage. Errors: as ai.Provider.Chat; errs.Unavailable for an
+// answer that was cut at its length, or left out.
+func Text(ctx context.Context, p ai.Provider, r ai.Request) (string, ai.Usage, error) {
+	out, err := Run(ctx, Options{Provider: p, Request: r, Steps: 1}, func(Event) error { return nil })
+	if err == nil && out.Finish != ai.Stopped {
+		err = errs.New(errs.Unavailable, "The model has not answered to the end. Try again.")
+	}
+	return out.Text, out.Usage, err
+}
+
+// run is a conversation while it is run.
+type run struct {
+	Options
+	emit func(Event) error
+	out  Outcome
+	text int // bytes of all answers
+}
+
+// answer has the model answer, and returns its calls.
+func (r *run) answer(ctx context.Context) (calls []ai.ToolCall, err error) {
+	var text strings.Builder
+	a, err := r.Provider.Chat(ctx, r.Request, func(p ai.Part) error {
+		if p.ToolCall != nil {
+			calls = append(calls, *p.ToolCall)
+			return nil
+		}
+		if r.text += len(p.Text); r.text > maxText {
+			return errs.New(errs.Unavailable, "The model's answer has more than %d MiB.", maxText>>20)
+		}
+		text.WriteString(p.Text)
+		return r.emit(Event{Text: p.Text})
+	})
+	a.Usage = r.out.Usage.Plus(a.Usage)
+	r.out.Answer, r.out.Text = a, text.String()
+	if r.Request.Tools == nil {
+		calls = nil // a model can invent some
+	}
+	if err == nil {
+		r.out.Messages = append(r.out.Messages, ai.Message{Role: ai.Assistant, Content: text.String(), ToolCalls: calls})
+	}
+	return calls, err
+}
+
+// call does a call.
+func (r *run) call(ctx context.Context, c ai.ToolCall) error {
+	if err := r.emit(Event{Call: &c}); err != nil {
+		return err
+	}
+	content, err := r.do(ctx, c)
+	if err == nil && len(content) > r.MaxResult {
+		err = errs.New(errs.TooLarge, "The result has %d bytes, and the most is %d: ask for less.", len(content), r.MaxResult)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	failed := err != nil
+	if failed {
+		if errs.CodeOf(err) == errs.Internal {
+			return err
+		}
+		content = "Error: " + errs.MessageOf(err)
+	}
+	r.out.Messages = append(r.out.Messages, ai.Message{Role: ai.ToolRole, ToolCallID: c.ID, Content: content})
+	return r.emit(Event{Result: &Result{CallID: c.ID, Name: c.Name, Content: content, Failed: failed}})
+}
+
+func (r *run) do(ctx context.Context, c ai.ToolCall) (string, error) {
+	if strings.TrimSpace(c.Arguments) == "" {
+		c.Arguments = "{}"
+	}
+	var arguments map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(c.Arguments), &arguments); err != nil || arguments == nil {
+		return "", errs.New(errs.Invalid, "The arguments must be a JSON object.")
+	}
+	for _, t := range r.Tools {
+		if t.Name == c.Name {
+			return t.Run(ctx, c)
+		}
+	}
+	return "", errs.New(errs.NotFound, "There is no tool %.100s.", c.Name)
+}

@@ -1,0 +1,136 @@
+package chat_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/ai"
+	"github.com/tenantcontent/tenantcontent/ai/aitest"
+	"github.com/tenantcontent/tenantcontent/ai/chat"
+	"github.com/tenantcontent/tenantcontent/ai/openai"
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+func provider(t testing.TB, script ...aitest.Turn) (ai.Provider, *aitest.Server) {
+	t.Helper()
+	s := aitest.NewServer(script...)
+	t.Cleanup(s.Close)
+	p, err := openai.New(openai.Options{URL: s.URL, Models: []openai.Model{{Name: "m"}}, Log: slog.New(slog.DiscardHandler)})
+	is.New(t).NoErr(err)
+	return p, s
+}
+
+var ask = ai.Request{Messages: []ai.Message{{Role: ai.User, Content: "How many?"}}}
+
+// tools are one that works, one that fails and one that breaks.
+func tools(broken error) []chat.Tool {
+	run := func(content string, err error) func(context.Context, ai.ToolCall) (string, error) {
+		return func(_ context.Context, c ai.ToolCall) (string, error) { return content + c.Arguments, err }
+	}
+	return []chat.Tool{
+		{Tool: ai.Tool{Name: "count"}, Run: run("5 ", nil)}, {Tool: ai.Tool{Name: "refuse"}, Run: run("", errs.New(errs.Forbidden, "Not you."))},
+		{Tool: ai.Tool{Name: "long"}, Run: run(strings.Repeat("x", 100), nil)}, {Tool: ai.Tool{Name: "break"}, Run: run("", broken)},
+	}
+}
+
+// record returns emit that writes events down.
+func record(to *[]string) func(chat.Event) error {
+	return func(e chat.Event) error {
+		switch {
+		case e.Call != nil:
+			*to = append(*to, "call "+e.Call.Name)
+		case e.Result != nil:
+			*to = append(*to, fmt.Sprintf("%s %v %s", e.Result.CallID, e.Result.Failed, e.Result.Content))
+		default:
+			*to = append(*to, e.Text)
+		}
+		return nil
+	}
+}
+
+func TestRun(t *testing.T) {
+	is := is.New(t)
+	p, s := provider(t,
+		aitest.Turn{Text: []string{"Let me ", "look."}, Usage: ai.Usage{InputTokens: 1, OutputTokens: 2}, Calls: []ai.ToolCall{
+			{ID: "a", Name: "count", Arguments: `{"n": 1}`}, {ID: "b", Name: "refuse"}, {ID: "c", Name: "none", Arguments: "{}"}, {ID: "d", Name: "count", Arguments: "[1"}, {ID: "e", Name: "long"},
+		}},
+		aitest.Turn{Text: []string{"Five."}, Usage: ai.Usage{InputTokens: 10, OutputTokens: 20}})
+	var got []string
+	out, err := chat.Run(t.Context(), chat.Options{Provider: p, Request: ask, Tools: tools(nil), MaxResult: 50}, record(&got))
+	is.NoErr(err)
+	is.Equal(got, []string{
+		"Let me ", "look.", "call count", `a false 5 {"n": 1}`, "call refuse", "b true Error: Not you.", "call none", "c true Error: There is no tool none.",
+		"call count", "d true Error: The arguments must be a JSON object.", "call long", "e true Error: The result has 102 bytes, and the most is 50: ask for less.", "Five.",
+	})
+	is.Equal(out.Text, "Five.")
+	is.Equal(out.Finish, ai.Stopped)
+	is.Equal(out.Usage, ai.Usage{InputTokens: 11, OutputTokens: 22})
+	is.Equal(len(out.Messages), 7)
+	second := s.Requests()[1]
+	is.Equal(len(second.Messages), 7)
+	is.Equal(second.Messages[1].ToolCalls[0].Function.Name, "count")
+	is.Equal(second.Messages[2].Text(), `5 {"n": 1}`)
+}
+
+// TestSteps: a model that calls for ever has to answer in the end.
+func TestSteps(t *testing.T) {
+	is := is.New(t)
+	again := aitest.Turn{Text: []string{"x"}, Calls: []ai.ToolCall{{ID: "a", Name: "count", Arguments: "{}"}}}
+	p, s := provider(t, again, again, again)
+	var got []string
+	out, err := chat.Run(t.Context(), chat.Options{Provider: p, Request: ask, Tools: tools(nil), Steps: 3}, record(&got))
+	is.NoErr(err)
+	is.Equal(got, []string{"x", "call count", "a false 5 {}", "x", "call count", "a false 5 {}", "x"})
+	is.Equal(len(s.Requests()[1].Tools), 4)
+	is.Equal(len(s.Requests()[2].Tools), 0)
+	is.Equal(len(out.Messages[len(out.Messages)-1].ToolCalls), 0)
+}
+
+func TestErrors(t *testing.T) {
+	broken := errors.New("disk on fire")
+	call := aitest.Turn{Calls: []ai.ToolCall{{ID: "a", Name: "break", Arguments: "{}"}}}
+	for name, c := range map[string]struct {
+		script []aitest.Turn
+		emit   error
+		want   error
+	}{
+		"Tool":     {[]aitest.Turn{call}, nil, broken},
+		"Emit":     {[]aitest.Turn{call}, context.Canceled, context.Canceled},
+		"Provider": {[]aitest.Turn{{Status: 500}}, nil, errs.Unavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, _ := provider(t, c.script...)
+			_, err := chat.Run(t.Context(), chat.Options{Provider: p, Request: ask, Tools: tools(broken)}, func(chat.Event) error { return c.emit })
+			is.New(t).True(errors.Is(err, c.want))
+		})
+	}
+}
+
+// TestCancelInTool: a tool that is canceled ends the conversation, whatever it returns.
+func TestCancelInTool(t *testing.T) {
+	gone := errors.New("gone")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	p, _ := provider(t, aitest.Turn{Calls: []ai.ToolCall{{ID: "a", Name: "wait", Arguments: "{}"}}})
+	_, err := chat.Run(ctx, chat.Options{Provider: p, Request: ask, Tools: []chat.Tool{{Tool: ai.Tool{Name: "wait"}, Run: func(context.Context, ai.ToolCall) (string, error) {
+		cancel(gone)
+		return "", errs.New(errs.Invalid, "x")
+	}}}}, func(chat.Event) error { return nil })
+	is.New(t).Equal(err, gone)
+}
+
+func TestText(t *testing.T) {
+	is := is.New(t)
+	p, _ := provider(t, aitest.Turn{Text: []string{"a", "b"}, Usage: ai.Usage{OutputTokens: 2}}, aitest.Turn{Text: []string{"a"}, Finish: ai.Length})
+	text, usage, err := chat.Text(t.Context(), p, ask)
+	is.NoErr(err)
+	is.Equal(text, "ab")
+	is.Equal(usage.OutputTokens, 2)
+	_, _, err = chat.Text(t.Context(), p, ask)
+	is.True(errors.Is(err, errs.Unavailable))
+}

@@ -1,0 +1,367 @@
+// Package openai is the ai.Provider for servers with OpenAI's API for chat completions: OpenAI's own, vLLM, llama.cpp, Ollama, LiteLLM and
+// many more.
+//
+// Whoever does not import it does not link the client that it uses. The program in cmd does; other hosts call New.
+package openai
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	sdk "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/shared"
+
+	"github.com/tenantcontent/tenantcontent/ai"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/egress"
+)
+
+// Options configure a Provider. URL and Models are required.
+type Options struct {
+	URL string // of the API, such as https://api.openai.com/v1 or http://localhost:11434/v1
+	Key string // sent as a bearer token; "" for a server without one
+	// Models are the models that callers can name. The first one is the default.
+	Models []Model
+	// ImageModel is the server's name for the model that makes images; "" for none: then New returns no ai.Imager.
+	ImageModel string
+	// DenyNetworks are where no connection is made to: see tenantcontent.Config. nil is where clouds hand out a machine's credentials.
+	DenyNetworks []netip.Prefix
+	// Log receives the answers of a server that refuses requests; default slog.Default.
+	Log *slog.Logger
+
+	// Begin is how long the server has to begin an answer; default 2 minutes. Idle is how long it may send nothing after that; default
+	// 1 minute. Timeout is for the whole answer, without the time that emit needs; default 10 minutes.
+	Begin, Idle, Timeout time.Duration
+	// MaxBytes bounds an answer as it is sent; default 16 MiB.
+	MaxBytes int64
+}
+
+// Model is a model of a server.
+type Model struct {
+	Name   string // as callers name it
+	Server string // as the server names it; "" for Name
+}
+
+// ReadModels reads a list of models, parted by commas, of names or of name=server's name pairs, such as "gpt-5-mini" or
+// "fast=gpt-5-mini, smart=gpt-5". Errors: errs.Invalid.
+func ReadModels(text string) ([]Model, error) {
+	var models []Model
+	for part := range strings.SplitSeq(text, ",") {
+		name, server, _ := strings.Cut(strings.TrimSpace(part), "=")
+		m := Model{Name: strings.TrimSpace(name), Server: strings.TrimSpace(server)}
+		if m.Name == "" {
+			return nil, errs.New(errs.Invalid, "%q is no list of models: write names, such as gpt-5-mini, or name=server's name pairs, such as fast=gpt-5-mini, parted by commas", text)
+		}
+		models = append(models, m)
+	}
+	return models, nil
+}
+
+// provider is the ai.Provider of New.
+type provider struct {
+	Options
+	chat   sdk.ChatCompletionService
+	images sdk.ImageService
+
+	// What the server has refused, so that it is not sent again.
+	noUsage   atomic.Bool // stream_options
+	newLength atomic.Bool // max_tokens: it demands max_completion_tokens
+}
+
+// imager is a provider with a model for images.
+type imager struct{ *provider }
+
+// New returns a Provider. It makes no connection. Errors: errs.Invalid naming the option.
+func New(o Options) (ai.Provider, error) {
+	u, err := url.Parse(o.URL)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return nil, errs.New(errs.Invalid, "URL: it must be the address of an API, such as https://api.openai.com/v1")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return nil, errs.New(errs.Invalid, "URL: it must have no user, password, query or fragment: the key is an option of its own")
+	case strings.ContainsFunc(o.Key, func(c rune) bool { return c <= ' ' || c > '~' }):
+		return nil, errs.New(errs.Invalid, "Key: it must have no spaces and no characters beyond ASCII")
+	case len(o.Models) == 0:
+		return nil, errs.New(errs.Invalid, "Models: name at least one model of the server")
+	}
+	o.Models = slices.Clone(o.Models)
+	for i, m := range o.Models {
+		if m.Name == "" || slices.ContainsFunc(o.Models[:i], func(other Model) bool { return other.Name == m.Name }) {
+			return nil, errs.New(errs.Invalid, "Models: each model must have a name of its own, %q is there twice or empty", m.Name)
+		}
+		if m.Server == "" {
+			o.Models[i].Server = m.Name
+		}
+	}
+	if o.DenyNetworks == nil {
+		o.DenyNetworks = egress.Default()
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	o.Begin, o.Idle, o.Timeout = or(o.Begin, 2*time.Minute), or(o.Idle, time.Minute), or(o.Timeout, 10*time.Minute)
+	o.MaxBytes = or(o.MaxBytes, 16<<20)
+	p := &provider{Options: o}
+	client := egress.Client(o.DenyNetworks)
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	settings := []option.RequestOption{
+		option.WithBaseURL(strings.TrimRight(o.URL, "/") + "/"), option.WithMaxRetries(0),
+		option.WithHTTPClient(&bounded{client: client, begin: o.Begin, idle: o.Idle, total: o.Timeout, most: o.MaxBytes}),
+	}
+	if o.Key != "" {
+		settings = append(settings, option.WithAPIKey(o.Key))
+	}
+	p.chat, p.images = sdk.NewChatCompletionService(settings...), sdk.NewImageService(settings...)
+	if o.ImageModel != "" {
+		return imager{p}, nil
+	}
+	return p, nil
+}
+
+func or[T comparable](v, otherwise T) T {
+	if v == *new(T) {
+		return otherwise
+	}
+	return v
+}
+
+// Models implements ai.Lister.
+func (p *provider) Models() []string {
+	names := make([]string, len(p.Options.Models))
+	for i, m := range p.Options.Models {
+		names[i] = m.Name
+	}
+	return names
+}
+
+// model returns the server's name of a model. Errors: errs.Invalid.
+func (p *provider) model(name string) (string, error) {
+	for i, m := range p.Options.Models {
+		if name == m.Name || name == "" && i == 0 {
+			return m.Server, nil
+		}
+	}
+	return "", errs.New(errs.Invalid, "There is no model %.100q: use %s.", name, strings.Join(p.Models(), ", "))
+}
+
+// Chat implements ai.Provider.
+func (p *provider) Chat(ctx context.Context, r ai.Request, emit func(ai.Part) error) (ai.Answer, error) {
+	model, err := p.model(r.Model)
+	if err != nil {
+		return ai.Answer{}, err
+	}
+	params, err := newParams(r, model)
+	if err != nil {
+		return ai.Answer{}, err
+	}
+	for {
+		p.adapt(&params, r)
+		a := &answer{emit: emit}
+		err := a.read(ctx, p.chat.NewStreaming(ctx, params))
+		var refused *refusal
+		if errors.As(err, &refused) && p.learn(refused) {
+			continue
+		}
+		return a.Answer, p.explain(ctx, err, a)
+	}
+}
+
+// adapt sets the parameters that not all servers accept.
+func (p *provider) adapt(params *sdk.ChatCompletionNewParams, r ai.Request) {
+	params.StreamOptions = sdk.ChatCompletionStreamOptionsParam{}
+	if !p.noUsage.Load() {
+		params.StreamOptions.IncludeUsage = sdk.Bool(true)
+	}
+	if r.MaxTokens == 0 {
+		return
+	}
+	unset := params.Seed // an int that is not sent
+	params.MaxTokens, params.MaxCompletionTokens = sdk.Int(int64(r.MaxTokens)), unset
+	if p.newLength.Load() {
+		params.MaxTokens, params.MaxCompletionTokens = unset, sdk.Int(int64(r.MaxTokens))
+	}
+}
+
+// learn reports whether a server has refused a parameter that can be left out, or sent under its other name, from now on.
+func (p *provider) learn(r *refusal) bool {
+	switch {
+	case r.status != http.StatusBadRequest && r.status != http.StatusUnprocessableEntity:
+	case strings.Contains(r.body, "stream_options"):
+		return p.noUsage.CompareAndSwap(false, true)
+	case strings.Contains(r.body, "max_completion_tokens"):
+		return p.newLength.CompareAndSwap(false, true)
+	}
+	return false
+}
+
+// newParams returns a request as it is sent. Errors: errs.Invalid for parameters of a tool that are no JSON object.
+func newParams(r ai.Request, model string) (sdk.ChatCompletionNewParams, error) {
+	params := sdk.ChatCompletionNewParams{Model: model}
+	for _, m := range r.Messages {
+		params.Messages = append(params.Messages, message(m))
+	}
+	for _, t := range r.Tools {
+		f := shared.FunctionDefinitionParam{Name: t.Name, Parameters: shared.FunctionParameters{"type": "object", "properties": map[string]any{}}}
+		if t.Description != "" {
+			f.Description = sdk.String(t.Description)
+		}
+		if len(t.Parameters) > 0 {
+			f.Parameters = nil
+			if err := json.Unmarshal(t.Parameters, &f.Parameters); err != nil || f.Parameters == nil {
+				return params, errs.New(errs.Invalid, "The parameters of the tool %s must be a JSON Schema: an object.", t.Name)
+			}
+		}
+		params.Tools = append(params.Tools, sdk.ChatCompletionFunctionTool(f))
+	}
+	if r.JSON {
+		object := shared.NewResponseFormatJSONObjectParam()
+		params.ResponseFormat.OfJSONObject = &object
+	}
+	if r.User != "" {
+		params.User = sdk.String(r.User)
+	}
+	return params, nil
+}
+
+func message(m ai.Message) sdk.ChatCompletionMessageParamUnion {
+	switch m.Role {
+	case ai.System:
+		return sdk.SystemMessage(m.Content)
+	case ai.ToolRole:
+		return sdk.ToolMessage(m.Content, m.ToolCallID)
+	case ai.Assistant:
+		said := sdk.ChatCompletionAssistantMessageParam{}
+		if m.Content != "" || len(m.ToolCalls) == 0 {
+			said.Content.OfString = sdk.String(m.Content)
+		}
+		for _, c := range m.ToolCalls {
+			said.ToolCalls = append(said.ToolCalls, sdk.ChatCompletionMessageToolCallUnionParam{OfFunction: &sdk.ChatCompletionMessageFunctionToolCallParam{
+				ID: c.ID, Function: sdk.ChatCompletionMessageFunctionToolCallFunctionParam{Name: c.Name, Arguments: c.Arguments},
+			}})
+		}
+		return sdk.ChatCompletionMessageParamUnion{OfAssistant: &said}
+	}
+	if len(m.Images) == 0 {
+		return sdk.UserMessage(m.Content)
+	}
+	parts := []sdk.ChatCompletionContentPartUnionParam{sdk.TextContentPart(m.Content)}
+	for _, i := range m.Images {
+		parts = append(parts, sdk.ImageContentPart(sdk.ChatCompletionContentPartImageImageURLParam{
+			URL: "data:" + i.ContentType + ";base64," + base64.StdEncoding.EncodeToString(i.Data),
+		}))
+	}
+	return sdk.UserMessage(parts)
+}
+
+// explain returns the error of an answer for the caller. It wraps what the server has sent, without the key.
+func (p *provider) explain(ctx context.Context, err error, a *answer) error {
+	switch {
+	case err == nil:
+		return nil
+	case a != nil && a.refused != nil:
+		return a.refused
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	cause := errors.New(p.redacted(err.Error()))
+	var r *refusal
+	if !errors.As(err, &r) {
+		if text := err.Error(); tooLong(text) {
+			return errs.Wrap(errs.Invalid, cause, tooLongMessage)
+		}
+		p.Log.WarnContext(ctx, "a model's server failed", "err", cause)
+		return errs.Wrap(errs.Unavailable, cause, "The model's server did not answer to the end. Try again.")
+	}
+	if tooLong(r.body) {
+		return errs.Wrap(errs.Invalid, cause, tooLongMessage)
+	}
+	p.Log.WarnContext(ctx, "a model's server refused a request", "status", r.status, "err", cause)
+	switch {
+	case r.status == http.StatusUnauthorized, r.status == http.StatusForbidden:
+		return errs.Wrap(errs.Unavailable, cause, "The model's server does not accept this server's key. Its operator must set another one.")
+	case r.status == http.StatusNotFound, r.status == http.StatusMethodNotAllowed, r.status < 400:
+		return errs.Wrap(errs.Unavailable, cause, "The model's server has no such model, or its address is wrong. The operator of this server must set both right.")
+	case r.status == http.StatusTooManyRequests:
+		return errs.Wrap(errs.Unavailable, limited(cause, r.after), "The model's server has too much to do, or its quota is used up. Try again later.")
+	case r.status >= 500, r.status == http.StatusRequestTimeout:
+		return errs.Wrap(errs.Unavailable, limited(cause, r.after), "The model's server has failed. Try again.")
+	case r.status == http.StatusRequestEntityTooLarge:
+		return errs.Wrap(errs.Invalid, cause, tooLongMessage)
+	case strings.Contains(r.body, "content_filter") || strings.Contains(r.body, "content_policy"):
+		return errs.Wrap(errs.Invalid, cause, "The model's provider refuses to answer this: its rules forbid it.")
+	}
+	return errs.Wrap(errs.Invalid, cause, "The model's server refuses this request. The log of this server has the reason.")
+}
+
+const tooLongMessage = "The conversation is too long for the model. Begin a new one, or leave something out."
+
+// tooLong reports whether a server complains about the length of a request, in the words that servers have for it.
+func tooLong(text string) bool {
+	text = strings.ToLower(text)
+	return slices.ContainsFunc([]string{"context_length", "context length", "context size", "context window", "maximum context"}, func(words string) bool {
+		return strings.Contains(text, words)
+	})
+}
+
+// limited returns cause, with the time after which the server answers again if it has named one.
+func limited(cause error, after time.Duration) error {
+	if after <= 0 {
+		return cause
+	}
+	return errors.Join(cause, ai.RetryAfter(after))
+}
+
+// maxShown is the most bytes of what a server has sent that an error holds.
+const maxShown = 1 << 10
+
+// redacted returns a text without the key, on one line.
+func (p *provider) redacted(text string) string {
+	if p.Key != "" {
+		text = strings.ReplaceAll(text, p.Key, "********")
+	}
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
+	return text[:min(len(text), maxShown)]
+}
+
+// Image implements ai.Imager.
+func (p imager) Image(ctx context.Context, r ai.ImageRequest) (ai.Image, error) {
+	if r.Model != "" && r.Model != p.ImageModel {
+		return ai.Image{}, errs.New(errs.Invalid, "There is no model %.100q for images: use %s.", r.Model, p.ImageModel)
+	}
+	params := sdk.ImageGenerateParams{Prompt: r.Prompt, Model: p.ImageModel, Size: sdk.ImageGenerateParamsSize(r.Size)}
+	if !strings.HasPrefix(p.ImageModel, "gpt-image") { // which always answers with the bytes, and refuses the parameter
+		params.ResponseFormat = sdk.ImageGenerateParamsResponseFormatB64JSON
+	}
+	if r.User != "" {
+		params.User = sdk.String(r.User)
+	}
+	made, err := p.images.Generate(ctx, params)
+	if err != nil {
+		return ai.Image{}, p.explain(ctx, err, nil)
+	}
+	if len(made.Data) == 0 || made.Data[0].B64JSON == "" {
+		return ai.Image{}, p.explain(ctx, fmt.Errorf("an answer without an image: %w", io.ErrUnexpectedEOF), nil)
+	}
+	data, err := base64.StdEncoding.DecodeString(made.Data[0].B64JSON)
+	if err != nil {
+		return ai.Image{}, p.explain(ctx, err, nil)
+	}
+	kind := http.DetectContentType(data)
+	if !slices.Contains([]string{"image/png", "image/jpeg", "image/webp", "image/gif"}, kind) {
+		return ai.Image{}, p.explain(ctx, fmt.Errorf("an image of the type %s", kind), nil)
+	}
+	return ai.Image{ContentType: kind, Data: data}, nil
+}

@@ -1,0 +1,263 @@
+package apps
+
+import (
+	"context"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/drafts"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/handlers"
+	"github.com/tenantcontent/tenantcontent/libraries"
+)
+
+// Handlers builds and installs what apps run on the server. *handlers.Service implements it.
+type Handlers interface {
+	Build(ctx context.Context, app handlers.App, files fs.FS) (*handlers.Build, error)
+	Install(ctx context.Context, app handlers.App, b *handlers.Build) error
+}
+
+// Workspaces runs the migrations of apps: the pending ones of migrations/*.sql. *workspaces.Service implements it.
+type Workspaces interface {
+	Migrate(ctx context.Context, tenant, app string, files fs.FS) (applied []string, err error)
+	// Changed returns the names of migrations that were applied as other text, and are not applied again.
+	Changed(ctx context.Context, tenant, app string, files fs.FS) ([]string, error)
+}
+
+// Deployed is what a deploy has done.
+type Deployed struct {
+	Routes     []handlers.Route // that the app runs now
+	Migrations []string         // that were applied
+	Warnings   []string         // about files that are no routes, and what was not done
+}
+
+// prepared is a deploy before it switches.
+type prepared struct {
+	Deployed
+	files *libraries.Snapshot
+	build *handlers.Build
+}
+
+// runs reports whether a file can have to do with what an app runs.
+func runs(name string) bool {
+	switch path.Ext(name) {
+	case ".js", ".mjs", ".cjs", ".json":
+		return true
+	}
+	return strings.HasPrefix(name, "migrations/")
+}
+
+// HandlerFiles returns the files of an app or draft, and a text that changes with those that can have to do with what it runs.
+func (u Unchecked) HandlerFiles(ctx context.Context, tenant, id string) (fs.FS, string, error) {
+	app, err := u.s.store.Head(ctx, tenant, Lookup{ID: id})
+	if err != nil {
+		return nil, "", err
+	}
+	files, err := u.s.files.Snapshot(ctx, tenant, app.LibraryID)
+	if err != nil {
+		return nil, "", err
+	}
+	return files, files.Digest(runs), nil
+}
+
+// deploys reports whether there is something to do for a file in a deploy.
+func deploys(name string) bool {
+	folder, _, _ := strings.Cut(name, "/")
+	return folder == string(handlers.Server) || folder == string(handlers.Webhooks) || folder == "migrations"
+}
+
+// prepare compiles what an app is to run from the files of a library, and runs the pending migrations. If there is something to do, it
+// calls check before.
+func (s *Service) prepare(ctx context.Context, app App, library string, check func() error) (p prepared, err error) {
+	p.build = &handlers.Build{}
+	if p.files, err = s.files.Snapshot(ctx, app.Tenant, library); err != nil || !p.files.Has(deploys) {
+		return p, err
+	}
+	if err := check(); err != nil {
+		return p, err
+	}
+	if s.o.Handlers != nil {
+		if p.build, err = s.o.Handlers.Build(ctx, handlers.App{Tenant: app.Tenant, ID: app.ID}, p.files); err != nil {
+			return p, err
+		}
+		p.Routes, p.Warnings = p.build.Routes, p.build.Warnings
+		undeclared, err := s.undeclaredRoles(ctx, App{Tenant: app.Tenant, LibraryID: library}, p.Routes)
+		if err != nil {
+			return p, err
+		}
+		p.Warnings = append(p.Warnings, undeclared...)
+	}
+	if p.Migrations, err = s.migrate(ctx, app, p.files); err != nil || s.o.Workspaces == nil {
+		return p, err
+	}
+	changed, err := s.o.Workspaces.Changed(ctx, app.Tenant, app.ID, p.files)
+	for _, name := range changed {
+		p.Warnings = append(p.Warnings, "migrations/"+name+" has changed since it was applied, and is not applied again: what it is to do now belongs into a new file.")
+	}
+	return p, err
+}
+
+// undeclaredRoles returns warnings about the roles of handlers that the manifest does not declare, so that nobody can have them.
+func (s *Service) undeclaredRoles(ctx context.Context, app App, routes []handlers.Route) (warnings []string, err error) {
+	m, err := s.manifest(ctx, app)
+	if errs.CodeOf(err) == errs.Conflict { // which force publishes, and nobody views the app then
+		return nil, nil
+	}
+	for _, r := range routes {
+		for _, id := range r.Roles() {
+			if !m.HasRole(id) {
+				warnings = append(warnings, r.File+": config.roles has "+strconv.Quote(id)+", which is no role of the manifest, so nobody has it.")
+			}
+		}
+	}
+	return warnings, err
+}
+
+// migrate runs the pending migrations of an app.
+func (s *Service) migrate(ctx context.Context, app App, files *libraries.Snapshot) ([]string, error) {
+	if s.o.Workspaces == nil || !files.Has(func(name string) bool { return strings.HasPrefix(name, "migrations/") }) {
+		return nil, nil
+	}
+	return s.o.Workspaces.Migrate(ctx, app.Tenant, app.ID, files)
+}
+
+// install makes an app run what was prepared, if the files of the library are still the same. The app is locked.
+func (s *Service) install(ctx context.Context, app App, library string, p prepared) error {
+	now, err := s.files.Snapshot(ctx, app.Tenant, library)
+	if err != nil {
+		return err
+	}
+	if now.Digest(runs) != p.files.Digest(runs) {
+		return errs.New(errs.Conflict, "The files have changed while they were compiled: try again.")
+	}
+	if s.o.Handlers == nil {
+		return nil
+	}
+	return s.o.Handlers.Install(ctx, handlers.App{Tenant: app.Tenant, ID: app.ID}, p.build)
+}
+
+// Deploy compiles the handlers of an app, runs its pending migrations, and makes it run the handlers from now on. When it fails the app
+// runs what it ran before; a migration that fails leaves those before it applied. An app that came from another tenant becomes the caller's, as
+// whom its handlers run. It needs the permission write.
+// Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft, a manifest, a handler or a migration that is wrong, naming file and
+// line; errs.Conflict for files that change meanwhile; errs.Unavailable if too many scripts run.
+func (s *Service) Deploy(ctx context.Context, id string) (v Shown, err error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return Shown{}, err
+	}
+	app, grant, err := s.rules.FindHead(ctx, a, id)
+	switch {
+	case err != nil:
+		return Shown{}, err
+	case app.EditingID != nil:
+		return Shown{}, s.rules.IsDraft("publish it with _commit, which deploys its handlers, too")
+	}
+	if err := toWrite.check(a, app, grant); err != nil {
+		return Shown{}, err
+	}
+	p, err := s.prepare(ctx, app, app.LibraryID, func() error { return s.readableManifest(ctx, app) })
+	if err != nil {
+		return Shown{}, err
+	}
+	err = s.store.InTx(ctx, func(ctx context.Context) error {
+		if _, err := s.store.Hold(ctx, a.Tenant, []string{a.User}); err != nil { // who may become the owner
+			return err
+		}
+		v, err = s.changeShown(ctx, app.ID, toWrite, func(ctx context.Context, who drafts.Caller, app *App) error {
+			now := s.stamp()
+			app.DeployedAt = &now
+			if app.IsManaged {
+				app.OwnerID = a.User
+			}
+			return s.install(ctx, *app, app.LibraryID, p)
+		})
+		return err
+	})
+	v.Deployed = &p.Deployed
+	return v, err
+}
+
+// deployCopy deploys the copy of an app, of the caller, and returns it as it is then. An app that came from another tenant, or was never
+// deployed, has run nothing that somebody here has chosen to run, and its copy runs nothing either. Deployed is nil for a copy that has
+// nothing to deploy, and has a warning for one that is not deployed.
+func (s *Service) deployCopy(ctx context.Context, of App, v Shown) Shown {
+	files, err := s.files.Snapshot(ctx, v.Tenant, v.LibraryID)
+	if err == nil && !files.Has(deploys) {
+		return v
+	}
+	var why string
+	switch {
+	case of.IsManaged:
+		why = "The app that it is a copy of came from another tenant."
+	case of.DeployedAt == nil:
+		why = "The app that it is a copy of was not deployed."
+	default:
+		var deployed Shown
+		if err == nil {
+			if deployed, err = s.Deploy(ctx, v.ID); err == nil {
+				return deployed
+			}
+		}
+		why = errs.MessageOf(err)
+	}
+	v.Deployed = &Deployed{Warnings: []string{"The copy runs no handlers until it is deployed, with POST /api/apps/" + v.ID + "/_deploy. " + why}}
+	return v
+}
+
+// readableManifest returns errs.Invalid for an app whose manifest cannot be read.
+func (s *Service) readableManifest(ctx context.Context, app App) error {
+	_, err := s.manifest(ctx, app)
+	if errs.CodeOf(err) == errs.Conflict {
+		return errs.New(errs.Invalid, "%s", errs.MessageOf(err))
+	}
+	return err
+}
+
+// Migrate runs the pending migrations of an app or draft, and returns their names. It needs the permission write. Errors: errs.NotFound;
+// errs.Forbidden; errs.Invalid for a migration that fails, naming the file; errs.Conflict for a draft that somebody else edits.
+func (s *Service) Migrate(ctx context.Context, id string) (applied []string, err error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return nil, err
+	}
+	app, grant, err := s.rules.FindHead(ctx, a, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := toWrite.check(a, app, grant); err != nil {
+		return nil, err
+	}
+	if app.EditingID != nil {
+		if err := app.Lock.Check(a, s.stamp()); err != nil {
+			return nil, err
+		}
+	}
+	files, err := s.files.Snapshot(ctx, a.Tenant, app.LibraryID)
+	if err != nil {
+		return nil, err
+	}
+	return s.migrate(ctx, app, files)
+}
+
+// Running is what the handlers of an app run with.
+type Running struct {
+	App                   // without Defn
+	Env map[string]string // the values of the app's variables, in the clear: for the handlers alone
+}
+
+// Running returns what the handlers of an app or draft run with, as it was a second ago at most. Errors: errs.NotFound.
+func (u Unchecked) Running(ctx context.Context, tenant, id string) (Running, error) {
+	return u.s.running.Get(tenant, id, func() (Running, error) {
+		app, err := u.s.store.Head(ctx, tenant, Lookup{ID: id})
+		if err != nil {
+			return Running{}, err
+		}
+		env, err := u.s.values(app)
+		app.Sealed = ""
+		return Running{app, env}, err
+	})
+}

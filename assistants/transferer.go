@@ -1,0 +1,260 @@
+package assistants
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tenantcontent/tenantcontent/drafts"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/transfer"
+	"github.com/tenantcontent/tenantcontent/shares"
+)
+
+// transferred is an assistant as it travels: with its shares and the names of its secrets.
+type transferred struct {
+	Assistant
+	shares  []shares.Share
+	secrets []string
+}
+
+// columns are the columns of a row in an archive. Drafts and values of secrets do not travel.
+type columns struct {
+	Name         string                 `json:"name"`
+	Slug         *string                `json:"slug"`
+	Description  *string                `json:"description"`
+	Instructions string                 `json:"instructions"`
+	Welcome      *string                `json:"welcome"`
+	Dispatcher   bool                   `json:"dispatcher"`
+	Suggestions  []string               `json:"suggestions"`
+	ModelID      *string                `json:"modelId"`
+	Embedded     bool                   `json:"embedded"`
+	Data         json.RawMessage        `json:"data"`
+	Skills       []Skill                `json:"skills"`
+	Datasets     []Dataset              `json:"datasets"`
+	References   []Reference            `json:"references"`
+	Secrets      []string               `json:"secrets"` // names
+	OwnerID      string                 `json:"ownerId"`
+	FolderID     *string                `json:"folderId"`
+	Shares       []drafts.SharedColumns `json:"shares"`
+	CreatedAt    string                 `json:"createdAt"`
+	UpdatedAt    string                 `json:"updatedAt"`
+}
+
+func toColumns(t transferred) any {
+	return columns{
+		t.Name, t.Slug, t.Description, t.Instructions, t.Welcome, t.Dispatcher, listed(t.Suggestions), t.ModelID, t.Embedded, t.Data, listed(t.Skills),
+		listed(t.Datasets), listed(t.References), listed(t.secrets), t.OwnerID, t.FolderID, drafts.SharesToColumns(t.shares),
+		transfer.Time(t.CreatedAt), transfer.Time(t.UpdatedAt),
+	}
+}
+
+// transferer moves assistants between tenants.
+func (s *Service) transferer() transfer.Transferer[transferred] {
+	return transfer.Transferer[transferred]{
+		Kind: Kind, ID: func(t transferred) string { return t.ID },
+		All: s.store.IDs, Some: s.exported, Row: toColumns, Refs: refs, Read: s.readRow, There: s.there,
+		Guard: func(t transferred, l entity.ImportOptions) string { return s.rules.Guarded(t.Assistant, l) },
+		Owner: func(t *transferred) *string { return &t.OwnerID }, Directory: s.o.Directory,
+		Natural: func(t transferred) string {
+			if t.Slug == nil {
+				return ""
+			}
+			return t.NaturalID()
+		},
+		Rename: func(t *transferred, slug string) { t.Slug = &slug }, Taken: s.rules.Taken,
+		Free: func(t *transferred) map[string]*json.RawMessage { return map[string]*json.RawMessage{"data": &t.Data} },
+		Put:  s.putAll, Drop: s.rules.Drop, InTx: s.store.InTx,
+	}
+}
+
+// exported returns assistants, without drafts, as they travel.
+func (s *Service) exported(ctx context.Context, tenant string, ids []string) ([]transferred, error) {
+	some, err := s.store.Some(ctx, tenant, ids)
+	if err != nil {
+		return nil, err
+	}
+	var all []transferred
+	for _, as := range some {
+		if as.EditingID != nil {
+			continue
+		}
+		values, err := s.secrets.Open(Fields(&as))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, transferred{Assistant: as, secrets: slices.Sorted(maps.Keys(values))})
+	}
+	shared, err := s.store.Shares().Some(ctx, tenant, transfer.IDs(all, func(t transferred) string { return t.ID }))
+	for i := range all {
+		all[i].shares = shared[all[i].ID]
+	}
+	return all, err
+}
+
+// refs returns what assistants need: what they know of. Other assistants do not come along, as they may refer to each other.
+func refs(_ context.Context, _ string, some []transferred) (map[string][]entity.Key, error) {
+	needs := make(map[string][]entity.Key, len(some))
+	for _, t := range some {
+		var keys []entity.Key
+		for _, d := range t.Datasets {
+			keys = append(keys, d.key())
+		}
+		for _, r := range t.References {
+			if r.key().Kind != Kind {
+				keys = append(keys, r.key())
+			}
+		}
+		needs[t.ID] = keys
+	}
+	return needs, nil
+}
+
+// readRow checks a row of another tenant.
+func (s *Service) readRow(tenant string, r entity.Row) (transferred, error) {
+	c, now := transfer.ReadUUID(r), s.rules.Stamp()
+	t := transferred{Assistant: Assistant{
+		Tenant: tenant, ID: r.ID, Name: c.Text("name"), Slug: c.TextOrNull("slug"), Description: c.TextOrNull("description"),
+		Welcome: c.TextOrNull("welcome"), Dispatcher: c.Flag("dispatcher", false), ModelID: c.TextOrNull("modelId"),
+		Embedded: c.Flag("embedded", false), Data: c.JSON("data"), OwnerID: c.Text("ownerId"), FolderID: c.TextOrNull("folderId"),
+		CreatedAt: c.Time("createdAt", now), UpdatedAt: c.Time("updatedAt", now),
+	}}
+	if c.JSON("instructions") != nil {
+		t.Instructions = c.Text("instructions")
+	}
+	var given []drafts.SharedColumns
+	lists := []struct {
+		name string
+		raw  json.RawMessage
+		to   any
+	}{
+		{"suggestions", c.JSON("suggestions"), &t.Suggestions}, {"skills", c.JSON("skills"), &t.Skills}, {"datasets", c.JSON("datasets"), &t.Datasets},
+		{"references", c.JSON("references"), &t.References}, {"secrets", c.JSON("secrets"), &t.secrets}, {"shares", c.JSON("shares"), &given},
+	}
+	err := c.Accept(func() error {
+		for _, l := range lists {
+			if len(l.raw) > 0 && json.Unmarshal(l.raw, l.to) != nil {
+				return errs.New(errs.Invalid, "%s must be a list as the export of an assistant has it", l.name)
+			}
+		}
+		if err := t.acceptFields(); err != nil {
+			return err
+		}
+		none := make(map[string]string, len(t.secrets))
+		for _, name := range t.secrets {
+			none[name] = ""
+		}
+		if err := s.secrets.Accept(none); err != nil {
+			return err
+		}
+		t.secrets = slices.Sorted(maps.Keys(none))
+		var err error
+		t.shares, err = s.rules.SharesOfColumns(given, now)
+		return err
+	})
+	return t, err
+}
+
+// there locks the given assistants that exist.
+func (s *Service) there(ctx context.Context, tenant string, all []transferred, l entity.ImportOptions) ([]transferred, error) {
+	var given []shares.Share
+	some := make([]Assistant, len(all))
+	for i, t := range all {
+		some[i], given = t.Assistant, append(given, t.shares...)
+	}
+	locked, err := s.rules.LockThere(ctx, tenant, some, given, l)
+	found := make([]transferred, len(locked))
+	for i, as := range locked {
+		found[i] = transferred{Assistant: as}
+	}
+	return found, err
+}
+
+// putAll writes the assistants of a batch, with the values of secrets that are here already, and their shares.
+func (s *Service) putAll(ctx context.Context, b *transfer.Batch[transferred]) error {
+	if err := s.leaveUnknown(ctx, b); err != nil {
+		return err
+	}
+	all, given := make([]Assistant, len(b.Write)), map[string][]shares.Share{}
+	for i := range b.Write {
+		t := &b.Write[i]
+		given[t.ID] = t.shares // so that those that are there go
+		old, there := b.There[t.ID]
+		if err := s.complete(b, t, old.Assistant, there); err != nil {
+			return err
+		}
+		all[i] = t.Assistant
+	}
+	if err := s.store.PutAll(ctx, b.Tenant, all, b.Yield); err != nil {
+		return err
+	}
+	if b.CrossTenant() { // nobody gets a right by a deploy
+		return nil
+	}
+	return s.rules.ReplaceShares(ctx, b.Tenant, given, b.Warn)
+}
+
+// complete fills in an assistant of a batch with what the tenant has of it.
+func (s *Service) complete(b *transfer.Batch[transferred], t *transferred, old Assistant, there bool) error {
+	values, now := map[string]string{}, s.rules.Stamp()
+	t.LibraryID, t.SecretsAt = old.LibraryID, &now
+	if !there {
+		t.LibraryID = s.rules.NewID()
+	} else if !b.CrossTenant() { // instructions of another tenant get no values that were given to other ones
+		var err error
+		if values, err = s.secrets.Open(Fields(&old)); err != nil {
+			return err
+		}
+	}
+	kept, without := map[string]string{}, []string{}
+	for _, name := range t.secrets {
+		if value, ok := values[name]; ok {
+			kept[name] = value
+		} else {
+			without = append(without, name)
+		}
+	}
+	if len(without) > 0 {
+		b.Warn("assistant %s: its secrets %s have no value here: set them with PUT /api/assistants/%s/secrets/{key}.", t.ID, strings.Join(without, ", "), t.ID)
+	}
+	return s.secrets.Seal(Fields(&t.Assistant), kept)
+}
+
+// leaveUnknown removes from the assistants of a batch the skills that this server does not provide and what the tenant does not have, and
+// warns of them.
+func (s *Service) leaveUnknown(ctx context.Context, b *transfer.Batch[transferred]) error {
+	together := map[entity.Key]bool{}
+	for _, t := range b.Write {
+		together[entity.Key{Kind: Kind, ID: t.ID}] = true
+	}
+	known, err := map[entity.Key]bool{}, error(nil)
+	unknown := func(t transferred, key entity.Key) bool {
+		if _, asked := known[key]; !asked && err == nil && !together[key] {
+			missing := s.known(ctx, b.Tenant, key)
+			if known[key] = missing == nil; errs.CodeOf(missing) != errs.NotFound {
+				err = missing
+			}
+		}
+		gone := !known[key] && !together[key] && err == nil
+		if gone {
+			b.Warn("assistant %s: the %s %s is left out, which this tenant does not have.", t.ID, key.Kind, key.ID)
+		}
+		return gone
+	}
+	for i := range b.Write {
+		t := &b.Write[i]
+		t.Datasets = slices.DeleteFunc(t.Datasets, func(d Dataset) bool { return unknown(*t, d.key()) })
+		t.References = slices.DeleteFunc(t.References, func(r Reference) bool { return unknown(*t, r.key()) })
+		t.Skills = slices.DeleteFunc(t.Skills, func(skill Skill) bool {
+			wrong := s.provided([]Skill{skill}, nil)
+			if wrong != nil {
+				b.Warn("assistant %s: the skill %s is left out. %s", t.ID, skill.Name, errs.MessageOf(wrong))
+			}
+			return wrong != nil
+		})
+	}
+	return err
+}

@@ -1,0 +1,381 @@
+package handlers
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"math"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/limiter"
+	"github.com/tenantcontent/tenantcontent/jsvm"
+)
+
+// The bounds of a build.
+const (
+	maxRoutes  = 500      // files in the folders of handlers
+	maxSources = 32 << 20 // bytes of all sources
+	maxConfig  = 16 << 10 // bytes of the JSON of one config
+)
+
+// Build is what the files of an app are as handlers.
+type Build struct {
+	Routes []Route // ordered by area and path
+	// Warnings are sentences about files that are no routes, each with its path.
+	Warnings []string
+
+	sources  map[string][]byte
+	programs []Program
+}
+
+// own returns the routes with their programs, which are not stored.
+func (b *Build) own() []Route {
+	routes := slices.Clone(b.Routes)
+	for i := range routes {
+		for _, p := range b.programs {
+			if p.Hash == routes[i].Hash {
+				routes[i].program = &p.Program
+			}
+		}
+	}
+	return routes
+}
+
+// size returns about how many bytes of memory the programs need.
+func (b *Build) size() (n int) {
+	for _, p := range b.programs {
+		n += programSize(&p.Program)
+	}
+	return n
+}
+
+func programSize(p *jsvm.Program) int { return len(p.Code) + len(p.Map) + 1<<10 }
+
+// Build finds and compiles the handlers among the files of an app. A file that exports a function with the name of a method is a route;
+// the others are for those to import. A program takes about 20 ms.
+//
+// It returns errs.Invalid, with the file, and the line where there is one, for what cannot be compiled, for a config that cannot be
+// read, for two files of one route, and for the methods and names that a route cannot have; errs.Unavailable if too many scripts run.
+func (s *Service) Build(ctx context.Context, app App, files fs.FS) (*Build, error) {
+	b := &Build{sources: map[string][]byte{}}
+	src := &sources{files: files, read: map[string][]byte{}}
+	for _, area := range []Area{Server, Webhooks} {
+		names, err := scan(files, string(area))
+		if err != nil {
+			return nil, err
+		}
+		if len(names)+len(b.Routes) > maxRoutes {
+			return nil, errs.New(errs.Invalid, "%s has more than %d files: an app can have %d handlers.", area, maxRoutes, maxRoutes)
+		}
+		for _, name := range names {
+			if err := s.add(ctx, b, app, src, area, name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	slices.SortFunc(b.Routes, func(x, y Route) int {
+		return strings.Compare(string(x.Area)+x.Path, string(y.Area)+y.Path)
+	})
+	return b, nil
+}
+
+// scan returns the paths of the scripts in a folder, ordered.
+func scan(files fs.FS, folder string) (names []string, err error) {
+	err = fs.WalkDir(files, folder, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && name == folder:
+			return nil
+		case err != nil:
+			return err
+		case d.IsDir():
+			return nil
+		case path.Ext(name) == ".js":
+			names = append(names, name)
+		}
+		return nil
+	})
+	return names, err
+}
+
+// add adds the route of a file to a build.
+func (s *Service) add(ctx context.Context, b *Build, app App, src *sources, area Area, name string) error {
+	pattern, err := patternOf(area, name)
+	if err != nil {
+		return err
+	}
+	p, err := s.compile(ctx, app, src, name)
+	if err != nil {
+		return err
+	}
+	script, _ := src.content(name)
+	r := Route{Area: area, Path: pattern, File: name, Hash: p.Hash}
+	if err := s.describe(ctx, app, p, script, &r); err != nil {
+		return err
+	}
+	if len(r.Methods) == 0 {
+		b.Warnings = append(b.Warnings, name+" exports no function "+orList(methodsOf[area])+", so it is no route.")
+		return nil
+	}
+	for _, other := range b.Routes {
+		if other.Area == area && sameRoute(other.Path, pattern) {
+			return errs.New(errs.Invalid, "%s:1:1: its route %s is that of %s: remove one of the files.", name, pattern, other.File)
+		}
+	}
+	if s.o.Check != nil {
+		if err := s.o.Check(ctx, app, r); err != nil {
+			return err
+		}
+	}
+	b.Routes = append(b.Routes, r)
+	if !slices.ContainsFunc(b.programs, func(q Program) bool { return q.Hash == p.Hash }) {
+		b.programs = append(b.programs, p)
+	}
+	for _, file := range p.Files {
+		if content, ok := src.content(file); ok {
+			b.sources[file] = content
+		}
+	}
+	total := 0
+	for _, content := range b.sources {
+		total += len(content)
+	}
+	if total > maxSources {
+		return errs.New(errs.Invalid, "The sources of the handlers have more than %d MiB together.", maxSources>>20)
+	}
+	return nil
+}
+
+var parameter = regexp.MustCompile(`^\[([A-Za-z_][A-Za-z0-9_]*)\]$`)
+
+// patternOf returns the pattern of a file's route. Errors: errs.Invalid.
+func patternOf(area Area, name string) (string, error) {
+	rest := strings.TrimSuffix(strings.TrimPrefix(name, string(area)+"/"), ".js")
+	segments := strings.Split(rest, "/")
+	if segments[len(segments)-1] == "index" {
+		segments = segments[:len(segments)-1]
+	}
+	seen := map[string]bool{}
+	for i, segment := range segments {
+		match := parameter.FindStringSubmatch(segment)
+		switch {
+		case match != nil && seen[match[1]]:
+			return "", errs.New(errs.Invalid, "%s:1:1: the parameter %s is there twice: each needs a name of its own.", name, match[1])
+		case match != nil:
+			seen[match[1]] = true
+			segments[i] = ":" + match[1]
+		case strings.ContainsAny(segment, "[]:") || segment == "":
+			return "", errs.New(errs.Invalid, "%s:1:1: %q cannot be a part of a route: a parameter is a name in brackets, such as [id], and others have no brackets or colons.", name, segment)
+		}
+	}
+	return "/" + strings.Join(segments, "/"), nil
+}
+
+// sameRoute reports whether two patterns fit the same paths.
+func sameRoute(a, b string) bool {
+	x, y := strings.Split(a, "/"), strings.Split(b, "/")
+	return slices.EqualFunc(x, y, func(x, y string) bool {
+		return x == y || strings.HasPrefix(x, ":") && strings.HasPrefix(y, ":")
+	})
+}
+
+func orList(all []string) string {
+	return strings.Join(all[:len(all)-1], ", ") + " or " + all[len(all)-1]
+}
+
+//go:embed entry.js
+var entryText string
+
+// EntryName is the name of the module that imports a handler's file, which a file of this name cannot replace.
+const EntryName = "~handler.js"
+
+// sources is the files of an app, and keeps what is read of them, with the module for one handler.
+type sources struct {
+	files fs.FS
+	entry string
+
+	mu   sync.Mutex
+	read map[string][]byte
+}
+
+// of returns the sources with the module for a handler's file.
+func (s *sources) of(name string) *sources {
+	quoted, _ := json.Marshal("./" + name) // which is JavaScript, too
+	s.entry = "import * as handler from " + string(quoted) + "\n" + entryText
+	return s
+}
+
+// Open implements fs.FS.
+func (s *sources) Open(name string) (fs.File, error) {
+	if name == EntryName {
+		return jsvm.Files{EntryName: s.entry}.Open(name)
+	}
+	content, ok := s.content(name)
+	if ok {
+		return jsvm.Files{name: string(content)}.Open(name)
+	}
+	f, err := s.files.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || info.IsDir() || info.Size() > maxSources {
+		return f, err
+	}
+	content, err = io.ReadAll(f)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.read[name] = content
+	return jsvm.Files{name: string(content)}.Open(name)
+}
+
+// content returns a file that was read.
+func (s *sources) content(name string) ([]byte, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	content, ok := s.read[name]
+	return content, ok
+}
+
+// compile compiles the program of a handler's file.
+func (s *Service) compile(ctx context.Context, app App, src *sources, name string) (Program, error) {
+	limiter.Yield(ctx) // a script takes as long as it wants to until it is loaded
+	p, err := s.o.Runtime.Compile(ctx, jsvm.Source{Files: src.of(name), Entry: EntryName, Tenant: app.Tenant, Key: app.ID})
+	if err != nil {
+		return Program{}, err
+	}
+	digest := sha256.New()
+	write := func(b []byte) {
+		_ = binary.Write(digest, binary.BigEndian, uint64(len(b)))
+		_, _ = digest.Write(b)
+	}
+	for _, file := range p.Files {
+		content, _ := src.content(file)
+		if file == EntryName {
+			content = []byte(src.entry)
+		}
+		write([]byte(file))
+		write(content)
+	}
+	return Program{Hash: hex.EncodeToString(digest.Sum(nil)), Program: *p}, nil
+}
+
+// describe sets the methods and the config of a route.
+func (s *Service) describe(ctx context.Context, app App, p Program, script []byte, r *Route) error {
+	result, err := s.o.Runtime.Run(ctx, &p.Program, jsvm.Call{
+		Function: "describe", Tenant: app.Tenant, Key: app.ID, Limits: jsvm.Limits{Time: 5 * time.Second, Output: 4 * maxConfig},
+	})
+	if err != nil {
+		return err
+	}
+	if result.Outcome == jsvm.Canceled {
+		return context.Cause(ctx)
+	}
+	if result.Outcome != jsvm.OK {
+		return errs.New(errs.Invalid, "%s: its config cannot be read: %s", placeOf(r.File, result.Error), describeError(result))
+	}
+	var found struct {
+		Config    json.RawMessage `json:"config"`
+		Functions []string        `json:"functions"`
+	}
+	if err := json.Unmarshal(result.Value, &found); err != nil {
+		return err
+	}
+	r.Methods = []string{}
+	for _, method := range methodsOf[Server] {
+		switch {
+		case !slices.Contains(found.Functions, method):
+		case !slices.Contains(methodsOf[r.Area], method):
+			return errs.New(errs.Invalid, "%s:%d:1: it exports %s, which no call of a webhook has: use %s.", r.File, lineOf(script, method), method, orList(methodsOf[r.Area]))
+		default:
+			r.Methods = append(r.Methods, method)
+		}
+	}
+	if r.Config, err = s.config(r.File, lineOf(script, "config"), found.Config); err != nil {
+		return err
+	}
+	return nil
+}
+
+// lineOf returns the line of a script that exports a name, 1 if it is not found.
+func lineOf(script []byte, name string) int {
+	for i, line := range strings.Split(string(script), "\n") {
+		if strings.Contains(line, "export") && strings.Contains(line, name) {
+			return i + 1
+		}
+	}
+	return 1
+}
+
+// config returns the config of a file, {} for none. Errors: errs.Invalid.
+func (s *Service) config(file string, line int, raw json.RawMessage) (json.RawMessage, error) {
+	refuse := func(format string, args ...any) (json.RawMessage, error) {
+		return nil, errs.New(errs.Invalid, "%s:%d:1: config"+format, append([]any{file, line}, args...)...)
+	}
+	if raw == nil {
+		return json.RawMessage("{}"), nil
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil || members == nil {
+		return refuse(" must be an object, such as {timeout: 5000}")
+	}
+	if len(raw) > maxConfig {
+		return refuse(" must have at most %d bytes of JSON", maxConfig)
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		value := members[name]
+		switch name {
+		case "timeout":
+			var ms float64
+			if json.Unmarshal(value, &ms) != nil || bytes.Equal(value, []byte("null")) || ms != math.Trunc(ms) || ms < 1 || ms > float64(s.o.MaxTime/time.Millisecond) {
+				return refuse(".timeout must be a number of milliseconds from 1 to %s", strconv.FormatInt(s.o.MaxTime.Milliseconds(), 10))
+			}
+		case "roles":
+			var roles []*string
+			if json.Unmarshal(value, &roles) != nil || roles == nil || slices.Contains(roles, nil) {
+				return refuse(".roles must be an array of ids of the manifest's roles")
+			}
+			if strings.HasPrefix(file, string(Webhooks)+"/") && len(roles) > 0 {
+				return refuse(".roles is for server routes: a webhook has no viewer")
+			}
+		}
+	}
+	return raw, nil
+}
+
+var stackPlace = regexp.MustCompile(`([^\s()]+\.[cm]?js(?:on)?):(\d+)(?::(\d+))?`)
+
+// placeOf returns the place of an error in the sources, or the first line of a file.
+func placeOf(file string, e *jsvm.Error) string {
+	if e != nil {
+		for _, match := range stackPlace.FindAllStringSubmatch(e.Stack, -1) {
+			if match[1] != EntryName {
+				return match[0]
+			}
+		}
+	}
+	return file + ":1:1"
+}
+
+func describeError(r jsvm.Result) string {
+	if r.Error == nil {
+		return string(r.Outcome)
+	}
+	return strings.TrimSuffix(r.Error.Error(), ".") + "."
+}

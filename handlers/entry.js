@@ -1,0 +1,48 @@
+// The module that is compiled for a handler: it imports the handler's file, and calls it with its context.
+const all = handler
+
+export const describe = () => ({
+  config: all.config,
+  functions: Object.keys(all).filter((name) => typeof all[name] === 'function'),
+})
+
+const set = (target, name, value) => Object.defineProperty(target, name, { value, writable: true, configurable: true, enumerable: true })
+const { crypto, base64Encode, base64Decode, base64UrlEncode, base64UrlDecode, btoa, atob } = globalThis
+
+// A body that is not UTF-8 is a string with a character for each byte: what crypto computes of it, it computes of the bytes.
+const ofBytes = ({ rawBody, rawBodyEncoding }) => {
+  if (rawBodyEncoding !== 'binary') return
+  for (const [name, at] of [['hash', 1], ['hmac', 2], ['verifyHmac', 2], ['verify', 2]]) {
+    const compute = crypto[name]
+    crypto[name] = (...args) => {
+      if (args[at] === rawBody) args[at] = base64Decode(btoa(rawBody), 'bytes')
+      return compute(...args)
+    }
+  }
+}
+
+export const invoke = (data, functions) => {
+  const { respond, log, dataset } = functions
+  ofBytes(data.request)
+  // The document can be text, bytes, or an object such as a file of a form, with options beside it.
+  const extractText = functions.extractText && ((document, options = {}) => {
+    if (typeof document === 'string') return functions.extractText({ content: document, ...options })
+    if (document instanceof ArrayBuffer || ArrayBuffer.isView(document)) return functions.extractText({ ...options, content: base64Encode(document), encoding: 'base64' })
+    return functions.extractText({ ...document, ...options })
+  })
+  const context = {}
+  for (const alias of data.datasets) {
+    set(context, alias, {
+      fields: () => dataset(alias, 'fields'),
+      rows: (query = {}) => dataset(alias, 'rows', query),
+      count: (filter = {}) => dataset(alias, 'count', filter),
+    })
+  }
+  const given = { request: data.request, env: data.env, context, respond, log, crypto, base64Encode, base64Decode, base64UrlEncode, base64UrlDecode, btoa, atob }
+  for (const name of ['query', 'fetch', 'emit', 'notify', 'email', 'markdown']) {
+    if (functions[name]) given[name] = functions[name]
+  }
+  if (extractText) given.extractText = extractText
+  for (const name of ['markdown', 'extractText']) if (given[name]) set(globalThis, name, given[name])
+  return all[data.method](given)
+}

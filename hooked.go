@@ -1,0 +1,73 @@
+package tenantcontent
+
+import (
+	"context"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/handlers"
+	"github.com/tenantcontent/tenantcontent/internal/cache"
+	"github.com/tenantcontent/tenantcontent/internal/uuids"
+	"github.com/tenantcontent/tenantcontent/webhooks"
+)
+
+// owners returns what finds the owners of apps, as whom webhooks run. changes counts changes of users and teams, as cache.New has it.
+func (app *App) owners(c Config, changes func(tenant string) uint64) func(ctx context.Context, tenant, principal string) (webhooks.Owner, error) {
+	known := cache.New[webhooks.Owner](changes)
+	return func(ctx context.Context, tenant, principal string) (webhooks.Owner, error) {
+		return known.Get(tenant, principal, func() (webhooks.Owner, error) {
+			if _, isTeam := uuids.Parse(principal); isTeam {
+				return app.teamAsOwner(ctx, tenant, principal)
+			}
+			return app.userAsOwner(ctx, c, tenant, principal)
+		})
+	}
+}
+
+// teamAsOwner returns a team as a handler's user. It can do what a member of the team can.
+func (app *App) teamAsOwner(ctx context.Context, tenant, id string) (webhooks.Owner, error) {
+	a := actor.Actor{Tenant: tenant, User: id, Teams: map[string]actor.Role{id: actor.Member}}
+	team, err := app.Principals.Team(actor.With(ctx, a), id)
+	if err != nil {
+		return webhooks.Owner{}, err
+	}
+	return webhooks.Owner{Actor: a, User: handlers.User{ID: id, Type: "Team", Name: team.Name}}, nil
+}
+
+// userAsOwner returns a user with the rights of the moment: those of Config.Resume if the host authenticates its users itself.
+func (app *App) userAsOwner(ctx context.Context, c Config, tenant, username string) (o webhooks.Owner, err error) {
+	switch {
+	case c.Authenticate == nil || c.KeepLogins && c.Resume == nil:
+		o.Actor, err = app.Sessions.Unchecked().ActorOf(ctx, tenant, username)
+	case c.Resume != nil:
+		o.Actor, err = c.Resume(ctx, tenant, username)
+	default:
+		err = errs.New(errs.Unauthenticated, "the host does not say what the owner of the app may do: see Config.Resume")
+	}
+	if err != nil {
+		return webhooks.Owner{}, err
+	}
+	o.User = handlers.User{ID: username, Type: "User", Name: username, Username: username, DisplayName: username}
+	user, err := app.Principals.User(actor.With(ctx, o.Actor), username)
+	if errs.CodeOf(err) == errs.NotFound { // a host's user may not be there
+		return o, nil
+	}
+	if err == nil && user.DisplayName != nil {
+		o.User.Name, o.User.DisplayName = *user.DisplayName, *user.DisplayName
+	}
+	if err == nil && user.Email != nil {
+		o.User.Email = *user.Email
+	}
+	return o, err
+}
+
+// checkWebhook returns errs.Invalid for a handler whose config no webhook can have, naming its file.
+func checkWebhook(_ context.Context, _ handlers.App, r handlers.Route) error {
+	if r.Area != handlers.Webhooks {
+		return nil
+	}
+	if err := webhooks.CheckConfig(r.Config); err != nil {
+		return errs.New(errs.Invalid, "%s:1:1: %s.", r.File, errs.MessageOf(err))
+	}
+	return nil
+}

@@ -1,0 +1,383 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/ai"
+	"github.com/tenantcontent/tenantcontent/ai/chat"
+	"github.com/tenantcontent/tenantcontent/apps"
+	"github.com/tenantcontent/tenantcontent/apps/assist"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/internal/limiter"
+)
+
+// appAssistRoutes are the routes of what a language model does for apps, unless the host keeps apps itself.
+func (a *api) appAssistRoutes() []Route {
+	const get, post = http.MethodGet, http.MethodPost
+	if slices.Contains(a.HostKinds, apps.Kind) {
+		return nil
+	}
+	const one = "/api/apps/:id"
+	return []Route{
+		{Method: get, Pattern: one + "/chat", Name: "getAppChat", Summary: "What the chat of an app offers", guard: a.needsModel, handle: a.getAppChat},
+		{Method: post, Pattern: one + "/chat", Name: "chatWithApp", AnyType: true, Summary: "Ask a language model about an app", guard: a.needsModel, handle: a.chatWithApp},
+		{Method: get, Pattern: one + "/suggestions", Name: "getAppSuggestions", Summary: "Questions that can be asked about an app", guard: a.needsModel, handle: a.getAppSuggestions},
+		{Method: get, Pattern: one + "/suggestions-ai", Name: "suggestAboutApp", Summary: "Questions about an app that a language model suggests", guard: a.needsModel, handle: a.suggestAboutApp},
+		{Method: post, Pattern: one + "/_suggest-icon", Name: "suggestAppIcon", Options: noOptions{}, Summary: "Icons for an app that a language model suggests", guard: a.needsModel, handle: a.suggestAppIcon},
+		{Method: post, Pattern: one + "/_modernize-manifest", Name: "modernizeAppManifest", Options: noOptions{}, Summary: "The manifest of an app in the format of today", guard: a.needsModel, handle: a.modernizeAppManifest},
+	}
+}
+
+// needsModel guards the routes that a language model answers: see needsAI; 503 without a provider.
+func (a *api) needsModel(r *request) error {
+	if err := a.needsAI(r); err != nil {
+		return err
+	}
+	return ai.Configured(a.AI)
+}
+
+// How many requests models work on at once.
+const (
+	maxModelCalls         = 256
+	maxModelCallsOfTenant = 64
+	maxModelCallsOfUser   = 8
+	modelCallWait         = 5 * time.Second
+	suggestTimeout        = 2 * time.Minute // of answers that are not streamed
+)
+
+func newModelCalls(wait time.Duration) *limiter.Limiter {
+	return limiter.New(limiter.Options{Capacity: maxModelCalls, PerKey: maxModelCallsOfTenant, PerSubkey: maxModelCallsOfUser, Timeout: wait, QueuePerKey: maxModelCallsOfTenant})
+}
+
+// modelCall waits for a place for a request that a model works on. Errors: errs.Busy.
+func (a *api) modelCall(r *request) (leave func(), err error) {
+	leave, err = a.modelCalls.Acquire(r.Context(), 1, r.who.Tenant, r.who.User)
+	if errors.Is(err, limiter.ErrBusy) {
+		return nil, errs.New(errs.Busy, "Too many answers of language models are under way for you or in this tenant. Wait for them, or end one.")
+	}
+	return leave, err
+}
+
+// modelUser returns a name of the caller for the provider's records of abuse, which nobody can turn back into the username.
+func modelUser(who actor.Actor) string {
+	sum := sha256.Sum256([]byte(who.Tenant + "\x00" + who.User))
+	return hex.EncodeToString(sum[:16])
+}
+
+// assisted returns an app as prompts describe it, with the datasets that the caller can read.
+func (a *api) assisted(ctx context.Context, app apps.App) (assist.App, error) {
+	out := assist.App{Name: app.Name}
+	if app.Description != nil {
+		out.Description = *app.Description
+	}
+	for _, d := range app.Datasets {
+		fields, err := a.Datasets.Fields(ctx, d.DatasetID)
+		if code := errs.CodeOf(err); err != nil && code != errs.NotFound && code != errs.Conflict && code != errs.Forbidden {
+			return out, err
+		}
+		out.Datasets = append(out.Datasets, assist.Dataset{Alias: d.Alias, Label: d.Label, Fields: fields})
+	}
+	return out, nil
+}
+
+// chattable returns an app that the caller may run, also as prompts describe it.
+func (a *api) chattable(r *request) (apps.App, assist.App, error) {
+	app, err := a.Apps.Chattable(r.Context(), r.param("id"))
+	if err != nil {
+		return app, assist.App{}, err
+	}
+	told, err := a.assisted(r.Context(), app)
+	return app, told, err
+}
+
+// appChatBody is what the chat of an app offers.
+type appChatBody struct {
+	AppID       string   `json:"appId"`
+	Welcome     string   `json:"welcome"`
+	Suggestions []string `json:"suggestions"`
+	Model       string   `json:"model"`  // that answers if a message names none; "" for the provider's own choice
+	Models      []string `json:"models"` // that a message can name
+	Tools       []string `json:"tools"`
+}
+
+// models returns the names of the models, the default one first.
+func (a *api) models() []string {
+	if l, ok := a.AI.(ai.Lister); ok {
+		return l.Models()
+	}
+	return []string{}
+}
+
+// chatModel returns the model of an app's chat: that of its settings if there is one with the name, else the default one.
+func (a *api) chatModel(app apps.App) string {
+	models := a.models()
+	if set := app.Chat().Model; set != "" && (len(models) == 0 || slices.Contains(models, set)) {
+		return set
+	}
+	if len(models) > 0 {
+		return models[0]
+	}
+	return ""
+}
+
+// suggestionsOf returns what can be asked about an app: what its author suggests, else what its datasets suggest.
+func suggestionsOf(app apps.App, told assist.App) []string {
+	if set := app.Chat().Suggestions; len(set) > 0 {
+		return set
+	}
+	return told.Suggestions()
+}
+
+// getAppChat serves GET /api/apps/{id}/chat: 200 and what its chat offers: a welcome, suggestions, models and tools. 403 for those who may
+// not run the app; 404.
+func (a *api) getAppChat(r *request) (reply, error) {
+	app, told, err := a.chattable(r)
+	if err != nil {
+		return reply{}, err
+	}
+	body := appChatBody{AppID: app.ID, Welcome: app.Chat().Welcome, Suggestions: suggestionsOf(app, told), Model: a.chatModel(app), Models: a.models(), Tools: []string{}}
+	for _, t := range told.Tools(nil) {
+		body.Tools = append(body.Tools, t.Name)
+	}
+	self := a.href("apps", app.ID)
+	links := hal.Self(self+"/chat").With("inf:app", self).With("inf:app-suggestions", self+"/suggestions").With("inf:app-suggestions-ai", self+"/suggestions-ai")
+	return ok(hal.Resource{Links: links, Value: body})
+}
+
+// chatMessage is a message that a client sends.
+type chatMessage struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+// The most that a client can send of a conversation.
+const (
+	maxChatMessages = 200
+	maxChatText     = 512 << 10 // bytes
+)
+
+// chatMessages reads a conversation. Errors: errs.Invalid naming the message.
+func chatMessages(in []chatMessage) ([]ai.Message, error) {
+	if len(in) == 0 || len(in) > maxChatMessages {
+		return nil, errs.New(errs.Invalid, "messages must have 1 to %d messages", maxChatMessages)
+	}
+	out, size := make([]ai.Message, len(in)), 0
+	for i, m := range in {
+		role := ai.Role(m.Role)
+		switch {
+		case role != ai.User && role != ai.Assistant:
+			return nil, errs.New(errs.Invalid, "messages[%d].role must be user or assistant", i)
+		case strings.TrimSpace(m.Content) == "":
+			return nil, errs.New(errs.Invalid, "messages[%d].content must not be empty", i)
+		}
+		if size += len(m.Content); size > maxChatText {
+			return nil, errs.New(errs.Invalid, "messages must have at most %d bytes of text: leave old ones out", maxChatText)
+		}
+		out[i] = ai.Message{Role: role, Content: m.Content}
+	}
+	if out[len(out)-1].Role != ai.User {
+		return nil, errs.New(errs.Invalid, "messages[%d].role must be user: the last message is the question", len(in)-1)
+	}
+	return out, nil
+}
+
+// chatWithApp serves POST /api/apps/{id}/chat: 200 and the answer of a model as server-sent events, see chatEvents. messages is the whole
+// conversation, as nothing of it is kept. 400 for a model that there is not; 403 for those who may not run the app; 404; 429 for too many at
+// once.
+func (a *api) chatWithApp(r *request) (reply, error) {
+	in, err := decode[struct {
+		Messages []chatMessage `json:"messages"`
+		Model    field[string] `json:"model"`
+	}](r)
+	if err != nil {
+		return reply{}, err
+	}
+	app, told, err := a.chattable(r)
+	if err != nil {
+		return reply{}, err
+	}
+	messages, err := chatMessages(in.Messages)
+	if err != nil {
+		return reply{}, err
+	}
+	model := a.chatModel(app)
+	if in.Model.Value != nil && *in.Model.Value != "" {
+		model = *in.Model.Value
+	}
+	if models := a.models(); len(models) > 0 && !slices.Contains(models, model) {
+		return reply{}, errs.New(errs.Invalid, "model must be one of %s", strings.Join(models, ", "))
+	}
+	if told.Instructions, _, err = a.AIInstructions.Expand(r.Context(), app.Chat().Instructions); err != nil {
+		return reply{}, err
+	}
+	datasets := make(map[string]string, len(app.Datasets))
+	for _, d := range app.Datasets {
+		datasets[d.Alias] = d.DatasetID
+	}
+	return a.chatEvents(r, chat.Options{
+		Provider: a.AI, Tools: told.Tools(a.Datasets.Function(datasets)),
+		Request: ai.Request{Model: model, User: modelUser(r.who), Messages: append([]ai.Message{{Role: ai.System, Content: told.System()}}, messages...)},
+	})
+}
+
+// The data of the events of a chat.
+type (
+	textEvent struct {
+		Text string `json:"text"`
+	}
+	callEvent struct {
+		ID        string `json:"id"`
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	}
+	resultEvent struct {
+		ID      string `json:"id"`
+		Name    string `json:"name"`
+		Content string `json:"content"`
+		Failed  bool   `json:"failed"`
+	}
+	usageEvent struct {
+		Model        string `json:"model"`
+		InputTokens  int    `json:"inputTokens"`
+		OutputTokens int    `json:"outputTokens"`
+	}
+	doneEvent struct {
+		Finish ai.Finish `json:"finish"`
+	}
+)
+
+// chatEvents replies with a conversation as server-sent events: text, tool-call and tool-result as they happen, then usage and done, or
+// error. Errors: errs.Busy; those of the conversation, until it has begun.
+func (a *api) chatEvents(r *request, o chat.Options) (reply, error) {
+	return a.events(func(ctx context.Context, send func(name string, data any) error) error {
+		leave, err := a.modelCall(r)
+		if err != nil {
+			return err
+		}
+		defer leave()
+		out, err := chat.Run(actor.With(ctx, r.who), o, func(e chat.Event) error {
+			switch {
+			case e.Call != nil:
+				return send("tool-call", callEvent{e.Call.ID, e.Call.Name, e.Call.Arguments})
+			case e.Result != nil:
+				return send("tool-result", resultEvent{e.Result.CallID, e.Result.Name, e.Result.Content, e.Result.Failed})
+			}
+			return send("text", textEvent{e.Text})
+		})
+		if err != nil {
+			return err
+		}
+		if err := send("usage", usageEvent{out.Model, out.Usage.InputTokens, out.Usage.OutputTokens}); err != nil {
+			return err
+		}
+		return send("done", doneEvent{out.Finish})
+	})
+}
+
+// suggestionsBody has questions.
+type suggestionsBody struct {
+	Suggestions []string `json:"suggestions"`
+}
+
+// getAppSuggestions serves GET /api/apps/{id}/suggestions: 200 and questions that can be asked about the app: those of its settings, else
+// some about its datasets. No model is asked. 403 for those who may not run the app; 404.
+func (a *api) getAppSuggestions(r *request) (reply, error) {
+	app, told, err := a.chattable(r)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.suggestions(app, "suggestions", suggestionsOf(app, told)))
+}
+
+func (a *api) suggestions(app apps.App, route string, all []string) hal.Resource {
+	self := a.href("apps", app.ID)
+	return hal.Resource{Links: hal.Self(self+"/"+route).With("inf:app", self).With("inf:app-chat", self+"/chat"), Value: suggestionsBody{all}}
+}
+
+// ask waits for a place for a request that a model works on, and calls do with a context that bounds its time. Errors: errs.Busy; those of do.
+func (a *api) ask(r *request, do func(ctx context.Context) error) error {
+	leave, err := a.modelCall(r)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	ctx, stop := a.transfers.stoppable(r.Context())
+	defer stop(nil)
+	ctx, cancel := context.WithTimeoutCause(ctx, suggestTimeout, errs.New(errs.Unavailable, "The model takes too long. Try again."))
+	defer cancel()
+	return do(ctx)
+}
+
+// suggestAboutApp serves GET /api/apps/{id}/suggestions-ai: 200 and questions that a model suggests, as getAppSuggestions; 429 for too
+// many at once; 502 if the model's answer has none.
+func (a *api) suggestAboutApp(r *request) (reply, error) {
+	app, told, err := a.chattable(r)
+	if err != nil {
+		return reply{}, err
+	}
+	var all []string
+	if err := a.ask(r, func(ctx context.Context) (err error) {
+		all, err = assist.Suggest(ctx, a.AI, modelUser(r.who), told)
+		return err
+	}); err != nil {
+		return reply{}, err
+	}
+	return ok(a.suggestions(app, "suggestions-ai", all))
+}
+
+// suggestAppIcon serves POST /api/apps/{id}/_suggest-icon: 200 and the names of Google's Material Icons that a model finds fitting, the best
+// one first; nothing is written. 403 for those who may not change the app; 404; 429; 502.
+func (a *api) suggestAppIcon(r *request) (reply, error) {
+	app, err := a.Apps.Rewritable(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	told, err := a.assisted(r.Context(), app)
+	if err != nil {
+		return reply{}, err
+	}
+	var icons []string
+	if err := a.ask(r, func(ctx context.Context) (err error) {
+		icons, err = assist.SuggestIcons(ctx, a.AI, modelUser(r.who), told)
+		return err
+	}); err != nil {
+		return reply{}, err
+	}
+	return ok(struct {
+		Icon  string   `json:"icon"`
+		Icons []string `json:"icons"`
+	}{icons[0], icons})
+}
+
+// modernizeAppManifest serves POST /api/apps/{id}/_modernize-manifest: 200 and the manifest as it is and in the format of today, which can
+// be read; nothing is written. added has the calls that it allows and the old one does not. 403 for those who may not change the app; 404;
+// 413; 429; 502 if the model's answer is no manifest.
+func (a *api) modernizeAppManifest(r *request) (reply, error) {
+	path, old, files, err := a.Apps.ManifestFile(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	var m assist.Modernized
+	if err := a.ask(r, func(ctx context.Context) (err error) {
+		m, err = assist.Modernize(ctx, a.AI, modelUser(r.who), path, old, files)
+		return err
+	}); err != nil {
+		return reply{}, err
+	}
+	return ok(struct {
+		Path    string   `json:"path"`
+		Before  string   `json:"before"`
+		After   string   `json:"after"`
+		Changes []string `json:"changes"`
+		Added   []string `json:"added"`
+	}{path, old, m.Text, m.Changes, m.Added})
+}

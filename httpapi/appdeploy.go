@@ -1,0 +1,153 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+
+	"github.com/tenantcontent/tenantcontent/apps"
+	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/handlers"
+	"github.com/tenantcontent/tenantcontent/workspaces"
+)
+
+// appDeployRoutes are the routes of what apps run on the server, unless the host keeps apps itself.
+func (a *api) appDeployRoutes() []Route {
+	const get, post, one = http.MethodGet, http.MethodPost, "/api/apps/:id"
+	if slices.Contains(a.HostKinds, apps.Kind) {
+		return nil
+	}
+	return []Route{
+		{Method: post, Pattern: one + "/_deploy", Name: "deployApp", Heavy: brief, Tx: true, OwnTx: true, Options: noOptions{}, Summary: "Compile the handlers of an app, and run them from now on", handle: a.deployApp},
+		{Method: post, Pattern: one + "/_migrate", Name: "migrateApp", Heavy: brief, Options: noOptions{}, Summary: "Run the pending migrations of an app", handle: a.migrateApp},
+		{Method: get, Pattern: one + "/stats/tables", Name: "getAppTables", Summary: "The tables of an app's database", handle: a.getAppTables},
+		{Method: get, Pattern: one + "/stats/api", Name: "getAppCalls", Summary: "How often the handlers of an app and the calls of its pages ran", handle: a.getAppCalls},
+		{Method: get, Pattern: one + "/stats/api/:invocationId", Name: "getAppCall", Summary: "One call of an app's server route with its log", handle: a.getAppCall},
+	}
+}
+
+// deployedBody is what a deploy has done, as the API writes it.
+type deployedBody struct {
+	Routes     []routeBody `json:"routes"`
+	Migrations []string    `json:"migrations"`
+	Warnings   []string    `json:"warnings"`
+}
+
+// routeBody is a handler of an app as the API writes it.
+type routeBody struct {
+	Area    string          `json:"area"`
+	Path    string          `json:"path"`
+	File    string          `json:"file"`
+	Methods []string        `json:"methods"`
+	Config  json.RawMessage `json:"config"`
+}
+
+func newDeployedBody(d apps.Deployed) deployedBody {
+	body := deployedBody{make([]routeBody, len(d.Routes)), append([]string{}, d.Migrations...), append([]string{}, d.Warnings...)}
+	for i, r := range d.Routes {
+		body.Routes[i] = newRouteBody(r)
+	}
+	return body
+}
+
+func newRouteBody(r handlers.Route) routeBody {
+	return routeBody{string(r.Area), r.Path, r.File, r.Methods, r.Config}
+}
+
+// deployApp serves POST /api/apps/{id}/_deploy: 200 and the app with deployed: {routes, migrations, warnings}: the handlers that it runs
+// now, the migrations that were applied, and what is wrong with files that are no routes. An app that came from another tenant becomes the
+// caller's. 400 naming file and line for a handler or migration that is wrong, for an unreadable manifest, and for a draft; 404; 403; 409
+// when files change meanwhile; 503 when too many scripts run. What the app ran before goes on then.
+func (a *api) deployApp(r *request) (reply, error) {
+	leave, err := a.writeSlot(r)
+	if err != nil {
+		return reply{}, err
+	}
+	defer leave()
+	return a.shownApp(a.Apps.Deploy(r.Context(), r.param("id")))
+}
+
+// migrateApp serves POST /api/apps/{id}/_migrate: 200 and {migrations}, the names of the migrations that were pending and are applied now, of
+// an app or draft; 400 for one that fails, naming the file; 404; 403; 409 for a draft that somebody else edits.
+func (a *api) migrateApp(r *request) (reply, error) {
+	applied, err := a.Apps.Migrate(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(hal.Resource{Links: hal.Self(a.href("apps", r.param("id"), "_migrate")).With("inf:app", a.href("apps", r.param("id"))), Value: struct {
+		Migrations []string `json:"migrations"`
+	}{append([]string{}, applied...)}})
+}
+
+// getAppTables serves GET /api/apps/{id}/stats/tables: 200 and {bytes, limit, tables: [{name, rows, bytes, columns: [{name, type}]}]}, the SQL
+// database of an app or draft, for those who see the insides of the app; 404; 403; 503 where there are no such databases.
+func (a *api) getAppTables(r *request) (reply, error) {
+	app, err := a.Apps.Inside(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	stats, err := a.Workspaces.Stats(r.Context(), r.who.Tenant, app)
+	if err != nil {
+		return reply{}, err
+	}
+	if stats.Tables == nil {
+		stats.Tables = []workspaces.Table{}
+	}
+	self := a.href("apps", app, "stats", "tables")
+	return ok(hal.Resource{Links: hal.Self(self).With("inf:app", a.href("apps", app)).With("inf:app-stats", a.href("apps", app, "stats")), Value: stats})
+}
+
+// callsBody is the calls of one route on one day, as the API writes it.
+type callsBody struct {
+	Day    string `json:"day"`
+	Area   string `json:"area"`
+	Method string `json:"method"`
+	Path   string `json:"path"`
+	Calls  int64  `json:"calls"`
+	Failed int64  `json:"failed"`
+	AvgMS  int64  `json:"averageMs"`
+}
+
+// getAppCalls serves GET /api/apps/{id}/stats/api: 200 and {calls: [{day, area, method, path, calls, failed, averageMs}]} of the last 30 days,
+// for those who see the insides of the app: area server has the calls of its handlers, area api those of its pages that the manifest
+// allows, path being the pattern of the route or rule. Failed are those with a status from 500. recent has the last 50 calls of handlers that
+// failed or have logged something, newest first. 404; 403.
+func (a *api) getAppCalls(r *request) (reply, error) {
+	app, err := a.Apps.Inside(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	all, err := a.Handlers.Calls(r.Context(), r.who.Tenant, app)
+	if err != nil {
+		return reply{}, err
+	}
+	rows := make([]callsBody, len(all))
+	for i, c := range all {
+		rows[i] = callsBody{c.Day, c.Area, c.Method, c.Path, c.N, c.Failed, c.Milliseconds / max(c.N, 1)}
+	}
+	served, err := a.Webhooks.Served(r.Context(), app)
+	if err != nil {
+		return reply{}, err
+	}
+	recent := make([]invocationBody, len(served))
+	for i, v := range served {
+		recent[i] = newInvocationBody(v)
+	}
+	self := a.href("apps", app, "stats", "api")
+	links := hal.Self(self).With("inf:app", a.href("apps", app)).With("inf:app-stats", a.href("apps", app, "stats"))
+	links["inf:app-stats-api-call"] = hal.Link{Href: self + "/{invocationId}", Templated: true}
+	return ok(hal.Resource{Links: links, Value: struct {
+		Calls  []callsBody      `json:"calls"`
+		Recent []invocationBody `json:"recent"`
+	}{rows, recent}})
+}
+
+// getAppCall serves GET /api/apps/{id}/stats/api/{invocationId}: 200 and one of the recent calls of an app's or draft's handlers with its log,
+// for those who see the insides of the app; 404; 403.
+func (a *api) getAppCall(r *request) (reply, error) {
+	v, err := a.Webhooks.ServedCall(r.Context(), r.param("id"), r.param("invocationId"))
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.invocation(v))
+}

@@ -1,0 +1,148 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+
+	"github.com/tenantcontent/tenantcontent/apps"
+	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/messages"
+)
+
+// appMessageRoutes are the routes of what handlers of apps have emitted and sent, unless the host keeps apps itself.
+func (a *api) appMessageRoutes() []Route {
+	const get = http.MethodGet
+	if slices.Contains(a.HostKinds, apps.Kind) {
+		return nil
+	}
+	const sent, emitted = "/api/apps/:id/messages", "/api/apps/:id/events"
+	filtered := append(slices.Clone(searched), "state")
+	return []Route{
+		{Method: get, Pattern: sent, Name: "listAppMessages", Query: append(slices.Clone(filtered), "type"), Summary: "The notifications and e-mails that an app has sent", handle: a.listAppMessages},
+		{Method: get, Pattern: sent + "/:messageId", Name: "getAppMessage", Summary: "One notification or e-mail that an app has sent", handle: a.getAppMessage},
+		{Method: get, Pattern: emitted, Name: "listAppEvents", Query: filtered, Summary: "The events that an app has emitted", handle: a.listAppEvents},
+		{Method: get, Pattern: emitted + "/:eventId", Name: "getAppEvent", Summary: "One event that an app has emitted", handle: a.getAppEvent},
+	}
+}
+
+// progressBody is how a row has been carried out.
+type progressBody struct {
+	State    string    `json:"state"` // pending, dispatched, delivered, failed or dead
+	Attempts int       `json:"attempts"`
+	Error    *string   `json:"error"`
+	EndedAt  *hal.Time `json:"endedAt"`
+}
+
+func newProgress(p messages.Progress) progressBody {
+	return progressBody{string(p.State), p.Attempts, p.Error, hal.OrNull(p.EndedAt)}
+}
+
+// messageBody is a Message as the API writes it.
+type messageBody struct {
+	Tenant    string          `json:"tenant"`
+	ID        string          `json:"id"`
+	AppID     string          `json:"appId"`
+	Type      string          `json:"type"` // notification or email
+	Recipient string          `json:"recipient"`
+	UserID    *string         `json:"userId"` // on whose behalf
+	Title     string          `json:"title"`
+	Body      *string         `json:"body"`
+	HTML      *string         `json:"html"`
+	From      *string         `json:"from"`
+	Path      *string         `json:"path"`
+	Data      json.RawMessage `json:"data"`
+	progressBody
+	CreatedAt hal.Time `json:"createdAt"`
+	UpdatedAt hal.Time `json:"updatedAt"`
+}
+
+func (a *api) message(m messages.Message) hal.Resource {
+	links := hal.Self(a.href("apps", m.App, "messages", m.ID)).With("inf:app-messages", a.href("apps", m.App, "messages")).With("inf:app", a.href("apps", m.App))
+	return hal.Resource{Links: links, Row: m, Value: messageBody{
+		Tenant: m.Tenant, ID: m.ID, AppID: m.App, Type: string(m.Type), Recipient: m.Recipient, UserID: m.UserID, Title: m.Title, Body: m.Body, HTML: m.HTML,
+		From: m.From, Path: m.Path, Data: m.Data, progressBody: newProgress(m.Progress), CreatedAt: hal.Time(m.CreatedAt), UpdatedAt: hal.Time(m.UpdatedAt),
+	}}
+}
+
+// eventBody is an Event as the API writes it.
+type eventBody struct {
+	Tenant  string          `json:"tenant"`
+	ID      string          `json:"id"`
+	AppID   string          `json:"appId"`
+	Name    string          `json:"name"`
+	Payload json.RawMessage `json:"payload"`
+	UserID  *string         `json:"userId"` // on whose behalf
+	progressBody
+	CreatedAt hal.Time `json:"createdAt"`
+	UpdatedAt hal.Time `json:"updatedAt"`
+}
+
+func (a *api) event(e messages.Event) hal.Resource {
+	links := hal.Self(a.href("apps", e.App, "events", e.ID)).With("inf:app-events", a.href("apps", e.App, "events")).With("inf:app", a.href("apps", e.App))
+	return hal.Resource{Links: links, Row: e, Value: eventBody{
+		Tenant: e.Tenant, ID: e.ID, AppID: e.App, Name: e.Name, Payload: e.Payload, UserID: e.UserID, progressBody: newProgress(e.Progress),
+		CreatedAt: hal.Time(e.CreatedAt), UpdatedAt: hal.Time(e.UpdatedAt),
+	}}
+}
+
+// messageFilter reads the filters of a list of messages or events.
+func messageFilter(r *request) (messages.Filter, error) {
+	query, err := parseQuery(r.Request)
+	return messages.Filter{State: messages.State(query.Get("state")), Type: messages.Type(query.Get("type"))}, err
+}
+
+// listAppMessages serves GET /api/apps/{id}/messages: 200 and a page of the notifications and e-mails that handlers of the app have sent, 100 unless
+// limit says otherwise, newest first unless sort says otherwise (createdAt). q finds titles and recipients; state and type select; 400 for others than
+// there are; 403 for those who may only run the app; 404.
+func (a *api) listAppMessages(r *request) (reply, error) {
+	q, err := r.page(100)
+	if err != nil {
+		return reply{}, err
+	}
+	f, err := messageFilter(r)
+	if err != nil {
+		return reply{}, err
+	}
+	page, err := a.Messages.Messages(r.Context(), r.param("id"), f, q)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(collection(a, r, q, page, "inf:app-message", nil, a.message))
+}
+
+// getAppMessage serves GET /api/apps/{id}/messages/{messageId}: 200 and the message; 403; 404.
+func (a *api) getAppMessage(r *request) (reply, error) {
+	m, err := a.Messages.Message(r.Context(), r.param("id"), r.param("messageId"))
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.message(m))
+}
+
+// listAppEvents serves GET /api/apps/{id}/events: 200 and a page of the events that handlers of the app have emitted, as listAppMessages does. q finds
+// names.
+func (a *api) listAppEvents(r *request) (reply, error) {
+	q, err := r.page(100)
+	if err != nil {
+		return reply{}, err
+	}
+	f, err := messageFilter(r)
+	if err != nil {
+		return reply{}, err
+	}
+	page, err := a.Messages.Events(r.Context(), r.param("id"), f, q)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(collection(a, r, q, page, "inf:app-event", nil, a.event))
+}
+
+// getAppEvent serves GET /api/apps/{id}/events/{eventId}: 200 and the event; 403; 404.
+func (a *api) getAppEvent(r *request) (reply, error) {
+	e, err := a.Messages.Event(r.Context(), r.param("id"), r.param("eventId"))
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.event(e))
+}

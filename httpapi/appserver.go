@@ -1,0 +1,154 @@
+package httpapi
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/apps"
+	"github.com/tenantcontent/tenantcontent/apps/manifest"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/handlers"
+)
+
+// The files in the folder server of an app are routes below view/api/_server/: for callers with a session or API token there, for pages
+// below their view token, view/-/~token/api/_server/, and at an app's own origin below /api/_server/.
+
+// appServerRoutes are the routes of the methods but GET below a view, of which only those of an app's server exist.
+func (a *api) appServerRoutes() []Route {
+	if slices.Contains(a.HostKinds, apps.Kind) {
+		return nil
+	}
+	var routes []Route
+	for _, m := range []struct{ method, name string }{{http.MethodPost, "postToAppServer"}, {http.MethodPut, "putToAppServer"}, {http.MethodPatch, "patchAtAppServer"}, {http.MethodDelete, "deleteAtAppServer"}} {
+		routes = append(routes, Route{
+			Method: m.method, Pattern: "/api/apps/:id/view/api/*path", Name: m.name, AnyType: true, AnyQuery: true, View: true, Summary: "A route of an app's server", handle: a.callAppServer,
+		})
+	}
+	return routes
+}
+
+// server returns the path of a route of the app's server, still escaped, and whether the address is that of one. own reports whether it is
+// one at the app's own origin.
+func (at viewAddress) server(own bool) (path string, ok bool) {
+	call := at.below
+	if at.files {
+		var below bool
+		if call, below = strings.CutPrefix(at.rest, "api/"); !below || at.token == "" && !own {
+			return "", false
+		}
+	}
+	if call == "_server" && at.app != "" {
+		return "", true
+	}
+	return strings.CutPrefix(call, "_server/")
+}
+
+// callAppServer serves POST, PUT, PATCH and DELETE /api/apps/{id}/view/api/_server/{path} and the same behind the view token of a page: what
+// the handler of the app answers, see callServer. 405 for other paths below view/api.
+func (a *api) callAppServer(r *request) (reply, error) {
+	if path, ok := r.serverPath(); ok {
+		return a.callServer(r, path)
+	}
+	return reply{}, notAllowed{methods: "GET, HEAD"}
+}
+
+// serverPath is server of the address of the request.
+func (r *request) serverPath() (path string, ok bool) {
+	return r.view.server(originOf(r.Context()) != nil)
+}
+
+// callServer replies with what the handler of a server route answers: GET, HEAD and the methods that its file exports. The handler runs with the
+// rights of the viewer. Errors: errs.NotFound; a handlers.NotAllowed; errs.Forbidden for a viewer with none of the roles that the route is for;
+// errs.Conflict for a manifest that cannot be read, and for a draft whose handlers cannot be compiled; errs.TooLarge; errs.Unavailable.
+func (a *api) callServer(r *request, path string) (reply, error) {
+	v, err := a.viewed(r, r.claims.Role)
+	if err != nil {
+		return reply{}, err
+	}
+	route, params, err := a.Handlers.Match(r.Context(), handlersApp(v.App), handlers.Server, r.Method, path)
+	if err != nil {
+		return reply{}, err
+	}
+	if roles := route.Roles(); len(roles) > 0 && !slices.ContainsFunc(roles, func(id string) bool { return slices.Contains(v.Roles, id) }) {
+		return reply{}, errs.New(errs.Forbidden, "This route of the app is for the roles %s.", strings.Join(roles, ", "))
+	}
+	app, err := a.Apps.Unchecked().Running(r.Context(), v.Tenant, v.ID)
+	if err != nil {
+		return reply{}, err
+	}
+	in, err := a.serverRequest(r, path, params)
+	if err != nil {
+		return reply{}, err
+	}
+	in.Roles = v.Roles
+	began := time.Now()
+	answer, err := a.runHandler(r.Context(), handlerCall{app: app, access: v.Manifest, who: r.who, route: route, request: in})
+	if v.EditingID == nil {
+		status := answer.Status
+		if err != nil {
+			status = http.StatusServiceUnavailable
+		}
+		a.Handlers.Count(v.Tenant, v.ID, string(handlers.Server), r.Method, route.Path, status, time.Since(began))
+	}
+	if err != nil {
+		return reply{}, err
+	}
+	return handled(answer), nil
+}
+
+// countCall counts a call of a page that a rule of the manifest allows. Those of drafts are not counted.
+func (a *api) countCall(v apps.Viewed, rule manifest.Rule, status int, err error, took time.Duration) {
+	if v.EditingID != nil {
+		return
+	}
+	if err != nil {
+		if status = statusOf[errs.CodeOf(err)]; status == 0 {
+			status = http.StatusInternalServerError
+		}
+	}
+	a.Handlers.Count(v.Tenant, v.ID, "api", http.MethodGet, rule.Path, status, took)
+}
+
+// serverRequest returns what a handler gets of a request to a server route.
+func (a *api) serverRequest(r *request, path string, params map[string]string) (handlers.Request, error) {
+	query, err := parseQuery(r.Request)
+	if err != nil {
+		return handlers.Request{}, err
+	}
+	in := handlers.Request{
+		Method: r.Method, Path: "/" + path, Params: params, Query: query, ContentType: r.Header.Get("Content-Type"),
+		Headers: handlers.JoinHeaders(r.Header, "authorization", "cookie", "proxy-authorization"),
+	}
+	if !isRead(r.Method) {
+		r.maxBody = a.MaxHandlerBody
+		if in.Body, err = r.read(); err != nil {
+			return handlers.Request{}, err
+		}
+	}
+	in.User, err = a.handlerUser(r)
+	return in, err
+}
+
+// handlerUser returns the viewer as handlers get it, nil for a visitor.
+func (a *api) handlerUser(r *request) (*handlers.User, error) {
+	if r.visitor != nil {
+		return nil, nil
+	}
+	u := &handlers.User{ID: r.who.User, Type: "User", Name: r.who.User, Username: r.who.User, DisplayName: r.who.User}
+	user, err := a.Principals.User(r.Context(), r.who.User)
+	if errs.CodeOf(err) == errs.NotFound { // a host's user may not be there
+		return u, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if user.DisplayName != nil {
+		u.Name, u.DisplayName = *user.DisplayName, *user.DisplayName
+	}
+	if user.Email != nil {
+		u.Email = *user.Email
+	}
+	return u, nil
+}

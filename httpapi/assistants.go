@@ -1,0 +1,664 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/tenantcontent/tenantcontent/assistants"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
+	"github.com/tenantcontent/tenantcontent/internal/uuids"
+	"github.com/tenantcontent/tenantcontent/sessions"
+)
+
+// assistantRoutes are the routes of assistants, unless the host keeps them itself. needsAI comes before everything else.
+func (a *api) assistantRoutes() []Route {
+	const get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
+	if slices.Contains(a.HostKinds, assistants.Kind) {
+		return nil
+	}
+	const one = "/api/assistants/:id"
+	n := drafted{a, "assistants", string(assistants.Kind), "files", a.Assistants}
+	t := a.assistantTokens()
+	routes := []Route{
+		{Method: get, Pattern: "/api/assistants", Name: "listAssistants", Query: searched, Summary: "The assistants that the caller sees", handle: a.listAssistants},
+		{Method: post, Pattern: "/api/assistants", Name: "createAssistant", Tx: true, Summary: "Add an assistant", handle: a.createAssistant},
+		{Method: get, Pattern: "/api/assistants-list", Name: "listAllAssistants", Heavy: brief, Query: none, Summary: "All assistants that the caller sees, in short", handle: a.listAllAssistants},
+		{Method: get, Pattern: "/api/assistants/drafts", Name: "listAssistantDrafts", Query: none, Summary: "The drafts of the assistants that the caller may change", handle: a.listAssistantDrafts},
+		{Method: get, Pattern: "/api/assistants/skills", Name: "listSkillTypes", Query: none, Summary: "The skills that this server provides", handle: a.listSkillTypes},
+		{Method: get, Pattern: one, Name: "getAssistant", Summary: "One assistant", handle: a.getAssistant},
+		{Method: put, Pattern: one, Name: "putAssistant", Row: "assistant", Tx: true, Summary: "Change an assistant", handle: a.putAssistant},
+		{Method: del, Pattern: one, Name: "deleteAssistant", Row: "assistant", Tx: true, Options: noOptions{}, Summary: "Remove an assistant with its draft and files", handle: a.deleteAssistant},
+		{Method: put, Pattern: one + "/owner", Name: "putAssistantOwner", Row: "assistant", Tx: true, Summary: "Pass an assistant on to another owner", handle: a.putAssistantOwner},
+
+		{Method: post, Pattern: one + "/_edit", Name: "editAssistant", Heavy: brief, Tx: true, Options: forceInput{}, Summary: "Begin a draft of an assistant, or go on with it", handle: a.editAssistant},
+		{Method: get, Pattern: one + "/draft", Name: "getAssistantDraft", Summary: "The draft of an assistant", handle: a.getAssistantDraft},
+		{Method: del, Pattern: one + "/draft", Name: "deleteAssistantDraft", Row: "assistant", Tx: true, Options: noOptions{}, Summary: "Discard the draft of an assistant", handle: n.deleteDraft},
+		{Method: get, Pattern: one + "/draft/diff", Name: "getAssistantDraftDiff", Heavy: brief, Summary: "What the draft of an assistant changes", handle: n.getDiff},
+		{Method: post, Pattern: one + "/draft/_commit", Name: "commitAssistantDraft", Heavy: brief, Tx: true, Options: forceInput{}, Summary: "Publish the draft of an assistant", handle: a.commitAssistantDraft},
+
+		{Method: get, Pattern: one + "/skills", Name: "listAssistantSkills", Query: none, Summary: "What an assistant can do", handle: a.listAssistantSkills},
+		{Method: get, Pattern: one + "/skills/:name", Name: "getAssistantSkill", Summary: "One skill of an assistant", handle: a.getAssistantSkill},
+		{Method: put, Pattern: one + "/skills/:name", Name: "putAssistantSkill", Row: "assistant-skill", Tx: true, Summary: "Add or change a skill of an assistant", handle: a.putAssistantSkill},
+		{Method: del, Pattern: one + "/skills/:name", Name: "deleteAssistantSkill", Row: "assistant-skill", Tx: true, Options: noOptions{}, Summary: "Take a skill off an assistant", handle: a.deleteAssistantSkill},
+		{Method: get, Pattern: one + "/secrets", Name: "getAssistantSecrets", Summary: "The names of an assistant's secrets", handle: a.getAssistantSecrets},
+		{Method: put, Pattern: one + "/secrets/:key", Name: "putAssistantSecret", Row: "assistant", Tx: true, Summary: "Set a secret of an assistant", handle: a.putAssistantSecret},
+		{Method: del, Pattern: one + "/secrets/:key", Name: "deleteAssistantSecret", Row: "assistant", Tx: true, Options: noOptions{}, Summary: "Remove a secret of an assistant", handle: a.deleteAssistantSecret},
+		{Method: get, Pattern: one + "/datasets", Name: "listAssistantDatasets", Query: none, Summary: "The datasets that an assistant knows", handle: a.listAssistantDatasets},
+		{Method: get, Pattern: one + "/datasets/:datasetId", Name: "getAssistantDataset", Summary: "What an assistant knows of a dataset", handle: a.getAssistantDataset},
+		{Method: put, Pattern: one + "/datasets/:datasetId", Name: "putAssistantDataset", Row: "assistant-dataset", Tx: true, Summary: "Let an assistant know a dataset", handle: a.putAssistantDataset},
+		{Method: del, Pattern: one + "/datasets/:datasetId", Name: "deleteAssistantDataset", Row: "assistant-dataset", Tx: true, Options: noOptions{}, Summary: "Take a dataset off an assistant", handle: a.deleteAssistantDataset},
+		{Method: get, Pattern: one + "/references", Name: "listAssistantReferences", Query: none, Summary: "The entities that an assistant knows", handle: a.listAssistantReferences},
+		{Method: get, Pattern: one + "/references/:entityType/:entityId", Name: "getAssistantReference", Summary: "One reference of an assistant", handle: a.getAssistantReference},
+		{Method: put, Pattern: one + "/references/:entityType/:entityId", Name: "putAssistantReference", Row: "assistant-reference", Tx: true, Summary: "Let an assistant know an entity", handle: a.putAssistantReference},
+		{Method: del, Pattern: one + "/references/:entityType/:entityId", Name: "deleteAssistantReference", Row: "assistant-reference", Tx: true, Options: noOptions{}, Summary: "Take a reference off an assistant", handle: a.deleteAssistantReference},
+
+		{Method: get, Pattern: one + "/files", Name: "listAssistantFiles", Query: paged, Summary: "The files of an assistant", handle: n.listFiles},
+		{Method: get, Pattern: one + "/files/*path", Name: "getAssistantFile", Heavy: brief, AnyType: true, Summary: "The bytes of an assistant's file", handle: n.getFile},
+		{Method: put, Pattern: one + "/files/*path", Name: "putAssistantFile", Row: "library-file", Heavy: brief, Summary: "Write a file of an assistant", handle: n.putFile},
+		{Method: del, Pattern: one + "/files/*path", Name: "deleteAssistantFile", Row: "library-file", Tx: true, Options: noOptions{}, Summary: "Remove a file of an assistant", handle: n.deleteFile},
+
+		{Method: get, Pattern: one + "/shares", Name: "listAssistantShares", Query: none, Summary: "With whom an assistant is shared", handle: n.listShares},
+		{Method: get, Pattern: one + "/shares/:principalId", Name: "getAssistantShare", Summary: "The share of one principal", handle: n.getShare},
+		{Method: put, Pattern: one + "/shares/:principalId", Name: "putAssistantShare", Row: "assistant-share", Tx: true, Summary: "Share an assistant, or change a share", handle: n.putShare},
+		{Method: del, Pattern: one + "/shares/:principalId", Name: "deleteAssistantShare", Row: "assistant-share", Tx: true, Options: noOptions{}, Summary: "End a share", handle: n.deleteShare},
+
+		{Method: get, Pattern: one + "/tokens", Name: "listAssistantTokens", Secret: true, Query: paged, Summary: "The tokens of an assistant", handle: t.list},
+		{Method: post, Pattern: one + "/tokens", Name: "createAssistantToken", Secret: true, Tx: true, Summary: "Make a token of an assistant", handle: a.createAssistantToken},
+		{Method: get, Pattern: one + "/tokens/:tokenId", Name: "getAssistantToken", Secret: true, Summary: "One token of an assistant", handle: t.get},
+		{Method: del, Pattern: one + "/tokens/:tokenId", Name: "deleteAssistantToken", Row: "assistant-token", Tx: true, Options: noOptions{}, Summary: "Revoke a token of an assistant", handle: t.remove},
+	}
+	for i := range routes {
+		routes[i].guard = a.needsAI
+	}
+	return routes
+}
+
+// assistantBody is an assistant as the API writes it.
+type assistantBody struct {
+	Tenant             string                   `json:"tenant"`
+	ID                 string                   `json:"id"`
+	Name               string                   `json:"name"`
+	Slug               *string                  `json:"slug"`
+	NaturalID          string                   `json:"naturalId"`
+	Description        *string                  `json:"description"`
+	Instructions       string                   `json:"instructions"`
+	Welcome            *string                  `json:"welcome"`
+	Dispatcher         bool                     `json:"dispatcher"`
+	Suggestions        []string                 `json:"suggestions"`
+	ModelID            *string                  `json:"modelId"`
+	Shared             bool                     `json:"shared"`
+	Embedded           bool                     `json:"embedded"`
+	Data               json.RawMessage          `json:"data"`
+	Skills             []assistants.Skill       `json:"skills"`
+	OwnerID            string                   `json:"ownerId"`
+	FolderID           *string                  `json:"folderId"`
+	EditingID          *string                  `json:"editingId"`
+	EditingSession     *string                  `json:"editingSession"`
+	EditingHeartbeatAt *hal.Time                `json:"editingHeartbeatAt"`
+	EditingLockedBy    *string                  `json:"editingLockedBy"`
+	EditingHeld        bool                     `json:"editingHeld"`
+	CreatedAt          hal.Time                 `json:"createdAt"`
+	UpdatedAt          hal.Time                 `json:"updatedAt"`
+	Permissions        assistantPermissionsBody `json:"permissions"`
+}
+
+type assistantPermissionsBody struct {
+	ChangeOwner bool `json:"changeOwner"`
+	Chat        bool `json:"chat"`
+	Delete      bool `json:"delete"`
+	Edit        bool `json:"edit"`
+	Share       bool `json:"share"`
+	Write       bool `json:"write"`
+}
+
+// assistant encodes an assistant.
+func (a *api) assistant(v assistants.Shown) hal.Resource {
+	type beside struct {
+		May              assistantPermissionsBody
+		HasDraft, Inside bool
+		LockedBy         *string
+		Held             bool
+		Owner            string // of a draft that of its assistant
+		Shared           bool
+	}
+	may := assistantPermissionsBody(v.Permissions)
+	return hal.Resource{Links: a.assistantLinks(v), Row: v, Beside: beside{may, v.HasDraft, v.Inside, v.EditLock.LockedBy, v.Held, v.OwnerID, v.Shared}, Value: assistantBody{
+		Tenant: v.Tenant, ID: v.ID, Name: v.Name, Slug: v.Slug, NaturalID: v.NaturalID(), Description: v.Description, Instructions: v.Instructions,
+		Welcome: v.Welcome, Dispatcher: v.Dispatcher, Suggestions: append([]string{}, v.Suggestions...), ModelID: v.ModelID, Shared: v.Shared,
+		Embedded: v.Embedded, Data: v.Data, Skills: append([]assistants.Skill{}, v.Skills...), OwnerID: v.OwnerID, FolderID: v.FolderID, EditingID: v.EditingID,
+		EditingSession: v.EditLock.Session, EditingHeartbeatAt: hal.OrNull(v.EditLock.HeartbeatAt), EditingLockedBy: v.EditLock.LockedBy, EditingHeld: v.Held,
+		CreatedAt: hal.Time(v.CreatedAt), UpdatedAt: hal.Time(v.UpdatedAt), Permissions: may,
+	}}
+}
+
+func (a *api) assistantLinks(v assistants.Shown) hal.Links {
+	self := a.href("assistants", v.ID)
+	links := a.owned(hal.Self(self), v.OwnerID).
+		With("inf:assistants", a.href("assistants")).With("inf:assistants-list", a.href("assistants-list")).With("inf:assistant-skills", self+"/skills").
+		With("inf:assistant-datasets", self+"/datasets").With("inf:assistant-references", self+"/references")
+	switch {
+	case v.EditingID != nil:
+		links.With("inf:assistant", a.href("assistants", *v.EditingID)).With("inf:draft", self).With("inf:assistant-draft-diff", a.href("assistants", *v.EditingID, "draft", "diff"))
+	default:
+		links.With("inf:comments", self+"/comments")
+	}
+	if v.HasDraft {
+		links.With("inf:draft", self+"/draft").With("inf:assistant-draft-diff", self+"/draft/diff")
+	}
+	if v.Inside {
+		links.With("inf:assistant-files", self+"/files").With("inf:assistant-secrets", self+"/secrets").With("inf:assistant-shares", self+"/shares")
+		links["inf:assistant-share"] = hal.Link{Href: self + "/shares/{principalId}", Templated: true}
+	}
+	if v.Permissions.Edit {
+		links.With("edit", self+"/_edit")
+	}
+	if v.Permissions.Share {
+		links.With("inf:assistant-tokens", self+"/tokens")
+	}
+	return links
+}
+
+// shownAssistant replies with the result of a service: 200 and the assistant.
+func (a *api) shownAssistant(v assistants.Shown, err error) (reply, error) {
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.assistant(v))
+}
+
+// listAssistants serves GET /api/assistants: 200 and a page of the assistants that the caller sees, without drafts, 20 unless limit says
+// otherwise, ordered by name unless sort says otherwise (name, createdAt, updatedAt); q searches name, slug and description.
+func (a *api) listAssistants(r *request) (reply, error) {
+	q, err := r.page(20)
+	if err != nil {
+		return reply{}, err
+	}
+	page, err := a.Assistants.Page(r.Context(), q)
+	if err != nil {
+		return reply{}, err
+	}
+	extra := map[string]any{"permissions": map[string]bool{"create": a.Assistants.CanCreate(r.who)}}
+	return ok(collection(a, r, q, page, "inf:assistant", extra, a.assistant))
+}
+
+// assistantRow is an assistant in the plain lists.
+type assistantRow struct {
+	ID          string                   `json:"id"`
+	NaturalID   string                   `json:"naturalId"`
+	Name        string                   `json:"name"`
+	Slug        *string                  `json:"slug"`
+	Description *string                  `json:"description"`
+	Dispatcher  bool                     `json:"dispatcher"`
+	ModelID     *string                  `json:"modelId"`
+	Embedded    bool                     `json:"embedded"`
+	OwnerID     string                   `json:"ownerId"`
+	Shared      bool                     `json:"shared"`
+	FolderID    *string                  `json:"folderId"`
+	EditingID   *string                  `json:"editingId"`
+	LockedBy    *string                  `json:"editingLockedBy"`
+	CreatedAt   hal.Time                 `json:"createdAt"`
+	UpdatedAt   hal.Time                 `json:"updatedAt"`
+	Permissions assistantPermissionsBody `json:"permissions"`
+}
+
+func newAssistantRow(v assistants.Shown) assistantRow {
+	return assistantRow{
+		v.ID, v.NaturalID(), v.Name, v.Slug, v.Description, v.Dispatcher, v.ModelID, v.Embedded, v.OwnerID, v.Shared, v.FolderID, v.EditingID,
+		v.EditLock.LockedBy, hal.Time(v.CreatedAt), hal.Time(v.UpdatedAt), assistantPermissionsBody(v.Permissions),
+	}
+}
+
+// listAllAssistants serves GET /api/assistants-list: 200 and an array of all assistants that the caller sees, in short, ordered by name.
+func (a *api) listAllAssistants(r *request) (reply, error) {
+	return streamed(func(w io.Writer) error {
+		return writeArray(w, a.Assistants.All(r.Context()), func(dst []byte, v assistants.Shown) []byte {
+			row, _ := json.Marshal(newAssistantRow(v)) // it has nothing that cannot be encoded
+			return append(dst, row...)
+		})
+	})
+}
+
+// listAssistantDrafts serves GET /api/assistants/drafts: 200 and an array of the drafts of the assistants that the caller may change.
+func (a *api) listAssistantDrafts(r *request) (reply, error) {
+	drafts, err := a.Assistants.Drafts(r.Context())
+	if err != nil {
+		return reply{}, err
+	}
+	rows := make([]assistantRow, len(drafts))
+	for i, d := range drafts {
+		rows[i] = newAssistantRow(d)
+	}
+	return ok(rows)
+}
+
+// listSkillTypes serves GET /api/assistants/skills: 200 and an array {type, name, description} of the skills that this server provides.
+func (a *api) listSkillTypes(r *request) (reply, error) {
+	types, err := a.Assistants.SkillTypes(r.Context())
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(append([]assistants.SkillType{}, types...))
+}
+
+// assistantInput is the body of a write to an assistant. A field that is left out stays as it is.
+type assistantInput struct {
+	Name         *string                  `json:"name"`
+	Slug         field[string]            `json:"slug"`
+	Description  field[string]            `json:"description"`
+	Instructions field[string]            `json:"instructions"`
+	Welcome      field[string]            `json:"welcome"`
+	Dispatcher   *bool                    `json:"dispatcher"`
+	Suggestions  field[[]string]          `json:"suggestions"`
+	ModelID      field[string]            `json:"modelId"`
+	Embedded     *bool                    `json:"embedded"`
+	Data         field[json.RawMessage]   `json:"data"`
+	FolderID     field[string]            `json:"folderId"`
+	Skills       field[[]json.RawMessage] `json:"skills"`
+}
+
+// skillInput is a skill in a body.
+type skillInput struct {
+	Type   string                 `json:"type"`
+	Name   string                 `json:"name"`
+	Config field[json.RawMessage] `json:"config"`
+}
+
+func (in assistantInput) apply(as *assistants.Assistant) error {
+	if in.Name != nil {
+		as.Name = *in.Name
+	}
+	if in.Dispatcher != nil {
+		as.Dispatcher = *in.Dispatcher
+	}
+	if in.Embedded != nil {
+		as.Embedded = *in.Embedded
+	}
+	in.Slug.applyOrNull(&as.Slug)
+	in.Description.applyOrNull(&as.Description)
+	in.Instructions.apply(&as.Instructions)
+	in.Welcome.applyOrNull(&as.Welcome)
+	in.Suggestions.apply(&as.Suggestions)
+	in.ModelID.applyOrNull(&as.ModelID)
+	in.Data.apply(&as.Data)
+	in.FolderID.applyOrNull(&as.FolderID)
+	if !in.Skills.Set {
+		return nil
+	}
+	var all []json.RawMessage
+	in.Skills.apply(&all)
+	as.Skills = nil
+	for i, raw := range all {
+		var s skillInput
+		if err := fill(raw, &s, fmt.Sprintf("skills[%d]", i)); err != nil {
+			return err
+		}
+		skill := assistants.Skill{Type: s.Type, Name: s.Name}
+		s.Config.apply(&skill.Config)
+		as.Skills = append(as.Skills, skill)
+	}
+	return nil
+}
+
+// createAssistant serves POST /api/assistants: 201 and the assistant, which the caller owns; 400 for a skill that this server does not
+// provide; 409 for a slug that the caller has used.
+func (a *api) createAssistant(r *request) (reply, error) {
+	in, err := decode[assistantInput](r)
+	if err != nil {
+		return reply{}, err
+	}
+	var as assistants.Assistant
+	if err := in.apply(&as); err != nil {
+		return reply{}, err
+	}
+	v, err := a.Assistants.Create(r.Context(), as)
+	if err != nil {
+		return reply{}, err
+	}
+	return created(a.href("assistants", v.ID), a.assistant(v))
+}
+
+// getAssistant serves GET /api/assistants/{id}, an id or a natural id: 200 and the assistant; 404 for one that the caller does not see. A
+// draft is found by its id, by those who may change the assistant.
+func (a *api) getAssistant(r *request) (reply, error) {
+	return a.shownAssistant(a.Assistants.Get(r.Context(), r.param("id")))
+}
+
+// putAssistant serves PUT /api/assistants/{id}: 200 and the changed assistant or draft; what the body leaves out stays. 400 for a skill that
+// this server does not provide; 403 without the permission write; 409 for a taken slug, and for a draft that somebody else edits.
+func (a *api) putAssistant(r *request) (reply, error) {
+	in, err := decode[assistantInput](r)
+	if err != nil {
+		return reply{}, err
+	}
+	return a.shownAssistant(a.Assistants.Update(r.Context(), r.param("id"), in.apply))
+}
+
+// deleteAssistant serves DELETE /api/assistants/{id}: 200, and the draft, files, shares, tokens and comments go too; 404; 403; 400 for a
+// draft.
+func (a *api) deleteAssistant(r *request) (reply, error) {
+	if err := a.Assistants.Delete(r.Context(), r.param("id")); err != nil {
+		return reply{}, err
+	}
+	return done()
+}
+
+// putAssistantOwner serves PUT /api/assistants/{id}/owner {ownerId}: 200 and the assistant; 400 for an unknown principal; 404; 403.
+func (a *api) putAssistantOwner(r *request) (reply, error) {
+	in, err := decode[struct {
+		OwnerID string `json:"ownerId"`
+	}](r)
+	if err != nil {
+		return reply{}, err
+	}
+	return a.shownAssistant(a.Assistants.SetOwner(r.Context(), r.param("id"), in.OwnerID))
+}
+
+// editAssistant serves POST /api/assistants/{id}/_edit: 200 and the draft, whose lock the caller's session has now, or another one that
+// editingLockedBy names; with force=true the caller's in any case. 404; 403.
+func (a *api) editAssistant(r *request) (reply, error) {
+	force, err := r.force()
+	if err != nil {
+		return reply{}, err
+	}
+	return a.shownAssistant(a.Assistants.Edit(r.Context(), r.param("id"), force))
+}
+
+// getAssistantDraft serves GET /api/assistants/{id}/draft: 200 and the draft; 404; 403.
+func (a *api) getAssistantDraft(r *request) (reply, error) {
+	return a.shownAssistant(a.Assistants.Draft(r.Context(), r.param("id")))
+}
+
+// commitAssistantDraft serves POST /api/assistants/{id}/draft/_commit: 200 and the assistant as it is published; 404; 403; 409 while
+// somebody else edits the draft, or when the assistant has changed since the draft began, unless force=true.
+func (a *api) commitAssistantDraft(r *request) (reply, error) {
+	force, err := r.force()
+	if err != nil {
+		return reply{}, err
+	}
+	return a.shownAssistant(a.Assistants.Commit(r.Context(), r.param("id"), force))
+}
+
+// known encodes an element of a list of an assistant.
+func (a *api) known(id string, value guard.Versioned, path ...string) hal.Resource {
+	links := hal.Self(a.href(append([]string{"assistants", id}, path...)...)).With("inf:assistant", a.href("assistants", id)).
+		With("inf:assistant-"+path[0], a.href("assistants", id, path[0]))
+	return hal.Resource{Links: links, Row: value, Beside: struct{}{}, Value: value}
+}
+
+// listKnown replies with a list of an assistant: 200 and all elements.
+func listKnown[E any](a *api, r *request, plural, rel string, list func(assistants.Assistant) []E, encode func(id string, e E) hal.Resource) (reply, error) {
+	v, err := a.Assistants.Get(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	rows := []hal.Resource{}
+	for _, e := range list(v.Assistant) {
+		rows = append(rows, encode(r.param("id"), e))
+	}
+	links := hal.Self(a.href("assistants", r.param("id"), plural)).With("inf:assistant", a.href("assistants", r.param("id")))
+	return ok(hal.Collection(links, hal.Page{Count: len(rows), Total: len(rows)}, rel, rows, nil))
+}
+
+// oneKnown replies with an element of a list of an assistant: 200; 404.
+func oneKnown[E any](a *api, r *request, what string, list func(assistants.Assistant) []E, is func(E) bool, encode func(id string, e E) hal.Resource) (reply, error) {
+	v, err := a.Assistants.Get(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	all := list(v.Assistant)
+	at := slices.IndexFunc(all, is)
+	if at < 0 {
+		return reply{}, errs.New(errs.NotFound, "%s not found.", what)
+	}
+	return ok(encode(r.param("id"), all[at]))
+}
+
+func skillsOf(as assistants.Assistant) []assistants.Skill         { return as.Skills }
+func datasetsOf(as assistants.Assistant) []assistants.Dataset     { return as.Datasets }
+func referencesOf(as assistants.Assistant) []assistants.Reference { return as.References }
+
+func (a *api) skill(id string, s assistants.Skill) hal.Resource {
+	return a.known(id, s, "skills", s.Name)
+}
+
+// knownDatasetBody is what an assistant knows of a dataset as the API writes it.
+type knownDatasetBody struct {
+	DatasetID string          `json:"datasetId"`
+	Mode      string          `json:"mode"`
+	Filter    json.RawMessage `json:"filter"`
+}
+
+func (a *api) knownDataset(id string, d assistants.Dataset) hal.Resource {
+	res := a.known(id, d, "datasets", d.DatasetID)
+	res.Value = knownDatasetBody{d.DatasetID, string(d.Mode), d.Filter}
+	res.Links.With("inf:dataset", a.href("datasets", d.DatasetID))
+	return res
+}
+
+func (a *api) reference(id string, ref assistants.Reference) hal.Resource {
+	res := a.known(id, ref, "references", ref.EntityType, ref.EntityID)
+	if href := a.entityHref(entity.Kind(ref.EntityType), ref.EntityID); href != "" {
+		res.Links.With("inf:entity", href)
+	}
+	return res
+}
+
+// listAssistantSkills serves GET /api/assistants/{id}/skills: 200 and the skills, ordered by name; 404.
+func (a *api) listAssistantSkills(r *request) (reply, error) {
+	return listKnown(a, r, "skills", "inf:assistant-skill", skillsOf, a.skill)
+}
+
+// getAssistantSkill serves GET /api/assistants/{id}/skills/{name}: 200 and the skill; 404.
+func (a *api) getAssistantSkill(r *request) (reply, error) {
+	return oneKnown(a, r, "Skill", skillsOf, func(s assistants.Skill) bool { return s.Name == r.param("name") }, a.skill)
+}
+
+// putAssistantSkill serves PUT /api/assistants/{id}/skills/{name} {type?, config?}: 200 and the skill, whose type is its name unless type
+// says otherwise; 400 for a type that this server does not provide; 404; 403; 409 for a draft that somebody else edits.
+func (a *api) putAssistantSkill(r *request) (reply, error) {
+	in, err := decode[struct {
+		Type   *string                `json:"type"`
+		Config field[json.RawMessage] `json:"config"`
+	}](r)
+	if err != nil {
+		return reply{}, err
+	}
+	if err := objectOrNull("config", in.Config); err != nil {
+		return reply{}, err
+	}
+	s, err := a.Assistants.PutSkill(r.Context(), r.param("id"), r.param("name"), func(s *assistants.Skill) {
+		if in.Type != nil {
+			s.Type = *in.Type
+		} else if s.Type == "" {
+			s.Type = s.Name
+		}
+		in.Config.apply(&s.Config)
+	})
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.skill(r.param("id"), s))
+}
+
+// deleteAssistantSkill serves DELETE /api/assistants/{id}/skills/{name}: 200; 404; 403; 409 as for a PUT.
+func (a *api) deleteAssistantSkill(r *request) (reply, error) {
+	if err := a.Assistants.RemoveSkill(r.Context(), r.param("id"), r.param("name")); err != nil {
+		return reply{}, err
+	}
+	return done()
+}
+
+// objectOrNull returns errs.Invalid for a field that is there and neither an object nor null.
+func objectOrNull(name string, f field[json.RawMessage]) error {
+	if f.Value != nil && !bytes.HasPrefix(bytes.TrimSpace(*f.Value), []byte("{")) {
+		return errs.New(errs.Invalid, "%s must be a JSON object or null", name)
+	}
+	return nil
+}
+
+// getAssistantSecrets serves GET /api/assistants/{id}/secrets: 200 and {secrets: {name: mask}}; 404; 403.
+func (a *api) getAssistantSecrets(r *request) (reply, error) {
+	names, err := a.Assistants.Secrets(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	masks := make(map[string]string, len(names))
+	for _, name := range names {
+		masks[name] = entity.Mask
+	}
+	self := a.href("assistants", r.param("id"), "secrets")
+	links := hal.Self(self).With("inf:assistant", a.href("assistants", r.param("id")))
+	links["inf:assistant-secret"] = hal.Link{Href: self + "/{key}", Templated: true}
+	return ok(hal.Resource{Links: links, Value: map[string]any{"secrets": masks}})
+}
+
+// putAssistantSecret serves PUT /api/assistants/{id}/secrets/{key} {value}: 200 and the assistant; a mask keeps the value that is there; 400
+// for a bad name or value; 404; 403; 409 for a draft that somebody else edits.
+func (a *api) putAssistantSecret(r *request) (reply, error) {
+	in, err := decode[struct {
+		Value *string `json:"value"`
+	}](r)
+	if err != nil {
+		return reply{}, err
+	}
+	if in.Value == nil {
+		return reply{}, errs.New(errs.Invalid, "value is required")
+	}
+	return a.shownAssistant(a.Assistants.SetSecret(r.Context(), r.param("id"), r.param("key"), *in.Value))
+}
+
+// deleteAssistantSecret serves DELETE /api/assistants/{id}/secrets/{key}: 200; 404; 403; 409 as for a PUT.
+func (a *api) deleteAssistantSecret(r *request) (reply, error) {
+	if err := a.Assistants.RemoveSecret(r.Context(), r.param("id"), r.param("key")); err != nil {
+		return reply{}, err
+	}
+	return done()
+}
+
+// listAssistantDatasets serves GET /api/assistants/{id}/datasets: 200 and {datasetId, mode, filter} of all, ordered by datasetId; 404.
+func (a *api) listAssistantDatasets(r *request) (reply, error) {
+	return listKnown(a, r, "datasets", "inf:assistant-dataset", datasetsOf, a.knownDataset)
+}
+
+// getAssistantDataset serves GET /api/assistants/{id}/datasets/{datasetId}: 200; 404.
+func (a *api) getAssistantDataset(r *request) (reply, error) {
+	id, _ := uuids.Parse(r.param("datasetId"))
+	return oneKnown(a, r, "Dataset", datasetsOf, func(d assistants.Dataset) bool { return d.DatasetID == id }, a.knownDataset)
+}
+
+// putAssistantDataset serves PUT /api/assistants/{id}/datasets/{datasetId} {mode?, filter?}: 200 and the dataset; the mode of a new one is
+// full unless mode says otherwise: full, subset, schema or sampled. subset needs a filter, as handlers have it, and sampled may have one. 400
+// for an unknown dataset; 404; 403; 409 for a draft that somebody else edits.
+func (a *api) putAssistantDataset(r *request) (reply, error) {
+	in, err := decode[struct {
+		Mode   *string                `json:"mode"`
+		Filter field[json.RawMessage] `json:"filter"`
+	}](r)
+	if err != nil {
+		return reply{}, err
+	}
+	if err := objectOrNull("filter", in.Filter); err != nil {
+		return reply{}, err
+	}
+	d, err := a.Assistants.PutDataset(r.Context(), r.param("id"), r.param("datasetId"), func(d *assistants.Dataset) {
+		if in.Mode != nil {
+			if d.Mode = assistants.Mode(*in.Mode); d.Mode == assistants.Full || d.Mode == assistants.Schema {
+				d.Filter = nil // which is for the other modes
+			}
+		} else if d.Mode == "" {
+			d.Mode = assistants.Full
+		}
+		in.Filter.apply(&d.Filter)
+	})
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.knownDataset(r.param("id"), d))
+}
+
+// deleteAssistantDataset serves DELETE /api/assistants/{id}/datasets/{datasetId}: 200; 404; 403; 409 as for a PUT.
+func (a *api) deleteAssistantDataset(r *request) (reply, error) {
+	if err := a.Assistants.RemoveDataset(r.Context(), r.param("id"), r.param("datasetId")); err != nil {
+		return reply{}, err
+	}
+	return done()
+}
+
+// listAssistantReferences serves GET /api/assistants/{id}/references: 200 and {entityType, entityId, label} of all, ordered by both; 404.
+func (a *api) listAssistantReferences(r *request) (reply, error) {
+	return listKnown(a, r, "references", "inf:assistant-reference", referencesOf, a.reference)
+}
+
+// referenced returns the entity in the path of a request.
+func referenced(r *request) entity.Key {
+	return entity.Key{Kind: entity.Kind(r.param("entityType")), ID: strings.ToLower(r.param("entityId"))}
+}
+
+// getAssistantReference serves GET /api/assistants/{id}/references/{entityType}/{entityId}: 200; 404.
+func (a *api) getAssistantReference(r *request) (reply, error) {
+	to := referenced(r)
+	return oneKnown(a, r, "Reference", referencesOf, func(ref assistants.Reference) bool {
+		return ref.EntityType == string(to.Kind) && ref.EntityID == to.ID
+	}, a.reference)
+}
+
+// putAssistantReference serves PUT /api/assistants/{id}/references/{entityType}/{entityId} {label?}: 200 and the reference. A dispatcher
+// hands over to the assistants among its references. 400 for an unknown entity and for a kind that assistants cannot know; 404; 403; 409 for a
+// draft that somebody else edits.
+func (a *api) putAssistantReference(r *request) (reply, error) {
+	in, err := decode[struct {
+		Label field[string] `json:"label"`
+	}](r)
+	if err != nil {
+		return reply{}, err
+	}
+	ref, err := a.Assistants.PutReference(r.Context(), r.param("id"), referenced(r), func(ref *assistants.Reference) { in.Label.apply(&ref.Label) })
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.reference(r.param("id"), ref))
+}
+
+// deleteAssistantReference serves DELETE /api/assistants/{id}/references/{entityType}/{entityId}: 200; 404; 403; 409 as for a PUT.
+func (a *api) deleteAssistantReference(r *request) (reply, error) {
+	if err := a.Assistants.RemoveReference(r.Context(), r.param("id"), referenced(r)); err != nil {
+		return reply{}, err
+	}
+	return done()
+}
+
+func (a *api) assistantTokens() tokened {
+	return tokened{a, "assistants", string(assistants.Kind), a.Sessions.AssistantTokens, a.Sessions.AssistantToken, a.Sessions.DeleteAssistantToken}
+}
+
+// createAssistantToken serves POST /api/assistants/{id}/tokens {notes, expiresAt, restrict, cidr}: 201 and the token with its key, which
+// cannot be read again. 400 for a member that is not known, and for a draft; 403 without the permission share, and for a caller with a token;
+// 404.
+func (a *api) createAssistantToken(r *request) (reply, error) {
+	in, err := decodeKnown[tokenInput](r)
+	if err != nil {
+		return reply{}, err
+	}
+	made, err := in.token(sessions.Chat)
+	if err != nil {
+		return reply{}, err
+	}
+	t, key, err := a.Sessions.CreateAssistantToken(r.Context(), r.param("id"), made)
+	if err != nil {
+		return reply{}, err
+	}
+	as, err := a.Assistants.Ref(r.Context(), t.Entity.ID)
+	if err != nil {
+		return reply{}, err
+	}
+	n := a.assistantTokens()
+	return n.made(r, t, key, as, n.links(t))
+}

@@ -1,0 +1,225 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/tenantcontent/tenantcontent/drafts"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/libraries"
+	"github.com/tenantcontent/tenantcontent/paging"
+	"github.com/tenantcontent/tenantcontent/shares"
+)
+
+// drafted is the receiver of the handlers that are the same for all nouns whose entities are edited in drafts.
+type drafted struct {
+	*api
+	plural, kind string
+	files        string // segment of the routes of files
+	service      draftService
+}
+
+// draftService is what the services of these nouns have in common.
+type draftService interface {
+	Discard(ctx context.Context, id string) error
+	Diff(ctx context.Context, id string) (drafts.Diff, error)
+	Files(ctx context.Context, id string, q paging.Query) (paging.Page[libraries.File], error)
+	OpenFile(ctx context.Context, id, path string) (libraries.File, io.ReadSeekCloser, error)
+	PutFile(ctx context.Context, id, path, contentType string, r io.Reader) (libraries.File, error)
+	DeleteFile(ctx context.Context, id, path string) error
+	Shares(ctx context.Context, id string) ([]shares.Share, error)
+	Share(ctx context.Context, id, principal string) (shares.Share, error)
+	PutShare(ctx context.Context, id, principal string, edit func(*shares.Share)) (shares.Share, error)
+	DeleteShare(ctx context.Context, id, principal string) error
+}
+
+// forceInput are the options of _edit and _commit.
+type forceInput struct {
+	Force field[bool] `json:"force"`
+}
+
+func (r *request) force() (force bool, err error) {
+	in, err := options[forceInput](r)
+	in.Force.apply(&force)
+	return force, err
+}
+
+// deleteDraft serves DELETE /api/{plural}/{id}/draft: 200; 404; 403; 409 while somebody else edits it.
+func (n drafted) deleteDraft(r *request) (reply, error) {
+	if err := n.service.Discard(r.Context(), r.param("id")); err != nil {
+		return reply{}, err
+	}
+	return done()
+}
+
+// diffBody is what a draft changes, as the API writes it.
+type diffBody struct {
+	Files  []fileDiffBody  `json:"files"`
+	Fields []fieldDiffBody `json:"fields"`
+}
+
+type fileDiffBody struct {
+	Path   string  `json:"path"`
+	Status string  `json:"status"`
+	Before *string `json:"before"`
+	After  *string `json:"after"`
+	Diff   *string `json:"diff"`
+}
+
+type fieldDiffBody struct {
+	Name   string          `json:"name"`
+	Before json.RawMessage `json:"before"`
+	After  json.RawMessage `json:"after"`
+}
+
+// getDiff serves GET /api/{plural}/{id}/draft/diff: 200 and {files: [{path, status, before, after, diff}], fields: [{name,
+// before, after}]}. Texts are null for files that are no text or too long. 404; 403.
+func (n drafted) getDiff(r *request) (reply, error) {
+	diff, err := n.service.Diff(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	body := diffBody{Files: make([]fileDiffBody, len(diff.Files)), Fields: make([]fieldDiffBody, len(diff.Fields))}
+	for i, f := range diff.Files {
+		body.Files[i] = fileDiffBody{f.Path, string(f.Status), f.Before, f.After, f.Unified}
+	}
+	for i, f := range diff.Fields {
+		body.Fields[i] = fieldDiffBody(f)
+	}
+	return ok(hal.Resource{Links: hal.Self(n.href(n.plural, r.param("id"), "draft", "diff")).With("inf:draft", n.href(n.plural, r.param("id"), "draft")), Value: body})
+}
+
+func (n drafted) file(id string, f libraries.File) hal.Resource {
+	href := n.href(append([]string{n.plural, id, n.files}, strings.Split(f.Path, "/")...)...)
+	links := hal.Self(href).With("inf:"+n.kind, n.href(n.plural, id)).With("inf:contents", n.href(n.plural, id, n.files))
+	return hal.Resource{Links: links, Value: fileBody(f)}
+}
+
+// listFiles serves GET /api/{plural}/{id}/{files}: 200 and a page of the files of an entity or draft, 100 unless limit says otherwise,
+// ordered by path unless sort says otherwise (path, updatedAt); 404; 403 for those who do not see the insides.
+func (n drafted) listFiles(r *request) (reply, error) {
+	q, err := r.page(100)
+	if err != nil {
+		return reply{}, err
+	}
+	page, err := n.service.Files(r.Context(), r.param("id"), q)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(collection(n.api, r, q, page, "inf:content", nil, func(f libraries.File) hal.Resource { return n.file(r.param("id"), f) }))
+}
+
+// getFile serves GET /api/{plural}/{id}/{files}/{path}: 200 and the bytes, 206 for a range of them, always as a file to keep; 404;
+// 403.
+func (n drafted) getFile(r *request) (reply, error) {
+	f, content, err := n.service.OpenFile(r.Context(), r.param("id"), r.param("path"))
+	if err != nil {
+		return reply{}, err
+	}
+	return file(f.Version(), f.ContentType, path.Base(f.Path), f.UpdatedAt, content)
+}
+
+// putFile serves PUT /api/{plural}/{id}/{files}/{path}: 200 and the file, with a body as for the files of libraries; 403 without the
+// permission edit; 409 for a path that differs from another one in case alone, and for a draft that somebody else edits; 413.
+func (n drafted) putFile(r *request) (reply, error) {
+	content, contentType, err := r.fileContent()
+	if err != nil {
+		return reply{}, err
+	}
+	body := n.written(r, content)
+	defer body.leave()
+	f, err := n.service.PutFile(r.Context(), r.param("id"), r.param("path"), contentType, body)
+	if err != nil {
+		return reply{}, err
+	}
+	answer, err := ok(n.file(r.param("id"), f))
+	answer.header = map[string]string{"Etag": fileTag(f.Version())}
+	return answer, err
+}
+
+// deleteFile serves DELETE /api/{plural}/{id}/{files}/{path}: 200; 404; 403 and 409 as for a PUT.
+func (n drafted) deleteFile(r *request) (reply, error) {
+	if err := n.service.DeleteFile(r.Context(), r.param("id"), r.param("path")); err != nil {
+		return reply{}, err
+	}
+	return done()
+}
+
+// shareBody is a share as the API writes it.
+type shareBody struct {
+	PrincipalID string   `json:"principalId"`
+	AccessLevel int      `json:"accessLevel"`
+	Roles       []string `json:"roles"`
+	CreatedAt   hal.Time `json:"createdAt"`
+	UpdatedAt   hal.Time `json:"updatedAt"`
+}
+
+func (n drafted) share(id string, s shares.Share) hal.Resource {
+	links := hal.Self(n.href(n.plural, id, "shares", s.PrincipalID)).With("inf:"+n.kind, n.href(n.plural, id)).With("inf:"+n.kind+"-shares", n.href(n.plural, id, "shares"))
+	if s.PrincipalID != shares.Everyone {
+		links.With("inf:principal", n.href("principals", s.PrincipalID))
+	}
+	return hal.Resource{Links: links, Row: s, Beside: struct{}{}, Value: shareBody{
+		s.PrincipalID, int(s.Level), append([]string{}, s.Roles...), hal.Time(s.CreatedAt), hal.Time(s.UpdatedAt),
+	}}
+}
+
+// listShares serves GET /api/{plural}/{id}/shares: 200 and all shares, ordered by principal; 404; 403 for those who do not see the
+// insides.
+func (n drafted) listShares(r *request) (reply, error) {
+	all, err := n.service.Shares(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	rows := make([]hal.Resource, len(all))
+	for i, s := range all {
+		rows[i] = n.share(r.param("id"), s)
+	}
+	links := hal.Self(n.href(n.plural, r.param("id"), "shares")).With("inf:"+n.kind, n.href(n.plural, r.param("id")))
+	return ok(hal.Collection(links, hal.Page{Count: len(rows), Total: len(rows)}, "inf:"+n.kind+"-share", rows, nil))
+}
+
+// getShare serves GET /api/{plural}/{id}/shares/{principalId}: 200 and the share; 404; 403.
+func (n drafted) getShare(r *request) (reply, error) {
+	s, err := n.service.Share(r.Context(), r.param("id"), r.param("principalId"))
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(n.share(r.param("id"), s))
+}
+
+// putShare serves PUT /api/{plural}/{id}/shares/{principalId} {accessLevel, roles?}: 200 and the share. The principal is a username, the id
+// of a team, or * for everyone; accessLevel is 0 for nothing, 1 to run the app, 2 to change it; roles that are left out stay.
+// 400 for an unknown principal and for a role that the manifest does not have; 404; 403.
+func (n drafted) putShare(r *request) (reply, error) {
+	in, err := decode[struct {
+		AccessLevel *int            `json:"accessLevel"`
+		Roles       field[[]string] `json:"roles"`
+	}](r)
+	if err != nil {
+		return reply{}, err
+	}
+	if in.AccessLevel == nil {
+		return reply{}, errs.New(errs.Invalid, "accessLevel is required")
+	}
+	s, err := n.service.PutShare(r.Context(), r.param("id"), r.param("principalId"), func(s *shares.Share) {
+		s.Level = shares.Level(*in.AccessLevel)
+		in.Roles.apply(&s.Roles)
+	})
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(n.share(r.param("id"), s))
+}
+
+// deleteShare serves DELETE /api/{plural}/{id}/shares/{principalId}: 200; 404; 403.
+func (n drafted) deleteShare(r *request) (reply, error) {
+	if err := n.service.DeleteShare(r.Context(), r.param("id"), r.param("principalId")); err != nil {
+		return reply{}, err
+	}
+	return done()
+}

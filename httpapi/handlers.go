@@ -1,0 +1,365 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/apps"
+	"github.com/tenantcontent/tenantcontent/apps/manifest"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/handlers"
+	"github.com/tenantcontent/tenantcontent/internal/doctext"
+	"github.com/tenantcontent/tenantcontent/internal/markdown"
+	"github.com/tenantcontent/tenantcontent/jsvm"
+	"github.com/tenantcontent/tenantcontent/workspaces"
+)
+
+// handlerCall is a call of a handler of an app.
+type handlerCall struct {
+	app     apps.Running
+	access  manifest.Manifest // which calls the handler's fetch may make
+	who     actor.Actor       // with whose rights the handler calls the service
+	route   handlers.Route
+	request handlers.Request
+}
+
+// handlersApp returns an app as package handlers has it.
+func handlersApp(app apps.App) handlers.App {
+	return handlers.App{Tenant: app.Tenant, ID: app.ID, Draft: app.EditingID != nil}
+}
+
+// drainTime is how long a handler that runs on behind its answer has when the server stops.
+const drainTime = 3 * time.Second
+
+// runHandler runs a handler and returns its answer, as soon as there is one: the handler can go on behind it. Errors: errs.Unavailable if too
+// many scripts run; what the handler does wrong is none.
+func (a *api) runHandler(ctx context.Context, c handlerCall) (handlers.Response, error) {
+	return a.detached(ctx, false, func(running context.Context, respond func(handlers.Response)) (handlers.Response, error) {
+		in := handlers.Invocation{App: handlersApp(c.app.App), Route: c.route, Request: c.request, Env: c.app.Env, Respond: respond}
+		defer a.bind(c, &in)()
+		out, err := a.Webhooks.Unchecked().Serve(actor.With(running, c.who), in)
+		if err == nil && out.Result.Outcome == jsvm.Canceled && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return out.Response, err
+	})
+}
+
+// bind sets what a handler can call, and returns what must be called when it has ended.
+func (a *api) bind(c handlerCall, in *handlers.Invocation) (end func()) {
+	datasets := make(map[string]string, len(c.app.Datasets))
+	for _, d := range c.app.Datasets {
+		in.Datasets = append(in.Datasets, d.Alias)
+		datasets[d.Alias] = d.DatasetID
+	}
+	for _, d := range c.access.Datasets { // reading one that is not bound is an error with its alias
+		if datasets[d.Alias] == "" {
+			in.Datasets = append(in.Datasets, d.Alias)
+		}
+	}
+	w := &workspace{of: a.Workspaces, tenant: c.app.Tenant, app: c.app.ID}
+	in.Functions = map[string]jsvm.Function{
+		"query": w.query, "fetch": a.fetchOf(c), "dataset": a.Datasets.Function(datasets), "markdown": toHTML, "extractText": toText,
+	}
+	for name, f := range a.Messages.Functions(c.app.ID) {
+		in.Functions[name] = f
+	}
+	return w.close
+}
+
+// handled replies with the answer of a handler. A large one is sent from memory as far as that is free, else from a temporary file.
+func handled(r handlers.Response) reply {
+	return reply{status: r.Status, header: r.Headers, serve: func(w *response, _ *http.Request) error {
+		body := r.Body
+		r.Body = nil // nothing keeps one that is sent from a file
+		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+		if r.Status == http.StatusNoContent || r.Status == http.StatusNotModified {
+			w.Header().Del("Content-Length")
+		}
+		w.WriteHeader(r.Status)
+		if len(body) > small && w.memory.hold(len(body)) != nil {
+			w.writeSpooled(body)
+		} else {
+			_, _ = w.Write(body) // a client that has gone needs no answer
+		}
+		return nil
+	}}
+}
+
+// workspace is the SQL database of an app in one call of a handler: one connection, made for the first query.
+type workspace struct {
+	of          *workspaces.Service
+	tenant, app string
+
+	mu   sync.Mutex // one query at a time
+	conn workspaces.Conn
+}
+
+// query is the function query(statement, params).
+func (w *workspace) query(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
+	var list []json.RawMessage
+	statement, params := "", json.RawMessage(nil)
+	if json.Unmarshal(args, &list) != nil || len(list) == 0 || json.Unmarshal(list[0], &statement) != nil {
+		return nil, errs.New(errs.Invalid, "query: the first argument must be a string, the statement")
+	}
+	if len(list) > 1 && string(list[1]) != "null" {
+		params = list[1]
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	if w.conn == nil {
+		var err error
+		if w.conn, err = w.of.Connect(ctx, w.tenant, w.app); err != nil {
+			return nil, err
+		}
+	}
+	return w.conn.Query(ctx, statement, params)
+}
+
+func (w *workspace) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.conn != nil {
+		_ = w.conn.Close()
+	}
+}
+
+// toHTML is the function markdown(text).
+func toHTML(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
+	var list []json.RawMessage
+	text := ""
+	if json.Unmarshal(args, &list) != nil || len(list) == 0 || json.Unmarshal(list[0], &text) != nil {
+		return nil, errs.New(errs.Invalid, "markdown: the argument must be a string")
+	}
+	safe, err := markdown.HTML(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(safe)
+}
+
+// toText is the function extractText(document), with a document {content, encoding, contentType, filename}.
+func toText(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
+	var list []struct {
+		Content     string `json:"content"`
+		Encoding    string `json:"encoding"`
+		ContentType string `json:"contentType"`
+		Filename    string `json:"filename"`
+	}
+	if json.Unmarshal(args, &list) != nil || len(list) == 0 {
+		return nil, errs.New(errs.Invalid, "extractText: the argument must be a string, bytes, or an object with content, encoding, contentType and filename")
+	}
+	content := []byte(list[0].Content)
+	if list[0].Encoding == "base64" {
+		var err error
+		if content, err = base64.StdEncoding.DecodeString(list[0].Content); err != nil {
+			return nil, errs.New(errs.Invalid, "extractText: the content is no base64")
+		}
+	}
+	text, err := doctext.Extract(ctx, list[0].ContentType, list[0].Filename, content)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(text)
+}
+
+// The bounds of a handler's fetch.
+const (
+	maxFetchHops   = 3
+	maxFetched     = 4 << 20 // bytes of an answer
+	maxFetchedPath = 4 << 10
+)
+
+// hopsKey is the key of how many handlers called each other by fetch, in the context of the last.
+type hopsKey struct{}
+
+// fetchHeaders are the headers that a handler can send with fetch.
+var fetchHeaders = []string{"accept", "content-type", "if-match", "if-none-match"}
+
+// fetchOptions is the second argument of fetch.
+type fetchOptions struct {
+	Method  string            `json:"method"`
+	Body    json.RawMessage   `json:"body"`
+	Headers map[string]string `json:"headers"`
+}
+
+// fetched is what fetch returns.
+type fetched struct {
+	Status   int               `json:"status"`
+	Body     json.RawMessage   `json:"body"`               // parsed if it is JSON, else its text; null for none
+	Encoding string            `json:"encoding,omitempty"` // base64 if it is no text
+	Headers  map[string]string `json:"headers"`
+}
+
+// fetchOf returns the function fetch(path, {method, body, headers}) of a handler: a call of this service, in process, with the rights of
+// the caller, that the manifest allows.
+func (a *api) fetchOf(c handlerCall) jsvm.Function {
+	return func(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
+		hops, _ := ctx.Value(hopsKey{}).(int)
+		if hops >= maxFetchHops {
+			return nil, errs.New(errs.Invalid, "fetch: handlers call each other more than %d deep.", maxFetchHops)
+		}
+		r, err := a.fetchRequest(context.WithValue(ctx, hopsKey{}, hops+1), c, args)
+		if err != nil {
+			return nil, err
+		}
+		answer, err := a.callInside(r)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(answer)
+	}
+}
+
+// fetchRequest returns the request that the arguments of fetch mean.
+func (a *api) fetchRequest(ctx context.Context, c handlerCall, args json.RawMessage) (*http.Request, error) {
+	refuse := func(format string, args ...any) (*http.Request, error) {
+		return nil, errs.New(errs.Invalid, "fetch: "+format, args...)
+	}
+	var list []json.RawMessage
+	target, o := "", fetchOptions{}
+	if err := json.Unmarshal(args, &list); err != nil || len(list) == 0 || json.Unmarshal(list[0], &target) != nil || target == "" {
+		return refuse("the first argument must be a path below /api/, such as \"datasets\"")
+	}
+	if len(list) > 1 && json.Unmarshal(list[1], &o) != nil {
+		return refuse("the second argument must be an object with method, body and headers, whose values are strings")
+	}
+	if len(target) > maxFetchedPath || strings.ContainsAny(target, "#\x00\r\n") {
+		return refuse("the path must have at most %d characters, and no # or line breaks", maxFetchedPath)
+	}
+	path, query, _ := strings.Cut(target, "?")
+	if strings.Contains(path, "://") || strings.HasPrefix(path, "//") {
+		return refuse("%.100q is no path below /api/: there is no other network", target)
+	}
+	path = strings.TrimPrefix(strings.TrimPrefix(path, "/"), "api/")
+	method := strings.ToUpper(o.Method)
+	if method == "" {
+		method = http.MethodGet
+	}
+	if err := allowedCall(c.access, method, path); err != nil {
+		return nil, err
+	}
+	plain, err := url.PathUnescape(path)
+	if err != nil {
+		return refuse("the path is not properly escaped")
+	}
+	at := &url.URL{Path: a.mount + "/api/" + plain, RawPath: a.mount + "/api/" + path, RawQuery: query}
+	r := (&http.Request{Method: method, URL: at, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: http.NoBody}).
+		WithContext(context.WithValue(ctx, viewerKey{}, c.who))
+	for name, value := range o.Headers {
+		lower := strings.ToLower(name)
+		if !slices.Contains(fetchHeaders, lower) || strings.ContainsAny(value, "\r\n\x00") {
+			return refuse("the header %.100q cannot be sent: only %s can", name, strings.Join(fetchHeaders, ", "))
+		}
+		r.Header.Set(name, value)
+	}
+	if len(o.Body) == 0 || string(o.Body) == "null" || isRead(method) {
+		return r, nil
+	}
+	body, text := string(o.Body), ""
+	if json.Unmarshal(o.Body, &text) == nil { // a string is sent as it is
+		body = text
+	}
+	if r.Header.Get("Content-Type") == "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	r.Body, r.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+	return r, nil
+}
+
+// allowedCall returns errs.Forbidden for a call that a manifest does not allow.
+func allowedCall(m manifest.Manifest, method, path string) error {
+	if m.Allows(method, path) {
+		return nil
+	}
+	return errs.New(errs.Forbidden, "The manifest of the app does not allow %s %s: add it to access in %s.", method, path, manifest.Files()[0])
+}
+
+// callInside serves a request in process and returns its answer. Errors: errs.TooLarge for a long one; errs.Unavailable for one that ends
+// in the middle.
+func (a *api) callInside(r *http.Request) (answer fetched, err error) {
+	rec := &recorder{header: http.Header{}}
+	defer func() {
+		if p := recover(); p != nil { // what ServeHTTP lets net/http do: cut the connection
+			err = errs.Wrap(errs.Unavailable, fmt.Errorf("panic: %v", p), "fetch: the call failed in the middle of its answer.")
+		}
+	}()
+	out := a.newResponse(rec)
+	out.id, out.viewed = requestID(r), true
+	if isRead(r.Method) {
+		r = r.WithContext(a.readLimits(r.Context(), out))
+	}
+	out.sender = newSender(out, r)
+	defer out.end()
+	if err := a.serve(out, r); err != nil {
+		a.fail(out, r, err)
+	}
+	if rec.long {
+		return fetched{}, errs.New(errs.TooLarge, "fetch: the answer has more than %d MiB.", maxFetched>>20)
+	}
+	answer = fetched{Status: rec.status, Headers: map[string]string{}}
+	for _, name := range []string{"Content-Type", "Etag", "Location", "Last-Modified", "Content-Disposition", "Retry-After", "Allow"} {
+		if value := rec.header.Get(name); value != "" {
+			answer.Headers[strings.ToLower(name)] = value
+		}
+	}
+	answer.Body, answer.Encoding = scriptBody(rec.header.Get("Content-Type"), rec.body)
+	return answer, nil
+}
+
+// scriptBody returns the JSON of a body for a script.
+func scriptBody(contentType string, body []byte) (value json.RawMessage, encoding string) {
+	t, _, _ := strings.Cut(contentType, ";")
+	switch {
+	case len(body) == 0:
+		return json.RawMessage("null"), ""
+	case (t == "application/json" || strings.HasSuffix(t, "+json")) && json.Valid(body):
+		return body, ""
+	case utf8.Valid(body):
+		value, _ = json.Marshal(string(body))
+		return value, ""
+	}
+	value, _ = json.Marshal(base64.StdEncoding.EncodeToString(body))
+	return value, "base64"
+}
+
+// recorder keeps an answer in memory.
+type recorder struct {
+	header http.Header
+	status int
+	body   []byte
+	long   bool
+}
+
+func (r *recorder) Header() http.Header { return r.header }
+
+func (r *recorder) WriteHeader(status int) {
+	if r.status == 0 {
+		r.status = status
+	}
+}
+
+// Write implements io.Writer. It fails beyond maxFetched, so that the answer is not made to its end.
+func (r *recorder) Write(b []byte) (int, error) {
+	r.WriteHeader(http.StatusOK)
+	if len(r.body)+len(b) > maxFetched {
+		r.long = true
+		return 0, errs.New(errs.TooLarge, "too long for a handler")
+	}
+	r.body = append(r.body, b...)
+	return len(b), nil
+}

@@ -1,0 +1,140 @@
+package httpapi
+
+import (
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/ai/chat"
+	"github.com/tenantcontent/tenantcontent/blobs"
+	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/handlers"
+	"github.com/tenantcontent/tenantcontent/jsvm"
+	"github.com/tenantcontent/tenantcontent/paging"
+	"github.com/tenantcontent/tenantcontent/workspaces"
+)
+
+// limitsBody is what GET /api/limits answers. Sizes are bytes; times are milliseconds, or days.
+type limitsBody struct {
+	Bodies   bodyLimits    `json:"bodies"`
+	Lists    listLimits    `json:"lists"`
+	Files    fileLimits    `json:"files"`
+	Archives archiveLimits `json:"archives"`
+	Scripts  scriptLimits  `json:"scripts"`
+	Webhooks webhookLimits `json:"webhooks"`
+	Chats    chatLimits    `json:"chats"`
+	// Workspaces is null where apps have no SQL databases.
+	Workspaces *workspaceLimits `json:"workspaces"`
+}
+
+type bodyLimits struct {
+	JSON    int64 `json:"jsonBytes"`
+	Handler int64 `json:"handlerBytes"`
+	Webhook int64 `json:"webhookBytes"`
+}
+
+type listLimits struct {
+	Limit int `json:"limit"`
+	Bytes int `json:"pageBytes"`
+}
+
+type fileLimits struct {
+	Upload  int64 `json:"uploadBytes"`
+	AppFile int64 `json:"appFileBytes"`
+	Chunk   int64 `json:"chunkBytes"`
+}
+
+type archiveLimits struct {
+	Size    int64 `json:"bytes"`
+	Members int   `json:"members"`
+	Bytes   int64 `json:"unpackedBytes"`
+	Row     int64 `json:"rowBytes"`
+	Ratio   int64 `json:"ratio"`
+}
+
+// scriptLimits are those of one invocation; null stands for what the host's own engine decides.
+type scriptLimits struct {
+	Default   int64  `json:"defaultTimeMs"`
+	Time      int64  `json:"maxTimeMs"`
+	Memory    *int64 `json:"memoryBytes"`
+	Output    *int   `json:"resultBytes"`
+	LogBytes  *int   `json:"logBytes"`
+	LogLines  *int   `json:"logLines"`
+	Calls     *int   `json:"calls"`
+	CallBytes *int   `json:"callBytes"`
+	Fetched   int    `json:"fetchBytes"`
+	Hops      int    `json:"fetchHops"`
+}
+
+type webhookLimits struct {
+	Recent       int   `json:"recent"`
+	Days         int   `json:"daily"`
+	RecordDays   int   `json:"recordDays"`
+	Served       int   `json:"serverRecordsPerMinute"`
+	Refusals     int   `json:"refusalsPerMinute"`
+	HourBytes    int   `json:"logBytesPerHour"` // of an app, with the texts of errors
+	Kept         int   `json:"keptRequests"`
+	KeptBytes    int64 `json:"keptBytes"`
+	KeptDays     int   `json:"keptDays"`
+	AfterStopped int64 `json:"afterStopMs"`
+}
+
+// chatLimits are those of a conversation with a language model.
+type chatLimits struct {
+	Messages int `json:"messages"`
+	Text     int `json:"textBytes"`
+	Steps    int `json:"steps"`       // answers of the model to one question
+	Result   int `json:"resultBytes"` // of a tool
+	AtOnce   int `json:"atOnce"`      // of a user
+	OfTenant int `json:"tenantAtOnce"`
+}
+
+// workspaceLimits are those of the SQL database of an app.
+type workspaceLimits struct {
+	Bytes          int64 `json:"bytes"`
+	Rows           int   `json:"resultRows"`
+	ResultBytes    int   `json:"resultBytes"`
+	StatementTime  int64 `json:"statementTimeMs"`
+	Tokens         int   `json:"statementTokens"`
+	MigrationBytes int   `json:"migrationBytes"`
+	// Connections are open at once by the process that answers.
+	Connections          int `json:"connections"`
+	TenantConnections    int `json:"tenantConnections"`
+	WorkspaceConnections int `json:"workspaceConnections"`
+}
+
+// getLimits serves GET /api/limits: 200 and the limits in force.
+func (a *api) getLimits(*request) (reply, error) {
+	archive, size := a.Bundles.Unchecked().Limits()
+	hooks := a.Webhooks.Unchecked().Limits()
+	body := limitsBody{
+		Bodies:   bodyLimits{a.MaxBody, a.MaxHandlerBody, hooks.Body},
+		Lists:    listLimits{paging.MaxLimit, paging.MaxBytes},
+		Files:    fileLimits{a.Uploads.Unchecked().Limit(), a.Apps.Unchecked().MaxFile(), blobs.ChunkSize},
+		Archives: archiveLimits{size, archive.Members, archive.Bytes, archive.Row, archive.Ratio},
+		Scripts:  a.scriptLimits(),
+		Webhooks: webhookLimits{
+			hooks.Recent, hooks.Days, days(hooks.Retention), hooks.Served, hooks.Refusals, hooks.HourBytes, hooks.Kept, hooks.KeptBytes, days(hooks.KeptFor), drainTime.Milliseconds(),
+		},
+	}
+	body.Chats = chatLimits{maxChatMessages, maxChatText, chat.DefaultSteps, chat.DefaultResult, maxModelCallsOfUser, maxModelCallsOfTenant}
+	if b, there := a.Workspaces.Bounds(); there {
+		body.Workspaces = &workspaceLimits{
+			b.Size, b.Result.Rows, b.Result.Bytes, b.Time.Milliseconds(), b.Tokens, workspaces.MaxMigration, b.Connections, b.PerTenant, b.PerWorkspace,
+		}
+	}
+	return ok(hal.Resource{Links: hal.Self(a.href("limits")), Value: body})
+}
+
+func days(d time.Duration) int { return int(d / (24 * time.Hour)) }
+
+func (a *api) scriptLimits() scriptLimits {
+	l := scriptLimits{Default: handlers.DefaultTime.Milliseconds(), Fetched: maxFetched, Hops: maxFetchHops}
+	if a.Handlers == nil {
+		return l
+	}
+	l.Time = handlers.MaxTime.Milliseconds()
+	if s, ok := a.Handlers.Runtime().(interface{ Limits() jsvm.Limits }); ok {
+		of := s.Limits()
+		l.Memory, l.Output, l.LogBytes, l.LogLines, l.Calls, l.CallBytes = &of.Memory, &of.Output, &of.LogBytes, &of.LogLines, &of.Calls, &of.CallBytes
+	}
+	return l
+}

@@ -1,0 +1,403 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/apps"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/handlers"
+	"github.com/tenantcontent/tenantcontent/sessions"
+	"github.com/tenantcontent/tenantcontent/webhooks"
+)
+
+// webhookRoutes are the routes of apps' webhooks, unless the host keeps apps itself.
+func (a *api) webhookRoutes() []Route {
+	const get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
+	if slices.Contains(a.HostKinds, apps.Kind) {
+		return nil
+	}
+	const one = "/api/apps/:id"
+	routes := []Route{
+		{Method: get, Pattern: one + "/webhooks", Name: "listAppWebhooks", Query: []string{"method", "path"}, Summary: "The webhooks of an app, their last calls and what these add up to by day", handle: a.listAppWebhooks},
+		{Method: get, Pattern: one + "/webhooks/invocations/:invocationId", Name: "getAppInvocation", Summary: "One call of an app's webhooks with its log", handle: a.getAppInvocation},
+		{Method: post, Pattern: one + "/webhooks/invocations/:invocationId/_replay", Name: "replayAppInvocation", Options: noOptions{}, Summary: "Run a call of a webhook once more", handle: a.replayAppInvocation},
+		{Method: get, Pattern: one + "/webhook-tokens", Name: "listWebhookTokens", Secret: true, Query: paged, Summary: "The tokens of an app's webhooks", handle: a.listWebhookTokens},
+		{Method: post, Pattern: one + "/webhook-tokens", Name: "createWebhookToken", Secret: true, Tx: true, Summary: "Make a token for an app's webhooks", handle: a.createWebhookToken},
+		{Method: get, Pattern: one + "/webhook-tokens/:tokenId", Name: "getWebhookToken", Secret: true, Summary: "One token of an app's webhooks", handle: a.getWebhookToken},
+		{Method: del, Pattern: one + "/webhook-tokens/:tokenId", Name: "deleteWebhookToken", Row: "webhook-token", Tx: true, Options: noOptions{}, Summary: "Revoke a token of an app's webhooks", handle: a.deleteWebhookToken},
+		{Method: post, Pattern: one + "/_rotate-webhook-secret", Name: "rotateWebhookSecret", Tx: true, Options: noOptions{}, Summary: "Replace what signs the tokens of an app's webhooks", handle: a.rotateWebhookSecret},
+	}
+	for _, r := range []struct{ method, name string }{{get, "getWebhook"}, {post, "postWebhook"}, {put, "putWebhook"}} {
+		for _, at := range []struct{ pattern, name string }{{"/_hook", r.name + "Root"}, {"/_hook/*path", r.name}} {
+			routes = append(routes, Route{
+				Method: r.method, Pattern: one + at.pattern, Name: at.name, Public: true, Foreign: true, AnyType: true, Summary: "Call a webhook of an app", handle: a.callWebhook,
+			})
+		}
+	}
+	return routes
+}
+
+// webhookRoute is a route of an app's webhooks as the API writes it.
+type webhookRoute struct {
+	Method string          `json:"method"`
+	Path   string          `json:"path"`
+	Config json.RawMessage `json:"config"`
+}
+
+// invocationBody is a call of a webhook as the API writes it.
+type invocationBody struct {
+	ID         string   `json:"id"`
+	Method     string   `json:"method"`
+	Path       string   `json:"path"`
+	StartedAt  hal.Time `json:"startedAt"`
+	DurationMS float64  `json:"durationMs"`
+	Status     int      `json:"statusCode"`
+	Memory     string   `json:"memoryPeakBytes"`
+	Error      *string  `json:"error"`
+	ReplayOf   *string  `json:"replayOf"`
+}
+
+func newInvocationBody(v webhooks.Invocation) invocationBody {
+	return invocationBody{
+		ID: v.ID, Method: v.Method, Path: v.Path, StartedAt: hal.Time(v.StartedAt), DurationMS: milliseconds(v.Duration), Status: v.Status,
+		Memory: strconv.FormatInt(v.Memory, 10), Error: v.Error, ReplayOf: v.ReplayOf,
+	}
+}
+
+// milliseconds returns a duration in milliseconds, with three digits behind the point.
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// webhookDay is what the calls of a day add up to as the API writes it.
+type webhookDay struct {
+	Day        string  `json:"day"`
+	Count      int64   `json:"count"`
+	DurationMS float64 `json:"avgDurationMs"`
+	Errors     int64   `json:"errorCount"`
+}
+
+// listAppWebhooks serves GET /api/apps/{id}/webhooks: 200 and {routes: [{method, path, config}], recent: [the last 50 calls, newest first],
+// daily: [{day, count, avgDurationMs, errorCount} of the last 30 days, without days of no calls]}, to those who may change the app. With
+// method= and path= recent and daily are those of one route; one of them alone is 400, and so is a draft. 403; 404.
+func (a *api) listAppWebhooks(r *request) (reply, error) {
+	query, err := parseQuery(r.Request)
+	if err != nil {
+		return reply{}, err
+	}
+	f := webhooks.Filter{Method: strings.ToUpper(query.Get("method")), Path: query.Get("path")}
+	if query.Has("method") != query.Has("path") || query.Has("method") && (f.Method == "" || f.Path == "") {
+		return reply{}, errs.New(errs.Invalid, "method and path go together: they name one route, such as ?method=POST&path=/stripe/payment")
+	}
+	l, err := a.Webhooks.List(r.Context(), r.param("id"), f)
+	if err != nil {
+		return reply{}, err
+	}
+	body := struct {
+		Routes []webhookRoute   `json:"routes"`
+		Recent []invocationBody `json:"recent"`
+		Daily  []webhookDay     `json:"daily"`
+	}{[]webhookRoute{}, make([]invocationBody, len(l.Recent)), make([]webhookDay, len(l.Days))}
+	for _, route := range l.Routes {
+		config, err := publicConfig(route.Config)
+		if err != nil {
+			return reply{}, err
+		}
+		for _, method := range route.Methods {
+			body.Routes = append(body.Routes, webhookRoute{method, route.Path, config})
+		}
+	}
+	for i, v := range l.Recent {
+		body.Recent[i] = newInvocationBody(v)
+	}
+	for i, d := range l.Days {
+		body.Daily[i] = webhookDay{d.Day + "T00:00:00.000Z", d.Calls, average(d), d.Errors}
+	}
+	self := a.href("apps", l.App, "webhooks")
+	filter := ""
+	if len(query) > 0 {
+		filter = "?" + query.Encode()
+	}
+	links := hal.Self(self+filter).With("inf:app", a.href("apps", l.App)).With("inf:app-webhook-tokens", a.href("apps", l.App, "webhook-tokens"))
+	links["inf:app-invocation"] = hal.Link{Href: self + "/invocations/{invocationId}", Templated: true}
+	return ok(hal.Resource{Links: links, Value: body, List: true}) // it changes with every call
+}
+
+// average returns how many milliseconds a call of a day took, with three digits behind the point.
+func average(d webhooks.Day) float64 {
+	if d.Calls == 0 {
+		return 0
+	}
+	return math.Round(float64(d.Duration.Microseconds())/float64(d.Calls)) / 1000
+}
+
+// publicConfig returns the config of a webhook as it is registered: public.
+func publicConfig(config json.RawMessage) (json.RawMessage, error) {
+	members := map[string]json.RawMessage{}
+	if err := json.Unmarshal(config, &members); err != nil {
+		return nil, err
+	}
+	members["public"] = json.RawMessage("true")
+	return json.Marshal(members)
+}
+
+// invocation encodes a call with its log.
+func (a *api) invocation(v webhooks.Invocation) hal.Resource {
+	self := a.href("apps", v.App, "webhooks", "invocations", v.ID)
+	links := hal.Self(self).With("inf:app", a.href("apps", v.App)).With("inf:app-webhooks", a.href("apps", v.App, "webhooks"))
+	if v.Area == handlers.Server {
+		links = hal.Self(a.href("apps", v.App, "stats", "api", v.ID)).With("inf:app", a.href("apps", v.App)).With("inf:app-stats-api", a.href("apps", v.App, "stats", "api"))
+	}
+	if v.Kept {
+		links.With("inf:replay", self+"/_replay")
+	}
+	lines := v.Logs
+	if lines == nil {
+		lines = []webhooks.Log{}
+	}
+	return hal.Resource{Links: links, Value: struct {
+		invocationBody
+		Area        string         `json:"area"`
+		Logs        []webhooks.Log `json:"logs"`
+		LogsDropped int            `json:"logsDropped"`
+		Kept        bool           `json:"kept"`
+	}{newInvocationBody(v), string(v.Area), lines, v.LogsDropped, v.Kept}}
+}
+
+// getAppInvocation serves GET /api/apps/{id}/webhooks/invocations/{invocationId}: 200 and a call with its log, of a webhook or of a server
+// route, to those who may change the app; 400 for a draft; 403; 404.
+func (a *api) getAppInvocation(r *request) (reply, error) {
+	v, err := a.Webhooks.Invocation(r.Context(), r.param("id"), r.param("invocationId"))
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.invocation(v))
+}
+
+// replayAppInvocation serves POST /api/apps/{id}/webhooks/invocations/{invocationId}/_replay: it runs the handler once more with the
+// request that config.keep has kept, as the owner of the app, and waits for its end. 200 and the call that this is, with replayOf; what the
+// handler does wrong is in it. 400 for a draft; 403; 404, also for a request that is not kept; 409 if the route is gone, or the owner of
+// the app is disabled or gone.
+func (a *api) replayAppInvocation(r *request) (reply, error) {
+	v, err := a.Webhooks.Replay(r.Context(), r.param("id"), r.param("invocationId"), a.bindWebhook)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(a.invocation(v))
+}
+
+// webhookToken encodes a token, with its key for those who may use it to write.
+func (a *api) webhookToken(who actor.Actor, t sessions.Token, key func(sessions.Token) (string, error)) (hal.Resource, error) {
+	text, err := key(t)
+	return hal.Resource{Links: a.webhookTokenLinks(t), Row: t, Beside: text, Value: struct {
+		tokenBody
+		Key *string `json:"key"`
+	}{newTokenBody(who, t), orNull(text)}}, err
+}
+
+func (a *api) webhookTokenLinks(t sessions.Token) hal.Links {
+	all := a.href("apps", t.Entity.ID, "webhook-tokens")
+	links := hal.Self(all+"/"+hal.Segment(t.ID)).With("inf:app-webhook-tokens", all).With("inf:app", a.href("apps", t.Entity.ID))
+	links["inf:app-hook"] = hal.Link{Href: a.href("apps", t.Entity.ID, "_hook") + "/{+path}?token={key}", Templated: true}
+	return links
+}
+
+// webhookKeys returns what makes the keys of the tokens of an app. A caller with a token that can only read gets none.
+func (a *api) webhookKeys(r *request, some bool) (func(sessions.Token) (string, error), error) {
+	if !some || r.who.ReadOnly {
+		return func(sessions.Token) (string, error) { return "", nil }, nil
+	}
+	key, err := a.Webhooks.Keys(r.Context(), r.param("id"))
+	return func(t sessions.Token) (string, error) { return key(t.ID, t.CreatedAt) }, err
+}
+
+// listWebhookTokens serves GET /api/apps/{id}/webhook-tokens: 200 and a page of the tokens of an app's webhooks, newest first, each with the
+// key that the secret of now signs; 400 for a draft; 403 for those who may not change the app; 404. A caller with a token that can only
+// read gets null for the keys.
+func (a *api) listWebhookTokens(r *request) (reply, error) {
+	q, err := r.page(100)
+	if err != nil {
+		return reply{}, err
+	}
+	page, err := a.Sessions.WebhookTokens(r.Context(), r.param("id"), q)
+	if err != nil {
+		return reply{}, err
+	}
+	key, err := a.webhookKeys(r, len(page.Rows) > 0)
+	if err != nil {
+		return reply{}, err
+	}
+	answer := collection(a, r, q, page, "inf:token", nil, func(t sessions.Token) hal.Resource {
+		one, failed := a.webhookToken(r.who, t, key)
+		if failed != nil {
+			err = failed
+		}
+		return one
+	})
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(answer)
+}
+
+// createWebhookToken serves POST /api/apps/{id}/webhook-tokens {notes, expiresAt, restrict, cidr}: 201 and the token with its key. 400 for
+// a member that is not known, and for a draft; 403 for those who may not change the app, and for a caller with a token; 404.
+func (a *api) createWebhookToken(r *request) (reply, error) {
+	in, err := decodeKnown[tokenInput](r)
+	if err != nil {
+		return reply{}, err
+	}
+	n, err := in.token(sessions.Webhook)
+	if err != nil {
+		return reply{}, err
+	}
+	t, err := a.Sessions.CreateWebhookToken(r.Context(), r.param("id"), n)
+	if err != nil {
+		return reply{}, err
+	}
+	keys, err := a.webhookKeys(r, true)
+	if err != nil {
+		return reply{}, err
+	}
+	key, err := keys(t)
+	if err != nil {
+		return reply{}, err
+	}
+	app, err := a.Apps.Get(r.Context(), t.Entity.ID)
+	if err != nil {
+		return reply{}, err
+	}
+	creator, err := a.tokenCreator(r)
+	if err != nil {
+		return reply{}, err
+	}
+	links := a.webhookTokenLinks(t)
+	return created(links["self"].Href, hal.Resource{
+		Links: links, Value: newToken{tokenBody: newTokenBody(r.who, t), Key: key, Resource: &app.Name, User: creator},
+		Embedded: hal.Embedded{"inf:app": a.app(app, true)},
+	})
+}
+
+// getWebhookToken serves GET /api/apps/{id}/webhook-tokens/{tokenId}: 200 and the token with its key; 400 for a draft; 403; 404.
+func (a *api) getWebhookToken(r *request) (reply, error) {
+	t, err := a.Sessions.WebhookToken(r.Context(), r.param("id"), r.param("tokenId"))
+	if err != nil {
+		return reply{}, err
+	}
+	key, err := a.webhookKeys(r, true)
+	if err != nil {
+		return reply{}, err
+	}
+	one, err := a.webhookToken(r.who, t, key)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(one)
+}
+
+// deleteWebhookToken serves DELETE /api/apps/{id}/webhook-tokens/{tokenId}: 200 {id}; calls with the token are refused from now on. 400 for a
+// draft; 403; 404.
+func (a *api) deleteWebhookToken(r *request) (reply, error) {
+	if err := a.Sessions.DeleteWebhookToken(r.Context(), r.param("id"), r.param("tokenId")); err != nil {
+		return reply{}, err
+	}
+	id := strings.ToLower(r.param("tokenId"))
+	return ok(hal.Resource{Links: hal.Self(a.href("apps", r.param("id"), "webhook-tokens", id)), Value: identified{id}})
+}
+
+// identified is an answer that names what a call has changed.
+type identified struct {
+	ID string `json:"id"`
+}
+
+// rotateWebhookSecret serves POST /api/apps/{id}/_rotate-webhook-secret: 200 {id}; all keys that were given out are worth nothing from now
+// on, and lists have the new ones. 400 for a draft; 403; 404.
+func (a *api) rotateWebhookSecret(r *request) (reply, error) {
+	id, err := a.Apps.RotateWebhookSecret(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(hal.Resource{Links: hal.Self(a.href("apps", id)), Value: identified{id}})
+}
+
+// escapedHookPath returns what stands behind _hook in the path of a request, still escaped, with a slash before it.
+func escapedHookPath(r *http.Request) string {
+	const before = 5 // "", api, apps, the id, and _hook
+	parts := strings.SplitN(r.URL.EscapedPath(), "/", before+1)
+	if len(parts) <= before {
+		return "/"
+	}
+	return "/" + parts[before]
+}
+
+// callWebhook serves GET, POST and PUT /api/apps/{id}/_hook/{path}?token=: what a handler of the app answers. 401, the same for every
+// reason, without a valid key, whatever else the request has; 401 if the signature that config.verify demands is wrong; 404 for a path that
+// no route has, 405 for a method that it does not have; 413; 500 and 504 for a handler that failed or took too long; 503 when too many run.
+func (a *api) callWebhook(r *request) (reply, error) {
+	query, err := parseQuery(r.Request)
+	if err != nil {
+		return reply{}, err
+	}
+	by, err := a.Webhooks.Unchecked().Admit(r.Context(), r.param("id"), query.Get("token"), actor.OriginOf(r.Context()).Address)
+	if err != nil {
+		return reply{}, err
+	}
+	r.count(by.Tenant(), "app "+by.App())
+	r.maxBody = a.Webhooks.Unchecked().Limits().Body
+	call := webhooks.Call{
+		Method: r.Method, Path: escapedHookPath(r.Request), Query: query, Header: r.Header, Body: r.read, Bind: a.bindWebhook,
+	}
+	answer, err := a.detached(r.Context(), true, func(ctx context.Context, respond func(handlers.Response)) (handlers.Response, error) {
+		call.Respond = respond
+		answer, _, err := a.Webhooks.Unchecked().Handle(ctx, by, call)
+		return answer, err
+	})
+	if err != nil {
+		return reply{}, err
+	}
+	return closedIn(handled(answer)), nil
+}
+
+// webhookHeaders close in the answers of webhooks, which are at the origin of the service: a page is shown in a sandbox, without scripts and
+// without anything of other servers, and its address, which has the key, is sent to no server.
+var webhookHeaders = map[string]string{
+	"Content-Security-Policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+	"Referrer-Policy":         "no-referrer",
+}
+
+// closedIn adds webhookHeaders to an answer.
+func closedIn(answer reply) reply {
+	answer.header = maps.Clone(answer.header)
+	if answer.header == nil {
+		answer.header = map[string]string{}
+	}
+	maps.Copy(answer.header, webhookHeaders)
+	return answer
+}
+
+// bindWebhook sets what the handler of a webhook can call, as the owner of its app. A team only reads.
+func (a *api) bindWebhook(ctx context.Context, in *handlers.Invocation) (end func(), err error) {
+	who, err := actor.From(ctx)
+	if err != nil {
+		return nil, err
+	}
+	app, err := a.Apps.Unchecked().Running(ctx, in.App.Tenant, in.App.ID)
+	if err != nil {
+		return nil, err
+	}
+	access, err := a.Apps.Unchecked().Manifest(ctx, app.App)
+	if err != nil && errs.CodeOf(err) != errs.Conflict { // with one that cannot be read no call is allowed
+		return nil, err
+	}
+	_, isTeam := who.Teams[who.User]
+	who.ReadOnly = isTeam
+	return a.bind(handlerCall{app: app, access: access, who: who, route: in.Route, request: in.Request}, in), nil
+}

@@ -1,0 +1,73 @@
+package pgsafe
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+	"github.com/uptrace/bun/driver/pgdriver"
+)
+
+// Listen calls heard when it listens to a channel of notifications, and for each of them, on a connection of its own. It returns when ctx
+// ends, with nil, or the connection is lost. Nothing of the notifications but their coming is used. Programs that do not import this package
+// find it as a method of sql.DB.Driver.
+func (d urlDriver) Listen(ctx context.Context, channel string, heard func()) (err error) {
+	k := d.listener
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("pgsafe: the server does not speak PostgreSQL's protocol: %v", p)
+		}
+		if ctx.Err() != nil {
+			err = nil
+		}
+	}()
+	db := bun.NewDB(sql.OpenDB(pgdriver.NewConnector(k.options(nil), k.listening())), pgdialect.New())
+	defer func() { _ = db.Close() }()
+	listener := pgdriver.NewListener(db)
+	defer func() { _ = listener.Close() }()
+	defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
+	if err := listener.Listen(ctx, channel); err != nil {
+		return err
+	}
+	heard()
+	for timeout := listenBegin; ; timeout = min(10*timeout, listenTimeout) {
+		_, _, err := listener.ReceiveTimeout(ctx, timeout)
+		var network net.Error
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err == nil:
+			heard()
+		case errors.As(err, &network) && network.Timeout():
+			heard()
+		default:
+			return err
+		}
+	}
+}
+
+// How long a listener waits for a notification before its caller looks by itself: at first, as pgdriver does not wait until the server has
+// begun to listen, and later.
+const (
+	listenBegin   = 50 * time.Millisecond
+	listenTimeout = time.Minute
+)
+
+// listening makes the options fit a connection that waits for messages which may be long.
+func (k *connector) listening() pgdriver.Option {
+	return func(conf *pgdriver.Config) {
+		conf.BufferSize = 8192
+		conf.DialTimeout = k.target.connectTimeout
+		conf.WriteTimeout = k.target.connectTimeout
+		conf.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			ctx, cancel := context.WithTimeout(ctx, k.target.connectTimeout)
+			defer cancel()
+			return k.dialer.DialContext(ctx, network, addr)
+		}
+	}
+}

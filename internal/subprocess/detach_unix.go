@@ -1,0 +1,10 @@
+//go:build unix && !linux
+
+package subprocess
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

@@ -1,0 +1,30 @@
+//go:build !unix
+
+package subprocess
+
+import (
+	"os"
+	"os/exec"
+)
+
+// environment is the rest of the environment of a child.
+var environment = []string{"GOMAXPROCS=2"}
+
+func connect() (ours, theirs Pipes, err error) {
+	if theirs.R, ours.W, err = os.Pipe(); err != nil {
+		return ours, theirs, err
+	}
+	ours.R, theirs.W, err = os.Pipe()
+	return ours, theirs, err
+}
+
+// Inherited returns the child's end of its connection.
+func Inherited() Pipes { return Pipes{os.Stdin, os.Stdout} }
+
+// UsualPriority returns 0: priorities are not changed on this system.
+func UsualPriority() int { return 0 }
+
+// SetPriority reports that nothing was changed.
+func SetPriority(int, int) bool { return false }
+
+func detach(*exec.Cmd) {}

@@ -1,0 +1,444 @@
+// The globals that every script finds beside those of the language, and the functions by which the process drives an
+// invocation. It runs once, when a process starts: its state is copied for each invocation.
+//
+// What it needs of the language it takes before a script can change it.
+(function (native, hostPrelude) {
+  'use strict'
+  const { parse, stringify } = JSON
+  const { apply, ownKeys } = Reflect
+  const isArray = Array.isArray
+  const define = (target, properties) => {
+    for (const name of Object.keys(properties)) {
+      Object.defineProperty(target, name, { value: properties[name], writable: true, configurable: true, enumerable: false })
+    }
+  }
+
+  // Bytes.
+
+  const bytesOf = (data, what) => {
+    if (typeof data === 'string') return data
+    if (data instanceof ArrayBuffer) return new Uint8Array(data)
+    if (ArrayBuffer.isView(data)) return new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
+    throw new TypeError(`${what} must be a string, an ArrayBuffer or a view of one`)
+  }
+  const base64Encode = (data) => native.encode(bytesOf(data, 'data'), 'base64')
+  const base64UrlEncode = (data) => native.encode(bytesOf(data, 'data'), 'base64url')
+  const decoder = (encoding) => (text, as = 'text') => {
+    const buffer = native.decode(`${text}`, encoding)
+    return as === 'bytes' ? new Uint8Array(buffer) : native.text(new Uint8Array(buffer), 'utf-8', false, true)
+  }
+  const base64Decode = decoder('base64'), base64UrlDecode = decoder('base64url')
+
+  class TextEncoder {
+    get encoding() { return 'utf-8' }
+    encode(text = '') { return new Uint8Array(native.utf8(`${text}`)) }
+    encodeInto(text, target) {
+      let read = 0, written = 0
+      for (const c of `${text}`) {
+        const b = new Uint8Array(native.utf8(c))
+        if (written + b.length > target.length) break
+        target.set(b, written)
+        read += c.length
+        written += b.length
+      }
+      return { read, written }
+    }
+  }
+
+  const encodings = {
+    'utf-8': 'utf-8', utf8: 'utf-8', 'utf-16': 'utf-16le', 'utf-16le': 'utf-16le', 'utf-16be': 'utf-16be',
+    latin1: 'windows-1252', 'iso-8859-1': 'windows-1252', ascii: 'windows-1252', 'us-ascii': 'windows-1252', 'windows-1252': 'windows-1252',
+  }
+  class TextDecoder {
+    #encoding; #fatal; #ignoreBOM
+    constructor(label = 'utf-8', { fatal = false, ignoreBOM = false } = {}) {
+      const key = `${label}`.trim().toLowerCase()
+      if (!Object.hasOwn(encodings, key)) throw new RangeError(`the encoding ${label} is not supported`)
+      this.#encoding = encodings[key]
+      this.#fatal = !!fatal
+      this.#ignoreBOM = !!ignoreBOM
+    }
+    get encoding() { return this.#encoding }
+    get fatal() { return this.#fatal }
+    get ignoreBOM() { return this.#ignoreBOM }
+    decode(data, options) {
+      if (options?.stream) throw new TypeError('TextDecoder does not decode streams: decode all bytes at once')
+      if (data === undefined) return ''
+      if (typeof data === 'string') throw new TypeError('TextDecoder decodes an ArrayBuffer or a view of one')
+      return native.text(bytesOf(data, 'data'), this.#encoding, this.#fatal, this.#ignoreBOM)
+    }
+  }
+
+  // URLs.
+
+  const formEncode = (s) => encodeURIComponent(`${s}`.toWellFormed())
+    .replace(/[!'()~]|%20/g, (c) => (c === '%20' ? '+' : '%' + c.charCodeAt(0).toString(16).toUpperCase()))
+  const formDecode = (s) => native.unescape(s.replaceAll('+', ' '))
+
+  const of = Symbol('of'), read = Symbol('read')
+  class URLSearchParams {
+    #list = []
+    #changed = null
+    constructor(init = '') {
+      if (init instanceof URLSearchParams) {
+        for (const [k, v] of init) this.#list.push([k, v])
+      } else if (init !== null && typeof init === 'object') {
+        if (typeof init[Symbol.iterator] === 'function') {
+          for (const pair of init) {
+            const [k, v, ...more] = pair
+            if (more.length || [...pair].length !== 2) throw new TypeError('URLSearchParams takes pairs of a name and a value')
+            this.#list.push([`${k}`, `${v}`])
+          }
+        } else {
+          for (const k of Object.keys(init)) this.#list.push([k, `${init[k]}`])
+        }
+      } else {
+        this.#read(`${init}`)
+      }
+    }
+    #read(text) {
+      this.#list.length = 0
+      for (const part of text.replace(/^\?/, '').split('&')) {
+        if (!part) continue
+        const at = part.indexOf('=')
+        this.#list.push(at < 0 ? [formDecode(part), ''] : [formDecode(part.slice(0, at)), formDecode(part.slice(at + 1))])
+      }
+    }
+    static [of](changed) {
+      const p = new URLSearchParams()
+      p.#changed = changed
+      return p
+    }
+    static [read](p, text) { p.#read(text) }
+    #update() { this.#changed?.(this.toString()) }
+    get size() { return this.#list.length }
+    append(name, value) { this.#list.push([`${name}`, `${value}`]); this.#update() }
+    delete(name, value) {
+      this.#list = this.#list.filter(([k, v]) => k !== `${name}` || (value !== undefined && v !== `${value}`))
+      this.#update()
+    }
+    get(name) { return this.#list.find(([k]) => k === `${name}`)?.[1] ?? null }
+    getAll(name) { return this.#list.filter(([k]) => k === `${name}`).map(([, v]) => v) }
+    has(name, value) { return this.#list.some(([k, v]) => k === `${name}` && (value === undefined || v === `${value}`)) }
+    set(name, value) {
+      const at = this.#list.findIndex(([k]) => k === `${name}`)
+      if (at < 0) return this.append(name, value)
+      this.#list[at][1] = `${value}`
+      this.#list = this.#list.filter(([k], i) => i <= at || k !== `${name}`)
+      this.#update()
+    }
+    sort() { this.#list.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)); this.#update() }
+    forEach(f, self) { for (const [k, v] of this) apply(f, self, [v, k, this]) }
+    *entries() { for (const [k, v] of this.#list) yield [k, v] }
+    *keys() { for (const [k] of this.#list) yield k }
+    *values() { for (const [, v] of this.#list) yield v }
+    [Symbol.iterator]() { return this.entries() }
+    toString() { return this.#list.map(([k, v]) => `${formEncode(k)}=${formEncode(v)}`).join('&') }
+  }
+  const { [of]: paramsOf, [read]: paramsRead } = URLSearchParams
+  delete URLSearchParams[of]
+  delete URLSearchParams[read]
+
+  class URL {
+    #parts
+    #params
+    constructor(url, base) {
+      this.#parts = native.url(`${url}`, base === undefined ? undefined : `${base}`)
+      if (!this.#parts) throw new TypeError(`Invalid URL: ${url}`)
+      this.#parts = parse(this.#parts)
+    }
+    static canParse(url, base) { return native.url(`${url}`, base === undefined ? undefined : `${base}`) !== undefined }
+    static parse(url, base) { return URL.canParse(url, base) ? new URL(url, base) : null }
+    #set(name, value) {
+      const parts = native.urlSet(this.#parts.href, name, `${value}`)
+      if (parts) this.#parts = parse(parts)
+    }
+    get href() { return this.#parts.href }
+    set href(v) { this.#parts = parse(native.url(`${v}`) ?? (() => { throw new TypeError(`Invalid URL: ${v}`) })()); this.#readParams() }
+    get origin() { return this.#parts.origin }
+    get protocol() { return this.#parts.protocol }
+    set protocol(v) { this.#set('protocol', v) }
+    get username() { return this.#parts.username }
+    set username(v) { this.#set('username', v) }
+    get password() { return this.#parts.password }
+    set password(v) { this.#set('password', v) }
+    get host() { return this.#parts.host }
+    set host(v) { this.#set('host', v) }
+    get hostname() { return this.#parts.hostname }
+    set hostname(v) { this.#set('hostname', v) }
+    get port() { return this.#parts.port }
+    set port(v) { this.#set('port', v) }
+    get pathname() { return this.#parts.pathname }
+    set pathname(v) { this.#set('pathname', v) }
+    get search() { return this.#parts.search }
+    set search(v) { this.#set('search', v); this.#readParams() }
+    get hash() { return this.#parts.hash }
+    set hash(v) { this.#set('hash', v) }
+    get searchParams() {
+      if (!this.#params) {
+        this.#params = paramsOf((text) => this.#set('search', text))
+        this.#readParams()
+      }
+      return this.#params
+    }
+    #readParams() { if (this.#params) paramsRead(this.#params, this.#parts.search) }
+    toString() { return this.#parts.href }
+    toJSON() { return this.#parts.href }
+  }
+
+  // structuredClone.
+
+  const cloneError = (what) => {
+    const e = new Error(`${what} cannot be cloned`)
+    e.name = 'DataCloneError'
+    return e
+  }
+  const errorTypes = { Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError }
+  const clone = (v, seen) => {
+    if (typeof v === 'function') throw cloneError('a function')
+    if (typeof v === 'symbol') throw cloneError('a symbol')
+    if (v === null || typeof v !== 'object') return v
+    if (seen.has(v)) return seen.get(v)
+    const keep = (copy) => { seen.set(v, copy); return copy }
+    if (isArray(v)) {
+      const copy = keep(new Array(v.length))
+      for (const k of Object.keys(v)) copy[k] = clone(v[k], seen)
+      return copy
+    }
+    switch (native.classOf(v)) {
+      case 'Date': return keep(new Date(v.getTime()))
+      case 'RegExp': return keep(new RegExp(v.source, v.flags))
+      case 'Boolean': case 'Number': case 'String': case 'BigInt': return keep(Object(v.valueOf()))
+      case 'ArrayBuffer': return keep(v.slice(0))
+      case 'View': {
+        const buffer = clone(v.buffer, seen)
+        return keep(v instanceof DataView ? new DataView(buffer, v.byteOffset, v.byteLength) : new v.constructor(buffer, v.byteOffset, v.length))
+      }
+      case 'Map': {
+        const copy = keep(new Map())
+        for (const [k, x] of [...v]) copy.set(clone(k, seen), clone(x, seen))
+        return copy
+      }
+      case 'Set': {
+        const copy = keep(new Set())
+        for (const x of [...v]) copy.add(clone(x, seen))
+        return copy
+      }
+      case 'Error': {
+        const type = Object.hasOwn(errorTypes, v.name) ? errorTypes[v.name] : Error
+        const copy = keep(Object.create(type.prototype))
+        for (const k of ['message', 'stack', 'cause']) if (Object.hasOwn(v, k)) define(copy, { [k]: clone(v[k], seen) })
+        return copy
+      }
+      case 'Object': {
+        const copy = keep({})
+        for (const k of Object.keys(v)) define(copy, { [k]: undefined }), Object.defineProperty(copy, k, { value: clone(v[k], seen), enumerable: true })
+        return copy
+      }
+    }
+    throw cloneError(`an object of class ${native.classOf(v)}`)
+  }
+  const structuredClone = (v) => clone(v, new Map())
+
+  // Logs.
+
+  const inspect = (v, depth, seen) => {
+    switch (typeof v) {
+      case 'string': return depth === 0 ? v : stringify(v)
+      case 'bigint': return `${v}n`
+      case 'symbol': return v.toString()
+      case 'function': return `[function ${v.name || 'anonymous'}]`
+      case 'object': break
+      default: return `${v}`
+    }
+    if (v === null) return 'null'
+    const type = native.classOf(v)
+    if (type === 'Error') return errorText(v)
+    if (type === 'Date') return isNaN(v) ? 'Invalid Date' : v.toISOString()
+    if (type === 'RegExp') return `${v}`
+    if (type === 'Promise') return '[promise]'
+    if (type === 'Proxy') return '[proxy]'
+    if (seen.includes(v)) return '[circular]'
+    if (depth > 4) return isArray(v) ? '[array]' : '[object]'
+    const within = [...seen, v]
+    const item = (x) => inspect(x, depth + 1, within)
+    const more = (n) => (n > 100 ? [`… ${n - 100} more`] : [])
+    if (isArray(v)) return `[${[...v.slice(0, 100).map(item), ...more(v.length)].join(', ')}]`
+    if (type === 'View' || type === 'ArrayBuffer') return `[${v.constructor?.name ?? type} of ${v.byteLength} bytes]`
+    if (type === 'Map') return `Map {${[...[...v].slice(0, 100).map(([k, x]) => `${item(k)} => ${item(x)}`), ...more(v.size)].join(', ')}}`
+    if (type === 'Set') return `Set {${[...[...v].slice(0, 100).map(item), ...more(v.size)].join(', ')}}`
+    const keys = Object.keys(v)
+    const name = (k) => (/^[A-Za-z_$][\w$]*$/.test(k) ? k : stringify(k))
+    return `{${[...keys.slice(0, 100).map((k) => `${name(k)}: ${item(v[k])}`), ...more(keys.length)].join(', ')}}`
+  }
+  const errorText = (e) => {
+    const head = `${e.name}: ${e.message}`
+    const cause = e.cause === undefined ? '' : `\nCause: ${inspect(e.cause, 1, [e])}`
+    return e.stack ? `${head}\n${native.trimEnd(`${e.stack}`)}${cause}` : head + cause
+  }
+  const format = (args) => {
+    const parts = []
+    for (const v of args) {
+      try {
+        parts.push(inspect(v, 0, []))
+      } catch {
+        parts.push('[unprintable]')
+      }
+    }
+    return parts.join(' ')
+  }
+  const levels = { debug: 0, info: 1, warn: 2, error: 3 }
+  const line = (level) => (...args) => { native.log(levels[level], format(args)) }
+  const log = line('info')
+  define(log, { debug: line('debug'), info: log, warn: line('warn'), error: line('error') })
+
+  const counts = new Map(), times = new Map()
+  const console = {
+    log, info: log, debug: log.debug, trace: log.debug, dir: (v) => log(v), dirxml: log, table: (v) => log(v), warn: log.warn, error: log.error,
+    assert: (ok, ...args) => { if (!ok) log.error('Assertion failed', ...args) },
+    count: (label = 'default') => { counts.set(label, (counts.get(label) ?? 0) + 1); log(`${label}: ${counts.get(label)}`) },
+    countReset: (label = 'default') => { counts.delete(label) },
+    time: (label = 'default') => { times.set(label, native.now()) },
+    timeLog: (label = 'default', ...args) => { if (times.has(label)) log(`${label}: ${(native.now() - times.get(label)).toFixed(3)} ms`, ...args) },
+    timeEnd: (label = 'default') => { console.timeLog(label); times.delete(label) },
+    group: log, groupCollapsed: log, groupEnd: () => {}, clear: () => {},
+  }
+
+  // Timers. The process waits for next() milliseconds when there is nothing else to do, and calls fire().
+
+  const timers = new Map()
+  let lastTimer = 0
+  const timer = (repeat) => (f, delay = 0, ...args) => {
+    if (typeof f !== 'function') throw new TypeError('the first argument of a timer must be a function')
+    delay = Math.max(Number(delay) || 0, 1)
+    timers.set(++lastTimer, { at: native.now() + delay, delay: repeat ? delay : 0, f, args })
+    return lastTimer
+  }
+  const clearTimer = (id) => { timers.delete(id) }
+  const next = () => {
+    let at = Infinity
+    for (const t of timers.values()) if (t.at < at) at = t.at
+    return at === Infinity ? -1 : Math.max(at - native.now(), 0)
+  }
+  const fire = () => {
+    let first = null
+    const now = native.now()
+    for (const [id, t] of timers) if (t.at <= now && (first === null || t.at < timers.get(first).at)) first = id
+    if (first === null) return
+    const { f, args, delay } = timers.get(first)
+    if (delay) timers.get(first).at = now + delay
+    else timers.delete(first)
+    f(...args)
+  }
+
+  // Cryptography.
+
+  const encoded = (buffer, encoding) => {
+    if (encoding === 'bytes') return new Uint8Array(buffer)
+    return native.encode(new Uint8Array(buffer), `${encoding}`)
+  }
+  // Keys are strings, bytes, or objects that are JSON Web Keys.
+  const keyOf = (key) => {
+    if (key !== null && typeof key === 'object' && !(key instanceof ArrayBuffer) && !ArrayBuffer.isView(key)) return stringify(key)
+    return bytesOf(key, 'key')
+  }
+  const crypto = {
+    hash: (algorithm, data, encoding = 'hex') => encoded(native.hash(`${algorithm}`, bytesOf(data, 'data')), encoding),
+    hmac: (algorithm, key, data, encoding = 'hex') => encoded(native.hmac(`${algorithm}`, bytesOf(key, 'key'), bytesOf(data, 'data')), encoding),
+    verifyHmac: (algorithm, key, data, signature) =>
+      native.verifyHmac(`${algorithm}`, bytesOf(key, 'key'), bytesOf(data, 'data'), typeof signature === 'string' ? signature : ''),
+    verify: (algorithm, key, data, signature) =>
+      native.verify(`${algorithm}`, keyOf(key), bytesOf(data, 'data'), signature === null || signature === undefined ? '' : bytesOf(signature, 'signature')),
+    encrypt: (key, data) => native.encrypt(bytesOf(key, 'key'), bytesOf(data, 'data')),
+    decrypt: (key, text, as = 'text') => {
+      const buffer = native.decrypt(bytesOf(key, 'key'), `${text}`)
+      return as === 'bytes' ? new Uint8Array(buffer) : native.text(new Uint8Array(buffer), 'utf-8', false, true)
+    },
+    timingSafeEqual: (a, b) => native.equal(bytesOf(a, 'a'), bytesOf(b, 'b')),
+    randomUUID: () => native.uuid(),
+    randomBytes: (n, encoding = 'bytes') => encoded(native.random(Number(n)), encoding),
+    getRandomValues: (view) => {
+      const bytes = bytesOf(view, 'the argument')
+      bytes.set(new Uint8Array(native.random(bytes.length)))
+      return view
+    },
+  }
+
+  define(globalThis, {
+    console, TextEncoder, TextDecoder, URL, URLSearchParams, structuredClone, crypto,
+    atob: (text) => native.atob(`${text}`), btoa: (text) => native.btoa(`${text}`),
+    base64Encode, base64Decode, base64UrlEncode, base64UrlDecode,
+    setTimeout: timer(false), setInterval: timer(true), clearTimeout: clearTimer, clearInterval: clearTimer,
+    queueMicrotask: (f) => { Promise.resolve().then(f) },
+    performance: { now: () => native.now() },
+  })
+
+  // The host.
+
+  const parallel = 16
+  const pending = new Map()
+  const waiting = []
+  let lastCall = 0
+  const send = (name, json, resolve, reject) => {
+    try {
+      pending.set(native.call(name, json), { resolve, reject })
+    } catch (e) {
+      reject(e)
+    }
+  }
+  const call = (name, ...args) => new Promise((resolve, reject) => {
+    const json = stringify(args)
+    if (pending.size < parallel) send(`${name}`, json, resolve, reject)
+    else waiting.push([`${name}`, json, resolve, reject])
+  })
+  const failure = (message, code) => {
+    const e = new Error(message)
+    if (code) define(e, { code })
+    return e
+  }
+  const settle = (id, failed, json, code) => {
+    const { resolve, reject } = pending.get(id)
+    pending.delete(id)
+    if (waiting.length) send(...waiting.shift())
+    if (failed) reject(failure(json, code))
+    else resolve(json === undefined ? undefined : parse(json))
+  }
+  const callSync = (name, ...args) => {
+    const [failed, json, code] = native.callSync(`${name}`, stringify(args))
+    if (failed) throw failure(json, code)
+    return json === undefined ? undefined : parse(json)
+  }
+  const respond = (v) => { native.respond(stringify(v)) }
+  const host = { call, callSync, respond, log, crypto, base64Encode, base64Decode, base64UrlEncode, base64UrlDecode }
+  const enter = hostPrelude ? hostPrelude(host) : (f, args, functions) => f(...args, functions)
+  if (typeof enter !== 'function') throw new TypeError('the prelude must be a function that returns a function')
+
+  // start calls an export and returns a promise of the JSON of its result.
+  const start = async (loaded, namespace, name, args, names) => {
+    await loaded
+    let v = namespace[name]
+    if (typeof v === 'function') {
+      const functions = { respond, log }
+      for (const n of names) functions[n] = (...args) => call(n, ...args)
+      v = enter(v, parse(args), functions)
+    }
+    return stringify(await v)
+  }
+
+  // describe returns name, message and stack of what was thrown, whatever it is.
+  const describe = (e) => {
+    const text = (f) => {
+      try {
+        const v = f()
+        return v === undefined || v === null ? '' : typeof v === 'string' ? v : inspect(v, 1, [])
+      } catch {
+        return ''
+      }
+    }
+    if (e === null || typeof e !== 'object') return ['', text(() => inspect(e, 0, [])), '']
+    if (native.classOf(e) === 'Error' || typeof e.message === 'string') return [text(() => e.name), text(() => e.message), text(() => e.stack)]
+    return ['', text(() => inspect(e, 1, [])), '']
+  }
+
+  return [start, settle, next, fire, describe]
+})

@@ -1,0 +1,16 @@
+package messagestest_test
+
+import (
+	"testing"
+
+	"github.com/tenantcontent/tenantcontent/messages"
+	"github.com/tenantcontent/tenantcontent/messages/messagestest"
+)
+
+// open returns an empty Store of the host, over a database with the tenants acme and evil.
+var open func(t *testing.T) messages.Store
+
+// A test of the package of a Store calls TestStore.
+func ExampleTestStore() {
+	_ = testing.InternalTest{Name: "TestStore", F: func(t *testing.T) { messagestest.TestStore(t, open) }}
+}

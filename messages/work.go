@@ -1,0 +1,150 @@
+package messages
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/queue"
+)
+
+// Queue carries out what is put in the transaction in ctx. queue.Service implements it.
+type Queue interface {
+	Put(ctx context.Context, jobs ...queue.Job) error
+}
+
+// Mail is an e-mail to one address, as it leaves.
+type Mail struct {
+	ID         string // the same for each try to send it
+	To         string // an address
+	Subject    string
+	Text, HTML string // one of them can be ""
+	From       string // a name, or a name and an address that answers go to; "" for the server's own
+}
+
+// Sender sends e-mails.
+type Sender interface {
+	// Send hands an e-mail over to a mail server. It returns errs.Invalid if the server refuses this e-mail for good.
+	Send(ctx context.Context, m Mail) error
+}
+
+// The kinds of jobs.
+const (
+	JobEmail = "email"
+	JobEvent = "event"
+)
+
+// tries is how often an e-mail is tried.
+const tries = 3
+
+// Workers returns what carries out e-mails, if there is a Sender, and events, if there is Options.Start. Otherwise their jobs wait for a node that has it.
+func (u Unchecked) Workers() (all []queue.Worker) {
+	if u.s.o.Sender != nil {
+		all = append(all, queue.Worker{
+			Kind: JobEmail, Tries: tries, Timeout: 2 * time.Minute, Backoff: mailBackoff, Do: u.s.mail, Dead: u.s.mailDead, Requeued: u.s.mailRequeued,
+		})
+	}
+	if u.s.o.Start != nil {
+		all = append(all, queue.Worker{Kind: JobEvent, InTx: true, Batch: 50, Do: u.s.event, Dead: u.s.eventDead, Requeued: u.s.eventRequeued})
+	}
+	return all
+}
+
+// mailBackoff returns the pause behind a failed try: about a minute, then a quarter of an hour.
+func mailBackoff(tries int) time.Duration {
+	d := time.Minute
+	if tries > 1 {
+		d = 15 * time.Minute
+	}
+	return d*3/4 + rand.N(d/2)
+}
+
+// mail sends an e-mail. One that is gone with its app, or has been sent, is done.
+func (s *Service) mail(ctx context.Context, j queue.Job) error {
+	m, err := s.store.AnyMessage(ctx, j.Tenant, j.ID)
+	if errs.CodeOf(err) == errs.NotFound || err == nil && m.State.Ended() {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	m.State, m.Attempts = Dispatched, j.Tries
+	if err := s.store.SetMessage(ctx, j.Tenant, j.ID, m.Progress, s.stamp()); err != nil {
+		return err
+	}
+	failure := s.o.Sender.Send(ctx, Mail{ID: m.ID, To: m.Recipient, Subject: m.Title, Text: text(m.Body), HTML: text(m.HTML), From: text(m.From)})
+	settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second) // it has left, even if the node stops now
+	defer cancel()
+	now := s.stamp()
+	if failure == nil {
+		m.State, m.Error, m.EndedAt = Delivered, nil, &now
+		return s.store.SetMessage(settle, j.Tenant, j.ID, m.Progress, now)
+	}
+	m.State, m.Error = Failed, cause(failure)
+	if err := s.store.SetMessage(settle, j.Tenant, j.ID, m.Progress, now); err != nil {
+		return err
+	}
+	if errs.CodeOf(failure) == errs.Invalid {
+		return queue.GiveUp(failure)
+	}
+	return failure
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// cause returns an error as people see it. The database keeps no more than the queue does of it.
+func cause(err error) *string {
+	message := errs.MessageOf(err)
+	if message == "" {
+		message = "It could not be carried out."
+	}
+	return &message
+}
+
+func (s *Service) mailDead(ctx context.Context, j queue.Job, failure error) error {
+	now := s.stamp()
+	return found(s.store.SetMessage(ctx, j.Tenant, j.ID, Progress{State: Dead, Attempts: min(j.Tries, tries), Error: cause(failure), EndedAt: &now}, now))
+}
+
+func (s *Service) mailRequeued(ctx context.Context, j queue.Job) error {
+	return found(s.store.SetMessage(ctx, j.Tenant, j.ID, Progress{State: Pending}, s.stamp()))
+}
+
+// event starts what an event starts, in the transaction that removes the job.
+func (s *Service) event(ctx context.Context, j queue.Job) error {
+	e, err := s.store.AnyEvent(ctx, j.Tenant, j.ID)
+	if errs.CodeOf(err) == errs.NotFound || err == nil && e.State.Ended() {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.o.Start(ctx, e); err != nil {
+		return err
+	}
+	now := s.stamp()
+	return s.store.SetEvent(ctx, j.Tenant, j.ID, Progress{State: Delivered, Attempts: j.Tries, EndedAt: &now}, now)
+}
+
+func (s *Service) eventDead(ctx context.Context, j queue.Job, failure error) error {
+	now := s.stamp()
+	return found(s.store.SetEvent(ctx, j.Tenant, j.ID, Progress{State: Dead, Attempts: j.Tries, Error: cause(failure), EndedAt: &now}, now))
+}
+
+func (s *Service) eventRequeued(ctx context.Context, j queue.Job) error {
+	return found(s.store.SetEvent(ctx, j.Tenant, j.ID, Progress{State: Pending}, s.stamp()))
+}
+
+// found is err unless the row is gone, as it is with its app.
+func found(err error) error {
+	if errs.CodeOf(err) == errs.NotFound {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,87 @@
+package bunstore
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/queue"
+)
+
+var schedules = bunx.NewTable("tc_job_schedules", "s", []bunx.Column[queue.Schedule]{
+	{Name: "tenant_id", Key: true, Field: func(s *queue.Schedule) any { return &s.Tenant }},
+	{Name: "kind", Key: true, Field: func(s *queue.Schedule) any { return &s.Kind }},
+	{Name: "key", Key: true, Field: func(s *queue.Schedule) any { return &s.Key }},
+	{Name: "cron", Field: func(s *queue.Schedule) any { return &s.Cron }},
+	{Name: "zone", Field: func(s *queue.Schedule) any { return &s.Zone }},
+	{Name: "payload", Field: func(s *queue.Schedule) any { return bunx.JSON(&s.Payload) }},
+	{Name: "next_at", Field: func(s *queue.Schedule) any { return bunx.TimeOf(&s.Next) }},
+})
+
+func scanJob(rows *sql.Rows) (queue.Job, error)           { return jobs.Scan(rows) }
+func scanSchedule(rows *sql.Rows) (queue.Schedule, error) { return schedules.Scan(rows) }
+
+const aSchedule = "Schedule"
+
+// PutSchedules implements queue.Store.
+func (s *Store) PutSchedules(ctx context.Context, tenant string, all []queue.Schedule) error {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].Tenant = tenant
+	}
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		_, err := schedules.Insert(ctx, c, schedules.OnConflict, all...)
+		return bunx.Err(err, aSchedule)
+	})
+}
+
+// DeleteSchedules implements queue.Store.
+func (s *Store) DeleteSchedules(ctx context.Context, tenant, kind string, keys []string) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		if len(keys) == 0 {
+			_, err := c.Exec(ctx, `DELETE FROM tc_job_schedules WHERE tenant_id = $1 AND kind = $2`, tenant, kind)
+			return bunx.Err(err, aSchedule)
+		}
+		for some := range slices.Chunk(keys, many) {
+			_, err := c.Exec(ctx, `DELETE FROM tc_job_schedules WHERE tenant_id = $1 AND kind = $2 AND key IN `+bunx.In(3, len(some)), bunx.Args(some, tenant, kind)...)
+			if err != nil {
+				return bunx.Err(err, aSchedule)
+			}
+		}
+		return nil
+	})
+}
+
+// Schedules implements queue.Store.
+func (s *Store) Schedules(ctx context.Context, tenant, kind string) ([]queue.Schedule, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, schedules.Select(`WHERE tenant_id = $1 AND kind = $2 ORDER BY key`), tenant, kind)
+	all, err := bunx.Scan(rows, err, scanSchedule)
+	return all, bunx.Err(err, aSchedule)
+}
+
+// Fire implements queue.Store.
+func (s *Store) Fire(ctx context.Context, now time.Time, n int, next func(due []queue.Schedule) []queue.Job) (fired int, err error) {
+	err = bunx.Write(ctx, s.db, bunx.AllTenants, func(ctx context.Context, c bunx.Conn) error {
+		locked := ""
+		if c.Postgres() {
+			locked = " FOR UPDATE SKIP LOCKED"
+		}
+		rows, err := c.Rows(ctx, schedules.Select(`WHERE next_at <= $1 ORDER BY next_at LIMIT $2`+locked), bunx.At(now), n)
+		due, err := bunx.Scan(rows, err, scanSchedule)
+		if err != nil || len(due) == 0 {
+			return bunx.Err(err, aSchedule)
+		}
+		fired = len(due)
+		if put := next(due); len(put) > 0 {
+			if _, err := jobs.Insert(ctx, c, unlessKey, put...); err != nil {
+				return bunx.Err(err, what)
+			}
+		}
+		_, err = schedules.Insert(ctx, c, schedules.Overwrite("next_at"), due...)
+		return bunx.Err(err, aSchedule)
+	})
+	return fired, err
+}

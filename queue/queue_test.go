@@ -1,0 +1,452 @@
+package queue_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+	"github.com/uptrace/bun"
+	"go.uber.org/goleak"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/queue"
+	"github.com/tenantcontent/tenantcontent/queue/bunstore"
+)
+
+// node returns a Service that looks for jobs often.
+func node(t *testing.T, db *bun.DB, workers ...queue.Worker) *queue.Service {
+	t.Helper()
+	s := queue.New(queue.Options{Store: bunstore.New(db), Node: queue.Node{Poll: 20 * time.Millisecond}, Log: slog.New(slog.DiscardHandler)})
+	is.New(t).NoErr(s.Add(workers...))
+	return s
+}
+
+// run runs a Service until stop is called, or the test ends.
+func run(t *testing.T, s *queue.Service) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { s.Run(ctx); close(ended) }()
+	stop = func() { cancel(); <-ended }
+	t.Cleanup(stop)
+	return stop
+}
+
+// until waits for a condition.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
+func put(t *testing.T, s *queue.Service, jobs ...queue.Job) {
+	t.Helper()
+	is.New(t).NoErr(s.Put(t.Context(), jobs...))
+}
+
+func jobs(t *testing.T, s *queue.Service, tenant string) []queue.Job {
+	t.Helper()
+	all, err := s.Jobs(t.Context(), tenant, queue.Filter{})
+	is.New(t).NoErr(err)
+	return all
+}
+
+func empty(t *testing.T, s *queue.Service, tenants ...string) {
+	t.Helper()
+	until(t, "no job is left", func() bool {
+		for _, tenant := range tenants {
+			if len(jobs(t, s, tenant)) > 0 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func soon(int) time.Duration { return time.Millisecond }
+
+// effect writes a row for a job in the transaction in ctx. A second row of the same job is an error.
+func effect(ctx context.Context, db *bun.DB, j queue.Job) error {
+	return bunx.Write(ctx, db, j.Tenant, func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.Exec(ctx, `INSERT INTO tc_colors (tenant_id, key, search, color, created_at, updated_at) VALUES ($1, $2, $2, '#fff', $3, $3)`, j.Tenant, j.ID, bunx.At(j.CreatedAt))
+		return bunx.Err(err, "Effect")
+	})
+}
+
+func effects(t *testing.T, db *bun.DB, tenant string) int {
+	t.Helper()
+	n, err := bunx.Count(t.Context(), db, tenant, "tc_colors")
+	is.New(t).NoErr(err)
+	return n
+}
+
+// TestEffectsExactlyOnce: jobs in batches, some of which fail at first, have one effect each, and one that never works has none.
+func TestEffectsExactlyOnce(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, db := is.New(t), open(t)
+		var dead atomic.Int32
+		s := node(t, db, queue.Worker{
+			Kind: "event", InTx: true, Batch: 10, Tries: 3, Backoff: soon,
+			Do: func(ctx context.Context, j queue.Job) error {
+				if err := effect(ctx, db, j); err != nil {
+					return err
+				}
+				switch j.Key {
+				case "once":
+					if j.Tries == 1 {
+						return errors.New("once")
+					}
+				case "panics":
+					if j.Tries < 3 {
+						panic("at times")
+					}
+				case "never":
+					return errors.New("never")
+				case "gives up":
+					return queue.GiveUp(errs.New(errs.Invalid, "Of no use."))
+				}
+				return nil
+			},
+			Dead: func(ctx context.Context, j queue.Job, cause error) error { dead.Add(1); return nil },
+		})
+		var all []queue.Job
+		for range 30 {
+			all = append(all, queue.Job{Tenant: "acme", Kind: "event"})
+		}
+		for _, key := range []string{"once", "panics", "never", "gives up"} {
+			all = slices.Insert(all, 7, queue.Job{Tenant: "acme", Kind: "event", Key: key})
+		}
+		put(t, s, all...)
+		put(t, s, queue.Job{Tenant: "evil", Kind: "event"}, queue.Job{Tenant: "evil", Kind: "nobodys"})
+		run(t, s)
+		until(t, "two are dead and one is nobody's", func() bool {
+			return dead.Load() == 2 && len(jobs(t, s, "acme")) == 2 && len(jobs(t, s, "evil")) == 1
+		})
+		is.Equal(effects(t, db, "acme"), 32)
+		is.Equal(effects(t, db, "evil"), 1)
+		for _, j := range jobs(t, s, "acme") {
+			is.Equal(j.State, queue.Dead)
+			is.Equal(*j.Error, map[string]string{"never": "never", "gives up": "Of no use."}[j.Key])
+			is.Equal(j.Tries, map[string]int{"never": 3, "gives up": 1}[j.Key])
+		}
+	})
+}
+
+// TestAtLeastOnce: a job outside of transactions is done again with the same id, and put back after it was dead.
+func TestAtLeastOnce(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, db := is.New(t), open(t)
+		var mu sync.Mutex
+		var calls []string
+		var works, requeued bool
+		s := node(t, db, queue.Worker{
+			Kind: "mail", Tries: 2, Backoff: soon,
+			Do: func(_ context.Context, j queue.Job) error {
+				mu.Lock()
+				defer mu.Unlock()
+				calls = append(calls, fmt.Sprint(j.ID, j.Tries, string(j.Payload)))
+				if !works {
+					return errors.New("no\x00")
+				}
+				return nil
+			},
+			Requeued: func(context.Context, queue.Job) error { requeued = true; return nil },
+		})
+		run(t, s)
+		put(t, s, queue.Job{ID: "a", Tenant: "acme", Kind: "mail", Payload: json.RawMessage(` {"n": 1}`)})
+		until(t, "it is dead", func() bool { j := jobs(t, s, "acme"); return len(j) == 1 && j[0].State == queue.Dead })
+		mu.Lock()
+		is.Equal(calls, []string{`a1{"n": 1}`, `a2{"n": 1}`})
+		works = true
+		mu.Unlock()
+		is.Equal(errs.CodeOf(s.Requeue(t.Context(), "evil", "a")), errs.NotFound)
+		is.NoErr(s.Requeue(t.Context(), "acme", "a"))
+		empty(t, s, "acme")
+		mu.Lock()
+		defer mu.Unlock()
+		is.Equal(calls[2], `a1{"n": 1}`)
+		is.True(requeued)
+	})
+}
+
+// TestPutIsPartOfItsTransaction: what is rolled back is not done.
+func TestPutIsPartOfItsTransaction(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, db := is.New(t), open(t)
+		s := node(t, db)
+		failed := errors.New("failed")
+		is.Equal(bunx.InTx(t.Context(), db, func(ctx context.Context) error {
+			is.NoErr(s.Put(ctx, queue.Job{Tenant: "acme", Kind: "mail"}))
+			return failed
+		}), failed)
+		is.Equal(len(jobs(t, s, "acme")), 0)
+	})
+}
+
+// TestOneTenantHoldsUpNoOther: the job of a tenant is done while another one has many, and before most of these.
+func TestOneTenantHoldsUpNoOther(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, db := is.New(t), open(t)
+		hold, begun := make(chan struct{}), make(chan string, 100)
+		s := node(t, db, queue.Worker{Kind: "slow", AtOnce: 4, Do: func(ctx context.Context, j queue.Job) error {
+			begun <- j.Tenant
+			select {
+			case <-hold:
+			case <-ctx.Done():
+			}
+			return nil
+		}})
+		var flood []queue.Job
+		for range 50 {
+			flood = append(flood, queue.Job{Tenant: "acme", Kind: "slow"})
+		}
+		put(t, s, flood...)
+		run(t, s)
+		for range 3 { // three quarters of the places
+			is.Equal(<-begun, "acme")
+		}
+		put(t, s, queue.Job{Tenant: "evil", Kind: "slow"})
+		is.Equal(<-begun, "evil") // though none of acme's has ended
+		close(hold)
+		empty(t, s, "acme", "evil")
+	})
+}
+
+func TestLimit(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, db, now := is.New(t), open(t), time.Now()
+		s := queue.New(queue.Options{Store: bunstore.New(db), Limit: 3, Now: func() time.Time { return now }})
+		j := queue.Job{Tenant: "acme", Kind: "mail"}
+		put(t, s, j, j)
+		is.Equal(errs.CodeOf(s.Put(t.Context(), j, j)), errs.Busy)
+		put(t, s, j)
+		err := s.Put(t.Context(), j)
+		is.Equal(errs.CodeOf(err), errs.Busy)
+		is.Equal(errs.MessageOf(err), "3 jobs of the tenant wait to be done, and no more can be added until some have been. Try again later.")
+		put(t, s, queue.Job{Tenant: "evil", Kind: "mail"})
+		for _, bad := range []queue.Job{
+			{Kind: "mail"}, {Tenant: "evil"}, {Tenant: "evil", Kind: "Mail"}, {Tenant: "evil", Kind: "mail", Key: "\x00"}, {Tenant: "evil", Kind: "mail", Payload: json.RawMessage(`{`)},
+			{Tenant: "evil", Kind: "mail", Payload: json.RawMessage(`"\u0000"`)},
+		} {
+			is.Equal(errs.CodeOf(s.Put(t.Context(), bad)), errs.Invalid)
+		}
+	})
+}
+
+// TestStopGivesBack: what runs has its time to end, and what does not end is given back as if it had not been begun.
+func TestStopGivesBack(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, db := is.New(t), open(t)
+		begun := make(chan struct{}, 2)
+		finish := make(chan struct{})
+		s := queue.New(queue.Options{Store: bunstore.New(db), Log: slog.New(slog.DiscardHandler), Node: queue.Node{Grace: time.Hour}})
+		is.NoErr(s.Add(queue.Worker{Kind: "slow", PerTenant: 4, Do: func(ctx context.Context, j queue.Job) error {
+			begun <- struct{}{}
+			if j.Key == "ends" {
+				<-finish
+				return nil
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}}))
+		put(t, s, queue.Job{Tenant: "acme", Kind: "slow", Key: "ends"}, queue.Job{Tenant: "acme", Kind: "slow", Key: "goes on"})
+		before := goleak.IgnoreCurrent()
+		stop := run(t, s)
+		<-begun
+		<-begun
+		ctx, cancel := context.WithCancel(t.Context())
+		drained := make(chan error, 1)
+		go func() { drained <- s.Drain(ctx) }()
+		close(finish)
+		until(t, "one ends", func() bool { return len(jobs(t, s, "acme")) == 1 })
+		cancel()
+		is.Equal(<-drained, context.Canceled)
+		put(t, s, queue.Job{Tenant: "acme", Kind: "slow", Key: "is not begun"})
+		stop()
+		for _, j := range jobs(t, s, "acme") {
+			is.Equal(j.State, queue.Ready)
+			is.Equal(j.Tries, 0)
+			is.Equal(j.Node, "")
+		}
+		is.Equal(len(begun), 0)
+		is.Equal(len(jobs(t, s, "acme")), 2)
+		goleak.VerifyNone(t, before, goleak.IgnoreAnyFunction("database/sql.(*DB).connectionOpener"))
+		is.NoErr(s.Drain(t.Context())) // nothing runs
+	})
+}
+
+// TestLostLease: a worker whose lease was lost is told, and what it has done in a transaction is undone.
+func TestLostLease(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, db := is.New(t), open(t)
+		begun, told, wait := make(chan struct{}, 10), make(chan error, 10), make(chan struct{})
+		var first atomic.Bool
+		s := node(t, db,
+			queue.Worker{Kind: "slow", Lease: 30 * time.Millisecond, Do: func(ctx context.Context, j queue.Job) error {
+				if first.Swap(true) {
+					return nil
+				}
+				begun <- struct{}{}
+				<-ctx.Done()
+				told <- context.Cause(ctx)
+				return ctx.Err()
+			}},
+			queue.Worker{Kind: "in-tx", InTx: true, Lease: time.Hour, Do: func(ctx context.Context, j queue.Job) error {
+				if j.Tries > 1 {
+					return nil
+				}
+				begun <- struct{}{}
+				<-wait
+				return effect(ctx, db, j)
+			}})
+		run(t, s)
+		store := bunstore.New(db)
+		put(t, s, queue.Job{Tenant: "acme", Kind: "slow"})
+		<-begun
+		is.NoErr(steal(t, db)) // as if its lease had ended
+		is.True(<-told != nil)
+		empty(t, s, "acme")
+		if db.Dialect().Name().String() != "pg" { // the transaction is the only writer on SQLite
+			close(wait)
+			return
+		}
+		put(t, s, queue.Job{Tenant: "acme", Kind: "in-tx"})
+		<-begun
+		is.NoErr(steal(t, db))
+		_, err := store.Claim(t.Context(), queue.Line{Tenant: "acme", Kind: "in-tx"}, 1, queue.Claim{Lease: "others", Node: "other", Until: time.Now().Add(time.Hour)})
+		is.NoErr(err)
+		close(wait)
+		until(t, "it is left to whoever has it", func() bool { return s.Drain(t.Context()) == nil })
+		is.Equal(effects(t, db, "acme"), 0)
+		is.Equal(len(jobs(t, s, "acme")), 1)
+	})
+}
+
+// steal ends all leases.
+func steal(t *testing.T, db *bun.DB) error {
+	return bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.Exec(ctx, `UPDATE tc_jobs SET state = 'ready', lease = NULL, node = NULL, wake_at = NULL WHERE tenant_id = 'acme'`)
+		return err
+	})
+}
+
+// TestNodesWakeEachOther on PostgreSQL: a job that one puts is begun by another one at once, which would look for itself in an hour.
+func TestNodesWakeEachOther(t *testing.T) {
+	dbtest.Server(t)
+	db := dbtest.Postgres(t)
+	done := make(chan struct{}, 1)
+	there := queue.New(queue.Options{Store: bunstore.New(db), Node: queue.Node{Poll: time.Hour}})
+	is.New(t).NoErr(there.Add(queue.Worker{Kind: "mail", Do: func(context.Context, queue.Job) error { done <- struct{}{}; return nil }}))
+	here := queue.New(queue.Options{Store: bunstore.New(db), Node: queue.Node{Off: true}})
+	run(t, there)
+	run(t, here)
+	for range 3 {
+		put(t, here, queue.Job{Tenant: "acme", Kind: "mail"})
+		<-done
+	}
+}
+
+// TestLaterAndSchedules: a job that is due later is done then, and a schedule that has missed its times puts one job.
+func TestLaterAndSchedules(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, db := is.New(t), open(t)
+		done := make(chan queue.Job, 10)
+		s := node(t, db, queue.Worker{Kind: "cron", Do: func(_ context.Context, j queue.Job) error { done <- j; return nil }})
+		run(t, s)
+		due := time.Now().Add(30 * time.Millisecond)
+		put(t, s, queue.Job{Tenant: "acme", Kind: "cron", Due: due})
+		<-done
+		is.True(!time.Now().Before(due))
+
+		is.NoErr(s.Schedule(t.Context(), queue.Schedule{Tenant: "acme", Kind: "cron", Key: "agent", Cron: "*/5 * * * *", Zone: "Europe/Berlin", Payload: json.RawMessage(`{"a":1}`)}))
+		all, err := s.Schedules(t.Context(), "acme", "cron")
+		is.NoErr(err)
+		missed := time.Now().Add(-time.Hour).UTC().Truncate(time.Microsecond)
+		all[0].Next = missed
+		is.NoErr(bunstore.New(db).PutSchedules(t.Context(), "acme", all))
+		j := <-done
+		is.Equal(j.Key, "agent")
+		is.Equal(string(j.Payload), `{"a":1}`)
+		is.Equal(j.Due, missed)
+		all, err = s.Schedules(t.Context(), "acme", "cron")
+		is.NoErr(err)
+		is.True(all[0].Next.After(time.Now().Add(-time.Minute)))
+		is.Equal(len(done), 0)
+		is.NoErr(s.Unschedule(t.Context(), "acme", "cron"))
+		err = s.Schedule(t.Context(), queue.Schedule{Tenant: "acme", Kind: "cron", Key: "agent", Cron: "* *"})
+		is.Equal(errs.CodeOf(err), errs.Invalid)
+	})
+}
+
+// TestTickCost: looking for what is due is one statement, whatever the number of schedules.
+func TestTickCost(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is := is.New(t)
+		db, count := dbtest.Counted(t, open)
+		store := bunstore.New(db)
+		var all []queue.Schedule
+		for n := range 200 {
+			all = append(all, queue.Schedule{Kind: "cron", Key: fmt.Sprint(n), Cron: "* * * * *", Payload: json.RawMessage("null"), Next: time.Now().Add(time.Hour)})
+		}
+		is.NoErr(store.PutSchedules(t.Context(), "acme", all))
+		count.Take()
+		_, next, err := store.Next(t.Context())
+		is.NoErr(err)
+		is.True(next.After(time.Now()))
+		is.Equal(len(count.Take()), 1)
+	})
+}
+
+func TestNext(t *testing.T) {
+	is := is.New(t)
+	at := func(s string) time.Time {
+		v, err := time.Parse(time.RFC3339, s)
+		is.NoErr(err)
+		return v.UTC()
+	}
+	for _, c := range []struct{ cron, zone, behind, want string }{
+		{"0 9 * * *", "", "2026-11-23T09:00:00Z", "2026-11-24T09:00:00Z"},
+		{"0 9 * * *", "Europe/Berlin", "2026-11-23T09:00:00Z", "2026-11-24T08:00:00Z"},
+		{"0 9 * * MON-FRI", "America/New_York", "2026-11-20T20:00:00Z", "2026-11-23T14:00:00Z"},
+		{"*/15 * * * *", "UTC", "2026-11-23T09:01:00Z", "2026-11-23T09:15:00Z"},
+		{"30 2 * * *", "Europe/Berlin", "2027-03-28T00:00:00Z", "2027-03-28T01:30:00Z"}, // 02:30 is not there: 03:30
+		{"@daily", "Asia/Kolkata", "2026-11-23T00:00:00Z", "2026-11-23T18:30:00Z"},
+		{"@every 10m", "", "2026-11-23T00:00:00Z", "2026-11-23T00:10:00Z"},
+		{"0 0 29 2 *", "", "2026-11-23T00:00:00Z", "2028-02-29T00:00:00Z"},
+	} {
+		got, err := queue.Next(c.cron, c.zone, at(c.behind))
+		is.NoErr(err)
+		is.Equal(got, at(c.want)) // c.cron
+	}
+	for _, c := range [][2]string{
+		{"", ""}, {"* * * *", ""}, {"* * * * * *", ""}, {"60 * * * *", ""}, {"0 0 30 2 *", ""}, {"@every 1s", ""}, {"@reboot", ""}, {"TZ=0 * * * * *", ""}, {"CRON_TZ=UTC * * * * *", ""}, {"TZ=0", ""},
+		{"* * * * *", "Nowhere/Land"}, {"* * * * *", "Local"}, {"* * * * *", "../x"}, {"*/0 * * * *", ""}, {"H * * * *", ""},
+	} {
+		_, err := queue.Next(c[0], c[1], at("2026-11-23T00:00:00Z"))
+		is.Equal(errs.CodeOf(err), errs.Invalid) // c
+	}
+}
+
+func FuzzNext(f *testing.F) {
+	f.Add("0 9 * * *", "")
+	f.Fuzz(func(t *testing.T, expression, zone string) {
+		behind := time.Now()
+		next, err := queue.Next(expression, zone, behind)
+		if err == nil && !next.After(behind) {
+			t.Errorf("%q in %q: %s is not behind %s", expression, zone, next, behind)
+		}
+	})
+}

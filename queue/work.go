@@ -1,0 +1,327 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// begin works on jobs of one tenant, in a place of their pool.
+func (s *Service) begin(working context.Context, work *sync.WaitGroup, p *pool, jobs []Job) {
+	ctx, cancel := context.WithCancelCause(working)
+	tenant := jobs[0].Tenant
+	s.mu.Lock()
+	p.busy++
+	p.tenants[tenant]++
+	for _, j := range jobs {
+		key := claimKey{tenant, j.ID}
+		if before := s.claimed[key]; before != nil { // this node has lost its lease to itself
+			before.cancel(errLost)
+		}
+		s.claimed[key] = &claimed{j, p, cancel}
+	}
+	s.mu.Unlock()
+	work.Go(func() {
+		if p.InTx {
+			s.workInTx(ctx, p, jobs)
+		} else {
+			s.work(ctx, p, jobs[0])
+		}
+		cancel(nil)
+		s.mu.Lock()
+		p.busy--
+		if p.tenants[tenant]--; p.tenants[tenant] == 0 {
+			delete(p.tenants, tenant)
+		}
+		s.mu.Unlock()
+		signal(s.news)
+	})
+}
+
+// leave has the leases of jobs be extended no longer.
+func (s *Service) leave(jobs ...Job) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, j := range jobs {
+		key := claimKey{j.Tenant, j.ID}
+		if c := s.claimed[key]; c != nil && c.job.Lease == j.Lease {
+			delete(s.claimed, key)
+		}
+	}
+	if len(s.claimed) == 0 {
+		s.idle.Broadcast()
+	}
+}
+
+// work works on a job outside of transactions.
+func (s *Service) work(ctx context.Context, p *pool, j Job) {
+	defer s.leave(j)
+	err := s.exhausted(p, j)
+	if err == nil {
+		err = s.try(ctx, p, j)
+	}
+	switch {
+	case err == nil:
+		s.finish(j)
+	case ctx.Err() != nil:
+		s.release(context.Cause(ctx), j)
+	default:
+		s.fail(p, j, err)
+	}
+}
+
+// batchTime is how long the transaction of a batch lasts before it is committed with the jobs that are done.
+const batchTime = 100 * time.Millisecond
+
+// workInTx works on jobs of a tenant, each in one transaction with its removal, and some in the same transaction if that goes well.
+func (s *Service) workInTx(ctx context.Context, p *pool, jobs []Job) {
+	defer s.leave(jobs...)
+	for rest := jobs; len(rest) > 0; {
+		if ctx.Err() != nil || s.ended() && len(rest) < len(jobs) {
+			s.release(context.Cause(ctx), rest...)
+			return
+		}
+		n, err := s.transact(ctx, p, rest)
+		if err != nil {
+			for _, j := range rest[:n] {
+				s.alone(ctx, p, j, err, n == 1)
+			}
+		}
+		s.leave(rest[:n]...)
+		rest = rest[n:]
+	}
+}
+
+// alone works on a job of a batch that has failed, unless it was the only one.
+func (s *Service) alone(ctx context.Context, p *pool, j Job, err error, only bool) {
+	if !only && ctx.Err() == nil {
+		_, err = s.transact(ctx, p, []Job{j})
+	}
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		s.release(context.Cause(ctx), j)
+	case errors.Is(err, errLost):
+		s.o.Log.Debug("queue: the lease of a job was lost", "tenant", j.Tenant, "kind", j.Kind, "job", j.ID)
+	default:
+		s.fail(p, j, err)
+	}
+}
+
+// transact works on the first jobs, and removes them, in one transaction. It returns how many these are.
+func (s *Service) transact(ctx context.Context, p *pool, jobs []Job) (n int, err error) {
+	begun := time.Now()
+	err = s.store.InTx(ctx, func(ctx context.Context) error {
+		for _, j := range jobs {
+			n++
+			if err := s.exhausted(p, j); err != nil {
+				return err
+			}
+			if err := s.try(ctx, p, j); err != nil {
+				return err
+			}
+			if time.Since(begun) >= batchTime {
+				break
+			}
+		}
+		removed, err := s.store.Remove(ctx, jobs[0].Tenant, jobs[:n])
+		if err == nil && removed < n {
+			err = errLost
+		}
+		return err
+	})
+	return n, err
+}
+
+// exhausted returns an error for a job whose last try has not ended: its node was killed.
+func (s *Service) exhausted(p *pool, j Job) error {
+	if j.Tries <= p.Tries {
+		return nil
+	}
+	if j.Error != nil {
+		return errs.New(errs.Internal, "%s", *j.Error)
+	}
+	return errs.New(errs.Internal, "The node that worked on it has ended, %d times.", j.Tries-1)
+}
+
+// try calls the worker.
+func (s *Service) try(ctx context.Context, p *pool, j Job) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
+	defer cancel()
+	defer func() {
+		if r := recover(); r != nil {
+			s.o.Log.Error("queue: a worker has panicked", "tenant", j.Tenant, "kind", j.Kind, "job", j.ID, "panic", r, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic: %v", r)
+		}
+	}()
+	return p.Do(ctx, j)
+}
+
+// settleTime is how long a statement about a job that has been worked on may take, also when the node stops.
+const settleTime = 10 * time.Second
+
+// maxCause is the most bytes that are kept of an error.
+const maxCause = 2 << 10
+
+// fail has a job wait for another try, or makes it dead.
+func (s *Service) fail(p *pool, j Job, cause error) {
+	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
+	defer cancel()
+	log := s.o.Log.With("tenant", j.Tenant, "kind", j.Kind, "job", j.ID, "try", j.Tries)
+	now, text := s.stamp(), causeText(cause)
+	if givesUp(cause) || j.Tries >= p.Tries {
+		err := s.store.InTx(ctx, func(ctx context.Context) error {
+			held, err := s.store.Bury(ctx, j, text, now)
+			if err != nil || !held || p.Dead == nil {
+				return err
+			}
+			return p.Dead(ctx, j, cause)
+		})
+		if err == nil {
+			log.Warn("queue: a job is dead", "err", cause)
+			return
+		}
+		log.Error("queue: a job cannot be made dead", "err", err)
+	}
+	at := now.Add(p.Backoff(j.Tries)).Truncate(time.Microsecond)
+	if _, err := s.store.Retry(ctx, j, text, at); err != nil {
+		log.Warn("queue: a job goes on when its lease has ended", "err", err)
+		return
+	}
+	log.Info("queue: a try has failed", "err", cause)
+	s.hint(at)
+}
+
+// causeText returns an error as it is stored.
+func causeText(err error) string {
+	text := errs.MessageOf(err)
+	if text == "" {
+		text = err.Error()
+	}
+	return storable(text, maxCause)
+}
+
+// release gives jobs back whose work was ended from outside.
+func (s *Service) release(cause error, jobs ...Job) {
+	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
+	defer cancel()
+	if err := s.store.Release(ctx, jobs[0].Tenant, jobs); err != nil {
+		s.o.Log.Warn("queue: jobs go on when their leases have ended", "kind", jobs[0].Kind, "jobs", len(jobs), "cause", cause, "err", err)
+		return
+	}
+	signal(s.bell)
+}
+
+// finished is a job that is done and to be removed.
+type finished struct {
+	job     Job
+	removed chan<- error
+}
+
+// finish removes a job that is done, together with others that are done at the same time.
+func (s *Service) finish(j Job) {
+	removed := make(chan error, 1)
+	for attempt := range 5 {
+		if attempt > 0 {
+			time.Sleep(time.Duration(attempt) * 200 * time.Millisecond) // it is done: losing the row's removal is worse than waiting
+		}
+		s.finished <- finished{j, removed}
+		err := <-removed
+		if err == nil {
+			return
+		}
+		s.o.Log.Warn("queue: a job that is done cannot be removed", "tenant", j.Tenant, "kind", j.Kind, "job", j.ID, "err", err)
+	}
+}
+
+// manyFinished is how many jobs are removed together.
+const manyFinished = 500
+
+// finishAll removes jobs that are done until ctx ends.
+func (s *Service) finishAll(ctx context.Context) {
+	for {
+		var some []finished
+		select {
+		case <-ctx.Done():
+			return
+		case f := <-s.finished:
+			some = append(some, f)
+		}
+		for more := true; more && len(some) < manyFinished; {
+			select {
+			case f := <-s.finished:
+				some = append(some, f)
+			default:
+				more = false
+			}
+		}
+		byTenant := map[string][]finished{}
+		for _, f := range some {
+			byTenant[f.job.Tenant] = append(byTenant[f.job.Tenant], f)
+		}
+		for tenant, some := range byTenant {
+			jobs := make([]Job, len(some))
+			for i, f := range some {
+				jobs[i] = f.job
+			}
+			within, cancel := context.WithTimeout(ctx, settleTime)
+			_, err := s.store.Remove(within, tenant, jobs)
+			cancel()
+			for _, f := range some {
+				f.removed <- err
+			}
+		}
+	}
+}
+
+// extendEach extends the leases of the jobs that run until ctx ends.
+func (s *Service) extendEach(ctx context.Context) {
+	every := time.Hour
+	for _, p := range s.pools {
+		every = min(every, p.Lease/3)
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			s.extend(ctx)
+		}
+	}
+}
+
+// extend extends all leases, and ends the work on jobs whose leases were lost.
+func (s *Service) extend(ctx context.Context) {
+	type group struct {
+		pool   *pool
+		tenant string
+	}
+	groups := map[group][]Job{}
+	s.mu.Lock()
+	for _, c := range s.claimed {
+		g := group{c.pool, c.job.Tenant}
+		groups[g] = append(groups[g], c.job)
+	}
+	s.mu.Unlock()
+	for g, jobs := range groups {
+		held, err := s.store.Extend(ctx, g.tenant, jobs, s.stamp().Add(g.pool.Lease))
+		if err != nil {
+			s.o.Log.Warn("queue: leases cannot be extended", "kind", g.pool.Kind, "jobs", len(jobs), "err", err)
+			continue
+		}
+		s.mu.Lock()
+		for _, j := range jobs {
+			if c := s.claimed[claimKey{j.Tenant, j.ID}]; c != nil && c.job.Lease == j.Lease && !held[j.ID] {
+				c.cancel(errLost)
+			}
+		}
+		s.mu.Unlock()
+	}
+}

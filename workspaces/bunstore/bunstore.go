@@ -1,0 +1,83 @@
+// Package bunstore stores which workspaces there are in PostgreSQL or SQLite. The root imports it.
+package bunstore
+
+import (
+	"context"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/workspaces"
+)
+
+// Store implements workspaces.Store.
+type Store struct {
+	db        *bun.DB
+	removeAll string
+}
+
+var _ workspaces.Store = (*Store)(nil)
+
+// New returns a Store. The tables must be there: see tenantcontent.Migrate.
+func New(db *bun.DB) *Store {
+	return &Store{db: db, removeAll: `DELETE FROM tc_workspaces WHERE tenant_id = $1 AND app_id IN ` + bunx.Conn{DB: db}.Among(2, 1)}
+}
+
+// row is a row of tc_workspaces.
+type row struct {
+	tenant string
+	workspaces.Record
+}
+
+var table = bunx.NewTable("tc_workspaces", "w", []bunx.Column[row]{
+	{Name: "tenant_id", Key: true, Value: func(r *row) any { return r.tenant }},
+	{Name: "app_id", Key: true, Field: func(r *row) any { return &r.App }},
+	{Name: "engine", Field: func(r *row) any { return &r.Engine }},
+	{Name: "password", Field: func(r *row) any { return &r.Sealed }},
+	{Name: "created_at", Once: true, Field: func(r *row) any { return bunx.TimeOf(&r.CreatedAt) }},
+})
+
+var (
+	selectOne = table.Select(`WHERE tenant_id = $1 AND app_id = $2`)
+	insert    = table.InsertOne(`ON CONFLICT DO NOTHING`)
+)
+
+const selectApps = `SELECT app_id FROM tc_workspaces WHERE tenant_id = $1 ORDER BY app_id`
+
+// Get implements workspaces.Store.
+func (s *Store) Get(ctx context.Context, tenant, app string) (workspaces.Record, bool, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	r, err := table.Scan(c.Row(ctx, selectOne, tenant, app))
+	return r.Record, !c.InTx(), bunx.Err(err, "Workspace")
+}
+
+// Add implements workspaces.Store.
+func (s *Store) Add(ctx context.Context, tenant string, r workspaces.Record) (workspaces.Record, bool, error) {
+	err := bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.Exec(ctx, insert, table.Args(&row{tenant, r})...)
+		return bunx.Err(err, "Workspace")
+	})
+	if err != nil {
+		return workspaces.Record{}, false, err
+	}
+	return s.Get(ctx, tenant, r.App)
+}
+
+// Apps implements workspaces.Store.
+func (s *Store) Apps(ctx context.Context, tenant string) ([]string, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, selectApps, tenant)
+	all, err := bunx.Scan(rows, err, bunx.Text)
+	return all, bunx.Err(err, "Workspace")
+}
+
+// Remove implements workspaces.Store.
+func (s *Store) Remove(ctx context.Context, tenant string, apps []string) error {
+	return bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.Exec(ctx, s.removeAll, tenant, bunx.Keys(apps))
+		return bunx.Err(err, "Workspace")
+	})
+}
+
+// AfterCommit implements workspaces.Store.
+func (s *Store) AfterCommit(ctx context.Context, f func()) { bunx.AfterCommit(ctx, f) }

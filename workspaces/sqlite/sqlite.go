@@ -1,0 +1,154 @@
+// Package sqlite keeps each workspace in a SQLite file of its own, below one folder. It is the ready driver for servers of one
+// process; two processes can use the folder for a while, as at a restart, if they run on one machine.
+//
+// A tenant's SQL is bounded in what it can name (SQLite's authorizer), in time (the context of the caller), in memory (the limits of the
+// connection, which depend on the statement: see weight), on disk (the pages of the file) and in its result. It runs in the process
+// of the server.
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/connpool"
+	"github.com/tenantcontent/tenantcontent/internal/limiter"
+	"github.com/tenantcontent/tenantcontent/internal/sqltext"
+	"github.com/tenantcontent/tenantcontent/internal/tenantsql"
+	"github.com/tenantcontent/tenantcontent/workspaces"
+)
+
+// Options configure a Driver. Dir is required.
+type Options struct {
+	Dir    string            // made by the first workspace when it is missing, for its owner alone
+	Quota  int64             // bytes of a workspace; default 256 MiB
+	Limits workspaces.Limits // of a result
+	Time   time.Duration     // of a statement, if its context has no earlier end; default 30 s
+	Wait   time.Duration     // for a connection, and for a place to run a statement; default 10 s
+
+	Connections int           // open at once; default 64. A tenant has at most half of them, a workspace at most an eighth.
+	Statements  int           // running at once; default twice the cores, at least 4. A tenant has at most half of them.
+	Idle        time.Duration // after which an idle connection is closed; default 1 minute
+}
+
+// Driver implements workspaces.Driver.
+type Driver struct {
+	o          Options
+	bounds     workspaces.Bounds
+	pool       *connpool.Pool[*conn] // by the paths of files
+	statements *limiter.Limiter
+}
+
+var _ workspaces.Driver = (*Driver)(nil)
+
+// New returns a Driver for the files of a folder. Errors: errs.Invalid naming the folder.
+func New(o Options) (*Driver, error) {
+	if o.Dir == "" {
+		return nil, errs.New(errs.Invalid, "the folder of workspaces has no name")
+	}
+	dir, err := filepath.Abs(o.Dir)
+	if err == nil {
+		var there os.FileInfo
+		if there, err = os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+			err = nil
+		} else if err == nil && !there.IsDir() {
+			err = errors.New("not a folder")
+		}
+	}
+	if err != nil {
+		return nil, errs.Wrap(errs.Invalid, err, "the folder of workspaces %s cannot be used: %v", o.Dir, err)
+	}
+	o.Dir = dir
+	if o.Quota <= 0 {
+		o.Quota = 256 << 20
+	}
+	o.Limits = o.Limits.WithDefaults()
+	for _, d := range []struct {
+		of     *time.Duration
+		normal time.Duration
+	}{{&o.Time, 30 * time.Second}, {&o.Wait, 10 * time.Second}, {&o.Idle, time.Minute}} {
+		if *d.of <= 0 {
+			*d.of = d.normal
+		}
+	}
+	if o.Connections <= 0 {
+		o.Connections = 64
+	}
+	if o.Statements <= 0 {
+		o.Statements = max(4, 2*runtime.GOMAXPROCS(0))
+	}
+	b := tenantsql.Bounds(o.Quota, o.Limits, o.Time, o.Connections)
+	return &Driver{
+		o: o, bounds: b,
+		pool: connpool.New[*conn](connpool.Options{
+			Open: b.Connections, PerTenant: b.PerTenant, PerDatabase: b.PerWorkspace, Idle: o.Idle, Wait: o.Wait,
+		}),
+		statements: limiter.New(limiter.Options{
+			Capacity: int64(o.Statements), PerKey: int64(max(1, o.Statements/2)), FairSubkeys: true, Timeout: o.Wait,
+		}),
+	}, nil
+}
+
+// Bounds implements workspaces.Driver.
+func (d *Driver) Bounds() workspaces.Bounds { return d.bounds }
+
+// Engine implements workspaces.Driver.
+func (d *Driver) Engine() string { return "sqlite" }
+
+// folder returns where the files of a tenant are, and file the one of a workspace. The names are digests: no id is a part of a path.
+func (d *Driver) folder(tenant string) string {
+	return filepath.Join(d.o.Dir, tenantsql.Digest("tenant", tenant))
+}
+
+func (d *Driver) file(tenant, app string) string {
+	return filepath.Join(d.folder(tenant), tenantsql.Digest("app", tenant, app)+".sqlite")
+}
+
+// Connect implements workspaces.Driver.
+func (d *Driver) Connect(ctx context.Context, w workspaces.Workspace) (workspaces.Conn, error) {
+	c, err := d.connect(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// connect returns an idle connection of the workspace or opens one.
+func (d *Driver) connect(ctx context.Context, w workspaces.Workspace) (*tenantsql.Conn[*session], error) {
+	path := d.file(w.Tenant, w.App)
+	c, release, err := d.pool.Get(ctx, w.Tenant, path, func(ctx context.Context) (*conn, error) { return d.open(ctx, path) })
+	if err != nil {
+		return nil, err
+	}
+	return tenantsql.NewConn(&session{conn: c, d: d, w: w}, tenantsql.Options{Dialect: sqltext.SQLite, Time: d.o.Time}, func() { release(true) }), nil
+}
+
+// Drop implements workspaces.Driver.
+func (d *Driver) Drop(_ context.Context, tenant, app string) error {
+	path := d.file(tenant, app)
+	d.pool.Evict(func(p string) bool { return p == path })
+	var failed []error
+	for _, end := range []string{"", "-wal", "-shm", "-journal"} {
+		if err := os.Remove(path + end); err != nil && !errors.Is(err, os.ErrNotExist) {
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// DropTenant implements workspaces.Driver.
+func (d *Driver) DropTenant(_ context.Context, tenant string) error {
+	folder := d.folder(tenant)
+	d.pool.Evict(func(p string) bool { return filepath.Dir(p) == folder })
+	return os.RemoveAll(folder)
+}
+
+// Close implements workspaces.Driver. Connections in use are closed by their callers.
+func (d *Driver) Close() error {
+	d.pool.Close()
+	return nil
+}
