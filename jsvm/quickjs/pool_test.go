@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -90,6 +91,22 @@ func TestOptionsAreChecked(t *testing.T) {
 		_, err := New(o)
 		is.New(t).Equal(errs.CodeOf(err), errs.Invalid)
 	}
+}
+
+// slowFiles takes a second to open a file.
+type slowFiles struct{ jsvm.Files }
+
+func (f slowFiles) Open(name string) (fs.File, error) {
+	time.Sleep(time.Second)
+	return f.Files.Open(name)
+}
+
+func TestCompileTime(t *testing.T) {
+	is := is.New(t)
+	rt := newRuntime(t, Options{CompileTime: 100 * time.Millisecond})
+	_, err := rt.Compile(t.Context(), jsvm.Source{Entry: "a.js", Files: slowFiles{jsvm.Files{"a.js": "export const a = 1"}}})
+	is.Equal(errs.CodeOf(err), errs.Invalid)
+	is.Equal(errs.MessageOf(err), "a.js takes more than 100ms to compile.")
 }
 
 // TestOneTenantHoldsHalf: the other half of the processes stays free for others, however much one tenant wants, and each key of
