@@ -61,6 +61,7 @@ var mayImport = []rule{
 	{"apps/manifest", "errs libraries shares internal/escapes"},
 	{"apps/view", "errs"},
 	{"apps/assist", "errs ai ai/chat apps/manifest"},
+	{"assistants/conversation", "errs actor ai ai/chat assistants datasets entity jsvm libraries internal/doctext"},
 	{"internal/bunx", "errs paging internal/fold"},
 	{"internal/transfer", "errs entity paging internal/escapes internal/rawjson internal/slug internal/uuids"},
 	{"internal/slug", "internal/fold internal/uuids"},
@@ -86,8 +87,8 @@ var mayImport = []rule{
 	{"*/bunstore", base + " ^ internal/bunx internal/keyring"},
 	{"*/*test", base + " ^ internal/transfertest internal/fieldtest paging/pagingtest"}, // the suites that every store must pass
 
-	{"httpapi", base + " ai ai/chat apps/assist workspaces internal/doctext internal/markdown hal apps/manifest apps/view " + nouns},
-	{".", base + " ai hal httpapi " + nouns + " principals/dirsync " + domainDrivers + " jsvm/quickjs internal/doctext internal/markdown */bunstore internal/bunx internal/dblock internal/egress internal/cache internal/keyring internal/migrations workspaces"},
+	{"httpapi", base + " ai ai/chat apps/assist assistants/conversation workspaces internal/doctext internal/markdown hal apps/manifest apps/view " + nouns},
+	{".", base + " ai assistants/conversation hal httpapi " + nouns + " principals/dirsync " + domainDrivers + " jsvm/quickjs internal/doctext internal/markdown */bunstore internal/bunx internal/dblock internal/egress internal/cache internal/keyring internal/migrations workspaces"},
 }
 
 // mayBeImportedBy says who alone may import a package of others, by its beginning.

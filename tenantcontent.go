@@ -30,6 +30,7 @@ import (
 	appstore "github.com/tenantcontent/tenantcontent/apps/bunstore"
 	"github.com/tenantcontent/tenantcontent/assistants"
 	assistantstore "github.com/tenantcontent/tenantcontent/assistants/bunstore"
+	"github.com/tenantcontent/tenantcontent/assistants/conversation"
 	blobstore "github.com/tenantcontent/tenantcontent/blobs/bunstore"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	bundlestore "github.com/tenantcontent/tenantcontent/bundles/bunstore"
@@ -143,8 +144,8 @@ type Config struct {
 	// AI runs language models: openai.New makes one for servers with OpenAI's API. Without it what needs a model is refused with
 	// errs.Unavailable.
 	AI ai.Provider
-	// Skills are what assistants can do here beside the ready skills.
-	Skills []assistants.SkillType
+	// Skills are what assistants can do here beside the ready skills. Their types are distinct.
+	Skills []conversation.Skill
 	// Datasets has rows of datasets beside those in the data of datasets.
 	Datasets datasets.Source
 	// Mail sends the e-mails of apps: package messages/smtp has one for mail servers. Without it they stay pending.
@@ -328,7 +329,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 			_, err := app.AIInstructions.Allowed(ctx)
 			return err
 		},
-		Skills: slices.Concat(assistants.ReadySkills(), c.Skills), Registry: app.registry, CanonicalName: app.Principals.Unchecked().CanonicalName, Now: c.Now, NewID: c.NewID,
+		Skills: slices.Concat(assistants.ReadySkills(), conversation.Types(c.Skills)), Registry: app.registry, CanonicalName: app.Principals.Unchecked().CanonicalName, Now: c.Now, NewID: c.NewID,
 	})
 	ownTypes := []entity.Type{app.Assistants.Unchecked().Type(), app.Apps.Unchecked().Type()}
 	app.Content = content.New(content.Options{
