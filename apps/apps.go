@@ -165,12 +165,14 @@ type Sealer = drafts.Sealer
 // Service implements the rules for apps over a Store.
 type Service struct {
 	drafts.Service[App]
-	rules *drafts.Rules[App]
-	env   drafts.Secrets
-	store Store
-	files *libraries.Files
-	o     Options
-	views *tally.Tally[View, Views]
+	drafts.Reader[App, Shown]
+	rules     *drafts.Rules[App]
+	presenter *drafts.Presenter[App, Shown]
+	env       drafts.Secrets
+	store     Store
+	files     *libraries.Files
+	o         Options
+	views     *tally.Tally[View, Views]
 
 	manifests *cache.Sized[manifestRead] // by name and content
 	reading   *limiter.Limiter           // of manifests, by tenant
@@ -227,7 +229,8 @@ func New(o Options) *Service {
 		Noun: s.noun(), Store: o.Store, Files: o.Files, MaxFile: o.MaxFile, Directory: o.Directory, Registry: o.Registry, CanonicalName: o.CanonicalName,
 		Now: o.Now, NewID: o.NewID,
 	})
-	s.Service = s.rules.Service()
+	s.presenter = drafts.NewPresenter(s.rules, s.show)
+	s.Service, s.Reader = s.rules.Service(), s.presenter.Reader()
 	return s
 }
 

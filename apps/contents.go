@@ -68,7 +68,7 @@ func (s *Service) OfLibrary(ctx context.Context, library string) (Shown, error) 
 	if err != nil {
 		return Shown{}, err
 	}
-	return s.show(ctx, a, app, grant)
+	return s.presenter.One(ctx, a, app, grant)
 }
 
 // MaxFile returns how many bytes a file that PutFile writes has at most.

@@ -10,39 +10,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/shares"
 )
 
-// Draft returns the draft of an app, which may be named by either's id. It is for those who may change the app.
-// Errors: errs.NotFound; errs.Forbidden.
-func (s *Service) Draft(ctx context.Context, id string) (Shown, error) {
-	a, err := actor.From(ctx)
-	if err != nil {
-		return Shown{}, err
-	}
-	d, grant, err := s.rules.Draft(ctx, a, id)
-	if err != nil {
-		return Shown{}, err
-	}
-	return s.show(ctx, a, d, grant)
-}
-
-// Edit creates the draft of an app if there is none, locks it for the caller's credential for drafts.Lifetime, and returns it. While
-// another credential holds the lock, the draft is returned with that lock, unless force replaces it. It
-// needs the permission edit. Errors: errs.NotFound; errs.Forbidden.
-func (s *Service) Edit(ctx context.Context, id string, force bool) (v Shown, err error) {
-	a, err := actor.From(ctx)
-	if err != nil {
-		return Shown{}, err
-	}
-	err = s.store.InTx(ctx, func(ctx context.Context) error {
-		d, grant, err := s.rules.Edit(ctx, a, id, force)
-		if err != nil {
-			return err
-		}
-		v, err = s.show(ctx, a, d, grant)
-		return err
-	})
-	return v, err
-}
-
 // digest changes with everything of an app that a draft changes, but the files. Every change of a variable sets DefnUpdatedAt; the
 // encrypted values change with the key of the program, too.
 func digest(app App) string {
@@ -86,7 +53,7 @@ func (s *Service) Commit(ctx context.Context, id string, force bool) (v Shown, e
 		if err != nil {
 			return err
 		}
-		v, err = s.show(ctx, a, app, grant)
+		v, err = s.presenter.One(ctx, a, app, grant)
 		v.Deployed = &p.Deployed
 		return err
 	})

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"slices"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/internal/uuids"
-	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/shares"
 )
 
@@ -46,100 +44,8 @@ func (v Shown) Definition() json.RawMessage {
 	return defn
 }
 
-// Page returns a page of the apps that the caller sees, without drafts and deleted apps, sorted by name (the default), createdAt or
-// updatedAt; q searches name, slug and description. Errors: errs.Invalid for a sort or cursor that does not fit.
-func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Shown], error) {
-	a, err := actor.From(ctx)
-	if err != nil {
-		return paging.Page[Shown]{}, err
-	}
-	page, err := s.rules.Page(ctx, a, q)
-	if err != nil {
-		return paging.Page[Shown]{}, err
-	}
-	rows, err := s.showAll(ctx, a, page.Rows)
-	shown := paging.Page[Shown]{Rows: rows, Total: page.Total, More: page.More, First: page.First, Last: page.Last, Start: page.Start}
-	return shown, err
-}
-
-// All returns all apps that the caller sees, without drafts, deleted apps and Defn, ordered by name. An error ends it.
-func (s *Service) All(ctx context.Context) iter.Seq2[Shown, error] {
-	return func(yield func(Shown, error) bool) {
-		a, err := actor.From(ctx)
-		if err != nil {
-			yield(Shown{}, err)
-			return
-		}
-		err = s.rules.Each(ctx, a, func(some []App) (bool, error) {
-			all, err := s.showAll(ctx, a, some)
-			if err != nil {
-				return false, err
-			}
-			for _, v := range all {
-				if !yield(v, nil) {
-					return false, nil
-				}
-			}
-			return true, nil
-		})
-		if err != nil {
-			yield(Shown{}, err)
-		}
-	}
-}
-
 // CanCreate reports whether the caller may create report apps.
 func (s *Service) CanCreate(a actor.Actor) bool { return s.mayCreate(a, Report) == nil }
-
-// Drafts returns the drafts of the apps that the caller may change, ordered by name, without Defn.
-func (s *Service) Drafts(ctx context.Context) ([]Shown, error) {
-	a, err := actor.From(ctx)
-	if err != nil {
-		return nil, err
-	}
-	all, grants, err := s.rules.Drafts(ctx, a)
-	if err != nil {
-		return nil, err
-	}
-	return s.showGranted(ctx, a, all, grants)
-}
-
-// Seen returns those of some apps that the caller sees, by id, without Defn, drafts and deleted ones.
-func (s *Service) Seen(ctx context.Context, ids []string) (map[string]Shown, error) {
-	a, err := actor.From(ctx)
-	if err != nil || len(ids) == 0 {
-		return nil, err
-	}
-	some, err := s.store.Heads(ctx, a.Tenant, ids)
-	if err != nil {
-		return nil, err
-	}
-	some = slices.DeleteFunc(s.rules.Alive(some), func(app App) bool { return app.EditingID != nil })
-	some, grants, err := s.rules.Visible(ctx, a, some)
-	if err != nil {
-		return nil, err
-	}
-	shown, err := s.showGranted(ctx, a, some, grants)
-	seen := make(map[string]Shown, len(shown))
-	for _, v := range shown {
-		seen[v.ID] = v
-	}
-	return seen, err
-}
-
-// Get returns an app that the caller sees, found by id or natural id, or a draft of an app that the caller may change, found by id.
-// Errors: errs.NotFound.
-func (s *Service) Get(ctx context.Context, id string) (Shown, error) {
-	a, err := actor.From(ctx)
-	if err != nil {
-		return Shown{}, err
-	}
-	app, grant, err := s.rules.Find(ctx, a, id)
-	if err != nil {
-		return Shown{}, err
-	}
-	return s.show(ctx, a, app, grant)
-}
 
 // canView reports whether an actor may run an app, also with a token that can only read.
 func canView(a actor.Actor, app App, grant shares.Grant) bool {
@@ -152,26 +58,8 @@ func canExport(a actor.Actor, app App) bool {
 	return a.Superuser && !a.ReadOnly && app.EditingID == nil
 }
 
-// show returns an app as an actor sees it.
-func (s *Service) show(ctx context.Context, a actor.Actor, app App, grant shares.Grant) (Shown, error) {
-	all, err := s.showGranted(ctx, a, []App{app}, map[string]shares.Grant{s.rules.Original(app): grant})
-	if err != nil {
-		return Shown{}, err
-	}
-	return all[0], nil
-}
-
-// showAll is show for several apps that are no drafts.
-func (s *Service) showAll(ctx context.Context, a actor.Actor, all []App) ([]Shown, error) {
-	grants, err := s.rules.Grants(ctx, a, all...)
-	if err != nil {
-		return nil, err
-	}
-	return s.showGranted(ctx, a, all, grants)
-}
-
-// showGranted is showAll with the actor's grants.
-func (s *Service) showGranted(ctx context.Context, a actor.Actor, all []App, grants map[string]shares.Grant) ([]Shown, error) {
+// show returns apps as an actor with some grants sees them.
+func (s *Service) show(ctx context.Context, a actor.Actor, all []App, grants map[string]shares.Grant) ([]Shown, error) {
 	if len(all) == 0 {
 		return nil, nil
 	}
@@ -271,24 +159,8 @@ func (s *Service) change(ctx context.Context, id string, n need, edit func(ctx c
 }
 
 // changeShown is change that returns the app as the caller sees it.
-func (s *Service) changeShown(ctx context.Context, id string, n need, edit func(ctx context.Context, who drafts.Caller, app *App) error) (v Shown, err error) {
-	return s.shownOf(ctx, func(ctx context.Context) (App, drafts.Caller, error) { return s.rules.Change(ctx, id, n.check, edit) })
-}
-
-// shownOf returns an app that change has changed, as its caller sees it.
-func (s *Service) shownOf(ctx context.Context, change func(ctx context.Context) (App, drafts.Caller, error)) (v Shown, err error) {
-	if _, err := actor.From(ctx); err != nil { // before the transaction
-		return Shown{}, err
-	}
-	err = s.store.InTx(ctx, func(ctx context.Context) error {
-		app, who, err := change(ctx)
-		if err != nil {
-			return err
-		}
-		v, err = s.show(ctx, who.Actor, app, who.Grant)
-		return err
-	})
-	return v, err
+func (s *Service) changeShown(ctx context.Context, id string, n need, edit func(ctx context.Context, who drafts.Caller, app *App) error) (Shown, error) {
+	return s.presenter.Change(ctx, id, n.check, edit)
 }
 
 // mayCreate returns errs.Forbidden if an actor may not create apps of a tier.
@@ -485,7 +357,7 @@ func (s *Service) Restore(ctx context.Context, id string) (v Shown, err error) {
 		if err != nil {
 			return err
 		}
-		v, err = s.show(ctx, a, app, grant)
+		v, err = s.presenter.One(ctx, a, app, grant)
 		return err
 	})
 	return v, err
@@ -519,12 +391,6 @@ func (s *Service) Purge(ctx context.Context, id string) error {
 		}
 		return s.rules.Remove(ctx, a.Tenant, []string{app.ID})
 	})
-}
-
-// SetOwner passes an app and its draft on to a user or team. It needs the permission changeOwner. Errors: errs.NotFound;
-// errs.Forbidden; errs.Invalid for an unknown principal and for a draft; errs.Conflict for a slug that the new owner has used.
-func (s *Service) SetOwner(ctx context.Context, id, owner string) (v Shown, err error) {
-	return s.shownOf(ctx, func(ctx context.Context) (App, drafts.Caller, error) { return s.rules.SetOwner(ctx, id, owner) })
 }
 
 // Copy adds an app of the caller with the definition, settings, bindings, tags and files of another one, and the name, "Copy of …"
@@ -573,7 +439,7 @@ func (s *Service) Copy(ctx context.Context, id string, name *string) (v Shown, e
 		if err := s.files.Copy(ctx, a.Tenant, of.LibraryID, app.LibraryID); err != nil {
 			return err
 		}
-		v, err = s.show(ctx, a, app, shares.Grant{})
+		v, err = s.presenter.One(ctx, a, app, shares.Grant{})
 		return err
 	})
 	if err != nil {

@@ -69,7 +69,7 @@ func (s *Service) SetFavorite(ctx context.Context, id string, favorite bool) (v 
 		if err := s.store.SetFavorite(ctx, a.Tenant, a.User, app.ID, favorite, s.stamp()); err != nil {
 			return err
 		}
-		v, err = s.show(ctx, a, app, grant)
+		v, err = s.presenter.One(ctx, a, app, grant)
 		return err
 	})
 	return v, err
@@ -86,7 +86,7 @@ func (s *Service) Recent(ctx context.Context) ([]Shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.showAll(ctx, a, all)
+	return s.presenter.All(ctx, a, all)
 }
 
 // flushTimeout is how long a read waits for views to be written.

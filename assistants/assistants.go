@@ -179,11 +179,13 @@ type Store interface {
 // Service implements the rules for assistants over a Store.
 type Service struct {
 	drafts.Service[Assistant]
-	rules   *drafts.Rules[Assistant]
-	secrets drafts.Secrets
-	store   Store
-	files   *libraries.Files
-	o       Options
+	drafts.Reader[Assistant, Shown]
+	rules     *drafts.Rules[Assistant]
+	presenter *drafts.Presenter[Assistant, Shown]
+	secrets   drafts.Secrets
+	store     Store
+	files     *libraries.Files
+	o         Options
 }
 
 // Options configure a Service. Store, Files, Directory, Keys and Allowed are required.
@@ -225,6 +227,7 @@ func New(o Options) *Service {
 		Noun: s.noun(), Store: o.Store, Files: o.Files, MaxFile: o.MaxFile, Directory: o.Directory, Registry: o.Registry,
 		CanonicalName: o.CanonicalName, Now: o.Now, NewID: o.NewID,
 	})
-	s.Service = s.rules.Service()
+	s.presenter = drafts.NewPresenter(s.rules, s.show)
+	s.Service, s.Reader = s.rules.Service(), s.presenter.Reader()
 	return s
 }

@@ -3,7 +3,6 @@ package assistants
 import (
 	"context"
 	"encoding/json"
-	"iter"
 	"maps"
 	"slices"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/internal/uuids"
-	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/shares"
 )
 
@@ -38,17 +36,8 @@ type Shown struct {
 	Inside      bool        // the caller sees the insides: files, shares and the names of secrets
 }
 
-// show returns an assistant as an actor sees it.
-func (s *Service) show(ctx context.Context, a actor.Actor, as Assistant, grant shares.Grant) (Shown, error) {
-	all, err := s.showAll(ctx, a, []Assistant{as}, map[string]shares.Grant{s.rules.Original(as): grant})
-	if err != nil {
-		return Shown{}, err
-	}
-	return all[0], nil
-}
-
-// showAll is show for several assistants, with the actor's grants.
-func (s *Service) showAll(ctx context.Context, a actor.Actor, all []Assistant, grants map[string]shares.Grant) ([]Shown, error) {
+// show returns assistants as an actor with some grants sees them.
+func (s *Service) show(ctx context.Context, a actor.Actor, all []Assistant, grants map[string]shares.Grant) ([]Shown, error) {
 	out, drafted, now := make([]Shown, len(all)), []string{}, s.rules.Stamp()
 	for i, as := range all {
 		grant := grants[s.rules.Original(as)]
@@ -73,112 +62,12 @@ func (s *Service) showAll(ctx context.Context, a actor.Actor, all []Assistant, g
 	return out, err
 }
 
-// granted is showAll that looks the grants up.
-func (s *Service) granted(ctx context.Context, a actor.Actor, all []Assistant) ([]Shown, error) {
-	grants, err := s.rules.Grants(ctx, a, all...)
-	if err != nil {
-		return nil, err
-	}
-	return s.showAll(ctx, a, all, grants)
-}
-
-// Page returns a page of the assistants that the caller sees, without drafts, sorted by name (the default), createdAt or updatedAt; q
-// searches name, slug and description. Errors of all methods: those of Options.Allowed; of this one errs.Invalid for a sort or cursor
-// that does not fit.
-func (s *Service) Page(ctx context.Context, q paging.Query) (paging.Page[Shown], error) {
-	a, err := s.rules.Actor(ctx)
-	if err != nil {
-		return paging.Page[Shown]{}, err
-	}
-	page, err := s.rules.Page(ctx, a, q)
-	if err != nil {
-		return paging.Page[Shown]{}, err
-	}
-	rows, err := s.granted(ctx, a, page.Rows)
-	return paging.Page[Shown]{Rows: rows, Total: page.Total, More: page.More, First: page.First, Last: page.Last, Start: page.Start}, err
-}
-
-// All returns all assistants that the caller sees, without drafts, Instructions, Skills and Data, ordered by name. An error ends it.
-func (s *Service) All(ctx context.Context) iter.Seq2[Shown, error] {
-	return func(yield func(Shown, error) bool) {
-		a, err := s.rules.Actor(ctx)
-		if err != nil {
-			yield(Shown{}, err)
-			return
-		}
-		err = s.rules.Each(ctx, a, func(some []Assistant) (bool, error) {
-			all, err := s.granted(ctx, a, some)
-			if err != nil {
-				return false, err
-			}
-			for _, v := range all {
-				if !yield(v, nil) {
-					return false, nil
-				}
-			}
-			return true, nil
-		})
-		if err != nil {
-			yield(Shown{}, err)
-		}
-	}
-}
-
-// Drafts returns the drafts of the assistants that the caller may change, ordered by name, without Instructions, Skills and Data.
-func (s *Service) Drafts(ctx context.Context) ([]Shown, error) {
-	a, err := s.rules.Actor(ctx)
-	if err != nil {
-		return nil, err
-	}
-	all, grants, err := s.rules.Drafts(ctx, a)
-	if err != nil {
-		return nil, err
-	}
-	return s.showAll(ctx, a, all, grants)
-}
-
 // SkillTypes returns what this server provides, in the order of Options.Skills.
 func (s *Service) SkillTypes(ctx context.Context) ([]SkillType, error) {
 	if _, err := s.rules.Actor(ctx); err != nil {
 		return nil, err
 	}
 	return slices.Clone(s.o.Skills), nil
-}
-
-// Get returns an assistant that the caller sees, found by id or natural id, or a draft of an assistant that the caller may change, found
-// by id. Errors: errs.NotFound.
-func (s *Service) Get(ctx context.Context, id string) (Shown, error) {
-	a, err := s.rules.Actor(ctx)
-	if err != nil {
-		return Shown{}, err
-	}
-	as, grant, err := s.rules.Find(ctx, a, id)
-	if err != nil {
-		return Shown{}, err
-	}
-	return s.show(ctx, a, as, grant)
-}
-
-// Seen returns those of some assistants that the caller sees, by id, without Instructions, Skills, Data and drafts.
-func (s *Service) Seen(ctx context.Context, ids []string) (map[string]Shown, error) {
-	a, err := s.rules.Actor(ctx)
-	if err != nil || len(ids) == 0 {
-		return nil, err
-	}
-	some, err := s.store.Heads(ctx, a.Tenant, ids)
-	if err != nil {
-		return nil, err
-	}
-	some, grants, err := s.rules.Visible(ctx, a, slices.DeleteFunc(some, func(as Assistant) bool { return as.EditingID != nil }))
-	if err != nil {
-		return nil, err
-	}
-	shown, err := s.showAll(ctx, a, some, grants)
-	seen := make(map[string]Shown, len(shown))
-	for _, v := range shown {
-		seen[v.ID] = v
-	}
-	return seen, err
 }
 
 // CanCreate reports whether an actor who passes Options.Allowed may create assistants: all may, but not with a token that can only read.
@@ -217,35 +106,17 @@ func (a *Assistant) define(by Assistant) {
 // permission write. Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming the field; errs.Conflict for a taken slug, and for a draft
 // that somebody else edits; an error from edit as it is.
 func (s *Service) Update(ctx context.Context, id string, edit func(*Assistant) error) (Shown, error) {
-	return s.shownOf(ctx, func(ctx context.Context) (Assistant, drafts.Caller, error) {
-		return s.rules.Change(ctx, id, toWrite(), func(ctx context.Context, who drafts.Caller, as *Assistant) error {
-			changed := *as
-			changed.Suggestions, changed.Skills = slices.Clone(as.Suggestions), slices.Clone(as.Skills)
-			changed.Datasets, changed.References = slices.Clone(as.Datasets), slices.Clone(as.References)
-			if err := edit(&changed); err != nil {
-				return err
-			}
-			was := *as
-			as.define(changed)
-			return s.accept(ctx, who.Actor, as, was)
-		})
-	})
-}
-
-// shownOf returns an assistant that change has changed, as its caller sees it.
-func (s *Service) shownOf(ctx context.Context, change func(ctx context.Context) (Assistant, drafts.Caller, error)) (v Shown, err error) {
-	if _, err := s.rules.Actor(ctx); err != nil { // before the transaction
-		return Shown{}, err
-	}
-	err = s.store.InTx(ctx, func(ctx context.Context) error {
-		as, who, err := change(ctx)
-		if err != nil {
+	return s.presenter.Change(ctx, id, toWrite(), func(ctx context.Context, who drafts.Caller, as *Assistant) error {
+		changed := *as
+		changed.Suggestions, changed.Skills = slices.Clone(as.Suggestions), slices.Clone(as.Skills)
+		changed.Datasets, changed.References = slices.Clone(as.Datasets), slices.Clone(as.References)
+		if err := edit(&changed); err != nil {
 			return err
 		}
-		v, err = s.show(ctx, who.Actor, as, who.Grant)
-		return err
+		was := *as
+		as.define(changed)
+		return s.accept(ctx, who.Actor, as, was)
 	})
-	return v, err
 }
 
 // Delete removes an assistant, found by id or natural id, with its draft, files, shares, comments and tokens. A draft is not deleted but
@@ -273,71 +144,23 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 	})
 }
 
-// SetOwner passes an assistant and its draft on to a user or team. It needs the permission changeOwner. Errors: errs.NotFound;
-// errs.Forbidden; errs.Invalid for an unknown principal and for a draft; errs.Conflict for a slug that the new owner has used.
-func (s *Service) SetOwner(ctx context.Context, id, owner string) (Shown, error) {
-	return s.shownOf(ctx, func(ctx context.Context) (Assistant, drafts.Caller, error) { return s.rules.SetOwner(ctx, id, owner) })
-}
-
-// Draft returns the draft of an assistant, which may be named by either's id. It is for those who may change the assistant.
-// Errors: errs.NotFound; errs.Forbidden.
-func (s *Service) Draft(ctx context.Context, id string) (Shown, error) {
-	a, err := s.rules.Actor(ctx)
-	if err != nil {
-		return Shown{}, err
-	}
-	d, grant, err := s.rules.Draft(ctx, a, id)
-	if err != nil {
-		return Shown{}, err
-	}
-	return s.show(ctx, a, d, grant)
-}
-
-// Edit creates the draft of an assistant if there is none, locks it for the caller's credential for drafts.Lifetime, and returns it. While
-// another credential holds the lock, the draft is returned with that lock, unless force replaces it. It needs the permission edit.
-// Errors: errs.NotFound; errs.Forbidden.
-func (s *Service) Edit(ctx context.Context, id string, force bool) (v Shown, err error) {
-	a, err := s.rules.Actor(ctx)
-	if err != nil {
-		return Shown{}, err
-	}
-	err = s.store.InTx(ctx, func(ctx context.Context) error {
-		d, grant, err := s.rules.Edit(ctx, a, id, force)
-		if err != nil {
-			return err
-		}
-		v, err = s.show(ctx, a, d, grant)
-		return err
-	})
-	return v, err
-}
-
 // Commit publishes the draft of an assistant: the assistant gets the fields of Create, the secrets and the files of the draft, all or nothing,
 // and the draft is gone. force publishes it over changes that were made to the assistant since the draft began. It needs the permission
 // edit. Errors: errs.NotFound, also for an assistant without a draft; errs.Forbidden; errs.Conflict for a draft that somebody else edits,
 // for an assistant that has changed, and for a slug that is taken by now.
-func (s *Service) Commit(ctx context.Context, id string, force bool) (v Shown, err error) {
-	a, err := s.rules.Actor(ctx)
-	if err != nil {
-		return Shown{}, err
-	}
-	err = s.store.InTx(ctx, func(ctx context.Context) error {
+func (s *Service) Commit(ctx context.Context, id string, force bool) (Shown, error) {
+	return s.presenter.InTx(ctx, func(ctx context.Context, a actor.Actor) (Assistant, shares.Grant, error) {
 		as, grant, d, err := s.rules.Committable(ctx, a, id, force)
 		if err != nil {
-			return err
+			return Assistant{}, shares.Grant{}, err
 		}
 		as, err = s.rules.Publish(ctx, as, d, func(as *Assistant) error {
 			as.define(d)
 			as.UpdatedAt, as.SecretsAt = s.rules.Stamp(), d.SecretsAt
 			return s.secrets.Copy(Fields(as), Fields(&d))
 		})
-		if err != nil {
-			return err
-		}
-		v, err = s.show(ctx, a, as, grant)
-		return err
+		return as, grant, err
 	})
-	return v, err
 }
 
 // Diff returns what the draft of an assistant changes. It is for those who may change the assistant. Errors: errs.NotFound, also for an
@@ -415,10 +238,8 @@ func (s *Service) Secrets(ctx context.Context, id string) ([]string, error) {
 // SetSecret sets a secret of an assistant; entity.Mask keeps its value. It needs the permission write. Errors: errs.NotFound;
 // errs.Forbidden; errs.Invalid; errs.Conflict for a draft that somebody else edits.
 func (s *Service) SetSecret(ctx context.Context, id, name, value string) (Shown, error) {
-	return s.shownOf(ctx, func(ctx context.Context) (Assistant, drafts.Caller, error) {
-		return s.rules.Change(ctx, id, toWrite(), func(_ context.Context, _ drafts.Caller, as *Assistant) error {
-			return s.setSecret(as, name, &value)
-		})
+	return s.presenter.Change(ctx, id, toWrite(), func(_ context.Context, _ drafts.Caller, as *Assistant) error {
+		return s.setSecret(as, name, &value)
 	})
 }
 
