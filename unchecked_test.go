@@ -106,7 +106,7 @@ func services(t *testing.T) map[string][]*ast.File {
 		}
 	}
 	is.New(t).Equal(len(files), 17)
-	files["drafts"] = nil // whose Service those of some nouns embed
+	files["drafts"] = nil // whose Service and Reader those of some nouns embed
 	for _, f := range sources(t) {
 		if _, ok := files[f.folder]; ok && !f.test {
 			files[f.folder] = append(files[f.folder], f.ast)
@@ -117,16 +117,16 @@ func services(t *testing.T) map[string][]*ast.File {
 
 // actorCheck knows the functions of one package and the methods of its Service.
 type actorCheck struct {
-	functions map[string]*ast.FuncDecl // by name; those of the Service begin with a dot, those of drafts.Rules with rules
+	functions map[string]*ast.FuncDecl // by name; those of the Service begin with a dot, those of drafts.Rules and Presenter with the type
 	methods   []*ast.FuncDecl
 }
 
-func newActorCheck(files []*ast.File, rules ...*ast.File) actorCheck {
+func newActorCheck(files []*ast.File, drafts ...*ast.File) actorCheck {
 	p := actorCheck{functions: map[string]*ast.FuncDecl{}}
-	for _, f := range rules {
+	for _, f := range drafts {
 		for _, d := range f.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && receiver(fn) == "Rules" {
-				p.functions["rules."+fn.Name.Name] = fn
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && slices.Contains([]string{"Rules", "Presenter"}, receiver(fn)) {
+				p.functions[receiver(fn)+"."+fn.Name.Name] = fn
 			}
 		}
 	}
@@ -136,7 +136,7 @@ func newActorCheck(files []*ast.File, rules ...*ast.File) actorCheck {
 			case !ok:
 			case fn.Recv == nil:
 				p.functions[fn.Name.Name] = fn
-			case receiver(fn) == "Service":
+			case receiver(fn) == "Service", receiver(fn) == "Reader":
 				p.functions["."+fn.Name.Name] = fn
 				p.methods = append(p.methods, fn)
 			}
@@ -151,7 +151,10 @@ func receiver(fn *ast.FuncDecl) string {
 	if star, ok := t.(*ast.StarExpr); ok {
 		t = star.X
 	}
-	if generic, ok := t.(*ast.IndexExpr); ok {
+	switch generic := t.(type) {
+	case *ast.IndexExpr:
+		t = generic.X
+	case *ast.IndexListExpr:
 		t = generic.X
 	}
 	name, _ := t.(*ast.Ident)
@@ -194,22 +197,23 @@ func (p actorCheck) checks(fn *ast.FuncDecl, callers ...*ast.FuncDecl) bool {
 		if x, ok := f.X.(*ast.Ident); ok && fn.Recv != nil && len(fn.Recv.List[0].Names) == 1 && x.Name == fn.Recv.List[0].Names[0].Name {
 			called = p.functions["."+f.Sel.Name]
 		}
-		if ofRules(f.X) {
-			called = p.functions["rules."+f.Sel.Name]
+		if t := ofDrafts(f.X); t != "" {
+			called = p.functions[t+"."+f.Sel.Name]
 		}
 	}
 	return called != nil && p.checks(called, append(callers, fn)...)
 }
 
-// ofRules reports whether an expression is the drafts.Rules of a service, or in their package r.
-func ofRules(e ast.Expr) bool {
+// ofDrafts returns the type of an expression that is the drafts.Rules or Presenter of a service, or of a method in their package.
+func ofDrafts(e ast.Expr) string {
+	name := ""
 	switch x := e.(type) {
 	case *ast.Ident:
-		return x.Name == "r"
+		name = x.Name
 	case *ast.SelectorExpr:
-		return x.Sel.Name == "rules"
+		name = x.Sel.Name
 	}
-	return false
+	return map[string]string{"r": "Rules", "rules": "Rules", "p": "Presenter", "presenter": "Presenter"}[name]
 }
 
 // usesError reports whether the error that a call returns last is returned as it is, or named and looked at by the same or the next

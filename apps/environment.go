@@ -3,8 +3,6 @@ package apps
 import (
 	"context"
 	"encoding/json"
-	"maps"
-	"slices"
 
 	"github.com/tenantcontent/tenantcontent/drafts"
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -124,8 +122,7 @@ func (s *Service) Environment(ctx context.Context, id string) ([]string, error) 
 	if err != nil {
 		return nil, err
 	}
-	env, err := s.values(app)
-	return slices.Sorted(maps.Keys(env)), err
+	return s.env.Names(app.fields())
 }
 
 // SetVariable sets a variable of an app. It needs the permission write. Errors: errs.NotFound; errs.Forbidden; errs.Invalid.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/drafts"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/internal/uuids"
@@ -490,7 +491,7 @@ func (s *Service) AddTag(ctx context.Context, id, tag string) error {
 		case len(app.Tags) == maxTags:
 			return errs.New(errs.Invalid, "an app has at most %d tags", maxTags)
 		}
-		if err := s.known(ctx, who.Tenant, kindTag, key); errs.CodeOf(err) == errs.NotFound {
+		if err := s.rules.Known(ctx, who.Tenant, entity.Key{Kind: kindTag, ID: key}); errs.CodeOf(err) == errs.NotFound {
 			return errTag
 		} else if err != nil {
 			return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -98,11 +97,9 @@ func (s *Service) exported(ctx context.Context, tenant string, ids []string) ([]
 			continue
 		}
 		t := transferred{App: app}
-		env, err := s.values(app)
-		if err != nil {
+		if t.env, err = s.env.Names(app.fields()); err != nil {
 			return nil, err
 		}
-		t.env = slices.Sorted(maps.Keys(env))
 		if t.Defn, err = withoutEnv(app.Defn); err != nil {
 			return nil, err
 		}
@@ -147,16 +144,14 @@ func (s *Service) readRow(tenant string, r entity.Row) (transferred, error) {
 		t.managed, t.Origin = &managed, c.TextOrNull("origin")
 	}
 	var listedShares []drafts.SharedColumns
-	lists := []struct {
-		name string
-		raw  json.RawMessage
-		to   any
-	}{{"env", c.JSON("env"), &t.env}, {"datasets", c.JSON("datasets"), &t.Datasets}, {"tags", c.JSON("tags"), &t.Tags}, {"shares", c.JSON("shares"), &listedShares}}
+	lists := []drafts.List{
+		{Name: "env", Raw: c.JSON("env"), To: &t.env}, {Name: "datasets", Raw: c.JSON("datasets"), To: &t.Datasets},
+		{Name: "tags", Raw: c.JSON("tags"), To: &t.Tags}, {Name: "shares", Raw: c.JSON("shares"), To: &listedShares},
+	}
 	err := c.Accept(func() error {
-		for _, l := range lists {
-			if len(l.raw) > 0 && json.Unmarshal(l.raw, l.to) != nil {
-				return errs.New(errs.Invalid, "%s must be a list as the export of an app has it", l.name)
-			}
+		err := s.rules.ReadLists(lists)
+		if err != nil {
+			return err
 		}
 		if t.Origin != nil && *t.Origin != deployed {
 			return errs.New(errs.Invalid, "origin must be %s or null", deployed)
@@ -172,7 +167,6 @@ func (s *Service) readRow(tenant string, r entity.Row) (transferred, error) {
 				*raw = nil
 			}
 		}
-		var err error
 		if t.Defn, err = withoutEnv(t.Defn); err != nil {
 			return err
 		}
@@ -194,14 +188,10 @@ func (s *Service) readRow(tenant string, r entity.Row) (transferred, error) {
 
 // acceptLists checks what accept does not.
 func (s *Service) acceptLists(t *transferred) error {
-	none := make(map[string]string, len(t.env))
-	for _, name := range t.env {
-		none[name] = ""
-	}
-	if err := s.env.Accept(none); err != nil {
+	var err error
+	if t.env, err = s.env.AcceptNames(t.env); err != nil {
 		return err
 	}
-	t.env = slices.Sorted(maps.Keys(none))
 	if len(t.Tags) > maxTags {
 		return errs.New(errs.Invalid, "tags must be at most %d", maxTags)
 	}
@@ -276,26 +266,13 @@ const deployed = "deployed"
 
 // leaveUnknown removes from the apps of a batch the tags and datasets that the tenant does not have, and warns of them.
 func (s *Service) leaveUnknown(ctx context.Context, b *transfer.Batch[transferred]) error {
-	known, err := map[entity.Key]bool{}, error(nil)
-	unknown := func(t transferred, kind entity.Kind, id string) bool {
-		key := entity.Key{Kind: kind, ID: id}
-		if _, asked := known[key]; !asked && err == nil {
-			missing := s.known(ctx, b.Tenant, kind, id)
-			if known[key] = missing == nil; errs.CodeOf(missing) != errs.NotFound {
-				err = missing
-			}
-		}
-		if !known[key] && err == nil {
-			b.Warn("app %s: the %s %s is left out, which this tenant does not have.", t.ID, kind, id)
-		}
-		return !known[key]
-	}
+	unknown, failed := s.rules.Unknown(ctx, b.Tenant, nil, b.Warn)
 	for i := range b.Write {
 		t := &b.Write[i]
-		t.Datasets = slices.DeleteFunc(t.Datasets, func(d Dataset) bool { return unknown(*t, kindDataset, d.DatasetID) })
-		t.Tags = slices.DeleteFunc(t.Tags, func(id string) bool { return unknown(*t, kindTag, id) })
+		t.Datasets = slices.DeleteFunc(t.Datasets, func(d Dataset) bool { return unknown(t.ID, entity.Key{Kind: kindDataset, ID: d.DatasetID}) })
+		t.Tags = slices.DeleteFunc(t.Tags, func(id string) bool { return unknown(t.ID, entity.Key{Kind: kindTag, ID: id}) })
 	}
-	return err
+	return failed()
 }
 
 // complete fills in an app of a batch with what the tenant has of it.
@@ -307,15 +284,10 @@ func (s *Service) complete(b *transfer.Batch[transferred], t *transferred, old A
 			return err
 		}
 	}
-	trusted := !b.CrossTenant() || old.IsManaged // code of another tenant gets no values that were given to other code
-	env, missing := map[string]string{}, []string{}
-	for _, name := range t.env {
-		if value, ok := values[name]; ok && trusted {
-			env[name] = value
-		} else {
-			missing = append(missing, name)
-		}
+	if b.CrossTenant() && !old.IsManaged { // code of another tenant gets no values that were given to other code
+		values = nil
 	}
+	env, missing := s.env.Split(values, t.env)
 	if len(missing) > 0 {
 		b.Warn("app %s: its variables %s have no value here: set them with PUT /api/apps/%s/environment/{name}.", t.ID, strings.Join(missing, ", "), t.ID)
 	}

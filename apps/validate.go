@@ -10,7 +10,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/escapes"
 	"github.com/tenantcontent/tenantcontent/internal/fields"
@@ -116,18 +115,6 @@ func (s *Service) knownDatasets(ctx context.Context, tenant string, all []Datase
 		}
 	}
 	return nil
-}
-
-// known returns errs.NotFound if the tenant has no entity with an id.
-func (s *Service) known(ctx context.Context, tenant string, kind entity.Kind, id string) error {
-	if s.o.Registry == nil {
-		return nil
-	}
-	ref, err := s.o.Registry.Lookup(ctx, tenant, kind, id)
-	if err == nil && (ref.ID != id || ref.Draft) {
-		err = errs.New(errs.NotFound, "%s not found", kind)
-	}
-	return err
 }
 
 // merged returns a JSON object with the members that change: null removes one, the others stay. what names it in errors.

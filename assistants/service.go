@@ -3,7 +3,6 @@ package assistants
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/actor"
@@ -231,8 +230,7 @@ func (s *Service) Secrets(ctx context.Context, id string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	values, err := s.secrets.Open(Fields(&as))
-	return slices.Sorted(maps.Keys(values)), err
+	return s.secrets.Names(Fields(&as))
 }
 
 // SetSecret sets a secret of an assistant; entity.Mask keeps its value. It needs the permission write. Errors: errs.NotFound;

@@ -3,7 +3,6 @@ package assistants
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 
@@ -82,11 +81,11 @@ func (s *Service) exported(ctx context.Context, tenant string, ids []string) ([]
 		if as.EditingID != nil {
 			continue
 		}
-		values, err := s.secrets.Open(Fields(&as))
+		names, err := s.secrets.Names(Fields(&as))
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, transferred{Assistant: as, secrets: slices.Sorted(maps.Keys(values))})
+		all = append(all, transferred{Assistant: as, secrets: names})
 	}
 	shared, err := s.store.Shares().Some(ctx, tenant, transfer.IDs(all, func(t transferred) string { return t.ID }))
 	for i := range all {
@@ -126,32 +125,22 @@ func (s *Service) readRow(tenant string, r entity.Row) (transferred, error) {
 		t.Instructions = c.Text("instructions")
 	}
 	var given []drafts.SharedColumns
-	lists := []struct {
-		name string
-		raw  json.RawMessage
-		to   any
-	}{
-		{"suggestions", c.JSON("suggestions"), &t.Suggestions}, {"skills", c.JSON("skills"), &t.Skills}, {"datasets", c.JSON("datasets"), &t.Datasets},
-		{"references", c.JSON("references"), &t.References}, {"secrets", c.JSON("secrets"), &t.secrets}, {"shares", c.JSON("shares"), &given},
+	lists := []drafts.List{
+		{Name: "suggestions", Raw: c.JSON("suggestions"), To: &t.Suggestions}, {Name: "skills", Raw: c.JSON("skills"), To: &t.Skills},
+		{Name: "datasets", Raw: c.JSON("datasets"), To: &t.Datasets}, {Name: "references", Raw: c.JSON("references"), To: &t.References},
+		{Name: "secrets", Raw: c.JSON("secrets"), To: &t.secrets}, {Name: "shares", Raw: c.JSON("shares"), To: &given},
 	}
 	err := c.Accept(func() error {
-		for _, l := range lists {
-			if len(l.raw) > 0 && json.Unmarshal(l.raw, l.to) != nil {
-				return errs.New(errs.Invalid, "%s must be a list as the export of an assistant has it", l.name)
-			}
+		err := s.rules.ReadLists(lists)
+		if err != nil {
+			return err
 		}
 		if err := t.acceptFields(); err != nil {
 			return err
 		}
-		none := make(map[string]string, len(t.secrets))
-		for _, name := range t.secrets {
-			none[name] = ""
-		}
-		if err := s.secrets.Accept(none); err != nil {
+		if t.secrets, err = s.secrets.AcceptNames(t.secrets); err != nil {
 			return err
 		}
-		t.secrets = slices.Sorted(maps.Keys(none))
-		var err error
 		t.shares, err = s.rules.SharesOfColumns(given, now)
 		return err
 	})
@@ -209,14 +198,7 @@ func (s *Service) complete(b *transfer.Batch[transferred], t *transferred, old A
 			return err
 		}
 	}
-	kept, without := map[string]string{}, []string{}
-	for _, name := range t.secrets {
-		if value, ok := values[name]; ok {
-			kept[name] = value
-		} else {
-			without = append(without, name)
-		}
-	}
+	kept, without := s.secrets.Split(values, t.secrets)
 	if len(without) > 0 {
 		b.Warn("assistant %s: its secrets %s have no value here: set them with PUT /api/assistants/%s/secrets/{key}.", t.ID, strings.Join(without, ", "), t.ID)
 	}
@@ -226,28 +208,15 @@ func (s *Service) complete(b *transfer.Batch[transferred], t *transferred, old A
 // leaveUnknown removes from the assistants of a batch the skills that this server does not provide and what the tenant does not have, and
 // warns of them.
 func (s *Service) leaveUnknown(ctx context.Context, b *transfer.Batch[transferred]) error {
-	together := map[entity.Key]bool{}
-	for _, t := range b.Write {
-		together[entity.Key{Kind: Kind, ID: t.ID}] = true
+	together := make([]entity.Key, len(b.Write))
+	for i, t := range b.Write {
+		together[i] = entity.Key{Kind: Kind, ID: t.ID}
 	}
-	known, err := map[entity.Key]bool{}, error(nil)
-	unknown := func(t transferred, key entity.Key) bool {
-		if _, asked := known[key]; !asked && err == nil && !together[key] {
-			missing := s.known(ctx, b.Tenant, key)
-			if known[key] = missing == nil; errs.CodeOf(missing) != errs.NotFound {
-				err = missing
-			}
-		}
-		gone := !known[key] && !together[key] && err == nil
-		if gone {
-			b.Warn("assistant %s: the %s %s is left out, which this tenant does not have.", t.ID, key.Kind, key.ID)
-		}
-		return gone
-	}
+	unknown, failed := s.rules.Unknown(ctx, b.Tenant, together, b.Warn)
 	for i := range b.Write {
 		t := &b.Write[i]
-		t.Datasets = slices.DeleteFunc(t.Datasets, func(d Dataset) bool { return unknown(*t, d.key()) })
-		t.References = slices.DeleteFunc(t.References, func(r Reference) bool { return unknown(*t, r.key()) })
+		t.Datasets = slices.DeleteFunc(t.Datasets, func(d Dataset) bool { return unknown(t.ID, d.key()) })
+		t.References = slices.DeleteFunc(t.References, func(r Reference) bool { return unknown(t.ID, r.key()) })
 		t.Skills = slices.DeleteFunc(t.Skills, func(skill Skill) bool {
 			wrong := s.provided([]Skill{skill}, nil)
 			if wrong != nil {
@@ -256,5 +225,5 @@ func (s *Service) leaveUnknown(ctx context.Context, b *transfer.Batch[transferre
 			return wrong != nil
 		})
 	}
-	return err
+	return failed()
 }

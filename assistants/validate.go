@@ -49,7 +49,7 @@ func (s *Service) accept(ctx context.Context, a actor.Actor, as *Assistant, was 
 		if slices.ContainsFunc(was.Datasets, d.same) {
 			continue
 		}
-		if err := s.known(ctx, as.Tenant, entity.Key{Kind: kindDataset, ID: d.DatasetID}); err != nil {
+		if err := s.rules.Known(ctx, as.Tenant, entity.Key{Kind: kindDataset, ID: d.DatasetID}); err != nil {
 			return missing(err, "datasets: there is no dataset %s", d.DatasetID)
 		}
 	}
@@ -58,7 +58,7 @@ func (s *Service) accept(ctx context.Context, a actor.Actor, as *Assistant, was 
 			continue
 		}
 		key := entity.Key{Kind: entity.Kind(r.EntityType), ID: r.EntityID}
-		err := s.known(ctx, as.Tenant, key)
+		err := s.rules.Known(ctx, as.Tenant, key)
 		if err == nil && key.Kind == Kind {
 			_, _, err = s.rules.FindHead(ctx, a, key.ID)
 		}
@@ -73,18 +73,6 @@ func (s *Service) accept(ctx context.Context, a actor.Actor, as *Assistant, was 
 func missing(err error, format string, args ...any) error {
 	if errs.CodeOf(err) == errs.NotFound {
 		return errs.Wrap(errs.Invalid, err, format, args...)
-	}
-	return err
-}
-
-// known returns errs.NotFound if the tenant has no such entity.
-func (s *Service) known(ctx context.Context, tenant string, key entity.Key) error {
-	if s.o.Registry == nil {
-		return nil
-	}
-	ref, err := s.o.Registry.Lookup(ctx, tenant, key.Kind, key.ID)
-	if err == nil && (ref.ID != key.ID || ref.Draft) {
-		err = errs.New(errs.NotFound, "%s not found", key.Kind)
 	}
 	return err
 }

@@ -182,7 +182,9 @@ func (s Reader[T, S]) Draft(ctx context.Context, id string) (S, error) {
 // credential holds the lock, the draft is returned with that lock, unless force replaces it. It needs the permission edit.
 // Errors: errs.NotFound; errs.Forbidden.
 func (s Reader[T, S]) Edit(ctx context.Context, id string, force bool) (S, error) {
-	return s.p.InTx(ctx, func(ctx context.Context, a actor.Actor) (T, shares.Grant, error) { return s.p.rules.Edit(ctx, a, id, force) })
+	return s.p.InTx(ctx, func(ctx context.Context, a actor.Actor) (T, shares.Grant, error) {
+		return s.p.rules.Edit(ctx, a, id, force)
+	})
 }
 
 // SetOwner passes an entity and its draft on to a user or team. It needs the permission changeOwner. Errors: errs.NotFound; errs.Forbidden;

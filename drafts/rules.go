@@ -114,6 +114,18 @@ func (r *Rules[T]) NotFound() error {
 	return errs.New(errs.NotFound, "%s not found.", strings.ToUpper(name[:1])+name[1:])
 }
 
+// Known returns errs.NotFound if the tenant has no such entity, or only as a draft.
+func (r *Rules[T]) Known(ctx context.Context, tenant string, key entity.Key) error {
+	if r.o.Registry == nil {
+		return nil
+	}
+	ref, err := r.o.Registry.Lookup(ctx, tenant, key.Kind, key.ID)
+	if err == nil && (ref.ID != key.ID || ref.Draft) {
+		err = errs.New(errs.NotFound, "%s not found", key.Kind)
+	}
+	return err
+}
+
 // IsDraft returns the error for a draft where the entity itself is needed, with what to do instead.
 func (r *Rules[T]) IsDraft(instead string) error {
 	return errs.New(errs.Invalid, "This is the draft of %s: %s.", r.n.Article, instead)

@@ -47,6 +47,34 @@ func (s Secrets) Open(f Fields) (map[string]string, error) {
 	return values, json.Unmarshal(plain, &values)
 }
 
+// Names returns the names of the secrets of an entity, ordered.
+func (s Secrets) Names(f Fields) ([]string, error) {
+	values, err := s.Open(f)
+	return slices.Sorted(maps.Keys(values)), err
+}
+
+// AcceptNames checks the names of secrets, which come without values, and returns them ordered and each once. Errors: as Accept.
+func (s Secrets) AcceptNames(names []string) ([]string, error) {
+	none := make(map[string]string, len(names))
+	for _, name := range names {
+		none[name] = ""
+	}
+	return slices.Sorted(maps.Keys(none)), s.Accept(none)
+}
+
+// Split returns those of some secrets that have names, and the names that none has, in their order.
+func (s Secrets) Split(values map[string]string, names []string) (named map[string]string, without []string) {
+	named = map[string]string{}
+	for _, name := range names {
+		if value, ok := values[name]; ok {
+			named[name] = value
+		} else {
+			without = append(without, name)
+		}
+	}
+	return named, without
+}
+
 // Seal sets the secrets of an entity.
 func (s Secrets) Seal(f Fields, values map[string]string) error {
 	if len(values) == 0 {

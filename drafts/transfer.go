@@ -2,6 +2,7 @@ package drafts
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"maps"
 	"slices"
@@ -118,6 +119,46 @@ func (r *Rules[T]) SharesOfColumns(columns []SharedColumns, now time.Time) ([]sh
 		all = append(all, share)
 	}
 	return all, nil
+}
+
+// List is a list of a row of another tenant: where it is read to.
+type List struct {
+	Name string
+	Raw  json.RawMessage // nil for a row without it
+	To   any
+}
+
+// ReadLists reads lists of a row. Errors: errs.Invalid naming the list.
+func (r *Rules[T]) ReadLists(lists []List) error {
+	for _, l := range lists {
+		if len(l.Raw) > 0 && json.Unmarshal(l.Raw, l.To) != nil {
+			return errs.New(errs.Invalid, "%s must be a list as the export of %s has it", l.Name, r.n.Article)
+		}
+	}
+	return nil
+}
+
+// Unknown returns a function that reports whether a tenant lacks what an imported entity with an id refers to, and warns of it. together are
+// the entities that come in the same import. The error is that of a look-up, behind which the function reports nothing.
+func (r *Rules[T]) Unknown(ctx context.Context, tenant string, together []entity.Key, warn func(format string, args ...any)) (unknown func(id string, key entity.Key) bool, failed func() error) {
+	known, err := map[entity.Key]bool{}, error(nil)
+	for _, key := range together {
+		known[key] = true
+	}
+	unknown = func(id string, key entity.Key) bool {
+		if _, asked := known[key]; !asked && err == nil {
+			missing := r.Known(ctx, tenant, key)
+			if known[key] = missing == nil; errs.CodeOf(missing) != errs.NotFound {
+				err = missing
+			}
+		}
+		gone := !known[key] && err == nil
+		if gone {
+			warn("%s %s: the %s %s is left out, which this tenant does not have.", r.n.Kind, id, key.Kind, key.ID)
+		}
+		return gone
+	}
+	return unknown, func() error { return err }
 }
 
 // LockThere locks those of some entities that exist, after it has held their owners to be and who gets shares. It returns errs.Conflict

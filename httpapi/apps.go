@@ -54,7 +54,7 @@ func (a *api) appRoutes() []Route {
 		{Method: put, Pattern: one + "/shares/:principalId", Name: "putAppShare", Row: "app-share", Tx: true, Summary: "Share an app, or change a share", handle: n.putShare},
 		{Method: del, Pattern: one + "/shares/:principalId", Name: "deleteAppShare", Row: "app-share", Tx: true, Options: noOptions{}, Summary: "End a share", handle: n.deleteShare},
 
-		{Method: get, Pattern: one + "/environment", Name: "getAppEnvironment", Summary: "The names of an app's variables", handle: a.getAppEnvironment},
+		{Method: get, Pattern: one + "/environment", Name: "getAppEnvironment", Summary: "The names of an app's variables", handle: n.getAppEnvironment},
 		{Method: put, Pattern: one + "/environment/:key", Name: "putAppVariable", Row: "app", Tx: true, Summary: "Set a variable of an app", handle: a.putAppVariable},
 		{Method: del, Pattern: one + "/environment/:key", Name: "deleteAppVariable", Row: "app", Tx: true, Options: noOptions{}, Summary: "Remove a variable of an app", handle: a.deleteAppVariable},
 		{Method: get, Pattern: one + "/dependencies", Name: "listAppDependencies", Query: none, Summary: "The datasets that an app uses", handle: a.listAppDependencies},
@@ -585,33 +585,21 @@ func (a *api) compareApp(r *request) (reply, error) {
 }
 
 // getAppEnvironment serves GET /api/apps/{id}/environment: 200 and {env: {name: mask}}; 404; 403.
-func (a *api) getAppEnvironment(r *request) (reply, error) {
-	names, err := a.Apps.Environment(r.Context(), r.param("id"))
+func (n drafted) getAppEnvironment(r *request) (reply, error) {
+	names, err := n.Apps.Environment(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err
 	}
-	env := make(map[string]string, len(names))
-	for _, name := range names {
-		env[name] = entity.Mask
-	}
-	self := a.href("apps", r.param("id"), "environment")
-	links := hal.Self(self).With("inf:app", a.href("apps", r.param("id")))
-	links["inf:app-environment-var"] = hal.Link{Href: self + "/{key}", Templated: true}
-	return ok(hal.Resource{Links: links, Value: map[string]any{"env": env}})
+	return n.secretNames(r, "environment", "env", "inf:app-environment-var", names)
 }
 
 // putAppVariable serves PUT /api/apps/{id}/environment/{key} {value}: 200 and the app; 400 for a bad name or value; 404; 403.
 func (a *api) putAppVariable(r *request) (reply, error) {
-	in, err := decode[struct {
-		Value *string `json:"value"`
-	}](r)
+	value, err := r.secretValue()
 	if err != nil {
 		return reply{}, err
 	}
-	if in.Value == nil {
-		return reply{}, errs.New(errs.Invalid, "value is required")
-	}
-	return a.shownApp(a.Apps.SetVariable(r.Context(), r.param("id"), r.param("key"), *in.Value))
+	return a.shownApp(a.Apps.SetVariable(r.Context(), r.param("id"), r.param("key"), value))
 }
 
 // deleteAppVariable serves DELETE /api/apps/{id}/environment/{key}: 200; 404; 403.

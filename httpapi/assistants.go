@@ -48,7 +48,7 @@ func (a *api) assistantRoutes() []Route {
 		{Method: get, Pattern: one + "/skills/:name", Name: "getAssistantSkill", Summary: "One skill of an assistant", handle: a.getAssistantSkill},
 		{Method: put, Pattern: one + "/skills/:name", Name: "putAssistantSkill", Row: "assistant-skill", Tx: true, Summary: "Add or change a skill of an assistant", handle: a.putAssistantSkill},
 		{Method: del, Pattern: one + "/skills/:name", Name: "deleteAssistantSkill", Row: "assistant-skill", Tx: true, Options: noOptions{}, Summary: "Take a skill off an assistant", handle: a.deleteAssistantSkill},
-		{Method: get, Pattern: one + "/secrets", Name: "getAssistantSecrets", Summary: "The names of an assistant's secrets", handle: a.getAssistantSecrets},
+		{Method: get, Pattern: one + "/secrets", Name: "getAssistantSecrets", Summary: "The names of an assistant's secrets", handle: n.getAssistantSecrets},
 		{Method: put, Pattern: one + "/secrets/:key", Name: "putAssistantSecret", Row: "assistant", Tx: true, Summary: "Set a secret of an assistant", handle: a.putAssistantSecret},
 		{Method: del, Pattern: one + "/secrets/:key", Name: "deleteAssistantSecret", Row: "assistant", Tx: true, Options: noOptions{}, Summary: "Remove a secret of an assistant", handle: a.deleteAssistantSecret},
 		{Method: get, Pattern: one + "/datasets", Name: "listAssistantDatasets", Query: none, Summary: "The datasets that an assistant knows", handle: a.listAssistantDatasets},
@@ -505,34 +505,22 @@ func objectOrNull(name string, f field[json.RawMessage]) error {
 }
 
 // getAssistantSecrets serves GET /api/assistants/{id}/secrets: 200 and {secrets: {name: mask}}; 404; 403.
-func (a *api) getAssistantSecrets(r *request) (reply, error) {
-	names, err := a.Assistants.Secrets(r.Context(), r.param("id"))
+func (n drafted) getAssistantSecrets(r *request) (reply, error) {
+	names, err := n.Assistants.Secrets(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err
 	}
-	masks := make(map[string]string, len(names))
-	for _, name := range names {
-		masks[name] = entity.Mask
-	}
-	self := a.href("assistants", r.param("id"), "secrets")
-	links := hal.Self(self).With("inf:assistant", a.href("assistants", r.param("id")))
-	links["inf:assistant-secret"] = hal.Link{Href: self + "/{key}", Templated: true}
-	return ok(hal.Resource{Links: links, Value: map[string]any{"secrets": masks}})
+	return n.secretNames(r, "secrets", "secrets", "inf:assistant-secret", names)
 }
 
 // putAssistantSecret serves PUT /api/assistants/{id}/secrets/{key} {value}: 200 and the assistant; a mask keeps the value that is there; 400
 // for a bad name or value; 404; 403; 409 for a draft that somebody else edits.
 func (a *api) putAssistantSecret(r *request) (reply, error) {
-	in, err := decode[struct {
-		Value *string `json:"value"`
-	}](r)
+	value, err := r.secretValue()
 	if err != nil {
 		return reply{}, err
 	}
-	if in.Value == nil {
-		return reply{}, errs.New(errs.Invalid, "value is required")
-	}
-	return a.shownAssistant(a.Assistants.SetSecret(r.Context(), r.param("id"), r.param("key"), *in.Value))
+	return a.shownAssistant(a.Assistants.SetSecret(r.Context(), r.param("id"), r.param("key"), value))
 }
 
 // deleteAssistantSecret serves DELETE /api/assistants/{id}/secrets/{key}: 200; 404; 403; 409 as for a PUT.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent/drafts"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/libraries"
@@ -46,6 +47,33 @@ func (r *request) force() (force bool, err error) {
 	in, err := options[forceInput](r)
 	in.Force.apply(&force)
 	return force, err
+}
+
+// secretValue returns the value of a secret that a request sets.
+func (r *request) secretValue() (string, error) {
+	in, err := decode[struct {
+		Value *string `json:"value"`
+	}](r)
+	if err != nil {
+		return "", err
+	}
+	if in.Value == nil {
+		return "", errs.New(errs.Invalid, "value is required")
+	}
+	return *in.Value, nil
+}
+
+// secretNames replies with the names of an entity's secrets: 200 and {member: {name: mask}}. self is the route, and key the name of the link to
+// one of them.
+func (n drafted) secretNames(r *request, self, member, key string, names []string) (reply, error) {
+	masks := make(map[string]string, len(names))
+	for _, name := range names {
+		masks[name] = entity.Mask
+	}
+	one := n.href(n.plural, r.param("id"))
+	links := hal.Self(one+"/"+self).With("inf:"+n.kind, one)
+	links[key] = hal.Link{Href: one + "/" + self + "/{key}", Templated: true}
+	return ok(hal.Resource{Links: links, Value: map[string]any{member: masks}})
 }
 
 // deleteDraft serves DELETE /api/{plural}/{id}/draft: 200; 404; 403; 409 while somebody else edits it.
