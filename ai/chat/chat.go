@@ -7,6 +7,7 @@ package chat
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent/ai"
@@ -26,6 +27,8 @@ type Tool struct {
 	// Run does a call and returns what the model is to read. The model also reads the sentence of an error that has a code of package
 	// errs other than errs.Internal, and goes on; any other error ends the conversation.
 	Run func(ctx context.Context, call ai.ToolCall) (string, error)
+	// Confirm is true for a tool whose calls are done only if Options.Confirm allows them.
+	Confirm bool
 }
 
 // Options configure a Run. Provider and Request.Messages are required.
@@ -37,6 +40,9 @@ type Options struct {
 	Steps int
 	// MaxResult is the most bytes of a result; default DefaultResult. A longer one is an error that the model reads.
 	MaxResult int
+	// Confirm asks a person whether a call of a tool with Confirm is to be done: it shows the call, whose arguments are a JSON object without
+	// duplicate names and what Run is called with, and waits for the answer. Its errors are those of Tool.Run. nil: such calls are refused.
+	Confirm func(ctx context.Context, call ai.ToolCall) (bool, error)
 }
 
 // Event is something that happens in a conversation: exactly one field is set.
@@ -166,10 +172,64 @@ func (r *run) do(ctx context.Context, c ai.ToolCall) (string, error) {
 	if err := json.Unmarshal([]byte(c.Arguments), &arguments); err != nil || arguments == nil {
 		return "", errs.New(errs.Invalid, "The arguments must be a JSON object.")
 	}
-	for _, t := range r.Tools {
-		if t.Name == c.Name {
-			return t.Run(ctx, c)
+	at := slices.IndexFunc(r.Tools, func(t Tool) bool { return t.Name == c.Name })
+	if at < 0 {
+		return "", errs.New(errs.NotFound, "There is no tool %.100s.", c.Name)
+	}
+	if r.Tools[at].Confirm {
+		if err := r.confirm(ctx, c); err != nil {
+			return "", err
 		}
 	}
-	return "", errs.New(errs.NotFound, "There is no tool %.100s.", c.Name)
+	return r.Tools[at].Run(ctx, c)
+}
+
+// errDeclined is what the model reads of a call that a person does not want.
+var errDeclined = errs.New(errs.Forbidden, "The user has declined this call.")
+
+// confirm returns nil if a person allows a call.
+func (r *run) confirm(ctx context.Context, c ai.ToolCall) error {
+	switch {
+	case r.Confirm == nil:
+		return errs.New(errs.Forbidden, "A person must confirm this call, and nobody can be asked here.")
+	case duplicateNames(c.Arguments):
+		return errs.New(errs.Invalid, "The arguments must have each name once.")
+	}
+	approved, err := r.Confirm(ctx, c)
+	if err == nil && !approved {
+		err = errDeclined
+	}
+	return err
+}
+
+// duplicateNames reports whether an object in a JSON text has a name twice: what one program takes of it, another one may not.
+func duplicateNames(text string) bool {
+	type level struct {
+		names map[string]bool // of an object; nil in an array
+		value bool            // the next token is a value, not a name
+	}
+	open := []level{{}}
+	for d := json.NewDecoder(strings.NewReader(text)); ; {
+		token, err := d.Token()
+		if err != nil {
+			return false // the end: the text is valid
+		}
+		in := &open[len(open)-1]
+		if name, ok := token.(string); ok && in.names != nil && !in.value {
+			if in.names[name] {
+				return true
+			}
+			in.names[name], in.value = true, true
+			continue
+		}
+		in.value = false
+		switch token {
+		case json.Delim('{'):
+			open = append(open, level{names: map[string]bool{}})
+		case json.Delim('['):
+			open = append(open, level{})
+		case json.Delim('}'), json.Delim(']'):
+			open = open[:len(open)-1]
+		}
+	}
 }

@@ -124,6 +124,57 @@ func TestCancelInTool(t *testing.T) {
 	is.New(t).Equal(err, gone)
 }
 
+// TestConfirm: a person decides on the calls of some tools, seeing what is done then.
+func TestConfirm(t *testing.T) {
+	is := is.New(t)
+	var done []string
+	change := chat.Tool{Tool: ai.Tool{Name: "change"}, Confirm: true, Run: func(_ context.Context, c ai.ToolCall) (string, error) {
+		done = append(done, c.Arguments)
+		return "changed", nil
+	}}
+	calls := aitest.Turn{Calls: []ai.ToolCall{
+		{ID: "a", Name: "change", Arguments: `{"n": 1}`}, {ID: "b", Name: "change", Arguments: `{"n": 2}`}, {ID: "c", Name: "change", Arguments: " "},
+		{ID: "d", Name: "change", Arguments: `{"n": 1, "n": 2}`}, {ID: "e", Name: "change", Arguments: `[1]`}, {ID: "f", Name: "count", Arguments: `{}`},
+		{ID: "g", Name: "change", Arguments: `{"n": 3}`}, {ID: "h", Name: "change", Arguments: `{"a": {"n": 1}, "b": [{"n": 2}, {"n": "n"}]}`},
+	}}
+	p, s := provider(t, calls, aitest.Turn{Text: []string{"Done."}})
+	var got, asked []string
+	_, err := chat.Run(t.Context(), chat.Options{
+		Provider: p, Request: ask, Tools: append(tools(nil), change),
+		Confirm: func(_ context.Context, c ai.ToolCall) (bool, error) {
+			asked = append(asked, c.Name+c.Arguments)
+			if c.ID == "g" {
+				return false, errs.New(errs.Busy, "Too many wait.")
+			}
+			return c.ID != "b", nil
+		},
+	}, record(&got))
+	is.NoErr(err)
+	is.Equal(asked, []string{`change{"n": 1}`, `change{"n": 2}`, `change{}`, `change{"n": 3}`, `change{"a": {"n": 1}, "b": [{"n": 2}, {"n": "n"}]}`})
+	is.Equal(done, []string{`{"n": 1}`, `{}`, `{"a": {"n": 1}, "b": [{"n": 2}, {"n": "n"}]}`})
+	is.Equal(got, []string{
+		"call change", "a false changed", "call change", "b true Error: The user has declined this call.", "call change", "c false changed",
+		"call change", "d true Error: The arguments must have each name once.", "call change", "e true Error: The arguments must be a JSON object.",
+		"call count", "f false 5 {}", "call change", "g true Error: Too many wait.", "call change", "h false changed", "Done.",
+	})
+	is.Equal(s.Requests()[1].Messages[3].Text(), "Error: The user has declined this call.")
+
+	done, got = nil, nil
+	p, _ = provider(t, aitest.Turn{Calls: calls.Calls[:1]}, aitest.Turn{Text: []string{"Pity."}})
+	_, err = chat.Run(t.Context(), chat.Options{Provider: p, Request: ask, Tools: []chat.Tool{change}}, record(&got))
+	is.NoErr(err)
+	is.Equal(got, []string{"call change", "a true Error: A person must confirm this call, and nobody can be asked here.", "Pity."})
+	is.Equal(len(done), 0)
+
+	broken := errors.New("database away")
+	p, _ = provider(t, aitest.Turn{Calls: calls.Calls[:1]})
+	_, err = chat.Run(t.Context(), chat.Options{
+		Provider: p, Request: ask, Tools: []chat.Tool{change}, Confirm: func(context.Context, ai.ToolCall) (bool, error) { return true, broken },
+	}, record(&got))
+	is.Equal(err, broken)
+	is.Equal(len(done), 0)
+}
+
 func TestText(t *testing.T) {
 	is := is.New(t)
 	p, _ := provider(t, aitest.Turn{Text: []string{"a", "b"}, Usage: ai.Usage{OutputTokens: 2}}, aitest.Turn{Text: []string{"a"}, Finish: ai.Length})
