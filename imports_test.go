@@ -22,7 +22,7 @@ import (
 
 // nouns are the packages of one noun each. They do not import each other; what one needs of another it declares as a
 // small interface, and the root passes the other's Service.
-const nouns = "aiinstr apps assistants bundles colors comments content domains downloads inputs messages principals sessions tenants uploads webhooks"
+const nouns = "aiinstr apps assistants bundles colors comments confirmations content domains downloads inputs messages principals sessions tenants uploads webhooks"
 
 // domainDrivers are the ready drivers of authentication domains.
 const domainDrivers = "domains/local domains/ldap domains/saml domains/oidc"

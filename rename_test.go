@@ -44,6 +44,7 @@ var noUsernames = map[string]string{
 	"tc_assistant_shares": "entity_id roles",
 	"tc_assistants": "id name label search slug description instructions welcome suggestions model_id data skills datasets refs secrets_sealed library_id editing_id base " +
 		"editing_session folder_id",
+	"tc_confirmations":       "id assistant_id asked decision",
 	"tc_blob_chunks":         "blob_id",
 	"tc_blobs":               "id",
 	"tc_bundle_entries":      "id bundle_id type data",

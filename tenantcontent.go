@@ -38,6 +38,8 @@ import (
 	colorstore "github.com/tenantcontent/tenantcontent/colors/bunstore"
 	"github.com/tenantcontent/tenantcontent/comments"
 	commentstore "github.com/tenantcontent/tenantcontent/comments/bunstore"
+	"github.com/tenantcontent/tenantcontent/confirmations"
+	confirmationstore "github.com/tenantcontent/tenantcontent/confirmations/bunstore"
 	"github.com/tenantcontent/tenantcontent/content"
 	contentstore "github.com/tenantcontent/tenantcontent/content/bunstore"
 	"github.com/tenantcontent/tenantcontent/datasets"
@@ -331,6 +333,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		},
 		Skills: slices.Concat(assistants.ReadySkills(), conversation.Types(c.Skills)), Registry: app.registry, CanonicalName: app.Principals.Unchecked().CanonicalName, Now: c.Now, NewID: c.NewID,
 	})
+	app.Confirmations = confirmations.New(confirmations.Options{Store: confirmationstore.New(c.DB), Now: c.Now})
 	ownTypes := []entity.Type{app.Assistants.Unchecked().Type(), app.Apps.Unchecked().Type()}
 	app.Content = content.New(content.Options{
 		Store: contentstore.New(c.DB), Files: libraryFiles, Reserved: app.ownLibraries, Directory: directory, Registry: app.registry,
@@ -383,7 +386,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		return err
 	}
 	app.registry.AddHooks(
-		app.Principals.Unchecked().Hooks(), app.Apps.Unchecked().Hooks(), app.Assistants.Unchecked().Hooks(), app.Tenants.Unchecked().Hooks(), app.Uploads.Unchecked().Hooks(), app.Downloads.Unchecked().Hooks(),
+		app.Principals.Unchecked().Hooks(), app.Apps.Unchecked().Hooks(), app.Assistants.Unchecked().Hooks(), app.Confirmations.Unchecked().Hooks(), app.Tenants.Unchecked().Hooks(), app.Uploads.Unchecked().Hooks(), app.Downloads.Unchecked().Hooks(),
 		app.Colors.Unchecked().Hooks(), app.AIInstructions.Unchecked().Hooks(), app.Content.Unchecked().Hooks(), libraryFiles.Hooks(),
 		app.Comments.Unchecked().Hooks(), app.Messages.Unchecked().Hooks(), app.Domains.Unchecked().Hooks(), app.Sessions.Unchecked().Hooks(), app.Bundles.Unchecked().Hooks(),
 		app.workspaces.Hooks(), app.deployments.Hooks(), app.queue.Hooks(), app.Webhooks.Unchecked().Hooks(),

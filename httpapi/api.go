@@ -24,6 +24,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/colors"
 	"github.com/tenantcontent/tenantcontent/comments"
+	"github.com/tenantcontent/tenantcontent/confirmations"
 	"github.com/tenantcontent/tenantcontent/content"
 	"github.com/tenantcontent/tenantcontent/datasets"
 	"github.com/tenantcontent/tenantcontent/domains"
@@ -54,6 +55,7 @@ type Services struct {
 	Bundles        *bundles.Service
 	Colors         *colors.Service
 	Comments       *comments.Service
+	Confirmations  *confirmations.Service
 	Domains        *domains.Service
 	Downloads      *downloads.Service
 	Inputs         *inputs.Service

@@ -226,7 +226,7 @@ func (a *api) chatWithApp(r *request) (reply, error) {
 	return a.chatEvents(r, chat.Options{
 		Provider: a.AI, Tools: told.Tools(a.Datasets.Function(datasets)),
 		Request: ai.Request{Model: model, User: modelUser(r.who), Messages: append([]ai.Message{{Role: ai.System, Content: told.System()}}, messages...)},
-	})
+	}, "")
 }
 
 // The data of the events of a chat.
@@ -255,15 +255,23 @@ type (
 	}
 )
 
-// chatEvents replies with a conversation as server-sent events: text, tool-call and tool-result as they happen, then usage and done, or
-// error. Errors: errs.Busy; those of the conversation, until it has begun.
-func (a *api) chatEvents(r *request, o chat.Options) (reply, error) {
+// chatEvents replies with a conversation as server-sent events: text, tool-call, confirm and tool-result as they happen, then usage and
+// done, or error. Calls that must be confirmed are those of a conversation with an assistant, "" for none: nothing is confirmed there.
+// Errors: errs.Busy; those of the conversation, until it has begun.
+func (a *api) chatEvents(r *request, o chat.Options, assistant string) (reply, error) {
 	return a.events(func(ctx context.Context, send func(name string, data any) error) error {
-		leave, err := a.modelCall(r)
+		place, err := a.takePlace(r)
 		if err != nil {
 			return err
 		}
-		defer leave()
+		defer place.free()
+		ctx, end := context.WithCancelCause(ctx)
+		defer end(nil)
+		if assistant != "" {
+			o.Confirm = func(ctx context.Context, call ai.ToolCall) (bool, error) {
+				return a.confirm(ctx, r, assistant, place, call, send, end)
+			}
+		}
 		out, err := chat.Run(actor.With(ctx, r.who), o, func(e chat.Event) error {
 			switch {
 			case e.Call != nil:

@@ -1,0 +1,16 @@
+package confirmationstest_test
+
+import (
+	"testing"
+
+	"github.com/tenantcontent/tenantcontent/confirmations"
+	"github.com/tenantcontent/tenantcontent/confirmations/confirmationstest"
+)
+
+// open returns an empty Store of the host, over a database with the tenants acme and evil.
+var open func(t *testing.T) confirmations.Store
+
+// A test of the package of a Store calls TestStore.
+func ExampleTestStore() {
+	_ = testing.InternalTest{Name: "TestStore", F: func(t *testing.T) { confirmationstest.TestStore(t, open) }}
+}

@@ -1,0 +1,85 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/ai"
+	"github.com/tenantcontent/tenantcontent/confirmations"
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// modelPlace is the place of a conversation among those that models work on: see api.modelCall.
+type modelPlace struct {
+	a     *api
+	r     *request
+	leave func()
+}
+
+// takePlace waits for a place. Errors: errs.Busy.
+func (a *api) takePlace(r *request) (*modelPlace, error) {
+	leave, err := a.modelCall(r)
+	return &modelPlace{a, r, leave}, err
+}
+
+// modelCallRetry is the pause before a conversation tries to get its place back.
+const modelCallRetry = 200 * time.Millisecond
+
+// free gives the place to others.
+func (p *modelPlace) free() {
+	if p.leave != nil {
+		p.leave()
+		p.leave = nil
+	}
+}
+
+// back takes a place again, for which it waits longer than a new conversation: until a time. Errors: errs.Busy.
+func (p *modelPlace) back(ctx context.Context, until time.Time) (err error) {
+	for {
+		p.leave, err = p.a.modelCall(p.r)
+		if errs.CodeOf(err) != errs.Busy || p.a.Now().After(until) {
+			return err
+		}
+		select { // a refusal can come at once
+		case <-ctx.Done():
+			return err
+		case <-time.After(modelCallRetry):
+		}
+	}
+}
+
+// confirmEvent asks the person for a decision.
+type confirmEvent struct {
+	CallID         string    `json:"callId"`
+	Name           string    `json:"name"`
+	Arguments      string    `json:"arguments"` // a JSON object, exactly as the tool gets it
+	ConfirmationID string    `json:"confirmationId"`
+	ExpiresAt      time.Time `json:"expiresAt"`
+}
+
+// asker returns who is asked in a conversation: the caller, or the visitor with this token, and not the user who made it.
+func asker(r *request) string {
+	if r.visitor != nil {
+		return "visitor " + r.visitor.Token
+	}
+	return "user " + r.who.User
+}
+
+// confirm asks the caller of a conversation with an assistant to confirm a call, with the event confirm, and waits for the decision at
+// decideCall. The conversation has no place meanwhile. A conversation that gets none after the decision ends with end, its call undone.
+func (a *api) confirm(ctx context.Context, r *request, assistant string, place *modelPlace, call ai.ToolCall, send func(string, any) error, end context.CancelCauseFunc) (bool, error) {
+	until := time.Time{}
+	approved, err := a.Confirmations.Ask(ctx, assistant, asker(r), func(c confirmations.Confirmation) error {
+		until = c.ExpiresAt
+		place.free()
+		return send("confirm", confirmEvent{call.ID, call.Name, call.Arguments, c.ID, c.ExpiresAt})
+	})
+	if place.leave == nil && ctx.Err() == nil {
+		if busy := place.back(ctx, until); busy != nil {
+			end(busy)
+			return false, errors.Join(err, busy)
+		}
+	}
+	return approved, err
+}
