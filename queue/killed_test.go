@@ -21,9 +21,9 @@ import (
 // nodeDatabase is the environment variable with the database of a node that is a process of its own.
 const nodeDatabase = "QUEUE_TEST_DATABASE"
 
-// effectWorker writes a row for each job.
+// effectWorker writes a row for each job. Its lease is short, for jobs of a killed node to go on soon, and long enough to be extended on a busy machine.
 func effectWorker(db *bun.DB) queue.Worker {
-	return queue.Worker{Kind: "event", InTx: true, Batch: 5, Tries: 20, Lease: 300 * time.Millisecond, Backoff: soon, Do: func(ctx context.Context, j queue.Job) error {
+	return queue.Worker{Kind: "event", InTx: true, Batch: 5, Tries: 1000, Lease: 3 * time.Second, Backoff: soon, Do: func(ctx context.Context, j queue.Job) error {
 		time.Sleep(time.Millisecond) // so that there is a middle to be killed in
 		return effect(ctx, db, j)
 	}}

@@ -45,7 +45,7 @@ func run(t *testing.T, s *queue.Service) (stop func()) {
 // until waits for a condition.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("waited in vain: %s", what)
 		}
@@ -285,6 +285,41 @@ func TestStopGivesBack(t *testing.T) {
 		is.Equal(len(jobs(t, s, "acme")), 2)
 		goleak.VerifyNone(t, before, goleak.IgnoreAnyFunction("database/sql.(*DB).connectionOpener"))
 		is.NoErr(s.Drain(t.Context())) // nothing runs
+	})
+}
+
+// lateClaim is a Store whose first claim is made before the node stops, and returns behind that.
+type lateClaim struct {
+	queue.Store
+	claimed, stopped chan struct{}
+}
+
+func (s lateClaim) Claim(ctx context.Context, l queue.Line, n int, c queue.Claim) ([]queue.Job, error) {
+	all, err := s.Store.Claim(ctx, l, n, c)
+	close(s.claimed)
+	<-s.stopped
+	return all, errors.Join(err, ctx.Err())
+}
+
+// TestStopGivesBackLateClaim: jobs that are being claimed when the node stops are given back, not left to the end of their leases.
+func TestStopGivesBackLateClaim(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, store := is.New(t), lateClaim{bunstore.New(open(t)), make(chan struct{}), make(chan struct{})}
+		s := queue.New(queue.Options{Store: store, Log: slog.New(slog.DiscardHandler)})
+		is.NoErr(s.Add(queue.Worker{Kind: "slow", Do: func(context.Context, queue.Job) error { return errors.New("it is begun") }}))
+		put(t, s, queue.Job{Tenant: "acme", Kind: "slow"})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { s.Run(ctx); close(ended) }()
+		<-store.claimed
+		cancel()
+		close(store.stopped)
+		<-ended
+		all := jobs(t, s, "acme")
+		is.Equal(len(all), 1)
+		is.Equal(all[0].State, queue.Ready)
+		is.Equal(all[0].Tries, 0)
+		is.Equal(all[0].Error, nil)
 	})
 }
 

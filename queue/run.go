@@ -183,8 +183,9 @@ func (s *Service) untilNext() time.Duration {
 }
 
 const (
-	roundPause = 2 * time.Millisecond // the least time between two rounds: jobs that are put one by one are claimed together
-	errorPause = time.Second          // behind a round that has failed
+	roundPause   = 2 * time.Millisecond  // the least time between two rounds
+	drainedPause = 10 * time.Millisecond // the least time behind one that has claimed all that was ready: jobs that are put one by one are claimed together
+	errorPause   = time.Second           // behind a round that has failed
 )
 
 // dispatch claims jobs until ctx ends or the Service drains.
@@ -201,6 +202,10 @@ func (s *Service) dispatch(ctx, working context.Context, work *sync.WaitGroup) {
 		case <-s.news:
 		case <-timer.C:
 		}
+		if s.ended() { // select takes any of those that are there
+			return
+		}
+		d.claimed = 0
 		again, err := d.tick(ctx)
 		if err == nil {
 			var more bool
@@ -217,7 +222,11 @@ func (s *Service) dispatch(ctx, working context.Context, work *sync.WaitGroup) {
 		if again || err != nil {
 			signal(s.news)
 		}
-		pause(ctx, roundPause)
+		if d.claimed > 0 && !again {
+			pause(ctx, drainedPause)
+		} else {
+			pause(ctx, roundPause)
+		}
 		timer.Reset(s.untilNext())
 	}
 }
@@ -228,6 +237,7 @@ type dispatcher struct {
 	working context.Context // of the jobs
 	work    *sync.WaitGroup
 	cursor  Line // the line that was served last
+	claimed int  // jobs, in this round
 }
 
 const (
@@ -363,18 +373,34 @@ func (d *dispatcher) serve(ctx context.Context, lines []Line) (more bool, err er
 			continue
 		}
 		n := places * p.Batch
-		now := d.s.stamp()
-		jobs, err := d.s.store.Claim(ctx, l, n, Claim{Lease: d.s.o.NewID(), Node: d.s.o.Name, Until: now.Add(p.Lease)})
-		if err != nil {
+		jobs, err := d.claim(ctx, p, l, n)
+		if err != nil || ctx.Err() != nil {
 			return false, err
 		}
 		d.cursor = l
+		d.claimed += len(jobs)
 		for some := range slices.Chunk(jobs, p.Batch) {
 			d.s.begin(d.working, d.work, p, some)
 		}
 		more = more || len(jobs) == n
 	}
 	return more, nil
+}
+
+// claim claims jobs of a line. It is not ended with ctx, as the database may have claimed them by then, and nobody would know until their leases end;
+// they are given back in place of that.
+func (d *dispatcher) claim(ctx context.Context, p *pool, l Line, n int) ([]Job, error) {
+	if ctx.Err() != nil || d.s.ended() {
+		return nil, context.Cause(ctx)
+	}
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	defer cancel()
+	jobs, err := d.s.store.Claim(within, l, n, Claim{Lease: d.s.o.NewID(), Node: d.s.o.Name, Until: d.s.stamp().Add(p.Lease)})
+	if err == nil && len(jobs) > 0 && (ctx.Err() != nil || d.s.ended()) {
+		d.s.release(errStopping, jobs...)
+		return nil, nil
+	}
+	return jobs, err
 }
 
 // anyRoom reports whether a worker has a free place.
