@@ -121,8 +121,9 @@ type Store interface {
 	// Event and Message return one of an app. They fail with errs.NotFound.
 	Event(ctx context.Context, tenant, app, id string) (Event, error)
 	Message(ctx context.Context, tenant, app, id string) (Message, error)
-	// AnyEvent and AnyMessage return one of any app. They fail with errs.NotFound.
-	AnyEvent(ctx context.Context, tenant, id string) (Event, error)
+	// DeliverEvent ends an event of any app as Delivered, and returns it. It fails with errs.NotFound if there is none that has not ended.
+	DeliverEvent(ctx context.Context, tenant, id string, attempts int, now time.Time) (Event, error)
+	// AnyMessage returns one of any app. It fails with errs.NotFound.
 	AnyMessage(ctx context.Context, tenant, id string) (Message, error)
 	// SetEvent and SetMessage change how far one has been carried out. They fail with errs.NotFound.
 	SetEvent(ctx context.Context, tenant, id string, p Progress, now time.Time) error

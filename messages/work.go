@@ -116,20 +116,13 @@ func (s *Service) mailRequeued(ctx context.Context, j queue.Job) error {
 	return found(s.store.SetMessage(ctx, j.Tenant, j.ID, Progress{State: Pending}, s.stamp()))
 }
 
-// event starts what an event starts, in the transaction that removes the job.
+// event starts what an event starts, in the transaction that removes the job. One that is gone with its app, or has ended, is done.
 func (s *Service) event(ctx context.Context, j queue.Job) error {
-	e, err := s.store.AnyEvent(ctx, j.Tenant, j.ID)
-	if errs.CodeOf(err) == errs.NotFound || err == nil && e.State.Ended() {
-		return nil
-	}
+	e, err := s.store.DeliverEvent(ctx, j.Tenant, j.ID, j.Tries, s.stamp())
 	if err != nil {
-		return err
+		return found(err)
 	}
-	if err := s.o.Start(ctx, e); err != nil {
-		return err
-	}
-	now := s.stamp()
-	return s.store.SetEvent(ctx, j.Tenant, j.ID, Progress{State: Delivered, Attempts: j.Tries, EndedAt: &now}, now)
+	return s.o.Start(ctx, e)
 }
 
 func (s *Service) eventDead(ctx context.Context, j queue.Job, failure error) error {

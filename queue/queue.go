@@ -121,7 +121,7 @@ type Stat struct {
 //
 // A method that changes jobs which somebody works on compares their leases: it leaves alone those whose lease is another one by now.
 type Store interface {
-	// Insert adds jobs of a tenant, in the transaction in ctx. One whose key another job of its kind has is left out.
+	// Insert adds jobs of a tenant, in the transaction in ctx or in one of its own. One whose key another job of its kind has is left out.
 	Insert(ctx context.Context, tenant string, jobs []Job) error
 	// Count returns the number of a tenant's jobs that are not dead.
 	Count(ctx context.Context, tenant string) (int, error)

@@ -111,7 +111,7 @@ func (s *Service) Put(ctx context.Context, jobs ...Job) error {
 			return err
 		}
 	}
-	err := s.store.InTx(ctx, func(ctx context.Context) error {
+	insert := func(ctx context.Context) error {
 		for tenant, some := range byTenant {
 			if err := s.store.Insert(ctx, tenant, some); err != nil {
 				return err
@@ -119,8 +119,11 @@ func (s *Service) Put(ctx context.Context, jobs ...Job) error {
 		}
 		s.store.AfterCommit(ctx, func() { s.put(jobs, now) })
 		return nil
-	})
-	return err
+	}
+	if len(byTenant) == 1 { // Insert is a transaction by itself
+		return insert(ctx)
+	}
+	return s.store.InTx(ctx, insert)
 }
 
 // put wakes those who may begin jobs.

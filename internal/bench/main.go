@@ -31,6 +31,7 @@ type result struct {
 
 func main() {
 	tenantcontent.Child()
+	queueNode()
 	only := flag.String("run", "", "run only the measurements whose `name` this regular expression matches")
 	engines := flag.String("engines", "sqlite,postgres", "`list` of engines")
 	beside := flag.Duration("beside", 5*time.Second, "how long to measure beside each load of a busy `tenant`")
@@ -105,6 +106,10 @@ func run(ctx context.Context, only string, engines []string, beside time.Duratio
 		}
 		all = append(all, some...)
 		if some, err = clientsThatNeverRead(ctx, engine, pattern, beside); err != nil {
+			return fmt.Errorf("%s: %w", engine, err)
+		}
+		all = append(all, some...)
+		if some, err = queueRows(ctx, engine, pattern); err != nil {
 			return fmt.Errorf("%s: %w", engine, err)
 		}
 		all = append(all, some...)

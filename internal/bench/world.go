@@ -27,6 +27,7 @@ import (
 // world is one engine with the service and the bare handlers served beside each other from one database.
 type world struct {
 	engine   string
+	url      string // of the database
 	db       *bun.DB
 	app      *tenantcontent.App
 	ours     string // host:port
@@ -42,11 +43,11 @@ const password = "bench-password"
 
 func newWorld(ctx context.Context, engine string) (*world, error) {
 	w := &world{engine: engine}
-	url, err := w.database(ctx)
-	if err != nil {
+	var err error
+	if w.url, err = w.database(ctx); err != nil {
 		return nil, err
 	}
-	if w.db, err = database.Open(url); err != nil {
+	if w.db, err = database.Open(w.url); err != nil {
 		return nil, err
 	}
 	w.ends = append(w.ends, w.db.Close)

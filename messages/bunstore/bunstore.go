@@ -156,15 +156,19 @@ func (s *Store) Message(ctx context.Context, tenant, app, id string) (messages.M
 }
 
 var (
-	anyEvent   = events.Select(`WHERE tenant_id = $1 AND id = $2`)
+	// state, not ended_at: PostgreSQL would look for the id among all that have not ended, as it has an index of these.
+	deliverEvent = `UPDATE tc_events SET state = 'delivered', attempts = $1, error = NULL, ended_at = $2, updated_at = $2
+		WHERE tenant_id = $3 AND id = $4 AND state NOT IN ('delivered', 'dead') RETURNING ` + events.Names
 	anyMessage = all.Select(`WHERE tenant_id = $1 AND id = $2`)
 )
 
-// AnyEvent implements messages.Store.
-func (s *Store) AnyEvent(ctx context.Context, tenant, id string) (messages.Event, error) {
-	ctx, c := bunx.For(ctx, s.db, tenant)
-	e, err := events.Scan(c.Row(ctx, anyEvent, tenant, id))
-	return e, bunx.Err(err, "Event")
+// DeliverEvent implements messages.Store.
+func (s *Store) DeliverEvent(ctx context.Context, tenant, id string, attempts int, now time.Time) (e messages.Event, err error) {
+	err = bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		e, err = events.Scan(c.Row(ctx, deliverEvent, attempts, bunx.At(now), tenant, id))
+		return bunx.Err(err, "Event")
+	})
+	return e, err
 }
 
 // AnyMessage implements messages.Store.

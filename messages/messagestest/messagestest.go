@@ -266,7 +266,7 @@ func testProgress(t *testing.T, s messages.Store) {
 		is.NoErr(s.SetEvent(ctx, "acme", e.ID, p, tuesday))
 		is.NoErr(s.SetMessage(ctx, "acme", m.ID, p, tuesday))
 		e.Progress, e.UpdatedAt, m.Progress, m.UpdatedAt = p, tuesday, p, tuesday
-		gotEvent, err := s.AnyEvent(ctx, "acme", e.ID)
+		gotEvent, err := s.Event(ctx, "acme", "shop", e.ID)
 		is.NoErr(err)
 		is.Equal(gotEvent, e)
 		gotMessage, err := s.AnyMessage(ctx, "acme", m.ID)
@@ -279,8 +279,21 @@ func testProgress(t *testing.T, s messages.Store) {
 		is.Equal(errs.CodeOf(err), errs.NotFound)
 	}
 	is.Equal(errs.CodeOf(s.SetEvent(ctx, "evil", e.ID, ended(monday), monday)), errs.NotFound)
-	_, err := s.AnyEvent(ctx, "evil", e.ID)
-	is.Equal(errs.CodeOf(err), errs.NotFound)
+	for range 2 { // the second time it has ended
+		_, err := s.DeliverEvent(ctx, "evil", e.ID, 3, monday)
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+		got, err := s.DeliverEvent(ctx, "acme", e.ID, 3, monday)
+		if e.State == messages.Delivered {
+			is.Equal(errs.CodeOf(err), errs.NotFound)
+			continue
+		}
+		is.NoErr(err)
+		e.Progress, e.UpdatedAt = messages.Progress{State: messages.Delivered, Attempts: 3, EndedAt: &monday}, monday
+		is.Equal(got, e)
+	}
+	got, err := s.Event(ctx, "acme", "shop", e.ID)
+	is.NoErr(err)
+	is.Equal(got, e)
 	other, err := s.AnyMessage(ctx, "acme", id(3))
 	is.NoErr(err)
 	is.Equal(other.Progress, messages.Progress{State: messages.Pending})

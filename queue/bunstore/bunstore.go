@@ -59,7 +59,11 @@ func (s *Store) Insert(ctx context.Context, tenant string, some []queue.Job) err
 	for i := range some {
 		some[i].Tenant = tenant
 	}
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	write := bunx.Write
+	if len(some) == 1 {
+		write = bunx.WriteOne
+	}
+	return write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		_, err := jobs.Insert(ctx, c, unlessKey, some...)
 		return bunx.Err(err, what)
 	})
