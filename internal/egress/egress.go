@@ -4,6 +4,7 @@ package egress
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -14,6 +15,9 @@ import (
 	"syscall"
 	"time"
 )
+
+// ErrDenied is what errors of connections to denied networks wrap.
+var ErrDenied = errors.New("denied by configuration")
 
 // Default returns the networks where clouds hand out a machine's own credentials: those of one link, as at 169.254.169.254, and
 // the one address that a cloud has for that in IPv6.
@@ -80,7 +84,7 @@ func (denied networks) check(ip netip.Addr) error {
 	for _, form := range forms(ip) {
 		for _, network := range denied {
 			if network.Contains(form) {
-				return fmt.Errorf("connections to the network %s are denied by configuration", network)
+				return fmt.Errorf("connections to the network %s are %w", network, ErrDenied)
 			}
 		}
 	}
@@ -116,4 +120,45 @@ func Client(denied []netip.Prefix) *http.Client {
 	}
 	transport.DialContext = Dialer(denied).DialContext
 	return &http.Client{Transport: transport}
+}
+
+// Private returns Default and the networks that are not of the internet: of one machine, of one organization, and those that lead to
+// IPv4 addresses within IPv6 ones or to many machines at once.
+func Private() []netip.Prefix {
+	out := Default()
+	for _, network := range []string{
+		"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "172.16.0.0/12", "192.0.0.0/24", "192.168.0.0/16", "198.18.0.0/15", "224.0.0.0/3",
+		"::/96", "64:ff9b:1::/48", "2001::/32", "2002::/16", "fc00::/7", "fec0::/10", "ff00::/8",
+	} {
+		out = append(out, netip.MustParsePrefix(network))
+	}
+	return out
+}
+
+// Except returns networks without the addresses in others.
+func Except(all, others []netip.Prefix) []netip.Prefix {
+	out := newNetworks(all)
+	for _, other := range newNetworks(others) {
+		var left networks
+		for _, network := range out {
+			left = append(left, without(network.Masked(), other.Masked())...)
+		}
+		out = left
+	}
+	return out
+}
+
+// without returns the parts of a network that are not in another one.
+func without(network, other netip.Prefix) []netip.Prefix {
+	switch {
+	case !network.Overlaps(other):
+		return []netip.Prefix{network}
+	case other.Bits() <= network.Bits():
+		return nil
+	}
+	bits := network.Bits()
+	upper := network.Addr().AsSlice()
+	upper[bits/8] |= 0x80 >> (bits % 8)
+	at, _ := netip.AddrFromSlice(upper)
+	return append(without(netip.PrefixFrom(network.Addr(), bits+1), other), without(netip.PrefixFrom(at, bits+1), other)...)
 }

@@ -1,6 +1,7 @@
 package egress_test
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -74,4 +75,40 @@ func TestClient(t *testing.T) {
 	_, err = egress.Client(loopback).Get(server.URL)
 	is.True(err != nil)
 	is.True(strings.Contains(err.Error(), "denied by configuration"))
+}
+
+// TestExcept: what is left of networks without others, and that it is as small as it can be.
+func TestExcept(t *testing.T) {
+	is := is.New(t)
+	parse := func(all ...string) (out []netip.Prefix) {
+		for _, text := range all {
+			out = append(out, netip.MustParsePrefix(text))
+		}
+		return out
+	}
+	for _, c := range []struct{ all, others, want []netip.Prefix }{
+		{parse("10.0.0.0/8", "fc00::/7"), nil, parse("10.0.0.0/8", "fc00::/7")},
+		{parse("10.0.0.0/8", "fc00::/7"), parse("10.0.0.0/8"), parse("fc00::/7")},
+		{parse("10.0.0.0/8"), parse("0.0.0.0/0"), nil},
+		{parse("10.0.0.0/8"), parse("11.0.0.0/8", "::/0"), parse("10.0.0.0/8")},
+		{parse("10.0.0.0/30"), parse("10.0.0.1/32"), parse("10.0.0.0/32", "10.0.0.2/31")},
+		{parse("10.0.0.0/30"), parse("::ffff:10.0.0.2/127"), parse("10.0.0.0/31")},
+		{parse("0.0.0.0/0"), parse("128.0.0.0/1", "64.0.0.0/2"), parse("0.0.0.0/2")},
+		{parse("fc00::/126"), parse("fc00::3/128"), parse("fc00::/127", "fc00::2/128")},
+	} {
+		is.Equal(egress.Except(c.all, c.others), c.want)
+	}
+	denied := egress.Denied(egress.Except(egress.Private(), parse("10.1.2.0/24", "::1/128")))
+	for address, want := range map[string]bool{
+		"https://10.1.2.3": false, "https://10.1.3.3": true, "https://10.1.1.255": true, "https://[::1]": false, "https://127.0.0.1": true, "https://[::]": true,
+		"https://0.0.0.0": true, "https://192.168.1.1": true, "https://[fd12::1]": true, "https://169.254.169.254": true, "https://[::ffff:10.1.3.3]": true,
+		"https://[64:ff9b::a01:303]": true, "https://[64:ff9b::a01:203]": false, "https://[2002:a01:303::1]": true, "https://255.255.255.255": true, "https://224.0.0.1": true,
+		"https://100.64.0.1": true, "https://[::a00:1]": true, "https://1.1.1.1": false, "https://[2606:4700::1111]": false, "https://172.32.0.1": false, "https://223.255.255.255": false,
+	} {
+		if denied(address) != want {
+			t.Errorf("%s: %v", address, !want)
+		}
+	}
+	_, err := egress.Dialer(egress.Private()).DialContext(t.Context(), "tcp", "127.0.0.1:1")
+	is.True(errors.Is(err, egress.ErrDenied))
 }
