@@ -11,6 +11,8 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/ai/openai"
+	"github.com/tenantcontent/tenantcontent/assistants/conversation"
+	"github.com/tenantcontent/tenantcontent/assistants/mcp"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/messages"
@@ -27,13 +29,15 @@ type config struct {
 	MaxUpload       size     `env:"TENANTCONTENT_MAX_UPLOAD" default:"256MiB" help:"Size of an uploaded file." placeholder:"SIZE"`
 	MaxAppFile      size     `env:"TENANTCONTENT_MAX_APP_FILE" default:"100MiB" help:"Size of a file of an app." placeholder:"SIZE"`
 	SessionLifetime lifetime `env:"TENANTCONTENT_SESSION_LIFETIME" default:"12h" help:"How long a log-in lasts." placeholder:"TIME"`
-	DenyNetworks    string   `env:"TENANTCONTENT_DENY_NETWORKS" default:"169.254.0.0/16,fe80::/10,fd00:ec2::254/128" help:"Networks that no domain's directory or provider, and no language model, may be in, parted by commas, or none." placeholder:"NETWORKS"`
+	DenyNetworks    string   `env:"TENANTCONTENT_DENY_NETWORKS" default:"169.254.0.0/16,fe80::/10,fd00:ec2::254/128" help:"Networks that no domain's directory or provider, and no language model or MCP server, may be in, parted by commas, or none." placeholder:"NETWORKS"`
 	TrustedProxies  string   `env:"TENANTCONTENT_TRUSTED_PROXIES" default:"none" help:"Networks of the proxies that say in X-Forwarded-For or Forwarded who calls, parted by commas, or none." placeholder:"NETWORKS"`
 
 	AIURL        string `name:"ai-url" env:"TENANTCONTENT_AI_URL" help:"OpenAI-compatible API of language models, such as https://api.openai.com/v1 or http://localhost:11434/v1 (default: none)." placeholder:"URL"`
 	AIKey        string `name:"ai-key" env:"TENANTCONTENT_AI_KEY" help:"Key of that API. Better set in the environment." placeholder:"KEY"`
 	AIModels     string `name:"ai-models" env:"TENANTCONTENT_AI_MODELS" help:"Its models, the default one first, parted by commas: names, or NAME=SERVER'S NAME." placeholder:"MODELS"`
 	AIImageModel string `name:"ai-image-model" env:"TENANTCONTENT_AI_IMAGE_MODEL" help:"Its model that makes images (default: none)." placeholder:"MODEL"`
+	MCP          string `name:"mcp" env:"TENANTCONTENT_MCP" default:"on" enum:"on,off" help:"Whether assistants can have tools of remote MCP servers: on or off." placeholder:"ON"`
+	MCPNetworks  string `name:"mcp-networks" env:"TENANTCONTENT_MCP_NETWORKS" default:"none" help:"Networks of your own where MCP servers may be, also with http, parted by commas, or none: those of the internet alone." placeholder:"NETWORKS"`
 	SMTPURL      string `name:"smtp-url" env:"TENANTCONTENT_SMTP_URL" help:"Mail server that the e-mails of apps leave by, such as smtp://user:password@mail.example.com:587?from=noreply@example.com (default: they wait)." placeholder:"URL"`
 	Queue        string `env:"TENANTCONTENT_QUEUE" default:"on" enum:"on,off" help:"Whether this server works on the queue, or leaves it to others: on or off." placeholder:"ON"`
 	QueueAtOnce  count  `env:"TENANTCONTENT_QUEUE_AT_ONCE" default:"64" help:"Most jobs of a kind at once, where the kind itself allows more." placeholder:"NUMBER"`
@@ -83,6 +87,15 @@ func (c *config) models(lib tenantcontent.Config) (ai.Provider, error) {
 		return nil, errs.New(errs.Invalid, "--ai-%s", asFlag(errs.MessageOf(err)))
 	}
 	return p, nil
+}
+
+// skills returns what assistants can do beside the ready skills. Errors: errs.Invalid naming the flag.
+func (c *config) skills(lib tenantcontent.Config) ([]conversation.Skill, error) {
+	allowed, err := networks("mcp-networks", c.MCPNetworks)
+	if err != nil || c.MCP == "off" {
+		return nil, err
+	}
+	return []conversation.Skill{mcp.New(mcp.Options{AllowNetworks: allowed, DenyNetworks: lib.DenyNetworks, Log: lib.Log})}, nil
 }
 
 // asFlag returns the sentence of an option, such as "URL: it must …", as that of its flag.

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,8 +16,10 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/ai"
+	"github.com/tenantcontent/tenantcontent/assistants/conversation"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
 
@@ -343,4 +347,37 @@ func TestModels(t *testing.T) {
 	is.True(!images)
 	_, images = provider("--ai-image-model=flux").(ai.Imager)
 	is.True(images)
+}
+
+// TestSkills: assistants have tools of MCP servers, unless the operator turns them off.
+func TestSkills(t *testing.T) {
+	is := is.New(t)
+	skills := func(args ...string) ([]conversation.Skill, error) {
+		var c commands
+		parser, err := newParser(&c, io.Discard, io.Discard, func(int) {})
+		is.NoErr(err)
+		_, err = parser.Parse(append([]string{"serve"}, args...))
+		is.NoErr(err)
+		return c.Serve.skills(tenantcontent.Config{DenyNetworks: []netip.Prefix{netip.MustParsePrefix("10.1.2.3/32")}})
+	}
+	accepts := func(url string) bool {
+		all, err := skills()
+		is.NoErr(err)
+		return all[0].Accept(json.RawMessage(`{"tools": ["a"], "url": "`+url+`"}`)) == nil
+	}
+	all, err := skills()
+	is.NoErr(err)
+	is.Equal(all[0].Type, "mcp")
+	is.True(accepts("https://mcp.example.com"))
+	is.True(!accepts("http://10.1.2.4"))
+	t.Setenv("TENANTCONTENT_MCP_NETWORKS", "10.1.2.0/24")
+	is.True(accepts("http://10.1.2.4"))
+	is.True(!accepts("http://10.1.2.3")) // denied for all
+	is.True(!accepts("http://10.1.3.4"))
+	_, err = skills("--mcp-networks=here")
+	is.True(strings.HasPrefix(errs.MessageOf(err), "--mcp-networks: "))
+	t.Setenv("TENANTCONTENT_MCP", "off")
+	all, err = skills()
+	is.NoErr(err)
+	is.Equal(len(all), 0)
 }

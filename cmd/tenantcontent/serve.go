@@ -46,6 +46,9 @@ func (s *serveCommand) Run(ctx context.Context, t terminal) error {
 	if lib.AI, err = s.models(lib); err != nil {
 		return err
 	}
+	if lib.Skills, err = s.skills(lib); err != nil {
+		return err
+	}
 	if err := s.open(&lib); err != nil {
 		return err
 	}
