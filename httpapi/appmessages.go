@@ -94,7 +94,7 @@ func messageFilter(r *request) (messages.Filter, error) {
 
 // listAppMessages serves GET /api/apps/{id}/messages: 200 and a page of the notifications and e-mails that handlers of the app have sent, 100 unless
 // limit says otherwise, newest first unless sort says otherwise (createdAt). q finds titles and recipients; state and type select; 400 for others than
-// there are; 403 for those who may only run the app; 404.
+// there are; 403 for those who may only run the app; 404. summary is how many of all its messages are in each state, by type.
 func (a *api) listAppMessages(r *request) (reply, error) {
 	q, err := r.page(100)
 	if err != nil {
@@ -104,11 +104,22 @@ func (a *api) listAppMessages(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	page, err := a.Messages.Messages(r.Context(), r.param("id"), f, q)
+	page, summary, err := a.Messages.Messages(r.Context(), r.param("id"), f, q)
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(collection(a, r, q, page, "inf:app-message", nil, a.message))
+	return ok(collection(a, r, q, page, "inf:app-message", map[string]any{"summary": summaryBody(summary)}, a.message))
+}
+
+// summaryBody returns a Summary with all types and states.
+func summaryBody(s messages.Summary) map[messages.Type]map[messages.State]int {
+	all := map[messages.Type]map[messages.State]int{messages.TypeNotification: {}, messages.TypeEmail: {}}
+	for of, counts := range all {
+		for _, state := range messages.States() {
+			counts[state] = s[of][state]
+		}
+	}
+	return all
 }
 
 // getAppMessage serves GET /api/apps/{id}/messages/{messageId}: 200 and the message; 403; 404.

@@ -52,7 +52,7 @@ func (a *api) notification(n comments.Notification) hal.Resource {
 
 // listNotifications serves GET /api/notifications: 200 and a page of the caller's own notifications, 100 unless limit says
 // otherwise, newest first unless sort says otherwise (createdAt). state=read or state=unread admits those alone, since=
-// those that were made at that time or later.
+// those that were made at that time or later. unread is how many of all of the caller's are unread.
 func (a *api) listNotifications(r *request) (reply, error) {
 	q, err := r.page(100)
 	if err != nil {
@@ -70,7 +70,11 @@ func (a *api) listNotifications(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(collection(a, r, q, page, "inf:notification", nil, a.notification))
+	unread, err := a.Comments.Unread(r.Context())
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(collection(a, r, q, page, "inf:notification", map[string]any{"unread": unread}, a.notification))
 }
 
 func notificationFilter(query url.Values) (f comments.NotificationFilter, err error) {

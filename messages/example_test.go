@@ -24,7 +24,7 @@ func ExampleService_Notify() {
 	if err != nil {
 		panic(err)
 	}
-	page, err := app.Messages.Messages(ctx, shop.ID, messages.Filter{Type: messages.TypeNotification}, paging.Query{Limit: 10})
+	page, _, err := app.Messages.Messages(ctx, shop.ID, messages.Filter{Type: messages.TypeNotification}, paging.Query{Limit: 10})
 	fmt.Println(page.Total, page.Rows[0].Recipient, page.Rows[0].State, err)
 	// Output:
 	// order.paid delivered <nil>

@@ -109,6 +109,9 @@ type Usage struct {
 	Bytes   int // of all rows
 }
 
+// Summary is how many messages of an app are in each state, by type. Those of which there are none are left out.
+type Summary map[Type]map[State]int
+
 // Store keeps events and messages. Implementations must pass messagestest.TestStore.
 type Store interface {
 	// InsertEvent adds an event.
@@ -128,6 +131,8 @@ type Store interface {
 	// SetEvent and SetMessage change how far one has been carried out. They fail with errs.NotFound.
 	SetEvent(ctx context.Context, tenant, id string, p Progress, now time.Time) error
 	SetMessage(ctx context.Context, tenant, id string, p Progress, now time.Time) error
+	// Summary counts the messages of an app.
+	Summary(ctx context.Context, tenant, app string) (Summary, error)
 	// EventUsage and MessageUsage return what the rows of an app amount to; day is when the last 24 hours began.
 	EventUsage(ctx context.Context, tenant, app string, day time.Time) (Usage, error)
 	MessageUsage(ctx context.Context, tenant, app string, day time.Time) (Usage, error)

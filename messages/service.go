@@ -349,16 +349,21 @@ func (s *Service) Events(ctx context.Context, app string, f Filter, q paging.Que
 	return s.store.Events(ctx, tenant, app, f, q)
 }
 
-// Messages returns a page of the messages of an app, as Events does.
-func (s *Service) Messages(ctx context.Context, app string, f Filter, q paging.Query) (paging.Page[Message], error) {
+// Messages returns a page of the messages of an app, as Events does, and a Summary of all of them.
+func (s *Service) Messages(ctx context.Context, app string, f Filter, q paging.Query) (paging.Page[Message], Summary, error) {
 	tenant, app, err := s.inside(ctx, app)
 	if err == nil {
 		err = f.check()
 	}
 	if err != nil {
-		return paging.Page[Message]{}, err
+		return paging.Page[Message]{}, nil, err
 	}
-	return s.store.Messages(ctx, tenant, app, f, q)
+	page, err := s.store.Messages(ctx, tenant, app, f, q)
+	if err != nil {
+		return page, nil, err
+	}
+	all, err := s.store.Summary(ctx, tenant, app)
+	return page, all, err
 }
 
 // Event returns an event of an app to those who see its insides. Errors: errs.NotFound; errs.Forbidden.
@@ -422,8 +427,9 @@ type usage struct {
 }
 
 const (
-	usageLifetime = 5 * time.Second
-	maxUsages     = 10_000
+	usageLifetime   = 5 * time.Second
+	refusalLifetime = 100 * time.Millisecond // of a usage for which rows are refused: much may have been carried out since
+	maxUsages       = 10_000
 )
 
 // reserve adds what is about to be written to the usage of an app, unless check refuses the sum.
@@ -431,29 +437,29 @@ func (u *usages) reserve(ctx context.Context, now time.Time, tenant, app string,
 	key := appKey{tenant, app}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	have := u.apps[key]
-	if age := time.Duration(0); have != nil {
-		if age = now.Sub(have.at); age < 0 || age >= usageLifetime {
-			have = nil
+	for lifetime := usageLifetime; ; lifetime = refusalLifetime {
+		have := u.apps[key]
+		if have == nil || now.Sub(have.at) >= lifetime || now.Before(have.at) {
+			u.mu.Unlock()
+			loaded, err := load(ctx, tenant, app, now.Add(-24*time.Hour))
+			u.mu.Lock()
+			if err != nil {
+				return err
+			}
+			if u.apps == nil || len(u.apps) >= maxUsages {
+				u.apps = map[appKey]*usage{}
+			}
+			have = &usage{loaded, now}
+			u.apps[key] = have
 		}
-	}
-	if have == nil {
-		u.mu.Unlock()
-		loaded, err := load(ctx, tenant, app, now.Add(-24*time.Hour))
-		u.mu.Lock()
-		if err != nil {
+		sum := Usage{Waiting: have.Waiting + add.Waiting, Day: have.Day + add.Day, Bytes: have.Bytes + add.Bytes}
+		err := check(sum)
+		if err == nil {
+			have.Usage = sum
+			return nil
+		}
+		if lifetime == refusalLifetime {
 			return err
 		}
-		if u.apps == nil || len(u.apps) >= maxUsages {
-			u.apps = map[appKey]*usage{}
-		}
-		have = &usage{loaded, now}
-		u.apps[key] = have
 	}
-	sum := Usage{Waiting: have.Waiting + add.Waiting, Day: have.Day + add.Day, Bytes: have.Bytes + add.Bytes}
-	if err := check(sum); err != nil {
-		return err
-	}
-	have.Usage = sum
-	return nil
 }

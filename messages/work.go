@@ -39,16 +39,14 @@ const (
 const tries = 3
 
 // Workers returns what carries out e-mails, if there is a Sender, and events, if there is Options.Start. Otherwise their jobs wait for a node that has it.
-func (u Unchecked) Workers() (all []queue.Worker) {
-	if u.s.o.Sender != nil {
-		all = append(all, queue.Worker{
-			Kind: JobEmail, Tries: tries, Timeout: 2 * time.Minute, Backoff: mailBackoff, Do: u.s.mail, Dead: u.s.mailDead, Requeued: u.s.mailRequeued,
-		})
+func (u Unchecked) Workers() []queue.Worker {
+	s := u.s
+	return []queue.Worker{
+		{
+			Kind: JobEmail, Off: s.o.Sender == nil, Tries: tries, Timeout: 2 * time.Minute, Backoff: mailBackoff, Do: s.mail, Dead: s.mailDead, Requeued: s.mailRequeued,
+		},
+		{Kind: JobEvent, Off: s.o.Start == nil, InTx: true, Batch: 50, Do: s.event, Dead: s.eventDead, Requeued: s.eventRequeued},
 	}
-	if u.s.o.Start != nil {
-		all = append(all, queue.Worker{Kind: JobEvent, InTx: true, Batch: 50, Do: u.s.event, Dead: u.s.eventDead, Requeued: u.s.eventRequeued})
-	}
-	return all
 }
 
 // mailBackoff returns the pause behind a failed try: about a minute, then a quarter of an hour.

@@ -60,7 +60,7 @@ func TestCarriedOut(t *testing.T) {
 		go func() { q.Run(ctx); close(ended) }()
 		state := func(state messages.State, to string) func() bool {
 			return func() bool {
-				page, err := s.Messages(actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "jo"}), "shop", messages.Filter{State: state}, paging.Query{Limit: 10})
+				page, _, err := s.Messages(actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "jo"}), "shop", messages.Filter{State: state}, paging.Query{Limit: 10})
 				is.NoErr(err)
 				return page.Total == 1 && page.Rows[0].Recipient == to
 			}

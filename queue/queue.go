@@ -59,6 +59,8 @@ const (
 // Worker does the jobs of a kind. Kind and Do are required; the others have defaults.
 type Worker struct {
 	Kind string
+	// Off leaves the jobs to other nodes. This one knows all the same what Dead and Requeued do.
+	Off bool
 	// Do works on a job. Its context ends when the lease is lost or the node stops. An error, or a panic, is a failed try; one of GiveUp is the
 	// last. Do has the tenant in the Job and no actor.
 	Do func(ctx context.Context, j Job) error

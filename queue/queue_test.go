@@ -182,6 +182,34 @@ func TestAtLeastOnce(t *testing.T) {
 	})
 }
 
+// TestOffLeavesJobs: a node whose worker is off leaves the jobs alone, and puts dead ones back as the others do.
+func TestOffLeavesJobs(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, db := is.New(t), open(t)
+		var requeued []string
+		off := queue.Worker{
+			Kind: "mail", Off: true, Do: func(context.Context, queue.Job) error { return nil },
+			Requeued: func(_ context.Context, j queue.Job) error { requeued = append(requeued, j.ID); return nil },
+		}
+		done := make(chan string, 1)
+		s := node(t, db, off, queue.Worker{Kind: "other", Do: func(_ context.Context, j queue.Job) error { done <- j.ID; return nil }})
+		put(t, s, queue.Job{ID: "a", Tenant: "acme", Kind: "mail"})
+		store := bunstore.New(db)
+		claimed, err := store.Claim(t.Context(), queue.Line{Tenant: "acme", Kind: "mail"}, 1, queue.Claim{Lease: "x", Node: "x", Until: time.Now().Add(time.Hour)})
+		is.NoErr(err)
+		held, err := store.Bury(t.Context(), claimed[0], "why", time.Now())
+		is.NoErr(err)
+		is.True(held)
+		is.NoErr(s.Requeue(t.Context(), "acme", "a"))
+		is.Equal(requeued, []string{"a"})
+		run(t, s)
+		put(t, s, queue.Job{ID: "b", Tenant: "acme", Kind: "other"}) // served behind mail, in order of the kinds
+		is.Equal(<-done, "b")
+		until(t, "one is left", func() bool { return len(jobs(t, s, "acme")) == 1 })
+		is.Equal(jobs(t, s, "acme")[0].State, queue.Ready)
+	})
+}
+
 // TestPutIsPartOfItsTransaction: what is rolled back is not done.
 func TestPutIsPartOfItsTransaction(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {

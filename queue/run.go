@@ -63,7 +63,7 @@ func (s *Service) Run(ctx context.Context) {
 			helpers.Go(func() { s.listen(ctx, bell) })
 		}
 	}
-	if s.o.Node.Off || len(s.pools) == 0 {
+	if s.o.Node.Off || !s.works() {
 		<-ctx.Done()
 		return
 	}
@@ -81,6 +81,16 @@ func (s *Service) Run(ctx context.Context) {
 	grace := time.AfterFunc(s.o.Node.Grace, func() { stop(errStopping) })
 	defer grace.Stop()
 	work.Wait()
+}
+
+// works reports whether this node does jobs of any kind.
+func (s *Service) works() bool {
+	for _, p := range s.pools {
+		if !p.Off {
+			return true
+		}
+	}
+	return false
 }
 
 // endClaims has this node claim no more jobs.
@@ -364,7 +374,7 @@ func (d *dispatcher) serve(ctx context.Context, lines []Line) (more bool, err er
 	}
 	for _, l := range lines {
 		p := d.s.pools[l.Kind]
-		if p == nil {
+		if p == nil || p.Off {
 			continue
 		}
 		places := d.s.places(p, l.Tenant, left[l.Kind])
@@ -408,7 +418,7 @@ func (s *Service) anyRoom() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.pools {
-		if p.busy < p.AtOnce {
+		if !p.Off && p.busy < p.AtOnce {
 			return true
 		}
 	}

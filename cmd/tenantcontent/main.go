@@ -47,6 +47,12 @@ type commands struct {
 		Add    userAddCommand    `cmd:"" help:"Add a superuser."`
 		Passwd userPasswdCommand `cmd:"" help:"Set a user's password, and end the user's sessions."`
 	} `cmd:"" help:"Manage users."`
+	Queue struct {
+		Stats   queueStatsCommand   `cmd:"" help:"Count the jobs of each tenant by kind and state."`
+		Dead    queueDeadCommand    `cmd:"" help:"List dead jobs, those whose last try has failed."`
+		Requeue queueRequeueCommand `cmd:"" help:"Put dead jobs back: each has all of its tries again."`
+		Discard queueDiscardCommand `cmd:"" help:"Remove dead jobs."`
+	} `cmd:"" help:"Look at the work behind answers, and at what has failed."`
 	Bundle     bundleCommands    `cmd:"" help:"Move bundles between files and a running server."`
 	App        appCommands       `cmd:"" help:"Move the files of an app between a folder and a running server."`
 	Dev        devCommand        `cmd:"" help:"Run the app of a folder on this machine, publish it again whenever a file changes, and print each call of its handlers. Files are ignored as by app push."`

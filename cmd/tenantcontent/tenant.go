@@ -135,7 +135,7 @@ func (l *domainListCommand) Run(ctx context.Context, t terminal) error {
 				name = harmless(*d.Name)
 			}
 			if d.ScannedAt != nil {
-				scanned = d.ScannedAt.UTC().Format(time.RFC3339)
+				scanned = second(*d.ScannedAt)
 			}
 			rows = append(rows, []string{d.ID, d.Type, name, scanned})
 		}

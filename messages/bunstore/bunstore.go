@@ -214,6 +214,30 @@ func (s *Store) usage(ctx context.Context, tenant, query, app string, day time.T
 	return u, err
 }
 
+// Summary implements messages.Store.
+func (s *Store) Summary(ctx context.Context, tenant, app string) (messages.Summary, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, `SELECT type, state, count(*) FROM tc_messages WHERE tenant_id = $1 AND app_id = $2 GROUP BY type, state`, tenant, app)
+	if err != nil {
+		return nil, bunx.Err(err, "Message")
+	}
+	defer func() { _ = rows.Close() }()
+	all := messages.Summary{}
+	for rows.Next() {
+		var of messages.Type
+		var state messages.State
+		var n int
+		if err := rows.Scan((*string)(&of), (*string)(&state), &n); err != nil {
+			return nil, err
+		}
+		if all[of] == nil {
+			all[of] = map[messages.State]int{}
+		}
+		all[of][state] = n
+	}
+	return all, bunx.Err(rows.Err(), "Message")
+}
+
 // RenameUsers implements messages.Store.
 func (s *Store) RenameUsers(ctx context.Context, tenant string, names map[string]string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {

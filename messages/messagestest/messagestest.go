@@ -25,7 +25,7 @@ var (
 // TestStore runs all checks. open returns an empty Store whose database has the tenants acme and evil.
 func TestStore(t *testing.T, open func(t *testing.T) messages.Store) {
 	for name, check := range map[string]func(*testing.T, messages.Store){
-		"RoundTrip": testRoundTrip, "Pages": testPages, "Usage": testUsage, "People": testPeople, "Apps": testApps, "Sweep": testSweep, "FailedTxWritesNone": testFailedTx, "Progress": testProgress,
+		"RoundTrip": testRoundTrip, "Pages": testPages, "Usage": testUsage, "Summary": testSummary, "People": testPeople, "Apps": testApps, "Sweep": testSweep, "FailedTxWritesNone": testFailedTx, "Progress": testProgress,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
 	}
@@ -149,6 +149,20 @@ func testUsage(t *testing.T, s messages.Store) {
 	u, err = s.EventUsage(ctx, "acme", "none", monday)
 	is.NoErr(err)
 	is.Equal(u, messages.Usage{})
+}
+
+func testSummary(t *testing.T, s messages.Store) {
+	is, ctx := is.New(t), t.Context()
+	mail, late := message(2, "shop"), message(3, "shop")
+	mail.Type, late.Progress = messages.TypeEmail, ended(tuesday)
+	put(t, s, "acme", message(1, "shop"), mail, late, message(4, "shop"), message(5, "other"))
+	put(t, s, "evil", message(1, "shop"))
+	all, err := s.Summary(ctx, "acme", "shop")
+	is.NoErr(err)
+	is.Equal(all, messages.Summary{messages.TypeNotification: {messages.Pending: 2, messages.Delivered: 1}, messages.TypeEmail: {messages.Pending: 1}})
+	all, err = s.Summary(ctx, "acme", "none")
+	is.NoErr(err)
+	is.Equal(all, messages.Summary{})
 }
 
 func testPeople(t *testing.T, s messages.Store) {
