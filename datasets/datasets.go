@@ -49,6 +49,14 @@ type Query struct {
 	Filter json.RawMessage // see Filter; nil for all rows
 	Sort   string          // a field, or - and a field; "" for the order of the dataset
 	Limit  int             // at most MaxRows, which 0 stands for
+	Bytes  int             // of the rows at most: those behind the first that does not fit are left out; 0 for no bound
+}
+
+// View is what may be read of a dataset.
+type View struct {
+	ID     string          // of the dataset, or its natural id
+	Filter json.RawMessage // only rows that fit it are there; nil for all
+	Sample int             // only so many of these are there, evenly spread over them; 0 for all
 }
 
 // Table is the rows of a dataset of a Source.
@@ -60,6 +68,12 @@ type Table interface {
 	Rows(ctx context.Context, filter Filter, field string, desc bool, limit int) ([]json.RawMessage, error)
 	// Count returns how many rows fit a filter.
 	Count(ctx context.Context, filter Filter) (int, error)
+}
+
+// Sampler is a Table that picks samples itself. Of other ones they are picked from the first MaxRows rows.
+type Sampler interface {
+	// Sample returns n of the rows that fit a filter, all if there are fewer, evenly spread over their order. The same rows have the same sample.
+	Sample(ctx context.Context, filter Filter, n int) ([]json.RawMessage, error)
 }
 
 // Source is where a host has the rows of datasets.
@@ -125,83 +139,95 @@ func (s *Service) turn(ctx context.Context, t Table) (end func(), err error) {
 	return end, limiter.Unavailable(err, "Too much is read from datasets at the moment. Try again later.")
 }
 
-// table returns the rows of a dataset. Errors: errs.NotFound; errs.Conflict if its data are not as Check demands.
-func (s *Service) table(ctx context.Context, id string) (Table, error) {
+// table returns a dataset and its rows. Errors: errs.NotFound; errs.Conflict if its data are not as Check demands.
+func (s *Service) table(ctx context.Context, tenant, id string) (entity.Ref, Table, error) {
+	d, err := s.o.Content.Dataset(ctx, id)
+	if err != nil {
+		return entity.Ref{}, nil, err
+	}
+	if s.o.Source != nil {
+		if t, err := s.o.Source.Table(ctx, tenant, d.Ref); t != nil || err != nil {
+			return d.Ref, t, err
+		}
+	}
+	key := d.Ref.ID + "/" + d.Version
+	if t, ok := s.tables.Get(tenant, key); ok {
+		return d.Ref, t, nil
+	}
+	t, err := read(d.Data)
+	if err != nil {
+		return d.Ref, nil, errs.New(errs.Conflict, "The rows of the dataset %s cannot be read: %s", d.Ref.Name, errs.MessageOf(err))
+	}
+	s.tables.Put(tenant, key, t, tableBytes*len(d.Data))
+	return d.Ref, t, nil
+}
+
+// Opened is a view whose rows are read.
+type Opened struct {
+	Name   string // of the dataset
+	Fields []Field
+
+	service *Service
+	table   Table
+	filter  Filter // of the view
+}
+
+// Open opens a view, for one request of the caller. Errors: errs.NotFound; errs.Conflict if the data of the dataset are not as
+// Check demands, and errs.Invalid for a filter that does not fit, both beside an Opened with the name alone.
+func (s *Service) Open(ctx context.Context, v View) (*Opened, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return nil, err
 	}
-	d, err := s.o.Content.Dataset(ctx, id)
+	ref, t, err := s.table(ctx, a.Tenant, v.ID)
+	r := &Opened{Name: ref.Name, service: s, table: t}
 	if err != nil {
-		return nil, err
+		return r, err
 	}
-	if s.o.Source != nil {
-		if t, err := s.o.Source.Table(ctx, a.Tenant, d.Ref); t != nil || err != nil {
-			return t, err
-		}
+	if r.Fields, err = t.Fields(ctx); err != nil {
+		return r, err
 	}
-	key := d.Ref.ID + "/" + d.Version
-	if t, ok := s.tables.Get(a.Tenant, key); ok {
-		return t, nil
+	if r.filter, err = readFilter(r.Fields, v.Filter); err != nil || v.Sample == 0 {
+		return r, err
 	}
-	t, err := read(d.Data)
-	if err != nil {
-		return nil, errs.New(errs.Conflict, "The rows of the dataset %s cannot be read: %s", d.Ref.Name, errs.MessageOf(err))
-	}
-	s.tables.Put(a.Tenant, key, t, tableBytes*len(d.Data))
-	return t, nil
+	r.table, err = r.sample(ctx, v.Sample)
+	r.filter = nil
+	return r, err
 }
 
-// Fields returns the fields of a dataset as JSON, an array of {name, type, label}. Errors: errs.NotFound; errs.Conflict if its data are not as Check
-// demands.
+// Fields returns the fields of a dataset as JSON, an array of {name, type, label}. Errors: as Open.
 func (s *Service) Fields(ctx context.Context, id string) (json.RawMessage, error) {
-	t, err := s.table(ctx, id)
+	r, err := s.Open(ctx, View{ID: id})
 	if err != nil {
 		return nil, err
 	}
-	fields, err := t.Fields(ctx)
-	if err != nil {
-		return nil, err
+	if r.Fields == nil {
+		r.Fields = []Field{}
 	}
-	if fields == nil {
-		fields = []Field{}
-	}
-	return json.Marshal(fields)
+	return json.Marshal(r.Fields)
 }
 
-// Rows returns rows of a dataset as JSON, an array of objects. Errors: as Fields; errs.Invalid naming what is wrong with the query.
+// CheckFilter returns errs.Invalid naming what does not fit the dataset in a filter. Errors: as Open.
+func (s *Service) CheckFilter(ctx context.Context, id string, filter json.RawMessage) error {
+	_, err := s.Open(ctx, View{ID: id, Filter: filter})
+	return err
+}
+
+// Rows returns rows of a dataset as JSON, an array of objects. Errors: as Open and Opened.Rows.
 func (s *Service) Rows(ctx context.Context, id string, q Query) (json.RawMessage, error) {
-	if q.Limit < 0 || q.Limit > MaxRows {
-		return nil, errs.New(errs.Invalid, "limit must be a number from 1 to %d", MaxRows)
-	}
-	if q.Limit == 0 {
-		q.Limit = MaxRows
-	}
-	t, err := s.table(ctx, id)
+	r, err := s.Open(ctx, View{ID: id})
 	if err != nil {
 		return nil, err
 	}
-	fields, err := t.Fields(ctx)
+	rows, err := r.Rows(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	filter, err := readFilter(fields, q.Filter)
-	if err != nil {
-		return nil, err
-	}
-	field, desc, err := order(fields, q.Sort)
-	if err != nil {
-		return nil, err
-	}
-	end, err := s.turn(ctx, t)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
-	rows, err := t.Rows(ctx, filter, field, desc, q.Limit)
-	if err != nil {
-		return nil, err
-	}
+	return Array(rows), nil
+}
+
+// Array returns rows as a JSON array.
+func Array(rows []json.RawMessage) json.RawMessage {
 	size := 2
 	for _, row := range rows {
 		size += len(row) + 1
@@ -213,29 +239,105 @@ func (s *Service) Rows(ctx context.Context, id string, q Query) (json.RawMessage
 		}
 		b = append(b, row...)
 	}
-	return append(b, ']'), nil
+	return append(b, ']')
 }
 
-// Count returns how many rows of a dataset fit a filter. Errors: as Rows.
+// Count returns how many rows of a dataset fit a filter. Errors: as Open and Opened.Rows.
 func (s *Service) Count(ctx context.Context, id string, filter json.RawMessage) (int, error) {
-	t, err := s.table(ctx, id)
+	r, err := s.Open(ctx, View{ID: id})
 	if err != nil {
 		return 0, err
 	}
-	fields, err := t.Fields(ctx)
+	return r.Count(ctx, filter)
+}
+
+// Rows returns rows, each a JSON object that nobody changes. Errors: errs.Invalid naming what is wrong with the query.
+func (r *Opened) Rows(ctx context.Context, q Query) ([]json.RawMessage, error) {
+	if q.Limit < 0 || q.Limit > MaxRows {
+		return nil, errs.New(errs.Invalid, "limit must be a number from 1 to %d", MaxRows)
+	}
+	if q.Limit == 0 {
+		q.Limit = MaxRows
+	}
+	filter, err := r.within(q.Filter)
+	if err != nil {
+		return nil, err
+	}
+	field, desc, err := order(r.Fields, q.Sort)
+	if err != nil {
+		return nil, err
+	}
+	end, err := r.service.turn(ctx, r.table)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	rows, err := r.table.Rows(ctx, filter, field, desc, q.Limit)
+	if q.Bytes > 0 {
+		size := 0
+		at := slices.IndexFunc(rows, func(row json.RawMessage) bool { size += len(row) + 1; return size > q.Bytes })
+		if at >= 0 {
+			rows = rows[:at:at]
+		}
+	}
+	return rows, err
+}
+
+// Count returns how many rows fit a filter. Errors: errs.Invalid naming what is wrong with it.
+func (r *Opened) Count(ctx context.Context, raw json.RawMessage) (int, error) {
+	filter, err := r.within(raw)
 	if err != nil {
 		return 0, err
 	}
-	f, err := readFilter(fields, filter)
-	if err != nil {
-		return 0, err
-	}
-	end, err := s.turn(ctx, t)
+	end, err := r.service.turn(ctx, r.table)
 	if err != nil {
 		return 0, err
 	}
 	defer end()
-	return t.Count(ctx, f)
+	return r.table.Count(ctx, filter)
+}
+
+// within returns the conditions of the view and those of a filter.
+func (r *Opened) within(raw json.RawMessage) (Filter, error) {
+	filter, err := readFilter(r.Fields, raw)
+	if err != nil {
+		return nil, err
+	}
+	return append(r.filter[:len(r.filter):len(r.filter)], filter...), nil
+}
+
+// sample returns a table with n of the rows.
+func (r *Opened) sample(ctx context.Context, n int) (Table, error) {
+	end, err := r.service.turn(ctx, r.table)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	if t, own := r.table.(*table); own {
+		return t.sample(ctx, r.filter, n)
+	}
+	var rows []json.RawMessage
+	if sampler, ok := r.table.(Sampler); ok {
+		rows, err = sampler.Sample(ctx, r.filter, n)
+	} else {
+		rows, err = r.table.Rows(ctx, r.filter, "", false, MaxRows)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return tableOf(r.Fields, spread(rows, n)), nil
+}
+
+// spread returns n of some things, evenly spread, all if there are fewer.
+func spread[T any](all []T, n int) []T {
+	if len(all) <= n {
+		return all
+	}
+	some := make([]T, n)
+	for i := range some {
+		some[i] = all[i*len(all)/n]
+	}
+	return some
 }
 
 // order reads Query.Sort.

@@ -274,3 +274,106 @@ func TestFunction(t *testing.T) {
 		}
 	}
 }
+
+// TestViews: a view has the rows that fit its filter, or a sample of them, and nothing reaches the others.
+func TestViews(t *testing.T) {
+	s, ctx := service(t)
+	for _, c := range []struct {
+		view  datasets.View
+		query datasets.Query
+		want  string // amounts
+	}{
+		{datasets.View{Filter: json.RawMessage(`{"amount": {"gt": 9}}`)}, datasets.Query{}, "10 9.5 100"},
+		{datasets.View{Filter: json.RawMessage(`{"amount": {"gt": 9}}`)}, datasets.Query{Filter: json.RawMessage(`{"amount": {"lt": 50}}`), Sort: "amount"}, "9.5 10"},
+		{datasets.View{Filter: json.RawMessage(`{"region": "north"}`)}, datasets.Query{Filter: json.RawMessage(`{"region": "south"}`)}, ""},
+		{datasets.View{Sample: 2}, datasets.Query{}, "10 -3"},
+		{datasets.View{Sample: 2}, datasets.Query{Filter: json.RawMessage(`{"amount": {"gt": 9}}`)}, "10"},
+		{datasets.View{Sample: 9}, datasets.Query{Limit: 2, Sort: "-amount"}, "100 10"},
+		{datasets.View{Sample: 2, Filter: json.RawMessage(`{"amount": {"gt": 0}}`)}, datasets.Query{}, "10 9.5"},
+		{datasets.View{}, datasets.Query{Bytes: 200}, "10 9.5"},
+		{datasets.View{}, datasets.Query{Bytes: 1}, ""},
+	} {
+		is := is.New(t)
+		c.view.ID = "sales"
+		r, err := s.Open(ctx, c.view)
+		is.NoErr(err)
+		is.Equal(r.Name, "SALES")
+		rows, err := r.Rows(ctx, c.query)
+		is.NoErr(err)
+		var all []string
+		for _, row := range rows {
+			var v struct{ Amount json.RawMessage }
+			is.NoErr(json.Unmarshal(row, &v))
+			all = append(all, string(v.Amount))
+		}
+		is.Equal(strings.Join(all, " "), c.want)
+		n, err := r.Count(ctx, c.query.Filter)
+		is.NoErr(err)
+		if c.query.Bytes == 0 && c.query.Limit == 0 {
+			is.Equal(n, len(rows))
+		}
+	}
+	is := is.New(t)
+	r, err := s.Open(ctx, datasets.View{ID: "sales", Filter: json.RawMessage(`{"price": 1}`)})
+	is.Equal(errs.CodeOf(err), errs.Invalid)
+	is.Equal(r.Name, "SALES")
+	is.Equal(errs.CodeOf(s.CheckFilter(ctx, "sales", json.RawMessage(`{"amount": "x"}`))), errs.Invalid)
+	is.NoErr(s.CheckFilter(ctx, "sales", json.RawMessage(`{"amount": 1}`)))
+	is.Equal(errs.CodeOf(s.CheckFilter(ctx, "none", nil)), errs.NotFound)
+}
+
+// numbers is a Source's table of n rows {"n": 0}…, of which the last two do not have a number.
+type numbers struct{ n int }
+
+func (t numbers) Table(context.Context, string, entity.Ref) (datasets.Table, error) { return t, nil }
+func (t numbers) Fields(context.Context) ([]datasets.Field, error) {
+	return []datasets.Field{{Name: "n", Type: datasets.Numeric}}, nil
+}
+func (t numbers) Count(context.Context, datasets.Filter) (int, error) { return t.n, nil }
+func (t numbers) Rows(_ context.Context, _ datasets.Filter, _ string, _ bool, limit int) (rows []json.RawMessage, err error) {
+	for i := range min(limit, t.n) {
+		rows = append(rows, json.RawMessage(fmt.Sprintf(`{"n": %d, "m": [1]}`, i)))
+	}
+	if t.n < 5 {
+		rows = append(rows, json.RawMessage(`{"n": "x"}`), json.RawMessage(`5`))
+	}
+	return rows, nil
+}
+
+// sampler picks the last rows.
+type sampler struct{ numbers }
+
+func (t sampler) Table(context.Context, string, entity.Ref) (datasets.Table, error) { return t, nil }
+func (t sampler) Sample(_ context.Context, _ datasets.Filter, n int) (rows []json.RawMessage, err error) {
+	for i := range n {
+		rows = append(rows, json.RawMessage(fmt.Sprintf(`{"n": %d}`, t.n-n+i)))
+	}
+	return rows, nil
+}
+
+// TestSamplesOfASource: they are of its first rows, unless it samples itself, and what does not fit its fields is null.
+func TestSamplesOfASource(t *testing.T) {
+	_, ctx := service(t)
+	for _, c := range []struct {
+		source datasets.Source
+		filter string
+		count  int
+		rows   string
+	}{
+		{numbers{100_000}, ``, 4, `[{"n": 0, "m": [1]},{"n": 2500, "m": [1]},{"n": 5000, "m": [1]},{"n": 7500, "m": [1]}]`},
+		{numbers{100_000}, `{"n": {"gt": 5000}}`, 1, `[{"n": 7500, "m": [1]}]`},
+		{sampler{numbers{100_000}}, ``, 4, `[{"n": 99996},{"n": 99997},{"n": 99998},{"n": 99999}]`},
+		{numbers{1}, `{"n": null}`, 2, `[{"n": "x"},5]`},
+	} {
+		is := is.New(t)
+		s := datasets.New(datasets.Options{Content: stored{"sales": sales}, Source: c.source})
+		r, err := s.Open(ctx, datasets.View{ID: "sales", Sample: 4})
+		is.NoErr(err)
+		n, err := r.Count(ctx, json.RawMessage(c.filter))
+		is.NoErr(err)
+		is.Equal(n, c.count)
+		rows, err := r.Rows(ctx, datasets.Query{Filter: json.RawMessage(c.filter)})
+		is.NoErr(err)
+		is.Equal(string(datasets.Array(rows)), c.rows)
+	}
+}

@@ -67,6 +67,56 @@ func read(data json.RawMessage) (*table, error) {
 	return t, nil
 }
 
+// tableOf returns a table with rows of a Source, of which nothing but the values of fields counts.
+func tableOf(fields []Field, rows []json.RawMessage) *table {
+	t := &table{fields: fields, index: make(map[string]int, len(fields)), rows: make([]row, len(rows))}
+	for i, f := range fields {
+		t.index[f.Name] = i
+	}
+	for i, raw := range rows {
+		var members map[string]json.RawMessage
+		_ = json.Unmarshal(raw, &members)
+		values := make([]any, len(fields))
+		for at, f := range fields {
+			if v, ok := valueOf(f.Type, members[f.Name]); ok {
+				values[at] = v
+			}
+		}
+		t.rows[i] = row{raw, values}
+	}
+	return t
+}
+
+// sample returns a table with n of the rows that fit a filter.
+func (t *table) sample(ctx context.Context, filter Filter, n int) (*table, error) {
+	found, err := t.find(ctx, filter, len(t.rows))
+	if err != nil {
+		return nil, err
+	}
+	some := &table{fields: t.fields, index: t.index}
+	for _, i := range spread(found, n) {
+		some.rows = append(some.rows, t.rows[i])
+	}
+	return some, nil
+}
+
+// find returns the indexes of rows that fit a filter, up to limit.
+func (t *table) find(ctx context.Context, filter Filter, limit int) (found []int, err error) {
+	fits := t.matcher(filter)
+	for i := range t.rows {
+		if len(found) == limit {
+			break
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if fits(t.rows[i].values) {
+			found = append(found, i)
+		}
+	}
+	return found, nil
+}
+
 func (t *table) readFields(raw json.RawMessage) error {
 	if raw == nil {
 		return nil
@@ -190,20 +240,16 @@ func (t *table) Fields(context.Context) ([]Field, error) { return t.fields, nil 
 
 // Rows implements Table.
 func (t *table) Rows(ctx context.Context, filter Filter, field string, desc bool, limit int) ([]json.RawMessage, error) {
-	fits := t.matcher(filter)
-	var found []int
-	for i := range t.rows {
-		if field == "" && len(found) == limit {
-			break
-		}
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if fits(t.rows[i].values) {
-			found = append(found, i)
-		}
+	at, sorted := t.index[field]
+	most := limit
+	if sorted = sorted && field != ""; sorted {
+		most = len(t.rows)
 	}
-	if at, ok := t.index[field]; ok && field != "" {
+	found, err := t.find(ctx, filter, most)
+	if err != nil {
+		return nil, err
+	}
+	if sorted {
 		t.sort(found, at, desc)
 	}
 	rows := make([]json.RawMessage, min(len(found), limit))
