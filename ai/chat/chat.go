@@ -43,6 +43,9 @@ type Options struct {
 	// Confirm asks a person whether a call of a tool with Confirm is to be done: it shows the call, whose arguments are a JSON object without
 	// duplicate names and what Run is called with, and waits for the answer. Its errors are those of Tool.Run. nil: such calls are refused.
 	Confirm func(ctx context.Context, call ai.ToolCall) (bool, error)
+	// Next is called before each answer of the model but the first one, and may change the model, the messages of the request and the tools
+	// with which the conversation goes on. nil: they stay.
+	Next func(r *ai.Request, tools *[]Tool)
 }
 
 // Event is something that happens in a conversation: exactly one field is set.
@@ -50,6 +53,22 @@ type Event struct {
 	Text   string // a piece of an answer
 	Call   *ai.ToolCall
 	Result *Result
+	// Of tools that call Emit:
+	Image   *ai.Image // for the person
+	Speaker *Speaker  // who answers from here on
+}
+
+// Speaker is an assistant that a conversation has been handed over to.
+type Speaker struct{ ID, Name string }
+
+type emitKey struct{}
+
+// Emit sends an event of the conversation that a tool is called in, with the context of that call. Without a conversation it does nothing.
+func Emit(ctx context.Context, e Event) error {
+	if emit, ok := ctx.Value(emitKey{}).(func(Event) error); ok {
+		return emit(e)
+	}
+	return nil
 }
 
 // Result is what a call has led to.
@@ -77,15 +96,19 @@ func Run(ctx context.Context, o Options, emit func(Event) error) (Outcome, error
 		o.MaxResult = DefaultResult
 	}
 	r := &run{Options: o, emit: emit}
-	messages := o.Request.Messages
+	ctx = context.WithValue(ctx, emitKey{}, emit)
+	asked := o.Request
 	for step := 1; ; step++ {
-		r.Request.Tools = nil
+		if step > 1 && o.Next != nil {
+			o.Next(&asked, &r.Tools)
+		}
+		r.Request = asked
 		if step < o.Steps {
-			for _, t := range o.Tools {
+			for _, t := range r.Tools {
 				r.Request.Tools = append(r.Request.Tools, t.Tool)
 			}
 		}
-		r.Request.Messages = append(messages[:len(messages):len(messages)], r.out.Messages...)
+		r.Request.Messages = append(asked.Messages[:len(asked.Messages):len(asked.Messages)], r.out.Messages...)
 		calls, err := r.answer(ctx)
 		if err != nil || len(calls) == 0 || step == o.Steps {
 			return r.out, err

@@ -185,3 +185,41 @@ func TestText(t *testing.T) {
 	_, _, err = chat.Text(t.Context(), p, ask)
 	is.True(errors.Is(err, errs.Unavailable))
 }
+
+// TestNext: what goes on differently has the question, the answers and the results of before, and the events of tools are those of the chat.
+func TestNext(t *testing.T) {
+	is := is.New(t)
+	call := func(name string) aitest.Turn { return aitest.Turn{Calls: []ai.ToolCall{{ID: "1", Name: name}}} }
+	p, s := provider(t, call("pass"), call("count"), call("pass"), aitest.Turn{Text: []string{"5"}})
+	passed, asked := false, 0
+	pass := chat.Tool{Tool: ai.Tool{Name: "pass"}, Run: func(ctx context.Context, _ ai.ToolCall) (string, error) {
+		passed = true
+		return "passed", errors.Join(chat.Emit(ctx, chat.Event{Speaker: &chat.Speaker{ID: "2"}}), chat.Emit(ctx, chat.Event{Image: &ai.Image{Data: []byte("x")}}))
+	}}
+	var events []string
+	write := record(&events)
+	out, err := chat.Run(t.Context(), chat.Options{Provider: p, Request: ask, Tools: []chat.Tool{pass}, Next: func(r *ai.Request, may *[]chat.Tool) {
+		if asked++; passed {
+			r.Messages, *may, passed = append([]ai.Message{{Role: ai.System, Content: "Count."}}, ask.Messages...), tools(nil)[:1], false
+		}
+	}}, func(e chat.Event) error {
+		switch {
+		case e.Speaker != nil:
+			events = append(events, "speaker "+e.Speaker.ID)
+			return nil
+		case e.Image != nil:
+			events = append(events, "image "+string(e.Image.Data))
+			return nil
+		}
+		return write(e)
+	})
+	is.NoErr(err)
+	is.Equal(events, []string{"call pass", "speaker 2", "image x", "1 false passed", "call count", "1 false 5 {}", "call pass", "1 true Error: There is no tool pass.", "5"})
+	is.Equal(asked, 3)
+	is.Equal(len(out.Messages), 7)
+	last := s.Requests()[3].Messages
+	is.Equal(len(last), 1+1+6)
+	is.Equal(last[0].Text(), "Count.")
+	is.Equal(last[2].Role, "assistant")
+	is.NoErr(chat.Emit(t.Context(), chat.Event{})) // outside of a conversation
+}
