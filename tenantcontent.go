@@ -8,6 +8,7 @@ package tenantcontent
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -325,13 +326,20 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		Handlers: app.deployments, Workspaces: app.workspaces, Store: appstore.New(c.DB).Notify(shown.Bump), Changes: shown.Of, Files: filesOf(apps.Kind), MaxFile: c.MaxAppFile, Directory: directory, Keys: keys, Licensed: app.Tenants.Unchecked().Licensed,
 		Registry: app.registry, CanonicalName: app.Principals.Unchecked().CanonicalName, Now: c.Now, NewID: c.NewID,
 	})
+	skillTypes, err := conversation.SkillTypes(c.AI, c.Scripts, c.Skills)
+	if err != nil {
+		return err
+	}
 	app.Assistants = assistants.New(assistants.Options{
 		Store: assistantstore.New(c.DB), Files: filesOf(assistants.Kind), MaxFile: c.MaxAppFile, Directory: directory, Keys: keys,
 		Allowed: func(ctx context.Context) error {
 			_, err := app.AIInstructions.Allowed(ctx)
 			return err
 		},
-		Skills: slices.Concat(assistants.ReadySkills(), conversation.Types(c.Skills)), Registry: app.registry, CanonicalName: app.Principals.Unchecked().CanonicalName, Now: c.Now, NewID: c.NewID,
+		Skills: skillTypes, CheckFilter: func(ctx context.Context, dataset string, filter json.RawMessage) error {
+			return app.Datasets.CheckFilter(ctx, dataset, filter)
+		},
+		Registry: app.registry, CanonicalName: app.Principals.Unchecked().CanonicalName, Now: c.Now, NewID: c.NewID,
 	})
 	app.Confirmations = confirmations.New(confirmations.Options{Store: confirmationstore.New(c.DB), Now: c.Now})
 	ownTypes := []entity.Type{app.Assistants.Unchecked().Type(), app.Apps.Unchecked().Type()}
@@ -345,6 +353,10 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		return err
 	}
 	app.Datasets = datasets.New(datasets.Options{Content: storedDatasets{app, slices.Contains(kinds(c.Entities), content.Dataset)}, Source: c.Datasets})
+	app.Conversations = conversation.New(conversation.Options{
+		Provider: c.AI, Scripts: c.Scripts, Skills: c.Skills, Assistants: app.Assistants, Datasets: app.Datasets, Expand: app.AIInstructions.Expand,
+		Entity: seenEntities{app, kinds(c.Entities)}.entity, Log: c.Log,
+	})
 	commentStore := commentstore.New(c.DB)
 	app.Comments = comments.New(comments.Options{
 		Store: commentStore, Queue: commentStore, Entities: app.registry, Users: app.Principals, Now: c.Now, NewID: c.NewID,

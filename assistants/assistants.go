@@ -121,15 +121,6 @@ type SkillType struct {
 	Accept func(config json.RawMessage) error `json:"-"`
 }
 
-// ReadySkills returns the skills that every server provides.
-func ReadySkills() []SkillType {
-	return []SkillType{
-		{Type: "query", Name: "Query datasets", Description: "Reads the rows of the datasets that the assistant knows."},
-		{Type: "files", Name: "Read files", Description: "Reads the text of the assistant's files, and of the files among its references."},
-		{Type: "code", Name: "Run code", Description: "Runs JavaScript that reaches nothing."},
-	}
-}
-
 // Mode is what an assistant is given of a dataset.
 type Mode string
 
@@ -199,6 +190,9 @@ type Options struct {
 	Allowed func(ctx context.Context) error
 	// Skills are what this server provides.
 	Skills []SkillType
+	// CheckFilter returns errs.Invalid for a filter that does not fit a dataset, and other errors for a dataset that the caller cannot read.
+	// nil: filters are not checked.
+	CheckFilter func(ctx context.Context, dataset string, filter json.RawMessage) error
 	// Registry has the kinds of datasets and references, and the hooks that are called for deleted assistants; nil for none.
 	Registry *entity.Registry
 	// CanonicalName returns the exact name of the user who is meant by the owner in a natural id, or the name as it is; nil: only

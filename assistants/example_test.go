@@ -23,5 +23,5 @@ func Example() {
 	fmt.Println(err)
 	// Output:
 	// Helper query
-	// skills: nothing on this server provides "web", the type of the skill web. It has query, files, code.
+	// skills: nothing on this server provides "web", the type of the skill web. It has query, files.
 }

@@ -71,6 +71,10 @@ func needs(has func(Permissions) bool, sentence string) drafts.Access[Assistant]
 const whoWrites = "This needs to own the assistant, the role designer or a higher one in the owning team, or a share with accessLevel "
 
 // The permissions that methods need.
+func toChat() drafts.Access[Assistant] {
+	return needs(func(p Permissions) bool { return p.Chat }, "This needs to see the assistant.") // which everybody does who sees it
+}
+
 func toWrite() drafts.Access[Assistant] {
 	return needs(func(p Permissions) bool { return p.Write }, whoWrites+"2.")
 }

@@ -69,6 +69,21 @@ func (s *Service) SkillTypes(ctx context.Context) ([]SkillType, error) {
 	return slices.Clone(s.o.Skills), nil
 }
 
+// Talkable returns an assistant that the caller may talk to, or a draft that the caller may edit, found as by Get. If the caller stands for a
+// visitor whom the caller has invited, it can be one who only reads. Errors: errs.NotFound; errs.Forbidden.
+func (s *Service) Talkable(ctx context.Context, id string, visitor bool) (Assistant, error) {
+	a, err := s.rules.Actor(ctx)
+	if err != nil {
+		return Assistant{}, err
+	}
+	as, grant, err := s.rules.Find(ctx, a, id)
+	if err != nil {
+		return Assistant{}, err
+	}
+	a.ReadOnly = a.ReadOnly && !visitor
+	return as, toChat()(a, as, grant)
+}
+
 // CanCreate reports whether an actor who passes Options.Allowed may create assistants: all may, but not with a token that can only read.
 func (s *Service) CanCreate(a actor.Actor) bool { return !a.ReadOnly }
 

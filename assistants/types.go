@@ -2,11 +2,14 @@ package assistants
 
 import (
 	"context"
+	"io"
 	"slices"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/drafts"
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/libraries"
+	"github.com/tenantcontent/tenantcontent/paging"
 )
 
 // Unchecked has the methods of a Service that check no permission: they need no actor and take any tenant. They are for the
@@ -35,6 +38,21 @@ func (u Unchecked) Libraries(ctx context.Context, tenant string, ids []string) (
 // Secrets returns the secrets of an assistant in the clear, for its skills alone.
 func (u Unchecked) Secrets(as Assistant) (map[string]string, error) {
 	return u.s.secrets.Open(Fields(&as))
+}
+
+// Files returns a page of an assistant's files, ordered by path, for its conversations alone.
+func (u Unchecked) Files(ctx context.Context, as Assistant, q paging.Query) (paging.Page[libraries.File], error) {
+	return u.s.files.Page(ctx, as.Tenant, as.LibraryID, q)
+}
+
+// File returns a file of an assistant, for its conversations alone. Errors: errs.NotFound.
+func (u Unchecked) File(ctx context.Context, as Assistant, path string) (libraries.File, error) {
+	return u.s.files.Get(ctx, as.Tenant, as.LibraryID, path)
+}
+
+// OpenFile returns a file of an assistant with its bytes, which the caller closes, for its conversations alone. Errors: errs.NotFound.
+func (u Unchecked) OpenFile(ctx context.Context, as Assistant, path string) (libraries.File, io.ReadCloser, error) {
+	return u.s.files.Open(ctx, as.Tenant, as.LibraryID, path)
 }
 
 // Hooks returns what is done with assistants and shares: shares follow users who are renamed, and go with the users and teams that are

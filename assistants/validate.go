@@ -46,11 +46,8 @@ func (s *Service) accept(ctx context.Context, a actor.Actor, as *Assistant, was 
 		return err
 	}
 	for _, d := range as.Datasets {
-		if slices.ContainsFunc(was.Datasets, d.same) {
-			continue
-		}
-		if err := s.rules.Known(ctx, as.Tenant, entity.Key{Kind: kindDataset, ID: d.DatasetID}); err != nil {
-			return missing(err, "datasets: there is no dataset %s", d.DatasetID)
+		if err := s.acceptDataset(ctx, as.Tenant, d, was.Datasets); err != nil {
+			return err
 		}
 	}
 	for _, r := range as.References {
@@ -67,6 +64,27 @@ func (s *Service) accept(ctx context.Context, a actor.Actor, as *Assistant, was 
 		}
 	}
 	return nil
+}
+
+// acceptDataset checks that a dataset is there and that its filter fits, if the caller can read it, unless the same was there before.
+func (s *Service) acceptDataset(ctx context.Context, tenant string, d Dataset, was []Dataset) error {
+	at := slices.IndexFunc(was, d.same)
+	if at < 0 {
+		if err := s.rules.Known(ctx, tenant, entity.Key{Kind: kindDataset, ID: d.DatasetID}); err != nil {
+			return missing(err, "datasets: there is no dataset %s", d.DatasetID)
+		}
+	}
+	if d.Filter == nil || s.o.CheckFilter == nil || at >= 0 && bytes.Equal(was[at].Filter, d.Filter) {
+		return nil
+	}
+	switch err := s.o.CheckFilter(ctx, d.DatasetID, d.Filter); errs.CodeOf(err) {
+	case errs.Invalid:
+		return errs.Wrap(errs.Invalid, err, "datasets: %s: %s", d.DatasetID, errs.MessageOf(err))
+	case errs.NotFound, errs.Forbidden, errs.Conflict, errs.Unavailable: // it cannot be read
+		return nil
+	default:
+		return err
+	}
 }
 
 // missing returns errs.Invalid for an entity that is not there, and other errors as they are.

@@ -21,6 +21,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/apps/view"
 	"github.com/tenantcontent/tenantcontent/assistants"
+	"github.com/tenantcontent/tenantcontent/assistants/conversation"
 	"github.com/tenantcontent/tenantcontent/bundles"
 	"github.com/tenantcontent/tenantcontent/colors"
 	"github.com/tenantcontent/tenantcontent/comments"
@@ -51,6 +52,7 @@ type Services struct {
 	Apps           *apps.Service
 	Assistants     *assistants.Service
 	Content        *content.Service
+	Conversations  *conversation.Service
 	Datasets       *datasets.Service
 	Bundles        *bundles.Service
 	Colors         *colors.Service
@@ -388,7 +390,7 @@ func (a *api) authorize(r *request, route *Route) error {
 	if err != nil {
 		return err
 	}
-	if who.ReadOnly && !isRead(r.Method) {
+	if talks := route.Chatter && r.visitor != nil; who.ReadOnly && !isRead(r.Method) && !talks {
 		return errs.New(errs.Forbidden, "This token can only read.")
 	}
 	r.who = who

@@ -1,9 +1,11 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -15,6 +17,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/ai/chat"
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/apps/assist"
+	"github.com/tenantcontent/tenantcontent/datasets"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/internal/limiter"
@@ -60,7 +63,7 @@ func newModelCalls(wait time.Duration) *limiter.Limiter {
 
 // modelCall waits for a place for a request that a model works on. Errors: errs.Busy.
 func (a *api) modelCall(r *request) (leave func(), err error) {
-	leave, err = a.modelCalls.Acquire(r.Context(), 1, r.who.Tenant, r.who.User)
+	leave, err = a.modelCalls.Acquire(r.Context(), 1, r.who.Tenant, asker(r))
 	if errors.Is(err, limiter.ErrBusy) {
 		return nil, errs.New(errs.Busy, "Too many answers of language models are under way for you or in this tenant. Wait for them, or end one.")
 	}
@@ -68,8 +71,8 @@ func (a *api) modelCall(r *request) (leave func(), err error) {
 }
 
 // modelUser returns a name of the caller for the provider's records of abuse, which nobody can turn back into the username.
-func modelUser(who actor.Actor) string {
-	sum := sha256.Sum256([]byte(who.Tenant + "\x00" + who.User))
+func modelUser(r *request) string {
+	sum := sha256.Sum256([]byte(r.who.Tenant + "\x00" + asker(r)))
 	return hex.EncodeToString(sum[:16])
 }
 
@@ -127,6 +130,38 @@ func (a *api) chatModel(app apps.App) string {
 		return models[0]
 	}
 	return ""
+}
+
+// appDatasets reads the datasets that an app is bound to, by their aliases.
+type appDatasets struct {
+	service *datasets.Service
+	ids     map[string]string
+}
+
+// Rows implements assist.Reader.
+func (d appDatasets) Rows(ctx context.Context, alias string, q datasets.Query) (json.RawMessage, error) {
+	id, err := d.id(alias)
+	if err != nil {
+		return nil, err
+	}
+	return d.service.Rows(ctx, id, q)
+}
+
+// Count implements assist.Reader.
+func (d appDatasets) Count(ctx context.Context, alias string, filter json.RawMessage) (int, error) {
+	id, err := d.id(alias)
+	if err != nil {
+		return 0, err
+	}
+	return d.service.Count(ctx, id, filter)
+}
+
+func (d appDatasets) id(alias string) (string, error) {
+	id, ok := d.ids[alias]
+	if !ok {
+		return "", errs.New(errs.NotFound, "No dataset is bound to the alias %s.", alias)
+	}
+	return id, nil
 }
 
 // suggestionsOf returns what can be asked about an app: what its author suggests, else what its datasets suggest.
@@ -190,14 +225,29 @@ func chatMessages(in []chatMessage) ([]ai.Message, error) {
 	return out, nil
 }
 
+// chatInput is what a client sends to a chat.
+type chatInput struct {
+	Messages []chatMessage `json:"messages"`
+	Model    field[string] `json:"model"`
+}
+
+// conversation returns the messages that a client has sent, and the model that it has named, "" for none. Errors: errs.Invalid.
+func (a *api) conversation(in chatInput) (messages []ai.Message, model string, err error) {
+	if messages, err = chatMessages(in.Messages); err != nil {
+		return nil, "", err
+	}
+	in.Model.apply(&model)
+	if models := a.models(); model != "" && len(models) > 0 && !slices.Contains(models, model) {
+		return nil, "", errs.New(errs.Invalid, "model must be one of %s", strings.Join(models, ", "))
+	}
+	return messages, model, nil
+}
+
 // chatWithApp serves POST /api/apps/{id}/chat: 200 and the answer of a model as server-sent events, see chatEvents. messages is the whole
 // conversation, as nothing of it is kept. 400 for a model that there is not; 403 for those who may not run the app; 404; 429 for too many at
 // once.
 func (a *api) chatWithApp(r *request) (reply, error) {
-	in, err := decode[struct {
-		Messages []chatMessage `json:"messages"`
-		Model    field[string] `json:"model"`
-	}](r)
+	in, err := decode[chatInput](r)
 	if err != nil {
 		return reply{}, err
 	}
@@ -205,28 +255,23 @@ func (a *api) chatWithApp(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	messages, err := chatMessages(in.Messages)
+	messages, model, err := a.conversation(in)
 	if err != nil {
 		return reply{}, err
 	}
-	model := a.chatModel(app)
-	if in.Model.Value != nil && *in.Model.Value != "" {
-		model = *in.Model.Value
-	}
-	if models := a.models(); len(models) > 0 && !slices.Contains(models, model) {
-		return reply{}, errs.New(errs.Invalid, "model must be one of %s", strings.Join(models, ", "))
-	}
+	model = cmp.Or(model, a.chatModel(app))
 	if told.Instructions, _, err = a.AIInstructions.Expand(r.Context(), app.Chat().Instructions); err != nil {
 		return reply{}, err
 	}
-	datasets := make(map[string]string, len(app.Datasets))
+	bound := appDatasets{a.Datasets, make(map[string]string, len(app.Datasets))}
 	for _, d := range app.Datasets {
-		datasets[d.Alias] = d.DatasetID
+		bound.ids[d.Alias] = d.DatasetID
 	}
-	return a.chatEvents(r, chat.Options{
-		Provider: a.AI, Tools: told.Tools(a.Datasets.Function(datasets)),
-		Request: ai.Request{Model: model, User: modelUser(r.who), Messages: append([]ai.Message{{Role: ai.System, Content: told.System()}}, messages...)},
-	}, "")
+	o := chat.Options{
+		Provider: a.AI, Tools: told.Tools(bound),
+		Request: ai.Request{Model: model, User: modelUser(r), Messages: append([]ai.Message{{Role: ai.System, Content: told.System()}}, messages...)},
+	}
+	return a.chatEvents(r, func(context.Context) (chat.Options, func(), error) { return o, func() {}, nil }, "")
 }
 
 // The data of the events of a chat.
@@ -253,27 +298,45 @@ type (
 	doneEvent struct {
 		Finish ai.Finish `json:"finish"`
 	}
+	imageEvent struct {
+		ContentType string `json:"contentType"`
+		Data        []byte `json:"data"` // in base64
+	}
+	assistantEvent struct {
+		ID   string `json:"id"`
+		Name string `json:"name"`
+	}
 )
 
-// chatEvents replies with a conversation as server-sent events: text, tool-call, confirm and tool-result as they happen, then usage and
-// done, or error. Calls that must be confirmed are those of a conversation with an assistant, "" for none: nothing is confirmed there.
-// Errors: errs.Busy; those of the conversation, until it has begun.
-func (a *api) chatEvents(r *request, o chat.Options, assistant string) (reply, error) {
+// chatEvents replies with the conversation that begin returns, as server-sent events: text, tool-call, confirm, tool-result, image and assistant
+// as they happen, then usage and done, or error. What begin returns as end is called at the end, also after an error. Calls that must be
+// confirmed are those of a conversation with an assistant, "" for none: nothing is confirmed there. Errors: errs.Busy; those of the
+// conversation, until it has begun.
+func (a *api) chatEvents(r *request, begin func(ctx context.Context) (o chat.Options, end func(), err error), assistant string) (reply, error) {
 	return a.events(func(ctx context.Context, send func(name string, data any) error) error {
 		place, err := a.takePlace(r)
 		if err != nil {
 			return err
 		}
 		defer place.free()
-		ctx, end := context.WithCancelCause(ctx)
-		defer end(nil)
+		ctx, cancel := context.WithCancelCause(actor.With(ctx, r.who))
+		defer cancel(nil)
+		o, end, err := begin(ctx)
+		defer end()
+		if err != nil {
+			return err
+		}
 		if assistant != "" {
 			o.Confirm = func(ctx context.Context, call ai.ToolCall) (bool, error) {
-				return a.confirm(ctx, r, assistant, place, call, send, end)
+				return a.confirm(ctx, r, assistant, place, call, send, cancel)
 			}
 		}
-		out, err := chat.Run(actor.With(ctx, r.who), o, func(e chat.Event) error {
+		out, err := chat.Run(ctx, o, func(e chat.Event) error {
 			switch {
+			case e.Image != nil:
+				return send("image", imageEvent{e.Image.ContentType, e.Image.Data})
+			case e.Speaker != nil:
+				return send("assistant", assistantEvent(*e.Speaker))
 			case e.Call != nil:
 				return send("tool-call", callEvent{e.Call.ID, e.Call.Name, e.Call.Arguments})
 			case e.Result != nil:
@@ -334,7 +397,7 @@ func (a *api) suggestAboutApp(r *request) (reply, error) {
 	}
 	var all []string
 	if err := a.ask(r, func(ctx context.Context) (err error) {
-		all, err = assist.Suggest(ctx, a.AI, modelUser(r.who), told)
+		all, err = assist.Suggest(ctx, a.AI, modelUser(r), told)
 		return err
 	}); err != nil {
 		return reply{}, err
@@ -355,7 +418,7 @@ func (a *api) suggestAppIcon(r *request) (reply, error) {
 	}
 	var icons []string
 	if err := a.ask(r, func(ctx context.Context) (err error) {
-		icons, err = assist.SuggestIcons(ctx, a.AI, modelUser(r.who), told)
+		icons, err = assist.SuggestIcons(ctx, a.AI, modelUser(r), told)
 		return err
 	}); err != nil {
 		return reply{}, err
@@ -376,7 +439,7 @@ func (a *api) modernizeAppManifest(r *request) (reply, error) {
 	}
 	var m assist.Modernized
 	if err := a.ask(r, func(ctx context.Context) (err error) {
-		m, err = assist.Modernize(ctx, a.AI, modelUser(r.who), path, old, files)
+		m, err = assist.Modernize(ctx, a.AI, modelUser(r), path, old, files)
 		return err
 	}); err != nil {
 		return reply{}, err

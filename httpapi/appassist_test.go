@@ -27,17 +27,23 @@ import (
 
 // models are the language models of all worlds: see talk.
 var models = sync.OnceValues(func() (ai.Provider, error) {
-	return openai.New(openai.Options{URL: aitest.NewReplier(talk).URL, Models: []openai.Model{{Name: "fast"}, {Name: "smart"}}, Log: slog.New(slog.DiscardHandler)})
+	return openai.New(openai.Options{URL: aitest.NewReplier(talk).URL, Models: []openai.Model{{Name: "fast"}, {Name: "smart"}}, ImageModel: "flux", Log: slog.New(slog.DiscardHandler)})
 })
 
 // talk answers by what the last message has in it.
 func talk(r aitest.Request) aitest.Turn {
+	if r.Prompt != "" {
+		return aitest.Turn{Image: []byte("GIF89a of " + r.Prompt)}
+	}
 	last := r.Last()
 	text := last.Text()
 	say := func(text ...string) aitest.Turn {
 		return aitest.Turn{Text: text, Usage: ai.Usage{InputTokens: 100, OutputTokens: 10}}
 	}
 	switch {
+	case strings.HasPrefix(text, "call ") && last.Role == "user": // a tool with its arguments
+		name, arguments, _ := strings.Cut(text[len("call "):], " ")
+		return aitest.Turn{Calls: []ai.ToolCall{{ID: "call_1", Name: name, Arguments: arguments}}, Usage: ai.Usage{InputTokens: 50, OutputTokens: 5}}
 	case strings.Contains(text, "Suggest up to"):
 		return say(`{"suggestions": ["Which region sold most?", "  ", "How did sales grow?"]}`)
 	case strings.Contains(text, "five icons"):
@@ -67,9 +73,23 @@ func withModel(t testing.TB, script ...aitest.Turn) (*aitest.Server, ai.Provider
 	t.Helper()
 	s := aitest.NewServer(script...)
 	t.Cleanup(s.Close)
+	return s, modelAt(t, s)
+}
+
+// modelAt returns a provider whose model is at a server.
+func modelAt(t testing.TB, s *aitest.Server) ai.Provider {
+	t.Helper()
 	p, err := openai.New(openai.Options{URL: s.URL, Models: []openai.Model{{Name: "fast"}}, Log: slog.New(slog.DiscardHandler)})
 	is.New(t).NoErr(err)
-	return s, p
+	return p
+}
+
+// imagesAt returns a provider that also makes images.
+func imagesAt(t testing.TB, s *aitest.Server) ai.Provider {
+	t.Helper()
+	p, err := openai.New(openai.Options{URL: s.URL, Models: []openai.Model{{Name: "fast"}}, ImageModel: "flux", Log: slog.New(slog.DiscardHandler)})
+	is.New(t).NoErr(err)
+	return p
 }
 
 // withAI returns the configuration of a world with a provider.

@@ -27,6 +27,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/hal"
 	"github.com/tenantcontent/tenantcontent/internal/uuids"
 	"github.com/tenantcontent/tenantcontent/libraries"
+	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
 // A page of an app runs at an opaque origin, so its scripts, images and fetches bring no cookie. It is served with a base that ends
@@ -185,6 +186,11 @@ func (a *api) callerOf(r *request, route *Route) (actor.Actor, error) {
 	}
 	if route.Visitor {
 		return a.visitorOf(r)
+	}
+	if route.Chatter {
+		if credential := bearer(r.Request); sessions.IsChat(credential) {
+			return a.chatterOf(r, credential)
+		}
 	}
 	if !route.View || r.view.token == "" {
 		return a.Authenticate(r.Request)

@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/assistants"
+	"github.com/tenantcontent/tenantcontent/assistants/conversation"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/hal"
@@ -78,7 +80,7 @@ func (a *api) assistantRoutes() []Route {
 	for i := range routes {
 		routes[i].guard = a.needsAI
 	}
-	return routes
+	return append(routes, a.assistantChatRoutes()...)
 }
 
 // assistantBody is an assistant as the API writes it.
@@ -156,6 +158,12 @@ func (a *api) assistantLinks(v assistants.Shown) hal.Links {
 	if v.Inside {
 		links.With("inf:assistant-files", self+"/files").With("inf:assistant-secrets", self+"/secrets").With("inf:assistant-shares", self+"/shares")
 		links["inf:assistant-share"] = hal.Link{Href: self + "/shares/{principalId}", Templated: true}
+	}
+	if v.Permissions.Chat && ai.Configured(a.AI) == nil {
+		links.With("inf:chat", self+"/_chat")
+	}
+	if v.Permissions.Chat && conversation.MakesImages(a.AI) == nil {
+		links.With("inf:image", self+"/_image")
 	}
 	if v.Permissions.Edit {
 		links.With("edit", self+"/_edit")

@@ -46,6 +46,8 @@ func withAssistants(samples map[string]sample) map[string]sample {
 		"createAssistantToken":     {body: `{"notes": "new"}`, fields: []string{"type string", "notes string?", "restrict string?", "cidr string?", "expiresAt time?"}},
 		"getAssistantToken":        {last: "chat"},
 		"deleteAssistantToken":     {last: "chat"},
+		"chatWithAssistant":        {body: `{"messages": [{"role": "user", "content": "Hello"}]}`, fields: []string{"messages array?", "model string?"}},
+		"makeAssistantImage":       {body: `{"prompt": "A chair"}`, fields: []string{"prompt string", "size string?"}},
 	} {
 		samples[name] = s
 	}

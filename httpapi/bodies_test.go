@@ -276,7 +276,7 @@ func TestTransactionalRoutes(t *testing.T) {
 		"postToAppServer", "putToAppServer", "patchAtAppServer", "deleteAtAppServer", // what the handler does, each call of it by itself
 		"replayAppInvocation", "postWebhookRoot", "postWebhook", "putWebhookRoot", "putWebhook",
 		"exportColors", "exportBundle", "exportEntries", "exportApp", "compareApp", // they read
-		"chatWithApp", "suggestAppIcon", "modernizeAppManifest", // so do they, and a model takes its time
+		"chatWithApp", "suggestAppIcon", "modernizeAppManifest", "chatWithAssistant", "makeAssistantImage", // so do they, and a model takes its time
 		"createUpload", "putAvatar", "putLibraryFile", "putAppFile", "putAssistantFile", // the bytes arrive before the transaction, which their service begins
 		"login", "finishSAML", "logout", "putPassword", // their service writes step by step: a failed attempt is counted
 	}

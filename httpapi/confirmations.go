@@ -58,7 +58,7 @@ type confirmEvent struct {
 	ExpiresAt      time.Time `json:"expiresAt"`
 }
 
-// asker returns who is asked in a conversation: the caller, or the visitor with this token, and not the user who made it.
+// asker returns who talks in a conversation, and is asked: the caller, or the visitor with this token, and not the user who made it.
 func asker(r *request) string {
 	if r.visitor != nil {
 		return "visitor " + r.visitor.Token

@@ -203,6 +203,7 @@ func (s stock) markRows(t testing.TB, tenant, mark string) {
 			VALUES ($1, $2, $2, 'email', '', '', '', 0, 'pending', 0, $3, $3)`, []any{tenant, mark, later}},
 		{`INSERT INTO tc_jobs (tenant_id, id, kind, payload, state, tries, due_at, created_at) VALUES ($1, $2, 'cron', 'null', 'dead', 0, $3, $3)`, []any{tenant, mark, later}},
 		{`INSERT INTO tc_job_schedules (tenant_id, kind, key, cron, zone, payload, next_at) VALUES ($1, 'cron', $2, '@daily', '', 'null', $3)`, []any{tenant, mark, later}},
+		{`INSERT INTO tc_confirmations (tenant_id, id, assistant_id, asked, decision, expires_at) VALUES ($1, $2, $2, $2, '', $3)`, []any{tenant, mark, later}},
 		{`INSERT INTO tc_library_released (tenant_id, content_id, library_id, released_at) VALUES ($1, $2, $2, $3)`, []any{tenant, mark, later}},
 		{`INSERT INTO tc_workspaces (tenant_id, app_id, engine, password, created_at) VALUES ($1, $2, 'sqlite', 'sealed', $3)`, []any{tenant, mark, later}},
 	} {

@@ -17,7 +17,7 @@ import (
 
 // isAction reports whether a route replaces, imports, deploys, scans, reassigns, exports or deletes. The parameters of an app's own routes are its own.
 func isAction(r httpapi.Route) bool {
-	return r.Method == "DELETE" && r.Name != "deleteAtAppServer" || strings.Contains(r.Pattern, "/_") && !strings.Contains(r.Pattern, "/_hook") || strings.HasPrefix(r.Pattern, "/api/colors-") && r.Method == "POST"
+	return r.Method == "DELETE" && r.Name != "deleteAtAppServer" || strings.Contains(r.Pattern, "/_") && !strings.Contains(r.Pattern, "/_hook") && !strings.HasSuffix(r.Pattern, "/_chat") || strings.HasPrefix(r.Pattern, "/api/colors-") && r.Method == "POST"
 }
 
 func TestActionRoutesDeclareOptions(t *testing.T) {

@@ -38,6 +38,8 @@ type Route struct {
 	// Visitor marks the route that visitors without an account come to: the parameter token of its query names them, and no other
 	// credential counts.
 	Visitor bool
+	// Chatter marks a route that holders of a token of an assistant call, too: those of a Bearer of this kind.
+	Chatter bool
 	// Secret says that the answer is about a credential: no cache keeps it, and what is made has no entity tag, as it is shown
 	// once.
 	Secret bool

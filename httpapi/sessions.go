@@ -170,6 +170,15 @@ func hasBearer(r *http.Request) bool {
 	return strings.EqualFold(scheme, "Bearer")
 }
 
+// bearer returns the bearer token of a request, "" for none.
+func bearer(r *http.Request) string {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
+}
+
 // oneAuthorization returns errs.Invalid for a request with several Authorization headers: a proxy may believe another one than
 // this service.
 func oneAuthorization(r *http.Request) error {

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/tenantcontent/tenantcontent/actor"
@@ -60,7 +61,24 @@ func (a *api) visitorOf(r *request) (actor.Actor, error) {
 		return actor.Actor{}, err
 	}
 	v, err := a.Sessions.Unchecked().Visitor(r.Context(), query.Get("token"), actor.OriginOf(r.Context()).Address)
-	return a.admit(r, v, err)
+	return a.admit(r, v, err, a.Apps.Sharable)
+}
+
+// chatterOf returns the caller of a request with the credential of a token of an assistant: the user who has made the token. Errors: as admit;
+// those of needsAI for that user.
+func (a *api) chatterOf(r *request, credential string) (actor.Actor, error) {
+	v, err := a.Sessions.Unchecked().Chatter(r.Context(), credential, actor.OriginOf(r.Context()).Address)
+	var refused error
+	who, err := a.admit(r, v, err, func(ctx context.Context, id string) (string, error) {
+		if _, refused = a.AIInstructions.Allowed(ctx); refused != nil {
+			return "", refused
+		}
+		return a.Assistants.Sharable(ctx, id)
+	})
+	if refused != nil {
+		return actor.Actor{}, refused
+	}
+	return who, err
 }
 
 // viewerOf returns the caller of a request below a view token.
@@ -68,7 +86,7 @@ func (a *api) viewerOf(r *request, claims view.Claims) (actor.Actor, error) {
 	switch from := actor.OriginOf(r.Context()).Address; claims.Scope {
 	case view.Visitor:
 		v, err := a.Sessions.Unchecked().ResumeVisitor(r.Context(), claims.Tenant, claims.Credential, from)
-		return a.admit(r, v, err)
+		return a.admit(r, v, err, a.Apps.Sharable)
 	case view.Hosted:
 		return a.resume(r, claims.Tenant, claims.User)
 	default:
@@ -76,9 +94,10 @@ func (a *api) viewerOf(r *request, claims view.Claims) (actor.Actor, error) {
 	}
 }
 
-// admit sets the visitor of a request, and returns the inviter. Errors: errs.Unauthenticated, the same for every reason: there is no
-// such visitor, the token is not of the app of the request, or the inviter may not share that app, which may not be there.
-func (a *api) admit(r *request, v sessions.Visitor, err error) (actor.Actor, error) {
+// admit sets the visitor of a request, and returns the inviter. sharable returns the id of the app or assistant of the request if the inviter
+// may share it. Errors: errs.Unauthenticated, the same for every reason: there is no such visitor, the token is of another app, or
+// the inviter may not share this one, which may not be there.
+func (a *api) admit(r *request, v sessions.Visitor, err error, sharable func(ctx context.Context, id string) (string, error)) (actor.Actor, error) {
 	who := v.Inviter
 	if err == nil && a.Resume != nil {
 		who, err = a.resume(r, v.Inviter.Tenant, v.Inviter.User)
@@ -88,7 +107,7 @@ func (a *api) admit(r *request, v sessions.Visitor, err error) (actor.Actor, err
 	}
 	app := ""
 	if err == nil {
-		app, err = a.Apps.Sharable(actor.With(r.Context(), who), r.param("id"))
+		app, err = sharable(actor.With(r.Context(), who), r.param("id"))
 	}
 	switch errs.CodeOf(err) {
 	case errs.Unauthenticated, errs.NotFound, errs.Forbidden, errs.Invalid:

@@ -303,6 +303,9 @@ func (u Unchecked) Visitor(ctx context.Context, credential string, from netip.Ad
 	return u.holder(ctx, visitorKind, AppKind, AppView, credential, from)
 }
 
+// IsChat reports whether a credential is that of a token of an assistant, which Chatter takes.
+func IsChat(credential string) bool { return strings.HasPrefix(credential, chatKind+".") }
+
 // Chatter is Visitor for a token of an assistant.
 func (u Unchecked) Chatter(ctx context.Context, credential string, from netip.Addr) (Visitor, error) {
 	return u.holder(ctx, chatKind, AssistantKind, Chat, credential, from)

@@ -15,7 +15,9 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/ai/chat"
+	"github.com/tenantcontent/tenantcontent/datasets"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/datatools"
 )
 
 // App is an app as prompts describe it.
@@ -48,8 +50,6 @@ const (
 	maxDescribed   = 16 << 10 // bytes of the fields of all datasets in a prompt
 	maxSuggestions = 8
 	maxSuggestion  = 200 // characters
-	maxRows        = 200 // rows that a model reads at once
-	defaultRows    = 50
 )
 
 // System returns the message that begins a chat about an app.
@@ -83,72 +83,21 @@ func (a App) described() string {
 	return b.String()
 }
 
-// Tools returns the tools of a chat about an app, none for one without datasets. read reads a dataset with the rights of the caller: its
-// arguments are those of datasets.Service.Function.
-func (a App) Tools(read func(ctx context.Context, args json.RawMessage) (json.RawMessage, error)) []chat.Tool {
+// Reader reads datasets by their aliases, with the rights of the caller.
+type Reader interface {
+	// Rows returns rows as a JSON array.
+	Rows(ctx context.Context, alias string, q datasets.Query) (json.RawMessage, error)
+	// Count returns how many rows fit a filter.
+	Count(ctx context.Context, alias string, filter json.RawMessage) (int, error)
+}
+
+// Tools returns the tools of a chat about an app, none for one without datasets that the caller can read. Their names are the aliases.
+func (a App) Tools(read Reader) []chat.Tool {
 	var aliases []string
 	for _, d := range a.readable() {
 		aliases = append(aliases, d.Alias)
 	}
-	if len(aliases) == 0 {
-		return nil
-	}
-	names, _ := json.Marshal(aliases) // strings can be encoded
-	parameters := func(more string) json.RawMessage {
-		return json.RawMessage(`{"type":"object","properties":{"dataset":{"type":"string","enum":` + string(names) + `},` +
-			`"filter":{"type":"object","description":"Conditions that all must hold: {field: value} or {field: {operator: value}} with the operators eq, ne, lt, lte, gt, gte, in and contains"}` +
-			more + `},"required":["dataset"]}`)
-	}
-	return []chat.Tool{
-		{
-			Tool: ai.Tool{Name: "dataset_rows", Description: fmt.Sprintf("Rows of a dataset, as JSON; %d unless limit says otherwise.", defaultRows), Parameters: parameters(
-				fmt.Sprintf(`,"sort":{"type":"string","description":"A field, with a - before it for descending order"},"limit":{"type":"integer","minimum":1,"maximum":%d}`, maxRows))},
-			Run: func(ctx context.Context, c ai.ToolCall) (string, error) {
-				var in struct {
-					Dataset string          `json:"dataset"`
-					Filter  json.RawMessage `json:"filter,omitempty"`
-					Sort    string          `json:"sort,omitempty"`
-					Limit   int             `json:"limit"`
-				}
-				if err := json.Unmarshal([]byte(c.Arguments), &in); err != nil {
-					return "", errs.New(errs.Invalid, "dataset and sort must be strings, and limit a number.")
-				}
-				if in.Limit <= 0 {
-					in.Limit = defaultRows
-				}
-				query := map[string]any{"limit": min(in.Limit, maxRows)}
-				if len(in.Filter) > 0 {
-					query["filter"] = in.Filter
-				}
-				if in.Sort != "" {
-					query["sort"] = in.Sort
-				}
-				return call(ctx, read, in.Dataset, "rows", query)
-			},
-		},
-		{
-			Tool: ai.Tool{Name: "dataset_count", Description: "How many rows of a dataset fit a filter.", Parameters: parameters("")},
-			Run: func(ctx context.Context, c ai.ToolCall) (string, error) {
-				var in struct {
-					Dataset string          `json:"dataset"`
-					Filter  json.RawMessage `json:"filter"`
-				}
-				if err := json.Unmarshal([]byte(c.Arguments), &in); err != nil {
-					return "", errs.New(errs.Invalid, "dataset must be a string.")
-				}
-				return call(ctx, read, in.Dataset, "count", in.Filter)
-			},
-		},
-	}
-}
-
-func call(ctx context.Context, read func(ctx context.Context, args json.RawMessage) (json.RawMessage, error), args ...any) (string, error) {
-	encoded, err := json.Marshal(args)
-	if err != nil {
-		return "", err
-	}
-	out, err := read(ctx, encoded)
-	return string(out), err
+	return datatools.Tools(aliases, read)
 }
 
 // Suggestions returns questions that can be asked about an app, made of what it is bound to.

@@ -61,31 +61,6 @@ func TestManyFields(t *testing.T) {
 	is.True(len(a.Suggestions()) <= 8)
 }
 
-// TestToolArguments: what a model writes reaches the reader as it must be, or is refused.
-func TestToolArguments(t *testing.T) {
-	is := is.New(t)
-	var got string
-	tools := sales.Tools(func(_ context.Context, args json.RawMessage) (json.RawMessage, error) {
-		got = string(args)
-		return json.RawMessage("[]"), nil
-	})
-	for arguments, want := range map[string]string{
-		`{"dataset": "sales"}`: `["sales","rows",{"limit":50}]`,
-		`{"dataset": "sales", "limit": 9999, "sort": "-x", "filter": {"a": 1}}`: `["sales","rows",{"filter":{"a":1},"limit":200,"sort":"-x"}]`,
-	} {
-		_, err := tools[0].Run(t.Context(), ai.ToolCall{Arguments: arguments})
-		is.NoErr(err)
-		is.Equal(got, want)
-	}
-	_, err := tools[1].Run(t.Context(), ai.ToolCall{Arguments: `{"dataset": "sales"}`})
-	is.NoErr(err)
-	is.Equal(got, `["sales","count",null]`)
-	for _, tool := range tools {
-		_, err := tool.Run(t.Context(), ai.ToolCall{Arguments: `{"dataset": 5}`})
-		is.True(errors.Is(err, errs.Invalid))
-	}
-}
-
 func TestSuggest(t *testing.T) {
 	is := is.New(t)
 	long := strings.Repeat("x", 201)

@@ -1,0 +1,88 @@
+package httpapi
+
+import (
+	"context"
+	"io"
+	"net/http"
+
+	"github.com/tenantcontent/tenantcontent/ai"
+	"github.com/tenantcontent/tenantcontent/ai/chat"
+	"github.com/tenantcontent/tenantcontent/assistants"
+	"github.com/tenantcontent/tenantcontent/assistants/conversation"
+)
+
+// assistantChatRoutes are the routes of assistants that a language model answers. Holders of a token of an assistant call them, too.
+func (a *api) assistantChatRoutes() []Route {
+	const one = "/api/assistants/:id"
+	return []Route{
+		{Method: http.MethodPost, Pattern: one + "/_chat", Name: "chatWithAssistant", AnyType: true, Chatter: true, Summary: "Talk to an assistant", guard: a.needsModel, handle: a.chatWithAssistant},
+		{Method: http.MethodPost, Pattern: one + "/_image", Name: "makeAssistantImage", AnyType: true, Chatter: true, Options: imageInput{}, Summary: "Make an image", guard: a.needsImages, handle: a.makeAssistantImage},
+	}
+}
+
+// talkable returns the assistant of a request, or a draft, that the caller or visitor may talk to. Errors: errs.NotFound; errs.Forbidden.
+func (a *api) talkable(r *request) (assistants.Assistant, error) {
+	return a.Assistants.Talkable(r.Context(), r.param("id"), r.visitor != nil)
+}
+
+// chatWithAssistant serves POST /api/assistants/{id}/_chat {messages, model?}: 200 and the answer of the assistant as server-sent events, see
+// chatEvents. messages is the whole conversation, as nothing of it is kept. What the assistant knows and its tools have the rights of the
+// caller. A draft answers those who may change it. 400 for a model that there is not, and for instructions that cannot be expanded; 403; 404;
+// 429 for too many at once.
+func (a *api) chatWithAssistant(r *request) (reply, error) {
+	in, err := decode[chatInput](r)
+	if err != nil {
+		return reply{}, err
+	}
+	as, err := a.talkable(r)
+	if err != nil {
+		return reply{}, err
+	}
+	messages, model, err := a.conversation(in)
+	if err != nil {
+		return reply{}, err
+	}
+	return a.chatEvents(r, func(ctx context.Context) (chat.Options, func(), error) {
+		return a.Conversations.Begin(ctx, as, conversation.Input{Messages: messages, Model: model, Models: a.models(), User: modelUser(r), Visitor: r.visitor != nil})
+	}, as.ID)
+}
+
+// needsImages guards the routes that a model answers with images: see needsAI; 503 without such a model.
+func (a *api) needsImages(r *request) error {
+	if err := a.needsAI(r); err != nil {
+		return err
+	}
+	return conversation.MakesImages(a.AI)
+}
+
+// imageInput describes an image.
+type imageInput struct {
+	Prompt field[string] `json:"prompt"`
+	Size   field[string] `json:"size"`
+}
+
+// makeAssistantImage serves POST /api/assistants/{id}/_image {prompt, size?}: 200 and an image, of at most 8 MiB, with its content type; it is not
+// kept. 400 naming the field; 403; 404; 429 for too many at once; 502 for an image that is too large.
+func (a *api) makeAssistantImage(r *request) (reply, error) {
+	in, err := options[imageInput](r)
+	if err != nil {
+		return reply{}, err
+	}
+	if _, err := a.talkable(r); err != nil {
+		return reply{}, err
+	}
+	wanted := ai.ImageRequest{User: modelUser(r)}
+	in.Prompt.apply(&wanted.Prompt)
+	in.Size.apply(&wanted.Size)
+	var image ai.Image
+	if err := a.ask(r, func(ctx context.Context) (err error) {
+		image, err = a.Conversations.Image(ctx, wanted)
+		return err
+	}); err != nil {
+		return reply{}, err
+	}
+	return reply{status: http.StatusOK, header: map[string]string{"Content-Type": image.ContentType}, holds: int64(len(image.Data)), stream: func(w io.Writer) error {
+		_, err := w.Write(image.Data)
+		return err
+	}}, nil
+}
