@@ -4,10 +4,13 @@ import (
 	"context"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/agents"
+	"github.com/tenantcontent/tenantcontent/apps/manifest"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/handlers"
 	"github.com/tenantcontent/tenantcontent/internal/cache"
 	"github.com/tenantcontent/tenantcontent/internal/uuids"
+	"github.com/tenantcontent/tenantcontent/messages"
 	"github.com/tenantcontent/tenantcontent/webhooks"
 )
 
@@ -22,6 +25,62 @@ func (app *App) owners(c Config, changes func(tenant string) uint64) func(ctx co
 			return app.userAsOwner(ctx, c, tenant, principal)
 		})
 	}
+}
+
+// agentOwners returns what finds the actors that the agents of apps run as: their owners, and for a team somebody who may use AI, as its members decide
+// what it does.
+func agentOwners(owner func(ctx context.Context, tenant, principal string) (webhooks.Owner, error)) func(ctx context.Context, tenant, principal string) (actor.Actor, error) {
+	return func(ctx context.Context, tenant, principal string) (actor.Actor, error) {
+		o, err := owner(ctx, tenant, principal)
+		if _, isTeam := o.Actor.Teams[o.Actor.User]; isTeam {
+			o.Actor.AI = true
+		}
+		return o.Actor, err
+	}
+}
+
+// installer is what apps needs of agents, which are built behind them.
+type installer struct{ app *App }
+
+// Check implements apps.Agents.
+func (i installer) Check(all []manifest.Agent, tools []handlers.Route) error {
+	return i.app.Agents.Unchecked().Check(all, tools)
+}
+
+// Install implements apps.Agents.
+func (i installer) Install(ctx context.Context, app handlers.App, all []manifest.Agent, tools []handlers.Route) error {
+	return i.app.Agents.Unchecked().Install(ctx, app, all, tools)
+}
+
+// listening is what messages needs of apps and agents.
+type listening struct{ app *App }
+
+// Inside implements messages.Apps.
+func (l listening) Inside(ctx context.Context, id string) (string, error) {
+	return l.app.Apps.Inside(ctx, id)
+}
+
+// Listens implements messages.Apps.
+func (l listening) Listens(ctx context.Context, app, event string) (bool, error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return false, err
+	}
+	return l.app.Agents.Unchecked().Listens(ctx, a.Tenant, app, event)
+}
+
+// start starts what an event starts: agents of its app.
+func (app *App) start(ctx context.Context, e messages.Event) error {
+	return app.Agents.Unchecked().Emitted(ctx, agents.Event{Tenant: e.Tenant, ID: e.ID, App: e.App, Name: e.Name, Payload: e.Payload, Depth: e.Depth})
+}
+
+// agentApp returns an app whose agents run.
+func (app *App) agentApp(ctx context.Context, tenant, id string) (agents.App, error) {
+	running, err := app.Apps.Unchecked().Running(ctx, tenant, id)
+	if err == nil && running.DeletedAt != nil {
+		err = errs.New(errs.NotFound, "App not found.")
+	}
+	return agents.App{Name: running.Name, Owner: running.OwnerID, Env: running.Env}, err
 }
 
 // teamAsOwner returns a team as a handler's user. It can do what a member of the team can.

@@ -22,7 +22,7 @@ import (
 
 // nouns are the packages of one noun each. They do not import each other; what one needs of another it declares as a
 // small interface, and the root passes the other's Service.
-const nouns = "aiinstr apps assistants bundles colors comments confirmations content domains downloads inputs messages principals sessions tenants uploads webhooks"
+const nouns = "agents aiinstr apps assistants bundles colors comments confirmations content domains downloads inputs messages principals sessions tenants uploads webhooks"
 
 // domainDrivers are the ready drivers of authentication domains.
 const domainDrivers = "domains/local domains/ldap domains/saml domains/oidc"
@@ -84,13 +84,16 @@ var mayImport = []rule{
 	{"apps/bunstore", base + " apps internal/draftstore internal/bunx"},
 	{"assistants/bunstore", base + " assistants internal/draftstore internal/bunx"},
 	{"apps", base + " apps/manifest"},
+	{"agents", base + " ai apps/manifest"},
+	{"agents/agentstest", base + " ai ^ internal/fieldtest paging/pagingtest"},
+	{"agents/bunstore", base + " ^ ai internal/bunx"},
 	{"webhooks", base + " webhooks/signatures"},
 	{nouns + " bundles/archive", base},
 	{"*/bunstore", base + " ^ internal/bunx internal/keyring"},
 	{"*/*test", base + " ^ internal/transfertest internal/fieldtest paging/pagingtest"}, // the suites that every store must pass
 
 	{"httpapi", base + " ai ai/chat apps/assist assistants/conversation workspaces internal/doctext internal/markdown hal apps/manifest apps/view " + nouns},
-	{".", base + " ai assistants/conversation hal httpapi " + nouns + " principals/dirsync " + domainDrivers + " jsvm/quickjs internal/doctext internal/markdown */bunstore internal/bunx internal/dblock internal/egress internal/cache internal/keyring internal/migrations workspaces"},
+	{".", base + " ai apps/manifest assistants/conversation hal httpapi " + nouns + " principals/dirsync " + domainDrivers + " jsvm/quickjs internal/doctext internal/markdown */bunstore internal/bunx internal/dblock internal/egress internal/cache internal/keyring internal/migrations workspaces"},
 }
 
 // mayBeImportedBy says who alone may import a package of others, by its beginning.

@@ -14,6 +14,7 @@ import (
 
 // tablesOf are the tables of each store, by its folder.
 var tablesOf = map[string][]string{
+	"agents/bunstore":        {"tc_agent_runs", "tc_agent_steps", "tc_agents"},
 	"aiinstr/bunstore":       {"tc_ai_instructions"},
 	"apps/bunstore":          {"tc_app_favorites", "tc_app_shares", "tc_app_views", "tc_app_visits", "tc_apps"},
 	"assistants/bunstore":    {"tc_assistant_shares", "tc_assistants"},

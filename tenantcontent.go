@@ -24,6 +24,8 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/agents"
+	agentstore "github.com/tenantcontent/tenantcontent/agents/bunstore"
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/aiinstr"
 	instructionstore "github.com/tenantcontent/tenantcontent/aiinstr/bunstore"
@@ -110,6 +112,8 @@ type Config struct {
 	Scripts jsvm.Runtime
 	// Webhooks bounds what the webhooks of apps can use up, and how long their calls are kept.
 	Webhooks webhooks.Limits
+	// Agents bounds what the agents of apps use up.
+	Agents agents.Limits
 	// Log gets requests (debug) and failures; default slog.Default.
 	Log *slog.Logger
 	// Authenticate returns the caller of a request, in place of sessions and API tokens. A caller who creates content must be a
@@ -266,8 +270,9 @@ func (app *App) ownLibraries(ctx context.Context, tenant string, ids []string) (
 
 // build builds the services, each after those that it needs, and fills the registry.
 func (app *App) build(c Config, keys *keyring.Ring) (err error) {
-	// These count changes of users, teams, sessions and tokens, of tenants, and of apps, their shares and the files of libraries.
-	var rights, settings, shown, deployed cache.Counter
+	// These count changes of users, teams, sessions and tokens, of tenants, and of apps, their shares and the files of libraries;
+	// and deployed and installed those of what apps run.
+	var rights, settings, shown, deployed, installed cache.Counter
 	blobs, directory, logins := blobstore.New(c.DB), principalstore.New(c.DB).Notify(rights.Bump), domainstore.New(c.DB)
 	if app.Inputs, err = inputs.New(c.InputEditors...); err != nil {
 		return err
@@ -313,6 +318,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		},
 	})
 	app.Apps = apps.New(apps.Options{
+		Agents: installer{app},
 		Chats: func(ctx context.Context) (bool, error) {
 			if ai.Configured(c.AI) != nil {
 				return false, nil
@@ -330,6 +336,18 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	if err != nil {
 		return err
 	}
+	owners := app.owners(c, rights.Of)
+	app.Agents = agents.New(agents.Options{
+		Store: agentstore.New(c.DB).Notify(installed.Bump), Changes: installed.Of, Queue: app.queue, Apps: app.Apps, Tools: app.deployments, Provider: c.AI,
+		App: app.agentApp, Owner: agentOwners(owners), Enabled: app.Tenants.Unchecked().AIEnabled,
+		Bind: func(ctx context.Context, in *handlers.Invocation, t handlers.ToolCall) (end func(), err error) {
+			return app.handler.BindTool(ctx, in, t)
+		},
+		Admit: func(ctx context.Context, tenant, user string) (leave func(), err error) {
+			return app.handler.ModelCall(ctx, tenant, user)
+		},
+		Limits: c.Agents, Now: c.Now, NewID: c.NewID,
+	})
 	app.Assistants = assistants.New(assistants.Options{
 		Store: assistantstore.New(c.DB), Files: filesOf(assistants.Kind), MaxFile: c.MaxAppFile, Directory: directory, Keys: keys,
 		Allowed: func(ctx context.Context) error {
@@ -362,7 +380,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		Store: commentStore, Queue: commentStore, Entities: app.registry, Users: app.Principals, Now: c.Now, NewID: c.NewID,
 	})
 	app.Messages = messages.New(messages.Options{
-		Store: messagestore.New(c.DB), Users: app.Principals, Inbox: app.Comments.Unchecked(), Apps: app.Apps, Queue: app.queue, Sender: c.Mail, Now: c.Now, NewID: c.NewID,
+		Store: messagestore.New(c.DB), Users: app.Principals, Inbox: app.Comments.Unchecked(), Apps: listening{app}, Queue: app.queue, Sender: c.Mail, Start: app.start, Now: c.Now, NewID: c.NewID,
 	})
 	app.Domains, err = domains.New(domains.Options{
 		Store: logins, Principals: app.Principals.Unchecked(), Tenants: app.Tenants.Unchecked(), Keys: keys,
@@ -385,7 +403,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 			h, err := app.Apps.Unchecked().Hooked(ctx, tenant, id)
 			return webhooks.Target(h), err
 		},
-		Owner: app.owners(c, rights.Of), Changes: shown.Of, Limits: c.Webhooks, Log: c.Log, Now: c.Now, NewID: c.NewID,
+		Owner: owners, Changes: shown.Of, Limits: c.Webhooks, Log: c.Log, Now: c.Now, NewID: c.NewID,
 	})
 	app.Bundles, err = bundles.New(bundles.Options{
 		Store: bundlestore.New(c.DB), Tenants: app.Tenants.Unchecked(), Downloads: app.Downloads.Unchecked(),
@@ -400,11 +418,11 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	app.registry.AddHooks(
 		app.Principals.Unchecked().Hooks(), app.Apps.Unchecked().Hooks(), app.Assistants.Unchecked().Hooks(), app.Confirmations.Unchecked().Hooks(), app.Tenants.Unchecked().Hooks(), app.Uploads.Unchecked().Hooks(), app.Downloads.Unchecked().Hooks(),
 		app.Colors.Unchecked().Hooks(), app.AIInstructions.Unchecked().Hooks(), app.Content.Unchecked().Hooks(), libraryFiles.Hooks(),
-		app.Comments.Unchecked().Hooks(), app.Messages.Unchecked().Hooks(), app.Domains.Unchecked().Hooks(), app.Sessions.Unchecked().Hooks(), app.Bundles.Unchecked().Hooks(),
+		app.Comments.Unchecked().Hooks(), app.Messages.Unchecked().Hooks(), app.Agents.Unchecked().Hooks(), app.Domains.Unchecked().Hooks(), app.Sessions.Unchecked().Hooks(), app.Bundles.Unchecked().Hooks(),
 		app.workspaces.Hooks(), app.deployments.Hooks(), app.queue.Hooks(), app.Webhooks.Unchecked().Hooks(),
 		entity.Hooks{Counts: entity.CountRows(80, "files", blobs.Count)},
 	)
-	return app.queue.Add(append(app.Messages.Unchecked().Workers(), c.Workers...)...)
+	return app.queue.Add(slices.Concat(app.Messages.Unchecked().Workers(), app.Agents.Unchecked().Workers(), c.Workers)...)
 }
 
 // replaced returns the ready types except those of which the host has its own, and the host's behind them.

@@ -193,6 +193,7 @@ type Options struct {
 	Chats func(ctx context.Context) (bool, error)
 	// Handlers and Workspaces do the work of a deploy; nil: nothing is done for handlers, or migrations.
 	Handlers   Handlers
+	Agents     Agents // installs agents; nil: there are none
 	Workspaces Workspaces
 	// Registry has the kinds of tags and datasets, and the hooks that are called for purged apps; nil for none.
 	Registry *entity.Registry

@@ -4,10 +4,12 @@ import (
 	"context"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/apps/manifest"
 	"github.com/tenantcontent/tenantcontent/drafts"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/handlers"
@@ -16,8 +18,16 @@ import (
 
 // Handlers builds and installs what apps run on the server. *handlers.Service implements it.
 type Handlers interface {
-	Build(ctx context.Context, app handlers.App, files fs.FS) (*handlers.Build, error)
+	Build(ctx context.Context, app handlers.App, files fs.FS, tools bool) (*handlers.Build, error)
 	Install(ctx context.Context, app handlers.App, b *handlers.Build) error
+}
+
+// Agents installs the agents of apps. agents.Unchecked implements it.
+type Agents interface {
+	// Check returns errs.Invalid, naming the agent, for agents of a manifest that cannot be installed with the tools of an app.
+	Check(all []manifest.Agent, tools []handlers.Route) error
+	// Install makes the agents of a manifest those of an app, in the transaction in ctx.
+	Install(ctx context.Context, app handlers.App, all []manifest.Agent, tools []handlers.Route) error
 }
 
 // Workspaces runs the migrations of apps: the pending ones of migrations/*.sql. *workspaces.Service implements it.
@@ -37,8 +47,19 @@ type Deployed struct {
 // prepared is a deploy before it switches.
 type prepared struct {
 	Deployed
-	files *libraries.Snapshot
-	build *handlers.Build
+	files  *libraries.Snapshot
+	build  *handlers.Build
+	agents []manifest.Agent
+}
+
+// tools returns the tools that the agents can have.
+func (p prepared) tools() (all []handlers.Route) {
+	for _, r := range p.Routes {
+		if r.Area == handlers.Tools {
+			all = append(all, r)
+		}
+	}
+	return all
 }
 
 // runs reports whether a file can have to do with what an app runs.
@@ -49,6 +70,9 @@ func runs(name string) bool {
 	}
 	return strings.HasPrefix(name, "migrations/")
 }
+
+// installs reports whether a file can have to do with what a deploy installs.
+func installs(name string) bool { return runs(name) || slices.Contains(manifest.Files(), name) }
 
 // HandlerFiles returns the files of an app or draft, and a text that changes with those that can have to do with what it runs.
 func (u Unchecked) HandlerFiles(ctx context.Context, tenant, id string) (fs.FS, string, error) {
@@ -69,18 +93,35 @@ func deploys(name string) bool {
 	return folder == string(handlers.Server) || folder == string(handlers.Webhooks) || folder == "migrations"
 }
 
+// readableAgents returns the agents of a manifest, none if it cannot be read: force publishes that, and nobody views the app then.
+func (s *Service) readableAgents(ctx context.Context, app App) ([]manifest.Agent, error) {
+	m, err := s.manifest(ctx, app)
+	if errs.CodeOf(err) == errs.Conflict {
+		return nil, nil
+	}
+	return m.Agents, err
+}
+
 // prepare compiles what an app is to run from the files of a library, and runs the pending migrations. If there is something to do, it
 // calls check before.
 func (s *Service) prepare(ctx context.Context, app App, library string, check func() error) (p prepared, err error) {
 	p.build = &handlers.Build{}
-	if p.files, err = s.files.Snapshot(ctx, app.Tenant, library); err != nil || !p.files.Has(deploys) {
+	if p.files, err = s.files.Snapshot(ctx, app.Tenant, library); err != nil {
 		return p, err
+	}
+	if s.o.Agents != nil {
+		if p.agents, err = s.readableAgents(ctx, App{Tenant: app.Tenant, LibraryID: library}); err != nil {
+			return p, err
+		}
+	}
+	if !p.files.Has(deploys) && len(p.agents) == 0 {
+		return p, nil
 	}
 	if err := check(); err != nil {
 		return p, err
 	}
 	if s.o.Handlers != nil {
-		if p.build, err = s.o.Handlers.Build(ctx, handlers.App{Tenant: app.Tenant, ID: app.ID}, p.files); err != nil {
+		if p.build, err = s.o.Handlers.Build(ctx, handlers.App{Tenant: app.Tenant, ID: app.ID}, p.files, len(p.agents) > 0); err != nil {
 			return p, err
 		}
 		p.Routes, p.Warnings = p.build.Routes, p.build.Warnings
@@ -89,6 +130,11 @@ func (s *Service) prepare(ctx context.Context, app App, library string, check fu
 			return p, err
 		}
 		p.Warnings = append(p.Warnings, undeclared...)
+	}
+	if s.o.Agents != nil {
+		if err := s.o.Agents.Check(p.agents, p.tools()); err != nil {
+			return p, err
+		}
 	}
 	if p.Migrations, err = s.migrate(ctx, app, p.files); err != nil || s.o.Workspaces == nil {
 		return p, err
@@ -130,13 +176,19 @@ func (s *Service) install(ctx context.Context, app App, library string, p prepar
 	if err != nil {
 		return err
 	}
-	if now.Digest(runs) != p.files.Digest(runs) {
+	if now.Digest(installs) != p.files.Digest(installs) {
 		return errs.New(errs.Conflict, "The files have changed while they were compiled: try again.")
 	}
-	if s.o.Handlers == nil {
+	of := handlers.App{Tenant: app.Tenant, ID: app.ID}
+	if s.o.Handlers != nil {
+		if err := s.o.Handlers.Install(ctx, of, p.build); err != nil {
+			return err
+		}
+	}
+	if s.o.Agents == nil {
 		return nil
 	}
-	return s.o.Handlers.Install(ctx, handlers.App{Tenant: app.Tenant, ID: app.ID}, p.build)
+	return s.o.Agents.Install(ctx, of, p.agents, p.tools())
 }
 
 // Deploy compiles the handlers of an app, runs its pending migrations, and makes it run the handlers from now on. When it fails the app
@@ -186,7 +238,11 @@ func (s *Service) Deploy(ctx context.Context, id string) (v Shown, err error) {
 // nothing to deploy, and has a warning for one that is not deployed.
 func (s *Service) deployCopy(ctx context.Context, of App, v Shown) Shown {
 	files, err := s.files.Snapshot(ctx, v.Tenant, v.LibraryID)
-	if err == nil && !files.Has(deploys) {
+	var agents []manifest.Agent
+	if err == nil {
+		agents, err = s.readableAgents(ctx, v.App)
+	}
+	if err == nil && !files.Has(deploys) && len(agents) == 0 {
 		return v
 	}
 	var why string
@@ -204,7 +260,7 @@ func (s *Service) deployCopy(ctx context.Context, of App, v Shown) Shown {
 		}
 		why = errs.MessageOf(err)
 	}
-	v.Deployed = &Deployed{Warnings: []string{"The copy runs no handlers until it is deployed, with POST /api/apps/" + v.ID + "/_deploy. " + why}}
+	v.Deployed = &Deployed{Warnings: []string{"The copy runs no handlers and agents until it is deployed, with POST /api/apps/" + v.ID + "/_deploy. " + why}}
 	return v
 }
 

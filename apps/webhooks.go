@@ -50,7 +50,9 @@ func (s *Service) published(ctx context.Context, a actor.Actor, id string) (App,
 	return app, toWrite.check(a, app, grant)
 }
 
-func (s *Service) noWebhooks() error { return s.rules.IsDraft("webhooks are those of the app itself") }
+func (s *Service) noWebhooks() error {
+	return s.rules.IsDraft("webhooks and agents are those of the app itself")
+}
 
 // Writing calls do with the id of an app that the caller may change, in a transaction in which nobody else changes or removes the app.
 // Errors: those of do; errs.NotFound; errs.Forbidden; errs.Invalid for a draft.

@@ -67,14 +67,19 @@ func (b *Build) size() (n int) {
 func programSize(p *jsvm.Program) int { return len(p.Code) + len(p.Map) + 1<<10 }
 
 // Build finds and compiles the handlers among the files of an app. A file that exports a function with the name of a method is a route;
-// the others are for those to import. A program takes about 20 ms.
+// the others are for those to import. A program takes about 20 ms. The files of the folder tools are read with tools alone, which is for apps that have
+// agents.
 //
 // It returns errs.Invalid, with the file, and the line where there is one, for what cannot be compiled, for a config that cannot be
 // read, for two files of one route, and for the methods and names that a route cannot have; errs.Unavailable if too many scripts run.
-func (s *Service) Build(ctx context.Context, app App, files fs.FS) (*Build, error) {
+func (s *Service) Build(ctx context.Context, app App, files fs.FS, tools bool) (*Build, error) {
 	b := &Build{sources: map[string][]byte{}}
 	src := &sources{files: files, read: map[string][]byte{}}
-	for _, area := range []Area{Server, Webhooks} {
+	areas := []Area{Server, Webhooks}
+	if tools {
+		areas = append(areas, Tools)
+	}
+	for _, area := range areas {
 		names, err := scan(files, string(area))
 		if err != nil {
 			return nil, err
@@ -115,6 +120,9 @@ func scan(files fs.FS, folder string) (names []string, err error) {
 // add adds the route of a file to a build.
 func (s *Service) add(ctx context.Context, b *Build, app App, src *sources, area Area, name string) error {
 	pattern, err := patternOf(area, name)
+	if area == Tools {
+		pattern, err = toolPath(name)
+	}
 	if err != nil {
 		return err
 	}
@@ -127,11 +135,18 @@ func (s *Service) add(ctx context.Context, b *Build, app App, src *sources, area
 	if err := s.describe(ctx, app, p, script, &r); err != nil {
 		return err
 	}
+	if len(r.Methods) == 0 && area == Tools {
+		b.Warnings = append(b.Warnings, name+" exports no function as default, so it is no tool.")
+		return nil
+	}
 	if len(r.Methods) == 0 {
 		b.Warnings = append(b.Warnings, name+" exports no function "+orList(methodsOf[area])+", so it is no route.")
 		return nil
 	}
 	for _, other := range b.Routes {
+		if other.Area == area && area == Tools && other.Path == pattern {
+			return errs.New(errs.Invalid, "%s:1:1: its name %s is that of %s: give one of the files another name.", name, r.ToolName(), other.File)
+		}
 		if other.Area == area && sameRoute(other.Path, pattern) {
 			return errs.New(errs.Invalid, "%s:1:1: its route %s is that of %s: remove one of the files.", name, pattern, other.File)
 		}
@@ -298,8 +313,12 @@ func (s *Service) describe(ctx context.Context, app App, p Program, script []byt
 		return err
 	}
 	r.Methods = []string{}
+	if r.Area == Tools && slices.Contains(found.Functions, methodsOf[Tools][0]) {
+		r.Methods = methodsOf[Tools]
+	}
 	for _, method := range methodsOf[Server] {
 		switch {
+		case r.Area == Tools:
 		case !slices.Contains(found.Functions, method):
 		case !slices.Contains(methodsOf[r.Area], method):
 			return errs.New(errs.Invalid, "%s:%d:1: it exports %s, which no call of a webhook has: use %s.", r.File, lineOf(script, method), method, orList(methodsOf[r.Area]))
@@ -353,6 +372,13 @@ func (s *Service) config(file string, line int, raw json.RawMessage) (json.RawMe
 			}
 			if strings.HasPrefix(file, string(Webhooks)+"/") && len(roles) > 0 {
 				return refuse(".roles is for server routes: a webhook has no viewer")
+			}
+			if strings.HasPrefix(file, string(Tools)+"/") && len(roles) > 0 {
+				return refuse(".roles is for server routes: a tool has no viewer")
+			}
+		case "description", "parameters":
+			if why := badToolMember(name, value); why != "" && strings.HasPrefix(file, string(Tools)+"/") {
+				return refuse(why)
 			}
 		}
 	}

@@ -23,7 +23,7 @@ const ofBytes = ({ rawBody, rawBodyEncoding }) => {
 
 export const invoke = (data, functions) => {
   const { respond, log, dataset } = functions
-  ofBytes(data.request)
+  if (data.request) ofBytes(data.request)
   // The document can be text, bytes, or an object such as a file of a form, with options beside it.
   const extractText = functions.extractText && ((document, options = {}) => {
     if (typeof document === 'string') return functions.extractText({ content: document, ...options })
@@ -38,7 +38,8 @@ export const invoke = (data, functions) => {
       count: (filter = {}) => dataset(alias, 'count', filter),
     })
   }
-  const given = { request: data.request, env: data.env, context, respond, log, crypto, base64Encode, base64Decode, base64UrlEncode, base64UrlDecode, btoa, atob }
+  const called = data.tool ?? { request: data.request, respond } // a tool has args, run and idempotencyKey
+  const given = { ...called, env: data.env, context, log, crypto, base64Encode, base64Decode, base64UrlEncode, base64UrlDecode, btoa, atob }
   for (const name of ['query', 'fetch', 'emit', 'notify', 'email', 'markdown']) {
     if (functions[name]) given[name] = functions[name]
   }

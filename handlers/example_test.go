@@ -20,7 +20,7 @@ func ExampleService_Build() {
 	s := handlers.New(handlers.Options{Runtime: rt})
 	b, err := s.Build(context.Background(), handlers.App{Tenant: "acme", ID: "shop"}, fstest.MapFS{
 		"webhooks/orders/[id].js": {Data: []byte("export const config = { timeout: 5000 }\nexport function POST({ request }) { return request.params.id }")},
-	})
+	}, false)
 	for _, r := range b.Routes {
 		fmt.Println(r.Methods, r.Path, r.Timeout(), err)
 	}

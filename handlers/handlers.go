@@ -1,5 +1,5 @@
 // Package handlers builds, deploys and runs the JavaScript that an app runs on the server: the files of its folders server and
-// webhooks, each of which is a route.
+// webhooks, each of which is a route, and those of its folder tools, each of which is a tool of the app's agents.
 //
 // It checks no rights and serves no requests: its callers, which are the noun apps, httpapi and the root, do so. handlers/bunstore stores
 // what is deployed.
@@ -26,12 +26,14 @@ type Area string
 const (
 	Server   Area = "server"   // GET, POST, PUT, PATCH and DELETE
 	Webhooks Area = "webhooks" // GET, POST and PUT
+	Tools    Area = "tools"    // the default export
 )
 
 // methodsOf are the methods of each area, in the order of Route.Methods.
 var methodsOf = map[Area][]string{
 	Server:   {"GET", "POST", "PUT", "PATCH", "DELETE"},
 	Webhooks: {"GET", "POST", "PUT"},
+	Tools:    {"default"},
 }
 
 // App is an app or the draft of one. An app runs what was installed last, a draft what its files contain now.
@@ -40,12 +42,12 @@ type App struct {
 	Draft      bool
 }
 
-// Route is a handler: a file with the functions for one path.
+// Route is a handler: a file with the functions for one path, or a tool.
 type Route struct {
 	Area    Area            `json:"area"`
-	Path    string          `json:"path"`    // pattern below the folder, such as "/stripe/:action"; "/" for the folder's index.js
+	Path    string          `json:"path"`    // pattern below the folder, such as "/stripe/:action"; "/" for the folder's index.js; "/" and the name of a tool
 	File    string          `json:"file"`    // such as "webhooks/stripe/[action].js"
-	Methods []string        `json:"methods"` // that the file exports, in the order GET, POST, PUT, PATCH, DELETE
+	Methods []string        `json:"methods"` // that the file exports, in the order GET, POST, PUT, PATCH, DELETE; "default" of a tool
 	Config  json.RawMessage `json:"config"`  // the exported config, a JSON object; {} without one
 	Hash    string          `json:"-"`       // of the sources of its program
 
@@ -269,7 +271,7 @@ func (s *Service) draftRoutes(ctx context.Context, app App) ([]Route, error) {
 	if built, ok := s.drafts.Get(app.Tenant, id); ok { // meanwhile
 		return built.routes, built.err
 	}
-	b, err := s.Build(ctx, app, d.files)
+	b, err := s.Build(ctx, app, d.files, false) // a draft runs no agents
 	if err == nil && s.o.Prepare != nil {
 		err = s.o.Prepare(ctx, app, d.files)
 	}

@@ -102,7 +102,7 @@ func deployed(t *testing.T, all map[string]string) (*handlers.Service, *memory) 
 
 func install(t *testing.T, s *handlers.Service, all map[string]string) {
 	t.Helper()
-	b, err := s.Build(t.Context(), app, files(all))
+	b, err := s.Build(t.Context(), app, files(all), true)
 	is.New(t).NoErr(err)
 	is.New(t).NoErr(s.Install(t.Context(), app, b))
 }
@@ -124,7 +124,7 @@ func TestBuildYields(t *testing.T) {
 	s := handlers.New(handlers.Options{Store: newStore(), Runtime: newRuntime(t)})
 	yielded := false
 	ctx := limiter.WithYield(t.Context(), func() { yielded = true })
-	_, err := s.Build(ctx, app, files(map[string]string{"server/index.js": empty}))
+	_, err := s.Build(ctx, app, files(map[string]string{"server/index.js": empty}), false)
 	is.NoErr(err)
 	is.True(yielded)
 }
@@ -141,7 +141,7 @@ func TestBuildFindsRoutes(t *testing.T) {
 		"webhooks/stripe/payment.js":  "export default 1\nexport function POST() {}",
 		"server/deep/a b/ü.js":        empty,
 		"tools/a.js":                  "nothing {{{",
-	}))
+	}), false)
 	is.NoErr(err)
 	var got []string
 	for _, r := range b.Routes {
@@ -160,7 +160,7 @@ func TestBuildFindsRoutes(t *testing.T) {
 	is.Equal(b.Routes[0].Timeout(), handlers.DefaultTime)
 	is.Equal(b.Routes[5].Timeout(), 5*time.Second)
 
-	b, err = s.Build(t.Context(), app, files(map[string]string{"index.html": "x"}))
+	b, err = s.Build(t.Context(), app, files(map[string]string{"index.html": "x"}), false)
 	is.NoErr(err)
 	is.Equal(len(b.Routes), 0)
 }
@@ -196,7 +196,7 @@ func TestBuildRefuses(t *testing.T) {
 		"server/a.js:1:1: checked":                                   {"server/a.js": "export const config = { verify: 'wrong' }\n" + empty},
 		"BigInt":                                                     {"server/a.js": "export const config = { a: 1n }\n" + empty},
 	} {
-		_, err := s.Build(t.Context(), app, files(all))
+		_, err := s.Build(t.Context(), app, files(all), false)
 		if errs.CodeOf(err) != errs.Invalid || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "~handler") {
 			t.Errorf("%v: %v, not %q", all, err, want)
 		}

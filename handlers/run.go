@@ -40,29 +40,35 @@ type Outcome struct {
 	Result    jsvm.Result // how the handler ended, which can be badly after an early answer
 }
 
-// data is the argument of the module that calls a handler.
+// data is the argument of the module that calls a handler or tool.
 type data struct {
 	Method   string            `json:"method"`
-	Request  requestBody       `json:"request"`
+	Request  *requestBody      `json:"request,omitempty"`
+	Tool     *toolBody         `json:"tool,omitempty"`
 	Env      map[string]string `json:"env"`
 	Datasets []string          `json:"datasets"`
 }
 
-// Run runs a handler. What the handler does, also when it fails, is in the Outcome. Run returns errs.Unavailable if too many scripts run,
-// errs.NotFound for a route that is not deployed any more, and other errors when the service fails.
-func (s *Service) Run(ctx context.Context, in Invocation) (Outcome, error) {
-	d := data{Method: FunctionOf(in.Request.Method), Env: in.Env, Datasets: in.Datasets}
+// encode returns the data as the module gets it, with the variables and datasets of an invocation.
+func (d data) encode(in Invocation) (json.RawMessage, error) {
+	d.Env, d.Datasets = in.Env, in.Datasets
 	if d.Env == nil {
 		d.Env = map[string]string{}
 	}
 	if d.Datasets == nil {
 		d.Datasets = []string{}
 	}
-	var err error
-	if d.Request, err = in.Request.encode(); err != nil {
+	return json.Marshal(d)
+}
+
+// Run runs a handler. What the handler does, also when it fails, is in the Outcome. Run returns errs.Unavailable if too many scripts run,
+// errs.NotFound for a route that is not deployed any more, and other errors when the service fails.
+func (s *Service) Run(ctx context.Context, in Invocation) (Outcome, error) {
+	request, err := in.Request.encode()
+	if err != nil {
 		return Outcome{}, err
 	}
-	arg, err := json.Marshal(d)
+	arg, err := data{Method: FunctionOf(in.Request.Method), Request: &request}.encode(in)
 	if err != nil {
 		return Outcome{}, err
 	}

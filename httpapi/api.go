@@ -16,6 +16,7 @@ import (
 	"github.com/julienschmidt/httprouter"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/agents"
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/aiinstr"
 	"github.com/tenantcontent/tenantcontent/apps"
@@ -48,6 +49,7 @@ import (
 
 // Services are what the routes call.
 type Services struct {
+	Agents         *agents.Service
 	AIInstructions *aiinstr.Service
 	Apps           *apps.Service
 	Assistants     *assistants.Service
@@ -136,6 +138,11 @@ type Handler interface {
 	// Drain waits until no request runs, for at most as long as ctx lasts, and returns the cause of ctx if some still do
 	// then. From its call on, clients that take or send nothing for Config.LastIdle are cut.
 	Drain(ctx context.Context) error
+	// BindTool sets what a tool of an agent can call, as the actor in ctx, who is the owner of its app, and returns what must be called when the tool has
+	// ended.
+	BindTool(ctx context.Context, in *handlers.Invocation, t handlers.ToolCall) (end func(), err error)
+	// ModelCall waits for a place among those of chats for a request that a language model works on. Errors: errs.Busy.
+	ModelCall(ctx context.Context, tenant, user string) (leave func(), err error)
 }
 
 // api is the receiver of all handlers.

@@ -63,7 +63,12 @@ func newModelCalls(wait time.Duration) *limiter.Limiter {
 
 // modelCall waits for a place for a request that a model works on. Errors: errs.Busy.
 func (a *api) modelCall(r *request) (leave func(), err error) {
-	leave, err = a.modelCalls.Acquire(r.Context(), 1, r.who.Tenant, asker(r))
+	return a.ModelCall(r.Context(), r.who.Tenant, asker(r))
+}
+
+// ModelCall implements Handler.
+func (a *api) ModelCall(ctx context.Context, tenant, user string) (leave func(), err error) {
+	leave, err = a.modelCalls.Acquire(ctx, 1, tenant, user)
 	if errors.Is(err, limiter.ErrBusy) {
 		return nil, errs.New(errs.Busy, "Too many answers of language models are under way for you or in this tenant. Wait for them, or end one.")
 	}

@@ -177,7 +177,7 @@ func (a *api) appLinks(v apps.Shown, one bool) hal.Links {
 	}
 	if v.Inside {
 		links.With("inf:app-shares", self+"/shares").With("inf:app-stats", self+"/stats").
-			With("inf:app-messages", self+"/messages").With("inf:app-events", self+"/events")
+			With("inf:app-messages", self+"/messages").With("inf:app-events", self+"/events").With("inf:app-agents", self+"/agents")
 		links["inf:app-share"] = hal.Link{Href: self + "/shares/{principalId}", Templated: true}
 	}
 	if v.Permissions.Write && v.EditingID == nil {

@@ -53,6 +53,9 @@ func withApps(samples map[string]sample) map[string]sample {
 		"deleteAppToken":      {last: "shown"},
 		"getAppSharePage":     {query: "?token=KEY"},
 		"deployApp":           {},
+		"putAgent":            {body: `{"enabled": true}`, fields: []string{"enabled bool?", "model string?", "instructions string?", "zone string?"}},
+		"triggerAgent":        {body: `{"input": {"order": 5}}`},
+		"cancelAgentRun":      {last: "canceled-run"},
 		"migrateApp":          {},
 		"postToAppServer":     {last: "_server/a", body: `{"x": 1}`},
 		"putToAppServer":      {last: "_server/a", body: `{"x": 1}`},
@@ -104,7 +107,7 @@ func stockApps(t testing.TB, w *world, param map[string]string) {
 	one := "/api/apps/" + app
 	for _, f := range [][3]string{
 		{"dir/a.txt", "text/plain", "x"}, {"gone.txt", "text/plain", "x"}, {"index.html", "text/html", "<p>Hi"},
-		{"informer.yaml", "application/yaml", "access: [colors]\nroles: [editor, viewer]\n"},
+		{"informer.yaml", "application/yaml", "access: [colors]\nroles: [editor, viewer]\nagents: {clerk: {instructions: Work., on: order.sent, cron: '0 0 1 1 *'}}\n"},
 	} {
 		w.must(t, "admin", "PUT", one+"/contents/"+f[0], f[2], "Content-Type: "+f[1])
 	}
@@ -118,6 +121,10 @@ func stockApps(t testing.TB, w *world, param map[string]string) {
 	param["events"], param["messages"] = event.ID, sent[0].ID
 	w.must(t, "admin", "PUT", one+"/contents/server/a.js", "export const GET = ({ query }) => query('SELECT 1 AS n')\nexport const POST = GET, PUT = GET, PATCH = GET, DELETE = GET", "Content-Type: text/javascript")
 	w.must(t, "admin", "POST", one+"/_deploy", "")
+	for _, name := range []string{"runs", "canceled-run"} {
+		param[name] = read[struct{ ID string }](t, w.must(t, "admin", "POST", one+"/agents/clerk/_trigger", "")).ID
+	}
+	param["agents"] = "clerk"
 	w.must(t, "admin", "PUT", one+"/shares/mia", `{"accessLevel": 2, "roles": ["editor"]}`)
 	w.must(t, "admin", "PUT", one+"/environment/KEY", `{"value": "secret"}`)
 	w.must(t, "admin", "PUT", one+"/dependencies/sales", `{"datasetId": "`+param["datasets"]+`", "label": "Sales"}`)

@@ -55,6 +55,7 @@ var wrong = map[string][]string{
 	"string":   {`1`, `true`, `[]`, `{}`, `["x"]`, `null`},
 	"string?":  {`1`, `true`, `[]`, `{}`},
 	"bool":     {`1`, `"true"`, `[]`, `{}`, `null`},
+	"bool?":    {`1`, `"true"`, `[]`, `{}`},
 	"number":   {`"1"`, `true`, `[]`, `{}`, `1.5`, `null`},
 	"time?":    {`1`, `true`, `[]`, `{}`, `"soon"`, `""`, `"2026-11-20"`},
 	"object":   {`1`, `true`, `"x"`, `[]`, `null`},

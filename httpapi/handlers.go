@@ -22,6 +22,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/doctext"
 	"github.com/tenantcontent/tenantcontent/internal/markdown"
 	"github.com/tenantcontent/tenantcontent/jsvm"
+	"github.com/tenantcontent/tenantcontent/messages"
 	"github.com/tenantcontent/tenantcontent/workspaces"
 )
 
@@ -32,6 +33,7 @@ type handlerCall struct {
 	who     actor.Actor       // with whose rights the handler calls the service
 	route   handlers.Route
 	request handlers.Request
+	tool    handlers.ToolCall // of a tool of an agent
 }
 
 // handlersApp returns an app as package handlers has it.
@@ -74,6 +76,11 @@ func (a *api) bind(c handlerCall, in *handlers.Invocation) (end func()) {
 	}
 	for name, f := range a.Messages.Functions(c.app.ID) {
 		in.Functions[name] = f
+		if c.tool.Depth > 0 {
+			in.Functions[name] = func(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
+				return f(messages.WithDepth(ctx, c.tool.Depth), args)
+			}
+		}
 	}
 	return w.close
 }
@@ -188,7 +195,7 @@ const (
 type hopsKey struct{}
 
 // fetchHeaders are the headers that a handler can send with fetch.
-var fetchHeaders = []string{"accept", "content-type", "if-match", "if-none-match"}
+var fetchHeaders = []string{"accept", "content-type", "idempotency-key", "if-match", "if-none-match"}
 
 // fetchOptions is the second argument of fetch.
 type fetchOptions struct {
@@ -260,6 +267,9 @@ func (a *api) fetchRequest(ctx context.Context, c handlerCall, args json.RawMess
 	at := &url.URL{Path: a.mount + "/api/" + plain, RawPath: a.mount + "/api/" + path, RawQuery: query}
 	r := (&http.Request{Method: method, URL: at, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: http.NoBody}).
 		WithContext(context.WithValue(ctx, viewerKey{}, c.who))
+	if c.tool.IdempotencyKey != "" {
+		r.Header.Set("Idempotency-Key", c.tool.IdempotencyKey)
+	}
 	for name, value := range o.Headers {
 		lower := strings.ToLower(name)
 		if !slices.Contains(fetchHeaders, lower) || strings.ContainsAny(value, "\r\n\x00") {

@@ -129,6 +129,9 @@ var unmarked = map[string]string{
 	"tc_webhook_invocations": "app_id area id logs replay_of",
 	"tc_webhook_requests":    "app_id id key_sealed",
 	"tc_workspaces":          "app_id engine password",
+	"tc_agents":              "app_id name definition overrides",
+	"tc_agent_runs":          "id app_id agent started_by event_id run_id input state lease",
+	"tc_agent_steps":         "run_id kind calls",
 
 	"tc_handler_calls":       "app_id day area method path",
 	"tc_handler_deployments": "app_id",
@@ -204,6 +207,11 @@ func (s stock) markRows(t testing.TB, tenant, mark string) {
 		{`INSERT INTO tc_jobs (tenant_id, id, kind, payload, state, tries, due_at, created_at) VALUES ($1, $2, 'cron', 'null', 'dead', 0, $3, $3)`, []any{tenant, mark, later}},
 		{`INSERT INTO tc_job_schedules (tenant_id, kind, key, cron, zone, payload, next_at) VALUES ($1, 'cron', $2, '@daily', '', 'null', $3)`, []any{tenant, mark, later}},
 		{`INSERT INTO tc_confirmations (tenant_id, id, assistant_id, asked, decision, expires_at) VALUES ($1, $2, $2, $2, '', $3)`, []any{tenant, mark, later}},
+		{`INSERT INTO tc_agents (tenant_id, app_id, name, definition, overrides, created_at, updated_at) VALUES ($1, $2, $2, '{}', '{}', $3, $3)`, []any{tenant, mark, later}},
+		{`INSERT INTO tc_agent_runs (tenant_id, id, app_id, agent, started_by, input, depth, model, steps, input_tokens, output_tokens, size, lease, state, attempts, created_at, updated_at)
+			VALUES ($1, $2, $2, $2, 'manual', '{}', 0, '', 0, 0, 0, 0, '', 'pending', 0, $3, $3)`, []any{tenant, mark, later}},
+		{`INSERT INTO tc_agent_steps (tenant_id, run_id, n, kind, content, calls, input_tokens, output_tokens, call_id, tool, arguments, result, failed, log, started_at)
+			VALUES ($1, $2, 1, 'answer', '', '[]', 0, 0, '', '', '', '', $4, '', $3)`, []any{tenant, mark, later, false}},
 		{`INSERT INTO tc_library_released (tenant_id, content_id, library_id, released_at) VALUES ($1, $2, $2, $3)`, []any{tenant, mark, later}},
 		{`INSERT INTO tc_workspaces (tenant_id, app_id, engine, password, created_at) VALUES ($1, $2, 'sqlite', 'sealed', $3)`, []any{tenant, mark, later}},
 	} {

@@ -15,9 +15,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
 
-// isAction reports whether a route replaces, imports, deploys, scans, reassigns, exports or deletes. The parameters of an app's own routes are its own.
+// isAction reports whether a route replaces, imports, deploys, scans, reassigns, exports or deletes. The parameters of an app's own routes are its own, and so
+// is what its agents are started with.
 func isAction(r httpapi.Route) bool {
-	return r.Method == "DELETE" && r.Name != "deleteAtAppServer" || strings.Contains(r.Pattern, "/_") && !strings.Contains(r.Pattern, "/_hook") && !strings.HasSuffix(r.Pattern, "/_chat") || strings.HasPrefix(r.Pattern, "/api/colors-") && r.Method == "POST"
+	return r.Method == "DELETE" && r.Name != "deleteAtAppServer" || strings.Contains(r.Pattern, "/_") && !strings.Contains(r.Pattern, "/_hook") && !strings.HasSuffix(r.Pattern, "/_chat") && !strings.HasSuffix(r.Pattern, "/_trigger") || strings.HasPrefix(r.Pattern, "/api/colors-") && r.Method == "POST"
 }
 
 func TestActionRoutesDeclareOptions(t *testing.T) {

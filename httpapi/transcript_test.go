@@ -30,6 +30,7 @@ var update = flag.Bool("update", false, "rewrite the transcripts in testdata wit
 //	# …                      a note for the reader
 //	@dana                    who calls from here on: one of people, or nobody
 //	! +24h                   so much time passes
+//	! work                   the queue does its jobs, once in a conversation
 //	> PUT /api/colors/red …  a request with its JSON body; "> Name: value" lines are headers; a body that is not JSON, or
 //	>                        is long, comes after a line with > alone
 //
@@ -129,6 +130,8 @@ func (s *script) replay(t *testing.T, text string) string {
 			continue
 		case strings.HasPrefix(line, "@"):
 			s.caller = strings.TrimPrefix(line[1:], "nobody")
+		case line == "! work":
+			s.w.workOff(t)
 		case strings.HasPrefix(line, "! handler "):
 			s.handler(t, strings.SplitN(line, " ", 5)[2:])
 		case strings.HasPrefix(line, "! "):

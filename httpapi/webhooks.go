@@ -385,6 +385,11 @@ func closedIn(answer reply) reply {
 
 // bindWebhook sets what the handler of a webhook can call, as the owner of its app. A team only reads.
 func (a *api) bindWebhook(ctx context.Context, in *handlers.Invocation) (end func(), err error) {
+	return a.BindTool(ctx, in, handlers.ToolCall{})
+}
+
+// BindTool sets what a tool can call, as the actor in ctx, who is the owner of its app. A team only reads.
+func (a *api) BindTool(ctx context.Context, in *handlers.Invocation, t handlers.ToolCall) (end func(), err error) {
 	who, err := actor.From(ctx)
 	if err != nil {
 		return nil, err
@@ -399,5 +404,5 @@ func (a *api) bindWebhook(ctx context.Context, in *handlers.Invocation) (end fun
 	}
 	_, isTeam := who.Teams[who.User]
 	who.ReadOnly = isTeam
-	return a.bind(handlerCall{app: app, access: access, who: who, route: in.Route, request: in.Request}, in), nil
+	return a.bind(handlerCall{app: app, access: access, who: who, route: in.Route, request: in.Request, tool: t}, in), nil
 }

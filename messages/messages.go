@@ -60,6 +60,7 @@ type Event struct {
 	Payload   json.RawMessage // at most MaxPayload bytes
 	UserID    *string         // id of the principal on whose behalf the handler ran; nil for a deleted one
 	Size      int             // bytes of the row's texts
+	Depth     int             // how many agents and events have started each other until it: see WithDepth
 	CreatedAt time.Time       // UTC, whole microseconds
 	UpdatedAt time.Time       // UTC, whole microseconds
 	Progress
@@ -173,6 +174,17 @@ type Apps interface {
 	// Listens reports whether an event of an app starts anything.
 	Listens(ctx context.Context, app, event string) (bool, error)
 }
+
+type depthKey struct{}
+
+// WithDepth returns a context for what a tool of an agent emits: depth is how many agents and events have started each other until then. An event beyond
+// MaxDepth that would start something is refused.
+func WithDepth(ctx context.Context, depth int) context.Context {
+	return context.WithValue(ctx, depthKey{}, depth)
+}
+
+// MaxDepth is how many agents and events can start each other.
+const MaxDepth = 3
 
 // The bounds of rows.
 const (

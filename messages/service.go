@@ -46,9 +46,13 @@ func (s *Service) Emit(ctx context.Context, app, event string, payload json.RawM
 		Tenant: a.Tenant, ID: s.o.NewID(), App: app, Name: event, Payload: payload, UserID: &a.User, Size: len(event) + len(payload),
 		CreatedAt: now, UpdatedAt: now, Progress: Progress{State: Pending},
 	}
+	e.Depth, _ = ctx.Value(depthKey{}).(int)
 	listens, err := s.o.Apps.Listens(ctx, app, event)
 	if err != nil {
 		return Event{}, err
+	}
+	if listens && e.Depth > MaxDepth {
+		return Event{}, errs.New(errs.Invalid, "emit: agents and events have started each other %d deep, and %s would start one more.", MaxDepth, event)
 	}
 	if !listens {
 		e.State, e.EndedAt = Delivered, &now

@@ -41,6 +41,7 @@ var events = bunx.NewTable(eventTable, "e", slices.Concat([]bunx.Column[messages
 	{Name: "payload", Once: true, Field: func(e *messages.Event) any { return bunx.JSON(&e.Payload) }},
 	{Name: "user_id", Once: true, Field: func(e *messages.Event) any { return &e.UserID }},
 	{Name: "size", Once: true, Field: func(e *messages.Event) any { return &e.Size }},
+	{Name: "depth", Once: true, Field: func(e *messages.Event) any { return &e.Depth }},
 	{Name: "created_at", Once: true, Field: func(e *messages.Event) any { return bunx.TimeOf(&e.CreatedAt) }},
 	{Name: "updated_at", Field: func(e *messages.Event) any { return bunx.TimeOf(&e.UpdatedAt) }},
 }, progress(func(e *messages.Event) *messages.Progress { return &e.Progress })))

@@ -71,6 +71,7 @@ func testRoundTrip(t *testing.T, s messages.Store) {
 	is, ctx := is.New(t), t.Context()
 	text := "ä '; DROP --"
 	e := event(1, "shop")
+	e.Depth = 2
 	e.Payload, e.UpdatedAt, e.Progress = json.RawMessage(`{"a":[1,"ü\n"]}`), tuesday, ended(tuesday)
 	fieldtest.Full(t, e)
 	m := message(1, "shop")
