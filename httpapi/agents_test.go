@@ -125,7 +125,7 @@ func (h hooked) emit(t testing.TB, name, payload string) {
 	is.New(t).NoErr(err)
 }
 
-func calls(all ...string) aitest.Turn {
+func toolCalls(all ...string) aitest.Turn {
 	turn := aitest.Turn{Usage: ai.Usage{InputTokens: 100, OutputTokens: 10}}
 	for i := 0; i < len(all); i += 2 {
 		turn.Calls = append(turn.Calls, ai.ToolCall{ID: fmt.Sprint("call_", i/2), Name: all[i], Arguments: all[i+1]})
@@ -165,9 +165,9 @@ func TestAgentAnswersAnEvent(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is := is.New(t)
 		model, provider := withModel(t,
-			calls("orders_find", `{"id": "5"}`),
-			calls("thank", `{"who": "nobody"}`, "delete_all", `{}`, "thank", `no json`),
-			calls("thank", `{"who": "mia"}`), says("Thanked Mia."))
+			toolCalls("orders_find", `{"id": "5"}`),
+			toolCalls("thank", `{"who": "nobody"}`, "delete_all", `{}`, "thank", `no json`),
+			toolCalls("thank", `{"who": "mia"}`), says("Thanked Mia."))
 		w := newWorld(t, open, withAI(provider), withPolls)
 		w.work(t)
 		h := agentApp(t, w, clerk, clerkTools)
@@ -235,7 +235,7 @@ func TestAgentIsTriedAgain(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is := is.New(t)
 		away := aitest.Turn{Status: 503, Body: `{"error": {"message": "overloaded"}}`}
-		model, provider := withModel(t, calls("orders_find", `{"id": "5"}`), away, says("It is Mia's."), away, away, away, away, away)
+		model, provider := withModel(t, toolCalls("orders_find", `{"id": "5"}`), away, says("It is Mia's."), away, away, away, away, away)
 		w := newWorld(t, open, withAI(provider), withPolls)
 		w.work(t)
 		h := agentApp(t, w, clerk+"    onFailure: alarm\n  alarm: {instructions: Tell, onFailure: alarm}\n", clerkTools)
@@ -301,7 +301,7 @@ func TestEventsOfAgentsEnd(t *testing.T) {
 		if r.Last().Role == "tool" {
 			return says(r.Last().Text())
 		}
-		return calls("again", "{}")
+		return toolCalls("again", "{}")
 	})
 	t.Cleanup(s.Close)
 	w := newWorld(t, dbtest.SQLite, withAI(modelAt(t, s)), withPolls)
@@ -318,7 +318,7 @@ func TestEventsOfAgentsEnd(t *testing.T) {
 func TestAgentsSteps(t *testing.T) {
 	is := is.New(t)
 	s := aitest.NewReplier(func(r aitest.Request) aitest.Turn {
-		turn := calls("a", "")
+		turn := toolCalls("a", "")
 		turn.Text = []string{"more"}
 		return turn
 	})
