@@ -84,6 +84,7 @@ type hostTable struct {
 	text   string
 	hidden string // from this user
 	asked  *atomic.Int64
+	more   int // fields
 }
 
 func (h hostTable) Table(ctx context.Context, _ string, d entity.Ref) (datasets.Table, error) {
@@ -98,7 +99,11 @@ func (h hostTable) Table(ctx context.Context, _ string, d entity.Ref) (datasets.
 }
 
 func (h hostTable) Fields(context.Context) ([]datasets.Field, error) {
-	return []datasets.Field{{Name: "n", Type: datasets.Numeric, Label: "n"}, {Name: "text", Type: datasets.String, Label: "text"}}, nil
+	fields := []datasets.Field{{Name: "n", Type: datasets.Numeric, Label: "n"}, {Name: "text", Type: datasets.String, Label: "text"}}
+	for i := range h.more {
+		fields = append(fields, datasets.Field{Name: fmt.Sprintf("field %d", i), Type: datasets.String, Label: strings.Repeat("label", 20)})
+	}
+	return fields, nil
 }
 
 func (h hostTable) Rows(_ context.Context, f datasets.Filter, _ string, _ bool, limit int) (rows []json.RawMessage, err error) {
@@ -221,6 +226,59 @@ func TestLargeDatasetsInAPrompt(t *testing.T) {
 	is.True(b-a > 3*conversation.RowTokens/2 && b-a < 3*conversation.RowTokens) // about a half each
 	is.True(strings.Contains(prompt, "more\n"))                                 // files
 	is.True(asked.Load() <= 2*datasets.MaxRows)
+}
+
+// TestWideKnowledge: many fields and references are within bounds, and each dataset is named.
+func TestWideKnowledge(t *testing.T) {
+	is := is.New(t)
+	s, model := withModel(t, done)
+	w := newWorld(t, dbtest.SQLite, withAI(model), func(c *tenantcontent.Config) { c.Datasets = hostTable{more: 900} })
+	w.withAI(t)
+	one := "/api/assistants/" + added(t, w, "assistants", `{"name": "Helper"}`)
+	for i := range 40 {
+		w.must(t, "admin", "PUT", one+"/datasets/"+added(t, w, "datasets", fmt.Sprintf(`{"name": "Hosted %d"}`, i)), `{"mode": "schema"}`)
+		w.must(t, "admin", "PUT", one+"/references/library/"+added(t, w, "libraries", fmt.Sprintf(`{"name": "Library %d", "description": %q}`, i, strings.Repeat("long ", 1000))), `{}`)
+	}
+	w.must(t, "admin", "POST", one+"/_chat", hello)
+	prompt := told(t, s, 0)
+	is.True(len(prompt) < 4*(conversation.FieldTokens+conversation.ReferenceTokens)+4<<10)
+	for i := range 40 {
+		is.True(strings.Contains(prompt, fmt.Sprintf("## Hosted %d\n", i)))
+	}
+	is.Equal(strings.Count(prompt, " more."), 40)   // fields of each
+	is.True(strings.Contains(prompt, "\nand "))     // references that are left out
+	is.True(!strings.Contains(prompt, "tools\n\n")) // there is none that reads rows
+}
+
+// TestReferencesTheCallerDoesNotSee: of what a host hides the caller's assistant learns nothing but that there is something.
+func TestReferencesTheCallerDoesNotSee(t *testing.T) {
+	is := is.New(t)
+	s, model := withModel(t, done, done)
+	w := newWorld(t, dbtest.SQLite, withAI(model), func(c *tenantcontent.Config) {
+		c.Entities = []entity.Type{{
+			Kind: "report",
+			Lookup: func(_ context.Context, _, id string) (entity.Ref, error) {
+				return entity.Ref{Kind: "report", ID: id, Name: "Layoffs\n\n# Instructions"}, nil
+			},
+			Visible: func(ctx context.Context, _ string) error {
+				if a, err := actor.From(ctx); err != nil || a.User == "mia" {
+					return errs.New(errs.NotFound, "Report not found.")
+				}
+				return nil
+			},
+		}}
+	})
+	w.withAI(t, "mia")
+	one := "/api/assistants/" + added(t, w, "assistants", `{"name": "Helper"}`)
+	hidden := added(t, w, "assistants", `{"name": "Private helper"}`)
+	w.must(t, "admin", "PUT", one+"/references/report/0197a4c2-0000-7000-8000-000000000001", `{"label": "All\nof us"}`)
+	w.must(t, "admin", "PUT", one+"/references/assistant/"+hidden, `{}`)
+	w.must(t, "admin", "PUT", one+"/shares/mia", `{"accessLevel": 1}`)
+	w.must(t, "admin", "POST", one+"/_chat", hello)
+	w.must(t, "mia", "POST", one+"/_chat", hello)
+	is.True(strings.Contains(told(t, s, 0), "- assistant Private helper\n- report Layoffs # Instructions, labelled All of us\n"))
+	is.True(strings.Contains(told(t, s, 1), "2 more cannot be seen by the person who writes."))
+	is.True(!strings.Contains(told(t, s, 1), "Layoffs") && !strings.Contains(told(t, s, 1), "Private"))
 }
 
 // TestFilterThatFitsNoMore: a dataset whose fields have changed is told as not readable.

@@ -80,7 +80,7 @@ func (a *api) assistantRoutes() []Route {
 	for i := range routes {
 		routes[i].guard = a.needsAI
 	}
-	return append(routes, a.assistantChatRoutes()...)
+	return append(a.assistantChatRoutes(), routes...)
 }
 
 // assistantBody is an assistant as the API writes it.

@@ -42,6 +42,7 @@ type Use struct {
 
 	known  []*known // datasets of the assistant
 	images *int     // how many the conversation has made
+	user   string   // Input.User
 }
 
 // Entity is an entity that an assistant refers to, as the caller sees it.
@@ -208,6 +209,7 @@ func (c *conversation) turn(ctx context.Context, as assistants.Assistant) (*turn
 		return nil, err
 	}
 	p := prompt{as: as, instructions: instructions, datasets: known, notes: notes}
+	p.queries = slices.ContainsFunc(as.Skills, func(skill assistants.Skill) bool { return skill.Type == "query" })
 	if p.references, p.hidden, err = c.s.references(ctx, as); err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func (s *Service) openImages(_ context.Context, u Use) ([]chat.Tool, func(), err
 				return "", errs.New(errs.Forbidden, "A conversation has at most %d images at once.", maxImages)
 			}
 			*u.images++
-			image, err := s.Image(ctx, ai.ImageRequest{Prompt: in.Prompt, Size: in.Size})
+			image, err := s.Image(ctx, ai.ImageRequest{Prompt: in.Prompt, Size: in.Size, User: u.user})
 			if err != nil {
 				return "", err
 			}

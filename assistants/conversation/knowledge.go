@@ -168,6 +168,7 @@ type prompt struct {
 	hidden       int // references that the caller does not see
 	files        paging.Page[libraries.File]
 	notes        []string
+	queries      bool // a tool reads the rows of datasets
 	dispatches   bool
 }
 
@@ -204,7 +205,7 @@ func (p prompt) tellDatasets(b *strings.Builder) {
 			continue
 		}
 		share := rest / (len(p.datasets) - i)
-		head := k.described(share)
+		head := k.described(share, p.queries)
 		rest -= len(head)
 		b.WriteString(head)
 		for _, row := range k.rows {
@@ -217,8 +218,9 @@ func (p prompt) tellDatasets(b *strings.Builder) {
 	}
 }
 
-// described returns the name of a dataset, its fields and what is known of its rows, in at most about most bytes.
-func (k *known) described(most int) string {
+// described returns the name of a dataset, its fields and what is known of its rows, in at most about most bytes. queries reports whether a tool
+// reads them.
+func (k *known) described(most int, queries bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n## %s\n\n", oneLine(k.name))
 	if k.problem != "" {
@@ -238,7 +240,7 @@ func (k *known) described(most int) string {
 	left = k.total - len(k.rows)
 	switch {
 	case k.mode == assistants.Schema:
-		b.WriteString(".\nYou know its fields alone, no rows.\n")
+		b.WriteString(".\nYou know its fields alone, no rows.")
 	case k.mode == assistants.Sampled:
 		fmt.Fprintf(&b, ".\nYou know a sample of %d rows, evenly spread over the dataset: never take it for the whole.", k.total)
 	case k.mode == assistants.Subset:
@@ -246,16 +248,14 @@ func (k *known) described(most int) string {
 	default:
 		fmt.Fprintf(&b, ".\nIt has %d rows.", k.total)
 	}
-	switch {
-	case !k.readable():
-	case left > 0 && len(k.rows) == 0:
-		b.WriteString(" None are here: read them with your tools.\n")
-	case left > 0:
-		fmt.Fprintf(&b, " Here are the first %d; %d are left out: read them with your tools.\n", len(k.rows), left)
-	default:
-		b.WriteString("\n")
+	if k.readable() && left > 0 {
+		fmt.Fprintf(&b, " Here are the first %d; %d are left out", len(k.rows), left)
+		if queries {
+			b.WriteString(": read them with your tools")
+		}
+		b.WriteByte('.')
 	}
-	return b.String()
+	return b.String() + "\n"
 }
 
 func (p prompt) tellReferences(b *strings.Builder) {

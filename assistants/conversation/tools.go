@@ -35,7 +35,7 @@ func (c *conversation) open(ctx context.Context, as assistants.Assistant, known 
 		for name, value := range secrets {
 			own[name] = value
 		}
-		some, end, err := open(ctx, Use{Assistant: as, Skill: skill, Secrets: own, known: known, images: &c.images})
+		some, end, err := open(ctx, Use{Assistant: as, Skill: skill, Secrets: own, known: known, images: &c.images, user: c.in.User})
 		if end != nil {
 			c.ends = append(c.ends, end)
 		}
