@@ -75,9 +75,11 @@ func (a *api) makeAssistantImage(r *request) (reply, error) {
 	in.Prompt.apply(&wanted.Prompt)
 	in.Size.apply(&wanted.Size)
 	var image ai.Image
-	if err := a.ask(r, func(ctx context.Context) (err error) {
-		image, err = a.Conversations.Image(ctx, wanted)
-		return err
+	if err := a.ask(r, func(ctx context.Context) error {
+		return a.Conversations.Image(ctx, wanted, func(made ai.Image) error {
+			image = made
+			return nil
+		})
 	}); err != nil {
 		return reply{}, err
 	}

@@ -461,10 +461,18 @@ func TestHandOver(t *testing.T) {
 	}
 	is.True(!strings.Contains(requests[0].Body, "Hidden")) // which mia does not see
 	is.Equal(len(requests[6].Messages), 2+6+7)             // the question, six answers and seven results follow what it is told
+
+	// One that cannot be begun is told, and does not get another try.
+	w.must(t, "admin", "POST", "/api/ai-instructions", `{"slug": "circle", "content": "${circle}"}`)
+	w.must(t, "admin", "PUT", "/api/assistants/"+id["B"], `{"instructions": "${circle}"}`)
+	script = []aitest.Turn{over("B"), over("B"), done}
+	is.Equal(results(t, w.must(t, "mia", "POST", "/api/assistants/"+id["A"]+"/_chat", hello).body), []string{
+		"Error: The instructions refer to each other in a circle: circle → circle", "Error: You have tried that: answer yourself.",
+	})
 	w.must(t, "admin", "PUT", "/api/assistants/"+id["A"], `{"dispatcher": false}`)
 	script = []aitest.Turn{done}
 	w.must(t, "mia", "POST", "/api/assistants/"+id["A"]+"/_chat", hello)
-	is.True(!slices.Contains(toolsOf(s.Requests()[7]), "hand_over"))
+	is.True(!slices.Contains(toolsOf(s.Requests()[10]), "hand_over"))
 }
 
 // TestAssistantChatEndsWithItsClient: the model and the tools do not work for nobody, and skills are ended.

@@ -71,13 +71,18 @@ type Options struct {
 type Service struct {
 	o       Options
 	reading *limiter.Limiter // of files, by tenant
+	making  *limiter.Limiter // of images, by tenant
 }
 
-// How many files are read at once.
+// How many files are read, and images made, at once.
 const (
 	maxReading         = 8
 	maxReadingOfTenant = 2
 	readingWait        = 20 * time.Second
+
+	maxMaking         = 16
+	maxMakingOfTenant = 8
+	makingWait        = time.Minute
 )
 
 // New returns a Service.
@@ -85,7 +90,11 @@ func New(o Options) *Service {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	return &Service{o: o, reading: limiter.New(limiter.Options{Capacity: maxReading, PerKey: maxReadingOfTenant, Timeout: readingWait})}
+	return &Service{
+		o:       o,
+		reading: limiter.New(limiter.Options{Capacity: maxReading, PerKey: maxReadingOfTenant, Timeout: readingWait}),
+		making:  limiter.New(limiter.Options{Capacity: maxMaking, PerKey: maxMakingOfTenant, Timeout: makingWait}),
+	}
 }
 
 // SkillTypes returns the types of the ready skills that a program has, and those of its host, for assistants.Options. Errors: errs.Invalid for

@@ -16,7 +16,7 @@ import (
 // handOverTool is the name of the tool of dispatchers.
 const handOverTool = "hand_over"
 
-// maxHandOvers is how often a conversation is handed over in one answer. No assistant gets it twice.
+// maxHandOvers is how often a conversation is handed over in one answer, or that is tried. No assistant gets it twice.
 const maxHandOvers = 3
 
 // handOver returns the tool with which a dispatcher hands over to one of its assistants that the caller may talk to; none if there is none.
@@ -69,6 +69,8 @@ func (c *conversation) over(ctx context.Context, ids []string, call ai.ToolCall)
 		return "", errs.New(errs.NotFound, "There is no such assistant to hand over to.")
 	case c.to != nil:
 		return "", errs.New(errs.Conflict, "You have handed over already.")
+	case len(c.spoken) > maxHandOvers || slices.Contains(c.spoken, in.Assistant):
+		return "", errs.New(errs.Conflict, "You have tried that: answer yourself.")
 	}
 	as, err := c.s.o.Assistants.Talkable(ctx, in.Assistant, c.in.Visitor)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/ai/chat"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/limiter"
 )
 
 // The bounds of images.
@@ -41,35 +42,42 @@ func (s *Service) openImages(_ context.Context, u Use) ([]chat.Tool, func(), err
 				return "", errs.New(errs.Forbidden, "A conversation has at most %d images at once.", maxImages)
 			}
 			*u.images++
-			image, err := s.Image(ctx, ai.ImageRequest{Prompt: in.Prompt, Size: in.Size, User: u.user})
-			if err != nil {
-				return "", err
-			}
-			return "The image is shown to the person.", chat.Emit(ctx, chat.Event{Image: &image})
+			wanted := ai.ImageRequest{Prompt: in.Prompt, Size: in.Size, User: u.user}
+			return "The image is shown to the person.", s.Image(ctx, wanted, func(image ai.Image) error { return chat.Emit(ctx, chat.Event{Image: &image}) })
 		},
 	}}, nil, nil
 }
 
-// Image makes an image for the caller. Errors: as ai.Imager; errs.Invalid naming the field prompt or size; errs.Unavailable if no model makes
-// images; errs.Upstream for an image that is too large.
-func (s *Service) Image(ctx context.Context, r ai.ImageRequest) (ai.Image, error) {
-	if _, err := actor.From(ctx); err != nil {
-		return ai.Image{}, err
+// Image makes an image for the caller, and calls use with it. Few are made and used at once, in turn by tenant. Errors: as ai.Imager and use;
+// errs.Invalid naming the field prompt or size; errs.Unavailable if no model makes images, or too many are made; errs.Upstream for an image
+// that is too large.
+func (s *Service) Image(ctx context.Context, r ai.ImageRequest, use func(ai.Image) error) error {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return err
 	}
 	imager, err := imagerOf(s.o.Provider)
 	switch {
 	case err != nil:
-		return ai.Image{}, err
+		return err
 	case strings.TrimSpace(r.Prompt) == "" || utf8.RuneCountInString(r.Prompt) > maxPrompt:
-		return ai.Image{}, errs.New(errs.Invalid, "prompt must have 1 to %d characters", maxPrompt)
+		return errs.New(errs.Invalid, "prompt must have 1 to %d characters", maxPrompt)
 	case r.Size != "" && !imageSize.MatchString(r.Size):
-		return ai.Image{}, errs.New(errs.Invalid, "size must be auto or width and height such as 1024x1024")
+		return errs.New(errs.Invalid, "size must be auto or width and height such as 1024x1024")
 	}
+	leave, err := s.making.Acquire(ctx, 1, a.Tenant)
+	if err != nil {
+		return limiter.Unavailable(err, "Too many images are made at the moment. Try again.")
+	}
+	defer leave()
 	image, err := imager.Image(ctx, r)
-	if err == nil && len(image.Data) > maxImage {
-		err = errs.New(errs.Upstream, "The model has made an image of %d bytes, where %d are allowed.", len(image.Data), maxImage)
+	if err != nil {
+		return err
 	}
-	return image, err
+	if len(image.Data) > maxImage {
+		return errs.New(errs.Upstream, "The model has made an image of %d bytes, where %d are allowed.", len(image.Data), maxImage)
+	}
+	return use(image)
 }
 
 // MakesImages returns errs.Unavailable if no model makes images.
