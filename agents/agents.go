@@ -266,15 +266,15 @@ type Store interface {
 	AfterCommit(ctx context.Context, f func())
 }
 
-// The bounds of rows.
+// The bounds of agents and their runs.
 const (
-	MaxInput        = 64 << 10 // bytes of a run's input
-	MaxInstructions = 64 << 10 // bytes
-	MaxModel        = 200      // characters of a model's name
-	maxSchedules    = 10       // of an agent
-	maxAnswer       = 256 << 10
-	maxCalls        = 32 // of one answer
-	maxResult       = 64 << 10
+	MaxInput        = 64 << 10  // bytes of a run's input
+	MaxInstructions = 64 << 10  // bytes
+	MaxModel        = 200       // characters of a model's name
+	MaxSchedules    = 10        // of an agent
+	MaxAnswer       = 256 << 10 // bytes, with its calls
+	MaxCalls        = 32        // of one answer
+	MaxResult       = 64 << 10  // bytes that a tool returns
 	maxLog          = 4 << 10
 	maxError        = 2 << 10
 )

@@ -167,8 +167,8 @@ func (c *conversation) ask(ctx context.Context) error {
 			size += len(p.ToolCall.Arguments)
 		}
 		text.WriteString(p.Text)
-		if size > maxAnswer || len(step.Calls) > maxCalls {
-			return errs.New(errs.Unavailable, "The model's answer has more than %d KiB or %d calls.", maxAnswer>>10, maxCalls)
+		if size > MaxAnswer || len(step.Calls) > MaxCalls {
+			return errs.New(errs.Unavailable, "The model's answer has more than %d KiB or %d calls.", MaxAnswer>>10, MaxCalls)
 		}
 		return nil
 	})
@@ -180,10 +180,10 @@ func (c *conversation) ask(ctx context.Context) error {
 	}
 	for i := range step.Calls {
 		step.Calls[i].ID, step.Calls[i].Name = cut(step.Calls[i].ID, 200), cut(step.Calls[i].Name, 100)
-		step.Calls[i].Arguments = cut(step.Calls[i].Arguments, maxAnswer)
+		step.Calls[i].Arguments = cut(step.Calls[i].Arguments, MaxAnswer)
 	}
 	now := c.s.stamp()
-	step.Text, step.Usage, step.EndedAt = cut(text.String(), maxAnswer), a.Usage, &now
+	step.Text, step.Usage, step.EndedAt = cut(text.String(), MaxAnswer), a.Usage, &now
 	return c.add(ctx, step, cut(a.Model, MaxModel))
 }
 
@@ -267,16 +267,16 @@ func (c *conversation) call(ctx context.Context, step Step) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err == nil && len(value) > maxResult {
-		err = errs.New(errs.TooLarge, "The result has %d bytes, and the most is %d: ask for less.", len(value), maxResult)
+	if err == nil && len(value) > MaxResult {
+		err = errs.New(errs.TooLarge, "The result has %d bytes, and the most is %d: ask for less.", len(value), MaxResult)
 	}
 	switch code := errs.CodeOf(err); {
 	case err == nil:
-		step.Result = cut(value, maxResult)
+		step.Result = cut(value, MaxResult)
 	case code == errs.Internal || code == errs.Unavailable || code == errs.Busy:
 		return err
 	default:
-		step.Result, step.Failed = cut("Error: "+errs.MessageOf(err), maxResult), true
+		step.Result, step.Failed = cut("Error: "+errs.MessageOf(err), MaxResult), true
 	}
 	now := c.s.stamp()
 	step.Log, step.EndedAt = cut(log, maxLog), &now

@@ -219,8 +219,8 @@ func (o Overrides) check(now time.Time) error {
 }
 
 func checkCron(all []string, zone string, now time.Time) error {
-	if len(all) > maxSchedules {
-		return errs.New(errs.Invalid, "cron must have at most %d expressions", maxSchedules)
+	if len(all) > MaxSchedules {
+		return errs.New(errs.Invalid, "cron must have at most %d expressions", MaxSchedules)
 	}
 	for _, expression := range all {
 		if len(expression) > 200 {

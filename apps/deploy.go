@@ -40,6 +40,7 @@ type Workspaces interface {
 // Deployed is what a deploy has done.
 type Deployed struct {
 	Routes     []handlers.Route // that the app runs now
+	Agents     []string         // names of the agents that the app has now
 	Migrations []string         // that were applied
 	Warnings   []string         // about files that are no routes, and what was not done
 }
@@ -119,6 +120,9 @@ func (s *Service) prepare(ctx context.Context, app App, library string, check fu
 	}
 	if err := check(); err != nil {
 		return p, err
+	}
+	for _, a := range p.agents {
+		p.Agents = append(p.Agents, a.Name)
 	}
 	if s.o.Handlers != nil {
 		if p.build, err = s.o.Handlers.Build(ctx, handlers.App{Tenant: app.Tenant, ID: app.ID}, p.files, len(p.agents) > 0); err != nil {

@@ -496,3 +496,76 @@ func TestAgentsOfADeploy(t *testing.T) {
 		}
 	}
 }
+
+// TestAgentBounds: what a run, an app and a tool can use up is bounded, and each refusal says so.
+func TestAgentBounds(t *testing.T) {
+	is := is.New(t)
+	long := `"` + strings.Repeat("x", 70<<10) + `"`
+	_, provider := withModel(t,
+		toolCalls("long", "{}"), says("ok"), // the model reads that the result is too long
+		aitest.Turn{Status: 400, Body: `{"error": {"message": "too many tokens"}}`}, // no other try mends it
+		toolCalls("half", "{}"), toolCalls("half", "{}"), toolCalls("half", "{}"), says("never"))
+	w := newWorld(t, dbtest.SQLite, withAI(provider), withPolls, func(c *tenantcontent.Config) {
+		c.Agents = agents.Limits{Waiting: 2, RunBytes: 100 << 10, Kept: 2, Tenant: 1}
+	})
+	h := agentApp(t, w, "agents:\n  a: {tools: [long, half], on: x}\n", map[string]string{"tools/long.js": "export default () => " + long, "tools/half.js": "export default () => 'y'.repeat(45000)"})
+	trigger := func(input string) answer {
+		return w.do(t, "admin", "POST", h.path("/agents/a/_trigger"), `{"input": `+input+`}`)
+	}
+	is.Equal(trigger(long).message(t), fmt.Sprintf("input has %d bytes of JSON, where 65536 are allowed", len(long)))
+	is.Equal(trigger(`"\u0000"`).status, 400)
+	is.Equal(trigger(`1`).status, 201)
+	is.Equal(trigger(`2`).status, 201)
+	a := trigger(`3`)
+	is.Equal([]any{a.status, a.message(t)}, []any{429, "2 runs of the app's agents wait, and no more can be started until some have ended."})
+	w.work(t)
+	all := h.ends(t, "a", 2)
+	is.Equal([]any{all[0].State, *all[0].Steps[1].Result}, []any{"done", "Error: The result has 71682 bytes, and the most is 65536: ask for less."})
+	is.Equal([]any{all[1].State, all[1].Attempts}, []any{"dead", 1})
+	is.Equal(trigger(`4`).status, 201)
+	all = h.ends(t, "a", 3)
+	is.Equal([]any{all[2].State, *all[2].Error}, []any{"dead", "The run has more than 102400 bytes of input, answers and results."})
+	is.NoErr(w.app.Sweep(t.Context()))
+	is.Equal(len(h.runs(t, "a")), 2) // of those that have ended
+
+	for body, want := range map[string]string{
+		`{"model": "` + strings.Repeat("x", 201) + `"}`:                "model must be a name of at most 200 characters",
+		`{"instructions": "` + strings.Repeat("x", 65537) + `"}`:       "instructions must be text of at most 65536 bytes",
+		`{"cron": ["` + strings.Repeat(`@daily", "`, 10) + `@daily"]}`: "cron must have at most 10 expressions",
+		`{"cron": "` + strings.Repeat("1,", 150) + `1 * * * *"}`:       "cron: an expression has at most 200 characters",
+		`{"cron": "TZ=UTC @daily"}`:                                    `cron: "TZ=UTC @daily" has a time zone of its own: the time zone is a field beside it`,
+		`{"cron": "@every 5s"}`:                                        "",
+	} {
+		a := w.do(t, "admin", "PUT", h.path("/agents/a"), body)
+		if a.status != 400 || want != "" && a.message(t) != want {
+			t.Errorf("%.60s: %d %s", body, a.status, a.body)
+		}
+	}
+}
+
+// TestConditionalOverride: of two who change an agent at the same version one wins.
+func TestConditionalOverride(t *testing.T) {
+	is := is.New(t)
+	w := newWorld(t, dbtest.SQLite)
+	h := agentApp(t, w, "agents: {a: {}}\n", nil)
+	tag := w.must(t, "admin", "GET", h.path("/agents/a"), "").header.Get("Etag")
+	is.True(tag != "")
+	is.Equal(w.do(t, "admin", "GET", h.path("/agents/a"), "", "If-None-Match: "+tag).status, 304)
+	is.Equal(w.do(t, "admin", "PUT", h.path("/agents/a"), `{"model": "m"}`, "If-Match: "+tag).status, 200)
+	is.Equal(w.do(t, "admin", "PUT", h.path("/agents/a"), `{"model": "n"}`, "If-Match: "+tag).status, 412)
+}
+
+// TestAgentOfATeam: the agent of a team's app works without a credential, and only reads.
+func TestAgentOfATeam(t *testing.T) {
+	is := is.New(t)
+	_, provider := withModel(t, toolCalls("paint", "{}"), says("done"))
+	w := newWorld(t, dbtest.SQLite, withAI(provider), withPolls)
+	h := agentApp(t, w, "access: ['GET,PUT colors/*']\nagents: {a: {tools: paint}}\n", map[string]string{
+		"tools/paint.js": `export default async ({ fetch }) => [(await fetch('colors/x', { method: 'PUT', body: { color: '#ff0000' } })).status, (await fetch('colors/x')).status]`,
+	})
+	w.must(t, "admin", "PUT", h.path("/owner"), `{"ownerId": "`+teamID+`"}`)
+	w.work(t)
+	w.must(t, "admin", "POST", h.path("/agents/a/_trigger"), "")
+	r := h.ends(t, "a", 1)[0]
+	is.Equal([]any{r.State, *r.Steps[1].Result}, []any{"done", "[403,404]"})
+}

@@ -29,6 +29,7 @@ func (a *api) appDeployRoutes() []Route {
 // deployedBody is what a deploy has done, as the API writes it.
 type deployedBody struct {
 	Routes     []routeBody `json:"routes"`
+	Agents     []string    `json:"agents"`
 	Migrations []string    `json:"migrations"`
 	Warnings   []string    `json:"warnings"`
 }
@@ -43,7 +44,7 @@ type routeBody struct {
 }
 
 func newDeployedBody(d apps.Deployed) deployedBody {
-	body := deployedBody{make([]routeBody, len(d.Routes)), append([]string{}, d.Migrations...), append([]string{}, d.Warnings...)}
+	body := deployedBody{make([]routeBody, len(d.Routes)), append([]string{}, d.Agents...), append([]string{}, d.Migrations...), append([]string{}, d.Warnings...)}
 	for i, r := range d.Routes {
 		body.Routes[i] = newRouteBody(r)
 	}
@@ -54,8 +55,8 @@ func newRouteBody(r handlers.Route) routeBody {
 	return routeBody{string(r.Area), r.Path, r.File, r.Methods, r.Config}
 }
 
-// deployApp serves POST /api/apps/{id}/_deploy: 200 and the app with deployed: {routes, migrations, warnings}: the handlers that it runs
-// now, the migrations that were applied, and what is wrong with files that are no routes. An app that came from another tenant becomes the
+// deployApp serves POST /api/apps/{id}/_deploy: 200 and the app with deployed: {routes, agents, migrations, warnings}: the handlers and tools that it
+// runs and the agents that it has now, the migrations that were applied, and what is wrong with files that are no routes. An app that came from another tenant becomes the
 // caller's. 400 naming file and line for a handler or migration that is wrong, for an unreadable manifest, and for a draft; 404; 403; 409
 // when files change meanwhile; 503 when too many scripts run. What the app ran before goes on then.
 func (a *api) deployApp(r *request) (reply, error) {

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/agents"
 	"github.com/tenantcontent/tenantcontent/ai/chat"
 	"github.com/tenantcontent/tenantcontent/blobs"
 	"github.com/tenantcontent/tenantcontent/hal"
@@ -21,6 +22,7 @@ type limitsBody struct {
 	Scripts  scriptLimits  `json:"scripts"`
 	Webhooks webhookLimits `json:"webhooks"`
 	Chats    chatLimits    `json:"chats"`
+	Agents   agentLimits   `json:"agents"`
 	// Workspaces is null where apps have no SQL databases.
 	Workspaces *workspaceLimits `json:"workspaces"`
 }
@@ -87,6 +89,23 @@ type chatLimits struct {
 	OfTenant int `json:"tenantAtOnce"`
 }
 
+// agentLimits are those of the agents of apps.
+type agentLimits struct {
+	Steps     int `json:"steps"` // answers of the model in a run
+	Depth     int `json:"depth"` // agents and events that start each other
+	Input     int `json:"inputBytes"`
+	Answer    int `json:"answerBytes"`
+	Calls     int `json:"answerCalls"`
+	Result    int `json:"resultBytes"` // of a tool
+	Run       int `json:"runBytes"`
+	Schedules int `json:"schedules"` // of an agent
+	Waiting   int `json:"waiting"`   // runs of an app that have not ended
+	Kept      int `json:"kept"`      // runs of an app that have
+	KeptBytes int `json:"keptBytes"`
+	AtOnce    int `json:"atOnce"` // runs of a node
+	OfTenant  int `json:"tenantAtOnce"`
+}
+
 // workspaceLimits are those of the SQL database of an app.
 type workspaceLimits struct {
 	Bytes          int64 `json:"bytes"`
@@ -116,6 +135,10 @@ func (a *api) getLimits(*request) (reply, error) {
 		},
 	}
 	body.Chats = chatLimits{maxChatMessages, maxChatText, chat.DefaultSteps, chat.DefaultResult, maxModelCallsOfUser, maxModelCallsOfTenant}
+	of := a.Agents.Unchecked().Limits()
+	body.Agents = agentLimits{
+		agents.MaxSteps, agents.MaxDepth, agents.MaxInput, agents.MaxAnswer, agents.MaxCalls, agents.MaxResult, of.RunBytes, agents.MaxSchedules, of.Waiting, of.Kept, of.Bytes, of.AtOnce, of.Tenant,
+	}
 	if b, there := a.Workspaces.Bounds(); there {
 		body.Workspaces = &workspaceLimits{
 			b.Size, b.Result.Rows, b.Result.Bytes, b.Time.Milliseconds(), b.Tokens, workspaces.MaxMigration, b.Connections, b.PerTenant, b.PerWorkspace,

@@ -117,6 +117,7 @@ type runs struct {
 		File    string   `json:"file"`
 		Methods []string `json:"methods"`
 	} `json:"routes"`
+	Agents     []string `json:"agents"`     // names
 	Migrations []string `json:"migrations"` // that were applied
 	Warnings   []string `json:"warnings"`
 }
@@ -130,11 +131,18 @@ func (r runs) text() string {
 		b.WriteString("\nHandlers:")
 	}
 	for _, route := range r.Routes {
+		if route.Area == "tools" {
+			fmt.Fprintf(&b, "\n  tool %s (%s)", harmless(strings.TrimPrefix(route.Path, "/")), harmless(route.File))
+			continue
+		}
 		at := "view/api/_server"
 		if route.Area == "webhooks" {
 			at = "_hook"
 		}
 		fmt.Fprintf(&b, "\n  %s %s (%s)", harmless(strings.Join(route.Methods, ", ")), harmless(at+strings.TrimSuffix(route.Path, "/")), harmless(route.File))
+	}
+	if len(r.Agents) > 0 {
+		fmt.Fprintf(&b, "\nAgents: %s", harmless(strings.Join(r.Agents, ", ")))
 	}
 	for _, w := range r.Warnings {
 		fmt.Fprintf(&b, "\nWarning: %s", harmless(w))
