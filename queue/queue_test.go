@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -454,22 +455,48 @@ func TestLaterAndSchedules(t *testing.T) {
 	})
 }
 
-// TestTickCost: looking for what is due is one statement, whatever the number of schedules.
+// TestTickCost: looking for what is due is one statement, and putting the jobs of what is due a few, whatever the number of schedules and of due ones.
 func TestTickCost(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is := is.New(t)
 		db, count := dbtest.Counted(t, open)
 		store := bunstore.New(db)
-		var all []queue.Schedule
-		for n := range 200 {
-			all = append(all, queue.Schedule{Kind: "cron", Key: fmt.Sprint(n), Cron: "* * * * *", Payload: json.RawMessage("null"), Next: time.Now().Add(time.Hour)})
+		tick := func(schedules, due int) []string {
+			t.Helper()
+			is.NoErr(store.DeleteSchedules(t.Context(), "acme", "cron", nil))
+			var all []queue.Schedule
+			now := time.Now()
+			for n := range schedules {
+				next := now.Add(time.Hour)
+				if n < due {
+					next = now.Add(-time.Minute)
+				}
+				all = append(all, queue.Schedule{Kind: "cron", Key: fmt.Sprint(n), Cron: "* * * * *", Payload: json.RawMessage("null"), Next: next})
+			}
+			is.NoErr(store.PutSchedules(t.Context(), "acme", all))
+			count.Take()
+			_, next, err := store.Next(t.Context())
+			is.NoErr(err)
+			is.Equal(next.Before(now), due > 0)
+			is.Equal(len(count.Take()), 1)
+			n, err := store.Fire(t.Context(), now, 1000, func(due []queue.Schedule) (jobs []queue.Job) {
+				for i := range due {
+					due[i].Next = now.Add(time.Hour)
+					jobs = append(jobs, queue.Job{Tenant: "acme", ID: fmt.Sprint(schedules, i), Kind: "cron", Payload: json.RawMessage("null"), State: queue.Ready, Due: now, CreatedAt: now})
+				}
+				return jobs
+			})
+			is.NoErr(err)
+			is.Equal(n, due)
+			return count.Take()
 		}
-		is.NoErr(store.PutSchedules(t.Context(), "acme", all))
-		count.Take()
-		_, next, err := store.Next(t.Context())
-		is.NoErr(err)
-		is.True(next.After(time.Now()))
-		is.Equal(len(count.Take()), 1)
+		one := func(statement string) string { return strings.SplitN(statement, "VALUES", 2)[0] }
+		few, many := tick(10, 3), tick(200, 50)
+		is.Equal(len(few), len(many))
+		for i := range few {
+			is.Equal(one(few[i]), one(many[i]))
+		}
+		is.True(len(few) <= 4) // the transaction, what is due, its jobs and its next times
 	})
 }
 

@@ -37,8 +37,20 @@ const itemsHandler = `export async function POST(request, host) {
 }
 `
 
-// itemsRequest is a request with 100 items, of 10 KB.
+// listHandler reads 100 items and calls nothing.
+const listHandler = `export function POST(request) {
+	const items = request.items.filter(i => i.price > 10).map(i => ({id: i.id, total: i.price * i.count, tags: i.tags.join(' ')}))
+	return {status: 200, body: {items, total: items.reduce((sum, i) => sum + i.total, 0)}}
+}
+`
+
+// itemsRequest is a request with itemsBody.
 func itemsRequest() json.RawMessage {
+	return fmt.Appendf(nil, `{"body":%s}`, itemsBody())
+}
+
+// itemsBody has 100 items in 10 KB.
+func itemsBody() json.RawMessage {
 	type item struct {
 		ID    string   `json:"id"`
 		Price float64  `json:"price"`
@@ -49,7 +61,7 @@ func itemsRequest() json.RawMessage {
 	for i := range items {
 		items[i] = item{fmt.Sprintf("item-%04d-%s", i, strings.Repeat("x", 20)), float64(i) * 1.25, i % 7, []string{"red", "green", "blue"}}
 	}
-	b, _ := json.Marshal(map[string]any{"body": map[string]any{"items": items}})
+	b, _ := json.Marshal(map[string]any{"items": items})
 	return b
 }
 
@@ -58,7 +70,7 @@ func handlerFiles() (dir string, err error) {
 	if dir, err = os.MkdirTemp("", "tenantcontent-bench-"); err != nil {
 		return "", err
 	}
-	for name, content := range map[string]string{"trivial.js": trivialHandler(), "items.js": itemsHandler, "items.json": string(itemsRequest())} {
+	for name, content := range map[string]string{"trivial.js": trivialHandler(), "items.js": itemsHandler, "list.js": listHandler, "items.json": string(itemsRequest())} {
 		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644))
 	}
 	return dir, err

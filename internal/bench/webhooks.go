@@ -36,6 +36,7 @@ type hooks struct {
 var webhookFiles = map[string]string{
 	"webhooks/trivial.js": "export const POST = ({request}) => ({ok: true, n: request.body.n})\n",
 	"webhooks/large.js":   strings.Replace(trivialHandler(), "POST(request)", "POST({request: {body: request}})", 1),
+	"webhooks/list.js":    strings.Replace(listHandler, "POST(request)", "POST({request: {body: request}})", 1),
 	"webhooks/loop.js":    "export const config = {timeout: 1000}\nexport function POST() { for (;;); }\n",
 }
 
@@ -92,7 +93,8 @@ func webhookRows(ctx context.Context, engine string, matches *regexp.Regexp, d t
 	const idle = "webhook, 200 apps idle"
 	h := &hooks{count: 1}
 	rows := []webhookRow{
-		{idle, h.idle}, {"webhook trivial, 1 caller", h.one}, {"webhook trivial, 16 callers", h.sixteen}, {"webhook trivial of 20 KB, 16 callers", h.besidePeer},
+		{idle, h.idle}, {"webhook trivial, 1 caller", h.one}, {"webhook trivial, 16 callers", h.sixteen}, {"webhook trivial of 20 KB, 16 callers", h.largeBesidePeer},
+		{"webhook of 100 items in 10 KB, 16 callers", h.listBesidePeer},
 		{"webhook beside for(;;)", h.besideLoop}, {fmt.Sprintf("webhook %d calls", calls), func(ctx context.Context, _ time.Duration) (result, error) { return h.many(ctx, calls) }},
 	}
 	if !slices.ContainsFunc(rows, func(row webhookRow) bool { return matches.MatchString(row.name) }) {
@@ -181,11 +183,20 @@ func (h *hooks) sixteen(_ context.Context, d time.Duration) (result, error) {
 	}, nil
 }
 
-// besidePeer calls a handler of 20 KB that does little from 16 callers, in turn with a server with isolated-vm, which also checks a token, runs the
+// largeBesidePeer calls a handler of 20 KB that does little.
+func (h *hooks) largeBesidePeer(ctx context.Context, _ time.Duration) (result, error) {
+	return h.besidePeer(ctx, "large", "trivial", `{"n": 1}`, 2)
+}
+
+// listBesidePeer calls a handler with a body of 10 KB, of which it answers most.
+func (h *hooks) listBesidePeer(ctx context.Context, _ time.Duration) (result, error) {
+	return h.besidePeer(ctx, "list", "list", string(itemsBody()), 1.2)
+}
+
+// besidePeer calls a handler from 16 callers, in turn with a server with isolated-vm, where it has the name theirs. That server also checks a token, runs the
 // handler in a new isolate, and records each call in a database of the same kind, many at once.
-func (h *hooks) besidePeer(ctx context.Context, _ time.Duration) (r result, err error) {
-	const must = 2
-	r.must = fmt.Sprintf("≥ %.2f", float64(must))
+func (h *hooks) besidePeer(ctx context.Context, name, theirs, body string, must float64) (r result, err error) {
+	r.must = fmt.Sprintf("≥ %.2f", must)
 	dir, err := handlerFiles()
 	if err != nil {
 		return r, err
@@ -195,12 +206,12 @@ func (h *hooks) besidePeer(ctx context.Context, _ time.Duration) (r result, err 
 		return func() (float64, error) {
 			return throughput(address, "", callers, 1500*time.Millisecond, func(c *caller, _, _ int) error {
 				c.auth = ""
-				_, err := c.do(http.MethodPost, path, `{"n": 1}`)
+				_, err := c.do(http.MethodPost, path, body)
 				return err
 			})
 		}
 	}
-	ours := side(h.address, h.path("calm", "large"))
+	ours := side(h.address, h.path("calm", name))
 	database := h.url
 	if h.engine != "postgres" {
 		database = "sqlite:" + filepath.Join(dir, "peer.db")
@@ -213,7 +224,7 @@ func (h *hooks) besidePeer(ctx context.Context, _ time.Duration) (r result, err 
 		return r, err
 	}
 	defer func() { err = errors.Join(err, p.stop()) }()
-	o, b, ratio, err := inTurn(ours, side(p.address, "/hook/trivial?token="+peerToken()))
+	o, b, ratio, err := inTurn(ours, side(p.address, "/hook/"+theirs+"?token="+peerToken()))
 	r.ours, r.bare, r.ratio, r.met = perSecond(o), perSecond(b)+" isolated-vm", ratio, ratio >= must
 	return r, err
 }

@@ -1,8 +1,8 @@
 // A server that runs the handlers of webhooks with isolated-vm, a new isolate for each call: node server.mjs DIR [DATABASE].
-// DIR contains trivial.js, items.js and items.json, and DATABASE is sqlite:PATH or the URL of a PostgreSQL. A process for each
+// DIR contains trivial.js, items.js, list.js and items.json, and DATABASE is sqlite:PATH or the URL of a PostgreSQL. A process for each
 // processor serves
 //
-//	POST /hook/{trivial|items}?token=JWT  checks the token, runs the handler and records the call in the database
+//	POST /hook/{trivial|list}?token=JWT  checks the token, runs the handler and records the call in the database
 //	GET  /engine/{trivial|items}?ms=N     runs the handler for N milliseconds, one call after the other: calls a second
 //	GET  /calls                           the number of records in the database
 import cluster from 'node:cluster'
@@ -71,7 +71,7 @@ function program(file) {
   return { source, cachedData }
 }
 
-const programs = { trivial: program('trivial.js'), items: program('items.js') }
+const programs = { trivial: program('trivial.js'), items: program('items.js'), list: program('list.js') }
 const requests = { trivial: '{"n":1}', items: readFileSync(`${dir}/items.json`, 'utf8') }
 
 async function run({ source, cachedData }, request) {
