@@ -150,7 +150,7 @@ func (s *Service) open(ctx context.Context, a actor.Actor, id string) (*opened, 
 	if err != nil {
 		return nil, err
 	}
-	if !s.rules.Sees(a, o.app, o.grant) {
+	if !s.rules.Sees(a, &o.app, o.grant) {
 		return nil, s.rules.NotFound()
 	}
 	return o, nil

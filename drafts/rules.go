@@ -236,7 +236,7 @@ func (r *Rules[T]) Grant(ctx context.Context, a actor.Actor, e *T) (shares.Grant
 		return shares.Grant{}, err
 	}
 	grant := all[r.Original(*e)]
-	if !r.Sees(a, *e, grant) {
+	if !r.Sees(a, e, grant) {
 		return shares.Grant{}, r.NotFound()
 	}
 	return grant, nil
@@ -266,12 +266,12 @@ func (r *Rules[T]) Originals(some []T) []string {
 func (r *Rules[T]) isDraft(e T) bool { return *r.fields(&e).EditingID != nil }
 
 // Sees reports whether an actor sees an entity, or a draft: that is for those who may change the entity, also with a token that can
-// only read.
-func (r *Rules[T]) Sees(a actor.Actor, e T, grant shares.Grant) bool {
-	if !r.isDraft(e) {
-		return r.n.Visible(a, e, grant)
+// only read. It changes nothing of e, which the look at a file of a page does not copy.
+func (r *Rules[T]) Sees(a actor.Actor, e *T, grant shares.Grant) bool {
+	if *r.fields(e).EditingID == nil {
+		return r.n.Visible(a, *e, grant)
 	}
-	return r.mayRead(a, e, grant) == nil
+	return r.mayRead(a, *e, grant) == nil
 }
 
 // mayRead is Write for those who only read, also with a token that can do nothing else.
@@ -287,9 +287,10 @@ func (r *Rules[T]) Visible(ctx context.Context, a actor.Actor, some []T) ([]T, m
 		return nil, nil, err
 	}
 	seen := make([]T, 0, len(some))
-	for _, e := range some {
-		if r.Sees(a, e, grants[r.Original(e)]) {
-			seen = append(seen, e)
+	for i := range some {
+		e := &some[i]
+		if r.Sees(a, e, grants[r.fields(e).original()]) {
+			seen = append(seen, *e)
 		}
 	}
 	return seen, grants, nil
