@@ -11,7 +11,8 @@ import (
 	"strings"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // the bare driver pgx
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/workspaces"
@@ -32,7 +33,8 @@ func workspace(ctx context.Context, w *world) (r result, err error) {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	place, driver, bare := filepath.Join(dir, "workspaces"), "sqlite", filepath.Join(dir, "bare.db")
+	place := filepath.Join(dir, "workspaces")
+	openBare := func() (*sql.DB, error) { return sql.Open("sqlite", filepath.Join(dir, "bare.db")) }
 	if w.engine == "postgres" {
 		for _, name := range []string{"workspaces", "bare"} {
 			if _, err := w.db.ExecContext(ctx, "CREATE DATABASE "+name); err != nil {
@@ -40,14 +42,21 @@ func workspace(ctx context.Context, w *world) (r result, err error) {
 			}
 		}
 		at := func(name string) string { return strings.Replace(w.url, "/postgres?", "/"+name+"?", 1) }
-		place, driver, bare = at("workspaces"), "pgx", at("bare")
+		place = at("workspaces")
+		openBare = func() (*sql.DB, error) {
+			config, err := pgx.ParseConfig(at("bare"))
+			if err != nil {
+				return nil, err
+			}
+			return stdlib.OpenDB(*config), nil
+		}
 	}
 	d, err := database.OpenWorkspaces(place, w.url, 64<<20)
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	db, err := sql.Open(driver, bare)
+	db, err := openBare()
 	if err != nil {
 		return r, err
 	}
