@@ -1,14 +1,20 @@
 package httpapi_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/confirmations"
+	confirmationstore "github.com/tenantcontent/tenantcontent/confirmations/bunstore"
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/httpapi"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
@@ -47,11 +53,24 @@ func withAssistants(samples map[string]sample) map[string]sample {
 		"getAssistantToken":        {last: "chat"},
 		"deleteAssistantToken":     {last: "chat"},
 		"chatWithAssistant":        {body: `{"messages": [{"role": "user", "content": "Hello"}]}`, fields: []string{"messages array?", "model string?"}},
+		"confirmAssistantCall":     {body: `{"confirmationId": "waiting", "approve": true}`, fields: []string{"confirmationId string", "approve bool"}},
 		"makeAssistantImage":       {body: `{"prompt": "A chair"}`, fields: []string{"prompt string", "size string?"}},
 	} {
 		samples[name] = s
 	}
 	return samples
+}
+
+// waitAgain lets a call of an assistant wait for a decision of admin.
+func waitAgain(t testing.TB, w *world, assistant string) {
+	t.Helper()
+	is, s, asked := is.New(t), confirmationstore.New(w.db), sha256.Sum256([]byte("user admin"))
+	if _, err := s.Take(t.Context(), "acme", "waiting"); errs.CodeOf(err) != errs.NotFound {
+		is.NoErr(err)
+	}
+	is.NoErr(s.Add(t.Context(), "acme", confirmations.Confirmation{
+		ID: "waiting", Assistant: assistant, Asked: hex.EncodeToString(asked[:]), ExpiresAt: w.now().Add(time.Minute),
+	}, 1, w.now()))
 }
 
 // stockAssistants makes an assistant with one of everything, one that may be deleted, and two with a draft.
@@ -68,6 +87,7 @@ func stockAssistants(t testing.TB, w *world, param map[string]string) {
 		w.must(t, "admin", "PUT", "/api/assistants/"+draft.ID+"/files/a.txt", "draft", "Content-Type: text/plain")
 	}
 	param["assistants"] = id("kept")
+	waitAgain(t, w, param["assistants"])
 	one := "/api/assistants/" + param["assistants"]
 	for _, path := range []string{"notes.txt", "gone.txt"} {
 		w.must(t, "admin", "PUT", one+"/files/"+path, "x", "Content-Type: text/plain")

@@ -41,11 +41,13 @@ func (a answer) taken() bool { return a.status < 300 || a.status == 409 }
 
 func (s stock) sendBody(t *testing.T, r httpapi.Route, body string, headers ...string) answer {
 	t.Helper()
-	switch r.Name { // of which each call ends the draft
+	switch r.Name { // of which each call ends the draft, or what waits
 	case "commitAppDraft":
 		s.must(t, "admin", "POST", "/api/apps/"+s.param["drafted"]+"/_edit", "")
 	case "commitAssistantDraft":
 		s.must(t, "admin", "POST", "/api/assistants/"+s.param["drafted-assistant"]+"/_edit", "")
+	case "confirmAssistantCall":
+		waitAgain(t, s.world, s.param["assistants"])
 	}
 	return s.do(t, who(r), r.Method, s.target(r), body, headers...)
 }

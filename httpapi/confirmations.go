@@ -83,3 +83,35 @@ func (a *api) confirm(ctx context.Context, r *request, assistant string, place *
 	}
 	return approved, err
 }
+
+// confirmInput is a decision.
+type confirmInput struct {
+	ConfirmationID field[string] `json:"confirmationId"`
+	Approve        field[bool]   `json:"approve"`
+}
+
+// confirmCall serves POST /api/assistants/{id}/_chat/_confirm {confirmationId, approve}: 200, and the conversation that waits with the event confirm
+// goes on, whichever server has it: the call is done, or declined. 404 for whom the event was not sent to, and once it is decided or over.
+func (a *api) confirmCall(r *request) (reply, error) {
+	in, err := options[confirmInput](r)
+	if err != nil {
+		return reply{}, err
+	}
+	id, approve := "", false
+	in.ConfirmationID.apply(&id)
+	in.Approve.apply(&approve)
+	switch {
+	case id == "":
+		return reply{}, errs.New(errs.Invalid, "confirmationId is required: the event confirm has it")
+	case in.Approve.Value == nil:
+		return reply{}, errs.New(errs.Invalid, "approve is required: true or false")
+	}
+	as, err := a.talkable(r)
+	if err != nil {
+		return reply{}, err
+	}
+	if err := a.Confirmations.Decide(r.Context(), as.ID, asker(r), id, approve); err != nil {
+		return reply{}, err
+	}
+	return done()
+}

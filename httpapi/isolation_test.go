@@ -91,6 +91,7 @@ var unmarked = map[string]string{
 	"tc_app_views":        "username app_id day",
 	"tc_app_visits":       "username app_id",
 	"tc_apps":             "id type label search slug owner_id defn env_sealed settings library_id editing_id editing_session editing_locked_by datasets tags webhook_secret",
+	"tc_confirmations":    "id assistant_id asked decision",
 	"tc_assistant_shares": "entity_id principal_id roles",
 	"tc_assistants":       "id label search slug owner_id suggestions data skills datasets refs secrets_sealed library_id editing_id editing_session editing_locked_by",
 	"tc_blob_chunks":      "blob_id",

@@ -19,6 +19,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/confirmations"
 	"github.com/tenantcontent/tenantcontent/httpapi"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
@@ -31,6 +32,7 @@ var update = flag.Bool("update", false, "rewrite the transcripts in testdata wit
 //	@dana                    who calls from here on: one of people, or nobody
 //	! +24h                   so much time passes
 //	! work                   the queue does its jobs, once in a conversation
+//	! confirm <id>           a call of the assistant waits for the caller, with the next of the ids <CONFIRMATION-0>, …
 //	> PUT /api/colors/red …  a request with its JSON body; "> Name: value" lines are headers; a body that is not JSON, or
 //	>                        is long, comes after a line with > alone
 //
@@ -134,6 +136,8 @@ func (s *script) replay(t *testing.T, text string) string {
 			s.w.workOff(t)
 		case strings.HasPrefix(line, "! handler "):
 			s.handler(t, strings.SplitN(line, " ", 5)[2:])
+		case strings.HasPrefix(line, "! confirm "):
+			s.confirm(t, strings.TrimPrefix(line, "! confirm "))
 		case strings.HasPrefix(line, "! "):
 			d, err := time.ParseDuration(strings.TrimPrefix(line[2:], "+"))
 			is.New(t).NoErr(err)
@@ -152,6 +156,19 @@ func (s *script) handler(t *testing.T, words []string) {
 	ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: s.caller})
 	_, err := s.w.app.Messages.Functions(words[0])[words[1]](ctx, json.RawMessage(words[2]))
 	is.New(t).NoErr(err)
+}
+
+// confirm asks the caller to confirm a call of an assistant, as a conversation on another server.
+func (s *script) confirm(t *testing.T, assistant string) {
+	id := make(chan string)
+	go func() {
+		ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: s.caller})
+		_, _ = s.w.app.Confirmations.Ask(ctx, assistant, "user "+s.caller, func(c confirmations.Confirmation) error {
+			id <- c.ID
+			return nil
+		})
+	}()
+	s.given[<-id] = fmt.Sprintf("<CONFIRMATION-%d>", len(s.given))
 }
 
 // answer sends a request and writes what comes back.
