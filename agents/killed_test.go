@@ -63,8 +63,10 @@ var killedTools = map[string]string{
 	"tools/note.js": "export default async ({ args, idempotencyKey, emit }) => { await emit('note.' + args.n, { key: idempotencyKey }); return 'noted' }",
 	// It says that it has begun, and ends when there is the color go.
 	"tools/slow.js": `export const config = { timeout: 120000 }
-export default async ({ idempotencyKey, emit, fetch }) => {
-	await emit('slow', { key: idempotencyKey })
+export default async ({ idempotencyKey, run, emit, email, fetch }) => {
+	await emit('slow', { key: idempotencyKey, attempt: run.attempt })
+	for (const times of [1, 2]) await emit('once', { key: idempotencyKey })
+	await email('ann@example.com', { subject: 'Once', text: idempotencyKey })
 	while ((await fetch('colors/go')).status !== 200) for (const end = Date.now() + 100; Date.now() < end;);
 	return 'slowly'
 }`,
@@ -126,7 +128,7 @@ func TestKilledNode(t *testing.T) {
 			other.Env = append(os.Environ(), nodeDatabase+"="+url, nodeModel+"="+model.URL, nodeKey+"="+key)
 			is.NoErr(other.Start())
 			defer func() { _ = other.Process.Kill(); _ = other.Wait() }()
-			until(t, "the other node's tool works", func() bool { return len(keys(t, ctx, app, shop.ID)["slow"]) == 1 })
+			until(t, "the other node's tool works", func() bool { return mails(t, ctx, app, shop.ID) == 1 })
 			is.NoErr(other.Process.Kill())
 			_ = other.Wait()
 			r, steps, err := app.Agents.Run(ctx, shop.ID, "worker", run.ID)
@@ -149,7 +151,8 @@ func TestKilledNode(t *testing.T) {
 			is.Equal([]any{r.State, *r.Result, r.Attempts, r.Steps, len(steps)}, []any{agents.Done, "Done after 3", 2, 3, 6})
 			is.Equal(len(model.Requests()), 3) // no answer was asked for twice
 			slow := run.ID + "-4"
-			is.Equal(keys(t, ctx, app, shop.ID), map[string][]string{"note.1": {run.ID + "-2"}, "slow": {slow, slow}, "note.2": {run.ID + "-5"}})
+			is.Equal(keys(t, ctx, app, shop.ID), map[string][]string{"note.1": {run.ID + "-2"}, "slow": {slow, slow}, "once": {slow, slow}, "note.2": {run.ID + "-5"}})
+			is.Equal(mails(t, ctx, app, shop.ID), 1) // what was emitted and sent alike is not again
 		})
 	}
 }
@@ -166,6 +169,14 @@ func keys(t *testing.T, ctx context.Context, app *tenantcontent.App, id string) 
 		all[e.Name] = append(all[e.Name], payload.Key)
 	}
 	return all
+}
+
+// mails returns how many e-mails an app has sent.
+func mails(t *testing.T, ctx context.Context, app *tenantcontent.App, id string) int {
+	t.Helper()
+	page, _, err := app.Messages.Messages(ctx, id, messages.Filter{Type: messages.TypeEmail}, paging.Query{Limit: 1})
+	is.New(t).NoErr(err)
+	return page.Total
 }
 
 func until(t *testing.T, what string, ok func() bool) {

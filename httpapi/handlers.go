@@ -2,7 +2,9 @@ package httpapi
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -74,15 +76,36 @@ func (a *api) bind(c handlerCall, in *handlers.Invocation) (end func()) {
 	in.Functions = map[string]jsvm.Function{
 		"query": w.query, "fetch": a.fetchOf(c), "dataset": a.Datasets.Function(datasets), "markdown": toHTML, "extractText": toText,
 	}
+	made := effects{}
 	for name, f := range a.Messages.Functions(c.app.ID) {
 		in.Functions[name] = f
-		if c.tool.Depth > 0 {
+		if c.tool.IdempotencyKey != "" {
 			in.Functions[name] = func(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
-				return f(messages.WithDepth(ctx, c.tool.Depth), args)
+				return f(messages.WithCall(ctx, messages.Call{Depth: c.tool.Depth, Key: made.key(c.tool.IdempotencyKey, name, args)}), args)
 			}
 		}
 	}
 	return w.close
+}
+
+// effects counts what one call of a tool emits and sends.
+type effects struct {
+	mu    sync.Mutex
+	times map[string]int
+}
+
+// key returns the key of a call of a function. When the tool is called again with its key, the same call has the same one, also if its calls are made in
+// another order.
+func (e *effects) key(tool, function string, args json.RawMessage) string {
+	sum := sha256.Sum256([]byte(function + string(args)))
+	of := hex.EncodeToString(sum[:])
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.times == nil {
+		e.times = map[string]int{}
+	}
+	e.times[of]++
+	return fmt.Sprintf("%s/%s/%d", tool, of, e.times[of])
 }
 
 // handled replies with the answer of a handler. A large one is sent from memory as far as that is free, else from a temporary file.

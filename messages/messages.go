@@ -54,13 +54,13 @@ type Progress struct {
 // Event is something that a handler of an app has emitted.
 type Event struct {
 	Tenant    string
-	ID        string          // UUIDv7, lower case
+	ID        string          // UUID, lower case
 	App       string          // id of the app
 	Name      string          // [A-Za-z0-9][A-Za-z0-9_.:-]{0,127}
 	Payload   json.RawMessage // at most MaxPayload bytes
 	UserID    *string         // id of the principal on whose behalf the handler ran; nil for a deleted one
 	Size      int             // bytes of the row's texts
-	Depth     int             // how many agents and events have started each other until it: see WithDepth
+	Depth     int             // how many agents and events have started each other until it: see Call
 	CreatedAt time.Time       // UTC, whole microseconds
 	UpdatedAt time.Time       // UTC, whole microseconds
 	Progress
@@ -74,7 +74,7 @@ func (e Event) Version() string {
 // Message is a notification to a user, or an e-mail.
 type Message struct {
 	Tenant    string
-	ID        string // UUIDv7, lower case
+	ID        string // UUID, lower case
 	App       string // id of the app
 	Type      Type
 	Recipient string  // a username, or an address
@@ -174,17 +174,6 @@ type Apps interface {
 	// Listens reports whether an event of an app starts anything.
 	Listens(ctx context.Context, app, event string) (bool, error)
 }
-
-type depthKey struct{}
-
-// WithDepth returns a context for what a tool of an agent emits: depth is how many agents and events have started each other until then. An event beyond
-// MaxDepth that would start something is refused.
-func WithDepth(ctx context.Context, depth int) context.Context {
-	return context.WithValue(ctx, depthKey{}, depth)
-}
-
-// MaxDepth is how many agents and events can start each other.
-const MaxDepth = 3
 
 // The bounds of rows.
 const (

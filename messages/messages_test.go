@@ -309,3 +309,37 @@ func TestFunctions(t *testing.T) {
 		}
 	}
 }
+
+// TestRepeatedCall: what a tool emits and sends once more with the same key is there once; and agents and events end that start each other.
+func TestRepeatedCall(t *testing.T) {
+	is, f := is.New(t), newFixture(t, messages.Limits{})
+	var events, told, mailed []string
+	for _, key := range []string{"run-2/a/1", "run-2/a/1", "run-2/b/1"} {
+		ctx := messages.WithCall(by(t, "jo"), messages.Call{Depth: messages.MaxDepth, Key: key})
+		e, err := f.Emit(ctx, "shop", "order.paid", nil)
+		is.NoErr(err)
+		is.Equal(e.Depth, messages.MaxDepth)
+		all, err := f.Notify(ctx, "shop", []string{"jo", "mia"}, messages.Notification{Title: "Paid"})
+		is.NoErr(err)
+		events, told = append(events, e.ID), append(told, all[0].ID, all[1].ID)
+		ctx = messages.WithCall(ctx, messages.Call{Key: key + "/email"})
+		all, err = f.Email(ctx, "shop", []string{"ann@example.com"}, messages.Email{Subject: "Paid"})
+		is.NoErr(err)
+		mailed = append(mailed, all[0].ID)
+	}
+	is.Equal([]bool{events[0] == events[1], events[1] == events[2], told[0] == told[2], told[0] == told[1], told[2] == told[4], mailed[0] == mailed[1], mailed[1] == mailed[2]},
+		[]bool{true, false, true, false, false, true, false})
+	is.Equal(len(f.shown), 2)
+	page, err := f.Events(by(t, "jo"), "shop", messages.Filter{}, paging.Query{Limit: 10})
+	is.NoErr(err)
+	is.Equal(page.Total, 2)
+	sent, _, err := f.Messages(by(t, "jo"), "shop", messages.Filter{}, paging.Query{Limit: 10})
+	is.NoErr(err)
+	is.Equal(sent.Total, 6)
+
+	deep := messages.WithCall(by(t, "jo"), messages.Call{Depth: messages.MaxDepth + 1, Key: "run-3/a/1"})
+	_, err = f.Emit(deep, "shop", "order.paid", nil)
+	is.Equal(errs.CodeOf(err), errs.Invalid)
+	_, err = f.Emit(deep, "shop", "viewed", nil) // starts nothing
+	is.NoErr(err)
+}

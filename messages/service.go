@@ -43,10 +43,13 @@ func (s *Service) Emit(ctx context.Context, app, event string, payload json.RawM
 	}
 	now := s.stamp()
 	e := Event{
-		Tenant: a.Tenant, ID: s.o.NewID(), App: app, Name: event, Payload: payload, UserID: &a.User, Size: len(event) + len(payload),
+		Tenant: a.Tenant, ID: s.newID(ctx, 0), App: app, Name: event, Payload: payload, UserID: &a.User, Size: len(event) + len(payload),
 		CreatedAt: now, UpdatedAt: now, Progress: Progress{State: Pending},
 	}
-	e.Depth, _ = ctx.Value(depthKey{}).(int)
+	if was, done, err := s.emitted(ctx, a.Tenant, app, e.ID); done || err != nil {
+		return was, err
+	}
+	e.Depth = callOf(ctx).Depth
 	listens, err := s.o.Apps.Listens(ctx, app, event)
 	if err != nil {
 		return Event{}, err
@@ -118,7 +121,7 @@ func (s *Service) Notify(ctx context.Context, app string, usernames []string, n 
 		return nil, err
 	}
 	m := Message{Type: TypeNotification, Title: n.Title, Body: optional(n.Body), Path: optional(n.Path), Data: n.Data}
-	all := s.addressed(a, app, users, m)
+	all := s.addressed(ctx, a, app, users, m)
 	for i := range all {
 		all[i].State, all[i].Attempts, all[i].EndedAt = Delivered, 1, &all[i].CreatedAt
 	}
@@ -168,7 +171,7 @@ func (s *Service) Email(ctx context.Context, app string, addresses []string, e E
 		}
 	}
 	m := Message{Type: TypeEmail, Title: e.Subject, Body: optional(e.Text), HTML: optional(e.HTML), From: optional(from)}
-	all := s.addressed(a, app, to, m)
+	all := s.addressed(ctx, a, app, to, m)
 	return all, s.send(ctx, a.Tenant, app, all, func(ctx context.Context) error {
 		jobs := make([]queue.Job, len(all))
 		for i, m := range all {
@@ -179,11 +182,11 @@ func (s *Service) Email(ctx context.Context, app string, addresses []string, e E
 }
 
 // addressed returns a message to each recipient.
-func (s *Service) addressed(a actor.Actor, app string, recipients []string, m Message) []Message {
+func (s *Service) addressed(ctx context.Context, a actor.Actor, app string, recipients []string, m Message) []Message {
 	now := s.stamp()
 	all := make([]Message, len(recipients))
 	for i, to := range recipients {
-		m.Tenant, m.ID, m.App, m.Recipient, m.UserID = a.Tenant, s.o.NewID(), app, to, &a.User
+		m.Tenant, m.ID, m.App, m.Recipient, m.UserID = a.Tenant, s.newID(ctx, i), app, to, &a.User
 		m.CreatedAt, m.UpdatedAt, m.Progress = now, now, Progress{State: Pending}
 		m.Size = len(to) + len(m.Title) + len(m.Data)
 		for _, text := range []*string{m.Body, m.HTML, m.From, m.Path} {
@@ -196,8 +199,11 @@ func (s *Service) addressed(a actor.Actor, app string, recipients []string, m Me
 	return all
 }
 
-// send stores messages and does something more with them in the same transaction.
+// send stores messages and does something more with them in the same transaction, unless a call with the same key has done so before.
 func (s *Service) send(ctx context.Context, tenant, app string, all []Message, more func(ctx context.Context) error) error {
+	if done, err := s.sent(ctx, tenant, all); done || err != nil {
+		return err
+	}
 	add := Usage{Day: len(all)}
 	for _, m := range all {
 		add.Bytes += m.Size
