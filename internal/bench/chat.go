@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -12,6 +13,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/ai/aitest"
 	"github.com/tenantcontent/tenantcontent/ai/openai"
 	"github.com/tenantcontent/tenantcontent/apps"
+	"github.com/tenantcontent/tenantcontent/assistants"
+	"github.com/tenantcontent/tenantcontent/assistants/conversation"
+	"github.com/tenantcontent/tenantcontent/content"
 )
 
 // model starts a model's server that answers at once, for as long as the world lasts.
@@ -33,12 +37,53 @@ func chatFirstByte(ctx context.Context, w *world) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	question := `[{"role": "user", "content": "How are you?"}]`
+	return firstTexts(ctx, w, "/api/apps/"+app.ID+"/chat", 0)
+}
+
+// assistantFirstByte measures the same of an assistant without knowledge.
+func assistantFirstByte(ctx context.Context, w *world) (result, error) {
+	as, err := w.app.Assistants.Create(w.admin, assistants.Assistant{Name: "Chat", Instructions: "Answer."})
+	if err != nil {
+		return result{}, err
+	}
+	return firstTexts(ctx, w, "/api/assistants/"+as.ID+"/_chat", 0)
+}
+
+// knowingFirstByte measures the same of an assistant that is told as many rows of a dataset of 10,000 as its budget has, beside a prompt of
+// that size.
+func knowingFirstByte(ctx context.Context, w *world) (result, error) {
+	rows := make([]map[string]any, 10_000)
+	for i := range rows {
+		rows[i] = map[string]any{"id": i, "city": "Berlin", "amount": i * 7 % 1000}
+	}
+	data, err := json.Marshal(map[string]any{
+		"fields": []map[string]string{{"name": "id", "type": "numeric"}, {"name": "city", "type": "string"}, {"name": "amount", "type": "numeric"}}, "rows": rows,
+	})
+	if err != nil {
+		return result{}, err
+	}
+	d, err := w.app.Content.Create(w.admin, content.Entity{Kind: "dataset", Name: "Orders", Data: data})
+	if err != nil {
+		return result{}, err
+	}
+	as, err := w.app.Assistants.Create(w.admin, assistants.Assistant{
+		Name: "Chat", Datasets: []assistants.Dataset{{DatasetID: d.ID, Mode: assistants.Full}}, Skills: []assistants.Skill{{Type: "query"}},
+	})
+	if err != nil {
+		return result{}, err
+	}
+	return firstTexts(ctx, w, "/api/assistants/"+as.ID+"/_chat", 4*conversation.RowTokens)
+}
+
+// firstTexts measures the time to the first piece of text of a route, and that of the model's server itself with a prompt of some bytes.
+func firstTexts(ctx context.Context, w *world, path string, prompt int) (result, error) {
+	question := `{"role": "user", "content": "How are you?"}`
+	told := `{"role": "system", "content": "` + strings.Repeat("x", prompt) + `"}`
 	ours := func() (time.Duration, error) {
-		return firstText(ctx, "http://"+w.ours+"/api/apps/"+app.ID+"/chat", `{"messages": `+question+`}`, w.token, `data: {"text":`)
+		return firstText(ctx, "http://"+w.ours+path, `{"messages": [`+question+`]}`, w.token, `data: {"text":`)
 	}
 	own := func() (time.Duration, error) {
-		return firstText(ctx, w.modelURL+"/chat/completions", `{"model": "bench", "stream": true, "messages": `+question+`}`, "", `"delta": {"content": "word"}`)
+		return firstText(ctx, w.modelURL+"/chat/completions", `{"model": "bench", "stream": true, "messages": [`+told+`, `+question+`]}`, "", `"delta": {"content": "word"}`)
 	}
 	const calls = 500
 	var took, bare []float64 // seconds

@@ -80,6 +80,8 @@ var measurements = []measurement{
 	{"app commit of 10 changed files", commitBig},
 	{"app push of 2,000 unchanged files", pushUnchanged},
 	{"chat, first text", chatFirstByte},
+	{"chat with an assistant, first text", assistantFirstByte},
+	{"chat with an assistant of 10,000 rows, first text", knowingFirstByte},
 	{"cron tick of 10,000 schedules", cronTick},
 	{"workspace: connect, query, close", workspace},
 	{"scan of 20,000", scanAll},
