@@ -89,7 +89,7 @@ func newEvents(db *bun.DB, sink string, node queue.Node) (*events, error) {
 	if e.sink, err = os.OpenFile(sink, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
 		return nil, err
 	}
-	return e, e.queue.Add(append(workers, queue.Worker{Kind: outsideJob, Lease: queueLease, Do: func(_ context.Context, j queue.Job) error {
+	return e, e.queue.Add(append(workers, queue.Worker{Kind: outsideJob, AtOnce: 32, Lease: queueLease, Do: func(_ context.Context, j queue.Job) error {
 		_, err := fmt.Fprintf(e.sink, "%s %s\n", j.Payload, j.ID)
 		return err
 	}})...)
