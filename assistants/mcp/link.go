@@ -15,6 +15,7 @@ var (
 	errLarge     = errors.New("the server has sent too much")
 	errOtherHost = errors.New("a request to another host than the server's")
 	errRequests  = errors.New("too many requests to the server")
+	errOld       = errors.New("an answer to a call that has ended")
 )
 
 // What a server can make of one call, or of a connection.
@@ -32,6 +33,7 @@ type link struct {
 	header       http.Header
 
 	mu       sync.Mutex
+	budget   int   // counts budgets
 	bytes    int64 // left of the budget
 	parts    int
 	lines    int
@@ -44,6 +46,7 @@ type link struct {
 func (l *link) allow(bytes int64, factor int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.budget++
 	l.bytes, l.parts, l.lines, l.requests = bytes*int64(factor), maxParts*factor, maxLines*factor, maxRequests*factor
 	l.failed, l.status = nil, 0
 }
@@ -65,14 +68,14 @@ func (l *link) fail(err error) error {
 	return err
 }
 
-// begin takes a request from the budget.
-func (l *link) begin() error {
+// begin takes a request from the budget, and returns which one that is.
+func (l *link) begin() (budget int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.requests--; l.requests < 0 {
-		return errRequests
+		err = errRequests
 	}
-	return nil
+	return l.budget, err
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -80,7 +83,8 @@ func (l *link) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme != l.scheme || r.URL.Host != l.host {
 		return nil, l.fail(errOtherHost)
 	}
-	if err := l.begin(); err != nil {
+	budget, err := l.begin()
+	if err != nil {
 		return nil, l.fail(err)
 	}
 	r = r.Clone(r.Context())
@@ -96,7 +100,7 @@ func (l *link) RoundTrip(r *http.Request) (*http.Response, error) {
 		l.status = res.StatusCode
 		l.mu.Unlock()
 	}
-	res.Body = &metered{res.Body, l, strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream")}
+	res.Body = &metered{res.Body, l, budget, strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream")}
 	return res, nil
 }
 
@@ -104,34 +108,43 @@ func (l *link) RoundTrip(r *http.Request) (*http.Response, error) {
 type metered struct {
 	io.ReadCloser
 	of     *link
+	budget int
 	events bool
 }
 
 // Read implements io.Reader.
 func (m *metered) Read(p []byte) (int, error) {
 	n, err := m.ReadCloser.Read(p)
-	if over := m.of.spend(p[:n], m.events); over != nil {
-		return 0, m.of.fail(over)
+	if over := m.of.spend(p[:n], m.budget, m.events); over != nil {
+		return 0, over
 	}
 	return n, err
 }
 
-// spend takes what was read from the budget. Once it is used up, or too many requests were made, nothing more is read.
-func (l *link) spend(read []byte, events bool) error {
+// spend takes what was read from the budget. Once it is used up, or too many requests were made, nothing more is read; nor is an answer of a
+// call before, which would use up the budget of this one.
+func (l *link) spend(read []byte, budget int, events bool) error {
 	parts := bytes.Count(read, []byte(",")) + bytes.Count(read, []byte("{")) + bytes.Count(read, []byte("["))
 	lines := bytes.Count(read, []byte("\n"))
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if budget != l.budget {
+		return errOld
+	}
 	l.bytes -= int64(len(read))
 	l.parts -= parts
 	if events {
 		l.lines -= lines
 	}
+	var over error
 	switch {
 	case l.requests < 0:
-		return errRequests
+		over = errRequests
 	case l.bytes < 0 || l.parts < 0 || l.lines < 0:
-		return errLarge
+		over = errLarge
 	}
-	return nil
+	if l.failed == nil {
+		l.failed = over
+	}
+	return over
 }
