@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -322,9 +323,12 @@ func TestSkillsOfAHost(t *testing.T) {
 	is := is.New(t)
 	var ended atomic.Int64
 	end := func() { ended.Add(1) }
+	var mu sync.Mutex // skills are opened at once
 	var secrets []string
 	skills := []conversation.Skill{
 		hosted("web", func(u conversation.Use) ([]chat.Tool, func(), error) {
+			mu.Lock()
+			defer mu.Unlock()
 			secrets = append(secrets, u.Skill.Name+" "+u.Secrets["KEY"])
 			u.Secrets["KEY"] = "changed"
 			return []chat.Tool{tool("search", func(context.Context) (string, error) { return "found by " + u.Skill.Name, nil }), tool("no name", nil)}, end, nil
@@ -344,6 +348,7 @@ func TestSkillsOfAHost(t *testing.T) {
 	w.must(t, "admin", "PUT", one+"/secrets/KEY", `{"value": "hunter2hunter2"}`)
 	body := w.must(t, "admin", "POST", one+"/_chat", hello).body
 	is.Equal(results(t, body), []string{"found by b"})
+	slices.Sort(secrets)
 	is.Equal(secrets, []string{"a hunter2hunter2", "b hunter2hunter2"})
 	is.Equal(ended.Load(), int64(3))
 	names := toolsOf(s.Requests()[0])
@@ -363,7 +368,35 @@ func TestSkillsOfAHost(t *testing.T) {
 	is.Equal(a.status, 500)
 	is.True(!strings.Contains(a.body, "insides"))
 	is.True(strings.Contains(w.log.String(), "insides"))
-	is.Equal(ended.Load(), int64(6)) // also of those that were opened before
+	is.Equal(ended.Load(), int64(7)) // also the others
+}
+
+// TestSkillsOpenAtOnce: a skill that waits for its server does not hold up another one, and one that panics ends the conversation alone.
+func TestSkillsOpenAtOnce(t *testing.T) {
+	is := is.New(t)
+	second := make(chan struct{})
+	skills := []conversation.Skill{
+		hosted("first", func(conversation.Use) ([]chat.Tool, func(), error) {
+			<-second
+			return []chat.Tool{tool("one", nil)}, nil, nil
+		}),
+		hosted("second", func(conversation.Use) ([]chat.Tool, func(), error) {
+			close(second)
+			return []chat.Tool{tool("two", nil)}, nil, nil
+		}),
+		hosted("wrong", func(conversation.Use) ([]chat.Tool, func(), error) { panic("insides") }),
+	}
+	s, model := withModel(t, done)
+	w := newWorld(t, dbtest.SQLite, withAI(model), func(c *tenantcontent.Config) { c.Skills = skills })
+	w.withAI(t)
+	one := "/api/assistants/" + added(t, w, "assistants", `{"name": "Helper", "skills": [{"type": "first"}, {"type": "second"}]}`)
+	w.must(t, "admin", "POST", one+"/_chat", hello)
+	is.Equal(toolsOf(s.Requests()[0]), []string{"one", "two"})
+	w.must(t, "admin", "PUT", one, `{"skills": [{"type": "wrong"}]}`)
+	a := w.do(t, "admin", "POST", one+"/_chat", hello)
+	is.Equal(a.status, 500)
+	is.True(!strings.Contains(a.body, "insides"))
+	is.True(strings.Contains(w.log.String(), "panic: insides"))
 }
 
 // TestSkillTypesAreDistinct: a host's skill that another one hides is a mistake.

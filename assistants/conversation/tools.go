@@ -6,7 +6,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tenantcontent/tenantcontent/ai/chat"
 	"github.com/tenantcontent/tenantcontent/assistants"
@@ -23,33 +26,30 @@ func (c *conversation) open(ctx context.Context, as assistants.Assistant, known 
 	if err != nil {
 		return nil, nil, err
 	}
+	all := c.openSkills(ctx, as, secrets, known)
+	for _, o := range all {
+		if o.end != nil {
+			c.ends = append(c.ends, o.end)
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, nil, context.Cause(ctx)
+	}
 	names := names{handOverTool: true}
 	left := 0
-	for _, skill := range as.Skills {
-		open := c.s.opener(skill.Type)
-		if open == nil {
+	for i, skill := range as.Skills {
+		if !all[i].provided {
 			notes = append(notes, fmt.Sprintf("Your skill %s is not available: this server does not provide %s any more.", skill.Name, skill.Type))
 			continue
 		}
-		own := make(map[string]string, len(secrets)) // the skill may change it
-		for name, value := range secrets {
-			own[name] = value
-		}
-		some, end, err := open(ctx, Use{Assistant: as, Skill: skill, Secrets: own, known: known, images: &c.images, user: c.in.User})
-		if end != nil {
-			c.ends = append(c.ends, end)
-		}
-		if ctx.Err() != nil {
-			return nil, nil, context.Cause(ctx)
-		}
-		if err != nil {
+		if err := all[i].err; err != nil {
 			if errs.CodeOf(err) == errs.Internal {
 				return nil, nil, fmt.Errorf("skill %s: %w", skill.Name, err)
 			}
 			c.s.o.Log.WarnContext(ctx, "a skill of an assistant is not complete", "assistant", as.ID, "skill", skill.Name, "err", err)
 			notes = append(notes, fmt.Sprintf("Your skill %s is not complete: %s", skill.Name, shortened(errs.MessageOf(err), maxNote)))
 		}
-		for _, t := range some {
+		for _, t := range all[i].tools {
 			if len(tools) == maxTools {
 				left++
 				continue
@@ -62,6 +62,42 @@ func (c *conversation) open(ctx context.Context, as assistants.Assistant, known 
 		notes = append(notes, fmt.Sprintf("%d tools of your skills are left out: the most is %d.", left, maxTools))
 	}
 	return tools, notes, nil
+}
+
+// opened is what Skill.Open returned.
+type opened struct {
+	provided bool // false: the server has no such skill
+	tools    []chat.Tool
+	end      func()
+	err      error
+}
+
+// maxOpening is how many skills of a conversation are opened at once. Those that wait for servers do not wait for each other.
+const maxOpening = 8
+
+// openSkills opens the skills of an assistant.
+func (c *conversation) openSkills(ctx context.Context, as assistants.Assistant, secrets map[string]string, known []*known) []opened {
+	all := make([]opened, len(as.Skills))
+	var opening errgroup.Group
+	opening.SetLimit(maxOpening)
+	for i, skill := range as.Skills {
+		open, o := c.s.opener(skill.Type), &all[i]
+		if o.provided = open != nil; !o.provided {
+			continue
+		}
+		opening.Go(func() error {
+			defer func() {
+				if p := recover(); p != nil {
+					o.err = fmt.Errorf("panic: %v", p)
+				}
+			}()
+			// The skill may change its secrets.
+			o.tools, o.end, o.err = open(ctx, Use{Assistant: as, Skill: skill, Secrets: maps.Clone(secrets), known: known, images: &c.images, user: c.in.User})
+			return nil
+		})
+	}
+	_ = opening.Wait()
+	return all
 }
 
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
