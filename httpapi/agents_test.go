@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -117,6 +118,16 @@ func (h hooked) ends(t *testing.T, agent string, n int) (all []agentRun) {
 		return ended >= n
 	})
 	return all
+}
+
+// waits waits until the job of a run waits for another try: the clock may be moved then.
+func (h hooked) waits(t *testing.T, run string, tries int) {
+	t.Helper()
+	until(t, fmt.Sprintf("try %d fails", tries), func() bool {
+		all, err := h.world.app.Queue().Jobs(t.Context(), "acme", queue.Filter{Kind: agents.JobRun, State: queue.Waiting})
+		is.New(t).NoErr(err)
+		return slices.ContainsFunc(all, func(j queue.Job) bool { return j.ID == run && j.Tries == tries })
+	})
 }
 
 func (h hooked) emit(t testing.TB, name, payload string) {
@@ -240,8 +251,7 @@ func TestAgentIsTriedAgain(t *testing.T) {
 		w.work(t)
 		h := agentApp(t, w, clerk+"    onFailure: alarm\n  alarm: {instructions: Tell, onFailure: alarm}\n", clerkTools)
 		first := read[agentRun](t, w.must(t, "admin", "POST", h.path("/agents/clerk/_trigger"), `{"input": {"order": 5}}`))
-		failed := func() bool { return h.run(t, "clerk", first.ID).State == "failed" }
-		until(t, "the first try fails", failed)
+		h.waits(t, first.ID, 1)
 		r := h.run(t, "clerk", first.ID)
 		is.Equal([]any{r.Attempts, len(r.Steps), *r.UserID}, []any{1, 2, "admin"})
 		is.True(*r.Error != "")
@@ -251,10 +261,7 @@ func TestAgentIsTriedAgain(t *testing.T) {
 
 		second := read[agentRun](t, w.must(t, "admin", "POST", h.path("/agents/clerk/_trigger"), `{"input": 7}`))
 		for try := 1; try < 5; try++ {
-			until(t, "a try fails", func() bool {
-				r := h.run(t, "clerk", second.ID)
-				return r.State == "failed" && r.Attempts == try
-			})
+			h.waits(t, second.ID, try)
 			w.pass(time.Hour)
 		}
 		r = h.ends(t, "clerk", 2)[1]
