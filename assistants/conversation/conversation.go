@@ -28,6 +28,7 @@ type Skill struct {
 	assistants.SkillType
 	// Open returns the tools of one skill of an assistant in one conversation. end, unless it is nil, is called when the conversation has
 	// ended. The actor of ctx is who talks: tools have the rights of this caller, whoever owns the assistant. ctx ends with the conversation.
+	// The skills of an assistant are opened at once: Open is called by several goroutines.
 	//
 	// Errors: one with a code of package errs other than errs.Internal is told to the model, which goes on with the tools that are returned
 	// beside it; any other error ends the conversation.
