@@ -22,6 +22,7 @@ import (
 
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/shared"
 
 	"github.com/tenantcontent/tenantcontent/ai"
@@ -236,13 +237,15 @@ func newParams(r ai.Request, model string) (sdk.ChatCompletionNewParams, error) 
 	return params, nil
 }
 
+// textMessage is a message of text alone. The client encodes it at once; its own types for it encode the text, which can be long, five times.
+type textMessage struct {
+	Role       string `json:"role"`
+	Content    string `json:"content"`
+	ToolCallID string `json:"tool_call_id,omitempty"`
+}
+
 func message(m ai.Message) sdk.ChatCompletionMessageParamUnion {
-	switch m.Role {
-	case ai.System:
-		return sdk.SystemMessage(m.Content)
-	case ai.ToolRole:
-		return sdk.ToolMessage(m.Content, m.ToolCallID)
-	case ai.Assistant:
+	if m.Role == ai.Assistant {
 		said := sdk.ChatCompletionAssistantMessageParam{}
 		if m.Content != "" || len(m.ToolCalls) == 0 {
 			said.Content.OfString = sdk.String(m.Content)
@@ -255,7 +258,7 @@ func message(m ai.Message) sdk.ChatCompletionMessageParamUnion {
 		return sdk.ChatCompletionMessageParamUnion{OfAssistant: &said}
 	}
 	if len(m.Images) == 0 {
-		return sdk.UserMessage(m.Content)
+		return param.Override[sdk.ChatCompletionMessageParamUnion](textMessage{string(m.Role), m.Content, m.ToolCallID})
 	}
 	parts := []sdk.ChatCompletionContentPartUnionParam{sdk.TextContentPart(m.Content)}
 	for _, i := range m.Images {
