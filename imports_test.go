@@ -67,7 +67,7 @@ var mayImport = []rule{
 	{"internal/bunx", "errs paging internal/fold"},
 	{"internal/transfer", "errs entity paging internal/escapes internal/rawjson internal/slug internal/uuids"},
 	{"internal/slug", "internal/fold internal/uuids"},
-	{"internal/fields", "errs internal/escapes internal/slug internal/uuids"},
+	{"internal/fields", "errs internal/escapes internal/rawjson internal/slug internal/uuids"},
 	{"internal/migrations", "errs internal/bunx internal/fold"},
 	{"internal/dblock", "errs internal/bunx"},
 	{"database", "actor errs internal/bunx internal/pgsafe internal/sqlitesafe workspaces workspaces/sqlite workspaces/postgres"},

@@ -5,9 +5,13 @@
 package ai
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -43,7 +47,13 @@ type Request struct {
 	Tools     []Tool    // what the model may call; their names are distinct
 	MaxTokens int       // of the answer at most; 0 for the model's own limit
 	JSON      bool      // the answer must be one JSON object, which a message demands
-	User      string    // an opaque name of the user, for the provider's records of abuse; "" for none
+	User      string    // a Pseudonym of the user, for the provider's records of abuse; "" for none
+}
+
+// Pseudonym returns a name for Request.User that does not show what identifies the user: a digest of it.
+func Pseudonym(identity ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(identity, "\x00")))
+	return hex.EncodeToString(sum[:16])
 }
 
 // Role is who a message is from.
@@ -84,6 +94,16 @@ type ToolCall struct {
 	ID        string
 	Name      string
 	Arguments string // as the model wrote them: mostly, but not always, a JSON object
+}
+
+// Object returns the arguments of a call, {} for none. It returns errs.Invalid for what is no JSON object.
+func (c ToolCall) Object() (json.RawMessage, error) {
+	text := cmp.Or(strings.TrimSpace(c.Arguments), "{}")
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(text), &members); err != nil || members == nil {
+		return nil, errs.New(errs.Invalid, "The arguments must be a JSON object.")
+	}
+	return json.RawMessage(text), nil
 }
 
 // Part is a part of an answer: a piece of text, or a complete call.

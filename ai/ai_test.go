@@ -20,6 +20,14 @@ func TestNone(t *testing.T) {
 	is.NoErr(ai.Configured(struct{ ai.Provider }{}))
 }
 
+func TestObject(t *testing.T) {
+	for arguments, want := range map[string]string{"": "{}", " ": "{}", ` {"n": 1} `: `{"n": 1}`, "null": "", "[1]": "", `"a"`: "", "{": "", "{} {}": ""} {
+		got, err := ai.ToolCall{Arguments: arguments}.Object()
+		is.New(t).Equal(string(got), want)
+		is.New(t).Equal(errors.Is(err, errs.Invalid), want == "")
+	}
+}
+
 func TestRetryAfterOf(t *testing.T) {
 	is := is.New(t)
 	err := errs.Wrap(errs.Unavailable, errors.Join(errors.New("busy"), ai.RetryAfter(3*time.Second)), "Later.")

@@ -42,10 +42,10 @@ type Key struct {
 	ID   string
 }
 
-// IDs returns the ids of the keys of one kind.
-func IDs(keys []Key, kind Kind) (ids []string) {
+// IDs returns the ids of the keys of some kinds.
+func IDs(keys []Key, kinds ...Kind) (ids []string) {
 	for _, k := range keys {
-		if k.Kind == kind {
+		if slices.Contains(kinds, k.Kind) {
 			ids = append(ids, k.ID)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -55,6 +56,30 @@ func TestTimeRoundTripAndOrder(t *testing.T) {
 			is.NoErr(c.One(ctx, "Color", "SELECT created_at FROM tc_colors WHERE key = $1 AND created_at = $2", []any{key, bunx.At(at[i])}, &got))
 			is.Equal(got.Time, at[i])
 		}
+	})
+}
+
+// TestExecIn: more values than one statement takes are several.
+func TestExecIn(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, db := is.New(t), open(t)
+		var values []string
+		for n := range 1001 {
+			values = append(values, fmt.Sprint("key ", n))
+		}
+		for _, key := range []string{values[0], values[499], values[500], values[1000], "other"} {
+			is.NoErr(put(t.Context(), db, key, time.Now()))
+		}
+		is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
+			n, err := c.ExecIn(ctx, `DELETE FROM tc_colors WHERE tenant_id = $1 AND color = $2 AND key IN `, values, "acme", "#fff")
+			is.Equal(n, 4)
+			if err == nil {
+				n, err = c.ExecIn(ctx, `DELETE FROM tc_colors WHERE tenant_id = $1 AND key IN `, nil, "acme")
+				is.Equal(n, 0)
+			}
+			return err
+		}))
+		is.Equal(keys(t, db, "acme", "key"), []string{"other"})
 	})
 }
 

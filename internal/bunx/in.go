@@ -1,6 +1,8 @@
 package bunx
 
 import (
+	"context"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -23,4 +25,19 @@ func Args(some []string, front ...any) []any {
 		args = append(args, s)
 	}
 	return args
+}
+
+// inBatch is how many values one statement of ExecIn has.
+const inBatch = 500
+
+// ExecIn runs fixed text that ends with IN for all values, some hundred in each statement, and reports how many rows it changed. args come
+// before the values.
+func (c Conn) ExecIn(ctx context.Context, query string, values []string, args ...any) (n int, err error) {
+	for some := range slices.Chunk(values, inBatch) {
+		changed, err := c.Exec(ctx, query+In(len(args)+1, len(some)), Args(some, args...)...)
+		if n += changed; err != nil {
+			return n, err
+		}
+	}
+	return n, nil
 }

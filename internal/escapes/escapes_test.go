@@ -20,6 +20,16 @@ func TestBad(t *testing.T) {
 	}
 }
 
+func TestCut(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		bytes int
+		want  string
+	}{{"abc", 3, "abc"}, {"abc", 2, "ab"}, {"aäb", 2, "a"}, {"aäb", 3, "aä"}, {"a\x00b", 2, "ab"}, {"a\xffb", 9, "a\uFFFDb"}, {"\xff", 2, ""}} {
+		is.New(t).Equal(escapes.Cut(c.text, c.bytes), c.want)
+	}
+}
+
 // FuzzBad compares with what encoding/json makes of a string: NUL or a replacement character that was not there.
 func FuzzBad(f *testing.F) {
 	for _, s := range []string{`\u0000`, `\ud800\udc00`, `\udc00`, `\\u0000`, `a\tb`, `\ud800\\`} {

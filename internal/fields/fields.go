@@ -1,14 +1,18 @@
-// Package fields checks the fields that entities of several kinds have in common: ids and natural ids, names, slugs and texts.
+// Package fields checks the fields that several nouns have in common: ids and natural ids, names, slugs, texts and JSON.
 //
 // Nouns import it.
 package fields
 
 import (
+	"bytes"
+	"encoding/json"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/escapes"
+	"github.com/tenantcontent/tenantcontent/internal/rawjson"
 	"github.com/tenantcontent/tenantcontent/internal/slug"
 	"github.com/tenantcontent/tenantcontent/internal/uuids"
 )
@@ -73,4 +77,19 @@ func Text(field string, text **string, most int) error {
 		return errs.New(errs.Invalid, "%s must be UTF-8 without NUL and have at most %d characters", field, most)
 	}
 	return nil
+}
+
+// JSON returns a document of at most so many bytes without spaces around it, nil for none. It returns errs.Invalid naming the field for one
+// that no database can store.
+func JSON(field string, raw json.RawMessage, most int) (json.RawMessage, error) {
+	raw = bytes.TrimSpace(raw)
+	switch {
+	case len(raw) == 0:
+		return nil, nil
+	case len(raw) > most:
+		return nil, errs.New(errs.Invalid, "%s has %d bytes of JSON, where %d are allowed", field, len(raw), most)
+	case !utf8.Valid(raw) || !rawjson.Valid(raw) || escapes.Bad(raw):
+		return nil, errs.New(errs.Invalid, "%s must be JSON without NUL and broken characters", field)
+	}
+	return raw, nil
 }
