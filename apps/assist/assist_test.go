@@ -104,6 +104,15 @@ func TestModernize(t *testing.T) {
 	is.True(strings.HasPrefix(s.Requests()[0].Last().Text(), "Write the manifest"))
 }
 
+// TestRefusedAnswerIsForgotten: what a manifest that was refused came with is not taken for the next one's.
+func TestRefusedAnswerIsForgotten(t *testing.T) {
+	is := is.New(t)
+	p, _ := model(t, `{"manifest": "access: [GET tokens]", "changes": ["allowed tokens"]}`, `{"manifest": "access: [GET colors]"}`)
+	m, err := assist.Modernize(t.Context(), p, "u", "informer.yaml", "", nil)
+	is.NoErr(err)
+	is.Equal(m.Changes, []string{})
+}
+
 // TestNonsense: after three tries it is the other server's fault.
 func TestNonsense(t *testing.T) {
 	is := is.New(t)
