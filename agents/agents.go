@@ -5,6 +5,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -97,7 +98,7 @@ const (
 	Canceled State = "canceled" // it was ended by somebody, or its agent is gone
 )
 
-// States are all states in the order of a run's life.
+// States returns all states in the order of a run's life.
 func States() []State { return []State{Pending, Running, Failed, Done, Dead, Canceled} }
 
 // Ended reports whether nothing happens to a run in this state any more.
@@ -114,7 +115,7 @@ const (
 	ByFailure Trigger = "failure"
 )
 
-// Triggers are all triggers.
+// Triggers returns all triggers.
 func Triggers() []Trigger { return []Trigger{ByEvent, ByCron, ByHand, ByFailure} }
 
 // Progress is how far a run has come.
@@ -198,10 +199,10 @@ type Filter struct {
 	Trigger Trigger // "" for all
 }
 
-// Standing is what is known of the runs of an agent.
-type Standing struct {
-	Last   *Run // nil for none
-	Counts map[State]int
+// Summary is what the runs of an agent amount to.
+type Summary struct {
+	Last   *Run          // nil for none
+	Counts map[State]int // of those in each state; without those of which there are none
 }
 
 // Store keeps agents and their runs. Implementations must pass agentstest.TestStore.
@@ -226,8 +227,8 @@ type Store interface {
 	Run(ctx context.Context, tenant, app, agent, id string) (Run, error)
 	// AnyRun returns one of any agent. It fails with errs.NotFound.
 	AnyRun(ctx context.Context, tenant, id string) (Run, error)
-	// Standings returns what is known of the runs of the agents of an app that have some, by agent.
-	Standings(ctx context.Context, tenant, app string) (map[string]Standing, error)
+	// Summaries summarizes the runs of the agents of an app that have some, by agent.
+	Summaries(ctx context.Context, tenant, app string) (map[string]Summary, error)
 	// Waiting returns how many runs of an app have not ended.
 	Waiting(ctx context.Context, tenant, app string) (int, error)
 	// Unfinished reports whether an agent has a run of a trigger that has not ended.
@@ -292,19 +293,14 @@ type Limits struct {
 	Bytes    int // of them, with their steps; default 64 MiB
 	RunBytes int // of one run, with its steps; default 2 MiB
 	AtOnce   int // runs at once on a node; default 16
-	Tenant   int // of them of a tenant; default 4
+	Tenant   int // of them of a tenant; default 4. Their requests to a model take the places of one user's chats
 }
 
 func (l Limits) withDefaults() Limits {
-	for _, f := range []struct {
-		v *int
-		n int
-	}{{&l.Waiting, 1000}, {&l.Kept, 1000}, {&l.Bytes, 64 << 20}, {&l.RunBytes, 2 << 20}, {&l.AtOnce, 16}, {&l.Tenant, 4}} {
-		if *f.v == 0 {
-			*f.v = f.n
-		}
+	return Limits{
+		Waiting: cmp.Or(l.Waiting, 1000), Kept: cmp.Or(l.Kept, 1000), Bytes: cmp.Or(l.Bytes, 64<<20), RunBytes: cmp.Or(l.RunBytes, 2<<20),
+		AtOnce: cmp.Or(l.AtOnce, 16), Tenant: cmp.Or(l.Tenant, 4),
 	}
-	return l
 }
 
 // listens reports whether an event starts an agent.

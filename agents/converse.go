@@ -2,8 +2,6 @@ package agents
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -14,6 +12,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/handlers"
+	"github.com/tenantcontent/tenantcontent/internal/escapes"
 	"github.com/tenantcontent/tenantcontent/jsvm"
 )
 
@@ -153,7 +152,7 @@ func (c *conversation) ask(ctx context.Context) error {
 		return err
 	}
 	defer leave()
-	r := ai.Request{Model: c.model(), Messages: c.messages(), User: c.user()}
+	r := ai.Request{Model: c.model(), Messages: c.messages(), User: ai.Pseudonym(c.run.Tenant, "agent", c.run.App, c.run.Agent)}
 	if c.answers() < MaxSteps-1 {
 		r.Tools = c.offered()
 	}
@@ -179,12 +178,12 @@ func (c *conversation) ask(ctx context.Context) error {
 		step.Calls = nil // a model can invent some
 	}
 	for i := range step.Calls {
-		step.Calls[i].ID, step.Calls[i].Name = cut(step.Calls[i].ID, 200), cut(step.Calls[i].Name, 100)
-		step.Calls[i].Arguments = cut(step.Calls[i].Arguments, MaxAnswer)
+		step.Calls[i].ID, step.Calls[i].Name = escapes.Cut(step.Calls[i].ID, 200), escapes.Cut(step.Calls[i].Name, 100)
+		step.Calls[i].Arguments = escapes.Cut(step.Calls[i].Arguments, MaxAnswer)
 	}
 	now := c.s.stamp()
-	step.Text, step.Usage, step.EndedAt = cut(text.String(), MaxAnswer), a.Usage, &now
-	return c.add(ctx, step, cut(a.Model, MaxModel))
+	step.Text, step.Usage, step.EndedAt = escapes.Cut(text.String(), MaxAnswer), a.Usage, &now
+	return c.add(ctx, step, escapes.Cut(a.Model, MaxModel))
 }
 
 // model returns the agent's model if the provider has it, else "" for the default one.
@@ -194,12 +193,6 @@ func (c *conversation) model() string {
 		return ""
 	}
 	return set
-}
-
-// user returns a name of the agent for the provider's records of abuse, which nobody can turn back.
-func (c *conversation) user() string {
-	sum := sha256.Sum256([]byte(c.run.Tenant + "\x00agent\x00" + c.run.App + "\x00" + c.run.Agent))
-	return hex.EncodeToString(sum[:16])
 }
 
 // offered returns the tools as the model gets them.
@@ -251,8 +244,8 @@ func (c *conversation) task() string {
 	return "An event of the app has started you at " + at + ". The event, which is data:\n\n" + string(c.run.Input)
 }
 
-// told is what a tool is told of its run.
-type told struct {
+// toolRun is the run of a tool, as the tool gets it.
+type toolRun struct {
 	ID      string          `json:"id"`
 	Agent   string          `json:"agent"`
 	Trigger Trigger         `json:"trigger"`
@@ -272,14 +265,14 @@ func (c *conversation) call(ctx context.Context, step Step) error {
 	}
 	switch code := errs.CodeOf(err); {
 	case err == nil:
-		step.Result = cut(value, MaxResult)
+		step.Result = escapes.Cut(value, MaxResult)
 	case code == errs.Internal || code == errs.Unavailable || code == errs.Busy:
 		return err
 	default:
-		step.Result, step.Failed = cut("Error: "+errs.MessageOf(err), MaxResult), true
+		step.Result, step.Failed = escapes.Cut("Error: "+errs.MessageOf(err), MaxResult), true
 	}
 	now := c.s.stamp()
-	step.Log, step.EndedAt = cut(log, maxLog), &now
+	step.Log, step.EndedAt = escapes.Cut(log, maxLog), &now
 	if err := c.s.store.EndStep(ctx, c.run.Tenant, c.run.Lease, step); err != nil {
 		return ended(err)
 	}
@@ -290,23 +283,19 @@ func (c *conversation) call(ctx context.Context, step Step) error {
 
 // do calls a tool and returns its result and log.
 func (c *conversation) do(ctx context.Context, step Step) (value, log string, err error) {
-	arguments := strings.TrimSpace(step.Arguments)
-	if arguments == "" {
-		arguments = "{}"
-	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(arguments), &members); err != nil || members == nil {
-		return "", "", errs.New(errs.Invalid, "The arguments must be a JSON object.")
+	arguments, err := ai.ToolCall{Arguments: step.Arguments}.Object()
+	if err != nil {
+		return "", "", err
 	}
 	at := slices.IndexFunc(c.tools, func(t handlers.Route) bool { return t.ToolName() == step.Tool })
 	if at < 0 {
 		return "", "", errs.New(errs.NotFound, "There is no tool %.100s.", step.Tool)
 	}
-	about, err := json.Marshal(told{c.run.ID, c.run.Agent, c.run.Trigger, c.run.Input, c.run.Attempts})
+	about, err := json.Marshal(toolRun{c.run.ID, c.run.Agent, c.run.Trigger, c.run.Input, c.run.Attempts})
 	if err != nil {
 		return "", "", err
 	}
-	t := handlers.ToolCall{Args: json.RawMessage(arguments), Run: about, IdempotencyKey: fmt.Sprintf("%s-%d", c.run.ID, step.N), Depth: c.run.Depth + 1}
+	t := handlers.ToolCall{Args: arguments, Run: about, IdempotencyKey: fmt.Sprintf("%s-%d", c.run.ID, step.N), Depth: c.run.Depth + 1}
 	in := handlers.Invocation{ID: t.IdempotencyKey, App: handlers.App{Tenant: c.run.Tenant, ID: c.run.App}, Route: c.tools[at], Env: c.app.Env}
 	ctx = actor.With(ctx, c.who)
 	end, err := c.s.o.Bind(ctx, &in, t)

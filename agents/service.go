@@ -1,14 +1,11 @@
 package agents
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
-	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -19,7 +16,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/handlers"
 	"github.com/tenantcontent/tenantcontent/internal/cache"
 	"github.com/tenantcontent/tenantcontent/internal/escapes"
-	"github.com/tenantcontent/tenantcontent/internal/rawjson"
+	"github.com/tenantcontent/tenantcontent/internal/fields"
 	"github.com/tenantcontent/tenantcontent/internal/uuids"
 	"github.com/tenantcontent/tenantcontent/jsvm"
 	"github.com/tenantcontent/tenantcontent/paging"
@@ -57,7 +54,7 @@ type Tools interface {
 	RunTool(ctx context.Context, in handlers.Invocation, t handlers.ToolCall) (jsvm.Result, error)
 }
 
-// Options configure a Service. All but Provider, Changes, Limits, Backoff, Now and NewID are required.
+// Options configure a Service. All but Provider, Changes, Limits, Now and NewID are required.
 type Options struct {
 	Store    Store
 	Queue    Queue
@@ -77,9 +74,8 @@ type Options struct {
 	// Changes returns how often this process has changed the agents of a tenant: see cache.New.
 	Changes func(tenant string) uint64
 	Limits  Limits
-	Backoff func(tries int) time.Duration // default Backoff
-	Now     func() time.Time              // default time.Now
-	NewID   func() string                 // default UUIDv7
+	Now     func() time.Time // default time.Now
+	NewID   func() string    // default UUIDv7
 }
 
 // Service implements the rules for agents over a Store.
@@ -100,9 +96,6 @@ func New(o Options) *Service {
 	if o.NewID == nil {
 		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
 	}
-	if o.Backoff == nil {
-		o.Backoff = Backoff
-	}
 	o.Limits = o.Limits.withDefaults()
 	return &Service{o: o, store: o.Store, agents: cache.New[[]Agent](o.Changes), running: map[string]context.CancelCauseFunc{}}
 }
@@ -121,7 +114,7 @@ func (u Unchecked) Limits() Limits { return u.s.o.Limits }
 // Shown is an agent with what is known of its runs.
 type Shown struct {
 	Agent
-	Standing
+	Summary
 	Next *time.Time // when its schedule starts it next; nil for never
 }
 
@@ -135,7 +128,7 @@ func (s *Service) List(ctx context.Context, app string) (id string, all []Shown,
 	if err != nil || len(rows) == 0 {
 		return id, nil, err
 	}
-	known, err := s.store.Standings(ctx, a.Tenant, id)
+	known, err := s.store.Summaries(ctx, a.Tenant, id)
 	if err != nil {
 		return id, nil, err
 	}
@@ -156,12 +149,12 @@ func (s *Service) Get(ctx context.Context, app, name string) (Shown, error) {
 	if err != nil {
 		return Shown{}, err
 	}
-	known, err := s.store.Standings(ctx, a.Tenant, app)
+	known, err := s.store.Summaries(ctx, a.Tenant, app)
 	return s.shown(row, known), err
 }
 
-func (s *Service) shown(a Agent, known map[string]Standing) Shown {
-	v, now := Shown{Agent: a, Standing: known[a.Name]}, s.stamp()
+func (s *Service) shown(a Agent, known map[string]Summary) Shown {
+	v, now := Shown{Agent: a, Summary: known[a.Name]}, s.stamp()
 	of := a.Settings()
 	for _, expression := range of.Cron {
 		next, err := queue.Next(expression, of.Zone, now)
@@ -193,7 +186,7 @@ func (s *Service) Override(ctx context.Context, app, name string, edit func(*Ove
 		if err := s.reschedule(ctx, a.Tenant, []Agent{was}, []Agent{now}); err != nil {
 			return err
 		}
-		known, err := s.store.Standings(ctx, a.Tenant, app)
+		known, err := s.store.Summaries(ctx, a.Tenant, app)
 		v = s.shown(now, known)
 		return err
 	})
@@ -299,7 +292,7 @@ func (s *Service) Trigger(ctx context.Context, app, name string, input json.RawM
 	if err := s.ready(ctx, a.Tenant); err != nil {
 		return Run{}, err
 	}
-	if input, err = checkInput(input); err != nil {
+	if input, err = fields.JSON("input", input, MaxInput); err != nil {
 		return Run{}, err
 	}
 	if !agent.Settings().Enabled {
@@ -321,19 +314,6 @@ func (s *Service) ready(ctx context.Context, tenant string) error {
 }
 
 var errOff = errs.New(errs.Invalid, "AI is not enabled on the system")
-
-func checkInput(raw json.RawMessage) (json.RawMessage, error) {
-	raw = bytes.TrimSpace(raw)
-	switch {
-	case len(raw) == 0:
-		return json.RawMessage("null"), nil
-	case len(raw) > MaxInput:
-		return nil, errs.New(errs.Invalid, "input has %d bytes of JSON, where %d are allowed", len(raw), MaxInput)
-	case !utf8.Valid(raw) || !rawjson.Valid(raw) || escapes.Bad(raw):
-		return nil, errs.New(errs.Invalid, "input must be JSON without NUL and broken characters")
-	}
-	return raw, nil
-}
 
 // Cancel ends a run that has not ended. A call of a tool that is under way is stopped, and what it has done stays. It needs the permission write on the
 // app. Errors: errs.NotFound; errs.Forbidden; errs.Invalid for a draft; errs.Conflict for a run that has ended.
@@ -367,7 +347,7 @@ func (s *Service) Cancel(ctx context.Context, app, name, id string) (Run, []Step
 // end ends a run, whoever works on it, and reports whether it had not ended.
 func (s *Service) end(ctx context.Context, r Run, state State, why string) (bool, error) {
 	now := s.stamp()
-	why = cut(why, maxError)
+	why = escapes.Cut(why, maxError)
 	return s.store.End(ctx, r.Tenant, r.ID, Progress{State: state, Error: &why, EndedAt: &now}, now)
 }
 
@@ -386,15 +366,6 @@ func (s *Service) inside(ctx context.Context, id string) (a actor.Actor, app str
 	}
 	app, err = s.o.Apps.Inside(ctx, id)
 	return a, app, err
-}
-
-// cut returns the first bytes of a text as every database can store it.
-func cut(text string, most int) string {
-	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "\uFFFD")
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "")
-	}
-	return text
 }
 
 // How long runs are kept.
@@ -425,7 +396,7 @@ func (s *Service) deleted(ctx context.Context, tenant string, gone ...entity.Key
 			return err
 		}
 	}
-	people := append(entity.IDs(gone, entity.KindUser), entity.IDs(gone, entity.KindTeam)...)
+	people := entity.IDs(gone, entity.KindUser, entity.KindTeam)
 	if len(people) == 0 {
 		return nil
 	}

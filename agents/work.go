@@ -11,6 +11,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/escapes"
 	"github.com/tenantcontent/tenantcontent/queue"
 )
 
@@ -21,7 +22,7 @@ func (u Unchecked) Workers() []queue.Worker {
 		return nil
 	}
 	return []queue.Worker{{
-		Kind: JobRun, Tries: tries, AtOnce: s.o.Limits.AtOnce, PerTenant: s.o.Limits.Tenant, Timeout: tryTime, Backoff: s.o.Backoff,
+		Kind: JobRun, Tries: tries, AtOnce: s.o.Limits.AtOnce, PerTenant: s.o.Limits.Tenant, Timeout: tryTime, Backoff: backoff,
 		Do: s.do, Dead: s.dead, Requeued: s.requeued,
 	}}
 }
@@ -32,8 +33,8 @@ const (
 	tryTime = 30 * time.Minute
 )
 
-// Backoff returns the pause behind a failed try: about 15 seconds, then 1, 4 and 16 minutes.
-func Backoff(tries int) time.Duration {
+// backoff returns the pause after a failed try: about 15 seconds, then 1, 4 and 16 minutes.
+func backoff(tries int) time.Duration {
 	d := 15 * time.Second << (2 * min(max(tries-1, 0), 3))
 	return d*3/4 + rand.N(d/2)
 }
@@ -102,7 +103,7 @@ func (s *Service) settle(ctx context.Context, run Run, failure error) error {
 
 // sentence returns an error as people see it.
 func sentence(err error) string {
-	return cut(cmp.Or(errs.MessageOf(err), "The service failed; its log has the reason."), maxError)
+	return escapes.Cut(cmp.Or(errs.MessageOf(err), "The service failed; its log has the reason."), maxError)
 }
 
 // begin returns the run of a job with the lease of the job. A job of a schedule makes its run, unless the agent is disabled or gone, or works on

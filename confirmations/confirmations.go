@@ -16,7 +16,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// The bounds of Options that leave them zero, and those of all.
+// The defaults of Options, and the bounds that all have.
 const (
 	DefaultLifetime = 10 * time.Minute
 	DefaultPoll     = 300 * time.Millisecond

@@ -50,7 +50,7 @@ type Lookup struct {
 type Viewer struct {
 	All        bool
 	Principals []string // see shares.Principals
-	NoDefn     bool     // the entities come without what may be long
+	Brief      bool     // the entities come without what may be long
 }
 
 // Store keeps the entities of one noun, their drafts and their shares. What may be long are the fields that the noun names.

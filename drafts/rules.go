@@ -305,7 +305,7 @@ func (r *Rules[T]) Page(ctx context.Context, a actor.Actor, q paging.Query) (pag
 // be long, until do returns false.
 func (r *Rules[T]) Each(ctx context.Context, a actor.Actor, do func([]T) (bool, error)) error {
 	v := ViewerOf(a)
-	v.NoDefn = true
+	v.Brief = true
 	for q := (paging.Query{Limit: paging.MaxLimit}); ; {
 		page, err := r.o.Store.Page(ctx, a.Tenant, v, q)
 		if err != nil {

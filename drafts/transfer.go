@@ -63,12 +63,7 @@ func (r *Rules[T]) ids(some []T) []string {
 
 // RemoveShares removes the shares of principals who are deleted.
 func (r *Rules[T]) RemoveShares(ctx context.Context, tenant string, gone []entity.Key) error {
-	var principals []string
-	for _, k := range gone {
-		if k.Kind == entity.KindUser || k.Kind == entity.KindTeam {
-			principals = append(principals, k.ID)
-		}
-	}
+	principals := entity.IDs(gone, entity.KindUser, entity.KindTeam)
 	if len(principals) == 0 {
 		return nil
 	}

@@ -235,20 +235,12 @@ func (a *api) putAgent(r *request) (reply, error) {
 		}
 	}
 	v, err := a.Agents.Override(r.Context(), r.param("id"), r.param("agent"), func(o *agents.Overrides) {
-		if in.Enabled.Set {
-			o.Enabled = in.Enabled.Value
-		}
-		if in.Model.Set {
-			o.Model = in.Model.Value
-		}
-		if in.Instructions.Set {
-			o.Instructions = in.Instructions.Value
-		}
+		in.Enabled.applyOrNull(&o.Enabled)
+		in.Model.applyOrNull(&o.Model)
+		in.Instructions.applyOrNull(&o.Instructions)
+		in.Zone.applyOrNull(&o.Zone)
 		if in.Cron.Set {
 			o.Cron = cron
-		}
-		if in.Zone.Set {
-			o.Zone = in.Zone.Value
 		}
 	})
 	if err != nil {

@@ -3,8 +3,6 @@ package httpapi
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -63,7 +61,7 @@ func newModelCalls(wait time.Duration) *limiter.Limiter {
 
 // modelCall waits for a place for a request that a model works on. Errors: errs.Busy.
 func (a *api) modelCall(r *request) (leave func(), err error) {
-	return a.ModelCall(r.Context(), r.who.Tenant, asker(r))
+	return a.ModelCall(r.Context(), r.who.Tenant, person(r))
 }
 
 // ModelCall implements Handler.
@@ -75,11 +73,8 @@ func (a *api) ModelCall(ctx context.Context, tenant, user string) (leave func(),
 	return leave, err
 }
 
-// modelUser returns a name of the caller for the provider's records of abuse, which nobody can turn back into the username.
-func modelUser(r *request) string {
-	sum := sha256.Sum256([]byte(r.who.Tenant + "\x00" + asker(r)))
-	return hex.EncodeToString(sum[:16])
-}
+// modelUser returns the ai.Request.User of a request.
+func modelUser(r *request) string { return ai.Pseudonym(r.who.Tenant, person(r)) }
 
 // assisted returns an app as prompts describe it, with the datasets that the caller can read.
 func (a *api) assisted(ctx context.Context, app apps.App) (assist.App, error) {
@@ -318,7 +313,7 @@ type (
 // confirmed are those of a conversation with an assistant, "" for none: nothing is confirmed there. Errors: errs.Busy; those of the
 // conversation, until it has begun.
 func (a *api) chatEvents(r *request, begin func(ctx context.Context) (o chat.Options, end func(), err error), assistant string) (reply, error) {
-	return a.events(func(ctx context.Context, send func(name string, data any) error) error {
+	return a.streamEvents(func(ctx context.Context, send func(name string, data any) error) error {
 		place, err := a.takePlace(r)
 		if err != nil {
 			return err

@@ -58,8 +58,8 @@ type confirmEvent struct {
 	ExpiresAt      time.Time `json:"expiresAt"`
 }
 
-// asker returns who talks in a conversation, and is asked: the caller, or the visitor with this token, and not the user who made it.
-func asker(r *request) string {
+// person returns who makes a request, as a text: the caller, or the visitor with this token, and not the user who made it.
+func person(r *request) string {
 	if r.visitor != nil {
 		return "visitor " + r.visitor.Token
 	}
@@ -70,7 +70,7 @@ func asker(r *request) string {
 // decideCall. The conversation has no place meanwhile. A conversation that gets none after the decision ends with end, its call undone.
 func (a *api) confirm(ctx context.Context, r *request, assistant string, place *modelPlace, call ai.ToolCall, send func(string, any) error, end context.CancelCauseFunc) (bool, error) {
 	until := time.Time{}
-	approved, err := a.Confirmations.Ask(ctx, assistant, asker(r), func(c confirmations.Confirmation) error {
+	approved, err := a.Confirmations.Ask(ctx, assistant, person(r), func(c confirmations.Confirmation) error {
 		until = c.ExpiresAt
 		place.free()
 		return send("confirm", confirmEvent{call.ID, call.Name, call.Arguments, c.ID, c.ExpiresAt})
@@ -110,7 +110,7 @@ func (a *api) confirmCall(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if err := a.Confirmations.Decide(r.Context(), as.ID, asker(r), id, approve); err != nil {
+	if err := a.Confirmations.Decide(r.Context(), as.ID, person(r), id, approve); err != nil {
 		return reply{}, err
 	}
 	return done()

@@ -5,6 +5,7 @@
 package messages
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -28,7 +29,7 @@ const (
 	Dead       State = "dead"       // it has not been, and is not tried again
 )
 
-// States are all states in the order of a row's life.
+// States returns all states in the order of a row's life.
 func States() []State { return []State{Pending, Dispatched, Delivered, Failed, Dead} }
 
 // Ended reports whether nothing happens to a row in this state any more.
@@ -195,15 +196,7 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	for _, f := range []struct {
-		v *int
-		n int
-	}{{&l.Waiting, 10_000}, {&l.Day, 10_000}, {&l.Bytes, 64 << 20}, {&l.Kept, 10_000}} {
-		if *f.v == 0 {
-			*f.v = f.n
-		}
-	}
-	return l
+	return Limits{Waiting: cmp.Or(l.Waiting, 10_000), Day: cmp.Or(l.Day, 10_000), Bytes: cmp.Or(l.Bytes, 64<<20), Kept: cmp.Or(l.Kept, 10_000)}
 }
 
 // How long rows are kept.
@@ -255,8 +248,8 @@ type Unchecked struct{ s *Service }
 // Unchecked returns the methods that check no permission.
 func (s *Service) Unchecked() Unchecked { return Unchecked{s} }
 
-// KindApp is the kind of the apps whose rows these are.
-const KindApp entity.Kind = "app"
+// kindApp is the kind of the apps whose rows these are.
+const kindApp entity.Kind = "app"
 
 // Hooks returns what happens to events and messages when apps and people change: those of a purged app go with it, those to a deleted user, too. What
 // has ended is kept for 30 days, the last 10,000 of each app; what nobody has carried out for 30 days is dead.
@@ -265,20 +258,12 @@ func (u Unchecked) Hooks() entity.Hooks {
 }
 
 func (s *Service) deleted(ctx context.Context, tenant string, gone ...entity.Key) error {
-	var apps, users []string
-	for _, key := range gone {
-		switch key.Kind {
-		case KindApp:
-			apps = append(apps, key.ID)
-		case entity.KindUser, entity.KindTeam:
-			users = append(users, key.ID)
-		}
-	}
-	if len(apps) > 0 {
+	if apps := entity.IDs(gone, kindApp); len(apps) > 0 {
 		if err := s.store.DeleteApps(ctx, tenant, apps); err != nil {
 			return err
 		}
 	}
+	users := entity.IDs(gone, entity.KindUser, entity.KindTeam)
 	if len(users) == 0 {
 		return nil
 	}

@@ -1,7 +1,6 @@
 package messages
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"net/mail"
@@ -17,7 +16,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/escapes"
-	"github.com/tenantcontent/tenantcontent/internal/rawjson"
+	"github.com/tenantcontent/tenantcontent/internal/fields"
 	"github.com/tenantcontent/tenantcontent/internal/uuids"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/queue"
@@ -35,7 +34,7 @@ func (s *Service) Emit(ctx context.Context, app, event string, payload json.RawM
 	if !eventName.MatchString(event) {
 		return Event{}, errs.New(errs.Invalid, "The name of an event has 1 to 128 letters, digits and _ . : - and begins with a letter or digit.")
 	}
-	if payload, err = document("payload", payload, MaxPayload); err != nil {
+	if payload, err = fields.JSON("payload", payload, MaxPayload); err != nil {
 		return Event{}, err
 	}
 	if payload == nil {
@@ -113,7 +112,7 @@ func (s *Service) Notify(ctx context.Context, app string, usernames []string, n 
 	if err := path(n.Path); err != nil {
 		return nil, err
 	}
-	if n.Data, err = document("data", n.Data, MaxData); err != nil {
+	if n.Data, err = fields.JSON("data", n.Data, MaxData); err != nil {
 		return nil, err
 	}
 	users, err := s.users(ctx, usernames)
@@ -126,7 +125,7 @@ func (s *Service) Notify(ctx context.Context, app string, usernames []string, n 
 		all[i].State, all[i].Attempts, all[i].EndedAt = Delivered, 1, &all[i].CreatedAt
 	}
 	return all, s.send(ctx, a.Tenant, app, all, func(ctx context.Context) error {
-		return s.o.Inbox.Deliver(ctx, a.Tenant, entity.Key{Kind: KindApp, ID: app}, users, n.Title, n.Body, m.Path)
+		return s.o.Inbox.Deliver(ctx, a.Tenant, entity.Key{Kind: kindApp, ID: app}, users, n.Title, n.Body, m.Path)
 	})
 }
 
@@ -288,20 +287,6 @@ func path(p string) error {
 		return errs.New(errs.Invalid, "path must be a path in the app, such as orders/5")
 	}
 	return nil
-}
-
-// document checks JSON and returns it without spaces around; nil for none.
-func document(field string, raw json.RawMessage, most int) (json.RawMessage, error) {
-	raw = bytes.TrimSpace(raw)
-	switch {
-	case len(raw) == 0:
-		return nil, nil
-	case len(raw) > most:
-		return nil, errs.New(errs.Invalid, "%s has %d bytes of JSON, where %d are allowed", field, len(raw), most)
-	case !utf8.Valid(raw) || !rawjson.Valid(raw) || escapes.Bad(raw):
-		return nil, errs.New(errs.Invalid, "%s must be JSON without NUL and broken characters", field)
-	}
-	return raw, nil
 }
 
 // mailbox returns an address in its plain form.

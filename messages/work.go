@@ -49,7 +49,7 @@ func (u Unchecked) Workers() []queue.Worker {
 	}
 }
 
-// mailBackoff returns the pause behind a failed try: about a minute, then a quarter of an hour.
+// mailBackoff returns the pause after a failed try: about a minute, then a quarter of an hour.
 func mailBackoff(tries int) time.Duration {
 	d := time.Minute
 	if tries > 1 {

@@ -5,7 +5,7 @@
 // extends while it works; the jobs of a node that dies go on elsewhere when their leases have ended. A job that fails is tried again,
 // later each time, and is dead after the last try: it then stays where people see it, and can be put back.
 //
-// The root, messages and hosts import it; queue/bunstore stores its rows.
+// The root, messages, agents and hosts import it; queue/bunstore stores its rows.
 package queue
 
 import (
@@ -26,7 +26,7 @@ const (
 	Dead    State = "dead"    // its last try has failed
 )
 
-// States are all states.
+// States returns all states.
 func States() []State { return []State{Ready, Waiting, Running, Dead} }
 
 // Job is one piece of work.
@@ -59,7 +59,7 @@ const (
 // Worker does the jobs of a kind. Kind and Do are required; the others have defaults.
 type Worker struct {
 	Kind string
-	// Off leaves the jobs to other nodes. This one knows all the same what Dead and Requeued do.
+	// Off leaves the jobs to other nodes. Requeued is called on this one all the same.
 	Off bool
 	// Do works on a job. Its context ends when the lease is lost or the node stops. An error, or a panic, is a failed try; one of GiveUp is the
 	// last. Do has the tenant in the Job and no actor.
@@ -78,7 +78,7 @@ type Worker struct {
 	// PerTenant is how many of AtOnce a tenant can have; default three quarters of AtOnce. The others of a tenant wait, so that no
 	// tenant takes all places.
 	PerTenant int
-	// Backoff returns the pause behind a failed try, the first of which is 1; default Backoff.
+	// Backoff returns the pause after a failed try, the first of which is 1; default Backoff.
 	Backoff func(tries int) time.Duration
 	// Dead is called in the transaction in which a job becomes dead; nil: nothing.
 	Dead func(ctx context.Context, j Job, cause error) error

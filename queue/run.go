@@ -194,8 +194,8 @@ func (s *Service) untilNext() time.Duration {
 
 const (
 	roundPause   = 2 * time.Millisecond  // the least time between two rounds
-	drainedPause = 10 * time.Millisecond // the least time behind one that has claimed all that was ready: jobs that are put one by one are claimed together
-	errorPause   = time.Second           // behind a round that has failed
+	drainedPause = 10 * time.Millisecond // the least time after one that has claimed all that was ready: jobs that are put one by one are claimed together
+	errorPause   = time.Second           // after a round that has failed
 )
 
 // dispatch claims jobs until ctx ends or the Service drains.
@@ -252,7 +252,7 @@ type dispatcher struct {
 
 const (
 	manyTimes = 1000                   // the jobs that wake, or schedules that are due, in one transaction
-	tickPause = 100 * time.Millisecond // behind a tick whose rows another node has locked
+	tickPause = 100 * time.Millisecond // after a tick whose rows another node has locked
 )
 
 // tick makes jobs ready whose time has come and puts the jobs of schedules, if it is time to look. It reports whether there may be more. Unless

@@ -12,7 +12,6 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -339,7 +338,7 @@ func givesUp(err error) bool {
 	return errors.As(err, &g)
 }
 
-// Backoff returns the pause behind a failed try: a second behind the first, then twice as long each, up to 10 minutes, a quarter more or less
+// Backoff returns the pause after a failed try: a second after the first, then twice as long each, up to 10 minutes, a quarter more or less
 // so that jobs that failed together are not tried again together.
 func Backoff(tries int) time.Duration {
 	d := min(time.Second<<min(max(tries-1, 0), 16), 10*time.Minute)
@@ -351,13 +350,4 @@ func signal(c chan struct{}) {
 	case c <- struct{}{}:
 	default:
 	}
-}
-
-// storable returns the first bytes of a text as every database can store it.
-func storable(text string, most int) string {
-	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "\uFFFD")
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "")
-	}
-	return text
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/escapes"
 )
 
 // begin works on jobs of one tenant, in a place of their pool.
@@ -203,7 +204,7 @@ func causeText(err error) string {
 	if text == "" {
 		text = err.Error()
 	}
-	return storable(text, maxCause)
+	return escapes.Cut(text, maxCause)
 }
 
 // release gives jobs back whose work was ended from outside.

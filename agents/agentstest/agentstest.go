@@ -27,7 +27,7 @@ var (
 // TestStore runs all checks. open returns an empty Store whose database has the tenants acme and evil.
 func TestStore(t *testing.T, open func(t *testing.T) agents.Store) {
 	for name, check := range map[string]func(*testing.T, agents.Store){
-		"Agents": testAgents, "ParallelEditsAllLand": testParallelEdits, "RoundTrip": testRoundTrip, "Pages": testPages, "Standings": testStandings, "Steps": testSteps,
+		"Agents": testAgents, "ParallelEditsAllLand": testParallelEdits, "RoundTrip": testRoundTrip, "Pages": testPages, "Summaries": testSummaries, "Steps": testSteps,
 		"Fences": testFences, "Ends": testEnds, "People": testPeople, "Apps": testApps, "Sweep": testSweep, "FailedTxWritesNone": testFailedTx,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
@@ -185,11 +185,11 @@ func testPages(t *testing.T, s agents.Store) {
 	is.Equal(errs.CodeOf(err), errs.Invalid)
 }
 
-func testStandings(t *testing.T, s agents.Store) {
+func testSummaries(t *testing.T, s agents.Store) {
 	is, ctx := is.New(t), t.Context()
 	put(t, s, "acme", run(1, "shop", "a"), dead(run(2, "shop", "a"), tuesday), run(3, "shop", "b"), run(4, "other", "a"))
 	put(t, s, "evil", run(5, "shop", "a"))
-	all, err := s.Standings(ctx, "acme", "shop")
+	all, err := s.Summaries(ctx, "acme", "shop")
 	is.NoErr(err)
 	is.Equal(len(all), 2)
 	is.Equal(*all["a"].Last, dead(run(2, "shop", "a"), tuesday))

@@ -50,9 +50,7 @@ var agentTable = bunx.NewTable("tc_agents", "a", []bunx.Column[agent]{
 	{Name: "updated_at", Field: func(a *agent) any { return bunx.TimeOf(&a.UpdatedAt) }},
 })
 
-var (
-	selectAgent = agentTable.Select(`WHERE tenant_id = $1 AND app_id = $2 AND name = $3`)
-)
+var selectAgent = agentTable.Select(`WHERE tenant_id = $1 AND app_id = $2 AND name = $3`)
 
 func newAgent(tenant string, a agents.Agent) (row agent, err error) {
 	row.Agent = a
@@ -78,6 +76,9 @@ func (s *Store) InTx(ctx context.Context, fn func(context.Context) error) error 
 
 // AfterCommit implements agents.Store.
 func (s *Store) AfterCommit(ctx context.Context, f func()) { bunx.AfterCommit(ctx, f) }
+
+// batch is how many apps one statement names.
+const batch = 500
 
 // Agents implements agents.Store.
 func (s *Store) Agents(ctx context.Context, tenant string, apps ...string) (all []agents.Agent, err error) {
@@ -131,19 +132,11 @@ func (s *Store) PutAgents(ctx context.Context, tenant string, all []agents.Agent
 	})
 }
 
-// batch is how many names or ids one statement has.
-const batch = 500
-
 // RemoveAgents implements agents.Store.
 func (s *Store) RemoveAgents(ctx context.Context, tenant, app string, names []string) error {
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		for some := range slices.Chunk(names, batch) {
-			_, err := c.Exec(ctx, `DELETE FROM tc_agents WHERE tenant_id = $1 AND app_id = $2 AND name IN `+bunx.In(3, len(some)), bunx.Args(some, tenant, app)...)
-			if err != nil {
-				return bunx.Err(err, anAgent)
-			}
-		}
-		return nil
+		_, err := c.ExecIn(ctx, `DELETE FROM tc_agents WHERE tenant_id = $1 AND app_id = $2 AND name IN `, names, tenant, app)
+		return bunx.Err(err, anAgent)
 	})
 }
 
@@ -174,22 +167,12 @@ func (s *Store) Update(ctx context.Context, tenant, app, name string, edit func(
 	return a, nil
 }
 
-// deleteRows removes the rows of a table that belong to some apps.
-func deleteRows(ctx context.Context, c bunx.Conn, table, tenant string, apps []string) error {
-	for some := range slices.Chunk(apps, batch) {
-		if _, err := c.Exec(ctx, `DELETE FROM `+table+` WHERE tenant_id = $1 AND app_id IN `+bunx.In(2, len(some)), bunx.Args(some, tenant)...); err != nil {
-			return bunx.Err(err, anAgent)
-		}
-	}
-	return nil
-}
-
 // DeleteApps implements agents.Store. The steps go with their runs.
 func (s *Store) DeleteApps(ctx context.Context, tenant string, apps []string) error {
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for _, table := range []string{"tc_agents", "tc_agent_runs"} {
-			if err := deleteRows(ctx, c, table, tenant, apps); err != nil {
-				return err
+			if _, err := c.ExecIn(ctx, `DELETE FROM `+table+` WHERE tenant_id = $1 AND app_id IN `, apps, tenant); err != nil {
+				return bunx.Err(err, anAgent)
 			}
 		}
 		return nil
@@ -206,12 +189,8 @@ func (s *Store) RenameUsers(ctx context.Context, tenant string, names map[string
 // ForgetUsers implements agents.Store.
 func (s *Store) ForgetUsers(ctx context.Context, tenant string, ids []string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		for some := range slices.Chunk(ids, batch) {
-			if _, err := c.Exec(ctx, `UPDATE tc_agent_runs SET user_id = NULL WHERE tenant_id = $1 AND user_id IN `+bunx.In(2, len(some)), bunx.Args(some, tenant)...); err != nil {
-				return bunx.Err(err, aRun)
-			}
-		}
-		return nil
+		_, err := c.ExecIn(ctx, `UPDATE tc_agent_runs SET user_id = NULL WHERE tenant_id = $1 AND user_id IN `, ids, tenant)
+		return bunx.Err(err, aRun)
 	})
 }
 

@@ -94,17 +94,17 @@ func scannedRun(row *sql.Row) (agents.Run, error) {
 	return r, nil
 }
 
-// Standings implements agents.Store.
-func (s *Store) Standings(ctx context.Context, tenant, app string) (map[string]agents.Standing, error) {
+// Summaries implements agents.Store.
+func (s *Store) Summaries(ctx context.Context, tenant, app string) (map[string]agents.Summary, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(ctx, selectLast, tenant, app)
 	last, err := bunx.Scan(rows, err, func(rows *sql.Rows) (agents.Run, error) { return runs.Scan(rows) })
 	if err != nil {
 		return nil, bunx.Err(err, aRun)
 	}
-	all := make(map[string]agents.Standing, len(last))
+	all := make(map[string]agents.Summary, len(last))
 	for _, r := range last {
-		all[r.Agent] = agents.Standing{Last: &r, Counts: map[agents.State]int{}}
+		all[r.Agent] = agents.Summary{Last: &r, Counts: map[agents.State]int{}}
 	}
 	type count struct {
 		agent string
@@ -113,7 +113,8 @@ func (s *Store) Standings(ctx context.Context, tenant, app string) (map[string]a
 	}
 	rows, err = c.Rows(ctx, `SELECT agent, state, count(*) FROM tc_agent_runs WHERE tenant_id = $1 AND app_id = $2 GROUP BY agent, state`, tenant, app)
 	counts, err := bunx.Scan(rows, err, func(rows *sql.Rows) (n count, err error) {
-		return n, rows.Scan(&n.agent, (*string)(&n.state), &n.n)
+		err = rows.Scan(&n.agent, (*string)(&n.state), &n.n)
+		return n, err
 	})
 	for _, n := range counts {
 		if of, there := all[n.agent]; there { // a first one can have come meanwhile

@@ -1,7 +1,8 @@
 // Package chat runs a conversation with a language model and tools: the model answers, what it calls is done, and it goes on with the results
 // until it has no more calls.
 //
-// httpapi runs the chats of apps with it; assistants and agents do the same.
+// httpapi runs the chats of apps and the conversations with assistants with it, and apps/assist asks for single answers. Agents keep each step,
+// so they run their own.
 package chat
 
 import (
@@ -14,11 +15,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// The bounds of Options that leave them zero.
+// The defaults of Options, and a bound of each Run.
 const (
 	DefaultSteps  = 20
 	DefaultResult = 64 << 10
-	maxText       = 4 << 20 // bytes of all answers of the model in one Run
+	maxText       = 4 << 20 // bytes of all answers
 )
 
 // Tool is a function that a model may call, and what it does.
@@ -188,13 +189,11 @@ func (r *run) call(ctx context.Context, c ai.ToolCall) error {
 }
 
 func (r *run) do(ctx context.Context, c ai.ToolCall) (string, error) {
-	if strings.TrimSpace(c.Arguments) == "" {
-		c.Arguments = "{}"
+	arguments, err := c.Object()
+	if err != nil {
+		return "", err
 	}
-	var arguments map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(c.Arguments), &arguments); err != nil || arguments == nil {
-		return "", errs.New(errs.Invalid, "The arguments must be a JSON object.")
-	}
+	c.Arguments = string(arguments)
 	at := slices.IndexFunc(r.Tools, func(t Tool) bool { return t.Name == c.Name })
 	if at < 0 {
 		return "", errs.New(errs.NotFound, "There is no tool %.100s.", c.Name)

@@ -5,6 +5,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -113,8 +114,8 @@ func New(o Options) (ai.Provider, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	o.Begin, o.Idle, o.Timeout = or(o.Begin, 2*time.Minute), or(o.Idle, time.Minute), or(o.Timeout, 10*time.Minute)
-	o.MaxBytes = or(o.MaxBytes, 16<<20)
+	o.Begin, o.Idle, o.Timeout = cmp.Or(o.Begin, 2*time.Minute), cmp.Or(o.Idle, time.Minute), cmp.Or(o.Timeout, 10*time.Minute)
+	o.MaxBytes = cmp.Or(o.MaxBytes, 16<<20)
 	p := &provider{Options: o}
 	client := egress.Client(o.DenyNetworks)
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -130,13 +131,6 @@ func New(o Options) (ai.Provider, error) {
 		return imager{p}, nil
 	}
 	return p, nil
-}
-
-func or[T comparable](v, otherwise T) T {
-	if v == *new(T) {
-		return otherwise
-	}
-	return v
 }
 
 // Models implements ai.Lister.

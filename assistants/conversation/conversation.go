@@ -210,7 +210,7 @@ func (c *conversation) turn(ctx context.Context, as assistants.Assistant) (*turn
 	if err != nil {
 		return nil, err
 	}
-	known, err := c.s.know(ctx, as)
+	known, err := c.s.knownDatasets(ctx, as)
 	if err != nil {
 		return nil, err
 	}

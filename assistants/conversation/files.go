@@ -83,7 +83,7 @@ func (f *files) list(ctx context.Context, c ai.ToolCall) (string, error) {
 		e, err := f.s.o.Entity(ctx, entity.Key{Kind: kindFile, ID: r.EntityID})
 		if err == nil {
 			fmt.Fprintf(&b, "%s%s (%s)\n", referencedPrefix, r.EntityID, oneLine(e.Name))
-		} else if !soft(err) {
+		} else if !toldToModel(err) {
 			return "", err
 		}
 	}

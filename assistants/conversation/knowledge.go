@@ -65,8 +65,8 @@ func view(d assistants.Dataset) datasets.View {
 	return v
 }
 
-// know reads what an assistant knows of its datasets, with the rights of the caller.
-func (s *Service) know(ctx context.Context, as assistants.Assistant) ([]*known, error) {
+// knownDatasets reads what an assistant knows of its datasets, with the rights of the caller.
+func (s *Service) knownDatasets(ctx context.Context, as assistants.Assistant) ([]*known, error) {
 	all, taken := make([]*known, len(as.Datasets)), map[string]bool{}
 	for i, d := range as.Datasets {
 		k := &known{mode: d.Mode, view: view(d)}
@@ -94,11 +94,11 @@ func (s *Service) know(ctx context.Context, as assistants.Assistant) ([]*known, 
 		}
 		taken[k.name] = true
 	}
-	return all, tell(ctx, all)
+	return all, readRows(ctx, all)
 }
 
-// tell reads the rows that are told. Small datasets come first, so that what they do not need of their share goes to large ones.
-func tell(ctx context.Context, all []*known) error {
+// readRows reads the rows that are told. Small datasets come first, so that what they do not need of their share goes to large ones.
+func readRows(ctx context.Context, all []*known) error {
 	some := slices.DeleteFunc(slices.Clone(all), func(k *known) bool { return !k.readable() })
 	slices.SortStableFunc(some, func(a, b *known) int { return cmp.Compare(a.total*len(a.fields), b.total*len(b.fields)) })
 	rest := RowTokens * bytesPerToken
@@ -148,7 +148,7 @@ func (s *Service) references(ctx context.Context, as assistants.Assistant) (all 
 				e.Description = *v.Description
 			}
 		} else if e, err = s.o.Entity(ctx, entity.Key{Kind: entity.Kind(r.EntityType), ID: r.EntityID}); err != nil {
-			if !soft(err) {
+			if !toldToModel(err) {
 				return nil, 0, err
 			}
 			hidden++

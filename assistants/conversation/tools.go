@@ -35,7 +35,7 @@ func (c *conversation) open(ctx context.Context, as assistants.Assistant, known 
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
 	}
-	names := names{handOverTool: true}
+	taken := names{handOverTool: true}
 	left := 0
 	for i, skill := range as.Skills {
 		if !all[i].provided {
@@ -54,7 +54,7 @@ func (c *conversation) open(ctx context.Context, as assistants.Assistant, known 
 				left++
 				continue
 			}
-			t.Name = names.take(t.Name, skill.Name)
+			t.Name = taken.take(t.Name, skill.Name)
 			tools = append(tools, t)
 		}
 	}
@@ -118,8 +118,8 @@ func (n names) take(name, skill string) string {
 	return name
 }
 
-// soft reports whether an error is told to the model, and the conversation goes on: something is not there for the caller, or not as it must be.
-func soft(err error) bool {
+// toldToModel reports whether an error is told to the model, and the conversation goes on: something is not there for the caller, or not as it must be.
+func toldToModel(err error) bool {
 	for _, code := range []errs.Code{errs.NotFound, errs.Forbidden, errs.Conflict, errs.Invalid} {
 		if errors.Is(err, code) {
 			return true

@@ -4,6 +4,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"log/slog"
@@ -50,7 +51,7 @@ func New(o Options) conversation.Skill {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	o.Connect, o.Call, o.MaxBytes = or(o.Connect, 10*time.Second), or(o.Call, time.Minute), or(o.MaxBytes, 2<<20)
+	o.Connect, o.Call, o.MaxBytes = cmp.Or(o.Connect, 10*time.Second), cmp.Or(o.Call, time.Minute), cmp.Or(o.MaxBytes, 2<<20)
 	https := append(egress.Except(egress.Private(), o.AllowNetworks), o.DenyNetworks...)
 	plain := append(egress.Except([]netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}, o.AllowNetworks), o.DenyNetworks...)
 	s := &skill{Options: o, https: client(https), http: client(plain), denied: egress.Denied(https), plain: egress.Denied(plain)}
@@ -60,13 +61,6 @@ func New(o Options) conversation.Skill {
 		},
 		Open: s.open,
 	}
-}
-
-func or[T comparable](v, otherwise T) T {
-	if v == *new(T) {
-		return otherwise
-	}
-	return v
 }
 
 // client returns a client that follows no redirects, so that headers with secrets reach one host.

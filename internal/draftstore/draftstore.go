@@ -28,7 +28,7 @@ type Noun[T drafts.Entity] struct {
 	Sealed     string // column of Fields.Sealed
 	Fields     func(*T) drafts.Fields
 	Columns    []bunx.Column[T] // beside those of Fields
-	Long       []string         // columns that may be long: Head and Viewer.NoDefn leave them out
+	Long       []string         // columns that may be long: Head and Viewer.Brief leave them out
 	Size       func(T) int      // bytes of what may be long in an entity
 	Restorable bool             // the table has deleted_at
 }

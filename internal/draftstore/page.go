@@ -41,7 +41,7 @@ const maxMerged = 100
 // sees.
 func (s *Store[T]) Page(ctx context.Context, tenant string, v drafts.Viewer, q paging.Query) (paging.Page[T], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	principals, list := distinct(v.Principals), s.lists[v.NoDefn]
+	principals, list := distinct(v.Principals), s.lists[v.Brief]
 	var page paging.Page[Row[T]]
 	var err error
 	switch {

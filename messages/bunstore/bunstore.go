@@ -3,6 +3,7 @@ package bunstore
 
 import (
 	"context"
+	"database/sql"
 	"slices"
 	"time"
 
@@ -217,26 +218,28 @@ func (s *Store) usage(ctx context.Context, tenant, query, app string, day time.T
 
 // Summary implements messages.Store.
 func (s *Store) Summary(ctx context.Context, tenant, app string) (messages.Summary, error) {
+	type count struct {
+		of    messages.Type
+		state messages.State
+		n     int
+	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(ctx, `SELECT type, state, count(*) FROM tc_messages WHERE tenant_id = $1 AND app_id = $2 GROUP BY type, state`, tenant, app)
+	counts, err := bunx.Scan(rows, err, func(rows *sql.Rows) (n count, err error) {
+		err = rows.Scan((*string)(&n.of), (*string)(&n.state), &n.n)
+		return n, err
+	})
 	if err != nil {
 		return nil, bunx.Err(err, "Message")
 	}
-	defer func() { _ = rows.Close() }()
-	all := messages.Summary{}
-	for rows.Next() {
-		var of messages.Type
-		var state messages.State
-		var n int
-		if err := rows.Scan((*string)(&of), (*string)(&state), &n); err != nil {
-			return nil, err
+	summary := messages.Summary{}
+	for _, n := range counts {
+		if summary[n.of] == nil {
+			summary[n.of] = map[messages.State]int{}
 		}
-		if all[of] == nil {
-			all[of] = map[messages.State]int{}
-		}
-		all[of][state] = n
+		summary[n.of][n.state] = n.n
 	}
-	return all, bunx.Err(rows.Err(), "Message")
+	return summary, nil
 }
 
 // RenameUsers implements messages.Store.
@@ -250,9 +253,6 @@ func (s *Store) RenameUsers(ctx context.Context, tenant string, names map[string
 		return bunx.Err(c.Rename(ctx, tenant, messageTable, "recipient", names, bunx.Is{Column: "type", Value: string(messages.TypeNotification)}), "Message")
 	})
 }
-
-// batch is how many ids one statement names.
-const batch = 500
 
 // ForgetUsers implements messages.Store.
 func (s *Store) ForgetUsers(ctx context.Context, tenant string, ids []string) error {
@@ -270,11 +270,9 @@ func (s *Store) DeleteApps(ctx context.Context, tenant string, apps []string) er
 // each runs statements, which end with IN, for some ids.
 func (s *Store) each(ctx context.Context, tenant string, ids []string, statements ...string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		for some := range slices.Chunk(ids, batch) {
-			for _, statement := range statements {
-				if _, err := c.Exec(ctx, statement+bunx.In(2, len(some)), bunx.Args(some, tenant)...); err != nil {
-					return bunx.Err(err, "Message")
-				}
+		for _, statement := range statements {
+			if _, err := c.ExecIn(ctx, statement, ids, tenant); err != nil {
+				return bunx.Err(err, "Message")
 			}
 		}
 		return nil

@@ -3,7 +3,7 @@ package bunstore
 
 import (
 	"context"
-	"errors"
+	"database/sql"
 	"fmt"
 	"maps"
 	"slices"
@@ -91,30 +91,21 @@ const readyLines = `WITH RECURSIVE line AS (
 // ReadyLines implements queue.Store. SQLite has no LATERAL, and statements that cost next to nothing.
 func (s *Store) ReadyLines(ctx context.Context, after queue.Line, n int) (all []queue.Line, err error) {
 	ctx, c := bunx.For(ctx, s.db, bunx.AllTenants)
-	scan := func(rows interface{ Scan(...any) error }) (l queue.Line, err error) {
-		err = rows.Scan(&l.Tenant, &l.Kind)
-		return l, err
-	}
 	if c.Postgres() {
 		rows, err := c.Rows(ctx, readyLines, after.Tenant, after.Kind, n)
-		if err != nil {
-			return nil, bunx.Err(err, what)
-		}
-		defer func() { _ = rows.Close() }()
-		for rows.Next() {
-			l, err := scan(rows)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, l)
-		}
-		return all, bunx.Err(rows.Err(), what)
+		all, err = bunx.Scan(rows, err, func(rows *sql.Rows) (l queue.Line, err error) {
+			err = rows.Scan(&l.Tenant, &l.Kind)
+			return l, err
+		})
+		return all, bunx.Err(err, what)
 	}
 	for len(all) < n {
-		l, err := scan(c.Row(ctx, readyLine, after.Tenant, after.Kind))
-		if err = bunx.Err(err, what); errs.CodeOf(err) == errs.NotFound {
+		var l queue.Line
+		err := c.One(ctx, what, readyLine, []any{after.Tenant, after.Kind}, &l.Tenant, &l.Kind)
+		switch {
+		case errs.CodeOf(err) == errs.NotFound:
 			return all, nil
-		} else if err != nil {
+		case err != nil:
 			return nil, err
 		}
 		all, after = append(all, l), l
@@ -264,21 +255,14 @@ func (s *Store) Jobs(ctx context.Context, tenant string, f queue.Filter, n int) 
 }
 
 // Stats implements queue.Store.
-func (s *Store) Stats(ctx context.Context) (all []queue.Stat, err error) {
+func (s *Store) Stats(ctx context.Context) ([]queue.Stat, error) {
 	ctx, c := bunx.For(ctx, s.db, bunx.AllTenants)
 	rows, err := c.Rows(ctx, `SELECT tenant_id, kind, state, count(*), min(due_at) FROM tc_jobs GROUP BY tenant_id, kind, state ORDER BY tenant_id, kind, state`)
-	if err != nil {
-		return nil, bunx.Err(err, what)
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var st queue.Stat
-		if err := rows.Scan(&st.Tenant, &st.Kind, (*string)(&st.State), &st.N, bunx.TimeOf(&st.Oldest)); err != nil {
-			return nil, err
-		}
-		all = append(all, st)
-	}
-	return all, bunx.Err(errors.Join(rows.Err(), rows.Close()), what)
+	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (st queue.Stat, err error) {
+		err = rows.Scan(&st.Tenant, &st.Kind, (*string)(&st.State), &st.N, bunx.TimeOf(&st.Oldest))
+		return st, err
+	})
+	return all, bunx.Err(err, what)
 }
 
 // Requeue implements queue.Store.
@@ -296,17 +280,11 @@ func (s *Store) Requeue(ctx context.Context, tenant, id string, now time.Time) (
 
 // Discard implements queue.Store.
 func (s *Store) Discard(ctx context.Context, tenant string, ids []string) (n int, err error) {
-	for part := range slices.Chunk(ids, many) {
-		err := bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-			m, err := c.Exec(ctx, `DELETE FROM tc_jobs WHERE tenant_id = $1 AND state = 'dead' AND id IN `+bunx.In(2, len(part)), bunx.Args(part, tenant)...)
-			n += m
-			return bunx.Err(err, what)
-		})
-		if err != nil {
-			return n, err
-		}
-	}
-	return n, nil
+	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		n, err = c.ExecIn(ctx, `DELETE FROM tc_jobs WHERE tenant_id = $1 AND state = 'dead' AND id IN `, ids, tenant)
+		return bunx.Err(err, what)
+	})
+	return n, err
 }
 
 // Sweep implements queue.Store.

@@ -44,13 +44,8 @@ func (s *Store) DeleteSchedules(ctx context.Context, tenant, kind string, keys [
 			_, err := c.Exec(ctx, `DELETE FROM tc_job_schedules WHERE tenant_id = $1 AND kind = $2`, tenant, kind)
 			return bunx.Err(err, aSchedule)
 		}
-		for some := range slices.Chunk(keys, many) {
-			_, err := c.Exec(ctx, `DELETE FROM tc_job_schedules WHERE tenant_id = $1 AND kind = $2 AND key IN `+bunx.In(3, len(some)), bunx.Args(some, tenant, kind)...)
-			if err != nil {
-				return bunx.Err(err, aSchedule)
-			}
-		}
-		return nil
+		_, err := c.ExecIn(ctx, `DELETE FROM tc_job_schedules WHERE tenant_id = $1 AND kind = $2 AND key IN `, keys, tenant, kind)
+		return bunx.Err(err, aSchedule)
 	})
 }
 

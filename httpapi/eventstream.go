@@ -17,11 +17,11 @@ const defaultHeartbeat = 15 * time.Second
 // errStopping ends the streams of a server that stops.
 var errStopping = errs.New(errs.Unavailable, "The server stops. Ask again.")
 
-// events replies with server-sent events, which run sends: their name and what is encoded as their data. send waits until the client's
+// streamEvents replies with server-sent events, which run sends: their name and what is encoded as their data. send waits until the client's
 // connection has taken the event, and fails when the client has gone; the context of run ends then, and a while after the server begins to
 // stop. An error of run before the first event, and before the first heartbeat, is an ordinary answer; a later one is the event error,
 // whose data are the body of such an answer.
-func (a *api) events(run func(ctx context.Context, send func(name string, data any) error) error) (reply, error) {
+func (a *api) streamEvents(run func(ctx context.Context, send func(name string, data any) error) error) (reply, error) {
 	header := map[string]string{
 		"Content-Type":  "text/event-stream",
 		"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no", // proxies neither pack the stream nor hold it back
