@@ -15,14 +15,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/queue"
 )
 
-// Workers returns what does runs, if there is a language model. Otherwise they wait for a node that has one.
+// Workers returns what does runs. Without a language model they wait for a node that has one.
 func (u Unchecked) Workers() []queue.Worker {
 	s := u.s
-	if ai.Configured(s.o.Provider) != nil {
-		return nil
-	}
 	return []queue.Worker{{
-		Kind: JobRun, Tries: tries, AtOnce: s.o.Limits.AtOnce, PerTenant: s.o.Limits.Tenant, Timeout: tryTime, Backoff: backoff,
+		Kind: JobRun, Off: ai.Configured(s.o.Provider) != nil, Tries: tries, AtOnce: s.o.Limits.AtOnce, PerTenant: s.o.Limits.Tenant, Timeout: tryTime, Backoff: backoff,
 		Do: s.do, Dead: s.dead, Requeued: s.requeued,
 	}}
 }
@@ -107,11 +104,14 @@ func sentence(err error) string {
 }
 
 // begin returns the run of a job with the lease of the job. A job of a schedule makes its run, unless the agent is disabled or gone, or works on
-// another run of its schedule: then there is none.
+// another run of a schedule. The zero Run or errs.NotFound: there is none to work on.
 func (s *Service) begin(ctx context.Context, j queue.Job) (Run, error) {
 	run, err := s.store.Begin(ctx, j.Tenant, j.ID, j.Lease, j.Tries, s.stamp())
-	if errs.CodeOf(err) != errs.NotFound || string(j.Payload) == "null" || j.Tries > 1 {
+	if errs.CodeOf(err) != errs.NotFound || string(j.Payload) == "null" {
 		return run, err
+	}
+	if _, err := s.store.AnyRun(ctx, j.Tenant, j.ID); errs.CodeOf(err) != errs.NotFound {
+		return Run{}, err // it has ended
 	}
 	var of tick
 	if err := json.Unmarshal(j.Payload, &of); err != nil {

@@ -7,7 +7,10 @@ import (
 	"time"
 
 	"github.com/matryer/is"
+	"github.com/uptrace/bun"
 
+	"github.com/tenantcontent/tenantcontent/agents"
+	agentstore "github.com/tenantcontent/tenantcontent/agents/bunstore"
 	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/messages"
 	messagestore "github.com/tenantcontent/tenantcontent/messages/bunstore"
@@ -15,29 +18,42 @@ import (
 	queuestore "github.com/tenantcontent/tenantcontent/queue/bunstore"
 )
 
-// someDead makes e-mails of the tenant acme whose jobs are dead, and returns a function that reads the state of one.
-func someDead(t *testing.T, flags []string, ids ...string) (state func(id string) messages.State) {
+// storageOf opens the database of a command.
+func storageOf(t *testing.T, flags []string) *bun.DB {
 	t.Helper()
-	is := is.New(t)
 	url, ok := strings.CutPrefix(flags[0], "--database=")
 	if !ok {
 		url = "sqlite:" + filepath.Join(strings.TrimPrefix(flags[0], "--data="), "tenantcontent.db")
 	}
 	db, err := database.Open(url)
-	is.NoErr(err)
+	is.New(t).NoErr(err)
 	t.Cleanup(func() { _ = db.Close() })
-	mails, jobs, now := messagestore.New(db), queuestore.New(db), time.Now().UTC()
+	return db
+}
+
+// bury adds a dead job to the tenant acme.
+func bury(t *testing.T, db *bun.DB, kind, id, why string) {
+	t.Helper()
+	is, jobs, now := is.New(t), queuestore.New(db), time.Now().UTC()
+	is.NoErr(jobs.Insert(t.Context(), "acme", []queue.Job{{ID: id, Kind: kind, Payload: []byte("null"), State: queue.Ready, Due: now, CreatedAt: now}}))
+	claimed, err := jobs.Claim(t.Context(), queue.Line{Tenant: "acme", Kind: kind}, 1, queue.Claim{Lease: id, Node: "n", Until: now.Add(time.Hour)})
+	is.NoErr(err)
+	held, err := jobs.Bury(t.Context(), claimed[0], why, now)
+	is.NoErr(err)
+	is.True(held)
+}
+
+// someDead makes e-mails of the tenant acme whose jobs are dead, and returns a function that reads the state of one.
+func someDead(t *testing.T, flags []string, ids ...string) (state func(id string) messages.State) {
+	t.Helper()
+	is, db := is.New(t), storageOf(t, flags)
+	mails, now := messagestore.New(db), time.Now().UTC()
 	for _, id := range ids {
 		is.NoErr(mails.InsertMessages(t.Context(), "acme", []messages.Message{{
 			ID: id, App: "shop", Type: messages.TypeEmail, Recipient: "ann@example.com", Title: "Paid", CreatedAt: now, UpdatedAt: now,
 			Progress: messages.Progress{State: messages.Dead, Attempts: 3, EndedAt: &now},
 		}}))
-		is.NoErr(jobs.Insert(t.Context(), "acme", []queue.Job{{ID: id, Kind: messages.JobEmail, Payload: []byte("null"), State: queue.Ready, Due: now, CreatedAt: now}}))
-		claimed, err := jobs.Claim(t.Context(), queue.Line{Tenant: "acme", Kind: messages.JobEmail}, 1, queue.Claim{Lease: id, Node: "n", Until: now.Add(time.Hour)})
-		is.NoErr(err)
-		held, err := jobs.Bury(t.Context(), claimed[0], "The mail server \x1b[1mis away.", now)
-		is.NoErr(err)
-		is.True(held)
+		bury(t, db, messages.JobEmail, id, "The mail server \x1b[1mis away.")
 	}
 	return func(id string) messages.State {
 		t.Helper()
@@ -45,6 +61,27 @@ func someDead(t *testing.T, flags []string, ids ...string) (state func(id string
 		is.NoErr(err)
 		return m.State
 	}
+}
+
+// TestQueueRequeuesRun: a run of an agent is put back with its job, though the command has no language model.
+func TestQueueRequeuesRun(t *testing.T) {
+	eachPlace(t, func(t *testing.T, flags []string) {
+		is := is.New(t)
+		done(t, "", append([]string{"migrate"}, flags...)...)
+		done(t, "", append([]string{"tenant", "add", "acme"}, flags...)...)
+		const id = "00000000-0000-7000-8000-000000000001"
+		db, now, why := storageOf(t, flags), time.Now().UTC(), "The model is away."
+		runs := agentstore.New(db)
+		is.NoErr(runs.InsertRun(t.Context(), "acme", agents.Run{
+			ID: id, App: "shop", Agent: "clerk", Trigger: agents.ByCron, Input: []byte("null"), CreatedAt: now, UpdatedAt: now,
+			Progress: agents.Progress{State: agents.Dead, Attempts: 5, Error: &why, EndedAt: &now},
+		}))
+		bury(t, db, agents.JobRun, id, why)
+		is.Equal(done(t, "", append([]string{"queue", "requeue", "acme", id}, flags...)...), "Put back 1 job.\n")
+		r, err := runs.AnyRun(t.Context(), "acme", id)
+		is.NoErr(err)
+		is.Equal(r.State, agents.Pending)
+	})
 }
 
 // TestQueue counts jobs, lists dead ones, puts them back and removes them, on both databases.
