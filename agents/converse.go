@@ -171,10 +171,14 @@ func (c *conversation) ask(ctx context.Context) error {
 		}
 		return nil
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if r.Tools == nil {
+	case a.Finish == ai.Length: // what it was about to call is not known
+		return errs.New(errs.Unavailable, "The model's answer was cut at its length.")
+	case a.Finish == ai.Filtered:
+		return errs.New(errs.Invalid, "The model's provider has left out the rest of the answer.")
+	case r.Tools == nil:
 		step.Calls = nil // a model can invent some
 	}
 	for i := range step.Calls {

@@ -20,6 +20,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 	"github.com/tenantcontent/tenantcontent/queue"
+	queuestore "github.com/tenantcontent/tenantcontent/queue/bunstore"
 )
 
 // agentRun is a run as a client sees it.
@@ -400,6 +401,44 @@ func TestAgentsBySchedule(t *testing.T) {
 		is.Equal(len(h.runs(t, "digest")), 1)
 		is.Equal(w.do(t, "admin", "GET", h.path("/agents/none/runs"), "").status, 404)
 	})
+}
+
+// TestScheduledRunOfAKilledNode: the next try makes the run of a schedule if the node that had its job died before that.
+func TestScheduledRunOfAKilledNode(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is := is.New(t)
+		_, provider := withModel(t, says("Done."))
+		w := newWorld(t, open, withAI(provider), withPolls)
+		h := agentApp(t, w, "agents: {a: {}}\n", nil)
+		jobs, at := queuestore.New(w.db), w.now()
+		is.NoErr(w.app.Queue().Put(t.Context(), queue.Job{Tenant: "acme", Kind: agents.JobRun, Payload: json.RawMessage(`{"app": "` + h.app + `", "agent": "a"}`)}))
+		claimed, err := jobs.Claim(t.Context(), queue.Line{Tenant: "acme", Kind: agents.JobRun}, 1, queue.Claim{Lease: "of the dead node", Node: "dead", Until: at})
+		is.NoErr(err)
+		is.Equal(len(claimed), 1)
+		w.pass(time.Minute) // its lease has ended
+		w.work(t)
+		r := h.ends(t, "a", 1)
+		is.Equal([]any{len(r), r[0].State, r[0].Trigger, r[0].Attempts}, []any{1, "done", "cron", 2})
+	})
+}
+
+// TestCutAnswer: an answer that was cut is no result, and is asked for again.
+func TestCutAnswer(t *testing.T) {
+	is := is.New(t)
+	_, provider := withModel(t, aitest.Turn{Text: []string{"I will"}, Finish: ai.Length}, says("Done."), aitest.Turn{Finish: ai.Filtered})
+	w := newWorld(t, dbtest.SQLite, withAI(provider), withPolls)
+	w.work(t)
+	h := agentApp(t, w, "agents: {a: {}}\n", nil)
+	id := read[agentRun](t, w.must(t, "admin", "POST", h.path("/agents/a/_trigger"), "")).ID
+	h.waits(t, id, 1)
+	r := h.run(t, "a", id)
+	is.Equal([]any{r.State, *r.Error}, []any{"failed", "The model's answer was cut at its length."})
+	w.pass(time.Hour)
+	r = h.ends(t, "a", 1)[0]
+	is.Equal([]any{r.State, *r.Result, r.Attempts, len(r.Steps)}, []any{"done", "Done.", 2, 1})
+	w.must(t, "admin", "POST", h.path("/agents/a/_trigger"), "")
+	r = h.ends(t, "a", 2)[1]
+	is.Equal([]any{r.State, *r.Error, r.Attempts}, []any{"dead", "The model's provider has left out the rest of the answer.", 1})
 }
 
 // TestCanceledRun: who cancels a run ends the answer that is under way.
