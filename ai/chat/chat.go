@@ -15,11 +15,12 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// The defaults of Options, and a bound of each Run.
+// The defaults of Options, and the bounds of each Run.
 const (
 	DefaultSteps  = 20
 	DefaultResult = 64 << 10
 	maxText       = 4 << 20 // bytes of all answers
+	maxResults    = 8 << 20 // bytes of all results: a call beyond them is not done
 )
 
 // Tool is a function that a model may call, and what it does.
@@ -138,6 +139,7 @@ type run struct {
 	emit func(Event) error
 	out  Outcome
 	text int // bytes of all answers
+	read int // bytes of all results
 }
 
 // answer has the model answer, and returns its calls.
@@ -170,7 +172,10 @@ func (r *run) call(ctx context.Context, c ai.ToolCall) error {
 	if err := r.emit(Event{Call: &c}); err != nil {
 		return err
 	}
-	content, err := r.do(ctx, c)
+	content, err := "", errTooMuch
+	if r.read < maxResults {
+		content, err = r.do(ctx, c)
+	}
 	if err == nil && len(content) > r.MaxResult {
 		err = errs.New(errs.TooLarge, "The result has %d bytes, and the most is %d: ask for less.", len(content), r.MaxResult)
 	}
@@ -184,6 +189,7 @@ func (r *run) call(ctx context.Context, c ai.ToolCall) error {
 		}
 		content = "Error: " + errs.MessageOf(err)
 	}
+	r.read += len(content)
 	r.out.Messages = append(r.out.Messages, ai.Message{Role: ai.ToolRole, ToolCallID: c.ID, Content: content})
 	return r.emit(Event{Result: &Result{CallID: c.ID, Name: c.Name, Content: content, Failed: failed}})
 }
@@ -205,6 +211,9 @@ func (r *run) do(ctx context.Context, c ai.ToolCall) (string, error) {
 	}
 	return r.Tools[at].Run(ctx, c)
 }
+
+// errTooMuch is what the model reads of a call beyond maxResults.
+var errTooMuch = errs.New(errs.TooLarge, "The results of this conversation have more than %d MiB: answer with what you have read.", maxResults>>20)
 
 // errDeclined is what the model reads of a call that a person does not want.
 var errDeclined = errs.New(errs.Forbidden, "The user has declined this call.")

@@ -92,6 +92,26 @@ func TestSteps(t *testing.T) {
 	is.Equal(len(out.Messages[len(out.Messages)-1].ToolCalls), 0)
 }
 
+// TestResultsAreBounded: a model that calls much reads 8 MiB at most, and no tool works for it beyond them.
+func TestResultsAreBounded(t *testing.T) {
+	is := is.New(t)
+	calls := make([]ai.ToolCall, 12)
+	for i := range calls {
+		calls[i] = ai.ToolCall{ID: fmt.Sprint(i), Name: "read", Arguments: "{}"}
+	}
+	p, _ := provider(t, aitest.Turn{Calls: calls}, aitest.Turn{Text: []string{"Enough."}})
+	done := 0
+	read := chat.Tool{Tool: ai.Tool{Name: "read"}, Run: func(context.Context, ai.ToolCall) (string, error) {
+		done++
+		return strings.Repeat("x", 1<<20), nil
+	}}
+	out, err := chat.Run(t.Context(), chat.Options{Provider: p, Request: ask, Tools: []chat.Tool{read}, MaxResult: 1 << 20}, func(chat.Event) error { return nil })
+	is.NoErr(err)
+	is.Equal(done, 8)
+	is.Equal(out.Messages[9].Content, "Error: The results of this conversation have more than 8 MiB: answer with what you have read.")
+	is.Equal(out.Text, "Enough.")
+}
+
 func TestErrors(t *testing.T) {
 	broken := errors.New("disk on fire")
 	call := aitest.Turn{Calls: []ai.ToolCall{{ID: "a", Name: "break", Arguments: "{}"}}}
