@@ -126,8 +126,8 @@ type Store interface {
 	// Event and Message return one of an app. They fail with errs.NotFound.
 	Event(ctx context.Context, tenant, app, id string) (Event, error)
 	Message(ctx context.Context, tenant, app, id string) (Message, error)
-	// DeliverEvent ends an event of any app as Delivered, and returns it. It fails with errs.NotFound if there is none that has not ended.
-	DeliverEvent(ctx context.Context, tenant, id string, attempts int, now time.Time) (Event, error)
+	// DeliverEvents ends events of any apps as Delivered, and returns them in any order, without those that are not there or have ended.
+	DeliverEvents(ctx context.Context, tenant string, ids []string, attempts int, now time.Time) ([]Event, error)
 	// AnyMessage returns one of any app. It fails with errs.NotFound.
 	AnyMessage(ctx context.Context, tenant, id string) (Message, error)
 	// SetEvent and SetMessage change how far one has been carried out. They fail with errs.NotFound.

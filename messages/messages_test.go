@@ -224,7 +224,7 @@ func TestLimits(t *testing.T) {
 
 	page, err := f.Events(ctx, "shop", messages.Filter{State: messages.Pending}, paging.Query{Limit: 1})
 	is.NoErr(err)
-	_, err = f.store.DeliverEvent(ctx, "acme", page.Rows[0].ID, 1, f.now)
+	_, err = f.store.DeliverEvents(ctx, "acme", []string{page.Rows[0].ID}, 1, f.now)
 	is.NoErr(err)
 	f.now = f.now.Add(time.Second)
 	_, err = f.Emit(ctx, "shop", "order.paid", nil) // who would be refused is counted again

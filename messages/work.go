@@ -1,8 +1,10 @@
 package messages
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -45,7 +47,7 @@ func (u Unchecked) Workers() []queue.Worker {
 		{
 			Kind: JobEmail, Off: s.o.Sender == nil, Tries: tries, Timeout: 2 * time.Minute, Backoff: mailBackoff, Do: s.mail, Dead: s.mailDead, Requeued: s.mailRequeued,
 		},
-		{Kind: JobEvent, Off: s.o.Start == nil, InTx: true, Batch: 50, Do: s.event, Dead: s.eventDead, Requeued: s.eventRequeued},
+		{Kind: JobEvent, Off: s.o.Start == nil, InTx: true, Batch: 50, DoBatch: s.start, Dead: s.eventDead, Requeued: s.eventRequeued},
 	}
 }
 
@@ -114,13 +116,27 @@ func (s *Service) mailRequeued(ctx context.Context, j queue.Job) error {
 	return found(s.store.SetMessage(ctx, j.Tenant, j.ID, Progress{State: Pending}, s.stamp()))
 }
 
-// event starts what an event starts, in the transaction that removes the job. One that is gone with its app, or has ended, is done.
-func (s *Service) event(ctx context.Context, j queue.Job) error {
-	e, err := s.store.DeliverEvent(ctx, j.Tenant, j.ID, j.Tries, s.stamp())
-	if err != nil {
-		return found(err)
+// batch is how many events are delivered with one statement.
+const batch = 20
+
+// start starts what events start, in the transaction that removes the jobs. One that is gone with its app, or has ended, is done.
+func (s *Service) start(ctx context.Context, jobs []queue.Job) (n int, err error) {
+	var ids []string
+	for n < min(len(jobs), batch) && jobs[n].Tries == jobs[0].Tries {
+		ids = append(ids, jobs[n].ID)
+		n++
 	}
-	return s.o.Start(ctx, e)
+	all, err := s.store.DeliverEvents(ctx, jobs[0].Tenant, ids, jobs[0].Tries, s.stamp())
+	if err != nil {
+		return n, err
+	}
+	slices.SortFunc(all, func(a, b Event) int { return cmp.Compare(slices.Index(ids, a.ID), slices.Index(ids, b.ID)) })
+	for _, e := range all {
+		if err := s.o.Start(ctx, e); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
 }
 
 func (s *Service) eventDead(ctx context.Context, j queue.Job, failure error) error {

@@ -56,7 +56,7 @@ const (
 	MaxKey     = 512     // bytes
 )
 
-// Worker does the jobs of a kind. Kind and Do are required; the others have defaults.
+// Worker does the jobs of a kind. Kind, and Do or DoBatch, are required; the others have defaults.
 type Worker struct {
 	Kind string
 	// Off leaves the jobs to other nodes. Requeued is called on this one all the same.
@@ -64,6 +64,9 @@ type Worker struct {
 	// Do works on a job. Its context ends when the lease is lost or the node stops. An error, or a panic, is a failed try; one of GiveUp is the
 	// last. Do has the tenant in the Job and no actor.
 	Do func(ctx context.Context, j Job) error
+	// DoBatch, in place of Do, works on the first of some jobs of a tenant together, and returns how many these are, one at least, also with an
+	// error: then each of them is done again by itself. It needs InTx.
+	DoBatch func(ctx context.Context, jobs []Job) (n int, err error)
 	// InTx runs Do in one transaction with the removal of the job, so that what Do writes into the service's database is written exactly once.
 	// Otherwise Do may have done its work when the node dies, and is called again with the same Job.ID: the key of idempotency for what
 	// is elsewhere.

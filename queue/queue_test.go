@@ -96,33 +96,50 @@ func effects(t *testing.T, db *bun.DB, tenant string) int {
 
 // TestEffectsExactlyOnce: jobs in batches, some of which fail at first, have one effect each, and one that never works has none.
 func TestEffectsExactlyOnce(t *testing.T) {
+	for _, together := range []bool{false, true} {
+		t.Run(fmt.Sprintf("together=%t", together), func(t *testing.T) { testEffectsExactlyOnce(t, together) })
+	}
+}
+
+func testEffectsExactlyOnce(t *testing.T, together bool) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, db := is.New(t), open(t)
-		var dead atomic.Int32
-		s := node(t, db, queue.Worker{
-			Kind: "event", InTx: true, Batch: 10, Tries: 3, Backoff: soon,
-			Do: func(ctx context.Context, j queue.Job) error {
-				if err := effect(ctx, db, j); err != nil {
-					return err
+		var dead, largest atomic.Int32
+		do := func(ctx context.Context, j queue.Job) error {
+			if err := effect(ctx, db, j); err != nil {
+				return err
+			}
+			switch j.Key {
+			case "once":
+				if j.Tries == 1 {
+					return errors.New("once")
 				}
-				switch j.Key {
-				case "once":
-					if j.Tries == 1 {
-						return errors.New("once")
-					}
-				case "panics":
-					if j.Tries < 3 {
-						panic("at times")
-					}
-				case "never":
-					return errors.New("never")
-				case "gives up":
-					return queue.GiveUp(errs.New(errs.Invalid, "Of no use."))
+			case "panics":
+				if j.Tries < 3 {
+					panic("at times")
 				}
-				return nil
-			},
+			case "never":
+				return errors.New("never")
+			case "gives up":
+				return queue.GiveUp(errs.New(errs.Invalid, "Of no use."))
+			}
+			return nil
+		}
+		w := queue.Worker{
+			Kind: "event", InTx: true, Batch: 10, Tries: 3, Backoff: soon, Do: do,
 			Dead: func(ctx context.Context, j queue.Job, cause error) error { dead.Add(1); return nil },
-		})
+		}
+		if together {
+			w.Do, w.DoBatch = nil, func(ctx context.Context, jobs []queue.Job) (n int, err error) {
+				largest.Store(max(largest.Load(), int32(len(jobs))))
+				for _, j := range jobs[:min(len(jobs), 4)] {
+					n++
+					err = errors.Join(err, do(ctx, j))
+				}
+				return n, err
+			}
+		}
+		s := node(t, db, w)
 		var all []queue.Job
 		for range 30 {
 			all = append(all, queue.Job{Tenant: "acme", Kind: "event"})
@@ -136,6 +153,7 @@ func TestEffectsExactlyOnce(t *testing.T) {
 		until(t, "two are dead and one is nobody's", func() bool {
 			return dead.Load() == 2 && len(jobs(t, s, "acme")) == 2 && len(jobs(t, s, "evil")) == 1
 		})
+		is.True(!together || largest.Load() > 4) // some were left for another call
 		is.Equal(effects(t, db, "acme"), 32)
 		is.Equal(effects(t, db, "evil"), 1)
 		for _, j := range jobs(t, s, "acme") {

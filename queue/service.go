@@ -81,8 +81,8 @@ func (s *Service) Add(workers ...Worker) error {
 		if s.pools[w.Kind] != nil {
 			return errs.New(errs.Invalid, "There are two workers for the kind %s.", w.Kind)
 		}
-		if w.Do == nil {
-			return errs.New(errs.Invalid, "The worker for the kind %s has no Do.", w.Kind)
+		if (w.Do == nil) == (w.DoBatch == nil) || w.DoBatch != nil && !w.InTx {
+			return errs.New(errs.Invalid, "The worker for the kind %s must have either Do, or DoBatch and InTx.", w.Kind)
 		}
 		s.pools[w.Kind] = newPool(w, s.o.Node)
 	}

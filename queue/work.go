@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -64,7 +65,7 @@ func (s *Service) work(ctx context.Context, p *pool, j Job) {
 	defer s.leave(j)
 	err := s.exhausted(p, j)
 	if err == nil {
-		err = s.try(ctx, p, j)
+		_, err = s.try(ctx, p, []Job{j})
 	}
 	switch {
 	case err == nil:
@@ -118,16 +119,19 @@ func (s *Service) alone(ctx context.Context, p *pool, j Job, err error, only boo
 func (s *Service) transact(ctx context.Context, p *pool, jobs []Job) (n int, err error) {
 	begun := time.Now()
 	err = s.store.InTx(ctx, func(ctx context.Context) error {
-		for _, j := range jobs {
-			n++
-			if err := s.exhausted(p, j); err != nil {
+		for n < len(jobs) && (n == 0 || time.Since(begun) < batchTime) {
+			if err := s.exhausted(p, jobs[n]); err != nil {
+				n++
 				return err
 			}
-			if err := s.try(ctx, p, j); err != nil {
-				return err
+			some := jobs[n:]
+			if at := slices.IndexFunc(some, func(j Job) bool { return s.exhausted(p, j) != nil }); at > 0 {
+				some = some[:at]
 			}
-			if time.Since(begun) >= batchTime {
-				break
+			done, err := s.try(ctx, p, some)
+			n += done
+			if err != nil {
+				return err
 			}
 		}
 		removed, err := s.store.Remove(ctx, jobs[0].Tenant, jobs[:n])
@@ -150,17 +154,26 @@ func (s *Service) exhausted(p *pool, j Job) error {
 	return errs.New(errs.Internal, "The node that worked on it has ended, %d times.", j.Tries-1)
 }
 
-// try calls the worker.
-func (s *Service) try(ctx context.Context, p *pool, j Job) (err error) {
+// try calls the worker with the first of some jobs, and returns how many these are.
+func (s *Service) try(ctx context.Context, p *pool, jobs []Job) (n int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
+	n = 1
+	if p.DoBatch != nil {
+		n = len(jobs) // which of them has panicked is not known
+	}
 	defer func() {
 		if r := recover(); r != nil {
+			j := jobs[0]
 			s.o.Log.Error("queue: a worker has panicked", "tenant", j.Tenant, "kind", j.Kind, "job", j.ID, "panic", r, "stack", string(debug.Stack()))
 			err = fmt.Errorf("panic: %v", r)
 		}
 	}()
-	return p.Do(ctx, j)
+	if p.DoBatch == nil {
+		return n, p.Do(ctx, jobs[0])
+	}
+	done, err := p.DoBatch(ctx, jobs)
+	return max(min(done, len(jobs)), 1), err
 }
 
 // settleTime is how long a statement about a job that has been worked on may take, also when the node stops.

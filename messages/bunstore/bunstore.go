@@ -159,18 +159,19 @@ func (s *Store) Message(ctx context.Context, tenant, app, id string) (messages.M
 
 var (
 	// state, not ended_at: PostgreSQL would look for the id among all that have not ended, as it has an index of these.
-	deliverEvent = `UPDATE tc_events SET state = 'delivered', attempts = $1, error = NULL, ended_at = $2, updated_at = $2
-		WHERE tenant_id = $3 AND id = $4 AND state NOT IN ('delivered', 'dead') RETURNING ` + events.Names
+	deliverEvents = `UPDATE tc_events SET state = 'delivered', attempts = $1, error = NULL, ended_at = $2, updated_at = $2
+		WHERE tenant_id = $3 AND state NOT IN ('delivered', 'dead') AND id IN `
 	anyMessage = all.Select(`WHERE tenant_id = $1 AND id = $2`)
 )
 
-// DeliverEvent implements messages.Store.
-func (s *Store) DeliverEvent(ctx context.Context, tenant, id string, attempts int, now time.Time) (e messages.Event, err error) {
+// DeliverEvents implements messages.Store.
+func (s *Store) DeliverEvents(ctx context.Context, tenant string, ids []string, attempts int, now time.Time) (all []messages.Event, err error) {
 	err = bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		e, err = events.Scan(c.Row(ctx, deliverEvent, attempts, bunx.At(now), tenant, id))
+		rows, err := c.Rows(ctx, deliverEvents+bunx.In(4, len(ids))+` RETURNING `+events.Names, bunx.Args(ids, attempts, bunx.At(now), tenant)...)
+		all, err = bunx.Scan(rows, err, func(rows *sql.Rows) (messages.Event, error) { return events.Scan(rows) })
 		return bunx.Err(err, "Event")
 	})
-	return e, err
+	return all, err
 }
 
 // AnyMessage implements messages.Store.

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -294,18 +296,25 @@ func testProgress(t *testing.T, s messages.Store) {
 		is.Equal(errs.CodeOf(err), errs.NotFound)
 	}
 	is.Equal(errs.CodeOf(s.SetEvent(ctx, "evil", e.ID, ended(monday), monday)), errs.NotFound)
-	for range 2 { // the second time it has ended
-		_, err := s.DeliverEvent(ctx, "evil", e.ID, 3, monday)
-		is.Equal(errs.CodeOf(err), errs.NotFound)
-		got, err := s.DeliverEvent(ctx, "acme", e.ID, 3, monday)
-		if e.State == messages.Delivered {
-			is.Equal(errs.CodeOf(err), errs.NotFound)
-			continue
-		}
-		is.NoErr(err)
-		e.Progress, e.UpdatedAt = messages.Progress{State: messages.Delivered, Attempts: 3, EndedAt: &monday}, monday
-		is.Equal(got, e)
+	second := event(4, "other")
+	put(t, s, "acme", second)
+	delivered := messages.Progress{State: messages.Delivered, Attempts: 3, EndedAt: &monday}
+	second.Progress, second.UpdatedAt = delivered, monday
+	want := []messages.Event{second}
+	if e.State != messages.Delivered {
+		e.Progress, e.UpdatedAt = delivered, monday
+		want = []messages.Event{e, second}
 	}
+	none, err := s.DeliverEvents(ctx, "evil", []string{e.ID, second.ID}, 3, monday)
+	is.NoErr(err)
+	is.Equal(len(none), 0)
+	all, err := s.DeliverEvents(ctx, "acme", []string{id(9), second.ID, e.ID}, 3, monday)
+	is.NoErr(err)
+	slices.SortFunc(all, func(a, b messages.Event) int { return strings.Compare(a.ID, b.ID) })
+	is.Equal(all, want)
+	none, err = s.DeliverEvents(ctx, "acme", []string{second.ID, e.ID}, 3, monday) // they have ended
+	is.NoErr(err)
+	is.Equal(len(none), 0)
 	got, err := s.Event(ctx, "acme", "shop", e.ID)
 	is.NoErr(err)
 	is.Equal(got, e)
