@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 
@@ -55,6 +56,9 @@ func fill(raw json.RawMessage, into any, path string) error {
 		return f.fillField(raw, path)
 	}
 	v := reflect.ValueOf(into).Elem()
+	if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct {
+		return fillSlice(raw, v, path)
+	}
 	if _, own := into.(json.Unmarshaler); own || v.Kind() != reflect.Struct {
 		return fillPlain(raw, v, path)
 	}
@@ -79,6 +83,21 @@ func fillStruct(members map[string]json.RawMessage, v reflect.Value, path string
 			continue
 		}
 		if err := fill(member, v.Field(i).Addr().Interface(), join(path, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fillSlice reads a list of structs. An error names the element.
+func fillSlice(raw json.RawMessage, v reflect.Value, path string) error {
+	var elements []json.RawMessage
+	if err := json.Unmarshal(raw, &elements); err != nil || elements == nil {
+		return wrongType(path, v.Type())
+	}
+	v.Set(reflect.MakeSlice(v.Type(), len(elements), len(elements)))
+	for i, element := range elements {
+		if err := fill(element, v.Index(i).Addr().Interface(), fmt.Sprintf("%s[%d]", path, i)); err != nil {
 			return err
 		}
 	}
