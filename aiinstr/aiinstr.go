@@ -141,7 +141,7 @@ func (s *Service) Allowed(ctx context.Context) (actor.Actor, error) {
 		return actor.Actor{}, errs.New(errs.Invalid, "AI is not enabled on the system")
 	}
 	if !a.AI && !a.Superuser {
-		return actor.Actor{}, errs.New(errs.Forbidden, "This needs the ai credential.")
+		return actor.Actor{}, errs.New(errs.Forbidden, "This needs the ai credential, which a superuser gives: PUT /api/users/{username} {\"globalPermissions\": {\"ai\": true}}.")
 	}
 	return a, nil
 }

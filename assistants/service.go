@@ -361,7 +361,7 @@ func put[E element[E]](ctx context.Context, s *Service, id, row string, list fun
 	as, _, err := s.rules.Change(ctx, id, toWrite(), func(ctx context.Context, who drafts.Caller, as *Assistant) error {
 		var ok bool
 		if key, ok = key.canonical(); !ok {
-			return errs.New(errs.NotFound, "There is nothing with this id.")
+			return errs.New(errs.NotFound, "There is nothing with this id: it must be a UUID, as the member id has it, not owner:slug.")
 		}
 		was := *as
 		all := list(as)

@@ -397,15 +397,17 @@ func (a *api) authorize(r *request, route *Route) error {
 	if err != nil {
 		return err
 	}
+	r.who = who
+	r.ctx = actor.With(r.ctx, who)
+	if route.guard != nil {
+		if err := route.guard(r); err != nil {
+			return err
+		}
+	}
 	if talks := route.Chatter && r.visitor != nil; who.ReadOnly && !isRead(r.Method) && !talks {
 		return errs.New(errs.Forbidden, "This token can only read.")
 	}
-	r.who = who
-	r.ctx = actor.With(r.ctx, who)
-	if err := who.Require(route.Permission); err != nil || route.guard == nil {
-		return err
-	}
-	return route.guard(r)
+	return who.Require(route.Permission)
 }
 
 func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }

@@ -119,7 +119,7 @@ func (w *world) markAssistants(t testing.TB, superuser, mark string) {
 func TestAIGate(t *testing.T) {
 	w := newWorld(t, dbtest.SQLite)
 	gated := 0
-	each := func(user, message string, status int) {
+	each := func(user, message string, status int, headers ...string) {
 		t.Helper()
 		for _, r := range httpapi.Routes() {
 			if !strings.HasPrefix(r.Pattern, "/api/assistants") && !strings.HasPrefix(r.Pattern, "/api/ai-") {
@@ -127,17 +127,21 @@ func TestAIGate(t *testing.T) {
 			}
 			gated++
 			target := strings.NewReplacer(":", "x", "*", "x").Replace(r.Pattern)
-			if a := w.do(t, user, r.Method, target+"?misspelled=1", `{`); a.status != status || a.message(t) != message {
+			if a := w.do(t, user, r.Method, target+"?misspelled=1", `{`, headers...); a.status != status || a.message(t) != message {
 				t.Errorf("%s of %s: %d %s", r.Name, user, a.status, a.body)
 			}
 		}
 	}
+	readOnly := "Authorization: Bearer " + read[struct{ Key string }](t, w.must(t, "mia", "POST", "/api/tokens", `{"readOnly": true}`)).Key
 	for _, user := range []string{"admin", "mia"} {
 		each(user, "AI is not enabled on the system", 400)
 	}
+	each("mia", "AI is not enabled on the system", 400, readOnly)
 	w.must(t, "admin", "PUT", "/api/tenant", `{"settings": {"ai": {"enabled": true}}}`)
-	each("mia", "This needs the ai credential.", 403)
-	is.New(t).True(gated > 3*40) // the walk found the routes
+	const credential = `This needs the ai credential, which a superuser gives: PUT /api/users/{username} {"globalPermissions": {"ai": true}}.`
+	each("mia", credential, 403)
+	each("mia", credential, 403, readOnly)
+	is.New(t).True(gated > 5*40) // the walk found the routes
 }
 
 // withAI turns AI on, and lets some users use it.

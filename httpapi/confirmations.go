@@ -8,6 +8,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/confirmations"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/hal"
 )
 
 // modelPlace is the place of a conversation among those that models work on: see api.modelCall.
@@ -51,11 +52,11 @@ func (p *modelPlace) back(ctx context.Context, until time.Time) (err error) {
 
 // confirmEvent asks the person for a decision.
 type confirmEvent struct {
-	CallID         string    `json:"callId"`
-	Name           string    `json:"name"`
-	Arguments      string    `json:"arguments"` // a JSON object, exactly as the tool gets it
-	ConfirmationID string    `json:"confirmationId"`
-	ExpiresAt      time.Time `json:"expiresAt"`
+	CallID         string   `json:"callId"`
+	Name           string   `json:"name"`
+	Arguments      string   `json:"arguments"` // a JSON object, exactly as the tool gets it
+	ConfirmationID string   `json:"confirmationId"`
+	ExpiresAt      hal.Time `json:"expiresAt"`
 }
 
 // person returns who makes a request, as a text: the caller, or the visitor with this token, and not the user who made it.
@@ -73,7 +74,7 @@ func (a *api) confirm(ctx context.Context, r *request, assistant string, place *
 	approved, err := a.Confirmations.Ask(ctx, assistant, person(r), func(c confirmations.Confirmation) error {
 		until = c.ExpiresAt
 		place.free()
-		return send("confirm", confirmEvent{call.ID, call.Name, call.Arguments, c.ID, c.ExpiresAt})
+		return send("confirm", confirmEvent{call.ID, call.Name, call.Arguments, c.ID, hal.Time(c.ExpiresAt)})
 	})
 	if place.leave == nil && ctx.Err() == nil {
 		if busy := place.back(ctx, until); busy != nil {

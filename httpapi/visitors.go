@@ -125,7 +125,7 @@ func (a *api) admit(r *request, v sessions.Visitor, err error, sharable func(ctx
 }
 
 func notInvited(cause error) error {
-	return errs.Wrap(errs.Unauthenticated, cause, "The link is not valid or has expired. Ask for another one.")
+	return errs.Wrap(errs.Unauthenticated, cause, "The link or token is not valid or has expired. Ask for another one.")
 }
 
 // resume returns the actor of a user whom the host has authenticated before. Errors: errs.Unauthenticated.

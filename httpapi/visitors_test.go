@@ -104,7 +104,7 @@ func TestSharePageRefuses(t *testing.T) {
 	at := func(app, token string) string { return "/api/apps/" + app + "/share?token=" + token }
 	want := w.do(t, "", "GET", "/api/apps/"+app+"/share", "")
 	is.Equal(want.status, 401)
-	is.Equal(want.message(t), "The link is not valid or has expired. Ask for another one.")
+	is.Equal(want.message(t), "The link or token is not valid or has expired. Ask for another one.")
 	for name, target := range map[string]string{
 		"empty": at(app, ""), "malformed": at(app, "x"), "another secret": at(app, strings.Join(parts[:3], ".")+"."+strings.Repeat("A", 43)),
 		"no such token": at(app, strings.Replace(key, parts[2], "00000000-0000-7000-8000-000000009999", 1)), "another tenant": at(app, strings.Replace(key, "acme", "evil", 1)),

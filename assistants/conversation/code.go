@@ -69,9 +69,6 @@ func (s *Service) runCode(ctx context.Context, key string, c ai.ToolCall) (strin
 		if out.Error = string(r.Outcome); r.Error != nil {
 			out.Error += ": " + r.Error.Error()
 		}
-		if r.Outcome == jsvm.Timeout {
-			out.Error += fmt.Sprintf(" after %s", codeLimits.Time)
-		}
 	}
 	encoded, err := json.Marshal(out)
 	return string(encoded), err
