@@ -76,15 +76,17 @@ func (a *api) ModelCall(ctx context.Context, tenant, user string) (leave func(),
 // modelUser returns the ai.Request.User of a request.
 func modelUser(r *request) string { return ai.Pseudonym(r.who.Tenant, person(r)) }
 
-// assisted returns an app as prompts describe it, with the datasets that the caller can read.
-func (a *api) assisted(ctx context.Context, app apps.App) (assist.App, error) {
+// promptApp returns an app as prompts describe it, with the datasets that the caller can read now.
+func (a *api) promptApp(ctx context.Context, app apps.App) (assist.App, error) {
 	out := assist.App{Name: app.Name}
 	if app.Description != nil {
 		out.Description = *app.Description
 	}
 	for _, d := range app.Datasets {
 		fields, err := a.Datasets.Fields(ctx, d.DatasetID)
-		if code := errs.CodeOf(err); err != nil && code != errs.NotFound && code != errs.Conflict && code != errs.Forbidden {
+		switch errs.CodeOf(err) {
+		case "", errs.NotFound, errs.Forbidden, errs.Conflict, errs.Unavailable:
+		default:
 			return out, err
 		}
 		out.Datasets = append(out.Datasets, assist.Dataset{Alias: d.Alias, Label: d.Label, Fields: fields})
@@ -98,7 +100,7 @@ func (a *api) chattable(r *request) (apps.App, assist.App, error) {
 	if err != nil {
 		return app, assist.App{}, err
 	}
-	told, err := a.assisted(r.Context(), app)
+	told, err := a.promptApp(r.Context(), app)
 	return app, told, err
 }
 
@@ -412,7 +414,7 @@ func (a *api) suggestAppIcon(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	told, err := a.assisted(r.Context(), app)
+	told, err := a.promptApp(r.Context(), app)
 	if err != nil {
 		return reply{}, err
 	}

@@ -21,6 +21,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/ai/aitest"
 	"github.com/tenantcontent/tenantcontent/ai/openai"
+	"github.com/tenantcontent/tenantcontent/datasets"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/httpapi"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
@@ -373,6 +376,33 @@ func TestChatReadsWithTheCallersRights(t *testing.T) {
 	is.Equal(offer.Tools, []string{"dataset_rows", "dataset_count"})
 	is.Equal(w.do(t, "mia", "POST", one+"/_suggest-icon", "").status, 403)
 	is.Equal(w.do(t, "mia", "POST", one+"/_modernize-manifest", "").status, 403)
+}
+
+// awayTable is a host's dataset whose database is away.
+type awayTable struct{ hostTable }
+
+func (a awayTable) Table(_ context.Context, _ string, d entity.Ref) (datasets.Table, error) {
+	if d.Name != "Hosted" {
+		return nil, nil
+	}
+	return a, nil
+}
+
+func (awayTable) Fields(context.Context) ([]datasets.Field, error) {
+	return nil, errs.New(errs.Unavailable, "The warehouse does not answer.")
+}
+
+// TestChatWithoutOneOfItsDatasets: a dataset that cannot be read now leaves the others to the chat.
+func TestChatWithoutOneOfItsDatasets(t *testing.T) {
+	is := is.New(t)
+	s, model := withModel(t, aitest.Turn{Text: []string{"Hi"}})
+	w := newWorld(t, dbtest.SQLite, withAI(model), func(c *tenantcontent.Config) { c.Datasets = awayTable{} })
+	path := chatApp(t, w)
+	for alias, body := range map[string]string{"away": `{"name": "Hosted"}`, "sales": `{"name": "Sales", "data": {"fields": [{"name": "amount", "type": "numeric"}], "rows": []}}`} {
+		w.must(t, "admin", "PUT", strings.TrimSuffix(path, "/chat")+"/dependencies/"+alias, `{"datasetId": "`+added(t, w, "datasets", body)+`"}`)
+	}
+	w.must(t, "admin", "POST", path, hello)
+	is.True(strings.Contains(told(t, s, 0), "Dataset sales") && !strings.Contains(told(t, s, 0), "Dataset away"))
 }
 
 // TestModelNonsense: a model that does not answer as it must is another server's failure.
