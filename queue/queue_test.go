@@ -370,6 +370,34 @@ func TestStopGivesBackLateClaim(t *testing.T) {
 	})
 }
 
+// awayOnce is a Store whose first transaction cannot be begun.
+type awayOnce struct {
+	queue.Store
+	begun chan time.Time
+}
+
+func (s awayOnce) InTx(ctx context.Context, fn func(context.Context) error) error {
+	s.begun <- time.Now()
+	if len(s.begun) == 1 {
+		return errs.New(errs.Unavailable, "The database is away.")
+	}
+	return s.Store.InTx(ctx, fn)
+}
+
+// TestTransactionThatCannotBegin: while the database is away, the node pauses between two transactions.
+func TestTransactionThatCannotBegin(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, store, done := is.New(t), awayOnce{bunstore.New(open(t)), make(chan time.Time, 10)}, make(chan int, 10)
+		s := queue.New(queue.Options{Store: store, Log: slog.New(slog.DiscardHandler)})
+		is.NoErr(s.Add(queue.Worker{Kind: "event", InTx: true, Do: func(_ context.Context, j queue.Job) error { done <- j.Tries; return nil }}))
+		put(t, s, queue.Job{Tenant: "acme", Kind: "event"})
+		run(t, s)
+		is.Equal(<-done, 1)
+		first, second := <-store.begun, <-store.begun
+		is.True(second.Sub(first) >= 900*time.Millisecond)
+	})
+}
+
 // TestLostLease: a worker whose lease was lost is told, and what it has done in a transaction is undone.
 func TestLostLease(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {

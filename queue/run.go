@@ -195,7 +195,7 @@ func (s *Service) untilNext() time.Duration {
 const (
 	roundPause   = 2 * time.Millisecond  // the least time between two rounds
 	drainedPause = 10 * time.Millisecond // the least time after one that has claimed all that was ready: jobs that are put one by one are claimed together
-	errorPause   = time.Second           // after a round that has failed
+	errorPause   = time.Second           // after a round, or the begin of a transaction, that has failed
 )
 
 // dispatch claims jobs until ctx ends or the Service drains.

@@ -90,6 +90,10 @@ func (s *Service) workInTx(ctx context.Context, p *pool, jobs []Job) {
 		}
 		n, err := s.transact(ctx, p, rest)
 		if err != nil {
+			if n == 0 { // no transaction could be begun
+				s.o.Log.Warn("queue: jobs wait for the database", "kind", p.Kind, "jobs", len(rest), "err", err)
+				pause(ctx, errorPause)
+			}
 			for _, j := range rest[:n] {
 				s.alone(ctx, p, j, err, n == 1)
 			}
