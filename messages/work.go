@@ -126,18 +126,29 @@ func (s *Service) start(ctx context.Context, jobs []queue.Job) (n int, err error
 		ids = append(ids, jobs[n].ID)
 		n++
 	}
-	all, err := s.store.DeliverEvents(ctx, jobs[0].Tenant, ids, jobs[0].Tries, s.stamp())
+	now := s.stamp()
+	all, err := s.store.DeliverEvents(ctx, jobs[0].Tenant, ids, jobs[0].Tries, now)
 	if err != nil {
 		return n, err
 	}
 	slices.SortFunc(all, func(a, b Event) int { return cmp.Compare(slices.Index(ids, a.ID), slices.Index(ids, b.ID)) })
 	for _, e := range all {
-		if err := s.o.Start(ctx, e); err != nil {
+		err := s.o.Start(ctx, e)
+		if errs.CodeOf(err) == errs.Busy {
+			err = queue.Later(err, min(max(now.Sub(e.CreatedAt), minBusy), maxBusy))
+		}
+		if err != nil {
 			return n, err
 		}
 	}
 	return n, nil
 }
+
+// The pause of an event for whose agents there is no room, which is as long as it waits already: it is not lost, and emit fails when too many wait.
+const (
+	minBusy = 15 * time.Second
+	maxBusy = 10 * time.Minute
+)
 
 func (s *Service) eventDead(ctx context.Context, j queue.Job, failure error) error {
 	now := s.stamp()

@@ -62,7 +62,7 @@ type Worker struct {
 	// Off leaves the jobs to other nodes. Requeued is called on this one all the same.
 	Off bool
 	// Do works on a job. Its context ends when the lease is lost or the node stops. An error, or a panic, is a failed try; one of GiveUp is the
-	// last. Do has the tenant in the Job and no actor.
+	// last, and one of Later is none. Do has the tenant in the Job and no actor.
 	Do func(ctx context.Context, j Job) error
 	// DoBatch, in place of Do, works on the first of some jobs of a tenant together, and returns how many these are, one at least, also with an
 	// error: then each of them is done again by itself. It needs InTx.
@@ -138,8 +138,10 @@ type Store interface {
 	Extend(ctx context.Context, tenant string, jobs []Job, until time.Time) (map[string]bool, error)
 	// Remove removes jobs that are done, in the transaction in ctx, and returns their number.
 	Remove(ctx context.Context, tenant string, jobs []Job) (int, error)
-	// Retry has a job wait for another try, and reports whether its lease was held.
+	// Retry has a job wait for another try, with the tries that it has in j, and reports whether its lease was held.
 	Retry(ctx context.Context, j Job, cause string, at time.Time) (bool, error)
+	// Hurry makes those jobs of a tenant ready that wait, and returns their number.
+	Hurry(ctx context.Context, tenant string, ids []string) (int, error)
 	// Release makes jobs ready again as if they had not been claimed.
 	Release(ctx context.Context, tenant string, jobs []Job) error
 	// Bury makes a job dead, in the transaction in ctx, and reports whether its lease was held.
@@ -154,8 +156,8 @@ type Store interface {
 	PutSchedules(ctx context.Context, tenant string, all []Schedule) error
 	// DeleteSchedules removes schedules of a tenant and kind, those with some keys, or all if there are none.
 	DeleteSchedules(ctx context.Context, tenant, kind string, keys []string) error
-	// Schedules returns those of a tenant and kind in order of their keys.
-	Schedules(ctx context.Context, tenant, kind string) ([]Schedule, error)
+	// Schedules returns those of a tenant and kind in order of their keys: those with some keys, or all if there are none.
+	Schedules(ctx context.Context, tenant, kind string, keys []string) ([]Schedule, error)
 	// Fire locks schedules of all tenants that are due, at most n, calls next with them, stores the times that it sets and the jobs that it
 	// returns, all in one transaction, and returns the number of schedules. Those that another node has locked are left to it.
 	Fire(ctx context.Context, now time.Time, n int, next func(due []Schedule) []Job) (int, error)

@@ -201,6 +201,29 @@ func TestAtLeastOnce(t *testing.T) {
 	})
 }
 
+// TestLater: a job for which it is too early is done later, and that is none of its tries, alone and in a batch.
+func TestLater(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		db := open(t)
+		var calls atomic.Int32
+		do := func(_ context.Context, j queue.Job) error {
+			if j.Tries != 1 {
+				return queue.GiveUp(fmt.Errorf("try %d", j.Tries))
+			}
+			if calls.Add(1)%6 != 0 {
+				return queue.Later(errors.New("too early"), time.Millisecond)
+			}
+			return nil
+		}
+		s := node(t, db, queue.Worker{Kind: "mail", Tries: 1, Do: do}, queue.Worker{Kind: "event", Tries: 1, InTx: true, Batch: 10, Do: do})
+		run(t, s)
+		for _, kind := range []string{"mail", "event"} {
+			put(t, s, queue.Job{Tenant: "acme", Kind: kind}, queue.Job{Tenant: "acme", Kind: kind})
+		}
+		empty(t, s, "acme")
+	})
+}
+
 // TestOffLeavesJobs: a node whose worker is off leaves the jobs alone, and puts dead ones back as the others do.
 func TestOffLeavesJobs(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {

@@ -270,9 +270,9 @@ func (s *Service) Unschedule(ctx context.Context, tenant, kind string, keys ...s
 	return s.store.DeleteSchedules(ctx, tenant, kind, keys)
 }
 
-// Schedules returns the schedules of a tenant and kind in order of their keys.
-func (s *Service) Schedules(ctx context.Context, tenant, kind string) ([]Schedule, error) {
-	return s.store.Schedules(ctx, tenant, kind)
+// Schedules returns schedules of a tenant and kind in order of their keys: those with some keys, or all if there are none.
+func (s *Service) Schedules(ctx context.Context, tenant, kind string, keys ...string) ([]Schedule, error) {
+	return s.store.Schedules(ctx, tenant, kind, keys)
 }
 
 // Jobs returns jobs of a tenant, those that were due first, at most 1,000.
@@ -307,6 +307,16 @@ func (s *Service) Requeue(ctx context.Context, tenant string, ids ...string) err
 	})
 }
 
+// Hurry has those jobs of a tenant be done at once that wait for their time or another try, such as one that has nothing to do any more. It joins the
+// transaction in ctx.
+func (s *Service) Hurry(ctx context.Context, tenant string, ids ...string) error {
+	n, err := s.store.Hurry(ctx, tenant, ids)
+	if err == nil && n > 0 {
+		s.store.AfterCommit(ctx, func() { signal(s.news); signal(s.bell) })
+	}
+	return err
+}
+
 // Discard removes dead jobs and returns their number.
 func (s *Service) Discard(ctx context.Context, tenant string, ids ...string) (int, error) {
 	return s.store.Discard(ctx, tenant, ids)
@@ -337,6 +347,16 @@ func givesUp(err error) bool {
 	var g giveUp
 	return errors.As(err, &g)
 }
+
+// Later marks the error of a try that was too early: it does not count, and the job is done after a pause.
+func Later(cause error, pause time.Duration) error { return later{cause, pause} }
+
+type later struct {
+	error
+	pause time.Duration
+}
+
+func (l later) Unwrap() error { return l.error }
 
 // Backoff returns the pause after a failed try: a second after the first, then twice as long each, up to 10 minutes, a quarter more or less
 // so that jobs that failed together are not tried again together.

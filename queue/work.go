@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -192,6 +193,12 @@ func (s *Service) fail(p *pool, j Job, cause error) {
 	defer cancel()
 	log := s.o.Log.With("tenant", j.Tenant, "kind", j.Kind, "job", j.ID, "try", j.Tries)
 	now, text := s.stamp(), causeText(cause)
+	if early, ok := errors.AsType[later](cause); ok {
+		j.Tries--
+		s.retry(ctx, j, text, now.Add(early.pause), log)
+		log.Debug("queue: a try was too early", "err", cause)
+		return
+	}
 	if givesUp(cause) || j.Tries >= p.Tries {
 		err := s.store.InTx(ctx, func(ctx context.Context) error {
 			held, err := s.store.Bury(ctx, j, text, now)
@@ -206,12 +213,17 @@ func (s *Service) fail(p *pool, j Job, cause error) {
 		}
 		log.Error("queue: a job cannot be made dead", "err", err)
 	}
-	at := now.Add(p.Backoff(j.Tries)).Truncate(time.Microsecond)
-	if _, err := s.store.Retry(ctx, j, text, at); err != nil {
+	log.Info("queue: a try has failed", "err", cause)
+	s.retry(ctx, j, text, now.Add(p.Backoff(j.Tries)), log)
+}
+
+// retry has a job wait for another try.
+func (s *Service) retry(ctx context.Context, j Job, why string, at time.Time, log *slog.Logger) {
+	at = at.Truncate(time.Microsecond)
+	if _, err := s.store.Retry(ctx, j, why, at); err != nil {
 		log.Warn("queue: a job goes on when its lease has ended", "err", err)
 		return
 	}
-	log.Info("queue: a try has failed", "err", cause)
 	s.hint(at)
 }
 

@@ -202,9 +202,24 @@ func (s *Store) Remove(ctx context.Context, tenant string, some []queue.Job) (in
 
 // Retry implements queue.Store.
 func (s *Store) Retry(ctx context.Context, j queue.Job, cause string, at time.Time) (bool, error) {
-	n, err := s.change(ctx, j.Tenant, []queue.Job{j}, `UPDATE tc_jobs SET state = 'waiting', lease = NULL, node = NULL, error = $1, wake_at = $2`,
-		cause, bunx.At(at))
+	n, err := s.change(ctx, j.Tenant, []queue.Job{j}, `UPDATE tc_jobs SET state = 'waiting', tries = $1, lease = NULL, node = NULL, error = $2, wake_at = $3`,
+		j.Tries, cause, bunx.At(at))
 	return n > 0, err
+}
+
+// Hurry implements queue.Store.
+func (s *Store) Hurry(ctx context.Context, tenant string, ids []string) (n int, err error) {
+	for part := range slices.Chunk(ids, many) {
+		err := bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+			m, err := c.Exec(ctx, `UPDATE tc_jobs SET state = 'ready', wake_at = NULL WHERE tenant_id = $1 AND state = 'waiting' AND id IN `+bunx.In(2, len(part)), bunx.Args(part, tenant)...)
+			n += m
+			return bunx.Err(err, what)
+		})
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
 }
 
 // Release implements queue.Store.

@@ -50,11 +50,22 @@ func (s *Store) DeleteSchedules(ctx context.Context, tenant, kind string, keys [
 }
 
 // Schedules implements queue.Store.
-func (s *Store) Schedules(ctx context.Context, tenant, kind string) ([]queue.Schedule, error) {
+func (s *Store) Schedules(ctx context.Context, tenant, kind string, keys []string) (all []queue.Schedule, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, schedules.Select(`WHERE tenant_id = $1 AND kind = $2 ORDER BY key`), tenant, kind)
-	all, err := bunx.Scan(rows, err, scanSchedule)
-	return all, bunx.Err(err, aSchedule)
+	if len(keys) == 0 {
+		rows, err := c.Rows(ctx, schedules.Select(`WHERE tenant_id = $1 AND kind = $2 ORDER BY key`), tenant, kind)
+		all, err = bunx.Scan(rows, err, scanSchedule)
+		return all, bunx.Err(err, aSchedule)
+	}
+	for some := range slices.Chunk(slices.Sorted(slices.Values(keys)), many) {
+		rows, err := c.Rows(ctx, schedules.Select(`WHERE tenant_id = $1 AND kind = $2 AND key IN `+bunx.In(3, len(some))+` ORDER BY key`), bunx.Args(some, tenant, kind)...)
+		found, err := bunx.Scan(rows, err, scanSchedule)
+		if err != nil {
+			return nil, bunx.Err(err, aSchedule)
+		}
+		all = append(all, found...)
+	}
+	return all, nil
 }
 
 // Fire implements queue.Store.
