@@ -118,22 +118,28 @@ func (a Agent) schedules() (all []queue.Schedule) {
 	return all
 }
 
-// reschedule replaces the schedules of some agents of a tenant.
+// reschedule replaces the schedules of some agents of a tenant. One that is the same goes on: @every 24h would never come where it began anew with
+// each change of its agent.
 func (s *Service) reschedule(ctx context.Context, tenant string, old, now []Agent) error {
+	was, keep := map[string]queue.Schedule{}, map[string]bool{}
+	for _, a := range old {
+		for _, c := range a.schedules() {
+			was[c.Key] = c
+		}
+	}
 	var put []queue.Schedule
-	keep := map[string]bool{}
 	for _, a := range now {
 		for _, c := range a.schedules() {
-			put = append(put, c)
+			if before, there := was[c.Key]; !there || before.Cron != c.Cron || before.Zone != c.Zone {
+				put = append(put, c)
+			}
 			keep[c.Key] = true
 		}
 	}
 	var gone []string
-	for _, a := range old {
-		for _, c := range a.schedules() {
-			if !keep[c.Key] {
-				gone = append(gone, c.Key)
-			}
+	for _, key := range slices.Sorted(maps.Keys(was)) {
+		if !keep[key] {
+			gone = append(gone, key)
 		}
 	}
 	if len(gone) > 0 { // none would be all

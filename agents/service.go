@@ -26,8 +26,10 @@ import (
 // Queue is what this package needs of the queue. queue.Service implements it.
 type Queue interface {
 	Put(ctx context.Context, jobs ...queue.Job) error
+	Hurry(ctx context.Context, tenant string, ids ...string) error
 	Schedule(ctx context.Context, all ...queue.Schedule) error
 	Unschedule(ctx context.Context, tenant, kind string, keys ...string) error
+	Schedules(ctx context.Context, tenant, kind string, keys ...string) ([]queue.Schedule, error)
 }
 
 // Apps says who may see and change the agents of an app. apps.Service implements it.
@@ -128,15 +130,8 @@ func (s *Service) List(ctx context.Context, app string) (id string, all []Shown,
 	if err != nil || len(rows) == 0 {
 		return id, nil, err
 	}
-	known, err := s.store.Summaries(ctx, a.Tenant, id)
-	if err != nil {
-		return id, nil, err
-	}
-	all = make([]Shown, len(rows))
-	for i, row := range rows {
-		all[i] = s.shown(row, known)
-	}
-	return id, all, nil
+	all, err = s.shown(ctx, id, rows...)
+	return id, all, err
 }
 
 // Get returns an agent to those who see the insides of its app. Errors: errs.NotFound; errs.Forbidden.
@@ -149,20 +144,44 @@ func (s *Service) Get(ctx context.Context, app, name string) (Shown, error) {
 	if err != nil {
 		return Shown{}, err
 	}
-	known, err := s.store.Summaries(ctx, a.Tenant, app)
-	return s.shown(row, known), err
+	all, err := s.shown(ctx, app, row)
+	if err != nil {
+		return Shown{}, err
+	}
+	return all[0], nil
 }
 
-func (s *Service) shown(a Agent, known map[string]Summary) Shown {
-	v, now := Shown{Agent: a, Summary: known[a.Name]}, s.stamp()
-	of := a.Settings()
-	for _, expression := range of.Cron {
-		next, err := queue.Next(expression, of.Zone, now)
-		if of.Enabled && err == nil && (v.Next == nil || next.Before(*v.Next)) {
-			v.Next = &next
+// shown returns agents of an app with what is known of them.
+func (s *Service) shown(ctx context.Context, app string, rows ...Agent) ([]Shown, error) {
+	known, err := s.store.Summaries(ctx, rows[0].Tenant, app)
+	if err != nil {
+		return nil, err
+	}
+	var keys []string
+	of := map[string]int{} // the agents of schedules
+	for i, row := range rows {
+		for _, c := range row.schedules() {
+			keys = append(keys, c.Key)
+			of[c.Key] = i
 		}
 	}
-	return v
+	all := make([]Shown, len(rows))
+	for i, row := range rows {
+		all[i] = Shown{Agent: row, Summary: known[row.Name]}
+	}
+	if len(keys) == 0 { // none would be all
+		return all, nil
+	}
+	schedules, err := s.o.Queue.Schedules(ctx, rows[0].Tenant, JobRun, keys...)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range schedules {
+		if v := &all[of[c.Key]]; v.Next == nil || c.Next.Before(*v.Next) {
+			v.Next = &c.Next
+		}
+	}
+	return all, nil
 }
 
 // Override sets what edit changes of the overrides of an agent. It needs the permission write on the app. Errors: errs.NotFound; errs.Forbidden;
@@ -186,8 +205,10 @@ func (s *Service) Override(ctx context.Context, app, name string, edit func(*Ove
 		if err := s.reschedule(ctx, a.Tenant, []Agent{was}, []Agent{now}); err != nil {
 			return err
 		}
-		known, err := s.store.Summaries(ctx, a.Tenant, app)
-		v = s.shown(now, known)
+		all, err := s.shown(ctx, app, now)
+		if err == nil {
+			v = all[0]
+		}
 		return err
 	})
 	return v, err
@@ -337,6 +358,9 @@ func (s *Service) Cancel(ctx context.Context, app, name, id string) (Run, []Step
 		return Run{}, nil, errs.New(errs.Conflict, "The run has ended already.")
 	}
 	s.store.AfterCommit(ctx, func() { s.stop(r.ID) })
+	if err := s.o.Queue.Hurry(ctx, a.Tenant, r.ID); err != nil { // its schedule waits for the job
+		return Run{}, nil, err
+	}
 	if r, err = s.store.AnyRun(ctx, a.Tenant, r.ID); err != nil {
 		return Run{}, nil, err
 	}
@@ -351,7 +375,7 @@ func (s *Service) end(ctx context.Context, r Run, state State, why string) (bool
 	return s.store.End(ctx, r.Tenant, r.ID, Progress{State: state, Error: &why, EndedAt: &now}, now)
 }
 
-// stop ends the work of this node on a run. Another node notices with its next step.
+// stop ends the work of this node on a run. Another node looks for itself: see watch.
 func (s *Service) stop(run string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
@@ -64,7 +65,12 @@ func (s *Service) do(ctx context.Context, j queue.Job) error {
 		defer s.mu.Unlock()
 		delete(s.running, run.ID)
 	}()
+	watching, endWatch := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() { s.watch(watching, run, cancel) })
 	failure := s.converse(ctx, run)
+	endWatch()
+	watch.Wait()
 	switch {
 	case failure == nil:
 		return nil
@@ -76,6 +82,26 @@ func (s *Service) do(ctx context.Context, j queue.Job) error {
 		return context.Cause(ctx) // the node stops, or has lost the lease
 	}
 	return s.settle(ctx, run, failure)
+}
+
+// endedEach is how often a node looks whether a run that it works on was ended through another node.
+const endedEach = 3 * time.Second
+
+// watch ends the work on a run that was ended through another node, or is gone with its app.
+func (s *Service) watch(ctx context.Context, run Run, cancel context.CancelCauseFunc) {
+	tick := time.NewTicker(endedEach)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if now, err := s.store.AnyRun(ctx, run.Tenant, run.ID); err == nil && now.State.Ended() || errs.CodeOf(err) == errs.NotFound {
+			cancel(errEnded)
+			return
+		}
+	}
 }
 
 // settle stores that a try has failed. A run that another node has, or that has ended meanwhile, is left alone.

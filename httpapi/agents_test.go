@@ -15,10 +15,12 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/agents"
+	agentstore "github.com/tenantcontent/tenantcontent/agents/bunstore"
 	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/ai/aitest"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/messages"
 	"github.com/tenantcontent/tenantcontent/queue"
 	queuestore "github.com/tenantcontent/tenantcontent/queue/bunstore"
 )
@@ -461,6 +463,147 @@ func TestCanceledRun(t *testing.T) {
 	})
 	is.Equal(h.run(t, "a", r.ID).State, "canceled")
 	is.Equal(w.do(t, "admin", "POST", h.path("/agents/a/runs/"+r.ID+"/_cancel"), "").status, 409)
+}
+
+// TestRunCanceledElsewhere: a run that was canceled through another node ends here, too, in the middle of an answer.
+func TestRunCanceledElsewhere(t *testing.T) {
+	is := is.New(t)
+	model, provider := withModel(t, aitest.Turn{Text: []string{"I "}, Stall: true})
+	w := newWorld(t, dbtest.SQLite, withAI(provider), withPolls)
+	w.work(t)
+	h := agentApp(t, w, "agents: {a: {}}\n", nil)
+	r := read[agentRun](t, w.must(t, "admin", "POST", h.path("/agents/a/_trigger"), `{}`))
+	until(t, "the model is asked", func() bool { return len(model.Requests()) == 1 })
+	now, why := w.now(), "It was canceled."
+	ended, err := agentstore.New(w.db).End(t.Context(), "acme", r.ID, agents.Progress{State: agents.Canceled, Error: &why, EndedAt: &now}, now)
+	is.NoErr(err)
+	is.True(ended)
+	until(t, "the model's answer is ended", func() bool { return model.Gone() == 1 })
+	until(t, "its job is gone", func() bool {
+		all, err := w.app.Queue().Stats(t.Context())
+		is.NoErr(err)
+		return len(all) == 0
+	})
+	is.Equal(h.run(t, "a", r.ID).State, "canceled")
+}
+
+// TestScheduledRunOfAKilledNode: a node that was killed before it has stored the run of a schedule leaves the run to the next try of the job.
+func TestScheduledRunOfAKilledNode(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, ctx := is.New(t), t.Context()
+		_, provider := withModel(t, says("at work"))
+		w := newWorld(t, open, withAI(provider), withPolls)
+		h := agentApp(t, w, "agents: {digest: {cron: '0 7 * * *'}}\n", nil)
+		w.pass(11 * time.Hour)
+		store := queuestore.New(w.db)
+		schedules, err := w.app.Queue().Schedules(ctx, "acme", agents.JobRun)
+		is.NoErr(err)
+		at := w.now()
+		is.NoErr(store.Insert(ctx, "acme", []queue.Job{{
+			ID: id(900), Kind: agents.JobRun, Key: schedules[0].Key, Payload: schedules[0].Payload, State: queue.Ready, Due: at, CreatedAt: at,
+		}}))
+		claimed, err := store.Claim(ctx, queue.Line{Tenant: "acme", Kind: agents.JobRun}, 1, queue.Claim{Lease: "lost", Node: "killed", Until: at})
+		is.NoErr(err)
+		is.Equal(len(claimed), 1)
+		w.work(t)
+		r := h.ends(t, "digest", 1)[0]
+		is.Equal([]any{r.ID, r.Trigger, r.State, r.Attempts}, []any{id(900), "cron", "done", 2})
+	})
+}
+
+// TestCanceledRunOfASchedule: a run that was canceled while it waited for another try does not hold its schedule up.
+func TestCanceledRunOfASchedule(t *testing.T) {
+	is := is.New(t)
+	_, provider := withModel(t, aitest.Turn{Status: 500}, says("at work"))
+	w := newWorld(t, dbtest.SQLite, withAI(provider), withPolls)
+	h := agentApp(t, w, "agents: {digest: {cron: '* * * * *'}}\n", nil)
+	w.work(t)
+	w.pass(time.Minute)
+	until(t, "a try has failed", func() bool { all := h.runs(t, "digest"); return len(all) == 1 && all[0].State == "failed" })
+	h.waits(t, h.runs(t, "digest")[0].ID, 1)
+	w.must(t, "admin", "POST", h.path("/agents/digest/runs/"+h.runs(t, "digest")[0].ID+"/_cancel"), "")
+	until(t, "its job is gone", func() bool {
+		all, err := w.app.Queue().Stats(t.Context())
+		is.NoErr(err)
+		return len(all) == 0
+	})
+	w.pass(time.Minute)
+	r := h.ends(t, "digest", 2)
+	is.Equal([]any{r[0].State, r[1].State}, []any{"canceled", "done"})
+}
+
+// TestNextAt: what @every shows as the next time is when it comes, and no change of its agent puts that off.
+func TestNextAt(t *testing.T) {
+	is := is.New(t)
+	w := newWorld(t, dbtest.SQLite)
+	h := agentApp(t, w, "agents: {a: {}, b: {}}\n", nil)
+	type shown struct{ NextAt *string }
+	first := read[shown](t, w.must(t, "admin", "PUT", h.path("/agents/a"), `{"cron": ["@every 1h", "@every 2h"]}`)).NextAt
+	is.Equal(*first, "2026-11-20T21:31:00.000Z")
+	w.pass(10 * time.Minute)
+	is.Equal(*read[shown](t, w.must(t, "admin", "GET", h.path("/agents/a"), "")).NextAt, *first)
+	is.Equal(*read[shown](t, w.must(t, "admin", "PUT", h.path("/agents/a"), `{"instructions": "Work."}`)).NextAt, *first)
+	h.must(t, "admin", "PUT", h.path("/contents/informer.yaml"), "agents: {a: {description: New}, b: {}}\n", "Content-Type: application/yaml")
+	w.must(t, "admin", "POST", h.path("/_deploy"), "")
+	all := read[page](t, w.must(t, "admin", "GET", h.path("/agents"), "")).Embedded["inf:app-agent"]
+	is.Equal([]any{all[0]["nextAt"], all[1]["nextAt"]}, []any{*first, nil})
+	is.Equal(*read[shown](t, w.must(t, "admin", "PUT", h.path("/agents/a"), `{"cron": "@every 1h"}`)).NextAt, *first)
+	is.Equal(*read[shown](t, w.must(t, "admin", "PUT", h.path("/agents/a"), `{"cron": "@every 3h"}`)).NextAt, "2026-11-20T23:41:00.000Z")
+}
+
+// TestEventsWaitForRoom: events that would start more runs than an app may have wait until there is room, however long that is.
+func TestEventsWaitForRoom(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is := is.New(t)
+		w := newWorld(t, open, withAI(nil), withPolls, func(c *tenantcontent.Config) { c.Agents = agents.Limits{Waiting: 1} }) // no model: runs stay
+		h := agentApp(t, w, "agents: {a: {on: x}}\n", nil)
+		h.emit(t, "x", `{}`)
+		w.work(t)
+		until(t, "the first one is started", func() bool { return len(h.runs(t, "a")) == 1 })
+		h.emit(t, "x", `{}`)
+		for range 8 {
+			until(t, "the second one waits", func() bool {
+				all, err := w.app.Queue().Jobs(t.Context(), "acme", queue.Filter{Kind: messages.JobEvent})
+				is.NoErr(err)
+				is.Equal(len(all), 1)
+				if all[0].State == queue.Dead {
+					t.Fatal("the event is dead")
+				}
+				return all[0].State == queue.Waiting && all[0].Wake.After(w.now())
+			})
+			w.pass(10 * time.Minute)
+		}
+		event := read[page](t, w.must(t, "admin", "GET", h.path("/events?limit=1"), "")).Embedded["inf:app-event"][0]
+		is.Equal([]any{event["state"], event["attempts"]}, []any{"pending", 0.0})
+		w.must(t, "admin", "POST", h.path("/agents/a/runs/"+h.runs(t, "a")[0].ID+"/_cancel"), "")
+		w.pass(10 * time.Minute)
+		until(t, "the second one is started", func() bool { return len(h.runs(t, "a")) == 2 })
+	})
+}
+
+// TestDeployOfAnUnreadableManifest: it is refused, and the agents stay, also of an app that has no handlers.
+func TestDeployOfAnUnreadableManifest(t *testing.T) {
+	is := is.New(t)
+	w := newWorld(t, dbtest.SQLite)
+	h := agentApp(t, w, "agents: {a: {}}\n", nil)
+	h.must(t, "admin", "PUT", h.path("/contents/informer.yaml"), "agents: {a: {}\n", "Content-Type: application/yaml")
+	a := w.do(t, "admin", "POST", h.path("/_deploy"), "")
+	is.Equal(a.status, 400)
+	is.True(strings.HasPrefix(a.message(t), "informer.yaml:"))
+	is.Equal(read[page](t, w.must(t, "admin", "GET", h.path("/agents"), "")).Total, 1)
+}
+
+// TestImportedAgents: an import says that agents run once the app is deployed.
+func TestImportedAgents(t *testing.T) {
+	is := is.New(t)
+	w := newWorld(t, dbtest.SQLite)
+	h := agentApp(t, w, "agents: {a: {tools: find}}\n", map[string]string{"tools/find.js": "export default () => 1"})
+	archive := w.must(t, "admin", "POST", h.path("/_export"), "").body
+	w.must(t, "admin", "DELETE", h.path(""), "")
+	w.must(t, "admin", "POST", h.path("/_purge"), "")
+	body := w.must(t, "admin", "POST", "/api/_import-bundle", archive).body
+	is.Equal(strings.Count(body, "the handlers, agents and migrations that came along run once somebody deploys the app"), 1)
+	is.Equal(read[page](t, w.must(t, "admin", "GET", h.path("/agents"), "")).Total, 0)
 }
 
 // TestAgentsThatMayNot: an agent of a tenant without AI, or of an owner without the credential, is dead at once, and starts no other.
