@@ -95,27 +95,28 @@ func deploys(name string) bool {
 }
 
 // readableAgents returns the agents of a manifest, none if it cannot be read: force publishes that, and nobody views the app then.
-func (s *Service) readableAgents(ctx context.Context, app App) ([]manifest.Agent, error) {
+func (s *Service) readableAgents(ctx context.Context, app App) (all []manifest.Agent, readable bool, err error) {
 	m, err := s.manifest(ctx, app)
 	if errs.CodeOf(err) == errs.Conflict {
-		return nil, nil
+		return nil, false, nil
 	}
-	return m.Agents, err
+	return m.Agents, true, err
 }
 
 // prepare compiles what an app is to run from the files of a library, and runs the pending migrations. If there is something to do, it
 // calls check before.
 func (s *Service) prepare(ctx context.Context, app App, library string, check func() error) (p prepared, err error) {
 	p.build = &handlers.Build{}
+	readable := true
 	if p.files, err = s.files.Snapshot(ctx, app.Tenant, library); err != nil {
 		return p, err
 	}
 	if s.o.Agents != nil {
-		if p.agents, err = s.readableAgents(ctx, App{Tenant: app.Tenant, LibraryID: library}); err != nil {
+		if p.agents, readable, err = s.readableAgents(ctx, App{Tenant: app.Tenant, LibraryID: library}); err != nil {
 			return p, err
 		}
 	}
-	if !p.files.Has(deploys) && len(p.agents) == 0 {
+	if !p.files.Has(deploys) && len(p.agents) == 0 && readable { // one that cannot be read would remove all agents
 		return p, nil
 	}
 	if err := check(); err != nil {
@@ -244,7 +245,7 @@ func (s *Service) deployCopy(ctx context.Context, of App, v Shown) Shown {
 	files, err := s.files.Snapshot(ctx, v.Tenant, v.LibraryID)
 	var agents []manifest.Agent
 	if err == nil {
-		agents, err = s.readableAgents(ctx, v.App)
+		agents, _, err = s.readableAgents(ctx, v.App)
 	}
 	if err == nil && !files.Has(deploys) && len(agents) == 0 {
 		return v

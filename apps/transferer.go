@@ -10,6 +10,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/drafts"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/handlers"
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
 	"github.com/tenantcontent/tenantcontent/internal/uuids"
 	"github.com/tenantcontent/tenantcontent/shares"
@@ -322,8 +323,8 @@ var _ entity.Deployable = deployable{}
 
 // Undeployed implements entity.Deployable.
 func (deployable) Undeployed(id, path string) string {
-	if !deploys(path) {
+	if !deploys(path) && !strings.HasPrefix(path, string(handlers.Tools)+"/") {
 		return ""
 	}
-	return fmt.Sprintf("app %s: the handlers and migrations that came along run once somebody deploys the app, with POST /api/apps/%s/_deploy. Until then it runs what was deployed before, if anything.", id, id)
+	return fmt.Sprintf("app %s: the handlers, agents and migrations that came along run once somebody deploys the app, with POST /api/apps/%s/_deploy. Until then it runs what was deployed before, if anything.", id, id)
 }

@@ -487,30 +487,6 @@ func TestRunCanceledElsewhere(t *testing.T) {
 	is.Equal(h.run(t, "a", r.ID).State, "canceled")
 }
 
-// TestScheduledRunOfAKilledNode: a node that was killed before it has stored the run of a schedule leaves the run to the next try of the job.
-func TestScheduledRunOfAKilledNode(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
-		is, ctx := is.New(t), t.Context()
-		_, provider := withModel(t, says("at work"))
-		w := newWorld(t, open, withAI(provider), withPolls)
-		h := agentApp(t, w, "agents: {digest: {cron: '0 7 * * *'}}\n", nil)
-		w.pass(11 * time.Hour)
-		store := queuestore.New(w.db)
-		schedules, err := w.app.Queue().Schedules(ctx, "acme", agents.JobRun)
-		is.NoErr(err)
-		at := w.now()
-		is.NoErr(store.Insert(ctx, "acme", []queue.Job{{
-			ID: id(900), Kind: agents.JobRun, Key: schedules[0].Key, Payload: schedules[0].Payload, State: queue.Ready, Due: at, CreatedAt: at,
-		}}))
-		claimed, err := store.Claim(ctx, queue.Line{Tenant: "acme", Kind: agents.JobRun}, 1, queue.Claim{Lease: "lost", Node: "killed", Until: at})
-		is.NoErr(err)
-		is.Equal(len(claimed), 1)
-		w.work(t)
-		r := h.ends(t, "digest", 1)[0]
-		is.Equal([]any{r.ID, r.Trigger, r.State, r.Attempts}, []any{id(900), "cron", "done", 2})
-	})
-}
-
 // TestCanceledRunOfASchedule: a run that was canceled while it waited for another try does not hold its schedule up.
 func TestCanceledRunOfASchedule(t *testing.T) {
 	is := is.New(t)

@@ -68,7 +68,7 @@ func TestImportsRunNothing(t *testing.T) {
 		one := "/api/apps/" + app
 		get := func(user string) string { return w.do(t, user, "GET", one+"/view/api/_server/a", "").body }
 		type imported struct{ Warnings []string }
-		sentence := "app " + app + ": the handlers and migrations that came along run once somebody deploys the app, with POST /api/apps/" + app + "/_deploy. Until then it runs what was deployed before, if anything."
+		sentence := "app " + app + ": the handlers, agents and migrations that came along run once somebody deploys the app, with POST /api/apps/" + app + "/_deploy. Until then it runs what was deployed before, if anything."
 		count := func(a answer) int { return strings.Count(strings.Join(read[imported](t, a).Warnings, "\n"), sentence) }
 
 		put(t, w, app, map[string]string{"server/a.js": "export const GET = () => 2", "server/b.js": "export const GET = () => 2"})
