@@ -19,7 +19,7 @@ import (
 const (
 	DefaultSteps  = 20
 	DefaultResult = 64 << 10
-	maxText       = 4 << 20 // bytes of all answers
+	maxText       = 4 << 20 // bytes of all answers, with their calls
 	maxResults    = 8 << 20 // bytes of all results: a call beyond them is not done
 )
 
@@ -146,12 +146,16 @@ type run struct {
 func (r *run) answer(ctx context.Context) (calls []ai.ToolCall, err error) {
 	var text strings.Builder
 	a, err := r.Provider.Chat(ctx, r.Request, func(p ai.Part) error {
+		r.text += len(p.Text)
+		if c := p.ToolCall; c != nil {
+			r.text += len(c.ID) + len(c.Name) + len(c.Arguments)
+		}
+		if r.text > maxText {
+			return errs.New(errs.Unavailable, "The model's answer has more than %d MiB.", maxText>>20)
+		}
 		if p.ToolCall != nil {
 			calls = append(calls, *p.ToolCall)
 			return nil
-		}
-		if r.text += len(p.Text); r.text > maxText {
-			return errs.New(errs.Unavailable, "The model's answer has more than %d MiB.", maxText>>20)
 		}
 		text.WriteString(p.Text)
 		return r.emit(Event{Text: p.Text})

@@ -243,3 +243,11 @@ func TestNext(t *testing.T) {
 	is.Equal(last[2].Role, "assistant")
 	is.NoErr(chat.Emit(t.Context(), chat.Event{})) // outside of a conversation
 }
+
+// TestLongCalls: what the model calls with counts with its answers.
+func TestLongCalls(t *testing.T) {
+	is := is.New(t)
+	p, _ := provider(t, aitest.Turn{Calls: []ai.ToolCall{{ID: "a", Name: "count", Arguments: `{"x": "` + strings.Repeat("x", 5<<20) + `"}`}}})
+	_, err := chat.Run(t.Context(), chat.Options{Provider: p, Request: ask, Tools: tools(nil)}, func(chat.Event) error { return nil })
+	is.True(errors.Is(err, errs.Unavailable))
+}

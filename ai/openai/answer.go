@@ -19,9 +19,15 @@ const maxCalls = 128
 type answer struct {
 	ai.Answer
 	emit    func(ai.Part) error
-	calls   []ai.ToolCall
-	numbers []int64 // of calls: the index that the server has for each
-	refused error   // of emit
+	calls   []call
+	refused error // of emit
+}
+
+// call is a call while it comes in, in many pieces.
+type call struct {
+	id              string
+	number          int64 // the index that the server has for it
+	name, arguments []byte
 }
 
 // read reads an answer to its end. An answer without a reason for its end has been cut.
@@ -45,8 +51,11 @@ func (a *answer) read(ctx context.Context, stream *ssestream.Stream[sdk.ChatComp
 	if a.Finish == "" {
 		return fmt.Errorf("the answer ends in the middle: %w", io.ErrUnexpectedEOF)
 	}
-	for i := range a.calls {
-		if err := a.send(ai.Part{ToolCall: &a.calls[i]}); err != nil {
+	if a.Finish == ai.Length || a.Finish == ai.Filtered { // the last call is cut, and what comes behind that end is none
+		return nil
+	}
+	for _, c := range a.calls {
+		if err := a.send(ai.Part{ToolCall: &ai.ToolCall{ID: c.id, Name: string(c.name), Arguments: string(c.arguments)}}); err != nil {
 			return err
 		}
 	}
@@ -85,9 +94,9 @@ func (a *answer) add(chunk sdk.ChatCompletionChunk) error {
 	case "tool_calls", "function_call":
 		a.Finish = ai.Calls
 	case "length":
-		a.Finish, a.calls = ai.Length, nil // the last call is cut
+		a.Finish = ai.Length
 	case "content_filter":
-		a.Finish, a.calls = ai.Filtered, nil
+		a.Finish = ai.Filtered
 	default:
 		a.Finish = ai.Stopped
 	}
@@ -97,8 +106,8 @@ func (a *answer) add(chunk sdk.ChatCompletionChunk) error {
 // addCall adds a piece of a call. A server names a call in its first piece; some send each call whole, all with the same index.
 func (a *answer) addCall(c sdk.ChatCompletionChunkChoiceDeltaToolCall) error {
 	at := -1
-	for i, n := range a.numbers {
-		if n == c.Index && (c.ID == "" || a.calls[i].ID == c.ID) {
+	for i, begun := range a.calls {
+		if begun.number == c.Index && (c.ID == "" || begun.id == c.ID) {
 			at = i
 		}
 	}
@@ -110,11 +119,11 @@ func (a *answer) addCall(c sdk.ChatCompletionChunkChoiceDeltaToolCall) error {
 		if id == "" {
 			id = fmt.Sprintf("call_%d", len(a.calls))
 		}
-		a.calls, a.numbers = append(a.calls, ai.ToolCall{ID: id}), append(a.numbers, c.Index)
+		a.calls = append(a.calls, call{id: id, number: c.Index})
 		at = len(a.calls) - 1
 	}
-	a.calls[at].Name += c.Function.Name
-	a.calls[at].Arguments += c.Function.Arguments
+	a.calls[at].name = append(a.calls[at].name, c.Function.Name...)
+	a.calls[at].arguments = append(a.calls[at].arguments, c.Function.Arguments...)
 	return nil
 }
 

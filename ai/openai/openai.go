@@ -78,7 +78,7 @@ type provider struct {
 	chat   sdk.ChatCompletionService
 	images sdk.ImageService
 
-	// What the server has refused, so that it is not sent again.
+	// What the server has refused, and has answered without, so that it is not sent again.
 	noUsage   atomic.Bool // stream_options
 	newLength atomic.Bool // max_tokens: it demands max_completion_tokens
 }
@@ -162,22 +162,29 @@ func (p *provider) Chat(ctx context.Context, r ai.Request, emit func(ai.Part) er
 	if err != nil {
 		return ai.Answer{}, err
 	}
-	for {
-		p.adapt(&params, r)
+	for with := (dialect{p.noUsage.Load(), p.newLength.Load()}); ; {
+		with.adapt(&params, r)
 		a := &answer{emit: emit}
 		err := a.read(ctx, p.chat.NewStreaming(ctx, params))
 		var refused *refusal
-		if errors.As(err, &refused) && p.learn(refused) {
+		if errors.As(err, &refused) && with.learn(refused, r) {
 			continue
+		}
+		if err == nil { // a refusal alone can be about what the request says
+			p.noUsage.CompareAndSwap(false, with.noUsage)
+			p.newLength.CompareAndSwap(false, with.newLength)
 		}
 		return a.Answer, p.explain(ctx, err, a)
 	}
 }
 
+// dialect is which parameters are sent: see provider.
+type dialect struct{ noUsage, newLength bool }
+
 // adapt sets the parameters that not all servers accept.
-func (p *provider) adapt(params *sdk.ChatCompletionNewParams, r ai.Request) {
+func (d dialect) adapt(params *sdk.ChatCompletionNewParams, r ai.Request) {
 	params.StreamOptions = sdk.ChatCompletionStreamOptionsParam{}
-	if !p.noUsage.Load() {
+	if !d.noUsage {
 		params.StreamOptions.IncludeUsage = sdk.Bool(true)
 	}
 	if r.MaxTokens == 0 {
@@ -185,19 +192,21 @@ func (p *provider) adapt(params *sdk.ChatCompletionNewParams, r ai.Request) {
 	}
 	unset := params.Seed // an int that is not sent
 	params.MaxTokens, params.MaxCompletionTokens = sdk.Int(int64(r.MaxTokens)), unset
-	if p.newLength.Load() {
+	if d.newLength {
 		params.MaxTokens, params.MaxCompletionTokens = unset, sdk.Int(int64(r.MaxTokens))
 	}
 }
 
-// learn reports whether a server has refused a parameter that can be left out, or sent under its other name, from now on.
-func (p *provider) learn(r *refusal) bool {
+// learn reports whether a server has perhaps refused a parameter of a request that can be left out, or sent under its other name, the next time.
+func (d *dialect) learn(refused *refusal, r ai.Request) bool {
 	switch {
-	case r.status != http.StatusBadRequest && r.status != http.StatusUnprocessableEntity:
-	case strings.Contains(r.body, "stream_options"):
-		return p.noUsage.CompareAndSwap(false, true)
-	case strings.Contains(r.body, "max_completion_tokens"):
-		return p.newLength.CompareAndSwap(false, true)
+	case refused.status != http.StatusBadRequest && refused.status != http.StatusUnprocessableEntity:
+	case !d.noUsage && strings.Contains(refused.body, "stream_options"):
+		d.noUsage = true
+		return true
+	case !d.newLength && r.MaxTokens > 0 && strings.Contains(refused.body, "max_completion_tokens"):
+		d.newLength = true
+		return true
 	}
 	return false
 }

@@ -301,3 +301,30 @@ func ExampleNew() {
 	// Hello, world.
 	// gpt-5-mini stop 4 <nil>
 }
+
+// TestRefusalThatNamesAParameter: what a refused request says, which servers repeat, does not change how all others are sent.
+func TestRefusalThatNamesAParameter(t *testing.T) {
+	is := is.New(t)
+	bad := aitest.Turn{Status: 422, Body: `{"error": {"message": "bad tool: stream_options max_completion_tokens"}}`}
+	p, s, _ := open(t, nil, bad, bad, bad, aitest.Turn{Text: []string{"Hi"}})
+	_, err := ask(t, p, ai.Request{MaxTokens: 5})
+	is.True(errors.Is(err, errs.Invalid))
+	_, err = ask(t, p, ai.Request{MaxTokens: 5})
+	is.NoErr(err)
+	last := s.Requests()[3]
+	is.Equal(string(last.StreamOptions), `{"include_usage":true}`)
+	is.Equal([]int{last.MaxTokens, last.MaxCompletionTokens}, []int{5, 0})
+}
+
+// TestCallsBehindTheEnd: a server that sends more of a call that it has cut is answered as one that has cut it.
+func TestCallsBehindTheEnd(t *testing.T) {
+	is := is.New(t)
+	chunk := func(choice string) string { return `data: {"choices": [{"index": 0, ` + choice + "}]}\n\n" }
+	piece := chunk(`"delta": {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "n", "arguments": "{"}}]}`)
+	p, _, _ := open(t, nil, aitest.Turn{Header: map[string]string{"Content-Type": "text/event-stream"}, Body: piece + chunk(`"delta": {}, "finish_reason": "length"`) + piece + "data: [DONE]\n\n"})
+	_, err := p.Chat(t.Context(), ai.Request{Messages: []ai.Message{{Role: ai.User, Content: "Hello?"}}}, func(p ai.Part) error {
+		is.True(p.ToolCall == nil)
+		return nil
+	})
+	is.NoErr(err)
+}
