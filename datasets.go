@@ -24,6 +24,11 @@ func (d storedDatasets) Dataset(ctx context.Context, id string) (datasets.Stored
 		if err != nil {
 			return datasets.Stored{}, err
 		}
+		if t, ok := d.app.registry.Type(content.Dataset); ok && t.Visible != nil {
+			if err := t.Visible(ctx, id); err != nil {
+				return datasets.Stored{}, err
+			}
+		}
 		ref, err := d.app.registry.Lookup(ctx, a.Tenant, content.Dataset, id)
 		return datasets.Stored{Ref: ref}, err
 	}

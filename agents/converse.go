@@ -145,9 +145,27 @@ func (c *conversation) add(ctx context.Context, step Step, model string) error {
 	return nil
 }
 
+// admitPause is the pause before a run asks again for a place among those that models work on.
+const admitPause = time.Second
+
+// admit waits for a place, for as long as the try lasts: people who take them all do not make runs fail.
+func (c *conversation) admit(ctx context.Context) (leave func(), err error) {
+	for {
+		leave, err = c.s.o.Admit(ctx, c.run.Tenant, "agents")
+		if errs.CodeOf(err) != errs.Busy {
+			return leave, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(admitPause):
+		}
+	}
+}
+
 // ask has the model answer, and stores the answer.
 func (c *conversation) ask(ctx context.Context) error {
-	leave, err := c.s.o.Admit(ctx, c.run.Tenant, "agents")
+	leave, err := c.admit(ctx)
 	if err != nil {
 		return err
 	}

@@ -119,6 +119,9 @@ type SkillType struct {
 	Description string `json:"description"` // one sentence
 	// Accept checks the configuration of a skill, a JSON object. Errors: errs.Invalid naming the member. nil: there must be none.
 	Accept func(config json.RawMessage) error `json:"-"`
+	// Sends returns where a skill with a configuration sends secrets of its assistant, such as https://mcp.example.com:443, and their names. nil: none
+	// leaves. Who may change an assistant cannot have the secrets of others sent to another place.
+	Sends func(config json.RawMessage) (to string, secrets []string) `json:"-"`
 }
 
 // Mode is what an assistant is given of a dataset.

@@ -129,7 +129,10 @@ func (s *Service) Update(ctx context.Context, id string, edit func(*Assistant) e
 		}
 		was := *as
 		as.define(changed)
-		return s.accept(ctx, who.Actor, as, was)
+		if err := s.accept(ctx, who.Actor, as, was); err != nil {
+			return err
+		}
+		return s.keepSecrets(who, as, was)
 	})
 }
 
@@ -376,7 +379,10 @@ func put[E element[E]](ctx context.Context, s *Service, id, row string, list fun
 			return err
 		}
 		edit(&(*all)[at])
-		return s.accept(ctx, who.Actor, as, was)
+		if err := s.accept(ctx, who.Actor, as, was); err != nil {
+			return err
+		}
+		return s.keepSecrets(who, as, was)
 	})
 	if err != nil {
 		return *new(E), err

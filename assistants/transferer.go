@@ -172,7 +172,7 @@ func (s *Service) putAll(ctx context.Context, b *transfer.Batch[transferred]) er
 		t := &b.Write[i]
 		given[t.ID] = t.shares // so that those that are there go
 		old, there := b.There[t.ID]
-		if err := s.complete(b, t, old.Assistant, there); err != nil {
+		if err := s.complete(ctx, b, t, old.Assistant, there); err != nil {
 			return err
 		}
 		all[i] = t.Assistant
@@ -187,7 +187,7 @@ func (s *Service) putAll(ctx context.Context, b *transfer.Batch[transferred]) er
 }
 
 // complete fills in an assistant of a batch with what the tenant has of it.
-func (s *Service) complete(b *transfer.Batch[transferred], t *transferred, old Assistant, there bool) error {
+func (s *Service) complete(ctx context.Context, b *transfer.Batch[transferred], t *transferred, old Assistant, there bool) error {
 	values, now := map[string]string{}, s.rules.Stamp()
 	t.LibraryID, t.SecretsAt = old.LibraryID, &now
 	if !there {
@@ -197,12 +197,31 @@ func (s *Service) complete(b *transfer.Batch[transferred], t *transferred, old A
 		if values, err = s.secrets.Open(Fields(&old)); err != nil {
 			return err
 		}
+		if err := s.dropRedirected(ctx, t, values); err != nil {
+			return err
+		}
 	}
 	kept, without := s.secrets.Split(values, t.secrets)
 	if len(without) > 0 {
 		b.Warn("assistant %s: its secrets %s have no value here: set them with PUT /api/assistants/%s/secrets/{key}.", t.ID, strings.Join(without, ", "), t.ID)
 	}
 	return s.secrets.Seal(Fields(&t.Assistant), kept)
+}
+
+// dropRedirected removes from the values of the secrets of an assistant that is there those that an imported one sends to another place.
+func (s *Service) dropRedirected(ctx context.Context, t *transferred, values map[string]string) error {
+	if len(values) == 0 || len(s.sent(t.Skills)) == 0 {
+		return nil
+	}
+	old, err := s.store.Get(ctx, t.Tenant, drafts.Lookup{ID: t.ID})
+	if err != nil {
+		return err
+	}
+	all, _ := s.redirected(t.Skills, old.Skills)
+	for one := range all {
+		delete(values, one.secret)
+	}
+	return nil
 }
 
 // leaveUnknown removes from the assistants of a batch the skills that this server does not provide and what the tenant does not have, and

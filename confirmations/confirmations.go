@@ -9,18 +9,22 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/limiter"
 )
 
 // The defaults of Options, and the bounds that all have.
 const (
 	DefaultLifetime = 10 * time.Minute
 	DefaultPoll     = 300 * time.Millisecond
-	MaxWaiting      = 16 // at once, of one person; about so many where several servers add some at the same time
+	MaxWaiting      = 16   // at once, of one person; about so many where several servers add some at the same time
+	MaxOfTenant     = 128  // at once, of one tenant on one server
+	maxOfAll        = 1024 // at once, on one server
 
 	slack    = time.Hour       // how long a row stays at least after it has expired: clocks differ
 	takeTime = 5 * time.Second // to remove the row of a conversation that has ended
@@ -69,7 +73,10 @@ type Options struct {
 }
 
 // Service implements the rules over a Store.
-type Service struct{ o Options }
+type Service struct {
+	o       Options
+	waiting *limiter.Limiter // by tenant
+}
 
 // New returns a Service.
 func New(o Options) *Service {
@@ -82,17 +89,25 @@ func New(o Options) *Service {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Service{o}
+	return &Service{o, limiter.New(limiter.Options{Capacity: maxOfAll, PerKey: MaxOfTenant})}
 }
 
 // Ask asks a person of the caller's tenant who talks to an assistant, and waits for the decision. show tells the person of the question. who
 // identifies the person, as the who of Decide. No decision in time is a decision against it; so is none when ctx ends, whose cause is
-// returned then. Errors: errs.Busy if too many questions to the person wait; those of show.
+// returned then. Errors: errs.Busy if too many questions to the person, or in the tenant, wait; those of show.
 func (s *Service) Ask(ctx context.Context, assistant, who string, show func(Confirmation) error) (approved bool, err error) {
 	a, err := actor.From(ctx)
 	if err != nil {
 		return false, err
 	}
+	leave, err := s.waiting.Acquire(ctx, 1, a.Tenant)
+	if errors.Is(err, limiter.ErrBusy) {
+		return false, errs.New(errs.Busy, "Too many calls wait for people to confirm them. Try again later.")
+	}
+	if err != nil {
+		return false, err
+	}
+	defer leave()
 	c := Confirmation{ID: rand.Text(), Assistant: assistant, Asked: digest(who), ExpiresAt: s.stamp().Add(s.o.Lifetime)}
 	if err := s.o.Store.Add(ctx, a.Tenant, c, MaxWaiting, s.stamp()); err != nil {
 		return false, err

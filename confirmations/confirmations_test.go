@@ -3,6 +3,8 @@ package confirmations_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -154,5 +156,32 @@ func TestSweep(t *testing.T) {
 			is.NoErr(err)
 			is.Equal(n, passes.want)
 		}
+	})
+}
+
+// TestWaitingOfATenant: the calls that wait in one tenant, of however many people, leave room for those of others.
+func TestWaitingOfATenant(t *testing.T) {
+	each(t, func(t *testing.T, ctx context.Context, one, _ *confirmations.Service, _ *clock) {
+		is := is.New(t)
+		ctx, end := context.WithCancel(ctx)
+		var asked sync.WaitGroup
+		shown := make(chan struct{}, confirmations.MaxOfTenant)
+		show := func(confirmations.Confirmation) error {
+			shown <- struct{}{}
+			return nil
+		}
+		for i := range confirmations.MaxOfTenant {
+			asked.Go(func() { _, _ = one.Ask(ctx, assistant, fmt.Sprint("visitor ", i), show) })
+		}
+		defer asked.Wait()
+		defer end()
+		for range confirmations.MaxOfTenant {
+			<-shown
+		}
+		_, err := one.Ask(ctx, assistant, "visitor", show)
+		is.Equal(errs.CodeOf(err), errs.Busy)
+		gone := errors.New("gone")
+		_, err = one.Ask(actor.With(ctx, actor.Actor{Tenant: "evil", User: "jo"}), assistant, "visitor", func(confirmations.Confirmation) error { return gone })
+		is.Equal(err, gone)
 	})
 }

@@ -20,7 +20,7 @@ func (a *api) agentRoutes() []Route {
 	}
 	const all, one, runs, run = "/api/apps/:id/agents", "/api/apps/:id/agents/:agent", "/api/apps/:id/agents/:agent/runs", "/api/apps/:id/agents/:agent/runs/:runId"
 	return []Route{
-		{Method: get, Pattern: all, Name: "listAgents", Query: none, Summary: "The agents of an app", handle: a.listAgents},
+		{Method: get, Pattern: all, Name: "listAgents", Heavy: brief, Query: none, Summary: "The agents of an app", handle: a.listAgents},
 		{Method: get, Pattern: one, Name: "getAgent", Summary: "One agent of an app", handle: a.getAgent},
 		{Method: put, Pattern: one, Name: "putAgent", Row: "agent", Tx: true, Summary: "Override what the manifest has for an agent", handle: a.putAgent},
 		{Method: post, Pattern: one + "/_trigger", Name: "triggerAgent", Tx: true, Summary: "Start an agent", handle: a.triggerAgent},

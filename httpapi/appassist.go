@@ -336,6 +336,10 @@ func (a *api) chatEvents(r *request, begin func(ctx context.Context) (o chat.Opt
 		out, err := chat.Run(ctx, o, func(e chat.Event) error {
 			switch {
 			case e.Image != nil:
+				defer r.answer.release()
+				if err := r.answer.hold(3 * len(e.Image.Data)); err != nil { // also as base64, and as an event
+					return err
+				}
 				return send("image", imageEvent{e.Image.ContentType, e.Image.Data})
 			case e.Speaker != nil:
 				return send("assistant", assistantEvent(*e.Speaker))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -686,5 +687,121 @@ func TestFilesInConversations(t *testing.T) {
 	is.True(strings.HasPrefix(all[4], "Error: Text is extracted from PDF"))
 	for _, failed := range all[5:] {
 		is.True(strings.HasPrefix(failed, "Error: "))
+	}
+}
+
+// TestManyLargeDatasets: a conversation does not hold what it has read of its datasets.
+func TestManyLargeDatasets(t *testing.T) {
+	is := is.New(t)
+	const n = 40
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	held := uint64(0)
+	s := aitest.NewReplier(func(aitest.Request) aitest.Turn {
+		held = heap()
+		return done
+	})
+	t.Cleanup(s.Close)
+	w := newWorld(t, dbtest.SQLite, withAI(modelAt(t, s)))
+	w.withAI(t)
+	one := "/api/assistants/" + added(t, w, "assistants", `{"name": "Helper", "skills": [{"type": "query"}]}`)
+	rows := strings.Repeat(`{"a":1,"b":2,"c":3,"d":"four"},`, 9_999) + `{"a":1}`
+	for i := range n {
+		w.must(t, "admin", "PUT", one+"/datasets/"+added(t, w, "datasets", fmt.Sprintf(`{"name": "Data %d", "data": {"fields": [{"name": "a", "type": "numeric"},
+			{"name": "b", "type": "numeric"}, {"name": "c", "type": "numeric"}, {"name": "d", "type": "string"}], "rows": [%s]}}`, i, rows)), `{}`)
+	}
+	before := heap()
+	w.must(t, "admin", "POST", one+"/_chat", hello)
+	is.Equal(strings.Count(told(t, s, 0), "It has 10000 rows. Here are the first "), n)
+	if held > before && held-before > 100<<20 {
+		t.Errorf("a conversation with %d datasets of 300 KB holds %d MiB", n, (held-before)>>20)
+	}
+}
+
+// TestVisitorsAreNotHandedOn: who may talk to an assistant, and no more, does not let strangers talk to it by a dispatcher of their own.
+func TestVisitorsAreNotHandedOn(t *testing.T) {
+	is := is.New(t)
+	var other, own string
+	s := aitest.NewReplier(func(r aitest.Request) aitest.Turn {
+		if r.Last().Role == "tool" {
+			return done
+		}
+		return calls("hand_over", `{"assistant": "`+r.Last().Text()+`"}`)
+	})
+	t.Cleanup(s.Close)
+	w := newWorld(t, dbtest.SQLite, withAI(modelAt(t, s)))
+	w.withAI(t, "mia")
+	other = added(t, w, "assistants", `{"name": "Private", "instructions": "The code is 4711."}`)
+	w.must(t, "admin", "PUT", "/api/assistants/"+other+"/shares/mia", `{"accessLevel": 1}`)
+	add := func(body string) string {
+		return read[struct{ ID string }](t, w.must(t, "mia", "POST", "/api/assistants", body)).ID
+	}
+	own = add(`{"name": "Own"}`)
+	one := "/api/assistants/" + add(`{"name": "Front", "dispatcher": true}`)
+	for _, to := range []string{other, own} {
+		w.must(t, "mia", "PUT", one+"/references/assistant/"+to, `{}`)
+	}
+	key := "Authorization: Bearer " + read[struct{ Key string }](t, w.must(t, "mia", "POST", one+"/tokens", `{}`)).Key
+	over := func(user, to string, headers ...string) []string {
+		return results(t, w.must(t, user, "POST", one+"/_chat", `{"messages": [{"role": "user", "content": "`+to+`"}]}`, headers...).body)
+	}
+	is.Equal(over("mia", other), []string{"You are the assistant Private now: answer the person."})
+	before := len(s.Requests())
+	is.Equal(over("", other, key), []string{"Error: There is no such assistant to hand over to."})
+	is.Equal(over("", own, key), []string{"You are the assistant Own now: answer the person."})
+	for _, r := range s.Requests()[before:] {
+		is.True(!strings.Contains(r.Body, "4711"))
+	}
+}
+
+// TestSlowImages: those who receive their images slowly do not keep others from theirs.
+func TestSlowImages(t *testing.T) {
+	is := is.New(t)
+	s := aitest.NewReplier(func(aitest.Request) aitest.Turn { return aitest.Turn{Image: []byte("GIF89a")} })
+	t.Cleanup(s.Close)
+	w := newWorld(t, dbtest.SQLite, withAI(imagesAt(t, s)))
+	ctx, end := context.WithCancel(w.as(t, "acme"))
+	received := make(chan struct{})
+	for range 8 {
+		go func() {
+			_ = w.app.Conversations.Image(ctx, ai.ImageRequest{Prompt: "x"}, func(ai.Image) error {
+				received <- struct{}{}
+				<-ctx.Done()
+				return nil
+			})
+		}()
+	}
+	defer end()
+	for range 8 {
+		<-received
+	}
+	is.NoErr(w.app.Conversations.Image(ctx, ai.ImageRequest{Prompt: "x"}, func(ai.Image) error { return nil }))
+}
+
+// TestHiddenDatasetsOfAHost: of datasets that a host keeps itself, those that it hides from the caller are not read.
+func TestHiddenDatasetsOfAHost(t *testing.T) {
+	is := is.New(t)
+	w := newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) {
+		c.Datasets = hostTable{n: 3, text: "pay of the boss"}
+		c.Entities = append(c.Entities, entity.Type{
+			Kind: "dataset",
+			Lookup: func(_ context.Context, tenant, id string) (entity.Ref, error) {
+				return entity.Ref{Kind: "dataset", ID: id, Name: "Hosted salaries"}, nil
+			},
+			Visible: func(ctx context.Context, _ string) error {
+				if a, err := actor.From(ctx); err != nil || a.User != "admin" {
+					return errs.New(errs.NotFound, "Dataset not found.")
+				}
+				return nil
+			},
+		})
+	})
+	for user, want := range map[string]errs.Code{"admin": "", "mia": errs.NotFound} {
+		_, err := w.app.Datasets.Rows(actor.With(t.Context(), actor.Actor{Tenant: "acme", User: user}), id(1), datasets.Query{})
+		is.Equal(errs.CodeOf(err), want)
 	}
 }

@@ -366,3 +366,50 @@ func TestNameOfPrivateAddress(t *testing.T) {
 	is.True(strings.Contains(told(t, model, 0), "connections to its address are denied by the configuration of this server."))
 	is.Equal(len(s.headers), 0)
 }
+
+// TestSecretsKeepTheirPlace: who may change an assistant does not get its secrets by having them sent elsewhere, at once, in two steps, or in a draft.
+func TestSecretsKeepTheirPlace(t *testing.T) {
+	is, s, thief := is.New(t), newShop(t), newShop(t)
+	model := aitest.NewReplier(caller)
+	t.Cleanup(model.Close)
+	w, one := withShop(t, dbtest.SQLite, modelAt(t, model), s)
+	skill := func(url, secret string) string {
+		return fmt.Sprintf(`{"type": "mcp", "config": {"url": %q, "tools": ["look"], "headers": {"X-Key": "k ${%s}"}}}`, url, secret)
+	}
+	w.must(t, "admin", "PUT", one+"/shares/mia", `{"accessLevel": 2}`)
+	w.must(t, "admin", "PUT", one+"/secrets/KEY", `{"value": "hunter2hunter2"}`)
+	w.must(t, "admin", "PUT", one+"/skills/shop", skill(s.URL, "KEY"))
+	w.must(t, "mia", "PUT", one+"/skills/shop", skill(s.URL+"/v2", "KEY")) // the same server
+	draft := "/api/assistants/" + read[struct{ ID string }](t, w.must(t, "mia", "POST", one+"/_edit", "")).ID
+	for _, at := range []string{one, draft} {
+		for _, user := range []string{"mia", "admin"} {
+			if at == draft && user == "admin" {
+				continue // mia has the lock
+			}
+			a := w.do(t, user, "PUT", at+"/skills/shop", skill(thief.URL, "KEY"))
+			is.Equal(a.status, 400)
+			is.Equal(a.message(t), "skills: shop: the secret KEY would be sent to "+thief.URL+", where it was not sent before: remove it, change the skill, and set it again.")
+			is.Equal(w.do(t, user, "PUT", at, `{"skills": [`+strings.Replace(skill(thief.URL, "KEY"), `{`, `{"name": "shop",`, 1)+`]}`).status, 400)
+			is.Equal(w.do(t, user, "PUT", at+"/skills/second", skill(thief.URL, "KEY")).status, 400)
+		}
+		w.must(t, "mia", "DELETE", at+"/skills/shop", "")
+		is.Equal(w.do(t, "mia", "PUT", at+"/skills/shop", skill(thief.URL, "KEY")).status, 400)
+		w.must(t, "mia", "POST", at+"/_chat", hello)
+	}
+	w.must(t, "mia", "DELETE", draft+"/secrets/KEY", "")
+	w.must(t, "mia", "PUT", draft+"/skills/shop", skill(thief.URL, "KEY"))
+	is.Equal(w.do(t, "mia", "PUT", draft+"/secrets/KEY", `{"value": "********"}`).status, 400)
+	w.must(t, "mia", "POST", one+"/draft/_commit?force=true", "")
+	w.must(t, "mia", "POST", one+"/_chat", hello) // the assistant has the secrets of the draft
+	is.Equal(len(thief.headers), 0)
+
+	w.must(t, "admin", "PUT", one+"/skills/shop", skill(s.URL, "KEY"))
+	w.must(t, "admin", "PUT", one+"/secrets/KEY", `{"value": "hunter2hunter2"}`)
+	w.must(t, "mia", "PUT", one+"/skills/other", skill(thief.URL, "MINE"))
+	w.must(t, "mia", "PUT", one+"/secrets/MINE", `{"value": "my own key"}`)
+	w.must(t, "mia", "POST", one+"/_chat", hello)
+	is.True(len(thief.headers) > 0)
+	for _, h := range thief.headers {
+		is.Equal(h.Get("X-Key"), "k my own key")
+	}
+}

@@ -41,9 +41,10 @@ type Use struct {
 	Skill     assistants.Skill
 	Secrets   map[string]string // of the assistant, in the clear: they must not reach the model, results or errors
 
-	known  []*known // datasets of the assistant
-	images *int     // how many the conversation has made
-	user   string   // Input.User
+	known  []*known  // datasets of the assistant
+	images *int      // how many the conversation has made
+	text   *lastText // of the conversation
+	user   string    // Input.User
 }
 
 // Entity is an entity that an assistant refers to, as the caller sees it.
@@ -71,12 +72,17 @@ type Options struct {
 // Service runs conversations with assistants.
 type Service struct {
 	o       Options
+	knowing *limiter.Limiter // of datasets, by tenant
 	reading *limiter.Limiter // of files, by tenant
 	making  *limiter.Limiter // of images, by tenant
 }
 
-// How many files are read, and images made, at once.
+// How many datasets and files are read, and images made, at once.
 const (
+	maxKnowing         = 8
+	maxKnowingOfTenant = 4
+	knowingWait        = 20 * time.Second
+
 	maxReading         = 8
 	maxReadingOfTenant = 2
 	readingWait        = 20 * time.Second
@@ -93,6 +99,7 @@ func New(o Options) *Service {
 	}
 	return &Service{
 		o:       o,
+		knowing: limiter.New(limiter.Options{Capacity: maxKnowing, PerKey: maxKnowingOfTenant, Timeout: knowingWait}),
 		reading: limiter.New(limiter.Options{Capacity: maxReading, PerKey: maxReadingOfTenant, Timeout: readingWait}),
 		making:  limiter.New(limiter.Options{Capacity: maxMaking, PerKey: maxMakingOfTenant, Timeout: makingWait}),
 	}
@@ -118,6 +125,11 @@ func SkillTypes(p ai.Provider, scripts jsvm.Runtime, own []Skill) ([]assistants.
 		types = append(types, s.SkillType)
 	}
 	return types, nil
+}
+
+// ready reports whether a type of skill is one of those that this package has.
+func ready(skillType string) bool {
+	return slices.Contains([]string{"query", "files", "code", "images"}, skillType)
 }
 
 // opener returns what opens the skills of a type, nil for one that is not provided any more.
@@ -174,6 +186,7 @@ type conversation struct {
 	ends   []func()
 	spoken []string // ids of the assistants that have answered, and of that which does
 	images int
+	text   lastText
 	to     *turn // who answers next; nil if nothing changes
 }
 
@@ -234,7 +247,11 @@ func (c *conversation) turn(ctx context.Context, as assistants.Assistant) (*turn
 		tools = append(tools, over...)
 		p.dispatches = len(over) > 0
 	}
-	return &turn{model: c.model(as), system: p.text(), tools: tools}, nil
+	t := &turn{model: c.model(as), system: p.text(), tools: tools}
+	for _, k := range known { // which the tools keep
+		k.fields, k.rows = nil, nil
+	}
+	return t, nil
 }
 
 // model returns the model that answers for an assistant; "" for the default one.

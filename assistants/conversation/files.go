@@ -17,6 +17,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/doctext"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/internal/limiter"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
@@ -29,7 +30,7 @@ const referencedPrefix = "reference:"
 
 // openFiles opens the skill files: the names and the text of the assistant's files, and of the files that it refers to.
 func (s *Service) openFiles(_ context.Context, u Use) ([]chat.Tool, func(), error) {
-	f := &files{s: s, as: u.Assistant}
+	f := &files{s, u.Assistant, u.text}
 	return []chat.Tool{
 		{
 			Tool: ai.Tool{
@@ -52,9 +53,13 @@ func (s *Service) openFiles(_ context.Context, u Use) ([]chat.Tool, func(), erro
 type files struct {
 	s  *Service
 	as assistants.Assistant
+	*lastText
+}
 
-	// The text that was read last, as models mostly read on.
-	name, version, text string
+// lastText is the text that a conversation has read last, as models mostly read on.
+type lastText struct {
+	of   [3]string // assistant, name and version of the file
+	text string
 }
 
 // list is the tool list_files.
@@ -108,12 +113,13 @@ func (f *files) read(ctx context.Context, c ai.ToolCall) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if f.name != in.File || f.version != one.version {
+	if of := [3]string{f.as.ID, in.File, one.version}; f.of != of {
+		f.of, f.text = [3]string{}, ""
 		text, err := f.s.extract(ctx, one)
 		if err != nil {
 			return "", err
 		}
-		f.name, f.version, f.text = in.File, one.version, text
+		f.of, f.text = of, text
 	}
 	page := 1
 	if in.Page != nil {
@@ -193,7 +199,7 @@ func (f *files) referenced(ctx context.Context, id string) (document, error) {
 	default:
 		content = []byte(*data.Content)
 	}
-	return document{name: data.Filename, contentType: data.ContentType, version: string(e.Data), size: int64(len(content)), open: func(context.Context) (io.ReadCloser, error) {
+	return document{name: data.Filename, contentType: data.ContentType, version: guard.Version(e.Data), size: int64(len(content)), open: func(context.Context) (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(content)), nil
 	}}, nil
 }

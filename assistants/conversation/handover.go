@@ -35,6 +35,11 @@ func (c *conversation) handOver(ctx context.Context, as assistants.Assistant) ([
 		return nil, err
 	}
 	ids = slices.DeleteFunc(ids, func(id string) bool { _, ok := seen[id]; return !ok })
+	if c.in.Visitor { // whom the caller may let in to what the caller may share
+		if ids, err = c.sharable(ctx, ids); err != nil {
+			return nil, err
+		}
+	}
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -54,6 +59,20 @@ func (c *conversation) handOver(ctx context.Context, as assistants.Assistant) ([
 			`},"question":{"type":"string","description":"What it is to answer, if the last message does not say it"}},"required":["assistant"]}`)},
 		Run: func(ctx context.Context, call ai.ToolCall) (string, error) { return c.over(ctx, ids, call) },
 	}}, nil
+}
+
+// sharable returns those of some assistants that the caller may share.
+func (c *conversation) sharable(ctx context.Context, ids []string) (some []string, err error) {
+	for _, id := range ids {
+		_, err := c.s.o.Assistants.Sharable(ctx, id)
+		switch {
+		case err == nil:
+			some = append(some, id)
+		case !toldToModel(err):
+			return nil, err
+		}
+	}
+	return some, nil
 }
 
 // over is the tool hand_over, for the assistants with some ids.

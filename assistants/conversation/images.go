@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -22,6 +23,9 @@ const (
 )
 
 var imageSize = regexp.MustCompile(`^(auto|[1-9][0-9]{1,3}x[1-9][0-9]{1,3})$`)
+
+// imageTypes are the content types of images. None has scripts.
+func imageTypes() []string { return []string{"image/png", "image/jpeg", "image/webp", "image/gif"} }
 
 // openImages opens the skill images: it makes images that the person sees.
 func (s *Service) openImages(_ context.Context, u Use) ([]chat.Tool, func(), error) {
@@ -48,9 +52,9 @@ func (s *Service) openImages(_ context.Context, u Use) ([]chat.Tool, func(), err
 	}}, nil, nil
 }
 
-// Image makes an image for the caller, and calls use with it. Few are made and used at once, in turn by tenant. Errors: as ai.Imager and use;
+// Image makes an image for the caller, and calls use with it. Few are made at once, in turn by tenant. Errors: as ai.Imager and use;
 // errs.Invalid naming the field prompt or size; errs.Unavailable if no model makes images, or too many are made; errs.Upstream for an image
-// that is too large.
+// that is too large, or none that browsers only show.
 func (s *Service) Image(ctx context.Context, r ai.ImageRequest, use func(ai.Image) error) error {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -71,8 +75,12 @@ func (s *Service) Image(ctx context.Context, r ai.ImageRequest, use func(ai.Imag
 	}
 	defer leave()
 	image, err := imager.Image(ctx, r)
+	leave() // who receives it can be slow
 	if err != nil {
 		return err
+	}
+	if !slices.Contains(imageTypes(), image.ContentType) {
+		return errs.New(errs.Upstream, "The model has made an image of the type %.100q.", image.ContentType)
 	}
 	if len(image.Data) > maxImage {
 		return errs.New(errs.Upstream, "The model has made an image of %d bytes, where %d are allowed.", len(image.Data), maxImage)

@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -9,10 +10,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/assistants"
 	"github.com/tenantcontent/tenantcontent/datasets"
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/limiter"
 	"github.com/tenantcontent/tenantcontent/libraries"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
@@ -44,13 +47,12 @@ const (
 type known struct {
 	mode    assistants.Mode
 	view    datasets.View
-	name    string // distinct; "" for one that the caller cannot read
-	fields  []datasets.Field
+	name    string            // distinct; "" for one that the caller cannot read
+	fields  []datasets.Field  // those that can be told
+	columns int               // fields in all
 	total   int               // rows of the view
 	rows    []json.RawMessage // those that are told
 	problem string            // why it cannot be read; "" if it can
-
-	reader *datasets.Opened
 }
 
 // readable reports whether the assistant can read rows.
@@ -65,19 +67,28 @@ func view(d assistants.Dataset) datasets.View {
 	return v
 }
 
-// knownDatasets reads what an assistant knows of its datasets, with the rights of the caller.
+// knownDatasets reads what an assistant knows of its datasets, with the rights of the caller. One dataset after the other is in memory, of few conversations at
+// once.
 func (s *Service) knownDatasets(ctx context.Context, as assistants.Assistant) ([]*known, error) {
+	leave, err := s.place(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	all, taken := make([]*known, len(as.Datasets)), map[string]bool{}
+	share := RowTokens * bytesPerToken / max(1, len(as.Datasets))
 	for i, d := range as.Datasets {
 		k := &known{mode: d.Mode, view: view(d)}
 		all[i] = k
 		r, err := s.o.Datasets.Open(ctx, k.view)
 		if err == nil && d.Mode != assistants.Schema {
-			k.total, err = r.Count(ctx, nil)
+			if k.total, err = r.Count(ctx, nil); err == nil {
+				err = k.read(ctx, r, share)
+			}
 		}
 		switch errs.CodeOf(err) {
 		case "":
-			k.fields, k.reader = r.Fields, r
+			k.fields, k.columns = tellable(r.Fields), len(r.Fields)
 		case errs.NotFound, errs.Forbidden:
 			k.problem = "not readable"
 			continue
@@ -94,22 +105,57 @@ func (s *Service) knownDatasets(ctx context.Context, as assistants.Assistant) ([
 		}
 		taken[k.name] = true
 	}
-	return all, readRows(ctx, all)
+	return all, s.readRows(ctx, all, share)
 }
 
-// readRows reads the rows that are told. Small datasets come first, so that what they do not need of their share goes to large ones.
-func readRows(ctx context.Context, all []*known) error {
+// place waits for a place among those who have a dataset in memory, in turn by tenant.
+func (s *Service) place(ctx context.Context) (leave func(), err error) {
+	a, err := actor.From(ctx)
+	if err != nil {
+		return nil, err
+	}
+	leave, err = s.knowing.Acquire(ctx, 1, a.Tenant)
+	return leave, limiter.Unavailable(err, "Too much is read from datasets at the moment. Try again.")
+}
+
+// read reads the first rows of a dataset, in at most some bytes. They hold nothing else of it in memory.
+func (k *known) read(ctx context.Context, r *datasets.Opened, most int) error {
+	rows, err := r.Rows(ctx, datasets.Query{Limit: min(datasets.MaxRows, most/minRow+1), Bytes: most})
+	if err != nil {
+		return err
+	}
+	k.rows = make([]json.RawMessage, len(rows))
+	for i, row := range rows {
+		k.rows[i] = bytes.Clone(row)
+	}
+	return nil
+}
+
+// tellable returns the first of some fields, more than are told.
+func tellable(all []datasets.Field) []datasets.Field {
+	size := 0
+	at := slices.IndexFunc(all, func(f datasets.Field) bool { size += len(f.Name); return size > FieldTokens*bytesPerToken })
+	if at < 0 {
+		return all
+	}
+	return slices.Clone(all[:at])
+}
+
+// readRows reads more rows of the datasets of which more can be told than the share that each has. Small datasets come first, so that what they do not need
+// of theirs goes to large ones.
+func (s *Service) readRows(ctx context.Context, all []*known, had int) error {
 	some := slices.DeleteFunc(slices.Clone(all), func(k *known) bool { return !k.readable() })
-	slices.SortStableFunc(some, func(a, b *known) int { return cmp.Compare(a.total*len(a.fields), b.total*len(b.fields)) })
+	slices.SortStableFunc(some, func(a, b *known) int { return cmp.Compare(a.total*a.columns, b.total*b.columns) })
 	rest := RowTokens * bytesPerToken
 	for i, k := range some {
-		share := rest / (len(some) - i)
-		var err error
-		k.rows, err = k.reader.Rows(ctx, datasets.Query{Limit: min(datasets.MaxRows, share/minRow+1), Bytes: share})
-		if code := errs.CodeOf(err); code == errs.Unavailable {
-			k.problem = errs.MessageOf(err)
-		} else if err != nil {
-			return err
+		if share := rest / (len(some) - i); share > had && len(k.rows) < k.total {
+			r, err := s.o.Datasets.Open(ctx, k.view)
+			if err == nil {
+				err = k.read(ctx, r, share)
+			}
+			if err != nil && !toldToModel(err) && errs.CodeOf(err) != errs.Unavailable { // else the first rows are told
+				return err
+			}
 		}
 		for _, row := range k.rows {
 			rest -= len(row) + 1
@@ -154,6 +200,7 @@ func (s *Service) references(ctx context.Context, as assistants.Assistant) (all 
 			hidden++
 			continue
 		}
+		e.Data = nil // which is not told
 		all = append(all, reference{r.EntityType, r.Label, e})
 	}
 	return all, hidden, nil
@@ -233,6 +280,7 @@ func (k *known) described(most int, queries bool) string {
 		}
 	}
 	told, left := fitting(lines, max(0, most-b.Len()-200), 2)
+	left += k.columns - len(k.fields)
 	b.WriteString("Fields: " + strings.Join(told, ", "))
 	if left > 0 {
 		fmt.Fprintf(&b, " and %d more", left)

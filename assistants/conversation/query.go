@@ -44,6 +44,11 @@ func (q query) open(ctx context.Context, name string) (*datasets.Opened, error) 
 
 // Rows implements datatools.Reader.
 func (q query) Rows(ctx context.Context, name string, query datasets.Query) (json.RawMessage, error) {
+	leave, err := q.s.place(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	r, err := q.open(ctx, name)
 	if err != nil {
 		return nil, err
@@ -54,6 +59,11 @@ func (q query) Rows(ctx context.Context, name string, query datasets.Query) (jso
 
 // Count implements datatools.Reader.
 func (q query) Count(ctx context.Context, name string, filter json.RawMessage) (int, error) {
+	leave, err := q.s.place(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
 	r, err := q.open(ctx, name)
 	if err != nil {
 		return 0, err

@@ -75,15 +75,26 @@ type opened struct {
 // maxOpening is how many skills of a conversation are opened at once. Those that wait for servers do not wait for each other.
 const maxOpening = 8
 
+// maxServers is how many skills of a host, such as servers of tools, are opened in one turn of a conversation.
+const maxServers = 16
+
+var errServers = errs.New(errs.Unavailable, "Too many skills of the assistant need other servers: the most is %d.", maxServers)
+
 // openSkills opens the skills of an assistant.
 func (c *conversation) openSkills(ctx context.Context, as assistants.Assistant, secrets map[string]string, known []*known) []opened {
-	all := make([]opened, len(as.Skills))
+	all, servers := make([]opened, len(as.Skills)), 0
 	var opening errgroup.Group
 	opening.SetLimit(maxOpening)
 	for i, skill := range as.Skills {
 		open, o := c.s.opener(skill.Type), &all[i]
 		if o.provided = open != nil; !o.provided {
 			continue
+		}
+		if !ready(skill.Type) {
+			if servers++; servers > maxServers {
+				o.err = errServers
+				continue
+			}
 		}
 		opening.Go(func() error {
 			defer func() {
@@ -92,7 +103,7 @@ func (c *conversation) openSkills(ctx context.Context, as assistants.Assistant, 
 				}
 			}()
 			// The skill may change its secrets.
-			o.tools, o.end, o.err = open(ctx, Use{Assistant: as, Skill: skill, Secrets: maps.Clone(secrets), known: known, images: &c.images, user: c.in.User})
+			o.tools, o.end, o.err = open(ctx, Use{Assistant: as, Skill: skill, Secrets: maps.Clone(secrets), known: known, images: &c.images, text: &c.text, user: c.in.User})
 			return nil
 		})
 	}

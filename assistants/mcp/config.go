@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"encoding/json"
+	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -42,6 +43,28 @@ const (
 func (s *skill) accept(raw json.RawMessage) error {
 	_, err := s.read(raw)
 	return err
+}
+
+// sends implements assistants.SkillType.Sends: the headers have the secrets.
+func (s *skill) sends(raw json.RawMessage) (to string, secrets []string) {
+	c, err := s.read(raw)
+	if err != nil { // open refuses it, too
+		return "", nil
+	}
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return "", nil
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	for _, value := range c.Headers {
+		for _, r := range reference.FindAllStringSubmatch(value, -1) {
+			secrets = append(secrets, r[1])
+		}
+	}
+	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port), secrets
 }
 
 // read reads a configuration. Errors: errs.Invalid naming the member.

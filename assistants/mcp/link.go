@@ -51,6 +51,13 @@ func (l *link) allow(bytes int64, factor int) {
 	l.failed, l.status = nil, 0
 }
 
+// left returns how many bytes are left of the budget.
+func (l *link) left() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.bytes
+}
+
 // failure returns what has failed since the budget was set, and the status of the last refusal.
 func (l *link) failure() (error, int) {
 	l.mu.Lock()

@@ -57,7 +57,7 @@ func New(o Options) conversation.Skill {
 	s := &skill{Options: o, https: client(https), http: client(plain), denied: egress.Denied(https), plain: egress.Denied(plain)}
 	return conversation.Skill{
 		SkillType: assistants.SkillType{
-			Type: "mcp", Name: "Tools of an MCP server", Description: "Uses tools of a remote server that speaks the Model Context Protocol.", Accept: s.accept,
+			Type: "mcp", Name: "Tools of an MCP server", Description: "Uses tools of a remote server that speaks the Model Context Protocol.", Accept: s.accept, Sends: s.sends,
 		},
 		Open: s.open,
 	}
@@ -104,5 +104,6 @@ func (s *skill) open(ctx context.Context, u conversation.Use) ([]chat.Tool, func
 		return nil, nil, server.explain(ctx, "list its tools", err)
 	}
 	tools, err := server.tools(u.Skill.Name, listed)
+	server.forget()
 	return tools, server.close, err
 }

@@ -26,6 +26,7 @@ const (
 	maxPages      = 10 // of its list of tools
 	maxReconnects = 3  // in one conversation
 	maxMessage    = 1 << 10
+	maxKept       = 256 << 10 // bytes of the list of tools that a connection may keep
 )
 
 // codeRejected is the code of the errors that the SDK returns for requests that did not reach a server, or that it refused for now: the session
@@ -83,6 +84,18 @@ func (s *server) drop(session *sdk.ClientSession) {
 	}
 }
 
+// forget ends the connection, if much was sent on it: its client keeps lists of tools. The next call makes another one.
+func (s *server) forget() {
+	if s.skill.MaxBytes*connectFactor-s.link.left() <= maxKept {
+		return
+	}
+	s.mu.Lock()
+	session := s.session
+	s.reconnects-- // it is not broken
+	s.mu.Unlock()
+	s.drop(session)
+}
+
 // close ends the connection.
 func (s *server) close() {
 	s.mu.Lock()
@@ -128,6 +141,7 @@ func (s *server) tools(skill string, listed []*sdk.Tool) (tools []chat.Tool, err
 			missing = append(missing, s.config.Tools[i])
 			continue
 		}
+		own := strings.Clone(t.Name) // of all that the server has sent of a tool, nothing else is kept
 		name, schema := toolName(skill, t.Name, names), s.schema(t)
 		if left -= len(schema); left < 0 {
 			missing = append(missing, t.Name+" (its parameters are too long)")
@@ -138,7 +152,7 @@ func (s *server) tools(skill string, listed []*sdk.Tool) (tools []chat.Tool, err
 		tools = append(tools, chat.Tool{
 			Tool:    ai.Tool{Name: name, Description: s.short(cmp.Or(t.Description, t.Title), maxDescription), Parameters: schema},
 			Confirm: s.config.Confirm == confirmAlways || s.config.Confirm == confirmChanges && !readOnly,
-			Run:     func(ctx context.Context, c ai.ToolCall) (string, error) { return s.call(ctx, t.Name, c) },
+			Run:     func(ctx context.Context, c ai.ToolCall) (string, error) { return s.call(ctx, own, c) },
 		})
 	}
 	if len(missing) > 0 {

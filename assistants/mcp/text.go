@@ -46,7 +46,7 @@ func cut(text string, most int) string {
 	for !utf8.RuneStart(text[at]) {
 		at--
 	}
-	return text[:at]
+	return strings.Clone(text[:at]) // a part would keep the whole in memory
 }
 
 var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]`)
