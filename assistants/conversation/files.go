@@ -3,7 +3,9 @@ package conversation
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,7 +19,6 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/doctext"
-	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/internal/limiter"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
@@ -199,9 +200,14 @@ func (f *files) referenced(ctx context.Context, id string) (document, error) {
 	default:
 		content = []byte(*data.Content)
 	}
-	return document{name: data.Filename, contentType: data.ContentType, version: guard.Version(e.Data), size: int64(len(content)), open: func(context.Context) (io.ReadCloser, error) {
+	return document{name: data.Filename, contentType: data.ContentType, version: digest(e.Data), size: int64(len(content)), open: func(context.Context) (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(content)), nil
 	}}, nil
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }
 
 // extract returns the text of a file. Few are read at once, in turn by tenant.
