@@ -61,11 +61,9 @@ func (s *Service) sent(ctx context.Context, tenant string, all []Message) (bool,
 	if callOf(ctx).Key == "" {
 		return false, nil
 	}
-	for _, m := range all { // those to people who are gone may be, too
-		_, err := s.store.AnyMessage(ctx, tenant, m.ID)
-		if errs.CodeOf(err) != errs.NotFound {
-			return err == nil, err
-		}
+	ids := make([]string, len(all))
+	for i, m := range all { // those to people who are gone may be, too
+		ids[i] = m.ID
 	}
-	return false, nil
+	return s.store.HasMessages(ctx, tenant, ids)
 }

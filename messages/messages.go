@@ -130,6 +130,8 @@ type Store interface {
 	DeliverEvents(ctx context.Context, tenant string, ids []string, attempts int, now time.Time) ([]Event, error)
 	// AnyMessage returns one of any app. It fails with errs.NotFound.
 	AnyMessage(ctx context.Context, tenant, id string) (Message, error)
+	// HasMessages reports whether one of some messages, at most MaxRecipients, is there, of any app.
+	HasMessages(ctx context.Context, tenant string, ids []string) (bool, error)
 	// SetEvent and SetMessage change how far one has been carried out. They fail with errs.NotFound.
 	SetEvent(ctx context.Context, tenant, id string, p Progress, now time.Time) error
 	SetMessage(ctx context.Context, tenant, id string, p Progress, now time.Time) error

@@ -181,6 +181,17 @@ func (s *Store) AnyMessage(ctx context.Context, tenant, id string) (messages.Mes
 	return m, bunx.Err(err, "Message")
 }
 
+// HasMessages implements messages.Store.
+func (s *Store) HasMessages(ctx context.Context, tenant string, ids []string) (bool, error) {
+	if len(ids) == 0 {
+		return false, nil
+	}
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	n := 0
+	err := c.One(ctx, "Message", `SELECT count(*) FROM tc_messages WHERE tenant_id = $1 AND id IN `+bunx.In(2, len(ids)), bunx.Args(ids, tenant), &n)
+	return n > 0, err
+}
+
 // SetEvent implements messages.Store.
 func (s *Store) SetEvent(ctx context.Context, tenant, id string, p messages.Progress, now time.Time) error {
 	return s.set(ctx, eventTable, "Event", tenant, id, p, now)

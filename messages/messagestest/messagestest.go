@@ -294,7 +294,13 @@ func testProgress(t *testing.T, s messages.Store) {
 		is.Equal(errs.CodeOf(s.SetMessage(ctx, c[0], c[1], ended(monday), monday)), errs.NotFound)
 		_, err := s.AnyMessage(ctx, c[0], c[1])
 		is.Equal(errs.CodeOf(err), errs.NotFound)
+		there, err := s.HasMessages(ctx, c[0], []string{c[1]})
+		is.NoErr(err)
+		is.True(!there)
 	}
+	there, err := s.HasMessages(ctx, "acme", []string{id(9), m.ID})
+	is.NoErr(err)
+	is.True(there)
 	is.Equal(errs.CodeOf(s.SetEvent(ctx, "evil", e.ID, ended(monday), monday)), errs.NotFound)
 	second := event(4, "other")
 	put(t, s, "acme", second)
