@@ -71,6 +71,13 @@ func (s *remoteShop) done() []string {
 	return append([]string{}, s.calls...)
 }
 
+// sent returns the headers of the requests so far. Connections are ended behind the end of a conversation.
+func (s *remoteShop) sent() []http.Header {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]http.Header{}, s.headers...)
+}
+
 // caller is a model that calls a tool for each question "tool arguments", and has the result answered.
 func caller(r aitest.Request) aitest.Turn {
 	if r.Last().Role == "tool" {
@@ -401,15 +408,44 @@ func TestSecretsKeepTheirPlace(t *testing.T) {
 	is.Equal(w.do(t, "mia", "PUT", draft+"/secrets/KEY", `{"value": "********"}`).status, 400)
 	w.must(t, "mia", "POST", one+"/draft/_commit?force=true", "")
 	w.must(t, "mia", "POST", one+"/_chat", hello) // the assistant has the secrets of the draft
-	is.Equal(len(thief.headers), 0)
+	is.Equal(len(thief.sent()), 0)
 
 	w.must(t, "admin", "PUT", one+"/skills/shop", skill(s.URL, "KEY"))
 	w.must(t, "admin", "PUT", one+"/secrets/KEY", `{"value": "hunter2hunter2"}`)
 	w.must(t, "mia", "PUT", one+"/skills/other", skill(thief.URL, "MINE"))
 	w.must(t, "mia", "PUT", one+"/secrets/MINE", `{"value": "my own key"}`)
 	w.must(t, "mia", "POST", one+"/_chat", hello)
-	is.True(len(thief.headers) > 0)
-	for _, h := range thief.headers {
+	is.True(len(thief.sent()) > 0)
+	for _, h := range thief.sent() {
 		is.Equal(h.Get("X-Key"), "k my own key")
 	}
+}
+
+// TestImportedSkillGetsNoSecrets: an import that changes where a skill sends a secret leaves the secret without its value, another import keeps it.
+func TestImportedSkillGetsNoSecrets(t *testing.T) {
+	is, s, thief := is.New(t), newShop(t), newShop(t)
+	model := aitest.NewReplier(caller)
+	t.Cleanup(model.Close)
+	w, one := withShop(t, dbtest.SQLite, modelAt(t, model), s)
+	skill := func(url string) string {
+		return fmt.Sprintf(`{"type": "mcp", "config": {"url": %q, "tools": ["look"], "headers": {"X-Key": "${KEY}"}}}`, url)
+	}
+	export := func() string {
+		return w.must(t, "admin", "POST", "/api/_bundle", `{"entries": [{"type": "assistant", "assistantId": "`+one[len("/api/assistants/"):]+`"}]}`).body
+	}
+	w.must(t, "admin", "PUT", one+"/skills/shop", skill(thief.URL))
+	w.must(t, "admin", "PUT", one+"/secrets/KEY", `{"value": "thief's own"}`)
+	hostile := export()
+	w.must(t, "admin", "DELETE", one+"/secrets/KEY", "")
+	w.must(t, "admin", "PUT", one+"/skills/shop", skill(s.URL))
+	w.must(t, "admin", "PUT", one+"/secrets/KEY", `{"value": "hunter2hunter2"}`)
+	w.must(t, "admin", "POST", "/api/_import-bundle?updateRule=overwrite", export())
+	w.must(t, "admin", "POST", one+"/_chat", hello)
+	sent := s.sent()
+	is.Equal(sent[len(sent)-1].Get("X-Key"), "hunter2hunter2")
+
+	body := w.must(t, "admin", "POST", "/api/_import-bundle?updateRule=overwrite", hostile).body
+	is.True(strings.Contains(body, "its secrets KEY have no value here"))
+	w.must(t, "admin", "POST", one+"/_chat", hello)
+	is.Equal(len(thief.sent()), 0)
 }
