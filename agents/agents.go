@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"runtime"
 	"slices"
 	"time"
 
@@ -294,12 +295,13 @@ type Limits struct {
 	RunBytes int // of one run, with its steps; default 2 MiB
 	AtOnce   int // runs at once on a node; default 16
 	Tenant   int // of them of a tenant; default 4. Their requests to a model take the places of one user's chats
+	Tools    int // tools of a tenant at once on a node, so that slow ones leave room for its webhooks; default half the number of processors, at least 1
 }
 
 func (l Limits) withDefaults() Limits {
 	return Limits{
 		Waiting: cmp.Or(l.Waiting, 1000), Kept: cmp.Or(l.Kept, 1000), Bytes: cmp.Or(l.Bytes, 64<<20), RunBytes: cmp.Or(l.RunBytes, 2<<20),
-		AtOnce: cmp.Or(l.AtOnce, 16), Tenant: cmp.Or(l.Tenant, 4),
+		AtOnce: cmp.Or(l.AtOnce, 16), Tenant: cmp.Or(l.Tenant, 4), Tools: cmp.Or(l.Tools, max(runtime.GOMAXPROCS(0)/2, 1)),
 	}
 }
 

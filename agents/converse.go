@@ -13,6 +13,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/handlers"
 	"github.com/tenantcontent/tenantcontent/internal/escapes"
+	"github.com/tenantcontent/tenantcontent/internal/limiter"
 	"github.com/tenantcontent/tenantcontent/jsvm"
 )
 
@@ -320,6 +321,11 @@ func (c *conversation) do(ctx context.Context, step Step) (value, log string, er
 	t := handlers.ToolCall{Args: arguments, Run: about, IdempotencyKey: fmt.Sprintf("%s-%d", c.run.ID, step.N), Depth: c.run.Depth + 1}
 	in := handlers.Invocation{ID: t.IdempotencyKey, App: handlers.App{Tenant: c.run.Tenant, ID: c.run.App}, Route: c.tools[at], Env: c.app.Env}
 	ctx = actor.With(ctx, c.who)
+	leave, err := c.s.calling.Acquire(ctx, 1, c.run.Tenant)
+	if err != nil {
+		return "", "", limiter.Unavailable(err, "Too many tools of the tenant's agents work.")
+	}
+	defer leave()
 	end, err := c.s.o.Bind(ctx, &in, t)
 	if err != nil {
 		return "", "", err

@@ -24,7 +24,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/ai/openai"
 	"github.com/tenantcontent/tenantcontent/apps"
 	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/handlers"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/jsvm"
+	"github.com/tenantcontent/tenantcontent/jsvm/quickjs"
 	"github.com/tenantcontent/tenantcontent/messages"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/tenants"
@@ -38,7 +41,7 @@ const (
 )
 
 // node opens an App as one of several processes with the same database.
-func node(t *testing.T, url, model, key string, now func() time.Time) *tenantcontent.App {
+func node(t *testing.T, url, model, key string, now func() time.Time, more ...func(*tenantcontent.Config)) *tenantcontent.App {
 	t.Helper()
 	is := is.New(t)
 	db, err := database.Open(url)
@@ -47,7 +50,11 @@ func node(t *testing.T, url, model, key string, now func() time.Time) *tenantcon
 	provider, err := openai.New(openai.Options{URL: model, Models: []openai.Model{{Name: "m"}}, Log: slog.New(slog.DiscardHandler)})
 	is.NoErr(err)
 	is.NoErr(tenantcontent.Migrate(t.Context(), db))
-	app, err := tenantcontent.Open(tenantcontent.Config{DB: db, SecretKey: key, AI: provider, Now: now, Log: slog.New(slog.DiscardHandler)})
+	c := tenantcontent.Config{DB: db, SecretKey: key, AI: provider, Now: now, Log: slog.New(slog.DiscardHandler)}
+	for _, set := range more {
+		set(&c)
+	}
+	app, err := tenantcontent.Open(c)
 	is.NoErr(err)
 	t.Cleanup(func() { is.NoErr(app.Close()) })
 	return app
@@ -109,18 +116,7 @@ func TestKilledNode(t *testing.T) {
 			_, err := app.AddTenant(t.Context(), tenants.Tenant{ID: "acme", Name: "Acme", Settings: tenants.Settings{AI: true}}, "a long password")
 			is.NoErr(err)
 			ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "admin", Superuser: true, AI: true})
-			shop, err := app.Apps.Create(ctx, apps.App{Type: apps.Report, Name: "Shop"})
-			is.NoErr(err)
-			files := map[string]string{"informer.yaml": killedManifest}
-			for name, text := range killedTools {
-				files[name] = text
-			}
-			for name, text := range files {
-				_, err := app.Apps.PutFile(ctx, shop.ID, name, "text/plain", strings.NewReader(text))
-				is.NoErr(err)
-			}
-			_, err = app.Apps.Deploy(ctx, shop.ID)
-			is.NoErr(err)
+			shop := deployed(t, ctx, app)
 			run, err := app.Agents.Trigger(ctx, shop.ID, "worker", nil)
 			is.NoErr(err)
 
@@ -155,6 +151,86 @@ func TestKilledNode(t *testing.T) {
 			is.Equal(mails(t, ctx, app, shop.ID), 1) // what was emitted and sent alike is not again
 		})
 	}
+}
+
+// deployed returns a deployed app with the agent and the tools of killedManifest.
+func deployed(t *testing.T, ctx context.Context, app *tenantcontent.App) apps.Shown {
+	t.Helper()
+	is := is.New(t)
+	shop, err := app.Apps.Create(ctx, apps.App{Type: apps.Report, Name: "Shop"})
+	is.NoErr(err)
+	files := map[string]string{"informer.yaml": killedManifest}
+	for name, text := range killedTools {
+		files[name] = text
+	}
+	for name, text := range files {
+		_, err := app.Apps.PutFile(ctx, shop.ID, name, "text/plain", strings.NewReader(text))
+		is.NoErr(err)
+	}
+	_, err = app.Apps.Deploy(ctx, shop.ID)
+	is.NoErr(err)
+	return shop
+}
+
+// TestSlowToolsLeavePlaces: while tools of a tenant work, its other scripts have places.
+func TestSlowToolsLeavePlaces(t *testing.T) {
+	is, model := is.New(t), aitest.NewReplier(killedModel)
+	t.Cleanup(model.Close)
+	scripts, err := quickjs.New(quickjs.Options{Processes: 4, Limits: jsvm.Limits{Time: handlers.MaxTime}}) // two of one tenant
+	is.NoErr(err)
+	t.Cleanup(func() { is.NoErr(scripts.Close()) })
+	app := node(t, "sqlite:"+filepath.Join(t.TempDir(), "test.db"), model.URL, tenantcontent.NewSecretKey(), time.Now, func(c *tenantcontent.Config) {
+		c.Scripts, c.Agents.Tools = scripts, 1
+	})
+	_, err = app.AddTenant(t.Context(), tenants.Tenant{ID: "acme", Name: "Acme", Settings: tenants.Settings{AI: true}}, "a long password")
+	is.NoErr(err)
+	ctx := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "admin", Superuser: true, AI: true})
+	shop := deployed(t, ctx, app)
+	working, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	var all sync.WaitGroup
+	all.Go(func() { app.Queue().Run(working) })
+	defer all.Wait()
+	defer stop()
+	var runs [2]agents.Run
+	for i := range runs {
+		runs[i], err = app.Agents.Trigger(ctx, shop.ID, "worker", nil)
+		is.NoErr(err)
+	}
+	atWork := func() (calls, slow int) {
+		for _, run := range runs {
+			_, steps, err := app.Agents.Run(ctx, shop.ID, "worker", run.ID)
+			is.NoErr(err)
+			if n := len(steps); n > 0 && steps[n-1].Kind == agents.ToolStep && steps[n-1].EndedAt == nil {
+				calls++
+				if steps[n-1].Tool == "slow" {
+					slow++
+				}
+			}
+		}
+		return calls, slow
+	}
+	until(t, "a tool works, and another one waits", func() bool {
+		calls, slow := atWork()
+		return calls == 2 && slow > 0
+	})
+	other, err := app.Apps.Create(ctx, apps.App{Type: apps.Report, Name: "Other"})
+	is.NoErr(err)
+	_, err = app.Apps.PutFile(ctx, other.ID, "webhooks/a.js", "text/plain", strings.NewReader("export const GET = () => 1"))
+	is.NoErr(err)
+	_, err = app.Apps.Deploy(ctx, other.ID) // compiles in one of the tenant's two places
+	is.NoErr(err)
+	_, err = app.Colors.Put(ctx, "go", "#00ff00")
+	is.NoErr(err)
+	until(t, "both runs end", func() bool {
+		for _, run := range runs {
+			r, _, err := app.Agents.Run(ctx, shop.ID, "worker", run.ID)
+			is.NoErr(err)
+			if r.State != agents.Done {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // keys returns the keys in the events of an app, by their names.

@@ -17,6 +17,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/cache"
 	"github.com/tenantcontent/tenantcontent/internal/escapes"
 	"github.com/tenantcontent/tenantcontent/internal/fields"
+	"github.com/tenantcontent/tenantcontent/internal/limiter"
 	"github.com/tenantcontent/tenantcontent/internal/uuids"
 	"github.com/tenantcontent/tenantcontent/jsvm"
 	"github.com/tenantcontent/tenantcontent/paging"
@@ -82,9 +83,10 @@ type Options struct {
 
 // Service implements the rules for agents over a Store.
 type Service struct {
-	o      Options
-	store  Store
-	agents *cache.Cache[[]Agent] // by app
+	o       Options
+	store   Store
+	agents  *cache.Cache[[]Agent] // by app
+	calling *limiter.Limiter      // of tools, by tenant
 
 	mu      sync.Mutex
 	running map[string]context.CancelCauseFunc // by run, of this node
@@ -99,7 +101,10 @@ func New(o Options) *Service {
 		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
 	}
 	o.Limits = o.Limits.withDefaults()
-	return &Service{o: o, store: o.Store, agents: cache.New[[]Agent](o.Changes), running: map[string]context.CancelCauseFunc{}}
+	return &Service{
+		o: o, store: o.Store, agents: cache.New[[]Agent](o.Changes), running: map[string]context.CancelCauseFunc{},
+		calling: limiter.New(limiter.Options{PerKey: int64(o.Limits.Tools), Timeout: tryTime}),
+	}
 }
 
 func (s *Service) stamp() time.Time { return s.o.Now().UTC().Truncate(time.Microsecond) }
