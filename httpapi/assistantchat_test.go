@@ -690,10 +690,10 @@ func TestFilesInConversations(t *testing.T) {
 	}
 }
 
-// TestManyLargeDatasets: a conversation does not hold what it has read of its datasets.
-func TestManyLargeDatasets(t *testing.T) {
+// TestManyLargeDatasetsMemory: a conversation does not hold what it has read of its datasets.
+func TestManyLargeDatasetsMemory(t *testing.T) {
 	is := is.New(t)
-	const n = 40
+	const n = 60
 	heap := func() uint64 {
 		runtime.GC()
 		var m runtime.MemStats
