@@ -246,7 +246,7 @@ func testAppPush(t *testing.T, at *live) {
 	var answer pushed
 	is.NoErr(json.Unmarshal([]byte(s.done(t, "push", s.folder, "--delete", "--json")), &answer))
 	is.Equal(answer, pushed{Tenant: "default", App: id, URL: s.url + "/api/apps/" + id + "/view", Published: true, Deployed: answer.Deployed, Left: []string{}, Others: []string{}, Ignored: []string{".env", ".env.local", "debug.log", "sub/node_modules", "tmp"}, New: []string{}, Changed: []string{}, Removed: []string{"empty", "keep.log"}, Kept: []string{}, Unchanged: 5})
-	is.Equal(*answer.Deployed, runs{Routes: answer.Deployed.Routes[:0], Migrations: []string{}, Warnings: []string{}})
+	is.Equal(*answer.Deployed, runs{Routes: answer.Deployed.Routes[:0], Agents: []string{}, Migrations: []string{}, Warnings: []string{}})
 	is.Equal(slices.Sorted(maps.Keys(s.published(t))), []string{"assets/app.js", "data.json", "index.html", "more.css", "ä b#?%.txt"})
 }
 
