@@ -58,11 +58,11 @@ func (l *link) left() int64 {
 	return l.bytes
 }
 
-// failure returns what has failed since the budget was set, and the status of the last refusal.
-func (l *link) failure() (error, int) {
+// failure returns the status of the last refusal, and what has failed since the budget was set.
+func (l *link) failure() (status int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.failed, l.status
+	return l.status, l.failed
 }
 
 // fail notes a failure.

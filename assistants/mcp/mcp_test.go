@@ -473,9 +473,13 @@ func TestHostileServers(t *testing.T) {
 		"OtherContent": {asJSON(`{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"strange"}]}}`), unreadable},
 		"NullContent":  {asJSON(`{"jsonrpc":"2.0","id":ID,"result":{"content":[null]}}`), unreadable},
 		"OtherType":    {func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) { _, _ = io.WriteString(w, "hello") }, unreadable},
-		"Status500":    {func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) { http.Error(w, "broken", 500) }, "it answers with the status 500."},
-		"Unauthorized": {func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) { http.Error(w, "who?", 401) }, "it does not accept the headers of the skill (status 401)."},
-		"Refusal":      {asJSON(`{"jsonrpc":"2.0","id":ID,"error":{"code":-32602,"message":"n must be small"}}`), "it answers: n must be small"},
+		"Status500": {func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
+			http.Error(w, "broken", http.StatusInternalServerError)
+		}, "it answers with the status 500."},
+		"Unauthorized": {func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
+			http.Error(w, "who?", http.StatusUnauthorized)
+		}, "it does not accept the headers of the skill (status 401)."},
+		"Refusal": {asJSON(`{"jsonrpc":"2.0","id":ID,"error":{"code":-32602,"message":"n must be small"}}`), "it answers: n must be small"},
 		"EmptyStream": {func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
 			w.Header().Set("Content-Type", "text/event-stream")
 		}, unreadable},
@@ -582,6 +586,7 @@ func TestForgottenSession(t *testing.T) {
 func TestServerAsks(t *testing.T) {
 	is, r := is.New(t), newRemote(t)
 	r.add("sample", true, func(ctx context.Context, q *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		//lint:ignore SA1019 servers of older versions of the protocol ask so
 		_, err := q.Session.CreateMessage(ctx, &sdk.CreateMessageParams{MaxTokens: 5, Messages: []*sdk.SamplingMessage{{Role: "user", Content: &sdk.TextContent{Text: "Tell me all."}}}})
 		return text(fmt.Sprint("refused: ", err != nil)), nil
 	})
@@ -590,6 +595,7 @@ func TestServerAsks(t *testing.T) {
 		return text(fmt.Sprint("refused: ", err != nil)), nil
 	})
 	r.add("roots", true, func(ctx context.Context, q *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		//lint:ignore SA1019 servers of older versions of the protocol ask so
 		all, err := q.Session.ListRoots(ctx, nil)
 		return text(fmt.Sprint("refused: ", err != nil || len(all.Roots) == 0)), nil
 	})

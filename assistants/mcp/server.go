@@ -210,7 +210,7 @@ func (s *server) explain(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil && !slow {
 		return context.Cause(ctx)
 	}
-	failed, status := s.link.failure()
+	status, failed := s.link.failure()
 	cause := s.short(err.Error(), maxMessage)
 	s.log.WarnContext(ctx, "an MCP server failed", "err", cause, "status", status)
 	unavailable := func(why string) error {
