@@ -101,7 +101,22 @@ type RedirectLogin interface {
 	Begin(ctx context.Context, at Endpoints, state string) (location string, memory []byte, err error)
 	// Finish checks the provider's answer that the browser brought. Errors: errs.Unauthenticated with the reason, which is logged
 	// and not shown; errs.Upstream.
-	Finish(ctx context.Context, at Endpoints, memory []byte, answer Answer) (Identity, error)
+	Finish(ctx context.Context, at Endpoints, memory []byte, answer Answer) (SignedIn, error)
+}
+
+// SignedIn is what a provider says of a person who has logged in.
+type SignedIn struct {
+	Identity
+	// AccountID is the id that the person has in the directory behind the provider, such as an objectGUID, as the provider writes
+	// it; "" for none.
+	AccountID     string
+	EmailVerified bool // the provider vouches that Email is the person's
+	// Groups are the person's groups at the provider; nil if it says nothing of groups.
+	Groups []string
+	// NoGroups is the reason why the provider left the groups out, such as that a person has too many for a token; "" for none.
+	NoGroups string
+	// Claims are the texts that the provider sent, by the name of the claim or attribute.
+	Claims map[string][]string
 }
 
 // Metadata is a RedirectLogin that describes this service to the provider.
@@ -109,6 +124,38 @@ type Metadata interface {
 	Realm
 	// Metadata returns a document and its content type.
 	Metadata(at Endpoints) (document []byte, contentType string, err error)
+}
+
+// Discoverer is a Realm that reads what its provider publishes when its configuration is saved.
+type Discoverer interface {
+	Realm
+	// Discover reads it now, whatever is known already. Errors: errs.Invalid, with a message that begins with the member at fault
+	// ("issuer must …"), also when the provider cannot be reached.
+	Discover(ctx context.Context) error
+}
+
+// Tester is a Realm that can be tried out.
+type Tester interface {
+	Realm
+	// Test tries what a login and a scan need, in the order of the steps, and ends with the first one that fails. It looks for the
+	// person with a username, "" for any person. It changes nothing here and there, and a Step has no secret.
+	Test(ctx context.Context, at Endpoints, username string) []Step
+}
+
+// Step is one thing that a Tester has tried.
+type Step struct {
+	Name    string    // connect, tls, bind, search, person or groups; discovery, metadata, keys or signing of a provider
+	OK      bool      // it worked
+	Message string    // a sentence for the administrator: what was found, or what went wrong and what to do
+	Person  *Identity // in the step person: who would become a user
+	Groups  []Group   // in the step groups: some of those that would become teams, without members
+}
+
+// AccountNames is a PasswordLogin whose people have several names, such as anna, anna@corp.example.com and CORP\anna.
+type AccountNames interface {
+	PasswordLogin
+	// Account returns the short name of a name of any form, as users are called here; "" if it is a name of another domain. It makes no connections.
+	Account(name string) string
 }
 
 // Endpoints are the absolute addresses of this service for one domain.

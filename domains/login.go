@@ -302,7 +302,7 @@ func (u Unchecked) Finish(ctx context.Context, tenant, domain string, at Endpoin
 	if err != nil {
 		return Finished{}, hidden(err)
 	}
-	user, err := u.s.o.Principals.Admit(ctx, tenant, domain, d.Type, who)
+	user, err := u.s.o.Principals.Admit(ctx, tenant, domain, d.Type, who.Identity)
 	return Finished{Tenant: tenant, User: user, ReturnTo: p.ReturnTo}, hidden(err)
 }
 

@@ -125,11 +125,11 @@ func (gate) Begin(_ context.Context, at domains.Endpoints, state string) (string
 	return "https://provider.example/?" + url.Values{"state": {state}, "back": {at.Callback}}.Encode(), []byte("memory of " + state), nil
 }
 
-func (gate) Finish(_ context.Context, _ domains.Endpoints, memory []byte, a domains.Answer) (domains.Identity, error) {
+func (gate) Finish(_ context.Context, _ domains.Endpoints, memory []byte, a domains.Answer) (domains.SignedIn, error) {
 	if string(memory) != "memory of "+a.State || a.Params.Get("code") == "" {
-		return domains.Identity{}, errs.New(errs.Unauthenticated, "not the one")
+		return domains.SignedIn{}, errs.New(errs.Unauthenticated, "not the one")
 	}
-	return domains.Identity{ID: a.Params.Get("code"), Username: "gate-" + a.Params.Get("code")}, nil
+	return domains.SignedIn{Identity: domains.Identity{ID: a.Params.Get("code"), Username: "gate-" + a.Params.Get("code")}}, nil
 }
 
 // world is the services over one database.

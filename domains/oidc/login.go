@@ -47,33 +47,34 @@ func (r *realm) Begin(ctx context.Context, at domains.Endpoints, state string) (
 // if the provider has one. The username of a person without the username claim is sub, which the provider never uses
 // again. Where usernames are e-mail addresses (claims.username is email), one that the provider does not call
 // verified is refused. Errors: errs.Unauthenticated; errs.Upstream.
-func (r *realm) Finish(ctx context.Context, at domains.Endpoints, kept []byte, answer domains.Answer) (domains.Identity, error) {
+func (r *realm) Finish(ctx context.Context, at domains.Endpoints, kept []byte, answer domains.Answer) (domains.SignedIn, error) {
 	ctx, cancel := context.WithTimeout(goidc.ClientContext(ctx, r.client), finishTimeout)
 	defer cancel()
 	var m memory
 	if err := json.Unmarshal(kept, &m); err != nil || m.Issuer != r.issuer || m.Verifier == "" || m.Nonce == "" {
-		return domains.Identity{}, refuse("the login was begun at another issuer")
+		return domains.SignedIn{}, refuse("the login was begun at another issuer")
 	}
 	p, err := r.provider(ctx)
 	if err != nil {
-		return domains.Identity{}, err
+		return domains.SignedIn{}, err
 	}
 	code, err := r.code(p, answer.Params)
 	if err != nil {
-		return domains.Identity{}, err
+		return domains.SignedIn{}, err
 	}
 	token, err := r.exchange(ctx, p, at, code, m.Verifier)
 	if err != nil {
-		return domains.Identity{}, err
+		return domains.SignedIn{}, err
 	}
 	c, err := r.verify(ctx, p, token, m.Nonce)
 	if err != nil {
-		return domains.Identity{}, err
+		return domains.SignedIn{}, err
 	}
 	if err := r.complete(ctx, p, token, c); err != nil {
-		return domains.Identity{}, err
+		return domains.SignedIn{}, err
 	}
-	return r.identity(c)
+	who, err := r.identity(c)
+	return domains.SignedIn{Identity: who}, err
 }
 
 // code takes the code out of the parameters when this provider sent them, and not another one that the browser was

@@ -117,7 +117,8 @@ func (v *visit) finish(t testing.TB, response *etree.Element) (domains.Identity,
 func (v *visit) bring(t testing.TB, document []byte) (domains.Identity, error) {
 	t.Helper()
 	form := url.Values{"SAMLResponse": {base64.StdEncoding.EncodeToString(document)}, "RelayState": {"acme.state"}}
-	return v.realm.Finish(t.Context(), at, v.memory, domains.Answer{Params: form, State: "acme.state"})
+	who, err := v.realm.Finish(t.Context(), at, v.memory, domains.Answer{Params: form, State: "acme.state"})
+	return who.Identity, err
 }
 
 // text writes an element without giving it to a new parent.

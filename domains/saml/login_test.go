@@ -55,7 +55,7 @@ func TestBrowser(t *testing.T) {
 	answer := domains.Answer{Params: came, State: "acme.a+b&c"}
 	who, err := r.Finish(t.Context(), at, memory, answer)
 	is.NoErr(err)
-	is.Equal(who, domains.Identity{
+	is.Equal(who.Identity, domains.Identity{
 		ID: p.URL + "/metadata!username!jo", Username: "jo", GivenName: "Jo", FamilyName: "Doe", Email: "jo@example.com",
 	})
 

@@ -77,16 +77,16 @@ func newID() string {
 }
 
 // Finish checks the provider's response. Errors: errs.Unauthenticated with the reason as its cause; errs.Upstream.
-func (r *realm) Finish(ctx context.Context, at domains.Endpoints, memory []byte, answer domains.Answer) (domains.Identity, error) {
+func (r *realm) Finish(ctx context.Context, at domains.Endpoints, memory []byte, answer domains.Answer) (domains.SignedIn, error) {
 	p, err := r.provider(ctx)
 	if err != nil {
-		return domains.Identity{}, err
+		return domains.SignedIn{}, err
 	}
 	who, err := r.identify(p, at, string(memory), answer.Params["SAMLResponse"])
 	if err != nil {
-		return domains.Identity{}, errs.Wrap(errs.Unauthenticated, err, "Unable to log in")
+		return domains.SignedIn{}, errs.Wrap(errs.Unauthenticated, err, "Unable to log in")
 	}
-	return who, nil
+	return domains.SignedIn{Identity: who}, nil
 }
 
 // identify returns the person that a response is about.

@@ -345,16 +345,16 @@ func TestRefusedForms(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			who, err := r.Finish(t.Context(), at, c.memory, domains.Answer{Params: c.form})
-			refused(t, who, err, c.why)
+			refused(t, who.Identity, err, c.why)
 		})
 	}
 	who, err := r.Finish(t.Context(), at, nil, domains.Answer{Params: url.Values{"SAMLResponse": {unasked(t, p.begin(t, r))}}})
-	refused(t, who, err, "the response is to") // no memory fits an answer to no request
+	refused(t, who.Identity, err, "the response is to") // no memory fits an answer to no request
 
 	elsewhere := at
 	elsewhere.ACS = "https://content.example/api/login/other/acs"
 	who, err = r.Finish(t.Context(), elsewhere, v.memory, domains.Answer{Params: url.Values{"SAMLResponse": {good}}})
-	refused(t, who, err, "destination")
+	refused(t, who.Identity, err, "destination")
 	is := is.New(t)
 	is.True(errors.Unwrap(err) != nil) // the reason is a cause, and no part of what is shown
 

@@ -227,5 +227,6 @@ func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 // finish brings nothing back: whether the provider is known comes first.
 func finish(t *testing.T, r login) (domains.Identity, error) {
-	return r.Finish(t.Context(), at, []byte("id-1"), domains.Answer{})
+	who, err := r.Finish(t.Context(), at, []byte("id-1"), domains.Answer{})
+	return who.Identity, err
 }
