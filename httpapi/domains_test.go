@@ -79,12 +79,14 @@ func (gate) Begin(_ context.Context, _ domains.Endpoints, state string) (string,
 	return "https://provider.example/?state=" + url.QueryEscape(state), []byte(state), nil
 }
 
-func (gate) Finish(_ context.Context, _ domains.Endpoints, memory []byte, a domains.Answer) (domains.Identity, error) {
+var _ domains.RedirectLogin = gate{}
+
+func (gate) Finish(_ context.Context, _ domains.Endpoints, memory []byte, a domains.Answer) (domains.SignedIn, error) {
 	code, ours := a.Params.Get("code"), a.Params.Has("state") && a.Params.Has("tenant") // which no provider adds to a query
 	if code == "" || ours || string(memory) != a.State {
-		return domains.Identity{}, errs.New(errs.Unauthenticated, "no")
+		return domains.SignedIn{}, errs.New(errs.Unauthenticated, "no")
 	}
-	return domains.Identity{ID: code, Username: code}, nil
+	return domains.SignedIn{Identity: domains.Identity{ID: code, Username: code}}, nil
 }
 
 func (gate) Metadata(at domains.Endpoints) ([]byte, string, error) {

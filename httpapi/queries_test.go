@@ -28,33 +28,52 @@ const queriesFile = "testdata/queries.txt"
 
 // TestQueries: what each route asks of PostgreSQL is what testdata/queries.txt says, so that a query in a loop, or one more
 // on a hot path, is seen in review. Who calls is left out: that is one more statement, or none when it was asked a moment
-// ago.
+// ago. Other look-ups are kept for a second, too, which a busy machine may take for one request: a route that differs is asked again in
+// another world, and must do as the file says once.
 func TestQueries(t *testing.T) {
 	is := is.New(t)
+	if *update {
+		is.NoErr(os.WriteFile(queriesFile, []byte(strings.Join(queriesOf(t), "")), 0o644))
+		return
+	}
+	file, err := os.ReadFile(queriesFile)
+	is.NoErr(err)
+	differs := func(route string) bool { return !strings.Contains("\n"+string(file), "\n"+route) }
+	got := queriesOf(t)
+	for tries := 1; tries < 3 && slices.ContainsFunc(got, differs); tries++ {
+		for i, route := range queriesOf(t) {
+			if differs(got[i]) {
+				t.Logf("asked again: %s", got[i])
+				got[i] = route
+			}
+		}
+	}
+	compare(t, queriesFile, string(file), strings.Join(got, ""))
+}
+
+// queriesOf returns the statements of each route, as queries.txt has them.
+func queriesOf(t *testing.T) (all []string) {
+	t.Helper()
 	var n notes
 	s := stocked(t, n.open)
 	for _, user := range []string{"admin", "nora"} {
 		s.token(t, user)
 	}
-	var out strings.Builder
 	for _, r := range httpapi.Routes() {
 		s.must(t, "admin", "GET", "/api/ai-instructions?limit=0", "") // whether AI is on was asked a moment ago too
 		n.take()
 		a := s.call(t, who(r), r)
-		is.True(a.status < 400)
-		all := slices.DeleteFunc(n.take(), func(q string) bool { return q == "SELECT tc_sessions" })
-		fmt.Fprintf(&out, "%s: %d\n", r.Name, len(all))
-		for _, q := range all {
-			fmt.Fprintf(&out, "  %s\n", q)
+		if a.status >= 400 {
+			t.Fatal(r.Name, a.status, a.body)
 		}
+		statements := slices.DeleteFunc(n.take(), func(q string) bool { return q == "SELECT tc_sessions" })
+		route := fmt.Sprintf("%s: %d\n", r.Name, len(statements))
+		for _, q := range statements {
+			route += "  " + q + "\n"
+		}
+		all = append(all, route)
 	}
-	if *update {
-		is.NoErr(os.WriteFile(queriesFile, []byte(out.String()), 0o644))
-		return
-	}
-	want, err := os.ReadFile(queriesFile)
-	is.NoErr(err)
-	compare(t, queriesFile, string(want), out.String())
+	return all
 }
 
 // notes are the statements that a database was sent.
