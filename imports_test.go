@@ -36,6 +36,7 @@ var mayImport = []rule{
 
 	{"errs internal/egress internal/cache internal/escapes internal/fold internal/rawjson internal/pgsafe internal/pgtest internal/needs internal/spool internal/tally internal/uuids internal/fieldtest", ""},
 	{"internal/slapd", "internal/needs"},
+	{"internal/certs", "errs"},
 	{"internal/sqlitesafe", "internal/limiter"},
 	{"actor blobs entity hal paging internal/guard internal/keyring internal/limiter", "errs"},
 	{"ai", "errs"},
@@ -74,7 +75,7 @@ var mayImport = []rule{
 
 	{"sessions sessions/sessionstest", base + " principals sessions paging/pagingtest internal/fieldtest"},                // it asks principals who a user is
 	{"domains domains/domainstest", base + " principals principals/dirsync domains paging/pagingtest internal/fieldtest"}, // what a directory says becomes users and teams
-	{domainDrivers + " domains/drivertest", "errs domains"},
+	{domainDrivers + " domains/drivertest", "errs domains internal/certs"},
 	{"bundles", base + " bundles/archive"},
 	{"principals", base + " principals/profile"},
 	{"principals/profile", "errs internal/escapes"},

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 	goldap "github.com/go-ldap/ldap/v3"
 
 	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/internal/certs"
 )
 
 // realm is a directory as a configuration describes it.
@@ -23,7 +23,7 @@ type realm struct {
 	url                  string // for messages
 	address              string // host and port
 	tls                  *tls.Config
-	caCerts              []string // DER
+	trusted              certs.Trusted
 	secure, startTLS     bool
 	bindDN, bindPassword string
 
@@ -86,9 +86,8 @@ func (r *realm) readConnection(m *members) {
 	}
 	r.url = (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
 	r.address = net.JoinHostPort(u.Hostname(), defaultPort(u))
-	pool, certs := m.certificates("caCert")
-	r.caCerts = certs
-	r.tls = &tls.Config{ServerName: u.Hostname(), RootCAs: pool, MinVersion: tls.VersionTLS12}
+	r.trusted = m.certificates("caCert")
+	r.tls = &tls.Config{ServerName: u.Hostname(), RootCAs: r.trusted.Pool, MinVersion: tls.VersionTLS12}
 	r.bindDN, r.bindPassword = m.text("bindDN", "", maxText), m.text("bindPassword", "", maxText)
 	switch {
 	case r.bindDN == "" && r.bindPassword != "":
@@ -116,7 +115,7 @@ func (r *realm) Redirects(before domains.Realm) string {
 		return "url"
 	case was.startTLS && !r.startTLS:
 		return "startTLS"
-	case slices.ContainsFunc(r.caCerts, func(cert string) bool { return !slices.Contains(was.caCerts, cert) }):
+	case was.trusted.Lacks(r.trusted):
 		return "caCert"
 	}
 	return ""

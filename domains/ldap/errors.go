@@ -1,6 +1,7 @@
 package ldap
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	goldap "github.com/go-ldap/ldap/v3"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/certs"
 )
 
 // refused returns the error for every login that fails, with the reason for the log.
@@ -41,9 +43,9 @@ func (c *conn) noConnection(error) string {
 	return "The directory " + c.url + " cannot be reached."
 }
 
-func (c *conn) noTLS(error) string {
-	return "TLS with the directory " + c.url + " fails: it must offer TLS, " +
-		"with a certificate for this name that caCert or a known authority has signed."
+func (c *conn) noTLS(err error) string {
+	return "TLS with the directory " + c.url + " fails: " + cmp.Or(certs.Explain(err), "it must offer TLS 1.2 or newer, "+
+		"with a certificate for this name that caCert or a known authority has signed") + "."
 }
 
 func (c *conn) noBind(err error) string {

@@ -1,9 +1,7 @@
 package ldap
 
 import (
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"regexp"
 	"strconv"
 	"strings"
@@ -11,13 +9,11 @@ import (
 	goldap "github.com/go-ldap/ldap/v3"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/certs"
 )
 
 // maxText bounds every text of a configuration but caCert, in bytes: a filter is parsed recursively.
 const maxText = 4096
-
-// maxCACert bounds caCert, in bytes.
-const maxCACert = 256 << 10
 
 // members are those of a configuration, under their exact names. The first that does not fit stays the error.
 type members struct {
@@ -121,30 +117,13 @@ func (m *members) attributes(defaults map[string]string) map[string]string {
 	return names
 }
 
-// certificates returns the system's certificates and those of a member. nil stands for the system's alone.
-func (m *members) certificates(name string) (pool *x509.CertPool, each []string) {
-	rest := []byte(m.text(name, "", maxCACert))
-	if len(rest) == 0 {
-		return nil, nil
+// certificates returns the certificates that a member trusts beside those of the system.
+func (m *members) certificates(name string) certs.Trusted {
+	text := m.text(name, "", certs.MaxBytes)
+	if m.err != nil {
+		return certs.Trusted{}
 	}
-	pool, err := x509.SystemCertPool()
-	if err != nil { // the system has none
-		pool = x509.NewCertPool()
-	}
-	for found := false; ; found = true {
-		var block *pem.Block
-		if block, rest = pem.Decode(rest); block == nil {
-			if !found {
-				m.bad(name, "certificates in PEM")
-			}
-			return pool, each
-		}
-		cert, err := x509.ParseCertificate(block.Bytes)
-		if block.Type != "CERTIFICATE" || err != nil {
-			m.bad(name, "certificates in PEM and nothing else")
-			return pool, each
-		}
-		pool.AddCert(cert)
-		each = append(each, string(block.Bytes))
-	}
+	trusted, err := certs.Read(name, text)
+	m.err = err
+	return trusted
 }
