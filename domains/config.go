@@ -28,60 +28,98 @@ const (
 // members are those of a JSON object.
 type members = map[string]json.RawMessage
 
+// change is a configuration that was given, with the stored secrets that it keeps.
+type change struct {
+	config  json.RawMessage // without the secrets; nil for none
+	secrets members
+	realm   Realm // nil without a configuration
+	rules   rules
+	is      bool // it differs from the stored one
+}
+
+// same reports whether two changes are to the same configuration.
+func (c change) same(other change) bool {
+	return bytes.Equal(c.config, other.config) && sameSecrets(c.secrets, other.secrets)
+}
+
+func sameSecrets(a, b members) bool {
+	return maps.EqualFunc(a, b, func(one, other json.RawMessage) bool { return bytes.Equal(one, other) })
+}
+
 // configure replaces a domain's configuration by the given one. A secret that is masked or left out keeps its stored value, an
 // empty one or null removes it. A mask is refused if no secret is stored, and if the stored one would be sent to another server
 // than before. configure checks the result with the driver. A given configuration of nil or null removes it all, with its
 // secrets. was is the stored domain.
-func (s *Service) configure(d *Domain, was Domain, info Info, driver Driver, given json.RawMessage) error {
+func (s *Service) configure(d *Domain, was Domain, info Info, driver Driver, given json.RawMessage) (change, error) {
+	c, stored, err := s.merge(d, was, info, driver, given)
+	if err != nil {
+		return change{}, err
+	}
+	if c.is = was.Type != d.Type || !bytes.Equal(was.Config, c.config) || !sameSecrets(stored, c.secrets); !c.is {
+		return c, nil // also what is sealed stays
+	}
+	d.Config = c.config
+	return c, s.seal(d, c.secrets)
+}
+
+// merge returns what configure stores, and the secrets that are stored now.
+func (s *Service) merge(d *Domain, was Domain, info Info, driver Driver, given json.RawMessage) (c change, stored members, err error) {
 	if given = bytes.TrimSpace(given); len(given) == 0 || string(given) == "null" {
-		d.Config, d.Sealed = nil, ""
-		return nil
+		stored, err = s.secrets(*d)
+		if err != nil { // what cannot be read any more can be removed
+			stored = members{"": nil}
+		}
+		return change{}, stored, nil
 	}
 	open, err := readConfig(given, info.Secrets)
 	if err != nil {
-		return err
+		return change{}, nil, err
 	}
 	if err := info.knows(open); err != nil {
-		return err
+		return change{}, nil, err
 	}
-	stored, err := s.secrets(*d)
-	if err != nil {
-		return err
+	if stored, err = s.secrets(*d); err != nil {
+		return change{}, nil, err
 	}
-	secrets, kept := members{}, []string{}
+	c.secrets = members{}
+	var kept []string
 	for _, name := range info.Secrets {
 		value, there := open[name]
 		masked := string(value) == `"`+Mask+`"`
 		switch {
 		case masked && stored[name] == nil:
-			return errs.New(errs.Invalid, "config.%s is masked, but there is none to keep: send the secret itself, or leave it out", name)
+			return change{}, nil, errs.New(errs.Invalid, "config.%s is masked, but there is none to keep: send the secret itself, or leave it out", name)
 		case !there || masked:
 			if stored[name] != nil {
-				secrets[name] = stored[name]
+				c.secrets[name] = stored[name]
 				kept = append(kept, name)
 			}
 		case string(value) != "null" && string(value) != `""`:
-			secrets[name] = value
+			c.secrets[name] = value
 		}
 		delete(open, name)
 	}
-	if d.Config, err = json.Marshal(open); err != nil {
-		return err
+	if c.config, err = json.Marshal(open); err != nil {
+		return change{}, nil, err
 	}
-	whole, err := together(d.Config, secrets)
+	whole, err := together(c.config, c.secrets)
 	if err != nil {
-		return err
+		return change{}, nil, err
 	}
-	realm, err := driver.Open(whole)
-	if err != nil {
-		return inConfig(err)
+	if c.realm, err = driver.Open(whole); err != nil {
+		return change{}, nil, inConfig(err)
+	}
+	if c.rules, err = readRules(info, c.config); err != nil {
+		return change{}, nil, inConfig(err)
 	}
 	if len(kept) > 0 {
-		if err := s.staysWhereItWas(was, *d, realm, driver, kept, secrets); err != nil {
-			return err
+		now := *d
+		now.Config = c.config
+		if err := s.staysWhereItWas(was, now, c.realm, driver, kept, c.secrets); err != nil {
+			return change{}, nil, err
 		}
 	}
-	return s.seal(d, secrets)
+	return c, stored, nil
 }
 
 // staysWhereItWas returns errs.Invalid if stored secrets would be sent to another server than before. Whoever changes the

@@ -193,7 +193,7 @@ func New(o Options) (*Service, error) {
 		if info.ID == "" || slices.ContainsFunc(s.infos, func(i Info) bool { return i.ID == info.ID }) {
 			return nil, errs.New(errs.Invalid, "the domain driver %q has no id, or one that another has", info.ID)
 		}
-		s.infos = append(s.infos, info)
+		s.infos = append(s.infos, withOwnMembers(info))
 	}
 	return s, nil
 }

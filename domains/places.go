@@ -25,12 +25,20 @@ const (
 	maxScansOf = 1 // of one tenant
 )
 
+// How many domains are saved or tried out at once in one process. They do not take the places of logins, which are full when somebody mends the
+// configuration of a directory that hangs.
+const (
+	maxTrials   = 16
+	maxTrialsOf = 3 // of one tenant
+)
+
 // places are the limiters of logins and scans.
 type places struct {
 	domain *limiter.Limiter // of logins, by domain and client network, so that no network keeps the others waiting there
 	logins *limiter.Limiter // by tenant and domain
 	scanOf *limiter.Limiter // of scans, by tenant
 	scan   *limiter.Limiter // of all scans
+	trials *limiter.Limiter // of domains that are saved or tried out, by tenant
 }
 
 func newPlaces() places {
@@ -38,6 +46,7 @@ func newPlaces() places {
 		domain: limiter.New(limiter.Options{PerKey: maxAskingAt, FairSubkeys: true, Timeout: maxWait}),
 		logins: limiter.New(limiter.Options{Capacity: maxAsking, PerKey: maxAskingOf, PerSubkey: maxAskingAt, Timeout: maxWait}),
 		scanOf: limiter.New(limiter.Options{PerKey: maxScansOf}), scan: limiter.New(limiter.Options{Capacity: maxScans}),
+		trials: limiter.New(limiter.Options{Capacity: maxTrials, PerKey: maxTrialsOf, Timeout: maxWait}),
 	}
 }
 

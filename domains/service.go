@@ -151,7 +151,10 @@ func (s *Service) Contents(ctx context.Context) ([]Content, error) {
 // Create adds a domain. It needs a superuser. ID, made of the name, times and Tenant are ignored.
 // Errors: errs.Forbidden; errs.Invalid naming the field, also for the type local, and when all configurations of the tenant
 // together would have more than 8 MiB; errs.Conflict for a taken id, and in a tenant with 1,000 domains.
-func (s *Service) Create(ctx context.Context, d Domain) (Domain, error) {
+//
+// A provider is asked whether it is there before the domain is saved, in no transaction and for at most 15 seconds: errs.Invalid if not; see
+// Unasked. Do not call it inside a transaction.
+func (s *Service) Create(ctx context.Context, d Domain, o ...SaveOption) (Domain, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
 		return Domain{}, err
@@ -167,7 +170,16 @@ func (s *Service) Create(ctx context.Context, d Domain) (Domain, error) {
 	}
 	given := d.Config
 	d.Tenant, d.ID, d.Config, d.Sealed, d.ScannedAt = a.Tenant, slug.Of(*d.Name, "domain"), nil, "", nil
-	if err := s.accept(&d, d, given); err != nil {
+	c, err := s.accept(&d, d, given)
+	if err != nil {
+		return Domain{}, err
+	}
+	leave, err := s.takeTrial(ctx, a.Tenant)
+	if err != nil {
+		return Domain{}, err
+	}
+	defer leave()
+	if err := s.discover(ctx, d, c, o); err != nil {
 		return Domain{}, err
 	}
 	d.CreatedAt = s.stamp()
@@ -180,6 +192,9 @@ func (s *Service) Create(ctx context.Context, d Domain) (Domain, error) {
 		if err == nil {
 			err = fits(d.bytes(), 0, bytes)
 		}
+		if err == nil {
+			err = s.checkRules(ctx, d, c.rules)
+		}
 		if err != nil {
 			return err
 		}
@@ -188,15 +203,17 @@ func (s *Service) Create(ctx context.Context, d Domain) (Domain, error) {
 	if err != nil {
 		return Domain{}, err
 	}
+	s.opened(d, c)
 	return s.shown(d), nil
 }
 
 // Update changes name, description, type and configuration of a domain. It needs a superuser. edit gets the
 // configuration with its secrets masked; those that it leaves masked, or out, stay,
 // unless they would go to another server then: errs.Invalid naming the secret that must be sent again.
+// A provider is asked as by Create if the configuration changes; edit is called once more before that. Do not call it inside a transaction.
 // Errors: errs.Forbidden; errs.NotFound; errs.Invalid naming the field, also for another type of local, and as Create when
-// the configuration grows; an error from edit as it is.
-func (s *Service) Update(ctx context.Context, id string, edit func(*Domain) error) (Domain, error) {
+// the configuration grows; errs.Conflict if it was changed while the provider was asked; an error from edit as it is.
+func (s *Service) Update(ctx context.Context, id string, edit func(*Domain) error, o ...SaveOption) (Domain, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
 		return Domain{}, err
@@ -204,20 +221,40 @@ func (s *Service) Update(ctx context.Context, id string, edit func(*Domain) erro
 	if !slug.Valid(id) {
 		return Domain{}, errNotFound
 	}
+	leave, err := s.takeTrial(ctx, a.Tenant)
+	if err != nil {
+		return Domain{}, err
+	}
+	defer leave()
+	asked, err := s.discoverEdit(ctx, a.Tenant, id, edit, o)
+	if err != nil {
+		return Domain{}, err
+	}
 	var d Domain
+	var c change
 	err = s.o.Store.InTx(ctx, func(ctx context.Context) error {
 		_, bytes, err := s.size(ctx, a.Tenant)
 		if err != nil {
 			return err
 		}
-		d, err = s.o.Store.Update(ctx, a.Tenant, id, func(d *Domain) error {
-			return s.edit(d, edit, bytes)
+		d, err = s.o.Store.Update(ctx, a.Tenant, id, func(d *Domain) (err error) {
+			if c, err = s.edit(d, edit, bytes); err == nil && asked.is && !asked.same(c) {
+				err = errs.New(errs.Conflict, "The configuration of the domain was changed meanwhile. Try again.")
+			}
+			return err
 		})
+		if err == nil && c.is {
+			err = s.checkRules(ctx, d, c.rules)
+		}
 		return err
 	})
 	if err != nil {
 		return Domain{}, err
 	}
+	if asked.is {
+		c = asked
+	}
+	s.opened(d, c)
 	return s.shown(d), nil
 }
 
@@ -242,11 +279,11 @@ func fits(now, before, others int) error {
 }
 
 // edit changes a domain as edit says and as it may be; all are the bytes of the tenant's configurations.
-func (s *Service) edit(d *Domain, edit func(*Domain) error, all int) error {
+func (s *Service) edit(d *Domain, edit func(*Domain) error, all int) (change, error) {
 	was := *d
 	*d = s.masked(*d)
 	if err := edit(d); err != nil {
-		return err
+		return change{}, err
 	}
 	given := d.Config
 	d.Tenant, d.ID, d.Config, d.Sealed, d.ScannedAt, d.CreatedAt = was.Tenant, was.ID, was.Config, was.Sealed, was.ScannedAt, was.CreatedAt
@@ -254,17 +291,18 @@ func (s *Service) edit(d *Domain, edit func(*Domain) error, all int) error {
 		d.UpdatedAt = was.UpdatedAt.Add(time.Microsecond)
 	}
 	if (was.ID == Local || d.Type == Local) && d.Type != was.Type {
-		return errs.New(errs.Invalid, "type must stay %s", was.Type)
+		return change{}, errs.New(errs.Invalid, "type must stay %s", was.Type)
 	}
-	if err := s.accept(d, was, given); err != nil {
-		return err
+	c, err := s.accept(d, was, given)
+	if err != nil {
+		return change{}, err
 	}
-	return fits(d.bytes(), was.bytes(), all-was.bytes())
+	return c, fits(d.bytes(), was.bytes(), all-was.bytes())
 }
 
 // Delete removes a domain with its users and teams; what they own passes to the caller, in one transaction. It needs a
 // superuser of another domain. Where it is the tenant's default domain, that is local from then on. Errors: errs.Forbidden; errs.NotFound; errs.Invalid for local; errs.Conflict when the
-// caller is of the domain, when the tenant would be left without an enabled superuser, or while a scan of it runs.
+// caller is of the domain, when the tenant would be left without an enabled superuser, when another domain logs in its users, or while a scan of it runs.
 func (s *Service) Delete(ctx context.Context, id string) error {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -278,6 +316,9 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 			return err
 		}
 		if _, err := s.get(ctx, a.Tenant, id); err != nil {
+			return err
+		}
+		if err := s.checkUnnamed(ctx, a.Tenant, id); err != nil {
 			return err
 		}
 		if run, err := s.state(ctx, a.Tenant, id); err != nil || run.live(s.o.Now()) {
@@ -313,18 +354,18 @@ const (
 )
 
 // accept checks a domain and merges the configuration that was given into it. was is the domain as it is stored.
-func (s *Service) accept(d *Domain, was Domain, given json.RawMessage) error {
+func (s *Service) accept(d *Domain, was Domain, given json.RawMessage) (change, error) {
 	if d.Name != nil {
 		if strings.TrimSpace(*d.Name) == "" || utf8.RuneCountInString(*d.Name) > maxName || !plain(*d.Name) {
-			return errs.New(errs.Invalid, "name must have 1 to %d characters, not blanks alone, and no control characters", maxName)
+			return change{}, errs.New(errs.Invalid, "name must have 1 to %d characters, not blanks alone, and no control characters", maxName)
 		}
 	}
 	if d.Description != nil && (len(*d.Description) > maxDescription || !escapes.Storable(*d.Description)) {
-		return errs.New(errs.Invalid, "description must have at most %d bytes of text", maxDescription)
+		return change{}, errs.New(errs.Invalid, "description must have at most %d bytes of text", maxDescription)
 	}
 	info, driver, ok := s.driver(d.Type)
 	if !ok {
-		return errs.New(errs.Invalid, "type must be the id of a domain driver: see /api/domain-drivers")
+		return change{}, errs.New(errs.Invalid, "type must be the id of a domain driver: see /api/domain-drivers")
 	}
 	return s.configure(d, was, info, driver, given)
 }

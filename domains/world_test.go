@@ -111,25 +111,60 @@ func person(n int) domains.Entry {
 }
 
 // gate is a driver of a provider that lets everybody in who brings its memory back.
-type gate struct{}
+type gate struct{ *provider }
 
-func (gate) Info() domains.Info {
-	return domains.Info{ID: "gate", Name: "Gate", LoginMethod: "GET", LoginComponent: "redirect"}
+// provider is what gate logs in at.
+type provider struct {
+	mu       sync.Mutex
+	says     func(*domains.SignedIn) // of everybody who logs in; may be nil
+	away     error                   // of Discover
+	hangs    bool                    // Discover does, until its context ends
+	meantime func()                  // while Discover asks; may be nil
+	asked    int                     // by Discover
 }
 
-func (gate) Open(json.RawMessage) (domains.Realm, error) { return gate{}, nil }
+func (gate) Info() domains.Info {
+	return domains.Info{
+		ID: "gate", Name: "Gate", LoginMethod: "GET", LoginComponent: "redirect", Secrets: []string{"key"}, Members: []string{"url", "key"},
+	}
+}
+
+func (g gate) Open(json.RawMessage) (domains.Realm, error) { return g, nil }
 
 func (gate) Check() error { return nil }
+
+func (gate) Redirects(domains.Realm) string { return "" }
+
+func (g gate) Discover(ctx context.Context) error {
+	g.mu.Lock()
+	g.asked++
+	away, hangs, meantime := g.away, g.hangs, g.meantime
+	g.mu.Unlock()
+	if meantime != nil {
+		meantime()
+	}
+	if hangs {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return away
+}
 
 func (gate) Begin(_ context.Context, at domains.Endpoints, state string) (string, []byte, error) {
 	return "https://provider.example/?" + url.Values{"state": {state}, "back": {at.Callback}}.Encode(), []byte("memory of " + state), nil
 }
 
-func (gate) Finish(_ context.Context, _ domains.Endpoints, memory []byte, a domains.Answer) (domains.SignedIn, error) {
+func (g gate) Finish(_ context.Context, _ domains.Endpoints, memory []byte, a domains.Answer) (domains.SignedIn, error) {
 	if string(memory) != "memory of "+a.State || a.Params.Get("code") == "" {
 		return domains.SignedIn{}, errs.New(errs.Unauthenticated, "not the one")
 	}
-	return domains.SignedIn{Identity: domains.Identity{ID: a.Params.Get("code"), Username: "gate-" + a.Params.Get("code")}}, nil
+	who := domains.SignedIn{Identity: domains.Identity{ID: a.Params.Get("code"), Username: "gate-" + a.Params.Get("code")}}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.says != nil {
+		g.says(&who)
+	}
+	return who, nil
 }
 
 // world is the services over one database.
@@ -139,6 +174,7 @@ type world struct {
 	store  *bunstore.Store
 	people *principals.Service
 	paper  *paper
+	gate   *provider
 	clock  time.Time
 	late   atomic.Int64 // nanoseconds, for tests that go on meanwhile
 
@@ -156,7 +192,7 @@ func newWorld(t *testing.T, open dbtest.Opener) *world {
 	is := is.New(t)
 	keys, err := keyring.Parse(keyring.Generate())
 	is.NoErr(err)
-	w := &world{db: open(t), paper: &paper{}, clock: time.Date(2026, 11, 20, 20, 31, 0, 0, time.UTC)}
+	w := &world{db: open(t), paper: &paper{}, gate: &provider{}, clock: time.Date(2026, 11, 20, 20, 31, 0, 0, time.UTC)}
 	now := func() time.Time { return w.clock.Add(time.Duration(w.late.Load())) }
 	w.store = bunstore.New(w.db)
 	users := people.New(w.db)
@@ -166,7 +202,7 @@ func newWorld(t *testing.T, open dbtest.Opener) *world {
 		o := domains.Options{
 			Store: w.store, Principals: w.people.Unchecked(), Tenants: settings{}, Keys: keys, Now: now,
 			Directories: dirsync.New(dirsync.Options{Store: users, Principals: w.people.Unchecked(), Now: now}),
-			Drivers:     []domains.Driver{local.Driver{}, ldap.LDAP{}, w.paper, gate{}},
+			Drivers:     []domains.Driver{local.Driver{}, ldap.LDAP{}, w.paper, gate{w.gate}},
 		}
 		change(&o)
 		s, err := domains.New(o)

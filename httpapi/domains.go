@@ -228,7 +228,8 @@ func (a *api) listAllDomains(r *request) (reply, error) {
 }
 
 // createDomain serves POST /api/domains: 200 and the domain, whose id is made of the name; 400 naming a field, also one of
-// config, and when those of all domains together would have more than 8 MiB; 409 for a taken id.
+// config, and when those of all domains together would have more than 8 MiB; 409 for a taken id. 400, too, when a provider that is to
+// log people in cannot be read now: ?check=false saves its config all the same.
 func (a *api) createDomain(r *request) (reply, error) {
 	in, err := decode[struct {
 		Name        string                 `json:"name"`
@@ -242,7 +243,20 @@ func (a *api) createDomain(r *request) (reply, error) {
 	d := domains.Domain{Name: &in.Name, Type: in.Type}
 	in.Description.applyOrNull(&d.Description)
 	in.Config.apply(&d.Config)
-	return a.domainReply(r)(a.Domains.Create(r.Context(), d))
+	o, err := r.saveOptions()
+	if err != nil {
+		return reply{}, err
+	}
+	return a.domainReply(r)(a.Domains.Create(r.Context(), d, o...))
+}
+
+// saveOptions reads the query parameter check: with false, a provider is not asked when its configuration is saved.
+func (r *request) saveOptions() ([]domains.SaveOption, error) {
+	check, err := r.flag("check", true)
+	if check || err != nil {
+		return nil, err
+	}
+	return []domains.SaveOption{domains.Unasked}, nil
 }
 
 // domainReply replies with the result of a service: 200 and the domain.
@@ -279,12 +293,16 @@ func (a *api) putDomain(r *request) (reply, error) {
 	case in.Type == "":
 		return reply{}, errs.New(errs.Invalid, "type is required")
 	}
+	o, err := r.saveOptions()
+	if err != nil {
+		return reply{}, err
+	}
 	return a.domainReply(r)(a.Domains.Update(r.Context(), r.param("id"), func(d *domains.Domain) error {
 		d.Type = in.Type
 		in.Name.applyOrNull(&d.Name)
 		in.Config.apply(&d.Config)
 		return nil
-	}))
+	}, o...))
 }
 
 // deleteDomain serves DELETE /api/domains/{id}: 200. Its users and teams go with it, and what they own passes to the

@@ -276,6 +276,19 @@ func (l *lastField) after() error {
 	return err
 }
 
+// flag reads a query parameter that is true or false and nothing else; otherwise is its value when it is left out.
+func (r *request) flag(name string, otherwise bool) (bool, error) {
+	query, err := parseQuery(r.Request)
+	if err != nil {
+		return false, err
+	}
+	given := query.Get(name)
+	if query.Has(name) && given != "true" && given != "false" {
+		return false, errs.New(errs.Invalid, "%s must be true or false", name)
+	}
+	return given == "true" || otherwise && !query.Has(name), nil
+}
+
 // checkQuery refuses a query parameter that a list or a write does not know, or that is given twice; reads of single
 // resources, and writes with AnyQuery, accept any. Errors: errs.Invalid naming it and those that the route has.
 func (r *request) checkQuery(route *Route) error {

@@ -289,7 +289,7 @@ func (a *api) putPassword(r *request) (reply, error) {
 	if in.CurrentPassword != nil {
 		current = *in.CurrentPassword
 	}
-	revoke, err := r.revokeTokens()
+	revoke, err := r.flag("revokeTokens", false)
 	if err != nil {
 		return reply{}, err
 	}
@@ -310,17 +310,4 @@ func (a *api) putPassword(r *request) (reply, error) {
 		return reply{}, err
 	}
 	return ok(said)
-}
-
-// revokeTokens reads the option of that name, which is true or false and nothing else.
-func (r *request) revokeTokens() (bool, error) {
-	query, err := parseQuery(r.Request)
-	if err != nil {
-		return false, err
-	}
-	given := query.Get("revokeTokens")
-	if query.Has("revokeTokens") && given != "true" && given != "false" {
-		return false, errs.New(errs.Invalid, "revokeTokens must be true or false")
-	}
-	return given == "true", nil
 }
