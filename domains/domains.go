@@ -81,6 +81,8 @@ type Store interface {
 	// UseLogin records that a login at a provider has been used; the record is kept until a time. It fails with errs.Conflict if
 	// the login was used before, so that of several callers one succeeds, and if the domain no longer exists.
 	UseLogin(ctx context.Context, tenant, domain, id string, until time.Time) error
+	// LoginUsed reports whether there is a record of a login that has been used.
+	LoginUsed(ctx context.Context, tenant, id string) (bool, error)
 	// Sweep removes the records of logins that are kept until before a time, and returns their number.
 	Sweep(ctx context.Context, tenant string, before time.Time) (int, error)
 

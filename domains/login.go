@@ -2,6 +2,7 @@ package domains
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -10,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,9 +25,12 @@ import (
 type pending struct {
 	Domain   string    `json:"d"`
 	Memory   []byte    `json:"m"` // what the driver wants to know again
-	ReturnTo string    `json:"r"` // path at this service where the browser goes in the end, "" for none
+	ReturnTo string    `json:"r"` // Return.To
+	Errors   bool      `json:"f,omitempty"`
 	Ends     time.Time `json:"e"`
 }
+
+func (p pending) back() Return { return Return{To: p.ReturnTo, Errors: p.Errors} }
 
 // The table and column that a pending login is sealed for; the row is the state's hash. There is no such table.
 const (
@@ -202,23 +207,30 @@ func (s *Service) redirects(ctx context.Context, tenant, domain string) (Domain,
 	return d, login, nil
 }
 
-// Begin starts a login at a domain's provider. returnTo is a path at this service,
-// "" for none. Errors: errs.NotFound, the same for every reason; errs.Invalid for another returnTo, and for one that is too long; errs.Upstream.
-func (u Unchecked) Begin(ctx context.Context, tenant, domain string, at Endpoints, returnTo string) (Started, error) {
-	if !IsPath(returnTo) {
+// Return is where a browser goes after a login at a provider.
+type Return struct {
+	To     string // a path at this service, "" for none
+	Errors bool   // also after a login that failed
+}
+
+// Begin starts a login at a domain's provider. Errors: errs.NotFound, the same for every reason; errs.Invalid for a back.To that is no path, and for one that is
+// too long; errs.Upstream.
+func (u Unchecked) Begin(ctx context.Context, tenant, domain string, at Endpoints, back Return) (Started, error) {
+	if !IsPath(back.To) {
 		return Started{}, errs.New(errs.Invalid, "returnTo must be a path of this service, such as /apps")
 	}
 	d, login, err := u.s.redirects(ctx, tenant, domain)
 	if err != nil {
 		return Started{}, err
 	}
-	begun := Started{State: u.s.o.NewSecret(), Ends: u.s.stamp().Add(loginTimeout)}
+	now := u.s.stamp()
+	begun := Started{State: newState(now, u.s.o.NewSecret()), Ends: now.Add(loginTimeout)}
 	location, memory, err := login.Begin(ctx, at, begun.State)
 	if err != nil {
 		return Started{}, hidden(err)
 	}
 	begun.Location = location
-	p := pending{Domain: d.ID, Memory: memory, ReturnTo: returnTo, Ends: begun.Ends}
+	p := pending{Domain: d.ID, Memory: memory, ReturnTo: back.To, Errors: back.Errors, Ends: begun.Ends}
 	begun.Browser, err = u.s.keep(tenant, begun.State, p)
 	if err != nil || len(begun.Browser) <= maxPending {
 		return begun, err
@@ -256,12 +268,39 @@ func IsPath(s string) bool {
 		s[0] == '/' && !strings.HasPrefix(s, "//") && !strings.Contains(s, `\`)
 }
 
-// Finished is a login that came back from a provider.
-type Finished struct {
-	Tenant   string
-	User     principals.User
-	ReturnTo string
+// newState returns the state of a login: when it began, so that one that comes back too late can be told from one whose browser has lost its cookie, and a
+// secret. The time is believed for that alone.
+func newState(at time.Time, secret string) string {
+	return strconv.FormatInt(at.Unix(), 36) + "." + secret
 }
+
+// begunAt returns when the login of a state began. It reports false for one that is not of newState.
+func begunAt(state string) (at time.Time, ok bool) {
+	when, secret, found := strings.Cut(state, ".")
+	seconds, err := strconv.ParseInt(when, 36, 64)
+	return time.Unix(seconds, 0), found && err == nil && secret != "" && len(state) <= maxState
+}
+
+// maxState is how many bytes a state has at most.
+const maxState = 255
+
+// Finished is a login that came back from a provider. Finish returns it also with an error, with what is known of it.
+type Finished struct {
+	Tenant string
+	User   principals.User
+	Return Return
+	Fault  Fault
+}
+
+// Fault is why a login cannot be finished, where that is no matter of the person's rights: whoever logs in may be told.
+type Fault string
+
+// The faults of a login.
+const (
+	FaultNoCookie Fault = "no_cookie"     // the browser has not brought the cookie that it got when the login began
+	FaultExpired  Fault = "login_expired" // it began more than ten minutes ago
+	FaultUsed     Fault = "login_used"    // it has been finished before, whether it succeeded or not
+)
 
 // Finish completes a login that Begin started, after a check of what the provider sends. tenant and domain are those of
 // the address that the provider sent the browser to, and browser is what the browser has kept. The first login creates the user. A
@@ -269,54 +308,94 @@ type Finished struct {
 // a tenant run at once.
 // Errors: errs.Unauthenticated "Unable to log in", the same for every reason; errs.Upstream; errs.Unavailable if the login has
 // not been used and may be tried again.
-func (u Unchecked) Finish(ctx context.Context, tenant, domain string, at Endpoints, state, browser string, params url.Values) (Finished, error) {
-	p, err := u.s.pending(tenant, state, browser)
-	if err != nil {
-		return Finished{}, refusal(err)
+func (u Unchecked) Finish(ctx context.Context, tenant, domain string, at Endpoints, state, browser string, params url.Values) (done Finished, err error) {
+	p, fault, err := u.s.pending(ctx, tenant, domain, state, browser)
+	if done = (Finished{Tenant: tenant, Return: p.back(), Fault: fault}); err != nil {
+		return done, err
 	}
 	leave, err := u.s.takePlace(ctx, place{tenant, domain})
 	if err != nil {
-		return Finished{}, err
+		return done, err
 	}
 	defer leave()
-	if !u.s.o.Now().Before(p.Ends) { // checked after the wait: once it has expired, Sweep may have removed the record of its use
-		return Finished{}, refusal(errs.New(errs.Invalid, "the login took too long"))
-	}
-	err = u.s.o.Store.UseLogin(ctx, tenant, p.Domain, hash(state), p.Ends.Add(kept))
-	switch {
-	case errs.CodeOf(err) == errs.Conflict:
-		return Finished{}, refusal(err)
-	case err != nil:
-		return Finished{}, err
-	case p.Domain != domain:
-		return Finished{}, refusal(errs.New(errs.Invalid, "the login is of another domain"))
+	if done.Fault, err = u.s.use(ctx, tenant, domain, state, p); err != nil {
+		return done, err
 	}
 	d, login, err := u.s.redirects(ctx, tenant, domain)
 	if err != nil {
 		if errs.CodeOf(err) == errs.NotFound {
 			err = refusal(err)
 		}
-		return Finished{}, err
+		return done, err
 	}
 	who, err := login.Finish(ctx, at, p.Memory, Answer{Params: params, State: state})
 	if err != nil {
-		return Finished{}, hidden(err)
+		return done, hidden(err)
 	}
-	user, err := u.s.o.Principals.Admit(ctx, tenant, domain, d.Type, who.Identity)
-	return Finished{Tenant: tenant, User: user, ReturnTo: p.ReturnTo}, hidden(err)
+	done.User, err = u.s.o.Principals.Admit(ctx, tenant, domain, d.Type, who.Identity)
+	return done, hidden(err)
 }
 
 // pending opens the sealed login that a browser has kept.
-func (s *Service) pending(tenant, state, browser string) (p pending, err error) {
-	if len(browser) > maxPending || len(state) > 255 {
-		return p, errs.New(errs.Invalid, "the state or its cookie is too long")
+func (s *Service) pending(ctx context.Context, tenant, domain, state, browser string) (p pending, fault Fault, err error) {
+	begun, ours := begunAt(state)
+	switch {
+	case state == "":
+		return p, "", refusal(errors.New("an answer that nobody asked for: it has no state. Log-ins begin at this service, at /api/login/" + domain +
+			"/sso: make that the address of the tile or bookmark that people use"))
+	case !ours || len(browser) > maxPending:
+		return p, "", refusal(errors.New("an answer that nobody asked for: no login of this service has its state, or a cookie of its length"))
+	case browser == "":
+		return s.lost(ctx, tenant, state, begun)
 	}
 	plain, err := s.o.Keys.Open(tenant, pendingTable, pendingColumn, hash(state), browser)
-	if err != nil {
-		return p, err
+	if err == nil {
+		err = json.Unmarshal(plain, &p)
 	}
-	err = json.Unmarshal(plain, &p)
-	return p, err
+	if err != nil {
+		err = fmt.Errorf("the cookie of the login does not open: the login is another tenant's, its cookie was changed, or it was begun with another secret key: %w", err)
+		return pending{}, "", refusal(err)
+	}
+	return p, "", nil
+}
+
+// lost returns the error of a login whose cookie the browser has not brought: after a login it takes it away, and at its end a browser drops it.
+func (s *Service) lost(ctx context.Context, tenant, state string, begun time.Time) (pending, Fault, error) {
+	if !s.o.Now().Before(begun.Add(loginTimeout)) {
+		return pending{}, FaultExpired, refusal(errExpired)
+	}
+	switch used, err := s.o.Store.LoginUsed(ctx, tenant, hash(state)); {
+	case err != nil:
+		return pending{}, "", err
+	case used:
+		return pending{}, FaultUsed, refusal(errUsed)
+	}
+	return pending{}, FaultNoCookie, refusal(errors.New("the browser has not brought the cookie of this login"))
+}
+
+var (
+	errExpired = errors.New("the login was begun more than ten minutes ago: whoever logs in must begin again")
+	errUsed    = errors.New("the login was used before: its answer came twice, as when a page is loaded again or somebody else has it")
+)
+
+// use makes a login used.
+func (s *Service) use(ctx context.Context, tenant, domain, state string, p pending) (Fault, error) {
+	if !s.o.Now().Before(p.Ends) { // checked after the wait: once it has expired, Sweep may have removed the record of its use
+		return FaultExpired, refusal(errExpired)
+	}
+	err := s.o.Store.UseLogin(ctx, tenant, p.Domain, hash(state), p.Ends.Add(kept))
+	switch {
+	case errs.CodeOf(err) == errs.Conflict:
+		if used, failed := s.o.Store.LoginUsed(ctx, tenant, hash(state)); failed != nil || !used {
+			return "", cmp.Or(failed, refusal(fmt.Errorf("the domain %s, where the login was begun, is not there any more", p.Domain)))
+		}
+		return FaultUsed, refusal(errUsed)
+	case err != nil:
+		return "", err
+	case p.Domain != domain:
+		return "", refusal(fmt.Errorf("the login was begun at the domain %s, and its answer came to another one: register the address of each domain at its provider", p.Domain))
+	}
+	return "", nil
 }
 
 // Metadata returns a document that describes this service to a domain's provider, which reads it by itself.

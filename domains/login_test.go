@@ -87,7 +87,7 @@ func TestRedirectLogin(t *testing.T) {
 		code := url.Values{"code": {"jo"}}
 		begin := func() domains.Started {
 			t.Helper()
-			b, err := w.Unchecked().Begin(t.Context(), "acme", "gate", at("gate"), "/apps?x=1")
+			b, err := w.Unchecked().Begin(t.Context(), "acme", "gate", at("gate"), domains.Return{To: "/apps?x=1"})
 			is.NoErr(err)
 			is.True(strings.HasPrefix(b.Location, "https://provider.example/") && len(b.State) <= 80)
 			return b
@@ -96,7 +96,7 @@ func TestRedirectLogin(t *testing.T) {
 		done, err := w.Unchecked().Finish(t.Context(), "acme", "gate", at("gate"), b.State, b.Browser, code)
 		is.NoErr(err)
 		is.Equal(done.Tenant, "acme")
-		is.Equal(done.ReturnTo, "/apps?x=1")
+		is.Equal(done.Return, domains.Return{To: "/apps?x=1"})
 		is.Equal(done.User.Username, "gate-jo")
 		is.Equal(w.user(t, "gate-jo").Domain, "gate")
 
@@ -137,24 +137,24 @@ func TestRedirectLogin(t *testing.T) {
 		refused("gate", b.State, b.Browser, code)
 
 		for _, domain := range []string{"books", "local", "nowhere", ""} {
-			_, err := w.Unchecked().Begin(t.Context(), "acme", domain, at(domain), "")
+			_, err := w.Unchecked().Begin(t.Context(), "acme", domain, at(domain), domains.Return{})
 			is.Equal(errs.CodeOf(err), errs.NotFound)
 			is.Equal(errs.MessageOf(err), "There is no single sign-on here.")
 		}
 		for _, tenant := range []string{"evil", "nobody", ""} {
-			_, err := w.Unchecked().Begin(t.Context(), tenant, "gate", at("gate"), "")
+			_, err := w.Unchecked().Begin(t.Context(), tenant, "gate", at("gate"), domains.Return{})
 			is.Equal(errs.CodeOf(err), errs.NotFound)
 		}
 		for _, bad := range []string{"https://evil.example", "//evil.example", `/\evil.example`, "x", "/a\nb", "javascript:alert(1)", "/" + strings.Repeat("x", 3000)} {
-			_, err := w.Unchecked().Begin(t.Context(), "acme", "gate", at("gate"), bad)
+			_, err := w.Unchecked().Begin(t.Context(), "acme", "gate", at("gate"), domains.Return{To: bad})
 			is.Equal(errs.CodeOf(err), errs.Invalid)
 		}
 		for _, long := range []string{"/" + strings.Repeat("<", 1023), "/" + strings.Repeat("&", 1023), "/" + strings.Repeat(`"`, 1023)} {
-			b, err := w.Unchecked().Begin(t.Context(), "acme", "gate", at("gate"), long)
+			b, err := w.Unchecked().Begin(t.Context(), "acme", "gate", at("gate"), domains.Return{To: long})
 			is.NoErr(err)
 			done, err := w.Unchecked().Finish(t.Context(), "acme", "gate", at("gate"), b.State, b.Browser, code)
 			is.NoErr(err)
-			is.Equal(done.ReturnTo, long)
+			is.Equal(done.Return.To, long)
 		}
 		_, _, err = w.Unchecked().Metadata(t.Context(), "acme", "gate", at("gate"))
 		is.Equal(errs.CodeOf(err), errs.NotFound)
@@ -180,7 +180,7 @@ func TestTooLongForTheCookie(t *testing.T) {
 	w.add(t, "Gate", "gate", `{}`)
 	begin := func(memory int, returnTo string) error {
 		s := w.with(t, func(o *domains.Options) { o.Drivers = []domains.Driver{wordy{memory: memory}} })
-		_, err := s.Unchecked().Begin(t.Context(), "acme", "gate", at("gate"), returnTo)
+		_, err := s.Unchecked().Begin(t.Context(), "acme", "gate", at("gate"), domains.Return{To: returnTo})
 		return err
 	}
 	long := "/" + strings.Repeat("x", 1023)
@@ -207,12 +207,13 @@ func (k allKeys) Open(string, string, string, string, string) ([]byte, error) {
 func TestBoundsOfTheCookie(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	w.add(t, "Gate", "gate", `{}`)
-	finish := func(state, cookie int) errs.Code {
+	finish := func(length, cookie int) errs.Code {
+		state := "1." + strings.Repeat("s", length-2)
 		s := w.with(t, func(o *domains.Options) {
-			memory, _ := json.Marshal([]byte("memory of " + strings.Repeat("s", state)))
+			memory, _ := json.Marshal([]byte("memory of " + state))
 			o.Keys = allKeys{o.Keys, `{"d": "gate", "m": ` + string(memory) + `, "e": "2100-01-01T00:00:00Z"}`}
 		})
-		_, err := s.Unchecked().Finish(t.Context(), "acme", "gate", at("gate"), strings.Repeat("s", state), strings.Repeat("c", cookie), url.Values{"code": {"jo"}})
+		_, err := s.Unchecked().Finish(t.Context(), "acme", "gate", at("gate"), state, strings.Repeat("c", cookie), url.Values{"code": {"jo"}})
 		return errs.CodeOf(err)
 	}
 	is.Equal(finish(256, 10), errs.Unauthenticated)
@@ -225,7 +226,7 @@ func TestFinishAtOnce(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, w := is.New(t), newWorld(t, open)
 		w.add(t, "Gate", "gate", `{}`)
-		b, err := w.Unchecked().Begin(t.Context(), "acme", "gate", at("gate"), "")
+		b, err := w.Unchecked().Begin(t.Context(), "acme", "gate", at("gate"), domains.Return{})
 		is.NoErr(err)
 		var all sync.WaitGroup
 		var mu sync.Mutex
@@ -252,7 +253,7 @@ func TestFinishInACrowd(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	w.Hurry(50*time.Millisecond, time.Minute, time.Minute, time.Minute)
 	w.add(t, "Gate", "gate", `{}`)
-	b, err := w.Unchecked().Begin(t.Context(), "acme", "gate", at("gate"), "")
+	b, err := w.Unchecked().Begin(t.Context(), "acme", "gate", at("gate"), domains.Return{})
 	is.NoErr(err)
 	finish := func() error {
 		_, err := w.Unchecked().Finish(t.Context(), "acme", "gate", at("gate"), b.State, b.Browser, url.Values{"code": {"jo"}})

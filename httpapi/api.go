@@ -318,6 +318,7 @@ func (a *api) serve(w *response, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	w.route = route
 	if route.View && !below {
 		at.app = params.ByName("id") // also of its share page, which is not below its view
 		a.setViewHeaders(w.Header(), r, &at)

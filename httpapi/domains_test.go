@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"net/http"
 	"net/url"
@@ -82,6 +83,9 @@ func (gate) Begin(_ context.Context, _ domains.Endpoints, state string) (string,
 var _ domains.RedirectLogin = gate{}
 
 func (gate) Finish(_ context.Context, _ domains.Endpoints, memory []byte, a domains.Answer) (domains.SignedIn, error) {
+	if problem := a.Params.Get("error"); problem != "" {
+		return domains.SignedIn{}, errs.Wrap(errs.Unauthenticated, errors.New("the provider says "+problem), "Unable to log in")
+	}
 	code, ours := a.Params.Get("code"), a.Params.Has("state") && a.Params.Has("tenant") // which no provider adds to a query
 	if code == "" || ours || string(memory) != a.State {
 		return domains.SignedIn{}, errs.New(errs.Unauthenticated, "no")

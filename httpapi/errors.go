@@ -74,6 +74,13 @@ func (a *api) fail(w *response, r *http.Request, err error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	a.logFailure(log, w, r, status, err)
+	answer := reply{status: status, body: problem{StatusCode: status, Error: http.StatusText(status), Message: message}}
+	if w.route != nil && w.route.Browser {
+		w.Header().Set("Vary", varyByVisit["Vary"])
+		if page, ok := a.failedLogin(w, r, status, message, err); ok {
+			answer = page
+		}
+	}
 	switch status {
 	case http.StatusTooManyRequests:
 		w.Header().Set("Retry-After", "5")
@@ -85,10 +92,14 @@ func (a *api) fail(w *response, r *http.Request, err error) {
 	case http.StatusRequestEntityTooLarge:
 		w.Header().Set("Connection", "close") // the rest of the body is not read
 	}
+	if answer.status < 400 { // it leads to a page that tells the failure
+		w.Header().Del("Retry-After")
+		w.Header().Del("WWW-Authenticate")
+	}
 	w.hal = false
 	w.Header().Del("Content-Disposition") // the file that it was for does not come
 	w.Header().Del("Etag")
-	_ = reply{status: status, body: problem{StatusCode: status, Error: http.StatusText(status), Message: message}}.write(w, r)
+	_ = answer.write(w, r)
 }
 
 // plainProblem returns the status and the message of an error that needs no headers.

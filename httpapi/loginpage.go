@@ -2,8 +2,6 @@ package httpapi
 
 import (
 	"cmp"
-	"html/template"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -53,6 +51,7 @@ func isLoopback(name string) bool {
 
 // loginForm is what the page of a login shows.
 type loginForm struct {
+	Title                    string
 	Tenant, Domain, ReturnTo string
 	Problem                  string // why the last login was refused; "" for none
 	Action                   string
@@ -61,41 +60,17 @@ type loginForm struct {
 // loginFormPage replies 401 with the page of a login. The form comes back to this service and then leads to the page or, with
 // origins of apps, to one of these.
 func (a *api) loginFormPage(form loginForm) reply {
-	form.Action = a.mount + "/api/login/" + url.PathEscape(form.Domain)
+	form.Title, form.Action = "Log in", a.mount+"/api/login/"+url.PathEscape(form.Domain)
 	to := "'self' " + a.origin
 	if a.origins != nil {
 		to += " " + a.origins.scheme + "://*" + a.origins.domain
 	}
-	header := map[string]string{
-		"Content-Type": "text/html; charset=utf-8",
-		"Content-Security-Policy": "default-src 'none'; style-src '" + styleHash(loginStyle) +
-			"'; base-uri 'none'; form-action " + to + "; frame-ancestors 'none'",
-		"Referrer-Policy":  "same-origin", // without it a browser sends no origin with the form
-		"Vary":             "Accept, Sec-Fetch-Mode",
-		"WWW-Authenticate": "Bearer",
-	}
-	return reply{status: http.StatusUnauthorized, header: header, stream: func(w io.Writer) error {
-		return loginTemplate.Execute(w, struct {
-			loginForm
-			Style template.CSS
-		}{form, template.CSS(loginStyle)})
-	}}
+	answer := pageReply(http.StatusUnauthorized, loginTemplate, to, form)
+	answer.header["Vary"], answer.header["WWW-Authenticate"] = varyByVisit["Vary"], "Bearer"
+	return answer
 }
 
-const loginStyle = pageStyle + `label,button{display:block;margin:.75rem 0}input{display:block;font:inherit}button{font:inherit}`
-
-var loginTemplate = template.Must(template.New("login").Parse(`<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Log in</title>
-<style>{{.Style}}</style>
-</head>
-<body>
-<main>
-<h1>Log in</h1>
-{{with .Problem}}<p role="alert">{{.}}</p>
+var loginTemplate = newPage(`{{with .Problem}}<p role="alert">{{.}}</p>
 {{end}}<form method="post" action="{{.Action}}">
 <input type="hidden" name="returnTo" value="{{.ReturnTo}}">
 <label>Username <input name="username" autocomplete="username" required autofocus></label>
@@ -103,7 +78,4 @@ var loginTemplate = template.Must(template.New("login").Parse(`<!DOCTYPE html>
 <label>Tenant, where there are several <input name="tenant" value="{{.Tenant}}"></label>
 <button>Log in</button>
 </form>
-</main>
-</body>
-</html>
-`))
+`)

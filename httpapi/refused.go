@@ -11,7 +11,10 @@ import (
 )
 
 // refusedLogin is the error of a refused login that has been logged.
-type refusedLogin struct{ error }
+type refusedLogin struct {
+	error
+	attempt attempt // at a provider
+}
 
 func (r refusedLogin) Unwrap() error { return r.error }
 
@@ -24,7 +27,7 @@ func (a *api) refuseLogin(r *request, tenant, domain, username string, err error
 	}
 	a.Log.InfoContext(r.Context(), "login refused", "reason", logged(reason.Error(), 512), "tenant", logged(tenant, 256), "domain", logged(domain, 256),
 		"username", logged(username, 256), "request", actor.OriginOf(r.Context()).Request, "client", clientOf(r.Request))
-	return refusedLogin{err}
+	return refusedLogin{error: err}
 }
 
 // clientOf returns the client's address for the log.

@@ -278,6 +278,7 @@ func (l *delayedStream) flush(to io.Writer) error {
 type response struct {
 	http.ResponseWriter
 	id      string
+	route   *Route // nil until it is found
 	control http.ResponseController
 	sender  *sender
 	status  int

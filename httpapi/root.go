@@ -1,10 +1,6 @@
 package httpapi
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
-	"html/template"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -121,38 +117,12 @@ func (a *api) linkTo(route *Route) hal.Link {
 
 // getPage serves GET /: 200 and an HTML page that describes the server and links to its routes.
 func (a *api) getPage(*request) (reply, error) {
-	header := map[string]string{
-		"Content-Type": "text/html; charset=utf-8",
-		"Content-Security-Policy": "default-src 'none'; style-src '" + styleHash(pageStyle) +
-			"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-		"Referrer-Policy": "no-referrer",
-	}
-	return reply{status: http.StatusOK, header: header, stream: func(w io.Writer) error {
-		return page.Execute(w, map[string]any{"Style": template.CSS(pageStyle), "Root": a.href(), "Session": a.href("session"), "Ready": a.BaseURL + "/readyz"})
-	}}, nil
+	return pageReply(http.StatusOK, page, noForms, map[string]any{
+		"Title": "Content service", "Root": a.href(), "Session": a.href("session"), "Ready": a.BaseURL + "/readyz",
+	}), nil
 }
 
-const pageStyle = `body{font:1rem/1.5 system-ui,sans-serif;max-width:40rem;margin:2rem auto;padding:0 1rem;color:#1b1b1b;background:#fff}` +
-	`a{color:#0b57d0}code{background:#f1f3f4}@media(prefers-color-scheme:dark){body{color:#e8eaed;background:#202124}a{color:#8ab4f8}code{background:#3c4043}}`
-
-// styleHash returns the source of a policy that allows a style alone.
-func styleHash(style string) string {
-	sum := sha256.Sum256([]byte(style))
-	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
-}
-
-var page = template.Must(template.New("page").Parse(`<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Content service</title>
-<style>{{.Style}}</style>
-</head>
-<body>
-<main>
-<h1>Content service</h1>
-<p>This server is an HTTP and JSON interface to the content of its tenants: colors, bundles, AI instructions, comments, users
+var page = newPage(`<p>This server is an HTTP and JSON interface to the content of its tenants: colors, bundles, AI instructions, comments, users
 and teams. It is made for programs.</p>
 <ul>
 <li><a href="{{.Root}}">The interface</a> lists where everything is. Every answer has links to what belongs to it.</li>
@@ -160,7 +130,4 @@ and teams. It is made for programs.</p>
 <code>POST {{.Root}}/login/local</code>.</li>
 <li><a href="{{.Ready}}">The state of the server</a> tells whether it is ready.</li>
 </ul>
-</main>
-</body>
-</html>
-`))
+`)

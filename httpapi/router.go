@@ -35,6 +35,8 @@ type Route struct {
 	View bool
 	// Page marks a route that browsers go to: without a session they get a form for logging in.
 	Page bool
+	// Browser marks a route that a login at a provider takes browsers through: they get failures as a page.
+	Browser bool
 	// Visitor marks the route that visitors without an account come to: the parameter token of its query names them, and no other
 	// credential counts.
 	Visitor bool

@@ -96,9 +96,9 @@ func (a *api) routes() []Route {
 		{Method: del, Pattern: "/api/domains/:id", Name: "deleteDomain", Row: "domain", Permission: actor.Superuser, Tx: true, Options: noOptions{}, Summary: "Remove a domain with its users and teams", handle: a.deleteDomain},
 		{Method: post, Pattern: "/api/domains/:id/driver/_scan", Name: "scanDomain", Heavy: scan, Permission: actor.Superuser, Tx: true, OwnTx: true, Options: scanInput{}, Summary: "Scan the directory of one domain", handle: a.scanDomain},
 		{Method: get, Pattern: "/api/domains/:id/scan", Name: "getScan", Permission: actor.SuperuserRead, Summary: "How far the scan of a domain is", handle: a.getScan},
-		{Method: get, Pattern: "/api/login/:domain/sso", Name: "beginSSO", Public: true, Login: true, AnyType: true, Summary: "Log in at the domain's provider", handle: a.beginSSO},
-		{Method: get, Pattern: "/api/login/:domain/callback", Name: "finishSSO", Public: true, Login: true, AnyType: true, Summary: "Come back from an OpenID provider", handle: a.finishSSO},
-		{Method: post, Pattern: "/api/login/:domain/acs", Name: "finishSAML", Public: true, Login: true, Foreign: true, AnyType: true, Summary: "Come back from a SAML provider", handle: a.finishSAML},
+		{Method: get, Pattern: "/api/login/:domain/sso", Name: "beginSSO", Public: true, Login: true, Browser: true, AnyType: true, Summary: "Log in at the domain's provider", handle: a.beginSSO},
+		{Method: get, Pattern: "/api/login/:domain/callback", Name: "finishSSO", Public: true, Login: true, Browser: true, AnyType: true, Summary: "Come back from an OpenID provider", handle: a.finishSSO},
+		{Method: post, Pattern: "/api/login/:domain/acs", Name: "finishSAML", Public: true, Login: true, Browser: true, Foreign: true, AnyType: true, Summary: "Come back from a SAML provider", handle: a.finishSAML},
 		{Method: get, Pattern: "/api/login/:domain/metadata", Name: "getSSOMetadata", Public: true, Login: true, AnyType: true, Summary: "What a SAML provider needs to know", handle: a.getSSOMetadata},
 
 		// Principals

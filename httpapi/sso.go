@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"cmp"
+	"errors"
 	"mime"
 	"net/http"
 	"net/url"
@@ -30,7 +31,8 @@ func (a *api) anonymous(r *request) (query url.Values, tenant string, err error)
 }
 
 // beginSSO serves GET /api/login/{domain}/sso: 302 to the domain's provider. returnTo is the path where the browser goes
-// after the login; without it the login answers as one with a password does. 404 for every domain without one; 400
+// after the login; without it the login answers as one with a password does. A failure, here and later, is a page for a browser; with
+// errors=return it is 303 to returnTo with error and request in its query. 404 for every domain without one; 400
 // for a returnTo that is no path, or too long for this domain.
 func (a *api) beginSSO(r *request) (reply, error) {
 	query, tenant, err := a.anonymous(r)
@@ -38,9 +40,13 @@ func (a *api) beginSSO(r *request) (reply, error) {
 		return reply{}, err
 	}
 	domain := r.param("domain")
-	begun, err := a.Domains.Unchecked().Begin(r.Context(), tenant, domain, a.endpoints(tenant, domain), query.Get("returnTo"))
+	back, err := backOf(query)
+	var begun domains.Started
+	if err == nil {
+		begun, err = a.Domains.Unchecked().Begin(r.Context(), tenant, domain, a.endpoints(tenant, domain), back)
+	}
 	if err != nil {
-		return reply{}, a.refuseLogin(r, tenant, domain, "", err)
+		return reply{}, a.refuseAttempt(r, tenant, "", attempt{query.Get("tenant"), domain, back, ""}, err)
 	}
 	return reply{
 		status: http.StatusFound, header: map[string]string{"Location": begun.Location},
@@ -69,7 +75,8 @@ func loginCookieName(state string) string {
 // finishSSO serves GET /api/login/{domain}/callback, where OpenID Connect comes back: 303 to the path that the login was
 // begun with, or 200 with the session's token, as a login with a password answers; both set the session's cookie. 401
 // "Unable to log in" for every reason alike, also for the second use of an answer; 503 when too many log in: the same address
-// may be tried again.
+// may be tried again. Failures are as those of beginSSO. The page that a person gets tells apart when the cookie of the login is missing, and when it has
+// expired or was used before, as that says nothing about people.
 func (a *api) finishSSO(r *request) (reply, error) {
 	query, err := parseQuery(r.Request)
 	if err != nil {
@@ -108,20 +115,41 @@ func (a *api) finishLogin(r *request, tenant, state string, params url.Values) (
 	}
 	domain := r.param("domain")
 	done, err := a.Domains.Unchecked().Finish(r.Context(), tenant, domain, a.endpoints(tenant, domain), state, browser, params)
+	tried := attempt{tenant, domain, done.Return, done.Fault}
+	if done.Fault == domains.FaultNoCookie {
+		err = errs.Wrap(errs.Unauthenticated, a.lostCookie(r), "%s", errs.MessageOf(err))
+	}
 	if err != nil {
-		return reply{}, a.refuseLogin(r, tenant, domain, done.User.Username, err)
+		return reply{}, a.refuseAttempt(r, tenant, done.User.Username, tried, err)
 	}
 	l, err := a.Sessions.Unchecked().Start(r.Context(), done.Tenant, done.User)
 	if err != nil {
-		return reply{}, a.refuseLogin(r, tenant, domain, done.User.Username, err)
+		return reply{}, a.refuseAttempt(r, tenant, done.User.Username, tried, err)
 	}
 	answer := a.loggedIn(l)
 	answer.cookies = append(answer.cookies, a.loginCookie(state, "", time.Unix(0, 0)))
-	if done.ReturnTo != "" {
+	if done.Return.To != "" {
 		answer.status, answer.body = http.StatusSeeOther, nil
-		answer.header = map[string]string{"Location": a.BaseURL + done.ReturnTo}
+		answer.header = map[string]string{"Location": a.BaseURL + done.Return.To}
 	}
 	return answer, nil
+}
+
+// lostCookie returns why a browser has probably not brought the cookie of its login, and what the operator can do.
+func (a *api) lostCookie(r *request) error {
+	const begun = "the browser has not brought the cookie of this login: "
+	switch {
+	case r.Method == http.MethodPost && !a.secureCookie:
+		return errors.New(begun + "with the form of a provider, browsers bring it only over https, and the base URL is " + a.BaseURL + ": serve it at https")
+	case len(r.Cookies()) == 0:
+		return errors.New(begun + "it has brought none at all, so it blocks cookies, or the login was begun in another browser or at another host than that of the base URL " + a.BaseURL)
+	}
+	return errors.New(begun + "it has brought others, so the login was begun in another browser, or its cookie was removed")
+}
+
+// refuseAttempt is refuseLogin for a login at a provider.
+func (a *api) refuseAttempt(r *request, tenant, username string, tried attempt, err error) error {
+	return refusedLogin{a.refuseLogin(r, tenant, tried.domain, username, err), tried}
 }
 
 // getSSOMetadata serves GET /api/login/{domain}/metadata: 200 and what the domain's provider has to know of this service;

@@ -29,6 +29,13 @@ func (s *Store) UseLogin(ctx context.Context, tenant, domain, id string, until t
 	})
 }
 
+// LoginUsed implements domains.Store.
+func (s *Store) LoginUsed(ctx context.Context, tenant, id string) (used bool, err error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	err = c.Row(ctx, `SELECT EXISTS (SELECT 1 FROM tc_domain_logins WHERE tenant_id = $1 AND id = $2)`, tenant, id).Scan(&used)
+	return used, bunx.Err(err, "Login")
+}
+
 // Sweep implements domains.Store.
 func (s *Store) Sweep(ctx context.Context, tenant string, before time.Time) (n int, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {

@@ -204,6 +204,11 @@ func testIsolation(t *testing.T, s domains.Store) {
 	is.NoErr(s.BeginScan(ctx, "acme", "ldap", run("1", monday), monday))
 	want, err := s.Get(ctx, "acme", "ldap")
 	is.NoErr(err)
+	for tenant, want := range map[string]bool{"acme": true, "evil": false, "none": false} {
+		used, err := s.LoginUsed(ctx, tenant, "a")
+		is.NoErr(err)
+		is.Equal(used, want)
+	}
 
 	_, err = s.Get(ctx, "evil", "ldap")
 	is.Equal(errs.CodeOf(err), errs.NotFound)
@@ -328,9 +333,19 @@ func testLogins(t *testing.T, s domains.Store) {
 	for _, domain := range []string{"oidc", "saml"} {
 		is.Equal(errs.CodeOf(s.UseLogin(ctx, "acme", domain, "old", tuesday)), errs.Conflict)
 	}
+	used := func(id string, want bool) {
+		t.Helper()
+		got, err := s.LoginUsed(ctx, "acme", id)
+		is.NoErr(err)
+		is.Equal(got, want)
+	}
+	used("old", true)
+	used("other", false)
 	n, err := s.Sweep(ctx, "acme", tuesday)
 	is.NoErr(err)
 	is.Equal(n, 1)
+	used("old", false)
+	used("new", true)
 	is.NoErr(s.UseLogin(ctx, "acme", "oidc", "old", monday))
 	is.Equal(errs.CodeOf(s.UseLogin(ctx, "acme", "oidc", "new", tuesday)), errs.Conflict)
 }

@@ -143,8 +143,9 @@ func TestBrowser(t *testing.T) {
 				chromedp.SendKeys("input[name=password]", samlJo.Password), chromedp.Submit("input[name=user]")))
 			if secure == nil { // then a browser brings no cookie along with a form of another site
 				is.True(kept.HTTPOnly && kept.SameSite == network.CookieSameSiteLax)
-				is.True(strings.Contains(landed(ctx, t, w.url+"/api/login/"+id+"/acs?tenant=acme"), "Unable to log in"))
+				is.True(strings.Contains(landed(ctx, t, w.url+"/api/login/"+id+"/acs?tenant=acme"), "has not brought back the cookie"))
 				is.Equal(cookies(ctx, t)["sid"], network.Cookie{})
+				is.True(strings.Contains(w.log.String(), "browsers bring it only over https"))
 				return
 			}
 			is.True(kept.HTTPOnly && kept.Secure && kept.SameSite == network.CookieSameSiteNone)
