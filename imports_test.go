@@ -80,7 +80,8 @@ var mayImport = []rule{
 	{"principals", base + " principals/profile"},
 	{"principals/profile", "errs internal/escapes"},
 	{"principals/dirsync principals/dirsync/dirsynctest", base + " principals principals/profile principals/dirsync"},
-	{"principals/bunstore", base + " principals principals/dirsync internal/bunx"},
+	{"principals/scim principals/scim/scimtest", base + " principals principals/profile principals/scim"},
+	{"principals/bunstore", base + " principals principals/dirsync principals/scim internal/bunx"},
 	{"internal/draftstore", base + " shares/bunstore internal/bunx"},
 	{"apps/bunstore", base + " apps internal/draftstore internal/bunx"},
 	{"assistants/bunstore", base + " assistants internal/draftstore internal/bunx"},
@@ -93,8 +94,8 @@ var mayImport = []rule{
 	{"*/bunstore", base + " ^ internal/bunx internal/keyring"},
 	{"*/*test", base + " ^ internal/transfertest internal/fieldtest paging/pagingtest"}, // the suites that every store must pass
 
-	{"httpapi", base + " ai ai/chat apps/assist assistants/conversation workspaces internal/doctext internal/markdown hal apps/manifest apps/view " + nouns},
-	{".", base + " ai apps/manifest assistants/conversation hal httpapi " + nouns + " principals/dirsync " + domainDrivers + " jsvm/quickjs internal/doctext internal/markdown */bunstore internal/bunx internal/dblock internal/egress internal/cache internal/keyring internal/migrations workspaces"},
+	{"httpapi", base + " ai ai/chat apps/assist assistants/conversation workspaces internal/doctext internal/markdown hal apps/manifest apps/view principals/scim " + nouns},
+	{".", base + " ai apps/manifest assistants/conversation hal httpapi " + nouns + " principals/dirsync principals/scim " + domainDrivers + " jsvm/quickjs internal/doctext internal/markdown */bunstore internal/bunx internal/dblock internal/egress internal/cache internal/keyring internal/migrations workspaces"},
 }
 
 // mayBeImportedBy says who alone may import a package of others, by its beginning.
@@ -112,7 +113,7 @@ var mayBeImportedBy = []rule{
 	{"net/http", ". httpapi ai/openai ai/aitest assistants/mcp cmd/... examples/... internal/bench domains/saml domains/oidc internal/egress internal/samltest internal/oidctest"},
 	{"github.com/netresearch/go-cron", "queue"},
 	{"github.com/wneessen/go-mail", "messages/smtp"},
-	{"testing github.com/matryer/is pgregory.net/rapid", "*/*test principals/dirsync/dirsynctest internal/dbtest internal/fieldtest internal/needs internal/slapd"},
+	{"testing github.com/matryer/is pgregory.net/rapid", "*/*test principals/dirsync/dirsynctest principals/scim/scimtest internal/dbtest internal/fieldtest internal/needs internal/slapd"},
 }
 
 // drivers are who may link a SQL driver. The library links none: a host brings its own.

@@ -30,7 +30,7 @@ var tablesOf = map[string][]string{
 	"libraries/bunstore":     {"tc_library_contents", "tc_library_files", "tc_library_released"},
 	"messages/bunstore":      {"tc_events", "tc_messages"},
 	"principals/bunstore": {
-		"tc_login_networks", "tc_memberships", "tc_principals", "tc_teams", "tc_users",
+		"tc_login_networks", "tc_memberships", "tc_principals", "tc_scim_users", "tc_teams", "tc_users",
 	},
 	"queue/bunstore":      {"tc_job_schedules", "tc_jobs"},
 	"sessions/bunstore":   {"tc_sessions", "tc_tokens"},

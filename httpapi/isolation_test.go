@@ -119,6 +119,7 @@ var unmarked = map[string]string{
 	"tc_messages":         "id app_id type search data state",
 	"tc_notifications":    "id username type kind entity_id comment_id",
 	"tc_principals":       "id type label",
+	"tc_scim_users":       "username id",
 	"tc_sessions":         "id username",
 	"tc_teams":            "id slug label search domain",
 	"tc_tenants":          "settings key_check",
@@ -214,6 +215,7 @@ func (s stock) markRows(t testing.TB, tenant, mark string) {
 		{`INSERT INTO tc_agent_steps (tenant_id, run_id, n, kind, content, calls, input_tokens, output_tokens, call_id, tool, arguments, result, failed, log, started_at)
 			VALUES ($1, $2, 1, 'answer', '', '[]', 0, 0, '', '', '', '', $4, '', $3)`, []any{tenant, mark, later, false}},
 		{`INSERT INTO tc_library_released (tenant_id, content_id, library_id, released_at) VALUES ($1, $2, $2, $3)`, []any{tenant, mark, later}},
+		{`INSERT INTO tc_scim_users (tenant_id, username, id, external_id, gone, changed_at) VALUES ($1, $2, $2, $2, $4, $3)`, []any{tenant, mark, later, false}},
 		{`INSERT INTO tc_workspaces (tenant_id, app_id, engine, password, created_at) VALUES ($1, $2, 'sqlite', 'sealed', $3)`, []any{tenant, mark, later}},
 	} {
 		is.New(t).NoErr(bunx.Write(t.Context(), s.db, tenant, func(ctx context.Context, c bunx.Conn) error {

@@ -46,3 +46,7 @@ type DomainStore interface {
 	// DomainCounts counts the users and teams of every domain that has any.
 	DomainCounts(ctx context.Context, tenant string) (map[string]DomainCounts, error)
 }
+
+// SourceSCIM is the source of the users and teams that a provider of identities keeps by SCIM. A login does not change the name and
+// the profile of such a user.
+const SourceSCIM = "scim"

@@ -8,6 +8,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals/bunstore"
 	"github.com/tenantcontent/tenantcontent/principals/dirsync/dirsynctest"
 	"github.com/tenantcontent/tenantcontent/principals/principalstest"
+	"github.com/tenantcontent/tenantcontent/principals/scim/scimtest"
 )
 
 func TestStore(t *testing.T) {
@@ -15,6 +16,9 @@ func TestStore(t *testing.T) {
 		principalstest.TestStore(t, func(t *testing.T) principals.Store { return bunstore.New(open(t)) })
 		t.Run("dirsync", func(t *testing.T) {
 			dirsynctest.TestStore(t, func(t *testing.T) dirsynctest.Store { return bunstore.New(open(t)) })
+		})
+		t.Run("scim", func(t *testing.T) {
+			scimtest.TestStore(t, func(t *testing.T) scimtest.Store { return bunstore.New(open(t)) })
 		})
 	})
 }

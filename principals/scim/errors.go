@@ -1,0 +1,48 @@
+package scim
+
+import "github.com/tenantcontent/tenantcontent/errs"
+
+// ErrorType is what the protocol calls the scimType of an error.
+type ErrorType string
+
+// The types of errors (RFC 7644, section 3.12).
+const (
+	InvalidFilter ErrorType = "invalidFilter"
+	InvalidPath   ErrorType = "invalidPath"
+	InvalidSyntax ErrorType = "invalidSyntax"
+	InvalidValue  ErrorType = "invalidValue"
+	Mutability    ErrorType = "mutability"
+	NoTarget      ErrorType = "noTarget"
+	TooMany       ErrorType = "tooMany"
+	Uniqueness    ErrorType = "uniqueness"
+)
+
+// Error is an error of package errs with a scimType. MessageOf and CodeOf of package errs find the one below it.
+type Error struct {
+	Type ErrorType
+	Err  error
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error of package errs.
+func (e *Error) Unwrap() error { return e.Err }
+
+// invalid returns an errs.Invalid with a scimType.
+func invalid(t ErrorType, format string, args ...any) error {
+	return &Error{t, errs.New(errs.Invalid, format, args...)}
+}
+
+// taken returns the errs.Conflict for a name that somebody else has.
+func taken(format string, args ...any) error {
+	return &Error{Uniqueness, errs.New(errs.Conflict, format, args...)}
+}
+
+// shown returns a text that a client has sent as an error may quote it.
+func shown(s string) string {
+	if r := []rune(s); len(r) > 64 {
+		return string(r[:64]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,15 @@
+package scimtest_test
+
+import (
+	"testing"
+
+	"github.com/tenantcontent/tenantcontent/principals/scim/scimtest"
+)
+
+// open returns an empty Store of the host, over a database with the tenants acme and evil.
+var open func(t *testing.T) scimtest.Store
+
+// A test of the package of a Store calls TestStore.
+func ExampleTestStore() {
+	_ = testing.InternalTest{Name: "TestStore", F: func(t *testing.T) { scimtest.TestStore(t, open) }}
+}
