@@ -18,6 +18,9 @@ import (
 func (app *App) owners(c Config, changes func(tenant string) uint64) func(ctx context.Context, tenant, principal string) (webhooks.Owner, error) {
 	known := cache.New[webhooks.Owner](changes)
 	return func(ctx context.Context, tenant, principal string) (webhooks.Owner, error) {
+		if principal == "" {
+			return webhooks.Owner{}, errs.New(errs.Unauthenticated, "somebody else has passed the app on to its owner, who has not deployed it since")
+		}
 		return known.Get(tenant, principal, func() (webhooks.Owner, error) {
 			if _, isTeam := uuids.Parse(principal); isTeam {
 				return app.teamAsOwner(ctx, tenant, principal)
@@ -80,7 +83,7 @@ func (app *App) agentApp(ctx context.Context, tenant, id string) (agents.App, er
 	if err == nil && running.DeletedAt != nil {
 		err = errs.New(errs.NotFound, "App not found.")
 	}
-	return agents.App{Name: running.Name, Owner: running.OwnerID, Env: running.Env}, err
+	return agents.App{Name: running.Name, Owner: running.RunsAs(), Env: running.Env}, err
 }
 
 // teamAsOwner returns a team as a handler's user. It can do what a member of the team can.

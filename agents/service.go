@@ -47,7 +47,7 @@ type Apps interface {
 // App is an app whose agents run.
 type App struct {
 	Name  string
-	Owner string            // principal id
+	Owner string            // principal id; "" while its agents run as nobody: see apps.App.RunsAs
 	Env   map[string]string // values of its variables, in the clear
 }
 

@@ -198,7 +198,7 @@ func (s *Service) owner(ctx context.Context, run Run, app App) (actor.Actor, err
 	who, err := s.o.Owner(ctx, run.Tenant, app.Owner)
 	switch code := errs.CodeOf(err); {
 	case code == errs.NotFound || code == errs.Unauthenticated:
-		return who, refusal{errs.New(errs.Conflict, "The owner of the app is disabled or gone, and its agents run as its owner.")}
+		return who, refusal{errs.New(errs.Conflict, "The owner of the app is disabled or gone, or has not deployed it since somebody else passed it on, and its agents run as its owner.")}
 	case err != nil:
 		return who, err
 	case !who.AI && !who.Superuser:

@@ -63,6 +63,7 @@ type App struct {
 	SourceID      *string
 	DefnUpdatedAt *time.Time // last change of Defn; nil: none since it was created
 	DeployedAt    *time.Time
+	AwaitsOwner   bool       // somebody else has passed it on to its owner, who has not deployed it since: see RunsAs
 	DeletedAt     *time.Time // of a deleted app, which can be restored; nil for the others
 	CreatedAt     time.Time  // UTC, whole microseconds
 	UpdatedAt     time.Time  // UTC, whole microseconds; a change of the app's files does not touch it
@@ -75,7 +76,7 @@ func (a App) Version() string {
 	}
 	return guard.Version(a.ID, string(a.Type), a.Name, a.Slug, a.Description, a.OwnerID, a.Defn, a.Sealed, a.WebhookSecret, a.Settings, a.Origin, a.LibraryID,
 		a.EditingID, a.Lock.Session, a.Lock.HeartbeatAt, a.Lock.LockedBy, a.Shared, a.IsManaged, a.FolderID, versionOf(a.Datasets), a.Tags, a.Source, a.SourceID,
-		a.DefnUpdatedAt, a.DeployedAt, a.DeletedAt, a.CreatedAt, a.UpdatedAt)
+		a.DefnUpdatedAt, a.DeployedAt, a.AwaitsOwner, a.DeletedAt, a.CreatedAt, a.UpdatedAt)
 }
 
 // inherit sets what a draft has from the app that it is a draft of.
@@ -137,6 +138,9 @@ type Store interface {
 
 	// Using returns the ids of the apps, drafts and deleted ones too, that have one of some tags or use one of some datasets, ordered.
 	Using(ctx context.Context, tenant string, tags, datasets []string) ([]string, error)
+
+	// AwaitOwner sets AwaitsOwner of some apps.
+	AwaitOwner(ctx context.Context, tenant string, ids []string) error
 
 	// Favorites returns which of some apps are favorites of a user.
 	Favorites(ctx context.Context, tenant, username string, ids []string) (map[string]bool, error)
@@ -241,7 +245,7 @@ func (s *Service) noun() drafts.Noun[App] {
 		Kind: Kind, Article: "an app", Fields: (*App).fields, Ref: App.Ref,
 		Visible: Visible, Inside: inside, Outside: errInside,
 		Write: toWrite.check, Edit: toEdit.check, Share: toShare.check, ChangeOwner: toChangeOwner.check,
-		DraftsEnd: true, TopShare: shares.Write, KnownRoles: s.knownRoles,
+		Passed: passed, Reassigned: s.reassigned, DraftsEnd: true, TopShare: shares.Write, KnownRoles: s.knownRoles,
 		Inherit: (*App).inherit,
 		Begin: func(d *App, of App) error {
 			d.WebhookSecret = ""

@@ -230,6 +230,7 @@ func (s *Service) Deploy(ctx context.Context, id string) (v Shown, err error) {
 			if app.IsManaged {
 				app.OwnerID = a.User
 			}
+			app.deployedBy(a)
 			return s.install(ctx, *app, app.LibraryID, p)
 		})
 		return err

@@ -49,7 +49,10 @@ func (s *Service) Commit(ctx context.Context, id string, force bool) (v Shown, e
 			return err
 		}
 		now := s.stamp()
-		app, err = s.rules.Publish(ctx, app, d, func(app *App) error { return s.publish(app, d, now) })
+		app, err = s.rules.Publish(ctx, app, d, func(app *App) error {
+			app.deployedBy(a)
+			return s.publish(app, d, now)
+		})
 		if err != nil {
 			return err
 		}

@@ -233,7 +233,7 @@ func (s *Service) putAll(ctx context.Context, b *transfer.Batch[transferred]) er
 		t := &b.Write[i]
 		given[t.ID] = t.shares // so that those that are there go
 		old, there := b.There[t.ID]
-		if err := s.complete(b, t, old.App, there); err != nil {
+		if err := s.complete(ctx, b, t, old.App, there); err != nil {
 			return err
 		}
 		all[i] = t.App
@@ -277,7 +277,7 @@ func (s *Service) leaveUnknown(ctx context.Context, b *transfer.Batch[transferre
 }
 
 // complete fills in an app of a batch with what the tenant has of it.
-func (s *Service) complete(b *transfer.Batch[transferred], t *transferred, old App, there bool) error {
+func (s *Service) complete(ctx context.Context, b *transfer.Batch[transferred], t *transferred, old App, there bool) error {
 	values := map[string]string{}
 	if there {
 		var err error
@@ -294,6 +294,9 @@ func (s *Service) complete(b *transfer.Batch[transferred], t *transferred, old A
 	}
 	if old.Type == Full {
 		t.Type = Full // an app does not go back
+	}
+	if t.AwaitsOwner = old.AwaitsOwner; t.OwnerID != old.OwnerID {
+		passed(caller(ctx, b.Tenant), &t.App)
 	}
 	t.LibraryID = old.LibraryID
 	if !there {

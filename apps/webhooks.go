@@ -131,7 +131,7 @@ func (s *Service) webhookSecret(app App) ([]byte, error) {
 // Hooked is an app whose webhooks are called.
 type Hooked struct {
 	App    string // id
-	Owner  string // principal id
+	Owner  string // principal id; "" while it runs as nobody: see App.RunsAs
 	Secret []byte // that signs the tokens
 	Env    map[string]string
 }
@@ -150,7 +150,7 @@ func (u Unchecked) Hooked(ctx context.Context, tenant, id string) (Hooked, error
 	if app.EditingID != nil || app.WebhookSecret == "" {
 		return Hooked{}, errs.New(errs.NotFound, "App not found.")
 	}
-	h := Hooked{App: app.ID, Owner: app.OwnerID}
+	h := Hooked{App: app.ID, Owner: app.RunsAs()}
 	if h.Secret, err = u.s.webhookSecret(app); err != nil {
 		return Hooked{}, err
 	}

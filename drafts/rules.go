@@ -36,6 +36,10 @@ type Noun[T Entity] struct {
 	Edit        Access[T] // to begin and publish drafts and to write files
 	Share       Access[T]
 	ChangeOwner Access[T]
+	// Passed sets what changes in an entity that an actor has passed on to its owner; nil: nothing.
+	Passed func(a actor.Actor, e *T)
+	// Reassigned is told what a reassignment has given to another principal, in its transaction; nil: it is not.
+	Reassigned func(ctx context.Context, tenant string, moved []T) error
 
 	TopShare shares.Level // the highest level of a share
 	// KnownRoles returns errs.Invalid for a role of a share that neither was there nor is known to the entity; nil: there are no roles.
@@ -373,14 +377,17 @@ func (r *Rules[T]) SetOwner(ctx context.Context, id, owner string) (e T, who Cal
 		if err != nil {
 			return err
 		}
-		e, who, err = r.Change(ctx, id, r.n.ChangeOwner, func(_ context.Context, _ Caller, e *T) error {
+		e, who, err = r.Change(ctx, id, r.n.ChangeOwner, func(_ context.Context, who Caller, e *T) error {
 			if r.isDraft(*e) {
 				return r.IsDraft("its owner is that of the " + string(r.n.Kind))
 			}
 			if !held[owner] || owner == shares.Everyone {
 				return errs.New(errs.Invalid, "ownerId must be a user or team of this tenant")
 			}
-			*r.fields(e).OwnerID = owner
+			was := *r.fields(e).OwnerID
+			if *r.fields(e).OwnerID = owner; owner != was && r.n.Passed != nil {
+				r.n.Passed(who.Actor, e)
+			}
 			return nil
 		})
 		if err != nil {

@@ -43,6 +43,9 @@ func (r *Rules[T]) Type(t entity.Transferer) entity.Type {
 				}
 			}
 			moved, err := store.Reassign(ctx, tenant, from, to, r.Stamp())
+			if err == nil && r.n.Reassigned != nil {
+				err = r.n.Reassigned(ctx, tenant, moved)
+			}
 			return transfer.Refs(r.Alive(moved), r.n.Ref), err
 		},
 	}

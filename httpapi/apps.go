@@ -98,6 +98,7 @@ type appBody struct {
 	DefnUpdatedAt      *hal.Time          `json:"defnUpdatedAt"`
 	ContentModifiedAt  *hal.Time          `json:"contentModifiedAt"`
 	DeployedAt         *hal.Time          `json:"deployedAt"`
+	AwaitsOwner        bool               `json:"awaitsOwner,omitempty"` // its webhooks and agents run as nobody until the owner deploys it
 	DeletedAt          *hal.Time          `json:"deletedAt"`
 	CreatedAt          hal.Time           `json:"createdAt"`
 	UpdatedAt          hal.Time           `json:"updatedAt"`
@@ -142,7 +143,7 @@ func (a *api) app(v apps.Shown, one bool) hal.Resource {
 		EditingSession: v.EditLock.Session, EditingHeartbeatAt: hal.OrNull(v.EditLock.HeartbeatAt), EditingLockedBy: v.EditLock.LockedBy, EditingHeld: v.Held,
 		Shared: v.Shared, Favorite: v.Favorite, IsManaged: v.IsManaged, WebhookSecret: webhookSecretOf(v), FolderID: v.FolderID, Source: v.Source, SourceID: v.SourceID,
 		DefnUpdatedAt: hal.OrNull(v.DefnUpdatedAt), ContentModifiedAt: hal.OrNull(v.ContentModifiedAt),
-		DeployedAt: hal.OrNull(v.DeployedAt), DeletedAt: hal.OrNull(v.DeletedAt),
+		DeployedAt: hal.OrNull(v.DeployedAt), AwaitsOwner: v.AwaitsOwner, DeletedAt: hal.OrNull(v.DeletedAt),
 		CreatedAt: hal.Time(v.CreatedAt), UpdatedAt: hal.Time(v.UpdatedAt), Permissions: may,
 	}}
 }

@@ -534,3 +534,22 @@ func TestWebhookOnOtherNodes(t *testing.T) {
 		within(401, "")
 	})
 }
+
+// TestWebhookOfPassedApp: who makes a superuser the owner of an app gets no rights of a superuser for its code.
+func TestWebhookOfPassedApp(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite)
+	h := hook(t, w, "tim", map[string]string{
+		"webhooks/x.js": "export function POST({request}) { return {user: request.user.id} }",
+	})
+	w.must(t, "tim", "PUT", h.path("/shares/tim"), `{"accessLevel": 2}`)
+	runs := func() string { t.Helper(); return read[struct{ User string }](t, h.call(t, "POST", "x", "{}")).User }
+	is.Equal(runs(), "tim")
+	w.must(t, "tim", "PUT", h.path("/owner"), `{"ownerId": "admin"}`)
+	for range 2 {
+		is.Equal(h.call(t, "POST", "x", "{}").status, 401)
+		is.True(strings.Contains(w.must(t, "tim", "GET", h.path(""), "").body, `"awaitsOwner":true`))
+		w.must(t, "tim", "POST", h.path("/_deploy"), "")
+	}
+	w.must(t, "admin", "POST", h.path("/_deploy"), "")
+	is.Equal(runs(), "admin")
+}

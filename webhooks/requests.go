@@ -120,7 +120,7 @@ func (s *Service) Replay(ctx context.Context, app, id string, bind func(ctx cont
 	}
 	owner, err := s.o.Owner(ctx, tenant, at.target.Owner)
 	if !at.there || errs.CodeOf(err) == errs.Unauthenticated {
-		return Invocation{}, errs.New(errs.Conflict, "The owner of the app is disabled or gone: nobody can be the one as whom the webhook runs.")
+		return Invocation{}, errs.New(errs.Conflict, "The owner of the app is disabled or gone, or has not deployed it since somebody else passed it on: nobody can be the one as whom the webhook runs.")
 	}
 	if err != nil {
 		return Invocation{}, err

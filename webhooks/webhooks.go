@@ -120,7 +120,7 @@ type Old struct {
 // Target is an app whose webhooks are called.
 type Target struct {
 	App    string            // id
-	Owner  string            // principal id
+	Owner  string            // principal id; "" while it runs as nobody: see apps.App.RunsAs
 	Secret []byte            // that signs the tokens
 	Env    map[string]string // the app's variables, in the clear
 }

@@ -52,6 +52,7 @@ func TestStore(t *testing.T, open func(t *testing.T) apps.Store) {
 		"ManyPrincipals":       testManyPrincipals,
 		"Some":                 testSome,
 		"Using":                testUsing,
+		"AwaitOwner":           testAwaitOwner,
 		"PutAll":               testPutAll,
 		"SlugsPassOn":          testSlugsPassOn,
 		"Remove":               testRemove,
@@ -143,7 +144,7 @@ func testRoundTrip(t *testing.T, s apps.Store) {
 		{Type: apps.Full, Name: "Every field", Slug: &slug, Description: &text, Defn: json.RawMessage(`{"a":[1,{"b":"\u0000ü"}]}`), Sealed: "sealed", WebhookSecret: "sealed, too",
 			Settings: json.RawMessage(`{"s":1}`), Origin: &text, Base: "base", Lock: drafts.Lock{Session: &text, HeartbeatAt: &later, LockedBy: &user},
 			Shared: true, IsManaged: true, FolderID: &slug, Tags: numbered(7, 8),
-			Datasets: []apps.Dataset{{Alias: "a", DatasetID: id(3), Label: "\u0000ü"}, {Alias: "b", DatasetID: id(3)}}, Source: &text, SourceID: &text, DefnUpdatedAt: &later, DeployedAt: &later},
+			Datasets: []apps.Dataset{{Alias: "a", DatasetID: id(3), Label: "\u0000ü"}, {Alias: "b", DatasetID: id(3)}}, Source: &text, SourceID: &text, DefnUpdatedAt: &later, DeployedAt: &later, AwaitsOwner: true},
 		{Type: apps.Report, Name: strings.Repeat("ü", 255), Defn: json.RawMessage(`{"a":"` + strings.Repeat("x", 1<<20) + `"}`), Settings: json.RawMessage(`{}`)},
 		{Type: apps.Report, Name: "Draft", Slug: &slug, EditingID: &editing, Defn: json.RawMessage(`{}`), Settings: json.RawMessage(`{}`)},
 	} {
@@ -199,6 +200,7 @@ func testUpdate(t *testing.T, s apps.Store) {
 	want.WebhookSecret = "sealed, too"
 	want.Type, want.Sealed, want.Settings, want.Base, want.IsManaged = apps.Full, "sealed", json.RawMessage(`{"s":1}`), "base", true
 	want.Lock = drafts.Lock{Session: &text, HeartbeatAt: &tuesday, LockedBy: &text}
+	want.AwaitsOwner = true
 	want.Datasets, want.Tags = []apps.Dataset{{Alias: "a", DatasetID: id(3), Label: "A"}}, numbered(7)
 	want.Defn, want.UpdatedAt, want.DefnUpdatedAt, want.DeployedAt = json.RawMessage(`{"new":1}`), tuesday, &tuesday, &tuesday
 	fieldtest.Full(t, want, "EditingID", "DeletedAt", "Shared")

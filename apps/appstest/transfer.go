@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -86,6 +87,20 @@ func testUsing(t *testing.T, s apps.Store) {
 	}
 }
 
+func testAwaitOwner(t *testing.T, s apps.Store) {
+	is, ctx := is.New(t), t.Context()
+	for n := range 3 {
+		insert(t, s, newApp(n, strconv.Itoa(n)))
+	}
+	is.NoErr(s.AwaitOwner(ctx, "evil", numbered(0, 1, 2)))
+	is.NoErr(s.AwaitOwner(ctx, "acme", append(numbered(0, 2), id(99))))
+	for n, want := range []bool{true, false, true} {
+		a, err := s.Head(ctx, "acme", at(n))
+		is.NoErr(err)
+		is.Equal(a.AwaitsOwner, want)
+	}
+}
+
 func testPutAll(t *testing.T, s apps.Store) {
 	is, ctx := is.New(t), t.Context()
 	text, stored := "text", newApp(1, "a")
@@ -94,7 +109,7 @@ func testPutAll(t *testing.T, s apps.Store) {
 	insert(t, s, stored)
 	over, fresh := newApp(1, "a2"), newApp(2, "b")
 	over.Name, over.OwnerID, over.Defn, over.Settings, over.Type = "new", "mia", json.RawMessage(`{"n":1}`), json.RawMessage(`{"s":1}`), apps.Full
-	over.Description, over.Sealed, over.Origin, over.IsManaged, over.FolderID = &text, "sealed", &text, true, &text
+	over.Description, over.Sealed, over.Origin, over.IsManaged, over.FolderID, over.AwaitsOwner = &text, "sealed", &text, true, &text, true
 	over.Source, over.SourceID, over.DefnUpdatedAt, over.DeployedAt, over.UpdatedAt = &text, &text, &tuesday, &tuesday, tuesday
 	over.Datasets, over.Tags = []apps.Dataset{{Alias: "a", DatasetID: id(3), Label: "A"}}, numbered(7)
 	put := over

@@ -53,6 +53,15 @@ var columns = []bunx.Column[apps.App]{
 	{Name: "source_id", Field: func(a *apps.App) any { return &a.SourceID }},
 	{Name: "defn_updated_at", Field: func(a *apps.App) any { return bunx.TimeOrNull(&a.DefnUpdatedAt) }},
 	{Name: "deployed_at", Field: func(a *apps.App) any { return bunx.TimeOrNull(&a.DeployedAt) }},
+	{Name: "awaits_owner", Field: func(a *apps.App) any { return &a.AwaitsOwner }},
+}
+
+// AwaitOwner implements apps.Store.
+func (s *Store) AwaitOwner(ctx context.Context, tenant string, ids []string) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.Exec(ctx, `UPDATE tc_apps SET awaits_owner = $3 WHERE tenant_id = $1 AND id IN `+c.Among(2, 1), tenant, bunx.Keys(ids), true)
+		return bunx.Err(err, noun)
+	})
 }
 
 // Using implements apps.Store. Tags and datasets are seldom deleted, so all apps that have some are read.
