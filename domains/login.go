@@ -117,8 +117,11 @@ func (s *Service) authenticate(ctx context.Context, tenant, domain, username, pa
 	if err != nil {
 		return principals.User{}, err
 	}
-	asked := false
-	u, err := s.o.Principals.LoginWith(ctx, tenant, domain, d.Type, username, func(ctx context.Context) (Identity, error) {
+	asked, account := false, username
+	if names, ok := login.(AccountNames); ok {
+		account = cmp.Or(names.Account(username), username) // failures count against one user, whatever form of the name was typed
+	}
+	u, err := s.o.Principals.LoginWith(ctx, tenant, domain, d.Type, account, func(ctx context.Context) (Identity, error) {
 		asked = true
 		return s.check(ctx, login, username, password)
 	})

@@ -58,6 +58,8 @@ func Test(t *testing.T, d domains.Driver, f Fixture) {
 		{"EntriesStop", testEntriesStop},
 		{"Cancelled", testCancelled},
 		{"Away", testAway},
+		{"Tester", testTester},
+		{"AccountNames", testAccountNames},
 	} {
 		t.Run(check.name, func(t *testing.T) {
 			check.run(t, &fixture{Fixture: f, I: is.New(t), t: t, driver: d})

@@ -30,7 +30,7 @@ func TestValuesAreCut(t *testing.T) {
 // TestTooManyMembers: tiny members take more memory than they have bytes.
 func TestTooManyMembers(t *testing.T) {
 	is := is.New(t)
-	s := &scan{conn: &conn{realm: &realm{groupMember: "member", url: "ldap://x"}}, memberships: maxMemberships - 1}
+	s := &scan{conn: &conn{realm: &realm{groupMember: "member"}, host: &host{url: "ldap://x"}}, memberships: maxMemberships - 1}
 	e := goldap.NewEntry("cn=g", map[string][]string{"member": {"a"}})
 	_, err := s.members(&group{}, e)
 	is.NoErr(err)

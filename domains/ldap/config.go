@@ -1,15 +1,10 @@
 package ldap
 
 import (
-	"crypto/tls"
 	"encoding/json"
 	"net"
-	"net/url"
-	"strconv"
 	"strings"
 	"time"
-
-	goldap "github.com/go-ldap/ldap/v3"
 
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/internal/certs"
@@ -19,16 +14,18 @@ import (
 type realm struct {
 	flavor
 	dial                 Dial
-	denied               bool   // connections to address are denied
-	url                  string // for messages
-	address              string // host and port
-	tls                  *tls.Config
+	hosts                []host // in the order in which they are tried
+	health               health
 	trusted              certs.Trusted
 	secure, startTLS     bool
 	bindDN, bindPassword string
 
 	people, groups         part
 	attributes             map[string]string // as flavor's
+	ids                    []string          // the attributes with the id of a person, the first that an entry has counts
+	groupIDs               []string          // as ids
+	names                  names
+	builtin                bool // built-in accounts and groups count, too
 	groupName, groupMember string
 	pageSize               uint32
 	timeout                time.Duration
@@ -39,8 +36,10 @@ type part struct{ base, filter string }
 
 var (
 	_ domains.PasswordLogin = (*realm)(nil)
+	_ domains.AccountNames  = (*realm)(nil)
 	_ domains.Directory     = (*realm)(nil)
 	_ domains.SecretSender  = (*realm)(nil)
+	_ domains.Tester        = (*realm)(nil)
 )
 
 func open(f flavor, config json.RawMessage, dial Dial, denied Denied) (domains.Realm, error) {
@@ -52,6 +51,9 @@ func open(f flavor, config json.RawMessage, dial Dial, denied Denied) (domains.R
 	r.people = part{m.dn("userBaseDN", base), m.filter("userFilter", f.userFilter)}
 	r.groups = part{m.dn("groupBaseDN", base), m.filter("groupFilter", f.groupFilter(r.groupMember))}
 	r.attributes = m.attributes(f.attributes)
+	r.readIDs(m)
+	r.names = m.names(base, r.attributes["username"], f.activeDirectory)
+	r.builtin = m.flag("builtin") || !f.activeDirectory
 	r.pageSize = uint32(m.number("pageSize", 1000, 1, 10_000))
 	r.timeout = time.Duration(m.number("timeoutMs", 10_000, 100, 300_000)) * time.Millisecond
 	if base == "" {
@@ -60,34 +62,24 @@ func open(f flavor, config json.RawMessage, dial Dial, denied Denied) (domains.R
 	if m.err != nil {
 		return nil, m.err
 	}
-	r.denied = denied != nil && denied(r.url)
+	for i := range r.hosts {
+		r.hosts[i].denied = denied != nil && denied(r.hosts[i].url)
+		r.hosts[i].tls.RootCAs = r.trusted.Pool
+	}
 	if r.dial == nil {
 		r.dial = (&net.Dialer{}).DialContext
 	}
 	return r, nil
 }
 
-// readConnection reads the address, TLS and account.
+// readConnection reads the addresses, TLS and account.
 func (r *realm) readConnection(m *members) {
-	u, err := url.Parse(m.text("url", "", maxText))
-	if err != nil || u.Scheme != "ldap" && u.Scheme != "ldaps" {
-		m.bad("url", "an address that begins with ldap:// or ldaps://")
-		return
-	}
-	port, err := strconv.ParseUint(u.Port(), 10, 16)
-	if u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" ||
-		u.Port() != "" && (err != nil || port == 0) {
-		m.bad("url", "an address of a host and perhaps a port alone, such as ldaps://ldap.example.org:636")
-		return
-	}
-	r.secure, r.startTLS = u.Scheme == "ldaps", m.flag("startTLS")
+	r.readHosts(m)
+	r.startTLS = m.flag("startTLS")
 	if r.secure && r.startTLS {
 		m.bad("startTLS", "false where url begins with ldaps://, which is TLS already")
 	}
-	r.url = (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
-	r.address = net.JoinHostPort(u.Hostname(), defaultPort(u))
 	r.trusted = m.certificates("caCert")
-	r.tls = &tls.Config{ServerName: u.Hostname(), RootCAs: r.trusted.Pool, MinVersion: tls.VersionTLS12}
 	r.bindDN, r.bindPassword = m.text("bindDN", "", maxText), m.text("bindPassword", "", maxText)
 	switch {
 	case r.bindDN == "" && r.bindPassword != "":
@@ -95,40 +87,6 @@ func (r *realm) readConnection(m *members) {
 	case r.bindDN != "" && r.bindPassword == "":
 		m.bad("bindPassword", "given where bindDN is")
 	}
-}
-
-// Check implements domains.Realm.
-func (r *realm) Check() error {
-	if r.denied {
-		return domains.DeniedAddress("url")
-	}
-	return nil
-}
-
-// Redirects implements domains.SecretSender. The password is sent to the server of url, which startTLS and caCert
-// authenticate.
-func (r *realm) Redirects(before domains.Realm) string {
-	ports := map[string]string{"ldap": goldap.DefaultLdapPort, "ldaps": goldap.DefaultLdapsPort}
-	was, ok := before.(*realm)
-	switch {
-	case !ok || domains.SameServer(was.url, ports) != domains.SameServer(r.url, ports):
-		return "url"
-	case was.startTLS && !r.startTLS:
-		return "startTLS"
-	case was.trusted.Lacks(r.trusted):
-		return "caCert"
-	}
-	return ""
-}
-
-func defaultPort(u *url.URL) string {
-	switch {
-	case u.Port() != "":
-		return u.Port()
-	case u.Scheme == "ldaps":
-		return goldap.DefaultLdapsPort
-	}
-	return goldap.DefaultLdapPort
 }
 
 // groupClass returns the filter for the class of groups with a member attribute.

@@ -18,50 +18,77 @@ import (
 type conn struct {
 	*goldap.Conn
 	*realm
-	ctx      context.Context
-	raw      net.Conn
-	frames   *frames
-	silent   *time.Timer // closes raw
-	timedOut atomic.Bool // silent has closed it
-	stop     func() bool // keeps ctx from closing raw
+	*host
+	ctx       context.Context
+	raw       net.Conn
+	encrypted *tls.Conn // over raw; nil without TLS
+	frames    *frames
+	silent    *time.Timer // closes raw
+	timedOut  atomic.Bool // silent has closed it
+	stop      func() bool // keeps ctx from closing raw
+	others    []*conn     // to hosts that this one refers to
 }
 
-// connect returns a connection, with TLS if that is configured, that is bound as the service and takes at most most bytes from
-// the directory. The caller closes it.
-func (r *realm) connect(ctx context.Context, most int64) (*conn, error) {
-	c := &conn{realm: r, ctx: ctx}
-	if err := c.reach(); err != nil {
+// connectTo returns a connection to a host, with TLS if that is configured, that is bound as the service. The connection and TLS have
+// limit each. The caller closes it.
+func (r *realm) connectTo(ctx context.Context, h *host, limit time.Duration, budget *budget) (*conn, error) {
+	c, err := r.reach(ctx, h, limit)
+	if err != nil {
 		return nil, err
 	}
-	c.silent = time.AfterFunc(r.timeout, func() { c.timedOut.Store(true); c.raw.Close() })
-	c.stop = context.AfterFunc(ctx, func() { c.raw.Close() })
-	transport, err := c.encrypt()
-	if err != nil {
-		c.release()
-		return nil, c.failed(err, c.noTLS)
+	if err := c.start(limit, budget); err != nil {
+		return nil, err
 	}
-	c.frames = newFrames(transport, most)
-	c.Conn = goldap.NewConn(c.frames, true) // true: go-ldap has nothing to do with TLS
-	c.Start()
-	if r.bindDN == "" {
-		return c, nil
-	}
-	c.resetTimeout()
-	if err := c.Bind(r.bindDN, r.bindPassword); err != nil {
-		defer c.close()
-		return nil, c.failed(redacted(err, r.bindPassword), c.noBind)
+	if err := c.bind(); err != nil {
+		c.close()
+		return nil, err
 	}
 	return c, nil
 }
 
-// reach opens the socket.
-func (c *conn) reach() (err error) {
-	ctx, cancel := context.WithTimeout(c.ctx, c.timeout)
-	defer cancel()
-	if c.raw, err = c.dial(ctx, "tcp", c.address); err != nil {
-		return c.failed(err, c.noConnection)
+// start begins to speak with a directory, with TLS if that is configured. It closes the socket if that fails.
+func (c *conn) start(limit time.Duration, budget *budget) error {
+	c.silent = time.AfterFunc(limit, func() { c.timedOut.Store(true); c.raw.Close() })
+	c.stop = context.AfterFunc(c.ctx, func() { c.raw.Close() })
+	transport, err := c.encrypt()
+	if err != nil {
+		c.release()
+		return errUnreached{c.failed(err, c.noTLS)}
 	}
+	c.frames = newFrames(transport, budget)
+	c.Conn = goldap.NewConn(c.frames, true) // true: go-ldap has nothing to do with TLS
+	c.Start()
 	return nil
+}
+
+// bind binds as the service, if there is an account for it.
+func (c *conn) bind() error {
+	c.resetTimeout()
+	defer c.silent.Stop() // the directory may send nothing between two requests
+	if c.bindDN == "" {
+		return nil
+	}
+	err := c.Bind(c.bindDN, c.bindPassword)
+	if err == nil {
+		return nil
+	}
+	err = redacted(err, c.bindPassword)
+	if resultOf(err) == "" {
+		return errUnreached{c.failed(err, c.noBind)}
+	}
+	return c.failed(err, c.noBind)
+}
+
+// reach opens a socket.
+func (r *realm) reach(ctx context.Context, h *host, limit time.Duration) (*conn, error) {
+	c := &conn{realm: r, host: h, ctx: ctx}
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	var err error
+	if c.raw, err = r.dial(limited, "tcp", h.address); err != nil {
+		return nil, errUnreached{c.failed(err, c.noConnection)}
+	}
+	return c, nil
 }
 
 // encrypt returns the socket with TLS if that is configured, else as it is.
@@ -74,8 +101,8 @@ func (c *conn) encrypt() (net.Conn, error) {
 			return nil, err
 		}
 	}
-	t := tls.Client(c.raw, c.tls)
-	return t, t.HandshakeContext(c.ctx)
+	c.encrypted = tls.Client(c.raw, c.tls)
+	return c.encrypted, c.encrypted.HandshakeContext(c.ctx)
 }
 
 // maxStartTLS bounds the answer to StartTLS, in bytes.
@@ -103,8 +130,11 @@ func startTLS(raw net.Conn) error {
 // resetTimeout restarts the timeout, before each request and after each response.
 func (c *conn) resetTimeout() { c.silent.Reset(c.timeout) }
 
-// release closes the socket.
+// release closes the sockets.
 func (c *conn) release() {
+	for _, other := range c.others {
+		other.release()
+	}
 	c.stop()
 	c.silent.Stop()
 	c.raw.Close()
@@ -114,5 +144,8 @@ func (c *conn) release() {
 // that reads nothing.
 func (c *conn) close() {
 	c.release()
+	for _, other := range c.others {
+		other.Conn.Close()
+	}
 	c.Conn.Close()
 }

@@ -27,6 +27,12 @@ func (k *keys) name(s string) key {
 	return k.hash()
 }
 
+// other returns the key of another text, as it is.
+func (k *keys) other(s string) key {
+	k.buffer = append(k.buffer[:0], s...)
+	return k.hash()
+}
+
 // dn returns the key of a DN.
 func (k *keys) dn(s string) key {
 	k.buffer = k.buffer[:0]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"strings"
 
 	goldap "github.com/go-ldap/ldap/v3"
@@ -36,11 +37,11 @@ func (r *realm) read(ctx context.Context, emit func(domains.Entry) error) error 
 		return err
 	}
 	defer c.close()
-	s := &scan{conn: c, emit: emit, personAt: map[string]int32{}, groupAt: map[string]int32{}, keyed: map[key]int32{}}
+	s := &scan{conn: c, emit: emit, personAt: map[string]int32{}, groupAt: map[string]int32{}, keyed: map[key]int32{}, primary: map[key][]int32{}}
 	if err := c.each(r.people, r.personAttributes(), s.person); err != nil {
 		return err
 	}
-	if err := c.each(r.groups, []string{r.idAttribute, r.groupName, "description", r.groupMember}, s.group); err != nil {
+	if err := c.each(r.groups, append(r.groupAttributes(), r.groupMember), s.group); err != nil {
 		return err
 	}
 	for _, more := range s.ranged {
@@ -67,6 +68,7 @@ type scan struct {
 	ids      []string         // of people
 	personAt map[string]int32 // id -> place in ids
 	keyed    map[key]int32    // DN or name of people -> place in ids, or ambiguous
+	primary  map[key][]int32  // key of a group -> places in ids of the people whose primary group it is
 	all      []*group
 	groupAt  map[string]int32 // id -> place in all
 	ranged   []ranged
@@ -79,7 +81,10 @@ const ambiguous = -1
 
 // person reads an entry that matches userFilter. An entry that is returned twice, for instance because it was renamed
 // meanwhile, counts once.
-func (s *scan) person(e *goldap.Entry) error {
+func (s *scan) person(_ *conn, e *goldap.Entry) error {
+	if s.isBuiltin(e) {
+		return nil
+	}
 	who, err := s.identity(e)
 	if err != nil {
 		return err
@@ -100,6 +105,9 @@ func (s *scan) person(e *goldap.Entry) error {
 	if again {
 		return nil
 	}
+	if k, ok := s.primaryKey(e); ok {
+		s.primary[k] = append(s.primary[k], at)
+	}
 	return s.emit(domains.Entry{Person: &who})
 }
 
@@ -116,8 +124,8 @@ func (s *scan) keysOf(e *goldap.Entry) []key {
 }
 
 // group reads an entry that matches groupFilter.
-func (s *scan) group(e *goldap.Entry) error {
-	id, err := s.idOf(e)
+func (s *scan) group(from *conn, e *goldap.Entry) error {
+	id, err := s.idOf(e, s.groupIDs)
 	if err != nil {
 		return err
 	}
@@ -126,10 +134,17 @@ func (s *scan) group(e *goldap.Entry) error {
 	}
 	s.groupAt[id] = int32(len(s.all))
 	g := &group{id: id, key: s.keys.dn(e.DN), name: textOf(e, s.groupName, maxValue), description: textOf(e, "description", maxDescription)}
+	g.hidden = s.isBuiltin(e) // yet its members are those of a group that has it as a member
+	if k, ok := s.ownKey(e); ok {
+		g.people = slices.Clone(s.primary[k])
+		if s.memberships += len(g.people); s.memberships > maxMemberships {
+			return s.tooMany()
+		}
+	}
 	s.all = append(s.all, g)
 	next, err := s.members(g, e)
 	if next > 0 {
-		s.ranged = append(s.ranged, ranged{g, e.DN, next})
+		s.ranged = append(s.ranged, ranged{g, from, e.DN, next})
 	}
 	return err
 }

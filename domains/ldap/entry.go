@@ -3,8 +3,11 @@ package ldap
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
+	"unicode/utf8"
 
 	goldap "github.com/go-ldap/ldap/v3"
 
@@ -21,38 +24,70 @@ const (
 	maxDescription = 4*16*1024 + 1 // of a group
 )
 
-// accountDisabled is the flag ACCOUNTDISABLE of userAccountControl.
-const accountDisabled = 2
+// idAttributes are the attributes of directories for what identifies an entry for ever, in the order in which they are tried: most directories,
+// 389 Directory Server, FreeIPA, eDirectory, Active Directory.
+var idAttributes = []string{"entryUUID", "nsUniqueId", "ipaUniqueID", "GUID", "objectGUID"}
+
+// readIDs reads idAttribute. What identifies a person with an attribute of their own does not identify groups, which have the attributes of every directory.
+func (r *realm) readIDs(m *members) {
+	r.ids, r.groupIDs = r.idAttributes, r.idAttributes
+	if own := m.attribute("idAttribute", r.idAttributes[0]); own != r.idAttributes[0] || m.text("idAttribute", "", maxText) != "" {
+		r.ids, r.groupIDs = []string{own}, []string{own}
+		if !slices.ContainsFunc(idAttributes, func(known string) bool { return strings.EqualFold(known, own) }) {
+			r.groupIDs = append(r.groupIDs, r.idAttributes...)
+		}
+	}
+}
 
 // personAttributes returns the attributes that are read of a person.
 func (r *realm) personAttributes() []string {
-	names := []string{r.idAttribute}
+	names := slices.Clone(r.ids)
 	for _, name := range r.attributes {
 		if name != "" {
 			names = append(names, name)
 		}
 	}
-	if r.control != "" {
-		names = append(names, r.control)
+	if r.activeDirectory {
+		names = append(names, controlFlags, computedFlags, accountExpires, lockoutTime, critical, securityID, primaryGroupID, accountName)
+	} else {
+		names = append(names, nsAccountLock, accountUnlock, lockedTime, groupNumber)
 	}
 	if r.membersByName() {
 		names = append(names, memberName)
 	}
-	return names
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// loginAttributes returns the attributes that are read of a person who logs in.
+func (r *realm) loginAttributes() []string {
+	if r.activeDirectory {
+		return append(r.personAttributes(), principalName)
+	}
+	return r.personAttributes()
+}
+
+// groupAttributes returns the attributes that are read of a group, beside its members.
+func (r *realm) groupAttributes() []string {
+	names := append(slices.Clone(r.groupIDs), r.groupName, "description")
+	if r.activeDirectory {
+		return append(names, critical, securityID, accountName)
+	}
+	return append(names, groupNumber)
 }
 
 // identity returns the person of an entry.
-func (r *realm) identity(e *goldap.Entry) (domains.Identity, error) {
-	id, err := r.idOf(e)
+func (c *conn) identity(e *goldap.Entry) (domains.Identity, error) {
+	id, err := c.idOf(e, c.ids)
 	return domains.Identity{
 		ID:          id,
-		Username:    r.text(e, "username"),
-		DisplayName: r.text(e, "displayName"),
-		GivenName:   r.text(e, "givenName"),
-		FamilyName:  r.text(e, "familyName"),
-		Email:       r.text(e, "emailAttribute"),
-		Timezone:    r.text(e, "timezone"),
-		Disabled:    r.isDisabled(e),
+		Username:    c.text(e, "username"),
+		DisplayName: c.text(e, "displayName"),
+		GivenName:   c.text(e, "givenName"),
+		FamilyName:  c.text(e, "familyName"),
+		Email:       c.text(e, "emailAttribute"),
+		Timezone:    c.text(e, "timezone"),
+		Disabled:    c.isDisabled(e) || c.isLocked(e, time.Now()),
 	}, err
 }
 
@@ -73,17 +108,49 @@ func textOf(e *goldap.Entry, attribute string, most int) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
 }
 
-// idOf returns the id of an entry, which renames do not change.
-func (r *realm) idOf(e *goldap.Entry) (string, error) {
-	id := e.GetEqualFoldRawAttributeValue(r.idAttribute)
-	switch {
-	case r.binaryID && len(id) == 16:
-		return guid(id), nil
-	case !r.binaryID && len(id) > 0 && len(id) <= maxID:
-		return strings.ToLower(textOf(e, r.idAttribute, maxID)), nil
+// idOf returns the id of an entry, which renames do not change: that of the first attribute that the entry has.
+func (c *conn) idOf(e *goldap.Entry, attributes []string) (string, error) {
+	for _, attribute := range attributes {
+		values := e.GetEqualFoldRawAttributeValues(attribute)
+		if len(values) == 0 {
+			continue
+		}
+		if id := idText(attribute, values[0]); len(values) == 1 && id != "" && len(id) <= maxID {
+			return id, nil
+		}
+		break
 	}
-	return "", errs.New(errs.Upstream, "The directory %s shows no usable %s of %s: see whether %s may read it.",
-		r.url, r.idAttribute, e.DN, r.reader())
+	return "", errs.New(errs.Upstream, "The directory %s shows no usable %s of %s: see whether %s may read it, or set idAttribute.",
+		c.url, strings.Join(attributes, ", "), e.DN, c.reader())
+}
+
+// idText returns an id as text, "" for one that is not usable.
+func idText(attribute string, value []byte) string {
+	switch strings.ToLower(attribute) {
+	case "objectguid", "ms-ds-consistencyguid":
+		if len(value) == 16 {
+			return guid(value)
+		}
+	case "guid": // of eDirectory
+		if len(value) == 16 {
+			return fmt.Sprintf("%x-%x-%x-%x-%x", value[:4], value[4:6], value[6:8], value[8:10], value[10:])
+		}
+	case "objectsid":
+		return sidText(value)
+	case "entryuuid", "nsuniqueid", "ipauniqueid":
+		return strings.ToLower(plainText(value))
+	default:
+		return plainText(value)
+	}
+	return ""
+}
+
+// plainText returns a value that is text which a database can store, "" for another one.
+func plainText(value []byte) string {
+	if !utf8.Valid(value) || slices.Contains(value, 0) {
+		return ""
+	}
+	return string(value)
 }
 
 // guid formats an objectGUID, whose first three numbers are little-endian.
@@ -92,18 +159,22 @@ func guid(b []byte) string {
 		binary.LittleEndian.Uint16(b[6:]), b[8:10], b[10:16])
 }
 
+// sidText formats an objectSid, "" for what is none.
+func sidText(b []byte) string {
+	if len(b) < 8 || len(b) != 8+4*int(b[1]) {
+		return ""
+	}
+	text := "S-" + strconv.Itoa(int(b[0])) + "-" + strconv.FormatUint(binary.BigEndian.Uint64(append([]byte{0, 0}, b[2:8]...)), 10)
+	for at := 8; at < len(b); at += 4 {
+		text += "-" + strconv.FormatUint(uint64(binary.LittleEndian.Uint32(b[at:])), 10)
+	}
+	return text
+}
+
 // reader returns a name for the account that searches, for messages.
 func (r *realm) reader() string {
 	if r.bindDN == "" {
 		return "an anonymous reader"
 	}
 	return r.bindDN
-}
-
-func (r *realm) isDisabled(e *goldap.Entry) bool {
-	if r.control == "" {
-		return false
-	}
-	flags, err := strconv.ParseInt(e.GetEqualFoldAttributeValue(r.control), 10, 64)
-	return err == nil && flags&accountDisabled != 0 // an account that does not show its flags is not disabled
 }

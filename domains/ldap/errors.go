@@ -50,14 +50,17 @@ func (c *conn) noTLS(err error) string {
 
 func (c *conn) noBind(err error) string {
 	if code := resultOf(err); code != "" {
-		return "The directory " + c.url + " refuses the bind of " + c.bindDN + " (" + code + ")."
+		if words := subCode(err); words != "" {
+			return "The directory " + c.url + " refuses the bind of " + c.bindDN + " (" + code + "): " + words + "."
+		}
+		return c.advised("The directory "+c.url+" refuses the bind of "+c.bindDN+" ("+code+").", err)
 	}
 	return c.brokeOff(err)
 }
 
 func (c *conn) noLogin(err error) string {
 	if code := resultOf(err); code != "" {
-		return "The directory " + c.url + " does not check passwords (" + code + ")."
+		return c.advised("The directory "+c.url+" does not check passwords ("+code+").", err)
 	}
 	return c.brokeOff(err)
 }
@@ -65,10 +68,15 @@ func (c *conn) noLogin(err error) string {
 func (c *conn) noSearch(base string) func(error) string {
 	return func(err error) string {
 		if code := resultOf(err); code != "" {
-			return "The directory " + c.url + " refuses a search below " + base + " (" + code + ")."
+			return c.advised("The directory "+c.url+" refuses a search below "+base+" ("+code+").", err)
 		}
 		return c.brokeOff(err)
 	}
+}
+
+// advised adds to a sentence what can be done.
+func (c *conn) advised(sentence string, err error) string {
+	return strings.TrimSpace(sentence + " " + c.whatToDo(err))
 }
 
 func (c *conn) brokeOff(error) string {

@@ -39,15 +39,29 @@ type frames struct {
 	in       *bufio.Reader // from Conn
 	buffer   []byte
 	rest     []byte // of the message in buffer
-	most     int64  // bytes of all messages
-	bytes    int64
+	budget   *budget
 	messages atomic.Int64 // passed on
 	taken    atomic.Int64 // of these, those that the reader of a page has taken
 	exceeded atomic.Bool  // a bound was exceeded
 }
 
-func newFrames(c net.Conn, most int64) *frames {
-	return &frames{Conn: c, in: bufio.NewReader(c), most: most}
+func newFrames(c net.Conn, b *budget) *frames {
+	return &frames{Conn: c, in: bufio.NewReader(c), budget: b}
+}
+
+// budget is what may still be read for one call, over all of its connections.
+type budget struct{ messages, bytes atomic.Int64 }
+
+func newBudget(bytes int64) *budget {
+	b := &budget{}
+	b.messages.Store(maxMessages)
+	b.bytes.Store(bytes)
+	return b
+}
+
+// take reports whether one more message may be read.
+func (b *budget) take(length int) bool {
+	return b.messages.Add(-1) >= 0 && b.bytes.Add(-int64(length)) >= 0
 }
 
 // settle marks all messages so far as taken.
@@ -91,13 +105,13 @@ func (f *frames) next() error {
 		return noEOF(err)
 	}
 	length, err := elementLength(head[:size])
-	f.bytes += int64(length)
 	switch {
 	case err != nil:
 		return err
-	case length > maxMessage, f.messages.Add(1) > maxMessages, f.bytes > f.most:
+	case length > maxMessage, !f.budget.take(length):
 		return errTooMuch
 	}
+	f.messages.Add(1)
 	f.buffer = append(f.buffer[:0], head[:size]...)
 	if f.buffer, err = appendBytes(f.in, f.buffer, length); err != nil {
 		return err

@@ -19,7 +19,9 @@ type reading struct {
 
 func (r reading) Read(p []byte) (int, error) { return r.Reader.Read(p) }
 
-func framesOf(b []byte) *frames { return newFrames(reading{Reader: bytes.NewReader(b)}, maxBytes) }
+func framesOf(b []byte) *frames {
+	return newFrames(reading{Reader: bytes.NewReader(b)}, newBudget(maxBytes))
+}
 
 // message is an answer with values of so many bytes.
 func message(values ...int) []byte {
@@ -44,7 +46,7 @@ func TestFramesPassOn(t *testing.T) {
 func TestFramesBounds(t *testing.T) {
 	is := is.New(t)
 	for _, full := range []func(f *frames){
-		func(f *frames) { f.messages.Store(maxMessages) }, func(f *frames) { f.bytes = maxBytes }, func(f *frames) { f.most = 100 },
+		func(f *frames) { f.budget.messages.Store(0) }, func(f *frames) { f.budget.bytes.Store(0) }, func(f *frames) { f.budget = newBudget(100) },
 	} {
 		f := framesOf(message(300))
 		full(f)

@@ -14,6 +14,7 @@ const maxMemberships = 5_000_000
 // group is a group that was read.
 type group struct {
 	id, name, description string
+	hidden                bool // it becomes no team
 
 	key    key     // of its DN
 	people []int32 // members, as places in scan.ids; after gather, also those of nested groups
@@ -39,6 +40,9 @@ func (s *scan) emitGroups() error {
 		return err
 	}
 	for _, g := range s.all {
+		if g.hidden {
+			continue
+		}
 		members := make([]string, len(g.people))
 		for i, at := range g.people {
 			members[i] = s.ids[at]

@@ -51,7 +51,7 @@ func (s *scan) walk(at int32, been map[int32]bool) []int32 {
 // TestTooManyMemberships: groups in groups cannot fill the memory.
 func TestTooManyMemberships(t *testing.T) {
 	is := is.New(t)
-	s := &scan{conn: &conn{realm: &realm{url: "ldap://x"}, ctx: t.Context()}, ids: make([]string, 5000)}
+	s := &scan{conn: &conn{realm: &realm{}, host: &host{url: "ldap://x"}, ctx: t.Context()}, ids: make([]string, 5000)}
 	everybody := make([]int32, 5000)
 	for i := range everybody {
 		everybody[i] = int32(i)

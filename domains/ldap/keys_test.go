@@ -64,9 +64,9 @@ func TestGUID(t *testing.T) {
 	is := is.New(t)
 	b := []byte{0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff}
 	is.Equal(guid(b), "33221100-5544-7766-8899-aabbccddeeff")
-	r := realm{flavor: activeDirectory}
+	c := conn{realm: &realm{flavor: activeDirectory}, host: &host{}}
 	for size := range 40 {
-		_, err := r.idOf(goldap.NewEntry("cn=x", map[string][]string{"objectGUID": {strings.Repeat("x", size)}}))
+		_, err := c.idOf(goldap.NewEntry("cn=x", map[string][]string{"objectGUID": {strings.Repeat("x", size)}}), activeDirectory.idAttributes)
 		is.Equal(err == nil, size == 16)
 	}
 }

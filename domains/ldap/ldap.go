@@ -84,18 +84,17 @@ func (d LDAP) Open(config json.RawMessage) (domains.Realm, error) {
 
 // flavor has the differences between the two drivers.
 type flavor struct {
-	id, name    string
-	idAttribute string
-	binaryID    bool // the id is a GUID of 16 bytes, not text
-	control     string
-	userFilter  string
-	groupFilter func(member string) string
-	attributes  map[string]string // those of a person, by the keys of the configuration
+	id, name        string
+	activeDirectory bool     // it has the attributes of Active Directory, not those of other directories
+	idAttributes    []string // with the id of an entry, the first that it has counts
+	userFilter      string
+	groupFilter     func(member string) string
+	attributes      map[string]string // those of a person, by the keys of the configuration
 }
 
 var activeDirectory = flavor{
 	id: "AD", name: "Active Directory",
-	idAttribute: "objectGUID", binaryID: true, control: "userAccountControl",
+	activeDirectory: true, idAttributes: []string{"objectGUID"},
 	userFilter:  "(&(objectClass=user)(!(objectClass=computer)))",
 	groupFilter: func(string) string { return "(objectClass=group)" },
 	attributes: map[string]string{
@@ -106,9 +105,9 @@ var activeDirectory = flavor{
 
 var standard = flavor{
 	id: "LDAP", name: "LDAP",
-	idAttribute: "entryUUID",
-	userFilter:  "(objectClass=person)",
-	groupFilter: groupClass,
+	idAttributes: idAttributes,
+	userFilter:   "(objectClass=person)",
+	groupFilter:  groupClass,
 	attributes: map[string]string{
 		"username": "uid", "givenName": "givenName", "familyName": "sn", "displayName": "cn",
 		"timezone": "timezone", "emailAttribute": "mail",
@@ -127,8 +126,8 @@ func (f flavor) info() domains.Info {
 		UsernameParam:  "username",
 		PasswordParam:  "password",
 		Members: append([]string{
-			"url", "startTLS", "caCert", "bindDN", "bindPassword", "baseDN", "userBaseDN", "userFilter", "groupBaseDN", "groupFilter", "attributes",
-			"groupName", "groupMember", "pageSize", "timeoutMs",
+			"url", "hosts", "startTLS", "caCert", "bindDN", "bindPassword", "baseDN", "userBaseDN", "userFilter", "groupBaseDN", "groupFilter", "attributes",
+			"groupName", "groupMember", "idAttribute", "netbiosName", "upnSuffixes", "builtin", "pageSize", "timeoutMs",
 		}, domains.MemberNames("attributes", f.attributes)...),
 		Secrets:  []string{"bindPassword"},
 		Defaults: maps.Clone(f.attributes),

@@ -3,6 +3,7 @@ package ldap
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -11,6 +12,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/errs"
 )
 
 // maxUsername is the longest name that is searched for, in bytes.
@@ -38,42 +40,57 @@ func (r *realm) Login(ctx context.Context, username, password string) (domains.I
 		}
 		return domains.Identity{}, err
 	}
-	who, err := r.identity(e)
+	who, err := c.identity(e.Entry)
 	if err != nil {
 		return domains.Identity{}, err
 	}
-	ok, err := c.check(e.DN, password)
-	switch {
-	case err != nil:
+	refusal, err := e.from.check(e.DN, password)
+	if err != nil {
 		return domains.Identity{}, err
-	case !ok:
-		return who, refused("the directory refuses the password")
-	case who.Disabled:
-		return who, refused("the account is disabled")
 	}
-	return who, nil
+	// A lock that has ended may still be shown, until the next login: the directory is asked, not the entry.
+	if who.Disabled = r.isDisabled(e.Entry); refusal == nil && who.Disabled {
+		refusal = refused("the account is disabled or has expired")
+	}
+	return who, refusal
 }
 
-// find returns the one entry with a name, or why there is none. Directories match names loosely; find requires them to be
-// equal except for case, so that one account cannot be attacked under many names.
-func (c *conn) find(username string) (e *goldap.Entry, why string, err error) {
+// find returns the one entry with a name, or why there is none.
+func (c *conn) find(username string) (e *located, why string, err error) {
 	if !isName(username) {
 		username = rand.Text() // the same request, which finds nothing
 	}
+	conditions := c.names.conditions(username)
 	p := c.people
-	p.filter = "(&" + p.filter + "(" + c.attributes["username"] + "=" + goldap.EscapeFilter(username) + "))"
-	found, err := c.few(request(p, c.personAttributes(), 2))
-	switch {
-	case goldap.IsErrorWithCode(err, goldap.LDAPResultSizeLimitExceeded) || len(found) > 1:
-		return nil, "more than one entry has this name", nil
-	case err != nil:
-		return nil, "", c.failed(err, c.noSearch(p.base))
-	case len(found) == 0:
-		return nil, "no entry has this name", nil
-	case !sameName(c.text(found[0], "username"), username):
-		return nil, "the entry that was found has another name", nil
+	p.filter = "(&" + p.filter + filterOf(conditions) + ")"
+	var found []located
+	var tooMany bool
+	err = c.search(p, func(t target) ([]string, error) {
+		search := request(part{t.base, p.filter}, c.loginAttributes(), len(conditions)+1)
+		search.Scope = t.scope
+		some, referrals, err := t.few(search)
+		if goldap.IsErrorWithCode(err, goldap.LDAPResultSizeLimitExceeded) {
+			tooMany = true
+			return nil, nil
+		}
+		if err != nil {
+			return nil, t.failed(err, t.noSearch(t.base))
+		}
+		for _, e := range some {
+			found = append(found, located{e, t.conn})
+		}
+		return referrals, nil
+	})
+	if err != nil {
+		return nil, "", err
 	}
-	return found[0], "", nil
+	if tooMany {
+		return nil, "more than one entry has this name", nil
+	}
+	if e, why = c.names.choose(username, found); e != nil && c.isBuiltin(e.Entry) {
+		return nil, "the account is one that Active Directory has by itself (builtin)", nil
+	}
+	return e, why, nil
 }
 
 // isName reports whether a text may be a username.
@@ -83,15 +100,20 @@ func isName(s string) bool {
 
 func sameName(a, b string) bool { return strings.EqualFold(norm.NFC.String(a), norm.NFC.String(b)) }
 
-// check reports whether an account can bind with a password.
-func (c *conn) check(dn, password string) (bool, error) {
+// check returns the refusal of an account that cannot bind with a password, nil if it can.
+func (c *conn) check(dn, password string) (refusal, err error) {
 	c.resetTimeout()
-	err := redacted(c.Bind(dn, password), password)
+	defer c.silent.Stop()
+	err = redacted(c.Bind(dn, password), password)
 	switch {
 	case err == nil:
-		return true, nil
+		return nil, nil
 	case isRefusal(err):
-		return false, nil
+		why := "the directory refuses the password"
+		if words := subCode(err); words != "" {
+			why = "the directory refuses the account: " + words
+		}
+		return errs.Wrap(errs.Unauthenticated, fmt.Errorf("%s: %w", why, err), "Unable to log in"), nil
 	}
-	return false, c.failed(err, c.noLogin)
+	return nil, c.failed(err, c.noLogin)
 }

@@ -96,11 +96,13 @@ func TestWhatIsAsked(t *testing.T) {
 	_, _, err = everything(t.Context(), mustOpen(t, ldap.LDAP{}, f.config()))
 	is.NoErr(err)
 	is.Equal(f.log(), "bind cn=reader; search (objectClass=person); search (objectClass=groupOfNames)")
+	flags := []string{"msDS-User-Account-Control-Computed", "objectGUID", "objectSid", "primaryGroupID", "sAMAccountName", "sn", "timezone", "userAccountControl"}
 	for i, want := range [][]string{
-		{"displayName", "givenName", "mail", "objectGUID", "sAMAccountName", "sn", "timezone", "userAccountControl"},
-		{"cn", "description", "member", "objectGUID"},
-		{"cn", "entryUUID", "givenName", "mail", "sn", "timezone", "uid"},
-		{"cn", "description", "entryUUID", "member"},
+		append([]string{"accountExpires", "displayName", "givenName", "isCriticalSystemObject", "lockoutTime", "mail"}, flags...),
+		{"cn", "description", "isCriticalSystemObject", "member", "objectGUID", "objectSid", "sAMAccountName"},
+		{"GUID", "accountUnlockTime", "cn", "entryUUID", "gidNumber", "givenName", "ipaUniqueID", "mail", "nsAccountLock", "nsUniqueId", "objectGUID",
+			"pwdAccountLockedTime", "sn", "timezone", "uid"},
+		{"GUID", "cn", "description", "entryUUID", "gidNumber", "ipaUniqueID", "member", "nsUniqueId", "objectGUID"},
 	} {
 		is.Equal(slices.Sorted(slices.Values(attributes[i])), want)
 	}

@@ -13,6 +13,7 @@ import (
 // search.
 type ranged struct {
 	group *group
+	conn  *conn // to the host that has it
 	dn    string
 	from  int
 }
@@ -33,9 +34,9 @@ func (s *scan) rest(r ranged) error {
 		attribute := s.groupMember + ";range=" + strconv.Itoa(r.from) + "-*"
 		search := request(part{r.dn, "(objectClass=*)"}, []string{attribute}, 0)
 		search.Scope = goldap.ScopeBaseObject
-		found, err := s.few(search)
+		found, _, err := r.conn.few(search)
 		if err != nil {
-			return s.failed(err, s.noSearch(r.dn))
+			return r.conn.failed(err, r.conn.noSearch(r.dn))
 		}
 		if len(found) != 1 {
 			return s.badRange(r.dn)

@@ -43,6 +43,11 @@ func TestRedirects(t *testing.T) {
 		{`"url": "ldaps://a"`, `"url": "ldaps://a", "caCert": ` + cert, "caCert"},
 		{`"url": "ldaps://a", "caCert": ` + cert, `"url": "ldaps://a", "caCert": ` + other, "caCert"},
 		{`"url": "ldaps://a", "caCert": ` + cert, `"url": "ldaps://a", "caCert": ` + strings.Replace(cert, `"`, `"\n`, 1), ""},
+		{`"url": "ldap://a"`, `"url": "ldap://a", "hosts": ["b"]`, "hosts"},
+		{`"url": "ldap://a", "hosts": ["b"]`, `"url": "ldap://b", "hosts": ["ldap://A:389"]`, ""},
+		{`"url": "ldap://a", "hosts": ["b", "c"]`, `"url": "ldap://c"`, ""},
+		{`"url": "ldap://a", "hosts": ["b"]`, `"url": "ldap://b", "hosts": ["d"]`, "hosts"},
+		{`"url": "ldaps://a", "hosts": ["b"]`, `"url": "ldap://b", "startTLS": true`, "url"},
 		{`"url": "ldaps://a", "caCert": ` + cert, `"url": "ldaps://a"`, ""}, // fewer are trusted than before
 	} {
 		open := func(d domains.Driver, config string) domains.Realm {

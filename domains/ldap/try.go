@@ -1,0 +1,259 @@
+package ldap
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	goldap "github.com/go-ldap/ldap/v3"
+
+	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// Bounds of a test.
+const (
+	maxTest       = 30 * time.Second
+	maxTestBytes  = 8 << 20
+	maxTestPage   = 1000 // people, or groups
+	maxTestGroups = 10   // that are shown
+)
+
+// Test implements domains.Tester. Every host has its own steps connect and tls; the others are those of the first one that can be used.
+func (r *realm) Test(ctx context.Context, _ domains.Endpoints, username string) []domains.Step {
+	ctx, cancel := context.WithTimeout(ctx, maxTest)
+	defer cancel()
+	t := &trial{realm: r}
+	c := t.connect(ctx)
+	if c == nil {
+		return t.steps
+	}
+	defer c.close()
+	for _, step := range []func(c *conn, username string) bool{t.bind, t.search, t.person, t.groups} {
+		if !step(c, username) {
+			break
+		}
+	}
+	return t.steps
+}
+
+// trial is a running test.
+type trial struct {
+	*realm
+	steps []domains.Step
+	one   *goldap.Entry // a person that was found
+}
+
+func (t *trial) ok(name, format string, args ...any) bool {
+	t.steps = append(t.steps, domains.Step{Name: name, OK: true, Message: fmt.Sprintf(format, args...)})
+	return true
+}
+
+func (t *trial) failed(name, message string) bool {
+	t.steps = append(t.steps, domains.Step{Name: name, Message: message})
+	return false
+}
+
+// connect tries all hosts at once. It returns a connection to the first that works, not yet bound, nil for none.
+func (t *trial) connect(ctx context.Context) *conn {
+	all, steps := make([]*conn, len(t.hosts)), make([]trial, len(t.hosts))
+	var hosts sync.WaitGroup
+	for i := range t.hosts {
+		hosts.Go(func() { all[i] = steps[i].reach(ctx, t.realm, &t.hosts[i]) })
+	}
+	hosts.Wait()
+	var first *conn
+	for i, c := range all {
+		t.steps = append(t.steps, steps[i].steps...)
+		switch {
+		case c == nil:
+		case first == nil:
+			first = c
+		default:
+			c.close()
+		}
+	}
+	return first
+}
+
+// reach tries the connection and TLS of a host.
+func (t *trial) reach(ctx context.Context, r *realm, h *host) *conn {
+	began := time.Now()
+	c, err := r.reach(ctx, h, r.timeout)
+	if err != nil {
+		t.failed("connect", errs.MessageOf(err)+whyUnreached(err))
+		return nil
+	}
+	t.ok("connect", "The directory %s can be reached, in %d ms.", h.url, time.Since(began).Milliseconds())
+	if err := c.start(r.timeout, newBudget(maxTestBytes)); err != nil {
+		t.failed("tls", errs.MessageOf(err))
+		return nil
+	}
+	c.silent.Stop()
+	if c.encrypted == nil {
+		t.ok("tls", "%s is used without TLS: passwords cross the network in the clear. Use ldaps:// or startTLS, unless the network is safe by other means.", h.url)
+		return c
+	}
+	state := c.encrypted.ConnectionState()
+	cert := state.PeerCertificates[0]
+	t.ok("tls", "%s speaks %s, with a certificate of %q that is valid until %s.", h.url, tls.VersionName(state.Version), printable(cert.Subject.String()),
+		cert.NotAfter.UTC().Format(time.DateOnly))
+	return c
+}
+
+// whyUnreached returns a sentence on why there is no connection, "" if that is not known.
+func whyUnreached(err error) string {
+	text := ""
+	if e, ok := errors.AsType[*net.DNSError](err); ok {
+		text = "The name " + strconv.Quote(printable(e.Name)) + " is not known to DNS here."
+	} else if e, ok := errors.AsType[*net.OpError](err); ok && e.Err != nil {
+		text = "The reason: " + printable(e.Err.Error()) + "."
+	}
+	if text == "" {
+		return ""
+	}
+	return " " + text
+}
+
+func (t *trial) bind(c *conn, _ string) bool {
+	if err := c.bind(); err != nil {
+		return t.failed("bind", errs.MessageOf(err))
+	}
+	if c.bindDN == "" {
+		return t.ok("bind", "There is no bindDN: searches are anonymous.")
+	}
+	return t.ok("bind", "%s accepts the bind of %s.", c.url, c.bindDN)
+}
+
+// first reads the first page of a part, all hosts that it refers to included, and reports whether there are more entries.
+func (c *conn) first(p part, attributes []string, fn func(*goldap.Entry)) (more bool, err error) {
+	err = c.search(p, func(t target) ([]string, error) {
+		search := request(part{t.base, p.filter}, attributes, 0, goldap.NewControlPaging(min(t.pageSize, maxTestPage)))
+		search.Scope = t.scope
+		cookie, referrals, err := t.page(search, func(e *goldap.Entry) error { fn(e); return nil })
+		more = more || len(cookie) > 0
+		return referrals, err
+	})
+	return more, err
+}
+
+// search counts the people of the first page.
+func (t *trial) search(c *conn, _ string) bool {
+	count, builtin, nameless := 0, 0, 0
+	more, err := c.first(c.people, c.personAttributes(), func(e *goldap.Entry) {
+		switch {
+		case c.isBuiltin(e):
+			builtin++
+		case c.text(e, "username") == "":
+			nameless++
+		default:
+			if count++; t.one == nil {
+				t.one = e
+			}
+		}
+	})
+	if err != nil {
+		return t.failed("search", errs.MessageOf(err))
+	}
+	where := fmt.Sprintf("userFilter %s below %s", c.people.filter, c.people.base)
+	switch {
+	case count > 0:
+		atLeast := ""
+		if more {
+			atLeast = "at least "
+		}
+		text := fmt.Sprintf("%s%d people match %s.", atLeast, count, where)
+		if nameless > 0 {
+			text += fmt.Sprintf(" %d others have no %s (attributes.username), and are left out.", nameless, c.attributes["username"])
+		}
+		return t.ok("search", "%s", strings.ToUpper(text[:1])+text[1:])
+	case nameless > 0:
+		return t.failed("search", fmt.Sprintf("%d entries match %s, but %s sees no %s of them: set attributes.username to the attribute with the name that people type, "+
+			"or give that account the right to read it.", nameless, where, c.reader(), c.attributes["username"]))
+	case builtin > 0:
+		return t.failed("search", fmt.Sprintf("Only accounts that Active Directory has by itself match %s: see userFilter and userBaseDN.", where))
+	}
+	any := false
+	if _, err := c.first(part{c.people.base, "(objectClass=*)"}, []string{"1.1"}, func(e *goldap.Entry) {
+		any = any || canonical(e.DN) != canonical(c.people.base)
+	}); err == nil && any {
+		return t.failed("search", fmt.Sprintf("Nobody matches %s. There are other entries below it: userFilter leaves them out.", where))
+	}
+	return t.failed("search", fmt.Sprintf("Nobody matches %s. %s sees no entry below it at all: see baseDN and userBaseDN, or give that account the right to read there.", where, c.reader()))
+}
+
+// person shows who a name would become, or the first person for no name.
+func (t *trial) person(c *conn, username string) bool {
+	e := t.one
+	if username != "" {
+		found, why, err := c.find(username)
+		switch {
+		case err != nil:
+			return t.failed("person", errs.MessageOf(err))
+		case found == nil:
+			return t.failed("person", fmt.Sprintf("%q cannot log in: %s.", printable(username), why))
+		}
+		e = found.Entry
+	}
+	who, err := c.identity(e)
+	if err != nil {
+		return t.failed("person", errs.MessageOf(err))
+	}
+	text := fmt.Sprintf("%s becomes the user %q.", e.DN, who.Username)
+	if who.Disabled {
+		text = fmt.Sprintf("%s becomes the user %q, who is disabled: the account is disabled, expired or locked there.", e.DN, who.Username)
+	}
+	t.steps = append(t.steps, domains.Step{Name: "person", OK: true, Message: text, Person: &who})
+	return true
+}
+
+// groups shows some of the groups of the first page.
+func (t *trial) groups(c *conn, _ string) bool {
+	count, builtin, nameless := 0, 0, 0
+	var groups []domains.Group
+	var wrong error
+	more, err := c.first(c.realm.groups, c.groupAttributes(), func(e *goldap.Entry) {
+		id, err := c.idOf(e, c.groupIDs)
+		name := textOf(e, c.groupName, maxValue)
+		switch {
+		case c.isBuiltin(e):
+			builtin++
+		case err != nil:
+			wrong = err
+		case name == "":
+			nameless++
+		default:
+			if count++; len(groups) < maxTestGroups {
+				groups = append(groups, domains.Group{ID: id, Name: name, Description: textOf(e, "description", maxDescription)})
+			}
+		}
+	})
+	if err == nil {
+		err = wrong
+	}
+	if err != nil {
+		return t.failed("groups", errs.MessageOf(err))
+	}
+	where := fmt.Sprintf("groupFilter %s below %s", c.realm.groups.filter, c.realm.groups.base)
+	text := fmt.Sprintf("%d groups match %s.", count, where)
+	switch {
+	case more:
+		text = "At least " + text
+	case count == 0:
+		text = "No group matches " + where + ": there will be no teams."
+	}
+	if nameless > 0 {
+		text += fmt.Sprintf(" %d others have no %s (groupName).", nameless, c.groupName)
+	}
+	if builtin > 0 {
+		text += fmt.Sprintf(" %d that Active Directory has by itself are left out (builtin).", builtin)
+	}
+	t.steps = append(t.steps, domains.Step{Name: "groups", OK: true, Message: text, Groups: groups})
+	return true
+}

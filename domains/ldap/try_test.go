@@ -1,0 +1,146 @@
+package ldap_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	goldap "github.com/go-ldap/ldap/v3"
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/domains/ldap"
+	"github.com/tenantcontent/tenantcontent/internal/slapd"
+)
+
+// try returns what a test of a configuration finds: the name and result of each step, and the message of the last one.
+func try(t *testing.T, d domains.Driver, config json.RawMessage, username string) (steps []domains.Step, last string) {
+	t.Helper()
+	steps = mustOpen(t, d, config).(domains.Tester).Test(t.Context(), domains.Endpoints{}, username)
+	is.New(t).True(len(steps) > 0)
+	return steps, steps[len(steps)-1].Message
+}
+
+// TestTry: every step with what it has found, and what to do about one that fails.
+func TestTry(t *testing.T) {
+	is := is.New(t)
+	s := slapd.Test(t, company(slapd.LDAP()))
+	steps, _ := try(t, ldap.LDAP{}, s.Config(s.TLSURL, map[string]any{"hosts": []string{s.TLSURL, strings.Replace(s.TLSURL, "127.0.0.1", "localhost", 1)}}), "JO")
+	var names []string
+	for _, step := range steps {
+		names = append(names, step.Name)
+		is.True(step.OK)
+		t.Log(step.Name, step.Message)
+	}
+	is.Equal(strings.Join(names, " "), "connect tls connect tls bind search person groups")
+	is.Equal(steps[6].Person.Username, "jo")
+	is.Equal(len(steps[7].Groups), 2)
+	is.Equal(steps[7].Groups[0].Members, nil)
+	is.True(strings.Contains(steps[5].Message, "5 people match userFilter (objectClass=person) below "+slapd.BaseDN))
+
+	for _, c := range []struct {
+		changed map[string]any
+		step    string
+		says    string
+	}{
+		{map[string]any{"url": "ldap://127.0.0.1:1"}, "connect", "refused"},
+		{map[string]any{"url": "ldap://nowhere.invalid"}, "connect", "nowhere.invalid"},
+		{map[string]any{"url": s.TLSURL, "caCert": ""}, "tls", "set caCert to this certificate"},
+		{map[string]any{"bindPassword": "wrong"}, "bind", "Invalid Credentials"},
+		{map[string]any{"baseDN": "dc=nowhere"}, "search", "There is no such entry, or " + slapd.ReaderDN + " may not see it"},
+		{map[string]any{"userFilter": "(uid=x)"}, "search", "userFilter leaves them out"},
+		{map[string]any{"userBaseDN": "uid=jo,ou=people," + slapd.BaseDN, "userFilter": "(uid=x)"}, "search", "sees no entry below it at all"},
+		{map[string]any{"attributes": map[string]any{"username": "employeeNumber"}}, "search", "sees no employeeNumber of them"},
+		{map[string]any{"idAttribute": "employeeNumber"}, "person", "no usable employeeNumber"},
+		{map[string]any{"groupBaseDN": "ou=nowhere," + slapd.BaseDN}, "groups", "ou=nowhere"},
+	} {
+		steps, last := try(t, ldap.LDAP{}, s.Config(s.URL, c.changed), "")
+		got := steps[len(steps)-1]
+		if got.Name != c.step || got.OK || !strings.Contains(last, c.says) {
+			t.Errorf("%v: %+v, want %q", c.changed, got, c.says)
+		}
+		for _, step := range steps[:len(steps)-1] {
+			is.True(step.OK)
+		}
+	}
+
+	steps, last := try(t, ldap.LDAP{}, s.Config(s.URL, nil), "nobody")
+	is.True(!steps[len(steps)-1].OK)
+	is.True(strings.Contains(last, `"nobody" cannot log in: no entry has this name`))
+	_, last = try(t, ldap.LDAP{}, s.Config(s.URL, map[string]any{"groupFilter": "(cn=x)"}), "")
+	is.True(strings.Contains(last, "there will be no teams"))
+
+	// One host of two is enough, and both are shown.
+	steps, _ = try(t, ldap.LDAP{}, s.Config("ldap://127.0.0.1:1", map[string]any{"hosts": []string{s.URL}}), "jo")
+	is.True(!steps[0].OK && steps[1].OK && steps[len(steps)-1].OK)
+}
+
+// TestTryWritesNothing: what a test asks for are binds and searches.
+func TestTryWritesNothing(t *testing.T) {
+	is := is.New(t)
+	f := newFake(t, func(r asked) { r.person(1); r.end("") })
+	_, _ = try(t, ldap.LDAP{}, f.config(), "p1")
+	is.Equal(f.log(), "bind cn=reader; search (objectClass=person); search (&(objectClass=person)(uid=p1)); search (objectClass=groupOfNames)")
+}
+
+// TestADNames: one account under all forms of its name, with the requests of one.
+func TestADNames(t *testing.T) {
+	is := is.New(t)
+	tree := slapd.AD()
+	for _, name := range []string{"anna", "o'brien", "anna lee", "a&b", "guest#EXT#"} {
+		tree.Person(slapd.Person{Name: name})
+	}
+	s := slapd.Test(t, tree)
+	is.NoErr(s.Set(tree.PersonDN("anna"), "userPrincipalName", "anna.smith@corp.example.org"))
+	is.NoErr(s.Set(tree.PersonDN("a&b"), "userPrincipalName", "anna@example.org")) // which is anna's by itself
+	is.NoErr(s.Set(tree.PersonDN("o'brien"), "userPrincipalName", "anna lee@corp.example.org"))
+	realm := mustOpen(t, ldap.AD{}, s.Config(s.URL, nil))
+	for name, want := range map[string]string{
+		"anna": "anna", `EXAMPLE\anna`: "anna", `example.org\ANNA`: "anna", "anna.smith@corp.example.org": "anna",
+		`OTHER\anna`: "", "anna@example.org": "", "anna@corp.example.org": "", "anna.smith": "",
+		"o'brien": "o'brien", "o'brien@example.org": "o'brien", `EXAMPLE\o'brien`: "o'brien",
+		"anna lee": "anna lee", "anna lee@example.org": "anna lee", "anna lee@corp.example.org": "o'brien",
+		"a&b": "a&b", "guest#EXT#": "guest#EXT#", `EXAMPLE\guest#EXT#`: "guest#EXT#",
+	} {
+		who, err := realm.Login(t.Context(), name, slapd.PasswordOf(want))
+		if who.Username != want || (err == nil) != (want != "") {
+			t.Errorf("%s: %q, %v", name, who.Username, err)
+		}
+		if want != "" { // nor with anybody else's password
+			who, err = realm.Login(t.Context(), name, "wrong")
+			is.True(err != nil)
+			is.Equal(who.Username, want) // against whom it counts
+		}
+	}
+
+	f := newFake(t, func(r asked) { r.result(goldap.ApplicationSearchResultDone, 0) })
+	for _, name := range []string{"anna", `X\anna`, "anna@x", `Y\anna`, "anna@y"} {
+		_, _ = mustOpen(t, ldap.AD{}, f.config()).Login(t.Context(), name, "pw")
+		is.Equal(strings.Count(f.log(), ";"), 2) // a bind, a search, a bind
+	}
+}
+
+// TestPrimaryGroups: a primary group has those as members who do not name it, and only a group that is asked for becomes a team.
+func TestPrimaryGroups(t *testing.T) {
+	is := is.New(t)
+	tree := slapd.LDAP()
+	posix := func(name, gid string) string {
+		dn := "uid=" + name + ",ou=people," + slapd.BaseDN
+		tree.Add(dn, "objectClass", "inetOrgPerson", "objectClass", "posixAccount", "uid", name, "cn", name, "sn", name, "uidNumber", "1"+gid, "gidNumber", gid,
+			"homeDirectory", "/")
+		return dn
+	}
+	posix("anna", "100")
+	posix("ben", "200")
+	for gid, name := range map[string]string{"100": "staff", "200": "guests", "300": "nobody"} {
+		has := []string{"objectClass", "posixGroup", "cn", name, "gidNumber", gid}
+		if name == "guests" {
+			has = append(has, "memberUid", "anna", "memberUid", "ben", "memberUid", "stranger")
+		}
+		tree.Add("cn="+name+",ou=groups,"+slapd.BaseDN, has...)
+	}
+	s := slapd.Test(t, tree)
+	_, groups, err := everything(t.Context(), mustOpen(t, ldap.LDAP{}, s.Config(s.URL, map[string]any{"groupMember": "memberUid"})))
+	is.NoErr(err)
+	is.Equal(groups, map[string][]string{"staff": {"anna"}, "guests": {"anna", "ben"}, "nobody": {}})
+}
