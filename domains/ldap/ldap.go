@@ -6,12 +6,14 @@
 // password. A scan reads all pages; any failure ends it with an error. So does an answer without the paging control, as it
 // may be incomplete.
 //
-// TLS is 1.2 or newer, by ldaps or startTLS, and checks the certificate against the name in url. Without TLS, passwords cross
+// TLS is 1.2 or newer, by ldaps or startTLS, and checks the certificate against the name in the address. Without TLS, passwords cross
 // the network in the clear, which is for loopback addresses and networks that are safe by other means.
 //
-// The primary groups of AD (Domain Users), members of dynamic groups, and referrals are not read. Members of nested groups
-// count if both groups are found. Outside of AD there is no common attribute for disabled accounts: exclude these with
-// userFilter, and the scan disables the users.
+// Where there are several hosts, another one is asked when one cannot be reached or has no valid certificate, never because it refuses
+// something. A host that could not be reached is asked last for half a minute. Referrals are followed to hosts of the configuration alone,
+// with its TLS.
+//
+// Members of dynamic groups are not read. Members of nested groups count if both groups are found.
 //
 // Source: RFC 4511 to 4515, 2696, 4530.
 package ldap
@@ -28,8 +30,12 @@ import (
 // AD is the driver for Active Directory. Its zero value is ready.
 //
 // Its defaults: userFilter (&(objectClass=user)(!(objectClass=computer))), groupFilter (objectClass=group), groupMember
-// member. An entry's id is its objectGUID. An account with the flag ACCOUNTDISABLE in userAccountControl is disabled. bindDN
-// may also be a userPrincipalName.
+// member. An entry's id is its objectGUID. An account that is disabled, locked or expired is disabled. bindDN may also be a
+// userPrincipalName. People are members of their primary group.
+//
+// People log in with their sAMAccountName (anna), with the domain (CORP\anna, anna@corp.example.com), or with their userPrincipalName. If
+// one name fits two accounts, the one whose username it is counts, else none. What Active Directory has by itself, such as krbtgt, Administrator, Domain
+// Users and the container Builtin, is left out, unless builtin is true.
 type AD struct {
 	Dial   Dial
 	Denied Denied
@@ -39,7 +45,8 @@ type AD struct {
 //
 // Its defaults: userFilter (objectClass=person), groupMember member; groupFilter is for the class that goes with
 // groupMember: groupOfNames, groupOfUniqueNames (uniqueMember) or posixGroup (memberUid, which has the uid of people
-// in place of DNs). An entry's id is its entryUUID.
+// in place of DNs). An entry's id is its entryUUID, nsUniqueId, ipaUniqueID, GUID or objectGUID, the first that it has. People are members of the
+// group with their gidNumber. An account with nsAccountLock, or that is locked by wrong passwords, is disabled.
 type LDAP struct {
 	Dial   Dial
 	Denied Denied
@@ -61,13 +68,16 @@ func (LDAP) Info() domains.Info { return standard.info() }
 
 // Open reads a configuration; null, and "" outside of attributes, are as good as left out:
 //
-//   - url: ldap:// or ldaps://, host and perhaps port. startTLS: true to turn ldap:// into TLS. caCert: PEM certificates
+//   - url: ldap:// or ldaps://, host and perhaps port. hosts: up to 8 more of these, in the order in which they are tried. startTLS: true to turn ldap:// into TLS. caCert: PEM certificates
 //     to trust beside those of the system.
 //   - bindDN, bindPassword: of an account that may read what is needed; without them the search is anonymous.
 //   - baseDN: where people and groups are. userBaseDN, groupBaseDN: where to look for them instead.
 //   - userFilter, groupFilter: which entries they are.
 //   - attributes: the attribute for each field of a user, see Info's Defaults; "" is not read, except that username is required.
 //   - groupName, groupMember: attributes of a group, default cn and member.
+//   - idAttribute: the attribute with the id of a person. Users keep the id that they have: a change makes them new people.
+//   - netbiosName, upnSuffixes: of AD, what may be before or behind the sAMAccountName in a name; the defaults are made of baseDN: CORP and
+//     corp.example.com. builtin: of AD, true for accounts and groups that it has by itself, too.
 //   - pageSize: entries a page, 1 to 10000, default 1000. timeoutMs: how long to wait for an answer, 100 to 300000,
 //     default 10000: for the connection with its TLS, for a bind, for the next entry. domains ends a login after 15 seconds
 //     all the same.
