@@ -6,6 +6,7 @@ import (
 	"iter"
 	"net/url"
 	"slices"
+	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/principals"
@@ -102,6 +103,22 @@ type RedirectLogin interface {
 	// Finish checks the provider's answer that the browser brought. Errors: errs.Unauthenticated with the reason, which is logged
 	// and not shown; errs.Upstream.
 	Finish(ctx context.Context, at Endpoints, memory []byte, answer Answer) (SignedIn, error)
+}
+
+// FormLogin is a RedirectLogin that can send the browser to its provider with a form, too.
+type FormLogin interface {
+	RedirectLogin
+	// BeginForm is as Begin. If form is not nil, the browser posts it to location.
+	BeginForm(ctx context.Context, at Endpoints, state string) (location string, form url.Values, memory []byte, err error)
+}
+
+// UnaskedLogin is a RedirectLogin that may also take an answer that nobody here has asked for, because its person has begun the
+// login at the provider.
+type UnaskedLogin interface {
+	RedirectLogin
+	// Accept checks such an answer. id tells it from all others of the provider, and until is when the realm refuses it for its age:
+	// an id that comes a second time before is refused by the caller. Errors as Finish, also where the configuration does not allow it.
+	Accept(ctx context.Context, at Endpoints, answer Answer) (who SignedIn, id string, until time.Time, err error)
 }
 
 // SignedIn is what a provider says of a person who has logged in.

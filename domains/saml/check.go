@@ -15,11 +15,15 @@ type expected struct {
 	service  string // entity id
 	acs      string // where it came
 	request  string // id of the request that it answers
+	unasked  bool   // it answers no request
 	now      time.Time
 }
 
 // skew is how far the clocks of the provider and of this service may be apart.
-const skew = time.Minute
+const skew = 3 * time.Minute
+
+// maxUnasked is the longest time for which an assertion that answers no request may be confirmed: so long its id is remembered.
+const maxUnasked = time.Hour
 
 // response checks the response around the assertion. It may be unsigned, so it can only lead to a refusal.
 func (e expected) response(r crewjam.Response, signed bool) error {
@@ -30,7 +34,7 @@ func (e expected) response(r crewjam.Response, signed bool) error {
 		return fmt.Errorf("the response has the version %q", r.Version)
 	case r.Destination != e.acs && (signed || r.Destination != ""):
 		return fmt.Errorf("the response has the destination %q instead of %q", r.Destination, e.acs)
-	case e.request == "" || r.InResponseTo != e.request:
+	case r.InResponseTo != e.request || (e.request == "") != e.unasked:
 		return fmt.Errorf("the response is to %q instead of %q", r.InResponseTo, e.request)
 	case r.Issuer != nil && r.Issuer.Value != e.provider:
 		return fmt.Errorf("the response is of %q instead of %q", r.Issuer.Value, e.provider)
@@ -74,6 +78,9 @@ func (e expected) assertion(a assertion) error {
 			return fmt.Errorf("the assertion is for %q instead of %q", r.Audience, e.service)
 		}
 	}
+	if e.unasked && a.ID == "" {
+		return errors.New("the assertion has no id")
+	}
 	return e.confirmed(a.Subject.SubjectConfirmations)
 }
 
@@ -104,6 +111,8 @@ func (e expected) confirmation(c crewjam.SubjectConfirmationData) error {
 		return fmt.Errorf("the assertion was confirmed until %s", c.NotOnOrAfter)
 	case c.NotBefore.After(e.now.Add(skew)):
 		return fmt.Errorf("the assertion is not confirmed before %s", c.NotBefore)
+	case e.unasked && c.NotOnOrAfter.After(e.now.Add(maxUnasked)):
+		return fmt.Errorf("the assertion is confirmed until %s, which is longer than %v", c.NotOnOrAfter, maxUnasked)
 	}
 	return nil
 }

@@ -42,6 +42,10 @@ func TestDriver(t *testing.T) {
 			`{"metadataURL": "https://idp.example/", "attributes": []}`:               "attributes",
 			`{"metadataURL": "https://idp.example/", "attributes": {"email": []}}`:    "attributes.email",
 			`{"metadataURL": "https://idp.example/", "attributes": {"username": ""}}`: "attributes.username",
+			`{"metadataURL": "https://idp.example/", "caCert": "mine"}`:               "caCert",
+			`{"metadataURL": "https://idp.example/", "signRequests": "yes"}`:          "signRequests",
+			`{"metadataURL": "https://idp.example/", "idpInitiated": 1}`:              "idpInitiated",
+			`{"metadataURL": "https://idp.example/", "trustEmail": {}}`:               "trustEmail",
 		},
 	})
 }
@@ -101,7 +105,6 @@ func TestMetadataXML(t *testing.T) {
 	role := func(change func(*crewjam.IDPSSODescriptor)) func(*crewjam.EntityDescriptor) {
 		return func(e *crewjam.EntityDescriptor) { change(&e.IDPSSODescriptors[0]) }
 	}
-	yes := true
 	for name, c := range map[string]struct {
 		why    string
 		change func(*crewjam.EntityDescriptor)
@@ -110,11 +113,13 @@ func TestMetadataXML(t *testing.T) {
 		"SAML 1.1": {"must describe one SAML 2.0", role(func(d *crewjam.IDPSSODescriptor) {
 			d.ProtocolSupportEnumeration = "urn:oasis:names:tc:SAML:1.1:protocol"
 		})},
-		"no entity id":     {"must have an entityID", func(e *crewjam.EntityDescriptor) { e.EntityID = "" }},
-		"long entity id":   {"must have an entityID", func(e *crewjam.EntityDescriptor) { e.EntityID = strings.Repeat("x", 1025) }},
-		"signed requests":  {"must not want signed requests", role(func(d *crewjam.IDPSSODescriptor) { d.WantAuthnRequestsSigned = &yes })},
-		"POST alone":       {"binding HTTP-Redirect", role(func(d *crewjam.IDPSSODescriptor) { d.SingleSignOnServices = d.SingleSignOnServices[1:] })},
-		"login in clear":   {"an https address", role(func(d *crewjam.IDPSSODescriptor) { d.SingleSignOnServices[0].Location = "http://idp.example/sso" })},
+		"no entity id":   {"must have an entityID", func(e *crewjam.EntityDescriptor) { e.EntityID = "" }},
+		"long entity id": {"must have an entityID", func(e *crewjam.EntityDescriptor) { e.EntityID = strings.Repeat("x", 1025) }},
+		"no login":       {"binding HTTP-Redirect or HTTP-POST", role(func(d *crewjam.IDPSSODescriptor) { d.SingleSignOnServices = nil })},
+		"login in clear": {"an https address", role(func(d *crewjam.IDPSSODescriptor) {
+			d.SingleSignOnServices = d.SingleSignOnServices[:1]
+			d.SingleSignOnServices[0].Location = "http://idp.example/sso"
+		})},
 		"script":           {"must be SAML metadata", role(func(d *crewjam.IDPSSODescriptor) { d.SingleSignOnServices[0].Location = "javascript:alert(1)" })},
 		"no key":           {"must have an X509Certificate", role(func(d *crewjam.IDPSSODescriptor) { d.KeyDescriptors = nil })},
 		"a key to encrypt": {"must have an X509Certificate", role(func(d *crewjam.IDPSSODescriptor) { d.KeyDescriptors = d.KeyDescriptors[1:] })},

@@ -3,6 +3,7 @@ package saml_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"encoding/xml"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -72,10 +73,22 @@ type visit struct {
 // begin sends jo to the provider, who makes the assertion that it would sign.
 func (p *idp) begin(t testing.TB, r login) *visit {
 	t.Helper()
-	is := is.New(t)
 	location, memory, err := r.Begin(t.Context(), at, "acme.state")
-	is.NoErr(err)
-	request, err := crewjam.NewIdpAuthnRequest(&p.IDP, httptest.NewRequest(http.MethodGet, location, nil))
+	is.New(t).NoErr(err)
+	return p.visit(t, r, location, memory, nil)
+}
+
+// visit is jo's with the request in an address. service is the metadata of this service, nil if the provider has it already.
+func (p *idp) visit(t testing.TB, r login, location string, memory, service []byte) *visit {
+	t.Helper()
+	is, at := is.New(t), &p.IDP
+	if service != nil {
+		var e crewjam.EntityDescriptor
+		is.NoErr(xml.Unmarshal(service, &e))
+		alone := p.IDP
+		at, alone.ServiceProviderProvider = &alone, only{&e}
+	}
+	request, err := crewjam.NewIdpAuthnRequest(at, httptest.NewRequest(http.MethodGet, location, nil))
 	is.NoErr(err)
 	is.NoErr(request.Validate())
 	is.Equal(request.RelayState, "acme.state")
@@ -83,6 +96,13 @@ func (p *idp) begin(t testing.TB, r login) *visit {
 		NameID: "jo@example.com", UserName: "jo", UserEmail: "jo@example.com", UserSurname: "Doe", UserGivenName: "Jo", CreateTime: time.Now(),
 	}))
 	return &visit{r, memory, request}
+}
+
+// only is a provider's list of services with one of them.
+type only struct{ service *crewjam.EntityDescriptor }
+
+func (o only) GetServiceProvider(*http.Request, string) (*crewjam.EntityDescriptor, error) {
+	return o.service, nil
 }
 
 // assertion is what the provider says, changed before it is signed.
@@ -116,9 +136,15 @@ func (v *visit) finish(t testing.TB, response *etree.Element) (domains.Identity,
 // bring brings the bytes of a response back.
 func (v *visit) bring(t testing.TB, document []byte) (domains.Identity, error) {
 	t.Helper()
-	form := url.Values{"SAMLResponse": {base64.StdEncoding.EncodeToString(document)}, "RelayState": {"acme.state"}}
-	who, err := v.realm.Finish(t.Context(), at, v.memory, domains.Answer{Params: form, State: "acme.state"})
+	who, err := v.sign(t, document)
 	return who.Identity, err
+}
+
+// sign brings the bytes of a response back, and returns all that is known of who has signed in.
+func (v *visit) sign(t testing.TB, document []byte) (domains.SignedIn, error) {
+	t.Helper()
+	form := url.Values{"SAMLResponse": {base64.StdEncoding.EncodeToString(document)}, "RelayState": {"acme.state"}}
+	return v.realm.Finish(t.Context(), at, v.memory, domains.Answer{Params: form, State: "acme.state"})
 }
 
 // text writes an element without giving it to a new parent.

@@ -1,6 +1,7 @@
 package saml
 
 import (
+	"cmp"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/xml"
@@ -18,11 +19,20 @@ import (
 // provider is an identity provider as its metadata describes it.
 type provider struct {
 	entityID string
-	login    string // where requests go by HTTP-Redirect
+	login    endpoint
+	logout   endpoint // the zero endpoint for none
+	answers  endpoint // where responses about logouts go, where that is not logout
+	signed   bool     // it wants requests signed
 	keys     []*x509.Certificate
 	ends     time.Time     // when the metadata must not be used any more; zero for never
 	keep     time.Duration // how long it says it may be kept; 0 when it does not
 }
+
+// endpoint is an address that takes messages by a binding.
+type endpoint struct{ binding, location string }
+
+// posts reports whether messages go there with a form.
+func (e endpoint) posts() bool { return e.binding == crewjam.HTTPPostBinding }
 
 // saml2 is the protocol, as metadata and its elements name it.
 const saml2 = "urn:oasis:names:tc:SAML:2.0:protocol"
@@ -65,20 +75,28 @@ func newProvider(e crewjam.EntityDescriptor, d *crewjam.IDPSSODescriptor) (*prov
 	if p.entityID == "" || len(p.entityID) > maxEntityID {
 		return nil, fmt.Errorf("must have an entityID of at most %d bytes", maxEntityID)
 	}
-	if d.WantAuthnRequestsSigned != nil && *d.WantAuthnRequestsSigned {
-		return nil, errors.New("must not want signed requests (WantAuthnRequestsSigned): this service signs none")
+	p.signed = d.WantAuthnRequestsSigned != nil && *d.WantAuthnRequestsSigned
+	p.login = choose(d.SingleSignOnServices, func(e crewjam.Endpoint) string { return e.Location })
+	if p.login.location == "" {
+		return nil, errors.New("must have a SingleSignOnService with the binding HTTP-Redirect or HTTP-POST and an https address")
 	}
-	for _, s := range d.SingleSignOnServices {
-		if s.Binding == crewjam.HTTPRedirectBinding && p.login == "" {
-			p.login = s.Location
-		}
-	}
-	if u, err := url.Parse(p.login); err != nil || u.Host == "" || !secure(u) {
-		return nil, errors.New("must have a SingleSignOnService with the binding HTTP-Redirect and an https address")
-	}
+	p.logout = choose(d.SingleLogoutServices, func(e crewjam.Endpoint) string { return e.Location })
+	p.answers = choose(d.SingleLogoutServices, func(e crewjam.Endpoint) string { return cmp.Or(e.ResponseLocation, e.Location) })
 	var err error
 	p.keys, err = signingKeys(d.KeyDescriptors)
 	return p, err
+}
+
+// choose returns the first secure address with the binding HTTP-Redirect, else the first one with HTTP-POST.
+func choose(all []crewjam.Endpoint, location func(crewjam.Endpoint) string) endpoint {
+	for _, binding := range []string{crewjam.HTTPRedirectBinding, crewjam.HTTPPostBinding} {
+		for _, e := range all {
+			if u, err := url.Parse(location(e)); e.Binding == binding && err == nil && u.Host != "" && secure(u) {
+				return endpoint{binding, location(e)}
+			}
+		}
+	}
+	return endpoint{}
 }
 
 // signingKeys returns the certificates whose keys sign.

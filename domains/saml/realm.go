@@ -5,10 +5,10 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	crewjam "github.com/crewjam/saml"
@@ -19,10 +19,15 @@ import (
 
 // realm is one configured domain.
 type realm struct {
-	provider   metadata
-	entityID   string            // what the provider calls this service, "" for the address of its metadata
-	attributes map[string]string // Info's Defaults, as configured
-	denied     bool              // connections to the address of the metadata
+	source      source
+	keys        domains.Keys
+	entityID    string // what the provider calls this service, "" for the address of its metadata
+	attributes  attributes
+	wantsGroups bool // a rule for logging in is about groups
+	signs       bool // requests, also where the provider does not want it
+	unasked     bool // takes answers that nobody here has asked for
+	trustEmail  bool // the provider vouches for e-mail addresses
+	denied      bool // connections to the address of the metadata
 }
 
 // Check implements domains.Realm.
@@ -41,29 +46,50 @@ func (r *realm) service(at domains.Endpoints) string {
 	return at.Metadata
 }
 
-// Begin returns the provider's address with a request to log somebody in; the request's id is what Finish must know. SAML
-// has room for a state of 80 bytes.
+// Begin implements domains.RedirectLogin, for providers that take requests by HTTP-Redirect.
 func (r *realm) Begin(ctx context.Context, at domains.Endpoints, state string) (location string, memory []byte, err error) {
-	p, err := r.provider(ctx)
+	location, form, memory, err := r.BeginForm(ctx, at, state)
+	if err == nil && form != nil {
+		return "", nil, errs.New(errs.Upstream, "The provider takes requests by HTTP-POST alone.")
+	}
+	return location, memory, err
+}
+
+// BeginForm returns the provider's address with a request to log somebody in; the request's id is what Finish must know. SAML
+// has room for a state of 80 bytes.
+func (r *realm) BeginForm(ctx context.Context, at domains.Endpoints, state string) (location string, form url.Values, memory []byte, err error) {
+	p, err := r.source.provider(ctx)
 	if err != nil {
-		return "", nil, err
+		return "", nil, nil, err
+	}
+	key, err := r.signer(p)
+	if err != nil {
+		return "", nil, nil, err
 	}
 	create := true
 	request := crewjam.AuthnRequest{
 		ID:                          newID(),
 		IssueInstant:                time.Now().UTC(),
 		Version:                     version,
-		Destination:                 p.login,
+		Destination:                 p.login.location,
 		AssertionConsumerServiceURL: at.ACS,
 		ProtocolBinding:             crewjam.HTTPPostBinding,
 		Issuer:                      &crewjam.Issuer{Value: r.service(at)},
 		NameIDPolicy:                &crewjam.NameIDPolicy{AllowCreate: &create}, // of any format
 	}
-	u, err := request.Redirect(url.QueryEscape(state), &crewjam.ServiceProvider{})
-	if err != nil {
-		return "", nil, err
+	location, form, err = message{"SAMLRequest", request.Element(), state, key}.to(p.login)
+	return location, form, []byte(request.ID), err
+}
+
+// signer returns the key that signs requests to a provider; nil if they go unsigned. Errors: errs.Upstream.
+func (r *realm) signer(p *provider) (*domains.KeyPair, error) {
+	if !r.signs && !p.signed {
+		return nil, nil
 	}
-	return u.String(), []byte(request.ID), nil
+	if r.keys.Current == nil {
+		return nil, errs.New(errs.Upstream, "The provider wants requests signed (WantAuthnRequestsSigned), and this domain has no key yet: save it, or roll its keys.")
+	}
+	return r.keys.Current, nil
 }
 
 // version is SAML's, in requests, responses and assertions.
@@ -78,54 +104,73 @@ func newID() string {
 
 // Finish checks the provider's response. Errors: errs.Unauthenticated with the reason as its cause; errs.Upstream.
 func (r *realm) Finish(ctx context.Context, at domains.Endpoints, memory []byte, answer domains.Answer) (domains.SignedIn, error) {
-	p, err := r.provider(ctx)
-	if err != nil {
-		return domains.SignedIn{}, err
-	}
-	who, err := r.identify(p, at, string(memory), answer.Params["SAMLResponse"])
-	if err != nil {
-		return domains.SignedIn{}, errs.Wrap(errs.Unauthenticated, err, "Unable to log in")
-	}
-	return domains.SignedIn{Identity: who}, nil
+	who, _, err := r.finish(ctx, answer, expected{service: r.service(at), acs: at.ACS, request: string(memory)})
+	return who, err
 }
 
-// identify returns the person that a response is about.
-func (r *realm) identify(p *provider, at domains.Endpoints, request string, responses []string) (domains.Identity, error) {
-	if len(responses) != 1 || len(responses[0]) > 2*maxDocument {
-		return domains.Identity{}, errors.New("there is not one SAMLResponse of a sensible size")
+// Accept implements domains.UnaskedLogin: it checks a response to no request, for a login that has begun at the provider.
+func (r *realm) Accept(ctx context.Context, at domains.Endpoints, answer domains.Answer) (who domains.SignedIn, id string, until time.Time, err error) {
+	if !r.unasked {
+		return who, "", until, errs.Wrap(errs.Unauthenticated, errors.New("nobody here has asked for this answer, and idpInitiated is not set"), "Unable to log in")
 	}
-	document, err := base64.StdEncoding.DecodeString(responses[0])
+	who, a, err := r.finish(ctx, answer, expected{service: r.service(at), acs: at.ACS, unasked: true})
 	if err != nil {
-		return domains.Identity{}, fmt.Errorf("the SAMLResponse is not in base64: %w", err)
+		return domains.SignedIn{}, "", until, err
 	}
-	e := expected{provider: p.entityID, service: r.service(at), acs: at.ACS, request: request, now: time.Now()}
-	a, err := p.read(document, e)
-	if err != nil {
-		return domains.Identity{}, err
-	}
-	return r.identity(p, a)
+	return who, a.Issuer.Value + "!" + a.ID, time.Now().Add(maxUnasked + skew), nil
 }
 
-// Metadata describes this service. It has no validUntil, as many providers read it once.
-func (r *realm) Metadata(at domains.Endpoints) (document []byte, contentType string, err error) {
-	yes, no := true, false
-	document, err = xml.MarshalIndent(entity{
-		EntityID: r.service(at),
-		Service: crewjam.SPSSODescriptor{
-			SSODescriptor:        crewjam.SSODescriptor{RoleDescriptor: crewjam.RoleDescriptor{ProtocolSupportEnumeration: saml2}},
-			AuthnRequestsSigned:  &no,
-			WantAssertionsSigned: &yes,
-			AssertionConsumerServices: []crewjam.IndexedEndpoint{
-				{Binding: crewjam.HTTPPostBinding, Location: at.ACS, Index: 0, IsDefault: &yes},
-			},
-		},
-	}, "", "  ")
-	return append([]byte(xml.Header), document...), "application/samlmetadata+xml", err
+// finish returns the person that a response is about, and the assertion.
+func (r *realm) finish(ctx context.Context, answer domains.Answer, e expected) (domains.SignedIn, assertion, error) {
+	p, err := r.source.provider(ctx)
+	if err != nil {
+		return domains.SignedIn{}, assertion{}, err
+	}
+	who, a, err := r.identify(p, e, answer.Params["SAMLResponse"])
+	if errors.Is(err, errKey) {
+		newer, failed := r.source.renewed(ctx, p)
+		if failed != nil {
+			return domains.SignedIn{}, assertion{}, failed
+		}
+		if newer != p {
+			who, a, err = r.identify(newer, e, answer.Params["SAMLResponse"])
+		}
+	}
+	if err != nil {
+		return domains.SignedIn{}, assertion{}, errs.Wrap(errs.Unauthenticated, err, "Unable to log in")
+	}
+	return who, a, nil
 }
 
-// entity is metadata of this service. crewjam's type cannot leave out until when it is valid.
-type entity struct {
-	XMLName  xml.Name `xml:"urn:oasis:names:tc:SAML:2.0:metadata EntityDescriptor"`
-	EntityID string   `xml:"entityID,attr"`
-	Service  crewjam.SPSSODescriptor
+// identify returns the person that a response is about, and the assertion.
+func (r *realm) identify(p *provider, e expected, responses []string) (domains.SignedIn, assertion, error) {
+	document, err := decodeParameter("SAMLResponse", responses)
+	if err != nil {
+		return domains.SignedIn{}, assertion{}, err
+	}
+	e.provider, e.now = p.entityID, time.Now()
+	a, err := p.read(document, e, r.keys.All())
+	if err != nil {
+		return domains.SignedIn{}, assertion{}, err
+	}
+	who, err := r.identity(p, a)
+	return who, a, err
+}
+
+// decodeParameter returns the document in a parameter of a form.
+func decodeParameter(name string, values []string) ([]byte, error) {
+	if len(values) != 1 || len(values[0]) > 2*maxDocument {
+		return nil, fmt.Errorf("there is not one %s of a sensible size", name)
+	}
+	document, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(values[0]), ""))
+	if err != nil {
+		return nil, fmt.Errorf("the %s is not in base64: %w", name, err)
+	}
+	return document, nil
+}
+
+// Discover implements domains.Discoverer.
+func (r *realm) Discover(ctx context.Context) error {
+	_, err := r.source.discover(ctx)
+	return err
 }

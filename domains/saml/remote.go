@@ -1,68 +1,182 @@
 package saml
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/certs"
 )
 
-// metadata returns the provider at the moment. Errors: errs.Upstream.
-type metadata func(ctx context.Context) (*provider, error)
+// source is where the metadata of a provider comes from.
+type source interface {
+	// provider returns the provider at the moment. Errors: errs.Upstream.
+	provider(ctx context.Context) (*provider, error)
+	// renewed returns a provider that is newer than known, which lacks something that came from it; known if there is no newer one.
+	// Errors: that of ctx.
+	renewed(ctx context.Context, known *provider) (*provider, error)
+	// discover reads the metadata now. Errors: errs.Invalid naming the member of the configuration.
+	discover(ctx context.Context) (*provider, error)
+	// known returns the provider as it was read last, without reading it; nil for never.
+	known() *provider
+}
+
+// pasted is metadata in the configuration.
+type pasted struct{ of *provider }
+
+func (p pasted) provider(context.Context) (*provider, error) { return p.of.current() }
+
+func (p pasted) renewed(context.Context, *provider) (*provider, error) { return p.of, nil }
+
+func (p pasted) known() *provider { return p.of }
+
+func (p pasted) discover(context.Context) (*provider, error) {
+	if _, err := p.of.current(); err != nil {
+		return nil, errs.New(errs.Invalid, "metadataXML must be replaced: it ended on %s (validUntil)", p.of.ends.Format(time.RFC3339))
+	}
+	return p.of, nil
+}
 
 // remote is metadata at an address. It is fetched when it is needed and then kept, so that many logins at once fetch it
-// once.
+// once. While the address does not answer, what it answered last is used.
 type remote struct {
 	client *http.Client
 	url    *url.URL
-	lock   chan struct{} // a mutex that a context can end waiting for; it protects the fields below
-	kept   *provider
-	err    error
-	until  time.Time
+	last   atomic.Pointer[provider]
+	lock   chan struct{} // a mutex that a context can end waiting for; it protects the fields below, and changes of last
+	err    error         // of the last try
+	tried  time.Time
+	until  time.Time // the next try
 }
 
 // How long what an address answered is kept: as long as the metadata's cacheDuration says, within bounds, so that a
-// provider's new key is known after an hour; and a failure long enough for those who waited for it.
+// provider's new key is known after an hour; and a failure long enough for those who waited for it. minKeep is also the time between two
+// tries to find a key that is missing, and between those of an address that does not answer while there is an older answer.
 const (
 	minKeep     = time.Minute
 	maxKeep     = time.Hour
 	keepFailure = 3 * time.Second
 )
 
-// provider returns the cached provider, or fetches it.
+func (r *remote) known() *provider { return r.last.Load() }
+
+// usable returns the last provider, nil if its time is over.
+func (r *remote) usable() *provider {
+	if p := r.last.Load(); p != nil {
+		if _, err := p.current(); err == nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// acquire locks r.
+func (r *remote) acquire(ctx context.Context) error {
+	select {
+	case r.lock <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (r *remote) release() { <-r.lock }
+
+// provider returns the cached provider, or fetches it. Who finds another one fetching does not wait while there is an older answer.
 func (r *remote) provider(ctx context.Context) (*provider, error) {
 	select {
 	case r.lock <- struct{}{}:
-		defer func() { <-r.lock }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	default:
+		if p := r.usable(); p != nil {
+			return p, nil
+		}
+		if err := r.acquire(ctx); err != nil {
+			return nil, err
+		}
 	}
+	defer r.release()
 	if !time.Now().Before(r.until) {
-		p, err := r.fetch(ctx)
-		if ctx.Err() != nil {
-			return nil, ctx.Err() // says nothing about the address: the next one asks again
-		}
-		r.kept, r.err, r.until = p, err, time.Now().Add(keepFailure)
-		if err == nil {
-			r.until = time.Now().Add(p.lifetime())
+		if err := r.try(ctx); err != nil {
+			return nil, err
 		}
 	}
-	if r.err != nil {
-		return nil, r.err
+	if p := r.usable(); p != nil || r.err == nil {
+		return r.last.Load().current()
 	}
-	return r.kept.current()
+	return nil, r.err
+}
+
+func (r *remote) renewed(ctx context.Context, known *provider) (*provider, error) {
+	if err := r.acquire(ctx); err != nil {
+		return nil, err
+	}
+	defer r.release()
+	if r.last.Load() == known && time.Since(r.tried) >= minKeep {
+		if err := r.try(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if p := r.usable(); p != nil {
+		return p, nil
+	}
+	return known, nil
+}
+
+func (r *remote) discover(ctx context.Context) (*provider, error) {
+	err := r.acquire(ctx)
+	if err == nil {
+		defer r.release()
+		err = r.try(ctx)
+	}
+	if err == nil {
+		err = r.err
+	}
+	var p *provider
+	if err == nil {
+		p, err = r.last.Load().current()
+	}
+	if errs.CodeOf(err) == errs.Upstream {
+		return nil, errs.Wrap(errs.Invalid, err, "metadataURL must be an address with the provider's metadata. %s", errs.MessageOf(err))
+	}
+	return p, err
+}
+
+// try fetches the metadata, and remembers how that ended. It returns the error of ctx, which says nothing about the address.
+func (r *remote) try(ctx context.Context) error {
+	p, err := r.fetch(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	r.tried, r.err = time.Now(), err
+	switch {
+	case err == nil:
+		r.last.Store(p)
+		r.until = r.tried.Add(p.lifetime())
+	case r.usable() != nil:
+		r.until = r.tried.Add(minKeep)
+	default:
+		r.until = r.tried.Add(keepFailure)
+	}
+	return nil
 }
 
 // lifetime is how long fetched metadata is kept.
 func (p *provider) lifetime() time.Duration {
-	if p.keep <= 0 {
-		return maxKeep
+	keep := p.keep
+	if keep <= 0 {
+		keep = maxKeep
 	}
-	return min(max(p.keep, minKeep), maxKeep)
+	if !p.ends.IsZero() {
+		keep = min(keep, time.Until(p.ends))
+	}
+	return min(max(keep, minKeep), maxKeep)
 }
 
 // fetch reads the metadata from its address.
@@ -71,7 +185,11 @@ func (r *remote) fetch(ctx context.Context) (*provider, error) {
 	defer cancel()
 	document, err := r.get(ctx)
 	if err != nil {
-		return nil, errs.Wrap(errs.Upstream, err, "The SAML metadata of %s cannot be fetched.", r.url.Host)
+		why := certs.Explain(err)
+		if status, ok := errors.AsType[badStatus](err); ok {
+			why = status.Error()
+		}
+		return nil, errs.Wrap(errs.Upstream, err, "The SAML metadata of %s cannot be fetched: %s.", r.url.Host, cmp.Or(why, "it cannot be reached, or breaks off"))
 	}
 	p, err := readProvider(document)
 	if err != nil {
@@ -92,7 +210,7 @@ func (r *remote) get(ctx context.Context) ([]byte, error) {
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("status %d instead of 200", res.StatusCode)
+		return nil, badStatus(res.StatusCode)
 	}
 	document, err := io.ReadAll(io.LimitReader(res.Body, maxDocument+1))
 	if len(document) > maxDocument {
@@ -100,3 +218,8 @@ func (r *remote) get(ctx context.Context) ([]byte, error) {
 	}
 	return document, err
 }
+
+// badStatus is a status of an answer that is not 200.
+type badStatus int
+
+func (s badStatus) Error() string { return fmt.Sprintf("status %d instead of 200", int(s)) }

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"io"
+	"log"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +23,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/domains/saml"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/samltest"
 )
 
 // web answers requests for metadata without a network, so that time can be the tests' own.
@@ -166,11 +170,7 @@ func TestFetchFails(t *testing.T) {
 		"breaks off":      {"unexpected EOF", brokenOff},
 		"a page":          {"The answer of idp.example must be SAML metadata", page(http.StatusOK, "<html><p>Welcome<br></html>")},
 		"another service": {"must describe one", page(http.StatusOK, p.Metadata(t, func(e *crewjam.EntityDescriptor) { e.IDPSSODescriptors = nil }))},
-		"signed requests": {"must not want signed", page(http.StatusOK, p.Metadata(t, func(e *crewjam.EntityDescriptor) {
-			yes := true
-			e.IDPSSODescriptors[0].WantAuthnRequestsSigned = &yes
-		}))},
-		"ended": {"validUntil", page(http.StatusOK, p.Metadata(t, func(e *crewjam.EntityDescriptor) { e.ValidUntil = time.Now().Add(-time.Second) }))},
+		"ended":           {"validUntil", page(http.StatusOK, p.Metadata(t, func(e *crewjam.EntityDescriptor) { e.ValidUntil = time.Now().Add(-time.Second) }))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
@@ -229,4 +229,143 @@ func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 func finish(t *testing.T, r login) (domains.Identity, error) {
 	who, err := r.Finish(t.Context(), at, []byte("id-1"), domains.Answer{})
 	return who.Identity, err
+}
+
+// An answer that was good serves until its time is over, while the address does not answer.
+func TestLastGood(t *testing.T) {
+	p := newIDP(t)
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		w := &web{answer: page(http.StatusOK, p.Metadata(t, func(e *crewjam.EntityDescriptor) { e.ValidUntil = time.Now().Add(3 * time.Hour) }))}
+		r := w.open(t)
+		is.NoErr(begin(t.Context(), r))
+		w.answer = page(http.StatusServiceUnavailable, "")
+		time.Sleep(61 * time.Minute)
+		for range 10 {
+			is.NoErr(begin(t.Context(), r))
+		}
+		is.Equal(w.asked.Load(), int32(2)) // and in a minute again
+		time.Sleep(time.Minute)
+		is.NoErr(begin(t.Context(), r))
+		is.Equal(w.asked.Load(), int32(3))
+		time.Sleep(2 * time.Hour)
+		is.Equal(errs.CodeOf(begin(t.Context(), r)), errs.Upstream)
+		w.answer = page(http.StatusOK, p.Metadata(t, nil))
+		time.Sleep(3 * time.Second)
+		is.NoErr(begin(t.Context(), r))
+	})
+}
+
+// Nobody waits for an address that hangs while there is an older answer, but the one who asks it.
+func TestNobodyWaits(t *testing.T) {
+	p := newIDP(t)
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		w := &web{answer: page(http.StatusOK, p.Metadata(t, nil))}
+		r := w.open(t)
+		is.NoErr(begin(t.Context(), r))
+		time.Sleep(2 * time.Hour)
+		w.answer = func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}
+		before := time.Now()
+		var all sync.WaitGroup
+		all.Go(func() { is.NoErr(begin(t.Context(), r)) })
+		synctest.Wait()
+		is.NoErr(begin(t.Context(), r))
+		is.Equal(time.Since(before), time.Duration(0))
+		all.Wait()
+		is.Equal(time.Since(before), 10*time.Second)
+	})
+}
+
+// A provider's new key is found when something is signed with it, with one request a minute at the most.
+func TestNewKey(t *testing.T) {
+	p := newIDP(t)
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		with := func(keys ...samltest.Signer) func(*http.Request) (*http.Response, error) {
+			return page(http.StatusOK, p.Metadata(t, func(e *crewjam.EntityDescriptor) {
+				e.ValidUntil = time.Now().Add(24 * time.Hour)
+				e.IDPSSODescriptors[0].KeyDescriptors = nil
+				for _, key := range keys {
+					e.IDPSSODescriptors[0].KeyDescriptors = append(e.IDPSSODescriptors[0].KeyDescriptors, key.Descriptor())
+				}
+			}))
+		}
+		old, newer := samltest.NewSigner(time.Now()), samltest.NewSigner(time.Now())
+		w := &web{answer: with(old)}
+		r := w.open(t)
+		service, _, err := r.Metadata(at)
+		is.NoErr(err)
+		try := func(key samltest.Signer) error {
+			location, memory, err := r.Begin(t.Context(), at, "acme.state")
+			is.NoErr(err)
+			v := p.visit(t, r, location, memory, service)
+			a := v.assertion(nil)
+			key.Sign(t, a, sha256)
+			_, err = v.finish(t, v.response(a))
+			return err
+		}
+		is.NoErr(try(old))
+		is.True(try(newer) != nil)
+		is.Equal(w.asked.Load(), int32(1)) // a second ago
+		w.answer = with(newer, old)
+		time.Sleep(time.Minute)
+		is.NoErr(try(newer))
+		is.NoErr(try(old))
+		is.Equal(w.asked.Load(), int32(2))
+		for range 5 {
+			is.True(try(samltest.Theirs()) != nil)
+		}
+		is.Equal(w.asked.Load(), int32(2))
+		time.Sleep(time.Minute)
+		for range 5 {
+			is.True(try(samltest.Theirs()) != nil)
+		}
+		is.Equal(w.asked.Load(), int32(3))
+	})
+}
+
+// On saving, metadata is read whatever is known, and a reason is for the administrator.
+func TestDiscover(t *testing.T) {
+	is, p := is.New(t), newIDP(t)
+	w := &web{answer: page(http.StatusOK, p.Metadata(t, nil))}
+	r := w.open(t).(domains.Discoverer)
+	is.NoErr(r.Discover(t.Context()))
+	is.NoErr(r.Discover(t.Context()))
+	is.Equal(w.asked.Load(), int32(2))
+	for name, c := range map[string]struct {
+		why    string
+		answer func(*http.Request) (*http.Response, error)
+	}{
+		"not found": {"status 404", page(http.StatusNotFound, "")},
+		"a page":    {"must be SAML metadata", page(http.StatusOK, "<html/>")},
+		"nobody":    {"cannot be fetched", func(*http.Request) (*http.Response, error) { return nil, errors.New("connection refused to 10.0.0.7") }},
+		"ended":     {"validUntil", page(http.StatusOK, p.Metadata(t, func(e *crewjam.EntityDescriptor) { e.ValidUntil = time.Now().Add(-time.Second) }))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			w.answer = c.answer
+			err := w.open(t).(domains.Discoverer).Discover(t.Context())
+			is.Equal(errs.CodeOf(err), errs.Invalid)
+			is.True(strings.HasPrefix(errs.MessageOf(err), "metadataURL must "))
+			is.True(strings.Contains(errs.MessageOf(err), c.why))
+			is.True(!strings.Contains(errs.MessageOf(err), "10.0.0.7"))
+		})
+	}
+}
+
+// A provider behind an authority of its own is reached with caCert alone.
+func TestOwnAuthority(t *testing.T) {
+	is, p := is.New(t), newIDP(t)
+	web := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, p.Metadata(t, nil)) }))
+	t.Cleanup(web.Close)
+	web.Config.ErrorLog = log.New(io.Discard, "", 0)
+	ca := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw}))
+	err := begin(t.Context(), open(t, map[string]any{"metadataURL": web.URL}))
+	is.Equal(errs.CodeOf(err), errs.Upstream)
+	is.True(strings.Contains(errs.MessageOf(err), "set caCert"))
+	is.NoErr(begin(t.Context(), open(t, map[string]any{"metadataURL": web.URL, "caCert": ca})))
 }

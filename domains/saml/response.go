@@ -9,6 +9,8 @@ import (
 	"github.com/beevik/etree"
 	crewjam "github.com/crewjam/saml"
 	dsig "github.com/russellhaering/goxmldsig"
+
+	"github.com/tenantcontent/tenantcontent/domains"
 )
 
 // assertionSpace is the namespace of assertions.
@@ -24,8 +26,8 @@ type audiences struct {
 	Audience []string `xml:"Audience"`
 }
 
-// read returns the assertion of a response if the response is valid in every respect.
-func (p *provider) read(document []byte, e expected) (assertion, error) {
+// read returns the assertion of a response if the response is valid in every respect. keys decrypt it.
+func (p *provider) read(document []byte, e expected, keys []domains.KeyPair) (assertion, error) {
 	s := shape{ids: map[string]bool{}}
 	root, err := parse(document, s.see)
 	if err != nil {
@@ -38,7 +40,7 @@ func (p *provider) read(document []byte, e expected) (assertion, error) {
 	if err := e.response(r, child(root, dsig.Namespace, dsig.SignatureTag) != nil); err != nil {
 		return assertion{}, err
 	}
-	covered, err := p.signed(root)
+	covered, err := p.signedAssertion(root, keys, &s)
 	if err != nil {
 		return assertion{}, err
 	}
@@ -69,11 +71,36 @@ func decode(covered *etree.Element) (assertion, error) {
 	return a, err
 }
 
+// decrypted returns the assertion in the EncryptedAssertion of a response, in its place in a copy of the response: it may use namespaces
+// that are declared there.
+func decrypted(response *etree.Element, keys []domains.KeyPair, s *shape) (*etree.Element, error) {
+	around := response.Copy()
+	place := child(around, assertionSpace, "EncryptedAssertion")
+	plain, err := decrypt(place, keys)
+	if err != nil {
+		return nil, err
+	}
+	s.assertions, s.inside = 0, true
+	inner, err := parse(plain, s.see)
+	if err != nil || inner.Tag != "Assertion" {
+		return nil, errDecrypt // the plain text of a damaged ciphertext is nothing to talk about
+	}
+	around.InsertChildAt(place.Index(), inner)
+	around.RemoveChild(place)
+	if inner.NamespaceURI() != assertionSpace {
+		return nil, errDecrypt
+	}
+	return inner, nil
+}
+
 // shape checks that a response is unambiguous, so that what is signed is what is read: it has one assertion, unique ids, and
-// nothing that some parsers skip. It also refuses weak signatures and encrypted elements.
+// nothing that some parsers skip. It also refuses weak signatures and elements that are encrypted by themselves. What is in an
+// encrypted assertion is seen after what is around it.
 type shape struct {
 	assertions int
 	ids        map[string]bool
+	inside     bool       // of what was decrypted
+	path       []xml.Name // of the elements around
 }
 
 func (s *shape) see(token xml.Token) error {
@@ -85,18 +112,26 @@ func (s *shape) see(token xml.Token) error {
 			return errors.New("it has a processing instruction")
 		}
 	case xml.StartElement:
-		return s.element(t)
+		if err := s.element(t); err != nil {
+			return err
+		}
+		s.path = append(s.path, t.Name)
+	case xml.EndElement:
+		s.path = s.path[:len(s.path)-1]
 	}
 	return nil
 }
 
 func (s *shape) element(t xml.StartElement) error {
 	switch t.Name.Local {
-	case "EncryptedAssertion", "EncryptedID", "EncryptedAttribute":
-		return errors.New("it is encrypted, and this service has no key: switch encryption off at the provider")
-	case "Assertion":
+	case "EncryptedID", "EncryptedAttribute":
+		return errors.New("its NameID or an attribute is encrypted by itself: let the provider encrypt whole assertions, or nothing")
+	case "Assertion", "EncryptedAssertion":
 		if s.assertions++; s.assertions > 1 {
 			return errors.New("it has more than one assertion")
+		}
+		if s.inside && t.Name.Local != "Assertion" {
+			return errors.New("it is encrypted twice")
 		}
 	}
 	for _, a := range t.Attr {
@@ -106,9 +141,14 @@ func (s *shape) element(t xml.StartElement) error {
 				return fmt.Errorf("it has the id %q twice", a.Value)
 			}
 			s.ids[a.Value] = true
-		case a.Name.Local == dsig.AlgorithmAttr && strings.HasSuffix(a.Value, "sha1"):
+		case a.Name.Local == dsig.AlgorithmAttr && strings.HasSuffix(a.Value, "sha1") && !s.encryption():
 			return errors.New("it is signed with SHA-1, which can be forged: choose SHA-256 at the provider")
 		}
 	}
 	return nil
+}
+
+// encryption reports whether the element around is how something is encrypted, where SHA-1 does no harm.
+func (s *shape) encryption() bool {
+	return len(s.path) > 0 && s.path[len(s.path)-1] == xml.Name{Space: encSpace, Local: "EncryptionMethod"}
 }

@@ -19,12 +19,16 @@
 package saml
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/certs"
 )
 
 // Driver is the driver SAML. Its zero value is ready, and its realms are RedirectLogin and Metadata.
@@ -37,11 +41,15 @@ type Driver struct {
 	Denied func(address string) bool
 }
 
-// defaults are the attributes of a new domain, under the names that LDAP directories give them.
+// defaults are the attributes of a new domain, under the names that LDAP directories give them. Where a configuration leaves one out,
+// the other usual names count, too.
 var defaults = map[string]string{
 	"username": "uid", "email": "mail", "displayName": "displayName", "timezone": "timezone",
 	"givenName": "givenName", "familyName": "sn",
 }
+
+// attributeKeys are the members of attributes.
+var attributeKeys = append(slices.Sorted(maps.Keys(defaults)), "groups", "id")
 
 // Info describes the driver.
 func (Driver) Info() domains.Info {
@@ -52,40 +60,78 @@ func (Driver) Info() domains.Info {
 		LoginComponent: "saml-login",
 		EditComponent:  map[string]any{"name": "saml-edit"},
 		LoginMethod:    http.MethodGet,
-		Members:        append([]string{"metadataURL", "metadataXML", "entityID", "attributes"}, domains.MemberNames("attributes", defaults)...),
+		Members:        memberNames(),
 		Defaults:       maps.Clone(defaults),
 	}
 }
 
-// Open reads a configuration: {metadataURL | metadataXML, entityID, attributes}.
+// memberNames returns what a configuration may have.
+func memberNames() []string {
+	names := []string{"metadataURL", "metadataXML", "caCert", "entityID", "signRequests", "idpInitiated", "trustEmail", "attributes"}
+	for _, key := range attributeKeys {
+		names = append(names, "attributes."+key)
+	}
+	return names
+}
+
+// Open reads a configuration: {metadataURL | metadataXML, caCert, entityID, signRequests, idpInitiated, trustEmail, attributes}.
 //
 //   - metadataURL: where the provider's metadata is: an https address without user and password (http on this machine
 //     alone: localhost or a loopback address). It is fetched when somebody logs in, and kept as long as it says, for a
-//     minute at least and an hour at most.
+//     minute at least and an hour at most; again when a signature fits no key of it, a minute later at the earliest. While the address
+//     does not answer, what it answered last is used, until its validUntil.
 //   - metadataXML: the metadata itself, instead.
+//   - caCert: certificates in PEM of authorities that are trusted beside the system's when metadata is fetched.
 //   - entityID: what the provider calls this service, a URI of at most 1,024 bytes; default the address of the metadata of
 //     this service.
-//   - attributes: the attributes that {username, email, displayName, timezone, givenName, familyName} are taken from, by
-//     Name or else by FriendlyName; default Info's Defaults. An empty one is not read; username must not be empty, and the
-//     provider must send one value of it.
+//   - signRequests: requests are signed in any case; otherwise if the metadata says WantAuthnRequestsSigned.
+//   - idpInitiated: logins may begin at the provider. See the package's comment.
+//   - trustEmail: the provider vouches that an e-mail address is the person's.
+//   - attributes: the attributes that {username, email, displayName, timezone, givenName, familyName, groups, id} are taken from, by
+//     Name or else by FriendlyName. One that is left out is found under the names that providers usually send, but groups only where
+//     a rule for logging in is about them. An empty one is not read; username must not be empty, and the provider must send one
+//     value of it. id is for an id that never changes: whoever sets it when people have logged in already changes who they are.
 //
-// null is as good as left out. Metadata must be of one provider that speaks SAML 2.0, with an HTTP-Redirect address (https,
-// or on this machine) and a certificate for signing. A list of entities may stand around it.
+// null is as good as left out. Metadata must be of one provider that speaks SAML 2.0, with an address (https,
+// or on this machine) for HTTP-Redirect or HTTP-POST and a certificate for signing. A list of entities may stand around it.
 // Errors: errs.Invalid naming the member.
 func (d Driver) Open(config json.RawMessage) (domains.Realm, error) {
-	return d.open(config, d.client())
+	return d.OpenWithKeys(config, domains.Keys{})
+}
+
+// OpenWithKeys implements domains.KeyedDriver.
+func (d Driver) OpenWithKeys(config json.RawMessage, keys domains.Keys) (domains.Realm, error) {
+	return d.open(config, keys)
 }
 
 // timeout is how long the metadata of a provider is waited for.
 const timeout = 10 * time.Second
 
 // client returns the client that fetches metadata. A redirect is an answer like others: who follows it asks an address that
-// nobody has configured.
-func (d Driver) client() *http.Client {
+// nobody has configured. It returns errs.Invalid if the host's client cannot be told which certificates to trust.
+func (d Driver) client(trusted certs.Trusted) (*http.Client, error) {
 	var c http.Client
 	if d.Client != nil {
 		c = *d.Client
 	}
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &c
+	if trusted.Pool == nil {
+		return &c, nil
+	}
+	way := c.Transport
+	if way == nil {
+		way = http.DefaultTransport
+	}
+	own, ok := way.(*http.Transport)
+	if !ok {
+		return nil, errs.New(errs.Invalid, "caCert must be left out: the program that this service is part of has its own way to connect")
+	}
+	own = own.Clone()
+	if own.TLSClientConfig == nil {
+		own.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	own.TLSClientConfig.RootCAs = trusted.Pool
+	own.DisableKeepAlives = true // nobody closes the connections of a realm that is forgotten
+	c.Transport = own
+	return &c, nil
 }

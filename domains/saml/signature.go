@@ -8,16 +8,30 @@ import (
 	"github.com/beevik/etree"
 	dsig "github.com/russellhaering/goxmldsig"
 	"github.com/russellhaering/goxmldsig/etreeutils"
+
+	"github.com/tenantcontent/tenantcontent/domains"
 )
 
-// signed returns the assertion of a response as a signature covers it, its own or that of the response. Every signature that
-// is there must be good.
-func (p *provider) signed(response *etree.Element) (*etree.Element, error) {
+// errKey is the error of a signature that no key fits: the provider may have a new one.
+var errKey = errors.New("no key of the provider's metadata fits")
+
+// signedAssertion returns the assertion of a response as a signature covers it, its own or that of the response. Every signature that
+// is there must be good. That of a response is checked before an assertion in it is decrypted.
+func (p *provider) signedAssertion(response *etree.Element, keys []domains.KeyPair, s *shape) (*etree.Element, error) {
 	whole, err := p.verify(response)
 	if err != nil {
 		return nil, fmt.Errorf("the signature of the response: %w", err)
 	}
-	inner := child(response, assertionSpace, "Assertion")
+	inner, base := child(response, assertionSpace, "Assertion"), response
+	if whole != nil {
+		base = whole
+	}
+	encrypted := child(base, assertionSpace, "EncryptedAssertion")
+	if encrypted != nil {
+		if inner, err = decrypted(base, keys, s); err != nil {
+			return nil, err
+		}
+	}
 	if inner == nil {
 		return nil, errors.New("the response has no assertion")
 	}
@@ -28,6 +42,8 @@ func (p *provider) signed(response *etree.Element) (*etree.Element, error) {
 		return nil, fmt.Errorf("the signature of the assertion: %w", err)
 	case assertion != nil:
 		return assertion, nil
+	case whole != nil && encrypted != nil:
+		return detached(inner)
 	case whole != nil:
 		return detached(child(whole, assertionSpace, "Assertion"))
 	}
@@ -48,7 +64,7 @@ func (p *provider) verify(el *etree.Element) (*etree.Element, error) {
 	if info := child(signature, dsig.Namespace, dsig.KeyInfoTag); info != nil {
 		signature.RemoveChild(info)
 	}
-	var failed error
+	failed := errKey
 	for _, key := range p.keys {
 		check := dsig.NewDefaultValidationContext(&dsig.MemoryX509CertificateStore{Roots: []*x509.Certificate{key}})
 		covered, err := check.Validate(el)
