@@ -5,9 +5,6 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rsa"
-	_ "crypto/sha1" // OAEP's default, where it does no harm
-	_ "crypto/sha256"
-	_ "crypto/sha512"
 	"encoding/base64"
 	"errors"
 	"strings"
@@ -42,6 +39,7 @@ var ciphers = []struct {
 	{encSpace + "aes192-cbc", 24, openCBC},
 }
 
+// crypto/x509 links all of these. SHA-1 does no harm in OAEP, whose default it is.
 var digests = map[string]crypto.Hash{
 	"": crypto.SHA1, dsig.Namespace + "sha1": crypto.SHA1, encSpace + "sha256": crypto.SHA256,
 	"http://www.w3.org/2001/04/xmldsig-more#sha384": crypto.SHA384, encSpace + "sha512": crypto.SHA512,
