@@ -78,6 +78,7 @@ var noUsernames = map[string]string{
 	"tc_migrations":          "name",
 	"tc_notifications":       "id type state title body kind comment_id path",
 	"tc_principals":          "id type label",
+	"tc_provider_sessions":   "session_id domain_id subject provider_id memory",
 	"tc_scim_users":          "id external_id",
 	"tc_sessions":            "id",
 	"tc_teams":               "id name slug label search description domain color icon material_icon source source_id",

@@ -33,7 +33,7 @@ var tablesOf = map[string][]string{
 		"tc_login_networks", "tc_memberships", "tc_principals", "tc_scim_users", "tc_teams", "tc_users",
 	},
 	"queue/bunstore":      {"tc_job_schedules", "tc_jobs"},
-	"sessions/bunstore":   {"tc_sessions", "tc_tokens"},
+	"sessions/bunstore":   {"tc_provider_sessions", "tc_sessions", "tc_tokens"},
 	"tenants/bunstore":    {"tc_tenants"},
 	"webhooks/bunstore":   {"tc_webhook_days", "tc_webhook_invocations", "tc_webhook_requests"},
 	"workspaces/bunstore": {"tc_workspaces"},

@@ -395,7 +395,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	app.Sessions = sessions.New(sessions.Options{
 		Store: sessionstore.New(c.DB).Notify(rights.Bump), Changes: rights.Of,
 		Authenticator: app.Domains.Unchecked(), Tenants: app.Tenants.Unchecked(), Apps: app.Apps, Assistants: app.Assistants, Refusal: domains.MinRefusal,
-		Lifetime: c.SessionLifetime, Now: c.Now, NewID: c.NewID,
+		Lifetime: c.SessionLifetime, Keys: keys, Now: c.Now, NewID: c.NewID,
 	})
 	app.Webhooks = webhooks.New(webhooks.Options{
 		Store: webhookstore.New(c.DB), Apps: app.Apps, Handlers: app.deployments, Keys: keys, UseToken: app.Sessions.Unchecked().UseWebhookToken,

@@ -121,6 +121,47 @@ type UnaskedLogin interface {
 	Accept(ctx context.Context, at Endpoints, answer Answer) (who SignedIn, id string, until time.Time, err error)
 }
 
+// LogoutAtProvider is a RedirectLogin that logs people out at its provider, too.
+type LogoutAtProvider interface {
+	RedirectLogin
+	// BeginLogout returns the address to send the browser to so that the person of a login is logged out there, "" if the provider
+	// offers none, and the state of this logout for FinishLogout. session is ProviderSession.Memory of that login. It
+	// returns errs.Upstream if the provider cannot be reached.
+	BeginLogout(ctx context.Context, at Endpoints, session []byte, state string) (location string, memory []byte, err error)
+	// FinishLogout checks the provider's answer that the browser brought. It returns errs.Unauthenticated with the reason, which is
+	// logged: this service's session has ended before.
+	FinishLogout(ctx context.Context, at Endpoints, memory []byte, answer Answer) error
+}
+
+// LogoutReceiver is a RedirectLogin whose provider tells when people have logged out there.
+type LogoutReceiver interface {
+	RedirectLogin
+	// ReceiveLogout checks a notice of the provider. params are those of its query or form. Errors: errs.Unauthenticated with the reason,
+	// which is logged; errs.Upstream if the provider's keys cannot be read.
+	ReceiveLogout(ctx context.Context, at Endpoints, params url.Values) (LogoutNotice, error)
+}
+
+// LogoutNotice tells that a person has logged out at a provider.
+type LogoutNotice struct {
+	Subject  string   // ProviderSession.Subject of the sessions that end, "" for those of IDs, whosever they are
+	Sessions []string // ProviderSession.ID of the sessions that end; none: all of Subject
+	// ID is of this notice, so that it is used once until the time Until, after which the realm refuses it.
+	ID    string
+	Until time.Time
+	// Location is the address where the browser goes with the answer, when it was the browser that brought the notice; "" otherwise.
+	Location string
+}
+
+// ClockSkew is how far the clocks of a provider and of this service may differ.
+const ClockSkew = 3 * time.Minute
+
+// ProviderSession is the session of a person at a provider, for a LogoutAtProvider and a LogoutReceiver.
+type ProviderSession struct {
+	Subject string // the person, as notices of a logout name them
+	ID      string // of the session there in such notices, "" for none
+	Memory  []byte // what BeginLogout needs, at most 16 KiB; kept sealed, as long as the session here
+}
+
 // SignedIn is what a provider says of a person who has logged in.
 type SignedIn struct {
 	Identity
@@ -134,6 +175,8 @@ type SignedIn struct {
 	NoGroups string
 	// Claims are the texts that the provider sent, by the name of the claim or attribute.
 	Claims map[string][]string
+	// Session is the session at the provider.
+	Session ProviderSession
 }
 
 // Metadata is a RedirectLogin that describes this service to the provider.
@@ -180,6 +223,9 @@ type Endpoints struct {
 	Callback string // GET, where OpenID Connect comes back
 	ACS      string // POST, where SAML comes back
 	Metadata string
+
+	LoggedOut         string // GET, where OpenID Connect comes back after a logout
+	BackchannelLogout string // POST, where an OpenID provider sends notices
 }
 
 // Answer is what a browser brings back from a provider: the parameters of the query or of the form.

@@ -293,6 +293,8 @@ type Finished struct {
 	User   principals.User
 	Return Return
 	Fault  Fault
+	// Session is the session at the provider.
+	Session ProviderSession
 }
 
 // Fault is why a login cannot be finished, where that is no matter of the person's rights: whoever logs in may be told.
@@ -334,6 +336,9 @@ func (u Unchecked) Finish(ctx context.Context, tenant, domain string, at Endpoin
 	who, err := login.Finish(ctx, at, p.Memory, Answer{Params: params, State: state})
 	if err != nil {
 		return done, hidden(err)
+	}
+	if done.Session = who.Session; len(done.Session.Memory) > maxSessionMemory {
+		return done, fmt.Errorf("domains: the driver %s wants to know too much again at a logout: %d bytes", d.Type, len(done.Session.Memory))
 	}
 	done.User, err = u.s.o.Principals.Admit(ctx, tenant, domain, d.Type, who.Identity)
 	return done, hidden(err)

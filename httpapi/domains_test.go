@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 
@@ -90,7 +91,36 @@ func (gate) Finish(_ context.Context, _ domains.Endpoints, memory []byte, a doma
 	if code == "" || ours || string(memory) != a.State {
 		return domains.SignedIn{}, errs.New(errs.Unauthenticated, "no")
 	}
-	return domains.SignedIn{Identity: domains.Identity{ID: code, Username: code}}, nil
+	return domains.SignedIn{
+		Identity: domains.Identity{ID: code, Username: code},
+		Session:  domains.ProviderSession{Subject: code, ID: "at-" + code, Memory: []byte("token of " + code)},
+	}, nil
+}
+
+var _ domains.LogoutAtProvider = gate{}
+
+func (gate) BeginLogout(_ context.Context, at domains.Endpoints, session []byte, state string) (string, []byte, error) {
+	if string(session) == "token of nell" {
+		return "", nil, errs.Wrap(errs.Upstream, errors.New("it is off"), "The provider is away.")
+	}
+	q := url.Values{"hint": {string(session)}, "back": {at.LoggedOut}, "state": {state}}
+	return "https://provider.example/logout?" + q.Encode(), []byte(state), nil
+}
+
+func (gate) FinishLogout(_ context.Context, _ domains.Endpoints, memory []byte, a domains.Answer) error {
+	if string(memory) != a.State || a.Params.Has("no") {
+		return errs.New(errs.Unauthenticated, "no")
+	}
+	return nil
+}
+
+var _ domains.LogoutReceiver = gate{}
+
+func (gate) ReceiveLogout(_ context.Context, _ domains.Endpoints, params url.Values) (domains.LogoutNotice, error) {
+	if !params.Has("who") {
+		return domains.LogoutNotice{}, errs.Wrap(errs.Unauthenticated, errors.New("it says nobody"), "Unable to log in")
+	}
+	return domains.LogoutNotice{Subject: params.Get("who"), Sessions: params["session"], ID: params.Get("id"), Until: time.Now().AddDate(1, 0, 0)}, nil
 }
 
 func (gate) Metadata(at domains.Endpoints) ([]byte, string, error) {
@@ -120,6 +150,8 @@ func withDomains(all map[string]sample) map[string]sample {
 		"beginSSO":       {last: "gate", query: "?tenant=acme"},
 		"finishSSO":      {last: "gate"},
 		"finishSAML":     {last: "gate"},
+		"loggedOut":      {last: "gate"},
+		"receiveLogout":  {last: "gate", query: "?tenant=acme"},
 		"getSSOMetadata": {last: "gate", query: "?tenant=acme"},
 	} {
 		all[name] = s

@@ -130,6 +130,7 @@ var unmarked = map[string]string{
 	"tc_webhook_days":        "app_id day",
 	"tc_webhook_invocations": "app_id area id logs replay_of",
 	"tc_webhook_requests":    "app_id id key_sealed",
+	"tc_provider_sessions":   "session_id domain_id subject provider_id memory",
 	"tc_workspaces":          "app_id engine password",
 	"tc_agents":              "app_id name definition overrides",
 	"tc_agent_runs":          "id app_id agent started_by event_id run_id input state lease",
@@ -196,6 +197,8 @@ func (s stock) markRows(t testing.TB, tenant, mark string) {
 	}{
 		{`INSERT INTO tc_deployments (tenant_id, source_tenant, bundle_id, kind, entity_id) VALUES ($1, $2, $2, 'color', $2)`, []any{tenant, mark}},
 		{`INSERT INTO tc_domain_logins (tenant_id, id, domain_id, expires_at) VALUES ($1, $2, 'local', $3)`, []any{tenant, mark, later}},
+		{`INSERT INTO tc_sessions (tenant_id, id, username, created_at, expires_at) VALUES ($1, $2, $2, $3, $3)`, []any{tenant, mark, later}},
+		{`INSERT INTO tc_provider_sessions (tenant_id, session_id, domain_id, subject, provider_id, memory) VALUES ($1, $2, 'local', $2, $2, $2)`, []any{tenant, mark}},
 		{`INSERT INTO tc_domain_scans (tenant_id, domain_id, id, phase, users, groups, written, total, dry_run, error, started_at, heard_at, finished_at)
 			VALUES ($1, 'local', $2, 'done', 0, 0, 0, 0, false, '', $3, $3, $3)`, []any{tenant, mark, later}},
 		{`INSERT INTO tc_webhook_days (tenant_id, app_id, day, method, path, calls, errors, duration) VALUES ($1, $2, '2026-11-20', 'GET', '/', 1, 0, 0)`, []any{tenant, mark}},

@@ -105,7 +105,7 @@ func (a *api) linkTo(route *Route) hal.Link {
 	l := hal.Link{Href: a.BaseURL + path, Templated: strings.Contains(path, "{")}
 	query := parameters[route.Name]
 	for _, name := range route.Query {
-		if name != "cursor" { // which only next and prev links have
+		if name != "cursor" && route.Name != "logout" { // which only next and prev links have; clients follow the link of a logout as it is
 			query = append(query, name)
 		}
 	}

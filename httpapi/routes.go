@@ -99,6 +99,8 @@ func (a *api) routes() []Route {
 		{Method: get, Pattern: "/api/login/:domain/sso", Name: "beginSSO", Public: true, Login: true, Browser: true, AnyType: true, Summary: "Log in at the domain's provider", handle: a.beginSSO},
 		{Method: get, Pattern: "/api/login/:domain/callback", Name: "finishSSO", Public: true, Login: true, Browser: true, AnyType: true, Summary: "Come back from an OpenID provider", handle: a.finishSSO},
 		{Method: post, Pattern: "/api/login/:domain/acs", Name: "finishSAML", Public: true, Login: true, Browser: true, Foreign: true, AnyType: true, Summary: "Come back from a SAML provider", handle: a.finishSAML},
+		{Method: get, Pattern: "/api/login/:domain/loggedout", Name: "loggedOut", Public: true, Login: true, AnyType: true, Summary: "Come back from a logout at the provider", handle: a.loggedOut},
+		{Method: post, Pattern: "/api/login/:domain/backchannel-logout", Name: "receiveLogout", Public: true, Login: true, AnyType: true, Summary: "A provider's notice of a logout", handle: a.receiveLogout},
 		{Method: get, Pattern: "/api/login/:domain/metadata", Name: "getSSOMetadata", Public: true, Login: true, AnyType: true, Summary: "What a SAML provider needs to know", handle: a.getSSOMetadata},
 
 		// Principals
@@ -108,7 +110,7 @@ func (a *api) routes() []Route {
 
 		// Sessions and tokens
 		{Method: post, Pattern: "/api/login/:domain", Name: "login", Secret: true, Public: true, Login: true, Summary: "Log in with a password", handle: a.login},
-		{Method: post, Pattern: "/api/logout", Name: "logout", AnyType: true, Summary: "End the session", handle: a.logout},
+		{Method: post, Pattern: "/api/logout", Name: "logout", Query: []string{"provider", "returnTo"}, AnyType: true, Summary: "End the session", handle: a.logout},
 		{Method: get, Pattern: "/api/session", Name: "getSession", Secret: true, Summary: "Who the caller is", handle: a.getSession},
 		{Method: get, Pattern: "/api/tenant", Name: "getTenant", Summary: "The caller's tenant", handle: a.getTenant},
 		{Method: get, Pattern: "/api/limits", Name: "getLimits", Summary: "The limits in force", handle: a.getLimits},

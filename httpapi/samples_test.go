@@ -155,6 +155,8 @@ func (s stock) call(t testing.TB, user string, r httpapi.Route, headers ...strin
 	case "finishSAML":
 		params, cookie := s.handshake(t, "RelayState", "sue")
 		return s.do(t, user, r.Method, s.target(r)+"?tenant=acme", params, append(headers, urlencoded, cookie)...)
+	case "receiveLogout":
+		return s.do(t, user, r.Method, s.target(r), "who=sue&id=1", append(headers, urlencoded)...)
 	}
 	return s.do(t, user, r.Method, s.target(r), s.body(r), headers...)
 }

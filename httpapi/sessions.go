@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"mime"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -103,13 +102,9 @@ func (r *request) loginBody() (in loginBody, returnTo string, err error) {
 }
 
 func (r *request) loginForm() (in loginBody, returnTo string, err error) {
-	raw, err := r.body()
+	form, err := r.fields()
 	if err != nil {
-		return in, returnTo, err
-	}
-	form, err := url.ParseQuery(string(raw))
-	if err != nil {
-		return in, "", errs.Wrap(errs.Invalid, err, "The form is not properly escaped.")
+		return in, "", err
 	}
 	for name, field := range map[string]**string{"username": &in.Username, "password": &in.Password} {
 		if given := form.Get(name); form.Has(name) {
@@ -126,14 +121,6 @@ func (a *api) cookie(token string, maxAge int) *http.Cookie {
 		Name: a.sessionCookie(), Value: token, Path: cmp.Or(a.mount, "/"), MaxAge: maxAge,
 		HttpOnly: true, Secure: a.secureCookie, SameSite: http.SameSiteLaxMode,
 	}
-}
-
-// logout serves POST /api/logout: 200; the session ends, and its cookie.
-func (a *api) logout(r *request) (reply, error) {
-	if err := a.Sessions.Logout(r.Context()); err != nil {
-		return reply{}, err
-	}
-	return reply{status: http.StatusOK, cookies: []*http.Cookie{a.cookie("", -1)}}, nil
 }
 
 // getSession serves GET /api/session: 200 and who the caller is, with the highest role over all teams.

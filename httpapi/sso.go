@@ -11,13 +11,16 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
 // endpoints returns the addresses at which a domain's provider reaches this service. Each names the tenant, so that an
 // answer of one tenant's provider is never accepted where another one's is expected (RFC 9700, mix-up).
 func (a *api) endpoints(tenant, domain string) domains.Endpoints {
 	at := func(last string) string { return a.href("login", domain, last) + "?tenant=" + url.QueryEscape(tenant) }
-	return domains.Endpoints{Callback: at("callback"), ACS: at("acs"), Metadata: at("metadata")}
+	return domains.Endpoints{
+		Callback: at("callback"), ACS: at("acs"), Metadata: at("metadata"), LoggedOut: at("loggedout"), BackchannelLogout: at("backchannel-logout"),
+	}
 }
 
 // anonymous returns the query of a request without a session, and its tenant: header X-Tenant, else the query's tenant, else
@@ -93,13 +96,9 @@ func (a *api) finishSAML(r *request) (reply, error) {
 	if t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); t != formType {
 		return reply{}, errs.New(errs.Unsupported, "The Content-Type must be application/x-www-form-urlencoded.")
 	}
-	raw, err := r.body()
+	form, err := r.fields()
 	if err != nil {
 		return reply{}, err
-	}
-	form, err := url.ParseQuery(string(raw))
-	if err != nil {
-		return reply{}, errs.Wrap(errs.Invalid, err, "The form is not properly escaped.")
 	}
 	query, err := parseQuery(r.Request)
 	if err != nil {
@@ -122,7 +121,9 @@ func (a *api) finishLogin(r *request, tenant, state string, params url.Values) (
 	if err != nil {
 		return reply{}, a.refuseAttempt(r, tenant, done.User.Username, tried, err)
 	}
-	l, err := a.Sessions.Unchecked().Start(r.Context(), done.Tenant, done.User)
+	l, err := a.Sessions.Unchecked().Start(r.Context(), done.Tenant, done.User, sessions.ProviderSession{
+		Domain: domain, Subject: done.Session.Subject, ID: done.Session.ID, Memory: done.Session.Memory,
+	})
 	if err != nil {
 		return reply{}, a.refuseAttempt(r, tenant, done.User.Username, tried, err)
 	}

@@ -1,7 +1,7 @@
 // Package sessions logs users in and out, manages API tokens, and authenticates requests: it turns credentials into an actor.
 //
 // httpapi, the root and hosts import it. It stores no passwords, and of a session or token only a hash, so that its rows
-// are no credentials.
+// are no credentials. What a provider of single sign-on wants to see again at a logout is sealed.
 package sessions
 
 import (
@@ -33,6 +33,8 @@ type Session struct {
 	Username  string
 	CreatedAt time.Time
 	ExpiresAt time.Time
+	// Provider is the session at a provider that it began with, nil for none. Store.InsertSession writes it, Store.ProviderSession alone reads it.
+	Provider *StoredProviderSession
 }
 
 // Holder is the user of a session or token, with the current rights.
@@ -53,6 +55,11 @@ type Store interface {
 	Session(ctx context.Context, tenant, id string) (Session, Holder, error)
 	// DeleteSession removes a session. One that does not exist is no error.
 	DeleteSession(ctx context.Context, tenant, id string) error
+	// ProviderSession returns the Provider of a session. It fails with errs.NotFound when there is no session, or it has none.
+	ProviderSession(ctx context.Context, tenant, session string) (StoredProviderSession, error)
+	// DeleteProviderSessions removes the sessions that began at a domain's provider and returns their number: those with a subject, "" for
+	// any, and one of ids, none for any. Without a subject and ids it removes none.
+	DeleteProviderSessions(ctx context.Context, tenant, domain, subject string, ids []string) (int, error)
 	// Holder returns a user. It fails with errs.NotFound.
 	Holder(ctx context.Context, tenant, username string) (Holder, error)
 	// InsertToken fails with errs.Conflict when the tenant has no such user.
@@ -108,6 +115,8 @@ type Options struct {
 	Now           func() time.Time // default time.Now
 	NewID         func() string    // of a token; default UUIDv7
 	NewSecret     func() string    // default 32 random bytes in base64url
+	// Keys is required for sessions that begin at a provider.
+	Keys Sealer
 	// Apps is required for the tokens of apps.
 	Apps Apps
 	// Assistants is required for the tokens of assistants.
@@ -232,12 +241,19 @@ func (s *Service) Login(ctx context.Context, tenant, domain, username, password 
 	if err != nil {
 		return Login{}, refused(err)
 	}
-	return s.start(ctx, tenant, user, now)
+	return s.start(ctx, tenant, user, now, nil)
 }
 
-func (s *Service) start(ctx context.Context, tenant string, user principals.User, now time.Time) (Login, error) {
+// start starts a session. at is the session at a provider that it begins with, nil for none.
+func (s *Service) start(ctx context.Context, tenant string, user principals.User, now time.Time, at *ProviderSession) (Login, error) {
 	secret := s.o.NewSecret()
 	session := Session{ID: hash(secret), Username: user.Username, CreatedAt: now, ExpiresAt: now.Add(s.o.Lifetime)}
+	if at != nil {
+		var err error
+		if session.Provider, err = s.store(tenant, session.ID, *at); err != nil {
+			return Login{}, err
+		}
+	}
 	if err := s.o.Store.InsertSession(ctx, tenant, session); err != nil {
 		return Login{}, refused(err)
 	}

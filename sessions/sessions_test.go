@@ -44,7 +44,7 @@ func newFixture(t *testing.T, db *bun.DB) *fixture {
 		Store: principalstore.New(db).Notify(changes.Bump), Now: clock, Cost: principals.Cost{Memory: 64, Time: 1, Threads: 1},
 	})
 	f.spy = &spy{Store: bunstore.New(db).Notify(changes.Bump)}
-	f.Service = sessions.New(sessions.Options{Store: f.spy, Authenticator: f.users.Unchecked(), Tenants: &f.tenants, Apps: &f.apps, Now: clock, Changes: changes.Of})
+	f.Service = sessions.New(sessions.Options{Store: f.spy, Authenticator: f.users.Unchecked(), Tenants: &f.tenants, Apps: &f.apps, Now: clock, Changes: changes.Of, Keys: newKeys(t)})
 	for _, tenant := range []string{"acme", "evil"} {
 		_, err := f.users.Unchecked().AddSuperuser(t.Context(), tenant, "jo", password)
 		is.NoErr(err)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
-	"github.com/tenantcontent/tenantcontent/principals"
 )
 
 // Unchecked has the methods of a Service that check no permission: they need no actor and take any tenant. They are for the
@@ -33,11 +32,6 @@ func (u Unchecked) Tenant(ctx context.Context, named string) (string, error) {
 		return ids[0], nil
 	}
 	return "default", nil
-}
-
-// Start starts a session of a user who has logged in at a provider. It returns errs.Unauthenticated if the user is gone.
-func (u Unchecked) Start(ctx context.Context, tenant string, user principals.User) (Login, error) {
-	return u.s.start(ctx, tenant, user, u.s.now())
 }
 
 // Credential returns a name of the session or API token of an actor, "" for a host's actor. It is no secret: nobody
@@ -82,11 +76,12 @@ var tokenKinds = []entity.Kind{AppKind}
 // FlushAll writes the counted uses of tokens of every tenant.
 func (u Unchecked) FlushAll(ctx context.Context) error { return u.s.uses.FlushAll(ctx) }
 
-// Hooks returns the count of tokens, and what is done with sessions and tokens: those of renamed users follow them, those of deleted ones go by
+// Hooks returns the count of tokens, the column of what providers want to see again, and what is done with sessions and tokens: those of renamed users follow them, those of deleted ones go by
 // themselves, tokens go with the entity that they are for, and Sweep removes the sessions that have ended.
 func (u Unchecked) Hooks() entity.Hooks {
 	return entity.Hooks{
 		Counts: entity.CountRows(100, "API tokens", u.s.o.Store.CountTokens),
+		Sealed: []entity.SealedColumn{{Table: providerTable, Column: providerColumn, Key: "session_id"}},
 		Dependents: func(ctx context.Context, tenant string, kind entity.Kind, ids []string, at time.Time) ([]entity.Dependent, error) {
 			if kind != entity.KindUser {
 				return nil, nil

@@ -52,10 +52,11 @@ func TestTokensThatAreNotGood(t *testing.T) {
 		"audiences and their azp": {func(p *idp) {
 			p.EditClaims = func(c object) { c["aud"], c["azp"] = []string{clientID, "other"}, "other" }
 		}, "another client"},
-		"expired":               {set("exp", at(-time.Second)), "expired"},
+		"expired":               {set("exp", at(-domains.ClockSkew-time.Second)), "expired"},
 		"no expiry":             {unset("exp"), "expired"},
-		"not yet":               {set("nbf", at(time.Hour)), "not before"},
-		"issued in the future":  {set("iat", at(time.Hour)), "in the future"},
+		"not yet":               {set("nbf", at(domains.ClockSkew+time.Minute)), "not before"},
+		"not yet, in a text":    {set("nbf", "2020-01-01"), "unmarshal"},
+		"issued in the future":  {set("iat", at(domains.ClockSkew+time.Minute)), "in the future"},
 		"issued at no time":     {unset("iat"), "at no time"},
 		"another issuer":        {set("iss", "https://other.example.com"), "different provider"},
 		"no issuer":             {unset("iss"), "different provider"},
@@ -95,9 +96,12 @@ func TestTokensThatAreNotGood(t *testing.T) {
 
 func TestClaimsThatAreGood(t *testing.T) {
 	for name, edit := range map[string]func(object){
-		"an azp":                        func(c object) { c["azp"] = clientID },
-		"audiences with azp":            func(c object) { c["aud"], c["azp"] = []string{"other", clientID}, clientID },
-		"a clock that is a bit ahead":   func(c object) { c["iat"] = time.Now().Add(time.Minute).Unix() },
+		"an azp":             func(c object) { c["azp"] = clientID },
+		"audiences with azp": func(c object) { c["aud"], c["azp"] = []string{"other", clientID}, clientID },
+		"a clock that is a bit ahead": func(c object) {
+			c["iat"], c["nbf"] = time.Now().Add(2*time.Minute).Unix(), time.Now().Add(2*time.Minute).Unix()
+		},
+		"a clock that is a bit behind":  func(c object) { c["exp"] = time.Now().Add(-2 * time.Minute).Unix() },
 		"the hash of the access token":  func(c object) { c["at_hash"] = "qJkW05s5NNHDSkMxaTtseA" },
 		"a claim that nobody asked for": func(c object) { c["groups"] = []string{"admins"} },
 	} {

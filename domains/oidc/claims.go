@@ -30,9 +30,6 @@ func (c claims) text(name string) string {
 	return s
 }
 
-// skew is how far the provider's clock may be ahead of this one.
-const skew = 5 * time.Minute
-
 // errorKeeper is a key set that keeps its last error, of which the verifier returns only the text.
 type errorKeeper struct {
 	goidc.KeySet
@@ -52,28 +49,14 @@ func (r *realm) verify(ctx context.Context, p *provider, token *oauth2.Token, no
 	if raw == "" {
 		return nil, r.fault(errors.New("there is no id_token"))
 	}
-	keys := &errorKeeper{KeySet: p.keys}
-	check := &goidc.Config{ClientID: r.clientID, Now: r.now}
-	for _, a := range algorithms {
-		check.SupportedSigningAlgs = append(check.SupportedSigningAlgs, string(a))
-	}
-	id, err := goidc.NewVerifier(r.issuer, keys, check).Verify(ctx, raw) // signature, iss, aud, exp, nbf
-	switch {
-	case keys.err != nil && !errors.Is(keys.err, errForged):
-		return nil, r.fault(keys.err)
-	case err != nil:
-		return nil, refuse("%s", strings.ReplaceAll(err.Error(), raw, "********"))
-	}
-	var c claims
-	if err := id.Claims(&c); err != nil {
-		return nil, refuse("%s", err)
+	id, c, err := r.parse(ctx, p.keys, raw)
+	if err != nil {
+		return nil, err
 	}
 	_, named := c["azp"]
 	switch {
 	case (named || len(id.Audience) > 1) && c.text("azp") != r.clientID:
 		return nil, refuse("the ID token is for another client")
-	case id.IssuedAt.IsZero() || id.IssuedAt.After(r.now().Add(skew)):
-		return nil, refuse("the ID token was issued at no time, or in the future")
 	case c.text("nonce") != nonce:
 		return nil, refuse("the ID token is for another login")
 	case c.text("sub") != id.Subject || !isSubject(id.Subject):
@@ -82,6 +65,53 @@ func (r *realm) verify(ctx context.Context, p *provider, token *oauth2.Token, no
 		return nil, refuse("the ID token is for another access token")
 	}
 	return c, nil
+}
+
+// parse returns a token of the provider for this client, and its claims: it has checked the signature, iss, aud and times. Errors: errs.Unauthenticated; errs.Upstream if
+// the provider's keys cannot be read.
+func (r *realm) parse(ctx context.Context, by goidc.KeySet, raw string) (*goidc.IDToken, claims, error) {
+	keys := &errorKeeper{KeySet: by}
+	check := &goidc.Config{ClientID: r.clientID, SkipExpiryCheck: true} // which knows no skew
+	for _, a := range algorithms {
+		check.SupportedSigningAlgs = append(check.SupportedSigningAlgs, string(a))
+	}
+	token, err := goidc.NewVerifier(r.issuer, keys, check).Verify(ctx, raw)
+	switch {
+	case keys.err != nil && !errors.Is(keys.err, errForged):
+		return nil, nil, r.fault(keys.err)
+	case err != nil:
+		return nil, nil, refuse("%s", strings.ReplaceAll(err.Error(), raw, "********"))
+	}
+	var c claims
+	if err := token.Claims(&c); err != nil {
+		return nil, nil, refuse("%s", err)
+	}
+	now := r.now()
+	notBefore, err := c.time("nbf")
+	switch {
+	case err != nil:
+		return nil, nil, refuse("the token's nbf is no time")
+	case token.Expiry.IsZero() || !now.Before(token.Expiry.Add(domains.ClockSkew)):
+		return nil, nil, refuse("the token has expired at %s (it is %s here)", token.Expiry.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
+	case notBefore.After(now.Add(domains.ClockSkew)):
+		return nil, nil, refuse("the token is for use not before %s (it is %s here)", notBefore.Format(time.RFC3339), now.UTC().Format(time.RFC3339))
+	case token.IssuedAt.Unix() <= 0 || token.IssuedAt.After(now.Add(domains.ClockSkew)):
+		return nil, nil, refuse("the token was issued at no time, or in the future: at %s (it is %s here)", token.IssuedAt.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
+	}
+	return token, c, nil
+}
+
+// time returns a claim that is a time in seconds, and the zero time if there is none.
+func (c claims) time(name string) (time.Time, error) {
+	value, there := c[name]
+	seconds, ok := value.(float64)
+	if !there {
+		return time.Time{}, nil
+	}
+	if !ok || seconds < 0 || seconds > 1<<40 {
+		return time.Time{}, errors.New("no time")
+	}
+	return time.Unix(int64(seconds), 0).UTC(), nil
 }
 
 // isSubject reports whether a sub is valid by the standard, so that no two are stored as one.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/go-jose/go-jose/v4"
 )
@@ -19,6 +20,7 @@ type keySet struct {
 	client *http.Client
 	at     string // jwks_uri
 	keys   shared[[]jose.JSONWebKey]
+	now    func() time.Time
 }
 
 const (
@@ -38,18 +40,35 @@ var errForged = errors.New("no key of the provider has made the signature")
 // VerifySignature returns the payload of a token, as goidc.KeySet wants it. A key that is not known may be new: the keys are
 // read once more. Errors: errForged; another one when they cannot be had.
 func (k *keySet) VerifySignature(ctx context.Context, jwt string) ([]byte, error) {
+	return k.payload(ctx, jwt, 0)
+}
+
+// strangersKeys is a keySet for tokens that anybody may send: one that no key has signed does not make it ask the provider each time.
+type strangersKeys struct{ *keySet }
+
+// keysAge is how old the keys are at least when a stranger's token makes them be read again.
+const keysAge = time.Minute
+
+// VerifySignature returns the payload of a token, as goidc.KeySet wants it.
+func (k strangersKeys) VerifySignature(ctx context.Context, jwt string) ([]byte, error) {
+	return k.payload(ctx, jwt, keysAge)
+}
+
+// payload is VerifySignature that reads keys again which are as old as age.
+func (k *keySet) payload(ctx context.Context, jwt string, age time.Duration) ([]byte, error) {
 	jws, err := jose.ParseSignedCompact(jwt, algorithms)
 	if err != nil {
 		return nil, errForged
 	}
-	known, err := k.keys.get(ctx, func(*reading[[]jose.JSONWebKey]) bool { return true }, k.read)
+	known, err := k.keys.get(ctx, func(*reading[[]jose.JSONWebKey]) bool { return true }, k.now, k.read)
 	if err != nil {
 		return nil, err
 	}
-	if payload, err := verify(jws, known.value); err == nil {
-		return payload, nil
+	payload, err := verify(jws, known.value)
+	if err == nil || k.now().Sub(known.at) < age {
+		return payload, err
 	}
-	renewed, err := k.keys.get(ctx, func(r *reading[[]jose.JSONWebKey]) bool { return r != known }, k.read)
+	renewed, err := k.keys.get(ctx, func(r *reading[[]jose.JSONWebKey]) bool { return r != known }, k.now, k.read)
 	if err != nil {
 		return nil, err
 	}

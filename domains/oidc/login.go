@@ -70,11 +70,15 @@ func (r *realm) Finish(ctx context.Context, at domains.Endpoints, kept []byte, a
 	if err != nil {
 		return domains.SignedIn{}, err
 	}
+	session, err := r.session(c, token)
+	if err != nil {
+		return domains.SignedIn{}, err
+	}
 	if err := r.complete(ctx, p, token, c); err != nil {
 		return domains.SignedIn{}, err
 	}
 	who, err := r.identity(c)
-	return domains.SignedIn{Identity: who}, err
+	return domains.SignedIn{Identity: who, Session: session}, err
 }
 
 // code takes the code out of the parameters when this provider sent them, and not another one that the browser was

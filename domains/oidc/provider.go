@@ -38,6 +38,7 @@ type provider struct {
 	oauth       *oauth2.Config
 	keys        *keySet
 	userinfo    string // "" for none
+	logout      string // end_session_endpoint, "" for none
 	namesIssuer bool   // every answer names the issuer (RFC 9207)
 	until       time.Time
 }
@@ -48,7 +49,7 @@ const cacheTime = time.Hour
 
 // provider returns the discovered provider. Errors: errs.Upstream.
 func (r *realm) provider(ctx context.Context) (*provider, error) {
-	found, err := r.found.get(ctx, func(p *reading[*provider]) bool { return r.now().Before(p.value.until) }, r.discover)
+	found, err := r.found.get(ctx, func(p *reading[*provider]) bool { return r.now().Before(p.value.until) }, r.now, r.discover)
 	if err != nil {
 		return nil, r.fault(err)
 	}
@@ -66,6 +67,7 @@ func (r *realm) discover() (*provider, error) {
 		Keys        string   `json:"jwks_uri"`
 		Methods     []string `json:"token_endpoint_auth_methods_supported"`
 		NamesIssuer bool     `json:"authorization_response_iss_parameter_supported"`
+		Logout      string   `json:"end_session_endpoint"`
 	}
 	if err := found.Claims(&more); err != nil {
 		return nil, err
@@ -76,11 +78,15 @@ func (r *realm) discover() (*provider, error) {
 			return nil, fmt.Errorf("%q is not an https address", address)
 		}
 	}
+	if u, err := url.Parse(more.Logout); err != nil || !isSafe(u, isPlain(r.issuer)) || u.Fragment != "" {
+		more.Logout = "" // a login does not depend on it
+	}
 	at.AuthStyle = authStyle(r.clientSecret, more.Methods)
 	return &provider{
 		oauth:       &oauth2.Config{ClientID: r.clientID, ClientSecret: r.clientSecret, Endpoint: at, Scopes: r.scopes},
-		keys:        &keySet{client: r.client, at: more.Keys},
+		keys:        &keySet{client: r.client, at: more.Keys, now: r.now},
 		userinfo:    found.UserInfoEndpoint(),
+		logout:      more.Logout,
 		namesIssuer: more.NamesIssuer,
 		until:       until,
 	}, nil

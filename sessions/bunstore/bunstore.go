@@ -115,6 +115,9 @@ func (s *Store) authenticate(ctx context.Context, what, query, tenant, id string
 func (s *Store) InsertSession(ctx context.Context, tenant string, x sessions.Session) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		_, err := sessionTable.Insert(ctx, c, "", session{tenant, x})
+		if err == nil && x.Provider != nil {
+			_, err = providerTable.Insert(ctx, c, "", providerSession{tenant, x.ID, *x.Provider})
+		}
 		return bunx.Err(err, "Session")
 	})
 }

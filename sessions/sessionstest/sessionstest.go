@@ -50,6 +50,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Stores) {
 		"CountAdds":             testCount,
 		"ParallelCountsAllLand": testParallelCounts,
 		"Sweep":                 testSweep,
+		"ProviderSessions":      testProviderSessions,
 		"OfUsers":               testOfUsers,
 		"EntityTokens":          testEntityTokens,
 		"Pages":                 testPages,
@@ -121,6 +122,73 @@ func testSession(t *testing.T, s Stores) {
 	is.NoErr(err)
 	is.Equal(got, want)
 	is.Equal(h, sessions.Holder{Username: "jo", Enabled: true})
+}
+
+// testProviderSessions: what a session at a provider is known by goes with the session, and ends those that it names and no others.
+func testProviderSessions(t *testing.T, s Stores) {
+	is, ctx := is.New(t), t.Context()
+	at := func(id, user, domain, subject, provider string) sessions.Session {
+		x := session(id, user)
+		x.Provider = &sessions.StoredProviderSession{Domain: domain, Subject: subject, ID: provider, Sealed: "sealed " + id}
+		fieldtest.Full(t, *x.Provider, map[bool]string{true: "ID"}[provider == ""])
+		return x
+	}
+	rest := []sessions.Session{
+		at("b", "jo", "work", "jo", "2"), at("c", "jo", "work", "jo", ""), at("d", "kim", "work", "kim", "3"), at("e", "kim", "other", "jo", "1"),
+	}
+	s.addSession(t, "acme", at("a", "jo", "work", "jo", "1"), session("plain", "jo"))
+	s.addSession(t, "acme", rest...)
+	s.addSession(t, "evil", at("a", "jo", "work", "jo", "1"), at("f", "jo", "work", "jo", "1"))
+	bare := at("bare", "jo", "bare", "jo", "1")
+	bare.Provider.Sealed = ""
+	s.addSession(t, "acme", bare)
+	got, err := s.ProviderSession(ctx, "acme", "bare")
+	is.NoErr(err)
+	is.Equal(got, *bare.Provider)
+	got, err = s.ProviderSession(ctx, "acme", "b")
+	is.NoErr(err)
+	is.Equal(got, *rest[0].Provider)
+	for _, none := range [][2]string{{"acme", "plain"}, {"acme", "f"}, {"acme", "none"}, {"evil", "b"}} {
+		_, err := s.ProviderSession(ctx, none[0], none[1])
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+	}
+	left := func(tenant string) (ids string) {
+		t.Helper()
+		for _, id := range []string{"a", "b", "c", "d", "e", "f", "plain"} {
+			_, _, err := s.Session(ctx, tenant, id)
+			_, failed := s.ProviderSession(ctx, tenant, id)
+			if err == nil {
+				ids += " " + id
+			} else if errs.CodeOf(failed) != errs.NotFound {
+				t.Errorf("%s: %v", id, failed)
+			}
+		}
+		return ids
+	}
+	ends := func(n int, domain, subject string, ids ...string) {
+		t.Helper()
+		ended, err := s.DeleteProviderSessions(ctx, "acme", domain, subject, ids)
+		is.NoErr(err)
+		is.Equal(ended, n)
+	}
+	ends(0, "work", "")             // nobody
+	ends(0, "work", "kim", "1")     // another's
+	ends(0, "none", "jo", "1", "2") // of another domain
+	ends(0, "work", "", "x' OR 1=1")
+	is.Equal(left("acme"), " a b c d e plain")
+	ends(1, "work", "", "1", "9")
+	is.Equal(left("acme"), " b c d e plain")
+	ends(2, "work", "jo")
+	is.Equal(left("acme"), " d e plain")
+	ends(1, "work", "kim", "3", "2", "1")
+	is.Equal(left("acme"), " e plain")
+	is.Equal(left("evil"), " a f")
+	is.NoErr(s.DeleteSession(ctx, "acme", "e"))
+	is.Equal(left("acme"), " plain")
+	n, err := s.Sweep(ctx, "evil", tuesday)
+	is.NoErr(err)
+	is.Equal(n, 2)
+	is.Equal(left("evil"), "")
 }
 
 func testToken(t *testing.T, s Stores) {
@@ -482,6 +550,8 @@ func testFailedTx(t *testing.T, s Stores) {
 	err := s.Users.InTx(ctx, func(ctx context.Context) error {
 		is.NoErr(s.InsertSession(ctx, "acme", session("new", "jo")))
 		is.NoErr(s.DeleteSession(ctx, "acme", "old"))
+		_, failed := s.DeleteProviderSessions(ctx, "acme", "work", "jo", nil)
+		is.NoErr(failed)
 		is.NoErr(s.InsertToken(ctx, "acme", token(2, "jo")))
 		is.NoErr(s.Count(ctx, "acme", map[string]sessions.Use{tokenID(1): {Requests: 1}}))
 		is.NoErr(s.DeleteToken(ctx, "acme", "jo", tokenID(2)))

@@ -1,0 +1,54 @@
+package bunstore
+
+import (
+	"context"
+
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/sessions"
+)
+
+// providerSession is a row of tc_provider_sessions.
+type providerSession struct {
+	tenant, session string
+	sessions.StoredProviderSession
+}
+
+// providerTable has the columns of a session at a provider. Whoever reads knows the tenant and the session.
+var providerTable = bunx.NewTable("tc_provider_sessions", "p", []bunx.Column[providerSession]{
+	{Name: "tenant_id", Key: true, Value: func(p *providerSession) any { return p.tenant }},
+	{Name: "session_id", Key: true, Value: func(p *providerSession) any { return p.session }},
+	{Name: "domain_id", Field: func(p *providerSession) any { return &p.Domain }},
+	{Name: "subject", Field: func(p *providerSession) any { return &p.Subject }},
+	{Name: "provider_id", Field: func(p *providerSession) any { return &p.ID }},
+	{Name: "memory", Field: func(p *providerSession) any { return bunx.TextOrNull(&p.Sealed) }},
+})
+
+var selectProviderSession = providerTable.Select(`WHERE tenant_id = $1 AND session_id = $2`)
+
+// ProviderSession implements sessions.Store.
+func (s *Store) ProviderSession(ctx context.Context, tenant, session string) (sessions.StoredProviderSession, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	p, err := providerTable.Scan(c.Row(ctx, selectProviderSession, tenant, session))
+	return p.StoredProviderSession, bunx.Err(err, "Session")
+}
+
+// DeleteProviderSessions implements sessions.Store.
+func (s *Store) DeleteProviderSessions(ctx context.Context, tenant, domain, subject string, ids []string) (n int, err error) {
+	if subject == "" && len(ids) == 0 {
+		return 0, nil
+	}
+	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		these, args := `SELECT session_id FROM tc_provider_sessions WHERE tenant_id = $1 AND domain_id = $2`, []any{tenant, domain}
+		if subject != "" {
+			these, args = these+` AND subject = $3`, append(args, subject)
+		}
+		if len(ids) > 0 {
+			these += ` AND provider_id IN ` + c.Among(len(args)+1, 1)
+			args = append(args, bunx.Keys(ids))
+		}
+		s.notifier.AfterCommit(ctx, tenant)
+		n, err = c.Exec(ctx, `DELETE FROM tc_sessions WHERE tenant_id = $1 AND id IN (`+these+`)`, args...)
+		return bunx.Err(err, "Session")
+	})
+	return n, err
+}
