@@ -3,8 +3,6 @@ package httpapi
 import (
 	"context"
 	"errors"
-	"html/template"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -188,30 +186,8 @@ func (a *api) endNotified(r *request, tenant, domain string, params url.Values) 
 
 // loggedOutPage replies 200 with the page after a logout.
 func (a *api) loggedOutPage() reply {
-	header := map[string]string{
-		"Content-Type": "text/html; charset=utf-8",
-		"Content-Security-Policy": "default-src 'none'; style-src '" + styleHash(pageStyle) +
-			"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-		"Referrer-Policy": "no-referrer",
-	}
-	return reply{status: http.StatusOK, header: header, stream: func(w io.Writer) error {
-		return loggedOutTemplate.Execute(w, map[string]any{"Style": template.CSS(pageStyle), "Start": a.BaseURL + "/"})
-	}}
+	return pageReply(http.StatusOK, noticeTemplate, noForms, notice{
+		Title: "You are logged out", Text: []string{"Nobody is logged in at this service in this browser any more."},
+		Links: []pageLink{{a.BaseURL + "/", "Back to the start"}},
+	})
 }
-
-var loggedOutTemplate = template.Must(template.New("logged out").Parse(`<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Logged out</title>
-<style>{{.Style}}</style>
-</head>
-<body>
-<main>
-<h1>You are logged out</h1>
-<p>Nobody is logged in at this service in this browser any more. <a href="{{.Start}}">Back to the start</a></p>
-</main>
-</body>
-</html>
-`))
