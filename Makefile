@@ -8,10 +8,10 @@ STATICCHECK = .tools/staticcheck-0.8.2-$(shell go env GOVERSION)
 vet staticcheck build run: export GOFLAGS := $(shell go env GOFLAGS) -trimpath
 
 .NOTPARALLEL:
-.PHONY: help run test check lint vet staticcheck beside vuln build bench fmt fuzz
+.PHONY: help run test interop check lint vet staticcheck beside vuln build bench fmt fuzz
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' Makefile
 
 run: ## start the server on an embedded database in ./data
 	@go build -o bin/ ./cmd/tenantcontent
@@ -19,6 +19,9 @@ run: ## start the server on an embedded database in ./data
 
 test: ## every test on both databases, with the race detector, none skipped; installs PostgreSQL, slapd, Chromium and Node.js when missing
 	scripts/test.sh
+
+interop: ## tests against servers that others wrote, as root: Samba's Active Directory, 389 Directory Server; installs them when missing
+	scripts/interop.sh
 
 check: vet vuln beside build ## what CI runs: lint, vuln, test, build
 

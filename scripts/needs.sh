@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# needs.sh THING...: installs what is missing of postgres, slapd, browser, node, cc, cxx and make with the system's package manager.
+# needs.sh THING...: installs what is missing of postgres, slapd, browser, node, cc, cxx, make, samba and ds389 with the system's package manager.
 set -euo pipefail
 
 say() { printf 'needs.sh: %s\n' "$*" >&2; }
@@ -58,6 +58,10 @@ have_cc() { echo '#include <stdlib.h>' | $(go env CC) -E -x c - >/dev/null 2>&1;
 # npm builds packages in C++ with it.
 have_cxx() { command -v g++ >/dev/null && command -v make >/dev/null && command -v python3 >/dev/null; }
 
+# internal/interop runs these two. Samba's files for new domains of Active Directory are a package of their own.
+have_samba() { command -v samba >/dev/null && command -v samba-tool >/dev/null && [ -d /usr/share/samba/setup/ad-schema ]; }
+have_ds389() { command -v ns-slapd >/dev/null && command -v certutil >/dev/null && command -v pk12util >/dev/null && command -v openssl >/dev/null; }
+
 have_make() { command -v make >/dev/null; }
 
 # as_root COMMAND...: through sudo where needed; without a terminal sudo must not ask for a password.
@@ -96,12 +100,18 @@ package() {
 	cxx:brew) echo gcc make python3 ;;
 	cxx:*) echo g++ make python3 ;;
 	make:*) echo make ;;
+	samba:apt-get) echo samba-ad-dc samba-ad-provision ;;
+	samba:dnf) echo samba-dc samba-dc-provision samba-tools ;;
+	ds389:apt-get) echo 389-ds-base libnss3-tools openssl ;;
+	ds389:dnf) echo 389-ds-base nss-tools openssl ;;
 	esac
 }
 
-# stop_slapd PACKAGE...: systemd has started the directory that comes with Debian's slapd. Nobody wants that one.
-stop_slapd() {
-	[[ " $* " != *" slapd "* || ! -d /run/systemd/system ]] || as_root systemctl disable -q --now slapd
+# stop_servers PACKAGE...: systemd has started the server that comes with a package of Debian. Nobody wants that one.
+stop_servers() {
+	[ -d /run/systemd/system ] || return 0
+	[[ " $* " != *" slapd "* ]] || as_root systemctl disable -q --now slapd
+	[[ " $* " != *" samba-ad-dc "* ]] || as_root systemctl disable -q --now samba-ad-dc smbd nmbd winbind || true # those that there are
 }
 
 install_packages() {
@@ -111,7 +121,7 @@ install_packages() {
 	apt-get) # RUNLEVEL=1 keeps Debian from starting a server of its own, where there is no systemd
 		as_root apt-get update -q &&
 			as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -qy --no-install-recommends "$@" &&
-			stop_slapd "$@"
+			stop_servers "$@"
 		;;
 	dnf) as_root dnf install -qy "$@" ;;
 	apk) as_root apk add -q "$@" ;;
@@ -139,5 +149,5 @@ for manager in apt-get dnf apk brew; do
 	done
 	exit 0
 done
-say "no apt-get, dnf, apk or brew here: install by hand (postgres: the server with initdb; slapd: OpenLDAP's server; browser: Chromium; node: Node.js with npm; cc: $(go env CC) and C headers; cxx: g++, make and Python)"
+say "no apt-get, dnf, apk or brew here: install by hand (postgres: the server with initdb; slapd: OpenLDAP's server; browser: Chromium; node: Node.js with npm; cc: $(go env CC) and C headers; cxx: g++, make and Python; samba: Samba's AD DC with samba-tool; ds389: 389 Directory Server, certutil, pk12util, openssl)"
 exit 1

@@ -21,8 +21,9 @@ const maxUsername = 256
 // Login implements domains.PasswordLogin. With a refused password it returns the identity, too. An unknown name takes as many
 // requests as a known one.
 func (r *realm) Login(ctx context.Context, username, password string) (domains.Identity, error) {
-	if username == "" || password == "" { // most directories accept a bind without a password, as anonymous
-		return domains.Identity{}, refused("no name or no password")
+	// Most directories accept a bind without a password, as anonymous, and Samba one with more behind a NUL.
+	if username == "" || password == "" || strings.Contains(password, "\x00") {
+		return domains.Identity{}, refused("no name or no password, or one that is not a text")
 	}
 	c, err := r.connect(ctx, maxLoginBytes)
 	if err != nil {

@@ -80,7 +80,7 @@ func (c *conn) whatToDo(err error) string {
 		}
 		return "It does not have this part of the tree and refers to another server" + to + ": add that one to hosts if it is yours."
 	case goldap.LDAPResultOperationsError:
-		if strings.Contains(text, "successful bind must be completed") {
+		if c.bindDN == "" || strings.Contains(text, "successful bind must be completed") {
 			return "It wants a bind: set bindDN and bindPassword."
 		}
 	}
