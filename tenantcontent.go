@@ -270,10 +270,10 @@ func (app *App) ownLibraries(ctx context.Context, tenant string, ids []string) (
 
 // build builds the services, each after those that it needs, and fills the registry.
 func (app *App) build(c Config, keys *keyring.Ring) (err error) {
-	// These count changes of users, teams, sessions and tokens, of tenants, and of apps, their shares and the files of libraries;
+	// These count changes of users, teams, sessions and tokens, of tenants and their domains, and of apps, their shares and the files of libraries;
 	// and deployed and installed those of what apps run.
 	var rights, settings, shown, deployed, installed cache.Counter
-	blobs, directory, logins := blobstore.New(c.DB), principalstore.New(c.DB).Notify(rights.Bump), domainstore.New(c.DB)
+	blobs, directory, logins := blobstore.New(c.DB), principalstore.New(c.DB).Notify(rights.Bump), domainstore.New(c.DB).Notify(settings.Bump)
 	if app.Inputs, err = inputs.New(c.InputEditors...); err != nil {
 		return err
 	}
@@ -387,7 +387,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		Directories: dirsync.New(dirsync.Options{
 			Store: directory, Principals: app.Principals.Unchecked(), Now: c.Now, NewID: c.NewID,
 		}),
-		Drivers: drivers(c.DomainDrivers, c.DenyNetworks), Now: c.Now,
+		Drivers: drivers(c.DomainDrivers, c.DenyNetworks), Changes: settings.Of, Now: c.Now,
 	})
 	if err != nil {
 		return err

@@ -159,7 +159,7 @@ func sameJSON(a, b json.RawMessage) bool {
 }
 
 // redirected returns the first member of a configuration that is not the same as before, "type" for another driver, and ""
-// for none. It compares all members, as only a driver knows which of them name the server that its secrets are sent to.
+// for none. It compares all members of drivers, as only a driver knows which of them name the server that its secrets are sent to.
 func redirected(was, now Domain) string {
 	if was.Type != now.Type {
 		return "type"
@@ -169,7 +169,7 @@ func redirected(was, now Domain) string {
 	names := slices.AppendSeq(slices.Collect(maps.Keys(before)), maps.Keys(after))
 	slices.Sort(names)
 	for _, name := range names {
-		if !sameJSON(before[name], after[name]) {
+		if !sameJSON(before[name], after[name]) && !slices.Contains(signInMembers, name) && name != hiddenMember {
 			return name
 		}
 	}

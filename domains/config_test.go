@@ -304,7 +304,7 @@ func TestBadDomains(t *testing.T) {
 	is.Equal(errs.CodeOf(err), errs.Invalid)
 	_, err = w.Update(root(t), "local", func(d *domains.Domain) error { d.Config = json.RawMessage(`{"a":1}`); return nil })
 	is.Equal(errs.CodeOf(err), errs.Invalid)
-	is.Equal(errs.MessageOf(err), "config.a is not known: the driver local has none")
+	is.Equal(errs.MessageOf(err), "config.a is not known: the driver local has hidden")
 	is.Equal(errs.CodeOf(w.Delete(root(t), "local")), errs.Invalid)
 	is.Equal(errs.CodeOf(w.Delete(root(t), "nowhere")), errs.NotFound)
 	_, err = w.Get(as(t, "acme", "jo", false), "books")

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/cache"
 	"github.com/tenantcontent/tenantcontent/internal/guard"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
@@ -147,6 +148,9 @@ type Options struct {
 	NewID       func() string    // of a scan; default UUIDv7
 	// NewSecret makes the random part of a login's state; default 12 random bytes in base64url.
 	NewSecret func() string
+	// Changes returns how often this process has changed a tenant's settings or domains: the number grows when their stores commit. What
+	// Ways returns is kept in memory for up to a second while it stays the same. Default nil: it is read each time.
+	Changes func(tenant string) uint64
 }
 
 // Service implements the rules for domains over a Store.
@@ -155,6 +159,7 @@ type Service struct {
 	drivers []Driver
 	infos   []Info
 	realms  realms
+	ways    *cache.Cache[[]Way]
 	places  places
 	limits  limits
 
@@ -188,7 +193,7 @@ func New(o Options) (*Service, error) {
 	s := &Service{
 		o: o, drivers: o.Drivers, running: map[place]*scanning{}, places: newPlaces(),
 		limits: limits{wait: maxWait, check: maxCheck, refusal: MinRefusal, read: maxRead, beat: beat},
-		realms: realms{opened: map[place]opened{}},
+		realms: realms{opened: map[place]opened{}}, ways: cache.New[[]Way](o.Changes),
 	}
 	for _, d := range o.Drivers {
 		info := d.Info()

@@ -35,6 +35,7 @@ type Info struct {
 	EditComponent  map[string]any
 	ScanComponent  map[string]any // nil for a driver whose realms are no Directory
 	LoginMethod    string         // of the login route: POST for a password, GET for a redirect
+	AnswersByForm  bool           // a provider's answer comes with a form of its own site, as SAML's: browsers bring cookies with it only over https
 	UsernameParam  string         // members of the login's body, "" for a redirect
 	PasswordParam  string
 	// ManagesPassword reports whether this service stores the passwords of the driver's people: those of local alone.

@@ -39,6 +39,9 @@ type places struct {
 	scanOf *limiter.Limiter // of scans, by tenant
 	scan   *limiter.Limiter // of all scans
 	trials *limiter.Limiter // of domains that are saved or tried out, by tenant
+
+	learnFrom *limiter.Limiter // of callers of Ways, by client network
+	learn     *limiter.Limiter // by tenant, in turn by client network
 }
 
 func newPlaces() places {
@@ -47,6 +50,9 @@ func newPlaces() places {
 		logins: limiter.New(limiter.Options{Capacity: maxAsking, PerKey: maxAskingOf, PerSubkey: maxAskingAt, Timeout: maxWait}),
 		scanOf: limiter.New(limiter.Options{PerKey: maxScansOf}), scan: limiter.New(limiter.Options{Capacity: maxScans}),
 		trials: limiter.New(limiter.Options{Capacity: maxTrials, PerKey: maxTrialsOf, Timeout: maxWait}),
+
+		learnFrom: limiter.New(limiter.Options{PerKey: maxLearningFrom}),
+		learn:     limiter.New(limiter.Options{Capacity: maxLearning, PerKey: 1, FairSubkeys: true, Timeout: maxLearn}),
 	}
 }
 

@@ -60,9 +60,18 @@ func (r *realms) forget(domain place) {
 // open returns a domain's realm, from the cache if its configuration has not changed. It returns errs.Invalid if it has no
 // configuration, or one that its driver refuses.
 func (s *Service) open(d Domain) (Realm, error) {
-	at := place{d.Tenant, d.ID}
-	want := settings{d.Type, string(d.Config), d.Sealed}
-	if realm, ok := s.realms.at(at, want); ok {
+	realm, err := s.realm(d)
+	if err == nil {
+		s.realms.keep(place{d.Tenant, d.ID}, opened{d.settings(), realm})
+	}
+	return realm, err
+}
+
+func (d Domain) settings() settings { return settings{d.Type, string(d.Config), d.Sealed} }
+
+// realm is open for a look: it adds nothing to the cache, from which strangers could displace the realms of others.
+func (s *Service) realm(d Domain) (Realm, error) {
+	if realm, ok := s.realms.at(place{d.Tenant, d.ID}, d.settings()); ok {
 		return realm, nil
 	}
 	_, driver, ok := s.driver(d.Type)
@@ -81,9 +90,5 @@ func (s *Service) open(d Domain) (Realm, error) {
 		return nil, err
 	}
 	realm, err := driver.Open(whole)
-	if err != nil {
-		return nil, inConfig(err)
-	}
-	s.realms.keep(at, opened{want, realm})
-	return realm, nil
+	return realm, inConfig(err)
 }

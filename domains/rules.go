@@ -19,13 +19,20 @@ var signInMembers = []string{
 	"accounts", "accountsBy", "allow", "allow.groups", "allow.domains", "allow.claims", "teams", "teams.create", "teams.map",
 }
 
+// hiddenMember is one more of them, of every driver.
+const hiddenMember = "hidden"
+
 // redirects is the LoginMethod of a driver whose people log in at a provider.
 const redirects = "GET"
 
 // withOwnMembers adds the members to Info.Members that this package reads of the configurations of a driver.
 func withOwnMembers(i Info) Info {
-	if i.Members != nil && i.LoginMethod == redirects {
-		i.Members = slices.Concat(i.Members, signInMembers)
+	if i.Members == nil {
+		return i
+	}
+	i.Members = append(slices.Clone(i.Members), hiddenMember)
+	if i.LoginMethod == redirects {
+		i.Members = append(i.Members, signInMembers...)
 	}
 	return i
 }
@@ -46,9 +53,11 @@ const (
 	byID       = "id"
 )
 
-// rules are the members of a configuration that this package reads, of a domain whose people log in at a provider. The zero value is
-// that of a configuration without them.
+// rules are the members of a configuration that this package reads. All but Hidden are of domains whose people log in at a provider. The zero
+// value is that of a configuration without them.
 type rules struct {
+	Hidden bool `json:"hidden"` // log-in pages do not list the domain; of every driver
+
 	Accounts   string    `json:"accounts"`   // id of the domain whose users log in here, "" for this one
 	AccountsBy string    `json:"accountsBy"` // what they are found by
 	Allow      allow     `json:"allow"`
@@ -93,22 +102,28 @@ func (t *texts) UnmarshalJSON(raw []byte) error {
 // readRules reads the rules of a configuration. Errors: errs.Invalid, with a message that begins with the member at fault.
 func readRules(i Info, config json.RawMessage) (rules, error) {
 	var r rules
-	if i.LoginMethod != redirects || config == nil {
+	if config == nil {
 		return r, nil
 	}
 	var all members
 	if err := json.Unmarshal(config, &all); err != nil {
 		return r, err
 	}
-	for _, m := range []struct {
+	type member struct {
 		name string
 		into any
 		want string
-	}{
+	}
+	own := []member{{hiddenMember, &r.Hidden, "true or false"}}
+	signIn := []member{
 		{"accounts", &r.Accounts, "the id of a domain"}, {"accountsBy", &r.AccountsBy, "username, email or id"},
 		{"allow", &r.Allow, "{groups: [texts], domains: [texts], claims: {name: text or [texts]}}"},
 		{"teams", &r.Teams, "{create: true or false, map: [{group, team, role}]}"},
-	} {
+	}
+	if i.LoginMethod == redirects {
+		own = append(own, signIn...)
+	}
+	for _, m := range own {
 		raw, there := all[m.name]
 		if !there {
 			continue

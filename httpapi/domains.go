@@ -39,9 +39,19 @@ func (a *api) public(d domains.Domain) publicBody {
 	return publicBody{}
 }
 
+// unready returns the reason why nobody can log in at a domain, "" for none.
+func (a *api) unready(d domains.Domain) string {
+	if info, _ := a.Domains.Info(d.Type); d.Unready == "" && info.AnswersByForm && !a.secureCookie {
+		return "This server must be at https, and its base URL is " + a.BaseURL + ": with the form of a provider, browsers bring the cookie of a login only over https."
+	}
+	return d.Unready
+}
+
 func (a *api) domain(r *request, d domains.Domain) hal.Resource {
-	public, ready := a.public(d), d.Unready == ""
-	public.Ready, public.Reason = &ready, d.Unready
+	public := a.public(d)
+	public.Reason = a.unready(d)
+	ready := public.Reason == ""
+	public.Ready = &ready
 	return hal.Resource{Links: a.domainLinks(r, d), Embedded: a.embeddedDriver(r, d), Row: d, Value: domainBody{
 		Tenant: d.Tenant, ID: d.ID, Name: d.Name, Description: d.Description, Type: d.Type, Config: orNullJSON(d.Config),
 		ScannedAt: hal.OrNull(d.ScannedAt), Public: public, CreatedAt: hal.Time(d.CreatedAt), UpdatedAt: hal.Time(d.UpdatedAt),

@@ -145,6 +145,7 @@ func withDomains(all map[string]sample) map[string]sample {
 		"putDomain": {body: `{"id": "books", "type": "paper", "name": "Books & Co"}`,
 			fields: []string{"id string", "type string", "name string?", "config object?"}},
 		"deleteDomain":   {last: "gone"},
+		"listLogins":     {query: "?tenant=acme"},
 		"scanDriver":     {},
 		"scanDomain":     {},
 		"beginSSO":       {last: "gate", query: "?tenant=acme"},

@@ -75,7 +75,7 @@ func (a *api) fail(w *response, r *http.Request, err error) {
 	}
 	a.logFailure(log, w, r, status, err)
 	answer := reply{status: status, body: problem{StatusCode: status, Error: http.StatusText(status), Message: message}}
-	if w.route != nil && w.route.Browser {
+	if w.route != nil && w.route.Browser && status != http.StatusNotAcceptable {
 		w.Header().Set("Vary", varyByVisit["Vary"])
 		if page, ok := a.failedLogin(w, r, status, message, err); ok {
 			answer = page

@@ -15,9 +15,10 @@ import (
 // A login at a provider takes a browser through routes of this service. When it fails there, a program gets the failure as everywhere,
 // a person a page, and a page of the host that has asked for it an error in its query.
 
-// attempt is a login at a provider, as far as it is known.
+// attempt is a login, as far as it is known.
 type attempt struct {
 	tenant, domain string // as the address names them
+	password       bool   // with a password; false: at a provider
 	back           domains.Return
 	fault          domains.Fault
 }
@@ -111,9 +112,14 @@ func errorWord(status int, fault domains.Fault) string {
 // loginNotice tells a person why a login has failed, as far as it tells a stranger nothing about people.
 func (a *api) loginNotice(t attempt, status int, message, request string) notice {
 	n := notice{Title: "You could not be logged in", Request: request}
-	if t.domain != "" && status != http.StatusNotFound {
+	if t.domain != "" && status != http.StatusNotFound && !t.password {
 		n.Links = append(n.Links, pageLink{a.sso(t), "Try again"})
 	}
+	other, domain := "Other ways to log in", ""
+	if t.password {
+		other, domain = "Try again", t.domain
+	}
+	n.Links = append(n.Links, pageLink{a.BaseURL + loginAddress(t.tenant, domain, t.back.To), other})
 	n.Text = []string{sentences[errorWord(status, t.fault)]}
 	if n.Text[0] == "" {
 		n.Text[0] = message

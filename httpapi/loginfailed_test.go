@@ -124,7 +124,7 @@ func TestCausesOfRefusedLogins(t *testing.T) {
 				is.Equal(a.header.Get("Referrer-Policy"), "no-referrer") // its address has the code
 				is.True(strings.Contains(a.body, c.page))
 				is.True(strings.Contains(a.body, "<code>"+a.header.Get("X-Request-Id")+"</code>"))
-				is.True(strings.Contains(a.body, "Try again</a>"))
+				is.True(strings.Contains(a.body, "Try again</a>") && strings.Contains(a.body, "Other ways to log in</a>"))
 				for _, secret := range []string{back.Get("state"), cookie, "access_denied", "Second"} {
 					is.True(!strings.Contains(a.body, secret))
 				}

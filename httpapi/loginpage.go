@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
@@ -24,14 +25,14 @@ func (a *api) loginPage(r *request, route *Route, err error) (page reply, ok boo
 	if err != nil {
 		return reply{}, false
 	}
-	form := loginForm{Tenant: query.Get("tenant"), Domain: cmp.Or(query.Get("domain"), "local"), ReturnTo: r.URL.EscapedPath()}
+	form := loginForm{Tenant: query.Get("tenant"), Domain: query.Get("domain"), Back: domains.Return{To: r.URL.EscapedPath()}}
 	for _, name := range []string{"tenant", "domain", "challenge"} { // a challenge is for a minute
 		query.Del(name)
 	}
 	if len(query) > 0 {
-		form.ReturnTo += "?" + query.Encode()
+		form.Back.To += "?" + query.Encode()
 	}
-	return a.loginFormPage(form), true
+	return a.askToLogin(r, form), true
 }
 
 // hidden reports whether the database hides its rows, so that every credential looks wrong.
@@ -49,33 +50,15 @@ func isLoopback(name string) bool {
 	return name == "localhost" || net.ParseIP(name).IsLoopback()
 }
 
-// loginForm is what the page of a login shows.
-type loginForm struct {
-	Title                    string
-	Tenant, Domain, ReturnTo string
-	Problem                  string // why the last login was refused; "" for none
-	Action                   string
-}
-
-// loginFormPage replies 401 with the page of a login. The form comes back to this service and then leads to the page or, with
-// origins of apps, to one of these.
-func (a *api) loginFormPage(form loginForm) reply {
-	form.Title, form.Action = "Log in", a.mount+"/api/login/"+url.PathEscape(form.Domain)
-	to := "'self' " + a.origin
-	if a.origins != nil {
-		to += " " + a.origins.scheme + "://*" + a.origins.domain
+// askToLogin replies 401 with the page of a login, with a form for the domain local alone when too many ask how to log in.
+func (a *api) askToLogin(r *request, form loginForm) reply {
+	tenant, err := a.Sessions.Unchecked().Tenant(r.Context(), form.Tenant)
+	var ways []domains.Way
+	if err == nil {
+		ways, err = a.ways(r, tenant)
 	}
-	answer := pageReply(http.StatusUnauthorized, loginTemplate, to, form)
-	answer.header["Vary"], answer.header["WWW-Authenticate"] = varyByVisit["Vary"], "Bearer"
-	return answer
+	if err != nil {
+		form.Domain = cmp.Or(form.Domain, domains.Local)
+	}
+	return a.loginFormPage(http.StatusUnauthorized, form, ways)
 }
-
-var loginTemplate = newPage(`{{with .Problem}}<p role="alert">{{.}}</p>
-{{end}}<form method="post" action="{{.Action}}">
-<input type="hidden" name="returnTo" value="{{.ReturnTo}}">
-<label>Username <input name="username" autocomplete="username" required autofocus></label>
-<label>Password <input name="password" type="password" autocomplete="current-password" required></label>
-<label>Tenant, where there are several <input name="tenant" value="{{.Tenant}}"></label>
-<button>Log in</button>
-</form>
-`)

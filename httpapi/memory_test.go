@@ -35,7 +35,7 @@ func TestEveryPageIsBounded(t *testing.T) {
 	s.must(t, "dana", "POST", "/api/teams/"+teamID+"/comments", `{"message": "Hi again, @admin"}`)
 	s.must(t, "admin", "POST", "/api/teams", `{"name": "Second", "slug": "second"}`)
 	s.must(t, "admin", "PUT", "/api/teams/second/members/mia", `{"role": "member"}`)
-	registries := []string{"listBundleDrivers", "listDomainDrivers"} // they are in memory anyway
+	registries := []string{"listBundleDrivers", "listDomainDrivers", "listLogins"} // they are in memory anyway
 	s.rebuilt(t, func(c *httpapi.Config) { c.Memory.Page = 1 })
 	lists := 0
 	for _, r := range httpapi.Routes() {

@@ -45,10 +45,10 @@ var relations = []relation{
 }
 
 // parameters are the query parameters of links whose routes do not declare them in Query, or take more in a body.
-var parameters = map[string][]string{"beginSSO": {"tenant", "returnTo"}, "exportColors": {"download"}}
+var parameters = map[string][]string{"beginSSO": {"tenant", "returnTo", "errors"}, "exportColors": {"download"}}
 
 // loginRelations are the links of the root without a session.
-var loginRelations = []relation{{"inf:login", "login"}, {"inf:sso", "beginSSO"}}
+var loginRelations = []relation{{"inf:logins", "listLogins"}, {"inf:login", "login"}, {"inf:sso", "beginSSO"}}
 
 // getRoot serves GET /api and /api/: 200 and a link to each collection and route that the caller may use, templated where
 // it takes parameters, and in total how many of the caller's notifications are unread. Without a session it has the links
@@ -117,8 +117,12 @@ func (a *api) linkTo(route *Route) hal.Link {
 
 // getPage serves GET /: 200 and an HTML page that describes the server and links to its routes.
 func (a *api) getPage(*request) (reply, error) {
+	login := ""
+	if a.logins {
+		login = a.href("login")
+	}
 	return pageReply(http.StatusOK, page, noForms, map[string]any{
-		"Title": "Content service", "Root": a.href(), "Session": a.href("session"), "Ready": a.BaseURL + "/readyz",
+		"Login": login, "Title": "Content service", "Root": a.href(), "Session": a.href("session"), "Ready": a.BaseURL + "/readyz",
 	}), nil
 }
 
@@ -126,8 +130,8 @@ var page = newPage(`<p>This server is an HTTP and JSON interface to the content 
 and teams. It is made for programs.</p>
 <ul>
 <li><a href="{{.Root}}">The interface</a> lists where everything is. Every answer has links to what belongs to it.</li>
-<li><a href="{{.Session}}">Your session</a> tells who you are. To log in, a program sends a username and a password to
-<code>POST {{.Root}}/login/local</code>.</li>
+{{with .Login}}<li><a href="{{.}}">Log in</a> with a browser. A program sends a username and a password to <code>POST {{.}}/local</code>.</li>
+{{end}}<li><a href="{{.Session}}">Your session</a> tells who you are.</li>
 <li><a href="{{.Ready}}">The state of the server</a> tells whether it is ready.</li>
 </ul>
 `)

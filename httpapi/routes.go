@@ -109,7 +109,8 @@ func (a *api) routes() []Route {
 		{Method: post, Pattern: "/api/principals/:id/_reassign", Name: "reassignPrincipal", Heavy: long, Tx: true, OwnTx: true, Options: reassignInput{}, Summary: "Give a principal's content to another one", handle: a.reassignPrincipal},
 
 		// Sessions and tokens
-		{Method: post, Pattern: "/api/login/:domain", Name: "login", Secret: true, Public: true, Login: true, Summary: "Log in with a password", handle: a.login},
+		{Method: get, Pattern: "/api/login", Name: "listLogins", Public: true, Login: true, Browser: true, AnyType: true, Query: []string{"tenant", "domain", "returnTo", "errors", "start", "limit"}, Summary: "The ways to log in at a tenant", handle: a.listLogins},
+		{Method: post, Pattern: "/api/login/:domain", Name: "login", Secret: true, Public: true, Login: true, Browser: true, Summary: "Log in with a password", handle: a.login},
 		{Method: post, Pattern: "/api/logout", Name: "logout", Query: []string{"provider", "returnTo"}, AnyType: true, Summary: "End the session", handle: a.logout},
 		{Method: get, Pattern: "/api/session", Name: "getSession", Secret: true, Summary: "Who the caller is", handle: a.getSession},
 		{Method: get, Pattern: "/api/tenant", Name: "getTenant", Summary: "The caller's tenant", handle: a.getTenant},

@@ -35,7 +35,8 @@ type loginBody struct {
 }
 
 // login serves POST /api/login/{domain}: 200 with the session's token, also as a cookie; 401 "Unable to log in" for every reason
-// alike; 303 to the path in the field returnTo of a form, and its 401 is the form again; 400 naming username or password where it
+// alike; 303 to the path in the field returnTo of a form, and its 401 is the form again; for a browser's form without it, 303 to the page of a login, and
+// other failures are pages, too; 400 naming username or password where it
 // is missing; 429 when too many log in at the tenant or from the client's network; 502 when the domain's directory cannot be
 // asked. Each refusal is a line in the log with its reason.
 func (a *api) login(r *request) (reply, error) {
@@ -43,6 +44,7 @@ func (a *api) login(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
+	visits := visitsPage(r.Header)
 	if !domains.IsPath(returnTo) {
 		return reply{}, errs.New(errs.Invalid, "returnTo must be a path of this service, such as /apps")
 	}
@@ -52,13 +54,17 @@ func (a *api) login(r *request) (reply, error) {
 	}
 	l, err := a.Sessions.Login(r.Context(), tenant, r.param("domain"), *in.Username, *in.Password)
 	if err != nil {
-		err = a.refuseLogin(r, tenant, r.param("domain"), *in.Username, err)
-		if returnTo != "" && errs.CodeOf(err) == errs.Unauthenticated && !a.hidden(r) {
-			return a.loginFormPage(loginForm{Tenant: in.Tenant, Domain: r.param("domain"), ReturnTo: returnTo, Problem: errs.MessageOf(err)}), nil
+		tried := attempt{tenant: in.Tenant, domain: r.param("domain"), back: domains.Return{To: returnTo}, password: true}
+		err = refusedLogin{a.refuseLogin(r, tenant, tried.domain, *in.Username, err), tried}
+		if (returnTo != "" || visits) && errs.CodeOf(err) == errs.Unauthenticated && !a.hidden(r) {
+			return a.askToLogin(r, loginForm{Tenant: in.Tenant, Domain: tried.domain, Back: tried.back, Problem: errs.MessageOf(err)}), nil
 		}
 		return reply{}, err
 	}
 	answer := a.loggedIn(l)
+	if visits {
+		returnTo = cmp.Or(returnTo, loginAddress(in.Tenant, "", ""))
+	}
 	if returnTo != "" {
 		answer.status, answer.body = http.StatusSeeOther, nil
 		answer.header = map[string]string{"Location": a.mount + returnTo}

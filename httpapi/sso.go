@@ -34,7 +34,7 @@ func (a *api) anonymous(r *request) (query url.Values, tenant string, err error)
 }
 
 // beginSSO serves GET /api/login/{domain}/sso: 302 to the domain's provider. returnTo is the path where the browser goes
-// after the login; without it the login answers as one with a password does. A failure, here and later, is a page for a browser; with
+// after the login; without it the login answers as one with a password does, and leads a browser to the page of a login. A failure, here and later, is a page for a browser; with
 // errors=return it is 303 to returnTo with error and request in its query. 404 for every domain without one; 400
 // for a returnTo that is no path, or too long for this domain.
 func (a *api) beginSSO(r *request) (reply, error) {
@@ -49,7 +49,7 @@ func (a *api) beginSSO(r *request) (reply, error) {
 		begun, err = a.Domains.Unchecked().Begin(r.Context(), tenant, domain, a.endpoints(tenant, domain), back)
 	}
 	if err != nil {
-		return reply{}, a.refuseAttempt(r, tenant, "", attempt{query.Get("tenant"), domain, back, ""}, err)
+		return reply{}, a.refuseAttempt(r, tenant, "", attempt{tenant: query.Get("tenant"), domain: domain, back: back}, err)
 	}
 	return reply{
 		status: http.StatusFound, header: map[string]string{"Location": begun.Location},
@@ -114,7 +114,7 @@ func (a *api) finishLogin(r *request, tenant, state string, params url.Values) (
 	}
 	domain := r.param("domain")
 	done, err := a.Domains.Unchecked().Finish(r.Context(), tenant, domain, a.endpoints(tenant, domain), state, browser, params)
-	tried := attempt{tenant, domain, done.Return, done.Fault}
+	tried := attempt{tenant: tenant, domain: domain, back: done.Return, fault: done.Fault}
 	if done.Fault == domains.FaultNoCookie {
 		err = errs.Wrap(errs.Unauthenticated, a.lostCookie(r), "%s", errs.MessageOf(err))
 	}
@@ -129,6 +129,9 @@ func (a *api) finishLogin(r *request, tenant, state string, params url.Values) (
 	}
 	answer := a.loggedIn(l)
 	answer.cookies = append(answer.cookies, a.loginCookie(state, "", time.Unix(0, 0)))
+	if done.Return.To == "" && visitsPage(r.Header) { // a page that can be loaded again, and whose address has no code
+		done.Return.To = loginAddress(tenant, "", "")
+	}
 	if done.Return.To != "" {
 		answer.status, answer.body = http.StatusSeeOther, nil
 		answer.header = map[string]string{"Location": a.BaseURL + done.Return.To}

@@ -15,10 +15,19 @@ import (
 )
 
 // Store implements domains.Store.
-type Store struct{ db *bun.DB }
+type Store struct {
+	db       *bun.DB
+	notifier bunx.Notifier
+}
 
 // New returns a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store { return &Store{db: db} }
+
+// Notify makes the store call changed after each commit of an Insert, Update or Delete.
+func (s *Store) Notify(changed func(tenant string)) *Store {
+	s.notifier.Set(changed)
+	return s
+}
 
 // Count implements domains.Store.
 func (s *Store) Count(ctx context.Context, tenant string) (int, error) {
@@ -132,7 +141,7 @@ func (s *Store) Size(ctx context.Context, tenant string) (n, bytes int, err erro
 
 // Insert implements domains.Store.
 func (s *Store) Insert(ctx context.Context, tenant string, d domains.Domain) error {
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		d.Tenant = tenant
 		_, err := table.Insert(ctx, c, "", row{Domain: d})
 		return bunx.Err(err, "A domain with the id "+d.ID)
@@ -142,7 +151,7 @@ func (s *Store) Insert(ctx context.Context, tenant string, d domains.Domain) err
 // Update implements domains.Store.
 func (s *Store) Update(ctx context.Context, tenant, id string, edit func(*domains.Domain) error) (domains.Domain, error) {
 	var d domains.Domain
-	err := bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	err := s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		was, err := one(ctx, c, tenant, id, c.ForUpdate())
 		if err != nil {
 			return err
@@ -169,7 +178,7 @@ func (s *Store) Update(ctx context.Context, tenant, id string, edit func(*domain
 
 // Delete implements domains.Store.
 func (s *Store) Delete(ctx context.Context, tenant, id string) error {
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if guard.Of(ctx, "domain") != nil {
 			was, err := one(ctx, c, tenant, id, c.ForUpdate())
 			if err != nil {

@@ -60,6 +60,7 @@ func (Driver) Info() domains.Info {
 		LoginComponent: "saml-login",
 		EditComponent:  map[string]any{"name": "saml-edit"},
 		LoginMethod:    http.MethodGet,
+		AnswersByForm:  true,
 		Members:        memberNames(),
 		Defaults:       maps.Clone(defaults),
 	}

@@ -93,6 +93,22 @@ func landed(ctx context.Context, t *testing.T, at string) string {
 	return ""
 }
 
+// shows waits until the browser shows a text.
+func shows(ctx context.Context, t *testing.T, want string) {
+	t.Helper()
+	text := ""
+	for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+		now, err := chromedp.Run(ctx, chromedp.Evaluate[string](`document.body ? document.body.innerText : ""`))
+		if err != nil { // a page that is being left has no answer
+			continue
+		}
+		if text = now; strings.Contains(text, want) {
+			return
+		}
+	}
+	t.Fatalf("the browser does not show %q: %s", want, text)
+}
+
 // TestPage: the page at / shows in a real browser, with its style and without any request for something else, and leads on.
 func TestPage(t *testing.T) {
 	is, ctx, w := is.New(t), newBrowser(t), newWorld(t, dbtest.SQLite)
@@ -130,6 +146,27 @@ func TestBrowser(t *testing.T) {
 		is.Equal(len(all), 1) // that of the login has served
 		sid := all["sid"]
 		is.True(sid.HTTPOnly && sid.Session && sid.SameSite == network.CookieSameSiteLax && sid.Domain == "localhost")
+
+		// From the log-in page there and back to it. A login that fails is a page, from which it can be tried again.
+		agree := chromedp.Click("#agree")
+		is.NoErr(chromedp.Do(ctx, chromedp.Navigate(w.url+"/api/login?tenant=acme"), chromedp.Click(`a[href*="/api/login/work/sso"]`), agree))
+		is.True(strings.Contains(landed(ctx, t, w.url+"/api/login?tenant=acme"), "You are jo of the tenant acme."))
+		p.Be(oidctest.Object{"sub": "0018", "preferred_username": "admin"}) // who is here already
+		is.NoErr(chromedp.Do(ctx, chromedp.Navigate(w.sso("acme", id, "/api/session?x=2")), agree))
+		shows(ctx, t, "The log-in was refused.")
+		shows(ctx, t, "name this request")
+		p.Be(oidctest.Object{"sub": "0017", "preferred_username": "jo"})
+		is.NoErr(chromedp.Do(ctx, chromedp.Click(`a[href*="/api/login/work/sso"]`), agree))
+		landed(ctx, t, w.url+"/api/session?x=2")
+
+		// Or it is told to the page that has asked for it.
+		w.pages = map[string]string{"/hello": "<!DOCTYPE html><title>Hello</title><p>Hello</p>"}
+		p.Be(oidctest.Object{"sub": "0018", "preferred_username": "admin"})
+		is.NoErr(chromedp.Do(ctx, chromedp.Navigate(w.sso("acme", id, "/hello")+"&errors=return"), agree))
+		shows(ctx, t, "Hello")
+		at, err := chromedp.Run(ctx, chromedp.Evaluate[string](`location.pathname + location.search`))
+		is.NoErr(err)
+		is.True(strings.HasPrefix(at, "/hello?error=login_refused&request="))
 	})
 	for name, secure := range map[string]*tls.Config{"SAML": {}, "SAML over plain HTTP": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -155,6 +192,14 @@ func TestBrowser(t *testing.T) {
 			is.Equal(all["sso"], network.Cookie{})
 			sid := all["sid"]
 			is.True(sid.HTTPOnly && sid.Secure && sid.Session && sid.SameSite == network.CookieSameSiteLax)
+			_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`fetch("/api/logout", {method: "POST"}), true`))
+			is.NoErr(err)
+			for cookies(ctx, t)["sid"].Value != "" && ctx.Err() == nil {
+				time.Sleep(10 * time.Millisecond)
+			}
+			is.NoErr(chromedp.Do(ctx, chromedp.Navigate(w.url+"/api/login?tenant=acme"), chromedp.Click(`a[href*="/api/login/entry/sso"]`)))
+			shows(ctx, t, "You are jo of the tenant acme.") // the provider knows the browser
+			landed(ctx, t, w.url+"/api/login?tenant=acme")
 		})
 	}
 }

@@ -1,0 +1,173 @@
+package httpapi
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/hal"
+)
+
+// listLogins serves GET /api/login: 200 and a page of the ways to log in at a tenant, so that a log-in page can be built; for a browser, the page
+// itself, which tells who is logged in already. The default domain comes first, the others by name: those that are ready and not hidden. A tenant that does not exist
+// looks like one with the domain local alone. returnTo and errors become those of the links that lead to providers. 400 for them as beginSSO; 429 when too many ask.
+func (a *api) listLogins(r *request) (reply, error) {
+	query, tenant, err := a.anonymous(r)
+	if err != nil {
+		return reply{}, err
+	}
+	back, err := backOf(query)
+	if err != nil {
+		return reply{}, err
+	}
+	named := cmp.Or(r.Header.Get("X-Tenant"), query.Get("tenant")) // whoever does not name it does not learn what it is called
+	ways, err := a.ways(r, tenant)
+	if err != nil {
+		return reply{}, err
+	}
+	if visitsPage(r.Header) {
+		return a.visitLogin(r, loginForm{Tenant: named, Domain: query.Get("domain"), Back: back}, ways)
+	}
+	type row struct {
+		ID            string  `json:"id"`
+		Name          string  `json:"name"`
+		Method        string  `json:"method"`
+		Href          string  `json:"href"`
+		UsernameParam *string `json:"usernameParam"`
+		PasswordParam *string `json:"passwordParam"`
+		Default       bool    `json:"default"`
+	}
+	answer, err := catalog(a, r, ways, "inf:domain", func(w domains.Way) hal.Resource {
+		method, href := "password", a.href("login", w.Domain)
+		if w.Redirect {
+			method, href = "redirect", a.sso(attempt{tenant: named, domain: w.Domain, back: back})
+		}
+		return hal.Resource{Links: hal.Self(a.href("domains", w.Domain)), Value: row{
+			w.Domain, w.Name, method, href, orNull(w.UsernameParam), orNull(w.PasswordParam), w.Default,
+		}}
+	})
+	answer.header = varyByVisit
+	return answer, err
+}
+
+// ways returns how people log in at a tenant, without what cannot work at this server.
+func (a *api) ways(r *request, tenant string) ([]domains.Way, error) {
+	all, err := a.Domains.Unchecked().Ways(r.Context(), tenant)
+	if err != nil || a.secureCookie {
+		return all, err
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(w domains.Way) bool { return w.AnswersByForm }), nil
+}
+
+// visitLogin replies 200 with the page of a login, which leads back to itself if it is not to lead elsewhere.
+func (a *api) visitLogin(r *request, form loginForm, ways []domains.Way) (reply, error) {
+	who, err := a.Authenticate(r.Request)
+	switch {
+	case err == nil:
+		form.who = who
+	case errs.CodeOf(err) != errs.Unauthenticated:
+		return reply{}, err
+	}
+	if form.next = form.Back.To; form.next == "" {
+		form.next = "/"
+	}
+	return a.loginFormPage(http.StatusOK, form, ways), nil
+}
+
+// loginAddress returns the path of the page of a login.
+func loginAddress(tenant, domain, returnTo string) string {
+	query := url.Values{}
+	for name, value := range map[string]string{"tenant": tenant, "domain": domain, "returnTo": returnTo} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	return withQuery("/api/login", query)
+}
+
+// loginForm is what the page of a login shows.
+type loginForm struct {
+	Tenant  string // as the address names it
+	Domain  string // whose password the form asks for; "" for the first that has one
+	Back    domains.Return
+	Problem string // why the last login was refused; "" for none
+
+	who  actor.Actor // who is logged in
+	next string      // the path where that caller goes on
+}
+
+// loginFormPage replies with the page of a login: a form for a password, and links to the other ways to log in. The form comes back to this
+// service and then leads to the page or, with origins of apps, to one of these.
+func (a *api) loginFormPage(status int, form loginForm, ways []domains.Way) reply {
+	if form.Back.To == "" {
+		form.Back.To = loginAddress(form.Tenant, "", "")
+	}
+	var view struct {
+		loginForm
+		Title, Name, Action, Switch, Next, User, UserTenant string
+		Providers, Passwords                                []pageLink
+	}
+	view.Title, view.User, view.UserTenant, view.Next = "Log in", form.who.User, form.who.Tenant, a.BaseURL+form.next
+	if view.User != "" {
+		view.Title = "You are logged in"
+	}
+	if slices.ContainsFunc(ways, func(w domains.Way) bool { return w.Redirect && w.Domain == form.Domain }) {
+		form.Domain = "" // there is no password of it
+	}
+	for _, w := range ways {
+		if !w.Redirect && (form.Domain == "" || w.Domain == form.Domain) {
+			form.Domain, view.Name = w.Domain, w.Name
+		}
+	}
+	for _, w := range ways {
+		switch {
+		case w.Redirect:
+			view.Providers = append(view.Providers, pageLink{a.sso(attempt{tenant: form.Tenant, domain: w.Domain, back: form.Back}), w.Name})
+		case w.Domain != form.Domain:
+			view.Passwords = append(view.Passwords, pageLink{a.BaseURL + loginAddress(form.Tenant, w.Domain, form.Back.To), w.Name})
+		}
+	}
+	view.loginForm, view.Action, view.Switch = form, a.mount+"/api/login/"+url.PathEscape(form.Domain), a.mount+"/api/login"
+	to := "'self' " + a.origin
+	if a.origins != nil {
+		to += " " + a.origins.scheme + "://*" + a.origins.domain
+	}
+	answer := pageReply(status, loginTemplate, to, view)
+	answer.header["Vary"] = varyByVisit["Vary"]
+	if status == http.StatusUnauthorized {
+		answer.header["WWW-Authenticate"] = "Bearer"
+	}
+	return answer
+}
+
+var loginTemplate = newPage(`{{with .User}}<p role="status">You are <strong>{{.}}</strong> of the tenant <strong>{{$.UserTenant}}</strong>.</p>
+<p><a href="{{$.Next}}">Go on</a></p>
+<h2>Log in as somebody else</h2>
+{{end}}{{with .Problem}}<p role="alert">{{.}}</p>
+{{end}}{{with .Providers}}<ul>
+{{range .}}<li><a href="{{.Href}}">Log in with {{.Text}}</a></li>
+{{end}}</ul>
+{{end}}{{if .Domain}}<form method="post" action="{{.Action}}">
+<input type="hidden" name="returnTo" value="{{.Back.To}}">
+{{if or .Providers .Passwords}}<p>Log in with username and password{{with .Name}} ({{.}}){{end}}:</p>
+{{end}}<label>Username <input name="username" autocomplete="username" required autofocus></label>
+<label>Password <input name="password" type="password" autocomplete="current-password" required></label>
+<label>Tenant, where there are several <input name="tenant" value="{{.Tenant}}"></label>
+<button>Log in</button>
+</form>
+{{end}}{{with .Passwords}}<ul>
+{{range .}}<li><a href="{{.Href}}">Log in with username and password ({{.Text}})</a></li>
+{{end}}</ul>
+{{end}}<details>
+<summary>Another tenant</summary>
+<form method="get" action="{{.Switch}}">
+<input type="hidden" name="returnTo" value="{{.Back.To}}">
+<label>Tenant <input name="tenant" required></label>
+<button>Show how to log in there</button>
+</form>
+</details>
+`)
