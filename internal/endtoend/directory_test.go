@@ -232,3 +232,39 @@ func TestUsernamesOfDirectories(t *testing.T) {
 		w.login(t, "acme", id, "semi;colon", secretOf("semi;colon")).stranger(t)
 	})
 }
+
+// TestNamesOfActiveDirectory: somebody is the same user under every form of the name, and failures under all of them count together.
+func TestNamesOfActiveDirectory(t *testing.T) {
+	is := is.New(t)
+	tree := slapd.AD()
+	for _, name := range []string{"anna", "mary ann", "o'brien", "a&b", "guest#EXT#"} {
+		tree.Person(slapd.Person{Name: name})
+	}
+	s := slapd.Test(t, tree)
+	is.NoErr(s.Set(tree.PersonDN("anna"), "userPrincipalName", "anna.smith@corp.example"))
+	way, w := newWay(t, s.URL), newWorld(t, dbtest.SQLite)
+	id := w.admin.domain(t, "Corp", "AD", s.Config(way.url, nil))
+	for _, name := range []string{`EXAMPLE\anna`, "anna", "ANNA@example.org", "anna.smith@corp.example"} {
+		is.Equal(w.in(t, "acme", id, name, secretOf("anna")).who(t), "anna") // the first of them makes the user
+	}
+	done := w.admin.scan(t, id, "")
+	is.Equal(done.Users, counts{Created: 4, Unchanged: 1})
+	is.Equal(len(done.Warnings), 0)
+	for _, name := range []string{"mary ann", "o'brien", "a&b", "guest#EXT#"} {
+		for _, form := range []string{name, `EXAMPLE\` + name, name + "@example.org"} {
+			is.Equal(w.in(t, "acme", id, form, secretOf(name)).who(t), name)
+		}
+	}
+	w.login(t, "acme", id, `OTHER\anna`, secretOf("anna")).stranger(t)
+
+	for range 4 {
+		for _, form := range []string{`EXAMPLE\anna`, "anna.smith@corp.example", "anna@example.org"} {
+			w.login(t, "acme", id, form, "wrong").stranger(t)
+		}
+	}
+	for _, form := range []string{"anna", `EXAMPLE\anna`, "anna@example.org", "anna.smith@corp.example"} {
+		w.login(t, "acme", id, form, secretOf("anna")).stranger(t) // ten failures in a row
+	}
+	is.True(strings.Contains(w.log.String(), "user locked"))
+	is.Equal(w.in(t, "acme", id, `EXAMPLE\o'brien`, secretOf("o'brien")).who(t), "o'brien")
+}

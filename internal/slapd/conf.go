@@ -40,7 +40,7 @@ access to * by * read
 `
 
 // configure writes all files that the server reads.
-func (s *Server) configure(in installation) error {
+func (s *Server) configure(in installation, tree *Tree) error {
 	var b strings.Builder
 	for _, name := range []string{"core", "cosine", "inetorgperson", "nis"} {
 		fmt.Fprintf(&b, "include %s\n", filepath.Join(in.schema, name+".schema"))
@@ -48,13 +48,14 @@ func (s *Server) configure(in installation) error {
 	fmt.Fprintf(&b, "include %s\n", s.file("ad.schema"))
 	if in.modules != "" {
 		fmt.Fprintf(&b, "modulepath %s\n", in.modules)
-		for _, name := range []string{"back_mdb", "refint"} {
+		for _, name := range append([]string{"back_mdb", "refint"}, tree.overlays...) {
 			if first([]string{in.modules}, name+".*") != "" { // else it is built in
 				fmt.Fprintf(&b, "moduleload %s\n", name)
 			}
 		}
 	}
 	fmt.Fprintf(&b, conf, s.folder, BaseDN, AdminDN, s.password, ReaderDN)
+	b.WriteString(tree.conf)
 	schema, err := activeDirectory(in.schema)
 	if err != nil {
 		return err

@@ -83,7 +83,7 @@ func (s *Server) start(ctx context.Context, in installation, tree *Tree) (err er
 
 // load writes the configuration and fills the database.
 func (s *Server) load(ctx context.Context, in installation, tree *Tree) error {
-	if err := s.configure(in); err != nil {
+	if err := s.configure(in, tree); err != nil {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, in.binary, "-Tadd", "-q", "-f", s.file("slapd.conf"))

@@ -13,8 +13,10 @@ import (
 // Tree is what a directory is loaded with, as LDIF: people below ou=people and groups below ou=groups, either with the
 // classes and attributes of most LDAP servers or with those of Active Directory.
 type Tree struct {
-	ad   bool
-	ldif bytes.Buffer
+	ad       bool
+	ldif     bytes.Buffer
+	overlays []string
+	conf     string
 }
 
 // LDAP begins a tree with BaseDN, ReaderDN and the two units. People are of the class inetOrgPerson.
@@ -31,6 +33,12 @@ func newTree(ad bool) *Tree {
 	t.Unit("people")
 	t.Unit("groups")
 	return t
+}
+
+// Overlay switches an overlay of OpenLDAP on, such as ppolicy, with lines of slapd.conf.
+func (t *Tree) Overlay(name string, lines ...string) {
+	t.overlays = append(t.overlays, name)
+	t.conf += "overlay " + name + "\n" + strings.Join(lines, "\n") + "\n"
 }
 
 // Unit adds an organizational unit and returns its DN.
