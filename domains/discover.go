@@ -65,6 +65,6 @@ func (s *Service) takeTrial(ctx context.Context, tenant string) (leave func(), e
 // opened keeps the realm of a domain that has been saved, which may have read what its provider publishes.
 func (s *Service) opened(d Domain, c change) {
 	if c.is && c.realm != nil {
-		s.realms.keep(place{d.Tenant, d.ID}, opened{d.settings(), c.realm})
+		s.realms.keep(place{d.Tenant, d.ID}, opened{d.settings(), c.realm, c.rules})
 	}
 }

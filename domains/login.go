@@ -287,7 +287,8 @@ func begunAt(state string) (at time.Time, ok bool) {
 // maxState is how many bytes a state has at most.
 const maxState = 255
 
-// Finished is a login that came back from a provider. Finish returns it also with an error, with what is known of it.
+// Finished is a login that came back from a provider. Finish returns it also with an error, with what is known of it: of User the name alone that
+// the provider calls the person.
 type Finished struct {
 	Tenant string
 	User   principals.User
@@ -340,7 +341,9 @@ func (u Unchecked) Finish(ctx context.Context, tenant, domain string, at Endpoin
 	if done.Session = who.Session; len(done.Session.Memory) > maxSessionMemory {
 		return done, fmt.Errorf("domains: the driver %s wants to know too much again at a logout: %d bytes", d.Type, len(done.Session.Memory))
 	}
-	done.User, err = u.s.o.Principals.Admit(ctx, tenant, domain, d.Type, who.Identity)
+	if done.User, err = u.s.signIn(ctx, d, who); err != nil {
+		done.User = principals.User{Username: who.Username} // for the log
+	}
 	return done, hidden(err)
 }
 

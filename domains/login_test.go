@@ -14,6 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/principals"
 )
 
 // TestPasswordLogin: the first login makes the user, and every refusal is the same.
@@ -264,4 +265,155 @@ func TestFinishInACrowd(t *testing.T) {
 	is.Equal(errs.CodeOf(finish()), errs.Unavailable)
 	leave()
 	is.NoErr(finish())
+}
+
+// enter logs somebody in at the domain gate, with what the provider says.
+func (w *world) enter(t *testing.T, says func(*domains.SignedIn)) (domains.Finished, error) {
+	t.Helper()
+	at := domains.Endpoints{Callback: "https://here.example/callback"}
+	begun, err := w.Unchecked().Begin(t.Context(), "acme", "gate", at, domains.Return{})
+	is.New(t).NoErr(err)
+	w.gate.mu.Lock()
+	w.gate.says = says
+	w.gate.mu.Unlock()
+	return w.Unchecked().Finish(t.Context(), "acme", "gate", at, begun.State, begun.Browser, url.Values{"code": {"1"}})
+}
+
+// refused checks that a login was refused, for a reason that only the log has.
+func refused(t *testing.T, err error, why string) {
+	t.Helper()
+	if errs.CodeOf(err) != errs.Unauthenticated || errs.MessageOf(err) != "Unable to log in" || !strings.Contains(err.Error(), why) {
+		t.Errorf("%v, want %s", err, why)
+	}
+}
+
+// TestAllow: who is not allowed in is refused, and becomes no user.
+func TestAllow(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite)
+	w.add(t, "Gate", "gate", `{"allow": {"groups": ["a", "b"], "domains": ["example.com"], "claims": {"x": "1", "y": ["2", "3"]}}}`)
+	fits := func(who *domains.SignedIn) {
+		who.Username, who.Email, who.EmailVerified, who.Groups = "anna", "anna@EXAMPLE.com", true, []string{"c", "b"}
+		who.Claims = map[string][]string{"x": {"0", "1"}, "y": {"3"}}
+	}
+	for why, change := range map[string]func(*domains.SignedIn){
+		"in none of these groups": func(who *domains.SignedIn) { who.Groups = []string{"B"} },
+		"says nothing of groups":  func(who *domains.SignedIn) { who.Groups = nil },
+		"has more than 200":       func(who *domains.SignedIn) { who.Groups, who.NoGroups = nil, "the person has more than 200" },
+		"is of none of":           func(who *domains.SignedIn) { who.Email = "anna@sub.example.com" },
+		"vouches for no":          func(who *domains.SignedIn) { who.EmailVerified = false },
+		"vouches for no e-mail":   func(who *domains.SignedIn) { who.Email = "" },
+		"config.allow.claims.x":   func(who *domains.SignedIn) { who.Claims["x"] = nil },
+		"config.allow.claims.y":   func(who *domains.SignedIn) { who.Claims["y"] = []string{"1"} },
+	} {
+		done, err := w.enter(t, func(who *domains.SignedIn) { fits(who); change(who) })
+		refused(t, err, why)
+		is.Equal(done.User.Username, "anna") // for the log
+	}
+	is.Equal(w.count(t, "tc_users"), 1)
+	done, err := w.enter(t, fits)
+	is.NoErr(err)
+	is.Equal(done.User.Username, "anna")
+}
+
+// TestAccounts: users of a directory log in at a provider, which changes nothing of them and makes nobody.
+func TestAccounts(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open)
+		w.add(t, "Books", "paper", `{"url": "x", "password": "secret"}`)
+		const guid, inBase64 = "00112233-4455-6677-8899-aabbccddeeff", "MyIRAFVEd2aImaq7zN3u/w=="
+		for _, e := range []domains.Identity{
+			{ID: guid, Username: "Anna", DisplayName: "Anna", Email: "anna@example.com"}, {ID: "b", Username: "bob", Email: "shared@example.com"},
+			{ID: "c", Username: "cy", Email: "Shared@example.com"}, {ID: "d", Username: "dee"},
+		} {
+			w.paper.all = append(w.paper.all, domains.Entry{Person: &e})
+		}
+		_, err := w.Scan(root(t), "paper", domains.ScanOptions{})
+		is.NoErr(err)
+		w.add(t, "Gate", "gate", `{"accounts": "books"}`)
+		by := func(how string) {
+			t.Helper()
+			_, err := w.Update(root(t), "gate", func(d *domains.Domain) error {
+				d.Config = []byte(`{"accounts": "books", "accountsBy": "` + how + `"}`)
+				return nil
+			})
+			is.NoErr(err)
+		}
+		before, users := w.user(t, "Anna"), w.count(t, "tc_users")
+		named := func(name string) func(*domains.SignedIn) {
+			return func(who *domains.SignedIn) { who.Username, who.DisplayName = name, "Somebody else" }
+		}
+		mailed := func(email string, verified bool) func(*domains.SignedIn) {
+			return func(who *domains.SignedIn) { who.Email, who.EmailVerified = email, verified }
+		}
+		known := func(id string) func(*domains.SignedIn) {
+			return func(who *domains.SignedIn) { who.AccountID = id }
+		}
+		as := func(says func(*domains.SignedIn)) {
+			t.Helper()
+			done, err := w.enter(t, says)
+			is.NoErr(err)
+			is.Equal(done.User.Username, "Anna")
+			is.Equal(done.User.Domain, "books")
+		}
+		no := func(says func(*domains.SignedIn), why string) {
+			t.Helper()
+			_, err := w.enter(t, says)
+			refused(t, err, why)
+		}
+		as(named("Anna"))
+		as(named("anna"))
+		w.paper.domain = "books.example"
+		as(named(`anna@books.example`))
+		no(named("anna@evil.example"), "is no name of the domain books")
+		no(named("nobody"), "no user of the domain books has the name nobody")
+		no(named("root"), "no user of the domain books has the name root") // of local
+		by("email")
+		as(mailed("ANNA@example.com", true))
+		no(mailed("anna@example.com", false), "vouches for no e-mail address")
+		no(mailed("", true), "vouches for no e-mail address")
+		no(mailed("shared@example.com", true), "several users of the domain books")
+		no(mailed("new@example.com", true), "no user of the domain books has the e-mail address new@example.com")
+		by("id")
+		for _, id := range []string{guid, strings.ToUpper(guid), "{" + guid + "}", strings.ReplaceAll(guid, "-", ""), inBase64} {
+			as(known(id))
+		}
+		no(known(""), "sends no id")
+		no(known("ABEiM0RVZneImaq7zN3u/w=="), "has the source id") // the bytes in another order
+		no(known(strings.ToLower(inBase64)), "has the source id")
+		is.Equal(w.user(t, "Anna"), before)
+		is.Equal(w.count(t, "tc_users"), users)
+
+		// Who cannot log in at the directory cannot here.
+		edit := func(f func(*principals.User)) {
+			t.Helper()
+			_, err := w.people.UpdateUser(root(t), "Anna", func(u *principals.User) error { f(u); return nil })
+			is.NoErr(err)
+		}
+		edit(func(u *principals.User) { u.Locked = true })
+		no(known(guid), "the user is locked")
+		edit(func(u *principals.User) { u.Locked, u.PasswordExpiresAt = false, &w.clock })
+		no(known(guid), "has expired")
+		edit(func(u *principals.User) { u.PasswordExpiresAt, u.Enabled = nil, false })
+		no(known(guid), "the user is disabled")
+		edit(func(u *principals.User) { u.Enabled = true })
+		no(func(who *domains.SignedIn) { who.AccountID, who.Disabled = guid, true }, "the provider has disabled the person")
+		as(known(guid))
+		_, err = w.Unchecked().Authenticate(t.Context(), "acme", "books", "Anna", "secret") // the other way in
+		is.NoErr(err)
+	})
+}
+
+// TestUsable: a domain where its own users cannot log in says so to who moves somebody there.
+func TestUsable(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite)
+	w.add(t, "Books", "paper", `{"url": "x", "password": "secret"}`)
+	w.add(t, "Empty", "paper", "")
+	w.add(t, "Gate", "gate", `{"accounts": "books"}`)
+	for id, want := range map[string]string{
+		"local": "", "books": "", "empty": "A user of the domain empty could not log in: The domain empty has no configuration.",
+		"gate": "A user of the domain gate could not log in: it logs in those of the domain books, so let the user be of that one",
+	} {
+		is.Equal(errs.MessageOf(w.Unchecked().Usable(t.Context(), "acme", id)), want)
+	}
+	is.Equal(errs.CodeOf(w.Unchecked().Usable(t.Context(), "acme", "none")), errs.NotFound)
 }

@@ -16,6 +16,7 @@ type realms struct {
 type opened struct {
 	of    settings
 	realm Realm
+	rules rules
 }
 
 // settings are what a realm was opened with.
@@ -29,12 +30,12 @@ const (
 	maxRealmBytes = 16 << 20
 )
 
-// at returns the realm of a domain with these settings.
-func (r *realms) at(domain place, of settings) (Realm, bool) {
+// at returns what is kept of a domain with these settings.
+func (r *realms) at(domain place, of settings) (opened, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	o, ok := r.opened[domain]
-	return o.realm, ok && o.of == of
+	return o, ok && o.of == of
 }
 
 // keep adds a realm, and removes others if there are too many.
@@ -60,35 +61,52 @@ func (r *realms) forget(domain place) {
 // open returns a domain's realm, from the cache if its configuration has not changed. It returns errs.Invalid if it has no
 // configuration, or one that its driver refuses.
 func (s *Service) open(d Domain) (Realm, error) {
-	realm, err := s.realm(d)
+	o, err := s.openWithRules(d)
+	return o.realm, err
+}
+
+// openWithRules is open that returns the rules, too.
+func (s *Service) openWithRules(d Domain) (opened, error) {
+	o, err := s.look(d)
 	if err == nil {
-		s.realms.keep(place{d.Tenant, d.ID}, opened{d.settings(), realm})
+		s.realms.keep(place{d.Tenant, d.ID}, o)
 	}
-	return realm, err
+	return o, err
 }
 
 func (d Domain) settings() settings { return settings{d.Type, string(d.Config), d.Sealed} }
 
 // realm is open for a look: it adds nothing to the cache, from which strangers could displace the realms of others.
 func (s *Service) realm(d Domain) (Realm, error) {
-	if realm, ok := s.realms.at(place{d.Tenant, d.ID}, d.settings()); ok {
-		return realm, nil
+	o, err := s.look(d)
+	return o.realm, err
+}
+
+func (s *Service) look(d Domain) (opened, error) {
+	if o, ok := s.realms.at(place{d.Tenant, d.ID}, d.settings()); ok {
+		return o, nil
 	}
-	_, driver, ok := s.driver(d.Type)
+	info, driver, ok := s.driver(d.Type)
 	if !ok {
-		return nil, errs.New(errs.Invalid, "The domain %s has the type %s, which is not known here.", d.ID, d.Type)
+		return opened{}, errs.New(errs.Invalid, "The domain %s has the type %s, which is not known here.", d.ID, d.Type)
 	}
 	if d.Config == nil {
-		return nil, errs.New(errs.Invalid, "The domain %s has no configuration.", d.ID)
+		return opened{}, errs.New(errs.Invalid, "The domain %s has no configuration.", d.ID)
 	}
 	secrets, err := s.secrets(d)
 	if err != nil {
-		return nil, err
+		return opened{}, err
 	}
 	whole, err := together(d.Config, secrets)
 	if err != nil {
-		return nil, err
+		return opened{}, err
 	}
-	realm, err := driver.Open(whole)
-	return realm, inConfig(err)
+	o := opened{of: d.settings()}
+	if o.realm, err = driver.Open(whole); err == nil {
+		o.rules, err = readRules(info, d.Config)
+	}
+	if err != nil {
+		return opened{}, inConfig(err)
+	}
+	return o, nil
 }

@@ -87,14 +87,20 @@ func (s *Service) Get(ctx context.Context, id string) (Domain, error) {
 
 // shown is masked with Unready.
 func (s *Service) shown(d Domain) Domain {
-	if d.ID != Local {
-		if err := s.usable(d); errs.CodeOf(err) == errs.Invalid {
-			d.Unready = errs.MessageOf(err)
-		} else if err != nil {
-			d.Unready = "Its secrets cannot be read with this service's key: send them again."
-		}
-	}
+	d.Unready = s.unready(d)
 	return s.masked(d)
+}
+
+// unready returns the reason why nobody can log in at a domain, "" for none.
+func (s *Service) unready(d Domain) string {
+	if d.ID == Local {
+		return ""
+	}
+	err := s.usable(d)
+	if err != nil && errs.CodeOf(err) != errs.Invalid {
+		return "Its secrets cannot be read with this service's key: send them again."
+	}
+	return errs.MessageOf(err)
 }
 
 // usable fails where nobody can log in at a domain, as far as that is known without asking its directory or provider. Errors:

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
 )
 
 // Unchecked has the methods of a Service that check no permission: they need no actor and take any tenant. They are for the
@@ -13,6 +14,23 @@ type Unchecked struct{ s *Service }
 
 // Unchecked returns the methods that check no permission.
 func (s *Service) Unchecked() Unchecked { return Unchecked{s} }
+
+// Usable returns errs.Conflict with the reason if a user of a domain could not log in, as far as that is known without asking its directory or
+// provider.
+func (u Unchecked) Usable(ctx context.Context, tenant, id string) error {
+	d, err := u.s.get(ctx, tenant, id)
+	if err != nil || id == Local {
+		return err
+	}
+	if why := u.s.unready(d); why != "" {
+		return errs.New(errs.Conflict, "A user of the domain %s could not log in: %s", id, why)
+	}
+	o, err := u.s.openWithRules(d)
+	if err == nil && o.rules.Accounts != "" {
+		err = errs.New(errs.Conflict, "A user of the domain %s could not log in: it logs in those of the domain %s, so let the user be of that one", id, o.rules.Accounts)
+	}
+	return err
+}
 
 // Hooks returns the count of domains, the column of their secrets, and what is done with the records of used logins: Sweep removes
 // those that have expired.

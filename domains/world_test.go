@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -29,13 +30,14 @@ import (
 
 // paper is a driver of a directory on paper: its people are what a test says, and their password is the configuration's.
 type paper struct {
-	mu    sync.Mutex
-	all   []domains.Entry
-	err   error         // of Entries, after all; and of Login
-	wait  chan struct{} // Entries waits for it in the middle; nil: it does not
-	delay time.Duration // of each login
-	tries int           // logins that asked
-	asked string        // the name that the last one asked for
+	mu     sync.Mutex
+	all    []domains.Entry
+	err    error         // of Entries, after all; and of Login
+	wait   chan struct{} // Entries waits for it in the middle; nil: it does not
+	delay  time.Duration // of each login
+	tries  int           // logins that asked
+	asked  string        // the name that the last one asked for
+	domain string        // people have the names name@domain, too; "" for none
 }
 
 func (*paper) Info() domains.Info {
@@ -81,6 +83,14 @@ func (d *desk) Login(_ context.Context, username, password string) (domains.Iden
 		}
 	}
 	return domains.Identity{}, errs.New(errs.Unauthenticated, "nobody of this name, or a wrong password")
+}
+
+func (d *desk) Account(name string) string {
+	short, domain, long := strings.Cut(name, "@")
+	if long && domain != d.domain {
+		return ""
+	}
+	return short
 }
 
 func (d *desk) Entries(ctx context.Context) iter.Seq2[domains.Entry, error] {

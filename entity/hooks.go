@@ -18,6 +18,9 @@ type Hooks struct {
 	// Deleted removes what belongs to deleted entities, users and teams: comments on them, files, settings that name them. It is
 	// called in the transaction that deletes them, with users and teams while their rows are still there.
 	Deleted func(ctx context.Context, tenant string, gone ...Key) error
+	// Disabled removes the credentials of users who have been disabled, in the transaction that disables them: enabling the users again does
+	// not bring them back.
+	Disabled func(ctx context.Context, tenant string, usernames []string) error
 	// Dependents counts what goes with some entities of a kind when they are deleted and is not in archives. at is the time: what
 	// has expired does not count. It asks of hundreds of entities at once.
 	Dependents func(ctx context.Context, tenant string, kind Kind, ids []string, at time.Time) ([]Dependent, error)
@@ -98,6 +101,22 @@ func (r *Registry) Deleted(ctx context.Context, tenant string, gone ...Key) erro
 			continue
 		}
 		if err := h.Deleted(ctx, tenant, gone...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Disabled calls Hooks.Disabled of all, in the order of registration, for whoever disables users: see there. For none it does nothing.
+func (r *Registry) Disabled(ctx context.Context, tenant string, usernames ...string) error {
+	if len(usernames) == 0 {
+		return nil
+	}
+	for _, h := range r.hooks {
+		if h.Disabled == nil {
+			continue
+		}
+		if err := h.Disabled(ctx, tenant, usernames); err != nil {
 			return err
 		}
 	}

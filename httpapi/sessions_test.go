@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -51,6 +52,81 @@ func TestPasswordAndTokens(t *testing.T) {
 	is.Equal(w.do(t, "", "GET", "/api/session", "", "Authorization: Bearer "+secret).status, 401)
 	refused := w.do(t, "admin", "PUT", "/api/users/dana/password?revokeTokens=true", `{"password": "short"}`)
 	is.Equal(refused.status, 400)
+}
+
+// TestDisabledUsersAreLoggedOut: what a user was logged in with ends with the user, and does not come back.
+func TestDisabledUsersAreLoggedOut(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open)
+		secret := read[map[string]any](t, w.must(t, "dana", "POST", "/api/tokens", `{"notes": "CLI"}`))["key"].(string)
+		cookie := w.cookie(t)
+		status := func() [2]int {
+			return [2]int{
+				w.do(t, "", "GET", "/api/session", "", "Authorization: Bearer "+secret).status,
+				w.do(t, "", "GET", "/api/session", "", "Cookie: "+cookie.Name+"="+cookie.Value).status,
+			}
+		}
+		is.Equal(status(), [2]int{200, 200})
+		w.must(t, "admin", "PUT", "/api/users/dana", `{"enabled": true}`)
+		is.Equal(status(), [2]int{200, 200})
+		w.must(t, "admin", "PUT", "/api/users/dana", `{"enabled": false}`)
+		is.Equal(status(), [2]int{401, 401})
+		w.must(t, "admin", "PUT", "/api/users/dana", `{"enabled": true}`)
+		is.Equal(status(), [2]int{401, 401})
+		is.Equal(w.do(t, "", "POST", "/api/login/local", login).status, 200)
+	})
+}
+
+// TestMoves: a user who is moved to another domain can log in there, or the answer says why not.
+func TestMoves(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open, withDrivers)
+		w.must(t, "admin", "POST", "/api/domains", `{"name": "Books", "type": "paper", "config": {"secret": "hush-hush"}}`)
+		w.must(t, "admin", "POST", "/api/domains", `{"name": "More", "type": "paper", "config": {"secret": "more-hush"}}`)
+		w.must(t, "admin", "POST", "/api/domains", `{"name": "Empty", "type": "gate"}`)
+		w.must(t, "admin", "POST", "/api/domains", `{"name": "Door", "type": "gate", "config": {"accounts": "books"}}`)
+		enter := func(domain, password string) int {
+			return w.do(t, "", "POST", "/api/login/"+domain, fmt.Sprintf(`{"tenant": "acme", "username": "zoe", "password": %q}`, password)).status
+		}
+		is.Equal(enter("books", "hush-hush"), 200)
+		type user struct {
+			Domain           string
+			Source, SourceID *string
+		}
+		move := func(body string) answer { return w.do(t, "admin", "PUT", "/api/users/zoe", body) }
+		moved := read[user](t, move(`{"domain": "more", "source": "paper", "sourceId": "z1"}`)) // what was read is sent back
+		is.Equal(moved, user{Domain: "more"})
+		is.Equal(enter("books", "hush-hush"), 401)
+		is.Equal(enter("more", "more-hush"), 200)
+		is.Equal(read[user](t, move(`{"domain": "books", "sourceId": "z1-of-books"}`)).SourceID != nil, true) // a tie that is set stays
+		is.Equal(enter("books", "hush-hush"), 401)
+		w.must(t, "admin", "PUT", "/api/users/zoe", `{"sourceId": null}`)
+		is.Equal(enter("books", "hush-hush"), 200)
+
+		for body, want := range map[string]answer{
+			`{"domain": "empty"}`: {status: 409, body: "The domain empty has no configuration."},
+			`{"domain": "door"}`:  {status: 409, body: "it logs in those of the domain books"},
+			`{"domain": "local"}`: {status: 400, body: "domain cannot become local without a password"},
+			`{"domain": "none"}`:  {status: 400, body: "domain must be the id of a domain"},
+		} {
+			a := move(body)
+			if a.status != want.status || !strings.Contains(a.body, want.body) {
+				t.Errorf("%s: %d %s", body, a.status, a.body)
+			}
+		}
+		is.Equal(w.do(t, "admin", "POST", "/api/users", `{"username": "new", "domain": "door"}`).status, 409)
+		w.must(t, "admin", "POST", "/api/users", `{"username": "new", "domain": "books"}`)
+
+		is.Equal(w.do(t, "dana", "PUT", "/api/users/zoe/password", `{"domain": "local", "password": "a new password"}`).status, 403)
+		is.Equal(w.do(t, "admin", "PUT", "/api/users/zoe/password", `{"domain": "more", "password": "a new password"}`).status, 400)
+		is.Equal(w.do(t, "admin", "PUT", "/api/users/zoe/password", `{"domain": "local", "password": "short"}`).status, 400)
+		is.Equal(w.do(t, "admin", "PUT", "/api/users/dana/password", `{"domain": "local", "password": "a new password"}`).status, 400)
+		is.Equal(enter("books", "hush-hush"), 200)
+		w.must(t, "admin", "PUT", "/api/users/zoe/password", `{"domain": "local", "password": "a new password"}`)
+		is.Equal(enter("books", "hush-hush"), 401)
+		is.Equal(enter("local", "a new password"), 200)
+		is.Equal(read[user](t, w.must(t, "admin", "GET", "/api/users/zoe", "")), user{Domain: "local"})
+	})
 }
 
 // TestAuthorizations: a request with several Authorization headers is nobody's, whichever of them is right.

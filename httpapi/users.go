@@ -275,12 +275,14 @@ func (a *api) deleteUser(r *request) (reply, error) {
 	return a.deletePrincipal(r, r.param("username"), a.Principals.DeleteUser)
 }
 
-// putPassword serves PUT /api/users/{username}/password {password, currentPassword?}: 200 {revokedTokens, liveTokens}, and the
+// putPassword serves PUT /api/users/{username}/password {password, currentPassword?, domain?}: 200 {revokedTokens, liveTokens}, and the
 // user's sessions end. The current password is needed for one's own: 400 without it, 403 for a wrong one. API tokens live on, but with ?revokeTokens=true.
+// With the domain local, a superuser moves a user of another domain there.
 func (a *api) putPassword(r *request) (reply, error) {
 	in, err := decode[struct {
 		Password        string  `json:"password"`
 		CurrentPassword *string `json:"currentPassword"`
+		Domain          *string `json:"domain"`
 	}](r)
 	if err != nil {
 		return reply{}, err
@@ -298,7 +300,18 @@ func (a *api) putPassword(r *request) (reply, error) {
 		Live    int `json:"liveTokens"`
 	}
 	username := r.param("username")
-	err = a.Principals.SetPassword(r.Context(), username, current, in.Password, func(ctx context.Context) (err error) {
+	set := func(also func(context.Context) error) error {
+		return a.Principals.SetPassword(r.Context(), username, current, in.Password, also)
+	}
+	if in.Domain != nil {
+		if *in.Domain != principals.Local {
+			return reply{}, errs.New(errs.Invalid, "domain must be local, or left out: users of other domains have no password here")
+		}
+		set = func(also func(context.Context) error) error {
+			return a.Principals.MoveToLocal(r.Context(), username, in.Password, also)
+		}
+	}
+	err = set(func(ctx context.Context) (err error) {
 		if revoke {
 			said.Revoked, err = a.Sessions.RevokeTokens(ctx, username)
 		} else {

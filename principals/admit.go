@@ -113,8 +113,14 @@ func (p Unchecked) Admit(ctx context.Context, tenant, domain, source string, who
 	if err := foreign(domain); err != nil {
 		return User{}, err
 	}
-	if !profile.ValidID(who.ID) || who.Disabled {
-		return User{}, refusedFor(errors.New("the entry has no id, or is disabled"))
+	switch {
+	case !profile.ValidID(who.ID):
+		return User{}, refusedFor(errors.New("the entry has no id"))
+	case who.Disabled:
+		if err := s.disableFrom(ctx, tenant, domain, who.ID); err != nil {
+			return User{}, err
+		}
+		return User{}, refusedFor(errors.New("the domain has disabled the person"))
 	}
 	writer := profile.NewWriter(source, nil)
 	u, err := s.store.UserFrom(ctx, tenant, domain, who.ID)
@@ -142,6 +148,40 @@ func (p Unchecked) Admit(ctx context.Context, tenant, domain, source string, who
 		return User{}, err
 	}
 	return s.enter(ctx, u)
+}
+
+// disableFrom disables the user with a source id as a scan does: the domain has said that it no longer lets the person in. The last enabled
+// superuser stays.
+func (s *Service) disableFrom(ctx context.Context, tenant, domain, sourceID string) error {
+	u, err := s.store.UserFrom(ctx, tenant, domain, sourceID)
+	if errs.CodeOf(err) == errs.NotFound || err == nil && !u.Enabled {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = s.store.InTx(ctx, func(ctx context.Context) error {
+		if err := s.lockDomain(ctx, tenant, domain); err != nil {
+			return err
+		}
+		others, err := s.store.OtherSuperusers(ctx, tenant, u.Username)
+		if err != nil || u.Superuser && others == 0 {
+			return err
+		}
+		err = s.store.EditDirectoryUsers(ctx, tenant, []string{u.Username}, s.stamp(), func(u *DirectoryUser) {
+			if u.Enabled && u.SourceID == sourceID {
+				u.Enabled, u.DirectoryDisabled = false, true
+			}
+		})
+		if err != nil {
+			return err
+		}
+		return Unchecked{s}.Disabled(ctx, tenant, u.Username)
+	})
+	if errs.CodeOf(err) == errs.NotFound { // the tenant, or the domain
+		return nil
+	}
+	return err
 }
 
 // admit finds or creates the user and updates it, in a transaction that has locked the tenant.

@@ -356,3 +356,37 @@ func (f *fixture) lockedHere(t *testing.T, folded string) bool {
 	is.New(t).NoErr(err)
 	return l.Network.LockedAt.Equal(f.now)
 }
+
+// TestAdmitDisables: whom the domain no longer lets in is disabled, as by a scan.
+func TestAdmitDisables(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is := is.New(t)
+		var ended []string
+		f.content.hooks.Disabled = func(_ context.Context, tenant string, names []string) error {
+			ended = append(ended, names...)
+			return nil
+		}
+		jo := identity{ID: "1", Username: "jo"}
+		_, err := f.admit(t, jo)
+		is.NoErr(err)
+		gone := jo
+		gone.Disabled = true
+		for range 2 {
+			_, err = f.admit(t, gone)
+			refused(t, err)
+		}
+		u := f.get(t, "jo")
+		is.True(!u.Enabled && u.DirectoryDisabled)
+		is.Equal(ended, []string{"jo"})
+		_, err = f.admit(t, identity{ID: "2", Username: "new", Disabled: true})
+		refused(t, err)
+		f.gone(t, "new")
+
+		f.edit(t, "jo", func(u *principals.User) { u.Enabled, u.Superuser = true, true })
+		_, err = f.admit(t, gone)
+		refused(t, err)
+		is.True(f.get(t, "jo").Enabled) // the last superuser
+		f.edit(t, "jo", func(u *principals.User) { u.DisplayName = text("Jo") })
+		is.Equal(ended, []string{"jo"})
+	})
+}

@@ -31,6 +31,13 @@ func (c *content) Deleted(ctx context.Context, tenant string, gone ...entity.Key
 	return c.hooks.Deleted(ctx, tenant, gone...)
 }
 
+func (c *content) Disabled(ctx context.Context, tenant string, usernames ...string) error {
+	if c.hooks.Disabled == nil || len(usernames) == 0 {
+		return nil
+	}
+	return c.hooks.Disabled(ctx, tenant, usernames)
+}
+
 func (c *content) Owned(_ context.Context, tenant, owner string) (map[entity.Kind]int, error) {
 	n := c.owned[tenant+"/"+owner]
 	if n == 0 {

@@ -173,6 +173,50 @@ func (s *Service) SetPassword(ctx context.Context, username, current, password s
 	return s.setPassword(ctx, a.Tenant, username, password, also...)
 }
 
+// MoveToLocal moves a user of another domain to Local, where a password is set, and so ends the user's sessions. It needs a superuser. What
+// the user has of the old domain is removed as by UpdateUser. The functions also run in the same transaction.
+// Errors: errs.Forbidden; errs.NotFound; errs.Invalid for a password as SetPassword, and for a user of Local.
+func (s *Service) MoveToLocal(ctx context.Context, username, password string, also ...func(context.Context) error) error {
+	a, err := actor.Allowed(ctx, actor.Superuser)
+	if err != nil {
+		return err
+	}
+	if err := validPassword(password); err != nil {
+		return err
+	}
+	if u, err := s.user(ctx, a.Tenant, username); err != nil || u.Domain == Local {
+		return cmp.Or(err, errs.New(errs.Invalid, "domain must be left out: the user is of the domain %s already", Local))
+	}
+	hash, err := s.passwords.hash(ctx, password)
+	if err != nil {
+		return err
+	}
+	return s.store.InTx(ctx, func(ctx context.Context) error {
+		if err := s.store.LockTenant(ctx, a.Tenant); err != nil {
+			return err
+		}
+		_, err := s.store.UpdateUser(ctx, a.Tenant, username, func(u *User) error {
+			was := *u
+			u.Domain, u.UpdatedAt = Local, s.stamp()
+			u.leave(was)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		key, err := s.key(ctx, a.Tenant, username)
+		if err == nil {
+			err = s.store.EditLogin(ctx, a.Tenant, key, "", s.newPassword(hash))
+		}
+		for _, and := range also {
+			if err == nil {
+				err = and(ctx)
+			}
+		}
+		return err
+	})
+}
+
 // SetPassword sets the password of a user, as a superuser does with Service.SetPassword. The functions also run in the same
 // transaction. Errors: errs.NotFound; errs.Invalid.
 func (p Unchecked) SetPassword(ctx context.Context, tenant, username, password string, also ...func(context.Context) error) error {

@@ -424,13 +424,21 @@ func TestSetPassword(t *testing.T) {
 		_, err = f.CreateUser(root(t), principals.User{Username: "away2", Domain: "ldap"}, "12345678")
 		is.Equal(code(err), errs.Invalid)
 
-		// who leaves the domain local and comes back has no password
+		// who leaves the domain local loses the password, and comes back with a new one
 		f.user(t, "back")
-		for _, domain := range []string{"ldap", "local"} {
-			_, err = f.UpdateUser(root(t), "back", func(u *principals.User) error { u.Domain = domain; return nil })
-			is.NoErr(err)
+		move := func(domain string) error {
+			_, err := f.UpdateUser(root(t), "back", func(u *principals.User) error { u.Domain = domain; return nil })
+			return err
 		}
+		is.NoErr(move("ldap"))
+		is.Equal(code(move("local")), errs.Invalid)
+		is.Equal(code(f.MoveToLocal(self(t, "back"), "back", "another horse")), errs.Forbidden)
+		is.Equal(code(f.MoveToLocal(root(t), "back", "short")), errs.Invalid)
+		is.Equal(code(f.MoveToLocal(root(t), "nobody", "another horse")), errs.NotFound)
+		is.NoErr(f.MoveToLocal(root(t), "back", "another horse"))
+		is.Equal(code(f.MoveToLocal(root(t), "back", "another horse")), errs.Invalid)
 		is.True(f.login(t, "back", password) != nil)
+		is.NoErr(f.login(t, "back", "another horse"))
 	})
 }
 

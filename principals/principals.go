@@ -270,6 +270,7 @@ type Content interface {
 	Reassign(ctx context.Context, tenant, from, to string) ([]entity.Ref, error)
 	ReassignOnly(ctx context.Context, tenant, from, to string, kinds ...entity.Kind) ([]entity.Ref, error)
 	Deleted(ctx context.Context, tenant string, gone ...entity.Key) error
+	Disabled(ctx context.Context, tenant string, usernames ...string) error
 }
 
 // Service implements the rules for users and teams over a Store.
@@ -278,6 +279,7 @@ type Service struct {
 	blobs       blobs.Store
 	content     Content
 	knownDomain func(ctx context.Context, tenant, id string) error
+	usable      func(ctx context.Context, tenant, id string) error
 	now         func() time.Time
 	newID       func() string
 	passwords   *hasher
@@ -294,11 +296,14 @@ type Options struct {
 	// KnownDomain returns errs.Invalid if a tenant has no domain with this id. It is called, in the transaction in ctx, whenever
 	// a user or team gets another domain than Local, and by LockDomain; nil: every domain is known.
 	KnownDomain func(ctx context.Context, tenant, id string) error
-	Now         func() time.Time // default time.Now
-	NewID       func() string    // team ids; default UUIDv7
-	Cost        Cost             // of new password hashes; default DefaultCost
-	Refusal     time.Duration    // a refused password takes as long at least, after its wait in the queue; default 0
-	Log         *slog.Logger     // receives each lock and unlock of a user (info); default slog.Default
+	// UsableDomain returns an error for people if nobody can log in at a domain, or not as a user of it. It is called, in the transaction in ctx,
+	// when a user is added to another domain than Local, or moves to it; nil: all are usable.
+	UsableDomain func(ctx context.Context, tenant, id string) error
+	Now          func() time.Time // default time.Now
+	NewID        func() string    // team ids; default UUIDv7
+	Cost         Cost             // of new password hashes; default DefaultCost
+	Refusal      time.Duration    // a refused password takes as long at least, after its wait in the queue; default 0
+	Log          *slog.Logger     // receives each lock and unlock of a user (info); default slog.Default
 }
 
 // New returns a Service.
@@ -316,7 +321,7 @@ func New(o Options) *Service {
 		o.Log = slog.Default()
 	}
 	return &Service{
-		log: o.Log, refusal: o.Refusal, store: o.Store, blobs: o.Blobs, content: o.Content, knownDomain: o.KnownDomain,
+		log: o.Log, refusal: o.Refusal, store: o.Store, blobs: o.Blobs, content: o.Content, knownDomain: o.KnownDomain, usable: o.UsableDomain,
 		now: o.Now, newID: o.NewID,
 		passwords: newHasher(o.Cost, runtime.GOMAXPROCS(0)),
 		counting:  limiter.New(limiter.Options{Capacity: maxAllCounted, PerKey: maxCounting, Timeout: settleTime}),

@@ -26,6 +26,14 @@ func (p Unchecked) Rename(ctx context.Context, tenant string, names map[string]s
 	return p.s.rename(ctx, tenant, names, at)
 }
 
+// Disabled removes the sessions and personal tokens of users who have been disabled, in the transaction that disables them.
+func (p Unchecked) Disabled(ctx context.Context, tenant string, usernames ...string) error {
+	if p.s.content == nil {
+		return nil
+	}
+	return p.s.content.Disabled(ctx, tenant, usernames...)
+}
+
 // LockPrincipals keeps content from being added for users and teams until the transaction in ctx ends, and waits for what is
 // just being added: a caller that removes them then finds all that they own. The tenant must be locked before. Ids that do not
 // exist are no error.

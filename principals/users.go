@@ -140,7 +140,7 @@ func (s *Service) DisplayNames(ctx context.Context, names []string) (map[string]
 // CreateUser adds a user, without a password when it is "". It needs a superuser. Fields that only the service sets
 // (Tenant, lock, attempts, PasswordSetAt, times of the row) are ignored. A user without a domain gets Local.
 // Errors: errs.Forbidden; errs.Conflict for a taken name, ignoring case; errs.Invalid naming the field, also for a
-// password in another domain than Local.
+// password in another domain than Local; errs.Conflict for a domain where the user could not log in.
 func (s *Service) CreateUser(ctx context.Context, u User, password string) (User, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -202,6 +202,9 @@ func (s *Service) addUser(ctx context.Context, tenant string, u User, hash strin
 		if err := s.checkNewDomain(ctx, tenant, Local, u.Domain); err != nil {
 			return err
 		}
+		if err := s.checkUsable(ctx, tenant, u.Domain); err != nil {
+			return err
+		}
 		if err := s.store.InsertUser(ctx, tenant, u); err != nil || hash == "" {
 			return err
 		}
@@ -220,12 +223,13 @@ func (s *Service) addUser(ctx context.Context, tenant string, u User, hash strin
 }
 
 // UpdateUser changes a user. A superuser may change all but the name and what the service keeps for itself; Locked ends
-// or begins a lock of 15 minutes for all networks, and a user who leaves the domain Local loses the password. Users may change their own
+// or begins a lock of 15 minutes for all networks, and a user who leaves the domain Local loses the password. A user who moves to another domain
+// loses the source id of the old one; one moves to Local with MoveToLocal. Sessions and personal tokens of a user who is disabled end. Users may change their own
 // profile: names, email, timezone, data, user fields, consent, avatar and feed. edit replaces what it changes and writes
 // through no pointer.
 //
 // Errors: errs.Forbidden; errs.NotFound; errs.Invalid naming the field; errs.Conflict when the tenant would be left
-// without an enabled superuser; an error from edit as it is.
+// without an enabled superuser, and for a domain where the user could not log in; an error from edit as it is.
 func (s *Service) UpdateUser(ctx context.Context, username string, edit func(*User) error) (User, error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -240,7 +244,7 @@ func (s *Service) UpdateUser(ctx context.Context, username string, edit func(*Us
 		if err != nil {
 			return err
 		}
-		left, locked, unlocked := false, false, false
+		left, locked, unlocked, disabled := false, false, false, false
 		u, err = s.store.UpdateUser(ctx, a.Tenant, username, func(u *User) error {
 			was := s.seen(*u)
 			*u = was
@@ -252,8 +256,12 @@ func (s *Service) UpdateUser(ctx context.Context, username string, edit func(*Us
 			}
 			left = was.Domain == Local && u.Domain != Local
 			locked, unlocked = !was.Locked && u.Locked, was.Locked && !u.Locked
-			return s.checkNewDomain(ctx, a.Tenant, was.Domain, u.Domain)
+			disabled = was.Enabled && !u.Enabled
+			return s.acceptMove(ctx, a.Tenant, was, u)
 		})
+		if err == nil && disabled {
+			err = Unchecked{s}.Disabled(ctx, a.Tenant, username)
+		}
 		if err != nil {
 			return err
 		}
@@ -368,6 +376,40 @@ func (s *Service) checkNewDomain(ctx context.Context, tenant, from, to string) e
 		return nil
 	}
 	return s.knownDomain(ctx, tenant, to)
+}
+
+// acceptMove checks the domain that a user gets. With it, the user loses the id in the old one, so that the new one ties the user by name at the
+// next login or scan.
+func (s *Service) acceptMove(ctx context.Context, tenant string, was User, u *User) error {
+	if u.Domain == was.Domain {
+		return nil
+	}
+	if u.Domain == Local {
+		return errs.New(errs.Invalid, "domain cannot become local without a password: PUT /api/users/{username}/password with {\"domain\": \"local\", \"password\": …}")
+	}
+	if err := s.checkNewDomain(ctx, tenant, was.Domain, u.Domain); err != nil {
+		return err
+	}
+	if err := s.checkUsable(ctx, tenant, u.Domain); err != nil {
+		return err
+	}
+	u.leave(was)
+	return nil
+}
+
+// leave removes what a user has of the domain before, unless it was changed together with the domain.
+func (u *User) leave(was User) {
+	if reflect.DeepEqual(u.Source, was.Source) && reflect.DeepEqual(u.SourceID, was.SourceID) {
+		u.Source, u.SourceID = nil, nil
+	}
+}
+
+// checkUsable returns errs.Conflict if a user of a domain could not log in.
+func (s *Service) checkUsable(ctx context.Context, tenant, domain string) error {
+	if s.usable == nil || domain == Local {
+		return nil
+	}
+	return s.usable(ctx, tenant, domain)
 }
 
 // staysAbleToLogIn reports whether a superuser can still log in after an edit.

@@ -84,6 +84,8 @@ type Store interface {
 	LiveTokens(ctx context.Context, tenant, username string, at time.Time) (int, error)
 	// DeleteTokens removes the tokens of a user and returns their number.
 	DeleteTokens(ctx context.Context, tenant, username string) (int, error)
+	// EndLogins removes the sessions and the personal tokens of some users. Tokens for apps and assistants are theirs, and stay.
+	EndLogins(ctx context.Context, tenant string, usernames []string) error
 	// Count adds to the counters of tokens. LastAccessedAt never decreases. Tokens that no longer exist are skipped.
 	Count(ctx context.Context, tenant string, uses map[string]Use) error
 	// OfUsers returns how many tokens some users have, and how many sessions that have not ended at a time.

@@ -77,7 +77,7 @@ var tokenKinds = []entity.Kind{AppKind}
 func (u Unchecked) FlushAll(ctx context.Context) error { return u.s.uses.FlushAll(ctx) }
 
 // Hooks returns the count of tokens, the column of what providers want to see again, and what is done with sessions and tokens: those of renamed users follow them, those of deleted ones go by
-// themselves, tokens go with the entity that they are for, and Sweep removes the sessions that have ended.
+// themselves, sessions and personal tokens end when their users are disabled, tokens go with the entity that they are for, and Sweep removes the sessions that have ended.
 func (u Unchecked) Hooks() entity.Hooks {
 	return entity.Hooks{
 		Counts: entity.CountRows(100, "API tokens", u.s.o.Store.CountTokens),
@@ -105,6 +105,7 @@ func (u Unchecked) Hooks() entity.Hooks {
 			}
 			return nil
 		},
+		Disabled: u.s.o.Store.EndLogins,
 		Sweep: func(ctx context.Context, tenant string) (int, error) {
 			return u.s.o.Store.Sweep(ctx, tenant, u.s.now())
 		},

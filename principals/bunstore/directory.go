@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -81,6 +82,38 @@ func (s *Store) UserFrom(ctx context.Context, tenant, domain, sourceID string) (
 
 // By the bare column SQLite would read all users of the tenant in that order until it finds one.
 var selectUserFrom = userTable.Select(`WHERE tenant_id = $1 AND domain = $2 AND source_id = $3 ORDER BY username || '' LIMIT 1`)
+
+// UsersFrom implements principals.DomainStore.
+func (s *Store) UsersFrom(ctx context.Context, tenant, domain string, sourceIDs []string) ([]principals.User, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	return two(c.Rows(ctx, userTable.Select(`WHERE tenant_id = $1 AND domain = $2 AND source_id IN `+c.Among(3, 1)+` LIMIT 2`),
+		tenant, domain, bunx.Keys(sourceIDs)))
+}
+
+// UsersWithEmail implements principals.DomainStore. What lower does to other letters than those of ASCII depends on the database.
+func (s *Store) UsersWithEmail(ctx context.Context, tenant, domain, email string) ([]principals.User, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	return two(c.Rows(ctx, selectUsersWithEmail, tenant, domain, lowerASCII(email), email))
+}
+
+var selectUsersWithEmail = userTable.Select(`WHERE tenant_id = $1 AND domain = $2 AND (lower(email) = $3 OR email = $4) LIMIT 2`)
+
+func two(rows *sql.Rows, err error) ([]principals.User, error) {
+	users, err := bunx.Scan(rows, err, func(rows *sql.Rows) (principals.User, error) {
+		u, err := userTable.Scan(rows)
+		return u.User, err
+	})
+	return users, bunx.Err(err, "User")
+}
+
+func lowerASCII(s string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, s)
+}
 
 // Holders implements principals.ProfileStore.
 func (s *Store) Holders(ctx context.Context, tenant string, folded []string) (map[string]principals.Holder, error) {

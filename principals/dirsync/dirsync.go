@@ -65,13 +65,15 @@ type Store interface {
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
 }
 
-// Principals locks domains and renames users. principals.Unchecked implements it.
+// Principals locks domains, renames users, and ends what they are logged in with. principals.Unchecked implements it.
 type Principals interface {
 	// LockDomain locks a tenant until the transaction in ctx ends. It returns errs.Invalid for the domain Local, and errs.NotFound
 	// if there is no such tenant, or it has no such domain.
 	LockDomain(ctx context.Context, tenant, domain string) error
 	// Rename changes the names of users wherever they are stored, in the transaction in ctx. names maps old ones to new ones.
 	Rename(ctx context.Context, tenant string, names map[string]string, at time.Time) error
+	// Disabled ends the sessions and tokens of users who have been disabled, in the transaction in ctx.
+	Disabled(ctx context.Context, tenant string, usernames ...string) error
 }
 
 // Service syncs users and teams with directories. It checks no actor: it is for package domains, which does.
@@ -119,7 +121,7 @@ type Report struct {
 // Users are identified by the ids of their entries, so that a rename in the directory renames the user, wherever the name is
 // stored. A user of the domain without a source id is assigned to the entry with that name. A user who is missing or disabled
 // in the directory is disabled, never deleted, and enabled again when the directory has the entry again. A user whom a
-// superuser has disabled stays disabled. The last enabled superuser of the tenant stays enabled. A directory never makes a
+// superuser has disabled stays disabled. Sessions and personal tokens of users who are disabled end. The last enabled superuser of the tenant stays enabled. A directory never makes a
 // superuser or grants a global permission.
 //
 // Groups become teams, which keep their slugs. The directory decides which of the domain's users are in these teams: new

@@ -68,6 +68,9 @@ func (p *plan) writeUsers(ctx context.Context, w writer, step func(int, error) e
 		if err := step(len(some), err); err != nil {
 			return err
 		}
+		if err := w.principals.Disabled(ctx, w.tenant, p.disabled(some)...); err != nil {
+			return err
+		}
 	}
 	for some := range transfer.Chunks(p.creates) {
 		if err := step(len(some), w.store.AddDirectoryUsers(ctx, w.tenant, p.domain, p.newUsers(some), w.at)); err != nil {
@@ -75,6 +78,16 @@ func (p *plan) writeUsers(ctx context.Context, w writer, step func(int, error) e
 		}
 	}
 	return nil
+}
+
+// disabled returns the usernames of those of some known users who are disabled.
+func (p *plan) disabled(some []int32) (names []string) {
+	for _, at := range some {
+		if p.known[at].disables {
+			names = append(names, p.nameOf(at))
+		}
+	}
+	return names
 }
 
 // editor returns a function that applies what is decided to a known user. It does not repeat the warnings.

@@ -83,6 +83,38 @@ func testUserFrom(t *testing.T, s principals.Store) {
 	is.Equal(len(holders), 0)
 }
 
+func testAccounts(t *testing.T, s principals.Store) {
+	is, ctx := is.New(t), t.Context()
+	for i, email := range []string{"jo@Example.com", "jo@example.COM", "ünal@example.com", "mia'--@example.com"} {
+		u, id := in("ldap", user(fmt.Sprint("u", i))), fmt.Sprintf("ID %d '", i/2)
+		u.Email, u.SourceID = &email, &id
+		addUsers(t, s, "acme", u)
+		u.Domain, u.Username = "saml", u.Username+"-saml"
+		addUsers(t, s, "acme", u)
+		u.Domain = "ldap"
+		addUsers(t, s, "evil", u)
+	}
+	names := func(users []principals.User, err error) (all []string) {
+		t.Helper()
+		is.NoErr(err)
+		for _, u := range users {
+			is.Equal(u.Domain, "ldap")
+			all = append(all, u.Username)
+		}
+		slices.Sort(all)
+		return all
+	}
+	for email, want := range map[string][]string{
+		"JO@example.com": {"u0", "u1"}, "ünal@EXAMPLE.com": {"u2"}, "MIA'--@example.com": {"u3"}, "": nil, "jo": nil, "%@example.com": nil,
+	} {
+		is.Equal(names(s.UsersWithEmail(ctx, "acme", "ldap", email)), want)
+	}
+	is.Equal(names(s.UsersFrom(ctx, "acme", "ldap", []string{"ID 0 '"})), []string{"u0", "u1"})
+	is.Equal(len(names(s.UsersFrom(ctx, "acme", "ldap", []string{"none", "ID 1 '", "ID 0 '"}))), 2)
+	is.Equal(names(s.UsersFrom(ctx, "acme", "ldap", []string{"id 0 '", ""})), nil)
+	is.Equal(names(s.UsersFrom(ctx, "acme", "ldap", nil)), nil)
+}
+
 func testAddDirectoryUsers(t *testing.T, s principals.Store) {
 	is, ctx := is.New(t), t.Context()
 	fieldtest.Full(t, directoryUser("x"), "Superuser")

@@ -54,6 +54,7 @@ func TestStore(t *testing.T, open func(t *testing.T) principals.Store) {
 		"PutTeams":              testPutTeams,
 		"TransfererIsolation":   testTransfererIsolation,
 		"UserFrom":              testUserFrom,
+		"Accounts":              testAccounts,
 		"AddDirectoryUsers":     testAddDirectoryUsers,
 		"EditDirectoryUsers":    testEditDirectoryUsers,
 		"RenameUsers":           testRenameUsers,

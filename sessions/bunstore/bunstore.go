@@ -277,6 +277,19 @@ func (s *Store) DeleteTokens(ctx context.Context, tenant, username string) (n in
 	return n, err
 }
 
+// EndLogins implements sessions.Store.
+func (s *Store) EndLogins(ctx context.Context, tenant string, usernames []string) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		s.notifier.AfterCommit(ctx, tenant)
+		of := ` WHERE tenant_id = $1 AND username IN ` + c.Among(2, 1)
+		if _, err := c.Exec(ctx, `DELETE FROM tc_sessions`+of, tenant, bunx.Keys(usernames)); err != nil {
+			return bunx.Err(err, "Session")
+		}
+		_, err := c.Exec(ctx, `DELETE FROM tc_tokens`+of+` AND entity_kind IS NULL`, tenant, bunx.Keys(usernames))
+		return bunx.Err(err, "Token")
+	})
+}
+
 // Count implements sessions.Store. Tokens are taken in the order of their ids, so that two at once do not deadlock.
 func (s *Store) Count(ctx context.Context, tenant string, uses map[string]sessions.Use) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {

@@ -45,6 +45,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Stores) {
 		"Missing":               testMissing,
 		"DeletesAreForOne":      testDelete,
 		"RevokeAll":             testRevokeAll,
+		"EndLogins":             testEndLogins,
 		"GoneWithTheirUser":     testUserDeleted,
 		"Isolation":             testIsolation,
 		"CountAdds":             testCount,
@@ -350,6 +351,30 @@ func testDelete(t *testing.T, s Stores) {
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 	_, _, err = s.Token(ctx, "acme", tokenID(2))
 	is.NoErr(err)
+}
+
+func testEndLogins(t *testing.T, s Stores) {
+	is, ctx := is.New(t), t.Context()
+	for _, tenant := range []string{"acme", "evil"} {
+		s.addSession(t, tenant, session("a", "jo"), session("b", "jo"))
+		ofApp := token(2, "jo")
+		ofApp.Entity, ofApp.Type = entity.Key{Kind: "app", ID: "a"}, sessions.AppView
+		s.addToken(t, tenant, token(1, "jo"), ofApp)
+	}
+	s.addSession(t, "acme", session("c", "kim"))
+	s.addToken(t, "acme", token(3, "kim"))
+	is.NoErr(s.EndLogins(ctx, "acme", []string{"jo", "nobody"}))
+	is.NoErr(s.EndLogins(ctx, "acme", nil))
+	for _, c := range []struct {
+		tenant, session string
+		token           int
+		there           bool
+	}{{"acme", "a", 1, false}, {"acme", "b", 1, false}, {"acme", "c", 2, true}, {"acme", "c", 3, true}, {"evil", "a", 1, true}} {
+		_, _, err := s.Session(ctx, c.tenant, c.session)
+		is.Equal(err == nil, c.there)
+		_, _, err = s.Token(ctx, c.tenant, tokenID(c.token))
+		is.Equal(err == nil, c.there)
+	}
 }
 
 func testUserDeleted(t *testing.T, s Stores) {

@@ -1,0 +1,75 @@
+package principals
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// Account says which user of a domain a person is who has been authenticated elsewhere. One of the fields is set.
+type Account struct {
+	Username  string   // in any spelling
+	Email     string   // that is known to be the person's
+	SourceIDs []string // spellings of one id
+}
+
+// String returns what is looked for, for the log.
+func (a Account) String() string {
+	switch {
+	case len(a.SourceIDs) > 0:
+		return "the source id " + logged(a.SourceIDs[0])
+	case a.Email != "":
+		return "the e-mail address " + logged(a.Email)
+	}
+	return "the name " + logged(a.Username)
+}
+
+// AdmitAs logs in the user of a domain as whom a person has been authenticated at another one. It creates and changes no user, and nothing of the
+// tie is stored.
+//
+// It returns errs.Invalid for the domain Local, and errs.Unauthenticated "Unable to log in" if not exactly one user of the domain fits, or who
+// fits is disabled, locked or expired.
+func (p Unchecked) AdmitAs(ctx context.Context, tenant, domain string, who Account) (User, error) {
+	s := p.s
+	if err := foreign(domain); err != nil {
+		return User{}, err
+	}
+	found, err := s.accounts(ctx, tenant, domain, who)
+	switch {
+	case err != nil:
+		return User{}, err
+	case len(found) == 0:
+		return User{}, refusedFor(fmt.Errorf("no user of the domain %s has %s: scan it, or see what the provider sends", domain, who))
+	case len(found) > 1:
+		return User{}, refusedFor(fmt.Errorf("several users of the domain %s have %s", domain, who))
+	}
+	u, err := s.enter(ctx, found[0])
+	if errs.CodeOf(err) == errs.NotFound { // who is just deleted
+		err = refusedFor(err)
+	}
+	return u, err
+}
+
+// accounts returns the users of a domain who fit, two at most.
+func (s *Service) accounts(ctx context.Context, tenant, domain string, who Account) ([]User, error) {
+	switch {
+	case len(who.SourceIDs) > 0:
+		return s.store.UsersFrom(ctx, tenant, domain, who.SourceIDs)
+	case who.Email != "":
+		found, err := s.store.UsersWithEmail(ctx, tenant, domain, who.Email)
+		for _, u := range found {
+			if !strings.EqualFold(orEmpty(u.Email), who.Email) { // by a rule of the database alone
+				return nil, refusedFor(errors.New("the e-mail address is not spelled as that of the user"))
+			}
+		}
+		return found, err
+	}
+	u, err := s.find(ctx, tenant, who.Username)
+	if errs.CodeOf(err) == errs.NotFound || err == nil && u.Domain != domain {
+		return nil, nil
+	}
+	return []User{u}, err
+}
