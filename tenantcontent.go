@@ -280,7 +280,9 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	app.Colors = colors.New(colors.Options{Store: colorstore.New(c.DB), Now: c.Now})
 	app.Principals = principals.New(principals.Options{
 		Store: directory, Blobs: blobs, Content: app.registry, KnownDomain: domains.Lookup{Store: logins}.Known,
-		UsableDomain: func(ctx context.Context, tenant, id string) error { return app.Domains.Unchecked().Usable(ctx, tenant, id) },
+		UsableDomain: func(ctx context.Context, tenant, id string) error {
+			return app.Domains.Unchecked().Usable(ctx, tenant, id)
+		},
 		Refusal: domains.MinRefusal, Log: c.Log, Now: c.Now, NewID: c.NewID,
 	})
 	app.Tenants = tenants.New(tenants.Options{
