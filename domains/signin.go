@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/google/uuid"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/principals"
@@ -114,37 +114,45 @@ func (s *Service) accountName(ctx context.Context, tenant, domain, name string) 
 // little-endian.
 func sameIDs(id string) []string {
 	all := []string{id}
-	guid, ok := parseGUID(id)
+	g, ok := parseGUID(id)
 	if !ok {
 		return all
 	}
-	text := guid.String()
-	hex := strings.ReplaceAll(text, "-", "")
-	for _, form := range []string{text, "{" + text + "}", hex} {
+	text := fmt.Sprintf("%x-%x-%x-%x-%x", g[:4], g[4:6], g[6:8], g[8:10], g[10:])
+	for _, form := range []string{text, "{" + text + "}", hex.EncodeToString(g[:])} {
 		all = append(all, form, strings.ToUpper(form))
 	}
-	all = append(all, base64.StdEncoding.EncodeToString(swapped(guid)))
+	microsofts := g.swapped()
+	all = append(all, base64.StdEncoding.EncodeToString(microsofts[:]))
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
+// guid is a GUID with its bytes in the order of its text.
+type guid [16]byte
+
+var guidForm = regexp.MustCompile(`^(?:\{[0-9A-Fa-f-]{36}\}|[0-9A-Fa-f-]{36}|[0-9A-Fa-f]{32})$`)
+
 // parseGUID reads a GUID in any of its forms.
-func parseGUID(id string) (uuid.UUID, bool) {
-	if raw, err := base64.StdEncoding.DecodeString(id); err == nil && len(raw) == 16 {
-		return uuid.UUID(swapped(uuid.UUID(raw))), true
+func parseGUID(id string) (g guid, ok bool) {
+	if raw, err := base64.StdEncoding.DecodeString(id); err == nil && len(raw) == len(g) {
+		return guid(raw).swapped(), true
 	}
-	if !slices.Contains([]int{32, 36, 38}, len(id)) || len(id) == 38 && (id[0] != '{' || id[37] != '}') {
-		return uuid.UUID{}, false
+	if !guidForm.MatchString(id) {
+		return g, false
 	}
-	guid, err := uuid.Parse(id)
-	return guid, err == nil
+	raw, err := hex.DecodeString(strings.NewReplacer("-", "", "{", "", "}", "").Replace(id))
+	if err != nil || len(raw) != len(g) {
+		return g, false
+	}
+	return guid(raw), true
 }
 
-// swapped turns the bytes of a GUID in the order of its text into Microsoft's, and back.
-func swapped(guid uuid.UUID) []byte {
-	b := slices.Clone(guid[:])
-	binary.LittleEndian.PutUint32(b, binary.BigEndian.Uint32(guid[:]))
-	binary.LittleEndian.PutUint16(b[4:], binary.BigEndian.Uint16(guid[4:]))
-	binary.LittleEndian.PutUint16(b[6:], binary.BigEndian.Uint16(guid[6:]))
-	return b
+// swapped returns the GUID with its bytes in Microsoft's order, and back.
+func (g guid) swapped() guid {
+	swapped := g
+	binary.LittleEndian.PutUint32(swapped[:], binary.BigEndian.Uint32(g[:]))
+	binary.LittleEndian.PutUint16(swapped[4:], binary.BigEndian.Uint16(g[4:]))
+	binary.LittleEndian.PutUint16(swapped[6:], binary.BigEndian.Uint16(g[6:]))
+	return swapped
 }
