@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -23,7 +24,7 @@ type claims map[string]any
 
 // text returns a claim that is a string, and "" for any other and for text with NUL, which databases do not store.
 func (c claims) text(name string) string {
-	s, _ := c[name].(string)
+	s, _ := c.value(name).(string)
 	if strings.IndexByte(s, 0) >= 0 {
 		return ""
 	}
@@ -49,7 +50,7 @@ func (r *realm) verify(ctx context.Context, p *provider, token *oauth2.Token, no
 	if raw == "" {
 		return nil, r.fault(errors.New("there is no id_token"))
 	}
-	id, c, err := r.parse(ctx, p.keys, raw)
+	id, c, err := r.parse(ctx, p, p.keys, raw)
 	if err != nil {
 		return nil, err
 	}
@@ -69,13 +70,13 @@ func (r *realm) verify(ctx context.Context, p *provider, token *oauth2.Token, no
 
 // parse returns a token of the provider for this client, and its claims: it has checked the signature, iss, aud and times. Errors: errs.Unauthenticated; errs.Upstream if
 // the provider's keys cannot be read.
-func (r *realm) parse(ctx context.Context, by goidc.KeySet, raw string) (*goidc.IDToken, claims, error) {
+func (r *realm) parse(ctx context.Context, p *provider, by goidc.KeySet, raw string) (*goidc.IDToken, claims, error) {
 	keys := &errorKeeper{KeySet: by}
 	check := &goidc.Config{ClientID: r.clientID, SkipExpiryCheck: true} // which knows no skew
 	for _, a := range algorithms {
 		check.SupportedSigningAlgs = append(check.SupportedSigningAlgs, string(a))
 	}
-	token, err := goidc.NewVerifier(r.issuer, keys, check).Verify(ctx, raw)
+	token, err := goidc.NewVerifier(p.issuer, keys, check).Verify(ctx, raw)
 	switch {
 	case keys.err != nil && !errors.Is(keys.err, errForged):
 		return nil, nil, r.fault(keys.err)
@@ -120,12 +121,12 @@ func isSubject(s string) bool {
 	return s != "" && len(s) <= 255 && !strings.ContainsFunc(s, bad)
 }
 
-// complete adds the claims of the userinfo endpoint if configured ones are missing.
+// complete adds the claims of the userinfo endpoint if ones that are wanted are missing. Its failure is none when nothing depends on them.
 // Errors: errs.Unauthenticated if they are of another person; errs.Upstream.
 func (r *realm) complete(ctx context.Context, p *provider, token *oauth2.Token, c claims) error {
 	var missing []string
-	for _, name := range r.claims {
-		if name != "" && c.text(name) == "" {
+	for _, name := range slices.Concat(r.needed, slices.Collect(maps.Values(r.claims))) {
+		if name != "" && c.isMissing(name) {
 			missing = append(missing, name)
 		}
 	}
@@ -134,16 +135,25 @@ func (r *realm) complete(ctx context.Context, p *provider, token *oauth2.Token, 
 	}
 	more, err := r.ask(ctx, p, token)
 	if err != nil {
+		if !slices.ContainsFunc(missing, func(name string) bool { return slices.Contains(r.needed, name) }) {
+			return nil
+		}
 		return r.fault(err, token.AccessToken)
 	}
 	if more.text("sub") != c.text("sub") {
 		return refuse("userinfo speaks of somebody else")
 	}
-	if slices.Contains(missing, "email") {
-		missing = append(missing, "email_verified") // it is said of that address
+	if c.text("email") == "" {
+		delete(c, "email_verified") // it is said of that address
+		delete(c, emailOwned)
+	} else {
+		delete(more, "email_verified")
+		delete(more, emailOwned)
 	}
-	for _, name := range missing {
-		c[name] = more[name]
+	for name, value := range more {
+		if c.text(name) == "" && (c[name] == nil || slices.Contains(missing, name)) {
+			c[name] = value
+		}
 	}
 	return nil
 }
@@ -163,30 +173,6 @@ func (r *realm) ask(ctx context.Context, p *provider, token *oauth2.Token) (clai
 	err = json.Unmarshal(body, &c)
 	return c, err
 }
-
-// identity returns the person that claims describe.
-func (r *realm) identity(c claims) (domains.Identity, error) {
-	delete(c, "") // what is not asked for has this name
-	of := func(attribute string) string { return c.text(r.claims[attribute]) }
-	sub, username := c.text("sub"), of("username")
-	if username == "" {
-		username = sub
-	} else if r.claims["username"] == "email" && !c.verified() {
-		return domains.Identity{}, refuse("the e-mail address, which is the username, is not verified")
-	}
-	return domains.Identity{
-		ID:          qualified(r.issuer, sub),
-		Username:    username,
-		DisplayName: of("displayName"),
-		GivenName:   of("givenName"),
-		FamilyName:  of("familyName"),
-		Email:       of("email"),
-		Timezone:    of("timezone"),
-	}, nil
-}
-
-// verified reports whether the provider has verified the e-mail address. Some providers write true as a string.
-func (c claims) verified() bool { return c["email_verified"] == true || c["email_verified"] == "true" }
 
 // qualified returns an id of a sub that is unique over all issuers. An issuer has no #.
 func qualified(issuer, sub string) string {

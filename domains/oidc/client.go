@@ -2,6 +2,7 @@ package oidc
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,9 @@ import (
 	"time"
 
 	"golang.org/x/oauth2"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/certs"
 )
 
 const (
@@ -20,7 +24,9 @@ const (
 
 // guarded returns a client over base, which may be nil, that has a time-out, reads at most maxAnswer, and sends nothing
 // unencrypted.
-func guarded(base *http.Client, plain bool) *http.Client {
+//
+// Errors: errs.Invalid if the host's client cannot be told which certificates to trust.
+func guarded(base *http.Client, plain bool, trusted certs.Trusted) (*http.Client, error) {
 	c := http.Client{}
 	if base != nil {
 		c = *base
@@ -30,6 +36,19 @@ func guarded(base *http.Client, plain bool) *http.Client {
 	}
 	if c.Transport == nil {
 		c.Transport = http.DefaultTransport
+	}
+	if trusted.Pool != nil {
+		own, ok := c.Transport.(*http.Transport)
+		if !ok {
+			return nil, errs.New(errs.Invalid, "caCert must be left out: the program that this service is part of has its own way to connect")
+		}
+		own = own.Clone()
+		if own.TLSClientConfig == nil {
+			own.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+		}
+		own.TLSClientConfig.RootCAs = trusted.Pool
+		own.DisableKeepAlives = true // nobody closes the connections of a realm that is forgotten
+		c.Transport = own
 	}
 	c.Transport = guard{next: c.Transport, plain: plain}
 	then := c.CheckRedirect
@@ -44,8 +63,13 @@ func guarded(base *http.Client, plain bool) *http.Client {
 		}
 		return nil
 	}
-	return &c
+	return &c, nil
 }
+
+// badStatus is the error of an answer with another status than 200.
+type badStatus struct{ status, body string }
+
+func (b badStatus) Error() string { return b.status + ": " + b.body }
 
 // fetch returns the response to a GET, which may carry an access token, and its content type.
 func fetch(ctx context.Context, client *http.Client, address string, token *oauth2.Token) ([]byte, string, error) {
@@ -63,7 +87,7 @@ func fetch(ctx context.Context, client *http.Client, address string, token *oaut
 	defer func() { _ = answer.Body.Close() }() // read only
 	body, err := io.ReadAll(answer.Body)
 	if err == nil && answer.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", answer.Status, body)
+		err = badStatus{answer.Status, string(body)}
 	}
 	kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
 	return body, kind, err

@@ -2,6 +2,7 @@ package oidc
 
 import (
 	"encoding/json"
+	"maps"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/certs"
 )
 
 // config is a domain's configuration.
@@ -16,6 +18,9 @@ type config struct {
 	issuer, clientID, clientSecret string
 	scopes                         []string
 	claims                         map[string]string // attribute to claim, "" for one that is not asked for
+	trusted                        certs.Trusted
+	// needed are the claims that rules of package domains look at: without them nobody can tell whether a person may log in.
+	needed []string
 }
 
 // attributes are the members of claims with their defaults.
@@ -27,6 +32,9 @@ var attributes = []struct{ name, claim string }{
 	{"givenName", "given_name"},
 	{"familyName", "family_name"},
 }
+
+// asked are the members of claims without a default.
+var asked = []string{"groups", "id"}
 
 const (
 	maxIssuer = 1024 // bytes
@@ -40,6 +48,7 @@ type object map[string]json.RawMessage
 // read reads a configuration. Errors: errs.Invalid naming the member.
 func read(raw json.RawMessage) (config, error) {
 	var o, claims object
+	var ca string
 	if err := json.Unmarshal(raw, &o); err != nil || o == nil {
 		return config{}, errs.New(errs.Invalid, "config must be a JSON object")
 	}
@@ -50,6 +59,7 @@ func read(raw json.RawMessage) (config, error) {
 		o.read("clientSecret", "a string", "clientSecret", &c.clientSecret),
 		o.read("scopes", "an array of strings", "scopes", &c.scopes),
 		o.read("claims", "an object", "claims", &claims),
+		o.read("caCert", "a string", "caCert", &ca),
 	} {
 		if err != nil {
 			return config{}, err
@@ -65,7 +75,35 @@ func read(raw json.RawMessage) (config, error) {
 		}
 		c.claims[a.name] = claim
 	}
+	for _, name := range asked {
+		claim := ""
+		if err := claims.read(name, "a string", "claims."+name, &claim); err != nil {
+			return config{}, err
+		}
+		c.claims[name] = claim
+	}
+	var err error
+	if c.trusted, err = certs.Read("caCert", ca); err != nil {
+		return config{}, err
+	}
+	c.needed = o.needed(c.claims)
 	return c, c.check()
+}
+
+// needed returns the claims that the rules of package domains in a configuration look at, which that package has checked.
+func (o object) needed(claims map[string]string) []string {
+	var by string
+	var allow struct {
+		Domains json.RawMessage            `json:"domains"`
+		Claims  map[string]json.RawMessage `json:"claims"`
+	}
+	_, _ = json.Unmarshal(o["accountsBy"], &by), json.Unmarshal(o["allow"], &allow)
+	needed := []string{claims["username"], claims["groups"], claims["id"]}
+	if by == "email" || allow.Domains != nil {
+		needed = append(needed, claims["email"])
+	}
+	needed = slices.AppendSeq(needed, maps.Keys(allow.Claims))
+	return slices.DeleteFunc(needed, func(name string) bool { return name == "" })
 }
 
 // read reads a member into a variable, which keeps its value if there is no such member.
@@ -95,9 +133,9 @@ func (c *config) check() error {
 	case c.claims["username"] == "":
 		return errs.New(errs.Invalid, "claims.username must be the name of a claim, such as preferred_username")
 	}
-	for _, a := range attributes {
-		if len(c.claims[a.name]) > maxText {
-			return errs.New(errs.Invalid, "claims.%s must have at most %d bytes", a.name, maxText)
+	for _, name := range slices.Sorted(maps.Keys(c.claims)) {
+		if len(c.claims[name]) > maxText {
+			return errs.New(errs.Invalid, "claims.%s must have at most %d bytes", name, maxText)
 		}
 	}
 	if !slices.Contains(c.scopes, "openid") {
@@ -114,8 +152,12 @@ func isIssuer(s string) bool {
 // Redirects implements domains.SecretSender. The issuer's discovery document says where the secret is sent.
 func (r *realm) Redirects(before domains.Realm) string {
 	ports := map[string]string{"https": "443", "http": "80"}
-	if was, ok := before.(*realm); !ok || domains.SameServer(was.issuer, ports) != domains.SameServer(r.issuer, ports) {
+	was, ok := before.(*realm)
+	switch {
+	case !ok || domains.SameServer(was.issuer, ports) != domains.SameServer(r.issuer, ports):
 		return "issuer"
+	case was.trusted.Lacks(r.trusted):
+		return "caCert" // whoever has its key could read the secret on the way
 	}
 	return ""
 }

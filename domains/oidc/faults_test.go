@@ -84,7 +84,7 @@ func TestBrokenProvider(t *testing.T) {
 				if strings.HasPrefix(name, "is slow") || strings.HasPrefix(name, "sends drop by drop") {
 					driver.Client = &http.Client{Timeout: 300 * time.Millisecond}
 				}
-				_, err := login(t, p.openWith(t, driver, nil), nil)
+				_, err := login(t, p.openWith(t, driver, groupsOf("groups")), nil)
 				faulty(t, p, err, c.says)
 				is.New(t).True(p.Count(path) <= 4) // redirects are followed three times at most
 			})
@@ -103,7 +103,7 @@ func TestProviderIsAway(t *testing.T) {
 func TestDocumentsThatAreNotGood(t *testing.T) {
 	for name, edit := range map[string]func(object){
 		"another issuer":               func(d object) { d["issuer"] = "https://other.example.com" },
-		"an issuer with a slash":       func(d object) { d["issuer"] = d["issuer"].(string) + "/" },
+		"an issuer with two slashes":   func(d object) { d["issuer"] = d["issuer"].(string) + "//" },
 		"no issuer":                    func(d object) { delete(d, "issuer") },
 		"no authorization endpoint":    func(d object) { delete(d, "authorization_endpoint") },
 		"no token endpoint":            func(d object) { delete(d, "token_endpoint") },
@@ -129,7 +129,7 @@ func TestUserinfoAtNoAddress(t *testing.T) {
 		t.Run(address, func(t *testing.T) {
 			p := newProvider(t)
 			p.EditDocument = func(d object) { d["userinfo_endpoint"] = address }
-			_, err := login(t, p.open(t, nil), nil)
+			_, err := login(t, p.open(t, groupsOf("groups")), nil)
 			faulty(t, p, err, "")
 		})
 	}
@@ -242,7 +242,7 @@ func TestSecretsAreNotRedirected(t *testing.T) {
 				p := newProvider(t)
 				p.Methods = []string{c.method}
 				p.Broken[c.path] = http.RedirectHandler("/elsewhere", status).ServeHTTP
-				_, err := login(t, p.open(t, nil), nil)
+				_, err := login(t, p.open(t, groupsOf("groups")), nil)
 				faulty(t, p, err, "not followed")
 				is.New(t).Equal(p.Count("/elsewhere"), 0)
 			})

@@ -44,7 +44,8 @@ func (r *realm) Begin(ctx context.Context, at domains.Endpoints, state string) (
 // Finish exchanges the code that the browser brought, and verifies the identity that the provider reports.
 //
 // The claims come from the ID token; when one that is configured is not in it, the rest comes from the userinfo endpoint,
-// if the provider has one. The username of a person without the username claim is sub, which the provider never uses
+// if the provider has one. That it fails is an error only if the person's name, id or groups, or a rule, depend on it. The username of a
+// person without the username claim is preferred_username, or else sub, which the provider never uses
 // again. Where usernames are e-mail addresses (claims.username is email), one that the provider does not call
 // verified is refused. Errors: errs.Unauthenticated; errs.Upstream.
 func (r *realm) Finish(ctx context.Context, at domains.Endpoints, kept []byte, answer domains.Answer) (domains.SignedIn, error) {
@@ -70,15 +71,16 @@ func (r *realm) Finish(ctx context.Context, at domains.Endpoints, kept []byte, a
 	if err != nil {
 		return domains.SignedIn{}, err
 	}
-	session, err := r.session(c, token)
+	session, err := r.session(p, c, token)
 	if err != nil {
 		return domains.SignedIn{}, err
 	}
 	if err := r.complete(ctx, p, token, c); err != nil {
 		return domains.SignedIn{}, err
 	}
-	who, err := r.identity(c)
-	return domains.SignedIn{Identity: who, Session: session}, err
+	who, err := r.signedIn(p, c)
+	who.Session = session
+	return who, err
 }
 
 // code takes the code out of the parameters when this provider sent them, and not another one that the browser was
@@ -90,7 +92,7 @@ func (r *realm) code(p *provider, params url.Values) (string, error) {
 		}
 	}
 	switch {
-	case params.Has("iss") && params.Get("iss") != r.issuer, !params.Has("iss") && p.namesIssuer:
+	case params.Has("iss") && params.Get("iss") != p.issuer, !params.Has("iss") && p.namesIssuer:
 		return "", refuse("the answer is of the issuer %q", params.Get("iss"))
 	case params.Has("error"):
 		return "", refuse("the provider says %s: %s", params.Get("error"), params.Get("error_description"))

@@ -103,7 +103,9 @@ func TestDriver(t *testing.T) {
 	is.New(t).NoErr(err)
 	defer func() { is.New(t).NoErr(silent.Close()) }()
 	config := func(issuer string) json.RawMessage {
-		return json.RawMessage(`{"issuer": "` + issuer + `", "clientID": "x", "clientSecret": "a long secret"}`)
+		raw, err := json.Marshal(object{"issuer": issuer, "clientID": clientID, "clientSecret": secret})
+		is.New(t).NoErr(err)
+		return raw
 	}
 	drivertest.Test(t, oidc.Driver{Client: &http.Client{Timeout: time.Second}}, drivertest.Fixture{
 		Config: config(p.URL),
@@ -276,7 +278,7 @@ func TestSignedUserinfo(t *testing.T) {
 	is.Equal(who.Timezone, "Europe/Rome")
 
 	signer = &newProvider(t).Key
-	_, err = login(t, p.open(t, nil), nil)
+	_, err = login(t, p.open(t, groupsOf("groups")), nil)
 	faulty(t, p, err, "signature")
 }
 

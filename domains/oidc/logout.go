@@ -27,8 +27,8 @@ const (
 )
 
 // session returns the session at the provider that an ID token is of.
-func (r *realm) session(c claims, token *oauth2.Token) (domains.ProviderSession, error) {
-	m := sessionMemory{Issuer: r.issuer}
+func (r *realm) session(p *provider, c claims, token *oauth2.Token) (domains.ProviderSession, error) {
+	m := sessionMemory{Issuer: p.issuer}
 	if raw, _ := token.Extra("id_token").(string); len(raw) <= maxHint {
 		m.Token = raw
 	}
@@ -43,12 +43,12 @@ func (r *realm) session(c claims, token *oauth2.Token) (domains.ProviderSession,
 // BeginLogout implements domains.LogoutAtProvider (OpenID Connect RP-Initiated Logout 1.0).
 func (r *realm) BeginLogout(ctx context.Context, at domains.Endpoints, session []byte, state string) (location string, kept []byte, err error) {
 	var m sessionMemory
-	if err := json.Unmarshal(session, &m); err != nil || m.Issuer != r.issuer {
-		return "", nil, nil // the domain has got another provider meanwhile
-	}
 	p, err := r.provider(ctx)
 	if err != nil || p.logout == "" {
 		return "", nil, err
+	}
+	if err := json.Unmarshal(session, &m); err != nil || m.Issuer != p.issuer {
+		return "", nil, nil // the domain has got another provider meanwhile
 	}
 	to, err := url.Parse(p.logout)
 	if err != nil {
@@ -83,7 +83,7 @@ func (r *realm) ReceiveLogout(ctx context.Context, _ domains.Endpoints, params u
 	if err != nil {
 		return none, err
 	}
-	token, c, err := r.parse(ctx, strangersKeys{p.keys}, raw[0])
+	token, c, err := r.parse(ctx, p, strangersKeys{p.keys}, raw[0])
 	if err != nil {
 		return none, err
 	}
@@ -110,7 +110,7 @@ func (r *realm) ReceiveLogout(ctx context.Context, _ domains.Endpoints, params u
 	case !r.now().Before(until):
 		return none, refuse("the logout token was issued at %s, which is too long ago", token.IssuedAt.UTC().Format(time.RFC3339))
 	}
-	n := domains.LogoutNotice{Subject: sub, ID: r.issuer + " " + c.text("jti"), Until: until}
+	n := domains.LogoutNotice{Subject: sub, ID: p.issuer + " " + c.text("jti"), Until: until}
 	if hasSID {
 		n.Sessions = []string{sid}
 	}

@@ -2,7 +2,10 @@
 //
 // The root, cmd and hosts import it. It speaks the authorization code flow with PKCE, a nonce and the provider's own keys.
 //
-// Source: OpenID Connect Core 1.0 and Discovery 1.0; RFC 9207.
+// A person's claims come from the ID token and, if one that is needed is missing there, from one request to the userinfo endpoint. Whoever logs out
+// here logs out at the provider, too, if that has an address for it, and the provider may tell that somebody has logged out there.
+//
+// Source: OpenID Connect Core 1.0, Discovery 1.0, RP-Initiated Logout 1.0 and Back-Channel Logout 1.0; RFC 9207.
 package oidc
 
 import (
@@ -38,23 +41,28 @@ func (Driver) Info() domains.Info {
 		LoginComponent: "oidc-login",
 		EditComponent:  map[string]any{"name": "oidc-edit"},
 		LoginMethod:    http.MethodGet,
-		Members:        append([]string{"issuer", "clientID", "clientSecret", "scopes", "claims"}, domains.MemberNames("claims", defaults)...),
-		Secrets:        []string{"clientSecret"},
-		Defaults:       defaults,
+		Members: append([]string{"issuer", "clientID", "clientSecret", "scopes", "caCert", "claims", "claims.groups", "claims.id"},
+			domains.MemberNames("claims", defaults)...),
+		Secrets:  []string{"clientSecret"},
+		Defaults: defaults,
 	}
 }
 
-// Open reads a configuration: {issuer, clientID, clientSecret, scopes, claims}.
+// Open reads a configuration: {issuer, clientID, clientSecret, scopes, claims, caCert}.
 //
-//   - issuer: the provider's own issuer identifier, character by character: an https address (http on this machine alone: localhost
+//   - issuer: the provider's own issuer identifier, with or without a slash at the end: an https address (http on this machine alone: localhost
 //     or a loopback address) without user, query and fragment, of at most 1,024 bytes. Its discovery document is below it.
 //   - clientID: the id of this service at the provider, 1 to 1,024 bytes.
 //   - clientSecret: left out or empty for a public client.
 //   - scopes: at most 50 scopes to ask for, openid always among them; default openid, profile, email.
 //   - claims: the claims that {username, email, displayName, timezone, givenName, familyName} are taken from; defaults
 //     preferred_username, email, name, zoneinfo, given_name, family_name. An empty one is not asked for; username must not
-//     be empty. A person without that claim is called by sub. Where it is email, an address that the provider does not
-//     call verified is refused.
+//     be empty. A person without that claim is called by preferred_username, or else by sub. Where it is email, an address that the
+//     provider does not call verified is refused. A name with dots is that of a claim or, if there is none, of the members of one:
+//     realm_access.roles.
+//   - claims.groups: the claim with the person's groups: texts, objects with a name, or one text. Default none: groups are not asked for.
+//   - claims.id: the claim with an id of the person that never changes, in place of sub, such as oid. A person without it is refused.
+//   - caCert: certificates in PEM to trust beside those of the system.
 //
 // null is the same as left out. No request is made to the provider before the first login.
 // Errors: errs.Invalid naming the member.
@@ -67,5 +75,9 @@ func (d Driver) Open(raw json.RawMessage) (domains.Realm, error) {
 	if now == nil {
 		now = time.Now
 	}
-	return &realm{config: c, client: guarded(d.Client, isPlain(c.issuer)), denied: d.Denied != nil && d.Denied(c.issuer), now: now}, nil
+	client, err := guarded(d.Client, isPlain(c.issuer), c.trusted)
+	if err != nil {
+		return nil, err
+	}
+	return &realm{config: c, client: client, denied: d.Denied != nil && d.Denied(c.issuer), now: now}, nil
 }

@@ -2,18 +2,21 @@ package oidc
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
-	goidc "github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/certs"
 )
 
 // realm is a domain whose people log in at an OpenID provider.
@@ -35,11 +38,14 @@ func (r *realm) Check() error {
 
 // provider is the discovered provider: its addresses and its keys.
 type provider struct {
+	issuer      string // as it calls itself: with or without a slash at the end
 	oauth       *oauth2.Config
 	keys        *keySet
-	userinfo    string // "" for none
-	logout      string // end_session_endpoint, "" for none
-	namesIssuer bool   // every answer names the issuer (RFC 9207)
+	userinfo    string   // "" for none
+	logout      string   // end_session_endpoint, "" for none
+	notifies    bool     // it sends notices of logouts
+	namesIssuer bool     // every answer names the issuer (RFC 9207)
+	methods     []string // how clients may authenticate, nil: it does not say
 	until       time.Time
 }
 
@@ -56,40 +62,108 @@ func (r *realm) provider(ctx context.Context) (*provider, error) {
 	return found.value, nil
 }
 
+// document is the part of a discovery document that a login and a logout need.
+type document struct {
+	Issuer      string   `json:"issuer"`
+	Auth        string   `json:"authorization_endpoint"`
+	Token       string   `json:"token_endpoint"`
+	Keys        string   `json:"jwks_uri"`
+	Userinfo    string   `json:"userinfo_endpoint"`
+	Logout      string   `json:"end_session_endpoint"`
+	Methods     []string `json:"token_endpoint_auth_methods_supported"`
+	NamesIssuer bool     `json:"authorization_response_iss_parameter_supported"`
+	Backchannel bool     `json:"backchannel_logout_supported"`
+}
+
+// otherIssuer is the error of a discovery document of another issuer than the configured one.
+type otherIssuer string
+
+func (o otherIssuer) Error() string {
+	return fmt.Sprintf("the provider there calls itself %q", string(o))
+}
+
+// documentAddress returns the address of an issuer's discovery document.
+func documentAddress(issuer string) string {
+	return strings.TrimSuffix(issuer, "/") + "/.well-known/openid-configuration"
+}
+
 // discover reads the discovery document. The client's time-out ends it, as it serves more than one caller.
 func (r *realm) discover() (*provider, error) {
 	until := r.now().Add(cacheTime)
-	found, err := goidc.NewProvider(goidc.ClientContext(context.Background(), r.client), r.issuer) // refuses another issuer's
+	body, _, err := fetch(context.Background(), r.client, documentAddress(r.issuer), nil)
 	if err != nil {
 		return nil, err
 	}
-	var more struct {
-		Keys        string   `json:"jwks_uri"`
-		Methods     []string `json:"token_endpoint_auth_methods_supported"`
-		NamesIssuer bool     `json:"authorization_response_iss_parameter_supported"`
-		Logout      string   `json:"end_session_endpoint"`
+	var d document
+	if err := json.Unmarshal(body, &d); err != nil {
+		return nil, fmt.Errorf("the answer is no discovery document: %w", err)
 	}
-	if err := found.Claims(&more); err != nil {
-		return nil, err
+	if d.Issuer == "" || strings.TrimSuffix(d.Issuer, "/") != strings.TrimSuffix(r.issuer, "/") {
+		return nil, otherIssuer(d.Issuer)
 	}
-	at := found.Endpoint()
-	for _, address := range []string{at.AuthURL, at.TokenURL, more.Keys} {
-		if u, err := url.Parse(address); err != nil || !isSafe(u, isPlain(r.issuer)) || u.Fragment != "" {
-			return nil, fmt.Errorf("%q is not an https address", address)
+	for _, e := range [][2]string{{"authorization_endpoint", d.Auth}, {"token_endpoint", d.Token}, {"jwks_uri", d.Keys}} {
+		if !r.isEndpoint(e[1]) {
+			return nil, fmt.Errorf("its %s %q is not an https address", e[0], e[1])
 		}
 	}
-	if u, err := url.Parse(more.Logout); err != nil || !isSafe(u, isPlain(r.issuer)) || u.Fragment != "" {
-		more.Logout = "" // a login does not depend on it
+	if !r.isEndpoint(d.Logout) {
+		d.Logout = "" // a login does not depend on it
 	}
-	at.AuthStyle = authStyle(r.clientSecret, more.Methods)
 	return &provider{
-		oauth:       &oauth2.Config{ClientID: r.clientID, ClientSecret: r.clientSecret, Endpoint: at, Scopes: r.scopes},
-		keys:        &keySet{client: r.client, at: more.Keys, now: r.now},
-		userinfo:    found.UserInfoEndpoint(),
-		logout:      more.Logout,
-		namesIssuer: more.NamesIssuer,
+		issuer: d.Issuer,
+		oauth: &oauth2.Config{ClientID: r.clientID, ClientSecret: r.clientSecret, Scopes: r.scopes, Endpoint: oauth2.Endpoint{
+			AuthURL: d.Auth, TokenURL: d.Token, AuthStyle: authStyle(r.clientSecret, d.Methods),
+		}},
+		keys:        &keySet{client: r.client, at: d.Keys, now: r.now},
+		userinfo:    d.Userinfo,
+		logout:      d.Logout,
+		notifies:    d.Backchannel,
+		namesIssuer: d.NamesIssuer,
+		methods:     d.Methods,
 		until:       until,
 	}, nil
+}
+
+// isEndpoint reports whether an address of a discovery document is one that a browser or this service may be sent to.
+func (r *realm) isEndpoint(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && isSafe(u, isPlain(r.issuer)) && u.Fragment == ""
+}
+
+// Discover implements domains.Discoverer.
+func (r *realm) Discover(ctx context.Context) error {
+	_, err := r.found.get(ctx, func(*reading[*provider]) bool { return false }, r.now, r.discover)
+	if err != nil {
+		return errs.Wrap(errs.Invalid, reason(err.Error()), "issuer must be the address of a provider that answers: %s", r.explain(err))
+	}
+	return nil
+}
+
+// explain returns why the discovery document cannot be had, and what an administrator can do.
+func (r *realm) explain(err error) string {
+	at := documentAddress(r.issuer)
+	if other, ok := errors.AsType[otherIssuer](err); ok {
+		if other == "" {
+			return at + " is no discovery document"
+		}
+		return fmt.Sprintf("the provider at %s calls itself %s: type that as issuer", at, reason(strconv.Quote(string(other))))
+	}
+	if status, ok := errors.AsType[badStatus](err); ok {
+		return fmt.Sprintf("%s answers %s. Type the issuer as the provider's documentation has it, often with the tenant or realm in its path", at, status.status)
+	}
+	if why := certs.Explain(err); why != "" {
+		return at + ": " + why
+	}
+	if wasSent(err) {
+		return at + " cannot be reached from this server: look at the name, the port and the firewall"
+	}
+	return fmt.Sprintf("%s: %s", at, reason(err.Error()))
+}
+
+// wasSent reports whether an error is of the connection and not of the answer.
+func wasSent(err error) bool {
+	_, sent := errors.AsType[*url.Error](err)
+	return sent || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // authStyle returns how this client authenticates at the token endpoint. If the provider does not list its methods, both are
@@ -109,8 +183,11 @@ func authStyle(secret string, methods []string) oauth2.AuthStyle {
 // fault returns the error for a provider that cannot be reached or whose answer is invalid.
 func (r *realm) fault(cause error, secrets ...string) error {
 	what := "gives an answer that cannot be used"
-	if _, sent := errors.AsType[*url.Error](cause); sent || errors.Is(cause, context.Canceled) || errors.Is(cause, context.DeadlineExceeded) {
+	if wasSent(cause) {
 		what = "cannot be reached"
+	}
+	if why := certs.Explain(cause); why != "" {
+		cause = fmt.Errorf("%s (%w)", why, cause)
 	}
 	return errs.Wrap(errs.Upstream, reason(cause.Error(), secrets...), "The OpenID provider %s %s.", r.issuer, what)
 }

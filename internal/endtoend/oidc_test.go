@@ -5,9 +5,11 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 
+	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 	"github.com/tenantcontent/tenantcontent/internal/oidctest"
 )
@@ -185,5 +187,78 @@ func TestNeverLinked(t *testing.T) {
 		is.Equal(session(enter(oidctest.Object{"sub": "3", "email": "new@example.com", "email_verified": true})).User, "new@example.com")
 		is.Equal(w.admin.users(t, "local"), was)
 		is.Equal(len(w.admin.users(t, id)), 2)
+	})
+}
+
+// TestOIDCLogout: a browser that logs out is logged out at the provider, too, and comes back; and a provider that says so ends its sessions, once over two
+// servers of one database, in its own tenant.
+func TestOIDCLogout(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, p := is.New(t), oidctest.New(t)
+		db, key := open(t), tenantcontent.NewSecretKey()
+		w, other := serve(t, db, key, nil), serve(t, db, key, nil)
+		id := w.admin.domain(t, "Work", "OIDC", oidcConfig(p))
+		eve := w.in(t, "evil", "local", "admin", password)
+		is.Equal(eve.domain(t, "Work", "OIDC", oidcConfig(p)), id) // the same client of the same issuer
+
+		jo := newClient(t)
+		jo.get(t, w.sso("acme", id, "/api/session"))
+		is.Equal(jo.who(t, w), "jo")
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+"/api/logout", strings.NewReader("provider=true&returnTo=/healthz"))
+		is.NoErr(err)
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Origin", w.url)
+		is.Equal(jo.send(t, r).status, http.StatusOK)
+		is.Equal(p.Count("/logout"), 1)
+		is.Equal(jo.at.String(), w.url+"/healthz")
+		is.Equal(jo.who(t, w), "")
+
+		notice := func(w *world, tenant, token string) int {
+			t.Helper()
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+"/api/login/"+id+"/backchannel-logout?tenant="+tenant,
+				strings.NewReader(url.Values{"logout_token": {token}}.Encode()))
+			is.NoErr(err)
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			return newClient(t).send(t, r).status
+		}
+		p.Set(func() { p.Person["sid"] = "s-1" })
+		jo = newClient(t)
+		jo.get(t, w.sso("acme", id, "/api/session"))
+		p.Set(func() { p.Person["sid"] = "s-2" })
+		two, hers := newClient(t), newClient(t)
+		two.get(t, w.sso("acme", id, "/api/session"))
+		hers.get(t, w.sso("evil", id, "/api/session"))
+		first := p.LogoutToken(oidctest.Object{"sid": "s-1"})
+		is.Equal(notice(w, "acme", first), http.StatusOK)
+		is.Equal(jo.who(t, w), "")
+		is.Equal(two.who(t, w), "jo")
+		is.Equal(notice(w, "acme", first), http.StatusBadRequest) // once,
+		is.Equal(notice(other, "acme", first), http.StatusBadRequest)
+		all := p.LogoutToken(nil)
+		is.Equal(notice(other, "acme", all), http.StatusOK)
+		is.Equal(notice(w, "acme", all), http.StatusBadRequest) // wherever
+		is.Equal(hers.who(t, w), "jo")                          // of another tenant
+		for range 200 {                                         // another server knows it after a second
+			if two.who(t, w) == "" {
+				break
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		is.Equal(two.who(t, w), "")
+		for _, secret := range []string{first, all, oidctest.Secret} {
+			is.True(!strings.Contains(w.log.String()+other.log.String(), secret))
+		}
+
+		// An answer of a login is used once, too, whichever server gets it.
+		jo = newClient(t)
+		back := jo.sentTo(t, w.sso("acme", id, "/api/session"), "/callback")
+		again := *back
+		again.Host = strings.TrimPrefix(other.url, "http://")
+		cookies := jo.http.Jar.Cookies(back)
+		is.True(len(cookies) > 0)
+		is.Equal(read[struct{ User string }](t, jo.get(t, back.String())).User, "jo")
+		thief := newClient(t)
+		thief.http.Jar.SetCookies(&again, cookies)
+		thief.get(t, again.String()).stranger(t)
 	})
 }

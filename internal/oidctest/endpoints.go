@@ -18,7 +18,8 @@ import (
 func (p *Provider) ServeDocument(w http.ResponseWriter, _ *http.Request) {
 	d := Object{
 		"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize?from=document", "token_endpoint": p.URL + "/token",
-		"jwks_uri": p.URL + "/keys", "userinfo_endpoint": p.URL + "/userinfo",
+		"jwks_uri": p.URL + "/keys", "userinfo_endpoint": p.URL + "/userinfo", "end_session_endpoint": p.URL + "/logout?from=document",
+		"backchannel_logout_supported":          true,
 		"id_token_signing_alg_values_supported": []string{"ES256", "HS256", "none"},
 	}
 	if p.Methods != nil {
@@ -88,6 +89,38 @@ func (p *Provider) serveToken(w http.ResponseWriter, r *http.Request) {
 		p.EditTokens(answer)
 	}
 	Reply(w, http.StatusOK, answer)
+}
+
+// serveLogout sends the browser back to where it asks to go.
+func (p *Provider) serveLogout(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	to, err := url.Parse(q.Get("post_logout_redirect_uri"))
+	if err != nil || q.Get("from") != "document" || q.Get("client_id") != ClientID || q.Get("id_token_hint") == "" {
+		http.Error(w, "bad request", http.StatusBadRequest)
+		return
+	}
+	query := to.Query()
+	query.Set("state", q.Get("state"))
+	to.RawQuery = query.Encode()
+	http.Redirect(w, r, to.String(), http.StatusFound)
+}
+
+// LogoutToken makes a logout token of the person, with some claims set otherwise; those that are nil are left out.
+func (p *Provider) LogoutToken(otherwise Object) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	claims := Object{
+		"iss": p.URL, "aud": ClientID, "iat": now.Unix(), "exp": now.Add(2 * time.Minute).Unix(), "jti": rand.Text(), "sub": p.Person["sub"],
+		"events": Object{"http://schemas.openid.net/event/backchannel-logout": Object{}},
+	}
+	maps.Copy(claims, otherwise)
+	maps.DeleteFunc(claims, func(_ string, value any) bool { return value == nil })
+	payload, err := json.Marshal(claims)
+	if err != nil {
+		p.t.Error(err)
+	}
+	return Sign(p.t, p.Key, payload)
 }
 
 // authenticate returns the client that a request proves to be of.

@@ -76,7 +76,7 @@ func New(t testing.TB) *Provider {
 	mux := http.NewServeMux()
 	for path, serve := range map[string]http.HandlerFunc{
 		Document: p.ServeDocument, "/keys": p.serveKeys, "/authorize": p.serveAuthorize, "/token": p.serveToken,
-		"/userinfo": p.serveUserinfo,
+		"/userinfo": p.serveUserinfo, "/logout": p.serveLogout,
 	} {
 		mux.HandleFunc(path, serve)
 	}
