@@ -169,7 +169,7 @@ func hidden(err error) error {
 	case errs.Unauthenticated:
 		return refusal(err)
 	case errs.Upstream:
-		return errs.Wrap(errs.Upstream, err, "The domain's directory cannot be asked at the moment. Try again.")
+		return errs.Wrap(errs.Upstream, err, "The directory or provider of this domain cannot be asked at the moment. Try again.")
 	}
 	return err
 }

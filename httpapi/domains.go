@@ -42,7 +42,7 @@ func (a *api) public(d domains.Domain) publicBody {
 // unready returns the reason why nobody can log in at a domain, "" for none.
 func (a *api) unready(d domains.Domain) string {
 	if info, _ := a.Domains.Info(d.Type); d.Unready == "" && info.AnswersByForm && !a.secureCookie {
-		return "This server must be at https, and its base URL is " + a.BaseURL + ": with the form of a provider, browsers bring the cookie of a login only over https."
+		return "A log-in needs this server to be at https, and its base URL is " + a.BaseURL + ": with the form of a provider, browsers bring the cookie of a login only over https."
 	}
 	return d.Unready
 }
@@ -274,6 +274,9 @@ func (a *api) domainReply(r *request) func(domains.Domain, error) (reply, error)
 	return func(d domains.Domain, err error) (reply, error) {
 		if err != nil {
 			return reply{}, err
+		}
+		if reason := a.unready(d); reason != d.Unready && r.Method != http.MethodGet {
+			a.Log.WarnContext(r.Context(), "nobody can log in at a domain", "tenant", d.Tenant, "domain", d.ID, "reason", reason)
 		}
 		return ok(a.domain(r, d))
 	}

@@ -1,6 +1,9 @@
 package httpapi_test
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -11,6 +14,8 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
 
@@ -206,4 +211,66 @@ func TestPagesOfFailedLogins(t *testing.T) {
 	page := w.do(t, "", "GET", "/api/login/%3Cb%3E/sso?tenant=%3Cb%3E", "", html)
 	is.New(t).True(!strings.Contains(page.body, "<b>"))
 	t.Log(fmt.Sprint(len(page.body), " bytes"))
+}
+
+// out is a host's driver of a provider that cannot begin a login, for a reason of its own.
+type out struct {
+	gate
+	id  string
+	err error
+}
+
+func (o out) Info() domains.Info {
+	return domains.Info{ID: o.id, Name: o.id, Group: "Single sign-on", LoginComponent: "redirect", LoginMethod: "GET"}
+}
+
+func (o out) Open(json.RawMessage) (domains.Realm, error) { return o, nil }
+
+func (o out) Begin(context.Context, domains.Endpoints, string) (string, []byte, error) {
+	return "", nil, o.err
+}
+
+// TestPagesWhenABusyServerRefuses: a person reads when to try again, and a page of the host learns the word.
+func TestPagesWhenABusyServerRefuses(t *testing.T) {
+	drivers := []domains.Driver{
+		out{id: "crowd", err: errs.New(errs.Busy, "Too many people log in at the moment. Try again later.")},
+		out{id: "queue", err: errs.New(errs.Unavailable, "Too many people log in at this domain at the moment. Try again.")},
+		out{id: "broken", err: errors.New("dial 10.1.2.3: secret")},
+	}
+	w := newWorld(t, dbtest.SQLite, func(c *tenantcontent.Config) { c.DomainDrivers = drivers })
+	for id, want := range map[string]struct {
+		status            int
+		text, word, retry string
+	}{
+		"crowd": {429, "Too many people log in at the moment", "busy", "5"}, "queue": {503, "Too many people log in at this domain", "busy", "1"},
+		"broken": {500, "Something went wrong at this server", "server_error", ""},
+	} {
+		t.Run(id, func(t *testing.T) {
+			is := is.New(t)
+			w.must(t, "admin", "POST", "/api/domains", `{"name": "`+id+`", "type": "`+id+`", "config": {}}`)
+			begin := "/api/login/" + id + "/sso?tenant=acme"
+			a := w.do(t, "", "GET", begin, "", html)
+			is.Equal(a.status, want.status)
+			is.Equal(a.header.Get("Retry-After"), want.retry)
+			is.True(strings.Contains(a.body, want.text) && strings.Contains(a.body, "Try again</a>"))
+			is.True(!strings.Contains(a.body, "10.1.2.3"))
+			a = w.do(t, "", "GET", begin+"&errors=return&returnTo=/hello", "", html, "X-Request-Id: r-1")
+			is.Equal(a.status, 303)
+			is.Equal(a.header.Get("Location"), baseURL+"/hello?error="+want.word+"&request=r-1")
+			is.Equal(a.header.Get("Retry-After"), "")
+		})
+	}
+}
+
+// TestFormOfADirectoryThatIsAway: a person who has sent a password gets a page, which leads back to the form.
+func TestFormOfADirectoryThatIsAway(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite)
+	w.must(t, "admin", "POST", "/api/domains", `{"name": "Away", "type": "LDAP", "config": {"url": "ldap://127.0.0.1:1", "baseDN": "dc=x"}}`)
+	const form = "username=jo&password=hush-hush&tenant=acme&returnTo=/hello"
+	a := w.do(t, "", "POST", "/api/login/away", form, urlencoded, html)
+	is.Equal(a.status, 502)
+	is.True(strings.Contains(a.body, "cannot be reached at the moment"))
+	is.True(strings.Contains(a.body, `<a href="`+baseURL+`/api/login?domain=away&amp;returnTo=%2Fhello&amp;tenant=acme">Try again</a>`))
+	is.True(!strings.Contains(a.body, "hush-hush") && !strings.Contains(a.body, "127.0.0.1"))
+	w.do(t, "", "POST", "/api/login/away", form, urlencoded).message(t) // a program
 }

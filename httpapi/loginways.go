@@ -108,8 +108,8 @@ func (a *api) loginFormPage(status int, form loginForm, ways []domains.Way) repl
 	}
 	var view struct {
 		loginForm
-		Title, Name, Action, Switch, Next, User, UserTenant string
-		Providers, Passwords                                []pageLink
+		Title, Name, Action, Page, Next, Logout, User, UserTenant string
+		Providers, Passwords                                      []pageLink
 	}
 	view.Title, view.User, view.UserTenant, view.Next = "Log in", form.who.User, form.who.Tenant, a.BaseURL+form.next
 	if view.User != "" {
@@ -131,10 +131,16 @@ func (a *api) loginFormPage(status int, form loginForm, ways []domains.Way) repl
 			view.Passwords = append(view.Passwords, pageLink{a.BaseURL + loginAddress(form.Tenant, w.Domain, form.Back.To), w.Name})
 		}
 	}
-	view.loginForm, view.Action, view.Switch = form, a.mount+"/api/login/"+url.PathEscape(form.Domain), a.mount+"/api/login"
+	view.loginForm, view.Action, view.Page, view.Logout = form, a.mount+"/api/login/"+url.PathEscape(form.Domain), a.mount+"/api/login", a.mount+"/api/logout"
 	to := "'self' " + a.origin
 	if a.origins != nil {
 		to += " " + a.origins.scheme + "://*" + a.origins.domain
+	}
+	if view.User != "" { // a logout leads on to the provider, which is anywhere
+		to += " https:"
+		if !a.secureCookie {
+			to += " http:"
+		}
 	}
 	answer := pageReply(status, loginTemplate, to, view)
 	answer.header["Vary"] = varyByVisit["Vary"]
@@ -146,6 +152,10 @@ func (a *api) loginFormPage(status int, form loginForm, ways []domains.Way) repl
 
 var loginTemplate = newPage(`{{with .User}}<p role="status">You are <strong>{{.}}</strong> of the tenant <strong>{{$.UserTenant}}</strong>.</p>
 <p><a href="{{$.Next}}">Go on</a></p>
+<form method="post" action="{{$.Logout}}">
+<input type="hidden" name="provider" value="true">
+<button>Log out</button>
+</form>
 <h2>Log in as somebody else</h2>
 {{end}}{{with .Problem}}<p role="alert">{{.}}</p>
 {{end}}{{with .Providers}}<ul>
@@ -164,7 +174,7 @@ var loginTemplate = newPage(`{{with .User}}<p role="status">You are <strong>{{.}
 {{end}}</ul>
 {{end}}<details>
 <summary>Another tenant</summary>
-<form method="get" action="{{.Switch}}">
+<form method="get" action="{{.Page}}">
 <input type="hidden" name="returnTo" value="{{.Back.To}}">
 <label>Tenant <input name="tenant" required></label>
 <button>Show how to log in there</button>

@@ -133,6 +133,9 @@ func TestLoginPageListsAll(t *testing.T) {
 	is.True(strings.Contains(page("/api/login?tenant=acme", "Cookie: "+session).body, "<strong>dana</strong> of the tenant <strong>acme</strong>"))
 	is.True(strings.Contains(page("/api/login?tenant=acme&returnTo=/hello", "Cookie: "+session).body, `<a href="`+baseURL+`/hello">Go on</a>`))
 	is.True(!strings.Contains(page("/api/login?tenant=acme", "Cookie: sid=x").body, "<strong>"))
+	out := w.do(t, "", "POST", "/api/logout", "provider=true", urlencoded, html, "Cookie: "+session, "Sec-Fetch-Site: same-origin") // its button
+	is.Equal(out.status, 303)
+	is.True(!strings.Contains(page("/api/login?tenant=acme", "Cookie: "+session).body, "<strong>"))
 	wrong := w.do(t, "", "POST", "/api/login/local", "username=dana&password=wrong&tenant=acme", urlencoded, html)
 	is.Equal(wrong.status, 401)
 	is.True(strings.Contains(wrong.body, "Unable to log in") && strings.Contains(wrong.body, "Log in with Gate"))
@@ -161,7 +164,8 @@ func TestFormsNeedHTTPS(t *testing.T) {
 			}
 		}](t, w.must(t, "admin", "POST", "/api/domains?check=false", saml))
 		is.Equal(d.Public.Ready, ready)
-		is.Equal(strings.Contains(d.Public.Reason, "must be at https, and its base URL is http://content.example"), !ready)
+		is.Equal(strings.Contains(d.Public.Reason, "needs this server to be at https, and its base URL is http://content.example"), !ready)
+		is.Equal(strings.Contains(w.log.String(), `msg="nobody can log in at a domain" tenant=acme domain=entry reason="A log-in needs`), !ready)
 		is.Equal(strings.Contains(names(w.ways(t, "?tenant=acme")), "entry"), ready)
 	}
 }

@@ -158,6 +158,9 @@ func TestBrowser(t *testing.T) {
 		p.Be(oidctest.Object{"sub": "0017", "preferred_username": "jo"})
 		is.NoErr(chromedp.Do(ctx, chromedp.Click(`a[href*="/api/login/work/sso"]`), agree))
 		landed(ctx, t, w.url+"/api/session?x=2")
+		is.NoErr(chromedp.Do(ctx, chromedp.Navigate(w.url+"/api/login?tenant=acme"), chromedp.Click(`form[action="/api/logout"] button`)))
+		shows(ctx, t, "You are logged out")
+		is.Equal(cookies(ctx, t)["sid"], network.Cookie{})
 
 		// Or it is told to the page that has asked for it.
 		w.pages = map[string]string{"/hello": "<!DOCTYPE html><title>Hello</title><p>Hello</p>"}
