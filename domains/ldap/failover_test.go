@@ -141,6 +141,21 @@ func TestReferralLoop(t *testing.T) {
 	is.New(t).Equal(len(people), 0)
 }
 
+// TestConfigurationOfAD: every search of a domain refers to it, and none is made there.
+func TestConfigurationOfAD(t *testing.T) {
+	is := is.New(t)
+	var second *fake
+	first := newFake(t, func(r asked) { r.reference(second.url + "/CN=Configuration,dc=x"); r.end("") })
+	second = newFake(t, func(r asked) { r.end("") })
+	config := strings.Replace(string(first.config()), "{", `{"hosts": ["`+second.url+`"], `, 1)
+	_, _, err := everything(t.Context(), mustOpen(t, ldap.AD{}, json.RawMessage(config)))
+	is.NoErr(err)
+	is.Equal(second.log(), "")
+	_, _, err = everything(t.Context(), mustOpen(t, ldap.LDAP{}, json.RawMessage(config)))
+	is.NoErr(err)
+	is.True(second.log() != "")
+}
+
 // TestBadHosts and their messages.
 func TestBadHosts(t *testing.T) {
 	for hosts, want := range map[string]string{

@@ -79,8 +79,8 @@ func (n names) short(name string) (short string, ours, qualified bool) {
 	return name, true, false
 }
 
-func (n names) is(domain string, any ...string) bool {
-	return domain != "" && slices.ContainsFunc(any, func(s string) bool { return strings.EqualFold(s, domain) })
+func (n names) is(domain string, ours ...string) bool {
+	return domain != "" && slices.ContainsFunc(ours, func(s string) bool { return strings.EqualFold(s, domain) })
 }
 
 // Account implements domains.AccountNames. Where the username is not the sAMAccountName, only the name itself is known.

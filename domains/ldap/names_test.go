@@ -57,7 +57,7 @@ func TestChoose(t *testing.T) {
 	}
 	anna := entry("cn=a"+base, "anna", "anna.smith@example.com")
 	mallory := entry("cn=m"+base, "mallory", "anna@corp.example.com")
-	max := entry("cn=x"+base, "anna.smith", "x@example.com")
+	maxi := entry("cn=x"+base, "anna.smith", "x@example.com")
 	odd := entry("cn=o"+base, "anna@corp.example.com", "")
 	other := entry("cn=a,dc=sub,dc=corp,dc=example,dc=com", "anna", "")
 	for _, c := range []struct {
@@ -77,8 +77,8 @@ func TestChoose(t *testing.T) {
 		{"anna@corp.example.com", []located{anna, mallory}, ""},
 		{"anna@corp.example.com", []located{anna, mallory, odd}, odd.DN}, // the username is the name itself
 		{"anna.smith@example.com", []located{anna}, anna.DN},
-		{"anna.smith@example.com", []located{anna, max}, anna.DN}, // the suffix is not that of the domain, so max is not meant
-		{"anna.smith", []located{max}, max.DN},
+		{"anna.smith@example.com", []located{anna, maxi}, anna.DN}, // the suffix is not that of the domain, so maxi is not meant
+		{"anna.smith", []located{maxi}, maxi.DN},
 		{"anna.smith", []located{anna}, ""},
 		{"mallory@corp.example.com", []located{mallory}, mallory.DN},
 		{"nobody", nil, ""},
@@ -92,7 +92,7 @@ func TestChoose(t *testing.T) {
 			t.Errorf("%s: %q (%s), want %q", c.name, got, why, c.want)
 		}
 	}
-	one, _ := namesOf(t, `, "upnSuffixes": ["example.com"]`, activeDirectory).names.choose("anna.smith@example.com", []located{anna, max})
+	one, _ := namesOf(t, `, "upnSuffixes": ["example.com"]`, activeDirectory).names.choose("anna.smith@example.com", []located{anna, maxi})
 	is.New(t).True(one == nil) // either may be meant
 }
 

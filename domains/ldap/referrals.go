@@ -62,8 +62,8 @@ func among(all []target, t target) bool {
 	return false
 }
 
-// follow returns the first of several addresses that is a listed host, with a connection to it, nil for none. The host that refers to itself, as one
-// of Active Directory does under the name of its domain, is none.
+// follow returns the first of several addresses that is a listed host, with a connection to it, nil for none. A host that refers to itself is none, nor
+// is the configuration of Active Directory, to which every search of a domain refers: it has no people.
 func (c *conn) follow(from target, addresses []string) (*target, error) {
 	for _, address := range addresses {
 		u, err := url.Parse(address)
@@ -71,7 +71,7 @@ func (c *conn) follow(from target, addresses []string) (*target, error) {
 			continue
 		}
 		h := c.listed(u)
-		if h == nil || h == from.host {
+		if h == nil || h == from.host || c.activeDirectory && strings.HasPrefix(strings.ToLower(u.Path), "/cn=configuration,") {
 			continue
 		}
 		to := target{base: strings.TrimPrefix(u.Path, "/"), scope: from.scope}

@@ -179,10 +179,10 @@ func (t *trial) search(c *conn, _ string) bool {
 	case builtin > 0:
 		return t.failed("search", fmt.Sprintf("Only accounts that Active Directory has by itself match %s: see userFilter and userBaseDN.", where))
 	}
-	any := false
+	others := false
 	if _, err := c.first(part{c.people.base, "(objectClass=*)"}, []string{"1.1"}, func(e *goldap.Entry) {
-		any = any || canonical(e.DN) != canonical(c.people.base)
-	}); err == nil && any {
+		others = others || canonical(e.DN) != canonical(c.people.base)
+	}); err == nil && others {
 		return t.failed("search", fmt.Sprintf("Nobody matches %s. There are other entries below it: userFilter leaves them out.", where))
 	}
 	return t.failed("search", fmt.Sprintf("Nobody matches %s. %s sees no entry below it at all: see baseDN and userBaseDN, or give that account the right to read there.", where, c.reader()))

@@ -115,6 +115,11 @@ func TestSamba(t *testing.T) {
 		is.True(strings.Contains(last(map[string]any{"userBaseDN": "CN=Users," + sambaBase}).Message, "Only accounts that Active Directory has by itself"))
 	})
 	t.Run("Refused", func(t *testing.T) { testSambaRefused(t, d, admin) })
+	t.Run("Service", func(t *testing.T) {
+		testService(t, d, []string{"anna", "o'brien", "anna lee", "a&b", "guest#EXT#"}, sambaPassword,
+			func(name string) []string { return []string{name, `CORP\` + name, name + "@corp.example.com"} }, "expired",
+			map[string]string{"new": "its password must be changed first (data 773)", `OTHER\anna`: "no entry has this name", "nobody": "no entry has this name"})
+	})
 	t.Run("Many", func(t *testing.T) {
 		is := is.New(t)
 		const people, members = 1200, 1600
