@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"strings"
@@ -135,6 +137,11 @@ func TestBrowser(t *testing.T) {
 	t.Run("OIDC", func(t *testing.T) {
 		is, ctx, p, w := is.New(t), newBrowser(t), oidctest.New(t), newWorld(t, dbtest.SQLite)
 		p.Ask = true
+		p.EditDocument = func(d oidctest.Object) { d["end_session_endpoint"] = p.URL + "/end" }
+		p.Broken["/end"] = func(out http.ResponseWriter, r *http.Request) {
+			back := r.URL.Query()
+			http.Redirect(out, r, back.Get("post_logout_redirect_uri")+"&state="+url.QueryEscape(back.Get("state")), http.StatusFound)
+		}
 		id := w.admin.domain(t, "Work", "OIDC", oidcConfig(p))
 		is.NoErr(chromedp.Do(ctx, chromedp.Navigate(w.sso("acme", id, "/api/session?x=1")), chromedp.WaitVisible("#agree")))
 		kept := cookies(ctx, t)["sso"]
@@ -160,6 +167,7 @@ func TestBrowser(t *testing.T) {
 		landed(ctx, t, w.url+"/api/session?x=2")
 		is.NoErr(chromedp.Do(ctx, chromedp.Navigate(w.url+"/api/login?tenant=acme"), chromedp.Click(`form[action="/api/logout"] button`)))
 		shows(ctx, t, "You are logged out")
+		is.Equal(p.Count("/end"), 1) // where a form of that page may lead
 		is.Equal(cookies(ctx, t)["sid"], network.Cookie{})
 
 		// Or it is told to the page that has asked for it.
