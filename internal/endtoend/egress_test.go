@@ -86,7 +86,7 @@ func TestDeniedNetworks(t *testing.T) {
 			}
 		}
 		is.NoErr(json.Unmarshal([]byte(w.admin.must(t, "GET", "/api/domains/"+id, "").body), &d)) // a name may be of another address
-		is.Equal(d.Public.Ready, member == "" && id != "saml") // which is not ready at http
+		is.Equal(d.Public.Ready, member == "" && id != "saml")                                    // which is not ready at http
 		is.True(member == "" || d.Public.Reason == "config."+member+" must not be an address in a network that this server does not connect to")
 	}
 	ask()
