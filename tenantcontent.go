@@ -390,7 +390,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		Directories: dirsync.New(dirsync.Options{
 			Store: directory, Principals: app.Principals.Unchecked(), Now: c.Now, NewID: c.NewID,
 		}),
-		Drivers: drivers(c.DomainDrivers, c.DenyNetworks), Changes: settings.Of, Now: c.Now,
+		Drivers: drivers(c.DomainDrivers, c.DenyNetworks), Log: c.Log, Changes: settings.Of, Now: c.Now,
 	})
 	if err != nil {
 		return err

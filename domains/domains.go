@@ -8,6 +8,7 @@ package domains
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -128,6 +129,7 @@ type Principals interface {
 	LoginWith(ctx context.Context, tenant, domain, source, username string, check func(context.Context) (Identity, error)) (principals.User, error)
 	Admit(ctx context.Context, tenant, domain, source string, who Identity) (principals.User, error)
 	AdmitAs(ctx context.Context, tenant, domain string, who principals.Account) (principals.User, error)
+	Accounts(ctx context.Context, tenant, domain, username string) (bool, error)
 	DomainContent(ctx context.Context, tenant string) (map[string]principals.DomainCounts, error)
 	RemoveDomain(ctx context.Context, tenant, domain, to string) error
 }
@@ -135,6 +137,7 @@ type Principals interface {
 // Directories updates the users and teams of a domain to the state of its directory. *dirsync.Service implements it: see there.
 type Directories interface {
 	Sync(ctx context.Context, tenant, domain string, all dirsync.Snapshot, o dirsync.SyncOptions) (dirsync.Report, error)
+	SyncPerson(ctx context.Context, tenant, domain, username string, groups []string, o dirsync.PersonOptions) (warnings []string, err error)
 }
 
 // Options configure a Service. Store, Principals, Directories, Tenants, Keys and Drivers are required.
@@ -145,6 +148,7 @@ type Options struct {
 	Tenants     Tenants
 	Keys        Sealer
 	Drivers     []Driver         // in the order in which they are listed, each with its own id
+	Log         *slog.Logger     // receives what a login could not do with a person's groups (info); default slog.Default
 	Now         func() time.Time // default time.Now
 	NewID       func() string    // of a scan; default UUIDv7
 	// NewSecret makes the random part of a login's state; default 12 random bytes in base64url.
@@ -184,6 +188,9 @@ type limits struct {
 func New(o Options) (*Service, error) {
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
 	}
 	if o.NewID == nil {
 		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }

@@ -14,6 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
@@ -416,4 +417,73 @@ func TestUsable(t *testing.T) {
 		is.Equal(errs.MessageOf(w.Unchecked().Usable(t.Context(), "acme", id)), want)
 	}
 	is.Equal(errs.CodeOf(w.Unchecked().Usable(t.Context(), "acme", "none")), errs.NotFound)
+}
+
+// TestTeamsOfALogin: groups become teams at each log-in, and a provider that says nothing of them changes nothing, with one statement more.
+func TestTeamsOfALogin(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open)
+		team, err := w.people.CreateTeam(root(t), principals.Team{Name: "Staff"})
+		is.NoErr(err)
+		w.add(t, "Gate", "gate", `{"teams": {"map": [{"group": "all", "team": "`+team.Slug+`", "role": "designer"}]}}`)
+		login := func(groups []string, none string) string {
+			t.Helper()
+			done, err := w.enter(t, func(who *domains.SignedIn) { who.Groups, who.NoGroups = groups, none })
+			is.NoErr(err)
+			page, err := w.people.Memberships(root(t), done.User.Username, paging.Query{Limit: 9})
+			is.NoErr(err)
+			var all []string
+			for _, m := range page.Rows {
+				all = append(all, m.TeamName+" "+m.Role.String())
+			}
+			return strings.Join(all, ", ")
+		}
+		is.Equal(login([]string{"dev", "all"}, ""), "dev member, Staff designer")
+		is.Equal(login(nil, ""), "dev member, Staff designer")
+		is.Equal(login(nil, "too many"), "dev member, Staff designer")
+		is.Equal(login(make([]string, 1001), ""), "dev member, Staff designer")
+		is.Equal(login([]string{}, ""), "")
+		u := w.user(t, "gate-1")
+		is.True(!u.Superuser)
+	})
+}
+
+// TestTrial: what is tried out is what would be saved, with the same rule for secrets, and nothing is written.
+func TestTrial(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite)
+	w.add(t, "Books", "paper", `{"url": "x", "password": "secret"}`)
+	at := func(tenant, domain string) domains.Endpoints {
+		return domains.Endpoints{Callback: tenant + "/" + domain}
+	}
+	w.paper.all = []domains.Entry{person(1)}
+	_, err := w.Scan(root(t), "paper", domains.ScanOptions{})
+	is.NoErr(err)
+	for config, want := range map[string]string{
+		`{"accounts": "books"}`:                        "user0001 would log in as the user user0001 of the domain books.",
+		`{"accounts": "books", "accountsBy": "email"}`: "found by email",
+		`{"accounts": "none"}`:                         "config.accounts must be the id of a domain",
+	} {
+		steps, err := w.Test(root(t), domains.Trial{Type: "gate", Config: []byte(config), Username: "user0001"}, at)
+		is.NoErr(err)
+		is.Equal(len(steps), 2)
+		is.True(strings.Contains(steps[1].Message, want))
+		is.Equal(steps[1].OK, want[:6] != "config")
+	}
+	for _, c := range []struct {
+		trial domains.Trial
+		code  errs.Code
+	}{
+		{domains.Trial{ID: "none"}, errs.NotFound}, {domains.Trial{ID: "../x"}, errs.NotFound}, {domains.Trial{ID: "books"}, errs.Invalid},
+		{domains.Trial{Type: "none", Config: []byte(`{}`)}, errs.Invalid}, {domains.Trial{Type: "gate", Config: []byte(`null`)}, errs.Invalid},
+		{domains.Trial{Type: "gate", Config: []byte(`{"allow": []}`)}, errs.Invalid},
+		{domains.Trial{ID: "books", Type: "gate", Config: []byte(`{"key": "********"}`)}, errs.Invalid},
+	} {
+		_, err := w.Test(root(t), c.trial, at)
+		is.Equal(errs.CodeOf(err), c.code)
+	}
+	_, err = w.Test(as(t, "acme", "jo", false), domains.Trial{ID: "books"}, at)
+	is.Equal(errs.CodeOf(err), errs.Forbidden)
+	_, err = w.Test(as(t, "evil", "root", true), domains.Trial{ID: "books"}, at)
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+	is.Equal(w.count(t, "tc_domains"), 2)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/principals"
+	"github.com/tenantcontent/tenantcontent/principals/dirsync"
 )
 
 // signIn returns the user of a person who has logged in at a domain's provider, by the domain's rules. It returns a refusal for who is not allowed in.
@@ -22,7 +23,15 @@ func (s *Service) signIn(ctx context.Context, d Domain, who SignedIn) (principal
 	if err != nil {
 		return principals.User{}, err
 	}
-	r := o.rules
+	u, err := s.admit(ctx, d, o.rules, who)
+	if err == nil {
+		err = s.joinTeams(ctx, d, o.rules.Teams, u, who)
+	}
+	return u, err
+}
+
+// admit returns the user of a person.
+func (s *Service) admit(ctx context.Context, d Domain, r rules, who SignedIn) (principals.User, error) {
 	if err := r.Allow.admits(who); err != nil {
 		return principals.User{}, refusal(err)
 	}
@@ -37,6 +46,36 @@ func (s *Service) signIn(ctx context.Context, d Domain, who SignedIn) (principal
 		return principals.User{}, err
 	}
 	return s.o.Principals.AdmitAs(ctx, d.Tenant, r.Accounts, account)
+}
+
+// maxGroups is how many groups of a person become teams.
+const maxGroups = 1000
+
+// joinTeams has a user join the teams of the groups that the provider has reported, and leave others. If it has reported none, teams stay as they are.
+func (s *Service) joinTeams(ctx context.Context, d Domain, r teamRules, u principals.User, who SignedIn) error {
+	why := who.NoGroups
+	if len(who.Groups) > maxGroups {
+		why = fmt.Sprintf("the person has %d groups, and at most %d become teams", len(who.Groups), maxGroups)
+	}
+	if why != "" {
+		s.o.Log.InfoContext(ctx, "teams of a login stay as they are", "reason", why, "tenant", d.Tenant, "domain", d.ID, "username", u.Username)
+		return nil
+	}
+	if who.Groups == nil {
+		return nil
+	}
+	o := dirsync.PersonOptions{Source: d.Type, Existing: r.Create != nil && !*r.Create}
+	for _, m := range r.Map {
+		o.Map = append(o.Map, dirsync.Mapping{Group: m.Group, Team: m.Team, Role: m.role})
+	}
+	warnings, err := s.o.Directories.SyncPerson(ctx, d.Tenant, d.ID, u.Username, who.Groups, o)
+	for _, w := range warnings {
+		s.o.Log.InfoContext(ctx, "teams of a login", "reason", w, "tenant", d.Tenant, "domain", d.ID, "username", u.Username)
+	}
+	if errs.CodeOf(err) == errs.NotFound { // the domain, or the user, is just deleted
+		err = refusal(err)
+	}
+	return err
 }
 
 // admits returns the reason why a person is not allowed in, nil if there is none.

@@ -143,6 +143,10 @@ func (g gate) Open(json.RawMessage) (domains.Realm, error) { return g, nil }
 
 func (gate) Check() error { return nil }
 
+func (gate) Test(context.Context, domains.Endpoints, string) []domains.Step {
+	return []domains.Step{{Name: "discovery", OK: true, Message: "The provider answers."}}
+}
+
 func (gate) Redirects(domains.Realm) string { return "" }
 
 func (g gate) Discover(ctx context.Context) error {

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -414,6 +415,97 @@ type countsOf struct {
 	Updated   int `json:"updated"`
 	Disabled  int `json:"disabled"`
 	Unchanged int `json:"unchanged"`
+}
+
+// testInput are the options of a test of a domain.
+type testInput struct {
+	Type     string          `json:"type"`
+	Config   json.RawMessage `json:"config"`
+	Username string          `json:"username"`
+}
+
+// newTestInput are those of a test of a configuration that is not saved yet.
+type newTestInput struct {
+	testInput
+	ID string `json:"id"`
+}
+
+// testDomain serves POST /api/domains/{id}/_test {type?, config?, username?}: 200 {ok, steps: [{name, ok, message, person?, groups?}]}, what a
+// login and a scan need, tried in turn up to the first step that fails; nothing is written. It tries what is stored, or another type and config, whose masked
+// secrets are the stored ones if they go to the same server as before. username looks for that person. 400 for a driver that has no test; 404; 503
+// while too many domains are tried out.
+func (a *api) testDomain(r *request) (reply, error) {
+	in, err := options[testInput](r)
+	if err != nil {
+		return reply{}, err
+	}
+	return a.testReply(r, domains.Trial{ID: r.param("id"), Type: in.Type, Config: in.Config, Username: in.Username})
+}
+
+// testNewDomain serves POST /api/domains/_test {type, config, username?, id?}: as testDomain, before a domain is saved. id is that of a stored one
+// whose secrets are masked in the config.
+func (a *api) testNewDomain(r *request) (reply, error) {
+	in, err := options[newTestInput](r)
+	switch {
+	case err != nil:
+		return reply{}, err
+	case in.Type == "":
+		return reply{}, errs.New(errs.Invalid, "type is required")
+	case in.Config == nil:
+		return reply{}, errs.New(errs.Invalid, "config is required")
+	}
+	return a.testReply(r, domains.Trial{ID: in.ID, Type: in.Type, Config: in.Config, Username: in.Username})
+}
+
+func (a *api) testReply(r *request, t domains.Trial) (reply, error) {
+	steps, err := a.Domains.Test(r.Context(), t, func(tenant, domain string) domains.Endpoints {
+		return a.endpoints(tenant, cmp.Or(domain, "new"))
+	})
+	if err != nil {
+		return reply{}, err
+	}
+	type person struct {
+		ID          string  `json:"id"`
+		Username    string  `json:"username"`
+		DisplayName *string `json:"displayName"`
+		GivenName   *string `json:"givenName"`
+		MiddleName  *string `json:"middleName"`
+		FamilyName  *string `json:"familyName"`
+		Email       *string `json:"email"`
+		Timezone    *string `json:"timezone"`
+		Disabled    bool    `json:"disabled"`
+	}
+	type group struct {
+		ID          string  `json:"id"`
+		Name        string  `json:"name"`
+		Description *string `json:"description"`
+	}
+	type step struct {
+		Name    string  `json:"name"`
+		OK      bool    `json:"ok"`
+		Message string  `json:"message"`
+		Person  *person `json:"person,omitempty"`
+		Groups  []group `json:"groups,omitempty"`
+	}
+	said := struct {
+		OK    bool   `json:"ok"`
+		Steps []step `json:"steps"`
+	}{true, []step{}}
+	for _, tried := range steps {
+		row := step{Name: tried.Name, OK: tried.OK, Message: tried.Message}
+		if p := tried.Person; p != nil {
+			row.Person = &person{
+				p.ID, p.Username, orNull(p.DisplayName), orNull(p.GivenName), orNull(p.MiddleName), orNull(p.FamilyName), orNull(p.Email),
+				orNull(p.Timezone), p.Disabled,
+			}
+		}
+		for _, g := range tried.Groups {
+			row.Groups = append(row.Groups, group{g.ID, g.Name, orNull(g.Description)})
+		}
+		said.OK = said.OK && tried.OK
+		said.Steps = append(said.Steps, row)
+	}
+	return ok(said)
 }
 
 // getScan serves GET /api/domains/{id}/scan: 200 and the scan of the domain that runs, or ran last: phase (reading,

@@ -55,6 +55,19 @@ func (p paper) Login(_ context.Context, username, password string) (domains.Iden
 	return zoe, nil
 }
 
+func (p paper) Test(_ context.Context, _ domains.Endpoints, username string) []domains.Step {
+	if p.Secret == "away" {
+		return []domains.Step{{Name: "connect", Message: "The directory cannot be reached: see its address."}}
+	}
+	found := domains.Step{Name: "person", OK: username == "" || username == zoe.Username, Message: "One person was looked for."}
+	if found.OK {
+		found.Person = &zoe
+	}
+	return []domains.Step{
+		{Name: "connect", OK: true, Message: "The directory answers."}, found, {Name: "groups", OK: found.OK, Message: "There is one group.", Groups: []domains.Group{{ID: "g1", Name: "Readers"}}},
+	}
+}
+
 func (p paper) Entries(context.Context) iter.Seq2[domains.Entry, error] {
 	return func(yield func(domains.Entry, error) bool) {
 		if p.Secret == "away" {
@@ -148,6 +161,8 @@ func withDomains(all map[string]sample) map[string]sample {
 		"listLogins":     {query: "?tenant=acme"},
 		"scanDriver":     {},
 		"scanDomain":     {},
+		"testDomain":     {},
+		"testNewDomain":  {body: `{"type": "paper", "config": {"secret": "hush-hush"}}`},
 		"beginSSO":       {last: "gate", query: "?tenant=acme"},
 		"finishSSO":      {last: "gate"},
 		"finishSAML":     {last: "gate"},

@@ -95,6 +95,8 @@ func (a *api) routes() []Route {
 		{Method: put, Pattern: "/api/domains/:id", Name: "putDomain", Row: "domain", Permission: actor.Superuser, Query: []string{"check"}, Summary: "Change a domain", handle: a.putDomain},
 		{Method: del, Pattern: "/api/domains/:id", Name: "deleteDomain", Row: "domain", Permission: actor.Superuser, Tx: true, Options: noOptions{}, Summary: "Remove a domain with its users and teams", handle: a.deleteDomain},
 		{Method: post, Pattern: "/api/domains/:id/driver/_scan", Name: "scanDomain", Heavy: scan, Permission: actor.Superuser, Tx: true, OwnTx: true, Options: scanInput{}, Summary: "Scan the directory of one domain", handle: a.scanDomain},
+		{Method: post, Pattern: "/api/domains/_test", Name: "testNewDomain", Permission: actor.Superuser, Options: newTestInput{}, Summary: "Try out a configuration before it is saved", handle: a.testNewDomain},
+		{Method: post, Pattern: "/api/domains/:id/_test", Name: "testDomain", Permission: actor.Superuser, Options: testInput{}, Summary: "Try out a domain", handle: a.testDomain},
 		{Method: get, Pattern: "/api/domains/:id/scan", Name: "getScan", Permission: actor.SuperuserRead, Summary: "How far the scan of a domain is", handle: a.getScan},
 		{Method: get, Pattern: "/api/login/:domain/sso", Name: "beginSSO", Public: true, Login: true, Browser: true, AnyType: true, Summary: "Log in at the domain's provider", handle: a.beginSSO},
 		{Method: get, Pattern: "/api/login/:domain/callback", Name: "finishSSO", Public: true, Login: true, Browser: true, AnyType: true, Summary: "Come back from an OpenID provider", handle: a.finishSSO},

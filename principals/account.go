@@ -53,6 +53,12 @@ func (p Unchecked) AdmitAs(ctx context.Context, tenant, domain string, who Accou
 	return u, err
 }
 
+// Accounts reports whether a domain has a user with a name, in any spelling.
+func (p Unchecked) Accounts(ctx context.Context, tenant, domain, username string) (bool, error) {
+	found, err := p.s.accounts(ctx, tenant, domain, Account{Username: username})
+	return len(found) == 1, err
+}
+
 // accounts returns the users of a domain who fit, two at most.
 func (s *Service) accounts(ctx context.Context, tenant, domain string, who Account) ([]User, error) {
 	switch {

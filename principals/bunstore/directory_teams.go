@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"slices"
 
+	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/principals/dirsync"
@@ -22,6 +23,27 @@ func (s *Store) Slugs(ctx context.Context, tenant string) ([]string, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	slugs, err := texts(c.Rows(ctx, `SELECT slug FROM tc_teams WHERE tenant_id = $1`, tenant))
 	return slugs, bunx.Err(err, "Team")
+}
+
+// PersonTeams implements dirsync.Store.
+func (s *Store) PersonTeams(ctx context.Context, tenant, domain, source, username string, sourceIDs, keys []string) ([]dirsync.PersonTeam, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, `SELECT `+teamTable.Qualified+`, coalesce(m.role, 0) FROM tc_teams t
+		LEFT JOIN tc_memberships m ON m.tenant_id = t.tenant_id AND m.team_id = t.id AND m.username = $2
+		WHERE t.tenant_id = $1 AND t.id IN (
+			SELECT o.id FROM tc_memberships x JOIN tc_teams o ON o.tenant_id = x.tenant_id AND o.id = x.team_id
+				WHERE x.tenant_id = $1 AND x.username = $2 AND o.domain = $3 AND o.source = $4 AND o.source_id IS NOT NULL
+			UNION ALL SELECT id FROM tc_teams WHERE tenant_id = $1 AND domain = $3 AND source = $4 AND source_id IN `+c.Among(5, 1)+`
+			UNION ALL SELECT id FROM tc_teams WHERE tenant_id = $1 AND slug IN `+c.Among(6, 1)+`
+			UNION ALL SELECT id FROM tc_teams WHERE tenant_id = $1 AND id IN `+c.Among(6, 1)+`) ORDER BY t.id`,
+		tenant, username, domain, source, bunx.Keys(sourceIDs), bunx.Keys(keys))
+	found, err := bunx.Scan(rows, err, func(rows *sql.Rows) (dirsync.PersonTeam, error) {
+		var t team
+		var role int
+		err := rows.Scan(append(teamTable.Dest(&t), &role)...)
+		return dirsync.PersonTeam{Team: t.Team, Role: actor.Role(role)}, err
+	})
+	return found, bunx.Err(err, "Team")
 }
 
 // DomainMembers implements dirsync.Store.

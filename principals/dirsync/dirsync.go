@@ -54,10 +54,15 @@ type Store interface {
 	// UpdateTeam calls edit with the stored team and writes the result; see principals.Store.
 	UpdateTeam(ctx context.Context, tenant, id string, edit func(*principals.Team) error) (principals.Team, error)
 
+	// PersonTeams returns the teams of a domain and source that have one of some source ids or, with any source id, a user; and the teams of
+	// any domain whose ids or slugs are among keys. Each has the role of the user.
+	PersonTeams(ctx context.Context, tenant, domain, source, username string, sourceIDs, keys []string) ([]PersonTeam, error)
 	// DomainMembers calls each with every membership of the teams of a domain, in no order. each must not use the store.
 	DomainMembers(ctx context.Context, tenant, domain string, each func(MemberKey)) error
 	// AddMembers adds memberships; those that exist keep their roles.
 	AddMembers(ctx context.Context, tenant string, all []principals.Membership) error
+	// PutMember adds a membership or sets its role; see principals.Store.
+	PutMember(ctx context.Context, tenant string, m principals.Membership) error
 	// DeleteMembers removes memberships; those that do not exist are no error.
 	DeleteMembers(ctx context.Context, tenant string, all []MemberKey) error
 
