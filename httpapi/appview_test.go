@@ -210,6 +210,9 @@ func TestAppViewRefuses(t *testing.T) {
 		w.must(t, "admin", "PUT", "/api/users/mia", `{"enabled": false}`)
 		still(401)
 		w.must(t, "admin", "PUT", "/api/users/mia", `{"enabled": true}`)
+		still(401) // the session has ended
+		w.pass(0)
+		base = opened(t, w, "mia", app)
 		still(200)
 		w.must(t, "mia", "POST", "/api/logout", "")
 		still(401)
