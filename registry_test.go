@@ -117,7 +117,7 @@ func TestTenantHooks(t *testing.T) {
 	is.Equal(app.Registry().Sealed(), []entity.SealedColumn{
 		{Table: "tc_apps", Column: "env_sealed", Key: "id"}, {Table: "tc_apps", Column: "webhook_secret", Key: "id"},
 		{Table: "tc_assistants", Column: "secrets_sealed", Key: "id"},
-		{Table: "tc_tenants", Column: "key_check", Key: "tenant_id"}, {Table: "tc_domains", Column: "secrets", Key: "id"},
+		{Table: "tc_tenants", Column: "key_check", Key: "tenant_id"}, {Table: "tc_domains", Column: "secrets", Key: "id"}, {Table: "tc_domains", Column: "keys_sealed", Key: "id"},
 		{Table: "tc_provider_sessions", Column: "memory", Key: "session_id"},
 		{Table: "tc_workspaces", Column: "password", Key: "app_id"}, {Table: "tc_webhook_requests", Column: "key_sealed", Key: "id"},
 	})

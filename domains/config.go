@@ -106,7 +106,7 @@ func (s *Service) merge(d *Domain, was Domain, info Info, driver Driver, given j
 	if err != nil {
 		return change{}, nil, err
 	}
-	if c.realm, err = driver.Open(whole); err != nil {
+	if c.realm, err = s.openWith(*d, driver, whole); err != nil {
 		return change{}, nil, inConfig(err)
 	}
 	if c.rules, err = readRules(info, c.config); err != nil {
@@ -305,7 +305,7 @@ func (s *Service) masked(d Domain) Domain {
 			d.Config = config
 		}
 	}
-	d.Sealed = ""
+	d.Sealed, d.SealedKeys = "", ""
 	return d
 }
 

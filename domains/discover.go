@@ -34,26 +34,24 @@ func (s *Service) discover(ctx context.Context, d Domain, c change, o []SaveOpti
 	return err
 }
 
-// discoverEdit calls discover for what an edit makes of a domain, and returns the change; the zero change if nobody was asked.
-func (s *Service) discoverEdit(ctx context.Context, tenant, id string, edit func(*Domain) error, o []SaveOption) (change, error) {
-	if len(o) > 0 {
-		return change{}, nil
-	}
+// discoverEdit calls discover for what an edit makes of a domain, and returns the change; the zero change if nobody was asked. keys are
+// those that the domain has then, as none should be made in a transaction.
+func (s *Service) discoverEdit(ctx context.Context, tenant, id string, edit func(*Domain) error, o []SaveOption) (c change, keys string, err error) {
 	d, err := s.get(ctx, tenant, id)
 	if err != nil {
-		return change{}, err
+		return change{}, "", err
 	}
 	if g := guard.Of(ctx, "domain"); g != nil && !g.Fits(d.Version(), true) {
-		return change{}, guard.Stale() // the store checks it again
+		return change{}, "", guard.Stale() // the store checks it again
 	}
-	c, err := s.edit(&d, edit, 0)
+	c, err = s.edit(&d, edit, 0, "")
 	if err != nil {
-		return change{}, err
+		return change{}, "", err
 	}
-	if _, ok := c.realm.(Discoverer); !ok {
-		return change{}, nil
+	if _, ok := c.realm.(Discoverer); !ok || len(o) > 0 {
+		return change{}, d.SealedKeys, nil
 	}
-	return c, s.discover(ctx, d, c, nil)
+	return c, d.SealedKeys, s.discover(ctx, d, c, nil)
 }
 
 // takeTrial takes the place of a superuser who saves a domain or tries one out. Errors: errs.Unavailable.

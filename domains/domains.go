@@ -45,6 +45,9 @@ type Domain struct {
 	// Sealed is the configuration's secrets, a JSON object, encrypted; "" for none. It is for the Store: the Service neither
 	// returns nor accepts it.
 	Sealed string
+
+	// SealedKeys are the domain's Keys, encrypted; "" for none. As Sealed, it is for the Store.
+	SealedKeys string
 }
 
 // Version changes with every change of the row: each change of the configuration moves UpdatedAt.
@@ -65,8 +68,8 @@ const (
 type Store interface {
 	// Get fails with errs.NotFound when the tenant has no such domain.
 	Get(ctx context.Context, tenant, id string) (Domain, error)
-	// Page returns a page in the order of q.Sort: name (the default, ignoring case), id, createdAt or updatedAt. Config and
-	// Sealed are left out.
+	// Page returns a page in the order of q.Sort: name (the default, ignoring case), id, createdAt or updatedAt. Config,
+	// Sealed and SealedKeys are left out.
 	Page(ctx context.Context, tenant string, q paging.Query) (paging.Page[Domain], error)
 	// All returns every domain of a type, "" for all of them, ordered by id.
 	All(ctx context.Context, tenant, driver string) ([]Domain, error)

@@ -20,9 +20,9 @@ type opened struct {
 }
 
 // settings are what a realm was opened with.
-type settings struct{ driver, config, sealed string }
+type settings struct{ driver, config, sealed, keys string }
 
-func (s settings) bytes() int { return len(s.driver) + len(s.config) + len(s.sealed) }
+func (s settings) bytes() int { return len(s.driver) + len(s.config) + len(s.sealed) + len(s.keys) }
 
 // The size of the cache. A realm takes a few times the bytes of its settings.
 const (
@@ -74,7 +74,7 @@ func (s *Service) openWithRules(d Domain) (opened, error) {
 	return o, err
 }
 
-func (d Domain) settings() settings { return settings{d.Type, string(d.Config), d.Sealed} }
+func (d Domain) settings() settings { return settings{d.Type, string(d.Config), d.Sealed, d.SealedKeys} }
 
 // realm is open for a look: it adds nothing to the cache, from which strangers could displace the realms of others.
 func (s *Service) realm(d Domain) (Realm, error) {
@@ -102,7 +102,7 @@ func (s *Service) look(d Domain) (opened, error) {
 		return opened{}, err
 	}
 	o := opened{of: d.settings()}
-	if o.realm, err = driver.Open(whole); err == nil {
+	if o.realm, err = s.openWith(d, driver, whole); err == nil {
 		o.rules, err = readRules(info, d.Config)
 	}
 	if err != nil {

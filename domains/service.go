@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/tenantcontent/tenantcontent/actor"
@@ -175,8 +174,8 @@ func (s *Service) Create(ctx context.Context, d Domain, o ...SaveOption) (Domain
 		return Domain{}, errs.New(errs.Invalid, "name must have a letter or digit that an id can be made of: a to z, 0 to 9")
 	}
 	given := d.Config
-	d.Tenant, d.ID, d.Config, d.Sealed, d.ScannedAt = a.Tenant, slug.Of(*d.Name, "domain"), nil, "", nil
-	c, err := s.accept(&d, d, given)
+	d.Tenant, d.ID, d.Config, d.Sealed, d.SealedKeys, d.ScannedAt = a.Tenant, slug.Of(*d.Name, "domain"), nil, "", "", nil
+	c, err := s.accept(&d, d, given, "")
 	if err != nil {
 		return Domain{}, err
 	}
@@ -232,7 +231,7 @@ func (s *Service) Update(ctx context.Context, id string, edit func(*Domain) erro
 		return Domain{}, err
 	}
 	defer leave()
-	asked, err := s.discoverEdit(ctx, a.Tenant, id, edit, o)
+	asked, keys, err := s.discoverEdit(ctx, a.Tenant, id, edit, o)
 	if err != nil {
 		return Domain{}, err
 	}
@@ -244,7 +243,7 @@ func (s *Service) Update(ctx context.Context, id string, edit func(*Domain) erro
 			return err
 		}
 		d, err = s.o.Store.Update(ctx, a.Tenant, id, func(d *Domain) (err error) {
-			if c, err = s.edit(d, edit, bytes); err == nil && asked.is && !asked.same(c) {
+			if c, err = s.edit(d, edit, bytes, keys); err == nil && asked.is && !asked.same(c) {
 				err = errs.New(errs.Conflict, "The configuration of the domain was changed meanwhile. Try again.")
 			}
 			return err
@@ -284,8 +283,9 @@ func fits(now, before, others int) error {
 	return nil
 }
 
-// edit changes a domain as edit says and as it may be; all are the bytes of the tenant's configurations.
-func (s *Service) edit(d *Domain, edit func(*Domain) error, all int) (change, error) {
+// edit changes a domain as edit says and as it may be; all are the bytes of the tenant's configurations, and keys those that were made
+// for it, "" for none.
+func (s *Service) edit(d *Domain, edit func(*Domain) error, all int, keys string) (change, error) {
 	was := *d
 	*d = s.masked(*d)
 	if err := edit(d); err != nil {
@@ -293,13 +293,12 @@ func (s *Service) edit(d *Domain, edit func(*Domain) error, all int) (change, er
 	}
 	given := d.Config
 	d.Tenant, d.ID, d.Config, d.Sealed, d.ScannedAt, d.CreatedAt = was.Tenant, was.ID, was.Config, was.Sealed, was.ScannedAt, was.CreatedAt
-	if d.UpdatedAt = s.stamp(); !d.UpdatedAt.After(was.UpdatedAt) { // so that the version tells every edit
-		d.UpdatedAt = was.UpdatedAt.Add(time.Microsecond)
-	}
+	d.SealedKeys = was.SealedKeys
+	s.touch(d, was)
 	if (was.ID == Local || d.Type == Local) && d.Type != was.Type {
 		return change{}, errs.New(errs.Invalid, "type must stay %s", was.Type)
 	}
-	c, err := s.accept(d, was, given)
+	c, err := s.accept(d, was, given, keys)
 	if err != nil {
 		return change{}, err
 	}
@@ -359,8 +358,9 @@ const (
 	maxConfig      = 512 << 10
 )
 
-// accept checks a domain and merges the configuration that was given into it. was is the domain as it is stored.
-func (s *Service) accept(d *Domain, was Domain, given json.RawMessage) (change, error) {
+// accept checks a domain and merges the configuration that was given into it. was is the domain as it is stored,
+// and keys are those that were made for it, "" for none.
+func (s *Service) accept(d *Domain, was Domain, given json.RawMessage, keys string) (change, error) {
 	if d.Name != nil {
 		if strings.TrimSpace(*d.Name) == "" || utf8.RuneCountInString(*d.Name) > maxName || !plain(*d.Name) {
 			return change{}, errs.New(errs.Invalid, "name must have 1 to %d characters, not blanks alone, and no control characters", maxName)
@@ -373,7 +373,11 @@ func (s *Service) accept(d *Domain, was Domain, given json.RawMessage) (change, 
 	if !ok {
 		return change{}, errs.New(errs.Invalid, "type must be the id of a domain driver: see /api/domain-drivers")
 	}
-	return s.configure(d, was, info, driver, given)
+	c, err := s.configure(d, was, info, driver, given)
+	if err != nil {
+		return change{}, err
+	}
+	return c, s.giveKeys(d, &c, driver, keys)
 }
 
 func plain(s string) bool {

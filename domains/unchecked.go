@@ -32,12 +32,14 @@ func (u Unchecked) Usable(ctx context.Context, tenant, id string) error {
 	return err
 }
 
-// Hooks returns the count of domains, the column of their secrets, and what is done with the records of used logins: Sweep removes
+// Hooks returns the count of domains, the columns of their secrets and keys, and what is done with the records of used logins: Sweep removes
 // those that have expired.
 func (u Unchecked) Hooks() entity.Hooks {
 	return entity.Hooks{
 		Counts: entity.CountRows(90, "domains", u.s.o.Store.Count),
-		Sealed: []entity.SealedColumn{{Table: secretsTable, Column: secretsColumn, Key: "id"}},
+		Sealed: []entity.SealedColumn{
+			{Table: secretsTable, Column: secretsColumn, Key: "id"}, {Table: secretsTable, Column: keysColumn, Key: "id"},
+		},
 		Sweep: func(ctx context.Context, tenant string) (int, error) {
 			return u.s.o.Store.Sweep(ctx, tenant, u.s.stamp())
 		},

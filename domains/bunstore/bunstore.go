@@ -53,6 +53,7 @@ var table = bunx.NewTable("tc_domains", "d", []bunx.Column[row]{
 	{Name: "type", Field: func(r *row) any { return &r.Type }},
 	{Name: "config", Field: func(r *row) any { return bunx.JSONOrNull(&r.Config) }},
 	{Name: "secrets", Field: func(r *row) any { return bunx.TextOrNull(&r.Sealed) }},
+	{Name: "keys_sealed", Field: func(r *row) any { return bunx.TextOrNull(&r.SealedKeys) }},
 	{Name: "scanned_at", Once: true, Field: func(r *row) any { return bunx.TimeOrNull(&r.ScannedAt) }},
 	{Name: "created_at", Once: true, Field: func(r *row) any { return bunx.TimeOf(&r.CreatedAt) }},
 	{Name: "updated_at", Field: func(r *row) any { return bunx.TimeOf(&r.UpdatedAt) }},
@@ -75,7 +76,7 @@ func search(d domains.Domain) string {
 }
 
 var list = bunx.List[row]{
-	Table: table.Without("config", "secrets"), Key: "id", Order: "name", Search: "search",
+	Table: table.Without("config", "secrets", "keys_sealed"), Key: "id", Order: "name", Search: "search",
 	Sorts: []bunx.Sort[row]{
 		{Field: "name", Column: "label", Value: func(r row) string { return r.label }},
 		{Field: "id", Column: "id", Value: func(r row) string { return r.ID }},

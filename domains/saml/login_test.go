@@ -18,7 +18,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/samltest"
 )
 
-var _ domains.Driver = saml.Driver{}
+var _ domains.KeyedDriver = saml.Driver{}
 
 // A browser logs in at a real provider and comes back, with metadata that is fetched on both sides.
 func TestBrowser(t *testing.T) {
