@@ -176,9 +176,10 @@ func hidden(err error) error {
 
 // Started is a login that was sent to a provider.
 type Started struct {
-	Location string // where the browser goes
-	State    string // comes back with it
-	Browser  string // kept by the browser meanwhile, so that no other one can finish this login
+	Location string     // where the browser goes
+	Form     url.Values // what it posts there; nil: it is redirected
+	State    string     // comes back with it
+	Browser  string     // kept by the browser meanwhile, so that no other one can finish this login
 	Ends     time.Time
 }
 
@@ -228,11 +229,11 @@ func (u Unchecked) Begin(ctx context.Context, tenant, domain string, at Endpoint
 	}
 	now := u.s.stamp()
 	begun := Started{State: newState(now, u.s.o.NewSecret()), Ends: now.Add(loginTimeout)}
-	location, memory, err := login.Begin(ctx, at, begun.State)
+	location, form, memory, err := begin(ctx, login, at, begun.State)
 	if err != nil {
 		return Started{}, hidden(err)
 	}
-	begun.Location = location
+	begun.Location, begun.Form = location, form
 	p := pending{Domain: d.ID, Memory: memory, ReturnTo: back.To, Errors: back.Errors, Ends: begun.Ends}
 	begun.Browser, err = u.s.keep(tenant, begun.State, p)
 	if err != nil || len(begun.Browser) <= maxPending {

@@ -74,7 +74,9 @@ func (s *Service) openWithRules(d Domain) (opened, error) {
 	return o, err
 }
 
-func (d Domain) settings() settings { return settings{d.Type, string(d.Config), d.Sealed, d.SealedKeys} }
+func (d Domain) settings() settings {
+	return settings{d.Type, string(d.Config), d.Sealed, d.SealedKeys}
+}
 
 // realm is open for a look: it adds nothing to the cache, from which strangers could displace the realms of others.
 func (s *Service) realm(d Domain) (Realm, error) {

@@ -5,9 +5,11 @@ import (
 	"encoding/base64"
 	"html/template"
 	"io"
+	"net/http"
+	"net/url"
 )
 
-// The pages for people are plain HTML in one frame and one style, without scripts and without anything from elsewhere.
+// The pages for people are plain HTML in one frame and one style, without scripts, but for one that posts a form, and without anything from elsewhere.
 
 const pageStyle = `body{font:1rem/1.5 system-ui,sans-serif;max-width:40rem;margin:2rem auto;padding:0 1rem;color:#1b1b1b;background:#fff}` +
 	`a{color:#0b57d0}code{background:#f1f3f4}label,button{display:block;margin:.75rem 0}input{display:block;font:inherit}button{font:inherit}` +
@@ -85,3 +87,25 @@ var noticeTemplate = newPage(`{{range .Text}}<p role="status">{{.}}</p>
 {{end}}</ul>
 {{end}}{{with .Request}}<p>When you ask for help, name this request: <code>{{.}}</code></p>
 {{end}}`)
+
+// postPage replies with a page that posts a form to an address elsewhere, by itself where the browser runs its script. Where the form leads from
+// there is not said, as providers pass it on.
+func postPage(title, to string, fields url.Values) reply {
+	answer := pageReply(http.StatusOK, postTemplate, "*", struct {
+		Title, To string
+		Fields    url.Values
+		Script    template.JS
+	}{title, to, fields, postScript})
+	answer.header["Content-Security-Policy"] += "; script-src '" + styleHash(postScript) + "'"
+	answer.header["Referrer-Policy"] = "no-referrer"
+	return answer
+}
+
+const postScript = `document.forms[0].submit()`
+
+var postTemplate = newPage(`<form method="post" action="{{.To}}">
+{{range $name, $values := .Fields}}{{range $values}}<input type="hidden" name="{{$name}}" value="{{.}}">
+{{end}}{{end}}<button>Continue</button>
+</form>
+<script>{{.Script}}</script>
+`)

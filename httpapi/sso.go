@@ -33,7 +33,8 @@ func (a *api) anonymous(r *request) (query url.Values, tenant string, err error)
 	return query, tenant, err
 }
 
-// beginSSO serves GET /api/login/{domain}/sso: 302 to the domain's provider. returnTo is the path where the browser goes
+// beginSSO serves GET /api/login/{domain}/sso: 302 to the domain's provider, or 200 and a page that posts a form there, where the provider
+// wants that. returnTo is the path where the browser goes
 // after the login; without it the login answers as one with a password does, and leads a browser to the page of a login. A failure, here and later, is a page for a browser; with
 // errors=return it is 303 to returnTo with error and request in its query. 404 for every domain without one; 400
 // for a returnTo that is no path, or too long for this domain.
@@ -51,10 +52,12 @@ func (a *api) beginSSO(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, a.refuseAttempt(r, tenant, "", attempt{tenant: query.Get("tenant"), domain: domain, back: back}, err)
 	}
-	return reply{
-		status: http.StatusFound, header: map[string]string{"Location": begun.Location},
-		cookies: []*http.Cookie{a.loginCookie(begun.State, begun.Browser, begun.Ends)},
-	}, nil
+	answer := reply{status: http.StatusFound, header: map[string]string{"Location": begun.Location}}
+	if begun.Form != nil {
+		answer = postPage("Logging in", begun.Location, begun.Form)
+	}
+	answer.cookies = []*http.Cookie{a.loginCookie(begun.State, begun.Browser, begun.Ends)}
+	return answer, nil
 }
 
 // loginCookie ties a login at a provider to the browser that began it. SAML comes back with a POST from another site, to
@@ -91,7 +94,8 @@ func (a *api) finishSSO(r *request) (reply, error) {
 }
 
 // finishSAML serves POST /api/login/{domain}/acs, where SAML comes back with a form: as finishSSO. The route is open to
-// forms of other origins: that is where it comes from, and the cookie of the login's own browser has to come with it.
+// forms of other origins: that is where it comes from, and the cookie of the login's own browser has to come with it. A form without the state
+// of a login here is of one that has begun at the provider, which the domain must allow; then RelayState may be a path to go to.
 func (a *api) finishSAML(r *request) (reply, error) {
 	if t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); t != formType {
 		return reply{}, errs.New(errs.Unsupported, "The Content-Type must be application/x-www-form-urlencoded.")
@@ -104,7 +108,21 @@ func (a *api) finishSAML(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return a.finishLogin(r, query.Get("tenant"), form.Get("RelayState"), form)
+	if state := form.Get("RelayState"); domains.IsState(state) {
+		return a.finishLogin(r, query.Get("tenant"), state, form)
+	}
+	return a.finishUnasked(r, query.Get("tenant"), form)
+}
+
+// finishUnasked finishes a login that has begun at the provider. It comes with the navigation of a person, not in the frame of a page, where
+// nobody sees who they become.
+func (a *api) finishUnasked(r *request, tenant string, form url.Values) (reply, error) {
+	domain, done := r.param("domain"), domains.Finished{}
+	err := error(errs.Wrap(errs.Unauthenticated, errors.New("an answer that nobody asked for came to a frame of a page"), "Unable to log in"))
+	if dest := r.Header.Get("Sec-Fetch-Dest"); dest == "" || dest == "document" {
+		done, err = a.Domains.Unchecked().FinishUnasked(r.Context(), tenant, domain, a.endpoints(tenant, domain), form.Get("RelayState"), form)
+	}
+	return a.start(r, attempt{tenant: tenant, domain: domain, back: done.Return, fault: done.Fault}, done, err)
 }
 
 func (a *api) finishLogin(r *request, tenant, state string, params url.Values) (reply, error) {
@@ -118,19 +136,27 @@ func (a *api) finishLogin(r *request, tenant, state string, params url.Values) (
 	if done.Fault == domains.FaultNoCookie {
 		err = errs.Wrap(errs.Unauthenticated, a.lostCookie(r), "%s", errs.MessageOf(err))
 	}
+	answer, err := a.start(r, tried, done, err)
+	if err == nil {
+		answer.cookies = append(answer.cookies, a.loginCookie(state, "", time.Unix(0, 0)))
+	}
+	return answer, err
+}
+
+// start starts the session of a login at a provider that has ended with err, and replies with it.
+func (a *api) start(r *request, tried attempt, done domains.Finished, err error) (reply, error) {
 	if err != nil {
-		return reply{}, a.refuseAttempt(r, tenant, done.User.Username, tried, err)
+		return reply{}, a.refuseAttempt(r, tried.tenant, done.User.Username, tried, err)
 	}
 	l, err := a.Sessions.Unchecked().Start(r.Context(), done.Tenant, done.User, sessions.ProviderSession{
 		Domain: domain, Subject: done.Session.Subject, ID: done.Session.ID, Memory: done.Session.Memory,
 	})
 	if err != nil {
-		return reply{}, a.refuseAttempt(r, tenant, done.User.Username, tried, err)
+		return reply{}, a.refuseAttempt(r, tried.tenant, done.User.Username, tried, err)
 	}
 	answer := a.loggedIn(l)
-	answer.cookies = append(answer.cookies, a.loginCookie(state, "", time.Unix(0, 0)))
 	if done.Return.To == "" && visitsPage(r.Header) { // a page that can be loaded again, and whose address has no code
-		done.Return.To = loginAddress(tenant, "", "")
+		done.Return.To = loginAddress(tried.tenant, "", "")
 	}
 	if done.Return.To != "" {
 		answer.status, answer.body = http.StatusSeeOther, nil

@@ -111,7 +111,8 @@ func (r *realm) Finish(ctx context.Context, at domains.Endpoints, memory []byte,
 // Accept implements domains.UnaskedLogin: it checks a response to no request, for a login that has begun at the provider.
 func (r *realm) Accept(ctx context.Context, at domains.Endpoints, answer domains.Answer) (who domains.SignedIn, id string, until time.Time, err error) {
 	if !r.unasked {
-		return who, "", until, errs.Wrap(errs.Unauthenticated, errors.New("nobody here has asked for this answer, and idpInitiated is not set"), "Unable to log in")
+		return who, "", until, errs.Wrap(errs.Unauthenticated, errors.New("an answer that nobody asked for. Log-ins begin at this service, at "+
+			strings.Replace(at.ACS, "/acs", "/sso", 1)+": make that the address of the tile or bookmark that people use, or set idpInitiated"), "Unable to log in")
 	}
 	who, a, err := r.finish(ctx, answer, expected{service: r.service(at), acs: at.ACS, unasked: true})
 	if err != nil {

@@ -1,0 +1,54 @@
+package httpapi
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/pem"
+
+	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/hal"
+)
+
+// domainKeyBody is a key of a domain as the API writes it: what a provider may know.
+type domainKeyBody struct {
+	Use         string   `json:"use"` // current, next or previous
+	Algorithm   string   `json:"algorithm"`
+	Bits        int      `json:"bits"`
+	Fingerprint string   `json:"fingerprint"` // SHA-256 of the certificate, in hexadecimal
+	NotBefore   hal.Time `json:"notBefore"`
+	NotAfter    hal.Time `json:"notAfter"`
+	Certificate string   `json:"certificate"` // PEM
+}
+
+// listDomainKeys serves GET /api/domains/{id}/keys: 200 and the certificates of the domain's keys, for superusers: none where its driver
+// wants none, and before the domain is saved. Private keys are never shown. 404.
+func (a *api) listDomainKeys(r *request) (reply, error) {
+	return a.domainKeysReply(r)(a.Domains.DomainKeys(r.Context(), r.param("id")))
+}
+
+// rollDomainKeys serves POST /api/domains/{id}/keys/_roll: 200 and the keys. The first call adds the next key, for the provider to read in
+// the domain's metadata; the second one makes it the current one and keeps the one before for what is still encrypted for it. A domain
+// without keys gets its first one. 400 where the domain's driver wants none; 404; 409 when somebody else changes the keys.
+func (a *api) rollDomainKeys(r *request) (reply, error) {
+	return a.domainKeysReply(r)(a.Domains.RollKeys(r.Context(), r.param("id")))
+}
+
+func (a *api) domainKeysReply(r *request) func([]domains.KeyInfo, error) (reply, error) {
+	return func(all []domains.KeyInfo, err error) (reply, error) {
+		if err != nil {
+			return reply{}, err
+		}
+		rows := make([]domainKeyBody, len(all))
+		for i, k := range all {
+			sum := sha256.Sum256(k.Certificate.Raw)
+			rows[i] = domainKeyBody{
+				k.Use, "RSA", k.Bits, hex.EncodeToString(sum[:]), hal.Time(k.Certificate.NotBefore), hal.Time(k.Certificate.NotAfter),
+				string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: k.Certificate.Raw})),
+			}
+		}
+		return ok(hal.Resource{
+			Links: hal.Self(a.href("domains", r.param("id"), "keys")).With("inf:domain", a.href("domains", r.param("id"))),
+			Value: map[string][]domainKeyBody{"keys": rows},
+		})
+	}
+}
