@@ -50,6 +50,7 @@ func (u Unchecked) FinishUnasked(ctx context.Context, tenant, domain string, at 
 	if err != nil {
 		return done, err
 	}
+	done.Session = who.Session
 	done.User, err = u.s.o.Principals.Admit(ctx, tenant, domain, d.Type, who.Identity)
 	return done, hidden(err)
 }

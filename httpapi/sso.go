@@ -149,7 +149,7 @@ func (a *api) start(r *request, tried attempt, done domains.Finished, err error)
 		return reply{}, a.refuseAttempt(r, tried.tenant, done.User.Username, tried, err)
 	}
 	l, err := a.Sessions.Unchecked().Start(r.Context(), done.Tenant, done.User, sessions.ProviderSession{
-		Domain: domain, Subject: done.Session.Subject, ID: done.Session.ID, Memory: done.Session.Memory,
+		Domain: tried.domain, Subject: done.Session.Subject, ID: done.Session.ID, Memory: done.Session.Memory,
 	})
 	if err != nil {
 		return reply{}, a.refuseAttempt(r, tried.tenant, done.User.Username, tried, err)

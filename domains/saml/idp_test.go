@@ -1,12 +1,14 @@
 package saml_test
 
 import (
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/xml"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -164,3 +166,19 @@ func parsed(t testing.TB, document []byte) *etree.Element {
 	is.New(t).NoErr(tree.ReadFromBytes(document))
 	return tree.Root()
 }
+
+// verifyQuery checks the signature in the query of an address with the key of samltest.Theirs.
+func verifyQuery(t testing.TB, location string) {
+	t.Helper()
+	is := is.New(t)
+	_, query, _ := strings.Cut(location, "?")
+	over, signature, found := strings.Cut(query, "&Signature=")
+	is.True(found)
+	signature, err := url.QueryUnescape(signature)
+	is.NoErr(err)
+	raw, err := base64.StdEncoding.DecodeString(signature)
+	is.NoErr(err)
+	is.NoErr(samltest.Theirs().Cert.CheckSignature(x509.SHA256WithRSA, []byte(over), raw))
+}
+
+func certificates(s samltest.Signer) []*x509.Certificate { return []*x509.Certificate{s.Cert} }

@@ -121,8 +121,10 @@ func (r *realm) Accept(ctx context.Context, at domains.Endpoints, answer domains
 	return who, a.Issuer.Value + "!" + a.ID, time.Now().Add(maxUnasked + skew), nil
 }
 
-// finish returns the person that a response is about, and the assertion.
+// finish returns the person that a response is about, and the assertion. Where something had to be decrypted, a refusal takes as long as any: how long
+// the work took would tell whoever sends changed ciphertexts what is in them.
 func (r *realm) finish(ctx context.Context, answer domains.Answer, e expected) (domains.SignedIn, assertion, error) {
+	began := time.Now()
 	p, err := r.source.provider(ctx)
 	if err != nil {
 		return domains.SignedIn{}, assertion{}, err
@@ -135,6 +137,14 @@ func (r *realm) finish(ctx context.Context, answer domains.Answer, e expected) (
 		}
 		if newer != p {
 			who, a, err = r.identify(newer, e, answer.Params["SAMLResponse"])
+		}
+	}
+	if errors.Is(err, errOpened) {
+		soonest := time.NewTimer(time.Until(began.Add(domains.MinRefusal)))
+		defer soonest.Stop()
+		select {
+		case <-soonest.C:
+		case <-ctx.Done():
 		}
 	}
 	if err != nil {

@@ -40,7 +40,19 @@ func (p *provider) read(document []byte, e expected, keys []domains.KeyPair) (as
 	if err := e.response(r, child(root, dsig.Namespace, dsig.SignatureTag) != nil); err != nil {
 		return assertion{}, err
 	}
-	covered, err := p.signedAssertion(root, keys, &s)
+	a, err := p.assertion(root, e, keys, &s)
+	if err != nil && child(root, assertionSpace, "EncryptedAssertion") != nil {
+		err = fmt.Errorf("%w%w", errOpened, err)
+	}
+	return a, err
+}
+
+// errOpened marks what went wrong with a response that has something encrypted.
+var errOpened = errors.New("")
+
+// assertion returns the assertion of a response if it is valid in every respect.
+func (p *provider) assertion(response *etree.Element, e expected, keys []domains.KeyPair, s *shape) (assertion, error) {
+	covered, err := p.signedAssertion(response, keys, s)
 	if err != nil {
 		return assertion{}, err
 	}

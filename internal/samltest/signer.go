@@ -1,12 +1,17 @@
 package samltest
 
 import (
+	"crypto"
+	"crypto/aes"
+	"crypto/cipher"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
 	"math/big"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -70,4 +75,91 @@ func (s Signer) Sign(t testing.TB, el *etree.Element, method string) {
 	signature, err := c.ConstructSignature(el, true)
 	is.NoErr(err)
 	el.InsertChildAt(1, signature)
+}
+
+// Encryption is how something is encrypted.
+type Encryption struct {
+	Content string // aes256-gcm, aes128-cbc and so on
+	Key     string // of RSA-OAEP: the hash; "" for SHA-1. rsa15 for RSA 1.5
+	Beside  bool   // the key is beside the content instead of in it
+}
+
+const (
+	xmlenc   = "http://www.w3.org/2001/04/xmlenc#"
+	xmlenc11 = "http://www.w3.org/2009/xmlenc11#"
+)
+
+// Encrypt encrypts a document for a certificate, as an EncryptedAssertion.
+func Encrypt(t testing.TB, to *x509.Certificate, plain []byte, how Encryption) *etree.Element {
+	t.Helper()
+	is := is.New(t)
+	size, mode, space := map[string]int{"aes128": 16, "aes192": 24, "aes256": 32}[how.Content[:6]], how.Content[7:], xmlenc
+	key := make([]byte, size)
+	_, _ = rand.Read(key)
+	block, err := aes.NewCipher(key)
+	is.NoErr(err)
+	var content []byte
+	if mode == "gcm" {
+		space = xmlenc11
+		aead, err := cipher.NewGCMWithRandomNonce(block)
+		is.NoErr(err)
+		content = aead.Seal(nil, nil, plain, nil)
+	} else {
+		padding := aes.BlockSize - len(plain)%aes.BlockSize
+		padded := append(slices.Clone(plain), make([]byte, padding)...)
+		padded[len(padded)-1] = byte(padding)
+		content = make([]byte, aes.BlockSize+len(padded))
+		_, _ = rand.Read(content[:aes.BlockSize])
+		cipher.NewCBCEncrypter(block, content[:aes.BlockSize]).CryptBlocks(content[aes.BlockSize:], padded)
+	}
+
+	encrypted := etree.NewElement("saml:EncryptedAssertion")
+	encrypted.CreateAttr("xmlns:saml", "urn:oasis:names:tc:SAML:2.0:assertion")
+	data := encrypted.CreateElement("xenc:EncryptedData")
+	data.CreateAttr("xmlns:xenc", xmlenc)
+	data.CreateAttr("Type", xmlenc+"Element")
+	data.CreateElement("xenc:EncryptionMethod").CreateAttr("Algorithm", space+how.Content)
+	info := data.CreateElement("ds:KeyInfo")
+	info.CreateAttr("xmlns:ds", dsig.Namespace)
+	data.CreateElement("xenc:CipherData").CreateElement("xenc:CipherValue").SetText(base64.StdEncoding.EncodeToString(content))
+	if how.Beside {
+		info.CreateElement("ds:RetrievalMethod").CreateAttr("URI", "#key")
+		info = encrypted
+	}
+	info.AddChild(encryptedKey(t, to, key, how))
+	return encrypted
+}
+
+func encryptedKey(t testing.TB, to *x509.Certificate, key []byte, how Encryption) *etree.Element {
+	t.Helper()
+	public, _ := to.PublicKey.(*rsa.PublicKey)
+	el := etree.NewElement("xenc:EncryptedKey")
+	el.CreateAttr("xmlns:xenc", xmlenc)
+	el.CreateAttr("Id", "key")
+	method := el.CreateElement("xenc:EncryptionMethod")
+	part := func(name, space, algorithm string) {
+		p := method.CreateElement(name)
+		prefix, _, _ := strings.Cut(name, ":")
+		p.CreateAttr("xmlns:"+prefix, space)
+		p.CreateAttr("Algorithm", algorithm)
+	}
+	var wrapped []byte
+	var err error
+	switch how.Key {
+	case "rsa15":
+		method.CreateAttr("Algorithm", xmlenc+"rsa-1_5")
+		wrapped, err = rsa.EncryptPKCS1v15(rand.Reader, public, key)
+	case "sha256":
+		method.CreateAttr("Algorithm", xmlenc11+"rsa-oaep")
+		part("ds:DigestMethod", dsig.Namespace, xmlenc+"sha256")
+		part("xenc11:MGF", xmlenc11, xmlenc11+"mgf1sha256")
+		wrapped, err = rsa.EncryptOAEP(crypto.SHA256.New(), rand.Reader, public, key, nil)
+	default:
+		method.CreateAttr("Algorithm", xmlenc+"rsa-oaep-mgf1p")
+		part("ds:DigestMethod", dsig.Namespace, dsig.Namespace+"sha1")
+		wrapped, err = rsa.EncryptOAEP(crypto.SHA1.New(), rand.Reader, public, key, nil)
+	}
+	is.New(t).NoErr(err)
+	el.CreateElement("xenc:CipherData").CreateElement("xenc:CipherValue").SetText(base64.StdEncoding.EncodeToString(wrapped))
+	return el
 }
