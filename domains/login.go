@@ -339,13 +339,8 @@ func (u Unchecked) Finish(ctx context.Context, tenant, domain string, at Endpoin
 	if err != nil {
 		return done, hidden(err)
 	}
-	if done.Session = who.Session; len(done.Session.Memory) > maxSessionMemory {
-		return done, fmt.Errorf("domains: the driver %s wants to know too much again at a logout: %d bytes", d.Type, len(done.Session.Memory))
-	}
-	if done.User, err = u.s.signIn(ctx, d, who); err != nil {
-		done.User = principals.User{Username: who.Username} // for the log
-	}
-	return done, hidden(err)
+	err = u.s.settle(ctx, d, who, &done)
+	return done, err
 }
 
 // pending opens the sealed login that a browser has kept.

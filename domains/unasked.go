@@ -3,9 +3,11 @@ package domains
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 
 	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/principals"
 )
 
 // IsState reports whether a text has the form of a login's state, which a provider brings back.
@@ -50,9 +52,19 @@ func (u Unchecked) FinishUnasked(ctx context.Context, tenant, domain string, at 
 	if err != nil {
 		return done, err
 	}
-	done.Session = who.Session
-	done.User, err = u.s.o.Principals.Admit(ctx, tenant, domain, d.Type, who.Identity)
-	return done, hidden(err)
+	err = u.s.settle(ctx, d, who, &done)
+	return done, err
+}
+
+// settle lets a person in whose answer has been checked, and says so in done.
+func (s *Service) settle(ctx context.Context, d Domain, who SignedIn, done *Finished) (err error) {
+	if done.Session = who.Session; len(done.Session.Memory) > maxSessionMemory {
+		return fmt.Errorf("domains: the driver %s wants to know too much again at a logout: %d bytes", d.Type, len(done.Session.Memory))
+	}
+	if done.User, err = s.signIn(ctx, d, who); err != nil {
+		done.User = principals.User{Username: who.Username} // for the log
+	}
+	return hidden(err)
 }
 
 // begin starts a login at a provider, by a form where the realm can and the provider wants one.

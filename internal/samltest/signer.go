@@ -148,6 +148,7 @@ func encryptedKey(t testing.TB, to *x509.Certificate, key []byte, how Encryption
 	switch how.Key {
 	case "rsa15":
 		method.CreateAttr("Algorithm", xmlenc+"rsa-1_5")
+		//lint:ignore SA1019 the service has to refuse it
 		wrapped, err = rsa.EncryptPKCS1v15(rand.Reader, public, key)
 	case "sha256":
 		method.CreateAttr("Algorithm", xmlenc11+"rsa-oaep")
