@@ -205,7 +205,7 @@ type Tester interface {
 
 // Step is one thing that a Tester has tried.
 type Step struct {
-	Name    string    // connect, tls, bind, search, person or groups; discovery, metadata, keys, signing or client of a provider
+	Name    string    // connect, tls, bind, search, person or groups; discovery, metadata, keys, signing, encryption or client of a provider
 	OK      bool      // it worked
 	Message string    // a sentence for the administrator: what was found, or what went wrong and what to do
 	Person  *Identity // in the step person: who would become a user

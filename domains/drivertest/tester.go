@@ -9,7 +9,7 @@ import (
 )
 
 // stepNames are those that a Tester may use.
-var stepNames = []string{"connect", "tls", "bind", "search", "person", "groups", "discovery", "metadata", "keys", "signing", "client"}
+var stepNames = []string{"connect", "tls", "bind", "search", "person", "groups", "discovery", "metadata", "keys", "signing", "encryption", "client"}
 
 func testTester(t *testing.T, f *fixture) {
 	realm, ok := f.open(f.Config).(domains.Tester)

@@ -1,21 +1,27 @@
-// Package saml is the domain driver for single sign-on by SAML 2.0: the Web Browser SSO profile, begun here, with the
-// request by HTTP-Redirect and the response by HTTP-POST. Hosts import it.
+// Package saml is the domain driver for single sign-on by SAML 2.0: the Web Browser SSO profile, with requests by HTTP-Redirect
+// or HTTP-POST and the response by HTTP-POST. Hosts import it.
 //
 // A login succeeds with an assertion that a key of the provider's metadata has signed, itself or with the response around
 // it, with SHA-256 or better. It must be the only one in the response, for this service (audience), this address
-// (recipient), this login (InResponseTo) and this moment, give or take a minute. So a login that begins at the provider is
-// refused.
+// (recipient), this login (InResponseTo) and this moment, give or take three minutes. It may be encrypted for a key of the domain: by
+// RSA-OAEP, with AES in GCM, or in CBC, which has no checksum, so that nothing of it is believed before a signature is checked, every damage is
+// one error, and a refusal takes as long as any.
 //
-// A person's id is the NameID where its format is persistent, else the value of the attribute for the username, which then
-// must never pass to somebody else; never a transient NameID, nor an e-mail address as such. Either is qualified by the
-// provider's entity id, so that nobody of another provider is taken for somebody of this one.
+// A login that begins at the provider is refused unless the configuration says idpInitiated. Then an assertion that answers no request
+// logs in whoever brings it, once: its id is stored until it is too old. So somebody who has an unused assertion, such as one of their own, can
+// have another browser log in with it, which the protocol cannot prevent.
 //
-// Not supported: providers that want requests signed (their metadata is refused) or that encrypt assertions (this service
-// has no key, and its metadata offers none), logout, artifacts, and signatures on metadata: what comes over TLS is trusted.
+// A person's id is that of attributes.id where it is configured; else the NameID where its format is persistent; else the username,
+// which then must never pass to somebody else, with the kind of attribute or NameID that it came from; never a transient NameID. It is
+// qualified by the provider's entity id, so that nobody of another provider is taken for somebody of this one.
 //
-// The types and the request are crewjam/saml's, the signatures goxmldsig's. crewjam's ParseXMLResponse is not used: it
+// Not supported: logout, artifacts, names and attributes that are encrypted by themselves, and signatures on metadata: what comes over
+// TLS is trusted.
+//
+// The types are crewjam/saml's, the signatures goxmldsig's. crewjam's ParseXMLResponse is not used: it
 // reads the assertion as it came rather than as it was signed, takes an absent audience or confirmation for a fitting one,
-// panics without a subject, and reads clock and skew from globals.
+// panics without a subject, and reads clock and skew from globals. Nor is its package xmlenc: it panics on short ciphertexts, takes RSA
+// 1.5, and knows one of the three sizes of AES-GCM.
 package saml
 
 import (
@@ -31,7 +37,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/certs"
 )
 
-// Driver is the driver SAML. Its zero value is ready, and its realms are RedirectLogin and Metadata.
+// Driver is the driver SAML. Its zero value is ready, and its realms are FormLogin, UnaskedLogin, Metadata, Discoverer and Tester.
 type Driver struct {
 	// Client fetches metadata from the addresses in configurations; a host that must protect its own network sets one whose
 	// dialer refuses private addresses. Default: one over http.DefaultTransport. In any case an answer has at most 1 MiB and

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -26,6 +27,15 @@ func (c *caller) entry(t testing.TB, p *samltest.Provider, tenant string) string
 	p.Put(t, "/services/"+tenant, []byte(a.body))
 	return id
 }
+
+// inTheClear makes a domain's service known at its provider without the key to encrypt for.
+func (c *caller) inTheClear(t testing.TB, p *samltest.Provider, tenant, id string) {
+	t.Helper()
+	a := (&caller{c.w, ""}).must(t, "GET", "/api/login/"+id+"/metadata?tenant="+tenant, "")
+	p.Put(t, "/services/"+tenant, encryptionKey.ReplaceAll([]byte(a.body), nil))
+}
+
+var encryptionKey = regexp.MustCompile(`(?s)<KeyDescriptor [^>]*use="encryption">.*?</KeyDescriptor>`)
 
 // atProvider goes to the provider, logs in there, and returns the form that the provider's page would submit.
 func (c *client) atProvider(t testing.TB, begin string, who samltest.Person) (action string, form url.Values) {
@@ -141,6 +151,8 @@ func TestSAMLAttacks(t *testing.T) {
 		id := w.admin.entry(t, p, "acme")
 		eve := w.in(t, "evil", "local", "admin", password)
 		is.Equal(eve.entry(t, p, "evil"), id)
+		w.admin.inTheClear(t, p, "acme", id) // so that there is something to change
+		eve.inTheClear(t, p, "evil", id)
 		other := w.admin.domain(t, "Other", "SAML", map[string]any{"metadataURL": p.URL + "/metadata"})
 		begin := w.sso("acme", id, "/api/session")
 		refused := func(change func(action string, form url.Values) string) {
