@@ -74,6 +74,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 	principalstore "github.com/tenantcontent/tenantcontent/principals/bunstore"
 	"github.com/tenantcontent/tenantcontent/principals/dirsync"
+	"github.com/tenantcontent/tenantcontent/principals/scim"
 	"github.com/tenantcontent/tenantcontent/queue"
 	queuestore "github.com/tenantcontent/tenantcontent/queue/bunstore"
 	"github.com/tenantcontent/tenantcontent/sessions"
@@ -196,6 +197,7 @@ type App struct {
 	inUse       inUse
 	visibility  visibility
 	deployments *handlers.Service
+	scim        *scim.Service
 	endScripts  func() error
 }
 
@@ -245,7 +247,7 @@ func Open(c Config) (*App, error) {
 	app.handler, err = httpapi.New(httpapi.Config{
 		ViewKey:  viewKey,
 		Services: app.Services,
-		Handlers: app.deployments, Workspaces: app.workspaces,
+		Handlers: app.deployments, Workspaces: app.workspaces, SCIM: app.scim,
 		HostKinds: kinds(c.Entities), HostParents: comments.HostParents(c.Entities),
 		AI: c.AI, InTx: app.InTx, Ready: app.Ready, Visible: app.visible, Hidden: app.hidden,
 		BaseURL: c.BaseURL, MaxBody: c.MaxBody, Log: c.Log, Now: c.Now,
@@ -395,9 +397,10 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	if err != nil {
 		return err
 	}
+	app.scim = scim.New(scim.Options{Store: directory, Principals: app.Principals.Unchecked(), Now: c.Now, NewID: c.NewID, Log: c.Log})
 	app.Sessions = sessions.New(sessions.Options{
 		Store: sessionstore.New(c.DB).Notify(rights.Bump), Changes: rights.Of,
-		Authenticator: app.Domains.Unchecked(), Tenants: app.Tenants.Unchecked(), Apps: app.Apps, Assistants: app.Assistants, Refusal: domains.MinRefusal,
+		Authenticator: app.Domains.Unchecked(), Tenants: app.Tenants.Unchecked(), Apps: app.Apps, Assistants: app.Assistants, Domains: app.Domains, Refusal: domains.MinRefusal,
 		Lifetime: c.SessionLifetime, Keys: keys, Now: c.Now, NewID: c.NewID,
 	})
 	app.Webhooks = webhooks.New(webhooks.Options{

@@ -40,6 +40,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/messages"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
+	"github.com/tenantcontent/tenantcontent/principals/scim"
 	"github.com/tenantcontent/tenantcontent/sessions"
 	"github.com/tenantcontent/tenantcontent/tenants"
 	"github.com/tenantcontent/tenantcontent/uploads"
@@ -71,13 +72,15 @@ type Services struct {
 	Webhooks       *webhooks.Service
 }
 
-// Config configures a Handler. Services, Handlers, Workspaces, InTx and Ready are required.
+// Config configures a Handler. Services, Handlers, Workspaces, SCIM, InTx and Ready are required.
 type Config struct {
 	Services
 	// Handlers runs the handlers of apps, which httpapi checks the callers of.
 	Handlers *handlers.Service
 	// Workspaces are the SQL databases of apps, for their handlers.
 	Workspaces *workspaces.Service
+	// SCIM keeps users and groups for providers of identities, which httpapi checks.
+	SCIM *scim.Service
 	// HostKinds are the ready kinds of content that the host keeps itself: they have no plain routes here.
 	HostKinds []entity.Kind
 	// HostParents are the host's own kinds that can be commented: they have routes for that here.

@@ -187,6 +187,9 @@ func (a *api) callerOf(r *request, route *Route) (actor.Actor, error) {
 	if route.Visitor {
 		return a.visitorOf(r)
 	}
+	if route.SCIM {
+		return a.providerOf(r)
+	}
 	if route.Chatter {
 		if credential := bearer(r.Request); sessions.IsChat(credential) {
 			return a.chatterOf(r, credential)

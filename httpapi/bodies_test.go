@@ -279,7 +279,7 @@ func TestTransactionalRoutes(t *testing.T) {
 		"migrateApp",                                                                 // another database
 		"postToAppServer", "putToAppServer", "patchAtAppServer", "deleteAtAppServer", // what the handler does, each call of it by itself
 		"replayAppInvocation", "postWebhookRoot", "postWebhook", "putWebhookRoot", "putWebhook",
-		"exportColors", "exportBundle", "exportEntries", "exportApp", "compareApp", // they read
+		"exportColors", "exportBundle", "exportEntries", "exportApp", "compareApp", "searchSCIMUsers", "searchSCIMGroups", // they read
 		"chatWithApp", "suggestAppIcon", "modernizeAppManifest", "chatWithAssistant", "makeAssistantImage", // so do they, and a model takes its time
 		"createUpload", "putAvatar", "putLibraryFile", "putAppFile", "putAssistantFile", // the bytes arrive before the transaction, which their service begins
 		"putDomain",                                                     // a provider is asked before the transaction, which the service begins

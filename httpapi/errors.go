@@ -75,6 +75,9 @@ func (a *api) fail(w *response, r *http.Request, err error) {
 	}
 	a.logFailure(log, w, r, status, err)
 	answer := reply{status: status, body: problem{StatusCode: status, Error: http.StatusText(status), Message: message}}
+	if a.isSCIM(r) {
+		answer = scimProblem(status, message, err)
+	}
 	if w.route != nil && w.route.Browser && status != http.StatusNotAcceptable {
 		w.Header().Set("Vary", varyByVisit["Vary"])
 		if page, ok := a.failedLogin(w, r, status, message, err); ok {

@@ -96,7 +96,9 @@ func (a reply) write(w *response, r *http.Request) error {
 	if tagged && res.Beside == nil && w.tag(res.TagOf(body), reads) {
 		return nil
 	}
-	w.setType()
+	if a.header["Content-Type"] == "" {
+		w.setType()
+	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(a.status)
 	w.place.leave()

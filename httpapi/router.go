@@ -42,6 +42,9 @@ type Route struct {
 	Visitor bool
 	// Chatter marks a route that holders of a token of an assistant call, too: those of a Bearer of this kind.
 	Chatter bool
+	// SCIM marks a route for the holders of a token of a domain: no other credential counts, and this one nowhere else. Errors have the form
+	// of SCIM.
+	SCIM bool
 	// Secret says that the answer is about a credential: no cache keeps it, and what is made has no entity tag, as it is shown
 	// once.
 	Secret bool

@@ -41,7 +41,7 @@ var teamFields = []string{
 var saySomething = sample{body: `{"message": "Look, @mia"}`, fields: []string{"message string"}}
 
 // samples has every route that does more than answer a GET. UPLOAD stands for the id of a staged file.
-var samples = withAssistants(withApps(withDomains(withBundles(withContent(map[string]sample{
+var samples = withSCIM(withAssistants(withApps(withDomains(withBundles(withContent(map[string]sample{
 	"putColor":      {body: `{"color": "#123456"}`, fields: []string{"color string"}},
 	"exportColors":  {body: `{"source": "atlas"}`, fields: []string{"source string", "progress string", "download bool"}},
 	"importColors":  {body: `{"uploadId": "UPLOAD"}`, fields: []string{"uploadId string"}},
@@ -81,7 +81,7 @@ var samples = withAssistants(withApps(withDomains(withBundles(withContent(map[st
 	"putInstruction":    {body: `{"content": "short"}`, fields: []string{"description string?", "content string"}},
 	"deleteInstruction": {last: "gone"},
 	"reassignPrincipal": {body: `{"to": "dana"}`, fields: []string{"to string"}},
-})))))
+}))))))
 
 // gif is as much of a picture as a server looks at.
 const gif = "GIF89a"
@@ -119,6 +119,7 @@ func stocked(t testing.TB, open dbtest.Opener) stock {
 	stockAssistants(t, w, s.param)
 	stockBundles(t, w, s.param)
 	stockDomains(t, w, s.param)
+	stockSCIM(t, w, s.param)
 	return s
 }
 
@@ -148,6 +149,9 @@ func (s stock) body(r httpapi.Route) string {
 // call calls a route with its sample as somebody.
 func (s stock) call(t testing.TB, user string, r httpapi.Route, headers ...string) answer {
 	t.Helper()
+	if r.SCIM {
+		user = cmp.Or(map[string]string{"admin": "provider", "eve": "rival"}[user], user)
+	}
 	switch r.Name {
 	case "finishSSO":
 		params, cookie := s.handshake(t, "state", "sue")
@@ -165,6 +169,9 @@ func (s stock) call(t testing.TB, user string, r httpapi.Route, headers ...strin
 func who(r httpapi.Route) string {
 	if user := samples[r.Name].user; user != "" {
 		return user
+	}
+	if r.SCIM {
+		return "provider"
 	}
 	return "admin"
 }

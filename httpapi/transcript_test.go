@@ -229,7 +229,7 @@ func (s *script) format(t *testing.T, a answer, asked http.Header) string {
 	if asked.Get("X-Request-Id") != "" && asked.Get("X-Request-Id") == a.header.Get("X-Request-Id") {
 		fmt.Fprintf(&out, "X-Request-Id: %s\n", a.header.Get("X-Request-Id"))
 	}
-	if kind == "application/json; charset=utf-8" || kind == "application/hal+json" {
+	if (kind == "application/json; charset=utf-8" || kind == "application/hal+json" || kind == "application/scim+json") && a.body != "" {
 		var b bytes.Buffer
 		is.New(t).NoErr(json.Indent(&b, []byte(a.body), "", "  "))
 		a.body = b.String()
@@ -252,7 +252,7 @@ var (
 	locked      = regexp.MustCompile(`"editingSession": "[0-9a-f]{32}"`)
 )
 
-var credential = regexp.MustCompile(`tc([astv])\.[a-z]+\.[A-Za-z0-9_.-]{43,}|eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{43}`)
+var credential = regexp.MustCompile(`tc([apstv])\.[a-z]+\.[A-Za-z0-9_.-]{43,}|eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{43}`)
 
 // named writes names for credentials, filled the other way round.
 func (s *script) named(text string) string {
@@ -281,7 +281,7 @@ func (s *script) named(text string) string {
 	})
 	return credential.ReplaceAllStringFunc(text, func(secret string) string {
 		if s.given[secret] == "" {
-			kind := map[byte]int{'s': 0, 'a': 1, 't': 1, 'v': 1, 'J': 1}[secret[2]]
+			kind := map[byte]int{'s': 0, 'a': 1, 'p': 1, 't': 1, 'v': 1, 'J': 1}[secret[2]]
 			s.counts[kind]++
 			s.given[secret] = fmt.Sprintf("<%s-%d>", [...]string{"SESSION", "TOKEN"}[kind], s.counts[kind])
 		}

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +27,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/jsvm/quickjs"
 	"github.com/tenantcontent/tenantcontent/principals"
 	"github.com/tenantcontent/tenantcontent/principals/bunstore"
+	"github.com/tenantcontent/tenantcontent/principals/scim"
 	"github.com/tenantcontent/tenantcontent/workspaces/sqlite"
 )
 
@@ -250,6 +252,9 @@ func (w *world) must(t testing.TB, user, method, target, body string, headers ..
 // message is the sentence of an answer in the error shape, with its status checked; anything else fails the test.
 func (a answer) message(t testing.TB) string {
 	t.Helper()
+	if a.header.Get("Content-Type") == "application/scim+json" {
+		return a.detail(t)
+	}
 	var p struct {
 		StatusCode int
 		Error      string
@@ -264,6 +269,21 @@ func (a answer) message(t testing.TB) string {
 		t.Fatalf("an error with Content-Type %q", got)
 	}
 	return p.Message
+}
+
+// detail is message for an error of SCIM.
+func (a answer) detail(t testing.TB) string {
+	t.Helper()
+	var p struct {
+		Status, ScimType, Detail string
+		Schemas                  []string
+	}
+	d := json.NewDecoder(strings.NewReader(a.body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&p); err != nil || p.Status != strconv.Itoa(a.status) || p.Detail == "" || len(p.Schemas) != 1 || p.Schemas[0] != scim.ErrorMessage {
+		t.Fatalf("not the error of SCIM: %d %s", a.status, a.body)
+	}
+	return p.Detail
 }
 
 // json reads the body into a T.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/transfer"
 )
@@ -52,9 +53,12 @@ func (p Unchecked) RemoveDomain(ctx context.Context, tenant, domain, to string) 
 				return err
 			}
 		}
-		return nil
+		return s.forgetAll(ctx, tenant, kindDomain, domain)
 	})
 }
+
+// kindDomain is the kind of what goes with a domain in other packages: its tokens.
+const kindDomain entity.Kind = "domain"
 
 // foreign returns errs.Invalid for the domain Local, whose users come from no directory or provider.
 func foreign(domain string) error {

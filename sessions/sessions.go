@@ -123,6 +123,8 @@ type Options struct {
 	Apps Apps
 	// Assistants is required for the tokens of assistants.
 	Assistants Assistants
+	// Domains is required for the tokens of domains.
+	Domains Domains
 	// Changes returns how often this process has changed what a tenant's credentials depend on: the number grows when the stores of
 	// sessions and principals commit. Credentials are kept in memory for up to a second while it stays the same. Default nil: every
 	// credential is looked up.
@@ -188,6 +190,8 @@ const (
 	tokenKind   = "tct"
 	visitorKind = "tcv" // of an AppView
 	chatKind    = "tca" // of a Chat
+
+	providerKind = "tcp" // of a SCIM
 
 	maxCredential = 512 // bytes
 )

@@ -20,13 +20,14 @@ const (
 	Personal = "personal"       // acts for its user on every route
 	AppView  = "app-view"       // shows one app to visitors, and authenticates nobody
 	Chat     = "assistant-chat" // lets its holders talk to one assistant, and authenticates nobody
+	SCIM     = "scim"           // lets a provider of identities keep the users of one domain, and authenticates nobody
 	Webhook  = "webhook"        // lets others call the webhooks of one app, and authenticates nobody; its credential is made of the app's secret
 )
 
 // Token is an API token: a credential without a session, of the user who made it.
 type Token struct {
 	ID             string // UUID
-	Type           string // Personal, AppView, Chat or Webhook
+	Type           string // Personal, AppView, Chat, SCIM or Webhook
 	Username       string // the user who made it and for whom it acts
 	SecretHash     string // never leaves the store and this package; "" for a Webhook
 	ReadOnly       bool   // GET and HEAD alone

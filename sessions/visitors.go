@@ -48,6 +48,7 @@ type tokensOf struct {
 	kind      entity.Kind
 	tokenType string
 	row       string // the noun of guard
+	writes    bool   // they do more than read
 	readable  func(ctx context.Context, id string) (string, error)
 	writing   func(ctx context.Context, id string, do func(ctx context.Context, id string) error) error
 }
@@ -61,17 +62,17 @@ func sharing(of Assistants) func(context.Context, string, func(context.Context, 
 
 // views are the tokens that show apps to visitors.
 func (s *Service) views() tokensOf {
-	return tokensOf{AppKind, AppView, "app-token", s.o.Apps.Sharable, sharing(s.o.Apps)}
+	return tokensOf{kind: AppKind, tokenType: AppView, row: "app-token", readable: s.o.Apps.Sharable, writing: sharing(s.o.Apps)}
 }
 
 // chats are the tokens with which their holders talk to assistants.
 func (s *Service) chats() tokensOf {
-	return tokensOf{AssistantKind, Chat, "assistant-token", s.o.Assistants.Sharable, sharing(s.o.Assistants)}
+	return tokensOf{kind: AssistantKind, tokenType: Chat, row: "assistant-token", readable: s.o.Assistants.Sharable, writing: sharing(s.o.Assistants)}
 }
 
 // webhooks are the tokens that let others call webhooks.
 func (s *Service) webhooks() tokensOf {
-	return tokensOf{AppKind, Webhook, "webhook-token", s.o.Apps.Inspectable, s.o.Apps.Writing}
+	return tokensOf{kind: AppKind, tokenType: Webhook, row: "webhook-token", readable: s.o.Apps.Inspectable, writing: s.o.Apps.Writing}
 }
 
 // appData is Token.Data of an AppView.
@@ -117,7 +118,7 @@ func (s *Service) createTokenOf(ctx context.Context, of tokensOf, kind string, n
 		}
 		secret := s.o.NewSecret()
 		t = Token{
-			ID: s.o.NewID(), Type: of.tokenType, Username: a.User, SecretHash: hash(secret), ReadOnly: true, Notes: n.Notes, Restrict: n.Restrict, CIDR: n.CIDR,
+			ID: s.o.NewID(), Type: of.tokenType, Username: a.User, SecretHash: hash(secret), ReadOnly: !of.writes, Notes: n.Notes, Restrict: n.Restrict, CIDR: n.CIDR,
 			Data: raw, Entity: entity.Key{Kind: of.kind, ID: id}, ExpiresAt: n.ExpiresAt, CreatedAt: now, UpdatedAt: now,
 		}
 		credential = strings.Join([]string{kind, a.Tenant, t.ID, secret}, ".")

@@ -1,0 +1,54 @@
+package httpapi
+
+import (
+	"cmp"
+	"net/http"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/sessions"
+)
+
+// domainTokenRoutes are the routes of the tokens with which providers of identities keep the users of domains: see scimRoutes.
+func (a *api) domainTokenRoutes() []Route {
+	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
+	const all = "/api/domains/:id/tokens"
+	n := a.domainTokens()
+	return []Route{
+		{Method: get, Pattern: all, Name: "listDomainTokens", Secret: true, Permission: actor.SuperuserRead, Query: paged, Summary: "The tokens of a domain for SCIM", handle: n.list},
+		{Method: post, Pattern: all, Name: "createDomainToken", Secret: true, Permission: actor.Superuser, Tx: true, Summary: "Make a token of a domain for SCIM", handle: a.createDomainToken},
+		{Method: get, Pattern: all + "/:tokenId", Name: "getDomainToken", Secret: true, Permission: actor.SuperuserRead, Summary: "One token of a domain for SCIM", handle: n.get},
+		{Method: del, Pattern: all + "/:tokenId", Name: "deleteDomainToken", Row: "domain-token", Permission: actor.Superuser, Tx: true, Options: noOptions{}, Summary: "Revoke a token of a domain for SCIM", handle: n.remove},
+	}
+}
+
+func (a *api) domainTokens() tokened {
+	return tokened{a, "domains", string(sessions.DomainKind), a.Sessions.DomainTokens, a.Sessions.DomainToken, a.Sessions.DeleteDomainToken}
+}
+
+// createDomainToken serves POST /api/domains/{id}/tokens {type: "scim", notes, expiresAt, restrict, cidr}: 201 and the token with its key, which
+// cannot be read again. A provider of identities keeps the users and groups of the domain with it, below /api/scim/v2, and nothing else. A domain can
+// have several, so that one can take the place of another. 400 for a member that is not known, and for the domain local; 403 for a caller with a
+// token; 404; 409 for a domain whose directory is scanned.
+func (a *api) createDomainToken(r *request) (reply, error) {
+	in, err := decodeKnown[tokenInput](r)
+	if err != nil {
+		return reply{}, err
+	}
+	made, err := in.token(sessions.SCIM)
+	if err != nil {
+		return reply{}, err
+	}
+	t, key, err := a.Sessions.CreateDomainToken(r.Context(), r.param("id"), made)
+	if err != nil {
+		return reply{}, err
+	}
+	d, err := a.Domains.Get(r.Context(), t.Entity.ID)
+	if err != nil {
+		return reply{}, err
+	}
+	name := &d.ID
+	name = cmp.Or(d.Name, name)
+	n := a.domainTokens()
+	return n.made(r, t, key, entity.Ref{Name: *name}, n.links(t).With("inf:scim", a.scimHref()))
+}

@@ -1,0 +1,567 @@
+package httpapi
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/hal"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
+	"github.com/tenantcontent/tenantcontent/principals/scim"
+	"github.com/tenantcontent/tenantcontent/sessions"
+)
+
+const (
+	scimRoot = "/api/scim/v2"
+	typeSCIM = "application/scim+json"
+)
+
+// scimRoutes are the routes of SCIM 2.0 (RFC 7644), for the providers of identities that hold a token of a domain.
+func (a *api) scimRoutes() []Route {
+	const get, post, put, patch, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete
+	const users, groups = scimRoot + "/Users", scimRoot + "/Groups"
+	routes := []Route{
+		{Method: get, Pattern: scimRoot + "/ServiceProviderConfig", Name: "getSCIMConfig", Summary: "What this service supports of SCIM", handle: a.getSCIMConfig},
+		{Method: get, Pattern: scimRoot + "/ResourceTypes", Name: "listSCIMTypes", Summary: "The types of resources of SCIM", handle: a.listSCIMTypes},
+		{Method: get, Pattern: scimRoot + "/ResourceTypes/:id", Name: "getSCIMType", Summary: "One type of resources of SCIM", handle: a.getSCIMType},
+		{Method: get, Pattern: scimRoot + "/Schemas", Name: "listSCIMSchemas", Summary: "The schemas of SCIM", handle: a.listSCIMSchemas},
+		{Method: get, Pattern: scimRoot + "/Schemas/:id", Name: "getSCIMSchema", Summary: "One schema of SCIM", handle: a.getSCIMSchema},
+		{Method: get, Pattern: users, Name: "listSCIMUsers", Heavy: brief, Summary: "The users of a domain", handle: a.listSCIMUsers},
+		{Method: post, Pattern: users + "/.search", Name: "searchSCIMUsers", Heavy: brief, Summary: "The users of a domain, asked for in a body", handle: a.listSCIMUsers},
+		{Method: post, Pattern: users, Name: "createSCIMUser", Tx: true, Summary: "Add a user to a domain", handle: a.createSCIMUser},
+		{Method: get, Pattern: users + "/:id", Name: "getSCIMUser", Summary: "One user of a domain", handle: a.getSCIMUser},
+		{Method: put, Pattern: users + "/:id", Name: "putSCIMUser", Tx: true, Summary: "Replace a user of a domain", handle: a.putSCIMUser},
+		{Method: patch, Pattern: users + "/:id", Name: "patchSCIMUser", Tx: true, Summary: "Change or disable a user of a domain", handle: a.patchSCIMUser},
+		{Method: del, Pattern: users + "/:id", Name: "deleteSCIMUser", Tx: true, Summary: "Disable a user of a domain for good", handle: a.deleteSCIMUser},
+		{Method: get, Pattern: groups, Name: "listSCIMGroups", Heavy: brief, Summary: "The groups of a domain", handle: a.listSCIMGroups},
+		{Method: post, Pattern: groups + "/.search", Name: "searchSCIMGroups", Heavy: brief, Summary: "The groups of a domain, asked for in a body", handle: a.listSCIMGroups},
+		{Method: post, Pattern: groups, Name: "createSCIMGroup", Tx: true, Summary: "Add a group to a domain", handle: a.createSCIMGroup},
+		{Method: get, Pattern: groups + "/:id", Name: "getSCIMGroup", Summary: "One group of a domain", handle: a.getSCIMGroup},
+		{Method: put, Pattern: groups + "/:id", Name: "putSCIMGroup", Tx: true, Summary: "Replace a group of a domain", handle: a.putSCIMGroup},
+		{Method: patch, Pattern: groups + "/:id", Name: "patchSCIMGroup", Tx: true, Summary: "Change a group of a domain and its members", handle: a.patchSCIMGroup},
+		{Method: del, Pattern: groups + "/:id", Name: "deleteSCIMGroup", Tx: true, Summary: "Remove a group of a domain", handle: a.deleteSCIMGroup},
+	}
+	for i := range routes {
+		routes[i].SCIM, routes[i].AnyType, routes[i].AnyQuery = true, true, true
+	}
+	return routes
+}
+
+// providerOf sets the provider of identities that sends a request, by its token of a domain, and returns an actor without a user, who may do
+// nothing elsewhere. Errors: errs.Unauthenticated, the same for every reason; errs.Conflict for a domain that is scanned.
+func (a *api) providerOf(r *request) (actor.Actor, error) {
+	p, err := a.Sessions.Unchecked().Provider(r.Context(), bearer(r.Request), actor.OriginOf(r.Context()).Address)
+	if err != nil {
+		return actor.Actor{}, err
+	}
+	err = a.Domains.Unchecked().Provisioned(r.Context(), p.Tenant, p.Domain)
+	if errs.CodeOf(err) == errs.NotFound {
+		err = errs.Wrap(errs.Unauthenticated, err, "The token is missing, not valid or has expired.")
+	}
+	if err != nil {
+		return actor.Actor{}, err
+	}
+	r.provider = &p
+	return actor.Actor{Tenant: p.Tenant}, nil
+}
+
+// client returns the provider of identities that sends a request.
+func (r *request) client() scim.Client {
+	p := *cmp.Or(r.provider, &sessions.Provider{})
+	return scim.Client{Tenant: p.Tenant, Domain: p.Domain, Token: p.Token}
+}
+
+// isSCIM reports whether a request is for the routes of SCIM, whose errors have a form of their own.
+func (a *api) isSCIM(r *http.Request) bool {
+	return strings.HasPrefix(unmounted(r, a.mount).URL.Path, scimRoot+"/")
+}
+
+// scimProblem is an error as SCIM has it.
+func scimProblem(status int, message string, err error) reply {
+	body := struct {
+		Schemas  []string       `json:"schemas"`
+		Status   string         `json:"status"`
+		SCIMType scim.ErrorType `json:"scimType,omitempty"`
+		Detail   string         `json:"detail"`
+	}{[]string{scim.ErrorMessage}, strconv.Itoa(status), "", message}
+	var typed *scim.Error
+	switch {
+	case errors.As(err, &typed):
+		body.SCIMType = typed.Type
+	case status == http.StatusBadRequest:
+		body.SCIMType = scim.InvalidSyntax
+	}
+	return reply{status: status, header: map[string]string{"Content-Type": typeSCIM}, body: body}
+}
+
+// scimReply answers with a JSON body.
+func scimReply(status int, body any) (reply, error) {
+	return reply{status: status, header: map[string]string{"Content-Type": typeSCIM}, body: body}, nil
+}
+
+// scimHref returns the address of a resource of SCIM.
+func (a *api) scimHref(segments ...string) string {
+	return a.href(append([]string{"scim", "v2"}, segments...)...)
+}
+
+// scimResource is a resource with its version.
+type scimResource struct {
+	kind, id, version string
+	body              map[string]any
+}
+
+// reply answers with a resource. A client that has it already gets 304.
+func (s scimResource) reply(a *api, r *request, status int, of scim.Selection) (reply, error) {
+	tag := `W/"` + s.version + `"`
+	header := map[string]string{"Content-Type": typeSCIM, "Etag": tag, "Location": a.scimHref(s.kind, s.id)}
+	if isRead(r.Method) && r.conditions != nil && r.conditions.noneMatch != nil &&
+		(r.conditions.noneMatch.any || slices.ContainsFunc(r.conditions.noneMatch.list, func(t string) bool { return weakly(t) == s.version })) {
+		return reply{status: http.StatusNotModified, header: header}, nil
+	}
+	of.Apply(s.body)
+	return reply{status: status, header: header, body: s.body}, nil
+}
+
+// weakly returns what is in the quotes of an entity tag.
+func weakly(tag string) string { return strings.Trim(strings.TrimPrefix(tag, "W/"), `"`) }
+
+// scimCondition returns the condition of a write. The versions of SCIM are weak entity tags, and If-Match compares them all the same.
+func (r *request) scimCondition() scim.Condition {
+	c := r.conditions
+	if c == nil || c.match == nil || c.match.any {
+		return nil
+	}
+	return func(version string) error {
+		if slices.ContainsFunc(c.match.list, func(t string) bool { return weakly(t) == version }) {
+			return nil
+		}
+		return guard.Stale()
+	}
+}
+
+// meta describes a resource.
+func (a *api) meta(of, plural, id, version string, created, modified hal.Time) map[string]any {
+	return map[string]any{
+		"resourceType": of, "created": created, "lastModified": modified, "location": a.scimHref(plural, id), "version": `W/"` + version + `"`,
+	}
+}
+
+func (a *api) scimUser(u scim.User) scimResource {
+	body := map[string]any{
+		"schemas": []string{scim.UserSchema}, "id": u.ID, "userName": u.UserName, "active": u.Active,
+		"meta": a.meta("User", "Users", u.ID, u.Version(), hal.Time(u.Created), hal.Time(u.Modified)),
+	}
+	setTexts(body, map[string]string{"externalId": u.ExternalID, "displayName": u.DisplayName, "timezone": u.Timezone})
+	name := map[string]any{}
+	setTexts(name, map[string]string{"formatted": u.Formatted(), "givenName": u.GivenName, "middleName": u.MiddleName, "familyName": u.FamilyName})
+	if len(name) > 0 {
+		body["name"] = name
+	}
+	if u.Email != "" {
+		body["emails"] = []map[string]any{{"value": u.Email, "type": "work", "primary": true}}
+	}
+	if u.Groups != nil {
+		body["groups"] = a.scimRefs(u.Groups, "Groups", "direct")
+	}
+	return scimResource{"Users", u.ID, u.Version(), body}
+}
+
+// setTexts sets members of an object that are not "".
+func setTexts(body map[string]any, texts map[string]string) {
+	for name, text := range texts {
+		if text != "" {
+			body[name] = text
+		}
+	}
+}
+
+func (a *api) scimRefs(refs []scim.Ref, plural, of string) []map[string]any {
+	all := make([]map[string]any, len(refs))
+	for i, ref := range refs {
+		all[i] = map[string]any{"value": ref.ID, "$ref": a.scimHref(plural, ref.ID), "display": ref.Display, "type": of}
+	}
+	return all
+}
+
+func (a *api) scimGroup(g scim.Group) scimResource {
+	body := map[string]any{
+		"schemas": []string{scim.GroupSchema}, "id": g.ID, "displayName": g.Name,
+		"meta": a.meta("Group", "Groups", g.ID, g.Version(), hal.Time(g.Created), hal.Time(g.Modified)),
+	}
+	setTexts(body, map[string]string{"externalId": g.ExternalID})
+	if g.Members != nil {
+		body["members"] = a.scimRefs(g.Members, "Users", "User")
+	}
+	return scimResource{"Groups", g.ID, g.Version(), body}
+}
+
+// scimBody returns the JSON body of a write.
+func (r *request) scimBody() ([]byte, error) {
+	if err := r.jsonType(); err != nil {
+		return nil, err
+	}
+	raw, err := r.body()
+	if err == nil {
+		err = validJSON(raw)
+	}
+	return raw, err
+}
+
+// scimQuery is what a request for resources asks for, in its query or, below .search, in its body.
+type scimQuery struct {
+	Attributes         []string `json:"attributes"`
+	ExcludedAttributes []string `json:"excludedAttributes"`
+	Filter             string   `json:"filter"`
+	SortBy             string   `json:"sortBy"`
+	SortOrder          string   `json:"sortOrder"`
+	StartIndex         *int     `json:"startIndex"`
+	Count              *int     `json:"count"`
+}
+
+func (r *request) scimQuery() (q scimQuery, err error) {
+	if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/.search") {
+		raw, err := r.scimBody()
+		if err == nil {
+			err = unmarshal(raw, &q)
+		}
+		return q, err
+	}
+	query, err := parseQuery(r.Request)
+	if err != nil {
+		return q, err
+	}
+	q = scimQuery{
+		Attributes: query["attributes"], ExcludedAttributes: query["excludedAttributes"], Filter: query.Get("filter"), SortBy: query.Get("sortBy"),
+		SortOrder: query.Get("sortOrder"),
+	}
+	if q.StartIndex, err = scimNumber(query, "startIndex"); err == nil {
+		q.Count, err = scimNumber(query, "count")
+	}
+	return q, err
+}
+
+func scimNumber(query url.Values, name string) (*int, error) {
+	if !query.Has(name) {
+		return nil, nil
+	}
+	n, err := strconv.Atoi(query.Get(name))
+	if err != nil {
+		return nil, &scim.Error{Type: scim.InvalidValue, Err: errs.New(errs.Invalid, "%s must be a number", name)}
+	}
+	return &n, nil
+}
+
+// read returns the query of a list and its selection.
+func (q scimQuery) read() (scim.Query, scim.Selection, error) {
+	of, err := scim.Select(q.Attributes, q.ExcludedAttributes)
+	if err != nil {
+		return scim.Query{}, of, err
+	}
+	order := strings.ToLower(q.SortOrder)
+	if order != "" && order != "ascending" && order != "descending" {
+		return scim.Query{}, of, &scim.Error{Type: scim.InvalidValue, Err: errs.New(errs.Invalid, "sortOrder must be ascending or descending")}
+	}
+	all := scim.Query{Filter: q.Filter, SortBy: q.SortBy, Descending: order == "descending", Start: 1, Count: scim.DefaultCount}
+	if q.StartIndex != nil {
+		all.Start = *q.StartIndex
+	}
+	if q.Count != nil {
+		all.Count = *q.Count
+	}
+	return all, of, nil
+}
+
+// scimSelection returns the selection of a request for one resource.
+func (r *request) scimSelection() (scim.Selection, error) {
+	query, err := parseQuery(r.Request)
+	if err != nil {
+		return scim.Selection{}, err
+	}
+	return scim.Select(query["attributes"], query["excludedAttributes"])
+}
+
+// scimList encodes a page.
+func scimList[T any](page scim.Page[T], of scim.Selection, encode func(T) scimResource) (reply, error) {
+	all := make([]map[string]any, len(page.Items))
+	for i, item := range page.Items {
+		all[i] = encode(item).body
+		of.Apply(all[i])
+	}
+	return scimReply(http.StatusOK, scimPage(all, page.Total, page.Start))
+}
+
+func scimPage[T any](all []T, total, start int) map[string]any {
+	return map[string]any{
+		"schemas": []string{scim.ListMessage}, "totalResults": total, "startIndex": start, "itemsPerPage": len(all), "Resources": all,
+	}
+}
+
+// listSCIMUsers serves GET /api/scim/v2/Users?filter=&sortBy=&sortOrder=&startIndex=&count=&attributes=&excludedAttributes= and POST
+// /api/scim/v2/Users/.search with these in its body: 200 and a page of the users of the token's domain, 100 unless count says otherwise, 200 at
+// most; 400 invalidFilter; 400 tooMany for a filter or an order that has to look at too many.
+func (a *api) listSCIMUsers(r *request) (reply, error) {
+	given, err := r.scimQuery()
+	if err != nil {
+		return reply{}, err
+	}
+	q, of, err := given.read()
+	if err != nil {
+		return reply{}, err
+	}
+	page, err := a.SCIM.Users(r.Context(), r.client(), q, of.Has("groups"))
+	if err != nil {
+		return reply{}, err
+	}
+	return scimList(page, of, a.scimUser)
+}
+
+// getSCIMUser serves GET /api/scim/v2/Users/{id}: 200 and a user of the token's domain; 304; 404.
+func (a *api) getSCIMUser(r *request) (reply, error) {
+	of, err := r.scimSelection()
+	if err != nil {
+		return reply{}, err
+	}
+	u, err := a.SCIM.User(r.Context(), r.client(), r.param("id"), of.Has("groups"))
+	if err != nil {
+		return reply{}, err
+	}
+	return a.scimUser(u).reply(a, r, http.StatusOK, of)
+}
+
+// createSCIMUser serves POST /api/scim/v2/Users: 201 and the new user of the token's domain, who has no password and no rights, or one whom the
+// provider has deleted before; 400 invalidValue naming the attribute; 409 uniqueness for a userName that another user of the tenant has.
+func (a *api) createSCIMUser(r *request) (reply, error) {
+	return a.writeSCIMUser(r, http.StatusCreated, scim.ReplaceUser, func(change scim.UserChange, _ bool) (scim.User, error) {
+		return a.SCIM.CreateUser(r.Context(), r.client(), change)
+	})
+}
+
+// putSCIMUser serves PUT /api/scim/v2/Users/{id}: 200 and the user; what the body leaves out is removed, but for active; 400; 404; 409 for a
+// userName that another user has, and for the last enabled superuser of the tenant, who stays; 412.
+func (a *api) putSCIMUser(r *request) (reply, error) {
+	return a.writeSCIMUser(r, http.StatusOK, scim.ReplaceUser, a.updateSCIMUser(r))
+}
+
+// patchSCIMUser serves PATCH /api/scim/v2/Users/{id}: 200 and the user. Operations as RFC 7644, Entra and Okta have them, 1,000 at most; all are made
+// or none. active false disables the user, and ends the sessions and tokens. 400; 404; 409 and 412 as a PUT.
+func (a *api) patchSCIMUser(r *request) (reply, error) {
+	return a.writeSCIMUser(r, http.StatusOK, func(raw []byte) (scim.UserChange, error) {
+		all, err := scim.ParsePatch(raw)
+		return scim.PatchUser(all), err
+	}, a.updateSCIMUser(r))
+}
+
+func (a *api) updateSCIMUser(r *request) func(scim.UserChange, bool) (scim.User, error) {
+	return func(change scim.UserChange, groups bool) (scim.User, error) {
+		return a.SCIM.UpdateUser(r.Context(), r.client(), r.param("id"), r.scimCondition(), change, groups)
+	}
+}
+
+func (a *api) writeSCIMUser(r *request, status int, read func([]byte) (scim.UserChange, error), write func(change scim.UserChange, groups bool) (scim.User, error)) (reply, error) {
+	of, err := r.scimSelection()
+	if err != nil {
+		return reply{}, err
+	}
+	raw, err := r.scimBody()
+	if err != nil {
+		return reply{}, err
+	}
+	change, err := read(raw)
+	if err != nil {
+		return reply{}, err
+	}
+	u, err := write(change, of.Has("groups"))
+	if err != nil {
+		return reply{}, err
+	}
+	return a.scimUser(u).reply(a, r, status, of)
+}
+
+// deleteSCIMUser serves DELETE /api/scim/v2/Users/{id}: 204; the user is disabled, out of the provider's groups, and 404 here from now on. The row
+// stays, with what it owns; a POST with the same userName brings it back. 404; 409 for the last enabled superuser of the tenant; 412.
+func (a *api) deleteSCIMUser(r *request) (reply, error) {
+	if err := a.SCIM.DeleteUser(r.Context(), r.client(), r.param("id"), r.scimCondition()); err != nil {
+		return reply{}, err
+	}
+	return reply{status: http.StatusNoContent}, nil
+}
+
+// listSCIMGroups serves GET /api/scim/v2/Groups and POST /api/scim/v2/Groups/.search as listSCIMUsers does: 200 and a page of the groups of the
+// token's domain, which ends early when they have more than 20,000 members together: excludedAttributes=members shows them all.
+func (a *api) listSCIMGroups(r *request) (reply, error) {
+	given, err := r.scimQuery()
+	if err != nil {
+		return reply{}, err
+	}
+	q, of, err := given.read()
+	if err != nil {
+		return reply{}, err
+	}
+	page, err := a.SCIM.Groups(r.Context(), r.client(), q, of.Has("members"))
+	if err != nil {
+		return reply{}, err
+	}
+	return scimList(page, of, a.scimGroup)
+}
+
+// getSCIMGroup serves GET /api/scim/v2/Groups/{id}: 200 and a group of the token's domain; 304; 400 tooMany for one with more than 100,000 members,
+// unless excludedAttributes=members; 404.
+func (a *api) getSCIMGroup(r *request) (reply, error) {
+	of, err := r.scimSelection()
+	if err != nil {
+		return reply{}, err
+	}
+	g, err := a.SCIM.Group(r.Context(), r.client(), r.param("id"), of.Has("members"))
+	if err != nil {
+		return reply{}, err
+	}
+	return a.scimGroup(g).reply(a, r, http.StatusOK, of)
+}
+
+// createSCIMGroup serves POST /api/scim/v2/Groups: 201 and the new group, a team of the token's domain whose members have the role member; 400
+// invalidValue naming the attribute, also for a member that is no user of the domain; 409 uniqueness for the name of another group of the domain.
+func (a *api) createSCIMGroup(r *request) (reply, error) {
+	of, change, err := a.scimGroupChange(r, scim.ReplaceGroup)
+	if err != nil {
+		return reply{}, err
+	}
+	g, err := a.SCIM.CreateGroup(r.Context(), r.client(), change)
+	if err != nil {
+		return reply{}, err
+	}
+	return a.scimGroup(g).reply(a, r, http.StatusCreated, of)
+}
+
+// putSCIMGroup serves PUT /api/scim/v2/Groups/{id}: 200 and the group, whose members are those of the body; members who stay keep their roles. 400;
+// 404; 409; 412.
+func (a *api) putSCIMGroup(r *request) (reply, error) {
+	of, change, err := a.scimGroupChange(r, scim.ReplaceGroup)
+	if err != nil {
+		return reply{}, err
+	}
+	g, err := a.SCIM.UpdateGroup(r.Context(), r.client(), r.param("id"), r.scimCondition(), change, of.Has("members"))
+	if err != nil {
+		return reply{}, err
+	}
+	return a.scimGroup(g).reply(a, r, http.StatusOK, of)
+}
+
+// patchSCIMGroup serves PATCH /api/scim/v2/Groups/{id}: 204, or with attributes 200 and these. Adding and removing members reads none of the others.
+// 400; 404; 409; 412.
+func (a *api) patchSCIMGroup(r *request) (reply, error) {
+	of, change, err := a.scimGroupChange(r, func(raw []byte) (scim.GroupChange, error) {
+		all, err := scim.ParsePatch(raw)
+		return scim.PatchGroup(all), err
+	})
+	if err != nil {
+		return reply{}, err
+	}
+	g, err := a.SCIM.UpdateGroup(r.Context(), r.client(), r.param("id"), r.scimCondition(), change, of.Given() && of.Has("members"))
+	if err != nil {
+		return reply{}, err
+	}
+	if of.Given() {
+		return a.scimGroup(g).reply(a, r, http.StatusOK, of)
+	}
+	return reply{status: http.StatusNoContent, header: map[string]string{"Etag": `W/"` + g.Version() + `"`}}, nil
+}
+
+func (a *api) scimGroupChange(r *request, read func([]byte) (scim.GroupChange, error)) (scim.Selection, scim.GroupChange, error) {
+	of, err := r.scimSelection()
+	if err != nil {
+		return of, nil, err
+	}
+	raw, err := r.scimBody()
+	if err != nil {
+		return of, nil, err
+	}
+	change, err := read(raw)
+	return of, change, err
+}
+
+// deleteSCIMGroup serves DELETE /api/scim/v2/Groups/{id}: 204; the users of the domain leave the team, which stays with what it owns and is 404
+// here from now on. 404; 412.
+func (a *api) deleteSCIMGroup(r *request) (reply, error) {
+	if err := a.SCIM.DeleteGroup(r.Context(), r.client(), r.param("id"), r.scimCondition()); err != nil {
+		return reply{}, err
+	}
+	return reply{status: http.StatusNoContent}, nil
+}
+
+// getSCIMConfig serves GET /api/scim/v2/ServiceProviderConfig: 200 and what is supported: PATCH, filters, sorting and versions, but no bulk
+// requests and no passwords.
+func (a *api) getSCIMConfig(*request) (reply, error) {
+	type supported struct {
+		Supported bool `json:"supported"`
+	}
+	return scimReply(http.StatusOK, map[string]any{
+		"schemas": []string{scim.ProviderSchema}, "documentationUri": "https://datatracker.ietf.org/doc/html/rfc7644",
+		"patch": supported{true}, "sort": supported{true}, "etag": supported{true}, "changePassword": supported{false},
+		"bulk":   map[string]any{"supported": false, "maxOperations": 0, "maxPayloadSize": 0},
+		"filter": map[string]any{"supported": true, "maxResults": scim.MaxCount},
+		"authenticationSchemes": []map[string]any{{
+			"type": "oauthbearertoken", "name": "Bearer token", "primary": true,
+			"description": "A token of a domain, which a superuser makes: POST /api/domains/{id}/tokens",
+		}},
+		"meta": map[string]any{"resourceType": "ServiceProviderConfig", "location": a.scimHref("ServiceProviderConfig")},
+	})
+}
+
+// scimDocument encodes a schema or a type of resources with its place.
+func (a *api) scimDocument(v any, schema, of, plural, id string) map[string]any {
+	raw, _ := json.Marshal(v) // of texts and bools
+	body := map[string]any{}
+	_ = json.Unmarshal(raw, &body)
+	body["schemas"] = []string{schema}
+	body["meta"] = map[string]any{"resourceType": of, "location": a.scimHref(plural, id)}
+	return body
+}
+
+func (a *api) scimTypes() (all []map[string]any) {
+	for _, t := range scim.Types() {
+		all = append(all, a.scimDocument(t, scim.TypeSchema, "ResourceType", "ResourceTypes", t.ID))
+	}
+	return all
+}
+
+func (a *api) scimSchemas() (all []map[string]any) {
+	for _, s := range scim.Schemas() {
+		all = append(all, a.scimDocument(s, scim.SchemaSchema, "Schema", "Schemas", s.ID))
+	}
+	return all
+}
+
+// oneOf replies with the document that has the id of the path.
+func oneOf(r *request, all []map[string]any) (reply, error) {
+	for _, one := range all {
+		if one["id"] == r.param("id") {
+			return scimReply(http.StatusOK, one)
+		}
+	}
+	return reply{}, errs.New(errs.NotFound, "There is no such resource.")
+}
+
+// listSCIMTypes serves GET /api/scim/v2/ResourceTypes: 200, User and Group.
+func (a *api) listSCIMTypes(*request) (reply, error) {
+	all := a.scimTypes()
+	return scimReply(http.StatusOK, scimPage(all, len(all), 1))
+}
+
+// getSCIMType serves GET /api/scim/v2/ResourceTypes/{id}: 200; 404.
+func (a *api) getSCIMType(r *request) (reply, error) { return oneOf(r, a.scimTypes()) }
+
+// listSCIMSchemas serves GET /api/scim/v2/Schemas: 200 and the attributes of users and groups that this service keeps.
+func (a *api) listSCIMSchemas(*request) (reply, error) {
+	all := a.scimSchemas()
+	return scimReply(http.StatusOK, scimPage(all, len(all), 1))
+}
+
+// getSCIMSchema serves GET /api/scim/v2/Schemas/{id}: 200; 404.
+func (a *api) getSCIMSchema(r *request) (reply, error) { return oneOf(r, a.scimSchemas()) }
