@@ -188,6 +188,7 @@ func (w *world) rebuilt(t testing.TB, change func(*httpapi.Config)) {
 	c := httpapi.Config{
 		AI:       model,
 		Services: a.Services,
+		SCIM:     scim.New(scim.Options{Store: bunstore.New(w.db), Principals: a.Principals.Unchecked(), Now: w.now, NewID: w.newID}),
 		InTx:     a.InTx, Ready: a.Ready, BaseURL: baseURL, Now: w.now, Log: slog.New(slog.NewTextHandler(&w.log, nil)),
 	}
 	change(&c)

@@ -102,7 +102,7 @@ func (s *Service) failed(ctx context.Context, tenant, domain, folded, sourceID s
 
 // Admit returns the user of a person whom a domain has authenticated, with the profile and name that the domain reports. It is
 // the user of the domain with the source id, else the user with that name and no source id, who gets it, else a new user
-// without rights. A user whose new name is not available keeps the old one. Admit writes nothing if nothing differs. It joins
+// without rights. A user whose new name is not available keeps the old one, and one whom a provider keeps by SCIM the name and profile. Admit writes nothing if nothing differs. It joins
 // the transaction in ctx; two first logins at once create one user.
 //
 // It returns errs.Invalid for the domain Local, and errs.Unauthenticated "Unable to log in" for a person who is disabled there or
@@ -210,17 +210,27 @@ func (s *Service) admit(ctx context.Context, tenant, domain string, writer *prof
 		return u, err
 	}
 	now, name := s.stamp(), u.Username
-	if (free || holder.Username == name) && name != who.Username {
+	if (free || holder.Username == name) && name != who.Username && orEmpty(u.Source) != SourceSCIM {
 		name = who.Username
 		if err := s.rename(ctx, tenant, map[string]string{u.Username: name}, now); err != nil {
 			return User{}, err
 		}
 	}
-	err = s.store.EditDirectoryUsers(ctx, tenant, []string{name}, now, func(u *DirectoryUser) { writer.Update(u, who) })
+	err = s.store.EditDirectoryUsers(ctx, tenant, []string{name}, now, func(u *DirectoryUser) { report(writer, u, who) })
 	if err != nil {
 		return User{}, err
 	}
 	return s.store.User(ctx, tenant, name)
+}
+
+// report copies what the domain reports of a person who logs in. Of a user whom a provider keeps by SCIM it copies the id alone: the provider
+// decides on the name and the profile.
+func report(writer *profile.Writer, u *DirectoryUser, who Identity) {
+	if u.Source == SourceSCIM {
+		u.SourceID = who.ID
+		return
+	}
+	writer.Update(u, who)
 }
 
 // nameFor reports whether a username is free, and returns its holder otherwise. An invalid one is neither free nor held.
@@ -249,8 +259,8 @@ func (s *Service) upToDate(writer *profile.Writer, u User, who Identity) bool {
 		GivenName: orEmpty(u.GivenName), MiddleName: orEmpty(u.MiddleName), Email: orEmpty(u.Email), Timezone: orEmpty(u.Timezone),
 	}
 	was := is
-	writer.Update(&is, who)
-	return is == was && u.Username == who.Username
+	report(writer, &is, who)
+	return is == was && (u.Username == who.Username || is.Source == SourceSCIM)
 }
 
 // mayEnter returns a refusal if a user whose credentials were verified may not log in, else nil.

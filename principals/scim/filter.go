@@ -138,7 +138,9 @@ func (p *parser) selected(path Path) (*filter, error) {
 	if err != nil {
 		return nil, err
 	}
-	f = &filter{op: "and", left: &filter{op: "pr", path: path}, right: f}
+	if path.Attribute != "members" && path.Attribute != "groups" { // which are compared with eq alone
+		f = &filter{op: "and", left: &filter{op: "pr", path: path}, right: f}
+	}
 	if p.at < len(p.text) && p.text[p.at] == '.' {
 		p.at++
 		sub, err := p.path(path.Attribute)

@@ -1,6 +1,9 @@
 package scim
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // The schemas and messages of the protocol.
 const (
@@ -86,9 +89,10 @@ func isName(s string) bool {
 	return s != "" && len(s) <= 128
 }
 
-// isURN reports whether a text has only characters of a schema's name and the path of an attribute.
+// isURN reports whether a text in lower case is the name of a schema, or the path of one of its attributes.
 func isURN(s string) bool {
-	return len(s) <= 512 && strings.IndexFunc(s, func(c rune) bool {
+	parts := strings.Split(s, ":")
+	return len(s) <= 512 && len(parts) > 2 && !slices.Contains(parts, "") && strings.IndexFunc(s, func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < '0' || c > '9') && !strings.ContainsRune(":.-_$", c)
 	}) < 0
 }

@@ -149,7 +149,7 @@ func (u User) profile(row *principals.DirectoryUser) {
 
 // accept checks what a client has set, and trims it. was is the user before. Errors: errs.Invalid naming the attribute.
 func accept(u *User, was User) error {
-	if u.UserName != was.UserName {
+	if was.ID == "" || u.UserName != was.UserName {
 		if err := principals.ValidUsername(u.UserName); err != nil {
 			return invalid(InvalidValue, "%s", strings.Replace(errs.MessageOf(err), "username", "userName", 1))
 		}
