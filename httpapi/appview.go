@@ -188,7 +188,7 @@ func (a *api) callerOf(r *request, route *Route) (actor.Actor, error) {
 		return a.visitorOf(r)
 	}
 	if route.SCIM {
-		return a.providerOf(r)
+		return a.provisionerOf(r)
 	}
 	if route.Chatter {
 		if credential := bearer(r.Request); sessions.IsChat(credential) {

@@ -51,7 +51,7 @@ type request struct {
 	token  string      // the view token in the path, once it has been checked; "" for none
 	claims view.Claims // of the token
 
-	provider *sessions.Provider // who comes with a token of a domain; nil for everybody else
+	provisioner *sessions.Provisioner // who comes with a token of a domain; nil for everybody else
 
 	visitor *sessions.Visitor // who comes without an account; who is the inviter then. nil for everybody else
 }

@@ -54,10 +54,10 @@ func (a *api) scimRoutes() []Route {
 	return routes
 }
 
-// providerOf sets the provider of identities that sends a request, by its token of a domain, and returns an actor without a user, who may do
+// provisionerOf sets the provider of identities that sends a request, by its token of a domain, and returns an actor without a user, who may do
 // nothing elsewhere. Errors: errs.Unauthenticated, the same for every reason; errs.Conflict for a domain that is scanned.
-func (a *api) providerOf(r *request) (actor.Actor, error) {
-	p, err := a.Sessions.Unchecked().Provider(r.Context(), bearer(r.Request), actor.OriginOf(r.Context()).Address)
+func (a *api) provisionerOf(r *request) (actor.Actor, error) {
+	p, err := a.Sessions.Unchecked().Provisioner(r.Context(), bearer(r.Request), actor.OriginOf(r.Context()).Address)
 	if err != nil {
 		return actor.Actor{}, err
 	}
@@ -68,13 +68,13 @@ func (a *api) providerOf(r *request) (actor.Actor, error) {
 	if err != nil {
 		return actor.Actor{}, err
 	}
-	r.provider = &p
+	r.provisioner = &p
 	return actor.Actor{Tenant: p.Tenant}, nil
 }
 
 // client returns the provider of identities that sends a request.
 func (r *request) client() scim.Client {
-	p := *cmp.Or(r.provider, &sessions.Provider{})
+	p := *cmp.Or(r.provisioner, &sessions.Provisioner{})
 	return scim.Client{Tenant: p.Tenant, Domain: p.Domain, Token: p.Token}
 }
 

@@ -191,7 +191,7 @@ const (
 	visitorKind = "tcv" // of an AppView
 	chatKind    = "tca" // of a Chat
 
-	providerKind = "tcp" // of a SCIM
+	provisionerKind = "tcp" // of a SCIM
 
 	maxCredential = 512 // bytes
 )

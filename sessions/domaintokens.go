@@ -23,8 +23,8 @@ type Domains interface {
 	Provisioning(ctx context.Context, id string, do func(ctx context.Context, id string) error) error
 }
 
-// providers are the tokens with which providers of identities keep the users of domains.
-func (s *Service) providers() tokensOf {
+// provisioners are the tokens with which providers of identities keep the users of domains.
+func (s *Service) provisioners() tokensOf {
 	return tokensOf{kind: DomainKind, tokenType: SCIM, row: "domain-token", writes: true, readable: s.o.Domains.Inspectable, writing: s.o.Domains.Changing}
 }
 
@@ -33,7 +33,7 @@ func (s *Service) providers() tokensOf {
 // creator is not an enabled superuser. A caller with a token cannot make one. Errors: errs.NotFound; errs.Forbidden; errs.Invalid naming the
 // field, also for the domain local; errs.Conflict for a domain that is scanned.
 func (s *Service) CreateDomainToken(ctx context.Context, domain string, n NewToken) (t Token, credential string, err error) {
-	return s.createTokenOf(ctx, s.providers(), providerKind, n, nil, func(ctx context.Context, do func(ctx context.Context, id string) error) error {
+	return s.createTokenOf(ctx, s.provisioners(), provisionerKind, n, nil, func(ctx context.Context, do func(ctx context.Context, id string) error) error {
 		return s.o.Domains.Provisioning(ctx, domain, do)
 	})
 }
@@ -41,31 +41,31 @@ func (s *Service) CreateDomainToken(ctx context.Context, domain string, n NewTok
 // DomainTokens returns a page of the tokens of a domain, newest first, to superusers. Their counters are up to date. Errors: errs.NotFound;
 // errs.Forbidden.
 func (s *Service) DomainTokens(ctx context.Context, domain string, q paging.Query) (paging.Page[Token], error) {
-	return s.tokensOf(ctx, s.providers(), domain, q)
+	return s.tokensOf(ctx, s.provisioners(), domain, q)
 }
 
 // DomainToken returns one of the tokens of a domain, as DomainTokens does. Errors: errs.NotFound; errs.Forbidden.
 func (s *Service) DomainToken(ctx context.Context, domain, id string) (Token, error) {
-	return s.tokenOf(ctx, s.providers(), domain, id)
+	return s.tokenOf(ctx, s.provisioners(), domain, id)
 }
 
 // DeleteDomainToken revokes a token of a domain. It is for superusers. Errors: errs.NotFound; errs.Forbidden.
 func (s *Service) DeleteDomainToken(ctx context.Context, domain, id string) error {
-	return s.deleteTokenOf(ctx, s.providers(), domain, id)
+	return s.deleteTokenOf(ctx, s.provisioners(), domain, id)
 }
 
-// Provider is a provider of identities whose credential is a token of a domain.
-type Provider struct {
+// Provisioner is a provider of identities whose credential is a token of a domain.
+type Provisioner struct {
 	Tenant, Domain string
 	Token          string // id of the token
 }
 
-// Provider returns the holder of a token of a domain, by its credential and the address of the request. It returns the same
+// Provisioner returns the holder of a token of a domain, by its credential and the address of the request. It returns the same
 // errs.Unauthenticated for every reason, after the same work for a token that does not exist and one with another secret.
-func (u Unchecked) Provider(ctx context.Context, credential string, from netip.Addr) (Provider, error) {
+func (u Unchecked) Provisioner(ctx context.Context, credential string, from netip.Addr) (Provisioner, error) {
 	parts := strings.Split(credential, ".")
-	if len(credential) > maxCredential || len(parts) != 4 || parts[0] != providerKind || !wellFormed(parts) {
-		return Provider{}, unauthenticated()
+	if len(credential) > maxCredential || len(parts) != 4 || parts[0] != provisionerKind || !wellFormed(parts) {
+		return Provisioner{}, unauthenticated()
 	}
 	t, creator, err := u.s.use(ctx, parts[1], parts[2], from, func(t Token) bool {
 		same := subtle.ConstantTimeCompare([]byte(hash(parts[3])), []byte(t.SecretHash)) == 1
@@ -75,7 +75,7 @@ func (u Unchecked) Provider(ctx context.Context, credential string, from netip.A
 		err = unauthenticated()
 	}
 	if err != nil {
-		return Provider{}, err
+		return Provisioner{}, err
 	}
-	return Provider{Tenant: parts[1], Domain: t.Entity.ID, Token: t.ID}, nil
+	return Provisioner{Tenant: parts[1], Domain: t.Entity.ID, Token: t.ID}, nil
 }
