@@ -166,5 +166,5 @@ func (a *api) routes() []Route {
 		// Health
 		{Method: get, Pattern: "/healthz", Name: "health", Public: true, AnyType: true, Summary: "The process runs", handle: a.health},
 		{Method: get, Pattern: "/readyz", Name: "ready", Public: true, AnyType: true, Summary: "The database answers and is migrated", handle: a.ready},
-	}, slices.Concat(a.commentRoutes(), a.appRoutes(), a.appUserRoutes(), a.appAssistRoutes(), a.webhookRoutes(), a.assistantRoutes(), a.appTokenRoutes(), a.appMessageRoutes(), a.agentRoutes(), a.appDeployRoutes(), a.appViewRoutes(), a.appServerRoutes(), a.domainTokenRoutes(), a.scimRoutes(), a.entityRoutes())...)
+	}, slices.Concat(a.domainTokenRoutes(), a.scimRoutes(), a.commentRoutes(), a.appRoutes(), a.appUserRoutes(), a.appAssistRoutes(), a.webhookRoutes(), a.assistantRoutes(), a.appTokenRoutes(), a.appMessageRoutes(), a.agentRoutes(), a.appDeployRoutes(), a.appViewRoutes(), a.appServerRoutes(), a.entityRoutes())...)
 }

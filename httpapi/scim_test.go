@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/httpapi"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/sessions"
 )
 
 const (
@@ -102,6 +103,49 @@ func TestSCIMTokens(t *testing.T) {
 					t.Errorf("%s with a cookie: %d %s", r.Name, a.status, a.body)
 				}
 			}
+		}
+	})
+}
+
+// TestSCIMLogsOut: who is disabled has no session and no token any more, also when enabled again.
+func TestSCIMLogsOut(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, s := is.New(t), stocked(t, open)
+		user, err := s.app.Principals.User(s.as(t, "acme"), "paul")
+		is.NoErr(err)
+		l, err := s.app.Sessions.Unchecked().Start(t.Context(), "acme", user, sessions.ProviderSession{})
+		is.NoErr(err)
+		s.sessions["paul"] = l.Token
+		personal := read[struct{ Key string }](t, s.must(t, "paul", "POST", "/api/tokens", `{}`)).Key
+		status := func(key string) int {
+			return s.do(t, "", "GET", "/api/session", "", "Authorization: Bearer "+key).status
+		}
+		is.Equal([]int{status(l.Token), status(personal)}, []int{200, 200})
+		path := "/api/scim/v2/Users/" + s.param["Users"]
+		s.must(t, "provider", "PATCH", path, scimPatch(`{"op": "Replace", "path": "active", "value": "False"}`))
+		is.Equal([]int{status(l.Token), status(personal)}, []int{401, 401})
+		s.must(t, "provider", "PATCH", path, scimPatch(`{"op": "Replace", "path": "active", "value": "True"}`))
+		is.Equal([]int{status(l.Token), status(personal)}, []int{401, 401})
+	})
+}
+
+// TestSCIMVersions: the entity tags of SCIM are weak, and conditions compare them all the same.
+func TestSCIMVersions(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, s := is.New(t), stocked(t, open)
+		for _, kind := range []string{"Users", "Groups"} {
+			path := "/api/scim/v2/" + kind + "/" + s.param[kind]
+			a := s.must(t, "provider", "GET", path, "")
+			tag := a.header.Get("Etag")
+			is.True(strings.HasPrefix(tag, `W/"`))
+			is.Equal(read[struct{ Meta struct{ Version string } }](t, a).Meta.Version, tag)
+			is.Equal(s.do(t, "provider", "GET", path, "", "If-None-Match: "+tag).status, 304)
+			change := scimPatch(`{"op": "replace", "path": "displayName", "value": "Other"}`)
+			is.Equal(s.do(t, "provider", "PATCH", path, change, `If-Match: W/"x"`).status, 412)
+			is.True(s.do(t, "provider", "PATCH", path, change, "If-Match: "+tag).status < 300)
+			is.Equal(s.do(t, "provider", "DELETE", path, "", "If-Match: "+tag).status, 412)
+			is.Equal(s.do(t, "provider", "GET", path, "", "If-None-Match: "+tag).status, 200)
+			is.Equal(s.do(t, "provider", "DELETE", path, "", "If-Match: *").status, 204)
 		}
 	})
 }

@@ -157,12 +157,14 @@ type Store interface {
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
 }
 
-// Principals locks domains and renames users. principals.Unchecked implements it.
+// Principals locks domains, renames users and logs them out. principals.Unchecked implements it.
 type Principals interface {
 	// LockDomain locks a tenant until the transaction in ctx ends. It returns errs.NotFound if there is no such tenant, or it has no such domain.
 	LockDomain(ctx context.Context, tenant, domain string) error
 	// Rename changes the names of users wherever they are stored, in the transaction in ctx. names maps old ones to new ones.
 	Rename(ctx context.Context, tenant string, names map[string]string, at time.Time) error
+	// Disabled removes the sessions and personal tokens of users who have been disabled, in the transaction in ctx.
+	Disabled(ctx context.Context, tenant string, usernames ...string) error
 }
 
 // Service implements the rules over a Store. It checks no actor: httpapi, which does, says who the Client is.

@@ -277,6 +277,7 @@ func (s *Service) activate(ctx context.Context, c Client, row *principals.Direct
 		}
 		row.Enabled, row.DirectoryDisabled = false, true
 		s.log(ctx, c, "scim: user disabled", row.Username)
+		return s.o.Principals.Disabled(ctx, c.Tenant, row.Username)
 	}
 	return nil
 }
