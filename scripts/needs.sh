@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# needs.sh THING...: installs what is missing of postgres, slapd, browser, node, cc, cxx, make, samba and ds389 with the system's package manager.
+# needs.sh THING...: installs what is missing of postgres, slapd, browser, node, cc, cxx, make, samba, ds389 and simplesamlphp with the system's package manager.
 set -euo pipefail
 
 say() { printf 'needs.sh: %s\n' "$*" >&2; }
@@ -62,6 +62,8 @@ have_cxx() { command -v g++ >/dev/null && command -v make >/dev/null && command 
 have_samba() { command -v samba >/dev/null && command -v samba-tool >/dev/null && [ -d /usr/share/samba/setup/ad-schema ]; }
 have_ds389() { command -v ns-slapd >/dev/null && command -v certutil >/dev/null && command -v pk12util >/dev/null && command -v openssl >/dev/null; }
 
+have_simplesamlphp() { command -v php >/dev/null && [ -d /usr/share/simplesamlphp/www ]; }
+
 have_make() { command -v make >/dev/null; }
 
 # as_root COMMAND...: through sudo where needed; without a terminal sudo must not ask for a password.
@@ -102,6 +104,7 @@ package() {
 	make:*) echo make ;;
 	samba:apt-get) echo samba-ad-dc samba-ad-provision ;;
 	samba:dnf) echo samba-dc samba-dc-provision samba-tools ;;
+	simplesamlphp:apt-get) echo simplesamlphp php-cli php-xml ;;
 	ds389:apt-get) echo 389-ds-base libnss3-tools openssl ;;
 	ds389:dnf) echo 389-ds-base nss-tools openssl ;;
 	esac
@@ -112,6 +115,7 @@ stop_servers() {
 	[ -d /run/systemd/system ] || return 0
 	[[ " $* " != *" slapd "* ]] || as_root systemctl disable -q --now slapd
 	[[ " $* " != *" samba-ad-dc "* ]] || as_root systemctl disable -q --now samba-ad-dc smbd nmbd winbind || true # those that there are
+	[[ " $* " != *" simplesamlphp "* ]] || as_root systemctl disable -q --now apache2 || true
 }
 
 install_packages() {
@@ -149,5 +153,5 @@ for manager in apt-get dnf apk brew; do
 	done
 	exit 0
 done
-say "no apt-get, dnf, apk or brew here: install by hand (postgres: the server with initdb; slapd: OpenLDAP's server; browser: Chromium; node: Node.js with npm; cc: $(go env CC) and C headers; cxx: g++, make and Python; samba: Samba's AD DC with samba-tool; ds389: 389 Directory Server, certutil, pk12util, openssl)"
+say "no apt-get, dnf, apk or brew here: install by hand (postgres: the server with initdb; slapd: OpenLDAP's server; browser: Chromium; node: Node.js with npm; cc: $(go env CC) and C headers; cxx: g++, make and Python; samba: Samba's AD DC with samba-tool; ds389: 389 Directory Server, certutil, pk12util, openssl; simplesamlphp: SimpleSAMLphp in /usr/share, and php)"
 exit 1
