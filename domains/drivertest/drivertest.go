@@ -53,6 +53,7 @@ func Test(t *testing.T, d domains.Driver, f Fixture) {
 		{"Password", testPassword},
 		{"Parallel", testParallel},
 		{"Redirect", testRedirect},
+		{"Logout", testLogout},
 		{"Metadata", testMetadata},
 		{"Entries", testEntries},
 		{"EntriesStop", testEntriesStop},

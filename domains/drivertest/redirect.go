@@ -43,6 +43,29 @@ func testRedirect(t *testing.T, f *fixture) {
 	}
 }
 
+// testLogout: a logout needs a session of this provider, and what anybody can make up ends none.
+func testLogout(t *testing.T, f *fixture) {
+	ctx, realm := t.Context(), f.open(f.Config)
+	if out, ok := realm.(domains.LogoutAtProvider); ok {
+		for _, session := range [][]byte{nil, {}, []byte("nonsense"), []byte("{}"), []byte(`{"issuer": "https://other.example.com", "token": "x"}`)} {
+			location, _, err := out.BeginLogout(ctx, f.Endpoints, session, "a-state")
+			f.True(location == "")
+			f.True(err == nil || errs.CodeOf(err) == errs.Unauthenticated || errs.CodeOf(err) == errs.Upstream)
+		}
+	}
+	if receiver, ok := realm.(domains.LogoutReceiver); ok {
+		for _, params := range []url.Values{
+			{}, {"logout_token": {""}}, {"logout_token": {"a.b.c"}}, {"logout_token": {"eyJhbGciOiJub25lIn0.e30."}}, {"SAMLRequest": {"PHNhbWxwOkxvZ291dFJlcXVlc3QvPg=="}},
+			{"SAMLRequest": {"%%%"}}, {"SAMLResponse": {"PHNhbWxwOkxvZ291dFJlc3BvbnNlLz4="}},
+		} {
+			n, err := receiver.ReceiveLogout(ctx, f.Endpoints, params)
+			f.True(err != nil && n.Subject == "" && len(n.Sessions) == 0)
+			f.hides(err)
+			f.True(errs.CodeOf(err) == errs.Unauthenticated || errs.CodeOf(err) == errs.Upstream)
+		}
+	}
+}
+
 func testMetadata(_ *testing.T, f *fixture) {
 	m, ok := f.open(f.Config).(domains.Metadata)
 	if !ok {
