@@ -392,7 +392,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		Directories: dirsync.New(dirsync.Options{
 			Store: directory, Principals: app.Principals.Unchecked(), Now: c.Now, NewID: c.NewID,
 		}),
-		Drivers: drivers(c.DomainDrivers, c.DenyNetworks), Log: c.Log, Changes: settings.Of, Now: c.Now,
+		Drivers: drivers(c.DomainDrivers, c.DenyNetworks), Queue: app.queue, Log: c.Log, Changes: settings.Of, Now: c.Now,
 	})
 	if err != nil {
 		return err
@@ -428,7 +428,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		app.workspaces.Hooks(), app.deployments.Hooks(), app.queue.Hooks(), app.Webhooks.Unchecked().Hooks(),
 		entity.Hooks{Counts: entity.CountRows(80, "files", blobs.Count)},
 	)
-	return app.queue.Add(slices.Concat(app.Messages.Unchecked().Workers(), app.Agents.Unchecked().Workers(), c.Workers)...)
+	return app.queue.Add(slices.Concat(app.Messages.Unchecked().Workers(), app.Agents.Unchecked().Workers(), app.Domains.Unchecked().Workers(), c.Workers)...)
 }
 
 // replaced returns the ready types except those of which the host has its own, and the host's behind them.

@@ -35,6 +35,8 @@ type change struct {
 	realm   Realm // nil without a configuration
 	rules   rules
 	is      bool // it differs from the stored one
+
+	schedule string // that of the stored one
 }
 
 // same reports whether two changes are to the same configuration.
@@ -52,9 +54,13 @@ func sameSecrets(a, b members) bool {
 // secrets. was is the stored domain.
 func (s *Service) configure(d *Domain, was Domain, info Info, driver Driver, given json.RawMessage) (change, error) {
 	c, stored, err := s.merge(d, was, info, driver, given)
+	if err == nil {
+		err = inConfig(c.rules.acceptSchedule(s.stamp()))
+	}
 	if err != nil {
 		return change{}, err
 	}
+	c.schedule = s.schedule(was)
 	if c.is = was.Type != d.Type || !bytes.Equal(was.Config, c.config) || !sameSecrets(stored, c.secrets); !c.is {
 		return c, nil // also what is sealed stays
 	}
@@ -169,7 +175,7 @@ func redirected(was, now Domain) string {
 	names := slices.AppendSeq(slices.Collect(maps.Keys(before)), maps.Keys(after))
 	slices.Sort(names)
 	for _, name := range names {
-		if !sameJSON(before[name], after[name]) && !slices.Contains(signInMembers, name) && name != hiddenMember {
+		if !sameJSON(before[name], after[name]) && !slices.Contains(signInMembers, name) && name != hiddenMember && name != scheduleMember {
 			return name
 		}
 	}

@@ -151,6 +151,7 @@ type Options struct {
 	Tenants     Tenants
 	Keys        Sealer
 	Drivers     []Driver         // in the order in which they are listed, each with its own id
+	Queue       Queue            // of scans by schedule; nil: no domain can have one
 	Log         *slog.Logger     // receives what a login could not do with a person's groups (info); default slog.Default
 	Now         func() time.Time // default time.Now
 	NewID       func() string    // of a scan; default UUIDv7

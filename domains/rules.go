@@ -34,6 +34,9 @@ func withOwnMembers(i Info) Info {
 	if i.LoginMethod == redirects {
 		i.Members = append(i.Members, signInMembers...)
 	}
+	if i.ScanComponent != nil {
+		i.Members = append(i.Members, scheduleMember)
+	}
 	return i
 }
 
@@ -53,10 +56,12 @@ const (
 	byID       = "id"
 )
 
-// rules are the members of a configuration that this package reads. All but Hidden are of domains whose people log in at a provider. The zero
+// rules are the members of a configuration that this package reads. All but Hidden and Schedule are of domains whose people log in at a provider. The zero
 // value is that of a configuration without them.
 type rules struct {
 	Hidden bool `json:"hidden"` // log-in pages do not list the domain; of every driver
+
+	Schedule string `json:"schedule"` // when the directory is scanned, "" for never; of directories
 
 	Accounts   string    `json:"accounts"`   // id of the domain whose users log in here, "" for this one
 	AccountsBy string    `json:"accountsBy"` // what they are found by
@@ -122,6 +127,9 @@ func readRules(i Info, config json.RawMessage) (rules, error) {
 	}
 	if i.LoginMethod == redirects {
 		own = append(own, signIn...)
+	}
+	if i.ScanComponent != nil {
+		own = append(own, member{scheduleMember, &r.Schedule, "a cron expression"})
 	}
 	for _, m := range own {
 		raw, there := all[m.name]

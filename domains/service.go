@@ -203,7 +203,10 @@ func (s *Service) Create(ctx context.Context, d Domain, o ...SaveOption) (Domain
 		if err != nil {
 			return err
 		}
-		return s.o.Store.Insert(ctx, a.Tenant, d)
+		if err := s.o.Store.Insert(ctx, a.Tenant, d); err != nil {
+			return err
+		}
+		return s.reschedule(ctx, d, "", c.rules.Schedule)
 	})
 	if err != nil {
 		return Domain{}, err
@@ -250,6 +253,9 @@ func (s *Service) Update(ctx context.Context, id string, edit func(*Domain) erro
 		})
 		if err == nil && c.is {
 			err = s.checkRules(ctx, d, c.rules)
+		}
+		if err == nil && c.is {
+			err = s.reschedule(ctx, d, c.schedule, c.rules.Schedule)
 		}
 		return err
 	})
@@ -320,7 +326,8 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 		if err := s.o.Store.LockTenant(ctx, a.Tenant); err != nil { // before the note of a scan, as a scan does
 			return err
 		}
-		if _, err := s.get(ctx, a.Tenant, id); err != nil {
+		d, err := s.get(ctx, a.Tenant, id)
+		if err != nil {
 			return err
 		}
 		if err := s.checkUnnamed(ctx, a.Tenant, id); err != nil {
@@ -336,6 +343,9 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 			return err
 		}
 		if err := s.o.Principals.RemoveDomain(ctx, a.Tenant, id, a.User); err != nil {
+			return err
+		}
+		if err := s.reschedule(ctx, d, s.schedule(d), ""); err != nil {
 			return err
 		}
 		return s.o.Store.Delete(ctx, a.Tenant, id)

@@ -26,6 +26,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 	people "github.com/tenantcontent/tenantcontent/principals/bunstore"
 	"github.com/tenantcontent/tenantcontent/principals/dirsync"
+	"github.com/tenantcontent/tenantcontent/queue"
+	queuestore "github.com/tenantcontent/tenantcontent/queue/bunstore"
 )
 
 // paper is a driver of a directory on paper: its people are what a test says, and their password is the configuration's.
@@ -189,6 +191,7 @@ type world struct {
 	people *principals.Service
 	paper  *paper
 	gate   *provider
+	queue  *queue.Service
 	clock  time.Time
 	late   atomic.Int64 // nanoseconds, for tests that go on meanwhile
 
@@ -210,11 +213,12 @@ func newWorld(t *testing.T, open dbtest.Opener) *world {
 	now := func() time.Time { return w.clock.Add(time.Duration(w.late.Load())) }
 	w.store = bunstore.New(w.db)
 	users := people.New(w.db)
+	w.queue = queue.New(queue.Options{Store: queuestore.New(w.db), Now: now})
 	w.people = principals.New(principals.Options{Store: users, Now: now, Cost: principals.Cost{Memory: 8, Time: 1, Threads: 1}})
 	w.with = func(t *testing.T, change func(*domains.Options)) *domains.Service {
 		t.Helper()
 		o := domains.Options{
-			Store: w.store, Principals: w.people.Unchecked(), Tenants: settings{}, Keys: keys, Now: now,
+			Store: w.store, Principals: w.people.Unchecked(), Tenants: settings{}, Keys: keys, Now: now, Queue: w.queue,
 			Directories: dirsync.New(dirsync.Options{Store: users, Principals: w.people.Unchecked(), Now: now}),
 			Drivers:     []domains.Driver{local.Driver{}, ldap.LDAP{}, w.paper, gate{w.gate}},
 		}

@@ -509,9 +509,13 @@ func (a *api) testReply(r *request, t domains.Trial) (reply, error) {
 }
 
 // getScan serves GET /api/domains/{id}/scan: 200 and the scan of the domain that runs, or ran last: phase (reading,
-// writing, done, failed; null for none), what was read and written so far, when, and the last error; 404.
+// writing, done, failed; null for none), what was read and written so far, when, the last error, and when its schedule scans it next; 404.
 func (a *api) getScan(r *request) (reply, error) {
 	run, err := a.Domains.ScanState(r.Context(), r.param("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	next, err := a.Domains.NextScan(r.Context(), r.param("id"))
 	if err != nil {
 		return reply{}, err
 	}
@@ -529,5 +533,6 @@ func (a *api) getScan(r *request) (reply, error) {
 		StartedAt  *hal.Time `json:"startedAt"`
 		FinishedAt *hal.Time `json:"finishedAt"`
 		LastError  *string   `json:"lastError"`
-	}{orNull(string(run.Phase)), run.DryRun, run.Users, run.Groups, run.Written, run.Total, started, hal.OrNull(run.FinishedAt), orNull(run.Error)}})
+		NextScanAt *hal.Time `json:"nextScanAt"`
+	}{orNull(string(run.Phase)), run.DryRun, run.Users, run.Groups, run.Written, run.Total, started, hal.OrNull(run.FinishedAt), orNull(run.Error), hal.OrNull(next)}})
 }

@@ -9,6 +9,7 @@ package dirsync
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -121,6 +122,9 @@ type Report struct {
 	Warnings       []string // at most 1,000, how many there are beside, and in front the one of a dry run
 }
 
+// ErrLosses is the cause of the error of a Sync that is refused without Force.
+var ErrLosses = errors.New("dirsync: too much would be removed")
+
 // Sync updates the users and teams of a domain to the state of its directory, in the transaction in ctx or one of its own.
 //
 // Users are identified by the ids of their entries, so that a rename in the directory renames the user, wherever the name is
@@ -154,7 +158,7 @@ func (s *Service) Sync(ctx context.Context, tenant, domain string, all Snapshot,
 			losses = p.losses()
 		}
 		if losses != "" && !o.DryRun {
-			return errs.New(errs.Conflict, "The scan would %s; nothing was changed. Look at the directory, or scan with force=true.", losses)
+			return errs.Wrap(errs.Conflict, ErrLosses, "The scan would %s; nothing was changed. Look at the directory, or scan with force=true.", losses)
 		}
 		report = p.summary()
 		if losses != "" {
