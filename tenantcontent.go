@@ -285,6 +285,9 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		UsableDomain: func(ctx context.Context, tenant, id string) error {
 			return app.Domains.Unchecked().Usable(ctx, tenant, id)
 		},
+		TiedEmail: func(ctx context.Context, tenant, domain string) error {
+			return app.Domains.Unchecked().TiedEmail(ctx, tenant, domain)
+		},
 		Refusal: domains.MinRefusal, Log: c.Log, Now: c.Now, NewID: c.NewID,
 	})
 	app.Tenants = tenants.New(tenants.Options{

@@ -251,15 +251,21 @@ func (s *Service) checkRules(ctx context.Context, d Domain, r rules) error {
 
 // checkUnnamed returns errs.Conflict if the users of a domain log in at another one, which names it.
 func (s *Service) checkUnnamed(ctx context.Context, tenant, id string) error {
-	all, err := s.o.Store.All(ctx, tenant, "")
-	if err != nil {
-		return err
+	named, err := s.naming(ctx, tenant, id, func(rules) bool { return true })
+	if err == nil && named != "" {
+		err = errs.New(errs.Conflict, "The domain %s logs in the users of this one: change its config.accounts first.", named)
 	}
+	return err
+}
+
+// naming returns the id of a domain where the users of another one log in by rules for which is holds, "" for none.
+func (s *Service) naming(ctx context.Context, tenant, id string, is func(rules) bool) (string, error) {
+	all, err := s.o.Store.All(ctx, tenant, "")
 	for _, d := range all {
 		info, _ := s.Info(d.Type)
-		if r, err := readRules(info, d.Config); err == nil && r.Accounts == id {
-			return errs.New(errs.Conflict, "The domain %s logs in the users of this one: change its config.accounts first.", d.ID)
+		if r, err := readRules(info, d.Config); err == nil && r.Accounts == id && is(r) {
+			return d.ID, nil
 		}
 	}
-	return nil
+	return "", err
 }

@@ -32,6 +32,15 @@ func (u Unchecked) Usable(ctx context.Context, tenant, id string) error {
 	return err
 }
 
+// TiedEmail returns errs.Forbidden if people log in, at another domain, as the user of a domain who has their e-mail address.
+func (u Unchecked) TiedEmail(ctx context.Context, tenant, id string) error {
+	named, err := u.s.naming(ctx, tenant, id, func(r rules) bool { return r.AccountsBy == byEmail })
+	if err == nil && named != "" {
+		err = errs.New(errs.Forbidden, "Only a superuser may change the email of a user of the domain %s: people log in by it at the domain %s.", id, named)
+	}
+	return err
+}
+
 // Hooks returns the count of domains, the columns of their secrets and keys, and what is done with the records of used logins: Sweep removes
 // those that have expired.
 func (u Unchecked) Hooks() entity.Hooks {

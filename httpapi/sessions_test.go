@@ -129,6 +129,24 @@ func TestMoves(t *testing.T) {
 	})
 }
 
+// TestTiedEmail: where people log in as the user who has their e-mail address, users cannot take the one of somebody else.
+func TestTiedEmail(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open, withDrivers)
+		w.must(t, "admin", "POST", "/api/domains", `{"name": "Books", "type": "paper", "config": {"secret": "hush-hush"}}`)
+		w.must(t, "admin", "POST", "/api/domains", `{"name": "Door", "type": "gate", "config": {"accounts": "books"}}`)
+		w.sessions["zoe"] = read[struct{ Token string }](t, w.must(t, "", "POST", "/api/login/books", `{"tenant": "acme", "username": "zoe", "password": "hush-hush"}`)).Token
+		change := func(who, body string) int { return w.do(t, who, "PUT", "/api/users/"+who, body).status }
+		is.Equal(change("zoe", `{"email": "zoe@example.com"}`), 200)
+		w.must(t, "admin", "PUT", "/api/domains/door", `{"id": "door", "type": "gate", "config": {"accounts": "books", "accountsBy": "email"}}`)
+		is.Equal(change("zoe", `{"email": "boss@example.com"}`), 403)
+		is.Equal(change("zoe", `{"email": null}`), 403)
+		is.Equal(change("zoe", `{"email": "zoe@example.com", "timezone": "Europe/Berlin"}`), 200)
+		is.Equal(change("dana", `{"email": "dana@example.com"}`), 200) // of another domain
+		is.Equal(w.do(t, "admin", "PUT", "/api/users/zoe", `{"email": "zoe@example.org"}`).status, 200)
+	})
+}
+
 // TestAuthorizations: a request with several Authorization headers is nobody's, whichever of them is right.
 func TestAuthorizations(t *testing.T) {
 	is := is.New(t)

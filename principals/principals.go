@@ -280,6 +280,7 @@ type Service struct {
 	content     Content
 	knownDomain func(ctx context.Context, tenant, id string) error
 	usable      func(ctx context.Context, tenant, id string) error
+	tiedEmail   func(ctx context.Context, tenant, domain string) error
 	now         func() time.Time
 	newID       func() string
 	passwords   *hasher
@@ -299,11 +300,14 @@ type Options struct {
 	// UsableDomain returns an error for people if nobody can log in at a domain, or not as a user of it. It is called, in the transaction in ctx,
 	// when a user is added to another domain than Local, or moves to it; nil: all are usable.
 	UsableDomain func(ctx context.Context, tenant, id string) error
-	Now          func() time.Time // default time.Now
-	NewID        func() string    // team ids; default UUIDv7
-	Cost         Cost             // of new password hashes; default DefaultCost
-	Refusal      time.Duration    // a refused password takes as long at least, after its wait in the queue; default 0
-	Log          *slog.Logger     // receives each lock and unlock of a user (info); default slog.Default
+	// TiedEmail returns errs.Forbidden if people log in as the user of a domain who has their e-mail address, so that no user may choose one. It is
+	// called, in the transaction in ctx, when users change their own address; nil: it is theirs to change.
+	TiedEmail func(ctx context.Context, tenant, domain string) error
+	Now       func() time.Time // default time.Now
+	NewID     func() string    // team ids; default UUIDv7
+	Cost      Cost             // of new password hashes; default DefaultCost
+	Refusal   time.Duration    // a refused password takes as long at least, after its wait in the queue; default 0
+	Log       *slog.Logger     // receives each lock and unlock of a user (info); default slog.Default
 }
 
 // New returns a Service.
@@ -321,7 +325,7 @@ func New(o Options) *Service {
 		o.Log = slog.Default()
 	}
 	return &Service{
-		log: o.Log, refusal: o.Refusal, store: o.Store, blobs: o.Blobs, content: o.Content, knownDomain: o.KnownDomain, usable: o.UsableDomain,
+		log: o.Log, refusal: o.Refusal, store: o.Store, blobs: o.Blobs, content: o.Content, knownDomain: o.KnownDomain, usable: o.UsableDomain, tiedEmail: o.TiedEmail,
 		now: o.Now, newID: o.NewID,
 		passwords: newHasher(o.Cost, runtime.GOMAXPROCS(0)),
 		counting:  limiter.New(limiter.Options{Capacity: maxAllCounted, PerKey: maxCounting, Timeout: settleTime}),

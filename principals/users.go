@@ -225,8 +225,8 @@ func (s *Service) addUser(ctx context.Context, tenant string, u User, hash strin
 // UpdateUser changes a user. A superuser may change all but the name and what the service keeps for itself; Locked ends
 // or begins a lock of 15 minutes for all networks, and a user who leaves the domain Local loses the password. A user who moves to another domain
 // loses the source id of the old one; one moves to Local with MoveToLocal. Sessions and personal tokens of a user who is disabled end. Users may change their own
-// profile: names, email, timezone, data, user fields, consent, avatar and feed. edit replaces what it changes and writes
-// through no pointer.
+// profile: names, timezone, data, user fields, consent, avatar and feed, and email unless people log in by it (Options.TiedEmail). edit replaces
+// what it changes and writes through no pointer.
 //
 // Errors: errs.Forbidden; errs.NotFound; errs.Invalid naming the field; errs.Conflict when the tenant would be left
 // without an enabled superuser, and for a domain where the user could not log in; an error from edit as it is.
@@ -257,6 +257,9 @@ func (s *Service) UpdateUser(ctx context.Context, username string, edit func(*Us
 			left = was.Domain == Local && u.Domain != Local
 			locked, unlocked = !was.Locked && u.Locked, was.Locked && !u.Locked
 			disabled = was.Enabled && !u.Enabled
+			if err := s.acceptEmail(ctx, a, was, *u); err != nil {
+				return err
+			}
 			return s.acceptMove(ctx, a.Tenant, was, u)
 		})
 		if err == nil && disabled {
@@ -376,6 +379,14 @@ func (s *Service) checkNewDomain(ctx context.Context, tenant, from, to string) e
 		return nil
 	}
 	return s.knownDomain(ctx, tenant, to)
+}
+
+// acceptEmail returns errs.Forbidden for a user's own new e-mail address if somebody could log in by it.
+func (s *Service) acceptEmail(ctx context.Context, a actor.Actor, was, u User) error {
+	if s.tiedEmail == nil || a.Superuser || u.Domain == Local || orEmpty(u.Email) == orEmpty(was.Email) {
+		return nil
+	}
+	return s.tiedEmail(ctx, a.Tenant, u.Domain)
 }
 
 // acceptMove checks the domain that a user gets. With it, the user loses the id in the old one, so that the new one ties the user by name at the
