@@ -443,7 +443,7 @@ func (a *api) testDomain(r *request) (reply, error) {
 }
 
 // testNewDomain serves POST /api/domains/_test {type, config, username?, id?}: as testDomain, before a domain is saved. id is that of a stored one
-// whose secrets are masked in the config.
+// whose secrets are masked in the config. Without it, addresses to register at a provider have DOMAIN in place of the id that the domain gets.
 func (a *api) testNewDomain(r *request) (reply, error) {
 	in, err := options[newTestInput](r)
 	switch {
@@ -457,9 +457,12 @@ func (a *api) testNewDomain(r *request) (reply, error) {
 	return a.testReply(r, domains.Trial{ID: in.ID, Type: in.Type, Config: in.Config, Username: in.Username})
 }
 
+// unsavedDomain stands for the id of a domain that is not saved yet, where people read it.
+const unsavedDomain = "DOMAIN"
+
 func (a *api) testReply(r *request, t domains.Trial) (reply, error) {
 	steps, err := a.Domains.Test(r.Context(), t, func(tenant, domain string) domains.Endpoints {
-		return a.endpoints(tenant, cmp.Or(domain, "new"))
+		return a.endpoints(tenant, cmp.Or(domain, unsavedDomain))
 	})
 	if err != nil {
 		return reply{}, err

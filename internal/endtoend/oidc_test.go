@@ -1,6 +1,7 @@
 package endtoend_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -75,6 +76,18 @@ func TestOIDC(t *testing.T) {
 		is.Equal(newClient(t).get(t, link).refused(t, http.StatusBadGateway), said)
 		is.True(!strings.Contains(said, "127.0.0.1"))
 	})
+}
+
+// TestOIDCTrial: a configuration that is not saved yet has no id, so nobody is told to register an address that looks like one.
+func TestOIDCTrial(t *testing.T) {
+	is, p, w := is.New(t), oidctest.New(t), newWorld(t, dbtest.SQLite)
+	body, err := json.Marshal(map[string]any{"type": "OIDC", "config": oidcConfig(p)})
+	is.NoErr(err)
+	text := w.admin.must(t, "POST", "/api/domains/_test", string(body)).body
+	is.True(strings.Contains(text, "/api/login/DOMAIN/callback?tenant=acme"))
+	w.admin.domain(t, "Work", "OIDC", oidcConfig(p))
+	text = w.admin.must(t, "POST", "/api/domains/work/_test", "").body
+	is.True(strings.Contains(text, "/api/login/work/callback?tenant=acme"))
 }
 
 // TestOIDCAttacks: a login is ended once, by the browser that began it, in the tenant and the domain that it was begun in.
