@@ -149,6 +149,8 @@ type Store interface {
 	RemoveMembers(ctx context.Context, tenant, teamID string, usernames []string) error
 	// Team finds a team of any source by its slug. It fails with errs.NotFound.
 	Team(ctx context.Context, tenant, slug string) (principals.Team, error)
+	// Slugs returns the slugs of all teams.
+	Slugs(ctx context.Context, tenant string) ([]string, error)
 	// InsertTeam and UpdateTeam are those of principals.Store.
 	InsertTeam(ctx context.Context, tenant string, t principals.Team) error
 	UpdateTeam(ctx context.Context, tenant, id string, edit func(*principals.Team) error) (principals.Team, error)

@@ -582,3 +582,35 @@ func TestLargeGroup(t *testing.T) {
 		is.Equal(page.Items[0].Groups, []scim.Ref{{ID: g.ID, Display: "All"}})
 	})
 }
+
+// counted is a store that counts the calls of Team.
+type counted struct {
+	*bunstore.Store
+	teams int
+}
+
+func (c *counted) Team(ctx context.Context, tenant, key string) (principals.Team, error) {
+	c.teams++
+	return c.Store.Team(ctx, tenant, key)
+}
+
+// TestSlugsOfGroups: groups whose names leave the same slug get numbered ones, and the last of many costs no more statements than the second.
+func TestSlugsOfGroups(t *testing.T) {
+	each(t, func(t *testing.T, f fixture) {
+		is, store := is.New(t), &counted{Store: f.store}
+		service := scim.New(scim.Options{Store: store, Principals: f.people.Unchecked(), Log: slog.New(slog.DiscardHandler)})
+		const groups = 20
+		for i := range groups {
+			change, err := scim.ReplaceGroup([]byte(fmt.Sprintf(`{"schemas": [%q], "displayName": "東京 %c"}`, scim.GroupSchema, 'あ'+2*i)))
+			is.NoErr(err)
+			_, err = service.CreateGroup(t.Context(), corp, change)
+			is.NoErr(err)
+		}
+		is.Equal(store.teams, groups)
+		slugs, err := f.store.Slugs(t.Context(), "acme")
+		is.NoErr(err)
+		slices.Sort(slugs)
+		is.Equal(slices.Compact(slices.Clone(slugs)), slugs)
+		is.True(slices.Contains(slugs, "team") && slices.Contains(slugs, fmt.Sprint("team-", groups)))
+	})
+}
