@@ -435,6 +435,9 @@ type newTestInput struct {
 // secrets are the stored ones if they go to the same server as before. username looks for that person. 400 for a driver that has no test; 404; 503
 // while too many domains are tried out.
 func (a *api) testDomain(r *request) (reply, error) {
+	if r.param("id") == "" { // which would be a new one
+		return reply{}, errs.New(errs.NotFound, "Domain not found.")
+	}
 	in, err := options[testInput](r)
 	if err != nil {
 		return reply{}, err

@@ -249,6 +249,7 @@ var (
 	loggedAt    = regexp.MustCompile(`"time": "20[^"]*"`)
 	peak        = regexp.MustCompile(`"memoryPeakBytes": "[1-9]\d*"`)
 	viewToken   = regexp.MustCompile(`~[A-Za-z0-9_-]{40,}\.[A-Za-z0-9_-]{43}`)
+	certificate = regexp.MustCompile(`"(fingerprint|certificate)": "[^"]{64,}"`)
 	locked      = regexp.MustCompile(`"editingSession": "[0-9a-f]{32}"`)
 )
 
@@ -271,6 +272,7 @@ func (s *script) named(text string) string {
 	text = took.ReplaceAllString(text, `"$1": <MS>`)
 	text = loggedAt.ReplaceAllString(text, `"time": "<TIME>"`)
 	text = peak.ReplaceAllString(text, `"memoryPeakBytes": "<BYTES>"`)
+	text = certificate.ReplaceAllString(text, `"$1": "<CERTIFICATE>"`)
 	text = locked.ReplaceAllString(text, `"editingSession": "<LOCK>"`)
 	text = viewToken.ReplaceAllStringFunc(text, func(token string) string {
 		if s.given[token] == "" {

@@ -138,7 +138,7 @@ func TestKnownDomains(t *testing.T) {
 			asks         int
 		}{
 			{user, "a", "", "ok", 0}, {user, "b", "local", "ok", 0}, {user, "c", "ldap", "ok", 1}, {user, "d", "saml", errs.Invalid, 1},
-			{moveUser, "a", "ldap", "ok", 1}, {moveUser, "a", "ldap", "ok", 0}, {moveUser, "a", "saml", errs.Invalid, 1}, {moveUser, "a", "local", "ok", 0},
+			{moveUser, "a", "ldap", "ok", 1}, {moveUser, "a", "ldap", "ok", 0}, {moveUser, "a", "saml", errs.Invalid, 1}, {moveUser, "a", "local", errs.Invalid, 0},
 			{team, "a", "", "ok", 0}, {team, "c", "ldap", "ok", 1}, {team, "d", "saml", errs.Invalid, 1},
 			{moveTeam, "a", "ldap", "ok", 1}, {moveTeam, "a", "ldap", "ok", 0}, {moveTeam, "a", "saml", errs.Invalid, 1}, {moveTeam, "a", "", "ok", 0},
 		} {
@@ -147,6 +147,6 @@ func TestKnownDomains(t *testing.T) {
 			is.Equal(asked, c.asks)
 		}
 		f.gone(t, "d")
-		is.Equal(f.get(t, "a").Domain, "local")
+		is.Equal(f.get(t, "a").Domain, "ldap") // local needs a password
 	})
 }
