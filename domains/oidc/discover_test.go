@@ -165,3 +165,27 @@ func TestTrial(t *testing.T) {
 		})
 	}
 }
+
+// TestTrialShowsNoPages: what another server answers at the addresses of a discovery document is not shown to who has written that.
+func TestTrialShowsNoPages(t *testing.T) {
+	for _, name := range []string{"keys", "client"} {
+		for _, status := range []int{http.StatusOK, http.StatusForbidden, http.StatusInternalServerError} {
+			p := newProvider(t)
+			p.EditDocument = func(d object) {
+				if name == "keys" {
+					d["jwks_uri"] = p.URL + "/elsewhere"
+				}
+			}
+			page := func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(status)
+				_, _ = w.Write([]byte("a page of the intranet"))
+			}
+			p.Broken["/elsewhere"], p.Broken["/token"] = page, page
+			steps := p.open(t, nil).(domains.Tester).Test(t.Context(), at, "")
+			last := steps[len(steps)-1]
+			if last.OK || last.Name != name || strings.Contains(last.Message, "intranet") {
+				t.Errorf("%s %d: %+v", name, status, last)
+			}
+		}
+	}
+}

@@ -31,7 +31,7 @@ func (r *realm) Test(ctx context.Context, at domains.Endpoints, _ string) []doma
 	keys, err := p.keys.keys.get(ctx, func(*reading[[]jose.JSONWebKey]) bool { return false }, r.now, p.keys.read)
 	switch {
 	case err != nil:
-		return append(steps, domains.Step{Name: "keys", Message: fmt.Sprintf("The keys at %s cannot be read: %s.", p.keys.at, reason(err.Error()))})
+		return append(steps, domains.Step{Name: "keys", Message: fmt.Sprintf("The keys at %s cannot be read: %s.", p.keys.at, withoutBody(err))})
 	case len(keys.value) == 0:
 		return append(steps, domains.Step{Name: "keys", Message: fmt.Sprintf("None of the keys at %s can check a signature: RSA keys of 2,048 to 8,192 bits, ECDSA and Ed25519 keys can.", p.keys.at)})
 	}
@@ -70,7 +70,7 @@ func (r *realm) testClient(ctx context.Context, p *provider, at domains.Endpoint
 	if err == nil || !answered || answer.ErrorCode == "" {
 		step.Message = "The provider's address for codes gives an answer that cannot be used."
 		if err != nil {
-			step.Message = fmt.Sprintf("The provider's address for codes cannot be used: %s.", reason(err.Error(), r.clientSecret, url.QueryEscape(r.clientSecret), code, verifier))
+			step.Message = fmt.Sprintf("The provider's address for codes cannot be used: %s.", reason(withoutBody(err), r.clientSecret, url.QueryEscape(r.clientSecret), code, verifier))
 		}
 		return step
 	}
@@ -84,4 +84,16 @@ func (r *realm) testClient(ctx context.Context, p *provider, at domains.Endpoint
 		step.OK, step.Message = true, fmt.Sprintf("Whether the provider accepts clientID and clientSecret shows at the first log-in alone: to a code that nobody has got it says %s.", says)
 	}
 	return step
+}
+
+// withoutBody returns what is wrong with a request, with the status of an answer but none of its body: the address may be that of another server
+// in this network, whose pages are nothing for who names it here.
+func withoutBody(err error) string {
+	said := err.Error()
+	if status, ok := errors.AsType[badStatus](err); ok {
+		said = "the answer is " + status.status
+	} else if answer, ok := errors.AsType[*oauth2.RetrieveError](err); ok && answer.Response != nil {
+		said = "the answer is " + answer.Response.Status
+	}
+	return reason(said).Error()
 }
