@@ -151,7 +151,7 @@ func (p *personPlan) mapTeams(rows []PersonTeam, username string, groups []strin
 		}
 		switch {
 		case !named:
-		case t.SourceID != nil:
+		case t.SourceID != nil || orNone(t.Source) == principals.SourceSCIM: // a group of SCIM needs no externalId, and Okta sends none
 			p.warn("the team %s of teams.map has its people from a directory or provider, and is left alone.", t.Slug)
 		case role == actor.NoRole && t.Role != actor.NoRole:
 			p.left = append(p.left, MemberKey{TeamID: t.ID, Username: username})
@@ -211,4 +211,11 @@ func (r *personReader) members(each func(MemberKey)) error {
 		}
 	}
 	return nil
+}
+
+func orNone(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
 }
