@@ -1,7 +1,6 @@
 package saml
 
 import (
-	"cmp"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/xml"
@@ -20,9 +19,7 @@ import (
 type provider struct {
 	entityID string
 	login    endpoint
-	logout   endpoint // the zero endpoint for none
-	answers  endpoint // where responses about logouts go, where that is not logout
-	signed   bool     // it wants requests signed
+	signed   bool // it wants requests signed
 	keys     []*x509.Certificate
 	ends     time.Time     // when the metadata must not be used any more; zero for never
 	keep     time.Duration // how long it says it may be kept; 0 when it does not
@@ -76,23 +73,21 @@ func newProvider(e crewjam.EntityDescriptor, d *crewjam.IDPSSODescriptor) (*prov
 		return nil, fmt.Errorf("must have an entityID of at most %d bytes", maxEntityID)
 	}
 	p.signed = d.WantAuthnRequestsSigned != nil && *d.WantAuthnRequestsSigned
-	p.login = choose(d.SingleSignOnServices, func(e crewjam.Endpoint) string { return e.Location })
+	p.login = choose(d.SingleSignOnServices)
 	if p.login.location == "" {
 		return nil, errors.New("must have a SingleSignOnService with the binding HTTP-Redirect or HTTP-POST and an https address")
 	}
-	p.logout = choose(d.SingleLogoutServices, func(e crewjam.Endpoint) string { return e.Location })
-	p.answers = choose(d.SingleLogoutServices, func(e crewjam.Endpoint) string { return cmp.Or(e.ResponseLocation, e.Location) })
 	var err error
 	p.keys, err = signingKeys(d.KeyDescriptors)
 	return p, err
 }
 
 // choose returns the first secure address with the binding HTTP-Redirect, else the first one with HTTP-POST.
-func choose(all []crewjam.Endpoint, location func(crewjam.Endpoint) string) endpoint {
+func choose(all []crewjam.Endpoint) endpoint {
 	for _, binding := range []string{crewjam.HTTPRedirectBinding, crewjam.HTTPPostBinding} {
 		for _, e := range all {
-			if u, err := url.Parse(location(e)); e.Binding == binding && err == nil && u.Host != "" && secure(u) {
-				return endpoint{binding, location(e)}
+			if u, err := url.Parse(e.Location); e.Binding == binding && err == nil && u.Host != "" && secure(u) {
+				return endpoint{binding, e.Location}
 			}
 		}
 	}
