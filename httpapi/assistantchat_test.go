@@ -805,3 +805,20 @@ func TestHiddenDatasetsOfAHost(t *testing.T) {
 		is.Equal(errs.CodeOf(err), want)
 	}
 }
+
+// TestChatTokensGo: the tokens of an assistant go with it.
+func TestChatTokensGo(t *testing.T) {
+	is := is.New(t)
+	_, provider := withModel(t)
+	w := newWorld(t, dbtest.SQLite, withAI(provider))
+	w.withAI(t)
+	id := read[struct{ ID string }](t, w.must(t, "admin", "POST", "/api/assistants", `{"name": "Helper"}`)).ID
+	w.must(t, "admin", "POST", "/api/assistants/"+id+"/tokens", `{}`)
+	tokens := func() (n int) {
+		is.NoErr(w.db.NewSelect().Table("tc_tokens").ColumnExpr("count(*)").Where("entity_id = ?", id).Scan(t.Context(), &n))
+		return n
+	}
+	is.Equal(tokens(), 1)
+	w.must(t, "admin", "DELETE", "/api/assistants/"+id, "")
+	is.Equal(tokens(), 0)
+}

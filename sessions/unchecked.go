@@ -71,7 +71,7 @@ func (u Unchecked) ActorOf(ctx context.Context, tenant, username string) (actor.
 }
 
 // tokenKinds are the kinds of entities that tokens are for.
-var tokenKinds = []entity.Kind{AppKind, DomainKind}
+var tokenKinds = []entity.Kind{AppKind, AssistantKind, DomainKind}
 
 // FlushAll writes the counted uses of tokens of every tenant.
 func (u Unchecked) FlushAll(ctx context.Context) error { return u.s.uses.FlushAll(ctx) }
