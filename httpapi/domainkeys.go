@@ -20,9 +20,9 @@ type domainKeyBody struct {
 	Certificate string   `json:"certificate"` // PEM
 }
 
-// listDomainKeys serves GET /api/domains/{id}/keys: 200 and the certificates of the domain's keys, for superusers: none where its driver
+// getDomainKeys serves GET /api/domains/{id}/keys: 200 and the certificates of the domain's keys, for superusers: none where its driver
 // wants none, and before the domain is saved. Private keys are never shown. 404.
-func (a *api) listDomainKeys(r *request) (reply, error) {
+func (a *api) getDomainKeys(r *request) (reply, error) {
 	return a.domainKeysReply(r)(a.Domains.DomainKeys(r.Context(), r.param("id")))
 }
 

@@ -119,7 +119,11 @@ type slowPaper struct {
 }
 
 func (p slowPaper) Open(config json.RawMessage) (domains.Realm, error) {
-	realm, err := p.paper.Open(config)
+	return p.OpenWithKeys(config, domains.Keys{})
+}
+
+func (p slowPaper) OpenWithKeys(config json.RawMessage, keys domains.Keys) (domains.Realm, error) {
+	realm, err := p.paper.OpenWithKeys(config, keys)
 	if err == nil {
 		p.paper = realm.(paper)
 	}

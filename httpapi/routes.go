@@ -97,7 +97,7 @@ func (a *api) routes() []Route {
 		{Method: post, Pattern: "/api/domains/:id/driver/_scan", Name: "scanDomain", Heavy: scan, Permission: actor.Superuser, Tx: true, OwnTx: true, Options: scanInput{}, Summary: "Scan the directory of one domain", handle: a.scanDomain},
 		{Method: post, Pattern: "/api/domains/_test", Name: "testNewDomain", Permission: actor.Superuser, Options: newTestInput{}, Summary: "Try out a configuration before it is saved", handle: a.testNewDomain},
 		{Method: post, Pattern: "/api/domains/:id/_test", Name: "testDomain", Permission: actor.Superuser, Options: testInput{}, Summary: "Try out a domain", handle: a.testDomain},
-		{Method: get, Pattern: "/api/domains/:id/keys", Name: "listDomainKeys", Permission: actor.SuperuserRead, Summary: "The certificates of a domain's keys", handle: a.listDomainKeys},
+		{Method: get, Pattern: "/api/domains/:id/keys", Name: "getDomainKeys", Permission: actor.SuperuserRead, Summary: "The certificates of a domain's keys", handle: a.getDomainKeys},
 		{Method: post, Pattern: "/api/domains/:id/keys/_roll", Name: "rollDomainKeys", Permission: actor.Superuser, Options: noOptions{}, Summary: "Take a step to another key of a domain", handle: a.rollDomainKeys},
 		{Method: get, Pattern: "/api/domains/:id/scan", Name: "getScan", Permission: actor.SuperuserRead, Summary: "How far the scan of a domain is", handle: a.getScan},
 		{Method: get, Pattern: "/api/login/:domain/sso", Name: "beginSSO", Public: true, Login: true, Browser: true, AnyType: true, Summary: "Log in at the domain's provider", handle: a.beginSSO},

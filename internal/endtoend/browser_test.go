@@ -171,7 +171,7 @@ func TestBrowser(t *testing.T) {
 		is.Equal(cookies(ctx, t)["sid"], network.Cookie{})
 
 		// Or it is told to the page that has asked for it.
-		w.pages = map[string]string{"/hello": "<!DOCTYPE html><title>Hello</title><p>Hello</p>"}
+		w.host(map[string]string{"/hello": "<!DOCTYPE html><title>Hello</title><p>Hello</p>"})
 		p.Be(oidctest.Object{"sub": "0018", "preferred_username": "admin"})
 		is.NoErr(chromedp.Do(ctx, chromedp.Navigate(w.sso("acme", id, "/hello")+"&errors=return"), agree))
 		shows(ctx, t, "Hello")

@@ -92,7 +92,7 @@ func TestHostileAppInFrame(t *testing.T) {
 			page := strings.NewReplacer("SERVICE", w.url, "OTHER", theirs, "STRANGER", stranger.URL).Replace(hostile)
 			app := w.admin.app(t, "Hostile", map[string]string{"informer.yaml": "access: [colors]\n", "index.html": page, "sw.js": "1"})
 			view := w.url + "/api/apps/" + app + "/view"
-			w.pages = map[string]string{"/host.html": frames(view, w.url+"/api/apps/"+other+"/view", false)}
+			w.host(map[string]string{"/host.html": frames(view, w.url+"/api/apps/"+other+"/view", false)})
 			strange = frames(view, view, true)
 
 			want := map[string]string{"closed call": "403", "own files closed": "404"}

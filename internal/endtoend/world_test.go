@@ -33,8 +33,10 @@ type world struct {
 	db    *bun.DB
 	url   string
 	log   syncBuffer
-	way   *http.Transport   // of requests to it
-	admin *caller           // of acme
+	way   *http.Transport // of requests to it
+	admin *caller         // of acme
+
+	mu    sync.Mutex        // guards pages
 	pages map[string]string // of the host program beside the service, by path
 }
 
@@ -50,7 +52,10 @@ func serve(t *testing.T, db *bun.DB, key string, secure *tls.Config, change ...f
 	is, w := is.New(t), &world{db: db, way: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // it certifies itself
 	t.Cleanup(w.way.CloseIdleConnections)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if page, ok := w.pages[r.URL.Path]; ok {
+		w.mu.Lock()
+		page, ok := w.pages[r.URL.Path]
+		w.mu.Unlock()
+		if ok {
 			rw.Header().Set("Content-Type", "text/html; charset=utf-8")
 			_, _ = io.WriteString(rw, page)
 			return
@@ -83,6 +88,13 @@ func serve(t *testing.T, db *bun.DB, key string, secure *tls.Config, change ...f
 	}
 	w.admin = w.in(t, "acme", "local", "admin", password)
 	return w
+}
+
+// host sets the pages of the host program.
+func (w *world) host(pages map[string]string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pages = pages
 }
 
 // sync returns a dirsync.Service beside the server.
