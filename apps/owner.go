@@ -16,16 +16,16 @@ func (a App) RunsAs() string {
 	return a.OwnerID
 }
 
-// speaks reports whether an actor decides what runs with the rights of an owner of apps.
+// speaks reports whether an actor may agree for an owner that code runs with the owner's rights.
 func speaks(a actor.Actor, tenant, owner string) bool {
 	_, member := a.Teams[owner]
 	return a.Tenant == tenant && (member || owner == a.User || a.Superuser)
 }
 
-// passed notes that an actor has passed an app on to its owner.
+// passed sets AwaitsOwner after an actor has changed the owner of an app.
 func passed(by actor.Actor, a *App) { a.AwaitsOwner = !speaks(by, a.Tenant, a.OwnerID) }
 
-// deployedBy notes that an actor has deployed the app.
+// deployedBy resets AwaitsOwner if the actor who has deployed the app may agree for its owner.
 func (a *App) deployedBy(by actor.Actor) {
 	a.AwaitsOwner = a.AwaitsOwner && !speaks(by, a.Tenant, a.OwnerID)
 }
@@ -39,7 +39,7 @@ func caller(ctx context.Context, tenant string) actor.Actor {
 	return a
 }
 
-// reassigned notes that the caller has passed apps on.
+// reassigned sets AwaitsOwner of apps that the caller has moved to another owner.
 func (s *Service) reassigned(ctx context.Context, tenant string, moved []App) error {
 	if len(moved) == 0 || speaks(caller(ctx, tenant), tenant, moved[0].OwnerID) {
 		return nil

@@ -163,14 +163,14 @@ type ProviderSession struct {
 	Memory  []byte // what BeginLogout needs, at most 16 KiB; kept sealed, as long as the session here
 }
 
-// SignedIn is what a provider says of a person who has logged in.
+// SignedIn is a person who has logged in at a provider, as the provider reports them.
 type SignedIn struct {
 	Identity
 	// AccountID is the id that the person has in the directory behind the provider, such as an objectGUID, as the provider writes
 	// it; "" for none.
 	AccountID     string
 	EmailVerified bool // the provider vouches that Email is the person's
-	// Groups are the person's groups at the provider; nil if it says nothing of groups.
+	// Groups are the person's groups at the provider; nil if it reports none, not even an empty list.
 	Groups []string
 	// NoGroups is the reason why the provider left the groups out, such as that a person has too many for a token; "" for none.
 	NoGroups string

@@ -162,9 +162,9 @@ func (s *Service) sealKeys(d Domain, k Keys) (string, error) {
 	return s.o.Keys.Seal(d.Tenant, secretsTable, keysColumn, d.ID, plain)
 }
 
-// giveKeys gives a domain that is saved with a configuration the keys that its driver wants and that it does not have, and opens the
-// configuration with them; and takes those that its driver does not want. made are keys that were sealed for it before, "" for none.
-func (s *Service) giveKeys(d *Domain, c *change, driver Driver, made string) error {
+// setKeys sets the keys of a domain that is saved: it keeps those that the domain has, generates missing ones for a KeyedDriver, and removes
+// those that another driver does not use. It opens the configuration of c with new keys. made are sealed keys to use as the new ones, "" for none.
+func (s *Service) setKeys(d *Domain, c *change, driver Driver, made string) error {
 	if !isKeyed(driver) {
 		d.SealedKeys = ""
 		return nil

@@ -106,7 +106,7 @@ func TestKeys(t *testing.T) {
 		is.Equal(len(stored), 1)
 		is.True(strings.HasPrefix(stored[0], "v1."))
 
-		// A driver that wants none takes them away; coming back gives others.
+		// A change to a driver without keys removes them, and a change back generates others.
 		retype := func(to string) {
 			t.Helper()
 			_, err := w.Update(root(t), "entry", func(d *domains.Domain) error { d.Type = to; return nil })

@@ -366,7 +366,7 @@ func (s *Service) pending(ctx context.Context, tenant, domain, state, browser st
 	return p, "", nil
 }
 
-// lost returns the error of a login whose cookie the browser has not brought: after a login it takes it away, and at its end a browser drops it.
+// lost returns the fault and the error of a login without its cookie, which browsers remove when the login has been finished or has expired.
 func (s *Service) lost(ctx context.Context, tenant, state string, begun time.Time) (pending, Fault, error) {
 	if !s.o.Now().Before(begun.Add(loginTimeout)) {
 		return pending{}, FaultExpired, refusal(errExpired)

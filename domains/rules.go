@@ -69,14 +69,14 @@ type rules struct {
 	Teams      teamRules `json:"teams"`
 }
 
-// allow says who may log in. A nil member allows everybody, of any other one of its texts must be the person's.
+// allow restricts who may log in. A person must have one of the texts of each member that is not nil.
 type allow struct {
 	Groups  []string         `json:"groups"`
 	Domains []string         `json:"domains"` // of verified e-mail addresses, in lower case
 	Claims  map[string]texts `json:"claims"`
 }
 
-// teamRules say what the groups of a person are here.
+// teamRules map the groups of a person to teams.
 type teamRules struct {
 	Create *bool        `json:"create"` // false: a group without a team gets none
 	Map    []mappedTeam `json:"map"`

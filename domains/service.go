@@ -387,7 +387,7 @@ func (s *Service) accept(d *Domain, was Domain, given json.RawMessage, keys stri
 	if err != nil {
 		return change{}, err
 	}
-	return c, s.giveKeys(d, &c, driver, keys)
+	return c, s.setKeys(d, &c, driver, keys)
 }
 
 func plain(s string) bool {

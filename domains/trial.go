@@ -96,7 +96,8 @@ func (s *Service) trial(d Domain, t Trial) (opened, error) {
 	return opened{settings{driver: d.Type}, c.realm, c.rules}, nil
 }
 
-// testAccounts says as whom a person would log in where the users of another domain do, as far as that is known without a log-in.
+// testAccounts returns the step accounts, which finds the user of another domain as whom a person would log in, for rules with Accounts; no
+// step for others.
 func (s *Service) testAccounts(ctx context.Context, tenant string, r rules, username string) ([]Step, error) {
 	if r.Accounts == "" {
 		return nil, nil

@@ -56,7 +56,7 @@ func (u Unchecked) FinishUnasked(ctx context.Context, tenant, domain string, at 
 	return done, err
 }
 
-// settle lets a person in whose answer has been checked, and says so in done.
+// settle logs in a person whose answer has been checked, and sets the user and the session at the provider in done.
 func (s *Service) settle(ctx context.Context, d Domain, who SignedIn, done *Finished) (err error) {
 	if done.Session = who.Session; len(done.Session.Memory) > maxSessionMemory {
 		return fmt.Errorf("domains: the driver %s wants to know too much again at a logout: %d bytes", d.Type, len(done.Session.Memory))

@@ -36,9 +36,9 @@ type Noun[T Entity] struct {
 	Edit        Access[T] // to begin and publish drafts and to write files
 	Share       Access[T]
 	ChangeOwner Access[T]
-	// Passed sets what changes in an entity that an actor has passed on to its owner; nil: nothing.
+	// Passed is called with an entity after an actor has changed its owner, and may change it; nil: it is not called.
 	Passed func(a actor.Actor, e *T)
-	// Reassigned is told what a reassignment has given to another principal, in its transaction; nil: it is not.
+	// Reassigned is called with the entities that a reassignment has moved, in its transaction; nil: it is not called.
 	Reassigned func(ctx context.Context, tenant string, moved []T) error
 
 	TopShare shares.Level // the highest level of a share

@@ -9,7 +9,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Account says which user of a domain a person is who has been authenticated elsewhere. One of the fields is set.
+// Account identifies a user of a domain for a login at another one. One of the fields is set.
 type Account struct {
 	Username  string   // in any spelling
 	Email     string   // that is known to be the person's

@@ -82,7 +82,7 @@ func (r *realm) signedIn(p *provider, c claims) (domains.SignedIn, error) {
 	return who, nil
 }
 
-// emailOwned is the claim with which Entra says that the domain of an e-mail address is its tenant's.
+// emailOwned is the claim of Entra ID that is true if the domain of the e-mail address belongs to the tenant at Entra ID.
 const emailOwned = "xms_edov"
 
 // verified reports whether the provider has verified the e-mail address. Some providers write true as a text or number.
@@ -125,7 +125,7 @@ func (c claims) groups(claim string) (groups []string, none string) {
 	return groups, ""
 }
 
-// ofTheToken are claims that say something of the token, not of the person.
+// ofTheToken are the claims about the token and not the person.
 var ofTheToken = []string{"iss", "aud", "exp", "iat", "nbf", "nonce", "azp", "at_hash", "c_hash", "jti", "sid"}
 
 // texts returns the claims that are texts, numbers or truth values, or lists of them. Members of objects have the names of both with a dot between.

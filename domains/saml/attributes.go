@@ -36,8 +36,8 @@ var usual = map[string][]string{
 	},
 }
 
-// usernames are the names for the username, each with the kind of id that it gives a person. Names of different kinds may have the
-// same value for different people, so none is taken for another one. The first kind is as old as this driver.
+// usernames lists the usual names of the attribute for the username, each with the kind of the ids made of its values. The kind is part of an id, as
+// attributes of different kinds may have the same value for different people. Ids of the kind username are those of the first versions of the driver.
 var usernames = []struct{ name, kind string }{
 	{"uid", "username"},
 	{"urn:oid:0.9.2342.19200300.100.1.1", "username"},
@@ -53,8 +53,8 @@ var usernames = []struct{ name, kind string }{
 	{"urn:oid:1.3.6.1.4.1.5923.1.1.1.6", "eppn"},
 }
 
-// nameFormats are the formats of NameIDs that are names which people have, each with the kind of id that it gives a person. A
-// transient NameID is another one each time, and a persistent one is no name.
+// nameFormats maps the formats of NameIDs that are usernames to the kind of the ids made of them. Persistent and transient NameIDs are no
+// usernames.
 var nameFormats = map[string]string{
 	"": "unspecified",
 	"urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified":                "unspecified",
@@ -66,7 +66,7 @@ var nameFormats = map[string]string{
 // tooManyGroups is what Entra ID sends in place of more than 150 groups.
 const tooManyGroups = "http://schemas.microsoft.com/claims/groups.link"
 
-// attributes are the names that a configuration gives attributes. A key that is missing stands for the usual names, "" for none.
+// attributes maps the keys of a configuration to names of attributes. A missing key stands for the usual names, and "" for no attribute.
 type attributes map[string]string
 
 // values returns the values of the attribute for a key.

@@ -107,8 +107,8 @@ func nameID(a assertion) crewjam.NameID {
 	return *a.Subject.NameID
 }
 
-// vouched reports whether the provider vouches for the person's e-mail address: it says so itself, or the configuration says it of the
-// provider, and the provider does not deny it.
+// vouched reports whether the person's e-mail address is verified: by an attribute of the assertion, else by trustEmail of the
+// configuration.
 func (r *realm) vouched(a assertion) bool {
 	for _, name := range []string{"email_verified", "emailVerified"} {
 		if values := a.values(name); len(values) > 0 {

@@ -24,7 +24,7 @@ const (
 	maxLookups = 16      // ids in comparisons of members in one filter
 )
 
-// Query says which resources a page has.
+// Query selects the resources of a page.
 type Query struct {
 	Filter     string // "" for all
 	SortBy     string // "" for the order of names

@@ -122,7 +122,7 @@ type Store interface {
 	EachPerson(ctx context.Context, tenant, domain string, each func(Person) bool) error
 	// Usernames returns the usernames of the users of a domain who are not gone, by those of their ids that are given.
 	Usernames(ctx context.Context, tenant, domain string, ids []string) (map[string]string, error)
-	// Identify gives users ids who have none. ids are by username; names without a user are left out.
+	// Identify sets the ids of users who have none. ids are by username; it ignores names without a user.
 	Identify(ctx context.Context, tenant string, ids map[string]string, at time.Time) error
 	// Identities returns the ids of users, by username.
 	Identities(ctx context.Context, tenant string, usernames []string) (map[string]string, error)
@@ -169,7 +169,7 @@ type Principals interface {
 	Disabled(ctx context.Context, tenant string, usernames ...string) error
 }
 
-// Service implements the rules over a Store. It checks no actor: httpapi, which does, says who the Client is.
+// Service implements the rules over a Store. It checks no actor: httpapi checks the token and passes its Client.
 type Service struct{ o Options }
 
 // Options configure a Service. Store and Principals are required.

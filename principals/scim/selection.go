@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Selection says which attributes of resources a client wants to have.
+// Selection selects the attributes of resources in an answer.
 type Selection struct {
 	only, without []Path
 }

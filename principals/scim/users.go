@@ -242,7 +242,7 @@ func (s *Service) update(ctx context.Context, c Client, p Person, u User) (User,
 	return userOf(now), err
 }
 
-// rename gives a user another name, if it is free.
+// rename changes the name of a user to one that is free.
 func (s *Service) rename(ctx context.Context, c Client, from, to string, at time.Time) error {
 	if from == to {
 		return nil
@@ -322,7 +322,7 @@ func (s *Service) DeleteUser(ctx context.Context, c Client, id string, on Condit
 	})
 }
 
-// identify gives the users among some rows ids who have none. id returns where the id of a row is, and its username.
+// identify sets and stores new ids for rows without one. id returns a pointer to the id of a row, and its username.
 func identify[T any](ctx context.Context, s *Service, c Client, rows []T, id func(*T) (*string, string)) error {
 	missing := map[string]string{}
 	for i := range rows {
