@@ -1,7 +1,6 @@
 package httpapi_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -23,6 +22,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/handlers"
 	"github.com/tenantcontent/tenantcontent/httpapi"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/logtest"
 	"github.com/tenantcontent/tenantcontent/jsvm"
 	"github.com/tenantcontent/tenantcontent/jsvm/quickjs"
 	"github.com/tenantcontent/tenantcontent/principals"
@@ -62,7 +62,7 @@ type world struct {
 	app  *tenantcontent.App
 	db   *bun.DB
 	http http.Handler
-	log  syncBuffer
+	log  logtest.Buffer
 
 	columns map[string][]string // of each table, once dump has read them
 
@@ -311,22 +311,4 @@ func (p page) next() string { return strings.TrimPrefix(p.Links["next"].Href, ba
 func (w *world) upload(t testing.TB, user, content string) string {
 	t.Helper()
 	return read[struct{ ID string }](t, w.must(t, user, "POST", "/api/uploads?filename=f.json", content)).ID
-}
-
-// syncBuffer is a log that several goroutines write.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }

@@ -14,11 +14,13 @@ import (
 	"time"
 
 	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/internal/logtest"
 )
 
 // developing is a run of the command dev.
 type developing struct {
-	stdout, stderr *output
+	stdout, stderr *logtest.Buffer
 	stop           func() int // as Ctrl-C does; returns the exit code
 	read           int        // bytes of stdout that await has passed
 }
@@ -26,7 +28,7 @@ type developing struct {
 // develop runs the command dev until the test ends.
 func develop(t *testing.T, args ...string) *developing {
 	t.Helper()
-	d := &developing{stdout: &output{}, stderr: &output{}}
+	d := &developing{stdout: &logtest.Buffer{}, stderr: &logtest.Buffer{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	code := make(chan int, 1)
 	go func() { code <- run(ctx, append([]string{"dev"}, args...), strings.NewReader(""), d.stdout, d.stderr) }()

@@ -21,6 +21,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/logtest"
 	"github.com/tenantcontent/tenantcontent/internal/needs"
 )
 
@@ -56,28 +57,10 @@ func done(t *testing.T, stdin string, args ...string) string {
 	return stdout
 }
 
-// output is a stream that may be read while it is written.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
-
 // server is one that serves, in this process or in one of its own.
 type server struct {
 	url            string
-	stdout, stderr *output
+	stdout, stderr *logtest.Buffer
 	stop           func() int // as Ctrl-C does; returns the exit code
 	cmd            *exec.Cmd  // nil in this process
 }
@@ -85,7 +68,7 @@ type server struct {
 // serving runs the command serve in this process until the test ends.
 func serving(t *testing.T, args ...string) *server {
 	t.Helper()
-	s := &server{stdout: &output{}, stderr: &output{}}
+	s := &server{stdout: &logtest.Buffer{}, stderr: &logtest.Buffer{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	code := make(chan int, 1)
 	go func() {
@@ -111,7 +94,7 @@ func begin(t *testing.T, args ...string) *server {
 	is := is.New(t)
 	program, err := built()
 	is.NoErr(err)
-	s := &server{stdout: &output{}, stderr: &output{}}
+	s := &server{stdout: &logtest.Buffer{}, stderr: &logtest.Buffer{}}
 	s.cmd = exec.Command(program, append([]string{"--listen=127.0.0.1:0"}, args...)...)
 	s.cmd.Stdout, s.cmd.Stderr = s.stdout, s.stderr
 	is.NoErr(s.cmd.Start())

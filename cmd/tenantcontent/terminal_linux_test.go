@@ -17,13 +17,15 @@ import (
 	"github.com/creack/pty"
 	"github.com/matryer/is"
 	"golang.org/x/sys/unix"
+
+	"github.com/tenantcontent/tenantcontent/internal/logtest"
 )
 
 // screen is a terminal and all that was written to it.
 type screen struct {
 	keys *os.File // what is written here is typed
 	tty  *os.File // nil for one of another process
-	text *output
+	text *logtest.Buffer
 }
 
 // newScreen returns a terminal for commands of this process.
@@ -36,7 +38,7 @@ func newScreen(t *testing.T) *screen {
 }
 
 func watch(s *screen) *screen {
-	s.text = &output{}
+	s.text = &logtest.Buffer{}
 	go func() { _, _ = io.Copy(s.text, s.keys) }()
 	return s
 }

@@ -1,7 +1,6 @@
 package endtoend_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -20,6 +19,7 @@ import (
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/logtest"
 	"github.com/tenantcontent/tenantcontent/principals/bunstore"
 	"github.com/tenantcontent/tenantcontent/principals/dirsync"
 )
@@ -32,7 +32,7 @@ type world struct {
 	app   *tenantcontent.App
 	db    *bun.DB
 	url   string
-	log   syncBuffer
+	log   logtest.Buffer
 	way   *http.Transport // of requests to it
 	admin *caller         // of acme
 
@@ -250,22 +250,4 @@ func (c *caller) reconfigure(t testing.TB, id, driver string, config any) {
 	body, err := json.Marshal(map[string]any{"id": id, "type": driver, "config": config})
 	is.New(t).NoErr(err)
 	c.must(t, "PUT", "/api/domains/"+id+"?check=false", string(body))
-}
-
-// syncBuffer is a log that several goroutines write.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }

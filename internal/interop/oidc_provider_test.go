@@ -33,6 +33,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/domains/oidc"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/logtest"
 	"github.com/tenantcontent/tenantcontent/jsvm"
 )
 
@@ -180,7 +181,7 @@ func (p *person) visit(t *testing.T, address string, form url.Values) (*url.URL,
 // oidcService is the whole service at an address, with a domain for each client of a provider.
 type oidcService struct {
 	url string
-	log lockedBuffer
+	log logtest.Buffer
 	app *tenantcontent.App
 }
 
@@ -318,7 +319,7 @@ func testTrial(t *testing.T, s *oidcService, p *oidcProvider) {
 	}
 }
 
-// testClaims looks at what the driver makes of what the provider says.
+// testClaims checks the identity that the driver reads from the claims of the provider.
 func testClaims(t *testing.T, s *oidcService, p *oidcProvider) {
 	is := is.New(t)
 	realm := p.open(t, "post", clientSecret("post")).(domains.RedirectLogin)
