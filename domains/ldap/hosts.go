@@ -148,7 +148,7 @@ const (
 	failOver = 3 * time.Second
 )
 
-// health remembers which hosts could not be reached.
+// health records which hosts could not be reached.
 type health struct {
 	mu    sync.Mutex
 	until []time.Time // by host: when it is tried again; zero for one that is well
@@ -173,7 +173,7 @@ func (h *health) order(now time.Time) []int {
 	return append(well, dead...)
 }
 
-// note notes whether a host was reached.
+// note records whether a host was reached.
 func (h *health) note(at int, reached bool, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -188,7 +188,7 @@ func (t *trial) search(c *conn, _ string) bool {
 	return t.failed("search", fmt.Sprintf("Nobody matches %s. %s sees no entry below it at all: see baseDN and userBaseDN, or give that account the right to read there.", where, c.reader()))
 }
 
-// person shows who a name would become, or the first person for no name.
+// person adds the step with the user that a name would become; "" means the first person found.
 func (t *trial) person(c *conn, username string) bool {
 	e := t.one
 	if username != "" {
@@ -213,7 +213,7 @@ func (t *trial) person(c *conn, username string) bool {
 	return true
 }
 
-// groups shows some of the groups of the first page.
+// groups adds the step with some of the groups of the first page.
 func (t *trial) groups(c *conn, _ string) bool {
 	count, builtin, nameless := 0, 0, 0
 	var groups []domains.Group

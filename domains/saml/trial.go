@@ -20,7 +20,7 @@ func (r *realm) Test(ctx context.Context, at domains.Endpoints, _ string) []doma
 		return []domains.Step{{Name: "metadata", Message: "The metadata cannot be used: " + errs.MessageOf(err)}}
 	}
 	steps := []domains.Step{{Name: "metadata", OK: true, Message: r.sayMetadata(p, at)}}
-	keys := p.sayKeys(time.Now())
+	keys := p.keysStep(time.Now())
 	if steps = append(steps, keys); !keys.OK {
 		return steps
 	}
@@ -46,8 +46,8 @@ func (r *realm) sayMetadata(p *provider, at domains.Endpoints) string {
 		p.entityID, until, p.login.location, binding, unasked, at.Metadata, r.service(at), at.ACS)
 }
 
-// sayKeys tells with which keys a provider signs. A key counts as long as its certificate.
-func (p *provider) sayKeys(now time.Time) domains.Step {
+// keysStep reports the keys that the provider signs with. A key is valid as long as its certificate.
+func (p *provider) keysStep(now time.Time) domains.Step {
 	var all []string
 	step := domains.Step{Name: "keys"}
 	for _, c := range p.keys {

@@ -15,8 +15,8 @@ type sent struct {
 	values         []string
 }
 
-// says replaces the NameID and the attributes of an assertion.
-func says(format, nameID string, all ...sent) func(*crewjam.Assertion) {
+// withSubject returns a function that replaces the NameID and the attributes of an assertion.
+func withSubject(format, nameID string, all ...sent) func(*crewjam.Assertion) {
 	return func(a *crewjam.Assertion) {
 		a.Subject.NameID = &crewjam.NameID{Format: format, Value: nameID}
 		a.AttributeStatements = nil
@@ -47,7 +47,7 @@ func TestUsualNames(t *testing.T) {
 		accountID string
 	}{
 		"Entra ID": {
-			says(email, "anna@corp.example.com",
+			withSubject(email, "anna@corp.example.com",
 				sent{soap + "givenname", "", []string{"Anna"}}, sent{soap + "surname", "", []string{"Berg"}},
 				sent{soap + "emailaddress", "", []string{"anna.berg@example.com"}}, sent{soap + "name", "", []string{"anna@corp.example.com"}},
 				sent{entra + "displayname", "", []string{"Anna Berg"}}, sent{entra + "objectidentifier", "", []string{"b5b0..."}},
@@ -57,7 +57,7 @@ func TestUsualNames(t *testing.T) {
 			"b5b0...",
 		},
 		"AD FS": {
-			says(unspecified, "",
+			withSubject(unspecified, "",
 				sent{soap + "upn", "", []string{"anna@corp.example.com"}}, sent{soap + "emailaddress", "", []string{"anna@example.com"}},
 				sent{soap + "name", "", []string{"Anna Berg"}}, sent{soap + "givenname", "", []string{"Anna"}}),
 			domains.Identity{ID: us + "upn!anna@corp.example.com", Username: "anna@corp.example.com", DisplayName: "Anna Berg", GivenName: "Anna",
@@ -65,49 +65,49 @@ func TestUsualNames(t *testing.T) {
 			"",
 		},
 		"AD FS with Windows names": {
-			says("", "", sent{microsoft + "windowsaccountname", "", []string{`CORP\anna`}}),
+			withSubject("", "", sent{microsoft + "windowsaccountname", "", []string{`CORP\anna`}}),
 			domains.Identity{ID: us + `windowsaccountname!CORP\anna`, Username: `CORP\anna`}, "",
 		},
 		"Okta": {
-			says(unspecified, "anna.berg@example.com", sent{"firstName", "", []string{"Anna"}}, sent{"lastName", "", []string{"Berg"}},
+			withSubject(unspecified, "anna.berg@example.com", sent{"firstName", "", []string{"Anna"}}, sent{"lastName", "", []string{"Berg"}},
 				sent{"email", "", []string{"anna@example.com"}}),
 			domains.Identity{ID: us + "unspecified!anna.berg@example.com", Username: "anna.berg@example.com", GivenName: "Anna", FamilyName: "Berg",
 				Email: "anna@example.com"}, "",
 		},
 		"Google, without attributes": {
-			says(email, "anna@example.com"),
+			withSubject(email, "anna@example.com"),
 			domains.Identity{ID: us + "emailAddress!anna@example.com", Username: "anna@example.com", Email: "anna@example.com"}, "",
 		},
 		"SimpleSAMLphp": {
-			says(transient, "_7f", sent{"uid", "", []string{"anna"}}, sent{"mail", "", []string{"anna@example.com"}}, sent{"cn", "", []string{"Anna Berg"}}),
+			withSubject(transient, "_7f", sent{"uid", "", []string{"anna"}}, sent{"mail", "", []string{"anna@example.com"}}, sent{"cn", "", []string{"Anna Berg"}}),
 			domains.Identity{ID: us + "username!anna", Username: "anna", DisplayName: "Anna Berg", Email: "anna@example.com"}, "",
 		},
 		"OIDs with friendly names": {
-			says(transient, "_7f", sent{"urn:oid:0.9.2342.19200300.100.1.1", "uid", []string{"anna"}},
+			withSubject(transient, "_7f", sent{"urn:oid:0.9.2342.19200300.100.1.1", "uid", []string{"anna"}},
 				sent{"urn:oid:0.9.2342.19200300.100.1.3", "mail", []string{"anna@example.com"}}),
 			domains.Identity{ID: us + "username!anna", Username: "anna", Email: "anna@example.com"}, "",
 		},
 		"OIDs": {
-			says(transient, "_7f", sent{"urn:oid:0.9.2342.19200300.100.1.1", "", []string{"anna"}}, sent{"urn:oid:2.5.4.42", "", []string{"Anna"}},
+			withSubject(transient, "_7f", sent{"urn:oid:0.9.2342.19200300.100.1.1", "", []string{"anna"}}, sent{"urn:oid:2.5.4.42", "", []string{"Anna"}},
 				sent{"urn:oid:2.5.4.4", "", []string{"Berg"}}, sent{"urn:oid:2.16.840.1.113730.3.1.241", "", []string{"Anna Berg"}}),
 			domains.Identity{ID: us + "username!anna", Username: "anna", GivenName: "Anna", FamilyName: "Berg", DisplayName: "Anna Berg"}, "",
 		},
 		"LemonLDAP::NG": {
-			says(email, "anna@example.com", sent{"uid", "", []string{"anna"}}, sent{"mail", "", []string{"anna@example.com"}}),
+			withSubject(email, "anna@example.com", sent{"uid", "", []string{"anna"}}, sent{"mail", "", []string{"anna@example.com"}}),
 			domains.Identity{ID: us + "username!anna", Username: "anna", Email: "anna@example.com"}, "",
 		},
 		"Keycloak": {
-			says(unspecified, "anna", sent{"urn:oid:1.2.840.113549.1.9.1", "email", []string{"anna@example.com"}},
+			withSubject(unspecified, "anna", sent{"urn:oid:1.2.840.113549.1.9.1", "email", []string{"anna@example.com"}},
 				sent{"urn:oid:2.5.4.42", "givenName", []string{"Anna"}}, sent{"urn:oid:2.5.4.4", "surname", []string{"Berg"}},
 				sent{"Role", "", []string{"offline_access", "uma_authorization"}}),
 			domains.Identity{ID: us + "unspecified!anna", Username: "anna", GivenName: "Anna", FamilyName: "Berg", Email: "anna@example.com"}, "",
 		},
 		"Shibboleth": {
-			says(persistent, "x7", sent{"urn:oid:1.3.6.1.4.1.5923.1.1.1.6", "eduPersonPrincipalName", []string{"anna@uni.example"}}),
+			withSubject(persistent, "x7", sent{"urn:oid:1.3.6.1.4.1.5923.1.1.1.6", "eduPersonPrincipalName", []string{"anna@uni.example"}}),
 			domains.Identity{ID: us + "persistent!x7", Username: "anna@uni.example"}, "x7",
 		},
 		"Kerberos": {
-			says("urn:oasis:names:tc:SAML:2.0:nameid-format:kerberos", "anna@CORP.EXAMPLE.COM"),
+			withSubject("urn:oasis:names:tc:SAML:2.0:nameid-format:kerberos", "anna@CORP.EXAMPLE.COM"),
 			domains.Identity{ID: us + "kerberos!anna@CORP.EXAMPLE.COM", Username: "anna@CORP.EXAMPLE.COM"}, "",
 		},
 	} {
@@ -126,11 +126,11 @@ func TestUsualNames(t *testing.T) {
 		says func(*crewjam.Assertion)
 		why  string
 	}{
-		"transient":                {says(transient, "_7f"), "is no name"},
-		"persistent":               {says(persistent, "x7"), "is no name"},
-		"X.509":                    {says("urn:oasis:names:tc:SAML:1.1:nameid-format:X509SubjectName", "CN=Anna"), "is no name"},
-		"a name that anybody sets": {says(transient, "_7f", sent{soap + "name", "", []string{"Anna"}}, sent{"displayName", "", []string{"admin"}}), soap + "name, displayName"},
-		"two":                      {says(email, "a@b", sent{"uid", "", []string{"anna", "admin"}}), "2 values"},
+		"transient":                {withSubject(transient, "_7f"), "is no name"},
+		"persistent":               {withSubject(persistent, "x7"), "is no name"},
+		"X.509":                    {withSubject("urn:oasis:names:tc:SAML:1.1:nameid-format:X509SubjectName", "CN=Anna"), "is no name"},
+		"a name that anybody sets": {withSubject(transient, "_7f", sent{soap + "name", "", []string{"Anna"}}, sent{"displayName", "", []string{"admin"}}), soap + "name, displayName"},
+		"two":                      {withSubject(email, "a@b", sent{"uid", "", []string{"anna", "admin"}}), "2 values"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := p.begin(t, r)
@@ -146,11 +146,11 @@ func TestKindsOfNames(t *testing.T) {
 	ids := map[string]bool{}
 	usual := p.realm(t, nil)
 	all := []func(*crewjam.Assertion){
-		says(transient, "x", sent{"uid", "", []string{"anna"}}), says(transient, "x", sent{"username", "", []string{"anna"}}),
-		says(transient, "x", sent{"sAMAccountName", "", []string{"anna"}}), says(transient, "x", sent{soap + "upn", "", []string{"anna"}}),
-		says(transient, "x", sent{"eduPersonPrincipalName", "", []string{"anna"}}), says("", "anna"), says(email, "anna"),
-		says(persistent, "anna", sent{"uid", "", []string{"eve"}}),
-		says("urn:oasis:names:tc:SAML:1.1:nameid-format:WindowsDomainQualifiedName", "anna"),
+		withSubject(transient, "x", sent{"uid", "", []string{"anna"}}), withSubject(transient, "x", sent{"username", "", []string{"anna"}}),
+		withSubject(transient, "x", sent{"sAMAccountName", "", []string{"anna"}}), withSubject(transient, "x", sent{soap + "upn", "", []string{"anna"}}),
+		withSubject(transient, "x", sent{"eduPersonPrincipalName", "", []string{"anna"}}), withSubject("", "anna"), withSubject(email, "anna"),
+		withSubject(persistent, "anna", sent{"uid", "", []string{"eve"}}),
+		withSubject("urn:oasis:names:tc:SAML:1.1:nameid-format:WindowsDomainQualifiedName", "anna"),
 	}
 	for _, says := range all {
 		v := p.begin(t, usual)
@@ -162,11 +162,11 @@ func TestKindsOfNames(t *testing.T) {
 
 	named := p.realm(t, map[string]any{"attributes": map[string]any{"username": "login", "email": ""}})
 	v := p.begin(t, named)
-	who, err := v.finish(t, v.signedResponse(t, says(email, "anna@example.com", sent{"login", "", []string{"anna"}}, sent{"mail", "", []string{"anna@example.com"}})))
+	who, err := v.finish(t, v.signedResponse(t, withSubject(email, "anna@example.com", sent{"login", "", []string{"anna"}}, sent{"mail", "", []string{"anna@example.com"}})))
 	is.NoErr(err)
 	is.Equal(who, domains.Identity{ID: p.URL + "/metadata!username!anna", Username: "anna"})
 	v = p.begin(t, named)
-	who, err = v.finish(t, v.signedResponse(t, says(email, "anna@example.com", sent{"uid", "", []string{"anna"}})))
+	who, err = v.finish(t, v.signedResponse(t, withSubject(email, "anna@example.com", sent{"uid", "", []string{"anna"}})))
 	refused(t, who, err, `"login"`)
 }
 
@@ -179,13 +179,13 @@ func TestImmutableID(t *testing.T) {
 		return v.sign(t, text(t, v.signedResponse(t, says)))
 	}
 	for _, name := range []string{"anna", "anna.berg"} {
-		who, err := enter(says(persistent, "x", sent{"uid", "", []string{name}}, sent{"oid", "", []string{"7"}}))
+		who, err := enter(withSubject(persistent, "x", sent{"uid", "", []string{name}}, sent{"oid", "", []string{"7"}}))
 		is.NoErr(err)
 		is.Equal([]string{who.ID, who.AccountID, who.Username}, []string{p.URL + "/metadata!id!7", "7", name})
 	}
-	who, err := enter(says(persistent, "x", sent{"uid", "", []string{"anna"}}))
+	who, err := enter(withSubject(persistent, "x", sent{"uid", "", []string{"anna"}}))
 	refused(t, who.Identity, err, "for the id instead of one")
-	who, err = enter(says(persistent, "x", sent{"uid", "", []string{"anna"}}, sent{"oid", "", []string{"7", "8"}}))
+	who, err = enter(withSubject(persistent, "x", sent{"uid", "", []string{"anna"}}, sent{"oid", "", []string{"7", "8"}}))
 	refused(t, who.Identity, err, "2 values")
 }
 
@@ -195,7 +195,7 @@ func TestGroupsAndClaims(t *testing.T) {
 	with := func(config map[string]any, more ...sent) domains.SignedIn {
 		t.Helper()
 		v := p.begin(t, p.realm(t, config))
-		who, err := v.sign(t, text(t, v.signedResponse(t, says(transient, "x", append(more, sent{"uid", "", []string{"anna"}}, sent{"mail", "", []string{"a@b.c"}})...))))
+		who, err := v.sign(t, text(t, v.signedResponse(t, withSubject(transient, "x", append(more, sent{"uid", "", []string{"anna"}}, sent{"mail", "", []string{"a@b.c"}})...))))
 		is.NoErr(err)
 		return who
 	}

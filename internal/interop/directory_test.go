@@ -82,8 +82,8 @@ func logins(t *testing.T, r realm, name, password, want, reason string) {
 	}
 }
 
-// says checks that an error is one of the directory, and what an administrator reads.
-func says(t *testing.T, err error, words ...string) {
+// upstreamError checks that an error has the code errs.Upstream, and that its message has all words.
+func upstreamError(t *testing.T, err error, words ...string) {
 	t.Helper()
 	is.New(t).Equal(errs.CodeOf(err), errs.Upstream)
 	for _, word := range words {

@@ -40,9 +40,9 @@ func TestDS389(t *testing.T) {
 	})
 	t.Run("TLS", func(t *testing.T) {
 		_, err := d.open(t, map[string]any{"caCert": ""}).Login(t.Context(), "anna", ds389Password)
-		says(t, err, "TLS with the directory", "set caCert")
+		upstreamError(t, err, "TLS with the directory", "set caCert")
 		_, err = d.open(t, map[string]any{"bindPassword": "wrong"}).Login(t.Context(), "anna", ds389Password)
-		says(t, err, "refuses the bind of uid=reader")
+		upstreamError(t, err, "refuses the bind of uid=reader")
 	})
 	t.Run("Posix", func(t *testing.T) {
 		is := is.New(t)
@@ -94,7 +94,7 @@ func TestDS389(t *testing.T) {
 		set(t, admin, "uid=reader,"+ds389People, "nsPagedSizeLimit", "1000")
 		for _, err := range d.open(t, nil).Entries(t.Context()) {
 			if err != nil {
-				says(t, err, "returns only so many entries to uid=reader", "nsSizeLimit")
+				upstreamError(t, err, "returns only so many entries to uid=reader", "nsSizeLimit")
 				return
 			}
 		}
