@@ -110,7 +110,7 @@ var mayBeImportedBy = []rule{
 	{"github.com/ledongthuc/pdf", "internal/doctext"},
 	{"github.com/openai/openai-go", "ai/openai"},
 	{"github.com/modelcontextprotocol/go-sdk", "assistants/mcp"},
-	{"net/http", ". httpapi ai/openai ai/aitest assistants/mcp cmd/... examples/... internal/bench domains/saml domains/oidc internal/egress internal/samltest internal/oidctest"},
+	{"net/http", ". httpapi ai/openai ai/aitest assistants/mcp cmd/... examples/... internal/bench domains/saml domains/oidc internal/certs internal/egress internal/samltest internal/oidctest"},
 	{"github.com/netresearch/go-cron", "queue"},
 	{"github.com/wneessen/go-mail", "messages/smtp"},
 	{"testing github.com/matryer/is pgregory.net/rapid", "*/*test principals/dirsync/dirsynctest principals/scim/scimtest internal/dbtest internal/fieldtest internal/needs internal/slapd"},

@@ -2,7 +2,6 @@ package oidc
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +11,6 @@ import (
 
 	"golang.org/x/oauth2"
 
-	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/certs"
 )
 
@@ -34,23 +32,11 @@ func guarded(base *http.Client, plain bool, trusted certs.Trusted) (*http.Client
 	if c.Timeout == 0 {
 		c.Timeout = timeout
 	}
-	if c.Transport == nil {
-		c.Transport = http.DefaultTransport
+	way, err := trusted.Transport(c.Transport, "caCert")
+	if err != nil {
+		return nil, err
 	}
-	if trusted.Pool != nil {
-		own, ok := c.Transport.(*http.Transport)
-		if !ok {
-			return nil, errs.New(errs.Invalid, "caCert must be left out: the program that this service is part of has its own way to connect")
-		}
-		own = own.Clone()
-		if own.TLSClientConfig == nil {
-			own.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
-		}
-		own.TLSClientConfig.RootCAs = trusted.Pool
-		own.DisableKeepAlives = true // nobody closes the connections of a realm that is forgotten
-		c.Transport = own
-	}
-	c.Transport = guard{next: c.Transport, plain: plain}
+	c.Transport = guard{next: way, plain: plain}
 	then := c.CheckRedirect
 	c.CheckRedirect = func(r *http.Request, via []*http.Request) error {
 		switch {

@@ -25,7 +25,6 @@
 package saml
 
 import (
-	"crypto/tls"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -33,7 +32,6 @@ import (
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/domains"
-	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/certs"
 )
 
@@ -122,23 +120,7 @@ func (d Driver) client(trusted certs.Trusted) (*http.Client, error) {
 		c = *d.Client
 	}
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	if trusted.Pool == nil {
-		return &c, nil
-	}
-	way := c.Transport
-	if way == nil {
-		way = http.DefaultTransport
-	}
-	own, ok := way.(*http.Transport)
-	if !ok {
-		return nil, errs.New(errs.Invalid, "caCert must be left out: the program that this service is part of has its own way to connect")
-	}
-	own = own.Clone()
-	if own.TLSClientConfig == nil {
-		own.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
-	}
-	own.TLSClientConfig.RootCAs = trusted.Pool
-	own.DisableKeepAlives = true // nobody closes the connections of a realm that is forgotten
-	c.Transport = own
-	return &c, nil
+	var err error
+	c.Transport, err = trusted.Transport(c.Transport, "caCert")
+	return &c, err
 }

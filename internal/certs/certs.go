@@ -3,10 +3,12 @@
 package certs
 
 import (
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/asn1"
 	"encoding/base64"
 	"math/big"
+	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
@@ -35,6 +37,28 @@ func (t Trusted) Lacks(other Trusted) bool {
 		}
 	}
 	return false
+}
+
+// Transport returns next, which is http.DefaultTransport if nil, and where t has certificates of its own a transport that trusts them, too. member
+// is the one of the configuration that has them. It returns errs.Invalid if next cannot be told which certificates to trust.
+func (t Trusted) Transport(next http.RoundTripper, member string) (http.RoundTripper, error) {
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	if t.Pool == nil {
+		return next, nil
+	}
+	own, ok := next.(*http.Transport)
+	if !ok {
+		return nil, errs.New(errs.Invalid, "%s must be left out: the program that this service is part of has its own way to connect", member)
+	}
+	own = own.Clone()
+	if own.TLSClientConfig == nil {
+		own.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	own.TLSClientConfig.RootCAs = t.Pool
+	own.DisableKeepAlives = true // nobody closes the connections of a realm that is forgotten
+	return own, nil
 }
 
 // block matches one PEM block, also if its lines are indented or were joined to one.

@@ -11,6 +11,8 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -239,4 +241,43 @@ func TestExplainBounds(t *testing.T) {
 	is.Equal(Explain(nil), "")
 	_, err := net.Dial("tcp", "127.0.0.1:1")
 	is.Equal(Explain(err), "")
+}
+
+func TestTransport(t *testing.T) {
+	is := is.New(t)
+	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	ask := func(way http.RoundTripper) error {
+		answer, err := (&http.Client{Transport: way}).Get(server.URL)
+		if err == nil {
+			err = answer.Body.Close()
+		}
+		return err
+	}
+	trusted, err := Read("caCert", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
+	is.NoErr(err)
+	host := &http.Transport{}
+	for _, next := range []http.RoundTripper{nil, host} {
+		way, err := trusted.Transport(next, "caCert")
+		is.NoErr(err)
+		is.NoErr(ask(way))
+		is.True(!way.(*http.Transport).TLSClientConfig.InsecureSkipVerify)
+	}
+	is.True(host.TLSClientConfig == nil || host.TLSClientConfig.RootCAs == nil) // the host's own stays as it is
+	none, err := Trusted{}.Transport(nil, "caCert")
+	is.NoErr(err)
+	is.True(ask(none) != nil)
+	_, err = trusted.Transport(roundTrips{}, "caCert")
+	is.Equal(errs.CodeOf(err), errs.Invalid)
+	is.True(strings.HasPrefix(errs.MessageOf(err), "caCert must be left out"))
+	same, err := Trusted{}.Transport(roundTrips{}, "caCert")
+	is.NoErr(err)
+	is.Equal(same, http.RoundTripper(roundTrips{}))
+}
+
+// roundTrips is a RoundTripper of a host.
+type roundTrips struct{}
+
+func (roundTrips) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errs.New(errs.Upstream, "no")
 }
