@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -117,10 +118,12 @@ type scimResource struct {
 	body              map[string]any
 }
 
+// tag is the entity tag of a resource. Those of SCIM are weak.
+func (s scimResource) tag() string { return `W/"` + s.version + `"` }
+
 // reply answers with a resource. A client that has it already gets 304.
 func (s scimResource) reply(a *api, r *request, status int, of scim.Selection) (reply, error) {
-	tag := `W/"` + s.version + `"`
-	header := map[string]string{"Content-Type": typeSCIM, "Etag": tag, "Location": a.scimHref(s.kind, s.id)}
+	header := map[string]string{"Content-Type": typeSCIM, "Etag": s.tag(), "Location": a.scimHref(s.kind, s.id)}
 	if isRead(r.Method) && r.conditions != nil && r.conditions.noneMatch != nil &&
 		(r.conditions.noneMatch.any || slices.ContainsFunc(r.conditions.noneMatch.list, func(t string) bool { return weakly(t) == s.version })) {
 		return reply{status: http.StatusNotModified, header: header}, nil
@@ -287,213 +290,177 @@ func (r *request) scimSelection() (scim.Selection, error) {
 	return scim.Select(query["attributes"], query["excludedAttributes"])
 }
 
-// scimList encodes a page.
-func scimList[T any](page scim.Page[T], of scim.Selection, encode func(T) scimResource) (reply, error) {
-	all := make([]map[string]any, len(page.Items))
-	for i, item := range page.Items {
-		all[i] = encode(item).body
-		of.Apply(all[i])
-	}
-	return scimReply(http.StatusOK, scimPage(all, page.Total, page.Start))
-}
-
 func scimPage[T any](all []T, total, start int) map[string]any {
 	return map[string]any{
 		"schemas": []string{scim.ListMessage}, "totalResults": total, "startIndex": start, "itemsPerPage": len(all), "Resources": all,
 	}
 }
 
+// scimKind is one type of resources: how the Service reads and writes them. T is a resource, and C a change of one.
+type scimKind[T, C any] struct {
+	of         *api
+	apart      string // the attribute that the Service reads only where it is asked for
+	quietPatch bool   // a PATCH answers with what is asked for alone
+	list       func(ctx context.Context, c scim.Client, q scim.Query, apart bool) (scim.Page[T], error)
+	get        func(ctx context.Context, c scim.Client, id string, apart bool) (T, error)
+	create     func(ctx context.Context, c scim.Client, change C) (T, error)
+	update     func(ctx context.Context, c scim.Client, id string, on scim.Condition, change C, apart bool) (T, error)
+	remove     func(ctx context.Context, c scim.Client, id string, on scim.Condition) error
+	replace    func(raw []byte) (C, error)
+	patch      func(all []scim.Operation) C
+	encode     func(T) scimResource
+}
+
+func (a *api) scimUsers() scimKind[scim.User, scim.UserChange] {
+	return scimKind[scim.User, scim.UserChange]{
+		of: a, apart: "groups", list: a.SCIM.Users, get: a.SCIM.User, create: a.SCIM.CreateUser, update: a.SCIM.UpdateUser, remove: a.SCIM.DeleteUser,
+		replace: scim.ReplaceUser, patch: scim.PatchUser, encode: a.scimUser,
+	}
+}
+
+func (a *api) scimGroups() scimKind[scim.Group, scim.GroupChange] {
+	return scimKind[scim.Group, scim.GroupChange]{
+		of: a, apart: "members", quietPatch: true, list: a.SCIM.Groups, get: a.SCIM.Group, create: a.SCIM.CreateGroup, update: a.SCIM.UpdateGroup,
+		remove: a.SCIM.DeleteGroup, replace: scim.ReplaceGroup, patch: scim.PatchGroup, encode: a.scimGroup,
+	}
+}
+
+func (k scimKind[T, C]) page(r *request) (reply, error) {
+	given, err := r.scimQuery()
+	if err != nil {
+		return reply{}, err
+	}
+	q, selected, err := given.read()
+	if err != nil {
+		return reply{}, err
+	}
+	page, err := k.list(r.Context(), r.client(), q, selected.Has(k.apart))
+	if err != nil {
+		return reply{}, err
+	}
+	all := make([]map[string]any, len(page.Items))
+	for i, item := range page.Items {
+		all[i] = k.encode(item).body
+		selected.Apply(all[i])
+	}
+	return scimReply(http.StatusOK, scimPage(all, page.Total, page.Start))
+}
+
+func (k scimKind[T, C]) one(r *request) (reply, error) {
+	selected, err := r.scimSelection()
+	if err != nil {
+		return reply{}, err
+	}
+	v, err := k.get(r.Context(), r.client(), r.param("id"), selected.Has(k.apart))
+	if err != nil {
+		return reply{}, err
+	}
+	return k.encode(v).reply(k.of, r, http.StatusOK, selected)
+}
+
+func (k scimKind[T, C]) add(r *request) (reply, error) {
+	return k.write(r, http.StatusCreated, k.replace, func(change C, _ bool) (T, error) {
+		return k.create(r.Context(), r.client(), change)
+	})
+}
+
+func (k scimKind[T, C]) put(r *request) (reply, error) {
+	return k.write(r, http.StatusOK, k.replace, k.updated(r))
+}
+
+func (k scimKind[T, C]) patched(r *request) (reply, error) {
+	return k.write(r, http.StatusOK, func(raw []byte) (C, error) {
+		all, err := scim.ParsePatch(raw)
+		return k.patch(all), err
+	}, k.updated(r))
+}
+
+func (k scimKind[T, C]) updated(r *request) func(change C, apart bool) (T, error) {
+	return func(change C, apart bool) (T, error) {
+		return k.update(r.Context(), r.client(), r.param("id"), r.scimCondition(), change, apart)
+	}
+}
+
+// write reads a change, and answers with the resource that store returns.
+func (k scimKind[T, C]) write(r *request, status int, read func(raw []byte) (C, error), store func(change C, apart bool) (T, error)) (reply, error) {
+	selected, err := r.scimSelection()
+	if err != nil {
+		return reply{}, err
+	}
+	raw, err := r.scimBody()
+	if err != nil {
+		return reply{}, err
+	}
+	change, err := read(raw)
+	if err != nil {
+		return reply{}, err
+	}
+	quiet := k.quietPatch && r.Method == http.MethodPatch && !selected.Given()
+	v, err := store(change, !quiet && selected.Has(k.apart))
+	if err != nil {
+		return reply{}, err
+	}
+	written := k.encode(v)
+	if quiet {
+		return reply{status: http.StatusNoContent, header: map[string]string{"Etag": written.tag()}}, nil
+	}
+	return written.reply(k.of, r, status, selected)
+}
+
+func (k scimKind[T, C]) drop(r *request) (reply, error) {
+	if err := k.remove(r.Context(), r.client(), r.param("id"), r.scimCondition()); err != nil {
+		return reply{}, err
+	}
+	return reply{status: http.StatusNoContent}, nil
+}
+
 // listSCIMUsers serves GET /api/scim/v2/Users?filter=&sortBy=&sortOrder=&startIndex=&count=&attributes=&excludedAttributes= and POST
 // /api/scim/v2/Users/.search with these in its body: 200 and a page of the users of the token's domain, 100 unless count says otherwise, 200 at
 // most; 400 invalidFilter; 400 tooMany for a filter or an order that has to look at too many.
-func (a *api) listSCIMUsers(r *request) (reply, error) {
-	given, err := r.scimQuery()
-	if err != nil {
-		return reply{}, err
-	}
-	q, of, err := given.read()
-	if err != nil {
-		return reply{}, err
-	}
-	page, err := a.SCIM.Users(r.Context(), r.client(), q, of.Has("groups"))
-	if err != nil {
-		return reply{}, err
-	}
-	return scimList(page, of, a.scimUser)
-}
+func (a *api) listSCIMUsers(r *request) (reply, error) { return a.scimUsers().page(r) }
 
 // getSCIMUser serves GET /api/scim/v2/Users/{id}: 200 and a user of the token's domain; 304; 404.
-func (a *api) getSCIMUser(r *request) (reply, error) {
-	of, err := r.scimSelection()
-	if err != nil {
-		return reply{}, err
-	}
-	u, err := a.SCIM.User(r.Context(), r.client(), r.param("id"), of.Has("groups"))
-	if err != nil {
-		return reply{}, err
-	}
-	return a.scimUser(u).reply(a, r, http.StatusOK, of)
-}
+func (a *api) getSCIMUser(r *request) (reply, error) { return a.scimUsers().one(r) }
 
 // createSCIMUser serves POST /api/scim/v2/Users: 201 and the new user of the token's domain, who has no password and no rights, or one whom the
 // provider has deleted before; 400 invalidValue naming the attribute; 409 uniqueness for a userName that another user of the tenant has.
-func (a *api) createSCIMUser(r *request) (reply, error) {
-	return a.writeSCIMUser(r, http.StatusCreated, scim.ReplaceUser, func(change scim.UserChange, _ bool) (scim.User, error) {
-		return a.SCIM.CreateUser(r.Context(), r.client(), change)
-	})
-}
+func (a *api) createSCIMUser(r *request) (reply, error) { return a.scimUsers().add(r) }
 
 // putSCIMUser serves PUT /api/scim/v2/Users/{id}: 200 and the user; what the body leaves out is removed, but for active; 400; 404; 409 for a
 // userName that another user has, and for the last enabled superuser of the tenant, who stays; 412.
-func (a *api) putSCIMUser(r *request) (reply, error) {
-	return a.writeSCIMUser(r, http.StatusOK, scim.ReplaceUser, a.updateSCIMUser(r))
-}
+func (a *api) putSCIMUser(r *request) (reply, error) { return a.scimUsers().put(r) }
 
 // patchSCIMUser serves PATCH /api/scim/v2/Users/{id}: 200 and the user. Operations as RFC 7644, Entra and Okta have them, 1,000 at most; all are made
 // or none. active false disables the user, and ends the sessions and tokens. 400; 404; 409 and 412 as a PUT.
-func (a *api) patchSCIMUser(r *request) (reply, error) {
-	return a.writeSCIMUser(r, http.StatusOK, func(raw []byte) (scim.UserChange, error) {
-		all, err := scim.ParsePatch(raw)
-		return scim.PatchUser(all), err
-	}, a.updateSCIMUser(r))
-}
-
-func (a *api) updateSCIMUser(r *request) func(scim.UserChange, bool) (scim.User, error) {
-	return func(change scim.UserChange, groups bool) (scim.User, error) {
-		return a.SCIM.UpdateUser(r.Context(), r.client(), r.param("id"), r.scimCondition(), change, groups)
-	}
-}
-
-func (a *api) writeSCIMUser(r *request, status int, read func([]byte) (scim.UserChange, error), write func(change scim.UserChange, groups bool) (scim.User, error)) (reply, error) {
-	of, err := r.scimSelection()
-	if err != nil {
-		return reply{}, err
-	}
-	raw, err := r.scimBody()
-	if err != nil {
-		return reply{}, err
-	}
-	change, err := read(raw)
-	if err != nil {
-		return reply{}, err
-	}
-	u, err := write(change, of.Has("groups"))
-	if err != nil {
-		return reply{}, err
-	}
-	return a.scimUser(u).reply(a, r, status, of)
-}
+func (a *api) patchSCIMUser(r *request) (reply, error) { return a.scimUsers().patched(r) }
 
 // deleteSCIMUser serves DELETE /api/scim/v2/Users/{id}: 204; the user is disabled, out of the provider's groups, and 404 here from now on. The row
 // stays, with what it owns; a POST with the same userName brings it back. 404; 409 for the last enabled superuser of the tenant; 412.
-func (a *api) deleteSCIMUser(r *request) (reply, error) {
-	if err := a.SCIM.DeleteUser(r.Context(), r.client(), r.param("id"), r.scimCondition()); err != nil {
-		return reply{}, err
-	}
-	return reply{status: http.StatusNoContent}, nil
-}
+func (a *api) deleteSCIMUser(r *request) (reply, error) { return a.scimUsers().drop(r) }
 
 // listSCIMGroups serves GET /api/scim/v2/Groups and POST /api/scim/v2/Groups/.search as listSCIMUsers does: 200 and a page of the groups of the
 // token's domain, which ends early when they have more than 20,000 members together: excludedAttributes=members shows them all.
-func (a *api) listSCIMGroups(r *request) (reply, error) {
-	given, err := r.scimQuery()
-	if err != nil {
-		return reply{}, err
-	}
-	q, of, err := given.read()
-	if err != nil {
-		return reply{}, err
-	}
-	page, err := a.SCIM.Groups(r.Context(), r.client(), q, of.Has("members"))
-	if err != nil {
-		return reply{}, err
-	}
-	return scimList(page, of, a.scimGroup)
-}
+func (a *api) listSCIMGroups(r *request) (reply, error) { return a.scimGroups().page(r) }
 
 // getSCIMGroup serves GET /api/scim/v2/Groups/{id}: 200 and a group of the token's domain; 304; 400 tooMany for one with more than 100,000 members,
 // unless excludedAttributes=members; 404.
-func (a *api) getSCIMGroup(r *request) (reply, error) {
-	of, err := r.scimSelection()
-	if err != nil {
-		return reply{}, err
-	}
-	g, err := a.SCIM.Group(r.Context(), r.client(), r.param("id"), of.Has("members"))
-	if err != nil {
-		return reply{}, err
-	}
-	return a.scimGroup(g).reply(a, r, http.StatusOK, of)
-}
+func (a *api) getSCIMGroup(r *request) (reply, error) { return a.scimGroups().one(r) }
 
 // createSCIMGroup serves POST /api/scim/v2/Groups: 201 and the new group, a team of the token's domain whose members have the role member; 400
 // invalidValue naming the attribute, also for a member that is no user of the domain; 409 uniqueness for the name of another group of the domain.
-func (a *api) createSCIMGroup(r *request) (reply, error) {
-	of, change, err := a.scimGroupChange(r, scim.ReplaceGroup)
-	if err != nil {
-		return reply{}, err
-	}
-	g, err := a.SCIM.CreateGroup(r.Context(), r.client(), change)
-	if err != nil {
-		return reply{}, err
-	}
-	return a.scimGroup(g).reply(a, r, http.StatusCreated, of)
-}
+func (a *api) createSCIMGroup(r *request) (reply, error) { return a.scimGroups().add(r) }
 
 // putSCIMGroup serves PUT /api/scim/v2/Groups/{id}: 200 and the group, whose members are those of the body; members who stay keep their roles. 400;
 // 404; 409; 412.
-func (a *api) putSCIMGroup(r *request) (reply, error) {
-	of, change, err := a.scimGroupChange(r, scim.ReplaceGroup)
-	if err != nil {
-		return reply{}, err
-	}
-	g, err := a.SCIM.UpdateGroup(r.Context(), r.client(), r.param("id"), r.scimCondition(), change, of.Has("members"))
-	if err != nil {
-		return reply{}, err
-	}
-	return a.scimGroup(g).reply(a, r, http.StatusOK, of)
-}
+func (a *api) putSCIMGroup(r *request) (reply, error) { return a.scimGroups().put(r) }
 
 // patchSCIMGroup serves PATCH /api/scim/v2/Groups/{id}: 204, or with attributes 200 and these. Adding and removing members reads none of the others.
 // 400; 404; 409; 412.
-func (a *api) patchSCIMGroup(r *request) (reply, error) {
-	of, change, err := a.scimGroupChange(r, func(raw []byte) (scim.GroupChange, error) {
-		all, err := scim.ParsePatch(raw)
-		return scim.PatchGroup(all), err
-	})
-	if err != nil {
-		return reply{}, err
-	}
-	g, err := a.SCIM.UpdateGroup(r.Context(), r.client(), r.param("id"), r.scimCondition(), change, of.Given() && of.Has("members"))
-	if err != nil {
-		return reply{}, err
-	}
-	if of.Given() {
-		return a.scimGroup(g).reply(a, r, http.StatusOK, of)
-	}
-	return reply{status: http.StatusNoContent, header: map[string]string{"Etag": `W/"` + g.Version() + `"`}}, nil
-}
-
-func (a *api) scimGroupChange(r *request, read func([]byte) (scim.GroupChange, error)) (scim.Selection, scim.GroupChange, error) {
-	of, err := r.scimSelection()
-	if err != nil {
-		return of, nil, err
-	}
-	raw, err := r.scimBody()
-	if err != nil {
-		return of, nil, err
-	}
-	change, err := read(raw)
-	return of, change, err
-}
+func (a *api) patchSCIMGroup(r *request) (reply, error) { return a.scimGroups().patched(r) }
 
 // deleteSCIMGroup serves DELETE /api/scim/v2/Groups/{id}: 204; the users of the domain leave the team, which stays with what it owns and is 404
 // here from now on. 404; 412.
-func (a *api) deleteSCIMGroup(r *request) (reply, error) {
-	if err := a.SCIM.DeleteGroup(r.Context(), r.client(), r.param("id"), r.scimCondition()); err != nil {
-		return reply{}, err
-	}
-	return reply{status: http.StatusNoContent}, nil
-}
+func (a *api) deleteSCIMGroup(r *request) (reply, error) { return a.scimGroups().drop(r) }
 
 // getSCIMConfig serves GET /api/scim/v2/ServiceProviderConfig: 200 and what is supported: PATCH, filters, sorting and versions, but no bulk
 // requests and no passwords.
