@@ -220,6 +220,8 @@ type Store interface {
 	Team(ctx context.Context, tenant, key string) (Team, error)
 	// Teams returns a page in the order of q.Sort: name (the default, ignoring case), createdAt or updatedAt.
 	Teams(ctx context.Context, tenant string, q paging.Query) (paging.Page[Team], error)
+	// Slugs returns the slugs of all teams.
+	Slugs(ctx context.Context, tenant string) ([]string, error)
 	// InsertTeam fails with errs.Conflict when the slug is taken.
 	InsertTeam(ctx context.Context, tenant string, t Team) error
 	// UpdateTeam is like UpdateUser, by id. It fails with errs.Conflict when the slug is taken.

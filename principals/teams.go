@@ -73,19 +73,25 @@ func (s *Service) CreateTeam(ctx context.Context, t Team) (Team, error) {
 	return t, nil
 }
 
-// freeSlug returns the slug itself, or the first of slug-2, slug-3… that no team has.
+// freeSlug returns the slug itself, or the first of slug-2, slug-3… that no team has. A name of other letters than Latin ones leaves nothing but team,
+// which thousands may want: so it reads the slugs of all teams rather than one after the other.
 func (s *Service) freeSlug(ctx context.Context, tenant, wanted string) (string, error) {
-	try := wanted
-	for n := 2; ; n++ {
-		_, err := s.store.Team(ctx, tenant, try)
-		if errs.CodeOf(err) == errs.NotFound {
-			return try, nil
-		}
-		if err != nil {
-			return "", err
-		}
-		try = slug.Numbered(wanted, n)
+	_, err := s.store.Team(ctx, tenant, wanted)
+	if errs.CodeOf(err) == errs.NotFound {
+		return wanted, nil
 	}
+	if err != nil {
+		return "", err
+	}
+	all, err := s.store.Slugs(ctx, tenant)
+	if err != nil {
+		return "", err
+	}
+	taken := make(map[string]bool, len(all))
+	for _, one := range all {
+		taken[one] = true
+	}
+	return slug.FirstFree(wanted, taken), nil
 }
 
 // UpdateTeam changes a team, found by id or slug. It needs a superuser or an admin of the team; domain, source and

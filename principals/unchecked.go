@@ -34,6 +34,11 @@ func (p Unchecked) Disabled(ctx context.Context, tenant string, usernames ...str
 	return p.s.content.Disabled(ctx, tenant, usernames...)
 }
 
+// FreeSlug returns a slug for a new team: the one that is wanted, or else the first of slug-2, slug-3… that no team has. It runs two statements at most.
+func (p Unchecked) FreeSlug(ctx context.Context, tenant, wanted string) (string, error) {
+	return p.s.freeSlug(ctx, tenant, wanted)
+}
+
 // LockPrincipals keeps content from being added for users and teams until the transaction in ctx ends, and waits for what is
 // just being added: a caller that removes them then finds all that they own. The tenant must be locked before. Ids that do not
 // exist are no error.

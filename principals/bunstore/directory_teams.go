@@ -18,7 +18,7 @@ func (s *Store) DomainTeams(ctx context.Context, tenant, domain string) ([]princ
 	return teams(rows), bunx.Err(err, "Team")
 }
 
-// Slugs implements dirsync.Store.
+// Slugs implements principals.Store and dirsync.Store.
 func (s *Store) Slugs(ctx context.Context, tenant string) ([]string, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	slugs, err := texts(c.Rows(ctx, `SELECT slug FROM tc_teams WHERE tenant_id = $1`, tenant))

@@ -1,7 +1,6 @@
 package dirsync
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -122,7 +121,7 @@ func (p *plan) setSlugs(taken []string) {
 		wanted := slug.Of(p.newTeams[i].Name, "team")
 		try := wanted
 		for n := max(next[wanted], 2); used[try]; n++ {
-			try, next[wanted] = fmt.Sprintf("%s-%d", wanted, n), n+1
+			try, next[wanted] = slug.Numbered(wanted, n), n+1
 		}
 		used[try], p.newTeams[i].Slug = true, try
 	}

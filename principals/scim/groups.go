@@ -179,22 +179,9 @@ func (s *Service) insertTeam(ctx context.Context, c Client, g Group) (id string,
 	t := principals.Team{
 		Tenant: c.Tenant, ID: s.o.NewID(), Name: g.Name, Domain: c.Domain, Source: &source, SourceID: orNull(g.ExternalID), CreatedAt: at, UpdatedAt: at,
 	}
-	t.Slug = slug.Of(t.Name, "team")
-	switch _, err := s.o.Store.Team(ctx, c.Tenant, t.Slug); {
-	case errs.CodeOf(err) == errs.NotFound:
-		return t.ID, s.o.Store.InsertTeam(ctx, c.Tenant, t)
-	case err != nil:
+	if t.Slug, err = s.o.Principals.FreeSlug(ctx, c.Tenant, slug.Of(t.Name, "team")); err != nil {
 		return "", err
 	}
-	all, err := s.o.Store.Slugs(ctx, c.Tenant) // a name of other letters than Latin ones leaves nothing but team, which thousands may want
-	if err != nil {
-		return "", err
-	}
-	taken := make(map[string]bool, len(all))
-	for _, one := range all {
-		taken[one] = true
-	}
-	t.Slug = slug.FirstFree(t.Slug, taken)
 	return t.ID, s.o.Store.InsertTeam(ctx, c.Tenant, t)
 }
 

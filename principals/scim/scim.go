@@ -147,10 +147,6 @@ type Store interface {
 	AddMembers(ctx context.Context, tenant string, all []principals.Membership) error
 	// RemoveMembers removes users from a team; those who are not in it are no error.
 	RemoveMembers(ctx context.Context, tenant, teamID string, usernames []string) error
-	// Team finds a team of any source by its slug. It fails with errs.NotFound.
-	Team(ctx context.Context, tenant, slug string) (principals.Team, error)
-	// Slugs returns the slugs of all teams.
-	Slugs(ctx context.Context, tenant string) ([]string, error)
 	// InsertTeam and UpdateTeam are those of principals.Store.
 	InsertTeam(ctx context.Context, tenant string, t principals.Team) error
 	UpdateTeam(ctx context.Context, tenant, id string, edit func(*principals.Team) error) (principals.Team, error)
@@ -159,12 +155,14 @@ type Store interface {
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
 }
 
-// Principals locks domains, renames users and logs them out. principals.Unchecked implements it.
+// Principals locks domains, renames users, logs them out, and knows the slugs of teams. principals.Unchecked implements it.
 type Principals interface {
 	// LockDomain locks a tenant until the transaction in ctx ends. It returns errs.NotFound if there is no such tenant, or it has no such domain.
 	LockDomain(ctx context.Context, tenant, domain string) error
 	// Rename changes the names of users wherever they are stored, in the transaction in ctx. names maps old ones to new ones.
 	Rename(ctx context.Context, tenant string, names map[string]string, at time.Time) error
+	// FreeSlug returns a slug for a new team: the one that is wanted, or else one with a number behind it.
+	FreeSlug(ctx context.Context, tenant, wanted string) (string, error)
 	// Disabled removes the sessions and personal tokens of users who have been disabled, in the transaction in ctx.
 	Disabled(ctx context.Context, tenant string, usernames ...string) error
 }

@@ -583,30 +583,39 @@ func TestLargeGroup(t *testing.T) {
 	})
 }
 
-// counted is a store that counts the calls of Team.
+// counted is a store that counts the look-ups of slugs.
 type counted struct {
 	*bunstore.Store
-	teams int
+	slugs int
 }
 
 func (c *counted) Team(ctx context.Context, tenant, key string) (principals.Team, error) {
-	c.teams++
+	c.slugs++
 	return c.Store.Team(ctx, tenant, key)
 }
 
-// TestSlugsOfGroups: groups whose names leave the same slug get numbered ones, and the last of many costs no more statements than the second.
+func (c *counted) Slugs(ctx context.Context, tenant string) ([]string, error) {
+	c.slugs++
+	return c.Store.Slugs(ctx, tenant)
+}
+
+// TestSlugsOfGroups: groups and teams whose names leave the same slug get numbered ones, and the last of many costs no more statements than the second.
 func TestSlugsOfGroups(t *testing.T) {
 	each(t, func(t *testing.T, f fixture) {
 		is, store := is.New(t), &counted{Store: f.store}
-		service := scim.New(scim.Options{Store: store, Principals: f.people.Unchecked(), Log: slog.New(slog.DiscardHandler)})
+		people := principals.New(principals.Options{Store: store, Cost: principals.Cost{Memory: 8, Time: 1, Threads: 1}})
+		service := scim.New(scim.Options{Store: store, Principals: people.Unchecked(), Log: slog.New(slog.DiscardHandler)})
+		admin := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "admin", Superuser: true})
 		const groups = 20
-		for i := range groups {
+		for i := range groups / 2 {
 			change, err := scim.ReplaceGroup([]byte(fmt.Sprintf(`{"schemas": [%q], "displayName": "東京 %c"}`, scim.GroupSchema, 'あ'+2*i)))
 			is.NoErr(err)
 			_, err = service.CreateGroup(t.Context(), corp, change)
 			is.NoErr(err)
+			_, err = people.CreateTeam(admin, principals.Team{Name: fmt.Sprintf("大阪 %c", 'あ'+2*i)})
+			is.NoErr(err)
 		}
-		is.Equal(store.teams, groups)
+		is.Equal(store.slugs, 2*groups-1)
 		slugs, err := f.store.Slugs(t.Context(), "acme")
 		is.NoErr(err)
 		slices.Sort(slugs)
