@@ -90,7 +90,7 @@ type PasswordLogin interface {
 	Realm
 	// Login is never called with an empty name or password.
 	// It returns errs.Unauthenticated for every refusal alike, with the Identity, or only its ID, of the person if known: the
-	// failure counts against that user, whatever name was typed. It returns errs.Upstream if the realm could not check the
+	// failure counts against that user, whatever name was typed, and one who is Disabled in it is disabled here, too. It returns errs.Upstream if the realm could not check the
 	// password.
 	Login(ctx context.Context, username, password string) (Identity, error)
 }

@@ -38,7 +38,7 @@ func (s *Service) admit(ctx context.Context, d Domain, r rules, who SignedIn) (p
 	if r.Accounts == "" {
 		return s.o.Principals.Admit(ctx, d.Tenant, d.ID, d.Type, who.Identity)
 	}
-	if who.Disabled {
+	if who.Disabled || who.Locked {
 		return principals.User{}, refusal(errors.New("the provider has disabled the person"))
 	}
 	account, err := s.account(ctx, d.Tenant, r, who)

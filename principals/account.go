@@ -31,7 +31,7 @@ func (a Account) String() string {
 // tie is stored.
 //
 // It returns errs.Invalid for the domain Local, and errs.Unauthenticated "Unable to log in" if not exactly one user of the domain fits, or who
-// fits is disabled, locked or expired.
+// fits is disabled, locked or expired, or was locked in the directory when it was last asked.
 func (p Unchecked) AdmitAs(ctx context.Context, tenant, domain string, who Account) (User, error) {
 	s := p.s
 	if err := foreign(domain); err != nil {
@@ -45,6 +45,8 @@ func (p Unchecked) AdmitAs(ctx context.Context, tenant, domain string, who Accou
 		return User{}, refusedFor(fmt.Errorf("no user of the domain %s has %s: scan it, or see what the provider sends", domain, who))
 	case len(found) > 1:
 		return User{}, refusedFor(fmt.Errorf("several users of the domain %s have %s", domain, who))
+	case found[0].DirectoryLocked:
+		return User{}, refusedFor(errors.New("the directory has locked the user: a scan, or a login with the password there, finds out when that has ended"))
 	}
 	u, err := s.enter(ctx, found[0])
 	if errs.CodeOf(err) == errs.NotFound { // who is just deleted

@@ -29,8 +29,8 @@ func refusedFor(reason error) error {
 // errors as they are. The user is the one with the source id that check returns with its refusal, else the one with the given
 // name. Attempts with names that no user has are not counted.
 //
-// A user of the domain who is locked, disabled or expired is refused at once, without a call of check: the caller equalizes the
-// time of refusals. For every other name, including unknown names and those of users of other domains, check is called, so that
+// A user of the domain who is locked, disabled or expired here is refused at once, without a call of check: the caller equalizes the
+// time of refusals. A refusal with an Identity that is Disabled disables its user as a scan does. For every other name, including unknown names and those of users of other domains, check is called, so that
 // its duration does not reveal who exists. A user found by the source id alone is refused after check.
 // Every refusal is errs.Unauthenticated "Unable to log in".
 //
@@ -60,6 +60,11 @@ func (p Unchecked) LoginWith(ctx context.Context, tenant, domain, source, userna
 	who, err := check(ctx)
 	switch {
 	case errs.CodeOf(err) == errs.Unauthenticated:
+		if who.Disabled {
+			if err := s.disableFrom(ctx, tenant, domain, who.ID); err != nil {
+				return User{}, err
+			}
+		}
 		if !ours {
 			folded = ""
 		}
@@ -102,11 +107,11 @@ func (s *Service) failed(ctx context.Context, tenant, domain, folded, sourceID s
 
 // Admit returns the user of a person whom a domain has authenticated, with the profile and name that the domain reports. It is
 // the user of the domain with the source id, else the user with that name and no source id, who gets it, else a new user
-// without rights. A user whose new name is not available keeps the old one, and one whom a provider keeps by SCIM the name and profile. Admit writes nothing if nothing differs. It joins
+// without rights. A user whose new name is not available keeps the old one, and one whom a provider keeps by SCIM the name and profile. A user whom the directory has only locked is enabled again: it lets the person in. Admit writes nothing if nothing differs. It joins
 // the transaction in ctx; two first logins at once create one user.
 //
 // It returns errs.Invalid for the domain Local, and errs.Unauthenticated "Unable to log in" for a person who is disabled there or
-// here, is locked or expired here, has no id, or whose new user would need a name that is invalid or that another user has, and
+// here, is locked there or here, has expired here, has no id, or whose new user would need a name that is invalid or that another user has, and
 // when the tenant no longer has the domain.
 func (p Unchecked) Admit(ctx context.Context, tenant, domain, source string, who Identity) (User, error) {
 	s := p.s
@@ -121,6 +126,8 @@ func (p Unchecked) Admit(ctx context.Context, tenant, domain, source string, who
 			return User{}, err
 		}
 		return User{}, refusedFor(errors.New("the domain has disabled the person"))
+	case who.Locked:
+		return User{}, refusedFor(errors.New("the domain has locked the person"))
 	}
 	writer := profile.NewWriter(source, nil)
 	u, err := s.store.UserFrom(ctx, tenant, domain, who.ID)
@@ -151,10 +158,15 @@ func (p Unchecked) Admit(ctx context.Context, tenant, domain, source string, who
 }
 
 // disableFrom disables the user with a source id as a scan does: the domain has said that it no longer lets the person in. The last enabled
-// superuser stays.
+// superuser stays. It does so even if the client has hung up.
 func (s *Service) disableFrom(ctx context.Context, tenant, domain, sourceID string) error {
+	if !profile.ValidID(sourceID) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	defer cancel()
 	u, err := s.store.UserFrom(ctx, tenant, domain, sourceID)
-	if errs.CodeOf(err) == errs.NotFound || err == nil && !u.Enabled {
+	if errs.CodeOf(err) == errs.NotFound || err == nil && !u.Enabled && !u.DirectoryLocked {
 		return nil
 	}
 	if err != nil {
@@ -168,12 +180,13 @@ func (s *Service) disableFrom(ctx context.Context, tenant, domain, sourceID stri
 		if err != nil || u.Superuser && others == 0 {
 			return err
 		}
+		disabled := false
 		err = s.store.EditDirectoryUsers(ctx, tenant, []string{u.Username}, s.stamp(), func(u *DirectoryUser) {
-			if u.Enabled && u.SourceID == sourceID {
-				u.Enabled, u.DirectoryDisabled = false, true
+			if disabled = u.Lasts() && u.SourceID == sourceID; disabled {
+				u.Disable()
 			}
 		})
-		if err != nil {
+		if err != nil || !disabled {
 			return err
 		}
 		return Unchecked{s}.Disabled(ctx, tenant, u.Username)
@@ -216,7 +229,11 @@ func (s *Service) admit(ctx context.Context, tenant, domain string, writer *prof
 			return User{}, err
 		}
 	}
-	err = s.store.EditDirectoryUsers(ctx, tenant, []string{name}, now, func(u *DirectoryUser) { report(writer, u, who) })
+	err = s.store.EditDirectoryUsers(ctx, tenant, []string{name}, now, func(u *DirectoryUser) {
+		if report(writer, u, who); u.DirectoryLocked {
+			u.Enable()
+		}
+	})
 	if err != nil {
 		return User{}, err
 	}
@@ -260,7 +277,7 @@ func (s *Service) upToDate(writer *profile.Writer, u User, who Identity) bool {
 	}
 	was := is
 	report(writer, &is, who)
-	return is == was && (u.Username == who.Username || is.Source == SourceSCIM)
+	return is == was && !u.DirectoryLocked && (u.Username == who.Username || is.Source == SourceSCIM)
 }
 
 // mayEnter returns a refusal if a user whose credentials were verified may not log in, else nil.

@@ -357,6 +357,66 @@ func (f *fixture) lockedHere(t *testing.T, folded string) bool {
 	return l.Network.LockedAt.Equal(f.now)
 }
 
+// TestAdmitOfLocked: who is locked in the directory is let in when the directory does, and a login at another domain waits for that. A refusal with
+// the word that the account is disabled disables.
+func TestAdmitOfLocked(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is := is.New(t)
+		var ended []string
+		f.content.hooks.Disabled = func(_ context.Context, tenant string, names []string) error {
+			ended = append(ended, names...)
+			return nil
+		}
+		jo := identity{ID: "1", Username: "jo"}
+		_, err := f.admit(t, jo)
+		is.NoErr(err)
+		lock := func() {
+			t.Helper()
+			is.NoErr(f.store.EditDirectoryUsers(t.Context(), "acme", []string{"jo"}, f.now, func(u *principals.DirectoryUser) { u.Lock() }))
+		}
+		lock()
+		away := jo
+		away.Locked = true
+		_, err = f.admit(t, away)
+		refused(t, err)
+		_, err = f.Unchecked().AdmitAs(t.Context(), "acme", "ldap", principals.Account{Username: "jo"})
+		refused(t, err)
+		is.True(!f.get(t, "jo").Enabled)
+		asked := 0
+		login := func(who identity, says error) error {
+			_, err := f.Unchecked().LoginWith(t.Context(), "acme", "ldap", "LDAP", "jo", func(context.Context) (identity, error) {
+				asked++
+				return who, says
+			})
+			return err
+		}
+		no := errs.New(errs.Unauthenticated, "no")
+		refused(t, login(away, no))
+		is.True(!f.get(t, "jo").Enabled)
+		is.NoErr(login(jo, nil))
+		u := f.get(t, "jo")
+		is.True(u.Enabled && !u.DirectoryDisabled && !u.DirectoryLocked)
+		is.Equal(len(ended), 0)
+
+		lock()
+		gone := jo
+		gone.Disabled = true
+		refused(t, login(gone, no))
+		u = f.get(t, "jo")
+		is.True(!u.Enabled && u.DirectoryDisabled && !u.DirectoryLocked)
+		is.Equal(ended, []string{"jo"})
+		is.Equal(asked, 3)
+		refused(t, login(jo, nil)) // until a scan has seen that jo is back
+		is.Equal(asked, 3)
+
+		f.edit(t, "jo", func(u *principals.User) { u.Enabled = true })
+		refused(t, login(jo, no)) // a wrong password
+		is.True(f.get(t, "jo").Enabled)
+		refused(t, login(gone, no))
+		is.True(!f.get(t, "jo").Enabled)
+	})
+}
+
 // TestAdmitDisables: whom the domain no longer lets in is disabled, as by a scan.
 func TestAdmitDisables(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {

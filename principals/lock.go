@@ -41,7 +41,7 @@ func (l Login) closed(domain string, now time.Time) error {
 		return errs.New(errs.NotFound, "there is no such user")
 	case l.Domain != domain:
 		return errs.New(errs.NotFound, "the user is of the domain %s", logged(l.Domain))
-	case !l.Enabled:
+	case !l.Enabled && !(l.DirectoryLocked && domain != Local): // a lock may have ended: the directory knows
 		return errs.New(errs.Forbidden, "the user is disabled")
 	case locked(l.Network.LockedAt, now):
 		return errs.New(errs.Forbidden, "the user is locked for this network")

@@ -42,6 +42,7 @@ type User struct {
 	Superuser         bool
 	Enabled           bool
 	DirectoryDisabled bool // a directory has disabled the user, and may enable it again; only the Service sets it
+	DirectoryLocked   bool // it has only locked the user, whose sessions and tokens wait for the end of that; only the Service sets it
 	GlobalPermissions GlobalPermissions
 	Source, SourceID  *string         // where it was imported from: a domain's driver and the id there
 	Data, UserFields  json.RawMessage // JSON objects of at most 64 KiB, {} by default
@@ -162,16 +163,18 @@ func (p Principal) Initials() string { return Initials(p.Name) }
 
 // Login is the state of a user that a login from one network reads and writes; times are zero for none.
 type Login struct {
-	Username  string
-	Domain    string
-	Enabled   bool
-	Hash      string // PHC string, "" for no password
-	Attempts  int    // failures since the last login, from all networks
-	LockedAt  time.Time
-	SetAt     time.Time
-	ExpiresAt time.Time
-	Recent    []time.Time  // the last failures from all networks, oldest first; at most maxRecent
-	Network   NetworkLogin // the network of this login
+	Username string
+	Domain   string
+	Enabled  bool
+	// DirectoryLocked is that of the User.
+	DirectoryLocked bool
+	Hash            string // PHC string, "" for no password
+	Attempts        int    // failures since the last login, from all networks
+	LockedAt        time.Time
+	SetAt           time.Time
+	ExpiresAt       time.Time
+	Recent          []time.Time  // the last failures from all networks, oldest first; at most maxRecent
+	Network         NetworkLogin // the network of this login
 
 	NetworkLock time.Time // the last lock of any network; only for an edit without a network
 
@@ -210,7 +213,7 @@ type Store interface {
 
 	// Login finds a user by the folded name, with the record of a network. It fails with errs.NotFound.
 	Login(ctx context.Context, tenant, folded, network string) (Login, error)
-	// EditLogin is like UpdateUser for what Login holds beside the name, domain and Enabled, and writes only what changed. Of
+	// EditLogin is like UpdateUser for what Login holds beside the name, domain, Enabled and DirectoryLocked, and writes only what changed. Of
 	// a user's networks it keeps the MaxNetworks that the user has logged in from last, and as many others.
 	EditLogin(ctx context.Context, tenant, folded, network string, edit func(*Login) error) error
 	// SweepNetworks removes the networks that have expired at a time, and returns their number: see NetworkLogin.ExpiresAt.

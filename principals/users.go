@@ -192,7 +192,7 @@ func (s *Service) newHash(ctx context.Context, u *User, password string) (string
 }
 
 func (s *Service) addUser(ctx context.Context, tenant string, u User, hash string) (User, error) {
-	u.Tenant, u.Locked, u.LockedAt, u.LoginAttempts, u.PasswordSetAt, u.DirectoryDisabled = tenant, false, nil, 0, nil, false
+	u.Tenant, u.Locked, u.LockedAt, u.LoginAttempts, u.PasswordSetAt, u.DirectoryDisabled, u.DirectoryLocked = tenant, false, nil, 0, nil, false, false
 	u.CreatedAt = s.stamp()
 	u.UpdatedAt = u.CreatedAt
 	err := s.store.InTx(ctx, func(ctx context.Context) error {
@@ -344,6 +344,7 @@ func (s *Service) acceptEdit(a actor.Actor, was User, u *User, others int) error
 	u.Tenant, u.CreatedAt, u.UpdatedAt = was.Tenant, was.CreatedAt, was.UpdatedAt
 	u.LockedAt, u.LoginAttempts, u.PasswordSetAt = was.LockedAt, was.LoginAttempts, was.PasswordSetAt
 	u.DirectoryDisabled = was.DirectoryDisabled && u.Enabled == was.Enabled
+	u.DirectoryLocked = was.DirectoryLocked && u.DirectoryDisabled
 	if err := u.accept(); err != nil {
 		return err
 	}

@@ -28,8 +28,10 @@ type Fixture struct {
 
 	// Login and Password are those of a person who may log in, for a realm that is a PasswordLogin.
 	Login, Password string
-	// Refused are the names and passwords of people whom the realm knows and refuses, such as disabled ones.
+	// Refused are the names and passwords of people whom the realm knows and refuses.
 	Refused map[string]string
+	// Disabled are the usernames and passwords of people who are disabled there, and Locked those of people who are locked for a while.
+	Disabled, Locked map[string]string
 	// Endpoints are those of a RedirectLogin; addresses of example.org when left out.
 	Endpoints domains.Endpoints
 }

@@ -69,6 +69,17 @@ func testEntries(t *testing.T, f *fixture) {
 		}
 	}
 
+	people := map[string]domains.Identity{}
+	for _, p := range all.people {
+		people[p.Username] = p
+	}
+	for username := range f.Disabled {
+		f.True(people[username].Disabled)
+	}
+	for username := range f.Locked {
+		f.True(people[username].Locked && !people[username].Disabled)
+	}
+
 	// Whoever logs in is whom the directory lists.
 	if login, ok := realm.(domains.PasswordLogin); ok {
 		who, err := login.Login(t.Context(), f.Login, f.Password)

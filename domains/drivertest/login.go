@@ -29,7 +29,7 @@ func testPassword(t *testing.T, f *fixture) {
 	who, err := login.Login(ctx, f.Login, f.Password)
 	f.NoErr(err)
 	f.checkIdentity(who)
-	f.True(!who.Disabled)
+	f.True(!who.Disabled && !who.Locked)
 	again, err := login.Login(ctx, f.Login, f.Password)
 	f.NoErr(err)
 	f.Equal(again, who)
@@ -54,6 +54,14 @@ func testPassword(t *testing.T, f *fixture) {
 	}
 	for username, password := range f.Refused {
 		refuse(username, password)
+	}
+	for disabled, people := range map[bool]map[string]string{true: f.Disabled, false: f.Locked} {
+		for username, password := range people {
+			refuse(username, password)
+			if who, _ := login.Login(ctx, username, password); who.ID != "" {
+				f.Equal(who.Disabled, disabled) // who is only locked must not be taken for one who is gone
+			}
+		}
 	}
 	for _, username := range []string{f.Login, "", "nobody at all"} {
 		_, err := login.Login(ctx, username, "")

@@ -87,7 +87,8 @@ func (c *conn) identity(e *goldap.Entry) (domains.Identity, error) {
 		FamilyName:  c.text(e, "familyName"),
 		Email:       c.text(e, "emailAttribute"),
 		Timezone:    c.text(e, "timezone"),
-		Disabled:    c.isDisabled(e) || c.isLocked(e, time.Now()),
+		Disabled:    c.isDisabled(e),
+		Locked:      c.isLocked(e, time.Now()),
 	}, err
 }
 

@@ -110,9 +110,9 @@ func saying(t *testing.T, err error, words ...string) {
 
 func TestDriver(t *testing.T) {
 	each(t, withCompany, func(t *testing.T, d domains.Driver, s *slapd.Server, _ *slapd.Tree) {
-		refused := map[string]string{}
+		disabled := map[string]string{}
 		if d.Info().ID == "AD" {
-			refused["gone"] = slapd.PasswordOf("gone")
+			disabled["gone"] = slapd.PasswordOf("gone")
 		}
 		for name, config := range map[string]json.RawMessage{
 			"plain":    s.Config(s.URL, nil),
@@ -123,7 +123,7 @@ func TestDriver(t *testing.T) {
 				drivertest.Test(t, d, drivertest.Fixture{
 					Config: config, Bad: bad,
 					Away:  s.Config(silent(t), map[string]any{"timeoutMs": 500, "startTLS": name != "plain"}),
-					Login: "jo", Password: "jo's secret", Refused: refused,
+					Login: "jo", Password: "jo's secret", Disabled: disabled,
 				})
 			})
 		}

@@ -49,9 +49,13 @@ func (r *realm) Login(ctx context.Context, username, password string) (domains.I
 	if err != nil {
 		return domains.Identity{}, err
 	}
-	// A lock that has ended may still be shown, until the next login: the directory is asked, not the entry.
-	if who.Disabled = r.isDisabled(e.Entry); refusal == nil && who.Disabled {
+	switch {
+	case refusal != nil:
+		who.Disabled = who.Disabled || saysDisabled(refusal)
+	case who.Disabled:
 		refusal = refused("the account is disabled or has expired")
+	default: // a lock that has ended may still be shown, until the next login: the directory was asked, not the entry
+		who.Locked = false
 	}
 	return who, refusal
 }

@@ -144,6 +144,10 @@ func TestSubCodes(t *testing.T) {
 		has(t, got, want)
 		has(t, got, "data "+code)
 	}
+	for code, want := range map[string]bool{"525": false, "52e": false, "530": false, "531": false, "532": false, "533": true, "701": true, "773": false, "775": false} {
+		is.Equal(saysDisabled(goldap.NewError(49, errorText("80090308: LdapErr: DSID-0C09042A, comment: AcceptSecurityContext error, data "+code+", v3839"))), want)
+	}
+	is.True(saysDisabled(goldap.NewError(53, errorText("Account inactivated. Contact system administrator."))))
 	is.Equal(subCode(goldap.NewError(49, errorText("80090308: data 52e is not where it should be"))), "")
 	has(t, subCode(goldap.NewError(53, errorText("Account inactivated. Contact system administrator."))), "disabled")
 	is.Equal(subCode(nil), "")

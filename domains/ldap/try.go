@@ -207,7 +207,9 @@ func (t *trial) person(c *conn, username string) bool {
 	}
 	text := fmt.Sprintf("%s becomes the user %q.", e.DN, who.Username)
 	if who.Disabled {
-		text = fmt.Sprintf("%s becomes the user %q, who is disabled: the account is disabled, expired or locked there.", e.DN, who.Username)
+		text = fmt.Sprintf("%s becomes the user %q, who is disabled: the account is disabled there, or has expired.", e.DN, who.Username)
+	} else if who.Locked {
+		text = fmt.Sprintf("%s becomes the user %q, who is disabled until the account is no longer locked there.", e.DN, who.Username)
 	}
 	t.steps = append(t.steps, domains.Step{Name: "person", OK: true, Message: text, Person: &who})
 	return true

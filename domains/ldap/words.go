@@ -3,6 +3,7 @@ package ldap
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 
 	goldap "github.com/go-ldap/ldap/v3"
@@ -23,6 +24,14 @@ var dataWords = map[string]string{
 	"775": "it is locked",
 }
 
+// saysDisabled reports whether a directory refuses an account because it is disabled or has expired.
+func saysDisabled(err error) bool {
+	words := subCode(err)
+	return words == inactivated || slices.ContainsFunc([]string{"533", "701"}, func(code string) bool { return strings.HasSuffix(words, "(data "+code+")") })
+}
+
+const inactivated = "it is disabled (nsAccountLock)"
+
 // subCode returns what a directory says of an account that it refuses, "" if it says nothing.
 func subCode(err error) string {
 	result, ok := errors.AsType[*goldap.Error](err)
@@ -38,7 +47,7 @@ func subCode(err error) string {
 	}
 	switch text := strings.ToLower(text); {
 	case strings.Contains(text, "account inactivated"):
-		return "it is disabled (nsAccountLock)"
+		return inactivated
 	case strings.Contains(text, "password retry limit"):
 		return "it is locked (" + accountUnlock + ")"
 	case strings.Contains(text, "password expired"):

@@ -22,7 +22,7 @@ func TestStaff(t *testing.T) {
 			`{"File": "staff.csv"}`: "file",
 		},
 		Login: "jo", Password: "jo's secret",
-		Refused: map[string]string{"kim": "jo's secret"},
+		Disabled: map[string]string{"kim": "jo's secret"},
 	})
 }
 

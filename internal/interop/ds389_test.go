@@ -66,8 +66,8 @@ func TestDS389(t *testing.T) {
 		logins(t, r, "inactive", ds389Password, "", "it is disabled (nsAccountLock)")
 		people, _ := scan(t, r)
 		is.True(people["inactive"].Disabled)
-		is.True(people["locked"].Disabled)
-		is.True(!people["anna"].Disabled)
+		is.True(people["locked"].Locked && !people["locked"].Disabled)
+		is.True(!people["anna"].Disabled && !people["anna"].Locked)
 	})
 	t.Run("Test", func(t *testing.T) {
 		is := is.New(t)

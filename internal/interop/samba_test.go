@@ -164,7 +164,7 @@ func ridOf(t *testing.T, admin *goldap.Conn, dn string) string {
 	return fmt.Sprint(uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24)
 }
 
-// testSambaRefused: whom the directory refuses, and for which reason. A scan disables who is disabled, expired or locked, and nobody else.
+// testSambaRefused: whom the directory refuses, and for which reason. A scan shows who is disabled or expired, and who is only locked.
 func testSambaRefused(t *testing.T, d directory, admin *goldap.Conn) {
 	is := is.New(t)
 	disabled := sambaUser(t, admin, "disabled")
@@ -187,13 +187,13 @@ func testSambaRefused(t *testing.T, d directory, admin *goldap.Conn) {
 	}
 	logins(t, r, "leaves", sambaPassword, "leaves", "")
 	people, _ := scan(t, r)
-	for name, want := range map[string]bool{"disabled": true, "expired": true, "locked": true, "new": false, "leaves": false, "anna": false} {
-		if people[name].Disabled != want || people[name].Username != name {
+	for name, want := range map[string]bool{"disabled": true, "expired": true, "locked": false, "new": false, "leaves": false, "anna": false} {
+		if people[name].Disabled != want || people[name].Locked != (name == "locked") || people[name].Username != name {
 			t.Errorf("%s: %+v", name, people[name])
 		}
 	}
 	steps := r.Test(t.Context(), domains.Endpoints{}, "locked")
-	is.True(slices.ContainsFunc(steps, func(s domains.Step) bool { return s.Person != nil && s.Person.Disabled }))
+	is.True(slices.ContainsFunc(steps, func(s domains.Step) bool { return s.Person != nil && s.Person.Locked }))
 
 	// An administrator unlocks it.
 	set(t, admin, "CN=locked,"+sambaPeople, "lockoutTime", "0")

@@ -22,7 +22,7 @@ const batch = 500
 
 // directoryColumns are those that a directory sets.
 var directoryColumns = []string{
-	"source", "source_id", "display_name", "family_name", "given_name", "middle_name", "email", "timezone", "enabled", "directory_disabled",
+	"source", "source_id", "display_name", "family_name", "given_name", "middle_name", "email", "timezone", "enabled", "directory_disabled", "directory_locked",
 }
 
 // directoryTable is userTable for reading principals.DirectoryUsers.
@@ -36,7 +36,7 @@ func directoryUser(u user) principals.DirectoryUser {
 	return principals.DirectoryUser{
 		Username: u.Username, Source: or(u.Source), SourceID: or(u.SourceID), DisplayName: or(u.DisplayName), FamilyName: or(u.FamilyName),
 		GivenName: or(u.GivenName), MiddleName: or(u.MiddleName), Email: or(u.Email), Timezone: or(u.Timezone), Superuser: u.Superuser,
-		Enabled: u.Enabled, DirectoryDisabled: u.DirectoryDisabled,
+		Enabled: u.Enabled, DirectoryDisabled: u.DirectoryDisabled, DirectoryLocked: u.DirectoryLocked,
 	}
 }
 
@@ -45,7 +45,7 @@ func newUser(tenant, domain string, u principals.DirectoryUser, at time.Time) us
 	return user{User: principals.User{
 		Tenant: tenant, Domain: domain, Username: u.Username, Source: orNull(u.Source), SourceID: orNull(u.SourceID),
 		DisplayName: orNull(u.DisplayName), FamilyName: orNull(u.FamilyName), GivenName: orNull(u.GivenName), MiddleName: orNull(u.MiddleName),
-		Email: orNull(u.Email), Timezone: orNull(u.Timezone), Enabled: u.Enabled, DirectoryDisabled: u.DirectoryDisabled,
+		Email: orNull(u.Email), Timezone: orNull(u.Timezone), Enabled: u.Enabled, DirectoryDisabled: u.DirectoryDisabled, DirectoryLocked: u.DirectoryLocked,
 		Data: json.RawMessage(`{}`), UserFields: json.RawMessage(`{}`), CreatedAt: at, UpdatedAt: at,
 	}}
 }

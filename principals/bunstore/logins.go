@@ -25,6 +25,7 @@ var loginTable = bunx.NewTable("tc_users", "u", []bunx.Column[userLogin]{
 	{Name: "username", Key: true, Field: func(l *userLogin) any { return &l.Username }},
 	{Name: "domain", Once: true, Field: func(l *userLogin) any { return &l.Domain }},
 	{Name: "enabled", Once: true, Field: func(l *userLogin) any { return &l.Enabled }},
+	{Name: "directory_locked", Once: true, Field: func(l *userLogin) any { return &l.DirectoryLocked }},
 	{Name: "password_hash", Field: func(l *userLogin) any { return bunx.TextOrNull(&l.Hash) }},
 	{Name: "login_attempts", Field: func(l *userLogin) any { return &l.Attempts }},
 	{Name: "locked_at", Field: func(l *userLogin) any { return bunx.TimeOf(&l.LockedAt) }},

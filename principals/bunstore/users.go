@@ -49,6 +49,7 @@ var userTable = bunx.NewTable("tc_users", "u", []bunx.Column[user]{
 	{Name: "superuser", Keep: true, Field: func(u *user) any { return &u.Superuser }},
 	{Name: "enabled", Keep: true, Field: func(u *user) any { return &u.Enabled }},
 	{Name: "directory_disabled", Keep: true, Field: func(u *user) any { return &u.DirectoryDisabled }},
+	{Name: "directory_locked", Keep: true, Field: func(u *user) any { return &u.DirectoryLocked }},
 	{Name: "may_ai", Keep: true, Field: func(u *user) any { return &u.GlobalPermissions.AI }},
 	{Name: "may_create_jobs", Keep: true, Field: func(u *user) any { return &u.GlobalPermissions.JobCreation }},
 	{Name: "may_view_all_teams", Keep: true, Field: func(u *user) any { return &u.GlobalPermissions.ViewAllTeams }},

@@ -70,18 +70,22 @@ func (p *plan) decideUsers(superusers int) {
 	}
 	for at := range p.known {
 		k := &p.known[at]
-		if !k.alone && k.enabled && !p.present(k) {
-			if k.disables = !k.superuser || superusers > 1; !k.disables {
-				p.warn("%s is the last enabled superuser and stays enabled.", k.name)
-			} else if k.superuser {
+		switch {
+		case k.alone || p.present(k) || !k.enabled && !k.locked:
+		case k.enabled && k.superuser && superusers == 1:
+			p.warn("%s is the last enabled superuser and stays enabled.", k.name)
+		default:
+			if k.enabled && k.superuser {
 				superusers--
 			}
+			k.locks = k.enabled && p.stays(k)
+			k.disables = !p.stays(k)
 		}
-		if k.differs || k.disables || k.enables {
+		if k.differs || k.disables || k.locks || k.enables {
 			p.edits = append(p.edits, int32(at))
 		}
 		switch _, renamed := p.renames[k.name]; {
-		case k.disables:
+		case k.disables, k.locks:
 			p.users.Disabled++
 		case k.differs || k.enables || renamed:
 			p.users.Updated++

@@ -112,7 +112,7 @@ type SyncOptions struct {
 	Progress func(done, total int) // called from time to time while it writes; may be nil
 }
 
-// Counts counts users or teams by what was done to them. Each is counted once: a disabled one is not also updated.
+// Counts counts users or teams by what was done to them. Each is counted once: a disabled one, who may be locked alone, is not also updated.
 type Counts struct{ Created, Updated, Disabled, Unchanged int }
 
 // Report is the result of a Sync, or of its dry run.
@@ -130,7 +130,8 @@ var ErrLosses = errors.New("dirsync: too much would be removed")
 // Users are identified by the ids of their entries, so that a rename in the directory renames the user, wherever the name is
 // stored. A user of the domain without a source id is assigned to the entry with that name. A user who is missing or disabled
 // in the directory is disabled, never deleted, and enabled again when the directory has the entry again. A user whom a
-// superuser has disabled stays disabled. Sessions and personal tokens of users who are disabled end. The last enabled superuser of the tenant stays enabled. A directory never makes a
+// superuser has disabled stays disabled. Sessions and personal tokens of users who are disabled end; those of users who are only locked in the
+// directory wait until it lets them in again. The last enabled superuser of the tenant stays enabled. A directory never makes a
 // superuser or grants a global permission.
 //
 // Groups become teams, which keep their slugs. The directory decides which of the domain's users are in these teams: new

@@ -15,6 +15,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 	"github.com/tenantcontent/tenantcontent/paging"
@@ -327,6 +328,72 @@ func TestGoneAndBack(t *testing.T) {
 		enabled("mia", false, false)
 		is.Equal(f.forced(t, all).Users, counts{Unchanged: 3})
 		enabled("mia", false, false) // since a superuser has looked at it, it stays
+	})
+}
+
+// TestLocks: a lock in the directory keeps somebody out while it lasts, and ends no session and token. To be disabled or gone there ends them, also for
+// who was locked before.
+func TestLocks(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is := is.New(t)
+		var ended []string
+		f.content.AddHooks(entity.Hooks{Disabled: func(_ context.Context, _ string, names []string) error {
+			ended = append(ended, names...)
+			return nil
+		}})
+		state := func(name string, want ...bool) {
+			t.Helper()
+			u := f.get(t, name)
+			is.Equal([]bool{u.Enabled, u.DirectoryDisabled, u.DirectoryLocked}, want)
+		}
+		all := snapshot{People: people("jo", "mia", "sam"), Groups: []group{{ID: "g", Name: "All", Members: []string{"id of jo", "id of mia"}}}}
+		f.forced(t, all)
+		locked := snapshot{People: slices.Clone(all.People), Groups: all.Groups}
+		locked.People[0].Locked, locked.People[1].Locked = true, true
+		locked.People = append(locked.People, identity{ID: "id of new", Username: "new", Locked: true})
+		is.Equal(f.forced(t, locked).Users, counts{Created: 1, Disabled: 2, Unchanged: 1})
+		state("jo", false, true, true)
+		state("new", false, true, true)
+		state("sam", true, false, false)
+		is.Equal(f.roster(t, "all"), "jo member, mia member")
+		is.Equal(f.forced(t, locked).Users, counts{Unchanged: 4})
+		is.Equal(len(ended), 0)
+		f.edit(t, "mia", func(u *principals.User) { u.DisplayName = text("Mia") })
+		state("mia", false, true, true) // an edit of something else is no word about it
+
+		off := snapshot{People: slices.Clone(all.People), Groups: all.Groups}
+		off.People[1].Disabled, off.People[1].Locked = true, true
+		is.Equal(f.forced(t, off).Users, counts{Updated: 1, Disabled: 2, Unchanged: 1}) // new is gone
+		state("jo", true, false, false)
+		state("mia", false, true, false)
+		slices.Sort(ended)
+		is.Equal(ended, []string{"mia", "new"})
+		is.Equal(f.forced(t, locked).Users, counts{Disabled: 1, Unchanged: 3})
+		state("mia", false, true, false) // was disabled, and is not back yet
+		is.Equal(f.forced(t, snapshot{People: append(people("jo", "mia", "sam"), identity{ID: "id of new", Username: "new"}), Groups: all.Groups}).Users, counts{Updated: 3, Unchanged: 1})
+		state("mia", true, false, false)
+
+		f.forced(t, locked)
+		f.edit(t, "jo", func(u *principals.User) { u.Enabled = true })
+		state("jo", true, false, false)
+		is.Equal(len(ended), 2)
+	})
+}
+
+// TestLossesCountLocks: those who are locked count as users who may be lost.
+func TestLossesCountLocks(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is := is.New(t)
+		all := people("a", "b", "c", "d")
+		f.forced(t, snapshot{People: all})
+		locked := slices.Clone(all)
+		locked[0].Locked, locked[1].Locked = true, true
+		is.Equal(f.scan(t, snapshot{People: locked}).Users.Disabled, 2)
+		locked[2].Locked = true
+		is.Equal(f.scan(t, snapshot{People: locked}).Users.Disabled, 1)
+		_, err := f.Sync(t.Context(), "acme", "ldap", snapshot{People: people("d")}, dirsync.SyncOptions{Source: "LDAP"})
+		is.Equal(code(err), errs.Conflict)
+		is.True(strings.Contains(errs.MessageOf(err), "disable 3 of 4 users"))
 	})
 }
 

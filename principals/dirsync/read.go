@@ -68,7 +68,7 @@ type people struct {
 	known   []known          // the users of the domain
 	byName  map[string]int32 // known by username
 	loose   map[string]int32 // known without a source id, by folded username
-	enabled int              // of known
+	enabled int              // of known, with those whom the directory has only locked
 }
 
 // none is the index of no person, user or group.
@@ -83,15 +83,22 @@ type person struct {
 
 // known is a user of the domain.
 type known struct {
-	name                       string
-	person                     int32 // or none
-	enabled, superuser, noted  bool  // noted: see User.DirectoryDisabled
-	alone                      bool  // not to be changed
-	differs, disables, enables bool
+	name                     string
+	person                   int32 // or none
+	enabled, superuser       bool
+	noted, locked            bool // see User.DirectoryDisabled and DirectoryLocked
+	alone                    bool // not to be changed
+	differs                  bool
+	disables, locks, enables bool
 }
 
 // present reports whether the directory has a user's entry, and lets it log in.
 func (p *people) present(k *known) bool {
+	return p.stays(k) && !p.all.People[k.person].Locked
+}
+
+// stays reports whether the directory has a user's entry, and lets it log in now or when a lock ends.
+func (p *people) stays(k *known) bool {
 	return k.person != none && !p.all.People[k.person].Disabled
 }
 
@@ -143,9 +150,9 @@ func (s *snapshot) read(from reader) (*stored, error) {
 
 // add adds a user of the domain. Users are added in the order of their usernames.
 func (p *people) add(u principals.DirectoryUser) {
-	at, k := int32(len(p.known)), known{name: u.Username, person: none, enabled: u.Enabled, superuser: u.Superuser, noted: u.DirectoryDisabled}
+	at, k := int32(len(p.known)), known{name: u.Username, person: none, enabled: u.Enabled, superuser: u.Superuser, noted: u.DirectoryDisabled, locked: u.DirectoryLocked}
 	p.byName[u.Username] = at
-	if u.Enabled {
+	if u.Lasts() {
 		p.enabled++
 	}
 	i, found := p.byID[u.SourceID]

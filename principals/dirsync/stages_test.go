@@ -179,9 +179,10 @@ func anyWorld(t *rapid.T) world {
 		}
 		u := principals.DirectoryUser{
 			Username: name, SourceID: id, Superuser: rapid.Bool().Draw(t, "superuser"), Enabled: rapid.Bool().Draw(t, "enabled"),
-			DirectoryDisabled: rapid.Bool().Draw(t, "noted"), DisplayName: strings.TrimSpace(rapid.SampledFrom([]string{"", "Jo"}).Draw(t, "shown")),
+			DirectoryDisabled: rapid.Bool().Draw(t, "noted"), DirectoryLocked: rapid.Bool().Draw(t, "locked"), DisplayName: strings.TrimSpace(rapid.SampledFrom([]string{"", "Jo"}).Draw(t, "shown")),
 		}
 		u.DirectoryDisabled = u.DirectoryDisabled && !u.Enabled
+		u.DirectoryLocked = u.DirectoryLocked && u.DirectoryDisabled
 		w.users[name] = resident{u, rapid.SampledFrom([]string{"ldap", "ldap", "saml"}).Draw(t, "domain")}
 	}
 	for n := range rapid.IntRange(0, 4).Draw(t, "teams") {
@@ -206,6 +207,7 @@ func anySnapshot(t *rapid.T) (snap Snapshot) {
 	for range rapid.IntRange(0, 7).Draw(t, "people") {
 		snap.People = append(snap.People, principals.Identity{
 			ID: someIDs.Draw(t, "id"), Username: someNames.Draw(t, "name"), Disabled: rapid.IntRange(0, 3).Draw(t, "disabled") == 0,
+			Locked:      rapid.IntRange(0, 3).Draw(t, "locked") == 0,
 			DisplayName: someTexts.Draw(t, "shown"), Email: someTexts.Draw(t, "email"), Timezone: someTexts.Draw(t, "zone"),
 		})
 	}
@@ -256,13 +258,13 @@ func checkUsers(t *rapid.T, before, after world, p *plan) {
 		}
 		names[fold.Text(name)], ours = true, ours+1
 		if ids[u.SourceID]++; u.SourceID != "" {
-			if who, here := people[u.SourceID]; u.Enabled && (!here || who.Disabled) && ids[u.SourceID] == 1 && after.superusers() > 1 && !shares(p, name) {
+			if who, here := people[u.SourceID]; u.Lasts() && (!here || who.Disabled || u.Enabled && who.Locked) && ids[u.SourceID] == 1 && after.superusers() > 1 && !shares(p, name) {
 				t.Fatalf("%s is enabled and gone", name)
 			}
-		} else if u.Enabled && !(u.Superuser && after.superusers() == 1) {
+		} else if u.Lasts() && !(u.Superuser && after.superusers() == 1) {
 			t.Fatalf("%s is enabled and nobody", name)
 		}
-		if u.DirectoryDisabled && u.Enabled {
+		if u.DirectoryDisabled && u.Enabled || u.DirectoryLocked && !u.DirectoryDisabled {
 			t.Fatalf("%s is both", name)
 		}
 		if there && was.domain == "ldap" && was.SourceID == u.SourceID {

@@ -80,7 +80,7 @@ func (p *plan) writeUsers(ctx context.Context, w writer, step func(int, error) e
 	return nil
 }
 
-// disabled returns the usernames of those of some known users who are disabled.
+// disabled returns the usernames of those of some known users who are disabled, and not only locked.
 func (p *plan) disabled(some []int32) (names []string) {
 	for _, at := range some {
 		if p.known[at].disables {
@@ -100,9 +100,11 @@ func (p *plan) editor() func(at int32, u *principals.DirectoryUser) {
 		}
 		switch {
 		case k.disables:
-			u.Enabled, u.DirectoryDisabled = false, true
+			u.Disable()
+		case k.locks:
+			u.Lock()
 		case k.enables:
-			u.Enabled, u.DirectoryDisabled = true, false
+			u.Enable()
 		}
 	}
 }

@@ -21,7 +21,7 @@ const many = 1203
 func directoryUser(name string) principals.DirectoryUser {
 	return principals.DirectoryUser{
 		Username: name, Source: "LDAP", SourceID: "id of " + name, DisplayName: "Ünal '; DROP --?$1", FamilyName: "Doe", GivenName: "Jö",
-		MiddleName: "日本", Email: name + "@example.com", Timezone: "Europe/Berlin", Enabled: true, DirectoryDisabled: true,
+		MiddleName: "日本", Email: name + "@example.com", Timezone: "Europe/Berlin", Enabled: true, DirectoryDisabled: true, DirectoryLocked: true,
 	}
 }
 
@@ -41,7 +41,7 @@ func ofDomain(t *testing.T, s principals.Store, tenant, domain string) []princip
 		all[at] = principals.DirectoryUser{
 			Username: u.Username, Source: or(u.Source), SourceID: or(u.SourceID), DisplayName: or(u.DisplayName), FamilyName: or(u.FamilyName),
 			GivenName: or(u.GivenName), MiddleName: or(u.MiddleName), Email: or(u.Email), Timezone: or(u.Timezone), Superuser: u.Superuser,
-			Enabled: u.Enabled, DirectoryDisabled: u.DirectoryDisabled,
+			Enabled: u.Enabled, DirectoryDisabled: u.DirectoryDisabled, DirectoryLocked: u.DirectoryLocked,
 		}
 	}
 	return all
@@ -182,12 +182,12 @@ func testEditDirectoryUsers(t *testing.T, s principals.Store) {
 	u, err := s.User(ctx, "acme", jo.Username)
 	is.NoErr(err)
 	text := func(s string) *string { return &s }
-	jo.Source, jo.SourceID, jo.DisplayName, jo.Enabled, jo.DirectoryDisabled, jo.UpdatedAt = text("AD"), text("y"), text("New"), false, false, tuesday
+	jo.Source, jo.SourceID, jo.DisplayName, jo.Enabled, jo.DirectoryDisabled, jo.DirectoryLocked, jo.UpdatedAt = text("AD"), text("y"), text("New"), false, false, false, tuesday
 	jo.FamilyName, jo.GivenName, jo.MiddleName, jo.Email, jo.Timezone = nil, nil, nil, nil, nil
 	is.Equal(u, jo) // still a superuser, with all that no directory knows
 	after, err := s.Login(ctx, "acme", "jö.doe+x@example.com", "")
 	is.NoErr(err)
-	l.Enabled = false
+	l.Enabled, l.DirectoryLocked = false, false
 	is.Equal(after, l)
 	p, err := s.Principal(ctx, "acme", "u0001")
 	is.NoErr(err)

@@ -116,7 +116,7 @@ func full() principals.User {
 	return principals.User{
 		Tenant: "acme", Username: "Jö.Doe+x@example.com", Domain: "ldap", DisplayName: text("Jö '; DROP -- ?$1\\"),
 		FamilyName: text("Doe"), GivenName: text("Jö"), MiddleName: text("日本 🎨"), Email: text("jo@example.com"),
-		Timezone: text("Europe/Berlin"), Superuser: true, Enabled: true, DirectoryDisabled: true,
+		Timezone: text("Europe/Berlin"), Superuser: true, Enabled: true, DirectoryDisabled: true, DirectoryLocked: true,
 		GlobalPermissions: principals.GlobalPermissions{AI: true, ViewAllTeams: true, PainlessScriptCreation: true},
 		Source:            text("scan"), SourceID: text("CN=Jö,DC=example"),
 		Data: json.RawMessage(`{"a":["ü",1e400,{}]}`), UserFields: json.RawMessage(`{"b":null}`),
@@ -215,12 +215,14 @@ func testTaken(t *testing.T, s principals.Store) {
 
 func testLogins(t *testing.T, s principals.Store) {
 	is, ctx := is.New(t), t.Context()
-	addUsers(t, s, "acme", user("Jo"))
+	jo := user("Jo")
+	jo.DirectoryLocked = true
+	addUsers(t, s, "acme", jo)
 	none, err := s.Login(ctx, "acme", "jo", "")
 	is.NoErr(err)
-	is.Equal(none, principals.Login{Username: "Jo", Domain: principals.Local, Enabled: true})
+	is.Equal(none, principals.Login{Username: "Jo", Domain: principals.Local, Enabled: true, DirectoryLocked: true})
 	want := principals.Login{
-		Username: "Jo", Domain: principals.Local, Enabled: true, Hash: "$argon2id$…", Attempts: 3,
+		Username: "Jo", Domain: principals.Local, Enabled: true, DirectoryLocked: true, Hash: "$argon2id$…", Attempts: 3,
 		LockedAt: monday, SetAt: tuesday, ExpiresAt: tuesday.Add(time.Hour), Recent: []time.Time{monday, tuesday},
 	}
 	fieldtest.Full(t, want, "Network", "NetworkLock", "Unlock", "Forget") // see testLoginNetworks

@@ -21,7 +21,8 @@ type Identity struct {
 	FamilyName  string
 	Email       string // never identifies a person
 	Timezone    string // IANA name
-	Disabled    bool   // may not log in
+	Disabled    bool   // may not log in any more
+	Locked      bool   // may not log in for a while, for instance after wrong passwords
 }
 
 // User has the fields of a user that a directory sets, and those that a scan reads. Texts are "" for none.
@@ -32,7 +33,20 @@ type User struct {
 	Superuser                                                       bool // no directory makes or ends one
 	Enabled                                                         bool
 	DirectoryDisabled                                               bool // a directory has disabled the user, and may enable it again
+	DirectoryLocked                                                 bool // it has only locked the user, whose sessions and tokens wait for the end of that
 }
+
+// Enable enables a user whom a directory has disabled or locked.
+func (u *User) Enable() { u.Enabled, u.DirectoryDisabled, u.DirectoryLocked = true, false, false }
+
+// Disable disables a user because a directory has, or has removed the person.
+func (u *User) Disable() { u.Enabled, u.DirectoryDisabled, u.DirectoryLocked = false, true, false }
+
+// Lock disables a user while a directory locks the person.
+func (u *User) Lock() { u.Enabled, u.DirectoryDisabled, u.DirectoryLocked = false, true, true }
+
+// Lasts reports whether a user is enabled, or will be when a lock of the directory ends: then there may be sessions and tokens.
+func (u *User) Lasts() bool { return u.Enabled || u.DirectoryLocked }
 
 // MaxID is how many characters the id of a person or group may have.
 const MaxID = 255
@@ -98,7 +112,13 @@ func (w *Writer) Update(u *User, who Identity) {
 
 // NewUser returns the user for a person who has none yet.
 func (w *Writer) NewUser(who Identity) User {
-	u := User{Username: who.Username, Enabled: !who.Disabled, DirectoryDisabled: who.Disabled}
+	u := User{Username: who.Username, Enabled: true}
+	switch {
+	case who.Disabled:
+		u.Disable()
+	case who.Locked:
+		u.Lock()
+	}
 	w.Update(&u, who)
 	return u
 }

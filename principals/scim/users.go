@@ -118,7 +118,10 @@ func (s *Service) CreateUser(ctx context.Context, c Client, change UserChange) (
 func (s *Service) insert(ctx context.Context, c Client, u *User) error {
 	at := s.stamp()
 	u.ID, u.Created, u.Modified, u.Groups = s.o.NewID(), at, at, []Ref{}
-	row := principals.DirectoryUser{Username: u.UserName, Enabled: u.Active, DirectoryDisabled: !u.Active}
+	row := principals.DirectoryUser{Username: u.UserName, Enabled: true}
+	if !u.Active {
+		row.Disable()
+	}
 	u.profile(&row)
 	if err := s.o.Store.AddDirectoryUsers(ctx, c.Tenant, c.Domain, []principals.DirectoryUser{row}, at); err != nil {
 		return err
@@ -263,10 +266,10 @@ func (s *Service) rename(ctx context.Context, c Client, from, to string, at time
 func (s *Service) activate(ctx context.Context, c Client, row *principals.DirectoryUser, active bool) error {
 	switch {
 	case active && !row.Enabled && row.DirectoryDisabled:
-		row.Enabled, row.DirectoryDisabled = true, false
+		row.Enable()
 		s.log(ctx, c, "scim: user enabled", row.Username)
-	case !active && row.Enabled:
-		if row.Superuser {
+	case !active && row.Lasts():
+		if row.Superuser && row.Enabled {
 			others, err := s.o.Store.OtherSuperusers(ctx, c.Tenant, row.Username)
 			if err != nil {
 				return err
@@ -275,7 +278,7 @@ func (s *Service) activate(ctx context.Context, c Client, row *principals.Direct
 				return errs.New(errs.Conflict, "The last enabled superuser of the tenant cannot be disabled or deleted: make another one first.")
 			}
 		}
-		row.Enabled, row.DirectoryDisabled = false, true
+		row.Disable()
 		s.log(ctx, c, "scim: user disabled", row.Username)
 		return s.o.Principals.Disabled(ctx, c.Tenant, row.Username)
 	}

@@ -80,7 +80,7 @@ func member(n int, username string, role actor.Role) principals.Membership {
 func directoryUser(name string) principals.DirectoryUser {
 	return principals.DirectoryUser{
 		Username: name, Source: "LDAP", SourceID: "id of " + name, DisplayName: "Ünal '; DROP --?$1", FamilyName: "Doe", GivenName: "Jö",
-		MiddleName: "日本", Email: name + "@example.com", Timezone: "Europe/Berlin", Enabled: true, DirectoryDisabled: true,
+		MiddleName: "日本", Email: name + "@example.com", Timezone: "Europe/Berlin", Enabled: true, DirectoryDisabled: true, DirectoryLocked: true,
 	}
 }
 

@@ -1,0 +1,2 @@
+-- Whether the directory that has disabled a user has only locked them, for instance after wrong passwords: sessions and tokens wait for its end.
+ALTER TABLE tc_users ADD COLUMN directory_locked integer NOT NULL DEFAULT 0;
