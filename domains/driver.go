@@ -134,12 +134,19 @@ type LogoutAtProvider interface {
 	FinishLogout(ctx context.Context, at Endpoints, memory []byte, answer Answer) error
 }
 
+// FormLogout is a LogoutAtProvider that can send the browser to its provider with a form, too.
+type FormLogout interface {
+	LogoutAtProvider
+	// BeginFormLogout is as BeginLogout. If form is not nil, the browser posts it to location.
+	BeginFormLogout(ctx context.Context, at Endpoints, session []byte, state string) (location string, form url.Values, memory []byte, err error)
+}
+
 // LogoutReceiver is a RedirectLogin whose provider tells when people have logged out there.
 type LogoutReceiver interface {
 	RedirectLogin
-	// ReceiveLogout checks a notice of the provider. params are those of its query or form. Errors: errs.Unauthenticated with the reason,
-	// which is logged; errs.Upstream if the provider's keys cannot be read.
-	ReceiveLogout(ctx context.Context, at Endpoints, params url.Values) (LogoutNotice, error)
+	// ReceiveLogout checks a notice of the provider, which has no State. Errors: errs.Unauthenticated with the reason, which is logged;
+	// errs.Upstream if the provider's keys cannot be read.
+	ReceiveLogout(ctx context.Context, at Endpoints, notice Answer) (LogoutNotice, error)
 }
 
 // LogoutNotice tells that a person has logged out at a provider.
@@ -149,8 +156,10 @@ type LogoutNotice struct {
 	// ID is of this notice, so that it is used once until the time Until, after which the realm refuses it.
 	ID    string
 	Until time.Time
-	// Location is the address where the browser goes with the answer, when it was the browser that brought the notice; "" otherwise.
+	// Location is the address where the browser goes with the answer, when it was the browser that brought the notice; "" otherwise. If
+	// Form is not nil, the browser posts it there.
 	Location string
+	Form     url.Values
 }
 
 // ClockSkew is how far the clocks of a provider and of this service may differ.
@@ -227,11 +236,13 @@ type Endpoints struct {
 
 	LoggedOut         string // GET, where OpenID Connect comes back after a logout
 	BackchannelLogout string // POST, where an OpenID provider sends notices
+	SLO               string // GET and POST, where browsers bring requests and responses of SAML about logouts
 }
 
-// Answer is what a browser brings back from a provider: the parameters of the query or of the form.
+// Answer is what a provider sends, mostly by a browser: the parameters of the query or of the form.
 type Answer struct {
 	Params url.Values
+	Query  string // as it came, for signatures over it; "" for a form
 	State  string // that of Begin; domains has checked that it came back
 }
 

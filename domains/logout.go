@@ -36,7 +36,7 @@ func (u Unchecked) BeginLogout(ctx context.Context, tenant, domain string, at En
 	}
 	begun := Started{State: u.s.o.NewSecret(), Ends: u.s.stamp().Add(loginTimeout)}
 	var memory []byte
-	if begun.Location, memory, err = realm.BeginLogout(ctx, at, session, begun.State); err != nil || begun.Location == "" {
+	if begun.Location, begun.Form, memory, err = beginLogout(ctx, realm, at, session, begun.State); err != nil || begun.Location == "" {
 		return Started{}, hidden(err)
 	}
 	plain, err := json.Marshal(pending{Domain: d.ID, Memory: memory, ReturnTo: returnTo, Ends: begun.Ends})
@@ -52,6 +52,15 @@ func (u Unchecked) BeginLogout(ctx context.Context, tenant, domain string, at En
 	return begun, nil
 }
 
+// beginLogout begins a logout at a provider, by a form where the realm can and the provider wants one.
+func beginLogout(ctx context.Context, realm LogoutAtProvider, at Endpoints, session []byte, state string) (location string, form url.Values, memory []byte, err error) {
+	if forms, ok := realm.(FormLogout); ok {
+		return forms.BeginFormLogout(ctx, at, session, state)
+	}
+	location, memory, err = realm.BeginLogout(ctx, at, session, state)
+	return location, nil, memory, err
+}
+
 // pendingLogout opens the sealed logout that a browser has kept.
 func (s *Service) pendingLogout(tenant, state, browser string) (p pending, err error) {
 	if len(browser) > maxPending || len(state) > maxState {
@@ -64,10 +73,10 @@ func (s *Service) pendingLogout(tenant, state, browser string) (p pending, err e
 	return p, err
 }
 
-// FinishLogout checks what the provider sends after a logout that BeginLogout started, and returns where the browser goes. state and browser are as for
+// FinishLogout checks what the provider sends after a logout that BeginLogout started, and returns where the browser goes. answer.State and browser are as for
 // Finish. It returns errs.Unauthenticated with the reason for an answer that no logout of this browser waits for: the session has ended all the same.
-func (u Unchecked) FinishLogout(ctx context.Context, tenant, domain string, at Endpoints, state, browser string, params url.Values) (returnTo string, err error) {
-	p, err := u.s.pendingLogout(tenant, state, browser)
+func (u Unchecked) FinishLogout(ctx context.Context, tenant, domain string, at Endpoints, browser string, answer Answer) (returnTo string, err error) {
+	p, err := u.s.pendingLogout(tenant, answer.State, browser)
 	switch {
 	case err != nil:
 	case p.Domain != domain:
@@ -86,13 +95,13 @@ func (u Unchecked) FinishLogout(ctx context.Context, tenant, domain string, at E
 	if !ok {
 		return "", refusal(fmt.Errorf("the domain %s has no logout any more", domain))
 	}
-	return p.ReturnTo, realm.FinishLogout(ctx, at, p.Memory, Answer{Params: params, State: state})
+	return p.ReturnTo, realm.FinishLogout(ctx, at, p.Memory, answer)
 }
 
 // ReceiveLogout checks the notice of a domain's provider that a person has logged out there, and calls end with it in one transaction with the record of
 // its use, so that it is used once, by whichever process. At most 8 of a domain and 12 of a tenant run at once, beside logins. Errors:
 // errs.NotFound for a domain without such notices; errs.Unauthenticated with the reason; errs.Upstream; errs.Unavailable.
-func (u Unchecked) ReceiveLogout(ctx context.Context, tenant, domain string, at Endpoints, params url.Values,
+func (u Unchecked) ReceiveLogout(ctx context.Context, tenant, domain string, at Endpoints, notice Answer,
 	end func(ctx context.Context, n LogoutNotice) error) (LogoutNotice, error) {
 	_, login, err := u.s.redirects(ctx, tenant, domain)
 	if err != nil {
@@ -107,7 +116,7 @@ func (u Unchecked) ReceiveLogout(ctx context.Context, tenant, domain string, at 
 		return LogoutNotice{}, err
 	}
 	defer leave()
-	n, err := realm.ReceiveLogout(ctx, at, params)
+	n, err := realm.ReceiveLogout(ctx, at, notice)
 	if err != nil {
 		return LogoutNotice{}, err
 	}

@@ -282,9 +282,9 @@ func TestTransactionalRoutes(t *testing.T) {
 		"exportColors", "exportBundle", "exportEntries", "exportApp", "compareApp", "searchSCIMUsers", "searchSCIMGroups", // they read
 		"chatWithApp", "suggestAppIcon", "modernizeAppManifest", "chatWithAssistant", "makeAssistantImage", // so do they, and a model takes its time
 		"createUpload", "putAvatar", "putLibraryFile", "putAppFile", "putAssistantFile", // the bytes arrive before the transaction, which their service begins
-		"putDomain",                                                     // a provider is asked before the transaction, which the service begins
-		"rollDomainKeys",                                                // a key is made before it
-		"login", "finishSAML", "receiveLogout", "logout", "putPassword", // their service writes step by step: a failed attempt is counted
+		"putDomain",                                                                           // a provider is asked before the transaction, which the service begins
+		"rollDomainKeys",                                                                      // a key is made before it
+		"login", "finishSAML", "receiveLogout", "singleLogoutByForm", "logout", "putPassword", // their service writes step by step: a failed attempt is counted
 	}
 	for _, r := range httpapi.Routes() {
 		if want := r.Method != "GET" && !slices.Contains(outside, r.Name); r.Tx != want {

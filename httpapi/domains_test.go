@@ -133,11 +133,16 @@ func (gate) FinishLogout(_ context.Context, _ domains.Endpoints, memory []byte, 
 
 var _ domains.LogoutReceiver = gate{}
 
-func (gate) ReceiveLogout(_ context.Context, _ domains.Endpoints, params url.Values) (domains.LogoutNotice, error) {
+func (gate) ReceiveLogout(_ context.Context, _ domains.Endpoints, notice domains.Answer) (domains.LogoutNotice, error) {
+	params := notice.Params
 	if !params.Has("who") {
 		return domains.LogoutNotice{}, errs.Wrap(errs.Unauthenticated, errors.New("it says nobody"), "Unable to log in")
 	}
-	return domains.LogoutNotice{Subject: params.Get("who"), Sessions: params["session"], ID: params.Get("id"), Until: time.Now().AddDate(1, 0, 0)}, nil
+	n := domains.LogoutNotice{Subject: params.Get("who"), Sessions: params["session"], ID: params.Get("id"), Until: time.Now().AddDate(1, 0, 0)}
+	if params.Has("SAMLRequest") {
+		n.Location = "https://provider.example/slo?SAMLResponse=done&RelayState=" + url.QueryEscape(params.Get("RelayState"))
+	}
+	return n, nil
 }
 
 func (gate) Metadata(at domains.Endpoints) ([]byte, string, error) {
@@ -161,19 +166,21 @@ func withDomains(all map[string]sample) map[string]sample {
 		"createDomain": {body: `{"name": "Guests", "type": "paper"}`, fields: []string{"name string", "type string", "description string?", "config object?"}},
 		"putDomain": {body: `{"id": "books", "type": "paper", "name": "Books & Co"}`,
 			fields: []string{"id string", "type string", "name string?", "config object?"}},
-		"deleteDomain":   {last: "gone"},
-		"listLogins":     {query: "?tenant=acme"},
-		"rollDomainKeys": {},
-		"scanDriver":     {},
-		"scanDomain":     {},
-		"testDomain":     {},
-		"testNewDomain":  {body: `{"type": "paper", "config": {"secret": "hush-hush"}}`},
-		"beginSSO":       {last: "gate", query: "?tenant=acme"},
-		"finishSSO":      {last: "gate"},
-		"finishSAML":     {last: "gate"},
-		"loggedOut":      {last: "gate"},
-		"receiveLogout":  {last: "gate", query: "?tenant=acme"},
-		"getSSOMetadata": {last: "gate", query: "?tenant=acme"},
+		"deleteDomain":        {last: "gone"},
+		"listLogins":          {query: "?tenant=acme"},
+		"rollDomainKeys":      {},
+		"scanDriver":          {},
+		"scanDomain":          {},
+		"testDomain":          {},
+		"testNewDomain":       {body: `{"type": "paper", "config": {"secret": "hush-hush"}}`},
+		"beginSSO":            {last: "gate", query: "?tenant=acme"},
+		"finishSSO":           {last: "gate"},
+		"finishSAML":          {last: "gate"},
+		"loggedOut":           {last: "gate"},
+		"singleLogoutByQuery": {last: "gate", query: "?tenant=acme&SAMLResponse=x"},
+		"singleLogoutByForm":  {last: "gate", query: "?tenant=acme"},
+		"receiveLogout":       {last: "gate", query: "?tenant=acme"},
+		"getSSOMetadata":      {last: "gate", query: "?tenant=acme"},
 	} {
 		all[name] = s
 	}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"mime"
@@ -14,27 +15,25 @@ import (
 )
 
 // logout serves POST /api/logout: 200; the session ends, and its cookie. With provider=true, in the query or a form, it also says where the browser
-// logs out at the provider of the session's domain: 200 {"location": an address, or null where there is none}, and for a form 303 to that
-// address. The browser comes back from there to loggedOut, and goes on to the path in returnTo. 400 for another returnTo, and the session stays.
+// logs out at the provider of the session's domain: 200 {"location": an address, or null where there is none}, with "form" if fields have to be posted
+// there; and for a form 303 to that address, or 200 and a page that posts. The browser comes back from there to loggedOut or singleLogout, and goes on to
+// the path in returnTo. 400 for another returnTo, and the session stays.
 func (a *api) logout(r *request) (reply, error) {
 	form, options, err := r.logoutOptions()
 	if err != nil {
 		return reply{}, err
 	}
 	answer := reply{status: http.StatusOK, cookies: []*http.Cookie{a.cookie("", -1)}}
-	location := ""
+	var begun domains.Started
 	switch options.Get("provider") {
 	case "true":
-		begun, err := a.beginLogout(r, options.Get("returnTo"))
-		if err != nil {
+		if begun, err = a.beginLogout(r, options.Get("returnTo")); err != nil {
 			return reply{}, err
 		}
-		if location = begun.Location; location != "" {
+		if begun.Location != "" {
 			answer.cookies = append(answer.cookies, a.loginCookie(begun.State, begun.Browser, begun.Ends))
 		}
-		answer.body = struct {
-			Location *string `json:"location"`
-		}{orNull(location)}
+		answer.body = logoutBody{orNull(begun.Location), flat(begun.Form)}
 	case "", "false":
 		form = false
 	default:
@@ -44,13 +43,29 @@ func (a *api) logout(r *request) (reply, error) {
 		return reply{}, err
 	}
 	if form {
-		answer.status, answer.body = http.StatusSeeOther, nil
-		if location == "" {
-			location = a.afterLogout(options.Get("returnTo"))
+		page := seeOther(cmp.Or(begun.Location, a.afterLogout(options.Get("returnTo"))))
+		if begun.Form != nil {
+			page = postPage("Logging out", begun.Location, begun.Form)
 		}
-		answer.header = map[string]string{"Location": location}
+		page.cookies = answer.cookies
+		return page, nil
 	}
 	return answer, nil
+}
+
+// logoutBody tells a program where the browser logs out.
+type logoutBody struct {
+	Location *string           `json:"location"`
+	Form     map[string]string `json:"form,omitempty"` // what it posts there
+}
+
+// flat returns the fields of a form that has one value of each.
+func flat(form url.Values) map[string]string {
+	fields := map[string]string{}
+	for name := range form {
+		fields[name] = form.Get(name)
+	}
+	return fields
 }
 
 // logoutOptions returns the options of a logout, from the query and a form, and whether there is a form.
@@ -126,14 +141,19 @@ func (a *api) loggedOut(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	tenant, state, domain := query.Get("tenant"), query.Get("state"), r.param("domain")
+	tenant := query.Get("tenant")
 	query.Del("tenant") // which is ours, not the provider's
-	page := a.loggedOutPage()
+	return a.finishLogout(r, tenant, domains.Answer{Params: query, Query: r.URL.RawQuery, State: query.Get("state")})
+}
+
+// finishLogout replies to the answer of a provider to a logout that the browser has begun.
+func (a *api) finishLogout(r *request, tenant string, answer domains.Answer) (reply, error) {
+	page, domain, state := a.loggedOutPage(), r.param("domain"), answer.State
 	kept, err := r.Cookie(loginCookieName(state))
 	if err != nil {
 		return page, nil
 	}
-	returnTo, err := a.Domains.Unchecked().FinishLogout(r.Context(), tenant, domain, a.endpoints(tenant, domain), state, kept.Value, query)
+	returnTo, err := a.Domains.Unchecked().FinishLogout(r.Context(), tenant, domain, a.endpoints(tenant, domain), kept.Value, answer)
 	if err != nil {
 		a.logLogout(r, "logout at the provider not confirmed", tenant, domain, err)
 		returnTo = ""
@@ -158,7 +178,7 @@ func (a *api) receiveLogout(r *request) (reply, error) {
 		return reply{}, err
 	}
 	domain := r.param("domain")
-	_, err = a.endNotified(r, tenant, domain, form)
+	_, err = a.endNotified(r, tenant, domain, domains.Answer{Params: form})
 	switch errs.CodeOf(err) {
 	case "":
 		if err != nil {
@@ -175,9 +195,72 @@ func (a *api) receiveLogout(r *request) (reply, error) {
 	return reply{}, err
 }
 
+// singleLogoutByQuery serves GET /api/login/{domain}/slo, where a SAML provider sends browsers by HTTP-Redirect: see singleLogout.
+func (a *api) singleLogoutByQuery(r *request) (reply, error) {
+	query, err := parseQuery(r.Request)
+	if err != nil {
+		return reply{}, err
+	}
+	return a.singleLogout(r, query.Get("tenant"), domains.Answer{Params: query, Query: r.URL.RawQuery, State: query.Get("RelayState")})
+}
+
+// singleLogoutByForm serves POST /api/login/{domain}/slo, where a SAML provider sends browsers by HTTP-POST: see singleLogout. The route is open to
+// forms of other origins: that is where they come from.
+func (a *api) singleLogoutByForm(r *request) (reply, error) {
+	if t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); t != formType {
+		return reply{}, errs.New(errs.Unsupported, "The Content-Type must be application/x-www-form-urlencoded.")
+	}
+	form, err := r.fields()
+	if err != nil {
+		return reply{}, err
+	}
+	query, err := parseQuery(r.Request)
+	if err != nil {
+		return reply{}, err
+	}
+	return a.singleLogout(r, query.Get("tenant"), domains.Answer{Params: form, State: form.Get("RelayState")})
+}
+
+// singleLogout replies to what a SAML provider sends about a logout. SAMLResponse is the answer to a logout that has begun here: as loggedOut. SAMLRequest
+// tells of one at the provider: the sessions that began there have ended, with the views of apps that they opened, and the browser goes back with the answer:
+// 303, or 200 and a page that posts it. It is 400 if it is not good or was used before, 404 for a domain whose provider sends none, 503 when too many arrive at
+// once.
+func (a *api) singleLogout(r *request, tenant string, answer domains.Answer) (reply, error) {
+	switch request, response := answer.Params.Has("SAMLRequest"), answer.Params.Has("SAMLResponse"); {
+	case request == response:
+		return reply{}, errs.New(errs.Invalid, "There must be either a SAMLRequest or a SAMLResponse.")
+	case response:
+		return a.finishLogout(r, tenant, answer)
+	}
+	domain := r.param("domain")
+	answer.State = "" // it is the provider's
+	n, err := a.endNotified(r, tenant, domain, answer)
+	switch errs.CodeOf(err) {
+	case errs.Unauthenticated, errs.Upstream:
+		a.logLogout(r, "notice of a logout refused", tenant, domain, err)
+		err = errs.New(errs.Invalid, "The provider's request to log out is not good, or cannot be checked at the moment.")
+		if visitsPage(r.Header) {
+			return noticePage(http.StatusBadRequest, notice{
+				Title: "You are still logged in", Text: []string{errs.MessageOf(err) + " Log out here."},
+				Request: actor.OriginOf(r.Context()).Request, Links: []pageLink{{a.BaseURL + "/", "Back to the start"}},
+			}), nil
+		}
+		return reply{}, err
+	}
+	switch {
+	case err != nil:
+		return reply{}, err
+	case n.Form != nil:
+		return postPage("Logging out", n.Location, n.Form), nil
+	case n.Location != "":
+		return seeOther(n.Location), nil
+	}
+	return a.loggedOutPage(), nil
+}
+
 // endNotified ends the sessions that a provider's notice of a logout names.
-func (a *api) endNotified(r *request, tenant, domain string, params url.Values) (domains.LogoutNotice, error) {
-	return a.Domains.Unchecked().ReceiveLogout(r.Context(), tenant, domain, a.endpoints(tenant, domain), params,
+func (a *api) endNotified(r *request, tenant, domain string, notice domains.Answer) (domains.LogoutNotice, error) {
+	return a.Domains.Unchecked().ReceiveLogout(r.Context(), tenant, domain, a.endpoints(tenant, domain), notice,
 		func(ctx context.Context, n domains.LogoutNotice) error {
 			_, err := a.Sessions.Unchecked().EndProviderSessions(ctx, tenant, domain, n.Subject, n.Sessions)
 			return err

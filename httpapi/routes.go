@@ -104,6 +104,8 @@ func (a *api) routes() []Route {
 		{Method: get, Pattern: "/api/login/:domain/callback", Name: "finishSSO", Public: true, Login: true, Browser: true, AnyType: true, Summary: "Come back from an OpenID provider", handle: a.finishSSO},
 		{Method: post, Pattern: "/api/login/:domain/acs", Name: "finishSAML", Public: true, Login: true, Browser: true, Foreign: true, AnyType: true, Summary: "Come back from a SAML provider", handle: a.finishSAML},
 		{Method: get, Pattern: "/api/login/:domain/loggedout", Name: "loggedOut", Public: true, Login: true, AnyType: true, Summary: "Come back from a logout at the provider", handle: a.loggedOut},
+		{Method: get, Pattern: "/api/login/:domain/slo", Name: "singleLogoutByQuery", Public: true, Login: true, AnyType: true, Summary: "A SAML provider's request or answer about a logout", handle: a.singleLogoutByQuery},
+		{Method: post, Pattern: "/api/login/:domain/slo", Name: "singleLogoutByForm", Public: true, Login: true, Foreign: true, AnyType: true, Summary: "The same as a form", handle: a.singleLogoutByForm},
 		{Method: post, Pattern: "/api/login/:domain/backchannel-logout", Name: "receiveLogout", Public: true, Login: true, AnyType: true, Summary: "A provider's notice of a logout", handle: a.receiveLogout},
 		{Method: get, Pattern: "/api/login/:domain/metadata", Name: "getSSOMetadata", Public: true, Login: true, AnyType: true, Summary: "What a SAML provider needs to know", handle: a.getSSOMetadata},
 

@@ -159,6 +159,8 @@ func (s stock) call(t testing.TB, user string, r httpapi.Route, headers ...strin
 	case "finishSAML":
 		params, cookie := s.handshake(t, "RelayState", "sue")
 		return s.do(t, user, r.Method, s.target(r)+"?tenant=acme", params, append(headers, urlencoded, cookie)...)
+	case "singleLogoutByForm":
+		return s.do(t, user, r.Method, s.target(r), "SAMLRequest=x&who=sue&id=2", append(headers, urlencoded)...)
 	case "receiveLogout":
 		return s.do(t, user, r.Method, s.target(r), "who=sue&id=1", append(headers, urlencoded)...)
 	}

@@ -20,6 +20,7 @@ func (a *api) endpoints(tenant, domain string) domains.Endpoints {
 	at := func(last string) string { return a.href("login", domain, last) + "?tenant=" + url.QueryEscape(tenant) }
 	return domains.Endpoints{
 		Callback: at("callback"), ACS: at("acs"), Metadata: at("metadata"), LoggedOut: at("loggedout"), BackchannelLogout: at("backchannel-logout"),
+		SLO: at("slo"),
 	}
 }
 

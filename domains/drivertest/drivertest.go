@@ -43,7 +43,7 @@ const timeout = 10 * time.Second
 func Test(t *testing.T, d domains.Driver, f Fixture) {
 	if f.Endpoints == (domains.Endpoints{}) {
 		const base = "https://example.org/api/login/x/"
-		f.Endpoints = domains.Endpoints{Callback: base + "callback", ACS: base + "acs", Metadata: base + "metadata"}
+		f.Endpoints = domains.Endpoints{Callback: base + "callback", ACS: base + "acs", Metadata: base + "metadata", SLO: base + "slo"}
 	}
 	for _, check := range []struct {
 		name string

@@ -51,6 +51,11 @@ func testLogout(t *testing.T, f *fixture) {
 			location, _, err := out.BeginLogout(ctx, f.Endpoints, session, "a-state")
 			f.True(location == "")
 			f.True(err == nil || errs.CodeOf(err) == errs.Unauthenticated || errs.CodeOf(err) == errs.Upstream)
+			if forms, ok := realm.(domains.FormLogout); ok {
+				location, form, _, err := forms.BeginFormLogout(ctx, f.Endpoints, session, "a-state")
+				f.True(location == "" && form == nil)
+				f.True(err == nil || errs.CodeOf(err) == errs.Unauthenticated || errs.CodeOf(err) == errs.Upstream)
+			}
 		}
 	}
 	if receiver, ok := realm.(domains.LogoutReceiver); ok {
@@ -58,7 +63,7 @@ func testLogout(t *testing.T, f *fixture) {
 			{}, {"logout_token": {""}}, {"logout_token": {"a.b.c"}}, {"logout_token": {"eyJhbGciOiJub25lIn0.e30."}}, {"SAMLRequest": {"PHNhbWxwOkxvZ291dFJlcXVlc3QvPg=="}},
 			{"SAMLRequest": {"%%%"}}, {"SAMLResponse": {"PHNhbWxwOkxvZ291dFJlc3BvbnNlLz4="}},
 		} {
-			n, err := receiver.ReceiveLogout(ctx, f.Endpoints, params)
+			n, err := receiver.ReceiveLogout(ctx, f.Endpoints, domains.Answer{Params: params, Query: params.Encode()})
 			f.True(err != nil && n.Subject == "" && len(n.Sessions) == 0)
 			f.hides(err)
 			f.True(errs.CodeOf(err) == errs.Unauthenticated || errs.CodeOf(err) == errs.Upstream)

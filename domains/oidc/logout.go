@@ -71,9 +71,9 @@ func (r *realm) FinishLogout(context.Context, domains.Endpoints, []byte, domains
 }
 
 // ReceiveLogout implements domains.LogoutReceiver (OpenID Connect Back-Channel Logout 1.0).
-func (r *realm) ReceiveLogout(ctx context.Context, _ domains.Endpoints, params url.Values) (domains.LogoutNotice, error) {
+func (r *realm) ReceiveLogout(ctx context.Context, _ domains.Endpoints, notice domains.Answer) (domains.LogoutNotice, error) {
 	none := domains.LogoutNotice{}
-	raw := params["logout_token"]
+	raw := notice.Params["logout_token"]
 	if len(raw) != 1 || len(raw[0]) > maxLogoutToken {
 		return none, refuse("there is no logout_token, or several, or a long one")
 	}

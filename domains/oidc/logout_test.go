@@ -77,7 +77,7 @@ func TestLogout(t *testing.T) {
 // notify sends a realm what a provider sends.
 func notify(t *testing.T, realm domains.Realm, tokens ...string) (domains.LogoutNotice, error) {
 	t.Helper()
-	return realm.(domains.LogoutReceiver).ReceiveLogout(t.Context(), at, url.Values{"logout_token": tokens})
+	return realm.(domains.LogoutReceiver).ReceiveLogout(t.Context(), at, domains.Answer{Params: url.Values{"logout_token": tokens}})
 }
 
 func TestLogoutTokens(t *testing.T) {

@@ -1,13 +1,16 @@
 package saml
 
 import (
+	"context"
 	"crypto"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rsa"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"strings"
+	"time"
 
 	"github.com/beevik/etree"
 	dsig "github.com/russellhaering/goxmldsig"
@@ -50,15 +53,85 @@ var maskDigests = map[string]crypto.Hash{
 	enc11Space + "mgf1sha384": crypto.SHA384, enc11Space + "mgf1sha512": crypto.SHA512,
 }
 
-// maxKeyElements is how many encrypted keys of one assertion are tried: it has one for each recipient.
-const maxKeyElements = 4
+// maxDecryptions is how many keys are decrypted for one message: as many as a domain has keys, of which the right one is mostly the first. Each
+// costs as much as a hundred checks of signatures.
+const maxDecryptions = 3
+
+// opener decrypts what is encrypted in one message.
+type opener struct {
+	keys  []domains.KeyPair
+	left  int               // keys that may still be decrypted
+	known map[string][]byte // decrypted keys, by what they were
+	used  bool              // something is encrypted
+}
+
+// newOpener returns an opener with keys: first those that the metadata offers, or has offered.
+func newOpener(k domains.Keys) *opener {
+	o := &opener{left: maxDecryptions, known: map[string][]byte{}}
+	for _, pair := range []*domains.KeyPair{k.Current, k.Previous, k.Next} {
+		if pair != nil {
+			o.keys = append(o.keys, *pair)
+		}
+	}
+	return o
+}
+
+// slowly calls fn. Where something had to be decrypted, a failure takes as long as any: how long the work took would tell whoever sends
+// changed ciphertexts what is in them.
+func (o *opener) slowly(ctx context.Context, fn func() error) error {
+	began := time.Now()
+	err := fn()
+	if err != nil && o.used {
+		soonest := time.NewTimer(time.Until(began.Add(domains.MinRefusal)))
+		defer soonest.Stop()
+		select {
+		case <-soonest.C:
+		case <-ctx.Done():
+		}
+	}
+	return err
+}
+
+// open puts what is in an encrypted element, an element with a name, in its place: it may use namespaces that are declared there.
+func (o *opener) open(place *etree.Element, name string, s *shape) (*etree.Element, error) {
+	o.used = true
+	plain, err := o.decrypt(place)
+	if err != nil {
+		return nil, err
+	}
+	s.inside = true
+	inner, err := parse(plain, s.see)
+	if err != nil || inner.Tag != name {
+		return nil, errDecrypt // the plain text of a damaged ciphertext is nothing to talk about
+	}
+	around := place.Parent()
+	around.InsertChildAt(place.Index(), inner)
+	around.RemoveChild(place)
+	if inner.NamespaceURI() != assertionSpace {
+		return nil, errDecrypt
+	}
+	return inner, nil
+}
+
+// nameID decrypts the EncryptedID of an element, if it has one. A signature over the element has been checked.
+func (o *opener) nameID(of *etree.Element, s *shape) error {
+	if of == nil {
+		return nil
+	}
+	place := child(of, assertionSpace, "EncryptedID")
+	if place == nil {
+		return nil
+	}
+	_, err := o.open(place, "NameID", s)
+	return err
+}
 
 // errDecrypt is the one error for whatever is wrong with a ciphertext: which it is would help to guess what is in it.
-var errDecrypt = errors.New("the assertion cannot be decrypted: does the provider have this domain's present certificate, and is nothing damaged on the way?")
+var errDecrypt = errors.New("the assertion or the NameID cannot be decrypted: does the provider have this domain's present certificate, and is nothing damaged on the way?")
 
-// decrypt returns what is in an EncryptedAssertion.
-func decrypt(encrypted *etree.Element, keys []domains.KeyPair) ([]byte, error) {
-	if len(keys) == 0 {
+// decrypt returns what is in an EncryptedAssertion or EncryptedID.
+func (o *opener) decrypt(encrypted *etree.Element) ([]byte, error) {
+	if len(o.keys) == 0 {
 		return nil, errors.New("it is encrypted, and this domain has no key yet: save it or roll its keys, and let the provider read its metadata")
 	}
 	data := child(encrypted, encSpace, "EncryptedData")
@@ -74,7 +147,7 @@ func decrypt(encrypted *etree.Element, keys []domains.KeyPair) ([]byte, error) {
 		if c.algorithm != algorithm {
 			continue
 		}
-		key, err := contentKey(encrypted, data, c.size, keys)
+		key, err := o.contentKey(encrypted, data, c.size)
 		if err != nil {
 			return nil, err
 		}
@@ -112,9 +185,16 @@ func cipherValue(el *etree.Element) ([]byte, error) {
 	return content, nil
 }
 
-// contentKey returns the key of the content: one of the encrypted keys in the content's KeyInfo or beside it.
-func contentKey(encrypted, data *etree.Element, size int, keys []domains.KeyPair) ([]byte, error) {
-	tried := 0
+// wrappedKey is the key of a content, encrypted.
+type wrappedKey struct {
+	text    []byte
+	options *rsa.OAEPOptions
+}
+
+// contentKey returns the key of the content: one of the encrypted keys in the content's KeyInfo or beside it. It decrypts none of
+// too many.
+func (o *opener) contentKey(encrypted, data *etree.Element, size int) ([]byte, error) {
+	var all []wrappedKey
 	for _, around := range []*etree.Element{child(data, dsig.Namespace, dsig.KeyInfoTag), encrypted} {
 		if around == nil {
 			continue
@@ -123,25 +203,47 @@ func contentKey(encrypted, data *etree.Element, size int, keys []domains.KeyPair
 			if el.Tag != "EncryptedKey" || el.NamespaceURI() != encSpace {
 				continue
 			}
-			if tried++; tried > maxKeyElements {
-				return nil, errDecrypt
+			if len(all) == maxDecryptions {
+				return nil, fmt.Errorf("it is encrypted with more than %d keys", maxDecryptions)
 			}
 			options, err := oaepOptions(el)
 			if err != nil {
 				return nil, err
 			}
-			wrapped, err := cipherValue(el)
+			text, err := cipherValue(el)
 			if err != nil {
 				return nil, err
 			}
-			for _, pair := range keys {
-				if key, err := pair.Key.Decrypt(nil, wrapped, options); err == nil && len(key) == size {
-					return key, nil
-				}
+			all = append(all, wrappedKey{text, options})
+		}
+	}
+	for i, pair := range o.keys {
+		for _, wrapped := range all {
+			if key := o.unwrap(pair, wrapped); len(key) == size {
+				o.keys[0], o.keys[i] = o.keys[i], o.keys[0] // what else is encrypted has been so for this one, too
+				return key, nil
 			}
 		}
 	}
 	return nil, errDecrypt
+}
+
+// unwrap decrypts a key, unless it has been decrypted before, or too many have been; nil if it cannot be.
+func (o *opener) unwrap(pair domains.KeyPair, w wrappedKey) []byte {
+	id := fmt.Sprintf("%p %d %d %s", pair.Key, w.options.Hash, w.options.MGFHash, w.text)
+	if key, ok := o.known[id]; ok {
+		return key
+	}
+	if o.left == 0 {
+		return nil
+	}
+	o.left--
+	key, err := pair.Key.Decrypt(nil, w.text, w.options)
+	if err != nil {
+		key = nil
+	}
+	o.known[id] = key
+	return key
 }
 
 // oaepOptions returns how a key is encrypted.

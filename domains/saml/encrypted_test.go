@@ -51,6 +51,62 @@ func (v *visit) sealed(t testing.TB, to samltest.Signer, how samltest.Encryption
 	return samltest.Encrypt(t, to.Cert, text(t, a), how)
 }
 
+// hidden is an assertion whose subject was changed before the provider has signed it.
+func (v *visit) hidden(t testing.TB, change func(subject *etree.Element)) *etree.Element {
+	t.Helper()
+	a := v.assertion(nil)
+	change(a.FindElement("./Subject"))
+	samltest.Ours().Sign(t, a, sha256)
+	return a
+}
+
+// TestEncryptedName: a NameID that is encrypted by itself is as good as one in the clear, also in an encrypted assertion, and for a key that was
+// replaced.
+func TestEncryptedName(t *testing.T) {
+	p, second := newIDP(t), samltest.NewSigner(time.Now())
+	for _, keys := range []domains.Keys{
+		{Current: ours(samltest.Theirs())}, {Current: ours(second), Previous: ours(samltest.Theirs()), Next: ours(samltest.NewSigner(time.Now()))},
+	} {
+		r := p.keyed(t, keys, nil)
+		for _, content := range []string{"aes256-gcm", "aes128-cbc"} {
+			for _, whole := range []bool{false, true} {
+				is, v := is.New(t), p.begin(t, r)
+				a := v.hidden(t, func(subject *etree.Element) { encryptName(t, subject, content) })
+				if whole {
+					a = samltest.Encrypt(t, samltest.Theirs().Cert, text(t, a), samltest.Encryption{Content: content})
+				}
+				who, err := v.sign(t, text(t, v.response(a)))
+				is.NoErr(err)
+				is.Equal(who.Username, "jo")
+				is.True(strings.Contains(string(who.Session.Memory), "jo@example.com")) // its NameID
+			}
+		}
+	}
+}
+
+// TestDecryptions: three keys are decrypted for a response, whatever is in it.
+func TestDecryptions(t *testing.T) {
+	p := newIDP(t)
+	keys := domains.Keys{Current: ours(samltest.NewSigner(time.Now())), Previous: ours(samltest.NewSigner(time.Now())), Next: ours(samltest.Theirs())}
+	r := p.keyed(t, keys, nil)
+	for others, good := range map[int]bool{0: true, 1: false} {
+		v := p.begin(t, r)
+		sealed := v.sealed(t, samltest.Theirs(), samltest.Encryption{Content: "aes256-gcm"})
+		info := sealed.FindElement("./EncryptedData/KeyInfo")
+		for range others {
+			strange := samltest.Encrypt(t, samltest.Ours().Cert, []byte("x"), samltest.Encryption{Content: "aes256-gcm"}).FindElement("./EncryptedData/KeyInfo/EncryptedKey")
+			strange.CreateAttr("Id", "key2")
+			info.AddChild(strange)
+		}
+		who, err := v.finish(t, v.response(sealed))
+		if good {
+			is.New(t).NoErr(err)
+		} else {
+			refused(t, who, err, "cannot be decrypted")
+		}
+	}
+}
+
 // Every algorithm that providers use, with the key in the content or beside it, with either signature.
 func TestEncrypted(t *testing.T) {
 	p := newIDP(t)
@@ -201,8 +257,8 @@ func TestRefusedCiphertexts(t *testing.T) {
 			el.CreateElement("xenc:CipherReference").CreateAttr("URI", "http://169.254.169.254/")
 		})},
 		"no key": {undecryptable, change(gcm, "./EncryptedData", func(el *etree.Element) { el.RemoveChild(el.FindElement("./KeyInfo")) })},
-		"many keys": {undecryptable, change(gcm, "./EncryptedData/KeyInfo", func(el *etree.Element) {
-			for i := range 100 {
+		"many keys": {"more than 3 keys", change(gcm, "./EncryptedData/KeyInfo", func(el *etree.Element) {
+			for i := range 3 {
 				k := el.ChildElements()[0].Copy()
 				k.CreateAttr("Id", "key"+string(rune('0'+i)))
 				k.FindElement("./CipherData/CipherValue").SetText("AAAA")
@@ -235,9 +291,46 @@ func TestRefusedCiphertexts(t *testing.T) {
 			other.FindElement("./EncryptedData/KeyInfo/EncryptedKey").CreateAttr("Id", "key2")
 			return v.response(sealed(t, v, gcm), other)
 		}},
-		"a NameID by itself": {"encrypted by itself", func(t *testing.T, v *visit) *etree.Element {
+		"a NameID by itself that does not open": {undecryptable, func(t *testing.T, v *visit) *etree.Element {
+			return v.response(v.hidden(t, func(subject *etree.Element) {
+				encryptName(t, subject, "aes256-gcm")
+				flip(40)(subject.FindElement("./EncryptedID/EncryptedData/CipherData/CipherValue"))
+			}))
+		}},
+		"a NameID by itself that is no NameID": {undecryptable, func(t *testing.T, v *visit) *etree.Element {
+			return v.response(v.hidden(t, func(subject *etree.Element) {
+				subject.FindElement("./NameID").Tag = "Issuer"
+				encryptName(t, subject, "aes256-cbc", "./Issuer")
+			}))
+		}},
+		"a comment in a NameID by itself": {undecryptable, func(t *testing.T, v *visit) *etree.Element {
+			return v.response(v.hidden(t, func(subject *etree.Element) {
+				subject.FindElement("./NameID").InsertChildAt(0, etree.NewComment("x"))
+				encryptName(t, subject, "aes256-gcm")
+			}))
+		}},
+		"a NameID by itself that nobody has signed": {"", func(t *testing.T, v *visit) *etree.Element {
 			response := v.signedResponse(t, nil)
-			response.FindElement("./Assertion/Subject/NameID").Tag = "EncryptedID"
+			encryptName(t, response.FindElement("./Assertion/Subject"), "aes256-gcm")
+			return response
+		}},
+		"two NameIDs by themselves": {"not of its subject", func(t *testing.T, v *visit) *etree.Element {
+			return v.response(v.hidden(t, func(subject *etree.Element) {
+				subject.AddChild(subject.FindElement("./NameID").Copy())
+				encryptName(t, subject, "aes256-gcm")
+				encryptName(t, subject, "aes256-gcm")
+			}))
+		}},
+		"a NameID by itself of a confirmation": {"not of its subject", func(t *testing.T, v *visit) *etree.Element {
+			return v.response(v.hidden(t, func(subject *etree.Element) {
+				confirmation := subject.FindElement("./SubjectConfirmation")
+				confirmation.InsertChildAt(0, subject.FindElement("./NameID").Copy())
+				encryptName(t, confirmation, "aes256-gcm")
+			}))
+		}},
+		"an attribute by itself": {"encrypted by itself", func(t *testing.T, v *visit) *etree.Element {
+			response := v.signedResponse(t, nil)
+			response.FindElement("./Assertion/AttributeStatement/Attribute").Tag = "EncryptedAttribute"
 			return response
 		}},
 		"SHA-1 inside": {undecryptable, plain(func(t *testing.T, v *visit) []byte {

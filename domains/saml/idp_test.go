@@ -25,6 +25,7 @@ import (
 var at = domains.Endpoints{
 	ACS:      "https://content.example/api/login/sso/acs",
 	Metadata: "https://content.example/api/login/sso/metadata",
+	SLO:      "https://content.example/api/login/sso/slo?tenant=acme",
 }
 
 // idp is a real identity provider at which a test opens domains.

@@ -22,7 +22,7 @@ func (r *realm) Metadata(at domains.Endpoints) (document []byte, contentType str
 			SSODescriptor: crewjam.SSODescriptor{RoleDescriptor: crewjam.RoleDescriptor{
 				ProtocolSupportEnumeration: saml2,
 				KeyDescriptors:             r.keyDescriptors(),
-			}},
+			}, SingleLogoutServices: r.logouts(at)},
 			AuthnRequestsSigned:  &signs,
 			WantAssertionsSigned: &yes,
 			AssertionConsumerServices: []crewjam.IndexedEndpoint{
@@ -31,6 +31,14 @@ func (r *realm) Metadata(at domains.Endpoints) (document []byte, contentType str
 		},
 	}, "", "  ")
 	return append([]byte(xml.Header), document...), "application/samlmetadata+xml", err
+}
+
+// logouts returns where the provider sends messages about logouts: nowhere without a key that signs the answers.
+func (r *realm) logouts(at domains.Endpoints) []crewjam.Endpoint {
+	if r.keys.Current == nil {
+		return nil
+	}
+	return []crewjam.Endpoint{{Binding: crewjam.HTTPRedirectBinding, Location: at.SLO}, {Binding: crewjam.HTTPPostBinding, Location: at.SLO}}
 }
 
 // entity is metadata of this service. crewjam's type cannot leave out until when it is valid.

@@ -1,12 +1,14 @@
 package saml
 
 import (
+	"cmp"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,10 +21,12 @@ import (
 type provider struct {
 	entityID string
 	login    endpoint
-	signed   bool // it wants requests signed
-	keys     []*x509.Certificate
-	ends     time.Time     // when the metadata must not be used any more; zero for never
-	keep     time.Duration // how long it says it may be kept; 0 when it does not
+	// Where it takes requests to log somebody out, and the responses to its own; empty for nowhere.
+	logout, loggedOut endpoint
+	signed            bool // it wants requests signed
+	keys              []*x509.Certificate
+	ends              time.Time     // when the metadata must not be used any more; zero for never
+	keep              time.Duration // how long it says it may be kept; 0 when it does not
 }
 
 // endpoint is an address that takes messages by a binding.
@@ -77,6 +81,8 @@ func newProvider(e crewjam.EntityDescriptor, d *crewjam.IDPSSODescriptor) (*prov
 	if p.login.location == "" {
 		return nil, errors.New("must have a SingleSignOnService with the binding HTTP-Redirect or HTTP-POST and an https address")
 	}
+	p.logout = choose(d.SingleLogoutServices)
+	p.loggedOut = choose(answering(d.SingleLogoutServices))
 	var err error
 	p.keys, err = signingKeys(d.KeyDescriptors)
 	return p, err
@@ -92,6 +98,15 @@ func choose(all []crewjam.Endpoint) endpoint {
 		}
 	}
 	return endpoint{}
+}
+
+// answering returns endpoints as those of responses, which may have another address.
+func answering(all []crewjam.Endpoint) []crewjam.Endpoint {
+	all = slices.Clone(all)
+	for i, e := range all {
+		all[i].Location = cmp.Or(e.ResponseLocation, e.Location)
+	}
+	return all
 }
 
 // signingKeys returns the certificates whose keys sign.

@@ -1,6 +1,7 @@
 package saml
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -121,50 +122,60 @@ func (r *realm) Accept(ctx context.Context, at domains.Endpoints, answer domains
 	return who, a.Issuer.Value + "!" + a.ID, time.Now().Add(maxUnasked + skew), nil
 }
 
-// finish returns the person that a response is about, and the assertion. Where something had to be decrypted, a refusal takes as long as any: how long
-// the work took would tell whoever sends changed ciphertexts what is in them.
-func (r *realm) finish(ctx context.Context, answer domains.Answer, e expected) (domains.SignedIn, assertion, error) {
-	began := time.Now()
-	p, err := r.source.provider(ctx)
+// finish returns the person that a response is about, and the assertion.
+func (r *realm) finish(ctx context.Context, answer domains.Answer, e expected) (who domains.SignedIn, a assertion, err error) {
+	o := newOpener(r.keys)
+	err = o.slowly(ctx, func() error {
+		return r.withProvider(ctx, func(p *provider) error {
+			who, a, err = r.identify(p, e, answer.Params["SAMLResponse"], o)
+			return err
+		})
+	})
 	if err != nil {
-		return domains.SignedIn{}, assertion{}, err
-	}
-	who, a, err := r.identify(p, e, answer.Params["SAMLResponse"])
-	if errors.Is(err, errKey) {
-		newer, failed := r.source.renewed(ctx, p)
-		if failed != nil {
-			return domains.SignedIn{}, assertion{}, failed
-		}
-		if newer != p {
-			who, a, err = r.identify(newer, e, answer.Params["SAMLResponse"])
-		}
-	}
-	if errors.Is(err, errOpened) {
-		soonest := time.NewTimer(time.Until(began.Add(domains.MinRefusal)))
-		defer soonest.Stop()
-		select {
-		case <-soonest.C:
-		case <-ctx.Done():
-		}
-	}
-	if err != nil {
-		return domains.SignedIn{}, assertion{}, errs.Wrap(errs.Unauthenticated, err, "Unable to log in")
+		return domains.SignedIn{}, assertion{}, refusal(err)
 	}
 	return who, a, nil
 }
 
+// withProvider calls fn with the provider, and again with newer metadata if no key fits what came from it. Errors: those of fn and errs.Upstream.
+func (r *realm) withProvider(ctx context.Context, fn func(*provider) error) error {
+	p, err := r.source.provider(ctx)
+	if err != nil {
+		return err
+	}
+	if err = fn(p); !errors.Is(err, errKey) {
+		return err
+	}
+	newer, failed := r.source.renewed(ctx, p)
+	if failed != nil || newer == p {
+		return cmp.Or(failed, err)
+	}
+	return fn(newer)
+}
+
+// refusal returns the error for a message that is not good, and others of the provider as they are.
+func refusal(err error) error {
+	if err == nil || errs.CodeOf(err) == errs.Upstream || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return errs.Wrap(errs.Unauthenticated, err, "Unable to log in")
+}
+
 // identify returns the person that a response is about, and the assertion.
-func (r *realm) identify(p *provider, e expected, responses []string) (domains.SignedIn, assertion, error) {
+func (r *realm) identify(p *provider, e expected, responses []string, o *opener) (domains.SignedIn, assertion, error) {
 	document, err := decodeParameter("SAMLResponse", responses)
 	if err != nil {
 		return domains.SignedIn{}, assertion{}, err
 	}
 	e.provider, e.now = p.entityID, time.Now()
-	a, err := p.read(document, e, r.keys.All())
+	a, err := p.read(document, e, o)
 	if err != nil {
 		return domains.SignedIn{}, assertion{}, err
 	}
 	who, err := r.identity(p, a)
+	if err == nil {
+		who.Session, err = r.session(p, e.service, a)
+	}
 	return who, a, err
 }
 

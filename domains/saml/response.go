@@ -9,8 +9,6 @@ import (
 	"github.com/beevik/etree"
 	crewjam "github.com/crewjam/saml"
 	dsig "github.com/russellhaering/goxmldsig"
-
-	"github.com/tenantcontent/tenantcontent/domains"
 )
 
 // assertionSpace is the namespace of assertions.
@@ -26,9 +24,9 @@ type audiences struct {
 	Audience []string `xml:"Audience"`
 }
 
-// read returns the assertion of a response if the response is valid in every respect. keys decrypt it.
-func (p *provider) read(document []byte, e expected, keys []domains.KeyPair) (assertion, error) {
-	s := shape{ids: map[string]bool{}}
+// read returns the assertion of a response if the response is valid in every respect.
+func (p *provider) read(document []byte, e expected, o *opener) (assertion, error) {
+	s := newShape()
 	root, err := parse(document, s.see)
 	if err != nil {
 		return assertion{}, fmt.Errorf("the response cannot be taken: %w", err)
@@ -40,19 +38,15 @@ func (p *provider) read(document []byte, e expected, keys []domains.KeyPair) (as
 	if err := e.response(r, child(root, dsig.Namespace, dsig.SignatureTag) != nil); err != nil {
 		return assertion{}, err
 	}
-	a, err := p.assertion(root, e, keys, &s)
-	if err != nil && child(root, assertionSpace, "EncryptedAssertion") != nil {
-		err = fmt.Errorf("%w%w", errOpened, err)
-	}
-	return a, err
+	return p.assertion(root, e, o, s)
 }
 
-// errOpened marks what went wrong with a response that has something encrypted.
-var errOpened = errors.New("")
-
 // assertion returns the assertion of a response if it is valid in every respect.
-func (p *provider) assertion(response *etree.Element, e expected, keys []domains.KeyPair, s *shape) (assertion, error) {
-	covered, err := p.signedAssertion(response, keys, s)
+func (p *provider) assertion(response *etree.Element, e expected, o *opener, s *shape) (assertion, error) {
+	covered, err := p.signedAssertion(response, o, s)
+	if err == nil {
+		err = o.nameID(child(covered, assertionSpace, "Subject"), s)
+	}
 	if err != nil {
 		return assertion{}, err
 	}
@@ -83,37 +77,24 @@ func decode(covered *etree.Element) (assertion, error) {
 	return a, err
 }
 
-// decrypted returns the assertion in the EncryptedAssertion of a response, in its place in a copy of the response: it may use namespaces
-// that are declared there.
-func decrypted(response *etree.Element, keys []domains.KeyPair, s *shape) (*etree.Element, error) {
-	around := response.Copy()
-	place := child(around, assertionSpace, "EncryptedAssertion")
-	plain, err := decrypt(place, keys)
-	if err != nil {
-		return nil, err
-	}
-	s.assertions, s.inside = 0, true
-	inner, err := parse(plain, s.see)
-	if err != nil || inner.Tag != "Assertion" {
-		return nil, errDecrypt // the plain text of a damaged ciphertext is nothing to talk about
-	}
-	around.InsertChildAt(place.Index(), inner)
-	around.RemoveChild(place)
-	if inner.NamespaceURI() != assertionSpace {
-		return nil, errDecrypt
-	}
-	return inner, nil
+// decrypted returns the assertion in the EncryptedAssertion of a response, in its place in a copy of the response.
+func decrypted(response *etree.Element, o *opener, s *shape) (*etree.Element, error) {
+	s.assertions = 0
+	return o.open(child(response.Copy(), assertionSpace, "EncryptedAssertion"), "Assertion", s)
 }
 
 // shape checks that a response is unambiguous, so that what is signed is what is read: it has one assertion, unique ids, and
-// nothing that some parsers skip. It also refuses weak signatures and elements that are encrypted by themselves. What is in an
-// encrypted assertion is seen after what is around it.
+// nothing that some parsers skip. It also refuses weak signatures, and attributes that are encrypted by themselves. What is
+// encrypted is seen after what is around it.
 type shape struct {
 	assertions int
+	names      int // encrypted by themselves
 	ids        map[string]bool
 	inside     bool       // of what was decrypted
 	path       []xml.Name // of the elements around
 }
+
+func newShape() *shape { return &shape{ids: map[string]bool{}} }
 
 func (s *shape) see(token xml.Token) error {
 	switch t := token.(type) {
@@ -136,8 +117,12 @@ func (s *shape) see(token xml.Token) error {
 
 func (s *shape) element(t xml.StartElement) error {
 	switch t.Name.Local {
-	case "EncryptedID", "EncryptedAttribute":
-		return errors.New("its NameID or an attribute is encrypted by itself: let the provider encrypt whole assertions, or nothing")
+	case "EncryptedAttribute":
+		return errors.New("an attribute is encrypted by itself: let the provider encrypt whole assertions, or nothing")
+	case "EncryptedID":
+		if s.names++; s.names > 1 || !s.isSubject() {
+			return errors.New("it has an encrypted NameID that is not of its subject")
+		}
 	case "Assertion", "EncryptedAssertion":
 		if s.assertions++; s.assertions > 1 {
 			return errors.New("it has more than one assertion")
@@ -158,6 +143,11 @@ func (s *shape) element(t xml.StartElement) error {
 		}
 	}
 	return nil
+}
+
+// isSubject reports whether the element around is one whose NameID says who it is about.
+func (s *shape) isSubject() bool {
+	return len(s.path) > 0 && (s.path[len(s.path)-1] == xml.Name{Space: assertionSpace, Local: "Subject"} || s.path[len(s.path)-1] == xml.Name{Space: saml2, Local: "LogoutRequest"})
 }
 
 // encryption reports whether the element around is how something is encrypted, where SHA-1 does no harm.

@@ -15,7 +15,10 @@
 // which then must never pass to somebody else, with the kind of attribute or NameID that it came from; never a transient NameID. It is
 // qualified by the provider's entity id, so that nobody of another provider is taken for somebody of this one.
 //
-// Not supported: logout, artifacts, names and attributes that are encrypted by themselves, and signatures on metadata: what comes over
+// Single logout goes both ways, by the same bindings, where the provider has an endpoint for it: requests of the provider must be signed, and so is
+// what goes there. For one message three keys are decrypted at most.
+//
+// Not supported: logouts by SOAP, artifacts, attributes that are encrypted by themselves, and signatures on metadata: what comes over
 // TLS is trusted.
 //
 // The types are crewjam/saml's, the signatures goxmldsig's. crewjam's ParseXMLResponse is not used: it
@@ -35,7 +38,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/certs"
 )
 
-// Driver is the driver SAML. Its zero value is ready, and its realms are FormLogin, UnaskedLogin, Metadata, Discoverer and Tester.
+// Driver is the driver SAML. Its zero value is ready, and its realms are FormLogin, UnaskedLogin, FormLogout, LogoutReceiver, Metadata, Discoverer and
+// Tester.
 type Driver struct {
 	// Client fetches metadata from the addresses in configurations; a host that must protect its own network sets one whose
 	// dialer refuses private addresses. Default: one over http.DefaultTransport. In any case an answer has at most 1 MiB and

@@ -8,8 +8,6 @@ import (
 	"github.com/beevik/etree"
 	dsig "github.com/russellhaering/goxmldsig"
 	"github.com/russellhaering/goxmldsig/etreeutils"
-
-	"github.com/tenantcontent/tenantcontent/domains"
 )
 
 // errKey is the error of a signature that no key fits: the provider may have a new one.
@@ -17,7 +15,7 @@ var errKey = errors.New("no key of the provider's metadata fits")
 
 // signedAssertion returns the assertion of a response as a signature covers it, its own or that of the response. Every signature that
 // is there must be good. That of a response is checked before an assertion in it is decrypted.
-func (p *provider) signedAssertion(response *etree.Element, keys []domains.KeyPair, s *shape) (*etree.Element, error) {
+func (p *provider) signedAssertion(response *etree.Element, o *opener, s *shape) (*etree.Element, error) {
 	whole, err := p.verify(response)
 	if err != nil {
 		return nil, fmt.Errorf("the signature of the response: %w", err)
@@ -28,7 +26,7 @@ func (p *provider) signedAssertion(response *etree.Element, keys []domains.KeyPa
 	}
 	encrypted := child(base, assertionSpace, "EncryptedAssertion")
 	if encrypted != nil {
-		if inner, err = decrypted(base, keys, s); err != nil {
+		if inner, err = decrypted(base, o, s); err != nil {
 			return nil, err
 		}
 	}

@@ -42,8 +42,12 @@ func (r *realm) sayMetadata(p *provider, at domains.Endpoints) string {
 	if r.unasked {
 		unasked = "Log-ins may begin at the provider (idpInitiated)."
 	}
-	return fmt.Sprintf("The provider is %s, and its metadata is valid %s. Requests go to %s by %s. %s Register %s there as metadata, or %s as entity id and %s as address for answers (ACS).",
-		p.entityID, until, p.login.location, binding, unasked, at.Metadata, r.service(at), at.ACS)
+	logout := "It has no single logout."
+	if p.logout.location != "" {
+		logout = fmt.Sprintf("People are logged out there, too (single logout): register %s for that.", at.SLO)
+	}
+	return fmt.Sprintf("The provider is %s, and its metadata is valid %s. Requests go to %s by %s. %s Register %s there as metadata, or %s as entity id and %s as address for answers (ACS). %s",
+		p.entityID, until, p.login.location, binding, unasked, at.Metadata, r.service(at), at.ACS, logout)
 }
 
 // keysStep reports the keys that the provider signs with. A key is valid as long as its certificate.
