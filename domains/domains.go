@@ -174,6 +174,7 @@ type Service struct {
 
 	mu      sync.Mutex
 	running map[place]*scanning // scans of this process, the last that has begun of each domain
+	slow    map[string]bool     // tenants whose directories were slow the last time
 }
 
 // place is a domain of a tenant.
@@ -186,6 +187,7 @@ type limits struct {
 	refusal time.Duration // least duration of a refused login
 	read    time.Duration // of one domain's directory, by a scan
 	beat    time.Duration // between two updates of the record of a scan
+	slow    time.Duration // what is read for longer is slow
 }
 
 // New returns a Service. Errors: errs.Invalid for a driver without an id, or two with one.
@@ -203,8 +205,8 @@ func New(o Options) (*Service, error) {
 		o.NewSecret = newSecret
 	}
 	s := &Service{
-		o: o, drivers: o.Drivers, running: map[place]*scanning{}, places: newPlaces(),
-		limits: limits{wait: maxWait, check: maxCheck, refusal: MinRefusal, read: maxRead, beat: beat},
+		o: o, drivers: o.Drivers, running: map[place]*scanning{}, slow: map[string]bool{}, places: newPlaces(),
+		limits: limits{wait: maxWait, check: maxCheck, refusal: MinRefusal, read: maxRead, beat: beat, slow: slowRead},
 		realms: realms{opened: map[place]opened{}}, ways: cache.New[[]Way](o.Changes),
 	}
 	for _, d := range o.Drivers {

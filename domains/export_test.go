@@ -12,6 +12,9 @@ func (s *Service) Hurry(wait, check, read, beat time.Duration) {
 	s.limits.wait, s.limits.check, s.limits.read, s.limits.beat = wait, check, read, beat
 }
 
+// Slow sets from when on directories count as slow.
+func (s *Service) Slow(slow time.Duration) { s.limits.slow = slow }
+
 // Waiting returns the number of tenants at whose domains somebody logs in.
 func (s *Service) Waiting() int { return s.places.logins.Keys() + s.places.domain.Keys() }
 

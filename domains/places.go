@@ -22,7 +22,10 @@ const (
 // How many scans of one process run at once, as each has directories in memory. Others are refused at once.
 const (
 	maxScans   = 2
-	maxScansOf = 1 // of one tenant
+	maxScansOf = 1            // of one tenant
+	maxSlow    = maxScans - 1 // of tenants whose directories were slow the last time, so that these never have all places
+
+	slowRead = time.Minute // directories that are read for longer are slow
 )
 
 // How many domains are saved or tried out at once in one process. They do not take the places of logins, which are full when somebody mends the
@@ -38,6 +41,7 @@ type places struct {
 	logins *limiter.Limiter // by tenant and domain
 	scanOf *limiter.Limiter // of scans, by tenant
 	scan   *limiter.Limiter // of all scans
+	slow   *limiter.Limiter // of those that are slow
 	trials *limiter.Limiter // of domains that are saved or tried out, by tenant
 
 	learnFrom *limiter.Limiter // of callers of Ways, by client network
@@ -49,6 +53,7 @@ func newPlaces() places {
 		domain: limiter.New(limiter.Options{PerKey: maxAskingAt, FairSubkeys: true, Timeout: maxWait}),
 		logins: limiter.New(limiter.Options{Capacity: maxAsking, PerKey: maxAskingOf, PerSubkey: maxAskingAt, Timeout: maxWait}),
 		scanOf: limiter.New(limiter.Options{PerKey: maxScansOf}), scan: limiter.New(limiter.Options{Capacity: maxScans}),
+		slow:   limiter.New(limiter.Options{Capacity: maxSlow}),
 		trials: limiter.New(limiter.Options{Capacity: maxTrials, PerKey: maxTrialsOf, Timeout: maxWait}),
 
 		learnFrom: limiter.New(limiter.Options{PerKey: maxLearningFrom}),
@@ -86,13 +91,40 @@ func (s *Service) takeScan(ctx context.Context, tenant string) (leave func(), er
 	if err != nil {
 		return nil, err
 	}
+	slow := func() {}
+	if s.isSlow(tenant) {
+		if slow, err = s.places.slow.Acquire(ctx, 1); err != nil {
+			own()
+			return nil, limiter.Unavailable(err, "The directories of this tenant are slow, and those of another one that are slow, too, are being scanned. Try again later.")
+		}
+	}
 	all, err := s.places.scan.Acquire(ctx, 1)
 	if err != nil {
+		slow()
 		own()
 		return nil, limiter.Unavailable(err, "Two scans of other tenants run already. Try again later.")
 	}
 	return func() {
 		all()
+		slow()
 		own()
 	}, nil
+}
+
+// isSlow reports whether reading the directories of a tenant took long the last time in this process.
+func (s *Service) isSlow(tenant string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.slow[tenant]
+}
+
+// noteRead notes how long that took.
+func (s *Service) noteRead(tenant string, took time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if took > s.limits.slow {
+		s.slow[tenant] = true
+	} else {
+		delete(s.slow, tenant)
+	}
 }

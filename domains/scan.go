@@ -48,6 +48,8 @@ type ScanOptions struct {
 	Domain string // of the driver's; "" for all
 	Force  bool   // also when many users would be disabled, or memberships removed
 	DryRun bool   // report, and write nothing
+
+	scheduled bool // by the queue
 }
 
 // Scanned is what a scan did to one domain.
@@ -66,7 +68,7 @@ type Scanned struct {
 // o.Domain; errs.Conflict while another scan of a domain runs, or of any domain of the tenant in this process, and, with the counts, when too many users would be
 // disabled, or memberships removed, and neither o.Force nor o.DryRun is set; errs.Upstream when a directory cannot be
 // read, not within 30 minutes, or has more than this service keeps in memory; errs.Unavailable while two other
-// tenants scan in this process. Nothing is written then.
+// tenants scan in this process, or one whose directories are slow and those of this tenant are, too. Nothing is written then.
 func (s *Service) Scan(ctx context.Context, driver string, o ScanOptions) ([]Scanned, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {

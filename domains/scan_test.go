@@ -169,9 +169,14 @@ func TestScanCanceled(t *testing.T) {
 	w.stock(200)
 	w.paper.wait = make(chan struct{})
 	ctx, cancel := context.WithCancel(root(t))
-	time.AfterFunc(20*time.Millisecond, cancel)
-	_, err := w.Scan(ctx, "paper", domains.ScanOptions{})
-	is.True(errors.Is(err, context.Canceled))
+	ended := make(chan error)
+	go func() {
+		_, err := w.Scan(ctx, "paper", domains.ScanOptions{})
+		ended <- err
+	}()
+	w.reading(t, "acme", "books", 100)
+	cancel()
+	is.True(errors.Is(<-ended, context.Canceled))
 	run, err := w.ScanState(root(t), "books")
 	is.NoErr(err)
 	is.Equal(run.Phase, domains.Failed)

@@ -19,6 +19,7 @@ type scanning struct {
 	from   Directory // nil for a domain without a configuration
 	found  dirsync.Snapshot
 	began  time.Time
+	limit  time.Duration // of the time in which the directory is read
 	result Scanned
 }
 
@@ -46,7 +47,10 @@ func (s *Service) scan(ctx context.Context, tenant, driver string, some []Domain
 		}
 		all = append(all, one)
 	}
-	if at, err = s.readAll(ctx, all); err != nil {
+	began := time.Now()
+	at, err = s.readAll(ctx, all)
+	s.noteRead(tenant, time.Since(began))
+	if err != nil {
 		return nil, err
 	}
 	for _, one := range all {
@@ -137,7 +141,10 @@ func (s *Service) writeAll(ctx context.Context, all []*scanning, o ScanOptions) 
 }
 
 func (s *Service) beginScan(ctx context.Context, d Domain, o ScanOptions) (*scanning, error) {
-	one := &scanning{s: s, domain: d, began: time.Now()}
+	one := &scanning{s: s, domain: d, began: time.Now(), limit: s.limits.read}
+	if o.scheduled {
+		one.limit = min(one.limit, maxScheduled)
+	}
 	realm, err := s.open(d)
 	switch {
 	case d.Config == nil && o.Domain == "": // one that nobody has filled in yet keeps nobody else from a scan

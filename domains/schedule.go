@@ -46,11 +46,27 @@ func (r *rules) acceptSchedule(now time.Time) error {
 		return errs.New(errs.Invalid, "schedule must have at most %d bytes", maxText)
 	}
 	expression, zone := zoned(r.Schedule)
-	if _, err := queue.Next(expression, zone, now); err != nil {
+	next, err := queue.Next(expression, zone, now)
+	if err != nil {
 		return errs.New(errs.Invalid, "schedule: %s", errs.MessageOf(err))
+	}
+	for range maxLookedAt {
+		before := next
+		if next, err = queue.Next(expression, zone, before); err != nil {
+			break // there is no other one
+		}
+		if next.Sub(before) < minInterval {
+			return errs.New(errs.Invalid, "schedule must have %d minutes between two scans: the directory is read whole each time. @every 15m and 0 * * * * do",
+				int(minInterval.Minutes()))
+		}
 	}
 	return nil
 }
+
+const (
+	minInterval = 10 * time.Minute // between the beginnings of two scans of a domain by its schedule
+	maxLookedAt = 100              // scans to come when a schedule is saved
+)
 
 // schedule returns when a domain is scanned, "" for never.
 func (s *Service) schedule(d Domain) string {
@@ -89,11 +105,12 @@ func (s *Service) NextScan(ctx context.Context, id string) (*time.Time, error) {
 	return &found[0].Next, nil
 }
 
-// A scheduled scan is tried so often, and each try lasts so long at most: the directory is read for maxRead.
+// A scheduled scan is tried so often, and each try lasts so long at most: the directory is read for maxScheduled.
 const (
-	scanTries = 3
-	scanTime  = 2 * maxRead
-	busyPause = time.Minute // while another scan runs, or one of a process that has just ended counts as running
+	scanTries    = 3
+	maxScheduled = 15 * time.Minute
+	scanTime     = 3 * maxScheduled
+	busyPause    = time.Minute // while another scan runs, or one of a process that has just ended counts as running
 )
 
 // Workers returns what scans directories by their schedules: one node at a time for each domain.
@@ -116,7 +133,12 @@ func (s *Service) scanByJob(ctx context.Context, j queue.Job) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.scan(ctx, j.Tenant, d.Type, []Domain{d}, ScanOptions{Domain: d.ID})
+	if early, err := s.tooEarly(ctx, j); err != nil {
+		return err
+	} else if early > 0 {
+		return queue.Later(errs.New(errs.Conflict, "The domain was scanned a moment ago."), early)
+	}
+	_, err = s.scan(ctx, j.Tenant, d.Type, []Domain{d}, ScanOptions{Domain: d.ID, scheduled: true})
 	if err == nil {
 		return nil
 	}
@@ -132,4 +154,16 @@ func (s *Service) scanByJob(ctx context.Context, j queue.Job) error {
 		return nil
 	}
 	return err
+}
+
+// tooEarly returns how long the first try of a scheduled scan must wait, so that minInterval is between it and the scan before.
+func (s *Service) tooEarly(ctx context.Context, j queue.Job) (time.Duration, error) {
+	if j.Tries > 1 {
+		return 0, nil
+	}
+	last, err := s.o.Store.LastScan(ctx, j.Tenant, j.Key)
+	if err != nil || last.ID == "" || last.FinishedAt == nil || last.DryRun {
+		return 0, err
+	}
+	return max(0, last.StartedAt.Add(minInterval).Sub(s.o.Now())), nil
 }

@@ -13,7 +13,7 @@ const (
 	maxTexts   = 256 << 20 // bytes of all texts, ids and members
 )
 
-// maxRead is how long a scan may read one directory.
+// maxRead is how long a scan may read one directory; maxScheduled is for one by a schedule.
 const maxRead = 30 * time.Minute
 
 // read takes the whole directory into memory: what is not whole changes nothing.
@@ -21,12 +21,12 @@ func (one *scanning) read(ctx context.Context) error {
 	if one.from == nil {
 		return nil
 	}
-	limited, cancel := context.WithTimeout(ctx, one.s.limits.read)
+	limited, cancel := context.WithTimeout(ctx, one.limit)
 	defer cancel()
 	err := one.take(limited)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		return errs.Wrap(errs.Upstream, err, "The directory of the domain %s could not be read in %v: narrow its filters.",
-			one.domain.ID, one.s.limits.read)
+			one.domain.ID, one.limit)
 	}
 	return err
 }
