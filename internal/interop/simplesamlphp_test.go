@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -93,8 +94,9 @@ func (p *simpleSAMLphp) browser(t *testing.T) *http.Client {
 	return &http.Client{Jar: jar, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: p.roots}}}
 }
 
-// knows registers a domain of the service at the provider, which wants its requests signed and encrypts for its key.
-func (p *simpleSAMLphp) knows(t *testing.T, s *service, domain string) {
+// knows registers a domain of the service at the provider, which wants its requests signed, encrypts assertions and NameIDs for its key, and sends messages
+// about logouts by a binding.
+func (p *simpleSAMLphp) knows(t *testing.T, s *service, domain, binding string) {
 	t.Helper()
 	var answer struct {
 		Keys []struct{ Certificate string }
@@ -103,9 +105,10 @@ func (p *simpleSAMLphp) knows(t *testing.T, s *service, domain string) {
 	block, _ := pem.Decode([]byte(answer.Keys[0].Certificate))
 	at := "http://localhost/api/login/" + domain
 	write(t, filepath.Join(p.dir, "metadata/saml20-sp-remote.php"), fmt.Sprintf(`<?php
-$metadata['%s/metadata?tenant=acme'] = ['AssertionConsumerService' => '%s/acs?tenant=acme', 'validate.authnrequest' => true, 'assertion.encryption' => true,
+$metadata['%s/metadata?tenant=acme'] = ['AssertionConsumerService' => '%s/acs?tenant=acme', 'validate.authnrequest' => true, 'assertion.encryption' => true, 'nameid.encryption' => true,
+ 'SingleLogoutService' => [['Binding' => 'urn:oasis:names:tc:SAML:2.0:bindings:%s', 'Location' => '%s/slo?tenant=acme']],
  'keys' => [['type' => 'X509Certificate', 'signing' => true, 'encryption' => true, 'X509Certificate' => '%s']]];
-`, at, at, base64.StdEncoding.EncodeToString(block.Bytes)))
+`, at, at, binding, at, base64.StdEncoding.EncodeToString(block.Bytes)))
 }
 
 // page reads an answer of the provider, and returns its address and the fields of its form.
@@ -173,18 +176,12 @@ func TestSimpleSAMLphp(t *testing.T) {
 	is.True(strings.Contains(problem.Message, "set caCert"))
 	config := map[string]any{"metadataURL": p.metadata(), "caCert": p.ca, "signRequests": true, "attributes": map[string]string{"groups": "groups"}}
 	s.call(t, "POST", "/api/domains", map[string]any{"name": "Work", "type": "SAML", "config": config}, http.StatusOK, &struct{}{})
-	p.knows(t, s, "work")
+	p.knows(t, s, "work", "HTTP-Redirect")
 	enter := func() {
 		t.Helper()
 		b := p.browser(t)
 		location, form, cookie := s.begin(t, "work")
-		var res *http.Response
-		var err error
-		if form == nil {
-			res, err = b.Get(location)
-		} else {
-			res, err = b.PostForm(location, form)
-		}
+		res, err := send(b, location, form)
 		answer := p.enter(t, b, res, err)
 		document, err := base64.StdEncoding.DecodeString(answer.Get("SAMLResponse"))
 		is.NoErr(err)
@@ -215,7 +212,7 @@ func TestSimpleSAMLphp(t *testing.T) {
 	enter()
 	s.call(t, "POST", "/api/domains/work/keys/_roll", map[string]any{}, http.StatusOK, &keys)
 	is.Equal(keys.Keys[1].Use, "previous")
-	p.knows(t, s, "work") // and now has the new one
+	p.knows(t, s, "work", "HTTP-Redirect") // and now has the new one
 	enter()
 
 	// While the metadata is away, what it said last is used.
@@ -262,11 +259,136 @@ func TestSimpleSAMLphp(t *testing.T) {
 	enter()
 }
 
+// TestSimpleSAMLphpLogout: people log out of both, wherever they begin, by both bindings, with encrypted NameIDs.
+func TestSimpleSAMLphpLogout(t *testing.T) {
+	is, p, s := is.New(t), startSimpleSAMLphp(t), newService(t)
+	config := map[string]any{"metadataURL": p.metadata(), "caCert": p.ca, "signRequests": true}
+	s.call(t, "POST", "/api/domains", map[string]any{"name": "Work", "type": "SAML", "config": config}, http.StatusOK, &struct{}{})
+	for _, binding := range []string{"HTTP-Redirect", "HTTP-POST"} {
+		if binding == "HTTP-POST" {
+			res, err := p.browser(t).Get(p.metadata())
+			_, metadata, _ := page(t, res, err)
+			s.call(t, "PUT", "/api/domains/work", map[string]any{"id": "work", "type": "SAML", "config": map[string]any{"metadataXML": withoutRedirect(metadata), "signRequests": true}},
+				http.StatusOK, &struct{}{})
+		}
+		p.knows(t, s, "work", binding)
+		b, mine := p.browser(t), map[string]string{}
+		b.CheckRedirect = func(r *http.Request, _ []*http.Request) error {
+			if r.URL.Host == "localhost" { // this service
+				return http.ErrUseLastResponse
+			}
+			return nil
+		}
+		enter := func() (token string) {
+			t.Helper()
+			location, form, cookie := s.begin(t, "work")
+			res, err := send(b, location, form)
+			answer := p.enter(t, b, res, err)
+			var in session
+			is.NoErr(json.Unmarshal(s.finish(t, "work", cookie, answer).Body.Bytes(), &in))
+			return in.Token
+		}
+		// here brings what the provider has told the browser to this service, and returns what it says.
+		here := func(res *http.Response, err error) *httptest.ResponseRecorder {
+			t.Helper()
+			to := ""
+			if err == nil {
+				to = res.Header.Get("Location")
+			}
+			_, text, fields := page(t, res, err)
+			if to == "" {
+				to, _ = samltest.Form([]byte(text))
+			}
+			if !strings.HasPrefix(to, "http://localhost/api/login/work/slo?tenant=acme") {
+				t.Fatalf("the provider does not send the browser back: %s", text)
+			}
+			delete(fields, "") // its button
+			return s.visit(t, to, fields, mine)
+		}
+		there := func(w *httptest.ResponseRecorder) (*http.Response, error) {
+			t.Helper()
+			if w.Code == http.StatusSeeOther { // by HTTP-Redirect
+				return b.Get(w.Header().Get("Location"))
+			}
+			action, form := samltest.Form(w.Body.Bytes())
+			if w.Code != http.StatusOK || action == "" {
+				t.Fatalf("%d %s\n%s", w.Code, w.Body, s.log.String())
+			}
+			return b.PostForm(action, form)
+		}
+		known := func() bool { // to the provider
+			t.Helper()
+			location, form, _ := s.begin(t, "work")
+			res, err := send(b, location, form)
+			_, _, fields := page(t, res, err)
+			return fields.Get("SAMLResponse") != ""
+		}
+
+		token := enter()
+		is.True(s.alive(t, token) && known())
+		mine["sid"] = token
+		out := s.visit(t, "http://localhost/api/logout?provider=true&returnTo=/apps", url.Values{}, mine)
+		is.Equal(out.Code == http.StatusOK, binding == "HTTP-POST") // a page that posts
+		is.True(!s.alive(t, token))
+		back := here(there(out))
+		is.Equal(back.Code, http.StatusSeeOther)
+		is.Equal(back.Header().Get("Location"), "http://localhost/apps")
+		is.True(!known())
+
+		token, other := enter(), s.token
+		res, err := there(here(b.Get(p.url + "/saml2/idp/initSLO.php?RelayState=" + url.QueryEscape(p.url+"/"))))
+		_, text, _ := page(t, res, err)
+		is.True(!strings.Contains(text, "Error"))
+		is.True(!s.alive(t, token) && s.alive(t, other))
+		is.True(!known())
+	}
+}
+
+// send sends a browser somewhere, with a form or without one.
+func send(b *http.Client, to string, form url.Values) (*http.Response, error) {
+	if form == nil {
+		return b.Get(to)
+	}
+	return b.PostForm(to, form)
+}
+
+// visit sends a browser's request to the service, with a form if it has fields or the address is that of a logout, and keeps the cookies.
+func (s *service) visit(t *testing.T, to string, form url.Values, cookies map[string]string) *httptest.ResponseRecorder {
+	t.Helper()
+	method := "GET"
+	if len(form) > 0 || strings.Contains(to, "/api/logout") {
+		method = "POST"
+	}
+	r := httptest.NewRequestWithContext(t.Context(), method, to, strings.NewReader(form.Encode()))
+	if method == "POST" {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for name, value := range cookies {
+		r.AddCookie(&http.Cookie{Name: name, Value: value})
+	}
+	w := httptest.NewRecorder()
+	s.app.ServeHTTP(w, r)
+	for _, c := range w.Result().Cookies() {
+		cookies[c.Name] = c.Value
+	}
+	return w
+}
+
+// alive reports whether a session is.
+func (s *service) alive(t *testing.T, token string) bool {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost/api/session", nil)
+	r.Header.Set("Authorization", "Bearer "+token)
+	w := httptest.NewRecorder()
+	s.app.ServeHTTP(w, r)
+	return w.Code == http.StatusOK
+}
+
 // withoutRedirect returns metadata whose provider takes requests by HTTP-POST alone.
 func withoutRedirect(metadata string) string {
 	var kept []string
 	for _, line := range strings.Split(metadata, "\n") {
-		if !strings.Contains(line, "SingleSignOnService") || !strings.Contains(line, "HTTP-Redirect") {
+		if !strings.Contains(line, "Service") || !strings.Contains(line, "HTTP-Redirect") {
 			kept = append(kept, line)
 		}
 	}
