@@ -20,7 +20,7 @@ run: ## start the server on an embedded database in ./data
 test: ## every test on both databases, with the race detector, none skipped; installs PostgreSQL, slapd, Chromium and Node.js when missing
 	scripts/test.sh
 
-interop: ## tests against servers that others wrote, as root: Samba's Active Directory, 389 Directory Server, oidc-provider, SimpleSAMLphp; installs them when missing
+interop: ## tests against servers that others wrote, as root: Samba's Active Directory, 389 Directory Server, oidc-provider, SimpleSAMLphp, LemonLDAP::NG; installs them when missing
 	scripts/interop.sh
 
 check: vet vuln beside build ## what CI runs: lint, vuln, test, build

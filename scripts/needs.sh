@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# needs.sh THING...: installs what is missing of postgres, slapd, browser, node, cc, cxx, make, samba, ds389 and simplesamlphp with the system's package manager.
+# needs.sh THING...: installs what is missing of postgres, slapd, browser, node, cc, cxx, make, samba, ds389, simplesamlphp and lemonldap with the system's package manager.
 set -euo pipefail
 
 say() { printf 'needs.sh: %s\n' "$*" >&2; }
@@ -64,6 +64,11 @@ have_ds389() { command -v ns-slapd >/dev/null && command -v certutil >/dev/null 
 
 have_simplesamlphp() { command -v php >/dev/null && [ -d /usr/share/simplesamlphp/www ]; }
 
+have_lemonldap() {
+	[ -f /usr/share/lemonldap-ng/portal/htdocs/index.psgi ] && command -v plackup >/dev/null &&
+		perl -MLasso -MXML::Simple -MIO::String -MUnicode::String -MString::Random -MEmail::Sender::Simple -MCrypt::OpenSSL::Bignum -MCrypt::OpenSSL::X509 -MMIME::Entity -e 1 2>/dev/null
+}
+
 have_make() { command -v make >/dev/null; }
 
 # as_root COMMAND...: through sudo where needed; without a terminal sudo must not ask for a password.
@@ -105,6 +110,10 @@ package() {
 	samba:apt-get) echo samba-ad-dc samba-ad-provision ;;
 	samba:dnf) echo samba-dc samba-dc-provision samba-tools ;;
 	simplesamlphp:apt-get) echo simplesamlphp php-cli php-xml ;;
+	lemonldap:apt-get) # what it recommends and needs for SAML and OpenID Connect
+		echo liblemonldap-ng-portal-perl lemonldap-ng-fastcgi-server libplack-perl liblasso-perl libxml-simple-perl libio-string-perl libunicode-string-perl \
+			libstring-random-perl libemail-sender-perl libcrypt-openssl-bignum-perl libcrypt-openssl-x509-perl libmime-tools-perl
+		;;
 	ds389:apt-get) echo 389-ds-base libnss3-tools openssl ;;
 	ds389:dnf) echo 389-ds-base nss-tools openssl ;;
 	esac
@@ -115,6 +124,7 @@ stop_servers() {
 	[ -d /run/systemd/system ] || return 0
 	[[ " $* " != *" slapd "* ]] || as_root systemctl disable -q --now slapd
 	[[ " $* " != *" samba-ad-dc "* ]] || as_root systemctl disable -q --now samba-ad-dc smbd nmbd winbind || true # those that there are
+	[[ " $* " != *" lemonldap-ng-fastcgi-server "* ]] || as_root systemctl disable -q --now lemonldap-ng-fastcgi-server || true
 	[[ " $* " != *" simplesamlphp "* ]] || as_root systemctl disable -q --now apache2 || true
 }
 
@@ -153,5 +163,5 @@ for manager in apt-get dnf apk brew; do
 	done
 	exit 0
 done
-say "no apt-get, dnf, apk or brew here: install by hand (postgres: the server with initdb; slapd: OpenLDAP's server; browser: Chromium; node: Node.js with npm; cc: $(go env CC) and C headers; cxx: g++, make and Python; samba: Samba's AD DC with samba-tool; ds389: 389 Directory Server, certutil, pk12util, openssl; simplesamlphp: SimpleSAMLphp in /usr/share, and php)"
+say "no apt-get, dnf, apk or brew here: install by hand (postgres: the server with initdb; slapd: OpenLDAP's server; browser: Chromium; node: Node.js with npm; cc: $(go env CC) and C headers; cxx: g++, make and Python; samba: Samba's AD DC with samba-tool; ds389: 389 Directory Server, certutil, pk12util, openssl; simplesamlphp: SimpleSAMLphp in /usr/share, and php; lemonldap: LemonLDAP::NG's portal in /usr/share, Lasso and plackup)"
 exit 1
