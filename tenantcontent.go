@@ -285,6 +285,9 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		UsableDomain: func(ctx context.Context, tenant, id string) error {
 			return app.Domains.Unchecked().Usable(ctx, tenant, id)
 		},
+		KnownUser: func(ctx context.Context, tenant, domain, username, sourceID string) error {
+			return app.Domains.Unchecked().Knows(ctx, tenant, domain, username, sourceID)
+		},
 		TiedEmail: func(ctx context.Context, tenant, domain string) error {
 			return app.Domains.Unchecked().TiedEmail(ctx, tenant, domain)
 		},

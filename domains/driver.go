@@ -255,6 +255,14 @@ type Directory interface {
 	Entries(ctx context.Context) iter.Seq2[Entry, error]
 }
 
+// Finder is a Directory that can look for one person.
+type Finder interface {
+	Directory
+	// Find returns the person who logs in with a username, of any form. Errors: errs.NotFound with the reason, as a sentence for a superuser, if there
+	// is none; errs.Upstream.
+	Find(ctx context.Context, username string) (Identity, error)
+}
+
 // Entry is a person or a group; the other one is nil.
 type Entry struct {
 	Person *Identity

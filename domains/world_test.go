@@ -95,6 +95,24 @@ func (d *desk) Account(name string) string {
 	return short
 }
 
+func (d *desk) Find(ctx context.Context, username string) (domains.Identity, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.wait != nil {
+		<-ctx.Done()
+		return domains.Identity{}, ctx.Err()
+	}
+	if d.err != nil {
+		return domains.Identity{}, d.err
+	}
+	for _, e := range d.all {
+		if e.Person != nil && (e.Person.Username == username || e.Person.Email == username) {
+			return *e.Person, nil
+		}
+	}
+	return domains.Identity{}, errs.New(errs.NotFound, "no line has this name.")
+}
+
 func (d *desk) Entries(ctx context.Context) iter.Seq2[domains.Entry, error] {
 	return func(yield func(domains.Entry, error) bool) {
 		for i, e := range d.all {

@@ -453,6 +453,11 @@ func (a *api) callInTx(route *Route, r *request, g *guard.Guard) (answer reply, 
 	if err := r.readAhead(); err != nil {
 		return reply{}, err
 	}
+	return a.inTx(r, func() (reply, error) { return handleGuarded(r.Context(), route, r, g) })
+}
+
+// inTx waits for a slot for writes and calls do in one transaction.
+func (a *api) inTx(r *request, do func() (reply, error)) (answer reply, err error) {
 	leave, err := a.writeSlot(r)
 	if err != nil {
 		return reply{}, err
@@ -462,7 +467,7 @@ func (a *api) callInTx(route *Route, r *request, g *guard.Guard) (answer reply, 
 	plain := r.ctx
 	err = a.InTx(plain, func(ctx context.Context) error {
 		r.ctx = ctx
-		answer, err = handleGuarded(ctx, route, r, g)
+		answer, err = do()
 		return err
 	})
 	r.ctx = plain

@@ -72,6 +72,16 @@ func (p paper) Test(_ context.Context, _ domains.Endpoints, username string) []d
 	}
 }
 
+func (p paper) Find(_ context.Context, username string) (domains.Identity, error) {
+	if p.Secret == "away" {
+		return domains.Identity{}, errs.New(errs.Upstream, "The directory ldap://10.0.0.1 cannot be reached.")
+	}
+	if username != zoe.Username {
+		return domains.Identity{}, errs.New(errs.NotFound, "no entry has this name.")
+	}
+	return zoe, nil
+}
+
 func (p paper) Entries(context.Context) iter.Seq2[domains.Entry, error] {
 	return func(yield func(domains.Entry, error) bool) {
 		if p.Secret == "away" {

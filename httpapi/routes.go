@@ -131,7 +131,7 @@ func (a *api) routes() []Route {
 		{Method: get, Pattern: "/api/users", Name: "listUsers", Query: searched, Summary: "The users", handle: a.listUsers},
 		{Method: post, Pattern: "/api/users", Name: "createUser", Permission: actor.Superuser, Tx: true, OwnTx: true, Summary: "Add a user", handle: a.createUser},
 		{Method: get, Pattern: "/api/users/:username", Name: "getUser", Summary: "One user", handle: a.getUser},
-		{Method: put, Pattern: "/api/users/:username", Name: "putUser", Row: "user", Tx: true, Summary: "Change a user", handle: a.putUser},
+		{Method: put, Pattern: "/api/users/:username", Name: "putUser", Row: "user", Query: []string{"check"}, Summary: "Change a user", handle: a.putUser},
 		{Method: del, Pattern: "/api/users/:username", Name: "deleteUser", Row: "user", Permission: actor.Superuser, Tx: true, Options: deletePrincipalInput{}, Summary: "Remove a user", handle: a.deleteUser},
 		{Method: put, Pattern: "/api/users/:username/password", Name: "putPassword", Query: []string{"revokeTokens"}, Summary: "Change a password", handle: a.putPassword},
 		{Method: get, Pattern: "/api/users/:username/memberships", Name: "listMemberships", Query: paged, Summary: "The teams of a user", handle: a.listMemberships},

@@ -98,7 +98,9 @@ func TestMoves(t *testing.T) {
 		is.Equal(moved, user{Domain: "more"})
 		is.Equal(enter("books", "hush-hush"), 401)
 		is.Equal(enter("more", "more-hush"), 200)
-		is.Equal(read[user](t, move(`{"domain": "books", "sourceId": "z1-of-books"}`)).SourceID != nil, true) // a tie that is set stays
+		is.Equal(w.do(t, "admin", "PUT", "/api/users/zoe", `{"domain": "books", "sourceId": "z1-of-books"}`).status, 409)
+		anyway := func(who, body string) answer { return w.do(t, "admin", "PUT", "/api/users/"+who+"?check=false", body) }
+		is.Equal(read[user](t, anyway("zoe", `{"domain": "books", "sourceId": "z1-of-books"}`)).SourceID != nil, true) // a tie that is set stays
 		is.Equal(enter("books", "hush-hush"), 401)
 		w.must(t, "admin", "PUT", "/api/users/zoe", `{"sourceId": null}`)
 		is.Equal(enter("books", "hush-hush"), 200)
@@ -114,6 +116,17 @@ func TestMoves(t *testing.T) {
 				t.Errorf("%s: %d %s", body, a.status, a.body)
 			}
 		}
+		// The directory must know who moves there.
+		w.must(t, "admin", "POST", "/api/domains", `{"name": "Away", "type": "paper", "config": {"secret": "away"}}`)
+		unknown := w.do(t, "admin", "PUT", "/api/users/dana", `{"domain": "books"}`)
+		is.Equal(unknown.status, 409)
+		is.True(strings.Contains(unknown.body, "The directory of the domain books does not know dana: no entry has this name. With check=false the user moves all the same."))
+		is.Equal(w.do(t, "admin", "PUT", "/api/users/dana", `{"domain": "away"}`).status, 502)
+		is.Equal(w.do(t, "admin", "PUT", "/api/users/dana?check=no", `{"domain": "books"}`).status, 400)
+		is.Equal(w.do(t, "dana", "PUT", "/api/users/dana", `{"domain": "books"}`).status, 403) // and asks nobody
+		is.Equal(read[user](t, w.must(t, "admin", "GET", "/api/users/dana", "")).Domain, "local")
+		is.Equal(anyway("mia", `{"domain": "away"}`).status, 200)
+
 		is.Equal(w.do(t, "admin", "POST", "/api/users", `{"username": "new", "domain": "door"}`).status, 409)
 		w.must(t, "admin", "POST", "/api/users", `{"username": "new", "domain": "books"}`)
 

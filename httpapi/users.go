@@ -229,18 +229,32 @@ func (a *api) userReply(r *request) func(principals.User, error) (reply, error) 
 }
 
 // putUser serves PUT /api/users/{username}: 200 and the changed user; what the body leaves out stays. Users may change
-// their own profile, superusers everything.
+// their own profile, superusers everything. A move to a domain whose directory does not know the user is 409, and 502 while the directory is
+// away: ?check=false moves all the same, and does not ask.
 func (a *api) putUser(r *request) (reply, error) {
 	in, err := decode[userInput](r)
 	if err != nil {
 		return reply{}, err
 	}
-	if in.Locked != nil && !*in.Locked && r.who.Superuser { // also when only logins from some networks are locked
-		if err := a.Principals.Unlock(r.Context(), r.param("username")); err != nil {
+	check, err := r.flag("check", true)
+	if err != nil {
+		return reply{}, err
+	}
+	if to := in.Domain.Value; check && to != nil { // before the transaction, which must not wait for a directory
+		sourceID := ""
+		in.SourceID.apply(&sourceID)
+		if err := a.Principals.CheckMove(r.Context(), r.param("username"), *to, sourceID); err != nil {
 			return reply{}, err
 		}
 	}
-	return a.editUser(r, in.apply)
+	return a.inTx(r, func() (reply, error) {
+		if in.Locked != nil && !*in.Locked && r.who.Superuser { // also when only logins from some networks are locked
+			if err := a.Principals.Unlock(r.Context(), r.param("username")); err != nil {
+				return reply{}, err
+			}
+		}
+		return a.editUser(r, in.apply)
+	})
 }
 
 func (a *api) editUser(r *request, edit func(*principals.User)) (reply, error) {

@@ -285,6 +285,7 @@ type Service struct {
 	content     Content
 	knownDomain func(ctx context.Context, tenant, id string) error
 	usable      func(ctx context.Context, tenant, id string) error
+	knownUser   func(ctx context.Context, tenant, domain, username, sourceID string) error
 	tiedEmail   func(ctx context.Context, tenant, domain string) error
 	now         func() time.Time
 	newID       func() string
@@ -305,6 +306,9 @@ type Options struct {
 	// UsableDomain returns an error for people if nobody can log in at a domain, or not as a user of it. It is called, in the transaction in ctx,
 	// when a user is added to another domain than Local, or moves to it; nil: all are usable.
 	UsableDomain func(ctx context.Context, tenant, id string) error
+	// KnownUser returns an error for people if the directory of a domain does not know the person who a user with a name, and a source id or "", would
+	// be there, or cannot be asked. CheckMove calls it; nil: all are known.
+	KnownUser func(ctx context.Context, tenant, domain, username, sourceID string) error
 	// TiedEmail returns errs.Forbidden if people log in as the user of a domain who has their e-mail address, so that no user may choose one. It is
 	// called, in the transaction in ctx, when users change their own address; nil: it is theirs to change.
 	TiedEmail func(ctx context.Context, tenant, domain string) error
@@ -330,8 +334,8 @@ func New(o Options) *Service {
 		o.Log = slog.Default()
 	}
 	return &Service{
-		log: o.Log, refusal: o.Refusal, store: o.Store, blobs: o.Blobs, content: o.Content, knownDomain: o.KnownDomain, usable: o.UsableDomain, tiedEmail: o.TiedEmail,
-		now: o.Now, newID: o.NewID,
+		log: o.Log, refusal: o.Refusal, store: o.Store, blobs: o.Blobs, content: o.Content, knownDomain: o.KnownDomain, usable: o.UsableDomain, knownUser: o.KnownUser,
+		tiedEmail: o.TiedEmail, now: o.Now, newID: o.NewID,
 		passwords: newHasher(o.Cost, runtime.GOMAXPROCS(0)),
 		counting:  limiter.New(limiter.Options{Capacity: maxAllCounted, PerKey: maxCounting, Timeout: settleTime}),
 	}

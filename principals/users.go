@@ -224,7 +224,7 @@ func (s *Service) addUser(ctx context.Context, tenant string, u User, hash strin
 
 // UpdateUser changes a user. A superuser may change all but the name and what the service keeps for itself; Locked ends
 // or begins a lock of 15 minutes for all networks, and a user who leaves the domain Local loses the password. A user who moves to another domain
-// loses the source id of the old one; one moves to Local with MoveToLocal. Sessions and personal tokens of a user who is disabled end. Users may change their own
+// loses the source id of the old one, and CheckMove tells before whether the new one knows the user; one moves to Local with MoveToLocal. Sessions and personal tokens of a user who is disabled end. Users may change their own
 // profile: names, timezone, data, user fields, consent, avatar and feed, and email unless people log in by it (Options.TiedEmail). edit replaces
 // what it changes and writes through no pointer.
 //
@@ -293,6 +293,37 @@ func (s *Service) UpdateUser(ctx context.Context, username string, edit func(*Us
 		return User{}, err
 	}
 	return s.seen(u), nil
+}
+
+// CheckMove asks the directory of a domain whether it knows a user who is to move there with UpdateUser, and the source id that the user then
+// gets, "" for none: the next scan would disable who it does not know. It asks for superusers, and for users of another domain. Do not call it
+// inside a transaction, as a directory may be slow.
+//
+// Errors: errs.NotFound; errs.Invalid for a domain that the tenant does not have; errs.Conflict, with the reason, for a domain where the user could
+// not log in, or whose directory does not know the user; errs.Upstream when it cannot be asked.
+func (s *Service) CheckMove(ctx context.Context, username, domain, sourceID string) error {
+	a, err := actor.From(ctx)
+	if err != nil || !a.Superuser || s.knownUser == nil || domain == Local {
+		return err
+	}
+	u, err := s.user(ctx, a.Tenant, username)
+	if err != nil || u.Domain == domain {
+		return err
+	}
+	if err := s.checkNewDomain(ctx, a.Tenant, u.Domain, domain); err != nil {
+		return err
+	}
+	if err := s.checkUsable(ctx, a.Tenant, domain); err != nil {
+		return err
+	}
+	if sourceID == orEmpty(u.SourceID) { // that of the domain before, which the user loses
+		sourceID = ""
+	}
+	err = s.knownUser(ctx, a.Tenant, domain, username, sourceID)
+	if code := errs.CodeOf(err); code == errs.Conflict || code == errs.Upstream {
+		err = errs.Wrap(code, err, "%s With check=false the user moves all the same.", errs.MessageOf(err))
+	}
+	return err
 }
 
 // MarkFeedViewed records that a user has seen the feed now. It is for the user and superusers. It locks only the user. Errors:

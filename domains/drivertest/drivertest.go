@@ -63,6 +63,7 @@ func Test(t *testing.T, d domains.Driver, f Fixture) {
 		{"Away", testAway},
 		{"Tester", testTester},
 		{"AccountNames", testAccountNames},
+		{"Finder", testFinder},
 	} {
 		t.Run(check.name, func(t *testing.T) {
 			check.run(t, &fixture{Fixture: f, I: is.New(t), t: t, driver: d})

@@ -168,3 +168,36 @@ func (f *fixture) endsWith(ctx context.Context, realm domains.Realm) {
 		}
 	})
 }
+
+func testFinder(t *testing.T, f *fixture) {
+	d, ok := f.open(f.Config).(domains.Finder)
+	if !ok {
+		return
+	}
+	all, err := f.list(t.Context(), d)
+	f.NoErr(err)
+	if f.Login != "" {
+		who, err := d.Find(t.Context(), f.Login)
+		f.NoErr(err)
+		f.True(slices.Contains(all.people, who)) // whom a scan lists
+	}
+	for username := range f.Disabled {
+		who, err := d.Find(t.Context(), username)
+		f.NoErr(err)
+		f.True(who.Disabled)
+	}
+	for _, username := range append(strangers(f.Login), "") {
+		_, err := d.Find(t.Context(), username)
+		f.fails(err, errs.NotFound)
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = d.Find(cancelled, f.Login)
+	f.True(err != nil && errs.CodeOf(err) != errs.NotFound)
+	if f.Away != nil {
+		f.soon(func() {
+			_, err := f.open(f.Away).(domains.Finder).Find(t.Context(), f.Login)
+			f.fails(err, errs.Upstream)
+		})
+	}
+}

@@ -60,6 +60,23 @@ func (r *realm) Login(ctx context.Context, username, password string) (domains.I
 	return who, refusal
 }
 
+// Find implements domains.Finder.
+func (r *realm) Find(ctx context.Context, username string) (domains.Identity, error) {
+	c, err := r.connect(ctx, maxLoginBytes)
+	if err != nil {
+		return domains.Identity{}, err
+	}
+	defer c.close()
+	e, why, err := c.find(username)
+	if err != nil {
+		return domains.Identity{}, err
+	}
+	if e == nil {
+		return domains.Identity{}, errs.New(errs.NotFound, "%s.", why)
+	}
+	return c.identity(e.Entry)
+}
+
 // find returns the one entry with a name, or why there is none.
 func (c *conn) find(username string) (e *located, why string, err error) {
 	if !isName(username) {

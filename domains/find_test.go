@@ -1,0 +1,51 @@
+package domains_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/domains"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+)
+
+// TestKnows: a directory tells whether it knows the user that somebody would be there; what is no Finder is not asked.
+func TestKnows(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite)
+	w.Hurry(time.Minute, 50*time.Millisecond, time.Minute, time.Minute)
+	w.add(t, "Books", "paper", `{"url": "x"}`)
+	w.add(t, "Gate", "gate", `{}`)
+	w.stock(2)
+	w.paper.all[1].Person.Email = "one@example.com"
+	w.paper.all = append(w.paper.all, domains.Entry{Person: &domains.Identity{ID: "off", Username: "off", Disabled: true}})
+	knows := func(domain, username, sourceID string) error {
+		return w.Unchecked().Knows(t.Context(), "acme", domain, username, sourceID)
+	}
+	is.NoErr(knows("books", "user0001", ""))
+	is.NoErr(knows("books", "user0001", "id-0001"))
+	is.NoErr(knows("books", "one@example.com", "id-0001")) // a scan renames the user
+	is.NoErr(knows("gate", "nobody", ""))
+	is.NoErr(knows("local", "nobody", ""))
+	is.Equal(errs.CodeOf(knows("none", "user0001", "")), errs.NotFound)
+	for _, c := range [][3]string{
+		{"nobody", "", "does not know nobody: no line has this name."},
+		{"user0001", "id-0002", "sourceId is not that of user0001"},
+		{"one@example.com", "", "has another name, user0001: set sourceId to id-0001"},
+		{"off", "", "is disabled in the directory"},
+	} {
+		err := knows("books", c[0], c[1])
+		is.Equal(errs.CodeOf(err), errs.Conflict)
+		is.True(strings.Contains(errs.MessageOf(err), c[2]))
+	}
+	w.paper.err = errs.New(errs.Upstream, "The directory is away.")
+	err := knows("books", "user0001", "")
+	is.Equal(errs.CodeOf(err), errs.Upstream)
+	is.Equal(errs.MessageOf(err), "The directory is away.")
+	w.paper.wait = make(chan struct{})
+	err = knows("books", "user0001", "")
+	is.Equal(errs.CodeOf(err), errs.Upstream)
+	is.True(strings.Contains(errs.MessageOf(err), "has not said in 50ms"))
+}
