@@ -71,6 +71,7 @@ var mayImport = []rule{
 	{"internal/fields", "errs internal/escapes internal/rawjson internal/slug internal/uuids"},
 	{"internal/migrations", "errs internal/bunx internal/fold"},
 	{"internal/dblock", "errs internal/bunx"},
+	{"internal/sweep", "errs entity internal/bunx"},
 	{"database", "actor errs internal/bunx internal/pgsafe internal/sqlitesafe workspaces workspaces/sqlite workspaces/postgres"},
 
 	{"sessions sessions/sessionstest", base + " principals sessions paging/pagingtest internal/fieldtest"},                // it asks principals who a user is
@@ -95,7 +96,7 @@ var mayImport = []rule{
 	{"*/*test", base + " ^ internal/transfertest internal/fieldtest paging/pagingtest"}, // the suites that every store must pass
 
 	{"httpapi", base + " ai ai/chat apps/assist assistants/conversation workspaces internal/doctext internal/markdown hal apps/manifest apps/view principals/scim " + nouns},
-	{".", base + " ai apps/manifest assistants/conversation hal httpapi " + nouns + " principals/dirsync principals/scim " + domainDrivers + " jsvm/quickjs internal/doctext internal/markdown */bunstore internal/bunx internal/dblock internal/egress internal/cache internal/keyring internal/migrations workspaces"},
+	{".", base + " ai apps/manifest assistants/conversation hal httpapi " + nouns + " principals/dirsync principals/scim " + domainDrivers + " jsvm/quickjs internal/doctext internal/markdown */bunstore internal/bunx internal/dblock internal/egress internal/cache internal/keyring internal/migrations internal/sweep workspaces"},
 }
 
 // mayBeImportedBy says who alone may import a package of others, by its beginning.

@@ -92,7 +92,7 @@ func TestStoresReadTheirTables(t *testing.T) {
 		source, err := os.ReadFile(file)
 		is.NoErr(err)
 		for _, table := range created.FindAllStringSubmatch(string(source), -1) {
-			if owner[strings.TrimSuffix(table[1], "_new")] == "" {
+			if owner[strings.TrimSuffix(table[1], "_new")] == "" && table[1] != "tc_leases" { // which is internal/sweep's
 				t.Errorf("no store has the table %s", table[1])
 			}
 		}

@@ -10,7 +10,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"maps"
@@ -66,6 +65,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/egress"
 	"github.com/tenantcontent/tenantcontent/internal/keyring"
 	"github.com/tenantcontent/tenantcontent/internal/migrations"
+	"github.com/tenantcontent/tenantcontent/internal/sweep"
 	"github.com/tenantcontent/tenantcontent/jsvm"
 	"github.com/tenantcontent/tenantcontent/libraries"
 	librarystore "github.com/tenantcontent/tenantcontent/libraries/bunstore"
@@ -179,6 +179,8 @@ type Config struct {
 	// another one needs limits that are as wide.
 	ArchiveLimits   bundles.Limits
 	SessionLifetime time.Duration // default 12 hours
+	// KeepActivities is how long activities, what feeds have of them, and notifications are kept; default 400 days, for ever if it is negative.
+	KeepActivities time.Duration
 
 	Now   func() time.Time // the clock, for tests; default time.Now
 	NewID func() string    // makes ids, for tests; default UUIDv7
@@ -198,6 +200,7 @@ type App struct {
 	visibility  visibility
 	deployments *handlers.Service
 	scim        *scim.Service
+	sweeper     *sweep.Sweeper
 	endScripts  func() error
 }
 
@@ -388,7 +391,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	})
 	commentStore := commentstore.New(c.DB)
 	app.Comments = comments.New(comments.Options{
-		Store: commentStore, Queue: commentStore, Entities: app.registry, Users: app.Principals, Now: c.Now, NewID: c.NewID,
+		Store: commentStore, Queue: commentStore, Entities: app.registry, Users: app.Principals, KeepFor: c.KeepActivities, Now: c.Now, NewID: c.NewID,
 	})
 	app.Messages = messages.New(messages.Options{
 		Store: messagestore.New(c.DB), Users: app.Principals, Inbox: app.Comments.Unchecked(), Apps: listening{app}, Queue: app.queue, Sender: c.Mail, Start: app.start, Now: c.Now, NewID: c.NewID,
@@ -434,6 +437,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		app.workspaces.Hooks(), app.deployments.Hooks(), app.queue.Hooks(), app.Webhooks.Unchecked().Hooks(),
 		entity.Hooks{Counts: entity.CountRows(80, "files", blobs.Count)},
 	)
+	app.sweeper = sweep.New(c.DB, app.registry.Sweeps, app.Tenants.Unchecked().IDs, c.Now)
 	return app.queue.Add(slices.Concat(app.Messages.Unchecked().Workers(), app.Agents.Unchecked().Workers(), app.Domains.Unchecked().Workers(), c.Workers)...)
 }
 
@@ -663,14 +667,15 @@ func (app *App) flushEach(ctx context.Context, pause time.Duration, what string,
 }
 
 func (app *App) sweepEachMinute(ctx context.Context) {
-	sweep := time.NewTicker(time.Minute)
+	sweep, holder := time.NewTicker(time.Minute), rand.Text()
 	defer sweep.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-sweep.C:
-			app.note("remove what has expired", app.Sweep(ctx))
+			_, err := app.sweeper.RunAlone(ctx, holder)
+			app.note("remove what has expired", err)
 		}
 	}
 }
@@ -681,20 +686,9 @@ func (app *App) Deleted(ctx context.Context, tenant string, gone ...entity.Key) 
 	return app.registry.Deleted(ctx, tenant, gone...)
 }
 
-// Sweep removes what has expired, tenant by tenant. Run does it each minute.
-func (app *App) Sweep(ctx context.Context) error {
-	ids, err := app.Tenants.Unchecked().IDs(ctx)
-	if err != nil {
-		return err
-	}
-	var failed []error // one tenant's failure is not the others'
-	for _, tenant := range ids {
-		if err := app.registry.Sweep(ctx, tenant); err != nil {
-			failed = append(failed, fmt.Errorf("tenant %s: %w", tenant, err))
-		}
-	}
-	return errors.Join(failed...)
-}
+// Sweep removes what has expired, of all tenants that have something, in steps. Run does it each minute, in one of the processes that share the
+// database.
+func (app *App) Sweep(ctx context.Context) error { return app.sweeper.Run(ctx) }
 
 // note logs the failure of background work; the next round tries again.
 func (app *App) note(what string, err error) {

@@ -409,7 +409,11 @@ const kindApp entity.Kind = "app"
 // Hooks returns what happens to agents when apps and people change: those of a purged app go with it, with their runs and schedules. Runs that have
 // ended are kept for 30 days, the last 1,000 of each app.
 func (u Unchecked) Hooks() entity.Hooks {
-	return entity.Hooks{Renamed: u.s.store.RenameUsers, Deleted: u.s.deleted, Sweep: u.s.sweep}
+	return entity.Hooks{Renamed: u.s.store.RenameUsers, Deleted: u.s.deleted, Sweep: u.s.sweep, Due: []entity.Due{
+		{Table: "tc_agent_runs", Column: "created_at", Where: "ended_at IS NULL", Age: waitsFor},
+		{Table: "tc_agent_runs", Column: "ended_at", Where: "ended_at IS NOT NULL", Age: keptFor},
+		{Table: "tc_agent_runs", Column: "ended_at", Where: "ended_at IS NOT NULL", Since: true},
+	}}
 }
 
 func (s *Service) deleted(ctx context.Context, tenant string, gone ...entity.Key) error {

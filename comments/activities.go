@@ -147,6 +147,9 @@ const (
 // appNotices is how long notifications of apps are kept.
 const appNotices = 90 * 24 * time.Hour
 
+// keepFor is how long activities and all notifications are kept, unless Options says otherwise.
+const keepFor = 400 * 24 * time.Hour
+
 // maxExcerpt is the most characters of an excerpt.
 const maxExcerpt = 200
 

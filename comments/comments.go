@@ -136,6 +136,8 @@ type Store interface {
 	DeleteNotices(ctx context.Context, tenant string, of entity.Key) error
 	// SweepNotices removes the delivered notifications of a type that were made before a time, and returns their number.
 	SweepNotices(ctx context.Context, tenant, noticeType string, before time.Time) (int, error)
+	// SweepOld removes the activities, with what feeds have of them, and the notifications that were made before a time, and returns their number.
+	SweepOld(ctx context.Context, tenant string, before time.Time) (int, error)
 	// SetAllRead is like SetRead for all notifications of a user, and returns how many have changed.
 	SetAllRead(ctx context.Context, tenant, username string, read bool, at time.Time) (int, error)
 	// Unread returns how many of a user's notifications are unread.
@@ -162,6 +164,7 @@ type Service struct {
 	queue    Queue
 	entities *entity.Registry
 	users    Users
+	keepFor  time.Duration
 	now      func() time.Time
 	newID    func() string
 }
@@ -172,6 +175,7 @@ type Options struct {
 	Queue    Queue            // of notifications; the Store of comments/bunstore is one
 	Entities *entity.Registry // what can be commented
 	Users    Users
+	KeepFor  time.Duration    // how long activities and notifications are kept; default 400 days, for ever if it is negative
 	Now      func() time.Time // default time.Now
 	NewID    func() string    // default UUIDv7
 }
@@ -184,7 +188,10 @@ func New(o Options) *Service {
 	if o.NewID == nil {
 		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
 	}
-	return &Service{store: o.Store, queue: o.Queue, entities: o.Entities, users: o.Users, now: o.Now, newID: o.NewID}
+	if o.KeepFor == 0 {
+		o.KeepFor = keepFor
+	}
+	return &Service{store: o.Store, keepFor: o.KeepFor, queue: o.Queue, entities: o.Entities, users: o.Users, now: o.Now, newID: o.NewID}
 }
 
 // stamp returns the time of a write, in the precision that every database can store.

@@ -36,13 +36,30 @@ func (u Unchecked) notify(ctx context.Context, tenant string, users []string, n 
 
 // Hooks returns what comments do when their entities or people change. With an entity all comments on it are removed. The comments of deleted
 // users stay, without an author: users who get their names later are not the authors. Renamed users keep their comments and
-// where they are mentioned; messages stay as they were written. Notifications of apps are removed with their app, and after 90 days.
+// where they are mentioned; messages stay as they were written. Notifications of apps are removed with their app, and after 90 days;
+// Sweep also removes what is older than Options.KeepFor.
 func (u Unchecked) Hooks() entity.Hooks {
 	return entity.Hooks{
 		Renamed: u.s.store.RenameUsers, Deleted: u.s.deleted, Dependents: u.s.dependents, Additions: u.s.additions,
 		Counts: entity.CountRows(70, "comments", u.s.store.Count),
-		Sweep: func(ctx context.Context, tenant string) (int, error) {
-			return u.s.store.SweepNotices(ctx, tenant, TypeApp, u.s.stamp().Add(-appNotices))
-		},
+		Due:    u.s.due(), Sweep: u.s.sweep,
 	}
+}
+
+// due are the notifications of apps, which are kept for 90 days, and what is kept as long as Options says.
+func (s *Service) due() []entity.Due {
+	due := []entity.Due{{Table: "tc_notifications", Column: "created_at", Where: "type = 'app' AND state = 'delivered'", Age: appNotices}}
+	if s.keepFor > 0 {
+		due = append(due, entity.Due{Table: "tc_activities", Column: "created_at", Age: s.keepFor}, entity.Due{Table: "tc_notifications", Column: "created_at", Age: s.keepFor})
+	}
+	return due
+}
+
+func (s *Service) sweep(ctx context.Context, tenant string) (int, error) {
+	n, err := s.store.SweepNotices(ctx, tenant, TypeApp, s.stamp().Add(-appNotices))
+	if err != nil || s.keepFor <= 0 {
+		return n, err
+	}
+	old, err := s.store.SweepOld(ctx, tenant, s.stamp().Add(-s.keepFor))
+	return n + old, err
 }

@@ -173,7 +173,7 @@ func (s *Service) Unchecked() Unchecked { return Unchecked{s} }
 
 // Hooks returns what is done with confirmations: Sweep removes those whose conversation has ended without it, when its server was killed.
 func (u Unchecked) Hooks() entity.Hooks {
-	return entity.Hooks{Sweep: func(ctx context.Context, tenant string) (int, error) {
+	return entity.Hooks{Due: []entity.Due{{Table: "tc_confirmations", Column: "expires_at", Age: slack}}, Sweep: func(ctx context.Context, tenant string) (int, error) {
 		return u.s.o.Store.Sweep(ctx, tenant, u.s.stamp().Add(-slack))
 	}}
 }

@@ -49,6 +49,7 @@ func (u Unchecked) Hooks() entity.Hooks {
 		Sealed: []entity.SealedColumn{
 			{Table: secretsTable, Column: secretsColumn, Key: "id"}, {Table: secretsTable, Column: keysColumn, Key: "id"},
 		},
+		Due: []entity.Due{{Table: "tc_domain_logins", Column: "expires_at"}},
 		Sweep: func(ctx context.Context, tenant string) (int, error) {
 			return u.s.o.Store.Sweep(ctx, tenant, u.s.stamp())
 		},

@@ -37,7 +37,7 @@ type Options struct {
 // New returns a Service.
 func New(o Options) *Service {
 	return &Service{files.New(files.Options{
-		Store: o.Store, Blobs: o.Blobs, Noun: "Download", Now: o.Now, NewID: o.NewID, Lifetime: o.Lifetime,
+		Store: o.Store, Blobs: o.Blobs, Noun: "Download", Table: "tc_downloads", Now: o.Now, NewID: o.NewID, Lifetime: o.Lifetime,
 	})}
 }
 

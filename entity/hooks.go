@@ -37,8 +37,30 @@ type Hooks struct {
 	Removed func(ctx context.Context, tenant string) error
 	// Sealed are the columns that hold secrets under the key of the program. A change of the key seals their values again.
 	Sealed []SealedColumn
-	// Sweep removes what has expired, and returns the number of rows. It is background work.
+	// Sweep removes what a tenant has that has expired, in steps that are short on their own, and returns the number of rows. It is
+	// background work, and called for the tenants that Due finds; without Due it is called for all.
 	Sweep func(ctx context.Context, tenant string) (int, error)
+	// Due are the rows by which the tenants are found that have something for Sweep.
+	Due []Due
+}
+
+// Due are rows of a table of the database that are due for a sweep by a time in one of their columns. An index begins with that column and
+// tenant_id, so that they are found without looking at the tenants one by one.
+type Due struct {
+	Table  string
+	Column string        // a time; or text, for days
+	Day    bool          // Column is a day, such as 2026-11-20
+	Where  string        // the condition of the index, "" for none
+	Age    time.Duration // how old the rows are at least
+	// Since makes the rows due whose time has come since the sweep before, in place of old ones: for bounds on the number of rows, which
+	// nothing but a new one can pass.
+	Since bool
+}
+
+// Sweep is what one of the hooks sweeps.
+type Sweep struct {
+	Due    []Due
+	Tenant func(ctx context.Context, tenant string) (int, error)
 }
 
 // TenantCount is how many rows of one sort a tenant has.
@@ -207,16 +229,13 @@ func (r *Registry) Sealed() []SealedColumn {
 	return all
 }
 
-// Sweep removes a tenant's rows that have expired. The failure of one of the hooks does not keep the others from it.
-func (r *Registry) Sweep(ctx context.Context, tenant string) error {
-	var failed []error
+// Sweeps returns the Hooks.Sweep of all with what is due for them, in the order of registration.
+func (r *Registry) Sweeps() []Sweep {
+	var all []Sweep
 	for _, h := range r.hooks {
-		if h.Sweep == nil {
-			continue
-		}
-		if _, err := h.Sweep(ctx, tenant); err != nil {
-			failed = append(failed, err)
+		if h.Sweep != nil {
+			all = append(all, Sweep{h.Due, h.Sweep})
 		}
 	}
-	return errors.Join(failed...)
+	return all
 }

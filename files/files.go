@@ -71,6 +71,7 @@ type Options struct {
 	Store    Store
 	Blobs    blobs.Store
 	Noun     string           // names a file in messages, such as "Upload"
+	Table    string           // of the Store, for a sweep to find what has expired
 	Now      func() time.Time // default time.Now
 	NewID    func() string    // default UUIDv7
 	Limit    int64            // bytes of one file; default unlimited

@@ -17,7 +17,9 @@ const (
 // Hooks returns what is done with files: those of renamed users follow them, and those of deleted ones are deleted, so that later
 // users with their names do not get them. Sweep removes those that have expired, and what broken ones left.
 func (s *Service) Hooks() entity.Hooks {
-	return entity.Hooks{Renamed: s.o.Store.RenameUsers, Deleted: s.deleted, Dependents: s.dependents, Sweep: s.sweep}
+	return entity.Hooks{Renamed: s.o.Store.RenameUsers, Deleted: s.deleted, Dependents: s.dependents, Sweep: s.sweep, Due: []entity.Due{
+		{Table: s.o.Table, Column: "expires_at"}, {Table: "tc_blobs", Column: "created_at", Where: "NOT complete", Age: abandoned},
+	}}
 }
 
 // deleted removes the files of deleted users.

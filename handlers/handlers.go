@@ -205,6 +205,10 @@ func (s *Service) Hooks() entity.Hooks {
 		Deleted: func(ctx context.Context, tenant string, gone ...entity.Key) error {
 			return s.Remove(ctx, tenant, entity.IDs(gone, kindApp))
 		},
+		Due: []entity.Due{
+			{Table: "tc_handler_programs", Column: "used_at", Where: "loose", Age: programAge},
+			{Table: "tc_handler_calls", Column: "day", Day: true, Age: (CallDays - 1) * 24 * time.Hour},
+		},
 		Sweep: func(ctx context.Context, tenant string) (int, error) {
 			return s.o.Store.Sweep(ctx, tenant, s.stamp().Add(-programAge), s.since())
 		},

@@ -386,7 +386,9 @@ const (
 )
 
 // Hooks returns what is done with contents: Sweep removes those that no file has any more.
-func (l *Files) Hooks() entity.Hooks { return entity.Hooks{Sweep: l.sweep} }
+func (l *Files) Hooks() entity.Hooks {
+	return entity.Hooks{Sweep: l.sweep, Due: []entity.Due{{Table: "tc_library_released", Column: "released_at", Age: released}}}
+}
 
 func (l *Files) sweep(ctx context.Context, tenant string) (n int, err error) {
 	for range releasedMost {

@@ -256,7 +256,13 @@ const kindApp entity.Kind = "app"
 // Hooks returns what happens to events and messages when apps and people change: those of a purged app go with it, those to a deleted user, too. What
 // has ended is kept for 30 days, the last 10,000 of each app; what nobody has carried out for 30 days is dead.
 func (u Unchecked) Hooks() entity.Hooks {
-	return entity.Hooks{Renamed: u.s.store.RenameUsers, Deleted: u.s.deleted, Sweep: u.s.sweep}
+	h := entity.Hooks{Renamed: u.s.store.RenameUsers, Deleted: u.s.deleted, Sweep: u.s.sweep}
+	for _, table := range []string{"tc_events", "tc_messages"} {
+		h.Due = append(h.Due, entity.Due{Table: table, Column: "created_at", Where: "ended_at IS NULL", Age: waitsFor},
+			entity.Due{Table: table, Column: "ended_at", Where: "ended_at IS NOT NULL", Age: keptFor},
+			entity.Due{Table: table, Column: "ended_at", Where: "ended_at IS NOT NULL", Since: true})
+	}
+	return h
 }
 
 func (s *Service) deleted(ctx context.Context, tenant string, gone ...entity.Key) error {

@@ -331,7 +331,12 @@ const (
 // Hooks returns what happens to jobs as time goes by: dead ones are kept for 30 days, the last 10,000 of each tenant. So
 // are ready ones that no node has a worker for.
 func (s *Service) Hooks() entity.Hooks {
-	return entity.Hooks{Sweep: func(ctx context.Context, tenant string) (int, error) {
+	due := []entity.Due{
+		{Table: "tc_jobs", Column: "ended_at", Where: "state = 'dead'", Age: keptFor},
+		{Table: "tc_jobs", Column: "ended_at", Where: "state = 'dead'", Since: true},
+		{Table: "tc_jobs", Column: "due_at", Where: "state = 'ready'", Age: keptFor},
+	}
+	return entity.Hooks{Due: due, Sweep: func(ctx context.Context, tenant string) (int, error) {
 		return s.store.Sweep(ctx, tenant, s.stamp().Add(-keptFor), kept)
 	}}
 }

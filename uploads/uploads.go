@@ -50,7 +50,7 @@ func New(o Options) *Service {
 		o.Quota = max(defaultQuota, o.Limit)
 	}
 	return &Service{limit: o.Limit, files: files.New(files.Options{
-		Store: o.Store, Blobs: o.Blobs, Noun: "Upload", Now: o.Now, NewID: o.NewID, Limit: o.Limit, Quota: o.Quota, Lifetime: o.Lifetime,
+		Store: o.Store, Blobs: o.Blobs, Noun: "Upload", Table: "tc_uploads", Now: o.Now, NewID: o.NewID, Limit: o.Limit, Quota: o.Quota, Lifetime: o.Lifetime,
 	})}
 }
 

@@ -46,6 +46,11 @@ func (u Unchecked) Hooks() entity.Hooks {
 			return []entity.Dependent{{Count: entity.Count{N: n, Of: "webhook call"}, Rank: 8}}, err
 		},
 		Sealed: []entity.SealedColumn{{Table: sealedTable, Column: sealedColumn, Key: "id"}},
+		Due: []entity.Due{
+			{Table: "tc_webhook_invocations", Column: "started_at", Age: s.o.Limits.Retention},
+			{Table: sealedTable, Column: "received_at", Age: s.o.Limits.KeptFor},
+			{Table: "tc_webhook_days", Column: "day", Day: true, Age: s.o.Limits.Retention},
+		},
 		Sweep: func(ctx context.Context, tenant string) (removed int, err error) {
 			now := s.now()
 			old := Old{

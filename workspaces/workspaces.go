@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -107,8 +108,10 @@ type Store interface {
 	Get(ctx context.Context, tenant, app string) (r Record, lasting bool, err error)
 	// Add adds the row of a workspace unless there is one, and returns the row that is there, as Get does.
 	Add(ctx context.Context, tenant string, r Record) (added Record, lasting bool, err error)
-	// Apps returns the apps and drafts of a tenant that have workspaces.
-	Apps(ctx context.Context, tenant string) ([]string, error)
+	// Loose returns apps and drafts of a tenant that have workspaces and are perhaps gone: new ones, and those whose app has been deleted since.
+	Loose(ctx context.Context, tenant string) ([]string, error)
+	// Keep makes Loose leave those of some apps out whose rows were added before a time, until their app is deleted.
+	Keep(ctx context.Context, tenant string, apps []string, before time.Time) error
 	// Remove removes rows of workspaces.
 	Remove(ctx context.Context, tenant string, apps []string) error
 	// AfterCommit runs f when the transaction in ctx has been committed, at once if there is none.
@@ -304,6 +307,7 @@ func (s *Service) Hooks() entity.Hooks {
 		Removed: s.dropTenant,
 		Sealed:  []entity.SealedColumn{{Table: sealedTable, Column: sealedColumn, Key: "app_id"}},
 		Sweep:   s.sweep,
+		Due:     []entity.Due{{Table: sealedTable, Column: "created_at", Where: "loose"}},
 	}
 }
 
@@ -322,12 +326,15 @@ func (s *Service) dropTenant(ctx context.Context, tenant string) error {
 	return s.o.Driver.DropTenant(ctx, tenant)
 }
 
+// settled is how old a workspace is whose app is known to be there: until then the transaction that deletes the app can be under way.
+const settled = time.Hour
+
 // sweep removes the workspaces whose apps are gone.
 func (s *Service) sweep(ctx context.Context, tenant string) (int, error) {
 	if s.o.Driver == nil || s.o.Exist == nil {
 		return 0, nil
 	}
-	apps, err := s.o.Store.Apps(ctx, tenant)
+	apps, err := s.o.Store.Loose(ctx, tenant)
 	if err != nil || len(apps) == 0 {
 		return 0, err
 	}
@@ -341,8 +348,11 @@ func (s *Service) sweep(ctx context.Context, tenant string) (int, error) {
 			gone = append(gone, app)
 		}
 	}
-	if len(gone) == 0 {
-		return 0, nil
+	if len(gone) > 0 {
+		err = s.drop(ctx, tenant, gone)
 	}
-	return len(gone), s.drop(ctx, tenant, gone)
+	if len(gone) < len(apps) {
+		err = errors.Join(err, s.o.Store.Keep(ctx, tenant, slices.DeleteFunc(apps, func(app string) bool { return !exist[app] }), s.o.Now().Add(-settled)))
+	}
+	return len(gone), err
 }

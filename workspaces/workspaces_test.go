@@ -115,7 +115,7 @@ func TestRolledBackWorkspace(t *testing.T) {
 			return undone
 		}), undone)
 		is.Equal(s.query(t, "acme", app, "SELECT k FROM t"), "[]") // what migrations did is no part of the transaction
-		all, err := bunstore.New(s.db).Apps(t.Context(), "acme")
+		all, err := bunstore.New(s.db).Loose(t.Context(), "acme")
 		is.NoErr(err)
 		is.Equal(all, []string{app})
 	})

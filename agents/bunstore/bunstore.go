@@ -196,32 +196,24 @@ func (s *Store) ForgetUsers(ctx context.Context, tenant string, ids []string) er
 
 // Expire implements agents.Store.
 func (s *Store) Expire(ctx context.Context, tenant string, before, now time.Time, reason string) (n int, err error) {
-	err = bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		n, err = c.Exec(ctx, `UPDATE tc_agent_runs SET state = 'dead', error = $1, ended_at = $2, updated_at = $2
-			WHERE tenant_id = $3 AND ended_at IS NULL AND created_at < $4`, reason, bunx.At(now), tenant, bunx.At(before))
-		return bunx.Err(err, aRun)
-	})
-	return n, err
+	return bunx.Steps(ctx, s.db, tenant, `UPDATE tc_agent_runs SET state = 'dead', error = $1, ended_at = $2, updated_at = $2 WHERE tenant_id = $3 AND id IN
+		(SELECT id FROM tc_agent_runs WHERE tenant_id = $3 AND ended_at IS NULL AND created_at < $4`+bunx.StepLimit+`)`, reason, bunx.At(now), tenant, bunx.At(before))
 }
 
 // Sweep implements agents.Store.
 func (s *Store) Sweep(ctx context.Context, tenant string, before time.Time, keep, bytes int) (n int, err error) {
-	const ended = `DELETE FROM tc_agent_runs WHERE tenant_id = $1 AND id IN (SELECT id FROM (SELECT id,
+	const ended = `id IN (SELECT id FROM (SELECT id,
 		row_number() OVER (PARTITION BY app_id ORDER BY ended_at DESC, id DESC) AS place, sum(size) OVER (PARTITION BY app_id ORDER BY ended_at DESC, id DESC) AS bytes
 		FROM tc_agent_runs WHERE tenant_id = $1 AND ended_at IS NOT NULL) AS ended WHERE place > $2 OR bytes > $3)`
 	for _, q := range []struct {
-		text string
-		args []any
+		where string
+		args  []any
 	}{
-		{`DELETE FROM tc_agent_runs WHERE tenant_id = $1 AND ended_at < $2`, []any{tenant, bunx.At(before)}},
-		{ended, []any{tenant, keep, bytes}},
+		{`ended_at < $2`, []any{bunx.At(before)}},
+		{ended, []any{keep, bytes}},
 	} {
-		err := bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-			some, err := c.Exec(ctx, q.text, q.args...)
-			n += some
-			return bunx.Err(err, aRun)
-		})
-		if err != nil {
+		some, err := bunx.DeleteSteps(ctx, s.db, tenant, "tc_agent_runs", "id", q.where, q.args...)
+		if n += some; err != nil {
 			return n, err
 		}
 	}

@@ -29,6 +29,7 @@ type config struct {
 	MaxUpload       size     `env:"TENANTCONTENT_MAX_UPLOAD" default:"256MiB" help:"Size of an uploaded file." placeholder:"SIZE"`
 	MaxAppFile      size     `env:"TENANTCONTENT_MAX_APP_FILE" default:"100MiB" help:"Size of a file of an app." placeholder:"SIZE"`
 	SessionLifetime lifetime `env:"TENANTCONTENT_SESSION_LIFETIME" default:"12h" help:"How long a log-in lasts." placeholder:"TIME"`
+	KeepActivities  days     `env:"TENANTCONTENT_KEEP_ACTIVITIES" default:"400d" help:"How long activities, feeds and notifications are kept, such as 90d; 0 for ever." placeholder:"DAYS"`
 	DenyNetworks    string   `env:"TENANTCONTENT_DENY_NETWORKS" default:"169.254.0.0/16,fe80::/10,fd00:ec2::254/128" help:"Networks that no domain's directory or provider, and no language model or MCP server, may be in, parted by commas, or none." placeholder:"NETWORKS"`
 	TrustedProxies  string   `env:"TENANTCONTENT_TRUSTED_PROXIES" default:"none" help:"Networks of the proxies that say in X-Forwarded-For or Forwarded who calls, parted by commas, or none." placeholder:"NETWORKS"`
 
@@ -57,6 +58,9 @@ func (c *config) library() (tenantcontent.Config, error) {
 		}}
 	if lib.BaseURL == "" {
 		lib.BaseURL = "http://" + reachable(c.Listen)
+	}
+	if lib.KeepActivities = time.Duration(c.KeepActivities) * 24 * time.Hour; c.KeepActivities == 0 {
+		lib.KeepActivities = -1
 	}
 	lib.Queue = queue.Node{Off: c.Queue == "off", AtOnce: int(c.QueueAtOnce)}
 	var err error

@@ -80,3 +80,20 @@ func (l *lifetime) UnmarshalText(text []byte) error {
 	*l = lifetime(d)
 	return nil
 }
+
+// days is a number of days, 0 for ever.
+type days int
+
+// UnmarshalText reads a whole number with d behind it, or 0.
+func (d *days) UnmarshalText(text []byte) error {
+	digits, ok := strings.CutSuffix(string(text), "d")
+	n, err := strconv.ParseUint(digits, 10, 16)
+	if err != nil || !ok && n != 0 || n > 36_500 {
+		return fmt.Errorf("%q is no number of days, such as 400d, or 0 for ever", text)
+	}
+	*d = days(n)
+	return nil
+}
+
+// String returns the number with d behind it.
+func (d days) String() string { return strconv.Itoa(int(d)) + "d" }

@@ -112,11 +112,7 @@ func (s *Store) DeleteNotices(ctx context.Context, tenant string, of entity.Key)
 
 // SweepNotices implements comments.Store.
 func (s *Store) SweepNotices(ctx context.Context, tenant, noticeType string, before time.Time) (n int, err error) {
-	err = bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) (err error) {
-		n, err = c.Exec(ctx, `DELETE FROM tc_notifications WHERE tenant_id = $1 AND state = 'delivered' AND created_at < $2 AND type = $3`, tenant, bunx.At(before), noticeType)
-		return bunx.Err(err, "Notification")
-	})
-	return n, err
+	return bunx.DeleteSteps(ctx, s.db, tenant, "tc_notifications", "id", `state = 'delivered' AND created_at < $2 AND type = $3`, bunx.At(before), noticeType)
 }
 
 // SetAllRead implements comments.Store.

@@ -226,6 +226,39 @@ func testNotices(t *testing.T, s Store) {
 	is.Equal(left("evil"), []string{"n2"})
 }
 
+// testSweepOld removes activities with what feeds have of them, and notifications of all types.
+func testSweepOld(t *testing.T, s Store) {
+	is, ctx := is.New(t), t.Context()
+	for _, tenant := range []string{"acme", "evil"} {
+		for id, at := range map[string]time.Time{"1": monday, "2": tuesday} {
+			insert(t, s, tenant, comment(id, ""))
+			a := activity("a"+id, id)
+			a.CreatedAt = at
+			is.NoErr(s.PutActivity(ctx, tenant, a, []string{"mia", "jo"}))
+			n := notification("n"+id, id, "mia")
+			n.CreatedAt, n.UpdatedAt = at, at
+			is.NoErr(s.Enqueue(ctx, tenant, []comments.Notification{n}))
+		}
+	}
+	n, err := s.SweepOld(ctx, "acme", tuesday)
+	is.NoErr(err)
+	is.Equal(n, 2)
+	for tenant, want := range map[string]int{"acme": 1, "evil": 2} {
+		all, err := s.Activities(ctx, tenant, entity.Key{}, paging.Query{Limit: 10})
+		is.NoErr(err)
+		is.Equal(all.Total, want)
+		feed, err := s.Feed(ctx, tenant, "mia", paging.Query{Limit: 10})
+		is.NoErr(err)
+		is.Equal(feed.Total, want)
+		notes, err := s.Notifications(ctx, tenant, "mia", comments.NotificationFilter{}, paging.Query{Limit: 10})
+		is.NoErr(err)
+		is.Equal(notes.Total, want)
+		is.Equal(notes.Rows[0].ID, "n2")
+	}
+	_, err = s.Get(ctx, "acme", "1") // the comment itself stays
+	is.NoErr(err)
+}
+
 // testRead has the notifications n7, n3, n2 and n1 of mia, newest first, of which n7 and n3 are of one time, and two of jo.
 func testRead(t *testing.T, s Store) {
 	is, ctx := is.New(t), t.Context()

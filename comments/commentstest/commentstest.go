@@ -60,6 +60,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Store) {
 		"Feed":                  testFeed,
 		"Notifications":         testNotifications,
 		"Notices":               testNotices,
+		"SweepOld":              testSweepOld,
 		"CanceledWritesNothing": testCanceled,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })

@@ -38,12 +38,11 @@ var table = bunx.NewTable("tc_confirmations", "c", []bunx.Column[row]{
 var insert = table.InsertOne("")
 
 const (
-	what          = "Confirmation"
-	countWaiting  = `SELECT count(*) FROM tc_confirmations WHERE tenant_id = $1 AND asked = $2 AND expires_at > $3`
-	decide        = `UPDATE tc_confirmations SET decision = $1 WHERE tenant_id = $2 AND id = $3 AND assistant_id = $4 AND asked = $5 AND decision = '' AND expires_at > $6`
-	selectOne     = `SELECT decision FROM tc_confirmations WHERE tenant_id = $1 AND id = $2`
-	take          = `DELETE FROM tc_confirmations WHERE tenant_id = $1 AND id = $2 RETURNING decision`
-	deleteExpired = `DELETE FROM tc_confirmations WHERE tenant_id = $1 AND expires_at < $2`
+	what         = "Confirmation"
+	countWaiting = `SELECT count(*) FROM tc_confirmations WHERE tenant_id = $1 AND asked = $2 AND expires_at > $3`
+	decide       = `UPDATE tc_confirmations SET decision = $1 WHERE tenant_id = $2 AND id = $3 AND assistant_id = $4 AND asked = $5 AND decision = '' AND expires_at > $6`
+	selectOne    = `SELECT decision FROM tc_confirmations WHERE tenant_id = $1 AND id = $2`
+	take         = `DELETE FROM tc_confirmations WHERE tenant_id = $1 AND id = $2 RETURNING decision`
 )
 
 // Add implements confirmations.Store.
@@ -86,9 +85,5 @@ func (s Store) Take(ctx context.Context, tenant, id string) (decision confirmati
 
 // Sweep implements confirmations.Store.
 func (s Store) Sweep(ctx context.Context, tenant string, before time.Time) (n int, err error) {
-	err = bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		n, err = c.Exec(ctx, deleteExpired, tenant, bunx.At(before))
-		return bunx.Err(err, what)
-	})
-	return n, err
+	return bunx.DeleteSteps(ctx, s.db, tenant, "tc_confirmations", "id", `expires_at < $2`, bunx.At(before))
 }

@@ -38,9 +38,5 @@ func (s *Store) LoginUsed(ctx context.Context, tenant, id string) (used bool, er
 
 // Sweep implements domains.Store.
 func (s *Store) Sweep(ctx context.Context, tenant string, before time.Time) (n int, err error) {
-	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		n, err = c.Exec(ctx, `DELETE FROM tc_domain_logins WHERE tenant_id = $1 AND expires_at < $2`, tenant, bunx.At(before))
-		return bunx.Err(err, "Login")
-	})
-	return n, err
+	return bunx.DeleteSteps(ctx, s.db, tenant, "tc_domain_logins", "id", `expires_at < $2`, bunx.At(before))
 }

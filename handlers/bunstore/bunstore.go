@@ -267,17 +267,39 @@ func (s *Store) Calls(ctx context.Context, tenant, app, since string) ([]handler
 
 // Sweep implements handlers.Store. A transaction that uses a program again has set its time before: it is not removed then.
 func (s *Store) Sweep(ctx context.Context, tenant string, before time.Time, since string) (n int, err error) {
+	for looked := programsAtOnce; looked == programsAtOnce; {
+		removed := 0
+		if looked, removed, err = s.sweepPrograms(ctx, tenant, before); err != nil {
+			return n, err
+		}
+		n += removed
+	}
+	days, err := bunx.DeleteSteps(ctx, s.db, tenant, "tc_handler_calls", "app_id, day, area, method, path", `day < $2`, since)
+	return n + days, err
+}
+
+// programsAtOnce is how many programs are looked at in one transaction.
+const programsAtOnce = 100
+
+// sweepPrograms removes some of the programs that perhaps no route has any more, if none has, and notes of the others that one has. Their rows
+// are locked before the routes are read: a transaction that removes a route marks the program behind this one.
+func (s *Store) sweepPrograms(ctx context.Context, tenant string, before time.Time) (looked, removed int, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		n, err = c.Exec(ctx, `DELETE FROM tc_handler_programs WHERE tenant_id = $1 AND used_at < $2 AND NOT EXISTS
-			(SELECT 1 FROM tc_handler_routes r WHERE r.tenant_id = $1 AND r.hash = tc_handler_programs.hash)`, tenant, bunx.At(before))
-		if err != nil {
+		skip := ""
+		if c.Postgres() {
+			skip = " FOR UPDATE SKIP LOCKED"
+		}
+		rows, err := c.Rows(ctx, `UPDATE tc_handler_programs SET loose = false WHERE tenant_id = $1 AND (hash, engine) IN (
+			SELECT hash, engine FROM tc_handler_programs WHERE tenant_id = $1 AND loose AND used_at < $2 LIMIT $3`+skip+`) RETURNING hash`, tenant, bunx.At(before), programsAtOnce)
+		hashes, err := bunx.Scan(rows, err, bunx.Text)
+		if looked = len(hashes); err != nil || looked == 0 {
 			return bunx.Err(err, what)
 		}
-		days, err := c.Exec(ctx, `DELETE FROM tc_handler_calls WHERE tenant_id = $1 AND day < $2`, tenant, since)
-		n += days
+		removed, err = c.Exec(ctx, `DELETE FROM tc_handler_programs WHERE tenant_id = $1 AND NOT loose AND used_at < $2 AND hash IN `+c.Among(3, 1)+` AND NOT EXISTS
+			(SELECT 1 FROM tc_handler_routes r WHERE r.tenant_id = $1 AND r.hash = tc_handler_programs.hash)`, tenant, bunx.At(before), bunx.Keys(hashes))
 		return bunx.Err(err, what)
 	})
-	return n, err
+	return looked, removed, err
 }
 
 // pack returns sources as they are stored.

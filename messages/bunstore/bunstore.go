@@ -294,13 +294,9 @@ func (s *Store) each(ctx context.Context, tenant string, ids []string, statement
 // Expire implements messages.Store.
 func (s *Store) Expire(ctx context.Context, tenant string, before, now time.Time, reason string) (n int, err error) {
 	for _, table := range []string{eventTable, messageTable} {
-		err := bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-			some, err := c.Exec(ctx, `UPDATE `+table+` SET state = 'dead', error = $1, ended_at = $2, updated_at = $2
-				WHERE tenant_id = $3 AND ended_at IS NULL AND created_at < $4`, reason, bunx.At(now), tenant, bunx.At(before))
-			n += some
-			return bunx.Err(err, "Message")
-		})
-		if err != nil {
+		some, err := bunx.Steps(ctx, s.db, tenant, `UPDATE `+table+` SET state = 'dead', error = $1, ended_at = $2, updated_at = $2 WHERE tenant_id = $3 AND id IN
+			(SELECT id FROM `+table+` WHERE tenant_id = $3 AND ended_at IS NULL AND created_at < $4`+bunx.StepLimit+`)`, reason, bunx.At(now), tenant, bunx.At(before))
+		if n += some; err != nil {
 			return n, err
 		}
 	}
@@ -311,20 +307,16 @@ func (s *Store) Expire(ctx context.Context, tenant string, before, now time.Time
 func (s *Store) Sweep(ctx context.Context, tenant string, before time.Time, keep int) (n int, err error) {
 	for _, table := range []string{eventTable, messageTable} {
 		for _, q := range []struct {
-			text string
-			arg  any
+			where string
+			arg   any
 		}{
-			{`DELETE FROM ` + table + ` WHERE tenant_id = $1 AND ended_at < $2`, bunx.At(before)},
-			{`DELETE FROM ` + table + ` WHERE tenant_id = $1 AND id IN (SELECT id FROM
+			{`ended_at < $2`, bunx.At(before)},
+			{`id IN (SELECT id FROM
 				(SELECT id, row_number() OVER (PARTITION BY app_id ORDER BY ended_at DESC, id DESC) AS place FROM ` + table + ` WHERE tenant_id = $1 AND ended_at IS NOT NULL) AS ended
 				WHERE place > $2)`, keep},
 		} {
-			err := bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-				some, err := c.Exec(ctx, q.text, tenant, q.arg)
-				n += some
-				return bunx.Err(err, "Message")
-			})
-			if err != nil {
+			some, err := bunx.DeleteSteps(ctx, s.db, tenant, table, "id", q.where, q.arg)
+			if n += some; err != nil {
 				return n, err
 			}
 		}

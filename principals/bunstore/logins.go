@@ -212,9 +212,7 @@ func trimNetworks(ctx context.Context, c bunx.Conn, tenant, username string) err
 
 // SweepNetworks implements principals.Store.
 func (s *Store) SweepNetworks(ctx context.Context, tenant string, at time.Time) (n int, err error) {
-	err = s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		n, err = c.Exec(ctx, `DELETE FROM tc_login_networks WHERE tenant_id = $1 AND expires_at <= $2`, tenant, bunx.At(at))
-		return bunx.Err(err, "Network")
-	})
+	n, err = bunx.DeleteSteps(ctx, s.db, tenant, "tc_login_networks", "username, network", `expires_at <= $2`, bunx.At(at))
+	s.notifier.AfterCommit(ctx, tenant)
 	return n, err
 }

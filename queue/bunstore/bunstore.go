@@ -304,18 +304,13 @@ func (s *Store) Discard(ctx context.Context, tenant string, ids []string) (n int
 
 // Sweep implements queue.Store.
 func (s *Store) Sweep(ctx context.Context, tenant string, before time.Time, keep int) (n int, err error) {
-	for query, arg := range map[string]any{
-		`DELETE FROM tc_jobs WHERE tenant_id = $1 AND state = 'dead' AND ended_at < $2`: bunx.At(before),
-		`DELETE FROM tc_jobs WHERE tenant_id = $1 AND state = 'ready' AND due_at < $2`:  bunx.At(before),
-		`DELETE FROM tc_jobs WHERE tenant_id = $1 AND state = 'dead' AND id IN
-			(SELECT id FROM tc_jobs WHERE tenant_id = $1 AND state = 'dead' ORDER BY ended_at DESC, id DESC LIMIT 1000 OFFSET $2)`: keep,
+	for where, arg := range map[string]any{
+		`state = 'dead' AND ended_at < $2`: bunx.At(before),
+		`state = 'ready' AND due_at < $2`:  bunx.At(before),
+		`state = 'dead' AND id IN (SELECT id FROM tc_jobs WHERE tenant_id = $1 AND state = 'dead' ORDER BY ended_at DESC, id DESC LIMIT 1000 OFFSET $2)`: keep,
 	} {
-		err := bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-			m, err := c.Exec(ctx, query, tenant, arg)
-			n += m
-			return bunx.Err(err, what)
-		})
-		if err != nil {
+		m, err := bunx.DeleteSteps(ctx, s.db, tenant, "tc_jobs", "id", where, arg)
+		if n += m; err != nil {
 			return n, err
 		}
 	}

@@ -140,11 +140,7 @@ func (s *Store) DeleteSession(ctx context.Context, tenant, id string) error {
 
 // Sweep implements sessions.Store.
 func (s *Store) Sweep(ctx context.Context, tenant string, before time.Time) (n int, err error) {
-	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		n, err = c.Exec(ctx, `DELETE FROM tc_sessions WHERE tenant_id = $1 AND expires_at <= $2`, tenant, bunx.At(before))
-		return bunx.Err(err, "Session")
-	})
-	return n, err
+	return bunx.DeleteSteps(ctx, s.db, tenant, "tc_sessions", "id", `expires_at <= $2`, bunx.At(before))
 }
 
 // token is a row of tc_tokens.

@@ -3,6 +3,7 @@ package bunstore
 
 import (
 	"context"
+	"time"
 
 	"github.com/uptrace/bun"
 
@@ -42,7 +43,7 @@ var (
 	insert    = table.InsertOne(`ON CONFLICT DO NOTHING`)
 )
 
-const selectApps = `SELECT app_id FROM tc_workspaces WHERE tenant_id = $1 ORDER BY app_id`
+const selectLoose = `SELECT app_id FROM tc_workspaces WHERE tenant_id = $1 AND loose ORDER BY app_id LIMIT 1000`
 
 // Get implements workspaces.Store.
 func (s *Store) Get(ctx context.Context, tenant, app string) (workspaces.Record, bool, error) {
@@ -63,12 +64,20 @@ func (s *Store) Add(ctx context.Context, tenant string, r workspaces.Record) (wo
 	return s.Get(ctx, tenant, r.App)
 }
 
-// Apps implements workspaces.Store.
-func (s *Store) Apps(ctx context.Context, tenant string) ([]string, error) {
+// Loose implements workspaces.Store. The database marks the rows of deleted apps.
+func (s *Store) Loose(ctx context.Context, tenant string) ([]string, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, selectApps, tenant)
+	rows, err := c.Rows(ctx, selectLoose, tenant)
 	all, err := bunx.Scan(rows, err, bunx.Text)
 	return all, bunx.Err(err, "Workspace")
+}
+
+// Keep implements workspaces.Store.
+func (s *Store) Keep(ctx context.Context, tenant string, apps []string, before time.Time) error {
+	return bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.Exec(ctx, `UPDATE tc_workspaces SET loose = false WHERE tenant_id = $1 AND created_at < $2 AND app_id IN `+c.Among(3, 1), tenant, bunx.At(before), bunx.Keys(apps))
+		return bunx.Err(err, "Workspace")
+	})
 }
 
 // Remove implements workspaces.Store.

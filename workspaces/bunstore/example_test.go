@@ -15,7 +15,7 @@ func Example() {
 	s := bunstore.New(db)
 	r, lasting, err := s.Add(ctx, "acme", workspaces.Record{App: "0192b2a0-0000-7000-8000-000000000001", Engine: "sqlite", CreatedAt: time.Now().UTC()})
 	fmt.Println(r.Engine, lasting, err)
-	all, err := s.Apps(ctx, "acme")
+	all, err := s.Loose(ctx, "acme")
 	fmt.Println(len(all), err)
 	// Output:
 	// sqlite true <nil>

@@ -54,11 +54,11 @@ func TestStore(t *testing.T, open func(t *testing.T) (workspaces.Store, InTx)) {
 		return nil
 	}))
 	is.True(committed && !rolledBack)
-	all, err := s.Apps(ctx, "acme")
+	all, err := s.Loose(ctx, "acme")
 	is.NoErr(err)
 	is.Equal(all, []string{one.App})
 	is.NoErr(s.Remove(ctx, "acme", []string{one.App, two.App}))
-	all, err = s.Apps(ctx, "acme")
+	all, err = s.Loose(ctx, "acme")
 	is.NoErr(err)
 	is.Equal(len(all), 0)
 	got, lasting, err := s.Get(ctx, "evil", one.App)

@@ -1,0 +1,162 @@
+// Package sweep does the sweeps of hooks (entity.Hooks.Sweep) for the tenants that have something due, and sees to it that one process at a
+// time does them.
+//
+// The root imports it.
+package sweep
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+)
+
+// Sweeper does sweeps.
+type Sweeper struct {
+	db      *bun.DB
+	sweeps  func() []entity.Sweep
+	tenants func(ctx context.Context) ([]string, error)
+	now     func() time.Time
+}
+
+// New returns a Sweeper. tenants returns all tenants, for sweeps that do not know what is due; now is time.Now if it is nil.
+func New(db *bun.DB, sweeps func() []entity.Sweep, tenants func(ctx context.Context) ([]string, error), now func() time.Time) *Sweeper {
+	if now == nil {
+		now = time.Now
+	}
+	return &Sweeper{db, sweeps, tenants, now}
+}
+
+// overlap is how far back a sweep looks behind the begin of the one before: clocks of nodes differ, and times are taken before a transaction
+// commits.
+const overlap = 10 * time.Minute
+
+// Run does all sweeps once, whoever else does. The failure of one sweep of a tenant does not keep the others from theirs.
+func (s *Sweeper) Run(ctx context.Context) error {
+	since, err := done(ctx, s.db)
+	if err != nil {
+		return err
+	}
+	begun := s.now()
+	var failed []error
+	for _, sweep := range s.sweeps() {
+		if err := s.each(ctx, sweep, begun, since); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	if ctx.Err() == nil { // what failed is still due
+		failed = append(failed, setDone(ctx, s.db, begun))
+	}
+	return errors.Join(failed...)
+}
+
+// each does one sweep for the tenants that have something due.
+func (s *Sweeper) each(ctx context.Context, sweep entity.Sweep, now, since time.Time) error {
+	var failed []error
+	did := map[string]bool{}
+	some := func(tenant string) {
+		if did[tenant] || ctx.Err() != nil {
+			return
+		}
+		did[tenant] = true
+		if _, err := sweep.Tenant(ctx, tenant); err != nil {
+			failed = append(failed, fmt.Errorf("tenant %s: %w", tenant, err))
+		}
+	}
+	if len(sweep.Due) == 0 {
+		tenants, err := s.tenants(ctx)
+		for _, tenant := range tenants {
+			some(tenant)
+		}
+		return errors.Join(append(failed, err)...)
+	}
+	for _, due := range sweep.Due {
+		if err := tenants(ctx, s.db, due, now, since, some); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(append(failed, ctx.Err())...)
+}
+
+// page is how many rows are read at once.
+const page = 1000
+
+// row is one of the rows that are due.
+type row struct {
+	at     any
+	tenant string
+}
+
+// tenants calls do with the tenants of the rows that are due, in the order of the rows, perhaps several times.
+func tenants(ctx context.Context, db *bun.DB, due entity.Due, now, since time.Time, do func(tenant string)) error {
+	query, bound := Query(due), any(bunx.At(now.Add(-due.Age)))
+	if due.Since {
+		if bound = bunx.At(since); since.IsZero() {
+			bound = first(due)
+		}
+	}
+	if due.Day {
+		bound = now.Add(-due.Age).UTC().Format(time.DateOnly)
+	}
+	for after := (row{at: first(due)}); ; {
+		rows, err := look(ctx, db, query, bound, after, due.Day)
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			do(r.tenant)
+		}
+		if len(rows) < page || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		after = rows[len(rows)-1]
+	}
+}
+
+// first returns what is before the column of all rows.
+func first(due entity.Due) any {
+	if due.Day {
+		return ""
+	}
+	return bunx.At(time.Time{}.Add(time.Microsecond))
+}
+
+// Query returns the text of a page of the rows that are due, each its time and tenant, behind another row.
+func Query(due entity.Due) string {
+	where, compare := "", "<="
+	if due.Day {
+		compare = "<"
+	}
+	if due.Where != "" {
+		where = due.Where + " AND "
+	}
+	if due.Since {
+		compare = ">="
+	}
+	return fmt.Sprintf(`SELECT %[2]s, tenant_id FROM %[1]s WHERE %[3]s%[2]s %[4]s $1 AND (%[2]s, tenant_id) > ($2, $3) ORDER BY %[2]s, tenant_id LIMIT %[5]d`,
+		due.Table, due.Column, where, compare, page)
+}
+
+func look(ctx context.Context, db *bun.DB, query string, bound any, after row, day bool) ([]row, error) {
+	ctx, c := bunx.For(ctx, db, bunx.AllTenants)
+	rows, err := c.Rows(ctx, query, bound, after.at, after.tenant)
+	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (r row, err error) {
+		if day {
+			var text string
+			err = rows.Scan(&text, &r.tenant)
+			r.at = text
+			return r, err
+		}
+		var at bunx.Time
+		err = rows.Scan(&at, &r.tenant)
+		r.at = at
+		return r, err
+	})
+	return all, bunx.Err(err, "Row")
+}
