@@ -14,6 +14,8 @@
 //   - The write-ahead log is copied back by a checkpoint each second, beside the callers and not in one of them. Who writes
 //     more than the log can take waits for it after the commit, without the writer. Only the last bit of a log that has
 //     grown long is copied back while the writers wait.
+//   - Pages of deleted rows are given back to the file system in the background, a few at a time, until a tenth of the file is free.
+//     That holds for files that this package has made; an older one becomes such a file by VACUUM.
 //
 // Only database and tests import it.
 package sqlitesafe
@@ -49,12 +51,13 @@ const (
 type limits struct {
 	every time.Duration
 	most  int64         // bytes; a longer log is emptied while the writer waits
+	free  int64         // pages that stay in the file for new rows, if a tenth of it is less
 	wait  time.Duration // for the writer
 
 	tenant func(ctx context.Context) string // for whom the writer is used, fairly; nil: all are one
 }
 
-var usual = limits{every: time.Second, most: 64 << 20, wait: 30 * time.Second}
+var usual = limits{every: time.Second, most: 64 << 20, free: 1024, wait: 30 * time.Second}
 
 const (
 	// much is how many bytes of arguments a transaction has that waits when the log is long, such as a chunk of a file. One
@@ -128,7 +131,11 @@ func newConnector(path string, l limits) (*connector, error) {
 	queue := limiter.New(limiter.Options{Capacity: 1, Timeout: l.wait})
 	c := &connector{limits: l, log: path + "-wal", read: read, write: write, queue: queue, open: ctx, stop: stop,
 		wake: make(chan struct{}, 1), copied: make(chan struct{})}
-	// The first connection makes the file and turns write-ahead logging on, before any reader opens it.
+	if err := initialize(ctx, path); err != nil {
+		stop()
+		return nil, err
+	}
+	// The first connection turns write-ahead logging on, before any reader opens the file.
 	w, err := c.takeWriter(ctx)
 	if err != nil {
 		stop()
@@ -145,8 +152,28 @@ func dsn(path, more string) string {
 		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(NORMAL)", "foreign_keys(1)", "trusted_schema(0)",
 		"wal_autocheckpoint(0)", "cache_size(-8000)",
 	}, "_dqs": {"0"}, "_timezone": {"UTC"}}
-	escaped := strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path)
-	return "file:" + escaped + "?" + strings.TrimPrefix(more+"&"+q.Encode(), "&")
+	return fileURI(path, strings.TrimPrefix(more+"&"+q.Encode(), "&"))
+}
+
+// initialize makes a new file one that can give pages back (see shrink). An existing one stays as it is.
+func initialize(ctx context.Context, path string) error {
+	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
+		return nil
+	}
+	file, err := sqlite.NewConnector(fileURI(path, "_pragma=busy_timeout(10000)&_pragma=auto_vacuum(2)&_pragma=journal_mode(WAL)"))
+	if err != nil {
+		return err
+	}
+	c, err := connect(ctx, file)
+	if err != nil {
+		return err
+	}
+	return c.Close()
+}
+
+// fileURI names a file with parameters.
+func fileURI(path, parameters string) string {
+	return "file:" + strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path) + "?" + parameters
 }
 
 func (c *connector) Driver() driver.Driver { return safeDriver{&sqlite.Driver{}} }
@@ -250,7 +277,10 @@ func (c *connector) checkpoint(ctx context.Context) {
 				continue
 			}
 		}
-		if err = c.copyBack(ctx, own); err != nil {
+		if err = c.copyBack(ctx, own); err == nil {
+			err = c.shrink(ctx, own)
+		}
+		if err != nil {
 			_ = own.Close()
 			own = nil
 		}

@@ -1,0 +1,54 @@
+package sqlitesafe
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"time"
+)
+
+const (
+	// shrinkStep is how many pages are given back while other writers wait: some milliseconds.
+	shrinkStep = 256
+	// shrinkTime is how long a round of steps lasts at most. The next one begins with the next checkpoint.
+	shrinkTime = 250 * time.Millisecond
+)
+
+// shrink gives free pages back to the file system, in steps between which others write.
+func (c *connector) shrink(ctx context.Context, own *stmtConn) error {
+	for began := time.Now(); time.Since(began) < shrinkTime && !c.long(); {
+		free, err := own.spare(ctx, c.free)
+		if err != nil || free <= 0 {
+			return err
+		}
+		if err := c.waitForWriter(ctx); err != nil {
+			return ctx.Err() // a busy writer is no failure: it is tried again
+		}
+		_, err = own.ExecContext(ctx, fmt.Sprintf("PRAGMA incremental_vacuum(%d)", min(free, shrinkStep)), nil)
+		c.end()
+		if busy(err) { // another process writes
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// spare returns how many pages can be given back, if at least a number of them and a tenth of the file stay free. It is 0 if the
+// database cannot give back pages: its auto_vacuum is not 2, INCREMENTAL.
+func (c *stmtConn) spare(ctx context.Context, keep int64) (int64, error) {
+	rows, err := c.QueryContext(ctx, `SELECT CASE auto_vacuum WHEN 2 THEN freelist_count - max(page_count / 10, $1) ELSE 0 END
+		FROM pragma_auto_vacuum, pragma_freelist_count, pragma_page_count`, []driver.NamedValue{{Ordinal: 1, Value: keep}})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = rows.Close() }()
+	row := make([]driver.Value, 1)
+	if err := rows.Next(row); err != nil {
+		return 0, err
+	}
+	n, _ := row[0].(int64)
+	return n, nil
+}
