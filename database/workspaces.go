@@ -23,11 +23,9 @@ import (
 // It does not connect yet. The caller closes the driver. Errors: errs.Invalid; no error shows a password.
 func OpenWorkspaces(text, main string, quota int64) (workspaces.Driver, error) {
 	if text == "" {
-		path, embedded := strings.CutPrefix(main, "sqlite:")
-		if !embedded || path == "" {
+		if text = workspacesBeside(main); text == "" {
 			return nil, nil
 		}
-		text = filepath.Clean(path) + ".workspaces"
 	}
 	switch scheme, _, ok := strings.Cut(text, "://"); {
 	case !ok:
@@ -47,6 +45,15 @@ func OpenWorkspaces(text, main string, quota int64) (workspaces.Driver, error) {
 		return nil, err
 	}
 	return d, nil
+}
+
+// workspacesBeside returns the folder of workspaces beside the file of a database, "" for a PostgreSQL.
+func workspacesBeside(main string) string {
+	path, embedded := strings.CutPrefix(main, "sqlite:")
+	if !embedded || path == "" {
+		return ""
+	}
+	return filepath.Clean(path) + ".workspaces"
 }
 
 // samePlace reports whether two URLs name one database of a server. The driver notices what they do not show.

@@ -56,6 +56,8 @@ type commands struct {
 	Bundle     bundleCommands    `cmd:"" help:"Move bundles between files and a running server."`
 	App        appCommands       `cmd:"" help:"Move the files of an app between a folder and a running server."`
 	Dev        devCommand        `cmd:"" help:"Run the app of a folder on this machine, publish it again whenever a file changes, and print each call of its handlers. Files are ignored as by app push."`
+	Backup     backupCommand     `cmd:"" help:"Copy the data of an embedded server to a file, while the server runs. A PostgreSQL is backed up by pg_dump."`
+	Restore    restoreCommand    `cmd:"" help:"Make the data of an embedded server, in an empty place, from a file of backup."`
 	Rekey      rekeyCommand      `cmd:"" help:"Encrypt all secrets again under the first secret key. Stop the server first."`
 	Help       helpCommand       `cmd:"" help:"Show how a command is used."`
 	Completion completionCommand `cmd:"" help:"Print a script that completes this command line in a shell."`

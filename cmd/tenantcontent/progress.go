@@ -50,6 +50,19 @@ func (p *progress) begin(phase string, all int64) {
 	p.phase, p.began, p.done, p.all = phase, time.Now(), 0, size(max(all, 0))
 }
 
+// show shows how many bytes of a phase are done, of all.
+func (p *progress) show(phase string, done, all int64) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.phase != phase {
+		p.phase, p.began = phase, time.Now()
+	}
+	p.done, p.all = size(done), size(all)
+}
+
 // Write counts bytes.
 func (p *progress) Write(b []byte) (int, error) {
 	if p != nil {

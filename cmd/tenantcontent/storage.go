@@ -25,6 +25,14 @@ type storage struct {
 	WorkspaceQuota size   `env:"TENANTCONTENT_WORKSPACE_QUOTA" default:"256MiB" help:"Size of the SQL database of an app." placeholder:"SIZE"`
 }
 
+// url returns the URL of the database.
+func (s *storage) url() string {
+	if s.Database == "" {
+		return "sqlite:" + s.file()
+	}
+	return s.Database
+}
+
 // file returns the path of the SQLite file, "" on PostgreSQL.
 func (s *storage) file() string {
 	if s.Database == "" {
@@ -107,10 +115,7 @@ func (s *storage) open(lib *tenantcontent.Config) error {
 
 // openWithoutKey is open for databases without a key.
 func (s *storage) openWithoutKey(lib *tenantcontent.Config) (err error) {
-	url := s.Database
-	if url == "" {
-		url = "sqlite:" + s.file()
-	}
+	url := s.url()
 	lib.SecretKey, lib.SecretKeyFile = s.SecretKey, s.keyFile()
 	if lib.Workspaces, err = database.OpenWorkspaces(s.Workspaces, url, int64(s.WorkspaceQuota)); err != nil {
 		return errs.Wrap(errs.Invalid, err, "--workspaces: %s", errs.MessageOf(err))

@@ -44,6 +44,12 @@ func serverBin() (string, error) {
 	return slices.MaxFunc(dirs, func(a, b string) int { return int(10 * (version(a) - version(b))) }), nil
 }
 
+// Program returns the path of a program of the newest PostgreSQL, such as pg_dump. Errors: ErrNoServer.
+func Program(name string) (string, error) {
+	bin, err := serverBin()
+	return filepath.Join(bin, name), err
+}
+
 func hasServer(dir string) bool {
 	for _, name := range []string{"initdb", "postgres"} {
 		if _, err := exec.LookPath(filepath.Join(dir, name)); err != nil {

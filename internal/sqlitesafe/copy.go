@@ -64,3 +64,27 @@ func copyPages(ctx context.Context, b *sqlite.Backup, copied func(done, all int)
 		}
 	}
 }
+
+// Check reads a whole database and returns an error that describes what is damaged. A database that cannot give pages back (see shrink)
+// becomes one that can. No other connection may be open.
+func Check(ctx context.Context, path string) (err error) {
+	file, err := sqlite.NewConnector(fileURI(path, "mode=rw&_pragma=auto_vacuum(2)&_pragma=trusted_schema(0)"))
+	if err != nil {
+		return err
+	}
+	db := sql.OpenDB(file)
+	db.SetMaxOpenConns(1)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	var found string
+	var shrinks int
+	if err := db.QueryRowContext(ctx, "SELECT quick_check, auto_vacuum FROM pragma_quick_check, pragma_auto_vacuum LIMIT 1").Scan(&found, &shrinks); err != nil {
+		return err
+	}
+	if found != "ok" {
+		return errors.New(found)
+	}
+	if shrinks == 0 {
+		_, err = db.ExecContext(ctx, "VACUUM")
+	}
+	return err
+}
