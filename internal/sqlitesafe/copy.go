@@ -31,7 +31,7 @@ func Copy(ctx context.Context, from, to string, progress func(done, all int64)) 
 		return err
 	}
 	var tables, pageSize int64
-	if err := c.QueryRowContext(ctx, "SELECT count(*), page_size FROM sqlite_schema, pragma_page_size").Scan(&tables, &pageSize); err != nil {
+	if err := c.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM sqlite_schema), page_size FROM pragma_page_size").Scan(&tables, &pageSize); err != nil {
 		return err
 	}
 	return c.Raw(func(raw any) error {
