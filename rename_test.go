@@ -84,6 +84,7 @@ var noUsernames = map[string]string{
 	"tc_sessions":            "id",
 	"tc_teams":               "id name slug label search description domain color icon material_icon source source_id",
 	"tc_tenants":             "name settings key_check hidden",
+	"tc_totals":              "list part", // the database itself counts
 	"tc_tokens":              "id type secret_hash notes restriction host cidr data entity_kind entity_id",
 	"tc_workspaces":          "app_id engine password",
 	"tc_uploads":             "id filename content_type",
@@ -230,6 +231,8 @@ func TestRenameReachesAll(t *testing.T) {
 		before := holding(t, db, "old-name")
 		is.True(len(before) > 15)
 		admit("new-name")
+		_, err := bunx.FoldTotals(t.Context(), db) // removes the parts without rows
+		is.NoErr(err)
 		is.Equal(holding(t, db, "old-name"), nil)
 		is.Equal(holding(t, db, "new-name"), before)
 		is.Equal(holding(t, db, "other"), []string{"tc_comments.mentions"})

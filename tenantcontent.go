@@ -676,6 +676,8 @@ func (app *App) sweepEachMinute(ctx context.Context) {
 		case <-sweep.C:
 			_, err := app.sweeper.RunAlone(ctx, holder)
 			app.note("remove what has expired", err)
+			_, err = bunx.FoldTotals(ctx, app.db)
+			app.note("add up the totals of lists", err)
 		}
 	}
 }
@@ -686,9 +688,12 @@ func (app *App) Deleted(ctx context.Context, tenant string, gone ...entity.Key) 
 	return app.registry.Deleted(ctx, tenant, gone...)
 }
 
-// Sweep removes what has expired, of all tenants that have something, in steps. Run does it each minute, in one of the processes that share the
-// database.
-func (app *App) Sweep(ctx context.Context) error { return app.sweeper.Run(ctx) }
+// Sweep removes what has expired, of all tenants that have something, in steps, and adds up the totals of lists. Run does it each minute, in one of
+// the processes that share the database.
+func (app *App) Sweep(ctx context.Context) error {
+	_, err := bunx.FoldTotals(ctx, app.db)
+	return errors.Join(err, app.sweeper.Run(ctx))
+}
 
 // note logs the failure of background work; the next round tries again.
 func (app *App) note(what string, err error) {

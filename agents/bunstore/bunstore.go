@@ -241,12 +241,12 @@ var runPage = bunx.List[agents.Run]{
 // Runs implements agents.Store.
 func (s *Store) Runs(ctx context.Context, tenant, app, agent string, f agents.Filter, q paging.Query) (paging.Page[agents.Run], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows := runs.Rows(c).Where("r.tenant_id = ?", tenant).Where("r.app_id = ?", app).Where("r.agent = ?", agent)
+	of := bunx.Part{Where: "r.tenant_id = $1 AND r.app_id = $2 AND r.agent = $3", Args: []any{tenant, app, agent}} // at most 1,000 of each app are kept
 	if f.State != "" {
-		rows = rows.Where("r.state = ?", string(f.State))
+		of = of.And("r.state = @", string(f.State))
 	}
 	if f.Trigger != "" {
-		rows = rows.Where("r.started_by = ?", string(f.Trigger))
+		of = of.And("r.started_by = @", string(f.Trigger))
 	}
-	return bunx.Page(ctx, rows, runPage, func(r agents.Run) string { return r.ID }, q)
+	return bunx.Page(ctx, c, runPage, of, func(r agents.Run) string { return r.ID }, q)
 }

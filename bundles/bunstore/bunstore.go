@@ -183,9 +183,9 @@ func addEntries(ctx context.Context, c bunx.Conn, tenant string, some []bundles.
 // Page implements bundles.Store.
 func (s *Store) Page(ctx context.Context, tenant string, q paging.Query) (paging.Page[bundles.Bundle], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows := table.Rows(c).Where("b.tenant_id = ?", tenant)
+	all := bunx.Part{Where: "b.tenant_id = $1", Args: []any{tenant}, Total: bunx.Total("bundles", bunx.Whole)}
 	key := func(r bundle) string { return r.ID }
-	found, err := bunx.Page(ctx, rows, list, key, q)
+	found, err := bunx.Page(ctx, c, list, all, key, q)
 	if err != nil {
 		return paging.Page[bundles.Bundle]{}, err
 	}

@@ -39,8 +39,8 @@ var entryList = bunx.List[bundles.Entry]{
 // Entries implements bundles.Store.
 func (s *Store) Entries(ctx context.Context, tenant, bundleID string, q paging.Query) (paging.Page[bundles.Entry], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows := entryTable.Rows(c).Where("e.tenant_id = ?", tenant).Where("e.bundle_id = ?", bundleID)
-	return bunx.Page(ctx, rows, entryList, entryKey, q)
+	of := bunx.Part{Where: "e.tenant_id = $1 AND e.bundle_id = $2", Args: []any{tenant, bundleID}, Total: bunx.Total("bundle_entries", "= $2")}
+	return bunx.Page(ctx, c, entryList, of, entryKey, q)
 }
 
 // Entry implements bundles.Store.

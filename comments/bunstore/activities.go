@@ -90,11 +90,14 @@ func putActivity(ctx context.Context, c bunx.Conn, tenant string, a comments.Act
 // Activities implements comments.Store.
 func (s *Store) Activities(ctx context.Context, tenant string, of entity.Key, q paging.Query) (paging.Page[comments.Activity], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows := activityTable.Rows(c).Where("a.tenant_id = ?", tenant)
+	these := bunx.Part{Where: "a.tenant_id = $1", Args: []any{tenant}, Total: bunx.Total("activities", bunx.Whole)}
 	if of != (entity.Key{}) {
-		rows = rows.Where("a.kind = ?", of.Kind).Where("a.entity_id = ?", of.ID)
+		these = bunx.Part{
+			Where: "a.tenant_id = $1 AND a.kind = $2 AND a.entity_id = $3", Args: []any{tenant, of.Kind, of.ID},
+			Total: bunx.Total("entity_activities", "= $2 || '/' || $3"),
+		}
 	}
-	return bunx.Page(ctx, rows, newest("id", "created_at"), activityKey, q)
+	return bunx.Page(ctx, c, newest("a.id", "a.created_at"), these, activityKey, q)
 }
 
 var selectActivity = activityTable.Select(`WHERE tenant_id = $1 AND id = $2`)
@@ -112,8 +115,8 @@ func (s *Store) Activity(ctx context.Context, tenant, id string) (comments.Activ
 // Feed implements comments.Store.
 func (s *Store) Feed(ctx context.Context, tenant, username string, q paging.Query) (paging.Page[comments.Activity], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows := activityTable.Rows(c).
-		Join("JOIN tc_feed AS f ON f.tenant_id = a.tenant_id AND f.activity_id = a.id").
-		Where("f.tenant_id = ?", tenant).Where("f.username = ?", username)
-	return bunx.Page(ctx, rows, newest("f.activity_id", "f.created_at"), activityKey, q)
+	list := newest("f.activity_id", "f.created_at")
+	list.Join = ` JOIN tc_feed AS f ON f.tenant_id = a.tenant_id AND f.activity_id = a.id`
+	of := bunx.Part{Where: "f.tenant_id = $1 AND f.username = $2", Args: []any{tenant, username}, Total: bunx.Total("feed", "= $2")}
+	return bunx.Page(ctx, c, list, of, activityKey, q)
 }

@@ -119,23 +119,19 @@ func get(ctx context.Context, c bunx.Conn, tenant, id, lock string) (n comments.
 // Replies implements comments.Store.
 func (s *Store) Replies(ctx context.Context, tenant, id string, q paging.Query) (paging.Page[comments.Comment], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	kept := c.NewSelect().Table("tc_comments").Column("replies").Where("tenant_id = ?", tenant).Where("id = ?", id)
-	rows := table.Rows(c).Where("c.tenant_id = ?", tenant).Where("c.parent_id = ?", id)
-	return page(ctx, rows, kept, q)
+	of := bunx.Part{
+		Where: `c.tenant_id = $1 AND c.parent_id = $2`, Args: []any{tenant, id},
+		Total: `(SELECT replies FROM tc_comments WHERE tenant_id = $1 AND id = $2)`, What: "Comment",
+	}
+	return bunx.Page(ctx, c, list, of, key, q)
 }
 
 // List implements comments.Store.
 func (s *Store) List(ctx context.Context, tenant string, of entity.Key, q paging.Query) (paging.Page[comments.Comment], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	kept := c.NewSelect().Table("tc_comment_threads").
-		ColumnExpr("coalesce(max(total), 0)"). // no row before the first comment
-		Where("tenant_id = ?", tenant).Where("kind = ?", of.Kind).Where("entity_id = ?", of.ID)
-	rows := table.Rows(c).Where("c.tenant_id = ?", tenant).
-		Where("c.kind = ?", of.Kind).Where("c.entity_id = ?", of.ID).Where("c.parent_id IS NULL")
-	return page(ctx, rows, kept, q)
-}
-
-// page reads comments whose total is kept.
-func page(ctx context.Context, rows, kept *bun.SelectQuery, q paging.Query) (paging.Page[comments.Comment], error) {
-	return bunx.Counted(ctx, rows, kept, "Comment", list, key, q)
+	thread := bunx.Part{
+		Where: `c.tenant_id = $1 AND c.kind = $2 AND c.entity_id = $3 AND c.parent_id IS NULL`, Args: []any{tenant, of.Kind, of.ID},
+		Total: `coalesce((SELECT total FROM tc_comment_threads WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3), 0)`, // no row before the first comment
+	}
+	return bunx.Page(ctx, c, list, thread, key, q)
 }

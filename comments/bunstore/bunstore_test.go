@@ -149,6 +149,9 @@ func TestLongThreadSize(t *testing.T) {
 				rows = append(rows, "acme", "report", fmt.Sprint(i), 0)
 			}
 			_, err := c.Exec(ctx, "INSERT INTO tc_comment_threads VALUES "+bunx.Values(5_000, 4), rows...)
+			if err == nil {
+				_, err = c.Exec(ctx, "INSERT INTO tc_totals SELECT tenant_id, 'others', entity_id, 0, 1 FROM tc_comment_threads WHERE tenant_id = $1", "acme")
+			}
 			return err
 		}))
 		_, err := db.ExecContext(ctx, "ANALYZE")
@@ -173,38 +176,37 @@ func TestLongThreadSize(t *testing.T) {
 			},
 		} {
 			for _, sort := range []string{"-createdAt", "createdAt"} {
-				kept := name == "replies" || name == "top" // their totals
 				count.Take()
 				_, last, err := page(paging.Query{Start: 1_000_000, Limit: 100, Sort: sort})
 				is.NoErr(err)
 				is.True(last == nil)
-				if beyond := count.Take(); kept && db.Dialect().Name() == dialect.PG { // it passes no row over
-					is.True(strings.Contains(explain(t, db, beyond[0]), "One-Time Filter: ((1000000 < "))
+				if beyond := count.Statements(); db.Dialect().Name() == dialect.PG { // it passes no row over
+					is.True(strings.Contains(explain(t, db, beyond[0]), "One-Time Filter: ("))
 				}
 				count.Take()
 				total, last, err := page(paging.Query{Limit: 100, Sort: sort})
 				is.NoErr(err)
 				is.Equal(total, map[string]int{"replies": long, "top": 5_000, "activities": 5_000, "feed": 5_000}[name])
-				first := count.Take()
+				first := count.Statements()
 				_, _, err = page(paging.Query{Start: 100, Limit: 100, Sort: sort, After: last})
 				is.NoErr(err)
-				second := count.Take()
-				is.Equal(len(first), map[bool]int{true: 1, false: 2}[kept])
-				is.Equal(len(second), len(first))
-				for _, statement := range []string{first[len(first)-1], second[len(second)-1]} {
+				second := count.Statements()
+				is.Equal(len(first), 1)
+				is.Equal(len(second), 1)
+				for _, statement := range []dbtest.Statement{first[0], second[0]} {
 					if plan := explain(t, db, statement); strings.Contains(plan, "Seq Scan") || strings.Contains(plan, "Sort") ||
 						strings.Contains(plan, "SCAN") || strings.Contains(plan, "TEMP B-TREE") || !strings.Contains(plan, "tc_") {
-						t.Errorf("%s %s:\n%s\n%s", name, sort, statement, plan)
+						t.Errorf("%s %s:\n%s\n%s", name, sort, statement.Text, plan)
 					}
 				}
-				is.Equal(!strings.Contains(strings.Join(first, ""), "count("), kept)
+				is.True(!strings.Contains(first[0].Text, "count("))
 			}
 		}
 	})
 }
 
-// explain returns the plan of a statement without arguments.
-func explain(t *testing.T, db *bun.DB, statement string) string {
+// explain returns the plan of a statement.
+func explain(t *testing.T, db *bun.DB, statement dbtest.Statement) string {
 	t.Helper()
 	is := is.New(t)
 	ctx, c := bunx.For(t.Context(), db, "acme")
@@ -212,7 +214,7 @@ func explain(t *testing.T, db *bun.DB, statement string) string {
 	if c.Postgres() {
 		prefix = "EXPLAIN "
 	}
-	rows, err := c.Rows(ctx, prefix+statement)
+	rows, err := c.Rows(ctx, prefix+statement.Text, statement.Args...)
 	is.NoErr(err)
 	defer func() { _ = rows.Close() }()
 	columns, err := rows.Columns()

@@ -52,17 +52,24 @@ func (s *Store) Enqueue(ctx context.Context, tenant string, all []comments.Notif
 	})
 }
 
+// The number of notifications of a user, and of those that are unread.
+var every, unread = bunx.Total("notifications", "= $2"), bunx.Total("unread_notifications", "= $2")
+
 // Notifications implements comments.Store.
 func (s *Store) Notifications(ctx context.Context, tenant, username string, f comments.NotificationFilter, q paging.Query) (paging.Page[comments.Notification], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows := notificationTable.Rows(c).Where("n.tenant_id = ?", tenant).Where("n.username = ?", username)
+	of := bunx.Part{Where: "n.tenant_id = $1 AND n.username = $2", Args: []any{tenant, username}, Total: every}
+	switch {
+	case f.Read == nil:
+	case *f.Read:
+		of.Where, of.Total = of.Where+" AND n.read_at IS NOT NULL", every+" - "+unread
+	default:
+		of.Where, of.Total = of.Where+" AND n.read_at IS NULL", unread
+	}
 	if !f.Since.IsZero() {
-		rows = rows.Where("n.created_at >= ?", bunx.At(f.Since))
+		of = of.And("n.created_at >= @", bunx.At(f.Since))
 	}
-	if f.Read != nil {
-		rows = rows.Where(map[bool]string{false: "n.read_at IS NULL", true: "n.read_at IS NOT NULL"}[*f.Read])
-	}
-	return bunx.Page(ctx, rows, notifications, func(n comments.Notification) string { return n.ID }, q)
+	return bunx.Page(ctx, c, notifications, of, func(n comments.Notification) string { return n.ID }, q)
 }
 
 // Notification implements comments.Store.
@@ -131,7 +138,6 @@ func (s *Store) SetAllRead(ctx context.Context, tenant, username string, read bo
 // Unread implements comments.Store.
 func (s *Store) Unread(ctx context.Context, tenant, username string) (n int, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	err = c.One(ctx, "Notification", `SELECT count(*) FROM tc_notifications WHERE tenant_id = $1 AND username = $2 AND read_at IS NULL`,
-		[]any{tenant, username}, &n)
+	err = c.One(ctx, "Notification", `SELECT `+unread, []any{tenant, username}, &n)
 	return n, err
 }

@@ -109,8 +109,8 @@ func get(ctx context.Context, c bunx.Conn, tenant string, kind entity.Kind, at c
 // Page implements content.Store.
 func (s *Store) Page(ctx context.Context, tenant string, kind entity.Kind, q paging.Query) (paging.Page[content.Entity], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows := table.Rows(c).Where("e.tenant_id = ?", tenant).Where("e.kind = ?", kind).Where("e.editing_id IS NULL")
-	page, err := bunx.Page(ctx, rows, list, func(r row) string { return r.ID }, q)
+	of := bunx.Part{Where: "e.tenant_id = $1 AND e.kind = $2 AND e.editing_id IS NULL", Args: []any{tenant, kind}, Total: bunx.Total("entities", "= $2")}
+	page, err := bunx.Page(ctx, c, list, of, func(r row) string { return r.ID }, q)
 	return paging.Map(page, func(r row) content.Entity {
 		r.Tenant, r.Kind = tenant, kind
 		return r.Entity

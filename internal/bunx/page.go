@@ -4,11 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
@@ -18,6 +17,7 @@ import (
 // List describes how the rows of a table are paged.
 type List[R any] struct {
 	Table  *Table[R]
+	Join   string // what follows the table in FROM, such as " JOIN …"; "" for none
 	Key    string // column that is unique in the tenant; it breaks ties
 	Order  string // the list's own order, as in paging.Query.Sort
 	Sorts  []Sort[R]
@@ -31,67 +31,111 @@ type Sort[R any] struct {
 	Value  func(R) string // the row's value in the column, as an argument
 }
 
-// Page reads one page, which ends before q.Limit when its rows pass paging.MaxBytes. rows is a SELECT of the Table's Rows with
-// all predicates of the list, the tenant's first; key returns a row's value in List.Key. It is two statements: the count, from an
-// index, and the rows.
-func Page[R any](ctx context.Context, rows *bun.SelectQuery, l List[R], key func(R) string, q paging.Query) (paging.Page[R], error) {
-	if err := l.check(q); err != nil {
-		return paging.Page[R]{}, err
-	}
-	if q.Q != "" {
-		rows = rows.Where("? LIKE ? ESCAPE '\\'", bun.Ident(l.Search), fold.Pattern(q.Q))
-	}
-	n, err := rows.Clone().Count(ctx)
-	if err != nil {
-		return paging.Page[R]{}, Err(err, "Page")
-	}
-	page := paging.Page[R]{Total: int(n)}
-	if q.Limit == 0 || q.After == nil && q.Before == nil && q.Start >= page.Total {
-		return page, nil
-	}
-	err = l.read(ctx, rows.ColumnExpr(l.Table.Qualified), key, q, &page)
-	return page, err
+// Part is the rows of a list that a page is of.
+type Part struct {
+	Where string // fixed text with the alias of the Table, whose arguments begin with the tenant
+	Args  []any
+	// Total is an expression of how many rows these are, such as Total returns, whose arguments are the first of Args; "": they are counted.
+	Total string
+	// What is the noun of the errs.NotFound that a Total of NULL is.
+	What string
 }
 
-// Counted is Page for a list without q whose total is kept in a row: kept is the SELECT of that one number. It is one statement,
-// which costs the same in a list of any length: a count reads the whole index. A page without rows is one statement more. It
-// returns errs.NotFound about what if kept returns no row.
-func Counted[R any](ctx context.Context, rows, kept *bun.SelectQuery, what string, l List[R], key func(R) string, q paging.Query) (page paging.Page[R], err error) {
+// And returns a Part of the rows for which a condition holds, too; they are counted. @ stands for the next argument.
+func (p Part) And(condition string, args ...any) Part {
+	p.Args, p.Total = slices.Clip(p.Args), ""
+	p.Where += " AND " + p.bind(condition, args...)
+	return p
+}
+
+// bind returns a text whose @ are the next arguments.
+func (p *Part) bind(text string, args ...any) string {
+	for _, a := range args {
+		p.Args = append(p.Args, a)
+		text = strings.Replace(text, "@", "$"+strconv.Itoa(len(p.Args)), 1)
+	}
+	return text
+}
+
+// Page reads one page, which ends before q.Limit when its rows pass paging.MaxBytes; key returns a row's value in List.Key. It is one
+// statement of fixed text, which costs the same in a list of any length. A page without rows in a list that has some is one more, for the
+// total, and so is the count of a part that has none.
+func Page[R any](ctx context.Context, c Conn, l List[R], part Part, key func(R) string, q paging.Query) (page paging.Page[R], err error) {
 	if err := l.check(q); err != nil {
 		return page, err
 	}
-	if q.Limit > 0 {
-		rows = rows.ColumnExpr(l.Table.Qualified).ColumnExpr("(?) AS total", kept)
-		if q.After == nil && q.Before == nil && q.Start > 0 {
-			rows = rows.Where("? < (?)", q.Start, kept) // past the end no rows are skipped
+	r, err := l.bounds(q)
+	if err != nil {
+		return page, err
+	}
+	if q.Q != "" {
+		part = part.And(l.Search+` LIKE @ ESCAPE '\'`, fold.Pattern(q.Q))
+	}
+	from := " FROM " + l.Table.Name + " AS " + l.Table.alias + l.Join + " WHERE " + part.Where
+	if part.Total == "" {
+		err := c.Row(ctx, "SELECT count(*)"+from, part.Args...).Scan(&page.Total)
+		if err != nil || q.Limit == 0 || r.After == nil && q.Start >= page.Total {
+			return page, Err(err, "Page")
 		}
-		if err := l.read(ctx, rows, key, q, &page, &page.Total); err != nil {
+		found, err := c.Rows(ctx, part.rows(c, l, from, "", r, q), part.Args...)
+		return page, l.Fill(ctx, found, err, key, q, &page)
+	}
+	args := part.Args
+	if q.Limit > 0 {
+		found, err := c.Rows(ctx, part.rows(c, l, from, ", "+part.Total+" AS total", r, q), part.Args...)
+		err = l.Fill(ctx, found, err, key, q, &page, &page.Total)
+		if empty := part.What == "" && r.After == nil && q.Start == 0; err != nil || empty || len(page.Rows) > 0 {
 			return page, err
 		}
 	}
-	if len(page.Rows) > 0 {
-		return page, nil
+	var total *int
+	err = c.Row(ctx, "SELECT "+part.Total+" AS total", args[:arguments(part.Total)]...).Scan(&total)
+	switch {
+	case err != nil:
+		return page, Err(err, "Page")
+	case total == nil:
+		return page, errs.New(errs.NotFound, "%s not found.", part.What)
 	}
-	err = Err(kept.Scan(ctx, &page.Total), what)
-	return page, err
+	page.Total = *total
+	return page, nil
 }
 
-// read fills a page with its rows. last are the destinations of the columns after those of the Table.
-func (l List[R]) read(ctx context.Context, rows *bun.SelectQuery, key func(R) string, q paging.Query, page *paging.Page[R], last ...any) error {
-	r, err := l.bounds(q)
-	if err != nil {
-		return err
+// rows adds the arguments of a page to those of its part, and returns the statement.
+func (p *Part) rows(c Conn, l interface{ columns() (all, key string) }, from, total string, r Range, q paging.Query) string {
+	all, key := l.columns()
+	query := "SELECT " + all + total + from
+	if r.After != nil {
+		query += p.bind(" AND ("+r.Column+", "+key+") "+r.Past+" (@, @)", r.After.Value, r.After.Key)
+	} else if q.Start > 0 && p.Total != "" {
+		query += p.bind(" AND @ < "+p.Total, q.Start) // past the end no rows are skipped
 	}
-	column, id := bun.Ident(r.Column), bun.Ident(l.Key)
-	rows = rows.OrderExpr("? "+r.Dir+", ? "+r.Dir, column, id).Limit(int64(q.Limit) + 1) // one more tells whether there are more
-	if r.After == nil {
-		rows = rows.Offset(int64(q.Start))
+	query += " ORDER BY " + r.Column + " " + r.Dir + ", " + key + " " + r.Dir + " LIMIT "
+	if c.Postgres() && slices.Contains(usual, q.Limit) {
+		query += strconv.Itoa(q.Limit + 1)
 	} else {
-		rows = rows.Where("(?, ?) "+r.Past+" (?, ?)", column, id, r.After.Value, r.After.Key)
+		query += p.bind("@", q.Limit+1) // one more tells whether there are more
 	}
-	found, err := rows.Rows(ctx)
-	return l.Fill(ctx, found, err, key, q, page, last...)
+	if r.After == nil && q.Start > 0 {
+		query += p.bind(" OFFSET @", q.Start)
+	}
+	return query
 }
+
+// usual are the limits that are part of a statement's text: PostgreSQL plans a statement whose LIMIT is an argument each time.
+var usual = []int{1, 10, 20, 25, 50, 100, 200, 250, 500, paging.MaxLimit}
+
+// arguments returns how many arguments a text has.
+func arguments(text string) (n int) {
+	for _, after := range strings.Split(text, "$")[1:] {
+		digits := len(after) - len(strings.TrimLeft(after, "0123456789"))
+		if i, err := strconv.Atoi(after[:digits]); err == nil {
+			n = max(n, i)
+		}
+	}
+	return n
+}
+
+func (l List[R]) columns() (all, key string) { return l.Table.Qualified, l.Key }
 
 // Fill fills a page with the rows of a statement that Range describes, and closes them. The columns are those of the Table; last
 // are the destinations of further ones.

@@ -25,8 +25,8 @@ var list = bunx.List[shade]{
 
 func page(ctx context.Context, db *bun.DB, q paging.Query) (string, paging.Page[shade], error) {
 	ctx, c := bunx.For(ctx, db, "acme")
-	rows := shades.Rows(c).Where("c.tenant_id = ?", "acme")
-	p, err := bunx.Page(ctx, rows, list, func(c shade) string { return c.Key }, q)
+	part := bunx.Part{Where: "c.tenant_id = $1", Args: []any{"acme"}, Total: bunx.Total("colors", bunx.Whole)}
+	p, err := bunx.Page(ctx, c, list, part, func(c shade) string { return c.Key }, q)
 	var keys []string
 	for _, r := range p.Rows {
 		keys = append(keys, r.Key)
@@ -158,8 +158,8 @@ var countedList = bunx.List[shade]{
 	Table: shades, Key: "key", Order: "key", Sorts: []bunx.Sort[shade]{{Field: "key", Column: "key", Value: func(c shade) string { return c.Key }}},
 }
 
-// TestCounted: the total is that of the other statement, also on an empty page, and the rest is as in Page.
-func TestCounted(t *testing.T) {
+// TestPageTotals: the total is that of the expression, also on an empty page, and costs a statement only there.
+func TestPageTotals(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is, ctx := is.New(t), t.Context()
 		db, count := dbtest.Counted(t, func(t testing.TB) *bun.DB { return open(t.(*testing.T)) })
@@ -168,10 +168,12 @@ func TestCounted(t *testing.T) {
 		}
 		read := func(q paging.Query, of string) (paging.Page[shade], int, error) {
 			ctx, c := bunx.For(ctx, db, "acme")
-			rows := shades.Rows(c).Where("c.tenant_id = ?", "acme")
-			kept := c.NewSelect().Table("tc_colors").ColumnExpr("length(key) + 6").Where("tenant_id = ?", "acme").Where("key = ?", of)
+			part := bunx.Part{
+				Where: "c.tenant_id = $1 AND $2 <> ''", Args: []any{"acme", of}, What: "Palette",
+				Total: `(SELECT length(key) + 6 FROM tc_colors WHERE tenant_id = $1 AND key = $2)`,
+			}
 			count.Take()
-			p, err := bunx.Counted(ctx, rows, kept, "Palette", countedList, func(c shade) string { return c.Key }, q)
+			p, err := bunx.Page(ctx, c, countedList, part, func(c shade) string { return c.Key }, q)
 			return p, len(count.Take()), err
 		}
 		first, statements, err := read(paging.Query{Limit: 2}, "a")

@@ -232,7 +232,7 @@ func (t *Table[T]) Restore(row, was *T) error {
 	return nil
 }
 
-// Rows returns a SELECT, for Page, Counted and Bounded, that has no columns yet.
+// Rows returns a SELECT, for Bounded and All, that has no columns yet.
 func (t *Table[T]) Rows(c Conn) *bun.SelectQuery {
 	return c.NewSelect().TableExpr(t.Name + " AS " + t.alias)
 }

@@ -90,8 +90,7 @@ func TestTable(t *testing.T) {
 		}}
 		ctx, c := bunx.For(t.Context(), db, "acme")
 		for _, q := range []paging.Query{{Limit: 10}, {Limit: 10, Q: "b"}, {Limit: 1}} {
-			rows := shades.Rows(c).Where("c.tenant_id = ?", "acme")
-			p, err := bunx.Page(ctx, rows, list, func(s shade) string { return s.Key }, q)
+			p, err := bunx.Page(ctx, c, list, bunx.Part{Where: "c.tenant_id = $1", Args: []any{"acme"}}, func(s shade) string { return s.Key }, q)
 			is.NoErr(err)
 			is.Equal(p.Rows, map[string][]shade{"": {one, two}, "b": {two}}[q.Q][:min(q.Limit, p.Total)])
 			is.Equal(p.More, q.Limit == 1)

@@ -16,11 +16,26 @@ import (
 // Counter notes the statements that a database runs.
 type Counter struct {
 	mu         sync.Mutex
-	statements []string
+	statements []Statement
+}
+
+// Statement is one that a database has run.
+type Statement struct {
+	Text string
+	Args []any
 }
 
 // Take returns the statements since the last Take, in order. BEGIN, COMMIT and ROLLBACK are none.
 func (c *Counter) Take() []string {
+	var all []string
+	for _, s := range c.Statements() {
+		all = append(all, s.Text)
+	}
+	return all
+}
+
+// Statements is Take with the arguments.
+func (c *Counter) Statements() []Statement {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all := c.statements
@@ -28,19 +43,23 @@ func (c *Counter) Take() []string {
 	return all
 }
 
-func (c *Counter) note(statement string) {
+func (c *Counter) note(statement string, args []driver.NamedValue) {
+	s := Statement{Text: statement}
+	for _, a := range args {
+		s.Args = append(s.Args, a.Value)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.statements = append(c.statements, statement)
+	c.statements = append(c.statements, s)
 }
 
 // Counted opens a database whose statements are noted, whoever sends them: bun's builder or database/sql.
 func Counted(t testing.TB, open Opener) (*bun.DB, *Counter) {
 	t.Helper()
 	c := &Counter{}
-	return Watched(t, open(t), func(statement string) {
+	return watch(t, open(t), func(statement string, args []driver.NamedValue) {
 		if statement != "COMMIT" {
-			c.note(statement)
+			c.note(statement, args)
 		}
 	}), c
 }
@@ -48,6 +67,11 @@ func Counted(t testing.TB, open Opener) (*bun.DB, *Counter) {
 // Watched returns a database on the connections of another one that calls before with each statement, and with COMMIT,
 // before it is sent.
 func Watched(t testing.TB, whole *bun.DB, before func(statement string)) *bun.DB {
+	t.Helper()
+	return watch(t, whole, func(statement string, _ []driver.NamedValue) { before(statement) })
+}
+
+func watch(t testing.TB, whole *bun.DB, before func(statement string, args []driver.NamedValue)) *bun.DB {
 	t.Helper()
 	db := sql.OpenDB(watched{whole.DB, before})
 	db.SetMaxIdleConns(2) // fewer than the pool that they are taken from
@@ -61,7 +85,7 @@ func Watched(t testing.TB, whole *bun.DB, before func(statement string)) *bun.DB
 // watched connects with the connections of another pool, as that is all which both engines show.
 type watched struct {
 	*sql.DB
-	before func(statement string)
+	before func(statement string, args []driver.NamedValue)
 }
 
 // Connect implements driver.Connector.
@@ -90,18 +114,18 @@ type safeConn interface {
 type watchedConn struct {
 	safeConn
 	lent   *sql.Conn
-	before func(statement string)
+	before func(statement string, args []driver.NamedValue)
 }
 
 // QueryContext implements driver.QueryerContext.
 func (c *watchedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	c.before(query)
+	c.before(query, args)
 	return c.safeConn.QueryContext(ctx, query, args)
 }
 
 // ExecContext implements driver.ExecerContext.
 func (c *watchedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	c.before(query)
+	c.before(query, args)
 	return c.safeConn.ExecContext(ctx, query, args)
 }
 
@@ -114,12 +138,12 @@ func (c *watchedConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.T
 // watchedTx is a transaction of a watchedConn.
 type watchedTx struct {
 	driver.Tx
-	before func(statement string)
+	before func(statement string, args []driver.NamedValue)
 }
 
 // Commit implements driver.Tx.
 func (tx watchedTx) Commit() error {
-	tx.before("COMMIT")
+	tx.before("COMMIT", nil)
 	return tx.Tx.Commit()
 }
 

@@ -45,16 +45,16 @@ func (m merge) page(columns string, r bunx.Range) string {
 		}
 		return fmt.Sprintf("%s(%s, id) %s ($%d, $%d)", before, column, r.Past, principals+m.n, principals+m.n+1)
 	}
-	owned := func(owner string) string {
+	ownedBy := func(owner string) string {
 		return `SELECT ` + r.Column + ` AS at, id FROM ` + m.rows + ` WHERE tenant_id = $1 AND owner_id = ` + owner + ` AND ` + m.listed + and(` AND `, r.Column)
 	}
 	branches := make([]string, 0, m.n+1)
 	if m.postgres {
-		branches = append(branches, `SELECT o.at, o.id FROM principals p CROSS JOIN LATERAL (`+owned("p.id")+
+		branches = append(branches, `SELECT o.at, o.id FROM principals p CROSS JOIN LATERAL (`+ownedBy("p.id")+
 			order("", r.Column, r.Dir)+` LIMIT $2::bigint + $3::bigint) o`)
 	} else {
 		for i := range m.n {
-			branches = append(branches, owned(fmt.Sprintf("$%d", principals+i)))
+			branches = append(branches, ownedBy(fmt.Sprintf("$%d", principals+i)))
 		}
 	}
 	branches = append(branches, `SELECT at, id FROM shared`+and(` WHERE `, "at"))
@@ -87,13 +87,16 @@ func (m merge) with(principals int, column string) string {
 // anyPrincipal is an array, which PostgreSQL looks up in an index in one go.
 const anyPrincipal = `ANY (ARRAY(SELECT id FROM principals))`
 
+// owned returns the list of tc_totals that counts the rows of a table by owner.
+func owned(table string) string { return "owned_" + strings.TrimPrefix(table, "tc_") }
+
 // total is the number of entities that the principals see.
 func (m merge) total() string {
 	principals := `IN (SELECT id FROM principals)`
 	if m.postgres {
 		principals = `= ` + anyPrincipal
 	}
-	return `(SELECT count(*) FROM shared) + (SELECT count(*) FROM ` + m.rows + ` WHERE tenant_id = $1 AND owner_id ` + principals + ` AND ` + m.listed + `) AS total`
+	return `(SELECT count(*) FROM shared) + ` + bunx.Total(owned(m.rows), principals) + ` AS total`
 }
 
 func order(table, column, dir string) string {

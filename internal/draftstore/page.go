@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/uptrace/bun"
-
 	"github.com/tenantcontent/tenantcontent/drafts"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/paging"
@@ -46,7 +44,7 @@ func (s *Store[T]) Page(ctx context.Context, tenant string, v drafts.Viewer, q p
 	var err error
 	switch {
 	case v.All || q.Q != "" || len(principals) > maxMerged:
-		page, err = bunx.Page(ctx, s.visible(list.Table.Rows(c), tenant, v.All, principals), list, s.key, q)
+		page, err = bunx.Page(ctx, c, list, s.visible(c, tenant, v.All, principals), s.key, q)
 	default:
 		page, err = s.merged(ctx, c, list, tenant, principals, q)
 	}
@@ -56,18 +54,17 @@ func (s *Store[T]) Page(ctx context.Context, tenant string, v drafts.Viewer, q p
 // distinct returns the ids, each once and ordered.
 func distinct(ids []string) []string { return slices.Compact(slices.Sorted(slices.Values(ids))) }
 
-// visible selects the apps that some principals see, or all.
-func (s *Store[T]) visible(rows *bun.SelectQuery, tenant string, all bool, principals []string) *bun.SelectQuery {
-	rows = rows.Where("a.tenant_id = ?", tenant).Where(s.listedAs("a."))
+// visible is what some principals see, or all.
+func (s *Store[T]) visible(c bunx.Conn, tenant string, all bool, principals []string) bunx.Part {
+	part := bunx.Part{Where: `a.tenant_id = $1 AND ` + s.listedAs("a."), Args: []any{tenant}, Total: bunx.Total(strings.TrimPrefix(s.rows, "tc_"), bunx.Whole)}
 	if all {
-		return rows
+		return part
 	}
-	if len(principals) == 0 {
-		return rows.Where("false")
-	}
-	ids := bun.List(principals)
-	return rows.Where(`a.id IN (SELECT o.id FROM `+s.rows+` AS o WHERE o.tenant_id = ? AND o.owner_id IN (?) AND `+s.listedAs("o.")+`
-		UNION SELECT s.entity_id FROM `+s.shared+` AS s WHERE s.tenant_id = ? AND s.principal_id IN (?) AND s.access_level > 0)`, tenant, ids, tenant, ids)
+	among := c.Among(2, 1)
+	part.Where += ` AND a.id IN (SELECT o.id FROM ` + s.rows + ` AS o WHERE o.tenant_id = $1 AND o.owner_id IN ` + among + ` AND ` + s.listedAs("o.") + `
+		UNION SELECT s.entity_id FROM ` + s.shared + ` AS s WHERE s.tenant_id = $1 AND s.principal_id IN ` + among + ` AND s.access_level > 0)`
+	part.Args, part.Total = append(part.Args, bunx.Keys(principals)), ""
+	return part
 }
 
 // merged returns a page of what some principals see.

@@ -11,8 +11,8 @@ BEGIN
         EXECUTE format('DROP POLICY IF EXISTS tc_tenant ON %I', t);
         EXECUTE format('CREATE POLICY tc_tenant ON %I USING (tenant_id = current_setting(''tenantcontent.tenant'', true))', t);
     END LOOP;
-    -- The queue looks for what is due over all tenants. * is the id of none.
-    FOREACH t IN ARRAY ARRAY['tc_jobs', 'tc_job_schedules']
+    -- The queue looks for what is due over all tenants, and slots of totals are added up for all. * is the id of none.
+    FOREACH t IN ARRAY ARRAY['tc_jobs', 'tc_job_schedules', 'tc_totals']
     LOOP
         IF to_regclass(t) IS NOT NULL THEN
             EXECUTE format('DROP POLICY IF EXISTS tc_queue ON %I', t);

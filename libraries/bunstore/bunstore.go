@@ -64,6 +64,9 @@ var list = bunx.List[file]{
 	},
 }
 
+// total is the number of files of a library, whose tenant, kind and id are the arguments.
+var total = bunx.Total("library_files", "= $2 || '/' || $3")
+
 func scan(from interface{ Scan(...any) error }) (libraries.File, error) {
 	r, err := table.Scan(from)
 	return r.File, err
@@ -92,8 +95,8 @@ func (s *Store) File(ctx context.Context, tenant, library, path string) (librari
 // Page implements libraries.Store.
 func (s *Store) Page(ctx context.Context, tenant, library string, q paging.Query) (paging.Page[libraries.File], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows := table.Rows(c).Where("f.tenant_id = ?", tenant).Where("f.kind = ?", s.kind).Where("f.library_id = ?", library)
-	page, err := bunx.Page(ctx, rows, list, func(r file) string { return r.Path }, q)
+	of := bunx.Part{Where: "f.tenant_id = $1 AND f.kind = $2 AND f.library_id = $3", Args: []any{tenant, s.kind, library}, Total: total}
+	page, err := bunx.Page(ctx, c, list, of, func(r file) string { return r.Path }, q)
 	return paging.Map(page, func(r file) libraries.File { return r.File }), err
 }
 
@@ -137,7 +140,7 @@ func (s *Store) Put(ctx context.Context, tenant, library string, f libraries.Fil
 // room returns errs.Invalid when a library has as many files as it may have.
 func (s *Store) room(ctx context.Context, c bunx.Conn, tenant, library string) error {
 	var n int
-	err := c.One(ctx, "File", `SELECT count(*) FROM tc_library_files WHERE tenant_id = $1 AND kind = $2 AND library_id = $3`, []any{tenant, s.kind, library}, &n)
+	err := c.One(ctx, "File", `SELECT `+total, []any{tenant, s.kind, library}, &n)
 	if err == nil && n >= libraries.MaxFiles {
 		err = errs.New(errs.Invalid, "A library has at most %d files: remove some first.", libraries.MaxFiles)
 	}

@@ -112,24 +112,24 @@ func (s *Store) InsertMessages(ctx context.Context, tenant string, some []messag
 // Events implements messages.Store.
 func (s *Store) Events(ctx context.Context, tenant, app string, f messages.Filter, q paging.Query) (paging.Page[messages.Event], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows := events.Rows(c).Where("e.tenant_id = ?", tenant).Where("e.app_id = ?", app)
+	of := bunx.Part{Where: "e.tenant_id = $1 AND e.app_id = $2", Args: []any{tenant, app}} // at most some 10,000 of each app are kept
 	if f.State != "" {
-		rows = rows.Where("e.state = ?", string(f.State))
+		of = of.And("e.state = @", string(f.State))
 	}
-	return bunx.Page(ctx, rows, eventList, func(e messages.Event) string { return e.ID }, q)
+	return bunx.Page(ctx, c, eventList, of, func(e messages.Event) string { return e.ID }, q)
 }
 
 // Messages implements messages.Store.
 func (s *Store) Messages(ctx context.Context, tenant, app string, f messages.Filter, q paging.Query) (paging.Page[messages.Message], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows := all.Rows(c).Where("m.tenant_id = ?", tenant).Where("m.app_id = ?", app)
+	of := bunx.Part{Where: "m.tenant_id = $1 AND m.app_id = $2", Args: []any{tenant, app}}
 	if f.State != "" {
-		rows = rows.Where("m.state = ?", string(f.State))
+		of = of.And("m.state = @", string(f.State))
 	}
 	if f.Type != "" {
-		rows = rows.Where("m.type = ?", string(f.Type))
+		of = of.And("m.type = @", string(f.Type))
 	}
-	return bunx.Page(ctx, rows, messageList, func(m messages.Message) string { return m.ID }, q)
+	return bunx.Page(ctx, c, messageList, of, func(m messages.Message) string { return m.ID }, q)
 }
 
 var (

@@ -3,8 +3,6 @@ package bunstore
 import (
 	"context"
 
-	"github.com/uptrace/bun"
-
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
@@ -83,8 +81,8 @@ func oneTeam(ctx context.Context, c bunx.Conn, query, tenant, key string) (team,
 // Teams implements principals.Store.
 func (s *Store) Teams(ctx context.Context, tenant string, q paging.Query) (paging.Page[principals.Team], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows := teamTable.Rows(c).Where("t.tenant_id = ?", tenant)
-	page, err := bunx.Page(ctx, rows, teamList, func(r team) string { return r.ID }, q)
+	all := bunx.Part{Where: "t.tenant_id = $1", Args: []any{tenant}, Total: bunx.Total("teams", bunx.Whole)}
+	page, err := bunx.Page(ctx, c, teamList, all, func(r team) string { return r.ID }, q)
 	return paging.Map(page, team.team), err
 }
 
@@ -185,36 +183,35 @@ var (
 	memberCreated = bunx.Sort[member]{Field: "createdAt", Column: "m.created_at", Value: func(r member) string { return bunx.At(r.CreatedAt).String() }}
 
 	memberList = bunx.List[member]{
-		Table: joined("u.folded", "u.label"), Key: "u.folded", Order: "displayName",
+		Table: joined("u.folded", "u.label"), Join: withNames, Key: "u.folded", Order: "displayName",
 		Sorts: []bunx.Sort[member]{
 			{Field: "displayName", Column: "u.label", Value: memberLabel}, {Field: "username", Column: "u.folded", Value: memberKey}, memberCreated,
 		},
 	}
 	membershipList = bunx.List[member]{
-		Table: joined("t.id", "t.label"), Key: "t.id", Order: "teamName",
+		Table: joined("t.id", "t.label"), Join: withNames, Key: "t.id", Order: "teamName",
 		Sorts: []bunx.Sort[member]{{Field: "teamName", Column: "t.label", Value: memberLabel}, memberCreated},
 	}
 )
 
+// withNames joins the team and the user of a membership.
+const withNames = ` JOIN tc_teams AS t ON t.tenant_id = m.tenant_id AND t.id = m.team_id JOIN tc_users AS u ON u.tenant_id = m.tenant_id AND u.username = m.username`
+
 // Members implements principals.Store.
 func (s *Store) Members(ctx context.Context, tenant, teamID string, q paging.Query) (paging.Page[principals.Membership], error) {
-	return s.memberPage(ctx, tenant, "team_id", teamID, memberList, q)
+	return s.memberPage(ctx, tenant, "team_id", teamID, "members", memberList, q)
 }
 
 // Memberships implements principals.Store.
 func (s *Store) Memberships(ctx context.Context, tenant, username string, q paging.Query) (paging.Page[principals.Membership], error) {
-	return s.memberPage(ctx, tenant, "username", username, membershipList, q)
+	return s.memberPage(ctx, tenant, "username", username, "memberships", membershipList, q)
 }
 
-// memberPage reads a page of the memberships whose column has a value. They are counted without the joins.
-func (s *Store) memberPage(ctx context.Context, tenant, column, value string, l bunx.List[member], q paging.Query) (paging.Page[principals.Membership], error) {
+// memberPage reads a page of the memberships whose column has a value, a part of a list whose number is kept.
+func (s *Store) memberPage(ctx context.Context, tenant, column, value, kept string, l bunx.List[member], q paging.Query) (paging.Page[principals.Membership], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	kept := c.NewSelect().Table("tc_memberships").ColumnExpr("count(*)").Where("tenant_id = ?", tenant).Where("? = ?", bun.Ident(column), value)
-	rows := memberTable.Rows(c).
-		Join("JOIN tc_teams AS t ON t.tenant_id = m.tenant_id AND t.id = m.team_id").
-		Join("JOIN tc_users AS u ON u.tenant_id = m.tenant_id AND u.username = m.username").
-		Where("m.tenant_id = ?", tenant).Where("m.? = ?", bun.Ident(column), value)
-	page, err := bunx.Counted(ctx, rows, kept, "Member", l, memberKey, q)
+	of := bunx.Part{Where: "m.tenant_id = $1 AND m." + column + " = $2", Args: []any{tenant, value}, Total: bunx.Total(kept, "= $2")}
+	page, err := bunx.Page(ctx, c, l, of, memberKey, q)
 	return paging.Map(page, func(r member) principals.Membership { return r.Membership }), err
 }
 

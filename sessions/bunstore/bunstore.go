@@ -197,8 +197,8 @@ var list = bunx.List[token]{
 // Tokens implements sessions.Store.
 func (s *Store) Tokens(ctx context.Context, tenant, username string, q paging.Query) (paging.Page[sessions.Token], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows := tokenTable.Rows(c).Where("x.tenant_id = ?", tenant).Where("x.username = ?", username).Where("x.entity_kind IS NULL")
-	page, err := bunx.Page(ctx, rows, list, func(t token) string { return t.ID }, q)
+	of := bunx.Part{Where: "x.tenant_id = $1 AND x.username = $2 AND x.entity_kind IS NULL", Args: []any{tenant, username}}
+	page, err := bunx.Page(ctx, c, list, of, func(t token) string { return t.ID }, q)
 	return paging.Map(page, func(t token) sessions.Token { return t.Token }), err
 }
 
@@ -225,8 +225,8 @@ var selectEntityToken = tokenTable.Select(ofEntity)
 // EntityTokens implements sessions.Store.
 func (s *Store) EntityTokens(ctx context.Context, tenant string, of entity.Key, tokenType string, q paging.Query) (paging.Page[sessions.Token], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows := tokenTable.Rows(c).Where("x.tenant_id = ?", tenant).Where("x.entity_kind = ?", of.Kind).Where("x.entity_id = ?", of.ID).Where("x.type = ?", tokenType)
-	page, err := bunx.Page(ctx, rows, list, func(t token) string { return t.ID }, q)
+	these := bunx.Part{Where: "x.tenant_id = $1 AND x.entity_kind = $2 AND x.entity_id = $3 AND x.type = $4", Args: []any{tenant, of.Kind, of.ID, tokenType}}
+	page, err := bunx.Page(ctx, c, list, these, func(t token) string { return t.ID }, q)
 	return paging.Map(page, func(t token) sessions.Token { return t.Token }), err
 }
 

@@ -1,0 +1,64 @@
+package bunx
+
+import (
+	"context"
+	"database/sql"
+	"strconv"
+
+	"github.com/uptrace/bun"
+)
+
+// Total returns an expression of how many rows some parts of a list have, of the tenant that is argument $1. parts is the end of a condition, such
+// as "= $2". The lists are those of the migration that makes tc_totals, whose triggers keep the numbers; they are exact in every transaction.
+func Total(list, parts string) string {
+	return `(SELECT CAST(coalesce(sum(n), 0) AS bigint) FROM tc_totals WHERE tenant_id = $1 AND list = '` + list + `' AND part ` + parts + `)`
+}
+
+// Whole is the one part of a list that has no others.
+const Whole = `= ''`
+
+// foldBatch is how many slots one transaction adds up.
+const foldBatch = 1000
+
+// foldSlots adds slots up that no transaction is about to write, and returns the parts that they are of.
+const foldSlots = `WITH slots AS (SELECT tenant_id, list, part, slot FROM tc_totals WHERE slot <> 0 ORDER BY tenant_id, list, part LIMIT $1 FOR UPDATE SKIP LOCKED),
+	gone AS (DELETE FROM tc_totals t USING slots s WHERE t.tenant_id = s.tenant_id AND t.list = s.list AND t.part = s.part AND t.slot = s.slot
+		RETURNING t.tenant_id, t.list, t.part, t.n),
+	folded AS (INSERT INTO tc_totals AS t (tenant_id, list, part, slot, n) SELECT tenant_id, list, part, 0, sum(n) FROM gone GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+		ON CONFLICT (tenant_id, list, part, slot) DO UPDATE SET n = t.n + excluded.n RETURNING t.tenant_id, t.list, t.part, t.n)
+	SELECT tenant_id, list, part FROM folded WHERE n = 0 UNION ALL SELECT '', '', CAST(count(*) AS text) FROM slots`
+
+// FoldTotals adds up the slots that transactions have written, of all tenants and without waiting for any of them, and returns their number.
+func FoldTotals(ctx context.Context, db *bun.DB) (n int, err error) {
+	if _, c := For(ctx, db, AllTenants); !c.Postgres() { // SQLite has one slot
+		return 0, nil
+	}
+	for some := foldBatch; some == foldBatch && err == nil; {
+		err = Write(ctx, db, AllTenants, func(ctx context.Context, c Conn) (err error) {
+			some, err = foldSome(ctx, c)
+			return Err(err, "Total")
+		})
+		n += some
+	}
+	return n, err
+}
+
+// foldSome adds up the slots of one transaction, and removes the parts that have no rows any more.
+func foldSome(ctx context.Context, c Conn) (n int, err error) {
+	var tenants, lists, parts []string
+	rows, err := c.Rows(ctx, foldSlots, foldBatch)
+	_, err = Scan(rows, err, func(rows *sql.Rows) (struct{}, error) {
+		var tenant, list, part string
+		err := rows.Scan(&tenant, &list, &part)
+		if err == nil && list == "" {
+			n, err = strconv.Atoi(part)
+			return struct{}{}, err
+		}
+		tenants, lists, parts = append(tenants, tenant), append(lists, list), append(parts, part)
+		return struct{}{}, err
+	})
+	if err == nil && len(parts) > 0 {
+		_, err = c.Exec(ctx, `DELETE FROM tc_totals WHERE slot = 0 AND n = 0 AND (tenant_id, list, part) IN `+c.Among(1, 3), Keys(tenants, lists, parts))
+	}
+	return n, err
+}
