@@ -188,3 +188,22 @@ func TestNoticeOfLogout(t *testing.T) {
 		}
 	})
 }
+
+// TestDeletedProvider: who has logged in at a domain's provider is logged out when the domain is deleted, also a user of another one.
+func TestDeletedProvider(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, w := is.New(t), newWorld(t, open, withDrivers)
+		stockDomains(t, w, map[string]string{})
+		w.must(t, "eve", "POST", "/api/domains", `{"name": "Gate", "type": "gate", "config": {}}`)
+		zoe := read[struct{ Token string }](t, w.must(t, "", "POST", "/api/login/books", `{"tenant": "acme", "username": "zoe", "password": "hush-hush"}`)).Token
+		w.must(t, "admin", "PUT", "/api/domains/gate", `{"id": "gate", "type": "gate", "config": {"accounts": "books"}}`)
+		byGate := w.enter(t, "zoe")
+		is.True(w.alive(t, zoe) && w.alive(t, byGate))
+		w.must(t, "eve", "DELETE", "/api/domains/gate", "") // of another tenant
+		w.must(t, "admin", "DELETE", "/api/domains/gone", "")
+		is.True(w.alive(t, byGate))
+		w.must(t, "admin", "DELETE", "/api/domains/gate", "")
+		is.True(!w.alive(t, byGate))
+		is.True(w.alive(t, zoe)) // who has logged in at the directory
+	})
+}

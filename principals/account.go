@@ -13,7 +13,7 @@ import (
 type Account struct {
 	Username  string   // in any spelling
 	Email     string   // that is known to be the person's
-	SourceIDs []string // spellings of one id
+	SourceIDs []string // spellings of one id, which is the source id or, by SCIM, the externalId
 }
 
 // String returns what is looked for, for the log.

@@ -37,7 +37,7 @@ type DomainStore interface {
 	ProfileStore
 	// UserFrom returns the user of a domain with a source id, the first by username of several. It fails with errs.NotFound.
 	UserFrom(ctx context.Context, tenant, domain, sourceID string) (User, error)
-	// UsersFrom returns the users of a domain who have one of some source ids, two at most.
+	// UsersFrom returns the users of a domain who have one of some source ids, or by SCIM one of them as externalId, two at most.
 	UsersFrom(ctx context.Context, tenant, domain string, sourceIDs []string) ([]User, error)
 	// UsersWithEmail returns the users of a domain with an e-mail address, ignoring the case of ASCII letters, two at most.
 	UsersWithEmail(ctx context.Context, tenant, domain, email string) ([]User, error)

@@ -60,6 +60,8 @@ type Store interface {
 	// DeleteProviderSessions removes the sessions that began at a domain's provider and returns their number: those with a subject, "" for
 	// any, and one of ids, none for any. Without a subject and ids it removes none.
 	DeleteProviderSessions(ctx context.Context, tenant, domain, subject string, ids []string) (int, error)
+	// DeleteSessionsOfDomains removes all sessions that began at the providers of some domains.
+	DeleteSessionsOfDomains(ctx context.Context, tenant string, domains []string) error
 	// Holder returns a user. It fails with errs.NotFound.
 	Holder(ctx context.Context, tenant, username string) (Holder, error)
 	// InsertToken fails with errs.Conflict when the tenant has no such user.

@@ -77,7 +77,7 @@ var tokenKinds = []entity.Kind{AppKind, AssistantKind, DomainKind}
 func (u Unchecked) FlushAll(ctx context.Context) error { return u.s.uses.FlushAll(ctx) }
 
 // Hooks returns the count of tokens, the column of what providers want to see again, and what is done with sessions and tokens: those of renamed users follow them, those of deleted ones go by
-// themselves, sessions and personal tokens end when their users are disabled, tokens go with the entity that they are for, and Sweep removes the sessions that have ended.
+// themselves, sessions and personal tokens end when their users are disabled, tokens go with the entity that they are for, sessions with the domain at whose provider they began, and Sweep removes the sessions that have ended.
 func (u Unchecked) Hooks() entity.Hooks {
 	return entity.Hooks{
 		Counts: entity.CountRows(100, "API tokens", u.s.o.Store.CountTokens),
@@ -102,6 +102,9 @@ func (u Unchecked) Hooks() entity.Hooks {
 				if err := u.s.o.Store.DeleteTokensOf(ctx, tenant, kind, ids); err != nil {
 					return err
 				}
+			}
+			if ids := of[DomainKind]; len(ids) > 0 {
+				return u.s.o.Store.DeleteSessionsOfDomains(ctx, tenant, ids)
 			}
 			return nil
 		},

@@ -31,16 +31,32 @@ func (c claims) text(name string) string {
 	return s
 }
 
-// errorKeeper is a key set that keeps its last error, of which the verifier returns only the text.
+// errorKeeper is a key set that keeps its last payload and error, of which the verifier returns only the text.
 type errorKeeper struct {
 	goidc.KeySet
-	err error
+	payload []byte
+	err     error
 }
 
 // VerifySignature returns the payload of a token.
 func (n *errorKeeper) VerifySignature(ctx context.Context, jwt string) (payload []byte, err error) {
-	payload, n.err = n.KeySet.VerifySignature(ctx, jwt)
-	return payload, n.err
+	n.payload, n.err = n.KeySet.VerifySignature(ctx, jwt)
+	return n.payload, n.err
+}
+
+// elsewhere returns the name of a claim that a token leaves to another place without saying to which, "" for none. The verifier refuses such a token.
+func elsewhere(payload []byte) string {
+	var token struct {
+		Names   map[string]string          `json:"_claim_names"`
+		Sources map[string]json.RawMessage `json:"_claim_sources"`
+	}
+	_ = json.Unmarshal(payload, &token) // what can be read of it
+	for _, name := range slices.Sorted(maps.Keys(token.Names)) {
+		if _, there := token.Sources[token.Names[name]]; !there {
+			return name
+		}
+	}
+	return ""
 }
 
 // verify returns the claims of the ID token that came with an access token. Errors: errs.Unauthenticated when it is not
@@ -80,6 +96,9 @@ func (r *realm) parse(ctx context.Context, p *provider, by goidc.KeySet, raw str
 	switch {
 	case keys.err != nil && !errors.Is(keys.err, errForged):
 		return nil, nil, r.fault(keys.err)
+	case err != nil && elsewhere(keys.payload) != "":
+		return nil, nil, refuse("the token leaves the claim %s to another place (_claim_names) and does not say which (_claim_sources): an overage that is malformed; have the provider "+
+			"send only the groups that are assigned to this application (%s)", elsewhere(keys.payload), err)
 	case err != nil:
 		return nil, nil, refuse("%s", strings.ReplaceAll(err.Error(), raw, "********"))
 	}

@@ -72,6 +72,17 @@ func TestGroups(t *testing.T) {
 	}
 }
 
+// TestMalformedOverage: the log tells what is wrong with a token that says that groups are elsewhere, and not where.
+func TestMalformedOverage(t *testing.T) {
+	p := newProvider(t)
+	for _, sources := range []any{nil, object{}, object{"src2": object{}}} {
+		p.Be(object{"sub": "0017", "preferred_username": "jo", "_claim_names": object{"groups": "src1"}, "_claim_sources": sources})
+		_, err := enter(t, p.open(t, groupsOf("groups")))
+		refused(t, err, "leaves the claim groups to another place")
+		refused(t, err, "_claim_sources")
+	}
+}
+
 // TestIDClaim: an id of the configuration's choice replaces sub, and nobody's sub is taken for one.
 func TestIDClaim(t *testing.T) {
 	is, p := is.New(t), newProvider(t)

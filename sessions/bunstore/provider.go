@@ -52,3 +52,13 @@ func (s *Store) DeleteProviderSessions(ctx context.Context, tenant, domain, subj
 	})
 	return n, err
 }
+
+// DeleteSessionsOfDomains implements sessions.Store.
+func (s *Store) DeleteSessionsOfDomains(ctx context.Context, tenant string, domains []string) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		s.notifier.AfterCommit(ctx, tenant)
+		_, err := c.Exec(ctx, `DELETE FROM tc_sessions WHERE tenant_id = $1 AND id IN
+			(SELECT session_id FROM tc_provider_sessions WHERE tenant_id = $1 AND domain_id IN `+c.Among(2, 1)+`)`, tenant, bunx.Keys(domains))
+		return bunx.Err(err, "Session")
+	})
+}

@@ -109,6 +109,30 @@ func testIdentities(t *testing.T, s Store) {
 		is.Equal(all[0].Identity, want)
 		is.Equal(all[0].Username, "Anna")
 	}
+	source := "x"
+	is.NoErr(s.InsertUser(ctx, "acme", principals.User{
+		Username: "cy", Domain: "staff", SourceID: &source, Data: json.RawMessage("{}"), UserFields: json.RawMessage("{}"), CreatedAt: monday, UpdatedAt: monday,
+	}))
+	for _, c := range []struct {
+		tenant, domain string
+		ids            []string
+		want           int
+	}{{"acme", "staff", []string{"X", "x"}, 2}, {"acme", "staff", []string{"none", id(1)}, 0}, {"acme", "other", []string{"x"}, 0}, {"evil", "staff", []string{"x"}, 0}} {
+		from, err := s.UsersFrom(ctx, c.tenant, c.domain, c.ids) // by the source id, or the externalId
+		is.NoErr(err)
+		is.Equal(len(from), c.want)
+	}
+	is.NoErr(s.DeleteUser(ctx, "acme", "cy"))
+	from, err := s.UsersFrom(ctx, "acme", "staff", []string{"x"})
+	is.NoErr(err)
+	is.True(len(from) == 1 && from[0].Username == "Anna")
+	gone := want
+	gone.Gone = true
+	is.NoErr(s.SetIdentity(ctx, "acme", "Anna", gone))
+	from, err = s.UsersFrom(ctx, "acme", "staff", []string{"x"})
+	is.NoErr(err)
+	is.Equal(len(from), 0)
+	is.NoErr(s.SetIdentity(ctx, "acme", "Anna", want))
 	is.Equal(errs.CodeOf(s.SetIdentity(ctx, "acme", "nobody", scim.Identity{ID: id(8), ChangedAt: monday})), errs.Conflict)
 	is.Equal(errs.CodeOf(s.SetIdentity(ctx, "acme", "bob", scim.Identity{ID: id(1), ChangedAt: monday})), errs.Conflict) // Anna's
 
