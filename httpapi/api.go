@@ -318,6 +318,9 @@ func (a *api) serve(w *response, r *http.Request) error {
 		}
 	}
 	route, params, err := a.router.find(r.Method, path)
+	if path == scimMe && errs.CodeOf(err) == errs.NotFound {
+		err = errNoMe
+	}
 	if err != nil {
 		return err
 	}

@@ -70,9 +70,12 @@ func (s *Store) People(ctx context.Context, tenant, domain string, by scim.Key, 
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	query := map[scim.Key]string{
 		scim.ByID: personFromIdentity + ` AND s.id = $3`, scim.ByExternalID: personFromIdentity + ` AND s.external_id = $3`,
-		scim.ByName: personFromUser + ` AND u.folded = $3`,
+		scim.ByName: personFromUser + ` AND u.folded = $3`, scim.ByEmail: personFromUser + ` AND lower(u.email) = $3`,
 	}[by]
-	rows, err := c.Rows(ctx, selectPerson+query+personOrder, tenant, domain, value)
+	if by == scim.ByEmail {
+		value = lowerASCII(value)
+	}
+	rows, err := c.Rows(ctx, selectPerson+query+personOrder+` LIMIT 20001`, tenant, domain, value)
 	all, err := bunx.Scan(rows, err, scanPerson)
 	return all, bunx.Err(err, "User")
 }

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
@@ -19,9 +21,9 @@ const (
 )
 
 const (
-	maxScanned = 200_000 // rows that a filter without an index looks at
-	maxSorted  = 20_000  // matches that are sorted
-	maxLookups = 16      // ids in comparisons of members in one filter
+	maxScanned = 20_000 // rows that a filter without an index looks at
+	maxSorted  = 20_000 // matches that are sorted
+	maxLookups = 16     // ids in comparisons of members in one filter
 )
 
 // Query selects the resources of a page.
@@ -122,6 +124,9 @@ func (l listing[T]) matching(e *evaluator, by func(a, b T) int, offset, limit in
 		return nil
 	}
 	if some, indexed, err := l.indexed(e.filter); indexed {
+		if len(some) > maxScanned {
+			err = cmp.Or(err, tooManyToLookAt())
+		}
 		for _, v := range some {
 			err = cmp.Or(err, take(v))
 		}
@@ -132,7 +137,7 @@ func (l listing[T]) matching(e *evaluator, by func(a, b T) int, offset, limit in
 		rows, failed := 0, error(nil)
 		err := l.each(func(v T) bool {
 			if rows++; rows > maxScanned {
-				failed = invalid(TooMany, "filter: more than %d resources have to be looked at: compare id, externalId or the name with eq", maxScanned)
+				failed = tooManyToLookAt()
 			} else {
 				failed = take(v)
 			}
@@ -149,13 +154,17 @@ func (l listing[T]) matching(e *evaluator, by func(a, b T) int, offset, limit in
 	return found, total, nil
 }
 
+func tooManyToLookAt() error {
+	return invalid(TooMany, "filter: more than %d resources have to be looked at: compare id, externalId, userName, emails.value or the displayName of a group with eq", maxScanned)
+}
+
 // indexed returns the resources among which are all matches of a filter that can be found with an index. ok is false if there is none.
 func (l listing[T]) indexed(f *filter) (all []T, ok bool, err error) {
 	var by Key
 	var value string
 	f.required(func(f *filter) {
 		text, isText := f.value.(string)
-		if f.op != "eq" || !isText || ok && by == ByID {
+		if f.op != "eq" || !isText || ok && by != ByEmail {
 			return
 		}
 		switch f.path.String() {
@@ -165,6 +174,10 @@ func (l listing[T]) indexed(f *filter) (all []T, ok bool, err error) {
 			by, value, ok = ByExternalID, text, true
 		case "username":
 			by, value, ok = ByName, fold.Name(text), true
+		case "emails", "emails.value":
+			if isASCII(text) {
+				by, value, ok = ByEmail, text, true
+			}
 		case "displayname":
 			if l.kinds["members"] == members { // of a group
 				by, value, ok = ByName, text, true
@@ -182,6 +195,11 @@ func (l listing[T]) indexed(f *filter) (all []T, ok bool, err error) {
 	}
 	all, err = l.find(by, value)
 	return all, true, err
+}
+
+// isASCII reports whether every database compares a text without case as a filter does.
+func isASCII(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) < 0
 }
 
 // sorter returns the order that a query asks for, nil for that of the names.

@@ -89,14 +89,15 @@ type Identity struct {
 	ChangedAt  time.Time // of the identity
 }
 
-// Key is a property by which a Store finds users or groups with an index.
+// Key is a property by which a Store finds users or groups without reading the others.
 type Key int
 
-// The keys. ByName is the folded username, or the name of a team.
+// The keys. ByName is the folded username, or the name of a team; ByEmail is for users alone, without the case of ASCII letters.
 const (
 	ByID Key = iota
 	ByName
 	ByExternalID
+	ByEmail
 )
 
 // Member is a user in a team.
@@ -114,7 +115,7 @@ type Member struct {
 type Store interface {
 	principals.ProfileStore
 
-	// People returns the users of a domain that have a key, gone ones too, ordered by folded username.
+	// People returns the users of a domain that have a key, gone ones too, ordered by folded username, and not many more than 20,000.
 	People(ctx context.Context, tenant, domain string, by Key, value string) ([]Person, error)
 	// PeoplePage returns users of a domain who are not gone, ordered by folded username, and how many there are.
 	PeoplePage(ctx context.Context, tenant, domain string, offset, limit int) (page []Person, total int, err error)

@@ -170,6 +170,12 @@ func testPeople(t *testing.T, s Store) {
 	all, err := s.People(ctx, "acme", "staff", scim.ByExternalID, "x") // several may have one, and gone ones are found
 	is.NoErr(err)
 	is.Equal(usernames(all), []string{"bob", "dora"})
+	for name, email := range map[string]string{"dora": "Dora@Example.com", "Anna": "dora@example.com", "bob": "bob@example.com", "eve": "dora@example.com"} {
+		is.NoErr(s.EditDirectoryUsers(ctx, "acme", []string{name}, monday, func(u *principals.DirectoryUser) { u.Email = email }))
+	}
+	all, err = s.People(ctx, "acme", "staff", scim.ByEmail, "dora@EXAMPLE.com")
+	is.NoErr(err)
+	is.Equal(usernames(all), []string{"Anna", "dora"})
 	names, err := s.Usernames(ctx, "acme", "staff", []string{id(2), id(3), id(4), id(5)}) // but for this
 	is.NoErr(err)
 	is.Equal(names, map[string]string{id(4): "dora"})
