@@ -208,6 +208,13 @@ type App struct {
 // at once. Errors: errs.Invalid for a database that a newer version has migrated.
 func Migrate(ctx context.Context, db *bun.DB) error { return migrations.Run(ctx, db) }
 
+// MigratePartitioned is Migrate for an empty PostgreSQL whose tables are to have partitions, by a hash of the tenant: each statement of a
+// request then needs one of them. Migrate keeps them. See docs/scale.md. Errors: errs.Invalid, also for a database whose tables have another
+// number of partitions.
+func MigratePartitioned(ctx context.Context, db *bun.DB, partitions int) error {
+	return migrations.RunPartitioned(ctx, db, partitions)
+}
+
 // EnableRowLevelSecurity makes PostgreSQL itself keep tenants apart, beside the predicates in every statement: open the
 // database with row_level_security=on (package database) and as a role that is no superuser, or nothing is served. A read
 // then costs about twice as much. It returns the tables that it was switched on for, none when it was on. Later calls of

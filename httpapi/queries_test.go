@@ -54,54 +54,76 @@ func TestQueries(t *testing.T) {
 // queriesOf returns the statements of each route, as queries.txt has them.
 func queriesOf(t *testing.T) (all []string) {
 	t.Helper()
-	var n notes
-	s := stocked(t, n.open)
+	r := &recorder{migrate: tenantcontent.Migrate}
+	s := stocked(t, r.open)
 	for _, user := range []string{"admin", "nora"} {
 		s.token(t, user)
 	}
-	for _, r := range httpapi.Routes() {
+	for _, route := range httpapi.Routes() {
 		s.must(t, "admin", "GET", "/api/ai-instructions?limit=0", "") // whether AI is on was asked a moment ago too
-		n.take()
-		a := s.call(t, who(r), r)
+		r.take()
+		a := s.call(t, who(route), route)
 		if a.status >= 400 {
-			t.Fatal(r.Name, a.status, a.body)
+			t.Fatal(route.Name, a.status, a.body)
 		}
-		statements := slices.DeleteFunc(n.take(), func(q string) bool { return q == "SELECT tc_sessions" || r.SCIM && q == "SELECT tc_tokens" })
-		route := fmt.Sprintf("%s: %d\n", r.Name, len(statements))
-		for _, q := range statements {
-			route += "  " + q + "\n"
+		var texts []string
+		for _, one := range r.take() {
+			if q := one.summary(); q != "SELECT tc_sessions" && !(route.SCIM && q == "SELECT tc_tokens") {
+				texts = append(texts, "  "+q+"\n")
+			}
 		}
-		all = append(all, route)
+		all = append(all, fmt.Sprintf("%s: %d\n%s", route.Name, len(texts), strings.Join(texts, "")))
 	}
 	return all
 }
 
-// notes are the statements that a database was sent.
-type notes struct {
+// recorder records the statements that a database is sent, with their arguments.
+type recorder struct {
+	migrate func(ctx context.Context, db *bun.DB) error
+	plain   *sql.DB // whose statements are not recorded
+
 	mu  sync.Mutex
-	all []string
+	all []statement
+}
+
+type statement struct {
+	query string
+	args  []any
 }
 
 var table = regexp.MustCompile(`\btc_[a-z_]+`)
 
-// add notes a statement's verb and first table.
-func (n *notes) add(query string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	verb, _, _ := strings.Cut(strings.TrimSpace(query), " ")
-	n.all = append(n.all, strings.TrimSpace(strings.ToUpper(verb)+" "+table.FindString(query)))
+// summary returns a statement's verb and first table.
+func (s statement) summary() string {
+	return strings.TrimSpace(s.verb() + " " + table.FindString(s.query))
 }
 
-func (n *notes) take() []string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	all := n.all
-	n.all = nil
+func (s statement) verb() string {
+	verb, _, _ := strings.Cut(strings.TrimSpace(s.query), " ")
+	return strings.ToUpper(verb)
+}
+
+func (r *recorder) add(query string, args []driver.NamedValue) {
+	one := statement{query: query}
+	for _, a := range args {
+		one.args = append(one.args, a.Value)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = append(r.all, one)
+}
+
+// take returns what was recorded since the last take.
+func (r *recorder) take() []statement {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := r.all
+	r.all = nil
 	return all
 }
 
-// open is a dbtest.Opener of a database that notes what it is sent.
-func (n *notes) open(t testing.TB) *bun.DB {
+// open is a dbtest.Opener of a database whose statements are recorded.
+func (r *recorder) open(t testing.TB) *bun.DB {
 	t.Helper()
 	is := is.New(t)
 	u, err := url.Parse(dbtest.PostgresURL(t))
@@ -111,9 +133,10 @@ func (n *notes) open(t testing.TB) *bun.DB {
 	u.RawQuery = q.Encode()
 	c, err := pgsafe.NewConnector(u.String(), pgsafe.Config{})
 	is.NoErr(err)
-	db := bun.NewDB(sql.OpenDB(noting{c, n}), pgdialect.New())
-	t.Cleanup(func() { _ = db.Close() })
-	is.NoErr(tenantcontent.Migrate(t.Context(), db))
+	r.plain = sql.OpenDB(c)
+	db := bun.NewDB(sql.OpenDB(recording{c, r}), pgdialect.New())
+	t.Cleanup(func() { _, _ = db.Close(), r.plain.Close() })
+	is.NoErr(r.migrate(t.Context(), db))
 	app, err := tenantcontent.Open(tenantcontent.Config{DB: db, SecretKey: tenantcontent.NewSecretKey()})
 	is.NoErr(err)
 	for _, id := range []string{"acme", "evil"} {
@@ -123,18 +146,18 @@ func (n *notes) open(t testing.TB) *bun.DB {
 	return db
 }
 
-// noting is a connector whose connections note what they are sent.
-type noting struct {
+// recording is a connector whose connections record what they are sent.
+type recording struct {
 	driver.Connector
-	notes *notes
+	to *recorder
 }
 
-func (k noting) Connect(ctx context.Context) (driver.Conn, error) {
+func (k recording) Connect(ctx context.Context) (driver.Conn, error) {
 	c, err := k.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return notingConn{c.(conn), k.notes}, nil
+	return recordingConn{c.(conn), k.to}, nil
 }
 
 // conn is what pgsafe's connections can do.
@@ -148,22 +171,22 @@ type conn interface {
 	driver.Validator
 }
 
-type notingConn struct {
+type recordingConn struct {
 	conn
-	notes *notes
+	to *recorder
 }
 
-func (c notingConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	c.notes.add(query)
+func (c recordingConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	c.to.add(query, args)
 	return c.conn.QueryContext(ctx, query, args)
 }
 
-func (c notingConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	c.notes.add(query)
+func (c recordingConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	c.to.add(query, args)
 	return c.conn.ExecContext(ctx, query, args)
 }
 
-func (c notingConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
-	c.notes.add("BEGIN")
+func (c recordingConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+	c.to.add("BEGIN", nil)
 	return c.conn.BeginTx(ctx, o)
 }

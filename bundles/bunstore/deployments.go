@@ -32,7 +32,7 @@ var deploymentTable = bunx.NewTable("tc_deployments", "d", []bunx.Column[deploym
 // Deployed implements bundles.Store.
 func (s *Store) Deployed(ctx context.Context, tenant, source, bundleID string) ([]bundles.Deployment, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT `+deploymentTable.Qualified+`, (SELECT count(*) FROM tc_deployments o WHERE o.tenant_id = d.tenant_id
+	rows, err := c.Rows(ctx, `SELECT `+deploymentTable.Qualified+`, (SELECT count(*) FROM tc_deployments o WHERE o.tenant_id = $1
 			AND o.kind = d.kind AND o.entity_id = d.entity_id) > 1 -- an EXISTS of the others reads the whole tenant on SQLite
 		FROM tc_deployments d WHERE d.tenant_id = $1 AND d.source_tenant = $2 AND d.bundle_id = $3 ORDER BY d.kind, d.entity_id`,
 		tenant, source, bundleID)

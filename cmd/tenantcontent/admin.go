@@ -21,7 +21,8 @@ import (
 
 type migrateCommand struct {
 	storage
-	RowLevelSecurity bool `help:"Also make PostgreSQL keep tenants apart by policies; then open it with row_level_security=on in the URL."`
+	Partitions       count `help:"Make the tables of an empty PostgreSQL with partitions by tenant: see docs/scale.md." placeholder:"NUMBER"`
+	RowLevelSecurity bool  `help:"Also make PostgreSQL keep tenants apart by policies; then open it with row_level_security=on in the URL."`
 }
 
 // Run makes the database and its key file where they are missing. On PostgreSQL it needs no key.
@@ -39,7 +40,13 @@ func (m *migrateCommand) Run(ctx context.Context, t terminal) error {
 			return err
 		}
 	}
-	if err := tenantcontent.Migrate(ctx, lib.DB); err != nil {
+	migrate := tenantcontent.Migrate
+	if m.Partitions > 0 {
+		migrate = func(ctx context.Context, db *bun.DB) error {
+			return tenantcontent.MigratePartitioned(ctx, db, int(m.Partitions))
+		}
+	}
+	if err := migrate(ctx, lib.DB); err != nil {
 		return err
 	}
 	if m.RowLevelSecurity {

@@ -22,7 +22,7 @@ func RunBefore(ctx context.Context, db *bun.DB, name string) error {
 			if m.String() >= name {
 				break
 			}
-			if err := apply(ctx, c, dir, m); err != nil {
+			if err := apply(ctx, c, dir, m, 0); err != nil {
 				return err
 			}
 		}

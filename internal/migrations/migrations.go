@@ -35,10 +35,12 @@ var rowLevelSecurity string
 
 // Run applies what is missing. Errors: errs.Invalid when the engine is not known, or when the database has migrations
 // that this program does not know.
-func Run(ctx context.Context, db *bun.DB) error {
-	err := run(ctx, db)
+func Run(ctx context.Context, db *bun.DB) error { return runTwice(ctx, db, 0) }
+
+func runTwice(ctx context.Context, db *bun.DB, partitions int) error {
+	err := run(ctx, db, partitions)
 	if errors.Is(err, errNotes) {
-		err = run(ctx, db)
+		err = run(ctx, db, partitions)
 	}
 	return err
 }
@@ -47,7 +49,8 @@ func Run(ctx context.Context, db *bun.DB) error {
 // another process made it in the same moment.
 var errNotes = errors.New("the table of migrations cannot be made")
 
-func run(ctx context.Context, db *bun.DB) error {
+// run applies what is missing, with a number of partitions for each table; 0: as many as the tables have that are there.
+func run(ctx context.Context, db *bun.DB, partitions int) error {
 	dir, known, err := discover(db)
 	if err != nil {
 		return err
@@ -60,9 +63,12 @@ func run(ctx context.Context, db *bun.DB) error {
 		if err != nil {
 			return err
 		}
+		if partitions, err = partitionsOf(ctx, c, len(applied) > 0, partitions); err != nil {
+			return err
+		}
 		lacking := missing(known, applied)
 		for _, m := range lacking {
-			if err := apply(ctx, c, dir, m); err != nil {
+			if err := apply(ctx, c, dir, m, partitions); err != nil {
 				return err
 			}
 		}
@@ -122,7 +128,7 @@ func EnableRowLevelSecurity(ctx context.Context, db *bun.DB) (tables []string, e
 
 // withoutPolicy lists the tables that rls.sql would change.
 const withoutPolicy = `SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id'
-	WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND c.relname LIKE 'tc\_%' AND c.relname <> 'tc_tenants'
+	WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relname LIKE 'tc\_%' AND c.relname <> 'tc_tenants'
 		AND NOT (c.relrowsecurity AND c.relforcerowsecurity
 			AND EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = c.oid AND p.polname = 'tc_tenant'))
 	ORDER BY c.relname`
@@ -254,10 +260,13 @@ func unknown(known migrate.MigrationSlice, applied map[string]bool) error {
 }
 
 // apply runs one file, statement group by statement group (a line `--bun:split` parts them), and notes it.
-func apply(ctx context.Context, c bunx.Conn, dir string, m migrate.Migration) error {
+func apply(ctx context.Context, c bunx.Conn, dir string, m migrate.Migration, partitions int) error {
 	text, err := files.ReadFile(fmt.Sprintf("%s/%s.tx.up.sql", dir, m))
 	if err != nil {
 		return err
+	}
+	if partitions > 0 {
+		text = []byte(partitioned(string(text), partitions))
 	}
 	for _, group := range bytes.Split(text, []byte("--bun:split\n")) {
 		if _, err := c.Exec(ctx, string(group)); err != nil {

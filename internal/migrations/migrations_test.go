@@ -315,3 +315,36 @@ func insert(t *testing.T, db *bun.DB, table string, given ...string) string {
 	}
 	return fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)", table, strings.Join(names, ", "), strings.Join(values, ", "))
 }
+
+// TestPartitions: every table with a tenant has the partitions that were asked for, once and for all.
+func TestPartitions(t *testing.T) {
+	open := func() *bun.DB {
+		db, err := database.Open(dbtest.PostgresURL(t))
+		is.New(t).NoErr(err)
+		t.Cleanup(func() { _ = db.Close() })
+		return db
+	}
+	is, db := is.New(t), open()
+	is.NoErr(migrations.RunPartitioned(t.Context(), db, 3))
+	is.NoErr(migrations.RunPartitioned(t.Context(), db, 3))
+	is.NoErr(migrations.Run(t.Context(), db))
+	whole := list(t, db, `SELECT c.relname FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND NOT c.relispartition ORDER BY 1`)
+	is.Equal(whole, []string{"tc_leases", "tc_migrations", "tc_tenants"})
+	others := list(t, db, `SELECT c.relname FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'p'
+		AND (SELECT count(*) FROM pg_inherits WHERE inhparent = c.oid) <> 3`)
+	is.Equal(len(others), 0)
+	tables, err := migrations.EnableRowLevelSecurity(t.Context(), db)
+	is.NoErr(err)
+	is.True(slices.Contains(tables, "tc_users"))
+	tables, err = migrations.EnableRowLevelSecurity(t.Context(), db)
+	is.NoErr(err)
+	is.Equal(len(tables), 0)
+
+	for _, n := range []int{0, 2, migrations.MaxPartitions + 1} {
+		is.Equal(errs.CodeOf(migrations.RunPartitioned(t.Context(), db, n)), errs.Invalid)
+	}
+	plain := open()
+	is.NoErr(migrations.Run(t.Context(), plain))
+	is.Equal(errs.CodeOf(migrations.RunPartitioned(t.Context(), plain, 3)), errs.Invalid)
+	is.Equal(errs.CodeOf(migrations.RunPartitioned(t.Context(), dbtest.SQLite(t), 3)), errs.Invalid)
+}

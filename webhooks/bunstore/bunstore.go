@@ -215,7 +215,7 @@ func (s *Store) Invocation(ctx context.Context, tenant, app, id string) (webhook
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	v, logs := webhooks.Invocation{App: app}, ""
 	err := scan(c.Row(ctx, `SELECT `+columns+`, logs, logs_dropped,
-		EXISTS (SELECT 1 FROM tc_webhook_requests r WHERE r.tenant_id = v.tenant_id AND r.app_id = v.app_id AND r.id = v.id)
+		EXISTS (SELECT 1 FROM tc_webhook_requests r WHERE r.tenant_id = $1 AND r.app_id = v.app_id AND r.id = v.id)
 		FROM tc_webhook_invocations v WHERE tenant_id = $1 AND app_id = $2 AND id = $3`, tenant, app, id), &v, &logs, &v.LogsDropped, &v.Kept)
 	if err == nil {
 		err = json.Unmarshal([]byte(logs), &v.Logs)
