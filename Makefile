@@ -8,10 +8,10 @@ STATICCHECK = .tools/staticcheck-0.8.2-$(shell go env GOVERSION)
 vet staticcheck build run: export GOFLAGS := $(shell go env GOFLAGS) -trimpath
 
 .NOTPARALLEL:
-.PHONY: help run test interop check lint vet staticcheck beside vuln build bench fmt fuzz
+.PHONY: help run test interop partitions check lint vet staticcheck beside vuln build bench fmt fuzz
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
 run: ## start the server on an embedded database in ./data
 	@go build -o bin/ ./cmd/tenantcontent
@@ -22,6 +22,10 @@ test: ## every test on both databases, with the race detector, none skipped; ins
 
 interop: ## tests against servers that others wrote, as root: Samba's Active Directory, 389 Directory Server, oidc-provider, SimpleSAMLphp, LemonLDAP::NG; installs them when missing
 	scripts/interop.sh
+
+partitions: ## the suites of all stores on a PostgreSQL whose tables have partitions
+	scripts/needs.sh postgres
+	TENANTCONTENT_TEST_PARTITIONS=4 TENANTCONTENT_TEST_REQUIRE=1 go test -vet=off -run /postgres $$(go list ./... | grep /bunstore$$)
 
 check: vet vuln beside build ## what CI runs: lint, vuln, test, build
 

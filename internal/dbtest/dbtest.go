@@ -11,12 +11,14 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
 
 	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
@@ -239,9 +241,23 @@ func open(t testing.TB, url string) *bun.DB {
 	return db
 }
 
+// Partitions is the environment variable with the number of partitions of each table of a PostgreSQL; without it there are none.
+const Partitions = "TENANTCONTENT_TEST_PARTITIONS"
+
+func migrate(ctx context.Context, db *bun.DB) error {
+	if n := os.Getenv(Partitions); n != "" && db.Dialect().Name() == dialect.PG {
+		partitions, err := strconv.Atoi(n)
+		if err != nil {
+			return err
+		}
+		return migrations.RunPartitioned(ctx, db, partitions)
+	}
+	return migrations.Run(ctx, db)
+}
+
 // prepare migrates a database and adds the tenants that every suite uses.
 func prepare(ctx context.Context, db *bun.DB) error {
-	if err := migrations.Run(ctx, db); err != nil {
+	if err := migrate(ctx, db); err != nil {
 		return err
 	}
 	for _, id := range []string{"acme", "evil"} {
