@@ -11,6 +11,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/domains"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
@@ -339,7 +340,7 @@ func TestAccounts(t *testing.T) {
 			})
 			is.NoErr(err)
 		}
-		before, users := w.user(t, "Anna"), w.count(t, "tc_users")
+		users := w.count(t, "tc_users")
 		named := func(name string) func(*domains.SignedIn) {
 			return func(who *domains.SignedIn) { who.Username, who.DisplayName = name, "Somebody else" }
 		}
@@ -374,6 +375,26 @@ func TestAccounts(t *testing.T) {
 		no(mailed("", true), "vouches for no e-mail address")
 		no(mailed("shared@example.com", true), "several users of the domain books")
 		no(mailed("new@example.com", true), "no user of the domain books has the e-mail address new@example.com")
+		anna := func(who context.Context, email string) {
+			t.Helper()
+			_, err := w.people.UpdateUser(who, "Anna", func(u *principals.User) error { u.Email = &email; return nil })
+			is.NoErr(err)
+		}
+		herself := actor.With(t.Context(), actor.Actor{Tenant: "acme", User: "Anna"})
+		anna(herself, "boss@example.com")
+		no(mailed("boss@example.com", true), "no user of the domain books has the e-mail address boss@example.com") // which she has typed herself
+		no(mailed("anna@example.com", true), "no user of the domain books")
+		anna(root(t), "Chosen@example.com")
+		as(mailed("chosen@example.com", true))
+		anna(herself, "anna@example.com")
+		_, err = w.Scan(root(t), "paper", domains.ScanOptions{})
+		is.NoErr(err)
+		no(mailed("anna@example.com", true), "no user") // what the directory says as well was typed before
+		anna(root(t), "anna2@example.com")
+		_, err = w.Scan(root(t), "paper", domains.ScanOptions{})
+		is.NoErr(err)
+		as(mailed("anna@example.com", true))
+		before := w.user(t, "Anna")
 		by("id")
 		for _, id := range []string{guid, strings.ToUpper(guid), "{" + guid + "}", strings.ReplaceAll(guid, "-", ""), inBase64} {
 			as(known(id))

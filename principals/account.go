@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 )
@@ -22,7 +21,7 @@ func (a Account) String() string {
 	case len(a.SourceIDs) > 0:
 		return "the source id " + logged(a.SourceIDs[0])
 	case a.Email != "":
-		return "the e-mail address " + logged(a.Email)
+		return "the e-mail address " + logged(a.Email) + " (what users have typed does not count)"
 	}
 	return "the name " + logged(a.Username)
 }
@@ -67,13 +66,7 @@ func (s *Service) accounts(ctx context.Context, tenant, domain string, who Accou
 	case len(who.SourceIDs) > 0:
 		return s.store.UsersFrom(ctx, tenant, domain, who.SourceIDs)
 	case who.Email != "":
-		found, err := s.store.UsersWithEmail(ctx, tenant, domain, who.Email)
-		for _, u := range found {
-			if !strings.EqualFold(orEmpty(u.Email), who.Email) { // by a rule of the database alone
-				return nil, refusedFor(errors.New("the e-mail address is not spelled as that of the user"))
-			}
-		}
-		return found, err
+		return s.store.UsersWithEmail(ctx, tenant, domain, who.Email)
 	}
 	u, err := s.find(ctx, tenant, who.Username)
 	if errs.CodeOf(err) == errs.NotFound || err == nil && u.Domain != domain {

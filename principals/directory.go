@@ -39,7 +39,8 @@ type DomainStore interface {
 	UserFrom(ctx context.Context, tenant, domain, sourceID string) (User, error)
 	// UsersFrom returns the users of a domain who have one of some source ids, or by SCIM one of them as externalId, two at most.
 	UsersFrom(ctx context.Context, tenant, domain string, sourceIDs []string) ([]User, error)
-	// UsersWithEmail returns the users of a domain with an e-mail address, ignoring the case of ASCII letters, two at most.
+	// UsersWithEmail returns the users of a domain with an e-mail address, ignoring the case of ASCII letters, two at most, without those who
+	// have typed it themselves.
 	UsersWithEmail(ctx context.Context, tenant, domain, email string) ([]User, error)
 	// RenameUsers sets the names of users and their UpdatedAt; memberships, sessions, tokens, feeds and notifications follow.
 	// names maps old ones to new ones, and no new one is an old one. It fails with errs.Conflict when a name is taken, ignoring

@@ -38,6 +38,7 @@ type User struct {
 	GivenName         *string
 	MiddleName        *string
 	Email             *string
+	EmailTyped        bool    // the users themselves have set Email, so nobody is found by it; only the Service sets it
 	Timezone          *string // IANA name
 	Superuser         bool
 	Enabled           bool

@@ -192,7 +192,7 @@ func (s *Service) newHash(ctx context.Context, u *User, password string) (string
 }
 
 func (s *Service) addUser(ctx context.Context, tenant string, u User, hash string) (User, error) {
-	u.Tenant, u.Locked, u.LockedAt, u.LoginAttempts, u.PasswordSetAt, u.DirectoryDisabled, u.DirectoryLocked = tenant, false, nil, 0, nil, false, false
+	u.Tenant, u.Locked, u.LockedAt, u.LoginAttempts, u.PasswordSetAt, u.DirectoryDisabled, u.DirectoryLocked, u.EmailTyped = tenant, false, nil, 0, nil, false, false, false
 	u.CreatedAt = s.stamp()
 	u.UpdatedAt = u.CreatedAt
 	err := s.store.InTx(ctx, func(ctx context.Context) error {
@@ -257,7 +257,7 @@ func (s *Service) UpdateUser(ctx context.Context, username string, edit func(*Us
 			left = was.Domain == Local && u.Domain != Local
 			locked, unlocked = !was.Locked && u.Locked, was.Locked && !u.Locked
 			disabled = was.Enabled && !u.Enabled
-			if err := s.acceptEmail(ctx, a, was, *u); err != nil {
+			if err := s.acceptEmail(ctx, a, was, u); err != nil {
 				return err
 			}
 			return s.acceptMove(ctx, a.Tenant, was, u)
@@ -376,6 +376,7 @@ func (s *Service) acceptEdit(a actor.Actor, was User, u *User, others int) error
 	u.LockedAt, u.LoginAttempts, u.PasswordSetAt = was.LockedAt, was.LoginAttempts, was.PasswordSetAt
 	u.DirectoryDisabled = was.DirectoryDisabled && u.Enabled == was.Enabled
 	u.DirectoryLocked = was.DirectoryLocked && u.DirectoryDisabled
+	u.EmailTyped = was.EmailTyped
 	if err := u.accept(); err != nil {
 		return err
 	}
@@ -413,9 +414,13 @@ func (s *Service) checkNewDomain(ctx context.Context, tenant, from, to string) e
 	return s.knownDomain(ctx, tenant, to)
 }
 
-// acceptEmail returns errs.Forbidden for a user's own new e-mail address if somebody could log in by it.
-func (s *Service) acceptEmail(ctx context.Context, a actor.Actor, was, u User) error {
-	if s.tiedEmail == nil || a.Superuser || u.Domain == Local || orEmpty(u.Email) == orEmpty(was.Email) {
+// acceptEmail notes whether a new e-mail address is the user's own word. It returns errs.Forbidden for such a one if somebody could log in by it.
+func (s *Service) acceptEmail(ctx context.Context, a actor.Actor, was User, u *User) error {
+	if orEmpty(u.Email) == orEmpty(was.Email) {
+		return nil
+	}
+	u.EmailTyped = !a.Superuser && u.Email != nil
+	if s.tiedEmail == nil || a.Superuser || u.Domain == Local {
 		return nil
 	}
 	return s.tiedEmail(ctx, a.Tenant, u.Domain)

@@ -22,14 +22,14 @@ const batch = 500
 
 // directoryColumns are those that a directory sets.
 var directoryColumns = []string{
-	"source", "source_id", "display_name", "family_name", "given_name", "middle_name", "email", "timezone", "enabled", "directory_disabled", "directory_locked",
+	"source", "source_id", "display_name", "family_name", "given_name", "middle_name", "email", "email_typed", "timezone", "enabled", "directory_disabled", "directory_locked",
 }
 
 // directoryTable is userTable for reading principals.DirectoryUsers.
 var directoryTable = userTable.Only(append([]string{"username", "superuser"}, directoryColumns...)...)
 
 // overwriteDirectory is the end of an INSERT that writes users who are there as an edit of a directory does.
-var overwriteDirectory = userTable.Overwrite(append([]string{"label", "search", "updated_at"}, directoryColumns...)...)
+var overwriteDirectory = userTable.Overwrite(append([]string{"label", "search", "email_key", "updated_at"}, directoryColumns...)...)
 
 // directoryUser returns what a directory knows of a user.
 func directoryUser(u user) principals.DirectoryUser {
@@ -93,13 +93,13 @@ func (s *Store) UsersFrom(ctx context.Context, tenant, domain string, sourceIDs 
 		tenant, domain, bunx.Keys(sourceIDs)))
 }
 
-// UsersWithEmail implements principals.DomainStore. What lower does to other letters than those of ASCII depends on the database.
+// UsersWithEmail implements principals.DomainStore.
 func (s *Store) UsersWithEmail(ctx context.Context, tenant, domain, email string) ([]principals.User, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	return two(c.Rows(ctx, selectUsersWithEmail, tenant, domain, lowerASCII(email), email))
+	return two(c.Rows(ctx, selectUsersWithEmail, tenant, domain, lowerASCII(email)))
 }
 
-var selectUsersWithEmail = userTable.Select(`WHERE tenant_id = $1 AND domain = $2 AND (lower(email) = $3 OR email = $4) LIMIT 2`)
+var selectUsersWithEmail = userTable.Select(`WHERE tenant_id = $1 AND domain = $2 AND email_key = $3 LIMIT 2`)
 
 func two(rows *sql.Rows, err error) ([]principals.User, error) {
 	users, err := bunx.Scan(rows, err, func(rows *sql.Rows) (principals.User, error) {
@@ -146,7 +146,7 @@ func named(c bunx.Conn, tenant, column string, names []string) *bun.SelectQuery 
 // AddDirectoryUsers implements principals.ProfileStore.
 func (s *Store) AddDirectoryUsers(ctx context.Context, tenant, domain string, all []principals.DirectoryUser, at time.Time) error {
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		return putDirectoryUsers(ctx, c, tenant, domain, all, at, "")
+		return putDirectoryUsers(ctx, c, tenant, domain, all, nil, at, "")
 	})
 }
 
@@ -159,17 +159,19 @@ func (s *Store) EditDirectoryUsers(ctx context.Context, tenant string, usernames
 				return err
 			}
 			var changed []principals.DirectoryUser
+			typed := map[string]bool{} // who keeps the address that they have typed
 			for _, r := range users {
 				was := directoryUser(r)
 				u := was
 				edit(&u)
 				u.Username, u.Superuser = was.Username, was.Superuser
 				if u != was {
+					typed[u.Username] = r.EmailTyped && u.Email == was.Email
 					changed = append(changed, u)
 				}
 			}
 			// The rows exist, so that the domain is not written, nor what else overwriteDirectory leaves out.
-			err = putDirectoryUsers(ctx, c, tenant, "", changed, at, overwriteDirectory)
+			err = putDirectoryUsers(ctx, c, tenant, "", changed, typed, at, overwriteDirectory)
 			if err != nil {
 				return err
 			}
@@ -185,13 +187,15 @@ func someDirectoryUsers(ctx context.Context, c bunx.Conn, tenant string, usernam
 	return users, bunx.Err(err, "User")
 }
 
-// putDirectoryUsers writes rows, a batch with one statement.
-func putDirectoryUsers(ctx context.Context, c bunx.Conn, tenant, domain string, all []principals.DirectoryUser, at time.Time, onConflict string) error {
+// putDirectoryUsers writes rows, a batch with one statement. typed are those users who have typed their e-mail addresses themselves.
+func putDirectoryUsers(ctx context.Context, c bunx.Conn, tenant, domain string, all []principals.DirectoryUser, typed map[string]bool, at time.Time, onConflict string) error {
 	rows := make([]user, 0, min(len(all), batch))
 	for some := range slices.Chunk(all, batch) {
 		rows = rows[:0]
 		for _, u := range some {
-			rows = append(rows, newUser(tenant, domain, u, at))
+			row := newUser(tenant, domain, u, at)
+			row.EmailTyped = typed[u.Username]
+			rows = append(rows, row)
 		}
 		if _, err := userTable.Insert(ctx, c, onConflict, rows...); err != nil {
 			return bunx.Err(err, "A user with this name")

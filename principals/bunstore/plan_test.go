@@ -2,6 +2,7 @@ package bunstore_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -18,8 +19,15 @@ func TestLoginsScanNoUsers(t *testing.T) {
 	s := bunstore.New(db)
 	for what, ask := range map[string]func(ctx context.Context) error{
 		"source_id=": func(ctx context.Context) error { _, err := s.UserFrom(ctx, "acme", "ldap", "x"); return err },
-		"folded=":    func(ctx context.Context) error { _, err := s.Login(ctx, "acme", "x", ""); return err },
-		"username=":  func(ctx context.Context) error { _, err := s.User(ctx, "acme", "x"); return err },
+		"email_key=": func(ctx context.Context) error {
+			all, err := s.UsersWithEmail(ctx, "acme", "ldap", "x")
+			if err == nil && len(all) == 0 {
+				err = errors.New("nobody")
+			}
+			return err
+		},
+		"folded=":   func(ctx context.Context) error { _, err := s.Login(ctx, "acme", "x", ""); return err },
+		"username=": func(ctx context.Context) error { _, err := s.User(ctx, "acme", "x"); return err },
 	} {
 		counter.Take()
 		is.True(ask(t.Context()) != nil) // nobody

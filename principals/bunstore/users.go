@@ -45,6 +45,8 @@ var userTable = bunx.NewTable("tc_users", "u", []bunx.Column[user]{
 	{Name: "given_name", Field: func(u *user) any { return &u.GivenName }},
 	{Name: "middle_name", Field: func(u *user) any { return &u.MiddleName }},
 	{Name: "email", Field: func(u *user) any { return &u.Email }},
+	{Name: "email_typed", Field: func(u *user) any { return &u.EmailTyped }},
+	{Name: "email_key", Value: emailKeyOf},
 	{Name: "timezone", Field: func(u *user) any { return &u.Timezone }},
 	{Name: "superuser", Keep: true, Field: func(u *user) any { return &u.Superuser }},
 	{Name: "enabled", Keep: true, Field: func(u *user) any { return &u.Enabled }},
@@ -80,6 +82,14 @@ func labelOf(u *user) any { return fold.Text(u.Label()) }
 
 func searchOf(u *user) any {
 	return fold.Search(u.Username, or(u.DisplayName), or(u.GivenName), or(u.MiddleName), or(u.FamilyName), or(u.Email))
+}
+
+// emailKeyOf returns what UsersWithEmail finds a user by, null for none.
+func emailKeyOf(u *user) any {
+	if u.Email == nil || u.EmailTyped {
+		return nil
+	}
+	return lowerASCII(*u.Email)
 }
 
 func or(s *string) string {

@@ -109,6 +109,25 @@ func testAccounts(t *testing.T, s principals.Store) {
 	} {
 		is.Equal(names(s.UsersWithEmail(ctx, "acme", "ldap", email)), want)
 	}
+	// Who has typed an address is not found by it, until a directory says another one.
+	_, err := s.UpdateUser(ctx, "acme", "u3", func(u *principals.User) error { u.EmailTyped = true; return nil })
+	is.NoErr(err)
+	typed := "typed@example.com"
+	_, err = s.UpdateUser(ctx, "acme", "u2", func(u *principals.User) error { u.Email, u.EmailTyped = &typed, true; return nil })
+	is.NoErr(err)
+	edit := func(change func(*principals.DirectoryUser)) {
+		t.Helper()
+		is.NoErr(s.EditDirectoryUsers(ctx, "acme", []string{"u2"}, tuesday, change))
+	}
+	edit(func(u *principals.DirectoryUser) { u.DisplayName = "New" })
+	for _, email := range []string{"mia'--@example.com", "ünal@example.com", typed} {
+		is.Equal(names(s.UsersWithEmail(ctx, "acme", "ldap", email)), nil)
+	}
+	edit(func(u *principals.DirectoryUser) { u.Email = "Said@example.com" })
+	is.Equal(names(s.UsersWithEmail(ctx, "acme", "ldap", "said@example.com")), []string{"u2"})
+	edit(func(u *principals.DirectoryUser) { u.Email = "" })
+	is.Equal(names(s.UsersWithEmail(ctx, "acme", "ldap", "said@example.com")), nil)
+
 	is.Equal(names(s.UsersFrom(ctx, "acme", "ldap", []string{"ID 0 '"})), []string{"u0", "u1"})
 	is.Equal(len(names(s.UsersFrom(ctx, "acme", "ldap", []string{"none", "ID 1 '", "ID 0 '"}))), 2)
 	is.Equal(names(s.UsersFrom(ctx, "acme", "ldap", []string{"id 0 '", ""})), nil)
@@ -183,7 +202,7 @@ func testEditDirectoryUsers(t *testing.T, s principals.Store) {
 	is.NoErr(err)
 	text := func(s string) *string { return &s }
 	jo.Source, jo.SourceID, jo.DisplayName, jo.Enabled, jo.DirectoryDisabled, jo.DirectoryLocked, jo.UpdatedAt = text("AD"), text("y"), text("New"), false, false, false, tuesday
-	jo.FamilyName, jo.GivenName, jo.MiddleName, jo.Email, jo.Timezone = nil, nil, nil, nil, nil
+	jo.FamilyName, jo.GivenName, jo.MiddleName, jo.Email, jo.Timezone, jo.EmailTyped = nil, nil, nil, nil, nil, false
 	is.Equal(u, jo) // still a superuser, with all that no directory knows
 	after, err := s.Login(ctx, "acme", "jö.doe+x@example.com", "")
 	is.NoErr(err)

@@ -115,7 +115,7 @@ func full() principals.User {
 	at := func(n int) *time.Time { t := monday.Add(time.Duration(n) * time.Hour); return &t }
 	return principals.User{
 		Tenant: "acme", Username: "Jö.Doe+x@example.com", Domain: "ldap", DisplayName: text("Jö '; DROP -- ?$1\\"),
-		FamilyName: text("Doe"), GivenName: text("Jö"), MiddleName: text("日本 🎨"), Email: text("jo@example.com"),
+		FamilyName: text("Doe"), GivenName: text("Jö"), MiddleName: text("日本 🎨"), Email: text("jo@example.com"), EmailTyped: true,
 		Timezone: text("Europe/Berlin"), Superuser: true, Enabled: true, DirectoryDisabled: true, DirectoryLocked: true,
 		GlobalPermissions: principals.GlobalPermissions{AI: true, ViewAllTeams: true, PainlessScriptCreation: true},
 		Source:            text("scan"), SourceID: text("CN=Jö,DC=example"),
