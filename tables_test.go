@@ -22,7 +22,7 @@ var tablesOf = map[string][]string{
 	"blobs/bunstore":         {"tc_blobs", "tc_blob_chunks"},
 	"bundles/bunstore":       {"tc_bundles", "tc_bundle_entries", "tc_deployments"},
 	"colors/bunstore":        {"tc_colors"},
-	"comments/bunstore":      {"tc_activities", "tc_comment_threads", "tc_comments", "tc_feed", "tc_notifications"},
+	"comments/bunstore":      {"tc_activities", "tc_comment_authors", "tc_comment_threads", "tc_comments", "tc_feed", "tc_notifications"},
 	"content/bunstore":       {"tc_entities"},
 	"domains/bunstore":       {"tc_domain_logins", "tc_domain_scans", "tc_domains"},
 	"files/bunstore":         {"tc_downloads", "tc_uploads"},

@@ -398,7 +398,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	})
 	commentStore := commentstore.New(c.DB)
 	app.Comments = comments.New(comments.Options{
-		Store: commentStore, Queue: commentStore, Entities: app.registry, Users: app.Principals, KeepFor: c.KeepActivities, Now: c.Now, NewID: c.NewID,
+		Store: commentStore, Queue: commentStore, Entities: app.registry, Users: app.Principals, Jobs: app.queue, KeepFor: c.KeepActivities, Now: c.Now, NewID: c.NewID,
 	})
 	app.Messages = messages.New(messages.Options{
 		Store: messagestore.New(c.DB), Users: app.Principals, Inbox: app.Comments.Unchecked(), Apps: listening{app}, Queue: app.queue, Sender: c.Mail, Start: app.start, Now: c.Now, NewID: c.NewID,
@@ -445,7 +445,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		entity.Hooks{Counts: entity.CountRows(80, "files", blobs.Count)},
 	)
 	app.sweeper = sweep.New(c.DB, app.registry.Sweeps, app.Tenants.Unchecked().IDs, c.Now)
-	return app.queue.Add(slices.Concat(app.Messages.Unchecked().Workers(), app.Agents.Unchecked().Workers(), app.Domains.Unchecked().Workers(), c.Workers)...)
+	return app.queue.Add(slices.Concat(app.Comments.Unchecked().Workers(), app.Messages.Unchecked().Workers(), app.Agents.Unchecked().Workers(), app.Domains.Unchecked().Workers(), c.Workers)...)
 }
 
 // replaced returns the ready types except those of which the host has its own, and the host's behind them.

@@ -5,6 +5,7 @@
 package comments
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -21,6 +22,9 @@ import (
 
 // MaxMessage is the most bytes of a message.
 const MaxMessage = 64 << 10
+
+// MaxRows is the most rows that one transaction removes with comments.
+const MaxRows = 1000
 
 // Comment is a comment of a user on an entity, or a reply to another comment on it.
 type Comment struct {
@@ -104,12 +108,17 @@ type Store interface {
 	// Update calls edit with the stored comment and writes its Message, Public, Mentions, UpdatedAt and EditedAt; no other write to
 	// this comment comes between. An error from edit is returned as is and writes nothing.
 	Update(ctx context.Context, tenant, id string, edit func(*Comment) error) (Comment, error)
-	// Delete removes a comment with all replies below it, their activities and notifications, however deep. No reply that
+	// Delete removes a comment with all replies below it, their activities and notifications, however deep. They are gone for all other methods
+	// at once; when there are more than MaxRows rows, these are left to RemoveRest and rest is true; at is the time. No reply that
 	// is added meanwhile is left without its parent. It fails with errs.NotFound.
-	Delete(ctx context.Context, tenant, id string) error
-	// DeleteAll removes all comments on an entity. None is no error.
-	DeleteAll(ctx context.Context, tenant string, of entity.Key) error
-	// MarkAuthorsGone sets AuthorGone of all comments of some users, who are being deleted.
+	Delete(ctx context.Context, tenant, id string, at time.Time) (rest bool, err error)
+	// DeleteAll removes all comments on an entity, as Delete does. None is no error. Comments on the entity that are added later stay.
+	DeleteAll(ctx context.Context, tenant string, of entity.Key, at time.Time) (rest bool, err error)
+	// RemoveRest removes some n rows of removed comments on an entity in one transaction, and reports whether there are more.
+	RemoveRest(ctx context.Context, tenant string, of entity.Key, n int) (more bool, err error)
+	// Rests returns the entities that have something for RemoveRest, at most n.
+	Rests(ctx context.Context, tenant string, n int) ([]entity.Key, error)
+	// MarkAuthorsGone sets AuthorGone of all comments of some users, who are being deleted. It costs the same for any number of comments.
 	MarkAuthorsGone(ctx context.Context, tenant string, usernames ...string) error
 	// RenameUsers replaces usernames in comments, mentions and activities; names maps old ones to new ones, and no
 	// new one is an old one. Messages stay as they are, and so does what others said who had the names before and are gone.
@@ -147,7 +156,7 @@ type Store interface {
 
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
-	// Count returns how many comments a tenant has.
+	// Count returns how many comments a tenant has, with removed ones whose rows are left.
 	Count(ctx context.Context, tenant string) (int, error)
 }
 
@@ -167,6 +176,8 @@ type Service struct {
 	keepFor  time.Duration
 	now      func() time.Time
 	newID    func() string
+	jobs     Jobs
+	step     int
 }
 
 // Options configure a Service. Store, Queue, Entities and Users are required.
@@ -178,6 +189,8 @@ type Options struct {
 	KeepFor  time.Duration    // how long activities and notifications are kept; default 400 days, for ever if it is negative
 	Now      func() time.Time // default time.Now
 	NewID    func() string    // default UUIDv7
+	Jobs     Jobs             // that remove the rows of what many comments were removed with; nil leaves the rows where they are
+	Step     int              // the most rows that one transaction of such a job removes; default MaxRows
 }
 
 // New returns a Service.
@@ -191,7 +204,10 @@ func New(o Options) *Service {
 	if o.KeepFor == 0 {
 		o.KeepFor = keepFor
 	}
-	return &Service{store: o.Store, keepFor: o.KeepFor, queue: o.Queue, entities: o.Entities, users: o.Users, now: o.Now, newID: o.NewID}
+	return &Service{
+		store: o.Store, queue: o.Queue, entities: o.Entities, users: o.Users, keepFor: o.KeepFor, now: o.Now, newID: o.NewID,
+		jobs: o.Jobs, step: cmp.Or(o.Step, MaxRows),
+	}
 }
 
 // stamp returns the time of a write, in the precision that every database can store.

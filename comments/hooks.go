@@ -36,7 +36,11 @@ func (s *Service) deleted(ctx context.Context, tenant string, gone ...entity.Key
 		if !s.mayHave(key.Kind) {
 			continue
 		}
-		if err := s.store.DeleteAll(ctx, tenant, key); err != nil {
+		rest, err := s.store.DeleteAll(ctx, tenant, key, s.stamp())
+		if err == nil && rest {
+			err = s.removeLater(ctx, tenant, key)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -46,9 +46,13 @@ func (u Unchecked) Hooks() entity.Hooks {
 	}
 }
 
-// due are the notifications of apps, which are kept for 90 days, and what is kept as long as Options says.
+// due are the notifications of apps, which are kept for 90 days, what is kept as long as Options says, and removed comments whose job is
+// missing.
 func (s *Service) due() []entity.Due {
-	due := []entity.Due{{Table: "tc_notifications", Column: "created_at", Where: "type = 'app' AND state = 'delivered'", Age: appNotices}}
+	due := []entity.Due{
+		{Table: "tc_notifications", Column: "created_at", Where: "type = 'app' AND state = 'delivered'", Age: appNotices},
+		{Table: "tc_comment_threads", Column: "removing_at", Where: "removing_at IS NOT NULL", Age: removalLate},
+	}
 	if s.keepFor > 0 {
 		due = append(due, entity.Due{Table: "tc_activities", Column: "created_at", Age: s.keepFor}, entity.Due{Table: "tc_notifications", Column: "created_at", Age: s.keepFor})
 	}
@@ -56,6 +60,9 @@ func (s *Service) due() []entity.Due {
 }
 
 func (s *Service) sweep(ctx context.Context, tenant string) (int, error) {
+	if err := s.sweepRests(ctx, tenant); err != nil {
+		return 0, err
+	}
 	n, err := s.store.SweepNotices(ctx, tenant, TypeApp, s.stamp().Add(-appNotices))
 	if err != nil || s.keepFor <= 0 {
 		return n, err

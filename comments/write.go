@@ -167,7 +167,11 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 		if !c.by(a.User) && !a.Superuser {
 			return errs.New(errs.Forbidden, "Only the author and a superuser may delete this comment.")
 		}
-		return s.store.Delete(ctx, a.Tenant, id)
+		rest, err := s.store.Delete(ctx, a.Tenant, id, s.stamp())
+		if err != nil || !rest {
+			return err
+		}
+		return s.removeLater(ctx, a.Tenant, c.Entity)
 	})
 }
 

@@ -103,6 +103,7 @@ var unmarked = map[string]string{
 	"tc_bundle_entries":   "id bundle_id type entity_id data",
 	"tc_bundles":          "id slug label search",
 	"tc_colors":           "key search",
+	"tc_comment_authors":  "username",
 	"tc_comment_threads":  "kind entity_id",
 	"tc_comments":         "id kind entity_id parent_id user_id mentions",
 	"tc_deployments":      "source_tenant bundle_id kind entity_id",

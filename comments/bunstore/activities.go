@@ -97,10 +97,14 @@ func (s *Store) Activities(ctx context.Context, tenant string, of entity.Key, q 
 			Total: bunx.Total("entity_activities", "= $2 || '/' || $3"),
 		}
 	}
+	these, err := ofPresent(ctx, c, these, "a")
+	if err != nil {
+		return paging.Page[comments.Activity]{}, err
+	}
 	return bunx.Page(ctx, c, newest("a.id", "a.created_at"), these, activityKey, q)
 }
 
-var selectActivity = activityTable.Select(`WHERE tenant_id = $1 AND id = $2`)
+var selectActivity = activityTable.Select(`AS a WHERE a.tenant_id = $1 AND a.id = $2 AND ` + whosePresent("a"))
 
 // Activity implements comments.Store.
 func (s *Store) Activity(ctx context.Context, tenant, id string) (comments.Activity, error) {
@@ -118,5 +122,9 @@ func (s *Store) Feed(ctx context.Context, tenant, username string, q paging.Quer
 	list := newest("f.activity_id", "f.created_at")
 	list.Join = ` JOIN tc_feed AS f ON f.tenant_id = a.tenant_id AND f.activity_id = a.id`
 	of := bunx.Part{Where: "f.tenant_id = $1 AND f.username = $2", Args: []any{tenant, username}, Total: bunx.Total("feed", "= $2")}
+	of, err := ofPresent(ctx, c, of, "a")
+	if err != nil {
+		return paging.Page[comments.Activity]{}, err
+	}
 	return bunx.Page(ctx, c, list, of, activityKey, q)
 }

@@ -26,7 +26,8 @@ func (s *Store) Count(ctx context.Context, tenant string) (int, error) {
 	return bunx.Count(ctx, s.db, tenant, "tc_comments")
 }
 
-// table has the columns of a comment. The number of its replies, which add counts, is a column of its own.
+// table has the columns of a comment. Columns of their own are the number of its replies, which add counts, and the numbers that tell whether
+// it and its author are gone.
 var table = bunx.NewTable("tc_comments", "c", []bunx.Column[comments.Comment]{
 	{Name: "tenant_id", Key: true, Field: func(c *comments.Comment) any { return &c.Tenant }},
 	{Name: "id", Key: true, Field: func(c *comments.Comment) any { return &c.ID }},
@@ -34,7 +35,7 @@ var table = bunx.NewTable("tc_comments", "c", []bunx.Column[comments.Comment]{
 	{Name: "entity_id", Once: true, Field: func(c *comments.Comment) any { return &c.Entity.ID }},
 	{Name: "parent_id", Once: true, Field: func(c *comments.Comment) any { return &c.ParentID }},
 	{Name: "user_id", Once: true, Field: func(c *comments.Comment) any { return &c.UserID }},
-	{Name: "author_gone", Once: true, Field: func(c *comments.Comment) any { return &c.AuthorGone }},
+	{Name: "author_gone", Once: true, Read: "NOT " + ofAuthor, Field: func(c *comments.Comment) any { return &c.AuthorGone }},
 	{Name: "message", Field: func(c *comments.Comment) any { return &c.Message }},
 	{Name: "public", Field: func(c *comments.Comment) any { return &c.Public }},
 	{Name: "mentions", Field: func(c *comments.Comment) any { return mentions{&c.Mentions} }},
@@ -109,19 +110,21 @@ func (s *Store) Get(ctx context.Context, tenant, id string) (comments.Comment, e
 	return get(ctx, c, tenant, id, "")
 }
 
-var selectOne = table.Select(`WHERE tenant_id = $1 AND id = $2`)
+var selectOne = table.Select(`AS c WHERE c.tenant_id = $1 AND c.id = $2 AND ` + present)
 
 func get(ctx context.Context, c bunx.Conn, tenant, id, lock string) (n comments.Comment, err error) {
 	err = c.One(ctx, "Comment", selectOne+lock, []any{tenant, id}, table.Dest(&n)...)
 	return n, err
 }
 
+// replies is how many direct replies a comment has, NULL if it is not there.
+const replies = `(SELECT replies FROM tc_comments c WHERE c.tenant_id = $1 AND c.id = $2 AND ` + present + `)`
+
 // Replies implements comments.Store.
 func (s *Store) Replies(ctx context.Context, tenant, id string, q paging.Query) (paging.Page[comments.Comment], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	of := bunx.Part{
-		Where: `c.tenant_id = $1 AND c.parent_id = $2`, Args: []any{tenant, id},
-		Total: `(SELECT replies FROM tc_comments WHERE tenant_id = $1 AND id = $2)`, What: "Comment",
+		Where: `c.tenant_id = $1 AND c.parent_id = $2 AND ` + replies + ` IS NOT NULL`, Args: []any{tenant, id}, Total: replies, What: "Comment",
 	}
 	return bunx.Page(ctx, c, list, of, key, q)
 }
@@ -130,7 +133,8 @@ func (s *Store) Replies(ctx context.Context, tenant, id string, q paging.Query) 
 func (s *Store) List(ctx context.Context, tenant string, of entity.Key, q paging.Query) (paging.Page[comments.Comment], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	thread := bunx.Part{
-		Where: `c.tenant_id = $1 AND c.kind = $2 AND c.entity_id = $3 AND c.parent_id IS NULL`, Args: []any{tenant, of.Kind, of.ID},
+		Where: `c.tenant_id = $1 AND c.kind = $2 AND c.entity_id = $3 AND c.parent_id IS NULL
+			AND c.thread_no = (SELECT thread_no FROM tc_comment_threads WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3)`, Args: []any{tenant, of.Kind, of.ID},
 		Total: `coalesce((SELECT total FROM tc_comment_threads WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3), 0)`, // no row before the first comment
 	}
 	return bunx.Page(ctx, c, list, thread, key, q)

@@ -17,8 +17,8 @@ func (s *Store) Threads(ctx context.Context, tenant string, kind entity.Kind, id
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	all := map[string]int{}
 	for some := range slices.Chunk(ids, dependentBatch) {
-		rows, err := c.Rows(ctx, `SELECT entity_id, count(*) FROM tc_comments WHERE tenant_id = $1 AND kind = $2 AND parent_id IS NULL AND entity_id IN `+
-			bunx.In(3, len(some))+` GROUP BY entity_id`, bunx.Args(some, tenant, string(kind))...)
+		rows, err := c.Rows(ctx, `SELECT entity_id, total FROM tc_comment_threads WHERE tenant_id = $1 AND kind = $2 AND total > 0 AND entity_id IN `+
+			bunx.In(3, len(some)), bunx.Args(some, tenant, string(kind))...)
 		_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) {
 			var n int
 			err = rows.Scan(&id, &n)
@@ -35,11 +35,15 @@ func (s *Store) Threads(ctx context.Context, tenant string, kind entity.Kind, id
 // OfUsers implements comments.Store.
 func (s *Store) OfUsers(ctx context.Context, tenant string, usernames []string) (notifications, comments int, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
+	where, err := among(ctx, c, tenant, "n")
+	if err != nil {
+		return 0, 0, err
+	}
 	for some := range slices.Chunk(usernames, dependentBatch) {
 		var queued, written int
 		in := bunx.In(2, len(some))
-		err := c.One(ctx, "Comment", `SELECT (SELECT count(*) FROM tc_notifications WHERE tenant_id = $1 AND username IN `+in+`),
-			(SELECT count(*) FROM tc_comments WHERE tenant_id = $1 AND NOT author_gone AND user_id IN `+in+`)`, bunx.Args(some, tenant), &queued, &written)
+		err := c.One(ctx, "Comment", `SELECT (SELECT count(*) FROM tc_notifications n WHERE n.tenant_id = $1 AND n.username IN `+in+` AND `+where+`),
+			(SELECT count(*) FROM tc_comments c WHERE c.tenant_id = $1 AND `+ofAuthor+` AND c.user_id IN `+in+` AND `+present+`)`, bunx.Args(some, tenant), &queued, &written)
 		if err != nil {
 			return 0, 0, err
 		}

@@ -69,6 +69,10 @@ func (s *Store) Notifications(ctx context.Context, tenant, username string, f co
 	if !f.Since.IsZero() {
 		of = of.And("n.created_at >= @", bunx.At(f.Since))
 	}
+	of, err := ofPresent(ctx, c, of, "n")
+	if err != nil {
+		return paging.Page[comments.Notification]{}, err
+	}
 	return bunx.Page(ctx, c, notifications, of, func(n comments.Notification) string { return n.ID }, q)
 }
 
@@ -78,7 +82,7 @@ func (s *Store) Notification(ctx context.Context, tenant, username, id string) (
 	return oneNotification(ctx, c, tenant, username, id, "")
 }
 
-var selectNotification = notificationTable.Select(`WHERE tenant_id = $1 AND username = $2 AND id = $3`)
+var selectNotification = notificationTable.Select(`AS n WHERE n.tenant_id = $1 AND n.username = $2 AND n.id = $3 AND ` + whosePresent("n"))
 
 func oneNotification(ctx context.Context, c bunx.Conn, tenant, username, id, lock string) (comments.Notification, error) {
 	n, err := notificationTable.Scan(c.Row(ctx, selectNotification+lock, tenant, username, id))
@@ -124,12 +128,16 @@ func (s *Store) SweepNotices(ctx context.Context, tenant, noticeType string, bef
 
 // SetAllRead implements comments.Store.
 func (s *Store) SetAllRead(ctx context.Context, tenant, username string, read bool, at time.Time) (n int, err error) {
-	query := `UPDATE tc_notifications SET read_at = NULL, updated_at = $1 WHERE tenant_id = $2 AND username = $3 AND read_at IS NOT NULL`
+	query := `UPDATE tc_notifications AS n SET read_at = NULL, updated_at = $3 WHERE n.tenant_id = $1 AND n.username = $2 AND n.read_at IS NOT NULL AND `
 	if read {
-		query = `UPDATE tc_notifications SET read_at = $1, updated_at = $1 WHERE tenant_id = $2 AND username = $3 AND read_at IS NULL`
+		query = `UPDATE tc_notifications AS n SET read_at = $3, updated_at = $3 WHERE n.tenant_id = $1 AND n.username = $2 AND n.read_at IS NULL AND `
 	}
-	err = bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) (err error) {
-		n, err = c.Exec(ctx, query, bunx.At(at), tenant, username)
+	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		where, err := among(ctx, c, tenant, "n")
+		if err != nil {
+			return err
+		}
+		n, err = c.Exec(ctx, query+where, tenant, username, bunx.At(at))
 		return bunx.Err(err, "Notification")
 	})
 	return n, err
@@ -138,6 +146,11 @@ func (s *Store) SetAllRead(ctx context.Context, tenant, username string, read bo
 // Unread implements comments.Store.
 func (s *Store) Unread(ctx context.Context, tenant, username string) (n int, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	err = c.One(ctx, "Notification", `SELECT `+unread, []any{tenant, username}, &n)
+	var all bool
+	err = c.One(ctx, "Notification", `SELECT `+unread+`, `+allSettled, []any{tenant, username}, &n, &all)
+	if err == nil && !all {
+		err = c.One(ctx, "Notification", `SELECT count(*) FROM tc_notifications n WHERE n.tenant_id = $1 AND n.username = $2 AND n.read_at IS NULL AND `+unsettled(c, "n"),
+			[]any{tenant, username}, &n)
+	}
 	return n, err
 }

@@ -3,6 +3,10 @@ package bunstore
 import (
 	"context"
 	"database/sql"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/tenantcontent/tenantcontent/comments"
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -12,20 +16,42 @@ import (
 // mentionBatch is how many comments with mentions one statement reads.
 const mentionBatch = 1000
 
-// there are the rows whose authors are.
-var there = bunx.Is{Column: "author_gone", Value: false}
+// renameBatch is how many names one statement changes.
+const renameBatch = 500
 
 // RenameUsers implements comments.Store.
 func (s *Store) RenameUsers(ctx context.Context, tenant string, names map[string]string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		if err := c.Rename(ctx, tenant, "tc_comments", "user_id", names, there); err != nil {
-			return bunx.Err(err, "Comment")
-		}
-		if err := c.Rename(ctx, tenant, "tc_activities", "user_id", names, there); err != nil {
-			return bunx.Err(err, "Activity")
+		for some := range slices.Chunk(slices.Sorted(maps.Keys(names)), renameBatch) {
+			args := []any{tenant}
+			for _, was := range some {
+				args = append(args, was, names[was])
+			}
+			with := `WITH names (was, becomes) AS (VALUES ` + pairs(len(some)) + `) UPDATE `
+			for _, set := range []string{ // those of comments after those of activities, which ask for them
+				`tc_activities AS a SET user_id = (SELECT becomes FROM names WHERE was = a.user_id)
+					WHERE a.tenant_id = $1 AND a.user_id IN (SELECT was FROM names)
+					AND EXISTS (SELECT 1 FROM tc_comments c WHERE c.tenant_id = a.tenant_id AND c.id = a.comment_id AND ` + ofAuthor + `)`,
+				`tc_comments AS c SET user_id = (SELECT becomes FROM names WHERE was = c.user_id),
+					author_no = coalesce((SELECT w.author_no FROM names JOIN tc_comment_authors w ON w.tenant_id = $1 AND w.username = becomes WHERE was = c.user_id), 0)
+					WHERE c.tenant_id = $1 AND c.user_id IN (SELECT was FROM names) AND ` + ofAuthor,
+			} {
+				if _, err := c.Exec(ctx, with+set, args...); err != nil {
+					return bunx.Err(err, "Comment")
+				}
+			}
 		}
 		return s.renameMentions(ctx, c, tenant, names)
 	})
+}
+
+// pairs returns the VALUES rows of n pairs of arguments from $2.
+func pairs(n int) string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf("($%d,$%d)", 2*i+2, 2*i+3)
+	}
+	return strings.Join(all, ",")
 }
 
 // renameMentions goes through all comments with mentions: no index tells who is mentioned where.

@@ -10,37 +10,48 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/guard"
 )
 
+var insertComment = table.InsertOneWith("thread_no", "author_no")
+
 // Insert implements comments.Store.
 func (s *Store) Insert(ctx context.Context, tenant string, n comments.Comment) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if err := c.HoldPrincipal(ctx, tenant, n.UserID); err != nil {
 			return err
 		}
-		if err := add(ctx, c, tenant, n.Entity, n.ParentID, 1); err != nil {
+		now, err := add(ctx, c, tenant, n.Entity, n.ParentID, n.UserID, 1)
+		if err != nil {
 			return err
 		}
 		n.Tenant = tenant
-		_, err := table.Insert(ctx, c, "", n)
+		_, err = c.Exec(ctx, insertComment, append(table.Args(&n), now.number, now.author)...)
 		return bunx.Err(err, "A comment with this id")
 	})
 }
 
+// thread is the row of an entity in tc_comment_threads, and the author_no of a user.
+type thread struct {
+	number   int
+	removing bool
+	author   int
+}
+
 // add counts a comment that comes (1) or goes (-1), and locks the threads of its entity until the transaction ends: so
 // nobody replies to a comment that somebody else is about to remove.
-func add(ctx context.Context, c bunx.Conn, tenant string, of entity.Key, parent *string, n int) error {
+func add(ctx context.Context, c bunx.Conn, tenant string, of entity.Key, parent *string, author string, n int) (t thread, err error) {
 	top := n
 	if parent != nil {
 		top = 0
 	}
-	_, err := c.Exec(ctx, `INSERT INTO tc_comment_threads (tenant_id, kind, entity_id, total) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (tenant_id, kind, entity_id) DO UPDATE SET total = tc_comment_threads.total + excluded.total`,
-		tenant, of.Kind, of.ID, top)
+	err = c.One(ctx, "Comment", `INSERT INTO tc_comment_threads (tenant_id, kind, entity_id, total) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (tenant_id, kind, entity_id) DO UPDATE SET total = tc_comment_threads.total + excluded.total
+		RETURNING thread_no, removing_at IS NOT NULL, coalesce((SELECT author_no FROM tc_comment_authors WHERE tenant_id = $1 AND username = $5), 0)`,
+		[]any{tenant, of.Kind, of.ID, top, author}, &t.number, &t.removing, &t.author)
 	if err != nil || parent == nil {
-		return bunx.Err(err, "Comment")
+		return t, err
 	}
-	changed, err := c.Exec(ctx, `UPDATE tc_comments SET replies = replies + $1
-		WHERE tenant_id = $2 AND id = $3 AND kind = $4 AND entity_id = $5`, n, tenant, *parent, of.Kind, of.ID)
-	return bunx.Found(changed, err, "Comment")
+	changed, err := c.Exec(ctx, `UPDATE tc_comments AS c SET replies = replies + $1
+		WHERE c.tenant_id = $2 AND c.id = $3 AND c.kind = $4 AND c.entity_id = $5 AND `+present, n, tenant, *parent, of.Kind, of.ID)
+	return t, bunx.Found(changed, err, "Comment")
 }
 
 // Update implements comments.Store.
@@ -70,70 +81,21 @@ func (s *Store) Update(ctx context.Context, tenant, id string, edit func(*commen
 	return n, nil
 }
 
-// removeBelow removes the comments that a SELECT of ids finds, with all below them. Activities and notifications go by
-// their foreign keys. It is one statement and no recursion, however deep the thread is; CROSS
-// JOIN makes SQLite look up the replies of each comment, as it would not by itself.
-func removeBelow(first string) string {
-	return `WITH RECURSIVE thread (id) AS (` + first + ` UNION ALL
-		SELECT c.id FROM thread t CROSS JOIN tc_comments c WHERE c.tenant_id = $1 AND c.parent_id = t.id)
-		DELETE FROM tc_comments WHERE tenant_id = $1 AND id IN (SELECT id FROM thread)`
-}
-
-var (
-	removeOne = removeBelow(`SELECT id FROM tc_comments WHERE tenant_id = $1 AND id = $2`)
-	removeAll = removeBelow(`SELECT id FROM tc_comments WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3 AND parent_id IS NULL`)
-)
-
-// Delete implements comments.Store.
-func (s *Store) Delete(ctx context.Context, tenant, id string) error {
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		gone, err := get(ctx, c, tenant, id, "")
-		if err != nil {
-			return err
-		}
-		if err := add(ctx, c, tenant, gone.Entity, gone.ParentID, -1); err != nil {
-			return err
-		}
-		if guard.Of(ctx, "comment") != nil { // locked in the order of all who remove comments
-			if gone, err = get(ctx, c, tenant, id, c.ForUpdate()); err != nil {
-				return err
-			}
-			if err := guard.Check(ctx, "comment", gone); err != nil {
-				return err
-			}
-		}
-		n, err := c.Exec(ctx, removeOne, tenant, id)
-		return bunx.Found(n, err, "Comment")
-	})
-}
-
-// DeleteAll implements comments.Store.
-func (s *Store) DeleteAll(ctx context.Context, tenant string, of entity.Key) error {
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		if err := add(ctx, c, tenant, of, nil, 0); err != nil {
-			return err
-		}
-		if _, err := c.Exec(ctx, removeAll, tenant, of.Kind, of.ID); err != nil {
-			return bunx.Err(err, "Comment")
-		}
-		_, err := c.Exec(ctx, `DELETE FROM tc_comment_threads WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3`, tenant, of.Kind, of.ID)
-		return bunx.Err(err, "Comment")
-	})
-}
-
-// authorBatch is how many authors one statement marks as gone.
+// authorBatch is how many authors one statement counts.
 const authorBatch = 500
 
 // MarkAuthorsGone implements comments.Store.
 func (s *Store) MarkAuthorsGone(ctx context.Context, tenant string, usernames ...string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for some := range slices.Chunk(usernames, authorBatch) {
-			for _, table := range []string{"tc_comments", "tc_activities"} {
-				_, err := c.Exec(ctx, `UPDATE `+table+` SET author_gone = true WHERE tenant_id = $1 AND NOT author_gone AND user_id IN `+
-					bunx.In(2, len(some)), bunx.Args(some, tenant)...)
-				if err != nil {
-					return bunx.Err(err, "Comment")
-				}
+			var args []any
+			for _, name := range some {
+				args = append(args, tenant, name, 1)
+			}
+			_, err := c.Exec(ctx, `INSERT INTO tc_comment_authors (tenant_id, username, author_no) VALUES `+bunx.Values(len(some), 3)+`
+				ON CONFLICT (tenant_id, username) DO UPDATE SET author_no = tc_comment_authors.author_no + 1`, args...)
+			if err != nil {
+				return bunx.Err(err, "Comment")
 			}
 		}
 		return nil

@@ -80,7 +80,7 @@ func testActivitiesGo(t *testing.T, s Store) {
 		is.NoErr(s.PutActivity(ctx, "acme", activity("a"+id, id), []string{"mia"}))
 		is.NoErr(s.Enqueue(ctx, "acme", []comments.Notification{notification("n"+id, id, "mia")}))
 	}
-	is.NoErr(s.Delete(ctx, "acme", "1"))
+	is.NoErr(failure(s.Delete(ctx, "acme", "1", monday)))
 	p, err := s.Activities(ctx, "acme", sales, paging.Query{Limit: 10})
 	is.NoErr(err)
 	is.Equal(p.Rows, []comments.Activity{activity("a2", "2")})
@@ -189,7 +189,7 @@ func testNotifications(t *testing.T, s Store) {
 	is.NoErr(err)
 	is.Equal(next.Rows, []comments.Notification{notification("n4", "1", "jo")})
 	testRead(t, s)
-	is.NoErr(s.Delete(ctx, "acme", "1"))
+	is.NoErr(failure(s.Delete(ctx, "acme", "1", monday)))
 	p, err = s.Notifications(ctx, "acme", "mia", comments.NotificationFilter{}, paging.Query{Limit: 10})
 	is.NoErr(err)
 	is.Equal(p.Total, 3)

@@ -67,6 +67,9 @@ func TestStore(t *testing.T, open func(t *testing.T) Store) {
 	}
 }
 
+// failure returns the error of a Delete.
+func failure(_ bool, err error) error { return err }
+
 func text(s string) *string { return &s }
 
 // comment makes a comment on sales; parent is "" on top.
@@ -163,7 +166,7 @@ func testMissing(t *testing.T, s Store) {
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 	_, err = s.Update(ctx, "acme", "x", func(*comments.Comment) error { t.Error("edited"); return nil })
 	is.Equal(errs.CodeOf(err), errs.NotFound)
-	is.Equal(errs.CodeOf(s.Delete(ctx, "acme", "x")), errs.NotFound)
+	is.Equal(errs.CodeOf(failure(s.Delete(ctx, "acme", "x", monday))), errs.NotFound)
 	is.Equal(errs.CodeOf(s.Insert(ctx, "acme", comment("2", "x"))), errs.NotFound)
 	stray := comment("2", "1")
 	stray.Entity = orders
@@ -171,7 +174,7 @@ func testMissing(t *testing.T, s Store) {
 	is.Equal(top(t, s, "acme", orders), []string{})
 	is.Equal(top(t, s, "acme", sales), []string{"1"})
 	is.Equal(replies(t, s, "acme", "1"), []string{})
-	is.NoErr(s.DeleteAll(ctx, "acme", orders)) // there are none
+	is.NoErr(failure(s.DeleteAll(ctx, "acme", orders, monday))) // there are none
 }
 
 func testIsolation(t *testing.T, s Store) {
@@ -207,10 +210,10 @@ func testIsolation(t *testing.T, s Store) {
 	is.Equal(queued.Total, 0)
 
 	is.Equal(errs.CodeOf(s.Insert(ctx, "evil", comment("3", "1"))), errs.NotFound) // and changes nothing
-	is.Equal(errs.CodeOf(s.Delete(ctx, "evil", "1")), errs.NotFound)
+	is.Equal(errs.CodeOf(failure(s.Delete(ctx, "evil", "1", monday))), errs.NotFound)
 	_, err = s.Update(ctx, "evil", "2", func(c *comments.Comment) error { c.Message = "changed"; return nil })
 	is.NoErr(err)
-	is.NoErr(s.DeleteAll(ctx, "evil", sales))
+	is.NoErr(failure(s.DeleteAll(ctx, "evil", sales, monday)))
 	got, err := s.Get(ctx, "acme", "2")
 	is.NoErr(err)
 	is.Equal(got, comment("2", "1"))
@@ -234,17 +237,17 @@ func testDelete(t *testing.T, s Store) {
 	is, ctx := is.New(t), t.Context()
 	insert(t, s, "acme", comment("1", ""), comment("2", ""), comment("1a", "1"), comment("1b", "1"), comment("1aa", "1a"),
 		comment("1ab", "1a"), comment("1aaa", "1aa"), comment("2a", "2"))
-	is.NoErr(s.Delete(ctx, "acme", "1a"))
+	is.NoErr(failure(s.Delete(ctx, "acme", "1a", monday)))
 	for id, there := range map[string]bool{"1": true, "1a": false, "1b": true, "1aa": false, "1ab": false, "1aaa": false, "2": true, "2a": true} {
 		_, err := s.Get(ctx, "acme", id)
 		is.Equal(err == nil, there)
 	}
 	is.Equal(replies(t, s, "acme", "1"), []string{"1b"})
 	is.Equal(top(t, s, "acme", sales), []string{"2", "1"})
-	is.NoErr(s.Delete(ctx, "acme", "2"))
+	is.NoErr(failure(s.Delete(ctx, "acme", "2", monday)))
 	is.Equal(top(t, s, "acme", sales), []string{"1"})
-	is.Equal(errs.CodeOf(s.Delete(ctx, "acme", "2")), errs.NotFound)
-	is.Equal(errs.CodeOf(s.Delete(ctx, "acme", "2a")), errs.NotFound)
+	is.Equal(errs.CodeOf(failure(s.Delete(ctx, "acme", "2", monday))), errs.NotFound)
+	is.Equal(errs.CodeOf(failure(s.Delete(ctx, "acme", "2a", monday))), errs.NotFound)
 	is.Equal(top(t, s, "acme", sales), []string{"1"}) // what was not there is not counted either
 	is.Equal(errs.CodeOf(s.Insert(ctx, "acme", comment("3", "1aa"))), errs.NotFound)
 }
@@ -255,7 +258,7 @@ func testDeleteAll(t *testing.T, s Store) {
 	other.Entity = orders
 	insert(t, s, "acme", comment("1", ""), comment("2", ""), comment("1a", "1"), comment("1aa", "1a"), other)
 	is.NoErr(s.PutActivity(ctx, "acme", activity("a", "1aa"), []string{"mia"}))
-	is.NoErr(s.DeleteAll(ctx, "acme", sales))
+	is.NoErr(failure(s.DeleteAll(ctx, "acme", sales, monday)))
 	for _, id := range []string{"1", "2", "1a", "1aa"} {
 		_, err := s.Get(ctx, "acme", id)
 		is.Equal(errs.CodeOf(err), errs.NotFound)
@@ -289,7 +292,7 @@ func testFailedTx(t *testing.T, s Store) {
 		is.NoErr(s.Insert(ctx, "acme", comment("2a", "2")))
 		is.NoErr(s.PutActivity(ctx, "acme", activity("a", "2a"), []string{"mia"}))
 		is.NoErr(s.Enqueue(ctx, "acme", []comments.Notification{notification("n", "2a", "mia")}))
-		is.NoErr(s.Delete(ctx, "acme", "1"))
+		is.NoErr(failure(s.Delete(ctx, "acme", "1", monday)))
 		_, err := s.Get(ctx, "acme", "2a")
 		is.NoErr(err) // the transaction sees its own writes
 		return fault
@@ -343,9 +346,9 @@ func testRepliesWhileDeleting(t *testing.T, s Store) {
 			var err error
 			switch i {
 			case 4:
-				return s.Delete(ctx, "acme", root)
+				return failure(s.Delete(ctx, "acme", root, monday))
 			case 5:
-				err = s.Delete(ctx, "acme", root+"a")
+				err = failure(s.Delete(ctx, "acme", root+"a", monday))
 			case 6:
 				_, err = s.Update(ctx, "acme", root+"aa", func(c *comments.Comment) error { c.Message = "new"; return nil })
 			default:
@@ -422,6 +425,6 @@ func testCanceled(t *testing.T, s Store) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	is.True(s.Insert(ctx, "acme", comment("2", "")) != nil)
-	is.True(s.Delete(ctx, "acme", "1") != nil)
+	is.True(failure(s.Delete(ctx, "acme", "1", monday)) != nil)
 	is.Equal(top(t, s, "acme", sales), []string{"1"})
 }

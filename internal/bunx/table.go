@@ -1,6 +1,7 @@
 package bunx
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -24,6 +25,9 @@ type Column[T any] struct {
 	Field func(*T) any
 	// Value returns what is written instead of Field. A column with neither is left to the statements that name it.
 	Value func(*T) any
+	// Read is what is read in place of a column, in the terms of the table's alias: such a column is never written, and a Select of the table
+	// names the alias.
+	Read string
 
 	Key  bool // part of the primary key
 	Once bool // written by an INSERT alone: Update and OnConflict leave it as it is
@@ -49,13 +53,12 @@ type Table[T any] struct {
 // NewTable returns a Table; alias is what built statements and Qualified call it.
 func NewTable[T any](name, alias string, columns []Column[T]) *Table[T] {
 	t := &Table[T]{Name: name, alias: alias}
-	var qualified, set, overwrite []string
+	var set, overwrite []string
 	for _, c := range columns {
 		if c.Field != nil {
 			t.read = append(t.read, c)
-			qualified = append(qualified, alias+"."+c.Name)
 		}
-		if c.Field == nil && c.Value == nil {
+		if c.Read != "" || c.Field == nil && c.Value == nil {
 			continue
 		}
 		t.written = append(t.written, c)
@@ -74,7 +77,7 @@ func NewTable[T any](name, alias string, columns []Column[T]) *Table[T] {
 	for i, c := range t.key {
 		where = append(where, c.Name+" = $"+strconv.Itoa(len(t.changed)+1+i))
 	}
-	t.Names, t.Qualified = names(t.read), strings.Join(qualified, ", ")
+	t.Names, t.Qualified = names(t.read), qualified(alias, t.read)
 	t.insert = "INSERT INTO " + name + " (" + names(t.written) + ") VALUES "
 	t.one = t.insert + Values(1, len(t.written))
 	t.update = "UPDATE " + name + " SET " + strings.Join(set, ", ") + " WHERE " + strings.Join(where, " AND ")
@@ -97,7 +100,15 @@ func (t *Table[T]) Overwrite(columns ...string) string {
 func names[T any](columns []Column[T]) string {
 	all := make([]string, len(columns))
 	for i, c := range columns {
-		all[i] = c.Name
+		all[i] = cmp.Or(c.Read, c.Name)
+	}
+	return strings.Join(all, ", ")
+}
+
+func qualified[T any](alias string, columns []Column[T]) string {
+	all := make([]string, len(columns))
+	for i, c := range columns {
+		all[i] = cmp.Or(c.Read, alias+"."+c.Name)
 	}
 	return strings.Join(all, ", ")
 }
@@ -109,6 +120,11 @@ func (t *Table[T]) Select(rest string) string {
 
 // InsertOne returns the fixed text of an INSERT of one row, whose arguments are those of Args; rest follows the values.
 func (t *Table[T]) InsertOne(rest string) string { return t.one + " " + rest }
+
+// InsertOneWith is InsertOne with more columns, whose arguments follow those of Args.
+func (t *Table[T]) InsertOneWith(columns ...string) string {
+	return "INSERT INTO " + t.Name + " (" + names(t.written) + ", " + strings.Join(columns, ", ") + ") VALUES " + Values(1, len(t.written)+len(columns))
+}
 
 // Extra returns the placeholder of the n-th argument, from 1, that follows those of Args.
 func (t *Table[T]) Extra(n int) string { return "$" + strconv.Itoa(len(t.written)+n) }
@@ -267,8 +283,7 @@ func (t *Table[T]) Only(columns ...string) *Table[T] {
 func (t *Table[T]) reading(keep func(name string) bool) *Table[T] {
 	some := *t
 	some.read = slices.DeleteFunc(slices.Clone(t.read), func(c Column[T]) bool { return !keep(c.Name) })
-	some.Names = names(some.read)
-	some.Qualified = t.alias + "." + strings.ReplaceAll(some.Names, ", ", ", "+t.alias+".")
+	some.Names, some.Qualified = names(some.read), qualified(t.alias, some.read)
 	return &some
 }
 

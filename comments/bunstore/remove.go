@@ -1,0 +1,266 @@
+package bunstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/comments"
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/guard"
+)
+
+// rowsBelow are the rows that go with a comment c by their foreign keys.
+const rowsBelow = `(SELECT count(*) FROM tc_notifications n WHERE n.tenant_id = c.tenant_id AND n.comment_id = c.id)
+	+ (SELECT count(*) FROM tc_activities a WHERE a.tenant_id = c.tenant_id AND a.comment_id = c.id)
+	+ (SELECT count(*) FROM tc_activities a CROSS JOIN tc_feed f
+		WHERE a.tenant_id = c.tenant_id AND a.comment_id = c.id AND f.tenant_id = a.tenant_id AND f.activity_id = a.id)`
+
+// node is a comment that is to be removed.
+type node struct {
+	id      string
+	replies int // direct ones
+	rows    int // that go with it, itself included
+}
+
+func nodes(rows *sql.Rows, err error) ([]node, error) {
+	return bunx.Scan(rows, err, func(rows *sql.Rows) (n node, err error) {
+		err = rows.Scan(&n.id, &n.replies, &n.rows)
+		n.rows++
+		return n, err
+	})
+}
+
+// Delete implements comments.Store.
+func (s *Store) Delete(ctx context.Context, tenant, id string, at time.Time) (rest bool, err error) {
+	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		gone, err := get(ctx, c, tenant, id, "")
+		if err != nil {
+			return err
+		}
+		if _, err := add(ctx, c, tenant, gone.Entity, gone.ParentID, "", -1); err != nil {
+			return err
+		}
+		if guard.Of(ctx, "comment") != nil { // locked in the order of all who remove comments
+			if gone, err = get(ctx, c, tenant, id, c.ForUpdate()); err != nil {
+				return err
+			}
+			if err := guard.Check(ctx, "comment", gone); err != nil {
+				return err
+			}
+		}
+		n, err := c.Exec(ctx, `DELETE FROM tc_comments AS c WHERE c.tenant_id = $1 AND c.id = $2 AND c.replies = 0 AND `+present, tenant, id)
+		if err != nil || n == 1 {
+			return bunx.Err(err, "Comment")
+		}
+		all, few, err := s.few(ctx, c, `SELECT c.id, 0 FROM tc_comments c WHERE c.tenant_id = $1 AND c.id = $2 AND `+present, tenant, id)
+		if err = bunx.Found(len(all), err, "Comment"); err != nil { // gone by now
+			return err
+		}
+		if few {
+			return remove(ctx, c, tenant, all)
+		}
+		rest = true
+		if _, err := c.Exec(ctx, `UPDATE tc_comments SET parent_id = NULL, thread_no = -1 WHERE tenant_id = $1 AND id = $2`, tenant, id); err != nil {
+			return bunx.Err(err, "Comment")
+		}
+		_, err = c.Exec(ctx, `UPDATE tc_comment_threads SET removing_at = $4 WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3`,
+			tenant, gone.Entity.Kind, gone.Entity.ID, bunx.At(at))
+		return bunx.Err(err, "Comment")
+	})
+	return rest, err
+}
+
+// DeleteAll implements comments.Store.
+func (s *Store) DeleteAll(ctx context.Context, tenant string, of entity.Key, at time.Time) (rest bool, err error) {
+	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		thread, err := add(ctx, c, tenant, of, nil, "", 0)
+		if err != nil {
+			return err
+		}
+		if !thread.removing {
+			all, few, err := s.few(ctx, c, `SELECT id, 0 FROM tc_comments WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3 AND thread_no = $4 AND parent_id IS NULL`,
+				tenant, of.Kind, of.ID, thread.number)
+			if err != nil {
+				return err
+			}
+			if few {
+				if err := remove(ctx, c, tenant, all); err != nil {
+					return err
+				}
+				return forget(ctx, c, tenant, of)
+			}
+		}
+		rest = true
+		_, err = c.Exec(ctx, `UPDATE tc_comment_threads SET thread_no = thread_no + 1, total = 0, removing_at = $4
+			WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3`, tenant, of.Kind, of.ID, bunx.At(at))
+		return bunx.Err(err, "Comment")
+	})
+	return rest, err
+}
+
+// forget removes the row of an entity without comments.
+func forget(ctx context.Context, c bunx.Conn, tenant string, of entity.Key) error {
+	_, err := c.Exec(ctx, `DELETE FROM tc_comment_threads WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3`, tenant, of.Kind, of.ID)
+	return bunx.Err(err, "Comment")
+}
+
+// few returns the comments that a SELECT of ids and depth 0 finds, with all below them, each behind the one it replies to, if they and what goes with
+// them are at most comments.MaxRows. args begin with the tenant. PostgreSQL goes to the index once for each comment: a join would leave it
+// the choice to read all comments, and a thread that has most of them makes it choose that.
+func (s *Store) few(ctx context.Context, c bunx.Conn, first, tenant string, args ...any) (all []node, few bool, err error) {
+	args = append([]any{tenant}, args...)
+	limit := "$" + strconv.Itoa(len(args)+1)
+	below := `SELECT c.id, t.depth + 1 FROM thread t CROSS JOIN tc_comments c WHERE c.tenant_id = $1 AND c.parent_id = t.id`
+	if c.Postgres() {
+		below = `SELECT c.id, t.depth + 1 FROM thread t CROSS JOIN LATERAL
+			(SELECT id FROM tc_comments WHERE tenant_id = $1 AND parent_id = t.id ORDER BY created_at, id LIMIT ` + limit + `) c`
+	}
+	all, err = nodes(c.Rows(ctx, `WITH RECURSIVE thread (id, depth) AS (`+first+` UNION ALL `+below+`),
+		few AS (SELECT id, depth FROM thread LIMIT `+limit+`)
+		SELECT c.id, c.replies, `+rowsBelow+` FROM few CROSS JOIN tc_comments c WHERE c.tenant_id = $1 AND c.id = few.id ORDER BY few.depth`, append(args, comments.MaxRows+1)...))
+	if err != nil {
+		return nil, false, bunx.Err(err, "Comment")
+	}
+	rows := 0
+	for _, n := range all {
+		rows += n.rows
+	}
+	return all, rows <= comments.MaxRows, nil
+}
+
+// remove removes comments, the last first.
+func remove(ctx context.Context, c bunx.Conn, tenant string, all []node) error {
+	ids := make([]string, len(all))
+	for i, n := range all {
+		ids[len(all)-1-i] = n.id
+	}
+	_, err := c.ExecIn(ctx, `DELETE FROM tc_comments WHERE tenant_id = $1 AND id IN `, ids, tenant)
+	return bunx.Err(err, "Comment")
+}
+
+// Rests implements comments.Store.
+func (s *Store) Rests(ctx context.Context, tenant string, n int) ([]entity.Key, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, `SELECT kind, entity_id FROM tc_comment_threads WHERE tenant_id = $1 AND removing_at IS NOT NULL ORDER BY kind, entity_id LIMIT $2`, tenant, n)
+	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (k entity.Key, err error) {
+		err = rows.Scan(&k.Kind, &k.ID)
+		return k, err
+	})
+	return all, bunx.Err(err, "Comment")
+}
+
+// RemoveRest implements comments.Store.
+//
+// The removed comments that reply to none go first if they have no replies. The replies of another one go before it; those with replies of
+// their own become comments on top instead. So a step ends with any number of rows, and each is changed once at most before it goes.
+func (s *Store) RemoveRest(ctx context.Context, tenant string, of entity.Key, n int) (more bool, err error) {
+	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		step := &step{c, tenant, of, n, 0}
+		var number, total int
+		err := c.Row(ctx, `SELECT thread_no, total FROM tc_comment_threads WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3 AND removing_at IS NOT NULL`+c.ForUpdate(),
+			tenant, of.Kind, of.ID).Scan(&number, &total)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return bunx.Err(err, "Comment")
+		}
+		for more = true; more && step.left > 0; {
+			more, err = step.next(ctx, number)
+			if err != nil {
+				return err
+			}
+		}
+		if more {
+			return nil
+		}
+		if total == 0 {
+			return forget(ctx, c, tenant, of)
+		}
+		_, err = c.Exec(ctx, `UPDATE tc_comment_threads SET removing_at = NULL WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3`, tenant, of.Kind, of.ID)
+		return bunx.Err(err, "Comment")
+	})
+	return more, err
+}
+
+// step is one transaction that removes rows of removed comments.
+type step struct {
+	c      bunx.Conn
+	tenant string
+	of     entity.Key
+	left   int // rows that it may still change
+	done   int
+}
+
+// next removes the next comments on top, or replies to them, and reports whether there were any.
+func (s *step) next(ctx context.Context, number int) (found bool, err error) {
+	tops, err := nodes(s.c.Rows(ctx, `SELECT c.id, c.replies, `+rowsBelow+` FROM tc_comments c WHERE c.tenant_id = $1 AND c.kind = $2 AND c.entity_id = $3
+		AND c.parent_id IS NULL AND c.thread_no < $4 ORDER BY c.thread_no, c.created_at, c.id LIMIT $5`, s.tenant, s.of.Kind, s.of.ID, number, s.left))
+	if err != nil || len(tops) == 0 {
+		return false, bunx.Err(err, "Comment")
+	}
+	if _, err := s.leaves(ctx, tops); err != nil {
+		return true, err
+	}
+	for _, top := range tops {
+		if top.replies == 0 || s.left <= 0 {
+			continue
+		}
+		if err := s.below(ctx, top); err != nil {
+			return true, err
+		}
+	}
+	return true, nil
+}
+
+// below removes the replies to a comment on top that have none, and makes the others comments on top.
+func (s *step) below(ctx context.Context, top node) error {
+	all, err := nodes(s.c.Rows(ctx, `SELECT c.id, c.replies, `+rowsBelow+` FROM tc_comments c WHERE c.tenant_id = $1 AND c.parent_id = $2
+		ORDER BY c.created_at, c.id LIMIT $3`, s.tenant, top.id, s.left))
+	if err != nil {
+		return bunx.Err(err, "Comment")
+	}
+	n, err := s.leaves(ctx, all)
+	if err != nil {
+		return err
+	}
+	var up []string
+	for _, reply := range all {
+		if reply.replies > 0 && s.left > 0 {
+			up = append(up, reply.id)
+			s.took(1)
+		}
+	}
+	if len(up) > 0 {
+		_, err := s.c.ExecIn(ctx, `UPDATE tc_comments SET parent_id = NULL, thread_no = -1 WHERE tenant_id = $1 AND id IN `, up, s.tenant)
+		if err != nil {
+			return bunx.Err(err, "Comment")
+		}
+	}
+	_, err = s.c.Exec(ctx, `UPDATE tc_comments SET replies = replies - $3 WHERE tenant_id = $1 AND id = $2`, s.tenant, top.id, n+len(up))
+	s.took(1)
+	return bunx.Err(err, "Comment")
+}
+
+// leaves removes those of some comments that have no replies, as many as the step may, and returns their number.
+func (s *step) leaves(ctx context.Context, all []node) (int, error) {
+	var some []node
+	for _, n := range all {
+		if n.replies > 0 {
+			continue
+		}
+		if n.rows > s.left && s.done > 0 { // the first one goes in any case
+			s.left = 0
+			break
+		}
+		some = append(some, n)
+		s.took(n.rows)
+	}
+	return len(some), remove(ctx, s.c, s.tenant, some)
+}
+
+func (s *step) took(rows int) { s.left, s.done = s.left-rows, s.done+rows }
