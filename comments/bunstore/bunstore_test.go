@@ -202,6 +202,9 @@ func TestLongThreadSize(t *testing.T) {
 				is.NoErr(err)
 				is.True(last == nil)
 				if beyond := count.Statements(); db.Dialect().Name() == dialect.PG { // it passes no row over
+					if name == "activities" || name == "feed" {
+						beyond = beyond[1:]
+					}
 					is.True(strings.Contains(explain(t, db, beyond[0]), "One-Time Filter: ("))
 				}
 				count.Take()
