@@ -408,7 +408,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		Directories: dirsync.New(dirsync.Options{
 			Store: directory, Principals: app.Principals.Unchecked(), Now: c.Now, NewID: c.NewID,
 		}),
-		Drivers: drivers(c.DomainDrivers, c.DenyNetworks), Queue: app.queue, Log: c.Log, Changes: settings.Of, Now: c.Now,
+		Drivers: drivers(c.DomainDrivers, c.DenyNetworks, c.Log), Queue: app.queue, Log: c.Log, Changes: settings.Of, Now: c.Now,
 	})
 	if err != nil {
 		return err
@@ -457,14 +457,14 @@ func replaced(ready, own []entity.Type) []entity.Type {
 
 // drivers returns the ready domain drivers in their order, each or the host's own in its place, and
 // the host's other ones behind them.
-func drivers(own []domains.Driver, denied []netip.Prefix) []domains.Driver {
+func drivers(own []domains.Driver, denied []netip.Prefix, log *slog.Logger) []domains.Driver {
 	if denied == nil {
 		denied = egress.Default()
 	}
 	dial, client := egress.Dialer(denied).DialContext, egress.Client(denied)
 	deny := egress.Denied(denied)
 	all := []domains.Driver{
-		local.Driver{}, ldap.AD{Dial: dial, Denied: deny}, ldap.LDAP{Dial: dial, Denied: deny},
+		local.Driver{}, ldap.AD{Dial: dial, Denied: deny, Log: log}, ldap.LDAP{Dial: dial, Denied: deny, Log: log},
 		saml.Driver{Client: client, Denied: deny}, oidc.Driver{Client: client, Denied: deny},
 	}
 	for i, ready := range all {

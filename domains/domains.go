@@ -141,6 +141,7 @@ type Principals interface {
 type Directories interface {
 	Sync(ctx context.Context, tenant, domain string, all dirsync.Snapshot, o dirsync.SyncOptions) (dirsync.Report, error)
 	SyncPerson(ctx context.Context, tenant, domain, username string, groups []string, o dirsync.PersonOptions) (warnings []string, err error)
+	UnknownTeams(ctx context.Context, tenant string, teams []string) (unknown []string, err error)
 }
 
 // Options configure a Service. Store, Principals, Directories, Tenants, Keys and Drivers are required.
@@ -175,6 +176,7 @@ type Service struct {
 	mu      sync.Mutex
 	running map[place]*scanning // scans of this process, the last that has begun of each domain
 	slow    map[string]bool     // tenants whose directories were slow the last time
+	warned  map[warning]time.Time
 }
 
 // place is a domain of a tenant.
@@ -205,7 +207,7 @@ func New(o Options) (*Service, error) {
 		o.NewSecret = newSecret
 	}
 	s := &Service{
-		o: o, drivers: o.Drivers, running: map[place]*scanning{}, slow: map[string]bool{}, places: newPlaces(),
+		o: o, drivers: o.Drivers, running: map[place]*scanning{}, slow: map[string]bool{}, warned: map[warning]time.Time{}, places: newPlaces(),
 		limits: limits{wait: maxWait, check: maxCheck, refusal: MinRefusal, read: maxRead, beat: beat, slow: slowRead},
 		realms: realms{opened: map[place]opened{}}, ways: cache.New[[]Way](o.Changes),
 	}

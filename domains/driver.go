@@ -6,6 +6,7 @@ import (
 	"iter"
 	"net/url"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
@@ -219,6 +220,14 @@ type Step struct {
 	Message string    // a sentence for the administrator: what was found, or what went wrong and what to do
 	Person  *Identity // in the step person: who would become a user
 	Groups  []Group   // in the step groups: some of those that would become teams, without members
+}
+
+// Number returns a number with what it counts, such as "1 key" and "2 keys", for the message of a Step.
+func Number(n int, one, more string) string {
+	if n == 1 {
+		more = one
+	}
+	return strconv.Itoa(n) + " " + more
 }
 
 // AccountNames is a PasswordLogin whose people have several names, such as anna, anna@corp.example.com and CORP\anna.

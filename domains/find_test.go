@@ -19,7 +19,7 @@ func TestKnows(t *testing.T) {
 	w.add(t, "Books", "paper", `{"url": "x"}`)
 	w.add(t, "Gate", "gate", `{}`)
 	w.stock(2)
-	w.paper.all[1].Person.Email = "one@example.com"
+	w.paper.long = map[string]string{"one@example.com": "user0001"}
 	w.paper.all = append(w.paper.all, domains.Entry{Person: &domains.Identity{ID: "off", Username: "off", Disabled: true}})
 	knows := func(domain, username, sourceID string) error {
 		return w.Unchecked().Knows(t.Context(), "acme", domain, username, sourceID)
@@ -31,7 +31,7 @@ func TestKnows(t *testing.T) {
 	is.NoErr(knows("local", "nobody", ""))
 	is.Equal(errs.CodeOf(knows("none", "user0001", "")), errs.NotFound)
 	for _, c := range [][3]string{
-		{"nobody", "", "does not know nobody: no line has this name."},
+		{"nobody", "", "does not know nobody: no line, or more than one, has this name."},
 		{"user0001", "id-0002", "sourceId is not that of user0001"},
 		{"one@example.com", "", "has another name, user0001: set sourceId to id-0001"},
 		{"off", "", "is disabled in the directory"},

@@ -3,6 +3,7 @@ package domains_test
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/url"
 	"strings"
 	"sync"
@@ -367,6 +368,14 @@ func TestAccounts(t *testing.T) {
 		w.paper.domain = "books.example"
 		as(named(`anna@books.example`))
 		no(named("anna@evil.example"), "is no name of the domain books")
+		w.paper.long = map[string]string{"anna@books.example": "dee", "anna.long@other.example": "Anna"}
+		no(named("anna@books.example"), "is no name of the domain books") // it is dee's, too
+		as(named("anna.long@other.example"))
+		w.paper.err = errs.New(errs.Upstream, "The directory is away.")
+		_, err = w.enter(t, named("anna.long@other.example"))
+		is.Equal(errs.CodeOf(err), errs.Upstream)
+		as(named("Anna")) // whose short name it is
+		w.paper.err, w.paper.long = nil, nil
 		no(named("nobody"), "no user of the domain books has the name nobody")
 		no(named("root"), "no user of the domain books has the name root") // of local
 		by("email")
@@ -446,6 +455,8 @@ func TestTeamsOfALogin(t *testing.T) {
 		is, w := is.New(t), newWorld(t, open)
 		team, err := w.people.CreateTeam(root(t), principals.Team{Name: "Staff"})
 		is.NoErr(err)
+		var logged strings.Builder
+		w.Service = w.with(t, func(o *domains.Options) { o.Log = slog.New(slog.NewTextHandler(&logged, nil)) })
 		w.add(t, "Gate", "gate", `{"teams": {"map": [{"group": "all", "team": "`+team.Slug+`", "role": "designer"}]}}`)
 		login := func(groups []string, none string) string {
 			t.Helper()
@@ -466,6 +477,20 @@ func TestTeamsOfALogin(t *testing.T) {
 		is.Equal(login([]string{}, ""), "")
 		u := w.user(t, "gate-1")
 		is.True(!u.Superuser)
+
+		// A team that goes is told once in an hour.
+		told := func() int {
+			login([]string{"all"}, "")
+			login([]string{"all"}, "")
+			defer logged.Reset()
+			return strings.Count(logged.String(), "teams.map does not exist")
+		}
+		is.Equal(told(), 0)
+		is.NoErr(w.people.DeleteTeam(root(t), team.ID, ""))
+		is.Equal(told(), 1)
+		is.Equal(told(), 0)
+		w.late.Add(int64(time.Hour))
+		is.Equal(told(), 1)
 	})
 }
 

@@ -226,8 +226,8 @@ func (t *teamRules) accept() error {
 
 // checkRules checks what rules name against the tenant's rows, in the transaction in ctx. Errors: errs.Invalid naming the member.
 func (s *Service) checkRules(ctx context.Context, d Domain, r rules) error {
-	if r.Accounts == "" {
-		return nil
+	if err := s.checkTeams(ctx, d.Tenant, r.Teams); err != nil || r.Accounts == "" {
+		return err
 	}
 	if r.Accounts == d.ID {
 		return errs.New(errs.Invalid, "config.accounts must be another domain, whose users log in here")
@@ -245,6 +245,22 @@ func (s *Service) checkRules(ctx context.Context, d Domain, r rules) error {
 	counts, err := s.o.Principals.DomainContent(ctx, d.Tenant)
 	if err == nil && counts[other.ID].Users == 0 {
 		err = errs.New(errs.Invalid, "config.accounts must be a directory, or have users: the domain %s has none", other.ID)
+	}
+	return err
+}
+
+// checkTeams checks that the teams of a mapping are there.
+func (s *Service) checkTeams(ctx context.Context, tenant string, t teamRules) error {
+	if len(t.Map) == 0 {
+		return nil
+	}
+	teams := make([]string, len(t.Map))
+	for i, m := range t.Map {
+		teams[i] = m.Team
+	}
+	unknown, err := s.o.Directories.UnknownTeams(ctx, tenant, teams)
+	if err == nil && len(unknown) > 0 {
+		err = errs.New(errs.Invalid, "config.teams.map has the team %s, which is not there: name the id or slug of a team of the tenant", short(unknown[0]))
 	}
 	return err
 }

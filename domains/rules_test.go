@@ -14,6 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 	"github.com/tenantcontent/tenantcontent/internal/guard"
+	"github.com/tenantcontent/tenantcontent/principals"
 )
 
 // TestRules: the members that all drivers of single sign-on have are checked when a domain is saved, and shown as they were sent.
@@ -22,6 +23,8 @@ func TestRules(t *testing.T) {
 		is, w := is.New(t), newWorld(t, open)
 		w.add(t, "Books", "paper", `{"url": "x"}`)
 		w.add(t, "Empty", "gate", `{}`)
+		_, err := w.people.CreateTeam(root(t), principals.Team{Name: "T"})
+		is.NoErr(err)
 		w.add(t, "Gate", "gate", `{}`)
 		put := func(config string) (domains.Domain, error) {
 			return w.Update(root(t), "gate", func(d *domains.Domain) error { d.Config = json.RawMessage(config); return nil })
@@ -42,19 +45,20 @@ func TestRules(t *testing.T) {
 			`{"accounts": "books", "accountsBy": "name"}`: "config.accountsBy must be username, email or id",
 			`{"Accounts": "books"}`:                       "config.Accounts is not known",
 			`{"allow": []}`:                               "config.allow is not understood",
-			`{"allow": {"groups": "a"}}`:                  "config.allow.groups is not understood",
-			`{"allow": {"groups": []}}`:                   "config.allow.groups must have 1 to",
-			`{"allow": {"groups": [""]}}`:                 "config.allow.groups must have texts of",
-			`{"allow": {"group": ["a"]}}`:                 "config.allow.group is not known",
-			`{"allow": {"domains": ["@example.com"]}}`:    "config.allow.domains must be domains",
-			`{"allow": {"domains": ["*.example.com"]}}`:   "config.allow.domains must be domains",
-			`{"allow": {"claims": {}}}`:                   "config.allow.claims must have 1 to",
-			`{"allow": {"claims": {"x": 1}}}`:             "config.allow",
-			`{"allow": {"claims": {"x": null}}}`:          "config.allow.claims.x must have texts of",
-			`{"allow": {"claims": {"x": []}}}`:            "config.allow.claims.x must have 1 to",
-			`{"teams": {"create": "no"}}`:                 "config.teams.create is not understood",
-			`{"teams": {"map": [{"group": "a"}]}}`:        "config.teams.map must have a group and a team",
-			`{"teams": {"map": [{"grp": "a"}]}}`:          "config.teams is not understood",
+			`{"teams": {"map": [{"group": "a", "team": "t"}, {"group": "a", "team": "gone"}]}}`: "config.teams.map has the team gone, which is not there",
+			`{"allow": {"groups": "a"}}`:                                             "config.allow.groups is not understood",
+			`{"allow": {"groups": []}}`:                                              "config.allow.groups must have 1 to",
+			`{"allow": {"groups": [""]}}`:                                            "config.allow.groups must have texts of",
+			`{"allow": {"group": ["a"]}}`:                                            "config.allow.group is not known",
+			`{"allow": {"domains": ["@example.com"]}}`:                               "config.allow.domains must be domains",
+			`{"allow": {"domains": ["*.example.com"]}}`:                              "config.allow.domains must be domains",
+			`{"allow": {"claims": {}}}`:                                              "config.allow.claims must have 1 to",
+			`{"allow": {"claims": {"x": 1}}}`:                                        "config.allow",
+			`{"allow": {"claims": {"x": null}}}`:                                     "config.allow.claims.x must have texts of",
+			`{"allow": {"claims": {"x": []}}}`:                                       "config.allow.claims.x must have 1 to",
+			`{"teams": {"create": "no"}}`:                                            "config.teams.create is not understood",
+			`{"teams": {"map": [{"group": "a"}]}}`:                                   "config.teams.map must have a group and a team",
+			`{"teams": {"map": [{"grp": "a"}]}}`:                                     "config.teams is not understood",
 			`{"teams": {"map": [{"group": "a", "team": "t", "role": "superuser"}]}}`: "config.teams.map has the role superuser",
 		} {
 			_, err := put(config)

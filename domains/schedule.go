@@ -78,6 +78,9 @@ func (s *Service) schedule(d Domain) string {
 	return r.Schedule
 }
 
+// Schedule returns when a domain is scanned, as its configuration says, "" for never.
+func (u Unchecked) Schedule(d Domain) string { return u.s.schedule(d) }
+
 // reschedule changes the schedule of a domain, in the transaction in ctx. One that stays the same goes on.
 func (s *Service) reschedule(ctx context.Context, d Domain, was, becomes string) error {
 	switch {

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/principals"
@@ -70,12 +71,42 @@ func (s *Service) joinTeams(ctx context.Context, d Domain, r teamRules, u princi
 	}
 	warnings, err := s.o.Directories.SyncPerson(ctx, d.Tenant, d.ID, u.Username, who.Groups, o)
 	for _, w := range warnings {
+		if !s.isNews(warning{place{d.Tenant, d.ID}, w}) {
+			continue
+		}
 		s.o.Log.InfoContext(ctx, "teams of a login", "reason", w, "tenant", d.Tenant, "domain", d.ID, "username", u.Username)
 	}
 	if errs.CodeOf(err) == errs.NotFound { // the domain, or the user, is just deleted
 		err = refusal(err)
 	}
 	return err
+}
+
+// warning is what the log says of the teams of a domain, which may be the same at each login.
+type warning struct {
+	of   place
+	text string
+}
+
+// A warning is logged once in an hour, of the last maxWarned.
+const (
+	warnedFor = time.Hour
+	maxWarned = 1000
+)
+
+// isNews reports whether a warning was not logged within the hour.
+func (s *Service) isNews(w warning) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.o.Now()
+	if at, there := s.warned[w]; there && now.Before(at.Add(warnedFor)) {
+		return false
+	}
+	if len(s.warned) >= maxWarned {
+		clear(s.warned)
+	}
+	s.warned[w] = now
+	return true
 }
 
 // admits returns the reason why a person is not allowed in, nil if there is none.
@@ -131,7 +162,8 @@ func (s *Service) account(ctx context.Context, tenant string, r rules, who Signe
 	return principals.Account{Username: name}, err
 }
 
-// accountName returns the short name of a person in a domain; "" if it is none of the domain.
+// accountName returns the short name of a person in a domain; "" if it is none of the domain. Where a name has another form than the short one, its
+// first part may be the short name of somebody else: a directory that is a Finder is asked.
 func (s *Service) accountName(ctx context.Context, tenant, domain, name string) (string, error) {
 	d, err := s.get(ctx, tenant, domain)
 	if err != nil {
@@ -142,10 +174,29 @@ func (s *Service) accountName(ctx context.Context, tenant, domain, name string) 
 	}
 	if realm, err := s.open(d); err == nil {
 		if names, ok := realm.(AccountNames); ok {
-			return names.Account(name), nil
+			short := names.Account(name)
+			if directory, ok := realm.(Finder); ok && short != name {
+				return s.found(ctx, d, directory, name)
+			}
+			return short, nil
 		}
 	}
 	return name, nil // also of a directory that nobody can ask any more
+}
+
+// found returns the username of the person whom a directory finds by a name; "" if there is none.
+func (s *Service) found(ctx context.Context, d Domain, directory Finder, name string) (string, error) {
+	limited, cancel := context.WithTimeout(ctx, s.limits.check)
+	defer cancel()
+	who, err := directory.Find(limited, name)
+	switch {
+	case errs.CodeOf(err) == errs.NotFound:
+		s.o.Log.InfoContext(ctx, "a name of single sign-on is nobody's in the directory", "tenant", d.Tenant, "domain", d.ID, "username", name, "reason", errs.MessageOf(err))
+		return "", nil
+	case err != nil && limited.Err() != nil && ctx.Err() == nil:
+		err = errs.Wrap(errs.Upstream, err, "The directory of the domain %s has not said in %v who %s is.", d.ID, s.limits.check, name)
+	}
+	return who.Username, err
 }
 
 // sameIDs returns the spellings of an id under which a directory may have stored it: as it is, and of a GUID all forms. A directory's GUID comes as

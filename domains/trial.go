@@ -114,6 +114,10 @@ func (s *Service) testAccounts(ctx context.Context, tenant string, r rules, user
 		return []Step{step}, nil
 	}
 	name, err := s.accountName(ctx, tenant, r.Accounts, username)
+	if errs.CodeOf(err) == errs.Upstream {
+		step.OK, step.Message = false, errs.MessageOf(err)
+		return []Step{step}, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -40,6 +40,8 @@ type paper struct {
 	tries  int           // logins that asked
 	asked  string        // the name that the last one asked for
 	domain string        // people have the names name@domain, too; "" for none
+
+	long map[string]string // usernames, by another name of the person
 }
 
 func (*paper) Info() domains.Info {
@@ -105,12 +107,16 @@ func (d *desk) Find(ctx context.Context, username string) (domains.Identity, err
 	if d.err != nil {
 		return domains.Identity{}, d.err
 	}
+	var found []domains.Identity
 	for _, e := range d.all {
-		if e.Person != nil && (e.Person.Username == username || e.Person.Email == username) {
-			return *e.Person, nil
+		if e.Person != nil && (strings.EqualFold(e.Person.Username, d.Account(username)) || d.long[username] == e.Person.Username) {
+			found = append(found, *e.Person)
 		}
 	}
-	return domains.Identity{}, errs.New(errs.NotFound, "no line has this name.")
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	return domains.Identity{}, errs.New(errs.NotFound, "no line, or more than one, has this name.")
 }
 
 func (d *desk) Entries(ctx context.Context) iter.Seq2[domains.Entry, error] {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -124,20 +125,31 @@ func (l *domainListCommand) Run(ctx context.Context, t terminal) error {
 		if _, err := app.Tenants.Unchecked().Lookup(ctx, l.Tenant); err != nil {
 			return err
 		}
-		all, err := app.Domains.All(actor.With(ctx, actor.Actor{Tenant: l.Tenant, User: "*", Superuser: true}))
+		ctx := actor.With(ctx, actor.Actor{Tenant: l.Tenant, User: "*", Superuser: true})
+		all, err := app.Domains.All(ctx)
 		if err != nil {
 			return err
 		}
-		rows := [][]string{{"ID", "TYPE", "NAME", "LAST SCAN"}}
+		rows := [][]string{{"ID", "TYPE", "NAME", "LAST SCAN", "NEXT SCAN", "SCHEDULE"}}
 		for _, d := range all {
-			name, scanned := "", "-"
+			name, scanned, next := "", "-", "-"
 			if d.Name != nil {
 				name = harmless(*d.Name)
 			}
 			if d.ScannedAt != nil {
 				scanned = second(*d.ScannedAt)
 			}
-			rows = append(rows, []string{d.ID, d.Type, name, scanned})
+			schedule := app.Domains.Unchecked().Schedule(d)
+			if schedule != "" {
+				at, err := app.Domains.NextScan(ctx, d.ID)
+				if err != nil {
+					return err
+				}
+				if at != nil {
+					next = second(*at)
+				}
+			}
+			rows = append(rows, []string{d.ID, d.Type, name, scanned, next, cmp.Or(harmless(schedule), "-")})
 		}
 		return table(t, rows)
 	})

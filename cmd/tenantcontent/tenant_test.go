@@ -36,9 +36,15 @@ func TestTenants(t *testing.T) {
 		is.True(strings.Contains(said, "items of content  1\n"))
 		is.True(strings.Contains(said, "comments          2\n"))
 		said = done(t, "", with("domain", "list", "--tenant=acme")...)
-		is.Equal(strings.Join(strings.Fields(strings.Split(said, "\n")[1]), " "), "local local Local -")
+		is.Equal(strings.Join(strings.Fields(strings.Split(said, "\n")[1]), " "), "local local Local - - -")
+		status, _ = call(t, "POST", s.url+"/api/domains", token, `{"name": "Staff", "type": "LDAP", "config": {"url": "ldap://127.0.0.1:1", "baseDN": "dc=x", "schedule": "0 3 1 1 *"}}`)
+		is.Equal(status, 200)
+		said = done(t, "", with("domain", "list", "--tenant=acme")...)
+		is.Equal(strings.Fields(strings.Split(said, "\n")[0])[6:], []string{"SCAN", "SCHEDULE"})
+		staff := strings.Join(strings.Fields(strings.Split(said, "\n")[2]), " ")
+		is.True(strings.HasPrefix(staff, "staff LDAP Staff - 2") && strings.HasSuffix(staff, " 0 3 1 1 *")) // with the next time
 
-		const has = "1 user, 1 item of content, 2 comments, 1 domain"
+		const has = "1 user, 1 item of content, 2 comments, 2 domains"
 		fails(t, 2, "deleting the tenant acme needs --yes (it has "+has+")", "acme\n", with("tenant", "delete", "acme")...)
 		is.Equal(done(t, "", with("tenant", "delete", "acme", "--yes")...), "Deleted the tenant acme with "+has+".\n")
 		for _, args := range []string{"tenant show acme", "tenant delete acme --yes", "domain list --tenant=acme"} {

@@ -1,7 +1,9 @@
 package ldap
 
 import (
+	"cmp"
 	"encoding/json"
+	"log/slog"
 	"net"
 	"strings"
 	"time"
@@ -14,6 +16,7 @@ import (
 type realm struct {
 	flavor
 	dial                 Dial
+	log                  *slog.Logger
 	hosts                []host // in the order in which they are tried
 	health               health
 	trusted              certs.Trusted
@@ -42,9 +45,9 @@ var (
 	_ domains.Tester        = (*realm)(nil)
 )
 
-func open(f flavor, config json.RawMessage, dial Dial, denied Denied) (domains.Realm, error) {
+func open(f flavor, config json.RawMessage, dial Dial, denied Denied, log *slog.Logger) (domains.Realm, error) {
 	m := readMembers(config)
-	r := &realm{flavor: f, dial: dial}
+	r := &realm{flavor: f, dial: dial, log: cmp.Or(log, slog.Default())}
 	r.readConnection(m)
 	base := m.dn("baseDN", "")
 	r.groupName, r.groupMember = m.attribute("groupName", "cn"), m.attribute("groupMember", "member")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net"
 	"strings"
 	"sync"
@@ -40,13 +41,15 @@ func TestFailOver(t *testing.T) {
 		return strings.Join(dialed, " ")
 	}
 	bad, good := strings.TrimPrefix(wrongCert.TLSURL, "ldaps://"), strings.TrimPrefix(s.TLSURL, "ldaps://")
-	realm := mustOpen(t, ldap.LDAP{Dial: dial}, s.Config("ldaps://"+away, map[string]any{"hosts": []string{wrongCert.TLSURL, good}}))
+	var logged lines
+	realm := mustOpen(t, ldap.LDAP{Dial: dial, Log: slog.New(slog.NewTextHandler(&logged, nil))}, s.Config("ldaps://"+away, map[string]any{"hosts": []string{wrongCert.TLSURL, good}}))
 	_, err := realm.Login(t.Context(), "jo", "jo's secret")
 	is.NoErr(err)
 	is.Equal(took(), away+" "+bad+" "+good)
 	_, err = realm.Login(t.Context(), "jo", "wrong")
 	is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 	is.Equal(took(), good)
+	is.Equal(logged.take("level=WARN msg=\"directory host cannot be used: others are asked first\""), []string{"ldaps://" + away, wrongCert.TLSURL}) // once
 	people, _, err := everything(t.Context(), realm)
 	is.NoErr(err)
 	is.True(len(people) > 0)
@@ -56,6 +59,33 @@ func TestFailOver(t *testing.T) {
 	saying(t, err, "No host of the directory can be used.", "ldaps://"+away+" cannot be reached", "TLS with the directory ldaps://"+bad, "set caCert",
 		"ldaps://"+good+" cannot be reached")
 	is.Equal(took(), good+" "+away+" "+bad) // those that are dead may be back
+}
+
+// lines are what was logged.
+type lines struct {
+	mu  sync.Mutex
+	all strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.Write(p)
+}
+
+// take returns the hosts of the lines that have a text.
+func (l *lines) take(text string) (hosts []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for line := range strings.Lines(l.all.String()) {
+		if strings.Contains(line, text) {
+			_, rest, _ := strings.Cut(line, "host=")
+			host, _, _ := strings.Cut(rest, " ")
+			hosts = append(hosts, strings.TrimSpace(host))
+		}
+	}
+	l.all.Reset()
+	return hosts
 }
 
 // TestNoFailOver: a host that refuses the service has answered.

@@ -173,13 +173,25 @@ func (h *health) order(now time.Time) []int {
 	return append(well, dead...)
 }
 
-// note records whether a host was reached.
-func (h *health) note(at int, reached bool, now time.Time) {
+// note records whether a host was reached, and reports whether that is new.
+func (h *health) note(at int, reached bool, now time.Time) (news bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	news = h.until[at].IsZero() != reached
 	h.until[at] = time.Time{}
 	if !reached {
 		h.until[at] = now.Add(deadFor)
+	}
+	return news
+}
+
+// noted records and logs whether one of several hosts was reached.
+func (r *realm) noted(ctx context.Context, at int, err error, reached bool) {
+	switch news := r.health.note(at, reached, time.Now()) && len(r.hosts) > 1; {
+	case news && reached:
+		r.log.InfoContext(ctx, "directory host is back", "host", r.hosts[at].url)
+	case news:
+		r.log.WarnContext(ctx, "directory host cannot be used: others are asked first", "host", r.hosts[at].url, "err", err)
 	}
 }
 
@@ -205,7 +217,7 @@ func (r *realm) connect(ctx context.Context, most int64) (*conn, error) {
 		if ctx.Err() != nil {
 			return c, err
 		}
-		r.health.note(at, !unreached, time.Now())
+		r.noted(ctx, at, err, !unreached)
 		if !unreached {
 			return c, err
 		}

@@ -21,6 +21,7 @@ package ldap
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"maps"
 	"net"
 
@@ -39,6 +40,7 @@ import (
 type AD struct {
 	Dial   Dial
 	Denied Denied
+	Log    *slog.Logger // receives which host cannot be reached any more, and is back (warn and info); default slog.Default
 }
 
 // LDAP is the driver for other LDAP directories. Its zero value is ready.
@@ -50,6 +52,7 @@ type AD struct {
 type LDAP struct {
 	Dial   Dial
 	Denied Denied
+	Log    *slog.Logger // receives which host cannot be reached any more, and is back (warn and info); default slog.Default
 }
 
 // Dial connects to a directory. nil means (*net.Dialer).DialContext. A host may pass its own, for instance to deny private
@@ -84,12 +87,12 @@ func (LDAP) Info() domains.Info { return standard.info() }
 //
 // Errors: errs.Invalid naming the member.
 func (d AD) Open(config json.RawMessage) (domains.Realm, error) {
-	return open(activeDirectory, config, d.Dial, d.Denied)
+	return open(activeDirectory, config, d.Dial, d.Denied, d.Log)
 }
 
 // Open reads a configuration, as that of AD does. Errors: errs.Invalid naming the member.
 func (d LDAP) Open(config json.RawMessage) (domains.Realm, error) {
-	return open(standard, config, d.Dial, d.Denied)
+	return open(standard, config, d.Dial, d.Denied, d.Log)
 }
 
 // flavor has the differences between the two drivers.

@@ -10,7 +10,7 @@ import (
 
 func namesOf(t *testing.T, config string, f flavor) *realm {
 	t.Helper()
-	r, err := open(f, []byte(`{"url": "ldap://a", "baseDN": "ou=all,dc=corp,dc=example,dc=com"`+config+`}`), nil, nil)
+	r, err := open(f, []byte(`{"url": "ldap://a", "baseDN": "ou=all,dc=corp,dc=example,dc=com"`+config+`}`), nil, nil, nil)
 	is.New(t).NoErr(err)
 	return r.(*realm)
 }

@@ -168,14 +168,14 @@ func (t *trial) search(c *conn, _ string) bool {
 		if more {
 			atLeast = "at least "
 		}
-		text := fmt.Sprintf("%s%d people match %s.", atLeast, count, where)
+		text := fmt.Sprintf("%s%s %s.", atLeast, domains.Number(count, "person matches", "people match"), where)
 		if nameless > 0 {
-			text += fmt.Sprintf(" %d others have no %s (attributes.username), and are left out.", nameless, c.attributes["username"])
+			text += fmt.Sprintf(" %s no %s (attributes.username): left out.", domains.Number(nameless, "other has", "others have"), c.attributes["username"])
 		}
 		return t.ok("search", "%s", strings.ToUpper(text[:1])+text[1:])
 	case nameless > 0:
-		return t.failed("search", fmt.Sprintf("%d entries match %s, but %s sees no %s of them: set attributes.username to the attribute with the name that people type, "+
-			"or give that account the right to read it.", nameless, where, c.reader(), c.attributes["username"]))
+		return t.failed("search", fmt.Sprintf("%s %s, but %s sees no %s of them: set attributes.username to the attribute with the name that people type, "+
+			"or give that account the right to read it.", domains.Number(nameless, "entry matches", "entries match"), where, c.reader(), c.attributes["username"]))
 	case builtin > 0:
 		return t.failed("search", fmt.Sprintf("Only accounts that Active Directory has by itself match %s: see userFilter and userBaseDN.", where))
 	}
@@ -243,7 +243,7 @@ func (t *trial) groups(c *conn, _ string) bool {
 		return t.failed("groups", errs.MessageOf(err))
 	}
 	where := fmt.Sprintf("groupFilter %s below %s", c.realm.groups.filter, c.realm.groups.base)
-	text := fmt.Sprintf("%d groups match %s.", count, where)
+	text := fmt.Sprintf("%s %s.", domains.Number(count, "group matches", "groups match"), where)
 	switch {
 	case more:
 		text = "At least " + text
@@ -251,10 +251,10 @@ func (t *trial) groups(c *conn, _ string) bool {
 		text = "No group matches " + where + ": there will be no teams."
 	}
 	if nameless > 0 {
-		text += fmt.Sprintf(" %d others have no %s (groupName).", nameless, c.groupName)
+		text += fmt.Sprintf(" %s no %s (groupName).", domains.Number(nameless, "other has", "others have"), c.groupName)
 	}
 	if builtin > 0 {
-		text += fmt.Sprintf(" %d that Active Directory has by itself are left out (builtin).", builtin)
+		text += fmt.Sprintf(" Left out: %s that Active Directory has by itself (builtin).", domains.Number(builtin, "group", "groups"))
 	}
 	t.steps = append(t.steps, domains.Step{Name: "groups", OK: true, Message: text, Groups: groups})
 	return true

@@ -39,7 +39,7 @@ func (r *realm) Test(ctx context.Context, at domains.Endpoints, _ string) []doma
 	for _, key := range keys.value {
 		kinds = append(kinds, cmp.Or(key.Algorithm, fmt.Sprintf("%T", key.Key)))
 	}
-	steps = append(steps, domains.Step{Name: "keys", OK: true, Message: fmt.Sprintf("It signs with %d keys: %s.", len(kinds), reason(strings.Join(kinds, ", ")))})
+	steps = append(steps, domains.Step{Name: "keys", OK: true, Message: fmt.Sprintf("It signs with %s: %s.", domains.Number(len(kinds), "key", "keys"), reason(strings.Join(kinds, ", ")))})
 	return append(steps, r.testClient(ctx, p, at))
 }
 

@@ -66,7 +66,7 @@ func (p *provider) keysStep(now time.Time) domains.Step {
 		}
 		all = append(all, keyType(c)+" "+state)
 	}
-	step.Message = fmt.Sprintf("The provider signs with %d keys: %s.", len(all), strings.Join(all, ", "))
+	step.Message = fmt.Sprintf("The provider signs with %s: %s.", domains.Number(len(all), "key", "keys"), strings.Join(all, ", "))
 	if !step.OK {
 		step.Message += " None of them is valid now: get the provider's metadata anew."
 	}

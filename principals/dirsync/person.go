@@ -70,6 +70,21 @@ func (s *Service) SyncPerson(ctx context.Context, tenant, domain, username strin
 	return p.warnings(), err
 }
 
+// UnknownTeams returns those of some ids and slugs that no team of a tenant has.
+func (s *Service) UnknownTeams(ctx context.Context, tenant string, teams []string) (unknown []string, err error) {
+	keys := make([]string, len(teams))
+	for i, t := range teams {
+		keys[i] = teamKey(t)
+	}
+	rows, err := s.o.Store.PersonTeams(ctx, tenant, "", "", "", nil, keys)
+	for i, key := range keys {
+		if err == nil && !slices.ContainsFunc(rows, func(t PersonTeam) bool { return key == t.ID || key == t.Slug }) {
+			unknown = append(unknown, teams[i])
+		}
+	}
+	return unknown, err
+}
+
 // personPlan is a plan for the groups of one person, with the changes in mapped teams.
 type personPlan struct {
 	*plan
