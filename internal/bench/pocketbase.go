@@ -148,7 +148,8 @@ func (w *world) startPocketBase(ctx context.Context) (address, token string, err
 	}
 	w.ends = append(w.ends, func() error { return os.RemoveAll(dir) })
 	const email = "admin@example.com"
-	if out, err := exec.CommandContext(ctx, program, "superuser", "upsert", email, password, "--dir", dir).CombinedOutput(); err != nil {
+	data := filepath.Join(dir, "data") // it writes beside it, too
+	if out, err := exec.CommandContext(ctx, program, "superuser", "upsert", email, password, "--dir", data).CombinedOutput(); err != nil {
 		return "", "", fmt.Errorf("superuser: %w\n%s", err, out)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -157,7 +158,7 @@ func (w *world) startPocketBase(ctx context.Context) (address, token string, err
 	}
 	address = l.Addr().String()
 	_ = l.Close()
-	server := exec.CommandContext(ctx, program, "serve", "--http", address, "--dir", dir)
+	server := exec.CommandContext(ctx, program, "serve", "--http", address, "--dir", data)
 	server.Stderr = os.Stderr
 	if err := server.Start(); err != nil {
 		return "", "", err

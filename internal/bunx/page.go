@@ -106,15 +106,19 @@ func (p *Part) rows(c Conn, l interface{ columns() (all, key string) }, from, to
 	query := "SELECT " + all + total + from
 	if r.After != nil {
 		query += p.bind(" AND ("+r.Column+", "+key+") "+r.Past+" (@, @)", r.After.Value, r.After.Key)
-	} else if q.Start > 0 && p.Total != "" {
-		query += p.bind(" AND @ < "+p.Total, q.Start) // past the end no rows are skipped
 	}
-	query += " ORDER BY " + r.Column + " " + r.Dir + ", " + key + " " + r.Dir + " LIMIT "
+	limit := p.bind("@", q.Limit+1) // one more tells whether there are more
 	if c.Postgres() && slices.Contains(usual, q.Limit) {
-		query += strconv.Itoa(q.Limit + 1)
-	} else {
-		query += p.bind("@", q.Limit+1) // one more tells whether there are more
+		p.Args, limit = p.Args[:len(p.Args)-1], strconv.Itoa(q.Limit+1)
 	}
+	if r.After == nil && q.Start > 0 && p.Total != "" { // past the end no rows are skipped
+		if c.Postgres() {
+			query += p.bind(" AND @ < "+p.Total, q.Start)
+		} else { // which would compare each row
+			limit = p.bind("CASE WHEN @ < "+p.Total+" THEN "+limit+" ELSE 0 END", q.Start)
+		}
+	}
+	query += " ORDER BY " + r.Column + " " + r.Dir + ", " + key + " " + r.Dir + " LIMIT " + limit
 	if r.After == nil && q.Start > 0 {
 		query += p.bind(" OFFSET @", q.Start)
 	}

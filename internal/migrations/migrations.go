@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -280,4 +281,13 @@ func apply(ctx context.Context, c bunx.Conn, dir string, m migrate.Migration, pa
 	}
 	_, err = c.Exec(ctx, "INSERT INTO tc_migrations (name, migrated_at) VALUES ($1, $2)", m.String(), bunx.At(time.Now()))
 	return err
+}
+
+// Names returns the migrations of an engine, "sqlite" or "postgres", in order.
+func Names(engine string) (names []string, err error) {
+	entries, err := fs.ReadDir(files, engine)
+	for _, e := range entries {
+		names = append(names, strings.TrimSuffix(e.Name(), ".tx.up.sql"))
+	}
+	return names, err
 }
