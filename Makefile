@@ -25,7 +25,7 @@ interop: ## tests against servers that others wrote, as root: Samba's Active Dir
 
 partitions: ## the suites of all stores on a PostgreSQL whose tables have partitions
 	scripts/needs.sh postgres
-	TENANTCONTENT_TEST_PARTITIONS=4 TENANTCONTENT_TEST_REQUIRE=1 go test -vet=off -run /postgres $$(go list ./... | grep /bunstore$$)
+	TENANTCONTENT_TEST_PARTITIONS=4 TENANTCONTENT_TEST_REQUIRE=1 go test -vet=off $${CI:+-count=1} -run /postgres $$(go list ./... | grep /bunstore$$)
 
 check: vet vuln beside build ## what CI runs: lint, vuln, test, build
 
