@@ -49,8 +49,8 @@ func (e *Export) Filename() string {
 	return e.header.Bundle.Slug + ".tgz"
 }
 
-// Write finds everything that the entries need and writes the archive. It writes the first bytes before it begins to search. It
-// holds no transaction and, while w is slow, no connection: a transaction would last as long as w is slow, which PostgreSQL ends
+// Write finds everything that the entries need and writes the archive. It writes nothing if whole kinds, as in a backup, have too many
+// entities, and the first bytes before it searches for what the entities need. It holds no transaction and, while w is slow, no connection: a transaction would last as long as w is slow, which PostgreSQL ends
 // after a minute and which keeps SQLite's log from being copied back. So an export is no snapshot. Its entities are found first;
 // then each batch of at most 250 rows is read at one moment, the next one at a later moment. Entities that do not exist when they
 // are searched for are left out, and those that are created later are not exported.
@@ -65,11 +65,15 @@ func (e *Export) Write(ctx context.Context, w io.Writer) error {
 
 // write is like Write and returns the entries that refer to nothing any more.
 func (e *Export) write(ctx context.Context, w io.Writer) (dangling []Entry, err error) {
+	whole, err := e.s.whole(ctx, e.tenant, e.header, e.entries)
+	if err != nil {
+		return nil, err
+	}
 	out, err := e.s.begin(w)
 	if err != nil {
 		return nil, err
 	}
-	p, err := e.s.closure(ctx, e.tenant, e.entries)
+	p, err := e.s.closure(ctx, e.tenant, e.entries, whole)
 	if err != nil {
 		return nil, err
 	}
@@ -183,8 +187,30 @@ func (p plan) counts() map[entity.Kind]int {
 	return counts
 }
 
-// closure returns the entities of some entries and all that they need, level by level. Each is visited once, so that cycles end.
-func (s *Service) closure(ctx context.Context, tenant string, entries []Entry) (plan, error) {
+// whole returns the ids of all entities of the kinds that entries without an id stand for. Errors: errs.Invalid if they are more than an
+// archive may have.
+func (s *Service) whole(ctx context.Context, tenant string, h archive.Header, entries []Entry) (plan, error) {
+	all := plan{}
+	for _, e := range entries {
+		d, err := s.driver(e.Type)
+		if err != nil || d.Descriptor().Column != "" {
+			continue
+		}
+		for _, t := range d.Content() {
+			if t.Transferer == nil || all[t.Kind] != nil {
+				continue
+			}
+			if all[t.Kind], err = t.Transferer.IDs(ctx, tenant); err != nil {
+				return nil, err
+			}
+		}
+	}
+	h.Counts = all.counts()
+	return all, h.Check(s.limits)
+}
+
+// closure returns the entities of some entries, with those of whole for entries without an id, and all that they need, level by level. Each is visited once, so that cycles end.
+func (s *Service) closure(ctx context.Context, tenant string, entries []Entry, whole plan) (plan, error) {
 	wanted := map[entity.Kind][]string{}
 	seen := map[entity.Key]bool{}
 	want := func(k entity.Key) {
@@ -201,9 +227,7 @@ func (s *Service) closure(ctx context.Context, tenant string, entries []Entry) (
 		for _, t := range d.Content() {
 			ids := []string{e.EntityID}
 			if d.Descriptor().Column == "" && t.Transferer != nil {
-				if ids, err = t.Transferer.IDs(ctx, tenant); err != nil {
-					return nil, err
-				}
+				ids = whole[t.Kind]
 			}
 			for _, id := range ids {
 				want(entity.Key{Kind: t.Kind, ID: id})

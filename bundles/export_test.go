@@ -105,7 +105,7 @@ func TestEntriesBeyondArchiveSize(t *testing.T) {
 		narrow = opened(t, w.db, func(c *tenantcontent.Config) { c.ArchiveLimits.Members = 251 })
 		_, err = narrow.Bundles.ExportManifest(acme, m)
 		is.Equal(errs.CodeOf(err), errs.Invalid)
-		is.True(strings.HasSuffix(errs.MessageOf(err), "An archive must have at most 251 members."))
+		is.True(strings.Contains(errs.MessageOf(err), "at most 251 members, and this one has 252"))
 	})
 }
 

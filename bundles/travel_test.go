@@ -330,8 +330,8 @@ func TestStatements(t *testing.T) {
 			}
 			entriesCost = append(entriesCost, len(counter.Take()))
 		}
-		is.Equal(bundlesCost, []int{3, 3})                 // count, bundles, entries
-		is.Equal(entriesCost, []int{1 + 2 + 4, 1 + 2 + 4}) // the bundle, count and entries, and one for each type
+		is.Equal(bundlesCost, []int{2, 2})                 // bundles with their total, entries
+		is.Equal(entriesCost, []int{1 + 1 + 4, 1 + 1 + 4}) // the bundle, entries with their total, and one for each type
 	})
 }
 

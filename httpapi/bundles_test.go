@@ -178,9 +178,15 @@ func TestExportRefused(t *testing.T) {
 	} {
 		a := w.do(t, "admin", "POST", path, body)
 		is.Equal(a.status, 400)
-		is.Equal(a.message(t), "The entries do not fit into one archive: make several bundles of them. An archive must have at most 2 members.")
+		is.Equal(a.message(t), "The entries do not fit into one archive: make several bundles of them. An archive must have at most 2 members, and this one has 3: the operator sets the limit by TENANTCONTENT_MAX_ARCHIVE_MEMBERS.")
 		is.Equal(a.header.Get("Content-Disposition"), "")
 	}
+	for i := range 300 { // an archive of them is longer than what is held back
+		w.must(t, "admin", "PUT", fmt.Sprintf("/api/colors/k%d", i), `{"color": "#123456"}`)
+	}
+	a := w.do(t, "admin", "POST", "/api/_bundle", `{"entries": [{"type": "global"}]}`)
+	is.Equal(a.status, 400)
+	is.True(strings.HasPrefix(a.message(t), "An archive must have at most 2 members, and this one has 302"))
 }
 
 // TestClientGone: who hangs up before the answer leaves one line at info, with the status 499, and none of an error.

@@ -41,7 +41,7 @@ func (h Header) bytes(l Limits) ([]byte, error) {
 		members += n
 	}
 	if members > l.Members {
-		return nil, tooMany(l)
+		return nil, errs.New(errs.Invalid, "An archive must have at most %d members, and this one has %d: %s.", l.Members, members, setting)
 	}
 	h.Format, h.Version = Format, Version
 	if h.Entries == nil {

@@ -29,7 +29,7 @@ func (n *names) add(name string) error {
 	n.bytes += len(name)
 	switch {
 	case len(n.seen) >= n.limits.Members:
-		return tooMany(n.limits)
+		return errs.New(errs.Invalid, "An archive must have at most %d members, and this one has more: %s.", n.limits.Members, setting)
 	case len(name) > maxName:
 		return bad(name, "has too long a name")
 	case n.bytes > n.limits.names():
@@ -53,9 +53,8 @@ func (n *names) add(name string) error {
 	return nil
 }
 
-func tooMany(l Limits) error {
-	return errs.New(errs.Invalid, "An archive must have at most %d members.", l.Members)
-}
+// setting tells who sets the number of members, and where.
+const setting = "the operator sets the limit by TENANTCONTENT_MAX_ARCHIVE_MEMBERS"
 
 // clash returns errs.Invalid, naming both, if a file would be a folder of another one on some file system.
 func (n *names) clash() error {
