@@ -10,3 +10,13 @@ func (app *App) Registry() *entity.Registry { return app.registry }
 
 // Workspaces returns the SQL databases of apps.
 func (app *App) Workspaces() *workspaces.Service { return app.workspaces }
+
+// OpenSecret opens a sealed value.
+func (app *App) OpenSecret(tenant, table, column, row, sealed string) ([]byte, error) {
+	return app.keys.Open(tenant, table, column, row, sealed)
+}
+
+// Seal seals a value.
+func (app *App) Seal(tenant, table, column, row string, plain []byte) (string, error) {
+	return app.keys.Seal(tenant, table, column, row, plain)
+}

@@ -88,6 +88,9 @@ func (app *App) agentApp(ctx context.Context, tenant, id string) (agents.App, er
 
 // teamAsOwner returns a team as a handler's user. It can do what a member of the team can.
 func (app *App) teamAsOwner(ctx context.Context, tenant, id string) (webhooks.Owner, error) {
+	if _, err := app.Tenants.Unchecked().Lookup(ctx, tenant); err != nil { // it is being deleted
+		return webhooks.Owner{}, err
+	}
 	a := actor.Actor{Tenant: tenant, User: id, Teams: map[string]actor.Role{id: actor.Member}}
 	team, err := app.Principals.Team(actor.With(ctx, a), id)
 	if err != nil {

@@ -72,6 +72,8 @@ var mayImport = []rule{
 	{"internal/migrations", "errs internal/bunx internal/fold"},
 	{"internal/dblock", "errs internal/bunx"},
 	{"internal/sweep", "errs entity internal/bunx"},
+	{"internal/tenantrows", "errs entity internal/bunx"},
+	{"tenants/bunstore", base + " tenants internal/bunx internal/tenantrows"},
 	{"database", "actor errs internal/bunx internal/pgsafe internal/sqlitesafe workspaces workspaces/sqlite workspaces/postgres"},
 
 	{"sessions sessions/sessionstest", base + " principals sessions paging/pagingtest internal/fieldtest"},                // it asks principals who a user is
@@ -96,7 +98,7 @@ var mayImport = []rule{
 	{"*/*test", base + " ^ internal/transfertest internal/fieldtest paging/pagingtest"}, // the suites that every store must pass
 
 	{"httpapi", base + " ai ai/chat apps/assist assistants/conversation workspaces internal/doctext internal/markdown hal apps/manifest apps/view principals/scim " + nouns},
-	{".", base + " ai apps/manifest assistants/conversation hal httpapi " + nouns + " principals/dirsync principals/scim " + domainDrivers + " jsvm/quickjs internal/doctext internal/markdown */bunstore internal/bunx internal/dblock internal/egress internal/cache internal/keyring internal/migrations internal/sweep workspaces"},
+	{".", base + " ai apps/manifest assistants/conversation hal httpapi " + nouns + " principals/dirsync principals/scim " + domainDrivers + " jsvm/quickjs internal/doctext internal/markdown */bunstore internal/bunx internal/dblock internal/egress internal/cache internal/keyring internal/migrations internal/sweep internal/tenantrows workspaces"},
 }
 
 // mayBeImportedBy says who alone may import a package of others, by its beginning.
@@ -113,6 +115,7 @@ var mayBeImportedBy = []rule{
 	{"github.com/modelcontextprotocol/go-sdk", "assistants/mcp"},
 	{"net/http", ". httpapi ai/openai ai/aitest assistants/mcp cmd/... examples/... internal/bench domains/saml domains/oidc internal/certs internal/egress internal/samltest internal/oidctest"},
 	{"github.com/netresearch/go-cron", "queue"},
+	{"filippo.io/age", "internal/tenantrows"},
 	{"github.com/wneessen/go-mail", "messages/smtp"},
 	{"testing github.com/matryer/is pgregory.net/rapid", "*/*test principals/dirsync/dirsynctest principals/scim/scimtest internal/dbtest internal/fieldtest internal/needs internal/slapd"},
 }

@@ -42,8 +42,8 @@ var tablesOf = map[string][]string{
 
 // readsOf are the tables of others that a package reads all the same.
 var readsOf = map[string][]string{
-	"sessions/bunstore": {"tc_users", "tc_memberships"},  // an authentication, which is one statement of each request
-	"internal/bunx":     {"tc_tenants", "tc_principals"}, // LockTenant and HoldPrincipal
+	"sessions/bunstore": {"tc_users", "tc_memberships", "tc_tenants"}, // an authentication, which is one statement of each request
+	"internal/bunx":     {"tc_tenants", "tc_principals"},              // LockTenant and HoldPrincipal
 }
 
 var tableName = regexp.MustCompile(`\btc_[a-z_]*[a-z]`)

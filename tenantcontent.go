@@ -193,6 +193,7 @@ type App struct {
 	db          *bun.DB
 	log         *slog.Logger
 	registry    *entity.Registry
+	keys        *keyring.Ring
 	handler     httpapi.Handler
 	workspaces  *workspaces.Service
 	queue       *queue.Service
@@ -243,7 +244,7 @@ func Open(c Config) (*App, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	app := &App{db: c.DB, log: c.Log, registry: entity.NewRegistry()}
+	app := &App{db: c.DB, log: c.Log, keys: keys, registry: entity.NewRegistry()}
 	if c.Scripts, app.endScripts, err = newScripts(c.Scripts, c.Log); err != nil {
 		return nil, err
 	}
@@ -579,8 +580,8 @@ func Rekey(ctx context.Context, c Config) (n int, err error) {
 // FirstStart adds to an empty database its first tenant, default, with AI and the apps license on, and its superuser
 // admin; an empty password is replaced by a random one, which it returns. It does nothing where there is a tenant.
 func (app *App) FirstStart(ctx context.Context, password string) (made bool, generated string, err error) {
-	ids, err := app.Tenants.Unchecked().IDs(ctx)
-	if err != nil || len(ids) > 0 {
+	any, err := app.Tenants.Unchecked().Any(ctx)
+	if err != nil || any {
 		return false, "", err
 	}
 	t := tenants.Tenant{ID: "default", Name: "Default", Settings: tenants.Settings{AI: true, Licenses: []string{"apps"}}}

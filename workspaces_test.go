@@ -77,7 +77,7 @@ func TestWorkspaces(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(query(kept, "SELECT k FROM t"), "[]")
 
-		is.NoErr(app.Tenants.Unchecked().Delete(t.Context(), "own"))
+		is.NoErr(app.Tenants.Unchecked().Delete(t.Context(), "own", nil))
 		is.Equal(files(), 0)
 		left, err := os.ReadDir(folder)
 		is.NoErr(err)

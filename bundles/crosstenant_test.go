@@ -513,7 +513,7 @@ func TestDeletedTenantLeavesNoRight(t *testing.T) {
 		})
 		is.NoErr(err)
 
-		is.NoErr(w.Tenants.Unchecked().Delete(t.Context(), "acme"))
+		is.NoErr(w.Tenants.Unchecked().Delete(t.Context(), "acme", nil))
 		_, err = w.Tenants.Unchecked().Add(t.Context(), tenants.Tenant{ID: "acme"})
 		is.NoErr(err)
 		_, err = w.Principals.Unchecked().AddSuperuser(t.Context(), "acme", "admin", "open sesame")

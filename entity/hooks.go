@@ -29,11 +29,11 @@ type Hooks struct {
 	Additions func(ctx context.Context, tenant string, kind Kind, ids []string) (map[string][]Dependent, error)
 	// Counts counts the rows of a tenant that people know by name, zeros included.
 	Counts func(ctx context.Context, tenant string) ([]TenantCount, error)
-	// TenantDeleted removes what a tenant has of another one that is deleted. It is called for each other tenant, in the transaction
-	// that deletes that one, while the row of tenant is locked if it named the other as a source of deploys.
+	// TenantDeleted removes what a tenant has of another one that is being deleted, and perhaps nothing. It is called for each other tenant, in a
+	// transaction, while the row of tenant is locked if it named the other as a source of deploys; and again if the deletion was interrupted.
 	TenantDeleted func(ctx context.Context, tenant, deleted string) error
-	// Removed removes what a tenant had outside of the database. It is called when the tenant has been deleted, in no transaction; when
-	// it fails, what is left stays.
+	// Removed removes what a tenant had outside of the database. It is called when the tenant's rows have been deleted, in no transaction; when
+	// it fails, the deletion does, and calls it again when it goes on.
 	Removed func(ctx context.Context, tenant string) error
 	// Sealed are the columns that hold secrets under the key of the program. A change of the key seals their values again.
 	Sealed []SealedColumn

@@ -7,12 +7,13 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 )
 
-// Hooks returns the column of the key check, and what is done with settings that name users: Settings.DeployFrom. Those of renamed users get the new names. Those of
+// Hooks returns the column of the key check, what goes on with tenants that are hidden, and what is done with settings that name users: Settings.DeployFrom. Those of renamed users get the new names. Those of
 // deleted users are removed: who gets such a name later is somebody else, and without a RunAs what comes would be the first
 // superuser's.
 func (u Unchecked) Hooks() entity.Hooks {
 	sealed := []entity.SealedColumn{{Table: checkTable, Column: checkColumn, Key: "tenant_id"}}
-	return entity.Hooks{Sealed: sealed, Renamed: u.s.renameUsers, Deleted: func(ctx context.Context, tenant string, gone ...entity.Key) error {
+	due := []entity.Due{{Table: "tc_tenants", Column: "hidden_at", Where: "hidden IS NOT NULL", Age: abandoned}}
+	return entity.Hooks{Sealed: sealed, Due: due, Sweep: u.s.sweep, Renamed: u.s.renameUsers, Deleted: func(ctx context.Context, tenant string, gone ...entity.Key) error {
 		names := map[string]string{}
 		for _, key := range gone {
 			if key.Kind == entity.KindUser {
@@ -24,6 +25,20 @@ func (u Unchecked) Hooks() entity.Hooks {
 		}
 		return u.s.renameUsers(ctx, tenant, names)
 	}}
+}
+
+// sweep goes on with a deletion that was interrupted, and removes what an import has left that was.
+func (s *Service) sweep(ctx context.Context, id string) (int, error) {
+	why, at, err := s.store.Hidden(ctx, id)
+	if err != nil || why == "" || s.now().Sub(at) < abandoned {
+		return 0, err
+	}
+	if err := s.store.Hide(ctx, id, why, s.stamp()); err != nil {
+		return 0, err
+	}
+	n := 0
+	err = s.remove(ctx, id, func(rows int) { n += rows })
+	return n, err
 }
 
 // renameUsers changes the names of users in DeployFrom. names maps old ones to new ones; a new name "" removes the entry.

@@ -17,9 +17,9 @@ const (
 )
 
 // CheckKeys checks that the secrets of every tenant can be read, so that a start with the wrong key is noticed
-// before it writes anything. It returns errs.Invalid with what to do if they cannot.
+// before it writes anything. It looks at one tenant for each key that there is a name of. It returns errs.Invalid with what to do if they cannot.
 func (u Unchecked) CheckKeys(ctx context.Context) error {
-	ids, err := u.s.store.IDs(ctx)
+	ids, err := u.s.store.KeyChecks(ctx, u.s.keys.Beginning())
 	if err != nil {
 		return err
 	}

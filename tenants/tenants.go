@@ -70,6 +70,8 @@ func (s Settings) Licensed(license string) bool {
 type Sealer interface {
 	Seal(tenant, table, column, row string, plain []byte) (string, error)
 	Open(tenant, table, column, row, sealed string) ([]byte, error)
+	// Beginning returns how many bytes sealed values have up to the end of the name of their key.
+	Beginning() int
 	// Current reports whether a value is sealed under the key that Seal uses.
 	Current(sealed string) bool
 }
@@ -78,8 +80,10 @@ type Sealer interface {
 type Store interface {
 	// Get fails with errs.NotFound when there is no tenant with this id.
 	Get(ctx context.Context, id string) (Tenant, error)
-	// IDs returns the ids of all tenants, ordered.
+	// IDs returns the ids of all tenants that are not hidden, ordered. The methods that return or change a tenant do not find one that is.
 	IDs(ctx context.Context) ([]string, error)
+	// Any reports whether there is a tenant.
+	Any(ctx context.Context) (bool, error)
 	// Insert adds a tenant. It fails with errs.Conflict when the id is taken.
 	Insert(ctx context.Context, t Tenant, keyCheck string) error
 	// Update calls edit with the stored tenant and writes its name, settings and UpdatedAt; no other Update of this
@@ -87,18 +91,38 @@ type Store interface {
 	Update(ctx context.Context, id string, edit func(*Tenant) error) (Tenant, error)
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
-	// Delete removes a tenant and every row of it, and its entries in the DeployFrom of the others, at which those tenants get
-	// UpdatedAt at. It is one transaction, and calls forget in it for each other tenant, in the order of the ids; an error from
-	// forget is returned as is. The row of a tenant that has such an entry is locked then, so that a deploy from there has ended.
-	// It fails with errs.NotFound.
-	Delete(ctx context.Context, id string, at time.Time, forget func(ctx context.Context, other string) error) error
+	// Hide makes a tenant hidden from a time on, or notes the time of one that is hidden for the same reason. It fails with errs.NotFound.
+	Hide(ctx context.Context, id string, why Hidden, at time.Time) error
+	// Show makes a hidden tenant one like the others. It fails with errs.NotFound.
+	Show(ctx context.Context, id string) error
+	// Hidden returns why a tenant is hidden, "" if it is not, and the time of the last Hide. It fails with errs.NotFound.
+	Hidden(ctx context.Context, id string) (why Hidden, at time.Time, err error)
+	// Forget removes a tenant from the DeployFrom of all others, which get UpdatedAt at, and calls forget for each of these, in a transaction for
+	// each, in the order of the ids. The row of one that has such an entry is locked then, so that a deploy from there has ended.
+	Forget(ctx context.Context, id string, at time.Time, forget func(ctx context.Context, other string) error) error
+	// Empty removes every row of a tenant but that of itself, in short transactions, and calls progress with the number of rows of each. It may be
+	// interrupted and called again.
+	Empty(ctx context.Context, id string, progress func(rows int)) error
+	// Delete removes a tenant, and what it has got since Empty. It fails with errs.NotFound, and if a row of it would be left.
+	Delete(ctx context.Context, id string) error
 	// KeyCheck returns the sealed text that Insert was given, or that Reseal made of it.
 	KeyCheck(ctx context.Context, id string) (string, error)
+	// KeyChecks returns, of all tenants that are not hidden, one for each beginning of a key check, such as the name of the key.
+	KeyChecks(ctx context.Context, beginning int) ([]string, error)
 	// Reseal calls reseal with each value that a tenant has in the columns, except for NULL, and writes what it returns where
 	// that differs. It is one transaction; an error from reseal is returned as is and writes nothing. It returns how many
 	// values were written.
 	Reseal(ctx context.Context, id string, columns []entity.SealedColumn, reseal func(s Secret) (string, error)) (int, error)
 }
+
+// Hidden is why a tenant is not served.
+type Hidden string
+
+// The reasons.
+const (
+	Deleting  Hidden = "deleting"
+	Importing Hidden = "importing"
+)
 
 // Secret is one sealed value and its place.
 type Secret struct {

@@ -2,6 +2,8 @@ package tenants
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 )
@@ -30,7 +32,7 @@ func (u Unchecked) Add(ctx context.Context, t Tenant) (Tenant, error) {
 	}
 	t.CreatedAt = u.s.stamp()
 	t.UpdatedAt = t.CreatedAt
-	if err := u.s.store.Insert(ctx, t, check); err != nil {
+	if err := u.insert(ctx, t, check); err != nil {
 		return Tenant{}, err
 	}
 	return t, nil
@@ -57,19 +59,110 @@ func (u Unchecked) Counts(ctx context.Context, id string) ([]Count, error) {
 	return all, err
 }
 
-// Delete removes a tenant and all that it has. The other tenants lose their entries of DeployFrom for it and what their
-// entity.Hooks remove, such as the records of its deploys, so that a tenant which is made with its id later has no right of it. It returns errs.NotFound if there is no such tenant.
-func (u Unchecked) Delete(ctx context.Context, id string) error {
-	if _, err := u.Lookup(ctx, id); err != nil {
-		return err
+// Any reports whether there is a tenant.
+func (u Unchecked) Any(ctx context.Context) (bool, error) { return u.s.store.Any(ctx) }
+
+// Delete removes a tenant and all that it has. From the begin on nobody logs in there and nothing of it is found; its rows go in short
+// transactions, and its id is free in the end. If that is interrupted, it goes on when Delete is called again, or by a sweep later.
+// The other tenants lose their entries of DeployFrom for it and what their entity.Hooks remove, such as the records of its deploys, so that a
+// tenant which is made with its id later has no right of it. progress, unless it is nil, is called with the number of rows of each transaction.
+// Errors: errs.NotFound if there is no such tenant; errs.Conflict if it is being imported.
+func (u Unchecked) Delete(ctx context.Context, id string, progress func(rows int)) error {
+	if !ValidID(id) {
+		return errs.New(errs.NotFound, "Tenant not found.")
 	}
-	err := u.s.store.Delete(ctx, id, u.s.stamp(), func(ctx context.Context, other string) error {
-		return u.s.hooks.TenantDeleted(ctx, other, id)
-	})
+	why, at, err := u.s.store.Hidden(ctx, id)
 	if err != nil {
 		return err
 	}
-	return u.s.hooks.Removed(ctx, id)
+	if why == Importing && u.s.now().Sub(at) < abandoned {
+		return errs.New(errs.Conflict, "The tenant %s is being imported.", id)
+	}
+	if why != Importing {
+		if err := u.s.store.Hide(ctx, id, Deleting, u.s.stamp()); err != nil {
+			return err
+		}
+	}
+	return u.s.remove(ctx, id, progress)
+}
+
+// abandoned is how long after the last Hide somebody else goes on with a tenant that is hidden, and beat how often it is called meanwhile.
+const (
+	abandoned = 10 * time.Minute
+	beat      = time.Minute
+)
+
+// remove removes a tenant that is hidden.
+func (s *Service) remove(ctx context.Context, id string, progress func(rows int)) error {
+	why, _, err := s.store.Hidden(ctx, id)
+	if err != nil {
+		return err
+	}
+	err = s.store.Forget(ctx, id, s.stamp(), func(ctx context.Context, other string) error { return s.hooks.TenantDeleted(ctx, other, id) })
+	if err != nil {
+		return err
+	}
+	heard := s.now()
+	var failed error
+	err = s.store.Empty(ctx, id, func(rows int) {
+		if progress != nil {
+			progress(rows)
+		}
+		if now := s.now(); now.Sub(heard) >= beat {
+			heard = now
+			failed = s.store.Hide(ctx, id, why, s.stamp())
+		}
+	})
+	if err = errors.Join(err, failed); err != nil {
+		return err
+	}
+	if err := s.hooks.Removed(ctx, id); err != nil {
+		return err
+	}
+	if err := s.store.Delete(ctx, id); errs.CodeOf(err) != errs.NotFound { // else somebody else went on with it, too
+		return err
+	}
+	return nil
+}
+
+// Begin adds a tenant that is hidden, for the rows that an import adds to it. Errors: errs.Conflict for a taken id.
+func (u Unchecked) Begin(ctx context.Context, t Tenant) error {
+	check, err := u.s.sealCheck(t.ID)
+	if err != nil {
+		return err
+	}
+	t.CreatedAt = u.s.stamp()
+	t.UpdatedAt = t.CreatedAt
+	return u.s.store.InTx(ctx, func(ctx context.Context) error {
+		if err := u.insert(ctx, t, check); err != nil {
+			return err
+		}
+		return u.s.store.Hide(ctx, t.ID, Importing, u.s.stamp())
+	})
+}
+
+// Beat notes that an import goes on. It is to be called each minute at least.
+func (u Unchecked) Beat(ctx context.Context, id string) error {
+	return u.s.store.Hide(ctx, id, Importing, u.s.stamp())
+}
+
+// Done ends an import: the tenant is served.
+func (u Unchecked) Done(ctx context.Context, id string) error { return u.s.store.Show(ctx, id) }
+
+// Abandon removes what an import has made.
+func (u Unchecked) Abandon(ctx context.Context, id string) error { return u.s.remove(ctx, id, nil) }
+
+// insert adds a tenant. Errors: errs.Conflict for a taken id, saying what is done to the tenant that has it.
+func (u Unchecked) insert(ctx context.Context, t Tenant, check string) error {
+	switch why, _, err := u.s.store.Hidden(ctx, t.ID); {
+	case err != nil && errs.CodeOf(err) != errs.NotFound:
+		return err
+	case why == Deleting:
+		return errs.New(errs.Conflict, "The tenant %s is being deleted: its id is free when that has ended.", t.ID)
+	case why == Importing:
+		return errs.New(errs.Conflict, "The tenant %s is being imported. An import that was killed is removed after ten minutes.", t.ID)
+	}
+	return u.s.store.Insert(ctx, t, check)
 }
 
 // AIEnabled reports whether a tenant's AI module is on. It asks the database at most once a second, and at once after a change

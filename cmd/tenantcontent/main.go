@@ -39,6 +39,8 @@ type commands struct {
 		List   tenantListCommand   `cmd:"" help:"List the tenants."`
 		Show   tenantShowCommand   `cmd:"" help:"Show a tenant's settings and how much it has."`
 		Delete tenantDeleteCommand `cmd:"" help:"Delete a tenant and all that it has."`
+		Export tenantExportCommand `cmd:"" help:"Write all that a tenant has into a file, encrypted under a passphrase."`
+		Import tenantImportCommand `cmd:"" help:"Add the tenant of such a file."`
 	} `cmd:"" help:"Manage tenants."`
 	Domain struct {
 		List domainListCommand `cmd:"" help:"List the authentication domains of a tenant."`

@@ -63,6 +63,15 @@ func (p *progress) show(phase string, done, all int64) {
 	p.done, p.all = size(done), size(all)
 }
 
+// name changes the text of the phase.
+func (p *progress) name(phase string) {
+	if p != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.phase = phase
+	}
+}
+
 // Write counts bytes.
 func (p *progress) Write(b []byte) (int, error) {
 	if p != nil {

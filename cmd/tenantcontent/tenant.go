@@ -77,6 +77,12 @@ type tenantDeleteCommand struct {
 func (d *tenantDeleteCommand) Run(ctx context.Context, t terminal) error {
 	return d.with(ctx, t, func(app *tenantcontent.App) error {
 		counts, err := app.Tenants.Unchecked().Counts(ctx, d.ID)
+		if errs.CodeOf(err) == errs.NotFound { // or its deletion was interrupted
+			if err := d.delete(ctx, t, app); err != nil {
+				return err
+			}
+			return say(t, "Deleted the rest of the tenant %s.", d.ID)
+		}
 		if err != nil {
 			return err
 		}
@@ -93,11 +99,27 @@ func (d *tenantDeleteCommand) Run(ctx context.Context, t terminal) error {
 				return errs.New(errs.Invalid, "nothing was deleted: %q is not the id %s", harmless(typed), d.ID)
 			}
 		}
-		if err := app.Tenants.Unchecked().Delete(ctx, d.ID); err != nil {
+		if err := d.delete(ctx, t, app); err != nil {
 			return err
 		}
 		return say(t, "Deleted the tenant %s with %s.", d.ID, summary(counts))
 	})
+}
+
+// delete deletes the tenant, and shows how many rows are gone. Interrupted, it goes on the next time.
+func (d *tenantDeleteCommand) delete(ctx context.Context, t terminal, app *tenantcontent.App) error {
+	p := t.progress()
+	defer p.finish()
+	p.begin("deleting", 0)
+	rows := 0
+	err := app.Tenants.Unchecked().Delete(ctx, d.ID, func(n int) {
+		rows += n
+		p.name(fmt.Sprintf("deleting, %d rows", rows))
+	})
+	if interruption(ctx, err) != nil {
+		return interrupted("nobody can use the tenant any more: delete it again for the rest, or a running server does in ten minutes")
+	}
+	return err
 }
 
 // summary lists counts, such as "2 users, 1 domain".

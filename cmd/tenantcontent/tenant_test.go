@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -55,6 +57,39 @@ func TestTenants(t *testing.T) {
 	})
 }
 
+// TestTenantFile moves a tenant by a file to a database on the other engine, with another secret key.
+func TestTenantFile(t *testing.T) {
+	t.Setenv("TENANTCONTENT_ADMIN_PASSWORD", password)
+	dbtest.Server(t)
+	is, dir := is.New(t), t.TempDir()
+	from, to := onSQLite(t), onPostgres(t)
+	done(t, "", append([]string{"migrate"}, from...)...)
+	done(t, "", append([]string{"migrate"}, to...)...)
+	done(t, "", append([]string{"tenant", "add", "acme", "--name=Acme Inc."}, from...)...)
+	file, words := filepath.Join(dir, "acme.tenant"), filepath.Join(dir, "passphrase")
+	is.NoErr(os.WriteFile(words, []byte("some words that nobody knows\nand a note\n"), 0o600))
+
+	fails(t, 2, "no passphrase: set TENANTCONTENT_PASSPHRASE", "", append([]string{"tenant", "export", "acme", file}, from...)...)
+	fails(t, 1, "Tenant not found", "", append([]string{"tenant", "export", "nobody", file, "--passphrase-file=" + words}, from...)...)
+	is.True(!there(file))
+	said := done(t, "", append([]string{"tenant", "export", "acme", file, "--passphrase-file=" + words}, from...)...)
+	is.True(strings.HasPrefix(said, "Wrote the tenant acme with "))
+	info, err := os.Stat(file)
+	is.NoErr(err)
+	is.Equal(info.Mode().Perm(), os.FileMode(0o600))
+	fails(t, 2, "exists already: name a new file", "", append([]string{"tenant", "export", "acme", file, "--passphrase-file=" + words}, from...)...)
+	left, err := os.ReadDir(dir)
+	is.NoErr(err)
+	is.Equal(len(left), 2) // nothing half written
+
+	t.Setenv("TENANTCONTENT_PASSPHRASE", "some words that are wrong")
+	fails(t, 2, "the passphrase is not the one", "", append([]string{"tenant", "import", file}, to...)...)
+	t.Setenv("TENANTCONTENT_PASSPHRASE", "some words that nobody knows")
+	is.True(strings.HasPrefix(done(t, "", append([]string{"tenant", "import", file}, to...)...), "Added the tenant acme with "))
+	fails(t, 1, "exists already", "", append([]string{"tenant", "import", file}, to...)...)
+	serving(t, to...).login(t, "acme", "admin", password)
+}
+
 // TestCompletion loads each script into its shell where that is installed, bash always, and asks bash for words.
 func TestCompletion(t *testing.T) {
 	is, dir := is.New(t), t.TempDir()
@@ -72,7 +107,7 @@ func TestCompletion(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		"s":                           "serve",
-		"tenant ":                     "add list show delete",
+		"tenant ":                     "add list show delete export import",
 		"help ten":                    "tenant",
 		"bundle import --up":          "--update-rule",
 		"serve --log-level ":          "debug info warn error",

@@ -140,6 +140,9 @@ func (r *Ring) Open(tenant, table, column, row, sealed string) ([]byte, error) {
 	return plain, nil
 }
 
+// Beginning returns how many bytes a sealed value has up to the end of the name of its key.
+func (r *Ring) Beginning() int { return len(version) + 1 + 8 }
+
 // Current reports whether a value is sealed under the first key, so that it need not be sealed again.
 func (r *Ring) Current(sealed string) bool {
 	id, _, err := split(sealed)

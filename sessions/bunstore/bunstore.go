@@ -63,7 +63,7 @@ var (
 
 // selectUser is selectHolder of a user.
 const selectUser = `SELECT u.username, u.enabled, u.superuser, u.may_ai, u.password_set_at, m.team_id, m.role FROM tc_users u
-	LEFT JOIN tc_memberships m ON m.tenant_id = u.tenant_id AND m.username = u.username WHERE u.tenant_id = $1 AND u.username = $2`
+	LEFT JOIN tc_memberships m ON m.tenant_id = u.tenant_id AND m.username = u.username WHERE u.tenant_id = $1 AND u.username = $2` + served
 
 // Holder implements sessions.Store.
 func (s *Store) Holder(ctx context.Context, tenant, username string) (sessions.Holder, error) {
@@ -76,8 +76,11 @@ func selectHolder(table, columns string) string {
 	return `SELECT ` + columns + `, u.enabled, u.superuser, u.may_ai, u.password_set_at, m.team_id, m.role FROM ` + table + ` x
 		JOIN tc_users u ON u.tenant_id = x.tenant_id AND u.username = x.username
 		LEFT JOIN tc_memberships m ON m.tenant_id = x.tenant_id AND m.username = x.username
-		WHERE x.tenant_id = $1 AND x.id = $2`
+		WHERE x.tenant_id = $1 AND x.id = $2` + served
 }
+
+// served holds unless the tenant is being deleted or imported.
+const served = ` AND EXISTS (SELECT 1 FROM tc_tenants t WHERE t.tenant_id = $1 AND t.hidden IS NULL)`
 
 // authenticate runs a SELECT of selectHolder. dest receives the columns of x, username the name of the user among them.
 func (s *Store) authenticate(ctx context.Context, what, query, tenant, id string, username *string, dest ...any) (sessions.Holder, error) {

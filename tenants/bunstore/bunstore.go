@@ -6,7 +6,9 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -15,6 +17,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/guard"
+	"github.com/tenantcontent/tenantcontent/internal/tenantrows"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
@@ -49,7 +52,7 @@ var table = bunx.NewTable("tc_tenants", "t", []bunx.Column[row]{
 	{Name: "updated_at", Field: func(r *row) any { return bunx.TimeOf(&r.UpdatedAt) }},
 })
 
-var selectOne = table.Select(`WHERE tenant_id = $1`)
+var selectOne = table.Select(`WHERE tenant_id = $1 AND hidden IS NULL`)
 
 // settingsField reads and writes the column of that name.
 type settingsField struct{ s *tenants.Settings }
@@ -147,7 +150,7 @@ func lock(c bunx.Conn) string {
 // IDs implements tenants.Store.
 func (s *Store) IDs(ctx context.Context) ([]string, error) {
 	ctx, c := bunx.For(ctx, s.db, "")
-	rows, err := c.Rows(ctx, `SELECT tenant_id FROM tc_tenants ORDER BY tenant_id`)
+	rows, err := c.Rows(ctx, `SELECT tenant_id FROM tc_tenants WHERE hidden IS NULL ORDER BY tenant_id`)
 	ids, err := bunx.Scan(rows, err, func(rows *sql.Rows) (string, error) {
 		var id string
 		err := rows.Scan(&id)
@@ -193,44 +196,106 @@ func (s *Store) Update(ctx context.Context, id string, edit func(*tenants.Tenant
 	return t, nil
 }
 
-// Delete implements tenants.Store. What the tenant has goes with its row.
-func (s *Store) Delete(ctx context.Context, id string, at time.Time, forget func(ctx context.Context, other string) error) error {
-	return bunx.InTx(ctx, s.db, func(ctx context.Context) error {
-		others, err := s.deployable(ctx, id)
-		if err != nil {
-			return err
-		}
-		// The rows are locked in the order of the ids, the tenant's own among them, so that two Deletes at once cannot deadlock.
-		for _, other := range others {
+// Any implements tenants.Store.
+func (s *Store) Any(ctx context.Context) (there bool, err error) {
+	ctx, c := bunx.For(ctx, s.db, "")
+	err = c.One(ctx, "Tenant", `SELECT EXISTS (SELECT 1 FROM tc_tenants)`, nil, &there)
+	return there, err
+}
+
+// Hide implements tenants.Store.
+func (s *Store) Hide(ctx context.Context, id string, why tenants.Hidden, at time.Time) error {
+	return s.hide(ctx, id, `UPDATE tc_tenants SET hidden = $2, hidden_at = $3 WHERE tenant_id = $1 AND (hidden IS NULL OR hidden = $2)`, string(why), bunx.At(at))
+}
+
+// Show implements tenants.Store.
+func (s *Store) Show(ctx context.Context, id string) error {
+	return s.hide(ctx, id, `UPDATE tc_tenants SET hidden = NULL, hidden_at = NULL WHERE tenant_id = $1 AND hidden IS NOT NULL`)
+}
+
+func (s *Store) hide(ctx context.Context, id, query string, args ...any) error {
+	return bunx.Write(ctx, s.db, id, func(ctx context.Context, c bunx.Conn) error {
+		s.notifier.AfterCommit(ctx, id)
+		n, err := c.Exec(ctx, query, append([]any{id}, args...)...)
+		return bunx.Found(n, err, "Tenant")
+	})
+}
+
+// Hidden implements tenants.Store.
+func (s *Store) Hidden(ctx context.Context, id string) (why tenants.Hidden, at time.Time, err error) {
+	ctx, c := bunx.For(ctx, s.db, id)
+	err = c.One(ctx, "Tenant", `SELECT coalesce(hidden, ''), hidden_at FROM tc_tenants WHERE tenant_id = $1`, []any{id}, (*string)(&why), bunx.TimeOf(&at))
+	return why, at, err
+}
+
+// Forget implements tenants.Store.
+func (s *Store) Forget(ctx context.Context, id string, at time.Time, forget func(ctx context.Context, other string) error) error {
+	others, err := s.deployable(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, other := range others {
+		err := bunx.InTx(ctx, s.db, func(ctx context.Context) error {
 			if other.locked {
 				if err := s.removeSource(ctx, other.tenant, id, at); err != nil {
 					return err
 				}
 			}
-			if other.tenant == id {
-				continue
-			}
-			if err := forget(ctx, other.tenant); err != nil {
-				return err
-			}
-		}
-		return bunx.Write(ctx, s.db, id, func(ctx context.Context, c bunx.Conn) error {
-			s.notifier.AfterCommit(ctx, id)
-			n, err := c.Exec(ctx, `DELETE FROM tc_tenants WHERE tenant_id = $1`, id)
-			return bunx.Found(n, err, "Tenant")
+			return forget(ctx, other.tenant)
 		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Empty implements tenants.Store.
+func (s *Store) Empty(ctx context.Context, id string, progress func(rows int)) error {
+	all, err := tenantrows.Tables(ctx, s.db)
+	if err != nil {
+		return err
+	}
+	return tenantrows.Delete(ctx, s.db, id, all, progress)
+}
+
+// Delete implements tenants.Store. What the tenant has got since Empty goes with its row.
+func (s *Store) Delete(ctx context.Context, id string) error {
+	all, err := tenantrows.Tables(ctx, s.db)
+	if err != nil {
+		return err
+	}
+	return bunx.Write(ctx, s.db, id, func(ctx context.Context, c bunx.Conn) error {
+		s.notifier.AfterCommit(ctx, id)
+		n, err := c.Exec(ctx, `DELETE FROM tc_tenants WHERE tenant_id = $1`, id)
+		if err := bunx.Found(n, err, "Tenant"); err != nil {
+			return err
+		}
+		left, err := tenantrows.Count(ctx, s.db, id, all)
+		if err == nil && len(left) > 0 {
+			err = fmt.Errorf("tenants: rows are left of %s: %v", id, left)
+		}
+		return err
 	})
 }
 
-// deployable returns all tenants, ordered, each with whether its DeployFrom has a source or it is the source itself.
+// KeyChecks implements tenants.Store.
+func (s *Store) KeyChecks(ctx context.Context, beginning int) ([]string, error) {
+	ctx, c := bunx.For(ctx, s.db, "")
+	rows, err := c.Rows(ctx, `SELECT min(tenant_id) FROM tc_tenants WHERE hidden IS NULL GROUP BY substr(key_check, 1, `+strconv.Itoa(beginning)+`) ORDER BY 1`)
+	ids, err := bunx.Scan(rows, err, bunx.Text)
+	return ids, bunx.Err(err, "Tenant")
+}
+
+// deployable returns all tenants but a source, ordered, each with whether its DeployFrom has the source.
 func (s *Store) deployable(ctx context.Context, source string) ([]listing, error) {
 	ctx, c := bunx.For(ctx, s.db, "")
-	rows, err := c.Rows(ctx, `SELECT tenant_id, settings FROM tc_tenants ORDER BY tenant_id`)
+	rows, err := c.Rows(ctx, `SELECT tenant_id, settings FROM tc_tenants WHERE tenant_id <> $1 ORDER BY tenant_id`, source)
 	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (listing, error) {
 		var l listing
 		var settings tenants.Settings
 		err := rows.Scan(&l.tenant, settingsField{&settings})
-		l.locked = l.tenant == source || slices.ContainsFunc(settings.DeployFrom, isFrom(source))
+		l.locked = slices.ContainsFunc(settings.DeployFrom, isFrom(source))
 		return l, err
 	})
 	return all, bunx.Err(err, "Tenant")
@@ -239,7 +304,7 @@ func (s *Store) deployable(ctx context.Context, source string) ([]listing, error
 // listing is a tenant as deployable found it.
 type listing struct {
 	tenant string
-	locked bool // its row is locked before the source goes
+	locked bool // its row is locked while the source goes
 }
 
 func isFrom(source string) func(tenants.Source) bool {

@@ -33,6 +33,7 @@ func TestStore(t *testing.T, open func(t *testing.T) tenants.Store) {
 		"FailedEditWritesNone": testFailedEdit,
 		"ParallelEditsAllLand": testParallelEdits,
 		"FailedTxWritesNone":   testFailedTx,
+		"Hidden":               testHidden,
 		"Reseal":               testReseal,
 		"Delete":               testDelete,
 	} {
@@ -42,9 +43,6 @@ func TestStore(t *testing.T, open func(t *testing.T) tenants.Store) {
 
 // columns are the sealed columns of tenants.
 var columns = []entity.SealedColumn{{Table: "tc_tenants", Column: "key_check", Key: "tenant_id"}}
-
-// forget is what the tests of Delete that are not about it pass.
-func forget(context.Context, string) error { return nil }
 
 func tenant(id string) tenants.Tenant {
 	return tenants.Tenant{
@@ -135,17 +133,15 @@ func testDelete(t *testing.T, s tenants.Store) {
 	is.NoErr(err)
 	evil, err := s.Get(ctx, "evil")
 	is.NoErr(err)
+	is.NoErr(s.Hide(ctx, "new", tenants.Deleting, tuesday))
 	fault := errors.New("fault")
-	is.Equal(s.Delete(ctx, "new", tuesday, func(context.Context, string) error { return fault }), fault)
-	there, err := s.Get(ctx, "new")
-	is.NoErr(err)
-	is.Equal(there, tenant("new"))
+	is.Equal(s.Forget(ctx, "new", tuesday, func(context.Context, string) error { return fault }), fault)
 	acme, err := s.Get(ctx, "acme")
 	is.NoErr(err)
 	is.Equal(len(acme.Settings.DeployFrom), 3) // nothing is done by half
 
 	var others []string
-	is.NoErr(s.Delete(ctx, "new", tuesday, func(ctx context.Context, other string) error {
+	is.NoErr(s.Forget(ctx, "new", tuesday, func(ctx context.Context, other string) error {
 		others = append(others, other)
 		t, err := s.Get(ctx, other) // in the transaction, when its DeployFrom has been changed
 		is.NoErr(err)
@@ -153,6 +149,10 @@ func testDelete(t *testing.T, s tenants.Store) {
 		return nil
 	}))
 	is.Equal(others, []string{"acme", "evil"})
+	rows := 0
+	is.NoErr(s.Empty(ctx, "new", func(n int) { rows += n }))
+	is.True(rows > 0) // the database makes some with the tenant
+	is.NoErr(s.Delete(ctx, "new"))
 	acme, err = s.Get(ctx, "acme")
 	is.NoErr(err)
 	is.Equal(acme.Settings.DeployFrom, tenants.Sources("evil", "newer")) // no later tenant of that id has its right
@@ -162,10 +162,60 @@ func testDelete(t *testing.T, s tenants.Store) {
 	is.Equal(same, evil)
 	_, err = s.Get(ctx, "new")
 	is.Equal(errs.CodeOf(err), errs.NotFound)
-	is.Equal(errs.CodeOf(s.Delete(ctx, "new", tuesday, forget)), errs.NotFound)
+	is.Equal(errs.CodeOf(s.Delete(ctx, "new")), errs.NotFound)
 	ids, err := s.IDs(ctx)
 	is.NoErr(err)
 	is.Equal(ids, []string{"acme", "evil"}) // the others stay
+}
+
+// testHidden: a hidden tenant is there for those alone who ask for it.
+func testHidden(t *testing.T, s tenants.Store) {
+	is, ctx := is.New(t), t.Context()
+	is.NoErr(s.Insert(ctx, tenant("new"), "k1.new"))
+	is.NoErr(s.Insert(ctx, tenant("newer"), "k1.newer"))
+	is.NoErr(s.Insert(ctx, tenant("newest"), "k2.newest"))
+	checks, err := s.KeyChecks(ctx, 3)
+	is.NoErr(err)
+	is.Equal(checks, []string{"acme", "new", "newest"}) // one for each key
+	why, _, err := s.Hidden(ctx, "new")
+	is.NoErr(err)
+	is.Equal(why, tenants.Hidden(""))
+
+	is.NoErr(s.Hide(ctx, "new", tenants.Importing, monday))
+	is.NoErr(s.Hide(ctx, "new", tenants.Importing, tuesday))
+	is.Equal(errs.CodeOf(s.Hide(ctx, "new", tenants.Deleting, tuesday)), errs.NotFound) // it is for another reason
+	why, at, err := s.Hidden(ctx, "new")
+	is.NoErr(err)
+	is.Equal(why, tenants.Importing)
+	is.Equal(at, tuesday)
+	_, err = s.Get(ctx, "new")
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+	_, err = s.Update(ctx, "new", func(*tenants.Tenant) error { return nil })
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+	ids, err := s.IDs(ctx)
+	is.NoErr(err)
+	is.Equal(ids, []string{"acme", "evil", "newer", "newest"})
+	checks, err = s.KeyChecks(ctx, 3)
+	is.NoErr(err)
+	is.Equal(checks, []string{"acme", "newer", "newest"})
+	is.Equal(errs.CodeOf(s.Insert(ctx, tenant("new"), "x")), errs.Conflict)
+
+	is.NoErr(s.Show(ctx, "new"))
+	is.Equal(errs.CodeOf(s.Show(ctx, "new")), errs.NotFound)
+	got, err := s.Get(ctx, "new")
+	is.NoErr(err)
+	is.Equal(got, tenant("new"))
+	for _, id := range []string{"acme", "evil", "new", "newer", "newest"} {
+		any, err := s.Any(ctx)
+		is.NoErr(err)
+		is.True(any)
+		is.NoErr(s.Delete(ctx, id))
+	}
+	any, err := s.Any(ctx)
+	is.NoErr(err)
+	is.True(!any)
+	_, _, err = s.Hidden(ctx, "new")
+	is.Equal(errs.CodeOf(err), errs.NotFound)
 }
 
 func testFailedEdit(t *testing.T, s tenants.Store) {

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/errs"
+)
+
+// passphrase is what a file with a tenant is encrypted under. It is no flag: others see the arguments of a process.
+type passphrase struct {
+	PassphraseFile string `env:"TENANTCONTENT_PASSPHRASE_FILE" help:"File whose first line is the passphrase (default: the variable TENANTCONTENT_PASSPHRASE, or it is asked for)." placeholder:"FILE"`
+}
+
+// read returns the passphrase.
+func (p *passphrase) read(ctx context.Context, t terminal) (string, error) {
+	if p.PassphraseFile != "" {
+		text, err := os.ReadFile(p.PassphraseFile)
+		if err != nil {
+			return "", errs.Wrap(errs.Invalid, err, "--passphrase-file: %v", err)
+		}
+		line, _, _ := strings.Cut(string(text), "\n")
+		return strings.TrimRight(line, "\r"), nil
+	}
+	if text := os.Getenv("TENANTCONTENT_PASSPHRASE"); text != "" {
+		return text, nil
+	}
+	if _, ok := t.keyboard(); !ok {
+		return "", errs.New(errs.Invalid, "no passphrase: set TENANTCONTENT_PASSPHRASE, or name a file with --passphrase-file")
+	}
+	return t.ask(ctx, "Passphrase: ")
+}
+
+type tenantExportCommand struct {
+	storage
+	passphrase
+	ID                string `arg:"" help:"Id of the tenant."`
+	File              string `arg:"" help:"File to write; it must not exist."`
+	WithoutWorkspaces bool   `help:"Leave the SQL databases of apps behind, which do not travel."`
+}
+
+// Run writes the file under another name until it is whole.
+func (e *tenantExportCommand) Run(ctx context.Context, t terminal) error {
+	if there(e.File) {
+		return errs.New(errs.Invalid, "%s exists already: name a new file", e.File)
+	}
+	secret, err := e.read(ctx, t)
+	if err != nil {
+		return err
+	}
+	return e.with(ctx, t, func(app *tenantcontent.App) error {
+		if err := app.Lock(ctx, "tenant export"); err != nil { // it reads secrets
+			return err
+		}
+		defer func() { _ = app.Unlock() }()
+		file, err := os.CreateTemp(filepath.Dir(e.File), "."+filepath.Base(e.File)+"-*") // for its owner alone
+		if err != nil {
+			return errs.Wrap(errs.Invalid, err, "the file cannot be written: %v", err)
+		}
+		defer func() { _ = os.Remove(file.Name()) }()
+		rows, err := e.write(ctx, t, app, file, secret)
+		if err = errors.Join(err, file.Close()); err != nil {
+			return err
+		}
+		if err := os.Link(file.Name(), e.File); err != nil { // not over a file that has come meanwhile
+			return errs.Wrap(errs.Invalid, err, "the file cannot be written: %v", err)
+		}
+		return say(t, "Wrote the tenant %s with %d rows to %s. Keep the passphrase: nothing opens the file without it.", e.ID, rows, e.File)
+	})
+}
+
+func (e *tenantExportCommand) write(ctx context.Context, t terminal, app *tenantcontent.App, file *os.File, secret string) (int, error) {
+	o, end := transferring(t, "exporting")
+	defer end()
+	o.Passphrase, o.WithoutWorkspaces = secret, e.WithoutWorkspaces
+	w := bufio.NewWriterSize(file, 1<<20)
+	rows, err := app.ExportTenant(ctx, e.ID, w, o)
+	return rows, errors.Join(err, w.Flush(), file.Sync())
+}
+
+// transferring returns options that show the number of rows, and what ends that.
+func transferring(t terminal, what string) (o tenantcontent.TenantTransfer, end func()) {
+	p, rows := t.progress(), 0
+	p.begin(what, 0)
+	o.Progress = func(n int) {
+		rows += n
+		p.name(fmt.Sprintf("%s, %d rows", what, rows))
+	}
+	return o, p.finish
+}
+
+type tenantImportCommand struct {
+	storage
+	passphrase
+	File string `arg:"" help:"File that tenant export has written."`
+}
+
+// Run adds the tenant, all of it or nothing.
+func (i *tenantImportCommand) Run(ctx context.Context, t terminal) error {
+	file, err := os.Open(i.File)
+	if err != nil {
+		return errs.Wrap(errs.Invalid, err, "the file cannot be read: %v", err)
+	}
+	defer func() { _ = file.Close() }()
+	secret, err := i.read(ctx, t)
+	if err != nil {
+		return err
+	}
+	return i.with(ctx, t, func(app *tenantcontent.App) error {
+		if err := app.Lock(ctx, "tenant import"); err != nil { // it encrypts
+			return err
+		}
+		defer func() { _ = app.Unlock() }()
+		id, rows, err := i.add(ctx, t, app, file, secret)
+		if interruption(ctx, err) != nil {
+			return interrupted("nothing of the tenant is there; what is left of it is removed in ten minutes by a running server")
+		}
+		if err != nil {
+			return err
+		}
+		return say(t, "Added the tenant %s with %d rows.", id, rows)
+	})
+}
+
+func (i *tenantImportCommand) add(ctx context.Context, t terminal, app *tenantcontent.App, file io.Reader, secret string) (string, int, error) {
+	o, end := transferring(t, "importing")
+	defer end()
+	o.Passphrase = secret
+	return app.ImportTenant(ctx, file, o)
+}

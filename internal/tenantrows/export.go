@@ -1,0 +1,264 @@
+package tenantrows
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+)
+
+// format is the version of what Export writes: lines of JSON. The first is a header; then there is an object with the name of each table and its
+// columns before the rows of the table, which are arrays, and an object with the name of a table before pairs of rows of it that refer to
+// each other; the last is an end. Times are texts, what is true or false is 1 or 0, bytes and opened secrets are base64.
+const format = 1
+
+// header is the first line.
+type header struct {
+	Format     int      `json:"tenantcontent"`
+	Tenant     string   `json:"tenant"`
+	Migrations []string `json:"migrations"`
+	Name       string   `json:"name"`
+	Settings   string   `json:"settings"`
+	CreatedAt  string   `json:"createdAt"`
+	UpdatedAt  string   `json:"updatedAt"`
+}
+
+// section is a line before rows, or the last one.
+type section struct {
+	Table   string   `json:"table,omitempty"`
+	Columns []string `json:"columns,omitempty"`
+	Links   string   `json:"links,omitempty"`
+	End     *end     `json:"end,omitempty"`
+}
+
+// end is the last line, with the number of rows and the digest of all lines before.
+type end struct {
+	Rows   int    `json:"rows"`
+	SHA256 string `json:"sha256"`
+}
+
+// Secrets opens and seals the values of sealed columns.
+type Secrets struct {
+	Columns []entity.SealedColumn
+	Open    func(tenant, table, column, row, sealed string) ([]byte, error)
+	Seal    func(tenant, table, column, row string, plain []byte) (string, error)
+}
+
+// of returns the sealed columns of a table and the places of their keys among its columns.
+func (s Secrets) of(t Table) (sealed map[int]int) {
+	sealed = map[int]int{}
+	for _, c := range s.Columns {
+		if c.Table == t.Name {
+			place := func(name string) int {
+				return slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == name })
+			}
+			sealed[place(c.Column)] = place(c.Key)
+		}
+	}
+	return sealed
+}
+
+// Options are those of Export and Import.
+type Options struct {
+	Secrets Secrets
+	Without []string // tables that are left out
+	Rows    func(n int)
+}
+
+// lines writes lines of JSON, and their digest.
+type lines struct {
+	to     io.Writer
+	digest hash.Hash
+	json   *json.Encoder
+}
+
+func newLines(w io.Writer) *lines {
+	l := &lines{to: w, digest: sha256.New()}
+	l.json = json.NewEncoder(io.MultiWriter(w, l.digest))
+	l.json.SetEscapeHTML(false)
+	return l
+}
+
+// Export writes all rows of a tenant, as they are at one time, and returns their number. Memory does not grow with them. It returns
+// errs.NotFound if there is no such tenant.
+func Export(ctx context.Context, db *bun.DB, tenant string, w io.Writer, o Options) (rows int, err error) {
+	all, err := Tables(ctx, db)
+	if err != nil {
+		return 0, err
+	}
+	ctx, c := bunx.For(bunx.WithWork(ctx, bunx.Unbounded), db, tenant)
+	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: isolation(c), ReadOnly: true})
+	if err != nil {
+		return 0, bunx.Err(err, "Tenant")
+	}
+	defer func() { _ = tx.Rollback() }()
+	e := export{ctx: ctx, tx: tx, tenant: tenant, out: newLines(w), o: o}
+	if err := e.header(db); err != nil {
+		return 0, err
+	}
+	for _, t := range all {
+		if _, made := derived[t.Name]; made || slices.Contains(o.Without, t.Name) {
+			continue
+		}
+		if err := e.table(t); err != nil {
+			return e.rows, fmt.Errorf("export %s: %w", t.Name, err)
+		}
+	}
+	last := section{End: &end{Rows: e.rows, SHA256: hex.EncodeToString(e.out.digest.Sum(nil))}}
+	return e.rows, json.NewEncoder(w).Encode(last)
+}
+
+// isolation is that of a transaction that sees one time. On SQLite all do.
+func isolation(c bunx.Conn) sql.IsolationLevel {
+	if c.Postgres() {
+		return sql.LevelRepeatableRead
+	}
+	return sql.LevelDefault
+}
+
+type export struct {
+	ctx    context.Context
+	tx     bun.Tx
+	tenant string
+	out    *lines
+	o      Options
+	rows   int
+}
+
+func (e *export) header(db *bun.DB) (err error) {
+	h := header{Format: format, Tenant: e.tenant}
+	var created, updated bunx.Time
+	err = e.tx.Tx.QueryRowContext(e.ctx, `SELECT name, settings, created_at, updated_at FROM tc_tenants WHERE tenant_id = $1 AND hidden IS NULL`, e.tenant).
+		Scan(&h.Name, &h.Settings, &created, &updated)
+	if err != nil {
+		return bunx.Err(err, "Tenant")
+	}
+	h.CreatedAt, h.UpdatedAt = created.String(), updated.String()
+	if h.Migrations, err = migrations(e.ctx, db); err != nil {
+		return err
+	}
+	return e.out.json.Encode(h)
+}
+
+// migrations returns the names of those that a database has.
+func migrations(ctx context.Context, db *bun.DB) ([]string, error) {
+	ctx, c := bunx.For(ctx, db, "")
+	rows, err := c.Rows(ctx, `SELECT name FROM tc_migrations`)
+	names, err := bunx.Scan(rows, err, bunx.Text)
+	slices.Sort(names)
+	return names, bunx.Err(err, "Migration")
+}
+
+// table writes the rows of a table, those that refer to others of the same table with these references behind them.
+func (e *export) table(t Table) error {
+	names, line := make([]string, len(t.Columns)), make([]any, len(t.Columns))
+	self := -1
+	for i, c := range t.Columns {
+		if names[i] = c.Name; c.Name == t.Self {
+			self = i
+		}
+	}
+	if err := e.out.json.Encode(section{Table: t.Name, Columns: names}); err != nil {
+		return err
+	}
+	sealed := e.o.Secrets.of(t)
+	err := e.each(`SELECT `+strings.Join(names, ", ")+` FROM `+t.Name+` WHERE tenant_id = $1`, t.Columns, func(row []any) error {
+		copy(line, row)
+		for i, key := range sealed {
+			if text, ok := row[i].(string); ok && text != "" {
+				plain, err := e.o.Secrets.Open(e.tenant, t.Name, names[i], row[key].(string), text)
+				if err != nil {
+					return errs.Wrap(errs.Invalid, err, "%s.%s of %q opens under no key of this program", t.Name, names[i], row[key])
+				}
+				line[i] = base64.StdEncoding.EncodeToString(plain)
+			}
+		}
+		if self >= 0 {
+			line[self] = nil
+		}
+		e.rows++
+		e.o.Rows(1)
+		return e.out.json.Encode(line)
+	})
+	if err != nil || self < 0 {
+		return err
+	}
+	if err := e.out.json.Encode(section{Links: t.Name}); err != nil {
+		return err
+	}
+	pair := []Column{{t.Key[0], Text}, t.Columns[self]}
+	return e.each(fmt.Sprintf(`SELECT %s, %s FROM %s WHERE tenant_id = $1 AND %s IS NOT NULL`, t.Key[0], t.Self, t.Name, t.Self), pair,
+		func(row []any) error { return e.out.json.Encode(row) })
+}
+
+// each calls do with the values of each row, as they are written.
+func (e *export) each(query string, columns []Column, do func(row []any) error) (err error) {
+	rows, err := e.tx.Tx.QueryContext(e.ctx, query, e.tenant)
+	if err != nil {
+		return bunx.Err(err, "Row")
+	}
+	defer func() { _ = rows.Close() }()
+	dest, row := make([]any, len(columns)), make([]any, len(columns))
+	for i := range dest {
+		dest[i] = new(any)
+	}
+	for rows.Next() {
+		if err := rows.Scan(dest...); err != nil {
+			return err
+		}
+		for i, c := range columns {
+			if row[i], err = written(c, *dest[i].(*any)); err != nil {
+				return err
+			}
+		}
+		if err := do(row); err != nil {
+			return err
+		}
+	}
+	return bunx.Err(rows.Err(), "Row")
+}
+
+// written returns a value of the database as it is written.
+func written(c Column, value any) (any, error) {
+	switch v := value.(type) {
+	case nil:
+		return nil, nil
+	case bool:
+		return map[bool]int{true: 1}[v], nil
+	case int64:
+		return v, nil
+	case string:
+		if c.Type == Time {
+			return instant(v)
+		}
+		return v, nil
+	case []byte:
+		if c.Type == Bytes {
+			return base64.StdEncoding.EncodeToString(v), nil
+		}
+		return string(v), nil
+	}
+	if c.Type == Time {
+		return instant(value)
+	}
+	return nil, fmt.Errorf("tenantrows: the column %s has a %T, which has no place here", c.Name, value)
+}
+
+func instant(value any) (string, error) {
+	var t bunx.Time
+	err := t.Scan(value)
+	return t.String(), err
+}

@@ -1,0 +1,331 @@
+package tenantrows
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+)
+
+// Bounds of an import.
+const (
+	maxLine    = 256 << 20 // bytes
+	batchBytes = 4 << 20   // after how many bytes of rows these are written
+	batchRows  = 500
+	maxValues  = 30_000 // of a statement; SQLite takes 32,766
+)
+
+// Import reads what Export has written.
+type Import struct {
+	ctx    context.Context
+	db     *bun.DB
+	in     *bufio.Reader
+	digest hash.Hash
+	o      Options
+	head   header
+	tables []Table
+	rows   int
+}
+
+// Tenant is the tenant of an export.
+type Tenant struct{ ID, Name string }
+
+// Open reads the beginning of an export. Errors: errs.Invalid for what is none, and for one of another version.
+func Open(ctx context.Context, db *bun.DB, r io.Reader, o Options) (*Import, error) {
+	i := &Import{ctx: bunx.WithWork(ctx, bunx.Unbounded), db: db, in: bufio.NewReaderSize(r, 1<<20), digest: sha256.New(), o: o}
+	line, err := i.line()
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(line, &i.head); err != nil || i.head.Format == 0 {
+		return nil, errs.New(errs.Invalid, "this is no export of a tenant")
+	}
+	if i.head.Format != format {
+		return nil, errs.New(errs.Invalid, "this export has the format %d, and this program reads %d: use the version that made it", i.head.Format, format)
+	}
+	own, err := migrations(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range i.head.Migrations {
+		if !slices.Contains(own, m) {
+			return nil, errs.New(errs.Invalid, "this export is of a newer version: the database lacks the migration %s", m)
+		}
+	}
+	for _, m := range own {
+		if !slices.Contains(i.head.Migrations, m) {
+			return nil, errs.New(errs.Invalid, "this export is of an older version, without the migration %s: bring the database that it is of up to this version, and export again", m)
+		}
+	}
+	i.tables, err = Tables(ctx, db)
+	return i, err
+}
+
+// Tenant returns whose export it is.
+func (i *Import) Tenant() Tenant {
+	return Tenant{i.head.Tenant, i.head.Name}
+}
+
+// line reads a line. It is valid until the next call.
+func (i *Import) line() ([]byte, error) {
+	var long []byte
+	for {
+		part, err := i.in.ReadSlice('\n')
+		switch {
+		case err == nil && long == nil:
+			return i.counted(part), nil
+		case err == nil:
+			return i.counted(append(long, part...)), nil
+		case errors.Is(err, bufio.ErrBufferFull) && len(long) < maxLine:
+			long = append(long, part...)
+		case errors.Is(err, io.EOF):
+			return nil, errs.New(errs.Invalid, "the export ends before its end: it was cut")
+		default:
+			return nil, err
+		}
+	}
+}
+
+// counted adds a line to the digest, unless it is the last one.
+func (i *Import) counted(line []byte) []byte {
+	if !bytes.HasPrefix(line, []byte(`{"end"`)) {
+		_, _ = i.digest.Write(line)
+	}
+	return line
+}
+
+// Rows adds the rows to the tenant, which was just made, in transactions of their own, and returns their number when the export has been
+// read to its end and is whole.
+func (i *Import) Rows() (int, error) {
+	for _, t := range slices.Backward(i.tables) { // what the database makes with a tenant is in the export, too
+		if _, made := derived[t.Name]; !made {
+			if _, err := t.delete(i.ctx, i.db, i.head.Tenant, func(int) {}); err != nil {
+				return 0, err
+			}
+		}
+	}
+	var add func(line []byte) error
+	flush := func() error { return nil }
+	for {
+		line, err := i.line()
+		if err != nil {
+			return i.rows, err
+		}
+		if line[0] == '[' && add != nil {
+			if err := add(line); err != nil {
+				return i.rows, err
+			}
+			continue
+		}
+		if err := flush(); err != nil {
+			return i.rows, err
+		}
+		var s section
+		if err := json.Unmarshal(line, &s); err != nil {
+			return i.rows, damaged()
+		}
+		if s.End != nil {
+			if err := i.end(*s.End); err != nil {
+				return i.rows, err
+			}
+			return i.rows, i.tenant()
+		}
+		if add, flush, err = i.section(s); err != nil {
+			return i.rows, err
+		}
+	}
+}
+
+func damaged() error { return errs.New(errs.Invalid, "the export is damaged") }
+
+// end checks that nothing is missing, and that nothing is behind the last line.
+func (i *Import) end(e end) error {
+	if e.Rows != i.rows || e.SHA256 != hex.EncodeToString(i.digest.Sum(nil)) {
+		return damaged()
+	}
+	if _, err := i.in.ReadByte(); !errors.Is(err, io.EOF) {
+		if err == nil {
+			err = damaged()
+		}
+		return err
+	}
+	return nil
+}
+
+// tenant writes the row of the tenant itself as it was.
+func (i *Import) tenant() error {
+	if !json.Valid([]byte(i.head.Settings)) {
+		return damaged()
+	}
+	return i.write(func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.Exec(ctx, `UPDATE tc_tenants SET name = $1, settings = $2, created_at = $3, updated_at = $4 WHERE tenant_id = $5`,
+			i.head.Name, i.head.Settings, i.head.CreatedAt, i.head.UpdatedAt, i.head.Tenant)
+		return err
+	})
+}
+
+// section returns what adds the rows of a section, and what writes those that it has kept for a batch.
+func (i *Import) section(s section) (add func(line []byte) error, flush func() error, err error) {
+	at := slices.IndexFunc(i.tables, func(t Table) bool { return t.Name == s.Table || t.Name == s.Links })
+	if at < 0 {
+		return nil, nil, damaged()
+	}
+	t := i.tables[at]
+	columns, write := t.Columns, i.insert
+	if s.Links != "" {
+		if t.Self == "" {
+			return nil, nil, damaged()
+		}
+		columns, write = []Column{{t.Key[0], Text}, {t.Self, Text}}, i.link
+	} else {
+		columns = nil
+		for _, name := range s.Columns {
+			c := slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == name })
+			if c < 0 {
+				return nil, nil, damaged()
+			}
+			columns = append(columns, t.Columns[c])
+		}
+	}
+	t.Columns = columns
+	var batch [][]any
+	size := 0
+	flush = func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		err := write(t, batch)
+		batch, size = batch[:0], 0
+		return err
+	}
+	most := min(batchRows, maxValues/(len(columns)+1))
+	sealed := i.o.Secrets.of(t)
+	return func(line []byte) error {
+		row, err := i.read(t, sealed, s.Links != "", line)
+		if err != nil {
+			return err
+		}
+		batch = append(batch, row)
+		if size += len(line); len(batch) < most && size < batchBytes {
+			return nil
+		}
+		return flush()
+	}, flush, nil
+}
+
+// read returns the values of a row as the database takes them.
+func (i *Import) read(t Table, sealed map[int]int, link bool, line []byte) ([]any, error) {
+	var row []any
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.UseNumber()
+	if err := d.Decode(&row); err != nil || len(row) != len(t.Columns) {
+		return nil, damaged()
+	}
+	for n, c := range t.Columns {
+		var err error
+		if key, ok := sealed[n]; ok && !link && row[n] != nil && row[n] != "" {
+			row[n], err = i.seal(t, c, row[n], row[key])
+		} else {
+			row[n], err = c.value(row[n])
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return row, nil
+}
+
+// seal seals a secret under the key of this program.
+func (i *Import) seal(t Table, c Column, text, row any) (any, error) {
+	encoded, _ := text.(string)
+	key, ok := row.(string)
+	plain, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil || !ok {
+		return nil, damaged()
+	}
+	return i.o.Secrets.Seal(i.head.Tenant, t.Name, c.Name, key, plain)
+}
+
+// value returns a written value as the database takes it.
+func (c Column) value(v any) (any, error) {
+	switch v := v.(type) {
+	case nil:
+		return nil, nil
+	case json.Number:
+		n, err := v.Int64()
+		switch {
+		case err != nil || c.Type != Integer && c.Type != Bool:
+			return nil, damaged()
+		case c.Type == Bool:
+			return n != 0, nil
+		}
+		return n, nil
+	case string:
+		switch c.Type {
+		case Bytes:
+			b, err := base64.StdEncoding.DecodeString(v)
+			if err != nil {
+				return nil, damaged()
+			}
+			if b == nil {
+				b = []byte{}
+			}
+			return b, nil
+		case Text, Time:
+			return v, nil
+		}
+	}
+	return nil, damaged()
+}
+
+// insert adds rows of a table.
+func (i *Import) insert(t Table, rows [][]any) error {
+	names, args := []string{"tenant_id"}, make([]any, 0, len(rows)*(len(t.Columns)+1))
+	for _, c := range t.Columns {
+		names = append(names, c.Name)
+	}
+	for _, row := range rows {
+		args = append(append(args, i.head.Tenant), row...)
+	}
+	err := i.write(func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.Exec(ctx, `INSERT INTO `+t.Name+` (`+strings.Join(names, ", ")+`) VALUES `+bunx.Values(len(rows), len(names)), args...)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("import %s: %w", t.Name, err)
+	}
+	i.rows += len(rows)
+	i.o.Rows(len(rows))
+	return nil
+}
+
+// link makes rows of a table refer to others of it.
+func (i *Import) link(t Table, rows [][]any) error {
+	query := fmt.Sprintf(`UPDATE %s SET %s = $1 WHERE tenant_id = $2 AND %s = $3`, t.Name, t.Self, t.Key[0])
+	return i.write(func(ctx context.Context, c bunx.Conn) error {
+		for _, row := range rows {
+			if _, err := c.Exec(ctx, query, row[1], i.head.Tenant, row[0]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (i *Import) write(fn func(ctx context.Context, c bunx.Conn) error) error {
+	return bunx.Write(i.ctx, i.db, i.head.Tenant, func(ctx context.Context, c bunx.Conn) error { return bunx.Err(fn(ctx, c), "A row") })
+}

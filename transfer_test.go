@@ -1,0 +1,389 @@
+package tenantcontent_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/internal/tenantrows"
+	"github.com/tenantcontent/tenantcontent/tenants"
+)
+
+const (
+	passphrase = "a passphrase of some words"
+	rowsEach   = 7
+)
+
+// stocked returns an App whose tenant mover has rows in all tables.
+func stocked(t *testing.T, db *bun.DB, now func() time.Time) *tenantcontent.App {
+	t.Helper()
+	app := open(t, db, now)
+	_, err := app.Tenants.Unchecked().Rekey(t.Context()) // dbtest adds tenants without a key check
+	is.New(t).NoErr(err)
+	stock(t, app, db)
+	return app
+}
+
+// stock adds the tenant mover with rows in all tables.
+func stock(t *testing.T, app *tenantcontent.App, db *bun.DB) {
+	t.Helper()
+	is := is.New(t)
+	_, err := app.AddTenant(t.Context(), tenants.Tenant{ID: "mover", Name: "Mover & Sons", Settings: tenants.Settings{AI: true, DeployFrom: tenants.Sources("acme")}}, password)
+	is.NoErr(err)
+	all, err := tenantrows.Tables(t.Context(), db)
+	is.NoErr(err)
+	is.True(len(all) > 50)
+	for _, table := range all {
+		if table.Name != "tc_principals" && table.Name != "tc_totals" { // the database makes their rows itself
+			is.NoErr(fillTable(t, app, db, table))
+		}
+	}
+	counts, err := tenantrows.Count(t.Context(), db, "mover", all)
+	is.NoErr(err)
+	for _, table := range all {
+		is.True(counts[table.Name] >= rowsEach || table.Name == "tc_totals") // every table has rows
+	}
+}
+
+// rich are columns of texts that mean nothing.
+var rich = []string{"name", "message", "title", "body", "description", "content", "excerpt", "instructions"}
+
+// fillTable adds rows to a table. The texts of the keys are the same in all tables, so that rows refer to rows.
+func fillTable(t *testing.T, app *tenantcontent.App, db *bun.DB, table tenantrows.Table) error {
+	return bunx.Write(t.Context(), db, "mover", func(ctx context.Context, c bunx.Conn) error {
+		for n := range rowsEach {
+			names, args := []string{"tenant_id"}, []any{"mover"}
+			for _, col := range table.Columns {
+				if col.Name == table.Self || n == 3 && nullable(t, db, table.Name, col.Name) {
+					continue
+				}
+				names, args = append(names, col.Name), append(args, filled(t, app, table, col, n))
+			}
+			if _, err := c.Exec(ctx, `INSERT INTO `+table.Name+` (`+strings.Join(names, ", ")+`) VALUES `+bunx.Values(1, len(names)), args...); err != nil {
+				return fmt.Errorf("%s: %w", table.Name, err)
+			}
+		}
+		if table.Self == "" {
+			return nil
+		}
+		for n := range rowsEach - 1 { // each refers to one that comes after it
+			if _, err := c.Exec(ctx, fmt.Sprintf(`UPDATE %s SET %s = $1 WHERE tenant_id = 'mover' AND %s = $2`, table.Name, table.Self, table.Key[0]), key("", n+1), key("", n)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// key returns the text of the keys of a row. Those of teams are others than those of users, as both are principals.
+func key(column string, n int) string {
+	if column == "team_id" {
+		return fmt.Sprint("team ", n)
+	}
+	return fmt.Sprint("row ", n)
+}
+
+func filled(t *testing.T, app *tenantcontent.App, table tenantrows.Table, col tenantrows.Column, n int) any {
+	for _, s := range app.Registry().Sealed() {
+		if s.Table == table.Name && s.Column == col.Name {
+			sealed, err := app.Seal("mover", s.Table, s.Column, key(s.Key, n), []byte{0, byte(n), 0xff, '"'})
+			is.New(t).NoErr(err)
+			return sealed
+		}
+	}
+	switch {
+	case col.Type == tenantrows.Integer:
+		return n % 2
+	case col.Type == tenantrows.Bool:
+		return n%2 == 1
+	case col.Type == tenantrows.Time || strings.HasSuffix(col.Name, "_at") || col.Name == "last_viewed_feed":
+		return bunx.At(time.Date(2026, 11, 20, 20, 31, n, 123456000, time.UTC))
+	case col.Type == tenantrows.Bytes:
+		return bytes.Repeat([]byte{0, 0xff, byte(n)}, n*1000) // one is empty
+	case slices.Contains(rich, col.Name):
+		return fmt.Sprintf("<Grüße & \"%d\">\n\u2028\\ 🎨", n)
+	case table.Name == "tc_teams":
+		return key("team_id", n)
+	}
+	return key(col.Name, n)
+}
+
+func nullable(t *testing.T, db *bun.DB, table, column string) (null bool) {
+	t.Helper()
+	ctx, c := bunx.For(t.Context(), db, "")
+	query := `SELECT NOT "notnull" AND pk = 0 FROM pragma_table_info($1) WHERE name = $2`
+	if c.Postgres() {
+		query = `SELECT NOT attnotnull FROM pg_attribute WHERE attrelid = to_regclass($1) AND attname = $2`
+	}
+	is.New(t).NoErr(c.Row(ctx, query, table, column).Scan(&null))
+	return null
+}
+
+// dumped returns all rows of a tenant by table, with secrets opened, as both engines have them alike.
+func dumped(t *testing.T, app *tenantcontent.App, db *bun.DB, tenant string) map[string][]string {
+	t.Helper()
+	is := is.New(t)
+	all, err := tenantrows.Tables(t.Context(), db)
+	is.NoErr(err)
+	dump := map[string][]string{}
+	for _, table := range append(all, tenantrows.Table{Name: "tc_tenants", Columns: []tenantrows.Column{
+		{Name: "name", Type: tenantrows.Text}, {Name: "settings", Type: tenantrows.Text}, {Name: "created_at", Type: tenantrows.Time}, {Name: "updated_at", Type: tenantrows.Time},
+	}}) {
+		columns := make([]string, len(table.Columns))
+		for i, c := range table.Columns {
+			columns[i] = c.Name
+		}
+		query := `SELECT ` + strings.Join(columns, ", ") + ` FROM ` + table.Name + ` WHERE tenant_id = $1`
+		if table.Name == "tc_totals" { // slots are the engine's
+			query = `SELECT list, part, 0, CAST(sum(n) AS bigint) FROM tc_totals WHERE tenant_id = $1 GROUP BY list, part HAVING sum(n) <> 0`
+		}
+		ctx, c := bunx.For(t.Context(), db, tenant)
+		rows, err := c.Rows(ctx, query, tenant)
+		lines, err := bunx.Scan(rows, err, func(rows *sql.Rows) (string, error) {
+			values := make([]any, len(columns))
+			for i := range values {
+				values[i] = new(any)
+			}
+			if err := rows.Scan(values...); err != nil {
+				return "", err
+			}
+			return line(t, app, tenant, table, values), nil
+		})
+		is.NoErr(err)
+		slices.Sort(lines)
+		if len(lines) > 0 {
+			dump[table.Name] = lines
+		}
+	}
+	return dump
+}
+
+// line returns the values of a row as text.
+func line(t *testing.T, app *tenantcontent.App, tenant string, table tenantrows.Table, values []any) string {
+	t.Helper()
+	is := is.New(t)
+	text := map[string]string{}
+	for i, col := range table.Columns {
+		switch v := (*values[i].(*any)).(type) {
+		case nil:
+			text[col.Name] = "NULL"
+		case bool:
+			text[col.Name] = map[bool]string{true: "1", false: "0"}[v]
+		case time.Time:
+			text[col.Name] = bunx.At(v).String()
+		case []byte:
+			if text[col.Name] = string(v); col.Type == tenantrows.Bytes {
+				text[col.Name] = hex.EncodeToString(v)
+			}
+		default:
+			text[col.Name] = fmt.Sprint(v)
+		}
+	}
+	for _, s := range app.Registry().Sealed() {
+		if s.Table == table.Name && text[s.Column] != "NULL" && table.Name != "tc_tenants" {
+			plain, err := app.OpenSecret(tenant, s.Table, s.Column, text[s.Key], text[s.Column])
+			is.NoErr(err)
+			text[s.Column] = hex.EncodeToString(plain)
+		}
+	}
+	return fmt.Sprint(text)
+}
+
+// same compares dumps.
+func same(t *testing.T, got, want map[string][]string) {
+	t.Helper()
+	for table := range want {
+		if !slices.Equal(got[table], want[table]) {
+			t.Errorf("%s:\n%s\nwant\n%s", table, strings.Join(got[table], "\n"), strings.Join(want[table], "\n"))
+		}
+	}
+	is.New(t).Equal(len(got), len(want))
+}
+
+// nothing checks that there is no trace of the tenant mover.
+func nothing(t *testing.T, app *tenantcontent.App, db *bun.DB) {
+	t.Helper()
+	is := is.New(t)
+	is.Equal(dumped(t, app, db, "mover"), map[string][]string{})
+	_, err := app.Tenants.Unchecked().Lookup(t.Context(), "mover")
+	is.Equal(errs.CodeOf(err), errs.NotFound)
+}
+
+// exported returns an export of the tenant mover.
+func exported(t *testing.T, app *tenantcontent.App) []byte {
+	t.Helper()
+	var file bytes.Buffer
+	_, err := app.ExportTenant(t.Context(), "mover", &file, tenantcontent.TenantTransfer{Passphrase: passphrase, WithoutWorkspaces: true})
+	is.New(t).NoErr(err)
+	return file.Bytes()
+}
+
+// TestTenantMovesBetweenEngines, with every row of every table, and back again.
+func TestTenantMovesBetweenEngines(t *testing.T) {
+	dbtest.Server(t)
+	for name, engines := range map[string][2]dbtest.Opener{"sqlite to postgres": {dbtest.SQLite, dbtest.Postgres}, "postgres to sqlite": {dbtest.Postgres, dbtest.SQLite}} {
+		t.Run(name, func(t *testing.T) {
+			is, from, to := is.New(t), engines[0](t), engines[1](t)
+			source, target := stocked(t, from, time.Now), open(t, to, time.Now)
+			var file bytes.Buffer
+			o := tenantcontent.TenantTransfer{Passphrase: passphrase}
+			_, err := source.ExportTenant(t.Context(), "mover", &file, o)
+			is.Equal(errs.CodeOf(err), errs.Conflict) // it has databases of apps
+			is.Equal(file.Len(), 0)
+			_, err = source.ExportTenant(t.Context(), "mover", &file, tenantcontent.TenantTransfer{Passphrase: "short"})
+			is.Equal(errs.CodeOf(err), errs.Invalid)
+			_, err = source.ExportTenant(t.Context(), "nobody", &file, o)
+			is.Equal(errs.CodeOf(err), errs.NotFound)
+			noted := 0
+			o.WithoutWorkspaces, o.Progress = true, func(n int) { noted += n }
+			rows, err := source.ExportTenant(t.Context(), "mover", &file, o)
+			is.NoErr(err)
+			is.Equal(noted, rows)
+			is.True(!bytes.Contains(file.Bytes(), []byte("row 1")))
+
+			before := dumped(t, target, to, "acme")
+			id, arrived, err := target.ImportTenant(t.Context(), bytes.NewReader(file.Bytes()), o)
+			is.NoErr(err)
+			is.Equal(id, "mover")
+			is.Equal(arrived, rows)
+			want := dumped(t, source, from, "mover")
+			is.True(len(want) > 50)
+			delete(want, "tc_workspaces")
+			same(t, dumped(t, target, to, "mover"), want)
+			same(t, dumped(t, target, to, "acme"), before)
+			_, err = target.Sessions.Login(t.Context(), "mover", "local", "admin", password)
+			is.NoErr(err)
+			_, err = target.Tenants.Unchecked().Rekey(t.Context())
+			is.NoErr(err)
+			is.NoErr(target.CheckKeys(t.Context()))
+		})
+	}
+}
+
+// TestImportIsWholeOrNothing, whatever is wrong with the file, the passphrase or the database.
+func TestImportIsWholeOrNothing(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
+		is := is.New(t)
+		file := exported(t, stocked(t, dbtest.SQLite(t), time.Now))
+		db, now := opener(t), time.Now()
+		app := open(t, db, func() time.Time { return now })
+		fails := func(file []byte, o tenantcontent.TenantTransfer, code errs.Code, message string) {
+			t.Helper()
+			_, _, err := app.ImportTenant(t.Context(), bytes.NewReader(file), o)
+			if errs.CodeOf(err) != code || !strings.Contains(err.Error(), message) {
+				t.Errorf("%v, want %v %s", err, code, message)
+			}
+		}
+		o := tenantcontent.TenantTransfer{Passphrase: passphrase}
+		fails(file, tenantcontent.TenantTransfer{Passphrase: "another passphrase"}, errs.Invalid, "the passphrase is not")
+		fails([]byte("PK\x03\x04"), o, errs.Invalid, "no export of a tenant")
+		fails(file[:len(file)-1], o, errs.Invalid, "cut or changed")
+		changed := bytes.Clone(file)
+		changed[len(changed)-20] ^= 1
+		fails(changed, o, errs.Invalid, "cut or changed")
+		nothing(t, app, db)
+
+		version := func(query string) {
+			is.NoErr(bunx.Write(t.Context(), db, "", func(ctx context.Context, c bunx.Conn) error { _, err := c.Exec(ctx, query); return err }))
+		}
+		version(`INSERT INTO tc_migrations (name, migrated_at) VALUES ('9999_later', '')`)
+		fails(file, o, errs.Invalid, "without the migration 9999_later")
+		version(`DELETE FROM tc_migrations WHERE name = '9999_later' OR name LIKE '0041%'`)
+		fails(file, o, errs.Invalid, "the database lacks the migration 0041")
+		nothing(t, app, db)
+		version(`INSERT INTO tc_migrations (name, migrated_at) VALUES ('0041_due', '')`)
+
+		ctx, cancel := context.WithCancel(t.Context())
+		rows := 0
+		o.Progress = func(n int) {
+			if rows += n; rows > 100 {
+				cancel()
+			}
+		}
+		_, _, err := app.ImportTenant(ctx, bytes.NewReader(file), o)
+		is.True(errors.Is(err, context.Canceled))
+		nothing(t, app, db)
+
+		is.NoErr(app.Tenants.Unchecked().Begin(t.Context(), tenants.Tenant{ID: "mover", Name: "mover"})) // of one that is killed here
+		o.Progress = nil
+		fails(file, o, errs.Conflict, "is being imported")
+		err = app.Tenants.Unchecked().Delete(t.Context(), "mover", nil)
+		is.Equal(errs.CodeOf(err), errs.Conflict)
+		is.NoErr(app.Sweep(t.Context()))
+		fails(file, o, errs.Conflict, "is being imported")
+		now = now.Add(11 * time.Minute)
+		is.NoErr(app.Sweep(t.Context()))
+		nothing(t, app, db)
+
+		_, _, err = app.ImportTenant(t.Context(), bytes.NewReader(file), o)
+		is.NoErr(err)
+		fails(file, o, errs.Conflict, "exists already")
+	})
+}
+
+// TestTenantIsDeletedInSteps: whenever that is interrupted, nothing of the tenant is served, and in the end nothing of it is there.
+func TestTenantIsDeletedInSteps(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
+		is, db, now := is.New(t), opener(t), time.Now()
+		app := stocked(t, db, func() time.Time { return now })
+		login, err := app.Sessions.Login(t.Context(), "mover", "local", "admin", password)
+		is.NoErr(err)
+		acme := dumped(t, app, db, "acme")
+		steps := 0
+		for ; steps < 1000; steps++ {
+			now = now.Add(2 * time.Second) // logins know the tenants for a second
+			ctx, cancel := context.WithCancel(t.Context())
+			n := 0
+			err := app.Tenants.Unchecked().Delete(ctx, "mover", func(int) {
+				if n++; n > 2 {
+					cancel()
+				}
+			})
+			cancel()
+			if err == nil {
+				break
+			}
+			is.True(errors.Is(err, context.Canceled))
+			if steps > 5 {
+				continue
+			}
+			_, err = app.Tenants.Unchecked().Lookup(t.Context(), "mover")
+			is.Equal(errs.CodeOf(err), errs.NotFound)
+			_, err = app.Sessions.Authenticate(t.Context(), login.Token, netip.Addr{})
+			is.Equal(errs.CodeOf(err), errs.Unauthenticated)
+			_, err = app.Sessions.Login(t.Context(), "mover", "local", "admin", password)
+			is.Equal(errs.CodeOf(err), errs.Unauthenticated)
+			_, err = app.AddTenant(t.Context(), tenants.Tenant{ID: "mover"}, password)
+			is.Equal(errs.MessageOf(err), "The tenant mover is being deleted: its id is free when that has ended.")
+			if steps == 5 { // a server goes on with it
+				is.NoErr(app.Sweep(t.Context()))
+				err := app.Tenants.Unchecked().Begin(t.Context(), tenants.Tenant{ID: "mover"})
+				is.Equal(errs.CodeOf(err), errs.Conflict) // not yet
+				now = now.Add(11 * time.Minute)
+				is.NoErr(app.Sweep(t.Context()))
+				nothing(t, app, db)
+				stock(t, app, db)
+			}
+		}
+		is.True(steps > 10 && steps < 1000)
+		nothing(t, app, db)
+		same(t, dumped(t, app, db, "acme"), acme)
+		_, err = app.AddTenant(t.Context(), tenants.Tenant{ID: "mover"}, password)
+		is.NoErr(err)
+	})
+}
