@@ -185,14 +185,14 @@ func (i *Import) section(s section) (add func(line []byte) error, flush func() e
 		return nil, nil, damaged()
 	}
 	t := i.tables[at]
-	columns, write := t.Columns, i.insert
+	var columns []Column
+	write := i.insert
 	if s.Links != "" {
 		if t.Self == "" {
 			return nil, nil, damaged()
 		}
 		columns, write = []Column{{t.Key[0], Text}, {t.Self, Text}}, i.link
 	} else {
-		columns = nil
 		for _, name := range s.Columns {
 			c := slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == name })
 			if c < 0 {
