@@ -127,7 +127,7 @@ var unmarked = map[string]string{
 	"tc_scim_users":       "username id",
 	"tc_sessions":         "id username",
 	"tc_teams":            "id slug label search domain",
-	"tc_tenants":          "settings key_check",
+	"tc_tenants":          "settings key_check hidden",
 	"tc_totals":           "list part slot n",
 	"tc_tokens":           "id type username secret_hash restriction data entity_kind entity_id",
 	"tc_uploads":          "id username content_type",
