@@ -1,6 +1,7 @@
 package dirsync_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
+	"github.com/tenantcontent/tenantcontent/principals/bunstore"
 	"github.com/tenantcontent/tenantcontent/principals/dirsync"
 )
 
@@ -114,5 +116,63 @@ func TestMappedTeamOfADirectory(t *testing.T) {
 		page, err := f.Memberships(root(t), "jo", paging.Query{Limit: 100})
 		is.NoErr(err)
 		is.Equal(len(page.Rows), 0)
+	})
+}
+
+// countedStore counts the calls of a store at a login; each is one statement, whatever the number of groups, but for those that write.
+type countedStore struct {
+	*bunstore.Store
+	reads, writes, transactions int
+}
+
+func (c *countedStore) PersonTeams(ctx context.Context, tenant, domain, source, username string, sourceIDs, keys []string) ([]dirsync.PersonTeam, error) {
+	c.reads++
+	return c.Store.PersonTeams(ctx, tenant, domain, source, username, sourceIDs, keys)
+}
+
+func (c *countedStore) Slugs(ctx context.Context, tenant string) ([]string, error) {
+	c.reads++
+	return c.Store.Slugs(ctx, tenant)
+}
+
+func (c *countedStore) AddMembers(ctx context.Context, tenant string, all []principals.Membership) error {
+	c.writes += len(all)
+	return c.Store.AddMembers(ctx, tenant, all)
+}
+
+func (c *countedStore) DeleteMembers(ctx context.Context, tenant string, all []dirsync.MemberKey) error {
+	c.writes += len(all)
+	return c.Store.DeleteMembers(ctx, tenant, all)
+}
+
+func (c *countedStore) InTx(ctx context.Context, fn func(ctx context.Context) error) error {
+	c.transactions++
+	return c.Store.InTx(ctx, fn)
+}
+
+// TestReadsOfALogin: what a login asks the database for does not grow with the groups that have not changed.
+func TestReadsOfALogin(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is, store := is.New(t), &countedStore{Store: bunstore.New(f.db)}
+		f.user(t, "jo")
+		s := dirsync.New(dirsync.Options{Store: store, Principals: f.Unchecked()})
+		login := func(groups []string) (asked [3]int) {
+			t.Helper()
+			store.reads, store.writes, store.transactions = 0, 0, 0
+			_, err := s.SyncPerson(t.Context(), "acme", "okta", "jo", groups, dirsync.PersonOptions{Source: "OIDC"})
+			is.NoErr(err)
+			return [3]int{store.reads, store.writes, store.transactions}
+		}
+		var groups []string
+		var costs [][3][3]int
+		for _, n := range []int{3, 100} {
+			for len(groups) < n {
+				groups = append(groups, fmt.Sprintf("group %03d", len(groups)))
+			}
+			login(groups)
+			costs = append(costs, [3][3]int{login(groups), login(groups[1:]), login(groups)})
+		}
+		is.Equal(costs[0], [3][3]int{{1, 0, 0}, {2, 1, 1}, {2, 1, 1}}) // nothing has changed; one group is left; and joined again
+		is.Equal(costs[1], costs[0])
 	})
 }
