@@ -46,6 +46,8 @@ func TestStore(t *testing.T, open func(t *testing.T) Store) {
 		"Threads":               testThreads,
 		"DeleteBelow":           testDelete,
 		"DeleteAll":             testDeleteAll,
+		"RemovedReplies":        testRemovedReplies,
+		"RemovedEntity":         testRemovedEntity,
 		"MarkAuthorsGone":       testMarkAuthorsGone,
 		"RenameUsers":           testRenameUsers,
 		"ThreadsOfEntities":     testThreadsOfEntities,
