@@ -198,6 +198,8 @@ type Store interface {
 	// Users returns a page in the order of q.Sort: username (the default, ignoring case), displayName (the label),
 	// createdAt or updatedAt.
 	Users(ctx context.Context, tenant string, q paging.Query) (paging.Page[User], error)
+	// EnabledSuperusers returns the names of the enabled superusers, ordered ignoring case. It costs the same for any number of other users.
+	EnabledSuperusers(ctx context.Context, tenant string) ([]string, error)
 	// UsersNamed returns the users whose folded names are among these, in no order.
 	UsersNamed(ctx context.Context, tenant string, folded []string) ([]User, error)
 	// InsertUser adds a user without a password. It fails with errs.Conflict when the name is taken, ignoring case.

@@ -3,8 +3,6 @@ package principals
 import (
 	"context"
 	"time"
-
-	"github.com/tenantcontent/tenantcontent/paging"
 )
 
 // Unchecked has the methods of a Service that check no permission: they need no actor and take any tenant. They are for the
@@ -64,13 +62,6 @@ func (p Unchecked) CanonicalName(ctx context.Context, tenant, name string) (stri
 }
 
 // Superusers returns the names of the enabled superusers of a tenant, ordered by name ignoring case.
-func (p Unchecked) Superusers(ctx context.Context, tenant string) (names []string, err error) {
-	err = paging.Each(paging.Query{Limit: paging.MaxLimit}, func(q paging.Query) (paging.Page[User], error) {
-		return p.s.store.Users(ctx, tenant, q)
-	}, func(u User) {
-		if u.Superuser && u.Enabled {
-			names = append(names, u.Username)
-		}
-	})
-	return names, err
+func (p Unchecked) Superusers(ctx context.Context, tenant string) ([]string, error) {
+	return p.s.store.EnabledSuperusers(ctx, tenant)
 }

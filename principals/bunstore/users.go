@@ -202,6 +202,14 @@ func (s *Store) OtherSuperusers(ctx context.Context, tenant, username string) (i
 	return n, err
 }
 
+// EnabledSuperusers implements principals.Store.
+func (s *Store) EnabledSuperusers(ctx context.Context, tenant string) ([]string, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, `SELECT username FROM tc_users WHERE tenant_id = $1 AND superuser AND enabled ORDER BY folded`, tenant)
+	names, err := bunx.Scan(rows, err, bunx.Text)
+	return names, bunx.Err(err, "User")
+}
+
 // MarkFeedViewed implements principals.Store.
 func (s *Store) MarkFeedViewed(ctx context.Context, tenant, username string, at time.Time) error {
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {

@@ -449,6 +449,12 @@ func testOtherSuperusers(t *testing.T, s principals.Store) {
 		is.NoErr(err)
 		is.Equal(n, want)
 	}
+	names, err := s.EnabledSuperusers(ctx, "acme")
+	is.NoErr(err)
+	is.Equal(names, []string{"a", "b"})
+	names, err = s.EnabledSuperusers(ctx, "none")
+	is.NoErr(err)
+	is.Equal(len(names), 0)
 }
 
 func testMissing(t *testing.T, s principals.Store) {
