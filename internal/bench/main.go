@@ -64,6 +64,7 @@ var measurements = []measurement{
 	{"upsert one color", upsertOne},
 	{"color unchanged (304)", unchangedSmall},
 	{"dataset of 1 MiB unchanged (304)", unchangedLarge},
+	{"inserts of one tenant", insertMany},
 	{"colors-list of 10,000", listAll},
 	{"import of 100,000", importMany},
 	{"memory of the import", importMemory},
@@ -162,6 +163,9 @@ func measure(ctx context.Context, engine string, pattern *regexp.Regexp) (all []
 		r, err := m.run(ctx, w)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", m.name, err)
+		}
+		if r.ours == "" { // not of this engine
+			continue
 		}
 		r.name, r.engine = m.name, engine
 		all = append(all, r)

@@ -55,7 +55,7 @@ var sizePages = []struct {
 	{"reports by -createdAt", "/api/reports?limit=20&sort=-createdAt", 3},
 	{"page of a thread with total", "/api/teams/TEAM/comments?limit=20", 1.2},
 	{"page of activities with total", "/api/activities?limit=20", 1.2},
-	{"page of a feed with total", "/api/feed?limit=20", 1.2},
+	{"page of a feed with total", "/api/users/admin/feed?limit=20", 1.2},
 }
 
 // sizeRows measures how the time of pages grows with a tenant.
