@@ -30,7 +30,7 @@ import (
 const killedDatabase = "COMMENTS_TEST_DATABASE"
 
 const (
-	kills         = 100
+	kills         = 50 // on each engine
 	killedReports = 12
 	killedThread  = 600 // comments, each with an activity: more rows than one transaction removes
 )
@@ -51,7 +51,7 @@ func remover(t *testing.T, db *bun.DB) (comments.Unchecked, *bunstore.Store, *qu
 	return u, store, jobs
 }
 
-// TestKilledWhileDeleting: a process that deletes entities with many comments, and removes their rows, is killed a hundred times. Whenever that is,
+// TestKilledWhileDeleting: a process that deletes entities with many comments, and removes their rows, is killed a hundred times, half of them on each engine. Whenever that is,
 // all comments on an entity and their activities are there or none is, and in the end no rows are left.
 func TestKilledWhileDeleting(t *testing.T) {
 	if url := os.Getenv(killedDatabase); url != "" {
