@@ -20,6 +20,7 @@ CREATE TABLE tc_comment_authors (
     PRIMARY KEY (tenant_id, username)
 );
 ALTER TABLE tc_comments ADD COLUMN author_no integer NOT NULL DEFAULT 0;
+ALTER TABLE tc_comments NO FORCE ROW LEVEL SECURITY; -- so that its owner sees all rows; Run forces it again where it is on
 UPDATE tc_comments SET author_no = -1 WHERE author_gone;
 ALTER TABLE tc_comments DROP COLUMN author_gone;
 ALTER TABLE tc_activities DROP COLUMN author_gone;
