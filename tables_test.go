@@ -44,6 +44,7 @@ var tablesOf = map[string][]string{
 var readsOf = map[string][]string{
 	"sessions/bunstore": {"tc_users", "tc_memberships", "tc_tenants"}, // an authentication, which is one statement of each request
 	"internal/bunx":     {"tc_tenants", "tc_principals"},              // LockTenant and HoldPrincipal
+	"queue/bunstore":    {"tc_tenants"},                               // the jobs of one that is hidden wait
 }
 
 var tableName = regexp.MustCompile(`\btc_[a-z_]*[a-z]`)

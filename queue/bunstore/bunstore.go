@@ -114,8 +114,9 @@ func (s *Store) ReadyLines(ctx context.Context, after queue.Line, n int) (all []
 }
 
 var (
-	claim = `WITH picked AS MATERIALIZED (SELECT id FROM tc_jobs WHERE tenant_id = $1 AND kind = $2 AND state = 'ready' ORDER BY due_at, id LIMIT $3`
-	take  = `) UPDATE tc_jobs SET state = 'running', tries = tries + 1, lease = $4, node = $5, wake_at = $6
+	claim = `WITH picked AS MATERIALIZED (SELECT id FROM tc_jobs WHERE tenant_id = $1 AND kind = $2 AND state = 'ready'
+		AND EXISTS (SELECT 1 FROM tc_tenants t WHERE t.tenant_id = $1 AND t.hidden IS NULL) ORDER BY due_at, id LIMIT $3`
+	take = `) UPDATE tc_jobs SET state = 'running', tries = tries + 1, lease = $4, node = $5, wake_at = $6
 		WHERE tenant_id = $1 AND id IN (SELECT id FROM picked) RETURNING ` + jobs.Names
 	claimOnSQLite   = claim + take
 	claimOnPostgres = claim + " FOR UPDATE SKIP LOCKED" + take
