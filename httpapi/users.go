@@ -166,6 +166,9 @@ func (in userInput) apply(u *principals.User) {
 			*flag.dst = *flag.given
 		}
 	}
+	if in.Enabled != nil { // by a superuser, and no longer for a directory to decide
+		u.DirectoryDisabled = false
+	}
 }
 
 // listUsers serves GET /api/users: 200 and a page of users, 20 unless limit says otherwise, ordered by username unless

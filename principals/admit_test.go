@@ -417,6 +417,34 @@ func TestAdmitOfLocked(t *testing.T) {
 	})
 }
 
+// TestDisabledWhileLocked: a superuser who disables somebody whom the directory has locked or disabled has the last word, and the sessions end.
+func TestDisabledWhileLocked(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is := is.New(t)
+		var ended []string
+		f.content.hooks.Disabled = func(_ context.Context, tenant string, names []string) error {
+			ended = append(ended, names...)
+			return nil
+		}
+		for _, how := range []func(u *principals.DirectoryUser){(*principals.DirectoryUser).Lock, (*principals.DirectoryUser).Disable} {
+			_, err := f.admit(t, identity{ID: "1", Username: "jo"})
+			is.NoErr(err)
+			is.NoErr(f.store.EditDirectoryUsers(t.Context(), "acme", []string{"jo"}, f.now, how))
+			locked := f.get(t, "jo").DirectoryLocked
+			f.edit(t, "jo", func(u *principals.User) { u.DisplayName = text("Jo") })
+			is.Equal(f.get(t, "jo").DirectoryLocked, locked) // which says nothing of that
+			ended = nil
+			f.edit(t, "jo", func(u *principals.User) { u.Enabled, u.DirectoryDisabled = false, false })
+			is.Equal(len(ended) == 1, locked) // those of who is disabled have ended before
+			u := f.get(t, "jo")
+			is.True(!u.Enabled && !u.DirectoryDisabled && !u.DirectoryLocked)
+			_, err = f.admit(t, identity{ID: "1", Username: "jo"})
+			refused(t, err)
+			f.edit(t, "jo", func(u *principals.User) { u.Enabled = true })
+		}
+	})
+}
+
 // TestAdmitDisables: whom the domain no longer lets in is disabled, as by a scan.
 func TestAdmitDisables(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {

@@ -42,7 +42,7 @@ type User struct {
 	Timezone          *string // IANA name
 	Superuser         bool
 	Enabled           bool
-	DirectoryDisabled bool // a directory has disabled the user, and may enable it again; only the Service sets it
+	DirectoryDisabled bool // a directory has disabled the user, and may enable it again; only the Service sets it, and an edit may end it
 	DirectoryLocked   bool // it has only locked the user, whose sessions and tokens wait for the end of that; only the Service sets it
 	GlobalPermissions GlobalPermissions
 	Source, SourceID  *string         // where it was imported from: a domain's driver and the id there

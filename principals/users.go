@@ -224,7 +224,8 @@ func (s *Service) addUser(ctx context.Context, tenant string, u User, hash strin
 
 // UpdateUser changes a user. A superuser may change all but the name and what the service keeps for itself; Locked ends
 // or begins a lock of 15 minutes for all networks, and a user who leaves the domain Local loses the password. A user who moves to another domain
-// loses the source id of the old one, and CheckMove tells before whether the new one knows the user; one moves to Local with MoveToLocal. Sessions and personal tokens of a user who is disabled end. Users may change their own
+// loses the source id of the old one, and CheckMove tells before whether the new one knows the user; one moves to Local with MoveToLocal. Sessions and personal tokens of a user who is disabled end; one whom a
+// directory has disabled or locked stays disabled whatever it finds later if edit sets DirectoryDisabled to false. Users may change their own
 // profile: names, timezone, data, user fields, consent, avatar and feed, and email unless people log in by it (Options.TiedEmail). edit replaces
 // what it changes and writes through no pointer.
 //
@@ -256,7 +257,7 @@ func (s *Service) UpdateUser(ctx context.Context, username string, edit func(*Us
 			}
 			left = was.Domain == Local && u.Domain != Local
 			locked, unlocked = !was.Locked && u.Locked, was.Locked && !u.Locked
-			disabled = was.Enabled && !u.Enabled
+			disabled = (was.Enabled || was.DirectoryLocked) && !u.Enabled && !u.DirectoryLocked
 			if err := s.acceptEmail(ctx, a, was, u); err != nil {
 				return err
 			}
@@ -374,7 +375,7 @@ func (s *Service) acceptEdit(a actor.Actor, was User, u *User, others int) error
 	}
 	u.Tenant, u.CreatedAt, u.UpdatedAt = was.Tenant, was.CreatedAt, was.UpdatedAt
 	u.LockedAt, u.LoginAttempts, u.PasswordSetAt = was.LockedAt, was.LoginAttempts, was.PasswordSetAt
-	u.DirectoryDisabled = was.DirectoryDisabled && u.Enabled == was.Enabled
+	u.DirectoryDisabled = was.DirectoryDisabled && u.DirectoryDisabled && u.Enabled == was.Enabled
 	u.DirectoryLocked = was.DirectoryLocked && u.DirectoryDisabled
 	u.EmailTyped = was.EmailTyped
 	if err := u.accept(); err != nil {
