@@ -375,6 +375,18 @@ func TestAccounts(t *testing.T) {
 		_, err = w.enter(t, named("anna.long@other.example"))
 		is.Equal(errs.CodeOf(err), errs.Upstream)
 		as(named("Anna")) // whose short name it is
+		w.paper.err = nil
+		entry := w.paper.all[0].Person
+		for why, change := range map[string]func(){
+			"the directory has disabled or locked": func() { entry.Disabled = true }, "disabled or locked the person": func() { entry.Locked = true },
+			"the name is that of another entry's user": func() { entry.ID = "another Anna" },
+		} {
+			was := *entry
+			change()
+			no(named("anna.long@other.example"), why)
+			*entry = was
+		}
+		as(named("anna.long@other.example"))
 		w.paper.err, w.paper.long = nil, nil
 		no(named("nobody"), "no user of the domain books has the name nobody")
 		no(named("root"), "no user of the domain books has the name root") // of local

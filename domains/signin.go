@@ -155,22 +155,27 @@ func (s *Service) account(ctx context.Context, tenant string, r rules, who Signe
 		}
 		return principals.Account{SourceIDs: sameIDs(who.AccountID)}, nil
 	}
-	name, err := s.accountName(ctx, tenant, r.Accounts, who.Username)
-	if err == nil && name == "" {
-		err = refusal(fmt.Errorf("config.accountsBy: %q is no name of the domain %s", who.Username, r.Accounts))
+	known, err := s.accountName(ctx, tenant, r.Accounts, who.Username)
+	switch {
+	case err != nil:
+		return principals.Account{}, err
+	case known.Username == "":
+		return principals.Account{}, refusal(fmt.Errorf("config.accountsBy: %q is no name of the domain %s", who.Username, r.Accounts))
+	case known.Disabled || known.Locked:
+		return principals.Account{}, refusal(errors.New("the directory has disabled or locked the person"))
 	}
-	return principals.Account{Username: name}, err
+	return principals.Account{Username: known.Username, EntryID: known.ID}, nil
 }
 
-// accountName returns the short name of a person in a domain; "" if it is none of the domain. Where a name has another form than the short one, its
-// first part may be the short name of somebody else: a directory that is a Finder is asked.
-func (s *Service) accountName(ctx context.Context, tenant, domain, name string) (string, error) {
+// accountName returns the person of a domain who has a name: with the short name, "" if it is none of the domain. Where a name has another form
+// than the short one, its first part may be the short name of somebody else: a directory that is a Finder is asked, and tells the rest of the person.
+func (s *Service) accountName(ctx context.Context, tenant, domain, name string) (Identity, error) {
 	d, err := s.get(ctx, tenant, domain)
 	if err != nil {
 		if errs.CodeOf(err) == errs.NotFound {
 			err = refusal(err)
 		}
-		return "", err
+		return Identity{}, err
 	}
 	if realm, err := s.open(d); err == nil {
 		if names, ok := realm.(AccountNames); ok {
@@ -178,25 +183,25 @@ func (s *Service) accountName(ctx context.Context, tenant, domain, name string) 
 			if directory, ok := realm.(Finder); ok && short != name {
 				return s.found(ctx, d, directory, name)
 			}
-			return short, nil
+			return Identity{Username: short}, nil
 		}
 	}
-	return name, nil // also of a directory that nobody can ask any more
+	return Identity{Username: name}, nil // also of a directory that nobody can ask any more
 }
 
-// found returns the username of the person whom a directory finds by a name; "" if there is none.
-func (s *Service) found(ctx context.Context, d Domain, directory Finder, name string) (string, error) {
+// found returns the person whom a directory finds by a name; without a username if there is none.
+func (s *Service) found(ctx context.Context, d Domain, directory Finder, name string) (Identity, error) {
 	limited, cancel := context.WithTimeout(ctx, s.limits.check)
 	defer cancel()
 	who, err := directory.Find(limited, name)
 	switch {
 	case errs.CodeOf(err) == errs.NotFound:
 		s.o.Log.InfoContext(ctx, "a name of single sign-on is nobody's in the directory", "tenant", d.Tenant, "domain", d.ID, "username", name, "reason", errs.MessageOf(err))
-		return "", nil
+		return Identity{}, nil
 	case err != nil && limited.Err() != nil && ctx.Err() == nil:
 		err = errs.Wrap(errs.Upstream, err, "The directory of the domain %s has not said in %v who %s is.", d.ID, s.limits.check, name)
 	}
-	return who.Username, err
+	return who, err
 }
 
 // sameIDs returns the spellings of an id under which a directory may have stored it: as it is, and of a GUID all forms. A directory's GUID comes as

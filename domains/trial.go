@@ -113,7 +113,7 @@ func (s *Service) testAccounts(ctx context.Context, tenant string, r rules, user
 		step.Message = fmt.Sprintf("The users of the domain %s log in here, found by %s. A log-in shows who somebody is.", r.Accounts, r.AccountsBy)
 		return []Step{step}, nil
 	}
-	name, err := s.accountName(ctx, tenant, r.Accounts, username)
+	known, err := s.accountName(ctx, tenant, r.Accounts, username)
 	if errs.CodeOf(err) == errs.Upstream {
 		step.OK, step.Message = false, errs.MessageOf(err)
 		return []Step{step}, nil
@@ -121,13 +121,15 @@ func (s *Service) testAccounts(ctx context.Context, tenant string, r rules, user
 	if err != nil {
 		return nil, err
 	}
-	switch found, err := s.o.Principals.Accounts(ctx, tenant, r.Accounts, name); {
+	switch found, err := s.o.Principals.Accounts(ctx, tenant, r.Accounts, known.Username); {
 	case err != nil:
 		return nil, err
+	case known.Disabled || known.Locked:
+		step.OK, step.Message = false, fmt.Sprintf("The directory of the domain %s has disabled or locked %s.", r.Accounts, short(username))
 	case !found:
 		step.OK, step.Message = false, fmt.Sprintf("No user of the domain %s has the name %s: scan it first.", r.Accounts, short(username))
 	default:
-		step.Message = fmt.Sprintf("%s would log in as the user %s of the domain %s.", short(username), name, r.Accounts)
+		step.Message = fmt.Sprintf("%s would log in as the user %s of the domain %s.", short(username), known.Username, r.Accounts)
 	}
 	return []Step{step}, nil
 }

@@ -8,9 +8,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// Account identifies a user of a domain for a login at another one. One of the fields is set.
+// Account identifies a user of a domain for a login at another one. One of the fields Username, Email and SourceIDs is set.
 type Account struct {
 	Username  string   // in any spelling
+	EntryID   string   // with Username: the id of the directory's entry that has the name now, "" if it was not asked
 	Email     string   // that is known to be the person's
 	SourceIDs []string // spellings of one id, which is the source id or, by SCIM, the externalId
 }
@@ -44,6 +45,8 @@ func (p Unchecked) AdmitAs(ctx context.Context, tenant, domain string, who Accou
 		return User{}, refusedFor(fmt.Errorf("no user of the domain %s has %s: scan it, or see what the provider sends", domain, who))
 	case len(found) > 1:
 		return User{}, refusedFor(fmt.Errorf("several users of the domain %s have %s", domain, who))
+	case who.EntryID != "" && found[0].SourceID != nil && *found[0].SourceID != who.EntryID:
+		return User{}, refusedFor(errors.New("the name is that of another entry's user: scan the domain"))
 	case found[0].DirectoryLocked:
 		return User{}, refusedFor(errors.New("the directory has locked the user: a scan, or a login with the password there, finds out when that has ended"))
 	}
