@@ -205,7 +205,7 @@ type Store interface {
 	// InsertUser adds a user without a password. It fails with errs.Conflict when the name is taken, ignoring case.
 	InsertUser(ctx context.Context, tenant string, u User) error
 	// UpdateUser calls edit with the stored user and writes the result; no other write to this user comes between. The
-	// username stays. An error from edit is returned as is and writes nothing.
+	// username stays, and with another domain the ids that SCIM has for the user go. An error from edit is returned as is and writes nothing.
 	UpdateUser(ctx context.Context, tenant, username string, edit func(*User) error) (User, error)
 	// DeleteUser removes a user and its memberships. It fails with errs.NotFound.
 	DeleteUser(ctx context.Context, tenant, username string) error

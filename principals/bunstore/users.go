@@ -168,6 +168,9 @@ func (s *Store) UpdateUser(ctx context.Context, tenant, username string, edit fu
 		}
 		u.Tenant, u.Username = tenant, username
 		_, err = userTable.Update(ctx, c, &user{User: u})
+		if err == nil && u.Domain != was.Domain { // the id is that of the provider of the domain before
+			_, err = c.Exec(ctx, `DELETE FROM tc_scim_users WHERE tenant_id = $1 AND username = $2`, tenant, username)
+		}
 		return bunx.Err(err, "User")
 	})
 	if err != nil {

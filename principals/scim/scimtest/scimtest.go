@@ -133,6 +133,19 @@ func testIdentities(t *testing.T, s Store) {
 	is.NoErr(err)
 	is.Equal(len(from), 0)
 	is.NoErr(s.SetIdentity(ctx, "acme", "Anna", want))
+	move := func(domain string) {
+		t.Helper()
+		_, err := s.UpdateUser(ctx, "acme", "Anna", func(u *principals.User) error { u.Domain = domain; return nil })
+		is.NoErr(err)
+	}
+	move("other") // where nobody knows what the provider of the domain before calls her
+	for _, domain := range []string{"staff", "other"} {
+		from, err = s.UsersFrom(ctx, "acme", domain, []string{"x"})
+		is.NoErr(err)
+		is.Equal(len(from), 0)
+	}
+	move("staff")
+	is.NoErr(s.SetIdentity(ctx, "acme", "Anna", want))
 	is.Equal(errs.CodeOf(s.SetIdentity(ctx, "acme", "nobody", scim.Identity{ID: id(8), ChangedAt: monday})), errs.Conflict)
 	is.Equal(errs.CodeOf(s.SetIdentity(ctx, "acme", "bob", scim.Identity{ID: id(1), ChangedAt: monday})), errs.Conflict) // Anna's
 
