@@ -270,6 +270,26 @@ func TestFinishInACrowd(t *testing.T) {
 	is.NoErr(finish())
 }
 
+// TestFinishLogoutInACrowd: answers to logouts take the places of notices, as one browser may send its answer often.
+func TestFinishLogoutInACrowd(t *testing.T) {
+	is, w := is.New(t), newWorld(t, dbtest.SQLite)
+	w.Hurry(50*time.Millisecond, time.Minute, time.Minute, time.Minute)
+	w.add(t, "Gate", "gate", `{}`)
+	b, err := w.Unchecked().BeginLogout(t.Context(), "acme", "gate", at("gate"), nil, "/apps")
+	is.NoErr(err)
+	finish := func() (string, error) {
+		return w.Unchecked().FinishLogout(t.Context(), "acme", "gate", at("gate"), b.Browser, domains.Answer{State: b.State})
+	}
+	leave, err := w.Crowd(t.Context(), "acme", "gate/logout", 8)
+	is.NoErr(err)
+	_, err = finish()
+	is.Equal(errs.CodeOf(err), errs.Unavailable)
+	leave()
+	to, err := finish()
+	is.NoErr(err)
+	is.Equal(to, "/apps")
+}
+
 // enter logs somebody in at the domain gate, with what the provider says.
 func (w *world) enter(t *testing.T, says func(*domains.SignedIn)) (domains.Finished, error) {
 	t.Helper()

@@ -74,7 +74,8 @@ func (s *Service) pendingLogout(tenant, state, browser string) (p pending, err e
 }
 
 // FinishLogout checks what the provider sends after a logout that BeginLogout started, and returns where the browser goes. answer.State and browser are as for
-// Finish. It returns errs.Unauthenticated with the reason for an answer that no logout of this browser waits for: the session has ended all the same.
+// Finish. It returns errs.Unauthenticated with the reason for an answer that no logout of this browser waits for, and errs.Unavailable as
+// ReceiveLogout: the session has ended all the same.
 func (u Unchecked) FinishLogout(ctx context.Context, tenant, domain string, at Endpoints, browser string, answer Answer) (returnTo string, err error) {
 	p, err := u.s.pendingLogout(tenant, answer.State, browser)
 	switch {
@@ -95,6 +96,11 @@ func (u Unchecked) FinishLogout(ctx context.Context, tenant, domain string, at E
 	if !ok {
 		return "", refusal(fmt.Errorf("the domain %s has no logout any more", domain))
 	}
+	leave, err := u.s.takePlace(ctx, place{tenant, domain + "/logout"}) // as a browser may send it often
+	if err != nil {
+		return "", err
+	}
+	defer leave()
 	return p.ReturnTo, realm.FinishLogout(ctx, at, p.Memory, answer)
 }
 

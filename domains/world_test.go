@@ -207,6 +207,17 @@ func (g gate) Finish(_ context.Context, _ domains.Endpoints, memory []byte, a do
 	return who, nil
 }
 
+func (gate) BeginLogout(_ context.Context, _ domains.Endpoints, _ []byte, state string) (string, []byte, error) {
+	return "https://provider.example/out?state=" + state, []byte("memory of " + state), nil
+}
+
+func (gate) FinishLogout(_ context.Context, _ domains.Endpoints, memory []byte, a domains.Answer) error {
+	if string(memory) != "memory of "+a.State {
+		return errs.New(errs.Unauthenticated, "not the one")
+	}
+	return nil
+}
+
 // world is the services over one database.
 type world struct {
 	*domains.Service

@@ -22,6 +22,8 @@ const (
 	maxIndex      = 1024 // bytes of a SessionIndex
 	maxIndexes    = 100  // of a request
 	maxRelayState = 1024 // bytes that go back to the provider
+	// maxMessage is how many bytes one has, as much as all of these. Anybody can send one with a bad signature, which takes a second to check in a megabyte.
+	maxMessage = 128 << 10
 	// maxLogout is how long a request is good after it was made, whatever its NotOnOrAfter: its id is remembered as long.
 	maxLogout = 5 * time.Minute
 )
@@ -235,6 +237,9 @@ func (p *provider) logoutMessage(parameter string, answer domains.Answer, o *ope
 // fromForm reads a message of a form. What it returns is what an embedded signature covers.
 func (p *provider) fromForm(parameter string, form url.Values, s *shape) (el *etree.Element, relayState string, signed bool, err error) {
 	document, err := decodeParameter(parameter, form[parameter])
+	if err == nil {
+		err = short(document)
+	}
 	if err != nil {
 		return nil, "", false, err
 	}
@@ -262,10 +267,21 @@ func (p *provider) fromQuery(parameter, raw string, s *shape) (el *etree.Element
 	}
 	document, err := q.document()
 	if err == nil {
+		err = short(document)
+	}
+	if err == nil {
 		el, err = parse(document, s.see)
 	}
 	if err != nil {
 		return nil, "", false, fmt.Errorf("the %s cannot be taken: %w", parameter, err)
 	}
 	return el, q.relayState, q.signature != "", nil
+}
+
+// short returns an error for a message about a logout that is too long.
+func short(document []byte) error {
+	if len(document) > maxMessage {
+		return fmt.Errorf("it has %d bytes, more than %d", len(document), maxMessage)
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package saml_test
 
 import (
 	"encoding/base64"
+	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
@@ -240,6 +241,28 @@ func TestLogoutRequests(t *testing.T) {
 	n, err = r.ReceiveLogout(t.Context(), at, signed(t, p.logoutRequest(func(r *crewjam.LogoutRequest) { r.NameID.SPNameQualifier = "https://other.example" })))
 	is.NoErr(err)
 	is.True(n.Subject != session.Subject) // somebody of another service
+}
+
+// TestLongLogoutMessages: whoever sends long messages does not have them checked.
+func TestLongLogoutMessages(t *testing.T) {
+	is, p := is.New(t), newIDP(t)
+	r := p.leaver(t, theirKeys(), crewjam.HTTPRedirectBinding)
+	el := p.logoutRequest(func(r *crewjam.LogoutRequest) { r.SessionIndex = nil })
+	for i := range 100 {
+		el.CreateElement("samlp:SessionIndex").SetText(fmt.Sprintf("%01024d", i))
+	}
+	samltest.Ours().Sign(t, el, sha256)
+	n, err := r.ReceiveLogout(t.Context(), at, byForm(t, "SAMLRequest", el))
+	is.NoErr(err)
+	is.Equal(len(n.Sessions), 100)
+	el.CreateElement("samlp:Extensions").SetText(strings.Repeat("x", 32<<10))
+	for _, notice := range []domains.Answer{
+		byForm(t, "SAMLRequest", el), byQuery(t, samltest.Ours().SignQuery(t, samltest.Query(t, "SAMLRequest", el, ""), sha256)),
+	} {
+		_, err := r.ReceiveLogout(t.Context(), at, notice)
+		is.Equal(errs.CodeOf(err), errs.Unauthenticated)
+		is.True(strings.Contains(err.Error(), "more than 131072"))
+	}
 }
 
 // encryptName encrypts the NameID of a message or subject for the domain's key, or what path finds instead.
