@@ -146,8 +146,19 @@ func (u Unchecked) Beat(ctx context.Context, id string) error {
 	return u.s.store.Hide(ctx, id, Importing, u.s.stamp())
 }
 
-// Done ends an import: the tenant is served.
-func (u Unchecked) Done(ctx context.Context, id string) error { return u.s.store.Show(ctx, id) }
+// Done ends an import: the tenant is served. No tenant may deploy into it, as those of its DeployFrom are of another server: here others may have their ids.
+func (u Unchecked) Done(ctx context.Context, id string) error {
+	return u.s.store.InTx(ctx, func(ctx context.Context) error {
+		if err := u.s.store.Show(ctx, id); err != nil {
+			return err
+		}
+		_, err := u.s.store.Update(ctx, id, func(t *Tenant) error {
+			t.Settings.DeployFrom = []Source{}
+			return nil
+		})
+		return err
+	})
+}
 
 // Abandon removes what an import has made.
 func (u Unchecked) Abandon(ctx context.Context, id string) error { return u.s.remove(ctx, id, nil) }

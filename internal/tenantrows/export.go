@@ -78,6 +78,12 @@ type Options struct {
 	Rows    func(n int)
 }
 
+// leavesOut reports whether exports are without a table.
+func (o Options) leavesOut(t Table) bool {
+	_, made := derived[t.Name]
+	return made || slices.Contains(o.Without, t.Name)
+}
+
 // lines writes lines of JSON, and their digest.
 type lines struct {
 	to     io.Writer
@@ -110,7 +116,7 @@ func Export(ctx context.Context, db *bun.DB, tenant string, w io.Writer, o Optio
 		return 0, err
 	}
 	for _, t := range all {
-		if _, made := derived[t.Name]; made || slices.Contains(o.Without, t.Name) {
+		if o.leavesOut(t) {
 			continue
 		}
 		if err := e.table(t); err != nil {

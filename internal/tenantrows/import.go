@@ -181,7 +181,7 @@ func (i *Import) tenant() error {
 // section returns what adds the rows of a section, and what writes those that it has kept for a batch.
 func (i *Import) section(s section) (add func(line []byte) error, flush func() error, err error) {
 	at := slices.IndexFunc(i.tables, func(t Table) bool { return t.Name == s.Table || t.Name == s.Links })
-	if at < 0 {
+	if at < 0 || i.o.leavesOut(i.tables[at]) {
 		return nil, nil, damaged()
 	}
 	t := i.tables[at]

@@ -46,6 +46,9 @@ type Table struct {
 // derived are tables whose rows the database makes itself, from those of others.
 var derived = map[string][]string{"tc_principals": {"tc_users", "tc_teams"}, "tc_totals": nil}
 
+// behind are tables that come behind others without a foreign key: a schedule that is due makes jobs, whose keys those of an import may have.
+var behind = map[string][]string{"tc_job_schedules": {"tc_jobs"}}
+
 // catalog are the statements that read one engine's.
 type catalog struct{ columns, parents string }
 
@@ -108,6 +111,7 @@ func Tables(ctx context.Context, db *bun.DB) ([]Table, error) {
 			}
 		}
 		all[i].parents = append(all[i].parents, derived[all[i].Name]...)
+		all[i].parents = append(all[i].parents, behind[all[i].Name]...)
 	}
 	return ordered(all), nil
 }
