@@ -1,6 +1,8 @@
 package ldap_test
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -53,4 +55,40 @@ func TestPasswordPolicy(t *testing.T) {
 	drivertest.Test(t, ldap.LDAP{}, drivertest.Fixture{
 		Config: s.Config(s.URL, nil), Login: "jo", Password: "jo's secret", Locked: map[string]string{"sam": slapd.PasswordOf("sam")},
 	})
+}
+
+// TestMemberOf: a userFilter by memberOf lets in who is in the group at the moment, and nobody else is scanned.
+func TestMemberOf(t *testing.T) {
+	for name, f := range flavors {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			tree := company(f.tree())
+			tree.Overlay("memberof", "memberof-group-oc "+map[string]string{"LDAP": "groupOfNames", "AD": "group"}[name])
+			s := slapd.Test(t, tree)
+			passwords := map[string]string{"jo": "jo's secret", "sam": slapd.PasswordOf("sam")}
+			allowed := func(group string, want ...string) {
+				t.Helper()
+				realm := mustOpen(t, f.driver, s.Config(s.URL, map[string]any{"userFilter": "(memberOf=" + tree.GroupDN(group) + ")"}))
+				people, groups, err := everything(t.Context(), realm)
+				is.NoErr(err)
+				is.Equal(slices.Sorted(maps.Keys(people)), want)
+				is.Equal(groups["board"], want) // with those whom the filter finds
+				for username, password := range passwords {
+					_, err := realm.Login(t.Context(), username, password)
+					if slices.Contains(want, username) {
+						is.NoErr(err)
+					} else {
+						is.Equal(errs.CodeOf(err), errs.Unauthenticated)
+					}
+				}
+			}
+			jo, sam := tree.PersonDN("jo"), tree.PersonDN("sam")
+			is.NoErr(s.Set(tree.GroupDN("board"), "member", sam)) // the overlay has not seen what was loaded
+			allowed("board", "sam")
+			is.NoErr(s.Set(tree.GroupDN("board"), "member", jo, sam))
+			allowed("board", "jo", "sam")
+			is.NoErr(s.Set(tree.GroupDN("board"), "member", jo))
+			allowed("board", "jo")
+		})
+	}
 }

@@ -67,13 +67,17 @@ func (s *Server) write(name, text string) error {
 	return os.WriteFile(s.file(name), []byte(text), 0o600)
 }
 
-var loginName = regexp.MustCompile(`NAME '(sAMAccountName|userPrincipalName)'\s`)
+var (
+	loginName = regexp.MustCompile(`NAME '(sAMAccountName|userPrincipalName)'\s`)
+	memberOf  = regexp.MustCompile(`attributetype \([^()]*NAME 'memberOf'[^()]*\)|\$ memberOf\s`)
+)
 
-// activeDirectory is OpenLDAP's schema of Active Directory with what it lacks for logins: names that can be searched, and
-// the class that has them.
+// activeDirectory is OpenLDAP's schema of Active Directory with what it lacks for logins: names that can be searched, the
+// class that has them; and without memberOf, which nobody could search for: the overlay memberof has its own.
 func activeDirectory(folder string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(folder, "msuser.schema"))
-	return loginName.ReplaceAllString(string(text), "$0 EQUALITY caseIgnoreMatch ") +
+	schema := loginName.ReplaceAllString(string(text), "$0 EQUALITY caseIgnoreMatch ")
+	return memberOf.ReplaceAllString(schema, "") +
 		"\nobjectclass ( 1.2.840.113556.1.5.6 NAME 'securityPrincipal' SUP top AUXILIARY MAY sAMAccountName )\n", err
 }
 
