@@ -87,9 +87,14 @@ func (w *world) reading(t *testing.T, tenant, domain string, n int) {
 // addThird adds the tenant third beside those that every database has.
 func (w *world) addThird(t *testing.T) {
 	t.Helper()
-	is.New(t).NoErr(bunx.Write(t.Context(), w.db, "third", func(ctx context.Context, c bunx.Conn) error {
+	w.addTenant(t, "third")
+}
+
+func (w *world) addTenant(t *testing.T, tenant string) {
+	t.Helper()
+	is.New(t).NoErr(bunx.Write(t.Context(), w.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx, `INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at)
-			VALUES ('third', 'third', '{}', '', $1, $1)`, bunx.At(w.clock))
+			VALUES ($1, $1, '{}', '', $2, $2)`, tenant, bunx.At(w.clock))
 		return err
 	}))
 }

@@ -241,11 +241,19 @@ func (settings) ForgetDomain(context.Context, string, string) error { return nil
 
 func newWorld(t *testing.T, open dbtest.Opener) *world {
 	t.Helper()
+	w := &world{db: open(t), clock: time.Date(2026, 11, 20, 20, 31, 0, 0, time.UTC)}
+	w.build(t, func() time.Time { return w.clock.Add(time.Duration(w.late.Load())) })
+	w.addSuperusers(t)
+	return w
+}
+
+// build makes the services over w.db.
+func (w *world) build(t *testing.T, now func() time.Time) {
+	t.Helper()
 	is := is.New(t)
 	keys, err := keyring.Parse(keyring.Generate())
 	is.NoErr(err)
-	w := &world{db: open(t), paper: &paper{}, gate: &provider{}, clock: time.Date(2026, 11, 20, 20, 31, 0, 0, time.UTC)}
-	now := func() time.Time { return w.clock.Add(time.Duration(w.late.Load())) }
+	w.paper, w.gate = &paper{}, &provider{}
 	w.store = bunstore.New(w.db)
 	users := people.New(w.db)
 	w.queue = queue.New(queue.Options{Store: queuestore.New(w.db), Now: now})
@@ -263,11 +271,15 @@ func newWorld(t *testing.T, open dbtest.Opener) *world {
 		return s
 	}
 	w.Service = w.with(t, func(*domains.Options) {})
+}
+
+// addSuperusers adds a superuser to each tenant.
+func (w *world) addSuperusers(t *testing.T) {
+	t.Helper()
 	for _, tenant := range []string{"acme", "evil"} {
-		_, err = w.people.Unchecked().AddSuperuser(t.Context(), tenant, "root", "correct horse")
-		is.NoErr(err)
+		_, err := w.people.Unchecked().AddSuperuser(t.Context(), tenant, "root", "correct horse")
+		is.New(t).NoErr(err)
 	}
-	return w
 }
 
 func as(t testing.TB, tenant, user string, super bool) context.Context {
