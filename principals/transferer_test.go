@@ -114,6 +114,34 @@ func TestUserTransferer(t *testing.T) {
 
 // TestNobodyGetsRights from an archive that whoever made it likes: those who are there neither rise nor fall, superusers
 // keep even their e-mail, and those who are new begin with nothing.
+// TestTypedEmailsTravel: an address that a user has typed finds nobody for single sign-on after an import either, in the same tenant or another one.
+func TestTypedEmailsTravel(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is, ctx := is.New(t), t.Context()
+		for name, by := range map[string]context.Context{"typed": as(t, actor.Actor{Tenant: "acme", User: "typed"}), "given": root(t)} {
+			f.user(t, name)
+			_, err := f.UpdateUser(by, name, func(u *principals.User) error { u.Email = text(name + "@example.com"); return nil })
+			is.NoErr(err)
+		}
+		user, _ := f.types()
+		rows := transfertest.Rows(t, user.Transferer, "acme")
+		rows = append(rows, userRow("old", `{"email": "old@example.com"}`)...)
+		rows = append(rows, userRow("scanned", `{"email": "scanned@example.com", "source": "AD"}`)...)
+		for _, tenant := range []string{"acme", "evil"} {
+			_, _, err := user.Transferer.Import(ctx, tenant, rows, entity.ImportOptions{Rule: entity.Overwrite, Owner: "eve"})
+			is.NoErr(err)
+			for name, typed := range map[string]bool{"typed": true, "given": false, "old": true, "scanned": false} {
+				u, err := f.store.User(ctx, tenant, name)
+				is.NoErr(err)
+				is.Equal(u.EmailTyped, typed)
+				found, err := f.store.UsersWithEmail(ctx, tenant, "local", name+"@example.com")
+				is.NoErr(err)
+				is.Equal(len(found) == 0, typed)
+			}
+		}
+	})
+}
+
 func TestNobodyGetsRights(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		is, ctx, mail := is.New(t), t.Context(), "boss@acme.example"

@@ -42,6 +42,7 @@ type userColumns struct {
 	GivenName   *string         `json:"givenName"`
 	MiddleName  *string         `json:"middleName"`
 	Email       *string         `json:"email"`
+	EmailTyped  bool            `json:"emailTyped"`
 	Timezone    *string         `json:"timezone"`
 	Enabled     bool            `json:"enabled"`
 	AI          bool            `json:"ai"`
@@ -60,7 +61,7 @@ type userColumns struct {
 func toUserColumns(u User) any {
 	may := u.GlobalPermissions
 	return userColumns{
-		u.Domain, u.DisplayName, u.FamilyName, u.GivenName, u.MiddleName, u.Email, u.Timezone, u.Enabled, may.AI, may.JobCreation,
+		u.Domain, u.DisplayName, u.FamilyName, u.GivenName, u.MiddleName, u.Email, u.EmailTyped, u.Timezone, u.Enabled, may.AI, may.JobCreation,
 		may.ViewAllTeams, may.ViewAllUsers, may.PainlessScriptCreation, u.Source, u.SourceID, u.Data, u.UserFields,
 		transfer.Time(u.CreatedAt), transfer.Time(u.UpdatedAt),
 	}
@@ -80,6 +81,8 @@ func (s *Service) readUser(tenant string, r entity.Row) (User, error) {
 			ViewAllUsers: c.Flag("viewAllUsers", false), PainlessScriptCreation: c.Flag("painlessScriptCreation", false),
 		},
 	}
+	// What an archive of before says nobody knows of who had no directory, as at a migration.
+	u.EmailTyped = c.Flag("emailTyped", u.Source == nil) && u.Email != nil
 	err := c.Accept(u.acceptRow)
 	return u, err
 }
