@@ -282,6 +282,7 @@ func TestTransactionalRoutes(t *testing.T) {
 		"exportColors", "exportBundle", "exportEntries", "exportApp", "compareApp", "searchSCIMUsers", "searchSCIMGroups", // they read
 		"chatWithApp", "suggestAppIcon", "modernizeAppManifest", "chatWithAssistant", "makeAssistantImage", // so do they, and a model takes its time
 		"createUpload", "putAvatar", "putLibraryFile", "putAppFile", "putAssistantFile", // the bytes arrive before the transaction, which their service begins
+		"putUser",                                                                             // a directory is asked before the transaction, which the service begins
 		"putDomain",                                                                           // a provider is asked before the transaction, which the service begins
 		"rollDomainKeys",                                                                      // a key is made before it
 		"login", "finishSAML", "receiveLogout", "singleLogoutByForm", "logout", "putPassword", // their service writes step by step: a failed attempt is counted

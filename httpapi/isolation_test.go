@@ -223,6 +223,7 @@ func (s stock) markRows(t testing.TB, tenant, mark string) {
 			VALUES ($1, $2, $2, $2, 'manual', '{}', 0, '', 0, 0, 0, 0, '', 'pending', 0, $3, $3)`, []any{tenant, mark, later}},
 		{`INSERT INTO tc_agent_steps (tenant_id, run_id, n, kind, content, calls, input_tokens, output_tokens, call_id, tool, arguments, result, failed, log, started_at)
 			VALUES ($1, $2, 1, 'answer', '', '[]', 0, 0, '', '', '', '', $4, '', $3)`, []any{tenant, mark, later, false}},
+		{`INSERT INTO tc_comment_authors (tenant_id, username, author_no) VALUES ($1, $2, 1)`, []any{tenant, mark}},
 		{`INSERT INTO tc_library_released (tenant_id, content_id, library_id, released_at) VALUES ($1, $2, $2, $3)`, []any{tenant, mark, later}},
 		{`INSERT INTO tc_scim_users (tenant_id, username, id, external_id, gone, changed_at) VALUES ($1, $2, $2, $2, $4, $3)`, []any{tenant, mark, later, false}},
 		{`INSERT INTO tc_workspaces (tenant_id, app_id, engine, password, created_at) VALUES ($1, $2, 'sqlite', 'sealed', $3)`, []any{tenant, mark, later}},

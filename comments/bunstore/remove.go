@@ -14,10 +14,10 @@ import (
 )
 
 // rowsBelow are the rows that go with a comment c by their foreign keys.
-const rowsBelow = `(SELECT count(*) FROM tc_notifications n WHERE n.tenant_id = c.tenant_id AND n.comment_id = c.id)
-	+ (SELECT count(*) FROM tc_activities a WHERE a.tenant_id = c.tenant_id AND a.comment_id = c.id)
+const rowsBelow = `(SELECT count(*) FROM tc_notifications n WHERE n.tenant_id = $1 AND n.comment_id = c.id)
+	+ (SELECT count(*) FROM tc_activities a WHERE a.tenant_id = $1 AND a.comment_id = c.id)
 	+ (SELECT count(*) FROM tc_activities a CROSS JOIN tc_feed f
-		WHERE a.tenant_id = c.tenant_id AND a.comment_id = c.id AND f.tenant_id = a.tenant_id AND f.activity_id = a.id)`
+		WHERE a.tenant_id = $1 AND a.comment_id = c.id AND f.tenant_id = a.tenant_id AND f.activity_id = a.id)`
 
 // node is a comment that is to be removed.
 type node struct {

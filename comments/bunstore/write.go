@@ -49,8 +49,8 @@ func add(ctx context.Context, c bunx.Conn, tenant string, of entity.Key, parent 
 	if err != nil || parent == nil {
 		return t, err
 	}
-	changed, err := c.Exec(ctx, `UPDATE tc_comments AS c SET replies = replies + $1
-		WHERE c.tenant_id = $2 AND c.id = $3 AND c.kind = $4 AND c.entity_id = $5 AND `+present, n, tenant, *parent, of.Kind, of.ID)
+	changed, err := c.Exec(ctx, `UPDATE tc_comments AS c SET replies = replies + $2
+		WHERE c.tenant_id = $1 AND c.id = $3 AND c.kind = $4 AND c.entity_id = $5 AND `+present, tenant, n, *parent, of.Kind, of.ID)
 	return t, bunx.Found(changed, err, "Comment")
 }
 

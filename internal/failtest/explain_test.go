@@ -84,10 +84,10 @@ func (c *recorded) ExecContext(ctx context.Context, query string, args []driver.
 	return c.safe.ExecContext(ctx, query, args)
 }
 
-// crowd fills the tables: 100 tenants with 100 users, sessions, tokens and colors and ten teams each, as t-7 has them.
+// crowd fills the tables: 2,000 tenants, of which 100 have 100 users, sessions, tokens and colors and ten teams each, as t-7 has them.
 var crowd = []string{
 	`INSERT INTO tc_tenants (tenant_id, name, settings, key_check, created_at, updated_at)
-		SELECT 't-' || n, 't', '{}', '', now(), now() FROM generate_series(1, 100) n`,
+		SELECT 't-' || n, 't', '{}', '', now(), now() FROM generate_series(1, 2000) n`,
 	`INSERT INTO tc_users (tenant_id, username, folded, label, search, domain, superuser, enabled, may_ai, may_create_jobs,
 		may_view_all_teams, may_view_all_users, may_script, data, user_fields, login_attempts, mfa, ai_consent, created_at, updated_at)
 		SELECT 't-' || n, 'u-' || i, 'u-' || i, 'u-' || i, 'u-' || i, 'local', i = 1, true, false, false, false, false, false,
