@@ -5,10 +5,12 @@ import (
 	"testing"
 
 	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/internal/tenantrows"
 )
 
 // TestMain begins as the main function of a program does that opens an App.
 func TestMain(m *testing.M) {
 	tenantcontent.Child()
+	tenantrows.WorkFactor = 10
 	os.Exit(m.Run())
 }

@@ -322,7 +322,7 @@ func TestMCPServersInConversations(t *testing.T) {
 	body, prompt := chat("shop_look {}")
 	is.Equal(results(t, body), []string{"look is done"})
 	is.Equal(strings.Count(prompt, "not available now: gone."), 1)
-	for _, h := range s.headers {
+	for _, h := range s.sent() {
 		is.Equal(h.Get("Authorization"), "Bearer "+secret)
 	}
 
@@ -332,7 +332,7 @@ func TestMCPServersInConversations(t *testing.T) {
 	body, prompt = chat("shop_look {}")
 	is.Equal(len(results(t, body)), 0)
 	is.True(strings.Contains(prompt, "it redirects to another address, which is not followed."))
-	is.Equal(len(thief.headers), 0)
+	is.Equal(len(thief.sent()), 0)
 
 	s.Close()
 	body, prompt = chat("shop_look {}")

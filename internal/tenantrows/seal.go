@@ -10,8 +10,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// workFactor is the binary logarithm of what a guess of the passphrase costs: with 17, 128 MiB of memory and some tenths of a second.
-const workFactor = 17
+// WorkFactor is the binary logarithm of what a guess of the passphrase costs: with 17, 128 MiB of memory and some tenths of a second. Tests set a
+// lower one.
+var WorkFactor = 17
 
 // Encrypt returns a writer that compresses, and encrypts under a passphrase, in the format of age (age-encryption.org/v1). The caller closes it.
 func Encrypt(w io.Writer, passphrase string) (io.WriteCloser, error) {
@@ -19,7 +20,7 @@ func Encrypt(w io.Writer, passphrase string) (io.WriteCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	to.SetWorkFactor(workFactor)
+	to.SetWorkFactor(WorkFactor)
 	sealed, err := age.Encrypt(w, to)
 	if err != nil {
 		return nil, err
