@@ -11,6 +11,6 @@ import (
 // TestMain begins as the main function of a program does that opens an App.
 func TestMain(m *testing.M) {
 	tenantcontent.Child()
-	tenantrows.WorkFactor = 10
+	tenantrows.SetWorkFactor(10)
 	os.Exit(m.Run())
 }

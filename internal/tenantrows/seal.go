@@ -10,9 +10,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 )
 
-// WorkFactor is the binary logarithm of what a guess of the passphrase costs: with 17, 128 MiB of memory and some tenths of a second. Tests set a
-// lower one.
-var WorkFactor = 17
+// workFactor is the binary logarithm of what a guess of the passphrase costs: with 17, 128 MiB of memory and some tenths of a second.
+var workFactor = 17
+
+// SetWorkFactor makes guesses cheaper, for tests.
+func SetWorkFactor(n int) { workFactor = n }
 
 // Encrypt returns a writer that compresses, and encrypts under a passphrase, in the format of age (age-encryption.org/v1). The caller closes it.
 func Encrypt(w io.Writer, passphrase string) (io.WriteCloser, error) {
@@ -20,7 +22,7 @@ func Encrypt(w io.Writer, passphrase string) (io.WriteCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	to.SetWorkFactor(WorkFactor)
+	to.SetWorkFactor(workFactor)
 	sealed, err := age.Encrypt(w, to)
 	if err != nil {
 		return nil, err
