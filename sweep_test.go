@@ -18,7 +18,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/sweep"
 )
 
-// TestSweepsAreFoundByIndex: every ready sweep knows what is due, and finds it by an index that begins with the time, whatever the number of
+// TestSweepsAreFoundByIndex checks that every ready sweep declares what is due, and that it is found by an index that begins with the time, whatever the number of
 // tenants. Ready jobs alone are read all: an index of theirs would cost every job.
 func TestSweepsAreFoundByIndex(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {

@@ -205,7 +205,7 @@ func (r *restoring) write(h *tar.Header, from io.Reader, to io.Writer) error {
 	return nil
 }
 
-// publish gives the files their names.
+// publish renames the files to their final names.
 func (r *restoring) publish() error {
 	if r.workspaces != "" {
 		if err := os.Remove(r.to.Workspaces); err != nil && !errors.Is(err, fs.ErrNotExist) { // an empty folder

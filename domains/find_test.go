@@ -12,7 +12,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
 
-// TestKnows: a directory tells whether it knows the user that somebody would be there; what is no Finder is not asked.
+// TestKnows checks Knows with a directory that is a Finder and with realms that are none.
 func TestKnows(t *testing.T) {
 	is, w := is.New(t), newWorld(t, dbtest.SQLite)
 	w.Hurry(time.Minute, 50*time.Millisecond, time.Minute, time.Minute)

@@ -82,7 +82,7 @@ func (s *Service) joinTeams(ctx context.Context, d Domain, r teamRules, u princi
 	return err
 }
 
-// warning is what the log says of the teams of a domain, which may be the same at each login.
+// warning is a warning about the teams of a domain, which may be the same at each login.
 type warning struct {
 	of   place
 	text string

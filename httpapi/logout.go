@@ -53,7 +53,7 @@ func (a *api) logout(r *request) (reply, error) {
 	return answer, nil
 }
 
-// logoutBody tells a program where the browser logs out.
+// logoutBody is the answer to a program: the address at which the browser logs out.
 type logoutBody struct {
 	Location *string           `json:"location"`
 	Form     map[string]string `json:"form,omitempty"` // what it posts there

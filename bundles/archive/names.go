@@ -53,7 +53,7 @@ func (n *names) add(name string) error {
 	return nil
 }
 
-// setting tells who sets the number of members, and where.
+// setting is the part of an error message that names the setting of the limit.
 const setting = "the operator sets the limit by TENANTCONTENT_MAX_ARCHIVE_MEMBERS"
 
 // clash returns errs.Invalid, naming both, if a file would be a folder of another one on some file system.

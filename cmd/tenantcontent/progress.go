@@ -50,7 +50,7 @@ func (p *progress) begin(phase string, all int64) {
 	p.phase, p.began, p.done, p.all = phase, time.Now(), 0, size(max(all, 0))
 }
 
-// show shows how many bytes of a phase are done, of all.
+// show sets the phase, and how many bytes of it are done, of all.
 func (p *progress) show(phase string, done, all int64) {
 	if p == nil {
 		return

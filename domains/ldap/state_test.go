@@ -10,7 +10,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestState checks isDisabled and isLocked. An account whose attributes cannot be read is neither.
+// TestState checks isDisabled and isLocked. Both are false for an account whose attributes cannot be read.
 func TestState(t *testing.T) {
 	now := time.Now()
 	ticks := func(at time.Time) string { return strconv.FormatInt((at.Unix()+11_644_473_600)*1e7, 10) }

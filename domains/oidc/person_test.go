@@ -72,7 +72,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestMalformedOverage: the log tells what is wrong with a token that says that groups are elsewhere, and not where.
+// TestMalformedOverage checks that the log has the reason why a token with a malformed overage is refused.
 func TestMalformedOverage(t *testing.T) {
 	p := newProvider(t)
 	for _, sources := range []any{nil, object{}, object{"src2": object{}}} {

@@ -55,7 +55,7 @@ func (p *idp) entered(t testing.TB, r login, change func(*crewjam.Assertion)) do
 	return who.Session
 }
 
-// ofSession gives an assertion a NameID and a session.
+// ofSession returns a function that sets the NameID and the SessionIndex of an assertion.
 func ofSession(id crewjam.NameID, session string) func(*crewjam.Assertion) {
 	return func(a *crewjam.Assertion) {
 		a.Subject.NameID = &id

@@ -62,7 +62,7 @@ var inserted atomic.Int64
 // row is the number of the row that a caller asks for.
 func row(who, i int) int { return (who*631 + i*7) % peerRowsCount }
 
-// get reads what a target says of a row.
+// get decodes the answer of a target about a row.
 func get(target func(row int) string) func(c *caller, who, i int) error {
 	return func(c *caller, who, i int) error {
 		n, err := c.do("GET", target(row(who, i)), "")

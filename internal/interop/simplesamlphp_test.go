@@ -94,9 +94,9 @@ func (p *simpleSAMLphp) browser(t *testing.T) *http.Client {
 	return &http.Client{Jar: jar, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: p.roots}}}
 }
 
-// knows registers a domain of the service at the provider, which wants its requests signed, encrypts assertions and NameIDs for its key, and sends messages
+// register registers a domain of the service at the provider, which wants its requests signed, encrypts assertions and NameIDs for its key, and sends messages
 // about logouts by a binding.
-func (p *simpleSAMLphp) knows(t *testing.T, s *service, domain, binding string) {
+func (p *simpleSAMLphp) register(t *testing.T, s *service, domain, binding string) {
 	t.Helper()
 	var answer struct {
 		Keys []struct{ Certificate string }
@@ -176,7 +176,7 @@ func TestSimpleSAMLphp(t *testing.T) {
 	is.True(strings.Contains(problem.Message, "set caCert"))
 	config := map[string]any{"metadataURL": p.metadata(), "caCert": p.ca, "signRequests": true, "attributes": map[string]string{"groups": "groups"}}
 	s.call(t, "POST", "/api/domains", map[string]any{"name": "Work", "type": "SAML", "config": config}, http.StatusOK, &struct{}{})
-	p.knows(t, s, "work", "HTTP-Redirect")
+	p.register(t, s, "work", "HTTP-Redirect")
 	enter := func() {
 		t.Helper()
 		b := p.browser(t)
@@ -212,7 +212,7 @@ func TestSimpleSAMLphp(t *testing.T) {
 	enter()
 	s.call(t, "POST", "/api/domains/work/keys/_roll", map[string]any{}, http.StatusOK, &keys)
 	is.Equal(keys.Keys[1].Use, "previous")
-	p.knows(t, s, "work", "HTTP-Redirect") // and now has the new one
+	p.register(t, s, "work", "HTTP-Redirect") // and now has the new one
 	enter()
 
 	// While the metadata is away, what it said last is used.
@@ -271,7 +271,7 @@ func TestSimpleSAMLphpLogout(t *testing.T) {
 			s.call(t, "PUT", "/api/domains/work", map[string]any{"id": "work", "type": "SAML", "config": map[string]any{"metadataXML": withoutRedirect(metadata), "signRequests": true}},
 				http.StatusOK, &struct{}{})
 		}
-		p.knows(t, s, "work", binding)
+		p.register(t, s, "work", binding)
 		b, mine := p.browser(t), map[string]string{}
 		b.CheckRedirect = func(r *http.Request, _ []*http.Request) error {
 			if r.URL.Host == "localhost" { // this service

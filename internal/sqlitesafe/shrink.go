@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// shrinkStep is how many pages are given back while other writers wait: some milliseconds.
+	// shrinkStep is how many pages a step returns while other writers wait: some milliseconds.
 	shrinkStep = 256
 	// shrinkTime is how long a round of steps lasts at most. The next one begins with the next checkpoint.
 	shrinkTime = 250 * time.Millisecond
 )
 
-// shrink gives free pages back to the file system, in steps between which others write.
+// shrink returns free pages to the file system, in steps between which other transactions can write.
 func (c *connector) shrink(ctx context.Context, own *stmtConn) error {
 	for began := time.Now(); time.Since(began) < shrinkTime && !c.long(); {
 		free, err := own.spare(ctx, c.free)

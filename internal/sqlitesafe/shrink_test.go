@@ -9,7 +9,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestShrink: the file gives the pages of deleted rows back, while others write, and keeps some for new rows.
+// TestShrink checks that the pages of deleted rows are removed from the file beside writers, and that some stay for new rows.
 func TestShrink(t *testing.T) {
 	is, path := is.New(t), file(t)
 	db, err := openPool(path, limits{every: 10 * time.Millisecond, most: 16 << 20, free: 100, wait: usual.wait})

@@ -1,4 +1,4 @@
-// Package tenantrows knows the rows of a tenant in all tables, whatever they are: it reads the tables from the database's catalog, and counts,
+// Package tenantrows handles the rows of a tenant in all tables, whatever they are: it reads the tables from the database's catalog, and counts,
 // deletes, exports and imports the rows.
 //
 // tenants/bunstore and the root import it.

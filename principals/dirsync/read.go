@@ -97,7 +97,7 @@ func (p *people) present(k *known) bool {
 	return p.stays(k) && !p.all.People[k.person].Locked
 }
 
-// stays reports whether the directory has a user's entry, and lets it log in now or when a lock ends.
+// stays reports whether the directory has a user's entry that can log in now or when a lock ends.
 func (p *people) stays(k *known) bool {
 	return k.person != none && !p.all.People[k.person].Disabled
 }
