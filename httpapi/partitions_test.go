@@ -13,36 +13,37 @@ import (
 
 	"github.com/tenantcontent/tenantcontent"
 	"github.com/tenantcontent/tenantcontent/httpapi"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
 
 // TestPartitions: no statement of a request is planned over more than one partition of a table, where each has four.
 func TestPartitions(t *testing.T) {
 	is := is.New(t)
-	r := &recorder{migrate: func(ctx context.Context, db *bun.DB) error { return tenantcontent.MigratePartitioned(ctx, db, 4) }}
-	s := stocked(t, r.open)
+	var sent *dbtest.Counter
+	s := stocked(t, counted(&sent, func(ctx context.Context, db *bun.DB) error { return tenantcontent.MigratePartitioned(ctx, db, 4) }))
 	for _, user := range []string{"admin", "nora"} {
 		s.token(t, user)
 	}
 	plans, all := 0, map[string]bool{}
 	for _, route := range httpapi.Routes() {
-		r.take()
+		sent.Take()
 		if a := s.call(t, who(route), route); a.status >= 400 {
 			t.Fatal(route.Name, a.status, a.body)
 		}
-		for _, one := range r.take() {
-			if !slices.Contains([]string{"SELECT", "INSERT", "UPDATE", "DELETE", "WITH"}, one.verb()) {
+		for _, one := range sent.Statements() {
+			if !slices.Contains([]string{"SELECT", "INSERT", "UPDATE", "DELETE", "WITH"}, verb(one.Text)) {
 				continue
 			}
-			plan, err := r.explain(t.Context(), one)
+			plan, err := explain(t.Context(), s.db, one)
 			if err != nil {
-				t.Fatalf("%s: %v: %s", route.Name, err, one.query)
+				t.Fatalf("%s: %v: %s", route.Name, err, one.Text)
 			}
 			used := partitions(plan)
 			for _, n := range used {
 				all[n] = true
 			}
 			if plans++; len(used) > 1 {
-				t.Errorf("%s uses the partitions %v: %s\n%s", route.Name, used, one.query, plan)
+				t.Errorf("%s uses the partitions %v: %s\n%s", route.Name, used, one.Text, plan)
 			}
 		}
 	}
@@ -67,8 +68,8 @@ func partitions(plan string) (all []string) {
 }
 
 // explain returns the plan of a statement, which does nothing.
-func (r *recorder) explain(ctx context.Context, one statement) (string, error) {
-	rows, err := r.plain.QueryContext(ctx, "EXPLAIN "+one.query, one.args...)
+func explain(ctx context.Context, db *bun.DB, one dbtest.Statement) (string, error) {
+	rows, err := db.DB.QueryContext(ctx, "EXPLAIN "+one.Text, one.Args...)
 	if err != nil {
 		return "", err
 	}

@@ -58,6 +58,17 @@ func Counted(t testing.TB, open Opener) (*bun.DB, *Counter) {
 	t.Helper()
 	c := &Counter{}
 	return watch(t, open(t), func(statement string, args []driver.NamedValue) {
+		if statement != "BEGIN" && statement != "COMMIT" {
+			c.note(statement, args)
+		}
+	}), c
+}
+
+// CountedTx is Counted with BEGIN among the statements.
+func CountedTx(t testing.TB, open Opener) (*bun.DB, *Counter) {
+	t.Helper()
+	c := &Counter{}
+	return watch(t, open(t), func(statement string, args []driver.NamedValue) {
 		if statement != "COMMIT" {
 			c.note(statement, args)
 		}
@@ -68,7 +79,11 @@ func Counted(t testing.TB, open Opener) (*bun.DB, *Counter) {
 // before it is sent.
 func Watched(t testing.TB, whole *bun.DB, before func(statement string)) *bun.DB {
 	t.Helper()
-	return watch(t, whole, func(statement string, _ []driver.NamedValue) { before(statement) })
+	return watch(t, whole, func(statement string, _ []driver.NamedValue) {
+		if statement != "BEGIN" {
+			before(statement)
+		}
+	})
 }
 
 func watch(t testing.TB, whole *bun.DB, before func(statement string, args []driver.NamedValue)) *bun.DB {
@@ -131,6 +146,7 @@ func (c *watchedConn) ExecContext(ctx context.Context, query string, args []driv
 
 // BeginTx implements driver.ConnBeginTx.
 func (c *watchedConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+	c.before("BEGIN", nil)
 	tx, err := c.safeConn.BeginTx(ctx, o)
 	return watchedTx{tx, c.before}, err
 }

@@ -1,88 +1,21 @@
 package failtest_test
 
 import (
-	"context"
 	"database/sql"
-	"database/sql/driver"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/matryer/is"
 	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/tenantcontent/tenantcontent"
-	"github.com/tenantcontent/tenantcontent/internal/pgsafe"
+	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
-
-// recorder is a connector that notes the statements that run.
-type recorder struct {
-	driver.Connector
-	mu   sync.Mutex
-	seen []statement
-}
-
-type statement struct {
-	query string
-	args  []any
-}
-
-func (r *recorder) Connect(ctx context.Context) (driver.Conn, error) {
-	c, err := r.Connector.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &recorded{c.(safe), r}, nil
-}
-
-func (r *recorder) note(query string, args []driver.NamedValue) {
-	s := statement{query: query}
-	for _, a := range args {
-		s.args = append(s.args, a.Value)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.seen = append(r.seen, s)
-}
-
-// take returns what ran since the last take.
-func (r *recorder) take() []statement {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	seen := r.seen
-	r.seen = nil
-	return seen
-}
-
-// safe is what a connection of pgsafe can do.
-type safe interface {
-	driver.Conn
-	driver.QueryerContext
-	driver.ExecerContext
-	driver.ConnBeginTx
-	driver.SessionResetter
-	driver.Validator
-}
-
-type recorded struct {
-	safe
-	r *recorder
-}
-
-func (c *recorded) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	c.r.note(query, args)
-	return c.safe.QueryContext(ctx, query, args)
-}
-
-func (c *recorded) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	c.r.note(query, args)
-	return c.safe.ExecContext(ctx, query, args)
-}
 
 // crowd fills the tables: 2,000 tenants, of which 100 have 100 users, sessions, tokens and colors and ten teams each, as t-7 has them.
 var crowd = []string{
@@ -111,16 +44,16 @@ var crowd = []string{
 }
 
 func TestNoRequestScansATable(t *testing.T) {
-	is, ctx, u := is.New(t), t.Context(), plainURL(t)
-	k, err := pgsafe.NewConnector(u.String(), pgsafe.Config{})
-	is.NoErr(err)
-	r := &recorder{Connector: k}
-	pool := sql.OpenDB(r)
-	db := bun.NewDB(pool, pgdialect.New())
-	defer func() { _ = db.Close() }()
+	is, ctx := is.New(t), t.Context()
+	db, sent := dbtest.Counted(t, func(t testing.TB) *bun.DB {
+		db, err := database.Open(plainURL(t.(*testing.T)).String())
+		is.NoErr(err)
+		t.Cleanup(func() { _ = db.Close() })
+		return db
+	})
 	is.NoErr(tenantcontent.Migrate(ctx, db))
 	for _, s := range crowd {
-		_, err := pool.ExecContext(ctx, s)
+		_, err := db.DB.ExecContext(ctx, s)
 		is.NoErr(err)
 	}
 	app, err := tenantcontent.Open(tenantcontent.Config{DB: db, SecretKey: tenantcontent.NewSecretKey(), Log: slog.New(slog.DiscardHandler)})
@@ -158,7 +91,7 @@ func TestNoRequestScansATable(t *testing.T) {
 			t.Run(c.request+" "+credential[:3], func(t *testing.T) {
 				is := is.New(t)
 				is.NoErr(app.Sessions.Unchecked().FlushAll(ctx)) // the uses of tokens until now
-				r.take()
+				sent.Take()
 				method, path, _ := strings.Cut(c.request, " ")
 				req := httptest.NewRequest(method, path, strings.NewReader(`{"color":"#fff"}`))
 				req.Header.Set("Authorization", "Bearer "+credential)
@@ -169,10 +102,10 @@ func TestNoRequestScansATable(t *testing.T) {
 				} else {
 					is.Equal(res.Code, http.StatusOK)
 				}
-				ran := r.take()
+				ran := sent.Statements()
 				is.True(len(ran) >= 1)
 				for _, s := range ran {
-					checkPlan(t, pool, s)
+					checkPlan(t, db.DB, s)
 				}
 				if n := len(queries(ran)); n > 1+c.statements {
 					t.Errorf("%d statements, want at most %d: %v", n, 1+c.statements, queries(ran))
@@ -183,23 +116,23 @@ func TestNoRequestScansATable(t *testing.T) {
 }
 
 // queries leaves out what begins and ends transactions.
-func queries(ran []statement) (texts []string) {
+func queries(ran []dbtest.Statement) (texts []string) {
 	for _, s := range ran {
-		if strings.Contains(s.query, "tc_") {
-			texts = append(texts, s.query)
+		if strings.Contains(s.Text, "tc_") {
+			texts = append(texts, s.Text)
 		}
 	}
 	return texts
 }
 
 // checkPlan asks PostgreSQL how it runs a statement.
-func checkPlan(t *testing.T, pool *sql.DB, s statement) {
+func checkPlan(t *testing.T, pool *sql.DB, s dbtest.Statement) {
 	t.Helper()
-	if len(queries([]statement{s})) == 0 {
+	if len(queries([]dbtest.Statement{s})) == 0 {
 		return
 	}
 	is := is.New(t)
-	rows, err := pool.QueryContext(t.Context(), "EXPLAIN "+s.query, s.args...)
+	rows, err := pool.QueryContext(t.Context(), "EXPLAIN "+s.Text, s.Args...)
 	is.NoErr(err)
 	defer func() { _ = rows.Close() }()
 	var plan strings.Builder
@@ -211,6 +144,6 @@ func checkPlan(t *testing.T, pool *sql.DB, s statement) {
 	is.NoErr(rows.Err())
 	is.True(plan.Len() > 0)
 	if strings.Contains(plan.String(), "Seq Scan") {
-		t.Errorf("%s\n%v\nreads a whole table:\n%s", s.query, s.args, plan.String())
+		t.Errorf("%s\n%v\nreads a whole table:\n%s", s.Text, s.Args, plan.String())
 	}
 }
