@@ -21,9 +21,9 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// The most entries of a bundle, as it is read with all of them.
+// The most entries of a bundle, and of their data, as it is read with all of them.
 const (
-	MaxEntries     = 5000
+	MaxEntries     = 10_000
 	MaxEntriesData = 4 << 20 // bytes of the data of all entries together
 )
 

@@ -174,7 +174,7 @@ func TestEntriesOfABundle(t *testing.T) {
 		last, err := w.Bundles.AddEntry(acme, many.ID, "tagged", one, nil)
 		is.NoErr(err)
 		_, err = w.Bundles.AddEntry(acme, many.ID, "tagged", two, nil)
-		refused(err, "A bundle must have at most 5000 entries: make another bundle for the rest.")
+		refused(err, "A bundle must have at most 10000 entries: make another bundle for the rest.")
 		_, err = w.Bundles.SetData(acme, many.ID, last.ID, []byte(`{"a": 1}`))
 		is.NoErr(err)
 

@@ -41,6 +41,7 @@ type Embedded map[string]any
 type Resource struct {
 	Links    Links
 	Value    any
+	Last     *Member // one more member, behind those of Value; nil for none
 	Embedded Embedded
 
 	// Row is the row that the resource shows, nil for none; its version is the first part of the tag. Beside is what Value and Embedded have
@@ -49,6 +50,12 @@ type Resource struct {
 	Beside any
 	// List reports whether the resource is a collection, which has no tag.
 	List bool
+}
+
+// Member is a member of a resource: an array of other resources.
+type Member struct {
+	Name string
+	Rows Rows
 }
 
 // Appender is a value that appends itself as JSON, faster than encoding/json by reflection. Answers that are read often
@@ -60,8 +67,11 @@ type Appender interface {
 // MarshalJSON implements json.Marshaler.
 func (r Resource) MarshalJSON() ([]byte, error) { return r.AppendJSON(nil) }
 
-// AppendJSON puts _links first, then the members of Value, then _embedded.
-func (r Resource) AppendJSON(dst []byte) ([]byte, error) {
+// AppendJSON puts _links first, then the members of Value, then Last, then _embedded.
+func (r Resource) AppendJSON(dst []byte) ([]byte, error) { return r.stream(dst, nil) }
+
+// members appends _links and the members of Value, behind an opening brace.
+func (r Resource) members(dst []byte) ([]byte, error) {
 	dst = append(r.Links.append(append(dst, `{"_links":`...)), ',')
 	start := len(dst)
 	dst, err := Append(dst, r.Value)
@@ -76,14 +86,7 @@ func (r Resource) AppendJSON(dst []byte) ([]byte, error) {
 	if dst = dst[:start+members]; members == 0 {
 		dst = dst[:start-1]
 	}
-	if r.Embedded != nil {
-		embedded, err := json.Marshal(r.Embedded)
-		if err != nil {
-			return nil, err
-		}
-		dst = append(append(dst, `,"_embedded":`...), embedded...)
-	}
-	return append(dst, '}'), nil
+	return dst, nil
 }
 
 // Append appends any value as JSON; nil is an empty object.

@@ -10,57 +10,66 @@ import (
 type Rows iter.Seq[Resource]
 
 // MarshalJSON implements json.Marshaler.
-func (r Rows) MarshalJSON() ([]byte, error) {
-	return r.stream(nil, func(dst []byte) ([]byte, error) { return dst, nil })
+func (r Rows) MarshalJSON() ([]byte, error) { return r.stream(nil, nil) }
+
+// Stream appends v as Append does, but calls flush after each of the Rows that are in it: flush may write dst and return it
+// emptied.
+func Stream(dst []byte, v any, flush func(dst []byte) ([]byte, error)) ([]byte, error) {
+	if r, ok := v.(Resource); ok {
+		return r.stream(dst, flush)
+	}
+	return Append(dst, v)
 }
 
-// Stream appends v as Append does, but calls flush after each of the Rows that are embedded in it: flush may write dst and
-// return it emptied.
-func Stream(dst []byte, v any, flush func(dst []byte) ([]byte, error)) ([]byte, error) {
-	r, ok := v.(Resource)
-	if !ok || !r.hasRows() {
-		return Append(dst, v)
-	}
-	embedded := r.Embedded
-	r.Embedded = nil
-	dst, err := r.AppendJSON(dst)
-	if err != nil {
+func (r Resource) stream(dst []byte, flush func([]byte) ([]byte, error)) (_ []byte, err error) {
+	if dst, err = r.members(dst); err != nil {
 		return nil, err
 	}
-	dst = append(dst[:len(dst)-1], `,"_embedded":`...)
-	before := byte('{')
-	for _, rel := range slices.Sorted(maps.Keys(embedded)) {
-		dst = append(AppendString(append(dst, before), rel), ':')
-		before = ','
-		if rows, ok := embedded[rel].(Rows); ok {
-			dst, err = rows.stream(dst, flush)
-		} else {
-			dst, err = Append(dst, embedded[rel])
-		}
-		if err != nil {
+	if r.Last != nil {
+		dst = append(AppendString(append(dst, ','), r.Last.Name), ':')
+		if dst, err = r.Last.Rows.stream(dst, flush); err != nil {
 			return nil, err
 		}
 	}
-	return append(dst, "}}"...), nil
+	if r.Embedded != nil {
+		dst = append(dst, `,"_embedded":{`...)
+		for i, rel := range slices.Sorted(maps.Keys(r.Embedded)) {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(AppendString(dst, rel), ':')
+			if rows, ok := r.Embedded[rel].(Rows); ok {
+				dst, err = rows.stream(dst, flush)
+			} else {
+				dst, err = embedded(dst, r.Embedded[rel])
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		dst = append(dst, '}')
+	}
+	return append(dst, '}'), nil
 }
 
-func (r Resource) hasRows() bool {
-	for _, v := range r.Embedded {
-		if _, ok := v.(Rows); ok {
-			return true
-		}
+// embedded appends what is embedded.
+func embedded(dst []byte, v any) ([]byte, error) {
+	if v == nil {
+		return append(dst, "null"...), nil
 	}
-	return false
+	return Append(dst, v)
 }
 
 func (r Rows) stream(dst []byte, flush func([]byte) ([]byte, error)) (_ []byte, err error) {
 	before := byte('[')
 	for row := range r {
-		if dst, err = row.AppendJSON(append(dst, before)); err != nil {
+		if dst, err = row.stream(append(dst, before), flush); err != nil {
 			return nil, err
 		}
-		if dst, err = flush(dst); err != nil {
-			return nil, err
+		if flush != nil {
+			if dst, err = flush(dst); err != nil {
+				return nil, err
+			}
 		}
 		before = ','
 	}

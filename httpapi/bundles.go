@@ -16,32 +16,46 @@ import (
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// bundleBody is a Bundle as the API writes it.
+// bundleBody is a Bundle as the API writes it, without its entries.
 type bundleBody struct {
-	Tenant      string         `json:"tenant"`
-	ID          string         `json:"id"`
-	Name        string         `json:"name"`
-	Slug        string         `json:"slug"`
-	NaturalID   string         `json:"naturalId"`
-	Description *string        `json:"description"`
-	CreatedAt   hal.Time       `json:"createdAt"`
-	UpdatedAt   hal.Time       `json:"updatedAt"`
-	Entries     []hal.Resource `json:"entries"`
+	Tenant      string   `json:"tenant"`
+	ID          string   `json:"id"`
+	Name        string   `json:"name"`
+	Slug        string   `json:"slug"`
+	NaturalID   string   `json:"naturalId"`
+	Description *string  `json:"description"`
+	CreatedAt   hal.Time `json:"createdAt"`
+	UpdatedAt   hal.Time `json:"updatedAt"`
 }
 
+// bundle encodes a bundle. Its entries, which can be many, are made when they are written.
 func (a *api) bundle(who actor.Actor, b bundles.Bundle) hal.Resource {
-	body := bundleBody{
-		Tenant: b.Tenant, ID: b.ID, Name: b.Name, Slug: b.Slug, NaturalID: b.NaturalID(), Description: b.Description,
-		CreatedAt: hal.Time(b.CreatedAt), UpdatedAt: hal.Time(b.UpdatedAt), Entries: make([]hal.Resource, len(b.Entries)),
-	}
-	for i, e := range b.Entries {
-		body.Entries[i] = hal.Resource{Links: a.entryLinks(e), Value: entryBody{Entry: e, column: a.Bundles.Column(e.Type)}}
-	}
 	links := hal.Self(a.href("bundles", b.ID)).With("inf:entries", a.href("bundles", b.ID, "entries")).With("inf:bundles", a.href("bundles"))
 	whenWriting(who, links, hal.Links{
 		"inf:download": {Href: a.href("bundles", b.ID, "_export")}, "inf:deploy": {Href: a.href("bundles", b.ID, "_deploy")},
 	})
-	return hal.Resource{Links: links, Value: body, Row: b}
+	return hal.Resource{
+		Links: links, Row: b, Beside: versions(b.Entries),
+		Value: bundleBody{b.Tenant, b.ID, b.Name, b.Slug, b.NaturalID(), b.Description, hal.Time(b.CreatedAt), hal.Time(b.UpdatedAt)},
+		Last: &hal.Member{Name: "entries", Rows: func(yield func(hal.Resource) bool) {
+			for _, e := range b.Entries {
+				if !yield(hal.Resource{Links: a.entryLinks(e), Value: entryBody{Entry: e, column: a.Bundles.Column(e.Type)}}) {
+					return
+				}
+			}
+		}},
+	}
+}
+
+// versions are what a bundle has beside its row: the versions of its entries.
+type versions []bundles.Entry
+
+// AppendJSON implements hal.Appender.
+func (v versions) AppendJSON(dst []byte) ([]byte, error) {
+	for _, e := range v {
+		dst = append(dst, e.Version()...)
+	}
+	return dst, nil
 }
 
 // entryBody is a BundleEntry as the API writes it, with every reference column. Only the column of its type is set.

@@ -71,7 +71,7 @@ func (a reply) write(w *response, r *http.Request) error {
 	}
 	res, single := a.body.(hal.Resource)
 	if res.List {
-		return a.writeList(w)
+		return a.writeRows(w)
 	}
 	reads := isRead(r.Method)
 	tagged := single && h.Get("Etag") == "" && (a.status == http.StatusOK && (reads || r.Method == http.MethodPut) ||
@@ -84,6 +84,9 @@ func (a reply) write(w *response, r *http.Request) error {
 		if w.tag(tag, reads) {
 			return nil
 		}
+	}
+	if single && res.Last != nil {
+		return a.writeRows(w)
 	}
 	body, err := hal.Append(make([]byte, 0, 1024), a.body)
 	full := err == nil && len(body) > small && w.memory.hold(len(body)) != nil
@@ -146,8 +149,8 @@ const cached = "private, no-cache"
 
 var cachedHeader = []string{cached}
 
-// writeList sends a collection: at once when it is small, and otherwise row by row.
-func (a reply) writeList(w *response) error {
+// writeRows sends a resource with rows: at once when it is small, and otherwise row by row.
+func (a reply) writeRows(w *response) error {
 	sent := false
 	send := func(body []byte) error {
 		if !sent {

@@ -4,6 +4,7 @@ package bunstore
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/uptrace/bun"
 
@@ -31,12 +32,19 @@ func (s *Store) Count(ctx context.Context, tenant string) (int, error) {
 type bundle struct {
 	bundles.Bundle
 	label string // as it is stored
+
+	entries, data int // of measured: their number, and the bytes of their data
 }
+
+// entryBytes is about how many bytes an entry takes beside its data.
+const entryBytes = 384
+
+// bytes returns about how many bytes the entries take.
+func (r bundle) bytes() int { return r.entries*entryBytes + r.data }
 
 func (r bundle) bundle() bundles.Bundle { return r.Bundle }
 
-// table has the columns of a bundle.
-var table = bunx.NewTable("tc_bundles", "b", []bunx.Column[bundle]{
+var columns = []bunx.Column[bundle]{
 	{Name: "tenant_id", Key: true, Field: func(b *bundle) any { return &b.Tenant }},
 	{Name: "id", Key: true, Field: func(b *bundle) any { return &b.ID }},
 	{Name: "name", Field: func(b *bundle) any { return &b.Name }},
@@ -46,7 +54,15 @@ var table = bunx.NewTable("tc_bundles", "b", []bunx.Column[bundle]{
 	{Name: "description", Field: func(b *bundle) any { return &b.Description }},
 	{Name: "created_at", Once: true, Field: func(b *bundle) any { return bunx.TimeOf(&b.CreatedAt) }},
 	{Name: "updated_at", Field: func(b *bundle) any { return bunx.TimeOf(&b.UpdatedAt) }},
-})
+}
+
+// table has the columns of a bundle.
+var table = bunx.NewTable("tc_bundles", "b", columns)
+
+// measured has the size of a bundle's entries, too.
+var measured = bunx.NewTable("tc_bundles", "b", append(slices.Clone(columns),
+	bunx.Column[bundle]{Read: bunx.Total("bundle_entries", "= b.id"), Field: func(b *bundle) any { return &b.entries }},
+	bunx.Column[bundle]{Read: bunx.Total("bundle_data", "= b.id"), Field: func(b *bundle) any { return &b.data }}))
 
 func search(b bundles.Bundle) string {
 	description := ""
@@ -57,7 +73,7 @@ func search(b bundles.Bundle) string {
 }
 
 var list = bunx.List[bundle]{
-	Table: table, Key: "id", Order: "createdAt", Search: "search",
+	Table: measured, Key: "id", Order: "createdAt", Search: "search",
 	Sorts: []bunx.Sort[bundle]{
 		{Field: "createdAt", Column: "created_at", Value: func(r bundle) string { return bunx.At(r.CreatedAt).String() }},
 		{Field: "name", Column: "label", Value: func(r bundle) string { return r.label }},
@@ -139,45 +155,39 @@ func get(ctx context.Context, c bunx.Conn, tenant, key, lock string) (bundles.Bu
 		return bundles.Bundle{}, err
 	}
 	one := []bundles.Bundle{b}
-	_, err = addEntries(ctx, c, tenant, one, paging.NewWholeMeter(ctx))
-	return one[0], err
+	return one[0], addEntries(ctx, c, tenant, one, paging.NewWholeMeter(ctx))
 }
 
-// withEntries reads the entries of bundles into them, with one statement, and returns of how many bundles: it ends with the
-// one whose entries fill a page, which has all of its own.
-func withEntries(ctx context.Context, c bunx.Conn, tenant string, some []bundles.Bundle) (int, error) {
-	if len(some) == 0 {
-		return 0, nil
-	}
-	whole, err := addEntries(ctx, c, tenant, some, paging.NewMeter(ctx))
-	if whole || err != nil {
-		return len(some), err
-	}
-	meter := paging.NewWholeMeter(ctx)
-	for i := range some {
-		if _, err := addEntries(ctx, c, tenant, some[i:i+1], meter); err != nil || meter.Full() {
+// fitting returns of how many bundles the entries fill a page, at least of one.
+func fitting(ctx context.Context, some []bundle) (int, error) {
+	meter := paging.NewMeter(ctx)
+	for i, b := range some {
+		if full, err := meter.Add(b.bytes()); full || err != nil {
 			return i + 1, err
 		}
 	}
 	return len(some), nil
 }
 
-// addEntries reads the entries of bundles into them, and reports whether these are all.
-func addEntries(ctx context.Context, c bunx.Conn, tenant string, some []bundles.Bundle, meter *paging.Meter) (bool, error) {
+// addEntries reads the entries of bundles into them, with one statement.
+func addEntries(ctx context.Context, c bunx.Conn, tenant string, some []bundles.Bundle, meter *paging.Meter) error {
+	if len(some) == 0 {
+		return nil
+	}
 	ids, place := make([]string, len(some)), make(map[string]int, len(some))
 	for i := range some {
 		ids[i], place[some[i].ID], some[i].Entries = some[i].ID, i, []bundles.Entry{}
 	}
-	rows, more, err := entryTable.Bounded(ctx, entryTable.Rows(c).Where("e.tenant_id = ?", tenant).
+	rows, _, err := entryTable.Bounded(ctx, entryTable.Rows(c).Where("e.tenant_id = ?", tenant).
 		Where("e.bundle_id IN (?)", bun.List(ids)).OrderExpr("e.bundle_id, e.created_at, e.id"), meter)
-	if err != nil || more {
-		return false, bunx.Err(err, "Entry")
+	if err != nil {
+		return bunx.Err(err, "Entry")
 	}
 	for _, r := range rows {
 		b := &some[place[r.BundleID]]
 		b.Entries = append(b.Entries, r)
 	}
-	return true, nil
+	return nil
 }
 
 // Page implements bundles.Store.
@@ -189,14 +199,17 @@ func (s *Store) Page(ctx context.Context, tenant string, q paging.Query) (paging
 	if err != nil {
 		return paging.Page[bundles.Bundle]{}, err
 	}
-	page := paging.Map(found, bundle.bundle)
-	n, err := withEntries(ctx, c, tenant, page.Rows)
-	if err != nil || n == len(page.Rows) {
-		return page, err
+	n, err := fitting(ctx, found.Rows)
+	if err != nil {
+		return paging.Page[bundles.Bundle]{}, err
 	}
-	err = list.Cut(&found, n, key, q)
-	page.Rows, page.More, page.Last = page.Rows[:n], found.More, found.Last
-	return page, err
+	if n < len(found.Rows) {
+		if err := list.Cut(&found, n, key, q); err != nil {
+			return paging.Page[bundles.Bundle]{}, err
+		}
+	}
+	page := paging.Map(found, bundle.bundle)
+	return page, addEntries(ctx, c, tenant, page.Rows, nil) // fitting has counted them
 }
 
 // All implements bundles.Store.

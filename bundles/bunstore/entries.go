@@ -78,8 +78,7 @@ func (s *Store) MeasureEntries(ctx context.Context, tenant, bundleID string) (en
 	if err := c.One(ctx, "Bundle", `SELECT id FROM tc_bundles WHERE tenant_id = $1 AND id = $2`+c.ForUpdate(), []any{tenant, bundleID}, &id); err != nil {
 		return 0, 0, err
 	}
-	err = c.One(ctx, "Bundle", `SELECT count(*), coalesce(sum(octet_length(data)), 0) FROM tc_bundle_entries WHERE tenant_id = $1 AND bundle_id = $2`,
-		[]any{tenant, bundleID}, &entries, &bytes)
+	err = c.One(ctx, "Bundle", "SELECT "+bunx.Total("bundle_entries", "= $2")+", "+bunx.Total("bundle_data", "= $2"), []any{tenant, bundleID}, &entries, &bytes)
 	return entries, bytes, err
 }
 

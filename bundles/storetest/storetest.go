@@ -212,6 +212,22 @@ func testMeasureEntries(t *testing.T, s bundles.Store) {
 	}
 	_, _, err := s.MeasureEntries(ctx, "acme", id(3))
 	is.Equal(errs.CodeOf(err), errs.NotFound)
+	size := func(ctx context.Context, n, bytes int) {
+		t.Helper()
+		is.Helper()
+		gotN, gotBytes, err := s.MeasureEntries(ctx, "acme", id(1))
+		is.NoErr(err)
+		is.Equal([2]int{gotN, gotBytes}, [2]int{n, bytes})
+	}
+	_, err = s.SetData(ctx, "acme", id(1), large.ID, json.RawMessage(`{"a":1}`), monday)
+	is.NoErr(err)
+	size(ctx, 2, 9)
+	is.NoErr(s.InTx(ctx, func(ctx context.Context) error { // counted in the transaction that writes them
+		is.NoErr(s.DeleteEntry(ctx, "acme", id(1), large.ID))
+		size(ctx, 1, 2)
+		return s.InsertEntry(ctx, "acme", large)
+	}))
+	size(ctx, 2, 12)
 
 	var all sync.WaitGroup
 	for i := range 10 { // who measures first adds first

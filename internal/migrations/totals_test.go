@@ -21,6 +21,7 @@ var counted = []struct{ list, table, part, condition string }{
 	{"ai_instructions", "tc_ai_instructions", "''", "true"},
 	{"bundles", "tc_bundles", "''", "true"},
 	{"bundle_entries", "tc_bundle_entries", "bundle_id", "true"},
+	{"bundle_data", "tc_bundle_entries", "bundle_id", "true"}, // bytes
 	{"colors", "tc_colors", "''", "true"},
 	{"domains", "tc_domains", "''", "true"},
 	{"teams", "tc_teams", "''", "true"},
@@ -46,9 +47,13 @@ func uncounted(t *testing.T, db *bun.DB, tenant string) (wrong []string, parts i
 	t.Helper()
 	ctx, c := bunx.For(t.Context(), db, tenant)
 	for _, l := range counted {
+		each := "1"
+		if l.list == "bundle_data" {
+			each = "octet_length(data)"
+		}
 		rows, err := c.Rows(ctx, `SELECT part, CAST(sum(kept) AS bigint), CAST(sum(n) AS bigint) FROM (
 			SELECT part, n AS kept, 0 AS n FROM tc_totals WHERE tenant_id = $1 AND list = $2
-			UNION ALL SELECT `+l.part+`, 0, 1 FROM `+l.table+` WHERE tenant_id = $1 AND `+l.condition+`) AS kept GROUP BY part`, tenant, l.list)
+			UNION ALL SELECT `+l.part+`, 0, `+each+` FROM `+l.table+` WHERE tenant_id = $1 AND `+l.condition+`) AS kept GROUP BY part`, tenant, l.list)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +118,8 @@ func TestTotalsAreExact(t *testing.T) {
 		insert("tc_memberships", "team_id username", team, user)
 		insert("tc_ai_instructions", "id slug", id, id)
 		insert("tc_bundles", "id slug", team, team)
-		insert("tc_bundle_entries", "id bundle_id entity_id", id, team, id)
+		insert("tc_bundle_entries", "id bundle_id entity_id data", id, team, id, user)
+		add(`UPDATE tc_bundle_entries SET data = data || $2 WHERE tenant_id = $1 AND bundle_id = $3`, user, team)
 		insert("tc_domains", "id", id)
 		insert("tc_apps", "id owner_id library_id slug", id, user, id, id)
 		insert("tc_assistants", "id owner_id library_id slug", id, user, id, id)
