@@ -5,7 +5,7 @@ export CGO_ENABLED = 0
 STATICCHECK = .tools/staticcheck-0.8.2-$(shell go env GOVERSION)
 
 # The same flags for all that compiles the program without the race detector, so that nothing is compiled twice.
-vet staticcheck build run: export GOFLAGS := $(shell go env GOFLAGS) -trimpath
+vet staticcheck build run partitions interop: export GOFLAGS := $(shell go env GOFLAGS) -trimpath
 
 .NOTPARALLEL:
 .PHONY: help run test interop partitions check lint vet staticcheck beside vuln build bench fmt fuzz
@@ -24,8 +24,7 @@ interop: ## tests against servers that others wrote, as root: Samba's Active Dir
 	scripts/interop.sh
 
 partitions: ## the suites of all stores on a PostgreSQL whose tables have partitions
-	scripts/needs.sh postgres
-	TENANTCONTENT_TEST_PARTITIONS=4 TENANTCONTENT_TEST_REQUIRE=1 go test -vet=off $${CI:+-count=1} -run /postgres $$(go list ./... | grep /bunstore$$)
+	scripts/partitions.sh
 
 check: vet vuln beside build ## what CI runs: lint, vuln, test, build
 
