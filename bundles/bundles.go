@@ -138,9 +138,9 @@ type Store interface {
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
 	// InTransaction reports whether ctx carries a transaction.
 	InTransaction(ctx context.Context) bool
-	// RunAndRollBack runs fn as InTx does and rolls back what it did. Errors: fn's own; errs.Invalid, before fn runs, when ctx
-	// carries a transaction, which would keep it.
-	RunAndRollBack(ctx context.Context, fn func(ctx context.Context) error) error
+	// DryRun runs fn as InTx does and rolls back what it did. On SQLite no writer waits for it, nor it for one. Errors: fn's own;
+	// errs.Invalid, before fn runs, when ctx carries a transaction, which would keep it.
+	DryRun(ctx context.Context, fn func(ctx context.Context) error) error
 	// Count returns how many bundles a tenant has.
 	Count(ctx context.Context, tenant string) (int, error)
 	// ForgetSource removes the deployments of all bundles of a source from a tenant.

@@ -55,11 +55,11 @@ func TestPieceGoesAway(t *testing.T) {
 		is.NoErr(err)
 		var part bytes.Buffer
 		is.Equal(errs.CodeOf(e.Write(acme, &part)), errs.Conflict)
-		_, err = w.Bundles.Import(acme, bytes.NewReader(part.Bytes()), bundles.ImportOptions{})
+		_, err = w.App.Bundles.Import(acme, bytes.NewReader(part.Bytes()), bundles.ImportOptions{})
 		is.Equal(errs.CodeOf(err), errs.Invalid)
 
 		again()
-		_, err = w.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{})
+		_, err = w.App.Bundles.Deploy(acme, b.ID, []string{"evil"}, bundles.ImportOptions{})
 		is.Equal(errs.CodeOf(err), errs.Conflict)
 		is.Equal(w.names(t, "evil", "library"), "") // nothing is deployed
 

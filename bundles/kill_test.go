@@ -50,7 +50,7 @@ func restore(ctx context.Context, url, file string) error {
 		return err
 	}
 	n := 0
-	libraries(&world{app, db}, func(p entity.FileTransferer) entity.Transferer { return stopping{p, &n} })(&c)
+	libraries(&world{App: app, db: db}, func(p entity.FileTransferer) entity.Transferer { return stopping{p, &n} })(&c)
 	if app, err = tenantcontent.Open(c); err != nil {
 		return err
 	}

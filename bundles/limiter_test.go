@@ -81,7 +81,7 @@ func TestLateImports(t *testing.T) {
 		ended, goOn := make(chan struct{}), sync.OnceFunc(func() { close(h.goOn) })
 		go func() {
 			defer close(ended)
-			first, failed = w.Bundles.Import(evil, h, bundles.ImportOptions{})
+			first, failed = w.App.Bundles.Import(evil, h, bundles.ImportOptions{})
 		}()
 		defer func() { goOn(); <-ended }()
 		select {
@@ -91,11 +91,11 @@ func TestLateImports(t *testing.T) {
 		}
 		for _, land := range []func(tenant context.Context) error{
 			func(ctx context.Context) error {
-				_, err := w.Bundles.Import(ctx, bytes.NewReader(file), bundles.ImportOptions{})
+				_, err := w.App.Bundles.Import(ctx, bytes.NewReader(file), bundles.ImportOptions{})
 				return err
 			},
 			func(ctx context.Context) error {
-				_, err := w.Bundles.Restore(ctx, bytes.NewReader(file), bundles.ImportOptions{})
+				_, err := w.App.Bundles.Restore(ctx, bytes.NewReader(file), bundles.ImportOptions{})
 				return err
 			},
 		} {
@@ -108,7 +108,7 @@ func TestLateImports(t *testing.T) {
 		var err error
 		for wait := 3 * time.Second; wait < time.Minute && errs.CodeOf(err) != errs.Unavailable; wait *= 4 { // it exports first
 			late, cancel := context.WithTimeoutCause(w.as(t, "acme"), wait, limiter.ErrBusy)
-			_, err = w.Bundles.Deploy(late, b.ID, []string{"evil"}, bundles.ImportOptions{})
+			_, err = w.App.Bundles.Deploy(late, b.ID, []string{"evil"}, bundles.ImportOptions{})
 			cancel()
 		}
 		is.Equal(errs.CodeOf(err), errs.Unavailable)
@@ -116,7 +116,7 @@ func TestLateImports(t *testing.T) {
 		<-ended
 		is.NoErr(failed)
 		is.Equal(first.Created, 1)
-		done, err := w.Bundles.Deploy(w.as(t, "acme"), b.ID, []string{"evil", "acme"}, bundles.ImportOptions{}) // one after the other
+		done, err := w.App.Bundles.Deploy(w.as(t, "acme"), b.ID, []string{"evil", "acme"}, bundles.ImportOptions{}) // one after the other
 		is.NoErr(err)
 		is.Equal(len(done), 2)
 		is.NoErr(done[1].Err)
@@ -132,15 +132,15 @@ func TestImportsInOneTransaction(t *testing.T) {
 		is.NoErr(w.InTx(w.as(t, "evil"), func(ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 			defer cancel()
-			if _, err := w.Bundles.Import(ctx, bytes.NewReader(file), bundles.ImportOptions{}); err != nil {
+			if _, err := w.App.Bundles.Import(ctx, bytes.NewReader(file), bundles.ImportOptions{}); err != nil {
 				return err
 			}
 			other.Go(func() {
-				_, err := w.Bundles.Import(w.as(t, "evil"), bytes.NewReader(file), bundles.ImportOptions{})
+				_, err := w.App.Bundles.Import(w.as(t, "evil"), bytes.NewReader(file), bundles.ImportOptions{})
 				is.NoErr(err)
 			})
 			time.Sleep(100 * time.Millisecond) // by now it has the slot, and waits for the tenant
-			_, err := w.Bundles.Import(ctx, bytes.NewReader(file), bundles.ImportOptions{})
+			_, err := w.App.Bundles.Import(ctx, bytes.NewReader(file), bundles.ImportOptions{})
 			return err
 		}))
 		other.Wait()

@@ -36,7 +36,8 @@ import (
 // acme deploy into it, and both know the user jo.
 type world struct {
 	*tenantcontent.App
-	db *bun.DB
+	Bundles compared
+	db      *bun.DB
 }
 
 func newWorld(t testing.TB, db *bun.DB, change ...func(*tenantcontent.Config)) *world {
@@ -66,7 +67,7 @@ func opened(t testing.TB, db *bun.DB, change ...func(*tenantcontent.Config)) *wo
 	}
 	app, err := tenantcontent.Open(c)
 	is.New(t).NoErr(err)
-	return &world{app, db}
+	return &world{App: app, Bundles: compared{app.Bundles, t}, db: db}
 }
 
 func each(t *testing.T, test func(t *testing.T, w *world)) {

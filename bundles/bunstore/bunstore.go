@@ -3,13 +3,11 @@ package bunstore
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent/bundles"
-	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/fold"
 	"github.com/tenantcontent/tenantcontent/internal/guard"
@@ -95,24 +93,9 @@ func (s *Store) InTransaction(ctx context.Context) bool {
 	return running
 }
 
-// errRehearsed ends a rehearsal that went well.
-var errRehearsed = errors.New("rehearsed")
-
-// RunAndRollBack implements bundles.Store.
-func (s *Store) RunAndRollBack(ctx context.Context, fn func(context.Context) error) error {
-	if s.InTransaction(ctx) {
-		return errs.New(errs.Invalid, "A dry run must not run in another transaction.")
-	}
-	err := s.InTx(ctx, func(ctx context.Context) error {
-		if err := fn(ctx); err != nil {
-			return err
-		}
-		return errRehearsed
-	})
-	if errors.Is(err, errRehearsed) {
-		return nil
-	}
-	return err
+// DryRun implements bundles.Store.
+func (s *Store) DryRun(ctx context.Context, fn func(context.Context) error) error {
+	return bunx.DryRun(bunx.WithWork(ctx, bunx.Long), s.db, fn)
 }
 
 // Lock implements bundles.Store.

@@ -43,7 +43,7 @@ func TestStore(t *testing.T, open func(t *testing.T) bundles.Store) {
 		"MarksOfDeployments":    testMarks,
 		"RenameUsers":           testRenameUsers,
 		"LockWaits":             testLock,
-		"RehearsalLeavesNone":   testRehearse,
+		"DryRunLeavesNothing":   testDryRun,
 		"FailedTxWritesNone":    testFailedTx,
 		"CanceledWritesNothing": testCanceled,
 	} {
@@ -523,10 +523,10 @@ func testLock(t *testing.T, s bundles.Store) {
 	is.Equal(<-order, "first")
 }
 
-func testRehearse(t *testing.T, s bundles.Store) {
+func testDryRun(t *testing.T, s bundles.Store) {
 	is, ctx, fault := is.New(t), t.Context(), errors.New("fault")
 	for _, want := range []error{nil, fault} {
-		err := s.RunAndRollBack(ctx, func(ctx context.Context) error {
+		err := s.DryRun(ctx, func(ctx context.Context) error {
 			is.NoErr(s.Insert(ctx, "acme", bundle(1)))
 			_, err := s.Get(ctx, "acme", id(1))
 			is.NoErr(err)
@@ -539,7 +539,7 @@ func testRehearse(t *testing.T, s bundles.Store) {
 	is.True(!s.InTransaction(ctx))
 	is.NoErr(s.InTx(ctx, func(ctx context.Context) error {
 		is.True(s.InTransaction(ctx))
-		err := s.RunAndRollBack(ctx, func(context.Context) error { t.Error("it ran"); return nil })
+		err := s.DryRun(ctx, func(context.Context) error { t.Error("it ran"); return nil })
 		is.Equal(errs.CodeOf(err), errs.Invalid)
 		return nil
 	}))

@@ -14,6 +14,8 @@ import (
 
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect"
+
+	"github.com/tenantcontent/tenantcontent/errs"
 )
 
 // Conn is where a statement runs: the pool, or the transaction in the context.
@@ -37,6 +39,7 @@ type fixed interface {
 type txKey struct{}
 type tenantKey struct{}
 type workKey struct{}
+type dryRunKey struct{}
 
 // running is a transaction in a context.
 type running struct {
@@ -120,6 +123,31 @@ func InTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) e
 	}
 	return nil
 }
+
+// errDryRun ends a dry run in which fn has not failed.
+var errDryRun = errors.New("bunx: the end of a dry run")
+
+// DryRun runs fn as InTx does and rolls back what it did, so that fn does and finds what it would do and find in InTx. On SQLite it runs in a
+// private copy of the database (internal/sqlitesafe): writers do not wait for it, nor it for them. On PostgreSQL it holds locks on what fn changes
+// until it ends. Errors: fn's own; errs.Invalid, before fn runs, if ctx has a transaction.
+func DryRun(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) error {
+	if r, ok := ctx.Value(txKey{}).(*running); ok && r.db == db {
+		return errs.New(errs.Invalid, "A dry run must not run in another transaction.")
+	}
+	err := InTx(context.WithValue(ctx, dryRunKey{}, true), db, func(ctx context.Context) error {
+		if err := fn(ctx); err != nil {
+			return err
+		}
+		return errDryRun
+	})
+	if errors.Is(err, errDryRun) {
+		return nil
+	}
+	return err
+}
+
+// IsDryRun reports whether a context is one of DryRun. database hands it to the driver.
+func IsDryRun(ctx context.Context) bool { return ctx.Value(dryRunKey{}) != nil }
 
 // ended returns the context's error instead of that of a transaction which its context has rolled back.
 func ended(ctx context.Context, err error) error {

@@ -15,7 +15,7 @@ import (
 // TestCopy: a copy beside writers ends, and is the state of one moment: each transaction is in it whole or not at all.
 func TestCopy(t *testing.T) {
 	is, path := is.New(t), file(t)
-	db, err := openPool(path, limits{every: usual.every, most: 1 << 20, wait: usual.wait})
+	db, err := openPool(path, limits{every: usual.every, most: 1 << 20, wait: usual.wait}, Options{})
 	is.NoErr(err)
 	run(t, db, "CREATE TABLE a (n INTEGER, filler TEXT); CREATE TABLE b (n INTEGER, filler TEXT)")
 	add := func(n int) {

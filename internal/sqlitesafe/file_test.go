@@ -21,7 +21,7 @@ import (
 func TestLogIsBounded(t *testing.T) {
 	is, path := is.New(t), file(t)
 	const most = 1 << 20
-	db, err := openPool(path, limits{every: 20 * time.Millisecond, most: most, wait: usual.wait})
+	db, err := openPool(path, limits{every: 20 * time.Millisecond, most: most, wait: usual.wait}, Options{})
 	is.NoErr(err)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
@@ -72,7 +72,7 @@ func sizeOf(path string) int64 {
 // TestLongReadDelaysNobodyForLong: a log that a reader of an old state keeps long is left for later.
 func TestLongReadDelaysNobodyForLong(t *testing.T) {
 	is, path := is.New(t), file(t)
-	db, err := openPool(path, limits{every: 20 * time.Millisecond, most: 100_000, wait: usual.wait})
+	db, err := openPool(path, limits{every: 20 * time.Millisecond, most: 100_000, wait: usual.wait}, Options{})
 	is.NoErr(err)
 	defer func() { _ = db.Close() }()
 	old := begin(t, db, &sql.TxOptions{ReadOnly: true})
@@ -212,7 +212,7 @@ func TestProcessesOpenAtOnce(t *testing.T) {
 func TestMuchWrittenWaitsForTheLog(t *testing.T) {
 	is, path := is.New(t), file(t)
 	const most = 4 << 20
-	db, err := openPool(path, limits{every: time.Hour, most: most, wait: usual.wait}) // no checkpoint but those that are waited for
+	db, err := openPool(path, limits{every: time.Hour, most: most, wait: usual.wait}, Options{}) // no checkpoint but those that are waited for
 	is.NoErr(err)
 	defer func() { is.NoErr(db.Close()) }()
 	for i := range 40 {

@@ -31,7 +31,7 @@ func child(path, rows string) error {
 	if err != nil {
 		return err
 	}
-	db, err := Open(path, nil)
+	db, err := Open(path, Options{})
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func pool(t testing.TB) *sql.DB {
 
 func reopen(t testing.TB, path string) *sql.DB {
 	t.Helper()
-	db, err := Open(path, nil)
+	db, err := Open(path, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 // TestShrink checks that the pages of deleted rows are removed from the file beside writers, and that some stay for new rows.
 func TestShrink(t *testing.T) {
 	is, path := is.New(t), file(t)
-	db, err := openPool(path, limits{every: 10 * time.Millisecond, most: 16 << 20, free: 100, wait: usual.wait})
+	db, err := openPool(path, limits{every: 10 * time.Millisecond, most: 16 << 20, free: 100, wait: usual.wait}, Options{})
 	is.NoErr(err)
 	defer func() { _ = db.Close() }()
 	insert := func(rows int) {
@@ -53,7 +53,7 @@ func TestShrinkLeavesOlderFiles(t *testing.T) {
 	run(t, db, "PRAGMA auto_vacuum = 0")
 	run(t, db, "VACUUM")
 	is.NoErr(db.Close())
-	db, err := openPool(path, limits{every: 10 * time.Millisecond, most: 16 << 20, free: 1, wait: usual.wait})
+	db, err := openPool(path, limits{every: 10 * time.Millisecond, most: 16 << 20, free: 1, wait: usual.wait}, Options{})
 	is.NoErr(err)
 	defer func() { _ = db.Close() }()
 	is.Equal(count(t, db, "SELECT auto_vacuum FROM pragma_auto_vacuum"), 0)

@@ -53,8 +53,6 @@ type limits struct {
 	most  int64         // bytes; a longer log is emptied while the writer waits
 	free  int64         // pages that stay in the file for new rows, if a tenth of it is less
 	wait  time.Duration // for the writer
-
-	tenant func(ctx context.Context) string // for whom the writer is used, fairly; nil: all are one
 }
 
 var usual = limits{every: time.Second, most: 64 << 20, free: 1024, wait: 30 * time.Second}
@@ -74,16 +72,23 @@ const (
 // timeout is how long writers wait for readers of an old state before a long log stays as it is until the next time.
 const timeout = "100"
 
-// Open returns the pool of the file at path, which is made when it is missing. Closing the pool copies the write-ahead
-// log back into the file. tenant returns the tenant of a context, for the queue of the writer; nil is one tenant for all.
-func Open(path string, tenant func(ctx context.Context) string) (*sql.DB, error) {
-	l := usual
-	l.tenant = tenant
-	return openPool(path, l)
+// Options are what Open asks of the contexts of transactions.
+type Options struct {
+	// Tenant returns for whom the writer is used: tenants that wait for it have it in turn. Default: all are one.
+	Tenant func(ctx context.Context) string
+	// DryRun reports whether a transaction will be rolled back, whatever it does. It then has a copy of the database for itself, which costs
+	// what it reads and writes, and does not wait for the writer. Default: none.
+	DryRun func(ctx context.Context) bool
 }
 
-func openPool(path string, l limits) (*sql.DB, error) {
-	c, err := newConnector(path, l)
+// Open returns the pool of the file at path, which is made when it is missing. Closing the pool copies the write-ahead
+// log back into the file.
+func Open(path string, o Options) (*sql.DB, error) {
+	return openPool(path, usual, o)
+}
+
+func openPool(path string, l limits, o Options) (*sql.DB, error) {
+	c, err := newConnector(path, l, o)
 	if err != nil {
 		return nil, err
 	}
@@ -99,6 +104,7 @@ func openPool(path string, l limits) (*sql.DB, error) {
 // connector opens readers and owns the writer.
 type connector struct {
 	limits
+	Options
 	log    string // the write-ahead log's file
 	read   driver.Connector
 	write  driver.Connector
@@ -114,22 +120,26 @@ type connector struct {
 	copied chan struct{} // closed with the end of the next checkpoint
 }
 
-func newConnector(path string, l limits) (*connector, error) {
+func newConnector(path string, l limits, o Options) (*connector, error) {
 	path = filepath.Clean(path) // two slashes at its start would name a host
-	read, err := sqlite.NewConnector(dsn(path, "_query_only=1"))
+	wal := []string{"journal_mode(WAL)", "synchronous(NORMAL)", "wal_autocheckpoint(0)"}
+	read, err := sqlite.NewConnector(dsn(path, "_query_only=1", wal...))
 	if err != nil {
 		return nil, err
 	}
-	write, err := sqlite.NewConnector(dsn(path, ""))
+	write, err := sqlite.NewConnector(dsn(path, "", wal...))
 	if err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	if l.tenant == nil {
-		l.tenant = func(context.Context) string { return "" }
+	if o.Tenant == nil {
+		o.Tenant = func(context.Context) string { return "" }
+	}
+	if o.DryRun == nil {
+		o.DryRun = func(context.Context) bool { return false }
 	}
 	queue := limiter.New(limiter.Options{Capacity: 1, Timeout: l.wait})
-	c := &connector{limits: l, log: path + "-wal", read: read, write: write, queue: queue, open: ctx, stop: stop,
+	c := &connector{limits: l, Options: o, log: path + "-wal", read: read, write: write, queue: queue, open: ctx, stop: stop,
 		wake: make(chan struct{}, 1), copied: make(chan struct{})}
 	if err := initialize(ctx, path); err != nil {
 		stop()
@@ -146,12 +156,10 @@ func newConnector(path string, l limits) (*connector, error) {
 	return c, nil
 }
 
-// dsn names the file with the settings every connection has.
-func dsn(path, more string) string {
-	q := url.Values{"_pragma": {
-		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(NORMAL)", "foreign_keys(1)", "trusted_schema(0)",
-		"wal_autocheckpoint(0)", "cache_size(-8000)",
-	}, "_dqs": {"0"}, "_timezone": {"UTC"}}
+// dsn names the file with the settings every connection has, and more pragmas.
+func dsn(path, more string, pragmas ...string) string {
+	q := url.Values{"_pragma": append([]string{"busy_timeout(10000)", "foreign_keys(1)", "trusted_schema(0)", "cache_size(-8000)"}, pragmas...),
+		"_dqs": {"0"}, "_timezone": {"UTC"}}
 	return fileURI(path, strings.TrimPrefix(more+"&"+q.Encode(), "&"))
 }
 
@@ -214,7 +222,7 @@ func (c *connector) waitForWriter(ctx context.Context) error {
 	defer cancel()
 	defer context.AfterFunc(c.open, cancel)()
 	limiter.Yield(ctx)
-	end, err := c.queue.Acquire(either, 1, c.tenant(ctx))
+	end, err := c.queue.Acquire(either, 1, c.Tenant(ctx))
 	switch {
 	case err == nil:
 		c.end = end
@@ -442,17 +450,15 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 
 func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
 	if opts.ReadOnly {
-		r, err := c.read(ctx)
+		r, err := c.beginRead(ctx)
 		if err != nil {
-			return nil, err
-		}
-		// It waits for nothing. The driver reports the end of a context as an error also of a BEGIN that took effect.
-		if _, err := r.ExecContext(context.Background(), "BEGIN", nil); err != nil {
-			c.broken = true
 			return nil, err
 		}
 		c.tx = r
 		return &tx{conn: c}, nil
+	}
+	if c.owner.DryRun(ctx) {
+		return c.beginPrivate(ctx)
 	}
 	w, err := c.owner.takeWriter(ctx)
 	if err != nil {
@@ -465,6 +471,20 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 	w.lost = false
 	c.tx, c.wrote = w, 0
 	return &tx{conn: c, writes: true}, nil
+}
+
+// beginRead begins a transaction of the reader.
+func (c *conn) beginRead(ctx context.Context) (*stmtConn, error) {
+	r, err := c.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// It waits for nothing. The driver reports the end of a context as an error also of a BEGIN that took effect.
+	if _, err := r.ExecContext(context.Background(), "BEGIN", nil); err != nil {
+		c.broken = true
+		return nil, err
+	}
+	return r, nil
 }
 
 // tx is a running transaction of a conn.

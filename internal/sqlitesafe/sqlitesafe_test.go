@@ -301,7 +301,7 @@ func TestOddPaths(t *testing.T) {
 	for _, name := range []string{"a?b", "a#b", "a%b", "a%3fb", "a b", "a&b=c", "ä", "a;b'c\"d", "?mode=memory", ":memory:"} {
 		t.Run(name, func(t *testing.T) {
 			is, path := is.New(t), filepath.Join(t.TempDir(), name)
-			db, err := Open("/"+path, nil) // two slashes at its start
+			db, err := Open("/"+path, Options{}) // two slashes at its start
 			is.NoErr(err)
 			run(t, db, "CREATE TABLE t (id INTEGER PRIMARY KEY)")
 			is.NoErr(db.Close())
@@ -325,9 +325,9 @@ func TestRelativePath(t *testing.T) {
 
 func TestOpenFails(t *testing.T) {
 	is := is.New(t)
-	_, err := Open(filepath.Join(t.TempDir(), "missing", "test.db"), nil)
+	_, err := Open(filepath.Join(t.TempDir(), "missing", "test.db"), Options{})
 	is.True(err != nil)
-	_, err = Open(t.TempDir(), nil) // a folder
+	_, err = Open(t.TempDir(), Options{}) // a folder
 	is.True(err != nil)
 }
 
@@ -362,7 +362,7 @@ func TestWaitingWritersKeepNobodyFromReading(t *testing.T) {
 
 func TestWriterThatIsNotFreeInTime(t *testing.T) {
 	is := is.New(t)
-	db, err := openPool(file(t), limits{every: time.Second, most: 1 << 20, wait: 20 * time.Millisecond})
+	db, err := openPool(file(t), limits{every: time.Second, most: 1 << 20, wait: 20 * time.Millisecond}, Options{})
 	is.NoErr(err)
 	defer func() { is.NoErr(db.Close()) }()
 	long := begin(t, db, nil)
@@ -379,9 +379,7 @@ func TestWriterThatIsNotFreeInTime(t *testing.T) {
 func TestWriterIsFairToTenants(t *testing.T) {
 	is := is.New(t)
 	type key struct{}
-	l := usual
-	l.tenant = func(ctx context.Context) string { who, _ := ctx.Value(key{}).(string); return who }
-	c, err := newConnector(file(t), l)
+	c, err := newConnector(file(t), usual, Options{Tenant: func(ctx context.Context) string { who, _ := ctx.Value(key{}).(string); return who }})
 	is.NoErr(err)
 	db := sql.OpenDB(c)
 	defer func() { is.NoErr(db.Close()) }()
