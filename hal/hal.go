@@ -203,6 +203,18 @@ func AppendString(dst []byte, s string) []byte {
 	return append(append(append(dst, '"'), s...), '"')
 }
 
+// AppendRaw appends JSON that is encoded already, without its white space; nothing is null.
+func AppendRaw(dst []byte, raw json.RawMessage) ([]byte, error) {
+	switch string(raw) {
+	case "":
+		return append(dst, "null"...), nil
+	case "{}", "null":
+		return append(dst, raw...), nil
+	}
+	encoded, err := json.Marshal(raw)
+	return append(dst, encoded...), err
+}
+
 // AppendStringOrNull appends *s as a JSON string, null for nil.
 func AppendStringOrNull(dst []byte, s *string) []byte {
 	if s == nil {

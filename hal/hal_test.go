@@ -95,3 +95,19 @@ func TestAppendStringIsWhatEncodingJSONWrites(t *testing.T) {
 	})
 	is.New(t).Equal(string(hal.AppendStringOrNull(nil, nil)), "null")
 }
+
+func TestAppendRawIsWhatEncodingJSONWrites(t *testing.T) {
+	is := is.New(t)
+	for _, raw := range []string{"", "null", "{}", ` { "a" : [ 1, 2 ] } `, `"<&>"`, `{"a":"\u2028"}`} {
+		got, err := hal.AppendRaw([]byte("x"), json.RawMessage(raw))
+		is.NoErr(err)
+		want := []byte("null")
+		if raw != "" {
+			want, err = json.Marshal(json.RawMessage(raw))
+			is.NoErr(err)
+		}
+		is.Equal(string(got), "x"+string(want))
+	}
+	_, err := hal.AppendRaw(nil, json.RawMessage("{"))
+	is.True(err != nil) // no JSON
+}

@@ -57,23 +57,10 @@ type entityKind struct {
 	content.KindInfo
 }
 
-// entityBody is an entity of a ready kind as the API writes it.
+// entityBody is an entity of a ready kind as the API writes it. It is encoded by hand because lists of entities are read often.
 type entityBody struct {
-	Tenant      string                `json:"tenant"`
-	ID          string                `json:"id"`
-	Name        string                `json:"name"`
-	Slug        *string               `json:"slug"`
-	NaturalID   string                `json:"naturalId"`
-	Description *string               `json:"description"`
-	OwnerID     string                `json:"ownerId"`
-	Data        json.RawMessage       `json:"data"`
-	EditingID   *string               `json:"editingId"`
-	System      bool                  `json:"system"`
-	Source      *string               `json:"source"`
-	SourceID    *string               `json:"sourceId"`
-	CreatedAt   hal.Time              `json:"createdAt"`
-	UpdatedAt   hal.Time              `json:"updatedAt"`
-	Permissions entityPermissionsBody `json:"permissions"`
+	content.Entity
+	may entityPermissionsBody
 }
 
 type entityPermissionsBody struct {
@@ -83,14 +70,35 @@ type entityPermissionsBody struct {
 	Rename bool `json:"rename"`
 }
 
+// AppendJSON implements hal.Appender.
+func (e entityBody) AppendJSON(dst []byte) ([]byte, error) {
+	dst = hal.AppendString(append(dst, `{"tenant":`...), e.Tenant)
+	dst = hal.AppendString(append(dst, `,"id":`...), e.ID)
+	dst = hal.AppendString(append(dst, `,"name":`...), e.Name)
+	dst = hal.AppendStringOrNull(append(dst, `,"slug":`...), e.Slug)
+	dst = hal.AppendString(append(dst, `,"naturalId":`...), e.NaturalID())
+	dst = hal.AppendStringOrNull(append(dst, `,"description":`...), e.Description)
+	dst = hal.AppendString(append(dst, `,"ownerId":`...), e.OwnerID)
+	dst, err := hal.AppendRaw(append(dst, `,"data":`...), e.Data)
+	if err != nil {
+		return nil, err
+	}
+	dst = hal.AppendStringOrNull(append(dst, `,"editingId":`...), e.EditingID)
+	dst = appendBool(append(dst, `,"system":`...), e.System)
+	dst = hal.AppendStringOrNull(append(dst, `,"source":`...), e.Source)
+	dst = hal.AppendStringOrNull(append(dst, `,"sourceId":`...), e.SourceID)
+	dst = hal.AppendTime(append(dst, `,"createdAt":`...), e.CreatedAt)
+	dst = hal.AppendTime(append(dst, `,"updatedAt":`...), e.UpdatedAt)
+	dst = appendBool(append(dst, `,"permissions":{"edit":`...), e.may.Edit)
+	dst = appendBool(append(dst, `,"delete":`...), e.may.Delete)
+	dst = appendBool(append(dst, `,"write":`...), e.may.Write)
+	dst = appendBool(append(dst, `,"rename":`...), e.may.Rename)
+	return append(dst, "}}"...), nil
+}
+
 func (e entityKind) resource(who actor.Actor, v content.Entity) hal.Resource {
 	may := entityPermissionsBody(e.Content.Permissions(who, v))
-	return hal.Resource{Links: e.links(v.ID, v.OwnerID), Row: v, Beside: may, Value: entityBody{
-		Tenant: v.Tenant, ID: v.ID, Name: v.Name, Slug: v.Slug, NaturalID: v.NaturalID(), Description: v.Description, OwnerID: v.OwnerID,
-		Data: v.Data, EditingID: v.EditingID, System: v.System, Source: v.Source, SourceID: v.SourceID,
-		CreatedAt: hal.Time(v.CreatedAt), UpdatedAt: hal.Time(v.UpdatedAt),
-		Permissions: may,
-	}}
+	return hal.Resource{Links: e.links(v.ID, v.OwnerID), Row: v, Beside: may, Value: entityBody{v, may}}
 }
 
 func (e entityKind) links(id, ownerID string) hal.Links {

@@ -76,7 +76,9 @@ func queriesOf(t *testing.T) (all []string) {
 var table = regexp.MustCompile(`\btc_[a-z_]+`)
 
 // summary returns a statement's verb and first table.
-func summary(statement string) string { return strings.TrimSpace(verb(statement) + " " + table.FindString(statement)) }
+func summary(statement string) string {
+	return strings.TrimSpace(verb(statement) + " " + table.FindString(statement))
+}
 
 func verb(statement string) string {
 	verb, _, _ := strings.Cut(strings.TrimSpace(statement), " ")
