@@ -97,7 +97,11 @@ func (s *Store) Activities(ctx context.Context, tenant string, of entity.Key, q 
 			Total: bunx.Total("entity_activities", "= $2 || '/' || $3"),
 		}
 	}
-	these, err := ofPresent(ctx, c, these, "a")
+	these, err := ofPresent(ctx, c, these, rows{
+		alias: "a", total: these.Total, args: these.Args,
+		below: `SELECT count(*) FROM tc_activities a WHERE ` + these.Where + ` AND a.comment_id = r.id`,
+		own:   `SELECT count(*) FROM tc_activities a WHERE ` + these.Where + ` AND NOT ` + whosePresent("a"),
+	})
 	if err != nil {
 		return paging.Page[comments.Activity]{}, err
 	}
@@ -122,7 +126,13 @@ func (s *Store) Feed(ctx context.Context, tenant, username string, q paging.Quer
 	list := newest("f.activity_id", "f.created_at")
 	list.Join = ` JOIN tc_feed AS f ON f.tenant_id = a.tenant_id AND f.activity_id = a.id`
 	of := bunx.Part{Where: "f.tenant_id = $1 AND f.username = $2", Args: []any{tenant, username}, Total: bunx.Total("feed", "= $2")}
-	of, err := ofPresent(ctx, c, of, "a")
+	of, err := ofPresent(ctx, c, of, rows{
+		alias: "a", total: of.Total, args: of.Args,
+		below: `SELECT count(*) FROM tc_activities a CROSS JOIN tc_feed f WHERE a.tenant_id = $1 AND a.comment_id = r.id
+			AND f.tenant_id = $1 AND f.activity_id = a.id AND f.username = $2`,
+		own: `SELECT count(*) FROM tc_feed f WHERE f.tenant_id = $1 AND f.username = $2 AND NOT coalesce((SELECT ` + present + ` FROM tc_activities a
+			CROSS JOIN tc_comments c WHERE a.tenant_id = $1 AND a.id = f.activity_id AND c.tenant_id = $1 AND c.id = a.comment_id), TRUE)`,
+	})
 	if err != nil {
 		return paging.Page[comments.Activity]{}, err
 	}

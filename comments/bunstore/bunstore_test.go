@@ -113,6 +113,16 @@ func TestDeepThreadSize(t *testing.T) {
 		s := bunstore.New(db)
 		grow(t, db, "deep", 4_001, true, func(i int) int { return i - 1 })
 		grow(t, db, "wide", 1000, true, func(i int) int { return -1 })
+		is.NoErr(bunx.Write(ctx, db, "acme", func(ctx context.Context, c bunx.Conn) error { // jo has a few of both
+			_, err := c.Exec(ctx, `INSERT INTO tc_feed (tenant_id, activity_id, username, created_at) SELECT tenant_id, id, 'jo', created_at FROM tc_activities
+				WHERE tenant_id = $1 AND id IN ('deep002000', 'deep003000', 'wide000001')`, "acme")
+			if err == nil {
+				_, err = c.Exec(ctx, `INSERT INTO tc_notifications (tenant_id, id, username, type, state, title, body, comment_id, created_at, updated_at)
+					SELECT tenant_id, id, user_id, 'mention', 'queued', '', '', id, created_at, created_at FROM tc_comments
+					WHERE tenant_id = $1 AND id IN ('deep002000', 'wide000001')`, "acme")
+			}
+			return err
+		}))
 		count.Take()
 		rest, err := s.Delete(ctx, "acme", "deep000001", monday)
 		is.NoErr(err)
@@ -131,6 +141,20 @@ func TestDeepThreadSize(t *testing.T) {
 			feed, err := s.Feed(ctx, "acme", "mia", paging.Query{Limit: 2000})
 			is.NoErr(err)
 			is.Equal([]int{feed.Total, len(feed.Rows)}, []int{1001, 1001})
+			few, err := s.Feed(ctx, "acme", "jo", paging.Query{Limit: 10})
+			is.NoErr(err)
+			notices, err := s.Notifications(ctx, "acme", "jo", comments.NotificationFilter{}, paging.Query{Limit: 10})
+			is.NoErr(err)
+			since, err := s.Notifications(ctx, "acme", "jo", comments.NotificationFilter{Since: monday}, paging.Query{Limit: 10})
+			is.NoErr(err)
+			unread, err := s.Unread(ctx, "acme", "jo")
+			is.NoErr(err)
+			is.Equal([]int{few.Total, len(few.Rows), notices.Total, len(notices.Rows), since.Total, len(since.Rows), unread}, []int{1, 1, 1, 1, 1, 1, 1})
+			for id, n := range map[string]int{"deep": 1, "wide": 1000} {
+				p, err := s.Activities(ctx, "acme", entity.Key{Kind: "report", ID: id}, paging.Query{Limit: 2000})
+				is.NoErr(err)
+				is.Equal([]int{p.Total, len(p.Rows)}, []int{n, n})
+			}
 			replies, err := s.Replies(ctx, "acme", "deep000000", paging.Query{Limit: 10})
 			is.NoErr(err)
 			is.Equal(replies.Total, 0)

@@ -35,9 +35,11 @@ func (s *Store) Threads(ctx context.Context, tenant string, kind entity.Kind, id
 // OfUsers implements comments.Store.
 func (s *Store) OfUsers(ctx context.Context, tenant string, usernames []string) (notifications, comments int, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	where, err := among(ctx, c, tenant, "n")
-	if err != nil {
+	where := `TRUE`
+	if yes, err := settled(ctx, c, tenant); err != nil {
 		return 0, 0, err
+	} else if !yes {
+		where = notRemoved(c, "n")
 	}
 	for some := range slices.Chunk(usernames, dependentBatch) {
 		var queued, written int

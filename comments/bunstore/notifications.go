@@ -55,6 +55,15 @@ func (s *Store) Enqueue(ctx context.Context, tenant string, all []comments.Notif
 // The number of notifications of a user, and of those that are unread.
 var every, unread = bunx.Total("notifications", "= $2"), bunx.Total("unread_notifications", "= $2")
 
+// ofUser returns the rows of a user that meet a condition.
+func ofUser(total, where, tenant, username string) rows {
+	return rows{
+		alias: "n", total: total, args: []any{tenant, username},
+		below: `SELECT count(*) FROM tc_notifications n WHERE ` + where + ` AND n.comment_id = r.id`,
+		own:   `SELECT count(*) FROM tc_notifications n WHERE ` + where + ` AND NOT ` + whosePresent("n"),
+	}
+}
+
 // Notifications implements comments.Store.
 func (s *Store) Notifications(ctx context.Context, tenant, username string, f comments.NotificationFilter, q paging.Query) (paging.Page[comments.Notification], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
@@ -69,7 +78,7 @@ func (s *Store) Notifications(ctx context.Context, tenant, username string, f co
 	if !f.Since.IsZero() {
 		of = of.And("n.created_at >= @", bunx.At(f.Since))
 	}
-	of, err := ofPresent(ctx, c, of, "n")
+	of, err := ofPresent(ctx, c, of, ofUser(every, of.Where, tenant, username))
 	if err != nil {
 		return paging.Page[comments.Notification]{}, err
 	}
@@ -133,11 +142,11 @@ func (s *Store) SetAllRead(ctx context.Context, tenant, username string, read bo
 		query = `UPDATE tc_notifications AS n SET read_at = $3, updated_at = $3 WHERE n.tenant_id = $1 AND n.username = $2 AND n.read_at IS NULL AND `
 	}
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		where, err := among(ctx, c, tenant, "n")
+		h, err := hide(ctx, c, ofUser(every, "n.tenant_id = $1 AND n.username = $2", tenant, username))
 		if err != nil {
 			return err
 		}
-		n, err = c.Exec(ctx, query+where, tenant, username, bunx.At(at))
+		n, err = c.Exec(ctx, query+h.shown, tenant, username, bunx.At(at))
 		return bunx.Err(err, "Notification")
 	})
 	return n, err
@@ -146,11 +155,15 @@ func (s *Store) SetAllRead(ctx context.Context, tenant, username string, read bo
 // Unread implements comments.Store.
 func (s *Store) Unread(ctx context.Context, tenant, username string) (n int, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
+	args := []any{tenant, username}
 	var all bool
-	err = c.One(ctx, "Notification", `SELECT `+unread+`, `+allSettled, []any{tenant, username}, &n, &all)
-	if err == nil && !all {
-		err = c.One(ctx, "Notification", `SELECT count(*) FROM tc_notifications n WHERE n.tenant_id = $1 AND n.username = $2 AND n.read_at IS NULL AND `+unsettled(c, "n"),
-			[]any{tenant, username}, &n)
+	err = c.One(ctx, "Notification", `SELECT `+unread+`, `+allSettled, args, &n, &all)
+	if err != nil || all {
+		return n, err
 	}
-	return n, err
+	h, err := hide(ctx, c, ofUser(unread, `n.tenant_id = $1 AND n.username = $2 AND n.read_at IS NULL`, tenant, username))
+	if err != nil {
+		return 0, err
+	}
+	return n, c.One(ctx, "Notification", `SELECT `+unread+` - `+h.n, args, &n)
 }

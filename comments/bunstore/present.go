@@ -25,45 +25,83 @@ func settled(ctx context.Context, c bunx.Conn, tenant string) (yes bool, err err
 
 const allSettled = `NOT EXISTS (SELECT 1 FROM tc_comment_threads WHERE tenant_id = $1 AND removing_at IS NOT NULL)`
 
-// whosePresent returns the condition that the comment of one activity or notification is present, if it has one.
+// whosePresent returns the condition that the comment of an activity or notification is present, if it has one. As a value it is looked up
+// by key for each row, however many there are.
 func whosePresent(alias string) string {
-	return `(` + alias + `.comment_id IS NULL OR EXISTS (SELECT 1 FROM tc_comments c
-		WHERE c.tenant_id = $1 AND c.id = ` + alias + `.comment_id AND ` + present + `))`
+	return `coalesce((SELECT ` + present + ` FROM tc_comments c WHERE c.tenant_id = $1 AND c.id = ` + alias + `.comment_id), TRUE)`
 }
 
-// unsettled is whosePresent for many rows of the tenant that is the first argument: it goes down from the removed comments once, and not up
-// from each row.
-func unsettled(c bunx.Conn, alias string) string {
-	removed := `WITH RECURSIVE removed (id) AS (
+// removed is a SELECT of the ids of all comments of a tenant that are removed and still have rows, from those on top down. PostgreSQL goes to the
+// index once for each comment, as in few.
+func removed(c bunx.Conn) string {
+	below := `SELECT c.id FROM removed r CROSS JOIN tc_comments c WHERE c.tenant_id = $1 AND c.parent_id = r.id`
+	if c.Postgres() {
+		below = `SELECT c.id FROM removed r CROSS JOIN LATERAL
+			(SELECT id FROM tc_comments WHERE tenant_id = $1 AND parent_id = r.id ORDER BY created_at, id OFFSET 0) c`
+	}
+	return `WITH RECURSIVE removed (id) AS (
 		SELECT c.id FROM tc_comment_threads t CROSS JOIN tc_comments c WHERE t.tenant_id = $1 AND t.removing_at IS NOT NULL
-			AND c.tenant_id = $1 AND c.kind = t.kind AND c.entity_id = t.entity_id AND c.parent_id IS NULL AND c.thread_no = -1
-		UNION ALL SELECT c.id FROM removed r CROSS JOIN tc_comments c WHERE c.tenant_id = $1 AND c.parent_id = r.id)
+			AND c.tenant_id = $1 AND c.kind = t.kind AND c.entity_id = t.entity_id AND c.parent_id IS NULL AND c.thread_no < t.thread_no
+		UNION ALL ` + below + `)
 		SELECT id FROM removed`
+}
+
+// notRemoved is whosePresent for many rows: it goes down from the removed comments once, and not up from each row.
+func notRemoved(c bunx.Conn, alias string) string {
+	ids := removed(c)
 	if c.Postgres() { // it makes a hash table of an array, whose length it does not guess
-		removed = `SELECT unnest(ARRAY(` + removed + `))`
+		ids = `SELECT unnest(ARRAY(` + ids + `))`
 	}
-	return `(` + alias + `.comment_id IS NULL OR EXISTS (SELECT 1 FROM tc_comments c CROSS JOIN tc_comment_threads t
-		WHERE c.tenant_id = $1 AND c.id = ` + alias + `.comment_id
-		AND t.tenant_id = $1 AND t.kind = c.kind AND t.entity_id = c.entity_id AND t.thread_no = c.thread_no)
-		AND ` + alias + `.comment_id NOT IN (` + removed + `))`
+	return `(` + alias + `.comment_id IS NULL OR ` + alias + `.comment_id NOT IN (` + ids + `))`
 }
 
-// among returns the condition of unsettled, or one that all rows meet if the tenant is settled.
-func among(ctx context.Context, c bunx.Conn, tenant, alias string) (string, error) {
-	yes, err := settled(ctx, c, tenant)
-	if err != nil || yes {
-		return `TRUE`, err
-	}
-	return unsettled(c, alias), nil
+// rows are activities or notifications of which those of removed comments are not shown.
+type rows struct {
+	alias string // of the table that has comment_id
+	total string // how many they are, those of removed comments included: see bunx.Total
+	args  []any  // of total; the first is the tenant
+	below string // a SELECT of how many the removed comment r has
+	own   string // a SELECT of how many of them are of removed comments, which looks at each
 }
 
-// ofPresent returns those activities or notifications whose comments are present. They are counted if the tenant is not settled.
-func ofPresent(ctx context.Context, c bunx.Conn, these bunx.Part, alias string) (bunx.Part, error) {
-	yes, err := settled(ctx, c, these.Args[0].(string))
+// hidden are conditions and numbers of rows in a tenant with removed comments. They cost as much as the user's or entity's own rows, or
+// as the rows that are left of removed comments.
+type hidden struct {
+	none  bool   // there are no removed comments
+	shown string // a condition of the rows that are shown
+	n     string // an expression of how many are not
+}
+
+// hide returns what keeps readers from rows of removed comments.
+func hide(ctx context.Context, c bunx.Conn, r rows) (hidden, error) {
+	yes, err := settled(ctx, c, r.args[0].(string))
 	if err != nil || yes {
+		return hidden{none: true, shown: `TRUE`, n: `0`}, err
+	}
+	var own, theirs int
+	err = c.One(ctx, "Comment", `SELECT `+r.total+`, (SELECT CAST(coalesce(sum(n.n), 0) AS bigint) FROM tc_comment_threads t
+		JOIN tc_totals n ON n.tenant_id = $1 AND n.list = 'entity_activities' AND n.part = t.kind || '/' || t.entity_id
+		WHERE t.tenant_id = $1 AND t.removing_at IS NOT NULL)`, r.args, &own, &theirs)
+	if own < theirs/upward {
+		return hidden{shown: whosePresent(r.alias), n: `(` + r.own + `)`}, err
+	}
+	return hidden{shown: notRemoved(c, r.alias), n: `(SELECT CAST(coalesce(sum((` + r.below + `)), 0) AS bigint) FROM (` + removed(c) + `) r)`}, err
+}
+
+// upward is how many times as long it takes to go up from a comment to the one on top of it as to come to it from there.
+const upward = 4
+
+// ofPresent returns those of a part that are shown. Those that are not are subtracted from its total.
+func ofPresent(ctx context.Context, c bunx.Conn, these bunx.Part, r rows) (bunx.Part, error) {
+	h, err := hide(ctx, c, r)
+	if err != nil || h.none {
 		return these, err
 	}
-	return these.And(unsettled(c, alias)), nil
+	these.Where += " AND " + h.shown
+	if these.Total != "" {
+		these.Total += " - " + h.n
+	}
+	return these, nil
 }
 
 // ofAuthor is met by a comment c whose author has not been deleted: nobody who had the name has been since it was written.

@@ -27,6 +27,7 @@ func TestSettings(t *testing.T) {
 		"lock_timeout":                        "0",
 		"idle_in_transaction_session_timeout": "1500ms",
 		"timezone":                            "UTC",
+		"jit":                                 "off",
 		"client_connection_check_interval":    "1s",
 		"datestyle":                           "ISO, MDY",
 		"application_name":                    "tenantcontent",
