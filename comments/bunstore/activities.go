@@ -99,7 +99,7 @@ func (s *Store) Activities(ctx context.Context, tenant string, of entity.Key, q 
 	}
 	these, err := ofPresent(ctx, c, these, rows{
 		alias: "a", total: these.Total, args: these.Args,
-		below: `SELECT count(*) FROM tc_activities a WHERE ` + these.Where + ` AND a.comment_id = r.id`,
+		below: `SELECT count(CASE WHEN ` + these.Where + ` THEN 1 END) FROM tc_activities a WHERE a.tenant_id = $1 AND a.comment_id = r.id`,
 		own:   `SELECT count(*) FROM tc_activities a WHERE ` + these.Where + ` AND NOT ` + whosePresent("a"),
 	})
 	if err != nil {

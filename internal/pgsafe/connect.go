@@ -41,7 +41,7 @@ func newConnector(t target, cfg Config) *connector {
 		{"lock_timeout", milliseconds(cmp.Or(cfg.LockTimeout, 10*time.Second))},
 		{"idle_in_transaction_session_timeout", milliseconds(cmp.Or(cfg.IdleInTransactionTimeout, time.Minute))},
 		{"timezone", "UTC"},
-		{"jit", "off"}, // compiling takes longer than the statements of requests do
+		{"jit", "off"},       // compiling takes longer than the statements of requests do
 		{"datestyle", "ISO"}, // pgdriver reads no other, nor another bytea_output
 		{"bytea_output", "hex"},
 	}, t.settings...)
