@@ -54,7 +54,8 @@ type Store interface {
 	// RenameUsers replaces the usernames of files; names maps old ones to new ones, and no new one is an old
 	// one.
 	RenameUsers(ctx context.Context, tenant string, names map[string]string) error
-	// UsedBytes returns the bytes of all files of a user.
+	// UsedBytes returns the bytes of all files of a user. It costs the same for any number of files. In a transaction that has inserted a file of the
+	// user it is exact until that ends: others that insert one wait.
 	UsedBytes(ctx context.Context, tenant, username string) (int64, error)
 	// Delete removes a file's row. One that does not exist is no error.
 	Delete(ctx context.Context, tenant, id string) error
@@ -75,7 +76,7 @@ type Options struct {
 	Now      func() time.Time // default time.Now
 	NewID    func() string    // default UUIDv7
 	Limit    int64            // bytes of one file; default unlimited
-	Quota    int64            // bytes of all files of a user, not exactly when several are made at once; default unlimited
+	Quota    int64            // bytes of all files of a user; default unlimited
 	Lifetime time.Duration    // default 24 h
 }
 
@@ -143,7 +144,10 @@ func (s *Service) Create(ctx context.Context, tenant string, d Draft, fill func(
 			return err
 		}
 		f.Size, f.Chunks = info.Size, info.Chunks
-		return s.o.Store.Insert(ctx, tenant, f)
+		if err := s.o.Store.Insert(ctx, tenant, f); err != nil {
+			return err
+		}
+		return s.within(ctx, tenant, f)
 	})
 	if err != nil {
 		return File{}, err
@@ -159,9 +163,25 @@ func (s *Service) room(ctx context.Context, tenant, user string) (int64, error) 
 	}
 	held, err := s.o.Store.UsedBytes(ctx, tenant, user)
 	if err == nil && held >= s.o.Quota {
-		err = errs.New(errs.TooLarge, "Your files hold %d bytes of %d: remove some, or wait until they expire.", held, s.o.Quota)
+		err = s.full(held)
 	}
 	return min(s.o.Limit, s.o.Quota-held), err
+}
+
+// within returns errs.TooLarge if the files of a user pass the quota with one that has been inserted, as others were made at the same time.
+func (s *Service) within(ctx context.Context, tenant string, f File) error {
+	if s.o.Quota == math.MaxInt64 || f.Size == 0 {
+		return nil
+	}
+	held, err := s.o.Store.UsedBytes(ctx, tenant, f.Username)
+	if err == nil && held > s.o.Quota {
+		err = s.full(held - f.Size)
+	}
+	return err
+}
+
+func (s *Service) full(held int64) error {
+	return errs.New(errs.TooLarge, "Your files hold %d bytes of %d: remove some, or wait until they expire.", held, s.o.Quota)
 }
 
 // Get returns a file that has not expired, if it is visible. Errors: errs.NotFound, also for an id that is no UUID.

@@ -79,9 +79,8 @@ func hide(ctx context.Context, c bunx.Conn, r rows) (hidden, error) {
 		return hidden{none: true, shown: `TRUE`, n: `0`}, err
 	}
 	var own, theirs int
-	err = c.One(ctx, "Comment", `SELECT `+r.total+`, (SELECT CAST(coalesce(sum(n.n), 0) AS bigint) FROM tc_comment_threads t
-		JOIN tc_totals n ON n.tenant_id = $1 AND n.list = 'entity_activities' AND n.part = t.kind || '/' || t.entity_id
-		WHERE t.tenant_id = $1 AND t.removing_at IS NOT NULL)`, r.args, &own, &theirs)
+	err = c.One(ctx, "Comment", `SELECT `+r.total+`, `+bunx.Total("entity_activities",
+		`IN (SELECT kind || '/' || entity_id FROM tc_comment_threads WHERE tenant_id = $1 AND removing_at IS NOT NULL)`), r.args, &own, &theirs)
 	if own < theirs/upward {
 		return hidden{shown: whosePresent(r.alias), n: `(` + r.own + `)`}, err
 	}

@@ -41,20 +41,20 @@ type Store struct {
 }
 
 // Uploads returns the Store of uploads. The tables must be there: see tenantcontent.Migrate.
-func Uploads(db *bun.DB) *Store { return newStore(db, "tc_uploads", "Upload") }
+func Uploads(db *bun.DB) *Store { return newStore(db, "tc_uploads", "upload_bytes", "Upload") }
 
 // Downloads returns the Store of downloads. The tables must be there: see tenantcontent.Migrate.
-func Downloads(db *bun.DB) *Store { return newStore(db, "tc_downloads", "Download") }
+func Downloads(db *bun.DB) *Store { return newStore(db, "tc_downloads", "download_bytes", "Download") }
 
-// newStore returns a Store over a table; noun names a row in messages.
-func newStore(db *bun.DB, table, noun string) *Store {
+// newStore returns a Store over a table; bytes is the list with the sums of their sizes, and noun names a row in messages.
+func newStore(db *bun.DB, table, bytes, noun string) *Store {
 	rows := bunx.NewTable(table, "f", columns)
 	return &Store{
 		db: db, table: table, noun: noun, rows: rows,
 		get:     rows.Select(`WHERE tenant_id = $1 AND id = $2`),
 		expired: `SELECT id FROM ` + table + ` WHERE tenant_id = $1 AND expires_at <= $2 ORDER BY expires_at, id LIMIT $3`,
 		ofUsers: `SELECT id FROM ` + table + ` WHERE tenant_id = $1 AND username IN `,
-		held:    `SELECT CAST(coalesce(sum(size), 0) AS bigint) FROM ` + table + ` WHERE tenant_id = $1 AND username = $2`,
+		held:    `SELECT ` + bunx.Total(bytes, `= $2`),
 		remove:  `DELETE FROM ` + table + ` WHERE tenant_id = $1 AND id = $2`,
 	}
 }

@@ -10,9 +10,12 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/blobs"
@@ -46,6 +49,7 @@ func TestService(t *testing.T, store files.Store, bytes blobs.Store) {
 		"Delete":                testServiceDelete,
 		"Limit":                 testLimit,
 		"Quota":                 testQuota,
+		"QuotaOfParallel":       testParallelQuota,
 		"Expiry":                testExpiry,
 		"Lifetime":              testLifetime,
 		"SweepsMany":            testSweepMany,
@@ -444,6 +448,40 @@ func testQuota(t *testing.T, o files.Options) {
 			is.Equal(errs.CodeOf(err), c.want)
 		}
 	}
+}
+
+// testParallelQuota: of files that are made at the same time, no more are kept than the quota has room for.
+func testParallelQuota(t *testing.T, o files.Options) {
+	o.Quota, o.NewID = 5, func() string { return uuid.Must(uuid.NewV7()).String() }
+	is, s := is.New(t), files.New(o)
+	const n = 6
+	var begun, done sync.WaitGroup
+	var kept atomic.Int32
+	begun.Add(n)
+	for range n {
+		done.Go(func() {
+			_, err := s.Create(t.Context(), "acme", draft("jo"), func(w io.Writer) error {
+				begun.Done()
+				begun.Wait() // each has found room for itself
+				_, err := w.Write([]byte("xx"))
+				return err
+			})
+			if err == nil {
+				kept.Add(1)
+			} else if errs.CodeOf(err) != errs.TooLarge {
+				t.Error(err)
+			}
+		})
+	}
+	done.Wait()
+	is.Equal(kept.Load(), int32(2))
+	held, err := o.Store.UsedBytes(t.Context(), "acme", "jo")
+	is.NoErr(err)
+	is.Equal(held, int64(4))
+	is.NoErr(s.Hooks().Deleted(t.Context(), "acme", entity.Key{Kind: entity.KindUser, ID: "jo"}))
+	held, err = o.Store.UsedBytes(t.Context(), "acme", "jo")
+	is.NoErr(err)
+	is.Equal(held, int64(0))
 }
 
 func testExpiry(t *testing.T, o files.Options) {

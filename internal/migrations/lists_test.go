@@ -46,6 +46,8 @@ func TestListsAndComments(t *testing.T) {
 					add("tc_memberships", "team_id username", "one", "ann")
 					add("tc_bundle_entries", "id bundle_id", "e", "one")
 					add("tc_library_files", "kind library_id path folded", "app", "l", "a", "a")
+					add("tc_uploads", "id username size", "u", "ann", 5)
+					add("tc_downloads", "id username size", "d", "ann", 5)
 					add("tc_comment_threads", "kind entity_id total", "app", "one", 2)
 					for id, gone := range map[string]bool{"here": false, "gone": true} {
 						add("tc_comments", "id kind entity_id user_id message author_gone replies created_at updated_at", id, "app", "one", "ann", id, gone, map[string]int{"here": 1}[id], at, at)

@@ -39,6 +39,8 @@ var counted = []struct{ list, table, part, condition string }{
 	{"feed", "tc_feed", "username", "true"},
 	{"notifications", "tc_notifications", "username", "true"},
 	{"unread_notifications", "tc_notifications", "username", "read_at IS NULL"},
+	{"upload_bytes", "tc_uploads", "username", "size > 0"}, // bytes
+	{"download_bytes", "tc_downloads", "username", "size > 0"},
 }
 
 // uncounted returns the parts of a tenant's lists whose totals are not the number of their rows, and how many parts there are. It is one statement a list,
@@ -47,9 +49,9 @@ func uncounted(t *testing.T, db *bun.DB, tenant string) (wrong []string, parts i
 	t.Helper()
 	ctx, c := bunx.For(t.Context(), db, tenant)
 	for _, l := range counted {
-		each := "1"
-		if l.list == "bundle_data" {
-			each = "octet_length(data)"
+		each := map[string]string{"bundle_data": "octet_length(data)", "upload_bytes": "size", "download_bytes": "size"}[l.list]
+		if each == "" {
+			each = "1"
 		}
 		rows, err := c.Rows(ctx, `SELECT part, CAST(sum(kept) AS bigint), CAST(sum(n) AS bigint) FROM (
 			SELECT part, n AS kept, 0 AS n FROM tc_totals WHERE tenant_id = $1 AND list = $2
@@ -128,6 +130,12 @@ func TestTotalsAreExact(t *testing.T) {
 		insert("tc_activities", "id kind entity_id", id, kind, team)
 		insert("tc_feed", "activity_id username", id, user)
 		insert("tc_notifications", "id username", id, user)
+		size := func(int) any { return rand.IntN(3) << 30 }
+		for _, table := range []string{"tc_uploads", "tc_downloads"} {
+			insert(table, "id username size", id, user, size)
+			add(`UPDATE `+table+` SET username = $2 WHERE tenant_id = $1 AND username = $3`, user, user)
+			add(`DELETE FROM `+table+` WHERE tenant_id = $1 AND id = $2`, id)
+		}
 		color := inserts(t, db, "tc_colors", "key")
 		add(color, id)
 		add(strings.Replace(color, "DO NOTHING", "(tenant_id, key) DO UPDATE SET color = excluded.color", 1), id)
