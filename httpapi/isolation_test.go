@@ -2,7 +2,6 @@ package httpapi_test
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -16,8 +15,8 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 )
 
-// tables are those of the service, with their columns, all or those of texts alone.
-func (w *world) tables(t testing.TB, texts bool) map[string][]string {
+// tables are those of the service, with their columns and their types.
+func (w *world) tables(t testing.TB) map[string][]column {
 	t.Helper()
 	is := is.New(t)
 	query := `SELECT m.name, c.name, lower(c.type) FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name LIKE 'tc_%' ORDER BY 1, 2`
@@ -27,62 +26,63 @@ func (w *world) tables(t testing.TB, texts bool) map[string][]string {
 	rows, err := w.db.QueryContext(t.Context(), query)
 	is.NoErr(err)
 	defer func() { _ = rows.Close() }()
-	all := map[string][]string{}
+	all := map[string][]column{}
 	for rows.Next() {
-		var table, column, kind string
-		is.NoErr(rows.Scan(&table, &column, &kind))
-		if kind == "text" || !texts {
-			all[table] = append(all[table], column)
-		}
+		var table string
+		var c column
+		is.NoErr(rows.Scan(&table, &c.name, &c.kind))
+		all[table] = append(all[table], c)
 	}
 	is.NoErr(rows.Err())
 	return all
 }
 
+type column struct{ name, kind string }
+
+func named(name string) func(column) bool { return func(c column) bool { return c.name == name } }
+
 // dump is all rows of a tenant as text, except for its sessions and networks of logins, which come and go with these.
 func (w *world) dump(t testing.TB, tenant string) string {
 	t.Helper()
 	is := is.New(t)
-	if w.columns == nil {
-		w.columns = w.tables(t, false)
-	}
-	var lines []string
-	for table, columns := range w.columns {
-		if !slices.Contains(columns, "tenant_id") || table == "tc_sessions" || table == "tc_login_networks" {
-			continue
-		}
-		ctx, c := bunx.For(t.Context(), w.db, tenant)
-		from := table
-		if table == "tc_totals" { // the slots that a number is spread over are no matter
-			from = "(SELECT tenant_id, list, part, 0 AS slot, sum(n) AS n FROM tc_totals GROUP BY tenant_id, list, part HAVING sum(n) <> 0) AS total"
-		}
-		rows, err := c.Rows(ctx, "SELECT "+strings.Join(columns, ", ")+" FROM "+from+" WHERE tenant_id = $1", tenant)
-		is.NoErr(err)
-		for rows.Next() {
-			row := make([]any, len(columns))
-			for i := range row {
-				row[i] = new(any)
+	if w.dumping == "" {
+		var tables []string
+		for table, columns := range w.tables(t) {
+			if slices.ContainsFunc(columns, named("tenant_id")) && table != "tc_sessions" && table != "tc_login_networks" {
+				tables = append(tables, w.rowsAsText(table, columns))
 			}
-			is.NoErr(rows.Scan(row...))
-			var line strings.Builder
-			line.WriteString(table)
-			for i, v := range row {
-				line.WriteString(" " + columns[i] + "=" + text(*v.(*any)))
-			}
-			lines = append(lines, line.String())
 		}
-		is.NoErr(rows.Err())
-		is.NoErr(rows.Close())
+		w.dumping = strings.Join(tables, " UNION ALL ") + " ORDER BY 1"
 	}
-	slices.Sort(lines)
-	return strings.Join(lines, "\n")
+	ctx, c := bunx.For(t.Context(), w.db, tenant)
+	rows, err := c.Rows(ctx, w.dumping, tenant)
+	is.NoErr(err)
+	defer func() { _ = rows.Close() }()
+	var lines strings.Builder
+	for rows.Next() {
+		var line string
+		is.NoErr(rows.Scan(&line))
+		lines.WriteString(line + "\n")
+	}
+	is.NoErr(rows.Err())
+	return lines.String()
 }
 
-func text(v any) string {
-	if b, ok := v.([]byte); ok {
-		return string(b)
+// rowsAsText is a statement that reads the rows of a tenant, $1, each as one text.
+func (w *world) rowsAsText(table string, columns []column) string {
+	row := "'" + table + "'"
+	for _, c := range columns {
+		text := "CAST(" + c.name + " AS text)"
+		if c.kind == "bytea" {
+			text = "encode(" + c.name + ", 'escape')"
+		}
+		row += " || ' " + c.name + "=' || coalesce(" + text + ", 'NULL')"
 	}
-	return fmt.Sprint(v)
+	from := table
+	if table == "tc_totals" { // the slots that a number is spread over are no matter
+		from = "(SELECT tenant_id, list, part, 0 AS slot, sum(n) AS n FROM tc_totals GROUP BY tenant_id, list, part HAVING sum(n) <> 0) AS total"
+	}
+	return "SELECT " + row + " FROM " + from + " WHERE tenant_id = $1"
 }
 
 // unmarked are, by table, the columns of texts that cannot hold just any, beside tenant_id and times: keys, what logins
@@ -166,27 +166,27 @@ func (s stock) mark(t testing.TB, tenant, superuser string) {
 	s.must(t, superuser, "POST", "/api/bundles", `{"name": "`+mark+`"}`)
 	s.must(t, superuser, "POST", "/api/bundles/"+strings.ToLower(mark)+"/entries", `{"type": "global", "data": {"m": "`+mark+`"}}`)
 	s.markRows(t, tenant, mark)
-	every := s.tables(t, false)
+	every := s.tables(t)
 	for table, columns := range unmarked {
-		for _, column := range strings.Fields(columns) {
-			if !slices.Contains(every[table], column) {
-				t.Errorf("unmarked names %s.%s, which does not exist", table, column)
+		for _, name := range strings.Fields(columns) {
+			if !slices.ContainsFunc(every[table], named(name)) {
+				t.Errorf("unmarked names %s.%s, which does not exist", table, name)
 			}
 		}
 	}
-	for table, columns := range s.tables(t, true) {
-		if !slices.Contains(columns, "tenant_id") {
+	for table, columns := range every {
+		if !slices.ContainsFunc(columns, named("tenant_id")) {
 			continue
 		}
 		if n, err := bunx.Count(t.Context(), s.db, tenant, table); err != nil || n == 0 {
 			t.Errorf("%s has no row of %s to look for (%v): add one in mark", table, tenant, err)
 		}
-		for _, column := range columns {
-			if column == "tenant_id" || strings.HasSuffix(column, "_at") || slices.Contains(strings.Fields(unmarked[table]), column) {
+		for _, c := range columns {
+			if c.kind != "text" || c.name == "tenant_id" || strings.HasSuffix(c.name, "_at") || slices.Contains(strings.Fields(unmarked[table]), c.name) {
 				continue
 			}
-			is.NoErr(bunx.Write(t.Context(), s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-				_, err := c.Exec(ctx, "UPDATE "+table+" SET "+column+" = $1 WHERE tenant_id = $2", mark+" "+column, tenant)
+			is.NoErr(bunx.Write(t.Context(), s.db, tenant, func(ctx context.Context, db bunx.Conn) error {
+				_, err := db.Exec(ctx, "UPDATE "+table+" SET "+c.name+" = $1 WHERE tenant_id = $2", mark+" "+c.name, tenant)
 				return err
 			}))
 		}

@@ -64,7 +64,7 @@ type world struct {
 	http http.Handler
 	log  logtest.Buffer
 
-	columns map[string][]string // of each table, once dump has read them
+	dumping string // the statement of dump, once it has been made
 
 	mu       sync.Mutex
 	time     time.Time

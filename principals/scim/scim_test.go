@@ -558,7 +558,7 @@ func (c *counting) GroupMembers(ctx context.Context, tenant, domain string, ids 
 }
 
 // TestLargeGroup: adding one to a group of 10,000 reads none of the others.
-func TestLargeGroup(t *testing.T) {
+func TestLargeGroupSize(t *testing.T) {
 	each(t, func(t *testing.T, f fixture) {
 		const many = 10_000
 		is, ctx := is.New(t), t.Context()
@@ -632,7 +632,7 @@ func TestSlugsOfGroups(t *testing.T) {
 }
 
 // TestManyUsers: in a large domain what Entra and Okta ask for is found, and filters that look at everybody are refused.
-func TestManyUsers(t *testing.T) {
+func TestManyUsersSize(t *testing.T) {
 	each(t, func(t *testing.T, f fixture) {
 		const many = 20_001
 		is, ctx := is.New(t), t.Context()
