@@ -616,7 +616,7 @@ func (app *App) AddTenant(ctx context.Context, t tenants.Tenant, password string
 	return generated, nil
 }
 
-// Run does the background work until ctx ends: it does the jobs of the queue (see Config.Queue), writes the calls of webhooks, the counters of API tokens and the views of apps each second and
+// Run does the background work until ctx ends: it does the jobs of the queue (see Config.Queue), writes log-ins that have waited for others who wrote (on SQLite), the calls of webhooks, the counters of API tokens and the views of apps each second and
 // removes what has expired each minute. A host that does not call it keeps expired rows, which nobody can see, and loses what it encrypts
 // beside a Rekey: Run holds the lock that keeps it away (see Lock). It returns nil when ctx ends. It ends by itself, with
 // an error, when the secret key is being changed or was changed while the lock was lost: the host is to stop then.
@@ -644,6 +644,9 @@ func (app *App) work(ctx context.Context) {
 	})
 	running.Go(func() {
 		app.flushEachSecond(ctx, "write the counters of API tokens", app.Sessions.Unchecked().FlushAll)
+	})
+	running.Go(func() {
+		app.flushEachSecond(ctx, "write the log-ins that have waited for others who wrote", func(ctx context.Context) error { return bunx.WriteDeferred(ctx, app.db) })
 	})
 	running.Go(func() { app.flushEachSecond(ctx, "write the views of apps", app.Apps.Unchecked().FlushAll) })
 	running.Go(func() { app.flushEachSecond(ctx, "write the calls of apps", app.deployments.FlushAll) })

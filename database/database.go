@@ -51,7 +51,7 @@ func openSQLite(path string) (*bun.DB, error) {
 	if err := private(path); err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "the database file %s cannot be opened", path)
 	}
-	db, err := sqlitesafe.Open(path, sqlitesafe.Options{Tenant: tenantOf, DryRun: bunx.IsDryRun})
+	db, err := sqlitesafe.Open(path, sqlitesafe.Options{Tenant: tenantOf, DryRun: bunx.IsDryRun, Brief: bunx.IsBrief, Attached: new(bunx.Deferred)})
 	if err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "the database file %s cannot be opened", path)
 	}

@@ -91,17 +91,12 @@ func (s *Service) failed(ctx context.Context, tenant, domain, folded, sourceID s
 			return err
 		}
 	}
-	username, lock := "", ""
-	err := s.store.EditLogin(ctx, tenant, folded, actor.OriginOf(ctx).Network(), func(l *Login) error {
-		if l.closed(domain, s.now()) == nil {
-			username, lock = l.Username, l.fail(s.stamp())
-		}
-		return nil
-	})
+	attempt := s.attempt(domain, func(*Login) bool { return false })
+	err := s.store.Attempt(ctx, tenant, folded, actor.OriginOf(ctx).Network(), attempt.edit)
 	if err != nil && errs.CodeOf(err) != errs.NotFound {
 		return err
 	}
-	s.noteLock(ctx, "user locked", tenant, username, lock)
+	s.noteLock(ctx, "user locked", tenant, attempt.after.Username, attempt.lock)
 	return then
 }
 
@@ -301,26 +296,22 @@ func (s *Service) mayEnter(ctx context.Context, u User) error {
 func (s *Service) enter(ctx context.Context, u User) (User, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
-	var why error
 	key, err := s.key(ctx, u.Tenant, u.Username)
 	if err != nil {
 		return User{}, err
 	}
-	err = s.store.EditLogin(ctx, u.Tenant, key, actor.OriginOf(ctx).Network(), func(l *Login) error {
-		if why = l.closed(u.Domain, s.now()); why == nil {
-			l.succeed(s.stamp())
-			u.LoginAttempts, u.LockedAt = l.Attempts, nil
-			if !l.LockedAt.IsZero() {
-				u.LockedAt = &l.LockedAt
-			}
-		}
-		return nil
-	})
-	switch {
+	attempt := s.attempt(u.Domain, func(*Login) bool { return true })
+	err = s.store.Attempt(ctx, u.Tenant, key, actor.OriginOf(ctx).Network(), attempt.edit)
+	switch l := attempt.after; {
 	case err != nil:
 		return User{}, err
-	case why != nil:
-		return User{}, refusedFor(why)
+	case attempt.refused != nil:
+		return User{}, refusedFor(attempt.refused)
+	default:
+		u.LoginAttempts, u.LockedAt = l.Attempts, nil
+		if !l.LockedAt.IsZero() {
+			u.LockedAt = &l.LockedAt
+		}
 	}
 	return s.seen(u), nil
 }

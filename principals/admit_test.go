@@ -341,12 +341,12 @@ type lateLock struct {
 	before func()
 }
 
-func (s *lateLock) EditLogin(ctx context.Context, tenant, folded, network string, edit func(*principals.Login) error) error {
+func (s *lateLock) Attempt(ctx context.Context, tenant, folded, network string, edit func(*principals.Login) error) error {
 	if before := s.before; before != nil {
 		s.before = nil
 		before()
 	}
-	return s.Store.EditLogin(ctx, tenant, folded, network, edit)
+	return s.Store.Attempt(ctx, tenant, folded, network, edit)
 }
 
 // lockedHere reports whether a user is locked for the network of calls without an address.

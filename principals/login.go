@@ -77,20 +77,9 @@ func (s *Service) passes(ctx context.Context, tenant, domain, username, password
 	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
-	var refused error
-	lock := ""
-	err = s.store.EditLogin(ctx, tenant, folded, network, func(now *Login) error {
-		refused = now.closed(domain, s.now())
-		switch {
-		case refused != nil:
-		case right && password != "" && now.Hash == l.Hash:
-			now.succeed(s.stamp())
-		default:
-			refused = errors.New("the password is wrong")
-			lock = now.fail(s.stamp())
-		}
-		return nil
-	})
+	attempt := s.attempt(domain, func(now *Login) bool { return right && password != "" && now.Hash == l.Hash })
+	err = s.store.Attempt(ctx, tenant, folded, network, attempt.edit)
+	refused, lock := attempt.refused, attempt.lock
 	switch {
 	case errs.CodeOf(err) == errs.NotFound:
 		return "", refusedFor(cmp.Or(l.closed(domain, s.now()), err))
@@ -101,6 +90,49 @@ func (s *Service) passes(ctx context.Context, tenant, domain, username, password
 		return "", refusedFor(refused)
 	}
 	return l.Username, nil
+}
+
+// attempt is one to log in. The first call of edit decides on it.
+type attempt struct {
+	s       *Service
+	domain  string
+	right   func(now *Login) bool // whether the credentials are right
+	at      time.Time
+	decided bool
+	refused error
+	lock    string // what it has locked: see Login.fail
+	after   Login
+}
+
+func (s *Service) attempt(domain string, right func(now *Login) bool) *attempt {
+	return &attempt{s: s, domain: domain, right: right}
+}
+
+// errOutdated is returned by a later call of attempt.edit for somebody who was let in and would not be any more.
+var errOutdated = errs.New(errs.Conflict, "The login was changed after the attempt.")
+
+// edit is for Store.Attempt.
+func (a *attempt) edit(now *Login) error {
+	at := a.at
+	if !a.decided {
+		at = a.s.stamp()
+	}
+	refused, lock := now.closed(a.domain, at), ""
+	switch {
+	case refused != nil:
+	case a.right(now):
+		now.succeed(at)
+	default:
+		refused = errors.New("the password is wrong")
+		lock = now.fail(at)
+	}
+	if a.decided && a.refused == nil && refused != nil {
+		return errOutdated
+	}
+	if !a.decided {
+		a.decided, a.at, a.refused, a.lock, a.after = true, at, refused, lock, *now
+	}
+	return nil
 }
 
 // check looks a login up and hashes the password in one place of the hasher, so that a thousand logins at once do not take every

@@ -219,6 +219,10 @@ type Store interface {
 	// EditLogin is like UpdateUser for what Login holds beside the name, domain, Enabled and DirectoryLocked, and writes only what changed. Of
 	// a user's networks it keeps the MaxNetworks that the user has logged in from last, and as many others.
 	EditLogin(ctx context.Context, tenant, folded, network string, edit func(*Login) error) error
+	// Attempt is EditLogin for an attempt to log in, which does not wait for others that write: what it counts may be kept in memory until they have
+	// ended, where Login and other attempts find it. edit is then called again, with the login as it is by that time. If it returns an error then,
+	// nothing is counted, and the sessions that the user has got meanwhile end. Errors: also errs.Unavailable when too much is kept.
+	Attempt(ctx context.Context, tenant, folded, network string, edit func(*Login) error) error
 	// SweepNetworks removes the networks that have expired at a time, and returns their number: see NetworkLogin.ExpiresAt.
 	SweepNetworks(ctx context.Context, tenant string, at time.Time) (int, error)
 

@@ -49,7 +49,9 @@ type Holder struct {
 
 // Store keeps sessions and tokens. Implementations must pass sessionstest.TestStore.
 type Store interface {
-	// InsertSession fails with errs.Conflict when the tenant has no such user.
+	// InsertSession fails with errs.Conflict when the tenant has no such user. It does not wait for others that write: the session may be kept in
+	// memory until they have ended, where the other methods find it. It is dropped then if the user has gone, or if an attempt to log in which waited
+	// beside it turns out wrong: see principals.Store.
 	InsertSession(ctx context.Context, tenant string, s Session) error
 	// Session returns a session and its user. It fails with errs.NotFound.
 	Session(ctx context.Context, tenant, id string) (Session, Holder, error)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 )
 
@@ -23,17 +24,36 @@ var loginTable = bunx.NewTable("tc_domain_logins", "l", []bunx.Column[usedLogin]
 
 // UseLogin implements domains.Store.
 func (s *Store) UseLogin(ctx context.Context, tenant, domain, id string, until time.Time) error {
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		_, err := loginTable.Insert(ctx, c, "", usedLogin{tenant, id, domain, until})
-		return bunx.Err(err, "This login")
+	return bunx.WriteSoon(ctx, s.db, tenant, bunx.Soon{
+		Run: func(ctx context.Context, c bunx.Conn) error {
+			_, err := loginTable.Insert(ctx, c, "", usedLogin{tenant, id, domain, until})
+			return bunx.Err(err, "This login")
+		},
+		Decide: func(ctx context.Context) (bunx.DeferredWrite, error) {
+			used, err := s.LoginUsed(ctx, tenant, id)
+			if err == nil && !used {
+				_, err = s.Get(ctx, tenant, domain)
+			}
+			if used || errs.CodeOf(err) == errs.NotFound {
+				err = errs.New(errs.Conflict, "This login exists already, or its domain does not.")
+			}
+			return bunx.DeferredWrite{Key: usedKey(id)}, err
+		},
 	})
 }
+
+// usedKey is what the record of a used login is found by that is not stored yet.
+func usedKey(id string) string { return "used " + id }
 
 // LoginUsed implements domains.Store.
 func (s *Store) LoginUsed(ctx context.Context, tenant, id string) (used bool, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	err = c.Row(ctx, `SELECT EXISTS (SELECT 1 FROM tc_domain_logins WHERE tenant_id = $1 AND id = $2)`, tenant, id).Scan(&used)
-	return used, bunx.Err(err, "Login")
+	err = bunx.FindDeferred(s.db, tenant, usedKey(id), func(deferred []any) error {
+		err := c.Row(ctx, `SELECT EXISTS (SELECT 1 FROM tc_domain_logins WHERE tenant_id = $1 AND id = $2)`, tenant, id).Scan(&used)
+		used = used || len(deferred) > 0
+		return bunx.Err(err, "Login")
+	})
+	return used, err
 }
 
 // Sweep implements domains.Store.

@@ -103,6 +103,11 @@ func InTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) e
 	if err != nil {
 		return Err(err, "")
 	}
+	d := deferredOf(db)
+	if IsDryRun(ctx) {
+		d = nil
+	}
+	defer d.writeSoon(ctx, db) // after the rollback
 	r := &running{db: db, tx: tx}
 	done := false
 	defer func() { // also when fn panics
@@ -110,6 +115,9 @@ func InTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) e
 			_ = tx.Rollback()
 		}
 	}()
+	if err := d.write(ctx, r); err != nil {
+		return ended(ctx, err)
+	}
 	if err := fn(context.WithValue(ctx, txKey{}, r)); err != nil {
 		return ended(ctx, err)
 	}

@@ -25,6 +25,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"io"
 	"net/url"
 	"os"
@@ -69,6 +70,11 @@ const (
 	brief  = 20 * time.Millisecond
 )
 
+const (
+	briefWait   = 50 * time.Millisecond
+	busyTimeout = 10 * time.Second // for other processes
+)
+
 // timeout is how long writers wait for readers of an old state before a long log stays as it is until the next time.
 const timeout = "100"
 
@@ -79,6 +85,10 @@ type Options struct {
 	// DryRun reports whether a transaction will be rolled back, whatever it does. It then has a copy of the database for itself, which costs
 	// what it reads and writes, and does not wait for the writer. Default: none.
 	DryRun func(ctx context.Context) bool
+	// Brief reports whether a transaction waits for the writer for a moment at most. Default: none.
+	Brief func(ctx context.Context) bool
+	// Attached is what the method Attached of the pool's driver returns, for the packages between.
+	Attached any
 }
 
 // Open returns the pool of the file at path, which is made when it is missing. Closing the pool copies the write-ahead
@@ -135,8 +145,12 @@ func newConnector(path string, l limits, o Options) (*connector, error) {
 	if o.Tenant == nil {
 		o.Tenant = func(context.Context) string { return "" }
 	}
+	never := func(context.Context) bool { return false }
 	if o.DryRun == nil {
-		o.DryRun = func(context.Context) bool { return false }
+		o.DryRun = never
+	}
+	if o.Brief == nil {
+		o.Brief = never
 	}
 	queue := limiter.New(limiter.Options{Capacity: 1, Timeout: l.wait})
 	c := &connector{limits: l, Options: o, log: path + "-wal", read: read, write: write, queue: queue, open: ctx, stop: stop,
@@ -158,7 +172,7 @@ func newConnector(path string, l limits, o Options) (*connector, error) {
 
 // dsn names the file with the settings every connection has, and more pragmas.
 func dsn(path, more string, pragmas ...string) string {
-	q := url.Values{"_pragma": append([]string{"busy_timeout(10000)", "foreign_keys(1)", "trusted_schema(0)", "cache_size(-8000)"}, pragmas...),
+	q := url.Values{"_pragma": append([]string{fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "foreign_keys(1)", "trusted_schema(0)", "cache_size(-8000)"}, pragmas...),
 		"_dqs": {"0"}, "_timezone": {"UTC"}}
 	return fileURI(path, strings.TrimPrefix(more+"&"+q.Encode(), "&"))
 }
@@ -184,10 +198,16 @@ func fileURI(path, parameters string) string {
 	return "file:" + strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path) + "?" + parameters
 }
 
-func (c *connector) Driver() driver.Driver { return safeDriver{&sqlite.Driver{}} }
+func (c *connector) Driver() driver.Driver { return safeDriver{&sqlite.Driver{}, c.Attached} }
 
 // safeDriver is by what a program that does not import this package knows its pools: see bunx.TakesWriters.
-type safeDriver struct{ *sqlite.Driver }
+type safeDriver struct {
+	*sqlite.Driver
+	attached any
+}
+
+// Attached returns Options.Attached.
+func (d safeDriver) Attached() any { return d.attached }
 
 // QueuesWriters marks the driver as one whose transactions wait for each other.
 func (safeDriver) QueuesWriters() {}
@@ -222,6 +242,11 @@ func (c *connector) waitForWriter(ctx context.Context) error {
 	defer cancel()
 	defer context.AfterFunc(c.open, cancel)()
 	limiter.Yield(ctx)
+	if c.Brief(ctx) {
+		short, cancel := context.WithTimeoutCause(either, briefWait, limiter.ErrBusy)
+		defer cancel()
+		either = short
+	}
 	end, err := c.queue.Acquire(either, 1, c.Tenant(ctx))
 	switch {
 	case err == nil:
@@ -251,6 +276,16 @@ func (c *connector) takeWriter(ctx context.Context) (*stmtConn, error) {
 	w.watchRollback()
 	c.writer = w
 	return w, nil
+}
+
+// begin begins a transaction that writes. Another process may have the file.
+func (c *connector) begin(ctx context.Context, w *stmtConn) error {
+	begin := "BEGIN IMMEDIATE"
+	if c.Brief(ctx) {
+		begin = fmt.Sprintf("PRAGMA busy_timeout(%d); BEGIN IMMEDIATE; PRAGMA busy_timeout(%d)", briefWait.Milliseconds(), busyTimeout.Milliseconds())
+	}
+	_, err := w.ExecContext(ctx, begin, nil)
+	return err
 }
 
 // giveWriter frees the writer; if broken, its state is not known and the next writer opens another connection.
@@ -464,7 +499,7 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 	if err != nil {
 		return nil, err
 	}
-	if _, err := w.ExecContext(ctx, "BEGIN IMMEDIATE", nil); err != nil {
+	if err := c.owner.begin(ctx, w); err != nil {
 		c.owner.giveWriter(w, err)
 		return nil, err
 	}

@@ -58,9 +58,15 @@ var selectLogin = `SELECT ` + loginTable.Qualified + `, ` + networkTable.Qualifi
 	WHERE u.tenant_id = $1 AND u.folded = $2`
 
 // Login implements principals.Store.
-func (s *Store) Login(ctx context.Context, tenant, folded, network string) (principals.Login, error) {
+func (s *Store) Login(ctx context.Context, tenant, folded, network string) (l principals.Login, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	return login(ctx, c, tenant, folded, network, "")
+	err = bunx.FindDeferred(s.db, tenant, attemptKey(folded), func(attempts []any) error {
+		if l, err = login(ctx, c, tenant, folded, network, ""); err == nil {
+			apply(&l, network, attempts)
+		}
+		return err
+	})
+	return l, err
 }
 
 // login reads a login and, unless lock is "", locks the user's row before it reads the network's: another edit may have
@@ -134,31 +140,72 @@ func (f timesField) Value() (driver.Value, error) {
 // EditLogin implements principals.Store.
 func (s *Store) EditLogin(ctx context.Context, tenant, folded, network string, edit func(*principals.Login) error) error {
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		was, err := login(ctx, c, tenant, folded, network, c.ForUpdate())
+		return editLogin(ctx, c, tenant, folded, network, edit)
+	})
+}
+
+func editLogin(ctx context.Context, c bunx.Conn, tenant, folded, network string, edit func(*principals.Login) error) error {
+	was, err := login(ctx, c, tenant, folded, network, c.ForUpdate())
+	if err != nil {
+		return err
+	}
+	if network == "" {
+		var last bunx.Time
+		err := c.One(ctx, "User", `SELECT max(locked_at) FROM tc_login_networks WHERE tenant_id = $1 AND username = $2`,
+			[]any{tenant, was.Username}, &last)
 		if err != nil {
 			return err
 		}
-		if network == "" {
-			var last bunx.Time
-			err := c.One(ctx, "User", `SELECT max(locked_at) FROM tc_login_networks WHERE tenant_id = $1 AND username = $2`,
-				[]any{tenant, was.Username}, &last)
-			if err != nil {
-				return err
+		was.NetworkLock = last.Time
+	}
+	l := was
+	if err := edit(&l); err != nil {
+		return err
+	}
+	l.Username = was.Username
+	if !reflect.DeepEqual(ofUser(l), ofUser(was)) {
+		if _, err := loginTable.Update(ctx, c, &userLogin{tenant, l}); err != nil {
+			return bunx.Err(err, "User")
+		}
+	}
+	return editNetworks(ctx, c, tenant, network, was, l)
+}
+
+// Attempt implements principals.Store. What it counts may wait in memory: see bunx.WriteSoon.
+func (s *Store) Attempt(ctx context.Context, tenant, folded, network string, edit func(*principals.Login) error) error {
+	return bunx.WriteSoon(ctx, s.db, tenant, bunx.Soon{
+		Run: func(ctx context.Context, c bunx.Conn) error {
+			s.notifier.AfterCommit(ctx, tenant)
+			return editLogin(ctx, c, tenant, folded, network, edit)
+		},
+		Decide: func(ctx context.Context) (bunx.DeferredWrite, error) {
+			l, err := s.Login(ctx, tenant, folded, network)
+			if err == nil {
+				err = edit(&l)
 			}
-			was.NetworkLock = last.Time
-		}
-		l := was
-		if err := edit(&l); err != nil {
-			return err
-		}
-		l.Username = was.Username
-		if !reflect.DeepEqual(ofUser(l), ofUser(was)) {
-			if _, err := loginTable.Update(ctx, c, &userLogin{tenant, l}); err != nil {
-				return bunx.Err(err, "User")
-			}
-		}
-		return editNetworks(ctx, c, tenant, network, was, l)
+			return bunx.DeferredWrite{Key: attemptKey(folded), Value: attempt{network, l}, Group: bunx.LoginsOf(l.Username)}, err
+		},
 	})
+}
+
+// attempt is an attempt to log in that is not stored yet, with what the login is after it.
+type attempt struct {
+	network string
+	after   principals.Login
+}
+
+// attemptKey is what the attempts of a user are found by.
+func attemptKey(folded string) string { return "attempt " + folded }
+
+// apply changes a login of a network to what it is after attempts, oldest first.
+func apply(l *principals.Login, network string, attempts []any) {
+	for _, v := range attempts {
+		a := v.(attempt)
+		l.Attempts, l.LockedAt, l.Recent = a.after.Attempts, a.after.LockedAt, a.after.Recent
+		if a.network == network {
+			l.Network = a.after.Network
+		}
+	}
 }
 
 // ofUser returns what the user's row has of a login.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/entity"
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/sessions"
@@ -114,26 +115,61 @@ func (s *Store) authenticate(ctx context.Context, what, query, tenant, id string
 	return h, bunx.Err(err, what)
 }
 
-// InsertSession implements sessions.Store.
+// InsertSession implements sessions.Store. The row may wait in memory: see bunx.WriteSoon.
 func (s *Store) InsertSession(ctx context.Context, tenant string, x sessions.Session) error {
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		_, err := sessionTable.Insert(ctx, c, "", session{tenant, x})
-		if err == nil && x.Provider != nil {
-			_, err = providerTable.Insert(ctx, c, "", providerSession{tenant, x.ID, *x.Provider})
-		}
-		return bunx.Err(err, "Session")
+	return bunx.WriteSoon(ctx, s.db, tenant, bunx.Soon{
+		Run: func(ctx context.Context, c bunx.Conn) error {
+			_, err := sessionTable.Insert(ctx, c, "", session{tenant, x})
+			if err == nil && x.Provider != nil {
+				_, err = providerTable.Insert(ctx, c, "", providerSession{tenant, x.ID, *x.Provider})
+			}
+			return bunx.Err(err, "Session")
+		},
+		Decide: func(ctx context.Context) (bunx.DeferredWrite, error) {
+			_, err := s.Holder(ctx, tenant, x.Username)
+			if errs.CodeOf(err) == errs.NotFound {
+				err = errs.Wrap(errs.Conflict, err, "Session refers to something that does not exist, or is still referred to.")
+			}
+			ended := func() { s.notifier.AfterCommit(context.Background(), tenant) }
+			return bunx.DeferredWrite{Key: sessionKey(x.ID), Value: x, Dropped: ended, Group: bunx.LoginsOf(x.Username)}, err
+		},
+		After: bunx.LoginsOf(x.Username), Since: x.CreatedAt,
 	})
 }
 
+// sessionKey is what a session that is not stored yet is found by.
+func sessionKey(id string) string { return "session " + id }
+
+// waiting returns the session that is among the values of deferred writes.
+func waiting(values []any) (x sessions.Session, ok bool) {
+	for _, v := range values {
+		x, ok = v.(sessions.Session)
+	}
+	return x, ok
+}
+
 // Session implements sessions.Store.
-func (s *Store) Session(ctx context.Context, tenant, id string) (sessions.Session, sessions.Holder, error) {
-	x := session{tenant, sessions.Session{ID: id}}
-	h, err := s.authenticate(ctx, "Session", selectSession, tenant, id, &x.Username, sessionTable.Dest(&x)...)
-	return x.Session, h, err
+func (s *Store) Session(ctx context.Context, tenant, id string) (x sessions.Session, h sessions.Holder, err error) {
+	err = bunx.FindDeferred(s.db, tenant, sessionKey(id), func(values []any) (err error) {
+		row := session{tenant, sessions.Session{ID: id}}
+		h, err = s.authenticate(ctx, "Session", selectSession, tenant, id, &row.Username, sessionTable.Dest(&row)...)
+		x = row.Session
+		if late, ok := waiting(values); ok && errs.CodeOf(err) == errs.NotFound {
+			h, err = s.Holder(ctx, tenant, late.Username)
+			x = late
+			x.Provider = nil
+		}
+		return err
+	})
+	return x, h, err
 }
 
 // DeleteSession implements sessions.Store.
 func (s *Store) DeleteSession(ctx context.Context, tenant, id string) error {
+	if bunx.DropDeferred(s.db, tenant, sessionKey(id)) {
+		s.notifier.AfterCommit(ctx, tenant)
+		return nil
+	}
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		s.notifier.AfterCommit(ctx, tenant)
 		_, err := c.Exec(ctx, `DELETE FROM tc_sessions WHERE tenant_id = $1 AND id = $2`, tenant, id)

@@ -3,6 +3,7 @@ package bunstore
 import (
 	"context"
 
+	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/sessions"
 )
@@ -26,10 +27,17 @@ var providerTable = bunx.NewTable("tc_provider_sessions", "p", []bunx.Column[pro
 var selectProviderSession = providerTable.Select(`WHERE tenant_id = $1 AND session_id = $2`)
 
 // ProviderSession implements sessions.Store.
-func (s *Store) ProviderSession(ctx context.Context, tenant, session string) (sessions.StoredProviderSession, error) {
+func (s *Store) ProviderSession(ctx context.Context, tenant, session string) (at sessions.StoredProviderSession, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	p, err := providerTable.Scan(c.Row(ctx, selectProviderSession, tenant, session))
-	return p.StoredProviderSession, bunx.Err(err, "Session")
+	err = bunx.FindDeferred(s.db, tenant, sessionKey(session), func(values []any) error {
+		p, err := providerTable.Scan(c.Row(ctx, selectProviderSession, tenant, session))
+		at, err = p.StoredProviderSession, bunx.Err(err, "Session")
+		if late, ok := waiting(values); ok && late.Provider != nil && errs.CodeOf(err) == errs.NotFound {
+			at, err = *late.Provider, nil
+		}
+		return err
+	})
+	return at, err
 }
 
 // DeleteProviderSessions implements sessions.Store.

@@ -1,0 +1,239 @@
+package bunx_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/database"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+)
+
+// notes is a database with the table notes, and its file.
+func notes(t *testing.T) (db *bun.DB, path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "notes.db")
+	db = opened(t, path)
+	_, err := db.ExecContext(t.Context(), "CREATE TABLE notes (id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, note TEXT NOT NULL UNIQUE) STRICT")
+	is.New(t).NoErr(err)
+	return db, path
+}
+
+func opened(t *testing.T, path string) *bun.DB {
+	t.Helper()
+	db, err := database.Open("sqlite:" + path)
+	is.New(t).NoErr(err)
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// note is a write of a note that fails if there is the same one.
+func note(db *bun.DB, tenant, text, group string) bunx.Soon {
+	return bunx.Soon{
+		Run: func(ctx context.Context, c bunx.Conn) error {
+			_, err := c.Exec(ctx, "INSERT INTO notes (tenant, note) VALUES ($1, $2)", tenant, text)
+			return bunx.Err(err, "Note")
+		},
+		Decide: func(context.Context) (bunx.DeferredWrite, error) {
+			return bunx.DeferredWrite{Key: text, Value: text, Group: group}, nil
+		},
+	}
+}
+
+// noted returns all notes in order, separated by spaces.
+func noted(t *testing.T, db *bun.DB) string {
+	t.Helper()
+	var all []string
+	is.New(t).NoErr(db.NewSelect().Table("notes").Column("note").Order("id").Scan(t.Context(), &all))
+	return strings.Join(all, " ")
+}
+
+func waitingFor(t *testing.T, db *bun.DB, tenant, key string) (values []any) {
+	t.Helper()
+	is.New(t).NoErr(bunx.FindDeferred(db, tenant, key, func(found []any) error { values = found; return nil }))
+	return values
+}
+
+var errFault = errors.New("fault")
+
+// TestWriteSoon: writes are made at once if nobody else writes, and otherwise before the next transaction begins, in order.
+func TestWriteSoon(t *testing.T) {
+	is, ctx := is.New(t), t.Context()
+	db, _ := notes(t)
+	is.NoErr(bunx.WriteSoon(ctx, db, "a", note(db, "a", "free", "")))
+	is.Equal(noted(t, db), "free")
+	next := make(chan string)
+	is.NoErr(bunx.InTx(ctx, db, func(own context.Context) error {
+		for _, text := range []string{"one", "two", "three"} {
+			is.NoErr(bunx.WriteSoon(ctx, db, "a", note(db, "a", text, "")))
+		}
+		is.NoErr(bunx.WriteSoon(own, db, "a", note(db, "a", "joins", ""))) // the transaction
+		is.Equal(noted(t, db), "free")
+		is.Equal(waitingFor(t, db, "a", "two"), []any{"two"})
+		is.Equal(waitingFor(t, db, "b", "two"), nil) // another tenant's
+		is.True(bunx.DropDeferred(db, "a", "three"))
+		is.True(!bunx.DropDeferred(db, "a", "three"))
+		go func() {
+			_ = bunx.Write(ctx, db, "b", func(ctx context.Context, c bunx.Conn) error {
+				var all []string
+				err := c.NewSelect().Table("notes").Column("note").Order("id").Scan(ctx, &all)
+				next <- strings.Join(all, " ")
+				return err
+			})
+		}()
+		return nil
+	}))
+	is.Equal(<-next, "free joins one two")
+	is.Equal(waitingFor(t, db, "a", "two"), nil)
+	is.Equal(noted(t, db), "free joins one two")
+}
+
+// TestDeferredWritesSurviveOthers: a transaction that fails, or whose caller has gone, keeps what was written before it began.
+func TestDeferredWritesSurviveOthers(t *testing.T) {
+	is, ctx := is.New(t), t.Context()
+	db, _ := notes(t)
+	fail := func(ctx context.Context, text string) error {
+		return bunx.InTx(ctx, db, func(context.Context) error {
+			is.NoErr(bunx.WriteSoon(t.Context(), db, "a", note(db, "a", text, "")))
+			return errFault
+		})
+	}
+	is.Equal(fail(ctx, "one"), errFault)
+	is.Equal(noted(t, db), "one") // by the one that has failed
+	gone, cancel := context.WithCancel(ctx)
+	err := bunx.InTx(gone, db, func(context.Context) error {
+		is.NoErr(bunx.WriteSoon(ctx, db, "a", note(db, "a", "two", "")))
+		cancel()
+		return nil
+	})
+	is.True(err != nil)
+	is.NoErr(bunx.WriteDeferred(ctx, db))
+	is.Equal(noted(t, db), "one two")
+}
+
+// TestDeferredWritesThatFail are dropped with those of their group that follow, also with those that come soon after. Others are written.
+func TestDeferredWritesThatFail(t *testing.T) {
+	is, ctx := is.New(t), t.Context()
+	db, _ := notes(t)
+	began, dropped := time.Now(), []string{}
+	is.NoErr(bunx.InTx(ctx, db, func(own context.Context) error {
+		for _, n := range []struct{ text, group string }{{"a", "g"}, {"taken", "g"}, {"b", "g"}, {"c", ""}, {"d", "h"}} {
+			w := note(db, "t", n.text, n.group)
+			decide := w.Decide
+			w.Decide = func(ctx context.Context) (bunx.DeferredWrite, error) {
+				d, err := decide(ctx)
+				d.Dropped = func() { dropped = append(dropped, n.text) }
+				return d, err
+			}
+			is.NoErr(bunx.WriteSoon(ctx, db, "t", w))
+		}
+		return bunx.WriteSoon(own, db, "t", note(db, "t", "taken", ""))
+	}))
+	is.NoErr(bunx.WriteDeferred(ctx, db))
+	is.Equal(noted(t, db), "taken a c d")
+	is.Equal(dropped, []string{"taken", "b"})
+
+	late := note(db, "t", "late", "")
+	late.After, late.Since = "g", began
+	is.Equal(errs.CodeOf(bunx.WriteSoon(ctx, db, "t", late)), errs.Conflict)
+	late.Since = time.Now().Add(time.Second) // it began afterwards
+	is.NoErr(bunx.WriteSoon(ctx, db, "t", late))
+}
+
+// TestDeferredWritesAreBounded, so that a tenant leaves room for others.
+func TestDeferredWritesAreBounded(t *testing.T) {
+	is, ctx := is.New(t), t.Context()
+	db, _ := notes(t)
+	is.NoErr(bunx.InTx(ctx, db, func(context.Context) error {
+		n, tenants := 0, 0
+		for ; tenants < 10; tenants++ {
+			tenant, of := fmt.Sprint("t", tenants), 0
+			for {
+				err := bunx.WriteSoon(ctx, db, tenant, note(db, tenant, fmt.Sprint(tenant, "-", of), ""))
+				if err != nil {
+					is.Equal(errs.CodeOf(err), errs.Unavailable)
+					break
+				}
+				of++
+				n++
+			}
+			is.True(of <= 2048)
+			if of == 0 {
+				break
+			}
+		}
+		is.Equal(n, 8192)
+		is.Equal(tenants, 4)
+		return nil
+	}))
+	is.NoErr(bunx.WriteDeferred(ctx, db))
+	is.Equal(len(strings.Fields(noted(t, db))), 8192)
+}
+
+// TestDeferredWritesBesideAnotherProcess: a writer in another process is not waited for either, and what is deferred is written when it has ended.
+func TestDeferredWritesBesideAnotherProcess(t *testing.T) {
+	is, ctx := is.New(t), t.Context()
+	db, path := notes(t)
+	is.NoErr(bunx.InTx(ctx, opened(t, path), func(context.Context) error {
+		is.NoErr(bunx.WriteSoon(ctx, db, "a", note(db, "a", "one", "")))
+		is.Equal(waitingFor(t, db, "a", "one"), []any{"one"})
+		return nil
+	}))
+	is.NoErr(bunx.WriteDeferred(ctx, db))
+	is.Equal(noted(t, db), "one")
+}
+
+// TestDeferredWritesInParallel: many writers and writes that are deferred lose none, and each is found until it is stored.
+func TestDeferredWritesInParallel(t *testing.T) {
+	is, ctx := is.New(t), t.Context()
+	db, _ := notes(t)
+	var all sync.WaitGroup
+	stop := make(chan struct{})
+	for range 2 {
+		all.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				_ = bunx.InTx(ctx, db, func(context.Context) error { time.Sleep(60 * time.Millisecond); return errFault })
+			}
+		})
+	}
+	var writers sync.WaitGroup
+	for w := range 8 {
+		writers.Go(func() {
+			for i := range 25 {
+				text := fmt.Sprint(w, "-", i)
+				if err := bunx.WriteSoon(ctx, db, "a", note(db, "a", text, "")); err != nil {
+					t.Error(err)
+				}
+				there := false
+				err := bunx.FindDeferred(db, "a", text, func(values []any) error {
+					n, err := db.NewSelect().Table("notes").Where("note = ?", text).Count(ctx)
+					there = n == 1 || slices.Contains(values, any(text))
+					return err
+				})
+				if err != nil || !there {
+					t.Error("it is nowhere:", text, err)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	close(stop)
+	all.Wait()
+	is.NoErr(bunx.WriteDeferred(ctx, db))
+	is.Equal(len(strings.Fields(noted(t, db))), 8*25)
+}

@@ -1,0 +1,193 @@
+package sessions_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/bunx"
+	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/principals"
+	"github.com/tenantcontent/tenantcontent/sessions"
+)
+
+// hold calls fn while a transaction has SQLite's writer. fn gets the transaction's context.
+func (f *fixture) hold(t *testing.T, fn func(ctx context.Context)) {
+	t.Helper()
+	is.New(t).NoErr(bunx.InTx(t.Context(), f.db, func(ctx context.Context) error { fn(ctx); return nil }))
+}
+
+// stored returns how many sessions are stored.
+func (f *fixture) stored(t *testing.T) (n int) {
+	t.Helper()
+	ctx, c := bunx.For(t.Context(), f.db, "acme")
+	is.New(t).NoErr(c.Row(ctx, "SELECT count(*) FROM tc_sessions").Scan(&n))
+	return n
+}
+
+// admitted reports whether a credential is one.
+func (f *fixture) admitted(t *testing.T, token string) bool {
+	t.Helper()
+	_, err := f.Authenticate(t.Context(), token, loopback)
+	if err != nil {
+		refused(t, err)
+	}
+	return err == nil
+}
+
+// TestLoginWaitsForNoWriter: a login while another transaction writes has its session at once, and it is stored when that has ended.
+func TestLoginWaitsForNoWriter(t *testing.T) {
+	for name, end := range map[string]error{"commit": nil, "rollback": errors.New("fault")} {
+		t.Run(name, func(t *testing.T) {
+			is, f := is.New(t), newFixture(t, dbtest.SQLite(t))
+			var logins []sessions.Login
+			var out sessions.Login
+			err := bunx.InTx(t.Context(), f.db, func(context.Context) error {
+				for range 3 {
+					logins = append(logins, f.login(t))
+				}
+				out = f.login(t)
+				for _, l := range append(logins, out) {
+					is.True(f.admitted(t, l.Token))
+				}
+				is.Equal(f.stored(t), 0)
+				a, err := f.Authenticate(t.Context(), out.Token, loopback)
+				is.NoErr(err)
+				is.NoErr(f.Logout(actor.With(t.Context(), a))) // does not wait either
+				is.True(!f.admitted(t, out.Token))
+				f.now = out.ExpiresAt
+				is.True(!f.admitted(t, logins[0].Token)) // it has expired
+				f.now = monday
+				return end
+			})
+			is.Equal(err, end)
+			is.NoErr(bunx.WriteDeferred(t.Context(), f.db))
+			is.Equal(f.stored(t), 3)
+			for _, l := range logins {
+				is.True(f.admitted(t, l.Token))
+			}
+			is.True(!f.admitted(t, out.Token))
+		})
+	}
+}
+
+// TestGuessesWhileAnotherWrites: failures count and lock as ever, and the counts are stored.
+func TestGuessesWhileAnotherWrites(t *testing.T) {
+	is, f := is.New(t), newFixture(t, dbtest.SQLite(t))
+	try := func(network int, password string) error {
+		_, err := f.Login(actor.WithOrigin(t.Context(), actor.Origin{Address: netip.AddrFrom4([4]byte{10, 0, byte(network >> 8), byte(network)})}), "acme", "local", "jo", password)
+		if err != nil {
+			is.Equal(errs.CodeOf(err), errs.Unauthenticated)
+		}
+		return err
+	}
+	is.True(try(1, "wrong") != nil) // stored before
+	f.hold(t, func(context.Context) {
+		for range 8 {
+			is.True(try(1, "wrong") != nil)
+		}
+		is.NoErr(try(2, password))
+		is.NoErr(try(1, password)) // ends the failures of this network
+		for range 10 {
+			is.True(try(1, "wrong") != nil)
+		}
+		is.True(try(1, password) != nil) // locked for this network
+		is.NoErr(try(2, password))
+	})
+	is.NoErr(bunx.WriteDeferred(t.Context(), f.db))
+	is.True(try(1, password) != nil)
+	is.NoErr(try(2, password))
+
+	f.hold(t, func(context.Context) { // a hundred over all networks lock the user
+		for n := range 90 {
+			is.True(try(100+n, "wrong") != nil)
+		}
+		is.True(try(999, password) != nil)
+		is.NoErr(try(2, password)) // a known network
+	})
+	is.NoErr(bunx.WriteDeferred(t.Context(), f.db))
+	is.True(try(999, password) != nil)
+	is.NoErr(try(2, password))
+}
+
+// TestWhatEndsSessionsThatWait: what another transaction ends is ended for the sessions that have begun beside it, too, once it is committed.
+func TestWhatEndsSessionsThatWait(t *testing.T) {
+	for name, end := range map[string]func(ctx context.Context, f *fixture) error{
+		"password": func(ctx context.Context, f *fixture) error {
+			return f.users.SetPassword(ctx, "mia", "", "another password")
+		},
+		"disable": func(ctx context.Context, f *fixture) error {
+			_, err := f.users.UpdateUser(ctx, "mia", func(u *principals.User) error { u.Enabled = false; return nil })
+			return err
+		},
+		"delete": func(ctx context.Context, f *fixture) error { return f.users.DeleteUser(ctx, "mia", "") },
+		"rename": func(ctx context.Context, f *fixture) error {
+			ctx, c := bunx.For(ctx, f.db, "acme")
+			_, err := c.Exec(ctx, `DELETE FROM tc_users WHERE tenant_id = 'acme' AND username = 'mia'`)
+			return err
+		},
+		"tenant": func(ctx context.Context, f *fixture) error {
+			ctx, c := bunx.For(ctx, f.db, "acme")
+			_, err := c.Exec(ctx, `UPDATE tc_tenants SET hidden = 'deleting' WHERE tenant_id = 'acme'`)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is, f := is.New(t), newFixture(t, dbtest.SQLite(t))
+			_, err := f.users.CreateUser(f.as(t), principals.User{Username: "mia", Enabled: true}, password)
+			is.NoErr(err)
+			var before, after sessions.Login
+			err = bunx.InTx(f.as(t), f.db, func(ctx context.Context) error {
+				before, err = f.Login(t.Context(), "acme", "local", "mia", password)
+				is.NoErr(err)
+				is.NoErr(end(ctx, f))
+				after, err = f.Login(t.Context(), "acme", "local", "mia", password) // not committed yet
+				is.NoErr(err)
+				is.True(f.admitted(t, before.Token))
+				is.True(f.admitted(t, after.Token))
+				return nil
+			})
+			is.NoErr(err)
+			is.NoErr(bunx.WriteDeferred(t.Context(), f.db))
+			is.True(!f.admitted(t, before.Token))
+			is.True(!f.admitted(t, after.Token))
+		})
+	}
+}
+
+// TestWhatComesAfterSessionsThatWait: a transaction that begins after a login finds its session stored.
+func TestWhatComesAfterSessionsThatWait(t *testing.T) {
+	is, f := is.New(t), newFixture(t, dbtest.SQLite(t))
+	ended := make(chan error, 1)
+	var l sessions.Login
+	f.hold(t, func(context.Context) {
+		l = f.login(t)
+		go func() { ended <- f.spy.EndLogins(t.Context(), "acme", []string{"jo"}) }()
+	})
+	is.NoErr(<-ended)
+	is.NoErr(bunx.WriteDeferred(t.Context(), f.db))
+	is.True(!f.admitted(t, l.Token))
+	is.Equal(f.stored(t), 0)
+}
+
+// TestProviderSessionThatWaits: a logout at the provider is known of a session that is not stored yet.
+func TestProviderSessionThatWaits(t *testing.T) {
+	is, f := is.New(t), newFixture(t, dbtest.SQLite(t))
+	want := sessions.StoredProviderSession{Domain: "local", Subject: "s", ID: "p"}
+	f.hold(t, func(context.Context) {
+		is.NoErr(f.spy.InsertSession(t.Context(), "acme", sessions.Session{ID: "x", Username: "jo", CreatedAt: monday, ExpiresAt: monday.AddDate(0, 0, 1), Provider: &want}))
+		got, err := f.spy.ProviderSession(t.Context(), "acme", "x")
+		is.NoErr(err)
+		is.Equal(got, want)
+		_, err = f.spy.ProviderSession(t.Context(), "evil", "x")
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+		_, _, err = f.spy.Session(t.Context(), "evil", "x")
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+		is.Equal(errs.CodeOf(f.spy.InsertSession(t.Context(), "acme", sessions.Session{ID: "y", Username: "nobody"})), errs.Conflict)
+	})
+}
