@@ -47,8 +47,8 @@ type Store interface {
 	// Page returns a page of the files of some users, at least one, that have not expired by then, in the order of q.Sort:
 	// createdAt, the newest first unless it says otherwise.
 	Page(ctx context.Context, tenant string, usernames []string, at time.Time, q paging.Query) (paging.Page[File], error)
-	// OfUsers returns the ids of at most limit files of some users, at least one.
-	OfUsers(ctx context.Context, tenant string, usernames []string, limit int) ([]string, error)
+	// Forget takes their files away from some users: they belong to nobody and expire at a time. It reads and writes no bytes of files.
+	Forget(ctx context.Context, tenant string, usernames []string, at time.Time) error
 	// CountOfUsers returns how many files of some users have not expired at a time.
 	CountOfUsers(ctx context.Context, tenant string, usernames []string, at time.Time) (int, error)
 	// RenameUsers replaces the usernames of files; names maps old ones to new ones, and no new one is an old

@@ -10,11 +10,11 @@ import (
 
 const (
 	batch     = 100            // how many files are looked up at once, to delete them
-	userBatch = 500            // how many users' files are looked up at once
+	userBatch = 500            // how many users' files end at once
 	abandoned = 24 * time.Hour // how long after its begin a blob that is not complete counts as left behind
 )
 
-// Hooks returns what is done with files: those of renamed users follow them, and those of deleted ones are deleted, so that later
+// Hooks returns what is done with files: those of renamed users follow them, and those of deleted ones end, so that later
 // users with their names do not get them. Sweep removes those that have expired, and what broken ones left.
 func (s *Service) Hooks() entity.Hooks {
 	return entity.Hooks{Renamed: s.o.Store.RenameUsers, Deleted: s.deleted, Dependents: s.dependents, Sweep: s.sweep, Due: []entity.Due{
@@ -22,29 +22,15 @@ func (s *Service) Hooks() entity.Hooks {
 	}}
 }
 
-// deleted removes the files of deleted users.
+// deleted ends the files of deleted users. Nobody finds them any more, and the next sweep removes them: the bytes of many are too much for one
+// transaction.
 func (s *Service) deleted(ctx context.Context, tenant string, gone ...entity.Key) error {
 	for some := range slices.Chunk(entity.IDs(gone, entity.KindUser), userBatch) {
-		if err := s.deleteOf(ctx, tenant, some); err != nil {
+		if err := s.o.Store.Forget(ctx, tenant, some, s.o.Now()); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// deleteOf removes all files of some users.
-func (s *Service) deleteOf(ctx context.Context, tenant string, users []string) error {
-	for {
-		ids, err := s.o.Store.OfUsers(ctx, tenant, users, batch)
-		if err != nil || len(ids) == 0 {
-			return err
-		}
-		for _, id := range ids {
-			if err := s.Delete(ctx, tenant, id); err != nil {
-				return err
-			}
-		}
-	}
 }
 
 // dependents counts the files of some users.

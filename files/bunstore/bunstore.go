@@ -37,7 +37,7 @@ type Store struct {
 	table, noun string
 	rows        *bunx.Table[row]
 	// The statements, by what they do.
-	get, expired, ofUsers, held, remove string
+	get, expired, forget, held, remove string
 }
 
 // Uploads returns the Store of uploads. The tables must be there: see tenantcontent.Migrate.
@@ -53,7 +53,7 @@ func newStore(db *bun.DB, table, bytes, noun string) *Store {
 		db: db, table: table, noun: noun, rows: rows,
 		get:     rows.Select(`WHERE tenant_id = $1 AND id = $2`),
 		expired: `SELECT id FROM ` + table + ` WHERE tenant_id = $1 AND expires_at <= $2 ORDER BY expires_at, id LIMIT $3`,
-		ofUsers: `SELECT id FROM ` + table + ` WHERE tenant_id = $1 AND username IN `,
+		forget:  `UPDATE ` + table + ` SET username = '', expires_at = $2 WHERE tenant_id = $1 AND username IN `,
 		held:    `SELECT ` + bunx.Total(bytes, `= $2`),
 		remove:  `DELETE FROM ` + table + ` WHERE tenant_id = $1 AND id = $2`,
 	}

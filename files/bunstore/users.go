@@ -2,7 +2,6 @@ package bunstore
 
 import (
 	"context"
-	"database/sql"
 	"slices"
 	"time"
 
@@ -12,12 +11,12 @@ import (
 // userBatch is the number of users whose files one statement counts.
 const userBatch = 500
 
-// OfUsers implements files.Store.
-func (s *Store) OfUsers(ctx context.Context, tenant string, usernames []string, limit int) ([]string, error) {
-	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, s.ofUsers+bunx.In(3, len(usernames))+` LIMIT $2`, bunx.Args(usernames, tenant, limit)...)
-	ids, err := bunx.Scan(rows, err, func(r *sql.Rows) (id string, err error) { return id, r.Scan(&id) })
-	return ids, bunx.Err(err, s.noun)
+// Forget implements files.Store.
+func (s *Store) Forget(ctx context.Context, tenant string, usernames []string, at time.Time) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		_, err := c.ExecIn(ctx, s.forget, usernames, tenant, bunx.At(at))
+		return bunx.Err(err, s.noun)
+	})
 }
 
 // RenameUsers implements files.Store.

@@ -585,8 +585,11 @@ func testDeleted(t *testing.T, o files.Options) {
 	}
 	slices.Reverse(users)
 	is.NoErr(deleted(t.Context(), "acme", users...))
-	is.True(!found(t, s, "acme", everyone))
-	_, err := o.Blobs.Open(t.Context(), "acme", id)
+	is.True(!found(t, s, "acme", everyone)) // at once
+	n, err := s.Hooks().Sweep(t.Context(), "acme")
+	is.NoErr(err)
+	is.True(n > 1)
+	_, err = o.Blobs.Open(t.Context(), "acme", id)
 	is.Equal(errs.CodeOf(err), errs.NotFound) // the bytes have gone, too
 }
 

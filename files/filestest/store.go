@@ -15,6 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/files"
 	"github.com/tenantcontent/tenantcontent/internal/fieldtest"
+	"github.com/tenantcontent/tenantcontent/paging"
 )
 
 var (
@@ -34,7 +35,7 @@ func TestStore(t *testing.T, s files.Store) {
 		"DeleteIsIdempotent":   testDelete,
 		"Expired":              testExpired,
 		"Pages":                testPage,
-		"OfUsers":              testOfUsers,
+		"Forget":               testForget,
 		"CountOfUsers":         testCountOfUsers,
 		"UsedBytes":            testUsedBytes,
 		"RenameUsers":          testRenameUsers,
@@ -151,21 +152,30 @@ func of(username, id string) files.File {
 
 func ofUsers(t *testing.T, s files.Store, tenant string, limit int, usernames ...string) string {
 	t.Helper()
-	ids, err := s.OfUsers(t.Context(), tenant, usernames, limit)
+	page, err := s.Page(t.Context(), tenant, usernames, monday, paging.Query{Limit: limit})
 	is.New(t).NoErr(err)
+	var ids []string
+	for _, f := range page.Rows {
+		ids = append(ids, f.ID)
+	}
 	slices.Sort(ids)
 	return strings.Join(ids, " ")
 }
 
-func testOfUsers(t *testing.T, s files.Store) {
+func testForget(t *testing.T, s files.Store) {
 	is := is.New(t)
 	insert(t, s, "acme", of("jo", "a"), of("mia", "b"), of("jo", "c"), of("joe", "d"))
 	insert(t, s, "evil", of("jo", "e"))
-	is.Equal(ofUsers(t, s, "acme", 10, "jo"), "a c")
-	is.Equal(ofUsers(t, s, "acme", 10, "jo", "mia", "none"), "a b c")
-	is.Equal(len(ofUsers(t, s, "acme", 2, "jo", "mia")), len("a b"))
-	is.Equal(ofUsers(t, s, "acme", 10, "none"), "")
+	is.NoErr(s.Forget(t.Context(), "acme", []string{"jo", "mia", "none"}, monday))
+	is.Equal(ofUsers(t, s, "acme", 10, "jo", "mia"), "")
+	is.Equal(ofUsers(t, s, "acme", 10, "joe"), "d")
 	is.Equal(ofUsers(t, s, "evil", 10, "jo", "mia"), "e") // another tenant has its own alone
+	expired, err := s.Expired(t.Context(), "acme", monday, 10)
+	is.NoErr(err)
+	is.Equal(strings.Join(expired, " "), "a b c")
+	f, err := s.Get(t.Context(), "acme", "a")
+	is.NoErr(err)
+	is.Equal(f.Username, "")
 }
 
 func testCountOfUsers(t *testing.T, s files.Store) {
