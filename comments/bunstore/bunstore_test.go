@@ -254,6 +254,29 @@ func TestLongThreadSize(t *testing.T) {
 				is.True(!strings.Contains(first[0].Text, "count("))
 			}
 		}
+		// A delete reads no table, neither of one reply nor of all of them, nor does what the foreign keys ask for.
+		for _, id := range []string{"long004000", "flat000001", "long000000"} {
+			all := id == "long000000"
+			count.Take()
+			rest, err := s.Delete(ctx, "acme", id, monday)
+			is.NoErr(err)
+			is.Equal(rest, all)
+			statements := count.Statements()
+			is.True(len(statements) >= 3)
+			if db.Dialect().Name() == dialect.PG && !all {
+				for _, of := range []string{"tc_comments x WHERE $1 = tenant_id AND $2 = parent_id", "tc_activities x WHERE $1 = tenant_id AND $2 = comment_id", "tc_notifications x WHERE $1 = tenant_id AND $2 = comment_id"} {
+					statements = append(statements, dbtest.Statement{Text: "SELECT 1 FROM ONLY " + of, Args: []any{"acme", id}})
+				}
+			}
+			for _, statement := range statements {
+				if !strings.Contains(statement.Text, "tc_") {
+					continue
+				}
+				if plan := strings.ReplaceAll(explain(t, db, statement), "SCAN t\n", ""); readsAll.MatchString(plan) || strings.Contains(plan, "JIT") { // t is what is found
+					t.Errorf("delete of %s:\n%s\n%s", id, statement.Text, plan)
+				}
+			}
+		}
 	})
 }
 
