@@ -66,7 +66,8 @@ func sizeRows(ctx context.Context, engine string, matches *regexp.Regexp) (all [
 	}) bool {
 		return !matches.MatchString("size: " + p.name)
 	})
-	if len(pages) == 0 {
+	deletes := slices.DeleteFunc(slices.Clone(sizeDeletes), func(d sizeDelete) bool { return !matches.MatchString("size: " + d.name) })
+	if len(pages)+len(deletes) == 0 {
 		return nil, nil
 	}
 	w := &world{engine: engine}
@@ -104,6 +105,13 @@ func sizeRows(ctx context.Context, engine string, matches *regexp.Regexp) (all [
 		r := result{name: "size: " + p.name, engine: engine, ours: fmt.Sprintf("%.2fms of a million", big*1000), bare: fmt.Sprintf("%.2fms of 10,000", small*1000), ratio: ratio}
 		if p.most > 0 {
 			r.must, r.met = fmt.Sprintf("≤ %.2f", p.most), ratio <= p.most
+		}
+		all = append(all, r)
+	}
+	for _, d := range deletes {
+		r, err := w.sizeDelete(ctx, d)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", d.name, err)
 		}
 		all = append(all, r)
 	}
