@@ -177,7 +177,11 @@ type Config struct {
 	// ArchiveLimits bound what an archive has when it is unpacked: members, bytes, the bytes of one row, and the expansion
 	// ratio. They hold for archives that are sent in and for those that are made. A server that is to take the archives of
 	// another one needs limits that are as wide.
-	ArchiveLimits   bundles.Limits
+	ArchiveLimits bundles.Limits
+	// MaxImportTime is the longest that the transaction of an import, restore or deploy into one tenant takes; default 2 minutes. One that takes
+	// longer changes nothing and fails. On SQLite nobody else writes meanwhile: other requests that write are refused after 3 seconds, and log-ins,
+	// reads and dry runs go on. On PostgreSQL others of the tenant wait who change the same rows.
+	MaxImportTime   time.Duration
 	SessionLifetime time.Duration // default 12 hours
 	// KeepActivities is how long activities, what feeds have of them, and notifications are kept; default 400 days, for ever if it is negative.
 	KeepActivities time.Duration
@@ -433,7 +437,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		Principals: app.Principals.Unchecked(), Content: app.registry,
 		Global:  []entity.Type{app.Colors.Unchecked().Type(), app.AIInstructions.Unchecked().Type()},
 		Drivers: c.BundleDrivers, Notify: app.Comments.Unchecked().NotifyUsers,
-		Limits: c.ArchiveLimits, Size: c.MaxArchive, Now: c.Now, NewID: c.NewID,
+		Limits: c.ArchiveLimits, Size: c.MaxArchive, Time: c.MaxImportTime, Now: c.Now, NewID: c.NewID,
 	})
 	if err != nil {
 		return err

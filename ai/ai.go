@@ -10,9 +10,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"strings"
-	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 )
@@ -23,7 +21,7 @@ type Provider interface {
 	// an error of emit as it is, and the cause of ctx if that ends.
 	//
 	// Errors: errs.Invalid for a request that the model cannot answer, such as one that is too long, or for a model that there is not;
-	// errs.Unavailable if the answer did not come, or ended early, which a RetryAfter can be wrapped in. Parts may have been emitted by
+	// errs.Unavailable if the answer did not come, or ended early, which an errs.RetryAfter can be wrapped in. Parts may have been emitted by
 	// then. No error has the key of the model's server in its text.
 	Chat(ctx context.Context, r Request, emit func(Part) error) (Answer, error)
 }
@@ -146,19 +144,6 @@ type ImageRequest struct {
 	Prompt string
 	Size   string // such as 1024x1024; "" for the model's own
 	User   string // see Request.User
-}
-
-// RetryAfter is the cause of an errs.Unavailable: the server answers again after this time.
-type RetryAfter time.Duration
-
-// Error returns the time as a sentence.
-func (d RetryAfter) Error() string { return "try again after " + time.Duration(d).String() }
-
-// RetryAfterOf returns the RetryAfter that err wraps, 0 if there is none.
-func RetryAfterOf(err error) time.Duration {
-	var d RetryAfter
-	_ = errors.As(err, &d)
-	return time.Duration(d)
 }
 
 // None is the Provider of a program without one.

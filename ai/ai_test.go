@@ -30,7 +30,7 @@ func TestObject(t *testing.T) {
 
 func TestRetryAfterOf(t *testing.T) {
 	is := is.New(t)
-	err := errs.Wrap(errs.Unavailable, errors.Join(errors.New("busy"), ai.RetryAfter(3*time.Second)), "Later.")
-	is.Equal(ai.RetryAfterOf(err), 3*time.Second)
-	is.Equal(ai.RetryAfterOf(errors.New("x")), time.Duration(0))
+	err := errs.Wrap(errs.Unavailable, errors.Join(errors.New("busy"), errs.RetryAfter(3*time.Second)), "Later.")
+	is.Equal(errs.RetryAfterOf(err), 3*time.Second)
+	is.Equal(errs.RetryAfterOf(errors.New("x")), time.Duration(0))
 }

@@ -186,6 +186,7 @@ type Service struct {
 	kinds       []entity.Kind // of transferers, each after those that it may need
 	limits      Limits
 	size        int64
+	time        time.Duration
 	imports     *limiter.Limiter // by tenant
 	notify      func(ctx context.Context, tenant string, users []string, title, body string) error
 	now         func() time.Time
@@ -206,9 +207,13 @@ type Options struct {
 
 	Limits Limits           // of archives that are sent in, and that are made
 	Size   int64            // most bytes of such an archive as it is sent, packed; default 4 GiB
+	Time   time.Duration    // the longest that the transaction of an import, restore or deploy takes; default MaxTime
 	Now    func() time.Time // default time.Now
 	NewID  func() string    // default UUIDv7
 }
+
+// MaxTime is how long the transaction of an import, restore or deploy takes at most by default. On SQLite nobody else writes meanwhile.
+const MaxTime = 2 * time.Minute
 
 // New returns a Service. Errors: errs.Invalid for a bad limit or driver, or two drivers with one id.
 func New(o Options) (*Service, error) {
@@ -221,11 +226,17 @@ func New(o Options) (*Service, error) {
 	if o.Size == 0 {
 		o.Size = 4 << 30
 	}
+	if o.Time == 0 {
+		o.Time = MaxTime
+	}
 	if err := o.Limits.Check(); err != nil {
 		return nil, err
 	}
 	if o.Size < 0 {
 		return nil, errs.New(errs.Invalid, "the size of an archive must not be negative")
+	}
+	if o.Time < 0 {
+		return nil, errs.New(errs.Invalid, "the time of an import must not be negative")
 	}
 	drivers, err := allDrivers(o.Content, o.Global, o.Drivers)
 	if err != nil {
@@ -234,7 +245,7 @@ func New(o Options) (*Service, error) {
 	s := &Service{
 		store: o.Store, tenants: o.Tenants, downloads: o.Downloads, principals: o.Principals, content: o.Content, drivers: drivers,
 		notify: o.Notify,
-		limits: o.Limits.WithDefaults(), size: o.Size, imports: limiter.New(limiter.Options{Capacity: maxImports, PerKey: 1, Timeout: maxWait}), now: o.Now, newID: o.NewID,
+		limits: o.Limits.WithDefaults(), size: o.Size, time: o.Time, imports: limiter.New(limiter.Options{Capacity: maxImports, PerKey: 1, Timeout: maxWait}), now: o.Now, newID: o.NewID,
 	}
 	s.transferers, s.kinds = transferersOf(o.Content, drivers)
 	return s, nil
@@ -243,5 +254,7 @@ func New(o Options) (*Service, error) {
 // stamp returns the time of a write, in the precision that every database can store.
 func (s *Service) stamp() time.Time { return s.now().UTC().Truncate(time.Microsecond) }
 
-// Limits returns the limits of archives in force, and how many bytes an archive has at most.
-func (u Unchecked) Limits() (l Limits, size int64) { return u.s.limits, u.s.size }
+// Limits returns the limits of archives in force, how many bytes an archive has at most, and how long its import takes.
+func (u Unchecked) Limits() (l Limits, size int64, longest time.Duration) {
+	return u.s.limits, u.s.size, u.s.time
+}

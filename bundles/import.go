@@ -62,7 +62,7 @@ const maxWarnings = 1000
 //
 // Errors: errs.Forbidden; errs.Invalid for a bad archive, option or row, naming it; errs.TooLarge;
 // errs.Conflict naming the row, with the rule Fail, or when something else has its slug; errs.Unavailable when other imports
-// take too long; r's own, as they are. After an error nothing is written.
+// take too long; errs.TooLarge when it takes longer than Options.Time itself; r's own, as they are. After an error nothing is written.
 func (s *Service) Import(ctx context.Context, r io.Reader, o ImportOptions) (ImportResult, error) {
 	a, err := actor.Allowed(ctx, actor.Superuser)
 	if err != nil {
@@ -135,7 +135,8 @@ func (o ImportOptions) check() error {
 	return nil
 }
 
-// transaction waits for other imports into the tenant and runs fn in a transaction. Errors: fn's own; errs.Unavailable.
+// transaction waits for other imports into the tenant and runs fn in a transaction, which is rolled back if it takes too long. Errors: fn's own;
+// errs.Unavailable; errs.TooLarge.
 func (s *Service) transaction(ctx context.Context, tenant string, o ImportOptions, fn func(context.Context) error) error {
 	if !s.store.InTransaction(ctx) {
 		leave, err := s.imports.Acquire(ctx, 1, tenant)
@@ -144,10 +145,23 @@ func (s *Service) transaction(ctx context.Context, tenant string, o ImportOption
 		}
 		defer leave()
 	}
+	run := s.store.InTx
 	if o.DryRun {
-		return s.store.DryRun(ctx, fn)
+		run = s.store.DryRun
 	}
-	return s.store.InTx(ctx, fn)
+	late := errs.New(errs.TooLarge, "This takes longer than %v, for which others cannot write: nothing was changed. Send less at once, or have the operator raise the limit: "+
+		"Config.MaxImportTime in a program, TENANTCONTENT_MAX_IMPORT_TIME for the server.", s.time)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	err := run(ctx, func(ctx context.Context) error {
+		limit := time.AfterFunc(s.time, func() { stop(late) })
+		defer limit.Stop() // a commit is not interrupted
+		return fn(ctx)
+	})
+	if err != nil && context.Cause(ctx) == late {
+		return late
+	}
+	return err
 }
 
 // owner returns the owner for rows whose own owner the tenant does not have: the named one, else the caller or, if the caller is

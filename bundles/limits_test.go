@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 
@@ -197,5 +199,36 @@ func TestEntriesOfABundle(t *testing.T) {
 		is.NoErr(err)
 		_, err = w.Bundles.AddEntry(acme, large.ID, "tagged", two, nil)
 		is.NoErr(err)
+	})
+}
+
+// sleeping is an archive that takes its time when it is imported.
+type sleeping struct {
+	*bytes.Reader
+	seeks *int
+}
+
+func (s sleeping) Seek(offset int64, whence int) (int64, error) {
+	if *s.seeks++; *s.seeks == 2 {
+		time.Sleep(2 * time.Second)
+	}
+	return s.Reader.Seek(offset, whence)
+}
+
+// TestImportsThatTakeLong are refused and change nothing, and a dry run says so.
+func TestImportsThatTakeLong(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is := is.New(t)
+		w := newWorld(t, open(t), func(c *tenantcontent.Config) { c.MaxImportTime = time.Millisecond })
+		file := opened(t, w.db).export(t, "acme", "", "tagged "+w.make(t, "acme", "tag", "T", `{}`))
+		for _, dry := range []bool{true, false} {
+			for _, do := range []func(context.Context, io.Reader, bundles.ImportOptions) (bundles.ImportResult, error){w.App.Bundles.Import, w.App.Bundles.Restore} {
+				_, err := do(w.as(t, "evil"), sleeping{bytes.NewReader(file), new(int)}, bundles.ImportOptions{DryRun: dry})
+				is.Equal(errs.CodeOf(err), errs.TooLarge)
+				is.True(strings.Contains(errs.MessageOf(err), "TENANTCONTENT_MAX_IMPORT_TIME"))
+			}
+		}
+		is.Equal(w.names(t, "evil", "tag"), "")
+		w.make(t, "evil", "tag", "Blue", `{}`) // the writer is free
 	})
 }

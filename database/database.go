@@ -51,7 +51,7 @@ func openSQLite(path string) (*bun.DB, error) {
 	if err := private(path); err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "the database file %s cannot be opened", path)
 	}
-	db, err := sqlitesafe.Open(path, sqlitesafe.Options{Tenant: tenantOf, DryRun: bunx.IsDryRun, Brief: bunx.IsBrief, Attached: new(bunx.Deferred)})
+	db, err := sqlitesafe.Open(path, sqlitesafe.Options{Tenant: tenantOf, DryRun: bunx.IsDryRun, Brief: bunx.IsBrief, Hurried: hurried, Attached: new(bunx.Deferred)})
 	if err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "the database file %s cannot be opened", path)
 	}
@@ -65,6 +65,12 @@ func tenantOf(ctx context.Context) string {
 	}
 	a, _ := actor.From(ctx)
 	return a.Tenant
+}
+
+// hurried reports whether somebody waits for the end of a transaction who can try again: a request that is no long one itself. Background work, and
+// imports that wait for each other, have more time.
+func hurried(ctx context.Context) bool {
+	return actor.OriginOf(ctx).Request != "" && bunx.WorkOf(ctx) == bunx.Short
 }
 
 // private makes the file and its folder, when missing, for their owner alone.

@@ -7,6 +7,7 @@ package errs
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Code is the kind of a failure. httpapi maps each code to one HTTP status. A Code is an error, too, for errors.Is:
@@ -84,4 +85,17 @@ func MessageOf(err error) string {
 		return e.Message
 	}
 	return ""
+}
+
+// RetryAfter is the cause of an Unavailable: another try is of use after this time.
+type RetryAfter time.Duration
+
+// Error returns the time.
+func (d RetryAfter) Error() string { return "try again after " + time.Duration(d).String() }
+
+// RetryAfterOf returns the RetryAfter that err wraps, 0 if there is none.
+func RetryAfterOf(err error) time.Duration {
+	var d RetryAfter
+	_ = errors.As(err, &d)
+	return time.Duration(d)
 }

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/tenantcontent/tenantcontent/ai"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/handlers"
 )
@@ -89,7 +88,7 @@ func (a *api) fail(w *response, r *http.Request, err error) {
 		w.Header().Set("Retry-After", "5")
 	case http.StatusServiceUnavailable:
 		w.sender.drain(r)
-		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(ai.RetryAfterOf(err).Seconds())))))
+		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(errs.RetryAfterOf(err).Seconds())))))
 	case http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	case http.StatusRequestEntityTooLarge:

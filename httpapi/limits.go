@@ -50,6 +50,7 @@ type archiveLimits struct {
 	Bytes   int64 `json:"unpackedBytes"`
 	Row     int64 `json:"rowBytes"`
 	Ratio   int64 `json:"ratio"`
+	Time    int64 `json:"importTimeMs"`
 }
 
 // scriptLimits are those of one invocation; null stands for what the host's own engine decides.
@@ -122,13 +123,13 @@ type workspaceLimits struct {
 
 // getLimits serves GET /api/limits: 200 and the limits in force.
 func (a *api) getLimits(*request) (reply, error) {
-	archive, size := a.Bundles.Unchecked().Limits()
+	archive, size, longest := a.Bundles.Unchecked().Limits()
 	hooks := a.Webhooks.Unchecked().Limits()
 	body := limitsBody{
 		Bodies:   bodyLimits{a.MaxBody, a.MaxHandlerBody, hooks.Body},
 		Lists:    listLimits{paging.MaxLimit, paging.MaxBytes},
 		Files:    fileLimits{a.Uploads.Unchecked().Limit(), a.Apps.Unchecked().MaxFile(), blobs.ChunkSize},
-		Archives: archiveLimits{size, archive.Members, archive.Bytes, archive.Row, archive.Ratio},
+		Archives: archiveLimits{size, archive.Members, archive.Bytes, archive.Row, archive.Ratio, longest.Milliseconds()},
 		Scripts:  a.scriptLimits(),
 		Webhooks: webhookLimits{
 			hooks.Recent, hooks.Days, days(hooks.Retention), hooks.Served, hooks.Refusals, hooks.HourBytes, hooks.Kept, hooks.KeptBytes, days(hooks.KeptFor), drainTime.Milliseconds(),

@@ -118,7 +118,7 @@ func testRefusals(t *testing.T, open func(t *testing.T, script ...Turn) ai.Provi
 		{Turn{Status: http.StatusOK, Header: map[string]string{"Content-Type": "text/event-stream"}, Body: "data: [DONE]\n\n"}, errs.Unavailable, 0},
 	} {
 		_, _, _, err := chat(t.Context(), open(t, c.turn), hello)
-		if errs.CodeOf(err) != c.code || ai.RetryAfterOf(err) != c.after || errs.MessageOf(err) == "" {
+		if errs.CodeOf(err) != c.code || errs.RetryAfterOf(err) != c.after || errs.MessageOf(err) == "" {
 			t.Errorf("%d %s: %v", c.turn.Status, c.turn.Body, err)
 		}
 		if err != nil && strings.Contains(err.Error(), Key) {

@@ -43,17 +43,18 @@ type config struct {
 	Queue        string `env:"TENANTCONTENT_QUEUE" default:"on" enum:"on,off" help:"Whether this server works on the queue, or leaves it to others: on or off." placeholder:"ON"`
 	QueueAtOnce  count  `env:"TENANTCONTENT_QUEUE_AT_ONCE" default:"64" help:"Most jobs of a kind at once, where the kind itself allows more." placeholder:"NUMBER"`
 
-	MaxArchive        size  `env:"TENANTCONTENT_MAX_ARCHIVE" default:"4GiB" help:"Size of a bundle's archive as it is sent, packed." placeholder:"SIZE"`
-	MaxArchiveBytes   size  `env:"TENANTCONTENT_MAX_ARCHIVE_BYTES" default:"4GiB" help:"Size of an archive when it is unpacked." placeholder:"SIZE"`
-	MaxArchiveMembers count `env:"TENANTCONTENT_MAX_ARCHIVE_MEMBERS" default:"200000" help:"Rows and files of an archive." placeholder:"NUMBER"`
-	MaxArchiveRow     size  `env:"TENANTCONTENT_MAX_ARCHIVE_ROW" default:"4MiB" help:"Size of one row of an archive." placeholder:"SIZE"`
-	MaxArchiveRatio   count `env:"TENANTCONTENT_MAX_ARCHIVE_RATIO" default:"200" help:"How many times as many bytes an archive may have when it is unpacked." placeholder:"TIMES"`
+	MaxArchive        size     `env:"TENANTCONTENT_MAX_ARCHIVE" default:"4GiB" help:"Size of a bundle's archive as it is sent, packed." placeholder:"SIZE"`
+	MaxImportTime     lifetime `env:"TENANTCONTENT_MAX_IMPORT_TIME" default:"2m" help:"Longest transaction of an import, restore or deploy, such as 90s." placeholder:"TIME"`
+	MaxArchiveBytes   size     `env:"TENANTCONTENT_MAX_ARCHIVE_BYTES" default:"4GiB" help:"Size of an archive when it is unpacked." placeholder:"SIZE"`
+	MaxArchiveMembers count    `env:"TENANTCONTENT_MAX_ARCHIVE_MEMBERS" default:"200000" help:"Rows and files of an archive." placeholder:"NUMBER"`
+	MaxArchiveRow     size     `env:"TENANTCONTENT_MAX_ARCHIVE_ROW" default:"4MiB" help:"Size of one row of an archive." placeholder:"SIZE"`
+	MaxArchiveRatio   count    `env:"TENANTCONTENT_MAX_ARCHIVE_RATIO" default:"200" help:"How many times as many bytes an archive may have when it is unpacked." placeholder:"TIMES"`
 }
 
 // library turns the settings into the library's. Errors: errs.Invalid naming the flag.
 func (c *config) library() (tenantcontent.Config, error) {
 	lib := tenantcontent.Config{BaseURL: c.BaseURL, AppOrigin: c.AppOrigin, MaxBody: int64(c.MaxBody), MaxUpload: int64(c.MaxUpload), MaxAppFile: int64(c.MaxAppFile),
-		MaxArchive: int64(c.MaxArchive), SessionLifetime: time.Duration(c.SessionLifetime), ArchiveLimits: bundles.Limits{
+		MaxArchive: int64(c.MaxArchive), MaxImportTime: time.Duration(c.MaxImportTime), SessionLifetime: time.Duration(c.SessionLifetime), ArchiveLimits: bundles.Limits{
 			Members: int(c.MaxArchiveMembers), Bytes: int64(c.MaxArchiveBytes), Row: int64(c.MaxArchiveRow), Ratio: int64(c.MaxArchiveRatio),
 		}}
 	if lib.BaseURL == "" {

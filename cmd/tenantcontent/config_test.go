@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 
@@ -120,10 +121,12 @@ func TestArchiveLimits(t *testing.T) {
 	lib := parsed(t)
 	is.Equal(lib.ArchiveLimits, bundles.Limits{}.WithDefaults())
 	is.Equal(lib.MaxArchive, int64(4<<30))
+	is.Equal(lib.MaxImportTime, bundles.MaxTime)
 	t.Setenv("TENANTCONTENT_MAX_ARCHIVE", "1")
 	t.Setenv("TENANTCONTENT_MAX_ARCHIVE_MEMBERS", "2")
 	t.Setenv("TENANTCONTENT_MAX_ARCHIVE_ROW", "4")
-	lib = parsed(t, "--max-archive-bytes=3", "--max-archive-ratio=5")
+	lib = parsed(t, "--max-archive-bytes=3", "--max-archive-ratio=5", "--max-import-time=5s")
+	is.Equal(lib.MaxImportTime, 5*time.Second)
 	is.Equal(lib.ArchiveLimits, bundles.Limits{Members: 2, Bytes: 3, Row: 4, Ratio: 5})
 	is.Equal(lib.MaxArchive, int64(1))
 }

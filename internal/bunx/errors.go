@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 )
@@ -40,6 +41,8 @@ func Err(err error, what string) error {
 		return errs.Wrap(errs.Conflict, err, "%s refers to something that does not exist, or is still referred to.", what)
 	case state == "40P01" || state == "40001":
 		return errs.Wrap(errs.Unavailable, err, "Another change got in the way. Try again.")
+	case heldLong(err):
+		return errs.Wrap(errs.Unavailable, errors.Join(err, errs.RetryAfter(retryAfter)), "Another change of the database takes long, such as an import or a restore. Try again.")
 	case away(err, state, lite):
 		return errs.Wrap(errs.Unavailable, err, "The database is not available at the moment. Try again.")
 	}
@@ -79,6 +82,15 @@ func codes(err error) (state string, lite int) {
 		return "", sqlite.Code()
 	}
 	return "", 0
+}
+
+// retryAfter is when the writer of a SQLite database may be free again.
+const retryAfter = 5 * time.Second
+
+// heldLong reports whether the writer of a SQLite database was not free because of one long transaction. Package sqlitesafe marks such errors.
+func heldLong(err error) bool {
+	var e interface{ HeldLong() bool }
+	return errors.As(err, &e) && e.HeldLong()
 }
 
 // away reports whether the database is gone, refuses, is too slow, or asks for another try.

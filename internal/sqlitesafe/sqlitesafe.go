@@ -21,6 +21,7 @@
 package sqlitesafe
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -33,6 +34,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"modernc.org/sqlite"
@@ -46,6 +48,8 @@ const (
 	// places bounds the pool. A transaction takes a place while it queues for the writer, so there are many more than
 	// readers: those who wait for a long transaction shall not keep others from reading.
 	places = 512
+	// maxWaiting is how many wait for a long transaction, so that places are left for those who read. Others fail at once.
+	maxWaiting = places / 4
 )
 
 // limits say when the write-ahead log is copied back, and how writers queue.
@@ -54,6 +58,8 @@ type limits struct {
 	most  int64         // bytes; a longer log is emptied while the writer waits
 	free  int64         // pages that stay in the file for new rows, if a tenth of it is less
 	wait  time.Duration // for the writer
+	// A transaction that takes longer is long: see Options.Hurried. Default 3 s.
+	patience time.Duration
 }
 
 var usual = limits{every: time.Second, most: 64 << 20, free: 1024, wait: 30 * time.Second}
@@ -87,6 +93,9 @@ type Options struct {
 	DryRun func(ctx context.Context) bool
 	// Brief reports whether a transaction waits for the writer for a moment at most. Default: none.
 	Brief func(ctx context.Context) bool
+	// Hurried reports whether a transaction is not to wait for a long one: it fails when it has waited for some seconds and one transaction has had
+	// the writer for as long. Default: none.
+	Hurried func(ctx context.Context) bool
 	// Attached is what the method Attached of the pool's driver returns, for the packages between.
 	Attached any
 }
@@ -120,6 +129,7 @@ type connector struct {
 	write  driver.Connector
 	queue  *limiter.Limiter // of who waits for writer; one has it at once
 	end    func()           // lets the next one have it
+	began  atomic.Int64     // when the one who has the writer got it, in nanoseconds; 0: nobody has it
 	writer *stmtConn        // nil until the first use and after a failure
 	wake   chan struct{}    // has a token when a checkpoint is to begin before its time
 	open   context.Context  // ends with Close
@@ -145,12 +155,16 @@ func newConnector(path string, l limits, o Options) (*connector, error) {
 	if o.Tenant == nil {
 		o.Tenant = func(context.Context) string { return "" }
 	}
+	l.patience = cmp.Or(l.patience, 3*time.Second)
 	never := func(context.Context) bool { return false }
 	if o.DryRun == nil {
 		o.DryRun = never
 	}
 	if o.Brief == nil {
 		o.Brief = never
+	}
+	if o.Hurried == nil {
+		o.Hurried = never
 	}
 	queue := limiter.New(limiter.Options{Capacity: 1, Timeout: l.wait})
 	c := &connector{limits: l, Options: o, log: path + "-wal", read: read, write: write, queue: queue, open: ctx, stop: stop,
@@ -247,17 +261,61 @@ func (c *connector) waitForWriter(ctx context.Context) error {
 		defer cancel()
 		either = short
 	}
+	if c.Hurried(ctx) && c.began.Load() != 0 {
+		hurried, stop := c.hurry(either)
+		defer stop()
+		either = hurried
+	}
 	end, err := c.queue.Acquire(either, 1, c.Tenant(ctx))
 	switch {
 	case err == nil:
-		c.end = end
+		c.began.Store(time.Now().UnixNano())
+		c.end = func() {
+			c.began.Store(0)
+			end()
+		}
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case c.open.Err() != nil:
 		return sql.ErrConnDone
 	}
-	return errBusy{}
+	return errBusy{long: c.held() >= c.patience}
+}
+
+// held returns for how long somebody has had the writer.
+func (c *connector) held() time.Duration {
+	began := c.began.Load()
+	if began == 0 {
+		return 0
+	}
+	return time.Since(time.Unix(0, began))
+}
+
+// hurry returns a context that ends, with the cause limiter.ErrBusy, when a transaction has had the writer for long and its caller has waited as long,
+// or when many others wait for it.
+func (c *connector) hurry(ctx context.Context) (hurried context.Context, stop func()) {
+	hurried, cancel := context.WithCancelCause(ctx)
+	if c.held() >= c.patience && c.queue.Waiting() >= maxWaiting {
+		cancel(limiter.ErrBusy)
+	}
+	go func() {
+		wait := time.NewTimer(c.patience)
+		defer wait.Stop()
+		for {
+			select {
+			case <-hurried.Done():
+				return
+			case <-wait.C:
+			}
+			if c.held() >= c.patience {
+				cancel(limiter.ErrBusy)
+				return
+			}
+			wait.Reset(c.patience / 8)
+		}
+	}()
+	return hurried, func() { cancel(nil) }
 }
 
 // takeWriter waits for the writer. Errors: as waitForWriter.
@@ -408,10 +466,13 @@ type conn struct {
 }
 
 // errBusy is the error of a transaction for which the writer was not free in time. It has SQLite's own code for that.
-type errBusy struct{}
+type errBusy struct{ long bool }
 
 func (errBusy) Error() string { return "sqlitesafe: another transaction has been writing for too long" }
 func (errBusy) Code() int     { return 5 }
+
+// HeldLong reports whether one transaction had the writer for long, and not many one after the other.
+func (e errBusy) HeldLong() bool { return e.long }
 
 var errLost = errors.New("sqlitesafe: the transaction was rolled back when a statement in it failed")
 

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/matryer/is"
+
+	"github.com/tenantcontent/tenantcontent/internal/limiter"
 )
 
 func TestReadsRunBesideAWriteAndEachOther(t *testing.T) {
@@ -373,6 +375,43 @@ func TestWriterThatIsNotFreeInTime(t *testing.T) {
 	is.NoErr(long.Rollback())
 	_, err = db.ExecContext(t.Context(), "CREATE TABLE n (i integer)")
 	is.NoErr(err)
+}
+
+// TestHurriedWriters do not wait for a long transaction, and wait for short ones as others do.
+func TestHurriedWriters(t *testing.T) {
+	is := is.New(t)
+	type key struct{}
+	c, err := newConnector(file(t), limits{every: time.Second, most: 1 << 20, wait: time.Minute, patience: 20 * time.Millisecond},
+		Options{Hurried: func(ctx context.Context) bool { return ctx.Value(key{}) != nil }})
+	is.NoErr(err)
+	db := sql.OpenDB(c)
+	defer func() { is.NoErr(db.Close()) }()
+	hurried := context.WithValue(t.Context(), key{}, true)
+	long := begin(t, db, nil)
+	_, err = db.ExecContext(hurried, "INSERT INTO t (n) VALUES (1)")
+	is.True(errors.Is(err, errBusy{long: true}))
+	for c.held() < c.patience {
+		time.Sleep(time.Millisecond)
+	}
+	var all sync.WaitGroup
+	for range maxWaiting { // they have time
+		all.Go(func() {
+			if _, err := db.ExecContext(t.Context(), "INSERT INTO t (n) VALUES (2)"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for c.queue.Waiting() < maxWaiting {
+		time.Sleep(time.Millisecond)
+	}
+	at, cancel := c.hurry(t.Context()) // at once
+	is.True(errors.Is(context.Cause(at), limiter.ErrBusy))
+	cancel()
+	is.NoErr(long.Rollback())
+	all.Wait()
+	_, err = db.ExecContext(hurried, "INSERT INTO t (n) VALUES (1)")
+	is.NoErr(err)
+	is.Equal(count(t, db, "SELECT count(*) FROM t"), maxWaiting+1)
 }
 
 // TestWriterIsFairToTenants: a tenant with one write waits for one of a tenant with many, not for all.
