@@ -38,7 +38,8 @@ type Hooks struct {
 	// Sealed are the columns that hold secrets under the key of the program. A change of the key seals their values again.
 	Sealed []SealedColumn
 	// Sweep removes what a tenant has that has expired, in steps that are short on their own, and returns the number of rows. It is
-	// background work, and called for the tenants that Due finds; without Due it is called for all.
+	// background work, and called for the tenants that Due finds; without Due it is called for all. It calls Step between two steps, and returns
+	// the error of it, so that the sweeps of all tenants take turns.
 	Sweep func(ctx context.Context, tenant string) (int, error)
 	// Due are the rows by which the tenants are found that have something for Sweep.
 	Due []Due

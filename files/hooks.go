@@ -60,6 +60,9 @@ func (s *Service) sweep(ctx context.Context, tenant string) (int, error) {
 		if len(ids) < batch {
 			break
 		}
+		if err := entity.Step(ctx); err != nil {
+			return n, err
+		}
 	}
 	_, err := s.o.Blobs.Sweep(ctx, tenant, now.Add(-abandoned))
 	return n, err

@@ -408,6 +408,9 @@ func (l *Files) sweep(ctx context.Context, tenant string) (n int, err error) {
 		if n += len(ids); looked < releasedBatch {
 			break
 		}
+		if err := entity.Step(ctx); err != nil {
+			return n, err
+		}
 	}
 	return n, nil
 }

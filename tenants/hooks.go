@@ -2,6 +2,7 @@ package tenants
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -38,6 +39,9 @@ func (s *Service) sweep(ctx context.Context, id string) (int, error) {
 	}
 	n := 0
 	err = s.remove(ctx, id, func(rows int) { n += rows })
+	if errors.Is(err, entity.ErrMore) { // nobody else removes it: it is still due
+		return n, errors.Join(err, s.store.Hide(ctx, id, why, at))
+	}
 	return n, err
 }
 

@@ -62,6 +62,9 @@ func (u Unchecked) Hooks() entity.Hooks {
 				if removed += n; err != nil || n == 0 {
 					return removed, err
 				}
+				if err := entity.Step(ctx); err != nil {
+					return removed, err
+				}
 			}
 			return removed, nil
 		},

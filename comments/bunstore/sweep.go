@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 )
 
@@ -26,6 +27,9 @@ func (s *Store) SweepOld(ctx context.Context, tenant string, before time.Time) (
 		}
 		if some == 0 {
 			break
+		}
+		if err := entity.Step(ctx); err != nil {
+			return n, err
 		}
 	}
 	notices, err := bunx.DeleteSteps(ctx, s.db, tenant, "tc_notifications", "id", `created_at < $2`, bunx.At(before))

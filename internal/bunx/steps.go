@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/uptrace/bun"
+
+	"github.com/tenantcontent/tenantcontent/entity"
 )
 
 // A step changes at most stepRows rows: others write between two of them. StepLimit ends the SELECT of these rows.
@@ -13,7 +15,7 @@ const (
 )
 
 // Steps runs a statement that changes at most as many rows of a tenant as StepLimit says until it finds no more, each time in a transaction
-// of its own, and reports the number of all rows. It is not called in a transaction.
+// of its own, and reports the number of all rows. In a sweep it ends with entity.ErrMore when others have their turn. It is not called in a transaction.
 func Steps(ctx context.Context, db *bun.DB, tenant, query string, args ...any) (n int, err error) {
 	for {
 		some := 0
@@ -22,6 +24,9 @@ func Steps(ctx context.Context, db *bun.DB, tenant, query string, args ...any) (
 			return Err(err, "Row")
 		})
 		if n += some; err != nil || some < stepRows {
+			return n, err
+		}
+		if err := entity.Step(ctx); err != nil {
 			return n, err
 		}
 	}

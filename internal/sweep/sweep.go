@@ -37,51 +37,85 @@ func New(db *bun.DB, sweeps func() []entity.Sweep, tenants func(ctx context.Cont
 // commits.
 const overlap = 10 * time.Minute
 
-// Run does all sweeps once, whoever else does. The failure of one sweep of a tenant does not keep the others from theirs.
+// steps is how many steps the sweep of a tenant does until those of others have their turn.
+const steps = 4
+
+// Run does all sweeps once, whoever else does. The sweeps of tenants that take long do some steps in turn. The failure of one sweep of a tenant does not keep
+// the others from theirs.
 func (s *Sweeper) Run(ctx context.Context) error {
 	since, err := done(ctx, s.db)
 	if err != nil {
 		return err
 	}
-	begun := s.now()
-	var failed []error
+	begun, turns := s.now(), &turns{}
 	for _, sweep := range s.sweeps() {
-		if err := s.each(ctx, sweep, begun, since); err != nil {
-			failed = append(failed, err)
+		if err := s.each(ctx, sweep, begun, since, turns); err != nil {
+			turns.failed = append(turns.failed, err)
 		}
 	}
+	turns.finish(ctx)
+	failed := append(turns.failed, ctx.Err())
 	if ctx.Err() == nil { // what failed is still due
 		failed = append(failed, setDone(ctx, s.db, begun))
 	}
 	return errors.Join(failed...)
 }
 
-// each does one sweep for the tenants that have something due.
-func (s *Sweeper) each(ctx context.Context, sweep entity.Sweep, now, since time.Time) error {
-	var failed []error
+// turns are the sweeps of tenants that have more to do.
+type turns struct {
+	more   []turn
+	failed []error
+}
+
+type turn struct {
+	sweep  entity.Sweep
+	tenant string
+}
+
+// take gives the sweep of a tenant its turn, and another one after those of all others when it has more to do.
+func (t *turns) take(ctx context.Context, next turn) {
+	_, err := next.sweep.Tenant(entity.WithSteps(ctx, steps), next.tenant)
+	switch {
+	case errors.Is(err, entity.ErrMore):
+		t.more = append(t.more, next)
+	case err != nil:
+		t.failed = append(t.failed, fmt.Errorf("tenant %s: %w", next.tenant, err))
+	}
+}
+
+// finish gives turns until no sweep has more to do.
+func (t *turns) finish(ctx context.Context) {
+	for len(t.more) > 0 && ctx.Err() == nil {
+		next := t.more[0]
+		t.more = t.more[1:]
+		t.take(ctx, next)
+	}
+}
+
+// each gives one sweep a turn for each tenant that has something due.
+func (s *Sweeper) each(ctx context.Context, sweep entity.Sweep, now, since time.Time, turns *turns) error {
 	did := map[string]bool{}
 	some := func(tenant string) {
 		if did[tenant] || ctx.Err() != nil {
 			return
 		}
 		did[tenant] = true
-		if _, err := sweep.Tenant(ctx, tenant); err != nil {
-			failed = append(failed, fmt.Errorf("tenant %s: %w", tenant, err))
-		}
+		turns.take(ctx, turn{sweep, tenant})
 	}
 	if len(sweep.Due) == 0 {
 		tenants, err := s.tenants(ctx)
 		for _, tenant := range tenants {
 			some(tenant)
 		}
-		return errors.Join(append(failed, err)...)
+		return err
 	}
+	var failed []error
 	for _, due := range sweep.Due {
 		if err := tenants(ctx, s.db, due, now, since, some); err != nil {
 			failed = append(failed, err)
 		}
 	}
-	return errors.Join(append(failed, ctx.Err())...)
+	return errors.Join(failed...)
 }
 
 // page is how many rows are read at once.

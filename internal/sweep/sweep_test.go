@@ -60,7 +60,7 @@ func TestSweepsWhatIsDue(t *testing.T) {
 		confirm(t, db, "evil", "later", 1, monday.Add(time.Hour))
 		is.NoErr(s.Run(t.Context()))
 		is.Equal(*did, nil)
-		confirm(t, db, "acme", "old", 2501, monday.Add(-time.Hour)) // pages, and steps
+		confirm(t, db, "acme", "old", 1501, monday.Add(-time.Hour)) // pages, and steps
 		now = monday.Add(time.Hour)
 		is.NoErr(s.Run(t.Context()))
 		is.Equal(*did, []string{"acme", "evil"})
@@ -70,7 +70,7 @@ func TestSweepsWhatIsDue(t *testing.T) {
 			is.Equal(n, 0)
 		}
 
-		confirm(t, db, "acme", "old", 2501, monday)
+		confirm(t, db, "acme", "old", 1501, monday)
 		confirm(t, db, "evil", "old", 1, monday.Add(time.Minute))
 		s, did = sweeper(db, &now, expired, "acme")
 		err := s.Run(t.Context())
@@ -98,6 +98,36 @@ func TestSweepsWhatHasHappenedSince(t *testing.T) {
 		confirm(t, db, "evil", "b", 1, monday.Add(-time.Minute)) // of a clock that is late
 		is.NoErr(s.Run(t.Context()))
 		is.Equal(*did, []string{"evil"})
+	})
+}
+
+// TestTenantsTakeTurns: a tenant with much to sweep is swept some steps at a time, and the other tenants and sweeps come between.
+func TestTenantsTakeTurns(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, db, now := is.New(t), open(t), monday.Add(time.Hour)
+		confirm(t, db, "acme", "old", 6001, monday)
+		confirm(t, db, "evil", "old", 1, monday.Add(time.Minute)) // found last
+		var did []string
+		due := func(name string, each func(ctx context.Context, tenant string) (int, error)) entity.Sweep {
+			return entity.Sweep{Due: expired, Tenant: func(ctx context.Context, tenant string) (int, error) {
+				left, err := bunx.Count(ctx, db, "acme", "tc_confirmations")
+				is.NoErr(err)
+				did = append(did, fmt.Sprint(name, " ", tenant, " ", left))
+				return each(ctx, tenant)
+			}}
+		}
+		all := []entity.Sweep{
+			due("rows", func(ctx context.Context, tenant string) (int, error) {
+				return bunx.DeleteSteps(ctx, db, tenant, "tc_confirmations", "id", "expires_at <= $2", bunx.At(now))
+			}),
+			due("none", func(context.Context, string) (int, error) { return 0, nil }),
+		}
+		s := sweep.New(db, func() []entity.Sweep { return all }, nil, func() time.Time { return now })
+		is.NoErr(s.Run(t.Context()))
+		is.Equal(did, []string{"rows acme 6001", "rows evil 4001", "none acme 4001", "rows acme 4001", "rows acme 2001", "rows acme 1"})
+		n, err := bunx.Count(t.Context(), db, "acme", "tc_confirmations")
+		is.NoErr(err)
+		is.Equal(n, 0)
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 )
 
@@ -245,6 +246,9 @@ func (t Table) delete(ctx context.Context, db *bun.DB, tenant string, progress f
 			}
 			if changed < step {
 				break
+			}
+			if err := entity.Step(ctx); err != nil {
+				return n, err
 			}
 		}
 	}
