@@ -52,8 +52,19 @@ func partitionsOf(ctx context.Context, c bunx.Conn, migrated bool, asked int) (i
 // createTable matches a statement that makes a table: its name, its columns, its storage parameters.
 var createTable = regexp.MustCompile(`(?ms)^CREATE TABLE (tc_\w+) \(\n(.*?)\n\)( WITH \([^)]*\))?;$`)
 
-// partitioned returns a migration whose tables with a tenant are partitioned. Storage parameters are those of partitions.
+// setColumn matches a statement that sets parameters of a column.
+var setColumn = regexp.MustCompile(`(?m)^ALTER TABLE (tc_\w+) (ALTER COLUMN \w+ SET \([^)]*\));$`)
+
+// partitioned returns a migration whose tables with a tenant are partitioned. Storage parameters are those of partitions, and so are parameters of columns:
+// the statistics that a statement over one partition is planned with are its own.
 func partitioned(text string, partitions int) string {
+	text = setColumn.ReplaceAllStringFunc(text, func(statement string) string {
+		m := setColumn.FindStringSubmatch(statement)
+		for i := range partitions {
+			statement += fmt.Sprintf("\nALTER TABLE %s_p%d %s;", m[1], i, m[2])
+		}
+		return statement
+	})
 	return createTable.ReplaceAllStringFunc(text, func(statement string) string {
 		m := createTable.FindStringSubmatch(statement)
 		name, columns, with := m[1], m[2], m[3]

@@ -56,7 +56,7 @@ var sqliteSchema = queries{
 }
 
 var postgresSchema = queries{
-	tables: `SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' ORDER BY relname COLLATE "C"`,
+	tables: `SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition ORDER BY relname COLLATE "C"`,
 	columns: `SELECT attname || CASE WHEN attnotnull THEN ' NOT NULL' ELSE '' END FROM pg_attribute
 		WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum`,
 	primary: `SELECT coalesce(string_agg(a.attname, ',' ORDER BY k.n), '') FROM pg_index i, unnest(i.indkey) WITH ORDINALITY k (attnum, n), pg_attribute a
