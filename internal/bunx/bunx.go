@@ -242,6 +242,14 @@ func (c Conn) One(ctx context.Context, what, query string, args []any, dest ...a
 // Postgres reports whether the statement runs on PostgreSQL.
 func (c Conn) Postgres() bool { return c.DB.Dialect().Name() == dialect.PG }
 
+// IndexedBy is what follows a table in FROM to have SQLite use an index where it would guess wrong, as it knows no sizes. PostgreSQL does.
+func (c Conn) IndexedBy(index string) string {
+	if c.Postgres() {
+		return ""
+	}
+	return " INDEXED BY " + index
+}
+
 // InTx reports whether the statement runs in a transaction that the context carries.
 func (c Conn) InTx() bool { return c.inTx }
 

@@ -321,7 +321,7 @@ func (s *Store[T]) Remove(ctx context.Context, tenant string, ids []string) (gon
 		return nil, nil
 	}
 	err = s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		rows, err := c.Rows(ctx, `SELECT id FROM `+s.rows+` WHERE tenant_id = $1 AND editing_id IN `+c.Among(2, 1)+` ORDER BY id`+c.ForChange(),
+		rows, err := c.Rows(ctx, `SELECT id FROM `+s.rows+` WHERE tenant_id = $1 AND editing_id IN `+c.Among(2, 1)+` ORDER BY editing_id`+c.ForChange(),
 			tenant, bunx.Keys(ids))
 		drafts, err := bunx.Scan(rows, err, bunx.Text)
 		if err != nil {

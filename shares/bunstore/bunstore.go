@@ -52,7 +52,7 @@ func New(db *bun.DB, table, row string) *Store {
 	s.deleteOne = `DELETE FROM ` + table + ` WHERE tenant_id = $1 AND entity_id = $2` + ` AND principal_id = $3`
 	s.deleteSome = `DELETE FROM ` + table + ` WHERE tenant_id = $1 AND entity_id IN ` + c.Among(2, 1)
 	ofPrincipals := ` FROM ` + table + ` WHERE tenant_id = $1 AND principal_id IN ` + c.Among(2, 1)
-	s.sharedWith = `SELECT DISTINCT entity_id` + ofPrincipals + ` ORDER BY entity_id`
+	s.sharedWith = `SELECT entity_id` + ofPrincipals
 	s.deletePrincipals = `DELETE` + ofPrincipals
 	s.grants = bunx.Lookup{
 		Columns: `entity_id, access_level, roles`, Table: table, Key: `entity_id`,
@@ -223,7 +223,8 @@ func (s *Store) SharedWith(ctx context.Context, tenant string, principals []stri
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	rows, err := c.Rows(ctx, s.sharedWith, tenant, bunx.Keys(principals))
 	ids, err := bunx.Scan(rows, err, bunx.Text)
-	return ids, bunx.Err(err, "Share")
+	slices.Sort(ids) // SQLite would rather read the shares of all entities, which it has in this order
+	return slices.Compact(ids), bunx.Err(err, "Share")
 }
 
 // RemovePrincipals implements shares.Store.
