@@ -242,12 +242,12 @@ func (c Conn) One(ctx context.Context, what, query string, args []any, dest ...a
 // Postgres reports whether the statement runs on PostgreSQL.
 func (c Conn) Postgres() bool { return c.DB.Dialect().Name() == dialect.PG }
 
-// IndexedBy is what follows a table in FROM to have SQLite use an index where it would guess wrong, as it knows no sizes. PostgreSQL does.
-func (c Conn) IndexedBy(index string) string {
+// IndexedBy is what follows a table in FROM to have SQLite use the index table_index where it would guess wrong, as it knows no sizes. PostgreSQL does.
+func (c Conn) IndexedBy(table, index string) string {
 	if c.Postgres() {
 		return ""
 	}
-	return " INDEXED BY " + index
+	return " INDEXED BY " + table + "_" + index
 }
 
 // InTx reports whether the statement runs in a transaction that the context carries.

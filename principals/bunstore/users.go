@@ -200,7 +200,7 @@ func (s *Store) DeleteUser(ctx context.Context, tenant, username string) error {
 func (s *Store) OtherSuperusers(ctx context.Context, tenant, username string) (int, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	var n int
-	err := c.One(ctx, "User", `SELECT count(*) FROM tc_users`+c.IndexedBy("tc_users_superusers")+` WHERE tenant_id = $1 AND username <> $2 AND superuser AND enabled`,
+	err := c.One(ctx, "User", `SELECT count(*) FROM tc_users`+c.IndexedBy("tc_users", "superusers")+` WHERE tenant_id = $1 AND username <> $2 AND superuser AND enabled`,
 		[]any{tenant, username}, &n)
 	return n, err
 }
@@ -208,7 +208,7 @@ func (s *Store) OtherSuperusers(ctx context.Context, tenant, username string) (i
 // EnabledSuperusers implements principals.Store.
 func (s *Store) EnabledSuperusers(ctx context.Context, tenant string) ([]string, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT username FROM tc_users`+c.IndexedBy("tc_users_superusers")+` WHERE tenant_id = $1 AND superuser AND enabled ORDER BY folded`, tenant)
+	rows, err := c.Rows(ctx, `SELECT username FROM tc_users`+c.IndexedBy("tc_users", "superusers")+` WHERE tenant_id = $1 AND superuser AND enabled ORDER BY folded`, tenant)
 	names, err := bunx.Scan(rows, err, bunx.Text)
 	return names, bunx.Err(err, "User")
 }
