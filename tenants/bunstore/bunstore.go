@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -282,9 +281,22 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 // KeyChecks implements tenants.Store.
 func (s *Store) KeyChecks(ctx context.Context, beginning int) ([]string, error) {
 	ctx, c := bunx.For(ctx, s.db, "")
-	rows, err := c.Rows(ctx, `SELECT min(tenant_id) FROM tc_tenants WHERE hidden IS NULL GROUP BY substr(key_check, 1, `+strconv.Itoa(beginning)+`) ORDER BY 1`)
-	ids, err := bunx.Scan(rows, err, bunx.Text)
-	return ids, bunx.Err(err, "Tenant")
+	var ids []string
+	for from := ""; ; { // one look into the index for each
+		var check, id string
+		err := c.One(ctx, "Tenant", `SELECT key_check, tenant_id FROM tc_tenants WHERE hidden IS NULL AND key_check >= $1 ORDER BY key_check, tenant_id LIMIT 1`,
+			[]any{from}, &check, &id)
+		if errs.CodeOf(err) == errs.NotFound {
+			return ids, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+		if from = check + "\x01"; len(check) >= beginning {
+			from = check[:beginning] + "\U0010ffff" // behind all texts that begin so
+		}
+	}
 }
 
 // deployable returns all tenants but a source, ordered, each with whether its DeployFrom has the source.
