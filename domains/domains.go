@@ -109,6 +109,9 @@ type Store interface {
 	LockTenant(ctx context.Context, tenant string) error
 	// InTx runs fn in one transaction, which all calls with its context join.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
+	// DryRun runs fn as InTx does and rolls back what it did. On SQLite no writer waits for it, nor it for one. Errors: fn's own; errs.Invalid, before
+	// fn runs, when ctx carries a transaction, which would keep it.
+	DryRun(ctx context.Context, fn func(ctx context.Context) error) error
 	// Count returns how many domains a tenant has.
 	Count(ctx context.Context, tenant string) (int, error)
 }

@@ -60,8 +60,12 @@ func (s *Service) scan(ctx context.Context, tenant, driver string, some []Domain
 			return nil, err
 		}
 	}
-	limiter.Resume(ctx) // what follows computes, and holds SQLite's one writer
-	err = s.o.Store.InTx(ctx, func(ctx context.Context) error {
+	limiter.Resume(ctx) // what follows computes, and holds SQLite's one writer unless it is a dry run
+	run := s.o.Store.InTx
+	if o.DryRun {
+		run = s.o.Store.DryRun
+	}
+	err = run(ctx, func(ctx context.Context) error {
 		at, err = s.writeAll(ctx, all, o)
 		return err
 	})

@@ -90,6 +90,11 @@ func (s *Store) InTx(ctx context.Context, fn func(context.Context) error) error 
 	return bunx.InTx(bunx.WithWork(ctx, bunx.Long), s.db, fn)
 }
 
+// DryRun implements domains.Store.
+func (s *Store) DryRun(ctx context.Context, fn func(context.Context) error) error {
+	return bunx.DryRun(bunx.WithWork(ctx, bunx.Long), s.db, fn)
+}
+
 // LockTenant implements domains.Store.
 func (s *Store) LockTenant(ctx context.Context, tenant string) error {
 	return bunx.LockTenant(ctx, s.db, tenant)

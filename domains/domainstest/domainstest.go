@@ -254,6 +254,16 @@ func testFailedTx(t *testing.T, s domains.Store) {
 	is.Equal(err, no)
 	_, err = s.Get(ctx, "acme", "ldap")
 	is.Equal(errs.CodeOf(err), errs.NotFound)
+	for _, want := range []error{nil, no} { // a dry run leaves nothing either
+		is.Equal(s.DryRun(ctx, func(ctx context.Context) error {
+			is.NoErr(s.Insert(ctx, "acme", domain("ldap")))
+			_, err := s.Get(ctx, "acme", "ldap")
+			is.NoErr(err)
+			return want
+		}), want)
+		_, err = s.Get(ctx, "acme", "ldap")
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+	}
 }
 
 func testParallelEdits(t *testing.T, s domains.Store) {
