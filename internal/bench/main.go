@@ -126,6 +126,10 @@ func run(ctx context.Context, only string, engines []string, beside time.Duratio
 			return fmt.Errorf("%s: %w", engine, err)
 		}
 		all = append(all, some...)
+		if some, err = bundleSizeRows(ctx, engine, pattern); err != nil {
+			return fmt.Errorf("%s: %w", engine, err)
+		}
+		all = append(all, some...)
 		if some, err = tenantRows(ctx, engine, pattern); err != nil {
 			return fmt.Errorf("%s: %w", engine, err)
 		}
