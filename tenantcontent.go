@@ -63,6 +63,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/cache"
 	"github.com/tenantcontent/tenantcontent/internal/dblock"
 	"github.com/tenantcontent/tenantcontent/internal/egress"
+	"github.com/tenantcontent/tenantcontent/internal/indexer"
 	"github.com/tenantcontent/tenantcontent/internal/keyring"
 	"github.com/tenantcontent/tenantcontent/internal/migrations"
 	"github.com/tenantcontent/tenantcontent/internal/sweep"
@@ -206,6 +207,7 @@ type App struct {
 	deployments *handlers.Service
 	scim        *scim.Service
 	sweeper     *sweep.Sweeper
+	indexer     *indexer.Indexer
 	endScripts  func() error
 }
 
@@ -449,6 +451,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		app.workspaces.Hooks(), app.deployments.Hooks(), app.queue.Hooks(), app.Webhooks.Unchecked().Hooks(),
 		entity.Hooks{Counts: entity.CountRows(80, "files", blobs.Count)},
 	)
+	app.indexer = indexer.New(c.DB, c.Now)
 	app.sweeper = sweep.New(c.DB, app.registry.Sweeps, app.Tenants.Unchecked().IDs, c.Now)
 	return app.queue.Add(slices.Concat(app.Comments.Unchecked().Workers(), app.Messages.Unchecked().Workers(), app.Agents.Unchecked().Workers(), app.Domains.Unchecked().Workers(), c.Workers)...)
 }
@@ -642,6 +645,7 @@ func (app *App) Run(ctx context.Context) (err error) {
 func (app *App) work(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { app.sweepEachMinute(ctx) })
+	running.Go(func() { app.indexOften(ctx) })
 	running.Go(func() { app.queue.Run(ctx) })
 	running.Go(func() {
 		app.flushEach(ctx, recordsEach, "write the calls of webhooks", app.Webhooks.Unchecked().FlushAll)
@@ -697,17 +701,33 @@ func (app *App) sweepEachMinute(ctx context.Context) {
 	}
 }
 
+// indexOften keeps the indexes of searches. Rows that are not in one yet cost each search a little.
+func (app *App) indexOften(ctx context.Context) {
+	often := time.NewTicker(20 * time.Second)
+	defer often.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-often.C:
+			if err := app.indexer.Run(ctx); ctx.Err() == nil {
+				app.note("index rows for searches", err)
+			}
+		}
+	}
+}
+
 // Deleted removes what belongs to entities of the host's kinds that the host deletes itself, such as the comments on them: see
 // entity.Hooks. It joins the transaction in ctx and needs no actor. What a restore or deploy removes is passed to it already.
 func (app *App) Deleted(ctx context.Context, tenant string, gone ...entity.Key) error {
 	return app.registry.Deleted(ctx, tenant, gone...)
 }
 
-// Sweep removes what has expired, of all tenants that have something, in steps, and adds up the totals of lists. Run does it each minute, in one of
-// the processes that share the database.
+// Sweep removes what has expired, of all tenants that have something, in steps, adds up the totals of lists, and indexes long ones for searches. Run does
+// it each minute or more often, in one of the processes that share the database.
 func (app *App) Sweep(ctx context.Context) error {
 	_, err := bunx.FoldTotals(ctx, app.db)
-	return errors.Join(err, app.sweeper.Run(ctx))
+	return errors.Join(err, app.indexer.Run(ctx), app.sweeper.Run(ctx))
 }
 
 // note logs the failure of background work; the next round tries again.

@@ -96,7 +96,7 @@ func get(ctx context.Context, c bunx.Conn, tenant, key, lock string) (aiinstr.In
 // Page implements aiinstr.Store.
 func (s *Store) Page(ctx context.Context, tenant string, q paging.Query) (paging.Page[aiinstr.Instruction], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	return bunx.Page(ctx, c, list, bunx.Part{Where: "i.tenant_id = $1", Args: []any{tenant}, Total: bunx.Total("ai_instructions", bunx.Whole)}, key, q)
+	return bunx.Page(ctx, c, list, bunx.Part{Where: "i.tenant_id = $1", Args: []any{tenant}, Total: bunx.Total("ai_instructions", bunx.Whole), Index: &bunx.Index{List: "ai_instructions"}}, key, q)
 }
 
 // maxSlugs is how many slugs Contents looks up with one statement; a text with more takes several.

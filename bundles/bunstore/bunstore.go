@@ -176,7 +176,7 @@ func addEntries(ctx context.Context, c bunx.Conn, tenant string, some []bundles.
 // Page implements bundles.Store.
 func (s *Store) Page(ctx context.Context, tenant string, q paging.Query) (paging.Page[bundles.Bundle], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	all := bunx.Part{Where: "b.tenant_id = $1", Args: []any{tenant}, Total: bunx.Total("bundles", bunx.Whole)}
+	all := bunx.Part{Where: "b.tenant_id = $1", Args: []any{tenant}, Total: bunx.Total("bundles", bunx.Whole), Index: &bunx.Index{List: "bundles"}}
 	key := func(r bundle) string { return r.ID }
 	found, err := bunx.Page(ctx, c, list, all, key, q)
 	if err != nil {

@@ -101,7 +101,7 @@ func (s *Store) Get(ctx context.Context, tenant, key string) (colors.Color, erro
 // Page implements colors.Store.
 func (s *Store) Page(ctx context.Context, tenant string, q paging.Query) (paging.Page[colors.Color], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	page, err := bunx.Page(ctx, c, list, bunx.Part{Where: "c.tenant_id = $1", Args: []any{tenant}, Total: bunx.Total("colors", bunx.Whole)}, key, q)
+	page, err := bunx.Page(ctx, c, list, bunx.Part{Where: "c.tenant_id = $1", Args: []any{tenant}, Total: bunx.Total("colors", bunx.Whole), Index: &bunx.Index{List: "colors"}}, key, q)
 	for i := range page.Rows {
 		page.Rows[i].Tenant = tenant
 	}

@@ -109,7 +109,8 @@ func get(ctx context.Context, c bunx.Conn, tenant string, kind entity.Kind, at c
 // Page implements content.Store.
 func (s *Store) Page(ctx context.Context, tenant string, kind entity.Kind, q paging.Query) (paging.Page[content.Entity], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	of := bunx.Part{Where: "e.tenant_id = $1 AND e.kind = $2 AND e.editing_id IS NULL", Args: []any{tenant, kind}, Total: bunx.Total("entities", "= $2")}
+	of := bunx.Part{Where: "e.tenant_id = $1 AND e.kind = $2 AND e.editing_id IS NULL", Args: []any{tenant, kind}, Total: bunx.Total("entities", "= $2"),
+		Index: &bunx.Index{List: "entities", Part: string(kind), Where: "tenant_id = $1 AND kind = $2"}}
 	page, err := bunx.Page(ctx, c, list, of, func(r row) string { return r.ID }, q)
 	return paging.Map(page, func(r row) content.Entity {
 		r.Tenant, r.Kind = tenant, kind

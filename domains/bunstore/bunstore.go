@@ -117,7 +117,7 @@ func one(ctx context.Context, c bunx.Conn, tenant, id, lock string) (row, error)
 // Page implements domains.Store.
 func (s *Store) Page(ctx context.Context, tenant string, q paging.Query) (paging.Page[domains.Domain], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	all := bunx.Part{Where: "d.tenant_id = $1", Args: []any{tenant}, Total: bunx.Total("domains", bunx.Whole)}
+	all := bunx.Part{Where: "d.tenant_id = $1", Args: []any{tenant}, Total: bunx.Total("domains", bunx.Whole), Index: &bunx.Index{List: "domains"}}
 	page, err := bunx.Page(ctx, c, list, all, func(r row) string { return r.ID }, q)
 	return paging.Map(page, row.domain), err
 }

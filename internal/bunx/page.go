@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/tenantcontent/tenantcontent/errs"
-	"github.com/tenantcontent/tenantcontent/internal/fold"
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
@@ -39,6 +38,8 @@ type Part struct {
 	Total string
 	// What is the noun of the errs.NotFound that a Total of NULL is.
 	What string
+	// Index is one by which a page with q finds its rows; nil: it compares all rows.
+	Index *Index
 }
 
 // And returns a Part of the rows for which a condition holds, too; they are counted. @ stands for the next argument.
@@ -68,10 +69,12 @@ func Page[R any](ctx context.Context, c Conn, l List[R], part Part, key func(R) 
 	if err != nil {
 		return page, err
 	}
-	if q.Q != "" {
-		part = part.And(l.Search+` LIKE @ ESCAPE '\'`, fold.Pattern(q.Q))
-	}
 	from := " FROM " + l.Table.Name + " AS " + l.Table.alias + l.Join + " WHERE " + part.Where
+	if q.Q != "" {
+		if from, part, err = l.search(ctx, c, part, q); err != nil {
+			return page, err
+		}
+	}
 	if part.Total == "" {
 		err := c.Row(ctx, "SELECT count(*)"+from, part.Args...).Scan(&page.Total)
 		if err != nil || q.Limit == 0 || r.After == nil && q.Start >= page.Total {

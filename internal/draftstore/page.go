@@ -56,7 +56,8 @@ func distinct(ids []string) []string { return slices.Compact(slices.Sorted(slice
 
 // visible is what some principals see, or all.
 func (s *Store[T]) visible(c bunx.Conn, tenant string, all bool, principals []string) bunx.Part {
-	part := bunx.Part{Where: `a.tenant_id = $1 AND ` + s.listedAs("a."), Args: []any{tenant}, Total: bunx.Total(strings.TrimPrefix(s.rows, "tc_"), bunx.Whole)}
+	part := bunx.Part{Where: `a.tenant_id = $1 AND ` + s.listedAs("a."), Args: []any{tenant}, Total: bunx.Total(strings.TrimPrefix(s.rows, "tc_"), bunx.Whole),
+		Index: &bunx.Index{List: strings.TrimPrefix(s.rows, "tc_")}}
 	if all {
 		return part
 	}

@@ -81,7 +81,7 @@ func oneTeam(ctx context.Context, c bunx.Conn, query, tenant, key string) (team,
 // Teams implements principals.Store.
 func (s *Store) Teams(ctx context.Context, tenant string, q paging.Query) (paging.Page[principals.Team], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	all := bunx.Part{Where: "t.tenant_id = $1", Args: []any{tenant}, Total: bunx.Total("teams", bunx.Whole)}
+	all := bunx.Part{Where: "t.tenant_id = $1", Args: []any{tenant}, Total: bunx.Total("teams", bunx.Whole), Index: &bunx.Index{List: "teams"}}
 	page, err := bunx.Page(ctx, c, teamList, all, func(r team) string { return r.ID }, q)
 	return paging.Map(page, team.team), err
 }

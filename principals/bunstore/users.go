@@ -126,7 +126,7 @@ func one(ctx context.Context, c bunx.Conn, tenant, username, lock string) (user,
 // Users implements principals.Store.
 func (s *Store) Users(ctx context.Context, tenant string, q paging.Query) (paging.Page[principals.User], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	all := bunx.Part{Where: "u.tenant_id = $1", Args: []any{tenant}, Total: bunx.Total("users", bunx.Whole)}
+	all := bunx.Part{Where: "u.tenant_id = $1", Args: []any{tenant}, Total: bunx.Total("users", bunx.Whole), Index: &bunx.Index{List: "users"}}
 	page, err := bunx.Page(ctx, c, userList, all, userKey, q)
 	return paging.Map(page, user.user), err
 }
