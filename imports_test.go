@@ -34,7 +34,7 @@ const base = "errs actor datasets drafts entity paging blobs files handlers libr
 var mayImport = []rule{
 	{"internal/dbtest internal/exampletest internal/bench internal/interop cmd/... examples/...", "..."},
 
-	{"errs internal/egress internal/cache internal/escapes internal/fold internal/rawjson internal/pgsafe internal/pgtest internal/needs internal/spool internal/tally internal/uuids internal/fieldtest", ""},
+	{"errs internal/egress internal/cache internal/escapes internal/fold internal/rawjson internal/pgsafe internal/pgtest internal/needs internal/spool internal/tally internal/uuids internal/trigrams internal/fieldtest", ""},
 	{"internal/slapd", "internal/needs"},
 	{"internal/certs", "errs"},
 	{"internal/sqlitesafe", "internal/limiter internal/spool"},
@@ -65,13 +65,14 @@ var mayImport = []rule{
 	{"apps/assist", "errs ai ai/chat apps/manifest datasets internal/datatools"},
 	{"assistants/conversation", "errs actor ai ai/chat assistants datasets entity jsvm libraries paging internal/datatools internal/doctext internal/limiter"},
 	{"assistants/mcp", "errs ai ai/chat assistants assistants/conversation entity internal/egress internal/rawjson"},
-	{"internal/bunx", "entity errs paging internal/fold"},
+	{"internal/bunx", "entity errs paging internal/fold internal/trigrams"},
 	{"internal/transfer", "errs entity paging internal/escapes internal/rawjson internal/slug internal/uuids"},
 	{"internal/slug", "internal/fold internal/uuids"},
 	{"internal/fields", "errs internal/escapes internal/rawjson internal/slug internal/uuids"},
 	{"internal/migrations", "errs internal/bunx internal/fold"},
 	{"internal/dblock", "errs internal/bunx"},
 	{"internal/sweep", "errs entity internal/bunx"},
+	{"internal/indexer", "errs internal/bunx internal/trigrams"},
 	{"internal/tenantrows", "errs entity internal/bunx"},
 	{"tenants/bunstore", base + " tenants internal/bunx internal/tenantrows"},
 	{"database", "actor errs internal/bunx internal/pgsafe internal/sqlitesafe workspaces workspaces/sqlite workspaces/postgres"},
@@ -98,7 +99,7 @@ var mayImport = []rule{
 	{"*/*test", base + " ^ internal/transfertest internal/fieldtest paging/pagingtest"}, // the suites that every store must pass
 
 	{"httpapi", base + " ai ai/chat apps/assist assistants/conversation workspaces internal/doctext internal/markdown hal apps/manifest apps/view principals/scim " + nouns},
-	{".", base + " ai apps/manifest assistants/conversation hal httpapi " + nouns + " principals/dirsync principals/scim " + domainDrivers + " jsvm/quickjs internal/doctext internal/markdown */bunstore internal/bunx internal/dblock internal/egress internal/cache internal/keyring internal/migrations internal/sweep internal/tenantrows workspaces"},
+	{".", base + " ai apps/manifest assistants/conversation hal httpapi " + nouns + " principals/dirsync principals/scim " + domainDrivers + " jsvm/quickjs internal/doctext internal/markdown */bunstore internal/bunx internal/dblock internal/egress internal/cache internal/indexer internal/keyring internal/migrations internal/sweep internal/tenantrows workspaces"},
 }
 
 // mayBeImportedBy says who alone may import a package of others, by its beginning.

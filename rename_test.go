@@ -44,7 +44,13 @@ var noUsernames = map[string]string{
 	"tc_assistant_shares": "entity_id roles",
 	"tc_assistants": "id name label search slug description instructions welcome suggestions model_id data skills datasets refs secrets_sealed library_id editing_id base " +
 		"editing_session folder_id",
-	"tc_confirmations":       "id assistant_id asked decision",
+	"tc_confirmations": "id assistant_id asked decision",
+	// What an index of searches has of a user who was renamed is not shown to anybody, and goes when the index is built again.
+	"tc_search_docs":         "list part block ids",
+	"tc_search_grams":        "list part gram docs",
+	"tc_search_lists":        "list part reached",
+	"tc_search_noted":        "list part id tx",
+	"tc_search_segments":     "list part state",
 	"tc_blob_chunks":         "blob_id",
 	"tc_blobs":               "id",
 	"tc_bundle_entries":      "id bundle_id type data",

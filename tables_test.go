@@ -26,7 +26,7 @@ var tablesOf = map[string][]string{
 	"content/bunstore":       {"tc_entities"},
 	"domains/bunstore":       {"tc_domain_logins", "tc_domain_scans", "tc_domains"},
 	"files/bunstore":         {"tc_downloads", "tc_uploads"},
-	"internal/bunx":          {"tc_search_docs", "tc_search_grams", "tc_search_lists", "tc_search_new", "tc_search_segments", "tc_totals"},
+	"internal/bunx":          {"tc_search_docs", "tc_search_grams", "tc_search_lists", "tc_search_noted", "tc_search_segments", "tc_totals"},
 	"handlers/bunstore":      {"tc_handler_calls", "tc_handler_deployments", "tc_handler_programs", "tc_handler_routes"},
 	"libraries/bunstore":     {"tc_library_contents", "tc_library_files", "tc_library_released"},
 	"messages/bunstore":      {"tc_events", "tc_messages"},

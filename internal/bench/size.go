@@ -51,6 +51,8 @@ var sizePages = []struct {
 	{"colors by createdAt", "/api/colors?limit=20&sort=createdAt", 3},
 	{"colors by -updatedAt", "/api/colors?limit=20&sort=-updatedAt", 3},
 	{"colors, q that matches 50", "/api/colors?limit=20&q=zqx", 3},
+	{"colors, q that matches one", "/api/colors?limit=20&q=850d3e43", 3},
+	{"reports, q that matches 50", "/api/reports?limit=20&q=zqx", 3},
 	{"page of reports with total", "/api/reports?limit=20", 1.2},
 	{"reports by -createdAt", "/api/reports?limit=20&sort=-createdAt", 3},
 	{"page of a thread with total", "/api/teams/TEAM/comments?limit=20", 1.2},
@@ -175,6 +177,9 @@ func (w *world) openSized(ctx context.Context) (err error) {
 		if err := os.WriteFile(filepath.Join(dir, "key"), key, 0o600); err != nil {
 			return err
 		}
+	}
+	if err := w.app.Sweep(ctx); err != nil { // indexes what q searches
+		return err
 	}
 	w.ours, err = w.serve(w.app)
 	return err

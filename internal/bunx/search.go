@@ -47,7 +47,7 @@ func lookup(c Conn) string {
 			WHERE g.tenant_id = $1 AND g.list = $2 AND g.part = $3 AND g.gram = w.gram) FROM wanted w),
 		chosen (gram) AS (SELECT gram FROM sizes WHERE n <= ` + strconv.Itoa(maxList) + ` ORDER BY n LIMIT CASE WHEN (SELECT min(n) FROM sizes) <= 200 THEN 1 ELSE 12 END)
 		SELECT 'list' AS what, '' AS text, 0 AS segment, '' AS docs FROM tc_search_lists WHERE tenant_id = $1 AND list = $2 AND part = $3 AND usable
-		UNION ALL SELECT 'new', id, 0, '' FROM (SELECT DISTINCT id FROM tc_search_new WHERE tenant_id = $1 AND list = $2 AND part = $3 LIMIT ` + strconv.Itoa(maxNoted+1) + `) AS noted
+		UNION ALL SELECT 'new', id, 0, '' FROM (SELECT DISTINCT id FROM tc_search_noted WHERE tenant_id = $1 AND list = $2 AND part = $3 LIMIT ` + strconv.Itoa(maxNoted+1) + `) AS noted
 		UNION ALL SELECT 'gram', gram, 0, '' FROM chosen
 		UNION ALL SELECT 'docs', g.gram, g.segment, g.docs FROM chosen c JOIN tc_search_grams g ON g.tenant_id = $1 AND g.list = $2 AND g.part = $3 AND g.gram = c.gram
 			JOIN tc_search_segments s ON s.tenant_id = $1 AND s.list = $2 AND s.part = $3 AND s.segment = g.segment AND s.state = 'live'`

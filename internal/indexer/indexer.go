@@ -86,7 +86,7 @@ const worn = `l.usable AND l.reached IS NULL AND ((SELECT coalesce(sum(s.docs), 
 // an index that is worn.
 const due = `SELECT DISTINCT d.tenant_id, d.list, d.part FROM (
 		SELECT tenant_id, list, part FROM tc_search_lists WHERE reached IS NOT NULL
-		UNION ALL SELECT tenant_id, list, part FROM tc_search_new GROUP BY tenant_id, list, part HAVING count(*) >= $1
+		UNION ALL SELECT tenant_id, list, part FROM tc_search_noted GROUP BY tenant_id, list, part HAVING count(*) >= $1
 		UNION ALL SELECT tenant_id, list, part FROM tc_search_segments WHERE state IN ('written', 'gone')
 		UNION ALL SELECT l.tenant_id, l.list, l.part FROM tc_search_lists l WHERE ` + worn + `) d
 	JOIN tc_tenants t ON t.tenant_id = d.tenant_id AND t.hidden IS NULL ORDER BY d.tenant_id, d.list, d.part`
@@ -118,14 +118,14 @@ func (x *Indexer) Run(ctx context.Context) error {
 // claimed does what there is to do for a list, unless another process does.
 func (x *Indexer) claimed(ctx context.Context, l list) error {
 	now := x.now()
-	n, err := x.exec(ctx, l, `UPDATE tc_search_lists SET claimed = $4 WHERE `+of+` AND (claimed IS NULL OR claimed < $5)`, bunx.At(now.Add(claimTime)), bunx.At(now))
+	n, err := x.exec(ctx, l, `UPDATE tc_search_lists SET claim_ends_at = $4 WHERE `+of+` AND (claim_ends_at IS NULL OR claim_ends_at < $5)`, bunx.At(now.Add(claimTime)), bunx.At(now))
 	if err != nil || n == 0 {
 		return err
 	}
 	err = x.work(ctx, l)
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	_, free := x.exec(last, l, `UPDATE tc_search_lists SET claimed = NULL WHERE `+of)
+	_, free := x.exec(last, l, `UPDATE tc_search_lists SET claim_ends_at = NULL WHERE `+of)
 	return errors.Join(err, free)
 }
 
@@ -268,7 +268,7 @@ func (x *Indexer) finish(ctx context.Context, l list, reached string) error {
 // add makes a segment of rows that are noted, and reports whether there may be as many again.
 func (x *Indexer) add(ctx context.Context, l list) (more bool, err error) {
 	own, c := bunx.For(ctx, x.db, l.tenant)
-	rows, err := c.Rows(own, `SELECT id, tx FROM tc_search_new WHERE `+of+` ORDER BY id, tx LIMIT `+strconv.Itoa(trigrams.MaxTexts), l.args()...)
+	rows, err := c.Rows(own, `SELECT id, tx FROM tc_search_noted WHERE `+of+` ORDER BY id, tx LIMIT `+strconv.Itoa(trigrams.MaxTexts), l.args()...)
 	notes, err := bunx.Scan(rows, err, scanText) // read before the texts are
 	if err != nil || len(notes) < fewNotes {
 		return false, bunx.Err(err, "Index")
@@ -293,7 +293,7 @@ func (x *Indexer) add(ctx context.Context, l list) (more bool, err error) {
 				ids, txs = append(ids, note.key), append(txs, note.text)
 			}
 		}
-		if _, err := x.exec(ctx, l, `DELETE FROM tc_search_new WHERE `+of+` AND (id, tx) IN `+c.Among(4, 2), bunx.Keys(ids, txs)); len(ids) > 0 && err != nil {
+		if _, err := x.exec(ctx, l, `DELETE FROM tc_search_noted WHERE `+of+` AND (id, tx) IN `+c.Among(4, 2), bunx.Keys(ids, txs)); len(ids) > 0 && err != nil {
 			return false, err
 		}
 	}
@@ -372,7 +372,7 @@ func blocks(segment int) []any {
 func (x *Indexer) write(ctx context.Context, l list, state string, keys []string, segment *trigrams.Segment, finish func(ctx context.Context, c bunx.Conn) error) error {
 	var number int
 	err := bunx.Write(ctx, x.db, l.tenant, func(ctx context.Context, c bunx.Conn) error {
-		err := c.One(ctx, "Index", `UPDATE tc_search_lists SET segment = segment + 1, claimed = $4 WHERE `+of+` RETURNING segment`, l.args(bunx.At(x.now().Add(claimTime))), &number)
+		err := c.One(ctx, "Index", `UPDATE tc_search_lists SET segment = segment + 1, claim_ends_at = $4 WHERE `+of+` RETURNING segment`, l.args(bunx.At(x.now().Add(claimTime))), &number)
 		if err != nil {
 			return ignoreGone(err)
 		}

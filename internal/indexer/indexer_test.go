@@ -133,7 +133,7 @@ func TestSearchesFindWhatALikeFinds(t *testing.T) {
 		check()
 		put(t, db, "acme", "zqx one", "ZQX two")
 		is.Equal(len(find(t, db, "acme", "zQx")), 2) // noted
-		is.True(count(t, db, "acme", `SELECT count(*) FROM tc_search_new WHERE tenant_id = $1`, "acme") >= 2)
+		is.True(count(t, db, "acme", `SELECT count(*) FROM tc_search_noted WHERE tenant_id = $1`, "acme") >= 2)
 		is.NoErr(colorstore.New(db).Delete(t.Context(), "acme", "zqx one"))
 		is.Equal(len(find(t, db, "acme", "zqx")), 1)
 		for round := range 9 { // and merges
@@ -141,7 +141,7 @@ func TestSearchesFindWhatALikeFinds(t *testing.T) {
 			run(t, db)
 			find(t, db, "acme", fmt.Sprint("more", round))
 		}
-		is.Equal(count(t, db, "acme", `SELECT count(*) FROM tc_search_new WHERE tenant_id = $1`, "acme"), 0)
+		is.Equal(count(t, db, "acme", `SELECT count(*) FROM tc_search_noted WHERE tenant_id = $1`, "acme"), 0)
 		is.True(count(t, db, "acme", segments, "acme") < 8)
 		is.Equal(count(t, db, "*", `SELECT count(*) FROM tc_search_segments WHERE state <> 'live'`), 0)
 		is.Equal(len(find(t, db, "acme", "zqx")), 1)

@@ -11,9 +11,8 @@ BEGIN
         EXECUTE format('DROP POLICY IF EXISTS tc_tenant ON %I', t);
         EXECUTE format('CREATE POLICY tc_tenant ON %I USING (tenant_id = current_setting(''tenantcontent.tenant'', true))', t);
     END LOOP;
-    -- The queue looks for what is due over all tenants, slots of totals are added up for all, and a list that has become long gets an index then. * is
-    -- the id of none.
-    FOREACH t IN ARRAY ARRAY['tc_jobs', 'tc_job_schedules', 'tc_totals', 'tc_search_lists']
+    -- The queue looks for what is due over all tenants, slots of totals are added up for all, and indexes of searches are kept for all. * is the id of none.
+    FOREACH t IN ARRAY ARRAY['tc_jobs', 'tc_job_schedules', 'tc_totals', 'tc_search_lists', 'tc_search_noted', 'tc_search_segments']
     LOOP
         IF to_regclass(t) IS NOT NULL THEN
             EXECUTE format('DROP POLICY IF EXISTS tc_queue ON %I', t);
@@ -22,8 +21,8 @@ BEGIN
     END LOOP;
     -- A sweep looks for what is due over all tenants, and removes it as each of them.
     FOREACH t IN ARRAY ARRAY['tc_activities', 'tc_agent_runs', 'tc_blobs', 'tc_comment_threads', 'tc_confirmations', 'tc_domain_logins', 'tc_downloads', 'tc_events',
-        'tc_handler_calls', 'tc_handler_programs', 'tc_library_released', 'tc_login_networks', 'tc_messages', 'tc_notifications', 'tc_search_new', 'tc_search_segments',
-        'tc_sessions', 'tc_uploads', 'tc_webhook_days', 'tc_webhook_invocations', 'tc_webhook_requests', 'tc_workspaces']
+        'tc_handler_calls', 'tc_handler_programs', 'tc_library_released', 'tc_login_networks', 'tc_messages', 'tc_notifications', 'tc_sessions',
+        'tc_uploads', 'tc_webhook_days', 'tc_webhook_invocations', 'tc_webhook_requests', 'tc_workspaces']
     LOOP
         IF to_regclass(t) IS NOT NULL THEN
             EXECUTE format('DROP POLICY IF EXISTS tc_due ON %I', t);

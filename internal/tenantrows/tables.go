@@ -47,7 +47,7 @@ type Table struct {
 // derived are tables whose rows the database makes itself, from those of others.
 var derived = map[string][]string{
 	"tc_principals": {"tc_users", "tc_teams"}, "tc_totals": nil,
-	"tc_search_docs": nil, "tc_search_grams": nil, "tc_search_lists": nil, "tc_search_new": nil, "tc_search_segments": nil,
+	"tc_search_docs": nil, "tc_search_grams": nil, "tc_search_lists": nil, "tc_search_noted": nil, "tc_search_segments": nil,
 }
 
 // behind are tables that come behind others without a foreign key: a schedule that is due makes jobs, whose keys those of an import may have.

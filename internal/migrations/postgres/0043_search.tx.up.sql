@@ -8,14 +8,14 @@ CREATE TABLE tc_search_lists (
     usable    boolean NOT NULL DEFAULT false, -- all rows are in live segments or noted
     reached   text COLLATE "C" DEFAULT '', -- the last key that is in a segment of the index that is being built; NULL: it is built
     horizon   bigint, -- rows are read when the transactions before this one have ended: they may not have noted what they wrote
-    claimed   timestamptz(6), -- until when a process works on it
+    claim_ends_at timestamptz(6), -- until when a process works on it
     segment   integer NOT NULL DEFAULT 0, -- the last one
     docs      bigint NOT NULL DEFAULT 0, -- in all segments when it was built
     n         bigint NOT NULL DEFAULT 0, -- the list's total then
     PRIMARY KEY (tenant_id, list, part)
 );
 CREATE INDEX tc_search_lists_unbuilt ON tc_search_lists (tenant_id, list, part) WHERE reached IS NOT NULL;
-CREATE TABLE tc_search_new (
+CREATE TABLE tc_search_noted (
     tenant_id text COLLATE "C" NOT NULL,
     list      text COLLATE "C" NOT NULL,
     part      text COLLATE "C" NOT NULL,
@@ -42,7 +42,7 @@ CREATE TABLE tc_search_docs (
     segment   integer NOT NULL,
     ids       text NOT NULL, -- keys of rows as a JSON array
     PRIMARY KEY (tenant_id, list, part, block),
-    FOREIGN KEY (tenant_id, list, part, segment) REFERENCES tc_search_segments ON DELETE CASCADE
+    FOREIGN KEY (tenant_id, list, part) REFERENCES tc_search_lists ON DELETE CASCADE
 );
 CREATE TABLE tc_search_grams (
     tenant_id text COLLATE "C" NOT NULL,
@@ -53,13 +53,13 @@ CREATE TABLE tc_search_grams (
     n         integer NOT NULL,
     docs      text NOT NULL, -- the numbers of n rows of the segment: see internal/trigrams
     PRIMARY KEY (tenant_id, list, part, gram, segment),
-    FOREIGN KEY (tenant_id, list, part, segment) REFERENCES tc_search_segments ON DELETE CASCADE
+    FOREIGN KEY (tenant_id, list, part) REFERENCES tc_search_lists ON DELETE CASCADE
 );
 
 -- tc_keep_search notes the rows of a table whose text is new, if their list has an index.
 CREATE FUNCTION tc_keep_search(list text, tbl text, key text, part text) RETURNS void LANGUAGE plpgsql AS $body$
 DECLARE
-    note text := format('INSERT INTO tc_search_new (tenant_id, list, part, id, tx) SELECT w.tenant_id, l.list, l.part, w.%I, CAST(txid_current() AS text) FROM ', key);
+    note text := format('INSERT INTO tc_search_noted (tenant_id, list, part, id, tx) SELECT w.tenant_id, l.list, l.part, w.%I, CAST(txid_current() AS text) FROM ', key);
     list_of text := format(' ON l.tenant_id = w.tenant_id AND l.list = %L AND l.part = ', list) || CASE part WHEN '' THEN '''''' ELSE format('w.%I', part) END
         || ' ON CONFLICT DO NOTHING;';
 BEGIN
