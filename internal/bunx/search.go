@@ -42,15 +42,22 @@ func Block(segment, doc int) string {
 // tell few rows, and the lists of these. It is one statement, so that a row is either noted or in a segment. The arguments are
 // the tenant, list and part, and the trigrams.
 func lookup(c Conn) string {
+	const of = `tenant_id = $1 AND list = $2 AND part = $3`
+	docs := `chosen c CROSS JOIN tc_search_grams g CROSS JOIN tc_search_segments s WHERE g.tenant_id = $1 AND g.list = $2 AND g.part = $3 AND g.gram = c.gram
+		AND s.tenant_id = $1 AND s.list = $2 AND s.part = $3 AND s.segment = g.segment AND s.state = 'live'` // SQLite joins in this order
+	if c.Postgres() {
+		docs = `chosen c CROSS JOIN LATERAL (SELECT gram, segment, docs FROM tc_search_grams WHERE ` + of + ` AND gram = c.gram OFFSET 0) g
+			CROSS JOIN LATERAL (SELECT 1 FROM tc_search_segments WHERE ` + of + ` AND segment = g.segment AND state = 'live' OFFSET 0) s`
+	}
 	return `WITH wanted (gram) AS ` + c.Among(4, 1) + `,
 		sizes (gram, n) AS (SELECT w.gram, (SELECT coalesce(sum(g.n), 0) FROM tc_search_grams g
 			WHERE g.tenant_id = $1 AND g.list = $2 AND g.part = $3 AND g.gram = w.gram) FROM wanted w),
-		chosen (gram) AS (SELECT gram FROM sizes WHERE n <= ` + strconv.Itoa(maxList) + ` ORDER BY n LIMIT CASE WHEN (SELECT min(n) FROM sizes) <= 200 THEN 1 ELSE 12 END)
+		chosen (gram) AS (SELECT gram FROM sizes WHERE n <= ` + strconv.Itoa(maxList) + ` AND n <= 1000 + 20 * (SELECT min(n) FROM sizes)
+			ORDER BY n LIMIT CASE WHEN (SELECT min(n) FROM sizes) <= 16 THEN 1 ELSE 12 END)
 		SELECT 'list' AS what, '' AS text, 0 AS segment, '' AS docs FROM tc_search_lists WHERE tenant_id = $1 AND list = $2 AND part = $3 AND usable
 		UNION ALL SELECT 'new', id, 0, '' FROM (SELECT DISTINCT id FROM tc_search_noted WHERE tenant_id = $1 AND list = $2 AND part = $3 LIMIT ` + strconv.Itoa(maxNoted+1) + `) AS noted
 		UNION ALL SELECT 'gram', gram, 0, '' FROM chosen
-		UNION ALL SELECT 'docs', g.gram, g.segment, g.docs FROM chosen c JOIN tc_search_grams g ON g.tenant_id = $1 AND g.list = $2 AND g.part = $3 AND g.gram = c.gram
-			JOIN tc_search_segments s ON s.tenant_id = $1 AND s.list = $2 AND s.part = $3 AND s.segment = g.segment AND s.state = 'live'`
+		UNION ALL SELECT 'docs', g.gram, g.segment, g.docs FROM ` + docs
 }
 
 // found is what a lookup reads.
