@@ -382,7 +382,6 @@ func (l *Files) Modified(ctx context.Context, tenant string, libraries []string)
 const (
 	released      = time.Minute // how long after the last of its files, and after that was found, so that a download that has begun ends
 	releasedBatch = 100         // how many are looked at at once
-	releasedMost  = 100         // how many batches a sweep looks at: it goes on with the next one
 )
 
 // Hooks returns what is done with contents: Sweep removes those that no file has any more.
@@ -391,7 +390,7 @@ func (l *Files) Hooks() entity.Hooks {
 }
 
 func (l *Files) sweep(ctx context.Context, tenant string) (n int, err error) {
-	for range releasedMost {
+	for {
 		at := l.stamp()
 		ids, looked, err := l.store.Release(ctx, tenant, at.Add(-released), at, releasedBatch)
 		if err != nil {
@@ -406,13 +405,12 @@ func (l *Files) sweep(ctx context.Context, tenant string) (n int, err error) {
 			return n, err
 		}
 		if n += len(ids); looked < releasedBatch {
-			break
+			return n, nil
 		}
 		if err := entity.Step(ctx); err != nil {
 			return n, err
 		}
 	}
-	return n, nil
 }
 
 // stamp returns the time of a write, in the precision that every database can store.

@@ -20,11 +20,8 @@ func (u Unchecked) FlushAll(ctx context.Context) error { return u.s.records.Flus
 // AppKind is the kind of entities that have webhooks.
 const AppKind entity.Kind = "app"
 
-// sweepBatch is how many rows of each table are removed in one transaction, and sweepMost how many times at once.
-const (
-	sweepBatch = 1000
-	sweepMost  = 100
-)
+// sweepBatch is how many rows of each table are removed in one transaction.
+const sweepBatch = 1000
 
 // Hooks returns what is done with records and requests: they go with their apps and when they are old, the calls of an app are counted
 // before it is purged, and the keys of requests are secrets.
@@ -57,7 +54,7 @@ func (u Unchecked) Hooks() entity.Hooks {
 				Invocations: now.Add(-s.o.Limits.Retention), Requests: now.Add(-s.o.Limits.KeptFor),
 				Day: now.Add(-s.o.Limits.Retention).Format(time.DateOnly), Batch: sweepBatch,
 			}
-			for range sweepMost {
+			for {
 				n, err := s.o.Store.Sweep(ctx, tenant, old)
 				if removed += n; err != nil || n == 0 {
 					return removed, err
@@ -66,7 +63,6 @@ func (u Unchecked) Hooks() entity.Hooks {
 					return removed, err
 				}
 			}
-			return removed, nil
 		},
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/handlers"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 )
@@ -267,12 +268,17 @@ func (s *Store) Calls(ctx context.Context, tenant, app, since string) ([]handler
 
 // Sweep implements handlers.Store. A transaction that uses a program again has set its time before: it is not removed then.
 func (s *Store) Sweep(ctx context.Context, tenant string, before time.Time, since string) (n int, err error) {
-	for looked := programsAtOnce; looked == programsAtOnce; {
-		removed := 0
-		if looked, removed, err = s.sweepPrograms(ctx, tenant, before); err != nil {
+	for {
+		looked, removed, err := s.sweepPrograms(ctx, tenant, before)
+		if n += removed; err != nil {
 			return n, err
 		}
-		n += removed
+		if looked < programsAtOnce {
+			break
+		}
+		if err := entity.Step(ctx); err != nil {
+			return n, err
+		}
 	}
 	days, err := bunx.DeleteSteps(ctx, s.db, tenant, "tc_handler_calls", "app_id, day, area, method, path", `day < $2`, since)
 	return n + days, err

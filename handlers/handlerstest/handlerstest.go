@@ -5,12 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/matryer/is"
 
+	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/handlers"
 	"github.com/tenantcontent/tenantcontent/internal/fieldtest"
@@ -171,6 +173,19 @@ func testSweep(t *testing.T, s handlers.Store, _ InTx) {
 	is.NoErr(err)
 	is.Equal(n, 1)
 	is.Equal(engines(t, s, "acme", "a")+"|"+engines(t, s, "acme", "b")+"|"+engines(t, s, "acme", "c"), "|e 1|e 1")
+
+	var many []string // in steps
+	for i := range 101 {
+		many = append(many, fmt.Sprint("many", i))
+	}
+	deploy(t, s, "acme", "app", monday, many...)
+	is.NoErr(s.Remove(ctx, "acme", []string{"app"}))
+	n, err = s.Sweep(entity.WithSteps(ctx, 1), "acme", tuesday, "2026-11-01")
+	is.Equal(err, entity.ErrMore)
+	is.Equal(n, 100)
+	n, err = s.Sweep(entity.WithSteps(ctx, 1), "acme", tuesday, "2026-11-01")
+	is.NoErr(err)
+	is.Equal(n, 1)
 }
 
 func testCalls(t *testing.T, s handlers.Store, _ InTx) {
