@@ -77,7 +77,8 @@ func (s *Service) passes(ctx context.Context, tenant, domain, username, password
 	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
-	attempt := s.attempt(domain, func(now *Login) bool { return right && password != "" && now.Hash == l.Hash })
+	right = right && password != ""
+	attempt := s.attempt(domain, func(now *Login) bool { return right && now.Hash == l.Hash }) // it may be kept in memory, the password not
 	err = s.store.Attempt(ctx, tenant, folded, network, attempt.edit)
 	refused, lock := attempt.refused, attempt.lock
 	switch {

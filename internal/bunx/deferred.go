@@ -24,14 +24,13 @@ type Deferred struct {
 	round   uint64               // grows when writes are removed from all
 	failed  map[string]time.Time // when a write of a group was dropped
 
+	// deciding is held while one write is decided on or, if it need not be deferred, from its beginning to its commit: each finds those before it.
 	deciding sync.Mutex
 }
 
-// The most writes that are deferred at once, in all and of one tenant. A login has two or three.
-const (
-	maxDeferred   = 8192
-	maxDeferredOf = 2048
-)
+// maxDeferred is how many writes are deferred at most. A login has two or three. Those of a tenant are at most a third of the places that are left:
+// 2,048 if it is alone, and fewer the more others have, so that there is always room for one more tenant.
+const maxDeferred = 8192
 
 // failedFor is how long it is known that a write of a group was dropped: longer than a login takes from its first write to its last.
 const failedFor = 5 * time.Minute
@@ -98,24 +97,48 @@ func WriteSoon(ctx context.Context, db *bun.DB, tenant string, w Soon) error {
 		return errs.New(errs.Conflict, "What this depends on was changed meanwhile.")
 	}
 	if !d.any() {
-		begun := false
-		err := Write(context.WithValue(ctx, briefKey{}, true), db, tenant, func(ctx context.Context, c Conn) error {
-			begun = true
-			return w.Run(ctx, c)
-		})
-		if _, lite := codes(err); begun || lite&0xff != sqliteBusy {
+		if deferred, err := d.writeNow(ctx, db, tenant, w.Run); !deferred {
 			return err
 		}
 	}
+	if d.full(tenant) {
+		d.writeSoon(ctx, db)
+	}
 	d.deciding.Lock()
 	defer d.deciding.Unlock()
+	if d.full(tenant) { // before Decide, whose errors would tell who exists
+		return errs.New(errs.Unavailable, "The database is busy with a long change, and too many people have logged in meanwhile. Try again.")
+	}
 	later, err := w.Decide(ctx)
 	if err != nil {
 		return err
 	}
 	later.tenant = tenant
 	later.run = func(ctx context.Context) error { return Write(ctx, db, tenant, w.Run) }
-	return d.add(&later)
+	d.add(&later)
+	return nil
+}
+
+// writeNow runs a write if the writer is free. It reports whether the write is to be deferred instead: the writer is not, or others are deferred.
+func (d *Deferred) writeNow(ctx context.Context, db *bun.DB, tenant string, run func(context.Context, Conn) error) (deferred bool, err error) {
+	begun := false
+	defer func() { // after the commit, and also when run panics
+		if begun {
+			d.deciding.Unlock()
+		}
+	}()
+	err = Write(context.WithValue(ctx, briefKey{}, true), db, tenant, func(ctx context.Context, c Conn) error {
+		d.deciding.Lock()
+		begun = true
+		if deferred = d.any(); deferred {
+			return nil
+		}
+		return run(ctx, c)
+	})
+	if _, lite := codes(err); !begun && lite&0xff == sqliteBusy {
+		deferred = true
+	}
+	return deferred, err
 }
 
 // refuses reports whether a write of the same group was dropped since the beginning of this one.
@@ -136,19 +159,22 @@ func (d *Deferred) any() bool {
 	return len(d.all) > 0
 }
 
-func (d *Deferred) add(w *DeferredWrite) error {
+// full reports whether a tenant has no place left.
+func (d *Deferred) full(tenant string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.all) >= maxDeferred || d.tenants[w.tenant] >= maxDeferredOf {
-		return errs.New(errs.Unavailable, "The database is busy with a long change, and too many people have logged in meanwhile. Try again.")
-	}
+	return 3*d.tenants[tenant] >= maxDeferred-len(d.all)
+}
+
+func (d *Deferred) add(w *DeferredWrite) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.byKey == nil {
 		d.byKey, d.tenants, d.failed = map[string][]*DeferredWrite{}, map[string]int{}, map[string]time.Time{}
 	}
 	key := inTenant(w.tenant, w.Key)
 	d.all, d.byKey[key] = append(d.all, w), append(d.byKey[key], w)
 	d.tenants[w.tenant]++
-	return nil
 }
 
 // inTenant returns a key or group of a tenant.
@@ -199,6 +225,28 @@ func DropDeferred(db *bun.DB, tenant, key string) bool {
 	}
 	d.remove()
 	return true
+}
+
+// DropDeferredOf drops the deferred writes of a tenant whose values match, and returns their number. The transaction in ctx must have the writer, so
+// that nobody is writing them. They are not written if it is rolled back, either; a dry run drops none.
+func DropDeferredOf(ctx context.Context, db *bun.DB, tenant string, match func(value any) bool) (n int) {
+	d := deferredOf(db)
+	if d == nil || IsDryRun(ctx) {
+		return 0
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.tenants[tenant] == 0 {
+		return 0
+	}
+	for _, w := range d.all {
+		if w.tenant == tenant && w.state == waiting && match(w.Value) {
+			w.state = dropped
+			n++
+		}
+	}
+	d.remove()
+	return n
 }
 
 // WriteDeferred writes what is deferred. It waits for the writer.

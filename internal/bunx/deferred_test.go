@@ -154,30 +154,36 @@ func TestDeferredWritesThatFail(t *testing.T) {
 func TestDeferredWritesAreBounded(t *testing.T) {
 	is, ctx := is.New(t), t.Context()
 	db, _ := notes(t)
+	all := 0
 	is.NoErr(bunx.InTx(ctx, db, func(context.Context) error {
-		n, tenants := 0, 0
-		for ; tenants < 10; tenants++ {
-			tenant, of := fmt.Sprint("t", tenants), 0
-			for {
-				err := bunx.WriteSoon(ctx, db, tenant, note(db, tenant, fmt.Sprint(tenant, "-", of), ""))
-				if err != nil {
+		fill := func(tenant string) (of int) {
+			for ; ; of++ {
+				if err := bunx.WriteSoon(ctx, db, tenant, note(db, tenant, fmt.Sprint(tenant, "-", of), "")); err != nil {
 					is.Equal(errs.CodeOf(err), errs.Unavailable)
 					break
 				}
-				of++
-				n++
 			}
-			is.True(of <= 2048)
-			if of == 0 {
-				break
+			refused := note(db, tenant, "", "")
+			refused.Decide = func(context.Context) (bunx.DeferredWrite, error) {
+				t.Error("decided on: the answer would depend on what is stored")
+				return bunx.DeferredWrite{}, errFault
 			}
+			is.Equal(errs.CodeOf(bunx.WriteSoon(ctx, db, tenant, refused)), errs.Unavailable)
+			return of
 		}
-		is.Equal(n, 8192)
-		is.Equal(tenants, 4)
+		is.Equal(fill("greedy"), 2048)
+		for n := range 12 { // as greedy
+			all += fill(fmt.Sprint("t", n))
+		}
+		is.True(all+2048 <= 8192)
+		for n := range 20 { // everybody else
+			tenant := fmt.Sprint("other", n)
+			is.NoErr(bunx.WriteSoon(ctx, db, tenant, note(db, tenant, tenant, "")))
+		}
 		return nil
 	}))
 	is.NoErr(bunx.WriteDeferred(ctx, db))
-	is.Equal(len(strings.Fields(noted(t, db))), 8192)
+	is.Equal(len(strings.Fields(noted(t, db))), 2048+all+20)
 }
 
 // TestDeferredWritesBesideAnotherProcess: a writer in another process is not waited for either, and what is deferred is written when it has ended.
@@ -236,4 +242,64 @@ func TestDeferredWritesInParallel(t *testing.T) {
 	all.Wait()
 	is.NoErr(bunx.WriteDeferred(ctx, db))
 	is.Equal(len(strings.Fields(noted(t, db))), 8*25)
+}
+
+// TestNothingIsWrittenBesideADecision: of two writes, one that need not be deferred and one that is decided on, the later one finds the other.
+func TestNothingIsWrittenBesideADecision(t *testing.T) {
+	is, ctx := is.New(t), t.Context()
+	db, _ := notes(t)
+	deciding, decide, first, second := make(chan bool), make(chan bool), make(chan error, 1), make(chan error, 1)
+	slow, there := note(db, "a", "one", ""), false
+	slow.Decide = func(context.Context) (bunx.DeferredWrite, error) {
+		close(deciding)
+		<-decide
+		return bunx.DeferredWrite{Key: "one", Value: "one"}, nil
+	}
+	is.NoErr(bunx.InTx(ctx, db, func(context.Context) error {
+		go func() { first <- bunx.WriteSoon(ctx, db, "a", slow) }()
+		<-deciding
+		return nil
+	}))
+	again := note(db, "a", "one", "")
+	again.Decide = func(context.Context) (bunx.DeferredWrite, error) {
+		err := bunx.FindDeferred(db, "a", "one", func(values []any) error {
+			there = noted(t, db) == "one" || len(values) == 1
+			return nil
+		})
+		return bunx.DeferredWrite{}, errors.Join(err, errFault)
+	}
+	go func() { second <- bunx.WriteSoon(ctx, db, "a", again) }()
+	select {
+	case err := <-second:
+		t.Error("it was written beside a decision:", err)
+	case <-time.After(300 * time.Millisecond): // it waits
+	}
+	close(decide)
+	is.NoErr(<-first)
+	is.True(errors.Is(<-second, errFault))
+	is.True(there)
+	is.NoErr(bunx.WriteDeferred(ctx, db))
+	is.Equal(noted(t, db), "one")
+}
+
+// TestDropDeferredOf: those of a tenant that match are dropped, but not by a dry run.
+func TestDropDeferredOf(t *testing.T) {
+	is, ctx := is.New(t), t.Context()
+	db, _ := notes(t)
+	is.NoErr(bunx.InTx(ctx, db, func(own context.Context) error {
+		for _, text := range []string{"one", "two"} {
+			is.NoErr(bunx.WriteSoon(ctx, db, "a", note(db, "a", text, "")))
+		}
+		one := func(v any) bool { return v == "one" }
+		is.NoErr(bunx.DryRun(ctx, db, func(ctx context.Context) error {
+			is.Equal(bunx.DropDeferredOf(ctx, db, "a", one), 0)
+			return nil
+		}))
+		is.Equal(bunx.DropDeferredOf(own, db, "b", one), 0)
+		is.Equal(bunx.DropDeferredOf(own, db, "a", one), 1)
+		is.Equal(waitingFor(t, db, "a", "one"), nil)
+		return nil
+	}))
+	is.NoErr(bunx.WriteDeferred(ctx, db))
+	is.Equal(noted(t, db), "two")
 }
