@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 
@@ -190,4 +191,88 @@ func TestProviderSessionThatWaits(t *testing.T) {
 		is.Equal(errs.CodeOf(err), errs.NotFound)
 		is.Equal(errs.CodeOf(f.spy.InsertSession(t.Context(), "acme", sessions.Session{ID: "y", Username: "nobody"})), errs.Conflict)
 	})
+}
+
+// TestSessionThatWaitsIsOfOneUser: nobody gets the rights of somebody else who has the same name when the other transaction has ended.
+func TestSessionThatWaitsIsOfOneUser(t *testing.T) {
+	for name, change := range map[string]func(ctx context.Context, f *fixture) error{
+		"made again": func(ctx context.Context, f *fixture) error {
+			if err := f.users.DeleteUser(ctx, "mia", ""); err != nil {
+				return err
+			}
+			f.now = f.now.Add(time.Second)
+			_, err := f.users.CreateUser(ctx, principals.User{Username: "mia", Enabled: true, Superuser: true}, password)
+			return err
+		},
+		"entry of a directory": func(ctx context.Context, f *fixture) error {
+			ctx, c := bunx.For(ctx, f.db, "acme")
+			_, err := c.Exec(ctx, `UPDATE tc_users SET source_id = 'another' WHERE tenant_id = 'acme' AND username = 'mia'`)
+			return err
+		},
+		"disabled": func(ctx context.Context, f *fixture) error {
+			_, err := f.users.UpdateUser(ctx, "mia", func(u *principals.User) error { u.Enabled = false; return nil })
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is, f := is.New(t), newFixture(t, dbtest.SQLite(t))
+			_, err := f.users.CreateUser(f.as(t), principals.User{Username: "mia", Enabled: true}, password)
+			is.NoErr(err)
+			insert := func(id string) {
+				is.NoErr(f.spy.InsertSession(t.Context(), "acme", sessions.Session{ID: id, Username: "mia", CreatedAt: monday, ExpiresAt: monday.AddDate(0, 0, 1)}))
+			}
+			is.NoErr(bunx.InTx(f.as(t), f.db, func(ctx context.Context) error {
+				insert("before")
+				if err := change(ctx, f); err != nil {
+					return err
+				}
+				insert("beside")
+				_, _, err := f.spy.Session(t.Context(), "acme", "beside")
+				return err
+			}))
+			is.NoErr(bunx.WriteDeferred(t.Context(), f.db))
+			is.Equal(f.stored(t), 0)
+		})
+	}
+}
+
+// TestEndsOfSessionsThatWait: a transaction that ends sessions ends those that have begun beside it.
+func TestEndsOfSessionsThatWait(t *testing.T) {
+	is, f := is.New(t), newFixture(t, dbtest.SQLite(t))
+	at := &sessions.StoredProviderSession{Domain: "work", Subject: "s", ID: "p"}
+	insert := func(id string) {
+		is.NoErr(f.spy.InsertSession(t.Context(), "acme", sessions.Session{ID: id, Username: "jo", CreatedAt: monday, ExpiresAt: monday.AddDate(0, 0, 1), Provider: at}))
+	}
+	gone := func(id string) bool {
+		_, _, err := f.spy.Session(t.Context(), "acme", id)
+		return errs.CodeOf(err) == errs.NotFound
+	}
+	f.hold(t, func(ctx context.Context) {
+		for _, id := range []string{"logins", "subject", "session", "domain"} {
+			insert(id)
+			is.NoErr(bunx.DryRun(t.Context(), f.db, func(ctx context.Context) error { return f.spy.EndLogins(ctx, "acme", []string{"jo"}) }))
+			is.NoErr(f.spy.EndLogins(ctx, "acme", []string{"kim"}))
+			is.NoErr(f.spy.EndLogins(ctx, "evil", []string{"jo"}))
+			is.NoErr(f.spy.DeleteSessionsOfDomains(ctx, "acme", []string{"other"}))
+			n, err := f.spy.DeleteProviderSessions(ctx, "acme", "work", "s", []string{"q"})
+			is.NoErr(err)
+			is.Equal(n, 0)
+			is.True(!gone(id))
+			switch id {
+			case "logins":
+				is.NoErr(f.spy.EndLogins(ctx, "acme", []string{"jo"}))
+			case "subject":
+				n, err = f.spy.DeleteProviderSessions(ctx, "acme", "work", "s", nil)
+			case "session":
+				n, err = f.spy.DeleteProviderSessions(ctx, "acme", "work", "", []string{"p"})
+			case "domain":
+				is.NoErr(f.spy.DeleteSessionsOfDomains(ctx, "acme", []string{"work"}))
+			}
+			is.NoErr(err)
+			is.Equal(n == 1, id == "subject" || id == "session")
+			is.True(gone(id))
+		}
+	})
+	is.NoErr(bunx.WriteDeferred(t.Context(), f.db))
+	is.Equal(f.stored(t), 0)
 }

@@ -2,6 +2,7 @@
 package bunstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -117,8 +118,15 @@ func (s *Store) authenticate(ctx context.Context, what, query, tenant, id string
 
 // InsertSession implements sessions.Store. The row may wait in memory: see bunx.WriteSoon.
 func (s *Store) InsertSession(ctx context.Context, tenant string, x sessions.Session) error {
+	var of identity
+	decided := false
 	return bunx.WriteSoon(ctx, s.db, tenant, bunx.Soon{
 		Run: func(ctx context.Context, c bunx.Conn) error {
+			if decided {
+				if now, err := user(ctx, c, tenant, x.Username); err != nil || now != of {
+					return cmp.Or(err, errs.New(errs.Conflict, "The user was changed after the login."))
+				}
+			}
 			_, err := sessionTable.Insert(ctx, c, "", session{tenant, x})
 			if err == nil && x.Provider != nil {
 				_, err = providerTable.Insert(ctx, c, "", providerSession{tenant, x.ID, *x.Provider})
@@ -127,11 +135,16 @@ func (s *Store) InsertSession(ctx context.Context, tenant string, x sessions.Ses
 		},
 		Decide: func(ctx context.Context) (bunx.DeferredWrite, error) {
 			_, err := s.Holder(ctx, tenant, x.Username)
+			if err == nil {
+				ctx, c := bunx.For(ctx, s.db, tenant)
+				of, err = user(ctx, c, tenant, x.Username)
+			}
 			if errs.CodeOf(err) == errs.NotFound {
 				err = errs.Wrap(errs.Conflict, err, "Session refers to something that does not exist, or is still referred to.")
 			}
+			decided = true
 			ended := func() { s.notifier.AfterCommit(context.Background(), tenant) }
-			return bunx.DeferredWrite{Key: sessionKey(x.ID), Value: x, Dropped: ended, Group: bunx.LoginsOf(x.Username)}, err
+			return bunx.DeferredWrite{Key: sessionKey(x.ID), Value: waiting{x, of}, Dropped: ended, Group: bunx.LoginsOf(x.Username)}, err
 		},
 		After: bunx.LoginsOf(x.Username), Since: x.CreatedAt,
 	})
@@ -140,12 +153,43 @@ func (s *Store) InsertSession(ctx context.Context, tenant string, x sessions.Ses
 // sessionKey is what a session that is not stored yet is found by.
 func sessionKey(id string) string { return "session " + id }
 
-// waiting returns the session that is among the values of deferred writes.
-func waiting(values []any) (x sessions.Session, ok bool) {
+// waiting is a session that is not stored yet.
+type waiting struct {
+	sessions.Session
+	of identity
+}
+
+// waitingIn returns the session that is among the values of deferred writes.
+func waitingIn(values []any) (x waiting, ok bool) {
 	for _, v := range values {
-		x, ok = v.(sessions.Session)
+		x, ok = v.(waiting)
 	}
 	return x, ok
+}
+
+// dropWaiting drops the sessions of a tenant that match and are not stored yet, and returns their number. It runs in the transaction that deletes
+// the others.
+func (s *Store) dropWaiting(ctx context.Context, tenant string, match func(x sessions.Session) bool) int {
+	return bunx.DropDeferredOf(ctx, s.db, tenant, func(v any) bool {
+		x, ok := v.(waiting)
+		return ok && match(x.Session)
+	})
+}
+
+// identity tells a user from another one who has got the same name, and whether the user was disabled.
+type identity struct {
+	domain, sourceID string
+	createdAt        time.Time
+	enabled          bool
+}
+
+// user returns the identity of a user.
+func user(ctx context.Context, c bunx.Conn, tenant, username string) (of identity, err error) {
+	var createdAt bunx.Time
+	err = c.One(ctx, "User", `SELECT domain, coalesce(source_id, ''), created_at, enabled FROM tc_users WHERE tenant_id = $1 AND username = $2`,
+		[]any{tenant, username}, &of.domain, &of.sourceID, &createdAt, &of.enabled)
+	of.createdAt = createdAt.Time
+	return of, err
 }
 
 // Session implements sessions.Store.
@@ -154,12 +198,20 @@ func (s *Store) Session(ctx context.Context, tenant, id string) (x sessions.Sess
 		row := session{tenant, sessions.Session{ID: id}}
 		h, err = s.authenticate(ctx, "Session", selectSession, tenant, id, &row.Username, sessionTable.Dest(&row)...)
 		x = row.Session
-		if late, ok := waiting(values); ok && errs.CodeOf(err) == errs.NotFound {
-			h, err = s.Holder(ctx, tenant, late.Username)
-			x = late
-			x.Provider = nil
+		late, ok := waitingIn(values)
+		if !ok || errs.CodeOf(err) != errs.NotFound {
+			return err
 		}
-		return err
+		x = late.Session
+		x.Provider = nil
+		if h, err = s.Holder(ctx, tenant, x.Username); err != nil {
+			return err
+		}
+		ctx, c := bunx.For(ctx, s.db, tenant)
+		if now, err := user(ctx, c, tenant, x.Username); err != nil || now != late.of { // it will not be stored
+			return cmp.Or(err, errs.New(errs.NotFound, "Session not found."))
+		}
+		return nil
 	})
 	return x, h, err
 }
@@ -316,6 +368,7 @@ func (s *Store) DeleteTokens(ctx context.Context, tenant, username string) (n in
 func (s *Store) EndLogins(ctx context.Context, tenant string, usernames []string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		s.notifier.AfterCommit(ctx, tenant)
+		s.dropWaiting(ctx, tenant, func(x sessions.Session) bool { return slices.Contains(usernames, x.Username) })
 		of := ` WHERE tenant_id = $1 AND username IN ` + c.Among(2, 1)
 		if _, err := c.Exec(ctx, `DELETE FROM tc_sessions`+of, tenant, bunx.Keys(usernames)); err != nil {
 			return bunx.Err(err, "Session")

@@ -2,6 +2,7 @@ package bunstore
 
 import (
 	"context"
+	"slices"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
@@ -32,7 +33,7 @@ func (s *Store) ProviderSession(ctx context.Context, tenant, session string) (at
 	err = bunx.FindDeferred(s.db, tenant, sessionKey(session), func(values []any) error {
 		p, err := providerTable.Scan(c.Row(ctx, selectProviderSession, tenant, session))
 		at, err = p.StoredProviderSession, bunx.Err(err, "Session")
-		if late, ok := waiting(values); ok && late.Provider != nil && errs.CodeOf(err) == errs.NotFound {
+		if late, ok := waitingIn(values); ok && late.Provider != nil && errs.CodeOf(err) == errs.NotFound {
 			at, err = *late.Provider, nil
 		}
 		return err
@@ -56,6 +57,10 @@ func (s *Store) DeleteProviderSessions(ctx context.Context, tenant, domain, subj
 		}
 		s.notifier.AfterCommit(ctx, tenant)
 		n, err = c.Exec(ctx, `DELETE FROM tc_sessions WHERE tenant_id = $1 AND id IN (`+these+`)`, args...)
+		n += s.dropWaiting(ctx, tenant, func(x sessions.Session) bool {
+			p := x.Provider
+			return p != nil && p.Domain == domain && (subject == "" || p.Subject == subject) && (len(ids) == 0 || slices.Contains(ids, p.ID))
+		})
 		return bunx.Err(err, "Session")
 	})
 	return n, err
@@ -65,6 +70,7 @@ func (s *Store) DeleteProviderSessions(ctx context.Context, tenant, domain, subj
 func (s *Store) DeleteSessionsOfDomains(ctx context.Context, tenant string, domains []string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		s.notifier.AfterCommit(ctx, tenant)
+		s.dropWaiting(ctx, tenant, func(x sessions.Session) bool { return x.Provider != nil && slices.Contains(domains, x.Provider.Domain) })
 		_, err := c.Exec(ctx, `DELETE FROM tc_sessions WHERE tenant_id = $1 AND id IN
 			(SELECT session_id FROM tc_provider_sessions WHERE tenant_id = $1 AND domain_id IN `+c.Among(2, 1)+`)`, tenant, bunx.Keys(domains))
 		return bunx.Err(err, "Session")
