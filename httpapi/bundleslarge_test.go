@@ -35,9 +35,9 @@ func largeBundle(t testing.TB, w *world, name string) string {
 	return fmt.Sprintf("%s%d", prefix, 100000000000+1+1000000*len(name))
 }
 
-// TestLargeBundles: a page of bundles ends before its limit when their entries fill it, with one bundle at least, and is two statements; nothing that is done
+// TestLargeBundlesSize: a page of bundles ends before its limit when their entries fill it, with one bundle at least, and is two statements; nothing that is done
 // with one entry, nor its tag, reads the others.
-func TestLargeBundles(t *testing.T) {
+func TestLargeBundlesSize(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
 		is := is.New(t)
 		var count *dbtest.Counter
@@ -101,8 +101,8 @@ func TestLargeBundles(t *testing.T) {
 	})
 }
 
-// TestLargeBundleIsStreamed: writing a bundle takes far less memory than its answer has bytes.
-func TestLargeBundleIsStreamed(t *testing.T) {
+// TestLargeBundleMemory: writing a bundle takes far less memory than its answer has bytes.
+func TestLargeBundleMemory(t *testing.T) {
 	is := is.New(t)
 	w := newWorld(t, dbtest.SQLite)
 	largeBundle(t, w, "a")
