@@ -10,6 +10,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/tenantcontent/tenantcontent/actor"
+	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
@@ -273,6 +274,27 @@ func TestEndsOfSessionsThatWait(t *testing.T) {
 			is.True(gone(id))
 		}
 	})
+	is.NoErr(bunx.WriteDeferred(t.Context(), f.db))
+	is.Equal(f.stored(t), 0)
+}
+
+// TestSessionThatWaitsForAnotherProcess has no rights that a user of the same name has got there, even before it is dropped.
+func TestSessionThatWaitsForAnotherProcess(t *testing.T) {
+	is, f := is.New(t), newFixture(t, dbtest.SQLite(t))
+	var path string
+	is.NoErr(f.db.NewRaw("SELECT file FROM pragma_database_list WHERE name = 'main'").Scan(t.Context(), &path))
+	other, err := database.Open("sqlite:" + path)
+	is.NoErr(err)
+	defer func() { is.NoErr(other.Close()) }()
+	is.NoErr(bunx.Write(t.Context(), other, "acme", func(ctx context.Context, c bunx.Conn) error {
+		is.NoErr(f.spy.InsertSession(t.Context(), "acme", sessions.Session{ID: "x", Username: "jo", CreatedAt: monday, ExpiresAt: monday.AddDate(0, 0, 1)}))
+		_, _, err := f.spy.Session(t.Context(), "acme", "x")
+		is.NoErr(err)
+		_, err = c.Exec(ctx, `UPDATE tc_users SET source_id = 'another' WHERE tenant_id = 'acme' AND username = 'jo'`)
+		return err
+	}))
+	_, _, err = f.spy.Session(t.Context(), "acme", "x")
+	is.Equal(errs.CodeOf(err), errs.NotFound)
 	is.NoErr(bunx.WriteDeferred(t.Context(), f.db))
 	is.Equal(f.stored(t), 0)
 }
