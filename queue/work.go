@@ -256,7 +256,7 @@ type finished struct {
 // finish removes a job that is done, together with others that are done at the same time.
 func (s *Service) finish(j Job) {
 	removed := make(chan error, 1)
-	for attempt := range 5 {
+	for attempt := range removeTries {
 		if attempt > 0 {
 			time.Sleep(time.Duration(attempt) * 200 * time.Millisecond) // it is done: losing the row's removal is worse than waiting
 		}
@@ -268,6 +268,10 @@ func (s *Service) finish(j Job) {
 		s.o.Log.Warn("queue: a job that is done cannot be removed", "tenant", j.Tenant, "kind", j.Kind, "job", j.ID, "err", err)
 	}
 }
+
+// removeTries is how often the removal of a job is tried, each time for settleTime: together longer than an import or a restore may keep SQLite's writer,
+// as a job that stays is done again.
+const removeTries = 20
 
 // manyFinished is how many jobs are removed together.
 const manyFinished = 500
