@@ -18,10 +18,11 @@ import (
 	"github.com/tenantcontent/tenantcontent/entity"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
+	"github.com/tenantcontent/tenantcontent/paging"
 	"github.com/tenantcontent/tenantcontent/principals"
 )
 
-// TestDeletedUserLeavesNoFiles makes a user again under the name of a deleted one: it finds nothing of the first.
+// TestDeletedUserLeavesNoFiles: the files of a deleted user are nobody's at once, also when a user of the same name is made, and are swept.
 func TestDeletedUserLeavesNoFiles(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, opener dbtest.Opener) {
 		is, db := is.New(t), opener(t)
@@ -33,7 +34,19 @@ func TestDeletedUserLeavesNoFiles(t *testing.T) {
 			}
 			fill(t, app, tenant)
 		}
-		is.NoErr(app.Principals.DeleteUser(as(t.Context(), "acme"), "jo", ""))
+		jo := as(t.Context(), "acme")
+		before, err := app.Downloads.Page(jo, paging.Query{Limit: 10})
+		is.NoErr(err)
+		is.Equal(before.Total, 1)
+		is.NoErr(app.Principals.DeleteUser(jo, "jo", ""))
+		_, err = app.Principals.Unchecked().AddSuperuser(t.Context(), "acme", "jo", password)
+		is.NoErr(err)
+		page, err := app.Downloads.Page(jo, paging.Query{Limit: 10})
+		is.NoErr(err)
+		is.Equal(page.Total, 0)
+		_, err = app.Downloads.Get(jo, before.Rows[0].ID)
+		is.Equal(errs.CodeOf(err), errs.NotFound)
+		is.NoErr(app.Sweep(t.Context()))
 		is.Equal(rows(t, db, "acme"), [6]int{})
 		is.Equal(rows(t, db, "evil"), [6]int{1, 1, 1, 2, 2, 0})
 	})

@@ -389,6 +389,7 @@ func TestRemovedDomainLeavesNothing(t *testing.T) {
 		is.Equal(errs.CodeOf(err), errs.Unauthenticated)
 		_, err = app.Comments.Get(as(t.Context(), "acme"), comment.ID)
 		is.Equal(errs.CodeOf(err), errs.NotFound)
+		is.NoErr(app.Sweep(t.Context()))        // of the bytes of files
 		is.Equal(rows(t, db, "acme"), [6]int{}) // no session, file or token
 		e, err := app.Content.Get(as(t.Context(), "acme"), "report", mia.report.ID)
 		is.NoErr(err)
