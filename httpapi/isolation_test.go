@@ -125,6 +125,11 @@ var unmarked = map[string]string{
 	"tc_notifications":    "id username type kind entity_id comment_id",
 	"tc_principals":       "id type label",
 	"tc_scim_users":       "username id",
+	"tc_search_docs":      "list part block ids",
+	"tc_search_grams":     "list part gram docs",
+	"tc_search_lists":     "list part",
+	"tc_search_noted":     "list part id tx",
+	"tc_search_segments":  "list part state",
 	"tc_sessions":         "id username",
 	"tc_teams":            "id slug label search domain",
 	"tc_tenants":          "settings key_check hidden",
@@ -226,6 +231,11 @@ func (s stock) markRows(t testing.TB, tenant, mark string) {
 		{`INSERT INTO tc_comment_authors (tenant_id, username, author_no) VALUES ($1, $2, 1)`, []any{tenant, mark}},
 		{`INSERT INTO tc_library_released (tenant_id, content_id, library_id, released_at) VALUES ($1, $2, $2, $3)`, []any{tenant, mark, later}},
 		{`INSERT INTO tc_scim_users (tenant_id, username, id, external_id, gone, changed_at) VALUES ($1, $2, $2, $2, $4, $3)`, []any{tenant, mark, later, false}},
+		{`INSERT INTO tc_search_lists (tenant_id, list, part) VALUES ($1, $2, $2)`, []any{tenant, mark}},
+		{`INSERT INTO tc_search_noted (tenant_id, list, part, id, tx) VALUES ($1, $2, $2, $2, $2)`, []any{tenant, mark}},
+		{`INSERT INTO tc_search_segments (tenant_id, list, part, segment, docs, state) VALUES ($1, $2, $2, 1, 1, $2)`, []any{tenant, mark}},
+		{`INSERT INTO tc_search_docs (tenant_id, list, part, block, segment, ids) VALUES ($1, $2, $2, $2, 1, $2)`, []any{tenant, mark}},
+		{`INSERT INTO tc_search_grams (tenant_id, list, part, gram, segment, n, docs) VALUES ($1, $2, $2, $2, 1, 1, $2)`, []any{tenant, mark}},
 		{`INSERT INTO tc_workspaces (tenant_id, app_id, engine, password, created_at) VALUES ($1, $2, 'sqlite', 'sealed', $3)`, []any{tenant, mark, later}},
 	} {
 		is.New(t).NoErr(bunx.Write(t.Context(), s.db, tenant, func(ctx context.Context, c bunx.Conn) error {

@@ -40,6 +40,16 @@ var crowd = []string{
 		FROM generate_series(1, 100) n, generate_series(1, 100) i`,
 	`INSERT INTO tc_colors (tenant_id, key, search, color, created_at, updated_at)
 		SELECT 't-' || n, 'c-' || i, 'c-' || i, '#123456', now(), now() FROM generate_series(1, 100) n, generate_series(1, 100) i`,
+	`INSERT INTO tc_search_lists (tenant_id, list, part, usable)
+		SELECT 't-' || n, list, '', n <= 100 FROM generate_series(1, 2000) n, unnest(ARRAY['colors', 'users']) list ON CONFLICT DO NOTHING`,
+	`INSERT INTO tc_search_noted (tenant_id, list, part, id, tx)
+		SELECT 't-' || n, list, '', 'none-' || i, '1' FROM generate_series(1, 100) n, unnest(ARRAY['colors', 'users']) list, generate_series(1, 50) i`,
+	`INSERT INTO tc_search_segments (tenant_id, list, part, segment, docs, state)
+		SELECT 't-' || n, list, '', i, 1, 'live' FROM generate_series(1, 100) n, unnest(ARRAY['colors', 'users']) list, generate_series(1, 20) i`,
+	`INSERT INTO tc_search_docs (tenant_id, list, part, block, segment, ids)
+		SELECT 't-' || n, list, '', i, i, '["none"]' FROM generate_series(1, 100) n, unnest(ARRAY['colors', 'users']) list, generate_series(1, 20) i`,
+	`INSERT INTO tc_search_grams (tenant_id, list, part, gram, segment, n, docs)
+		SELECT 't-' || n, list, '', 'g' || i, 1 + i % 20, 1, '' FROM generate_series(1, 100) n, unnest(ARRAY['colors', 'users']) list, generate_series(1, 100) i`,
 	`ANALYZE`,
 }
 
