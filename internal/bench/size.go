@@ -160,12 +160,15 @@ func (w *world) openSized(ctx context.Context) (err error) {
 		return err
 	}
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
-	if w.app, err = tenantcontent.Open(tenantcontent.Config{DB: w.db, SecretKey: string(key), Log: quiet}); err != nil {
+	if w.app, err = tenantcontent.Open(tenantcontent.Config{DB: w.db, SecretKey: string(key), Log: quiet, KeepActivities: -1}); err != nil {
 		return err
 	}
 	if !filled {
 		begin := time.Now()
 		if err := w.fillSized(ctx); err != nil {
+			return err
+		}
+		if err := w.app.Sweep(ctx); err != nil { // indexes what q searches
 			return err
 		}
 		if cluster != nil {
@@ -177,9 +180,6 @@ func (w *world) openSized(ctx context.Context) (err error) {
 		if err := os.WriteFile(filepath.Join(dir, "key"), key, 0o600); err != nil {
 			return err
 		}
-	}
-	if err := w.app.Sweep(ctx); err != nil { // indexes what q searches
-		return err
 	}
 	w.ours, err = w.serve(w.app)
 	return err
