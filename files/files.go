@@ -47,7 +47,7 @@ type Store interface {
 	// Page returns a page of the files of some users, at least one, that have not expired by then, in the order of q.Sort:
 	// createdAt, the newest first unless it says otherwise.
 	Page(ctx context.Context, tenant string, usernames []string, at time.Time, q paging.Query) (paging.Page[File], error)
-	// Forget takes their files away from some users: they belong to nobody and expire at a time. It reads and writes no bytes of files.
+	// Forget sets the files of some users to belong to nobody and to expire at a time. It neither reads nor writes their bytes.
 	Forget(ctx context.Context, tenant string, usernames []string, at time.Time) error
 	// CountOfUsers returns how many files of some users have not expired at a time.
 	CountOfUsers(ctx context.Context, tenant string, usernames []string, at time.Time) (int, error)

@@ -251,7 +251,7 @@ func one(n int, err error) error {
 	return bunx.Err(err, "Index")
 }
 
-// finish makes the segments that were built the index.
+// finish sets the segments that were built live, as the index of the list.
 func (x *Indexer) finish(ctx context.Context, l list, reached string) error {
 	return bunx.Write(ctx, x.db, l.tenant, func(ctx context.Context, c bunx.Conn) error {
 		n, err := c.Exec(ctx, `UPDATE tc_search_lists SET reached = NULL, usable = true,
@@ -265,7 +265,7 @@ func (x *Indexer) finish(ctx context.Context, l list, reached string) error {
 	})
 }
 
-// add makes a segment of rows that are noted, and reports whether there may be as many again.
+// add writes a segment of noted rows, and reports whether there may be more of them.
 func (x *Indexer) add(ctx context.Context, l list) (more bool, err error) {
 	own, c := bunx.For(ctx, x.db, l.tenant)
 	rows, err := c.Rows(own, `SELECT id, tx FROM tc_search_noted WHERE `+of+` ORDER BY id, tx LIMIT `+strconv.Itoa(trigrams.MaxTexts), l.args()...)
@@ -323,7 +323,7 @@ func (x *Indexer) collect(ctx context.Context, l list, ids []string) (keys []str
 	return keys, segment, done, nil
 }
 
-// merge makes one segment of small ones, of the texts of now, when there are many.
+// merge replaces small segments by one with the current texts, if there are many.
 func (x *Indexer) merge(ctx context.Context, l list) error {
 	own, c := bunx.For(ctx, x.db, l.tenant)
 	rows, err := c.Rows(own, `SELECT segment FROM tc_search_segments WHERE `+of+` AND state = 'live' AND docs < $4 ORDER BY docs LIMIT $5`, l.args(smallSegment, manySmall)...)

@@ -72,7 +72,7 @@ type turn struct {
 	tenant string
 }
 
-// take gives the sweep of a tenant its turn, and another one after those of all others when it has more to do.
+// take runs some steps of the sweep of a tenant, and appends it to t.more if it is not done.
 func (t *turns) take(ctx context.Context, next turn) {
 	_, err := next.sweep.Tenant(entity.WithSteps(ctx, steps), next.tenant)
 	switch {
@@ -83,7 +83,7 @@ func (t *turns) take(ctx context.Context, next turn) {
 	}
 }
 
-// finish gives turns until no sweep has more to do.
+// finish runs the sweeps of t.more in turn until none is left or ctx is done.
 func (t *turns) finish(ctx context.Context) {
 	for len(t.more) > 0 && ctx.Err() == nil {
 		next := t.more[0]
@@ -92,7 +92,7 @@ func (t *turns) finish(ctx context.Context) {
 	}
 }
 
-// each gives one sweep a turn for each tenant that has something due.
+// each calls turns.take for each tenant that has rows due for sweep. It returns the errors of looking for them.
 func (s *Sweeper) each(ctx context.Context, sweep entity.Sweep, now, since time.Time, turns *turns) error {
 	did := map[string]bool{}
 	some := func(tenant string) {

@@ -106,7 +106,7 @@ func (s *Segment) Each(f func(gram string, n int, docs string) error) error {
 }
 
 // A list is the distances between the numbers of its texts, less one, each in characters of five bits, the low ones first; the sixth bit of a
-// character says that more follow.
+// character is set if more follow.
 const (
 	digits   = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	fiveBits = 1<<5 - 1

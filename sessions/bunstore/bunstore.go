@@ -176,7 +176,7 @@ func (s *Store) dropWaiting(ctx context.Context, tenant string, match func(x ses
 	})
 }
 
-// identity tells a user from another one who has got the same name, and whether the user was disabled.
+// identity is what differs between two users who have had the same name, and whether the user was enabled.
 type identity struct {
 	domain, sourceID string
 	createdAt        time.Time
