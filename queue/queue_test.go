@@ -17,6 +17,7 @@ import (
 	"github.com/uptrace/bun"
 	"go.uber.org/goleak"
 
+	"github.com/tenantcontent/tenantcontent/actor"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
@@ -222,6 +223,51 @@ func TestLater(t *testing.T) {
 		}
 		empty(t, s, "acme")
 	})
+}
+
+// TestBusyDatabaseUsesUpNoTry: while somebody has SQLite's writer for so long that a worker's own write fails, and its lease ends, the job waits. An
+// hour after it was due that is a try.
+func TestBusyDatabaseUsesUpNoTry(t *testing.T) {
+	is, db := is.New(t), dbtest.SQLite(t)
+	var begun, failed sync.WaitGroup
+	begun.Add(2)
+	failed.Add(2)
+	hold := sync.OnceValues(func() (bun.Tx, error) { return db.BeginTx(t.Context(), nil) })
+	var writes atomic.Int32
+	s := node(t, db, queue.Worker{Kind: "mail", Tries: 1, Lease: 300 * time.Millisecond, Do: func(ctx context.Context, j queue.Job) error {
+		if j.Tries != 1 {
+			return queue.GiveUp(fmt.Errorf("try %d", j.Tries))
+		}
+		if writes.Add(1) > 2 {
+			return effect(ctx, db, j)
+		}
+		begun.Done()
+		begun.Wait()
+		defer failed.Done()
+		if _, err := hold(); err != nil {
+			return err
+		}
+		err := effect(actor.WithOrigin(ctx, actor.Origin{Request: "waits for seconds at most"}), db, j)
+		if !errors.Is(err, errs.ErrBusy) {
+			return queue.GiveUp(err)
+		}
+		return fmt.Errorf("the effect: %w", err)
+	}})
+	put(t, s, queue.Job{Tenant: "acme", Kind: "mail"}, queue.Job{Tenant: "acme", Kind: "mail", Key: "old", Due: time.Now().Add(-2 * time.Hour)})
+	run(t, s)
+	failed.Wait()
+	long, err := hold()
+	is.NoErr(err)
+	is.NoErr(long.Rollback())
+	until(t, "one is done and one is dead", func() bool {
+		all := jobs(t, s, "acme")
+		return len(all) == 1 && all[0].State == queue.Dead
+	})
+	dead := jobs(t, s, "acme")[0]
+	is.Equal(dead.Key, "old")
+	is.Equal(dead.Tries, 1)
+	is.True(strings.Contains(*dead.Error, "Another change of the database takes long"))
+	is.Equal(effects(t, db, "acme"), 1)
 }
 
 // TestOffLeavesJobs: a node whose worker is off leaves the jobs alone, and puts dead ones back as the others do.

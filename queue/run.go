@@ -47,6 +47,7 @@ type claimKey struct{ tenant, id string }
 type claimed struct {
 	job    Job
 	pool   *pool
+	until  time.Time // when its lease ends
 	cancel context.CancelCauseFunc
 }
 
@@ -281,7 +282,12 @@ func (d *dispatcher) tick(ctx context.Context) (again bool, err error) {
 		{schedules, func() (int, error) {
 			return s.store.Fire(ctx, now, manyTimes, func(due []Schedule) []Job { return s.fire(due, now) })
 		}},
-		{jobs, func() (int, error) { return s.store.Wake(ctx, now) }},
+		{jobs, func() (int, error) {
+			if err := s.extend(ctx, now); err != nil { // those that this node works on: the database was busy when it was time to
+				return 0, err
+			}
+			return s.store.Wake(ctx, now)
+		}},
 	} {
 		switch {
 		case t.at == nil:

@@ -26,7 +26,7 @@ func (s *Service) begin(working context.Context, work *sync.WaitGroup, p *pool, 
 		if before := s.claimed[key]; before != nil { // this node has lost its lease to itself
 			before.cancel(errLost)
 		}
-		s.claimed[key] = &claimed{j, p, cancel}
+		s.claimed[key] = &claimed{j, p, *j.Wake, cancel}
 	}
 	s.mu.Unlock()
 	work.Go(func() {
@@ -199,6 +199,10 @@ func (s *Service) fail(p *pool, j Job, cause error) {
 		log.Debug("queue: a try was too early", "err", cause)
 		return
 	}
+	if errors.Is(cause, errs.ErrBusy) && now.Before(j.Due.Add(maxBusy)) {
+		s.retryBusy(j, text, log)
+		return
+	}
 	if givesUp(cause) || j.Tries >= p.Tries {
 		err := s.store.InTx(ctx, func(ctx context.Context) error {
 			held, err := s.store.Bury(ctx, j, text, now)
@@ -215,6 +219,33 @@ func (s *Service) fail(p *pool, j Job, cause error) {
 	}
 	log.Info("queue: a try has failed", "err", cause)
 	s.retry(ctx, j, text, now.Add(p.Backoff(j.Tries)), log)
+}
+
+const (
+	// maxBusy is how long after a job was due tries for which the database was too busy do not count.
+	maxBusy   = time.Hour
+	busyPause = time.Second
+)
+
+// retryBusy has a job wait for another try without counting the one for which the database was too busy. It may be busy still: a job whose
+// row stays as it is has lost the try.
+func (s *Service) retryBusy(j Job, why string, log *slog.Logger) {
+	j.Tries--
+	for range removeTries {
+		ctx, cancel := context.WithTimeout(context.Background(), settleTime)
+		at := s.stamp().Add(busyPause)
+		_, err := s.store.Retry(ctx, j, why, at)
+		cancel()
+		if err == nil {
+			log.Debug("queue: the database was too busy for a try", "cause", why)
+			s.hint(at)
+			return
+		}
+		if s.ended() {
+			break
+		}
+	}
+	log.Warn("queue: a job goes on when its lease has ended", "cause", why)
 }
 
 // retry has a job wait for another try.
@@ -326,13 +357,13 @@ func (s *Service) extendEach(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			s.extend(ctx)
+			_ = s.extend(ctx, s.stamp().Add(24*time.Hour))
 		}
 	}
 }
 
-// extend extends all leases, and ends the work on jobs whose leases were lost.
-func (s *Service) extend(ctx context.Context) {
+// extend extends the leases that end before a time, and ends the work on jobs whose leases were lost.
+func (s *Service) extend(ctx context.Context, before time.Time) (failed error) {
 	type group struct {
 		pool   *pool
 		tenant string
@@ -340,22 +371,33 @@ func (s *Service) extend(ctx context.Context) {
 	groups := map[group][]Job{}
 	s.mu.Lock()
 	for _, c := range s.claimed {
+		if c.until.After(before) {
+			continue
+		}
 		g := group{c.pool, c.job.Tenant}
 		groups[g] = append(groups[g], c.job)
 	}
 	s.mu.Unlock()
 	for g, jobs := range groups {
-		held, err := s.store.Extend(ctx, g.tenant, jobs, s.stamp().Add(g.pool.Lease))
+		until := s.stamp().Add(g.pool.Lease)
+		held, err := s.store.Extend(ctx, g.tenant, jobs, until)
 		if err != nil {
 			s.o.Log.Warn("queue: leases cannot be extended", "kind", g.pool.Kind, "jobs", len(jobs), "err", err)
+			failed = errors.Join(failed, err)
 			continue
 		}
 		s.mu.Lock()
 		for _, j := range jobs {
-			if c := s.claimed[claimKey{j.Tenant, j.ID}]; c != nil && c.job.Lease == j.Lease && !held[j.ID] {
+			c := s.claimed[claimKey{j.Tenant, j.ID}]
+			switch {
+			case c == nil || c.job.Lease != j.Lease:
+			case held[j.ID]:
+				c.until = until
+			default:
 				c.cancel(errLost)
 			}
 		}
 		s.mu.Unlock()
 	}
+	return failed
 }

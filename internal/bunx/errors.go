@@ -42,7 +42,9 @@ func Err(err error, what string) error {
 	case state == "40P01" || state == "40001":
 		return errs.Wrap(errs.Unavailable, err, "Another change got in the way. Try again.")
 	case heldLong(err):
-		return errs.Wrap(errs.Unavailable, errors.Join(err, errs.RetryAfter(retryAfter)), "Another change of the database takes long, such as an import or a restore. Try again.")
+		return errs.Wrap(errs.Unavailable, errors.Join(err, errs.ErrBusy, errs.RetryAfter(retryAfter)), "Another change of the database takes long, such as an import or a restore. Try again.")
+	case lite&0xff == sqliteBusy:
+		return errs.Wrap(errs.Unavailable, errors.Join(err, errs.ErrBusy), "The database is not available at the moment. Try again.")
 	case away(err, state, lite):
 		return errs.Wrap(errs.Unavailable, err, "The database is not available at the moment. Try again.")
 	}
@@ -101,7 +103,7 @@ func away(err error, state string, lite int) bool {
 	}
 	var network net.Error
 	return strings.HasPrefix(state, "08") ||
-		lite&0xff == sqliteBusy || lite&0xff == sqliteFull ||
+		lite&0xff == sqliteFull ||
 		errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network)
