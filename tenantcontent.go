@@ -452,7 +452,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		entity.Hooks{Counts: entity.CountRows(80, "files", blobs.Count)},
 	)
 	app.indexer = indexer.New(c.DB, c.Now)
-	app.sweeper = sweep.New(c.DB, app.registry.Sweeps, app.Tenants.Unchecked().IDs, c.Now)
+	app.sweeper = sweep.New(c.DB, app.registry.Sweeps, app.Tenants.Unchecked().IDs, app.Tenants.Unchecked().HiddenIDs, c.Now)
 	return app.queue.Add(slices.Concat(app.Comments.Unchecked().Workers(), app.Messages.Unchecked().Workers(), app.Agents.Unchecked().Workers(), app.Domains.Unchecked().Workers(), c.Workers)...)
 }
 

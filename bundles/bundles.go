@@ -143,6 +143,8 @@ type Store interface {
 	DryRun(ctx context.Context, fn func(ctx context.Context) error) error
 	// Count returns how many bundles a tenant has.
 	Count(ctx context.Context, tenant string) (int, error)
+	// Targets returns the tenants that have deployments of a source.
+	Targets(ctx context.Context, source string) ([]string, error)
 	// ForgetSource removes the deployments of all bundles of a source from a tenant.
 	ForgetSource(ctx context.Context, tenant, source string) error
 }

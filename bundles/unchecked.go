@@ -15,6 +15,6 @@ func (s *Service) Unchecked() Unchecked { return Unchecked{s} }
 // get the new names, and the records of deploys from a deleted tenant are removed.
 func (u Unchecked) Hooks() entity.Hooks {
 	return entity.Hooks{
-		Renamed: u.s.store.RenameUsers, Counts: entity.CountRows(40, "bundles", u.s.store.Count), TenantDeleted: u.s.store.ForgetSource,
+		Renamed: u.s.store.RenameUsers, Counts: entity.CountRows(40, "bundles", u.s.store.Count), TenantDeleted: u.s.store.ForgetSource, TenantsWith: u.s.store.Targets,
 	}
 }

@@ -29,9 +29,12 @@ type Hooks struct {
 	Additions func(ctx context.Context, tenant string, kind Kind, ids []string) (map[string][]Dependent, error)
 	// Counts counts the rows of a tenant that people know by name, zeros included.
 	Counts func(ctx context.Context, tenant string) ([]TenantCount, error)
-	// TenantDeleted removes what a tenant has of another one that is being deleted, and perhaps nothing. It is called for each other tenant, in a
+	// TenantDeleted removes what a tenant has of another one that is being deleted, and perhaps nothing. It is called for the tenants of TenantsWith, each in a
 	// transaction, while the row of tenant is locked if it named the other as a source of deploys; and again if the deletion was interrupted.
 	TenantDeleted func(ctx context.Context, tenant, deleted string) error
+	// TenantsWith returns the other tenants for which TenantDeleted has something to do; nil: it is called for all of them. It is not in the
+	// transaction, and finds them without looking at the tenants one by one.
+	TenantsWith func(ctx context.Context, deleted string) ([]string, error)
 	// Removed removes what a tenant had outside of the database. It is called when the tenant's rows have been deleted, in no transaction; when
 	// it fails, the deletion does, and calls it again when it goes on.
 	Removed func(ctx context.Context, tenant string) error
@@ -195,6 +198,25 @@ func (r *Registry) TenantCounts(ctx context.Context, tenant string) ([]TenantCou
 	}
 	slices.SortStableFunc(all, func(a, b TenantCount) int { return cmp.Compare(a.Rank, b.Rank) })
 	return all, nil
+}
+
+// TenantsWith returns the tenants for which one of the hooks has something to do when another tenant is deleted, in no order and perhaps some of them
+// twice. every is true if all tenants are to be asked.
+func (r *Registry) TenantsWith(ctx context.Context, deleted string) (tenants []string, every bool, err error) {
+	for _, h := range r.hooks {
+		switch {
+		case h.TenantDeleted == nil:
+		case h.TenantsWith == nil:
+			every = true
+		default:
+			some, err := h.TenantsWith(ctx, deleted)
+			if err != nil {
+				return nil, false, err
+			}
+			tenants = append(tenants, some...)
+		}
+	}
+	return tenants, every, nil
 }
 
 // TenantDeleted calls Hooks.TenantDeleted of all, in the order of registration.

@@ -32,6 +32,7 @@ func noted(name string, did *[]string, err error) entity.Hooks {
 			return []entity.TenantCount{{Of: name, N: 1, Rank: len(name)}}, note(tenant)
 		},
 		TenantDeleted: func(_ context.Context, tenant, deleted string) error { return note(tenant, deleted) },
+		TenantsWith:   func(_ context.Context, deleted string) ([]string, error) { return []string{name}, note(deleted) },
 		Removed:       func(_ context.Context, tenant string) error { return note(tenant) },
 		Sealed:        []entity.SealedColumn{{Table: name, Column: "secret", Key: "id"}},
 		Sweep:         func(_ context.Context, tenant string) (int, error) { return 1, note(tenant) },
@@ -77,6 +78,16 @@ func TestHooks(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(sums, []entity.TenantCount{{Of: "files", N: 1, Rank: 5}, {Of: "recipe", N: 1, Rank: 6}}) // by rank
 	is.Equal(took(), []string{"recipe acme", "files acme"})
+	with, every, err := r.TenantsWith(ctx, "evil")
+	is.NoErr(err)
+	is.Equal(with, []string{"recipe", "files"})
+	is.True(!every)
+	is.Equal(took(), []string{"recipe evil", "files evil"})
+	r.AddHooks(entity.Hooks{TenantDeleted: func(context.Context, string, string) error { return nil }}) // does not know with which tenants it has to do
+	_, every, err = r.TenantsWith(ctx, "evil")
+	is.NoErr(err)
+	is.True(every)
+	did = nil
 	is.NoErr(r.TenantDeleted(ctx, "acme", "evil"))
 	is.Equal(took(), []string{"recipe acmeevil", "files acmeevil"})
 	is.NoErr(r.Removed(ctx, "acme"))
@@ -99,9 +110,11 @@ func TestHooksStopAtAnError(t *testing.T) {
 	_, err = r.TenantCounts(ctx, "acme")
 	is.Equal(err, failed)
 	is.Equal(r.TenantDeleted(ctx, "acme", "evil"), failed)
-	is.Equal(len(did), 6)
+	_, _, err = r.TenantsWith(ctx, "evil")
+	is.Equal(err, failed)
+	is.Equal(len(did), 7)
 	is.True(errors.Is(r.Removed(ctx, "acme"), failed))
-	is.Equal(did[6:], []string{"bad acme", "good acme"})
+	is.Equal(did[7:], []string{"bad acme", "good acme"})
 }
 
 func TestCounts(t *testing.T) {

@@ -80,8 +80,12 @@ type Sealer interface {
 type Store interface {
 	// Get fails with errs.NotFound when there is no tenant with this id.
 	Get(ctx context.Context, id string) (Tenant, error)
+	// All returns all tenants that are not hidden, ordered by id.
+	All(ctx context.Context) ([]Tenant, error)
 	// IDs returns the ids of all tenants that are not hidden, ordered. The methods that return or change a tenant do not find one that is.
 	IDs(ctx context.Context) ([]string, error)
+	// HiddenIDs returns the ids of the tenants that are hidden.
+	HiddenIDs(ctx context.Context) ([]string, error)
 	// Any reports whether there is a tenant.
 	Any(ctx context.Context) (bool, error)
 	// Insert adds a tenant. It fails with errs.Conflict when the id is taken.
@@ -97,9 +101,9 @@ type Store interface {
 	Show(ctx context.Context, id string) error
 	// Hidden returns why a tenant is hidden, "" if it is not, and the time of the last Hide. It fails with errs.NotFound.
 	Hidden(ctx context.Context, id string) (why Hidden, at time.Time, err error)
-	// Forget removes a tenant from the DeployFrom of all others, which get UpdatedAt at, and calls forget for each of these, in a transaction for
-	// each, in the order of the ids. The row of one that has such an entry is locked then, so that a deploy from there has ended.
-	Forget(ctx context.Context, id string, at time.Time, forget func(ctx context.Context, other string) error) error
+	// Forget removes a tenant from the DeployFrom of all others, which get UpdatedAt at, and calls forget for each of these and for those of others, in a
+	// transaction for each, in the order of the ids. The row of one that has such an entry is locked then, so that a deploy from there has ended.
+	Forget(ctx context.Context, id string, at time.Time, others []string, forget func(ctx context.Context, other string) error) error
 	// Empty removes every row of a tenant but that of itself, in short transactions, and calls progress with the number of rows of each. It may be
 	// interrupted and called again.
 	Empty(ctx context.Context, id string, progress func(rows int)) error
@@ -139,6 +143,7 @@ type Count struct {
 // Hooks are what the packages declare of a tenant's rows in their entity.Hooks. *entity.Registry implements it.
 type Hooks interface {
 	TenantCounts(ctx context.Context, tenant string) ([]entity.TenantCount, error)
+	TenantsWith(ctx context.Context, deleted string) (tenants []string, every bool, err error)
 	TenantDeleted(ctx context.Context, tenant, deleted string) error
 	Removed(ctx context.Context, tenant string) error
 	Sealed() []entity.SealedColumn

@@ -43,6 +43,12 @@ func (u Unchecked) Lookup(ctx context.Context, id string) (Tenant, error) {
 	return u.s.get(ctx, id)
 }
 
+// All returns all tenants, ordered by id.
+func (u Unchecked) All(ctx context.Context) ([]Tenant, error) { return u.s.store.All(ctx) }
+
+// HiddenIDs returns the ids of the tenants that are being deleted or imported: their rows are incomplete.
+func (u Unchecked) HiddenIDs(ctx context.Context) ([]string, error) { return u.s.store.HiddenIDs(ctx) }
+
 // IDs returns the ids of all tenants, ordered.
 func (u Unchecked) IDs(ctx context.Context) ([]string, error) { return u.s.store.IDs(ctx) }
 
@@ -98,7 +104,14 @@ func (s *Service) remove(ctx context.Context, id string, progress func(rows int)
 	if err != nil {
 		return err
 	}
-	err = s.store.Forget(ctx, id, s.stamp(), func(ctx context.Context, other string) error { return s.hooks.TenantDeleted(ctx, other, id) })
+	others, every, err := s.hooks.TenantsWith(ctx, id)
+	if err == nil && every {
+		others, err = s.store.IDs(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	err = s.store.Forget(ctx, id, s.stamp(), others, func(ctx context.Context, other string) error { return s.hooks.TenantDeleted(ctx, other, id) })
 	if err != nil {
 		return err
 	}

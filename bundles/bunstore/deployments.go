@@ -123,6 +123,14 @@ func (s *Store) ForgetDeployed(ctx context.Context, tenant, source string, kind 
 	})
 }
 
+// Targets implements bundles.Store.
+func (s *Store) Targets(ctx context.Context, source string) ([]string, error) {
+	ctx, c := bunx.For(ctx, s.db, bunx.AllTenants)
+	rows, err := c.Rows(ctx, `SELECT DISTINCT tenant_id FROM tc_deployments WHERE source_tenant = $1 ORDER BY tenant_id`, source)
+	all, err := bunx.Scan(rows, err, bunx.Text)
+	return all, bunx.Err(err, "Deployment")
+}
+
 // ForgetSource implements bundles.Store.
 func (s *Store) ForgetSource(ctx context.Context, tenant, source string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {

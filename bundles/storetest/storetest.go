@@ -451,7 +451,13 @@ func testDeployments(t *testing.T, s bundles.Store) {
 	for _, where := range [][2]string{{"acme", "evil"}, {"acme", "other"}, {"evil", "evil"}} {
 		is.NoErr(s.SetDeployed(ctx, where[0], where[1], id(2), one))
 	}
+	targets, err := s.Targets(ctx, "evil")
+	is.NoErr(err)
+	is.Equal(targets, []string{"acme", "evil"})
 	is.NoErr(s.ForgetSource(ctx, "acme", "evil"))
+	targets, err = s.Targets(ctx, "evil")
+	is.NoErr(err)
+	is.Equal(targets, []string{"evil"})
 	for where, want := range map[[2]string]int{{"acme", "evil"}: 0, {"acme", "other"}: 1, {"evil", "evil"}: 1} {
 		all, err := s.Deployed(ctx, where[0], where[1], id(2))
 		is.NoErr(err)

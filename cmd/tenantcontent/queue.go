@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent"
@@ -39,7 +40,7 @@ func (q *queueDeadCommand) Run(ctx context.Context, t terminal) error {
 		tenants := []string{q.Tenant}
 		var err error
 		if q.Tenant == "" {
-			tenants, err = app.Tenants.Unchecked().IDs(ctx)
+			tenants, err = deadOf(ctx, app)
 		} else {
 			_, err = app.Tenants.Unchecked().Lookup(ctx, q.Tenant)
 		}
@@ -58,6 +59,17 @@ func (q *queueDeadCommand) Run(ctx context.Context, t terminal) error {
 		}
 		return table(t, rows)
 	})
+}
+
+// deadOf returns the tenants that have dead jobs.
+func deadOf(ctx context.Context, app *tenantcontent.App) (tenants []string, err error) {
+	all, err := app.Queue().Stats(ctx)
+	for _, s := range all {
+		if s.State == queue.Dead && !slices.Contains(tenants, s.Tenant) {
+			tenants = append(tenants, s.Tenant)
+		}
+	}
+	return tenants, err
 }
 
 // deadJobs names dead jobs of a tenant.

@@ -20,17 +20,13 @@ type tenantListCommand struct {
 
 func (l *tenantListCommand) Run(ctx context.Context, t terminal) error {
 	return l.with(ctx, t, func(app *tenantcontent.App) error {
-		ids, err := app.Tenants.Unchecked().IDs(ctx)
+		all, err := app.Tenants.Unchecked().All(ctx)
 		if err != nil {
 			return err
 		}
 		rows := [][]string{{"ID", "NAME", "CREATED"}}
-		for _, id := range ids {
-			tenant, err := app.Tenants.Unchecked().Lookup(ctx, id)
-			if err != nil {
-				return err
-			}
-			rows = append(rows, []string{id, harmless(tenant.Name), day(tenant.CreatedAt)})
+		for _, tenant := range all {
+			rows = append(rows, []string{tenant.ID, harmless(tenant.Name), day(tenant.CreatedAt)})
 		}
 		return table(t, rows)
 	})

@@ -134,6 +134,10 @@ func run(ctx context.Context, only string, engines []string, beside time.Duratio
 			return fmt.Errorf("%s: %w", engine, err)
 		}
 		all = append(all, some...)
+		if some, err = processRows(ctx, engine, pattern); err != nil {
+			return fmt.Errorf("%s: %w", engine, err)
+		}
+		all = append(all, some...)
 		if some, err = queueRows(ctx, engine, pattern); err != nil {
 			return fmt.Errorf("%s: %w", engine, err)
 		}

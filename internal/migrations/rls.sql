@@ -19,6 +19,11 @@ BEGIN
             EXECUTE format('CREATE POLICY tc_queue ON %I USING (current_setting(''tenantcontent.tenant'', true) = ''*'')', t);
         END IF;
     END LOOP;
+    -- The delete of a tenant looks for those that it has deployed into.
+    IF to_regclass('tc_deployments') IS NOT NULL THEN
+        DROP POLICY IF EXISTS tc_targets ON tc_deployments;
+        CREATE POLICY tc_targets ON tc_deployments FOR SELECT USING (current_setting('tenantcontent.tenant', true) = '*');
+    END IF;
     -- A sweep looks for what is due over all tenants, and removes it as each of them.
     FOREACH t IN ARRAY ARRAY['tc_activities', 'tc_agent_runs', 'tc_blobs', 'tc_comment_threads', 'tc_confirmations', 'tc_domain_logins', 'tc_downloads', 'tc_events',
         'tc_handler_calls', 'tc_handler_programs', 'tc_library_released', 'tc_login_networks', 'tc_messages', 'tc_notifications', 'tc_sessions',

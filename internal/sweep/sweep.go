@@ -9,6 +9,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -22,15 +23,17 @@ type Sweeper struct {
 	db      *bun.DB
 	sweeps  func() []entity.Sweep
 	tenants func(ctx context.Context) ([]string, error)
+	hidden  func(ctx context.Context) ([]string, error)
 	now     func() time.Time
 }
 
-// New returns a Sweeper. tenants returns all tenants, for sweeps that do not know what is due; now is time.Now if it is nil.
-func New(db *bun.DB, sweeps func() []entity.Sweep, tenants func(ctx context.Context) ([]string, error), now func() time.Time) *Sweeper {
+// New returns a Sweeper. tenants returns all tenants, for sweeps that do not know what is due; hidden returns those of which rows are missing, as they are
+// being imported or deleted: only the sweep of the tenants themselves is done for these. now is time.Now if it is nil.
+func New(db *bun.DB, sweeps func() []entity.Sweep, tenants, hidden func(ctx context.Context) ([]string, error), now func() time.Time) *Sweeper {
 	if now == nil {
 		now = time.Now
 	}
-	return &Sweeper{db, sweeps, tenants, now}
+	return &Sweeper{db, sweeps, tenants, hidden, now}
 }
 
 // overlap is how far back a sweep looks behind the begin of the one before: clocks of nodes differ, and times are taken before a transaction
@@ -111,12 +114,15 @@ func (s *Sweeper) each(ctx context.Context, sweep entity.Sweep, now, since time.
 	}
 	var failed []error
 	for _, due := range sweep.Due {
-		if err := tenants(ctx, s.db, due, now, since, some); err != nil {
+		if err := s.due(ctx, due, now, since, some); err != nil {
 			failed = append(failed, err)
 		}
 	}
 	return errors.Join(failed...)
 }
+
+// tenantsTable is the table of the tenants, whose sweep goes on with those that are hidden.
+const tenantsTable = "tc_tenants"
 
 // page is how many rows are read at once.
 const page = 1000
@@ -127,8 +133,9 @@ type row struct {
 	tenant string
 }
 
-// tenants calls do with the tenants of the rows that are due, in the order of the rows, perhaps several times.
-func tenants(ctx context.Context, db *bun.DB, due entity.Due, now, since time.Time, do func(tenant string)) error {
+// due calls do with the tenants of the rows that are due, in the order of the rows, perhaps several times. What a row refers to can be missing in a
+// tenant that is hidden: it is left out.
+func (s *Sweeper) due(ctx context.Context, due entity.Due, now, since time.Time, do func(tenant string)) error {
 	query, bound := Query(due), any(bunx.At(now.Add(-due.Age)))
 	if due.Since {
 		if bound = bunx.At(since); since.IsZero() {
@@ -139,12 +146,20 @@ func tenants(ctx context.Context, db *bun.DB, due entity.Due, now, since time.Ti
 		bound = now.Add(-due.Age).UTC().Format(time.DateOnly)
 	}
 	for after := (row{at: first(due)}); ; {
-		rows, err := look(ctx, db, query, bound, after, due.Day)
+		rows, err := look(ctx, s.db, query, bound, after, due.Day)
 		if err != nil {
 			return err
 		}
+		var hidden []string
+		if len(rows) > 0 && due.Table != tenantsTable { // of a moment after the rows were read
+			if hidden, err = s.hidden(ctx); err != nil {
+				return err
+			}
+		}
 		for _, r := range rows {
-			do(r.tenant)
+			if !slices.Contains(hidden, r.tenant) {
+				do(r.tenant)
+			}
 		}
 		if len(rows) < page || ctx.Err() != nil {
 			return ctx.Err()

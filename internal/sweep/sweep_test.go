@@ -49,7 +49,36 @@ func sweeper(db *bun.DB, now *time.Time, due []entity.Due, fail ...string) (*swe
 		return bunx.DeleteSteps(ctx, db, tenant, "tc_confirmations", "id", "expires_at <= $2", bunx.At(*now))
 	}}
 	all := func(context.Context) ([]string, error) { return []string{"acme", "evil"}, nil }
-	return sweep.New(db, func() []entity.Sweep { return []entity.Sweep{one} }, all, func() time.Time { return *now }), &did
+	return sweep.New(db, func() []entity.Sweep { return []entity.Sweep{one} }, all, none, func() time.Time { return *now }), &did
+}
+
+func none(context.Context) ([]string, error) { return nil, nil }
+
+// TestLeavesHiddenTenants: what is due in a tenant that is being imported stays, as what keeps it may not have arrived, and others are swept.
+func TestLeavesHiddenTenants(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, db := is.New(t), open(t)
+		confirm(t, db, "acme", "old", 1, monday)
+		confirm(t, db, "evil", "old", 1, monday)
+		is.NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
+			_, err := c.Exec(ctx, `UPDATE tc_tenants SET hidden = 'importing', hidden_at = $1 WHERE tenant_id = 'acme'`, bunx.At(monday))
+			return err
+		}))
+		var did []string
+		called := func(of string) func(context.Context, string) (int, error) {
+			return func(_ context.Context, tenant string) (int, error) {
+				did = append(did, of+tenant)
+				return 0, nil
+			}
+		}
+		all := []entity.Sweep{
+			{Due: expired, Tenant: called("rows of ")},
+			{Due: []entity.Due{{Table: "tc_tenants", Column: "hidden_at", Where: "hidden IS NOT NULL"}}, Tenant: called("tenant ")},
+		}
+		hidden := func(context.Context) ([]string, error) { return []string{"acme"}, nil }
+		is.NoErr(sweep.New(db, func() []entity.Sweep { return all }, none, hidden, func() time.Time { return monday.Add(time.Hour) }).Run(t.Context()))
+		is.Equal(did, []string{"rows of evil", "tenant acme"})
+	})
 }
 
 // TestSweepsWhatIsDue: nobody is called without a row that is due, and a tenant whose sweep fails does not hide the others.
@@ -122,7 +151,7 @@ func TestTenantsTakeTurns(t *testing.T) {
 			}),
 			due("none", func(context.Context, string) (int, error) { return 0, nil }),
 		}
-		s := sweep.New(db, func() []entity.Sweep { return all }, nil, func() time.Time { return now })
+		s := sweep.New(db, func() []entity.Sweep { return all }, nil, none, func() time.Time { return now })
 		is.NoErr(s.Run(t.Context()))
 		is.Equal(did, []string{"rows acme 6001", "rows evil 4001", "none acme 4001", "rows acme 4001", "rows acme 2001", "rows acme 1"})
 		n, err := bunx.Count(t.Context(), db, "acme", "tc_confirmations")
@@ -141,7 +170,7 @@ func TestOneProcessAtATime(t *testing.T) {
 			is.NoErr(err)
 			is.True(!ran) // another one sweeps
 			return nil
-		}, nil, func() time.Time { return now })
+		}, nil, none, func() time.Time { return now })
 		ran, err := one.RunAlone(t.Context(), "one")
 		is.NoErr(err)
 		is.True(ran)

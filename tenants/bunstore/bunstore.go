@@ -53,6 +53,8 @@ var table = bunx.NewTable("tc_tenants", "t", []bunx.Column[row]{
 
 var selectOne = table.Select(`WHERE tenant_id = $1 AND hidden IS NULL`)
 
+var selectAll = `SELECT ` + table.Names + `, tenant_id FROM tc_tenants WHERE hidden IS NULL ORDER BY tenant_id`
+
 // settingsField reads and writes the column of that name.
 type settingsField struct{ s *tenants.Settings }
 
@@ -146,15 +148,34 @@ func lock(c bunx.Conn) string {
 	return ""
 }
 
+// All implements tenants.Store.
+func (s *Store) All(ctx context.Context) ([]tenants.Tenant, error) {
+	ctx, c := bunx.For(ctx, s.db, "")
+	rows, err := c.Rows(ctx, selectAll)
+	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (t tenants.Tenant, err error) {
+		var r row
+		var id string
+		err = rows.Scan(append(table.Dest(&r), &id)...)
+		r.ID = id
+		return r.Tenant, err
+	})
+	return all, bunx.Err(err, "Tenant")
+}
+
 // IDs implements tenants.Store.
 func (s *Store) IDs(ctx context.Context) ([]string, error) {
+	return s.ids(ctx, `SELECT tenant_id FROM tc_tenants WHERE hidden IS NULL ORDER BY tenant_id`)
+}
+
+// HiddenIDs implements tenants.Store.
+func (s *Store) HiddenIDs(ctx context.Context) ([]string, error) {
+	return s.ids(ctx, `SELECT tenant_id FROM tc_tenants WHERE hidden IS NOT NULL`)
+}
+
+func (s *Store) ids(ctx context.Context, query string) ([]string, error) {
 	ctx, c := bunx.For(ctx, s.db, "")
-	rows, err := c.Rows(ctx, `SELECT tenant_id FROM tc_tenants WHERE hidden IS NULL ORDER BY tenant_id`)
-	ids, err := bunx.Scan(rows, err, func(rows *sql.Rows) (string, error) {
-		var id string
-		err := rows.Scan(&id)
-		return id, err
-	})
+	rows, err := c.Rows(ctx, query)
+	ids, err := bunx.Scan(rows, err, bunx.Text)
 	return ids, bunx.Err(err, "Tenant")
 }
 
@@ -228,19 +249,24 @@ func (s *Store) Hidden(ctx context.Context, id string) (why tenants.Hidden, at t
 }
 
 // Forget implements tenants.Store.
-func (s *Store) Forget(ctx context.Context, id string, at time.Time, forget func(ctx context.Context, other string) error) error {
-	others, err := s.deployable(ctx, id)
+func (s *Store) Forget(ctx context.Context, id string, at time.Time, others []string, forget func(ctx context.Context, other string) error) error {
+	targets, err := s.targets(ctx, id)
 	if err != nil {
 		return err
 	}
-	for _, other := range others {
+	all := slices.Concat(others, targets)
+	slices.Sort(all)
+	for _, other := range slices.Compact(all) {
+		if other == id {
+			continue
+		}
 		err := bunx.InTx(ctx, s.db, func(ctx context.Context) error {
-			if other.locked {
-				if err := s.removeSource(ctx, other.tenant, id, at); err != nil {
+			if slices.Contains(targets, other) { // its row is locked then
+				if err := s.removeSource(ctx, other, id, at); err != nil {
 					return err
 				}
 			}
-			return forget(ctx, other.tenant)
+			return forget(ctx, other)
 		})
 		if err != nil {
 			return err
@@ -299,24 +325,20 @@ func (s *Store) KeyChecks(ctx context.Context, beginning int) ([]string, error) 
 	}
 }
 
-// deployable returns all tenants but a source, ordered, each with whether its DeployFrom has the source.
-func (s *Store) deployable(ctx context.Context, source string) ([]listing, error) {
+// targets returns the tenants whose DeployFrom has a source.
+func (s *Store) targets(ctx context.Context, source string) ([]string, error) {
 	ctx, c := bunx.For(ctx, s.db, "")
-	rows, err := c.Rows(ctx, `SELECT tenant_id, settings FROM tc_tenants WHERE tenant_id <> $1 ORDER BY tenant_id`, source)
-	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (listing, error) {
-		var l listing
+	rows, err := c.Rows(ctx, `SELECT tenant_id, settings FROM tc_tenants WHERE settings LIKE $1`, `%"`+source+`"%`)
+	var ids []string
+	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (id string, err error) {
 		var settings tenants.Settings
-		err := rows.Scan(&l.tenant, settingsField{&settings})
-		l.locked = slices.ContainsFunc(settings.DeployFrom, isFrom(source))
-		return l, err
+		err = rows.Scan(&id, settingsField{&settings})
+		if slices.ContainsFunc(settings.DeployFrom, isFrom(source)) {
+			ids = append(ids, id)
+		}
+		return id, err
 	})
-	return all, bunx.Err(err, "Tenant")
-}
-
-// listing is a tenant as deployable found it.
-type listing struct {
-	tenant string
-	locked bool // its row is locked while the source goes
+	return ids, bunx.Err(err, "Tenant")
 }
 
 func isFrom(source string) func(tenants.Source) bool {

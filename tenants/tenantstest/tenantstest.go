@@ -135,13 +135,13 @@ func testDelete(t *testing.T, s tenants.Store) {
 	is.NoErr(err)
 	is.NoErr(s.Hide(ctx, "new", tenants.Deleting, tuesday))
 	fault := errors.New("fault")
-	is.Equal(s.Forget(ctx, "new", tuesday, func(context.Context, string) error { return fault }), fault)
+	is.Equal(s.Forget(ctx, "new", tuesday, nil, func(context.Context, string) error { return fault }), fault)
 	acme, err := s.Get(ctx, "acme")
 	is.NoErr(err)
 	is.Equal(len(acme.Settings.DeployFrom), 3) // nothing is done by half
 
 	var others []string
-	is.NoErr(s.Forget(ctx, "new", tuesday, func(ctx context.Context, other string) error {
+	is.NoErr(s.Forget(ctx, "new", tuesday, []string{"new", "evil", "evil"}, func(ctx context.Context, other string) error {
 		others = append(others, other)
 		t, err := s.Get(ctx, other) // in the transaction, when its DeployFrom has been changed
 		is.NoErr(err)
@@ -195,6 +195,13 @@ func testHidden(t *testing.T, s tenants.Store) {
 	ids, err := s.IDs(ctx)
 	is.NoErr(err)
 	is.Equal(ids, []string{"acme", "evil", "newer", "newest"})
+	all, err := s.All(ctx)
+	is.NoErr(err)
+	is.Equal(len(all), 4)
+	is.Equal(all[2], tenant("newer"))
+	ids, err = s.HiddenIDs(ctx)
+	is.NoErr(err)
+	is.Equal(ids, []string{"new"})
 	checks, err = s.KeyChecks(ctx, 3)
 	is.NoErr(err)
 	is.Equal(checks, []string{"acme", "newer", "newest"})
