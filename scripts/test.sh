@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # test.sh [PACKAGE...]: runs the tests, all by default, on both databases, a real directory and a real browser. They run
 # with the race detector, but for those of memory and sizes (TestXMemory, TestXSize): it makes moving megabytes ten times
-# slower, and their goroutines share no memory but a pipe's or a channel's. SQLite's and QuickJS's translated C code (modernc.org/sqlite/lib,
-# modernc.org/libquickjs) is left out of it, which makes tests on SQLite three times faster: that code works in memory that is not the Go heap, where the detector sees no
-# races. modernc.org/sqlite itself stays in: it holds a copy of sync.Map's generic code that the linker may use for every
+# slower, and their goroutines share no memory but a pipe's or a channel's. SQLite's and QuickJS's translated C code and its C library
+# (modernc.org/sqlite/lib, libquickjs, libc, memory) are left out of it, which makes tests on SQLite four times faster: that code works in memory
+# that is not the Go heap, where the detector sees no races. modernc.org/sqlite itself stays in: it holds a copy of sync.Map's generic code that the linker may use for every
 # package, and uninstrumented the copy hides how sync.Map orders its users, which makes false alarms. Its checks of unsafe pointers
 # (checkptr, which -race turns on) say nothing about the memory of that code and are off in all of modernc.org, a fifth of the time.
 # A skipped test fails the run. In CI no cached result counts.
@@ -39,6 +39,11 @@ export TENANTCONTENT_TEST_SHARED
 chmod 1777 "$TENANTCONTENT_TEST_SHARED"
 made+=("$TENANTCONTENT_TEST_SHARED")
 
+translated=()
+for package in sqlite/lib libquickjs libc memory; do
+	translated+=("-gcflags=modernc.org/$package=-race=false") # the last of the flags that match counts; checkptr is off without the detector
+done
+
 sizes='Test\w*(Memory|Size)'
 # Tests wait for servers, browsers and time-outs: one package more than there are cores keeps the cores busy.
 atOnce=$(($(getconf _NPROCESSORS_ONLN) + 1))
@@ -47,7 +52,7 @@ tests() { go test -p "$atOnce" -vet=off -ldflags=-w -timeout 30m -v ${CI:+-count
 {
 	failed=0
 	# The race detector needs C.
-	CGO_ENABLED=1 tests -race -gcflags=modernc.org/...=-d=checkptr=0 -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libquickjs=-race=false -skip "^$sizes\$" "${@:-./...}" || failed=1
+	CGO_ENABLED=1 tests -race -gcflags=modernc.org/...=-d=checkptr=0 "${translated[@]}" -skip "^$sizes\$" "${@:-./...}" || failed=1
 	with=$(go list -f '{{.Dir}}' "${@:-./...}" | while read -r dir; do
 		grep -qsE "^func $sizes\(" "$dir"/*_test.go && echo "$dir"
 	done || true)

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/uptrace/bun"
 
@@ -109,10 +110,23 @@ func (p *pooled) look() (s string, err error) {
 	return s, err
 }
 
+// alone ends all other connections, and returns when they are gone. PostgreSQL's own waiting would look every 100 ms only.
+func (p *pooled) alone(ctx context.Context) error {
+	for range 5000 {
+		var others int
+		err := p.admin.NewRaw(`SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`).Scan(ctx, &others)
+		if err != nil || others == 0 {
+			return err
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return fmt.Errorf("%s is still in use", p.name)
+}
+
 // reset makes the rows of a database those of its template again. It fails if a test has changed more than rows.
 func (p *pooled) reset() error {
 	ctx := context.Background()
-	if _, err := p.admin.ExecContext(ctx, `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`); err != nil {
+	if err := p.alone(ctx); err != nil {
 		return err
 	}
 	s, err := p.look()
