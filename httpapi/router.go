@@ -249,38 +249,45 @@ func shapesOf(routes []Route) ([][]string, error) {
 		}
 		shapes[i] = byPattern[r.Pattern]
 	}
-	for changed := true; changed; {
-		changed = false
-		for _, a := range distinct {
-			for _, b := range distinct {
-				more, err := widen(a, b)
-				if err != nil {
-					return nil, err
-				}
-				changed = changed || more
-			}
-		}
-	}
-	return shapes, nil
+	return shapes, widen(distinct, 0)
 }
 
-// widen replaces the first literal of a where b has a parameter by that parameter.
-func widen(a, b []string) (changed bool, err error) {
-	for i := range min(len(a), len(b)) {
-		switch {
-		case a[i] == b[i]:
-		case isCatchAll(a[i]) || isCatchAll(b[i]):
-			return false, errs.New(errs.Invalid, "routes part at %s and %s: nothing can stand beside a catch-all", a[i], b[i])
-		case isParam(a[i]) && isParam(b[i]):
-			return false, errs.New(errs.Invalid, "routes name one place %s and %s", a[i], b[i])
-		case isParam(b[i]):
-			a[i] = b[i]
-			return true, nil
+// widen replaces the literals of shapes where another one, the same up to there, has a parameter by that parameter. All are the same
+// before depth.
+func widen(shapes [][]string, depth int) error {
+	shapes = slices.DeleteFunc(shapes, func(s []string) bool { return len(s) <= depth })
+	if len(shapes) < 2 {
+		return nil
+	}
+	param, first := "", shapes[0][depth]
+	for _, s := range shapes {
+		switch segment := s[depth]; {
+		case segment != first && (isCatchAll(segment) || isCatchAll(first)):
+			return errs.New(errs.Invalid, "routes part at %s and %s: nothing can stand beside a catch-all", first, segment)
+		case !isParam(segment) || segment == param:
+		case param != "":
+			return errs.New(errs.Invalid, "routes name one place %s and %s", param, segment)
 		default:
-			return false, nil
+			param = segment
 		}
 	}
-	return false, nil
+	var segments []string
+	below := map[string][][]string{}
+	for _, s := range shapes {
+		if param != "" {
+			s[depth] = param
+		}
+		if below[s[depth]] == nil {
+			segments = append(segments, s[depth])
+		}
+		below[s[depth]] = append(below[s[depth]], s)
+	}
+	for _, segment := range segments {
+		if err := widen(below[segment], depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func isParam(segment string) bool { return strings.HasPrefix(segment, ":") }
