@@ -4,53 +4,113 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/tenantrows"
 	"github.com/tenantcontent/tenantcontent/tenants"
+	"github.com/tenantcontent/tenantcontent/workspaces"
 )
 
 // TenantTransfer configures ExportTenant and ImportTenant.
 type TenantTransfer struct {
 	// Passphrase is what all of the export is encrypted under, with the secrets in it: at least 12 characters.
 	Passphrase string
-	// WithoutWorkspaces leaves the SQL databases of apps behind, which do not travel. Without it a tenant that has some is refused.
+	// WithoutWorkspaces leaves the SQL databases of apps behind. Without it a tenant, or an export, with some that cannot be moved is refused:
+	// those in PostgreSQL, and those of another engine than the one of Config.Workspaces.
 	WithoutWorkspaces bool
 	// Progress, unless it is nil, is called with the number of rows that have been written since the last call.
 	Progress func(rows int)
 }
 
-const workspaceTable = "tc_workspaces"
+// TenantMoved is what ExportTenant or ImportTenant has done.
+type TenantMoved struct {
+	Tenant     string // its id
+	Rows       int
+	Workspaces int      // SQL databases of apps
+	Left       []string // sentences about what the tenant has, or had, that is not moved, and what to do about it
+}
 
-// ExportTenant writes all that a tenant has at one time, and returns the number of rows. docs/operations.md has what is in it and what is not.
-// Memory does not grow with the tenant. Errors: errs.NotFound; errs.Invalid for a short passphrase; errs.Conflict for a tenant with SQL databases of apps.
-func (app *App) ExportTenant(ctx context.Context, id string, w io.Writer, o TenantTransfer) (rows int, err error) {
+// deploymentTable has what deploys from other tenants have brought. It gives these a right to it, so no export has it: on another server, others may have their ids.
+const deploymentTable = "tc_deployments"
+
+// ExportTenant writes all that a tenant has at one time; the SQL databases of its apps follow, each as it is then. docs/operations.md has what is not in it.
+// Memory does not grow with the tenant. Errors: errs.NotFound; errs.Invalid for a short passphrase; errs.Conflict for a tenant with SQL databases of
+// apps that cannot be moved.
+func (app *App) ExportTenant(ctx context.Context, id string, w io.Writer, o TenantTransfer) (moved TenantMoved, err error) {
 	if len(o.Passphrase) < 12 {
-		return 0, errs.New(errs.Invalid, "the passphrase needs at least 12 characters: everything that the tenant has is encrypted under it")
+		return moved, errs.New(errs.Invalid, "the passphrase needs at least 12 characters: everything that the tenant has is encrypted under it")
 	}
-	if _, err := app.Tenants.Unchecked().Lookup(ctx, id); err != nil {
-		return 0, err
-	}
-	n, err := bunx.Count(ctx, app.db, id, workspaceTable)
+	t, err := app.Tenants.Unchecked().Lookup(ctx, id)
 	if err != nil {
-		return 0, err
+		return moved, err
 	}
-	if n > 0 && !o.WithoutWorkspaces {
-		return 0, errs.New(errs.Conflict, "The tenant %s has %d SQL databases of apps and drafts, which an export does not have: leave them out (--without-workspaces), or delete those apps.", id, n)
+	moved.Tenant = id
+	n, fixed := app.workspaces.Movable(ctx, id)
+	if fixed != nil && !(o.WithoutWorkspaces && errs.CodeOf(fixed) == errs.Conflict) {
+		return moved, fixed
 	}
+	options := app.rowOptions(o, nil)
+	switch {
+	case n > 0 && o.WithoutWorkspaces:
+		moved.Left = append(moved.Left, app.workspaces.Left(id, n))
+		fallthrough
+	case n == 0:
+		options.Without = append(options.Without, workspaces.RowsTable)
+	default:
+		options.Files = app.workspaceFiles(id, &moved)
+	}
+	if moved.Left, err = app.leftOfDeploys(ctx, t, moved.Left); err != nil {
+		return moved, err
+	}
+	options.Left = moved.Left
 	sealed, err := tenantrows.Encrypt(w, o.Passphrase)
 	if err != nil {
-		return 0, err
+		return moved, err
 	}
-	rows, err = tenantrows.Export(ctx, app.db, id, sealed, app.rowOptions(o, nil))
-	return rows, errors.Join(err, sealed.Close())
+	moved.Rows, err = tenantrows.Export(ctx, app.db, id, sealed, options)
+	return moved, errors.Join(err, sealed.Close())
+}
+
+// leftOfDeploys appends what an export leaves behind of the rights of other tenants.
+func (app *App) leftOfDeploys(ctx context.Context, t tenants.Tenant, left []string) ([]string, error) {
+	if from := t.Settings.DeployFrom; len(from) > 0 {
+		ids := make([]string, len(from))
+		for i, f := range from {
+			ids[i] = f.Tenant
+		}
+		left = append(left, "the tenants that may deploy into it, "+strings.Join(ids, ", ")+": others may have their ids on another server; set deployFrom there again")
+	}
+	n, err := bunx.Count(ctx, app.db, t.ID, deploymentTable)
+	if err == nil && n > 0 {
+		left = append(left, "the record of what deploys from other tenants brought: it is the tenant's own now, and later deploys leave it as it is")
+	}
+	return left, err
+}
+
+// workspaceFiles returns the SQL databases of apps of a tenant, and counts them in moved.
+func (app *App) workspaceFiles(tenant string, moved *TenantMoved) *tenantrows.Files {
+	return &tenantrows.Files{
+		Table: workspaces.RowsTable, Kind: app.workspaces.Engine(),
+		Export: func(ctx context.Context, key string, w io.Writer) (bool, error) {
+			there, err := app.workspaces.Export(ctx, tenant, key, w)
+			if there {
+				moved.Workspaces++
+			}
+			return there, err
+		},
+		Import: func(ctx context.Context, key string, r io.Reader) error {
+			moved.Workspaces++
+			return app.workspaces.Import(ctx, tenant, key, r)
+		},
+	}
 }
 
 func (app *App) rowOptions(o TenantTransfer, beat func()) tenantrows.Options {
 	return tenantrows.Options{
-		Without: []string{workspaceTable},
+		Without: []string{deploymentTable},
 		Secrets: tenantrows.Secrets{Columns: app.registry.Sealed(), Open: app.keys.Open, Seal: app.keys.Seal},
 		Rows: func(n int) {
 			if o.Progress != nil {
@@ -63,41 +123,55 @@ func (app *App) rowOptions(o TenantTransfer, beat func()) tenantrows.Options {
 	}
 }
 
-// ImportTenant adds the tenant of an export, which ExportTenant has written at the same version, perhaps on another engine, and returns its id and
-// the number of rows. Secrets are sealed under the key of this program. The tenant is served when all of it has arrived and was found whole;
-// when ImportTenant fails, what had arrived is removed, and when the program is killed, by a sweep ten minutes later. Errors: errs.Invalid
-// for a wrong passphrase, what is cut or changed, and another version; errs.Conflict when there is a tenant with its id.
-func (app *App) ImportTenant(ctx context.Context, r io.Reader, o TenantTransfer) (id string, rows int, err error) {
+// ImportTenant adds the tenant of an export, which ExportTenant has written at the same version, perhaps on another engine. Secrets are sealed under
+// the key of this program. The tenant is served when all of it has arrived and was found whole; when ImportTenant fails, what had arrived is
+// removed, and when the program is killed, by a sweep ten minutes later. Errors: errs.Invalid for a wrong passphrase, what is cut or changed, and
+// another version; errs.Conflict when there is a tenant with its id, and for SQL databases of apps of another engine; errs.TooLarge for one that is
+// larger than they may be here.
+func (app *App) ImportTenant(ctx context.Context, r io.Reader, o TenantTransfer) (moved TenantMoved, err error) {
 	plain, err := tenantrows.Decrypt(r, o.Passphrase)
 	if err != nil {
-		return "", 0, err
+		return moved, err
 	}
 	all := app.Tenants.Unchecked()
 	heard, failed := time.Now(), error(nil)
-	in, err := tenantrows.Open(ctx, app.db, plain, app.rowOptions(o, func() {
+	options := app.rowOptions(o, func() {
 		if time.Since(heard) > time.Minute {
-			heard, failed = time.Now(), errors.Join(failed, all.Beat(ctx, id))
+			heard, failed = time.Now(), errors.Join(failed, all.Beat(ctx, moved.Tenant))
 		}
-	}))
+	})
+	if o.WithoutWorkspaces {
+		options.Skip = append(options.Skip, workspaces.RowsTable)
+	}
+	in, err := tenantrows.Open(ctx, app.db, plain, options)
 	if err != nil {
-		return "", 0, err
+		return moved, err
 	}
 	t := in.Tenant()
 	if !tenants.ValidID(t.ID) {
-		return "", 0, errs.New(errs.Invalid, "this is no export of a tenant")
+		return moved, errs.New(errs.Invalid, "this is no export of a tenant")
+	}
+	moved.Tenant, moved.Left = t.ID, in.Left()
+	switch engine := app.workspaces.Engine(); {
+	case in.Files() == "":
+	case o.WithoutWorkspaces:
+		moved.Left = append(moved.Left, "the SQL databases of its apps: publish the apps again, which makes empty tables")
+	case in.Files() != engine:
+		return moved, errs.New(errs.Conflict, "the export has SQL databases of apps that were made with %s, and workspaces here are not: name a place for them (TENANTCONTENT_WORKSPACES), or leave them out (--without-workspaces)", in.Files())
+	default:
+		in.SetFiles(app.workspaceFiles(t.ID, &moved))
 	}
 	if err := all.Begin(ctx, tenants.Tenant{ID: t.ID, Name: t.Name}); err != nil {
-		return t.ID, 0, err
+		return moved, err
 	}
-	id = t.ID
-	rows, err = in.Rows()
+	moved.Rows, err = in.Rows()
 	if err = errors.Join(err, failed); err == nil {
-		err = all.Done(ctx, id)
+		err = all.Done(ctx, t.ID)
 	}
 	if err != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
-		return id, rows, errors.Join(err, all.Abandon(ctx, id))
+		return moved, errors.Join(err, all.Abandon(ctx, t.ID))
 	}
-	return id, rows, nil
+	return moved, nil
 }

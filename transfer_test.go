@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,10 +19,12 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/tenantcontent/tenantcontent"
+	"github.com/tenantcontent/tenantcontent/database"
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 	"github.com/tenantcontent/tenantcontent/internal/tenantrows"
+	"github.com/tenantcontent/tenantcontent/jsvm"
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
@@ -239,46 +242,121 @@ func exported(t *testing.T, app *tenantcontent.App) []byte {
 	return file.Bytes()
 }
 
-// TestTenantMovesBetweenEngines, with every row of every table, and back again.
+// withWorkspaces is open with workspaces in SQLite files below a folder.
+func withWorkspaces(t *testing.T, db *bun.DB, folder string, quota int64) *tenantcontent.App {
+	t.Helper()
+	is := is.New(t)
+	driver, err := database.OpenWorkspaces(folder, "", quota)
+	is.NoErr(err)
+	t.Cleanup(func() { is.NoErr(driver.Close()) })
+	app, err := tenantcontent.Open(tenantcontent.Config{DB: db, SecretKey: tenantcontent.NewSecretKey(), Workspaces: driver, Scripts: jsvm.None{}})
+	is.NoErr(err)
+	return app
+}
+
+// inWorkspace runs a statement in the workspace of an app of the tenant mover.
+func inWorkspace(t *testing.T, app *tenantcontent.App, id, statement string) string {
+	t.Helper()
+	is := is.New(t)
+	conn, err := app.Workspaces().Connect(t.Context(), "mover", id)
+	is.NoErr(err)
+	defer func() { is.NoErr(conn.Close()) }()
+	rows, err := conn.Query(t.Context(), statement, nil)
+	is.NoErr(err)
+	return string(rows)
+}
+
+// The apps of mover that have workspaces.
+const (
+	movedApp = "0192b2a0-0000-7000-8000-000000000001"
+	emptyApp = "0192b2a0-0000-7000-8000-000000000002"
+)
+
+// TestTenantMovesBetweenEngines, with every row of every table and the SQL databases of apps, and back again.
 func TestTenantMovesBetweenEngines(t *testing.T) {
 	dbtest.Server(t)
 	for name, engines := range map[string][2]dbtest.Opener{"sqlite to postgres": {dbtest.SQLite, dbtest.Postgres}, "postgres to sqlite": {dbtest.Postgres, dbtest.SQLite}} {
 		t.Run(name, func(t *testing.T) {
 			is, from, to := is.New(t), engines[0](t), engines[1](t)
-			source, target := stocked(t, from, time.Now), open(t, to, time.Now)
+			folder := t.TempDir()
+			source, target := withWorkspaces(t, from, filepath.Join(folder, "from"), 0), withWorkspaces(t, to, filepath.Join(folder, "to"), 0)
+			_, err := source.Tenants.Unchecked().Rekey(t.Context())
+			is.NoErr(err)
+			_, err = target.Tenants.Unchecked().Rekey(t.Context())
+			is.NoErr(err)
+			stock(t, source, from)
 			var file bytes.Buffer
 			o := tenantcontent.TenantTransfer{Passphrase: passphrase}
-			_, err := source.ExportTenant(t.Context(), "mover", &file, o)
-			is.Equal(errs.CodeOf(err), errs.Conflict) // it has databases of apps
+			_, err = source.ExportTenant(t.Context(), "mover", &file, o)
+			is.Equal(errs.CodeOf(err), errs.Conflict) // it has databases of apps that were made with another engine
 			is.Equal(file.Len(), 0)
 			_, err = source.ExportTenant(t.Context(), "mover", &file, tenantcontent.TenantTransfer{Passphrase: "short"})
 			is.Equal(errs.CodeOf(err), errs.Invalid)
 			_, err = source.ExportTenant(t.Context(), "nobody", &file, o)
 			is.Equal(errs.CodeOf(err), errs.NotFound)
+
+			is.NoErr(bunx.Write(t.Context(), from, "mover", func(ctx context.Context, c bunx.Conn) error {
+				_, err := c.Exec(ctx, `UPDATE tc_workspaces SET engine = 'sqlite' WHERE tenant_id = 'mover'`)
+				return err
+			}))
+			inWorkspace(t, source, movedApp, "CREATE TABLE things (id integer PRIMARY KEY, name text UNIQUE, bytes blob)")
+			inWorkspace(t, source, movedApp, "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) INSERT INTO things SELECT i, 'thing ' || i, randomblob(100) FROM n")
+			inWorkspace(t, source, emptyApp, "SELECT 1")
+			const all = "SELECT count(*) AS n, min(name) AS a, max(name) AS b, hex(max(bytes)) AS c FROM things"
+			things := inWorkspace(t, source, movedApp, all)
 			noted := 0
-			o.WithoutWorkspaces, o.Progress = true, func(n int) { noted += n }
-			rows, err := source.ExportTenant(t.Context(), "mover", &file, o)
+			o.Progress = func(n int) { noted += n }
+			sent, err := source.ExportTenant(t.Context(), "mover", &file, o)
 			is.NoErr(err)
-			is.Equal(noted, rows)
+			is.Equal(noted, sent.Rows)
+			is.Equal(sent.Workspaces, 2)
 			is.True(!bytes.Contains(file.Bytes(), []byte("row 1")))
+			is.Equal(len(sent.Left), 2)
+			is.True(strings.Contains(sent.Left[0], "may deploy into it, acme:"))
+			is.True(strings.HasPrefix(sent.Left[1], "the record of what deploys"))
 
 			before := dumped(t, target, to, "acme")
-			id, arrived, err := target.ImportTenant(t.Context(), bytes.NewReader(file.Bytes()), o)
+			for _, other := range []*tenantcontent.App{open(t, to, time.Now), withWorkspaces(t, to, filepath.Join(folder, "small"), 64<<10)} {
+				_, err = other.ImportTenant(t.Context(), bytes.NewReader(file.Bytes()), o)
+				is.True(errs.CodeOf(err) == errs.Conflict || errs.CodeOf(err) == errs.TooLarge) // without workspaces, or with small ones
+				nothing(t, other, to)
+			}
+			left, err := filepath.Glob(filepath.Join(folder, "small", "*", "*"))
 			is.NoErr(err)
-			is.Equal(id, "mover")
-			is.Equal(arrived, rows)
+			is.Equal(len(left), 0)
+
+			got, err := target.ImportTenant(t.Context(), bytes.NewReader(file.Bytes()), o)
+			is.NoErr(err)
+			is.Equal(got, sent)
 			want := dumped(t, source, from, "mover")
 			is.True(len(want) > 50)
-			delete(want, "tc_workspaces")
-			is.True(strings.Contains(want["tc_tenants"][0], `"deployFrom":["acme"]`)) // acme is somebody else there
+			delete(want, "tc_deployments") // acme is somebody else there
+			is.True(strings.Contains(want["tc_tenants"][0], `"deployFrom":["acme"]`))
 			want["tc_tenants"][0] = strings.Replace(want["tc_tenants"][0], `"deployFrom":["acme"]`, `"deployFrom":[]`, 1)
 			same(t, dumped(t, target, to, "mover"), want)
 			same(t, dumped(t, target, to, "acme"), before)
+			is.Equal(inWorkspace(t, target, movedApp, all), things)
+			is.Equal(inWorkspace(t, target, emptyApp, "SELECT 1 AS n"), `[{"n":1}]`)
 			_, err = target.Sessions.Login(t.Context(), "mover", "local", "admin", password)
 			is.NoErr(err)
 			_, err = target.Tenants.Unchecked().Rekey(t.Context())
 			is.NoErr(err)
 			is.NoErr(target.CheckKeys(t.Context()))
+
+			is.NoErr(target.Tenants.Unchecked().Delete(t.Context(), "mover", nil))
+			left, err = filepath.Glob(filepath.Join(folder, "to", "*"))
+			is.NoErr(err)
+			is.Equal(len(left), 0)
+			o.WithoutWorkspaces, o.Progress = true, nil
+			got, err = target.ImportTenant(t.Context(), bytes.NewReader(file.Bytes()), o)
+			is.NoErr(err)
+			is.Equal(got.Workspaces, 0)
+			is.True(strings.HasPrefix(got.Left[2], "the SQL databases of its apps"))
+			is.Equal(got.Rows, sent.Rows-rowsEach-2)
+			sent, err = source.ExportTenant(t.Context(), "mover", io.Discard, o)
+			is.NoErr(err)
+			is.Equal(sent.Rows, got.Rows)
+			is.True(strings.HasPrefix(sent.Left[0], fmt.Sprint(rowsEach+2, " SQL databases of apps")))
 		})
 	}
 }
@@ -292,7 +370,7 @@ func TestImportIsWholeOrNothing(t *testing.T) {
 		app := open(t, db, func() time.Time { return now })
 		fails := func(file []byte, o tenantcontent.TenantTransfer, code errs.Code, message string) {
 			t.Helper()
-			_, _, err := app.ImportTenant(t.Context(), bytes.NewReader(file), o)
+			_, err := app.ImportTenant(t.Context(), bytes.NewReader(file), o)
 			if errs.CodeOf(err) != code || !strings.Contains(err.Error(), message) {
 				t.Errorf("%v, want %v %s", err, code, message)
 			}
@@ -323,7 +401,7 @@ func TestImportIsWholeOrNothing(t *testing.T) {
 				cancel()
 			}
 		}
-		_, _, err := app.ImportTenant(ctx, bytes.NewReader(file), o)
+		_, err := app.ImportTenant(ctx, bytes.NewReader(file), o)
 		is.True(errors.Is(err, context.Canceled))
 		nothing(t, app, db)
 
@@ -338,7 +416,7 @@ func TestImportIsWholeOrNothing(t *testing.T) {
 		is.NoErr(app.Sweep(t.Context()))
 		nothing(t, app, db)
 
-		for _, table := range []string{"tc_totals", "tc_search_lists", "tc_principals", "tc_workspaces", "tc_tenants", "tc_leases"} { // no export has them
+		for _, table := range []string{"tc_totals", "tc_search_lists", "tc_principals", "tc_deployments", "tc_tenants", "tc_leases"} { // no export has them
 			plain, err := tenantrows.Decrypt(bytes.NewReader(file), passphrase)
 			is.NoErr(err)
 			text, err := io.ReadAll(plain)
@@ -354,7 +432,7 @@ func TestImportIsWholeOrNothing(t *testing.T) {
 		}
 		nothing(t, app, db)
 
-		_, _, err = app.ImportTenant(t.Context(), bytes.NewReader(file), o)
+		_, err = app.ImportTenant(t.Context(), bytes.NewReader(file), o)
 		is.NoErr(err)
 		fails(file, o, errs.Conflict, "exists already")
 	})

@@ -9,6 +9,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"slices"
 	"sync"
@@ -62,6 +63,21 @@ type Driver interface {
 	Close() error
 }
 
+// Mover is a Driver whose workspaces can be moved to another server that has one of the same engine.
+type Mover interface {
+	// Export writes a workspace, as it is at one moment, and reports whether there is one. The workspace can be used meanwhile.
+	Export(ctx context.Context, tenant, app string, to io.Writer) (there bool, err error)
+	// Import makes a workspace, in the place of one that is there, of what Export has written. Nobody uses it yet. It returns errs.Invalid for what
+	// Export has not written, and errs.TooLarge for what is larger than a workspace may be.
+	Import(ctx context.Context, tenant, app string, from io.Reader) error
+}
+
+// Outsider is a Driver whose workspaces are moved with the tools of their engine.
+type Outsider interface {
+	// Where returns what the tools are to move for a tenant, for people.
+	Where(tenant string) string
+}
+
 // Bounds are the limits of a Driver.
 type Bounds struct {
 	Size   int64         // bytes of a workspace
@@ -108,6 +124,8 @@ type Store interface {
 	Get(ctx context.Context, tenant, app string) (r Record, lasting bool, err error)
 	// Add adds the row of a workspace unless there is one, and returns the row that is there, as Get does.
 	Add(ctx context.Context, tenant string, r Record) (added Record, lasting bool, err error)
+	// Engines returns how many workspaces a tenant has, by the engines that they were made with.
+	Engines(ctx context.Context, tenant string) (map[string]int, error)
 	// Loose returns apps and drafts of a tenant that have workspaces and are perhaps gone: new ones, and those whose app has been deleted since.
 	Loose(ctx context.Context, tenant string) ([]string, error)
 	// Keep makes Loose leave those of some apps out whose rows were added before a time, until their app is deleted.

@@ -43,7 +43,7 @@ type tenantExportCommand struct {
 	passphrase
 	ID                string `arg:"" help:"Id of the tenant."`
 	File              string `arg:"" help:"File to write; it must not exist."`
-	WithoutWorkspaces bool   `help:"Leave the SQL databases of apps behind, which do not travel."`
+	WithoutWorkspaces bool   `help:"Leave the SQL databases of apps behind. Those in a PostgreSQL do not travel."`
 }
 
 // Run writes the file under another name until it is whole.
@@ -65,24 +65,47 @@ func (e *tenantExportCommand) Run(ctx context.Context, t terminal) error {
 			return errs.Wrap(errs.Invalid, err, "the file cannot be written: %v", err)
 		}
 		defer func() { _ = os.Remove(file.Name()) }()
-		rows, err := e.write(ctx, t, app, file, secret)
+		moved, err := e.write(ctx, t, app, file, secret)
 		if err = errors.Join(err, file.Close()); err != nil {
 			return err
 		}
 		if err := os.Link(file.Name(), e.File); err != nil { // not over a file that has come meanwhile
 			return errs.Wrap(errs.Invalid, err, "the file cannot be written: %v", err)
 		}
-		return say(t, "Wrote the tenant %s with %d rows to %s. Keep the passphrase: nothing opens the file without it.", e.ID, rows, e.File)
+		return errors.Join(
+			say(t, "Wrote the tenant %s with %s to %s. Keep the passphrase: nothing opens the file without it.", e.ID, contents(moved), e.File),
+			sayLeft(t, moved),
+		)
 	})
 }
 
-func (e *tenantExportCommand) write(ctx context.Context, t terminal, app *tenantcontent.App, file *os.File, secret string) (int, error) {
+func (e *tenantExportCommand) write(ctx context.Context, t terminal, app *tenantcontent.App, file *os.File, secret string) (tenantcontent.TenantMoved, error) {
 	o, end := transferring(t, "exporting")
 	defer end()
 	o.Passphrase, o.WithoutWorkspaces = secret, e.WithoutWorkspaces
 	w := bufio.NewWriterSize(file, 1<<20)
-	rows, err := app.ExportTenant(ctx, e.ID, w, o)
-	return rows, errors.Join(err, w.Flush(), file.Sync())
+	moved, err := app.ExportTenant(ctx, e.ID, w, o)
+	return moved, errors.Join(err, w.Flush(), file.Sync())
+}
+
+// contents returns how much was moved.
+func contents(moved tenantcontent.TenantMoved) string {
+	text := fmt.Sprintf("%d rows", moved.Rows)
+	switch {
+	case moved.Workspaces == 1:
+		text += " and 1 SQL database of an app"
+	case moved.Workspaces > 1:
+		text += fmt.Sprintf(" and %d SQL databases of apps", moved.Workspaces)
+	}
+	return text
+}
+
+// sayLeft prints what was not moved.
+func sayLeft(t terminal, moved tenantcontent.TenantMoved) (err error) {
+	for _, what := range moved.Left {
+		err = errors.Join(err, say(t, "Not moved: %s.", harmless(what)))
+	}
+	return err
 }
 
 // transferring returns options that show the number of rows, and what ends that.
@@ -99,7 +122,8 @@ func transferring(t terminal, what string) (o tenantcontent.TenantTransfer, end 
 type tenantImportCommand struct {
 	storage
 	passphrase
-	File string `arg:"" help:"File that tenant export has written."`
+	File              string `arg:"" help:"File that tenant export has written."`
+	WithoutWorkspaces bool   `help:"Leave the SQL databases of apps out."`
 }
 
 // Run adds the tenant, all of it or nothing.
@@ -118,20 +142,20 @@ func (i *tenantImportCommand) Run(ctx context.Context, t terminal) error {
 			return err
 		}
 		defer func() { _ = app.Unlock() }()
-		id, rows, err := i.add(ctx, t, app, file, secret)
+		moved, err := i.add(ctx, t, app, file, secret)
 		if interruption(ctx, err) != nil {
 			return interrupted("nothing of the tenant is there; what is left of it is removed in ten minutes by a running server")
 		}
 		if err != nil {
 			return err
 		}
-		return say(t, "Added the tenant %s with %d rows.", id, rows)
+		return errors.Join(say(t, "Added the tenant %s with %s.", moved.Tenant, contents(moved)), sayLeft(t, moved))
 	})
 }
 
-func (i *tenantImportCommand) add(ctx context.Context, t terminal, app *tenantcontent.App, file io.Reader, secret string) (string, int, error) {
+func (i *tenantImportCommand) add(ctx context.Context, t terminal, app *tenantcontent.App, file io.Reader, secret string) (tenantcontent.TenantMoved, error) {
 	o, end := transferring(t, "importing")
 	defer end()
-	o.Passphrase = secret
+	o.Passphrase, o.WithoutWorkspaces = secret, i.WithoutWorkspaces
 	return app.ImportTenant(ctx, file, o)
 }

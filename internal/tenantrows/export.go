@@ -22,8 +22,9 @@ import (
 
 // format is the version of what Export writes: lines of JSON. The first is a header; then there is an object with the name of each table and its
 // columns before the rows of the table, which are arrays, and an object with the name of a table before pairs of rows of it that refer to
-// each other; the last is an end. Times are texts, what is true or false is 1 or 0, bytes and opened secrets are base64.
-const format = 1
+// each other; an object with the name of a file before its content, which is lines of text in base64; the last is an end. Times are texts,
+// what is true or false is 1 or 0, bytes and opened secrets are base64.
+const format = 2
 
 // header is the first line.
 type header struct {
@@ -34,6 +35,8 @@ type header struct {
 	Settings   string   `json:"settings"`
 	CreatedAt  string   `json:"createdAt"`
 	UpdatedAt  string   `json:"updatedAt"`
+	Files      string   `json:"files,omitempty"` // the Kind of Files, "" if there are none
+	Left       []string `json:"left,omitempty"`  // sentences about what the tenant has and the export has not
 }
 
 // section is a line before rows, or the last one.
@@ -41,6 +44,7 @@ type section struct {
 	Table   string   `json:"table,omitempty"`
 	Columns []string `json:"columns,omitempty"`
 	Links   string   `json:"links,omitempty"`
+	File    string   `json:"file,omitempty"`
 	End     *end     `json:"end,omitempty"`
 }
 
@@ -74,8 +78,21 @@ func (s Secrets) of(t Table) (sealed map[int]int) {
 // Options are those of Export and Import.
 type Options struct {
 	Secrets Secrets
-	Without []string // tables that are left out
+	Without []string // tables that no export has
 	Rows    func(n int)
+	Files   *Files   // of an export; nil: it has none
+	Skip    []string // tables whose rows an import leaves out
+	Left    []string // what Import.Left returns
+}
+
+// Files are what a tenant has outside of the database, each of a row of a table.
+type Files struct {
+	Table string // whose rows have files, by the first column of their key
+	Kind  string // what can read them: an import returns the one of the export
+	// Export writes a file, and reports whether there is one.
+	Export func(ctx context.Context, key string, w io.Writer) (there bool, err error)
+	// Import makes a file.
+	Import func(ctx context.Context, key string, r io.Reader) error
 }
 
 // leavesOut reports whether exports are without a table.
@@ -112,6 +129,13 @@ func Export(ctx context.Context, db *bun.DB, tenant string, w io.Writer, o Optio
 	}
 	defer func() { _ = tx.Rollback() }()
 	e := export{ctx: ctx, tx: tx, tenant: tenant, out: newLines(w), o: o}
+	keep := func(t Table) func(row []any) {
+		if o.Files == nil || t.Name != o.Files.Table {
+			return func([]any) {}
+		}
+		at := slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == t.Key[0] })
+		return func(row []any) { e.files = append(e.files, row[at].(string)) }
+	}
 	if err := e.header(db); err != nil {
 		return 0, err
 	}
@@ -119,8 +143,14 @@ func Export(ctx context.Context, db *bun.DB, tenant string, w io.Writer, o Optio
 		if o.leavesOut(t) {
 			continue
 		}
-		if err := e.table(t); err != nil {
+		if err := e.table(t, keep(t)); err != nil {
 			return e.rows, fmt.Errorf("export %s: %w", t.Name, err)
+		}
+	}
+	_ = tx.Rollback() // what was read is read
+	for _, key := range e.files {
+		if err := e.file(key); err != nil {
+			return e.rows, err
 		}
 	}
 	last := section{End: &end{Rows: e.rows, SHA256: hex.EncodeToString(e.out.digest.Sum(nil))}}
@@ -142,10 +172,14 @@ type export struct {
 	out    *lines
 	o      Options
 	rows   int
+	files  []string // the keys of files
 }
 
 func (e *export) header(db *bun.DB) (err error) {
-	h := header{Format: format, Tenant: e.tenant}
+	h := header{Format: format, Tenant: e.tenant, Left: e.o.Left}
+	if e.o.Files != nil {
+		h.Files = e.o.Files.Kind
+	}
 	var created, updated bunx.Time
 	err = e.tx.Tx.QueryRowContext(e.ctx, `SELECT name, settings, created_at, updated_at FROM tc_tenants WHERE tenant_id = $1 AND hidden IS NULL`, e.tenant).
 		Scan(&h.Name, &h.Settings, &created, &updated)
@@ -168,8 +202,55 @@ func migrations(ctx context.Context, db *bun.DB) ([]string, error) {
 	return names, bunx.Err(err, "Migration")
 }
 
-// table writes the rows of a table, those that refer to others of the same table with these references behind them.
-func (e *export) table(t Table) error {
+// file writes a file. The object before its content is written with the first piece of it, as there may be no such file.
+func (e *export) file(key string) error {
+	pieces := &pieces{out: e.out, key: key}
+	there, err := e.o.Files.Export(e.ctx, key, pieces)
+	if err != nil || !there {
+		return err
+	}
+	return pieces.flush()
+}
+
+// pieces writes the content of a file.
+type pieces struct {
+	out    *lines
+	key    string
+	begun  bool
+	buffer []byte
+}
+
+const pieceBytes = 48 << 10
+
+// Write implements io.Writer.
+func (p *pieces) Write(b []byte) (n int, err error) {
+	for n < len(b) {
+		some := min(len(b)-n, pieceBytes-len(p.buffer))
+		p.buffer = append(p.buffer, b[n:n+some]...)
+		if n += some; len(p.buffer) == pieceBytes {
+			if err := p.flush(); err != nil {
+				return n, err
+			}
+		}
+	}
+	return n, nil
+}
+
+func (p *pieces) flush() error {
+	if !p.begun {
+		p.begun = true
+		if err := p.out.json.Encode(section{File: p.key}); err != nil {
+			return err
+		}
+	}
+	err := p.out.json.Encode(p.buffer) // as base64
+	p.buffer = p.buffer[:0]
+	return err
+}
+
+// table writes the rows of a table, those that refer to others of the same table with these references behind them. It calls keep with the values of
+// each row.
+func (e *export) table(t Table, keep func(row []any)) error {
 	names, line := make([]string, len(t.Columns)), make([]any, len(t.Columns))
 	self := -1
 	for i, c := range t.Columns {
@@ -183,6 +264,7 @@ func (e *export) table(t Table) error {
 	sealed := e.o.Secrets.of(t)
 	err := e.each(`SELECT `+strings.Join(names, ", ")+` FROM `+t.Name+` WHERE tenant_id = $1`, t.Columns, func(row []any) error {
 		copy(line, row)
+		keep(row)
 		for i, key := range sealed {
 			if text, ok := row[i].(string); ok && text != "" {
 				plain, err := e.o.Secrets.Open(e.tenant, t.Name, names[i], row[key].(string), text)

@@ -39,6 +39,8 @@ type Import struct {
 	head   header
 	tables []Table
 	rows   int
+	left   int    // rows that were left out
+	behind []byte // the line behind a file
 }
 
 // Tenant is the tenant of an export.
@@ -80,8 +82,21 @@ func (i *Import) Tenant() Tenant {
 	return Tenant{i.head.Tenant, i.head.Name}
 }
 
+// Files returns the Kind of the files in the export, "" if there are none.
+func (i *Import) Files() string { return i.head.Files }
+
+// SetFiles sets what makes the files. Without it they are left out.
+func (i *Import) SetFiles(f *Files) { i.o.Files = f }
+
+// Left returns sentences about what the tenant had and the export has not.
+func (i *Import) Left() []string { return i.head.Left }
+
 // line reads a line. It is valid until the next call.
 func (i *Import) line() ([]byte, error) {
+	if line := i.behind; line != nil {
+		i.behind = nil
+		return line, nil
+	}
 	var long []byte
 	for {
 		part, err := i.in.ReadSlice('\n')
@@ -144,6 +159,13 @@ func (i *Import) Rows() (int, error) {
 			}
 			return i.rows, i.tenant()
 		}
+		if s.File != "" {
+			add, flush = nil, func() error { return nil }
+			if err := i.file(s.File); err != nil {
+				return i.rows, err
+			}
+			continue
+		}
 		if add, flush, err = i.section(s); err != nil {
 			return i.rows, err
 		}
@@ -154,7 +176,7 @@ func damaged() error { return errs.New(errs.Invalid, "the export is damaged") }
 
 // end checks that nothing is missing, and that nothing is behind the last line.
 func (i *Import) end(e end) error {
-	if e.Rows != i.rows || e.SHA256 != hex.EncodeToString(i.digest.Sum(nil)) {
+	if e.Rows != i.rows+i.left || e.SHA256 != hex.EncodeToString(i.digest.Sum(nil)) {
 		return damaged()
 	}
 	if _, err := i.in.ReadByte(); !errors.Is(err, io.EOF) {
@@ -164,6 +186,51 @@ func (i *Import) end(e end) error {
 		return err
 	}
 	return nil
+}
+
+// file makes the file of a row.
+func (i *Import) file(key string) error {
+	content := &content{i: i}
+	if i.o.Files == nil {
+		_, err := io.Copy(io.Discard, content)
+		return err
+	}
+	if err := i.o.Files.Import(i.ctx, key, content); err != nil {
+		return err
+	}
+	_, err := io.Copy(io.Discard, content) // to the line behind it
+	return err
+}
+
+// content reads the content of a file.
+type content struct {
+	i    *Import
+	rest []byte
+	end  bool
+}
+
+// Read implements io.Reader.
+func (c *content) Read(b []byte) (int, error) {
+	for len(c.rest) == 0 {
+		if c.end {
+			return 0, io.EOF
+		}
+		line, err := c.i.line()
+		if err != nil {
+			return 0, err
+		}
+		if line[0] != '"' {
+			c.end, c.i.behind = true, bytes.Clone(line)
+			return 0, io.EOF
+		}
+		if err := json.Unmarshal(line, &c.rest); err != nil {
+			return 0, damaged()
+		}
+		c.i.o.Rows(0)
+	}
+	n := copy(b, c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
 }
 
 // tenant writes the row of the tenant itself as it was.
@@ -185,6 +252,12 @@ func (i *Import) section(s section) (add func(line []byte) error, flush func() e
 		return nil, nil, damaged()
 	}
 	t := i.tables[at]
+	if slices.Contains(i.o.Skip, t.Name) {
+		return func([]byte) error {
+			i.left++
+			return nil
+		}, func() error { return nil }, nil
+	}
 	var columns []Column
 	write := i.insert
 	if s.Links != "" {

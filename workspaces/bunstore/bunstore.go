@@ -3,6 +3,7 @@ package bunstore
 
 import (
 	"context"
+	"database/sql"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -62,6 +63,20 @@ func (s *Store) Add(ctx context.Context, tenant string, r workspaces.Record) (wo
 		return workspaces.Record{}, false, err
 	}
 	return s.Get(ctx, tenant, r.App)
+}
+
+// Engines implements workspaces.Store.
+func (s *Store) Engines(ctx context.Context, tenant string) (map[string]int, error) {
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	rows, err := c.Rows(ctx, `SELECT engine, count(*) FROM tc_workspaces WHERE tenant_id = $1 GROUP BY engine`, tenant)
+	all := map[string]int{}
+	_, err = bunx.Scan(rows, err, func(rows *sql.Rows) (engine string, err error) {
+		var n int
+		err = rows.Scan(&engine, &n)
+		all[engine] = n
+		return engine, err
+	})
+	return all, bunx.Err(err, "Workspace")
 }
 
 // Loose implements workspaces.Store. The database marks the rows of deleted apps.

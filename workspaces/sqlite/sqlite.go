@@ -131,13 +131,7 @@ func (d *Driver) connect(ctx context.Context, w workspaces.Workspace) (*tenantsq
 func (d *Driver) Drop(_ context.Context, tenant, app string) error {
 	path := d.file(tenant, app)
 	d.pool.Evict(func(p string) bool { return p == path })
-	var failed []error
-	for _, end := range []string{"", "-wal", "-shm", "-journal"} {
-		if err := os.Remove(path + end); err != nil && !errors.Is(err, os.ErrNotExist) {
-			failed = append(failed, err)
-		}
-	}
-	return errors.Join(failed...)
+	return remove(path)
 }
 
 // DropTenant implements workspaces.Driver.

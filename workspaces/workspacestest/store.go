@@ -54,6 +54,9 @@ func TestStore(t *testing.T, open func(t *testing.T) (workspaces.Store, InTx)) {
 		return nil
 	}))
 	is.True(committed && !rolledBack)
+	engines, err := s.Engines(ctx, "acme")
+	is.NoErr(err)
+	is.Equal(engines, map[string]int{"sqlite": 1})
 	all, err := s.Loose(ctx, "acme")
 	is.NoErr(err)
 	is.Equal(all, []string{one.App})

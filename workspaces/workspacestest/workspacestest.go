@@ -86,7 +86,7 @@ func Test(t *testing.T, open Open) {
 	for name, check := range map[string]func(t *testing.T, open Open){
 		"Values": testValues, "Errors": testErrors, "Isolation": testIsolation, "Limits": testLimits, "Quota": testQuota,
 		"Cancel": testCancel, "Migrations": testMigrations, "FailedMigration": testFailedMigration, "MigrationsAtOnce": testMigrationsAtOnce,
-		"Stats": testStats, "Drop": testDrop, "Callers": testCallers,
+		"Stats": testStats, "Drop": testDrop, "Callers": testCallers, "Move": testMove,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open) })
 	}

@@ -1,0 +1,111 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/tenantcontent/tenantcontent/errs"
+	"github.com/tenantcontent/tenantcontent/internal/sqlitesafe"
+	"github.com/tenantcontent/tenantcontent/workspaces"
+)
+
+var _ workspaces.Mover = (*Driver)(nil)
+
+// Export implements workspaces.Mover. The copy of the file is in the folder for temporary files meanwhile.
+func (d *Driver) Export(ctx context.Context, tenant, app string, to io.Writer) (there bool, err error) {
+	path := d.file(tenant, app)
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	dir, err := os.MkdirTemp("", "tenantcontent-workspace-")
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	copied := filepath.Join(dir, "copy.sqlite")
+	if err := sqlitesafe.Copy(ctx, path, copied, nil); err != nil {
+		return false, errors.Join(ctx.Err(), errs.Wrap(errs.Unavailable, err, "the SQL database of the app %s cannot be copied: %v", app, err))
+	}
+	f, err := os.Open(copied)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = f.Close() }()
+	_, err = io.Copy(to, f)
+	return err == nil, err
+}
+
+// arriving is behind the name of a file until all of it has been written and checked.
+const arriving = ".arriving"
+
+// Import implements workspaces.Mover. The whole file is read by SQLite before it gets its name.
+func (d *Driver) Import(ctx context.Context, tenant, app string, from io.Reader) (err error) {
+	path := d.file(tenant, app)
+	temporary := path + arriving
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return unavailable(err)
+	}
+	defer func() { err = errors.Join(err, remove(temporary)) }()
+	if err := errors.Join(d.Drop(ctx, tenant, app), remove(temporary)); err != nil { // what another tenant of this id has left
+		return err
+	}
+	if err := d.write(temporary, app, from); err != nil {
+		return err
+	}
+	if err := d.check(ctx, temporary); err != nil {
+		return errors.Join(ctx.Err(), errs.Wrap(errs.Invalid, err, "the SQL database of the app %s in the export is damaged: %v", app, err))
+	}
+	return os.Rename(temporary, path)
+}
+
+// write writes a new file of at most the size of a workspace.
+func (d *Driver) write(path, app string, from io.Reader) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return unavailable(err)
+	}
+	n, err := io.Copy(f, io.LimitReader(from, d.o.Quota+1))
+	if err == nil && n > d.o.Quota {
+		err = errs.New(errs.TooLarge, "the SQL database of the app %s is larger than the %d MiB that one may have here: raise TENANTCONTENT_WORKSPACE_QUOTA", app, d.o.Quota>>20)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// check opens a file as workspaces are, and reads all of it.
+func (d *Driver) check(ctx context.Context, path string) error {
+	ctx, cancel := context.WithTimeout(ctx, max(d.o.Time, time.Minute))
+	defer cancel()
+	c, err := d.open(ctx, path)
+	if err != nil {
+		return errors.Join(err, errors.Unwrap(err))
+	}
+	defer c.Close()
+	found := ""
+	err = c.read(ctx, "PRAGMA quick_check(1)", func(row []driver.Value) error {
+		found, _ = row[0].(string)
+		return nil
+	})
+	if err == nil && found != "ok" {
+		err = errors.New(found)
+	}
+	return err
+}
+
+// remove removes the files of a database, if there are any.
+func remove(path string) error {
+	var failed []error
+	for _, end := range []string{"", "-wal", "-shm", "-journal"} {
+		if err := os.Remove(path + end); err != nil && !errors.Is(err, os.ErrNotExist) {
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(failed...)
+}
