@@ -23,15 +23,15 @@ import (
 	"github.com/tenantcontent/tenantcontent/tenants"
 )
 
-// sizeRowsOf are the rows of a tenant of the group size, with a million of them: how many, and the INSERT of those that are numbered s.i. NUMBERS, ID, NAME
-// and TIME are made for the engine.
+// sizeRowsOf are the rows of a tenant of the group size, with a million of them: how many, and the INSERT of those that are numbered s.i. NUMBERS, ID, NAME,
+// WORDS and TIME are made for the engine.
 var sizeRowsOf = []struct {
 	share  float64 // of the tenant's size
 	insert string
 }{
 	{1, `INSERT INTO tc_colors (tenant_id, key, search, color, created_at, updated_at) SELECT TENANT, NAME, NAME, '#123456', TIME, TIME FROM NUMBERS`},
 	{0.3, `INSERT INTO tc_entities (tenant_id, kind, id, name, label, search, slug, owner_id, data, system, created_at, updated_at)
-		SELECT TENANT, 'report', ID, NAME, NAME, NAME, NAME, '*', '{}', false, TIME, TIME FROM NUMBERS`},
+		SELECT TENANT, 'report', ID, WORDS, NAME, WORDS, NAME, '*', '{}', false, TIME, TIME FROM NUMBERS`},
 	{1.3, `INSERT INTO tc_comments (tenant_id, id, kind, entity_id, user_id, message, public, replies, created_at, updated_at)
 		SELECT TENANT, ID, 'team', TEAM, 'admin', 'said', true, 0, TIME, TIME FROM NUMBERS`},
 	{1.2, `INSERT INTO tc_activities (tenant_id, id, type, kind, entity_id, user_id, excerpt, created_at)
@@ -42,17 +42,24 @@ var sizeRowsOf = []struct {
 // sizeTenants are the tenants of the group size, by their number of colors.
 var sizeTenants = map[string]int{"big": 1_000_000, "small": 10_000}
 
-// sizePages are pages of lists, and how often those of the big tenant may take as long as those of the small one; 0: as long as they take.
-var sizePages = []struct {
+type sizePage struct {
 	name, path string
 	most       float64
-}{
+}
+
+// sizePages are pages of lists, and how often those of the big tenant may take as long as those of the small one; 0: as long as they take.
+var sizePages = []sizePage{
 	{"page of colors with total", "/api/colors?limit=20", 1.2},
 	{"colors by createdAt", "/api/colors?limit=20&sort=createdAt", 3},
 	{"colors by -updatedAt", "/api/colors?limit=20&sort=-updatedAt", 3},
 	{"colors, q that matches 50", "/api/colors?limit=20&q=zqx", 3},
 	{"colors, q that matches one", "/api/colors?limit=20&q=850d3e43", 3},
+	{"colors, q that matches 62,500", "/api/colors?limit=20&q=row-1", 0},
+	{"colors, q that matches all", "/api/colors?limit=20&q=row-", 0},
 	{"reports, q that matches 50", "/api/reports?limit=20&q=zqx", 3},
+	{"reports, q of common words that matches 90", "/api/reports?limit=20&q=delta+foxtrot+hotel+golf", 3},
+	{"reports, q of common words that matches 10", "/api/reports?limit=20&q=delta+foxtrot+hotel+golf+bravo", 3},
+	{"reports, q of common words that matches 1,200", "/api/reports?limit=20&q=delta+foxtrot+hotel", 0},
 	{"page of reports with total", "/api/reports?limit=20", 1.2},
 	{"reports by -createdAt", "/api/reports?limit=20&sort=-createdAt", 3},
 	{"page of a thread with total", "/api/teams/TEAM/comments?limit=20", 1.2},
@@ -62,12 +69,7 @@ var sizePages = []struct {
 
 // sizeRows measures how the time of pages grows with a tenant.
 func sizeRows(ctx context.Context, engine string, matches *regexp.Regexp) (all []result, err error) {
-	pages := slices.DeleteFunc(slices.Clone(sizePages), func(p struct {
-		name, path string
-		most       float64
-	}) bool {
-		return !matches.MatchString("size: " + p.name)
-	})
+	pages := slices.DeleteFunc(slices.Clone(sizePages), func(p sizePage) bool { return !matches.MatchString("size: " + p.name) })
 	deletes := slices.DeleteFunc(slices.Clone(sizeDeletes), func(d sizeDelete) bool { return !matches.MatchString("size: " + d.name) })
 	if len(pages)+len(deletes) == 0 {
 		return nil, nil
@@ -242,8 +244,14 @@ func (w *world) numbered(insert, tenant string, from, to int) string {
 		hex = func(digits int, n string) string { return fmt.Sprintf(`printf('%%0%dx', %s)`, digits, n) }
 		at = `strftime('%Y-%m-%dT%H:%M:%S.000000Z', 1700000000 + s.i * 7919 % 60000000, 'unixepoch')`
 	}
+	number := "CAST(s.i AS bigint) * 2654435761 % 4294967296"
+	name := `CASE WHEN s.i <= 50 THEN 'zqx-' ELSE 'row-' END || `
+	words := fmt.Sprintf(`CAST(1000000 + %s %% 1000000 AS text)`, number) // six behind the 1
+	for i, word := range []string{"alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "november"} {
+		words = fmt.Sprintf(`replace(%s, '%d', '%s ')`, words, i, word)
+	}
 	return strings.NewReplacer(
-		"TENANT", "'"+tenant+"'", "TEAM", "'"+sizeTeam+"'", "NUMBERS", numbers, "TIME", at, "ID", `'00000000-0000-7000-8000-' || `+hex(12, "s.i"),
-		"NAME", `CASE WHEN s.i <= 50 THEN 'zqx-' ELSE 'row-' END || `+hex(8, "CAST(s.i AS bigint) * 2654435761 % 4294967296"),
+		"WORDS", name+words, "TENANT", "'"+tenant+"'", "TEAM", "'"+sizeTeam+"'", "NUMBERS", numbers, "TIME", at, "ID", `'00000000-0000-7000-8000-' || `+hex(12, "s.i"),
+		"NAME", name+hex(8, number),
 	).Replace(insert)
 }

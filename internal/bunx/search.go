@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +15,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/paging"
 )
 
-// Index is an index of trigrams (migration 0043), by which a search reads few rows of a long list. internal/indexer keeps it. It has all rows whose
+// Index is an index of trigrams (migrations 0043 and 0053), by which a search reads few rows of a long list. internal/indexer keeps it. It has all rows whose
 // text in List.Search matches, and perhaps others.
 type Index struct {
 	List, Part string // as in tc_totals
@@ -24,10 +25,9 @@ type Index struct {
 
 // Bounds of what a search reads of an index. Beyond them it compares all rows of the list, as it does without an index.
 const (
-	maxNoted = 5000    // rows that are not in the index yet
-	maxFound = 5000    // rows that are to be compared
-	maxList  = 500_000 // rows with a trigram
-	maxGrams = 64      // trigrams of q that are looked at
+	maxNoted = 5000 // rows that are not in the index yet
+	// Rows that are to be compared are looked up by their keys if these are few, or a small part of the index.
+	fewFound, maxFound, partFound = 5000, 100_000, 8
 )
 
 // DocsInBlock is how many keys a row of tc_search_docs has.
@@ -38,57 +38,69 @@ func Block(segment, doc int) string {
 	return strconv.Itoa(segment) + "/" + strconv.Itoa(doc/DocsInBlock)
 }
 
-// lookup returns the statement that reads an index: the list, the rows that are noted, the trigrams that are rarest in it, as many as it takes to
-// tell few rows, and the lists of these. It is one statement, so that a row is either noted or in a segment. The arguments are
-// the tenant, list and part, and the trigrams.
-func lookup(c Conn) string {
-	const of = `tenant_id = $1 AND list = $2 AND part = $3`
-	docs := `chosen c CROSS JOIN tc_search_grams g CROSS JOIN tc_search_segments s WHERE g.tenant_id = $1 AND g.list = $2 AND g.part = $3 AND g.gram = c.gram
-		AND s.tenant_id = $1 AND s.list = $2 AND s.part = $3 AND s.segment = g.segment AND s.state = 'live'` // SQLite joins in this order
+const ofList = `tenant_id = $1 AND list = $2 AND part = $3`
+
+// state returns the statement that reads the state of an index: whether it is usable, the rows that are noted, its segments, and which of some grams
+// they have. It is one statement, so that a row is either noted or in a segment. The arguments are the tenant, list and part, and the grams.
+func state(c Conn) string {
+	grams := `json_each($4) w CROSS JOIN tc_search_grams g WHERE ` + ofList + ` AND g.gram = w.value ->> 0` // SQLite joins in this order
 	if c.Postgres() {
-		docs = `chosen c CROSS JOIN LATERAL (SELECT gram, segment, docs FROM tc_search_grams WHERE ` + of + ` AND gram = c.gram OFFSET 0) g
-			CROSS JOIN LATERAL (SELECT 1 FROM tc_search_segments WHERE ` + of + ` AND segment = g.segment AND state = 'live' OFFSET 0) s`
+		grams = `(SELECT value ->> 0 FROM json_array_elements($4) OFFSET 0) AS w (gram)
+			CROSS JOIN LATERAL (SELECT gram, segment, n FROM tc_search_grams WHERE ` + ofList + ` AND gram = w.gram OFFSET 0) g`
 	}
-	return `WITH wanted (gram) AS ` + c.Among(4, 1) + `,
-		sizes (gram, n) AS (SELECT w.gram, (SELECT coalesce(sum(g.n), 0) FROM tc_search_grams g
-			WHERE g.tenant_id = $1 AND g.list = $2 AND g.part = $3 AND g.gram = w.gram) FROM wanted w),
-		chosen (gram) AS (SELECT gram FROM sizes WHERE n <= ` + strconv.Itoa(maxList) + ` AND n <= 1000 + 20 * (SELECT min(n) FROM sizes)
-			ORDER BY n LIMIT CASE WHEN (SELECT min(n) FROM sizes) <= 16 THEN 1 ELSE 12 END)
-		SELECT 'list' AS what, '' AS text, 0 AS segment, '' AS docs FROM tc_search_lists WHERE tenant_id = $1 AND list = $2 AND part = $3 AND usable
-		UNION ALL SELECT 'new', id, 0, '' FROM (SELECT DISTINCT id FROM tc_search_noted WHERE tenant_id = $1 AND list = $2 AND part = $3 LIMIT ` + strconv.Itoa(maxNoted+1) + `) AS noted
-		UNION ALL SELECT 'gram', gram, 0, '' FROM chosen
-		UNION ALL SELECT 'docs', g.gram, g.segment, g.docs FROM ` + docs
+	return `SELECT 'list', '', 0, 0 FROM tc_search_lists WHERE ` + ofList + ` AND usable
+		UNION ALL SELECT 'new', id, 0, 0 FROM (SELECT DISTINCT id FROM tc_search_noted WHERE ` + ofList + ` LIMIT ` + strconv.Itoa(maxNoted+1) + `) AS noted
+		UNION ALL SELECT 'segment', '', segment, docs FROM tc_search_segments WHERE ` + ofList + ` AND state = 'live'
+		UNION ALL SELECT 'gram', g.gram, g.segment, g.n FROM ` + grams
 }
 
-// found is what a lookup reads.
-type found struct {
-	usable bool
-	noted  []string
-	grams  []string
-	docs   map[int]map[string]string // by segment and trigram
+// lists returns the statement that reads the lists of grams in segments. The arguments are the tenant, list and part, and the grams with their segments.
+func lists(c Conn) string {
+	if c.Postgres() {
+		return `SELECT w.gram, w.segment, g.docs FROM (SELECT value ->> 0, CAST(value ->> 1 AS integer) FROM json_array_elements($4) OFFSET 0) AS w (gram, segment)
+			CROSS JOIN LATERAL (SELECT docs FROM tc_search_grams WHERE ` + ofList + ` AND gram = w.gram AND segment = w.segment OFFSET 0) g`
+	}
+	return `SELECT g.gram, g.segment, g.docs FROM json_each($4) w CROSS JOIN tc_search_grams g
+		WHERE ` + ofList + ` AND g.gram = w.value ->> 0 AND g.segment = CAST(w.value ->> 1 AS integer)`
+}
+
+// segment is what is read of a live segment.
+type segment struct {
+	texts int
+	n     map[string]int // of the texts that have a gram
 }
 
 // candidates returns the keys of all rows that q can match, and perhaps more; false: there is no index that tells them.
 func (x Index) candidates(ctx context.Context, c Conn, tenant, q string) (keys []string, ok bool, err error) {
-	grams := trigrams.Of(fold.Text(q))
-	if len(grams) == 0 {
+	query := trigrams.QueryOf(fold.Text(q))
+	if len(query) == 0 {
 		return nil, false, nil
 	}
 	for range 3 { // a segment goes while it is read when others replace it
-		f, err := x.look(ctx, c, tenant, grams[:min(len(grams), maxGrams)])
-		if err != nil || !f.usable || len(f.noted) > maxNoted || len(f.grams) == 0 {
+		segments, noted, ok, err := x.state(ctx, c, tenant, query)
+		if err != nil || !ok {
 			return nil, false, err
 		}
-		docs, n, err := f.common()
-		if err != nil || n > maxFound {
+		docs, all, err := x.docs(ctx, c, tenant, query, segments)
+		if err != nil {
 			return nil, false, err
+		}
+		if !all {
+			continue
+		}
+		n, texts := 0, 0
+		for number, s := range segments {
+			n, texts = n+len(docs[number]), texts+s.texts
+		}
+		if n > fewFound && n > min(maxFound, texts/partFound) {
+			return nil, false, nil
 		}
 		keys, all, err := x.keys(ctx, c, tenant, docs)
 		if err != nil {
 			return nil, false, err
 		}
 		if all {
-			keys = append(keys, f.noted...)
+			keys = append(keys, noted...)
 			slices.Sort(keys)
 			return slices.Compact(keys), true, nil
 		}
@@ -96,54 +108,73 @@ func (x Index) candidates(ctx context.Context, c Conn, tenant, q string) (keys [
 	return nil, false, nil
 }
 
-func (x Index) look(ctx context.Context, c Conn, tenant string, grams []string) (f found, err error) {
-	f.docs = map[int]map[string]string{}
-	rows, err := c.Rows(ctx, lookup(c), tenant, x.List, x.Part, Keys(grams))
+// state returns the live segments of an index by their numbers, and the keys of rows that are noted; false: it is not usable.
+func (x Index) state(ctx context.Context, c Conn, tenant string, query trigrams.Query) (segments map[int]*segment, noted []string, ok bool, err error) {
+	segments = map[int]*segment{}
+	rows, err := c.Rows(ctx, state(c), tenant, x.List, x.Part, Keys(query.Grams()))
 	_, err = Scan(rows, err, func(rows *sql.Rows) (struct{}, error) {
-		var what, text, docs string
-		var segment int
-		err := rows.Scan(&what, &text, &segment, &docs)
+		var what, text string
+		var number, n int
+		err := rows.Scan(&what, &text, &number, &n)
 		switch what {
 		case "list":
-			f.usable = true
+			ok = true
 		case "new":
-			f.noted = append(f.noted, text)
-		case "gram":
-			f.grams = append(f.grams, text)
+			noted = append(noted, text)
 		default:
-			if f.docs[segment] == nil {
-				f.docs[segment] = map[string]string{}
+			s := segments[number]
+			if s == nil {
+				s = &segment{n: map[string]int{}}
+				segments[number] = s
 			}
-			f.docs[segment][text] = docs
+			if what == "segment" {
+				s.texts = n
+			} else {
+				s.n[text] = n
+			}
 		}
 		return struct{}{}, err
 	})
-	return f, Err(err, "Page")
+	maps.DeleteFunc(segments, func(_ int, s *segment) bool { return s.texts == 0 }) // it is not live
+	return segments, noted, ok && len(noted) <= maxNoted, Err(err, "Page")
 }
 
-// common returns the texts of each segment that have all the trigrams, and their number.
-func (f found) common() (docs map[int][]int, n int, err error) {
+// docs returns the texts of segments that q can match, of each segment; false: a segment is gone.
+func (x Index) docs(ctx context.Context, c Conn, tenant string, query trigrams.Query, segments map[int]*segment) (docs map[int][]int, all bool, err error) {
 	docs = map[int][]int{}
-	for segment, lists := range f.docs {
-		if len(lists) < len(f.grams) {
+	var grams, of []string
+	for number, s := range segments {
+		some, possible := query.Lists(s.n, s.texts)
+		if !possible {
 			continue
 		}
-		grams := slices.Clone(f.grams)
-		slices.SortFunc(grams, func(a, b string) int { return len(lists[a]) - len(lists[b]) })
-		var all []int
-		for i, gram := range grams {
-			some, err := trigrams.Read(lists[gram])
-			if err != nil {
-				return nil, 0, err
-			}
-			if all = trigrams.Common(all, some); i == 0 {
-				all = some
+		if len(some) == 0 { // all
+			for i := range s.texts {
+				docs[number] = append(docs[number], i)
 			}
 		}
-		docs[segment] = all
-		n += len(all)
+		for _, gram := range some {
+			grams, of = append(grams, gram), append(of, strconv.Itoa(number))
+		}
 	}
-	return docs, n, nil
+	if len(grams) == 0 {
+		return docs, true, nil
+	}
+	rows, err := c.Rows(ctx, lists(c), tenant, x.List, x.Part, Keys(grams, of))
+	read, err := Scan(rows, err, func(rows *sql.Rows) (struct{}, error) {
+		var gram, list string
+		var number int
+		if err := rows.Scan(&gram, &number, &list); err != nil {
+			return struct{}{}, err
+		}
+		some, err := trigrams.Read(list)
+		if before, ok := docs[number]; ok {
+			some = trigrams.Common(before, some)
+		}
+		docs[number] = some
+		return struct{}{}, err
+	})
+	return docs, len(read) == len(grams), Err(err, "Page")
 }
 
 // keys returns the keys of texts of segments; false: a segment is gone.

@@ -76,20 +76,22 @@ func (l list) args(more ...any) []any { return append([]any{l.tenant, l.list, l.
 // of is the condition on the rows of a list in the tables of indexes.
 const of = `tenant_id = $1 AND list = $2 AND part = $3`
 
-// worn is the condition on a list whose index is to be built again: it has more than twice the texts that it was built of, because rows were
-// renamed, or most rows are gone.
-const worn = `l.usable AND l.reached IS NULL AND ((SELECT coalesce(sum(s.docs), 0) FROM tc_search_segments s
-		WHERE s.tenant_id = l.tenant_id AND s.list = l.list AND s.part = l.part AND s.state = 'live') > 2 * l.docs + 10000
-	OR (SELECT coalesce(sum(t.n), 0) FROM tc_totals t WHERE t.tenant_id = l.tenant_id AND t.list = l.list AND t.part = l.part) < l.n / 4)`
+// worn returns the condition on a list l whose index is to be built again: it has more than twice the texts that it was built of, because rows were
+// renamed, or most rows are gone. tenant is an expression of l's, by which PostgreSQL plans a statement over one partition if it is an argument.
+func worn(tenant string) string {
+	return `l.usable AND l.reached IS NULL AND ((SELECT coalesce(sum(s.docs), 0) FROM tc_search_segments s
+		WHERE s.tenant_id = ` + tenant + ` AND s.list = l.list AND s.part = l.part AND s.state = 'live') > 2 * l.docs + 10000
+	OR (SELECT coalesce(sum(t.n), 0) FROM tc_totals t WHERE t.tenant_id = ` + tenant + ` AND t.list = l.list AND t.part = l.part) < l.n / 4)`
+}
 
 // due lists what there is to do, over all tenants that are served: lists without a whole index, with many notes, with something to remove, and with
 // an index that is worn.
-const due = `SELECT DISTINCT d.tenant_id, d.list, d.part FROM (
+var due = `SELECT DISTINCT d.tenant_id, d.list, d.part FROM (
 		SELECT tenant_id, list, part FROM tc_search_lists WHERE reached IS NOT NULL
 		UNION ALL SELECT tenant_id, list, part FROM tc_search_noted GROUP BY tenant_id, list, part HAVING count(*) >= $1
 		UNION ALL SELECT tenant_id, list, part FROM tc_search_segments WHERE state IN ('written', 'gone')
-		UNION ALL SELECT l.tenant_id, l.list, l.part FROM tc_search_lists l WHERE ` + worn + `) d
-	JOIN tc_tenants t ON t.tenant_id = d.tenant_id AND t.hidden IS NULL ORDER BY d.tenant_id, d.list, d.part`
+		UNION ALL SELECT l.tenant_id, l.list, l.part FROM tc_search_lists l WHERE ` + worn("l.tenant_id") + `) d
+	CROSS JOIN tc_tenants t WHERE t.tenant_id = d.tenant_id AND t.hidden IS NULL ORDER BY d.tenant_id, d.list, d.part`
 
 // errTaken ends the work on a list that another process has taken, or that is gone.
 var errTaken = errors.New("another process works on this list")
@@ -141,7 +143,7 @@ func (x *Indexer) work(ctx context.Context, l list) error {
 	if err := x.clean(ctx, l); err != nil {
 		return err
 	}
-	if _, err := x.exec(ctx, l, `UPDATE tc_search_lists AS l SET reached = '' WHERE l.tenant_id = $1 AND l.list = $2 AND l.part = $3 AND `+worn); err != nil {
+	if _, err := x.exec(ctx, l, `UPDATE tc_search_lists AS l SET reached = '' WHERE l.tenant_id = $1 AND l.list = $2 AND l.part = $3 AND `+worn("$1")); err != nil {
 		return err
 	}
 	own, c := bunx.For(ctx, x.db, l.tenant)

@@ -146,9 +146,9 @@ func TestSearchesFindWhatALikeFinds(t *testing.T) {
 		is.Equal(count(t, db, "*", `SELECT count(*) FROM tc_search_segments WHERE state <> 'live'`), 0)
 		is.Equal(len(find(t, db, "acme", "zqx")), 1)
 		check()
-		exec(t, db, `DELETE FROM tc_colors WHERE tenant_id = 'acme' AND key LIKE 'more%'`)
-		exec(t, db, `DELETE FROM tc_colors WHERE tenant_id = 'acme' AND key > 'row-000300' AND key < 'row-1'`)
-		exec(t, db, `UPDATE tc_search_lists SET n = 100000 WHERE tenant_id = 'acme'`) // most rows are gone
+		execute(t, db, `DELETE FROM tc_colors WHERE tenant_id = 'acme' AND key LIKE 'more%'`)
+		execute(t, db, `DELETE FROM tc_colors WHERE tenant_id = 'acme' AND key > 'row-000300' AND key < 'row-1'`)
+		execute(t, db, `UPDATE tc_search_lists SET n = 100000 WHERE tenant_id = 'acme'`) // most rows are gone
 		run(t, db)
 		is.Equal(count(t, db, "acme", segments, "acme"), 1)
 		check()
@@ -160,7 +160,7 @@ func TestSearchesFindWhatALikeFinds(t *testing.T) {
 	})
 }
 
-func exec(t *testing.T, db *bun.DB, query string) {
+func execute(t *testing.T, db *bun.DB, query string) {
 	t.Helper()
 	is.New(t).NoErr(bunx.Write(t.Context(), db, "acme", func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx, query)

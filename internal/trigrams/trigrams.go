@@ -1,108 +1,219 @@
 // Package trigrams finds texts by the trigrams, three characters in a row, that they have: whatever contains a text contains its trigrams. A Segment
-// says which of up to 65,536 texts have each, in lists that are compact text.
+// has lists of which of up to 65,536 texts have each, as compact text. A trigram that many of them have is told apart by what follows it: it has
+// longer grams beside it, up to 12 characters. So what few texts contain is found by short lists, also if all its trigrams are common.
 //
-// internal/bunx reads such lists, internal/indexer writes them.
+// internal/bunx reads such lists, internal/indexer writes them. What a Segment writes is kept in databases: a change of it needs a migration that has
+// the indexes built again.
 package trigrams
 
 import (
+	"cmp"
 	"errors"
 	"slices"
+	"strings"
+	"unicode/utf8"
 )
 
-// Of returns the trigrams of a text, each once and sorted. Capitals of ASCII are small letters, as in a LIKE of SQLite. A text of fewer
-// than three characters has none.
-func Of(text string) []string {
-	var all []string
-	each(text, func(g gram) { all = append(all, g.String()) })
+const (
+	gramRunes = 3  // of a trigram
+	maxRunes  = 12 // of the longest gram
+	// many is the most texts of a gram without longer ones beside it.
+	many = 256
+	// maxPlaces is how many places of a text a Query looks at.
+	maxPlaces = 8
+	// A list of fewTexts is so short that no others are read, and maxLists is how many are read at most.
+	fewTexts, maxLists = 32, 4
+)
+
+// listed reports whether a gram that n of some texts have is written with its list: there is nothing to gain from one that is long.
+func listed(n, texts int) bool { return n <= max(many, texts/8) }
+
+// hasLonger reports whether a gram that n texts have has longer ones beside it.
+func hasLonger(runes, n int) bool { return n > many && runes < maxRunes }
+
+// lower returns a capital letter of ASCII as a small one, as in a LIKE of SQLite, and others as they are.
+func lower(r rune) rune {
+	if 'A' <= r && r <= 'Z' {
+		r += 'a' - 'A'
+	}
+	return r
+}
+
+// Query is what a Segment is searched for: for some places in a text, the grams that begin there, from the trigram to the longest.
+type Query [][]string
+
+// QueryOf returns the Query of a text. One of fewer than three characters has no place.
+func QueryOf(text string) (q Query) {
+	runes := []rune(strings.Map(lower, text))
+	places := len(runes) - gramRunes + 1
+	for i := range min(places, maxPlaces) {
+		if places > maxPlaces { // from the first to the last
+			i = i * (places - 1) / (maxPlaces - 1)
+		}
+		var grams []string
+		for end := i + gramRunes; end <= min(i+maxRunes, len(runes)); end++ {
+			grams = append(grams, string(runes[i:end]))
+		}
+		q = append(q, grams)
+	}
+	return q
+}
+
+// Grams returns all grams, each once.
+func (q Query) Grams() []string {
+	all := slices.Concat(q...)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// gram is a trigram: three runes of 21 bits.
-type gram uint64
-
-const runeBits, gramMask = 21, 1<<63 - 1
-
-func (g gram) String() string {
-	const mask = 1<<runeBits - 1
-	return string([]rune{rune(g >> (2 * runeBits) & mask), rune(g >> runeBits & mask), rune(g & mask)})
-}
-
-// each calls f with the trigrams of a text in their order.
-func each(text string, f func(gram)) {
-	var g gram
-	n := 0
-	for _, r := range text {
-		if 'A' <= r && r <= 'Z' {
-			r += 'a' - 'A'
+// Lists returns grams such that all texts of a segment that contain the text of the Query are in each of their lists, the shortest list first; none:
+// any text of the segment may contain it. ok is false if none does. n is how many texts of the segment have each gram, and texts how many it has.
+func (q Query) Lists(n map[string]int, texts int) (grams []string, ok bool) {
+	for _, place := range q {
+		longest := -1
+		for i, gram := range place {
+			if n[gram] > 0 {
+				longest = i
+			}
 		}
-		g = (g<<runeBits | gram(r)) & gramMask
-		if n++; n >= 3 {
-			f(g)
+		if longest < 0 {
+			return nil, false
+		}
+		gram := place[longest]
+		if longest < len(place)-1 && hasLonger(longest+gramRunes, n[gram]) {
+			return nil, false // nothing has what follows it
+		}
+		if listed(n[gram], texts) {
+			grams = append(grams, gram)
 		}
 	}
+	slices.SortFunc(grams, func(a, b string) int { return cmp.Or(n[a]-n[b], strings.Compare(a, b)) })
+	grams = slices.Compact(grams)
+	if len(grams) > 0 && n[grams[0]] <= fewTexts {
+		return grams[:1], true
+	}
+	return grams[:min(len(grams), maxLists)], true
 }
 
 // MaxTexts is the most texts of a Segment.
 const MaxTexts = 1 << 16
 
-// Segment collects which texts have which trigrams. The zero Segment has no text.
+// Segment collects texts. The zero Segment has none.
 type Segment struct {
-	texts, bytes int
-	lists        map[gram]*list
-}
-
-// list is what is written of the texts that have a trigram.
-type list struct {
-	n, last int
-	docs    []byte
+	text []byte
+	ends []int // of each text
 }
 
 // maxBytes is how long the texts of a Segment may be together: it bounds the memory of whoever collects it.
-const maxBytes = 8 << 20
+const maxBytes = 4 << 20
 
 // Full reports whether a Segment takes no more texts.
-func (s *Segment) Full() bool { return s.texts == MaxTexts || s.bytes >= maxBytes }
+func (s *Segment) Full() bool { return len(s.ends) == MaxTexts || len(s.text) >= maxBytes }
 
 // Len returns the number of texts.
-func (s *Segment) Len() int { return s.texts }
+func (s *Segment) Len() int { return len(s.ends) }
 
 // Add adds a text, whose number is that of the texts before it.
 func (s *Segment) Add(text string) {
-	if s.lists == nil {
-		s.lists = map[gram]*list{}
+	for _, r := range text {
+		s.text = utf8.AppendRune(s.text, lower(r))
 	}
-	each(text, func(g gram) {
-		l := s.lists[g]
-		if l == nil {
-			l = &list{last: -1}
-			s.lists[g] = l
-		}
-		if l.last < s.texts {
-			l.docs = appendNumber(l.docs, s.texts-l.last-1)
-			l.n, l.last = l.n+1, s.texts
-		}
-	})
-	s.texts++
-	s.bytes += len(text)
+	s.ends = append(s.ends, len(s.text))
 }
 
-// Each calls f with each trigram, in their order, until it returns an error: the number of texts that have it, and their list.
+// gram is one of a segment.
+type gram struct {
+	text string
+	n    int    // texts that have it
+	docs string // their list, "" if it is not listed
+}
+
+// place is where in which text a gram ends.
+type place struct{ text, end int32 }
+
+// Each calls f with each gram, in their order, until it returns an error: the number of texts that have it, and their list, "" for a long one.
 func (s *Segment) Each(f func(gram string, n int, docs string) error) error {
-	grams := make([]string, 0, len(s.lists))
-	lists := make(map[string]*list, len(s.lists))
-	for g, l := range s.lists {
-		text := g.String()
-		grams = append(grams, text)
-		lists[text] = l
+	var grams []gram
+	for text, places := range s.trigrams() {
+		grams = s.add(grams, text, gramRunes, *places)
+		*places = nil
 	}
-	slices.Sort(grams)
+	slices.SortFunc(grams, func(a, b gram) int { return strings.Compare(a.text, b.text) })
 	for _, g := range grams {
-		if err := f(g, lists[g].n, string(lists[g].docs)); err != nil {
+		if err := f(g.text, g.n, g.docs); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// trigrams returns the places of all trigrams.
+func (s *Segment) trigrams() map[string]*[]place {
+	all := map[string]*[]place{}
+	from := 0
+	for text, to := range s.ends {
+		starts := [gramRunes]int{} // of the last characters
+		for at, n := from, 0; at < to; n++ {
+			_, size := utf8.DecodeRune(s.text[at:to])
+			starts[n%gramRunes] = at
+			at += size
+			if n < gramRunes-1 {
+				continue
+			}
+			gram := s.text[starts[(n+1)%gramRunes]:at]
+			places := all[string(gram)]
+			if places == nil {
+				places = new([]place)
+				all[string(gram)] = places
+			}
+			*places = append(*places, place{int32(text), int32(at)})
+		}
+		from = to
+	}
+	return all
+}
+
+// add appends a gram with some places, and the longer ones beside it.
+func (s *Segment) add(to []gram, text string, runes int, places []place) []gram {
+	g := gram{text: text}
+	last := int32(-1)
+	for _, p := range places {
+		if p.text != last {
+			g.n, last = g.n+1, p.text
+		}
+	}
+	if listed(g.n, s.Len()) {
+		g.docs = list(places)
+	}
+	to = append(to, g)
+	if !hasLonger(runes, g.n) {
+		return to
+	}
+	longer := map[rune][]place{}
+	for _, p := range places {
+		if int(p.end) < s.ends[p.text] {
+			r, size := utf8.DecodeRune(s.text[p.end:])
+			longer[r] = append(longer[r], place{p.text, p.end + int32(size)})
+		}
+	}
+	for r, places := range longer {
+		to = s.add(to, text+string(r), runes+1, places)
+		longer[r] = nil
+	}
+	return to
+}
+
+// list returns the list of the texts of some places, which are in their order.
+func list(places []place) string {
+	var docs []byte
+	last := -1
+	for _, p := range places {
+		if text := int(p.text); text != last {
+			docs = appendNumber(docs, text-last-1)
+			last = text
+		}
+	}
+	return string(docs)
 }
 
 // A list is the distances between the numbers of its texts, less one, each in characters of five bits, the low ones first; the sixth bit of a
