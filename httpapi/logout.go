@@ -39,7 +39,11 @@ func (a *api) logout(r *request) (reply, error) {
 	default:
 		return reply{}, errs.New(errs.Invalid, "provider must be true or false")
 	}
-	if err := a.Sessions.Logout(r.Context()); err != nil {
+	logout := a.Sessions.Logout
+	if begun.Location != "" {
+		logout = a.Sessions.LogoutStored
+	}
+	if err := logout(r.Context()); err != nil {
 		return reply{}, err
 	}
 	if form {

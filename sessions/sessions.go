@@ -57,6 +57,9 @@ type Store interface {
 	Session(ctx context.Context, tenant, id string) (Session, Holder, error)
 	// DeleteSession removes a session. One that does not exist is no error.
 	DeleteSession(ctx context.Context, tenant, id string) error
+	// EndSession is DeleteSession of a session that is no session any more at once, and is removed later if the database is busy with the changes of others.
+	// If that is not done in time it returns an errs.Unavailable of errs.ErrBusy: the end of the session would be lost with the process.
+	EndSession(ctx context.Context, tenant, id string) error
 	// ProviderSession returns the Provider of a session. It fails with errs.NotFound when there is no session, or it has none.
 	ProviderSession(ctx context.Context, tenant, session string) (StoredProviderSession, error)
 	// DeleteProviderSessions removes the sessions that began at a domain's provider and returns their number: those with a subject, "" for
@@ -281,8 +284,18 @@ func refused(err error) error {
 	return err
 }
 
-// Logout ends the caller's session. An API token or a host's own actor has none to end.
+// Logout ends the caller's session. An API token or a host's own actor has none to end. While the database is busy with a long change of others the session has
+// ended, too, but that is not stored, and Logout returns errs.Unavailable.
 func (s *Service) Logout(ctx context.Context) error {
+	a, err := actor.From(ctx)
+	if err != nil || a.Session == "" {
+		return err
+	}
+	return s.o.Store.EndSession(ctx, a.Tenant, a.Session)
+}
+
+// LogoutStored is Logout that leaves the session as it is if its end cannot be stored: for a logout at a provider, which is repeated as a whole.
+func (s *Service) LogoutStored(ctx context.Context) error {
 	a, err := actor.From(ctx)
 	if err != nil || a.Session == "" {
 		return err

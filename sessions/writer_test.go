@@ -78,6 +78,48 @@ func TestLoginWaitsForNoWriter(t *testing.T) {
 	}
 }
 
+// TestLogoutIsEffectiveAtOnce: a stored session ends at once while another transaction writes, and nobody is told that this is stored before it is.
+func TestLogoutIsEffectiveAtOnce(t *testing.T) {
+	is, f := is.New(t), newFixture(t, dbtest.SQLite(t))
+	logout := func(l sessions.Login, end func(*sessions.Service, context.Context) error) <-chan error {
+		a, err := f.Authenticate(t.Context(), l.Token, loopback)
+		is.NoErr(err)
+		done := make(chan error, 1)
+		ctx := actor.WithOrigin(actor.With(t.Context(), a), actor.Origin{Request: "waits for seconds at most"})
+		go func() { done <- end(f.Service, ctx) }()
+		return done
+	}
+	late, soon, kept, other := f.login(t), f.login(t), f.login(t), f.login(t)
+	is.Equal(f.stored(t), 4)
+	var waits <-chan error
+	f.hold(t, func(context.Context) {
+		refused, fails := logout(late, (*sessions.Service).Logout), logout(kept, (*sessions.Service).LogoutStored)
+		for f.admitted(t, late.Token) {
+			time.Sleep(time.Millisecond)
+		}
+		for _, end := range []<-chan error{refused, fails} {
+			err := <-end
+			is.Equal(errs.CodeOf(err), errs.Unavailable)
+			is.True(errors.Is(err, errs.ErrBusy) && errs.RetryAfterOf(err) > 0)
+		}
+		is.True(!f.admitted(t, late.Token))
+		is.True(f.admitted(t, kept.Token))
+		is.Equal(f.stored(t), 4)
+		waits = logout(soon, (*sessions.Service).Logout)
+		for f.admitted(t, soon.Token) {
+			time.Sleep(time.Millisecond)
+		}
+		is.True(f.admitted(t, other.Token))
+	})
+	err := <-waits // it may have waited for so long that this one is refused, too
+	is.True(err == nil || errors.Is(err, errs.ErrBusy))
+	is.NoErr(bunx.WriteDeferred(t.Context(), f.db))
+	is.Equal(f.stored(t), 2)
+	for l, want := range map[string]bool{late.Token: false, soon.Token: false, kept.Token: true, other.Token: true} {
+		is.Equal(f.admitted(t, l), want)
+	}
+}
+
 // TestGuessesWhileAnotherWrites: failures count and lock as ever, and the counts are stored.
 func TestGuessesWhileAnotherWrites(t *testing.T) {
 	is, f := is.New(t), newFixture(t, dbtest.SQLite(t))

@@ -65,6 +65,7 @@ var measurements = []measurement{
 	{"color unchanged (304)", unchangedSmall},
 	{"dataset of 1 MiB unchanged (304)", unchangedLarge},
 	{"inserts of one tenant", insertMany},
+	{"inserts into an indexed list", insertNoted},
 	{"colors-list of 10,000", listAll},
 	{"import of 100,000", importMany},
 	{"memory of the import", importMemory},

@@ -198,6 +198,9 @@ func (s *Store) Session(ctx context.Context, tenant, id string) (x sessions.Sess
 		row := session{tenant, sessions.Session{ID: id}}
 		h, err = s.authenticate(ctx, "Session", selectSession, tenant, id, &row.Username, sessionTable.Dest(&row)...)
 		x = row.Session
+		if slices.Contains(values, any(ended{})) {
+			return errs.New(errs.NotFound, "Session not found.")
+		}
 		late, ok := waitingIn(values)
 		if !ok || errs.CodeOf(err) != errs.NotFound {
 			return err
@@ -214,6 +217,38 @@ func (s *Store) Session(ctx context.Context, tenant, id string) (x sessions.Sess
 		return nil
 	})
 	return x, h, err
+}
+
+// ended is a stored session that has ended, which is not stored yet.
+type ended struct{}
+
+// EndSession implements sessions.Store. The deletion may wait in memory: see bunx.WriteSoon.
+func (s *Store) EndSession(ctx context.Context, tenant, id string) error {
+	if bunx.DropDeferred(s.db, tenant, sessionKey(id)) {
+		s.notifier.AfterCommit(ctx, tenant)
+		return nil
+	}
+	waits := false
+	err := bunx.WriteSoon(ctx, s.db, tenant, bunx.Soon{
+		Run: func(ctx context.Context, c bunx.Conn) error {
+			s.notifier.AfterCommit(ctx, tenant)
+			_, err := c.Exec(ctx, `DELETE FROM tc_sessions WHERE tenant_id = $1 AND id = $2`, tenant, id)
+			return bunx.Err(err, "Session")
+		},
+		Decide: func(context.Context) (bunx.DeferredWrite, error) {
+			waits = true
+			return bunx.DeferredWrite{Key: sessionKey(id), Value: ended{}}, nil
+		},
+	})
+	if err != nil || !waits {
+		return err
+	}
+	s.notifier.AfterCommit(ctx, tenant)
+	if err = bunx.WriteDeferred(ctx, s.db); errors.Is(err, errs.ErrBusy) {
+		return errs.Wrap(errs.Unavailable, err, "You are logged out, but another change of the database takes so long that this is not stored yet: "+
+			"if the server is killed before it is, the session goes on until it expires.")
+	}
+	return err
 }
 
 // DeleteSession implements sessions.Store.

@@ -308,6 +308,7 @@ func testMissing(t *testing.T, s Stores) {
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 	is.Equal(h, sessions.Holder{})
 	is.NoErr(s.DeleteSession(ctx, "acme", "nope"))
+	is.NoErr(s.EndSession(ctx, "acme", "nope"))
 	is.Equal(errs.CodeOf(s.DeleteToken(ctx, "acme", "jo", tokenID(9))), errs.NotFound)
 	is.NoErr(s.Count(ctx, "acme", nil))
 }
@@ -338,7 +339,7 @@ func testDelete(t *testing.T, s Stores) {
 	s.addSession(t, "acme", session("a", "jo"), session("b", "jo"))
 	s.addToken(t, "acme", token(1, "jo"), token(2, "jo"))
 	is.NoErr(s.DeleteSession(ctx, "acme", "a"))
-	is.NoErr(s.DeleteSession(ctx, "acme", "a"))
+	is.NoErr(s.EndSession(ctx, "acme", "a"))
 	_, _, err := s.Session(ctx, "acme", "a")
 	is.Equal(errs.CodeOf(err), errs.NotFound)
 	_, _, err = s.Session(ctx, "acme", "b")
@@ -422,7 +423,7 @@ func testIsolation(t *testing.T, s Stores) {
 	is.Equal(errs.CodeOf(s.DeleteToken(ctx, "evil", "jo", tokenID(1))), errs.NotFound)
 
 	is.NoErr(s.DeleteSession(ctx, "evil", "a"))
-	is.NoErr(s.DeleteSession(ctx, "evil", "b"))
+	is.NoErr(s.EndSession(ctx, "evil", "b"))
 	is.NoErr(s.DeleteToken(ctx, "evil", "jo", tokenID(2)))
 	is.NoErr(s.Count(ctx, "evil", map[string]sessions.Use{tokenID(1): {Requests: 1}, tokenID(2): {Blocked: 1}}))
 	n, err := s.Sweep(ctx, "evil", tuesday.Add(time.Hour))
@@ -579,7 +580,7 @@ func testFailedTx(t *testing.T, s Stores) {
 	fault := errors.New("fault")
 	err := s.Users.InTx(ctx, func(ctx context.Context) error {
 		is.NoErr(s.InsertSession(ctx, "acme", session("new", "jo")))
-		is.NoErr(s.DeleteSession(ctx, "acme", "old"))
+		is.NoErr(s.EndSession(ctx, "acme", "old"))
 		_, failed := s.DeleteProviderSessions(ctx, "acme", "work", "jo", nil)
 		is.NoErr(failed)
 		is.NoErr(s.DeleteSessionsOfDomains(ctx, "acme", []string{"work"}))
