@@ -24,9 +24,10 @@ import (
 // keeps prepared. That is the faster way, for the hot reads and writes.
 type Conn struct {
 	bun.IDB
-	DB    *bun.DB
-	fixed fixed
-	inTx  bool
+	DB     *bun.DB
+	fixed  fixed
+	inTx   bool
+	growth *growth
 }
 
 // fixed is what *sql.DB and *sql.Tx share.
@@ -43,9 +44,14 @@ type dryRunKey struct{}
 
 // running is a transaction in a context.
 type running struct {
-	db    *bun.DB
-	tx    bun.Tx
-	after []func()
+	db     *bun.DB
+	tx     bun.Tx
+	after  []func()
+	growth *growth // nil: not Long, or not on PostgreSQL
+}
+
+func (r *running) conn() Conn {
+	return Conn{IDB: r.tx, DB: r.db, fixed: r.tx.Tx, inTx: true, growth: r.growth}
 }
 
 // AllTenants is the tenant of statements over all tenants. Where row-level security is on, they see the tables of the queue and no other.
@@ -59,7 +65,7 @@ func For(ctx context.Context, db *bun.DB, tenant string) (context.Context, Conn)
 		ctx = context.WithValue(ctx, tenantKey{}, tenant)
 	}
 	if r, ok := ctx.Value(txKey{}).(*running); ok && r.db == db {
-		return ctx, Conn{IDB: r.tx, DB: db, fixed: r.tx.Tx, inTx: true}
+		return ctx, r.conn()
 	}
 	return ctx, Conn{IDB: db, DB: db, fixed: db.DB}
 }
@@ -109,6 +115,9 @@ func InTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) e
 	}
 	defer d.writeSoon(ctx, db) // after the rollback
 	r := &running{db: db, tx: tx}
+	if WorkOf(ctx) == Long && db.Dialect().Name() == dialect.PG {
+		r.growth = &growth{}
+	}
 	done := false
 	defer func() { // also when fn panics
 		if !done {
@@ -121,6 +130,10 @@ func InTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) e
 	if err := fn(context.WithValue(ctx, txKey{}, r)); err != nil {
 		return ended(ctx, err)
 	}
+	changed, err := r.growth.changed(ctx, r.conn())
+	if err != nil {
+		return ended(ctx, Err(err, ""))
+	}
 	done = true
 	if err := tx.Commit(); err != nil {
 		sent := !errors.Is(err, driver.ErrBadConn) && !errors.Is(err, sql.ErrTxDone)
@@ -129,6 +142,7 @@ func InTx(ctx context.Context, db *bun.DB, fn func(ctx context.Context) error) e
 	for _, f := range r.after {
 		f()
 	}
+	analyze(ctx, db, changed)
 	return nil
 }
 
@@ -231,6 +245,9 @@ func (c Conn) Exec(ctx context.Context, query string, args ...any) (int, error) 
 		return 0, err
 	}
 	n, err := res.RowsAffected()
+	if err == nil && c.growth != nil {
+		err = c.growth.add(ctx, c, int(n))
+	}
 	return int(n), err
 }
 

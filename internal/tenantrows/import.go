@@ -135,6 +135,7 @@ func (i *Import) Rows() (int, error) {
 	}
 	var add func(line []byte) error
 	flush := func() error { return nil }
+	in, before := "", 0 // the table that rows are added to, and how many there were before
 	for {
 		line, err := i.line()
 		if err != nil {
@@ -148,6 +149,9 @@ func (i *Import) Rows() (int, error) {
 		}
 		if err := flush(); err != nil {
 			return i.rows, err
+		}
+		if i.rows-before >= analyzed { // what comes next may refer to them
+			bunx.Analyze(i.ctx, i.db, i.head.Tenant, in)
 		}
 		var s section
 		if err := json.Unmarshal(line, &s); err != nil {
@@ -169,8 +173,12 @@ func (i *Import) Rows() (int, error) {
 		if add, flush, err = i.section(s); err != nil {
 			return i.rows, err
 		}
+		in, before = s.Table, i.rows
 	}
 }
+
+// analyzed is how many new rows change the statistics of a table.
+const analyzed = 1000
 
 func damaged() error { return errs.New(errs.Invalid, "the export is damaged") }
 
