@@ -61,6 +61,16 @@ func newFixture(t *testing.T, open dbtest.Opener) *fixture {
 			ref.Kind = "recipe"
 			return ref, err
 		}},
+		entity.Type{Kind: "diary", Commented: true, Lookup: func(ctx context.Context, tenant, id string) (entity.Ref, error) {
+			ref, err := find(ctx, tenant, id)
+			ref.Kind = "diary"
+			return ref, err
+		}, Visible: func(ctx context.Context, _ string) error {
+			if a, _ := actor.From(ctx); a.User != "olga" {
+				return errs.New(errs.Forbidden, "This is private.")
+			}
+			return nil
+		}},
 	))
 	s := bunstore.New(f.db)
 	f.Service = comments.New(comments.Options{Store: s, Queue: s, Entities: registry, Users: f.people, Now: f.clock, NewID: f.newID})
@@ -112,6 +122,27 @@ func (f *fixture) reply(t *testing.T, user, to, message string) comments.Comment
 	c, err := f.Reply(by(t, user), to, message)
 	is.New(t).NoErr(err)
 	return c
+}
+
+// TestRepliesAreHiddenWithTheirEntity: who does not see what a comment is about does not learn whether it is there, whether it has replies or not.
+func TestRepliesAreHiddenWithTheirEntity(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		is := is.New(t)
+		first, err := f.Create(by(t, "olga"), "diary", "sales", "Dear diary")
+		is.NoErr(err)
+		for replies := range 2 {
+			for _, limit := range []int{0, 10} {
+				for user, want := range map[string]errs.Code{"olga": "ok", "jo": errs.NotFound} {
+					_, err := f.Get(by(t, user), first.ID)
+					is.Equal(code(err), want)
+					page, err := f.Replies(by(t, user), first.ID, paging.Query{Limit: limit})
+					is.Equal(code(err), want)
+					is.True(want != "ok" || page.Total == replies)
+				}
+			}
+			f.reply(t, "olga", first.ID, "and so on")
+		}
+	})
 }
 
 // code is an error's code, "ok" for none.

@@ -37,7 +37,8 @@ func (s *Service) one(ctx context.Context, a actor.Actor, c Comment) (Comment, e
 }
 
 // Replies returns a page of the direct replies to a comment to any session, newest first unless q says otherwise.
-// Errors: errs.Invalid for an id that is no UUID, and for a sort or cursor that does not fit; errs.NotFound.
+// Errors: errs.Invalid for an id that is no UUID, and for a sort or cursor that does not fit; errs.NotFound, also for a comment that the caller does
+// not see.
 func (s *Service) Replies(ctx context.Context, id string, q paging.Query) (paging.Page[Comment], error) {
 	a, err := actor.From(ctx)
 	if err != nil {
@@ -50,10 +51,18 @@ func (s *Service) Replies(ctx context.Context, id string, q paging.Query) (pagin
 	if err != nil {
 		return paging.Page[Comment]{}, err
 	}
-	if len(page.Rows) > 0 { // they are on one entity
-		if err := s.gone(ctx, page.Rows[0].Entity, "Comment"); err != nil {
+	var of entity.Key // all of them are on one
+	if len(page.Rows) > 0 {
+		of = page.Rows[0].Entity
+	} else {
+		c, err := s.store.Get(ctx, a.Tenant, id)
+		if err != nil {
 			return paging.Page[Comment]{}, err
 		}
+		of = c.Entity
+	}
+	if err := s.gone(ctx, of, "Comment"); err != nil {
+		return paging.Page[Comment]{}, err
 	}
 	return page, s.see(ctx, a, page.Rows)
 }
