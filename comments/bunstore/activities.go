@@ -128,8 +128,9 @@ func (s *Store) Feed(ctx context.Context, tenant, username string, q paging.Quer
 	of := bunx.Part{Where: "f.tenant_id = $1 AND f.username = $2", Args: []any{tenant, username}, Total: bunx.Total("feed", "= $2")}
 	of, err := ofPresent(ctx, c, of, rows{
 		alias: "a", total: of.Total, args: of.Args,
-		below: `SELECT count(*) FROM tc_activities a CROSS JOIN tc_feed f WHERE a.tenant_id = $1 AND a.comment_id = r.id
-			AND f.tenant_id = $1 AND f.activity_id = a.id AND f.username = $2`,
+		// By the key of the activity: by the bare username PostgreSQL may look for each in all of the user's feed.
+		below: `SELECT coalesce(sum((SELECT count(*) FROM tc_feed f WHERE f.tenant_id = $1 AND f.activity_id = a.id AND f.username || '' = $2)), 0)
+			FROM tc_activities a WHERE a.tenant_id = $1 AND a.comment_id = r.id`,
 		own: `SELECT count(*) FROM tc_feed f WHERE f.tenant_id = $1 AND f.username = $2 AND NOT coalesce((SELECT ` + present + ` FROM tc_activities a
 			CROSS JOIN tc_comments c WHERE a.tenant_id = $1 AND a.id = f.activity_id AND c.tenant_id = $1 AND c.id = a.comment_id), TRUE)`,
 	})

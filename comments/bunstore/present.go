@@ -34,15 +34,17 @@ func whosePresent(alias string) string {
 // removed is a SELECT of the ids of all comments of a tenant that are removed and still have rows, from those on top down. PostgreSQL goes to the
 // index once for each comment, as in few.
 func removed(c bunx.Conn) string {
+	tops := `SELECT c.id FROM tc_comment_threads t CROSS JOIN tc_comments c WHERE t.tenant_id = $1 AND t.removing_at IS NOT NULL
+			AND c.tenant_id = $1 AND c.kind = t.kind AND c.entity_id = t.entity_id AND c.parent_id IS NULL AND c.thread_no < t.thread_no`
 	below := `SELECT c.id FROM removed r CROSS JOIN tc_comments c WHERE c.tenant_id = $1 AND c.parent_id = r.id`
 	if c.Postgres() {
+		tops = `SELECT c.id FROM tc_comment_threads t CROSS JOIN LATERAL (SELECT id FROM tc_comments WHERE tenant_id = $1 AND kind = t.kind
+			AND entity_id = t.entity_id AND parent_id IS NULL AND thread_no < t.thread_no ORDER BY thread_no, created_at, id OFFSET 0) c
+			WHERE t.tenant_id = $1 AND t.removing_at IS NOT NULL`
 		below = `SELECT c.id FROM removed r CROSS JOIN LATERAL
 			(SELECT id FROM tc_comments WHERE tenant_id = $1 AND parent_id = r.id ORDER BY created_at, id OFFSET 0) c`
 	}
-	return `WITH RECURSIVE removed (id) AS (
-		SELECT c.id FROM tc_comment_threads t CROSS JOIN tc_comments c WHERE t.tenant_id = $1 AND t.removing_at IS NOT NULL
-			AND c.tenant_id = $1 AND c.kind = t.kind AND c.entity_id = t.entity_id AND c.parent_id IS NULL AND c.thread_no < t.thread_no
-		UNION ALL ` + below + `)
+	return `WITH RECURSIVE removed (id) AS (` + tops + ` UNION ALL ` + below + `)
 		SELECT id FROM removed`
 }
 

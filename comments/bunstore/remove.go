@@ -13,11 +13,10 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/guard"
 )
 
-// rowsBelow are the rows that go with a comment c by their foreign keys.
-const rowsBelow = `(SELECT count(*) FROM tc_notifications n WHERE n.tenant_id = $1 AND n.comment_id = c.id)
-	+ (SELECT count(*) FROM tc_activities a WHERE a.tenant_id = $1 AND a.comment_id = c.id)
-	+ (SELECT count(*) FROM tc_activities a CROSS JOIN tc_feed f
-		WHERE a.tenant_id = $1 AND a.comment_id = c.id AND f.tenant_id = a.tenant_id AND f.activity_id = a.id)`
+// rowsBelow are the rows that go with a comment c by their foreign keys. As values they are looked up by key, and never joined.
+const rowsBelow = `CAST((SELECT count(*) FROM tc_notifications n WHERE n.tenant_id = $1 AND n.comment_id = c.id)
+	+ (SELECT coalesce(sum(1 + (SELECT count(*) FROM tc_feed f WHERE f.tenant_id = $1 AND f.activity_id = a.id)), 0)
+		FROM tc_activities a WHERE a.tenant_id = $1 AND a.comment_id = c.id) AS bigint)`
 
 // node is a comment that is to be removed.
 type node struct {
@@ -61,7 +60,7 @@ func (s *Store) Delete(ctx context.Context, tenant, id string, at time.Time) (re
 			return err
 		}
 		if few {
-			return remove(ctx, c, tenant, all)
+			return removeFew(ctx, c, tenant, all)
 		}
 		rest = true
 		if _, err := c.Exec(ctx, `UPDATE tc_comments SET parent_id = NULL, thread_no = -1 WHERE tenant_id = $1 AND id = $2`, tenant, id); err != nil {
@@ -88,7 +87,7 @@ func (s *Store) DeleteAll(ctx context.Context, tenant string, of entity.Key, at 
 				return err
 			}
 			if few {
-				if err := remove(ctx, c, tenant, all); err != nil {
+				if err := removeFew(ctx, c, tenant, all); err != nil {
 					return err
 				}
 				return forget(ctx, c, tenant, of)
@@ -115,13 +114,15 @@ func (s *Store) few(ctx context.Context, c bunx.Conn, first, tenant string, args
 	args = append([]any{tenant}, args...)
 	limit := "$" + strconv.Itoa(len(args)+1)
 	below := `SELECT c.id, t.depth + 1 FROM thread t CROSS JOIN tc_comments c WHERE c.tenant_id = $1 AND c.parent_id = t.id`
+	each := `tc_comments c WHERE c.tenant_id = $1 AND c.id = few.id`
 	if c.Postgres() {
 		below = `SELECT c.id, t.depth + 1 FROM thread t CROSS JOIN LATERAL
 			(SELECT id FROM tc_comments WHERE tenant_id = $1 AND parent_id = t.id ORDER BY created_at, id LIMIT ` + limit + `) c`
+		each = `LATERAL (SELECT id, replies FROM tc_comments WHERE tenant_id = $1 AND id = few.id OFFSET 0) c`
 	}
 	all, err = nodes(c.Rows(ctx, `WITH RECURSIVE thread (id, depth) AS (`+first+` UNION ALL `+below+`),
 		few AS (SELECT id, depth FROM thread LIMIT `+limit+`)
-		SELECT c.id, c.replies, `+rowsBelow+` FROM few CROSS JOIN tc_comments c WHERE c.tenant_id = $1 AND c.id = few.id ORDER BY few.depth`, append(args, comments.MaxRows+1)...))
+		SELECT c.id, c.replies, `+rowsBelow+` FROM few CROSS JOIN `+each+` ORDER BY few.depth`, append(args, comments.MaxRows+1)...))
 	if err != nil {
 		return nil, false, bunx.Err(err, "Comment")
 	}
@@ -130,6 +131,16 @@ func (s *Store) few(ctx context.Context, c bunx.Conn, first, tenant string, args
 		rows += n.rows
 	}
 	return all, rows <= comments.MaxRows, nil
+}
+
+// removeFew removes comments that few has found. With many of them, what their foreign keys look up is planned by the sizes of the tables.
+func removeFew(ctx context.Context, c bunx.Conn, tenant string, all []node) error {
+	if len(all) > 20 {
+		if err := c.Replan(ctx); err != nil {
+			return bunx.Err(err, "Comment")
+		}
+	}
+	return remove(ctx, c, tenant, all)
 }
 
 // remove removes comments, the last first.
@@ -159,6 +170,9 @@ func (s *Store) Rests(ctx context.Context, tenant string, n int) ([]entity.Key, 
 // their own become comments on top instead. So a step ends with any number of rows, and each is changed once at most before it goes.
 func (s *Store) RemoveRest(ctx context.Context, tenant string, of entity.Key, n int) (more bool, err error) {
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		if err := c.Replan(ctx); err != nil {
+			return bunx.Err(err, "Comment")
+		}
 		step := &step{c, tenant, of, n, 0}
 		var number, total int
 		err := c.Row(ctx, `SELECT thread_no, total FROM tc_comment_threads WHERE tenant_id = $1 AND kind = $2 AND entity_id = $3 AND removing_at IS NOT NULL`+c.ForUpdate(),
