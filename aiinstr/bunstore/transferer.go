@@ -49,7 +49,7 @@ func (s *Store) PutAll(ctx context.Context, tenant string, all []aiinstr.Instruc
 	}
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if len(yield) > 0 {
-			_, err := c.Exec(ctx, `UPDATE tc_ai_instructions SET slug = id WHERE tenant_id = $1 AND id IN `+c.Among(2, 1),
+			_, err := c.Exec(ctx, `UPDATE tc_ai_instructions SET slug = id WHERE tenant_id = $1 AND id `+c.OneOf(2),
 				tenant, bunx.Keys(yield))
 			if err != nil {
 				return bunx.Err(err, what)
@@ -65,7 +65,7 @@ func (s *Store) Remove(ctx context.Context, tenant string, ids []string) (n int,
 		return 0, nil
 	}
 	err = bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) (err error) {
-		n, err = c.Exec(ctx, `DELETE FROM tc_ai_instructions WHERE tenant_id = $1 AND id IN `+c.Among(2, 1), tenant, bunx.Keys(ids))
+		n, err = c.Exec(ctx, `DELETE FROM tc_ai_instructions WHERE tenant_id = $1 AND id `+c.OneOf(2), tenant, bunx.Keys(ids))
 		return bunx.Err(err, what)
 	})
 	return n, err

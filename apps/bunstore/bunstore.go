@@ -59,7 +59,7 @@ var columns = []bunx.Column[apps.App]{
 // AwaitOwner implements apps.Store.
 func (s *Store) AwaitOwner(ctx context.Context, tenant string, ids []string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.Exec(ctx, `UPDATE tc_apps SET awaits_owner = $3 WHERE tenant_id = $1 AND id IN `+c.Among(2, 1), tenant, bunx.Keys(ids), true)
+		_, err := c.Exec(ctx, `UPDATE tc_apps SET awaits_owner = $3 WHERE tenant_id = $1 AND id `+c.OneOf(2), tenant, bunx.Keys(ids), true)
 		return bunx.Err(err, noun)
 	})
 }

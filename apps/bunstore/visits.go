@@ -20,7 +20,7 @@ func (s *Store) Favorites(ctx context.Context, tenant, username string, ids []st
 		return nil, nil
 	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT app_id FROM tc_app_favorites WHERE tenant_id = $1 AND username = $2 AND app_id IN `+c.Among(3, 1),
+	rows, err := c.Rows(ctx, `SELECT app_id FROM tc_app_favorites WHERE tenant_id = $1 AND username = $2 AND app_id `+c.OneOf(3),
 		tenant, username, bunx.Keys(ids))
 	marked, err := bunx.TextSet(rows, err)
 	return marked, bunx.Err(err, noun)
@@ -121,7 +121,7 @@ func (s *Store) UsesBy(ctx context.Context, tenant string, usernames []string) (
 // uses counts the rows with some values in a column.
 func (s *Store) uses(ctx context.Context, tenant, column string, values []string) (u apps.Uses, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	where := ` WHERE tenant_id = $1 AND ` + column + ` IN ` + c.Among(2, 1)
+	where := ` WHERE tenant_id = $1 AND ` + column + ` ` + c.OneOf(2)
 	err = c.One(ctx, noun, `SELECT (SELECT count(*) FROM tc_app_favorites`+where+`), (SELECT count(*) FROM tc_app_visits`+where+`),
 		(SELECT CAST(coalesce(sum(n), 0) AS bigint) FROM tc_app_views`+where+`)`, []any{tenant, bunx.Keys(values)}, &u.Favorites, &u.Visits, &u.Views)
 	return u, err
@@ -132,7 +132,7 @@ func (s *Store) Recent(ctx context.Context, tenant, username string, v apps.View
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	sees, args := "", []any{tenant, username, n}
 	if !v.All {
-		sees, args = fmt.Sprintf(seen, c.Among(4, 1)), append(args, bunx.Keys(v.Principals))
+		sees, args = fmt.Sprintf(seen, c.OneOf(4)), append(args, bunx.Keys(v.Principals))
 	}
 	columns, read := s.HeadColumns(tenant)
 	rows, err := c.Rows(ctx, `SELECT `+columns+` FROM tc_app_visits v JOIN tc_apps a ON a.tenant_id = v.tenant_id AND a.id = v.app_id
@@ -143,5 +143,5 @@ func (s *Store) Recent(ctx context.Context, tenant, username string, v apps.View
 }
 
 // seen is the condition that one of some principals, which are to be filled in, sees an app.
-const seen = ` AND (a.owner_id IN %[1]s OR EXISTS (SELECT 1 FROM tc_app_shares s WHERE s.tenant_id = a.tenant_id AND s.entity_id = a.id
-	AND s.principal_id IN %[1]s AND s.access_level > 0))`
+const seen = ` AND (a.owner_id %[1]s OR EXISTS (SELECT 1 FROM tc_app_shares s WHERE s.tenant_id = a.tenant_id AND s.entity_id = a.id
+	AND s.principal_id %[1]s AND s.access_level > 0))`

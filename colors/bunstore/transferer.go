@@ -40,7 +40,7 @@ func (s *Store) Remove(ctx context.Context, tenant string, keys []string) (n int
 		return 0, nil
 	}
 	err = bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) (err error) {
-		n, err = c.Exec(ctx, `DELETE FROM tc_colors WHERE tenant_id = $1 AND key IN `+c.Among(2, 1), tenant, bunx.Keys(keys))
+		n, err = c.Exec(ctx, `DELETE FROM tc_colors WHERE tenant_id = $1 AND key `+c.OneOf(2), tenant, bunx.Keys(keys))
 		return bunx.Err(err, "Color")
 	})
 	return n, err

@@ -202,6 +202,6 @@ func (s *Store) Delete(ctx context.Context, tenant string, kind entity.Kind, at 
 }
 
 func remove(ctx context.Context, c bunx.Conn, tenant string, kind entity.Kind, ids []string) (int, error) {
-	n, err := c.Exec(ctx, `DELETE FROM tc_entities WHERE tenant_id = $1 AND kind = $2 AND id IN `+c.Among(3, 1), tenant, kind, bunx.Keys(ids))
+	n, err := c.Exec(ctx, `DELETE FROM tc_entities WHERE tenant_id = $1 AND kind = $2 AND id `+c.OneOf(3), tenant, kind, bunx.Keys(ids))
 	return n, bunx.Err(err, content.Noun(kind))
 }

@@ -97,8 +97,8 @@ func (s *Store) PutAll(ctx context.Context, tenant string, kind entity.Kind, all
 	}
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if len(yield) > 0 {
-			_, err := c.Exec(ctx, `UPDATE tc_entities SET slug = NULL WHERE tenant_id = $1 AND kind = $2 AND slug IS NOT NULL AND id IN `+
-				c.Among(3, 1), tenant, kind, bunx.Keys(yield))
+			_, err := c.Exec(ctx, `UPDATE tc_entities SET slug = NULL WHERE tenant_id = $1 AND kind = $2 AND slug IS NOT NULL AND id `+
+				c.OneOf(3), tenant, kind, bunx.Keys(yield))
 			if err != nil {
 				return bunx.Err(err, content.Noun(kind))
 			}

@@ -206,7 +206,7 @@ func (s *Store) Undeploy(ctx context.Context, tenant, app string) error {
 func (s *Store) Remove(ctx context.Context, tenant string, apps []string) error {
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for _, table := range []string{"tc_handler_deployments", "tc_handler_calls"} {
-			if _, err := c.Exec(ctx, `DELETE FROM `+table+` WHERE tenant_id = $1 AND app_id IN `+c.Among(2, 1), tenant, bunx.Keys(apps)); err != nil {
+			if _, err := c.Exec(ctx, `DELETE FROM `+table+` WHERE tenant_id = $1 AND app_id `+c.OneOf(2), tenant, bunx.Keys(apps)); err != nil {
 				return bunx.Err(err, what)
 			}
 		}
@@ -301,7 +301,7 @@ func (s *Store) sweepPrograms(ctx context.Context, tenant string, before time.Ti
 		if looked = len(hashes); err != nil || looked == 0 {
 			return bunx.Err(err, what)
 		}
-		removed, err = c.Exec(ctx, `DELETE FROM tc_handler_programs WHERE tenant_id = $1 AND NOT loose AND used_at < $2 AND hash IN `+c.Among(3, 1)+` AND NOT EXISTS
+		removed, err = c.Exec(ctx, `DELETE FROM tc_handler_programs WHERE tenant_id = $1 AND NOT loose AND used_at < $2 AND hash `+c.OneOf(3)+` AND NOT EXISTS
 			(SELECT 1 FROM tc_handler_routes r WHERE r.tenant_id = $1 AND r.hash = tc_handler_programs.hash)`, tenant, bunx.At(before), bunx.Keys(hashes))
 		return bunx.Err(err, what)
 	})

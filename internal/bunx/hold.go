@@ -25,7 +25,7 @@ func (c Conn) HoldPrincipal(ctx context.Context, tenant, id string) error {
 
 // HoldPrincipals is HoldPrincipal of any number of users, teams and "*". It returns those that exist.
 func (c Conn) HoldPrincipals(ctx context.Context, tenant string, ids []string) (held map[string]bool, err error) {
-	query := `SELECT id FROM tc_principals WHERE tenant_id = $1 AND id IN ` + c.Among(2, 1) + ` ORDER BY id`
+	query := `SELECT id FROM tc_principals WHERE tenant_id = $1 AND id ` + c.OneOf(2) + ` ORDER BY id`
 	if c.Postgres() {
 		query += ` FOR KEY SHARE`
 	}

@@ -36,6 +36,17 @@ func (c Conn) Among(n, columns int) string {
 	return "(SELECT " + strings.Join(parts, ", ") + " FROM " + from + ")"
 }
 
+// OneOf returns the end of a condition that follows a column: its value is one of the Keys that are argument $n.
+//
+// Without statistics PostgreSQL takes the rows of any tenant for few, and would rather read all of them to join them with the keys of an IN. An array
+// is a condition of an index.
+func (c Conn) OneOf(n int) string {
+	if c.Postgres() {
+		return "= ANY (ARRAY" + c.Among(n, 1) + ")"
+	}
+	return "IN " + c.Among(n, 1)
+}
+
 // Lookup is a SELECT of rows by the keys that an index ends with.
 type Lookup struct {
 	Columns string
@@ -66,7 +77,7 @@ func (c Conn) Find(ctx context.Context, l Lookup, keys []string, args ...any) (*
 		query = fmt.Sprintf(`SELECT found.* FROM (SELECT value ->> 0 FROM json_array_elements($%d) OFFSET 0) AS sought(key) CROSS JOIN LATERAL
 			(SELECT %s FROM %s WHERE %s AND %s = sought.key OFFSET 0%s) AS found`, n, l.Columns, l.Table, l.Where, l.Key, lock)
 	} else {
-		query = fmt.Sprintf(`SELECT %s FROM %s WHERE %s AND %s IN %s`, l.Columns, l.Table, l.Where, l.Key, c.Among(n, 1))
+		query = fmt.Sprintf(`SELECT %s FROM %s WHERE %s AND %s %s`, l.Columns, l.Table, l.Where, l.Key, c.OneOf(n))
 	}
 	return c.Rows(ctx, query, append(args, Keys(keys))...)
 }

@@ -240,7 +240,7 @@ func (s *Store[T]) Count(ctx context.Context, tenant string) (n int, err error) 
 // Drafted implements drafts.Store.
 func (s *Store[T]) Drafted(ctx context.Context, tenant string, ids []string) (map[string]bool, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT editing_id FROM `+s.rows+` WHERE tenant_id = $1 AND editing_id IN `+c.Among(2, 1), tenant, bunx.Keys(ids))
+	rows, err := c.Rows(ctx, `SELECT editing_id FROM `+s.rows+` WHERE tenant_id = $1 AND editing_id `+c.OneOf(2), tenant, bunx.Keys(ids))
 	drafted, err := bunx.TextSet(rows, err)
 	return drafted, bunx.Err(err, s.noun.Name)
 }
@@ -321,7 +321,7 @@ func (s *Store[T]) Remove(ctx context.Context, tenant string, ids []string) (gon
 		return nil, nil
 	}
 	err = s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		rows, err := c.Rows(ctx, `SELECT id FROM `+s.rows+` WHERE tenant_id = $1 AND editing_id IN `+c.Among(2, 1)+` ORDER BY editing_id`+c.ForChange(),
+		rows, err := c.Rows(ctx, `SELECT id FROM `+s.rows+` WHERE tenant_id = $1 AND editing_id `+c.OneOf(2)+` ORDER BY editing_id`+c.ForChange(),
 			tenant, bunx.Keys(ids))
 		drafts, err := bunx.Scan(rows, err, bunx.Text)
 		if err != nil {
@@ -331,7 +331,7 @@ func (s *Store[T]) Remove(ctx context.Context, tenant string, ids []string) (gon
 		if err := s.shares.Remove(ctx, tenant, all); err != nil {
 			return err
 		}
-		rows, err = c.Rows(ctx, `DELETE FROM `+s.rows+` WHERE tenant_id = $1 AND id IN `+c.Among(2, 1)+` RETURNING `+s.heads.Names, tenant, bunx.Keys(all))
+		rows, err = c.Rows(ctx, `DELETE FROM `+s.rows+` WHERE tenant_id = $1 AND id `+c.OneOf(2)+` RETURNING `+s.heads.Names, tenant, bunx.Keys(all))
 		gone, err = bunx.Scan(rows, err, s.scanner(tenant))
 		return bunx.Err(err, s.noun.Name)
 	})
@@ -345,7 +345,7 @@ func (s *Store[T]) Remove(ctx context.Context, tenant string, ids []string) (gon
 func (s *Store[T]) SetShared(ctx context.Context, tenant string, ids []string) error {
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx, `UPDATE `+s.rows+` SET shared = EXISTS (SELECT 1 FROM `+s.shared+` s WHERE s.tenant_id = $1 AND s.entity_id = `+s.rows+`.id
-			AND s.access_level > 0) WHERE tenant_id = $1 AND id IN `+c.Among(2, 1), tenant, bunx.Keys(ids))
+			AND s.access_level > 0) WHERE tenant_id = $1 AND id `+c.OneOf(2), tenant, bunx.Keys(ids))
 		return bunx.Err(err, s.noun.Name)
 	})
 }

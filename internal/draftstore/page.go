@@ -61,9 +61,9 @@ func (s *Store[T]) visible(c bunx.Conn, tenant string, all bool, principals []st
 	if all {
 		return part
 	}
-	among := c.Among(2, 1)
-	part.Where += ` AND a.id IN (SELECT o.id FROM ` + s.rows + ` AS o WHERE o.tenant_id = $1 AND o.owner_id IN ` + among + ` AND ` + s.listedAs("o.") + `
-		UNION SELECT s.entity_id FROM ` + s.shared + ` AS s WHERE s.tenant_id = $1 AND s.principal_id IN ` + among + ` AND s.access_level > 0)`
+	among := c.OneOf(2)
+	part.Where += ` AND a.id IN (SELECT o.id FROM ` + s.rows + ` AS o WHERE o.tenant_id = $1 AND o.owner_id ` + among + ` AND ` + s.listedAs("o.") + `
+		UNION SELECT s.entity_id FROM ` + s.shared + ` AS s WHERE s.tenant_id = $1 AND s.principal_id ` + among + ` AND s.access_level > 0)`
 	part.Args, part.Total = append(part.Args, bunx.Keys(principals)), ""
 	return part
 }
@@ -93,18 +93,19 @@ func (s *Store[T]) merged(ctx context.Context, c bunx.Conn, list bunx.List[Row[T
 // Drafts implements drafts.Store.
 func (s *Store[T]) Drafts(ctx context.Context, tenant string, v drafts.Viewer) ([]T, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	alive := ``
+	alive, sees := `TRUE`, `TRUE`
 	if s.noun.Restorable {
-		alive = ` AND a.deleted_at IS NULL AND o.deleted_at IS NULL`
+		alive = `a.deleted_at IS NULL AND o.deleted_at IS NULL`
 	}
-	with, sees, args := ``, ``, []any{tenant}
+	with, args := ``, []any{tenant}
 	if !v.All {
 		with, args = `WITH principals (id) AS `+c.Among(2, 1)+` `, append(args, bunx.Keys(v.Principals))
-		sees = ` AND (o.owner_id IN (SELECT id FROM principals) OR EXISTS (SELECT 1 FROM ` + s.shared + ` s WHERE s.tenant_id = $1 AND s.entity_id = o.id
+		sees = `(o.owner_id IN (SELECT id FROM principals) OR EXISTS (SELECT 1 FROM ` + s.shared + ` s WHERE s.tenant_id = $1 AND s.entity_id = o.id
 			AND s.principal_id IN (SELECT id FROM principals) AND s.access_level > 0))`
 	}
-	query := with + `SELECT ` + s.heads.Qualified + ` FROM ` + s.rows + ` a JOIN ` + s.rows + ` o ON o.tenant_id = a.tenant_id AND o.id = a.editing_id
-		WHERE a.tenant_id = $1 AND a.editing_id IS NOT NULL` + alive + sees + order("a.", "label", "ASC") // drafts are few, so each one's entity is looked up
+	// Drafts are few, so each one's entity is looked up: as a value, which is never joined.
+	query := with + `SELECT ` + s.heads.Qualified + ` FROM ` + s.rows + ` a WHERE a.tenant_id = $1 AND a.editing_id IS NOT NULL
+		AND (SELECT ` + alive + ` AND ` + sees + ` FROM ` + s.rows + ` o WHERE o.tenant_id = $1 AND o.id = a.editing_id)` + order("a.", "label", "ASC")
 	rows, err := c.Rows(ctx, query, args...)
 	all, err := bunx.Scan(rows, err, s.scanner(tenant))
 	return all, bunx.Err(err, s.noun.Name)

@@ -57,7 +57,7 @@ const rowSize = 1 << 10
 // Libraries implements drafts.Store.
 func (s *Store[T]) Libraries(ctx context.Context, tenant string, ids []string) (map[string]bool, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT library_id FROM `+s.rows+` WHERE tenant_id = $1 AND library_id IN `+c.Among(2, 1), tenant, bunx.Keys(ids))
+	rows, err := c.Rows(ctx, `SELECT library_id FROM `+s.rows+` WHERE tenant_id = $1 AND library_id `+c.OneOf(2), tenant, bunx.Keys(ids))
 	all, err := bunx.TextSet(rows, err)
 	return all, bunx.Err(err, s.noun.Name)
 }
@@ -65,7 +65,7 @@ func (s *Store[T]) Libraries(ctx context.Context, tenant string, ids []string) (
 // Exist implements drafts.Store.
 func (s *Store[T]) Exist(ctx context.Context, tenant string, ids []string) (map[string]bool, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT id FROM `+s.rows+` WHERE tenant_id = $1 AND id IN `+c.Among(2, 1), tenant, bunx.Keys(ids))
+	rows, err := c.Rows(ctx, `SELECT id FROM `+s.rows+` WHERE tenant_id = $1 AND id `+c.OneOf(2), tenant, bunx.Keys(ids))
 	all, err := bunx.TextSet(rows, err)
 	return all, bunx.Err(err, s.noun.Name)
 }
@@ -94,7 +94,7 @@ func (s *Store[T]) PutAll(ctx context.Context, tenant string, all []T, yield []s
 	}
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if len(yield) > 0 {
-			_, err := c.Exec(ctx, `UPDATE `+s.rows+` SET slug = NULL WHERE tenant_id = $1 AND slug IS NOT NULL AND id IN `+c.Among(2, 1),
+			_, err := c.Exec(ctx, `UPDATE `+s.rows+` SET slug = NULL WHERE tenant_id = $1 AND slug IS NOT NULL AND id `+c.OneOf(2),
 				tenant, bunx.Keys(yield))
 			if err != nil {
 				return bunx.Err(err, s.noun.Name)

@@ -212,11 +212,11 @@ func (s *Store) Delete(ctx context.Context, tenant, library, path string, at tim
 func (s *Store) Remove(ctx context.Context, tenant string, all []string, at time.Time) error {
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		_, err := c.Exec(ctx, `INSERT INTO tc_library_released (tenant_id, content_id, library_id, released_at)
-			WITH gone AS MATERIALIZED (SELECT tenant_id, content_id, library_id FROM tc_library_files WHERE tenant_id = $1 AND kind = $4 AND library_id IN `+c.Among(2, 1)+`)
+			WITH gone AS MATERIALIZED (SELECT tenant_id, content_id, library_id FROM tc_library_files WHERE tenant_id = $1 AND kind = $4 AND library_id `+c.OneOf(2)+`)
 			SELECT DISTINCT tenant_id, content_id, library_id, `+instant(c)+` FROM gone WHERE true`+
 			overwriteRelease, tenant, bunx.Keys(all), bunx.At(at), s.kind)
 		if err == nil {
-			_, err = c.Exec(ctx, `DELETE FROM tc_library_files WHERE tenant_id = $1 AND kind = $3 AND library_id IN `+c.Among(2, 1), tenant, bunx.Keys(all), s.kind)
+			_, err = c.Exec(ctx, `DELETE FROM tc_library_files WHERE tenant_id = $1 AND kind = $3 AND library_id `+c.OneOf(2), tenant, bunx.Keys(all), s.kind)
 		}
 		return bunx.Err(err, "File")
 	})

@@ -94,13 +94,13 @@ func (s *Store) Release(ctx context.Context, tenant string, before, at time.Time
 		for i, note := range notes {
 			contents[i] = note.content
 		}
-		rows, err := c.Rows(ctx, `SELECT id FROM tc_library_contents WHERE tenant_id = $1 AND id IN `+c.Among(2, 1)+locked(c, ` FOR UPDATE SKIP LOCKED`),
+		rows, err := c.Rows(ctx, `SELECT id FROM tc_library_contents WHERE tenant_id = $1 AND id `+c.OneOf(2)+locked(c, ` FOR UPDATE SKIP LOCKED`),
 			tenant, bunx.Keys(contents))
 		mine, err := bunx.Scan(rows, err, bunx.Text)
 		if err != nil {
 			return bunx.Err(err, "Content")
 		}
-		rows, err = c.Rows(ctx, `UPDATE tc_library_contents SET sha256 = NULL WHERE tenant_id = $1 AND id IN `+c.Among(2, 1)+` AND NOT EXISTS
+		rows, err = c.Rows(ctx, `UPDATE tc_library_contents SET sha256 = NULL WHERE tenant_id = $1 AND id `+c.OneOf(2)+` AND NOT EXISTS
 			(SELECT 1 FROM tc_library_files f WHERE f.tenant_id = $1 AND f.content_id = tc_library_contents.id) RETURNING id`, tenant, bunx.Keys(mine))
 		unused, err := bunx.Scan(rows, err, bunx.Text)
 		if err != nil {
@@ -148,7 +148,7 @@ func settle(ctx context.Context, c bunx.Conn, tenant string, at time.Time, notes
 	}
 	if err == nil && len(found) > 0 {
 		_, err = c.Exec(ctx, `INSERT INTO tc_library_released (tenant_id, content_id, library_id, released_at)
-			SELECT tenant_id, id, '`+noLibrary+`', `+instant(c)+` FROM tc_library_contents WHERE tenant_id = $1 AND id IN `+c.Among(2, 1)+`
+			SELECT tenant_id, id, '`+noLibrary+`', `+instant(c)+` FROM tc_library_contents WHERE tenant_id = $1 AND id `+c.OneOf(2)+`
 			ON CONFLICT (tenant_id, content_id, library_id) DO NOTHING`, tenant, bunx.Keys(found), bunx.At(at))
 	}
 	return ids, err
@@ -165,9 +165,9 @@ func set(ids []string) map[string]bool {
 // Forget implements libraries.Store.
 func (s *Store) Forget(ctx context.Context, tenant string, ids []string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.Exec(ctx, `DELETE FROM tc_library_released WHERE tenant_id = $1 AND content_id IN `+c.Among(2, 1), tenant, bunx.Keys(ids))
+		_, err := c.Exec(ctx, `DELETE FROM tc_library_released WHERE tenant_id = $1 AND content_id `+c.OneOf(2), tenant, bunx.Keys(ids))
 		if err == nil {
-			_, err = c.Exec(ctx, `DELETE FROM tc_library_contents WHERE tenant_id = $1 AND id IN `+c.Among(2, 1), tenant, bunx.Keys(ids))
+			_, err = c.Exec(ctx, `DELETE FROM tc_library_contents WHERE tenant_id = $1 AND id `+c.OneOf(2), tenant, bunx.Keys(ids))
 		}
 		return bunx.Err(err, "Content")
 	})

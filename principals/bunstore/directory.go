@@ -86,10 +86,10 @@ var selectUserFrom = userTable.Select(`WHERE tenant_id = $1 AND domain = $2 AND 
 // UsersFrom implements principals.DomainStore.
 func (s *Store) UsersFrom(ctx context.Context, tenant, domain string, sourceIDs []string) ([]principals.User, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	these := c.Among(3, 1)
+	these := c.OneOf(3)
 	return two(c.Rows(ctx, userTable.Select(`WHERE tenant_id = $1 AND domain = $2 AND username IN (
-		SELECT username FROM tc_users WHERE tenant_id = $1 AND domain = $2 AND source_id IN `+these+`
-		UNION SELECT username FROM tc_scim_users WHERE tenant_id = $1 AND external_id IN `+these+` AND NOT gone) LIMIT 2`),
+		SELECT username FROM tc_users WHERE tenant_id = $1 AND domain = $2 AND source_id `+these+`
+		UNION SELECT username FROM tc_scim_users WHERE tenant_id = $1 AND external_id `+these+` AND NOT gone) LIMIT 2`),
 		tenant, domain, bunx.Keys(sourceIDs)))
 }
 

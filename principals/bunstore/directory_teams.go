@@ -33,9 +33,9 @@ func (s *Store) PersonTeams(ctx context.Context, tenant, domain, source, usernam
 		WHERE t.tenant_id = $1 AND t.id IN (
 			SELECT o.id FROM tc_memberships x JOIN tc_teams o ON o.tenant_id = x.tenant_id AND o.id = x.team_id
 				WHERE x.tenant_id = $1 AND x.username = $2 AND o.domain = $3 AND o.source = $4 AND o.source_id IS NOT NULL
-			UNION ALL SELECT id FROM tc_teams WHERE tenant_id = $1 AND domain = $3 AND source = $4 AND source_id IN `+c.Among(5, 1)+`
-			UNION ALL SELECT id FROM tc_teams WHERE tenant_id = $1 AND slug IN `+c.Among(6, 1)+`
-			UNION ALL SELECT id FROM tc_teams WHERE tenant_id = $1 AND id IN `+c.Among(6, 1)+`) ORDER BY t.id`,
+			UNION ALL SELECT id FROM tc_teams WHERE tenant_id = $1 AND domain = $3 AND source = $4 AND source_id `+c.OneOf(5)+`
+			UNION ALL SELECT id FROM tc_teams WHERE tenant_id = $1 AND slug `+c.OneOf(6)+`
+			UNION ALL SELECT id FROM tc_teams WHERE tenant_id = $1 AND id `+c.OneOf(6)+`) ORDER BY t.id`,
 		tenant, username, domain, source, bunx.Keys(sourceIDs), bunx.Keys(keys))
 	found, err := bunx.Scan(rows, err, func(rows *sql.Rows) (dirsync.PersonTeam, error) {
 		var t team

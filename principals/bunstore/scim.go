@@ -51,9 +51,11 @@ var scimUsers = userTable.Only(append([]string{"username", "superuser", "created
 
 var selectPerson = `SELECT ` + scimUsers.Qualified + `, s.id, s.external_id, coalesce(s.gone, false), s.changed_at`
 
+// Where people and groups are found by something else, the domain is compared as it is read: by the bare column PostgreSQL may read all of the domain's,
+// which it takes for few in the minute after a scan.
 const (
 	personFromUser     = ` FROM tc_users u LEFT JOIN tc_scim_users s ON s.tenant_id = u.tenant_id AND s.username = u.username WHERE u.tenant_id = $1 AND u.domain = $2`
-	personFromIdentity = ` FROM tc_scim_users s JOIN tc_users u ON u.tenant_id = s.tenant_id AND u.username = s.username WHERE s.tenant_id = $1 AND u.domain = $2`
+	personFromIdentity = ` FROM tc_scim_users s JOIN tc_users u ON u.tenant_id = s.tenant_id AND u.username = s.username WHERE s.tenant_id = $1 AND u.domain || '' = $2`
 	personIsThere      = ` AND coalesce(s.gone, false) = false`
 	personOrder        = ` ORDER BY u.folded`
 )
@@ -120,7 +122,7 @@ func (s *Store) Usernames(ctx context.Context, tenant, domain string, ids []stri
 	names := map[string]string{}
 	for some := range slices.Chunk(ids, batch) {
 		rows, err := c.NewSelect().TableExpr("tc_scim_users AS s").Join("JOIN tc_users AS u ON u.tenant_id = s.tenant_id AND u.username = s.username").
-			ColumnExpr("s.id, s.username").Where("s.tenant_id = ?", tenant).Where("u.domain = ?", domain).Where("NOT s.gone").Where("s.id IN (?)", bun.List(some)).Rows(ctx)
+			ColumnExpr("s.id, s.username").Where("s.tenant_id = ?", tenant).Where("u.domain || '' = ?", domain).Where("NOT s.gone").Where("s.id IN (?)", bun.List(some)).Rows(ctx)
 		if err := pairs(rows, err, names); err != nil {
 			return nil, bunx.Err(err, "User")
 		}
@@ -182,7 +184,10 @@ func (s *Store) SetIdentity(ctx context.Context, tenant, username string, i scim
 }
 
 // groupsOf are the teams of a domain that a provider of identities keeps.
-const groupsOf = `WHERE tenant_id = $1 AND domain = $2 AND source = '` + scim.Source + `'`
+const (
+	groupsOf = `WHERE tenant_id = $1 AND domain = $2 AND source = '` + scim.Source + `'`
+	groupOf  = `WHERE tenant_id = $1 AND domain || '' = $2 AND source = '` + scim.Source + `'`
+)
 
 const (
 	groupIsThere = ` AND NOT directory_gone`
@@ -191,8 +196,8 @@ const (
 
 var (
 	groupKeys = map[scim.Key]string{
-		scim.ByID: teamTable.Select(groupsOf + ` AND id = $3`), scim.ByExternalID: teamTable.Select(groupsOf + ` AND source_id = $3 ORDER BY id || ''`),
-		scim.ByName: teamTable.Select(groupsOf + ` AND label = $3 ORDER BY id`),
+		scim.ByID: teamTable.Select(groupOf + ` AND id = $3`), scim.ByExternalID: teamTable.Select(groupsOf + ` AND source_id = $3 ORDER BY id || ''`),
+		scim.ByName: teamTable.Select(groupOf + ` AND label = $3 ORDER BY id`),
 	}
 	selectGroups     = teamTable.Select(groupsOf + groupIsThere + groupOrder)
 	selectGroupsPage = selectGroups + ` LIMIT $3 OFFSET $4`
@@ -248,7 +253,7 @@ func (s *Store) GroupMembers(ctx context.Context, tenant, domain string, teamIDs
 		q := c.NewSelect().TableExpr("tc_memberships AS m").Join("JOIN tc_users AS u ON u.tenant_id = m.tenant_id AND u.username = m.username").
 			Join("LEFT JOIN tc_scim_users AS s ON s.tenant_id = m.tenant_id AND s.username = m.username").
 			ColumnExpr("m.team_id, '', m.username, s.id, coalesce(s.gone, false), coalesce(u.display_name, u.username)").
-			Where("m.tenant_id = ?", tenant).Where("m.team_id IN (?)", bun.List(some)).Where("u.domain = ?", domain).OrderExpr("m.team_id, m.username")
+			Where("m.tenant_id = ?", tenant).Where("m.team_id IN (?)", bun.List(some)).Where("u.domain || '' = ?", domain).OrderExpr("m.team_id, m.username")
 		rows, err := q.Rows(ctx)
 		members, err := bunx.Scan(rows, err, scanMember)
 		if err != nil {
@@ -271,7 +276,7 @@ func (s *Store) UserGroups(ctx context.Context, tenant, domain string, usernames
 	for some := range slices.Chunk(usernames, batch) {
 		q := c.NewSelect().TableExpr("tc_memberships AS m").Join("JOIN tc_teams AS t ON t.tenant_id = m.tenant_id AND t.id = m.team_id").
 			ColumnExpr("m.team_id, t.name, m.username, NULL, false, ''").Where("m.tenant_id = ?", tenant).Where("m.username IN (?)", bun.List(some)).
-			Where("t.domain = ?", domain).Where("t.source = ?", scim.Source).Where("NOT t.directory_gone").OrderExpr("m.username, m.team_id")
+			Where("t.domain || '' = ?", domain).Where("t.source = ?", scim.Source).Where("NOT t.directory_gone").OrderExpr("m.username, m.team_id")
 		rows, err := q.Rows(ctx)
 		members, err := bunx.Scan(rows, err, scanMember)
 		if err != nil {

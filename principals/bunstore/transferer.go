@@ -84,7 +84,7 @@ func (s *Store) MembersOf(ctx context.Context, tenant string, teamIDs []string) 
 		return nil, nil
 	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, selectMembers+c.Among(2, 1)+` ORDER BY team_id, username`, tenant, bunx.Keys(teamIDs))
+	rows, err := c.Rows(ctx, selectMembers+c.OneOf(2)+` ORDER BY team_id, username`, tenant, bunx.Keys(teamIDs))
 	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (principals.Membership, error) {
 		m, err := memberTable.Scan(rows)
 		return m.Membership, err
@@ -92,7 +92,7 @@ func (s *Store) MembersOf(ctx context.Context, tenant string, teamIDs []string) 
 	return all, bunx.Err(err, "Member")
 }
 
-var selectMembers = memberTable.Select(`WHERE tenant_id = $1 AND team_id IN `)
+var selectMembers = memberTable.Select(`WHERE tenant_id = $1 AND team_id `)
 
 // PutUsers implements principals.TransferStore.
 func (s *Store) PutUsers(ctx context.Context, tenant string, all []principals.User) error {
@@ -123,7 +123,7 @@ func (s *Store) PutTeams(ctx context.Context, tenant string, all []principals.Te
 	}
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if len(yield) > 0 {
-			_, err := c.Exec(ctx, `UPDATE tc_teams SET slug = id WHERE tenant_id = $1 AND id IN `+c.Among(2, 1), tenant, bunx.Keys(yield))
+			_, err := c.Exec(ctx, `UPDATE tc_teams SET slug = id WHERE tenant_id = $1 AND id `+c.OneOf(2), tenant, bunx.Keys(yield))
 			if err != nil {
 				return bunx.Err(err, "Team")
 			}
@@ -150,7 +150,7 @@ func (s *Store) DeleteUsers(ctx context.Context, tenant string, usernames []stri
 		return 0, nil, nil
 	}
 	err = s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		some, err := texts(c.Rows(ctx, `DELETE FROM tc_users WHERE tenant_id = $1 AND username IN `+c.Among(2, 1)+
+		some, err := texts(c.Rows(ctx, `DELETE FROM tc_users WHERE tenant_id = $1 AND username `+c.OneOf(2)+
 			` RETURNING coalesce(avatar_id, '')`, tenant, bunx.Keys(usernames)))
 		for _, id := range some {
 			if id != "" {
@@ -169,7 +169,7 @@ func (s *Store) DeleteTeams(ctx context.Context, tenant string, ids []string) (n
 		return 0, nil
 	}
 	err = s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) (err error) {
-		n, err = c.Exec(ctx, `DELETE FROM tc_teams WHERE tenant_id = $1 AND id IN `+c.Among(2, 1), tenant, bunx.Keys(ids))
+		n, err = c.Exec(ctx, `DELETE FROM tc_teams WHERE tenant_id = $1 AND id `+c.OneOf(2), tenant, bunx.Keys(ids))
 		return bunx.Err(err, "Team")
 	})
 	return n, err

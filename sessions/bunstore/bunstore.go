@@ -24,10 +24,22 @@ import (
 type Store struct {
 	db       *bun.DB
 	notifier bunx.Notifier
+
+	selectSession, selectCredential, selectUser string // of the database's engine
 }
 
 // New returns a Store. The tables must be there: see tenantcontent.Migrate.
-func New(db *bun.DB) *Store { return &Store{db: db} }
+func New(db *bun.DB) *Store {
+	s := &Store{db: db}
+	of := selectHolder
+	if (bunx.Conn{DB: db}).Postgres() {
+		of = selectHolderByKey
+	}
+	s.selectSession = of(sessionTable.Name, sessionTable.Qualified, "id")
+	s.selectCredential = of(credentialTable.Name, credentialTable.Qualified, "id")
+	s.selectUser = of("tc_users", "x.username", "username")
+	return s
+}
 
 // CountTokens implements sessions.Store.
 func (s *Store) CountTokens(ctx context.Context, tenant string) (int, error) {
@@ -58,27 +70,27 @@ var sessionTable = bunx.NewTable("tc_sessions", "x", []bunx.Column[session]{
 // credentialTable is tokenTable for an authentication, which reads no more of a token than it needs.
 var credentialTable = tokenTable.Only("type", "username", "secret_hash", "read_only", "restriction", "cidr", "data", "entity_kind", "entity_id", "expires_at")
 
-var (
-	selectSession    = selectHolder(sessionTable.Name, sessionTable.Qualified)
-	selectCredential = selectHolder(credentialTable.Name, credentialTable.Qualified)
-)
-
-// selectUser is selectHolder of a user.
-const selectUser = `SELECT u.username, u.enabled, u.superuser, u.may_ai, u.password_set_at, m.team_id, m.role FROM tc_users u
-	LEFT JOIN tc_memberships m ON m.tenant_id = u.tenant_id AND m.username = u.username WHERE u.tenant_id = $1 AND u.username = $2` + served
-
 // Holder implements sessions.Store.
 func (s *Store) Holder(ctx context.Context, tenant, username string) (sessions.Holder, error) {
 	var found string
-	return s.authenticate(ctx, "User", selectUser, tenant, username, &found, &found)
+	return s.authenticate(ctx, "User", s.selectUser, tenant, username, &found, &found)
 }
 
-// selectHolder returns a SELECT of some columns of a row x, the user whose it is, and a line for each of the user's teams.
-func selectHolder(table, columns string) string {
+// selectHolder returns a SELECT of some columns of a row x by its key, the user whose it is, and a line for each of the user's teams.
+func selectHolder(table, columns, key string) string {
 	return `SELECT ` + columns + `, u.enabled, u.superuser, u.may_ai, u.password_set_at, m.team_id, m.role FROM ` + table + ` x
 		JOIN tc_users u ON u.tenant_id = x.tenant_id AND u.username = x.username
 		LEFT JOIN tc_memberships m ON m.tenant_id = x.tenant_id AND m.username = x.username
-		WHERE x.tenant_id = $1 AND x.id = $2` + served
+		WHERE x.tenant_id = $1 AND x.` + key + ` = $2` + served
+}
+
+// selectHolderByKey is selectHolder for PostgreSQL, which goes from the row to the user and the teams. It would choose to go from all
+// users of the tenant to the row while it takes them for few, such as in the minute after a scan.
+func selectHolderByKey(table, columns, key string) string {
+	return `SELECT ` + columns + `, u.enabled, u.superuser, u.may_ai, u.password_set_at, m.team_id, m.role FROM ` + table + ` x
+		CROSS JOIN LATERAL (SELECT enabled, superuser, may_ai, password_set_at FROM tc_users WHERE tenant_id = $1 AND username = x.username OFFSET 0) u
+		LEFT JOIN LATERAL (SELECT team_id, role FROM tc_memberships WHERE tenant_id = $1 AND username = x.username OFFSET 0) m ON TRUE
+		WHERE x.tenant_id = $1 AND x.` + key + ` = $2` + served
 }
 
 // served holds unless the tenant is being deleted or imported.
@@ -196,7 +208,7 @@ func user(ctx context.Context, c bunx.Conn, tenant, username string) (of identit
 func (s *Store) Session(ctx context.Context, tenant, id string) (x sessions.Session, h sessions.Holder, err error) {
 	err = bunx.FindDeferred(s.db, tenant, sessionKey(id), func(values []any) (err error) {
 		row := session{tenant, sessions.Session{ID: id}}
-		h, err = s.authenticate(ctx, "Session", selectSession, tenant, id, &row.Username, sessionTable.Dest(&row)...)
+		h, err = s.authenticate(ctx, "Session", s.selectSession, tenant, id, &row.Username, sessionTable.Dest(&row)...)
 		x = row.Session
 		if slices.Contains(values, any(ended{})) {
 			return errs.New(errs.NotFound, "Session not found.")
@@ -311,7 +323,7 @@ func (s *Store) InsertToken(ctx context.Context, tenant string, t sessions.Token
 // Token implements sessions.Store.
 func (s *Store) Token(ctx context.Context, tenant, id string) (sessions.Token, sessions.Holder, error) {
 	t := token{tenant, sessions.Token{ID: id}}
-	h, err := s.authenticate(ctx, "Token", selectCredential, tenant, id, &t.Username, credentialTable.Dest(&t)...)
+	h, err := s.authenticate(ctx, "Token", s.selectCredential, tenant, id, &t.Username, credentialTable.Dest(&t)...)
 	return t.Token, h, err
 }
 
@@ -376,7 +388,7 @@ func (s *Store) DeleteEntityToken(ctx context.Context, tenant string, of entity.
 func (s *Store) DeleteTokensOf(ctx context.Context, tenant string, kind entity.Kind, ids []string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		s.notifier.AfterCommit(ctx, tenant)
-		_, err := c.Exec(ctx, `DELETE FROM tc_tokens WHERE tenant_id = $1 AND entity_kind = $2 AND entity_id IN `+c.Among(3, 1), tenant, kind, bunx.Keys(ids))
+		_, err := c.Exec(ctx, `DELETE FROM tc_tokens WHERE tenant_id = $1 AND entity_kind = $2 AND entity_id `+c.OneOf(3), tenant, kind, bunx.Keys(ids))
 		return bunx.Err(err, "Token")
 	})
 }
@@ -404,7 +416,7 @@ func (s *Store) EndLogins(ctx context.Context, tenant string, usernames []string
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		s.notifier.AfterCommit(ctx, tenant)
 		s.dropWaiting(ctx, tenant, func(x sessions.Session) bool { return slices.Contains(usernames, x.Username) })
-		of := ` WHERE tenant_id = $1 AND username IN ` + c.Among(2, 1)
+		of := ` WHERE tenant_id = $1 AND username ` + c.OneOf(2)
 		if _, err := c.Exec(ctx, `DELETE FROM tc_sessions`+of, tenant, bunx.Keys(usernames)); err != nil {
 			return bunx.Err(err, "Session")
 		}

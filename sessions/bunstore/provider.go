@@ -52,7 +52,7 @@ func (s *Store) DeleteProviderSessions(ctx context.Context, tenant, domain, subj
 			these, args = these+` AND subject = $3`, append(args, subject)
 		}
 		if len(ids) > 0 {
-			these += ` AND provider_id IN ` + c.Among(len(args)+1, 1)
+			these += ` AND provider_id ` + c.OneOf(len(args)+1)
 			args = append(args, bunx.Keys(ids))
 		}
 		s.notifier.AfterCommit(ctx, tenant)
@@ -72,7 +72,7 @@ func (s *Store) DeleteSessionsOfDomains(ctx context.Context, tenant string, doma
 		s.notifier.AfterCommit(ctx, tenant)
 		s.dropWaiting(ctx, tenant, func(x sessions.Session) bool { return x.Provider != nil && slices.Contains(domains, x.Provider.Domain) })
 		_, err := c.Exec(ctx, `DELETE FROM tc_sessions WHERE tenant_id = $1 AND id IN
-			(SELECT session_id FROM tc_provider_sessions WHERE tenant_id = $1 AND domain_id IN `+c.Among(2, 1)+`)`, tenant, bunx.Keys(domains))
+			(SELECT session_id FROM tc_provider_sessions WHERE tenant_id = $1 AND domain_id `+c.OneOf(2)+`)`, tenant, bunx.Keys(domains))
 		return bunx.Err(err, "Session")
 	})
 }

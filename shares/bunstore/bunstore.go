@@ -42,7 +42,7 @@ func New(db *bun.DB, table, row string) *Store {
 	s := &Store{db: db, table: newTable(table), row: row}
 	c := bunx.Conn{DB: db} // for its dialect
 	s.selectAll = s.table.Select(`WHERE tenant_id = $1 AND entity_id = $2 ORDER BY principal_id`)
-	s.selectSome = s.table.Select(`WHERE tenant_id = $1 AND entity_id IN ` + c.Among(2, 1) + ` ORDER BY entity_id, principal_id`)
+	s.selectSome = s.table.Select(`WHERE tenant_id = $1 AND entity_id ` + c.OneOf(2) + ` ORDER BY entity_id, principal_id`)
 	s.selectOne = s.table.Select(`WHERE tenant_id = $1 AND entity_id = $2 AND principal_id = $3`)
 	s.lockOne = s.selectOne
 	if c.Postgres() {
@@ -50,13 +50,13 @@ func New(db *bun.DB, table, row string) *Store {
 	}
 	s.upsert = s.table.InsertOne(s.table.OnConflict)
 	s.deleteOne = `DELETE FROM ` + table + ` WHERE tenant_id = $1 AND entity_id = $2` + ` AND principal_id = $3`
-	s.deleteSome = `DELETE FROM ` + table + ` WHERE tenant_id = $1 AND entity_id IN ` + c.Among(2, 1)
-	ofPrincipals := ` FROM ` + table + ` WHERE tenant_id = $1 AND principal_id IN ` + c.Among(2, 1)
+	s.deleteSome = `DELETE FROM ` + table + ` WHERE tenant_id = $1 AND entity_id ` + c.OneOf(2)
+	ofPrincipals := ` FROM ` + table + ` WHERE tenant_id = $1 AND principal_id ` + c.OneOf(2)
 	s.sharedWith = `SELECT entity_id` + ofPrincipals
 	s.deletePrincipals = `DELETE` + ofPrincipals
 	s.grants = bunx.Lookup{
 		Columns: `entity_id, access_level, roles`, Table: table, Key: `entity_id`,
-		Where: `tenant_id = $1 AND access_level > 0 AND principal_id IN ` + c.Among(2, 1),
+		Where: `tenant_id = $1 AND access_level > 0 AND principal_id ` + c.OneOf(2),
 	}
 	return s
 }

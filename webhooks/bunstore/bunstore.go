@@ -152,7 +152,7 @@ func addDays(c bunx.Conn) string {
 // Recorded implements webhooks.Store.
 func (s *Store) Recorded(ctx context.Context, tenant string, ids []string) (map[string]bool, error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT id FROM tc_webhook_invocations WHERE tenant_id = $1 AND id IN `+c.Among(2, 1), tenant, bunx.Keys(ids))
+	rows, err := c.Rows(ctx, `SELECT id FROM tc_webhook_invocations WHERE tenant_id = $1 AND id `+c.OneOf(2), tenant, bunx.Keys(ids))
 	there, err := bunx.TextSet(rows, err)
 	return there, bunx.Err(err, noun)
 }
@@ -257,7 +257,7 @@ func (s *Store) Kept(ctx context.Context, tenant, app, id string) (webhooks.Kept
 // Calls implements webhooks.Store.
 func (s *Store) Calls(ctx context.Context, tenant string, apps []string) (n int, err error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	err = c.One(ctx, noun, `SELECT CAST(coalesce(sum(calls), 0) AS bigint) FROM tc_webhook_days WHERE tenant_id = $1 AND app_id IN `+c.Among(2, 1),
+	err = c.One(ctx, noun, `SELECT CAST(coalesce(sum(calls), 0) AS bigint) FROM tc_webhook_days WHERE tenant_id = $1 AND app_id `+c.OneOf(2),
 		[]any{tenant, bunx.Keys(apps)}, &n)
 	return n, err
 }
@@ -266,7 +266,7 @@ func (s *Store) Calls(ctx context.Context, tenant string, apps []string) (n int,
 func (s *Store) Remove(ctx context.Context, tenant string, apps []string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for _, table := range []string{"tc_webhook_invocations", "tc_webhook_days", "tc_webhook_requests"} {
-			if _, err := c.Exec(ctx, `DELETE FROM `+table+` WHERE tenant_id = $1 AND app_id IN `+c.Among(2, 1), tenant, bunx.Keys(apps)); err != nil {
+			if _, err := c.Exec(ctx, `DELETE FROM `+table+` WHERE tenant_id = $1 AND app_id `+c.OneOf(2), tenant, bunx.Keys(apps)); err != nil {
 				return bunx.Err(err, noun)
 			}
 		}

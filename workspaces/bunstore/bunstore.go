@@ -22,7 +22,7 @@ var _ workspaces.Store = (*Store)(nil)
 
 // New returns a Store. The tables must be there: see tenantcontent.Migrate.
 func New(db *bun.DB) *Store {
-	return &Store{db: db, removeAll: `DELETE FROM tc_workspaces WHERE tenant_id = $1 AND app_id IN ` + bunx.Conn{DB: db}.Among(2, 1)}
+	return &Store{db: db, removeAll: `DELETE FROM tc_workspaces WHERE tenant_id = $1 AND app_id ` + bunx.Conn{DB: db}.OneOf(2)}
 }
 
 // row is a row of tc_workspaces.
@@ -90,7 +90,7 @@ func (s *Store) Loose(ctx context.Context, tenant string) ([]string, error) {
 // Keep implements workspaces.Store.
 func (s *Store) Keep(ctx context.Context, tenant string, apps []string, before time.Time) error {
 	return bunx.WriteOne(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		_, err := c.Exec(ctx, `UPDATE tc_workspaces SET loose = false WHERE tenant_id = $1 AND created_at < $2 AND app_id IN `+c.Among(3, 1), tenant, bunx.At(before), bunx.Keys(apps))
+		_, err := c.Exec(ctx, `UPDATE tc_workspaces SET loose = false WHERE tenant_id = $1 AND created_at < $2 AND app_id `+c.OneOf(3), tenant, bunx.At(before), bunx.Keys(apps))
 		return bunx.Err(err, "Workspace")
 	})
 }
