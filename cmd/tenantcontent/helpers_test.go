@@ -23,12 +23,14 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/dbtest"
 	"github.com/tenantcontent/tenantcontent/internal/logtest"
 	"github.com/tenantcontent/tenantcontent/internal/needs"
+	"github.com/tenantcontent/tenantcontent/internal/tenantrows"
 )
 
 const password = "correct horse battery"
 
 func TestMain(m *testing.M) {
 	tenantcontent.Child()
+	tenantrows.SetWorkFactor(10)
 	for _, entry := range os.Environ() {
 		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "TENANTCONTENT_") && name != needs.Require {
 			_ = os.Unsetenv(name)
