@@ -31,7 +31,7 @@ const (
 )
 
 // DocsInBlock is how many keys a row of tc_search_docs has.
-const DocsInBlock = 64
+const DocsInBlock = 16
 
 // Block returns the key of the row of tc_search_docs that has a text of a segment.
 func Block(segment, doc int) string {

@@ -148,13 +148,19 @@ func (x *Indexer) work(ctx context.Context, l list) error {
 	}
 	own, c := bunx.For(ctx, x.db, l.tenant)
 	var reached *string
-	if err := c.One(own, "Index", `SELECT reached FROM tc_search_lists WHERE `+of, l.args(), &reached); err != nil {
+	var usable bool
+	if err := c.One(own, "Index", `SELECT reached, usable FROM tc_search_lists WHERE `+of, l.args(), &reached, &usable); err != nil {
 		return ignoreGone(err)
 	}
 	if reached != nil {
 		ready, err := x.ready(ctx, l)
 		if err != nil || !ready {
 			return err
+		}
+		if *reached == "" && !usable { // rows that are noted by now are read, and nobody else reads the notes
+			if _, err := bunx.DeleteSteps(ctx, x.db, l.tenant, "tc_search_noted", "list, part, id, tx", "list = $2 AND part = $3", l.list, l.part); err != nil {
+				return err
+			}
 		}
 		if err := x.build(ctx, l, *reached); err != nil {
 			return err
