@@ -280,6 +280,57 @@ func TestLongThreadSize(t *testing.T) {
 	})
 }
 
+// TestRemovedCommentsAreFoundByKeySize: with the statistics of 500 comments, what is hidden of 10,000 that are removed, and a step that removes them, is
+// found by keys.
+func TestRemovedCommentsAreFoundByKeySize(t *testing.T) {
+	is, ctx := is.New(t), t.Context()
+	const kept, gone = 1_000, 10_000
+	db := people(t, dbtest.Postgres(t))
+	dbtest.WithoutStatistics(t, db, "tc_comments", "tc_activities", "tc_feed", "tc_notifications")
+	s := bunstore.New(db)
+	grow(t, db, "kept", kept, true, func(int) int { return -1 })
+	grow(t, db, "gone", gone, true, func(int) int { return -1 })
+	of := entity.Key{Kind: "report", ID: "gone"}
+	rest, err := s.DeleteAll(ctx, "acme", of, monday)
+	is.NoErr(err)
+	is.True(rest)
+	q := paging.Query{Limit: 20}
+	for name, read := range map[string]func(context.Context) (total int, err error){
+		"feed": func(ctx context.Context) (int, error) {
+			p, err := s.Feed(ctx, "acme", "mia", q)
+			return p.Total, err
+		},
+		"activities": func(ctx context.Context) (int, error) {
+			p, err := s.Activities(ctx, "acme", entity.Key{}, q)
+			return p.Total, err
+		},
+		"notifications": func(ctx context.Context) (int, error) {
+			p, err := s.Notifications(ctx, "acme", "mia", comments.NotificationFilter{}, q)
+			return p.Total + kept, err
+		},
+	} {
+		n := dbtest.RowsRead(t, db, "acme", func(ctx context.Context) error {
+			total, err := read(ctx)
+			is.Equal(total, kept)
+			return err
+		})
+		t.Log(name, n)
+		if n > 10*(kept+gone) {
+			t.Errorf("%s reads %d rows", name, n)
+		}
+	}
+	for range 3 {
+		n := dbtest.RowsRead(t, db, "acme", func(ctx context.Context) error {
+			_, err := s.RemoveRest(ctx, "acme", of, comments.MaxRows)
+			return err
+		})
+		t.Log("step", n)
+		if n > 20*comments.MaxRows {
+			t.Errorf("a step reads %d rows", n)
+		}
+	}
+}
+
 // readsAll is in the plan of a statement that reads all of a table. What stands for tc_comment_authors is empty here.
 var readsAll = regexp.MustCompile(`SCAN [acft]\b|Seq Scan on tc_(comments|comment_threads|activities|feed)\b`)
 
