@@ -25,6 +25,8 @@ var hooksElsewhere = map[string]string{
 	"workspaces": "app.workspaces.Hooks()",
 	"handlers":   "app.deployments.Hooks()",
 	"queue":      "app.queue.Hooks()",
+
+	"internal/removal": "removals.Hooks()",
 }
 
 // TestRegistryIsComplete: App.build adds the hooks of each package that has some, and the kinds of each service.

@@ -60,7 +60,8 @@ var noUsernames = map[string]string{
 	"tc_handler_routes":      "app_id area path file methods config hash",
 	"tc_bundles":             "id name slug label search description",
 	"tc_colors":              "key search color source",
-	"tc_comment_authors":     "username", // of users who are gone
+	"tc_former_users":        "username", // of users who are gone
+	"tc_removals":            "kind id",
 	"tc_comment_threads":     "kind",
 	"tc_comments":            "id kind parent_id message",
 	"tc_deployments":         "source_tenant bundle_id kind mark",

@@ -66,6 +66,7 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/indexer"
 	"github.com/tenantcontent/tenantcontent/internal/keyring"
 	"github.com/tenantcontent/tenantcontent/internal/migrations"
+	"github.com/tenantcontent/tenantcontent/internal/removal"
 	"github.com/tenantcontent/tenantcontent/internal/sweep"
 	"github.com/tenantcontent/tenantcontent/jsvm"
 	"github.com/tenantcontent/tenantcontent/libraries"
@@ -297,8 +298,10 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		return err
 	}
 	app.Colors = colors.New(colors.Options{Store: colorstore.New(c.DB), Now: c.Now})
+	app.queue = queue.New(queue.Options{Store: queuestore.New(c.DB), Node: c.Queue, Log: c.Log, Now: c.Now, NewID: c.NewID})
+	removals := removal.New(removal.Options{DB: c.DB, Jobs: app.queue, Entities: app.registry, Now: c.Now})
 	app.Principals = principals.New(principals.Options{
-		Store: directory, Blobs: blobs, Content: app.registry, KnownDomain: domains.Lookup{Store: logins}.Known,
+		Store: directory, Blobs: blobs, Content: app.registry, Removals: removals, KnownDomain: domains.Lookup{Store: logins}.Known,
 		UsableDomain: func(ctx context.Context, tenant, id string) error {
 			return app.Domains.Unchecked().Usable(ctx, tenant, id)
 		},
@@ -328,7 +331,6 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		})
 	}
 	libraryFiles := filesOf(content.Library)
-	app.queue = queue.New(queue.Options{Store: queuestore.New(c.DB), Node: c.Queue, Log: c.Log, Now: c.Now, NewID: c.NewID})
 	app.workspaces = workspaces.New(workspaces.Options{
 		Driver: c.Workspaces, Store: workspacestore.New(c.DB), Keys: keys, Kind: apps.Kind, Log: c.Log, Now: c.Now,
 		Exist: func(ctx context.Context, tenant string, ids []string) (map[string]bool, error) {
@@ -405,7 +407,7 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 	})
 	commentStore := commentstore.New(c.DB)
 	app.Comments = comments.New(comments.Options{
-		Store: commentStore, Queue: commentStore, Entities: app.registry, Users: app.Principals, Jobs: app.queue, KeepFor: c.KeepActivities, Now: c.Now, NewID: c.NewID,
+		Store: commentStore, Queue: commentStore, Entities: app.registry, Users: app.Principals, Removals: removals, KeepFor: c.KeepActivities, Now: c.Now, NewID: c.NewID,
 	})
 	app.Messages = messages.New(messages.Options{
 		Store: messagestore.New(c.DB), Users: app.Principals, Inbox: app.Comments.Unchecked(), Apps: listening{app}, Queue: app.queue, Sender: c.Mail, Start: app.start, Now: c.Now, NewID: c.NewID,
@@ -448,12 +450,12 @@ func (app *App) build(c Config, keys *keyring.Ring) (err error) {
 		app.Principals.Unchecked().Hooks(), app.Apps.Unchecked().Hooks(), app.Assistants.Unchecked().Hooks(), app.Confirmations.Unchecked().Hooks(), app.Tenants.Unchecked().Hooks(), app.Uploads.Unchecked().Hooks(), app.Downloads.Unchecked().Hooks(),
 		app.Colors.Unchecked().Hooks(), app.AIInstructions.Unchecked().Hooks(), app.Content.Unchecked().Hooks(), libraryFiles.Hooks(),
 		app.Comments.Unchecked().Hooks(), app.Messages.Unchecked().Hooks(), app.Agents.Unchecked().Hooks(), app.Domains.Unchecked().Hooks(), app.Sessions.Unchecked().Hooks(), app.Bundles.Unchecked().Hooks(),
-		app.workspaces.Hooks(), app.deployments.Hooks(), app.queue.Hooks(), app.Webhooks.Unchecked().Hooks(),
+		app.workspaces.Hooks(), app.deployments.Hooks(), app.queue.Hooks(), removals.Hooks(), app.Webhooks.Unchecked().Hooks(),
 		entity.Hooks{Counts: entity.CountRows(80, "files", blobs.Count)},
 	)
 	app.indexer = indexer.New(c.DB, c.Now)
 	app.sweeper = sweep.New(c.DB, app.registry.Sweeps, app.Tenants.Unchecked().IDs, app.Tenants.Unchecked().HiddenIDs, c.Now)
-	return app.queue.Add(slices.Concat(app.Comments.Unchecked().Workers(), app.Messages.Unchecked().Workers(), app.Agents.Unchecked().Workers(), app.Domains.Unchecked().Workers(), c.Workers)...)
+	return app.queue.Add(slices.Concat([]queue.Worker{removals.Worker()}, app.Messages.Unchecked().Workers(), app.Agents.Unchecked().Workers(), app.Domains.Unchecked().Workers(), c.Workers)...)
 }
 
 // replaced returns the ready types except those of which the host has its own, and the host's behind them.

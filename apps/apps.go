@@ -158,6 +158,11 @@ type Store interface {
 	UsesOf(ctx context.Context, tenant string, ids []string) (Uses, error)
 	// UsesBy counts what some users have of apps.
 	UsesBy(ctx context.Context, tenant string, usernames []string) (Uses, error)
+	// RenameAccounts makes what users have of apps follow those who are renamed; names maps old names to new ones, and no new one is an old one.
+	RenameAccounts(ctx context.Context, tenant string, names map[string]string) error
+	// RemoveAccount removes some n rows at most of what a deleted user had of apps in one transaction, and reports whether there may be more. account is
+	// the user's: see entity.Hooks.RemoveRest. Another user of the name has none of it.
+	RemoveAccount(ctx context.Context, tenant, account string, n int) (more bool, err error)
 }
 
 // Directory looks up the principals of a tenant.

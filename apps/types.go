@@ -26,13 +26,29 @@ func (u Unchecked) Type() entity.Type {
 // deleted; apps are counted, and so are the drafts, favorites, visits and views that go with deleted apps and users; and the columns of secrets.
 func (u Unchecked) Hooks() entity.Hooks {
 	return entity.Hooks{
-		Renamed: u.s.store.Shares().RenameUsers, Deleted: u.s.removeReferences, Counts: entity.CountRows(35, "apps", u.s.store.Count),
+		Renamed: u.s.renameUsers, Deleted: u.s.removeReferences, RemoveRest: u.s.removeRest, Counts: entity.CountRows(35, "apps", u.s.store.Count),
 		Dependents: u.s.dependents,
 		Sealed: []entity.SealedColumn{
 			{Table: sealedTable, Column: sealedColumn, Key: "id"},
 			{Table: sealedTable, Column: webhookColumn, Key: "id"},
 		},
 	}
+}
+
+// renameUsers changes the names in shares, and in what users have of apps.
+func (s *Service) renameUsers(ctx context.Context, tenant string, names map[string]string) error {
+	if err := s.store.Shares().RenameUsers(ctx, tenant, names); err != nil {
+		return err
+	}
+	return s.store.RenameAccounts(ctx, tenant, names)
+}
+
+// removeRest removes what a deleted user had of apps.
+func (s *Service) removeRest(ctx context.Context, tenant string, of entity.Key, n int) (more bool, err error) {
+	if of.Kind != entity.KindUser {
+		return false, nil
+	}
+	return s.store.RemoveAccount(ctx, tenant, of.ID, n)
 }
 
 // dependents counts the drafts of apps, and the favorites, visits and views of apps or users. Views that are not written yet, of the

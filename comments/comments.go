@@ -5,7 +5,6 @@
 package comments
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -116,13 +115,13 @@ type Store interface {
 	DeleteAll(ctx context.Context, tenant string, of entity.Key, at time.Time) (rest bool, err error)
 	// RemoveRest removes some n rows of removed comments on an entity in one transaction, and reports whether there are more.
 	RemoveRest(ctx context.Context, tenant string, of entity.Key, n int) (more bool, err error)
-	// Rests returns the entities that have something for RemoveRest, at most n.
-	Rests(ctx context.Context, tenant string, n int) ([]entity.Key, error)
-	// MarkAuthorsGone sets AuthorGone of all comments of some users, who are being deleted. It costs the same for any number of comments.
-	MarkAuthorsGone(ctx context.Context, tenant string, usernames ...string) error
+	// RemoveAccount removes some n rows of the feed and notifications of a deleted user in one transaction, and reports whether there may be more.
+	// account is the user's: see bunx.Account. When the user was deleted, all comments of the user became AuthorGone, and the next one of the name
+	// has neither.
+	RemoveAccount(ctx context.Context, tenant, account string, n int) (more bool, err error)
 	// RenameUsers replaces usernames in comments, mentions and activities; names maps old ones to new ones, and no
 	// new one is an old one. Messages stay as they are, and so does what others said who had the names before and are gone.
-	// Feeds and notifications follow their users by themselves.
+	// Feeds and notifications follow their users.
 	RenameUsers(ctx context.Context, tenant string, names map[string]string) error
 
 	// PutActivity adds an activity, or rebuilds the one that its comment has, which keeps id and time; concerned are the
@@ -176,8 +175,7 @@ type Service struct {
 	keepFor  time.Duration
 	now      func() time.Time
 	newID    func() string
-	jobs     Jobs
-	step     int
+	removals Removals
 }
 
 // Options configure a Service. Store, Queue, Entities and Users are required.
@@ -189,8 +187,7 @@ type Options struct {
 	KeepFor  time.Duration    // how long activities and notifications are kept; default 400 days, for ever if it is negative
 	Now      func() time.Time // default time.Now
 	NewID    func() string    // default UUIDv7
-	Jobs     Jobs             // that remove the rows of what many comments were removed with; nil leaves the rows where they are
-	Step     int              // the most rows that one transaction of such a job removes; default MaxRows
+	Removals Removals         // for the rows of what many comments were removed with; nil leaves the rows where they are
 }
 
 // New returns a Service.
@@ -205,8 +202,7 @@ func New(o Options) *Service {
 		o.KeepFor = keepFor
 	}
 	return &Service{
-		store: o.Store, queue: o.Queue, entities: o.Entities, users: o.Users, keepFor: o.KeepFor, now: o.Now, newID: o.NewID,
-		jobs: o.Jobs, step: cmp.Or(o.Step, MaxRows),
+		store: o.Store, queue: o.Queue, entities: o.Entities, users: o.Users, keepFor: o.KeepFor, now: o.Now, newID: o.NewID, removals: o.Removals,
 	}
 }
 

@@ -22,12 +22,7 @@ const kindApp entity.Kind = "app"
 func (s *Service) mayHave(kind entity.Kind) bool { return isParent(kind) || s.takes(kind) }
 
 func (s *Service) deleted(ctx context.Context, tenant string, gone ...entity.Key) error {
-	var users []string
 	for _, key := range gone {
-		if key.Kind == entity.KindUser {
-			users = append(users, key.ID)
-			continue
-		}
 		if key.Kind == kindApp {
 			if err := s.store.DeleteNotices(ctx, tenant, key); err != nil {
 				return err
@@ -44,10 +39,7 @@ func (s *Service) deleted(ctx context.Context, tenant string, gone ...entity.Key
 			return err
 		}
 	}
-	if len(users) == 0 {
-		return nil
-	}
-	return s.store.MarkAuthorsGone(ctx, tenant, users...)
+	return nil
 }
 
 func (s *Service) dependents(ctx context.Context, tenant string, kind entity.Kind, ids []string, _ time.Time) ([]entity.Dependent, error) {

@@ -40,18 +40,16 @@ func (u Unchecked) notify(ctx context.Context, tenant string, users []string, n 
 // Sweep also removes what is older than Options.KeepFor.
 func (u Unchecked) Hooks() entity.Hooks {
 	return entity.Hooks{
-		Renamed: u.s.store.RenameUsers, Deleted: u.s.deleted, Dependents: u.s.dependents, Additions: u.s.additions,
+		Renamed: u.s.store.RenameUsers, Deleted: u.s.deleted, RemoveRest: u.s.removeRest, Dependents: u.s.dependents, Additions: u.s.additions,
 		Counts: entity.CountRows(70, "comments", u.s.store.Count),
 		Due:    u.s.due(), Sweep: u.s.sweep,
 	}
 }
 
-// due are the notifications of apps, which are kept for 90 days, what is kept as long as Options says, and removed comments whose job is
-// missing.
+// due are the notifications of apps, which are kept for 90 days, and what is kept as long as Options says.
 func (s *Service) due() []entity.Due {
 	due := []entity.Due{
 		{Table: "tc_notifications", Column: "created_at", Where: "type = 'app' AND state = 'delivered'", Age: appNotices},
-		{Table: "tc_comment_threads", Column: "removing_at", Where: "removing_at IS NOT NULL", Age: removalLate},
 	}
 	if s.keepFor > 0 {
 		due = append(due, entity.Due{Table: "tc_activities", Column: "created_at", Age: s.keepFor}, entity.Due{Table: "tc_notifications", Column: "created_at", Age: s.keepFor})
@@ -60,9 +58,6 @@ func (s *Service) due() []entity.Due {
 }
 
 func (s *Service) sweep(ctx context.Context, tenant string) (int, error) {
-	if err := s.sweepRests(ctx, tenant); err != nil {
-		return 0, err
-	}
 	n, err := s.store.SweepNotices(ctx, tenant, TypeApp, s.stamp().Add(-appNotices))
 	if err != nil || s.keepFor <= 0 {
 		return n, err

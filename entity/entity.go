@@ -42,6 +42,15 @@ type Key struct {
 	ID   string
 }
 
+// Keys returns the keys of a kind with some ids.
+func Keys(kind Kind, ids ...string) []Key {
+	all := make([]Key, len(ids))
+	for i, id := range ids {
+		all[i] = Key{Kind: kind, ID: id}
+	}
+	return all
+}
+
 // IDs returns the ids of the keys of some kinds.
 func IDs(keys []Key, kinds ...Kind) (ids []string) {
 	for _, k := range keys {

@@ -18,6 +18,9 @@ type Hooks struct {
 	// Deleted removes what belongs to deleted entities, users and teams: comments on them, files, settings that name them. It is
 	// called in the transaction that deletes them, with users and teams while their rows are still there.
 	Deleted func(ctx context.Context, tenant string, gone ...Key) error
+	// RemoveRest removes some n rows at most, in one transaction, that the delete of an entity, user or team has left because they are too many, and
+	// reports whether there may be more. Nobody sees them any more. The ID of a user is the account: users of the name who come later have another one.
+	RemoveRest func(ctx context.Context, tenant string, of Key, n int) (more bool, err error)
 	// Disabled removes the credentials of users who have been disabled, in the transaction that disables them: enabling the users again does
 	// not bring them back.
 	Disabled func(ctx context.Context, tenant string, usernames []string) error
@@ -131,6 +134,19 @@ func (r *Registry) Deleted(ctx context.Context, tenant string, gone ...Key) erro
 		}
 	}
 	return nil
+}
+
+// RemoveRest calls Hooks.RemoveRest of all, in the order of registration, until one reports that there may be more: see there.
+func (r *Registry) RemoveRest(ctx context.Context, tenant string, of Key, n int) (more bool, err error) {
+	for _, h := range r.hooks {
+		if h.RemoveRest == nil {
+			continue
+		}
+		if more, err := h.RemoveRest(ctx, tenant, of, n); err != nil || more {
+			return more, err
+		}
+	}
+	return false, nil
 }
 
 // Disabled calls Hooks.Disabled of all, in the order of registration, for whoever disables users: see there. For none it does nothing.

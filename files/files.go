@@ -47,8 +47,9 @@ type Store interface {
 	// Page returns a page of the files of some users, at least one, that have not expired by then, in the order of q.Sort:
 	// createdAt, the newest first unless it says otherwise.
 	Page(ctx context.Context, tenant string, usernames []string, at time.Time, q paging.Query) (paging.Page[File], error)
-	// Forget sets the files of some users to belong to nobody and to expire at a time. It neither reads nor writes their bytes.
-	Forget(ctx context.Context, tenant string, usernames []string, at time.Time) error
+	// Forget sets some n files at most of a deleted user to belong to nobody and to expire at a time, and reports whether there may be more; account
+	// is the user's: see entity.Hooks.RemoveRest. It neither reads nor writes their bytes. From the delete on they are no other user's, nor in a list.
+	Forget(ctx context.Context, tenant, account string, at time.Time, n int) (more bool, err error)
 	// CountOfUsers returns how many files of some users have not expired at a time.
 	CountOfUsers(ctx context.Context, tenant string, usernames []string, at time.Time) (int, error)
 	// RenameUsers replaces the usernames of files; names maps old ones to new ones, and no new one is an old

@@ -2,7 +2,6 @@ package files
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -10,27 +9,24 @@ import (
 
 const (
 	batch     = 100            // how many files are looked up at once, to delete them
-	userBatch = 500            // how many users' files end at once
 	abandoned = 24 * time.Hour // how long after its begin a blob that is not complete counts as left behind
 )
 
 // Hooks returns what is done with files: those of renamed users follow them, and those of deleted ones end, so that later
 // users with their names do not get them. Sweep removes those that have expired, and what broken ones left.
 func (s *Service) Hooks() entity.Hooks {
-	return entity.Hooks{Renamed: s.o.Store.RenameUsers, Deleted: s.deleted, Dependents: s.dependents, Sweep: s.sweep, Due: []entity.Due{
+	return entity.Hooks{Renamed: s.o.Store.RenameUsers, RemoveRest: s.removeRest, Dependents: s.dependents, Sweep: s.sweep, Due: []entity.Due{
 		{Table: s.o.Table, Column: "expires_at"}, {Table: "tc_blobs", Column: "created_at", Where: "NOT complete", Age: abandoned},
 	}}
 }
 
-// deleted ends the files of deleted users. Nobody finds them any more, and the next sweep removes them: the bytes of many are too much for one
+// removeRest ends files of a deleted user. Nobody finds them any more, and the next sweep removes them: the bytes of many are too much for one
 // transaction.
-func (s *Service) deleted(ctx context.Context, tenant string, gone ...entity.Key) error {
-	for some := range slices.Chunk(entity.IDs(gone, entity.KindUser), userBatch) {
-		if err := s.o.Store.Forget(ctx, tenant, some, s.o.Now()); err != nil {
-			return err
-		}
+func (s *Service) removeRest(ctx context.Context, tenant string, of entity.Key, n int) (more bool, err error) {
+	if of.Kind != entity.KindUser {
+		return false, nil
 	}
-	return nil
+	return s.o.Store.Forget(ctx, tenant, of.ID, s.o.Now(), n)
 }
 
 // dependents counts the files of some users.

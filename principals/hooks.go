@@ -43,8 +43,14 @@ func (p Unchecked) Hooks() entity.Hooks {
 			return d.counts(), err
 		},
 		Additions: s.additions,
-		Counts:    s.counts,
-		Due:       []entity.Due{{Table: "tc_login_networks", Column: "expires_at"}},
+		RemoveRest: func(ctx context.Context, tenant string, of entity.Key, n int) (bool, error) {
+			if of.Kind != KindTeam {
+				return false, nil
+			}
+			return s.store.RemoveMembersOf(ctx, tenant, of.ID, n)
+		},
+		Counts: s.counts,
+		Due:    []entity.Due{{Table: "tc_login_networks", Column: "expires_at"}},
 		Sweep: func(ctx context.Context, tenant string) (int, error) { // of networks that nobody logs in from any more
 			return s.store.SweepNetworks(ctx, tenant, s.stamp())
 		},

@@ -207,8 +207,8 @@ type Store interface {
 	// UpdateUser calls edit with the stored user and writes the result; no other write to this user comes between. The
 	// username stays, and with another domain the ids that SCIM has for the user go. An error from edit is returned as is and writes nothing.
 	UpdateUser(ctx context.Context, tenant, username string, edit func(*User) error) (User, error)
-	// DeleteUser removes a user and its memberships. It fails with errs.NotFound.
-	DeleteUser(ctx context.Context, tenant, username string) error
+	// DeleteUser removes a user and its memberships, and returns the account that the user had: see entity.Hooks.RemoveRest. It fails with errs.NotFound.
+	DeleteUser(ctx context.Context, tenant, username string) (account string, err error)
 	// MarkFeedViewed sets LastViewedFeed of a user, and not UpdatedAt. It locks only the user's row. It fails with errs.NotFound.
 	MarkFeedViewed(ctx context.Context, tenant, username string, at time.Time) error
 	// OtherSuperusers counts the enabled superusers beside this user.
@@ -236,7 +236,7 @@ type Store interface {
 	InsertTeam(ctx context.Context, tenant string, t Team) error
 	// UpdateTeam is like UpdateUser, by id. It fails with errs.Conflict when the slug is taken.
 	UpdateTeam(ctx context.Context, tenant, id string, edit func(*Team) error) (Team, error)
-	// DeleteTeam removes a team and its memberships. It fails with errs.NotFound.
+	// DeleteTeam removes a team. Nobody is a member of it any more; RemoveMembersOf removes the rows. It fails with errs.NotFound.
 	DeleteTeam(ctx context.Context, tenant, id string) error
 
 	// Members returns a page of a team's memberships in the order of q.Sort: displayName (the default, the users' labels
@@ -247,6 +247,8 @@ type Store interface {
 	Memberships(ctx context.Context, tenant, username string, q paging.Query) (paging.Page[Membership], error)
 	// Member fails with errs.NotFound if the user is not in the team.
 	Member(ctx context.Context, tenant, teamID, username string) (Membership, error)
+	// RemoveMembersOf removes the rows of some n memberships at most in a team that was deleted, and reports whether there may be more.
+	RemoveMembersOf(ctx context.Context, tenant, teamID string, n int) (more bool, err error)
 	// PutMember adds a membership or sets the role of the one that exists. It fails with errs.Conflict when the team or
 	// the user does not exist.
 	PutMember(ctx context.Context, tenant string, m Membership) error
@@ -290,6 +292,7 @@ type Service struct {
 	store       Store
 	blobs       blobs.Store
 	content     Content
+	removals    Removals
 	knownDomain func(ctx context.Context, tenant, id string) error
 	usable      func(ctx context.Context, tenant, id string) error
 	knownUser   func(ctx context.Context, tenant, domain, username, sourceID string) error
@@ -307,6 +310,8 @@ type Options struct {
 	Store   Store
 	Blobs   blobs.Store
 	Content Content // default nil: nothing belongs to users and teams
+	// Removals removes what deleted users and teams had, in the transaction in ctx or later; nil leaves the rows.
+	Removals Removals
 	// KnownDomain returns errs.Invalid if a tenant has no domain with this id. It is called, in the transaction in ctx, whenever
 	// a user or team gets another domain than Local, and by LockDomain; nil: every domain is known.
 	KnownDomain func(ctx context.Context, tenant, id string) error
@@ -341,7 +346,7 @@ func New(o Options) *Service {
 		o.Log = slog.Default()
 	}
 	return &Service{
-		log: o.Log, refusal: o.Refusal, store: o.Store, blobs: o.Blobs, content: o.Content, knownDomain: o.KnownDomain, usable: o.UsableDomain, knownUser: o.KnownUser,
+		log: o.Log, refusal: o.Refusal, store: o.Store, blobs: o.Blobs, content: o.Content, removals: o.Removals, knownDomain: o.KnownDomain, usable: o.UsableDomain, knownUser: o.KnownUser,
 		tiedEmail: o.TiedEmail, now: o.Now, newID: o.NewID,
 		passwords: newHasher(o.Cost, runtime.GOMAXPROCS(0)),
 		counting:  limiter.New(limiter.Options{Capacity: maxAllCounted, PerKey: maxCounting, Timeout: settleTime}),

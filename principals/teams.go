@@ -170,7 +170,10 @@ func (s *Service) DeleteTeam(ctx context.Context, id, reassignTo string) error {
 		if err := s.forgetAll(ctx, a.Tenant, KindTeam, t.ID); err != nil {
 			return err
 		}
-		return s.store.DeleteTeam(ctx, a.Tenant, t.ID)
+		if err := s.store.DeleteTeam(ctx, a.Tenant, t.ID); err != nil {
+			return err
+		}
+		return s.removeRest(ctx, a.Tenant, KindTeam, t.ID)
 	})
 }
 

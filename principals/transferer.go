@@ -36,9 +36,9 @@ type TransferStore interface {
 	PutTeams(ctx context.Context, tenant string, all []Team, yield []string) error
 	// PutMembers adds memberships or sets the roles of those that exist.
 	PutMembers(ctx context.Context, tenant string, all []Membership) error
-	// DeleteUsers removes users with their memberships, and returns how many existed and the ids of their pictures.
-	DeleteUsers(ctx context.Context, tenant string, usernames []string) (n int, pictures []string, err error)
-	// DeleteTeams removes teams with their memberships, and returns how many existed.
+	// DeleteUsers is DeleteUser for some users. It returns the accounts of those who existed and the ids of their pictures.
+	DeleteUsers(ctx context.Context, tenant string, usernames []string) (accounts, pictures []string, err error)
+	// DeleteTeams is DeleteTeam for some teams, and returns how many existed.
 	DeleteTeams(ctx context.Context, tenant string, ids []string) (int, error)
 }
 

@@ -212,5 +212,9 @@ func (s *Service) dropTeams(ctx context.Context, tenant string, ids []string) (i
 	if err := s.forgetAll(ctx, tenant, KindTeam, ids...); err != nil {
 		return 0, err
 	}
-	return s.store.DeleteTeams(ctx, tenant, ids)
+	n, err := s.store.DeleteTeams(ctx, tenant, ids)
+	if err != nil {
+		return 0, err
+	}
+	return n, s.removeRest(ctx, tenant, KindTeam, ids...)
 }

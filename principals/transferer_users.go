@@ -204,7 +204,10 @@ func (s *Service) dropUsers(ctx context.Context, tenant string, usernames []stri
 	if err := s.forgetAll(ctx, tenant, KindUser, usernames...); err != nil {
 		return 0, err
 	}
-	n, pictures, err := s.store.DeleteUsers(ctx, tenant, usernames)
+	accounts, pictures, err := s.store.DeleteUsers(ctx, tenant, usernames)
+	if err == nil {
+		err = s.removeRest(ctx, tenant, KindUser, accounts...)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -217,5 +220,5 @@ func (s *Service) dropUsers(ctx context.Context, tenant string, usernames []stri
 	if err == nil && before > 0 && after == 0 {
 		err = errLastSuperuser
 	}
-	return n, err
+	return len(accounts), err
 }

@@ -483,15 +483,25 @@ func (s *Service) forgetAll(ctx context.Context, tenant string, kind entity.Kind
 	if s.content == nil {
 		return nil
 	}
-	gone := make([]entity.Key, len(ids))
-	for i, id := range ids {
-		gone[i] = entity.Key{Kind: kind, ID: id}
+	return s.content.Deleted(ctx, tenant, entity.Keys(kind, ids...)...)
+}
+
+// Removals removes the rows of what is deleted. *removal.Remover of internal/removal implements it.
+type Removals interface {
+	// Remove removes what Hooks.RemoveRest can, in the transaction in ctx or later.
+	Remove(ctx context.Context, tenant string, gone ...entity.Key) error
+}
+
+// removeRest removes what deleted users, by their accounts, or teams had, now or later.
+func (s *Service) removeRest(ctx context.Context, tenant string, kind entity.Kind, ids ...string) error {
+	if s.removals == nil {
+		return nil
 	}
-	return s.content.Deleted(ctx, tenant, gone...)
+	return s.removals.Remove(ctx, tenant, entity.Keys(kind, ids...)...)
 }
 
 // DeleteUser removes a user with memberships, sessions and tokens. It needs a superuser. What the user owns passes to
-// reassignTo, a user or team, in the same transaction.
+// reassignTo, a user or team, in the same transaction. Of feed, notifications and other rows that can be many nobody sees any more; they are removed later.
 // Errors: errs.Forbidden; errs.NotFound; errs.Invalid when reassignTo is the user, Everyone or nobody; errs.Conflict
 // when the user owns content and reassignTo is "", or when it is the last enabled superuser.
 func (s *Service) DeleteUser(ctx context.Context, username, reassignTo string) error {
@@ -522,6 +532,10 @@ func (s *Service) DeleteUser(ctx context.Context, username, reassignTo string) e
 				return err
 			}
 		}
-		return s.store.DeleteUser(ctx, a.Tenant, username)
+		account, err := s.store.DeleteUser(ctx, a.Tenant, username)
+		if err != nil {
+			return err
+		}
+		return s.removeRest(ctx, a.Tenant, KindUser, account)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -14,13 +15,16 @@ import (
 	"github.com/tenantcontent/tenantcontent/internal/guard"
 )
 
+// account is that of the user $2.
+var account = bunx.Account("$2")
+
 // Favorites implements apps.Store.
 func (s *Store) Favorites(ctx context.Context, tenant, username string, ids []string) (map[string]bool, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT app_id FROM tc_app_favorites WHERE tenant_id = $1 AND username = $2 AND app_id `+c.OneOf(3),
+	rows, err := c.Rows(ctx, `SELECT app_id FROM tc_app_favorites WHERE tenant_id = $1 AND username = `+account+` AND app_id `+c.OneOf(3),
 		tenant, username, bunx.Keys(ids))
 	marked, err := bunx.TextSet(rows, err)
 	return marked, bunx.Err(err, noun)
@@ -29,7 +33,7 @@ func (s *Store) Favorites(ctx context.Context, tenant, username string, ids []st
 // SetFavorite implements apps.Store.
 func (s *Store) SetFavorite(ctx context.Context, tenant, username, id string, favorite bool, at time.Time) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		known, err := c.HoldPrincipals(ctx, tenant, []string{username})
+		accounts, err := c.HoldAccounts(ctx, tenant, []string{username})
 		if err != nil {
 			return err
 		}
@@ -44,14 +48,14 @@ func (s *Store) SetFavorite(ctx context.Context, tenant, username, id string, fa
 			id = *a.EditingID
 		}
 		if !favorite {
-			_, err := c.Exec(ctx, `DELETE FROM tc_app_favorites WHERE tenant_id = $1 AND username = $2 AND app_id = $3`, tenant, username, id)
+			_, err := c.Exec(ctx, `DELETE FROM tc_app_favorites WHERE tenant_id = $1 AND username = $2 AND app_id = $3`, tenant, accounts[username], id)
 			return bunx.Err(err, noun)
 		}
-		if !known[username] {
+		if accounts[username] == "" {
 			return errs.New(errs.Forbidden, "Only users of the tenant have favorites.")
 		}
 		_, err = c.Exec(ctx, `INSERT INTO tc_app_favorites (tenant_id, username, app_id, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
-			tenant, username, id, bunx.At(at))
+			tenant, accounts[username], id, bunx.At(at))
 		return bunx.Err(err, noun)
 	})
 }
@@ -66,16 +70,17 @@ func (s *Store) AddViews(ctx context.Context, tenant string, views map[apps.View
 		for v := range views {
 			users = append(users, v.Username)
 		}
-		known, err := c.HoldPrincipals(ctx, tenant, slices.Compact(slices.Sorted(slices.Values(users))))
+		accounts, err := c.HoldAccounts(ctx, tenant, slices.Compact(slices.Sorted(slices.Values(users))))
 		if err != nil {
 			return err
 		}
 		columns := make([][]string, 5)
 		for v, n := range views {
-			if !known[v.Username] {
+			account, known := accounts[v.Username]
+			if !known {
 				continue
 			}
-			for i, value := range []string{v.App, v.Username, v.Day, strconv.FormatInt(n.N, 10), bunx.At(n.Last).String()} {
+			for i, value := range []string{v.App, account, v.Day, strconv.FormatInt(n.N, 10), bunx.At(n.Last).String()} {
 				columns[i] = append(columns[i], value)
 			}
 		}
@@ -115,7 +120,36 @@ func (s *Store) UsesOf(ctx context.Context, tenant string, ids []string) (apps.U
 
 // UsesBy implements apps.Store.
 func (s *Store) UsesBy(ctx context.Context, tenant string, usernames []string) (apps.Uses, error) {
-	return s.uses(ctx, tenant, "username", usernames)
+	ctx, c := bunx.For(ctx, s.db, tenant)
+	accounts, err := c.Accounts(ctx, tenant, usernames)
+	if err != nil {
+		return apps.Uses{}, err
+	}
+	return s.uses(ctx, tenant, "username", slices.Collect(maps.Values(accounts)))
+}
+
+// ofAccounts are the tables of what users have of apps.
+var ofAccounts = []string{"tc_app_favorites", "tc_app_visits", "tc_app_views"}
+
+// RenameAccounts implements apps.Store.
+func (s *Store) RenameAccounts(ctx context.Context, tenant string, names map[string]string) error {
+	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		for _, table := range ofAccounts {
+			if err := c.RenameAccounts(ctx, tenant, table, names); err != nil {
+				return bunx.Err(err, noun)
+			}
+		}
+		return nil
+	})
+}
+
+// RemoveAccount implements apps.Store.
+func (s *Store) RemoveAccount(ctx context.Context, tenant, account string, n int) (more bool, err error) {
+	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		more, err = c.RemoveOf(ctx, tenant, account, n, ofAccounts...)
+		return err
+	})
+	return more, err
 }
 
 // uses counts the rows with some values in a column.
@@ -136,7 +170,7 @@ func (s *Store) Recent(ctx context.Context, tenant, username string, v apps.View
 	}
 	columns, read := s.HeadColumns(tenant)
 	rows, err := c.Rows(ctx, `SELECT `+columns+` FROM tc_app_visits v JOIN tc_apps a ON a.tenant_id = v.tenant_id AND a.id = v.app_id
-		WHERE v.tenant_id = $1 AND v.username = $2 AND a.editing_id IS NULL AND a.deleted_at IS NULL`+sees+`
+		WHERE v.tenant_id = $1 AND v.username = `+account+` AND a.editing_id IS NULL AND a.deleted_at IS NULL`+sees+`
 		ORDER BY v.visited_at DESC, v.app_id DESC LIMIT $3`, args...)
 	all, err := bunx.Scan(rows, err, read)
 	return all, bunx.Err(err, noun)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/tenantcontent/tenantcontent/comments"
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -24,17 +26,20 @@ var activityTable = bunx.NewTable("tc_activities", "a", []bunx.Column[comments.A
 	{Name: "created_at", Once: true, Field: func(a *comments.Activity) any { return bunx.TimeOf(&a.CreatedAt) }},
 })
 
+// account is that of the user $2.
+var account = bunx.Account("$2")
+
 // feedItem is an activity in the feed of a user.
 type feedItem struct {
-	tenant, activity, username string
-	created                    bunx.Time // of the activity, for the order of the feed
+	tenant, activity, account string
+	created                   bunx.Time // of the activity, for the order of the feed
 }
 
 // feedTable has the columns of a feed item, which is written once and read by a join alone.
 var feedTable = bunx.NewTable("tc_feed", "f", []bunx.Column[feedItem]{
 	{Name: "tenant_id", Key: true, Value: func(f *feedItem) any { return f.tenant }},
 	{Name: "activity_id", Key: true, Value: func(f *feedItem) any { return f.activity }},
-	{Name: "username", Key: true, Value: func(f *feedItem) any { return f.username }},
+	{Name: "username", Key: true, Value: func(f *feedItem) any { return f.account }},
 	{Name: "created_at", Once: true, Value: func(f *feedItem) any { return f.created }},
 })
 
@@ -53,13 +58,17 @@ func newest(key, created string) bunx.List[comments.Activity] {
 // PutActivity implements comments.Store.
 func (s *Store) PutActivity(ctx context.Context, tenant string, a comments.Activity, concerned []string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		accounts, err := c.HoldAccounts(ctx, tenant, concerned)
+		if err != nil {
+			return err
+		}
 		id, created, err := putActivity(ctx, c, tenant, a)
-		if err != nil || len(concerned) == 0 {
+		if err != nil || len(accounts) == 0 {
 			return bunx.Err(err, "Activity")
 		}
-		rows := make([]feedItem, len(concerned))
-		for i, name := range concerned {
-			rows[i] = feedItem{tenant, id, name, created}
+		rows := make([]feedItem, 0, len(accounts))
+		for _, account := range slices.Sorted(maps.Values(accounts)) {
+			rows = append(rows, feedItem{tenant, id, account, created})
 		}
 		_, err = feedTable.Insert(ctx, c, "", rows...)
 		return bunx.Err(err, "Activity")
@@ -125,13 +134,13 @@ func (s *Store) Feed(ctx context.Context, tenant, username string, q paging.Quer
 	ctx, c := bunx.For(ctx, s.db, tenant)
 	list := newest("f.activity_id", "f.created_at")
 	list.Join = ` JOIN tc_feed AS f ON f.tenant_id = a.tenant_id AND f.activity_id = a.id`
-	of := bunx.Part{Where: "f.tenant_id = $1 AND f.username = $2", Args: []any{tenant, username}, Total: bunx.Total("feed", "= $2")}
+	of := bunx.Part{Where: "f.tenant_id = $1 AND f.username = " + account, Args: []any{tenant, username}, Total: bunx.Total("feed", "= "+account)}
 	of, err := ofPresent(ctx, c, of, rows{
 		alias: "a", total: of.Total, args: of.Args,
 		// By the key of the activity: by the bare username PostgreSQL may look for each in all of the user's feed.
-		below: `SELECT coalesce(sum((SELECT count(*) FROM tc_feed f WHERE f.tenant_id = $1 AND f.activity_id = a.id AND f.username || '' = $2)), 0)
+		below: `SELECT coalesce(sum((SELECT count(*) FROM tc_feed f WHERE f.tenant_id = $1 AND f.activity_id = a.id AND f.username || '' = ` + account + `)), 0)
 			FROM tc_activities a WHERE a.tenant_id = $1 AND a.comment_id = r.id`,
-		own: `SELECT count(*) FROM tc_feed f WHERE f.tenant_id = $1 AND f.username = $2 AND NOT coalesce((SELECT ` + present + ` FROM tc_activities a
+		own: `SELECT count(*) FROM tc_feed f WHERE f.tenant_id = $1 AND f.username = ` + account + ` AND NOT coalesce((SELECT ` + present + ` FROM tc_activities a
 			CROSS JOIN tc_comments c WHERE a.tenant_id = $1 AND a.id = f.activity_id AND c.tenant_id = $1 AND c.id = a.comment_id), TRUE)`,
 	})
 	if err != nil {

@@ -29,8 +29,26 @@ var monday = time.Date(2026, 11, 16, 9, 0, 0, 0, time.UTC)
 
 func TestStore(t *testing.T) {
 	dbtest.EachStore(t, func(t *testing.T, open dbtest.Opener) {
-		commentstest.TestStore(t, func(t *testing.T) commentstest.Store { return bunstore.New(people(t, open(t))) })
+		commentstest.TestStore(t, func(t *testing.T) commentstest.Store {
+			db := people(t, open(t))
+			return suiteStore{bunstore.New(db), db}
+		})
 	})
+}
+
+// suiteStore is a Store whose users can be deleted.
+type suiteStore struct {
+	*bunstore.Store
+	db *bun.DB
+}
+
+// CloseAccounts implements commentstest.Store.
+func (s suiteStore) CloseAccounts(ctx context.Context, tenant string, usernames ...string) (accounts []string, err error) {
+	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) (err error) {
+		accounts, err = c.CloseAccounts(ctx, tenant, usernames)
+		return err
+	})
+	return accounts, err
 }
 
 // people adds the users jo and mia to both tenants, and principals that say something, too.
@@ -331,7 +349,7 @@ func TestRemovedCommentsAreFoundByKeySize(t *testing.T) {
 	}
 }
 
-// readsAll is in the plan of a statement that reads all of a table. What stands for tc_comment_authors is empty here.
+// readsAll is in the plan of a statement that reads all of a table. What stands for tc_former_users is empty here.
 var readsAll = regexp.MustCompile(`SCAN [acft]\b|Seq Scan on tc_(comments|comment_threads|activities|feed)\b`)
 
 // explain returns the plan of a statement.
@@ -371,7 +389,8 @@ func TestDeletedUser(t *testing.T) {
 		id := "r000001"
 		is.NoErr(s.Enqueue(ctx, "acme", []comments.Notification{{ID: "n", Username: "mia", CommentID: &id, CreatedAt: monday, UpdatedAt: monday}}))
 		for _, name := range []string{"jo", "mia"} {
-			is.NoErr(principalstore.New(db).DeleteUser(ctx, "acme", name))
+			_, err := principalstore.New(db).DeleteUser(ctx, "acme", name)
+			is.NoErr(err)
 		}
 		c, err := s.Get(ctx, "acme", id)
 		is.NoErr(err)
@@ -385,5 +404,37 @@ func TestDeletedUser(t *testing.T) {
 		all, err := s.Activities(ctx, "acme", entity.Key{}, paging.Query{Limit: 1})
 		is.NoErr(err)
 		is.Equal(all.Total, 3)
+	})
+}
+
+// TestWrongReplies: comments whose numbers of replies are wrong, as nothing but another program can make them, are removed all the same.
+func TestWrongReplies(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open dbtest.Opener) {
+		is, ctx := is.New(t), t.Context()
+		db := people(t, open(t))
+		s := bunstore.New(db)
+		const n = comments.MaxRows/3 + 100
+		grow(t, db, "r", n, true, func(i int) int { return (i+2)/3 - 1 })
+		grow(t, db, "s", 3, false, func(i int) int { return i - 1 })
+		is.NoErr(bunx.Write(ctx, db, "acme", func(ctx context.Context, c bunx.Conn) error {
+			_, err := c.Exec(ctx, `UPDATE tc_comments SET replies = CASE WHEN id < 'r000010' THEN 0 WHEN id < 'r000300' THEN replies + 7 WHEN id < 's' THEN -1 ELSE 0 END
+				WHERE tenant_id = 'acme'`)
+			return err
+		}))
+		rest, err := s.Delete(ctx, "acme", "s000000", monday)
+		is.NoErr(err)
+		is.True(!rest)
+		rest, err = s.DeleteAll(ctx, "acme", entity.Key{Kind: "report", ID: "r"}, monday)
+		is.NoErr(err)
+		is.True(rest)
+		steps := 0
+		for more := true; more; steps++ {
+			is.True(steps < n)
+			more, err = s.RemoveRest(ctx, "acme", entity.Key{Kind: "report", ID: "r"}, 100)
+			is.NoErr(err)
+		}
+		left, err := s.Count(ctx, "acme")
+		is.NoErr(err)
+		is.Equal(left, 0)
 	})
 }

@@ -44,8 +44,17 @@ func (s *Store) OfUsers(ctx context.Context, tenant string, usernames []string) 
 	for some := range slices.Chunk(usernames, dependentBatch) {
 		var queued, written int
 		in := bunx.In(2, len(some))
-		err := c.One(ctx, "Comment", `SELECT (SELECT count(*) FROM tc_notifications n WHERE n.tenant_id = $1 AND n.username IN `+in+` AND `+where+`),
-			(SELECT count(*) FROM tc_comments c WHERE c.tenant_id = $1 AND `+ofAuthor+` AND c.user_id IN `+in+` AND `+present+`)`, bunx.Args(some, tenant), &queued, &written)
+		accounts := bunx.In(2+len(some), len(some))
+		of, err := c.Accounts(ctx, tenant, some)
+		if err != nil {
+			return 0, 0, err
+		}
+		args := bunx.Args(some, tenant)
+		for _, name := range some {
+			args = append(args, of[name])
+		}
+		err = c.One(ctx, "Comment", `SELECT (SELECT count(*) FROM tc_notifications n WHERE n.tenant_id = $1 AND n.username IN `+accounts+` AND `+where+`),
+			(SELECT count(*) FROM tc_comments c WHERE c.tenant_id = $1 AND `+ofAuthor+` AND c.user_id IN `+in+` AND `+present+`)`, args, &queued, &written)
 		if err != nil {
 			return 0, 0, err
 		}

@@ -2,7 +2,6 @@ package bunstore
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/tenantcontent/tenantcontent/comments"
@@ -16,7 +15,7 @@ import (
 var notificationTable = bunx.NewTable("tc_notifications", "n", []bunx.Column[comments.Notification]{
 	{Name: "tenant_id", Key: true, Field: func(n *comments.Notification) any { return &n.Tenant }},
 	{Name: "id", Key: true, Field: func(n *comments.Notification) any { return &n.ID }},
-	{Name: "username", Once: true, Field: func(n *comments.Notification) any { return &n.Username }},
+	{Name: "username", Once: true, Value: func(n *comments.Notification) any { return n.Username }}, // the account; whoever reads knows the user
 	{Name: "type", Once: true, Field: func(n *comments.Notification) any { return &n.Type }},
 	{Name: "state", Once: true, Field: func(n *comments.Notification) any { return (*string)(&n.State) }},
 	{Name: "title", Once: true, Field: func(n *comments.Notification) any { return &n.Title }},
@@ -42,18 +41,32 @@ func (s *Store) Enqueue(ctx context.Context, tenant string, all []comments.Notif
 	if len(all) == 0 {
 		return nil
 	}
-	rows := slices.Clone(all)
-	for i := range rows {
-		rows[i].Tenant = tenant
-	}
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		_, err := notificationTable.Insert(ctx, c, ` ON CONFLICT (tenant_id, comment_id, username, type) DO NOTHING`, rows...)
+		names := make([]string, len(all))
+		for i, n := range all {
+			names[i] = n.Username
+		}
+		accounts, err := c.HoldAccounts(ctx, tenant, names)
+		if err != nil || len(accounts) == 0 {
+			return err
+		}
+		var rows []comments.Notification
+		for _, n := range all {
+			if account, ok := accounts[n.Username]; ok {
+				n.Tenant, n.Username = tenant, account
+				rows = append(rows, n)
+			}
+		}
+		_, err = notificationTable.Insert(ctx, c, ` ON CONFLICT (tenant_id, comment_id, username, type) DO NOTHING`, rows...)
 		return bunx.Err(err, "Notification")
 	})
 }
 
+// ofAccount is met by a notification n of the user $2.
+var ofAccount = `n.tenant_id = $1 AND n.username = ` + account
+
 // The number of notifications of a user, and of those that are unread.
-var every, unread = bunx.Total("notifications", "= $2"), bunx.Total("unread_notifications", "= $2")
+var every, unread = bunx.Total("notifications", "= "+account), bunx.Total("unread_notifications", "= "+account)
 
 // ofUser returns the rows of a user that meet a condition.
 func ofUser(total, where, tenant, username string) rows {
@@ -67,7 +80,7 @@ func ofUser(total, where, tenant, username string) rows {
 // Notifications implements comments.Store.
 func (s *Store) Notifications(ctx context.Context, tenant, username string, f comments.NotificationFilter, q paging.Query) (paging.Page[comments.Notification], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	of := bunx.Part{Where: "n.tenant_id = $1 AND n.username = $2", Args: []any{tenant, username}, Total: every}
+	of := bunx.Part{Where: ofAccount, Args: []any{tenant, username}, Total: every}
 	switch {
 	case f.Read == nil:
 	case *f.Read:
@@ -82,7 +95,11 @@ func (s *Store) Notifications(ctx context.Context, tenant, username string, f co
 	if err != nil {
 		return paging.Page[comments.Notification]{}, err
 	}
-	return bunx.Page(ctx, c, notifications, of, func(n comments.Notification) string { return n.ID }, q)
+	page, err := bunx.Page(ctx, c, notifications, of, func(n comments.Notification) string { return n.ID }, q)
+	for i := range page.Rows {
+		page.Rows[i].Username = username
+	}
+	return page, err
 }
 
 // Notification implements comments.Store.
@@ -91,13 +108,14 @@ func (s *Store) Notification(ctx context.Context, tenant, username, id string) (
 	return oneNotification(ctx, c, tenant, username, id, "")
 }
 
-var selectNotification = notificationTable.Select(`AS n WHERE n.tenant_id = $1 AND n.username = $2 AND n.id = $3 AND ` + whosePresent("n"))
+var selectNotification = notificationTable.Select(`AS n WHERE ` + ofAccount + ` AND n.id = $3 AND ` + whosePresent("n"))
 
 func oneNotification(ctx context.Context, c bunx.Conn, tenant, username, id, lock string) (comments.Notification, error) {
 	n, err := notificationTable.Scan(c.Row(ctx, selectNotification+lock, tenant, username, id))
 	if err != nil {
 		return comments.Notification{}, bunx.Err(err, "Notification")
 	}
+	n.Username = username
 	return n, nil
 }
 
@@ -137,12 +155,12 @@ func (s *Store) SweepNotices(ctx context.Context, tenant, noticeType string, bef
 
 // SetAllRead implements comments.Store.
 func (s *Store) SetAllRead(ctx context.Context, tenant, username string, read bool, at time.Time) (n int, err error) {
-	query := `UPDATE tc_notifications AS n SET read_at = NULL, updated_at = $3 WHERE n.tenant_id = $1 AND n.username = $2 AND n.read_at IS NOT NULL AND `
+	query := `UPDATE tc_notifications AS n SET read_at = NULL, updated_at = $3 WHERE ` + ofAccount + ` AND n.read_at IS NOT NULL AND `
 	if read {
-		query = `UPDATE tc_notifications AS n SET read_at = $3, updated_at = $3 WHERE n.tenant_id = $1 AND n.username = $2 AND n.read_at IS NULL AND `
+		query = `UPDATE tc_notifications AS n SET read_at = $3, updated_at = $3 WHERE ` + ofAccount + ` AND n.read_at IS NULL AND `
 	}
 	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		h, err := hide(ctx, c, ofUser(every, "n.tenant_id = $1 AND n.username = $2", tenant, username))
+		h, err := hide(ctx, c, ofUser(every, ofAccount, tenant, username))
 		if err != nil {
 			return err
 		}
@@ -161,7 +179,7 @@ func (s *Store) Unread(ctx context.Context, tenant, username string) (n int, err
 	if err != nil || all {
 		return n, err
 	}
-	h, err := hide(ctx, c, ofUser(unread, `n.tenant_id = $1 AND n.username = $2 AND n.read_at IS NULL`, tenant, username))
+	h, err := hide(ctx, c, ofUser(unread, ofAccount+` AND n.read_at IS NULL`, tenant, username))
 	if err != nil {
 		return 0, err
 	}

@@ -106,4 +106,4 @@ func ofPresent(ctx context.Context, c bunx.Conn, these bunx.Part, r rows) (bunx.
 }
 
 // ofAuthor is met by a comment c whose author has not been deleted: nobody who had the name has been since it was written.
-const ofAuthor = `c.author_no = coalesce((SELECT w.author_no FROM tc_comment_authors w WHERE w.tenant_id = $1 AND w.username = c.user_id), 0)`
+var ofAuthor = `c.author_no = ` + bunx.Former(`c.user_id`)

@@ -18,16 +18,20 @@ const rowsBelow = `CAST((SELECT count(*) FROM tc_notifications n WHERE n.tenant_
 	+ (SELECT coalesce(sum(1 + (SELECT count(*) FROM tc_feed f WHERE f.tenant_id = $1 AND f.activity_id = a.id)), 0)
 		FROM tc_activities a WHERE a.tenant_id = $1 AND a.comment_id = c.id) AS bigint)`
 
+// replied reports whether anybody has replied to a comment c. The number of its replies may be wrong: nothing is removed, or kept, because of it.
+// As a value it is looked up by index, and never joined.
+const replied = `(SELECT r.id FROM tc_comments r WHERE r.tenant_id = $1 AND r.parent_id = c.id ORDER BY r.created_at, r.id LIMIT 1) IS NOT NULL`
+
 // node is a comment that is to be removed.
 type node struct {
 	id      string
-	replies int // direct ones
+	replied bool
 	rows    int // that go with it, itself included
 }
 
 func nodes(rows *sql.Rows, err error) ([]node, error) {
 	return bunx.Scan(rows, err, func(rows *sql.Rows) (n node, err error) {
-		err = rows.Scan(&n.id, &n.replies, &n.rows)
+		err = rows.Scan(&n.id, &n.replied, &n.rows)
 		n.rows++
 		return n, err
 	})
@@ -51,7 +55,7 @@ func (s *Store) Delete(ctx context.Context, tenant, id string, at time.Time) (re
 				return err
 			}
 		}
-		n, err := c.Exec(ctx, `DELETE FROM tc_comments AS c WHERE c.tenant_id = $1 AND c.id = $2 AND c.replies = 0 AND `+present, tenant, id)
+		n, err := c.Exec(ctx, `DELETE FROM tc_comments AS c WHERE c.tenant_id = $1 AND c.id = $2 AND NOT (`+replied+`) AND `+present, tenant, id)
 		if err != nil || n == 1 {
 			return bunx.Err(err, "Comment")
 		}
@@ -122,7 +126,7 @@ func (s *Store) few(ctx context.Context, c bunx.Conn, first, tenant string, args
 	}
 	all, err = nodes(c.Rows(ctx, `WITH RECURSIVE thread (id, depth) AS (`+first+` UNION ALL `+below+`),
 		few AS (SELECT id, depth FROM thread LIMIT `+limit+`)
-		SELECT c.id, c.replies, `+rowsBelow+` FROM few CROSS JOIN `+each+` ORDER BY few.depth`, append(args, comments.MaxRows+1)...))
+		SELECT c.id, `+replied+`, `+rowsBelow+` FROM few CROSS JOIN `+each+` ORDER BY few.depth`, append(args, comments.MaxRows+1)...))
 	if err != nil {
 		return nil, false, bunx.Err(err, "Comment")
 	}
@@ -153,15 +157,13 @@ func remove(ctx context.Context, c bunx.Conn, tenant string, all []node) error {
 	return bunx.Err(err, "Comment")
 }
 
-// Rests implements comments.Store.
-func (s *Store) Rests(ctx context.Context, tenant string, n int) ([]entity.Key, error) {
-	ctx, c := bunx.For(ctx, s.db, tenant)
-	rows, err := c.Rows(ctx, `SELECT kind, entity_id FROM tc_comment_threads WHERE tenant_id = $1 AND removing_at IS NOT NULL ORDER BY kind, entity_id LIMIT $2`, tenant, n)
-	all, err := bunx.Scan(rows, err, func(rows *sql.Rows) (k entity.Key, err error) {
-		err = rows.Scan(&k.Kind, &k.ID)
-		return k, err
+// RemoveAccount implements comments.Store.
+func (s *Store) RemoveAccount(ctx context.Context, tenant, account string, n int) (more bool, err error) {
+	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		more, err = c.RemoveOf(ctx, tenant, account, n, feedTable.Name, notificationTable.Name)
+		return err
 	})
-	return all, bunx.Err(err, "Comment")
+	return more, err
 }
 
 // RemoveRest implements comments.Store.
@@ -212,7 +214,7 @@ type step struct {
 
 // next removes the next comments on top, or replies to them, and reports whether there were any.
 func (s *step) next(ctx context.Context, number int) (found bool, err error) {
-	tops, err := nodes(s.c.Rows(ctx, `SELECT c.id, c.replies, `+rowsBelow+` FROM tc_comments c WHERE c.tenant_id = $1 AND c.kind = $2 AND c.entity_id = $3
+	tops, err := nodes(s.c.Rows(ctx, `SELECT c.id, `+replied+`, `+rowsBelow+` FROM tc_comments c WHERE c.tenant_id = $1 AND c.kind = $2 AND c.entity_id = $3
 		AND c.parent_id IS NULL AND c.thread_no < $4 ORDER BY c.thread_no, c.created_at, c.id LIMIT $5`, s.tenant, s.of.Kind, s.of.ID, number, s.left))
 	if err != nil || len(tops) == 0 {
 		return false, bunx.Err(err, "Comment")
@@ -221,7 +223,7 @@ func (s *step) next(ctx context.Context, number int) (found bool, err error) {
 		return true, err
 	}
 	for _, top := range tops {
-		if top.replies == 0 || s.left <= 0 {
+		if !top.replied || s.left <= 0 {
 			continue
 		}
 		if err := s.below(ctx, top); err != nil {
@@ -233,7 +235,7 @@ func (s *step) next(ctx context.Context, number int) (found bool, err error) {
 
 // below removes the replies to a comment on top that have none, and makes the others comments on top.
 func (s *step) below(ctx context.Context, top node) error {
-	all, err := nodes(s.c.Rows(ctx, `SELECT c.id, c.replies, `+rowsBelow+` FROM tc_comments c WHERE c.tenant_id = $1 AND c.parent_id = $2
+	all, err := nodes(s.c.Rows(ctx, `SELECT c.id, `+replied+`, `+rowsBelow+` FROM tc_comments c WHERE c.tenant_id = $1 AND c.parent_id = $2
 		ORDER BY c.created_at, c.id LIMIT $3`, s.tenant, top.id, s.left))
 	if err != nil {
 		return bunx.Err(err, "Comment")
@@ -244,7 +246,7 @@ func (s *step) below(ctx context.Context, top node) error {
 	}
 	var up []string
 	for _, reply := range all {
-		if reply.replies > 0 && s.left > 0 {
+		if reply.replied && s.left > 0 {
 			up = append(up, reply.id)
 			s.took(1)
 		}
@@ -264,7 +266,7 @@ func (s *step) below(ctx context.Context, top node) error {
 func (s *step) leaves(ctx context.Context, all []node) (int, error) {
 	var some []node
 	for _, n := range all {
-		if n.replies > 0 {
+		if n.replied {
 			continue
 		}
 		if n.rows > s.left && s.done > 0 { // the first one goes in any case

@@ -33,12 +33,17 @@ func (s *Store) RenameUsers(ctx context.Context, tenant string, names map[string
 					WHERE a.tenant_id = $1 AND a.user_id IN (SELECT was FROM names)
 					AND EXISTS (SELECT 1 FROM tc_comments c WHERE c.tenant_id = $1 AND c.id = a.comment_id AND ` + ofAuthor + `)`,
 				`tc_comments AS c SET user_id = (SELECT becomes FROM names WHERE was = c.user_id),
-					author_no = coalesce((SELECT w.author_no FROM names JOIN tc_comment_authors w ON w.tenant_id = $1 AND w.username = becomes WHERE was = c.user_id), 0)
+					author_no = (SELECT ` + bunx.Former("becomes") + ` FROM names WHERE was = c.user_id)
 					WHERE c.tenant_id = $1 AND c.user_id IN (SELECT was FROM names) AND ` + ofAuthor,
 			} {
 				if _, err := c.Exec(ctx, with+set, args...); err != nil {
 					return bunx.Err(err, "Comment")
 				}
+			}
+		}
+		for _, table := range []string{feedTable.Name, notificationTable.Name} {
+			if err := c.RenameAccounts(ctx, tenant, table, names); err != nil {
+				return bunx.Err(err, "Comment")
 			}
 		}
 		return s.renameMentions(ctx, c, tenant, names)

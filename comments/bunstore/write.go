@@ -2,7 +2,6 @@ package bunstore
 
 import (
 	"context"
-	"slices"
 
 	"github.com/tenantcontent/tenantcontent/comments"
 	"github.com/tenantcontent/tenantcontent/entity"
@@ -44,7 +43,7 @@ func add(ctx context.Context, c bunx.Conn, tenant string, of entity.Key, parent 
 	}
 	err = c.One(ctx, "Comment", `INSERT INTO tc_comment_threads (tenant_id, kind, entity_id, total) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (tenant_id, kind, entity_id) DO UPDATE SET total = tc_comment_threads.total + excluded.total
-		RETURNING thread_no, removing_at IS NOT NULL, coalesce((SELECT author_no FROM tc_comment_authors WHERE tenant_id = $1 AND username = $5), 0)`,
+		RETURNING thread_no, removing_at IS NOT NULL, `+bunx.Former("$5"),
 		[]any{tenant, of.Kind, of.ID, top, author}, &t.number, &t.removing, &t.author)
 	if err != nil || parent == nil {
 		return t, err
@@ -79,25 +78,4 @@ func (s *Store) Update(ctx context.Context, tenant, id string, edit func(*commen
 		return comments.Comment{}, err
 	}
 	return n, nil
-}
-
-// authorBatch is how many authors one statement counts.
-const authorBatch = 500
-
-// MarkAuthorsGone implements comments.Store.
-func (s *Store) MarkAuthorsGone(ctx context.Context, tenant string, usernames ...string) error {
-	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		for some := range slices.Chunk(usernames, authorBatch) {
-			var args []any
-			for _, name := range some {
-				args = append(args, tenant, name, 1)
-			}
-			_, err := c.Exec(ctx, `INSERT INTO tc_comment_authors (tenant_id, username, author_no) VALUES `+bunx.Values(len(some), 3)+`
-				ON CONFLICT (tenant_id, username) DO UPDATE SET author_no = tc_comment_authors.author_no + 1`, args...)
-			if err != nil {
-				return bunx.Err(err, "Comment")
-			}
-		}
-		return nil
-	})
 }

@@ -29,10 +29,12 @@ var (
 	orders = entity.Key{Kind: "dataset", ID: "orders"}
 )
 
-// Store is what the checks need: comments, and the queue that goes with them.
+// Store is what the checks need: comments, the queue that goes with them, and what a delete of users does to their accounts.
 type Store interface {
 	comments.Store
 	comments.Queue
+	// CloseAccounts counts some users as deleted, who stay: as if they were made again under the same names. It returns the accounts that they had.
+	CloseAccounts(ctx context.Context, tenant string, usernames ...string) ([]string, error)
 }
 
 // TestStore runs all checks. open returns an empty Store whose database has the tenants acme and evil, each with the users
@@ -48,7 +50,8 @@ func TestStore(t *testing.T, open func(t *testing.T) Store) {
 		"DeleteAll":             testDeleteAll,
 		"RemovedReplies":        testRemovedReplies,
 		"RemovedEntity":         testRemovedEntity,
-		"MarkAuthorsGone":       testMarkAuthorsGone,
+		"AuthorsGone":           testAuthorsGone,
+		"Accounts":              testAccounts,
 		"RenameUsers":           testRenameUsers,
 		"ThreadsOfEntities":     testThreadsOfEntities,
 		"OfUsers":               testOfUsers,
@@ -128,7 +131,7 @@ func testRoundTrip(t *testing.T, s Store) {
 		Entity: sales, ParentID: text("1"), CreatedAt: monday, UpdatedAt: tuesday, EditedAt: &tuesday,
 		Mentions: []comments.Mention{{Username: "mia", DisplayName: text(`M "ü" <a>`)}, {Username: "jo"}},
 	}
-	fieldtest.Full(t, full, "AuthorGone", "May") // MarkAuthorsGone sets one, the Service the other
+	fieldtest.Full(t, full, "AuthorGone", "May") // a delete of the author sets one, the Service the other
 	empty := comment("3", "")
 	empty.Message, empty.Entity = "", orders
 	long := comment("4", "2")

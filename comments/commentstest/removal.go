@@ -82,9 +82,6 @@ func seen(t *testing.T, s Store, want ...string) {
 func removeRest(t *testing.T, s Store, look func()) {
 	t.Helper()
 	is, ctx := is.New(t), t.Context()
-	rests, err := s.Rests(ctx, "acme", 10)
-	is.NoErr(err)
-	is.Equal(rests, []entity.Key{sales})
 	const rows, ofEach = comments.MaxRows / 5, 5 // a comment, an activity in two feeds, and a notification
 	steps := 0
 	for more := true; more; steps++ {
@@ -98,9 +95,6 @@ func removeRest(t *testing.T, s Store, look func()) {
 		look()
 	}
 	is.True(steps > 5)
-	rests, err = s.Rests(ctx, "acme", 10)
-	is.NoErr(err)
-	is.Equal(len(rests), 0)
 	more, err := s.RemoveRest(ctx, "acme", sales, 1)
 	is.NoErr(err)
 	is.True(!more)
@@ -147,7 +141,7 @@ func testRemovedEntity(t *testing.T, s Store) {
 		is.New(t).Equal(replies(t, s, "acme", "last"), []string{"lastly"})
 	}
 	look()
-	is.NoErr(s.MarkAuthorsGone(ctx, "acme", "jo"))
+	closeAccounts(t, s, "acme", "jo")
 	c, err := s.Get(ctx, "acme", "last")
 	is.NoErr(err)
 	is.True(c.AuthorGone)

@@ -14,7 +14,7 @@ import (
 
 // row is a row of a table of files.
 type row struct {
-	tenant string
+	tenant, account string // account is that of the user: see bunx.Account
 	files.File
 }
 
@@ -22,7 +22,8 @@ type row struct {
 var columns = []bunx.Column[row]{
 	{Name: "tenant_id", Key: true, Value: func(r *row) any { return r.tenant }},
 	{Name: "id", Key: true, Field: func(r *row) any { return &r.ID }},
-	{Name: "username", Field: func(r *row) any { return &r.Username }},
+	{Name: "username", Value: func(r *row) any { return r.account }},
+	{Name: "user", Read: bunx.UserOf("f.username"), Field: func(r *row) any { return &r.Username }},
 	{Name: "filename", Field: func(r *row) any { return &r.Filename }},
 	{Name: "content_type", Field: func(r *row) any { return &r.ContentType }},
 	{Name: "size", Field: func(r *row) any { return &r.Size }},
@@ -37,7 +38,7 @@ type Store struct {
 	table, noun string
 	rows        *bunx.Table[row]
 	// The statements, by what they do.
-	get, expired, forget, held, remove string
+	get, expired, held, remove string
 }
 
 // Uploads returns the Store of uploads. The tables must be there: see tenantcontent.Migrate.
@@ -51,10 +52,9 @@ func newStore(db *bun.DB, table, bytes, noun string) *Store {
 	rows := bunx.NewTable(table, "f", columns)
 	return &Store{
 		db: db, table: table, noun: noun, rows: rows,
-		get:     rows.Select(`WHERE tenant_id = $1 AND id = $2`),
+		get:     rows.Select(`AS f WHERE f.tenant_id = $1 AND f.id = $2`),
 		expired: `SELECT id FROM ` + table + ` WHERE tenant_id = $1 AND expires_at <= $2 ORDER BY expires_at, id LIMIT $3`,
-		forget:  `UPDATE ` + table + ` SET username = '', expires_at = $2 WHERE tenant_id = $1 AND username IN `,
-		held:    `SELECT ` + bunx.Total(bytes, `= $2`),
+		held:    `SELECT ` + bunx.Total(bytes, `= `+bunx.Account("$2")),
 		remove:  `DELETE FROM ` + table + ` WHERE tenant_id = $1 AND id = $2`,
 	}
 }
@@ -67,10 +67,11 @@ func (s *Store) InTx(ctx context.Context, fn func(context.Context) error) error 
 // Insert implements files.Store.
 func (s *Store) Insert(ctx context.Context, tenant string, f files.File) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		if err := c.HoldPrincipal(ctx, tenant, f.Username); err != nil {
+		account, err := c.HoldAccount(ctx, tenant, f.Username)
+		if err != nil {
 			return err
 		}
-		_, err := s.rows.Insert(ctx, c, "", row{tenant, f})
+		_, err = s.rows.Insert(ctx, c, "", row{tenant, account, f})
 		return bunx.Err(err, s.noun)
 	})
 }

@@ -166,7 +166,13 @@ func testForget(t *testing.T, s files.Store) {
 	is := is.New(t)
 	insert(t, s, "acme", of("jo", "a"), of("mia", "b"), of("jo", "c"), of("joe", "d"))
 	insert(t, s, "evil", of("jo", "e"))
-	is.NoErr(s.Forget(t.Context(), "acme", []string{"jo", "mia", "none"}, monday))
+	for account, steps := range map[string]int{"jo": 3, "mia": 2, "none": 1} {
+		for n := 1; n <= steps; n++ {
+			more, err := s.Forget(t.Context(), "acme", account, monday, 1)
+			is.NoErr(err)
+			is.Equal(more, n < steps)
+		}
+	}
 	is.Equal(ofUsers(t, s, "acme", 10, "jo", "mia"), "")
 	is.Equal(ofUsers(t, s, "acme", 10, "joe"), "d")
 	is.Equal(ofUsers(t, s, "evil", 10, "jo", "mia"), "e") // another tenant has its own alone

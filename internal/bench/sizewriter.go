@@ -21,6 +21,7 @@ import (
 const (
 	longReports  = 50_000
 	longComments = 200_000 // on the first report
+	longFeed     = 200_000 // of the user reader, and as many notifications
 	longImported = 10_000
 	firstReport  = "00000000-0000-7000-8000-000000000001"
 )
@@ -44,18 +45,32 @@ var longChanges = []longChange{
 		if err := w.app.Content.Delete(as, "report", firstReport); err != nil {
 			return err
 		}
-		for left := 1; left > 0; time.Sleep(100 * time.Millisecond) {
-			ctx, c := bunx.For(as, w.db, longTenant)
-			if err := c.Row(ctx, `SELECT count(*) FROM tc_comments WHERE tenant_id = $1`, longTenant).Scan(&left); err != nil {
-				return err
-			}
+		return w.gone(as, `tc_comments WHERE tenant_id = $1`)
+	}},
+	{"a delete of a user", func(w *world, as context.Context, _, _ []byte) error {
+		if err := w.app.Principals.DeleteUser(as, "reader", ""); err != nil {
+			return err
 		}
-		return nil
+		if err := w.gone(as, `tc_feed WHERE tenant_id = $1`); err != nil {
+			return err
+		}
+		return w.gone(as, `tc_notifications WHERE tenant_id = $1`)
 	}},
 	{"a restore", func(w *world, as context.Context, one, _ []byte) error {
 		_, err := w.app.Bundles.Restore(as, bytes.NewReader(one), bundles.ImportOptions{})
 		return err
 	}},
+}
+
+// gone waits until there are no rows of a tenant.
+func (w *world) gone(ctx context.Context, rows string) error {
+	for left := true; left; time.Sleep(100 * time.Millisecond) {
+		ctx, c := bunx.For(ctx, w.db, longTenant)
+		if err := c.Row(ctx, `SELECT EXISTS (SELECT 1 FROM `+rows+`)`, longTenant).Scan(&left); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 const longTenant = "tenant-0"
@@ -102,8 +117,10 @@ func besideLongChanges(ctx context.Context, engine string, matches *regexp.Regex
 // fillLong makes the rows of the tenant, and two archives: of one of its reports, and of many.
 func (w *world) fillLong(ctx context.Context) (one, many []byte, err error) {
 	as := actor.With(ctx, actor.Actor{Tenant: longTenant, User: "admin", Superuser: true})
-	if _, err := w.app.Principals.CreateUser(as, principals.User{Username: "admin", Enabled: true, Superuser: true}, password); err != nil {
-		return nil, nil, err
+	for _, u := range []principals.User{{Username: "admin", Enabled: true, Superuser: true}, {Username: "reader", Enabled: true}} {
+		if _, err := w.app.Principals.CreateUser(as, u, password); err != nil {
+			return nil, nil, err
+		}
 	}
 	for _, rows := range []struct {
 		n      int
@@ -113,6 +130,11 @@ func (w *world) fillLong(ctx context.Context) (one, many []byte, err error) {
 			SELECT TENANT, 'report', ID, NAME, NAME, NAME, NAME, '*', '{}', false, TIME, TIME FROM NUMBERS`},
 		{longComments, `INSERT INTO tc_comments (tenant_id, id, kind, entity_id, user_id, message, public, replies, created_at, updated_at)
 			SELECT TENANT, ID, 'report', '` + firstReport + `', 'admin', 'said', true, 0, TIME, TIME FROM NUMBERS`},
+		{longFeed, `INSERT INTO tc_activities (tenant_id, id, type, kind, entity_id, user_id, excerpt, created_at)
+			SELECT TENANT, ID, 'comment', 'report', ID, 'admin', 'said', TIME FROM NUMBERS`},
+		{longFeed, `INSERT INTO tc_feed (tenant_id, activity_id, username, created_at) SELECT TENANT, ID, 'reader', TIME FROM NUMBERS`},
+		{longFeed, `INSERT INTO tc_notifications (tenant_id, id, username, type, state, title, body, created_at, updated_at)
+			SELECT TENANT, ID, 'reader', 'notice', 'pending', 'News', 'said', TIME, TIME FROM NUMBERS`},
 	} {
 		if _, err := w.write(ctx, longTenant, w.numbered(rows.insert, longTenant, 1, rows.n)); err != nil {
 			return nil, nil, err

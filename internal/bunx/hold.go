@@ -18,9 +18,22 @@ func (c Conn) HoldPrincipal(ctx context.Context, tenant, id string) error {
 	var found string
 	err := c.One(ctx, "User", query, []any{tenant, id}, &found)
 	if errs.CodeOf(err) == errs.NotFound {
-		return errs.New(errs.Forbidden, "%s is no user or team of this tenant, so nothing can belong to them.", id)
+		return noPrincipal(id)
 	}
 	return err
+}
+
+// HoldAccount is HoldPrincipal, and returns the account of a user: see Account.
+func (c Conn) HoldAccount(ctx context.Context, tenant, name string) (account string, err error) {
+	held, err := c.HoldAccounts(ctx, tenant, []string{name})
+	if account = held[name]; err == nil && account == "" {
+		err = noPrincipal(name)
+	}
+	return account, err
+}
+
+func noPrincipal(id string) error {
+	return errs.New(errs.Forbidden, "%s is no user or team of this tenant, so nothing can belong to them.", id)
 }
 
 // HoldPrincipals is HoldPrincipal of any number of users, teams and "*". It returns those that exist.

@@ -2,6 +2,7 @@ package bunx
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/uptrace/bun"
 
@@ -37,4 +38,25 @@ func Steps(ctx context.Context, db *bun.DB, tenant, query string, args ...any) (
 func DeleteSteps(ctx context.Context, db *bun.DB, tenant, table, key, where string, args ...any) (n int, err error) {
 	query := `DELETE FROM ` + table + ` WHERE tenant_id = $1 AND (` + key + `) IN (SELECT ` + key + ` FROM ` + table + ` WHERE tenant_id = $1 AND ` + where + StepLimit + `)`
 	return Steps(ctx, db, tenant, query, append([]any{tenant}, args...)...)
+}
+
+// Some returns a condition of at most n rows of a table that meet another condition, for a DELETE or UPDATE of a few of many rows. The condition has the
+// tenant as $1.
+func (c Conn) Some(table, where string, n int) string {
+	end := ` FROM ` + table + ` WHERE tenant_id = $1 AND ` + where + ` LIMIT ` + strconv.Itoa(n)
+	if c.Postgres() { // the rows of a tenant are in one partition
+		return `tenant_id = $1 AND ctid = ANY (ARRAY(SELECT ctid` + end + `))`
+	}
+	return `rowid IN (SELECT rowid` + end + `)`
+}
+
+// RemoveOf deletes at most n rows of an account from some tables, each in its turn, and reports whether there may be more.
+func (c Conn) RemoveOf(ctx context.Context, tenant, account string, n int, tables ...string) (more bool, err error) {
+	for _, table := range tables {
+		some, err := c.Exec(ctx, `DELETE FROM `+table+` WHERE `+c.Some(table, `username = $2`, n), tenant, account)
+		if n -= some; err != nil || n <= 0 {
+			return true, Err(err, "Row")
+		}
+	}
+	return false, nil
 }

@@ -65,9 +65,8 @@ func (s *Store) DomainMembers(ctx context.Context, tenant, domain string, each f
 func (s *Store) AddMembers(ctx context.Context, tenant string, all []principals.Membership) error {
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		for some := range slices.Chunk(all, batch) {
-			_, err := memberTable.Insert(ctx, c, memberExists, memberRows(tenant, some...)...)
-			if err != nil {
-				return bunx.Err(err, "Member")
+			if _, err := insertMembers(ctx, c, memberExists, tenant, some...); err != nil {
+				return err
 			}
 		}
 		return nil

@@ -2,6 +2,7 @@ package bunstore
 
 import (
 	"context"
+	"slices"
 
 	"github.com/tenantcontent/tenantcontent/errs"
 	"github.com/tenantcontent/tenantcontent/internal/bunx"
@@ -158,13 +159,39 @@ var memberTable = bunx.NewTable("tc_memberships", "m", []bunx.Column[member]{
 
 const memberExists = ` ON CONFLICT (tenant_id, team_id, username) DO NOTHING`
 
-// memberRows returns rows to be written.
-func memberRows(tenant string, all ...principals.Membership) []member {
-	rows := make([]member, len(all))
-	for i, m := range all {
-		rows[i] = member{tenant: tenant, Membership: m}
+// insertMembers adds memberships. It returns errs.Conflict if a team or user does not exist.
+func insertMembers(ctx context.Context, c bunx.Conn, onConflict, tenant string, all ...principals.Membership) (int, error) {
+	if len(all) == 0 {
+		return 0, nil
 	}
-	return rows
+	rows, ids := make([]member, len(all)), make([]string, len(all))
+	for i, m := range all {
+		rows[i], ids[i] = member{tenant: tenant, Membership: m}, m.TeamID
+	}
+	held, err := c.HoldPrincipals(ctx, tenant, slices.Compact(slices.Sorted(slices.Values(ids))))
+	if err != nil {
+		return 0, err
+	}
+	for _, id := range ids {
+		if !held[id] { // no foreign key sees to it, as the rows of a deleted team stay for a while
+			return 0, errs.New(errs.Conflict, "The team %s does not exist.", id)
+		}
+	}
+	n, err := memberTable.Insert(ctx, c, onConflict, rows...)
+	return n, bunx.Err(err, "Member")
+}
+
+// hasTeam is met by a membership m whose team has not been deleted. $1 is the tenant.
+const hasTeam = `EXISTS (SELECT 1 FROM tc_teams t WHERE t.tenant_id = $1 AND t.id = m.team_id)`
+
+// RemoveMembersOf implements principals.Store.
+func (s *Store) RemoveMembersOf(ctx context.Context, tenant, teamID string, n int) (more bool, err error) {
+	err = bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+		some, err := c.Exec(ctx, `DELETE FROM tc_memberships WHERE `+c.Some("tc_memberships m", `team_id = $2 AND NOT `+hasTeam, n), tenant, teamID)
+		more = some >= n
+		return bunx.Err(err, "Member")
+	})
+	return more, err
 }
 
 // joined is memberTable with the columns of the team and the user; key and label are what the list is sorted by.
@@ -199,18 +226,21 @@ const withNames = ` JOIN tc_teams AS t ON t.tenant_id = m.tenant_id AND t.id = m
 
 // Members implements principals.Store.
 func (s *Store) Members(ctx context.Context, tenant, teamID string, q paging.Query) (paging.Page[principals.Membership], error) {
-	return s.memberPage(ctx, tenant, "team_id", teamID, "members", memberList, q)
+	return s.memberPage(ctx, tenant, "team_id", teamID, bunx.Total("members", "= $2"), memberList, q)
 }
 
 // Memberships implements principals.Store.
 func (s *Store) Memberships(ctx context.Context, tenant, username string, q paging.Query) (paging.Page[principals.Membership], error) {
-	return s.memberPage(ctx, tenant, "username", username, "memberships", membershipList, q)
+	return s.memberPage(ctx, tenant, "username", username, memberships, membershipList, q)
 }
 
-// memberPage reads a page of the memberships whose column has a value, a part of a list whose number is kept.
-func (s *Store) memberPage(ctx context.Context, tenant, column, value, kept string, l bunx.List[member], q paging.Query) (paging.Page[principals.Membership], error) {
+// memberships is how many teams a user is in, without those that were deleted and still have rows.
+var memberships = bunx.Total("memberships", "= $2") + ` - (SELECT count(*) FROM tc_memberships m WHERE m.tenant_id = $1 AND m.username = $2 AND NOT ` + hasTeam + `)`
+
+// memberPage reads a page of the memberships whose column has a value. total is an expression of their number.
+func (s *Store) memberPage(ctx context.Context, tenant, column, value, total string, l bunx.List[member], q paging.Query) (paging.Page[principals.Membership], error) {
 	ctx, c := bunx.For(ctx, s.db, tenant)
-	of := bunx.Part{Where: "m.tenant_id = $1 AND m." + column + " = $2", Args: []any{tenant, value}, Total: bunx.Total(kept, "= $2")}
+	of := bunx.Part{Where: "m.tenant_id = $1 AND m." + column + " = $2", Args: []any{tenant, value}, Total: total}
 	page, err := bunx.Page(ctx, c, l, of, memberKey, q)
 	return paging.Map(page, func(r member) principals.Membership { return r.Membership }), err
 }
@@ -225,8 +255,8 @@ func (s *Store) PutMember(ctx context.Context, tenant string, m principals.Membe
 		if g := guard.Of(ctx, "member"); g != nil && !exists {
 			return addMember(ctx, c, tenant, m, g)
 		}
-		_, err = memberTable.Insert(ctx, c, memberTable.OnConflict, memberRows(tenant, m)...)
-		return bunx.Err(err, "Member")
+		_, err = insertMembers(ctx, c, memberTable.OnConflict, tenant, m)
+		return err
 	})
 }
 
@@ -252,11 +282,11 @@ func addMember(ctx context.Context, c bunx.Conn, tenant string, m principals.Mem
 	if err := g.Missing(); err != nil {
 		return err
 	}
-	n, err := memberTable.Insert(ctx, c, memberExists, memberRows(tenant, m)...)
+	n, err := insertMembers(ctx, c, memberExists, tenant, m)
 	if err == nil && n == 0 { // somebody else added it meanwhile
 		return guard.Stale()
 	}
-	return bunx.Err(err, "Member")
+	return err
 }
 
 // Member implements principals.Store.

@@ -92,7 +92,7 @@ func (s *Store) MembersOf(ctx context.Context, tenant string, teamIDs []string) 
 	return all, bunx.Err(err, "Member")
 }
 
-var selectMembers = memberTable.Select(`WHERE tenant_id = $1 AND team_id `)
+var selectMembers = memberTable.Select(`AS m WHERE tenant_id = $1 AND ` + hasTeam + ` AND team_id `)
 
 // PutUsers implements principals.TransferStore.
 func (s *Store) PutUsers(ctx context.Context, tenant string, all []principals.User) error {
@@ -128,7 +128,16 @@ func (s *Store) PutTeams(ctx context.Context, tenant string, all []principals.Te
 				return bunx.Err(err, "Team")
 			}
 		}
-		_, err := teamTable.Insert(ctx, c, teamTable.OnConflict, rows...)
+		ids := make([]string, len(rows))
+		for i, t := range rows {
+			ids[i] = t.ID
+		}
+		// One that had an id before is another team: see RemoveMembersOf.
+		_, err := c.Exec(ctx, `DELETE FROM tc_memberships AS m WHERE m.tenant_id = $1 AND m.team_id `+c.OneOf(2)+` AND NOT `+hasTeam, tenant, bunx.Keys(ids))
+		if err != nil {
+			return bunx.Err(err, "Member")
+		}
+		_, err = teamTable.Insert(ctx, c, teamTable.OnConflict, rows...)
 		return bunx.Err(err, slugTaken)
 	})
 }
@@ -139,28 +148,34 @@ func (s *Store) PutMembers(ctx context.Context, tenant string, all []principals.
 		return nil
 	}
 	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		_, err := memberTable.Insert(ctx, c, memberTable.OnConflict, memberRows(tenant, all...)...)
-		return bunx.Err(err, "Member")
+		_, err := insertMembers(ctx, c, memberTable.OnConflict, tenant, all...)
+		return err
 	})
 }
 
 // DeleteUsers implements principals.TransferStore.
-func (s *Store) DeleteUsers(ctx context.Context, tenant string, usernames []string) (n int, pictures []string, err error) {
+func (s *Store) DeleteUsers(ctx context.Context, tenant string, usernames []string) (accounts, pictures []string, err error) {
 	if len(usernames) == 0 {
-		return 0, nil, nil
+		return nil, nil, nil
 	}
 	err = s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		some, err := texts(c.Rows(ctx, `DELETE FROM tc_users WHERE tenant_id = $1 AND username `+c.OneOf(2)+
-			` RETURNING coalesce(avatar_id, '')`, tenant, bunx.Keys(usernames)))
-		for _, id := range some {
-			if id != "" {
-				pictures = append(pictures, id)
+		rows, err := c.Rows(ctx, `DELETE FROM tc_users WHERE tenant_id = $1 AND username `+c.OneOf(2)+
+			` RETURNING username, coalesce(avatar_id, '')`, tenant, bunx.Keys(usernames))
+		names, err := bunx.Scan(rows, err, func(rows *sql.Rows) (name string, err error) {
+			var picture string
+			err = rows.Scan(&name, &picture)
+			if picture != "" {
+				pictures = append(pictures, picture)
 			}
+			return name, err
+		})
+		if err != nil {
+			return bunx.Err(err, "User")
 		}
-		n = len(some)
-		return bunx.Err(err, "User")
+		accounts, err = c.CloseAccounts(ctx, tenant, names)
+		return err
 	})
-	return n, pictures, err
+	return accounts, pictures, err
 }
 
 // DeleteTeams implements principals.TransferStore.

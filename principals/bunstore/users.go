@@ -180,8 +180,8 @@ func (s *Store) UpdateUser(ctx context.Context, tenant, username string, edit fu
 }
 
 // DeleteUser implements principals.Store.
-func (s *Store) DeleteUser(ctx context.Context, tenant, username string) error {
-	return s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
+func (s *Store) DeleteUser(ctx context.Context, tenant, username string) (account string, err error) {
+	err = s.notifier.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
 		if guard.Of(ctx, "user") != nil {
 			r, err := one(ctx, c, tenant, username, c.ForUpdate())
 			if err != nil {
@@ -192,8 +192,16 @@ func (s *Store) DeleteUser(ctx context.Context, tenant, username string) error {
 			}
 		}
 		n, err := c.Exec(ctx, `DELETE FROM tc_users WHERE tenant_id = $1 AND username = $2`, tenant, username)
-		return bunx.Found(n, err, "User")
+		if err := bunx.Found(n, err, "User"); err != nil {
+			return err
+		}
+		closed, err := c.CloseAccounts(ctx, tenant, []string{username})
+		if err == nil {
+			account = closed[0]
+		}
+		return err
 	})
+	return account, err
 }
 
 // OtherSuperusers implements principals.Store.

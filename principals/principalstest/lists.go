@@ -239,7 +239,7 @@ func testPrincipalsWithWrites(t *testing.T, s principals.Store) {
 	addUsers(t, s, "acme", user("a"), user("b"))
 	for p, err := range s.Principals(ctx, "acme") {
 		is.NoErr(err)
-		is.NoErr(s.DeleteUser(ctx, "acme", p.ID))
+		is.NoErr(deleted(s.DeleteUser(ctx, "acme", p.ID)))
 	}
 	is.Equal(len(ids(t, s, "acme")), 0)
 }
@@ -251,7 +251,7 @@ func testFollow(t *testing.T, s principals.Store) {
 		name, id := fmt.Sprintf("u%02d", i), teamID(i)
 		err := errors.Join(s.InsertUser(ctx, "acme", user(name)), s.InsertTeam(ctx, "acme", team(i, name+"s")))
 		if i%2 == 0 {
-			err = errors.Join(err, s.DeleteUser(ctx, "acme", name))
+			err = errors.Join(err, deleted(s.DeleteUser(ctx, "acme", name)))
 		}
 		if i%3 == 0 {
 			err = errors.Join(err, s.DeleteTeam(ctx, "acme", id))

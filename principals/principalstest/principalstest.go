@@ -32,6 +32,7 @@ func TestStore(t *testing.T, open func(t *testing.T) principals.Store) {
 		"Logins":                testLogins,
 		"LoginNetworks":         testLoginNetworks,
 		"Members":               testMembers,
+		"DeletedTeam":           testDeletedTeam,
 		"MemberPages":           testMemberPages,
 		"MemberOrder":           testMemberOrder,
 		"OtherSuperusers":       testOtherSuperusers,
@@ -335,10 +336,13 @@ func testLoginNetworks(t *testing.T, s principals.Store) {
 	is.NoErr(s.EditLogin(ctx, "acme", "jo", "", func(l *principals.Login) error { l.Forget = true; return nil }))
 	is.Equal(get("acme", "in1"), none)
 	is.Equal(get("evil", "192.0.2.1/32"), in)
-	is.NoErr(s.DeleteUser(ctx, "evil", "jo"))
+	is.NoErr(deleted(s.DeleteUser(ctx, "evil", "jo")))
 	addUsers(t, s, "evil", user("jo"))
 	is.Equal(get("evil", "192.0.2.1/32"), none) // a new user is somebody else
 }
+
+// deleted returns the error of a DeleteUser.
+func deleted(_ string, err error) error { return err }
 
 func member(n int, name string, r actor.Role) principals.Membership {
 	return principals.Membership{TeamID: teamID(n), Username: name, Role: r, CreatedAt: monday}
@@ -382,12 +386,78 @@ func testMembers(t *testing.T, s principals.Store) {
 	is.Equal(errs.CodeOf(s.PutMember(ctx, "acme", member(1, "nobody", actor.Member))), errs.Conflict)
 	is.NoErr(s.DeleteMember(ctx, "acme", teamID(1), "alf"))
 	is.Equal(errs.CodeOf(s.DeleteMember(ctx, "acme", teamID(1), "alf")), errs.NotFound)
-	is.NoErr(s.DeleteTeam(ctx, "acme", teamID(2))) // memberships go with the team
-	is.NoErr(s.DeleteUser(ctx, "acme", "Bob"))     // and with the user
+	is.NoErr(s.DeleteTeam(ctx, "acme", teamID(2)))      // memberships go with the team
+	is.NoErr(deleted(s.DeleteUser(ctx, "acme", "Bob"))) // and with the user
 	of, err = s.Memberships(ctx, "acme", "a-zoe", query(100))
 	is.NoErr(err)
 	is.Equal(of.Total, 1)
 	in, err = s.Members(ctx, "acme", teamID(1), query(100))
+	is.NoErr(err)
+	is.Equal(in.Total, 1)
+
+	account, err := s.DeleteUser(ctx, "acme", "alf")
+	is.NoErr(err)
+	is.Equal(account, "alf")
+	addUsers(t, s, "acme", user("alf"))
+	account, err = s.DeleteUser(ctx, "acme", "alf")
+	is.NoErr(err)
+	is.Equal(account, "alf/1") // of another user
+}
+
+// testDeletedTeam: the rows of a deleted team's members go in steps. Nobody is a member meanwhile, not even of another team with the id.
+func testDeletedTeam(t *testing.T, s principals.Store) {
+	is, ctx := is.New(t), t.Context()
+	addTeams(t, s, "acme", team(1, "one"), team(2, "two"))
+	addTeams(t, s, "evil", team(1, "one"))
+	addUsers(t, s, "evil", user("u0"))
+	is.NoErr(s.PutMember(ctx, "evil", member(1, "u0", actor.Admin)))
+	const n = 10
+	for i := range n {
+		name := fmt.Sprint("u", i)
+		addUsers(t, s, "acme", user(name))
+		is.NoErr(s.PutMember(ctx, "acme", member(1, name, actor.Admin)))
+		is.NoErr(s.PutMember(ctx, "acme", member(2, name, actor.Member)))
+	}
+	more, err := s.RemoveMembersOf(ctx, "acme", teamID(1), n)
+	is.NoErr(err)
+	is.True(!more) // it is there
+	is.NoErr(s.DeleteTeam(ctx, "acme", teamID(1)))
+	look := func() {
+		t.Helper()
+		for i := range n {
+			of, err := s.Memberships(ctx, "acme", fmt.Sprint("u", i), query(100))
+			is.NoErr(err)
+			is.Equal([]int{of.Total, len(of.Rows)}, []int{1, 1})
+		}
+		d, err := s.Dependents(ctx, "acme", []string{"u0", "u9"})
+		is.NoErr(err)
+		is.Equal(d.Memberships, map[string]int{teamID(2): 2})
+		counts, err := s.MemberCounts(ctx, "acme", []string{teamID(1), teamID(2)})
+		is.NoErr(err)
+		is.Equal(counts, map[string]int{teamID(2): n})
+		all, err := s.MembersOf(ctx, "acme", []string{teamID(1), teamID(2)})
+		is.NoErr(err)
+		is.Equal(len(all), n)
+	}
+	look()
+	for steps := 1; steps <= 2; steps++ {
+		more, err := s.RemoveMembersOf(ctx, "acme", teamID(1), 3)
+		is.NoErr(err)
+		is.True(more)
+		look()
+	}
+	is.NoErr(s.PutTeams(ctx, "acme", []principals.Team{team(1, "again")}, nil)) // four rows are left
+	in, err := s.Members(ctx, "acme", teamID(1), query(100))
+	is.NoErr(err)
+	is.Equal([]int{in.Total, len(in.Rows)}, []int{0, 0})
+	is.NoErr(s.PutMember(ctx, "acme", member(1, "u9", actor.Member)))
+	more, err = s.RemoveMembersOf(ctx, "acme", teamID(1), 3)
+	is.NoErr(err)
+	is.True(!more)
+	in, err = s.Members(ctx, "acme", teamID(1), query(100))
+	is.NoErr(err)
+	is.Equal([]int{in.Total, len(in.Rows)}, []int{1, 1})
+	in, err = s.Members(ctx, "evil", teamID(1), query(100))
 	is.NoErr(err)
 	is.Equal(in.Total, 1)
 }
@@ -475,7 +545,7 @@ func everyCall(ctx context.Context, s principals.Store, tenant, name, id, slug s
 		"UpdateUser": func() error {
 			return one(s.UpdateUser(ctx, tenant, name, func(u *principals.User) error { u.Enabled = false; return nil }))
 		},
-		"DeleteUser":     func() error { return s.DeleteUser(ctx, tenant, name) },
+		"DeleteUser":     func() error { return deleted(s.DeleteUser(ctx, tenant, name)) },
 		"MarkFeedViewed": func() error { return s.MarkFeedViewed(ctx, tenant, name, tuesday) },
 		"Login":          func() error { return one(s.Login(ctx, tenant, name, "")) },
 		"EditLogin": func() error {
@@ -571,7 +641,7 @@ func testFailedTx(t *testing.T, s principals.Store) {
 		is.NoErr(s.InsertUser(ctx, "acme", user("new")))
 		is.NoErr(s.InsertTeam(ctx, "acme", team(1, "one")))
 		is.NoErr(s.PutMember(ctx, "acme", member(1, "new", actor.Member)))
-		is.NoErr(s.DeleteUser(ctx, "acme", "old"))
+		is.NoErr(deleted(s.DeleteUser(ctx, "acme", "old")))
 		_, err := s.User(ctx, "acme", "new")
 		is.NoErr(err) // the transaction sees its own writes
 		return fault

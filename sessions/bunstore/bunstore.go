@@ -70,6 +70,9 @@ var sessionTable = bunx.NewTable("tc_sessions", "x", []bunx.Column[session]{
 // credentialTable is tokenTable for an authentication, which reads no more of a token than it needs.
 var credentialTable = tokenTable.Only("type", "username", "secret_hash", "read_only", "restriction", "cidr", "data", "entity_kind", "entity_id", "expires_at")
 
+// teamOf is the team of a membership m, NULL if it was deleted: the rows of its members stay for a while.
+const teamOf = `(SELECT t.id FROM tc_teams t WHERE t.tenant_id = $1 AND t.id = m.team_id)`
+
 // Holder implements sessions.Store.
 func (s *Store) Holder(ctx context.Context, tenant, username string) (sessions.Holder, error) {
 	var found string
@@ -78,7 +81,7 @@ func (s *Store) Holder(ctx context.Context, tenant, username string) (sessions.H
 
 // selectHolder returns a SELECT of some columns of a row x by its key, the user whose it is, and a line for each of the user's teams.
 func selectHolder(table, columns, key string) string {
-	return `SELECT ` + columns + `, u.enabled, u.superuser, u.may_ai, u.password_set_at, m.team_id, m.role FROM ` + table + ` x
+	return `SELECT ` + columns + `, u.enabled, u.superuser, u.may_ai, u.password_set_at, ` + teamOf + `, m.role FROM ` + table + ` x
 		JOIN tc_users u ON u.tenant_id = x.tenant_id AND u.username = x.username
 		LEFT JOIN tc_memberships m ON m.tenant_id = x.tenant_id AND m.username = x.username
 		WHERE x.tenant_id = $1 AND x.` + key + ` = $2` + served
@@ -87,7 +90,7 @@ func selectHolder(table, columns, key string) string {
 // selectHolderByKey is selectHolder for PostgreSQL, which goes from the row to the user and the teams. It would choose to go from all
 // users of the tenant to the row while it takes them for few, such as in the minute after a scan.
 func selectHolderByKey(table, columns, key string) string {
-	return `SELECT ` + columns + `, u.enabled, u.superuser, u.may_ai, u.password_set_at, m.team_id, m.role FROM ` + table + ` x
+	return `SELECT ` + columns + `, u.enabled, u.superuser, u.may_ai, u.password_set_at, ` + teamOf + `, m.role FROM ` + table + ` x
 		CROSS JOIN LATERAL (SELECT enabled, superuser, may_ai, password_set_at FROM tc_users WHERE tenant_id = $1 AND username = x.username OFFSET 0) u
 		LEFT JOIN LATERAL (SELECT team_id, role FROM tc_memberships WHERE tenant_id = $1 AND username = x.username OFFSET 0) m ON TRUE
 		WHERE x.tenant_id = $1 AND x.` + key + ` = $2` + served

@@ -1,0 +1,108 @@
+package bunx
+
+import (
+	"context"
+	"database/sql"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// A user's rows that can be any number, such as those of the feed, are kept under the account of the user, which no later user of the same name has:
+// so the rows of a deleted user need not go in the transaction of the delete. The account of the first user of a name is the name; that of another
+// one has how many of the name were deleted before, such as jo/2. No name has a slash.
+
+// Former returns an expression of how many users of a name, which is an expression, were deleted. $1 is the tenant.
+func Former(name string) string {
+	return `coalesce((SELECT w.n FROM tc_former_users w WHERE w.tenant_id = $1 AND w.username = ` + name + `), 0)`
+}
+
+// Account returns an expression of the account of the user with a name, which is an expression. $1 is the tenant. It is a SELECT for PostgreSQL to compute
+// before it looks into the index of a table with row-level security: it takes coalesce for something that could show a row.
+func Account(name string) string {
+	return `(SELECT ` + name + ` || coalesce((SELECT '/' || w.n FROM tc_former_users w WHERE w.tenant_id = $1 AND w.username = ` + name + `), ''))`
+}
+
+// UserOf returns an expression of the name of the user whose account is a column, such as f.username, and of nothing if that user was deleted. $1 is
+// the tenant.
+func UserOf(column string) string {
+	name := `CASE WHEN ` + column + ` LIKE '%/%' THEN rtrim(rtrim(` + column + `, '0123456789'), '/') ELSE ` + column + ` END`
+	return `CASE WHEN ` + column + ` = ` + Account(name) + ` THEN ` + name + ` ELSE '' END`
+}
+
+// HoldAccounts is HoldPrincipals, and returns the accounts of those that exist by their names.
+func (c Conn) HoldAccounts(ctx context.Context, tenant string, names []string) (map[string]string, error) {
+	query := `SELECT p.id, ` + Account("p.id") + ` FROM tc_principals p WHERE p.tenant_id = $1 AND p.id ` + c.OneOf(2) + ` ORDER BY p.id`
+	if c.Postgres() {
+		query += ` FOR KEY SHARE OF p`
+	}
+	return accounts(c.Rows(ctx, query, tenant, Keys(names)))
+}
+
+// Accounts returns the accounts of some users, who may exist or not, by their names.
+func (c Conn) Accounts(ctx context.Context, tenant string, names []string) (map[string]string, error) {
+	all, err := accounts(c.Rows(ctx, `SELECT username, username || '/' || n FROM tc_former_users WHERE tenant_id = $1 AND username `+c.OneOf(2), tenant, Keys(names)))
+	for _, name := range names {
+		if all[name] == "" {
+			all[name] = name
+		}
+	}
+	return all, err
+}
+
+func accounts(rows *sql.Rows, err error) (map[string]string, error) {
+	all := map[string]string{}
+	_, err = Scan(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
+		var name, account string
+		err = rows.Scan(&name, &account)
+		all[name] = account
+		return none, err
+	})
+	return all, Err(err, "User")
+}
+
+// accountBatch is how many users one statement counts or renames.
+const accountBatch = 500
+
+// CloseAccounts counts some users as deleted, in the transaction that deletes them, and returns the accounts that they had.
+func (c Conn) CloseAccounts(ctx context.Context, tenant string, names []string) (closed []string, err error) {
+	for some := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(names))), accountBatch) {
+		var args []any
+		for _, name := range some {
+			args = append(args, tenant, name, 1)
+		}
+		rows, err := c.Rows(ctx, `INSERT INTO tc_former_users (tenant_id, username, n) VALUES `+Values(len(some), 3)+`
+			ON CONFLICT (tenant_id, username) DO UPDATE SET n = tc_former_users.n + 1 RETURNING username, n - 1`, args...)
+		accounts, err := Scan(rows, err, func(rows *sql.Rows) (name string, err error) {
+			var before int
+			err = rows.Scan(&name, &before)
+			if before > 0 {
+				name += "/" + strconv.Itoa(before)
+			}
+			return name, err
+		})
+		if err != nil {
+			return nil, Err(err, "User")
+		}
+		closed = append(closed, accounts...)
+	}
+	return closed, nil
+}
+
+// RenameAccounts is Rename for the column username of a table that has accounts.
+func (c Conn) RenameAccounts(ctx context.Context, tenant, table string, names map[string]string) error {
+	for some := range slices.Chunk(slices.Sorted(maps.Keys(names)), accountBatch) {
+		become := make([]string, len(some))
+		for i, was := range some {
+			become[i] = names[was]
+		}
+		_, err := c.Exec(ctx, `WITH names (was, becomes) AS `+c.Among(2, 2)+`,
+			accounts (was, becomes) AS (SELECT `+Account("was")+`, `+Account("becomes")+` FROM names)
+			UPDATE `+table+` SET username = (SELECT becomes FROM accounts WHERE was = `+table+`.username)
+			WHERE tenant_id = $1 AND username IN (SELECT was FROM accounts)`, tenant, Keys(some, become))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
