@@ -43,7 +43,7 @@ var tablesOf = map[string][]string{
 // readsOf are the tables of others that a package reads all the same.
 var readsOf = map[string][]string{
 	"sessions/bunstore": {"tc_users", "tc_memberships", "tc_teams", "tc_tenants"}, // an authentication, which is one statement of each request
-	"internal/bunx":     {"tc_tenants", "tc_principals"},                          // LockTenant and HoldPrincipal
+	"internal/bunx":     {"tc_tenants", "tc_principals", "tc_users"},              // LockTenant, HoldPrincipal and HoldUsers
 	"queue/bunstore":    {"tc_tenants"},                                           // the jobs of one that is hidden wait
 }
 

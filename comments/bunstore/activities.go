@@ -58,7 +58,7 @@ func newest(key, created string) bunx.List[comments.Activity] {
 // PutActivity implements comments.Store.
 func (s *Store) PutActivity(ctx context.Context, tenant string, a comments.Activity, concerned []string) error {
 	return bunx.Write(ctx, s.db, tenant, func(ctx context.Context, c bunx.Conn) error {
-		accounts, err := c.HoldAccounts(ctx, tenant, concerned)
+		accounts, err := c.HoldUsers(ctx, tenant, concerned)
 		if err != nil {
 			return err
 		}

@@ -46,7 +46,7 @@ func (s *Store) Enqueue(ctx context.Context, tenant string, all []comments.Notif
 		for i, n := range all {
 			names[i] = n.Username
 		}
-		accounts, err := c.HoldAccounts(ctx, tenant, names)
+		accounts, err := c.HoldUsers(ctx, tenant, names)
 		if err != nil || len(accounts) == 0 {
 			return err
 		}

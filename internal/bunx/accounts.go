@@ -39,6 +39,16 @@ func (c Conn) HoldAccounts(ctx context.Context, tenant string, names []string) (
 	return accounts(c.Rows(ctx, query, tenant, Keys(names)))
 }
 
+// HoldUsers is HoldAccounts of users whose rows are added to what others write, such as notifications. It holds the rows of the users and not those of
+// the principals, as a foreign key would: who deletes or renames users locks their principals first, with the heir's, and so waits for nobody in a circle.
+func (c Conn) HoldUsers(ctx context.Context, tenant string, names []string) (map[string]string, error) {
+	query := `SELECT u.username, ` + Account("u.username") + ` FROM tc_users u WHERE u.tenant_id = $1 AND u.username ` + c.OneOf(2) + ` ORDER BY u.username`
+	if c.Postgres() {
+		query += ` FOR KEY SHARE OF u`
+	}
+	return accounts(c.Rows(ctx, query, tenant, Keys(names)))
+}
+
 // Accounts returns the accounts of some users, who may exist or not, by their names.
 func (c Conn) Accounts(ctx context.Context, tenant string, names []string) (map[string]string, error) {
 	all, err := accounts(c.Rows(ctx, `SELECT username, username || '/' || n FROM tc_former_users WHERE tenant_id = $1 AND username `+c.OneOf(2), tenant, Keys(names)))

@@ -168,9 +168,13 @@ func insertMembers(ctx context.Context, c bunx.Conn, onConflict, tenant string, 
 	for i, m := range all {
 		rows[i], ids[i] = member{tenant: tenant, Membership: m}, m.TeamID
 	}
-	held, err := c.HoldPrincipals(ctx, tenant, slices.Compact(slices.Sorted(slices.Values(ids))))
+	query := `SELECT id FROM tc_teams WHERE tenant_id = $1 AND id ` + c.OneOf(2) + ` ORDER BY id`
+	if c.Postgres() {
+		query += ` FOR KEY SHARE`
+	}
+	held, err := bunx.TextSet(c.Rows(ctx, query, tenant, bunx.Keys(slices.Compact(slices.Sorted(slices.Values(ids))))))
 	if err != nil {
-		return 0, err
+		return 0, bunx.Err(err, "Team")
 	}
 	for _, id := range ids {
 		if !held[id] { // no foreign key sees to it, as the rows of a deleted team stay for a while
