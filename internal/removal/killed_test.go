@@ -159,9 +159,9 @@ func (w *world) left(t *testing.T) (n int) {
 	return n
 }
 
-// TestKilledWhileRemoving: a process that deletes reports, users and teams on both engines, and removes their rows, is killed fifty times, so a hundred of its
+// TestKilledWhileRemovingSize: a process that deletes reports, users and teams on both engines, and removes their rows, is killed fifty times, so a hundred of its
 // works are. Whenever that is, all rows of each are there or none is, and in the end nothing is left.
-func TestKilledWhileRemoving(t *testing.T) {
+func TestKilledWhileRemovingSize(t *testing.T) {
 	if urls := os.Getenv(killedDatabases); urls != "" {
 		deleteUntilKilled(t, strings.Split(urls, "\n"))
 		return
@@ -232,7 +232,7 @@ func TestKilledWhileRemoving(t *testing.T) {
 func killOne(t *testing.T, urls []string, within time.Duration) {
 	t.Helper()
 	is := is.New(t)
-	child := exec.Command(os.Args[0], "-test.run=^TestKilledWhileRemoving$")
+	child := exec.Command(os.Args[0], "-test.run=^TestKilledWhileRemovingSize$")
 	child.Env = append(os.Environ(), killedDatabases+"="+strings.Join(urls, "\n"))
 	out, err := child.StdoutPipe()
 	is.NoErr(err)
